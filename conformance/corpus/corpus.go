@@ -1,0 +1,221 @@
+// Package corpus gives tests their real inputs: a novel, a megabyte of JSON,
+// and what is derived from them, the same bytes at every call.
+//
+// It is imported from tests only.
+package corpus
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+//go:embed testdata/*.zst
+var packed embed.FS
+
+func unpack(name string) []byte {
+	b, err := packed.ReadFile("testdata/" + name + ".zst")
+	if err != nil {
+		panic(err)
+	}
+	d, err := zstd.NewReader(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer d.Close()
+	out, err := d.DecodeAll(b, nil)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// Callers get the one copy; they must not write to it.
+var (
+	novel   = sync.OnceValue(func() []byte { return unpack("war-and-peace.txt") })
+	records = sync.OnceValue(func() []byte { return unpack("1MB.json") })
+)
+
+// WarAndPeace is Tolstoy's novel in English (public domain): 3.3 MB of plain text with CRLF lines.
+func WarAndPeace() []byte { return novel() }
+
+// JSON1MB is an indented array of dummy records (MIT licence, Microsoft Edge demos): name, language, id, bio, version.
+func JSON1MB() []byte { return records() }
+
+// JSON1MBMinified is JSON1MB on one line.
+var JSON1MBMinified = sync.OnceValue(func() []byte {
+	var b bytes.Buffer
+	if err := json.Compact(&b, JSON1MB()); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+})
+
+// JSON5MB is the records of JSON1MB five times over, each with an id of its own.
+var JSON5MB = sync.OnceValue(func() []byte {
+	var all []struct {
+		Name     string  `json:"name"`
+		Language string  `json:"language"`
+		ID       string  `json:"id"`
+		Bio      string  `json:"bio"`
+		Version  float64 `json:"version"`
+	}
+	if err := json.Unmarshal(JSON1MB(), &all); err != nil {
+		panic(err)
+	}
+	var b bytes.Buffer
+	b.WriteString("[\n")
+	for copied := range 5 {
+		for i, r := range all {
+			r.ID = fmt.Sprintf("%s-%d", r.ID, copied)
+			line, err := json.MarshalIndent(r, "  ", "  ")
+			if err != nil {
+				panic(err)
+			}
+			b.WriteString("  ")
+			b.Write(line)
+			if copied < 4 || i < len(all)-1 {
+				b.WriteByte(',')
+			}
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteString("]\n")
+	return b.Bytes()
+})
+
+// PanicLine is the line of [PanicLog] at which its one panic stands, counted from 1.
+const PanicLine = 50_001
+
+// PanicLog is a log of 100,000 lines before and after one Go panic with its stack in the middle.
+var PanicLog = sync.OnceValue(func() []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	var b bytes.Buffer
+	line := func(i int) {
+		at := fmt.Sprintf("2026-11-20T%02d:%02d:%02d.%03dZ", i/3600%24, i/60%60, i%60, r.IntN(1000))
+		switch n := r.IntN(100); {
+		case n < 60:
+			fmt.Fprintf(&b, "%s INFO  request served method=GET path=/v1/items/%d status=200 took=%dms\n", at, r.IntN(10000), r.IntN(300))
+		case n < 90:
+			fmt.Fprintf(&b, "%s DEBUG cache lookup key=item:%d hit=%t\n", at, r.IntN(10000), r.IntN(2) == 0)
+		default:
+			fmt.Fprintf(&b, "%s INFO  worker %d finished job %d in %dms\n", at, r.IntN(16), r.IntN(1_000_000), r.IntN(5000))
+		}
+	}
+	for i := range PanicLine - 1 {
+		line(i)
+	}
+	b.WriteString("panic: runtime error: index out of range [7] with length 3\n\n" +
+		"goroutine 4711 [running]:\nexample.com/shop/cart.(*Cart).Remove(0xc0001a2000, 0x7)\n" +
+		"\t/src/shop/cart/cart.go:88 +0x1d4\nexample.com/shop/api.handleRemove(...)\n\t/src/shop/api/remove.go:31\n")
+	for i := range 100_000 - PanicLine - 6 {
+		line(PanicLine + i)
+	}
+	return b.Bytes()
+})
+
+// CSV20k is a table of 20,000 rows under a header of 7 columns; some fields are quoted, some hold commas and newlines.
+var CSV20k = sync.OnceValue(func() []byte {
+	r := rand.New(rand.NewPCG(3, 4))
+	var b bytes.Buffer
+	b.WriteString("id,customer,country,amount,currency,paid,comment\n")
+	countries := []string{"DE", "FR", "JP", "BR", "US", "IN"}
+	for i := range 20_000 {
+		comment := ""
+		switch r.IntN(20) {
+		case 0:
+			comment = `"left at the door, twice"`
+		case 1:
+			comment = "\"he said \"\"no\"\"\nand left\""
+		}
+		fmt.Fprintf(&b, "%d,customer-%04d,%s,%d.%02d,EUR,%t,%s\n", i, r.IntN(3000), countries[r.IntN(6)], r.IntN(900), r.IntN(100), r.IntN(2) == 0, comment)
+	}
+	return b.Bytes()
+})
+
+// RareKeyRecord is the element of [RareKey9k] that has the key "legacy_ref", counted from 0.
+const RareKeyRecord = 6_543
+
+// RareKey9k is NDJSON of 9,000 records; exactly one has the key "legacy_ref".
+var RareKey9k = sync.OnceValue(func() []byte {
+	r := rand.New(rand.NewPCG(5, 6))
+	var b bytes.Buffer
+	for i := range 9_000 {
+		rare := ""
+		if i == RareKeyRecord {
+			rare = `,"legacy_ref":"A-17/3"`
+		}
+		fmt.Fprintf(&b, `{"id":%d,"user":{"name":"user%d","tags":["t%d","t%d"]},"score":%d.%d,"ok":%t%s}`+"\n", i, r.IntN(500), r.IntN(9), r.IntN(9), r.IntN(100), r.IntN(10), r.IntN(2) == 0, rare)
+	}
+	return b.Bytes()
+})
+
+// CJK is 400 kB of Chinese, Japanese and Korean text without spaces, in lines of uneven length.
+var CJK = sync.OnceValue(func() []byte {
+	r := rand.New(rand.NewPCG(7, 8))
+	words := []string{"数据", "観察", "결과", "大规模输出", "保持する", "도구", "収据", "検索結果", "文件", "파일", "、", "。", "「重要」", "永不丢失"}
+	var b bytes.Buffer
+	for b.Len() < 400_000 {
+		for range 5 + r.IntN(60) {
+			b.WriteString(words[r.IntN(len(words))])
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+})
+
+// Random is n bytes without any form.
+func Random(n int) []byte {
+	var seed [32]byte
+	copy(seed[:], "mcp-funnel corpus")
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8(seed).Read(b) // never fails
+	return b
+}
+
+// WarAndPeaceDiff is a unified diff of the novel with 6 % of its lines edited,
+// 3 lines of context, hunks merged where their contexts touch. The edits are replacements, one line for one.
+var WarAndPeaceDiff = sync.OnceValue(func() []byte {
+	old := strings.SplitAfter(string(WarAndPeace()), "\n")
+	if old[len(old)-1] == "" {
+		old = old[:len(old)-1]
+	}
+	r := rand.New(rand.NewPCG(9, 10))
+	edited := make([]bool, len(old))
+	for i := range edited {
+		edited[i] = r.IntN(100) < 6
+	}
+	var b strings.Builder
+	b.WriteString("diff --git a/war-and-peace.txt b/war-and-peace.txt\nindex 3b18e51..a8f5f16 100644\n--- a/war-and-peace.txt\n+++ b/war-and-peace.txt\n")
+	const context = 3
+	for i := 0; i < len(old); {
+		if !edited[i] {
+			i++
+			continue
+		}
+		from, to := max(0, i-context), i+1
+		for j := i + 1; j < len(old) && j <= to+2*context-1; j++ {
+			if edited[j] {
+				to = j + 1
+			}
+		}
+		i = to
+		to = min(len(old), to+context)
+		fmt.Fprintf(&b, "@@ -%d,%d +%d,%d @@\n", from+1, to-from, from+1, to-from)
+		for j := from; j < to; j++ {
+			line := strings.TrimRight(old[j], "\r\n")
+			if edited[j] {
+				fmt.Fprintf(&b, "-%s\n+%s [edited]\n", line, line)
+			} else {
+				fmt.Fprintf(&b, " %s\n", line)
+			}
+		}
+	}
+	return []byte(b.String())
+})
