@@ -1,0 +1,390 @@
+package observations
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+)
+
+// failing makes the nth file operation from now on fail, or with sticky that
+// and all after it; done is how many there were.
+func (f *files) failing(nth int, with error, sticky bool) (done *int) {
+	n := 0
+	f.fault = func(op, name string) error {
+		n++
+		if n == nth || (sticky && n > nth) {
+			return with
+		}
+		return nil
+	}
+	return &n
+}
+
+var faults = []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EACCES}
+
+// Every file operation of a recording fails once, and then from there on: it
+// accepts writes, and where Commit says nothing is wrong, all of it is there.
+func TestFaultsWhileRecording(t *testing.T) {
+	text := corpus.Random(2*blockSize + 1000)
+	for _, size := range []int{1000, len(text)} {
+		for i, fault := range faults {
+			for _, sticky := range []bool{false, true} {
+				if i > 0 && sticky == (i%2 == 1) {
+					continue // every fault, once or for good; the first both ways
+				}
+				name := fmt.Sprintf("%d bytes, %v, sticky %v", size, fault, sticky)
+				t.Run(name, func(t *testing.T) {
+					text := text[:size]
+					dir := filepath.Join(t.TempDir(), "store")
+					failures := 0
+					for nth := 1; ; nth++ {
+						s, err := OpenStore(roomy(Options{Dir: dir, Fsync: i == 0 && size == 1000}))
+						if err != nil {
+							t.Fatal(err)
+						}
+						before := keep(t, s, Made{}, []byte("before"))
+						done := s.disk.failing(nth, fault, sticky)
+						r, err := s.Record(Made{Tool: "keep"})
+						if err != nil {
+							t.Fatal(err)
+						}
+						for rest := text; len(rest) > 0; {
+							k := min(len(rest), 50_000)
+							if n, err := r.Write(rest[:k]); n != k || err != nil {
+								t.Fatalf("operation %d: Write = %d, %v", nth, n, err)
+							}
+							rest = rest[k:]
+						}
+						kept, dropped := r.Size(), r.Dropped()
+						if kept+dropped != int64(size) || (dropped > 0) != (r.Err() != nil) {
+							t.Fatalf("operation %d: %d kept, %d dropped of %d, %v", nth, kept, dropped, size, r.Err())
+						}
+						o, failed := r.Commit(Seen{})
+						s.disk.fault = nil
+						switch failed {
+						case nil:
+							if o.Bytes != int64(size) || o.Dropped != 0 {
+								t.Fatalf("operation %d: committed %d, dropped %d", nth, o.Bytes, o.Dropped)
+							}
+							there(t, s, o.ID)
+							if got := content(t, s, Local, o.ID); !bytes.Equal(got, text) {
+								t.Fatalf("operation %d: what was acknowledged is not what was written", nth)
+							}
+						default:
+							failures++
+							if !errors.Is(failed, fault) && !errors.Is(failed, ErrNoRoom) {
+								t.Fatalf("operation %d: %v does not say %v", nth, failed, fault)
+							}
+							if strings.Contains(failed.Error(), dir) || len(failed.Error()) > 200 {
+								t.Errorf("operation %d: the error tells paths: %v", nth, failed)
+							}
+							back := make([]byte, kept)
+							if n, err := r.ReadAt(back, 0); int64(n) != kept || (err != nil && !errors.Is(err, io.EOF)) || !bytes.Equal(back, text[:kept]) {
+								t.Fatalf("operation %d: after a failed commit %d of %d bytes are read, %v", nth, n, kept, err)
+							}
+						}
+						if err := r.Discard(); err != nil {
+							t.Fatalf("operation %d: Discard: %v", nth, err)
+						}
+						if _, err := s.Look(Local, r.ID()); failed != nil && !errors.Is(err, ErrNotFound) {
+							t.Fatalf("operation %d: not committed, and Look says %v", nth, err)
+						}
+						there(t, s, before.ID)
+						keep(t, s, Made{}, []byte("after")) // pays what is owed to the quota
+						consistent(t, s)
+						_ = s.Close()
+						if t.Failed() {
+							t.Fatalf("at operation %d", nth)
+						}
+						if *done < nth {
+							break
+						}
+					}
+					if failures < 10 {
+						t.Errorf("only %d operations failed: the faults were not tried", failures)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Every file operation of a removal fails: the observation is whole or a
+// tombstone, and what is left goes at the next start or the next prune.
+func TestFaultsWhileRemoving(t *testing.T) {
+	for _, fault := range faults {
+		for name, do := range map[string]func(*Store, ID) error{
+			"remove": func(s *Store, id ID) error { return s.Remove(Local, id) },
+			"prune":  func(s *Store, id ID) error { _, err := s.Prune(false); return err },
+			"open":   func(s *Store, id ID) error { _, err := s.Open(Local, id); return err },
+		} {
+			t.Run(fmt.Sprintf("%s, %v", name, fault), func(t *testing.T) {
+				c := newClock()
+				s := open(t, Options{Now: c.now})
+				for nth := 1; ; nth++ {
+					o := keep(t, s, Made{}, corpus.Random(100))
+					c.pass(8 * oneDay)
+					done := s.disk.failing(nth, fault, false)
+					err := do(s, o.ID)
+					s.disk.fault = nil
+					_, look := s.Look(Local, o.ID)
+					switch {
+					case look == nil:
+						there(t, s, o.ID)
+					case !errors.Is(look, ErrExpired):
+						t.Fatalf("operation %d: %v; then %v", nth, err, look)
+					}
+					if name == "remove" && err == nil && look == nil {
+						t.Fatalf("operation %d: said to be removed, and it is there", nth)
+					}
+					// A fault in the midst leaves what the same process would only find by age: let it die.
+					_ = s.live.File.Close()
+					s.live = nil
+					again := open(t, Options{Dir: s.dir, Now: c.now})
+					if _, err := again.Prune(false); err != nil {
+						t.Fatal(err)
+					}
+					gone := errors.Is(second(again.Look(Local, o.ID)), ErrExpired)
+					if _, err := os.Stat(s.SavedTo(o)); gone && err == nil && *done >= nth {
+						// The bytes of a tombstone: age takes them.
+						c.pass(8 * oneDay)
+						_, _ = again.Prune(false)
+						if _, err := os.Stat(s.SavedTo(o)); err == nil {
+							t.Fatalf("operation %d: the bytes of a tombstone stay", nth)
+						}
+					}
+					consistent(t, again)
+					_ = again.Close()
+					if t.Failed() || *done < nth {
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// scenes are what a process dies in: each with a store, and an old observation in it.
+var scenes = map[string]func(s *Store, old ID){
+	"commit-small": func(s *Store, _ ID) { sceneCommit(s, corpus.Random(1000)) },
+	"commit-large": func(s *Store, _ ID) { sceneCommit(s, corpus.Random(2*blockSize+1000)) },
+	"discard": func(s *Store, _ ID) {
+		r, _ := s.Record(Made{})
+		_, _ = r.Write(corpus.Random(2*blockSize + 1000))
+		_ = r.Discard()
+	},
+	"remove": func(s *Store, old ID) { _ = s.Remove(Local, old) },
+	"prune":  func(s *Store, _ ID) { _, _ = s.Prune(false) },
+	"pin":    func(s *Store, old ID) { _ = s.Pin(Local, old, true) },
+	"index": func(s *Store, old ID) {
+		_ = os.Remove(filepath.Join(s.dir, observationsDir, string(old)+indexExt))
+		if r, err := s.open(Local, old); err == nil {
+			_, _, _ = r.LineOffset(2)
+			_ = r.Close()
+		}
+	},
+}
+
+func sceneCommit(s *Store, text []byte) {
+	r, _ := s.Record(Made{})
+	_, _ = r.Write(text)
+	if o, err := r.Commit(Seen{}); err == nil {
+		fmt.Println(o.ID)
+	}
+}
+
+// playDeath is a process that kills itself before its nth file operation in a scene.
+func playDeath(dir, scene, old string, nth int, at time.Time) error {
+	s, err := OpenStore(roomy(Options{Dir: dir, Now: func() time.Time { return at }}))
+	if err != nil {
+		return err
+	}
+	n := 0
+	s.disk.fault = func(op, name string) error {
+		if n++; n == nth {
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Kill()
+			}
+			select {}
+		}
+		return nil
+	}
+	scenes[scene](s, ID(old))
+	s.disk.fault = nil
+	fmt.Println("lives")
+	return s.Close()
+}
+
+// A process dies before each of its file operations in turn. The next start
+// finds what was acknowledged whole, and clears the rest away.
+func TestDeathAtEveryStep(t *testing.T) {
+	for name := range scenes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClock()
+			store := filepath.Join(t.TempDir(), "store")
+			for nth := 1; ; nth++ {
+				s, err := OpenStore(roomy(Options{Dir: store, Now: c.now}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				old := keep(t, s, Made{}, corpus.Random(1000))
+				_ = s.Close()
+				c.pass(8 * oneDay)
+				a := start(t, "die", store, name, string(old.ID), fmt.Sprint(nth), fmt.Sprint(c.at.UnixNano()))
+				said, err := a.rest()
+				lives := len(said) > 0 && said[len(said)-1] == "lives"
+				if lives != (err == nil) || a.said.Len() > 0 {
+					t.Fatalf("the process said %q, %v: %s", said, err, &a.said)
+				}
+
+				if s, err = OpenStore(roomy(Options{Dir: store, Now: c.now})); err != nil {
+					t.Fatal(err)
+				}
+				for _, id := range said {
+					if id != "lives" {
+						there(t, s, ID(id))
+					}
+				}
+				all, err := s.survey(true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var stands int64
+				for id, e := range all {
+					stands += e.size()
+					if !e.side || (e.data == "" && (e.index || e.pin)) || (e.data != "" && s.Verify(Local, id) != nil) {
+						t.Errorf("death before operation %d left of obs:%s %+v", nth, id, e)
+					}
+				}
+				if _, err := s.Look(Local, old.ID); err != nil && !errors.Is(err, ErrExpired) {
+					t.Errorf("death before operation %d: the old one: %v", nth, err)
+				}
+				if left := names(t, s, tmpDir); len(left) > 0 {
+					t.Errorf("death before operation %d left in tmp/: %v", nth, left)
+				}
+				if err := s.locked(func(l *ledger) error {
+					if l.Kept < stands || l.Kept > stands+4<<10 || len(l.Held) > 0 {
+						t.Errorf("death before operation %d: the quota file says %d and %v, %d stand", nth, l.Kept, l.Held, stands)
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				_ = s.Close()
+				if t.Failed() {
+					return
+				}
+				if lives {
+					if nth < 5 {
+						t.Errorf("only %d operations", nth)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// The control: where the sidecar came first, a death would leave an
+// observation that is not whole, and the test above would see it.
+func TestDeathControl(t *testing.T) {
+	s := open(t, Options{})
+	o := keep(t, s, Made{}, []byte("data"))
+	data := s.SavedTo(o)
+	if err := os.Rename(data, data+".later"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Verify(Local, o.ID); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a sidecar without its data: %v", err)
+	}
+}
+
+func TestStoreThatCannotBeOpened(t *testing.T) {
+	for _, fault := range []error{syscall.EROFS, syscall.EACCES, syscall.ENOSPC} {
+		dir := filepath.Join(t.TempDir(), "store")
+		disk, err := openFiles(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		disk.failing(1, fault, true)
+		if err := newStore(dir, disk, Options{}).start(); !errors.Is(err, fault) {
+			t.Errorf("start on %v: %v", fault, err)
+		}
+		disk.close()
+	}
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	if _, err := OpenStore(Options{Dir: filepath.Join(dir, "file", "store")}); err == nil || !strings.Contains(err.Error(), "--store") {
+		t.Errorf("below a file: %v", err)
+	}
+}
+
+// A store that has become read-only is still read, and recordings in it count.
+func TestReadOnlyStore(t *testing.T) {
+	s := open(t, Options{})
+	o := keep(t, s, Made{}, []byte("kept before"))
+	s.disk.fault = func(op, name string) error {
+		switch op {
+		case "create", "write", "rename", "remove", "touch", "sync":
+			return syscall.EROFS
+		case "open":
+			if strings.HasPrefix(name, stateDir) {
+				return syscall.EROFS
+			}
+		}
+		return nil
+	}
+	if got := content(t, s, Local, o.ID); string(got) != "kept before" {
+		t.Errorf("read %q", got)
+	}
+	if list, err := s.List(Local, true); err != nil || len(list) != 1 {
+		t.Errorf("List = %d, %v", len(list), err)
+	}
+	r := record(t, s, Made{}, corpus.Random(100<<10))
+	if r.Size()+r.Dropped() != 100<<10 || !errors.Is(r.Err(), syscall.EROFS) {
+		t.Errorf("kept %d, dropped %d, %v", r.Size(), r.Dropped(), r.Err())
+	}
+	if _, err := r.Commit(Seen{}); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("Commit: %v", err)
+	}
+	small := record(t, s, Made{}, []byte("small"))
+	if _, err := small.Commit(Seen{}); small.Size() != 5 || !errors.Is(err, syscall.EROFS) {
+		t.Errorf("a small one: size %d, %v", small.Size(), err)
+	}
+	_ = r.Discard()
+	_ = small.Discard()
+}
+
+// A quota file that somebody holds is no room after a second, and no hang.
+func TestBusyQuotaFile(t *testing.T) {
+	s := open(t, Options{})
+	o := keep(t, s, Made{}, []byte("x"))
+	other := open(t, Options{Dir: s.dir})
+	f, err := other.lockLedger(time.Now().Add(lockWait))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := record(t, s, Made{}, []byte("y"))
+	if _, err := r.Commit(Seen{}); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("Commit: %v", err)
+	}
+	if got := content(t, s, Local, o.ID); string(got) != "x" { // reading waits for nothing
+		t.Errorf("read %q", got)
+	}
+	_ = f.Close()
+	_ = r.Discard()
+	keep(t, s, Made{}, []byte("z"))
+	consistent(t, s)
+}

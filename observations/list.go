@@ -1,0 +1,102 @@
+package observations
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// List returns this owner's observations, newest first; tombstones only where
+// asked for. owner "" means all. Receipts are left out (they are most of a
+// sidecar): [Store.Look] has them. What is damaged, or written by a later
+// version, is not listed.
+func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
+	s.tidy()
+	all, err := s.survey(false)
+	if err != nil {
+		return nil, fmt.Errorf("list observations: %w", err)
+	}
+	var list []Observation
+	for id, e := range all {
+		if !e.side || (e.data == "" && !tombstones) {
+			continue
+		}
+		o, err := s.sidecar(id)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("list observations: %w", err)
+		case owner != "" && o.Owner != owner, o.Expired != nil && !tombstones:
+			continue
+		case o.Expired == nil && e.data == "": // its data are gone; a verify says so
+			continue
+		}
+		o.Seen.Receipt = ""
+		list = append(list, o)
+	}
+	slices.SortFunc(list, func(a, b Observation) int {
+		if c := b.Created.Compare(a.Created); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
+	return list, nil
+}
+
+// Look returns what is known of an observation without opening it: it is no
+// use. The errors are those of [Store.Open].
+func (s *Store) Look(owner string, id ID) (Observation, error) { return s.owned(owner, id) }
+
+// Usage says what the store holds now.
+type Usage struct {
+	Observations int   // tombstones not counted
+	Bytes        int64 // of data, indexes and sidecars: what counts against the quota
+	Quota        int64
+	Free         int64 // on the disk
+}
+
+// Usage counts what the store holds now.
+func (s *Store) Usage() (Usage, error) {
+	u := Usage{Quota: s.quota}
+	all, err := s.survey(true)
+	if err == nil {
+		u.Free, err = s.disk.room()
+	}
+	if err != nil {
+		return Usage{}, fmt.Errorf("measure store: %w", err)
+	}
+	for _, e := range all {
+		u.Bytes += e.size()
+		if e.side && e.data != "" {
+			u.Observations++
+		}
+	}
+	return u, nil
+}
+
+// Damaged lists the IDs of which half is missing or unreadable: data without a
+// sound sidecar, or a sidecar whose data are gone though it is no tombstone. What is
+// being committed this minute is not among them. Nothing says any more whose they are.
+func (s *Store) Damaged() ([]ID, error) {
+	all, err := s.survey(true)
+	if err != nil {
+		return nil, fmt.Errorf("list damaged observations: %w", err)
+	}
+	var damaged []ID
+	for id, e := range all {
+		if !e.side && e.data == "" || s.now().Sub(e.used) < fresh {
+			continue
+		}
+		o, err := s.sidecar(id)
+		if errors.Is(err, errForeign) {
+			continue
+		}
+		if err != nil || o.Expired == nil && e.data == "" {
+			damaged = append(damaged, id)
+		}
+	}
+	slices.Sort(damaged)
+	return damaged, nil
+}

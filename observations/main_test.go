@@ -1,0 +1,192 @@
+package observations
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test binary is also the other process: with this variable it plays a role.
+const roleVar = "OBSERVATIONS_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVar); role != "" {
+		if err := play(role, os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func play(role string, args []string) error {
+	o := Options{Dir: args[0], MinFree: -1}
+	switch role {
+	case "read": // one observation, and hold it open until standard input ends
+		s, err := OpenStore(o)
+		if err != nil {
+			return err
+		}
+		id, err := ParseID(args[1])
+		if err != nil {
+			return err
+		}
+		r, err := s.Open(Local, id)
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
+		fmt.Println(sum(b))
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return errors.Join(err, r.Close(), s.Close())
+	case "write": // for ever; each line is an acknowledged ID
+		s, err := OpenStore(o)
+		if err != nil {
+			return err
+		}
+		for {
+			text := noise(rand.IntN(4 * blockSize))
+			r, err := s.Record(Made{Tool: "keep"})
+			if err != nil {
+				return err
+			}
+			_, _ = r.Write(text)
+			if rand.IntN(8) == 0 {
+				_ = r.Discard()
+				continue
+			}
+			kept, err := r.Commit(Seen{})
+			if err != nil {
+				return err
+			}
+			fmt.Println(kept.ID, sum(text))
+			if rand.IntN(3) == 0 {
+				if err := s.Remove(Local, kept.ID); err != nil {
+					return err
+				}
+				fmt.Println(kept.ID, "removed")
+			}
+		}
+	case "die":
+		return playDeath(args[0], args[1], args[2], int(atoi(args[3])), time.Unix(0, atoi(args[4])))
+	case "flood": // so many, under a quota, with a clock that runs a minute in 20 ms
+		quota, n := atoi(args[1]), atoi(args[2])
+		o.Quota = quota
+		epoch := time.UnixMilli(atoi(args[3]))
+		o.Now = func() time.Time { return epoch.Add(time.Since(epoch) * 3000) }
+		s, err := OpenStore(o)
+		if err != nil {
+			return err
+		}
+		for range n {
+			text := noise(rand.IntN(4 * blockSize))
+			r, err := s.Record(Made{Tool: "keep"})
+			if err != nil {
+				return err
+			}
+			for rest := text; len(rest) > 0; {
+				k := min(len(rest), 1+rand.IntN(50_000))
+				_, _ = r.Write(rest[:k])
+				rest = rest[k:]
+			}
+			size := r.Size()
+			kept, err := r.Commit(Seen{Receipt: "receipt"})
+			switch {
+			case err == nil:
+				fmt.Println(kept.ID, sum(text[:size]))
+			case errors.Is(err, ErrNoRoom):
+				_ = r.Discard()
+				fmt.Println("full")
+			default:
+				return err
+			}
+		}
+		return s.Close()
+	}
+	return fmt.Errorf("no role %q", role)
+}
+
+func noise(n int) []byte {
+	b := make([]byte, n)
+	var seed [32]byte
+	for i := range seed {
+		seed[i] = byte(rand.Uint32())
+	}
+	_, _ = rand.NewChaCha8(seed).Read(b)
+	return b
+}
+
+func atoi(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// another is a process in a role; its lines come in a channel that is closed when it ends.
+type another struct {
+	*exec.Cmd
+	in    io.WriteCloser
+	lines chan string
+	said  strings.Builder
+}
+
+func start(t testing.TB, role string, args ...string) *another {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &another{Cmd: exec.CommandContext(t.Context(), exe, args...), lines: make(chan string, 100_000)}
+	a.Env = append(os.Environ(), roleVar+"="+role)
+	a.Stderr = &a.said
+	out, err := a.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.in, err = a.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Process.Kill() })
+	go func() {
+		defer close(a.lines)
+		b := bufio.NewReader(out)
+		for {
+			line, err := b.ReadString('\n')
+			if err != nil { // a line without its end was not said
+				return
+			}
+			a.lines <- strings.TrimSpace(line)
+		}
+	}()
+	return a
+}
+
+// rest waits for the end and returns what was said until then.
+func (a *another) rest() (lines []string, err error) {
+	for l := range a.lines {
+		lines = append(lines, l)
+	}
+	return lines, a.Wait()
+}
+
+// must ends the test where what it stands on could not be made.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,234 @@
+package observations
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+)
+
+func TestSecondProcessOpens(t *testing.T) {
+	s := open(t, Options{})
+	text := corpus.WarAndPeace()
+	o := keep(t, s, Made{Tool: "read"}, text)
+	for _, name := range []string{string(o.ID), "obs:" + strings.ToUpper(string(o.ID))} {
+		a := start(t, "read", s.Dir(), name)
+		if got := <-a.lines; got != sum(text) {
+			t.Errorf("the other process read %q, want %s; %s", got, sum(text), &a.said)
+		}
+		_ = a.in.Close()
+		if _, err := a.rest(); err != nil {
+			t.Errorf("%v: %s", err, &a.said)
+		}
+	}
+}
+
+// What another process has open is not taken from it, whatever its age.
+func TestReadersInOtherProcesses(t *testing.T) {
+	c := &clock{time.Now()} // as the other process has it
+	s := open(t, Options{Now: c.now, Quota: 200 << 10})
+	o := keep(t, s, Made{Tool: "read"}, corpus.Random(100<<10))
+	a := start(t, "read", s.Dir(), string(o.ID))
+	<-a.lines
+	c.pass(30 * oneDay)
+	if p, err := s.Prune(false); err != nil || p.Removed != 0 || p.Kept != 1 {
+		t.Errorf("Prune while it is read: %+v, %v", p, err)
+	}
+	there(t, s, o.ID)
+	if r := record(t, s, Made{}, corpus.Random(150<<10)); r.Err() == nil {
+		t.Error("room was made of what is being read")
+	} else {
+		_ = r.Discard()
+	}
+	_ = a.in.Close()
+	if _, err := a.rest(); err != nil {
+		t.Fatal(err, &a.said)
+	}
+	if p, err := s.Prune(false); err != nil || p.Removed != 1 {
+		t.Errorf("Prune afterwards: %+v, %v", p, err)
+	}
+	gone(t, s, o.ID, whyAge)
+	consistent(t, s)
+}
+
+// A process is killed while it writes and removes, again and again: every ID it
+// acknowledged is whole or, where it said so, removed; nothing else is left.
+func TestKilled(t *testing.T) {
+	rounds := 30
+	if testing.Short() {
+		rounds = 5
+	}
+	store := filepath.Join(t.TempDir(), "store")
+	acknowledged := 0
+	for range rounds {
+		a := start(t, "write", store)
+		first, ok := <-a.lines
+		if !ok {
+			t.Fatal(a.Wait(), &a.said)
+		}
+		time.Sleep(time.Duration(rand.IntN(60_000)) * time.Microsecond)
+		_ = a.Process.Kill()
+		lines, _ := a.rest()
+		lines = append([]string{first}, lines...)
+
+		s, err := OpenStore(roomy(Options{Dir: store}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[ID]string{}
+		for _, l := range lines {
+			id, what, _ := strings.Cut(l, " ")
+			want[ID(id)] = what
+		}
+		last, _, _ := strings.Cut(lines[len(lines)-1], " ")
+		for id, what := range want {
+			acknowledged++
+			o, err := s.Look(Local, id)
+			removed := o.ID == "" && err != nil && strings.Contains(err.Error(), "expired")
+			switch {
+			case what == "removed" && !removed:
+				t.Errorf("obs:%s was removed: %v", id, err)
+			case what != "removed" && removed && string(id) != last: // it may have died before it said so
+				t.Errorf("obs:%s: %v", id, err)
+			case !removed && err != nil:
+				t.Errorf("obs:%s was acknowledged: %v", id, err)
+			case !removed:
+				there(t, s, id)
+				if o.SHA256 != what {
+					t.Errorf("obs:%s has sha256 %s, want %s", id, o.SHA256, what)
+				}
+			}
+		}
+		all, err := s.survey(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, e := range all {
+			if !e.side || (e.data == "") != (!e.index) {
+				t.Errorf("left of obs:%s: %+v", id, e)
+			}
+		}
+		consistent(t, s)
+		_ = s.Close()
+	}
+	t.Logf("%d acknowledged in %d rounds", acknowledged, rounds)
+	if acknowledged == 0 {
+		t.Error("too few to mean anything")
+	}
+}
+
+// Four processes write under one quota: it holds at every moment, and every
+// acknowledged ID is whole or expired by the quota.
+func TestQuotaAmongProcesses(t *testing.T) {
+	const quota = 4 << 20
+	store := filepath.Join(t.TempDir(), "store")
+	s := open(t, Options{Dir: store, Quota: quota})
+	var all []*another
+	epoch := fmt.Sprint(time.Now().UnixMilli())
+	for range 4 {
+		all = append(all, start(t, "flood", store, fmt.Sprint(quota), "60", epoch))
+	}
+	stop, most := make(chan struct{}), make(chan int64)
+	go func() {
+		var top int64
+		for {
+			select {
+			case <-stop:
+				most <- top
+				return
+			default:
+				// Under the lock, where nothing goes and nobody is given room:
+				// else one that went and its successor would both be counted.
+				f, err := s.lockLedger(time.Now().Add(lockWait))
+				if err != nil {
+					continue
+				}
+				top = max(top, bytesIn(filepath.Join(store, "observations"))+bytesIn(filepath.Join(store, "tmp")))
+				_ = f.Close()
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	var lines []string
+	for _, a := range all {
+		said, err := a.rest()
+		if err != nil {
+			t.Errorf("%v: %s", err, &a.said)
+		}
+		lines = append(lines, said...)
+	}
+	close(stop)
+	if top := <-most; top > quota {
+		t.Errorf("%d bytes stood at a time, %d over the quota", top, top-quota)
+	} else {
+		t.Logf("at most %d of %d bytes", top, quota)
+	}
+	var whole, expired, full int
+	for _, l := range lines {
+		id, hash, ok := strings.Cut(l, " ")
+		if !ok {
+			full++
+			continue
+		}
+		o, err := s.Look(Local, ID(id))
+		switch {
+		case err == nil && o.SHA256 == hash:
+			there(t, s, o.ID)
+			whole++
+		case err != nil && strings.Contains(err.Error(), "made room"):
+			expired++
+		default:
+			t.Errorf("obs:%s: %v", id, err)
+		}
+	}
+	t.Logf("%d whole, %d expired, %d found no room", whole, expired, full)
+	if whole+expired < 100 || expired == 0 {
+		t.Error("the quota was not tried")
+	}
+	consistent(t, s)
+}
+
+// bytesIn is what stands in a directory; what vanishes meanwhile counts nothing.
+func bytesIn(dir string) (n int64) {
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		if info, err := e.Info(); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// The dead are told from the living by a lock, not by a pid.
+func TestLeftoversOfTheDead(t *testing.T) {
+	s := open(t, Options{})
+	living := record(t, s, Made{}, corpus.Random(100<<10))
+	dead, err := OpenStore(roomy(Options{Dir: s.dir}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(t, dead, Made{}, corpus.Random(100<<10))
+	if n := len(names(t, s, tmpDir)); n != 4 {
+		t.Fatalf("%d files in tmp/, want two of each", n)
+	}
+	open(t, Options{Dir: s.dir})
+	if n := len(names(t, s, tmpDir)); n != 4 {
+		t.Errorf("%d files in tmp/: something was taken from the living", n)
+	}
+	_ = dead.live.File.Close() // as the kernel does at death
+	open(t, Options{Dir: s.dir})
+	if n := names(t, s, tmpDir); len(n) != 2 {
+		t.Errorf("in tmp/: %v, want those of the living", n)
+	}
+	o, err := living.Commit(Seen{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there(t, s, o.ID)
+	consistent(t, s)
+}

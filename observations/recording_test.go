@@ -1,0 +1,225 @@
+package observations
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+)
+
+func TestSmallOutputsStayInMemory(t *testing.T) {
+	s := open(t, Options{})
+	r := record(t, s, Made{}, corpus.Random(blockSize))
+	if n := len(names(t, s, tmpDir)) + len(names(t, s, observationsDir)); n != 0 {
+		t.Errorf("64 KiB made %d files", n)
+	}
+	_, _ = r.Write([]byte{1})
+	if n := names(t, s, tmpDir); len(n) != 2 {
+		t.Errorf("one byte more made %v, want a live file and the data", n)
+	}
+	if err := r.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Discard(); err != nil { // again
+		t.Fatal(err)
+	}
+	if _, err := r.Commit(Seen{}); err == nil {
+		t.Error("what was discarded was committed")
+	}
+	if n, err := r.Write([]byte("late")); n != 4 || err != nil || r.Dropped() != 4 {
+		t.Errorf("Write after Discard = %d, %v; dropped %d", n, err, r.Dropped())
+	}
+	if n, err := r.ReadAt(make([]byte, 1), 0); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("ReadAt after Discard = %d, %v", n, err)
+	}
+	if n := len(names(t, s, observationsDir)); n != 0 {
+		t.Errorf("discarded, and %d files stand", n)
+	}
+	consistent(t, s)
+}
+
+func TestCommitOnce(t *testing.T) {
+	s := open(t, Options{})
+	r := record(t, s, Made{}, []byte("x"))
+	if _, err := r.Commit(Seen{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Commit(Seen{}); err == nil {
+		t.Error("committed twice")
+	}
+	if err := r.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, s, Local, r.ID()); string(got) != "x" {
+		t.Errorf("Discard after Commit took it: %q", got)
+	}
+}
+
+func TestLimitOfOneObservation(t *testing.T) {
+	for _, max := range []int64{1, 10, blockSize - 1, blockSize, blockSize + 1, 3*blockSize + 17} {
+		s := open(t, Options{MaxObservation: max})
+		text := corpus.Random(5 * blockSize)
+		r := record(t, s, Made{}, text[:7])
+		_, _ = r.Write(text[7 : 2*blockSize])
+		_, _ = r.Write(text[2*blockSize:])
+		o, err := r.Commit(Seen{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Bytes != max || o.Dropped != int64(len(text))-max || o.SHA256 != sum(text[:max]) {
+			t.Errorf("limit %d: kept %d, dropped %d", max, o.Bytes, o.Dropped)
+		}
+		if !errors.Is(r.Err(), ErrTooLarge) || !strings.Contains(o.Cause, "--max-observation") {
+			t.Errorf("limit %d: Err %v, cause %q", max, r.Err(), o.Cause)
+		}
+		if got := content(t, s, Local, o.ID); !bytes.Equal(got, text[:max]) {
+			t.Errorf("limit %d: what is kept is not the beginning", max)
+		}
+		consistent(t, s)
+	}
+	s := open(t, Options{MaxObservation: 10})
+	if r := record(t, s, Made{}, make([]byte, 10)); r.Err() != nil {
+		t.Errorf("exactly the limit: %v", r.Err())
+	}
+}
+
+// Whatever is written in whatever pieces: what is said to be kept is kept, is
+// the beginning, and with what was dropped makes all.
+func TestRecordingProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp("", "store") //nolint:usetesting // one a try: t is rapid's, which has no TempDir
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		o := roomy(Options{Dir: dir, Quota: rapid.Int64Range(1<<10, 400<<10).Draw(t, "quota"), MaxObservation: rapid.Int64Range(1, 400<<10).Draw(t, "max")})
+		s, err := OpenStore(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		r, _ := s.Record(Made{Tool: "keep"})
+		text := corpus.Random(1 << 20)
+		written := 0
+		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 150<<10), 0, 6).Draw(t, "writes") {
+			_, _ = r.Write(text[written : written+n])
+			written += n
+			if r.Size()+r.Dropped() != int64(written) {
+				t.Fatalf("%d kept and %d dropped of %d", r.Size(), r.Dropped(), written)
+			}
+			if r.Dropped() > 0 && r.Err() == nil {
+				t.Fatalf("dropped %d and no word of it", r.Dropped())
+			}
+			if r.SHA256() != sum(text[:r.Size()]) {
+				t.Fatal("the hash is not of what is kept")
+			}
+			part := make([]byte, min(int64(1000), r.Size()))
+			at := rapid.Int64Range(0, r.Size()-int64(len(part))).Draw(t, "at")
+			if n, err := r.ReadAt(part, at); n != len(part) || (err != nil && !errors.Is(err, io.EOF)) || !bytes.Equal(part, text[at:at+int64(n)]) {
+				t.Fatalf("ReadAt(%d) = %d, %v", at, n, err)
+			}
+		}
+		size, dropped := r.Size(), r.Dropped()
+		got, err := r.Commit(Seen{})
+		if err != nil {
+			if !errors.Is(err, ErrNoRoom) {
+				t.Fatal(err)
+			}
+			_ = r.Discard()
+		} else if got.Bytes != size || got.Dropped != dropped || got.SHA256 != sum(text[:size]) || (dropped > 0) != (got.Cause != "") {
+			t.Fatalf("committed %d, dropped %d (%q); it was %d, %d", got.Bytes, got.Dropped, got.Cause, size, dropped)
+		} else if err := s.Verify(Local, got.ID); err != nil {
+			t.Fatal(err)
+		}
+		if u, err := s.Usage(); err != nil || u.Bytes > o.Quota {
+			t.Fatalf("%d bytes stand, the quota is %d; %v", u.Bytes, o.Quota, err)
+		}
+	})
+}
+
+func TestSidecarsAreBounded(t *testing.T) {
+	s := open(t, Options{})
+	long := strings.Repeat("\x01\"世", 100_000)
+	args, err := json.Marshal(map[string]string{"pattern": long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{"nan": math.NaN(), "inf": math.Inf(1), long: 1, "n": 2}
+	for i := range 1000 {
+		counts[strings.Repeat("k", i%200)] = float64(i)
+	}
+	for name, args := range map[string]json.RawMessage{"long": args, "not JSON": json.RawMessage(long), "none": nil,
+		"control characters": json.RawMessage(strings.Repeat("\x01", 10_000)), "deep": json.RawMessage(strings.Repeat("[", 100_000))} {
+		t.Run(name, func(t *testing.T) {
+			r := record(t, s, Made{Tool: long, Name: long, Args: args, Origin: []string{long, long, long, long, long, long}}, []byte("x"))
+			o, err := r.Commit(Seen{Kind: long, Ext: long, Receipt: long, Counts: counts, TokensMargin: math.NaN(), Status: long})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Stat(sidecarPath(s, o.ID)); err != nil || info.Size() > maxSidecar {
+				t.Errorf("a sidecar of %d bytes, %v", info.Size(), err)
+			}
+			if len(o.Args) > maxArgs || (len(o.Args) > 0 && !json.Valid(o.Args)) {
+				t.Errorf("arguments of %d bytes: %.50s", len(o.Args), o.Args)
+			}
+			if err := s.Remove(Local, o.ID); err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Stat(sidecarPath(s, o.ID)); err != nil || info.Size() > maxTombstone {
+				t.Errorf("a tombstone of %d bytes, %v", info.Size(), err)
+			}
+			if _, err := s.Open(Local, o.ID); !errors.Is(err, ErrExpired) || len(err.Error()) > 600 {
+				t.Errorf("removed: %v", err)
+			}
+		})
+	}
+	consistent(t, s)
+}
+
+func TestCallHash(t *testing.T) {
+	same := CallHash("grep", json.RawMessage(`{"a":1,"b":[9007199254740993,1e3]}`))
+	if CallHash("grep", json.RawMessage(` { "b": [ 9007199254740993, 1e3 ], "a": 1 } `)) != same {
+		t.Error("order and blanks change the hash of a call")
+	}
+	for name, other := range map[string]string{
+		"another tool":      CallHash("jq", json.RawMessage(`{"a":1,"b":[9007199254740993,1e3]}`)),
+		"another number":    CallHash("grep", json.RawMessage(`{"a":1,"b":[9007199254740992,1e3]}`)),
+		"border moved":      CallHash("grep{", json.RawMessage(`"a":1,"b":[9007199254740993,1e3]}`)),
+		"two values":        CallHash("grep", json.RawMessage(`{"a":1,"b":[9007199254740993,1e3]} 1`)),
+		"nothing":           CallHash("grep", nil),
+		"not JSON":          CallHash("grep", json.RawMessage(`{"a"`)),
+		"deeper than taken": CallHash("grep", json.RawMessage(strings.Repeat("[", 20_000))),
+	} {
+		if other == same || len(other) != 64 {
+			t.Errorf("%s: %s", name, other)
+		}
+	}
+}
+
+// Memory does not grow with what is recorded, but for 6 bytes of index in 64 KiB.
+func TestRecordingIsBounded(t *testing.T) {
+	s := open(t, Options{})
+	r, err := s.Record(Made{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Discard() }()
+	block := bytes.Repeat([]byte("a\n"), blockSize/2)
+	for range 1024 {
+		_, _ = r.Write(block)
+	}
+	if n := cap(r.index.out); n > 16<<10 {
+		t.Errorf("the index of 64 MiB takes %d bytes", n)
+	}
+	if n := cap(r.buf); n > blockSize {
+		t.Errorf("%d bytes are held back", n)
+	}
+}
