@@ -1,0 +1,186 @@
+package tokens_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+)
+
+var oracles = sync.OnceValue(func() map[tokens.Encoding]*tiktoken.Tiktoken {
+	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	m := map[tokens.Encoding]*tiktoken.Tiktoken{}
+	for _, e := range []tokens.Encoding{tokens.O200k, tokens.CL100k} {
+		o, err := tiktoken.GetEncoding(string(e))
+		if err != nil {
+			panic(err)
+		}
+		m[e] = o
+	}
+	return m
+})
+
+// same compares with tiktoken-go on both encodings, in one piece and as a stream.
+func same(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, text string) {
+	t.Helper()
+	for e, o := range oracles() {
+		want := len(o.EncodeOrdinary(text))
+		c := tokens.New(e)
+		if got := c.Count(text); got != want {
+			t.Errorf("%s: %d tokens, tiktoken-go says %d: %.300q", e, got, want, text)
+		}
+		s := c.Tally()
+		for b := []byte(text); len(b) > 0; {
+			n := min(len(b), 1+len(b)%7777)
+			_, _ = s.Write(b[:n])
+			b = b[n:]
+		}
+		if got := s.Total(); utf8.ValidString(text) && (got.N != int64(want) || got.Margin != 0) {
+			t.Errorf("%s: streamed %+v, tiktoken-go says %d: %.300q", e, got, want, text)
+		}
+	}
+}
+
+func TestEqualsTiktoken(t *testing.T) {
+	for _, text := range []string{
+		"", " ", "\n", "a", "  a", "a  ", " \n a", "\r\n\r\n  x", "it's IT'S it'Ll we'VE 'S 's", "don'tſ 'ſ 'K", "x'", "x're'll'd",
+		"HelloWorld HTTPServer aBC ǅabc ʰʰ中文ʰ", "12345678 ①②③④ ½", "...///\r\n// a/b\n/", "\u0301a \u0301 a\u0301B", "\u00a0\u00a0x \u3000y\u2028z\u0085w",
+		"emoji 👩‍👩‍👧‍👦 👍🏽", "<|endoftext|>", "日本語のテキスト、そして", "हिन्दी में", "\x00\x01", "\xff\xfe a\xff", "\ufeffx", "\ufffd", strings.Repeat("ab", 300), strings.Repeat(" ", 500) + "x",
+	} {
+		same(t, text)
+	}
+}
+
+func TestEqualsTiktokenOnEveryRune(t *testing.T) {
+	var b strings.Builder
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if r >= 0x30000 && r%97 != 0 || !utf8.ValidRune(r) { // planes 3 and up are one class, nearly empty
+			continue
+		}
+		b.WriteString("a")
+		b.WriteRune(r)
+		b.WriteString("B ")
+		if b.Len() > 64<<10 {
+			same(t, b.String())
+			b.Reset()
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	same(t, b.String())
+}
+
+func TestEqualsTiktokenOnRealText(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"novel": corpus.WarAndPeace()[:600_000], "json": corpus.JSON1MB()[:300_000], "minified": corpus.JSON1MBMinified()[:100_000],
+		"log": corpus.PanicLog()[:200_000], "diff": corpus.WarAndPeaceDiff()[:200_000], "csv": corpus.CSV20k()[:200_000], "cjk": []byte(strings.ToValidUTF8(string(corpus.CJK()[:60_000]), "")),
+	} {
+		t.Run(name, func(t *testing.T) { same(t, string(b)) })
+	}
+}
+
+func TestEqualsTiktokenOnAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOf(rapid.OneOf(
+			rapid.String(), rapid.SampledFrom([]string{"'s", "'LL", " ", "\n", "\r\n", "/", "A", "b", "中", "1", "\u0301", "ǅ", "ʰ", "...", "\t", "\u00a0"}),
+		)).Draw(t, "parts")
+		same(t, strings.Join(parts, ""))
+	})
+}
+
+// A run without a break, where tiktoken-go is quadratic, takes time in
+// proportion; what is measured is that it ends, and that both ways of merging agree.
+func TestLongRuns(t *testing.T) {
+	c := tokens.New(tokens.O200k)
+	for _, run := range []string{"a", "=", "ab", "中", " ", "xYz"} {
+		short := strings.Repeat(run, 700)
+		if got, want := c.Count(short), len(oracles()[tokens.O200k].EncodeOrdinary(short)); got != want {
+			t.Errorf("700 × %q: %d tokens, tiktoken-go says %d", run, got, want)
+		}
+		if got := c.Count(strings.Repeat(run, 1_000_000/len(run))); got == 0 {
+			t.Errorf("a megabyte of %q is no token", run)
+		}
+	}
+}
+
+func TestEstimateHoldsItsInterval(t *testing.T) {
+	c := tokens.New(tokens.O200k)
+	for name, b := range map[string][]byte{
+		"novel": bytes.Repeat(corpus.WarAndPeace(), 3), "json": bytes.Repeat(corpus.JSON5MB(), 2), "log": corpus.PanicLog(), "minified": bytes.Repeat(corpus.JSON1MBMinified(), 9),
+		"mixed": bytes.Join([][]byte{corpus.WarAndPeace(), corpus.JSON5MB(), corpus.CJK(), corpus.PanicLog(), corpus.CSV20k()}, nil),
+	} {
+		s := c.Tally()
+		for i := 0; i < len(b); i += 30_000 {
+			_, _ = s.Write(b[i:min(i+30_000, len(b))])
+		}
+		got, exact := s.Total(), int64(c.Count(string(b)))
+		off := math.Abs(float64(got.N-exact)) / float64(exact)
+		if len(b) > tokens.ExactLimit && got.Margin == 0 || off > got.Margin || got.Margin > 0.05 {
+			t.Errorf("%s: %d ± %.2f %%, exactly %d: off by %.2f %%", name, got.N, 100*got.Margin, exact, 100*off)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for name, want := range map[string]tokens.Encoding{
+		"": tokens.O200k, "o200k_base": tokens.O200k, "cl100k_base": tokens.CL100k, "gpt-4": tokens.CL100k, "gpt-4o": tokens.O200k, "GPT-4o-mini": tokens.O200k,
+		"gpt-3.5-turbo-0301": tokens.CL100k, "claude-opus-4": tokens.O200k, "gemini-2.5-pro": tokens.O200k, "davinci": "", "nonsense": "",
+	} {
+		got, err := tokens.Parse(name)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
+func FuzzCount(f *testing.F) {
+	f.Add("it's a\u0301 中文 \r\n 1234")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) < 10_000 {
+			same(t, text)
+		}
+	})
+}
+
+func BenchmarkCount(b *testing.B) {
+	for name, text := range map[string][]byte{"json": corpus.JSON1MB(), "novel": corpus.WarAndPeace()[:1<<20], "cjk": corpus.CJK(), "run": bytes.Repeat([]byte("a"), 1<<20)} {
+		s := string(text)
+		c := tokens.New(tokens.O200k)
+		c.Count("warm")
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s)))
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Count(s)
+			}
+		})
+	}
+	b.Run("tiktoken-go", func(b *testing.B) {
+		s := string(corpus.JSON1MB()[:100_000])
+		o := oracles()[tokens.O200k]
+		b.SetBytes(int64(len(s)))
+		for b.Loop() {
+			o.EncodeOrdinary(s)
+		}
+	})
+}
+
+func BenchmarkLoad(b *testing.B) {
+	for b.Loop() {
+		tokens.Unpack()
+	}
+}
