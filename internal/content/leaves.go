@@ -1,0 +1,101 @@
+package content
+
+import (
+	"context"
+	"io"
+)
+
+// Leaves calls visit with the JSON Pointer and text of every scalar leaf (strings unquoted, others as
+// written) of a JSON or NDJSON text, in order, until it returns false. A value over max bytes, as
+// written, is its first max bytes, then "…"; a pointer over 4 KiB is clipped likewise. In NDJSON the pointer's first token is the record.
+// The error says where the text is broken, after the leaves that are right.
+func Leaves(ctx context.Context, r io.Reader, k Kind, max int, visit func(pointer, value string) bool) error {
+	l := leafReader{max: max, visit: visit, records: k == NDJSON}
+	ended, err := pump(ctx, r, l.window)
+	if !ended || err != nil {
+		return err
+	}
+	e, err := l.End()
+	if l.event(e) {
+		return nil
+	}
+	return err
+}
+
+type leafReader struct {
+	Tracker
+	max     int
+	visit   func(pointer, value string) bool
+	records bool
+
+	inside  bool // a scalar
+	raw     []byte
+	long    bool
+	scratch []byte
+}
+
+func (l *leafReader) window(p []byte) (enough bool, err error) {
+	for len(p) > 0 {
+		n, e := l.Scan(p)
+		if l.inside {
+			l.add(p[:n])
+		} else if e == StringStart || e == NumberStart || e == LiteralStart {
+			l.inside, l.raw, l.long = true, l.raw[:0], false
+			l.add(p[n-1 : n])
+		}
+		if l.event(e) {
+			return true, nil
+		}
+		if err := l.Err(); err != nil {
+			return false, err
+		}
+		p = p[n:]
+	}
+	return false, nil
+}
+
+func (l *leafReader) add(p []byte) {
+	// Two more for the quotes.
+	if room := l.max + 2 - len(l.raw); len(p) > room {
+		p, l.long = p[:room], true
+	}
+	l.raw = append(l.raw, p...)
+}
+
+func (l *leafReader) event(e Event) (enough bool) {
+	if e != StringEnd && e != NumberEnd && e != LiteralEnd {
+		return false
+	}
+	l.inside = false
+	raw := l.raw
+	long := l.long
+	if e == StringEnd {
+		raw = raw[1:]
+		if !long {
+			raw = raw[:len(raw)-1]
+		}
+	}
+	if len(raw) > l.max {
+		raw, long = raw[:l.max], true
+	}
+	value := l.scratch[:0]
+	if e == StringEnd {
+		value = appendUnquoted(value, raw)
+	} else {
+		value = append(value, raw...)
+	}
+	if long {
+		value = append(value[:completeRunes(value)], "…"...)
+	}
+	l.scratch = value
+
+	pointer := string(l.Pointer(l.Depth()))
+	if l.records {
+		n := l.Values()
+		if l.Depth() == 0 {
+			n-- // this leaf is the record, and was counted
+		}
+		pointer = recordPointer(n, pointer)
+	}
+	return !l.visit(pointer, string(value))
+}

@@ -1,0 +1,309 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// ErrNoValue is wrapped by the error of [Point] where nothing stands at the pointer.
+var ErrNoValue = errors.New("no value")
+
+// maxKeysTold is how many keys of an object the error of [Point] names.
+const maxKeysTold = 12
+
+// Point finds the value at an RFC 6901 JSON Pointer ("" is the whole; in NDJSON the first token is the record).
+// Of members with the same key the last counts, as it does to jq, so an object around the value is
+// read to its end; an array is not. The span of a value in a text that breaks off after it is right.
+// ErrNoValue where there is none: it names the deepest part that exists and what stands there.
+func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, error) {
+	tokens, err := splitPointer(pointer)
+	if err != nil {
+		return Span{}, err
+	}
+	if k == NDJSON && len(tokens) == 0 {
+		return whole(ctx, r)
+	}
+	f := finder{tokens: tokens, records: k == NDJSON}
+	f.Quiet = 1
+	ended, err := pump(ctx, r, f.window)
+	if err != nil && ctx.Err() != nil {
+		return Span{}, err
+	}
+	if ended {
+		var e Event
+		if e, err = f.End(); err == nil { // else the last value may go on behind the cut
+			f.event(e)
+		}
+	}
+	switch {
+	case f.found:
+		return f.target, nil
+	case err != nil && f.reading:
+		return Span{}, fmt.Errorf("the value at %s begins at byte %d and is not complete: %w", ClipBytes(pointer, 100), f.target.Start, err)
+	case err != nil:
+		return Span{}, err
+	}
+	return Span{}, f.missing()
+}
+
+// splitPointer returns the tokens of a pointer, unescaped.
+func splitPointer(pointer string) ([]string, error) {
+	if pointer == "" {
+		return nil, nil
+	}
+	if pointer[0] != '/' {
+		return nil, fmt.Errorf("not a JSON Pointer: %s; it begins with \"/\", as in /items/0/name", ClipBytes(pointer, 100))
+	}
+	tokens := strings.Split(pointer[1:], "/")
+	for i, t := range tokens {
+		if !strings.Contains(t, "~") {
+			continue
+		}
+		for j := 0; j < len(t); j++ {
+			if t[j] == '~' && (j+1 == len(t) || t[j+1] != '0' && t[j+1] != '1') {
+				return nil, fmt.Errorf("not a JSON Pointer: in %s a ~ must be written ~0 (and a / in a key ~1)", ClipBytes(t, 100))
+			}
+		}
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+	}
+	return tokens, nil
+}
+
+func whole(ctx context.Context, r io.Reader) (Span, error) {
+	var size int64
+	_, err := pump(ctx, r, func(p []byte) (bool, error) { size += int64(len(p)); return false, nil })
+	return Span{0, size}, err
+}
+
+// finder follows one pointer down. on is how many containers that are open lie on the way to the value:
+// all of them, since what lies off it is passed over in silence.
+//
+//	{"a": [10, {"b": 1}]}     /a/1/b     on: 1 in the object, 2 in the array, 3 in the inner object
+type finder struct {
+	Scanner
+	tokens  []string
+	records bool // the first token is the top-level value
+
+	record  int64
+	on      int
+	trail   []place
+	next    bool   // the key just read is the one that leads on
+	key     []byte // as written, up to what can matter
+	inKey   bool
+	reading bool // the value is being read
+	found   bool
+	target  Span
+}
+
+// place is a part of the way that exists.
+type place struct {
+	what  Event
+	count int64 // children begun
+	keys  []string
+}
+
+func (f *finder) window(p []byte) (enough bool, err error) {
+	for len(p) > 0 {
+		n, e := f.Scan(p)
+		if f.inKey {
+			room := f.keyRoom()
+			f.key = append(f.key, p[:min(n, room)]...)
+		}
+		if f.event(e) {
+			return true, nil
+		}
+		if err := f.Err(); err != nil {
+			return false, err
+		}
+		p = p[n:]
+	}
+	return false, nil
+}
+
+// keyRoom is how much more of a key is worth keeping: what the token can be written as, or what an error shows.
+func (f *finder) keyRoom() int {
+	return max(len("\\u0000")*len(f.token())+1, 256) - len(f.key)
+}
+
+// token is what leads on from where we are.
+func (f *finder) token() string {
+	at := f.on
+	if f.records {
+		at++
+	}
+	if at <= 0 || at > len(f.tokens) {
+		return ""
+	}
+	return f.tokens[at-1]
+}
+
+// last says whether n containers deep the way is at its end.
+func (f *finder) last(n int) bool {
+	if f.records {
+		n++
+	}
+	return n == len(f.tokens)
+}
+
+// event is true where nothing that follows can change the answer.
+func (f *finder) event(e Event) (enough bool) {
+	switch {
+	case e == More:
+		return false
+	case e == KeyStart:
+		f.inKey, f.key = true, f.key[:0]
+		return false
+	case e == KeyEnd:
+		f.keyEnd()
+		return false
+	case e.Starts():
+		return f.starts(e)
+	}
+	return f.ends(e)
+}
+
+func (f *finder) keyEnd() {
+	f.inKey = false
+	here := &f.trail[f.on-1]
+	whole := f.key[:max(len(f.key)-1, 0)]
+	key := appendUnquoted(nil, whole)
+	f.next = string(key) == f.token()
+	if len(here.keys) < maxKeysTold {
+		here.keys = append(here.keys, ClipBytes(string(key), 40))
+	}
+	if f.next { // the last one counts
+		f.found = false
+		f.trail = f.trail[:f.on]
+	}
+}
+
+func (f *finder) starts(e Event) (enough bool) {
+	depth := f.Depth()
+	if e == ObjectStart || e == ArrayStart {
+		depth--
+	}
+	if depth != f.on {
+		return false // inside the value itself
+	}
+	on := f.next
+	switch depth {
+	case 0:
+		on = true
+		if f.records {
+			on = isIndex(f.tokens[0], f.record)
+		}
+		f.record++
+	default:
+		here := &f.trail[f.on-1]
+		if here.what == ArrayStart {
+			on = isIndex(f.token(), here.count)
+		}
+		here.count++
+	}
+	f.next = false
+	if !on {
+		return false
+	}
+	f.trail = append(f.trail[:f.on], place{what: e})
+	if f.last(f.on) {
+		f.reading, f.target.Start = true, f.Offset()-1
+		return false
+	}
+	if e == ObjectStart || e == ArrayStart {
+		f.on++
+		f.Quiet = f.on + 1
+		return false
+	}
+	return false
+}
+
+func (f *finder) ends(e Event) (enough bool) {
+	depth := f.Depth()
+	switch {
+	case f.reading && depth == f.on:
+		f.reading, f.found = false, true
+		f.target.End = f.Offset()
+	case depth < f.on:
+		f.on--
+		f.Quiet = f.on + 1
+	default:
+		// A scalar, or a container that leads nowhere. At the top there may be nothing else.
+		return depth == 0 && len(f.trail) > 0
+	}
+	// The end of the value, or of a container on the way to it.
+	for _, p := range f.trail[:f.on] {
+		if p.what == ObjectStart {
+			return false
+		}
+	}
+	return true
+}
+
+// isIndex says whether a token is the index n: digits without a leading zero.
+func isIndex(token string, n int64) bool {
+	var b [20]byte
+	return token == string(strconv.AppendInt(b[:0], n, 10))
+}
+
+// missing says what there is instead.
+func (f *finder) missing() error {
+	if len(f.trail) == 0 {
+		if f.records {
+			return fmt.Errorf("%w: no record %s; there are %d (0-%d), and the first token of the pointer is the record", ErrNoValue, ClipBytes(f.tokens[0], 40), f.record, max(f.record-1, 0))
+		}
+		return fmt.Errorf("%w: the text is empty", ErrNoValue)
+	}
+	end := len(f.trail) - 1
+	if f.records {
+		end++
+	}
+	var deepest, token string
+	for _, t := range f.tokens[:end] {
+		deepest += "/" + tokenEscapes.Replace(t)
+	}
+	if end < len(f.tokens) {
+		token = f.tokens[end]
+	}
+	deepest = ClipBytes(deepest, 100)
+	if deepest == "" {
+		deepest = "the top level"
+	}
+	p := f.trail[len(f.trail)-1]
+	switch p.what {
+	case ArrayStart:
+		if p.count == 0 {
+			return fmt.Errorf("%w: %s is an empty array", ErrNoValue, deepest)
+		}
+		return fmt.Errorf("%w: %s is an array of %d: give 0-%d, not %s", ErrNoValue, deepest, p.count, p.count-1, ClipBytes(token, 40))
+	case ObjectStart:
+		if p.count == 0 {
+			return fmt.Errorf("%w: %s is an empty object", ErrNoValue, deepest)
+		}
+		return fmt.Errorf("%w: %s is an object without %s; its keys: %s", ErrNoValue, deepest, ClipBytes(strconv.Quote(token), 60), keyList(p))
+	}
+	return fmt.Errorf("%w: %s is %s: nothing stands below it", ErrNoValue, deepest, article(map[Event]string{
+		StringStart: "string", NumberStart: "number", LiteralStart: "literal",
+	}[p.what]))
+}
+
+func keyList(p place) string {
+	var b bytes.Buffer
+	for i, k := range p.keys {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(k)
+		if b.Len() > 120 {
+			break
+		}
+	}
+	if p.count > int64(len(p.keys)) || b.Len() > 120 {
+		fmt.Fprintf(&b, ", … (%d in all)", p.count)
+	}
+	return b.String()
+}
