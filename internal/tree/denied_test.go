@@ -1,0 +1,101 @@
+package tree
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// vault is a root with a store, a config and a token in it.
+func vault(t testing.TB) (dir string, r *Root) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plant(t, dir, "a.txt", "state/store/observations/x.txt", "state/store/y", "state/other", "cfg/config.yaml", "cfg/other.yaml", "store-not/z", "token",
+		"to-store -> state/store", "to-state -> state", "to-token -> token", "abs -> "+dir+"/state/store", "sub/up -> ../state/store/observations", "via -> to-state/store",
+		"link-file -> state/store/y", "token.bak/", "out -> ..")
+	if err := os.Link(filepath.Join(dir, "token"), filepath.Join(dir, "hard")); err != nil {
+		t.Fatal(err)
+	}
+	return dir, open(t, dir, filepath.Join(dir, "state/store"), dir+"/cfg/config.yaml", dir+"/./token", dir+"/later/store")
+}
+
+func TestDeniedIsNeverReached(t *testing.T) {
+	dir, r := vault(t)
+	refused := []string{
+		"state/store", "state/store/y", "state/store/observations/x.txt", "state/store/none", "./state//store/y", "state/x/../store/y", dir + "/state/store/y",
+		"to-store/y", "to-state/store/y", "abs/y", "sub/up/x.txt", "via/y", "link-file", "to-store/observations/x.txt", "to-store",
+		"cfg/config.yaml", "token", "to-token", "hard", "later/store", "later/store/x",
+	}
+	check := func(when string, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if got, err := readAll(t, r, name); !errors.Is(err, ErrDenied) {
+				t.Errorf("%s: open %s: %q %v", when, name, got, err)
+			}
+			if _, err := r.Stat(name); !errors.Is(err, ErrDenied) {
+				t.Errorf("%s: stat %s: %v", when, name, err)
+			}
+			if _, err := r.Walk(t.Context(), Options{Start: name, All: true}, func(Entry) error { return nil }); err == nil {
+				t.Errorf("%s: walk %s: no error", when, name)
+			}
+		}
+	}
+	check("as it was", refused...)
+	for _, name := range []string{"a.txt", "state/other", "cfg/other.yaml", "store-not/z", "to-state/other"} {
+		if _, err := readAll(t, r, name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	want := []string{"a.txt", "abs", "cfg", "cfg/other.yaml", "link-file", "out", "state", "state/other", "store-not", "store-not/z", "sub", "sub/up",
+		"to-state", "to-store", "to-token", "token.bak", "via"}
+	if got := list(t, r, Options{All: true}); !slices.Equal(got, want) {
+		t.Errorf("a walk sees %q", got)
+	}
+	if got := list(t, r, Options{All: true, Start: "to-state"}); !slices.Equal(got, []string{"to-state/other"}) {
+		t.Errorf("a walk of a link sees %q", got)
+	}
+	// Moved, and made later.
+	if err := os.Rename(filepath.Join(dir, "state/store"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "token"), filepath.Join(dir, "token.bak/t")); err != nil {
+		t.Fatal(err)
+	}
+	plant(t, dir, "later/store/x", "state/store/new", "later-link -> later/store", "moved-link -> moved")
+	check("after a move", "moved/y", "moved", "moved-link/y", "later/store/x", "later-link/x", "state/store/new", "to-store/new", "token.bak/t")
+	for _, p := range list(t, r, Options{All: true}) {
+		if strings.Contains(p, "store/") || strings.HasPrefix(p, "moved/") || p == "moved" || p == "token.bak/t" {
+			t.Errorf("a walk sees %s", p)
+		}
+	}
+}
+
+// Control: comparing names alone lets links, hard links and moves through.
+func TestDeniedByNameAloneIsNotEnough(t *testing.T) {
+	dir, _ := vault(t)
+	weak := open(t, dir, filepath.Join(dir, "state/store"), dir+"/token")
+	weak.denied.inside = false // so that opened directories are not looked at
+	for i := range weak.denied.list {
+		weak.denied.list[i].id = ident{}
+		weak.denied.list[i].path = "/nowhere"
+	}
+	for _, name := range []string{"to-store/y", "hard", "via/y"} {
+		if _, err := readAll(t, weak, name); err != nil {
+			t.Errorf("%s: the control refuses it: %v", name, err)
+		}
+	}
+}
+
+func list(t testing.TB, r *Root, o Options) (got []string) {
+	t.Helper()
+	if _, err := r.Walk(t.Context(), o, func(e Entry) error { got = append(got, e.Path); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package tree
+
+const openFlags = 0

@@ -1,0 +1,171 @@
+//go:build unix && !portable
+
+package tree
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ident is which file something is, whatever it is called.
+type ident struct{ dev, ino uint64 }
+
+func (a ident) same(b ident) bool { return a == b }
+
+func identOf(at fs.FileInfo) ident {
+	switch s := at.Sys().(type) {
+	case *syscall.Stat_t:
+		return ident{uint64(s.Dev), s.Ino} //nolint:unconvert // darwin's Dev is an int32
+	case ident:
+		return s
+	}
+	return ident{}
+}
+
+// folder is an open directory below the root. Everything in it is reached by
+// one name, and no link is ever followed.
+type folder struct{ fd int }
+
+// top is the root itself, by a descriptor taken from os.Root.
+func (r *Root) top() (folder, error) {
+	f, err := r.os.Open(".")
+	if err != nil {
+		return folder{-1}, err
+	}
+	return folderOf(f)
+}
+
+// folderAt opens a directory, following links inside the root.
+func (r *Root) folderAt(rel string) (folder, error) {
+	f, err := r.open(rel, openFlags|syscall.O_DIRECTORY)
+	if err != nil {
+		return folder{-1}, err
+	}
+	return folderOf(f)
+}
+
+// folderOf takes the directory f, which it closes.
+func folderOf(f *os.File) (folder, error) {
+	defer func() { _ = f.Close() }()
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return folder{-1}, err
+	}
+	fd := -1
+	if e := conn.Control(func(from uintptr) {
+		fd, err = unix.FcntlInt(from, unix.F_DUPFD_CLOEXEC, 3)
+	}); e != nil {
+		err = e
+	}
+	if err != nil {
+		return folder{-1}, err
+	}
+	return folder{fd}, nil
+}
+
+func (d folder) close() {
+	if d.fd >= 0 {
+		_ = unix.Close(d.fd)
+	}
+}
+
+func (d folder) openat(name string, flags int) (int, error) {
+	for {
+		fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// enter opens a directory in d.
+func (d folder) enter(name string) (folder, error) {
+	fd, err := d.openat(name, unix.O_DIRECTORY|openFlags)
+	return folder{fd}, err
+}
+
+// openFile opens what is called name, whatever it is.
+func (d folder) openFile(name string, flags int) (*os.File, error) {
+	fd, err := d.openat(name, flags)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (d folder) readlink(name string) (string, error) {
+	buf := make([]byte, maxName+1)
+	n, err := unix.Readlinkat(d.fd, name, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+func (d folder) id() (ident, error) {
+	var s unix.Stat_t
+	err := unix.Fstat(d.fd, &s)
+	return ident{uint64(s.Dev), s.Ino}, err //nolint:unconvert // darwin's Dev is an int32
+}
+
+// lstat describes what is called name in d.
+func (d folder) lstat(name string) (fs.FileInfo, error) {
+	var s unix.Stat_t
+	for {
+		err := unix.Fstatat(d.fd, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return info{
+			name: name, size: s.Size,
+			mode: modeOf(uint32(s.Mode)), //nolint:unconvert // darwin's Mode is a uint16
+			mod:  time.Unix(s.Mtim.Unix()),
+			id:   ident{uint64(s.Dev), s.Ino}, //nolint:unconvert // darwin's Dev is an int32
+		}, nil
+	}
+}
+
+// info is a description taken in a folder.
+type info struct {
+	name string
+	size int64
+	mode fs.FileMode
+	mod  time.Time
+	id   ident
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) Mode() fs.FileMode  { return i.mode }
+func (i info) ModTime() time.Time { return i.mod }
+func (i info) IsDir() bool        { return i.mode.IsDir() }
+func (i info) Sys() any           { return i.id }
+
+func modeOf(m uint32) fs.FileMode {
+	mode := fs.FileMode(m & 0o777)
+	switch m & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		mode |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		mode |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		mode |= fs.ModeSocket
+	case unix.S_IFCHR:
+		mode |= fs.ModeDevice | fs.ModeCharDevice
+	case unix.S_IFBLK:
+		mode |= fs.ModeDevice
+	default:
+		mode |= fs.ModeIrregular
+	}
+	return mode
+}

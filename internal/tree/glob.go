@@ -1,0 +1,332 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Limits of a pattern. Braces multiply and "**" looks back, so that a short
+// pattern can cost more than a whole tree; nobody means more than these.
+const (
+	maxGlob         = 1 << 10 // bytes
+	maxDoubleStars  = 4       // of one alternative
+	maxAlternatives = 64      // in all: those of each pair of braces, multiplied
+)
+
+// Glob is a compiled doublestar pattern: "*" and "?" (not "/"), "**" (any
+// directories), "[a-z]", "[!a-z]", "{a,b}", and "\" before a character meant as it
+// is. A pattern without a slash matches the base name at any depth. Case counts.
+type Glob struct {
+	pattern      string
+	alternatives []alternative
+}
+
+// alternative is a pattern without braces.
+type alternative struct {
+	pattern string
+	base    bool     // of the base name
+	literal string   // the whole, where it has nothing special
+	suffix  string   // of "*suffix", where that has nothing special
+	parts   []string // of a pattern for paths
+}
+
+// CompileGlob refuses a bad or too costly pattern with the reason. A leading "./" and a
+// trailing "/" say nothing and are left out.
+func CompileGlob(pattern string) (*Glob, error) {
+	g, err := compileGlob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("glob %s: %w", clip(pattern), err)
+	}
+	return g, nil
+}
+
+func compileGlob(pattern string) (*Glob, error) {
+	switch {
+	case pattern == "":
+		return nil, errors.New(`empty; "**" is everything`)
+	case len(pattern) > maxGlob:
+		return nil, fmt.Errorf("%d bytes long, over the %d a pattern may have", len(pattern), maxGlob)
+	case strings.IndexByte(pattern, 0) >= 0:
+		return nil, errors.New("holds a NUL byte, which no file name can")
+	case !doublestar.ValidatePattern(pattern):
+		return nil, errors.New(`not a pattern: a [class] or {a,b} is not closed or empty, or "\" stands at the end; put "\" before a character that is meant as it is`)
+	}
+	plain, err := unescapeSlashes(pattern)
+	if err != nil {
+		return nil, err
+	}
+	expanded, err := expand(plain)
+	if err != nil {
+		return nil, err
+	}
+	g := &Glob{pattern: pattern}
+	for _, p := range expanded {
+		a, err := newAlternative(p)
+		if err != nil {
+			return nil, err
+		}
+		g.alternatives = append(g.alternatives, a)
+	}
+	return g, nil
+}
+
+func newAlternative(p string) (alternative, error) {
+	if strings.HasPrefix(p, "/") {
+		return alternative{}, errors.New("begins with /: a glob matches below a directory, which path names")
+	}
+	base := !strings.Contains(strings.TrimSuffix(p, "/"), "/")
+	var parts []string
+	deep := 0
+	for part := range strings.SplitSeq(p, "/") {
+		switch {
+		case part == "" || part == ".":
+			continue
+		case strings.ReplaceAll(part, `\`, "") == "..":
+			return alternative{}, errors.New("has .. in it, and a glob cannot go up; name the directory with path")
+		case part == "**" && len(parts) > 0 && parts[len(parts)-1] == "**":
+			continue
+		case part == "**":
+			deep++
+		default:
+			part = oneStar(part)
+		}
+		parts = append(parts, part)
+	}
+	if deep > maxDoubleStars {
+		return alternative{}, fmt.Errorf("has %d times **, over the %d a pattern may have", deep, maxDoubleStars)
+	}
+	if len(parts) == 0 { // "./", or an alternative of nothing
+		return alternative{literal: "."}, nil
+	}
+	a := alternative{pattern: strings.Join(parts, "/"), base: base, parts: parts}
+	if a.pattern == "**" {
+		a.base, a.suffix, a.pattern = true, "", "*"
+	}
+	// "**/name" is "name" at any depth.
+	if len(parts) == 2 && parts[0] == "**" {
+		a.base, a.pattern = true, parts[1]
+	}
+	switch at := strings.IndexAny(a.pattern, `*?[\`); {
+	case at < 0:
+		a.literal = a.pattern
+	case a.base && at == 0 && a.pattern[0] == '*' && !strings.ContainsAny(a.pattern[1:], `*?[\`):
+		a.suffix = a.pattern[1:]
+		a.pattern = ""
+	}
+	return a, nil
+}
+
+// unescapeSlashes makes "/" of "\/", so that a pattern can be taken apart at its slashes.
+func unescapeSlashes(p string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		switch {
+		case p[i] == '\\' && p[i+1] == '/':
+			continue
+		case p[i] == '\\':
+			b.WriteByte(p[i])
+			i++
+		case p[i] == '[':
+			end := closing(p, i)
+			if strings.Contains(p[i:end], "/") {
+				return "", errors.New("has / in a [class], which matches no /")
+			}
+			b.WriteString(p[i:end])
+			i = end
+		}
+		b.WriteByte(p[i])
+	}
+	return b.String(), nil
+}
+
+// oneStar makes one "*" of several: "a**" is "a*".
+func oneStar(part string) string {
+	if !strings.Contains(part, "**") {
+		return part
+	}
+	var b strings.Builder
+	for i := 0; i < len(part); i++ {
+		from := i
+		switch part[i] {
+		case '\\':
+			i++
+		case '[':
+			i = closing(part, i)
+		case '*':
+			for i+1 < len(part) && part[i+1] == '*' {
+				i++
+			}
+			from = i
+		}
+		b.WriteString(part[from : i+1])
+	}
+	return b.String()
+}
+
+// expand writes the braces out.
+func expand(p string) ([]string, error) {
+	open, end, commas := braces(p)
+	if open < 0 {
+		return []string{p}, nil
+	}
+	tails, err := expand(p[end+1:])
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	from := open + 1
+	for _, to := range append(commas, end) {
+		middles, err := expand(p[from:to])
+		if err != nil {
+			return nil, err
+		}
+		if len(all)+len(middles)*len(tails) > maxAlternatives {
+			return nil, fmt.Errorf("stands for over %d patterns when its braces are written out; use fewer {a,b}", maxAlternatives)
+		}
+		for _, m := range middles {
+			for _, t := range tails {
+				all = append(all, p[:open]+m+t)
+			}
+		}
+		from = to + 1
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// braces finds the first pair at the top of p, and the commas in it. The pattern is a valid one.
+func braces(p string) (open, end int, commas []int) {
+	open = -1
+	depth := 0
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case '[':
+			i = closing(p, i)
+		case '{':
+			if depth++; depth == 1 {
+				open = i
+			}
+		case ',':
+			if depth == 1 {
+				commas = append(commas, i)
+			}
+		case '}':
+			if depth--; depth == 0 {
+				return open, i, commas
+			}
+		}
+	}
+	return -1, -1, nil
+}
+
+// closing is where the class that begins at p[i] ends.
+func closing(p string, i int) int {
+	for i++; i < len(p) && p[i] != ']'; i++ {
+		if p[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}
+
+// String is the pattern as it was given.
+func (g *Glob) String() string { return g.pattern }
+
+// Match says whether a slash path matches.
+func (g *Glob) Match(p string) bool {
+	base := path.Base(p)
+	for i := range g.alternatives {
+		if g.alternatives[i].match(p, base) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *alternative) match(p, base string) bool {
+	if a.base {
+		p = base
+	}
+	switch {
+	case a.literal != "":
+		return p == a.literal
+	case a.pattern == "":
+		return strings.HasSuffix(p, a.suffix)
+	case a.base:
+		return doublestar.MatchUnvalidated(a.pattern, p)
+	}
+	return matchNames(a.parts, p)
+}
+
+// matchNames matches a path name by name: doublestar alone would let a class
+// match a "/". Of several "**" only the latest needs another try, as the names
+// between two of them are best found as early as they can be.
+func matchNames(parts []string, p string) bool {
+	const none = -1
+	again, from := none, "" // the part after the latest "**", and the names it was tried on
+	at := 0
+	for {
+		switch {
+		case at < len(parts) && parts[at] == "**":
+			if at++; at == len(parts) {
+				return true
+			}
+			again, from = at, p
+			continue
+		case p == "":
+			return at == len(parts)
+		case at < len(parts):
+			name, rest, _ := strings.Cut(p, "/")
+			if doublestar.MatchUnvalidated(parts[at], name) {
+				at, p = at+1, rest
+				continue
+			}
+		}
+		if again == none || from == "" {
+			return false
+		}
+		_, from, _ = strings.Cut(from, "/")
+		at, p = again, from
+	}
+}
+
+// below says whether paths in the directory p could match.
+func (g *Glob) below(p string) bool {
+	for i := range g.alternatives {
+		if g.alternatives[i].below(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *alternative) below(p string) bool {
+	if a.base {
+		return true
+	}
+	for _, part := range a.parts {
+		if part == "**" {
+			return true
+		}
+		if p == "" {
+			return true
+		}
+		var name string
+		name, p, _ = strings.Cut(p, "/")
+		if !doublestar.MatchUnvalidated(part, name) {
+			return false
+		}
+	}
+	return false
+}
+
+// IsGlob says whether a name has characters that mean something in a glob. A file may
+// be called so all the same: look for it first.
+func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[{") }

@@ -1,0 +1,185 @@
+package tree
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"pgregory.net/rapid"
+)
+
+func TestGlob(t *testing.T) {
+	for _, test := range []struct {
+		pattern, yes, no string // paths, blank-separated
+	}{
+		{"**", "a a/b .x/y", ""},
+		{"*", "a a/b", ""},
+		{"*.go", "a.go x/y/a.go .go", "a.gox a.go/b x/a.txt"},
+		{"a?c", "abc x/abc", "ac abbc"},
+		{"./src/*.go", "src/a.go", "a.go src/x/a.go xsrc/a.go"},
+		{"src/**", "src/a src/a/b src", "xsrc/a a/src/b"},
+		{"src/**/*.go", "src/a.go src/x/y/a.go", "a.go src/a.txt"},
+		{"**/test/**", "test/a x/test/y/z", "x/testy/z"},
+		{"{a,b/c}/*.go", "a/x.go b/c/x.go", "b/x.go c/x.go"},
+		{"*.{go,mod}", "a.go x/go.mod", "a.sum"},
+		{"{*.go,go.{mod,sum}}", "a.go go.mod x/go.sum", "go.work"},
+		{"[a-c]*.txt", "b.txt x/cc.txt", "d.txt"},
+		{"[!a-c].txt", "d.txt", "b.txt"},
+		{`\*.go`, "*.go x/*.go", "a.go"},
+		{`[{]x[}]`, "{x}", "x"},
+		{`a\,b`, "a,b", "a"},
+		{"dir/", "dir x/dir", "dirx"},
+		{`x\/y`, "x/y", "y"},
+		{"a..b", "a..b", "ab"},
+		{"a[!b]c/d", "axc/d", "a/c/d abc/d"},
+		{"a/[+-9]/d", "a/1/d", "a//d"},
+		{"**/a/**/b/**/c*", "a/b/c x/a/y/b/b/cc", "a/c b/a/c"},
+		{"日本*", "日本語 x/日本", "日"},
+	} {
+		g, err := CompileGlob(test.pattern)
+		if err != nil {
+			t.Errorf("%s: %v", test.pattern, err)
+			continue
+		}
+		for p := range strings.FieldsSeq(test.yes) {
+			if !g.Match(p) {
+				t.Errorf("%s does not match %s", test.pattern, p)
+			}
+		}
+		for p := range strings.FieldsSeq(test.no) {
+			if g.Match(p) {
+				t.Errorf("%s matches %s", test.pattern, p)
+			}
+		}
+	}
+}
+
+func TestGlobRefused(t *testing.T) {
+	for _, test := range []struct{ pattern, want string }{
+		{"", "empty"},
+		{"../*", "cannot go up"},
+		{"{../,}*", "cannot go up"},
+		{"a/{b,..}/c", "cannot go up"},
+		{`a/\.\./c`, "cannot go up"},
+		{"{x,/etc}/*", "begins with /"},
+		{"/etc/*", "begins with /"},
+		{"[a", "not a pattern"},
+		{"[]", "not a pattern"},
+		{"{a", "not a pattern"},
+		{"a}", "not a pattern"},
+		{`a\`, "not a pattern"},
+		{"a[/]b", "in a [class]"},
+		{"a\x00b", "NUL"},
+		{strings.Repeat("a", 1025), "over the 1024"},
+		{strings.Repeat("**/a/", 12) + "b", "over the 4"},
+		{strings.Repeat("{a,b}", 7), "over 64"},
+		{strings.Repeat("{a,b}", 200), "over 64"},
+		{"{" + strings.Repeat("a,", 64) + "b}", "over 64"},
+		{strings.Repeat("{", 500) + strings.Repeat("}", 501), "not a pattern"},
+	} {
+		if _, err := CompileGlob(test.pattern); err == nil || !strings.Contains(err.Error(), test.want) || len(err.Error()) > 420 {
+			t.Errorf("%.30q: error %v, want %q", test.pattern, err, test.want)
+		}
+	}
+	for _, ok := range []string{strings.Repeat("**/", 12) + "b", strings.Repeat("{a,b}", 6), strings.Repeat("{", 500) + strings.Repeat("}", 500)} {
+		if _, err := CompileGlob(ok); err != nil {
+			t.Errorf("%.30q: %v", ok, err)
+		}
+	}
+}
+
+// Written out and shortened, a pattern matches what doublestar says it does; and
+// no directory is passed over in which something matches.
+func TestGlobIsDoublestar(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"a", "b", "ab", ".go", "*", "**", "/", "/**/", "**/", "?", "[ab]", "[!a]", "{a,b}", "{a/,}", "{*,b.go}", `\*`, "{**/,x/}", "{,a{b,c}}"})
+	name := rapid.SampledFrom([]string{"a", "b", "ab", "a.go", "b.go", "x", "*", "abc"})
+	matched := 0
+	stars := regexp.MustCompile(`\*{3,}`)
+	again := regexp.MustCompile(`(^|/)\*\*(/\*\*)+(/|$)`)
+	check := func(t *rapid.T) {
+		pattern := strings.Join(rapid.SliceOfN(piece, 1, 7).Draw(t, "pattern"), "")
+		g, err := CompileGlob(pattern)
+		if err != nil || strings.Contains(pattern, "//") || strings.HasSuffix(pattern, "/") {
+			return
+		}
+		p := strings.Join(rapid.SliceOfN(name, 1, 5).Draw(t, "path"), "/")
+		// A pattern with braces is as many patterns; each is for base names or for paths.
+		want := false
+		alternatives, _ := expand(pattern)
+		for _, one := range alternatives {
+			if one == "" || strings.Contains(one, "//") || strings.HasSuffix(one, "/") {
+				return // doublestar takes an empty name for one
+			}
+			one = again.ReplaceAllString(one, "$1**$3") // doublestar wants an a/ for a/**/**, not for a/**
+			one = stars.ReplaceAllString(one, "*")      // doublestar does not let *** match nothing at an end
+			of := p
+			if !strings.Contains(one, "/") {
+				of = nameOf(p)
+			}
+			// A class matches no "/", which doublestar has to be told.
+			if dir, ok := strings.CutSuffix(one, "/**"); ok && dir != "" {
+				// "a/**" takes a too, and for doublestar too, but not always where a "*" ends it.
+				want = want || doublestar.MatchUnvalidated(strings.ReplaceAll(dir, "[!a]", "[!/a]"), of)
+			}
+			want = want || doublestar.MatchUnvalidated(strings.ReplaceAll(one, "[!a]", "[!/a]"), of)
+		}
+		if got := g.Match(p); got != want {
+			t.Fatalf("%q of %q: %v, doublestar says %v", pattern, p, got, want)
+		}
+		if want {
+			matched++
+			for i, c := range p {
+				if c == '/' && !g.below(p[:i]) {
+					t.Fatalf("%q matches %q, but %q would be passed over", pattern, p, p[:i])
+				}
+			}
+		}
+	}
+	for range 30 {
+		rapid.Check(t, check)
+	}
+	if matched == 0 {
+		t.Error("nothing matched")
+	}
+}
+
+func FuzzGlob(f *testing.F) {
+	for _, p := range []string{"**/*.go", "{a,b{c,d}}/**", "[!a-z]*", `\{a`, "{../,}*", "[{]}", "a/./b//c/"} {
+		f.Add(p, "a/b.go")
+	}
+	f.Fuzz(func(t *testing.T, pattern, p string) {
+		g, err := CompileGlob(pattern)
+		if err != nil {
+			if len(err.Error()) > 500 {
+				t.Errorf("error of %d bytes", len(err.Error()))
+			}
+			return
+		}
+		if len(p) > 300 {
+			return
+		}
+		if g.Match(p) && !strings.Contains(p, "//") && !strings.HasPrefix(p, "/") {
+			for i := range p {
+				if p[i] == '/' && !g.below(p[:i]) {
+					t.Errorf("%q matches %q, but %q would be passed over", pattern, p, p[:i])
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkGlob(b *testing.B) {
+	for _, p := range []string{"*.go", "**/*_test.{go,mod}", "src/**/x*/y*/*.go"} {
+		g, err := CompileGlob(p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(p, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				g.Match("src/internal/tree/testdata/walk_test.go")
+			}
+		})
+	}
+}

@@ -1,0 +1,275 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// within fails the test where f hangs.
+func within(t *testing.T, d time.Duration, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(d):
+		t.Fatalf("%s hangs", what)
+	}
+}
+
+// What is no file neither hangs nor is read, by whichever way.
+func TestSpecialFilesNeverHang(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, "file", "dir/", "sub/x", "to-fifo -> fifo", "to-zero -> zero", "store/")
+	for name, mode := range map[string]uint32{"fifo": unix.S_IFIFO, "sub/.gitignore": unix.S_IFIFO} {
+		if err := unix.Mknod(filepath.Join(dir, name), mode|0o600, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	special := []string{"fifo", "to-fifo", "dir", "socket"}
+	for name, minor := range map[string]uint32{"zero": 5, "null": 3, "full": 7} {
+		if err := unix.Mknod(filepath.Join(dir, name), unix.S_IFCHR|0o600, int(unix.Mkdev(1, minor))); err == nil {
+			special = append(special, name)
+		} else {
+			t.Logf("no device %s: %v", name, err)
+		}
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(dir, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	for _, r := range []*Root{open(t, dir), open(t, dir, filepath.Join(dir, "store"))} {
+		for _, name := range special {
+			within(t, 5*time.Second, name, func() {
+				if _, _, err := r.OpenFile(name); !errors.Is(err, ErrNotFile) {
+					t.Errorf("open %s: %v", name, err)
+				}
+				if _, err := r.Stat(name); err != nil {
+					t.Errorf("stat %s: %v", name, err)
+				}
+				if _, err := r.Walk(t.Context(), Options{Start: name}, func(Entry) error { return nil }); (err == nil) != (name == "dir") {
+					t.Errorf("walk %s: %v", name, err)
+				}
+			})
+		}
+		within(t, 5*time.Second, "the walk", func() {
+			types := map[string]Type{}
+			if _, err := r.Walk(t.Context(), Options{}, func(e Entry) error { types[e.Path] = e.Type; return nil }); err != nil {
+				t.Error(err)
+			}
+			if types["fifo"] != Other || types["socket"] != Other || types["sub/x"] != File {
+				t.Errorf("%v", types)
+			}
+		})
+	}
+	if big, err := os.Create(filepath.Join(dir, "sparse")); err != nil || big.Truncate(1<<40) != nil {
+		t.Log("no sparse file of 1 TiB here")
+	} else if _, at, err := open(t, dir).OpenFile("sparse"); err != nil || at.Size() != 1<<40 {
+		t.Errorf("sparse: %v", err)
+	}
+}
+
+// asNobody runs f in a thread that has no rights on others' files.
+func asNobody(t *testing.T, f func()) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		f()
+		return
+	}
+	within(t, 10*time.Second, "nobody", func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
+		if err := unix.Setfsuid(65534); err != nil {
+			t.Error(err)
+			return
+		}
+		f()
+	})
+}
+
+func TestUnreadableIsCounted(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, "a/x", "b/x", "c/x", "file", "rules/.gitignore", "rules/x")
+	r := open(t, dir)
+	for _, name := range []string{"b", "file", "rules/.gitignore"} {
+		if err := os.Chmod(filepath.Join(dir, name), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "b"), 0o700) })
+	asNobody(t, func() {
+		var got []string
+		report, err := r.Walk(t.Context(), Options{}, func(e Entry) error { got = append(got, e.Path); return nil })
+		want := []string{"a", "a/x", "b", "c", "c/x", "file", "rules", "rules/x"}
+		if err != nil || report.Unreadable != 1 || !slices.Equal(got, want) {
+			t.Errorf("%q %+v %v", got, report, err)
+		}
+		if _, _, err := r.OpenFile("file"); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("open: %v", err)
+		}
+		if _, err := r.Walk(t.Context(), Options{Start: "b"}, func(e Entry) error { return nil }); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("start: %v", err)
+		}
+	})
+}
+
+func descriptors(t *testing.T) int64 {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("/proc is not mounted: descriptors cannot be counted")
+	}
+	return int64(len(all))
+}
+
+// swap exchanges two names again and again until stop is closed.
+func swap(t *testing.T, wg *sync.WaitGroup, stop chan struct{}, a, b string) {
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+}
+
+// While names inside the root are exchanged for links to what is outside or
+// denied, nothing of that is ever read. The control, which resolves, checks and
+// then opens, reads it.
+func TestRacingSwapsNeverEscape(t *testing.T) {
+	parent, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(parent, "root")
+	plant(t, dir, "d/f", "f", "store/f", "p/d/f")
+	plant(t, parent, "outside/f", "outside/d/f")
+	for _, secret := range []string{"outside/f", "outside/d/f", "root/store/f"} {
+		if err := os.WriteFile(filepath.Join(parent, secret), []byte("secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant(t, dir, "d2 -> ../outside", "f2 -> ../outside/f", "e/f", "e2 -> store", "p2 -> ../outside", "g/f", "g2 -> "+parent+"/root/store", "h", "h2 -> store/f")
+	plain, careful := open(t, dir), open(t, dir, filepath.Join(dir, "store"))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for _, name := range []string{"d", "f", "e", "p", "g", "h"} {
+		swap(t, &wg, stop, filepath.Join(dir, name), filepath.Join(dir, name+"2"))
+	}
+	defer func() { close(stop); wg.Wait() }()
+
+	var escapes, read, refused atomic.Int64
+	look := func(f *os.File, err error) {
+		if err != nil {
+			refused.Add(1)
+			return
+		}
+		b, _ := io.ReadAll(f)
+		_ = f.Close()
+		if string(b) == "secret" {
+			escapes.Add(1)
+		} else {
+			read.Add(1)
+		}
+	}
+	names := []string{"d/f", "f", "p/d/f", "e/f", "g/f", "h"}
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for i := range 15_000 {
+				name := names[i%len(names)]
+				if i%len(names) < 3 {
+					f, _, err := plain.OpenFile(name)
+					look(f, err)
+				}
+				f, _, err := careful.OpenFile(name)
+				look(f, err)
+				if i%200 != 0 {
+					continue
+				}
+				_, err = careful.Walk(t.Context(), Options{Stat: true}, func(e Entry) error {
+					if strings.HasPrefix(e.Path, "store") || e.Type == File && e.Size == int64(len("secret")) {
+						escapes.Add(1)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	t.Logf("%d read, %d refused, %d escapes", read.Load(), refused.Load(), escapes.Load())
+	if escapes.Load() > 0 || read.Load() < 1000 || refused.Load() < 100 {
+		t.Errorf("%d escapes in %d reads and %d refusals", escapes.Load(), read.Load(), refused.Load())
+	}
+
+	escaped := false
+	for i := 0; i < 300_000 && !escaped; i++ {
+		escaped = resolveCheckOpen(dir, names[i%3]) == "secret"
+	}
+	if !escaped {
+		t.Error("the control never escaped: this test shows nothing")
+	}
+}
+
+// resolveCheckOpen is the control: the way that cannot work.
+func resolveCheckOpen(dir, name string) string {
+	real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+	if err != nil || !strings.HasPrefix(real, dir+"/") {
+		return ""
+	}
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// A walk of what is being changed ends, and leaves nothing open.
+func TestWalkOfAChangingTree(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 20 {
+		plant(t, dir, fmt.Sprintf("%d/a/b/c/d", i))
+	}
+	r := open(t, dir)
+	before := descriptors(t)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := 0; i < 20; i += 2 {
+		swap(t, &wg, stop, fmt.Sprintf("%s/%d/a", dir, i), fmt.Sprintf("%s/%d/a/b", dir, i+1))
+	}
+	for range 100 {
+		if _, err := r.Walk(t.Context(), Options{Stat: true}, func(Entry) error { return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if left := descriptors(t) - before; left > 1 {
+		t.Errorf("%d descriptors left open", left)
+	}
+}

@@ -1,0 +1,69 @@
+package tree
+
+import (
+	"bytes"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+// rulesAbove reads the rules that bear on Start from outside it: the root's
+// .git/info/exclude, and the ignore files of the directories above Start.
+func (w *walker) rulesAbove(start string) *rules {
+	var s *rules
+	if f, _, err := w.root.OpenFile(".git/info/exclude"); err == nil {
+		s = w.compileFrom(f, 0, nil)
+		_ = f.Close()
+	}
+	if start == "." {
+		return s
+	}
+	for dir, rest, more := ".", start, true; more; {
+		if at, err := w.root.folderAt(dir); err == nil {
+			base := 0
+			if dir != "." {
+				base = len(dir) + 1
+			}
+			s = w.readRules(at, ".gitignore", base, s)
+			at.close()
+		}
+		var name string
+		name, rest, more = strings.Cut(rest, "/")
+		dir = path.Join(dir, name)
+	}
+	return s
+}
+
+// readRules reads an ignore file of a directory. A link is none, for git too; nor
+// is anything that cannot be read.
+func (w *walker) readRules(dir folder, name string, base int, above *rules) *rules {
+	if at, err := dir.lstat(name); err != nil || !at.Mode().IsRegular() || slices.ContainsFunc(w.denied, identOf(at).same) {
+		return above
+	}
+	f, err := dir.openFile(name, openFlags)
+	if err != nil {
+		return above
+	}
+	defer func() { _ = f.Close() }()
+	if at, err := f.Stat(); err != nil || !at.Mode().IsRegular() {
+		return above
+	}
+	return w.compileFrom(f, base, above)
+}
+
+func (w *walker) compileFrom(f io.Reader, base int, above *rules) *rules {
+	room := MaxRules
+	if above != nil {
+		room = min(room, maxRulesInAll-above.held)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, int64(room)+1))
+	if err != nil {
+		return above
+	}
+	if len(text) > room {
+		w.report.CutRules++
+		text = text[:bytes.LastIndexByte(text[:room], '\n')+1]
+	}
+	return compile(text, base, above)
+}

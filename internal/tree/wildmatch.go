@@ -1,0 +1,211 @@
+package tree
+
+import "strings"
+
+// wildmatch says whether text matches an ignore pattern as git reads one:
+//
+//	?        one byte, not "/"
+//	*        any bytes but "/"
+//	[…]      one byte of a class, not "/"; [!…] and [^…] of none
+//	\x       x
+//	**/      at the start of the pattern or after "/": nothing, or anything up to a "/"
+//	**       the same at the end of the pattern: anything
+//
+// A "**" elsewhere is a "*". Everything is a byte: git knows no encodings here.
+// Where git looks back for a better start it goes through all of them; here the
+// latest "*" and the latest "**/" suffice, because a "*" ends before the next
+// "/", so that the earliest place for what stands between two "**/" leaves most
+// to what follows. The cost is at most quadratic in the length of a name times
+// the number of directories, whatever the pattern.
+func wildmatch(p, text string) bool {
+	const none = -1
+	pi, ti := 0, 0
+	starP, starT := none, 0 // go on at starP with text from starT, once byte starT is given to the "*"
+	deepP, deepT := none, 0 // the same for "**/": text up to and with the next "/" is given to it
+	for {
+		ok := false
+		switch {
+		case pi == len(p):
+			ok = ti == len(text)
+			if ok {
+				return true
+			}
+		case p[pi] == '*':
+			at := pi
+			for pi < len(p) && p[pi] == '*' {
+				pi++
+			}
+			if pi-at > 1 && (at == 0 || p[at-1] == '/') {
+				switch {
+				case pi == len(p):
+					return true
+				case p[pi] == '/':
+					pi++
+					deepP, deepT, starP = pi, ti, none
+					continue
+				case p[pi] == '\\' && pi+1 < len(p) && p[pi+1] == '/':
+					// An escaped "/" is not skipped with the "**": it must be there.
+					pi += 2
+					deepP, deepT, starP = pi, ti, none // as if nothing had matched yet: to the next "/"
+				default:
+					starP, starT = pi, ti
+					continue
+				}
+			} else {
+				starP, starT = pi, ti
+				continue
+			}
+		case ti == len(text):
+			return false // every other start leaves even less
+		case p[pi] == '?':
+			if ok = text[ti] != '/'; ok {
+				pi, ti = pi+1, ti+1
+			}
+		case p[pi] == '[':
+			in, next := class(p, pi+1, text[ti])
+			if ok = in && text[ti] != '/'; ok {
+				pi, ti = next, ti+1
+			}
+		default:
+			width := 1
+			if p[pi] == '\\' && pi+1 < len(p) {
+				width = 2
+			}
+			if ok = p[pi+width-1] == text[ti]; ok {
+				pi, ti = pi+width, ti+1
+			}
+		}
+		if ok {
+			continue
+		}
+		if starP != none && starT < len(text) && text[starT] != '/' {
+			starT++
+			pi, ti = starP, starT
+			continue
+		}
+		if deepP == none {
+			return false
+		}
+		slash := strings.IndexByte(text[deepT:], '/')
+		if slash < 0 {
+			return false
+		}
+		deepT += slash + 1
+		pi, ti, starP = deepP, deepT, none
+	}
+}
+
+// class reads the class that begins at p[i], after "[", and says whether c is in
+// it and where the pattern goes on. next < 0: there is no such class, and the
+// pattern matches nothing.
+func class(p string, i int, c byte) (in bool, next int) {
+	negated := i < len(p) && (p[i] == '!' || p[i] == '^')
+	if negated {
+		i++
+	}
+	// from is the start of a range that may follow; 0 where none may: at the
+	// start, after a range and after a named class.
+	var from byte
+	for first := true; ; first = false {
+		if i >= len(p) {
+			return false, -1
+		}
+		switch {
+		case p[i] == ']' && !first:
+			return in != negated, i + 1
+		case p[i] == '\\':
+			if i++; i >= len(p) {
+				return false, -1
+			}
+			in = in || c == p[i]
+			from = p[i]
+		case p[i] == '-' && from != 0 && i+1 < len(p) && p[i+1] != ']':
+			i++
+			if p[i] == '\\' {
+				if i++; i >= len(p) {
+					return false, -1
+				}
+			}
+			in = in || from <= c && c <= p[i]
+			from = 0
+		case p[i] == '[' && i+1 < len(p) && p[i+1] == ':':
+			end := strings.IndexByte(p[i+2:], ']')
+			if end < 0 {
+				return false, -1
+			}
+			name := p[i+2 : i+2+end]
+			if !strings.HasSuffix(name, ":") {
+				in = in || c == '[' // not a named class: "[" itself, then ":" and so on
+				from = '['
+				break
+			}
+			member, known := named(name[:len(name)-1], c)
+			if !known {
+				return false, -1
+			}
+			in = in || member
+			from = 0
+			i += 2 + end
+		default:
+			in = in || c == p[i]
+			from = p[i]
+		}
+		i++
+	}
+}
+
+// named says whether c belongs to a POSIX class, as git has them: ASCII alone,
+// and a space is blank, tab, newline or carriage return.
+func named(name string, c byte) (member, known bool) {
+	lower, upper, digit := 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9'
+	graph := 0x21 <= c && c <= 0x7e
+	switch name {
+	case "alnum":
+		member = lower || upper || digit
+	case "alpha":
+		member = lower || upper
+	case "blank":
+		member = c == ' ' || c == '\t'
+	case "cntrl":
+		member = c < 0x20 || c == 0x7f
+	case "digit":
+		member = digit
+	case "graph":
+		member = graph
+	case "lower":
+		member = lower
+	case "print":
+		member = graph || c == ' '
+	case "punct":
+		member = graph && !lower && !upper && !digit
+	case "space":
+		member = c == ' ' || c == '\t' || c == '\n' || c == '\r'
+	case "upper":
+		member = upper
+	case "xdigit":
+		member = digit || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+	default:
+		return false, false
+	}
+	return member, true
+}
+
+// hopeless says that a pattern can match nothing: a class without end or of an
+// unknown name, or a "\" at the end.
+func hopeless(p string) bool {
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			if i++; i == len(p) {
+				return true
+			}
+		case '[':
+			_, next := class(p, i+1, 'x')
+			if next < 0 {
+				return true
+			}
+			i = next - 1
+		}
+	}
+	return false
+}
