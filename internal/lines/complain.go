@@ -1,0 +1,186 @@
+package lines
+
+import (
+	"errors"
+	"fmt"
+	"regexp/syntax"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// complain words a parse error: what is wrong, the way out where there is one,
+// and the pattern with a caret under the bad place.
+func complain(expr string, flags syntax.Flags, err error) error {
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("pattern: %w", err)
+	}
+	at := place(expr, flags, e)
+	what := e.Code.String()
+	switch e.Code {
+	case syntax.ErrLarge, syntax.ErrInvalidRepeatSize:
+		what += ": at most 1000 repeats, nested ones multiplied"
+	case syntax.ErrNestingDepth:
+		return errors.New("pattern: it nests too deeply: at most 1000 levels")
+	case syntax.ErrInvalidUTF8:
+		return errors.New("pattern: it is not valid UTF-8")
+	}
+	if w := unsupported(expr[at:]); w != "" {
+		what = w
+	}
+	line, caret := excerpt(expr, at)
+	return fmt.Errorf("pattern: %s\n  %s\n  %s^", what, line, strings.Repeat(" ", caret))
+}
+
+// unsupported names what Perl has at this place and RE2 has not.
+func unsupported(rest string) string {
+	for _, c := range []struct{ prefix, says string }{
+		{"(?<=", "RE2 has no look-behind; match what stands before it too"},
+		{"(?<!", "RE2 has no negative look-behind; match more, and filter the result"},
+		{"(?=", "RE2 has no look-ahead; match what follows too"},
+		{"(?!", "RE2 has no negative look-ahead; match more, and filter the result"},
+		{"(?>", "RE2 has no atomic groups; it never backtracks, so a plain group does"},
+		{"(?P=", "RE2 has no back-references"},
+		{`\k`, "RE2 has no back-references"},
+		{`\G`, `RE2 has no \G`},
+		{`\Z`, `RE2 has no \Z; use \z`},
+		{`\h`, `RE2 has no \h; use [ \t]`},
+		{`\R`, `RE2 has no \R; use \r?\n`},
+		{"++", "RE2 has no possessive repeats; it never backtracks, so a plain one does"},
+		{"*+", "RE2 has no possessive repeats; it never backtracks, so a plain one does"},
+		{"?+", "RE2 has no possessive repeats; it never backtracks, so a plain one does"},
+	} {
+		if strings.HasPrefix(rest, c.prefix) {
+			return c.says
+		}
+	}
+	if len(rest) > 1 && rest[0] == '\\' && '1' <= rest[1] && rest[1] <= '9' {
+		return "RE2 has no back-references"
+	}
+	return ""
+}
+
+// place is the byte of the pattern at which the error stands. The parser says
+// only which piece it did not like, so the piece is looked for: the first one that fails so without those after it.
+func place(expr string, flags syntax.Flags, e *syntax.Error) int {
+	switch e.Code {
+	case syntax.ErrMissingParen:
+		if e.Expr == expr {
+			open, _ := parens(expr)
+			return open
+		}
+	case syntax.ErrUnexpectedParen:
+		_, unexpected := parens(expr)
+		return unexpected
+	case syntax.ErrTrailingBackslash:
+		return max(len(expr)-1, 0)
+	}
+	if e.Expr == "" {
+		return 0
+	}
+	at := max(strings.Index(expr, e.Expr), 0)
+	for range 50 {
+		next := strings.Index(expr[at+1:], e.Expr)
+		if next < 0 {
+			break
+		}
+		next += at + 1
+		_, err := syntax.Parse(expr[:next], flags)
+		var now *syntax.Error
+		if errors.As(err, &now) && now.Code == e.Code && now.Expr == e.Expr {
+			break
+		}
+		at = next
+	}
+	return at
+}
+
+// parens finds the last "(" that is not closed and the first ")" that closes nothing; 0 where there is none.
+func parens(expr string) (open, unexpected int) {
+	var stack []int
+	unexpected = -1
+	for i := 0; i < len(expr); i++ {
+		switch expr[i] {
+		case '\\':
+			if strings.HasPrefix(expr[i:], `\Q`) {
+				end := strings.Index(expr[i:], `\E`)
+				if end < 0 {
+					end = len(expr) - i
+				}
+				i += end
+			}
+			i++
+		case '[':
+			i = class(expr, i)
+		case '(':
+			stack = append(stack, i)
+		case ')':
+			if len(stack) == 0 && unexpected < 0 {
+				unexpected = i
+			} else if len(stack) > 0 {
+				stack = stack[:len(stack)-1]
+			}
+		}
+	}
+	if len(stack) > 0 {
+		open = stack[len(stack)-1]
+	}
+	return open, max(unexpected, 0)
+}
+
+// class returns where the bracket expression that starts at i ends.
+func class(expr string, i int) int {
+	j := i + 1
+	if j < len(expr) && expr[j] == '^' {
+		j++
+	}
+	for first := true; j < len(expr); first = false {
+		switch {
+		case expr[j] == '\\':
+			j += 2
+		case expr[j] == ']' && !first:
+			return j
+		case strings.HasPrefix(expr[j:], "[:"):
+			if end := strings.Index(expr[j:], ":]"); end > 0 {
+				j += end + 2
+				continue
+			}
+			j++
+		default:
+			j++
+		}
+	}
+	return len(expr)
+}
+
+// excerpt is the pattern around the byte at, on one line of at most 46 chars, and how many of them stand before it.
+func excerpt(expr string, at int) (line string, caret int) {
+	const left, right = 26, 18 // of up to 4 bytes each: under 200 bytes in all
+	from := at
+	for n := 0; n < left && from > 0; n++ {
+		_, w := utf8.DecodeLastRuneInString(expr[:from])
+		from -= w
+	}
+	to := at
+	for n := 0; n < right && to < len(expr); n++ {
+		_, w := utf8.DecodeRuneInString(expr[to:])
+		to += w
+	}
+	one := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return '·'
+			}
+			return r
+		}, s)
+	}
+	head, tail := one(expr[from:at]), one(expr[at:to])
+	if from > 0 {
+		head = "…" + head
+	}
+	if to < len(expr) {
+		tail += "…"
+	}
+	return head + tail, utf8.RuneCountInString(head)
+}
