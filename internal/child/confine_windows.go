@@ -1,0 +1,22 @@
+package child
+
+import (
+	"os"
+	"syscall"
+)
+
+const neutral = ""
+
+func attributes(isolated bool) *syscall.SysProcAttr {
+	if isolated {
+		return nil
+	}
+	return &syscall.SysProcAttr{HideWindow: true}
+}
+
+func kill(p *os.Process) { _ = p.Kill() }
+
+func confine(memory, _ int64) error {
+	watch(memory)
+	return nil
+}

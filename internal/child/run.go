@@ -1,0 +1,281 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// grace is how long output may stay silent after the process has ended before the rest is given up: a
+	// descriptor that was inherited by someone else never reaches its end.
+	grace = 200 * time.Millisecond
+
+	// killed is how long a killed process may take to be gone; one that hangs in the kernel is left to the reaper.
+	killed = 2 * time.Second
+
+	longestCPU = 10 * time.Minute
+)
+
+// seats bounds how many workers run at once: each may hold its memory cap.
+var seats = make(chan struct{}, max(2, runtime.NumCPU()))
+
+// Run runs a worker and copies what it answers to out, as it comes. It returns
+// when the worker has ended and everything it wrote has been taken. At the end
+// of ctx the worker is killed. Errors are *Error, those of out as they are,
+// or say why no worker could be started.
+func Run(ctx context.Context, s Spec, out io.Writer) error {
+	if !ready.Load() {
+		return errors.New("worker " + s.Name + ": this program cannot start workers: child.Main was not called first thing in main")
+	}
+	if ctx.Err() != nil {
+		return &Error{Name: s.Name, Cause: ctx.Err()}
+	}
+	select {
+	case seats <- struct{}{}:
+		defer func() { <-seats }()
+	case <-ctx.Done():
+		return &Error{Name: s.Name, Cause: ctx.Err(), Line: "all workers were busy until then"}
+	}
+	return run(ctx, s, out, isolate())
+}
+
+// process is one started worker and the parent's ends of its pipes.
+type process struct {
+	cmd            *exec.Cmd
+	cpu            time.Duration // its limit
+	stdin          *os.File      // nil where there is no In
+	stdout, stderr *os.File
+	gone           atomic.Bool // the process has ended; what is in the pipes is the rest
+	done           chan struct{}
+	waited         error      // how it ended; to be read after done
+	over           chan error // a reason to end it early
+	taken          int64
+	tail           tail
+	copying        sync.WaitGroup
+}
+
+func run(ctx context.Context, s Spec, out io.Writer, isolated bool) error {
+	p, err := start(ctx, s, isolated)
+	if err != nil {
+		return fmt.Errorf("worker %s: it could not be started: %w", s.Name, err)
+	}
+	if s.In != nil {
+		go func() {
+			_, _ = io.Copy(p.stdin, s.In)
+			_ = p.stdin.Close()
+		}()
+	}
+	p.copying.Add(2)
+	go p.drain(p.stdout, 64<<10, func(b []byte) error { return p.take(b, s.Output, out) })
+	go p.drain(p.stderr, tailSize, func(b []byte) error { p.tail.write(b); return nil })
+
+	var cause error
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		cause = ctx.Err()
+	case cause = <-p.over:
+	}
+	if cause != nil {
+		kill(p.cmd.Process)
+		select {
+		case <-p.done:
+		case <-time.After(killed):
+		}
+	}
+	p.finish()
+	if cause == nil {
+		select {
+		case cause = <-p.over: // the end of the output was too much, or could not be handed on
+		default:
+		}
+	}
+	return p.verdict(s, cause)
+}
+
+// start starts the process on a thread that stays alive as long as it does:
+// the kernel's parent-death signal is tied to the thread, not to the process.
+func start(ctx context.Context, s Spec, isolated bool) (*process, error) {
+	cpu := cpuSeconds(ctx, s)
+	p := &process{cpu: time.Duration(cpu) * time.Second, done: make(chan struct{}), over: make(chan error, 1)}
+	cmd := exec.Command(binary()) //nolint:noctx // run itself kills it at the end of ctx: the whole group, and within a bound
+	cmd.Args = []string{
+		"mcp-funnel", argument, s.Name,
+		strconv.FormatInt(memory(s), 10), strconv.FormatInt(cpu, 10), strconv.Itoa(len(s.Files)),
+	}
+	cmd.Env = environment()
+	cmd.Dir = neutral
+	cmd.ExtraFiles = s.Files
+	cmd.SysProcAttr = attributes(isolated)
+	p.cmd = cmd
+
+	var theirs []*os.File
+	closeAll := func(files []*os.File) {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		closeAll([]*os.File{outR, outW})
+		return nil, err
+	}
+	p.stdout, p.stderr = outR, errR
+	cmd.Stdout, cmd.Stderr = outW, errW
+	theirs = append(theirs, outW, errW)
+	if s.In != nil {
+		inR, inW, err := os.Pipe()
+		if err != nil {
+			closeAll([]*os.File{outR, outW, errR, errW})
+			return nil, err
+		}
+		cmd.Stdin, p.stdin = inR, inW
+		theirs = append(theirs, inR)
+	}
+
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		p.waited = cmd.Wait()
+		p.gone.Store(true)
+		close(p.done)
+	}()
+	err = <-started
+	closeAll(theirs)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func memory(s Spec) int64 {
+	if s.Memory <= 0 {
+		return DefaultMemory
+	}
+	return max(s.Memory, MinMemory)
+}
+
+func cpuSeconds(ctx context.Context, s Spec) int64 {
+	cpu := s.CPU
+	if cpu <= 0 {
+		cpu = longestCPU
+		if d, ok := ctx.Deadline(); ok {
+			cpu = min(cpu, 2*time.Until(d)+time.Second)
+		}
+	}
+	return int64((cpu + time.Second - 1) / time.Second)
+}
+
+// drain reads until the end, or until nothing has come for a while after the process has ended.
+func (p *process) drain(r *os.File, size int, take func([]byte) error) {
+	defer p.copying.Done()
+	buf := make([]byte, size)
+	for {
+		last := p.gone.Load()
+		if last {
+			_ = r.SetReadDeadline(time.Now().Add(grace))
+		}
+		n, err := r.Read(buf)
+		if n > 0 {
+			if err := take(buf[:n]); err != nil {
+				p.over <- err
+				// What follows is thrown away, so that the worker does not hang on a full pipe until it is killed.
+				take = func([]byte) error { return nil }
+			}
+		}
+		if err != nil && (last || !errors.Is(err, os.ErrDeadlineExceeded)) {
+			return
+		}
+	}
+}
+
+func (p *process) take(b []byte, limit int64, out io.Writer) error {
+	if limit > 0 && p.taken+int64(len(b)) > limit {
+		b = b[:limit-p.taken]
+		p.taken = limit
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+		return ErrOutput
+	}
+	p.taken += int64(len(b))
+	_, err := out.Write(b)
+	return err
+}
+
+// finish waits until the rest of the output is taken, and lets go of the pipes.
+func (p *process) finish() {
+	p.gone.Store(true)
+	_ = p.stdout.SetReadDeadline(time.Now()) // wakes a reader that waits for an end that may never come
+	_ = p.stderr.SetReadDeadline(time.Now())
+	p.copying.Wait()
+	p.close()
+}
+
+func (p *process) close() {
+	_ = p.stdout.Close()
+	_ = p.stderr.Close()
+	if p.stdin != nil {
+		_ = p.stdin.Close()
+	}
+}
+
+// verdict turns what is known of the end into nil or an error.
+func (p *process) verdict(s Spec, cause error) error {
+	e := &Error{Name: s.Name, Cause: cause}
+	switch {
+	case cause == nil:
+	case errors.Is(cause, ErrOutput), errors.Is(cause, context.Canceled), errors.Is(cause, context.DeadlineExceeded):
+		return e
+	default: // of out: it is the caller's own
+		return cause
+	}
+	select {
+	case <-p.done:
+	default:
+		return e // killed, and hanging in the kernel
+	}
+	if p.waited == nil {
+		return nil
+	}
+	e.Line = p.tail.line()
+	var exit *exec.ExitError
+	if !errors.As(p.waited, &exit) {
+		e.Cause, e.Line = ErrCrashed, p.waited.Error()
+		return e
+	}
+	switch {
+	case exit.ExitCode() == exitFailed:
+		e.Cause = ErrFailed
+	case p.tail.says(memoryWords):
+		e.Cause = ErrMemory
+	case exit.ExitCode() == -1 && outOfCPU(exit.ProcessState, p.cpu):
+		e.Cause = ErrCPU
+	default:
+		e.Cause = ErrCrashed
+		if e.Line == "" {
+			e.Line = exit.String()
+		}
+	}
+	return e
+}
