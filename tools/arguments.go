@@ -1,0 +1,357 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// New completes a tool whose arguments are the struct Args: it derives the
+// schema and decodes each call's arguments before run sees them.
+//
+// Field tags: `json:"name,omitempty"` (without omitempty an argument is
+// required), `jsonschema:"description"`, `enum:"a|b"`, `range:"0,20"` (bounds of a number,
+// either may be empty). A struct that cannot be described panics: it is a mistake of the program.
+func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, out Output) error) Tool {
+	fields := describe(reflect.TypeFor[Args](), t.Name)
+	t.Schema = schemaOf[Args](t.Name, fields)
+	if t.Toolset == "" {
+		t.Toolset = Core
+	}
+	t.Run = func(ctx context.Context, in Input, out Output) error {
+		args, err := decode[Args](in.Args, fields)
+		if err != nil {
+			return err
+		}
+		return run(ctx, args, in, out)
+	}
+	return t
+}
+
+// field is one argument as its struct tags describe it.
+type field struct {
+	name     string
+	required bool
+	kind     string // JSON type, for messages
+	enum     []string
+	min, max *float64
+}
+
+func describe(t reflect.Type, tool string) []field {
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("tool %s: arguments must be a struct, not %s", tool, t))
+	}
+	var fields []field
+	for f := range t.Fields() {
+		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			panic(fmt.Sprintf("tool %s: argument field %s has no json name", tool, f.Name))
+		}
+		a := field{name: name, required: !strings.Contains(opts, "omitempty"), kind: jsonType(f.Type)}
+		if e := f.Tag.Get("enum"); e != "" {
+			a.enum = strings.Split(e, "|")
+		}
+		if r := f.Tag.Get("range"); r != "" {
+			a.min, a.max = bounds(tool, name, r)
+		}
+		fields = append(fields, a)
+	}
+	return fields
+}
+
+func bounds(tool, name, r string) (lo, hi *float64) {
+	parse := func(s string) *float64 {
+		if s == "" {
+			return nil
+		}
+		var v float64
+		if _, err := fmt.Sscan(s, &v); err != nil {
+			panic(fmt.Sprintf("tool %s: argument %s: bad range %q", tool, name, r))
+		}
+		return &v
+	}
+	a, b, _ := strings.Cut(r, ",")
+	return parse(a), parse(b)
+}
+
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonType(t.Elem())
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int, reflect.Int64:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	case reflect.Map, reflect.Struct:
+		return "object"
+	case reflect.Slice:
+		if t == reflect.TypeFor[json.RawMessage]() {
+			return "any"
+		}
+		return "array"
+	default:
+		panic("arguments: no JSON type for " + t.String())
+	}
+}
+
+// schemaOf describes Args as tersely as it can be: every client pays for each
+// word of it in every conversation. Unknown names are refused by decode, so additionalProperties is not listed.
+func schemaOf[Args any](tool string, fields []field) json.RawMessage {
+	s, err := jsonschema.For[Args](nil)
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", tool, err))
+	}
+	s.AdditionalProperties = nil
+	s.Required = nil
+	for _, f := range fields {
+		p := s.Properties[f.name]
+		p.AdditionalProperties = nil
+		if len(p.Types) > 0 { // ["null","object"]: an absent argument says the same
+			p.Type, p.Types = f.kind, nil
+		}
+		for _, e := range f.enum {
+			p.Enum = append(p.Enum, e)
+		}
+		p.Minimum, p.Maximum = f.min, f.max
+		if f.required {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", tool, err))
+	}
+	return b
+}
+
+// decode turns a call's arguments into Args, or into one error that names what is wrong and what is valid.
+func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	if raw[0] != '{' {
+		return args, fmt.Errorf("arguments must be a JSON object; valid arguments: %s", names(fields))
+	}
+	given, err := members(raw)
+	if err != nil {
+		return args, fmt.Errorf("arguments: %w", err)
+	}
+	clean := map[string]json.RawMessage{}
+	for _, m := range given {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
+		if i < 0 {
+			return args, unknown(m.name, fields)
+		}
+		if _, twice := clean[m.name]; twice {
+			return args, fmt.Errorf("argument %q is given twice", m.name)
+		}
+		if string(m.value) == "null" { // a client's way of leaving an argument out
+			continue
+		}
+		if err := fields[i].check(m.value); err != nil {
+			return args, err
+		}
+		clean[m.name] = m.value
+	}
+	for _, f := range fields {
+		if _, ok := clean[f.name]; f.required && !ok {
+			return args, fmt.Errorf("missing argument %q; valid arguments: %s", f.name, names(fields))
+		}
+	}
+	b, err := json.Marshal(clean)
+	if err != nil {
+		return args, fmt.Errorf("arguments: %w", err)
+	}
+	if err := json.Unmarshal(b, &args); err != nil {
+		var te *json.UnmarshalTypeError
+		if errors.As(err, &te) {
+			return args, fmt.Errorf("argument %q must be %s, not %s; valid arguments: %s", te.Field, te.Type, content.ClipBytes(te.Value, 200), names(fields))
+		}
+		return args, fmt.Errorf("arguments: %w", err)
+	}
+	return args, nil
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members reads an object's members in order, duplicates too: encoding/json
+// would let the last of them win silently.
+func members(raw json.RawMessage) ([]member, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	var ms []member
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := t.(string)
+		if !ok {
+			return nil, errors.New("not an object")
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		ms = append(ms, member{name, v})
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	return ms, nil
+}
+
+func (f field) check(v json.RawMessage) error {
+	got := typeOf(v)
+	ok := f.kind == "any" || got == f.kind || f.kind == "number" && got == "integer"
+	if !ok {
+		return fmt.Errorf("argument %q must be %s, not %s: %s", f.name, article(f.kind), article(got), content.ClipBytes(string(v), 200))
+	}
+	if f.enum != nil {
+		var s string
+		if err := json.Unmarshal(v, &s); err != nil || !slices.Contains(f.enum, s) {
+			return fmt.Errorf("argument %q must be one of %s, not %s", f.name, strings.Join(f.enum, ", "), content.ClipBytes(string(v), 200))
+		}
+	}
+	if f.min != nil || f.max != nil {
+		var n float64
+		err := json.Unmarshal(v, &n)
+		if err != nil || f.min != nil && n < *f.min || f.max != nil && n > *f.max {
+			return fmt.Errorf("argument %q must be %s, not %s", f.name, span(f.min, f.max), content.ClipBytes(string(v), 200))
+		}
+	}
+	return nil
+}
+
+func span(lo, hi *float64) string {
+	switch {
+	case lo == nil:
+		return fmt.Sprintf("at most %v", *hi)
+	case hi == nil:
+		return fmt.Sprintf("at least %v", *lo)
+	default:
+		return fmt.Sprintf("from %v to %v", *lo, *hi)
+	}
+}
+
+func typeOf(v json.RawMessage) string {
+	switch v[0] {
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "boolean"
+	}
+	if bytes.ContainsAny(v, ".eE") {
+		return "number"
+	}
+	return "integer"
+}
+
+func article(kind string) string {
+	if strings.ContainsRune("aeio", rune(kind[0])) {
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
+func unknown(name string, fields []field) error {
+	hint := ""
+	if n := nearest(name, fields); n != "" {
+		hint = fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return fmt.Errorf("unknown argument %q%s; valid arguments: %s", content.ClipBytes(name, 200), hint, names(fields))
+}
+
+func names(fields []field) string {
+	if len(fields) == 0 {
+		return "none"
+	}
+	var b strings.Builder
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(f.name)
+		if f.required {
+			b.WriteString(" (required)")
+		}
+	}
+	return b.String()
+}
+
+// nearest is the argument that a misspelt name most likely means: by the words models use most for our arguments,
+// else the one that differs in at most two letters; "" for none.
+func nearest(name string, fields []field) string {
+	name = strings.ToLower(name)
+	if len(name) > 64 {
+		return ""
+	}
+	also := map[string]string{
+		"file": "path", "file_path": "path", "filename": "path", "directory": "path", "dir": "path", "uri": "source", "id": "source",
+		"query": "pattern", "regex": "pattern", "expression": "filter", "program": "filter", "max_results": "limit", "range": "lines",
+	}
+	for _, f := range fields {
+		if also[name] == f.name {
+			return f.name
+		}
+	}
+	if also[name] == "path" || name == "path" {
+		for _, f := range fields {
+			if f.name == "source" {
+				return "source"
+			}
+		}
+	}
+	best, at := 3, ""
+	for _, f := range fields {
+		d := distance(strings.ReplaceAll(name, "-", "_"), f.name)
+		if d < best && d < len(f.name) {
+			best, at = d, f.name
+		}
+	}
+	return at
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,92 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+type sample struct {
+	Pattern string         `json:"pattern" jsonschema:"RE2"`
+	Path    string         `json:"path,omitempty"`
+	Show    string         `json:"show,omitempty" enum:"matches|files"`
+	Context int            `json:"context,omitempty" range:"0,20"`
+	Literal bool           `json:"literal,omitempty"`
+	Args    map[string]any `json:"args,omitempty"`
+}
+
+func newSample(got *sample) tools.Tool {
+	return tools.New(tools.Tool{Name: "sample"}, func(_ context.Context, a sample, _ tools.Input, _ tools.Output) error {
+		*got = a
+		return nil
+	})
+}
+
+func TestArgumentsAreDecodedOrExplained(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{`{"pattern":"x"}`, ""},
+		{`{"pattern":"x","path":null}`, ""},
+		{`{"pattern":"x","context":20,"literal":true,"show":"files","args":{"a":1}}`, ""},
+		{``, `missing argument "pattern"; valid arguments: pattern (required), path, show, context, literal, args`},
+		{`null`, `missing argument "pattern"`},
+		{`[]`, `must be a JSON object`},
+		{`{"pattern":"x","patern":"y"}`, `unknown argument "patern" (did you mean "pattern"?); valid arguments: pattern (required)`},
+		{`{"pattern":"x","file_path":"y"}`, `did you mean "path"?`},
+		{`{"pattern":"x","Path":"y"}`, `unknown argument "Path"`},
+		{`{"pattern":"x","zzz":"y"}`, `unknown argument "zzz"; valid`},
+		{`{"pattern":1}`, `argument "pattern" must be a string, not an integer: 1`},
+		{`{"pattern":"x","context":"3"}`, `argument "context" must be an integer, not a string`},
+		{`{"pattern":"x","context":1.5}`, `argument "context" must be an integer, not a number`},
+		{`{"pattern":"x","context":21}`, `argument "context" must be from 0 to 20, not 21`},
+		{`{"pattern":"x","context":99999999999999999999}`, `must be from 0 to 20`},
+		{`{"pattern":"x","show":"all"}`, `argument "show" must be one of matches, files`},
+		{`{"pattern":"x","args":[1]}`, `argument "args" must be an object, not an array`},
+		{`{"pattern":"x","pattern":"y"}`, `argument "pattern" is given twice`},
+		{`{"pattern":"x"`, `arguments:`},
+		{`{"pattern":"x","literal":"` + strings.Repeat("y", 10_000) + `"}`, `argument "literal" must be a boolean`},
+	} {
+		var got sample
+		err := newSample(&got).Run(t.Context(), tools.Input{Args: json.RawMessage(c.args)}, nil)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.args, err)
+		case c.want == "" && got.Pattern != "x":
+			t.Errorf("%s: decoded to %+v", c.args, got)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%.100s:\n got %v\nwant …%s", c.args, err, c.want)
+		case err != nil && len(err.Error()) > 600:
+			t.Errorf("%.40s: the error has %d bytes", c.args, len(err.Error()))
+		}
+	}
+}
+
+func TestSchemaIsTerse(t *testing.T) {
+	const want = `{"type":"object","properties":{"pattern":{"type":"string","description":"RE2"},"path":{"type":"string"},"show":{"type":"string","enum":["matches","files"]},"context":{"type":"integer","minimum":0,"maximum":20},"literal":{"type":"boolean"},"args":{"type":"object"}},"required":["pattern"]}`
+	if got := string(newSample(new(sample)).Schema); got != want {
+		t.Errorf("schema:\n got %s\nwant %s", got, want)
+	}
+}
+
+func TestABadStructPanicsAtStart(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("an argument without a name was taken")
+		}
+	}()
+	tools.New(tools.Tool{Name: "bad"}, func(context.Context, struct{ X int }, tools.Input, tools.Output) error { return nil })
+}
+
+func FuzzArguments(f *testing.F) {
+	f.Add(`{"pattern":"x"}`)
+	f.Add(`{"pattern":"x","pattern":{}}`)
+	f.Fuzz(func(t *testing.T, args string) {
+		var got sample
+		err := newSample(&got).Run(t.Context(), tools.Input{Args: json.RawMessage(args)}, nil)
+		if err == nil && !json.Valid([]byte(args)) {
+			t.Errorf("taken though it is not JSON: %q", args)
+		}
+	})
+}

@@ -1,0 +1,337 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// ErrNoRoot is answered by every tool that needs a directory where none was granted.
+var ErrNoRoot = errors.New("no root: no directory was granted to this server; start it with --root DIR (obs:ID sources work without one)")
+
+// Sources is what one caller may name: the roots granted and its own observations.
+type Sources struct {
+	Roots []*tree.Root
+	Store *observations.Store // nil: nothing is kept
+	Owner string
+}
+
+// A Source is an open text to look into: a workspace file or an observation. Offsets are of its bytes as stored.
+type Source struct {
+	io.ReaderAt        // an *os.File for a workspace file, an *observations.Reader for an observation
+	Name        string // as it should be named in the next call: "src/a.go", "obs:k3v9q2m7x4ab"
+	Size        int64
+	Modified    time.Time
+	Observation *observations.Observation // nil for a workspace file
+	Encoding    content.Encoding          // by its first bytes
+	Kind        content.Kind              // by its first bytes, or as it was kept
+
+	closer io.Closer
+	reader *observations.Reader // nil for a workspace file
+}
+
+// Open opens a file or an observation: a path, obs:ID, observation://ID or a printed `saved to` path.
+// A name shown with \xNN or \u202e in it is taken as shown. Errors say what to do and echo at most 200 bytes.
+func (s Sources) Open(ctx context.Context, name string) (*Source, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if id, is, err := s.observation(name); is {
+		if err != nil {
+			return nil, err
+		}
+		return s.openObservation(id)
+	}
+	root, rel, shown, err := s.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	f, fi, err := root.OpenFile(rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w%s", err, instead(ctx, root, rel))
+	}
+	if err != nil {
+		return nil, err
+	}
+	src := &Source{ReaderAt: f, Name: spell(shown), Size: fi.Size(), Modified: fi.ModTime(), closer: f}
+	if err := src.look(path.Base(rel)); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("read %s: %w", content.ClipBytes(shown, 200), err)
+	}
+	return src, nil
+}
+
+func (s Sources) openObservation(id observations.ID) (*Source, error) {
+	r, err := s.Store.Open(s.Owner, id)
+	if err != nil {
+		return nil, Explain(id, err)
+	}
+	o := r.Observation
+	src := &Source{ReaderAt: r, Name: observations.Prefix + string(id), Size: r.Size(), Modified: o.Created, Observation: &o, closer: r, reader: r}
+	if err := src.look(""); err != nil {
+		_ = r.Close()
+		return nil, fmt.Errorf("read obs:%s: %w", id, err)
+	}
+	if o.Seen.Kind != "" {
+		src.Kind = content.Kind(o.Seen.Kind)
+	}
+	return src, nil
+}
+
+// instead is what may have been meant by a name that is not there: "" or the rest of a sentence.
+func instead(ctx context.Context, root *tree.Root, rel string) string {
+	if tree.IsGlob(rel) {
+		return "; a source is one file: find with this glob lists what it matches"
+	}
+	dir, base := path.Split(rel)
+	var near []string
+	_, err := root.Walk(ctx, tree.Options{Start: dir, Depth: 1}, func(e tree.Entry) error {
+		name := path.Base(e.Path)
+		if e.Type == tree.File && len(base) < 100 && len(name) < 100 && distance(strings.ToLower(base), strings.ToLower(name)) <= 2 {
+			near = append(near, content.Visible(e.Path, false))
+		}
+		if len(near) == 3 {
+			return tree.SkipAll
+		}
+		return nil
+	})
+	if err != nil || len(near) == 0 {
+		return "; find lists the files there are"
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// Explain words an error of the store for the model: which call made an expired observation, and the way on.
+func Explain(id observations.ID, err error) error {
+	var expired *observations.ExpiredError
+	switch {
+	case errors.As(err, &expired):
+		return expired // it names the call that made it
+	case errors.Is(err, observations.ErrNotFound):
+		return fmt.Errorf("obs:%s: %w; find path=obs: lists those there are", id, observations.ErrNotFound)
+	default:
+		return fmt.Errorf("open obs:%s: %w", id, err)
+	}
+}
+
+// observation says whether name names an observation, and which.
+func (s Sources) observation(name string) (id observations.ID, is bool, err error) {
+	switch {
+	case isObservation(name):
+		id, err = observations.ParseID(name)
+		if err != nil {
+			err = fmt.Errorf("%q: %w: obs: and 12 of 0-9 a-z; find path=obs: lists those there are", content.ClipBytes(name, 200), observations.ErrMalformed)
+		} else if s.Store == nil {
+			err = fmt.Errorf("obs:%s: this server keeps no observations", id)
+		}
+		return id, true, err
+	case s.Store != nil && filepath.IsAbs(name):
+		id, is = s.Store.Find(name)
+		return id, is, nil
+	}
+	return "", false, nil
+}
+
+// locate finds the root that a path names and the way below it.
+func (s Sources) locate(name string) (root *tree.Root, rel, shown string, err error) {
+	if len(s.Roots) == 0 {
+		return nil, "", "", ErrNoRoot
+	}
+	root, rel, shown, err = s.below(name)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if strings.HasSuffix(name, "/") && rel != "." {
+		rel += "/" // a directory is meant: a file of that name is refused where it is opened
+	}
+	// A name that was shown with its hidden characters made visible is accepted back.
+	if real := content.Hidden(rel); real != rel {
+		if _, gone := root.Lstat(rel); gone != nil {
+			if _, err := root.Lstat(real); err == nil {
+				return root, real, shown, nil
+			}
+		}
+	}
+	return root, rel, shown, nil
+}
+
+func (s Sources) below(name string) (root *tree.Root, rel, shown string, err error) {
+	if len(s.Roots) == 1 {
+		rel, err = s.Roots[0].Rel(name)
+		return s.Roots[0], rel, rel, err
+	}
+	labels := s.labels()
+	if filepath.IsAbs(name) {
+		for i, r := range s.Roots {
+			if rel, err = r.Rel(name); err == nil {
+				return r, rel, path.Join(labels[i], rel), nil
+			}
+		}
+		return nil, "", "", err
+	}
+	clean := path.Clean(filepath.ToSlash(name))
+	first, rest, _ := strings.Cut(clean, "/")
+	for i, r := range s.Roots {
+		if labels[i] == first {
+			if rest == "" {
+				rest = "."
+			}
+			rel, err = r.Rel(rest)
+			return r, rel, path.Join(labels[i], rel), err
+		}
+	}
+	return nil, "", "", fmt.Errorf("%s: a path begins with the name of a root: %s", content.ClipBytes(name, 200), strings.Join(labels, ", "))
+}
+
+// labels are the roots' names, made unique: "src", "src-2".
+func (s Sources) labels() []string {
+	out := make([]string, len(s.Roots))
+	taken := map[string]bool{}
+	for i, r := range s.Roots {
+		label := r.Name()
+		for n := 2; taken[label]; n++ {
+			label = fmt.Sprintf("%s-%d", r.Name(), n)
+		}
+		taken[label] = true
+		out[i] = label
+	}
+	return out
+}
+
+// look reads the first bytes to know encoding and kind.
+func (s *Source) look(name string) error {
+	prefix := make([]byte, content.SniffSize)
+	n, err := s.ReadAt(prefix, 0)
+	whole := errors.Is(err, io.EOF)
+	if err != nil && !whole {
+		return err
+	}
+	text, enc, err := content.Decode(bytes.NewReader(prefix[:n]))
+	if err != nil {
+		return err
+	}
+	s.Encoding = enc
+	decoded, err := io.ReadAll(io.LimitReader(text, content.SniffSize))
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	s.Kind = content.Sniff(decoded, whole, name)
+	return nil
+}
+
+// Close lets go of the source.
+func (s *Source) Close() error { return s.closer.Close() }
+
+// Plain says that the bytes as stored are the text (UTF-8 without BOM, or binary): offsets into one are offsets into the other.
+func (s *Source) Plain() bool { return s.Encoding == "utf-8" || s.Encoding == "binary" }
+
+// Text reads the text from its start, decoded to UTF-8.
+func (s *Source) Text() (io.Reader, error) {
+	r := io.NewSectionReader(s.ReaderAt, 0, s.Size)
+	if s.Plain() {
+		return r, nil
+	}
+	text, _, err := content.Decode(r)
+	return text, err
+}
+
+// LineOffset returns a line at or before line (from 1) whose start is known, and its byte; 1, 0 where there is no index.
+func (s *Source) LineOffset(line int64) (known, at int64) {
+	if s.reader != nil && s.Plain() {
+		if offset, at, err := s.reader.LineOffset(line); err == nil {
+			return at, offset
+		}
+	}
+	return 1, 0
+}
+
+// CharOffset is the same for chars, counted from 0.
+func (s *Source) CharOffset(char int64) (known, at int64) {
+	if s.reader != nil && s.Plain() {
+		if offset, at, err := s.reader.CharOffset(char); err == nil {
+			return at, offset
+		}
+	}
+	return 0, 0
+}
+
+// A Place is where a search or a listing happens: all observations, one source, or a directory of a root.
+type Place struct {
+	Observations bool            // "obs:": all of this caller's observations
+	ID           observations.ID // one observation, else ""
+	Root         *tree.Root      // else nil
+	Path         string          // below Root, slash; "." is the root itself
+	IsDir        bool            // Path is a directory
+	Prefix       string          // what stands before a path below Root when it is shown: "" or "rootname/"
+}
+
+// Places says what a path names; with several roots "." (or nothing) names all of them, each a place.
+func (s Sources) Places(name string) ([]Place, error) {
+	if strings.EqualFold(name, observations.Prefix) || strings.EqualFold(name, observations.URIPrefix) {
+		if s.Store == nil {
+			return nil, errors.New("this server keeps no observations")
+		}
+		return []Place{{Observations: true}}, nil
+	}
+	if id, is, err := s.observation(name); is {
+		return []Place{{ID: id}}, err
+	}
+	if len(s.Roots) == 0 {
+		return nil, ErrNoRoot
+	}
+	if name == "" {
+		name = "."
+	}
+	if len(s.Roots) > 1 && path.Clean(filepath.ToSlash(name)) == "." {
+		var all []Place
+		for i, label := range s.labels() {
+			all = append(all, Place{Root: s.Roots[i], Path: ".", IsDir: true, Prefix: label + "/"})
+		}
+		return all, nil
+	}
+	root, rel, _, err := s.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := root.Stat(rel)
+	if err != nil {
+		return nil, err
+	}
+	p := Place{Root: root, Path: strings.TrimSuffix(rel, "/"), IsDir: fi.IsDir()}
+	if len(s.Roots) > 1 {
+		for i, r := range s.Roots {
+			if r == root {
+				p.Prefix = s.labels()[i] + "/"
+			}
+		}
+	}
+	return []Place{p}, nil
+}
+
+// Shown is the name of a path below the place's root, as the caller should name it.
+func (p Place) Shown(path string) string { return spell(p.Prefix + path) }
+
+// spell is how a path must be named in the next call: a file called obs:x needs a "./" not to be taken for an observation.
+func spell(path string) string {
+	if isObservation(path) {
+		return "./" + path
+	}
+	return path
+}
+
+// isObservation says whether a source is named as an observation.
+func isObservation(source string) bool {
+	lower := strings.ToLower(source)
+	return strings.HasPrefix(lower, observations.Prefix) || strings.HasPrefix(lower, observations.URIPrefix)
+}

@@ -1,0 +1,165 @@
+package tools_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// workspace makes the files named below a directory called name and grants it.
+func workspace(t *testing.T, name string, files map[string]string) *tree.Root {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	for path, text := range files {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func store(t *testing.T) *observations.Store {
+	t.Helper()
+	s, err := observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func keep(t *testing.T, s *observations.Store, owner, text string) observations.Observation {
+	t.Helper()
+	r, err := s.Record(observations.Made{Owner: owner, Tool: "search", Args: []byte(`{"pattern":"x"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(r, text); err != nil {
+		t.Fatal(err)
+	}
+	o, err := r.Commit(observations.Seen{Kind: "ndjson", Ext: "ndjson"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func read(t *testing.T, s tools.Sources, name string) (text, shown string, err error) {
+	t.Helper()
+	src, err := s.Open(t.Context(), name)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { _ = src.Close() }()
+	r, err := src.Text()
+	if err != nil {
+		return "", "", err
+	}
+	b, err := io.ReadAll(r)
+	return string(b), src.Name, err
+}
+
+func TestOneRoot(t *testing.T) {
+	root := workspace(t, "src", map[string]string{"a/b.txt": "in b", "ok.txt": "ok", "obs:x": "a file", "utf16.txt": "\xff\xfeh\x00i\x00", "w\u202ex.txt": "hidden"})
+	s := tools.Sources{Roots: []*tree.Root{root}, Store: store(t), Owner: observations.Local}
+	for _, c := range []struct{ name, text, shown string }{
+		{"a/b.txt", "in b", "a/b.txt"},
+		{"./a/../ok.txt", "ok", "ok.txt"},
+		{filepath.Join(root.Dir(), "ok.txt"), "ok", "ok.txt"},
+		{"./obs:x", "a file", "./obs:x"},
+		{"utf16.txt", "hi", "utf16.txt"},
+		{"w\u202ex.txt", "hidden", "w\u202ex.txt"},
+		{`w\u202ex.txt`, "hidden", `w\u202ex.txt`},
+		{`w\u{202e}x.txt`, "hidden", `w\u{202e}x.txt`},
+	} {
+		text, shown, err := read(t, s, c.name)
+		if err != nil || text != c.text || shown != c.shown {
+			t.Errorf("%q: %q as %q, %v", c.name, text, shown, err)
+		}
+	}
+	for name, want := range map[string]error{
+		"../src/ok.txt": tree.ErrOutside, "/etc/passwd": tree.ErrOutside, "..": tree.ErrOutside, "ok.txt/": nil, "a": tree.ErrNotFile, "missing": os.ErrNotExist, "": nil,
+		"obs:x": observations.ErrMalformed, "obs:k3v9q2m7x4ab": observations.ErrNotFound, "a\x00b": nil, strings.Repeat("x", 5000): nil,
+		"ok.tx": nil, "*.txt": nil,
+	} {
+		_, _, err := read(t, s, name)
+		if err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%.40q: %v, want %v", name, err, want)
+		}
+		if err != nil && len(err.Error()) > 500 {
+			t.Errorf("%.40q: the error has %d bytes", name, len(err.Error()))
+		}
+	}
+}
+
+func TestAMissingNameSaysWhatWasMeant(t *testing.T) {
+	root := workspace(t, "src", map[string]string{"a/server.go": "", "a/client.go": "", "b.txt": ""})
+	s := tools.Sources{Roots: []*tree.Root{root}}
+	for name, want := range map[string]string{"a/srver.go": "did you mean a/server.go?", "B.TXT": "did you mean b.txt?", "a/*.go": "find with this glob", "nothing/like/it": "find lists"} {
+		if _, _, err := read(t, s, name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want …%s", name, err, want)
+		}
+	}
+}
+
+func TestSeveralRoots(t *testing.T) {
+	one := workspace(t, "src", map[string]string{"a.txt": "one"})
+	two := workspace(t, "src", map[string]string{"a.txt": "two"})
+	s := tools.Sources{Roots: []*tree.Root{one, two}, Owner: observations.Local}
+	for name, want := range map[string]string{"src/a.txt": "one", "src-2/a.txt": "two", filepath.Join(two.Dir(), "a.txt"): "two"} {
+		if text, _, err := read(t, s, name); err != nil || text != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	if _, _, err := read(t, s, "a.txt"); err == nil || !strings.Contains(err.Error(), "src, src-2") {
+		t.Errorf("a name without its root: %v", err)
+	}
+	places, err := s.Places(".")
+	if err != nil || len(places) != 2 || places[1].Shown("a.txt") != "src-2/a.txt" {
+		t.Errorf("all roots: %+v, %v", places, err)
+	}
+	places, err = s.Places("src-2")
+	if err != nil || len(places) != 1 || !places[0].IsDir || places[0].Root != two {
+		t.Errorf("one root: %+v, %v", places, err)
+	}
+}
+
+func TestObservationsByEveryName(t *testing.T) {
+	st := store(t)
+	o := keep(t, st, observations.Local, "{\"a\":1}\n")
+	s := tools.Sources{Store: st, Owner: observations.Local}
+	for _, name := range []string{"obs:" + string(o.ID), "OBS:" + strings.ToUpper(string(o.ID)), "observation://" + string(o.ID), st.SavedTo(o)} {
+		text, shown, err := read(t, s, name)
+		if err != nil || text != "{\"a\":1}\n" || shown != "obs:"+string(o.ID) {
+			t.Errorf("%s: %q as %q, %v", name, text, shown, err)
+		}
+	}
+	if _, _, err := read(t, tools.Sources{Store: st, Owner: "another"}, "obs:"+string(o.ID)); !errors.Is(err, observations.ErrNotFound) {
+		t.Errorf("another owner: %v", err)
+	}
+	if err := st.Remove(observations.Local, o.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := read(t, s, "obs:"+string(o.ID))
+	if !errors.Is(err, observations.ErrExpired) || !strings.Contains(err.Error(), `search {"pattern":"x"}`) {
+		t.Errorf("expired: %v", err)
+	}
+	if _, err := s.Places("."); !errors.Is(err, tools.ErrNoRoot) {
+		t.Errorf("no root: %v", err)
+	}
+}

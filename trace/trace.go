@@ -1,0 +1,33 @@
+// Package trace keeps what was done: one Call a tool call, one JSON line each.
+// Totals and telemetry are readings of it.
+//
+// It keeps no output: that is what observations are for.
+package trace
+
+import "time"
+
+// Version of the lines written now. [Read] passes by those of others.
+const Version = 1
+
+// Retention is how long a day's file is kept.
+const Retention = 30 * 24 * time.Hour
+
+// Call is one tool call: what was asked, seen, shown, and what it cost.
+type Call struct {
+	V           int       `json:"v"`  // set by Append
+	At          time.Time `json:"at"` // UTC, start
+	Session     string    `json:"session"`
+	Owner       string    `json:"owner"`
+	Tool        string    `json:"tool"`
+	CallHash    string    `json:"call_hash"`
+	Status      string    `json:"status"` // success | failure | timeout | cancelled
+	Verdict     string    `json:"verdict"`
+	SeenBytes   int64     `json:"seen_bytes"`
+	SeenTokens  int64     `json:"seen_tokens"`
+	SeenMargin  float64   `json:"seen_margin,omitempty"`
+	ShownTokens int64     `json:"shown_tokens"`
+	Observation string    `json:"observation,omitempty"`
+	Kept        bool      `json:"kept"`
+	Millis      float64   `json:"ms"`
+	Error       string    `json:"error,omitempty"` // clipped to 200 bytes
+}

@@ -1,0 +1,307 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newClock() *clock { return &clock{time.Date(2026, 3, 14, 23, 59, 0, 0, time.UTC)} }
+
+func start(t testing.TB, dir string, c *clock) *Log {
+	t.Helper()
+	l, err := open(dir, c.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func write(t testing.TB, l *Log, c Call) {
+	t.Helper()
+	if err := l.Append(c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, dir string, since time.Time) (calls []Call) {
+	t.Helper()
+	for c, err := range Read(dir, since) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+func files(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestRoundTrip(t *testing.T) {
+	dir := Dir(t.TempDir())
+	c := newClock()
+	l := start(t, dir, c)
+	want := Call{V: 1, At: c.at, Session: "s", Owner: "local", Tool: "search", CallHash: "h", Status: "success", Verdict: "ok",
+		SeenBytes: 98311, SeenTokens: 24611, SeenMargin: 0.01, ShownTokens: 588, Observation: "k3v9q2m7x4ab", Kept: true, Millis: 12.5, Error: "e"}
+	write(t, l, want)
+	later := want
+	later.At, later.Tool = c.at.Add(2*time.Minute).In(time.FixedZone("far", 9*3600)), "jq"
+	c.at = c.at.Add(2 * time.Minute) // past midnight: the next file
+	write(t, l, later)
+	later.At = later.At.UTC()
+	if d := cmp.Diff([]Call{want, later}, read(t, dir, time.Time{})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]Call{later}, read(t, dir, want.At.Add(time.Second))); d != "" {
+		t.Errorf("since (-want +got):\n%s", d)
+	}
+	if n := files(t, dir); len(n) != 2 || !strings.HasPrefix(n[0], "20260314_") || !strings.HasPrefix(n[1], "20260315_") {
+		t.Errorf("files %v", n)
+	}
+	for _, n := range files(t, dir) {
+		if info, err := os.Stat(filepath.Join(dir, n)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", n, info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("directory: %v, %v", info.Mode(), err)
+	}
+	c.at = c.at.Add(-3 * time.Minute) // the clock is set back: on in the file of that day
+	write(t, l, want)
+	if n := len(read(t, dir, time.Time{})); n != 3 || len(files(t, dir)) != 2 {
+		t.Errorf("after a step back: %d calls in %v", n, files(t, dir))
+	}
+}
+
+func TestNothingIsKeptWithoutADirectory(t *testing.T) {
+	l, err := Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*Log{l, nil} {
+		if err := l.Append(Call{}); err != nil {
+			t.Error(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if calls := read(t, filepath.Join(t.TempDir(), "none"), time.Time{}); len(calls) != 0 {
+		t.Errorf("read %v", calls)
+	}
+}
+
+func TestRetention(t *testing.T) {
+	dir := t.TempDir()
+	c := newClock()
+	for range 45 {
+		l := start(t, dir, c)
+		write(t, l, Call{At: c.at})
+		_ = l.Close()
+		c.at = c.at.Add(24 * time.Hour)
+	}
+	foreign := []string{"notes.jsonl", "20200101.jsonl", "20200101_12-0123abcd.json", "20200101_x-0123abcd.jsonl"}
+	for _, n := range foreign {
+		must(t, os.WriteFile(filepath.Join(dir, n), []byte("x\n"), 0o600))
+	}
+	write(t, start(t, dir, c), Call{At: c.at})
+	calls := read(t, dir, time.Time{})
+	if len(calls) < 31 || len(calls) > 32 {
+		t.Errorf("%d days are kept", len(calls))
+	}
+	for _, n := range foreign {
+		if _, err := os.Stat(filepath.Join(dir, n)); err != nil {
+			t.Errorf("not ours, and removed: %v", err)
+		}
+	}
+}
+
+// Lines that are torn, foreign or of another version are passed by; those beside them are read.
+func TestReadTolerates(t *testing.T) {
+	dir := t.TempDir()
+	good, err := json.Marshal(Call{V: 1, Tool: "good", At: newClock().at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(good) + "\n" +
+		"\n" + "not json\n" + `{"v":1,"tool":"torn` + "\n" + `{"v":2,"tool":"later"}` + "\n" + `[1]` + "\n" +
+		`{"v":1,"tool":"` + strings.Repeat("x", 3*maxLine) + `"}` + "\n" +
+		"\x00\xff\n" + string(good) + "\n" + string(good[:len(good)-5])
+	name := "20260314_1-0123abcd.jsonl"
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "20260314_1-0123abce.jsonl"), []byte(strings.Repeat("x", 3*maxLine)), 0o600))
+	must(t, os.Mkdir(filepath.Join(dir, "20260314_1-0123abcf.jsonl"), 0o700))
+	outside := filepath.Join(t.TempDir(), "outside")
+	must(t, os.WriteFile(outside, append(good, '\n'), 0o600))
+	if err := os.Symlink(outside, filepath.Join(dir, "20260314_1-0123abc0.jsonl")); err != nil {
+		t.Log("links cannot be made here")
+	}
+	calls := read(t, dir, time.Time{})
+	if len(calls) != 2 || calls[0].Tool != "good" || calls[1].Tool != "good" {
+		t.Errorf("read %+v", calls)
+	}
+	for _, err := range Read(dir, time.Time{}) {
+		must(t, err)
+		break // stopping early is no trouble
+	}
+}
+
+// After a write that broke off, the next line stands alone.
+func TestTornWrite(t *testing.T) {
+	dir := t.TempDir()
+	c := newClock()
+	l := start(t, dir, c)
+	write(t, l, Call{Tool: "first"})
+	_, _ = l.file.WriteString(`{"v":1,"tool":"to`) // as a full disk leaves it
+	l.torn = true
+	write(t, l, Call{Tool: "last"})
+	calls := read(t, dir, time.Time{})
+	if len(calls) != 2 || calls[1].Tool != "last" {
+		t.Errorf("read %+v", calls)
+	}
+	_ = l.file.Close() // every write fails from here on
+	if err := l.Append(Call{}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Append to a broken file: %v", err)
+	}
+	_ = l.Close()
+	if err := l.Append(Call{}); err == nil {
+		t.Error("Append after Close")
+	}
+}
+
+func TestLinesAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	c := newClock()
+	l := start(t, dir, c)
+	long := strings.Repeat("\x01世", 100_000)
+	write(t, l, Call{Session: long, Owner: long, Tool: long, CallHash: long, Status: long, Verdict: long, Observation: long, Error: long,
+		Millis: math.NaN(), SeenMargin: math.Inf(1)})
+	b, err := os.ReadFile(filepath.Join(dir, files(t, dir)[0]))
+	if err != nil || len(b) > 8<<10 || bytes.Count(b, []byte("\n")) != 1 {
+		t.Errorf("a line of %d bytes, %v", len(b), err)
+	}
+	calls := read(t, dir, time.Time{})
+	if len(calls) != 1 || len(calls[0].Error) > maxText || !strings.HasSuffix(calls[0].Error, "…") {
+		t.Errorf("read %+v", calls)
+	}
+	l.size = maxFile
+	if err := l.Append(Call{}); err == nil || !strings.Contains(err.Error(), "64 MiB") {
+		t.Errorf("a full file: %v", err)
+	}
+}
+
+// Many goroutines and several logs in one directory: every line is whole.
+func TestConcurrentAppends(t *testing.T) {
+	dir := t.TempDir()
+	c := newClock()
+	var group sync.WaitGroup
+	const logs, each, calls = 3, 4, 100
+	for i := range logs {
+		l := start(t, dir, c)
+		for j := range each {
+			group.Go(func() {
+				for k := range calls {
+					if err := l.Append(Call{At: c.at, Tool: fmt.Sprintf("%d.%d.%d", i, j, k)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	seen := map[string]bool{}
+	for _, call := range read(t, dir, time.Time{}) {
+		seen[call.Tool] = true
+	}
+	if len(seen) != logs*each*calls {
+		t.Errorf("%d of %d calls are read", len(seen), logs*each*calls)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	if _, err := Open(file); err == nil {
+		t.Error("a file was taken for a directory")
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Skip("links cannot be made here")
+	}
+	if _, err := Open(link); err == nil {
+		t.Error("a planted link was followed")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("{\"v\":1}\n"))
+	f.Add([]byte("{\"v\":1,\"at\":\"2026\"}\n{"))
+	f.Add([]byte("\n\n\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "20260314_1-0123abcd.jsonl"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err := range Read(dir, time.Time{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n > bytes.Count(b, []byte("\n")) {
+			t.Fatalf("%d calls from %d lines", n, bytes.Count(b, []byte("\n")))
+		}
+	})
+}
+
+func BenchmarkAppend(b *testing.B) {
+	l, err := Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	b.ReportAllocs()
+	for b.Loop() {
+		l.size = 0
+		if err := l.Append(Call{At: time.Now(), Session: "s", Tool: "search", CallHash: strings.Repeat("0", 64), Status: "success", SeenTokens: 24611}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// must ends the test where what it stands on could not be made.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
