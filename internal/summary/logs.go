@@ -1,0 +1,247 @@
+package summary
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+const (
+	templatesShown = 12
+	errorsShown    = 5
+	rareShown      = 4
+	rareLines      = 200 // in a log of fewer lines nothing is rare
+)
+
+// logs summarises a log: its levels, its time, panics, errors, and the patterns of its lines.
+type logs struct {
+	rows      rows
+	templates *templates
+	panics    panics
+	levels    [levels]int64
+	status    [6]int64 // answers of an access log, by hundreds
+	plain     []byte   // a line without its escape sequences
+	named     bool     // the text is a file's of source
+	source    bool     // what is being read is source: it quotes what programs print
+
+	from     string // time of the first line that has one
+	last     []byte // of the last
+	stamped  int64
+	firstBad quoted
+	lastBad  quoted
+	bad      int64
+	quote    []byte
+}
+
+// quoted is a line that is shown.
+type quoted struct {
+	line int64
+	text string
+}
+
+func newLog(name string) *logs {
+	source := content.IsSource(name)
+	l := &logs{templates: newTemplates(), named: source, source: source}
+	l.rows.visit = l.line
+	return l
+}
+
+func (l *logs) write(p []byte) { l.rows.write(p) }
+
+func (l *logs) line(line []byte, _ int64) {
+	at := l.rows.number
+	if l.quotes(line) {
+		return
+	}
+	if bytes.IndexByte(line, 0x1b) >= 0 {
+		l.plain = withoutEscapes(l.plain[:0], line)
+		line = l.plain
+	}
+	from, to, rest := stamp(line)
+	b := line[rest:]
+	access := false
+	if to == 0 {
+		if from, to = midStamp(line); to > 0 {
+			access = true
+		}
+	}
+	if to > 0 {
+		l.stamped++
+		if l.from == "" {
+			l.from = string(line[from:to])
+		}
+		l.last = append(l.last[:0], line[from:to]...)
+	}
+	if l.panics.add(b, at, to > 0) {
+		if to == 0 {
+			return
+		}
+		b = nil // counted by its level, but no pattern
+	}
+	lv := noLevel
+	switch {
+	case access:
+		if code := status(b); code > 0 {
+			l.status[code/100]++
+			if code >= 500 {
+				lv = failure
+			}
+		}
+	case to > 0 && rest == 0: // glog
+		lv = map[byte]level{'I': info, 'W': warn, 'E': failure, 'F': fatal}[line[0]]
+	default:
+		lv = levelOf(line[rest:], to > 0)
+	}
+	if !access {
+		l.levels[lv]++
+	}
+	if lv >= failure {
+		l.bad++
+		l.lastBad.line = at
+		l.quote = append(l.quote[:0], line[:min(len(line), headBytes)]...)
+		if l.bad == 1 {
+			l.firstBad = quoted{at, string(l.quote)}
+		}
+	}
+	if len(b) == 0 || to == 0 && (b[0] == ' ' || b[0] == '\t') {
+		return // goes on from the line before
+	}
+	l.templates.add(b, at, lv)
+}
+
+// quotes says whether a line belongs to source, or names the next of several files.
+func (l *logs) quotes(line []byte) bool {
+	if !l.named && len(line) > 0 && line[0] == '=' {
+		if name, ok := content.FileHeader(line); ok {
+			l.source = content.IsSource(name)
+			l.panics.interrupt()
+			return true
+		}
+	}
+	return l.source
+}
+
+// withoutEscapes leaves out terminal sequences: colours stand before levels.
+func withoutEscapes(dst, b []byte) []byte {
+	for i := 0; i < len(b); i++ {
+		if b[i] != 0x1b {
+			dst = append(dst, b[i])
+			continue
+		}
+		if i+1 < len(b) && b[i+1] == '[' {
+			for i += 2; i < len(b) && (b[i] < '@' || b[i] > '~'); i++ {
+			}
+		}
+	}
+	return dst
+}
+
+func (l *logs) close(s *Summary) {
+	l.rows.close()
+	s.Total = append(s.Total, l.total()...)
+	s.Says = l.says()
+	s.Body = l.body()
+}
+
+// total is "98000 info, 1900 warn, 100 error".
+func (l *logs) total() []string {
+	var parts []string
+	out := l.panics.total()
+	for lv := levels - 1; lv > noLevel; lv-- {
+		if l.levels[lv] > 0 {
+			parts = append(parts, number(l.levels[lv])+" "+levelNames[lv])
+		}
+	}
+	for i, n := range l.status {
+		if n > 0 {
+			parts = append(parts, number(n)+" status "+string(rune('0'+i))+"xx")
+		}
+	}
+	if len(parts) > 0 {
+		out = append(out, strings.Join(parts, ", "))
+	}
+	return out
+}
+
+// says puts panics first, then what went wrong most, the first and last error, lines unlike all others, the time.
+func (l *logs) says() []string {
+	says := l.panics.lines()
+	l.lastBad.text = string(l.quote)
+	if l.bad > 0 {
+		says = append(says, "first error, line "+number(l.firstBad.line)+": "+clip(l.firstBad.text, lineRunes))
+	}
+	if l.bad > 1 {
+		says = append(says, "last error, line "+number(l.lastBad.line)+": "+clip(l.lastBad.text, lineRunes))
+	}
+	says = append(says, l.errors()...)
+	says = append(says, l.rare()...)
+	if l.from != "" && l.stamped > 1 {
+		says = append(says, "time: "+l.from+" to "+string(l.last))
+	}
+	return says
+}
+
+// errors are the patterns of lines that are errors, where they say more than the first and last of them.
+func (l *logs) errors() []string {
+	if l.bad < 3 {
+		return nil
+	}
+	var out []string
+	for _, t := range l.templates.common() {
+		told := t.n == 1 && (t.first == l.firstBad.line || t.first == l.lastBad.line)
+		if t.level >= failure && !told && len(out) < errorsShown {
+			out = append(out, t.count()+" "+clip(t.pattern(), lineRunes)+where(t))
+		}
+	}
+	return out
+}
+
+func where(t *template) string {
+	if t.n == 1 {
+		return " (line " + number(t.first) + ")"
+	}
+	return " (lines " + number(t.first) + " … " + number(t.last) + ")"
+}
+
+// rare are the lines that are like few others, where most lines are like many others. Warnings go first.
+func (l *logs) rare() []string {
+	t := l.templates
+	if t.lines < rareLines || t.stopped || t.gone > 0 {
+		return nil
+	}
+	var warned, out []string
+	for _, c := range t.all {
+		if c.n*500 > t.lines && c.n > 1 || c.n > 3 || c.level >= failure {
+			continue
+		}
+		line := "stands out, line " + number(c.first) + ": " + clip(c.text, lineRunes)
+		if c.n > 1 {
+			line = "stands out, lines " + number(c.first) + " … " + number(c.last) + " (" + number(c.n) + "×): " + clip(c.text, lineRunes)
+		}
+		if c.level == warn {
+			warned = append(warned, line)
+		} else {
+			out = append(out, line)
+		}
+	}
+	out = append(warned, out...)
+	if len(out) > 3*rareShown {
+		return nil // then being rare is nothing special here
+	}
+	return out[:min(len(out), rareShown)]
+}
+
+// body are the commonest patterns.
+func (l *logs) body() []string {
+	if l.templates.stopped {
+		return nil
+	}
+	var out []string
+	for _, t := range l.templates.common() {
+		if t.n > 1 && !t.vague() && len(out) < templatesShown {
+			out = append(out, t.count()+" "+clip(t.pattern(), lineRunes)+" (first line "+number(t.first)+")")
+		}
+	}
+	return out
+}

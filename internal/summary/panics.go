@@ -1,0 +1,325 @@
+package summary
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+)
+
+// Bounds of what is remembered of panics.
+const (
+	panicsKept = 6   // told one by one: the first ones and the last
+	panicLines = 400 // of one; a longer stack goes on untold
+	headBytes  = 4 * lineRunes
+)
+
+// incident is a panic, an uncaught exception or a traceback: a head and the lines of its stack.
+type incident struct {
+	line, end int64
+	head      string
+	detail    string // what raised it, or where
+	breed     breed
+	seen      int64  // more of the same head
+	last      int64  // line of the last of them
+	fallback  string // where, if there is nothing better
+}
+
+type breed uint8
+
+const (
+	single    breed = iota // one line says it all
+	goPanic                // panic: …, goroutine 1 [running]:, functions and their places
+	traceback              // Python's: the exception stands below
+	frames                 // Java, JavaScript, .NET: lines that begin with "at"
+	rustPanic              // thread 'main' panicked at …
+	breeds
+)
+
+// panics finds incidents line by line.
+type panics struct {
+	n    [breeds]int64
+	list []*incident
+	open *incident
+
+	before     []byte // the line before, of a stack that has no head of its own
+	beforeLine int64
+	function   string // of the Go frame whose place is on the next line
+}
+
+// add looks at a line, given without its time; true where it is a part of an incident.
+func (p *panics) add(b []byte, at int64, stamped bool) bool {
+	if p.open != nil {
+		if p.goesOn(b, at, stamped) {
+			return true
+		}
+		p.open = nil
+	}
+	if br, ok := panicHead(b, stamped); ok {
+		p.begin(b, at, br)
+		return true
+	}
+	if isFrame(b) && p.before != nil && at == p.beforeLine+1 && len(p.before) > 0 {
+		p.begin(p.before, p.beforeLine, frames)
+		p.open.end = at
+		p.open.detail = strings.TrimSpace(string(b[:min(len(b), headBytes)]))
+		return true
+	}
+	p.before = append(p.before[:0], b[:min(len(b), headBytes)]...)
+	p.beforeLine = at
+	return false
+}
+
+// interrupt ends what is open: what follows has nothing to do with what came before.
+func (p *panics) interrupt() { p.open, p.before = nil, nil }
+
+func (p *panics) begin(b []byte, at int64, br breed) {
+	p.n[br]++
+	p.function = ""
+	p.open = &incident{line: at, end: at, head: string(bytes.TrimSpace(b[:min(len(b), headBytes)])), breed: br}
+	for _, seen := range p.list {
+		if sameHead(seen.head, p.open.head) && br != traceback {
+			seen.seen++
+			seen.last = at
+			return
+		}
+	}
+	if len(p.list) == panicsKept {
+		p.list[panicsKept-1] = p.open
+		return
+	}
+	p.list = append(p.list, p.open)
+}
+
+func sameHead(a, b string) bool {
+	return a == b || len(a) == len(b) && signature([]byte(a)) == signature([]byte(b))
+}
+
+// goesOn takes the lines of the stack that is open.
+func (p *panics) goesOn(b []byte, at int64, stamped bool) bool {
+	i := p.open
+	if at-i.line > panicLines {
+		return false
+	}
+	blank := len(bytes.TrimSpace(b)) == 0
+	indented := len(b) > 0 && (b[0] == ' ' || b[0] == '\t')
+	switch i.breed {
+	case single:
+		return false
+	case goPanic:
+		if blank {
+			return true // it only counts when the stack goes on
+		}
+		if !p.goLine(b, indented) {
+			return false
+		}
+	case traceback:
+		text := strings.TrimSpace(string(b[:min(len(b), headBytes)]))
+		switch {
+		case blank:
+			return false
+		case !indented:
+			i.head, i.end = "Traceback: "+text, at
+			p.open = nil
+			return true
+		case strings.HasPrefix(text, "File "):
+			i.detail = text
+		}
+	case rustPanic:
+		switch {
+		case i.detail == "" && !blank && !stamped:
+			i.detail = string(b[:min(len(b), headBytes)])
+		case bytes.HasPrefix(b, []byte("stack backtrace:")), bytes.HasPrefix(b, []byte("note: ")), indented && !blank:
+		default:
+			return false
+		}
+	default:
+		switch {
+		case bytes.HasPrefix(b, []byte("Caused by: ")):
+			i.detail = string(b[:min(len(b), headBytes)])
+		case isFrame(b) && i.detail == "":
+			i.detail = strings.TrimSpace(string(b[:min(len(b), headBytes)]))
+		case indented && !blank:
+		default:
+			return false
+		}
+	}
+	i.end = at
+	return true
+}
+
+// goLine takes a line of a Go stack, and notes the first place that is not the runtime's.
+func (p *panics) goLine(b []byte, indented bool) bool {
+	text := string(b[:min(len(b), headBytes)])
+	switch {
+	case indented:
+		place := strings.TrimSpace(text)
+		if p.open.detail == "" && p.function != "" && strings.Contains(place, ".go:") && !strings.HasPrefix(p.function, "panic(") && !strings.HasPrefix(p.function, "runtime.") {
+			place, _, _ = strings.Cut(place, " +0x")
+			place = functionName(p.function) + " " + place
+			if strings.Contains(place, "/go/src/") || strings.HasPrefix(p.function, "testing.") { // Go's own
+				p.open.fallback = cmp.Or(p.open.fallback, place)
+			} else {
+				p.open.detail = place
+			}
+		}
+	case strings.HasPrefix(text, "goroutine ") && strings.HasSuffix(text, ":"),
+		strings.HasPrefix(text, "[signal "), strings.HasPrefix(text, "created by "),
+		strings.HasPrefix(text, "exit status "), strings.HasPrefix(text, "runtime: "),
+		strings.HasPrefix(text, "panic: "), strings.HasPrefix(text, "...additional frames elided"):
+	case strings.HasSuffix(text, ")") && !strings.Contains(text, " ") || strings.Contains(text, "({0x") || strings.Contains(text, "(0x") || strings.HasSuffix(text, "(...)"):
+		p.function = text
+	default:
+		return false
+	}
+	return true
+}
+
+// functionName is the function of a Go frame without its arguments.
+func functionName(s string) string {
+	if i := strings.LastIndexByte(s, '('); i > 0 {
+		s = s[:i]
+	}
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		s = s[i+1:]
+	}
+	return s
+}
+
+// isFrame takes "\tat com.example.A.b(A.java:12)" and "    at f (/src/a.js:3:4)", but not "\tat := f(x)".
+func isFrame(b []byte) bool {
+	if len(b) < 6 || b[0] != ' ' && b[0] != '\t' {
+		return false
+	}
+	b = bytes.TrimLeft(b, " \t")
+	if !bytes.HasPrefix(b, []byte("at ")) || bytes.Contains(b, []byte("= ")) || bytes.IndexByte([]byte("{;,"), b[len(b)-1]) >= 0 {
+		return false
+	}
+	i := bytes.IndexByte(b, '(')
+	if i > 0 && b[i-1] == ' ' { // JavaScript's and Mono's: where it is stands in brackets; "at noon (local time)" is prose
+		where := b[i:]
+		return bytes.IndexByte(where, ':') > 0 || bytes.HasPrefix(where, []byte("(<anonymous>")) || bytes.HasPrefix(where, []byte("(native")) ||
+			bytes.HasPrefix(where, []byte("(index ")) || bytes.HasPrefix(where, []byte("() ["))
+	}
+	return i > 0 || bytes.Contains(b, []byte("js:")) || bytes.Contains(b, []byte("ts:"))
+}
+
+// panicHead says whether a line begins an incident, in the words of runtimes, not in those of people.
+func panicHead(b []byte, stamped bool) (breed, bool) {
+	if len(b) < 6 {
+		return 0, false
+	}
+	starts := func(s string) bool { return bytes.HasPrefix(b, []byte(s)) }
+	switch b[0] {
+	case 'p':
+		if starts("panic: ") {
+			return goPanic, true
+		}
+	case 'f':
+		if starts("fatal error: ") {
+			return goPanic, true
+		}
+	case 'S':
+		if starts("SIGSEGV: ") || starts("SIGABRT: ") || starts("SIGQUIT: ") {
+			return goPanic, true
+		}
+		if starts("Segmentation fault") {
+			return single, true
+		}
+	case 'T':
+		if starts("Traceback (most recent call last)") {
+			return traceback, true
+		}
+	case 't':
+		if starts("terminate called ") {
+			return single, true
+		}
+	case 'E':
+		if starts("Exception in thread ") {
+			return frames, true
+		}
+	case 'U':
+		if starts("Unhandled exception") || starts("Uncaught ") || starts("UnhandledPromiseRejection") {
+			return frames, true
+		}
+	case 'W':
+		if starts("WARNING: DATA RACE") {
+			return single, true
+		}
+	}
+	return panicWithin(b, stamped)
+}
+
+// spoken says whether b[i] stands in a string or a comment of a program. Logs quote what happened: their lines have a time.
+func spoken(b []byte, i int, stamped bool) bool {
+	if stamped {
+		return false
+	}
+	before := b[:i]
+	return bytes.Count(before, []byte{'"'})%2 != 0 || bytes.Count(before, []byte{'`'})%2 != 0 || bytes.Contains(before, []byte("// "))
+}
+
+// panicWithin finds what stands behind other things in its line. Most lines have no bracket, no "panic" and
+// no kernel in them, and are passed over at the speed of a search for these.
+func panicWithin(b []byte, stamped bool) (breed, bool) {
+	if i := bytes.Index(b, []byte("panic")); i >= 0 {
+		rest := b[i:]
+		switch {
+		case spoken(b, i, stamped):
+		case bytes.HasPrefix(rest, []byte("panicked at ")) && bytes.Contains(b[:i], []byte("thread '")):
+			return rustPanic, true
+		case bytes.HasPrefix(rest, []byte("panic serving ")), bytes.HasPrefix(rest, []byte("panic: runtime error: ")), i > 0 && bytes.Contains(b, []byte("Kernel panic - ")):
+			return goPanic, true
+		}
+		return 0, false
+	}
+	if i := bytes.IndexByte(b, '('); i >= 0 {
+		switch rest := b[i:]; {
+		case spoken(b, i, stamped):
+		case bytes.HasPrefix(rest, []byte("(most recent call last)")) && bytes.HasSuffix(b[:i], []byte("Traceback ")):
+			return traceback, true
+		case bytes.Contains(rest, []byte("(core dumped)")):
+			return single, true
+		}
+	}
+	if bytes.Contains(b[:min(len(b), levelWithin)], []byte("kernel: ")) || b[0] == 'O' {
+		if bytes.Contains(b, []byte("Out of memory: Kill")) || bytes.Contains(b, []byte(" segfault at ")) {
+			return single, true
+		}
+	}
+	return 0, false
+}
+
+// total is "2 panics", "1 stack trace".
+func (p *panics) total() []string {
+	var out []string
+	if n := p.n[goPanic] + p.n[rustPanic]; n > 0 {
+		out = append(out, counted(n, "panic", "panics"))
+	}
+	if n := p.n[traceback] + p.n[frames]; n > 0 {
+		out = append(out, counted(n, "stack trace", "stack traces"))
+	}
+	if n := p.n[single]; n > 0 {
+		out = append(out, counted(n, "crash", "crashes"))
+	}
+	return out
+}
+
+// lines are the incidents, each with where it stands.
+func (p *panics) lines() []string {
+	var out []string
+	for _, i := range p.list {
+		line := "line "
+		if i.end > i.line {
+			line = "lines "
+		}
+		line += span(i.line, i.end) + ": " + clip(i.head, lineRunes)
+		if detail := cmp.Or(i.detail, i.fallback); detail != "" {
+			line += "; " + clip(detail, lineRunes)
+		}
+		if i.seen > 0 {
+			line += " (" + number(i.seen) + " more like it, the last at line " + number(i.last) + ")"
+		}
+		out = append(out, line)
+	}
+	return out
+}

@@ -1,0 +1,202 @@
+package summary
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	sampleBytes = 4 << 10 // of an element that may be shown
+	sampleMost  = 12      // elements held because they brought a new key
+	sampleRunes = 200     // of an element as shown
+	sampleText  = 48      // of a string in it
+)
+
+// collection is an array whose elements are records: the top-level array, the values of NDJSON, or an
+// array that stands once in the text.
+type collection struct {
+	pointer string // of the array
+	top     bool   // its elements are the records of the text
+	of      *node
+	n       int64 // complete elements
+	samples []sample
+}
+
+type sample struct {
+	at    int64
+	raw   []byte
+	fresh *field // the key it was the first to have; nil: it is the first element
+}
+
+// sample offers the element that just ended. Room is kept for those whose new key is rarest so far.
+func (c *collection) sample(raw []byte, fresh *field) {
+	if len(c.samples) > sampleMost {
+		most := 1
+		for i := 2; i < len(c.samples); i++ {
+			if c.samples[i].fresh.n > c.samples[most].fresh.n {
+				most = i
+			}
+		}
+		c.samples = slices.Delete(c.samples, most, most+1)
+	}
+	c.samples = append(c.samples, sample{c.n, slices.Clone(raw), fresh})
+}
+
+// pointer is the RFC 6901 pointer of the member being read.
+func (s *shape) pointer() string {
+	var b strings.Builder
+	for _, f := range s.frames {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(f.name))
+	}
+	return b.String()
+}
+
+// rarest finds the key below n that fewest objects have, and that most lack; nil where there is none.
+// path is how the shape names it.
+func rarest(n *node, path string, depth int) (best *field, name string) {
+	if depth == 0 {
+		return nil, ""
+	}
+	better := func(d *field, p string) {
+		if d != nil && (best == nil || d.n < best.n) {
+			best, name = d, p
+		}
+	}
+	if o := n.object; o != nil {
+		for _, d := range o.fields {
+			at := path + "." + keyName(d.name)
+			if d.n > 0 && d.n*20 <= o.n && d.first >= 0 {
+				better(d, at)
+			}
+			better(rarest(&d.node, at, depth-1))
+		}
+	}
+	if n.array != nil {
+		better(rarest(&n.array.elem, path+"[]", depth-1))
+	}
+	return best, name
+}
+
+// lines are the samples worth showing: the first element, and the one that shows the rarest key.
+func (c *collection) lines() []string {
+	if c == nil || len(c.samples) == 0 {
+		return nil
+	}
+	var out []string
+	if first := c.samples[0]; first.fresh == nil {
+		out = append(out, c.name(first.at)+": "+brief(first.raw, ""))
+	}
+	rare, path := rarest(c.of, "", 8)
+	if rare == nil {
+		return out
+	}
+	for _, s := range c.samples {
+		if s.at != rare.first || s.fresh == nil {
+			continue
+		}
+		which := "the only one with "
+		if rare.n > 1 {
+			which = "first of " + number(rare.n) + " with "
+		}
+		key := rare.name
+		if strings.Contains(path[1:], ".") {
+			key = "" // nested: it may stand anywhere
+		}
+		line := c.name(s.at) + ", " + which + clip(path, nameRunes) + ": " + brief(s.raw, key)
+		return append([]string{line}, out...)
+	}
+	return out
+}
+
+// name is how slice calls an element.
+func (c *collection) name(i int64) string {
+	if c.top {
+		return "record " + number(i)
+	}
+	return "at " + c.pointer + "/" + number(i)
+}
+
+// brief writes an element, of which raw is the start, in one short line: no blanks, long strings cut. The
+// member named key is shown even where it stands late.
+func brief(raw []byte, key string) string {
+	var b strings.Builder
+	runes, wanted := 0, -1
+	add := func(part string) {
+		b.WriteString(part)
+		runes += utf8.RuneCountInString(part)
+	}
+	if key != "" {
+		if i := strings.Index(string(raw), `"`+key+`"`); i > 0 {
+			wanted = i
+		}
+	}
+	for i := 0; i < len(raw); {
+		if i == wanted { // room for it and its value
+			wanted, runes = -1, min(runes, sampleRunes/2)
+		}
+		if runes >= sampleRunes {
+			if i <= wanted {
+				add("… ")
+				i, wanted, runes = wanted, -1, sampleRunes/2
+				continue
+			}
+			add("…")
+			return b.String()
+		}
+		switch c := raw[i]; c {
+		case ' ', '\t', '\r', '\n':
+			i++
+		case '"':
+			end := i + 1
+			for end < len(raw) && raw[end] != '"' {
+				if raw[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(raw) {
+				add(cutText(string(raw[i:]), sampleText) + "…")
+				return strings.TrimSuffix(b.String(), "……") + "…"
+			}
+			add(`"` + shortText(string(raw[i+1:end])) + `"`)
+			i = end + 1
+		default:
+			end := i + 1
+			if strings.IndexByte("{}[],:", c) < 0 {
+				for end < len(raw) && strings.IndexByte("{}[],: \t\r\n", raw[end]) < 0 {
+					end++
+				}
+			}
+			add(string(raw[i:end]))
+			i = end
+		}
+	}
+	if len(raw) == sampleBytes {
+		add("…")
+	}
+	return b.String()
+}
+
+func shortText(s string) string {
+	if len(s) <= sampleText {
+		return s
+	}
+	if cut := cutText(s, sampleText); len(cut) < len(s) {
+		return strings.TrimRight(cut, `\`) + "…"
+	}
+	return s
+}
+
+// cutText is the first max runes of s.
+func cutText(s string, max int) string {
+	n := 0
+	for i := range s {
+		if n == max {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}

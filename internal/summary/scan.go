@@ -1,0 +1,193 @@
+package summary
+
+import (
+	"bytes"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// tokenBytes is how much of a string, number or key is looked at.
+const tokenBytes = 4 << 10
+
+// scan hands the tokens of a JSON text to a shape. It reads as [content.Scanner] does; where each line is a value
+// of its own, it goes on after lines that are broken.
+type scan struct {
+	shape *shape
+	lines bool // each line is a value
+
+	json     content.Scanner
+	spread   bool // a value went over several lines: lines are no values
+	atStart  bool // a line begins inside a value
+	inToken  bool
+	from     int    // where the token begins in this piece
+	held     []byte // what came before this piece
+	size     int64  // its whole length
+	skipping bool   // to the end of a broken line
+	dead     bool   // nothing is read any more
+
+	offset int64 // of the piece
+	at     int64 // where the top-level value being read begins
+	lastAt int64 // where the last complete one begins
+
+	newlines int64
+	counted  int   // bytes of this piece whose newlines are in newlines
+	start    int64 // newlines before the top-level value being read
+	values   int64 // complete top-level ones
+	broken   int64 // lines that are no JSON
+	first    int64 // the first of them, from 1
+}
+
+func (s *scan) write(p []byte) {
+	s.counted = 0
+	for at := 0; at < len(p) && !s.dead; {
+		if s.skipping {
+			end := bytes.IndexByte(p[at:], '\n')
+			if end < 0 {
+				break
+			}
+			s.skipping = false
+			at += end // the newline itself is white space
+		}
+		end := len(p)
+		if s.lines && !s.spread {
+			if s.atStart && s.begins(p[at]) {
+				s.fail(p, at)
+			}
+			if n := bytes.IndexByte(p[at:], '\n'); n >= 0 {
+				end = at + n + 1
+			}
+		}
+		for at < end && !s.dead && !s.skipping {
+			n, e := s.json.Scan(p[at:end])
+			at += n
+			if e != content.More {
+				s.take(e, p, at)
+			} else if s.json.Err() != nil {
+				s.fail(p, at)
+			}
+		}
+		s.atStart = s.lines && at > 0 && at == end && p[at-1] == '\n' && s.json.Depth() > 0
+	}
+	if s.inToken {
+		s.hold(p[s.from:])
+		s.from = 0
+	}
+	s.shape.carry(p)
+	s.count(p, len(p))
+	s.offset += int64(len(p))
+}
+
+// begins says whether a line that begins with c inside a value is the next value, so that the one before is cut off. Values
+// that go over several lines have their inner lines indented.
+func (s *scan) begins(c byte) bool {
+	s.atStart = false
+	if s.values >= 2 && (c == '{' || c == '[') {
+		return true
+	}
+	s.spread = true
+	return false
+}
+
+// close ends the text: a number may end with it.
+func (s *scan) close() {
+	if s.dead || s.skipping {
+		return
+	}
+	e, err := s.json.End()
+	if e != content.More {
+		s.take(e, nil, 0)
+	}
+	if err != nil {
+		s.shape.abandon()
+	}
+}
+
+// take hands on the event that piece p has led to by byte at.
+func (s *scan) take(e content.Event, p []byte, at int) {
+	if e.Starts() && s.top(e) {
+		s.count(p, at)
+		s.start = s.newlines
+		s.at = s.offset + int64(at) - 1
+	}
+	switch e {
+	case content.ObjectStart, content.ArrayStart:
+		s.shape.open(e == content.ObjectStart, at-1)
+	case content.ObjectEnd, content.ArrayEnd:
+		s.shape.shut(p, at)
+	case content.KeyStart, content.StringStart:
+		s.inToken, s.from, s.held, s.size = true, at, s.held[:0], 0
+	case content.NumberStart, content.LiteralStart:
+		s.inToken, s.from, s.held, s.size = true, at-1, s.held[:0], 0
+	case content.KeyEnd:
+		s.shape.key(s.token(p, at-1))
+	case content.StringEnd:
+		raw := s.token(p, at-1)
+		s.shape.text(raw, s.size)
+	case content.NumberEnd:
+		s.shape.figure(s.token(p, at))
+	case content.LiteralEnd:
+		s.shape.word(s.token(p, at)[0])
+	}
+	if e.Ends() && s.json.Depth() == 0 {
+		s.values++
+		s.lastAt = s.at
+	}
+}
+
+func (s *scan) top(e content.Event) bool {
+	if e == content.ObjectStart || e == content.ArrayStart {
+		return s.json.Depth() == 1
+	}
+	return s.json.Depth() == 0
+}
+
+// token is what was read since the token began, tokenBytes at most.
+func (s *scan) token(p []byte, end int) []byte {
+	s.inToken = false
+	raw := p[s.from:end]
+	if s.size > 0 {
+		s.hold(raw)
+		return s.held
+	}
+	s.size = int64(len(raw))
+	return raw[:min(len(raw), tokenBytes)]
+}
+
+func (s *scan) hold(p []byte) {
+	s.size += int64(len(p))
+	if room := tokenBytes - len(s.held); room > 0 {
+		s.held = append(s.held, p[:min(room, len(p))]...)
+	}
+}
+
+// count counts the newlines of p up to byte at.
+func (s *scan) count(p []byte, at int) {
+	if at > s.counted {
+		s.newlines += int64(bytes.Count(p[s.counted:at], []byte{'\n'}))
+		s.counted = at
+	}
+}
+
+// fail is called at the byte that may not stand there. Where lines are values, only the line is lost; otherwise
+// nothing tells where the next value begins.
+func (s *scan) fail(p []byte, at int) {
+	s.shape.abandon()
+	s.count(p, at)
+	s.inToken = false
+	if s.json.Depth() == 0 {
+		s.start = s.newlines
+	}
+	if !s.lines || s.spread {
+		s.dead = true
+		return
+	}
+	if s.broken == 0 {
+		s.first = s.start + 1
+	}
+	s.skipping = s.json.Err() != nil // otherwise the next value begins right here
+	s.broken += s.newlines - s.start
+	if s.skipping {
+		s.broken++
+	}
+	s.json = content.Scanner{}
+}
