@@ -1,0 +1,333 @@
+package fs
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// maxSorted is how many entries are held to be put in order; those that come
+// after them in that order are told of, not listed. 100 MB with usual names.
+const maxSorted = 1 << 20
+
+// shower writes what is found. take comes in path order; end comes last.
+type shower interface {
+	inOrder() bool // what is taken is shown at once
+	take(found) error
+	end() error
+}
+
+func (f *finder) shower(ctx context.Context, places []tools.Place) (shower, error) {
+	f.shown = map[tree.Type]int64{}
+	var write shower
+	switch f.Show {
+	case "tree":
+		return &drawing{f: f, top: topOf(places)}, nil
+	case "count":
+		return &extensionCount{f: f, by: map[string]*extension{}}, nil
+	case "stat":
+		write = &recordWriter{f: f, ctx: ctx, stat: true}
+	default:
+		write = &recordWriter{f: f, ctx: ctx}
+	}
+	if f.Sort == "modified" || f.Sort == "size" {
+		return &ordered{f: f, to: write}, nil
+	}
+	return write, nil
+}
+
+// recordWriter writes one NDJSON record an entry.
+type recordWriter struct {
+	f    *finder
+	ctx  context.Context
+	stat bool
+	buf  []byte
+}
+
+func (r *recordWriter) inOrder() bool { return true }
+func (r *recordWriter) end() error    { return nil }
+
+func (r *recordWriter) take(e found) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	r.f.shown[e.Type]++
+	b := append(r.buf[:0], `{"path":`...)
+	b = appendString(b, e.Path)
+	if o := e.seen; o != nil {
+		b = appendObservation(b, o, r.stat)
+	} else {
+		b = append(b, `,"type":`...)
+		b = appendString(b, string(e.Type))
+		b = fmt.Appendf(b, `,"size":%d,"modified":"%s"`, e.Size, stamp(e.Modified))
+		if r.stat && e.Type == tree.File {
+			b = r.appendStat(b, e)
+		}
+	}
+	b = append(b, "}\n"...)
+	r.buf = b
+	_, err := r.f.w.Write(b)
+	return err
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func appendObservation(b []byte, o *observations.Observation, stat bool) []byte {
+	name := o.Name
+	if name == "" {
+		name = o.File
+	}
+	b = append(b, `,"name":`...)
+	b = appendString(b, name)
+	b = append(b, `,"tool":`...)
+	b = appendString(b, o.Tool)
+	b = append(b, `,"kind":`...)
+	b = appendString(b, o.Seen.Kind)
+	b = fmt.Appendf(b, `,"lines":%d,"size":%d,"modified":"%s"`, o.Seen.Lines, o.Bytes, stamp(o.Created))
+	if stat {
+		b = fmt.Appendf(b, `,"chars":%d,"tokens":%d,"pinned":%t`, o.Seen.Chars, o.Seen.Tokens, o.Pinned)
+	}
+	return b
+}
+
+// appendString appends a JSON string. Bytes that are not UTF-8 stand as the text \xNN, which
+// every tool takes back; JSON has no other way for them.
+func appendString(b []byte, s string) []byte {
+	// The error tells of invalid UTF-8, and there is none left.
+	b, _ = jsontext.AppendQuote(b, utf8Name(s))
+	return b
+}
+
+func utf8Name(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		} else {
+			b.WriteString(s[:n])
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// ordered holds the entries that come first in another order.
+type ordered struct {
+	f    *finder
+	to   shower
+	held []found // a heap, the last in order on top, once it is full
+	full bool
+}
+
+func (s *ordered) inOrder() bool { return false }
+
+func (s *ordered) room() int64 {
+	if s.f.Limit > 0 {
+		return min(s.f.Limit, maxSorted)
+	}
+	return maxSorted
+}
+
+// order puts the newest or the largest first; equals by path.
+func (s *ordered) order(a, b found) int {
+	n := 0
+	if s.f.Sort == "size" {
+		n = cmp.Compare(b.Size, a.Size)
+	} else {
+		n = b.Modified.Compare(a.Modified)
+	}
+	if n == 0 {
+		n = strings.Compare(a.Path, b.Path)
+	}
+	return n
+}
+
+func (s *ordered) Len() int           { return len(s.held) }
+func (s *ordered) Less(i, j int) bool { return s.order(s.held[i], s.held[j]) > 0 }
+func (s *ordered) Swap(i, j int)      { s.held[i], s.held[j] = s.held[j], s.held[i] }
+func (s *ordered) Push(x any)         { s.held = append(s.held, x.(found)) }
+func (s *ordered) Pop() any {
+	last := s.held[len(s.held)-1]
+	s.held = s.held[:len(s.held)-1]
+	return last
+}
+
+func (s *ordered) take(e found) error {
+	if int64(len(s.held)) < s.room() {
+		s.held = append(s.held, e)
+		return nil
+	}
+	if !s.full {
+		heap.Init(s)
+		s.full = true
+	}
+	if s.order(e, s.held[0]) < 0 {
+		s.held[0] = e
+		heap.Fix(s, 0)
+	}
+	return nil
+}
+
+func (s *ordered) end() error {
+	slices.SortFunc(s.held, s.order)
+	for _, e := range s.held {
+		if err := s.to.take(e); err != nil {
+			return err
+		}
+	}
+	return s.to.end()
+}
+
+// drawing writes the tree as indented text: directories end in "/", links in "@".
+type drawing struct {
+	f    *finder
+	top  string
+	path []string // of the line written last
+	any  bool
+}
+
+func topOf(places []tools.Place) string {
+	if len(places) == 1 && places[0].Root != nil && places[0].IsDir {
+		return strings.TrimSuffix(places[0].Shown(places[0].Path), "/.")
+	}
+	return ""
+}
+
+func (d *drawing) inOrder() bool { return true }
+
+func (d *drawing) take(e found) error {
+	d.f.shown[e.Type]++
+	name := strings.TrimPrefix(e.Path, "./")
+	if !d.any {
+		d.any = true
+		if d.top != "" {
+			d.line(0, d.top, "/")
+		}
+	}
+	if d.top != "" && d.top != "." {
+		name = strings.TrimPrefix(name, d.top+"/")
+	}
+	parts := strings.Split(name, "/")
+	same := 0
+	for same < len(parts)-1 && same < len(d.path) && parts[same] == d.path[same] {
+		same++
+	}
+	margin := 0
+	if d.top != "" {
+		margin = 1
+	}
+	for i := same; i < len(parts)-1; i++ {
+		d.line(margin+i, parts[i], "/")
+	}
+	mark := map[tree.Type]string{tree.Dir: "/", tree.Link: "@", tree.Other: "|"}[e.Type]
+	d.line(margin+len(parts)-1, parts[len(parts)-1], mark)
+	d.path = parts
+	return nil
+}
+
+// line writes one name. A newline in it is shown, as it would make two of it.
+func (d *drawing) line(depth int, name, mark string) {
+	name = strings.ReplaceAll(utf8Name(name), "\n", `\x0a`)
+	_, _ = fmt.Fprintf(d.f.w, "%*s%s%s\n", 2*depth, "", name, mark) // the writer holds its error until it is flushed
+}
+
+func (d *drawing) end() error {
+	if !d.any {
+		return nil
+	}
+	_, err := fmt.Fprintf(d.f.w, "%s, %s\n", plural(d.f.shown[tree.Dir], "directory", "directories"),
+		plural(d.f.shown[tree.File]+d.f.shown[tree.Link]+d.f.shown[tree.Other], "file", "files"))
+	return err
+}
+
+// maxExtensions is how many extensions are counted apart; names are any text.
+const maxExtensions = 10_000
+
+// extensionCount counts by extension. The last record is the total: it has no dot.
+type extensionCount struct {
+	f  *finder
+	by map[string]*extension
+}
+
+type extension struct {
+	name        string
+	files, size int64
+}
+
+func (t *extensionCount) inOrder() bool { return false }
+
+func (t *extensionCount) take(e found) error {
+	t.f.shown[e.Type]++
+	if e.Type == tree.Dir {
+		return nil
+	}
+	name := path.Ext(path.Base(e.Path))
+	if e.seen != nil {
+		name = path.Ext(e.seen.File)
+	}
+	if name == "" || name == "." || name == path.Base(e.Path) {
+		name = "(none)"
+	}
+	x := t.by[name]
+	if x == nil {
+		if len(t.by) >= maxExtensions {
+			name = "(others)"
+		}
+		if x = t.by[name]; x == nil {
+			x = &extension{name: name}
+			t.by[name] = x
+		}
+	}
+	x.files++
+	x.size += e.Size
+	return nil
+}
+
+func (t *extensionCount) end() error {
+	total := extension{name: "total"}
+	all := make([]*extension, 0, len(t.by)+1)
+	for _, x := range t.by {
+		all = append(all, x)
+		total.files += x.files
+		total.size += x.size
+	}
+	slices.SortFunc(all, func(a, b *extension) int {
+		return cmp.Or(cmp.Compare(b.files, a.files), strings.Compare(a.name, b.name))
+	})
+	rest := int64(0)
+	if n := t.f.Limit; n > 0 && int64(len(all)) > n {
+		rest = int64(len(all)) - n
+		all = all[:n]
+	}
+	if total.files == 0 {
+		return nil
+	}
+	for _, x := range append(all, &total) {
+		b := append([]byte(nil), `{"extension":`...)
+		b = appendString(b, x.name)
+		b = fmt.Appendf(b, ",\"files\":%d,\"size\":%d}\n", x.files, x.size)
+		if _, err := t.f.w.Write(b); err != nil {
+			return err
+		}
+	}
+	if rest > 0 {
+		t.f.out.Note(fmt.Sprintf("%s not shown; the total has them: raise limit", plural(rest, "extension is", "extensions are")))
+	}
+	return nil
+}

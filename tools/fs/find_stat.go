@@ -1,0 +1,96 @@
+package fs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+)
+
+// tokenCounter counts by the default vocabulary, which loads on first use.
+var tokenCounter = tokens.New(tokens.O200k)
+
+// appendStat adds what is in a file, or why that cannot be told: one that
+// cannot be read is no reason to show nothing of the others.
+func (r *recordWriter) appendStat(b []byte, e found) []byte {
+	language := languages[strings.ToLower(path.Ext(e.Path))]
+	if language == "" {
+		language = languages[strings.ToLower(path.Base(e.Path))]
+	}
+	src, err := r.f.in.Sources.Open(r.ctx, e.Path)
+	if err == nil {
+		defer func() { _ = src.Close() }()
+		b = append(b, `,"kind":`...)
+		b = appendString(b, string(src.Kind))
+		if src.Kind == content.Binary {
+			return b
+		}
+		var lines, n int64
+		if lines, n, err = r.measure(src.Text()); err == nil {
+			b = fmt.Appendf(b, `,"lines":%d,"tokens":%d`, lines, n)
+			if language != "" {
+				b = append(b, `,"language":`...)
+				b = appendString(b, language)
+			}
+			return b
+		}
+	}
+	r.f.failed++
+	b = append(b, `,"error":`...)
+	return appendString(b, content.ClipBytes(err.Error(), 300))
+}
+
+// measure reads a text once.
+func (r *recordWriter) measure(text io.Reader, err error) (lines, n int64, _ error) {
+	if err != nil {
+		return 0, 0, err
+	}
+	t := tokenCounter.Tally()
+	buf := make([]byte, 64<<10)
+	last := byte('\n')
+	for {
+		if err := r.ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		k, err := text.Read(buf)
+		if k > 0 {
+			lines += int64(bytes.Count(buf[:k], []byte{'\n'}))
+			last = buf[k-1]
+			_, _ = t.Write(buf[:k]) // never fails
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	if last != '\n' {
+		lines++
+	}
+	return lines, t.Total().N, nil
+}
+
+// languages by extension or whole name, lower case.
+var languages = map[string]string{
+	".adb": "Ada", ".asm": "Assembly", ".s": "Assembly", ".awk": "Awk", ".bash": "Shell", ".bat": "Batch", ".c": "C", ".cc": "C++",
+	".cjs": "JavaScript", ".clj": "Clojure", ".cljs": "Clojure", ".cmake": "CMake", "cmakelists.txt": "CMake", ".cpp": "C++", ".cs": "C#",
+	".css": "CSS", ".cu": "CUDA", ".cxx": "C++", ".d": "D", ".dart": "Dart", "dockerfile": "Dockerfile", ".el": "Emacs Lisp",
+	".elm": "Elm", ".erl": "Erlang", ".ex": "Elixir", ".exs": "Elixir", ".f90": "Fortran", ".fish": "Shell", ".fs": "F#", ".go": "Go",
+	".gql": "GraphQL", ".gradle": "Gradle", ".graphql": "GraphQL", ".groovy": "Groovy", ".h": "C", ".hcl": "HCL", ".hh": "C++",
+	".hpp": "C++", ".hs": "Haskell", ".htm": "HTML", ".html": "HTML", ".hxx": "C++", ".ini": "INI", ".ipynb": "Jupyter", ".java": "Java",
+	".jl": "Julia", ".js": "JavaScript", ".json": "JSON", ".jsonl": "JSON", ".jsx": "JavaScript", ".kt": "Kotlin", ".kts": "Kotlin",
+	".less": "Less", ".lisp": "Lisp", ".lua": "Lua", ".m": "Objective-C", "makefile": "Makefile", ".md": "Markdown", ".mjs": "JavaScript",
+	".mk": "Makefile", ".ml": "OCaml", ".mli": "OCaml", ".mm": "Objective-C++", ".ndjson": "JSON", ".nim": "Nim", ".nix": "Nix",
+	".pas": "Pascal", ".php": "PHP", ".pl": "Perl", ".pm": "Perl", ".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python",
+	".pyi": "Python", ".r": "R", ".rb": "Ruby", "rakefile": "Ruby", "gemfile": "Ruby", ".rs": "Rust", ".rst": "reStructuredText",
+	".sass": "Sass", ".scala": "Scala", ".scm": "Scheme", ".scss": "SCSS", ".sh": "Shell", ".sol": "Solidity", ".sql": "SQL", ".svelte": "Svelte",
+	".svg": "SVG", ".swift": "Swift", ".tcl": "Tcl", ".tex": "TeX", ".tf": "HCL", ".toml": "TOML", ".ts": "TypeScript", ".tsx": "TypeScript",
+	".vb": "Visual Basic", ".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML",
+	".zig": "Zig", ".zsh": "Shell", "go.mod": "Go module", "go.sum": "Go checksums", "jenkinsfile": "Groovy",
+}

@@ -1,0 +1,495 @@
+package fs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// answer is what a call had to say.
+type answer struct {
+	bytes.Buffer
+	counts map[string]float64
+	notes  []string
+	source string
+	parts  map[string]*bytes.Buffer
+	told   int
+}
+
+func (a *answer) Row(b []byte, _ tools.Call) error     { a.Write(append(b, '\n')); return nil }
+func (a *answer) Span(int64, int64)                    {}
+func (a *answer) Next(tools.Call)                      {}
+func (a *answer) Keep(...string)                       {}
+func (a *answer) Source(name string)                   { a.source = name }
+func (a *answer) Count(name string, n float64)         { a.counts[name] = n }
+func (a *answer) Note(text string)                     { a.notes = append(a.notes, text) }
+func (a *answer) Progress(done, total int64, _ string) { a.told++ }
+func (a *answer) Part(mime, name string) io.Writer {
+	b := &bytes.Buffer{}
+	a.parts[mime+" "+name] = b
+	return b
+}
+
+// call runs a tool; args is JSON.
+func call(t testing.TB, tool tools.Tool, s tools.Sources, args string) (*answer, error) {
+	t.Helper()
+	a := &answer{counts: map[string]float64{}, parts: map[string]*bytes.Buffer{}}
+	err := tool.Run(context.Background(), tools.Input{Args: json.RawMessage(args), Sources: s}, a)
+	return a, err
+}
+
+func arguments(t testing.TB, kv ...any) string {
+	t.Helper()
+	m := map[string]any{}
+	for i := 0; i < len(kv); i += 2 {
+		m[kv[i].(string)] = kv[i+1]
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func roots(t testing.TB, dirs ...string) tools.Sources {
+	t.Helper()
+	var s tools.Sources
+	for _, d := range dirs {
+		r, err := tree.Open(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		s.Roots = append(s.Roots, r)
+	}
+	return s
+}
+
+// plant makes files, each with its text; a name ending in "/" is a directory, "-> x" as text a link.
+func plant(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	must := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range files {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		must(os.MkdirAll(filepath.Dir(at), 0o755))
+		switch text := files[name]; {
+		case strings.HasSuffix(name, "/"):
+			must(os.MkdirAll(at, 0o755))
+		case strings.HasPrefix(text, "-> "):
+			must(os.Symlink(text[3:], at))
+		default:
+			must(os.WriteFile(at, []byte(text), 0o644))
+			when := time.Date(2026, 1, 2, 3, 4, len(text)%60, 0, time.UTC)
+			must(os.Chtimes(at, when, when))
+		}
+	}
+}
+
+func garden(t testing.TB) (string, tools.Sources) {
+	dir := t.TempDir()
+	plant(t, dir, map[string]string{
+		".gitignore":       "*.log\n/build/\n",
+		".hidden/x":        "h",
+		"README.md":        "# Title\n\nText.\n",
+		"build/out.bin":    "x",
+		"cmd/main.go":      "package main\n\nfunc main() {}\n",
+		"cmd/main_test.go": "package main\n",
+		"debug.log":        "2026-01-02 error\n",
+		"doc/a b.txt":      "one\ntwo",
+		"doc/link":         "-> ../README.md",
+		"pkg/deep/er/x.go": "package er\n",
+	})
+	return dir, roots(t, dir)
+}
+
+func TestFindShows(t *testing.T) {
+	_, s := garden(t)
+	for _, test := range []struct{ name, args, want string }{
+		{"files", `{"type":"file"}`, `{"path":"README.md","type":"file","size":15,"modified":"2026-01-02T03:04:15Z"}
+{"path":"cmd/main.go","type":"file","size":29,"modified":"2026-01-02T03:04:29Z"}
+{"path":"cmd/main_test.go","type":"file","size":13,"modified":"2026-01-02T03:04:13Z"}
+{"path":"doc/a b.txt","type":"file","size":7,"modified":"2026-01-02T03:04:07Z"}
+{"path":"pkg/deep/er/x.go","type":"file","size":11,"modified":"2026-01-02T03:04:11Z"}
+`},
+		{"by size", `{"glob":"*.go","sort":"size","limit":2}`, `{"path":"cmd/main.go","type":"file","size":29,"modified":"2026-01-02T03:04:29Z"}
+{"path":"cmd/main_test.go","type":"file","size":13,"modified":"2026-01-02T03:04:13Z"}
+`},
+		{"newest", `{"type":"file","sort":"modified","limit":1,"glob":"**"}`, `{"path":"cmd/main.go","type":"file","size":29,"modified":"2026-01-02T03:04:29Z"}
+`},
+		{"larger, newer", `{"larger":"10B","newer":"2026-01-02T03:04:14Z"}`, `{"path":"README.md","type":"file","size":15,"modified":"2026-01-02T03:04:15Z"}
+{"path":"cmd/main.go","type":"file","size":29,"modified":"2026-01-02T03:04:29Z"}
+`},
+		{"tree", `{"show":"tree"}`, `./
+  README.md
+  cmd/
+    main.go
+    main_test.go
+  doc/
+    a b.txt
+    link@
+  pkg/
+    deep/
+      er/
+        x.go
+5 directories, 6 files
+`},
+		{"tree of what matches", `{"show":"tree","glob":"x.go","path":"pkg"}`, `pkg/
+  deep/
+    er/
+      x.go
+0 directories, 1 file
+`},
+		{"tree, one level, all", `{"show":"tree","depth":1,"all":true}`, `./
+  .gitignore
+  .hidden/
+  README.md
+  build/
+  cmd/
+  debug.log
+  doc/
+  pkg/
+5 directories, 3 files
+`},
+		{"count", `{"show":"count"}`, `{"extension":".go","files":3,"size":53}
+{"extension":"(none)","files":1,"size":12}
+{"extension":".md","files":1,"size":15}
+{"extension":".txt","files":1,"size":7}
+{"extension":"total","files":6,"size":87}
+`},
+		{"stat", `{"show":"stat","glob":"{*.md,a*.txt,main.go}"}`, `{"path":"README.md","type":"file","size":15,"modified":"2026-01-02T03:04:15Z","kind":"markdown","lines":3,"tokens":N,"language":"Markdown"}
+{"path":"cmd/main.go","type":"file","size":29,"modified":"2026-01-02T03:04:29Z","kind":"text","lines":3,"tokens":N,"language":"Go"}
+{"path":"doc/a b.txt","type":"file","size":7,"modified":"2026-01-02T03:04:07Z","kind":"text","lines":2,"tokens":N}
+`},
+		{"links and directories", `{"type":"link","path":"doc","show":"tree"}`, "doc/\n  link@\n0 directories, 1 file\n"},
+		{"an ignored directory that is named", `{"path":"build","show":"tree"}`, "build/\n  out.bin\n0 directories, 1 file\n"},
+		{"one file", `{"path":"cmd/main.go"}`, `{"path":"cmd/main.go","type":"file","size":29,"modified":"2026-01-02T03:04:29Z"}
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a, err := call(t, Find(), s, test.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := a.String()
+			for i := strings.Index(got, `"tokens":`); i >= 0; i = strings.Index(got, `"tokens":`) {
+				end := i + len(`"tokens":`)
+				digits := len(got[end:]) - len(strings.TrimLeft(got[end:], "0123456789"))
+				if digits == 0 || got[end:end+digits] == "0" {
+					t.Errorf("tokens are not counted: %s", got)
+					break
+				}
+				got = got[:i] + `"tokens"` + "\x00" + "N" + got[end+digits:]
+			}
+			got = strings.ReplaceAll(got, "\x00", ":")
+			if d := cmp.Diff(test.want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// What was passed over is said, and nothing found says why.
+func TestFindTellsWhatItPassedOver(t *testing.T) {
+	_, s := garden(t)
+	for _, test := range []struct{ args, note string }{
+		{`{"glob":"*.log"}`, "no match among 6 files and 6 directories; 4 entries are ignored or hidden: all=true shows them"},
+		{`{"glob":"*.go","type":"dir"}`, "no match among 6 files and 6 directories; 3 of another type; 4 entries are ignored or hidden: all=true shows them"},
+		{`{"glob":"*.go","newer":"2027-01-01"}`, "no match among 6 files and 6 directories; 3 not newer than 2027-01-01; 4 entries are ignored or hidden: all=true shows them"},
+		{`{"glob":"*.go","larger":"1MB","path":"pkg"}`, "no match among 1 file and 3 directories; 1 not larger than 1MB"},
+		{`{"type":"file","limit":2}`, "the first 2; there are more: raise limit"},
+		{`{"type":"file","limit":2,"sort":"size"}`, "2 of 5; raise limit for more"},
+	} {
+		a, err := call(t, Find(), s, test.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]string{test.note}, a.notes); d != "" {
+			t.Errorf("%s: -want +got:\n%s", test.args, d)
+		}
+	}
+	if a, _ := call(t, Find(), s, `{"type":"file","limit":5}`); len(a.notes) > 0 || a.counts["files_found"] != 5 {
+		t.Errorf("a limit that is not reached is told of: %q, counts %v", a.notes, a.counts)
+	}
+}
+
+func TestFindRefuses(t *testing.T) {
+	_, s := garden(t)
+	for _, test := range []struct{ args, want string }{
+		{`{"path":"nowhere"}`, "no such file"},
+		{`{"path":"cmd/*.go"}`, "path takes no glob, glob does"},
+		{`{"path":"../x"}`, "outside the root"},
+		{`{"path":".git"}`, "no such file"},
+		{`{"glob":"../*"}`, "cannot go up"},
+		{`{"glob":"[a"}`, "not a pattern"},
+		{`{"newer":"yesterday"}`, "not a duration"},
+		{`{"newer":"-5h"}`, "not a duration"},
+		{`{"larger":"big"}`, "not a size"},
+		{`{"larger":"-1KB"}`, "not a size"},
+		{`{"larger":"NaN"}`, "not a size"},
+		{`{"limit":-1}`, "at least 0"},
+		{`{"sort":"size","show":"tree"}`, "does not go with show tree"},
+		{`{"type":"socket"}`, "one of file, dir, link"},
+		{`{"path":"a\u0000b"}`, "NUL"},
+	} {
+		_, err := call(t, Find(), s, test.args)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %q", test.args, err, test.want)
+		}
+	}
+	long := strings.Repeat("x", 5000)
+	for _, args := range []string{arguments(t, "path", long), arguments(t, "glob", long), arguments(t, "newer", long), arguments(t, "larger", long)} {
+		if _, err := call(t, Find(), s, args); err == nil || len(err.Error()) > 400 {
+			t.Errorf("%.30s: error of %d bytes", args, len(fmt.Sprint(err)))
+		}
+	}
+	if _, err := call(t, Find(), tools.Sources{}, `{}`); !errors.Is(err, tools.ErrNoRoot) {
+		t.Errorf("without a root: %v", err)
+	}
+}
+
+// Any name is shown so that it can be given back.
+func TestFindNamesAreTakenBack(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("names of any bytes: a Linux file system is needed")
+	}
+	dir := t.TempDir()
+	names := []string{"a b", "\xff\xfe.txt", "new\nline", "tab\t", "obs:k3v9q2m7x4ab", "OBS:x", "q\"uote", `back\slash`, "\u202egpj.exe", "\x1b[31m", "é", "[a]*?{b,c}", "-n"}
+	files := map[string]string{}
+	for _, n := range names {
+		files[n] = "text of " + n
+	}
+	plant(t, dir, files)
+	s := roots(t, dir)
+	a, err := call(t, Find(), s, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(a.String()) {
+		var rec struct{ Path string }
+		if err := json.Unmarshal([]byte(line), &rec); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		got, err := call(t, Read(), s, arguments(t, "path", rec.Path))
+		if err != nil {
+			t.Errorf("%q: %v", rec.Path, err)
+			continue
+		}
+		seen++
+		if !strings.HasPrefix(got.String(), "text of ") {
+			t.Errorf("%q: read %q", rec.Path, got.String())
+		}
+	}
+	if seen != len(names) {
+		t.Errorf("%d of %d names could be read back", seen, len(names))
+	}
+	if a, err := call(t, Find(), s, `{"show":"tree"}`); err != nil || strings.Count(a.String(), "\n") != len(names)+2 {
+		t.Errorf("a tree has one line a name: %v\n%s", err, a.String())
+	}
+}
+
+func TestFindInSeveralRoots(t *testing.T) {
+	parent := t.TempDir()
+	plant(t, parent, map[string]string{"one/a.go": "a", "two/b.go": "bb", "two/c/d.go": "d"})
+	s := roots(t, filepath.Join(parent, "one"), filepath.Join(parent, "two"))
+	a, err := call(t, Find(), s, `{"glob":"*.go","show":"tree"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff("one/\n  a.go\ntwo/\n  b.go\n  c/\n    d.go\n0 directories, 3 files\n", a.String()); d != "" {
+		t.Error(d)
+	}
+	if a, err = call(t, Find(), s, `{"path":"two","type":"file","limit":1}`); err != nil || !strings.HasPrefix(a.String(), `{"path":"two/b.go"`) {
+		t.Errorf("%v %s", err, a.String())
+	}
+}
+
+// find lists what rg lists, and what git takes for untracked, hidden names apart.
+func TestFindListsWhatOthersList(t *testing.T) {
+	dir := filepath.Join(runtime.GOROOT(), "src", "cmd", "go") //nolint:staticcheck // the tests run where Go is
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("Go's source is not here: comparison with rg skipped")
+	}
+	if _, err := exec.LookPath("rg"); err != nil {
+		t.Skip("rg is not installed: comparison with rg skipped")
+	}
+	cmd := exec.CommandContext(t.Context(), "rg", "--files", "--no-ignore-global", "--no-ignore-parent", "--no-require-git", "--no-ignore-dot", "--sort", "path")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSpace(string(out)), "\n")
+	slices.Sort(want)
+	a, err := call(t, Find(), roots(t, dir), `{"type":"file"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(a.String()) {
+		var rec struct{ Path string }
+		if err := json.Unmarshal([]byte(line), &rec); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, rec.Path)
+	}
+	slices.Sort(got)
+	if len(got) < 500 {
+		t.Errorf("only %d files", len(got))
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-rg +find:\n%s", d)
+	}
+}
+
+func TestFindObservations(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1, Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	if err != nil {
+		t.Skipf("the store cannot be opened: %v", err)
+	}
+	keep := func(tool, name, text string) observations.ID {
+		r, err := store.Record(observations.Made{Owner: observations.Local, Tool: tool, Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		o, err := r.Commit(observations.Seen{Kind: "text", Ext: "txt", Lines: 1, Status: "success"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.ID
+	}
+	first, second := keep("search", "", "short\n"), keep("keep", "build log", "longer text\n")
+	s := tools.Sources{Store: store, Owner: observations.Local}
+	paths := func(args string) (got []string) {
+		a, err := call(t, Find(), s, args)
+		if err != nil {
+			t.Fatalf("%s: %v", args, err)
+		}
+		for line := range strings.Lines(a.String()) {
+			var rec struct{ Path, Name, Tool, Kind, Modified string }
+			if err := json.Unmarshal([]byte(line), &rec); err != nil || rec.Name == "" || rec.Tool == "" || rec.Kind != "text" || rec.Modified == "" {
+				t.Fatalf("%s: %v", line, err)
+			}
+			got = append(got, rec.Path)
+		}
+		return got
+	}
+	a, b := "obs:"+string(first), "obs:"+string(second)
+	for _, test := range []struct {
+		args string
+		want []string
+	}{
+		{`{"path":"obs:"}`, []string{b, a}},
+		{`{"path":"obs:","sort":"size","limit":1}`, []string{b}},
+		{`{"path":"obs:","glob":"search*"}`, []string{a}},
+		{`{"path":"obs:","glob":"build*","show":"stat"}`, []string{b}},
+		{`{"path":"obs:","larger":"8B"}`, []string{b}},
+		{`{"path":"` + a + `"}`, []string{a}},
+	} {
+		if d := cmp.Diff(test.want, paths(test.args)); d != "" {
+			t.Errorf("%s: %s", test.args, d)
+		}
+	}
+	s.Owner = "another"
+	if got := paths(`{"path":"obs:"}`); got != nil {
+		t.Errorf("another owner sees %v", got)
+	}
+}
+
+func TestWhenAndSize(t *testing.T) {
+	now := time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC)
+	for in, want := range map[string]time.Time{
+		"": {}, "24h": now.Add(-24 * time.Hour), "7d": now.AddDate(0, 0, -7), "1.5d": now.Add(-36 * time.Hour), "2w": now.AddDate(0, 0, -14),
+		"2026-01-02": time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), "2026-01-02T03:04:05+02:00": time.Date(2026, 1, 2, 1, 4, 5, 0, time.UTC),
+	} {
+		if got, err := parseWhen(in, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q: %v %v", in, got, err)
+		}
+	}
+	for in, want := range map[string]int64{"": 0, "500": 500, "10KB": 10_000, "10kb": 10_000, "1.5 MB": 1_500_000, "1MiB": 1 << 20, "2k": 2048, "0": 0} {
+		if got, err := parseSize(in); err != nil || got != want {
+			t.Errorf("%q: %d %v", in, got, err)
+		}
+	}
+	for _, bad := range []string{"x", "d", "1y", "1e99d", "-1d", "NaNd", "99999999999w"} {
+		if got, err := parseWhen(bad, now); err == nil {
+			t.Errorf("%q: %v", bad, got)
+		}
+	}
+	for _, bad := range []string{"x", "KB", "1XB", "1KKB", "1e300", "Inf", "-1"} {
+		if got, err := parseSize(bad); err == nil {
+			t.Errorf("%q: %d", bad, got)
+		}
+	}
+}
+
+// A listed tool costs every conversation its tokens.
+func TestFindAndReadAreCheapToList(t *testing.T) {
+	c := tokens.New(tokens.O200k)
+	for _, test := range []struct {
+		tool tools.Tool
+		most int
+	}{{Find(), 280}, {Read(), 100}} {
+		b, err := json.Marshal(map[string]any{
+			"name": test.tool.Name, "description": test.tool.Description, "inputSchema": test.tool.Schema,
+			"annotations": map[string]any{"title": test.tool.Title, "readOnlyHint": true, "openWorldHint": false},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := c.Count(string(b))
+		t.Logf("%s: %d tokens: %s", test.tool.Name, n, b)
+		if n > test.most {
+			t.Errorf("%s costs %d tokens to list, over %d", test.tool.Name, n, test.most)
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	s := roots(b, filepath.Join(runtime.GOROOT(), "src")) //nolint:staticcheck // the tests run where Go is
+	for _, args := range []string{`{}`, `{"show":"tree"}`, `{"show":"count"}`, `{"sort":"modified","limit":20}`, `{"glob":"*_test.go"}`} {
+		b.Run(args, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a, err := call(b, Find(), s, args)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(int64(a.Len()))
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"path"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// maxImage is the largest image passed on, in bytes: 5 MB once it is base64, which is what models take.
+const maxImage = 3_750_000
+
+// readArgs are the arguments of read.
+type readArgs struct {
+	Path string `json:"path" jsonschema:"file, glob, or obs:ID"`
+}
+
+// Read is the tool.
+func Read() tools.Tool {
+	return tools.New(tools.Tool{
+		Name:        "read",
+		Title:       "Read files",
+		Description: "Read a file as text, an image as an image, or the files of a glob.",
+		Effect:      tools.ReadOnly,
+	}, read)
+}
+
+func read(ctx context.Context, a readArgs, in tools.Input, out tools.Output) error {
+	if a.Path == "" {
+		return errors.New("path is empty: name a file, a glob or obs:ID")
+	}
+	src, err := in.Sources.Open(ctx, a.Path)
+	switch {
+	case err == nil:
+		defer func() { _ = src.Close() }()
+		if strings.HasSuffix(a.Path, "/") {
+			return fmt.Errorf("%s is a file, not a directory: leave out the / at its end", content.ClipBytes(a.Path, 200))
+		}
+		return readOne(ctx, src, out)
+	case tree.IsGlob(a.Path) && !isFinal(err):
+		return readGlob(ctx, a.Path, in, out)
+	case errors.Is(err, tree.ErrNotFile) && isDirectory(in.Sources, a.Path):
+		return fmt.Errorf("%s is a directory; find with this path lists it, a glob reads files in it", content.ClipBytes(a.Path, 200))
+	}
+	return err
+}
+
+// isFinal says that taking the name for a glob would not help.
+func isFinal(err error) bool {
+	for _, final := range []error{tree.ErrOutside, tree.ErrDenied, tree.ErrNotFile, iofs.ErrPermission, observations.ErrMalformed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return false
+}
+
+func isDirectory(s tools.Sources, name string) bool {
+	places, err := s.Places(name)
+	return err == nil && len(places) > 0 && places[0].IsDir
+}
+
+// readOne writes a source: its text, or its image, or what it is.
+func readOne(ctx context.Context, src *tools.Source, out tools.Output) error {
+	media, image, err := mediaOf(src)
+	if err != nil {
+		return err
+	}
+	switch {
+	case image && src.Size <= maxImage:
+		return copyText(ctx, out.Part(media, path.Base(src.Name)), io.NewSectionReader(src, 0, src.Size), src.Size, out)
+	case image:
+		_, err := fmt.Fprintf(out, "%s: %s, %d bytes: over the %d an image may have to be shown\n", utf8Name(src.Name), media, src.Size, maxImage)
+		return err
+	case src.Kind == content.Binary:
+		_, err := fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n", utf8Name(src.Name), media, src.Size)
+		return err
+	}
+	out.Source(src.Name)
+	text, err := src.Text()
+	if err != nil {
+		return err
+	}
+	if src.Size == 0 {
+		out.Note("the file is empty")
+	}
+	if !src.Plain() && src.Encoding != "utf-8-bom" {
+		out.Note("decoded from " + string(src.Encoding))
+	}
+	return copyText(ctx, out, text, src.Size, out)
+}
+
+// mediaOf looks at the first bytes: the MIME type, and whether it is an image that clients show.
+func mediaOf(src *tools.Source) (media string, image bool, err error) {
+	prefix := make([]byte, 4<<10)
+	n, err := src.ReadAt(prefix, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", false, err
+	}
+	media = content.Media(prefix[:n], path.Base(src.Name))
+	switch media {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		image = true
+	}
+	return media, image, nil
+}
+
+// copyText copies in pieces, looking at the context between them.
+func copyText(ctx context.Context, to io.Writer, from io.Reader, total int64, out tools.Output) error {
+	buf := make([]byte, 64<<10)
+	for done := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := from.Read(buf)
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return err
+			}
+			done += int64(n)
+			out.Progress(done, total, "")
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package fs
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// bytes shows the text between two bytes, or a hex dump where it is none.
+func (s *slicer) bytes(r span) error {
+	asked := r
+	total, err := s.text.total()
+	if err != nil {
+		return err
+	}
+	r = r.resolve(0, total)
+	if r.from >= total {
+		return s.past("bytes", asked, total)
+	}
+	end := min(r.to, total-1) + 1
+	if r.to != open && r.to >= total {
+		s.out.Note(fmt.Sprintf("%s ends at byte %d", s.src.Name, total-1))
+	}
+	if s.src.Encoding == content.NoText {
+		return s.dump(r.from, end)
+	}
+	return s.run(place{at: r.from, unit: "bytes", number: r.from, to: r.to}, end, total)
+}
+
+// chars shows the text between two chars. An invalid byte is a char.
+func (s *slicer) chars(r span) error {
+	asked := r
+	if r.last > 0 {
+		total, err := s.totalChars()
+		if err != nil {
+			return err
+		}
+		if total == 0 {
+			return s.past("chars", asked, 0)
+		}
+		r = r.resolve(0, total)
+	}
+	known, off := s.src.CharOffset(r.from)
+	at, passed, err := s.text.skipChars(off, r.from-known)
+	if err != nil {
+		return err
+	}
+	var one [1]byte
+	if n, err := s.text.ReadAt(one[:], at); n == 0 {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		return s.past("chars", asked, known+passed) // all were passed: known+passed of them
+	}
+	return s.run(place{at: at, unit: "chars", number: r.from, to: r.to}, open, -1)
+}
+
+func (s *slicer) totalChars() (int64, error) {
+	if o := s.src.Observation; o != nil && o.Dropped == 0 && s.src.Plain() && o.Seen.Chars > 0 {
+		return o.Seen.Chars, nil
+	}
+	_, n, err := s.text.skipChars(0, open)
+	return n, err
+}
+
+// at shows the value at a JSON Pointer.
+func (s *slicer) at(pointer string) error {
+	k := s.src.Kind
+	if k != content.NDJSON {
+		k = content.JSON
+	}
+	span, err := content.Point(s.ctx, s.text.reader(0), k, pointer)
+	if real := content.Hidden(pointer); errors.Is(err, content.ErrNoValue) && real != pointer {
+		if there, err2 := content.Point(s.ctx, s.text.reader(0), k, real); err2 == nil {
+			span, err = there, nil
+		}
+	}
+	var syntax *content.SyntaxError
+	if errors.As(err, &syntax) && s.src.Kind != content.JSON && s.src.Kind != content.NDJSON {
+		return fmt.Errorf("at: %s is %s, not JSON: give lines, chars, bytes or records", s.src.Name, s.src.Kind)
+	}
+	if err != nil {
+		return fmt.Errorf("at %s in %s: %w", content.ClipBytes(pointer, 100), s.src.Name, err)
+	}
+	if span.Start == span.End {
+		return fmt.Errorf("at: %s is empty", s.src.Name)
+	}
+	return s.run(place{at: span.Start, unit: "bytes", number: span.Start, to: span.End - 1}, span.End, -1)
+}
+
+// place is how far a run of text has come, in bytes and in the unit in which the call counts.
+type place struct {
+	at     int64
+	unit   string
+	number int64 // of the next byte or char
+	to     int64 // the last one wanted
+}
+
+// run shows text from p to byte end, or to the last char wanted, a line a row, until the page is full; the next call then goes on
+// at the very byte or char. A line that goes on behind its row ends the page: what follows would stand on a line of its own.
+func (s *slicer) run(p place, end, total int64) error {
+	from := p.number
+	in := bufio.NewReaderSize(s.text.reader(p.at), window)
+	for empty := true; p.at < end && p.number <= p.to; empty = false {
+		l, err := p.line(in, end)
+		if err != nil {
+			return err
+		}
+		if l.used == 0 { // the text has ended
+			break
+		}
+		full := false
+		if n := s.fit(l.row); n < len(l.row) {
+			full = !empty
+			l = stretch{row: l.row[:n], used: n, goesOn: true}
+		}
+		if !full {
+			err := s.out.Row(l.row, tools.Call{})
+			if full = errors.Is(err, tools.ErrPageFull); err != nil && !full {
+				return err
+			}
+		}
+		if !full {
+			p.number += p.measure(l.row, l.used)
+			p.at += int64(l.used)
+			_, _ = in.Discard(l.used) // it is buffered
+		}
+		if full || l.goesOn {
+			s.out.Next(s.call(p.unit, span{from: p.number, to: p.to}))
+			s.shown(p, from, total)
+			return nil
+		}
+	}
+	if p.unit == "chars" && p.to != open && p.number <= p.to {
+		s.out.Note(fmt.Sprintf("%s ends at char %d", s.src.Name, p.number-1))
+	}
+	return nil
+}
+
+// stretch is a line, or what of it is known.
+type stretch struct {
+	row    []byte // without its line end
+	used   int    // bytes, with the line end
+	goesOn bool   // the line does not end here
+}
+
+// line is the one that follows p, up to the end of the range, or a window of it.
+func (p place) line(in *bufio.Reader, end int64) (stretch, error) {
+	b, _ := in.Peek(in.Buffered())
+	newline := bytes.IndexByte(b, '\n')
+	goesOn := false
+	if newline < 0 {
+		var err error
+		if b, err = in.Peek(window); err != nil && !errors.Is(err, io.EOF) {
+			return stretch{}, err
+		}
+		newline = bytes.IndexByte(b, '\n')
+		goesOn = newline < 0 && err == nil
+	}
+	if newline >= 0 {
+		b = b[:newline+1]
+	}
+	if goesOn { // no char is torn apart, and what is left of the line is more than its end
+		b = b[:completeRunes(b)]
+		if text := bytes.TrimRight(b, "\r"); len(text) > utf8.UTFMax {
+			_, size := utf8.DecodeLastRune(text)
+			b = text[:len(text)-size]
+		}
+	}
+	if left := end - p.at; left <= int64(len(b)) {
+		b, goesOn = b[:left], false
+	}
+	if p.unit == "chars" && p.to != open {
+		if n, all := firstChars(b, p.to-p.number+1); all {
+			b, goesOn = b[:n], false
+		}
+	}
+	row, ended := bytes.CutSuffix(b, []byte{'\n'})
+	if ended {
+		row = bytes.TrimSuffix(row, []byte{'\r'})
+	}
+	return stretch{row: row, used: len(b), goesOn: goesOn}, nil
+}
+
+// shown tells which part a page shows that is not all of what was asked.
+func (s *slicer) shown(p place, from, total int64) {
+	of := ""
+	if total >= 0 {
+		of = fmt.Sprintf(" of %d", total)
+	}
+	s.out.Note(fmt.Sprintf("%s %d-%d%s", p.unit, from, p.number-1, of))
+}
+
+// measure is how far a row and its line end lead, in the unit of the place.
+func (p place) measure(row []byte, used int) int64 {
+	if p.unit == "chars" {
+		return int64(utf8.RuneCount(row) + used - len(row))
+	}
+	return int64(used)
+}
+
+// firstChars is how many bytes the first n chars of b have, or all of b; all says that b has that many.
+func firstChars(b []byte, n int64) (size int, all bool) {
+	if int64(len(b)) < n {
+		return len(b), false
+	}
+	for ; n > 0 && size < len(b); n-- {
+		_, s := utf8.DecodeRune(b[size:])
+		size += s
+	}
+	return size, n == 0
+}
+
+// dump shows bytes as xxd does, sixteen a row.
+func (s *slicer) dump(from, end int64) error {
+	total := s.text.size
+	var b [16]byte
+	for at := from; at < end; at += 16 {
+		n, err := s.text.ReadAt(b[:min(16, end-at)], at)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		err = s.out.Row(hexRow(at, b[:n]), tools.Call{})
+		if errors.Is(err, tools.ErrPageFull) {
+			p := place{unit: "bytes", number: at}
+			to := end - 1
+			if end == total {
+				to = open
+			}
+			s.out.Next(s.call("bytes", span{from: at, to: to}))
+			s.shown(p, from, total)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hexRow(at int64, b []byte) []byte {
+	row := fmt.Appendf(nil, "%08x:", at)
+	for i := range 16 {
+		if i%2 == 0 {
+			row = append(row, ' ')
+		}
+		if i < len(b) {
+			row = fmt.Appendf(row, "%02x", b[i])
+		} else {
+			row = append(row, "  "...)
+		}
+	}
+	row = append(row, "  "...)
+	for _, c := range b {
+		if c < 0x20 || c >= 0x7f {
+			c = '.'
+		}
+		row = append(row, c)
+	}
+	return row
+}

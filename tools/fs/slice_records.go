@@ -1,0 +1,133 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// cheapRecords is how many bytes are parsed on only to tell how many records there are, when the page is full.
+const cheapRecords = 16 << 20
+
+// records shows elements of an array, lines of NDJSON, rows of a table (its header above the first), hunks of a diff.
+func (s *slicer) records(r span) error {
+	asked := r
+	total := int64(-1)
+	if r.last > 0 {
+		total = 0
+		if err := content.Records(s.ctx, s.text.reader(0), s.src.Kind, func(i int64, at content.Span) bool {
+			total = i + 1
+			s.out.Progress(at.End, s.text.size, "bytes read")
+			return true
+		}); err != nil && (total == 0 || !isSyntax(err)) {
+			return s.recordsError(err, 0)
+		}
+		if total == 0 {
+			return s.past("records", asked, 0)
+		}
+		r = r.resolve(0, total)
+	}
+	// Records are read by a text of their own: where it must be decoded, the one that finds them has gone further.
+	p := recordPage{s: s, r: r, text: newText(s.ctx, s.src, s.out)}
+	err := content.Records(s.ctx, s.text.reader(0), s.src.Kind, p.visit)
+	if p.err != nil {
+		return p.err
+	}
+	switch {
+	case err != nil && !isSyntax(err), err != nil && p.shown == 0:
+		return s.recordsError(err, p.seen)
+	case err != nil:
+		s.out.Note(s.recordsError(err, p.seen).Error())
+	case !p.stopped:
+		total = p.seen
+	}
+	if p.shown == 0 && !p.full {
+		return s.past("records", asked, p.seen)
+	}
+	if p.full {
+		s.out.Next(s.call("records", span{from: p.next, to: r.to}))
+	}
+	s.out.Span(r.from, total)
+	if r.to != open && total >= 0 && r.to >= total {
+		s.out.Note(fmt.Sprintf("%s ends at record %d", s.src.Name, total-1))
+	}
+	return nil
+}
+
+func isSyntax(err error) bool {
+	var syntax *content.SyntaxError
+	return errors.As(err, &syntax)
+}
+
+// recordsError words where a text breaks off after so many records.
+func (s *slicer) recordsError(err error, records int64) error {
+	var syntax *content.SyntaxError
+	if !errors.As(err, &syntax) {
+		return fmt.Errorf("records: %s: %w", s.src.Name, err)
+	}
+	from := max(syntax.Offset-200, 0)
+	return fmt.Errorf("%s breaks off in record %d: %w; to look there: %s", s.src.Name, records, err,
+		words(s.call("bytes", span{from: from, to: syntax.Offset + 100})))
+}
+
+// recordPage shows records while the page takes them, and counts on where that is cheap.
+type recordPage struct {
+	s       *slicer
+	text    *text
+	r       span
+	seen    int64 // records passed so far
+	shown   int64
+	next    int64 // the first that the page did not take
+	full    bool
+	stopped bool // before the end of the text
+	err     error
+}
+
+func (p *recordPage) visit(i int64, at content.Span) bool {
+	p.seen = i + 1
+	if i%1024 == 0 {
+		p.s.out.Progress(at.End, p.s.text.size, "bytes read")
+	}
+	if i < p.r.from {
+		return true
+	}
+	if p.full || i > p.r.to {
+		p.stopped = p.s.src.Size-at.End > cheapRecords
+		return !p.stopped
+	}
+	if p.err = p.show(at); errors.Is(p.err, tools.ErrPageFull) {
+		p.err, p.full, p.next = nil, true, i
+		return true
+	}
+	p.shown++
+	p.stopped = p.err != nil
+	return p.err == nil
+}
+
+func (p *recordPage) show(at content.Span) error {
+	l, err := readPart(p.text, at)
+	if err != nil {
+		return err
+	}
+	if p.shown == 0 && p.s.src.Kind == content.Table && !l.long {
+		if l.whole, err = p.underHeader(l.whole); err != nil {
+			return err
+		}
+	}
+	return p.s.row(l)
+}
+
+// underHeader puts the header of the table above its first row shown.
+func (p *recordPage) underHeader(row []byte) ([]byte, error) {
+	at, err := content.Header(p.s.ctx, newText(p.s.ctx, p.s.src, p.s.out).reader(0))
+	if err != nil {
+		return nil, err
+	}
+	h, err := readPart(newText(p.s.ctx, p.s.src, p.s.out), at)
+	if err != nil || h.long {
+		return row, err
+	}
+	return append(append(h.whole, '\n'), row...), nil
+}

@@ -1,0 +1,78 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestSliceRefuses(t *testing.T) {
+	src, ids := shelf(t, map[string]string{"t.txt": "one\ntwo\nthree", "empty.txt": "", "n.txt": "one\n"})
+	forms := "ranges are 4, 4-8, 4- and -9 (the last 9)"
+	for args, want := range map[string]string{
+		`{"source":"t.txt"}`:                                                    `no part named: give exactly one of lines, chars, bytes, records, at, as in lines="1-50"`,
+		`{"source":"t.txt","lines":"1","bytes":"2"}`:                            "lines and bytes were given: give exactly one of lines, chars, bytes, records, at",
+		`{"source":"t.txt","chars":"1","at":""}`:                                "chars and at were given: give exactly one of lines, chars, bytes, records, at",
+		`{"source":"","lines":"1"}`:                                             "source is empty: name a file or obs:ID",
+		`{"source":"t.txt","lines":"4-5"}`:                                      "lines 4-5: past the end: t.txt has 3 lines (1-3)",
+		`{"source":"n.txt","lines":"2"}`:                                        "lines 2: past the end: n.txt has 1 lines (1-1)",
+		`{"source":"t.txt","chars":"13-"}`:                                      "chars 13-: past the end: t.txt has 13 chars (0-12)",
+		`{"source":"t.txt","chars":"99999"}`:                                    "chars 99999: past the end: t.txt has 13 chars (0-12)",
+		`{"source":"t.txt","bytes":"13"}`:                                       "bytes 13: past the end: t.txt has 13 bytes (0-12)",
+		`{"source":"t.txt","bytes":"9007199254740993-99999999999999999999999"}`: "bytes 9007199254740993-9223372036854775805: past the end: t.txt has 13 bytes (0-12)",
+		`{"source":"empty.txt","lines":"1"}`:                                    "lines 1: empty.txt has no lines",
+		`{"source":"empty.txt","lines":"-3"}`:                                   "lines -3: empty.txt has no lines",
+		`{"source":"empty.txt","bytes":"0"}`:                                    "bytes 0: empty.txt has no bytes",
+		`{"source":"empty.txt","chars":"-1"}`:                                   "chars -1: empty.txt has no chars",
+		`{"source":"t.txt","records":"0"}`:                                      "records: t.txt: a text has no records: json, ndjson, csv, tsv and diffs have",
+		`{"source":"t.txt","lines":"0-5"}`:                                      `lines "0-5": lines count from 1; ` + strings.ReplaceAll(strings.ReplaceAll(forms, "4", "5"), "8", "9"),
+		`{"source":"t.txt","bytes":"5-3"}`:                                      `bytes "5-3": it ends before it begins; ` + forms,
+		`{"source":"t.txt","bytes":"x"}`:                                        `bytes "x": not a range; ` + forms,
+		`{"source":"t.txt","bytes":"-"}`:                                        `bytes "-": not a range; ` + forms,
+		`{"source":"t.txt","bytes":"--5"}`:                                      `bytes "--5": not a range; ` + forms,
+		`{"source":"t.txt","bytes":"1-2-3"}`:                                    `bytes "1-2-3": not a range; ` + forms,
+		`{"source":"t.txt","bytes":"-0"}`:                                       `bytes "-0": the last none; ` + forms,
+		`{"source":"t.txt","bytes":"1e3"}`:                                      `bytes "1e3": not a range; ` + forms,
+	} {
+		err := (&sheet{room: wide}).run(src, args)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v\nwant %s", args, err, want)
+		}
+	}
+	for _, args := range []string{`{"source":"nothing.txt","lines":"1"}`, `{"source":"../x","lines":"1"}`, `{"source":".","lines":"1"}`,
+		`{"source":"obs:000000000000","lines":"1"}`, `{"lines":"1"}`, `{"source":"t.txt","line":"1"}`, `{"source":"t.txt","lines":[1]}`} {
+		if err := (&sheet{room: wide}).run(src, args); err == nil || len(err.Error()) > 500 {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+	long := strings.Repeat("9x", 5000)
+	if err := (&sheet{room: wide}).run(src, arguments(t, "source", "t.txt", "lines", long)); err == nil || len(err.Error()) > 300 {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := (&sheet{room: wide}).runIn(ctx, src, fmt.Sprintf(`{"source":%q,"lines":"1"}`, ids["t.txt"])); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestSliceTellsWhereTheSourceEnds(t *testing.T) {
+	src, _ := shelf(t, map[string]string{"t.txt": "one\ntwo\n", "a.ndjson": "{}\n{}\n"})
+	for args, want := range map[string]string{
+		`"lines":"2-9"`: "t.txt ends at line 2", `"chars":"6-99"`: "t.txt ends at char 7", `"bytes":"0-8"`: "t.txt ends at byte 7",
+	} {
+		if s := cut(t, src, `{"source":"t.txt",`+args+`}`); len(s.notes) != 1 || s.notes[0] != want {
+			t.Errorf("%s: %q", args, s.notes)
+		}
+	}
+	if s := cut(t, src, `{"source":"a.ndjson","records":"1-2"}`); len(s.notes) != 1 || s.notes[0] != "a.ndjson ends at record 1" {
+		t.Errorf("%q", s.notes)
+	}
+	for _, args := range []string{`"lines":"1-2"`, `"lines":"1-"`, `"chars":"0-7"`, `"chars":"0-"`, `"bytes":"0-7"`, `"lines":"-9"`} {
+		if s := cut(t, src, `{"source":"t.txt",`+args+`}`); len(s.notes) != 0 {
+			t.Errorf("%s: %q", args, s.notes)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package jq
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// nothing is an Output that takes everything.
+type nothing struct{ tools.Output }
+
+func (nothing) Write(b []byte) (int, error)   { return len(b), nil }
+func (nothing) Row([]byte, tools.Call) error  { return nil }
+func (nothing) Span(int64, int64)             {}
+func (nothing) Next(tools.Call)               {}
+func (nothing) Keep(...string)                {}
+func (nothing) Count(string, float64)         {}
+func (nothing) Note(string)                   {}
+func (nothing) Progress(int64, int64, string) {}
+func (nothing) Part(string, string) io.Writer { return io.Discard }
+
+func bench(b *testing.B, tool tools.Tool, text []byte, filter string) {
+	from := folder(b, map[string]string{"in": string(text)})
+	args := fmt.Appendf(nil, `{"source":"in","filter":%q}`, filter)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := tool.Run(b.Context(), tools.Input{Args: args, Sources: from}, nothing{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A small text: what a worker costs.
+func BenchmarkSmall(b *testing.B) {
+	text := []byte(`[{"a":1,"b":"x"},{"a":2,"b":"y"}]`)
+	b.Run("in process", func(b *testing.B) { bench(b, asItIs, text, ".[] | select(.a > 1) | .b") })
+	b.Run("worker", func(b *testing.B) { bench(b, inWorker, text, ".[] | select(.a > 1) | .b") })
+}
+
+// A real megabyte and five of it, in a worker.
+func BenchmarkJSON(b *testing.B) {
+	for _, filter := range []string{".[] | select(.version > 9.9) | .id", "group_by(.language) | map({language: .[0].language, n: length})"} {
+		b.Run("1MB/"+filter, func(b *testing.B) { bench(b, asItIs, corpus.JSON1MB(), filter) })
+		b.Run("5MB/"+filter, func(b *testing.B) { bench(b, asItIs, corpus.JSON5MB(), filter) })
+	}
+}
+
+// The stages of an array's way through, in this process.
+func BenchmarkArray(b *testing.B) {
+	text := corpus.JSON5MB()
+	b.Run("decode", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := newDecoder(bytes.NewReader(text)).next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("elements", func(b *testing.B) { bench(b, inProcess, text, ".[] | .id") })
+	b.Run("whole", func(b *testing.B) { bench(b, inProcess, text, "[.[] | .id] | length") })
+}
+
+func BenchmarkCheap(b *testing.B) {
+	p, err := parse("group_by(.language) | map({language: .[0].language, n: length}) | sort_by(.n)", nil, "in")
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := corpus.JSON1MB()[:0]
+	b.ReportAllocs()
+	for b.Loop() {
+		p.cheap(text, job{})
+	}
+}

@@ -1,0 +1,247 @@
+package jq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/child"
+	"github.com/mcp-funnel/mcp-funnel/internal/cutoff"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// wholeRow is the longest row that is held: over it, its beginning stands for it.
+const wholeRow = 4 << 20
+
+// startOfRow is how much of a longer one is shown.
+const startOfRow = 1 << 10
+
+// page hands results on as they come, and knows what was shown.
+type page struct {
+	out  tools.Output
+	args args
+	size int64 // of the text, for progress
+
+	next   int64 // number of the result that comes next
+	shown  int64
+	held   []byte // the row so far, at most wholeRow
+	length int64  // of all of it
+	ended  bool   // no more rows are wanted
+	enough chan struct{}
+
+	whenFull func()
+	timer    *time.Timer
+}
+
+func (g *page) wanted() bool { return !g.ended }
+
+func (g *page) progress(n int64) { g.out.Progress(n, g.size, "") }
+
+func (g *page) row(b []byte) error { return g.part(b, true) }
+
+// part takes a piece of a row; nothing longer than a page is put together twice.
+func (g *page) part(b []byte, last bool) error {
+	if g.ended {
+		return nil
+	}
+	if g.args.Save {
+		if _, err := g.out.Write(b); err != nil {
+			return err
+		}
+		if last {
+			g.next++
+			if g.shown++; g.args.Limit > 0 && g.shown == g.args.Limit {
+				g.end()
+			}
+			_, err := g.out.Write([]byte{'\n'})
+			return err
+		}
+		return nil
+	}
+	g.length += int64(len(b))
+	if !last || len(g.held) > 0 {
+		g.held = append(g.held, b[:min(len(b), wholeRow-len(g.held))]...)
+		b = g.held
+	}
+	if !last {
+		return nil
+	}
+	if g.length > wholeRow {
+		b = fmt.Appendf(nil, "%s… (result %d: %d bytes in all; save it to work on it)", valid(b[:startOfRow]), g.next, g.length)
+	}
+	err := g.out.Row(b, tools.Call{Tool: "jq", Args: g.one(g.next)})
+	g.held, g.length = g.held[:0], 0
+	if cap(g.held) > 1<<20 {
+		g.held = nil
+	}
+	if errors.Is(err, tools.ErrPageFull) {
+		g.end()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g.next++
+	if g.shown++; g.args.Limit > 0 && g.shown == g.args.Limit {
+		g.end()
+	}
+	return nil
+}
+
+// end says that no more rows are wanted: the rest is counted, where that is quick.
+func (g *page) end() {
+	g.ended = true
+	close(g.enough)
+	g.whenFull()
+}
+
+// one is the call that keeps one result.
+func (g *page) one(i int64) args {
+	a := g.args
+	a.Offset, a.Limit, a.Save = i, 1, true
+	return a
+}
+
+// finish says what the page is of, what comes after it, and what went wrong.
+func (r runner) finish(ctx context.Context, g *page, src *tools.Source, o outcome, failed error) error {
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	if o.Compile != "" {
+		return errors.New(o.Compile)
+	}
+	end := g.args.Offset + g.shown
+	total := o.Results
+	switch {
+	case failed == nil:
+		g.out.Count("results", float64(total))
+	case g.ended && (errors.Is(failed, context.Canceled) || errors.Is(failed, context.DeadlineExceeded)):
+		total, failed = -1, nil // what was asked for is there; only the number is not
+	default:
+		total = -1
+	}
+	if !g.args.Save {
+		g.out.Span(g.args.Offset, total)
+		if g.ended && (total < 0 || end < total) {
+			a := g.args
+			a.Offset = end
+			g.out.Next(tools.Call{Tool: "jq", Args: a})
+		}
+	}
+	if o.Twice != nil {
+		g.out.Note(fmt.Sprintf("duplicate keys: the last value of each counts (first: %q, before byte %d)", o.Twice.Key, o.Twice.Offset))
+	}
+	if failed != nil {
+		return r.stopped(g, failed)
+	}
+	var wrong []string
+	if o.First != nil {
+		wrong = append(wrong, o.First.told(o))
+	}
+	if o.Broken != nil {
+		wrong = append(wrong, brokenOff(ctx, src, *o.Broken))
+	}
+	if wrong != nil {
+		return errors.New(strings.Join(wrong, "\n"))
+	}
+	switch {
+	case o.Records == 0 && total == 0: // not where counting was stopped in the first record
+		g.out.Note("the source is empty: there was nothing to run the filter on")
+	case total == 0:
+		g.out.Note("no results")
+	case total > 0 && g.args.Offset >= total:
+		g.out.Note(fmt.Sprintf("offset %d is past the last of %d results", g.args.Offset, total))
+	}
+	return nil
+}
+
+// told is what went wrong in a record, and how many more there are.
+func (f *failure) told(o outcome) string {
+	s := fmt.Sprintf("jq: record %d", f.Record)
+	if f.Element >= 0 {
+		s += fmt.Sprintf(", element %d", f.Element)
+	}
+	s += ": " + f.Message
+	if f.Results > 0 {
+		s += fmt.Sprintf(" (after %s of this record)", several(f.Results, "result"))
+	}
+	if o.Failed > 1 && o.Failed == o.Records {
+		s += fmt.Sprintf("; the filter failed on all %d records: it runs on each in turn, \"slurp\": true gives it all of them as one array", o.Records)
+	} else if o.Failed > 1 {
+		s += fmt.Sprintf("; the filter failed on %d of %d records, the others' results are complete", o.Failed, o.Records)
+	} else if o.Records > 1 {
+		s += fmt.Sprintf("; the other %s went well", several(o.Records-1, "record"))
+	}
+	return s
+}
+
+func several(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// stopped is why a run did not come to its end, and what to do.
+func (r runner) stopped(g *page, err error) error {
+	so := "nothing came before that"
+	if g.shown > 0 {
+		so = several(g.shown, "result") + " came before that"
+	}
+	var e *child.Error
+	switch {
+	case errors.Is(err, child.ErrMemory):
+		return fmt.Errorf("jq: the filter needs more than %d MiB of memory; %s; `.[] | …` reads an array element by element, slice takes a part of the source, --jq-memory raises the limit", r.Memory>>20, so)
+	case errors.Is(err, child.ErrCPU), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("jq: stopped at the call's deadline; %s; use a narrower filter or a part of the source", so)
+	case errors.As(err, &e):
+		return fmt.Errorf("jq: the worker failed; %s; %w", so, err)
+	default:
+		return fmt.Errorf("jq: %w", err)
+	}
+}
+
+// brokenOff says where a text stops being JSON, and how to go on.
+func brokenOff(ctx context.Context, src *tools.Source, b broken) string {
+	name := clip(src.Name)
+	var report cutoff.Report // a second look, which knows what stood last
+	if t, err := src.Text(); err == nil {
+		if report, err = cutoff.Check(&watched{ctx, t}); err != nil {
+			report = cutoff.Report{}
+		}
+	}
+	switch {
+	case b.Cut && report.State == cutoff.Cut:
+		b = broken{Offset: report.Offset, Pointer: middle(report.Pointer), Cut: true}
+	case !b.Cut && report.State == cutoff.Broken:
+		b = broken{Offset: report.Offset, Pointer: middle(report.Pointer), Message: clip(report.Reason)}
+	default: // they differ, on depth for example: what stopped the filter counts
+		report = cutoff.Report{}
+	}
+	var s strings.Builder
+	if b.Cut {
+		fmt.Fprintf(&s, "jq: %s is cut off at byte %d", name, b.Offset)
+		switch report.Inside {
+		case "", "between values":
+		case "object", "array":
+			fmt.Fprintf(&s, ", inside an %s", report.Inside)
+		default:
+			fmt.Fprintf(&s, ", inside a %s", report.Inside)
+		}
+	} else {
+		fmt.Fprintf(&s, "jq: %s is not valid JSON at byte %d", name, b.Offset)
+	}
+	if b.Pointer != "" {
+		fmt.Fprintf(&s, ", at %s", b.Pointer)
+	}
+	if b.Message != "" {
+		fmt.Fprintf(&s, ": %s", b.Message)
+	}
+	if report.LastEnd > report.LastStart {
+		fmt.Fprintf(&s, "; the last complete element is %s, bytes %d-%d", middle(report.LastPointer), report.LastStart, report.LastEnd-1)
+	}
+	s.WriteString("; grep and slice work on what is there")
+	return s.String()
+}

@@ -1,0 +1,5 @@
+//go:build !windows
+
+package jq
+
+const canPassFiles = true

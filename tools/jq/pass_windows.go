@@ -1,0 +1,3 @@
+package jq
+
+const canPassFiles = false

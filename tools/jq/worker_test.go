@@ -1,0 +1,232 @@
+package jq
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// Both ways answer the same on a real megabyte.
+func TestSameAnswers(t *testing.T) {
+	text := string(corpus.JSON1MB())
+	for _, filter := range []string{
+		"length", ".[0]", ".[] | .id", "group_by(.language) | map({language: .[0].language, n: length})", "[.[] | .version] | add / length", ".[-3:][] | .name",
+		"map(select(.language == \"Sindhi\") | .name)", ".[] | select(.version > 9.9) | [.id, .name] | @csv", "first(.[] | select(.name | test(\"^Z\")))", "[.. | strings] | length", "to_entries | map(.key) | add",
+	} {
+		t.Run(filter, func(t *testing.T) {
+			a, err := run(t, inWorker, text, m{"filter": filter})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := run(t, inProcess, text, m{"filter": filter})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if joined(a.rows) != joined(b.rows) || a.total != b.total || len(a.rows) == 0 {
+				t.Errorf("worker: %d of %d rows, in process: %d of %d", len(a.rows), a.total, len(b.rows), b.total)
+			}
+		})
+	}
+}
+
+// A large array goes through an element at a time; what needs all of it at once is told the limit.
+func TestLargeArray(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 200_000
+	var b bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&b, "%s{\"id\":%d,\"name\":\"record number %d\",\"tags\":[\"a\",\"b\",{\"c\":null}]}", map[bool]string{true: "[", false: ",\n"}[i == 0], i, i)
+		if b.Len() > 1<<20 {
+			if _, err := b.WriteTo(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.WriteString("]\n")
+	if _, err := b.WriteTo(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	from := tools.Sources{Roots: []*tree.Root{root}}
+	tool := JQ(Options{Memory: 64 << 20})
+
+	r, err := call(t.Context(), tool, from, m{"source": "in", "filter": ".[] | select(.id % 50000 == 49999) | .name"}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := joined(r.rows); got != "\"record number 49999\"\n\"record number 99999\"\n\"record number 149999\"\n\"record number 199999\"" {
+		t.Errorf("got %s", got)
+	}
+	if r.progressed == 0 {
+		t.Error("no progress was told")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the hard memory limit is Linux: skipped")
+	}
+	_, err = call(t.Context(), tool, from, m{"source": "in", "filter": "map(.id) | add"}, 100)
+	if err == nil || !strings.Contains(err.Error(), "needs more than 64 MiB of memory") || !strings.Contains(err.Error(), "`.[] | …`") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An observation and a text that is not UTF-8 come through a pipe.
+func TestStreamedSources(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := store.Record(observations.Made{Owner: observations.Local, Tool: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := bytes.Repeat([]byte("{\"a\":\"b\"}\n"), 100_000)
+	if _, err := rec.Write(big); err != nil {
+		t.Fatal(err)
+	}
+	o, err := rec.Commit(observations.Seen{Kind: "ndjson", Ext: "ndjson"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := folder(t, map[string]string{"utf16": utf16LE("{\"a\":\"日本\"}\n{\"a\":2}"), "bom": "\xef\xbb\xbf[1]"})
+	from.Store, from.Owner = store, observations.Local
+	for _, w := range ways {
+		for source, want := range map[string]string{"obs:" + string(o.ID): "100000", "utf16": "2", "bom": "1"} {
+			r, err := call(t.Context(), w.tool, from, m{"source": source, "filter": "length", "slurp": true}, 10)
+			if err != nil || joined(r.rows) != want {
+				t.Errorf("%s, %s: %q, %v", w.name, source, r.rows, err)
+			}
+		}
+		// The reader of a pipe that nobody reads to its end is let go.
+		r, err := call(t.Context(), w.tool, from, m{"source": "obs:" + string(o.ID), "filter": "halt"}, 10)
+		if err != nil || len(r.rows) > 0 {
+			t.Errorf("%s, halt: %q, %v", w.name, r.rows, err)
+		}
+		r, err = call(t.Context(), w.tool, from, m{"source": "obs:" + string(o.ID), "filter": ".a", "save": true}, 10)
+		if err != nil || r.Len() != 4*100_000 || r.origin[0] != "obs:"+string(o.ID) {
+			t.Errorf("%s, save: %d bytes from %q, %v", w.name, r.Len(), r.origin, err)
+		}
+	}
+}
+
+func utf16LE(s string) string {
+	b := []byte{0xff, 0xfe}
+	for _, r := range s {
+		b = binary.LittleEndian.AppendUint16(b, uint16(r))
+	}
+	return string(b)
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	from := folder(t, map[string]string{"in": `[1,2,3]`})
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			r, err := call(t.Context(), inWorker, from, m{"source": "in", "filter": fmt.Sprintf("map(. * %d)", i)}, 10)
+			if err != nil || joined(r.rows) != fmt.Sprintf("[%d,%d,%d]", i, 2*i, 3*i) {
+				t.Errorf("%d: %q, %v", i, r.rows, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// gathered takes a worker's answer.
+type gathered struct {
+	rows []string
+	row  []byte
+}
+
+func (g *gathered) part(b []byte, last bool) error {
+	g.row = append(g.row, b...)
+	if last {
+		g.rows, g.row = append(g.rows, string(g.row)), nil
+	}
+	return nil
+}
+func (g *gathered) progress(int64) {}
+
+// However the worker's answer is torn on its way, it arrives as it was.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte("one\ntwo"), uint16(3))
+	f.Add(bytes.Repeat([]byte("x"), 3*frameMost+7), uint16(65000))
+	f.Add([]byte("\n\n"), uint16(1))
+	f.Fuzz(func(t *testing.T, text []byte, step uint16) {
+		var wire bytes.Buffer
+		w := &frames{w: bufio.NewWriter(&wire)}
+		want := strings.Split(string(text), "\n")
+		for _, row := range want {
+			if err := w.row([]byte(row)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.end(outcome{Results: int64(len(want))}); err != nil {
+			t.Fatal(err)
+		}
+		g := &gathered{}
+		u := &unframe{to: g}
+		for b := wire.Bytes(); len(b) > 0; {
+			n := min(int(step)%1000+1, len(b))
+			if _, err := u.Write(b[:n]); err != nil {
+				t.Fatal(err)
+			}
+			b = b[n:]
+		}
+		if strings.Join(g.rows, "\n") != string(text) || u.outcome == nil || u.outcome.Results != int64(len(want)) {
+			t.Fatalf("%d rows, outcome %+v", len(g.rows), u.outcome)
+		}
+		// Whatever else it might say does no harm.
+		u = &unframe{to: &gathered{}}
+		if _, err := u.Write(text); err != nil && !errors.Is(err, errFrame) {
+			t.Fatal(err)
+		}
+		if cap(u.buf) > 4*frameMost {
+			t.Fatalf("%d bytes are held", cap(u.buf))
+		}
+	})
+}
+
+// The tool costs little of what the whole list may.
+func TestListedTokens(t *testing.T) {
+	listed, err := json.Marshal(map[string]any{
+		"name": asItIs.Name, "title": asItIs.Title, "description": asItIs.Description, "inputSchema": asItIs.Schema,
+		"annotations": map[string]any{"readOnlyHint": true, "openWorldHint": false, "title": asItIs.Title},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := tokens.New(tokens.O200k).Count(string(listed)); n > 220 {
+		t.Errorf("%d tokens: %s", n, listed)
+	} else {
+		t.Logf("%d tokens: %s", n, listed)
+	}
+}

@@ -1,0 +1,206 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+const story = "one\ntwo hit\nthree\nfour\nfive\nsix hit\nseven hit\neight\n"
+
+func TestGrepRows(t *testing.T) {
+	s := roots(t, folder(t, "s.txt", story, "w.txt", utf16le("eins\r\nzwei hit\r\n"), "empty.txt", "", "nul.txt", "a\x00hit\n"))
+	for _, c := range []struct {
+		args        args
+		want        []string
+		first, all  int64
+		note        string
+		nextIsAtAll int64
+	}{
+		{args: args{"source": "s.txt", "pattern": "hit"}, want: []string{"2: two hit", "6: six hit", "7: seven hit"}, all: 3},
+		{args: args{"source": "s.txt", "pattern": "hit", "context": 1}, all: 3,
+			want: []string{"1- one\n2: two hit\n3- three", "--\n5- five\n6: six hit", "7: seven hit\n8- eight"}},
+		{args: args{"source": "s.txt", "pattern": "hit", "context": 2}, all: 3,
+			want: []string{"1- one\n2: two hit\n3- three\n4- four", "5- five\n6: six hit", "7: seven hit\n8- eight"}},
+		{args: args{"source": "s.txt", "pattern": "hit", "offset": 1, "limit": 1}, want: []string{"6: six hit"}, first: 1, all: 3, nextIsAtAll: 2},
+		{args: args{"source": "s.txt", "pattern": "hit", "offset": 2}, want: []string{"7: seven hit"}, first: 2, all: 3},
+		{args: args{"source": "s.txt", "pattern": "HIT", "ignore_case": true, "limit": 2}, want: []string{"2: two hit", "6: six hit"}, all: 3, nextIsAtAll: 2},
+		{args: args{"source": "s.txt", "pattern": "hit|e$", "invert": true}, want: []string{"4: four", "8: eight"}, all: 2},
+		{args: args{"source": "s.txt", "pattern": ".", "invert": true}, note: "every line matches, so that none is left: 8 lines"},
+		{args: args{"source": "s.txt", "pattern": "hit", "show": "count"}, want: []string{"3 matches in 8 lines"}},
+		{args: args{"source": "s.txt", "pattern": "nothing"}, note: "no match in 8 lines"},
+		{args: args{"source": "empty.txt", "pattern": ""}, note: "no match in 0 lines"},
+		{args: args{"source": "w.txt", "pattern": "^zwei hit$"}, want: []string{"2: zwei hit"}, all: 1},
+		{args: args{"source": "nul.txt", "pattern": "hit"}, want: []string{"1: a\x00hit"}, all: 1, note: "nul.txt is binary: searched as bytes"},
+	} {
+		a := must(t, Grep(), s, c.args)
+		if d := cmp.Diff(c.want, a.rows); d != "" {
+			t.Errorf("%v: rows: -want +got\n%s", c.args, d)
+		}
+		if a.first != c.first || a.total != c.all || a.note() != c.note {
+			t.Errorf("%v: span %d of %d, notes %q; want %d of %d, %q", c.args, a.first, a.total, a.note(), c.first, c.all, c.note)
+		}
+		if c.nextIsAtAll == 0 && a.next != nil || c.nextIsAtAll > 0 && (a.next == nil || a.next.Args.(grepArgs).Offset != c.nextIsAtAll) {
+			t.Errorf("%v: next is %+v", c.args, a.next)
+		}
+	}
+}
+
+// TestPagesAreTheWhole follows next from page to page, by the arguments as they are sent.
+func TestPagesAreTheWhole(t *testing.T) {
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, "line %d\n", i)
+	}
+	s := roots(t, folder(t, "n.txt", b.String()))
+	for _, context := range []int{0, 2} {
+		a := args{"source": "n.txt", "pattern": "7", "context": context}
+		whole := must(t, Grep(), s, a)
+		var rows []string
+		for pages := 0; ; pages++ {
+			out, err := callOn(t, t.Context(), &answer{rowsMost: 17}, Grep(), s, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.total != whole.total || out.first != int64(len(rows)) {
+				t.Fatalf("page %d: span %d of %d; %d rows were shown, of %d", pages, out.first, out.total, len(rows), whole.total)
+			}
+			for i, r := range out.rows {
+				if i == 0 && strings.HasPrefix(whole.rows[len(rows)], "--\n") {
+					r = "--\n" + r // a page does not begin with a separator
+				}
+				rows = append(rows, r)
+			}
+			if out.next == nil {
+				break
+			}
+			sent, err := json.Marshal(out.next.Args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a = args{}
+			if err := json.Unmarshal(sent, &a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(whole.rows, rows); d != "" {
+			t.Errorf("context %d: -whole +pages\n%s", context, d)
+		}
+	}
+}
+
+func TestGrepSave(t *testing.T) {
+	s := stored(t, roots(t, folder(t, "long.txt", "short\n"+strings.Repeat("x", 100_000)+"hit\n")))
+	id := keep(t, s, observations.Made{Tool: "run"}, story)
+	a, err := callOn(t, t.Context(), &answer{rowsMost: 1}, Grep(), s, args{"source": "observation://" + string(id), "pattern": "hit", "save": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"obs:" + string(id)}, a.kept); d != "" || len(a.rows) != 3 || a.next != nil {
+		t.Errorf("kept from %v: %d rows, next %v", a.kept, len(a.rows), a.next)
+	}
+	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "hit", "save": true}); len(a.rows) != 1 || len(a.rows[0]) != 100_006 {
+		t.Errorf("a long line is not saved whole: %d rows", len(a.rows))
+	}
+	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "nothing", "save": true}); a.kept != nil || a.note() != "no match in 2 lines" {
+		t.Errorf("nothing was kept from %v; notes %q", a.kept, a.notes)
+	}
+}
+
+func TestALongLineIsAWindowWithTheWayOn(t *testing.T) {
+	long := strings.Repeat("ab ", 30_000) + "hit" + strings.Repeat(" cd", 30_000)
+	s := roots(t, folder(t, "l.js", "one\n"+long+"\n"))
+	a := must(t, Grep(), s, args{"source": "l.js", "pattern": "hit"})
+	want := "2: " + long[88976:88976+4096] + " [88976-93071 of 180003; slice bytes 88980-93075]"
+	if d := cmp.Diff([]string{want}, a.rows); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+	if d := cmp.Diff(tools.Call{Tool: "slice", Args: sliceArgs{Source: "l.js", Lines: "2-2"}}, a.more[0]); d != "" {
+		t.Errorf("more: -want +got\n%s", d)
+	}
+	if !strings.Contains(a.note(), "long lines are shown around their match") {
+		t.Errorf("notes %q", a.notes)
+	}
+}
+
+func TestOneLineJSONIsShownByPointer(t *testing.T) {
+	filler := strings.Repeat("z", 12_000)
+	text := `{"items":[{"name":"alpha","n":1},{"name":"beta gamma","status":"failed"},{"a/b~c":"x\nbeta"}],"filler":"` + filler + `beta","t":true}`
+	s := stored(t, roots(t, folder(t, "one.json", text, "broken.json", text[:len(text)-20], "pretty.json", "{\n\"a\": \"beta\"\n}\n")))
+	id := keep(t, s, observations.Made{Tool: "run"}, text)
+	for _, src := range []string{"one.json", "obs:" + string(id)} {
+		for _, c := range []struct {
+			args args
+			want []string
+			note string
+		}{
+			{args{"pattern": "beta"}, []string{"/items/1/name: beta gamma", `/items/2/a~1b~0c: x\nbeta`, "/filler: " + filler[:4092] + "beta [7908-12003 of 12004]"}, "long values"},
+			{args{"pattern": "^beta"}, []string{"/items/1/name: beta gamma", `/items/2/a~1b~0c: x\nbeta`}, ""},
+			{args{"pattern": `"status": *"failed"`}, []string{"/items/1/status: failed"}, ""},
+			{args{"pattern": "status.*failed"}, []string{"/items/1/status: failed"}, ""},
+			{args{"pattern": "beta", "limit": 1, "offset": 1}, []string{`/items/2/a~1b~0c: x\nbeta`}, ""},
+			{args{"pattern": "^true$"}, []string{"/t: true"}, ""},
+			{args{"pattern": "beta", "show": "count"}, []string{"3 matches in 7 JSON values"}, ""},
+			{args{"pattern": "^alpha$|1", "context": 3}, []string{"/items/0/name: alpha", "/items/0/n: 1"}, "context does not apply"},
+			{args{"pattern": "nothing at all"}, nil, "no match in 7 JSON values"},
+		} {
+			c.args["source"] = src
+			a := must(t, Grep(), s, c.args)
+			if d := cmp.Diff(c.want, a.rows); d != "" || !strings.Contains(a.note(), c.note) {
+				t.Errorf("%v: notes %q, rows -want +got\n%s", c.args, a.notes, d)
+			}
+		}
+	}
+	a := must(t, Grep(), s, args{"source": "one.json", "pattern": "gamma"})
+	if d := cmp.Diff(tools.Call{Tool: "slice", Args: sliceArgs{Source: "one.json", At: "/items/1/name"}}, a.more[0]); d != "" {
+		t.Errorf("more: -want +got\n%s", d)
+	}
+	// Over the borders of values only the line matches.
+	if a = must(t, Grep(), s, args{"source": "one.json", "pattern": `alpha","n":1`}); len(a.rows) != 1 || !strings.HasPrefix(a.rows[0], `1: {"items":[{"name":"alpha"`) {
+		t.Errorf("over a border: %q", a.rows)
+	}
+	if a = must(t, Grep(), s, args{"source": "broken.json", "pattern": "gamma"}); len(a.rows) != 1 || !strings.Contains(a.note(), "the JSON is broken") {
+		t.Errorf("broken: %q %q", a.notes, a.rows)
+	}
+	if a = must(t, Grep(), s, args{"source": "pretty.json", "pattern": "beta"}); len(a.rows) != 1 || a.rows[0] != `2: "a": "beta"` {
+		t.Errorf("JSON with short lines: %q", a.rows)
+	}
+}
+
+func TestGrepOnTheCorpus(t *testing.T) {
+	s := roots(t, folder(t, "min.json", string(corpus.JSON1MBMinified()), "war.txt", string(corpus.WarAndPeace()), "panic.log", string(corpus.PanicLog())))
+	a := must(t, Grep(), s, args{"source": "panic.log", "pattern": "^panic:", "context": 1})
+	if len(a.rows) != 1 || !strings.Contains(a.rows[0], ": panic:") {
+		t.Errorf("the panic: %q", a.rows)
+	}
+	a = must(t, Grep(), s, args{"source": "war.txt", "pattern": "Natásha", "show": "count"})
+	if len(a.rows) != 1 || !strings.HasSuffix(a.rows[0], " lines") || strings.HasPrefix(a.rows[0], "0 ") {
+		t.Errorf("the count: %q", a.rows)
+	}
+	a, err := callOn(t, t.Context(), &answer{rowsMost: 5}, Grep(), s, args{"source": "min.json", "pattern": "[aeiou]{2}"})
+	if err != nil || len(a.rows) != 5 || a.total < 100 || a.next == nil {
+		t.Errorf("one line of JSON: %v, %d rows of %d, next %v", err, len(a.rows), a.total, a.next)
+	}
+	for _, r := range a.rows {
+		if !strings.HasPrefix(r, "/") || len(r) > 5000 {
+			t.Errorf("row %.200q", r)
+		}
+	}
+}
+
+func TestGrepIsCancelled(t *testing.T) {
+	s := roots(t, folder(t, "a.txt", story))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := callOn(t, ctx, &answer{}, Grep(), s, args{"source": "a.txt", "pattern": "x"}); err == nil {
+		t.Error("a cancelled grep answered")
+	}
+}

@@ -1,0 +1,225 @@
+package search
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/lines"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+const (
+	longLine = 10_000  // chars; JSON with a longer line is shown by its values
+	lookFor  = 4 << 20 // bytes of a file that are looked at for one
+)
+
+// hasLongLines says whether the source is JSON with lines so long that a line tells nothing.
+func (g *grepper) hasLongLines(ctx context.Context) (bool, error) {
+	if g.src.Kind != content.JSON && g.src.Kind != content.NDJSON {
+		return false, nil
+	}
+	if o := g.src.Observation; o != nil {
+		return o.Seen.LongestLine > longLine, nil
+	}
+	r, err := g.src.Text()
+	if err != nil {
+		return false, err
+	}
+	b := bufio.NewReaderSize(io.LimitReader(r, lookFor), 64<<10)
+	chars := 0
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		piece, err := b.ReadSlice('\n')
+		chars += utf8.RuneCount(piece)
+		if chars > longLine {
+			return true, nil
+		}
+		switch {
+		case err == nil:
+			chars = 0
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			return false, nil
+		default:
+			return false, err
+		}
+	}
+}
+
+// leafScan finds the values of a JSON text that match.
+type leafScan struct {
+	g     *grepper
+	ctx   context.Context
+	quote bool // the pattern holds a quote: it may be meant for the text of the JSON
+	buf   []byte
+
+	total, leaves int64
+	clipped       int64
+	err           error
+}
+
+// leaves shows `pointer: value` of each value that matches. Where that is not the right answer it says so by done=false: the JSON is broken, so that
+// not all of it can be seen this way, or only its lines match, over the borders of values.
+func (g *grepper) leaves(ctx context.Context) (done bool, err error) {
+	s := &leafScan{g: g, ctx: ctx, quote: strings.Contains(g.Pattern, `"`)}
+	broken, err := s.each(func(string, string, int, int) error { return nil })
+	if err != nil {
+		return false, err
+	}
+	if broken != nil {
+		g.out.Note("the JSON is broken, so its lines are searched, not its values: " + content.ClipBytes(broken.Error(), 200))
+		return false, nil
+	}
+	if s.total == 0 {
+		r, err := g.text()
+		if err != nil {
+			return false, err
+		}
+		if totals, err := g.m.Scan(ctx, r, lines.Options{Invert: g.Invert}, nil); err != nil || totals.Matches > 0 {
+			return false, err
+		}
+	}
+	if g.Context > 0 {
+		g.out.Note("context does not apply to JSON values")
+	}
+	if s.clipped > 0 {
+		g.out.Note(plural(s.clipped, "value is", "values are") + " over 1 MiB: only that much was searched")
+	}
+	if g.Show != "count" {
+		again := leafScan{g: g, ctx: ctx, quote: s.quote}
+		if _, err := again.each(g.leaf); err != nil {
+			return false, err
+		}
+	}
+	if g.cut {
+		g.cut = false
+		g.out.Note("long values are shown around their match; slice at=POINTER shows more")
+	}
+	return true, g.finish(s.total, plural(s.leaves, "JSON value", "JSON values"))
+}
+
+// each calls take for each value that matches, with the bytes of its match, until take fails; ErrPageFull ends it early without an error.
+func (s *leafScan) each(take func(pointer, value string, start, end int) error) (broken, err error) {
+	r, err := s.g.text()
+	if err != nil {
+		return nil, err
+	}
+	broken = content.Leaves(s.ctx, r, s.g.src.Kind, maxSaved, func(pointer, value string) bool {
+		s.leaves++
+		if len(value) > maxSaved {
+			s.clipped++
+		}
+		start, end, ok, err := s.matches(pointer, value)
+		if err == nil && ok != s.g.Invert {
+			s.total++
+			err = take(pointer, value, start, end)
+		}
+		s.err = err
+		return err == nil
+	})
+	if errors.Is(s.err, tools.ErrPageFull) {
+		return nil, nil
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return broken, nil
+}
+
+// matches tries the lines of the value, then `/key/key: value`, then, for a pattern with a quote in it, `"key": "value"`
+// as the JSON has it. The places in arrays stand in no text, so a number in the pattern does not match them (nor
+// a key that is a number). start and end are bytes of the value.
+func (s *leafScan) matches(pointer, value string) (start, end int, ok bool, err error) {
+	s.buf = append(s.buf[:0], value...)
+	for at := 0; ; {
+		line, _, more := bytes.Cut(s.buf[at:], []byte("\n"))
+		start, end, ok, err = s.g.m.Find(s.ctx, bytes.TrimSuffix(line, []byte("\r")))
+		if ok || err != nil {
+			return at + start, at + end, ok, err
+		}
+		if !more {
+			break
+		}
+		at += len(line) + 1
+	}
+	head := keys(pointer) + ": "
+	if _, end, ok, err = s.g.m.Find(s.ctx, append(append(s.buf[:0], head...), value...)); ok || err != nil {
+		return 0, min(max(end-len(head), 0), len(value)), ok, err
+	}
+	if !s.quote {
+		return 0, 0, false, nil
+	}
+	key, quoted := asWritten(pointer, value)
+	for _, text := range []string{key + ": " + quoted, key + ":" + quoted, key + ": " + value, key + ":" + value} {
+		if _, _, ok, err = s.g.m.Find(s.ctx, append(s.buf[:0], text...)); ok || err != nil {
+			return 0, 0, ok, err
+		}
+	}
+	return 0, 0, false, nil
+}
+
+// keys are those of a pointer, without the places in arrays: /items/3/name is /items/name.
+func keys(pointer string) string {
+	var b strings.Builder
+	for token := range strings.SplitSeq(pointer, "/") {
+		if strings.Trim(token, "0123456789") != "" {
+			b.WriteByte('/')
+			b.WriteString(unescape.Replace(token))
+		}
+	}
+	return b.String()
+}
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// asWritten are the last key of a pointer and the value as a JSON text has them.
+func asWritten(pointer, value string) (key, quoted string) {
+	last := unescape.Replace(pointer[strings.LastIndexByte(pointer, '/')+1:])
+	k, _ := json.Marshal(last)
+	v, _ := json.Marshal(value)
+	return string(k), string(v)
+}
+
+// leaf shows one value: `/items/3/name: text`.
+func (g *grepper) leaf(pointer, value string, start, _ int) error {
+	g.seen++
+	if g.seen <= g.Offset {
+		return nil
+	}
+	if g.Limit > 0 && g.taken >= g.Limit {
+		return tools.ErrPageFull
+	}
+	text, cut := []byte(value), ""
+	if len(text) > lines.DefaultWindow && !g.Save {
+		w, at := lines.Window(text, start, lines.DefaultWindow)
+		cut = fmt.Sprintf(" [%d-%d of %d]", at, at+int64(len(w))-1, len(text))
+		text = w
+	}
+	row := append([]byte(pointer), ": "...)
+	row = append(row, oneLine(text)...)
+	row = append(row, cut...)
+	err := g.take(row, tools.Call{Tool: "slice", Args: sliceArgs{Source: g.Source, At: pointer}})
+	g.cut = g.cut || err == nil && cut != ""
+	return err
+}
+
+// oneLine writes line ends as \n and \r, so that a value stays one line.
+func oneLine(b []byte) []byte {
+	if !bytes.ContainsAny(b, "\r\n") {
+		return b
+	}
+	return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r"), []byte(`\r`)), []byte("\n"), []byte(`\n`))
+}

@@ -1,0 +1,173 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of what is held while files are searched at once: at most ahead × (chunksHeld+1) chunks, and with them
+// about 20 MiB in all, whatever is found.
+const (
+	chunkSize  = 32 << 10
+	chunksHeld = 2
+	ahead      = 128 // files that may be finished, or under way, before the one that is being told
+	maxWorkers = 16  // each may hold some 5 MiB of a text
+)
+
+// job is one file to search. Its fields below chunks are written by the worker before it closes chunks.
+type job struct {
+	target target
+	chunks chan []byte
+
+	status  status
+	err     error
+	matches int64
+	short   bool // not searched whole: lines.Totals.Short
+	part    bool // an observation that was kept in part
+}
+
+type status int
+
+const (
+	searched status = iota
+	binary
+	failed
+)
+
+// run searches the places:
+//
+//	walk ─► order (128) ───────────────────────► told in this order, one file at a time
+//	  └───► work ─► workers ─► chunks of records ──┘
+//
+// A worker whose file is not yet told waits once it has two chunks. Files are taken up in order, so the one being told always has its worker.
+func (s *searcher) run(ctx context.Context, places []place) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	order, work := make(chan *job, ahead), make(chan *job, ahead)
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		wg.Wait()
+	}()
+	var walked error
+	wg.Go(func() {
+		defer close(order)
+		defer close(work)
+		walked = s.targets(ctx, places, func(t target) error {
+			j := &job{target: t, chunks: make(chan []byte, chunksHeld)}
+			for _, c := range []chan *job{work, order} { // what is in order is sure to have been taken up
+				select {
+				case c <- j:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return nil
+		})
+	})
+	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
+		wg.Go(func() {
+			for j := range work {
+				s.searchOne(ctx, j)
+			}
+		})
+	}
+	var told atomic.Int64
+	wg.Go(func() { s.progress(ctx, &told) })
+
+	for j := range order {
+		for c := range j.chunks {
+			if _, err := s.out.Write(c); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.tally(j)
+		told.Add(1)
+	}
+	if walked != nil { // order is closed: the walk has ended
+		return walked
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.writeCounts()
+}
+
+// progress tells how many files were searched, until ctx ends.
+func (s *searcher) progress(ctx context.Context, told *atomic.Int64) {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			n := told.Load()
+			s.out.Progress(n, 0, fmt.Sprintf("%d files searched", n))
+		}
+	}
+}
+
+// tally takes the result of one file.
+func (s *searcher) tally(j *job) {
+	s.seen++
+	switch j.status {
+	case searched:
+		s.searched++
+	case binary:
+		s.binary++
+	case failed:
+		if s.failed++; s.why == nil {
+			s.why = j.err
+		}
+	}
+	if j.part {
+		s.parts++
+	}
+	if j.short && len(s.short) < 10 {
+		s.short = append(s.short, j.target.name)
+	}
+	if j.matches == 0 {
+		return
+	}
+	s.matches += j.matches
+	s.files++
+	if s.Show == "counts" {
+		s.counts = append(s.counts, count{j.target.name, j.matches})
+	}
+}
+
+// writeCounts writes the records of show=counts: most matches first, then by path.
+func (s *searcher) writeCounts() error {
+	slices.SortStableFunc(s.counts, func(a, b count) int {
+		switch {
+		case a.matches != b.matches:
+			return int(max(min(b.matches-a.matches, 1), -1))
+		default:
+			return strings.Compare(a.name, b.name)
+		}
+	})
+	var b []byte
+	for _, c := range s.counts {
+		b = appendCount(b, c)
+		if len(b) >= chunkSize {
+			if _, err := s.out.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := s.out.Write(b)
+	return err
+}

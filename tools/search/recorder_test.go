@@ -1,0 +1,176 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// answer is what a call had to say: a page of so many rows and bytes, 0 for any.
+type answer struct {
+	bytes.Buffer
+	rowsMost     int
+	rows         []string
+	more         []tools.Call
+	first, total int64
+	next         *tools.Call
+	kept         []string
+	counts       map[string]float64
+	notes        []string
+	told         atomic.Int64
+}
+
+func (a *answer) Row(b []byte, more tools.Call) error {
+	if a.rowsMost > 0 && len(a.rows) == a.rowsMost && a.kept == nil {
+		return tools.ErrPageFull
+	}
+	a.rows = append(a.rows, string(b))
+	a.more = append(a.more, more)
+	return nil
+}
+func (a *answer) Span(first, total int64)          { a.first, a.total = first, total }
+func (a *answer) Next(c tools.Call)                { a.next = &c }
+func (a *answer) Keep(from ...string)              { a.kept = append(a.kept, from...) }
+func (a *answer) Source(string)                    {}
+func (a *answer) Count(name string, n float64)     { a.counts[name] = n }
+func (a *answer) Note(text string)                 { a.notes = append(a.notes, text) }
+func (a *answer) Progress(int64, int64, string)    { a.told.Add(1) }
+func (a *answer) Part(mime, name string) io.Writer { return io.Discard }
+
+func (a *answer) note() string { return strings.Join(a.notes, "\n") }
+
+// args is an object as JSON.
+type args map[string]any
+
+func call(t testing.TB, tool tools.Tool, s tools.Sources, a args) (*answer, error) {
+	t.Helper()
+	return callOn(t, t.Context(), &answer{}, tool, s, a)
+}
+
+func callOn(t testing.TB, ctx context.Context, out *answer, tool tools.Tool, s tools.Sources, a args) (*answer, error) {
+	t.Helper()
+	b, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.counts = map[string]float64{}
+	err = tool.Run(ctx, tools.Input{Args: b, Sources: s}, out)
+	return out, err
+}
+
+// must is call that must not fail.
+func must(t testing.TB, tool tools.Tool, s tools.Sources, a args) *answer {
+	t.Helper()
+	out, err := call(t, tool, s, a)
+	if err != nil {
+		t.Fatalf("%v: %v", a, err)
+	}
+	return out
+}
+
+// folder makes a directory of files: name, text, name, text …
+func folder(t testing.TB, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		name := filepath.Join(dir, filepath.FromSlash(files[i]))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(files[i+1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func roots(t testing.TB, dirs ...string) tools.Sources {
+	t.Helper()
+	s := tools.Sources{Owner: observations.Local}
+	for _, d := range dirs {
+		r, err := tree.Open(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		s.Roots = append(s.Roots, r)
+	}
+	return s
+}
+
+func stored(t testing.TB, s tools.Sources) tools.Sources {
+	t.Helper()
+	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Store = store
+	return s
+}
+
+// keep makes an observation.
+func keep(t testing.TB, s tools.Sources, m observations.Made, text string) observations.ID {
+	t.Helper()
+	m.Owner = observations.Local
+	r, err := s.Store.Record(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	longest := 0
+	for l := range strings.SplitSeq(text, "\n") {
+		longest = max(longest, len(l))
+	}
+	kind := "text"
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		kind = "json"
+	}
+	if _, err := r.Commit(observations.Seen{Kind: kind, Ext: "txt", LongestLine: int64(longest), Status: "success"}); err != nil {
+		t.Fatal(err)
+	}
+	return r.ID()
+}
+
+// record is a record of search, as a reader of its output sees it.
+type record struct {
+	File    string   `json:"file"`
+	Line    int64    `json:"line"`
+	End     int64    `json:"end"`
+	Text    string   `json:"text"`
+	Column  int64    `json:"column"`
+	Cut     bool     `json:"cut"`
+	Before  []string `json:"before"`
+	After   []string `json:"after"`
+	Matches int64    `json:"matches"`
+}
+
+func records(t testing.TB, a *answer) (out []record) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(a.Bytes()))
+	d.DisallowUnknownFields()
+	for {
+		var r record
+		if err := d.Decode(&r); err == io.EOF {
+			return out
+		} else if err != nil {
+			t.Fatalf("record %d: %v in %.300q", len(out), err, a.String())
+		}
+		out = append(out, r)
+	}
+}
+
+// goroot is a part of Go's own source.
+func goroot(t testing.TB) string { return filepath.Join(peer.GoSource(t), "net") }

@@ -1,0 +1,152 @@
+// Package search searches trees and sources for lines that match.
+//
+// How lines are found is internal/lines' business, which files there are internal/tree's; this package
+// puts them together: many files at once, told in order, and what could not be searched said.
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/lines"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// searchArgs are the arguments of search. Every word here is paid for in every conversation.
+type searchArgs struct {
+	Pattern    string `json:"pattern" jsonschema:"RE2"`
+	Path       string `json:"path,omitempty" jsonschema:"file, directory or obs:"`
+	Glob       string `json:"glob,omitempty" jsonschema:"**/*.go"`
+	Literal    bool   `json:"literal,omitempty"`
+	IgnoreCase bool   `json:"ignore_case,omitempty"`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match across lines"`
+	Context    int    `json:"context,omitempty" range:"0,20"`
+	Show       string `json:"show,omitempty" enum:"matches|files|counts"`
+	All        bool   `json:"all,omitempty" jsonschema:"hidden and ignored too"`
+}
+
+// Search is the tool.
+func Search() tools.Tool {
+	return tools.New(tools.Tool{
+		Name:        "search",
+		Title:       "Search files",
+		Description: "Search files, or kept observations (path obs:), for lines that match; writes NDJSON.",
+		Effect:      tools.ReadOnly,
+	}, search)
+}
+
+func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output) error {
+	m, err := lines.Compile(lines.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline})
+	if errors.Is(err, lines.ErrLineEnd) {
+		return fmt.Errorf("%w; set multiline", err)
+	} else if err != nil {
+		return err
+	}
+	s := &searcher{searchArgs: a, m: m, in: in, out: out}
+	if a.Glob != "" && a.Glob != "**" {
+		if s.glob, err = tree.CompileGlob(a.Glob); err != nil {
+			return err
+		}
+	}
+	places, err := in.Sources.Places(a.Path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) && tree.IsGlob(a.Path) {
+			return fmt.Errorf("%w; path takes no glob, glob does", err)
+		}
+		return err
+	}
+	err = s.run(ctx, places)
+	if one := places[0]; err == nil && len(places) == 1 && !one.IsDir && !one.Observations && s.failed == 1 {
+		return s.why
+	}
+	s.tell()
+	if err != nil {
+		return fmt.Errorf("search stopped after %s, %s: %w", plural(s.seen, "file", "files"), plural(s.matches, "match", "matches"), err)
+	}
+	return nil
+}
+
+// searcher is one call.
+type searcher struct {
+	searchArgs
+	m    *lines.Matcher
+	glob *tree.Glob // nil: everything
+	in   tools.Input
+	out  tools.Output
+
+	report  tree.Report // of the walks; written by the walking goroutine, read after it has ended
+	derived int64       // observations left out
+
+	seen     int64 // files taken up
+	searched int64
+	binary   int64
+	failed   int64
+	why      error // of the first that failed
+	parts    int64 // observations that were kept in part
+	short    []string
+	matches  int64
+	files    int64
+	counts   []count
+}
+
+// count is a record of show=counts.
+type count struct {
+	name    string
+	matches int64
+}
+
+// tell says what was found, what was passed over and what could not be searched.
+func (s *searcher) tell() {
+	s.out.Count("total_matches", float64(s.matches))
+	s.out.Count("files_with_matches", float64(s.files))
+	s.out.Count("files_searched", float64(s.searched))
+	if s.matches == 0 {
+		s.out.Note(s.nothing())
+	}
+	if s.failed > 0 {
+		s.out.Note(fmt.Sprintf("%s could not be read: %s", plural(s.failed, "file", "files"), content.ClipBytes(s.why.Error(), 200)))
+	}
+	if n := s.report.Unreadable; n > 0 {
+		s.out.Note(plural(n, "directory", "directories") + " could not be read")
+	}
+	if s.binary > 0 {
+		s.out.Note(plural(s.binary, "binary file was", "binary files were") + " not searched")
+	}
+	if s.parts > 0 {
+		s.out.Note(plural(s.parts, "observation was", "observations were") + " kept in part: what is missing was not searched")
+	}
+	if s.derived > 0 {
+		s.out.Note(plural(s.derived, "observation", "observations") + " made from observations left out")
+	}
+	if len(s.short) > 0 {
+		s.out.Note("multiline went only as far as the first 4 MiB of " + content.ClipBytes(strings.Join(s.short, ", "), 200) +
+			": not stored as UTF-8")
+	}
+	if n := s.report.CutRules; n > 0 {
+		s.out.Note(plural(n, "ignore file is", "ignore files are") + " too large: applied in part")
+	}
+}
+
+// nothing says where nothing was found, and what might help.
+func (s *searcher) nothing() string {
+	said := "no match in " + plural(s.searched, "file", "files")
+	if s.searched == 0 && s.seen == 0 && s.glob != nil {
+		said = "no match: no file matches glob " + content.ClipBytes(s.Glob, 200)
+	}
+	if n := s.report.Ignored; n > 0 {
+		said += fmt.Sprintf("; %d ignored or hidden: all=true", n)
+	}
+	return said
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

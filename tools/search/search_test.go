@@ -1,0 +1,331 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+func TestCost(t *testing.T) {
+	c := tokens.New(tokens.O200k)
+	for _, x := range []struct {
+		tool tools.Tool
+		most int
+	}{{Search(), 260}, {Grep(), 220}} {
+		b, err := json.Marshal(map[string]any{
+			"name": x.tool.Name, "title": x.tool.Title, "description": x.tool.Description, "inputSchema": x.tool.Schema,
+			"annotations": map[string]any{"readOnlyHint": true, "openWorldHint": false},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := c.Count(string(b)); n > x.most {
+			t.Errorf("%s costs %d tokens, over %d: %s", x.tool.Name, n, x.most, b)
+		} else {
+			t.Logf("%s: %d tokens", x.tool.Name, n)
+		}
+	}
+}
+
+func utf16le(s string) string {
+	b := []byte{0xff, 0xfe}
+	for _, u := range utf16.Encode([]rune(s)) {
+		b = append(b, byte(u), byte(u>>8))
+	}
+	return string(b)
+}
+
+func TestRecords(t *testing.T) {
+	long := strings.Repeat("x", 6000) + "NEEDLE" + strings.Repeat("y", 9000)
+	s := roots(t, folder(t,
+		"b.txt", "one\ntwo needle\nthree\nfour\nneedle five\n",
+		"a/c.go", "package c // needle\r\n// NEEDLE\r\n",
+		"a.txt", "needle",
+		"long.txt", "short\n"+long+"\n",
+		"wide.txt", utf16le("eins\nzwei needle\n"),
+		"latin.txt", "caf\xe9 needle\n",
+		"bom.txt", "\xef\xbb\xbfneedle first\n",
+		"image.bin", "\x00\x01\x02needle\x00\x00\xff\xfe\x00",
+		"ignored.txt", "needle\n", ".hidden", "needle\n", ".gitignore", "ignored.txt\n", ".git/config", "needle\n",
+		"bad.txt", "a\xffneedle\x00\n",
+	))
+	for _, c := range []struct {
+		name string
+		args args
+		want []record
+	}{
+		{"plain", args{"pattern": "needle", "glob": "*.txt"}, []record{
+			{File: "a.txt", Line: 1, Text: "needle"},
+			{File: "b.txt", Line: 2, Text: "two needle"}, {File: "b.txt", Line: 5, Text: "needle five"},
+			{File: "bom.txt", Line: 1, Text: "needle first"},
+			{File: "latin.txt", Line: 1, Text: "café needle"},
+			{File: "wide.txt", Line: 2, Text: "zwei needle"},
+		}},
+		{"order of the path's components", args{"pattern": "needle", "ignore_case": true, "glob": "{a/**,a.txt}"}, []record{
+			{File: "a/c.go", Line: 1, Text: "package c // needle"}, {File: "a/c.go", Line: 2, Text: "// NEEDLE"}, {File: "a.txt", Line: 1, Text: "needle"},
+		}},
+		{"line ends of Windows", args{"pattern": "^// NEEDLE$"}, []record{{File: "a/c.go", Line: 2, Text: "// NEEDLE"}}},
+		{"context, each line once", args{"pattern": "needle", "path": "b.txt", "context": 2}, []record{
+			{File: "b.txt", Line: 2, Text: "two needle", Before: []string{"one"}, After: []string{"three", "four"}},
+			{File: "b.txt", Line: 5, Text: "needle five"},
+		}},
+		{"context 1", args{"pattern": "needle", "path": "b.txt", "context": 1}, []record{
+			{File: "b.txt", Line: 2, Text: "two needle", Before: []string{"one"}, After: []string{"three"}},
+			{File: "b.txt", Line: 5, Text: "needle five", Before: []string{"four"}},
+		}},
+		{"a long line", args{"pattern": "NEEDLE", "path": "long.txt"}, []record{
+			{File: "long.txt", Line: 2, Text: long[4976 : 4976+4096], Column: 4977, Cut: true},
+		}},
+		{"literal", args{"pattern": "c // n", "literal": true}, []record{{File: "a/c.go", Line: 1, Text: "package c // needle"}}},
+		{"multiline", args{"pattern": `two.*\nthree`, "multiline": true}, []record{{File: "b.txt", Line: 2, End: 3, Text: "two needle\nthree"}}},
+		{"files", args{"pattern": "needle", "show": "files", "path": "a"}, []record{{File: "a/c.go", Matches: 1}}},
+		{"counts", args{"pattern": "needle", "show": "counts", "glob": "{a,b}*.txt"}, []record{
+			{File: "b.txt", Matches: 2}, {File: "a.txt", Matches: 1}, {File: "bom.txt", Matches: 1},
+		}},
+		{"all", args{"pattern": "needle", "all": true, "glob": "{ignored.txt,.hidden}"}, []record{
+			{File: ".hidden", Line: 1, Text: "needle"}, {File: "ignored.txt", Line: 1, Text: "needle"},
+		}},
+		{"one file, absolute", args{"pattern": "needle", "path": filepath.Join(s.Roots[0].Dir(), "a.txt")}, []record{{File: "a.txt", Line: 1, Text: "needle"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := must(t, Search(), s, c.args)
+			if d := cmp.Diff(c.want, records(t, a)); d != "" {
+				t.Errorf("-want +got\n%s\n%s", d, a.note())
+			}
+		})
+	}
+}
+
+func TestWhatWasNotSearchedIsSaid(t *testing.T) {
+	dir := folder(t, "a.txt", "x\n", "b.bin", "\x00\x01\x02\x03", ".hidden", "x", "no.txt", "secret", "d/x.txt", "x")
+	s := roots(t, dir)
+	for _, c := range []struct {
+		args args
+		want []string
+		not  []string
+	}{
+		{args{"pattern": "nothing"}, []string{"no match in 3 files; 1 ignored or hidden: all=true", "1 binary file was not searched"}, nil},
+		{args{"pattern": "x"}, []string{"1 binary file was not searched"}, []string{"no match"}},
+		{args{"pattern": "x", "glob": "*.rs"}, []string{"no match: no file matches glob *.rs"}, nil},
+		{args{"pattern": "x", "path": "b.bin"}, []string{"no match in 0 files", "1 binary file was not searched"}, nil},
+		{args{"pattern": "x", "path": "a.txt", "glob": "*.go"}, []string{"no file matches glob *.go"}, nil},
+	} {
+		a := must(t, Search(), s, c.args)
+		for _, w := range c.want {
+			if !strings.Contains(a.note(), w) {
+				t.Errorf("%v: notes %q lack %q", c.args, a.notes, w)
+			}
+		}
+		for _, w := range c.not {
+			if strings.Contains(a.note(), w) {
+				t.Errorf("%v: notes %q hold %q", c.args, a.notes, w)
+			}
+		}
+	}
+	if os.Getuid() == 0 {
+		t.Log("running as root: unreadable files are tried by their loss only")
+	} else {
+		if err := os.Chmod(filepath.Join(dir, "no.txt"), 0); err != nil {
+			t.Fatal(err)
+		}
+		if a := must(t, Search(), s, args{"pattern": "nothing"}); !strings.Contains(a.note(), "1 file could not be read: ") {
+			t.Errorf("an unreadable file is not told: %q", a.notes)
+		}
+	}
+}
+
+func TestUTF16MultilineOver4MiBIsTold(t *testing.T) {
+	s := roots(t, folder(t, "wide.txt", utf16le(strings.Repeat(strings.Repeat("z", 99)+"\n", 60_000)+"end\nmark\n")))
+	a := must(t, Search(), s, args{"pattern": `end\nmark`, "multiline": true})
+	if a.Len() > 0 || !strings.Contains(a.note(), "multiline went only as far as the first 4 MiB of wide.txt") {
+		t.Errorf("told: %q, records %q", a.notes, a.String())
+	}
+	if a := must(t, Search(), s, args{"pattern": `^mark$`}); len(records(t, a)) != 1 {
+		t.Errorf("line by line it is searched whole: %q", a.notes)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	dir := folder(t, "a.txt", "x\n", "d/e.txt", "x")
+	fifo(t, filepath.Join(dir, "fifo"))
+	s := roots(t, dir)
+	for _, c := range []struct {
+		tool tools.Tool
+		args args
+		want string
+	}{
+		{Search(), args{"pattern": "a(b"}, "pattern: missing closing )\n  a(b\n   ^"},
+		{Search(), args{"pattern": "(?<=a)b"}, "RE2 has no look-behind"},
+		{Search(), args{"pattern": `a\nb`}, "set multiline"},
+		{Search(), args{"pattern": "x", "path": "../x"}, "outside the root"},
+		{Search(), args{"pattern": "x", "path": "gone"}, "gone"},
+		{Search(), args{"pattern": "x", "path": "*.txt"}, "path takes no glob, glob does"},
+		{Search(), args{"pattern": "x", "path": "fifo"}, "not a regular file"},
+		{Search(), args{"pattern": "x", "path": "obs:"}, "keeps no observations"},
+		{Search(), args{"pattern": "x", "path": "obs:zzz"}, "obs:"},
+		{Search(), args{"pattern": "x", "context": 21}, "from 0 to 20"},
+		{Search(), args{"pattern": "x", "glob": strings.Repeat("**/", 12)}, ""},
+		{Search(), args{"query": "x"}, `did you mean "pattern"?`},
+		{Grep(), args{"source": "a.txt", "pattern": "a(b"}, "missing closing )"},
+		{Grep(), args{"source": "a.txt", "pattern": `a\nb`}, "search with multiline"},
+		{Grep(), args{"source": "gone", "pattern": "x"}, "gone"},
+		{Grep(), args{"source": "d", "pattern": "x"}, "not a regular file"},
+		{Grep(), args{"source": "fifo", "pattern": "x"}, "not a regular file"},
+		{Grep(), args{"source": "a.txt", "pattern": "x", "offset": 7}, "offset 7 is past the last of 1 match in 1 line"},
+		{Grep(), args{"source": "a.txt", "pattern": "x", "offset": -1}, "at least 0"},
+		{Grep(), args{"pattern": "x"}, `missing argument "source"`},
+	} {
+		a, err := call(t, c.tool, s, c.args)
+		switch {
+		case c.want == "":
+		case err == nil:
+			t.Errorf("%v: taken: %q %q", c.args, a.String(), a.notes)
+		case !strings.Contains(err.Error(), c.want):
+			t.Errorf("%v: %q lacks %q", c.args, err, c.want)
+		case len(err.Error()) > 700:
+			t.Errorf("%v: the error has %d bytes", c.args, len(err.Error()))
+		}
+	}
+}
+
+func TestSearchOfObservations(t *testing.T) {
+	s := stored(t, roots(t, folder(t, "needle.txt", "needle in a file\n")))
+	one := keep(t, s, observations.Made{Tool: "run"}, "a\nneedle one\n")
+	two := keep(t, s, observations.Made{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"src"}`)}, "needle two\n")
+	keep(t, s, observations.Made{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"obs:"}`)}, "needle again\n")
+	keep(t, s, observations.Made{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"OBS:` + string(one) + `"}`)}, "needle again\n")
+	keep(t, s, observations.Made{Tool: "jq", Origin: []string{"obs:" + string(one)}}, "needle again\n")
+
+	want := []record{{File: "obs:" + string(one), Line: 2, Text: "needle one"}, {File: "obs:" + string(two), Line: 1, Text: "needle two"}}
+	slices.SortFunc(want, func(a, b record) int { return strings.Compare(a.File, b.File) })
+	a := must(t, Search(), s, args{"pattern": "needle", "path": "obs:"})
+	if d := cmp.Diff(want, records(t, a)); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+	if !strings.Contains(a.note(), "3 observations made from observations left out") {
+		t.Errorf("not told: %q", a.notes)
+	}
+	a = must(t, Search(), s, args{"pattern": "needle", "path": "obs:" + string(one)})
+	if d := cmp.Diff([]record{{File: "obs:" + string(one), Line: 2, Text: "needle one"}}, records(t, a)); d != "" {
+		t.Errorf("one observation: -want +got\n%s", d)
+	}
+	a = must(t, Search(), s, args{"pattern": "needle", "path": "obs:", "glob": "run"})
+	if got := records(t, a); len(got) != 1 || got[0].File != "obs:"+string(one) {
+		t.Errorf("glob by tool: %v", got)
+	}
+	if _, err := call(t, Search(), s, args{"pattern": "x", "path": "obs:0123456789ab"}); err == nil || !errors.Is(err, observations.ErrNotFound) {
+		t.Errorf("an unknown observation: %v", err)
+	}
+}
+
+func TestSeveralRoots(t *testing.T) {
+	a, b := folder(t, "x/f", "needle\n"), folder(t, "y/f", "needle\n")
+	s := roots(t, filepath.Join(a, "x"), filepath.Join(b, "y"))
+	want := []record{{File: "x/f", Line: 1, Text: "needle"}, {File: "y/f", Line: 1, Text: "needle"}}
+	if d := cmp.Diff(want, records(t, must(t, Search(), s, args{"pattern": "needle"}))); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// many makes a tree of n files of very different sizes.
+func many(t testing.TB, n int) string {
+	var files []string
+	for i := range n {
+		var b strings.Builder
+		for l := range i * 37 % 400 {
+			fmt.Fprintf(&b, "line %d of file %d", l, i)
+			if (l+i)%11 == 0 {
+				b.WriteString(" needle")
+			}
+			b.WriteByte('\n')
+		}
+		files = append(files, fmt.Sprintf("d%d/f%03d.txt", i%7, i), b.String())
+	}
+	return folder(t, files...)
+}
+
+func TestOrderDoesNotDependOnParallelism(t *testing.T) {
+	s := roots(t, many(t, 500))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	one := must(t, Search(), s, args{"pattern": "needle", "context": 1})
+	for _, n := range []int{2, 8, 16} {
+		runtime.GOMAXPROCS(n)
+		if a := must(t, Search(), s, args{"pattern": "needle", "context": 1}); !bytes.Equal(a.Bytes(), one.Bytes()) {
+			t.Fatalf("with %d workers the output differs", n)
+		}
+	}
+	if got := one.counts["files_with_matches"]; got < 400 {
+		t.Errorf("%v files match", got)
+	}
+}
+
+// stuck is an output whose reader does not read until it is let go.
+type stuck struct {
+	answer
+	go1 chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) { <-s.go1; return s.answer.Write(p) }
+
+func TestCancelEndsEverything(t *testing.T) {
+	s := roots(t, many(t, 300))
+	before := runtime.NumGoroutine()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &stuck{go1: make(chan struct{})}
+	out.counts = map[string]float64{}
+	ended := make(chan error)
+	go func() {
+		ended <- Search().Run(ctx, tools.Input{Args: json.RawMessage(`{"pattern":"."}`), Sources: s}, out)
+	}()
+	time.Sleep(50 * time.Millisecond) // long enough for all workers to wait
+	cancel()
+	close(out.go1)
+	if err := <-ended; !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "search stopped after ") {
+		t.Errorf("ended with %v", err)
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}
+
+func TestADearPatternIsCancelled(t *testing.T) {
+	s := roots(t, folder(t, "a.txt", strings.Repeat(strings.Repeat("é", 500_000), 4), "b.txt", strings.Repeat(strings.Repeat("é", 200)+"\n", 20_000)))
+	for _, a := range []args{
+		{"pattern": `\pL{900}\d`},
+		{"pattern": `\pL{150}\d`, "glob": "b.txt"},
+		{"pattern": `(?s)(?:\pL.){400}\d`, "multiline": true},
+		{"pattern": `(?s)(?:\pL.){400}\d`, "multiline": true, "glob": "b.txt"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		began := time.Now()
+		_, err := callOn(t, ctx, &answer{}, Search(), s, a)
+		cancel()
+		t.Logf("%v: ended after %v", a, time.Since(began))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v: %v after %v", a, err, time.Since(began))
+		}
+		if d := time.Since(began); d > 5*time.Second { // S7 allows 0.5 s; a loaded machine more
+			t.Errorf("%v: ended only after %v", a, d)
+		}
+	}
+}
