@@ -1,0 +1,379 @@
+package funnel
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// fitter finds what a receipt can show of a draft within a ceiling.
+//
+// It adds up what lines cost one by one, which is close to what they cost
+// together, and counts the whole text at the end: the ceiling is never passed.
+type fitter struct {
+	*draft
+	count func(string) int
+	memo  map[string]int
+}
+
+// cost is what lines cost, each with its newline.
+func (f *fitter) cost(lines []string) int {
+	sum := 0
+	for _, l := range lines {
+		n, ok := f.memo[l]
+		if !ok {
+			n = f.count(l + "\n")
+			f.memo[l] = n
+		}
+		sum += n
+	}
+	return sum
+}
+
+// parts are what each part of a choice costs.
+type parts struct{ says, shape, body, edges, saved int }
+
+func (p parts) sum() int { return p.says + p.shape + p.body + p.edges + p.saved }
+
+func (f *fitter) parts(c choice) parts {
+	return parts{f.cost(f.saysLines(c)), f.cost(f.shapeLines(c)), f.cost(f.bodyLines(c)), f.cost(f.edgeLines(c)), f.cost(f.savedLines(c))}
+}
+
+// shares of the room for what the kind says, for the shape, and, of what these leave, for the body; the edges get the rest.
+// A share bounds only the first handing out: what is left over goes to whoever has more to say.
+type shares struct{ says, shape, body float64 }
+
+// Head and tail of a log, of prose and of a table tell what is in between; those of JSON, of a diff or of Markdown tell little.
+func sharesOf(k content.Kind) shares {
+	switch k {
+	case content.JSON:
+		return shares{0.3, 0.45, 0.6}
+	case content.NDJSON:
+		return shares{0.3, 0.4, 0.35}
+	case content.Diff:
+		return shares{0.35, 0, 0.7}
+	case content.Log:
+		return shares{0.5, 0.2, 0.45}
+	case content.Markdown:
+		return shares{0.3, 0.2, 0.7}
+	case content.Table:
+		return shares{0.3, 0.4, 0.3}
+	default:
+		return shares{0.3, 0.3, 0.5}
+	}
+}
+
+// fit gives the receipt's text and its tokens: at most ceiling, unless the barest frame is more.
+func (d *draft) fit(count func(string) int, ceiling int) (text string, tokens int) {
+	f := &fitter{draft: d, count: count, memo: map[string]int{}}
+	level := f.level(ceiling)
+	top, bottom := d.frame(level)
+	room := ceiling - f.cost(top) - f.cost(bottom)
+	c := choice{shape: -1}
+	if room > 0 && !d.reject {
+		c = f.grow(f.present(c, room), room)
+		for c.body > 0 && strings.HasSuffix(f.body[c.body-1], ":") {
+			c.body-- // a heading without what it heads
+		}
+	}
+	for {
+		text = d.render(level, c)
+		tokens = count(text)
+		if tokens <= ceiling {
+			return text, tokens
+		}
+		if !c.less() {
+			if level == frameLevels-1 {
+				return text, tokens
+			}
+			level++
+		}
+	}
+}
+
+// level is the least one at which the frame leaves a quarter of the ceiling, else the least that fits at all.
+func (f *fitter) level(ceiling int) int {
+	fits := frameLevels - 1
+	for level := frameLevels - 1; level >= 0; level-- {
+		top, bottom := f.frame(level)
+		if f.cost(top)+f.cost(bottom) <= ceiling {
+			fits = level
+		}
+	}
+	for level := fits; level < frameLevels; level++ {
+		top, bottom := f.frame(level)
+		if 4*(f.cost(top)+f.cost(bottom)) <= 3*ceiling {
+			return level
+		}
+	}
+	return fits
+}
+
+// present gives every part that has something to show its least form, in the
+// order of their need; from the first that does not fit on, none is there.
+func (f *fitter) present(c choice, room int) choice {
+	try := func(change func(*choice, int), widths ...int) bool {
+		for _, w := range widths {
+			next := c
+			change(&next, w)
+			if f.parts(next).sum() <= room {
+				c = next
+				return true
+			}
+		}
+		return false
+	}
+	c, all := f.leastSays(c, room)
+	if !all {
+		return c
+	}
+	if n := len(f.shapes); n > 0 {
+		// The least detailed one, and a better one at once where its share allows it: the shape is worth more than the edges.
+		if !try(func(c *choice, w int) { c.shape, c.shapeWidth = n-1, w }, 300, 200, 120, 80, minWidth) {
+			return c
+		}
+		share := int(sharesOf(f.kind).shape * float64(room))
+		c = f.moreShape(c, room, max(share, min(room*3/4, 64)))
+	}
+	if len(f.head) > 0 && !try(func(c *choice, w int) { c.head, c.width = 1, w }, 100, 70, minWidth) {
+		return c
+	}
+	if f.tailRoom(c) > 0 && !try(func(c *choice, w int) { c.tail = 1 }, 0) {
+		return c
+	}
+	if len(f.body) > 0 && !try(func(c *choice, w int) { c.body, c.bodyWidth = 1, w }, 200, 120, 80, minWidth) {
+		return c
+	}
+	if f.saved != "" {
+		try(func(c *choice, _ int) { c.saved = true }, 0)
+	}
+	return c
+}
+
+// leastSays gives what the kind says its least form: first where the text breaks off, without which nothing further
+// is shown, then the other lines, as many as half of the room takes, one at least. all is false where nothing further has a place.
+func (f *fitter) leastSays(c choice, room int) (_ choice, all bool) {
+	cost := func(c choice) int { return f.cost(f.saysLines(c)) }
+	if f.cuts > 0 {
+		c.says = f.cuts
+		for _, form := range []struct{ width, lead, room int }{
+			{240, 240, room / 2}, {160, 200, room * 3 / 5}, {100, 200, room * 3 / 5}, {80, 160, room * 2 / 3}, {60, 160, room},
+			{minWidth, 120, room}, {minWidth, minWidth, room},
+		} {
+			if c.saysWidth, c.lead = form.width, form.lead; cost(c) <= form.room {
+				all = true
+				break
+			}
+		}
+		for !all && c.says > 0 && cost(c) > room {
+			c.says--
+		}
+		if !all {
+			return c, false
+		}
+	}
+	if c.says == len(f.says) {
+		return c, true
+	}
+	if c.says == 0 {
+		c.says = 1
+		for _, w := range []int{240, 160, 100, 70, minWidth} {
+			if c.saysWidth, c.lead = w, w; cost(c) <= room {
+				all = true
+				break
+			}
+		}
+		if !all {
+			c.says = 0
+			return c, false
+		}
+	}
+	if c.says == f.cuts {
+		if c.says++; cost(c) > room {
+			c.says--
+			return c, false
+		}
+	}
+	// Narrower, down to a width that still tells something, where that brings more of them in.
+	best := c
+	for _, w := range []int{240, 160, 100} {
+		next := c
+		next.saysWidth = min(next.saysWidth, w)
+		for next.says < len(f.says) {
+			more := next
+			if more.says++; cost(more) > room/2 {
+				break
+			}
+			next = more
+		}
+		if next.says > best.says {
+			best = next
+		}
+	}
+	return best, true
+}
+
+// How lines begin that say where a text breaks off.
+var cutWords = []string{"breaks off ", "broken at ", "last complete: ", "cut-off piece "}
+
+// cutFirst sets the lines on where a text breaks off before the others, and says how many they are.
+func cutFirst(says []string) (sorted []string, cuts int) {
+	rank := func(s string) int {
+		if slices.ContainsFunc(cutWords, func(w string) bool { return strings.HasPrefix(s, w) }) {
+			return 0
+		}
+		return 1
+	}
+	sorted = slices.Clone(says)
+	slices.SortStableFunc(sorted, func(a, b string) int { return rank(a) - rank(b) })
+	for cuts < len(sorted) && rank(sorted[cuts]) == 0 {
+		cuts++
+	}
+	return sorted, cuts
+}
+
+// tailRoom is how many lines of the tail are not in the head already.
+func (f *fitter) tailRoom(c choice) int {
+	return int(min(int64(len(f.tail)), f.lines-int64(c.head)))
+}
+
+// Widths a line of each part may have, widest first.
+var widths = []int{2000, 1200, 800, 500, 360, 260, 200, 160, 120, 100, 80, 60, minWidth}
+
+// grow hands out what is left: by shares first, then to whoever has more.
+func (f *fitter) grow(c choice, room int) choice {
+	s := sharesOf(f.kind)
+	share := func(of float64, all int) int { return int(of * float64(all)) }
+	c = f.moreSays(c, room, share(s.says, room), 240)
+	c = f.moreShape(c, room, share(s.shape, room))
+	used := f.parts(c)
+	rest := room - used.sum() + used.body + used.edges
+	c = f.moreBody(c, room, share(s.body, rest), 240)
+	c = f.moreEdges(c, room)
+	c = f.moreBody(c, room, room, 400)
+	c = f.moreSays(c, room, room, 400)
+	c = f.moreShape(c, room, room)
+	c = f.moreEdges(c, room)
+	c = f.moreBody(c, room, room, 2000)
+	return f.moreSays(c, room, room, 2000)
+}
+
+// growing is a part of a receipt that is given more lines first, then wider ones.
+type growing struct {
+	all          int // lines there are
+	lines, width func(*choice) *int
+	cost         func(parts) int
+}
+
+func (f *fitter) moreSays(c choice, room, share, width int) choice {
+	return f.more(c, room, share, width, growing{
+		len(f.says), func(c *choice) *int { return &c.says }, func(c *choice) *int { return &c.saysWidth }, func(p parts) int { return p.says }})
+}
+
+func (f *fitter) moreBody(c choice, room, share, width int) choice {
+	return f.more(c, room, share, width, growing{
+		len(f.body), func(c *choice) *int { return &c.body }, func(c *choice) *int { return &c.bodyWidth }, func(p parts) int { return p.body }})
+}
+
+// more adds lines while the part stays within share, and all within room; then it widens them up to width.
+// A part that is not there at all stays so.
+func (f *fitter) more(c choice, room, share, width int, g growing) choice {
+	for n := *g.lines(&c); n > 0 && n < g.all; n++ {
+		next := c
+		*g.lines(&next) = n + 1
+		if !f.within(next, room, share, g.cost) {
+			break
+		}
+		c = next
+	}
+	if *g.width(&c) == 0 {
+		return c
+	}
+	for _, w := range widths {
+		if w > width || w <= *g.width(&c) {
+			continue
+		}
+		next := c
+		*g.width(&next) = w
+		if f.within(next, room, share, g.cost) {
+			return next
+		}
+	}
+	return c
+}
+
+func (f *fitter) within(c choice, room, share int, part func(parts) int) bool {
+	p := f.parts(c)
+	return part(p) <= share && p.sum() <= room
+}
+
+// moreShape takes the most detailed shape that fits.
+func (f *fitter) moreShape(c choice, room, share int) choice {
+	if c.shape < 0 {
+		return c
+	}
+	for i := 0; i <= c.shape; i++ {
+		next := c
+		next.shape, next.shapeWidth = i, 1<<20
+		if f.within(next, room, share, func(p parts) int { return p.shape }) {
+			return next
+		}
+	}
+	return c
+}
+
+// moreEdges takes all lines of head and tail at the greatest width that fits, else as many as fit at the least width.
+func (f *fitter) moreEdges(c choice, room int) choice {
+	if c.head == 0 {
+		return c
+	}
+	full := c
+	full.head = len(f.head)
+	if c.tail > 0 || f.tailRoom(c) == 0 {
+		full.tail = f.tailRoom(full)
+	}
+	for _, w := range widths {
+		if full.width = w; w >= c.width && f.parts(full).sum() <= room {
+			return full
+		}
+	}
+	// Two lines of the head for one of the tail, at a width that tells something.
+	for grown := true; grown; {
+		grown = false
+		for i := range 3 {
+			next := c
+			if i < 2 {
+				next.head = min(next.head+1, len(f.head))
+			} else if c.tail > 0 {
+				next.tail++
+			}
+			next.tail = min(next.tail, f.tailRoom(next))
+			if (next.head != c.head || next.tail != c.tail) && f.parts(next).sum() <= room {
+				c, grown = next, true
+			}
+		}
+	}
+	return c
+}
+
+// less takes the least needed thing out of a choice, and says whether there was one.
+func (c *choice) less() bool {
+	switch {
+	case c.saved:
+		c.saved = false
+	case c.body > 0:
+		c.body--
+	case c.tail > 0:
+		c.tail--
+	case c.head > 0:
+		c.head--
+	case c.shape >= 0:
+		c.shape = -1
+	case c.says > 0:
+		c.says--
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,285 @@
+package funnel
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Records are shown in a layout that says each name once: search hits grouped
+// by file, other flat records as a table. It is lossless: the records can be
+// had back from it, value for value (see the tests, which do). What does not fit a layout is left as it is.
+
+// member of a flat record: its name and its value as written.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// layout gives the lines of NDJSON records in the more compact form, or false.
+func layout(records [][]byte) ([]string, bool) {
+	parsed := make([][]member, 0, len(records))
+	for _, r := range records {
+		if len(bytes.TrimSpace(r)) == 0 {
+			return nil, false
+		}
+		m, ok := members(r)
+		if !ok {
+			return nil, false
+		}
+		parsed = append(parsed, m)
+	}
+	if len(parsed) == 0 {
+		return nil, false
+	}
+	if rows, ok := hits(parsed); ok {
+		return rows, true
+	}
+	return table(parsed)
+}
+
+// members reads one object. Strict: invalid UTF-8, lone surrogates and repeated names are refused, for they could not be had back.
+func members(record []byte) ([]member, bool) {
+	d := jsontext.NewDecoder(bytes.NewReader(record))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil, false
+	}
+	var out []member
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, false
+		}
+		n := name.String()
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		out = append(out, member{n, v.Clone()})
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, false
+	}
+	return out, len(bytes.TrimSpace(record[d.InputOffset():])) == 0
+}
+
+// hit is a record of search.
+type hit struct {
+	file, text    string
+	line, end     int64
+	column        int64
+	cut           string // as written; "" where absent
+	before, after []string
+}
+
+// hits groups records of search by file:
+//
+//	src/a.go
+//	  12: text of line 12
+//	  14- a line before a match
+//	  15: a match
+//	  16+ a line after it
+//	  20-22: a match over three lines,
+//	  | whose further lines
+//	  | stand like this
+//	  30@4097~true: a window of a long line, from its column on; what "cut" says stands behind the ~
+func hits(records [][]member) ([]string, bool) {
+	var out []string
+	file := ""
+	for i, r := range records {
+		h, ok := asHit(r)
+		if !ok {
+			return nil, false
+		}
+		if i == 0 || h.file != file {
+			file = h.file
+			out = append(out, file)
+		}
+		out = h.append(out)
+	}
+	return out, true
+}
+
+// A file's name begins its line and must not look like a hit; a name that does is rare enough to leave the records as they are.
+func nameable(file string) bool {
+	return file != "" && !strings.ContainsAny(file, "\n\r") && !strings.HasPrefix(file, "  ")
+}
+
+func asHit(r []member) (hit, bool) {
+	h := hit{}
+	seen := 0
+	for _, m := range r {
+		var ok bool
+		switch m.name {
+		case "file":
+			h.file, ok = str(m.value)
+			ok = ok && nameable(h.file)
+			seen |= 1
+		case "line":
+			h.line, ok = number(m.value)
+			seen |= 2
+		case "text":
+			h.text, ok = str(m.value)
+			seen |= 4
+		case "end":
+			h.end, ok = number(m.value)
+			ok = ok && h.end > 0
+		case "column":
+			h.column, ok = number(m.value)
+			ok = ok && h.column > 0
+		case "cut":
+			h.cut = string(m.value)
+			ok = h.cut == "true" || h.cut == "false"
+		case "before":
+			h.before, ok = strs(m.value)
+		case "after":
+			h.after, ok = strs(m.value)
+		default:
+			return hit{}, false
+		}
+		if !ok {
+			return hit{}, false
+		}
+	}
+	return h, seen == 7
+}
+
+func (h hit) append(out []string) []string {
+	for i, t := range h.before {
+		out = append(out, "  "+strconv.FormatInt(h.line-int64(len(h.before)-i), 10)+"- "+t)
+	}
+	head := "  " + strconv.FormatInt(h.line, 10)
+	last := h.line
+	if h.end > 0 {
+		head += "-" + strconv.FormatInt(h.end, 10)
+		last = h.end
+	}
+	if h.column > 0 {
+		head += "@" + strconv.FormatInt(h.column, 10)
+	}
+	if h.cut != "" {
+		head += "~" + h.cut
+	}
+	first := true
+	for t := range strings.SplitSeq(h.text, "\n") {
+		if first {
+			out = append(out, head+": "+t)
+		} else {
+			out = append(out, "  | "+t)
+		}
+		first = false
+	}
+	for i, t := range h.after {
+		out = append(out, "  "+strconv.FormatInt(last+1+int64(i), 10)+"+ "+t)
+	}
+	return out
+}
+
+func str(v jsontext.Value) (string, bool) {
+	if v.Kind() != '"' {
+		return "", false
+	}
+	b, err := jsontext.AppendUnquote(nil, v)
+	// A CR, or another character that ends a line for some, would tear the layout apart.
+	return string(b), err == nil && !bytes.ContainsAny(b, "\r\v\f\u0085\u2028\u2029")
+}
+
+// strs are the lines of a context; an empty array is not told from an absent one, so it is refused.
+func strs(v jsontext.Value) ([]string, bool) {
+	var raw []jsontext.Value
+	if v.Kind() != '[' || json.Unmarshal(v, &raw) != nil || len(raw) == 0 {
+		return nil, false
+	}
+	out := make([]string, len(raw))
+	for i, e := range raw {
+		s, ok := str(e)
+		if !ok || strings.Contains(s, "\n") {
+			return nil, false
+		}
+		out[i] = s
+	}
+	return out, true
+}
+
+// number takes an integer ≥ 0 in its plain form.
+func number(v jsontext.Value) (int64, bool) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	return n, err == nil && n >= 0 && strconv.FormatInt(n, 10) == string(v)
+}
+
+// table sets flat records under one header, cells apart by tabs. A cell is a
+// string as it is, or a value as JSON has it; strings that could be taken for
+// such a value, are empty or hold a tab or a line end are quoted. An empty cell is a member that is absent.
+func table(records [][]member) ([]string, bool) {
+	if len(records) < 2 {
+		return nil, false
+	}
+	var names []string
+	column := map[string]int{}
+	for _, r := range records {
+		for _, m := range r {
+			if _, ok := column[m.name]; !ok {
+				column[m.name] = len(names)
+				names = append(names, m.name)
+			}
+		}
+	}
+	if len(names) == 0 || len(names) > 64 {
+		return nil, false
+	}
+	header := make([]string, len(names))
+	for i, n := range names {
+		header[i] = cell(n)
+	}
+	out := []string{strings.Join(header, "\t")}
+	filled := 0
+	for _, r := range records {
+		row := make([]string, len(names))
+		for _, m := range r {
+			switch m.value.Kind() {
+			case '{', '[':
+				return nil, false // nested: not a table
+			case '"':
+				b, err := jsontext.AppendUnquote(nil, m.value)
+				if err != nil {
+					return nil, false
+				}
+				row[column[m.name]] = cell(string(b))
+			default:
+				row[column[m.name]] = string(m.value)
+			}
+			filled++
+		}
+		if len(r) == 0 {
+			return nil, false
+		}
+		out = append(out, strings.Join(row, "\t"))
+	}
+	// Records that share little are no table.
+	return out, 4*filled >= 3*len(names)*len(records)
+}
+
+// cell writes a string so that it is not taken for anything else.
+func cell(s string) string {
+	plain := s != "" && !strings.ContainsAny(s, "\t\n\r\v\f\u0085\u2028\u2029") && s[0] != '"' && !scalar(s)
+	if plain {
+		return s
+	}
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		return s
+	}
+	return string(b)
+}
+
+// scalar says that s reads as a JSON number, true, false or null.
+func scalar(s string) bool {
+	switch s {
+	case "true", "false", "null":
+		return true
+	}
+	return (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && jsontext.Value(s).IsValid()
+}

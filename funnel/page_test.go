@@ -1,0 +1,454 @@
+package funnel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// grepArgs are arguments like those of a paged tool: in struct order, without what is not set.
+type grepArgs struct {
+	Source  string `json:"source"`
+	Pattern string `json:"pattern"`
+	Literal bool   `json:"literal,omitempty"`
+	Offset  int64  `json:"offset,omitempty"`
+}
+
+// pager shows rows from an offset on, as grep does.
+func pager(rows []string, offset int, counted bool, more func(int) tools.Call) tools.Tool {
+	return tool(tools.Tool{Name: "grep", Paged: true}, func(_ context.Context, out tools.Output) error {
+		for i := min(offset, len(rows)); i < len(rows); i++ {
+			err := out.Row([]byte(rows[i]), more(i))
+			if errors.Is(err, tools.ErrPageFull) {
+				out.Next(tools.Call{Tool: "grep", Args: grepArgs{Source: "obs:k3v9q2m7x4ab", Pattern: "<a>", Offset: int64(i)}})
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		total := int64(-1)
+		if counted {
+			total = int64(len(rows))
+		}
+		out.Span(int64(offset), total)
+		return nil
+	})
+}
+
+func noMore(int) tools.Call { return tools.Call{} }
+
+func rowsOf(n int) (rows []string) {
+	for i := range n {
+		rows = append(rows, fmt.Sprintf("%d: row with something in it", i))
+	}
+	return rows
+}
+
+func TestPageThatIsAllIsOnlyItsRows(t *testing.T) {
+	s := storeIn(t, observations.Options{})
+	a := answered(t, funnelOf(t, Options{Store: s}), Request{Tool: pager(rowsOf(40), 0, true, noMore)})
+	r := a.Receipts[0]
+	if texted(a) != strings.Join(rowsOf(40), "\n") || !r.Complete || r.Lines != 40 || r.Kept {
+		t.Errorf("%q %+v", texted(a), r)
+	}
+	if n := observed(t, s); n != 0 {
+		t.Errorf("%d observations of a page", n)
+	}
+}
+
+func TestPageThatIsNotAllBeginsWithTheWayOn(t *testing.T) {
+	rows := rowsOf(1204)
+	header := regexp.MustCompile(`^showing (\d+)-(\d+) of (1204|\?)(?:; next: grep \{"source":"obs:k3v9q2m7x4ab","pattern":"<a>","offset":(\d+)\})?$`)
+	for _, counted := range []bool{true, false} {
+		f := funnelOf(t, Options{})
+		seen := 0
+		for offset := 0; offset < len(rows); {
+			a := answered(t, f, Request{Tool: pager(rows, offset, counted, noMore)})
+			if len(a.Blocks) != 2 {
+				t.Fatalf("%d blocks from %d on", len(a.Blocks), offset)
+			}
+			m := header.FindStringSubmatch(a.Blocks[0].Text)
+			if m == nil {
+				t.Fatalf("header %q", a.Blocks[0].Text)
+			}
+			if want := map[bool]string{true: "1204", false: "?"}[counted]; m[3] != want {
+				t.Errorf("total %s, want %s", m[3], want)
+			}
+			shown := strings.Split(a.Blocks[1].Text, "\n")
+			if got := fmt.Sprintf("%d-%d", offset, offset+len(shown)-1); got != m[1]+"-"+m[2] {
+				t.Errorf("showing %s-%s, and the rows are %s", m[1], m[2], got)
+			}
+			for i, row := range shown {
+				if row != rows[offset+i] {
+					t.Fatalf("row %d: %q", offset+i, row)
+				}
+			}
+			if r := a.Receipts[0]; r.Complete || r.ShownTokens > 4000 {
+				t.Errorf("%+v", r)
+			}
+			seen += len(shown)
+			if m[4] == "" {
+				break
+			}
+			if m[4] != fmt.Sprint(seen) {
+				t.Errorf("next from %s on, %d seen", m[4], seen)
+			}
+			offset = seen
+		}
+		if seen != len(rows) {
+			t.Errorf("%d of %d rows seen on all pages", seen, len(rows))
+		}
+	}
+}
+
+func TestRowLongerThanAPageIsCutAndTheWayToItNamed(t *testing.T) {
+	for name, long := range map[string]string{
+		"letters":            strings.Repeat("abcdefghij ", 20_000),
+		"one JSON line":      `{"a":"` + strings.Repeat("x y z ", 30_000) + `"}`,
+		"many tokens a char": strings.Repeat("語\u202e", 15_000),
+		"no valid text":      strings.Repeat("\xff", 50_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := []string{long, "after"}
+			f := funnelOf(t, Options{})
+			more := func(i int) tools.Call {
+				return tools.Call{Tool: "slice", Args: struct {
+					Source string `json:"source"`
+					Lines  string `json:"lines"`
+				}{"a.txt", fmt.Sprint(i + 1)}}
+			}
+			a := answered(t, f, Request{Tool: pager(rows, 0, true, more)})
+			want := `showing 0-0 of 2; row 0 is cut in its middle, whole: slice {"source":"a.txt","lines":"1"}; next: grep {"source":"obs:k3v9q2m7x4ab","pattern":"<a>","offset":1}`
+			if len(a.Blocks) != 2 || a.Blocks[0].Text != want {
+				t.Fatalf("%.300q", texted(a))
+			}
+			r := a.Receipts[0]
+			if r.ShownTokens > 4000 || r.ShownTokens < 2000 || utf8.RuneCountInString(a.Blocks[1].Text) > maxPageChars || r.Complete {
+				t.Errorf("%d tokens, %d chars", r.ShownTokens, utf8.RuneCountInString(a.Blocks[1].Text))
+			}
+			if !regexp.MustCompile(`… \d+ chars …`).MatchString(a.Blocks[1].Text) {
+				t.Error("what is left out is not counted")
+			}
+			last := answered(t, f, Request{Tool: pager(rows, 1, true, more)})
+			if texted(last) != "showing 1-1 of 2\n===\nafter" {
+				t.Errorf("%q", texted(last))
+			}
+		})
+	}
+}
+
+func TestLongRowBehindOthersWaitsForTheNextPage(t *testing.T) {
+	rows := []string{"first", strings.Repeat("abc def ", 10_000), "last"}
+	a := answered(t, funnelOf(t, Options{}), Request{Tool: pager(rows, 0, true, noMore)})
+	if !strings.HasPrefix(texted(a), "showing 0-0 of 3; next: ") || a.Blocks[1].Text != "first" {
+		t.Errorf("%.300q", texted(a))
+	}
+}
+
+func TestFullPageStaysFull(t *testing.T) {
+	p := newPage(200, func(s string) int { return len(s) })
+	if err := p.row([]byte(strings.Repeat("x", 150)), tools.Call{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.row([]byte(strings.Repeat("x", 150)), tools.Call{}); !errors.Is(err, tools.ErrPageFull) {
+		t.Fatalf("a full page: %v", err)
+	}
+	if err := p.row([]byte("y"), tools.Call{}); !errors.Is(err, tools.ErrPageFull) {
+		t.Errorf("a short row is taken behind one that was not: %v", err)
+	}
+}
+
+func TestNoRows(t *testing.T) {
+	f := funnelOf(t, Options{})
+	if got := texted(answered(t, f, Request{Tool: pager(nil, 0, true, noMore)})); got != "no rows" {
+		t.Errorf("%q", got)
+	}
+	if got := texted(answered(t, f, Request{Tool: pager(rowsOf(3), 50, true, noMore)})); got != "showing none of 3 from 50 on" {
+		t.Errorf("%q", got)
+	}
+	a := answered(t, f, Request{Tool: tool(tools.Tool{Paged: true}, func(_ context.Context, out tools.Output) error {
+		out.Note("no match in 4711 lines")
+		return nil
+	})})
+	if texted(a) != "note: no match in 4711 lines" {
+		t.Errorf("%q", texted(a))
+	}
+	a = answered(t, f, Request{Tool: tool(tools.Tool{Paged: true}, func(_ context.Context, out tools.Output) error {
+		return out.Row(nil, tools.Call{})
+	})})
+	if texted(a) != "" || a.Receipts[0].Complete != true {
+		t.Errorf("one empty row: %q", texted(a))
+	}
+}
+
+func TestNoteStandsBehindTheHeaderOrTheRows(t *testing.T) {
+	f := funnelOf(t, Options{})
+	noted := func(n int) tools.Tool {
+		inner := pager(rowsOf(n), 0, true, noMore)
+		return tool(tools.Tool{Name: "grep", Paged: true}, func(ctx context.Context, out tools.Output) error {
+			out.Note("of a file that changed meanwhile")
+			return inner.Run(ctx, tools.Input{Args: []byte(`{}`)}, out)
+		})
+	}
+	if got := texted(answered(t, f, Request{Tool: noted(2)})); got != strings.Join(rowsOf(2), "\n")+"\nnote: of a file that changed meanwhile" {
+		t.Errorf("%q", got)
+	}
+	if a := answered(t, f, Request{Tool: noted(2000)}); !strings.HasPrefix(a.Blocks[0].Text, "showing 0-") || !strings.HasSuffix(a.Blocks[0].Text, "\nnote: of a file that changed meanwhile") {
+		t.Errorf("%q", a.Blocks[0].Text)
+	}
+}
+
+func TestVeryLongArgumentsAreNotRepeated(t *testing.T) {
+	pattern := strings.Repeat("long pattern ", 200)
+	f := funnelOf(t, Options{})
+	paged := tools.New(tools.Tool{Name: "grep", Paged: true}, func(_ context.Context, _ grepArgs, _ tools.Input, out tools.Output) error {
+		_ = out.Row([]byte("a row"), tools.Call{})
+		out.Span(0, 9)
+		out.Next(tools.Call{Tool: "grep", Args: grepArgs{Source: "a", Pattern: pattern, Offset: 1}})
+		return nil
+	})
+	args, err := compact(grepArgs{Source: "a", Pattern: pattern})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answered(t, f, Request{Tool: paged, Args: args})
+	if want := `showing 0-0 of 9; next: the same grep with {"offset":1}`; a.Blocks[0].Text != want {
+		t.Errorf("%.200q", a.Blocks[0].Text)
+	}
+}
+
+func TestSpacedArgumentsAreNotTakenForOthers(t *testing.T) {
+	f := funnelOf(t, Options{})
+	long := strings.Repeat("é long <pattern> ", 3000)
+	asked := func(args string, next any) string {
+		paged := tools.Tool{Name: "jq", Paged: true, Run: func(_ context.Context, _ tools.Input, out tools.Output) error {
+			_ = out.Row([]byte("a row"), tools.Call{})
+			out.Span(0, 9)
+			out.Next(tools.Call{Tool: "jq", Args: next})
+			return nil
+		}}
+		return answered(t, f, Request{Tool: paged, Args: []byte(args)}).Blocks[0].Text
+	}
+	escaped := strings.ReplaceAll(long, "é", `\u00e9`)
+	type filter struct {
+		Filter string         `json:"filter"`
+		Args   map[string]any `json:"args,omitempty"`
+		Offset int            `json:"offset,omitempty"`
+	}
+	const start = "showing 0-0 of 9; next: the same jq with "
+	for _, c := range []struct {
+		name, args, want string
+		next             filter
+	}{
+		{"spaces", `{ "args" : { "b" : [1, 2],  "a" : "` + escaped + `" }, "filter":"."}`, `{"offset":2}`,
+			filter{".", map[string]any{"a": long, "b": []int{1, 2}}, 2}},
+		{"a long one has changed", `{"filter":"` + long + `"}`, `{"offset":2}, what is too long to repeat left out`, filter{long + "x", nil, 2}},
+		{"one is left out", `{"filter":"` + long + `","slurp":true}`, `{"offset":2}, without slurp`, filter{long, nil, 2}},
+		{"arguments that cannot be read", `[`, `{"offset":2}, what is too long to repeat left out`, filter{long, nil, 2}},
+	} {
+		if got := asked(c.args, c.next); got != start+c.want {
+			t.Errorf("%s: %.300q", c.name, got)
+		}
+	}
+	// Another tool has nothing the same.
+	call := tools.Call{Tool: "slice", Args: map[string]any{"source": long, "lines": "3-4"}}
+	if got := wordCall(call, tools.Call{Tool: "jq", Args: json.RawMessage(`{"source":` + string(canonical(json.RawMessage(`"`+long+`"`))) + `}`)}, 600); got != `slice with {"lines":"3-4"}, the rest as in this call` {
+		t.Errorf("%.300q", got)
+	}
+}
+
+// Whatever the arguments and notes are, header and rows together are a page.
+func TestHeaderAndRowsAreWithinThePage(t *testing.T) {
+	f := funnelOf(t, Options{})
+	text := rapid.Custom(func(t *rapid.T) string {
+		return strings.Repeat(rapid.SampledFrom([]string{"a", "word ", "語", "\u202e", "\x1b", "<&>", "\"\\", "\n"}).Draw(t, "unit"), rapid.SampledFrom([]int{0, 1, 30, 200, 900, 60_000}).Draw(t, "times"))
+	})
+	long := 0
+	rapid.Check(t, func(t *rapid.T) {
+		made := map[string]any{"source": text.Draw(t, "source"), "args": map[string]any{text.Draw(t, "name"): text.Draw(t, "value")}, text.Draw(t, "unknown"): 1}
+		next := map[string]any{"source": made["source"], "args": made["args"], "filter": text.Draw(t, "filter"), "offset": rapid.Int64Range(0, 1<<53).Draw(t, "offset")}
+		args, err := json.MarshalIndent(made, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		long = max(long, len(args))
+		row, note := text.Draw(t, "row"), text.Draw(t, "note")
+		paged := tools.Tool{Name: "jq", Paged: true, Run: func(_ context.Context, _ tools.Input, out tools.Output) error {
+			out.Note(note)
+			for range 30_000 {
+				if out.Row([]byte(row), tools.Call{Tool: "slice", Args: next}) != nil {
+					break
+				}
+			}
+			out.Span(1, -1)
+			out.Next(tools.Call{Tool: "jq", Args: next})
+			return nil //nolint:nilerr // a full page is no failure
+		}}
+		limit := rapid.SampledFrom([]int{400, 1000, 4000, 40_000}).Draw(t, "page tokens")
+		a, err := f.Call(context.Background(), Request{Tool: paged, Args: args, Limits: Limits{PageTokens: limit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chars := 0
+		for _, b := range a.Blocks {
+			chars += utf8.RuneCountInString(b.Text)
+		}
+		if n := a.Receipts[0].ShownTokens; n > int64(limit) || chars > maxPageChars {
+			t.Fatalf("%d tokens and %d chars on a page of %d tokens; header:\n%.2000s", n, chars, limit, a.Blocks[0].Text)
+		}
+		if !strings.Contains(a.Blocks[0].Text, fmt.Sprintf(`"offset":%d`, next["offset"])) {
+			t.Fatalf("the way on is lost: %.2000s", a.Blocks[0].Text)
+		}
+	})
+	if long < 60_000 {
+		t.Error("no long arguments were drawn: the test has lost its subject")
+	}
+}
+
+func TestPagedToolThatWrites(t *testing.T) {
+	s := storeIn(t, observations.Options{})
+	f := funnelOf(t, Options{Store: s})
+	// A file of up to a page is shown whole, though it is over the limits of an output.
+	file := numbered(150)
+	for _, paged := range []bool{true, false} {
+		a := answered(t, f, Request{Tool: tool(tools.Tool{Name: "read", Paged: paged}, func(_ context.Context, out tools.Output) error {
+			out.Source("a.txt")
+			_, err := out.Write(file)
+			return err
+		})})
+		if texted(a) != string(file) || !a.Receipts[0].Complete {
+			t.Errorf("paged %t: %.200q", paged, texted(a))
+		}
+	}
+	a := answered(t, f, Request{Tool: tool(tools.Tool{Name: "read", Paged: true}, writes(numbered(9000)))})
+	if !strings.HasPrefix(texted(a), "LARGE OUTPUT DETECTED: not kept (it stands in its source)\n") {
+		t.Errorf("%.200q", texted(a))
+	}
+	if n := observed(t, s); n != 0 {
+		t.Errorf("%d observations", n)
+	}
+}
+
+func TestPageShrinksToWhatIsLeft(t *testing.T) {
+	f := funnelOf(t, Options{Policy: Policy{Window: 1000}})
+	for range 10 {
+		left := 1000 - f.Spent(Session{})
+		a := answered(t, f, Request{Tool: pager(rowsOf(1204), 0, true, noMore)})
+		r := a.Receipts[0]
+		if r.Decision.Verdict == Reject {
+			if want := fmt.Sprintf("not shown: %s left", plural(int64(left), "token")); texted(a) != want || left > 400 {
+				t.Errorf("%q with %d left", texted(a), left)
+			}
+			return
+		}
+		if r.ShownTokens > int64(left) {
+			t.Errorf("a page of %d tokens, %d left", r.ShownTokens, left)
+		}
+	}
+	t.Error("never rejected")
+}
+
+func TestPageOfATimeoutShowsWhatWasFound(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	a, err := funnelOf(t, Options{}).Call(ctx, Request{Args: []byte(`{}`), Tool: tool(tools.Tool{Name: "grep", Paged: true}, func(ctx context.Context, out tools.Output) error {
+		_ = out.Row([]byte("found"), tools.Call{})
+		<-ctx.Done()
+		return ctx.Err()
+	})})
+	if err != nil || !regexp.MustCompile(`^error: grep timed out after \d+ms; what was found until then follows\n===\nfound$`).MatchString(texted(a)) || !a.Failed || a.Receipts[0].Complete {
+		t.Errorf("%v %q", err, texted(a))
+	}
+}
+
+func TestPageNeverPassesItsBounds(t *testing.T) {
+	f := funnelOf(t, Options{})
+	rapid.Check(t, func(t *rapid.T) {
+		var rows []string
+		for _, b := range rapid.SliceOfN(texts(), 0, 30).Draw(t, "rows") {
+			rows = append(rows, strings.TrimSuffix(string(b), "\n"))
+		}
+		tokens := rapid.IntRange(minPage, 6000).Draw(t, "page tokens")
+		a, err := f.Call(context.Background(), Request{Args: []byte(`{}`), Tool: pager(rows, 0, rapid.Bool().Draw(t, "counted"), noMore), Limits: Limits{PageTokens: tokens}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := a.Blocks[len(a.Blocks)-1].Text
+		if n := a.Receipts[0].ShownTokens; n > int64(tokens) {
+			t.Fatalf("a page of %d tokens, limit %d", n, tokens)
+		}
+		if n := utf8.RuneCountInString(last); n > maxPageChars+MinReceipt {
+			t.Fatalf("%d chars", n)
+		}
+	})
+}
+
+// What fits is shown whole: it is never clipped, never refused, ends between two chars, and on an empty page is never nothing.
+func TestWhatFitsAPageIsShownWhole(t *testing.T) {
+	count := tokens.New(tokens.O200k).Count
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPage(rapid.IntRange(MinReceipt, 6000).Draw(t, "page tokens"), count)
+		for _, text := range rapid.SliceOfN(texts(), 1, 6).Draw(t, "rows") {
+			text = bytes.Repeat(text, rapid.IntRange(1, 8).Draw(t, "times"))
+			n := p.fit(text)
+			if n == 0 {
+				if p.n == 0 && len(text) > 0 {
+					t.Fatalf("nothing of %.60q fits an empty page", text)
+				}
+				continue
+			}
+			before := runes(text[:n])
+			if before+runes(text[n:]) != runes(text) {
+				t.Fatalf("%d tears a char of %.60q apart", n, text)
+			}
+			rows := p.n
+			if err := p.row(text[:n], tools.Call{}); err != nil || p.n != rows+1 || p.clipped != nil {
+				t.Fatalf("%d of %d bytes fit, and then: %v, clipped %v", n, len(text), err, p.clipped)
+			}
+		}
+		if p.spent > p.tokens {
+			t.Fatalf("%d tokens on a page of %d", p.spent, p.tokens)
+		}
+	})
+}
+
+func TestAPageIsFilled(t *testing.T) {
+	count := tokens.New(tokens.O200k).Count
+	for _, text := range []string{
+		strings.Repeat("some words of a text, ", 9000), strings.Repeat("語", 60_000), strings.Repeat("\xff\u202e", 40_000),
+		strings.Repeat("words and words ", 500) + strings.Repeat("\x1b\u202e", 50_000), strings.Repeat("x", 500_000),
+	} {
+		p := newPage(4000, count)
+		n := p.fit([]byte(text))
+		if err := p.row([]byte(text)[:n], tools.Call{}); err != nil {
+			t.Fatal(err)
+		}
+		if 2*p.spent < p.tokens && 2*p.width < p.chars {
+			t.Errorf("%.20q: %d tokens and %d chars on a page of %d and %d", text, p.spent, p.width, p.tokens, p.chars)
+		}
+	}
+}
+
+func BenchmarkPageFit(b *testing.B) {
+	text := []byte(strings.Repeat("some words of a text, ", 3000))
+	count := tokens.New(tokens.O200k).Count
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		newPage(4000, count).fit(text)
+	}
+}
