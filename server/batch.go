@@ -1,0 +1,97 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// maxBatch is how many messages one batch may hold.
+const maxBatch = 100
+
+// isBatch says that a message is an array.
+func isBatch(message []byte) bool {
+	start := bytes.TrimLeft(message, " \t\r\n")
+	return len(start) > 0 && start[0] == '['
+}
+
+// acceptBatch takes a JSON-RPC batch. Only protocol 2025-03-26 has them: the answers come in one
+// array, once the last is known; notifications go out as they arise.
+func (c *Conn) acceptBatch(ctx context.Context, message []byte, send Send) (work func()) {
+	elements, fault := batchOf(message)
+	if fault == nil && c.session.ProtocolVersion() != mcp.ProtocolVersion20250326 {
+		fault = faultf(mcp.INVALID_REQUEST, "batches belong to protocol %s alone; send each message on a line of its own",
+			mcp.ProtocolVersion20250326)
+	}
+	if fault != nil {
+		send.answer(nil, nil, fault)
+		return nil
+	}
+	var mu sync.Mutex
+	var answers [][]byte
+	collect := func(m []byte, answer bool) error {
+		if !answer {
+			return send(m, false)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		answers = append(answers, bytes.TrimSuffix(m, []byte("\n")))
+		return nil
+	}
+	c.fell(func(c *Conn) { c.open++ }) // the batch itself has to be answered
+	var works []func()
+	for _, e := range elements {
+		if w := c.acceptOne(ctx, e, collect); w != nil {
+			works = append(works, w)
+		}
+	}
+	return func() {
+		var all sync.WaitGroup
+		for _, w := range works {
+			all.Go(w)
+		}
+		all.Wait()
+		mu.Lock() // an overdue call is answered for by another goroutine
+		defer mu.Unlock()
+		if len(answers) > 0 {
+			_ = send(append(append([]byte("["), bytes.Join(answers, []byte(","))...), "]\n"...), true)
+		}
+		c.fell(func(c *Conn) { c.open-- })
+	}
+}
+
+// batchOf cuts an array into its elements.
+func batchOf(message []byte) ([]json.RawMessage, *Fault) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, parseFault(err)
+	}
+	var elements []json.RawMessage
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, parseFault(err)
+		}
+		end := int(d.InputOffset())
+		elements = append(elements, message[end-len(value):end:end])
+		if len(elements) > maxBatch {
+			return nil, faultf(mcp.INVALID_REQUEST, "a batch may hold %d messages at most", maxBatch)
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, parseFault(err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, parseFault(errTrailing)
+	}
+	if len(elements) == 0 {
+		return nil, faultf(mcp.INVALID_REQUEST, "the batch is empty")
+	}
+	return elements, nil
+}

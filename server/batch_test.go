@@ -1,0 +1,52 @@
+package server
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestBatch(t *testing.T) {
+	c := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
+	c.ask(strings.Replace(initialize, "2025-06-18", "2025-03-26", 1))
+	got := c.ask(`[ {"jsonrpc":"2.0","id":1,"method":"ping"} , {"jsonrpc":"2.0","method":"notifications/initialized"},
+		` + toolCall("2", "steps", `{"n":1}`, `,"_meta":{"progressToken":"t"}`) + `, 5, [], {"jsonrpc":"2.0","id":9007199254740993,"method":"no/such"},
+		{"jsonrpc":"2.0","id":3,"method":"ping","id":4}]`)
+	lines := strings.Split(got, "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "notifications/progress") {
+		t.Fatalf("want a note, then the answers: %s", got)
+	}
+	var answers []answer
+	if err := json.Unmarshal([]byte(lines[1]), &answers); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, a := range answers {
+		ids = append(ids, string(a.ID))
+	}
+	slices.Sort(ids)
+	if want := []string{"1", "2", "9007199254740993", "null", "null", "null"}; !slices.Equal(ids, want) {
+		t.Errorf("answered %v, want %v", ids, want)
+	}
+	if got := c.ask(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`); got != "" {
+		t.Errorf("notifications were answered: %s", got)
+	}
+	contains(t, c.ask(`[{"jsonrpc":"2.0"`), "-32700")
+	contains(t, c.ask(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]]`), "-32700")
+}
+
+func TestBatchAtEOF(t *testing.T) {
+	s := newTestServer(t)
+	for range 20 {
+		p := servePipe(t, t.Context(), s)
+		p.write(strings.Replace(initialize, "2025-06-18", "2025-03-26", 1))
+		p.write("[" + toolCall("1", "sleep", `{"ms":3}`, "") + "," + toolCall("2", "sleep", `{"ms":5}`, "") + "]")
+		_ = p.in.Close()
+		p.read()
+		line, err := p.out.ReadBytes('\n')
+		if err != nil || line[0] != '[' || !strings.Contains(string(line), "slept 3") || !strings.Contains(string(line), "slept 5") {
+			t.Fatalf("%v: %s", err, line)
+		}
+	}
+}

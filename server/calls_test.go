@@ -1,0 +1,221 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+)
+
+// post runs accept in order, the work beside it, as the transports do.
+func (c *client) post(message string) (done chan struct{}) {
+	done = make(chan struct{})
+	work := c.conn.accept(c.t.Context(), []byte(message), c.send)
+	go func() {
+		defer close(done)
+		if work != nil {
+			work()
+		}
+	}()
+	return done
+}
+
+func (c *client) all() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(c.got, "\n")
+}
+
+func within(t testing.TB, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s did not end within 10 s", what)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	c := newClient(t, newTestServer(t))
+	for _, id := range []string{"5", `"five"`, "9007199254740993"} {
+		done := c.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000}}}`)
+		for c.conn.running == 0 { // the work is counted before post returns
+			t.Fatal("the call is not running")
+		}
+		c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"test"}}`)
+		within(t, "the cancelled call", done)
+		if got := c.all(); got != "" {
+			t.Errorf("id %s: a cancelled call was answered: %s", id, got)
+		}
+	}
+	// For unknown, finished and malformed ids nothing happens.
+	for _, id := range []string{"5", `"x"`, "null", "{}", "1.5"} {
+		<-c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`)
+	}
+	<-c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
+	<-c.post(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"say","arguments":{"text":"again"}}}`)
+	contains(t, c.all(), `"id":5`, "again")
+}
+
+func TestDuplicateIDInFlight(t *testing.T) {
+	c := newClient(t, newTestServer(t))
+	done := c.post(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000}}}`)
+	<-c.post(`{"jsonrpc":"2.0","id":"\u0061","method":"tools/call","params":{"name":"say","arguments":{"text":"not to run"}}}`)
+	<-c.post(`{"jsonrpc":"2.0","id":"\u0061","method":"ping"}`)
+	got := c.all()
+	contains(t, got, `"id":null`, "is in flight")
+	if strings.Contains(got, "not to run") || strings.Contains(got, `"result"`) {
+		t.Errorf("the second request ran: %s", got)
+	}
+	c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`)
+	within(t, "the first call", done)
+}
+
+func TestBusy(t *testing.T) {
+	c := newClient(t, newTestServer(t, func(o *Options) { o.MaxCalls = 2 }))
+	var running []chan struct{}
+	for i := range 2 {
+		running = append(running, c.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000}}}`, 100+i)))
+	}
+	got := c.call("say", `{"text":"x"}`)
+	if !got.Result.IsError || !strings.Contains(got.text(), "busy: 2 calls are running") {
+		t.Errorf("a third call: %+v", got)
+	}
+	if got := read(t, c.ask(`{"jsonrpc":"2.0","id":9,"method":"prompts/list"}`)); got.Error == nil || got.Error.Code != codeBusy {
+		t.Errorf("another method: %+v", got)
+	}
+	contains(t, c.ask(`{"jsonrpc":"2.0","id":9,"method":"ping"}`), `"result":{}`)
+	for i, done := range running {
+		c.post(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 100+i))
+		within(t, "a cancelled call", done)
+	}
+	if got := c.call("say", `{"text":"x"}`); got.text() != "x" {
+		t.Errorf("after the others have ended: %+v", got)
+	}
+}
+
+// TestDeafTools has tools that ignore their context: they are answered for at the deadline, and
+// keep their place until they end.
+func TestDeafTools(t *testing.T) {
+	c := newClient(t, newTestServer(t, func(o *Options) { o.MaxCalls, o.CallTimeout = 1, 50*time.Millisecond }))
+	got := c.call("sleep", `{"ms":1500,"deaf":true}`)
+	if !got.Result.IsError || !strings.Contains(got.text(), "timed out") {
+		t.Errorf("at the deadline: %+v", got)
+	}
+	if got := c.call("say", `{"text":"x"}`); !strings.Contains(got.text(), "busy") {
+		t.Errorf("while it still runs: %+v", got)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if !c.conn.wait(ctx, func(c *Conn) int { return c.running }) {
+		t.Fatal("the tool never ended")
+	}
+	if got := c.call("say", `{"text":"x"}`); got.text() != "x" {
+		t.Errorf("after it has ended: %+v", got)
+	}
+}
+
+// TestOverdueLayer has the funnel itself not come back.
+func TestOverdueLayer(t *testing.T) {
+	var log bytes.Buffer
+	s := newTestServer(t, func(o *Options) {
+		o.CallTimeout = 50 * time.Millisecond
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	hang := make(chan struct{})
+	s.run = func(context.Context, funnel.Request) (funnel.Answer, error) {
+		<-hang
+		return funnel.Answer{Blocks: []funnel.Block{{Text: "too late"}}}, nil
+	}
+	c := newClient(t, s)
+	done := c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`)
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if !c.conn.wait(ctx, func(c *Conn) int { return c.open }) {
+		t.Fatal("never answered")
+	}
+	close(hang)
+	within(t, "the call", done)
+	contains(t, c.all(), `"isError":true`, "no answer within 50ms")
+	if strings.Contains(c.all(), "too late") {
+		t.Error("answered twice")
+	}
+	contains(t, log.String(), "overdue")
+}
+
+// notes is a run that tells n notes of progress, and some more after its answer.
+func notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
+	return func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
+		for i := range n {
+			r.Progress(int64(i+1), int64(n), "step")
+		}
+		late := r.Progress
+		go func() {
+			for i := range 20 { // a tool that goes on after its answer
+				late(int64(n+i+1), 0, "late")
+			}
+		}()
+		return funnel.Answer{Blocks: []funnel.Block{{Text: "done"}}}, nil
+	}
+}
+
+func TestProgress(t *testing.T) {
+	c := newClient(t, newTestServer(t))
+	got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":5},"_meta":{"progressToken":9007199254740993}}}`)
+	contains(t, got, `"progressToken":9007199254740993,"progress":1,"total":5,"message":"step"`, `"text":"done"`)
+	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":5}}}`); strings.Contains(got, "notifications/progress") {
+		t.Errorf("progress that nobody asked for: %s", got)
+	}
+	// The message came with 2025-03-26.
+	old := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
+	old.ask(strings.Replace(initialize, "2025-06-18", "2024-11-05", 1))
+	got = old.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":1},"_meta":{"progressToken":"t"}}}`)
+	contains(t, got, `"progressToken":"t","progress":1,"total":1}`)
+}
+
+func TestProgressGrows(t *testing.T) {
+	var got []string
+	n := &notifier{token: json.RawMessage("1"), last: -1, send: func(m []byte, _ bool) error {
+		got = append(got, string(m))
+		return nil
+	}}
+	for _, done := range []int64{0, 0, 5, 3, 5, 6} {
+		n.progress(done, -1, "")
+	}
+	if len(got) != 3 || strings.Contains(got[0], "total") {
+		t.Errorf("%q", got)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	c := newClient(b, newTestServer(b))
+	message := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"hello"}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.conn.Handle(context.Background(), message, func([]byte, bool) error { return nil })
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	message := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"` + strings.Repeat("hello ", 10000) + `"}}}`)
+	b.SetBytes(int64(len(message)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, fault := parse(message); fault != nil {
+			b.Fatal(fault)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		newTestServer(b)
+	}
+}

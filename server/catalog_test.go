@@ -1,0 +1,130 @@
+package server
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/fs"
+)
+
+// slicePages are texts of which a page holds very different amounts, with chars that are shown as others and lines that
+// imitate a page's own.
+var slicePages = map[string]string{
+	"words":     strings.Repeat("some words of a text that goes on and on, ", 800),
+	"lines":     strings.Repeat("a line\r\n\nnext: slice {\n>next: slice {\nshowing 0-9 of 10\n", 300),
+	"base64":    strings.Repeat("eW91IGRlY29kZWQgdGhpcyE", 700),
+	"cjk":       strings.Repeat("战争与和平", 900) + "\n" + strings.Repeat("世", 900),
+	"accents":   "e" + strings.Repeat("\u0301\u0302", 3000),
+	"emoji":     strings.Repeat("👨\u200d👩\u200d👧🏽🇬🇧", 400),
+	"escapes":   "text\n" + strings.Repeat("\u202e\u200b\x1b[0m", 1500),
+	"no UTF-8":  strings.Repeat("text\n", content.SniffSize/5+1) + strings.Repeat("\xf0\x9f\x98\x80\x80\x80\x80\x80", 600) + strings.Repeat("\xe4\xb8", 900),
+	"one JSON":  `{"a":"` + strings.Repeat(`x\n`, 3000) + `"}`,
+	"returns":   strings.Repeat("\r", 2000) + "\n" + strings.Repeat("ab\r", 900),
+	"cheap run": strings.Repeat(" ", 20_000) + strings.Repeat("\x01", 1000) + strings.Repeat(" ", 20_000) + "end",
+}
+
+// The calls that pages of slice name show all of a source, each byte once, whatever a page has room for.
+func TestSlicePagesLoseNothing(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range slicePages {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	f, err := funnel.New(funnel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := tools.Sources{Roots: []*tree.Root{root}, Owner: observations.Local}
+	next := regexp.MustCompile(`^showing \d+-\d+ of (?:\?|\d+); next: slice (\{.*\})$`)
+	for name, text := range slicePages {
+		for _, unit := range []string{"bytes", "chars"} {
+			for _, pageTokens := range []int{400, 4000, 40_000} {
+				t.Run(name+"/"+unit+"/"+strconv.Itoa(pageTokens), func(t *testing.T) {
+					args, from := `{"source":"`+name+`","`+unit+`":"0-"}`, 0
+					for pages := 1; ; pages++ {
+						a, err := f.Call(t.Context(), funnel.Request{
+							Tool: fs.Slice(), Args: json.RawMessage(args), Sources: sources, Limits: funnel.Limits{PageTokens: pageTokens},
+						})
+						if err != nil || a.Failed {
+							t.Fatalf("%s: %v %.300q", args, err, a.Blocks)
+						}
+						if shown := a.Receipts[0].ShownTokens; shown > int64(pageTokens) {
+							t.Errorf("%s: %d tokens shown", args, shown)
+						}
+						header, _, _ := strings.Cut(a.Blocks[0].Text, "\n")
+						m := next.FindStringSubmatch(header)
+						to := len(text)
+						if m != nil {
+							to = begins(t, text, m[1])
+						}
+						if to <= from && text != "" {
+							t.Fatalf("%s leads to %s", args, header)
+						}
+						rows := a.Blocks[len(a.Blocks)-1].Text
+						if want := strings.Split(rowsOf(text[from:to]), "\n"); !sameRows(strings.Split(rows, "\n"), want) {
+							t.Fatalf("%s, up to %d: page %d is\n%.300q, want\n%.300q", args, to, pages, rows, want)
+						}
+						if m == nil {
+							return
+						}
+						args, from = m[1], to
+					}
+				})
+			}
+		}
+	}
+}
+
+// begins is the byte at which a call for the rest of a text begins.
+func begins(t *testing.T, text, args string) int {
+	t.Helper()
+	var a struct{ Bytes, Chars string }
+	if err := json.Unmarshal([]byte(args), &a); err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(a.Bytes+a.Chars, "-"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Chars == "" {
+		return n
+	}
+	for at := range text { // at each char, invalid bytes too
+		if n == 0 {
+			return at
+		}
+		n--
+	}
+	return len(text)
+}
+
+// rowsOf is a part of a text without its line ends' carriage returns and its last line end.
+func rowsOf(part string) string {
+	part = strings.ReplaceAll(part, "\r\n", "\n")
+	return strings.TrimSuffix(part, "\n")
+}
+
+// sameRows says whether rows are shown as the funnel has it: hidden characters visible, imitations marked.
+func sameRows(shown, raw []string) bool {
+	return slices.EqualFunc(shown, raw, func(shown, raw string) bool {
+		visible := content.Visible(raw, false)
+		return shown == visible || shown == ">"+visible
+	})
+}

@@ -1,0 +1,409 @@
+//go:build unix
+
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The tests below start this test binary again, as a server or as the parent of one.
+const (
+	roleKey  = "MCP_FUNNEL_TEST_ROLE"
+	asServer = "server"
+	asParent = "parent"
+)
+
+func TestMain(m *testing.M) {
+	// Under nohup SIGHUP is ignored, and children inherit that: taken here, they start without.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	switch os.Getenv(roleKey) {
+	case asServer:
+		os.Exit(serverMain())
+	case asParent:
+		os.Exit(parentMain())
+	}
+	os.Exit(m.Run())
+}
+
+// serverMain serves on stdio as the program does. What it prints must not reach its client.
+func serverMain() int {
+	in, out, err := TakeStdio()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ctx, stop := Lifetime{Parent: true, Out: out}.Context(context.Background())
+	defer stop()
+	fmt.Println("a stray print")
+	child := exec.CommandContext(ctx, "sh", "-c", "echo a stray child; cat")
+	child.Stdin, child.Stdout = os.Stdin, os.Stdout
+	if err := child.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	s, err := makeTestServer()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Fprintln(os.Stderr, "ready")
+	if err := s.ServeStdio(ctx, in, out); err != nil {
+		fmt.Fprintln(os.Stderr, "ended:", err)
+		return 1
+	}
+	fmt.Fprintln(os.Stderr, "ended:", context.Cause(ctx))
+	return 0
+}
+
+// parentMain starts a server on its own stdio, says its process id on stderr, and waits for ever.
+func parentMain() int {
+	server := exec.CommandContext(context.Background(), os.Args[0])
+	server.Env = append(os.Environ(), roleKey+"="+asServer)
+	server.Stdin, server.Stdout, server.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := server.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	time.Sleep(time.Hour) // select {} alone is a deadlock to a runtime without cgo
+	return 0
+}
+
+// process is a child in one of the roles.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *os.File
+	lines  *bufio.Reader
+	errors chan string // lines of stderr; closed at its end, which all who hold it must reach
+}
+
+func startProcess(t *testing.T, role string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.CommandContext(context.Background(), os.Args[0]), errors: make(chan string, 1000)}
+	p.cmd.Env = append(os.Environ(), roleKey+"="+role)
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = outW, errW
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = outW.Close()
+	_ = errW.Close()
+	p.out, p.lines = outR, bufio.NewReader(outR)
+	go func() {
+		defer close(p.errors)
+		for lines := bufio.NewScanner(errR); lines.Scan(); {
+			p.errors <- lines.Text()
+		}
+		_ = errR.Close()
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		_ = p.in.Close()
+		_ = outR.Close()
+	})
+	p.await("ready")
+	return p
+}
+
+// await reads stderr up to a line that begins so.
+func (p *process) await(line string) string {
+	p.t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case got, ok := <-p.errors:
+			if !ok {
+				p.t.Fatalf("no %q on stderr before its end", line)
+			}
+			if strings.HasPrefix(got, line) {
+				return got
+			}
+		case <-limit:
+			p.t.Fatalf("no %q on stderr within 20 s", line)
+		}
+	}
+}
+
+// gone waits until nobody holds stderr any more, and says how long that took.
+func (p *process) gone(what string) time.Duration {
+	p.t.Helper()
+	start, limit := time.Now(), time.After(20*time.Second)
+	for {
+		select {
+		case _, ok := <-p.errors:
+			if !ok {
+				took := time.Since(start)
+				p.t.Logf("%s: ended after %v", what, took.Round(time.Millisecond))
+				if took > 3*time.Second { // the promise is one; this machine may be slow
+					p.t.Errorf("%s: it took %v to end", what, took)
+				}
+				return took
+			}
+		case <-limit:
+			p.t.Fatalf("%s: not ended within 20 s", what)
+		}
+	}
+}
+
+func (p *process) write(lines ...string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, strings.Join(lines, "\n")+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *process) read() string {
+	p.t.Helper()
+	line, err := p.lines.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		p.t.Fatal(err)
+	}
+	return line
+}
+
+func TestNothingElseOnStdout(t *testing.T) {
+	p := startProcess(t, asServer)
+	p.write(initialize, toolCall("1", "say", `{"text":"x"}`, ""), toolCall("2", "panic", `{}`, ""))
+	_ = p.in.Close()
+	n := 0
+	for line := p.read(); line != ""; line = p.read() {
+		n++
+		if !strings.HasPrefix(line, `{"jsonrpc":"2.0",`) {
+			t.Errorf("on stdout: %q", line)
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d answers, want 3", n)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			p := startProcess(t, asServer)
+			p.write(initialize, toolCall("1", "sleep", `{"ms":60000,"deaf":true}`, ""), `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+			p.read()
+			p.read()
+			if err := p.cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if line := p.await("ended:"); !strings.Contains(line, sig.String()) {
+				t.Errorf("the cause is %q", line)
+			}
+			p.gone(sig.String())
+			if err := p.cmd.Wait(); err != nil {
+				t.Errorf("the end was not clean: %v", err)
+			}
+		})
+	}
+}
+
+func TestClosedStdoutEndsIt(t *testing.T) {
+	p := startProcess(t, asServer)
+	p.write(initialize)
+	p.read()
+	_ = p.out.Close() // the input stays open, and nothing is written
+	p.gone("closed stdout, idle")
+}
+
+func TestFullStdoutAtEOFEndsIt(t *testing.T) {
+	p := startProcess(t, asServer)
+	p.write(initialize)
+	for i := range 40 {
+		p.write(toolCall(strconv.Itoa(i), "say", `{"text":"`+strings.Repeat("long ", 300)+`"}`, ""))
+	}
+	for i := range 2000 {
+		p.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":"p%d","method":"prompts/list"}`, i))
+	}
+	_ = p.in.Close()
+	p.gone("full stdout, end of input")
+}
+
+// flood is a client that has asked so much, without reading, that neither side can go on.
+type flood struct {
+	in      *os.File
+	answers *bufio.Scanner
+	written chan int   // how many requests, once all are written or either end is closed
+	ends    chan error // of ServeStdio
+}
+
+const floodSize = 100_000
+
+func startFlood(t *testing.T, serverIn, in *os.File) *flood {
+	t.Helper()
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &flood{in: in, answers: bufio.NewScanner(outR), written: make(chan int, 1), ends: make(chan error, 1)}
+	s := newTestServer(t)
+	go func() {
+		err := s.ServeStdio(t.Context(), serverIn, outW)
+		_ = serverIn.Close()
+		_ = outW.Close()
+		f.ends <- err
+	}()
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = outR.Close()
+	})
+	var n atomic.Int64
+	go func() {
+		for n.Load() < floodSize {
+			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", n.Load()); err != nil {
+				break
+			}
+			n.Add(1)
+		}
+		f.written <- int(n.Load())
+	}()
+	for last := int64(-1); n.Load() != last; time.Sleep(goneTime + 5*watchEvery) {
+		last = n.Load()
+	}
+	return f
+}
+
+func TestFloodThatEnds(t *testing.T) {
+	for name, open := range map[string]func() (server, client *os.File, err error){"pipe": os.Pipe, "socket": socketPair} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			serverIn, in, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := startFlood(t, serverIn, in)
+			if name == "socket" { // which can be closed for writing alone
+				raw, err := f.in.SyscallConn()
+				if err == nil {
+					err = raw.Control(func(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_WR) })
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				_ = f.in.Close()
+			}
+			select {
+			case err := <-f.ends:
+				if !errors.Is(err, errStalled) {
+					t.Errorf("%v, want %v", err, errStalled)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatal("not ended within 20 s")
+			}
+			if n := <-f.written; n == floodSize {
+				t.Error("the flood was taken whole: nothing was full")
+			}
+		})
+	}
+}
+
+// TestFloodThatWaits is the control: a client that only makes a pause longer than goneTime gets every answer.
+func TestFloodThatWaits(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func() (server, client *os.File, err error){"pipe": os.Pipe, "socket": socketPair} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			serverIn, in, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := startFlood(t, serverIn, in)
+			for i := range floodSize {
+				if !f.answers.Scan() {
+					t.Fatalf("%d of %d answers: %v", i, floodSize, f.answers.Err())
+				}
+			}
+			_ = f.in.Close()
+			if err := <-f.ends; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// socketPair stands in for a pipe, as some clients' runtimes have it.
+func socketPair() (server, client *os.File, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, fd := range fds {
+		if err := syscall.SetNonblock(fd, true); err != nil {
+			return nil, nil, err
+		}
+	}
+	return os.NewFile(uintptr(fds[0]), "server"), os.NewFile(uintptr(fds[1]), "client"), nil
+}
+
+func TestKilledParentEndsIt(t *testing.T) {
+	p := startProcess(t, asParent) // ready is said by the server below it
+	p.write(initialize)
+	p.read()
+	if err := p.cmd.Process.Kill(); err != nil { // input and output stay open: this process holds them
+		t.Fatal(err)
+	}
+	p.gone("killed parent")
+}
+
+func TestForcedEnd(t *testing.T) {
+	codes := make(chan int, 1)
+	ctx, stop := Lifetime{Force: 50 * time.Millisecond, Exit: func(code int) { codes <- code }}.Context(t.Context())
+	defer stop()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the context", ctx.Done())
+	var sig *SignalError
+	if cause := context.Cause(ctx); !errors.As(cause, &sig) || sig.Signal != syscall.SIGHUP {
+		t.Errorf("the cause is %v", cause)
+	}
+	select {
+	case code := <-codes:
+		if code != 1 {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("never forced")
+	}
+}
+
+func TestLifetimeStops(t *testing.T) {
+	ctx, stop := Lifetime{Parent: true, Out: os.Stderr, Exit: func(int) { t.Error("forced") }}.Context(t.Context())
+	select {
+	case <-ctx.Done():
+		t.Errorf("ended by itself: %v", context.Cause(ctx))
+	case <-time.After(3 * lookEvery):
+	}
+	stop()
+	stop()
+	within(t, "the context", ctx.Done())
+}

@@ -1,0 +1,333 @@
+// Package server is the only room that speaks MCP to the client.
+//
+// It runs no tool itself (the funnel does), and decides nothing about what is shown.
+//
+//	             stdio.go (later: streamable HTTP, SSE)
+//	                 │ one message, and where its answers go
+//	frames.go ◄── Conn.accept ──► ping, cancel, initialize: at once
+//	                 │ calls.go: gate, in flight, deadline
+//	              dispatch ──► mcp-go ──► tools.go, resources.go, prompts.go, completion.go
+//	                 │                        │ notify.go: progress, log
+//	                 ▼                        ▼
+//	               answer                   client
+//
+// mcp-go knows the protocol: versions, eras, lists, shapes of results. How messages come in and go
+// out, ids, keys, order, limits and cancellation are ours.
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/prompts"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// Defaults of [Options].
+const (
+	DefaultMaxMessage   = 16 << 20
+	DefaultMaxCalls     = 64
+	DefaultCallTimeout  = 50 * time.Second // a common client gives up at 60
+	DefaultEOFGrace     = 30 * time.Second
+	DefaultWriteTimeout = 60 * time.Second // a client that reads nothing for as long has given up its calls
+)
+
+// Options of a server. Zero values mean the defaults.
+type Options struct {
+	Funnel  *funnel.Funnel
+	Store   *observations.Store                // nil: no observations are offered as resources
+	Tools   []tools.Tool                       // in the order in which they are offered
+	Sources func(funnel.Session) tools.Sources // what a session may name
+	Version string                             // of the program; "dev" by default
+	Log     *slog.Logger                       // nil: none
+
+	MaxMessage   int64         // bytes of one message
+	MaxCalls     int           // calls running at once; more are answered "busy"
+	CallTimeout  time.Duration // of one call
+	EOFGrace     time.Duration // how long calls in flight may take after the input has ended
+	WriteTimeout time.Duration // how long the client may read nothing while something waits for it
+}
+
+// Server offers tools, observations and prompts. It is safe for concurrent use.
+type Server struct {
+	mcp     *mcpserver.MCPServer
+	run     func(context.Context, funnel.Request) (funnel.Answer, error)
+	store   *observations.Store
+	sources func(funnel.Session) tools.Sources
+	log     *slog.Logger
+	names   []string // of the tools, as offered
+	prompts []prompts.Prompt
+	gate    gate
+	first   *Conn // of HandleMessage
+
+	maxMessage                       int64
+	timeout, eofGrace, writeDeadline time.Duration
+}
+
+// New fails where something needed is missing, or a tool is not fit to be listed.
+func New(o Options) (*Server, error) {
+	if o.Funnel == nil || o.Sources == nil {
+		return nil, errors.New("server: a funnel and sources are needed")
+	}
+	s := &Server{
+		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, prompts: prompts.All(),
+		maxMessage: orDefault(o.MaxMessage, DefaultMaxMessage), timeout: orDefault(o.CallTimeout, DefaultCallTimeout),
+		eofGrace: orDefault(o.EOFGrace, DefaultEOFGrace), writeDeadline: orDefault(o.WriteTimeout, DefaultWriteTimeout),
+	}
+	// The messages of all calls together may take four times what one may.
+	s.gate = gate{maxCalls: orDefault(o.MaxCalls, DefaultMaxCalls), maxBytes: 4 * s.maxMessage}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	hooks := &mcpserver.Hooks{}
+	hooks.AddOnError(func(ctx context.Context, _ any, _ mcp.MCPMethod, _ any, err error) { callOf(ctx).cause = err })
+	hooks.AddAfterListTools(s.inOrder)
+	hooks.AddAfterListResources(s.listObservations)
+	s.mcp = mcpserver.NewMCPServer("mcp-funnel", o.Version,
+		mcpserver.WithTitle("mcp-funnel"),
+		mcpserver.WithInstructions(prompts.Instructions()),
+		mcpserver.WithToolCapabilities(false),
+		mcpserver.WithResourceCapabilities(false, false),
+		mcpserver.WithPromptCapabilities(false),
+		mcpserver.WithLogging(),
+		mcpserver.WithCompletions(),
+		mcpserver.WithPromptCompletionProvider(s),
+		mcpserver.WithResourceCompletionProvider(s),
+		mcpserver.WithHooks(hooks),
+	)
+	if err := s.addTools(o.Tools); err != nil {
+		return nil, err
+	}
+	s.addResources()
+	s.addPrompts()
+	s.first = s.Connect(context.Background())
+	return s, nil
+}
+
+func orDefault[T int | int64 | time.Duration](v, or T) T {
+	if v <= 0 {
+		return or
+	}
+	return v
+}
+
+// Connect makes room for one client, until ctx ends.
+func (s *Server) Connect(ctx context.Context) *Conn {
+	id := rand.Text()
+	c := &Conn{
+		server: s, session: newSession(id), calls: map[string]*call{}, changed: make(chan struct{}),
+		who: funnel.Session{ID: id, Owner: observations.Local},
+	}
+	c.ctx, c.end = context.WithCancelCause(ctx)
+	return c
+}
+
+// Handle takes one message, sends what the call tells while it works and then its answer, and returns.
+func (c *Conn) Handle(ctx context.Context, message []byte, send Send) {
+	if work := c.accept(ctx, message, send); work != nil {
+		work()
+	}
+}
+
+// HandleMessage takes one message of a client of its own and returns the answer, a [json.RawMessage],
+// or nil where none is due. Notifications are dropped: [Conn.Handle] has them.
+func (s *Server) HandleMessage(ctx context.Context, message json.RawMessage) any {
+	var got any
+	s.first.Handle(ctx, message, func(m []byte, answer bool) error {
+		if answer {
+			got = json.RawMessage(bytes.TrimSpace(m))
+		}
+		return nil
+	})
+	return got
+}
+
+// accept takes one message and never waits for work: what cannot be done at once is returned, to
+// be run by a goroutine of its own. It must be called in the order in which messages came in.
+func (c *Conn) accept(ctx context.Context, message []byte, send Send) (work func()) {
+	if isBatch(message) {
+		return c.acceptBatch(ctx, message, send)
+	}
+	return c.acceptOne(ctx, message, send)
+}
+
+func (c *Conn) acceptOne(ctx context.Context, message []byte, send Send) (work func()) {
+	f, fault := parse(message)
+	if fault != nil {
+		send.answer(f.id, nil, fault)
+		return nil
+	}
+	if f.answer { // we ask nothing
+		return nil
+	}
+	if f.id == nil {
+		c.notice(f)
+		return nil
+	}
+	if c.inFlight(f.key) {
+		// Not under the id: its holder would take this for the answer to the first.
+		send.answer(nil, nil, faultf(mcp.INVALID_REQUEST,
+			"the id %s is in flight; the second request under it was not run", echo(string(f.id))))
+		return nil
+	}
+	if c.atOnce(ctx, f, send) {
+		return nil
+	}
+	ctx, k, fault := c.start(ctx, f, send)
+	if fault != nil {
+		result, fault := refused(f, fault)
+		send.answer(f.id, result, fault)
+		return nil
+	}
+	return func() { k.run(ctx) }
+}
+
+// atOnce answers what must neither queue nor be overtaken: ping, and what later messages depend on.
+func (c *Conn) atOnce(ctx context.Context, f frame, send Send) bool {
+	now := func() {
+		result, fault := c.server.dispatch(ctx, c.newCall(f, send))
+		send.answer(f.id, result, fault)
+	}
+	switch method := mcp.MCPMethod(f.method); {
+	case method == mcp.MethodPing && !f.modern():
+		send.answer(f.id, struct{}{}, nil)
+	case method == mcp.MethodInitialize, method == mcp.MethodServerDiscover:
+		now()
+	case !f.modern() && !c.session.Initialized():
+		send.answer(f.id, nil, faultf(mcp.INVALID_REQUEST,
+			"%s before initialize; send initialize first, or declare protocol version %s in _meta",
+			echo(f.method), mcp.ProtocolVersion20260728))
+	case method == mcp.MethodSetLogLevel:
+		now()
+	default:
+		return false
+	}
+	return true
+}
+
+// notice takes a notification: cancelled is the only one that changes anything here.
+func (c *Conn) notice(f frame) {
+	if f.method != string(mcp.MethodNotificationCancelled) {
+		return
+	}
+	if _, key, fault := (&envelope{rawID: f.params["requestId"]}).id(); fault == nil && key != "" {
+		c.cancelID(key)
+	}
+}
+
+// dispatch has mcp-go serve the call. Panics end here.
+func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *Fault) {
+	f := k.frame
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic", "method", f.method, "tool", f.text("name"), "panic", p, "stack", string(debug.Stack()))
+			k.notes.log(mcp.LoggingLevelError, "server", f.method+": internal error")
+			result, fault = panicked(f)
+		}
+	}()
+	if fault := s.checkCursor(f); fault != nil {
+		return nil, fault
+	}
+	ctx = context.WithValue(s.mcp.WithContext(ctx, k.session), callKey{}, k)
+	reply := s.mcp.HandleMessage(ctx, f.message(1))
+	k.passNotes()
+	switch r := reply.(type) {
+	case mcp.JSONRPCResponse:
+		if k.cause != nil { // a hook found fault where mcp-go found none
+			return nil, s.translate(f, mcp.JSONRPCErrorDetails{Code: mcp.INTERNAL_ERROR, Message: k.cause.Error()}, k.cause)
+		}
+		if listen, ok := r.Result.(mcp.SubscriptionsListenResult); ok {
+			listen.EnsureResultMeta().SetSubscriptionID(f.id)
+		}
+		return r.Result, nil
+	case mcp.JSONRPCError:
+		return nil, s.translate(f, r.Error, k.cause)
+	}
+	return nil, faultf(mcp.INTERNAL_ERROR, "%s: no answer", echo(f.method))
+}
+
+// passNotes sends what mcp-go itself had to tell. It knows the request by our id, not the client's.
+func (k *call) passNotes() {
+	for {
+		select {
+		case note := <-k.session.notes:
+			if note.Params.Meta[mcp.MetaKeySubscriptionID] != nil {
+				note.Params.Meta[mcp.MetaKeySubscriptionID] = k.frame.id
+			}
+			k.notes.pass(note)
+		default:
+			return
+		}
+	}
+}
+
+// checkCursor refuses cursors for lists that are always answered whole. (mcp-go would begin at a name.)
+func (s *Server) checkCursor(f frame) *Fault {
+	whole := []mcp.MCPMethod{mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesTemplatesList}
+	if slices.Contains(whole, mcp.MCPMethod(f.method)) && f.text("cursor") != "" {
+		return unknownCursor(f.method)
+	}
+	return nil
+}
+
+// response is one answer as it goes over the wire, with its newline. No fault leaves with hidden
+// characters in its message: mcp-go's own echo what the client sent.
+func response(id json.RawMessage, result any, fault *Fault) []byte {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	if fault != nil {
+		shown := *fault // faults may be shared
+		shown.Message = content.Visible(shown.Message, false)
+		fault = &shown
+	}
+	type envelope struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  any             `json:"result,omitempty"`
+		Error   *Fault          `json:"error,omitempty"`
+	}
+	message, err := encode(envelope{mcp.JSONRPC_VERSION, id, plain(result), fault})
+	if err != nil {
+		fault = faultf(mcp.INTERNAL_ERROR, "the answer could not be encoded: %v", err)
+		message, _ = encode(envelope{mcp.JSONRPC_VERSION, id, nil, fault})
+	}
+	return message
+}
+
+// plain keeps mcp-go from encoding a tool's answer twice, and its text from being escaped for HTML.
+func plain(result any) any {
+	type bare mcp.CallToolResult // without its MarshalJSON
+	if r, ok := result.(*mcp.CallToolResult); ok && r.RawStructuredContent == nil {
+		return (*bare)(r)
+	}
+	return result
+}
+
+// encode ends with a newline and holds no other.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return b.Bytes(), nil
+}

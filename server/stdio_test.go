@@ -1,0 +1,522 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+)
+
+// pipe is a server on real pipes in this process, and the client's ends of them.
+type pipe struct {
+	t    testing.TB
+	in   *os.File
+	out  *bufio.Reader
+	raw  *os.File
+	ends chan error
+}
+
+func servePipe(t testing.TB, ctx context.Context, s *Server) *pipe {
+	t.Helper()
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pipe{t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), raw: outR, ends: make(chan error, 1)}
+	go func() {
+		err := s.ServeStdio(ctx, inR, outW)
+		_ = inR.Close()
+		_ = outW.Close()
+		p.ends <- err
+	}()
+	t.Cleanup(func() {
+		_ = inW.Close()
+		_ = outR.Close()
+	})
+	return p
+}
+
+func (p *pipe) write(lines ...string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, strings.Join(lines, "\n")+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// message is what a client reads, of any sort.
+type message struct {
+	ID     json.RawMessage
+	Method string
+	Error  *Fault
+	Result json.RawMessage
+	Params struct {
+		ProgressToken json.RawMessage
+		Progress      int
+	}
+}
+
+func (p *pipe) read() (message, bool) {
+	p.t.Helper()
+	line, err := p.out.ReadBytes('\n')
+	if err != nil {
+		if len(line) > 0 {
+			p.t.Errorf("half a line: %.200q", line)
+		}
+		return message{}, false
+	}
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		p.t.Fatalf("not JSON-RPC on stdout: %v: %.200q", err, line)
+	}
+	return m, true
+}
+
+func (p *pipe) end() error {
+	p.t.Helper()
+	select {
+	case err := <-p.ends:
+		return err
+	case <-time.After(20 * time.Second):
+		p.t.Fatal("the server did not end within 20 s")
+		return nil
+	}
+}
+
+func toolCall(id, tool, args, meta string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id, tool, args, meta)
+}
+
+func TestServeStdioLeavesNothing(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	p := servePipe(t, t.Context(), newTestServer(t))
+	p.write(initialize, "", "  \r", "\xef\xbb\xbf", toolCall("1", "say", `{"text":"x"}`, "")+"\r")
+	_ = p.in.Close()
+	var ids []string
+	for m, ok := p.read(); ok; m, ok = p.read() {
+		ids = append(ids, string(m.ID))
+	}
+	slices.Sort(ids)
+	// The third blank line is none: a byte order mark is taken at the very beginning only.
+	if want := []string{`"init"`, "1", "null"}; !slices.Equal(ids, want) {
+		t.Errorf("answered %q, want %q", ids, want)
+	}
+	if err := p.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestByteOrderMarkAndBlankLines(t *testing.T) {
+	p := servePipe(t, t.Context(), newTestServer(t))
+	p.write("\xef\xbb\xbf"+initialize, "", "\r", " \t ", `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	_ = p.in.Close()
+	n := 0
+	for m, ok := p.read(); ok; m, ok = p.read() {
+		n++
+		if m.Error != nil {
+			t.Errorf("%+v", m.Error)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d answers, want 2", n)
+	}
+}
+
+func TestAnswersAtEOF(t *testing.T) {
+	s := newTestServer(t)
+	for run := range 20 {
+		p := servePipe(t, t.Context(), s)
+		lines := []string{initialize}
+		for i := range 8 {
+			lines = append(lines, toolCall(fmt.Sprint(i), "sleep", fmt.Sprintf(`{"ms":%d}`, i*3), ""))
+		}
+		if _, err := io.WriteString(p.in, strings.Join(lines, "\n")); err != nil { // no newline at the end
+			t.Fatal(err)
+		}
+		_ = p.in.Close()
+		n := 0
+		for m, ok := p.read(); ok; m, ok = p.read() {
+			if m.Result == nil {
+				t.Errorf("run %d: %+v", run, m.Error)
+			}
+			n++
+		}
+		if err := p.end(); err != nil || n != 9 {
+			t.Errorf("run %d: %d of 9 answered, %v", run, n, err)
+		}
+	}
+}
+
+func TestGraceAtEOF(t *testing.T) {
+	p := servePipe(t, t.Context(), newTestServer(t, func(o *Options) { o.EOFGrace = 100 * time.Millisecond }))
+	p.write(initialize, toolCall("1", "sleep", `{"ms":3000,"deaf":true}`, ""), toolCall("2", "sleep", `{"ms":60000}`, ""))
+	_ = p.in.Close()
+	late := map[string]int{}
+	for m, ok := p.read(); ok; m, ok = p.read() {
+		if m.Error != nil && m.Error.Code == codeEnding {
+			late[string(m.ID)]++
+		}
+	}
+	if late["1"] != 1 || late["2"] != 1 {
+		t.Errorf("told of the end: %v", late)
+	}
+	if err := p.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProgressOverStdio(t *testing.T) {
+	const calls, each = 4, 75
+	s := newTestServer(t)
+	s.run = notes(each)
+	for round := range 5 {
+		p := servePipe(t, t.Context(), s)
+		p.write(initialize)
+		for i := range calls {
+			p.write(toolCall(fmt.Sprint(i), "say", "{}", fmt.Sprintf(`,"_meta":{"progressToken":"t%d"}`, i)))
+		}
+		_ = p.in.Close()
+		got, answered, after := map[string]int{}, map[string]bool{}, 0
+		for m, ok := p.read(); ok; m, ok = p.read() {
+			switch {
+			case m.Method == "notifications/progress":
+				token := string(m.Params.ProgressToken)
+				got[token]++
+				if m.Params.Progress != got[token] {
+					t.Errorf("token %s: progress %d is note %d", token, m.Params.Progress, got[token])
+				}
+				if answered[token] {
+					after++
+				}
+			case m.ID != nil:
+				answered[`"t`+string(m.ID)+`"`] = true
+			}
+		}
+		for i := range calls {
+			if token := fmt.Sprintf(`"t%d"`, i); got[token] < each || !answered[token] { // late ones may have come in time
+				t.Errorf("round %d: token %s: %d of %d notes, answered %v", round, token, got[token], each, answered[token])
+			}
+		}
+		if after > 0 {
+			t.Errorf("round %d: %d notes after the answer", round, after)
+		}
+	}
+}
+
+func TestPingAndCancelWhileBusy(t *testing.T) {
+	p := servePipe(t, t.Context(), newTestServer(t))
+	p.write(initialize)
+	p.read()
+	// More than the gate lets in: the rest is answered busy at once.
+	const asked, let = 400, DefaultMaxCalls
+	for i := range asked {
+		p.write(toolCall(fmt.Sprint(i), "sleep", `{"ms":60000}`, ""))
+	}
+	busy := 0
+	for range asked - let {
+		m, _ := p.read()
+		if strings.Contains(string(m.Result), "busy") {
+			busy++
+		}
+	}
+	if busy != asked-let {
+		t.Errorf("%d were told busy, want %d", busy, asked-let)
+	}
+	var took []time.Duration
+	for i := range 200 {
+		start := time.Now()
+		p.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":"p%d","method":"ping"}`, i))
+		if m, _ := p.read(); string(m.ID) != fmt.Sprintf(`"p%d"`, i) {
+			t.Fatalf("ping %d was answered by %+v", i, m)
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	t.Logf("ping with %d calls running: p50 %v, p99 %v", let, took[100], took[198])
+	if took[198] > 5*time.Second {
+		t.Errorf("ping waited for calls: p99 %v", took[198])
+	}
+	for i := range asked { // most of them unknown by now
+		p.write(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i))
+	}
+	_ = p.in.Close()
+	if m, ok := p.read(); ok {
+		t.Errorf("a cancelled call was answered: %+v", m)
+	}
+	if err := p.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMalformedOverStdio(t *testing.T) {
+	p := servePipe(t, t.Context(), newTestServer(t))
+	p.write(initialize)
+	p.read()
+	for _, f := range badFrames() {
+		go p.write(f.line, `{"jsonrpc":"2.0","id":"after","method":"ping"}`)
+		answers := 0
+		for {
+			m, ok := p.read()
+			if !ok {
+				t.Fatalf("%s: the server ended", f.name)
+			}
+			if string(m.ID) == `"after"` {
+				break
+			}
+			answers++
+		}
+		// A request's answer may come after that to ping.
+		if f.code == -32601 && answers == 0 {
+			p.read()
+			answers++
+		}
+		if want := min(1, -f.code); answers != want && f.name != "arguments array" {
+			t.Errorf("%s: %d answers, want %d", f.name, answers, want)
+		} else if answers == 0 && f.name == "arguments array" {
+			p.read()
+		}
+	}
+}
+
+// endless gives size bytes of one line, after a beginning.
+type endless struct {
+	begin string
+	size  int64
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	if e.begin != "" {
+		n := copy(b, e.begin)
+		e.begin = e.begin[n:]
+		return n, nil
+	}
+	if e.size <= 0 {
+		return 0, io.EOF
+	}
+	n := int(min(int64(len(b)), e.size))
+	for i := range b[:n] {
+		b[i] = 'x'
+	}
+	e.size -= int64(n)
+	return n, nil
+}
+
+func TestLinesInBoundedMemory(t *testing.T) {
+	const maxLine, size = 1 << 20, 300 << 20
+	next := "\n" + initialize + "\n" + `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	in := io.MultiReader(&endless{begin: `{"jsonrpc":"2.0","id":"long","method":"`, size: size}, strings.NewReader(next))
+	var out bytes.Buffer
+	s := newTestServer(t, func(o *Options) { o.MaxMessage = maxLine })
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := s.ServeStdio(t.Context(), in, &out); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 16*maxLine {
+		t.Errorf("%d bytes were allocated for one line of %d, with a limit of %d", grown, size, maxLine)
+	}
+	contains(t, out.String(), `"id":"long","error":{"code":-32600`, "--max-message", `"id":"init","result"`, `"id":1,"result":{}`)
+}
+
+func TestLineReader(t *testing.T) {
+	long := strings.Repeat("a", 10)
+	for _, test := range []struct {
+		in   string
+		want string // lines between bars; ! for one too long
+	}{
+		{"", ""}, {"\n\r\n \n", ""}, {"a\nb", "a|b"}, {"a\r\nb\r\n", "a|b"}, {"\xef\xbb\xbfa\n\xef\xbb\xbfb", "a|\xef\xbb\xbfb"},
+		{long + "\n", long}, {long + "\r\n" + long, long + "|" + long}, {long + "b\nc", "!|c"}, {long + long, "!"},
+		{long + long + "\r\n\nc\n" + long + "b", "!|c|!"},
+	} {
+		r := newLineReader(strings.NewReader(test.in), 10)
+		var got []string
+		for {
+			line, err := r.read()
+			var over *tooLong
+			if errors.As(err, &over) {
+				got = append(got, "!")
+				continue
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					t.Error(err)
+				}
+				break
+			}
+			got = append(got, string(line))
+		}
+		if strings.Join(got, "|") != test.want {
+			t.Errorf("%q: %q, want %q", test.in, got, test.want)
+		}
+	}
+	broken := errors.New("broken")
+	r := newLineReader(io.MultiReader(strings.NewReader("half"), errReader{broken}), 10)
+	if line, err := r.read(); !errors.Is(err, broken) {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
+type errReader struct{ err error }
+
+func (e errReader) Read([]byte) (int, error) { return 0, e.err }
+
+func TestInputError(t *testing.T) {
+	broken := errors.New("broken")
+	in := io.MultiReader(strings.NewReader(initialize+"\n"), errReader{broken})
+	var out bytes.Buffer
+	if err := newTestServer(t).ServeStdio(t.Context(), in, &out); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+	contains(t, out.String(), `"id":"init"`)
+}
+
+// bigAnswers has every call answered with size bytes.
+func bigAnswers(size int) func(context.Context, funnel.Request) (funnel.Answer, error) {
+	text := strings.Repeat("x", size)
+	return func(context.Context, funnel.Request) (funnel.Answer, error) {
+		return funnel.Answer{Blocks: []funnel.Block{{Text: text}}}, nil
+	}
+}
+
+func TestClientThatNeverReads(t *testing.T) {
+	s := newTestServer(t, func(o *Options) { o.WriteTimeout = 300 * time.Millisecond })
+	s.run = bigAnswers(1 << 20)
+	p := servePipe(t, t.Context(), s)
+	p.write(initialize)
+	go func() {
+		for i := range 200 { // stops when the server closes its end
+			if _, err := io.WriteString(p.in, toolCall(fmt.Sprint(i), "say", "{}", "")+"\n"); err != nil {
+				return
+			}
+		}
+	}()
+	if err := p.end(); !errors.Is(err, errStalled) {
+		t.Errorf("%v, want %v", err, errStalled)
+	}
+}
+
+func TestFullOutputAtEOF(t *testing.T) {
+	s := newTestServer(t)
+	s.run = bigAnswers(1 << 20)
+	p := servePipe(t, t.Context(), s)
+	p.write(initialize, toolCall("1", "say", "{}", ""))
+	_ = p.in.Close()
+	if err := p.end(); !errors.Is(err, errStalled) {
+		t.Errorf("%v, want %v", err, errStalled)
+	}
+}
+
+func TestSlowReaderGetsAll(t *testing.T) {
+	s := newTestServer(t)
+	s.run = bigAnswers(5 << 19)
+	p := servePipe(t, t.Context(), s)
+	p.write(initialize, toolCall("1", "say", "{}", ""), toolCall("2", "say", "{}", ""))
+	_ = p.in.Close()
+	size := 0
+	b := make([]byte, 256<<10)
+	for {
+		n, err := p.raw.Read(b)
+		size += n
+		if err != nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond) // longer in all than a client may read nothing
+	}
+	if err := p.end(); err != nil || size < 5<<20 {
+		t.Errorf("%v, %d bytes", err, size)
+	}
+}
+
+func TestBrokenOutput(t *testing.T) {
+	p := servePipe(t, t.Context(), newTestServer(t))
+	_ = p.raw.Close()
+	p.write(initialize)
+	if err := p.end(); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestContextEndsIt(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	p := servePipe(t, ctx, newTestServer(t))
+	p.write(initialize, toolCall("1", "sleep", `{"ms":3000,"deaf":true}`, ""), toolCall("2", "sleep", `{"ms":60000}`, ""))
+	p.read()
+	start := time.Now()
+	stop()
+	if err := p.end(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("ended after %v", time.Since(start))
+	if took := time.Since(start); took > 2500*time.Millisecond {
+		t.Errorf("it waited for a tool that ignores its context: %v", took)
+	}
+	for m, ok := p.read(); ok; m, ok = p.read() { // what did stop may say so
+		if m.Error == nil || m.Error.Code != codeEnding {
+			t.Errorf("answered after the end: %+v", m)
+		}
+	}
+}
+
+func BenchmarkStdio(b *testing.B) {
+	p := servePipe(b, b.Context(), newTestServer(b))
+	p.write(initialize)
+	p.read()
+	line := toolCall("1", "say", `{"text":"hello"}`, "")
+	b.ReportAllocs()
+	for b.Loop() {
+		p.write(line)
+		p.read()
+	}
+}
+
+func BenchmarkStdio32(b *testing.B) {
+	p := servePipe(b, b.Context(), newTestServer(b))
+	p.write(initialize)
+	p.read()
+	lines := make([]string, 32)
+	for i := range lines {
+		lines[i] = toolCall(fmt.Sprint(i), "say", `{"text":"hello"}`, "")
+	}
+	for b.Loop() {
+		p.write(lines...)
+		for range lines {
+			p.read()
+		}
+	}
+}
+
+func BenchmarkStdio10MB(b *testing.B) {
+	s := newTestServer(b)
+	s.run = bigAnswers(10 << 20)
+	p := servePipe(b, b.Context(), s)
+	p.write(initialize)
+	p.read()
+	b.SetBytes(10 << 20)
+	for b.Loop() {
+		p.write(toolCall("1", "say", "{}", ""))
+		if _, err := p.out.ReadSlice('\n'); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			b.Fatal(err)
+		} else if err != nil {
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = p.out.ReadSlice('\n')
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// receiptKey is where an answer's _meta holds its receipt: one object, or an array of several.
+const receiptKey = "funnel/receipt"
+
+func (s *Server) addTools(all []tools.Tool) error {
+	for _, t := range all {
+		if err := fit(t); err != nil {
+			return fmt.Errorf("server: tool %q: %w", t.Name, err)
+		}
+		if slices.Contains(s.names, t.Name) {
+			return fmt.Errorf("server: tool %q is there twice", t.Name)
+		}
+		s.names = append(s.names, t.Name)
+		s.mcp.AddTool(listed(t), s.handler(t))
+	}
+	return nil
+}
+
+// fit says what a tool lacks in order to be listed.
+func fit(t tools.Tool) error {
+	var schema struct {
+		Type string `json:"type"`
+	}
+	switch {
+	case t.Name == "" || t.Title == "" || t.Description == "":
+		return errors.New("name, title and description are needed")
+	case t.Run == nil:
+		return errors.New("there is nothing to run")
+	case json.Unmarshal(t.Schema, &schema) != nil || schema.Type != "object":
+		return errors.New("its schema must be of type object")
+	}
+	return nil
+}
+
+// listed is a tool as clients see it. Every hint is set that means something for its effect: unset
+// means destructive and open world.
+func listed(t tools.Tool) mcp.Tool {
+	out := mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, RawInputSchema: t.Schema}
+	out.Annotations.ReadOnlyHint = new(t.Effect == tools.ReadOnly)
+	out.Annotations.DestructiveHint = new(t.Effect == tools.Destructive)
+	out.Annotations.OpenWorldHint = new(t.OpenWorld)
+	if t.Effect != tools.ReadOnly {
+		out.Annotations.IdempotentHint = new(false)
+	}
+	if len(t.Meta) > 0 {
+		out.Meta = &mcp.Meta{AdditionalFields: t.Meta}
+	}
+	return out
+}
+
+// inOrder lists tools in the catalog's order; mcp-go has them by name.
+func (s *Server) inOrder(_ context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
+	slices.SortFunc(result.Tools, func(a, b mcp.Tool) int {
+		return slices.Index(s.names, a.Name) - slices.Index(s.names, b.Name)
+	})
+}
+
+// held is a tool whose call keeps its place at the gate while it runs, though the funnel may have
+// stopped waiting for it.
+func held(t tools.Tool) tools.Tool {
+	run := t.Run
+	t.Run = func(ctx context.Context, in tools.Input, out tools.Output) error {
+		k := callOf(ctx)
+		if !k.join() {
+			return context.Cause(ctx)
+		}
+		defer k.left()
+		return run(ctx, in, out)
+	}
+	return t
+}
+
+func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
+	t = held(t)
+	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		k := callOf(ctx)
+		args, fault := arguments(k.frame)
+		if fault != nil {
+			return nil, fault
+		}
+		r := funnel.Request{
+			Tool: t, Args: args, Who: k.conn.who, Sources: s.sources(k.conn.who), Progress: k.notes.progress,
+		}
+		if request.Params.Meta != nil {
+			r.Meta = request.Params.Meta.AdditionalFields
+		}
+		answer, err := s.run(ctx, r)
+		switch {
+		case err == nil:
+			return shown(answer), nil
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			result, fault := s.overdue(k.frame)
+			if fault != nil {
+				return nil, fault
+			}
+			return result.(*mcp.CallToolResult), nil
+		case ctx.Err() != nil:
+			return nil, faultf(codeEnding, "%s: stopped, %v", t.Name, errEnding)
+		}
+		return said(true, t.Name+": "+echo(err.Error())), nil
+	}
+}
+
+// arguments are a tool's as they were sent; none are {}.
+func arguments(f frame) (json.RawMessage, *Fault) {
+	raw := f.params["arguments"]
+	if raw == nil || string(raw) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	if raw[0] != '{' {
+		return nil, faultf(mcp.INVALID_PARAMS, "%s: arguments must be an object, not %s", echo(f.text("name")), kindOf(raw))
+	}
+	return raw, nil
+}
+
+// shown is the funnel's answer as MCP has it: text, and images beside it. Never structured content:
+// there are clients that then show nothing else.
+func shown(a funnel.Answer) *mcp.CallToolResult {
+	out := &mcp.CallToolResult{IsError: a.Failed, Content: make([]mcp.Content, 0, len(a.Blocks))}
+	for _, b := range a.Blocks {
+		switch {
+		case b.MIME == "":
+			out.Content = append(out.Content, mcp.NewTextContent(b.Text))
+		case strings.HasPrefix(b.MIME, "image/"):
+			out.Content = append(out.Content, mcp.NewImageContent(base64.StdEncoding.EncodeToString(b.Data), b.MIME))
+		default:
+			out.Content = append(out.Content, mcp.NewEmbeddedResource(mcp.BlobResourceContents{
+				URI: "attachment:" + b.Name, MIMEType: b.MIME, Blob: base64.StdEncoding.EncodeToString(b.Data),
+			}))
+		}
+	}
+	var receipt any
+	switch len(a.Receipts) {
+	case 0:
+		return out
+	case 1:
+		receipt = a.Receipts[0]
+	default:
+		receipt = a.Receipts
+	}
+	out.Meta = &mcp.Meta{AdditionalFields: map[string]any{receiptKey: receipt}}
+	return out
+}
+
+// said is an answer of the server's own: one text.
+func said(failed bool, text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{mcp.NewTextContent(text)}}
+}
+
+// The answers below stand in for a tool's. To a tools/call they are given as the tool's failure,
+// which the model sees and can act on; to other methods as a fault.
+
+func refused(f frame, fault *Fault) (any, *Fault) {
+	if f.method == string(mcp.MethodToolsCall) && fault.Code == codeBusy {
+		return instead(f, fault.Message), nil
+	}
+	return nil, fault
+}
+
+func (s *Server) overdue(f frame) (any, *Fault) {
+	if f.method == string(mcp.MethodToolsCall) {
+		return instead(f, fmt.Sprintf("%s: no answer within %s, the call was stopped; ask for less, or narrow it",
+			echo(f.text("name")), s.timeout)), nil
+	}
+	return nil, faultf(codeLate, "%s: no answer within %s", echo(f.method), s.timeout)
+}
+
+func panicked(f frame) (any, *Fault) {
+	if f.method == string(mcp.MethodToolsCall) {
+		return instead(f, echo(f.text("name"))+": internal error, this call failed; other calls go on"), nil
+	}
+	return nil, faultf(mcp.INTERNAL_ERROR, "%s: internal error", echo(f.method))
+}
+
+// instead carries the type of result that the stateless era asks for, since mcp-go does not see it.
+func instead(f frame, text string) *mcp.CallToolResult {
+	out := said(true, text)
+	if f.modern() {
+		out.ResultType = mcp.ResultTypeComplete
+	}
+	return out
+}
