@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+type call struct {
+	Tool string   `arg:"" help:"Name of the tool: search, find, read, grep, jq, slice."`
+	Args []string `arg:"" optional:"" placeholder:"KEY=VALUE" help:"Arguments: KEY=VALUE …, or one JSON object."`
+	JSON bool     `env:"-" name:"json" help:"Print the whole answer as JSON: blocks, receipts, failed."`
+}
+
+func (c *call) Help() string {
+	return `Examples:
+
+  mcp-funnel call search pattern=TODO path=src
+  mcp-funnel call jq source=obs:k3v9q2m7x4ab filter='group_by(.file)|length' slurp=true
+  mcp-funnel call slice '{"source":"go.mod","lines":"1-5"}'`
+}
+
+func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
+	h, err := s.open(w)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	t, err := h.tool(c.Tool)
+	if err != nil {
+		return err
+	}
+	args, err := arguments(t, c.Args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := stopped(ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
+	defer cancel()
+	bar := newBar(w.err, c.Tool)
+	a, err := h.funnel.Call(ctx, funnel.Request{Tool: t, Args: args, Who: who(), Sources: h.sources, Progress: bar.progress})
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(w, a)
+	}
+	return print(w, a)
+}
+
+func printJSON(w *streams, a funnel.Answer) error {
+	e := json.NewEncoder(w.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	type block struct {
+		Text string `json:"text,omitempty"`
+		MIME string `json:"mime,omitempty"`
+		Name string `json:"name,omitempty"`
+		Data []byte `json:"data,omitempty"`
+	}
+	blocks := make([]block, len(a.Blocks))
+	for i, b := range a.Blocks {
+		blocks[i] = block(b)
+	}
+	if err := e.Encode(map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}); err != nil {
+		return err
+	}
+	if a.Failed {
+		return errFailed
+	}
+	return nil
+}
+
+// arguments are one JSON object, or KEY=VALUE words whose values are read by the type the tool's schema gives them.
+func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
+	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
+		return json.RawMessage(words[0]), nil
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(t.Schema, &schema); err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", t.Name, err)
+	}
+	args := map[string]json.RawMessage{}
+	for _, word := range words {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return nil, usagef("%.60q is not KEY=VALUE; write for example pattern=TODO, or one JSON object", word)
+		}
+		p, known := schema.Properties[key]
+		raw := json.RawMessage(value)
+		// What is not of the wanted type goes on as text: the tool's own error names it.
+		if !known || p.Type == "string" || !json.Valid(raw) {
+			raw, _ = json.Marshal(value)
+		}
+		if _, twice := args[key]; twice {
+			return nil, usagef("%s= is given twice", key)
+		}
+		args[key] = raw
+	}
+	return json.Marshal(args)
+}

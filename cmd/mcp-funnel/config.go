@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// maxConfig bounds a configuration file, in bytes.
+const maxConfig = 1 << 20
+
+// fileResolver gives kong the values of the configuration file. Its keys are
+// the names of the settings' flags; flags and environment win over it.
+type fileResolver struct {
+	path   func(*kong.Context) string
+	values map[string]any
+}
+
+// configError is what is wrong with the file itself: kong would put the name of
+// whatever setting it was looking for before it.
+type configError struct{ error }
+
+func (e configError) Unwrap() error { return e.error }
+
+// configPath is --config, or MCP_FUNNEL_CONFIG. No file is looked for by itself, least of all in a root.
+func configPath(k *kong.Context) string {
+	for _, p := range k.Path {
+		for _, f := range p.Flags {
+			if f.Name == "config" {
+				if s, ok := k.FlagValue(f).(string); ok && s != "" {
+					return s
+				}
+			}
+		}
+	}
+	return os.Getenv("MCP_FUNNEL_CONFIG")
+}
+
+// Validate is part of kong's resolver; the file is read, and refused, when the first flag is resolved.
+func (r *fileResolver) Validate(app *kong.Application) error { return nil }
+
+func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if flag.Name == "config" {
+		return nil, nil
+	}
+	if r.values == nil {
+		r.values = map[string]any{}
+		if path := r.path(k); path != "" {
+			values, err := readConfig(path, k.Model)
+			if err != nil {
+				return nil, configError{err}
+			}
+			r.values = values
+		}
+	}
+	for _, env := range flag.Envs {
+		if _, set := os.LookupEnv(env); set {
+			return nil, nil
+		}
+	}
+	v, ok := r.values[flag.Name]
+	if !ok {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// readConfig reads a file of settings; every error names file, line and column.
+func readConfig(path string, app *kong.Application) (map[string]any, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0) // a FIFO would make us wait for a writer
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: a configuration file is a regular file", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxConfig {
+		return nil, fmt.Errorf("%s: over 1 MiB; a configuration file is smaller", path)
+	}
+	return parseConfig(path, text, settingNames(app))
+}
+
+func settingNames(app *kong.Application) map[string]*kong.Flag {
+	names := map[string]*kong.Flag{}
+	for _, f := range app.Flags {
+		if f.Name != "help" && f.Name != "config" {
+			names[f.Name] = f
+		}
+	}
+	return names
+}
+
+func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[string]any, error) {
+	if err := flat(path, text); err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", path, content.ClipBytes(err.Error(), 500)) // it quotes whole lines
+	}
+	values := map[string]any{}
+	for _, doc := range file.Docs {
+		var entries []*ast.MappingValueNode
+		switch body := doc.Body.(type) {
+		case nil, *ast.NullNode, *ast.CommentGroupNode:
+			continue
+		case *ast.MappingNode:
+			entries = body.Values
+		case *ast.MappingValueNode:
+			entries = []*ast.MappingValueNode{body}
+		default:
+			return nil, at(path, body, errors.New("a configuration file is a list of `name: value`"))
+		}
+		for _, e := range entries {
+			name := strings.TrimSpace(e.Key.String())
+			flag, ok := known[name]
+			if !ok {
+				if dashed := strings.ReplaceAll(strings.ToLower(name), "_", "-"); known[dashed] != nil {
+					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, dashed))
+				}
+				return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(sorted(known), ", ")))
+			}
+			v, err := scalar(e.Value, flag)
+			if err != nil {
+				return nil, at(path, e.Value, fmt.Errorf("%s: %w", name, err))
+			}
+			values[name] = v
+		}
+	}
+	return values, nil
+}
+
+// maxNested is how many signs of nesting a configuration file may have, which needs a list
+// or two. The parser takes memory and time that grow with the square of what is nested.
+const maxNested = 64
+
+// flat refuses what no configuration needs, before it is parsed.
+func flat(path string, text []byte) error {
+	nested := 0
+	for n, line := range bytes.Split(text, []byte("\n")) {
+		nested += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
+		nested += max(0, bytes.Count(line, []byte("- "))-1) + bytes.Count(line, []byte("? "))
+		if nested > maxNested || n > 1000 {
+			return fmt.Errorf("%s:%d:1: a configuration file is a flat list of `name: value`", path, n+1)
+		}
+	}
+	return nil
+}
+
+// scalar takes a value as the text a flag would be given; lists only where the flag is repeatable.
+func scalar(n ast.Node, flag *kong.Flag) (any, error) {
+	switch v := n.(type) {
+	case *ast.SequenceNode:
+		if !flag.IsSlice() {
+			return nil, errors.New("takes one value, not a list")
+		}
+		var list []any
+		for _, item := range v.Values {
+			s, err := scalar(item, flag)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, s)
+		}
+		return list, nil
+	case *ast.StringNode:
+		return v.Value, nil
+	case *ast.BoolNode:
+		return v.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode:
+		return n.GetToken().Value, nil
+	default:
+		return nil, errors.New("takes a text, a number or true and false")
+	}
+}
+
+func at(path string, n ast.Node, err error) error {
+	p := n.GetToken().Position
+	return fmt.Errorf("%s:%d:%d: %w", path, p.Line, p.Column, err)
+}
+
+func sorted(known map[string]*kong.Flag) []string {
+	names := make([]string, 0, len(known))
+	for n := range known {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/child"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+type doctor struct{}
+
+func (doctor) Help() string {
+	return `Every line is tried, not guessed: a root is opened, an observation is written, read back and removed, a worker is started. Exit code 1 where something does not work.`
+}
+
+// finding is one line of the doctor's report.
+type finding struct {
+	what string
+	bad  bool
+	text string
+	weak bool // it works, but less well than it could
+}
+
+func (doctor) Run(ctx context.Context, s *Settings, w *streams) error {
+	var all []finding
+	for _, check := range []func(context.Context, *Settings) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks} {
+		all = append(all, check(ctx, s)...)
+	}
+	sick := false
+	for _, f := range all {
+		mark := "ok  "
+		switch {
+		case f.bad:
+			mark, sick = "BAD ", true
+		case f.weak:
+			mark = "weak"
+		}
+		if _, err := fmt.Fprintf(w.out, "%s %-10s %s\n", mark, f.what, f.text); err != nil {
+			return err
+		}
+	}
+	if sick {
+		return errFailed
+	}
+	return nil
+}
+
+// Go before 1.26.5 lets a link with a trailing slash out of a root (CVE-2026-39822).
+const firstSafeGo = "1.26.5"
+
+func goVersion(context.Context, *Settings) []finding {
+	v := runtime.Version()
+	return []finding{{what: "go", bad: !atLeast(strings.TrimPrefix(v, "go"), firstSafeGo), text: "built with " + v + "; " + firstSafeGo + " or newer keeps tools inside their roots"}}
+}
+
+// atLeast compares dotted versions; what is no release (devel) counts as new.
+func atLeast(version, least string) bool {
+	version, _, _ = strings.Cut(version, " ")
+	have, want := strings.Split(version, "."), strings.Split(least, ".")
+	for i, w := range want {
+		if i >= len(have) {
+			return false
+		}
+		h, err := strconv.Atoi(have[i])
+		if err != nil {
+			return true
+		}
+		n, _ := strconv.Atoi(w)
+		if h != n {
+			return h > n
+		}
+	}
+	return true
+}
+
+func rootsFound(_ context.Context, s *Settings) []finding {
+	dirs := s.roots()
+	if len(dirs) == 0 {
+		return []finding{{what: "root", bad: true, text: "none: the current directory is a home, a system directory or the file system's root; set --root DIR"}}
+	}
+	var all []finding
+	src, err := s.sources(nil)
+	if err != nil {
+		return []finding{{what: "root", bad: true, text: err.Error()}}
+	}
+	for _, r := range src.Roots {
+		text := r.Dir()
+		if len(s.Root) == 0 {
+			text += " (the current directory; set --root to grant another)"
+		}
+		if _, err := r.Stat("."); err != nil {
+			all = append(all, finding{what: "root", bad: true, text: err.Error()})
+		} else {
+			all = append(all, finding{what: "root", bad: false, text: text})
+		}
+		_ = r.Close()
+	}
+	return all
+}
+
+func storeWorks(ctx context.Context, s *Settings) []finding {
+	store, err := s.openStore()
+	if err != nil {
+		return []finding{{what: "store", bad: true, text: err.Error()}}
+	}
+	defer func() { _ = store.Close() }()
+	if err := roundTrip(store); err != nil {
+		return []finding{{what: "store", bad: true, text: store.Dir() + ": " + err.Error()}}
+	}
+	u, err := store.Usage()
+	if err != nil {
+		return []finding{{what: "store", bad: true, text: store.Dir() + ": " + err.Error()}}
+	}
+	all := []finding{{what: "store", bad: u.Free < int64(s.MinFree), text: fmt.Sprintf("%s: %d observations, %s of %s; %s free on its disk, %s stay free",
+		store.Dir(), u.Observations, bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(int64(s.MinFree)))}}
+	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil && strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
+		all = append(all, finding{what: "store", bad: false, text: "it is below " + tmp + ", which a reboot may empty"})
+	}
+	return all
+}
+
+// roundTrip writes an observation, reads it back and removes it.
+func roundTrip(store *observations.Store) error {
+	const text = "a line written by mcp-funnel doctor\n"
+	r, err := store.Record(observations.Made{Owner: observations.Local, Tool: "doctor", Args: json.RawMessage("{}")})
+	if err != nil {
+		return err
+	}
+	defer r.Discard() //nolint:errcheck // after Commit it does nothing
+	if _, err := io.WriteString(r, text); err != nil {
+		return err
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	o, err := r.Commit(observations.Seen{Kind: "text", Ext: "txt", Lines: 1, Status: "success"})
+	if err != nil {
+		return err
+	}
+	defer store.Remove(observations.Local, o.ID) //nolint:errcheck // it would expire by itself
+	return store.Verify(observations.Local, o.ID)
+}
+
+func tokenizerWorks(_ context.Context, s *Settings) []finding {
+	c, err := s.counter()
+	if err != nil {
+		return []finding{{what: "tokenizer", bad: true, text: err.Error()}}
+	}
+	start := time.Now()
+	// Counted with tiktoken: both vocabularies take the same three tokens.
+	const probe, want = "tokens are counted", 3
+	if n := c.Count(probe); n != want {
+		return []finding{{what: "tokenizer", bad: true, text: fmt.Sprintf("%s counts %q as %d tokens, not %d", c.Encoding(), probe, n, want)}}
+	}
+	text := fmt.Sprintf("%s, loaded in %s", c.Encoding(), shortTime(time.Since(start)))
+	if s.ContextWindow > 0 {
+		text += fmt.Sprintf("; window of %d tokens", s.ContextWindow)
+	}
+	return []finding{{what: "tokenizer", bad: false, text: text}}
+}
+
+func workerWorks(context.Context, *Settings) []finding {
+	var all []finding
+	for _, l := range child.Layers() {
+		mark := "holds"
+		if !l.Holds {
+			mark = "does not hold here"
+		}
+		// A layer that is missing weakens a worker; one that cannot start at all fails the jq tool.
+		all = append(all, finding{what: "worker", bad: !l.Holds && l.Name == "worker", weak: !l.Holds, text: fmt.Sprintf("%s %s: %s", l.Name, mark, l.Detail)})
+	}
+	return all
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+	"github.com/mcp-funnel/mcp-funnel/trace"
+)
+
+// house is everything a command stands on, wired.
+type house struct {
+	store   *observations.Store // nil: it could not be opened; answers say "not kept"
+	trace   *trace.Log
+	counter *tokens.Counter
+	catalog []tools.Tool
+	funnel  *funnel.Funnel
+	sources tools.Sources
+	log     *slog.Logger
+}
+
+// open wires the house. A store that cannot be opened is a warning, not an
+// error: tools still answer, and every receipt says that nothing was kept.
+func (s *Settings) open(w *streams) (*house, error) {
+	h := &house{log: s.logger(w)}
+	var err error
+	if h.counter, err = s.counter(); err != nil {
+		return nil, err
+	}
+	var noStore error
+	if h.store, noStore = observations.OpenStore(s.storeOptions()); noStore != nil {
+		h.log.Warn("nothing will be kept", "cause", noStore)
+		h.store = nil
+	}
+	traceDir := ""
+	if h.store != nil {
+		traceDir = filepath.Join(h.store.Dir(), "trace")
+	}
+	if h.trace, err = trace.Open(traceDir); err != nil {
+		h.log.Warn("calls will not be traced", "cause", err)
+		h.trace = nil
+	}
+	h.catalog = server.Catalog(jq.Options{Memory: int64(s.JqMemory)})
+	if h.sources, err = s.sources(h.store); err != nil {
+		h.close()
+		return nil, err
+	}
+	h.funnel, err = funnel.New(funnel.Options{
+		Store: h.store, NoStore: noStore, Trace: h.trace, Counter: h.counter, Policy: s.policy(), Limits: s.limits(),
+		SavedTo: true, Offered: h.offered, Log: h.log,
+	})
+	if err != nil {
+		h.close()
+		return nil, usageError{err}
+	}
+	return h, nil
+}
+
+// sources opens the roots; what the store and the configuration hold is denied to tools.
+func (s *Settings) sources(store *observations.Store) (tools.Sources, error) {
+	src := tools.Sources{Store: store, Owner: observations.Local}
+	var denied []string
+	if store != nil {
+		denied = append(denied, store.Dir())
+	} else if s.Store != "" { // one that could not be opened is no more theirs
+		denied = append(denied, s.Store)
+	} else if dir, err := observations.DefaultDir(); err == nil {
+		denied = append(denied, dir)
+	}
+	if s.Config != "" {
+		denied = append(denied, s.Config)
+	}
+	for _, dir := range s.roots() {
+		r, err := tree.Open(dir, denied...)
+		if err != nil {
+			return src, usagef("--root %s: %v", content.ClipBytes(dir, 200), err)
+		}
+		src.Roots = append(src.Roots, r)
+	}
+	return src, nil
+}
+
+func (h *house) offered() []string {
+	names := make([]string, len(h.catalog))
+	for i, t := range h.catalog {
+		names[i] = t.Name
+	}
+	return names
+}
+
+func (h *house) tool(name string) (tools.Tool, error) {
+	for _, t := range h.catalog {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return tools.Tool{}, usagef("no tool %.60q; there are %v", name, h.offered())
+}
+
+func (h *house) close() {
+	for _, r := range h.sources.Roots {
+		_ = r.Close()
+	}
+	if h.trace != nil {
+		_ = h.trace.Close()
+	}
+	if h.store != nil {
+		_ = h.store.Close()
+	}
+}
+
+// who is the session of the command line and of stdio.
+func who() funnel.Session { return funnel.Session{ID: "local", Owner: observations.Local} }
+
+// print writes an answer's text as the model would be shown it.
+func print(w *streams, a funnel.Answer) error {
+	for _, b := range a.Blocks {
+		text := b.Text
+		if b.MIME != "" {
+			text = fmt.Sprintf("[%s, %d bytes]", b.MIME, len(b.Data))
+		}
+		if _, err := fmt.Fprintln(w.out, text); err != nil {
+			return err
+		}
+	}
+	if a.Failed {
+		return errFailed
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+type observationsCmd struct {
+	List   obsList   `cmd:"" help:"List what is kept, newest first."`
+	Show   obsShow   `cmd:"" help:"Show what is known of one: its sidecar as JSON, and its receipt."`
+	Cat    obsCat    `cmd:"" help:"Print one, byte for byte."`
+	Verify obsVerify `cmd:"" help:"Read the data again and compare sha256: of those named, or of all."`
+	Pin    obsPin    `cmd:"" help:"Keep from expiry and from making room; --off lets go."`
+	Prune  obsPrune  `cmd:"" help:"Expire what is too old or too much now."`
+	Rm     obsRm     `cmd:"" help:"Delete the data; the ID goes on saying which call made it."`
+}
+
+// openStore is for commands that are about the store: here it must open.
+func (s *Settings) openStore() (*observations.Store, error) {
+	store, err := observations.OpenStore(s.storeOptions())
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return store, nil
+}
+
+func parseIDs(words []string) ([]observations.ID, error) {
+	ids := make([]observations.ID, len(words))
+	for i, word := range words {
+		id, err := observations.ParseID(word)
+		if err != nil {
+			return nil, usagef("%.60q: %v; observations list shows those there are", word, err)
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
+// each runs do for every ID and goes on after an error; it fails at the end if any failed.
+func each(w *streams, words []string, do func(observations.ID) error) error {
+	ids, err := parseIDs(words)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if e := do(id); e != nil {
+			complain(w.err, explain(id, e))
+			err = errFailed
+		}
+	}
+	return err
+}
+
+// explain words an error of the store for a person at a terminal.
+func explain(id observations.ID, err error) error {
+	if errors.Is(err, observations.ErrNotFound) {
+		return fmt.Errorf("obs:%s: %w; observations list shows those there are", id, observations.ErrNotFound)
+	}
+	return tools.Explain(id, err)
+}
+
+type obsList struct {
+	All  bool `env:"-" help:"Expired ones too."`
+	JSON bool `env:"-" name:"json" help:"One JSON object a line."`
+}
+
+func (l *obsList) Run(s *Settings, w *streams) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	list, err := store.List(observations.Local, l.All)
+	if err != nil {
+		return err
+	}
+	if l.JSON {
+		e := json.NewEncoder(w.out)
+		for _, o := range list {
+			if err := e.Encode(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w.out, "nothing is kept in", store.Dir())
+		return err
+	}
+	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0) // it writes, and may fail, at its flush
+	_, _ = fmt.Fprintln(t, "ID\tMADE\tTOOL\tKIND\tLINES\tBYTES\tNAME")
+	for _, o := range list {
+		mark := o.Name
+		if mark == "" && len(o.Args) > 2 {
+			mark = string(o.Args)
+		}
+		if o.Pinned {
+			mark = "[pinned] " + mark
+		}
+		if o.Expired != nil {
+			mark = "[expired] " + mark
+		}
+		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"), o.Tool, o.Seen.Kind, o.Seen.Lines, o.Bytes, content.Visible(content.Clip(mark, 60), false))
+	}
+	return t.Flush()
+}
+
+type obsShow struct {
+	ID string `arg:"" help:"obs:ID or ID."`
+}
+
+func (c *obsShow) Run(s *Settings, w *streams) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	return each(w, []string{c.ID}, func(id observations.ID) error {
+		o, err := store.Look(observations.Local, id)
+		if err != nil {
+			return err
+		}
+		receipt := o.Seen.Receipt
+		o.Seen.Receipt = ""
+		e := json.NewEncoder(w.out)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		if err := e.Encode(o); err != nil {
+			return err
+		}
+		if receipt != "" {
+			_, err = fmt.Fprintf(w.out, "\n%s\n", receipt)
+		}
+		return err
+	})
+}
+
+type obsCat struct {
+	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
+}
+
+func (c *obsCat) Run(s *Settings, w *streams) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	return each(w, c.IDs, func(id observations.ID) error {
+		r, err := store.Open(observations.Local, id)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = r.Close() }()
+		_, err = io.Copy(w.out, io.NewSectionReader(r, 0, r.Size()))
+		return err
+	})
+}
+
+type obsVerify struct {
+	IDs []string `arg:"" name:"id" optional:"" help:"obs:ID or ID; none: all."`
+}
+
+func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	words := c.IDs
+	var halves []observations.ID
+	if len(words) == 0 {
+		if halves, err = store.Damaged(); err != nil {
+			return err
+		}
+		list, err := store.List(observations.Local, false)
+		if err != nil {
+			return err
+		}
+		for _, o := range list {
+			words = append(words, string(o.ID))
+		}
+	}
+	good, bar := 0, newBar(w.err, "verify")
+	err = each(w, words, func(id observations.ID) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := store.Verify(observations.Local, id); err != nil {
+			return err
+		}
+		good++
+		bar.progress(int64(good), int64(len(words)), "observations")
+		return nil
+	})
+	bar.end()
+	if err != nil && !errors.Is(err, errFailed) { // no ID was looked at
+		return err
+	}
+	for _, id := range halves {
+		if _, e := fmt.Fprintf(w.err, "mcp-funnel: obs:%s: %v: its data or its sidecar is missing or unreadable\n", id, observations.ErrDamaged); e != nil {
+			return e
+		}
+		err = errFailed
+	}
+	if _, e := fmt.Fprintf(w.out, "%d of %d intact\n", good, len(words)+len(halves)); e != nil {
+		return e
+	}
+	return err
+}
+
+type obsPin struct {
+	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
+	Off bool     `env:"-" help:"Let go of it."`
+}
+
+func (c *obsPin) Run(s *Settings, w *streams) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	return each(w, c.IDs, func(id observations.ID) error { return store.Pin(observations.Local, id, !c.Off) })
+}
+
+type obsPrune struct {
+	DryRun bool `env:"-" name:"dry" help:"Only say what would go."`
+}
+
+func (c *obsPrune) Run(s *Settings, w *streams) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	p, err := store.Prune(c.DryRun)
+	if err != nil {
+		return err
+	}
+	verb := "removed"
+	if c.DryRun {
+		verb = "would remove"
+	}
+	_, err = fmt.Fprintf(w.out, "%s %d observations, %s; %d stay, %s\n", verb, p.Removed, bytesText(p.Bytes), p.Kept, bytesText(p.KeptBytes))
+	return err
+}
+
+type obsRm struct {
+	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
+}
+
+func (c *obsRm) Run(s *Settings, w *streams) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	return each(w, c.IDs, func(id observations.ID) error {
+		err := store.Remove(observations.Local, id)
+		if errors.Is(err, observations.ErrExpired) { // it is gone already, as was asked
+			return nil
+		}
+		return err
+	})
+}
+
+// bytesText is a size as people read it: 1.5 MiB.
+func bytesText(n int64) string {
+	const units = "KMGT"
+	if n < 1<<10 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	v, u := float64(n)/(1<<10), 0
+	for v >= 1024 && u < len(units)-1 {
+		v, u = v/1024, u+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, units[u])
+}
+
+// shortTime is a duration as people read it.
+func shortTime(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// Settings is everything that can be set, once: flags, environment and the
+// configuration file are derived from it.
+type Settings struct {
+	Config string `group:"setup" placeholder:"FILE" type:"path" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
+
+	Root  []string `group:"setup" placeholder:"DIR" type:"path" sep:"none" help:"Directory tools may look into; repeatable. Default: the current directory, unless that is a home, a system directory or the file system's root."`
+	Store string   `group:"setup" placeholder:"DIR" type:"path" help:"Where observations are kept. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
+
+	ReceiptTokens int    `group:"shown" default:"600" placeholder:"N" help:"Ceiling of a receipt in tokens, from 160 to 4000."`
+	LargeLines    int    `group:"shown" default:"50" placeholder:"N" help:"An output of more lines is large."`
+	LargeChars    int    `group:"shown" default:"2000" placeholder:"N" help:"An output of more characters is large."`
+	HeadLines     int    `group:"shown" default:"10" placeholder:"N" help:"First lines shown in a receipt, at most."`
+	TailLines     int    `group:"shown" default:"5" placeholder:"N" help:"Last lines shown in a receipt, at most."`
+	PageTokens    int    `group:"shown" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
+	Model         string `group:"shown" default:"o200k_base" placeholder:"NAME" help:"Whose tokens are counted: a model's name, o200k_base or cl100k_base. Models without a public vocabulary are counted as o200k_base."`
+
+	ContextWindow   int  `group:"budget" default:"0" placeholder:"N" help:"Context window in tokens. 0: not known, nothing is ever rejected."`
+	ResponseReserve int  `group:"budget" default:"4096" placeholder:"N" help:"Of the window, kept for the model's answer."`
+	PromptBudget    int  `group:"budget" default:"0" placeholder:"N" help:"Of the window, kept for the prompt."`
+	EmergencyBuffer int  `group:"budget" default:"1024" placeholder:"N" help:"Of the window, never used."`
+	DryRun          bool `group:"budget" help:"Decide and record, but show as if there were room."`
+	Enabled         bool `group:"budget" default:"true" negatable:"" help:"Funnel at all; --no-enabled passes everything through, up to 1 MB an answer."`
+
+	MaxObservation size `group:"limits" default:"256MiB" placeholder:"SIZE" help:"One observation; what is over is told and not kept. 0: no limit."`
+	Quota          size `group:"limits" default:"1GiB" placeholder:"SIZE" help:"All observations; the least recently used make room. 0: no limit."`
+	MinFree        size `group:"limits" default:"1GiB" placeholder:"SIZE" help:"What stays free on the store's disk. 0: nothing."`
+	MaxAge         age  `group:"limits" default:"7d" placeholder:"AGE" help:"From last use, after which an observation expires. 0: never."`
+	Fsync          bool `group:"limits" help:"Make kept observations survive power loss, not only a crash."`
+	JqMemory       size `group:"limits" name:"jq-memory" default:"512MiB" placeholder:"SIZE" help:"Memory of one jq program."`
+
+	CallTimeout age  `group:"limits" default:"50s" placeholder:"TIME" help:"One call; many clients give up at 60 s."`
+	MaxMessage  size `group:"limits" default:"16MiB" placeholder:"SIZE" help:"One message of the protocol."`
+	MaxCalls    int  `group:"limits" default:"64" placeholder:"N" help:"Calls at once; more are told to try again."`
+	EofGrace    age  `group:"limits" name:"eof-grace" default:"30s" placeholder:"TIME" help:"After standard input ends, for answers under way."`
+
+	LogFormat string `group:"log" enum:"text,json" default:"text" help:"Log lines on standard error: text or json."`
+	LogLevel  string `group:"log" enum:"debug,info,warn,error" default:"warn" help:"debug, info, warn or error."`
+}
+
+var groups = []kong.Group{
+	{Key: "setup", Title: "Set-up"},
+	{Key: "shown", Title: "What is shown"},
+	{Key: "budget", Title: "Budget"},
+	{Key: "limits", Title: "Limits"},
+	{Key: "log", Title: "Logs"},
+}
+
+// size is a number of bytes: 1048576, 1MiB, 1MB, 1.5g.
+type size int64
+
+func (s *size) UnmarshalText(text []byte) error {
+	n, err := tools.ParseSize(string(text))
+	*s = size(n)
+	return err
+}
+
+// age is a time span that may be given in days: 90s, 12h, 7d.
+type age time.Duration
+
+func (a *age) UnmarshalText(text []byte) error {
+	t := strings.TrimSpace(string(text))
+	if days, ok := strings.CutSuffix(t, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n < 36500 {
+			*a = age(n * 24 * float64(time.Hour))
+			return nil
+		}
+	}
+	d, err := time.ParseDuration(t)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%.60q is not a time span; write 90s, 12h or 7d", t)
+	}
+	*a = age(d)
+	return nil
+}
+
+// roots are the directories granted. The current directory is granted unasked
+// only where that cannot be a whole home or system.
+func (s *Settings) roots() []string {
+	if len(s.Root) > 0 {
+		return s.Root
+	}
+	wd, err := os.Getwd()
+	if err != nil || tooWide(wd) {
+		return nil
+	}
+	return []string{wd}
+}
+
+func tooWide(dir string) bool {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if home, err := os.UserHomeDir(); err == nil && (dir == home || strings.HasPrefix(home, dir+string(filepath.Separator))) {
+		return true
+	}
+	if filepath.Dir(dir) == dir {
+		return true
+	}
+	system := []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var", "/home", "/opt", "/srv", "/mnt", "/media", "/tmp", "/Users", "/System", "/Library", "/Applications"}
+	if runtime.GOOS == "windows" {
+		system = []string{os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData"), os.Getenv("PUBLIC")}
+	}
+	for _, d := range system {
+		if d != "" && strings.EqualFold(dir, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// storeOptions passes a limit of 0 on as none at all, which to the store is a
+// negative one: there 0 means the default.
+func (s *Settings) storeOptions() observations.Options {
+	none := func(n int64) int64 {
+		if n == 0 {
+			return -1
+		}
+		return n
+	}
+	return observations.Options{
+		Dir: s.Store, MaxObservation: none(int64(s.MaxObservation)), Quota: none(int64(s.Quota)), MinFree: none(int64(s.MinFree)),
+		MaxAge: time.Duration(none(int64(s.MaxAge))), Fsync: s.Fsync,
+	}
+}
+
+// AfterApply is called by kong when all settings are known: every command
+// refuses what the funnel could not work with.
+func (s *Settings) AfterApply() error {
+	for name, n := range map[string]int{
+		"receipt-tokens": s.ReceiptTokens, "large-lines": s.LargeLines, "large-chars": s.LargeChars, "head-lines": s.HeadLines,
+		"tail-lines": s.TailLines, "page-tokens": s.PageTokens, "max-calls": s.MaxCalls,
+	} {
+		if n <= 0 { // to the packages 0 means the default, which is not what was said
+			return fmt.Errorf("--%s must be 1 or more, not %d", name, n)
+		}
+	}
+	if s.CallTimeout == 0 || s.MaxMessage == 0 {
+		return errors.New("--call-timeout and --max-message must be more than 0")
+	}
+	_, err := funnel.New(funnel.Options{Counter: tokens.New(tokens.O200k), Policy: s.policy(), Limits: s.limits()})
+	return err
+}
+
+func (s *Settings) limits() funnel.Limits {
+	return funnel.Limits{
+		LargeLines: s.LargeLines, LargeChars: s.LargeChars, HeadLines: s.HeadLines, TailLines: s.TailLines,
+		ReceiptTokens: s.ReceiptTokens, PageTokens: s.PageTokens,
+	}
+}
+
+func (s *Settings) policy() funnel.Policy {
+	return funnel.Policy{
+		Window: s.ContextWindow, Response: s.ResponseReserve, Prompt: s.PromptBudget, Emergency: s.EmergencyBuffer,
+		DryRun: s.DryRun, Disabled: !s.Enabled,
+	}
+}
+
+func (s *Settings) counter() (*tokens.Counter, error) {
+	e, err := tokens.Parse(s.Model)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--model: %w", err)}
+	}
+	return tokens.New(e), nil
+}
+
+func (s *Settings) logger(w *streams) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(s.LogLevel)) // the values are an enum
+	o := &slog.HandlerOptions{Level: level}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w.err, o))
+	}
+	return slog.New(slog.NewTextHandler(w.err, o))
+}
