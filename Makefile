@@ -1,0 +1,25 @@
+# An index of commands; each can be run by hand.
+
+.PHONY: build test bench lint generate update fuzz
+
+build: ## the binary, as released
+	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
+
+test: ## everything CI runs
+	scripts/test
+
+bench: ## all benchmarks
+	CGO_ENABLED=0 go test -run '^$$' -bench . ./...
+
+lint: ## golangci-lint, from its own module
+	cd lint && go build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	bin/golangci-lint run ./...
+
+generate: ## vocabularies of the token counter
+	go generate ./...
+
+update: ## golden files and transcripts, to be read before they are committed
+	CGO_ENABLED=0 go test ./conformance ./funnel ./internal/summary -update
+
+fuzz: ## every fuzz target for 30 seconds
+	scripts/fuzz 30s

@@ -1,0 +1,64 @@
+package conformance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite transcripts, tables and examples")
+
+// binary builds the product once, as it is released, and gives its path.
+func binary(t testing.TB) string {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// buildDir is where the binary is; TestMain makes and removes it.
+var buildDir string
+
+var built = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(buildDir, "mcp-funnel")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", path, "../cmd/mcp-funnel")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	return path, cmd.Run()
+})
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "mcp-funnel-conformance-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	buildDir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// environment is one in which the binary finds nothing of the person who runs the tests.
+func environment(t testing.TB) []string {
+	t.Helper()
+	home := t.TempDir()
+	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "PATH=" + filepath.Dir(binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "LANG=C.UTF-8"}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOROOT"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// lines splits a text for messages of tests.
+func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

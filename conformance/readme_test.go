@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+)
+
+const readme = "../README.md"
+
+// TestReadmeToolTable holds the table between the two marks to the tools as they are.
+func TestReadmeToolTable(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| tool | arguments (required in bold) | what it does |\n|---|---|---|\n")
+	for _, tool := range server.Catalog(jq.Options{}) {
+		var schema struct {
+			Properties map[string]any `json:"properties"`
+			Required   []string       `json:"required"`
+		}
+		if err := json.Unmarshal(tool.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		var required, optional []string
+		for name := range schema.Properties {
+			optional = append(optional, "`"+name+"`")
+		}
+		sort.Strings(optional)
+		for _, name := range schema.Required {
+			required = append(required, "**`"+name+"`**")
+			for i, o := range optional {
+				if o == "`"+name+"`" {
+					optional = append(optional[:i], optional[i+1:]...)
+					break
+				}
+			}
+		}
+		first, _, _ := strings.Cut(tool.Description, "\n")
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", tool.Name, strings.Join(append(required, optional...), ", "), strings.ReplaceAll(first, "|", `\|`))
+	}
+	between(t, readme, "<!-- tools -->\n", "<!-- end of tools -->", b.String())
+}
+
+// TestReadmeSettings holds the list of settings to what --help prints.
+func TestReadmeSettings(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), binary(t), "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	between(t, readme, "<!-- help -->\n```\n", "```\n<!-- end of help -->", string(out))
+}
+
+// between compares, or with -update rewrites, the part of a file between two marks.
+func between(t *testing.T, path, from, to, want string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), from)
+	got, after, ok2 := strings.Cut(rest, to)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no part between %q and %q", path, from, to)
+	}
+	if got == want {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(before+from+want+to+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("%s needs updating, run: make update\n%s", path, cmp.Diff(lines(got), lines(want)))
+}
+
+var (
+	console = regexp.MustCompile("(?s)```console\n(.*?)```")
+	shownID = regexp.MustCompile(`obs:[0-9a-z]{12}\b`)
+	savedTo = regexp.MustCompile(`(?m)^saved to: .*/([a-z]+)_\d{8}T\d{6}_[0-9a-z]{12}\.`)
+)
+
+// printedID stands in the README in place of the random ID of a block's first observation.
+const printedID = "k3v9q2m7x4ab"
+
+// TestReadmeExamples runs every console block of the README in one shell session and
+// holds it to what is printed. Observation IDs and places of the store differ at each run and are normalised.
+func TestReadmeExamples(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := console.FindAllSubmatchIndex(text, -1)
+	if len(blocks) < 2 {
+		t.Fatalf("README has %d console blocks", len(blocks))
+	}
+	env := environment(t)
+	var fresh strings.Builder
+	end := 0
+	for _, m := range blocks {
+		block := string(text[m[2]:m[3]])
+		got := replay(t, env, block)
+		if got != block && !*update {
+			t.Errorf("README needs updating, run: make update\n%s", cmp.Diff(lines(block), lines(got)))
+		}
+		fresh.Write(text[end:m[2]])
+		fresh.WriteString(got)
+		end = m[3]
+	}
+	fresh.Write(text[end:])
+	if *update {
+		if err := os.WriteFile(readme, []byte(fresh.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// replay runs a block's commands and writes it anew with their output.
+func replay(t *testing.T, env []string, block string) string {
+	t.Helper()
+	var b strings.Builder
+	real := ""
+	commands := strings.Split(block, "\n")
+	for i := 0; i < len(commands); i++ {
+		command, ok := strings.CutPrefix(commands[i], "$ ")
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(&b, "$ %s\n", command)
+		if real != "" {
+			command = strings.ReplaceAll(command, "obs:"+printedID, real)
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+		cmd.Dir, cmd.Env = "..", env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		if real == "" {
+			real = shownID.FindString(string(out))
+		}
+		b.WriteString(normalise(string(out), real))
+	}
+	return b.String()
+}
+
+func normalise(out, real string) string {
+	out = savedTo.ReplaceAllString(out, "saved to: ~/.local/state/mcp-funnel/observations/${1}_20261120T143022_"+printedID+".")
+	if real != "" {
+		out = strings.ReplaceAll(out, strings.TrimPrefix(real, "obs:"), printedID)
+	}
+	return out
+}
