@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz
+.PHONY: build test bench lint generate update fuzz safety
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -23,3 +23,6 @@ update: ## golden files and transcripts, to be read before they are committed
 
 fuzz: ## every fuzz target for 30 seconds
 	scripts/fuzz 30s
+
+safety: ## every safety promise at full size, into docs/SAFETY.md
+	scripts/safety
