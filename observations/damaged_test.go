@@ -1,10 +1,16 @@
 package observations
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
 func TestDamagedNamesHalves(t *testing.T) {
@@ -46,5 +52,122 @@ func TestDamagedNamesHalves(t *testing.T) {
 	got, err := s.Damaged()
 	if err != nil || len(got) != 2 || got[0] == all[3].ID || got[1] == all[3].ID {
 		t.Errorf("damaged: %v, %v; broken were %s and %s", got, err, all[0].ID, all[1].ID)
+	}
+}
+
+func TestDamage(t *testing.T) {
+	s := open(t, Options{})
+	side := func(change func(o map[string]any)) func(*testing.T, Observation) {
+		return func(t *testing.T, o Observation) {
+			b, err := os.ReadFile(sidecarPath(s, o.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := map[string]any{}
+			if err := json.Unmarshal(b, &m); err != nil {
+				t.Fatal(err)
+			}
+			change(m)
+			if b, err = json.Marshal(m); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(sidecarPath(s, o.ID), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write := func(b string) func(*testing.T, Observation) {
+		return func(t *testing.T, o Observation) {
+			if err := os.WriteFile(sidecarPath(s, o.ID), []byte(b), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(*testing.T, Observation)
+		open   error // of Open
+		verify error
+	}{
+		{"nothing", func(*testing.T, Observation) {}, nil, nil},
+		{"sidecar empty", write(""), ErrNotFound, ErrNotFound},
+		{"sidecar torn", write(`{"v":1,"id":"`), ErrNotFound, ErrNotFound},
+		{"sidecar not an object", write(`[1,2]`), ErrNotFound, ErrNotFound},
+		{"sidecar huge", write(`{"v":1,"tool":"` + strings.Repeat("x", 1<<20) + `"}`), ErrNotFound, ErrNotFound},
+		{"sidecar deep", write(strings.Repeat("[", maxSidecar-1)), ErrNotFound, ErrNotFound},
+		{"later version", side(func(m map[string]any) { m["v"] = 2 }), ErrNotFound, ErrNotFound},
+		{"another's name", side(func(m map[string]any) { m["file"] = "search_20261120T143022_k3v9q2m7x4ab.ndjson" }), ErrNotFound, ErrNotFound},
+		{"a path out", side(func(m map[string]any) { m["file"] = "../../../../etc/passwd" }), ErrNotFound, ErrNotFound},
+		{"another id", side(func(m map[string]any) { m["id"] = "k3v9q2m7x4ab" }), ErrNotFound, ErrNotFound},
+		{"bytes below zero", side(func(m map[string]any) { m["bytes"] = -1 }), ErrNotFound, ErrNotFound},
+		{"hash gone", side(func(m map[string]any) { m["sha256"] = "" }), ErrNotFound, ErrNotFound},
+		{"data gone", func(t *testing.T, o Observation) { must(t, os.Remove(s.SavedTo(o))) }, ErrDamaged, ErrDamaged},
+		{"data cut", func(t *testing.T, o Observation) { must(t, os.Truncate(s.SavedTo(o), 2)) }, ErrDamaged, ErrDamaged},
+		{"data longer", func(t *testing.T, o Observation) { must(t, os.Truncate(s.SavedTo(o), 2000)) }, ErrDamaged, ErrDamaged},
+		{"data a directory", func(t *testing.T, o Observation) {
+			must(t, os.Remove(s.SavedTo(o)))
+			must(t, os.Mkdir(s.SavedTo(o), 0o700))
+		}, ErrDamaged, ErrDamaged},
+		{"data changed", func(t *testing.T, o Observation) { must(t, os.WriteFile(s.SavedTo(o), []byte("other data"), 0o600)) }, nil, ErrDamaged},
+		{"index garbage", func(t *testing.T, o Observation) {
+			must(t, os.WriteFile(dir(s, "observations/"+string(o.ID)+indexExt), []byte("mfl1garbage"), 0o600))
+		}, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := keep(t, s, Made{Tool: "search"}, []byte("data\nlines"))
+			c.damage(t, o)
+			r, err := s.Open(Local, o.ID)
+			if !errors.Is(err, c.open) {
+				t.Errorf("Open: %v, want %v", err, c.open)
+			}
+			if err == nil {
+				if at, line, err := r.LineOffset(2); at != 5 || line != 2 || err != nil {
+					if c.verify == nil {
+						t.Errorf("LineOffset(2) = %d, %d, %v", at, line, err)
+					}
+				}
+				_ = r.Close()
+			}
+			if err := s.Verify(Local, o.ID); !errors.Is(err, c.verify) {
+				t.Errorf("Verify: %v, want %v", err, c.verify)
+			}
+			if _, err := s.List("", true); err != nil {
+				t.Errorf("List: %v", err)
+			}
+			if _, err := s.Prune(false); err != nil {
+				t.Errorf("Prune: %v", err)
+			}
+			if _, err := s.Usage(); err != nil {
+				t.Errorf("Usage: %v", err)
+			}
+		})
+	}
+}
+
+// A sidecar of a later version is neither shown nor touched, whatever is cleaned up.
+func TestLaterVersionIsLeftAlone(t *testing.T) {
+	c := newClock()
+	s := open(t, Options{Now: c.now, Quota: 256 << 10})
+	o := keep(t, s, Made{Tool: "search"}, []byte("data"))
+	side := []byte(`{"v":2,"what":"later"}`)
+	if err := os.WriteFile(sidecarPath(s, o.ID), side, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stone := newID()
+	if err := os.WriteFile(sidecarPath(s, stone), side, 0o600); err != nil { // and one that may be a tombstone
+		t.Fatal(err)
+	}
+	c.pass(200 * 24 * time.Hour)
+	keep(t, s, Made{Tool: "search"}, corpus.Random(200<<10))
+	if _, err := s.Prune(false); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []ID{o.ID, stone} {
+		if b, err := os.ReadFile(sidecarPath(s, id)); err != nil || !bytes.Equal(b, side) {
+			t.Errorf("sidecar of a later version: %q, %v", b, err)
+		}
+	}
+	if b, err := os.ReadFile(s.SavedTo(o)); err != nil || string(b) != "data" {
+		t.Errorf("data of a later version: %q, %v", b, err)
 	}
 }

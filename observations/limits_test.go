@@ -17,26 +17,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
-const oneDay = 24 * time.Hour
-
-// gone says that an observation is a tombstone, for this reason.
-func gone(t *testing.T, s *Store, id ID, why string) {
-	t.Helper()
-	_, err := s.Open(Local, id)
-	var expired *ExpiredError
-	if !errors.As(err, &expired) || !errors.Is(err, ErrExpired) || expired.Observation.Why != why {
-		t.Errorf("obs:%s: %v, want it expired by %s", id, err, why)
-	}
-}
-
-// there says that an observation is whole; it is no use.
-func there(t *testing.T, s *Store, id ID) {
-	t.Helper()
-	if err := s.Verify(Local, id); err != nil {
-		t.Errorf("obs:%s: %v, want it whole", id, err)
-	}
-}
-
 func TestAge(t *testing.T) {
 	c := newClock()
 	s := open(t, Options{Now: c.now})
@@ -459,6 +439,14 @@ func TestMask(t *testing.T) {
 	} {
 		if got := string(mask(json.RawMessage(in))); got != want {
 			t.Errorf("mask(%s) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestAmounts(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 256 << 20: "256 MiB", 1 << 30: "1 GiB", 3 << 29: "1.5 GiB"} {
+		if got := amount(n); got != want {
+			t.Errorf("amount(%d) = %q, want %q", n, got, want)
 		}
 	}
 }

@@ -182,11 +182,3 @@ func (a *another) rest() (lines []string, err error) {
 	}
 	return lines, a.Wait()
 }
-
-// must ends the test where what it stands on could not be made.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -9,7 +9,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
@@ -222,4 +224,86 @@ func TestRecordingIsBounded(t *testing.T) {
 	if n := cap(r.buf); n > blockSize {
 		t.Errorf("%d bytes are held back", n)
 	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	files := map[string][]byte{
+		"empty":         {},
+		"one byte":      {'x'},
+		"war and peace": corpus.WarAndPeace(),
+		"1MB":           corpus.JSON1MB(),
+		"5MB":           corpus.JSON5MB(),
+		"one line":      corpus.JSON1MBMinified(),
+		"log":           corpus.PanicLog(),
+		"cjk":           corpus.CJK(),
+		"random":        corpus.Random(1 << 20),
+		"memory, full":  corpus.Random(blockSize),
+		"just spilled":  corpus.Random(blockSize + 1),
+		"two blocks":    corpus.Random(2 * blockSize),
+	}
+	c := newClock()
+	s := open(t, Options{Now: c.now})
+	for name, want := range files {
+		t.Run(name, func(t *testing.T) {
+			r, err := s.Record(Made{Tool: "read", Args: json.RawMessage(`{"path": "a<b"}`), Origin: []string{"obs:k3v9q2m7x4ab"}, Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rest, n := want, 1; len(rest) > 0; n = n*3%100_003 + 1 { // pieces of many sizes
+				n = min(n, len(rest))
+				_, _ = r.Write(rest[:n])
+				rest = rest[n:]
+			}
+			back := make([]byte, len(want))
+			if n, err := r.ReadAt(back, 0); n != len(want) || (err != nil && !errors.Is(err, io.EOF)) || !bytes.Equal(back, want) {
+				t.Fatalf("ReadAt while recording: %d bytes, %v", n, err)
+			}
+			if r.Size() != int64(len(want)) || r.Dropped() != 0 || r.Err() != nil || r.SHA256() != sum(want) {
+				t.Fatalf("recording: size %d, dropped %d, err %v, sha256 %s", r.Size(), r.Dropped(), r.Err(), r.SHA256())
+			}
+			seen := Seen{Kind: "json", Ext: "json", Lines: 3, Chars: 4, Tokens: 5, TokensMargin: 0.01, Status: "success",
+				Duration: time.Second, Receipt: "LARGE <b>", Counts: map[string]float64{"total_matches": 7}}
+			o, err := r.Commit(seen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Discard(); err != nil { // closes only
+				t.Fatal(err)
+			}
+			if n, _ := r.ReadAt(back, 0); n != len(want) || !bytes.Equal(back, want) {
+				t.Error("ReadAt after Commit does not give what was kept")
+			}
+			_ = r.Discard()
+			want1 := Observation{V: 1, ID: r.ID(), Owner: Local, Tool: "read", Name: name, Args: json.RawMessage(`{"path":"a<b"}`),
+				CallHash: CallHash("read", json.RawMessage(`{"path":"a<b"}`)), Origin: []string{"obs:k3v9q2m7x4ab"},
+				Created: c.at, Used: c.at, File: "read_20260314T150926_" + string(r.ID()) + ".json",
+				Bytes: int64(len(want)), SHA256: sum(want), Seen: seen}
+			if d := cmp.Diff(want1, o); d != "" {
+				t.Errorf("committed (-want +got):\n%s", d)
+			}
+			got, err := s.Open(Local, o.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = got.Close() }()
+			got.Observation.Used = got.Observation.Used.UTC()
+			if d := cmp.Diff(o, got.Observation); d != "" {
+				t.Errorf("opened (-committed +opened):\n%s", d)
+			}
+			if b := content(t, s, Local, o.ID); !bytes.Equal(b, want) {
+				t.Error("what is read is not what was written")
+			}
+			if err := s.Verify(Local, o.ID); err != nil {
+				t.Error(err)
+			}
+			if id, ok := s.Find(s.SavedTo(o)); !ok || id != o.ID {
+				t.Errorf("Find(%q) = %q, %v", s.SavedTo(o), id, ok)
+			}
+			disk, err := os.ReadFile(s.SavedTo(o))
+			if err != nil || sum(disk) != o.SHA256 {
+				t.Errorf("file at %s: %v", s.SavedTo(o), err)
+			}
+		})
+	}
+	consistent(t, s)
 }

@@ -1,0 +1,153 @@
+package observations
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// clock is a store's time, in a test's hands.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func (c *clock) pass(d time.Duration) { c.at = c.at.Add(d) }
+
+func newClock() *clock { return &clock{time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.UTC)} }
+
+func sum(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
+
+func roomy(o Options) Options { o.MinFree = -1; return o }
+
+func dir(s *Store, name string) string { return filepath.Join(s.dir, name) }
+
+func sidecarPath(s *Store, id ID) string {
+	return filepath.Join(s.dir, observationsDir, string(id)+sideExt)
+}
+
+func open(t testing.TB, o Options) *Store {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = filepath.Join(t.TempDir(), "store")
+	}
+	s, err := OpenStore(roomy(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func record(t testing.TB, s *Store, m Made, b []byte) *Recording {
+	t.Helper()
+	r, err := s.Record(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Write(b); n != len(b) || err != nil {
+		t.Fatalf("Write = %d, %v; want %d, nil", n, err, len(b))
+	}
+	return r
+}
+
+func keep(t testing.TB, s *Store, m Made, b []byte) Observation {
+	t.Helper()
+	o, err := record(t, s, m, b).Commit(Seen{Kind: "text", Ext: "txt", Status: "success"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func content(t testing.TB, s *Store, owner string, id ID) []byte {
+	t.Helper()
+	r, err := s.Open(owner, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	b, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// names are the files in a store's directory.
+func names(t testing.TB, s *Store, sub string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir(s, sub))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range list {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// consistent says that the quota file knows what stands on the disk, and that
+// nothing is left in tmp/ but the live files of those who live.
+func consistent(t testing.TB, s *Store) {
+	t.Helper()
+	var l ledger
+	b, err := os.ReadFile(dir(s, quotaName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &l); err != nil {
+		t.Fatalf("quota file %q: %v", b, err)
+	}
+	all, err := s.survey(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stands int64
+	for _, e := range all {
+		stands += e.size()
+	}
+	if l.Kept != stands || len(l.Held) > 0 {
+		t.Errorf("the quota file says %d kept and %v held; %d stand in the store", l.Kept, l.Held, stands)
+	}
+	for _, n := range names(t, s, tmpDir) {
+		if !strings.HasSuffix(n, liveExt) {
+			t.Errorf("left in tmp/: %s", n)
+		}
+	}
+}
+
+const oneDay = 24 * time.Hour
+
+// gone says that an observation is a tombstone, for this reason.
+func gone(t *testing.T, s *Store, id ID, why string) {
+	t.Helper()
+	_, err := s.Open(Local, id)
+	var expired *ExpiredError
+	if !errors.As(err, &expired) || !errors.Is(err, ErrExpired) || expired.Observation.Why != why {
+		t.Errorf("obs:%s: %v, want it expired by %s", id, err, why)
+	}
+}
+
+// there says that an observation is whole; it is no use.
+func there(t *testing.T, s *Store, id ID) {
+	t.Helper()
+	if err := s.Verify(Local, id); err != nil {
+		t.Errorf("obs:%s: %v, want it whole", id, err)
+	}
+}
+
+// must ends the test where what it stands on could not be made.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
