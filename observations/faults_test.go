@@ -314,10 +314,8 @@ func TestDeathControl(t *testing.T) {
 func TestStoreThatCannotBeOpened(t *testing.T) {
 	for _, fault := range []error{syscall.EROFS, syscall.EACCES, syscall.ENOSPC} {
 		dir := filepath.Join(t.TempDir(), "store")
-		disk, err := openFiles(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		disk := &files{}
+		must(t, disk.enter(dir, false))
 		disk.failing(1, fault, true)
 		if err := newStore(dir, disk, Options{}).start(); !errors.Is(err, fault) {
 			t.Errorf("start on %v: %v", fault, err)
@@ -329,42 +327,6 @@ func TestStoreThatCannotBeOpened(t *testing.T) {
 	if _, err := OpenStore(Options{Dir: filepath.Join(dir, "file", "store")}); err == nil || !strings.Contains(err.Error(), "--store") {
 		t.Errorf("below a file: %v", err)
 	}
-}
-
-// A store that has become read-only is still read, and recordings in it count.
-func TestReadOnlyStore(t *testing.T) {
-	s := open(t, Options{})
-	o := keep(t, s, Made{}, []byte("kept before"))
-	s.disk.fault = func(op, name string) error {
-		switch op {
-		case "create", "write", "rename", "remove", "touch", "sync":
-			return syscall.EROFS
-		case "open":
-			if strings.HasPrefix(name, stateDir) {
-				return syscall.EROFS
-			}
-		}
-		return nil
-	}
-	if got := content(t, s, Local, o.ID); string(got) != "kept before" {
-		t.Errorf("read %q", got)
-	}
-	if list, err := s.List(Local, true); err != nil || len(list) != 1 {
-		t.Errorf("List = %d, %v", len(list), err)
-	}
-	r := record(t, s, Made{}, corpus.Random(100<<10))
-	if r.Size()+r.Dropped() != 100<<10 || !errors.Is(r.Err(), syscall.EROFS) {
-		t.Errorf("kept %d, dropped %d, %v", r.Size(), r.Dropped(), r.Err())
-	}
-	if _, err := r.Commit(Seen{}); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("Commit: %v", err)
-	}
-	small := record(t, s, Made{}, []byte("small"))
-	if _, err := small.Commit(Seen{}); small.Size() != 5 || !errors.Is(err, syscall.EROFS) {
-		t.Errorf("a small one: size %d, %v", small.Size(), err)
-	}
-	_ = r.Discard()
-	_ = small.Discard()
 }
 
 // A quota file that somebody holds is no room after a second, and no hang.

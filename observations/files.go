@@ -25,6 +25,10 @@ type files struct {
 	dirs map[string]*os.Root // each directory of the store, opened once
 	self *os.File            // the store's directory, for what the disk has free
 
+	// lacks says why a directory of the store is absent and could not be made:
+	// nothing can be written then.
+	lacks error
+
 	// fault stands before every operation; where it returns an error, the
 	// operation is not done (a write is done by half, as on a full disk).
 	fault func(op, name string) error
@@ -86,6 +90,9 @@ func (f *files) create(name string) (*file, error) {
 	if err := f.check("create", name); err != nil {
 		return nil, err
 	}
+	if f.lacks != nil {
+		return nil, f.lacks
+	}
 	root, base := f.at(name)
 	h, err := root.OpenFile(base, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -99,6 +106,9 @@ func (f *files) create(name string) (*file, error) {
 func (f *files) open(name string, write bool) (*file, error) {
 	if err := f.check("open", name); err != nil {
 		return nil, err
+	}
+	if write && f.lacks != nil {
+		return nil, f.lacks
 	}
 	root, base := f.at(name)
 	before, err := root.Lstat(base)
@@ -205,7 +215,11 @@ func (f *files) names(dir string, visit func(name string)) error {
 	if err := f.check("list", dir); err != nil {
 		return err
 	}
-	h, err := f.dirs[dir].Open(".")
+	d := f.dirs[dir]
+	if d == nil {
+		return f.lacks
+	}
+	h, err := d.Open(".")
 	if err != nil {
 		return wrap("list", dir, err)
 	}
@@ -256,7 +270,9 @@ func (f *files) close() {
 	if f.self != nil {
 		_ = f.self.Close()
 	}
-	_ = f.root.Close()
+	if f.root != nil {
+		_ = f.root.Close()
+	}
 }
 
 // Write hides that of [os.File]: every write passes the fault.

@@ -3,7 +3,6 @@ package observations
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,6 +31,7 @@ type Store struct {
 	maxAge         time.Duration
 	fsync          bool
 	now            func() time.Time
+	unwritable     error // why it was opened for reading only; nil where it was not
 
 	mu   sync.Mutex
 	proc string // this store's name among the processes: <pid>-<random>
@@ -65,9 +65,14 @@ func DefaultDir() (string, error) {
 }
 
 // OpenStore makes the directories (0700) where absent, refuses a foreign-owned
-// or group-writable one, and sweeps what dead processes left. It fails where
-// nothing could be written: the error says what to do.
-func OpenStore(o Options) (*Store, error) {
+// or group-writable one, and sweeps what dead processes left. A store that is
+// there and cannot be written to, being read-only or full, is opened for what
+// can be read of it: see [Store.Unwritable]. Where nothing can be read either it
+// fails: the error says what to do.
+func OpenStore(o Options) (*Store, error) { return openStore(o, &files{}) }
+
+// openStore is OpenStore on a disk that is not open yet.
+func openStore(o Options, disk *files) (*Store, error) {
 	dir := o.Dir
 	if dir == "" {
 		var err error
@@ -79,17 +84,28 @@ func OpenStore(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	disk, err := openFiles(dir)
-	if err != nil {
+	if err := disk.enter(dir, o.Fsync); err != nil {
+		disk.close()
 		return nil, fmt.Errorf("open store %s: %w", clip(dir, 200), err)
 	}
 	s := newStore(dir, disk, o)
-	if err := s.start(); err != nil {
+	if s.unwritable = disk.lacks; s.unwritable != nil {
+		return s, nil
+	}
+	switch err := s.start(); {
+	case err == nil:
+	case isReadOnly(err), isFull(err):
+		s.unwritable = err
+	default:
 		disk.close()
 		return nil, fmt.Errorf("open store %s: %w: make it writable, or choose another with --store", clip(dir, 200), err)
 	}
 	return s, nil
 }
+
+// Unwritable says why the store could only be opened for reading: nothing can
+// be kept in it, unless what it names (a full disk) has passed. nil where it could be written to.
+func (s *Store) Unwritable() error { return s.unwritable }
 
 func newStore(dir string, disk *files, o Options) *Store {
 	s := &Store{
@@ -147,93 +163,4 @@ func (s *Store) Close() error {
 	}
 	s.disk.close()
 	return err
-}
-
-// openFiles opens the directory of a store and those in it, making what is
-// absent, and refuses one that others could change under us.
-func openFiles(dir string) (*files, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("%w: choose another with --store", wrap("make", "the directory", err))
-	}
-	if link, err := os.Lstat(dir); err == nil && link.Mode()&fs.ModeSymlink != 0 {
-		if uid, known := owner(link); known && uid != os.Geteuid() && uid != 0 {
-			return nil, fmt.Errorf("it is a link that user %d made: choose another with --store", uid)
-		}
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w: choose another with --store", wrap("open", "the directory", err))
-	}
-	f := &files{root: root, dirs: map[string]*os.Root{}}
-	if err := f.enter(dir); err != nil {
-		f.close()
-		return nil, err
-	}
-	return f, nil
-}
-
-func (f *files) enter(dir string) error {
-	info, err := f.root.Stat(".")
-	if err != nil {
-		return wrap("stat", ".", err)
-	}
-	if err := ours(dir, info); err != nil {
-		return err
-	}
-	if f.self, err = f.root.Open("."); err != nil {
-		return wrap("open", ".", err)
-	}
-	for _, name := range []string{observationsDir, tmpDir, stateDir} {
-		path := filepath.Join(dir, name)
-		info, err := f.root.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = f.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("%w: make it writable, or choose another with --store", wrap("make", name, err))
-			}
-			info, err = f.root.Lstat(name)
-		}
-		if err != nil {
-			return wrap("open", name, err)
-		}
-		if !info.IsDir() {
-			return fmt.Errorf("%s is not a directory but a %s: move it away, or choose another store with --store",
-				path, kindOf(info.Mode()))
-		}
-		if err := ours(path, info); err != nil {
-			return err
-		}
-		sub, err := f.root.OpenRoot(name)
-		if err != nil {
-			return wrap("open", name, err)
-		}
-		f.dirs[name] = sub
-		if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
-			return wrap("open", name, errChanged)
-		}
-	}
-	return nil
-}
-
-// ours refuses a directory that belongs to another user or that others may
-// write in: they could plant, swap or read what is kept.
-func ours(dir string, info fs.FileInfo) error {
-	if uid, known := owner(info); known && uid != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, not to user %d who runs this: choose another with --store, or chown it",
-			clip(dir, 200), uid, os.Geteuid())
-	}
-	if writable(info) {
-		return fmt.Errorf("others may write in %s (mode %04o): run chmod go-w on it, or choose another with --store",
-			clip(dir, 200), info.Mode().Perm())
-	}
-	return nil
-}
-
-func kindOf(m fs.FileMode) string {
-	switch {
-	case m&fs.ModeSymlink != 0:
-		return "link"
-	case m.IsRegular():
-		return "file"
-	}
-	return "special file"
 }

@@ -19,3 +19,5 @@ func owner(fs.FileInfo) (uid int, known bool) { return 0, false }
 func writable(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
 
 func isFull(error) bool { return false }
+
+func isReadOnly(err error) bool { return errors.Is(err, fs.ErrPermission) }

@@ -57,3 +57,8 @@ func writable(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
+
+// isReadOnly says that it may not be written here.
+func isReadOnly(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}

@@ -39,6 +39,8 @@ func (s *Settings) open(w *streams) (*house, error) {
 	if h.store, noStore = observations.OpenStore(s.storeOptions()); noStore != nil {
 		h.log.Warn("nothing will be kept", "cause", noStore)
 		h.store = nil
+	} else if cause := h.store.Unwritable(); cause != nil {
+		h.log.Warn("nothing can be kept now; what was kept can be read", "cause", cause)
 	}
 	traceDir := ""
 	if h.store != nil {
