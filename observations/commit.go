@@ -120,9 +120,9 @@ func (r *Recording) install(data string, lines, side []byte, used time.Time) err
 			return err
 		},
 		func() error { return disk.rename(tmp+indexExt, base+indexExt) },
-		func() error { return r.syncNames() },
+		func() error { return r.s.syncNames() },
 		func() error { return disk.rename(tmp+sideExt, base+sideExt) },
-		func() error { return r.syncNames() },
+		func() error { return r.s.syncNames() },
 	}
 	for _, step := range steps {
 		err := step()
@@ -151,9 +151,10 @@ func (r *Recording) undo() error {
 	return err
 }
 
-func (r *Recording) syncNames() error {
-	if !r.s.fsync {
+// syncNames makes what was renamed, made or removed so far survive power loss.
+func (s *Store) syncNames() error {
+	if !s.fsync {
 		return nil
 	}
-	return r.s.disk.sync(observationsDir)
+	return s.disk.sync(observationsDir)
 }

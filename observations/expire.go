@@ -81,6 +81,9 @@ func (s *Store) bury(l *ledger, e *entry, o Observation, why string) (freed int6
 	}
 	err = s.place(k, sideExt, stone)
 	if err == nil {
+		err = s.syncNames() // else a loss of power could take the bytes and not leave the tombstone
+	}
+	if err == nil {
 		err = s.removeBytes(e)
 	} else if isFull(err) {
 		if err = s.removeBytes(e); err == nil {

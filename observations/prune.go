@@ -163,6 +163,9 @@ func (s *Store) Remove(owner string, id ID) error {
 		}
 		freed, err := s.bury(l, s.entryOf(o), o, whyRemoved)
 		l.Kept -= freed
+		if err == nil {
+			err = s.syncNames()
+		}
 		if err != nil {
 			return fmt.Errorf("remove obs:%s: %w", id, err)
 		}
@@ -193,6 +196,9 @@ func (s *Store) Pin(owner string, id ID, pinned bool) error {
 			if f, err = s.disk.create(name); err == nil {
 				err = f.Close()
 			}
+		}
+		if err == nil {
+			err = s.syncNames()
 		}
 		if err != nil {
 			return fmt.Errorf("pin obs:%s: %w", id, err)
