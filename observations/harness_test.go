@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -98,30 +99,37 @@ func names(t testing.TB, s *Store, sub string) []string {
 // nothing is left in tmp/ but the live files of those who live.
 func consistent(t testing.TB, s *Store) {
 	t.Helper()
-	var l ledger
-	b, err := os.ReadFile(dir(s, quotaName))
-	if err != nil {
-		t.Fatal(err)
+	for _, wrong := range inconsistencies(s) {
+		t.Error(wrong)
 	}
-	if err := json.Unmarshal(b, &l); err != nil {
-		t.Fatalf("quota file %q: %v", b, err)
+}
+
+func inconsistencies(s *Store) (wrong []string) {
+	note := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	var l ledger
+	if b, err := os.ReadFile(dir(s, quotaName)); err != nil || json.Unmarshal(b, &l) != nil {
+		note("quota file %q, %v", b, err)
 	}
 	all, err := s.survey(true)
 	if err != nil {
-		t.Fatal(err)
+		note("%v", err)
 	}
 	var stands int64
 	for _, e := range all {
 		stands += e.size()
 	}
 	if l.Kept != stands || len(l.Held) > 0 {
-		t.Errorf("the quota file says %d kept and %v held; %d stand in the store", l.Kept, l.Held, stands)
+		note("the quota file says %d kept and %v held; %d stand in the store", l.Kept, l.Held, stands)
 	}
-	for _, n := range names(t, s, tmpDir) {
+	err = s.disk.names(tmpDir, func(n string) {
 		if !strings.HasSuffix(n, liveExt) {
-			t.Errorf("left in tmp/: %s", n)
+			note("left in tmp/: %s", n)
 		}
+	})
+	if err != nil {
+		note("%v", err)
 	}
+	return wrong
 }
 
 const oneDay = 24 * time.Hour

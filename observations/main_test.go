@@ -48,34 +48,8 @@ func play(role string, args []string) error {
 		fmt.Println(sum(b))
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return errors.Join(err, r.Close(), s.Close())
-	case "write": // for ever; each line is an acknowledged ID
-		s, err := OpenStore(o)
-		if err != nil {
-			return err
-		}
-		for {
-			text := noise(rand.IntN(4 * blockSize))
-			r, err := s.Record(Made{Tool: "keep"})
-			if err != nil {
-				return err
-			}
-			_, _ = r.Write(text)
-			if rand.IntN(8) == 0 {
-				_ = r.Discard()
-				continue
-			}
-			kept, err := r.Commit(Seen{})
-			if err != nil {
-				return err
-			}
-			fmt.Println(kept.ID, sum(text))
-			if rand.IntN(3) == 0 {
-				if err := s.Remove(Local, kept.ID); err != nil {
-					return err
-				}
-				fmt.Println(kept.ID, "removed")
-			}
-		}
+	case "work":
+		return playWork(args[0], args[1], args[2])
 	case "die":
 		return playDeath(args[0], args[1], args[2], int(atoi(args[3])), time.Unix(0, atoi(args[4])))
 	case "flood": // so many, under a quota, with a clock that runs a minute in 20 ms

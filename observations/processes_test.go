@@ -2,7 +2,6 @@ package observations
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,72 +53,6 @@ func TestReadersInOtherProcesses(t *testing.T) {
 	}
 	gone(t, s, o.ID, whyAge)
 	consistent(t, s)
-}
-
-// A process is killed while it writes and removes, again and again: every ID it
-// acknowledged is whole or, where it said so, removed; nothing else is left.
-func TestKilled(t *testing.T) {
-	rounds := 30
-	if testing.Short() {
-		rounds = 5
-	}
-	store := filepath.Join(t.TempDir(), "store")
-	acknowledged := 0
-	for range rounds {
-		a := start(t, "write", store)
-		first, ok := <-a.lines
-		if !ok {
-			t.Fatal(a.Wait(), &a.said)
-		}
-		time.Sleep(time.Duration(rand.IntN(60_000)) * time.Microsecond)
-		_ = a.Process.Kill()
-		lines, _ := a.rest()
-		lines = append([]string{first}, lines...)
-
-		s, err := OpenStore(roomy(Options{Dir: store}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[ID]string{}
-		for _, l := range lines {
-			id, what, _ := strings.Cut(l, " ")
-			want[ID(id)] = what
-		}
-		last, _, _ := strings.Cut(lines[len(lines)-1], " ")
-		for id, what := range want {
-			acknowledged++
-			o, err := s.Look(Local, id)
-			removed := o.ID == "" && err != nil && strings.Contains(err.Error(), "expired")
-			switch {
-			case what == "removed" && !removed:
-				t.Errorf("obs:%s was removed: %v", id, err)
-			case what != "removed" && removed && string(id) != last: // it may have died before it said so
-				t.Errorf("obs:%s: %v", id, err)
-			case !removed && err != nil:
-				t.Errorf("obs:%s was acknowledged: %v", id, err)
-			case !removed:
-				there(t, s, id)
-				if o.SHA256 != what {
-					t.Errorf("obs:%s has sha256 %s, want %s", id, o.SHA256, what)
-				}
-			}
-		}
-		all, err := s.survey(true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for id, e := range all {
-			if !e.side || (e.data == "") != (!e.index) {
-				t.Errorf("left of obs:%s: %+v", id, e)
-			}
-		}
-		consistent(t, s)
-		_ = s.Close()
-	}
-	t.Logf("%d acknowledged in %d rounds", acknowledged, rounds)
-	if acknowledged == 0 {
-		t.Error("too few to mean anything")
-	}
 }
 
 // Four processes write under one quota: it holds at every moment, and every
