@@ -65,6 +65,9 @@ func (s *Store) expirable(e *entry) bool {
 // sweep to finish it, and stands until the ledger is written. On a full disk the
 // bytes must go first.
 func (s *Store) bury(l *ledger, e *entry, o Observation, why string) (freed int64, err error) {
+	if e.doubt != nil {
+		return 0, e.doubt
+	}
 	if err := s.announce(); err != nil && !isFull(err) {
 		return 0, err
 	}

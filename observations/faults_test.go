@@ -1,10 +1,8 @@
 package observations
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,99 +27,10 @@ func (f *files) failing(nth int, with error, sticky bool) (done *int) {
 	return &n
 }
 
-var faults = []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EACCES}
-
-// Every file operation of a recording fails once, and then from there on: it
-// accepts writes, and where Commit says nothing is wrong, all of it is there.
-func TestFaultsWhileRecording(t *testing.T) {
-	text := corpus.Random(2*blockSize + 1000)
-	for _, size := range []int{1000, len(text)} {
-		for i, fault := range faults {
-			for _, sticky := range []bool{false, true} {
-				if i > 0 && sticky == (i%2 == 1) {
-					continue // every fault, once or for good; the first both ways
-				}
-				name := fmt.Sprintf("%d bytes, %v, sticky %v", size, fault, sticky)
-				t.Run(name, func(t *testing.T) {
-					text := text[:size]
-					dir := filepath.Join(t.TempDir(), "store")
-					failures := 0
-					for nth := 1; ; nth++ {
-						s, err := OpenStore(roomy(Options{Dir: dir, Fsync: i == 0 && size == 1000}))
-						if err != nil {
-							t.Fatal(err)
-						}
-						before := keep(t, s, Made{}, []byte("before"))
-						done := s.disk.failing(nth, fault, sticky)
-						r, err := s.Record(Made{Tool: "keep"})
-						if err != nil {
-							t.Fatal(err)
-						}
-						for rest := text; len(rest) > 0; {
-							k := min(len(rest), 50_000)
-							if n, err := r.Write(rest[:k]); n != k || err != nil {
-								t.Fatalf("operation %d: Write = %d, %v", nth, n, err)
-							}
-							rest = rest[k:]
-						}
-						kept, dropped := r.Size(), r.Dropped()
-						if kept+dropped != int64(size) || (dropped > 0) != (r.Err() != nil) {
-							t.Fatalf("operation %d: %d kept, %d dropped of %d, %v", nth, kept, dropped, size, r.Err())
-						}
-						o, failed := r.Commit(Seen{})
-						s.disk.fault = nil
-						switch failed {
-						case nil:
-							if o.Bytes != int64(size) || o.Dropped != 0 {
-								t.Fatalf("operation %d: committed %d, dropped %d", nth, o.Bytes, o.Dropped)
-							}
-							there(t, s, o.ID)
-							if got := content(t, s, Local, o.ID); !bytes.Equal(got, text) {
-								t.Fatalf("operation %d: what was acknowledged is not what was written", nth)
-							}
-						default:
-							failures++
-							if !errors.Is(failed, fault) && !errors.Is(failed, ErrNoRoom) {
-								t.Fatalf("operation %d: %v does not say %v", nth, failed, fault)
-							}
-							if strings.Contains(failed.Error(), dir) || len(failed.Error()) > 200 {
-								t.Errorf("operation %d: the error tells paths: %v", nth, failed)
-							}
-							back := make([]byte, kept)
-							if n, err := r.ReadAt(back, 0); int64(n) != kept || (err != nil && !errors.Is(err, io.EOF)) || !bytes.Equal(back, text[:kept]) {
-								t.Fatalf("operation %d: after a failed commit %d of %d bytes are read, %v", nth, n, kept, err)
-							}
-						}
-						if err := r.Discard(); err != nil {
-							t.Fatalf("operation %d: Discard: %v", nth, err)
-						}
-						if _, err := s.Look(Local, r.ID()); failed != nil && !errors.Is(err, ErrNotFound) {
-							t.Fatalf("operation %d: not committed, and Look says %v", nth, err)
-						}
-						there(t, s, before.ID)
-						keep(t, s, Made{}, []byte("after")) // pays what is owed to the quota
-						consistent(t, s)
-						_ = s.Close()
-						if t.Failed() {
-							t.Fatalf("at operation %d", nth)
-						}
-						if *done < nth {
-							break
-						}
-					}
-					if failures < 10 {
-						t.Errorf("only %d operations failed: the faults were not tried", failures)
-					}
-				})
-			}
-		}
-	}
-}
-
 // Every file operation of a removal fails: the observation is whole or a
 // tombstone, and what is left goes at the next start or the next prune.
 func TestFaultsWhileRemoving(t *testing.T) {
-	for _, fault := range faults {
+	for _, fault := range failures[:2] {
 		for name, do := range map[string]func(*Store, ID) error{
 			"remove": func(s *Store, id ID) error { return s.Remove(Local, id) },
 			"prune":  func(s *Store, id ID) error { _, err := s.Prune(false); return err },

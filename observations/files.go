@@ -161,7 +161,7 @@ func (f *files) read(name string, max int64) ([]byte, fs.FileInfo, error) {
 	defer func() { _ = h.File.Close() }()
 	info, err := h.Stat()
 	if err != nil {
-		return nil, nil, wrap("stat", name, err)
+		return nil, nil, err
 	}
 	if info.Size() > max {
 		return nil, nil, wrap("read", name, errTooLong)
@@ -330,6 +330,15 @@ func (f *file) all(max int64) ([]byte, error) {
 	}
 }
 
+// Stat hides that of [os.File].
+func (f *file) Stat() (fs.FileInfo, error) {
+	if err := f.disk.check("stat", f.name); err != nil {
+		return nil, err
+	}
+	info, err := f.File.Stat()
+	return info, wrap("stat", f.name, err)
+}
+
 // Sync hides that of [os.File].
 func (f *file) Sync() error {
 	if err := f.disk.check("sync", f.name); err != nil {
@@ -358,11 +367,23 @@ func (f *file) lock(alone bool) (bool, error) {
 }
 
 // linked says that the open file still stands under its name.
-func (f *file) linked() bool {
+func (f *file) linked() (bool, error) {
 	have, err := f.Stat()
 	if err != nil {
-		return false
+		return false, err
 	}
 	stands, err := f.disk.stat(f.name)
-	return err == nil && os.SameFile(have, stands)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(have, stands), err
+}
+
+// hold takes the lock of a file that still stands under its name.
+func (f *file) hold(alone bool) (bool, error) {
+	ok, err := f.lock(alone)
+	if ok && err == nil {
+		ok, err = f.linked()
+	}
+	return ok && err == nil, err
 }

@@ -68,6 +68,9 @@ func (s *Store) Usage() (Usage, error) {
 		return Usage{}, fmt.Errorf("measure store: %w", err)
 	}
 	for _, e := range all {
+		if e.doubt != nil {
+			return Usage{}, fmt.Errorf("measure store: %w", e.doubt)
+		}
 		u.Bytes += e.size()
 		if e.side && e.data != "" {
 			u.Observations++
@@ -86,12 +89,18 @@ func (s *Store) Damaged() ([]ID, error) {
 	}
 	var damaged []ID
 	for id, e := range all {
+		if e.doubt != nil {
+			return nil, fmt.Errorf("list damaged observations: %w", e.doubt)
+		}
 		if !e.side && e.data == "" || s.now().Sub(e.used) < fresh {
 			continue
 		}
 		o, err := s.sidecar(id)
 		if errors.Is(err, errForeign) {
 			continue
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) { // the disk fails: it says nothing of the sidecar
+			return nil, fmt.Errorf("list damaged observations: %w", err)
 		}
 		if err != nil || o.Expired == nil && e.data == "" {
 			damaged = append(damaged, id)

@@ -56,14 +56,15 @@ func (s *Store) announce() error {
 		if err != nil {
 			return err
 		}
-		ok, err := f.lock(true)
+		ok, err := f.hold(true)
 		if err != nil {
 			_ = s.disk.remove(f.name)
 			_ = f.File.Close()
+			s.proc = newProcess() // where it could not be removed, its name is taken
 			return noLocks(err)
 		}
 		// A sweeper may have taken the lock, or the file, before us.
-		if ok && f.linked() {
+		if ok {
 			s.live = f
 			return nil
 		}

@@ -92,7 +92,7 @@ func (s *Store) candidates(l *ledger, all map[ID]*entry) []*entry {
 	var list []*entry
 	for id, e := range all {
 		age := now.Sub(e.used)
-		if e.side && e.data != "" && !e.pin && !holders[id] && (age >= fresh || age <= -fresh) {
+		if e.side && e.data != "" && e.doubt == nil && !e.pin && !holders[id] && (age >= fresh || age <= -fresh) {
 			list = append(list, e)
 		}
 	}

@@ -127,8 +127,8 @@ func (s *Store) lockLedger(deadline time.Time) (*file, error) {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := f.lock(true)
-		if ok && err == nil && f.linked() { // else it was deleted by hand meanwhile
+		ok, err := f.hold(true)
+		if ok { // else it was deleted by hand meanwhile
 			return f, nil
 		}
 		_ = f.File.Close()
@@ -301,12 +301,16 @@ func (s *Store) count(l *ledger) (map[ID]*entry, error) {
 // reservation, also where its files stand in place already.
 func (s *Store) recount(l *ledger, all map[ID]*entry) {
 	holders := l.holders()
-	l.Kept = 0
+	var kept, least int64
 	for id, e := range all {
+		if e.doubt != nil { // it may say too much, never too little
+			least = l.Kept
+		}
 		if !holders[id] {
-			l.Kept += e.size()
+			kept += e.size()
 		}
 	}
+	l.Kept = max(kept, least)
 }
 
 // amount words a number of bytes: "1 GiB", "1.5 MiB", "312 bytes".

@@ -73,8 +73,8 @@ func (s *Store) open(owner string, id ID) (*Reader, error) {
 		case err != nil:
 			return nil, fmt.Errorf("open obs:%s: %w", id, err)
 		}
-		ok, err := data.lock(false)
-		if ok && data.linked() {
+		ok, err := data.hold(false)
+		if ok {
 			return s.reader(o, data)
 		}
 		_ = data.File.Close()
@@ -90,7 +90,9 @@ func (s *Store) open(owner string, id ID) (*Reader, error) {
 
 func (s *Store) reader(o Observation, data *file) (*Reader, error) {
 	info, err := data.Stat()
-	if err == nil && info.Size() != o.Bytes {
+	if err != nil {
+		err = fmt.Errorf("open obs:%s: %w", o.ID, err)
+	} else if info.Size() != o.Bytes {
 		err = fmt.Errorf("%w: obs:%s: %d bytes were kept and %d are there", ErrDamaged, o.ID, o.Bytes, info.Size())
 	}
 	if err != nil {

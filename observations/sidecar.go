@@ -167,6 +167,9 @@ func (s *Store) sidecar(id ID) (Observation, error) {
 	}
 	o.Used = info.ModTime()
 	_, err = s.disk.stat(observationsDir + "/" + string(id) + pinExt)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else a pinned one could be taken for its age
+		return Observation{}, err
+	}
 	o.Pinned = err == nil
 	return o, nil
 }

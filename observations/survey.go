@@ -1,6 +1,7 @@
 package observations
 
 import (
+	"errors"
 	"io/fs"
 	"strings"
 	"time"
@@ -13,6 +14,9 @@ type entry struct {
 	side, index, pin              bool
 	used                          time.Time // mtime of the sidecar, else of what there is
 	dataSize, sideSize, indexSize int64
+
+	// doubt is why the disk could not say what stands here: then nothing is taken.
+	doubt error
 }
 
 func (e *entry) size() int64 { return e.dataSize + e.sideSize + e.indexSize }
@@ -66,7 +70,14 @@ func (s *Store) survey(sizes bool) (map[ID]*entry, error) {
 func (s *Store) measure(e *entry) {
 	look := func(name string) (fs.FileInfo, bool) {
 		info, err := s.disk.stat(observationsDir + "/" + name)
-		return info, err == nil && info.Mode().IsRegular()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			e.doubt = err
+			return nil, false
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return nil, false
+		}
+		return info, true
 	}
 	if e.data != "" {
 		if info, ok := look(e.data); ok {

@@ -95,6 +95,9 @@ func ofTmp(ext string) bool {
 
 // finish brings to its end what a process died over.
 func (s *Store) finish(e *entry) error {
+	if e.doubt != nil {
+		return e.doubt
+	}
 	if e.side {
 		if o, err := s.sidecar(e.id); err != nil || o.Expired == nil {
 			return nil //nolint:nilerr // in doubt nothing is taken
@@ -171,7 +174,7 @@ func (s *Store) trimTombstones(l *ledger, all map[ID]*entry) {
 	var stones []*entry
 	holders := l.holders()
 	for id, e := range all {
-		if e.side && e.data == "" && !holders[id] {
+		if e.side && e.data == "" && e.doubt == nil && !holders[id] {
 			stones = append(stones, e)
 		}
 	}
@@ -198,7 +201,7 @@ func (s *Store) trimTombstones(l *ledger, all map[ID]*entry) {
 func (s *Store) removeStrays(l *ledger, all map[ID]*entry) {
 	holders := l.holders()
 	for id, e := range all {
-		if e.side || holders[id] || s.now().Sub(e.used) <= s.maxAge {
+		if e.side || e.doubt != nil || holders[id] || s.now().Sub(e.used) <= s.maxAge {
 			continue
 		}
 		size := e.size()

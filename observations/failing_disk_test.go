@@ -1,0 +1,352 @@
+package observations
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// failures are what a disk, a quota of the system, or a table that is full answers.
+var failures = []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.EDQUOT, syscall.EACCES}
+
+// lying makes the nth file operation fail and nobody tell: where it is a write,
+// half of it is there. It is the control: a layer that ignores an error.
+func (f *files) lying(dir string, nth int) (done *int) {
+	n, torn := 0, ""
+	f.fault = func(op, name string) error {
+		if torn != "" {
+			if info, err := os.Stat(filepath.Join(dir, torn)); err == nil {
+				_ = os.Truncate(filepath.Join(dir, torn), info.Size()/2)
+			}
+			torn = ""
+		}
+		if n++; n == nth && op == "write" {
+			torn = name
+		}
+		return nil
+	}
+	return &n
+}
+
+// sick is a store whose disk fails at one operation of a verb.
+type sick struct {
+	s          *Store
+	c          *clock
+	base, old  Observation // one that is fresh, one that is eight days old
+	baseText   []byte
+	once       bool // the fault passes
+	wrong      []string
+	verb, tell string // the verb, and the fault
+}
+
+func (k *sick) note(format string, args ...any) {
+	k.wrong = append(k.wrong, k.verb+", "+k.tell+": "+fmt.Sprintf(format, args...))
+}
+
+// honest says of an error what must be true of all: it names the fault, no path
+// but those below the store, and takes a sick disk neither for a missing nor for a
+// damaged observation.
+func (k *sick) honest(err error, fault error) {
+	if !errors.Is(err, fault) && !errors.Is(err, ErrNoRoom) {
+		k.note("%v does not say %v", err, fault)
+	}
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrExpired) {
+		k.note("a disk that fails is said to be %v", err)
+	}
+	if strings.Contains(err.Error(), k.s.dir) || len(err.Error()) > 200 {
+		k.note("it tells a path: %v", err)
+	}
+}
+
+// verb does one thing while the disk may fail, and says what is true afterwards
+// where it said that it was done. first is done while the disk is well.
+type verb struct {
+	first func(k *sick) error
+	do    func(k *sick) (err error, after func())
+}
+
+var verbs = map[string]verb{
+	"record small": {do: func(k *sick) (error, func()) { return k.record(1000) }},
+	"record large": {do: func(k *sick) (error, func()) { return k.record(2*blockSize + 1000) }},
+	"open":         {do: sickOpen},
+	"open without index": {do: sickOpen, first: func(k *sick) error {
+		return os.Remove(dir(k.s, observationsDir+"/"+string(k.base.ID)+indexExt))
+	}},
+	"list": {do: func(k *sick) (error, func()) {
+		list, err := k.s.List(Local, true)
+		return err, func() {
+			if len(list) != 2 {
+				k.note("%d of 2 are listed", len(list))
+			}
+		}
+	}},
+	"look": {do: func(k *sick) (error, func()) {
+		o, err := k.s.Look(Local, k.base.ID)
+		return err, func() {
+			if o.SHA256 != k.base.SHA256 {
+				k.note("it looks like %+v", o)
+			}
+		}
+	}},
+	"verify": {do: func(k *sick) (error, func()) { return k.s.Verify(Local, k.base.ID), func() {} }},
+	"usage": {do: func(k *sick) (error, func()) {
+		u, err := k.s.Usage()
+		return err, func() {
+			if u.Observations != 2 {
+				k.note("%+v of 2 observations", u)
+			}
+		}
+	}},
+	"damaged": {do: func(k *sick) (error, func()) {
+		ids, err := k.s.Damaged()
+		return err, func() {
+			if len(ids) > 0 {
+				k.note("%v are called damaged", ids)
+			}
+		}
+	}},
+	"pin": {do: func(k *sick) (error, func()) {
+		return k.s.Pin(Local, k.base.ID, true), func() {
+			if o, err := k.s.Look(Local, k.base.ID); err != nil || !o.Pinned {
+				k.note("said to be pinned, and is not: %v", err)
+			}
+		}
+	}},
+	"let go": {first: func(k *sick) error { return k.s.Pin(Local, k.base.ID, true) }, do: func(k *sick) (error, func()) {
+		return k.s.Pin(Local, k.base.ID, false), func() {
+			if o, err := k.s.Look(Local, k.base.ID); err != nil || o.Pinned {
+				k.note("said not to be pinned, and is: %v", err)
+			}
+		}
+	}},
+	"remove": {do: func(k *sick) (error, func()) {
+		return k.s.Remove(Local, k.old.ID), func() {
+			if _, err := os.Stat(k.s.SavedTo(k.old)); err == nil || !errors.Is(second(k.s.Look(Local, k.old.ID)), ErrExpired) {
+				k.note("said to be removed, and is there")
+			}
+		}
+	}},
+	"prune": {do: func(k *sick) (error, func()) {
+		p, err := k.s.Prune(false)
+		return err, func() {
+			_, look := k.s.Look(Local, k.old.ID)
+			if p.Removed == 1 && !errors.Is(look, ErrExpired) {
+				k.note("%+v, and then %v", p, look)
+			}
+		}
+	}},
+}
+
+func sickOpen(k *sick) (error, func()) {
+	r, err := k.s.Open(Local, k.base.ID)
+	if err != nil {
+		return err, func() {}
+	}
+	b := make([]byte, r.Size())
+	_, err = r.ReadAt(b, 0)
+	line, _, lines := r.LineOffset(2)
+	return cmp.Or(err, lines, r.Close()), func() {
+		if string(b) != string(k.baseText) || line != 6 {
+			k.note("it was read as %d bytes of another text, line 2 at %d", len(b), line)
+		}
+	}
+}
+
+// record is the verb of the funnel: it never fails before its end, and until
+// Discard what is in hand can be read.
+func (k *sick) record(size int) (error, func()) {
+	text := corpus.Random(size)
+	r, err := k.s.Record(Made{Tool: "keep"})
+	if err != nil {
+		k.note("Record fails: %v", err)
+		return err, func() {}
+	}
+	for rest := text; len(rest) > 0; {
+		n := min(len(rest), 50_000)
+		if m, err := r.Write(rest[:n]); m != n || err != nil {
+			k.note("Write = %d, %v", m, err)
+		}
+		rest = rest[n:]
+	}
+	if r.Size()+r.Dropped() != int64(size) || (r.Dropped() > 0) != (r.Err() != nil) {
+		k.note("%d kept and %d dropped of %d, %v", r.Size(), r.Dropped(), size, r.Err())
+	}
+	o, err := r.Commit(Seen{})
+	if err != nil {
+		if sick := k.s.disk.fault; k.once {
+			k.s.disk.fault = nil // what is in hand can still be read
+			back := make([]byte, r.Size())
+			if n, err := r.ReadAt(back, 0); n != len(back) || (err != nil && err != io.EOF) || !bytes.Equal(back, text[:n]) {
+				k.note("after a failed commit %d of %d bytes are read, %v", n, len(back), err)
+			}
+			k.s.disk.fault = sick
+		}
+		_ = r.Discard() // it may fail as well, while the disk does; then what is left goes with the process
+		return err, func() {}
+	}
+	_ = r.Discard()
+	return nil, func() {
+		if o.Bytes != int64(size) || o.Dropped != 0 || o.SHA256 != sum(text) {
+			k.note("committed %d of %d, dropped %d", o.Bytes, size, o.Dropped)
+		}
+		if err := k.s.Verify(Local, o.ID); err != nil {
+			k.note("acknowledged, and: %v", err)
+		}
+	}
+}
+
+// descriptors is how many files this process has open; 0 where nobody can say.
+func descriptors() int {
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	list, _ := os.ReadDir("/proc/self/fd")
+	return len(list)
+}
+
+// sicken makes a store with two observations and a dead process's leftovers, does
+// a verb on it while the nth operation fails, and looks at what is left when the
+// disk is well again. failed is false where the verb took fewer operations. Without a
+// fault the disk lies.
+func sicken(t *testing.T, name string, nth int, fault error, sticky bool) (k *sick, failed bool) {
+	store := filepath.Join(t.TempDir(), "store")
+	defer func() { _ = os.RemoveAll(store) }()
+	k = &sick{c: newClock(), once: !sticky, baseText: []byte("first\nsecond\n"), verb: name, tell: fmt.Sprintf("operation %d, %v, sticky %v", nth, fault, sticky)}
+	fds := descriptors()
+	options := roomy(Options{Dir: store, Now: k.c.now, Fsync: nth%2 == 0})
+	lasting := options
+	lasting.MaxAge = -1
+	fill := open(t, lasting)
+	k.old = keep(t, fill, Made{}, []byte("old"))
+	k.c.pass(8 * oneDay)
+	k.base = keep(t, fill, Made{}, k.baseText)
+	must(t, fill.Close())
+	k.c.pass(2 * time.Hour) // it is time for a look at ages
+
+	disk := &files{}
+	arm := func() *int { return disk.failing(nth, fault, sticky) }
+	if fault == nil {
+		arm = func() *int { return disk.lying(store, nth) }
+	}
+	var n *int
+	var err error
+	if name == "start" {
+		dead := open(t, Options{Dir: store, Now: k.c.now})
+		r := record(t, dead, Made{}, corpus.Random(100<<10))
+		_, _ = r.file.File.Close(), dead.live.File.Close() // as the kernel does at death
+		dead.live = nil
+		dead.disk.close()
+		n = arm()
+		if k.s, err = openStore(options, disk); err == nil {
+			err = k.s.Unwritable()
+		}
+		disk.fault = nil
+		if err != nil && !errors.Is(err, fault) {
+			k.note("%v does not say %v", err, fault)
+		}
+	} else {
+		k.s, err = openStore(options, disk)
+		must(t, err)
+		v := verbs[name]
+		if v.first != nil {
+			must(t, v.first(k))
+		}
+		n = arm()
+		err, after := v.do(k)
+		disk.fault = nil
+		if err != nil {
+			k.honest(err, fault)
+		} else {
+			after()
+		}
+	}
+	if k.s != nil {
+		if err := k.s.Verify(Local, k.base.ID); err != nil {
+			k.note("what was there before: %v", err)
+		}
+		_ = k.s.Close()
+	}
+
+	// The disk is well: the next process finds all in order, and no room is held.
+	again := open(t, options)
+	if err := again.Verify(Local, k.base.ID); err != nil {
+		k.note("what was there before, for the next process: %v", err)
+	}
+	if _, err := again.Prune(false); err != nil {
+		k.note("prune: %v", err)
+	}
+	keep(t, again, Made{}, []byte("after"))
+	k.wrong = append(k.wrong, prefixed(k, inconsistencies(again))...)
+	must(t, again.Close())
+	if now := descriptors(); now > fds {
+		k.note("%d descriptors leaked", now-fds)
+	}
+	return k, *n >= nth
+}
+
+func prefixed(k *sick, list []string) []string {
+	for i := range list {
+		list[i] = k.verb + ", " + k.tell + ": " + list[i]
+	}
+	return list
+}
+
+// Every file operation of every verb of the store fails, with every error a disk
+// gives, once and from then on: nothing is acknowledged that is not there, nothing
+// that was there is lost, taken for damaged or for gone, and when the disk is well
+// again neither files nor room nor descriptors are left behind.
+func TestS13FailingDiskNeverLies(t *testing.T) {
+	names := append([]string{"start"}, slices.Sorted(maps.Keys(verbs))...)
+	cases := 0
+	var wrong, lies []string
+	for i, name := range names {
+		first, step := 1, 1
+		if !promise.Full() && !strings.HasPrefix(name, "record") { // what is done most, whole at any size
+			first, step = 1+i%2, 2
+		}
+		if testing.Short() {
+			step = 6
+		}
+		for nth, more := first, true; more; nth += step {
+			more = false
+			for f, fault := range failures {
+				for _, sticky := range []bool{false, true} {
+					// At modest size one fault an operation, each kind in turn.
+					if !promise.Full() && (f != nth%len(failures) || sticky != (nth/len(failures)%2 == 1)) {
+						continue
+					}
+					k, failed := sicken(t, name, nth, fault, sticky)
+					more = more || failed
+					cases++
+					wrong = append(wrong, k.wrong...)
+				}
+			}
+		}
+	}
+	for i, w := range wrong {
+		if i < 20 {
+			t.Error(w)
+		}
+	}
+	for nth, more := 1, true; more; nth++ {
+		var k *sick
+		k, more = sicken(t, "record large", nth, nil, false)
+		lies = append(lies, k.wrong...)
+	}
+	promise.Kept(t, promise.Proof{Promise: "S13", Cases: cases, Failures: len(wrong), Control: len(lies),
+		Figures: fmt.Sprintf("%d verbs of the store; control: an error of a write is ignored", len(names))})
+}

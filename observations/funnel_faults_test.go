@@ -1,0 +1,121 @@
+package observations_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// Every file operation of a whole call fails: the answer still comes, with all its
+// counts, and says that it is kept only where it is; else it says why it is not.
+func TestS13AnswerOnFailingDisk(t *testing.T) {
+	counter := tokens.New(tokens.O200k)
+	call := func(size, nth int, fault error, sticky bool) (wrong []string, failed bool) {
+		note := func(format string, args ...any) {
+			wrong = append(wrong, fmt.Sprintf("%d bytes, operation %d, %v, sticky %v: ", size, nth, fault, sticky)+fmt.Sprintf(format, args...))
+		}
+		dir := filepath.Join(t.TempDir(), "store")
+		s, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		f, err := funnel.New(funnel.Options{Store: s, Counter: counter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := bytes.Repeat([]byte("a line of the log\n"), size/18)
+		speak := tools.New(tools.Tool{Name: "speak", Title: "Speak", Description: "Writes."}, func(_ context.Context, _ struct{}, _ tools.Input, out tools.Output) error {
+			_, err := out.Write(text)
+			return err
+		})
+		var done *int
+		if fault == nil {
+			done = s.Lying(nth)
+		} else {
+			done = s.Failing(nth, fault, sticky)
+		}
+		a, err := f.Call(t.Context(), funnel.Request{Tool: speak, Args: []byte("{}")})
+		s.Well()
+		if err != nil || a.Failed || len(a.Blocks) == 0 || len(a.Receipts) != 1 {
+			note("no answer: %+v, %v", a, err)
+			return wrong, *done >= nth
+		}
+		r := a.Receipts[0]
+		first, _, _ := strings.Cut(a.Blocks[0].Text, "\n")
+		if r.Bytes != int64(len(text)) || r.Lines != int64(size/18) {
+			note("%d bytes and %d lines are told", r.Bytes, r.Lines)
+		}
+		if r.Kept != strings.Contains(first, "kept whole as obs:"+r.ObservationID) || r.Kept == strings.Contains(first, "not kept (") || (r.ObservationID != "") != r.Kept {
+			note("kept %v as %q: %s", r.Kept, r.ObservationID, first)
+		}
+		if r.Kept {
+			if err := s.Verify(observations.Local, observations.ID(r.ObservationID)); err != nil {
+				note("kept, and: %v", err)
+			}
+		} else if fault != nil && (!strings.Contains(first, fault.Error()) && !strings.Contains(first, "no room")) || strings.Contains(first, dir) {
+			note("it does not say why it is not kept: %s", first)
+		}
+		// The disk is well: the next call is kept, and nothing is held of the last one.
+		if a, err := f.Call(t.Context(), funnel.Request{Tool: speak, Args: []byte("{}")}); err != nil || !a.Receipts[0].Kept {
+			note("the next call: %+v, %v", a.Receipts, err)
+		}
+		_ = s.Close()
+		again, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
+		if err == nil {
+			_, err = again.Prune(false)
+			wrong = append(wrong, again.Inconsistencies()...)
+			err = errors.Join(err, again.Close())
+		}
+		if err != nil {
+			note("the next process: %v", err)
+		}
+		return wrong, *done >= nth
+	}
+	faults := []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.EDQUOT, syscall.EACCES}
+	step := 1
+	if testing.Short() {
+		step = 4
+	}
+	cases := 0
+	var wrong, lies []string
+	for _, size := range []int{4000, 200_000} {
+		for nth, more := 1, true; more; nth += step {
+			more = false
+			for i, fault := range faults {
+				for _, sticky := range []bool{false, true} {
+					if !promise.Full() && (i != nth%len(faults) || sticky != (nth/len(faults)%2 == 1)) {
+						continue
+					}
+					w, failed := call(size, nth, fault, sticky)
+					cases++
+					more = more || failed
+					wrong = append(wrong, w...)
+				}
+			}
+		}
+		for nth, more := 1, true; more; nth++ {
+			var w []string
+			w, more = call(size, nth, nil, false)
+			lies = append(lies, w...)
+		}
+	}
+	for i, w := range wrong {
+		if i < 10 {
+			t.Error(w)
+		}
+	}
+	promise.Kept(t, promise.Proof{Promise: "S13", Cases: cases, Failures: len(wrong), Control: len(lies),
+		Figures: "whole calls; control: an error of a write is ignored"})
+}
