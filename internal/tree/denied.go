@@ -12,7 +12,7 @@ import (
 // identity, so that no link, no other name and no move leads to them.
 type denials struct {
 	list   []denial
-	inside bool // one of them lies inside the root
+	inside bool // one of them lies inside the root, or may: something is mounted in it
 }
 
 type denial struct {
@@ -22,7 +22,7 @@ type denial struct {
 }
 
 func newDenials(dir string, top ident, paths []string) (denials, error) {
-	var d denials
+	d := denials{inside: len(paths) > 0 && mountedBelow(dir)}
 	for _, p := range paths {
 		abs, err := filepath.Abs(p)
 		if err != nil {

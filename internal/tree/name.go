@@ -20,8 +20,8 @@ const maxEcho = 200
 
 // Rel takes a name as a caller gave it ("a/b", "./a", an absolute path inside
 // the root) to the slash path below the root ("." is the root itself), without
-// looking at the disk except to resolve an absolute one. ".." is taken by the
-// letter: "link/../a" is "a", wherever the link points.
+// looking at the disk. ".." is taken by the letter: "link/../a" is "a", wherever
+// the link points.
 func (r *Root) Rel(name string) (string, error) {
 	rel, err := r.rel(name)
 	if err != nil {
@@ -52,19 +52,29 @@ func (r *Root) rel(name string) (string, error) {
 }
 
 // relOfAbsolute compares by the letter with the root as it was named and as it
-// really is, then with the links of name resolved. What comes out is opened
-// below the root like any other name, so a race here changes nothing.
+// really is. Nothing is asked of the disk: what a link outside points to, or
+// whether it is there at all, is no tool's business.
 func (r *Root) relOfAbsolute(name string) (string, error) {
 	clean := filepath.Clean(name)
-	for _, top := range []string{r.dir, r.named} {
+	for _, top := range r.spellings() {
 		if rel, ok := below(top, clean); ok {
 			return rel, nil
 		}
 	}
-	if rel, ok := below(r.dir, resolve(clean)); ok {
-		return rel, nil
-	}
 	return "", ErrOutside
+}
+
+// spellings are the absolute names of the root.
+func (r *Root) spellings() []string {
+	all := []string{r.dir, r.named}
+	if runtime.GOOS == "darwin" { // where /tmp, /var and /etc are links to these
+		for _, top := range []string{"/private/tmp", "/private/var", "/private/etc"} {
+			if _, ok := below(top, r.dir); ok {
+				all = append(all, strings.TrimPrefix(r.dir, "/private"))
+			}
+		}
+	}
+	return all
 }
 
 // resolve resolves the links of the longest part of an absolute path that exists.

@@ -11,8 +11,8 @@ import (
 
 // Root is a directory the operator granted. Every operation starts at an
 // os.Root: nothing outside it can be named, whatever links say and however the
-// tree changes meanwhile. Bind mounts and hard links are not seen through. It is
-// safe for concurrent use.
+// tree changes meanwhile. Bind mounts and hard links are not seen through, but
+// for what is denied: that is known by its identity. It is safe for concurrent use.
 type Root struct {
 	dir     string // absolute, links resolved
 	named   string // absolute, as the operator wrote it

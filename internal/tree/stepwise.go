@@ -115,12 +115,9 @@ func (r *Root) spliced(target string, rest []string) ([]string, error) {
 		return nil, errLoop
 	}
 	if isAbsolute(target) {
-		rel, ok := below(r.dir, filepath.Clean(target))
-		if !ok {
-			rel, ok = below(r.named, filepath.Clean(target))
-		}
-		if !ok {
-			return nil, ErrOutside
+		rel, err := r.relOfAbsolute(target)
+		if err != nil {
+			return nil, err
 		}
 		target = rel
 	}
