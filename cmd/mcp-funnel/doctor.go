@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -52,34 +50,6 @@ func (doctor) Run(ctx context.Context, s *Settings, w *streams) error {
 		return errFailed
 	}
 	return nil
-}
-
-// Go before 1.26.5 lets a link with a trailing slash out of a root (CVE-2026-39822).
-const firstSafeGo = "1.26.5"
-
-func goVersion(context.Context, *Settings) []finding {
-	v := runtime.Version()
-	return []finding{{what: "go", bad: !atLeast(strings.TrimPrefix(v, "go"), firstSafeGo), text: "built with " + v + "; " + firstSafeGo + " or newer keeps tools inside their roots"}}
-}
-
-// atLeast compares dotted versions; what is no release (devel) counts as new.
-func atLeast(version, least string) bool {
-	version, _, _ = strings.Cut(version, " ")
-	have, want := strings.Split(version, "."), strings.Split(least, ".")
-	for i, w := range want {
-		if i >= len(have) {
-			return false
-		}
-		h, err := strconv.Atoi(have[i])
-		if err != nil {
-			return true
-		}
-		n, _ := strconv.Atoi(w)
-		if h != n {
-			return h > n
-		}
-	}
-	return true
 }
 
 func rootsFound(_ context.Context, s *Settings) []finding {

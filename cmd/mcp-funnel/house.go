@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -30,6 +31,9 @@ type house struct {
 // open wires the house. A store that cannot be opened is a warning, not an
 // error: tools still answer, and every receipt says that nothing was kept.
 func (s *Settings) open(w *streams) (*house, error) {
+	if err := safeToolchain(runtime.Version()); err != nil {
+		return nil, err
+	}
 	h := &house{log: s.logger(w)}
 	var err error
 	if h.counter, err = s.counter(); err != nil {

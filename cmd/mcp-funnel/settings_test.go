@@ -38,11 +38,3 @@ func TestTooWide(t *testing.T) {
 		}
 	}
 }
-
-func TestGoVersionsCompare(t *testing.T) {
-	for version, want := range map[string]bool{"1.26.8": true, "1.26.5": true, "1.26.4": false, "1.25.9": false, "1.27": true, "1.26": false, "2.0": true, "devel +abc": true, "1.26.8 X:simd": true} {
-		if got := atLeast(version, firstSafeGo); got != want {
-			t.Errorf("%s: %t", version, got)
-		}
-	}
-}
