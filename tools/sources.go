@@ -29,7 +29,7 @@ type Sources struct {
 
 // A Source is an open text to look into: a workspace file or an observation. Offsets are of its bytes as stored.
 type Source struct {
-	io.ReaderAt        // an *os.File for a workspace file, an *observations.Reader for an observation
+	io.ReaderAt        // an *os.File for a workspace file (but see unsized), an *observations.Reader for an observation
 	Name        string // as it should be named in the next call: "src/a.go", "obs:k3v9q2m7x4ab"
 	Size        int64
 	Modified    time.Time
@@ -65,11 +65,44 @@ func (s Sources) Open(ctx context.Context, name string) (*Source, error) {
 		return nil, err
 	}
 	src := &Source{ReaderAt: f, Name: spell(shown), Size: fi.Size(), Modified: fi.ModTime(), closer: f}
-	if err := src.look(path.Base(rel)); err != nil {
+	if src.Size == 0 {
+		err = src.unsized()
+	}
+	if err == nil {
+		err = src.look(path.Base(rel))
+	}
+	if err != nil {
 		_ = f.Close()
+		if at := (*fs.PathError)(nil); errors.As(err, &at) {
+			err = at.Err // it repeats the whole path
+		}
 		return nil, fmt.Errorf("read %s: %w", content.ClipBytes(shown, 200), err)
 	}
 	return src, nil
+}
+
+// maxUnsized is how much is taken of a file that tells no size, in bytes.
+const maxUnsized = 1 << 20
+
+// unsized reads a file that says it is empty: the kernel's own files (/proc, /sys) say so whatever they hold, and
+// one that is being written may have said so a moment ago. What it holds now is the source.
+func (s *Source) unsized() error {
+	const page = 4096 // some take reads of whole pages only
+	text := make([]byte, page)
+	n, err := s.ReadAt(text, 0)
+	if n == len(text) {
+		text = make([]byte, maxUnsized+page)
+		n, err = s.ReadAt(text, 0)
+	}
+	switch {
+	case n > maxUnsized:
+		return fmt.Errorf("it tells no size and holds over %d bytes, perhaps without an end; it cannot be looked into", maxUnsized)
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	case n > 0:
+		s.ReaderAt, s.Size = bytes.NewReader(text[:n]), int64(n)
+	}
+	return nil
 }
 
 func (s Sources) openObservation(id observations.ID) (*Source, error) {

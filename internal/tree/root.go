@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Root is a directory the operator granted. Every operation starts at an
@@ -128,8 +129,16 @@ func (r *Root) OpenFile(name string) (*os.File, fs.FileInfo, error) {
 		_ = f.Close()
 		return nil, nil, r.explain("open", name, err)
 	}
+	if at.Size() == 0 {
+		// Kernel files that stand there as regular ones may wait for a reader's next line (/proc/kmsg). Files that
+		// cannot wait know no deadline.
+		_ = f.SetReadDeadline(time.Now().Add(maxWait))
+	}
 	return f, at, nil
 }
+
+// maxWait is how long a read may wait for a file that tells no size.
+const maxWait = time.Second
 
 // whyNotOpened names the thing that could not be opened where that is the reason: a socket.
 func (r *Root) whyNotOpened(rel string, err error) error {
