@@ -1,0 +1,355 @@
+package conformance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// What lies outside the roots, and must not show in any answer, whatever is asked.
+const (
+	canaryText = "canary-text-8c1f"
+	canaryName = "canary-name-51ad"
+	canarySize = 48613
+	canaryYear = "1999-08-07"
+)
+
+var canaryTime = time.Date(1999, 8, 7, 6, 5, 4, 0, time.UTC)
+
+// surroundings are two roots and what lies around them. Of what is outside there are names that exist and their twins
+// that do not: "secret" and "secrex", "known" and "knowx", "vault" and "vaulx", links called e-… and f-….
+type surroundings struct{ parent, root, second, store string }
+
+func surround(t testing.TB) surroundings {
+	t.Helper()
+	parent, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := surroundings{parent, parent + "/root", parent + "/second", parent + "/state"}
+	for _, path := range []string{"secret.txt", "vault/known.txt", "vault/" + canaryName, "vault/inner/" + canaryName, "root-evil/known.txt", "root-evil/" + canaryName} {
+		path = filepath.Join(parent, path)
+		write(t, path, canaryText+strings.Repeat(" ", canarySize-len(canaryText)-1)+"\n")
+	}
+	write(t, s.root+"/ok.txt", "an inside word\n")
+	write(t, s.root+"/sub/in.txt", "an inside word\n")
+	write(t, s.root+"/sub/sub/in.txt", "an inside word\n")
+	write(t, s.second+"/ok.txt", "an inside word\n")
+	links := map[string]string{
+		"out": "../secret.txt", "abs": parent + "/secret.txt", "dir": "../vault", "dirabs": parent + "/vault", "deep": "sub/sub/../../../secret.txt", "evil": s.root + "-evil/known.txt",
+		"dots": s.root + "/../secret.txt", "far": "../root/../secret.txt", "dotted": "./.././/secret.txt",
+	}
+	for name, target := range links {
+		for prefix, target := range map[string]string{"e-": target, "f-": twin(target)} {
+			symlink(t, target, filepath.Join(s.root, prefix+name))
+			symlink(t, prefix+name, filepath.Join(s.root, prefix+"chain-"+name))
+			symlink(t, "../"+prefix+name, filepath.Join(s.root, "sub", prefix+name))
+		}
+	}
+	for name, target := range map[string]string{"up": "..", "top": "/", "proc": "/proc/self/root", "cwd": "/proc/self/cwd", "ok-link": "ok.txt", "ok-abs": s.root + "/ok.txt", "sub-link": "sub", "self": "."} {
+		symlink(t, target, filepath.Join(s.root, name))
+	}
+	if err := os.Link(s.root+"/ok.txt", s.root+"/ok-hard"); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(parent, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && !strings.HasPrefix(path, s.root+"/") && path != parent {
+			err = os.Chtimes(path, canaryTime, canaryTime)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func symlink(t testing.TB, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outside are names that lead out of the root, or would to somebody, written for what exists there.
+func (s surroundings) outside() []string {
+	names := []string{
+		"../secret.txt", "./../secret.txt", "sub/../../secret.txt", "none/../../secret.txt", "sub/sub/../../../secret.txt", ".//..//secret.txt", "sub/./.././../secret.txt", "..", "./..", "../", "../.", "../..",
+		strings.Repeat("sub/../", 500) + "../secret.txt", "../vault", "../vault/", "../vault/known.txt", "../vault/.", "../vault/inner", "../root-evil", "../root-evil/known.txt", "../root/../secret.txt", "../root/ok.txt",
+		s.parent + "/secret.txt", s.root + "/../secret.txt", s.root + "-evil/known.txt", s.root + "-evil", "/" + s.parent + "/secret.txt", "//" + s.parent + "/secret.txt", s.parent + "//secret.txt", s.parent + "/./vault/known.txt",
+		s.parent, s.parent + "/vault", "/", "/etc", "/etc/passwd", "/etc/passwx", "/proc/self/environ", "/proc/self/root" + s.parent + "/secret.txt", "/proc/self/cwd/secret.txt", "/proc/self/fd/0", "/dev/stdin", "/dev/zero", "/dev/fd/0",
+		"file://" + s.parent + "/secret.txt", "file:" + s.parent + "/secret.txt",
+		// links
+		"e-out", "e-abs", "e-dir", "e-dir/", "e-dir/known.txt", "e-dir/inner", "e-dirabs/known.txt", "e-dirabs/", "e-deep", "e-evil", "e-dots", "e-far", "e-dotted", "e-out/", "e-abs/", "e-out/.", "e-chain-out", "e-chain-dir/known.txt",
+		"e-chain-dir/", "e-chain-abs", "sub/e-out", "sub/e-dir/known.txt", "sub-link/e-out", "self/e-out", "self/self/sub-link/e-dir/known.txt", "up/secret.txt", "up/vault/known.txt", "up", "up/", "up/root/ok.txt",
+		"top" + s.parent + "/secret.txt", "top/etc/passwd", "top/", "proc" + s.parent + "/secret.txt", "proc/", "cwd/secret.txt", "cwd/../secret.txt", "self/../e-out", "e-dir/../secret.txt",
+		// encoded, and look-alikes
+		"%2e%2e/secret.txt", "..%2fsecret.txt", "%2e%2e%2fsecret.txt", "%252e%252e%252fsecret.txt", "..%5csecret.txt", "..%c0%afsecret.txt", "..%00/secret.txt", `..\x2fsecret.txt`, `\x2e\x2e/secret.txt`, `\u{2e}\u{2e}/secret.txt`,
+		`\u002e\u002e/secret.txt`, `\u002e\u002e\u002fsecret.txt`, "\uff0e\uff0e/secret.txt", "..\uff0fsecret.txt", "\u2025/secret.txt", "..\u2215secret.txt", "..\u2044secret.txt", "..\u29f8secret.txt", "..\ufe68secret.txt", ".\u200b./secret.txt",
+		"\u202e../secret.txt", "\ufeff../secret.txt", ".\u0307/secret.txt", "..\x00/secret.txt", "../secret.txt\x00", "ok.txt\x00/../../secret.txt", "..\n/secret.txt", "..\r/secret.txt", "..\t/secret.txt", " ../secret.txt", "../secret.txt ", ".. /secret.txt",
+		". ./secret.txt", "..;/secret.txt", "../secret.txt.", "../secret.txt..", "..../secret.txt", ".../secret.txt", "....//secret.txt", "..././secret.txt", "&#46;&#46;/secret.txt", "..\u0000\u0000/secret.txt",
+		// Windows
+		`C:\secret.txt`, "C:/secret.txt", "C:secret.txt", "c:", `\\?\C:\secret.txt`, `\\.\C:\secret.txt`, `\\server\share\secret.txt`, "//server/share/secret.txt", `..\secret.txt`, `..\..\secret.txt`, `sub\..\..\secret.txt`, `..\vault\known.txt`,
+		"../secret.txt::$DATA", "../secret.txt:stream", "../SECRET~1.TXT", "NUL", "CON", "aux.txt", "COM1", "LPT1.txt", `\??\C:\secret.txt`, "GLOBALROOT/secret.txt",
+		// for a shell
+		"~", "~/secret.txt", "~root/secret.txt", "~+/../secret.txt", "$HOME/secret.txt", "${HOME}/secret.txt", "%HOME%/secret.txt", "$(pwd)/../secret.txt", "`pwd`/../secret.txt", "$PWD/../secret.txt", "../$(cat secret.txt)", "|cat ../secret.txt", "-", "--", "@../secret.txt", "<../secret.txt",
+		// long
+		strings.Repeat("n", 256), strings.Repeat("n/", 2048) + "n", strings.Repeat("../", 11_700) + "secret.txt", "../" + strings.Repeat("n", 35_000), strings.Repeat("sub/", 900) + "../secret.txt",
+		// as observations
+		"obs:../secret.txt", "obs:../../../secret.txt", "observation://../secret.txt", "observation:///" + s.parent + "/secret.txt", "obs:/" + s.parent + "/secret.txt", "OBS:../secret.txt", "obs:aaaaaaaaaaaa", "obs:aaaaaaaaaaaa/../secret.txt", "./obs:../../secret.txt",
+		s.store + "/observations/../../secret.txt", s.store + "/observations/x_20260101T000000_aaaaaaaaaaaa.txt", s.store + "/observations/x_20260101T000000_aaaaaaaaaaaa.txt/../../../secret.txt", s.store + "/trace/calls.ndjson", s.store + "/observations", s.store, s.store + "/quota",
+		"../state/quota", "../state/trace/calls.ndjson",
+	}
+	return names
+}
+
+// globs are names that may be patterns.
+func (s surroundings) globs() []string {
+	return []string{
+		"../*", "../secret.txt", "{../,}*", "{..,sub}/*", "../{secret,known}.txt", "**/../../*", "sub/../../*", s.parent + "/*", s.parent + "/**", "/**", "/etc/*", "~/*", "[.][.]/*", "[.]./*", "?./*", "..*/*", "../**", "../root-evil/*", "*/../../*", "e-dir/*", "e-dir/**", "e-*/*", "up/*",
+		"up/**", "top/etc/*", "**/known.txt", "**/" + canaryName, "**/secret.txt", `..\*`, "%2e%2e/*", "{..,..}/{..,..}/*", "**/..", "../vault/[a-z]*", "../*\x00", strings.Repeat("{../,}", 6) + "*",
+	}
+}
+
+// places are the tools and arguments that take a path.
+var places = []struct {
+	tool string
+	glob bool
+	args func(name string) map[string]any
+}{
+	{"search", false, func(n string) map[string]any { return map[string]any{"pattern": "a", "path": n, "all": true} }},
+	{"search", true, func(n string) map[string]any { return map[string]any{"pattern": "a", "glob": n, "all": true} }},
+	{"find", false, func(n string) map[string]any { return map[string]any{"path": n, "all": true} }},
+	{"find", false, func(n string) map[string]any { return map[string]any{"path": n, "all": true, "show": "stat"} }},
+	{"find", true, func(n string) map[string]any { return map[string]any{"glob": n, "all": true, "show": "stat"} }},
+	{"read", true, func(n string) map[string]any { return map[string]any{"path": n} }},
+	{"grep", false, func(n string) map[string]any { return map[string]any{"source": n, "pattern": "a"} }},
+	{"jq", false, func(n string) map[string]any { return map[string]any{"source": n, "filter": ".", "text": true} }},
+	{"slice", false, func(n string) map[string]any { return map[string]any{"source": n, "lines": "1-3"} }},
+	{"slice", false, func(n string) map[string]any { return map[string]any{"source": n, "bytes": "0-99"} }},
+}
+
+// twin is a name's like for what does not exist outside, of the same length.
+var twin = strings.NewReplacer("secret", "secrex", "known", "knowx", "vault", "vaulx", "e-", "f-", "inner", "innex").Replace
+
+// leaks says what an answer to an argument shows of the outside, and whether it repeats too much of the argument.
+func leaks(name string, a answered) string {
+	switch {
+	case strings.Contains(a.Text, canaryText):
+		return "content"
+	case strings.Contains(a.Text, canaryName) && !strings.Contains(name, canaryName):
+		return "a name"
+	case strings.Contains(a.Text, strconv.Itoa(canarySize)):
+		return "a size"
+	case strings.Contains(a.Text, canaryYear):
+		return "a time"
+	case a.Failed && len(a.Text) > 900:
+		return fmt.Sprintf("an error of %d bytes", len(a.Text))
+	}
+	return ""
+}
+
+// tryPaths makes the calls of the proof whose names are wanted, and tells of each what showed of the outside.
+func (s surroundings) tryPaths(t testing.TB, program string, wanted func(place int, name int, text string) bool, count func(what string)) (cases int) {
+	t.Helper()
+	env := append(environment(t), "HOME="+s.parent, "PWD="+s.parent, "XDG_STATE_HOME="+s.parent+"/xdg")
+	ask := func(c *session, tool string, args map[string]any) answered {
+		a, err := c.call(tool, args)
+		if err != nil {
+			t.Fatalf("%s %.200v: %v", tool, args, err)
+		}
+		return a
+	}
+	one := serving(t, program, env, "--root", s.root, "--store", s.store, "--min-free", "0")
+	for at, p := range places {
+		names := s.outside()
+		if p.glob {
+			names = append(names, s.globs()...)
+		}
+		for i, name := range names {
+			if !wanted(at, i, name) {
+				continue
+			}
+			cases++
+			there := ask(one, p.tool, p.args(name))
+			if leak := leaks(name, there); leak != "" {
+				count(fmt.Sprintf("%s %.100q shows %s: %.200q", p.tool, name, leak, there.Text))
+				continue
+			}
+			if other := twin(name); other != name {
+				if not := ask(one, p.tool, p.args(other)); twin(there.Text) != twin(not.Text) || there.Failed != not.Failed {
+					count(fmt.Sprintf("%s %.100q tells what exists:\n%.300q\n%.300q", p.tool, name, there.Text, not.Text))
+				}
+			}
+		}
+	}
+	// Two roots: names begin with that of a root, and none leads from one into the other or beside them.
+	two := serving(t, program, env, "--root", s.root, "--root", s.second, "--store", s.store, "--min-free", "0")
+	for _, p := range places {
+		for _, name := range []string{"root/../secret.txt", "second/../secret.txt", "root/../../secret.txt", "../secret.txt", "vault/known.txt", "root-evil/known.txt", "root/e-dir/known.txt", "root/e-out", s.parent + "/secret.txt", "second/../vault", "root/up/vault/known.txt"} {
+			cases++
+			there, not := ask(two, p.tool, p.args(name)), ask(two, p.tool, p.args(twin(name)))
+			if leak := leaks(name, there); leak != "" || twin(there.Text) != twin(not.Text) {
+				count(fmt.Sprintf("two roots: %s %.100q shows %s:\n%.300q\n%.300q", p.tool, name, leak, there.Text, not.Text))
+			}
+		}
+	}
+	// Printed once is not opened for ever: a `saved to` path and an ID open observations, and no file beside them.
+	kept := ask(one, "grep", map[string]any{"source": "ok.txt", "pattern": "inside", "save": true})
+	id := shownID.FindString(kept.Text)
+	if id == "" {
+		t.Fatalf("nothing was kept: %s", kept.Text)
+	}
+	for _, name := range []string{id + "/../../secret.txt", id + "\x00", id + "/", id + "/known.txt", "observation://" + strings.TrimPrefix(id, "obs:") + "/../secret.txt", s.store + "/observations/" + id} {
+		cases++
+		if a := ask(one, "read", map[string]any{"path": name}); leaks(name, a) != "" || !a.Failed {
+			count(fmt.Sprintf("read %q: %.200q", name, a.Text))
+		}
+	}
+	return cases
+}
+
+// Tools never read, list, stat or change anything outside the roots.
+func TestS1NothingOutsideTheRoots(t *testing.T) {
+	s := surround(t)
+	before := s.snapshot(t)
+	watched := s.watch(t)
+	failures := 0
+	fail := func(what string) {
+		if failures++; failures <= 20 {
+			t.Error(what)
+		}
+	}
+	every := promise.Size(2, 1)
+	if testing.Short() {
+		every = 8
+	}
+	cases := s.tryPaths(t, binary(t), func(place, name int, _ string) bool { return (place+name)%every == 0 }, fail)
+	cases += s.tryInside(t, fail)
+	cases += s.tryCommandLine(t, fail)
+	for _, event := range watched() {
+		fail("outside: " + event)
+	}
+	if after := s.snapshot(t); after != before {
+		fail(fmt.Sprintf("what is outside has changed:\n%s\n%s", before, after))
+	}
+	cases += 2
+
+	// The control: paths are checked by their beginning.
+	control, w := 0, surround(t)
+	watched = w.watch(t)
+	w.tryPaths(t, weak.binary(t), func(_, name int, text string) bool { // nothing that leads it to all of this machine
+		return name%10 == 0 && (strings.Contains(text, "known") || strings.Contains(text, "secret")) && !strings.Contains(text, "*")
+	}, func(string) { control++ })
+	if len(watched()) == 0 {
+		t.Error("nobody saw the control open what is outside")
+	}
+	promise.Kept(t, promise.Proof{Promise: "S1", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d tools and arguments, each answer compared with that for what does not exist", len(places))})
+}
+
+// tryInside holds that names that stay inside work: a refusal of everything would keep the promise too.
+func (s surroundings) tryInside(t testing.TB, fail func(string)) (cases int) {
+	c := serving(t, binary(t), environment(t), "--root", s.root)
+	for _, name := range []string{
+		"ok.txt", "./ok.txt", "sub/../ok.txt", "sub//in.txt", s.root + "/ok.txt", s.root + "//sub/./in.txt", "ok-link", "ok-abs", "ok-hard", "sub-link/in.txt", "self/self/ok.txt", "sub-link/sub/in.txt", strings.Repeat("sub/../", 500) + "ok.txt",
+	} {
+		for _, p := range places {
+			if p.tool == "find" || strings.HasPrefix(fmt.Sprint(p.args("")), "map[all:true glob:") {
+				continue // these name entries, and open nothing
+			}
+			cases++
+			if a, err := c.call(p.tool, p.args(name)); err != nil || a.Failed || !strings.Contains(a.Text, "inside") {
+				fail(fmt.Sprintf("%s %.100q: %.200q %v", p.tool, name, a.Text, err))
+			}
+		}
+	}
+	return cases
+}
+
+// tryCommandLine makes some of the calls as `mcp-funnel call` does, whose names are relative to the root too.
+func (s surroundings) tryCommandLine(t testing.TB, fail func(string)) (cases int) {
+	env := append(environment(t), "HOME="+s.parent)
+	for i, name := range s.outside() {
+		if i%9 != 0 || strings.Contains(name, "\x00") || len(name) > 100_000 { // an argument ends at a NUL
+			continue
+		}
+		p := places[i/9%len(places)]
+		args, err := json.Marshal(p.args(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases++
+		cmd := exec.CommandContext(t.Context(), binary(t), "--root", s.root, "--store", s.store, "--min-free", "0", "call", p.tool, string(args))
+		cmd.Env, cmd.Dir = env, s.parent
+		out, err := cmd.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if leak := leaks(name, answered{string(out), err != nil}); leak != "" {
+			fail(fmt.Sprintf("call %s %.100q shows %s: %.200q", p.tool, name, leak, out))
+		}
+	}
+	return cases
+}
+
+// snapshot is what can be seen of the outside from without.
+func (s surroundings) snapshot(t testing.TB) string {
+	t.Helper()
+	var b strings.Builder
+	for _, top := range []string{"secret.txt", "vault", "root-evil"} {
+		err := filepath.WalkDir(filepath.Join(s.parent, top), func(path string, d os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			var at unix.Stat_t
+			err = unix.Lstat(path, &at)
+			fmt.Fprintf(&b, "%s %o %d %v %v\n", path, at.Mode, at.Size, at.Mtim, at.Ctim)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// watch counts what is opened, listed, read or changed outside from here on.
+func (s surroundings) watch(t testing.TB) (events func() []string) {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"secret.txt", "vault", "vault/inner", "root-evil"} {
+		if _, err := unix.InotifyAddWatch(fd, filepath.Join(s.parent, path), unix.IN_ALL_EVENTS); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() (seen []string) {
+		defer func() { _ = unix.Close(fd) }()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := unix.Read(fd, buf)
+			if err != nil || n <= 0 {
+				return seen
+			}
+			for at := 0; at+unix.SizeofInotifyEvent <= n; {
+				mask := uint32(buf[at+4]) | uint32(buf[at+5])<<8 | uint32(buf[at+6])<<16 | uint32(buf[at+7])<<24
+				size := int(buf[at+12]) | int(buf[at+13])<<8
+				seen = append(seen, fmt.Sprintf("event %#x %s", mask, strings.TrimRight(string(buf[at+16:at+16+size]), "\x00")))
+				at += unix.SizeofInotifyEvent + size
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A variant is the product with a few of its functions replaced: for controls, which must fail, and for
+// what no input can bring about. Nothing of it is in the product: go build -overlay puts it in.
+type variant struct {
+	replaced map[string][]string           // file: the beginnings of the functions that are called strict… from here on
+	inserted map[string][]string           // file: text, what stands in its place, …
+	added    map[string]string             // file that is not there: its text
+	build    func() (path string, e error) // once
+}
+
+// weak is the product without its guards: paths are checked by their beginning and opened as they are, what is
+// denied is known by its name alone, standard output is left to whoever prints, and nobody watches for the client.
+var weak = newVariant("weak", variant{
+	replaced: map[string][]string{
+		"internal/tree/name.go":   {"func (r *Root) rel("},
+		"internal/tree/root.go":   {"func (r *Root) open(", "func (r *Root) describe("},
+		"internal/tree/denied.go": {"func (d denials) holds(", "func (d denials) identities("},
+		"server/lifecycle.go":     {"func (l Lifetime) look("},
+	},
+	inserted: map[string][]string{
+		"cmd/mcp-funnel/serve.go": {"server.TakeStdio()", "os.Stdin, os.Stdout, error(nil)"},
+	},
+	added: map[string]string{
+		"internal/tree/weak.go": `package tree
+
+import ("fmt"; "io/fs"; "os"; "path/filepath"; "strings")
+
+func (r *Root) rel(name string) (string, error) {
+	if !filepath.IsAbs(name) { name = filepath.Join(r.dir, name) }
+	clean := filepath.Clean(name)
+	if !strings.HasPrefix(clean, r.dir) { return "", ErrOutside }
+	rel, err := filepath.Rel(r.dir, clean)
+	return filepath.ToSlash(rel), err
+}
+
+func (r *Root) open(rel string, flags int) (*os.File, error) {
+	fmt.Println("a stray print")
+	return os.OpenFile(filepath.Join(r.dir, rel), os.O_RDONLY|flags&^openFlags, 0)
+}
+
+func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error) {
+	rel, err := r.allowed(name)
+	if err != nil { return nil, r.explain(operation, name, err) }
+	if follow { return os.Stat(filepath.Join(r.dir, rel)) }
+	return os.Lstat(filepath.Join(r.dir, rel))
+}
+
+func (d denials) holds(ident) bool { return false }
+
+func (d denials) identities() []ident { return nil }
+`,
+		"server/weak.go": `package server
+
+import ("context"; "os")
+
+func (l Lifetime) look(signals <-chan os.Signal, stopped <-chan struct{}, end context.CancelCauseFunc) {
+	l.Parent, l.Out = false, nil
+	l.strictlook(signals, stopped, end)
+}
+`,
+	},
+})
+
+// talkative is the product with libraries that print on standard output and standard error wherever a file is opened.
+var talkative = newVariant("talkative", variant{
+	replaced: map[string][]string{"internal/tree/root.go": {"func (r *Root) open("}},
+	added: map[string]string{"internal/tree/talkative.go": `package tree
+
+import ("fmt"; "os"; "os/exec")
+
+func (r *Root) open(rel string, flags int) (*os.File, error) {
+	fmt.Println("a stray print")
+	os.Stdout.WriteString("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"forged\"}\n")
+	println("a stray print")
+	child := exec.Command("echo", "a stray child")
+	child.Stdout = os.Stdout
+	_ = child.Run()
+	return r.strictopen(rel, flags)
+}
+`},
+})
+
+func newVariant(name string, v variant) variant {
+	v.build = sync.OnceValues(func() (string, error) { return v.compile(name) })
+	return v
+}
+
+// binary builds the variant once, and gives its path.
+func (v variant) binary(t testing.TB) string {
+	t.Helper()
+	path, err := v.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (v variant) compile(name string) (string, error) {
+	top, err := filepath.Abs("..")
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(buildDir, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	texts := map[string]string{}
+	for file, text := range v.added {
+		texts[file] = text
+	}
+	edit := func(file, old, new string) error {
+		if texts[file] == "" {
+			b, err := os.ReadFile(filepath.Join(top, file))
+			if err != nil {
+				return err
+			}
+			texts[file] = string(b)
+		}
+		if strings.Count(texts[file], old) != 1 {
+			return fmt.Errorf("%s: %q does not stand there once: the variant %s must follow what was changed", file, old, name)
+		}
+		texts[file] = strings.Replace(texts[file], old, new, 1)
+		return nil
+	}
+	for file, functions := range v.replaced {
+		for _, f := range functions {
+			at := strings.LastIndexByte(f, ' ') + 1
+			if err := edit(file, "\n"+f, "\n"+f[:at]+"strict"+f[at:]); err != nil {
+				return "", err
+			}
+		}
+	}
+	for file, pairs := range v.inserted {
+		for i := 0; i < len(pairs); i += 2 {
+			if err := edit(file, pairs[i], pairs[i+1]); err != nil {
+				return "", err
+			}
+		}
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for file, text := range texts {
+		path := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return "", err
+		}
+		overlay.Replace[filepath.Join(top, file)] = path
+	}
+	list, err := json.Marshal(overlay)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o644); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "mcp-funnel")
+	build := exec.Command("go", "build", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "./cmd/mcp-funnel") //nolint:noctx // once, for all tests
+	build.Dir = top
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the variant %s: %w\n%s", name, err, out)
+	}
+	return path, nil
+}
