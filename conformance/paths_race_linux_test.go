@@ -1,0 +1,183 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+)
+
+// inProcess makes calls on a root as the server does, without a server.
+func inProcess(t testing.TB, dir string) func(ctx context.Context, tool string, args map[string]any) answered {
+	t.Helper()
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	f, err := funnel.New(funnel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]tools.Tool{}
+	for _, tool := range server.Catalog(jq.Options{InProcess: true}) {
+		byName[tool.Name] = tool
+	}
+	return func(ctx context.Context, tool string, args map[string]any) answered {
+		raw, err := json.Marshal(args)
+		if err != nil {
+			return answered{err.Error(), true}
+		}
+		a, err := f.Call(ctx, funnel.Request{
+			Tool: byName[tool], Args: raw, Who: funnel.Session{ID: "local", Owner: observations.Local},
+			Sources: tools.Sources{Roots: []*tree.Root{root}, Owner: observations.Local},
+		})
+		if err != nil {
+			return answered{err.Error(), true}
+		}
+		texts := make([]string, len(a.Blocks))
+		for i, b := range a.Blocks {
+			texts[i] = b.Text
+		}
+		return answered{strings.Join(texts, "\n"), a.Failed}
+	}
+}
+
+// Whatever a path is, no tool shows anything of the outside.
+func FuzzPath(f *testing.F) {
+	s := surround(f)
+	for i, name := range append(s.outside(), s.globs()...) {
+		if !strings.Contains(name, s.parent) { // which is another each time
+			f.Add(uint8(i%len(places)), name)
+		}
+	}
+	call := inProcess(f, s.root)
+	f.Fuzz(func(t *testing.T, place uint8, name string) {
+		if strings.Contains(name, canaryText) || strings.Contains(name, "48613") || strings.Contains(name, canaryYear) {
+			t.Skip("it would be repeated")
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		p := places[int(place)%len(places)]
+		if leak := leaks(name, call(ctx, p.tool, p.args(name))); leak != "" {
+			t.Errorf("%s %q shows %s", p.tool, name, leak)
+		}
+	})
+}
+
+// All tools work while files, directories, links and parents below them are exchanged for what leads out.
+func TestS2AllToolsOnARacedTree(t *testing.T) {
+	s := surround(t)
+	pairs := map[string]string{} // a name below the root, and what it is exchanged for
+	for i, target := range []string{"../vault", s.parent + "/vault", "/", "../root-evil", "sub", "../secret.txt"} {
+		dir := fmt.Sprintf("swap-%d", i)
+		write(t, fmt.Sprintf("%s/%s/known.txt", s.root, dir), "an inside word\n")
+		write(t, fmt.Sprintf("%s/%s/deep/known.txt", s.root, dir), "an inside word\n")
+		symlink(t, target, fmt.Sprintf("%s/other-%d", s.root, i))
+		pairs[dir] = fmt.Sprintf("other-%d", i)
+	}
+	for i, target := range []string{"../secret.txt", s.parent + "/vault/known.txt"} {
+		file := fmt.Sprintf("file-%d", i)
+		write(t, s.root+"/"+file, "an inside word\n")
+		symlink(t, target, s.root+"/file-other-"+fmt.Sprint(i))
+		pairs[file] = fmt.Sprintf("file-other-%d", i)
+	}
+	write(t, s.root+"/pipe-swap", "an inside word\n")
+	if err := unix.Mkfifo(s.root+"/pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pairs["pipe-swap"] = "pipe"
+	exchange := func(a, b string) {
+		if err := unix.Renameat2(unix.AT_FDCWD, filepath.Join(s.root, a), unix.AT_FDCWD, filepath.Join(s.root, b), unix.RENAME_EXCHANGE); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Remove(s.root + "/top"); err != nil { // by its name no walk goes through it; here it need not be tried
+		t.Fatal(err)
+	}
+	call := inProcess(t, s.root)
+	names := []string{".", "", "pipe-swap", "sub/in.txt", "ok.txt"}
+	for a := range pairs {
+		names = append(names, a, a+"/known.txt", a+"/deep/known.txt", a+"/deep", a+"/")
+	}
+
+	stop := make(chan struct{})
+	var racers, callers sync.WaitGroup
+	var swaps, operations, failed atomic.Int64
+	var failures []string
+	var mu sync.Mutex
+	for a, b := range pairs {
+		racers.Go(func() {
+			for !t.Failed() {
+				select {
+				case <-stop:
+					return
+				default:
+					exchange(a, b)
+					swaps.Add(1)
+					time.Sleep(20 * time.Microsecond) // the callers need a processor too
+				}
+			}
+		})
+	}
+	size := promise.Size(2_000, 100_000)
+	if testing.Short() {
+		size = 500
+	}
+	for n := range 2 {
+		callers.Go(func() {
+			draw := rand.New(rand.NewPCG(1, uint64(n)))
+			for range size / 2 {
+				p, name := places[draw.IntN(len(places))], names[draw.IntN(len(names))]
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				a := call(ctx, p.tool, p.args(name))
+				cancel()
+				operations.Add(1)
+				if a.Failed {
+					failed.Add(1)
+				}
+				if leak := leaks(name, a); leak != "" {
+					mu.Lock()
+					failures = append(failures, fmt.Sprintf("%s %q shows %s: %.200q", p.tool, name, leak, a.Text))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	callers.Wait()
+	close(stop)
+	racers.Wait()
+	for _, f := range failures[:min(len(failures), 10)] {
+		t.Error(f)
+	}
+
+	// The control: the same tools without a root that holds, on a tree that was swapped between the check and the use.
+	weakened, control := serving(t, weak.binary(t), environment(t), "--root", s.root), 0
+	exchange("file-0", "file-other-0")
+	for _, p := range places {
+		if a, err := weakened.call(p.tool, p.args("file-0")); err == nil && leaks("", a) != "" {
+			control++
+		}
+	}
+	promise.Kept(t, promise.Proof{
+		Promise: "S2", Cases: int(operations.Load()), Failures: len(failures), Control: control,
+		Figures: fmt.Sprintf("%d swaps under all tools, %d calls refused", swaps.Load(), failed.Load()),
+	})
+}
