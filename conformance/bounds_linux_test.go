@@ -2,16 +2,13 @@ package conformance
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // maxKeep is what keeping may take however much is kept.
@@ -56,78 +53,6 @@ func (e endless) Read(p []byte) (int, error) {
 
 // peakOf is the most memory a process held, in bytes.
 func peakOf(s *os.ProcessState) int64 { return s.SysUsage().(*syscall.Rusage).Maxrss << 10 }
-
-// TestSpecialFiles: what is no regular file inside a root, and what lies outside
-// it, gets one clear error from every tool, at once.
-func TestSpecialFiles(t *testing.T) {
-	root, outside := t.TempDir(), t.TempDir()
-	write := func(path, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(filepath.Join(root, "ok.txt"), "a secret word\n")
-	write(filepath.Join(outside, "secret.txt"), "a secret word\n")
-	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o644); err != nil {
-		t.Skipf("no FIFO can be made here: %v", err)
-	}
-	for name, target := range map[string]string{
-		"out": filepath.Join(outside, "secret.txt"), "up": "../" + filepath.Base(outside) + "/secret.txt", "outdir": outside, "zero": "/dev/zero", "loop": "loop", "proc": "/proc/self/environ",
-	} {
-		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(root, "dir"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	env := environment(t)
-	calls := map[string]func(name string) []string{
-		"read":   func(n string) []string { return []string{"read", "path=" + n} },
-		"search": func(n string) []string { return []string{"search", "pattern=secret", "path=" + n} },
-		"grep":   func(n string) []string { return []string{"grep", "pattern=secret", "source=" + n} },
-		"jq":     func(n string) []string { return []string{"jq", "filter=.", "text=true", "source=" + n} },
-		"slice":  func(n string) []string { return []string{"slice", "lines=1", "source=" + n} },
-		"find":   func(n string) []string { return []string{"find", "path=" + n} },
-	}
-	bad := []string{"fifo", "out", "up", "outdir/secret.txt", "zero", "loop", "proc", "missing", "ok.txt/", "../" + filepath.Base(outside) + "/secret.txt", filepath.Join(outside, "secret.txt"), "/dev/zero", "/proc/self/environ", strings.Repeat("x", 5000)}
-	for tool, words := range calls {
-		names := bad
-		if tool == "find" { // it names what stands there, and opens nothing
-			names = slices.DeleteFunc(slices.Clone(bad), func(n string) bool { return n == "fifo" })
-		}
-		if tool != "search" && tool != "find" { // these look into directories
-			names = append([]string{"dir", "outdir"}, names...)
-		}
-		for _, name := range names {
-			out, failed := callTool(t, env, root, words(name)...)
-			if !failed || strings.Contains(out, "a secret word") || !strings.HasPrefix(out, "error: ") || strings.Count(out, "\n") > 1 || len(out) > 700 {
-				t.Errorf("%s %.40s: failed=%t, %d bytes: %.300s", tool, name, failed, len(out), out)
-			}
-		}
-		// The control: the same call answers on a file that is one.
-		if out, failed := callTool(t, env, root, words("ok.txt")...); failed && tool != "find" {
-			t.Errorf("%s ok.txt: %s", tool, out)
-		}
-	}
-}
-
-// callTool makes one call with the binary; none of these may take long.
-func callTool(t *testing.T, env []string, root string, words ...string) (out string, failed bool) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"--root", root, "--call-timeout", "10s", "call"}, words...)...)
-	cmd.Env = env
-	start := time.Now()
-	b, err := cmd.Output()
-	if took := time.Since(start); took > 8*time.Second {
-		t.Errorf("%v hung: it took %s", words, took)
-	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return string(b), err != nil
-}
 
 // TestLineOfAGigabyte: one line as long as a disk allows is searched, sliced and read in bounded memory.
 func TestLineOfAGigabyte(t *testing.T) {
