@@ -138,15 +138,19 @@ func tokenizerWorks(_ context.Context, s *Settings) []finding {
 	return []finding{{what: "tokenizer", bad: false, text: text}}
 }
 
+// workerWorks lists what holds a worker here, layer by layer. One that is missing is told with its cause and weakens
+// it; a worker that cannot start at all fails the jq tool.
 func workerWorks(context.Context, *Settings) []finding {
 	var all []finding
-	for _, l := range child.Layers() {
-		mark := "holds"
-		if !l.Holds {
-			mark = "does not hold here"
+	holding := 0
+	layers := child.Layers()
+	for _, l := range layers {
+		f := finding{what: "worker", bad: !l.Holds && l.Name == "worker", weak: !l.Holds, text: "does not hold: " + l.Name + " (" + l.Detail + ")"}
+		if l.Holds {
+			holding++
+			f.text = "holds: " + l.Name + " (" + l.Detail + ")"
 		}
-		// A layer that is missing weakens a worker; one that cannot start at all fails the jq tool.
-		all = append(all, finding{what: "worker", bad: !l.Holds && l.Name == "worker", weak: !l.Holds, text: fmt.Sprintf("%s %s: %s", l.Name, mark, l.Detail)})
+		all = append(all, f)
 	}
-	return all
+	return append(all, finding{what: "worker", text: fmt.Sprintf("%d of %d layers hold", holding, len(layers))})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,6 +111,10 @@ func look(ctx context.Context, in io.Reader, _ []*os.File, out io.Writer) error 
 	}
 	if err := exec.CommandContext(ctx, "/bin/true").Run(); err == nil {
 		_, _ = fmt.Fprintln(out, "ran a command")
+	}
+	if c, err := new(net.ListenConfig).ListenPacket(ctx, "udp", "127.0.0.1:0"); err == nil {
+		_, _ = fmt.Fprintln(out, "has a socket")
+		_ = c.Close()
 	}
 	return nil
 }
@@ -280,7 +285,7 @@ func TestWorkerHasNothing(t *testing.T) {
 	if err := look(t.Context(), strings.NewReader(secret), nil, &control); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{"SECRET=", "file: s3cret", "wrote a file"} {
+	for _, s := range []string{"SECRET=", "file: s3cret", "wrote a file", "has a socket"} {
 		if !strings.Contains(control.String(), s) {
 			t.Fatalf("the control did not get %q: %s", s, control.String())
 		}
@@ -298,8 +303,8 @@ func TestWorkerHasNothing(t *testing.T) {
 	if strings.Contains(out.String(), "environment:") {
 		t.Errorf("the worker saw the environment: %s", out.String())
 	}
-	if runtime.GOOS != "linux" || !holds["landlock"] {
-		t.Skip("Landlock is not available: denial of files skipped")
+	if !holds["system calls"] {
+		t.Skip("calls are not filtered here: denial of files and sockets skipped")
 	}
 	if out.Len() > 0 {
 		t.Errorf("the worker got: %s", out.String())

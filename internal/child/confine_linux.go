@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
@@ -21,20 +22,30 @@ const neutral = "/"
 func self() string { return "/proc/self/exe" }
 
 // attributes of a worker process: a group of its own, dead when the parent is;
-// isolated, it also has namespaces of its own: it sees no other process, no network, no shared memory.
+// isolated, it also has namespaces of its own: it sees no other process, no network, no shared memory, and no mount of its can be seen.
 func attributes(isolated bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if isolated {
-		a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC
+		a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	}
 	return a
 }
 
-func kill(p *os.Process) {
-	_ = unix.Kill(-p.Pid, unix.SIGKILL)
-	_ = p.Kill()
+// killGroup kills a worker and all that it may have started. The caller makes sure that the worker, dead or not,
+// was not waited for yet: until then no other process can get its number.
+func killGroup(p *os.Process) { _ = unix.Kill(-p.Pid, unix.SIGKILL) }
+
+// awaitEnd returns when a process has ended, and leaves it to be waited for.
+func awaitEnd(p *os.Process) bool {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
 }
 
 // outOfCPU says whether the kernel ended a process because of its limit. What it counts towards
@@ -63,10 +74,14 @@ func confine(memory, cpu int64) error {
 	}{
 		{"RLIMIT_DATA", unix.RLIMIT_DATA, writable() + memory},
 		{"RLIMIT_CPU", unix.RLIMIT_CPU, max(cpu, 1)},
-		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, 64},
+		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, maxOpen},
 		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0},
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, 0},
+		{"RLIMIT_NPROC", unix.RLIMIT_NPROC, maxThreads},
 	} {
+		if l.resource == unix.RLIMIT_NPROC && os.Getpid() != 1 {
+			continue // outside a namespace of its own everything the user runs would count
+		}
 		if l.resource == unix.RLIMIT_DATA && raceLinked {
 			continue // the race detector's own tables are larger than the limit
 		}
@@ -77,9 +92,20 @@ func confine(memory, cpu int64) error {
 	}
 	// These are best effort: where they are missing, the layers above and below still hold, and Layers says so.
 	_ = noNewPrivileges()
-	_ = denyAll()
+	landlockFailed = denyAll()
+	_ = dropCapabilities()
+	filterFailed = filterCalls()
 	return nil
 }
+
+// What these two said, for Layers.
+var landlockFailed, filterFailed error
+
+// maxOpen is over what the runtime needs besides the files a worker is given.
+const maxOpen = 64
+
+// maxThreads is far over what the Go runtime needs: one for each core, and one for each call that blocks.
+const maxThreads = 256
 
 // writable is how many bytes of this process the kernel counts against RLIMIT_DATA now.
 func writable() int64 {
@@ -110,6 +136,13 @@ func allThreads(call, a, b, c uintptr) error {
 // cgoLinked says that this program may hang as the first process of a new process namespace.
 func cgoLinked() bool { return errors.Is(allThreads(unix.SYS_GETPID, 0, 0, 0), errors.ErrUnsupported) }
 
+// dropCapabilities gives up those that root has, or that the first process of a user namespace gets.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+}
+
 func noNewPrivileges() error {
 	return allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0)
 }
@@ -125,29 +158,3 @@ func landlockABI() int {
 
 // denyAll denies everything that the kernel's version of Landlock can deny: a rule set without a rule.
 func denyAll() error { return landlock.V9.BestEffort().Restrict() }
-
-// tryOut tries, inside a worker, what it should not be able to do.
-func tryOut() []Layer {
-	_, err := os.Open("/")
-	denied := Layer{"landlock", errors.Is(err, os.ErrPermission), fmt.Sprintf("version %d: no file can be opened", landlockABI())}
-	switch {
-	case denied.Holds:
-	case landlockABI() == 0:
-		denied.Detail = "not in this kernel, or switched off"
-	default:
-		denied.Detail = "refused by the kernel"
-	}
-	v, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-	rights := Layer{"no new privileges", err == nil && v == 1, "what it executes gains no rights"}
-	if !rights.Holds {
-		rights.Detail = "not set"
-	}
-	var data, cpu unix.Rlimit
-	err = errors.Join(unix.Getrlimit(unix.RLIMIT_DATA, &data), unix.Getrlimit(unix.RLIMIT_CPU, &cpu))
-	limits := Layer{"limits", err == nil && data.Cur != unix.RLIM_INFINITY && cpu.Cur != unix.RLIM_INFINITY,
-		"memory, processor time, open files, no core dumps, no file writes"}
-	if !limits.Holds {
-		limits.Detail = "memory is not limited"
-	}
-	return []Layer{denied, rights, limits}
-}

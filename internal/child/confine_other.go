@@ -41,7 +41,9 @@ func outOfCPU(*os.ProcessState, time.Duration) bool { return false }
 
 func tryOut() []Layer {
 	return []Layer{
-		{"limits", true, "memory, by a watch inside the worker; time, by the parent"},
+		{"memory", true, "a watch inside the worker; one huge allocation gets past it for some milliseconds"},
+		{"processor time", true, "the deadline, by the parent"},
 		{"landlock", false, "not on this system"},
+		{"system calls", false, "not on this system"},
 	}
 }

@@ -14,7 +14,9 @@ func attributes(isolated bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{HideWindow: true}
 }
 
-func kill(p *os.Process) { _ = p.Kill() }
+func killGroup(*os.Process) {}
+
+func awaitEnd(*os.Process) bool { return false }
 
 func confine(memory, _ int64) error {
 	watch(memory)

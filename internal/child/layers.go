@@ -47,7 +47,7 @@ func isolate() bool {
 		default:
 			if layers, why = runProbe(true); why == nil {
 				isolated = true
-				layers = append([]Layer{{"namespaces", true, "its own user, process, network and IPC namespaces"}}, layers...)
+				layers = append([]Layer{{"namespaces", true, "its own user, process, network, IPC, mount and host name namespaces"}}, layers...)
 				return
 			}
 		}

@@ -57,6 +57,8 @@ type process struct {
 	gone           atomic.Bool // the process has ended; what is in the pipes is the rest
 	done           chan struct{}
 	waited         error      // how it ended; to be read after done
+	mu             sync.Mutex // held while its number is used or given up
+	reaped         bool       // its number may be another process's
 	over           chan error // a reason to end it early
 	taken          int64
 	tail           tail
@@ -86,7 +88,7 @@ func run(ctx context.Context, s Spec, out io.Writer, isolated bool) error {
 	case cause = <-p.over:
 	}
 	if cause != nil {
-		kill(p.cmd.Process)
+		p.kill()
 		select {
 		case <-p.done:
 		case <-time.After(killed):
@@ -155,7 +157,7 @@ func start(ctx context.Context, s Spec, isolated bool) (*process, error) {
 		if err != nil {
 			return
 		}
-		p.waited = cmd.Wait()
+		p.waited = p.reap()
 		p.gone.Store(true)
 		close(p.done)
 	}()
@@ -166,6 +168,32 @@ func start(ctx context.Context, s Spec, isolated bool) (*process, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// kill ends the worker and all that it may have started.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		killGroup(p.cmd.Process)
+	}
+	_ = p.cmd.Process.Kill() // knows by itself whether the process is still the one
+}
+
+// reap waits for the end of the worker. What it left behind in its group is killed while its number is still its own.
+func (p *process) reap() (err error) {
+	ended := awaitEnd(p.cmd.Process)
+	if !ended {
+		err = p.cmd.Wait()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ended {
+		killGroup(p.cmd.Process)
+		err = p.cmd.Wait() // at once
+	}
+	p.reaped = true
+	return err
 }
 
 func memory(s Spec) int64 {
