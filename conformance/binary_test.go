@@ -36,6 +36,9 @@ var built = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if played, code := play(); played {
+		os.Exit(code)
+	}
 	dir, err := os.MkdirTemp("", "mcp-funnel-conformance-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -38,6 +38,9 @@ func parse(filter string, args map[string]json.RawMessage, name string) (*progra
 	if !utf8.ValidString(filter) {
 		return nil, errors.New("jq: filter is not valid UTF-8")
 	}
+	if at := strings.IndexByte(filter, 0); at >= 0 { // which the parser takes for its end
+		return nil, fmt.Errorf("jq: filter does not parse: a NUL byte stands in it\n%s", caret(filter, at))
+	}
 	q, err := gojq.Parse(filter)
 	if err != nil {
 		at := len(filter)

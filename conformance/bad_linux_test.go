@@ -1,0 +1,341 @@
+package conformance
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+const (
+	badSecret = "planted-outside-4711" // stands outside the root only
+	badWord   = "an ordinary word"     // stands in every readable ok.txt
+
+	mostShown = 42_000 // characters of an answer: a page, and what is said about it
+	mostError = 1_000  // bytes of the first line of an error; a caret, or what was found until then, may follow
+	mostEcho  = 260    // bytes of an argument in an answer that is an error: 200, cut at a character, and some made visible
+)
+
+// badRoot is a root with all files of the corpus in it, and what they lead to outside.
+func badRoot(t testing.TB) (root string, fill *strings.Replacer) {
+	t.Helper()
+	dir := t.TempDir()
+	root, outside := filepath.Join(dir, "root"), filepath.Join(dir, "outside")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(path, text string) {
+		t.Helper()
+		must(os.MkdirAll(filepath.Dir(path), 0o700))
+		must(os.WriteFile(path, []byte(text), 0o600))
+	}
+	link := func(target, name string) { t.Helper(); must(os.Symlink(target, filepath.Join(root, name))) }
+	put(filepath.Join(root, "ok.txt"), badWord+"\nand another\n")
+	put(filepath.Join(root, "ok.json"), `{"a":{"a":[1,2]},"":0}`)
+	put(filepath.Join(root, "null.json"), "null")
+	put(filepath.Join(root, "dir", "inner.txt"), badWord+"\n")
+	put(filepath.Join(outside, "secret.txt"), badSecret+"\n")
+	put(filepath.Join(outside, "linked.txt"), "whoever made the link could read it\n")
+	put(filepath.Join(dir, "root-evil", "secret.txt"), badSecret+"\n")
+	link("../outside/secret.txt", "out-relative")
+	link(filepath.Join(outside, "secret.txt"), "out-absolute")
+	link(outside, "out-dir")
+	link("loop", "loop")
+	link("loop-b", "loop-a")
+	link("loop-a", "loop-b")
+	link("/dev/zero", "to-zero")
+	link("/proc/self/environ", "to-environ")
+	link("nowhere", "dangling")
+	link("ok.txt", "inside-link")
+	for _, n := range []int{9, 50} {
+		for i := range n {
+			target := fmt.Sprintf("chain-%d", i)
+			if i == 0 {
+				target = "ok.txt"
+			}
+			name := fmt.Sprintf("chain-%d", i+1)
+			if n == 50 {
+				target, name = strings.Replace(target, "chain", "long", 1), strings.Replace(name, "chain", "long", 1)
+			}
+			link(target, name)
+		}
+	}
+	must(os.Rename(filepath.Join(root, "long-50"), filepath.Join(root, "chain-50")))
+	for _, c := range badCases(t, "files") {
+		badFile(t, root, outside, c)
+	}
+	return root, strings.NewReplacer("$ROOT", root, "$BASE", filepath.Base(root), "$OUTSIDE", outside, "$STORE", filepath.Join(dir, "store"))
+}
+
+// badFile makes one file of the corpus.
+func badFile(t testing.TB, root, outside string, c badCase) {
+	t.Helper()
+	path := filepath.Join(root, c.File)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch c.Make {
+	case "":
+		err = os.WriteFile(path, text, 0o600)
+	case "fifo":
+		err = syscall.Mkfifo(path, 0o600)
+	case "socket":
+		var at net.Listener
+		at, err = new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(outside, "s"))
+		if err == nil {
+			t.Cleanup(func() { _ = at.Close() })
+			err = os.Rename(filepath.Join(outside, "s"), path) // the path of a root is often too long to listen at
+		}
+	case "dir":
+		err = os.MkdirAll(path, 0o700)
+	case "denied":
+		err = os.WriteFile(path, text, 0)
+	case "locked":
+		err = os.Mkdir(path, 0)
+	case "hardlink":
+		err = os.Link(filepath.Join(outside, "linked.txt"), path)
+	case "sparse":
+		sparse(t, path, c.Size, string(text))
+	case "deep":
+		for range c.Size {
+			path = filepath.Join(path, "level upon level")
+		}
+		err = os.MkdirAll(path, 0o700)
+	case "many":
+		err = os.Mkdir(path, 0o700)
+		for i := range c.Size {
+			if err == nil {
+				err = os.WriteFile(filepath.Join(path, fmt.Sprint(i)), nil, 0o600)
+			}
+		}
+	default:
+		t.Fatalf("%s: nobody knows how to make %q", c.Name, c.Make)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", c.Name, err)
+	}
+}
+
+// badInput is one use of a case: a call, or a line written as it is.
+type badInput struct {
+	name  string
+	tool  string
+	args  map[string]any
+	bad   string // the argument that must not be echoed at length
+	frame []byte
+	badCase
+}
+
+// badInputs are all uses of the corpus.
+func badInputs(t testing.TB, fill *strings.Replacer) (all []badInput) {
+	t.Helper()
+	add := func(c badCase, name, tool, bad string, args map[string]any) {
+		all = append(all, badInput{name: tool + ", " + name + ": " + c.Name, tool: tool, args: args, bad: bad, badCase: c})
+	}
+	everywhere := func(c badCase, kind, name string) {
+		add(c, kind, "read", name, map[string]any{"path": name})
+		add(c, kind, "find", name, map[string]any{"path": name})
+		add(c, kind, "search", name, map[string]any{"path": name, "pattern": "x"})
+		add(c, kind, "grep", name, map[string]any{"source": name, "pattern": "x"})
+		add(c, kind, "jq", name, map[string]any{"source": name, "filter": "length"})
+		add(c, kind, "slice", name, map[string]any{"source": name, "lines": "1-2"})
+	}
+	for _, c := range badCases(t, "paths") {
+		everywhere(c, "path", fill.Replace(c.Text.String()))
+	}
+	for _, c := range badCases(t, "files") {
+		everywhere(c, "file", c.File)
+		add(c, "file", "slice", c.File, map[string]any{"source": c.File, "records": "-2"})
+		add(c, "file", "slice", c.File, map[string]any{"source": c.File, "chars": "1990-2010"})
+		add(c, "file", "jq", c.File, map[string]any{"source": c.File, "filter": ".", "text": true})
+		add(c, "file", "grep", c.File, map[string]any{"source": c.File, "pattern": "^x$", "invert": true})
+	}
+	for _, c := range badCases(t, "patterns") {
+		text := c.Text.String()
+		add(c, "pattern", "search", text, map[string]any{"pattern": text, "path": "zwj.txt"})
+		add(c, "pattern", "grep", text, map[string]any{"pattern": text, "source": "ok.txt"})
+	}
+	for _, c := range badCases(t, "globs") {
+		text := c.Text.String()
+		add(c, "glob", "find", text, map[string]any{"glob": text, "path": "many"})
+		if text != "" { // which says nothing
+			add(c, "glob", "search", text, map[string]any{"glob": text, "pattern": "x", "path": "dir"})
+		}
+	}
+	for _, c := range badCases(t, "programs") {
+		add(c, "program", "jq", c.Text.String(), map[string]any{"filter": c.Text.String(), "source": "null.json"})
+	}
+	for _, c := range badCases(t, "arguments") {
+		bad := ""
+		args := c.arguments()
+		for _, v := range args {
+			if s, ok := v.(string); ok {
+				bad = s
+			}
+		}
+		add(c, "arguments", c.Tool, bad, args)
+	}
+	for _, c := range badCases(t, "frames") {
+		all = append(all, badInput{name: "frame: " + c.Name, frame: []byte(c.Text.String()), badCase: c})
+	}
+	return all
+}
+
+// wrong is what is wrong with a server's answer to a bad input, or "".
+func (in badInput) wrong(s *stdio, limit time.Duration) string {
+	if in.frame != nil {
+		s.write(append(in.frame[:len(in.frame):len(in.frame)], '\n'))
+		if err := s.ping(); err != nil {
+			return "ping after it: " + err.Error()
+		}
+		return ""
+	}
+	a, err := s.call(in.tool, in.args, limit)
+	if err != nil {
+		return err.Error()
+	}
+	text := a.text()
+	said := strings.ToLower(text)
+	switch {
+	case text == "" && in.tool != "slice": // which may have been asked for a line end
+		return "an answer of nothing"
+	case strings.Contains(text, badSecret):
+		return "it shows what stands outside the root"
+	case a.failed && strings.IndexByte(text+"\n", '\n') > mostError:
+		return fmt.Sprintf("an error of %d bytes: %.300s", strings.IndexByte(text+"\n", '\n'), text)
+	case utf8.RuneCountInString(text) > mostShown:
+		return fmt.Sprintf("an answer of %d characters", utf8.RuneCountInString(text))
+	case a.failed && echoes(text, in.bad):
+		return fmt.Sprintf("it repeats the argument: %.400s", text)
+	case in.Works && in.tool == "read" && !strings.Contains(text, badWord):
+		return "it should be readable: " + text
+	case a.failed && strings.Contains(text, "timed out"): // before it got to what is wrong
+		return ""
+	case in.Says != "" && (!a.failed || !strings.Contains(said, strings.ToLower(in.Says))):
+		return fmt.Sprintf("it should fail and say %q: %.300s", in.Says, text)
+	case in.Want != "" && a.blocks[len(a.blocks)-1] != in.Want:
+		return fmt.Sprintf("it should be %s: %.300s", in.Want, text)
+	}
+	return ""
+}
+
+// echoes says whether a text holds a longer piece of an argument than it may.
+func echoes(text, argument string) bool {
+	if len(argument) <= mostEcho {
+		return false
+	}
+	for _, at := range []int{0, 1, len(argument) / 2, len(argument) - mostEcho} {
+		if strings.Contains(text, argument[at:min(len(argument), at+mostEcho)]) {
+			return true
+		}
+	}
+	return false
+}
+
+// endure puts all inputs to one server, round by round, each round in another order.
+//
+// Of each round only one in share inputs is taken, another one in each.
+func endure(s *stdio, inputs []badInput, rounds, share int, seed uint64, limit time.Duration, each func(round int)) (cases int, failures []string) {
+	random := rand.New(rand.NewPCG(seed, seed))
+	for round := range rounds {
+		for _, i := range random.Perm(len(inputs)) {
+			if i%share != round%share {
+				continue
+			}
+			cases++
+			if wrong := inputs[i].wrong(s, limit); wrong != "" {
+				failures = append(failures, fmt.Sprintf("%.200s: %s", inputs[i].name, wrong))
+			}
+			select {
+			case <-s.ended:
+				return cases, append(failures, fmt.Sprintf("%.200s: the server has ended: %s", inputs[i].name, s.stderr.String()))
+			default:
+			}
+		}
+		each(round)
+	}
+	return cases, failures
+}
+
+// badSeed orders the ordinary run, so that what fails here fails everywhere; at full size each run has its own.
+const badSeed = 20261121
+
+func TestS6NoInputKillsTheServer(t *testing.T) {
+	deadline, limit := promise.Size(40*time.Millisecond, 100*time.Millisecond), 30*time.Second
+	seed := promise.Size(uint64(badSeed), rand.Uint64())
+	root, fill := badRoot(t)
+	s := serve(t, root, "--store", filepath.Join(filepath.Dir(root), "store"), "--call-timeout", deadline.String(), "--jq-memory", "64MiB", "--quota", "64MiB")
+	inputs := badInputs(t, fill)
+	rounds, share := promise.Size(2, 20), promise.Size(3, 1)
+	if testing.Short() && !promise.Full() {
+		share = 8
+	}
+	descriptors := 0
+	cases, failures := endure(s, inputs, rounds, share, seed, limit, func(round int) {
+		if !waitFor(10*time.Second, func() bool { return len(below(s.cmd.Process.Pid)) == 0 }) {
+			t.Errorf("round %d left processes: %v", round, below(s.cmd.Process.Pid))
+		}
+		switch n := s.descriptors(t); {
+		case round == 0:
+			descriptors = n
+		case n > descriptors+4: // the runtime may keep one or two of its own
+			t.Errorf("round %d: %d descriptors are open, %d after the first", round, n, descriptors)
+		}
+	})
+	for i, f := range failures {
+		if i == 30 {
+			t.Errorf("and %d more", len(failures)-i)
+			break
+		}
+		t.Error(f)
+	}
+	if err := s.ping(); err != nil {
+		t.Error(err)
+	}
+	if a, err := s.call("read", map[string]any{"path": "ok.txt"}, limit); err != nil || !strings.Contains(a.text(), badWord) {
+		t.Errorf("after all of it: %v %s", err, a.text())
+	}
+	for _, line := range s.broken {
+		t.Errorf("a line that is no JSON-RPC: %s", line)
+	}
+	for _, m := range s.strays {
+		if m.size > 10_000 && m.Error != nil {
+			t.Errorf("an error of %d bytes: %.200s", m.size, m.Error.Message)
+		}
+	}
+
+	// The control: a server as one writes it on an afternoon.
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe) //nolint:noctx // killed at the test's end
+	cmd.Env = append(os.Environ(), roleKey+"=fragile", "GOMEMLIMIT=1GiB")
+	cmd.Dir = root
+	var mild []badInput // what takes down nothing but the process itself
+	for _, in := range inputs {
+		if in.frame != nil && !in.Large || in.Says != "" {
+			mild = append(mild, in)
+		}
+	}
+	_, control := endure(begin(t, cmd), mild, 1, 1, seed, 2*time.Second, func(int) {})
+	promise.Kept(t, promise.Proof{Promise: "S6", Cases: cases, Failures: len(failures), Control: len(control),
+		Figures: fmt.Sprintf("%d inputs, %d rounds in random order (seed %d), one process, answers ping, %d descriptors, peak %d MiB; %d answers to raw lines", len(inputs), rounds, seed, s.descriptors(t), s.peak(t)>>20, len(s.strays))})
+}

@@ -1,0 +1,147 @@
+package conformance
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// badCase is one bad input of the corpus, a line of testdata/bad/*.ndjson.
+type badCase struct {
+	Name string `json:"name"`
+	Text parts  `json:"text"`
+	Says string `json:"says"` // what its error must say
+	Want string `json:"want"` // what its answer must be
+	Slow bool   `json:"slow"` // it ends by its deadline only
+
+	Works bool `json:"works"` // paths: this one may be read
+	Large bool `json:"large"` // frames: over what one message may have
+
+	File string `json:"file"` // files: its name below the root
+	Make string `json:"make"` // files: what else than a plain file it is
+	Size int64  `json:"size"`
+	Hex  string `json:"hex"` // files: its bytes, where they are no text
+
+	Tool string                     `json:"tool"` // arguments
+	Args map[string]json.RawMessage `json:"args"`
+}
+
+// parts is a text: as it is, or as pieces, each repeated: [["(", 1001], ["x", 1]].
+type parts []part
+
+type part struct {
+	text  string
+	times int
+}
+
+func (p *parts) UnmarshalJSON(b []byte) error {
+	var whole string
+	if json.Unmarshal(b, &whole) == nil {
+		*p = parts{{whole, 1}}
+		return nil
+	}
+	var pieces [][2]json.RawMessage
+	if err := json.Unmarshal(b, &pieces); err != nil {
+		return err
+	}
+	for _, piece := range pieces {
+		var one part
+		if err := json.Unmarshal(piece[0], &one.text); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(piece[1], &one.times); err != nil {
+			return err
+		}
+		*p = append(*p, one)
+	}
+	return nil
+}
+
+func (p parts) String() string {
+	var b strings.Builder
+	for _, one := range p {
+		b.WriteString(strings.Repeat(one.text, one.times))
+	}
+	return b.String()
+}
+
+// arguments writes out what is repeated in the arguments of a call.
+func (c badCase) arguments() map[string]any {
+	args := map[string]any{}
+	for name, raw := range c.Args {
+		args[name] = written(raw)
+	}
+	return args
+}
+
+// written is a value with its repeated texts, which may stand in an object too.
+func written(raw json.RawMessage) any {
+	var text parts
+	var inner map[string]json.RawMessage
+	switch {
+	case strings.HasPrefix(string(raw), `[["`) && json.Unmarshal(raw, &text) == nil:
+		return text.String()
+	case strings.HasPrefix(string(raw), "{") && json.Unmarshal(raw, &inner) == nil:
+		all := map[string]any{}
+		for name, value := range inner {
+			all[name] = written(value)
+		}
+		return all
+	}
+	return raw
+}
+
+// badCases reads a file of the corpus.
+func badCases(t testing.TB, name string) []badCase {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "bad", name+".ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var all []badCase
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		var c badCase
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatalf("%s, line %d: %v", name, n, err)
+		}
+		all = append(all, c)
+	}
+	if err := lines.Err(); err != nil || len(all) == 0 {
+		t.Fatalf("%s: %d cases, %v", name, len(all), err)
+	}
+	return all
+}
+
+func (c badCase) bytes() ([]byte, error) {
+	if c.Hex != "" {
+		return hex.DecodeString(c.Hex)
+	}
+	return []byte(c.Text.String()), nil
+}
+
+// Every case of the corpus says what it is, once.
+func TestBadCasesAreNamed(t *testing.T) {
+	total := 0
+	for _, file := range []string{"paths", "files", "patterns", "globs", "programs", "frames", "arguments"} {
+		seen := map[string]bool{}
+		for _, c := range badCases(t, file) {
+			total++
+			if c.Name == "" || seen[c.Name] {
+				t.Errorf("%s: the name %q stands twice, or is none", file, c.Name)
+			}
+			seen[c.Name] = true
+			if _, err := c.bytes(); err != nil {
+				t.Errorf("%s, %s: %v", file, c.Name, err)
+			}
+		}
+	}
+	t.Log(fmt.Sprint(total, " bad inputs"))
+}

@@ -1,0 +1,167 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// slack is what a call may take over its deadline before it counts as overrun. Half a second is promised on an
+// idle machine; tests also run on busy ones, where only "soon" can be told from "never". The figures say what was seen.
+const slack = 5 * time.Second
+
+// shape is one call that may take long.
+type shape struct {
+	tool string
+	args map[string]any
+}
+
+// slowShapes are calls that would take long, or for ever, or look as if they would: the pieces of the corpus of
+// bad inputs that cost, each with every kind of input that makes it dear.
+func slowShapes(t testing.TB) (all []shape) {
+	t.Helper()
+	add := func(tool string, args map[string]any) { all = append(all, shape{tool, args}) }
+	for _, c := range badCases(t, "programs") {
+		add("jq", map[string]any{"source": "null.json", "filter": c.Text.String()})
+		if c.Slow {
+			add("jq", map[string]any{"source": "list.json", "filter": c.Text.String(), "save": true})
+			add("jq", map[string]any{"source": "list.json", "filter": ".[] | " + c.Text.String(), "limit": 1})
+		}
+	}
+	for _, c := range badCases(t, "patterns") {
+		for _, source := range []string{"long.txt", "deep.json", "sparse.bin"} {
+			add("grep", map[string]any{"source": source, "pattern": c.Text.String()})
+		}
+		add("search", map[string]any{"path": ".", "pattern": c.Text.String(), "multiline": true})
+	}
+	for _, c := range badCases(t, "globs") {
+		add("find", map[string]any{"glob": c.Text.String(), "show": "stat"})
+	}
+	for _, source := range []string{"sparse.bin", "line.txt", "deep.json", "grown.json", "long.txt"} {
+		add("slice", map[string]any{"source": source, "lines": "-1"})
+		add("slice", map[string]any{"source": source, "chars": "-1"})
+		add("slice", map[string]any{"source": source, "records": "1000000000"})
+		add("slice", map[string]any{"source": source, "at": "/a/b/c"})
+		add("read", map[string]any{"path": source})
+		add("jq", map[string]any{"source": source, "filter": "length"})
+		add("jq", map[string]any{"source": source, "filter": "length", "text": true, "slurp": true})
+		add("search", map[string]any{"path": source, "pattern": "x", "show": "counts"})
+		add("grep", map[string]any{"source": source, "pattern": "x", "save": true})
+		add("grep", map[string]any{"source": source, "pattern": "x", "invert": true, "show": "count"})
+	}
+	add("find", map[string]any{"show": "stat", "sort": "size"})
+	add("find", map[string]any{"path": "down", "show": "tree"})
+	add("find", map[string]any{"path": "fifo"})
+	add("read", map[string]any{"path": "fifo"})
+	add("read", map[string]any{"path": "**"})
+	add("search", map[string]any{"pattern": "x", "context": 20})
+	return all
+}
+
+// slowFolder is a root in which everything is large, deep or waits for somebody.
+func slowFolder(t testing.TB) string {
+	t.Helper()
+	root := t.TempDir()
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("null.json", "null")
+	put("list.json", "["+strings.Repeat(`{"a":[1,2,3],"b":"text"},`, 20_000)+"null]")
+	put("long.txt", strings.Repeat("a", 1<<20)+"\n"+strings.Repeat("a b ", 1<<18)+"\n")
+	put("deep.json", strings.Repeat("[", 9_000)+strings.Repeat("]", 9_000))
+	put("grown.json", "["+strings.Repeat("[],", 1<<20)+"[]]")
+	sparse(t, filepath.Join(root, "sparse.bin"), 1<<40, "")
+	sparse(t, filepath.Join(root, "line.txt"), 1<<30, strings.Repeat("begin ", 20_000))
+	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	down := filepath.Join(root, "down")
+	for range 60 {
+		down = filepath.Join(down, "deeper and deeper")
+		if err := os.MkdirAll(down, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// sparse makes a file that takes no room on the disk but for its beginning.
+func sparse(t testing.TB, path string, size int64, beginning string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(beginning), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, size); err != nil {
+		t.Skipf("no file of %d bytes can be made here: %v", size, err)
+	}
+}
+
+// timed makes calls, two at a time, and says how long each took over its deadline.
+func timed(s *stdio, shapes []shape, deadline, slack time.Duration) (over []time.Duration, failures []string) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	gate := make(chan struct{}, 2)
+	for _, c := range shapes {
+		gate <- struct{}{}
+		all.Go(func() {
+			defer func() { <-gate }()
+			a, err := s.call(c.tool, c.args, deadline+slack)
+			mu.Lock()
+			defer mu.Unlock()
+			args, _ := json.Marshal(c.args)
+			switch {
+			case err != nil:
+				failures = append(failures, fmt.Sprintf("%s %.200s: %v", c.tool, args, err))
+			case a.text() == "":
+				failures = append(failures, fmt.Sprintf("%s %.200s: an answer of nothing", c.tool, args))
+			default:
+				over = append(over, max(0, a.took-deadline))
+			}
+		})
+	}
+	all.Wait()
+	return over, failures
+}
+
+func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
+	deadline := promise.Size(150*time.Millisecond, time.Second)
+	shapes := slowShapes(t)
+	every := len(shapes)
+	if most := 60; !promise.Full() && len(shapes) > most { // each k-th, so that all kinds are in
+		var some []shape
+		for i := range most {
+			some = append(some, shapes[i*len(shapes)/most])
+		}
+		shapes = some
+	}
+	root := slowFolder(t)
+	s := serve(t, root, "--call-timeout", deadline.String())
+	over, failures := timed(s, shapes, deadline, slack)
+	for _, f := range failures {
+		t.Error(f)
+	}
+	if err := s.ping(); err != nil {
+		t.Errorf("after all of them: %v", err)
+	}
+	slices.Sort(over)
+	figures := fmt.Sprintf("%d shapes there are; deadline %s", every, deadline)
+	if n := len(over); n > 0 {
+		figures += fmt.Sprintf("; over it: p50 %s, p99 %s, most %s", over[n/2].Round(time.Millisecond), over[n*99/100].Round(time.Millisecond), over[n-1].Round(time.Millisecond))
+	}
+
+	// The control: the same body where the server has no deadline worth the name.
+	endless := []shape{{"jq", map[string]any{"source": "null.json", "filter": "repeat(.) | empty"}}, {"jq", map[string]any{"source": "null.json", "filter": "until(false; .)"}}}
+	_, control := timed(serve(t, root, "--call-timeout", "1h"), endless, deadline, time.Second)
+	promise.Kept(t, promise.Proof{Promise: "S7", Cases: len(shapes), Failures: len(failures), Control: len(control), Figures: figures})
+}
