@@ -1,0 +1,209 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// lasting are calls whose worker runs for longer than anybody waits here.
+var lasting = map[string]map[string]any{
+	"spins":                  {"source": "null.json", "filter": "until(false; .)"},
+	"takes memory":           {"source": "null.json", "filter": "[range(1e12)]"},
+	"writes":                 {"source": "null.json", "filter": `repeat("a row that goes on and on")`, "save": true},
+	"counts a full page":     {"source": "null.json", "filter": "repeat(1)", "limit": 1},
+	"is deaf in a built-in":  {"source": "null.json", "filter": `("a" * 20000000) | gsub("a"; "b")`},
+	"is deaf in a pattern":   {"source": "null.json", "filter": `("a" * 3000000) | [match("a.*b|a"; "g")] | length`},
+	"recurses":               {"source": "null.json", "filter": `def f: 1 + f; f`},
+	"reads a file":           {"source": "line.txt", "filter": "select(false)", "text": true, "slurp": true},
+	"reads a text in UTF-16": {"source": "utf16.txt", "filter": "select(false)", "text": true},
+}
+
+// patience is how long a process may take to be gone before it counts as left. A second is promised on an idle machine.
+const patience = 10 * time.Second
+
+// left waits for processes to be gone. It gives how long that took, and how many never were, which are killed.
+func left(pids []int) (took time.Duration, n int) {
+	begun := time.Now()
+	waitFor(patience, func() bool { return !slices.ContainsFunc(pids, alive) })
+	took = time.Since(begun)
+	for _, pid := range pids {
+		if alive(pid) {
+			n++
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	return took, n
+}
+
+// ending is one way in which a call ends while its worker works.
+type ending struct {
+	name string
+	// run makes a call on a server of its own and ends it. It gives all processes there were, which are to be gone.
+	run func(t testing.TB, root string, call map[string]any) (pids []int, err error)
+}
+
+// working waits until a call has a worker, and gives all processes below the server.
+func working(server int) ([]int, error) {
+	var pids []int
+	if !waitFor(20*time.Second, func() bool { pids = below(server); return len(pids) > 0 }) {
+		return nil, fmt.Errorf("the call started no process")
+	}
+	return pids, nil
+}
+
+var endings = []ending{
+	{"timeout", func(t testing.TB, root string, call map[string]any) ([]int, error) {
+		s := serve(t, root, "--call-timeout", "500ms", "--max-observation", "1MiB")
+		begun := time.Now()
+		_, to := s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
+		pids, err := working(s.cmd.Process.Pid)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.await("jq", to, begun, time.Minute); err != nil {
+			return nil, err
+		}
+		return append(pids, below(s.cmd.Process.Pid)...), nil
+	}},
+	{"cancel", func(t testing.TB, root string, call map[string]any) ([]int, error) {
+		s := serve(t, root, "--max-observation", "1MiB")
+		id, _ := s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
+		pids, err := working(s.cmd.Process.Pid)
+		if err != nil {
+			return nil, err
+		}
+		note, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": json.RawMessage(id)}})
+		s.write(append(note, '\n'))
+		return pids, err
+	}},
+	{"client killed", func(t testing.TB, root string, call map[string]any) ([]int, error) {
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.Command(exe, binary(t), "--root", root, "--min-free", "0", "--max-observation", "1MiB") //nolint:noctx // killed here
+		cmd.Env = append(environment(t), roleKey+"=client")
+		s := begin(t, cmd)
+		server, err := strconv.Atoi(strings.Fields(s.stderr.String() + " none")[0])
+		if err != nil {
+			return nil, err
+		}
+		s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
+		pids, err := working(server)
+		if err != nil {
+			return nil, err
+		}
+		return append(pids, server), cmd.Process.Kill()
+	}},
+	{"server killed", func(t testing.TB, root string, call map[string]any) ([]int, error) {
+		s := serve(t, root, "--max-observation", "1MiB")
+		s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
+		pids, err := working(s.cmd.Process.Pid)
+		if err != nil {
+			return nil, err
+		}
+		return pids, s.cmd.Process.Kill()
+	}},
+}
+
+func TestS9NoProcessOutlivesItsCall(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "null.json"), []byte("null"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sparse(t, filepath.Join(root, "line.txt"), 8<<30, strings.Repeat("begin ", 20_000))
+	sparse(t, filepath.Join(root, "utf16.txt"), 8<<30, "\xff\xfe"+strings.Repeat("a\x00\n\x00", 40_000))
+	times := promise.Size(1, 25) // each starts a server
+	var mu sync.Mutex
+	var took []time.Duration
+	cases, failures := 0, 0
+	t.Run("all", func(t *testing.T) {
+		for _, e := range endings {
+			for name, call := range lasting {
+				t.Run(e.name+"/"+name, func(t *testing.T) {
+					t.Parallel()
+					for range times {
+						pids, err := e.run(t, root, call)
+						if err != nil {
+							t.Fatal(err)
+						}
+						d, n := left(pids)
+						mu.Lock()
+						cases++
+						took = append(took, d)
+						if n > 0 {
+							failures++
+						}
+						mu.Unlock()
+						if n > 0 {
+							t.Errorf("%d of %d processes are left after %s", n, len(pids), patience)
+						}
+					}
+				})
+			}
+		}
+	})
+	late := 0
+	for _, d := range took {
+		if d > time.Second {
+			late++
+		}
+	}
+	slices.Sort(took)
+	figures := fmt.Sprintf("%d shapes, %d ways to end; after 1 s %d had processes left", len(lasting), len(endings), late)
+	if len(took) > 0 {
+		figures += fmt.Sprintf(", the last was gone after %s", took[len(took)-1].Round(time.Millisecond))
+	}
+	promise.Kept(t, promise.Proof{Promise: "S9", Cases: cases, Failures: failures, Control: careless(t), Figures: figures})
+}
+
+// careless is the control: a child that is tied to its parent by nothing is left when the parent is killed.
+func careless(t *testing.T) int {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe) //nolint:noctx // killed here
+	cmd.Env = append(os.Environ(), roleKey+"=careless")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 32)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close()
+	_ = cmd.Wait()
+	time.Sleep(time.Second) // what is promised; here it is not kept
+	if !alive(child) {
+		return 0
+	}
+	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	return 1
+}
