@@ -41,15 +41,14 @@ func (p *page) headerAt(made tools.Call, width int) string {
 	if p.complete() {
 		return ""
 	}
-	total := "?"
-	if p.total >= 0 {
-		total = strconv.FormatInt(p.total, 10)
-	}
 	var b strings.Builder
-	if p.n == 0 {
-		fmt.Fprintf(&b, "showing none of %s from %d on", total, p.first)
-	} else {
-		fmt.Fprintf(&b, "showing %d-%d of %s", p.first, p.first+p.n-1, total)
+	switch r := p.reach; {
+	case r != nil:
+		fmt.Fprintf(&b, "showing %s %d-%d of %s", r.unit, r.from, r.to, known(r.total))
+	case p.n == 0:
+		fmt.Fprintf(&b, "showing none of %s from %d on", known(p.total), p.first)
+	default:
+		fmt.Fprintf(&b, "showing %d-%d of %s", p.first, p.first+p.n-1, known(p.total))
 	}
 	if p.clipped != nil {
 		fmt.Fprintf(&b, "; row %d is cut in its middle", p.first)
@@ -61,6 +60,14 @@ func (p *page) headerAt(made tools.Call, width int) string {
 		b.WriteString("; " + nextWord + wordCall(*p.next, made, width))
 	}
 	return b.String()
+}
+
+// known is a total, or "?" where it was not counted.
+func known(total int64) string {
+	if total < 0 {
+		return "?"
+	}
+	return strconv.FormatInt(total, 10)
 }
 
 // wordCall words a call: the tool and its arguments as compact JSON where they take at most width bytes as shown.

@@ -100,6 +100,16 @@ func (o *output) Span(first, total int64) {
 	o.page.first, o.page.total = max(first, 0), max(total, -1)
 }
 
+func (o *output) Reach(unit string, from, to, total int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return
+	}
+	o.page.used = true
+	o.page.reach = &reach{unit, from, to, total}
+}
+
 func (o *output) Next(c tools.Call) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

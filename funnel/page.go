@@ -24,8 +24,15 @@ type page struct {
 	full  bool
 
 	first, total int64 // of Span; total −1: not counted
+	reach        *reach
 	next         *tools.Call
 	clipped      *tools.Call // shows the row that was clipped; a clipped row is alone on its page
+}
+
+// reach is a range of a text, in a unit that is not that of the rows.
+type reach struct {
+	unit            string
+	from, to, total int64 // total −1: not counted
 }
 
 // headerRoom is what a page leaves of its tokens for the header block: the next call with its arguments.
@@ -142,7 +149,7 @@ func isJSON(b []byte) bool {
 
 // all says that the page shows everything there is.
 func (p *page) complete() bool {
-	return !p.full && p.next == nil && (p.total < 0 && p.first == 0 || p.total >= 0 && p.total <= p.n)
+	return !p.full && p.next == nil && (p.reach != nil || p.total < 0 && p.first == 0 || p.total >= 0 && p.total <= p.n)
 }
 
 // showPage answers with the rows of a paged tool: a header where they are not all there is, then the rows.

@@ -115,6 +115,21 @@ func TestPageThatIsNotAllBeginsWithTheWayOn(t *testing.T) {
 	}
 }
 
+// What has no numbered rows says in its own unit how far it reaches.
+func TestPageTellsItsReach(t *testing.T) {
+	for total, of := range map[int64]string{91: "91", -1: "?"} {
+		reaching := tool(tools.Tool{Name: "slice", Paged: true}, func(_ context.Context, out tools.Output) error {
+			out.Reach("bytes", 10, 19, total)
+			out.Next(tools.Call{Tool: "slice", Args: grepArgs{Source: "a", Offset: 20}})
+			return out.Row([]byte("0123456789"), tools.Call{})
+		})
+		a := answered(t, funnelOf(t, Options{}), Request{Tool: reaching})
+		if len(a.Blocks) != 2 || !strings.HasPrefix(a.Blocks[0].Text, "showing bytes 10-19 of "+of+"; next: slice {") {
+			t.Errorf("%v", a.Blocks)
+		}
+	}
+}
+
 func TestRowLongerThanAPageIsCutAndTheWayToItNamed(t *testing.T) {
 	for name, long := range map[string]string{
 		"letters":            strings.Repeat("abcdefghij ", 20_000),

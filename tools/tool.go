@@ -71,6 +71,10 @@ type Output interface {
 	// It may be called any time before the tool returns; the last call counts. Without it rows count from 0.
 	Span(first, total int64)
 
+	// Reach tells what the page shows where its rows are no numbered things: a range of bytes or chars of a text, both ends
+	// included, and how many of them the text has in all (−1: not counted). It stands in place of Span.
+	Reach(unit string, from, to, total int64)
+
 	// Next gives the call that shows what follows the page. For a page that is not all, it must be called.
 	Next(c Call)
 

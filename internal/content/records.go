@@ -39,32 +39,47 @@ func Header(ctx context.Context, r io.Reader) (Span, error) {
 // Delimiter is what stands between the cells of a table, by its header: a tab, a semicolon or a comma.
 func Delimiter(header []byte) byte { return delimiter(header) }
 
+// Elements calls visit for each part of the one JSON value that r holds: the elements of an array, the members of an
+// object, each from its key to the end of its value. A value of another type has none, and is not visited.
+func Elements(ctx context.Context, r io.Reader, visit func(index int64, at Span) bool) error {
+	return scanValues(ctx, r, func(e Event) bool { return e == ArrayStart || e == ObjectStart }, func(i int64, at Span, depth int) bool {
+		return depth == 0 || visit(i, at)
+	})
+}
+
 // values visits the elements of the first value, an array, or the values themselves.
 func values(ctx context.Context, r io.Reader, k Kind, visit func(int64, Span) bool) error {
+	return scanValues(ctx, r, func(e Event) bool { return e == ArrayStart && k == JSON }, func(i int64, at Span, _ int) bool {
+		return visit(i, at)
+	})
+}
+
+// scanValues visits what stands in the first value where enters says so, at depth 1, else the values in a row, at depth 0.
+func scanValues(ctx context.Context, r io.Reader, enters func(Event) bool, visit func(i int64, at Span, depth int) bool) error {
 	var s Scanner
-	s.Quiet = 2 // top-level values, and the elements of a top-level array
+	s.Quiet = 2 // top-level values, and what stands right in the first
 	level := 0
-	if k == NDJSON {
-		s.Quiet = 1
-	}
 	var index, start int64
-	first := true
+	first, keyed := true, false
 	take := func(e Event) (enough bool) {
 		switch {
 		case first && e.Starts():
 			first = false
-			if e == ArrayStart && k == JSON {
+			if enters(e) {
 				level = 1
 				return false
 			}
 			s.Quiet = 1
 			start = s.Offset() - 1
+		case e == KeyStart:
+			start, keyed = s.Offset()-1, true
 		case e.Ends() && s.Depth() < level:
 			return true
 		case e.Ends() && s.Depth() == level:
-			enough = !visit(index, Span{start, s.Offset()})
+			enough = !visit(index, Span{start, s.Offset()}, level)
 			index++
-		case e.Starts():
+			keyed = false
+		case e.Starts() && !keyed:
 			start = s.Offset() - 1
 		}
 		return enough

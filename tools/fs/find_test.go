@@ -36,6 +36,7 @@ type answer struct {
 
 func (a *answer) Row(b []byte, _ tools.Call) error     { a.Write(append(b, '\n')); return nil }
 func (a *answer) Span(int64, int64)                    {}
+func (a *answer) Reach(string, int64, int64, int64)    {}
 func (a *answer) Next(tools.Call)                      {}
 func (a *answer) Keep(...string)                       {}
 func (a *answer) Source(name string)                   { a.source = name }

@@ -18,7 +18,7 @@ type sliceArgs struct {
 	Chars   string  `json:"chars,omitempty" jsonschema:"from 0"`
 	Bytes   string  `json:"bytes,omitempty" jsonschema:"from 0"`
 	Records string  `json:"records,omitempty" jsonschema:"from 0: array elements, NDJSON lines, CSV rows, hunks"`
-	At      *string `json:"at,omitempty" jsonschema:"JSON Pointer"`
+	At      *string `json:"at,omitempty" jsonschema:"JSON Pointer; records are then of that value"`
 }
 
 // Slice is the tool.
@@ -43,11 +43,15 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 	if err != nil {
 		return err
 	}
-	var r span
-	if unit != "at" {
-		if r, err = parseSpan(unit, given); err != nil {
-			return err
-		}
+	r := span{to: open}
+	switch {
+	case unit != "at":
+		r, err = parseSpan(unit, given)
+	case a.Records != "":
+		r, err = parseSpan("records", a.Records)
+	}
+	if err != nil {
+		return err
 	}
 	src, err := in.Sources.Open(ctx, a.Source)
 	if err != nil {
@@ -71,7 +75,7 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 	case "records":
 		return s.records(r)
 	}
-	return s.at(given)
+	return s.at(given, r, a.Records != "")
 }
 
 func unitWord(unit string) string {
@@ -81,7 +85,7 @@ func unitWord(unit string) string {
 	return unit
 }
 
-// part says which of the five ways to name a part was used: exactly one must be.
+// part says which of the five ways to name a part was used: exactly one must be, but records may narrow at.
 func (a sliceArgs) part() (unit, given string, err error) {
 	var used []string
 	for _, p := range []struct{ unit, given string }{{"lines", a.Lines}, {"chars", a.Chars}, {"bytes", a.Bytes}, {"records", a.Records}} {
@@ -92,10 +96,10 @@ func (a sliceArgs) part() (unit, given string, err error) {
 	if a.At != nil {
 		used, unit, given = append(used, "at"), "at", *a.At
 	}
-	switch len(used) {
-	case 1:
+	switch {
+	case len(used) == 1, len(used) == 2 && a.At != nil && a.Records != "":
 		return unit, given, nil
-	case 0:
+	case len(used) == 0:
 		return "", "", errors.New(`no part named: give exactly one of lines, chars, bytes, records, at, as in lines="1-50"`)
 	}
 	return "", "", fmt.Errorf("%s were given: give exactly one of lines, chars, bytes, records, at", strings.Join(used, " and "))
@@ -137,12 +141,16 @@ func words(c tools.Call) string {
 
 // past is the error for a range that begins behind the end.
 func (s *slicer) past(unit string, r span, total int64) error {
+	return past(unit, r, s.src.Name, total)
+}
+
+func past(unit string, r span, name string, total int64) error {
 	first := int64(0)
 	if unit == "lines" {
 		first = 1
 	}
 	if total == 0 {
-		return fmt.Errorf("%s %s: %s has no %s", unit, r, s.src.Name, unit)
+		return fmt.Errorf("%s %s: %s has no %s", unit, r, name, unit)
 	}
-	return fmt.Errorf("%s %s: past the end: %s has %d %s (%d-%d)", unit, r, s.src.Name, total, unit, first, first+total-1)
+	return fmt.Errorf("%s %s: past the end: %s has %d %s (%d-%d)", unit, r, name, total, unit, first, first+total-1)
 }

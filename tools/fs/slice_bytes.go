@@ -69,31 +69,6 @@ func (s *slicer) totalChars() (int64, error) {
 	return n, err
 }
 
-// at shows the value at a JSON Pointer.
-func (s *slicer) at(pointer string) error {
-	k := s.src.Kind
-	if k != content.NDJSON {
-		k = content.JSON
-	}
-	span, err := content.Point(s.ctx, s.text.reader(0), k, pointer)
-	if real := content.Hidden(pointer); errors.Is(err, content.ErrNoValue) && real != pointer {
-		if there, err2 := content.Point(s.ctx, s.text.reader(0), k, real); err2 == nil {
-			span, err = there, nil
-		}
-	}
-	var syntax *content.SyntaxError
-	if errors.As(err, &syntax) && s.src.Kind != content.JSON && s.src.Kind != content.NDJSON {
-		return fmt.Errorf("at: %s is %s, not JSON: give lines, chars, bytes or records", s.src.Name, s.src.Kind)
-	}
-	if err != nil {
-		return fmt.Errorf("at %s in %s: %w", content.ClipBytes(pointer, 100), s.src.Name, err)
-	}
-	if span.Start == span.End {
-		return fmt.Errorf("at: %s is empty", s.src.Name)
-	}
-	return s.run(place{at: span.Start, unit: "bytes", number: span.Start, to: span.End - 1}, span.End, -1)
-}
-
 // place is how far a run of text has come, in bytes and in the unit in which the call counts.
 type place struct {
 	at     int64
@@ -133,8 +108,7 @@ func (s *slicer) run(p place, end, total int64) error {
 		}
 		if full || l.goesOn {
 			s.out.Next(s.call(p.unit, span{from: p.number, to: p.to}))
-			s.shown(p, from, total)
-			return nil
+			return s.reach(p, from, total)
 		}
 	}
 	if p.unit == "chars" && p.to != open && p.number <= p.to {
@@ -188,13 +162,21 @@ func (p place) line(in *bufio.Reader, end int64) (stretch, error) {
 	return stretch{row: row, used: len(b), goesOn: goesOn}, nil
 }
 
-// shown tells which part a page shows that is not all of what was asked.
-func (s *slicer) shown(p place, from, total int64) {
-	of := ""
-	if total >= 0 {
-		of = fmt.Sprintf(" of %d", total)
+// reach tells which part a page shows that is not all of what was asked; total −1: it is still to be counted, where that is cheap.
+func (s *slicer) reach(p place, from, total int64) error {
+	if total < 0 && (s.src.Size <= cheap || p.unit == "bytes" && s.text.size >= 0) {
+		var err error
+		if p.unit == "chars" {
+			total, err = s.totalChars()
+		} else {
+			total, err = s.text.total()
+		}
+		if err != nil {
+			return err
+		}
 	}
-	s.out.Note(fmt.Sprintf("%s %d-%d%s", p.unit, from, p.number-1, of))
+	s.out.Reach(p.unit, from, p.number-1, total)
+	return nil
 }
 
 // measure is how far a row and its line end lead, in the unit of the place.
@@ -237,8 +219,7 @@ func (s *slicer) dump(from, end int64) error {
 				to = open
 			}
 			s.out.Next(s.call("bytes", span{from: at, to: to}))
-			s.shown(p, from, total)
-			return nil
+			return s.reach(p, from, total)
 		}
 		if err != nil {
 			return err

@@ -56,7 +56,7 @@ func (s *slicer) lines(r span) error {
 		if err != nil {
 			return err
 		}
-		err = s.row(l)
+		err = s.row(l, s.bytesOf(l))
 		if errors.Is(err, tools.ErrPageFull) {
 			full = true
 			break
@@ -208,9 +208,13 @@ func (l *part) trimCR(newline bool) {
 	}
 }
 
+// bytesOf is the call that shows all of a part, by its bytes.
+func (s *slicer) bytesOf(l part) tools.Call {
+	return s.call("bytes", span{from: l.start, to: max(l.end-1, l.start)})
+}
+
 // row shows a line or record; one over a page is clipped, with the way to all of it.
-func (s *slicer) row(l part) error {
-	all := s.call("bytes", span{from: l.start, to: max(l.end-1, l.start)})
+func (s *slicer) row(l part, all tools.Call) error {
 	if !l.long {
 		return s.out.Row(l.whole, all)
 	}

@@ -3,6 +3,8 @@ package fs
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -11,13 +13,47 @@ import (
 // cheapRecords is how many bytes are parsed on only to tell how many records there are, when the page is full.
 const cheapRecords = 16 << 20
 
+// list is what has records: a source, or a value within it.
+type list struct {
+	name  string
+	end   int64 // of it, in bytes of the source
+	each  func(visit func(i int64, at content.Span) bool) error
+	call  func(span) tools.Call
+	whole func(i int64, row part) tools.Call // shows all of a record
+}
+
 // records shows elements of an array, lines of NDJSON, rows of a table (its header above the first), hunks of a diff.
 func (s *slicer) records(r span) error {
+	kind := s.src.Kind
+	l := list{name: s.src.Name, end: s.src.Size}
+	l.each = func(visit func(int64, content.Span) bool) error {
+		return content.Records(s.ctx, s.text.reader(0), kind, visit)
+	}
+	l.call = func(r span) tools.Call { return s.call("records", r) }
+	l.whole = func(i int64, row part) tools.Call {
+		// A pointer goes on element by element. In JSON that is no array a record has none.
+		if kind == content.NDJSON || kind == content.JSON && s.isArray() {
+			return s.callAt("/" + strconv.FormatInt(i, 10))
+		}
+		return s.bytesOf(row)
+	}
+	return s.list(l, r)
+}
+
+// isArray says that the text begins as an array.
+func (s *slicer) isArray() bool {
+	var b [64]byte
+	n, _ := newText(s.ctx, s.src, s.out).ReadAt(b[:], 0) // an error shows where the text is read
+	return strings.HasPrefix(strings.TrimLeft(string(b[:n]), " \t\r\n"), "[")
+}
+
+// list shows the records r of a list.
+func (s *slicer) list(l list, r span) error {
 	asked := r
 	total := int64(-1)
 	if r.last > 0 {
 		total = 0
-		if err := content.Records(s.ctx, s.text.reader(0), s.src.Kind, func(i int64, at content.Span) bool {
+		if err := l.each(func(i int64, at content.Span) bool {
 			total = i + 1
 			s.out.Progress(at.End, s.text.size, "bytes read")
 			return true
@@ -25,13 +61,13 @@ func (s *slicer) records(r span) error {
 			return s.recordsError(err, 0)
 		}
 		if total == 0 {
-			return s.past("records", asked, 0)
+			return past("records", asked, l.name, 0)
 		}
 		r = r.resolve(0, total)
 	}
 	// Records are read by a text of their own: where it must be decoded, the one that finds them has gone further.
-	p := recordPage{s: s, r: r, text: newText(s.ctx, s.src, s.out)}
-	err := content.Records(s.ctx, s.text.reader(0), s.src.Kind, p.visit)
+	p := recordPage{s: s, list: l, r: r, text: newText(s.ctx, s.src, s.out)}
+	err := l.each(p.visit)
 	if p.err != nil {
 		return p.err
 	}
@@ -44,14 +80,14 @@ func (s *slicer) records(r span) error {
 		total = p.seen
 	}
 	if p.shown == 0 && !p.full {
-		return s.past("records", asked, p.seen)
+		return past("records", asked, l.name, p.seen)
 	}
 	if p.full {
-		s.out.Next(s.call("records", span{from: p.next, to: r.to}))
+		s.out.Next(l.call(span{from: p.next, to: r.to}))
 	}
 	s.out.Span(r.from, total)
 	if r.to != open && total >= 0 && r.to >= total {
-		s.out.Note(fmt.Sprintf("%s ends at record %d", s.src.Name, total-1))
+		s.out.Note(fmt.Sprintf("%s ends at record %d", l.name, total-1))
 	}
 	return nil
 }
@@ -75,6 +111,7 @@ func (s *slicer) recordsError(err error, records int64) error {
 // recordPage shows records while the page takes them, and counts on where that is cheap.
 type recordPage struct {
 	s       *slicer
+	list    list
 	text    *text
 	r       span
 	seen    int64 // records passed so far
@@ -94,10 +131,10 @@ func (p *recordPage) visit(i int64, at content.Span) bool {
 		return true
 	}
 	if p.full || i > p.r.to {
-		p.stopped = p.s.src.Size-at.End > cheapRecords
+		p.stopped = p.list.end-at.End > cheapRecords
 		return !p.stopped
 	}
-	if p.err = p.show(at); errors.Is(p.err, tools.ErrPageFull) {
+	if p.err = p.show(i, at); errors.Is(p.err, tools.ErrPageFull) {
 		p.err, p.full, p.next = nil, true, i
 		return true
 	}
@@ -106,7 +143,7 @@ func (p *recordPage) visit(i int64, at content.Span) bool {
 	return p.err == nil
 }
 
-func (p *recordPage) show(at content.Span) error {
+func (p *recordPage) show(i int64, at content.Span) error {
 	l, err := readPart(p.text, at)
 	if err != nil {
 		return err
@@ -116,7 +153,7 @@ func (p *recordPage) show(at content.Span) error {
 			return err
 		}
 	}
-	return p.s.row(l)
+	return p.s.row(l, p.list.whole(i, l))
 }
 
 // underHeader puts the header of the table above its first row shown.

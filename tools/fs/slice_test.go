@@ -33,6 +33,7 @@ type sheet struct {
 	spanned      bool
 	next         *tools.Call
 	notes        []string
+	reach        string
 	full         bool
 	clipped      bool
 }
@@ -81,7 +82,10 @@ func cutChars(b []byte, n int) []byte {
 	}
 }
 
-func (s *sheet) Span(first, total int64)          { s.first, s.total, s.spanned = first, total, true }
+func (s *sheet) Span(first, total int64) { s.first, s.total, s.spanned = first, total, true }
+func (s *sheet) Reach(unit string, from, to, total int64) {
+	s.reach = fmt.Sprintf("%s %d-%d of %d", unit, from, to, total)
+}
 func (s *sheet) Next(c tools.Call)                { s.next = &c }
 func (s *sheet) Keep(...string)                   { panic("slice keeps nothing") }
 func (s *sheet) Source(string)                    { panic("slice is no source") }

@@ -47,14 +47,15 @@ func (r *recorder) Row(b []byte, more tools.Call) error {
 	r.more = append(r.more, more)
 	return nil
 }
-func (r *recorder) Span(first, total int64)              { r.first, r.total = first, total }
-func (r *recorder) Next(c tools.Call)                    { r.next = &c }
-func (r *recorder) Keep(from ...string)                  { r.kept, r.origin = true, from }
-func (r *recorder) Source(string)                        { panic("jq has no output that stands elsewhere") }
-func (r *recorder) Part(string, string) io.Writer        { panic("jq makes no images") }
-func (r *recorder) Count(name string, n float64)         { r.counts[name] = n }
-func (r *recorder) Note(text string)                     { r.notes = append(r.notes, text) }
-func (r *recorder) Progress(done, total int64, _ string) { r.progressed++ }
+func (r *recorder) Span(first, total int64)                  { r.first, r.total = first, total }
+func (r *recorder) Reach(unit string, from, to, total int64) {}
+func (r *recorder) Next(c tools.Call)                        { r.next = &c }
+func (r *recorder) Keep(from ...string)                      { r.kept, r.origin = true, from }
+func (r *recorder) Source(string)                            { panic("jq has no output that stands elsewhere") }
+func (r *recorder) Part(string, string) io.Writer            { panic("jq makes no images") }
+func (r *recorder) Count(name string, n float64)             { r.counts[name] = n }
+func (r *recorder) Note(text string)                         { r.notes = append(r.notes, text) }
+func (r *recorder) Progress(done, total int64, _ string)     { r.progressed++ }
 
 // folder is a root with files in it.
 func folder(t testing.TB, files map[string]string) tools.Sources {

@@ -39,14 +39,15 @@ func (a *answer) Row(b []byte, more tools.Call) error {
 	a.more = append(a.more, more)
 	return nil
 }
-func (a *answer) Span(first, total int64)          { a.first, a.total = first, total }
-func (a *answer) Next(c tools.Call)                { a.next = &c }
-func (a *answer) Keep(from ...string)              { a.kept = append(a.kept, from...) }
-func (a *answer) Source(string)                    {}
-func (a *answer) Count(name string, n float64)     { a.counts[name] = n }
-func (a *answer) Note(text string)                 { a.notes = append(a.notes, text) }
-func (a *answer) Progress(int64, int64, string)    { a.told.Add(1) }
-func (a *answer) Part(mime, name string) io.Writer { return io.Discard }
+func (a *answer) Span(first, total int64)                  { a.first, a.total = first, total }
+func (a *answer) Reach(unit string, from, to, total int64) {}
+func (a *answer) Next(c tools.Call)                        { a.next = &c }
+func (a *answer) Keep(from ...string)                      { a.kept = append(a.kept, from...) }
+func (a *answer) Source(string)                            {}
+func (a *answer) Count(name string, n float64)             { a.counts[name] = n }
+func (a *answer) Note(text string)                         { a.notes = append(a.notes, text) }
+func (a *answer) Progress(int64, int64, string)            { a.told.Add(1) }
+func (a *answer) Part(mime, name string) io.Writer         { return io.Discard }
 
 func (a *answer) note() string { return strings.Join(a.notes, "\n") }
 
