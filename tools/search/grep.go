@@ -41,6 +41,7 @@ func Grep() tools.Tool {
 type sliceArgs struct {
 	Source string `json:"source"`
 	Lines  string `json:"lines,omitempty"`
+	Bytes  string `json:"bytes,omitempty"`
 	At     string `json:"at,omitempty"`
 }
 
@@ -96,7 +97,7 @@ func (g *grepper) run(ctx context.Context) error {
 	if g.src.Encoding == content.NoText {
 		g.out.Note(content.ClipBytes(g.src.Name, 200) + " is binary: searched as bytes")
 	}
-	long, err := g.hasLongLines(ctx)
+	long, err := hasLongLines(ctx, g.src)
 	if err != nil {
 		return err
 	}

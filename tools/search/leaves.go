@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,14 +21,14 @@ const (
 )
 
 // hasLongLines says whether the source is JSON with lines so long that a line tells nothing.
-func (g *grepper) hasLongLines(ctx context.Context) (bool, error) {
-	if g.src.Kind != content.JSON && g.src.Kind != content.NDJSON {
+func hasLongLines(ctx context.Context, src *tools.Source) (bool, error) {
+	if src.Kind != content.JSON && src.Kind != content.NDJSON {
 		return false, nil
 	}
-	if o := g.src.Observation; o != nil {
+	if o := src.Observation; o != nil {
 		return o.Seen.LongestLine > longLine, nil
 	}
-	r, err := g.src.Text()
+	r, err := src.Text()
 	if err != nil {
 		return false, err
 	}
@@ -188,9 +187,7 @@ var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 // asWritten are the last key of a pointer and the value as a JSON text has them.
 func asWritten(pointer, value string) (key, quoted string) {
 	last := unescape.Replace(pointer[strings.LastIndexByte(pointer, '/')+1:])
-	k, _ := json.Marshal(last)
-	v, _ := json.Marshal(value)
-	return string(k), string(v)
+	return string(jsonString(nil, last)), string(jsonString(nil, value))
 }
 
 // leaf shows one value: `/items/3/name: text`.

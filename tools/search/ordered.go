@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/lines"
 )
 
 // Bounds of what is held while files are searched at once: at most ahead × (chunksHeld+1) chunks, and with them
@@ -28,8 +30,9 @@ type job struct {
 	status  status
 	err     error
 	matches int64
-	short   bool // not searched whole: lines.Totals.Short
-	part    bool // an observation that was kept in part
+	window  *lines.Line // the first match of which a window is shown
+	short   bool        // not searched whole: lines.Totals.Short
+	part    bool        // an observation that was kept in part
 }
 
 type status int
@@ -140,6 +143,9 @@ func (s *searcher) tally(j *job) {
 	}
 	s.matches += j.matches
 	s.files++
+	if j.window != nil && s.window == nil {
+		s.window, s.windowed = j.window, j.target.name
+	}
 	if s.Show == "counts" {
 		s.counts = append(s.counts, count{j.target.name, j.matches})
 	}

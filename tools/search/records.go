@@ -30,7 +30,7 @@ func (s *searcher) searchOne(ctx context.Context, j *job) {
 	j.part = f.part
 
 	w := &recorder{ctx: ctx, to: j.chunks, context: s.Context, multi: s.Multiline}
-	w.head = append(quote([]byte(`{"file":`), j.target.name), `,"line":`...)
+	w.head = append(jsonString([]byte(`{"file":`), j.target.name), `,"line":`...)
 	o := lines.Options{Before: s.Context, After: s.Context}
 	var visit func(lines.Line) error
 	if s.Show == "" || s.Show == "matches" {
@@ -38,6 +38,7 @@ func (s *searcher) searchOne(ctx context.Context, j *job) {
 	}
 	totals, err := s.m.Scan(ctx, f, o, visit)
 	j.matches, j.short = totals.Matches, totals.Short
+	j.window = w.window
 	if e := w.end(); err == nil {
 		err = e
 	}
@@ -49,13 +50,13 @@ func (s *searcher) searchOne(ctx context.Context, j *job) {
 	}
 }
 
-func quote[T []byte | string](b []byte, s T) []byte {
+func jsonString[T []byte | string](b []byte, s T) []byte {
 	b, _ = jsontext.AppendQuote(b, s) // the error says that invalid UTF-8 became U+FFFD
 	return b
 }
 
 func appendCount(b []byte, c count) []byte {
-	b = quote(append(b, `{"file":`...), c.name)
+	b = jsonString(append(b, `{"file":`...), c.name)
 	b = strconv.AppendInt(append(b, `,"matches":`...), c.matches, 10)
 	return append(b, "}\n"...)
 }
@@ -78,6 +79,8 @@ type recorder struct {
 	before []byte // of the next match: quoted, with commas
 	last   int64  // line at which the open record ends; 0: none is open
 	afters int    // of the open record
+
+	window *lines.Line // the first match that is cut, without its text
 }
 
 func (r *recorder) line(l lines.Line) error {
@@ -91,13 +94,13 @@ func (r *recorder) line(l lines.Line) error {
 			r.buf = append(r.buf, ',')
 		}
 		r.afters++
-		r.buf = quote(r.buf, l.Text)
+		r.buf = jsonString(r.buf, l.Text)
 		return nil
 	}
 	if len(r.before) > 0 {
 		r.before = append(r.before, ',')
 	}
-	r.before = quote(r.before, l.Text)
+	r.before = jsonString(r.before, l.Text)
 	return nil
 }
 
@@ -109,8 +112,11 @@ func (r *recorder) match(l lines.Line) error {
 	if r.multi {
 		b = strconv.AppendInt(append(b, `,"end":`...), l.End, 10)
 	}
-	b = quote(append(b, `,"text":`...), l.Text)
+	b = jsonString(append(b, `,"text":`...), l.Text)
 	if l.Cut() > 0 {
+		if r.window == nil {
+			r.window = &lines.Line{Number: l.Number, Offset: l.Offset, Size: l.Size, At: l.At}
+		}
 		b = strconv.AppendInt(append(b, `,"column":`...), l.At+1, 10)
 		b = append(b, `,"cut":true`...)
 	}

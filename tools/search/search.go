@@ -6,6 +6,7 @@ package search
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,7 +65,7 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 	if one := places[0]; err == nil && len(places) == 1 && !one.IsDir && !one.Observations && s.failed == 1 {
 		return s.why
 	}
-	s.tell()
+	s.tell(ctx)
 	if err != nil {
 		return fmt.Errorf("search stopped after %s, %s: %w", plural(s.seen, "file", "files"), plural(s.matches, "match", "matches"), err)
 	}
@@ -92,6 +93,9 @@ type searcher struct {
 	matches  int64
 	files    int64
 	counts   []count
+
+	window   *lines.Line // the first match of which a window is shown …
+	windowed string      // … and its file
 }
 
 // count is a record of show=counts.
@@ -101,12 +105,15 @@ type count struct {
 }
 
 // tell says what was found, what was passed over and what could not be searched.
-func (s *searcher) tell() {
+func (s *searcher) tell(ctx context.Context) {
 	s.out.Count("total_matches", float64(s.matches))
 	s.out.Count("files_with_matches", float64(s.files))
 	s.out.Count("files_searched", float64(s.searched))
 	if s.matches == 0 {
 		s.out.Note(s.nothing())
+	}
+	if s.window != nil {
+		s.out.Note("of a line over 4 KiB only what is around its match stands here; " + s.wayOn(ctx))
 	}
 	if s.failed > 0 {
 		s.out.Note(fmt.Sprintf("%s could not be read: %s", plural(s.failed, "file", "files"), content.ClipBytes(s.why.Error(), 200)))
@@ -130,6 +137,30 @@ func (s *searcher) tell() {
 	if n := s.report.CutRules; n > 0 {
 		s.out.Note(plural(n, "ignore file is", "ignore files are") + " too large: applied in part")
 	}
+}
+
+// wayOn is the call that shows more of the first line of which there is a window.
+func (s *searcher) wayOn(ctx context.Context) string {
+	src, err := s.in.Sources.Open(ctx, s.windowed)
+	if err != nil { // it went meanwhile
+		return "slice shows the rest"
+	}
+	defer func() { _ = src.Close() }()
+	call := tools.Call{Tool: "slice", Args: sliceArgs{Source: s.windowed, Bytes: fmt.Sprintf("%d-", s.window.Offset+s.window.At)}}
+	what := "more of it: "
+	if src.Kind == content.JSON || src.Kind == content.NDJSON {
+		if long, err := hasLongLines(ctx, src); err == nil && long {
+			call = tools.Call{Tool: "grep", Args: grepArgs{Source: s.windowed, Pattern: s.Pattern, Literal: s.Literal, IgnoreCase: s.IgnoreCase}}
+			what = "the values that match, by JSON Pointer: "
+		}
+	}
+	var words strings.Builder
+	e := json.NewEncoder(&words)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(call.Args); err != nil || words.Len() > 400 {
+		return what + call.Tool + " at source " + content.ClipBytes(s.windowed, 200)
+	}
+	return what + call.Tool + " " + strings.TrimSuffix(words.String(), "\n")
 }
 
 // nothing says where nothing was found, and what might help.
