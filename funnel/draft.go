@@ -5,8 +5,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/summary"
 )
 
 // draft is all that a receipt may say. [draft.fit] chooses from it what the ceiling has room for.
@@ -25,6 +27,8 @@ type draft struct {
 	shapes []string // most to least detailed
 	body   []string
 	saved  string // path, or ""
+
+	quotes map[string]summary.Quote // of says and body, by their whole
 
 	lines      int64
 	head, tail []line
@@ -161,16 +165,41 @@ func (d *draft) saysLines(c choice) (out []string) {
 		if i == 0 {
 			width = max(width, c.lead)
 		}
-		out = append(out, d.show('s', i, text(s), width))
+		out = append(out, d.said('s', i, s, c, width))
 	}
 	return out
 }
 
 func (d *draft) bodyLines(c choice) (out []string) {
 	for i, s := range d.body[:c.body] {
-		out = append(out, d.show('b', i, text(s), c.bodyWidth))
+		out = append(out, d.said('b', i, s, c, c.bodyWidth))
 	}
 	return out
+}
+
+// said is a line of what the kind says. One that repeats a line which head or tail shows whole says only where that is.
+func (d *draft) said(part byte, index int, s string, c choice, width int) string {
+	if q, ok := d.quotes[s]; ok && d.shows(c, q.Line) {
+		return d.show(part-'a'+'A', index, text(q.Short), width)
+	}
+	return d.show(part, index, text(s), width)
+}
+
+// shows says that head or tail show line n (from 1) whole.
+func (d *draft) shows(c choice, n int64) bool {
+	if d.rows != nil || n < 1 || n > d.lines {
+		return false
+	}
+	var l line
+	switch back := d.lines - n; {
+	case n <= int64(c.head):
+		l = d.head[n-1]
+	case back < int64(c.tail):
+		l = d.tail[len(d.tail)-1-int(back)]
+	default:
+		return false
+	}
+	return len(l.right) == 0 && utf8.RuneCountInString(visibleLine(string(l.left), d.json())) <= max(c.width, minWidth)
 }
 
 func (d *draft) shapeLines(c choice) []string {

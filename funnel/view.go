@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/summary"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -310,6 +311,10 @@ func (v *view) draft(verdict Verdict) *draft {
 		d.total = slices.DeleteFunc(d.total, func(s string) bool { return s == d.sizes })
 	}
 	d.says, d.cuts = cutFirst(v.Says)
+	d.quotes = make(map[string]summary.Quote, len(v.Quotes))
+	for _, q := range v.Quotes {
+		d.quotes[q.Whole] = q
+	}
 	d.notes = strings.Join(v.out.notes, "; ")
 	name := ""
 	d.subject, name = v.subject()

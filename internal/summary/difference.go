@@ -50,7 +50,7 @@ type changed struct {
 }
 
 type hunk struct {
-	number         int64
+	number, line   int64 // of the line that is its header
 	header         string
 	file           *changed
 	added, removed int64
@@ -244,7 +244,7 @@ func (d *difference) header(line []byte) {
 		d.now.hunk = d.hunks
 	}
 	d.now.hunks++
-	d.hunk = &hunk{number: d.hunks, file: d.now, header: string(line[:min(len(line), 160)])}
+	d.hunk = &hunk{number: d.hunks, line: d.rows.number, file: d.now, header: string(line[:min(len(line), 160)])}
 	d.hunks++
 }
 
@@ -397,7 +397,9 @@ func (d *difference) close(s *Summary) {
 		s.Body = append(s.Body, "largest hunks first:")
 	}
 	for _, h := range hunks {
-		s.Body = append(s.Body, h.text(d.files > 1))
+		whole, short := h.text(d.files > 1)
+		s.Body = append(s.Body, whole)
+		s.Quotes = append(s.Quotes, Quote{h.line, whole, short})
 	}
 }
 
@@ -450,11 +452,12 @@ func (f *changed) stat() string {
 	return b.String()
 }
 
-// text is "3: src/a.go @@ -10,6 +12,9 @@ func x (+3 −0)".
-func (h *hunk) text(file bool) string {
-	name := ""
+// text is "3: src/a.go @@ -10,6 +12,9 @@ func x (+3 −0)"; short is the same where the header's line itself is shown.
+func (h *hunk) text(file bool) (whole, short string) {
+	name := number(h.number) + ":"
 	if file {
-		name = clip(h.file.name(), nameRunes) + " "
+		name += " " + clip(h.file.name(), nameRunes)
 	}
-	return number(h.number) + ": " + name + clip(strings.ToValidUTF8(h.header, ""), lineRunes) + " (" + plusMinus(h.added, h.removed) + ")"
+	lines := " (" + plusMinus(h.added, h.removed) + ")"
+	return name + " " + clip(strings.ToValidUTF8(h.header, ""), lineRunes) + lines, name + " @@ shown below" + lines
 }

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -140,7 +141,7 @@ func withoutEscapes(dst, b []byte) []byte {
 func (l *logs) close(s *Summary) {
 	l.rows.close()
 	s.Total = append(s.Total, l.total()...)
-	s.Says = l.says()
+	s.Says = l.says(s)
 	s.Body = l.body()
 }
 
@@ -165,17 +166,19 @@ func (l *logs) total() []string {
 }
 
 // says puts panics first, then what went wrong most, the first and last error, lines unlike all others, the time.
-func (l *logs) says() []string {
-	says := l.panics.lines()
+func (l *logs) says(s *Summary) []string {
+	says := l.panics.lines(s)
 	l.lastBad.text = string(l.quote)
 	if l.bad > 0 {
-		says = append(says, "first error, line "+number(l.firstBad.line)+": "+clip(l.firstBad.text, lineRunes))
+		says = append(says, s.quote("first error, line "+number(l.firstBad.line), l.firstBad.line, clip(l.firstBad.text, lineRunes), ""))
 	}
 	if l.bad > 1 {
-		says = append(says, "last error, line "+number(l.lastBad.line)+": "+clip(l.lastBad.text, lineRunes))
+		says = append(says, s.quote("last error, line "+number(l.lastBad.line), l.lastBad.line, clip(l.lastBad.text, lineRunes), ""))
 	}
-	says = append(says, l.errors()...)
-	says = append(says, l.rare()...)
+	for _, t := range l.errors() {
+		says = append(says, t.count()+" "+clip(t.pattern(), lineRunes)+where(t))
+	}
+	says = append(says, l.rare(s)...)
 	if l.from != "" && l.stamped > 1 {
 		says = append(says, "time: "+l.from+" to "+string(l.last))
 	}
@@ -183,15 +186,15 @@ func (l *logs) says() []string {
 }
 
 // errors are the patterns of lines that are errors, where they say more than the first and last of them.
-func (l *logs) errors() []string {
+func (l *logs) errors() []*template {
 	if l.bad < 3 {
 		return nil
 	}
-	var out []string
+	var out []*template
 	for _, t := range l.templates.common() {
 		told := t.n == 1 && (t.first == l.firstBad.line || t.first == l.lastBad.line)
 		if t.level >= failure && !told && len(out) < errorsShown {
-			out = append(out, t.count()+" "+clip(t.pattern(), lineRunes)+where(t))
+			out = append(out, t)
 		}
 	}
 	return out
@@ -205,7 +208,7 @@ func where(t *template) string {
 }
 
 // rare are the lines that are like few others, where most lines are like many others. Warnings go first.
-func (l *logs) rare() []string {
+func (l *logs) rare(s *Summary) []string {
 	t := l.templates
 	if t.lines < rareLines || t.stopped || t.gone > 0 {
 		return nil
@@ -215,8 +218,10 @@ func (l *logs) rare() []string {
 		if c.n*500 > t.lines && c.n > 1 || c.n > 3 || c.level >= failure {
 			continue
 		}
-		line := "stands out, line " + number(c.first) + ": " + clip(c.text, lineRunes)
-		if c.n > 1 {
+		line := ""
+		if c.n == 1 {
+			line = s.quote("stands out, line "+number(c.first), c.first, clip(c.text, lineRunes), "")
+		} else {
 			line = "stands out, lines " + number(c.first) + " … " + number(c.last) + " (" + number(c.n) + "×): " + clip(c.text, lineRunes)
 		}
 		if c.level == warn {
@@ -237,9 +242,10 @@ func (l *logs) body() []string {
 	if l.templates.stopped {
 		return nil
 	}
+	told := l.errors()
 	var out []string
 	for _, t := range l.templates.common() {
-		if t.n > 1 && !t.vague() && len(out) < templatesShown {
+		if t.n > 1 && !t.vague() && !slices.Contains(told, t) && len(out) < templatesShown {
 			out = append(out, t.count()+" "+clip(t.pattern(), lineRunes)+" (first line "+number(t.first)+")")
 		}
 	}

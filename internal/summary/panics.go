@@ -305,21 +305,26 @@ func (p *panics) total() []string {
 }
 
 // lines are the incidents, each with where it stands.
-func (p *panics) lines() []string {
+func (p *panics) lines(s *Summary) []string {
 	var out []string
 	for _, i := range p.list {
 		line := "line "
 		if i.end > i.line {
 			line = "lines "
 		}
-		line += span(i.line, i.end) + ": " + clip(i.head, lineRunes)
+		line += span(i.line, i.end)
+		more := ""
 		if detail := cmp.Or(i.detail, i.fallback); detail != "" {
-			line += "; " + clip(detail, lineRunes)
+			more += "; " + clip(detail, lineRunes)
 		}
 		if i.seen > 0 {
-			line += " (" + number(i.seen) + " more like it, the last at line " + number(i.last) + ")"
+			more += " (" + number(i.seen) + " more like it, the last at line " + number(i.last) + ")"
 		}
-		out = append(out, line)
+		if i.breed == traceback { // its head is made of two lines
+			out = append(out, line+": "+clip(i.head, lineRunes)+more)
+		} else {
+			out = append(out, s.quote(line, i.line, clip(i.head, lineRunes), more))
+		}
 	}
 	return out
 }

@@ -145,11 +145,11 @@ func (p *prose) close(s *Summary) {
 		p.listing.tell(s)
 		return
 	}
-	says := p.logs.panics.lines()
 	if p.logs.bad > 0 {
-		says = append(says, p.logs.says()[len(says):]...)
+		s.Says = p.logs.says(s)
+	} else {
+		s.Says = p.logs.panics.lines(s)
 	}
-	s.Says = says
 	s.Total = p.total()
 	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.telling() {
 		s.Body = p.logs.body()

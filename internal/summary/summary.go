@@ -168,6 +168,9 @@ func (d *Digest) Close() Summary {
 			group[i] = oneLine(line)
 		}
 	}
+	for i, q := range s.Quotes {
+		s.Quotes[i] = Quote{q.Line, oneLine(q.Whole), oneLine(q.Short)}
+	}
 	return s
 }
 
@@ -184,4 +187,18 @@ type Summary struct {
 	Matches int64          // elements of an array or NDJSON of objects with file, path, filename, uri or url; −1 otherwise
 	Files   int64          // distinct ones; −1 otherwise, and where there were too many to count in bounded memory
 	Cut     *cutoff.Report // JSON and NDJSON that is not whole
+	Quotes  []Quote        // of Says and Body, those that repeat a line of the text
+}
+
+// Quote is a line of Says or Body that repeats a line of the text. Where that line is shown anyway, Short says as much.
+type Quote struct {
+	Line         int64 // of the text, from 1
+	Whole, Short string
+}
+
+// quote is what is said of a line of the text: lead, then the line as it is quoted, then what else there is to say.
+func (s *Summary) quote(lead string, line int64, text, more string) string {
+	whole := lead + ": " + text + more
+	s.Quotes = append(s.Quotes, Quote{line, whole, lead + ", shown below" + more})
+	return whole
 }
