@@ -32,7 +32,7 @@ type draft struct {
 
 	lines      int64
 	head, tail []line
-	rows       func([]line) []string // compact layout of records; nil: the lines as they are
+	rows       func([]line) (rows []string, header bool) // compact layout of records, header: the first is that of a table; nil: the lines as they are
 	kind       content.Kind
 
 	clipped map[clipKey]string // lines as they are shown, for fit asks for the same ones again and again
@@ -134,29 +134,36 @@ func (d *draft) edgeLines(c choice) []string {
 	}
 	var out []string
 	out = append(out, fmt.Sprintf("--- head: 1-%d of %d ---", c.head, d.lines))
-	out = d.appendLines(out, 'h', 0, d.head[:c.head], c.width)
+	head, above := d.edge('h', 0, d.head[:c.head], c.width)
+	out = append(out, head...)
 	if hidden := d.lines - int64(c.head) - int64(c.tail); hidden > 0 {
 		out = append(out, fmt.Sprintf("--- %s not shown ---", plural(hidden, "line")))
 	}
 	if c.tail > 0 {
 		out = append(out, fmt.Sprintf("--- tail: %d-%d ---", d.lines-int64(c.tail)+1, d.lines))
 		from := len(d.tail) - c.tail
-		out = d.appendLines(out, 't', from, d.tail[from:], c.width)
+		tail, header := d.edge('t', from, d.tail[from:], c.width)
+		if header && above && tail[0] == head[0] { // one table: its columns are named once
+			tail = tail[1:]
+		}
+		out = append(out, tail...)
 	}
 	return out
 }
 
-func (d *draft) appendLines(out []string, part byte, from int, lines []line, width int) []string {
+// edge is the head or the tail as shown; header says that the first row names the columns of a table.
+func (d *draft) edge(part byte, from int, lines []line, width int) (out []string, header bool) {
 	if d.rows != nil {
-		for _, r := range d.rows(lines) {
+		rows, header := d.rows(lines)
+		for _, r := range rows {
 			out = append(out, defuse(text(r).shown(width, false), inReceipt))
 		}
-		return out
+		return out, header
 	}
 	for i, l := range lines {
 		out = append(out, d.show(part, from+i, l, width))
 	}
-	return out
+	return out, false
 }
 
 func (d *draft) saysLines(c choice) (out []string) {

@@ -21,24 +21,31 @@ type member struct {
 
 // layout gives the lines of NDJSON records in the more compact form, or false.
 func layout(records [][]byte) ([]string, bool) {
+	rows, _, ok := arrange(records)
+	return rows, ok
+}
+
+// arrange is layout, and says whether the first line is the header of a table.
+func arrange(records [][]byte) (rows []string, header, ok bool) {
 	parsed := make([][]member, 0, len(records))
 	for _, r := range records {
 		if len(bytes.TrimSpace(r)) == 0 {
-			return nil, false
+			return nil, false, false
 		}
 		m, ok := members(r)
 		if !ok {
-			return nil, false
+			return nil, false, false
 		}
 		parsed = append(parsed, m)
 	}
 	if len(parsed) == 0 {
-		return nil, false
+		return nil, false, false
 	}
 	if rows, ok := hits(parsed); ok {
-		return rows, true
+		return rows, false, true
 	}
-	return table(parsed)
+	rows, ok = table(parsed)
+	return rows, ok, ok
 }
 
 // members reads one object. Strict: invalid UTF-8, lone surrogates and repeated names are refused, for they could not be had back.

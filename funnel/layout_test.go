@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 func lay(ndjson string) ([]string, bool) {
@@ -223,4 +224,30 @@ func unlayHits(t *rapid.T, rows []string) []any {
 		}
 	}
 	return out
+}
+
+// A table in head and tail is one table: its columns are named once, unless they differ.
+func TestTheColumnsOfATableAreNamedOnce(t *testing.T) {
+	for _, extra := range []string{"", `,"pinned":true`} {
+		var b strings.Builder
+		for i := range 300 {
+			more := ""
+			if i > 290 {
+				more = extra
+			}
+			fmt.Fprintf(&b, "{\"file\":\"src/some/file%d.go\",\"matches\":%d%s}\n", i, i, more)
+		}
+		a := answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{}, writes([]byte(b.String())))})
+		receipt := texted(a)
+		head, tail, ok := strings.Cut(receipt, "lines not shown ---")
+		if !ok || !strings.Contains(head, "\nfile\tmatches\nsrc/some/file0.go\t0\n") || !strings.Contains(tail, "src/some/file299.go\t299") {
+			t.Fatalf("no table in\n%s", receipt)
+		}
+		if got := strings.Count(receipt, "\nfile\tmatches\n"); got != 1 {
+			t.Errorf("%d times the same columns in\n%s", got, receipt)
+		}
+		if extra != "" && !strings.Contains(tail, "\nfile\tmatches\tpinned\n") {
+			t.Errorf("the columns of the tail are not named in\n%s", receipt)
+		}
+	}
 }

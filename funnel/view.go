@@ -331,7 +331,7 @@ func (v *view) draft(verdict Verdict) *draft {
 }
 
 // rows is the layout of the lines of head and tail where they are records and it costs less than they do.
-func (v *view) rows(d *draft) func([]line) []string {
+func (v *view) rows(d *draft) func([]line) (rows []string, header bool) {
 	if !v.ours() || v.Kind != content.NDJSON {
 		return nil
 	}
@@ -354,16 +354,17 @@ func (v *view) rows(d *draft) func([]line) []string {
 			return nil
 		}
 	}
-	return func(lines []line) []string {
+	return func(lines []line) (rows []string, header bool) {
 		records, _ := raw(lines)
-		if rows, ok := layout(records); ok {
-			return rows
+		rows, header, ok := arrange(records)
+		if ok {
+			return rows, header
 		}
 		out := make([]string, len(records))
 		for i, r := range records {
 			out[i] = string(r)
 		}
-		return out
+		return out, false
 	}
 }
 

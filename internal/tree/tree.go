@@ -50,7 +50,7 @@ type Options struct {
 
 // Report says what a walk saw and what it passed over.
 type Report struct {
-	Dirs       int64 // directories looked into, Start included
+	Dirs       int64 // directories below Start, whether or not the glob took them
 	Files      int64 // other entries seen, whether or not the glob took them
 	Ignored    int64 // entries passed over as hidden or ignored; a directory counts as one
 	Unreadable int64 // directories that could not be read

@@ -55,7 +55,7 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	if errors.Is(err, fs.SkipAll) {
 		err = nil
 	}
-	if err == nil && w.report.Files == 0 && w.report.Dirs <= 1 {
+	if err == nil && w.report.Files == 0 && w.report.Dirs == 0 {
 		err = r.gone() // an empty root may be one that was removed
 	}
 	return w.report, err
@@ -143,7 +143,6 @@ func (w *walker) push(dir folder, above *rules) error {
 		w.report.Unreadable++
 		return nil
 	}
-	w.report.Dirs++
 	l.list.sort(w.ctx)
 	if !w.o.All && l.list.has(".gitignore") {
 		l.rules = w.readRules(dir, ".gitignore", len(w.path), above)
@@ -241,6 +240,9 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 			w.report.Unreadable++
 			down = false
 		}
+	}
+	if k == isDir {
+		w.report.Dirs++
 	}
 	if w.o.Glob == nil || w.o.Glob.Match(e.Path[w.below:]) {
 		if told && w.o.Stat && !w.describe(top, base, &e, &k) {

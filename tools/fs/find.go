@@ -253,8 +253,11 @@ func tellWalk(r tree.Report, out tools.Output) {
 
 // nothing says why nothing was found, as far as that is known.
 func (f *finder) nothing() string {
-	said := fmt.Sprintf("no match among %s and %s", plural(f.report.Files, "file", "files"), plural(f.report.Dirs, "directory", "directories"))
-	if f.report.Files == 0 && f.report.Dirs <= 1 {
+	said := "no match among " + plural(f.report.Files, "file", "files")
+	if f.report.Dirs > 0 {
+		said += " and " + plural(f.report.Dirs, "directory", "directories")
+	}
+	if f.report.Files == 0 && f.report.Dirs == 0 {
 		said = "no match: the place is empty"
 	}
 	var why []string

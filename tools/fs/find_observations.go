@@ -19,7 +19,6 @@ func (f *finder) observed(ctx context.Context) error {
 	if f.Sort == "path" {
 		slices.SortFunc(all, func(a, b observations.Observation) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	f.report.Dirs++
 	for i := range all {
 		if err := ctx.Err(); err != nil {
 			return err

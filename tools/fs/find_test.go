@@ -222,10 +222,10 @@ func TestFindShows(t *testing.T) {
 func TestFindTellsWhatItPassedOver(t *testing.T) {
 	_, s := garden(t)
 	for _, test := range []struct{ args, note string }{
-		{`{"glob":"*.log"}`, "no match among 6 files and 6 directories; 4 entries are ignored or hidden: all=true shows them"},
-		{`{"glob":"*.go","type":"dir"}`, "no match among 6 files and 6 directories; 3 of another type; 4 entries are ignored or hidden: all=true shows them"},
-		{`{"glob":"*.go","newer":"2027-01-01"}`, "no match among 6 files and 6 directories; 3 not newer than 2027-01-01; 4 entries are ignored or hidden: all=true shows them"},
-		{`{"glob":"*.go","larger":"1MB","path":"pkg"}`, "no match among 1 file and 3 directories; 1 not larger than 1MB"},
+		{`{"glob":"*.log"}`, "no match among 6 files and 5 directories; 4 entries are ignored or hidden: all=true shows them"},
+		{`{"glob":"*.go","type":"dir"}`, "no match among 6 files and 5 directories; 3 of another type; 4 entries are ignored or hidden: all=true shows them"},
+		{`{"glob":"*.go","newer":"2027-01-01"}`, "no match among 6 files and 5 directories; 3 not newer than 2027-01-01; 4 entries are ignored or hidden: all=true shows them"},
+		{`{"glob":"*.go","larger":"1MB","path":"pkg"}`, "no match among 1 file and 2 directories; 1 not larger than 1MB"},
 		{`{"type":"file","limit":2}`, "the first 2; there are more: raise limit"},
 		{`{"type":"file","limit":2,"sort":"size"}`, "2 of 5; raise limit for more"},
 	} {
