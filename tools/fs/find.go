@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -96,8 +95,7 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 		}
 		return err
 	}
-	w := bufio.NewWriterSize(out, 64<<10)
-	f := &finder{findQuery: q, in: in, out: out, w: w}
+	f := &finder{findQuery: q, in: in, out: out}
 	if f.show, err = f.shower(ctx, places); err != nil {
 		return err
 	}
@@ -105,19 +103,28 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 	if err == nil || errors.Is(err, tree.SkipAll) {
 		err = f.show.end()
 	}
-	if e := w.Flush(); err == nil {
-		err = e
+	switch {
+	case err != nil && ctx.Err() != nil && f.listed() > 0 && f.Show != "count":
+		f.out.Note("it stopped after " + plural(f.listed(), "entry", "entries") + "; " + narrower)
+		return err
+	case err != nil && ctx.Err() != nil:
+		f.out.Note("it stopped before anything could be shown; " + narrower)
+		return err
+	case err != nil:
+		return err
 	}
 	f.tell()
-	return err
+	return nil
 }
+
+// narrower is what helps where the time was not enough.
+const narrower = "narrow it by path, glob, depth, newer or larger"
 
 // finder is one call.
 type finder struct {
 	findQuery
 	in   tools.Input
 	out  tools.Output
-	w    *bufio.Writer
 	show shower
 
 	report tree.Report
@@ -218,11 +225,18 @@ func (f *finder) take(e found) error {
 	return f.show.take(e)
 }
 
+// listed is how much was shown.
+func (f *finder) listed() (n int64) {
+	for _, k := range f.shown {
+		n += k
+	}
+	return n
+}
+
 // tell says what was found and what was passed over.
 func (f *finder) tell() {
-	var n int64
+	n := f.listed()
 	for _, t := range []tree.Type{tree.File, tree.Dir, tree.Link, tree.Other} {
-		n += f.shown[t]
 		if f.shown[t] > 0 || t == tree.File {
 			f.out.Count(string(t)+"s_found", float64(f.shown[t]))
 		}

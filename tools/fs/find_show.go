@@ -63,7 +63,6 @@ func (r *recordWriter) take(e found) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	r.f.shown[e.Type]++
 	b := append(r.buf[:0], `{"path":`...)
 	b = appendString(b, e.Path)
 	if o := e.seen; o != nil {
@@ -76,10 +75,17 @@ func (r *recordWriter) take(e found) error {
 			b = r.appendStat(b, e)
 		}
 	}
+	if err := r.ctx.Err(); err != nil { // while its file was read: what is said of it may be wrong
+		return err
+	}
 	b = append(b, "}\n"...)
 	r.buf = b
-	_, err := r.f.w.Write(b)
-	return err
+	// Nothing is held back: when the time is up, what was found stands written.
+	if _, err := r.f.out.Write(b); err != nil {
+		return err
+	}
+	r.f.shown[e.Type]++
+	return nil
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -212,12 +218,13 @@ func topOf(places []tools.Place) string {
 func (d *drawing) inOrder() bool { return true }
 
 func (d *drawing) take(e found) error {
-	d.f.shown[e.Type]++
 	name := strings.TrimPrefix(e.Path, "./")
 	if !d.any {
 		d.any = true
 		if d.top != "" {
-			d.line(0, d.top, "/")
+			if err := d.line(0, d.top, "/"); err != nil {
+				return err
+			}
 		}
 	}
 	if d.top != "" && d.top != "." {
@@ -233,25 +240,31 @@ func (d *drawing) take(e found) error {
 		margin = 1
 	}
 	for i := same; i < len(parts)-1; i++ {
-		d.line(margin+i, parts[i], "/")
+		if err := d.line(margin+i, parts[i], "/"); err != nil {
+			return err
+		}
 	}
 	mark := map[tree.Type]string{tree.Dir: "/", tree.Link: "@", tree.Other: "|"}[e.Type]
-	d.line(margin+len(parts)-1, parts[len(parts)-1], mark)
+	if err := d.line(margin+len(parts)-1, parts[len(parts)-1], mark); err != nil {
+		return err
+	}
+	d.f.shown[e.Type]++
 	d.path = parts
 	return nil
 }
 
 // line writes one name. A newline in it is shown, as it would make two of it.
-func (d *drawing) line(depth int, name, mark string) {
+func (d *drawing) line(depth int, name, mark string) error {
 	name = strings.ReplaceAll(utf8Name(name), "\n", `\x0a`)
-	_, _ = fmt.Fprintf(d.f.w, "%*s%s%s\n", 2*depth, "", name, mark) // the writer holds its error until it is flushed
+	_, err := fmt.Fprintf(d.f.out, "%*s%s%s\n", 2*depth, "", name, mark)
+	return err
 }
 
 func (d *drawing) end() error {
 	if !d.any {
 		return nil
 	}
-	_, err := fmt.Fprintf(d.f.w, "%s, %s\n", plural(d.f.shown[tree.Dir], "directory", "directories"),
+	_, err := fmt.Fprintf(d.f.out, "%s, %s\n", plural(d.f.shown[tree.Dir], "directory", "directories"),
 		plural(d.f.shown[tree.File]+d.f.shown[tree.Link]+d.f.shown[tree.Other], "file", "files"))
 	return err
 }
@@ -322,7 +335,7 @@ func (t *extensionCount) end() error {
 		b := append([]byte(nil), `{"extension":`...)
 		b = appendString(b, x.name)
 		b = fmt.Appendf(b, ",\"files\":%d,\"size\":%d}\n", x.files, x.size)
-		if _, err := t.f.w.Write(b); err != nil {
+		if _, err := t.f.out.Write(b); err != nil {
 			return err
 		}
 	}
