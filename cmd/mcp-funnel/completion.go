@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-
-	"github.com/alecthomas/kong"
 )
 
 type completion struct {
@@ -19,115 +17,81 @@ func (c *completion) Help() string {
   mcp-funnel completion fish > ~/.config/fish/completions/mcp-funnel.fish`
 }
 
-// Run writes a script that completes commands, flags and the values of flags and
-// arguments that have a fixed list. It is made from the command line's own model.
-func (c *completion) Run(w *streams, k *kong.Kong) error {
-	var b strings.Builder
-	root := k.Model.Node
-	switch c.Shell {
-	case "bash":
-		bash(&b, root)
-	case "zsh":
-		b.WriteString("#compdef mcp-funnel\nautoload -U +X bashcompinit && bashcompinit\n")
-		bash(&b, root)
-	case "fish":
-		fish(&b, root)
-	}
-	_, err := fmt.Fprint(w.out, b.String())
+// scripts ask the program itself for what may follow, so that they know its tools, their arguments and what is kept. Where
+// it knows nothing the shell completes the names of files.
+var scripts = map[string]string{
+	// Bash replaces only what stands behind the last of COMP_WORDBREAKS, which has = and : in it.
+	"bash": `_mcp_funnel() {
+  local IFS=$'\n'
+  COMPREPLY=($("$1" __complete --breaks "$COMP_WORDBREAKS" -- "${COMP_LINE:0:COMP_POINT}" 2>/dev/null | cut -f1))
+  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+  return 0
+}
+complete -o default -F _mcp_funnel mcp-funnel
+`,
+	"zsh": `#compdef mcp-funnel
+_mcp-funnel() {
+  local -a found
+  found=("${(@f)$("$words[1]" __complete -- "${(j: :)${(@)words[1,CURRENT]}}" 2>/dev/null | cut -f1)}")
+  found=(${found:#})
+  if (( $#found )); then
+    compadd -S '' -- ${(M)found:#*=}
+    compadd -- ${found:#*=}
+  else
+    compset -P '*='
+    _files
+  fi
+}
+if [[ "$funcstack[1]" == _mcp-funnel ]]; then
+  _mcp-funnel "$@"
+else
+  compdef _mcp-funnel mcp-funnel
+fi
+`,
+	"fish": `function __mcp_funnel_complete
+  set -l program (commandline -opc)[1]
+  set -l found ($program __complete -- (commandline -cp | string collect) 2>/dev/null)
+  if set -q found[1]
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c mcp-funnel -f -a '(__mcp_funnel_complete)'
+`,
+}
+
+// Run writes the script.
+func (c *completion) Run(w *streams) error {
+	_, err := fmt.Fprint(w.out, scripts[c.Shell])
 	return err
 }
 
-// words is what may follow a command: its subcommands and flags, and those above it.
-func words(n *kong.Node) []string {
-	var out []string
-	for _, c := range n.Children {
-		if !c.Hidden {
-			out = append(out, c.Name)
-		}
-	}
-	for _, p := range n.Positional {
-		for _, v := range p.EnumSlice() {
-			if v != "" {
-				out = append(out, v)
+// shellWords splits a line as shells do, without expanding anything; the last word is the one being typed, "" behind a blank.
+func shellWords(line string) []string {
+	var words []string
+	var word strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quote == '\'' && c != '\'', quote == '"' && c != '"' && c != '\\':
+			word.WriteByte(c)
+		case quote == c && quote != 0:
+			quote = 0
+		case c == '\\':
+			if i++; i < len(line) {
+				word.WriteByte(line[i])
 			}
-		}
-	}
-	for _, level := range n.AllFlags(true) {
-		for _, f := range level {
-			out = append(out, "--"+f.Name)
-			if f.Negated || f.Tag.Negatable != "" {
-				out = append(out, "--no-"+f.Name)
+		case c == '\'' || c == '"':
+			quote = c
+		case c == ' ' || c == '\t' || c == '\n':
+			if i > 0 && strings.IndexByte(" \t\n", line[i-1]) < 0 {
+				words = append(words, word.String())
+				word.Reset()
 			}
+		default:
+			word.WriteByte(c)
 		}
 	}
-	return out
+	return append(words, word.String())
 }
-
-func walk(n *kong.Node, path []string, visit func(path []string, n *kong.Node)) {
-	visit(path, n)
-	for _, c := range n.Children {
-		if !c.Hidden {
-			walk(c, append(path[:len(path):len(path)], c.Name), visit)
-		}
-	}
-}
-
-func bash(b *strings.Builder, root *kong.Node) {
-	b.WriteString(`_mcp_funnel() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path= i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$path ${COMP_WORDS[i]}" in
-`)
-	walk(root, nil, func(path []string, _ *kong.Node) {
-		if len(path) > 0 {
-			fmt.Fprintf(b, "      \" %s\") path=\" %[1]s\" ;;\n", strings.Join(path, " "))
-		}
-	})
-	b.WriteString("    esac\n  done\n  case \"$prev\" in\n")
-	for _, f := range root.Flags {
-		if values := f.EnumSlice(); len(values) > 0 {
-			fmt.Fprintf(b, "    --%s) COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n", f.Name, strings.Join(values, " "))
-		} else if !f.IsBool() {
-			fmt.Fprintf(b, "    --%s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", f.Name)
-		}
-	}
-	b.WriteString("  esac\n  case \"$path\" in\n")
-	walk(root, nil, func(path []string, n *kong.Node) {
-		key := ""
-		if len(path) > 0 {
-			key = " " + strings.Join(path, " ")
-		}
-		fmt.Fprintf(b, "    %q) COMPREPLY=($(compgen -W %q -- \"$cur\")) ;;\n", key, strings.Join(words(n), " "))
-	})
-	b.WriteString("  esac\n}\ncomplete -o default -F _mcp_funnel mcp-funnel\n")
-}
-
-func fish(b *strings.Builder, root *kong.Node) {
-	b.WriteString("complete -c mcp-funnel -f\n")
-	walk(root, nil, func(path []string, n *kong.Node) {
-		when := "__fish_use_subcommand"
-		if len(path) > 0 {
-			when = "__fish_seen_subcommand_from " + path[len(path)-1]
-		}
-		for _, c := range n.Children {
-			if !c.Hidden {
-				fmt.Fprintf(b, "complete -c mcp-funnel -n %s -a %s -d %s\n", quote(when), c.Name, quote(c.Help))
-			}
-		}
-		for _, f := range n.Flags {
-			scope := ""
-			if len(path) > 0 {
-				scope = " -n " + quote(when)
-			}
-			value := ""
-			if list := f.EnumSlice(); len(list) > 0 {
-				value = " -x -a " + quote(strings.Join(list, " "))
-			} else if !f.IsBool() {
-				value = " -r -F"
-			}
-			fmt.Fprintf(b, "complete -c mcp-funnel%s -l %s%s -d %s\n", scope, f.Name, value, quote(f.Help))
-		}
-	})
-}
-
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `\'`) + "'" }

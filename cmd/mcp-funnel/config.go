@@ -98,7 +98,7 @@ func readConfig(path string, app *kong.Application) (map[string]any, error) {
 func settingNames(app *kong.Application) map[string]*kong.Flag {
 	names := map[string]*kong.Flag{}
 	for _, f := range app.Flags {
-		if f.Name != "help" && f.Name != "config" {
+		if f.Name != "help" && f.Name != "config" && f.Name != "version" {
 			names[f.Name] = f
 		}
 	}

@@ -35,6 +35,7 @@ type streams struct {
 // commands is the command line: kong derives flags, environment variables and help from it.
 type commands struct {
 	Settings
+	Told versionFlag `name:"version" env:"-" help:"Print the version."`
 
 	Serve        serve           `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default)."`
 	Call         call            `cmd:"" help:"Make one tool call in this process and print what the model would be shown."`
@@ -44,6 +45,7 @@ type commands struct {
 	Doctor       doctor          `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
 	Version      version         `cmd:"" help:"Print the version."`
 	Completion   completion      `cmd:"" help:"Print a completion script for bash, zsh or fish."`
+	Complete     complete        `cmd:"" name:"__complete" hidden:"" help:"What may stand at the cursor: the completion scripts ask it."`
 }
 
 // run is the whole program but for the process around it.

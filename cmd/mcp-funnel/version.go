@@ -5,13 +5,31 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/alecthomas/kong"
 )
 
 type version struct{}
 
 func (version) Run(w *streams) error {
-	_, err := fmt.Fprintf(w.out, "mcp-funnel %s (%s, %s/%s)\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintln(w.out, versionLine())
 	return err
+}
+
+// versionFlag is --version, which many try first.
+type versionFlag bool
+
+// BeforeReset is called by kong where the flag is given, whatever else is on the line.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	if _, err := fmt.Fprintln(app.Stdout, versionLine()); err != nil {
+		return err
+	}
+	app.Exit(done)
+	return nil
+}
+
+func versionLine() string {
+	return fmt.Sprintf("mcp-funnel %s (%s, %s/%s)", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // versionText comes from the build itself, so that `go install` knows it: the

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+)
+
+// complete is what the completion scripts ask: what may stand where the cursor is.
+type complete struct {
+	Breaks string `env:"-" help:"Chars at which the shell ends a word; only what stands behind the last is printed."`
+	Line   string `arg:"" help:"The line up to the cursor."`
+}
+
+// candidate is a word that may stand at the cursor, and what it is.
+type candidate struct{ word, about string }
+
+// Run prints a candidate a line, its description behind a tab. Nothing where a name of a file is wanted, or anything is wrong:
+// a shell at its prompt has no place for errors.
+func (c *complete) Run(w *streams, k *kong.Kong) error {
+	all := shellWords(c.Line)
+	if len(all) < 2 {
+		return nil
+	}
+	typed := all[len(all)-1]
+	cut := strings.LastIndexAny(typed, wordBreaks(c.Breaks)) + 1
+	for _, found := range candidates(k, all[1:len(all)-1], typed) {
+		if !strings.HasPrefix(found.word, typed) {
+			continue
+		}
+		line := found.word[cut:]
+		if found.about != "" {
+			line += "\t" + content.Visible(content.Clip(strings.Join(strings.Fields(found.about), " "), 80), false)
+		}
+		if _, err := fmt.Fprintln(w.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wordBreaks are those of a shell's that stand within words of ours.
+func wordBreaks(given string) string {
+	own := ""
+	for _, c := range "=:" {
+		if strings.ContainsRune(given, c) {
+			own += string(c)
+		}
+	}
+	return own
+}
+
+// candidates are what may follow words.
+func candidates(k *kong.Kong, words []string, typed string) []candidate {
+	node := k.Model.Node
+	var settings, positional []string
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if flag := flagOf(node, word); flag != nil {
+			settings = append(settings, word)
+			if takesNext(flag, word) {
+				if i++; i == len(words) {
+					return enums(flag.Value, "")
+				}
+				settings = append(settings, words[i])
+			}
+			continue
+		}
+		if sub := childOf(node, word); sub != nil {
+			node = sub
+			continue
+		}
+		positional = append(positional, word)
+	}
+	name, _, valued := strings.Cut(typed, "=")
+	if flag := flagOf(node, name); flag != nil && valued {
+		return enums(flag.Value, name+"=")
+	}
+	if strings.HasPrefix(typed, "-") {
+		return flags(node)
+	}
+	switch {
+	case node.Name == "call" && len(positional) == 0:
+		return toolNames()
+	case node.Name == "call":
+		return keys(positional[0], positional[1:], typed, settings)
+	case node.Parent != nil && node.Parent.Name == "observations" && len(node.Positional) > 0:
+		return ids(settings, typed, "")
+	case len(node.Positional) > len(positional):
+		return enums(node.Positional[len(positional)], "")
+	}
+	return children(node)
+}
+
+// takesNext says that the flag's value is the next word.
+func takesNext(f *kong.Flag, word string) bool { return !f.IsBool() && !strings.Contains(word, "=") }
+
+func flagOf(n *kong.Node, word string) *kong.Flag {
+	name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+	if !strings.HasPrefix(word, "--") {
+		return nil
+	}
+	for _, level := range n.AllFlags(true) {
+		for _, f := range level {
+			if f.Name == name || "no-"+f.Name == name && f.Tag.Negatable != "" {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+func childOf(n *kong.Node, word string) *kong.Node {
+	for _, c := range n.Children {
+		if c.Name == word || slices.Contains(c.Aliases, word) {
+			return c
+		}
+	}
+	return nil
+}
+
+func children(n *kong.Node) (out []candidate) {
+	for _, c := range n.Children {
+		if !c.Hidden {
+			out = append(out, candidate{c.Name, c.Help})
+		}
+	}
+	return out
+}
+
+func flags(n *kong.Node) (out []candidate) {
+	for _, level := range n.AllFlags(true) {
+		for _, f := range level {
+			out = append(out, candidate{"--" + f.Name, f.Help})
+			if f.Tag.Negatable != "" {
+				out = append(out, candidate{"--no-" + f.Name, f.Help})
+			}
+		}
+	}
+	return out
+}
+
+func enums(v *kong.Value, before string) (out []candidate) {
+	for _, e := range v.EnumSlice() {
+		if e != "" {
+			out = append(out, candidate{before + e, ""})
+		}
+	}
+	return out
+}
+
+func catalog() []tools.Tool { return server.Catalog(jq.Options{}) }
+
+func toolNames() (out []candidate) {
+	for _, t := range catalog() {
+		out = append(out, candidate{t.Name, t.Title})
+	}
+	return out
+}
+
+// keys are the arguments of a tool that are not given yet, as KEY=, or the values of the one being typed.
+func keys(tool string, given []string, typed string, settings []string) (out []candidate) {
+	at := slices.IndexFunc(catalog(), func(t tools.Tool) bool { return t.Name == tool })
+	if at < 0 {
+		return nil
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Type        string   `json:"type"`
+			Enum        []string `json:"enum"`
+			Description string   `json:"description"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(catalog()[at].Schema, &schema); err != nil {
+		return nil
+	}
+	if key, _, valued := strings.Cut(typed, "="); valued {
+		p := schema.Properties[key]
+		switch {
+		case p.Type == "boolean":
+			out = []candidate{{word: key + "=true"}, {word: key + "=false"}}
+		case key == "source" || key == "path":
+			out = ids(settings, typed, key+"="+observations.Prefix)
+		}
+		for _, e := range p.Enum {
+			out = append(out, candidate{word: key + "=" + e})
+		}
+		return out
+	}
+	for key, p := range schema.Properties {
+		if !slices.ContainsFunc(given, func(word string) bool { return strings.HasPrefix(word, key+"=") }) {
+			out = append(out, candidate{key + "=", p.Description})
+		}
+	}
+	slices.SortFunc(out, func(a, b candidate) int { return strings.Compare(a.word, b.word) })
+	return out
+}
+
+// ids are those of what is kept, newest first, behind before; without one, behind obs: where that was typed. The store is
+// that of the settings on the line, and is not made where there is none.
+func ids(settings []string, typed, before string) (out []candidate) {
+	switch {
+	case before != "" && !strings.HasPrefix(typed, before):
+		return nil // as long as nothing says that an observation is meant, a file is
+	case before == "" && strings.HasPrefix(typed, observations.Prefix):
+		before = observations.Prefix
+	}
+	var c commands
+	exited := -1
+	parser, err := newParser(&c, io.Discard, io.Discard, &exited)
+	if err != nil {
+		return nil
+	}
+	if _, err := parser.Parse(append([]string{"observations", "list"}, settings...)); err != nil || exited >= 0 {
+		return nil
+	}
+	dir := c.Store
+	if dir == "" {
+		if dir, err = observations.DefaultDir(); err != nil {
+			return nil
+		}
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil
+	}
+	store, err := c.openStore()
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = store.Close() }()
+	list, err := store.List(observations.Local, false)
+	if err != nil {
+		return nil
+	}
+	for _, o := range list[:min(len(list), 200)] {
+		name := o.Name
+		if name == "" {
+			name = string(o.Args)
+		}
+		out = append(out, candidate{before + string(o.ID), o.Tool + " " + name})
+	}
+	return out
+}
