@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -54,18 +55,29 @@ func (b *bar) progress(done, total int64, message string) {
 		return
 	}
 	b.drawn = now
-	elapsed := now.Sub(b.start)
-	amount := fmt.Sprintf("%d", done)
-	rate := fmt.Sprintf("%.0f/s", float64(done)/elapsed.Seconds())
-	if message == "bytes" {
-		amount, rate, message = bytesText(done), bytesText(int64(float64(done)/elapsed.Seconds()))+"/s", ""
+	_, _ = fmt.Fprint(b.w, wipe+b.what+": "+barText(done, total, message, now.Sub(b.start)))
+}
+
+// wipe goes to the beginning of the line and clears it.
+const wipe = "\r\x1b[K"
+
+// barText says how far the work is: "[######    ]  25 %  2.5 MiB of 10.0 MiB  1.2 MiB/s  2s", or without a total what was done so far.
+func barText(done, total int64, message string, elapsed time.Duration) string {
+	number := func(n int64) string { return fmt.Sprint(n) }
+	message = strings.TrimPrefix(message, number(done)) // some say themselves how many
+	if what, bytes := strings.CutPrefix(message, "bytes"); bytes {
+		number, message = bytesText, what
 	}
+	amount := number(done)
 	if total > 0 {
 		const width = 24
-		full := int(min(done, total) * width / total)
-		amount = fmt.Sprintf("[%-*s] %3d %%  %s of %d", width, dots[:full], min(done, total)*100/total, amount, total)
+		part := min(max(done, 0), total)
+		amount = fmt.Sprintf("[%-*s] %3.0f %%  %s of %s", width, dots[:int(float64(part)/float64(total)*width)], 100*float64(part)/float64(total), amount, number(total))
 	}
-	_, _ = fmt.Fprintf(b.w, "\r\x1b[K%s: %s %s  %s  %s", b.what, amount, message, rate, shortTime(elapsed))
+	if message = strings.TrimSpace(message); message != "" {
+		amount += " " + message
+	}
+	return fmt.Sprintf("%s  %s/s  %s", amount, number(int64(float64(done)/max(elapsed.Seconds(), 0.001))), elapsed.Round(100*time.Millisecond))
 }
 
 const dots = "########################"
@@ -78,6 +90,6 @@ func (b *bar) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.drawn.IsZero() {
-		_, _ = fmt.Fprint(b.w, "\r\x1b[K")
+		_, _ = fmt.Fprint(b.w, wipe)
 	}
 }

@@ -126,7 +126,7 @@ func copyText(ctx context.Context, to io.Writer, from io.Reader, total int64, ou
 				return err
 			}
 			done += int64(n)
-			out.Progress(done, total, "")
+			out.Progress(done, total, "bytes read")
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -119,7 +119,7 @@ func readAll(ctx context.Context, names []string, in tools.Input, out tools.Outp
 		} else if room == left {
 			failed++
 		}
-		out.Progress(int64(i+1), int64(len(names)), "")
+		out.Progress(int64(i+1), int64(len(names)), "files read")
 	}
 	out.Count("files_found", float64(len(names)))
 	out.Count("files_read", float64(read))

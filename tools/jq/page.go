@@ -37,7 +37,7 @@ type page struct {
 
 func (g *page) wanted() bool { return !g.ended }
 
-func (g *page) progress(n int64) { g.out.Progress(n, g.size, "") }
+func (g *page) progress(n int64) { g.out.Progress(n, g.size, "bytes read") }
 
 func (g *page) row(b []byte) error { return g.part(b, true) }
 

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is the two ends of a pseudo terminal: what a program writes to it, a person sees at screen.
+func terminal(t *testing.T) (screen, program *os.File) {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminals here: %v", err)
+	}
+	screen = os.NewFile(uintptr(fd), "ptmx")
+	t.Cleanup(func() { _ = screen.Close() })
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Close() })
+	return screen, program
+}
+
+// see reads the screen until it shows what matches, and returns all it showed.
+func see(t *testing.T, screen *os.File, what *regexp.Regexp) string {
+	t.Helper()
+	var all []byte
+	b := make([]byte, 4096)
+	_ = screen.SetReadDeadline(time.Now().Add(20 * time.Second))
+	for !what.Match(all) {
+		n, err := screen.Read(b)
+		all = append(all, b[:n]...)
+		if err != nil {
+			t.Fatalf("%v; the screen shows %q", err, all)
+		}
+	}
+	return string(all)
+}
+
+// settled makes run's settings those of the test alone.
+func settled(t *testing.T) []string {
+	return []string{"--store", filepath.Join(t.TempDir(), "store"), "--min-free", "0", "--root", t.TempDir()}
+}
+
+var keepBar = regexp.MustCompile(`\r\x1b\[Kkeep: \d+\.\d KiB  \d+(\.\d KiB| bytes)/s  \d+(\.\d)?s`)
+
+// At a terminal a person sees how far a long keep is, and no trace of it at its end.
+func TestKeepShowsABarAtATerminal(t *testing.T) {
+	screen, program := terminal(t)
+	in, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	var out bytes.Buffer
+	code := make(chan int, 1)
+	go func() { code <- run(context.Background(), append(settled(t), "keep"), in, &out, program) }()
+	seen := make(chan struct{})
+	go func() {
+		defer func() { _ = pipe.Close() }()
+		for line := strings.Repeat("x", 99) + "\n"; ; time.Sleep(20 * time.Millisecond) {
+			if _, err := io.WriteString(pipe, strings.Repeat(line, 20)); err != nil {
+				return
+			}
+			select {
+			case <-seen:
+				return
+			default:
+			}
+		}
+	}()
+	see(t, screen, keepBar)
+	close(seen)
+	if c := <-code; c != done || !strings.HasPrefix(out.String(), "LARGE OUTPUT DETECTED: kept whole as obs:") {
+		t.Errorf("code %d, answer %q", c, out.String())
+	}
+	_, _ = program.WriteString("$ ")
+	rest := see(t, screen, regexp.MustCompile(`\$ $`))
+	if !strings.HasSuffix(rest, "\r\x1b[K$ ") {
+		t.Errorf("behind the end the screen shows %q", rest)
+	}
+}
+
+// A call that takes long shows its tool's progress; one that is stopped leaves a clean line too.
+func TestCallShowsABarAtATerminal(t *testing.T) {
+	screen, program := terminal(t)
+	settings := settled(t)
+	big, err := os.Create(filepath.Join(settings[len(settings)-1], "big.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = big.WriteString(strings.Repeat("many words\n", 20_000))
+	if err == nil {
+		err = big.Truncate(64 << 30) // a hole: it takes no room, and longer than a second to be read
+	}
+	if err != nil {
+		t.Skipf("no file with a hole here: %v", err)
+	}
+	_ = big.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, append(settings, "call", "grep", "source=big.txt", "pattern=not there"), strings.NewReader(""), io.Discard, program)
+	}()
+	see(t, screen, regexp.MustCompile(`\r\x1b\[Kgrep: \[#* *\] +\d+ %  \d+\.\d [KMG]iB of 64\.0 GiB read  \d+\.\d [KMG]iB/s  \d+(\.\d)?s`))
+	stop()
+	if c := <-code; c == done {
+		t.Error("a call that was stopped is done")
+	}
+	_, _ = program.WriteString("$ ")
+	if rest := see(t, screen, regexp.MustCompile(`\$ $`)); !strings.Contains(rest, "\r\x1b[K") || strings.Contains(rest[strings.LastIndex(rest, "\x1b[K"):], "grep: [") {
+		t.Errorf("behind the end the screen shows %q", rest)
+	}
+}
+
+// Where standard error is a file or a pipe there is no bar, however long it takes.
+func TestNoBarWhereThereIsNoTerminal(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []io.Writer{file, w, &bytes.Buffer{}} {
+		b := newBar(to, "keep")
+		b.start = b.start.Add(-time.Hour)
+		b.progress(1000, 0, "bytes")
+		b.end()
+	}
+	_ = w.Close()
+	piped, err := io.ReadAll(r)
+	if at, e := file.Seek(0, io.SeekCurrent); e != nil || err != nil || at > 0 || len(piped) > 0 {
+		t.Errorf("%d bytes in the file, %q in the pipe", at, piped)
+	}
+	// The same at a terminal draws: the control.
+	screen, program := terminal(t)
+	b := newBar(program, "keep")
+	b.start = b.start.Add(-time.Hour)
+	b.progress(1000, 0, "bytes")
+	b.end()
+	see(t, screen, regexp.MustCompile(`\r\x1b\[Kkeep: 1000 bytes  0 bytes/s  1h0m0s\r\x1b\[K`))
+}
