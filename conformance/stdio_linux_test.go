@@ -159,8 +159,6 @@ func (s *stdio) write(b []byte) {
 	_, _ = s.in.Write(b) // a server that has ended is found where its answer is waited for
 }
 
-var errNoAnswer = errors.New("no answer")
-
 // start sends a request; the answer comes on the channel.
 func (s *stdio) start(method string, params any) (id string, to chan reply) {
 	s.mu.Lock()
