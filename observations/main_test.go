@@ -52,41 +52,10 @@ func play(role string, args []string) error {
 		return playWork(args[0], args[1], args[2])
 	case "die":
 		return playDeath(args[0], args[1], args[2], int(atoi(args[3])), time.Unix(0, atoi(args[4])))
-	case "flood": // so many, under a quota, with a clock that runs a minute in 20 ms
-		quota, n := atoi(args[1]), atoi(args[2])
-		o.Quota = quota
-		epoch := time.UnixMilli(atoi(args[3]))
-		o.Now = func() time.Time { return epoch.Add(time.Since(epoch) * 3000) }
-		s, err := OpenStore(o)
-		if err != nil {
-			return err
-		}
-		for range n {
-			text := noise(rand.IntN(4 * blockSize))
-			r, err := s.Record(Made{Tool: "keep"})
-			if err != nil {
-				return err
-			}
-			for rest := text; len(rest) > 0; {
-				k := min(len(rest), 1+rand.IntN(50_000))
-				_, _ = r.Write(rest[:k])
-				rest = rest[k:]
-			}
-			size := r.Size()
-			kept, err := r.Commit(Seen{Receipt: "receipt"})
-			switch {
-			case err == nil:
-				fmt.Println(kept.ID, sum(text[:size]))
-			case errors.Is(err, ErrNoRoom):
-				_ = r.Discard()
-				fmt.Println("full")
-			default:
-				return err
-			}
-		}
-		return s.Close()
+	case "flood":
+		return playFlood(args[0], atoi(args[1]), atoi(args[2]), int(atoi(args[3])), atoi(args[4]), args[5])
 	}
-	return fmt.Errorf("no role %q", role)
+	return playHere(role, args)
 }
 
 func noise(n int) []byte {

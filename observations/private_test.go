@@ -3,39 +3,11 @@ package observations
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
-
-func TestPrivateModes(t *testing.T) {
-	s := open(t, Options{})
-	keep(t, s, Made{Tool: "search"}, corpus.Random(100_000))
-	r := record(t, s, Made{Tool: "search"}, corpus.Random(100_000)) // one in tmp/
-	defer func() { _ = r.Discard() }()
-	_ = filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			t.Error(err)
-			return nil
-		}
-		info, err := e.Info()
-		if err != nil {
-			t.Error(err)
-		}
-		want := fs.FileMode(0o600)
-		if e.IsDir() {
-			want = 0o700
-		}
-		if info.Mode().Perm() != want {
-			t.Errorf("%s has mode %04o, want %04o", path, info.Mode().Perm(), want)
-		}
-		return nil
-	})
-}
 
 func TestOwners(t *testing.T) {
 	s := open(t, Options{})

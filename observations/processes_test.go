@@ -1,9 +1,6 @@
 package observations
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,88 +50,6 @@ func TestReadersInOtherProcesses(t *testing.T) {
 	}
 	gone(t, s, o.ID, whyAge)
 	consistent(t, s)
-}
-
-// Four processes write under one quota: it holds at every moment, and every
-// acknowledged ID is whole or expired by the quota.
-func TestQuotaAmongProcesses(t *testing.T) {
-	const quota = 4 << 20
-	store := filepath.Join(t.TempDir(), "store")
-	s := open(t, Options{Dir: store, Quota: quota})
-	var all []*another
-	epoch := fmt.Sprint(time.Now().UnixMilli())
-	for range 4 {
-		all = append(all, start(t, "flood", store, fmt.Sprint(quota), "60", epoch))
-	}
-	stop, most := make(chan struct{}), make(chan int64)
-	go func() {
-		var top int64
-		for {
-			select {
-			case <-stop:
-				most <- top
-				return
-			default:
-				// Under the lock, where nothing goes and nobody is given room:
-				// else one that went and its successor would both be counted.
-				f, err := s.lockLedger(time.Now().Add(lockWait))
-				if err != nil {
-					continue
-				}
-				top = max(top, bytesIn(filepath.Join(store, "observations"))+bytesIn(filepath.Join(store, "tmp")))
-				_ = f.Close()
-				time.Sleep(time.Millisecond)
-			}
-		}
-	}()
-	var lines []string
-	for _, a := range all {
-		said, err := a.rest()
-		if err != nil {
-			t.Errorf("%v: %s", err, &a.said)
-		}
-		lines = append(lines, said...)
-	}
-	close(stop)
-	if top := <-most; top > quota {
-		t.Errorf("%d bytes stood at a time, %d over the quota", top, top-quota)
-	} else {
-		t.Logf("at most %d of %d bytes", top, quota)
-	}
-	var whole, expired, full int
-	for _, l := range lines {
-		id, hash, ok := strings.Cut(l, " ")
-		if !ok {
-			full++
-			continue
-		}
-		o, err := s.Look(Local, ID(id))
-		switch {
-		case err == nil && o.SHA256 == hash:
-			there(t, s, o.ID)
-			whole++
-		case err != nil && strings.Contains(err.Error(), "made room"):
-			expired++
-		default:
-			t.Errorf("obs:%s: %v", id, err)
-		}
-	}
-	t.Logf("%d whole, %d expired, %d found no room", whole, expired, full)
-	if whole+expired < 100 || expired == 0 {
-		t.Error("the quota was not tried")
-	}
-	consistent(t, s)
-}
-
-// bytesIn is what stands in a directory; what vanishes meanwhile counts nothing.
-func bytesIn(dir string) (n int64) {
-	list, _ := os.ReadDir(dir)
-	for _, e := range list {
-		if info, err := e.Info(); err == nil {
-			n += info.Size()
-		}
-	}
-	return n
 }
 
 // The dead are told from the living by a lock, not by a pid.
