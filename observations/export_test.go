@@ -1,5 +1,10 @@
 package observations
 
+import "testing"
+
+// Scratch is an empty directory for very many operations.
+func Scratch(t testing.TB) string { return scratch(t) }
+
 // Failing makes the nth file operation of a store from now on fail, or with sticky
 // that and all after it; done is how many there were. It is for tests that stand
 // outside this package, of those who use a store.

@@ -218,12 +218,12 @@ func descriptors() int {
 	return len(list)
 }
 
-// sicken makes a store with two observations and a dead process's leftovers, does
+// sicken makes a store in a place with two observations and a dead process's leftovers, does
 // a verb on it while the nth operation fails, and looks at what is left when the
 // disk is well again. failed is false where the verb took fewer operations. Without a
 // fault the disk lies.
-func sicken(t *testing.T, name string, nth int, fault error, sticky bool) (k *sick, failed bool) {
-	store := filepath.Join(t.TempDir(), "store")
+func sicken(t *testing.T, place, name string, nth int, fault error, sticky bool) (k *sick, failed bool) {
+	store := filepath.Join(place, "store")
 	defer func() { _ = os.RemoveAll(store) }()
 	k = &sick{c: newClock(), once: !sticky, baseText: []byte("first\nsecond\n"), verb: name, tell: fmt.Sprintf("operation %d, %v, sticky %v", nth, fault, sticky)}
 	fds := descriptors()
@@ -311,7 +311,7 @@ func prefixed(k *sick, list []string) []string {
 // again neither files nor room nor descriptors are left behind.
 func TestS13FailingDiskNeverLies(t *testing.T) {
 	names := append([]string{"start"}, slices.Sorted(maps.Keys(verbs))...)
-	cases := 0
+	cases, place := 0, scratch(t)
 	var wrong, lies []string
 	for i, name := range names {
 		first, step := 1, 1
@@ -329,7 +329,7 @@ func TestS13FailingDiskNeverLies(t *testing.T) {
 					if !promise.Full() && (f != nth%len(failures) || sticky != (nth/len(failures)%2 == 1)) {
 						continue
 					}
-					k, failed := sicken(t, name, nth, fault, sticky)
+					k, failed := sicken(t, place, name, nth, fault, sticky)
 					more = more || failed
 					cases++
 					wrong = append(wrong, k.wrong...)
@@ -344,7 +344,7 @@ func TestS13FailingDiskNeverLies(t *testing.T) {
 	}
 	for nth, more := 1, true; more; nth++ {
 		var k *sick
-		k, more = sicken(t, "record large", nth, nil, false)
+		k, more = sicken(t, place, "record large", nth, nil, false)
 		lies = append(lies, k.wrong...)
 	}
 	promise.Kept(t, promise.Proof{Promise: "S13", Cases: cases, Failures: len(wrong), Control: len(lies),

@@ -97,7 +97,7 @@ func (f *flood) note(format string, args ...any) {
 // run lets the writers at it, and looks at the sum all along. A fifth one is
 // killed and started again, so that what it had reserved is left behind.
 func (f *flood) run(t *testing.T, floor int64, writes int, how string) {
-	store := filepath.Join(t.TempDir(), "store")
+	store := filepath.Join(scratch(t), "store")
 	s := open(t, Options{Dir: store, MaxAge: -1, Quota: f.quota})
 	begin := func(n int) *another {
 		return start(t, "flood", store, fmt.Sprint(f.quota), fmt.Sprint(floor), fmt.Sprint(n), fmt.Sprint(time.Now().UnixMilli()), how)

@@ -33,6 +33,18 @@ func sidecarPath(s *Store, id ID) string {
 	return filepath.Join(s.dir, observationsDir, string(id)+sideExt)
 }
 
+// scratch is an empty directory, in memory where there is one of that sort: for
+// tests of very many operations, whose speed would be the disk's.
+func scratch(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "mcp-funnel-store-") //nolint:usetesting // TempDir is on a disk
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 func open(t testing.TB, o Options) *Store {
 	t.Helper()
 	if o.Dir == "" {
