@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety
+.PHONY: build test bench lint generate update fuzz safety soak
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -26,3 +26,6 @@ fuzz: ## every fuzz target for 30 seconds
 
 safety: ## every safety promise at full size, into docs/SAFETY.md
 	scripts/safety
+
+soak: ## random calls and faults for 10 minutes; scripts/soak 6h for longer
+	scripts/soak

@@ -1,0 +1,451 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// soaking is a server under random calls with faults among them, and what came of it.
+type soaking struct {
+	t    *testing.T
+	s    *soaked
+	root string
+	leak bool // the control: calls that never end are begun, and left
+
+	gate sync.RWMutex // held for reading by a call under way, alone by who measures
+
+	mu          sync.Mutex
+	kept        []string // obs:ID, the latest
+	calls       int
+	faults      map[string]int
+	unexplained []string
+	cancelled   map[string]chan soakAnswer
+}
+
+// object is the arguments of a call.
+type object = map[string]any
+
+func tool(name string, args object) object { return object{"name": name, "arguments": args} }
+
+var keptAs = regexp.MustCompile(`obs:[0-9a-z]{12}`)
+
+// gone is what may be said of an observation that made room or was damaged by a fault, and of a file that vanished.
+var gone = regexp.MustCompile(`expired|no such observation|damaged|no such file|file does not exist`)
+
+// call makes one, and looks whether its answer is one that can be explained: an error is
+// where it was asked for, or where it says what another fault explains.
+func (k *soaking) call(method string, params object, explained *regexp.Regexp) (text string, failed bool) {
+	a, err := k.s.ask(method, params)
+	if err != nil {
+		k.note(method, params, err.Error())
+		return "", true
+	}
+	text, failed = a.text()
+	if failed && (explained == nil || !explained.MatchString(text)) {
+		k.note(method, params, text)
+	}
+	if ids := keptAs.FindAllString(text, 1); ids != nil && !failed {
+		k.mu.Lock()
+		if k.kept = append(k.kept, ids[0]); len(k.kept) > 50 {
+			k.kept = k.kept[1:]
+		}
+		k.mu.Unlock()
+	}
+	return text, failed
+}
+
+func (k *soaking) note(method string, params object, what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unexplained = append(k.unexplained, fmt.Sprintf("%s %.200v: %.300s", method, params, what))
+}
+
+// observation is one that was kept, or a file.
+func (k *soaking) observation() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.kept) == 0 {
+		return "app.log"
+	}
+	return k.kept[rand.IntN(len(k.kept))]
+}
+
+var files = []string{"app.log", "orders.csv", "records.ndjson", "novel.txt", "sub/small.json"}
+
+// usual are calls as a client makes them; each knows which of its errors others' faults explain.
+var usual = []func(k *soaking){
+	func(k *soaking) {
+		k.call("tools/call", tool("search", object{"pattern": pick("Prince", "panic", "ERROR|WARN", `"id"`, "nothing of it"), "context": rand.IntN(3)}), gone)
+	},
+	func(k *soaking) {
+		k.call("tools/call", tool("find", object{"glob": pick("**", "*.log", "sub/**")}), gone)
+	},
+	func(k *soaking) { k.call("tools/call", tool("find", object{"path": "obs:"}), gone) },
+	func(k *soaking) { k.call("tools/call", tool("read", object{"path": pick(files...)}), nil) },
+	func(k *soaking) {
+		k.call("tools/call", tool("grep", object{"source": k.observation(), "pattern": pick("a", "the", "0"), "limit": 20}), gone)
+	},
+	func(k *soaking) {
+		k.call("tools/call", tool("grep", object{"source": pick(files...), "pattern": pick("e", "1"), "save": true}), nil)
+	},
+	func(k *soaking) {
+		k.call("tools/call", tool("jq", object{"source": "sub/small.json", "filter": pick(".", "length", ".[0]", "map(.id)")}), nil)
+	},
+	func(k *soaking) { // not provably cheap: in a worker
+		k.call("tools/call", tool("jq", object{"source": "sub/small.json", "filter": "def f: if . > 500 then . else .+1|f end; 0|f"}), regexp.MustCompile("worker|killed|ended"))
+	},
+	func(k *soaking) {
+		k.call("tools/call", tool("slice", object{"source": k.observation(), "lines": "1-20"}), gone)
+	},
+	func(k *soaking) { k.call("resources/list", object{}, nil) },
+	func(k *soaking) {
+		k.call("resources/read", object{"uri": "observation://" + strings.TrimPrefix(k.observation(), "obs:")}, regexp.MustCompile(".")) // it may be a file's name, and none of it
+	},
+	func(k *soaking) { k.call("prompts/list", object{}, nil) },
+	func(k *soaking) { k.call("tools/list", object{}, nil) },
+	func(k *soaking) { k.call("ping", object{}, nil) },
+}
+
+func pick(words ...string) string { return words[rand.IntN(len(words))] }
+
+const never = "last(range(1e15))"
+
+// faulty are what goes wrong outside the server, and what its client does wrong.
+var faulty = map[string]func(k *soaking){
+	"cancelled": func(k *soaking) {
+		id, answer := k.s.begin("tools/call", tool("jq", object{"source": "sub/small.json", "filter": never}))
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		k.s.cancel(id)
+		k.mu.Lock()
+		k.cancelled[id] = answer
+		k.mu.Unlock()
+	},
+	"bad arguments": func(k *soaking) {
+		for _, p := range []object{tool("grep", object{"source": "app.log"}), tool("search", object{"pattern": "("}), tool("jq", object{"source": "sub/small.json", "filter": ".["}),
+			tool("slice", object{"source": "app.log", "lines": "9-1"}), tool("read", object{"path": "../../etc/passwd"}), tool("nothing", object{})} {
+			if text, failed := k.call("tools/call", p, regexp.MustCompile(".")); !failed {
+				k.note("tools/call", p, "wrong, and answered: "+text)
+			}
+		}
+	},
+	"bad frame": func(k *soaking) {
+		for _, frame := range []string{"{", "garbage \x00", `{"jsonrpc":"2.0"}`, `[]`, `{"jsonrpc":"2.0","method":"tools/call","params":7}`} {
+			k.s.send(frame)
+		}
+	},
+	"worker killed": func(k *soaking) {
+		p := tool("jq", object{"source": "sub/small.json", "filter": never})
+		id, answer := k.s.begin("tools/call", p)
+		for range 1000 { // its own processes only
+			if pids := k.s.workers(); len(pids) > 0 {
+				for _, pid := range pids {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+				select {
+				case a := <-answer:
+					if text, failed := a.text(); !failed {
+						k.note("tools/call", p, "its worker was killed, and: "+text)
+					}
+					return
+				default:
+				}
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		k.s.cancel(id)
+		k.s.forget(id)
+	},
+	"file vanishes": func(k *soaking) {
+		name := fmt.Sprintf("vanishing-%d.txt", rand.IntN(1000))
+		path := filepath.Join(k.root, name)
+		_ = os.WriteFile(path, corpus.PanicLog(), 0o644)
+		id, answer := k.s.begin("tools/call", tool("read", object{"path": name}))
+		_ = os.Remove(path)
+		if a, err := k.s.await(id, answer); err != nil {
+			k.note("read", nil, err.Error())
+		} else if text, failed := a.text(); failed && !gone.MatchString(text) {
+			k.note("read", nil, text)
+		}
+	},
+	"store busy": func(k *soaking) { // somebody holds the quota file: what cannot be kept is told, not failed
+		f, err := os.OpenFile(filepath.Join(k.s.store, "state", "quota.json"), os.O_RDWR, 0)
+		if err != nil {
+			return
+		}
+		defer func() { _ = f.Close() }()
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			k.call("tools/call", tool("search", object{"pattern": "e"}), gone)
+		}
+	},
+	"quota file torn": func(k *soaking) {
+		_ = os.WriteFile(filepath.Join(k.s.store, "state", "quota.json"), []byte(`{"v":1,"ke`), 0o600)
+	},
+	"store unwritable": func(k *soaking) {
+		dir := filepath.Join(k.s.store, "tmp")
+		moved := dir + "-away" // whatever the user: a mode would not stop root
+		if os.Rename(dir, moved) == nil {
+			k.call("tools/call", tool("search", object{"pattern": "e"}), gone)
+			_ = os.Rename(moved, dir)
+		}
+	},
+	"observation lost": func(k *soaking) {
+		data, _ := filepath.Glob(filepath.Join(k.s.store, "observations", "*_*_*"))
+		if len(data) > 0 {
+			_ = os.Remove(data[rand.IntN(len(data))])
+		}
+	},
+}
+
+// work makes calls until the end; one in a hundred is a fault.
+func (k *soaking) work(stop chan struct{}) {
+	names := make([]string, 0, len(faulty))
+	for name := range faulty {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for {
+		select {
+		case <-stop:
+			return
+		case <-k.s.read:
+			return
+		default:
+		}
+		if k.leak {
+			k.s.begin("tools/call", tool("jq", object{"source": "sub/small.json", "filter": never}))
+			k.call("ping", object{}, nil)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		k.gate.RLock()
+		fault := ""
+		if rand.IntN(100) == 0 {
+			fault = pick(names...)
+			faulty[fault](k)
+		} else {
+			usual[rand.IntN(len(usual))](k)
+		}
+		k.mu.Lock()
+		k.calls++
+		if fault != "" {
+			k.faults[fault]++
+		}
+		k.mu.Unlock()
+		k.gate.RUnlock()
+	}
+}
+
+// rest waits until nothing is under way, and measures.
+func (k *soaking) rest(since time.Time) (measured, error) {
+	k.gate.Lock()
+	defer k.gate.Unlock()
+	k.mu.Lock()
+	for id, answer := range k.cancelled { // no answer is due; one that was on its way is no fault
+		select {
+		case <-answer:
+		default:
+			k.s.forget(id)
+		}
+		delete(k.cancelled, id)
+	}
+	k.mu.Unlock()
+	for range 500 { // what was cancelled is ending
+		if k.leak || len(k.s.workers()) == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	_, _ = k.s.ask("ping", object{})
+	m, err := k.s.measure()
+	m.at = time.Since(since)
+	return m, err
+}
+
+// run soaks for a time, and returns what was measured at rest, from the end of a warm-up on.
+func (k *soaking) run(d time.Duration) (all []measured) {
+	began := time.Now()
+	if !k.leak {
+		for _, once := range usual { // what is loaded at first use is
+			once(k)
+		}
+		for name, once := range faulty { // each at least this once, however short the time
+			once(k)
+			k.mu.Lock()
+			k.faults[name]++
+			k.mu.Unlock()
+		}
+	}
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() { k.work(stop) })
+	}
+	pause := max(d/60, 300*time.Millisecond)
+	for time.Since(began) < d {
+		time.Sleep(min(pause, d))
+		m, err := k.rest(began)
+		if err != nil {
+			k.note("measure", nil, err.Error())
+			break
+		}
+		if time.Since(began) > d/4 {
+			all = append(all, m)
+		}
+	}
+	close(stop)
+	group.Wait()
+	if m, err := k.rest(began); err == nil {
+		all = append(all, m)
+	}
+	return all
+}
+
+// soakRoot is a small workspace.
+func soakRoot(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{
+		"app.log": corpus.PanicLog(), "orders.csv": corpus.CSV20k()[:200_000], "records.ndjson": corpus.RareKey9k(), "novel.txt": corpus.WarAndPeace()[:300_000],
+		"sub/small.json": []byte(`[{"id":1,"a":"x"},{"id":2,"a":"y"},{"id":3}]`),
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// slope is the growth per second, by least squares.
+func slope(all []measured, of func(measured) float64) float64 {
+	var n, sx, sy, sxx, sxy float64
+	for _, m := range all {
+		x, y := m.at.Seconds(), of(m)
+		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	if d := n*sxx - sx*sx; d != 0 {
+		return (n*sxy - sx*sy) / d
+	}
+	return 0
+}
+
+func median(all []measured, of func(measured) float64) float64 {
+	list := make([]float64, len(all))
+	for i, m := range all {
+		list[i] = of(m)
+	}
+	slices.SortFunc(list, cmp.Compare)
+	return list[len(list)/2]
+}
+
+func memoryOf(m measured) float64      { return float64(m.memory) }
+func descriptorsOf(m measured) float64 { return float64(m.descriptors) }
+
+// Of a process that runs for days: what it may grow by, whatever the time. Below ten
+// minutes the collector's own swings are all that is seen of memory.
+const (
+	maxGrowth      = 64 << 20 // bytes, from the first third to the last
+	maxSlope       = 1 << 20  // bytes a minute, over ten minutes and more
+	maxDescriptors = 2
+	maxGoroutines  = 3
+)
+
+// judge says what grew, or was not explained.
+func (k *soaking) judge(all []measured, idle, end int) (wrong []string) {
+	note := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	for _, u := range k.unexplained {
+		note("unexplained: %s", u)
+	}
+	if k.s.broken != nil {
+		note("on standard output: %v", k.s.broken)
+	}
+	said := k.s.said.String()
+	if i := strings.Index(said, "SIGQUIT: quit"); i < 0 {
+		note("it did not live to its end: %.2000s", said)
+	} else if strings.Contains(said[:i], "panic") {
+		note("it panicked: %.2000s", said[:i])
+	}
+	if len(all) < 3 {
+		note("measured %d times only", len(all))
+		return wrong
+	}
+	first, last := all[:(len(all)+2)/3], all[2*len(all)/3:]
+	if grown := median(last, memoryOf) - median(first, memoryOf); grown > maxGrowth {
+		note("memory grew by %.0f MiB", grown/(1<<20))
+	}
+	if all[len(all)-1].at > 10*time.Minute && slope(all, memoryOf)*60 > maxSlope {
+		note("memory grows by %.2f MiB a minute", slope(all, memoryOf)*60/(1<<20))
+	}
+	if grown := median(last, descriptorsOf) - median(first, descriptorsOf); grown > maxDescriptors {
+		note("%v descriptors more", grown)
+	}
+	if end > idle+maxGoroutines {
+		note("%d goroutines at the end, %d in a server that only was asked once", end, idle)
+	}
+	return wrong
+}
+
+func newSoaking(t *testing.T, leak bool) *soaking {
+	root := soakRoot(t)
+	return &soaking{t: t, root: root, s: soak(t, root, filepath.Join(t.TempDir(), "store")), leak: leak, faults: map[string]int{}, cancelled: map[string]chan soakAnswer{}}
+}
+
+// TestS31RunsForDays drives the binary with random calls, one in a hundred of them a fault, and
+// measures it at rest: memory, descriptors and goroutines stay, and no error is without its cause.
+// SOAK=10m says for how long (scripts/soak).
+func TestS31RunsForDays(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	d := promise.Size(12*time.Second, 10*time.Minute)
+	if testing.Short() {
+		d = 6 * time.Second
+	}
+	if set := os.Getenv("SOAK"); set != "" {
+		var err error
+		if d, err = time.ParseDuration(set); err != nil {
+			t.Fatalf("SOAK: %v", err)
+		}
+	}
+	idle := newSoaking(t, false)
+	for _, once := range usual {
+		once(idle)
+	}
+	rest, err := idle.rest(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := idle.s.dump()
+
+	k := newSoaking(t, false)
+	all := k.run(d)
+	wrong := k.judge(all, usual, k.s.dump())
+	for i, w := range wrong {
+		if i < 10 {
+			t.Error(w)
+		}
+	}
+	control := newSoaking(t, true)
+	leaks := control.judge(control.run(2*time.Second), usual, control.s.dump())
+
+	last := rest
+	if len(all) > 0 {
+		last = all[len(all)-1]
+	}
+	promise.Kept(t, promise.Proof{Promise: "S31", Cases: k.calls, Failures: len(wrong), Control: len(leaks),
+		Figures: fmt.Sprintf("%s, faults %v; memory %d MiB, %.2f MiB a minute, idle %d MiB; %d descriptors, idle %d; %d goroutines idle; %d threads; %d bad frames refused; control: calls that are never ended",
+			d, k.faults, last.memory>>20, slope(all, memoryOf)*60/(1<<20), rest.memory>>20, last.descriptors, rest.descriptors, usual, last.threads, k.s.refused)})
+}
