@@ -244,6 +244,8 @@ func (f *finder) tell() {
 	switch {
 	case f.more:
 		f.out.Note(fmt.Sprintf("the first %d; there are more: raise limit", f.Limit))
+	case n < f.taken && n == maxSorted:
+		f.out.Note(fmt.Sprintf("the first %d of %d in this order, which is as many as are put in order: narrow it with glob, newer or larger", n, f.taken))
 	case n < f.taken:
 		f.out.Note(fmt.Sprintf("%d of %d; raise limit for more", n, f.taken))
 	case n == 0:

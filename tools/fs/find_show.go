@@ -18,9 +18,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// maxSorted is how many entries are held to be put in order; those that come
-// after them in that order are told of, not listed. 100 MB with usual names.
-const maxSorted = 1 << 20
+// maxSorted is how many entries are held to be put in order; those that come after them in that order are told of,
+// not listed. 12 MB with usual names: sixteen calls at once stay within what the process may take.
+const maxSorted = 100_000
 
 // shower writes what is found. take comes in path order; end comes last.
 type shower interface {
