@@ -1,0 +1,227 @@
+package conformance
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// limit is one row of docs/LIMITS.md: a constant of the program, and what is told where it bites.
+type limit struct {
+	what  string
+	where string // package/Constant
+	unit  string // bytes, time, or what is counted
+	told  string
+}
+
+// limits are all caps that a call can run into. A cap of a library is named with the library.
+var limits = []struct {
+	of  string
+	all []limit
+}{
+	{"Patterns (search, grep)", []limit{
+		{"a pattern", "internal/lines.MaxPattern", "bytes", "error: `pattern: N bytes are over the limit`"},
+		{"its compiled program, known before it is compiled", "internal/lines.MaxProgram", "instructions", "error: `it is too large …; use fewer or smaller repeat counts`"},
+		{"a line shown without a window around its match", "internal/lines.DefaultWindow", "bytes", "`[from-to of size]` behind the line, and a note; `slice` shows more"},
+		{"a JSON value searched as one piece, a line saved whole", "tools/search.maxSaved", "bytes", "note: `over 1 MiB: only that much was searched`"},
+		{"files searched at once", "tools/search.maxWorkers", "files", "nothing: it only takes longer"},
+	}},
+	{"Globs (find, search, read)", []limit{
+		{"a glob", "internal/tree.maxGlob", "bytes", "error: `N bytes long, over the … a pattern may have`"},
+		{"`**` in one alternative, after neighbours are made one", "internal/tree.maxDoubleStars", "times", "error: `has N times **`"},
+		{"patterns it stands for when its braces are written out", "internal/tree.maxAlternatives", "patterns", "error: `use fewer {a,b}`"},
+	}},
+	{"Walks and files (find, search, read)", []limit{
+		{"links on the way to a file", "internal/tree.maxLinks", "links", "error: `too many links`"},
+		{"names on the way to a file, links followed", "internal/tree.maxSteps", "names", "error: `too many links`"},
+		{"names of one directory", "internal/tree.maxListing", "bytes", "note: `could not be read`"},
+		{"one ignore file", "internal/tree.MaxRules", "bytes", "note: `too large: applied in part`"},
+		{"all ignore files on the way to a directory", "internal/tree.maxRulesInAll", "bytes", "note: `too large: applied in part`"},
+		{"entries put in order by size or time", "tools/fs.maxSorted", "entries", "note: `the first N of M in this order`"},
+		{"extensions counted apart", "tools/fs.maxExtensions", "extensions", "a record `(others)`"},
+		{"files of one `read`", "tools/fs.maxRead", "files", "note: `only the first … files are read; there are more`"},
+		{"bytes of one `read` of several files", "tools/fs.maxReadBytes", "bytes", "note: `not read`, or `shown in part`"},
+		{"one picture", "funnel.maxPart", "bytes", "note: `is over … and is not shown`"},
+		{"all pictures of an answer", "funnel.maxParts", "bytes", "note: `is not shown: an answer takes at most …`"},
+	}},
+	{"jq", []limit{
+		{"a filter", "tools/jq.maxFilter", "bytes", "error: `filter is N bytes long, at most … are taken`"},
+		{"`args` in all", "tools/jq.maxArgs", "bytes", "error: `args are over … bytes`"},
+		{"a row of a table made an object", "tools/jq.maxRow", "bytes", "error: `a row is longer than …`"},
+		{"a result shown; all of a longer one can be saved", "tools/jq.wholeRow", "bytes", "its beginning and its size; `save` keeps it"},
+		{"a text on which a filter may run without a worker", "tools/jq.smallText", "bytes", "nothing: the answers are the same"},
+		{"work of such a filter, by its bound", "tools/jq.maxWork", "steps", "nothing: it runs in a worker"},
+		{"what such a filter makes, by its bound", "tools/jq.maxWeight", "bytes", "nothing: it runs in a worker"},
+		{"memory of a worker (`--jq-memory`)", "internal/child.DefaultMemory", "bytes", "error: `the filter needs more than … of memory`"},
+		{"the least that can be set", "internal/child.MinMemory", "bytes", "raised to it"},
+		{"threads of a worker, in namespaces of its own", "internal/child.maxThreads", "threads", "error: `the worker failed`"},
+		{"files of a worker", "internal/child.maxOpen", "files", "error: `the worker failed`"},
+	}},
+	{"JSON", []limit{
+		{"a pointer told", "internal/content.maxPointer", "bytes", "`…` at its end"},
+		{"a key in a pointer", "internal/content.maxKey", "bytes", "clipped with `…`"},
+	}},
+	{"Answers", []limit{
+		{"a page, whatever its tokens", "funnel.maxPageChars", "characters", "`showing a-b of n; next: …`"},
+		{"a receipt, at most (`--receipt-tokens`)", "funnel.MaxReceipt", "tokens", "what has no room is left out, last what matters most"},
+		{"notes of one answer", "funnel.maxNotes", "notes", "nothing"},
+	}},
+	{"The store", []limit{
+		{"one observation (`--max-observation`)", "observations.DefaultMaxObservation", "bytes", "`kept in part as` obs:ID, `(first N bytes)`"},
+		{"all observations (`--quota`)", "observations.DefaultQuota", "bytes", "the least recently used expire; where none can, `not kept (CAUSE)`"},
+		{"what stays free on its disk (`--min-free`)", "observations.DefaultMinFree", "bytes", "`not kept (CAUSE)`"},
+		{"from last use (`--max-age`)", "observations.DefaultMaxAge", "time", "an expired ID names the call that made it"},
+	}},
+	{"The protocol", []limit{
+		{"a message (`--max-message`)", "server.DefaultMaxMessage", "bytes", "error: `a message of N bytes was dropped`"},
+		{"calls at once (`--max-calls`)", "server.DefaultMaxCalls", "calls", "error that says to try again"},
+		{"a call (`--call-timeout`)", "server.DefaultCallTimeout", "time", "error: `timed out after …`, with what was found until then"},
+		{"after the end of input (`--eof-grace`)", "server.DefaultEOFGrace", "time", "error: `the input has ended`"},
+		{"a client that reads nothing", "server.DefaultWriteTimeout", "time", "its calls are given up"},
+	}},
+}
+
+// valueOf evaluates a constant of the program from its source: most are no business of other packages.
+func valueOf(t *testing.T, where string) int64 {
+	t.Helper()
+	dir, name, _ := strings.Cut(where, ".")
+	names, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(dir), "*.go"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: no package there", where)
+	}
+	for _, file := range names {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			group, ok := d.(*ast.GenDecl)
+			if !ok || group.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range group.Specs {
+				v := spec.(*ast.ValueSpec)
+				if len(v.Names) != 1 || v.Names[0].Name != name || len(v.Values) != 1 {
+					continue
+				}
+				expr := types.ExprString(v.Values[0])
+				for unit, d := range map[string]time.Duration{"time.Hour": time.Hour, "time.Second": time.Second, "time.Millisecond": time.Millisecond} {
+					expr = strings.ReplaceAll(expr, unit, fmt.Sprint(int64(d)))
+				}
+				value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expr)
+				if err != nil {
+					t.Fatalf("%s: %v", where, err)
+				}
+				n, exact := constant.Int64Val(constant.ToInt(value.Value))
+				if !exact {
+					t.Fatalf("%s is no whole number: %s", where, expr)
+				}
+				return n
+			}
+		}
+	}
+	t.Fatalf("%s: there is no such constant", where)
+	return 0
+}
+
+// quoted are words that are told, and what stands in them for something else.
+var (
+	quotedWords = regexp.MustCompile("`[^`]+`")
+	standIns    = regexp.MustCompile(`…|\b[NMABn]\b|\b(CAUSE|ID|from-to of size|a-b)\b`)
+)
+
+// What the page says is told stands in the program, word for word.
+func TestLimitsAreTold(t *testing.T) {
+	var source strings.Builder
+	err := filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		source.Write(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range limits {
+		for _, l := range group.all {
+			for _, words := range quotedWords.FindAllString(l.told, -1) {
+				for _, piece := range standIns.Split(strings.Trim(words, "`"), -1) {
+					if piece = strings.Trim(piece, " ;:()[]"); len(piece) > 3 && !strings.Contains(source.String(), piece) {
+						t.Errorf("%s: %q is told nowhere", l.what, piece)
+					}
+				}
+			}
+		}
+	}
+}
+
+// worded is a value as a reader wants it.
+func worded(n int64, unit string) string {
+	switch unit {
+	case "bytes":
+		for _, u := range []struct {
+			size int64
+			name string
+		}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+			if n >= u.size && n%u.size == 0 {
+				return fmt.Sprintf("%d %s", n/u.size, u.name)
+			}
+		}
+	case "time":
+		if d := time.Duration(n); d%(24*time.Hour) == 0 {
+			return fmt.Sprintf("%d days", d/(24*time.Hour))
+		}
+		return time.Duration(n).String()
+	}
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits + " " + unit
+}
+
+func limitsPage(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("# Limits\n\nEvery cap that a call can run into, and what is told where it bites. Written by `make update` from the constants of the program.\n")
+	for _, group := range limits {
+		fmt.Fprintf(&b, "\n## %s\n\n| what | at most | what is told |\n|---|---|---|\n", group.of)
+		for _, l := range group.all {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", l.what, worded(valueOf(t, l.where), l.unit), l.told)
+		}
+	}
+	b.WriteString("\nOf libraries: a pattern nests at most 1,000 groups and repeats at most 1,000 times (Go's regexp); JSON nests at most 10,000 deep (jsontext).\n")
+	return b.String()
+}
+
+// The page of limits says what the program does.
+func TestLimitsPage(t *testing.T) {
+	path := filepath.Join("..", "docs", "LIMITS.md")
+	want := limitsPage(t)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("docs/LIMITS.md is not what the constants say: run go test ./conformance -run TestLimitsPage -update")
+	}
+}
