@@ -129,9 +129,10 @@ func (s *session) take(line []byte) {
 		a = answered{Text: strings.Join(texts, "\n"), Failed: m.Result.IsError}
 	}
 	to <- a
+	close(to)
 }
 
-// request sends one request; its answer comes on the channel.
+// request sends one request; its answer comes on the channel, which is closed then.
 func (s *session) request(method string, params any) <-chan answered {
 	s.t.Helper()
 	to := make(chan answered, 1)

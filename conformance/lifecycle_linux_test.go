@@ -1,0 +1,237 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// A program of its own name, so that its processes can be told from those of other tests.
+type program struct {
+	t    *testing.T
+	path string
+}
+
+func ownProgram(t *testing.T, path string) program {
+	t.Helper()
+	own := filepath.Join(t.TempDir(), "funnel")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(own, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := program{t, own}
+	t.Cleanup(func() {
+		for _, pid := range p.running() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return p
+}
+
+// running are the processes that run it: the server, and its workers.
+func (p program) running() (pids []int) {
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, d := range all {
+		pid, err := strconv.Atoi(d.Name())
+		if err != nil {
+			continue
+		}
+		if exe, err := os.Readlink("/proc/" + d.Name() + "/exe"); err == nil && exe == p.path {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// until waits for that many processes.
+func (p program) until(limit time.Duration, wanted func(n int) bool) (took time.Duration, ok bool) {
+	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if wanted(len(p.running())) {
+			return time.Since(start), true
+		}
+		if time.Since(start) > limit {
+			return limit, false
+		}
+	}
+}
+
+// client is what the ways to end a server work on.
+type client struct {
+	in, out *os.File // its ends of the pipes
+	server  *os.Process
+	parent  *os.Process // of the server
+}
+
+// ways are those in which a server learns that its client is gone.
+var ways = map[string]func(c client) error{
+	"end of input, nobody reads": func(c client) error { _ = c.in.Close(); return c.out.Close() },
+	"closed stdout":              func(c client) error { return c.out.Close() },
+	"full stdout, end of input": func(c client) error {
+		for i := range 600 { // fewer bytes than a pipe holds, more in their answers
+			if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":"p%d","method":"prompts/list"}`+"\n", i); err != nil {
+				return err
+			}
+		}
+		return c.in.Close()
+	},
+	"killed parent": func(c client) error { return c.parent.Kill() },
+	"terminated":    func(c client) error { return c.server.Signal(syscall.SIGTERM) },
+	"interrupted":   func(c client) error { return c.server.Signal(syscall.SIGINT) },
+	"hang-up":       func(c client) error { return c.server.Signal(syscall.SIGHUP) },
+	"killed":        func(c client) error { return c.server.Kill() },
+}
+
+// working starts a server below a parent of its own, and a jq program without an end in its worker.
+func working(t *testing.T, p program) client {
+	t.Helper()
+	inR, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	write(t, root+"/ok.json", "{}\n")
+	parent := exec.CommandContext(t.Context(), "sh", "-c", `"$@"; true`, "sh", p.path, "--root", root)
+	parent.Stdin, parent.Stdout, parent.Env = inR, outW, environment(t)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = inR.Close(), outW.Close()
+	t.Cleanup(func() {
+		_, _ = in.Close(), out.Close()
+		_ = parent.Process.Kill()
+		_ = parent.Wait()
+	})
+	for _, m := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"jq","arguments":{"source":"ok.json","filter":"def f: f; f"}}}`,
+	} {
+		if _, err := io.WriteString(in, m+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := p.until(20*time.Second, func(n int) bool { return n >= 2 }); !ok {
+		t.Fatal("no worker was started")
+	}
+	server, err := os.FindProcess(slices.Min(p.running())) // its workers come after it
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client{in, out, server, parent.Process}
+}
+
+// With a worker busy the server ends as fast, and the worker with it.
+func TestS10AWorkerEndsWithItsServer(t *testing.T) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored under nohup, which children inherit
+	const slowest = 5 * time.Second                        // the promise is a second; this machine may be slow
+	var mu sync.Mutex
+	var took []time.Duration
+	failures, control := 0, 0
+	for way, end := range ways {
+		t.Run(way, func(t *testing.T) {
+			p := ownProgram(t, binary(t))
+			if err := end(working(t, p)); err != nil {
+				t.Fatal(err)
+			}
+			d, ok := p.until(slowest, func(n int) bool { return n == 0 })
+			mu.Lock()
+			defer mu.Unlock()
+			if took = append(took, d); !ok {
+				failures++
+				t.Errorf("%d processes are left after %s", len(p.running()), d)
+			}
+		})
+	}
+	for _, way := range []string{"closed stdout", "killed parent"} {
+		t.Run("unwatched, "+way, func(t *testing.T) {
+			p := ownProgram(t, weak.binary(t))
+			if err := ways[way](working(t, p)); err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := p.until(2*time.Second, func(n int) bool { return n == 0 }); !ok {
+				control++
+			}
+		})
+	}
+	slices.Sort(took)
+	promise.Kept(t, promise.Proof{
+		Promise: "S10", Cases: len(took), Failures: failures, Control: control,
+		Figures: fmt.Sprintf("with a busy worker p50 %s, p99 %s to the end of both", took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond)),
+	})
+}
+
+// Of all that all tools and their workers do, of libraries and children that print, only messages reach standard output.
+func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
+	dir := t.TempDir()
+	all, _ := specials(t, dir)
+	write(t, dir+"/data.json", `{"a":[1,2,3]}`)
+	write(t, dir+"/frames.txt", strings.Repeat(`{"jsonrpc":"2.0","id":7,"result":{}}`+"\n", 100))
+	mix := func(program string) (calls int, strays []string) {
+		c := serving(t, program, environment(t), "--root", dir, "--log-level", "debug")
+		var answers []<-chan answered
+		ask := func(method string, params any) { answers = append(answers, c.request(method, params)) }
+		tool := func(name string, args map[string]any) {
+			ask("tools/call", map[string]any{"name": name, "arguments": args, "_meta": map[string]any{"progressToken": len(answers)}})
+		}
+		for _, s := range all {
+			if slices.Contains([]string{"sparse", "fifo", "to-fifo", "tty", "to-tty", "console"}, s.name) { // which the control waits for
+				continue
+			}
+			for what, args := range perTool {
+				name, _, _ := strings.Cut(what, " ")
+				if len(answers)%40 == 39 { // not more at once than are taken
+					<-answers[len(answers)-1]
+				}
+				tool(name, args(s.name))
+			}
+		}
+		for _, a := range answers {
+			<-a
+		}
+		for _, filter := range []string{".", "debug", "stderr", "halt_error", `"x"|halt_error(1)`, "error", `error("\n{\"jsonrpc\":\"2.0\"}\n")`, "input", "1e1000", "[range(1000)]", "reduce range(3000) as $i (0;.+1)", `"\u001b[2J"`, "def f: [f]; f", "@json", "env"} {
+			tool("jq", map[string]any{"source": "data.json", "filter": filter})
+			<-answers[len(answers)-1]
+		}
+		for _, source := range []string{"frames.txt", "data.json"} {
+			tool("read", map[string]any{"path": source})
+			tool("grep", map[string]any{"source": source, "pattern": ".", "save": true})
+		}
+		tool("none", nil)
+		tool("search", map[string]any{"pattern": "("})
+		ask("prompts/list", map[string]any{})
+		ask("resources/list", map[string]any{})
+		ask("no/such/method", json.RawMessage(`[]`))
+		for _, a := range answers {
+			<-a
+		}
+		return len(answers), c.stray()
+	}
+	cases, strays := mix(talkative.binary(t))
+	for _, s := range strays {
+		t.Errorf("on stdout: %.200q", s)
+	}
+	_, control := mix(weak.binary(t))
+	promise.Kept(t, promise.Proof{Promise: "S11", Cases: cases, Failures: len(strays), Control: len(control), Figures: "with libraries and children that print at every file opened"})
+}
