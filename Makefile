@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety soak
+.PHONY: build test bench lint generate update fuzz safety soak supply
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -29,3 +29,6 @@ safety: ## every safety promise at full size, into docs/SAFETY.md
 
 soak: ## random calls and faults for 10 minutes; scripts/soak 6h for longer
 	scripts/soak
+
+supply: ## licences, denied versions, vulnerabilities; NOTICES.md and a bill of materials
+	scripts/supply

@@ -1,0 +1,475 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+const module = "github.com/mcp-funnel/mcp-funnel"
+
+// release builds the product as it is released, once.
+func release(t *testing.T) string {
+	t.Helper()
+	path, err := released()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var buildDir string
+
+var released = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(buildDir, "mcp-funnel")
+	out, err := build(context.Background(), "../..", path)
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "mcp-funnel-supply-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	buildDir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// build builds the command from a directory with the module's source.
+func build(ctx context.Context, source, path string, more ...string) ([]byte, error) {
+	args := append([]string{"build", "-trimpath", "-buildvcs=false"}, more...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", path, "./cmd/mcp-funnel")...)
+	cmd.Dir, cmd.Env = source, append(os.Environ(), "CGO_ENABLED=0")
+	return cmd.CombinedOutput()
+}
+
+func located(t *testing.T) []part {
+	t.Helper()
+	parts, err := partsOf(release(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := locate(parts); err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+// Every module of the binary, on every system, is under a licence that is allowed, and its text goes with the binary.
+func TestS32LicencesAreAllowed(t *testing.T) {
+	parts := located(t)
+	found := check(parts)
+	for _, f := range found {
+		t.Error(f)
+	}
+	// What is built for other systems is not in this binary.
+	for _, system := range []string{"darwin", "windows"} {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/mcp-funnel")
+		cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range strings.Fields(string(out)) {
+			if path != module && !slices.ContainsFunc(parts, func(p part) bool { return p.Path == path }) {
+				t.Errorf("%s is in the binary for %s only: its licence and notice are not looked at", path, system)
+			}
+		}
+	}
+	var fresh bytes.Buffer
+	if err := notices(&fresh, parts); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile("../../NOTICES.md"); err != nil || !bytes.Equal(kept, fresh.Bytes()) {
+		t.Errorf("NOTICES.md needs updating, run make supply (%v)", err)
+	}
+
+	// The control: licences that may not be.
+	control := 0
+	for _, text := range []string{
+		"GNU GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007", "GNU AFFERO GENERAL PUBLIC\nLICENSE Version 3", "GNU Lesser General Public License v2.1", "Mozilla Public License Version 2.0", "Server Side Public License", "Business Source License 1.1",
+		"Permission is hereby granted, free of charge, to any person obtaining a copy\n\n\"Commons Clause\" License Condition v1.0", "All rights reserved.", "", "Creative Commons Attribution-NonCommercial 4.0",
+	} {
+		dir := t.TempDir()
+		if text != "" {
+			if err := os.WriteFile(filepath.Join(dir, "LICENSE.md"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(check([]part{{}, {}, {Path: "example.org/planted", Version: "v1.0.0", Dir: dir}})) == 0 {
+			t.Errorf("a module under %q is allowed", text)
+		} else {
+			control++
+		}
+	}
+	promise.Kept(t, promise.Proof{Promise: "S32", Cases: len(parts) - 2, Failures: len(found), Control: control, Figures: "modules, their licences"})
+}
+
+func TestLicencesAreKnownByTheirWords(t *testing.T) {
+	for want, text := range map[string]string{
+		"Apache-2.0":       "Apache License\n   Version 2.0, January 2004",
+		"MIT":              "Permission is hereby granted, free of charge,\nto any person obtaining a copy of this software",
+		"ISC":              "Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted",
+		"BSD-2-Clause":     "Redistribution and use in source and binary forms, with or without modification, are permitted",
+		"BSD-3-Clause":     "Redistribution and use in source and binary forms … to endorse or promote products derived from this software",
+		"BSD-3-Clause MIT": "BSD: Redistribution and use in source and binary forms … endorse or promote products derived from … MIT: Permission is hereby granted, free of charge, to any person obtaining a copy",
+		"":                 "you may do as you like",
+	} {
+		got := classify(text)
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// No module is of a version that is on the list of those nothing is built of.
+func TestS32NoDeniedVersions(t *testing.T) {
+	parts, err := partsOf(release(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := denials(denied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := all.check(parts)
+	for _, f := range found {
+		t.Error(f)
+	}
+	// The control: the same build with each of them planted.
+	control := 0
+	for _, r := range all {
+		version := "0.0.1"
+		if r.bounds[0].operator != "<" {
+			version = r.bounds[0].version
+		}
+		if hits := all.check(append(slices.Clone(parts), part{Path: r.path, Version: "v" + version})); len(hits) == 0 {
+			t.Errorf("%s v%s is not found", r.path, version)
+		} else {
+			control++
+		}
+	}
+	for _, bad := range []string{"example.org/x", "example.org/x <1.0.0", "example.org/x reason", "example.org/x >1.0.0 reason", "example.org/x < reason"} {
+		if _, err := denials(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	promise.Kept(t, promise.Proof{Promise: "S32", Cases: len(parts), Failures: len(found), Control: control, Figures: fmt.Sprintf("parts against %d denied versions", len(all))})
+}
+
+func TestVersionsCompare(t *testing.T) {
+	ascending := []string{"v0.0.0-20260820222146-c27c302e5fc3", "v0.0.1", "0.9.0-rc.1", "0.9.0-rc.2", "0.9.0-rc.10", "0.9.0", "v1.0.0-alpha", "v1.0.0-alpha.1", "v1.0.0-beta", "v1.0.0", "1.2.0", "v1.10.0+incompatible", "v2.0.0"}
+	for i, a := range ascending {
+		for j, b := range ascending {
+			if got := compare(a, b); got < 0 != (i < j) || got > 0 != (i > j) {
+				t.Errorf("%s and %s: %d", a, b, got)
+			}
+		}
+	}
+	for in, want := range map[string]string{"go1.26.8": "1.26.8", "go1.27rc1": "1.27.0-rc.1", "go1.27": "1.27.0", "go1.26.8 X:simd": "1.26.8"} {
+		if got := goVersion(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// plant writes a database in which the parts named are affected.
+func plant(t *testing.T, entries map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	type vuln struct {
+		ID string `json:"id"`
+	}
+	type indexed struct {
+		Path  string `json:"path"`
+		Vulns []vuln `json:"vulns"`
+	}
+	var index []indexed
+	write := func(name string, b []byte) {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, events := range entries {
+		id := fmt.Sprintf("GO-2026-%04d", len(index))
+		index = append(index, indexed{path, []vuln{{id}}})
+		write("ID/"+id+".json", fmt.Appendf(nil, `{"id":%q,"aliases":["CVE-2026-1"],"summary":"planted","affected":[{"package":{"name":%q},"ranges":[{"type":"SEMVER","events":%s}]}]}`, id, path, events))
+	}
+	b, err := json.Marshal(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("index/modules.json", b)
+	return dir
+}
+
+// No part has an entry in the vulnerability database; without one it is said that nothing was checked.
+func TestS32NoKnownVulnerabilities(t *testing.T) {
+	parts, err := partsOf(release(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The database is asked for where it is named: a test does not go to the network by itself.
+	figures, failures := "vulnerability database: not checked: no database (VULN_DB is not set)", 0
+	if base := os.Getenv("VULN_DB"); base != "" {
+		found, err := vulnerabilities(base, parts)
+		for _, f := range found {
+			t.Error(f)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		figures, failures = "vulnerability database: "+base, len(found)
+	}
+	t.Log(figures)
+
+	// What the check itself does, with databases that are known.
+	cases, control := 0, 0
+	for _, p := range parts[1:] {
+		for events, affected := range map[string]bool{
+			`[{"introduced":"0"}]`:                     true,
+			`[{"introduced":"0"},{"fixed":"99.0.0"}]`:  true,
+			`[{"introduced":"0"},{"fixed":"0.0.0-0"}]`: false,
+			`[{"introduced":"99.0.0"}]`:                false,
+			`[{"introduced":"0"},{"fixed":"0.0.0-0"},{"introduced":"98.0.0"},{"fixed":"99.0.0"}]`: false,
+		} {
+			found, err := vulnerabilities(plant(t, map[string]string{p.Path: events, "example.org/other": `[{"introduced":"0"}]`}), parts)
+			if cases++; err != nil || len(found) > 0 != affected {
+				failures++
+				t.Errorf("%s %s: %v %v", p.Path, events, found, err)
+			}
+			if len(found) > 0 {
+				control++
+			}
+		}
+	}
+	// Over HTTP, and where there is none.
+	dir := plant(t, map[string]string{"github.com/itchyny/gojq": `[{"introduced":"0"}]`})
+	web := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer web.Close()
+	if found, err := vulnerabilities(web.URL, parts); err != nil || len(found) != 1 {
+		t.Errorf("over HTTP: %v %v", found, err)
+	}
+	for _, none := range []string{web.URL + "/nothing", t.TempDir(), "file://" + t.TempDir(), plant(t, nil)} {
+		if found, err := vulnerabilities(none, parts); !errors.Is(err, errNotChecked) || found != nil {
+			t.Errorf("without a database: %v %v", found, err)
+		}
+		t.Setenv("VULN_DB", none)
+		if err := run([]string{"vulnerabilities", release(t)}, io.Discard); !errors.Is(err, errNotChecked) {
+			t.Errorf("without a database the command says %v", err)
+		}
+	}
+	promise.Kept(t, promise.Proof{Promise: "S32", Cases: cases, Failures: failures, Control: control, Figures: figures})
+}
+
+// The bill of materials names exactly what the binary was built of, and is the same each time.
+func TestS32BillOfMaterials(t *testing.T) {
+	var first, second bytes.Buffer
+	for _, out := range []*bytes.Buffer{&first, &second} {
+		if err := run([]string{"sbom", release(t)}, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "version", "-m", release(t))
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// wrong counts the modules that a bill does not name as the toolchain does.
+	wrong := func(text []byte) (cases, wrong int) {
+		var b bom
+		if err := json.Unmarshal(text, &b); err != nil || b.Format != "CycloneDX" || b.Metadata.Component.Name != module {
+			t.Fatalf("%v %+v", err, b.Metadata)
+		}
+		for line := range strings.Lines(string(out)) {
+			fields := strings.Fields(line)
+			if len(fields) < 4 || fields[0] != "dep" {
+				continue
+			}
+			cases++
+			if !slices.ContainsFunc(b.Components, func(c component) bool {
+				return c.Name == fields[1] && c.Version == fields[2] && len(c.Licences) > 0 && len(c.Properties) == 1 && c.Properties[0].Value == fields[3] && c.URL == "pkg:golang/"+strings.ToLower(fields[1])+"@"+fields[2]
+			}) {
+				wrong++
+			}
+		}
+		if extra := len(b.Components) - cases - 1; extra != 0 { // and Go's own library
+			wrong++
+		}
+		return cases, wrong
+	}
+	cases, failures := wrong(first.Bytes())
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("two bills of one binary differ")
+	}
+	// The control: a bill of another build.
+	_, control := wrong(bytes.ReplaceAll(first.Bytes(), []byte("v1."), []byte("v7.")))
+	promise.Kept(t, promise.Proof{Promise: "S32", Cases: cases, Failures: failures, Control: control, Figures: "modules in the bill of materials"})
+}
+
+// Two builds in two directories give one binary.
+func TestS32BuildsAreReproducible(t *testing.T) {
+	hash := func(path string) string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%x", sha256.Sum256(b))
+	}
+	builds := map[string]bool{}
+	top := t.TempDir()
+	for i, name := range []string{"a", "another/directory with a longer name"} {
+		dir := filepath.Join(top, name)
+		source(t, dir)
+		path := filepath.Join(top, fmt.Sprint("built-", i))
+		if promise.Full() && i > 0 { // nothing of the first build is used
+			t.Setenv("GOCACHE", filepath.Join(top, "cache"))
+		}
+		if out, err := build(t.Context(), dir, path); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		builds[hash(path)] = true
+	}
+	failures := len(builds) - 1
+	if failures > 0 {
+		t.Error("two builds differ")
+	}
+	var sum string
+	for sum = range builds {
+		break
+	}
+	// The control: a build with its time in it.
+	control := 0
+	for i, at := range []string{"2026-11-21T10:00:00Z", "2026-11-21T10:00:01Z"} {
+		dir := filepath.Join(top, "a")
+		stamp := fmt.Sprintf("package main\n\nimport \"os\"\n\nvar _, _ = os.LookupEnv(%q)\n", at)
+		if err := os.WriteFile(filepath.Join(dir, "cmd/mcp-funnel/stamp.go"), []byte(stamp), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(top, fmt.Sprint("stamped-", i))
+		if out, err := build(t.Context(), dir, path); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if !builds[hash(path)] {
+			builds[hash(path)] = true
+			control++
+		}
+	}
+	promise.Kept(t, promise.Proof{Promise: "S32", Cases: 2, Failures: failures, Control: control, Figures: "builds in two directories, one sha256: " + sum[:16] + "…"})
+}
+
+// source copies what the binary is built of, and nothing else.
+func source(t *testing.T, dir string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Standard,Module", "./cmd/mcp-funnel")
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{filepath.Join(top, "go.mod"), filepath.Join(top, "go.sum")}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			Dir                 string
+			GoFiles, EmbedFiles []string
+			Module              *struct{ Path string }
+		}
+		if err := d.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if p.Module == nil || p.Module.Path != module {
+			continue
+		}
+		for _, name := range append(p.GoFiles, p.EmbedFiles...) {
+			files = append(files, filepath.Join(p.Dir, name))
+		}
+	}
+	for _, file := range files {
+		rel, err := filepath.Rel(top, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, rel)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, rel), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The module files ask for a Go whose os.Root holds, and so is this binary built.
+func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
+	const least = "1.26.5"
+	asked := map[string]string{}
+	for _, name := range []string{"go.mod", "lint/go.mod"} {
+		b, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if v, ok := strings.CutPrefix(line, "go "); ok {
+				asked[name] = strings.TrimSpace(v)
+			}
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", release(t)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest, _ := strings.Cut(string(out), "\n")
+	_, asked["the binary"], _ = strings.Cut(first, ": go")
+	for _, setting := range []string{"build\t-trimpath=true", "build\tCGO_ENABLED=0"} {
+		if !strings.Contains(rest, setting) {
+			t.Errorf("the binary was built without %s:\n%s", setting, rest)
+		}
+	}
+	bad := func(asked map[string]string) (n int) {
+		for _, v := range asked {
+			if v == "" || compare(v, least) < 0 {
+				n++
+			}
+		}
+		return n
+	}
+	failures := bad(asked)
+	if failures > 0 || len(asked) != 3 {
+		t.Errorf("older than %s: %v", least, asked)
+	}
+	promise.Kept(t, promise.Proof{Promise: "S3", Cases: len(asked), Failures: failures, Control: bad(map[string]string{"go.mod": "1.26.4", "lint/go.mod": "1.26", "the binary": "1.25.9"}), Figures: "the binary's go " + asked["the binary"]})
+}
