@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"testing"
-
 )
 
 // FuzzConfig has any text read as settings whose names are known, or refused in few words.
@@ -33,4 +32,3 @@ func FuzzConfig(f *testing.F) {
 		}
 	})
 }
-

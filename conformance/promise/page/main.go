@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,18 +22,24 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: page PROOFS MARKDOWN")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: page PROOFS EVENTS MARKDOWN")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
+	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, "page:", err)
 		os.Exit(1)
 	}
 }
 
-func run(proofs, markdown string) error {
+// run writes the page from the proofs, and from what go test -json said of the tests: a test that ended before its proof
+// was recorded is told by that alone.
+func run(proofs, events, markdown string) error {
 	all, err := read(proofs)
+	if err != nil {
+		return err
+	}
+	tests, err := outcomes(events, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -39,12 +47,19 @@ func run(proofs, markdown string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	text, err := page(string(old), all)
+	rows, held := table(all, tests)
+	text, err := page(string(old), rows)
 	if err != nil {
 		return err
 	}
-	fmt.Print(table(all))
-	return os.WriteFile(markdown, []byte(text), 0o644)
+	fmt.Print(rows)
+	if err := os.WriteFile(markdown, []byte(text), 0o644); err != nil {
+		return err
+	}
+	if !held {
+		return errors.New("a promise was not held")
+	}
+	return nil
 }
 
 func read(name string) ([]promise.Proof, error) {
@@ -65,52 +80,151 @@ func read(name string) ([]promise.Proof, error) {
 	}
 }
 
+// proofName is what the test of a promise is called; the number is the promise's.
+var proofName = regexp.MustCompile(`^Test(S[0-9]+)[^0-9]`)
+
+// outcome is how a test of a promise ended: pass, fail or skip.
+type outcome struct{ test, action string }
+
+// outcomes reads the events of go test -json, by promise. What failing tests printed, and packages that could not be
+// tested, is written to out.
+func outcomes(name string, out io.Writer) (map[string][]outcome, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	all := map[string][]outcome{}
+	printed := map[string]*strings.Builder{}
+	for d := json.NewDecoder(f); ; {
+		var e struct{ Action, Package, ImportPath, Test, Output string }
+		switch err := d.Decode(&e); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		top, below, _ := strings.Cut(e.Test, "/")
+		key := e.Package + e.ImportPath + " " + top
+		switch e.Action {
+		case "output", "build-output":
+			if printed[key] == nil {
+				printed[key] = &strings.Builder{}
+			}
+			printed[key].WriteString(e.Output)
+		case "pass", "fail", "skip", "build-fail":
+			if below != "" {
+				continue
+			}
+			if m := proofName.FindStringSubmatch(top); m != nil {
+				all[m[1]] = append(all[m[1]], outcome{top, e.Action})
+			}
+			if failed := strings.HasSuffix(e.Action, "fail"); failed && printed[key] != nil {
+				fmt.Fprintf(out, "== %s\n%s", key, printed[key])
+			}
+			delete(printed, key)
+		}
+	}
+}
+
 const begin, end = "<!-- begin: make safety -->\n", "<!-- end: make safety -->\n"
 
 // page has the part between the two marks made anew.
-func page(old string, all []promise.Proof) (string, error) {
+func page(old, rows string) (string, error) {
 	before, rest, ok := strings.Cut(old, begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
 		return "", errors.New("the page has lost its marks " + strconv.Quote(begin) + " and " + strconv.Quote(end))
 	}
-	return before + begin + table(all) + end + after, nil
+	return before + begin + rows + end + after, nil
 }
 
-// table has a row a promise; several proofs of one are added up.
-func table(all []promise.Proof) string {
+// table has a row a promise; several proofs of one are added up. held is false where a promise was tried and not held.
+func table(all []promise.Proof, tests map[string][]outcome) (rows string, held bool) {
 	var b strings.Builder
 	size := promise.Size("the modest size of every run", "full size")
 	fmt.Fprintf(&b, "Run at %s, %s, %s/%s, %d cores.\n\n", size, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	b.WriteString("| | promise | cases | failures | control's failures | figures | proved by |\n|---|---|---:|---:|---:|---|---|\n")
-	ids := make([]string, 0, len(promise.All))
-	for id := range promise.All {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b string) int { return number(a) - number(b) })
+	b.WriteString("| | promise | held | cases | failures | control's failures | figures | proved by |\n|---|---|---|---:|---:|---:|---|---|\n")
+	ids := slices.SortedFunc(maps.Keys(promise.All), func(a, b string) int { return number(a) - number(b) })
+	kept, open, broken := 0, []string(nil), []string(nil)
 	for _, id := range ids {
-		var sum promise.Proof
-		var figures, tests []string
-		for _, p := range all {
-			if p.Promise != id {
-				continue
-			}
-			sum.Cases += p.Cases
-			sum.Failures += p.Failures
-			sum.Control += p.Control
-			if p.Figures != "" {
-				figures = append(figures, p.Figures)
-			}
-			tests = append(tests, "`"+p.Test+"`")
+		r := rowOf(id, all, tests[id])
+		switch r.held {
+		case "yes":
+			kept++
+		case notProved:
+			open = append(open, id)
+		default:
+			broken = append(broken, id)
 		}
-		if len(tests) == 0 {
-			fmt.Fprintf(&b, "| %s | %s | – | – | – | not proved by this run | |\n", id, promise.All[id])
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", id, promise.All[id], r.held, r.counts, strings.Join(r.figures, "; "), strings.Join(r.tests, ", "))
+	}
+	fmt.Fprintf(&b, "\n%d of %d promises held.", kept, len(ids))
+	if len(open) > 0 {
+		fmt.Fprintf(&b, " Not proved by this run: %s.", strings.Join(open, ", "))
+	}
+	if len(broken) > 0 {
+		fmt.Fprintf(&b, " **Not held: %s.**", strings.Join(broken, ", "))
+	}
+	b.WriteString("\n")
+	return b.String(), len(broken) == 0
+}
+
+const notProved = "not proved"
+
+type row struct {
+	held, counts   string
+	figures, tests []string
+}
+
+// rowOf adds up the proofs of a promise, and sees to it that each of its tests stands there, proof or not.
+func rowOf(id string, all []promise.Proof, tests []outcome) row {
+	var sum promise.Proof
+	r := row{held: notProved, counts: "– | – | –"}
+	told := map[string]bool{}
+	for _, p := range all {
+		if p.Promise != id {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s | %s |\n", id, promise.All[id], sum.Cases, sum.Failures, sum.Control,
-			strings.Join(figures, "; "), strings.Join(tests, ", "))
+		sum.Cases += p.Cases
+		sum.Failures += p.Failures
+		sum.Control += p.Control
+		if p.Figures != "" {
+			r.figures = append(r.figures, strings.ReplaceAll(p.Figures, "|", "\\|"))
+		}
+		name := "`" + p.Test + "`"
+		switch {
+		case p.Failures > 0:
+			name += " (failed)"
+		case p.Cases == 0:
+			name += " (tried nothing)"
+		case p.Control == 0:
+			name += " (its control did not fail)"
+		}
+		if name[len(name)-1] == ')' {
+			r.held = "**no**"
+		}
+		told[p.Test] = true
+		r.tests = append(r.tests, name)
 	}
-	return b.String()
+	if len(told) > 0 {
+		r.counts = fmt.Sprintf("%d | %d | %d", sum.Cases, sum.Failures, sum.Control)
+		if r.held == notProved {
+			r.held = "yes"
+		}
+	}
+	for _, t := range tests {
+		switch {
+		case t.action == "fail":
+			r.held = "**no**"
+			r.tests = append(r.tests, "`"+t.test+"` (the test failed)")
+		case t.action == "skip":
+			r.tests = append(r.tests, "`"+t.test+"` (skipped)")
+		case !told[t.test]:
+			r.tests = append(r.tests, "`"+t.test+"` (recorded no proof)")
+		}
+	}
+	return r
 }
 
 func number(id string) int {

@@ -9,34 +9,54 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-func TestPageIsMadeAnewBetweenItsMarks(t *testing.T) {
-	proofs, markdown := filepath.Join(t.TempDir(), "proofs"), filepath.Join(t.TempDir(), "SAFETY.md")
-	t.Setenv("SAFETY_PROOFS", proofs)
-	promise.Kept(t, promise.Proof{Promise: "S12", Cases: 100, Control: 7, Figures: "0 torn"})
-	promise.Kept(t, promise.Proof{Promise: "S12", Cases: 20, Control: 1})
-	if err := os.WriteFile(markdown, []byte("before\n"+begin+"old\n"+end+"after\n"), 0o600); err != nil {
+func TestTheTableHidesNothing(t *testing.T) {
+	events := filepath.Join(t.TempDir(), "events")
+	if err := os.WriteFile(events, []byte(strings.Join([]string{
+		`{"Action":"output","Package":"p","Test":"TestS6Dies","Output":"panic: gone\n"}`,
+		`{"Action":"fail","Package":"p","Test":"TestS6Dies"}`,
+		`{"Action":"fail","Package":"p","Test":"TestS1Whole/part"}`,
+		`{"Action":"pass","Package":"p","Test":"TestS1Whole"}`,
+		`{"Action":"skip","Package":"p","Test":"TestS18NoBrowser"}`,
+		`{"Action":"pass","Package":"p","Test":"TestS20Silent"}`,
+		`{"Action":"pass","Package":"p","Test":"TestSomething"}`,
+		`{"Action":"fail","Package":"p"}`,
+	}, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(proofs, markdown); err != nil {
-		t.Fatal(err)
+	var printed strings.Builder
+	tests, err := outcomes(events, &printed)
+	if err != nil || !strings.Contains(printed.String(), "panic: gone") {
+		t.Errorf("%v, printed %q", err, printed.String())
 	}
-	b, err := os.ReadFile(markdown)
-	got := string(b)
-	if err != nil || !strings.HasPrefix(got, "before\n") || !strings.HasSuffix(got, end+"after\n") || strings.Contains(got, "old") {
-		t.Fatalf("%v\n%s", err, got)
+	proofs := []promise.Proof{
+		{Promise: "S1", Test: "TestS1Whole", Cases: 5, Control: 2, Figures: "a | b"}, {Promise: "S1", Test: "TestS1More", Cases: 7, Control: 1},
+		{Promise: "S2", Test: "TestS2Fails", Cases: 3, Failures: 1, Control: 1},
+		{Promise: "S3", Test: "TestS3Tame", Cases: 3},
 	}
-	for _, want := range []string{"| S12 | a receipt means", "| 120 | 0 | 8 | 0 torn |", "| S1 | tools never", "not proved by this run"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing:\n%s", want, got)
+	rows, held := table(proofs, tests)
+	if held {
+		t.Error("it is said that everything was held")
+	}
+	for id, want := range map[string]string{
+		"S1": "| yes | 12 | 0 | 3 | a \\| b | `TestS1Whole`, `TestS1More` |", "S2": "| **no** | 3 | 1 | 1 |  | `TestS2Fails` (failed) |", "S3": "| **no** | 3 | 0 | 0 |  | `TestS3Tame` (its control did not fail) |",
+		"S6": "| **no** | – | – | – |  | `TestS6Dies` (the test failed) |", "S18": "| not proved | – | – | – |  | `TestS18NoBrowser` (skipped) |", "S20": "| not proved | – | – | – |  | `TestS20Silent` (recorded no proof) |",
+		"S7": "| not proved | – | – | – |  |  |",
+	} {
+		if line := "| " + id + " | " + promise.All[id] + " " + want + "\n"; !strings.Contains(rows, line) {
+			t.Errorf("no row %q", line)
 		}
 	}
-	if strings.Index(got, "| S2 |") > strings.Index(got, "| S10 |") {
-		t.Error("the promises are out of order")
+	if !strings.Contains(rows, "**Not held: S2, S3, S6.**") || !strings.Contains(rows, "Not proved by this run: S4, S5,") {
+		t.Error(rows)
 	}
-}
-
-func TestPageWithoutMarksIsLeftAlone(t *testing.T) {
-	if _, err := page("by hand", nil); err == nil {
-		t.Error("a page without marks was overwritten")
+	if _, held := table(proofs[:2], nil); !held {
+		t.Error("what was proved is not held")
+	}
+	old := "before\n" + begin + "old\n" + end + "after\n"
+	if text, err := page(old, rows); err != nil || text != "before\n"+begin+rows+end+"after\n" {
+		t.Errorf("%v %q", err, text)
+	}
+	if _, err := page("no marks", rows); err == nil {
+		t.Error("a page without marks is written")
 	}
 }
