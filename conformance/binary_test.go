@@ -63,5 +63,16 @@ func environment(t testing.TB) []string {
 	return env
 }
 
+// write makes a file, and the directories it stands in.
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // lines splits a text for messages of tests.
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

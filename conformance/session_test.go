@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -169,15 +168,4 @@ func (s *session) stray() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.strays
-}
-
-// write makes a file, and the directories it stands in.
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(path[:strings.LastIndexByte(path, '/')], 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -1,0 +1,79 @@
+package conformance
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// fuzzTargets are the fuzz targets below a directory, found by their names, and how many inputs each has committed.
+func fuzzTargets(t *testing.T, top string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	err := filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != top && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "bin"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(d.Name(), "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Fuzz") {
+				continue
+			}
+			dir := filepath.Dir(path)
+			inputs, err := os.ReadDir(filepath.Join(dir, "testdata", "fuzz", f.Name.Name))
+			if err != nil && !os.IsNotExist(err) {
+				return err
+			}
+			found[strings.TrimPrefix(dir, top+"/")+" "+f.Name.Name] = len(inputs)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Every fuzz target has a corpus that is committed, so that what fuzzing found is tried by every run; scripts/fuzz
+// finds the targets in the same way, by asking for them.
+func TestS32FuzzTargetsHaveACorpus(t *testing.T) {
+	without := func(found map[string]int) (missing []string) {
+		for name, inputs := range found {
+			if inputs == 0 {
+				missing = append(missing, name)
+			}
+		}
+		return missing
+	}
+	found := fuzzTargets(t, "..")
+	missing := without(found)
+	for _, name := range missing {
+		t.Errorf("%s has no input below testdata/fuzz: run scripts/fuzz and keep some of what it finds", name)
+	}
+	inputs := 0
+	for _, n := range found {
+		inputs += n
+	}
+	planted := t.TempDir()
+	write(t, planted+"/x/x_test.go", "package x\n\nimport \"testing\"\n\nfunc FuzzPlanted(f *testing.F) {}\n")
+	promise.Kept(t, promise.Proof{
+		Promise: "S32", Cases: len(found), Failures: len(missing), Control: len(without(fuzzTargets(t, planted))),
+		Figures: fmt.Sprintf("fuzz targets with %d committed inputs", inputs),
+	})
+}
