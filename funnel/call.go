@@ -67,6 +67,9 @@ func (c *call) answerTo() (Answer, error) {
 	c.millis = float64(time.Since(c.began).Microseconds()) / 1000
 	c.out.end()
 	s := c.out.pass.close()
+	if c.out.pass.decoder != nil {
+		c.out.notes = append(c.out.notes, "decoded from "+string(c.out.pass.encoding)+"; it is kept as it was written")
+	}
 	defer c.out.pass.forget() // what was not committed
 	if s.bytes == 0 {
 		c.out.kept = false // there is nothing to keep

@@ -1,6 +1,8 @@
 package funnel
 
 import (
+	"io"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/summary"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -21,8 +23,13 @@ type pass struct {
 	recErr error                   // why not, where it should have been
 
 	buf  []byte // what has not gone through yet; at most chunk bytes
-	hold []byte // the output's beginning, at most limit bytes, should it be shown whole
+	hold []byte // the output's beginning as text, at most limit bytes, should it be shown whole
 	over bool   // it is longer than that
+
+	encoding content.Encoding // by its first chunk
+	decoder  io.WriteCloser   // makes the text of it; nil where the bytes are the text
+	bytes    int64            // that went into it
+	stored   []byte           // what hold is the text of, as it was written
 
 	limit  int
 	record func() (*observations.Recording, error) // nil: nothing is to be kept
@@ -62,18 +69,41 @@ func (p *pass) flush(final bool) {
 	if !p.moved {
 		p.moved = true
 		p.digest = summary.New(p.name)
+		p.encoding = content.Detect(b, final)
+		p.decoder = p.encoding.Writer((*decoded)(p))
 	}
-	_, _ = p.edges.Write(b)
-	_, _ = p.digest.Write(b)
-	_, _ = p.tally.Write(b)
 	if p.rec != nil {
 		_, _ = p.rec.Write(b) // what it cannot keep it counts
 	}
-	if room := p.limit - len(p.hold); !p.over {
-		p.hold = append(p.hold, b[:min(room, n)]...)
-		p.over = n > room
+	if p.decoder == nil {
+		p.text(b)
+	} else {
+		p.bytes += int64(n)
+		if !p.over {
+			p.stored = append(p.stored, b...)
+		}
+		_, _ = p.decoder.Write(b) // what it writes to never fails
 	}
 	p.buf = p.buf[:copy(p.buf, p.buf[n:])]
+}
+
+// text hands on what there is to read.
+func (p *pass) text(b []byte) {
+	_, _ = p.edges.Write(b)
+	_, _ = p.digest.Write(b)
+	_, _ = p.tally.Write(b)
+	if room := p.limit - len(p.hold); !p.over {
+		p.hold = append(p.hold, b[:min(room, len(b))]...)
+		p.over = len(b) > room
+	}
+}
+
+// decoded is where the decoder of a pass writes to.
+type decoded pass
+
+func (d *decoded) Write(b []byte) (int, error) {
+	(*pass)(d).text(b)
+	return len(b), nil
 }
 
 // keep starts the recording, before the first byte goes through or with what is held of a short output.
@@ -90,7 +120,11 @@ func (p *pass) keep() {
 		p.rec, p.recErr = nil, errLate
 		return
 	}
-	_, _ = p.rec.Write(p.hold)
+	if p.decoder != nil {
+		_, _ = p.rec.Write(p.stored)
+	} else {
+		_, _ = p.rec.Write(p.hold)
+	}
 }
 
 // forget drops the recording: nothing of this output is kept.
@@ -112,6 +146,10 @@ type seen struct {
 // close ends the pass; nothing may be written any more.
 func (p *pass) close() seen {
 	p.flush(true)
+	if p.decoder != nil {
+		_ = p.decoder.Close()
+		p.edges.bytes = p.bytes // as it was written, and is kept
+	}
 	p.edges.close()
 	s := seen{edges: p.edges, total: p.tally.Total()}
 	if p.digest != nil {

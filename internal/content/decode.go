@@ -67,22 +67,40 @@ func (e Encoding) Reader(r io.Reader) io.Reader {
 	if bom := e.bom(); bom != "" {
 		r = &bomSkipper{r: r, bom: bom}
 	}
-	var t transform.Transformer
+	if t := e.decoder(false); t != nil {
+		return transform.NewReader(r, t)
+	}
+	return r
+}
+
+// Writer makes UTF-8 of a text stored as e that is written to it from its start, without BOM, and writes that to w; Close ends
+// it. nil where the bytes are the text: UTF-8, with a BOM or without, and binary.
+func (e Encoding) Writer(w io.Writer) io.WriteCloser {
+	if t := e.decoder(true); t != nil {
+		return transform.NewWriter(w, t)
+	}
+	return nil
+}
+
+// decoder is nil where there is nothing to decode. mark says that the text may begin with its byte order mark, to be left out.
+func (e Encoding) decoder(mark bool) transform.Transformer {
+	policy, policy32 := utf.IgnoreBOM, utf32.IgnoreBOM
+	if mark {
+		policy, policy32 = utf.UseBOM, utf32.UseBOM
+	}
 	switch e {
 	case UTF16LE:
-		t = utf.UTF16(utf.LittleEndian, utf.IgnoreBOM).NewDecoder()
+		return utf.UTF16(utf.LittleEndian, policy).NewDecoder()
 	case UTF16BE:
-		t = utf.UTF16(utf.BigEndian, utf.IgnoreBOM).NewDecoder()
+		return utf.UTF16(utf.BigEndian, policy).NewDecoder()
 	case UTF32LE:
-		t = utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM).NewDecoder()
+		return utf32.UTF32(utf32.LittleEndian, policy32).NewDecoder()
 	case UTF32BE:
-		t = utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM).NewDecoder()
+		return utf32.UTF32(utf32.BigEndian, policy32).NewDecoder()
 	case Latin1, Unknown:
-		t = charmap.Windows1252.NewDecoder()
-	default:
-		return r
+		return charmap.Windows1252.NewDecoder()
 	}
-	return transform.NewReader(r, t)
+	return nil
 }
 
 // bomSkipper leaves out a byte order mark where there is one.

@@ -10,11 +10,6 @@ import (
 	"bytes"
 	"io"
 
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/encoding/unicode/utf32"
-	"golang.org/x/text/transform"
-
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/cutoff"
 )
@@ -70,7 +65,7 @@ func (d *Digest) begin(prefix []byte, whole bool) {
 	if d.kind != content.Binary {
 		if e := content.Detect(prefix, whole); e != content.UTF8 && e != content.NoText {
 			start, _ = io.ReadAll(io.LimitReader(e.Reader(bytes.NewReader(prefix)), content.SniffSize))
-			d.decoder = decoder(e, (*decoded)(d))
+			d.decoder = e.Writer((*decoded)(d))
 		}
 	}
 	d.reader = readerOf(d.kind, d.name, start)
@@ -92,27 +87,6 @@ type decoded Digest
 func (d *decoded) Write(p []byte) (int, error) {
 	d.reader.write(p)
 	return len(p), nil
-}
-
-// decoder makes UTF-8 of what is written to it. A byte order mark is left out but where the text is UTF-8: cutoff tells
-// offsets with it.
-func decoder(e content.Encoding, w io.Writer) io.WriteCloser {
-	var t transform.Transformer
-	switch e {
-	case content.UTF16LE:
-		t = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
-	case content.UTF16BE:
-		t = unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewDecoder()
-	case content.UTF32LE:
-		t = utf32.UTF32(utf32.LittleEndian, utf32.UseBOM).NewDecoder()
-	case content.UTF32BE:
-		t = utf32.UTF32(utf32.BigEndian, utf32.UseBOM).NewDecoder()
-	case content.Latin1, content.Unknown:
-		t = charmap.Windows1252.NewDecoder()
-	default:
-		return nil
-	}
-	return transform.NewWriter(w, t)
 }
 
 func readerOf(k content.Kind, name string, prefix []byte) reader {
