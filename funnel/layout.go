@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // Records are shown in a layout that says each name once: search hits grouped
@@ -279,7 +281,7 @@ func cell(s string) string {
 	if err != nil {
 		return s
 	}
-	return string(b)
+	return content.Visible(string(b), true) // within quotes hidden characters are shown as JSON has them
 }
 
 // scalar says that s reads as a JSON number, true, false or null.

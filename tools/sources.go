@@ -59,7 +59,7 @@ func (s Sources) Open(ctx context.Context, name string) (*Source, error) {
 	}
 	f, fi, err := root.OpenFile(rel)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w%s", err, instead(ctx, root, rel))
+		return nil, fmt.Errorf("%w%s", err, instead(ctx, root, rel, strings.TrimSuffix(shown, strings.TrimSuffix(rel, "/"))))
 	}
 	if err != nil {
 		return nil, err
@@ -123,7 +123,8 @@ func (s Sources) openObservation(id observations.ID) (*Source, error) {
 }
 
 // instead is what may have been meant by a name that is not there: "" or the rest of a sentence.
-func instead(ctx context.Context, root *tree.Root, rel string) string {
+// before stands before a path below the root when it is shown.
+func instead(ctx context.Context, root *tree.Root, rel, before string) string {
 	if tree.IsGlob(rel) {
 		return "; a source is one file: find with this glob lists what it matches"
 	}
@@ -132,7 +133,7 @@ func instead(ctx context.Context, root *tree.Root, rel string) string {
 	_, err := root.Walk(ctx, tree.Options{Start: dir, Depth: 1}, func(e tree.Entry) error {
 		name := path.Base(e.Path)
 		if e.Type == tree.File && len(base) < 100 && len(name) < 100 && distance(strings.ToLower(base), strings.ToLower(name)) <= 2 {
-			near = append(near, content.Visible(e.Path, false))
+			near = append(near, VisibleName(spell(before+e.Path)))
 		}
 		if len(near) == 3 {
 			return tree.SkipAll
@@ -189,11 +190,9 @@ func (s Sources) locate(name string) (root *tree.Root, rel, shown string, err er
 		rel += "/" // a directory is meant: a file of that name is refused where it is opened
 	}
 	// A name that was shown with its hidden characters made visible is accepted back.
-	if real := content.Hidden(rel); real != rel {
-		if _, gone := root.Lstat(rel); gone != nil {
-			if _, err := root.Lstat(real); err == nil {
-				return root, real, shown, nil
-			}
+	if _, gone := root.Lstat(rel); gone != nil {
+		if real, ok := asShown(root, rel); ok {
+			return root, real, shown, nil
 		}
 	}
 	return root, rel, shown, nil

@@ -163,3 +163,41 @@ func TestObservationsByEveryName(t *testing.T) {
 		t.Errorf("no root: %v", err)
 	}
 }
+
+// What may have been meant is named as it must be given: with its root, in one line.
+func TestWhatMayHaveBeenMeantCanBeNamed(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	var s tools.Sources
+	for dir, name := range map[string]string{one: "sub/report.txt", two: "obs:reports"} {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte("x"), 0o600); err != nil {
+			t.Skipf("no such names here: %v", err)
+		}
+	}
+	for _, dir := range []string{one, two} {
+		r, err := tree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		s.Roots = append(s.Roots, r)
+	}
+	label := s.Roots[0].Name()
+	_, err := s.Open(t.Context(), label+"/sub/reprt.txt")
+	want := label + "/sub/report.txt"
+	if err == nil || !strings.HasSuffix(err.Error(), "did you mean "+want+"?") {
+		t.Fatalf("%v", err)
+	}
+	if src, err := s.Open(t.Context(), want); err != nil {
+		t.Errorf("%s: %v", want, err)
+	} else {
+		_ = src.Close()
+	}
+	s.Roots = s.Roots[1:]
+	if _, err := s.Open(t.Context(), "./obs:report"); err == nil || !strings.HasSuffix(err.Error(), "did you mean ./obs:reports?") {
+		t.Errorf("%v", err)
+	}
+}

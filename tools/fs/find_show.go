@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -108,29 +109,14 @@ func appendObservation(b []byte, o *observations.Observation, stat bool) []byte 
 	return b
 }
 
-// appendString appends a JSON string. Bytes that are not UTF-8 stand as the text \xNN, which
-// every tool takes back; JSON has no other way for them.
+// appendString appends a JSON string. A name that is not UTF-8, for which JSON has no way, stands as it is shown anywhere,
+// with \xNN, which every tool takes back.
 func appendString(b []byte, s string) []byte {
-	// The error tells of invalid UTF-8, and there is none left.
-	b, _ = jsontext.AppendQuote(b, utf8Name(s))
+	if !utf8.ValidString(s) {
+		s = content.Visible(s, false)
+	}
+	b, _ = jsontext.AppendQuote(b, s) // its error tells of invalid UTF-8, and there is none left
 	return b
-}
-
-func utf8Name(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		if r == utf8.RuneError && n == 1 {
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		} else {
-			b.WriteString(s[:n])
-		}
-		s = s[n:]
-	}
-	return b.String()
 }
 
 // ordered holds the entries that come first in another order.
@@ -255,7 +241,7 @@ func (d *drawing) take(e found) error {
 
 // line writes one name. A newline in it is shown, as it would make two of it.
 func (d *drawing) line(depth int, name, mark string) error {
-	name = strings.ReplaceAll(utf8Name(name), "\n", `\x0a`)
+	name = tools.VisibleName(name)
 	_, err := fmt.Fprintf(d.f.out, "%*s%s%s\n", 2*depth, "", name, mark)
 	return err
 }

@@ -78,10 +78,10 @@ func readOne(ctx context.Context, src *tools.Source, out tools.Output) error {
 	case image && src.Size <= maxImage:
 		return copyText(ctx, out.Part(media, path.Base(src.Name)), io.NewSectionReader(src, 0, src.Size), src.Size, out)
 	case image:
-		_, err := fmt.Fprintf(out, "%s: %s, %d bytes: over the %d an image may have to be shown\n", utf8Name(src.Name), media, src.Size, maxImage)
+		_, err := fmt.Fprintf(out, "%s: %s, %d bytes: over the %d an image may have to be shown\n", tools.VisibleName(src.Name), media, src.Size, maxImage)
 		return err
 	case src.Kind == content.Binary:
-		_, err := fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n", utf8Name(src.Name), media, src.Size)
+		_, err := fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n", tools.VisibleName(src.Name), media, src.Size)
 		return err
 	}
 	out.Source(src.Name)

@@ -131,7 +131,7 @@ func readAll(ctx context.Context, names []string, in tools.Input, out tools.Outp
 
 // readUnder writes one file of several under its name. The error is one that ends the call.
 func readUnder(ctx context.Context, name string, room *int64, in tools.Input, out tools.Output) (ok bool, err error) {
-	head := strings.ReplaceAll(utf8Name(name), "\n", `\x0a`)
+	head := tools.VisibleName(name)
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
 		if e := ctx.Err(); e != nil {
