@@ -14,7 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 const (
@@ -193,7 +194,7 @@ func (c Call) bounded() Call {
 	c.V = Version
 	c.At = c.At.UTC().Round(0)
 	for _, s := range []*string{&c.Session, &c.Owner, &c.Tool, &c.CallHash, &c.Status, &c.Verdict, &c.Observation, &c.Error} {
-		*s = clip(*s)
+		*s = content.ClipEnd(*s, maxText)
 	}
 	for _, f := range []*float64{&c.SeenMargin, &c.Millis} {
 		if math.IsNaN(*f) || math.IsInf(*f, 0) {
@@ -201,15 +202,4 @@ func (c Call) bounded() Call {
 		}
 	}
 	return c
-}
-
-func clip(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	n := maxText - len("…")
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -53,6 +53,18 @@ func ClipBytes(s string, max int) string {
 func runes(s string) int   { return utf8.RuneCountInString(s) }
 func bytesOf(s string) int { return len(s) }
 
+// ClipEnd cuts s at its end to at most max bytes, with "…" there, never inside a char.
+func ClipEnd(s string, max int) string {
+	const mark = "…"
+	if len(s) <= max {
+		return s
+	}
+	if max < len(mark) {
+		return ""
+	}
+	return s[:runeStartIn(s, max-len(mark))] + mark
+}
+
 // upTo is the longest beginning of s of whole graphemes that measures at most room.
 func upTo(s string, room int, measure func(string) int) string {
 	n := 0

@@ -453,3 +453,17 @@ func TestClipOfAMegabyteOfMarks(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestClipEndKeepsCharsWhole(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		max  int
+		want string
+	}{
+		{"short", 5, "short"}, {"too long", 6, "too…"}, {"aé日本語", 7, "aé…"}, {"日本語", 8, "日…"}, {"日本語", 9, "日本語"}, {"日本語", 2, ""}, {"abcdef", 3, "…"}, {"", 0, ""},
+	} {
+		if got := ClipEnd(c.s, c.max); got != c.want || len(got) > c.max {
+			t.Errorf("%q at %d: %q, want %q", c.s, c.max, got, c.want)
+		}
+	}
+}

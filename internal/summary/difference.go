@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 const (
@@ -198,7 +200,7 @@ func byChanges(a, b *changed) int {
 
 func (d *difference) tell(note string) {
 	if d.now != nil && len(d.now.note) < 4 {
-		d.now.note = append(d.now.note, clip(note, nameRunes))
+		d.now.note = append(d.now.note, content.Clip(note, nameRunes))
 	}
 }
 
@@ -409,7 +411,7 @@ func (d *difference) cutOff(h *hunk) string {
 	for _, n := range d.old {
 		old += max(n, 0)
 	}
-	return "breaks off inside hunk " + number(h.number) + " of " + clip(h.file.name(), nameRunes) +
+	return "breaks off inside hunk " + number(h.number) + " of " + content.Clip(h.file.name(), nameRunes) +
 		": " + number(old) + " of " + number(d.expected.old) + " old and " +
 		number(max(d.new, 0)) + " of " + number(d.expected.new) + " new lines are missing"
 }
@@ -429,9 +431,9 @@ func (f *changed) name() string {
 func (f *changed) stat() string {
 	var b strings.Builder
 	if f.moved {
-		b.WriteString(clip(f.from, nameRunes) + " → ")
+		b.WriteString(content.Clip(f.from, nameRunes) + " → ")
 	}
-	b.WriteString(clip(f.name(), nameRunes))
+	b.WriteString(content.Clip(f.name(), nameRunes))
 	if f.hunks > 0 || len(f.note) == 0 {
 		b.WriteString(" " + plusMinus(f.added, f.removed))
 	}
@@ -456,8 +458,8 @@ func (f *changed) stat() string {
 func (h *hunk) text(file bool) (whole, short string) {
 	name := number(h.number) + ":"
 	if file {
-		name += " " + clip(h.file.name(), nameRunes)
+		name += " " + content.Clip(h.file.name(), nameRunes)
 	}
 	lines := " (" + plusMinus(h.added, h.removed) + ")"
-	return name + " " + clip(strings.ToValidUTF8(h.header, ""), lineRunes) + lines, name + " @@ shown below" + lines
+	return name + " " + content.Clip(strings.ToValidUTF8(h.header, ""), lineRunes) + lines, name + " @@ shown below" + lines
 }

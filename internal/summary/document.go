@@ -91,7 +91,7 @@ func (d *document) count(s *Summary, records, most *collection) {
 		if o != nil && o.each == nil {
 			total := counted(int64(o.seen()), "key", "keys")
 			if most != nil && most.n > 0 {
-				total += ", " + counted(most.n, "element", "elements") + " at " + clip(most.pointer, nameRunes)
+				total += ", " + counted(most.n, "element", "elements") + " at " + content.Clip(most.pointer, nameRunes)
 			}
 			s.Total = append(s.Total, total)
 		}
@@ -142,10 +142,10 @@ func (d *document) breaks(r *cutoff.Report, records *collection) []string {
 		first += ", inside " + r.Inside
 	}
 	if r.Pointer != "" {
-		first += " at " + clip(r.Pointer, lineRunes)
+		first += " at " + content.Clip(r.Pointer, lineRunes)
 	}
 	if r.Reason != "" {
-		first += ": " + clip(r.Reason, lineRunes)
+		first += ": " + content.Clip(r.Reason, lineRunes)
 	}
 	switch {
 	case d.kind == content.NDJSON:
@@ -167,10 +167,10 @@ func (d *document) breaks(r *cutoff.Report, records *collection) []string {
 	}
 	says := []string{first}
 	if r.Last != "" {
-		says = append(says, "last complete: "+r.LastPointer+" (bytes "+number(r.LastStart)+"-"+number(r.LastEnd-1)+"): "+clip(r.Last, pieceRunes))
+		says = append(says, "last complete: "+r.LastPointer+" (bytes "+number(r.LastStart)+"-"+number(r.LastEnd-1)+"): "+content.Clip(r.Last, pieceRunes))
 	}
 	if r.Piece != "" {
-		says = append(says, "cut-off piece (from byte "+number(r.PieceStart)+"): "+clip(r.Piece, pieceRunes))
+		says = append(says, "cut-off piece (from byte "+number(r.PieceStart)+"): "+content.Clip(r.Piece, pieceRunes))
 	}
 	return says
 }

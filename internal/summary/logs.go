@@ -170,13 +170,13 @@ func (l *logs) says(s *Summary) []string {
 	says := l.panics.lines(s)
 	l.lastBad.text = string(l.quote)
 	if l.bad > 0 {
-		says = append(says, s.quote("first error, line "+number(l.firstBad.line), l.firstBad.line, clip(l.firstBad.text, lineRunes), ""))
+		says = append(says, s.quote("first error, line "+number(l.firstBad.line), l.firstBad.line, content.Clip(l.firstBad.text, lineRunes), ""))
 	}
 	if l.bad > 1 {
-		says = append(says, s.quote("last error, line "+number(l.lastBad.line), l.lastBad.line, clip(l.lastBad.text, lineRunes), ""))
+		says = append(says, s.quote("last error, line "+number(l.lastBad.line), l.lastBad.line, content.Clip(l.lastBad.text, lineRunes), ""))
 	}
 	for _, t := range l.errors() {
-		says = append(says, t.count()+" "+clip(t.pattern(), lineRunes)+where(t))
+		says = append(says, t.count()+" "+content.Clip(t.pattern(), lineRunes)+where(t))
 	}
 	says = append(says, l.rare(s)...)
 	if l.from != "" && l.stamped > 1 {
@@ -220,9 +220,9 @@ func (l *logs) rare(s *Summary) []string {
 		}
 		line := ""
 		if c.n == 1 {
-			line = s.quote("stands out, line "+number(c.first), c.first, clip(c.text, lineRunes), "")
+			line = s.quote("stands out, line "+number(c.first), c.first, content.Clip(c.text, lineRunes), "")
 		} else {
-			line = "stands out, lines " + number(c.first) + " … " + number(c.last) + " (" + number(c.n) + "×): " + clip(c.text, lineRunes)
+			line = "stands out, lines " + number(c.first) + " … " + number(c.last) + " (" + number(c.n) + "×): " + content.Clip(c.text, lineRunes)
 		}
 		if c.level == warn {
 			warned = append(warned, line)
@@ -246,7 +246,7 @@ func (l *logs) body() []string {
 	var out []string
 	for _, t := range l.templates.common() {
 		if t.n > 1 && !t.vague() && !slices.Contains(told, t) && len(out) < templatesShown {
-			out = append(out, t.count()+" "+clip(t.pattern(), lineRunes)+" (first line "+number(t.first)+")")
+			out = append(out, t.count()+" "+content.Clip(t.pattern(), lineRunes)+" (first line "+number(t.first)+")")
 		}
 	}
 	return out

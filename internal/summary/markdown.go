@@ -3,6 +3,8 @@ package summary
 import (
 	"bytes"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 const (
@@ -175,7 +177,7 @@ func (m *markdown) outline() []string {
 			left++
 			continue
 		}
-		out = append(out, number(h.line)+": "+strings.Repeat("#", h.level)+" "+clip(h.text, lineRunes))
+		out = append(out, number(h.line)+": "+strings.Repeat("#", h.level)+" "+content.Clip(h.text, lineRunes))
 	}
 	for level := deepest + 1; level <= 6; level++ {
 		if m.counts[level] > 0 {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // Bounds of what is remembered of panics.
@@ -315,15 +317,15 @@ func (p *panics) lines(s *Summary) []string {
 		line += span(i.line, i.end)
 		more := ""
 		if detail := cmp.Or(i.detail, i.fallback); detail != "" {
-			more += "; " + clip(detail, lineRunes)
+			more += "; " + content.Clip(detail, lineRunes)
 		}
 		if i.seen > 0 {
 			more += " (" + number(i.seen) + " more like it, the last at line " + number(i.last) + ")"
 		}
 		if i.breed == traceback { // its head is made of two lines
-			out = append(out, line+": "+clip(i.head, lineRunes)+more)
+			out = append(out, line+": "+content.Clip(i.head, lineRunes)+more)
 		} else {
-			out = append(out, s.quote(line, i.line, clip(i.head, lineRunes), more))
+			out = append(out, s.quote(line, i.line, content.Clip(i.head, lineRunes), more))
 		}
 	}
 	return out

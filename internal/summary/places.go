@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 const (
@@ -173,7 +175,7 @@ func (f *files) topLine() string {
 	var parts []string
 	for _, r := range all[:min(len(all), topFiles)] {
 		if r.n > 1 {
-			parts = append(parts, clip(r.name, nameRunes)+" "+number(r.n))
+			parts = append(parts, content.Clip(r.name, nameRunes)+" "+number(r.n))
 		}
 	}
 	return "top: " + strings.Join(parts, ", ")

@@ -192,7 +192,7 @@ func (p *prose) outline() []string {
 			if g.n == 1 {
 				continue
 			}
-			rest = append(rest, number(g.n)+" lines like "+number(g.list[0].line)+": "+clip(g.list[0].text, nameRunes))
+			rest = append(rest, number(g.n)+" lines like "+number(g.list[0].line)+": "+content.Clip(g.list[0].text, nameRunes))
 			continue
 		}
 		shown = append(shown, g.list...)
@@ -200,7 +200,7 @@ func (p *prose) outline() []string {
 	slices.SortFunc(shown, func(a, b title) int { return cmp.Compare(a.line, b.line) })
 	var out []string
 	for _, t := range shown[:min(len(shown), titlesShown)] {
-		out = append(out, number(t.line)+": "+clip(t.text, nameRunes))
+		out = append(out, number(t.line)+": "+content.Clip(t.text, nameRunes))
 	}
 	return append(out, rest[:min(len(rest), 4)]...)
 }

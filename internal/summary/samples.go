@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 const (
@@ -104,7 +106,7 @@ func (c *collection) lines() []string {
 		if strings.Contains(path[1:], ".") {
 			key = "" // nested: it may stand anywhere
 		}
-		line := c.name(s.at) + ", " + which + clip(path, nameRunes) + ": " + brief(s.raw, key)
+		line := c.name(s.at) + ", " + which + content.Clip(path, nameRunes) + ": " + brief(s.raw, key)
 		return append([]string{line}, out...)
 	}
 	return out

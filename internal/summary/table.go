@@ -334,7 +334,7 @@ func (t *table) figures() []string {
 		if n == nil || n.n < 3 || c.rising || len(out) == figuresShown || n.lo == n.hi {
 			continue
 		}
-		out = append(out, clip(keyName(c.name), nameRunes)+": least "+string(n.low)+" (record "+number(c.least)+"), greatest "+string(n.top)+
+		out = append(out, content.Clip(keyName(c.name), nameRunes)+": least "+string(n.low)+" (record "+number(c.least)+"), greatest "+string(n.top)+
 			" (record "+number(c.most)+"), mean "+strconv.FormatFloat(n.sum/float64(n.n), 'g', 6, 64))
 	}
 	return out

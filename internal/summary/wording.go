@@ -16,14 +16,6 @@ const (
 	pieceRunes = 240  // a cut-off piece, which is wanted as it is
 )
 
-// clip shortens a quoted part in its middle, saying how much was left out.
-func clip(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	return content.Clip(s, max)
-}
-
 // oneLine makes sure of what Summary promises of every line.
 func oneLine(s string) string {
 	if strings.ContainsAny(s, "\n\r") {

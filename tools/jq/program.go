@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // maxFilter is the longest filter: parsing happens in this process, and its
@@ -109,7 +111,7 @@ func (p *program) compile(q *gojq.Query) (*gojq.Code, error) {
 	if strings.HasPrefix(message, "cannot load module") {
 		message = "import and include are not available: there are no modules here"
 	}
-	return nil, fmt.Errorf("jq: filter does not compile: %s%s", clipTo(message, 120), p.locate(err.Error()))
+	return nil, fmt.Errorf("jq: filter does not compile: %s%s", content.ClipEnd(message, 120), p.locate(err.Error()))
 }
 
 // lacking are functions of jq that gojq leaves out. It does not keep the order of keys: keys_unsorted is keys.
@@ -274,16 +276,4 @@ func (p *program) elements() *gojq.Query {
 }
 
 // clip cuts what others gave us, for messages.
-func clip(s string) string { return clipTo(s, 200) }
-
-// clipTo leaves room where more of it is shown beside: under the caret.
-func clipTo(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	n := most - len("…")
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string) string { return content.ClipEnd(s, 200) }
