@@ -209,87 +209,18 @@ func (s *Scanner) Scan(p []byte) (int, Event) {
 	}
 	i := 0
 	for i < len(p) {
-		switch s.step {
-		case stepString:
-			i += plain(p[i:])
-			if i == len(p) {
-				s.off += int64(i)
-				return i, More
-			}
-			switch p[i] {
-			case '"':
-				i++
-				e := StringEnd
-				if s.key {
-					s.step, e = stepColon, KeyEnd
-				} else {
-					s.ended()
-				}
-				if s.told() {
-					s.off += int64(i)
-					return i, e
-				}
-			case '\\':
-				s.step = stepEscape
-				i++
-			default:
-				return s.unexpected(p, i, "in a string: control characters must be escaped")
-			}
-			continue
-		case stepEscape:
-			switch p[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-				s.step = stepString
-			case 'u':
-				s.step, s.hex = stepHex, 0
-			default:
-				return s.unexpected(p, i, "after a backslash in a string")
-			}
-			i++
-			continue
-		case stepHex:
-			if !isHex(p[i]) {
-				return s.unexpected(p, i, `in a \u escape: four hexadecimal digits must follow`)
-			}
-			if s.hex++; s.hex == 4 {
-				s.step = stepString
-			}
-			i++
-			continue
-		case stepLiteral:
-			if s.word == "" {
-				if isWord(p[i]) {
-					return s.unexpected(p, i, "after a literal")
-				}
-				s.ended()
-				if s.told() {
-					s.off += int64(i)
-					return i, LiteralEnd
-				}
-				continue
-			}
-			if p[i] != s.word[0] {
-				return s.unexpected(p, i, "in a literal (true, false or null)")
-			}
-			s.word = s.word[1:]
-			i++
-			continue
-		case stepMinus, stepZero, stepInt, stepPoint, stepFrac, stepExp, stepExpSign, stepExpDigits:
-			n, done, ok := s.number(p[i:])
+		if s.step >= stepString {
+			n, e, bad := s.within(p[i:])
 			i += n
-			if !ok {
-				return s.unexpected(p, i, "in a number")
+			if bad != "" {
+				return s.unexpected(p, i, bad)
 			}
-			if done {
-				s.ended()
-				if s.told() {
-					s.off += int64(i)
-					return i, NumberEnd
-				}
+			if e != More && s.told() {
+				s.off += int64(i)
+				return i, e
 			}
 			continue
 		}
-
 		c := p[i]
 		if c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
 			i++
@@ -331,6 +262,67 @@ func (s *Scanner) Scan(p []byte) (int, Event) {
 	}
 	s.off += int64(i)
 	return i, More
+}
+
+// within goes on in a string, a literal or a number, as far as it goes in p; e is its end. bad says what is wrong with p[n].
+func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
+	switch s.step {
+	case stepString:
+		n = plain(p)
+		switch {
+		case n == len(p):
+			return n, More, ""
+		case p[n] == '"' && s.key:
+			s.step = stepColon
+			return n + 1, KeyEnd, ""
+		case p[n] == '"':
+			s.ended()
+			return n + 1, StringEnd, ""
+		case p[n] == '\\':
+			s.step = stepEscape
+			return n + 1, More, ""
+		}
+		return n, More, "in a string: control characters must be escaped"
+	case stepEscape:
+		switch p[0] {
+		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			s.step = stepString
+		case 'u':
+			s.step, s.hex = stepHex, 0
+		default:
+			return 0, More, "after a backslash in a string"
+		}
+		return 1, More, ""
+	case stepHex:
+		if !isHex(p[0]) {
+			return 0, More, `in a \u escape: four hexadecimal digits must follow`
+		}
+		if s.hex++; s.hex == 4 {
+			s.step = stepString
+		}
+		return 1, More, ""
+	case stepLiteral:
+		switch {
+		case s.word == "" && isWord(p[0]):
+			return 0, More, "after a literal"
+		case s.word == "":
+			s.ended()
+			return 0, LiteralEnd, ""
+		case p[0] != s.word[0]:
+			return 0, More, "in a literal (true, false or null)"
+		}
+		s.word = s.word[1:]
+		return 1, More, ""
+	}
+	n, done, ok := s.number(p)
+	switch {
+	case !ok:
+		return n, More, "in a number"
+	case done:
+		s.ended()
+		return n, NumberEnd, ""
+	}
+	return n, More, ""
 }
 
 // structure takes one byte that is not white space and stands outside strings, numbers and literals, and is no ',' or ':' in its place.
