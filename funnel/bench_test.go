@@ -88,7 +88,7 @@ var viewsOfKinds = sync.OnceValue(func() (views []*view) {
 // viewOf is the view of an output that has gone through the pass, without a tool.
 func viewOf(f *Funnel, written []byte) *view {
 	c := newCall(context.Background(), f, Request{Tool: tools.Tool{Name: "fetch", Toolset: tools.Core}})
-	c.out = &output{ctx: c.ctx, pass: newPass(c.limits, f.o.Counter, c.holdLimit()), page: newPage(4000, f.o.Counter.Count)}
+	c.out = &output{ctx: c.ctx, pass: newPass(c.limits, f.o.Counter, f.o.Mask, c.holdLimit()), page: newPage(4000, f.o.Counter.Count, f.o.Mask)}
 	c.out.pass.write(written)
 	s := c.out.pass.close()
 	return &view{call: c, seen: s, size: Size{Bytes: s.bytes}, outcome: outcome{status: success}}
@@ -166,7 +166,7 @@ func BenchmarkWritePath(b *testing.B) {
 			b.SetBytes(int64(len(in)))
 			b.ReportAllocs()
 			for b.Loop() {
-				p := newPass(f.o.Limits, f.o.Counter, 64<<10)
+				p := newPass(f.o.Limits, f.o.Counter, f.o.Mask, 64<<10)
 				for at := 0; at < len(in); at += piece {
 					p.write(in[at:min(at+piece, len(in))])
 				}

@@ -28,6 +28,7 @@ type call struct {
 	out    *output
 	answer Answer
 	shown  int64 // tokens of the answer's text
+	found  int   // secrets masked beside those in the output
 	obs    *observations.Observation
 }
 
@@ -54,11 +55,13 @@ func (c *call) answerTo() (Answer, error) {
 	defer cancel() // what a tool has left running is to stop
 	c.out = &output{
 		ctx:      ctx,
+		mask:     c.f.o.Mask,
 		paged:    c.r.Tool.Paged,
-		page:     newPage(pageTokens, c.f.o.Counter.Count),
-		pass:     newPass(c.limits, c.f.o.Counter, c.holdLimit()),
+		page:     newPage(pageTokens, c.f.o.Counter.Count, c.f.o.Mask),
+		pass:     newPass(c.limits, c.f.o.Counter, c.f.o.Mask, c.holdLimit()),
 		progress: c.r.Progress,
 	}
+	c.out.pass.redact = c.f.o.Redact
 	c.out.started = func() { c.out.pass.record = c.record }
 	if !c.r.Tool.Paged {
 		c.out.started()
@@ -116,11 +119,16 @@ func (c *call) record() (*observations.Recording, error) {
 	case c.f.o.Store == nil:
 		return nil, errors.New("there is no store")
 	}
+	args, name := c.r.Args, c.r.Name
+	if c.f.o.Redact {
+		args = c.f.o.Mask.JSON(args)
+		name, _ = c.f.o.Mask.String(name)
+	}
 	return c.f.o.Store.Record(observations.Made{
 		Owner:  c.r.Who.Owner,
 		Tool:   c.r.Tool.Name,
-		Name:   c.r.Name,
-		Args:   c.r.Args,
+		Name:   name,
+		Args:   args,
 		Origin: c.out.origin,
 	})
 }
@@ -128,9 +136,10 @@ func (c *call) record() (*observations.Recording, error) {
 // finish counts the answer, traces the call, and hands the answer out.
 func (c *call) finish(r Receipt, o outcome) Answer {
 	for _, p := range c.parts() {
-		c.answer.Blocks = append(c.answer.Blocks, Block{MIME: p.mime, Name: visibleLine(p.name, false), Data: p.data})
+		c.answer.Blocks = append(c.answer.Blocks, Block{MIME: p.mime, Name: visibleLine(c.masked(p.name), false), Data: p.data})
 	}
 	r.ShownTokens = c.shown
+	r.Masked = c.secrets()
 	r.Millis = c.millis
 	c.answer.Receipts = []Receipt{r}
 	if c.f.o.Policy.Window > 0 && o.status != cancelled {
@@ -165,7 +174,7 @@ func (c *call) trace(r Receipt, o outcome) {
 		Observation: r.ObservationID, Kept: r.Kept, Millis: r.Millis,
 	}
 	if o.err != nil {
-		t.Error = content.ClipBytes(visibleLine(o.err.Error(), false), 200)
+		t.Error = content.ClipBytes(visibleLine(c.masked(o.err.Error()), false), 200)
 	}
 	if err := c.f.o.Trace.Append(t); err != nil {
 		c.log("trace: the call could not be written down", "error", err)

@@ -2,6 +2,7 @@ package funnel
 
 import (
 	"bytes"
+	"slices"
 )
 
 // A line of up to keptLine bytes is kept as it is; of a longer one the first and the last keptHalf bytes.
@@ -145,4 +146,12 @@ func (e *edges) line() line {
 // last gives the last lines in their order.
 func (e *edges) last() []line {
 	return append(append(make([]line, 0, len(e.tail)), e.tail[e.next:]...), e.tail[:e.next]...)
+}
+
+// fork is a copy that goes on by itself.
+func (e *edges) fork() *edges {
+	c := *e
+	c.head, c.tail = slices.Clone(e.head), append(make([]line, 0, cap(e.tail)), e.tail...)
+	c.left, c.right = bytes.Clone(e.left), bytes.Clone(e.right)
+	return &c
 }

@@ -22,10 +22,29 @@ const maxAnswer = 1_000_000
 // say adds a block of text to the answer and counts it. It is the one place
 // through which text reaches the model: what hidden characters are left are made visible here.
 func (c *call) say(text string) {
-	text = content.Visible(text, false)
+	text = content.Visible(c.masked(text), false)
 	c.answer.Blocks = append(c.answer.Blocks, Block{Text: text})
 	c.shown += int64(c.f.o.Counter.Count(text))
 }
+
+// masked masks what no stream has masked: names, errors, and what else is worded around an output.
+func (c *call) masked(s string) string {
+	s, n := c.f.o.Mask.String(s)
+	c.found += n
+	return s
+}
+
+// secrets is how many were masked in the output, its rows and what is said beside them.
+func (c *call) secrets() int {
+	n := c.found
+	if c.out != nil {
+		n += c.out.pass.mask.Found() + c.out.page.mask.Found() + c.out.found
+	}
+	return n
+}
+
+// maskedNote says that there is more than is shown, and that it is no fault of the output.
+func maskedNote(n int) string { return plural(int64(n), "secret") + " masked" }
 
 // place is where a text of others stands: what it could be taken for depends on that.
 type place int

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -30,6 +31,9 @@ type Options struct {
 	SavedTo bool            // receipts name the data file: stdio and the command line only
 	Offered func() []string // names of the tools offered now: a receipt's hint names only these; nil: jq, grep and slice
 	Log     *slog.Logger    // nil: none
+
+	Mask   *secrets.Masker // of what is shown, traced and logged; nil: nothing is masked
+	Redact bool            // what is kept is masked too; needs Mask
 }
 
 // Funnel is safe for concurrent use.
@@ -46,6 +50,9 @@ func New(o Options) (*Funnel, error) {
 	}
 	if err := o.Policy.check(); err != nil {
 		return nil, err
+	}
+	if o.Redact && o.Mask == nil {
+		return nil, errors.New("redact: what is kept cannot be masked where nothing is (--redact-store with --no-mask)")
 	}
 	o.Limits = l
 	if o.Counter == nil {
@@ -114,7 +121,9 @@ type Receipt struct {
 	TokensMargin  float64            `json:"tokens_margin,omitempty"`
 	Matches       *int64             `json:"total_matches,omitempty"`
 	Files         *int64             `json:"files_with_matches,omitempty"`
-	Status        string             `json:"status_flag"` // success | failure | timeout | cancelled
+	Status        string             `json:"status_flag"`        // success | failure | timeout | cancelled
+	Masked        int                `json:"masked,omitempty"`   // secrets that are masked in what is shown, of the whole output
+	Redacted      bool               `json:"redacted,omitempty"` // they are masked in what is kept too
 	SavedTo       string             `json:"full_output_saved_to,omitempty"`
 	ShownTokens   int64              `json:"shown_tokens"`
 	Cost          *float64           `json:"cost,omitempty"`

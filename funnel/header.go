@@ -52,12 +52,12 @@ func (p *page) headerAt(made tools.Call, width int) string {
 	}
 	if p.clipped != nil {
 		fmt.Fprintf(&b, "; row %d is cut in its middle", p.first)
-		if words := wordCall(*p.clipped, made, width); words != "" && width > bare {
+		if words := wordCall(*p.clipped, made, width, p.mask.Holds); words != "" && width > bare {
 			b.WriteString(", whole: " + words)
 		}
 	}
 	if p.next != nil {
-		b.WriteString("; " + nextWord + wordCall(*p.next, made, width))
+		b.WriteString("; " + nextWord + wordCall(*p.next, made, width, p.mask.Holds))
 	}
 	return b.String()
 }
@@ -72,8 +72,8 @@ func known(total int64) string {
 
 // wordCall words a call: the tool and its arguments as compact JSON where they take at most width bytes as shown.
 // Of longer ones it names those that differ from the call made, and where even these are too long the short ones
-// among them, with a word on what is not repeated.
-func wordCall(c, made tools.Call, width int) string {
+// among them, with a word on what is not repeated. One that holds a secret is not: masked, it would be another call.
+func wordCall(c, made tools.Call, width int, secret func(string) bool) string {
 	if c.Tool == "" || c.Args == nil {
 		return c.Tool
 	}
@@ -81,7 +81,7 @@ func wordCall(c, made tools.Call, width int) string {
 	if err != nil {
 		return c.Tool
 	}
-	if shown := visibleLine(string(b), true); len(shown) <= width {
+	if shown := visibleLine(string(b), true); len(shown) <= width && !secret(shown) {
 		return c.Tool + " " + shown
 	}
 	var next, old map[string]json.RawMessage
@@ -97,7 +97,7 @@ func wordCall(c, made tools.Call, width int) string {
 	if !same {
 		without = nil // another tool has other arguments
 	}
-	told, some := shortest(changed, width)
+	told, some := shortest(changed, width, secret)
 	words := c.Tool
 	if same {
 		words = "the same " + c.Tool
@@ -163,7 +163,7 @@ const maxNumber = 40
 
 // shortest are as many members as take at most width bytes, as a JSON object, shortest first taken; some are
 // missing. One number is there at least: without its offset a call would begin anew.
-func shortest(members map[string]json.RawMessage, width int) (object string, some bool) {
+func shortest(members map[string]json.RawMessage, width int, secret func(string) bool) (object string, some bool) {
 	names := make([]string, 0, len(members))
 	for k := range members {
 		names = append(names, k)
@@ -187,7 +187,7 @@ func shortest(members map[string]json.RawMessage, width int) (object string, som
 		taken[k] = members[k]
 		b, err := compact(taken) // of a map: keys sorted
 		first := len(taken) == 1 && len(b) <= maxNumber
-		if shown := visibleLine(string(b), true); err != nil || len(shown) > width && !first {
+		if shown := visibleLine(string(b), true); err != nil || len(shown) > width && !first || secret(shown) {
 			delete(taken, k)
 			some = true
 			continue

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -28,7 +29,8 @@ const (
 // output is the tools.Output of one call. A lock makes it safe against a tool
 // that goes on writing after its call has ended; it need not be fast, for what is written is gathered below it.
 type output struct {
-	ctx context.Context
+	ctx  context.Context
+	mask *secrets.Masker
 
 	mu      sync.Mutex
 	ended   bool
@@ -41,6 +43,7 @@ type output struct {
 	parts   []*part
 	counts  map[string]float64
 	notes   []string
+	found   int    // secrets masked in the notes
 	started func() // before the first byte is kept
 
 	report   sync.Mutex // held while a progress report is handed on
@@ -168,6 +171,8 @@ func (o *output) Note(text string) {
 
 func (o *output) note(text string) {
 	if text = strings.TrimSpace(text); text != "" && !o.ended && len(o.notes) < maxNotes {
+		text, n := o.mask.String(text)
+		o.found += n
 		o.notes = append(o.notes, text)
 	}
 }
@@ -234,6 +239,7 @@ func (o *output) Progress(done, total int64, message string) {
 		return
 	}
 	o.last = time.Now()
+	message, _ = o.mask.String(message)
 	o.progress(done, total, message)
 }
 

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -15,6 +16,7 @@ type page struct {
 	all           int // tokens of header and rows
 	tokens, chars int // what the rows may hold
 	count         func(string) int
+	mask          *secrets.Stream // a key's block goes over rows
 
 	used  bool // something was said of rows at all
 	rows  strings.Builder
@@ -41,9 +43,9 @@ func headerRoom(tokens int) int { return min(tokens/4, 400) }
 // headerChars is how many chars a page leaves for each token of headerRoom.
 const headerChars = 5
 
-func newPage(tokens int, count func(string) int) *page {
+func newPage(tokens int, count func(string) int, mask *secrets.Masker) *page {
 	room := headerRoom(tokens)
-	return &page{all: tokens, tokens: max(tokens-room, 1), chars: maxPageChars - headerChars*room, count: count, total: -1}
+	return &page{mask: mask.Stream(), all: tokens, tokens: max(tokens-room, 1), chars: maxPageChars - headerChars*room, count: count, total: -1}
 }
 
 // row takes one row, or says that the page is full. A row that is longer than a page stands alone, cut in its middle.
@@ -58,8 +60,9 @@ func (p *page) row(b []byte, more tools.Call) error {
 		return tools.ErrPageFull
 	}
 	shown, tokens := "", p.tokens+1
+	mask := p.mask.Fork()
 	if chars <= p.chars { // only then is it worth looking at
-		shown, tokens, chars = p.show(b)
+		shown, tokens, chars = p.show(b, &mask)
 	}
 	switch {
 	case p.takes(tokens, chars):
@@ -67,7 +70,8 @@ func (p *page) row(b []byte, more tools.Call) error {
 		p.full = true
 		return tools.ErrPageFull
 	default:
-		shown, tokens = p.clip(b)
+		mask = p.mask.Fork()
+		shown, tokens = p.clip(mask.Text(b))
 		chars = utf8.RuneCountInString(shown)
 		p.clipped = &more
 		p.full = true
@@ -76,6 +80,7 @@ func (p *page) row(b []byte, more tools.Call) error {
 		p.rows.WriteByte('\n')
 	}
 	p.rows.WriteString(shown)
+	*p.mask = mask
 	p.n++
 	p.spent += tokens
 	p.width += chars + 1
@@ -83,7 +88,8 @@ func (p *page) row(b []byte, more tools.Call) error {
 }
 
 // show is a row as it is shown, with what it costs.
-func (p *page) show(b []byte) (shown string, tokens, chars int) {
+func (p *page) show(b []byte, mask *secrets.Stream) (shown string, tokens, chars int) {
+	b = mask.Text(b)
 	shown = foreign(string(b), isJSON(b), inRow)
 	return shown, p.count(shown + "\n"), utf8.RuneCountInString(shown)
 }
@@ -102,7 +108,8 @@ func (p *page) fit(text []byte) int {
 	tokensLeft, charsLeft := max(p.tokens-p.spent, 0), max(p.chars-p.width, 0)
 	low, high := 0, min(len(text), utf8.UTFMax*charsLeft) // low is taken, nothing over high is
 	for guess := between(text, high); guess > low; guess = between(text, guess) {
-		_, tokens, chars := p.show(text[:guess])
+		mask := p.mask.Fork()
+		_, tokens, chars := p.show(text[:guess], &mask)
 		if p.takes(tokens, chars) {
 			low = guess
 			guess = min(low+low/4, (low+high)/2)
@@ -118,6 +125,7 @@ func (p *page) fit(text []byte) int {
 			break
 		}
 	}
+	low = p.mask.Uncut(text, low)
 	if low == 0 && p.n == 0 && len(text) > 0 {
 		_, low = utf8.DecodeRune(text)
 	}

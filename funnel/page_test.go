@@ -175,7 +175,7 @@ func TestLongRowBehindOthersWaitsForTheNextPage(t *testing.T) {
 }
 
 func TestFullPageStaysFull(t *testing.T) {
-	p := newPage(200, func(s string) int { return len(s) })
+	p := newPage(200, func(s string) int { return len(s) }, nil)
 	if err := p.row([]byte(strings.Repeat("x", 150)), tools.Call{}); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestSpacedArgumentsAreNotTakenForOthers(t *testing.T) {
 	}
 	// Another tool has nothing the same.
 	call := tools.Call{Tool: "slice", Args: map[string]any{"source": long, "lines": "3-4"}}
-	if got := wordCall(call, tools.Call{Tool: "jq", Args: json.RawMessage(`{"source":` + string(canonical(json.RawMessage(`"`+long+`"`))) + `}`)}, 600); got != `slice with {"lines":"3-4"}, the rest as in this call` {
+	if got := wordCall(call, tools.Call{Tool: "jq", Args: json.RawMessage(`{"source":` + string(canonical(json.RawMessage(`"`+long+`"`))) + `}`)}, 600, func(string) bool { return false }); got != `slice with {"lines":"3-4"}, the rest as in this call` {
 		t.Errorf("%.300q", got)
 	}
 }
@@ -416,7 +416,7 @@ func TestPageNeverPassesItsBounds(t *testing.T) {
 func TestWhatFitsAPageIsShownWhole(t *testing.T) {
 	count := tokens.New(tokens.O200k).Count
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPage(rapid.IntRange(MinReceipt, 6000).Draw(t, "page tokens"), count)
+		p := newPage(rapid.IntRange(MinReceipt, 6000).Draw(t, "page tokens"), count, nil)
 		for _, text := range rapid.SliceOfN(texts(), 1, 6).Draw(t, "rows") {
 			text = bytes.Repeat(text, rapid.IntRange(1, 8).Draw(t, "times"))
 			n := p.fit(text)
@@ -447,7 +447,7 @@ func TestAPageIsFilled(t *testing.T) {
 		strings.Repeat("some words of a text, ", 9000), strings.Repeat("語", 60_000), strings.Repeat("\xff\u202e", 40_000),
 		strings.Repeat("words and words ", 500) + strings.Repeat("\x1b\u202e", 50_000), strings.Repeat("x", 500_000),
 	} {
-		p := newPage(4000, count)
+		p := newPage(4000, count, nil)
 		n := p.fit([]byte(text))
 		if err := p.row([]byte(text)[:n], tools.Call{}); err != nil {
 			t.Fatal(err)
@@ -464,6 +464,6 @@ func BenchmarkPageFit(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		newPage(4000, count).fit(text)
+		newPage(4000, count, nil).fit(text)
 	}
 }

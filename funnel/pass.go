@@ -1,9 +1,11 @@
 package funnel
 
 import (
+	"bytes"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/internal/summary"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
@@ -22,12 +24,18 @@ type pass struct {
 	rec    *observations.Recording // nil: not recorded
 	recErr error                   // why not, where it should have been
 
+	mask   *secrets.Stream
+	redact bool   // what is kept is masked too
+	bare   *edges // of what is shown, from the first secret on; nil: nothing was masked
+
 	buf  []byte // what has not gone through yet; at most chunk bytes
-	hold []byte // the output's beginning as text, at most limit bytes, should it be shown whole
+	hold []byte // the beginning of what is shown, at most limit bytes, should it be shown whole
+	raw  []byte // the same before its secrets were masked, from the first one on; nil: hold is
 	over bool   // it is longer than that
 
 	encoding content.Encoding // by its first chunk
 	decoder  io.WriteCloser   // makes the text of it; nil where the bytes are the text
+	text     []byte           // what came of it and has not gone through yet
 	bytes    int64            // that went into it
 	stored   []byte           // what hold is the text of, as it was written
 
@@ -37,8 +45,9 @@ type pass struct {
 	moved  bool                                    // something went through
 }
 
-func newPass(l Limits, counter *tokens.Counter, limit int) *pass {
+func newPass(l Limits, counter *tokens.Counter, mask *secrets.Masker, limit int) *pass {
 	return &pass{
+		mask:  mask.Stream(),
 		edges: newEdges(l.HeadLines, l.TailLines),
 		tally: counter.Tally(),
 		limit: limit,
@@ -56,54 +65,104 @@ func (p *pass) write(b []byte) {
 	}
 }
 
+// flush sends on what of the buffer is certain.
 func (p *pass) flush(final bool) {
 	n := len(p.buf)
 	if !final {
 		n -= partial(p.buf)
 		p.keep()
 	}
-	if n == 0 {
-		return
-	}
 	b := p.buf[:n]
-	if !p.moved {
+	if !p.moved && n > 0 {
 		p.moved = true
 		p.digest = summary.New(p.name)
 		p.encoding = content.Detect(b, final)
 		p.decoder = p.encoding.Writer((*decoded)(p))
 	}
-	if p.rec != nil {
-		_, _ = p.rec.Write(b) // what it cannot keep it counts
-	}
 	if p.decoder == nil {
-		p.text(b)
+		n = p.through(b, final)
 	} else {
-		p.bytes += int64(n)
-		if !p.over {
-			p.stored = append(p.stored, b...)
-		}
-		_, _ = p.decoder.Write(b) // what it writes to never fails
+		p.decode(b, final)
 	}
 	p.buf = p.buf[:copy(p.buf, p.buf[n:])]
 }
 
-// text hands on what there is to read.
-func (p *pass) text(b []byte) {
-	_, _ = p.edges.Write(b)
-	_, _ = p.digest.Write(b)
-	_, _ = p.tally.Write(b)
-	if room := p.limit - len(p.hold); !p.over {
-		p.hold = append(p.hold, b[:min(room, len(b))]...)
-		p.over = len(b) > room
+// decode has the text of b go through; what is kept are the bytes.
+func (p *pass) decode(b []byte, final bool) {
+	p.bytes += int64(len(b))
+	if !p.redact {
+		p.save(b)
 	}
+	if !p.over {
+		p.stored = append(p.stored, b...)
+	}
+	_, _ = p.decoder.Write(b) // what it writes to never fails
+	if final {
+		_ = p.decoder.Close()
+	}
+	n := p.through(p.text, final)
+	p.text = p.text[:copy(p.text, p.text[n:])]
 }
 
-// decoded is where the decoder of a pass writes to.
+// decoded is where the decoder of a pass writes to. A chunk is at most three times as long as text.
 type decoded pass
 
 func (d *decoded) Write(b []byte) (int, error) {
-	(*pass)(d).text(b)
+	d.text = append(d.text, b...)
 	return len(b), nil
+}
+
+// through has what is certain of a text seen by all: as it is by those who count it, with its secrets masked by those
+// who show it. Both are the same bytes where there is no secret. It returns how much of the text that was.
+func (p *pass) through(text []byte, final bool) int {
+	n, shown := p.mask.Next(text, final)
+	if n == 0 {
+		return 0
+	}
+	b := text[:n]
+	if p.redact {
+		b = shown
+	}
+	if p.bare == nil && !same(b, shown) {
+		p.bare, p.raw = p.edges.fork(), bytes.Clone(p.hold)
+	}
+	if p.bare != nil {
+		_, _ = p.bare.Write(shown)
+	}
+	_, _ = p.edges.Write(b)
+	_, _ = p.digest.Write(shown)
+	_, _ = p.tally.Write(b)
+	if p.decoder == nil || p.redact {
+		p.save(b)
+	}
+	if !p.over {
+		p.over = max(len(p.hold)+len(shown), len(p.raw)+len(b)) > p.limit
+		p.hold = append(p.hold, shown[:min(p.limit-len(p.hold), len(shown))]...)
+		if p.bare != nil {
+			p.raw = append(p.raw, b[:min(p.limit-len(p.raw), len(b))]...)
+		}
+	}
+	return n
+}
+
+func (p *pass) save(b []byte) {
+	if p.rec != nil {
+		_, _ = p.rec.Write(b) // what it cannot keep it counts
+	}
+}
+
+// same says that two texts are the same bytes in memory.
+func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// written is the output's beginning as it is kept.
+func (p *pass) written() []byte {
+	switch {
+	case p.decoder != nil && !p.redact:
+		return p.stored
+	case p.bare != nil:
+		return p.raw
+	}
+	return p.hold
 }
 
 // keep starts the recording, before the first byte goes through or with what is held of a short output.
@@ -120,11 +179,7 @@ func (p *pass) keep() {
 		p.rec, p.recErr = nil, errLate
 		return
 	}
-	if p.decoder != nil {
-		_, _ = p.rec.Write(p.stored)
-	} else {
-		_, _ = p.rec.Write(p.hold)
-	}
+	_, _ = p.rec.Write(p.written())
 }
 
 // forget drops the recording: nothing of this output is kept.
@@ -138,7 +193,7 @@ func (p *pass) forget() {
 
 // seen is what the pass found.
 type seen struct {
-	*edges
+	*edges // its head and tail are masked
 	summary.Summary
 	total tokens.Total
 }
@@ -146,11 +201,14 @@ type seen struct {
 // close ends the pass; nothing may be written any more.
 func (p *pass) close() seen {
 	p.flush(true)
-	if p.decoder != nil {
-		_ = p.decoder.Close()
+	if p.decoder != nil && !p.redact {
 		p.edges.bytes = p.bytes // as it was written, and is kept
 	}
 	p.edges.close()
+	if p.bare != nil {
+		p.bare.close()
+		p.edges.head, p.edges.tail, p.edges.next = p.bare.head, p.bare.tail, p.bare.next
+	}
 	s := seen{edges: p.edges, total: p.tally.Total()}
 	if p.digest != nil {
 		s.Summary = p.digest.Close()

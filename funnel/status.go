@@ -51,7 +51,7 @@ func (c *call) run() outcome {
 				return
 			}
 			p := recover() // nil where the goroutine was ended
-			c.log("a tool panicked", "tool", c.r.Tool.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.log("a tool panicked", "tool", c.r.Tool.Name, "panic", c.logged(fmt.Sprint(p)), "stack", string(debug.Stack()))
 			done <- errDefect
 		}()
 		err := c.r.Tool.Run(c.out.ctx, tools.Input{Args: c.r.Args, Sources: c.r.Sources, Fit: c.out.fit}, c.out)
@@ -85,6 +85,12 @@ func (c *call) run() outcome {
 	}
 }
 
+// logged is a text of others fit for the log. It counts nothing: it may be called from the tool's own goroutine.
+func (c *call) logged(s string) string {
+	s, _ = c.f.o.Mask.String(s)
+	return s
+}
+
 func (c *call) log(msg string, args ...any) {
 	if c.f.o.Log != nil {
 		c.f.o.Log.Error(msg, args...)
@@ -101,6 +107,9 @@ func (c *call) failureText(o outcome, rest string) string {
 		msg = c.r.Tool.Name + " " + o.err.Error()
 	default:
 		msg = o.err.Error()
+	}
+	if msg = c.masked(msg); c.found > 0 && (o.err == nil || c.out == nil || c.out.pass.mask.Found() == 0 && c.out.page.mask.Found() == 0) {
+		rest = strings.TrimPrefix(rest+"; "+maskedNote(c.found), "; ")
 	}
 	msg = content.Clip(foreign(msg, false, alone), maxError)
 	if rest != "" {

@@ -3,6 +3,7 @@ package funnel
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,10 +94,20 @@ func (v *view) abandon() {
 
 // notes are the tool's notes in one line, "" where there are none.
 func (v *view) notes() string {
-	if len(v.out.notes) == 0 {
+	all := v.remarks()
+	if all == "" {
 		return ""
 	}
-	return noteWord + text(strings.Join(v.out.notes, "; ")).shown(600, false)
+	return noteWord + text(all).shown(600, false)
+}
+
+// remarks are what must be said in one line: that something was masked, and the tool's notes.
+func (v *view) remarks() string {
+	notes := v.out.notes
+	if n := v.secrets(); n > 0 {
+		notes = append([]string{maskedNote(n)}, notes...)
+	}
+	return strings.Join(notes, "; ")
 }
 
 // whole is the output as it would be shown in full; ok where that is worth considering, and possible.
@@ -111,7 +122,7 @@ func (v *view) whole() (text string, tokens int, ok bool) {
 	if passes && len(text) > maxAnswer {
 		return "", 0, false
 	}
-	if len(raw) == 0 && len(v.parts()) == 0 && len(v.out.notes) == 0 {
+	if len(raw) == 0 && len(v.parts()) == 0 && v.remarks() == "" {
 		text = "no output"
 	}
 	tokens = v.f.o.Counter.Count(text)
@@ -149,7 +160,7 @@ func (v *view) ours() bool {
 // was asked for by name: it may take a page.
 func (v *view) large(shown string, tokens int) bool {
 	if v.out.paged || v.stands() {
-		return v.chars > maxPageChars || tokens > v.limits.PageTokens
+		return v.chars > maxPageChars || utf8.RuneCountInString(shown) > maxPageChars || tokens > v.limits.PageTokens
 	}
 	return v.lines > int64(v.limits.LargeLines) || v.chars > int64(v.limits.LargeChars) ||
 		// Bytes that are no text are shown as \xNN; that is what there would be to read.
@@ -280,12 +291,21 @@ func (v *view) commit(receipt string) {
 		v.keepErr = p.rec.Err()
 		return
 	}
+	receipt = v.masked(receipt)
+	counts := v.out.counts
+	if n := p.mask.Found(); p.redact && n > 0 {
+		if counts = maps.Clone(counts); counts == nil {
+			counts = map[string]float64{}
+		}
+		counts["redacted"] = float64(n)
+		v.out.counts = counts
+	}
 	obs, err := p.rec.Commit(observations.Seen{
 		Kind: string(v.Kind), Ext: v.Kind.Ext(),
 		Lines: v.lines, Chars: v.chars, LongestLine: v.longest,
 		Tokens: v.total.N, TokensMargin: v.total.Margin,
 		Status:  v.status,
-		Receipt: receipt, Counts: v.out.counts,
+		Receipt: receipt, Counts: counts,
 	})
 	if err != nil {
 		v.keepErr = err
@@ -315,7 +335,7 @@ func (v *view) draft(verdict Verdict) *draft {
 	for _, q := range v.Quotes {
 		d.quotes[q.Whole] = q
 	}
-	d.notes = strings.Join(v.out.notes, "; ")
+	d.notes = v.remarks()
 	name := ""
 	d.subject, name = v.subject()
 	d.next = v.nextWords(name)
@@ -482,6 +502,7 @@ func (v *view) receipt() Receipt {
 		r.ObservationID = string(v.obs.ID)
 		r.URI = observations.URIPrefix + string(v.obs.ID)
 		r.SHA256 = v.obs.SHA256
+		r.Redacted = v.out.pass.redact && v.out.pass.mask.Found() > 0
 		if v.f.o.SavedTo {
 			r.SavedTo = v.f.o.Store.SavedTo(*v.obs)
 		}

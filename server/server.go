@@ -32,6 +32,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -54,6 +55,7 @@ type Options struct {
 	Sources func(funnel.Session) tools.Sources // what a session may name
 	Version string                             // of the program; "dev" by default
 	Log     *slog.Logger                       // nil: none
+	Mask    *secrets.Masker                    // of resources, prompts and faults; nil: nothing is masked
 
 	MaxMessage   int64         // bytes of one message
 	MaxCalls     int           // calls running at once; more are answered "busy"
@@ -69,6 +71,7 @@ type Server struct {
 	store   *observations.Store
 	sources func(funnel.Session) tools.Sources
 	log     *slog.Logger
+	mask    *secrets.Masker
 	names   []string // of the tools, as offered
 	prompts []prompts.Prompt
 	gate    gate
@@ -84,7 +87,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("server: a funnel and sources are needed")
 	}
 	s := &Server{
-		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, prompts: prompts.All(),
+		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(),
 		maxMessage: orDefault(o.MaxMessage, DefaultMaxMessage), timeout: orDefault(o.CallTimeout, DefaultCallTimeout),
 		eofGrace: orDefault(o.EOFGrace, DefaultEOFGrace), writeDeadline: orDefault(o.WriteTimeout, DefaultWriteTimeout),
 	}
@@ -241,6 +244,11 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *Faul
 			k.notes.log(mcp.LoggingLevelError, "server", f.method+": internal error")
 			result, fault = panicked(f)
 		}
+		if fault != nil {
+			if text, n := s.mask.String(fault.Message); n > 0 {
+				fault = &Fault{Code: fault.Code, Message: text, Data: fault.Data}
+			}
+		}
 	}()
 	if fault := s.checkCursor(f); fault != nil {
 		return nil, fault
@@ -310,6 +318,12 @@ func response(id json.RawMessage, result any, fault *Fault) []byte {
 		message, _ = encode(envelope{mcp.JSONRPC_VERSION, id, nil, fault})
 	}
 	return message
+}
+
+// visible is a text of others fit to be shown: its secrets masked, its hidden characters visible.
+func (s *Server) visible(text string, json bool) string {
+	text, _ = s.mask.String(text)
+	return content.Visible(text, json)
 }
 
 // plain keeps mcp-go from encoding a tool's answer twice, and its text from being escaped for HTML.

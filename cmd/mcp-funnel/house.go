@@ -61,7 +61,7 @@ func (s *Settings) open(w *streams) (*house, error) {
 	}
 	h.funnel, err = funnel.New(funnel.Options{
 		Store: h.store, NoStore: noStore, Trace: h.trace, Counter: h.counter, Policy: s.policy(), Limits: s.limits(),
-		SavedTo: true, Offered: h.offered, Log: h.log,
+		SavedTo: true, Offered: h.offered, Log: h.log, Mask: s.masker(), Redact: s.RedactStore,
 	})
 	if err != nil {
 		h.close()

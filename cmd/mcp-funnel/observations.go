@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -86,7 +87,7 @@ func (l *obsList) Run(s *Settings, w *streams) error {
 	if l.JSON {
 		e := json.NewEncoder(w.out)
 		for _, o := range list {
-			if err := e.Encode(o); err != nil {
+			if err := e.Encode(s.bare(o)); err != nil {
 				return err
 			}
 		}
@@ -99,6 +100,7 @@ func (l *obsList) Run(s *Settings, w *streams) error {
 	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0) // it writes, and may fail, at its flush
 	_, _ = fmt.Fprintln(t, "ID\tMADE\tTOOL\tKIND\tLINES\tBYTES\tNAME")
 	for _, o := range list {
+		o = s.bare(o)
 		mark := o.Name
 		if mark == "" && len(o.Args) > 2 {
 			mark = string(o.Args)
@@ -112,6 +114,22 @@ func (l *obsList) Run(s *Settings, w *streams) error {
 		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"), o.Tool, o.Seen.Kind, o.Seen.Lines, o.Bytes, content.Visible(content.Clip(mark, 60), false))
 	}
 	return t.Flush()
+}
+
+// bare is what is known of an observation with its secrets masked: its call may have named some.
+func (s *Settings) bare(o observations.Observation) observations.Observation {
+	mask := s.masker()
+	o.Name, _ = mask.String(o.Name)
+	o.Cause, _ = mask.String(o.Cause)
+	o.Seen.Receipt, _ = mask.String(o.Seen.Receipt)
+	o.Origin = slices.Clone(o.Origin)
+	for i := range o.Origin {
+		o.Origin[i], _ = mask.String(o.Origin[i])
+	}
+	if len(o.Args) > 0 {
+		o.Args = mask.JSON(o.Args)
+	}
+	return o
 }
 
 type obsShow struct {
@@ -129,7 +147,8 @@ func (c *obsShow) Run(s *Settings, w *streams) error {
 		if err != nil {
 			return err
 		}
-		receipt := o.Seen.Receipt
+		o = s.bare(o)
+		receipt := content.Visible(o.Seen.Receipt, false)
 		o.Seen.Receipt = ""
 		e := json.NewEncoder(w.out)
 		e.SetIndent("", "  ")

@@ -39,6 +39,7 @@ func (serve) Run(ctx context.Context, s *Settings, w *streams) error {
 	ctx, stop := life.Context(ctx)
 	defer stop()
 	srv, err := server.New(server.Options{
+		Mask:   s.masker(),
 		Funnel: h.funnel, Store: h.store, Tools: h.catalog, Version: versionText(), Log: h.log,
 		Sources:    func(funnel.Session) tools.Sources { return h.sources },
 		MaxMessage: int64(s.MaxMessage), MaxCalls: s.MaxCalls, CallTimeout: time.Duration(s.CallTimeout), EOFGrace: time.Duration(s.EofGrace),

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -34,6 +35,9 @@ type Settings struct {
 	TailLines     int    `group:"shown" default:"5" placeholder:"N" help:"Last lines shown in a receipt, at most."`
 	PageTokens    int    `group:"shown" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
 	Model         string `group:"shown" default:"o200k_base" placeholder:"NAME" help:"Whose tokens are counted: a model's name, o200k_base or cl100k_base. Models without a public vocabulary are counted as o200k_base."`
+
+	Mask        bool `group:"shown" default:"true" negatable:"" help:"Mask secrets of known formats in what is shown, traced and logged; --no-mask shows them."`
+	RedactStore bool `group:"shown" help:"Mask them in what is kept too. By default what is kept is exact."`
 
 	ContextWindow   int  `group:"budget" default:"0" placeholder:"N" help:"Context window in tokens. 0: not known, nothing is ever rejected."`
 	ResponseReserve int  `group:"budget" default:"4096" placeholder:"N" help:"Of the window, kept for the model's answer."`
@@ -158,8 +162,18 @@ func (s *Settings) AfterApply() error {
 	if s.CallTimeout == 0 || s.MaxMessage == 0 {
 		return errors.New("--call-timeout and --max-message must be more than 0")
 	}
-	_, err := funnel.New(funnel.Options{Counter: tokens.New(tokens.O200k), Policy: s.policy(), Limits: s.limits()})
+	_, err := funnel.New(funnel.Options{
+		Counter: tokens.New(tokens.O200k), Policy: s.policy(), Limits: s.limits(), Mask: s.masker(), Redact: s.RedactStore,
+	})
 	return err
+}
+
+// masker is nil where nothing is to be masked.
+func (s *Settings) masker() *secrets.Masker {
+	if !s.Mask {
+		return nil
+	}
+	return secrets.New()
 }
 
 func (s *Settings) limits() funnel.Limits {
@@ -187,7 +201,16 @@ func (s *Settings) counter() (*tokens.Counter, error) {
 func (s *Settings) logger(w *streams) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(s.LogLevel)) // the values are an enum
-	o := &slog.HandlerOptions{Level: level}
+	mask := s.masker()
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch a.Value.Kind() {
+		case slog.KindString, slog.KindAny:
+			if text, n := mask.String(a.Value.String()); n > 0 {
+				a.Value = slog.StringValue(text)
+			}
+		}
+		return a
+	}}
 	if s.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w.err, o))
 	}

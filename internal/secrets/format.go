@@ -1,0 +1,110 @@
+package secrets
+
+import "strings"
+
+// Format is one kind of secret that is known by how it is written.
+type Format struct {
+	Name     string // in a mask: "aws-access-key-id"
+	Of       string // in words
+	Source   string // where its form is published, or what it was read from
+	Keywords string // what the filter looks for, "|" between several
+	Shape    string // what follows the keyword: literal characters and [ranges]{n,m}; for matchers by hand a few words
+	Before   string // what must stand before the keyword, in the same language
+	Check    string // further conditions in words, for the list
+
+	bits   float64 // least entropy of what follows the keyword, bits a byte; 0: 2.2
+	inWord bool    // it may begin within a word, its keyword being rare enough
+	fold   bool    // keywords are found whatever their case
+	match  matcher
+	parts  []part
+	before []part
+}
+
+// matcher says whether what the keyword at from begins is a secret, and where that stands.
+type matcher func(s *scan, h *hit, from int) (found, bool)
+
+// keyword of a format as the filter has it.
+type keyword struct {
+	text   string
+	offset int // of the four bytes the filter looks for
+	fold   bool
+}
+
+// keywords of the filter. One that is shorter than four bytes is completed by what may follow it.
+func (f *Format) keywords() []keyword {
+	var out []keyword
+	if f.Keywords == "" {
+		return nil
+	}
+	for k := range strings.SplitSeq(f.Keywords, "|") {
+		if len(k) >= gram {
+			out = append(out, keyword{k, rarest(k), f.fold})
+			continue
+		}
+		set := f.parts[0].set
+		for c := range set {
+			if set[c] && c < 0x80 {
+				out = append(out, keyword{k + string(rune(c)), 0, f.fold})
+			}
+		}
+	}
+	return out
+}
+
+// common are the pairs of letters that English has most: a window that ends with one of them makes the filter stop often.
+const common = " th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ss wo rd ke ti ec et cr ie pi ey ok ss sp ac "
+
+// rarest is where the window of a keyword is best taken.
+func rarest(k string) int {
+	for i := 0; i+gram <= len(k); i++ {
+		if !strings.Contains(common, strings.ToLower(" "+k[i+2:i+4]+" ")) {
+			return i
+		}
+	}
+	return 0
+}
+
+// token is the matcher of formats that are told by their shape alone.
+func token(s *scan, h *hit, from int) (found, bool) {
+	f := h.format
+	body := from + len(f.keywordAt(s.b[from:]))
+	begin, ok := from, true
+	if f.before != nil {
+		if begin, ok = backParts(s.b, s.lo, from, f.before); !ok {
+			return found{}, false
+		}
+	}
+	if !f.inWord && !startsWord(s.b, begin) {
+		return found{}, false
+	}
+	end, ok, more := matchParts(s.b, body, f.parts)
+	if !ok && (!more || s.final || end-body < checked) {
+		return found{}, false
+	}
+	sample := s.b[body:min(end, body+checked)]
+	if f.before != nil {
+		sample = s.b[begin:min(end, begin+checked)]
+	}
+	if entropy(sample) < f.bits || standIn(sample) {
+		return found{}, false
+	}
+	if last := f.parts[len(f.parts)-1]; ok && last.max == unbounded {
+		end += last.set.run(s.b[end:], unbounded)
+	}
+	public := body - begin
+	if f.before != nil {
+		public = 0
+	}
+	return found{from: begin, to: end, public: public, format: f}, true
+}
+
+// keywordAt is the keyword of a format that stands at the beginning of b, in the case it has there.
+func (f *Format) keywordAt(b []byte) string {
+	best := ""
+	for k := range strings.SplitSeq(f.Keywords, "|") {
+		if len(k) > len(best) && len(b) >= len(k) && (string(b[:len(k)]) == k || f.fold && strings.EqualFold(string(b[:len(k)]), k)) {
+			best = k
+		}
+	}
+	return best
+}
