@@ -401,7 +401,7 @@ func TestWhatWasToBeKeptIsShownWholeOnlyWhereThatIsCheaper(t *testing.T) {
 		t.Errorf("the receipt kept: %q", got)
 	}
 	a = answered(t, f, keeps("400\nnote: not ours", "of a file that changed"))
-	if want := "kept whole as obs:" + a.Receipts[0].ObservationID + ": 2 lines, all of them below\nnote: of a file that changed\n===\n400\nnote: not ours\n"; texted(a) != want {
+	if want := "kept whole as obs:" + a.Receipts[0].ObservationID + ": 2 lines, all of them below\nnote: of a file that changed\n===\n400\n>note: not ours\n"; texted(a) != want {
 		t.Errorf("%q", texted(a))
 	}
 	for lines := 1; lines < 40; lines++ {

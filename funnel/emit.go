@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
@@ -50,7 +51,7 @@ func maskedNote(n int) string { return plural(int64(n), "secret") + " masked" }
 type place int
 
 const (
-	alone     place = iota // as an answer of its own
+	alone     place = iota // as an answer of its own, with notes and errors beside it
 	inRow                  // among the rows of a page, whose header, notes and errors stand beside them
 	inReceipt              // within a receipt: each word that begins a line of one is ours
 )
@@ -62,6 +63,9 @@ func foreign(s string, json bool, at place) string {
 }
 
 // defuse marks each line that imitates a line of ours with ">" before it.
+//
+// So a line of ours is never one of others: whoever reads an answer line by line can take each line that begins as ours do
+// for ours, and each ">" before such words for the mark of one that is not.
 //
 // Lines that begin so already get one more, as mail quotes "From ": what was
 // written is had back by taking one ">" from each line that imitates ours behind one or more of them.
@@ -87,29 +91,101 @@ func defuse(s string, where place) string {
 	return b.String()
 }
 
-// Lines of ours, by how they begin. Behind "next", "total" and the like ordinary texts have other things than we do.
+// Lines of ours, by how they begin. What follows are those that stand in every answer, exactly as they are written: so
+// few lines of others begin so that each of them is marked. Where a receipt stands around it, any line that begins with one
+// of its words is. Elsewhere ordinary texts have other things than we do behind "next", "total" and the like.
 var (
-	imitation = regexp.MustCompile(`(?i)^(large\s+output\s+detected` +
+	// Compilers write such lines too, so only in their exact shape.
+	imitationExact = regexp.MustCompile(`^(note: |error: |kept (whole|in part) as |not kept \(|no (rows|output)$|\w+: no answer within )`)
+	imitation      = regexp.MustCompile(`(?i)^(large\s+output\s+detected` +
 		`|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
-		`|showing\s+(none\b|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:\s*\d+\s+token` +
+		`|showing\s+(none\b|the\s+first\s+\d|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:\s*\d+\s+token` +
 		`|kept\s+whole\s+as\s+obs:` +
 		`|total\s*:\s*~?\d+\s+(lines?,\s*\d+\s+char|bytes?\s*;\s*binary)|next\s*:\s*(direct\b|\w+\s*\{))`)
 	imitationStrict = regexp.MustCompile(`(?i)^(large\s+output\s+detected|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
-		`|showing\s+(none\b|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:|kept\s+whole\s+as\s+obs:|(total|shape|saved\s+to|next|note)\s*:)`)
-	// Compilers write such lines too, so only in their exact shape, and only where ours stand beside them.
-	imitationInRow = regexp.MustCompile(`^(note: |error: |kept whole as |==> .+ <==)`)
+		`|showing\s+(none\b|the\s+first\s+\d|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:|(kept|read)\s+[a-z ]+\s(as\s+obs:|from\s)|not\s+kept\b` +
+		`|(total|shape|saved\s+to|next|note|error)\s*:)`)
+	imitationInRow = regexp.MustCompile(`^==> .+ <==`)
 )
 
+// imitates says that a line could be taken for one of ours by its words, whatever marks and blanks stand before them and
+// whichever look-alikes its letters are.
 func imitates(line string, at place) bool {
-	if at == inRow && imitationInRow.MatchString(strings.TrimLeft(line, ">")) {
+	line = strings.TrimRight(strings.TrimLeft(line, ">"), "\r\n")
+	if at == inRow && imitationInRow.MatchString(line) {
 		return true
 	}
-	line = strings.TrimLeftFunc(line, func(r rune) bool { return r == '>' || unicode.IsSpace(r) })
-	if line == "" || strings.IndexByte("kKlLtTnNsS-", line[0]) < 0 {
+	bare := strings.TrimLeftFunc(line, func(r rune) bool { return r == '>' || unicode.IsSpace(r) })
+	if bare == "" || !begins(bare) {
 		return false
 	}
-	if at == inReceipt {
-		return imitationStrict.MatchString(line)
-	}
-	return imitation.MatchString(line)
+	line, bare = plainLetters(line), plainLetters(bare)
+	return imitationExact.MatchString(line) || imitation.MatchString(bare) || at == inReceipt && imitationStrict.MatchString(bare)
 }
+
+// begins says that a line may be one of ours by its first letter: most are not.
+func begins(line string) bool {
+	c := line[0]
+	if c >= utf8.RuneSelf {
+		r, _ := utf8.DecodeRuneInString(line)
+		c = plainLetter(r)
+	}
+	return c != 0 && strings.IndexByte(beginnings, c) >= 0 || strings.Contains(line[:min(len(line), 40)], noAnswer)
+}
+
+// beginnings are the letters that lines of ours begin with; noAnswer stands behind a tool's name.
+const (
+	beginnings = "eEkKlLtTnNrRsS-"
+	noAnswer   = ": no answer within "
+)
+
+// told is how much of a line tells whose it is, in bytes.
+const told = 96
+
+// plainLetters is the beginning of a line with letters that look like ASCII's as these.
+func plainLetters(s string) string {
+	n := min(len(s), told)
+	for i := range n {
+		if s[i] >= utf8.RuneSelf {
+			return strings.Map(func(r rune) rune {
+				if c := plainLetter(r); c != 0 {
+					return rune(c)
+				}
+				return r
+			}, s[:n]) + s[n:]
+		}
+	}
+	return s
+}
+
+// plainLetter is the ASCII character that r looks like; 0 for none.
+func plainLetter(r rune) byte {
+	switch {
+	case r < utf8.RuneSelf:
+		return byte(r)
+	case r >= 0xff01 && r <= 0xff5e: // full width
+		return byte(r - 0xff01 + '!')
+	case r >= 0x1d400 && r <= 0x1d6a3: // mathematical alphabets, 26 capitals and 26 small letters each
+		return "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[(r-0x1d400)%52]
+	case r >= 0x2010 && r <= 0x2015 || r == 0x2212:
+		return '-'
+	case r == 0xa0 || r >= 0x2000 && r <= 0x200a || r == 0x202f || r == 0x205f || r == 0x3000:
+		return ' '
+	}
+	return lookalikes[r]
+}
+
+// lookalikes are letters of other scripts that are drawn as ASCII's in common fonts (Unicode's confusables).
+var lookalikes = func() map[rune]byte {
+	m := map[rune]byte{}
+	for ascii, others := range map[byte]string{
+		'a': "аαɑ", 'A': "АΑ", 'c': "сϲ", 'C': "СϹ", 'd': "ԁ", 'D': "Ꭰ", 'e': "еҽ", 'E': "ЕΕ", 'g': "ɡ", 'h': "һ", 'H': "НΗ", 'i': "іıι", 'I': "ІΙ",
+		'k': "кκ", 'K': "КΚ", 'l': "ӏǀ", 'L': "Ꮮ", 'n': "ոп", 'N': "Ν", 'o': "оοօ", 'O': "ОΟ", 'p': "рρ", 'P': "РΡ", 'r': "г", 'R': "Ꭱ", 's': "ѕ", 'S': "Ѕ",
+		't': "т", 'T': "ТΤ", 'u': "υս", 'U': "Ս", 'w': "ԝ", 'x': "хχ", 'X': "ХΧ", 'y': "у", 'Y': "Υ", ':': "：ː∶꞉", '=': "꞊",
+	} {
+		for _, r := range others {
+			m[r] = ascii
+		}
+	}
+	return m
+}()

@@ -532,7 +532,7 @@ func TestForgeriesWouldPassUndefused(t *testing.T) {
 
 func TestOrdinaryLinesAreNotMarked(t *testing.T) {
 	for _, s := range []string{
-		"total: 5", "next: the second part", "--- a/file.go", "---", "--- header ---", "Showing results", "note: see below", "saved to: x",
+		"total: 5", "next: the second part", "--- a/file.go", "---", "--- header ---", "Showing results", "Note: see below", "  note: see below", "a.c:3: error: x", "saved to: x",
 		"not shown", "large outputs are kept", "total 24\ndrwx", "shape: square", "SHOWING 5 of 7",
 	} {
 		if got := defuse(s, alone); got != s {

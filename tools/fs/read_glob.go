@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -159,7 +160,11 @@ func readUnder(ctx context.Context, name string, room *int64, in tools.Input, ou
 	}
 	last := lastByte{to: out}
 	from := &io.LimitedReader{R: text, N: *room}
-	err = copyText(ctx, &last, from, src.Size, silent{out})
+	marked := marking{to: &last, fresh: true}
+	err = copyText(ctx, &marked, from, src.Size, silent{out})
+	if e := marked.flush(); err == nil {
+		err = e
+	}
 	cut := from.N == 0
 	*room = from.N
 	if err != nil {
@@ -184,6 +189,58 @@ func readUnder(ctx context.Context, name string, room *int64, in tools.Input, ou
 type silent struct{ tools.Output }
 
 func (silent) Progress(int64, int64, string) {}
+
+// heading is how the line above a file begins.
+const heading = "==> "
+
+// marking sets ">" before each line that could be taken for the one above a file, however many of them it begins with, so
+// that each line that begins with the heading stands above a file.
+type marking struct {
+	to    io.Writer
+	fresh bool   // a line begins
+	held  []byte // a line's beginning that may become a heading
+}
+
+func (m *marking) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		if !m.fresh {
+			i := bytes.IndexByte(p, '\n') + 1
+			if m.fresh = i > 0; !m.fresh {
+				i = len(p)
+			}
+			if _, err := m.to.Write(p[:i]); err != nil {
+				return 0, err
+			}
+			p = p[i:]
+			continue
+		}
+		m.held = append(m.held, p[0])
+		p = p[1:]
+		after := bytes.TrimLeft(m.held, ">")
+		if len(after) < len(heading) && strings.HasPrefix(heading, string(after)) && len(m.held) < 64 {
+			continue
+		}
+		if string(after) == heading {
+			m.held = append([]byte{'>'}, m.held...)
+		}
+		if err := m.flush(); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// flush writes what was held.
+func (m *marking) flush() error {
+	if len(m.held) == 0 {
+		return nil
+	}
+	m.fresh = m.held[len(m.held)-1] == '\n'
+	_, err := m.to.Write(m.held)
+	m.held = m.held[:0]
+	return err
+}
 
 // lastByte knows what was written last.
 type lastByte struct {
