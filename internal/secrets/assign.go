@@ -114,7 +114,8 @@ func matchAssigned(s *scan, h *hit, from int) (found, bool) {
 		return found{}, false
 	case special != nil:
 		f = special
-	case f == &authorization || !v.secret(f) || v.label && string(bytes.ToLower(name)) == "pass":
+	case f == &authorization || !v.secret(f) || v.label && string(bytes.ToLower(name)) == "pass",
+		len(name) > 9 && len(v.text) >= len(name) && bytes.EqualFold(name, v.text[:len(name)]): // it names itself
 		return found{}, false
 	}
 	if len(v.text) == checked {
@@ -310,6 +311,9 @@ var codeSigns = [][]byte{[]byte("://"), []byte("%s"), []byte("%v"), []byte("%d")
 // pathOfWords says that an unquoted value reads as a name in a program or a package: words with dots between them.
 func pathOfWords(t []byte) bool {
 	if !(t[0] >= 'A' && t[0] <= 'Z' || t[0] >= 'a' && t[0] <= 'z' || t[0] == '_' || t[0] == '&' || t[0] == '*') {
+		return false
+	}
+	if len(t) >= 24 && entropy(t) >= 4.2 && bytes.IndexByte(t, '.') < 0 {
 		return false
 	}
 	word := true

@@ -170,7 +170,7 @@ func isKeyLine(b []byte, from, to int) bool {
 	if n := to - from; n != 64 && n != 70 {
 		return false
 	}
-	return bounded(b, from, to) && mixed(b[from:to], 4.2)
+	return bounded(b, from, to) && mixed(b[from:to], 4.2) && !standIn(b[from:to])
 }
 
 // bounded says that b[from:to] stands by itself on its line or between quotes.

@@ -19,8 +19,8 @@ type Masker struct{ f *filter }
 // New makes a masker of all [Formats].
 func New() *Masker { return &Masker{compiled()} }
 
-// String masks the secrets of a text that is at hand in full, and says how many they were. It is idempotent, and the
-// identical string where there is none.
+// String masks the secrets of a text that is at hand in full, and says how many they were: the identical string where
+// there is none. Masks are left alone.
 //
 // Lines stay lines, and what was valid JSON stays so.
 func (m *Masker) String(s string) (string, int) {

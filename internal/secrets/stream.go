@@ -176,7 +176,7 @@ func (s *Stream) mask(dst []byte, v view, f found, raw []byte) []byte {
 		case told:
 			dst = append(dst, again...)
 		default:
-			dst = appendMask(dst, f.format, nil, utf8.RuneCount(raw))
+			dst = append(append(append(dst, "[masked: "...), f.format.Name...), ']') // how long it is may not be known yet
 			told = true
 		}
 		dst = append(dst, end...)
