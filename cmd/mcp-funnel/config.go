@@ -38,12 +38,15 @@ func configPath(k *kong.Context) string {
 		for _, f := range p.Flags {
 			if f.Name == "config" {
 				if s, ok := k.FlagValue(f).(string); ok && s != "" {
-					return s
+					return kong.ExpandPath(s)
 				}
 			}
 		}
 	}
-	return os.Getenv("MCP_FUNNEL_CONFIG")
+	if s := os.Getenv("MCP_FUNNEL_CONFIG"); s != "" {
+		return kong.ExpandPath(s)
+	}
+	return ""
 }
 
 // Validate is part of kong's resolver; the file is read, and refused, when the first flag is resolved.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,10 +24,10 @@ import (
 // Settings is everything that can be set, once: flags, environment and the
 // configuration file are derived from it.
 type Settings struct {
-	Config string `group:"setup" placeholder:"FILE" type:"path" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
+	Config string `group:"setup" placeholder:"FILE" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
 
-	Root  []string `group:"setup" placeholder:"DIR" type:"path" sep:"none" help:"Directory tools may look into; repeatable. Default: the current directory, unless that is a home, a system directory or the file system's root."`
-	Store string   `group:"setup" placeholder:"DIR" type:"path" help:"Where observations are kept. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
+	Root  []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory tools may look into; repeatable. Default: the current directory, unless that is a home, a system directory or the file system's root."`
+	Store string   `group:"setup" placeholder:"DIR" help:"Where observations are kept. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
 
 	ReceiptTokens int    `group:"shown" default:"600" placeholder:"N" help:"Ceiling of a receipt in tokens, from 160 to 4000."`
 	LargeLines    int    `group:"shown" default:"50" placeholder:"N" help:"An output of more lines is large."`
@@ -151,6 +152,16 @@ func (s *Settings) storeOptions() observations.Options {
 // AfterApply is called by kong when all settings are known: every command
 // refuses what the funnel could not work with.
 func (s *Settings) AfterApply() error {
+	// An empty one is as good as none: kong's own paths would take it for the current directory.
+	s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" })
+	for i, dir := range s.Root {
+		s.Root[i] = kong.ExpandPath(dir)
+	}
+	for _, path := range []*string{&s.Config, &s.Store} {
+		if *path != "" {
+			*path = kong.ExpandPath(*path)
+		}
+	}
 	for name, n := range map[string]int{
 		"receipt-tokens": s.ReceiptTokens, "large-lines": s.LargeLines, "large-chars": s.LargeChars, "head-lines": s.HeadLines,
 		"tail-lines": s.TailLines, "page-tokens": s.PageTokens, "max-calls": s.MaxCalls,

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -36,5 +37,31 @@ func TestTooWide(t *testing.T) {
 		if got := tooWide(dir); got != want {
 			t.Errorf("%s: %t", dir, got)
 		}
+	}
+}
+
+// A variable that is set to nothing is as good as none: it must not make the current directory a store or a root.
+func TestEmptySettingsAreDefaults(t *testing.T) {
+	here, home := t.TempDir(), t.TempDir()
+	t.Chdir(here)
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	for _, name := range []string{"MCP_FUNNEL_STORE", "MCP_FUNNEL_ROOT", "MCP_FUNNEL_CONFIG"} {
+		t.Setenv(name, "")
+	}
+	var out, complaints strings.Builder
+	if code := run(t.Context(), []string{"--min-free", "0", "observations", "list"}, strings.NewReader(""), &out, &complaints); code != done {
+		t.Fatalf("code %d: %s", code, complaints.String())
+	}
+	if want := "nothing is kept in " + filepath.Join(home, "state", "mcp-funnel") + "\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	if made, err := os.ReadDir(here); err != nil || len(made) > 0 {
+		t.Errorf("in the current directory: %v, %v", made, err)
+	}
+	s := Settings{Root: []string{"", "sub"}, Store: "kept"}
+	_ = s.AfterApply() // what else is not set is refused
+	if len(s.Root) != 1 || s.Root[0] != filepath.Join(here, "sub") || s.Store != filepath.Join(here, "kept") {
+		t.Errorf("%q, %q", s.Root, s.Store)
 	}
 }
