@@ -20,6 +20,7 @@ import (
 type call struct {
 	f      *Funnel
 	ctx    context.Context
+	stop   context.CancelCauseFunc // of the tool's context, below ctx
 	r      Request
 	limits Limits
 	began  time.Time
@@ -51,8 +52,9 @@ func (c *call) answerTo() (Answer, error) {
 	if p := c.f.o.Policy; p.Window > 0 && !p.DryRun && !p.Disabled {
 		pageTokens = min(pageTokens, max(p.Decide(Size{}, spent).Left, MinReceipt)) // what does not fit is rejected below
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	defer cancel() // what a tool has left running is to stop
+	ctx, stop := context.WithCancelCause(c.ctx)
+	c.stop = stop
+	defer stop(nil) // what a tool has left running is to stop
 	c.out = &output{
 		ctx:      ctx,
 		mask:     c.f.o.Mask,
@@ -83,6 +85,9 @@ func (c *call) answerTo() (Answer, error) {
 	c.answer.Failed = o.err != nil
 	v := &view{call: c, seen: s, outcome: o, spent: spent}
 
+	if o.status == asked {
+		return Answer{}, o.err
+	}
 	if o.status == cancelled {
 		if s.bytes > 0 {
 			v.abandon()

@@ -87,6 +87,7 @@ type Request struct {
 	Limits   Limits // where not zero, in place of the funnel's
 	Meta     map[string]any
 	Name     string                                  // of the observation (keep --name)
+	Ask      tools.Asker                             // puts a tool's question to the client; nil: there is none to ask
 	Progress func(done, total int64, message string) // from any goroutine, one at a time, at most 10 a second; Call waits for the last one, so it must not block for long; nil: none
 }
 
@@ -134,7 +135,8 @@ type Receipt struct {
 }
 
 // Call runs one tool call. Its error is only for a context that was cancelled by the caller
-// (no answer is due then): a tool's failure is an Answer with Failed.
+// (no answer is due then), and for a run in which Request.Ask answered [tools.ErrAsked]: that error,
+// nothing kept. A tool's failure is an Answer with Failed.
 //
 // Where the context has a deadline and it passes, the answer says so and tells what was written until then.
 func (f *Funnel) Call(ctx context.Context, r Request) (Answer, error) {

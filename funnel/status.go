@@ -24,6 +24,9 @@ const (
 	cancelled = "cancelled"
 )
 
+// asked is the status of a run that ended with a question to the client. No receipt has it: the call comes again.
+const asked = "asked"
+
 // grace is how long a tool may take to return after its context is done;
 // then its call goes on without it. Calls are to end within half a second of their deadline.
 const grace = 200 * time.Millisecond
@@ -54,24 +57,26 @@ func (c *call) run() outcome {
 			c.log("a tool panicked", "tool", c.r.Tool.Name, "panic", c.logged(fmt.Sprint(p)), "stack", string(debug.Stack()))
 			done <- errDefect
 		}()
-		err := c.r.Tool.Run(c.out.ctx, tools.Input{Args: c.r.Args, Sources: c.r.Sources, Fit: c.out.fit}, c.out)
+		err := c.r.Tool.Run(c.out.ctx, tools.Input{Args: c.r.Args, Sources: c.r.Sources, Fit: c.out.fit, Ask: c.ask}, c.out)
 		returned = true
 		done <- err
 	}()
 	var err error
 	select {
 	case err = <-done:
-	case <-c.ctx.Done():
+	case <-c.out.ctx.Done():
 		after := time.NewTimer(grace)
 		defer after.Stop()
 		select {
 		case err = <-done:
 		case <-after.C:
-			err = c.ctx.Err()
+			err = c.out.ctx.Err()
 			c.log("a tool goes on after its call has ended", "tool", c.r.Tool.Name)
 		}
 	}
 	switch {
+	case errors.Is(context.Cause(c.out.ctx), tools.ErrAsked) && c.ctx.Err() == nil: // whatever the tool made of it
+		return outcome{status: asked, err: tools.ErrAsked, stopped: true}
 	case err == nil:
 		return outcome{status: success}
 	case errors.Is(err, errDefect):
@@ -89,6 +94,21 @@ func (c *call) run() outcome {
 func (c *call) logged(s string) string {
 	s, _ = c.f.o.Mask.String(s)
 	return s
+}
+
+// ask is the [tools.Input.Ask] of the call. Once the client is to answer by repeating the call, this run has no use.
+func (c *call) ask(ctx context.Context, q tools.Question) (tools.Reply, error) {
+	if err := q.Check(); err != nil {
+		return tools.Reply{}, err
+	}
+	if c.r.Ask == nil {
+		return tools.NoClient(ctx, q)
+	}
+	reply, err := c.r.Ask(ctx, q)
+	if errors.Is(err, tools.ErrAsked) {
+		c.stop(err)
+	}
+	return reply, err
 }
 
 func (c *call) log(msg string, args ...any) {

@@ -57,10 +57,13 @@ type Conn struct {
 	end     context.CancelCauseFunc
 
 	mu      sync.Mutex
-	calls   map[string]*call // open ones by id
-	open    int              // taken and not yet answered
-	running int              // calls whose work goes on, answered or not
-	changed chan struct{}    // closed and made anew when one of the two falls
+	calls   map[string]*call        // open ones by id
+	open    int                     // taken and not yet answered
+	running int                     // calls whose work goes on, answered or not
+	changed chan struct{}           // closed and made anew when one of the two falls
+	asked   map[string]chan<- frame // requests of ours that wait for their answer, by id
+	asks    int64                   // requests of ours so far
+	streams []*stream               // what carries messages that belong to no call; the last one is used
 }
 
 // call is one request from its acceptance to its answer.

@@ -32,8 +32,10 @@ type frame struct {
 	protocol string                     // the protocol version declared in _meta, or ""
 	token    json.RawMessage            // _meta.progressToken as sent; nil: no progress is wanted
 	level    string                     // _meta's log level, or ""
-	answer   bool                       // a response to a request of ours
 	size     int                        // of the whole message, in bytes
+
+	answer        bool            // a response to a request of ours
+	result, fault json.RawMessage // of a response, as sent; fault is nil unless it failed
 }
 
 // modern says that the message belongs to the stateless era.
@@ -71,7 +73,7 @@ func parse(line []byte) (frame, *Fault) {
 		return f, fault
 	}
 	if env.method == nil {
-		f.answer = true
+		f.answer, f.result, f.fault = true, env.result, env.fault
 		return f, nil
 	}
 	f.method, _ = unquote(env.method)

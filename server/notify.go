@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -92,6 +93,18 @@ type notification struct {
 	Method  string `json:"method"`
 	Params  any    `json:"params,omitempty"`
 }
+
+// forward sends a request of ours that belongs to the call.
+func (n *notifier) forward(message []byte) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return errAnswered
+	}
+	return n.send(message, false)
+}
+
+var errAnswered = errors.New("the call was answered")
 
 // close waits for what is being sent; nothing is sent after it.
 func (n *notifier) close() {

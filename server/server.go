@@ -45,6 +45,7 @@ const (
 	DefaultCallTimeout  = 50 * time.Second // a common client gives up at 60
 	DefaultEOFGrace     = 30 * time.Second
 	DefaultWriteTimeout = 60 * time.Second // a client that reads nothing for as long has given up its calls
+	DefaultAskTimeout   = 20 * time.Second
 )
 
 // Options of a server. Zero values mean the defaults.
@@ -62,6 +63,7 @@ type Options struct {
 	CallTimeout  time.Duration // of one call
 	EOFGrace     time.Duration // how long calls in flight may take after the input has ended
 	WriteTimeout time.Duration // how long the client may read nothing while something waits for it
+	AskTimeout   time.Duration // how long a client of the sessions era may take to answer a question
 }
 
 // Server offers tools, observations and prompts. It is safe for concurrent use.
@@ -77,8 +79,8 @@ type Server struct {
 	gate    gate
 	first   *Conn // of HandleMessage
 
-	maxMessage                       int64
-	timeout, eofGrace, writeDeadline time.Duration
+	maxMessage                                   int64
+	timeout, eofGrace, writeDeadline, askTimeout time.Duration
 }
 
 // New fails where something needed is missing, or a tool is not fit to be listed.
@@ -90,6 +92,7 @@ func New(o Options) (*Server, error) {
 		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(),
 		maxMessage: orDefault(o.MaxMessage, DefaultMaxMessage), timeout: orDefault(o.CallTimeout, DefaultCallTimeout),
 		eofGrace: orDefault(o.EOFGrace, DefaultEOFGrace), writeDeadline: orDefault(o.WriteTimeout, DefaultWriteTimeout),
+		askTimeout: orDefault(o.AskTimeout, DefaultAskTimeout),
 	}
 	// The messages of all calls together may take four times what one may.
 	s.gate = gate{maxCalls: orDefault(o.MaxCalls, DefaultMaxCalls), maxBytes: 4 * s.maxMessage}
@@ -136,7 +139,8 @@ func (s *Server) Connect(ctx context.Context) *Conn {
 	id := rand.Text()
 	c := &Conn{
 		server: s, session: newSession(id), calls: map[string]*call{}, changed: make(chan struct{}),
-		who: funnel.Session{ID: id, Owner: observations.Local},
+		asked: map[string]chan<- frame{},
+		who:   funnel.Session{ID: id, Owner: observations.Local},
 	}
 	c.ctx, c.end = context.WithCancelCause(ctx)
 	return c
@@ -177,7 +181,8 @@ func (c *Conn) acceptOne(ctx context.Context, message []byte, send Send) (work f
 		send.answer(f.id, nil, fault)
 		return nil
 	}
-	if f.answer { // we ask nothing
+	if f.answer {
+		c.answered(f)
 		return nil
 	}
 	if f.id == nil {

@@ -30,6 +30,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	box := newOutbox(out)
 	conn := s.Connect(ctx)
 	defer conn.end(errEnding)
+	defer conn.Listen(box.send)()
 	go box.run()
 	defer box.fail(io.ErrClosedPipe) // ends run; what was to be written is written by then
 

@@ -96,7 +96,7 @@ func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
 			return nil, fault
 		}
 		r := funnel.Request{
-			Tool: t, Args: args, Who: k.conn.who, Sources: s.sources(k.conn.who), Progress: k.notes.progress,
+			Tool: t, Args: args, Who: k.conn.who, Sources: s.sources(k.conn.who), Ask: k.asker(ctx), Progress: k.notes.progress,
 		}
 		if request.Params.Meta != nil {
 			r.Meta = request.Params.Meta.AdditionalFields

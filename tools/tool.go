@@ -46,6 +46,9 @@ type Input struct {
 	// [Output.Row] shows whole, and what is to follow begins at the byte behind it. It ends between two chars, and is 0
 	// only where the page has rows already. nil: there is no limit.
 	Fit func(text []byte) int
+
+	// Ask puts a question to the client; the funnel always sets it.
+	Ask Asker
 }
 
 // Call names a tool and its arguments: the exact way on. Args is marshalled as it is; empty fields are left out by its tags.

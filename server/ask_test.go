@@ -1,0 +1,313 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// askTools ask their client: the seam is tried with them.
+func askTools() []tools.Tool {
+	schema := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+	type who struct {
+		Model bool `json:"model,omitempty" jsonschema:"ask the model too"`
+		Twice bool `json:"twice,omitempty" jsonschema:"ask the user twice"`
+	}
+	return []tools.Tool{
+		tools.New(tools.Tool{Name: "greet", Title: "Greet", Description: "Asks for a name."},
+			func(ctx context.Context, a who, in tools.Input, out tools.Output) error {
+				if _, err := io.WriteString(out, "asking\n"); err != nil {
+					return err
+				}
+				var names []string
+				for i := range 2 {
+					r, err := in.Ask(ctx, tools.Question{Form: &tools.Form{Message: fmt.Sprint("who? ", i), Schema: schema}})
+					switch {
+					case err != nil:
+						return err
+					case r.Action != tools.Accepted:
+						_, err := fmt.Fprintf(out, "the user: %s", r.Action)
+						return err
+					}
+					var filled struct{ Name string }
+					if err := json.Unmarshal(r.Content, &filled); err != nil {
+						return err
+					}
+					names = append(names, filled.Name)
+					if !a.Twice {
+						break
+					}
+				}
+				text := "hello " + strings.Join(names, " and ")
+				if a.Model {
+					r, err := in.Ask(ctx, tools.Question{Prompt: &tools.Prompt{
+						System: "be brief", MaxTokens: 50, Messages: []tools.Message{{Role: "user", Text: text}},
+					}})
+					if err != nil {
+						return err
+					}
+					text += "; the model: " + r.Text
+				}
+				_, err := io.WriteString(out, text)
+				return err
+			}),
+		tools.New(tools.Tool{Name: "bad-question", Title: "Bad question", Description: "Asks what cannot be asked."},
+			func(ctx context.Context, _ struct{}, in tools.Input, _ tools.Output) error {
+				_, err := in.Ask(ctx, tools.Question{})
+				return err
+			}),
+	}
+}
+
+func withAskTools(o *Options) { o.Tools = append(o.Tools, askTools()...) }
+
+// ours is a request or a notification of the server's, as a client reads it.
+type ours struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+}
+
+// asking is a client of the sessions era that can be asked: answer gives the rest of the response to a
+// request, "" for none.
+type asking struct {
+	*client
+	answer func(ours) string
+	seen   []ours
+}
+
+func newAsking(t *testing.T, s *Server, capabilities string, answer func(ours) string) *asking {
+	c := &asking{client: &client{t: t, conn: s.Connect(t.Context())}, answer: answer}
+	contains(t, c.ask(strings.Replace(initialize, `"capabilities":{}`, `"capabilities":`+capabilities, 1)), `"result"`)
+	return c
+}
+
+// call returns the answer to a tools/call, having answered what was asked meanwhile.
+func (c *asking) call(ctx context.Context, id, tool, args string) answer {
+	c.t.Helper()
+	var got answer
+	c.conn.Handle(ctx, []byte(toolCall(id, tool, args, "")), func(m []byte, last bool) error {
+		if last {
+			got = read(c.t, string(m))
+			return nil
+		}
+		var o ours
+		if err := json.Unmarshal(m, &o); err != nil {
+			c.t.Errorf("%v: %s", err, m)
+		}
+		c.seen = append(c.seen, o)
+		if reply := c.answer(o); reply != "" && o.ID != nil {
+			go c.conn.Handle(ctx, []byte(`{"jsonrpc":"2.0","id":`+string(o.ID)+`,`+reply+`}`), func(m []byte, _ bool) error {
+				c.t.Errorf("a response was answered: %s", m)
+				return nil
+			})
+		}
+		return nil
+	})
+	return got
+}
+
+const (
+	canAll   = `{"elicitation":{},"sampling":{}}`
+	sayAnna  = `"result":{"action":"accept","content":{"name":"Anna"}}`
+	sayModel = `"result":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m","stopReason":"endTurn"}`
+)
+
+func replyTo(o ours) string {
+	switch o.Method {
+	case "elicitation/create":
+		return sayAnna
+	case "sampling/createMessage":
+		return sayModel
+	}
+	return ""
+}
+
+func TestAskInASession(t *testing.T) {
+	c := newAsking(t, newTestServer(t, withAskTools), canAll, replyTo)
+	if got := c.call(t.Context(), "1", "greet", `{"model":true,"twice":true}`); got.text() != "asking\nhello Anna and Anna; the model: hi" {
+		t.Errorf("%+v", got)
+	}
+	if len(c.seen) != 3 {
+		t.Fatalf("asked %d times: %+v", len(c.seen), c.seen)
+	}
+	contains(t, string(c.seen[0].Params), `"message":"who? 0"`, `"requestedSchema":{"type":"object"`)
+	contains(t, string(c.seen[2].Params), `"systemPrompt":"be brief"`, `"maxTokens":50`, `"text":"hello Anna and Anna"`)
+	if got := c.call(t.Context(), "2", "bad-question", `{}`); !got.Result.IsError || !strings.Contains(got.text(), "either a form or a prompt") {
+		t.Errorf("%+v", got)
+	}
+	c.idle()
+}
+
+// idle is a test's last look: nothing waits for an answer any more.
+func (c *asking) idle() {
+	c.t.Helper()
+	c.conn.mu.Lock()
+	defer c.conn.mu.Unlock()
+	if len(c.conn.asked) > 0 {
+		c.t.Errorf("%d requests still wait", len(c.conn.asked))
+	}
+}
+
+func TestAskReplies(t *testing.T) {
+	s := newTestServer(t, withAskTools, func(o *Options) { o.AskTimeout = 100 * time.Millisecond })
+	for _, k := range []struct{ reply, want string }{
+		{`"result":{"action":"decline"}`, "the user: decline"},
+		{`"result":{"action":"cancel","content":{"name":"x"}}`, "the user: cancel"},
+		{`"result":{"action":"accept"}`, "hello "},
+		{`"result":{"action":"accept","content":[1]}`, "content is an array, not an object"},
+		{`"result":{"action":"maybe"}`, "neither accept, decline nor cancel"},
+		{`"result":7`, "no reply that could be read"},
+		{`"error":{"code":-1,"message":"not \u001b[31mnow"}`, `it answered "not \x1b[31mnow" (-1)`},
+		{`"error":7`, "it answered with an error"},
+		{`"result":{"action":"accept","content":{"name":"` + strings.Repeat("x", maxReply) + `"}}`, "bytes long, over 1048576"},
+		{"", "no reply within 100ms"},
+	} {
+		c := newAsking(t, s, canAll, func(ours) string { return k.reply })
+		got := c.call(t.Context(), "1", "greet", `{}`)
+		contains(t, got.text(), k.want)
+		if len(got.text()) > 1000 {
+			t.Errorf("%.40s: the answer is %d bytes long", k.reply, len(got.text()))
+		}
+		if k.reply == "" && (len(c.seen) != 2 || c.seen[1].Method != "notifications/cancelled" || !strings.Contains(string(c.seen[1].Params), string(c.seen[0].ID))) {
+			t.Errorf("the client was not told that its answer is not waited for: %+v", c.seen)
+		}
+		c.idle()
+	}
+}
+
+func TestAskNeedsTheCapability(t *testing.T) {
+	s := newTestServer(t, withAskTools)
+	for capabilities, lacks := range map[string]string{
+		`{}`: "elicitation", `{"sampling":{}}`: "elicitation", `{"elicitation":{"url":{}}}`: "elicitation",
+		`{"elicitation":{}}`: "sampling", `{"elicitation":{"form":{},"url":{}}}`: "sampling",
+	} {
+		c := newAsking(t, s, capabilities, replyTo)
+		got := c.call(t.Context(), "1", "greet", `{"model":true}`)
+		if !got.Result.IsError || !strings.Contains(got.text(), `does not declare the capability "`+lacks+`"`) {
+			t.Errorf("%s: %+v", capabilities, got)
+		}
+	}
+}
+
+// TestAskStrays sends answers nobody waits for: unknown ids, answers that come twice or too late.
+func TestAskStrays(t *testing.T) {
+	c := newAsking(t, newTestServer(t, withAskTools), canAll, replyTo)
+	twice := func(o ours) string {
+		for _, id := range []string{`"funnel-99"`, `1`, `null`, string(o.ID), string(o.ID), string(o.ID)} {
+			if got := c.ask(`{"jsonrpc":"2.0","id":` + id + `,` + sayAnna + `}`); got != "" && id != "null" {
+				t.Errorf("answered: %s", got)
+			}
+		}
+		return ""
+	}
+	c.answer = twice
+	if got := c.call(t.Context(), "1", "greet", `{}`); got.text() != "asking\nhello Anna" {
+		t.Errorf("%+v", got)
+	}
+	twice(c.seen[0])
+	c.idle()
+}
+
+// TestAskEndsWithItsCall cancels the call while the client is being asked, and has a call's deadline end it.
+func TestAskEndsWithItsCall(t *testing.T) {
+	s := newTestServer(t, withAskTools, func(o *Options) { o.CallTimeout = 200 * time.Millisecond })
+	c := newAsking(t, s, canAll, func(ours) string { return "" })
+	if got := c.call(t.Context(), "1", "greet", `{}`); !got.Result.IsError || !strings.Contains(got.text(), "timed out") {
+		t.Errorf("at the deadline: %+v", got)
+	}
+	c.idle()
+
+	s = newTestServer(t, withAskTools)
+	var c2 *asking
+	var asked atomic.Bool
+	c2 = newAsking(t, s, canAll, func(o ours) string {
+		if asked.CompareAndSwap(false, true) {
+			go c2.conn.Handle(t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`), nil)
+		}
+		return ""
+	})
+	if got := c2.call(t.Context(), "7", "greet", `{}`); got.ID != nil {
+		t.Errorf("a cancelled call was answered: %+v", got)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if !c2.conn.wait(ctx, func(c *Conn) int { return c.running }) {
+		t.Error("the tool still waits")
+	}
+	c2.idle()
+}
+
+// TestAskIsBounded has more questions wait than a client may have.
+func TestAskIsBounded(t *testing.T) {
+	c := newTestServer(t).Connect(t.Context())
+	ctx, stop := context.WithCancel(t.Context())
+	ends := make(chan error, maxAsked)
+	sent := make(chan bool, maxAsked)
+	ask := func(ctx context.Context) error {
+		_, err := c.request(ctx, func([]byte) error { sent <- true; return nil }, "roots/list", nil, time.Minute)
+		return err
+	}
+	for range maxAsked {
+		go func() { ends <- ask(ctx) }()
+	}
+	for range maxAsked {
+		<-sent
+	}
+	if err := ask(ctx); !errors.Is(err, tools.ErrNoReply) || !strings.Contains(err.Error(), "64 questions") {
+		t.Errorf("one more: %v", err)
+	}
+	go func() { // the requests are told off on the same way
+		for range sent {
+		}
+	}()
+	stop()
+	for range maxAsked {
+		if err := <-ends; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if len(c.asked) > 0 {
+		t.Errorf("%d requests still wait", len(c.asked))
+	}
+}
+
+// TestListen has what belongs to no call go out on one stream, the last one that works.
+func TestListen(t *testing.T) {
+	c := newTestServer(t).Connect(t.Context())
+	var got []string
+	on := func(name string, err error) func() {
+		return c.Listen(func(m []byte, answer bool) error {
+			if answer {
+				t.Error("sent as an answer")
+			}
+			got = append(got, name)
+			return err
+		})
+	}
+	if err := c.tell([]byte("{}\n")); !errors.Is(err, errNoStream) {
+		t.Error(err)
+	}
+	stop1 := on("first", nil)
+	stop2 := on("second", nil)
+	stop3 := on("broken", io.ErrClosedPipe)
+	for _, stop := range []func(){stop3, stop2, stop1} {
+		_ = c.tell([]byte("{}\n"))
+		stop()
+		stop()
+	}
+	if err := c.tell([]byte("{}\n")); !errors.Is(err, errNoStream) {
+		t.Error(err)
+	}
+	if want := "broken second second first"; strings.Join(got, " ") != want {
+		t.Errorf("sent on %v, want %s", got, want)
+	}
+}
