@@ -124,8 +124,8 @@ func (k *call) asker(ctx context.Context) tools.Asker {
 	}
 }
 
-// able says what the client lacks for a request of ours.
-func able(has mcp.ClientCapabilities, method mcp.MCPMethod) error {
+// able says what the client lacks for a request of ours; nil: nothing.
+func able(has mcp.ClientCapabilities, method mcp.MCPMethod) *tools.CapabilityError {
 	switch method {
 	case mcp.MethodElicitationCreate:
 		// A capability that names no mode means forms.

@@ -78,6 +78,7 @@ type Server struct {
 	prompts []prompts.Prompt
 	gate    gate
 	first   *Conn // of HandleMessage
+	seal    seal  // of request states
 
 	maxMessage                                   int64
 	timeout, eofGrace, writeDeadline, askTimeout time.Duration
@@ -89,7 +90,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("server: a funnel and sources are needed")
 	}
 	s := &Server{
-		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(),
+		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(), seal: newSeal(),
 		maxMessage: orDefault(o.MaxMessage, DefaultMaxMessage), timeout: orDefault(o.CallTimeout, DefaultCallTimeout),
 		eofGrace: orDefault(o.EOFGrace, DefaultEOFGrace), writeDeadline: orDefault(o.WriteTimeout, DefaultWriteTimeout),
 		askTimeout: orDefault(o.AskTimeout, DefaultAskTimeout),
@@ -334,7 +335,11 @@ func (s *Server) visible(text string, json bool) string {
 // plain keeps mcp-go from encoding a tool's answer twice, and its text from being escaped for HTML.
 func plain(result any) any {
 	type bare mcp.CallToolResult // without its MarshalJSON
-	if r, ok := result.(*mcp.CallToolResult); ok && r.RawStructuredContent == nil {
+	r, ok := result.(*mcp.CallToolResult)
+	switch {
+	case ok && r.NeedsInput(): // it has no content, not even none
+		return mcp.InputRequiredResult{Result: r.Result, MultiRoundTripResult: r.MultiRoundTripResult}
+	case ok && r.RawStructuredContent == nil:
 		return (*bare)(r)
 	}
 	return result

@@ -98,12 +98,26 @@ func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
 		r := funnel.Request{
 			Tool: t, Args: args, Who: k.conn.who, Sources: s.sources(k.conn.who), Ask: k.asker(ctx), Progress: k.notes.progress,
 		}
+		var asked *rounds // in the stateless era
+		if k.frame.modern() {
+			if asked, fault = k.roundsOf(args); fault != nil {
+				return nil, fault
+			}
+			r.Ask = asked.ask
+		}
 		if request.Params.Meta != nil {
 			r.Meta = request.Params.Meta.AdditionalFields
 		}
 		answer, err := s.run(ctx, r)
 		switch {
+		case asked != nil && errors.Is(err, tools.ErrAsked):
+			return asked.required(), nil
 		case err == nil:
+			if asked != nil && answer.Failed {
+				if fault := asked.refusal(t.Name); fault != nil {
+					return nil, fault
+				}
+			}
 			return shown(answer), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			result, fault := s.overdue(k.frame)
