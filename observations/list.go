@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // List returns this owner's observations, newest first; tombstones only where
@@ -43,6 +44,32 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 		return strings.Compare(string(a.ID), string(b.ID))
 	})
 	return list, nil
+}
+
+// IDs are those of all observations there are now, whoever's and whichever process made them, by the
+// names in the store: nothing is opened.
+func (s *Store) IDs() (map[ID]bool, error) {
+	all, err := s.survey(false)
+	if err != nil {
+		return nil, fmt.Errorf("list observations: %w", err)
+	}
+	ids := make(map[ID]bool, len(all))
+	for id, e := range all {
+		if e.side && e.data != "" {
+			ids[id] = true
+		}
+	}
+	return ids, nil
+}
+
+// Stamp changes whenever an observation is made or removed, by whatever process, but not with every
+// change within the same few milliseconds. It costs one look at a directory.
+func (s *Store) Stamp() (time.Time, error) {
+	info, err := s.disk.stat(observationsDir)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look at the store: %w", err)
+	}
+	return info.ModTime(), nil
 }
 
 // Look returns what is known of an observation without opening it: it is no

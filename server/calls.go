@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -55,6 +56,8 @@ type Conn struct {
 	who     funnel.Session
 	ctx     context.Context // ends with the connection
 	end     context.CancelCauseFunc
+	ready   atomic.Bool // a client of the sessions era has said that it is initialized
+	own     watcher     // its
 
 	mu      sync.Mutex
 	calls   map[string]*call        // open ones by id
@@ -64,6 +67,7 @@ type Conn struct {
 	asked   map[string]chan<- frame // requests of ours that wait for their answer, by id
 	asks    int64                   // requests of ours so far
 	streams []*stream               // what carries messages that belong to no call; the last one is used
+	listens int                     // subscriptions/listen that are open
 }
 
 // call is one request from its acceptance to its answer.
@@ -74,10 +78,12 @@ type call struct {
 	notes   *notifier
 	session *session // what mcp-go is to see: the connection's, or one of its own in the stateless era
 	cancel  context.CancelCauseFunc
-	unhook  func() bool // from the end of the connection
-	work    int         // goroutines that work for it; guarded by conn.mu
-	settled bool        // answered, or cancelled; guarded by conn.mu
-	cause   error       // what mcp-go said was wrong; used by the call's own goroutine only
+	unhook  func() bool            // from the end of the connection
+	work    int                    // goroutines that work for it; guarded by conn.mu
+	settled bool                   // answered, or cancelled; guarded by conn.mu
+	listens bool                   // a subscriptions/listen: nobody waits for its answer
+	allowed mcp.SubscriptionFilter // of it, as mcp-go has it
+	cause   error                  // what mcp-go said was wrong; used by the call's own goroutine only
 }
 
 type callKey struct{}
@@ -120,8 +126,10 @@ func (k *call) join() bool {
 
 func (k *call) left() {
 	k.conn.fell(func(c *Conn) {
-		if k.work--; k.work == 0 {
-			c.running--
+		if k.work--; k.work > 0 {
+			return
+		}
+		if c.running--; !k.listens {
 			c.server.gate.leave(k.frame.size)
 		}
 	})
@@ -164,7 +172,16 @@ func (k *call) answer(result any, fault *Fault) {
 		return
 	}
 	k.send.answer(k.frame.id, result, fault)
-	k.conn.fell(func(c *Conn) { c.open-- })
+	k.closed()
+}
+
+// closed counts the call out of those that wait for an answer.
+func (k *call) closed() {
+	k.conn.fell(func(c *Conn) {
+		if !k.listens {
+			c.open--
+		}
+	})
 }
 
 // settle says whether the caller is the one to end the call.
@@ -190,7 +207,7 @@ func (c *Conn) cancelID(key string) {
 	c.mu.Unlock()
 	if k != nil && k.settle() {
 		k.cancel(errCancelled)
-		c.fell(func(c *Conn) { c.open-- })
+		k.closed()
 	}
 }
 
@@ -231,7 +248,9 @@ func (c *Conn) giveUp(fault *Fault) {
 	c.mu.Lock()
 	open := make([]*call, 0, len(c.calls))
 	for _, k := range c.calls {
-		open = append(open, k)
+		if !k.listens {
+			open = append(open, k)
+		}
 	}
 	c.mu.Unlock()
 	for _, k := range open {

@@ -72,11 +72,14 @@ func (n *notifier) log(level mcp.LoggingLevel, logger, text string) {
 }
 
 // pass sends a notification that mcp-go made.
-func (n *notifier) pass(note mcp.JSONRPCNotification) {
+func (n *notifier) pass(note mcp.JSONRPCNotification) { n.tell(note.Method, note.Params) }
+
+// tell sends a notification of any sort.
+func (n *notifier) tell(method string, params any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.closed {
-		n.put(note.Method, note.Params)
+		n.put(method, params)
 	}
 }
 

@@ -166,19 +166,25 @@ func (s *Server) open(k *call, name string) (*observations.Reader, error) {
 		return nil, notFound(k.frame.modern(), "no observation %s%s: nothing is kept by this server", observations.Prefix, id)
 	}
 	r, err := s.store.Open(k.conn.who.Owner, id)
+	if err != nil {
+		return nil, s.unreadable(k.frame.modern(), id, err)
+	}
+	return r, nil
+}
+
+// unreadable words why the store does not give an observation.
+func (s *Server) unreadable(modern bool, id observations.ID, err error) *Fault {
 	var expired *observations.ExpiredError
 	switch {
-	case err == nil:
-		return r, nil
 	case errors.As(err, &expired):
 		o := expired.Observation
 		args, _ := s.mask.String(string(o.Args))
-		return nil, notFound(k.frame.modern(), "%s%s has expired; it came from %s %s: repeat that call",
+		return notFound(modern, "%s%s has expired; it came from %s %s: repeat that call",
 			observations.Prefix, id, o.Tool, echo(args))
 	case errors.Is(err, observations.ErrNotFound):
-		return nil, notFound(k.frame.modern(), "no observation %s%s; resources/list names those that are kept", observations.Prefix, id)
+		return notFound(modern, "no observation %s%s; resources/list names those that are kept", observations.Prefix, id)
 	}
-	return nil, faultf(mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, id, echo(err.Error()))
+	return faultf(mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, id, echo(err.Error()))
 }
 
 // whole is all of an observation: text decoded to UTF-8 with hidden characters made visible, as every

@@ -25,6 +25,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -79,6 +80,9 @@ type Server struct {
 	gate    gate
 	first   *Conn // of HandleMessage
 	seal    seal  // of request states
+	kept    watch
+
+	listens atomic.Int64 // open subscriptions/listen, of all connections
 
 	maxMessage                                   int64
 	timeout, eofGrace, writeDeadline, askTimeout time.Duration
@@ -97,6 +101,7 @@ func New(o Options) (*Server, error) {
 	}
 	// The messages of all calls together may take four times what one may.
 	s.gate = gate{maxCalls: orDefault(o.MaxCalls, DefaultMaxCalls), maxBytes: 4 * s.maxMessage}
+	s.kept = watch{store: o.Store, each: lookEach, watchers: map[*watcher]bool{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -111,7 +116,7 @@ func New(o Options) (*Server, error) {
 		mcpserver.WithTitle("mcp-funnel"),
 		mcpserver.WithInstructions(prompts.Instructions()),
 		mcpserver.WithToolCapabilities(false),
-		mcpserver.WithResourceCapabilities(false, false),
+		mcpserver.WithResourceCapabilities(o.Store != nil, o.Store != nil),
 		mcpserver.WithPromptCapabilities(false),
 		mcpserver.WithLogging(),
 		mcpserver.WithCompletions(),
@@ -144,6 +149,8 @@ func (s *Server) Connect(ctx context.Context) *Conn {
 		who:   funnel.Session{ID: id, Owner: observations.Local},
 	}
 	c.ctx, c.end = context.WithCancelCause(ctx)
+	c.session.conn = c
+	c.own.deliver = c.tellChanges
 	return c
 }
 
@@ -199,6 +206,9 @@ func (c *Conn) acceptOne(ctx context.Context, message []byte, send Send) (work f
 	if c.atOnce(ctx, f, send) {
 		return nil
 	}
+	if f.modern() && f.method == string(mcp.MethodSubscriptionsListen) {
+		return c.startListening(ctx, f, send)
+	}
 	ctx, k, fault := c.start(ctx, f, send)
 	if fault != nil {
 		result, fault := refused(f, fault)
@@ -231,13 +241,17 @@ func (c *Conn) atOnce(ctx context.Context, f frame, send Send) bool {
 	return true
 }
 
-// notice takes a notification: cancelled is the only one that changes anything here.
+// notice takes a notification; those that change nothing here are dropped.
 func (c *Conn) notice(f frame) {
-	if f.method != string(mcp.MethodNotificationCancelled) {
-		return
-	}
-	if _, key, fault := (&envelope{rawID: f.params["requestId"]}).id(); fault == nil && key != "" {
-		c.cancelID(key)
+	switch mcp.MCPMethod(f.method) {
+	case mcp.MethodNotificationCancelled:
+		if _, key, fault := (&envelope{rawID: f.params["requestId"]}).id(); fault == nil && key != "" {
+			c.cancelID(key)
+		}
+	case mcp.MethodNotificationInitialized:
+		if c.session.Initialized() && c.ready.CompareAndSwap(false, true) {
+			c.watchOwn()
+		}
 	}
 }
 
@@ -267,9 +281,6 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *Faul
 		if k.cause != nil { // a hook found fault where mcp-go found none
 			return nil, s.translate(f, mcp.JSONRPCErrorDetails{Code: mcp.INTERNAL_ERROR, Message: k.cause.Error()}, k.cause)
 		}
-		if listen, ok := r.Result.(mcp.SubscriptionsListenResult); ok {
-			listen.EnsureResultMeta().SetSubscriptionID(f.id)
-		}
 		return r.Result, nil
 	case mcp.JSONRPCError:
 		return nil, s.translate(f, r.Error, k.cause)
@@ -277,13 +288,14 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *Faul
 	return nil, faultf(mcp.INTERNAL_ERROR, "%s: no answer", echo(f.method))
 }
 
-// passNotes sends what mcp-go itself had to tell. It knows the request by our id, not the client's.
+// passNotes sends what mcp-go itself had to tell.
 func (k *call) passNotes() {
 	for {
 		select {
 		case note := <-k.session.notes:
-			if note.Params.Meta[mcp.MetaKeySubscriptionID] != nil {
-				note.Params.Meta[mcp.MetaKeySubscriptionID] = k.frame.id
+			if k.listens { // the acknowledgement: the filter as far as this server can serve it
+				k.allowed, _ = note.Params.AdditionalFields["notifications"].(mcp.SubscriptionFilter)
+				continue
 			}
 			k.notes.pass(note)
 		default:

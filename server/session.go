@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
 // session is what mcp-go remembers of a client: of a connection in the era of initialize, of a
@@ -11,6 +13,7 @@ import (
 type session struct {
 	id    string
 	notes chan mcp.JSONRPCNotification // what mcp-go itself wants to tell; emptied before each answer
+	conn  *Conn                        // nil in the stateless era, where subscriptions are a request's own
 
 	mu           sync.Mutex
 	initialized  bool
@@ -87,3 +90,24 @@ func (s *session) GetClientCapabilities() mcp.ClientCapabilities {
 	defer s.mu.Unlock()
 	return s.capabilities
 }
+
+// SubscribeToResourceErr is mcp-go's way to a subscription of the sessions era.
+func (s *session) SubscribeToResourceErr(uri string) error {
+	if s.conn == nil {
+		return nil
+	}
+	return s.conn.subscribe(uri)
+}
+
+func (s *session) SubscribeToResource(uri string) { _ = s.SubscribeToResourceErr(uri) }
+
+func (s *session) UnsubscribeFromResource(uri string) {
+	if id, err := observations.ParseID(uri); err == nil && s.conn != nil {
+		s.conn.own.unsubscribe(id)
+	}
+}
+
+// SubscribedResources is asked for by nobody: what is subscribed is told by [watch].
+func (s *session) SubscribedResources() []string { return nil }
+
+func (s *session) IsSubscribedToResource(string) bool { return false }

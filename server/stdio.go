@@ -82,6 +82,7 @@ func (s *Server) finish(ctx context.Context, conn *Conn, box *outbox, readErr er
 	if !conn.wait(grace, func(c *Conn) int { return c.open }) && ctx.Err() == nil {
 		conn.giveUp(faultf(codeEnding, "the input has ended, and this call took longer than %s after it", s.eofGrace))
 	}
+	conn.endListening()
 	// A client that goes on reading, however slowly, gets all of it: watch ends the others.
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(goneTime, func() { box.fail(errStalled) }) })()
 	err := box.flush()

@@ -19,6 +19,7 @@ func (c *Conn) Listen(send Send) (stop func()) {
 	c.mu.Lock()
 	c.streams = append(c.streams, s)
 	c.mu.Unlock()
+	c.own.wake() // what could not be told before
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -109,6 +110,11 @@ func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
 			r.Meta = request.Params.Meta.AdditionalFields
 		}
 		answer, err := s.run(ctx, r)
+		for _, receipt := range answer.Receipts {
+			if receipt.ObservationID != "" {
+				s.kept.made(k.conn.who.Owner, observations.ID(receipt.ObservationID))
+			}
+		}
 		switch {
 		case asked != nil && errors.Is(err, tools.ErrAsked):
 			return asked.required(), nil

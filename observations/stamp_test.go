@@ -1,0 +1,67 @@
+package observations
+
+import (
+	"testing"
+	"time"
+)
+
+// TestIDsAndStamp has both follow what is made and removed, by this process and by another.
+func TestIDsAndStamp(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *Store {
+		s, err := OpenStore(Options{Dir: dir, MinFree: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	ours, other := open(), open()
+	last := time.Time{}
+	look := func(what string, want ...ID) {
+		t.Helper()
+		stamp, err := ours.Stamp()
+		if err != nil || stamp.Equal(last) {
+			t.Errorf("%s: the stamp is still %v, %v", what, stamp, err)
+		}
+		last = stamp
+		ids, err := ours.IDs()
+		if err != nil || len(ids) != len(want) {
+			t.Errorf("%s: %v, %v; want %v", what, ids, err, want)
+		}
+		for _, id := range want {
+			if !ids[id] {
+				t.Errorf("%s: %s is not there", what, id)
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // the file system's clock has a grain
+	}
+	record := func(s *Store, owner string) ID {
+		t.Helper()
+		r, err := s.Record(Made{Owner: owner, Tool: "search"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Write([]byte("text")); err != nil {
+			t.Fatal(err)
+		}
+		o, err := r.Commit(Seen{Ext: "txt"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.ID
+	}
+	look("at first")
+	one := record(ours, "ann")
+	look("one of ours", one)
+	two := record(other, "bob")
+	look("one of another process", one, two)
+	if err := other.Remove("ann", one); err != nil {
+		t.Fatal(err)
+	}
+	look("removed by another process", two)
+	again, _ := ours.Stamp()
+	if !again.Equal(last) {
+		t.Error("the stamp has changed by itself")
+	}
+}

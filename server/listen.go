@@ -1,0 +1,195 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// Who hears of changes. In the sessions era a client is told that the list has changed once it is
+// initialized, and subscribes to single resources; both go out on the connection's own stream. In the
+// stateless era a client is told what it asked for by subscriptions/listen, on the stream of that
+// request, which stays open.
+
+const (
+	maxListens    = 16  // open subscriptions/listen of one connection
+	maxAllListens = 512 // of all: each holds a goroutine and a stream
+)
+
+// watchOwn has a client of the sessions era told from now on.
+func (c *Conn) watchOwn() {
+	c.own.owner = c.who.Owner
+	c.server.kept.add(&c.own)
+	context.AfterFunc(c.ctx, func() { c.server.kept.remove(&c.own) })
+}
+
+// tellChanges is the deliver of the connection's own watcher.
+func (c *Conn) tellChanges(what changes) error {
+	return what.each(nil, func(method string, params any) error {
+		message, err := encode(notification{JSONRPC: mcp.JSONRPC_VERSION, Method: method, Params: params})
+		if err != nil {
+			return err
+		}
+		return c.tell(message)
+	})
+}
+
+// each words the changes as notifications; id is that of the subscription, nil in the sessions era.
+func (c changes) each(id json.RawMessage, tell func(method string, params any) error) error {
+	type params struct {
+		Meta map[string]json.RawMessage `json:"_meta,omitempty"`
+		URI  string                     `json:"uri,omitempty"`
+	}
+	var p params
+	if id != nil {
+		p.Meta = map[string]json.RawMessage{mcp.MetaKeySubscriptionID: id}
+	}
+	for _, uri := range c.gone {
+		if err := tell(mcp.MethodNotificationResourceUpdated, params{p.Meta, uri}); err != nil {
+			return err
+		}
+	}
+	if !c.list {
+		return nil
+	}
+	if id == nil {
+		return tell(mcp.MethodNotificationResourcesListChanged, nil)
+	}
+	return tell(mcp.MethodNotificationResourcesListChanged, p)
+}
+
+// subscribe is a resources/subscribe.
+func (c *Conn) subscribe(uri string) error {
+	id, err := c.server.subscribable(c.who.Owner, uri, false)
+	if err != nil || id == "" {
+		return err
+	}
+	if err := c.own.subscribe(id, uri); err != nil {
+		return faultf(mcp.INVALID_PARAMS, "%s", err)
+	}
+	return nil
+}
+
+// subscribable says whether this owner may subscribe to a resource. Those that are no observation ("")
+// never change.
+func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, error) {
+	id, err := observations.ParseID(uri)
+	if err != nil || s.store == nil {
+		if s.mcp.ListResources()[uri] != nil {
+			return "", nil
+		}
+		return "", notFound(modern, "unknown resource %s; what can be subscribed to is %s", quoted(uri), observationTemplate)
+	}
+	if _, err := s.store.Look(owner, id); err != nil {
+		return "", s.unreadable(modern, id, err)
+	}
+	return id, nil
+}
+
+// startListening takes in a subscriptions/listen. It neither keeps a place at the gate nor has a
+// deadline, and what ends the connection does not wait for it.
+func (c *Conn) startListening(ctx context.Context, f frame, send Send) (work func()) {
+	s := c.server
+	k := c.newCall(f, send)
+	k.listens = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil || c.listens >= maxListens || s.listens.Load() >= maxAllListens {
+		fault := faultf(codeBusy, "busy: %d subscriptions are open; cancel one and try again", c.listens)
+		if c.ctx.Err() != nil {
+			fault = faultf(codeEnding, "%s: the server is ending", f.method)
+		}
+		return func() { send.answer(f.id, nil, fault) }
+	}
+	ctx, k.cancel = context.WithCancelCause(ctx)
+	k.unhook = context.AfterFunc(c.ctx, func() { k.cancel(errEnding) })
+	c.calls[f.key] = k
+	c.listens++
+	s.listens.Add(1)
+	c.running++
+	k.work++
+	return func() { k.listen(ctx) }
+}
+
+// listen tells what the client asked for until one of the two has enough.
+func (k *call) listen(ctx context.Context) {
+	s := k.conn.server
+	defer func() {
+		k.unhook()
+		k.cancel(nil)
+		s.listens.Add(-1)
+		k.conn.fell(func(c *Conn) { c.listens-- })
+		k.left()
+	}()
+	result, fault := k.settleFilter(ctx)
+	if fault != nil {
+		k.answer(nil, fault)
+		return
+	}
+	k.frame.params, k.frame.id = nil, bytes.Clone(k.frame.id) // the message is let go of
+	id := k.frame.id
+	one := &watcher{owner: k.conn.who.Owner, deliver: func(what changes) error {
+		what.list = what.list && k.allowed.ResourcesListChanged
+		return what.each(id, func(method string, params any) error {
+			k.notes.tell(method, params)
+			return nil
+		})
+	}}
+	one.busy = true // nothing goes out before the acknowledgement
+	var honoured []string
+	for _, uri := range k.allowed.ResourceSubscriptions {
+		observation, err := s.subscribable(one.owner, uri, true)
+		if err != nil || observation != "" && one.subscribe(observation, uri) != nil {
+			continue
+		}
+		honoured = append(honoured, uri)
+	}
+	k.allowed.ResourceSubscriptions = honoured
+	if !k.allowed.IsEmpty() {
+		s.kept.add(one)
+		defer s.kept.remove(one)
+	}
+	k.notes.tell(mcp.MethodNotificationSubscriptionsAcknowledged, map[string]any{
+		"_meta": map[string]any{mcp.MetaKeySubscriptionID: id}, "notifications": k.allowed,
+	})
+	if !k.allowed.IsEmpty() {
+		one.mu.Lock()
+		one.busy = false
+		one.schedule()
+		one.mu.Unlock()
+		<-ctx.Done()
+	}
+	result.EnsureResultMeta().SetSubscriptionID(id)
+	k.answer(result, nil)
+}
+
+// settleFilter has mcp-go check the request and make the answer for its end, and leaves in allowed what
+// this server can serve of it.
+func (k *call) settleFilter(ctx context.Context) (mcp.SubscriptionsListenResult, *Fault) {
+	ended, end := context.WithCancel(ctx)
+	end() // mcp-go would wait; the waiting is ours
+	result, fault := k.conn.server.dispatch(ended, k)
+	listen, ok := result.(mcp.SubscriptionsListenResult)
+	if fault == nil && !ok {
+		fault = faultf(mcp.INTERNAL_ERROR, "%s: no answer", k.frame.method)
+	}
+	return listen, fault
+}
+
+// endListening ends every subscriptions/listen with its answer, before the connection goes.
+func (c *Conn) endListening() {
+	c.mu.Lock()
+	for _, k := range c.calls {
+		if k.listens {
+			k.cancel(errEnding)
+		}
+	}
+	c.mu.Unlock()
+	moment, stop := context.WithTimeout(context.Background(), leaveTime)
+	defer stop()
+	c.wait(moment, func(c *Conn) int { return c.listens })
+}
