@@ -58,6 +58,7 @@ type Conn struct {
 	end     context.CancelCauseFunc
 	ready   atomic.Bool // a client of the sessions era has said that it is initialized
 	own     watcher     // its
+	roots   clientRoots // likewise
 
 	mu      sync.Mutex
 	calls   map[string]*call        // open ones by id

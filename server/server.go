@@ -64,6 +64,7 @@ type Options struct {
 	CallTimeout  time.Duration // of one call
 	EOFGrace     time.Duration // how long calls in flight may take after the input has ended
 	WriteTimeout time.Duration // how long the client may read nothing while something waits for it
+	IgnoreRoots  bool          // the client's roots do not narrow what a session may name
 	AskTimeout   time.Duration // how long a client of the sessions era may take to answer a question
 }
 
@@ -82,7 +83,8 @@ type Server struct {
 	seal    seal  // of request states
 	kept    watch
 
-	listens atomic.Int64 // open subscriptions/listen, of all connections
+	clientRoots bool         // those of a client narrow what it may name
+	listens     atomic.Int64 // open subscriptions/listen, of all connections
 
 	maxMessage                                   int64
 	timeout, eofGrace, writeDeadline, askTimeout time.Duration
@@ -94,7 +96,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("server: a funnel and sources are needed")
 	}
 	s := &Server{
-		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(), seal: newSeal(),
+		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(), seal: newSeal(), clientRoots: !o.IgnoreRoots,
 		maxMessage: orDefault(o.MaxMessage, DefaultMaxMessage), timeout: orDefault(o.CallTimeout, DefaultCallTimeout),
 		eofGrace: orDefault(o.EOFGrace, DefaultEOFGrace), writeDeadline: orDefault(o.WriteTimeout, DefaultWriteTimeout),
 		askTimeout: orDefault(o.AskTimeout, DefaultAskTimeout),
@@ -251,6 +253,11 @@ func (c *Conn) notice(f frame) {
 	case mcp.MethodNotificationInitialized:
 		if c.session.Initialized() && c.ready.CompareAndSwap(false, true) {
 			c.watchOwn()
+			c.rootsChanged()
+		}
+	case mcp.MethodNotificationRootsListChanged:
+		if c.ready.Load() {
+			c.rootsChanged()
 		}
 	}
 }

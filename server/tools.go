@@ -73,8 +73,8 @@ func (s *Server) inOrder(_ context.Context, _ any, _ *mcp.ListToolsRequest, resu
 	})
 }
 
-// held is a tool whose call keeps its place at the gate while it runs, though the funnel may have
-// stopped waiting for it.
+// held is a tool whose call keeps its place at the gate, and its sources open, while it runs, though the
+// funnel may have stopped waiting for it.
 func held(t tools.Tool) tools.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, in tools.Input, out tools.Output) error {
@@ -83,6 +83,12 @@ func held(t tools.Tool) tools.Tool {
 			return context.Cause(ctx)
 		}
 		defer k.left()
+		sources, done, err := k.scope(ctx, in.Sources)
+		if err != nil {
+			return err
+		}
+		defer done()
+		in.Sources = sources
 		return run(ctx, in, out)
 	}
 	return t

@@ -25,6 +25,8 @@ type Sources struct {
 	Roots []*tree.Root
 	Store *observations.Store // nil: nothing is kept
 	Owner string
+
+	NoRoot error // why there are no roots, where there are none; nil: [ErrNoRoot]
 }
 
 // A Source is an open text to look into: a workspace file or an observation. Offsets are of its bytes as stored.
@@ -177,10 +179,17 @@ func (s Sources) observation(name string) (id observations.ID, is bool, err erro
 	return "", false, nil
 }
 
+func (s Sources) noRoot() error {
+	if s.NoRoot != nil {
+		return s.NoRoot
+	}
+	return ErrNoRoot
+}
+
 // locate finds the root that a path names and the way below it.
 func (s Sources) locate(name string) (root *tree.Root, rel, shown string, err error) {
 	if len(s.Roots) == 0 {
-		return nil, "", "", ErrNoRoot
+		return nil, "", "", s.noRoot()
 	}
 	root, rel, shown, err = s.below(name)
 	if err != nil {
@@ -320,7 +329,7 @@ func (s Sources) Places(name string) ([]Place, error) {
 		return []Place{{ID: id}}, err
 	}
 	if len(s.Roots) == 0 {
-		return nil, ErrNoRoot
+		return nil, s.noRoot()
 	}
 	if name == "" {
 		name = "."

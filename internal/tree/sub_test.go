@@ -1,0 +1,88 @@
+package tree
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestSub(t *testing.T) {
+	top := t.TempDir()
+	for _, dir := range []string{"a/b/c", "a/secret/in", "other"} {
+		if err := os.MkdirAll(filepath.Join(top, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"a/f", "a/b/g", "a/secret/s", "other/o"} {
+		if err := os.WriteFile(filepath.Join(top, file), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"a/b/up": "..", "a/b/out": "../../other", "a/in": "b", "a/abs": filepath.Join(top, "a", "b"), "a/leave": filepath.Join(top, "other"),
+	} {
+		if err := os.Symlink(to, filepath.Join(top, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := open(t, filepath.Join(top, "a"), filepath.Join(top, "a", "secret"))
+
+	sub, err := r.Sub("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Close() }()
+	if sub.Name() != "b" || sub.Dir() != filepath.Join(r.Dir(), "b") {
+		t.Errorf("%s is %s", sub.Name(), sub.Dir())
+	}
+	f, _, err := sub.OpenFile("g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	for _, name := range []string{"../f", "up/f", "out/o", filepath.Join(top, "a", "f")} {
+		if _, _, err := sub.OpenFile(name); !errors.Is(err, ErrOutside) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if rel, err := sub.Rel(filepath.Join(top, "a", "b", "g")); rel != "g" || err != nil {
+		t.Errorf("an absolute name is %q, %v", rel, err)
+	}
+	for _, name := range []string{"in", "abs", ".", filepath.Join(top, "a", "b")} {
+		s, err := r.Sub(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_ = s.Close()
+	}
+	for name, want := range map[string]error{
+		"..": ErrOutside, "leave": ErrOutside, "b/out": ErrOutside, "secret": ErrDenied, "secret/in": ErrDenied,
+		filepath.Join(top, "other"): ErrOutside, "f": nil, "none": os.ErrNotExist,
+	} {
+		s, err := r.Sub(name)
+		if err == nil {
+			_ = s.Close()
+		}
+		if err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	all, err := r.Sub(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = all.Close() }()
+	if _, _, err := all.OpenFile("secret/s"); !errors.Is(err, ErrDenied) {
+		t.Errorf("what is denied: %v", err)
+	}
+	for dir, want := range map[string]bool{
+		top: true, filepath.Join(top, "a"): true, "/": true, filepath.Join(top, "a", "b"): false, filepath.Join(top, "other"): false,
+		top + "/a-evil": false, filepath.Join(top, "other", "..", "a"): true,
+	} {
+		if got := r.Within(dir); got != want {
+			t.Errorf("within %s: %v", dir, got)
+		}
+	}
+}
