@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -14,7 +15,11 @@ import (
 // maxCompletions is what MCP allows in one answer.
 const maxCompletions = 100
 
-// CompletePromptArgument proposes observations for an argument that names a source, and nothing for others.
+// maxWalk is how long one completion may look for paths.
+const maxWalk = 50 * time.Millisecond
+
+// CompletePromptArgument proposes observations and paths for an argument that names a source, and
+// nothing for others.
 func (s *Server) CompletePromptArgument(
 	ctx context.Context, name string, argument mcp.CompleteArgument, _ mcp.CompleteContext,
 ) (*mcp.Completion, error) {
@@ -26,10 +31,35 @@ func (s *Server) CompletePromptArgument(
 	if !slices.ContainsFunc(s.prompts[at].Arguments, has) {
 		return nil, faultf(mcp.INVALID_PARAMS, "prompt %s has no argument %s", name, quoted(argument.Name))
 	}
-	if argument.Name != "source" {
+	if argument.Name != "source" && argument.Name != "path" {
 		return &mcp.Completion{}, nil
 	}
-	return s.completeID(callOf(ctx).conn.who.Owner, observations.Prefix, argument.Value)
+	return s.completeSource(ctx, argument.Value)
+}
+
+// completeSource proposes what a call may name that begins as value does: observations, newest first,
+// then paths.
+func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Completion, error) {
+	k := callOf(ctx)
+	out, err := s.completeID(k.conn.who.Owner, observations.Prefix, value)
+	if err != nil {
+		return nil, err
+	}
+	sources, done, err := k.scope(ctx, s.sources(k.conn.who))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	walk, stop := context.WithTimeout(ctx, maxWalk)
+	defer stop()
+	paths := sources.Complete(walk, value, maxCompletions-len(out.Values))
+	out.Values = append(out.Values, paths.Names...)
+	out.Total += paths.Total
+	out.HasMore = paths.Part || out.Total > len(out.Values)
+	if paths.Part { // how many there are is not known
+		out.Total = 0
+	}
+	return out, nil
 }
 
 // CompleteResourceArgument proposes the IDs of observations.

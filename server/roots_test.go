@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 )
@@ -198,4 +199,47 @@ func TestS26ClientRootsNeverWiden(t *testing.T) {
 		}
 	}))
 	promise.Kept(t, promise.Proof{Promise: "S26", Cases: cases, Failures: found, Control: control})
+}
+
+// TestCompletionOfPaths proposes observations and what lies under the roots, the client's own included.
+func TestCompletionOfPaths(t *testing.T) {
+	g := newGranted(t)
+	store := newTestStore(t)
+	id := keep(t, store, "local", "x", observations.Seen{})
+	s := newTestServer(t, g.serve, func(o *Options) { o.Store = store })
+	plain := newAsking(t, s, `{}`, replyTo)
+	narrowed := newRooted(t, s, func(ours) string { return g.says("work/sub") })
+	for _, k := range []struct {
+		c           *asking
+		name, value string
+		want        string
+	}{
+		{plain, "source", "", `{"values":["obs:` + string(id) + `","leave","sub/","top.txt","two/"],"total":5}`},
+		{plain, "source", "t", `{"values":["top.txt","two/"],"total":2}`},
+		{plain, "source", "sub/s", `{"values":["sub/sub.txt"],"total":1}`},
+		{plain, "source", "obs:", `{"values":["obs:` + string(id) + `"],"total":1}`},
+		{plain, "source", "../", `{"values":[]}`},
+		{plain, "source", "store/", `{"values":[]}`},
+		{plain, "question", "t", `{"values":[]}`},
+		{narrowed, "source", "s", `{"values":["sub.txt"],"total":1}`},
+		{narrowed, "source", "../", `{"values":[]}`},
+	} {
+		var got string
+		k.c.conn.Handle(t.Context(), []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"investigate-output"},"argument":{"name":%q,"value":%q}}}`, k.name, k.value)),
+			func(m []byte, last bool) error {
+				if last {
+					got = strings.TrimSpace(string(m))
+					return nil
+				}
+				var o ours
+				if err := json.Unmarshal(m, &o); err != nil {
+					t.Error(err)
+				}
+				go k.c.conn.Handle(t.Context(), []byte(`{"jsonrpc":"2.0","id":`+string(o.ID)+`,`+k.c.answer(o)+`}`), nil)
+				return nil
+			})
+		if want := `{"jsonrpc":"2.0","id":1,"result":{"completion":` + k.want + `}}`; got != want {
+			t.Errorf("%s %q: %s, want %s", k.name, k.value, got, want)
+		}
+	}
 }
