@@ -52,8 +52,8 @@ func (c *Conn) request(
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if m, e := encode(notification{mcp.JSONRPC_VERSION, string(mcp.MethodNotificationCancelled), map[string]string{"requestId": id}}); e == nil {
-		_ = send(m)
+	if m, e := encode(notification{mcp.JSONRPC_VERSION, string(mcp.MethodNotificationCancelled), map[string]string{"requestId": id}}); e == nil && send(m) != nil {
+		_ = c.tell(m)
 	}
 	return nil, err
 }

@@ -152,6 +152,7 @@ func (c *Conn) newCall(f frame, send Send) *call {
 func (k *call) run(ctx context.Context) {
 	s := k.conn.server
 	ctx, stop := context.WithTimeout(ctx, s.timeout)
+	k.notes.start()
 	late := time.AfterFunc(s.timeout+lateGrace, func() {
 		s.log.Warn("call is overdue and was answered for", "method", k.frame.method, "tool", k.frame.text("name"))
 		k.answer(s.overdue(k.frame))
@@ -208,6 +209,7 @@ func (c *Conn) cancelID(key string) {
 	c.mu.Unlock()
 	if k != nil && k.settle() {
 		k.cancel(errCancelled)
+		k.notes.hush()
 		k.closed()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +191,45 @@ func TestProgressGrows(t *testing.T) {
 	}
 	if len(got) != 3 || strings.Contains(got[0], "total") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestHeartbeat has tools say nothing, or nothing more, for over a second.
+func TestHeartbeat(t *testing.T) {
+	for _, k := range []struct {
+		first int64 // progress told at once; 0: none
+		want  string
+	}{{0, `"progress":0.001,"message":"1 s so far"`}, {40, `"progress":40.001,"total":90,"message":"1 s so far"`}} {
+		s := newTestServer(t)
+		got := make(chan string, 100)
+		ended := make(chan bool)
+		s.run = func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
+			if k.first > 0 {
+				r.Progress(k.first, 90, "")
+				<-got
+			}
+			select {
+			case m := <-got:
+				contains(t, m, k.want)
+			case <-time.After(10 * time.Second):
+				t.Error("silent for 10 s")
+			}
+			r.Progress(k.first+1, 90, "")
+			contains(t, <-got, fmt.Sprintf(`"progress":%d,"total":90`, k.first+1))
+			close(ended)
+			return funnel.Answer{}, nil
+		}
+		var last atomic.Bool
+		newClient(t, s).conn.Handle(t.Context(), []byte(toolCall("1", "say", `{"text":"x"}`, `,"_meta":{"progressToken":7}`)), func(m []byte, answer bool) error {
+			if last.Load() {
+				t.Errorf("after the answer: %s", m)
+			}
+			last.Store(answer)
+			got <- string(m)
+			return nil
+		})
+		<-ended
+		time.Sleep(beatEvery + beatEvery/4) // as long as the next would take
 	}
 }
 

@@ -3,7 +3,9 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -31,7 +33,42 @@ type notifier struct {
 
 	mu     sync.Mutex
 	closed bool
-	last   int64 // progress told last; −1: none yet
+	last   float64 // progress told last; −1: none yet
+	total  int64   // as told last
+	told   time.Time
+	began  time.Time
+	beat   *time.Timer // nil: none
+}
+
+// beatEvery is how long a call with a progress token may be silent.
+const beatEvery = time.Second
+
+// beatStep is what a beat adds to the progress: it must grow, and stay below the tool's next.
+const beatStep = 0.001
+
+// start has the client told that the call goes on while its tool says nothing.
+func (n *notifier) start() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.token == nil || n.closed {
+		return
+	}
+	n.began, n.told = time.Now(), time.Now()
+	n.beat = time.AfterFunc(beatEvery, n.keepUp)
+}
+
+func (n *notifier) keepUp() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	silent := time.Since(n.told)
+	if silent >= beatEvery {
+		n.note(max(n.last, 0)+beatStep, n.total, fmt.Sprintf("%d s so far", int(time.Since(n.began).Seconds())))
+		silent = 0
+	}
+	n.beat.Reset(beatEvery - silent)
 }
 
 // progress tells how far the call is. MCP wants it to grow: what does not is not told.
@@ -41,11 +78,15 @@ func (n *notifier) progress(done, total int64, message string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed || done <= n.last {
-		return
+	if !n.closed && float64(done) > n.last {
+		n.note(float64(done), max(total, 0), message)
 	}
-	n.last = done
-	params := progressParams{Token: n.token, Progress: done, Total: max(total, 0)}
+}
+
+// note is called with mu held.
+func (n *notifier) note(progress float64, total int64, message string) {
+	n.last, n.total, n.told = progress, total, time.Now()
+	params := progressParams{Token: n.token, Progress: progress, Total: total}
 	if n.words {
 		params.Message = content.Visible(content.ClipBytes(message, maxEcho), false)
 	}
@@ -54,7 +95,7 @@ func (n *notifier) progress(done, total int64, message string) {
 
 type progressParams struct {
 	Token    json.RawMessage `json:"progressToken"`
-	Progress int64           `json:"progress"`
+	Progress float64         `json:"progress"`
 	Total    int64           `json:"total,omitempty"`
 	Message  string          `json:"message,omitempty"`
 }
@@ -112,6 +153,12 @@ var errAnswered = errors.New("the call was answered")
 // close waits for what is being sent; nothing is sent after it.
 func (n *notifier) close() {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.closed = true
-	n.mu.Unlock()
+	if n.beat != nil {
+		n.beat.Stop()
+	}
 }
+
+// hush is a close that does not wait: for a call that was cancelled.
+func (n *notifier) hush() { go n.close() }
