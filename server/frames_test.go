@@ -1,7 +1,9 @@
 package server
 
 import (
+	_ "embed"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,82 +17,40 @@ type badFrame struct {
 	says       string
 }
 
-func badFrames() []badFrame {
-	long := strings.Repeat("x", 1<<20)
-	return []badFrame{
-		{"not JSON", `hello`, -32700, "null", "not JSON"},
-		{"half a message", `{"jsonrpc":"2.0","id":1,"method":"pi`, -32700, "1", "breaks off"},
-		{"cut in its id", `{"jsonrpc":"2.0","id":12`, -32700, "null", "breaks off"},
-		{"half an object", `{"jsonrpc":"2.0","method":"ping","id":"a" `, -32700, "null", "breaks off"},
-		{"two messages on a line", `{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":2,"method":"ping"}`, -32700, "1", "line of its own"},
-		{"something after it", `{"jsonrpc":"2.0","id":1,"method":"ping"} x`, -32700, "1", ""},
-		{"a comma too many", `{"jsonrpc":"2.0","id":1,"method":"ping",}`, -32700, "1", "not JSON"},
-		{"single quotes", `{'jsonrpc':'2.0'}`, -32700, "null", "not JSON"},
-		{"NaN", `{"jsonrpc":"2.0","id":NaN,"method":"ping"}`, -32700, "null", "not JSON"},
-		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, "1", "UTF-8"},
-		{"lone surrogate", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"\ud800"}}}`, -32700, "1", ""},
-		{"NUL", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\x00ng\"}", -32700, "1", "not JSON"},
-		{"empty array", `[]`, -32600, "null", "empty"},
-		{"batch", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`, -32600, "null", "batches"},
-		{"half a batch", `[{"jsonrpc":"2.0"`, -32700, "null", "not JSON"},
-		{"a batch too long", "[" + strings.Repeat("1,", 1000) + "1]", -32600, "null", "100 messages"},
-		{"number", `42`, -32600, "null", "must be an object"},
-		{"string", `"ping"`, -32600, "null", "must be an object"},
-		{"null", `null`, -32600, "null", "must be an object"},
-		{"empty object", `{}`, -32600, "null", `"jsonrpc"`},
-		{"no version", `{"id":1,"method":"ping"}`, -32600, "1", `"jsonrpc"`},
-		{"wrong version", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, -32600, "1", `not "1.0"`},
-		{"version as a number", `{"jsonrpc":2.0,"id":1,"method":"ping"}`, -32600, "1", "not 2.0"},
-		{"id null", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, -32600, "null", "not null"},
-		{"id 007", `{"jsonrpc":"2.0","id":007,"method":"ping"}`, -32700, "null", "not JSON"},
-		{"id -01", `{"jsonrpc":"2.0","id":-01,"method":"ping"}`, -32700, "null", "not JSON"},
-		{"id in hexadecimal", `{"jsonrpc":"2.0","id":0x1F,"method":"ping"}`, -32700, "null", "not JSON"},
-		{"id +1", `{"jsonrpc":"2.0","id":+1,"method":"ping"}`, -32700, "null", "not JSON"},
-		{"an id and a word", `{"jsonrpc":"2.0","id":1 x,"method":"ping"}`, -32700, "null", "not JSON"},
-		{"id 1.5", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, -32600, "null", "not 1.5"},
-		{"id 1.0", `{"jsonrpc":"2.0","id":1.0,"method":"ping"}`, -32600, "null", "integer"},
-		{"id 1e3", `{"jsonrpc":"2.0","id":1e3,"method":"ping"}`, -32600, "null", "integer"},
-		{"id object", `{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`, -32600, "null", "string or an integer"},
-		{"id array", `{"jsonrpc":"2.0","id":[1],"method":"ping"}`, -32600, "null", "string or an integer"},
-		{"id true", `{"jsonrpc":"2.0","id":true,"method":"ping"}`, -32600, "null", "not true"},
-		{"id of 1 MB", `{"jsonrpc":"2.0","id":"` + long + `","method":"ping"}`, -32600, "null", "at most 256"},
-		{"id of a million digits", `{"jsonrpc":"2.0","id":` + strings.Repeat("9", 1<<20) + `,"method":"ping"}`, -32600, "null", "at most 256"},
-		{"two ids", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, -32600, "null", `"id" stands twice`},
-		{"two methods", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, -32600, "1", `"method" stands twice`},
-		{"two params", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{},"params":{}}`, -32600, "1", "twice"},
-		{"two names", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","name":"fail"}}`, -32600, "1", `"name" stands twice`},
-		{"two equal arguments", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"a","text":"b"}}}`, -32600, "1", "twice"},
-		{"METHOD", `{"jsonrpc":"2.0","id":1,"METHOD":"ping"}`, -32600, "1", `write "method"`},
-		{"method and Method", `{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/list"}`, -32600, "1", `write "method"`},
-		{"ID", `{"jsonrpc":"2.0","ID":1,"method":"ping"}`, -32600, "null", `write "id"`},
-		{"Name beside name", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","Name":"fail"}}`, -32600, "1", `write "name"`},
-		{"long s for s", `{"jsonrpc":"2.0","id":1,"method":"tools/call","paramſ":{}}`, -32600, "1", `write "params"`},
-		{"no method", `{"jsonrpc":"2.0","id":1}`, -32600, "1", "method is missing"},
-		{"method null", `{"jsonrpc":"2.0","id":1,"method":null}`, -32600, "1", "method must be a string"},
-		{"method number", `{"jsonrpc":"2.0","id":1,"method":5}`, -32600, "1", "method must be a string"},
-		{"method empty", `{"jsonrpc":"2.0","id":1,"method":""}`, -32600, "1", "method must be a string"},
-		{"method of 1 MB", `{"jsonrpc":"2.0","id":1,"method":"` + long + `"}`, -32601, "1", "unknown method"},
-		{"method with a hidden character", `{"jsonrpc":"2.0","id":1,"method":"pi\u202eng"}`, -32601, "1", `\u{202e}`},
-		{"method and result", `{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`, -32600, "1", "either"},
-		{"params array", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["say"]}`, -32602, "1", "not an array"},
-		{"params string", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"say"}`, -32602, "1", "not a string"},
-		{"params number", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}`, -32602, "1", "not a number"},
-		{"_meta array", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","_meta":[]}}`, -32602, "1", "_meta must be an object"},
-		{"progress token object", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","_meta":{"progressToken":{}}}}`, -32602, "1", "progressToken"},
-		{"progress token null", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","_meta":{"progressToken":null}}}`, -32602, "1", "progressToken"},
-		{"protocol version number", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","_meta":{"io.modelcontextprotocol/protocolVersion":5}}}`, -32602, "1", "must be a string"},
-		{"arguments array", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":[]}}`, -32602, "1", "not an array"},
-		{"depth 100,000, arrays", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}}`, -32700, "1", "depth"},
-		{"depth 100,000, objects", strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000), -32700, "null", "depth"},
-		{"depth 100,000, open", strings.Repeat(`[`, 100_000), -32700, "null", ""},
-		{"a request's method without an id", `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"say","arguments":{"text":"x"}}}`, 0, "", ""},
-		{"unknown notification", `{"jsonrpc":"2.0","method":"notifications/lost"}`, 0, "", ""},
-		{"answer to nothing", `{"jsonrpc":"2.0","id":99,"result":{}}`, 0, "", ""},
-		{"error for nothing", `{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"x"}}`, 0, "", ""},
-		{"cancel for nothing", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12345}}`, 0, "", ""},
-		{"cancel without params", `{"jsonrpc":"2.0","method":"notifications/cancelled"}`, 0, "", ""},
-		{"cancel as a request", `{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled","params":{"requestId":1}}`, -32601, "1", "unknown method"},
+//go:embed testdata/malformed.tsv
+var malformed string
+
+// badFrames reads the corpus: a case a line, its fields between tabs; "-" is an empty one. In a frame ⟦s×n⟧ stands
+// for n times s, and \xNN for a byte.
+func badFrames() (all []badFrame) {
+	repeated := regexp.MustCompile(`⟦(.+?)×(\d+)⟧`)
+	coded := regexp.MustCompile(`\\x[0-9a-f]{2}`)
+	for line := range strings.Lines(malformed) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 5)
+		for i, f := range fields {
+			if f == "-" {
+				fields[i] = ""
+			}
+		}
+		code, err := strconv.Atoi(fields[0])
+		if err != nil {
+			panic(err)
+		}
+		frame := repeated.ReplaceAllStringFunc(fields[4], func(s string) string {
+			parts := repeated.FindStringSubmatch(s)
+			n, _ := strconv.Atoi(parts[2])
+			return strings.Repeat(parts[1], n)
+		})
+		frame = coded.ReplaceAllStringFunc(frame, func(s string) string {
+			n, _ := strconv.ParseUint(s[2:], 16, 8)
+			return string([]byte{byte(n)})
+		})
+		all = append(all, badFrame{name: fields[3], line: frame, code: code, id: fields[1], says: fields[2]})
 	}
+	return all
 }
 
 func TestBadFrames(t *testing.T) {

@@ -264,36 +264,6 @@ func TestPingAndCancelWhileBusy(t *testing.T) {
 	}
 }
 
-func TestMalformedOverStdio(t *testing.T) {
-	p := servePipe(t, t.Context(), newTestServer(t))
-	p.write(initialize)
-	p.read()
-	for _, f := range badFrames() {
-		go p.write(f.line, `{"jsonrpc":"2.0","id":"after","method":"ping"}`)
-		answers := 0
-		for {
-			m, ok := p.read()
-			if !ok {
-				t.Fatalf("%s: the server ended", f.name)
-			}
-			if string(m.ID) == `"after"` {
-				break
-			}
-			answers++
-		}
-		// A request's answer may come after that to ping.
-		if f.code == -32601 && answers == 0 {
-			p.read()
-			answers++
-		}
-		if want := min(1, -f.code); answers != want && f.name != "arguments array" {
-			t.Errorf("%s: %d answers, want %d", f.name, answers, want)
-		} else if answers == 0 && f.name == "arguments array" {
-			p.read()
-		}
-	}
-}
-
 // endless gives size bytes of one line, after a beginning.
 type endless struct {
 	begin string
