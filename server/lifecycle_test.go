@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/internal/child"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 // The tests below start this test binary again, as a server or as the parent of one.
@@ -43,6 +45,9 @@ func TestMain(m *testing.M) {
 	case asParent:
 		os.Exit(parentMain())
 	}
+	if ran, code := child.Main(os.Args, jq.Workers()); ran {
+		os.Exit(code)
+	}
 	os.Exit(m.Run())
 }
 
@@ -63,11 +68,11 @@ func serverMain() int {
 	ctx, stop := life.Context(context.Background())
 	defer stop()
 	fmt.Println("a stray print")
-	child := exec.CommandContext(ctx, "sh", "-c", "echo a stray child; cat")
-	if child.Stdout = os.Stdout; in != os.Stdin { // else it would take the requests
-		child.Stdin = os.Stdin
+	stray := exec.CommandContext(ctx, "sh", "-c", "echo a stray child; cat")
+	if stray.Stdout = os.Stdout; in != os.Stdin { // else it would take the requests
+		stray.Stdin = os.Stdin
 	}
-	if err := child.Run(); err != nil {
+	if err := stray.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	s, err := makeTestServer()

@@ -307,7 +307,7 @@ func (s *scan) keep(l Line) {
 // matches asks the regexp, and looks at the context every so often.
 func (s *scan) matches(text []byte) (bool, error) {
 	cost := s.m.weight * len(text)
-	if s.work += cost; s.work > dear {
+	if s.work += cost; s.work > dear/8 { // several lines, and a machine that is busy
 		s.work = 0
 		if err := s.ctx.Err(); err != nil {
 			return false, err

@@ -14,6 +14,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/child"
 )
 
+// Race says that this is built with the race detector: then workers need [Main].
+const Race = raceEnabled
+
 // Main is what a TestMain calls, and exits with what it answers: it is a
 // worker where the test binary was started as one, else it runs the tests.
 //

@@ -1,0 +1,188 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/child/childtest"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+)
+
+// longCalls keep each tool of the catalog busy; the first three for minutes.
+var longCalls = []struct{ tool, args string }{
+	{"search", `{"pattern":"\\pL{400}[0-9]"}`},
+	{"grep", `{"source":"words.txt","pattern":"\\pL{400}[0-9]"}`},
+	{"jq", `{"source":"rows.json","filter":"last(range(1e12))"}`},
+	{"read", `{"path":"lines.txt"}`},
+	{"slice", `{"source":"lines.txt","lines":"-5"}`},
+	{"find", `{"show":"stat"}`},
+}
+
+// largeInputs is a root with what longCalls look into.
+func largeInputs(t *testing.T) *tree.Root {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("words.txt", bytes.Repeat([]byte(strings.Repeat("word", 250)+"\n"), 8<<10))
+	write("lines.txt", bytes.Repeat([]byte("a line of a text that goes on and on\n"), 500<<10))
+	write("rows.json", []byte(`[1,2,3]`))
+	if err := os.Mkdir(filepath.Join(dir, "many"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		write(fmt.Sprintf("many/%d.txt", i), []byte("a\n"))
+	}
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
+
+// watched is a tool that says when it begins and how it ends.
+func watched(tool tools.Tool, began chan<- string, ended chan<- error, running *atomic.Int64) tools.Tool {
+	run := tool.Run
+	tool.Run = func(ctx context.Context, in tools.Input, out tools.Output) error {
+		running.Add(1)
+		defer running.Add(-1)
+		began <- tool.Name
+		err := run(ctx, in, out)
+		ended <- err
+		return err
+	}
+	return tool
+}
+
+// children counts the processes below this one.
+func children(t *testing.T) (n int) {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := map[int]int{}
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // it is gone
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		parent[pid], _ = strconv.Atoi(fields[1])
+	}
+	for pid := range parent {
+		for up := parent[pid]; up > 1; up = parent[up] {
+			if up == os.Getpid() {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// TestS8CancelStopsTheWork cancels calls of every tool over one connection with none, 32 and 400 other
+// calls in flight. The control sends another notification in place of the cancellation.
+func TestS8CancelStopsTheWork(t *testing.T) {
+	cancels := promise.Size(36, 300)
+	if testing.Short() {
+		cancels = 12
+	}
+	root := largeInputs(t)
+	began, ended := make(chan string, 16), make(chan error, 16)
+	var running atomic.Int64
+	s := newTestServer(t, func(o *Options) {
+		for _, tool := range Catalog(jq.Options{InProcess: childtest.Race}) {
+			o.Tools = append(o.Tools, watched(tool, began, ended, &running))
+		}
+		o.MaxCalls, o.EOFGrace, o.CallTimeout = 600, time.Millisecond, 10*time.Minute
+		o.Sources = func(who funnel.Session) tools.Sources {
+			return tools.Sources{Roots: []*tree.Root{root}, Owner: who.Owner}
+		}
+	})
+	// try makes n calls beside so many others and counts those that were not stopped within patience.
+	try := func(n, beside int, method string, patience time.Duration) (failures int, took, pings []time.Duration) {
+		m := serveMangled(t, func(in io.Reader, out io.Writer) { _ = s.ServeStdio(t.Context(), in, out) })
+		m.send(patience, initialize)
+		for i := range beside {
+			if _, err := io.WriteString(m.in, toolCall(fmt.Sprint(1_000_000+i), "sleep", `{"ms":3600000}`, "")+"\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range n {
+			call := longCalls[i%len(longCalls)]
+			if _, err := io.WriteString(m.in, toolCall(fmt.Sprint(i), call.tool, call.args, "")+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-began; got != call.tool {
+				t.Fatalf("%s runs, not %s", got, call.tool)
+			}
+			told := time.Now()
+			if !m.send(20*time.Second, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":{"requestId":%d}}`, method, i)) {
+				t.Errorf("ping was not answered beside %d calls", beside)
+				return failures + 1, took, pings
+			}
+			pings = append(pings, time.Since(told))
+			late := time.NewTimer(patience)
+			select {
+			case <-ended:
+				took = append(took, time.Since(told))
+			case <-late.C:
+				failures++
+			}
+			late.Stop()
+		}
+		_ = m.in.Close()
+		<-m.ended
+		for wait := time.Now().Add(20 * time.Second); running.Load() > 0 && time.Now().Before(wait); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if left := running.Load(); left > 0 {
+			t.Errorf("%d tools still run after the connection has ended", left)
+		}
+		return failures, took, pings
+	}
+	p99 := func(all []time.Duration) time.Duration {
+		slices.Sort(all)
+		return all[len(all)*99/100].Round(100 * time.Microsecond)
+	}
+	proof := promise.Proof{Promise: "S8"}
+	for _, beside := range []int{0, 32, 400} {
+		failures, took, pings := try(cancels, beside, "notifications/cancelled", 10*time.Second)
+		proof.Cases, proof.Failures = proof.Cases+cancels, proof.Failures+failures
+		if len(took) > 0 {
+			proof.Figures += fmt.Sprintf("beside %d calls: stopped p99 %s, ping p99 %s; ", beside, p99(took), p99(pings))
+		}
+	}
+	left := children(t)
+	for wait := time.Now().Add(10 * time.Second); left > 0 && time.Now().Before(wait); left = children(t) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	proof.Cases++
+	if left > 0 {
+		proof.Failures++
+		t.Errorf("%d processes are left", left)
+	}
+	proof.Figures += fmt.Sprintf("%d processes left", left)
+	proof.Control, _, _ = try(3, 0, "notifications/not-cancelled", time.Second)
+	promise.Kept(t, proof)
+}
