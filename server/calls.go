@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,6 +156,7 @@ func (k *call) run(ctx context.Context) {
 	k.notes.start()
 	late := time.AfterFunc(s.timeout+lateGrace, func() {
 		s.log.Warn("call is overdue and was answered for", "method", k.frame.method, "tool", k.frame.text("name"))
+		k.notes.log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: overdue, answered for", echo(k.frame.method)))
 		k.answer(s.overdue(k.frame))
 	})
 	defer func() {

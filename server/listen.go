@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -78,7 +79,7 @@ func (c *Conn) subscribe(uri string) error {
 // never change.
 func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, error) {
 	id, err := observations.ParseID(uri)
-	if err != nil || s.store == nil {
+	if err != nil || s.store == nil || !strings.HasPrefix(uri, observations.URIPrefix) {
 		if s.mcp.ListResources()[uri] != nil {
 			return "", nil
 		}

@@ -213,6 +213,7 @@ func (c *Conn) acceptOne(ctx context.Context, message []byte, send Send) (work f
 	}
 	ctx, k, fault := c.start(ctx, f, send)
 	if fault != nil {
+		c.newCall(f, send).notes.log(mcp.LoggingLevelWarning, "server", fault.Message)
 		result, fault := refused(f, fault)
 		send.answer(f.id, result, fault)
 		return nil

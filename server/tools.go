@@ -116,11 +116,7 @@ func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
 			r.Meta = request.Params.Meta.AdditionalFields
 		}
 		answer, err := s.run(ctx, r)
-		for _, receipt := range answer.Receipts {
-			if receipt.ObservationID != "" {
-				s.kept.made(k.conn.who.Owner, observations.ID(receipt.ObservationID))
-			}
-		}
+		k.note(t.Name, answer)
 		switch {
 		case asked != nil && errors.Is(err, tools.ErrAsked):
 			return asked.required(), nil
@@ -130,8 +126,9 @@ func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
 					return nil, fault
 				}
 			}
-			return shown(answer), nil
+			return shown(answer, k.notes.words), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			k.notes.log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: no answer within %s", t.Name, s.timeout))
 			result, fault := s.overdue(k.frame)
 			if fault != nil {
 				return nil, fault
@@ -156,9 +153,29 @@ func arguments(f frame) (json.RawMessage, *Fault) {
 	return raw, nil
 }
 
-// shown is the funnel's answer as MCP has it: text, and images beside it. Never structured content:
-// there are clients that then show nothing else.
-func shown(a funnel.Answer) *mcp.CallToolResult {
+// note tells who is to know what became of a call beside its answer.
+func (k *call) note(tool string, a funnel.Answer) {
+	for _, receipt := range a.Receipts {
+		if receipt.ObservationID != "" {
+			k.conn.server.kept.made(k.conn.who.Owner, observations.ID(receipt.ObservationID))
+		}
+		if receipt.Status == "timeout" {
+			k.notes.log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: stopped after %s", tool, k.conn.server.timeout))
+		}
+	}
+	for _, b := range a.Blocks {
+		// The line is the funnel's own: what others wrote never stands so.
+		line, _, _ := strings.Cut(b.Text, "\n")
+		if why, is := strings.CutPrefix(line, "LARGE OUTPUT DETECTED: not kept"); is {
+			k.notes.log(mcp.LoggingLevelWarning, "observations", tool+": the output was not kept"+why)
+		}
+	}
+}
+
+// shown is the funnel's answer as MCP has it: text, and images, sound and other content beside it; sound
+// is a kind of content of its own since 2025-03-26. Never structured content: there are clients that
+// then show nothing else.
+func shown(a funnel.Answer, sound bool) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{IsError: a.Failed, Content: make([]mcp.Content, 0, len(a.Blocks))}
 	for _, b := range a.Blocks {
 		switch {
@@ -166,6 +183,8 @@ func shown(a funnel.Answer) *mcp.CallToolResult {
 			out.Content = append(out.Content, mcp.NewTextContent(b.Text))
 		case strings.HasPrefix(b.MIME, "image/"):
 			out.Content = append(out.Content, mcp.NewImageContent(base64.StdEncoding.EncodeToString(b.Data), b.MIME))
+		case sound && strings.HasPrefix(b.MIME, "audio/"):
+			out.Content = append(out.Content, mcp.NewAudioContent(base64.StdEncoding.EncodeToString(b.Data), b.MIME))
 		default:
 			out.Content = append(out.Content, mcp.NewEmbeddedResource(mcp.BlobResourceContents{
 				URI: "attachment:" + b.Name, MIMEType: b.MIME, Blob: base64.StdEncoding.EncodeToString(b.Data),

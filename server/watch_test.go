@@ -211,7 +211,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	l := newListener(t, s, "ann")
 	var last string
 	for range maxSubscriptions + 1 {
-		last = l.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"obs:%s"}}`,
+		last = l.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"observation://%s"}}`,
 			keep(t, store, "ann", "x", observations.Seen{})))
 	}
 	contains(t, last, "-32602", "at most 100 resources")
@@ -249,9 +249,9 @@ func TestListenStream(t *testing.T) {
 	})()
 	contains(t, l.ask(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+modernMeta+`}}`), `"resources":{"subscribe":true,"listChanged":true}`)
 
-	all := l.listenTo(`"all"`, `{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["obs:`+string(one)+`","obs:`+string(theirs)+`","file:///x"]}`)
+	all := l.listenTo(`"all"`, `{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["observation://`+strings.ToUpper(string(one))+`","obs:`+string(one)+`","observation://`+string(theirs)+`","file:///x"]}`)
 	l.next(`"method":"notifications/subscriptions/acknowledged"`, `"io.modelcontextprotocol/subscriptionId":"all"`,
-		`"notifications":{"resourcesListChanged":true,"resourceSubscriptions":["obs:`+string(one)+`"]}`)
+		`"notifications":{"resourcesListChanged":true,"resourceSubscriptions":["observation://`+strings.ToUpper(string(one))+`"]}`)
 	looked(t, s)
 	updates := l.listenTo(`2`, `{"resourceSubscriptions":["observation://`+string(one)+`"]}`)
 	l.next(`"io.modelcontextprotocol/subscriptionId":2`, `"notifications":{"resourceSubscriptions":["observation://`+string(one)+`"]}`)
@@ -263,7 +263,7 @@ func TestListenStream(t *testing.T) {
 	}
 	heard := l.next() + "\n" + l.next() + "\n" + l.next()
 	contains(t, heard, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2},"uri":"observation://`+string(one)+`"}}`,
-		`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"all"},"uri":"obs:`+string(one)+`"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"all"},"uri":"observation://`+strings.ToUpper(string(one))+`"}}`,
 		`"method":"notifications/resources/list_changed"`)
 
 	// The client cancels one, which gets no answer; the other is answered when the connection ends.

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// What both eras have is tried in both.
+
+// inBoth asks the same of a client of either era.
+func inBoth(t *testing.T, s *Server, try func(t *testing.T, ask func(method, params string) string)) {
+	for _, era := range []struct{ name, meta string }{{"sessions", ""}, {"stateless", modernMeta}} {
+		t.Run(era.name, func(t *testing.T) {
+			c := newModern(t, s)
+			if era.meta == "" {
+				c = newClient(t, s)
+			}
+			try(t, func(method, params string) string {
+				t.Helper()
+				if params != "" && era.meta != "" {
+					params += ","
+				}
+				return c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, era.meta))
+			})
+		})
+	}
+}
+
+func TestCursors(t *testing.T) {
+	store := newTestStore(t)
+	for range resourcesPage + 1 {
+		keep(t, store, observations.Local, "x", observations.Seen{})
+	}
+	s := newTestServer(t, func(o *Options) { o.Store = store })
+	inBoth(t, s, func(t *testing.T, ask func(method, params string) string) {
+		for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
+			contains(t, ask(method, ""), `"result"`)
+			for _, cursor := range []string{`"x"`, `"eA=="`, `"c2F5"`, `"MTIz"`, `"` + base64.StdEncoding.EncodeToString([]byte("x 0123456789ab")) + `"`, `7`, `{}`, `"` + strings.Repeat("A", 5000) + `"`} {
+				got := ask(method, `"cursor":`+cursor)
+				contains(t, got, `"code":-32602`)
+				if len(got) > 700 {
+					t.Errorf("%s with the cursor %.20s is answered in %d bytes", method, cursor, len(got))
+				}
+			}
+		}
+		first := ask("resources/list", "")
+		_, cursor, found := strings.Cut(first, `"nextCursor":"`)
+		if cursor, _, _ = strings.Cut(cursor, `"`); !found {
+			t.Fatalf("no second page: %.200s", first)
+		}
+		if got := ask("resources/list", `"cursor":"`+cursor+`"`); strings.Count(got, `"uri"`) != 1 || strings.Contains(got, "nextCursor") {
+			t.Errorf("the last page: %s", got)
+		}
+	})
+}
+
+// TestContentThatIsNotText has a tool write images, sound and other bytes.
+func TestContentThatIsNotText(t *testing.T) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	parts := tools.New(tools.Tool{Name: "parts", Title: "Parts", Description: "Gives parts."},
+		func(_ context.Context, _ struct{}, _ tools.Input, out tools.Output) error {
+			for _, mime := range []string{"image/png", "audio/wav", "application/pdf"} {
+				if _, err := out.Part(mime, "a part").Write(all); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	store := newTestStore(t)
+	id := keep(t, store, observations.Local, string(all), observations.Seen{Kind: "binary", Ext: "bin"})
+	s := newTestServer(t, func(o *Options) { o.Tools, o.Store = append(o.Tools, parts), store })
+	data := base64.StdEncoding.EncodeToString(all)
+	inBoth(t, s, func(t *testing.T, ask func(method, params string) string) {
+		contains(t, ask("tools/call", `"name":"parts"`),
+			`{"type":"image","data":"`+data+`","mimeType":"image/png"}`, `{"type":"audio","data":"`+data+`","mimeType":"audio/wav"}`,
+			`"mimeType":"application/pdf","blob":"`+data+`"`)
+		contains(t, ask("resources/read", `"uri":"observation://`+string(id)+`"`), `"blob":"`+data+`"`)
+		contains(t, ask("resources/list", ""), string(id))
+		contains(t, ask("resources/templates/list", ""), "observation://{id}/receipt")
+	})
+	// Sound was not yet a kind of content at the beginning.
+	old := &client{t: t, conn: s.Connect(t.Context())}
+	old.ask(strings.Replace(initialize, "2025-06-18", "2024-11-05", 1))
+	contains(t, old.ask(toolCall("1", "parts", "{}", "")), `"type":"image"`, `"mimeType":"audio/wav","blob":"`+data+`"`)
+}
+
+// TestLogging asks for a level in the way of either era, and not at all.
+func TestLogging(t *testing.T) {
+	f, err := funnel.New(funnel.Options{Counter: tokens.New(tokens.O200k), NoStore: errors.New("open /home/ann/secret-place: permission denied")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newTestServer(t, func(o *Options) { o.Funnel = f })
+	const big, told = `"name":"big","arguments":{"kb":100}`, `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"big: the output was not kept (`
+	level := func(level string) string {
+		return strings.Replace(modernMeta, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"`+level+`",`, 1)
+	}
+	modern := newModern(t, s)
+	for meta, want := range map[string]bool{modernMeta: false, level("error"): false, level("warning"): true, level("debug"): true} {
+		got := modern.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + big + `,` + meta + `}}`)
+		if strings.Contains(got, told) != want {
+			t.Errorf("%s: %s", meta, got)
+		}
+		if strings.Contains(got, "secret-place") {
+			t.Errorf("a path of the operator's is told: %s", got)
+		}
+	}
+	contains(t, modern.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug",`+modernMeta+`}}`), "-32601")
+	c := newClient(t, s)
+	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + big + `}}`); strings.Contains(got, "notifications/message") {
+		t.Errorf("nobody asked for %s", got)
+	}
+	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`), "-32602")
+	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"warning"}}`), `"result":{}`)
+	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+big+`}}`), told, `"level":"warning"`, `"logger":"observations"`)
+	s.timeout = 100 * time.Millisecond
+	contains(t, c.ask(toolCall("1", "sleep", `{"ms":60000}`, "")), `"data":"sleep: stopped after 100ms"`, "timed out")
+	s.gate.maxCalls = 0
+	contains(t, c.ask(toolCall("1", "say", `{"text":"x"}`, "")), `"data":"busy: 0 calls are running`, `"isError":true`)
+}
