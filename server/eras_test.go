@@ -1,18 +1,23 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 // What both eras have is tried in both.
@@ -130,4 +135,57 @@ func TestLogging(t *testing.T) {
 	contains(t, c.ask(toolCall("1", "sleep", `{"ms":60000}`, "")), `"data":"sleep: stopped after 100ms"`, "timed out")
 	s.gate.maxCalls = 0
 	contains(t, c.ask(toolCall("1", "say", `{"text":"x"}`, "")), `"data":"busy: 0 calls are running`, `"isError":true`)
+}
+
+// TestProgressOfEachTool has each tool of the catalog tell how far it is, in the words of its work.
+func TestProgressOfEachTool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it has each tool work on megabytes")
+	}
+	dir := t.TempDir()
+	write := func(name string, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5000 {
+		write(fmt.Sprint(i, ".txt"), nil)
+	}
+	lines := bytes.Repeat([]byte("a value of this row,7\n"), 400_000)
+	write("lines.txt", lines)
+	write("words.txt", bytes.Repeat([]byte(strings.Repeat("word", 250)+"\n"), 1<<10))
+	write("rows.csv", append([]byte("text,n\n"), lines[:len(lines)/20]...))
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	c := newClient(t, newTestServer(t, func(o *Options) {
+		o.Tools = Catalog(jq.Options{InProcess: true})
+		o.Sources = func(who funnel.Session) tools.Sources {
+			return tools.Sources{Roots: []*tree.Root{root}, Owner: who.Owner}
+		}
+	}))
+	size := fmt.Sprint(`"total":`, len(lines))
+	for _, k := range []struct{ tool, args, words, total string }{
+		{"find", `{"show":"count"}`, "files walked", ""},
+		{"search", `{"pattern":"\\pL{150}[0-9]","path":"words.txt"}`, "files searched", ""}, // it tells four times a second
+		{"read", `{"path":"100*.txt"}`, "files walked", ""},
+		{"read", `{"path":"lines.txt"}`, "bytes read", size},
+		{"grep", `{"source":"lines.txt","pattern":"value","show":"count"}`, "bytes read", size},
+		{"slice", `{"source":"lines.txt","lines":"399990-"}`, "bytes read", size},
+		{"slice", `{"source":"rows.csv","records":"19990-"}`, "bytes read", `"total":`},
+		{"jq", `{"source":"rows.csv","filter":"select(.n == 8)"}`, "bytes read", `"total":`},
+	} {
+		got := c.ask(toolCall("1", k.tool, k.args, `,"_meta":{"progressToken":"t"}`))
+		var notes []string
+		for line := range strings.Lines(got) {
+			if strings.Contains(line, "notifications/progress") {
+				notes = append(notes, line)
+			}
+		}
+		if len(notes) == 0 || !strings.Contains(notes[0], k.words) || !strings.Contains(notes[0], k.total) {
+			t.Errorf("%s %s tells %q, want %q of %q; %.200s", k.tool, k.args, notes, k.words, k.total, got[strings.LastIndexByte(got, '\n')+1:])
+		}
+	}
 }

@@ -75,7 +75,7 @@ func serverMain() int {
 	if err := stray.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	s, err := makeTestServer()
+	s, err := makeTestServer(withAskTools)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

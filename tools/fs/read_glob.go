@@ -72,7 +72,7 @@ func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output
 	if more {
 		out.Note(fmt.Sprintf("only the first %d files are read; there are more", maxRead))
 	}
-	return readAll(ctx, names, in, out)
+	return readAll(ctx, names, report.Files, in, out)
 }
 
 // filesOf lists the files a glob takes, in path order.
@@ -102,7 +102,8 @@ func filesOf(ctx context.Context, places []tools.Place, o tree.Options, out tool
 	return names, all, more, nil
 }
 
-func readAll(ctx context.Context, names []string, in tools.Input, out tools.Output) error {
+// readAll goes on with the progress where the walk of so many files has left it.
+func readAll(ctx context.Context, names []string, walked int64, in tools.Input, out tools.Output) error {
 	room := int64(maxReadBytes)
 	var read, failed int64
 	for i, name := range names {
@@ -120,7 +121,7 @@ func readAll(ctx context.Context, names []string, in tools.Input, out tools.Outp
 		} else if room == left {
 			failed++
 		}
-		out.Progress(int64(i+1), int64(len(names)), "files read")
+		out.Progress(walked+int64(i+1), walked+int64(len(names)), fmt.Sprintf("%d of %d files read", i+1, len(names)))
 	}
 	out.Count("files_found", float64(len(names)))
 	out.Count("files_read", float64(read))

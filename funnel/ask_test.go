@@ -1,0 +1,80 @@
+package funnel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+var question = tools.Question{Form: &tools.Form{Message: "go on?", Schema: json.RawMessage(`{"type":"object"}`)}}
+
+// asker is a tool that writes much, asks, and does then what it likes.
+func askerTool(then func(ctx context.Context, r tools.Reply, err error, out tools.Output) error) tools.Tool {
+	return tools.New(tools.Tool{Name: "asker"}, func(ctx context.Context, _ struct{}, in tools.Input, out tools.Output) error {
+		if _, err := out.Write(bytes.Repeat([]byte("a line of text\n"), 20_000)); err != nil {
+			return err
+		}
+		r, err := in.Ask(ctx, question)
+		return then(ctx, r, err, out)
+	})
+}
+
+// TestAskedRunLeavesNothing has the client answer by another call, whatever the tool makes of that.
+func TestAskedRunLeavesNothing(t *testing.T) {
+	store := storeIn(t, observations.Options{})
+	f := funnelOf(t, Options{Store: store})
+	for name, then := range map[string]func(context.Context, tools.Reply, error, tools.Output) error{
+		"hands it on": func(_ context.Context, _ tools.Reply, err error, _ tools.Output) error { return err },
+		"passes over": func(context.Context, tools.Reply, error, tools.Output) error { return nil },
+		"fails":       func(context.Context, tools.Reply, error, tools.Output) error { return errors.New("otherwise") },
+		"writes more": func(_ context.Context, _ tools.Reply, _ error, out tools.Output) error {
+			_, err := out.Write([]byte("x"))
+			return err
+		},
+		"panics":        func(context.Context, tools.Reply, error, tools.Output) error { panic("as it always does") },
+		"does not come": func(context.Context, tools.Reply, error, tools.Output) error { time.Sleep(2 * grace); return nil },
+	} {
+		a, err := f.Call(t.Context(), Request{
+			Tool: askerTool(then), Args: json.RawMessage(`{}`),
+			Ask: func(context.Context, tools.Question) (tools.Reply, error) { return tools.Reply{}, tools.ErrAsked },
+		})
+		if !errors.Is(err, tools.ErrAsked) || len(a.Blocks) > 0 {
+			t.Errorf("a tool that %s: %v, %+v", name, err, a)
+		}
+		if n := observed(t, store); n != 0 {
+			t.Errorf("a tool that %s: %d observations were kept", name, n)
+		}
+	}
+}
+
+// TestAskedAndAnswered has the reply come at once, or the asking fail.
+func TestAskedAndAnswered(t *testing.T) {
+	f := funnelOf(t, Options{})
+	says := askerTool(func(_ context.Context, r tools.Reply, err error, _ tools.Output) error {
+		if err == nil && r.Action == tools.Declined {
+			return errors.New("declined")
+		}
+		return err
+	})
+	for _, k := range []struct {
+		ask  tools.Asker
+		want string
+	}{
+		{func(context.Context, tools.Question) (tools.Reply, error) {
+			return tools.Reply{Action: tools.Declined}, nil
+		}, "declined"},
+		{func(context.Context, tools.Question) (tools.Reply, error) { return tools.Reply{}, tools.ErrNoReply }, "the client gave no reply"},
+		{nil, "there is no client to ask"},
+	} {
+		a := answered(t, f, Request{Tool: says, Ask: k.ask})
+		if !a.Failed || !bytes.Contains([]byte(texted(a)), []byte(k.want)) {
+			t.Errorf("want %q in %.300s", k.want, texted(a))
+		}
+	}
+}
