@@ -191,6 +191,11 @@ func (c *Conn) acceptOne(ctx context.Context, message []byte, send Send) (work f
 		send.answer(f.id, nil, fault)
 		return nil
 	}
+	return c.acceptFrame(ctx, f, send)
+}
+
+// acceptFrame goes on where the message has been read.
+func (c *Conn) acceptFrame(ctx context.Context, f frame, send Send) (work func()) {
 	if f.answer {
 		c.answered(f)
 		return nil

@@ -61,7 +61,7 @@ func (s *Settings) open(w *streams) (*house, error) {
 	}
 	h.funnel, err = funnel.New(funnel.Options{
 		Store: h.store, NoStore: noStore, Trace: h.trace, Counter: h.counter, Policy: s.policy(), Limits: s.limits(),
-		SavedTo: true, Offered: h.offered, Log: h.log, Mask: s.masker(), Redact: s.RedactStore,
+		SavedTo: s.HTTP == "", Offered: h.offered, Log: h.log, Mask: s.masker(), Redact: s.RedactStore,
 	})
 	if err != nil {
 		h.close()
@@ -81,8 +81,10 @@ func (s *Settings) sources(store *observations.Store) (tools.Sources, error) {
 	} else if dir, err := observations.DefaultDir(); err == nil {
 		denied = append(denied, dir)
 	}
-	if s.Config != "" {
-		denied = append(denied, s.Config)
+	for _, file := range []string{s.Config, s.TokenFile} {
+		if file != "" {
+			denied = append(denied, file)
+		}
 	}
 	for _, dir := range s.roots() {
 		r, err := tree.Open(dir, denied...)

@@ -16,7 +16,9 @@ type serve struct{}
 const warmAfter = 100 * time.Millisecond
 
 func (serve) Help() string {
-	return `Reads MCP messages from standard input and answers on standard output, until the input ends. An MCP client starts it; the README has the block to paste into yours.`
+	return `Reads MCP messages from standard input and answers on standard output, until the input ends. An MCP client starts it; the README has the block to paste into yours.
+
+With --http ADDR it serves streamable HTTP at /mcp instead, until a signal ends it: neither the end of standard input nor that of the process that started it do. Every request carries a token; where you give none, one is made, and the line on standard error names its file.`
 }
 
 func (serve) Run(ctx context.Context, s *Settings, w *streams) error {
@@ -27,10 +29,18 @@ func (serve) Run(ctx context.Context, s *Settings, w *streams) error {
 	defer h.close()
 	// The vocabulary takes 20 ms of a core: after initialize is answered, and before anybody calls a tool.
 	defer time.AfterFunc(warmAfter, h.counter.Warm).Stop()
+	if s.HTTP != "" {
+		return s.serveHTTP(ctx, h, w)
+	}
+	return s.serveStdio(ctx, h, w)
+}
+
+func (s *Settings) serveStdio(ctx context.Context, h *house, w *streams) error {
 	life := server.Lifetime{Parent: true}
 	in, out := w.in, w.out
 	if fileOf(w.in) == os.Stdin && fileOf(w.out) == os.Stdout {
 		// From here on nothing but the protocol can reach standard output, whatever a library prints.
+		var err error
 		if in, life.Out, err = server.TakeStdio(); err != nil {
 			return err
 		}
@@ -38,19 +48,32 @@ func (serve) Run(ctx context.Context, s *Settings, w *streams) error {
 	}
 	ctx, stop := life.Context(ctx)
 	defer stop()
-	srv, err := server.New(server.Options{
-		Mask:   s.masker(),
-		Funnel: h.funnel, Store: h.store, Tools: h.catalog, Version: versionText(), Log: h.log,
-		Sources:    func(funnel.Session) tools.Sources { return h.sources },
-		MaxMessage: int64(s.MaxMessage), MaxCalls: s.MaxCalls, CallTimeout: time.Duration(s.CallTimeout), EOFGrace: time.Duration(s.EofGrace),
-	})
+	srv, err := s.server(h)
 	if err != nil {
 		return err
 	}
-	err = srv.ServeStdio(ctx, in, out)
-	if ctx.Err() != nil { // told to end, and ended: nothing failed
-		h.log.Info("ended", "cause", context.Cause(ctx))
-		return nil
+	return h.ended(ctx, srv.ServeStdio(ctx, in, out))
+}
+
+func (s *Settings) server(h *house) (*server.Server, error) {
+	return server.New(server.Options{
+		Funnel: h.funnel, Store: h.store, Tools: h.catalog, Version: versionText(), Log: h.log, Mask: s.masker(), Sources: h.sourcesOf,
+		MaxMessage: int64(s.MaxMessage), MaxCalls: s.MaxCalls, CallTimeout: time.Duration(s.CallTimeout), EOFGrace: time.Duration(s.EofGrace),
+	})
+}
+
+// ended is what serving came to: told to end, and ended, nothing failed.
+func (h *house) ended(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	h.log.Info("ended", "cause", context.Cause(ctx))
+	return nil
+}
+
+// sourcesOf is what a caller may name: the roots are everybody's, observations are each owner's own.
+func (h *house) sourcesOf(who funnel.Session) tools.Sources {
+	src := h.sources
+	src.Owner = who.Owner
+	return src
 }

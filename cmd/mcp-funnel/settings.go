@@ -59,6 +59,15 @@ type Settings struct {
 	MaxCalls    int  `group:"limits" default:"64" placeholder:"N" help:"Calls at once; more are told to try again."`
 	EofGrace    age  `group:"limits" name:"eof-grace" default:"30s" placeholder:"TIME" help:"After standard input ends, for answers under way."`
 
+	HTTP            string   `group:"http" name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address, in place of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
+	SSE             bool     `group:"http" name:"sse" help:"With --http, serve old clients too: /sse and /message of protocol 2024-11-05."`
+	TokenFile       string   `group:"http" placeholder:"FILE" type:"path" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else one is made and kept in the store."`
+	AllowHost       []string `group:"http" placeholder:"NAME" sep:"," help:"A name by which HTTP clients may call this server, beside localhost; repeatable."`
+	AllowOrigin     []string `group:"http" placeholder:"ORIGIN" sep:"," help:"A web page's origin from which a browser may call this server, beside localhost; repeatable."`
+	HTTPConnections int      `group:"http" name:"http-connections" default:"1024" placeholder:"N" help:"HTTP connections at once; idle ones give way."`
+	HTTPSessions    int      `group:"http" name:"http-sessions" default:"1024" placeholder:"N" help:"HTTP sessions kept; idle ones give way."`
+	HTTPIdle        age      `group:"http" name:"http-idle" default:"12h" placeholder:"TIME" help:"After which an unused HTTP session ends."`
+
 	LogFormat string `group:"log" enum:"text,json" default:"text" help:"Log lines on standard error: text or json."`
 	LogLevel  string `group:"log" enum:"debug,info,warn,error" default:"warn" help:"debug, info, warn or error."`
 }
@@ -68,6 +77,7 @@ var groups = []kong.Group{
 	{Key: "shown", Title: "What is shown"},
 	{Key: "budget", Title: "Budget"},
 	{Key: "limits", Title: "Limits"},
+	{Key: "http", Title: "HTTP"},
 	{Key: "log", Title: "Logs"},
 }
 
@@ -165,13 +175,17 @@ func (s *Settings) AfterApply() error {
 	for name, n := range map[string]int{
 		"receipt-tokens": s.ReceiptTokens, "large-lines": s.LargeLines, "large-chars": s.LargeChars, "head-lines": s.HeadLines,
 		"tail-lines": s.TailLines, "page-tokens": s.PageTokens, "max-calls": s.MaxCalls,
+		"http-connections": s.HTTPConnections, "http-sessions": s.HTTPSessions,
 	} {
 		if n <= 0 { // to the packages 0 means the default, which is not what was said
 			return fmt.Errorf("--%s must be 1 or more, not %d", name, n)
 		}
 	}
-	if s.CallTimeout == 0 || s.MaxMessage == 0 {
-		return errors.New("--call-timeout and --max-message must be more than 0")
+	if s.CallTimeout == 0 || s.MaxMessage == 0 || s.HTTPIdle == 0 {
+		return errors.New("--call-timeout, --max-message and --http-idle must be more than 0")
+	}
+	if s.SSE && s.HTTP == "" {
+		return errors.New("--sse is served over HTTP: set --http too")
 	}
 	_, err := funnel.New(funnel.Options{
 		Counter: tokens.New(tokens.O200k), Policy: s.policy(), Limits: s.limits(), Mask: s.masker(), Redact: s.RedactStore,

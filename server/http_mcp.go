@@ -1,0 +1,406 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// serveMCP is /mcp: streamable HTTP, of the sessions era (2025-03-26 to 2025-11-25) and of the stateless
+// one (2026-07-28). Which of them is decided by each request.
+func (h *web) serveMCP(w http.ResponseWriter, r *http.Request, who caller) {
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r, who)
+	case http.MethodGet:
+		h.get(w, r, who)
+	default:
+		h.delete(w, r, who)
+	}
+}
+
+func (h *web) post(w http.ResponseWriter, r *http.Request, who caller) {
+	asJSON, asStream := accepts(r)
+	if !asJSON && !asStream {
+		refusef(http.StatusNotAcceptable, "the answer is application/json or text/event-stream; name both in Accept").write(w)
+		return
+	}
+	body, no := h.read(w, r)
+	if no != nil {
+		no.write(w)
+		return
+	}
+	defer h.bodies.give(len(body))
+	x := newExchange(w, h.write, asJSON, asStream)
+	if isBatch(body) {
+		h.batch(w, r, who, x, body)
+		return
+	}
+	f, fault := parse(body)
+	if fault != nil {
+		x.refuse(http.StatusBadRequest, f.id, fault)
+		return
+	}
+	if f.modern() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		h.stateless(r, who, x, f)
+		return
+	}
+	if fault := checkVersion(r); fault != nil {
+		x.refuse(http.StatusBadRequest, f.id, fault)
+		return
+	}
+	if f.method == string(mcp.MethodInitialize) && f.id != nil {
+		h.initialize(r, who, x, f)
+		return
+	}
+	s := h.session(x, r, who, f.id)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	h.exchange(r.Context(), s.conn, x, f)
+}
+
+// session finds the one that the request names, or refuses it.
+func (h *web) session(x *exchange, r *http.Request, who caller, id json.RawMessage) *httpSession {
+	names := r.Header.Values(mcp.HeaderSessionID)
+	if len(names) != 1 || names[0] == "" {
+		x.refuse(http.StatusBadRequest, id, faultf(mcp.INVALID_REQUEST,
+			"one Mcp-Session-Id header is needed; the answer to initialize brings it"))
+		return nil
+	}
+	s := h.sessions.use(names[0], who.owner)
+	if s != nil && h.sessions.carried(s) != nil { // of /sse
+		h.sessions.release(s)
+		s = nil
+	}
+	if s == nil {
+		x.refuse(http.StatusNotFound, id, faultf(mcp.INVALID_REQUEST, "there is no such session (any more); begin again with initialize"))
+	}
+	return s
+}
+
+// checkVersion is of the header in the sessions era, where it may be left out.
+func checkVersion(r *http.Request) *Fault {
+	version := r.Header.Get(mcp.HeaderProtocolVersion)
+	if version == "" || mcp.IsValidProtocolVersion(version) {
+		return nil
+	}
+	return faultf(mcp.INVALID_REQUEST, "unknown MCP-Protocol-Version %s; known: %s",
+		quoted(version), strings.Join(mcp.ValidProtocolVersions, ", "))
+}
+
+// initialize opens a session where mcp-go finds nothing wrong with the request.
+func (h *web) initialize(r *http.Request, who caller, x *exchange, f frame) {
+	conn := h.server.Connect(h.ctx)
+	conn.who, _ = accounted(who.owner, conn, f)
+	var answer []byte
+	conn.acceptFrame(r.Context(), f, func(m []byte, last bool) error {
+		if last {
+			answer = m
+		}
+		return nil
+	})
+	if !conn.session.Initialized() {
+		conn.end(errRetired)
+		_ = x.send(answer, true)
+		return
+	}
+	s, no := h.sessions.add(who.owner, conn)
+	if no != nil {
+		conn.end(errRetired)
+		no.write(x.w)
+		return
+	}
+	defer h.sessions.release(s)
+	x.w.Header().Set(mcp.HeaderSessionID, s.id)
+	_ = x.send(answer, true)
+}
+
+// batch is an array of messages, which protocol 2025-03-26 alone has.
+func (h *web) batch(w http.ResponseWriter, r *http.Request, who caller, x *exchange, body []byte) {
+	if fault := checkVersion(r); fault != nil || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		if fault == nil {
+			fault = faultf(mcp.INVALID_REQUEST, "batches belong to protocol %s alone; send each message by itself", mcp.ProtocolVersion20250326)
+		}
+		x.refuse(http.StatusBadRequest, nil, fault)
+		return
+	}
+	s := h.session(x, r, who, nil)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	x.batch = true
+	h.finish(r.Context(), x, s.conn.acceptBatch(r.Context(), body, x.send), func() {})
+}
+
+// stateless serves a request of the stateless era: by a connection of its own, since ids are the client's
+// and two clients of one identity know nothing of each other.
+func (h *web) stateless(r *http.Request, who caller, x *exchange, f frame) {
+	x.modern = true
+	if fault := checkHeaders(r, f); fault != nil {
+		x.refuse(http.StatusBadRequest, f.id, fault)
+		return
+	}
+	conn := h.server.Connect(h.ctx)
+	defer conn.end(errCancelled)
+	var fault *Fault
+	if conn.who, fault = accounted(who.owner, conn, f); fault != nil {
+		x.refuse(http.StatusBadRequest, f.id, fault)
+		return
+	}
+	h.exchange(r.Context(), conn, x, f)
+}
+
+// checkHeaders holds what the headers say of a request to the request itself: whatever stands between may have gone by them.
+func checkHeaders(r *http.Request, f frame) *Fault {
+	if f.answer {
+		return faultf(mcp.INVALID_REQUEST, "responses are not sent in protocol %s: the call is repeated with inputResponses",
+			mcp.ProtocolVersion20260728)
+	}
+	mismatch := func(name, have, want string) *Fault {
+		if have == "" {
+			return faultf(mcp.HEADER_MISMATCH, "header mismatch: %s is missing; the message says %s", name, quoted(want))
+		}
+		return faultf(mcp.HEADER_MISMATCH, "header mismatch: %s is %s, the message says %s", name, quoted(have), quoted(want))
+	}
+	one := func(name string) string {
+		if all := r.Header.Values(name); len(all) > 1 {
+			return strings.Join(all, ", ") // which is not what any message says
+		}
+		return r.Header.Get(name)
+	}
+	if version := one(mcp.HeaderProtocolVersion); version != f.protocol {
+		if f.protocol == "" && f.id != nil {
+			return faultf(mcp.INVALID_PARAMS, "_meta lacks %s, which protocol %s needs in every request", mcp.MetaKeyProtocolVersion, quoted(version))
+		}
+		if f.id != nil || f.protocol != "" { // headers of notifications are not defined
+			return mismatch("MCP-Protocol-Version", version, f.protocol)
+		}
+	}
+	if f.id == nil {
+		return nil
+	}
+	if method := one(mcp.HeaderMethod); method != f.method {
+		return mismatch(mcp.HeaderMethod, method, f.method)
+	}
+	if !mcp.MethodRequiresNameHeader(mcp.MCPMethod(f.method)) {
+		return nil
+	}
+	want := f.text("name")
+	if f.method == string(mcp.MethodResourcesRead) {
+		want = f.text("uri")
+	}
+	name := one(mcp.HeaderName)
+	plain, ok := mcp.DecodeHeaderValue(name)
+	if !ok || name == "" || plain != want {
+		return mismatch(mcp.HeaderName, name, want)
+	}
+	return nil
+}
+
+// exchange has the connection take the message, and stays until it is answered.
+func (h *web) exchange(ctx context.Context, conn *Conn, x *exchange, f frame) {
+	h.finish(ctx, x, conn.acceptFrame(ctx, f, x.send), func() { conn.cancelID(f.key) })
+}
+
+// finish runs the work and returns once the client has its answer, or is gone, or the work has ended without one.
+func (h *web) finish(ctx context.Context, x *exchange, work func(), gone func()) {
+	defer x.close()
+	if work == nil {
+		x.accepted()
+		return
+	}
+	done := make(chan struct{})
+	h.works.Add(1)
+	go func() {
+		defer h.works.Done()
+		defer close(done)
+		work()
+	}()
+	alive := time.NewTicker(aliveEvery)
+	defer alive.Stop()
+	for {
+		select {
+		case <-x.answered:
+			return
+		case <-done:
+			x.unanswered()
+			return
+		case <-ctx.Done():
+			gone()
+			return
+		case <-alive.C:
+			x.alive()
+		}
+	}
+}
+
+// get opens the stream of a session, for what is not about a request under way.
+func (h *web) get(w http.ResponseWriter, r *http.Request, who caller) {
+	x := newExchange(w, h.write, true, true)
+	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		h.noSessions(w)
+		return
+	}
+	if _, asStream := accepts(r); !asStream {
+		refusef(http.StatusNotAcceptable, "the stream is text/event-stream; name it in Accept").write(w)
+		return
+	}
+	if fault := checkVersion(r); fault != nil {
+		x.refuse(http.StatusBadRequest, nil, fault)
+		return
+	}
+	s := h.session(x, r, who, nil)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	ctx, stop := h.sessions.listen(r.Context(), s)
+	defer stop()
+	h.stream(ctx, w, s, func(out *outbox) func() {
+		return s.conn.Listen(func(m []byte, last bool) error { return out.send(eventOf(m), last) })
+	})
+}
+
+func (h *web) noSessions(w http.ResponseWriter) {
+	w.Header().Set("Allow", http.MethodPost)
+	refusef(http.StatusMethodNotAllowed, "protocol %s has no sessions and no stream of its own: POST only, subscriptions/listen for changes",
+		mcp.ProtocolVersion20260728).write(w)
+}
+
+func (h *web) delete(w http.ResponseWriter, r *http.Request, who caller) {
+	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		h.noSessions(w)
+		return
+	}
+	x := newExchange(w, h.write, true, true)
+	s := h.session(x, r, who, nil)
+	if s == nil {
+		return
+	}
+	h.sessions.drop(s, errDeleted)
+	h.sessions.release(s)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// stream sends what the session has to tell, until the client or the session is gone. begin is called
+// when it is open, and what it returns when it has ended.
+func (h *web) stream(ctx context.Context, w http.ResponseWriter, s *httpSession, begin func(*outbox) (end func())) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	x := newExchange(w, h.write, true, true)
+	x.open()
+	out := newOutbox(x)
+	var run sync.WaitGroup
+	run.Go(out.run)
+	defer run.Wait()
+	defer x.cut()
+	defer out.fail(io.ErrClosedPipe)
+	defer begin(out)()
+	alive := time.NewTicker(aliveEvery)
+	defer alive.Stop()
+	for {
+		select {
+		case <-alive.C:
+			_ = out.send(aliveComment, false)
+		case <-ctx.Done():
+			return
+		case <-s.conn.ctx.Done():
+			return
+		case <-out.done.Done():
+			return
+		}
+	}
+}
+
+// read takes the body in, within its time and within what all bodies together may take.
+func (h *web) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+	size := max(r.ContentLength, 0)
+	body := make([]byte, 0, min(size, freeBody)+512)
+	fail := func(no *refusal) ([]byte, *refusal) {
+		h.bodies.give(len(body))
+		no.close = true
+		return nil, no
+	}
+	for {
+		if len(body) == cap(body) {
+			body = slices.Grow(body, min(max(len(body), freeBody), int(h.server.maxMessage)))
+		}
+		n, err := r.Body.Read(body[len(body):min(cap(body), len(body)+freeBody)])
+		grown := h.bodies.take(len(body), n)
+		body = body[:len(body)+n]
+		var large *http.MaxBytesError
+		switch {
+		case !grown:
+			body = body[:len(body)-n]
+			return fail(refusef(http.StatusServiceUnavailable, "busy: too many large messages at once; try again"))
+		case errors.Is(err, io.EOF):
+			// From here on a read of the connection waits for nothing but its end.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+			return body, nil
+		case errors.As(err, &large):
+			return fail(tooLarge(h.server.maxMessage))
+		case err != nil:
+			return fail(refusef(http.StatusBadRequest, "the message did not arrive whole within %s", bodyTime))
+		}
+	}
+}
+
+// freeBody is how much of a body is taken whatever else there is, in bytes, so that ping and cancelled are never refused.
+const freeBody = 32 << 10
+
+// budget bounds what all bodies hold at once, but for the first freeBody bytes of each.
+type budget struct {
+	mu        sync.Mutex
+	held, max int64
+}
+
+// take adds n bytes to a body that has have.
+func (b *budget) take(have, n int) bool {
+	over := int64(max(have+n-freeBody, 0) - max(have-freeBody, 0))
+	if over == 0 {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held+over > b.max {
+		return false
+	}
+	b.held += over
+	return true
+}
+
+func (b *budget) give(size int) {
+	if over := int64(size - freeBody); over > 0 {
+		b.mu.Lock()
+		b.held -= over
+		b.mu.Unlock()
+	}
+}
+
+// accepts says which of the two types of answer the client takes. Without the header it takes anything.
+func accepts(r *http.Request) (asJSON, asStream bool) {
+	all := r.Header.Values("Accept")
+	if len(all) == 0 {
+		return true, true
+	}
+	for part := range strings.SplitSeq(strings.Join(all, ","), ",") {
+		kind, params, err := mime.ParseMediaType(part)
+		if err != nil || strings.Trim(params["q"], "0.") == "" && params["q"] != "" {
+			continue
+		}
+		asJSON = asJSON || kind == "*/*" || kind == "application/*" || kind == "application/json"
+		asStream = asStream || kind == "*/*" || kind == "text/*" || kind == "text/event-stream"
+	}
+	return asJSON, asStream
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"net/http"
+)
+
+// The transport of protocol 2024-11-05: the client opens a stream, learns from its first event where to
+// post, and finds every answer on the stream. It is offered only where asked for.
+
+// legacySession is the parameter that names the stream a message belongs to. It opens nothing without the token.
+const legacySession = "sessionId"
+
+func (h *web) serveSSE(w http.ResponseWriter, r *http.Request, who caller) {
+	if _, asStream := accepts(r); !asStream {
+		refusef(http.StatusNotAcceptable, "the stream is text/event-stream; name it in Accept").write(w)
+		return
+	}
+	conn := h.server.Connect(h.ctx)
+	defer conn.end(errCancelled) // with the stream go its calls: nobody could read their answers
+	conn.who, _ = accounted(who.owner, conn, frame{})
+	s, no := h.sessions.add(who.owner, conn)
+	if no != nil {
+		no.write(w)
+		return
+	}
+	defer h.sessions.drop(s, errDeleted)
+	h.stream(r.Context(), w, s, func(out *outbox) func() {
+		send := func(m []byte, last bool) error { return out.send(eventOf(m), last) }
+		h.sessions.carry(s, send)
+		_ = out.send([]byte("event: endpoint\ndata: /message?"+legacySession+"="+s.id+"\n\n"), false)
+		return conn.Listen(send)
+	})
+}
+
+func (h *web) serveMessage(w http.ResponseWriter, r *http.Request, who caller) {
+	s := h.sessions.use(r.URL.Query().Get(legacySession), who.owner)
+	if s == nil {
+		refusef(http.StatusNotFound, "there is no such session (any more); open /sse again").write(w)
+		return
+	}
+	defer h.sessions.release(s)
+	send := h.sessions.carried(s)
+	if send == nil { // one of /mcp
+		refusef(http.StatusNotFound, "there is no such session (any more); open /sse again").write(w)
+		return
+	}
+	body, no := h.read(w, r)
+	if no != nil {
+		no.write(w)
+		return
+	}
+	work := s.conn.accept(s.conn.ctx, body, send)
+	if work == nil {
+		h.bodies.give(len(body))
+	} else {
+		h.works.Add(1)
+		go func() {
+			defer h.works.Done()
+			defer h.bodies.give(len(body))
+			work()
+		}()
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
