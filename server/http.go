@@ -93,6 +93,7 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
 	h.metrics = newMetrics(h)
+	s.metrics.Store(h.metrics)
 	return h, nil
 }
 
@@ -143,6 +144,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case no != nil:
 		h.log.Debug("refused", "path", to.path, "status", no.status, "cause", no.text)
+		h.metrics.refuse(no.status)
 		no.write(w)
 	case who.preflight:
 		w.WriteHeader(http.StatusNoContent)

@@ -50,7 +50,7 @@ func TestClientThatNeverReadsCannotGrowMemory(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := startProcess(t, asServer)
+			p := startProcess(t, asServer, "")
 			p.write(strings.Replace(initialize, `"capabilities":{}`, `"capabilities":`+canAll, 1))
 			if got := p.read(); !strings.Contains(got, `"id":"init"`) {
 				t.Fatalf("initialize: %s", got)

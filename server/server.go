@@ -83,8 +83,9 @@ type Server struct {
 	seal    seal  // of request states
 	kept    watch
 
-	clientRoots bool         // those of a client narrow what it may name
-	listens     atomic.Int64 // open subscriptions/listen, of all connections
+	clientRoots bool                    // those of a client narrow what it may name
+	listens     atomic.Int64            // open subscriptions/listen, of all connections
+	metrics     atomic.Pointer[metrics] // of the newest face to HTTP; nil: none
 
 	maxMessage                                   int64
 	timeout, eofGrace, writeDeadline, askTimeout time.Duration
@@ -96,11 +97,12 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("server: a funnel and sources are needed")
 	}
 	s := &Server{
-		run: o.Funnel.Call, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(), seal: newSeal(), clientRoots: !o.IgnoreRoots,
+		store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(), seal: newSeal(), clientRoots: !o.IgnoreRoots,
 		maxMessage: orDefault(o.MaxMessage, DefaultMaxMessage), timeout: orDefault(o.CallTimeout, DefaultCallTimeout),
 		eofGrace: orDefault(o.EOFGrace, DefaultEOFGrace), writeDeadline: orDefault(o.WriteTimeout, DefaultWriteTimeout),
 		askTimeout: orDefault(o.AskTimeout, DefaultAskTimeout),
 	}
+	s.run = s.watched(o.Funnel.Call)
 	// The messages of all calls together may take four times what one may.
 	s.gate = gate{maxCalls: orDefault(o.MaxCalls, DefaultMaxCalls), maxBytes: 4 * s.maxMessage}
 	s.kept = watch{store: o.Store, each: lookEach, watchers: map[*watcher]bool{}}
