@@ -64,7 +64,7 @@ type HTTPOptions struct {
 type web struct {
 	server   *Server
 	log      *slog.Logger
-	guard    *guard
+	check    func(http.ResponseWriter, *http.Request, route) (caller, *refusal) // the guard's
 	sessions *sessions
 	metrics  *metrics
 	bodies   budget
@@ -87,7 +87,7 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 		return nil, err
 	}
 	h := &web{
-		server: s, log: s.log, guard: g, sse: o.SSE, write: orDefault(o.WriteTimeout, s.writeDeadline),
+		server: s, log: s.log, check: g.check, sse: o.SSE, write: orDefault(o.WriteTimeout, s.writeDeadline),
 		sessions: newSessions(orDefault(o.Sessions, DefaultHTTPSessions), orDefault(o.Idle, DefaultHTTPIdle)),
 		bodies:   budget{max: 4 * s.maxMessage},
 	}
@@ -140,7 +140,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if at >= 0 {
 		to = all[at]
 	}
-	who, no := h.guard.check(w, r, to)
+	who, no := h.check(w, r, to)
 	switch {
 	case no != nil:
 		h.log.Debug("refused", "path", to.path, "status", no.status, "cause", no.text)
