@@ -132,6 +132,11 @@ func serveOpen(t testing.TB, s *Server, off bool) *webServer {
 			return caller{owner: observations.Local}, nil
 		}
 	}
+	return serveHandler(t, h)
+}
+
+// serveHandler is a face on a plain server.
+func serveHandler(t testing.TB, h *web) *webServer {
 	srv := httptest.NewServer(h)
 	t.Cleanup(func() {
 		h.end(errEnding)
@@ -418,7 +423,7 @@ func TestTokensAreNotLogged(t *testing.T) {
 	if strings.Contains(shown, planted) {
 		t.Error("a token is echoed")
 	}
-	if text := log.String(); strings.Contains(text, planted) || !strings.Contains(text, "refused")  {
+	if text := log.String(); strings.Contains(text, planted) || !strings.Contains(text, "refused") {
 		t.Errorf("the log holds the token, or not what is looked for:\n%.2000s", text)
 	}
 }
