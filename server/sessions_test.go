@@ -1,0 +1,509 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	runtimemetrics "runtime/metrics"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+)
+
+// held is what the process holds in heap and stacks, in bytes, after a collection.
+func heldMemory() int64 {
+	runtime.GC()
+	runtime.GC()
+	samples := []runtimemetrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	runtimemetrics.Read(samples)
+	return int64(samples[0].Value.Uint64() + samples[1].Value.Uint64())
+}
+
+func newConn(t testing.TB, s *Server) *Conn { return s.Connect(t.Context()) }
+
+// TestSessionsGiveWay has more sessions opened than may be: those in use stay, those that were used go after
+// those that never were, and an identity takes from itself.
+func TestSessionsGiveWay(t *testing.T) {
+	srv := newTestServer(t)
+	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	s := newSessions(4, time.Hour)
+	s.now = func() time.Time { return now }
+	open := func(owner string, release bool) *httpSession {
+		t.Helper()
+		now = now.Add(time.Second)
+		x, no := s.add(owner, newConn(t, srv))
+		if no != nil {
+			t.Fatal(no.text)
+		}
+		if release {
+			s.release(x)
+		}
+		return x
+	}
+	there := func(x *httpSession) bool { return s.byID[x.id] == x }
+	busy, used, other := open("a", false), open("a", true), open("b", true)
+	s.release(s.use(used.id, "a"))
+	for range 10 {
+		open("a", true)
+	}
+	if len(s.byID) != 4 || !there(busy) || !there(used) || !there(other) {
+		t.Fatalf("%d sessions; in use %v, used %v, another's %v", len(s.byID), there(busy), there(used), there(other))
+	}
+	fresh := open("a", false) // the one place that moves
+	open("b", true)           // a has three of four, and one of them is idle
+	if there(used) || !there(other) || !there(fresh) || used.conn.ctx.Err() == nil {
+		t.Error("the used one of the identity with the most was to give way")
+	}
+	for _, x := range s.byID {
+		if x.place != nil {
+			s.use(x.id, x.owner)
+		}
+	}
+	if _, no := s.add("c", newConn(t, srv)); no == nil || no.status != http.StatusServiceUnavailable {
+		t.Error("one in use gave way")
+	}
+	// What is in use does not expire, what is not does.
+	s.release(busy)
+	s.release(fresh)
+	now = now.Add(2 * time.Hour)
+	if s.use(busy.id, "a") != nil || s.use(fresh.id, "a") != nil || len(s.byID) != 2 || len(s.owners) != 1 {
+		t.Errorf("%d sessions, %d identities", len(s.byID), len(s.owners))
+	}
+}
+
+func TestSessionsAreEachIdentitysOwn(t *testing.T) {
+	s := newSessions(4, time.Hour)
+	x, _ := s.add("a", newConn(t, newTestServer(t)))
+	if s.use(x.id, "b") != nil || s.use(x.id, "") != nil || s.use(x.id, "a") != x {
+		t.Error("a session is its identity's")
+	}
+}
+
+// guesses are IDs that were not issued, close to one that was.
+func guesses(issued string) []string {
+	list := []string{"", "x", "0", strings.ToLower(issued), issued + "A", issued[:len(issued)-1], "mcp-session-" + issued,
+		"00000000-0000-4000-8000-000000000000", "*", "%00", strings.Repeat("A", 4000)}
+	for i := range issued {
+		b := []byte(issued)
+		b[i] = 'A' + (b[i]-'A'+1)%26
+		if string(b) != issued {
+			list = append(list, string(b))
+		}
+	}
+	return list
+}
+
+// TestS19SessionsCannotBeGuessed sends IDs that were not issued, and issued ones of another identity, with each method.
+func TestS19SessionsCannotBeGuessed(t *testing.T) {
+	run := func(open bool) (cases, failures int) {
+		h, err := newTestServer(t).newWeb(t.Context(), HTTPOptions{Identities: map[string]string{testToken: "local", otherToken: "other"}, SSE: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if open { // the control takes everybody for one
+			h.check = func(http.ResponseWriter, *http.Request, route) (caller, *refusal) { return caller{owner: "local"}, nil }
+		}
+		w := serveHandler(t, h)
+		session := w.open()
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
+		session(r)
+		issued := r.Header.Get("Mcp-Session-Id")
+		stream := w.openSSE()
+		defer stream.close()
+		legacy := strings.TrimPrefix(stream.path, "/message?sessionId=")
+		try := func(id string, who with) {
+			for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+				ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+				res, err := w.request(ctx, method, "/mcp", ping, func(r *http.Request) { r.Header["Mcp-Session-Id"] = []string{id} }, who)
+				if err == nil {
+					if res.StatusCode < 400 {
+						failures++
+						if !open {
+							t.Errorf("%s with %q: %s", method, id, res.Status)
+						}
+					}
+					cases++
+				}
+				stop()
+				if err == nil {
+					_ = res.Body.Close()
+				}
+			}
+			if got := w.do(http.MethodPost, "/message?sessionId="+url.QueryEscape(id), ping, who); got.status < 400 {
+				failures++
+				if !open {
+					t.Errorf("/message with %q: %d", id, got.status)
+				}
+			}
+			cases++
+		}
+		for _, id := range guesses(issued) {
+			try(id, as(testToken))
+		}
+		try(issued, as(otherToken))
+		try(legacy, as(otherToken))
+		return cases, failures
+	}
+	cases, failures := run(false)
+	_, control := run(true)
+	seen := map[string]bool{}
+	s := newSessions(1, time.Hour)
+	srv := newTestServer(t)
+	for range 1000 {
+		x, _ := s.add("a", newConn(t, srv))
+		s.release(x)
+		if seen[x.id] || len(x.id) < 26 {
+			t.Fatalf("%q was issued before, or is short", x.id)
+		}
+		seen[x.id] = true
+	}
+	promise.Kept(t, promise.Proof{Promise: "S19", Cases: cases, Failures: failures, Control: control, Figures: "IDs of 130 random bits"})
+}
+
+// httpFlood opens sessions without end and connections that never send a whole head, while one client goes on
+// working. It says what the server held over what it held before, and how long the client waited.
+func httpFlood(t *testing.T, initializes, halfOpen, sessions, connections int) (w *webServer, grown int64, kept int, waits []time.Duration, lost int) {
+	s := newTestServer(t)
+	l, err := Listen(t.Context(), "127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns := newConnections(l, connections)
+	h, err := s.newWeb(t.Context(), HTTPOptions{Identities: map[string]string{testToken: "local"}, Sessions: sessions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ConnContext: conns.context}
+	served := make(chan struct{})
+	go func() { defer close(served); _ = srv.Serve(conns) }()
+	defer func() {
+		h.end(errEnding)
+		_ = srv.Close()
+		<-served
+	}()
+	w = &webServer{t: t, url: "http://" + l.Addr().String(), addr: l.Addr().String(), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+	defer w.http.CloseIdleConnections()
+	good := w.open()
+	call := toolCall("1", "say", `{"text":"x"}`, "")
+	w.post(call, good)
+	before := heldMemory()
+
+	stop := make(chan struct{})
+	var client, floods sync.WaitGroup
+	client.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			res, err := w.request(ctx, http.MethodPost, "/mcp", call, good)
+			if err != nil {
+				lost++
+			} else {
+				text, _ := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if !strings.Contains(string(text), `"text":"x"`) {
+					lost++
+				}
+			}
+			cancel()
+			waits = append(waits, time.Since(began))
+		}
+	})
+	var half []net.Conn
+	floods.Go(func() {
+		var d net.Dialer
+		for i := range halfOpen {
+			c, err := d.DialContext(t.Context(), "tcp", w.addr)
+			if err != nil {
+				continue
+			}
+			half = append(half, c)
+			if i%2 == 0 {
+				_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: loc")
+			}
+		}
+	})
+	const writers = 4
+	for range writers {
+		floods.Go(func() {
+			for range initializes / writers {
+				if err := initOnce(w); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	floods.Wait()
+	close(stop)
+	client.Wait()
+	grown = heldMemory() - before
+	kept = h.sessions.count()
+	for _, c := range half {
+		_ = c.Close()
+	}
+	return w, grown, kept, waits, lost
+}
+
+func initOnce(w *webServer) error {
+	for range 3 { // a connection that waited may have given way at the very moment it was used
+		res, err := w.request(context.Background(), http.MethodPost, "/mcp", initialize)
+		if err != nil {
+			continue
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode == http.StatusOK {
+			return nil
+		}
+	}
+	return fmt.Errorf("initialize failed three times")
+}
+
+func percentile(all []time.Duration, p int) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[min(len(all)-1, len(all)*p/100)]
+}
+
+func TestS19SessionsCannotBeExhausted(t *testing.T) {
+	initializes, halfOpen := promise.Size(5000, 100_000), promise.Size(500, 5000)
+	if testing.Short() {
+		initializes, halfOpen = 1000, 100
+	}
+	const sessions, connections, most = 256, 128, 50 << 20
+	_, grown, kept, waits, lost := httpFlood(t, initializes, halfOpen, sessions, connections)
+	failures := lost
+	if kept > sessions {
+		failures++
+		t.Errorf("%d sessions are kept", kept)
+	}
+	if grown > most {
+		failures++
+		t.Errorf("%d MB are held", grown>>20)
+	}
+	if lost > 0 {
+		t.Errorf("the good client lost %d of %d calls", lost, len(waits))
+	}
+	p99 := percentile(waits, 99)
+	if promise.Full() && p99 > 200*time.Millisecond {
+		failures++
+		t.Errorf("the good client waited %s", p99)
+	}
+	// The control holds on to everything.
+	_, _, control, _, _ := httpFlood(t, 4*sessions, 0, 1<<30, 1<<30)
+	promise.Kept(t, promise.Proof{Promise: "S19", Cases: initializes + halfOpen, Failures: failures, Control: max(control-sessions, 0),
+		Figures: fmt.Sprintf("%d initialize and %d half-open connections: %.1f MB more, good client p99 %s of %d calls", initializes, halfOpen, float64(grown)/(1<<20), p99.Round(100*time.Microsecond), len(waits))})
+}
+
+// TestConnectionsGiveWay fills every connection with half a request, and has a whole one served.
+func TestConnectionsGiveWay(t *testing.T) {
+	s := newTestServer(t)
+	started, ended := make(chan struct{}, 2), make(chan struct{}, 2)
+	s.run = waiting(started, ended)
+	w := serveWeb(t, s, func(o *HTTPOptions) { o.Connections = 4 })
+	session := w.open()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
+	session(r)
+	// Two are in service and stay; the others come and go.
+	for i := range 2 {
+		c := w.raw("/mcp", "POST", toolCall(fmt.Sprint(i), "say", "{}", ""), "Mcp-Session-Id: "+r.Header.Get("Mcp-Session-Id"))
+		defer func() { _ = c.Close() }()
+		take(t, "start", started)
+	}
+	var d net.Dialer
+	for range 20 {
+		c, err := d.DialContext(t.Context(), "tcp", w.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		_, _ = io.WriteString(c, "POST /mcp HT")
+	}
+	w.http.CloseIdleConnections()
+	if got := w.post(ping, session); got.status != http.StatusOK {
+		t.Errorf("%+v", got)
+	}
+	if s.gate.running() != 2 {
+		t.Error("a connection in service gave way")
+	}
+	// With all in service there is no room, and the client is told.
+	for i := range 2 {
+		c := w.raw("/mcp", "GET", "", "Mcp-Session-Id: "+r.Header.Get("Mcp-Session-Id"))
+		defer func() { _ = c.Close() }()
+		if i == 0 {
+			other := w.open() // each session has one stream
+			r2, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
+			other(r2)
+			r = r2
+		}
+		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("%q %v", line, err)
+		}
+	}
+	w.http.CloseIdleConnections()
+	c, err := d.DialContext(t.Context(), "tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	text, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 503 ") || !strings.Contains(string(text), "try again") {
+		t.Errorf("%v %q", err, text)
+	}
+}
+
+// newHouse is the real catalog over a real store, as the product has it; whose says who a session is.
+func newHouse(t *testing.T, whose func(funnel.Session) string) (*Server, *observations.Store) {
+	t.Helper()
+	store := newTestStore(t)
+	root, err := tree.Open(t.TempDir(), store.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k), SavedTo: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{
+		Funnel: f, Store: store, Tools: Catalog(jq.Options{}), Version: "test",
+		Sources: func(who funnel.Session) tools.Sources {
+			return tools.Sources{Roots: []*tree.Root{root}, Store: store, Owner: whose(who)}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, store
+}
+
+// TestS16AnotherIdentityOverHTTP tries by every way there is to see what another identity keeps: by its ID, by
+// lists, by completion, by the file it is in, in each era and transport. Each answer is exactly that to an ID that never was.
+func TestS16AnotherIdentityOverHTTP(t *testing.T) {
+	run := func(whose func(funnel.Session) string, owner string) (cases int, leaks []string) {
+		s, store := newHouse(t, whose)
+		h, err := s.newWeb(t.Context(), HTTPOptions{Identities: map[string]string{testToken: "anna", otherToken: owner}, SSE: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := serveHandler(t, h)
+		const secret = "what anna keeps"
+		id := string(keep(t, store, "anna", secret+"\n", observations.Seen{Receipt: "LARGE OUTPUT DETECTED " + secret}))
+		o, err := store.Look("anna", observations.ID(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const none = "0123456789ab"
+		if got := w.post(toolCall("1", "grep", `{"source":"obs:`+id+`","pattern":"anna"}`, ""), w.open()); !strings.Contains(got.last(), secret) {
+			t.Fatalf("anna herself: %+v", got)
+		}
+		session := w.open(as(otherToken))
+		stream := w.openSSE(as(otherToken))
+		defer stream.close()
+		stream.post(initialize)
+		stream.next()
+		var ways []string
+		for _, source := range []string{"obs:%s", "observation://%s", "OBS:%s", store.SavedTo(o)} {
+			source, _ := json.Marshal(source)
+			for tool, args := range map[string]string{
+				"grep": `{"source":%s,"pattern":"a"}`, "jq": `{"source":%s,"filter":".","text":true}`, "slice": `{"source":%s,"lines":"1-"}`,
+				"read": `{"path":%s}`, "search": `{"path":%s,"pattern":"a"}`, "find": `{"path":%s,"show":"stat"}`,
+			} {
+				ways = append(ways, `"method":"tools/call","params":{"name":"`+tool+`","arguments":`+fmt.Sprintf(args, source)+`}`)
+			}
+		}
+		for _, tool := range []string{`"find","arguments":{"path":"obs:"}`, `"search","arguments":{"path":"obs:","pattern":"anna"}`} {
+			ways = append(ways, `"method":"tools/call","params":{"name":`+tool+`}`)
+		}
+		ways = append(ways,
+			`"method":"resources/read","params":{"uri":"observation://%s"}`, `"method":"resources/read","params":{"uri":"observation://%s/receipt"}`,
+			`"method":"resources/list","params":{}`,
+			`"method":"completion/complete","params":{"ref":{"type":"ref/resource","uri":"observation://{id}"},"argument":{"name":"id","value":""}}`,
+		)
+		for _, way := range ways {
+			ask := func(id string) []string {
+				message := `{"jsonrpc":"2.0","id":1,` + strings.NewReplacer("%s", id, string(o.ID), id).Replace(way) + `}`
+				answers := []string{w.post(message, session, as(otherToken)).last()}
+				stream.post(message)
+				return append(answers, stream.next())
+			}
+			asked := strings.Contains(way, "%s") || strings.Contains(way, id)
+			theirs, unknown := ask(id), ask(none)
+			for i := range theirs {
+				cases++
+				same := plainAnswer(theirs[i], id) == plainAnswer(unknown[i], none)
+				if strings.Contains(theirs[i], secret) || !same || !asked && strings.Contains(theirs[i], id) {
+					leaks = append(leaks, way+": "+theirs[i])
+				}
+			}
+		}
+		return cases, leaks
+	}
+	cases, leaks := run(func(who funnel.Session) string { return who.Owner }, "bob")
+	for _, l := range leaks {
+		t.Errorf("%.600s", l)
+	}
+	// In the control both tokens are one identity's.
+	_, control := run(func(who funnel.Session) string { return who.Owner }, "anna")
+	promise.Kept(t, promise.Proof{Promise: "S16", Cases: cases, Failures: len(leaks), Control: len(control), Figures: "another identity over HTTP"})
+}
+
+// plainAnswer is an answer without what differs between any two: the ID that was asked for, and times.
+func plainAnswer(text, id string) string {
+	var m map[string]any
+	if json.Unmarshal([]byte(text), &m) != nil {
+		return text
+	}
+	if result, ok := m["result"].(map[string]any); ok {
+		delete(result, "_meta") // how long it took
+	}
+	b, _ := json.Marshal(m)
+	return strings.ReplaceAll(string(b), id, "ID")
+}
+
+func TestAccounted(t *testing.T) {
+	conn := newConn(t, newTestServer(t))
+	for meta, want := range map[string]string{
+		``: "stateless", `"funnel/session":"chat 1"`: "key chat 1", `"funnel/session":""`: "", `"funnel/session":7`: "",
+		`"funnel/session":"` + strings.Repeat("x", maxKey+1) + `"`: "",
+	} {
+		if meta != "" {
+			meta = "," + meta
+		}
+		f, fault := parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"` + meta + `}}}`))
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		who, fault := accounted("anna", conn, f)
+		if want == "" && fault == nil || want != "" && (fault != nil || who != funnel.Session{ID: want, Owner: "anna"}) {
+			t.Errorf("%s: %+v %v", meta, who, fault)
+		}
+	}
+	if who, _ := accounted("anna", conn, frame{}); who.ID != conn.session.id || who.Owner != "anna" {
+		t.Errorf("%+v", who)
+	}
+}
