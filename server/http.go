@@ -127,9 +127,10 @@ func (h *web) routes() []route {
 
 // ServeHTTP has the guard decide before anything else is looked at.
 func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	passed := false
 	if c := trackedOf(r.Context()); c != nil {
-		c.serves(true)
-		defer c.serves(false)
+		c.serves()
+		defer func() { c.waits(passed) }()
 	}
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
@@ -151,6 +152,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case at < 0:
 		refusef(http.StatusNotFound, "there is nothing here; MCP is at /mcp").write(w)
 	default:
+		passed = !to.open
 		to.handle(h, w, r, who)
 	}
 }
@@ -167,6 +169,7 @@ func refusef(status int, format string, args ...any) *refusal {
 }
 
 func (f *refusal) write(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(headerTime))
 	h := w.Header()
 	if f.close {
 		h.Set("Connection", "close")

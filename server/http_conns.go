@@ -29,26 +29,27 @@ func splitAddr(addr string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// connections is a listener that holds at most max connections. When there are as many, the one that has
-// waited longest without a request in service gives way: a connection that sends nothing, or half a head, costs others nothing.
+// connections is a listener that holds at most max connections. When there are as many, one of those that
+// have no request in service gives way: of those whom the guard has let nothing through for before those
+// that it has, the longest waiting first. So a connection that sends nothing, or half a head, costs others nothing.
 type connections struct {
 	net.Listener
 	max int
 
-	mu      sync.Mutex
-	open    int
-	waiting *list.List // of *tracked, the longest waiting first
+	mu     sync.Mutex
+	open   int
+	fresh  list.List // of *tracked that wait, the longest waiting first
+	proven list.List // likewise
 }
 
-func newConnections(l net.Listener, max int) *connections {
-	return &connections{Listener: l, max: max, waiting: list.New()}
-}
+func newConnections(l net.Listener, max int) *connections { return &connections{Listener: l, max: max} }
 
 // tracked is one connection.
 type tracked struct {
 	net.Conn
 	all    *connections
 	place  *list.Element // among those that wait; nil while a request is served
+	proven bool          // a request on it passed the guard
 	closed bool
 }
 
@@ -75,7 +76,10 @@ func (l *connections) admit(c net.Conn) *tracked {
 	l.mu.Lock()
 	var loser *tracked
 	if l.open >= l.max {
-		first := l.waiting.Front()
+		first := l.fresh.Front()
+		if first == nil {
+			first = l.proven.Front()
+		}
 		if first == nil {
 			l.mu.Unlock()
 			return nil
@@ -84,7 +88,7 @@ func (l *connections) admit(c net.Conn) *tracked {
 		l.forget(loser)
 	}
 	t := &tracked{Conn: c, all: l}
-	t.place = l.waiting.PushBack(t)
+	l.list(t)
 	l.open++
 	l.mu.Unlock()
 	if loser != nil {
@@ -100,10 +104,25 @@ func (l *connections) forget(t *tracked) {
 	}
 	t.closed = true
 	l.open--
-	if t.place != nil {
-		l.waiting.Remove(t.place)
-		t.place = nil
+	l.unlist(t)
+}
+
+// list and unlist are called with mu held.
+func (l *connections) list(t *tracked) {
+	if t.proven {
+		t.place = l.proven.PushBack(t)
+	} else {
+		t.place = l.fresh.PushBack(t)
 	}
+}
+
+func (l *connections) unlist(t *tracked) {
+	if t.place == nil {
+		return
+	}
+	l.fresh.Remove(t.place) // of the two, the one that has it removes it
+	l.proven.Remove(t.place)
+	t.place = nil
 }
 
 // Close closes the connection and makes room for another.
@@ -114,17 +133,20 @@ func (t *tracked) Close() error {
 	return t.Conn.Close()
 }
 
-// serves says that a request is being served, or no longer.
-func (t *tracked) serves(now bool) {
+// serves says that a request is being served.
+func (t *tracked) serves() {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
-	switch {
-	case t.closed:
-	case now && t.place != nil:
-		t.all.waiting.Remove(t.place)
-		t.place = nil
-	case !now && t.place == nil:
-		t.place = t.all.waiting.PushBack(t)
+	t.all.unlist(t)
+}
+
+// waits says that the request has been served; passed, that it was one that the guard let through.
+func (t *tracked) waits(passed bool) {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	t.proven = t.proven || passed
+	if !t.closed && t.place == nil {
+		t.all.list(t)
 	}
 }
 

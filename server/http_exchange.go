@@ -92,6 +92,7 @@ func (x *exchange) accepted() {
 	defer x.mu.Unlock()
 	if !x.ended {
 		x.ended = true
+		_ = x.extend()
 		x.w.WriteHeader(http.StatusAccepted)
 	}
 }
@@ -104,6 +105,7 @@ func (x *exchange) unanswered() {
 		return
 	}
 	x.ended = true
+	_ = x.extend()
 	if !x.streaming && (x.batch || !x.asStream) {
 		x.w.WriteHeader(http.StatusAccepted)
 		return
@@ -161,6 +163,7 @@ func (x *exchange) put(b []byte) error {
 	return x.err
 }
 
+// extend gives what is written next its time: what was given before may have passed while a call ran.
 func (x *exchange) extend() error {
 	x.last.Lock()
 	defer x.last.Unlock()

@@ -60,5 +60,5 @@ func (h *web) serveMessage(w http.ResponseWriter, r *http.Request, who caller) {
 			work()
 		}()
 	}
-	w.WriteHeader(http.StatusAccepted)
+	newExchange(w, h.write, true, true).accepted() // a full stream may have kept us
 }
