@@ -37,7 +37,7 @@ type commands struct {
 	Settings
 	Told versionFlag `name:"version" env:"-" help:"Print the version."`
 
-	Serve        serve           `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default)."`
+	Serve        serve           `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default), or over HTTP with --http."`
 	Call         call            `cmd:"" help:"Make one tool call in this process and print what the model would be shown."`
 	Keep         keep            `cmd:"" help:"Keep standard input as an observation; print it whole where small, else its receipt."`
 	Observations observationsCmd `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove what was kept."`

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// TestMetrics reads what is told after calls of each outcome, as Prometheus reads it.
+func TestMetrics(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	s, store := newHouse(t, func(who funnel.Session) string { return who.Owner })
+	w := serveWeb(t, s)
+	defer w.close()
+	session := w.open()
+	id := keep(t, store, "local", strings.Repeat("a line\n", 100), observations.Seen{})
+	w.post(toolCall("1", "grep", `{"source":"obs:`+string(id)+`","pattern":"line"}`, ""), session)
+	w.post(toolCall("2", "grep", `{"source":"obs:0123456789ab","pattern":"line"}`, ""), session)
+	w.post(toolCall("3", "nothing\"}", `{}`, ""), session)
+	w.post(ping, session, header("Origin", "https://evil.example"))
+	got := w.do(http.MethodGet, "/metrics", "")
+	if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/plain; version=0.0.4") {
+		t.Errorf("%d %v", got.status, got.header)
+	}
+	for _, want := range []string{
+		`mcp_funnel_calls_total{tool="grep",status="success"} 1`, `mcp_funnel_calls_total{tool="grep",status="failure"} 1`,
+		`mcp_funnel_call_seconds_bucket{tool="grep",le="+Inf"} 2`, `mcp_funnel_call_seconds_bucket{tool="grep",le="50"} 2`, `mcp_funnel_call_seconds_count{tool="grep"} 2`,
+		`mcp_funnel_http_refused_total{status="403"} 1`, `mcp_funnel_http_sessions 1`, `mcp_funnel_calls_in_flight 0`, `mcp_funnel_store_observations 1`,
+	} {
+		if !strings.Contains(got.body, want+"\n") {
+			t.Errorf("%s is missing in:\n%s", want, got.body)
+		}
+	}
+	for name, least := range map[string]string{"seen_tokens_total": `[1-9]`, "shown_tokens_total": `[1-9]`, "seen_bytes_total": `[1-9]`, "store_bytes": `[1-9]`, "store_quota_bytes": `[1-9]`, `call_seconds_sum\{tool="grep"\}`: `[0-9]`} {
+		if !regexp.MustCompile(`(?m)^mcp_funnel_` + name + ` ` + least).MatchString(got.body) {
+			t.Errorf("%s is missing or 0 in:\n%s", name, got.body)
+		}
+	}
+	line := regexp.MustCompile(`^[a-z_]+(\{([a-z]+="[^"\\]*",?)+\})? [0-9.e+-]+$`)
+	for _, l := range strings.Split(strings.TrimSpace(got.body), "\n") {
+		if !line.MatchString(l) {
+			t.Errorf("not as Prometheus has it: %s", l)
+		}
+	}
+	if strings.Contains(got.body, "nothing") {
+		t.Error("what a caller sent stands among the metrics")
+	}
+}
