@@ -31,7 +31,7 @@ var serving = regexp.MustCompile(`serving MCP at (http://\S+)/mcp; (.*)`)
 
 func serveHTTP(t *testing.T, env []string, args ...string) *served {
 	t.Helper()
-	cmd := exec.Command(binary(t), append([]string{"serve", "--http", "127.0.0.1:0", "--log-level", "debug"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"serve", "--http", "127.0.0.1:0", "--log-level", "debug"}, args...)...)
 	cmd.Env, cmd.Dir = env, t.TempDir()
 	out, err := cmd.StderrPipe()
 	if err != nil {

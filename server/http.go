@@ -68,6 +68,7 @@ type web struct {
 	sessions *sessions
 	metrics  *metrics
 	bodies   budget
+	streams  streams
 	sse      bool
 	write    time.Duration
 	ctx      context.Context // of all connections
@@ -90,6 +91,8 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 		server: s, log: s.log, check: g.check, sse: o.SSE, write: orDefault(o.WriteTimeout, s.writeDeadline),
 		sessions: newSessions(orDefault(o.Sessions, DefaultHTTPSessions), orDefault(o.Idle, DefaultHTTPIdle)),
 		bodies:   budget{max: 4 * s.maxMessage},
+		// One identity's streams, which stay, leave room for the requests of all.
+		streams: streams{max: max(orDefault(o.Connections, DefaultHTTPConnections)/2, 1), open: map[string]int{}},
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
 	h.metrics = newMetrics(h)
@@ -203,7 +206,7 @@ func (s *Server) ServeListener(ctx context.Context, l net.Listener, o HTTPOption
 		Handler: h, Protocols: &only,
 		ReadHeaderTimeout: headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader,
 		ConnContext: conns.context,
-		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(conns) }()

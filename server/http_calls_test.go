@@ -252,7 +252,11 @@ func TestBusyOverHTTP(t *testing.T) {
 // TestLargeAnswerOverHTTP has 10 MB come whole, as JSON and as an event.
 func TestLargeAnswerOverHTTP(t *testing.T) {
 	s := newTestServer(t)
-	text := strings.Repeat("0123456789abcdef", 10<<20/16)
+	size := 10 << 20
+	if testing.Short() {
+		size = 1 << 20
+	}
+	text := strings.Repeat("0123456789abcdef", size/16)
 	s.run = func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
 		r.Progress(1, 0, "")
 		return funnel.Answer{Blocks: []funnel.Block{{Text: text}}}, nil
@@ -443,7 +447,7 @@ func TestGetStream(t *testing.T) {
 	}
 	for i, c := range conns() {
 		if err := c.tell([]byte(fmt.Sprintf("{\"n\":%d}\n", i))); err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
 	}
 	got := []string{<-onA, <-onB}
@@ -458,7 +462,7 @@ func TestGetStream(t *testing.T) {
 	}
 	for _, c := range conns() {
 		if err := c.tell([]byte("{\"again\":true}\n")); err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
 	}
 	if data := <-again; data != `{"again":true}` {
@@ -500,4 +504,48 @@ func TestAskOverHTTP(t *testing.T) {
 	if !strings.Contains(last, "hello Anna") {
 		t.Error(last)
 	}
+}
+
+// TestIdleStreams has one identity open streams without end: they leave room, for itself and for others.
+func TestIdleStreams(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	const connections = 16
+	w := serveWeb(t, newTestServer(t), func(o *HTTPOptions) { o.Connections = connections })
+	defer w.close()
+	w.http.Transport.(*http.Transport).DisableKeepAlives = true
+	opened := 0
+	for range 3 * connections {
+		path, change := "/sse", []with{}
+		if opened%2 == 1 {
+			path, change = "/mcp", append(change, w.open())
+		}
+		res, err := w.request(t.Context(), http.MethodGet, path, "", change...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		switch res.StatusCode {
+		case http.StatusOK:
+			opened++
+		case http.StatusServiceUnavailable:
+			if text, _ := io.ReadAll(res.Body); !strings.Contains(string(text), "--http-connections") {
+				t.Errorf("%s", text)
+			}
+		default:
+			t.Errorf("%s: %s", path, res.Status)
+		}
+	}
+	if opened != connections/2 {
+		t.Errorf("%d streams were opened", opened)
+	}
+	for _, token := range []string{testToken, otherToken} {
+		if got := w.post(toolCall("1", "say", `{"text":"x"}`, ""), w.open(as(token)), as(token)); !strings.Contains(got.body, `"text":"x"`) {
+			t.Errorf("%+v", got)
+		}
+	}
+	other, err := w.request(t.Context(), http.MethodGet, "/sse", "", as(otherToken))
+	if err != nil || other.StatusCode != http.StatusOK {
+		t.Errorf("another identity: %v %v", other, err)
+	}
+	_ = other.Body.Close()
 }

@@ -294,19 +294,25 @@ func (h *web) delete(w http.ResponseWriter, r *http.Request, who caller) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// stream sends what the session has to tell, until the client or the session is gone. begin is called
-// when it is open, and what it returns when it has ended.
+// stream sends what the session has to tell, until the client or the session is gone. begin says where to
+// send it, and must not wait; what it returns is called at the end.
 func (h *web) stream(ctx context.Context, w http.ResponseWriter, s *httpSession, begin func(*outbox) (end func())) {
+	if !h.streams.enter(s.owner) {
+		refusef(http.StatusServiceUnavailable, "%d streams are open, which is the most; close one, or raise --http-connections", h.streams.max).write(w)
+		return
+	}
+	defer h.streams.leave(s.owner)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	x := newExchange(w, h.write, true, true)
-	x.open()
 	out := newOutbox(x)
+	end := begin(out) // what is told from the moment that the client sees the stream is on it
+	x.open()
 	var run sync.WaitGroup
 	run.Go(out.run)
 	defer run.Wait()
 	defer x.cut()
 	defer out.fail(io.ErrClosedPipe)
-	defer begin(out)()
+	defer end()
 	alive := time.NewTicker(aliveEvery)
 	defer alive.Stop()
 	for {
@@ -320,6 +326,31 @@ func (h *web) stream(ctx context.Context, w http.ResponseWriter, s *httpSession,
 		case <-out.done.Done():
 			return
 		}
+	}
+}
+
+// streams bounds how many each identity may have open, each of which holds a connection.
+type streams struct {
+	max  int
+	mu   sync.Mutex
+	open map[string]int
+}
+
+func (s *streams) enter(owner string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[owner] >= s.max {
+		return false
+	}
+	s.open[owner]++
+	return true
+}
+
+func (s *streams) leave(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[owner]--; s.open[owner] == 0 {
+		delete(s.open, owner)
 	}
 }
 

@@ -30,7 +30,10 @@ type house struct {
 
 // open wires the house. A store that cannot be opened is a warning, not an
 // error: tools still answer, and every receipt says that nothing was kept.
-func (s *Settings) open(w *streams) (*house, error) {
+func (s *Settings) open(w *streams) (*house, error) { return s.openFor(w, true) }
+
+// openFor is open for callers on this machine, whose receipts name the data file, or for others.
+func (s *Settings) openFor(w *streams, here bool) (*house, error) {
 	if err := safeToolchain(runtime.Version()); err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func (s *Settings) open(w *streams) (*house, error) {
 	}
 	h.funnel, err = funnel.New(funnel.Options{
 		Store: h.store, NoStore: noStore, Trace: h.trace, Counter: h.counter, Policy: s.policy(), Limits: s.limits(),
-		SavedTo: s.HTTP == "", Offered: h.offered, Log: h.log, Mask: s.masker(), Redact: s.RedactStore,
+		SavedTo: here, Offered: h.offered, Log: h.log, Mask: s.masker(), Redact: s.RedactStore,
 	})
 	if err != nil {
 		h.close()

@@ -22,7 +22,10 @@ With --http ADDR it serves streamable HTTP at /mcp instead, until a signal ends 
 }
 
 func (serve) Run(ctx context.Context, s *Settings, w *streams) error {
-	h, err := s.open(w)
+	if s.SSE && s.HTTP == "" {
+		return usagef("--sse is served over HTTP: set --http too")
+	}
+	h, err := s.openFor(w, s.HTTP == "")
 	if err != nil {
 		return err
 	}

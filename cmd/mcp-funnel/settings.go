@@ -184,9 +184,6 @@ func (s *Settings) AfterApply() error {
 	if s.CallTimeout == 0 || s.MaxMessage == 0 || s.HTTPIdle == 0 {
 		return errors.New("--call-timeout, --max-message and --http-idle must be more than 0")
 	}
-	if s.SSE && s.HTTP == "" {
-		return errors.New("--sse is served over HTTP: set --http too")
-	}
 	_, err := funnel.New(funnel.Options{
 		Counter: tokens.New(tokens.O200k), Policy: s.policy(), Limits: s.limits(), Mask: s.masker(), Redact: s.RedactStore,
 	})
