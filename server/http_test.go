@@ -40,7 +40,7 @@ func serveWeb(t testing.TB, s *Server, change ...func(*HTTPOptions)) *webServer 
 	for _, c := range change {
 		c(&o)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context())) // until close
 	w := &webServer{t: t, addr: l.Addr().String(), url: "http://" + l.Addr().String(), stop: stop, ends: make(chan error, 1)}
 	w.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	go func() { w.ends <- s.ServeListener(ctx, l, o) }()
