@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety soak supply
+.PHONY: build test bench lint generate update fuzz safety soak supply bench-wire
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -32,3 +32,6 @@ soak: ## random calls and faults for 10 minutes; scripts/soak 6h for longer
 
 supply: ## licences, denied versions, vulnerabilities; NOTICES.md and a bill of materials
 	scripts/supply
+
+bench-wire: ## this server beside others, into docs/WIRE.md
+	scripts/bench-wire
