@@ -1,0 +1,316 @@
+// Package drive has the official Go SDK's client do on a server what a model's client does, and prints a line a check.
+//
+// It starts only a server that speaks stdio; others are named by their address.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func main() {
+	var d driver
+	flag.StringVar(&d.transport, "transport", "stdio", "stdio, http or sse")
+	flag.StringVar(&d.version, "protocol", "2025-11-25", "protocol version to ask for")
+	flag.StringVar(&d.url, "url", "", "endpoint of http and sse")
+	flag.StringVar(&d.token, "token", "", "bearer token of http and sse")
+	flag.IntVar(&d.matches, "matches", 0, "lines of the workspace that hold the word needle")
+	flag.IntVar(&d.files, "files", 0, "files that many/*.txt names")
+	flag.Parse()
+	d.command = flag.Args() // of stdio
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	if err := d.run(ctx); err != nil {
+		fmt.Println("not ok", d.label("connect"), err)
+		d.failed = true
+	}
+	if d.failed {
+		os.Exit(1)
+	}
+}
+
+type driver struct {
+	transport, version, url, token string
+	matches, files                 int
+	command                        []string
+
+	session *mcp.ClientSession
+	failed  bool
+	kept    string // ID of the observation the large call made
+
+	mu    sync.Mutex
+	notes map[any][]float64 // progress told, by token
+}
+
+func (d *driver) label(check string) string {
+	return fmt.Sprintf("go-sdk %s %s %s:", d.transport, d.version, check)
+}
+
+// check prints what a check found.
+func (d *driver) check(ctx context.Context, name string, of func(context.Context) (string, error)) {
+	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	found, err := of(ctx)
+	if err != nil {
+		d.failed = true
+		fmt.Println("not ok", d.label(name), err)
+		return
+	}
+	fmt.Println("ok", d.label(name), found)
+}
+
+func (d *driver) run(ctx context.Context) error {
+	d.notes = map[any][]float64{}
+	client := mcp.NewClient(&mcp.Implementation{Name: "drive", Version: "1"}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{}, // no roots: an empty list of them would narrow what tools may read
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.notes[r.Params.ProgressToken] = append(d.notes[r.Params.ProgressToken], r.Params.Progress)
+		},
+	})
+	way, err := d.way(ctx)
+	if err != nil {
+		return err
+	}
+	if d.session, err = client.Connect(ctx, way, &mcp.ClientSessionOptions{ProtocolVersion: d.version}); err != nil {
+		return err
+	}
+	d.check(ctx, "connect", d.connected)
+	d.check(ctx, "list", d.list)
+	d.check(ctx, "call", d.small)
+	d.check(ctx, "large receipt", d.large)
+	d.check(ctx, "jq", d.jq)
+	d.check(ctx, "resource", d.resource)
+	d.check(ctx, "progress", d.progress)
+	d.check(ctx, "cancel", d.cancel)
+	d.check(ctx, "bad call", d.bad)
+	d.check(ctx, "close", func(context.Context) (string, error) { return "", d.session.Close() })
+	return nil
+}
+
+// way is the transport to the server.
+func (d *driver) way(ctx context.Context) (mcp.Transport, error) {
+	client := &http.Client{Transport: bearer(d.token)}
+	switch d.transport {
+	case "stdio":
+		if len(d.command) == 0 {
+			return nil, errors.New("stdio needs a command")
+		}
+		cmd := exec.CommandContext(ctx, d.command[0], d.command[1:]...)
+		cmd.Stderr = os.Stderr
+		return &mcp.CommandTransport{Command: cmd}, nil
+	case "http":
+		return &mcp.StreamableClientTransport{Endpoint: d.url, HTTPClient: client, MaxRetries: -1}, nil
+	case "sse":
+		return &mcp.SSEClientTransport{Endpoint: d.url, HTTPClient: client}, nil
+	}
+	return nil, fmt.Errorf("no transport %q", d.transport)
+}
+
+// bearer sends its token with every request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b != "" {
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// call makes one tools/call that has to succeed; the answer is its text.
+func (d *driver) call(ctx context.Context, tool string, args map[string]any) (string, error) {
+	result, err := d.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		return "", err
+	}
+	if result.IsError {
+		return "", errors.New(textOf(result))
+	}
+	return textOf(result), nil
+}
+
+func textOf(r *mcp.CallToolResult) string {
+	var all []string
+	for _, c := range r.Content {
+		if t, ok := c.(*mcp.TextContent); ok {
+			all = append(all, t.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func (d *driver) connected(context.Context) (string, error) {
+	r := d.session.InitializeResult()
+	if r.ProtocolVersion != d.version {
+		return "", fmt.Errorf("the server chose %s", r.ProtocolVersion)
+	}
+	if r.ServerInfo == nil || r.ServerInfo.Name != "mcp-funnel" || r.Instructions == "" {
+		return "", fmt.Errorf("the server says of itself %+v, instructions %q", r.ServerInfo, r.Instructions)
+	}
+	return r.ServerInfo.Version, nil
+}
+
+func (d *driver) list(ctx context.Context) (string, error) {
+	r, err := d.session.ListTools(ctx, nil)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, t := range r.Tools {
+		names = append(names, t.Name)
+	}
+	for _, want := range []string{"search", "find", "read", "grep", "jq", "slice"} {
+		if !slices.Contains(names, want) {
+			return "", fmt.Errorf("%s is not among %v", want, names)
+		}
+	}
+	return strings.Join(names, ", "), nil
+}
+
+func (d *driver) small(ctx context.Context) (string, error) {
+	text, err := d.call(ctx, "read", map[string]any{"path": "small.txt"})
+	if err == nil && !strings.Contains(text, "the small file") {
+		err = fmt.Errorf("read says %q", text)
+	}
+	return text, err
+}
+
+var receipt = regexp.MustCompile(`^LARGE OUTPUT DETECTED: kept whole as obs:([0-9a-z]{12})\n`)
+
+func (d *driver) large(ctx context.Context) (string, error) {
+	text, err := d.call(ctx, "search", map[string]any{"pattern": "needle"})
+	if err != nil {
+		return "", err
+	}
+	m := receipt.FindStringSubmatch(text)
+	if m == nil || !strings.Contains(text, strconv.Itoa(d.matches)+" matches in") {
+		return "", fmt.Errorf("no receipt of %d matches: %s", d.matches, text)
+	}
+	d.kept = m[1]
+	return "obs:" + d.kept, nil
+}
+
+func (d *driver) jq(ctx context.Context) (string, error) {
+	text, err := d.call(ctx, "jq", map[string]any{"source": "obs:" + d.kept, "slurp": true, "filter": "length"})
+	if err == nil && strings.TrimSpace(text) != strconv.Itoa(d.matches) {
+		err = fmt.Errorf("jq counts %q, want %d", text, d.matches)
+	}
+	return text, err
+}
+
+func (d *driver) resource(ctx context.Context) (string, error) {
+	uri := "observation://" + d.kept
+	listed := false
+	for r, err := range d.session.Resources(ctx, nil) {
+		if err != nil {
+			return "", err
+		}
+		listed = listed || r.URI == uri
+	}
+	if !listed {
+		return "", fmt.Errorf("%s is not listed", uri)
+	}
+	r, err := d.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri + "/receipt"})
+	if err != nil {
+		return "", err
+	}
+	if len(r.Contents) != 1 || !strings.HasPrefix(r.Contents[0].Text, "LARGE OUTPUT DETECTED") {
+		return "", fmt.Errorf("the receipt reads %+v", r.Contents)
+	}
+	return fmt.Sprintf("%d bytes", len(r.Contents[0].Text)), nil
+}
+
+// progress reads many files: the first of them is always told.
+func (d *driver) progress(ctx context.Context) (string, error) {
+	p := &mcp.CallToolParams{Name: "read", Arguments: map[string]any{"path": "many/*.txt"}}
+	p.SetProgressToken("drive-progress")
+	if r, err := d.session.CallTool(ctx, p); err != nil || r.IsError {
+		return "", fmt.Errorf("%v %+v", err, r)
+	}
+	// The SDK hands notes and answers to different goroutines: that the note came first shows on the wire, not here.
+	for {
+		d.mu.Lock()
+		told, tokens := slices.Clone(d.notes["drive-progress"]), len(d.notes)
+		d.mu.Unlock()
+		switch {
+		case tokens > 1:
+			return "", fmt.Errorf("%d tokens were told of, one was given", tokens)
+		case len(told) > 0 && (!slices.IsSorted(told) || told[len(told)-1] > float64(d.files)):
+			return "", fmt.Errorf("progress went %v of %d", told, d.files)
+		case len(told) > 0:
+			return fmt.Sprint(told), nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", errors.New("no progress was told")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// cancel stops an endless call. Only one is let in at once (--max-calls 1): if it went on, there would be no room for the next.
+func (d *driver) cancel(ctx context.Context) (string, error) {
+	short, stop := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer stop()
+	err := d.unlessBusy(short, endless)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return "", fmt.Errorf("the endless call ended with %v", err)
+	}
+	began := time.Now()
+	err = d.unlessBusy(ctx, &mcp.CallToolParams{Name: "read", Arguments: map[string]any{"path": "small.txt"}})
+	return fmt.Sprintf("room again after %d ms", time.Since(began).Milliseconds()), err
+}
+
+// endless ends by being stopped.
+var endless = &mcp.CallToolParams{Name: "jq", Arguments: map[string]any{"source": "small.json", "filter": "last(range(1e12))"}}
+
+// unlessBusy makes a call again for as long as the server has no room for it: a place is free a moment after an answer or a cancellation.
+func (d *driver) unlessBusy(ctx context.Context, p *mcp.CallToolParams) error {
+	for {
+		r, err := d.session.CallTool(ctx, p)
+		switch {
+		case err != nil:
+			return err
+		case !r.IsError:
+			return nil
+		case !strings.Contains(textOf(r), "busy"):
+			return errors.New(textOf(r))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("busy all the time: %w", ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// bad is answered in words, and service goes on.
+func (d *driver) bad(ctx context.Context) (string, error) {
+	r, err := d.session.CallTool(ctx, &mcp.CallToolParams{Name: "read", Arguments: map[string]any{"path": "../outside"}})
+	if err != nil {
+		return "", err
+	}
+	if !r.IsError {
+		return "", fmt.Errorf("a path outside the roots was read: %s", textOf(r))
+	}
+	if r, err := d.session.CallTool(ctx, &mcp.CallToolParams{Name: "no such tool"}); err == nil {
+		return "", fmt.Errorf("a tool that is not there answered %q", textOf(r))
+	}
+	_, err = d.call(ctx, "read", map[string]any{"path": "small.txt"})
+	return "", err
+}
