@@ -24,6 +24,9 @@ func (s *Server) CompletePromptArgument(
 	ctx context.Context, name string, argument mcp.CompleteArgument, _ mcp.CompleteContext,
 ) (*mcp.Completion, error) {
 	at := slices.IndexFunc(s.prompts, func(p prompts.Prompt) bool { return p.Name == name })
+	if _, extra := s.mcp.ListPrompts()[name]; extra && at < 0 {
+		return &mcp.Completion{}, nil
+	}
 	if at < 0 {
 		return nil, faultf(mcp.INVALID_PARAMS, "unknown prompt %s; prompts: %s", quoted(name), strings.Join(s.promptNames(), ", "))
 	}

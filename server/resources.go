@@ -51,7 +51,8 @@ func (s *Server) observations(owner string) ([]observations.Observation, error) 
 }
 
 // listObservations fills in the page, once mcp-go has the frame of the answer. mcp-go pages by name
-// from a fixed list; observations come newest first from a store that changes between two pages.
+// from a fixed list; observations come newest first from a store that changes between two pages. What
+// that list holds (Options.Extra) stands at the head of the first page.
 func (s *Server) listObservations(ctx context.Context, _ any, request *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
 	k := callOf(ctx)
 	list, err := s.observations(k.conn.who.Owner)
@@ -66,9 +67,11 @@ func (s *Server) listObservations(ctx context.Context, _ any, request *mcp.ListR
 		list = list[:resourcesPage]
 		result.NextCursor = cursorOf(list[resourcesPage-1])
 	}
-	result.Resources = make([]mcp.Resource, len(list))
-	for i, o := range list {
-		result.Resources[i] = s.resourceOf(o)
+	if request.Params.Cursor != "" || result.Resources == nil {
+		result.Resources = []mcp.Resource{}
+	}
+	for _, o := range list {
+		result.Resources = append(result.Resources, s.resourceOf(o))
 	}
 }
 

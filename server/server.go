@@ -59,6 +59,9 @@ type Options struct {
 	Log     *slog.Logger                       // nil: none
 	Mask    *secrets.Masker                    // of resources, prompts and faults; nil: nothing is masked
 
+	// Extra, where it is set, offers more: resources, prompts, answers of other shapes. See [Progress] and [Log].
+	Extra func(*mcpserver.MCPServer)
+
 	MaxMessage   int64         // bytes of one message
 	MaxCalls     int           // calls running at once; more are answered "busy"
 	CallTimeout  time.Duration // of one call
@@ -133,6 +136,9 @@ func New(o Options) (*Server, error) {
 	}
 	s.addResources()
 	s.addPrompts()
+	if o.Extra != nil {
+		o.Extra(s.mcp)
+	}
 	s.first = s.Connect(context.Background())
 	return s, nil
 }

@@ -1,0 +1,22 @@
+package server
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// What is offered through [Options.Extra] is served as everything else: behind the same gate, with the
+// same deadlines and cancellation. Its handlers speak to the client by these two, never by mcp-go's own
+// notifications, which come late or not at all.
+
+// Progress tells how far the call that ctx belongs to is, as often as it is called; what does not grow is
+// not told. In a tool, [tools.Output] is the way.
+func Progress(ctx context.Context, done, total int64, message string) {
+	callOf(ctx).notes.progress(done, total, message)
+}
+
+// Log tells the client of the call that ctx belongs to, where it asked for messages of that level.
+func Log(ctx context.Context, level mcp.LoggingLevel, logger, text string) {
+	callOf(ctx).notes.log(level, logger, text)
+}

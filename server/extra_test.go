@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+func withExtra(o *Options) {
+	o.Extra = func(m *mcpserver.MCPServer) {
+		m.AddResource(mcp.NewResource("test://one", "one"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://one", Text: "the text of one"}}, nil
+		})
+		m.AddPrompt(mcp.NewPrompt("poem", mcp.WithArgument("on")), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("a poem on "+r.Params.Arguments["on"]))}), nil
+		})
+		m.AddTool(mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			for i := range 300 {
+				Progress(ctx, int64(i+1), 300, "")
+			}
+			Log(ctx, mcp.LoggingLevelWarning, "raw", "not asked for")
+			Log(ctx, mcp.LoggingLevelError, "raw", "asked for")
+			return mcp.NewToolResultText("told"), nil
+		})
+	}
+}
+
+func TestExtraIsServedToo(t *testing.T) {
+	c := newClient(t, newTestServer(t, withExtra))
+	for request, want := range map[string]string{
+		`"resources/list"`: `"uri":"test://one"`,
+		`"resources/read","params":{"uri":"test://one"}`: "the text of one",
+		`"prompts/list"`: `"name":"poem"`,
+		`"prompts/get","params":{"name":"poem","arguments":{"on":"rain"}}`:                                                   "a poem on rain",
+		`"completion/complete","params":{"ref":{"type":"ref/prompt","name":"poem"},"argument":{"name":"on","value":"r"}}`:    `"values":[]`,
+		`"completion/complete","params":{"ref":{"type":"ref/prompt","name":"no such"},"argument":{"name":"on","value":"r"}}`: "unknown prompt",
+		`"tools/list"`: `"name":"raw"`,
+	} {
+		contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":`+request+`}`), want)
+	}
+	c.conn.Handle(t.Context(), []byte(toolCall("2", "raw", "{}", `,"_meta":{"progressToken":"t"}`)), c.send)
+	if n := len(c.got); n != 302 || !strings.Contains(c.got[300], `"data":"asked for"`) || !strings.Contains(c.got[301], `"text":"told"`) {
+		t.Errorf("%d messages, the last ones %v", n, c.got[max(0, n-2):])
+	}
+}
+
+// TestExtraResourcesStandOnTheFirstPage follows the pages of a store that has more than one of them.
+func TestExtraResourcesStandOnTheFirstPage(t *testing.T) {
+	store := newTestStore(t)
+	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range resourcesPage + 1 {
+		keep(t, store, observations.Local, fmt.Sprint(i), observations.Seen{})
+	}
+	c := newClient(t, newTestServer(t, withExtra, func(o *Options) { o.Funnel, o.Store = f, store }))
+	var pages [][]string
+	for cursor := "{}"; cursor != ""; {
+		var page struct {
+			Result struct {
+				Resources  []struct{ URI string }
+				NextCursor string
+			}
+		}
+		if err := json.Unmarshal([]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":`+cursor+`}`)), &page); err != nil {
+			t.Fatal(err)
+		}
+		var uris []string
+		for _, r := range page.Result.Resources {
+			uris = append(uris, r.URI)
+		}
+		pages = append(pages, uris)
+		if cursor = ""; page.Result.NextCursor != "" {
+			cursor = fmt.Sprintf(`{"cursor":%q}`, page.Result.NextCursor)
+		}
+	}
+	if len(pages) != 2 || len(pages[0]) != resourcesPage+1 || len(pages[1]) != 1 || pages[0][0] != "test://one" {
+		t.Errorf("%d pages: %v", len(pages), pages)
+	}
+}
+
+func TestSoundIsShownAsSound(t *testing.T) {
+	beep := tools.New(tools.Tool{Name: "beep", Title: "Beep", Description: "Makes a sound."},
+		func(_ context.Context, _ struct{}, _ tools.Input, out tools.Output) error {
+			_, err := io.WriteString(out.Part("audio/wav", "beep.wav"), "RIFF")
+			return err
+		})
+	c := newClient(t, newTestServer(t, func(o *Options) { o.Tools = []tools.Tool{beep} }))
+	contains(t, c.ask(toolCall("1", "beep", "{}", "")), `"type":"audio"`, `"mimeType":"audio/wav"`, `"data":"UklGRg=="`)
+}
