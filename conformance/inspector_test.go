@@ -5,24 +5,18 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// inspector runs the MCP inspector's command line against the binary and
-// gives what it prints on standard output, which is the result as JSON.
-func inspector(t *testing.T, env []string, args ...string) (result map[string]any, stderr string) {
+// inspector runs the MCP inspector's command line, told by target where the server is, and gives what it
+// prints on standard output, which is the result as JSON.
+func inspector(t *testing.T, env, target []string, args ...string) (result map[string]any, stderr string) {
 	t.Helper()
-	// The words before the inspector's own flags are the server's command.
-	cmd := nodeCommand(t, t.Context(), "node_modules/.bin/mcp-inspector", append([]string{"--cli", binary(t), "--cwd", mustAbs(t, "..")}, args...)...)
-	cmd.Env = append(slices.Clone(env), "MCP_FUNNEL_ROOT="+mustAbs(t, ".."))
-	for _, kv := range env { // the inspector gives a server only what it is told to
-		if strings.HasPrefix(kv, "HOME=") || strings.HasPrefix(kv, "XDG_") {
-			cmd.Args = append(cmd.Args, "-e", kv)
-		}
-	}
-	cmd.Args = append(cmd.Args, "-e", "MCP_FUNNEL_ROOT="+mustAbs(t, ".."))
+	cmd := nodeCommand(t, t.Context(), "node_modules/.bin/mcp-inspector", append(append([]string{"--cli"}, target...), args...)...)
+	cmd.Env = env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -60,33 +54,61 @@ func texts(t *testing.T, result map[string]any) string {
 	return strings.Join(all, "\n")
 }
 
-// TestInspector is the main job as another project's client sees it: list the
+// TestInspector is the main job as another project's client sees it, over every transport in both eras: list the
 // tools, make a large search, work on what was kept, read it as a resource, get a prompt.
 func TestInspector(t *testing.T) {
 	env := environment(t)
-	list, complaints := inspector(t, env, "--method", "tools/list", "--strict")
+	// The words before the inspector's own flags are the server's command. It gives a server only what it is told to.
+	stdio := []string{binary(t), "--cwd", mustAbs(t, ".."), "-e", "MCP_FUNNEL_ROOT=" + mustAbs(t, "..")}
+	for _, kv := range env {
+		if strings.HasPrefix(kv, "HOME=") || strings.HasPrefix(kv, "XDG_") {
+			stdio = append(stdio, "-e", kv)
+		}
+	}
+	url := serveHTTP(t, "--root", mustAbs(t, ".."))
+	authorization := []string{"--header", "Authorization: Bearer " + testToken}
+	ways := map[string][]string{
+		"stdio": stdio,
+		"http":  append([]string{url + "/mcp", "--transport", "http"}, authorization...),
+		"sse":   append([]string{url + "/sse", "--transport", "sse"}, authorization...),
+	}
+	for way, target := range ways {
+		for _, era := range []string{"legacy", "modern"} {
+			t.Run(way+"/"+era, func(t *testing.T) {
+				if testing.Short() && !promise.Full() && (way == "stdio") != (era == "legacy") || testing.Short() && way == "sse" {
+					t.Skip("tried by the run without -short")
+				}
+				t.Parallel()
+				inspect(t, env, append(target, "--protocol-era", era))
+			})
+		}
+	}
+}
+
+func inspect(t *testing.T, env, target []string) {
+	list, complaints := inspector(t, env, target, "--method", "tools/list", "--strict")
 	if n := len(list["tools"].([]any)); n != 6 {
 		t.Errorf("tools/list has %d tools", n)
 	}
 	if strings.Contains(complaints, "error") {
 		t.Errorf("tools/list --strict complains:\n%s", complaints)
 	}
-	large, _ := inspector(t, env, "--method", "tools/call", "--tool-name", "search", "--tool-arg", "pattern=func", "--tool-arg", "glob=*.go")
+	large, _ := inspector(t, env, target, "--method", "tools/call", "--tool-name", "search", "--tool-arg", "pattern=func", "--tool-arg", "glob=*.go")
 	receipt := texts(t, large)
 	m := regexp.MustCompile(`^LARGE OUTPUT DETECTED: kept whole as (obs:[0-9a-z]{12})\n`).FindStringSubmatch(receipt)
 	if m == nil {
 		t.Fatalf("no receipt:\n%s", receipt)
 	}
-	rows, _ := inspector(t, env, "--method", "tools/call", "--tool-name", "jq", "--tool-arg", "source="+m[1], "--tool-arg", "slurp=true", "--tool-arg", "filter=length")
+	rows, _ := inspector(t, env, target, "--method", "tools/call", "--tool-name", "jq", "--tool-arg", "source="+m[1], "--tool-arg", "slurp=true", "--tool-arg", "filter=length")
 	if got := strings.TrimSpace(texts(t, rows)); !regexp.MustCompile(`^[0-9]+$`).MatchString(got) || !strings.Contains(receipt, got+" matches in") {
 		t.Errorf("jq counts %q, the receipt says:\n%s", got, receipt)
 	}
 	id := strings.TrimPrefix(m[1], "obs:")
-	read, _ := inspector(t, env, "--method", "resources/read", "--uri", "observation://"+id+"/receipt")
+	read, _ := inspector(t, env, target, "--method", "resources/read", "--uri", "observation://"+id+"/receipt")
 	if text, err := json.Marshal(read); err != nil || !strings.Contains(string(text), "LARGE OUTPUT DETECTED") {
 		t.Errorf("resources/read: %s %v", text, err)
 	}
-	prompt, _ := inspector(t, env, "--method", "prompts/get", "--prompt-name", "director")
+	prompt, _ := inspector(t, env, target, "--method", "prompts/get", "--prompt-name", "director")
 	if text, err := json.Marshal(prompt); err != nil || !strings.Contains(string(text), "LARGE OUTPUT DETECTED") {
 		t.Errorf("prompts/get: %s %v", text, err)
 	}
