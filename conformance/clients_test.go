@@ -1,0 +1,91 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// What the workspace of the clients holds.
+const (
+	clientMatches = 3000
+	clientFiles   = 40
+)
+
+func clientWorkspace(t *testing.T) string {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "root")
+	if err := os.MkdirAll(filepath.Join(root, "many"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"small.txt": "this is the small file\n", "small.json": "{}\n"}
+	var lines strings.Builder
+	for i := range clientMatches {
+		fmt.Fprintf(&lines, "needle %d\n", i+1)
+	}
+	files["lines.txt"] = lines.String()
+	for i := range clientFiles {
+		files[filepath.Join("many", strconv.Itoa(i+1)+".txt")] = fmt.Sprintf("file %d\n", i+1)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// clientChecks is how many checks each client makes.
+const clientChecks = 10
+
+// TestClients has the official SDKs' clients drive the binary over every transport in both eras: list, call, large
+// receipt, jq on it, resource, progress, cancel, a bad call. Each prints a line a check.
+func TestClients(t *testing.T) {
+	root := clientWorkspace(t)
+	clients := map[string]func(ctx context.Context, args []string) *exec.Cmd{
+		"go-sdk": func(ctx context.Context, args []string) *exec.Cmd {
+			return exec.CommandContext(ctx, program(t, "drive"), args...)
+		},
+		"typescript-sdk": func(ctx context.Context, args []string) *exec.Cmd {
+			return nodeCommand(t, ctx, "drive.mjs", args...)
+		},
+	}
+	for name, client := range clients {
+		for _, transport := range []string{"stdio", "http", "sse"} {
+			for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
+				t.Run(name+"/"+transport+"/"+protocol, func(t *testing.T) {
+					if testing.Short() && !promise.Full() && (transport == "http") != (protocol == "2026-07-28") {
+						t.Skip("tried by the run without -short")
+					}
+					t.Parallel()
+					args := []string{"--transport", transport, "--protocol", protocol, "--matches", strconv.Itoa(clientMatches), "--files", strconv.Itoa(clientFiles)}
+					// One call at once, so that one which goes on after its cancellation is seen.
+					serve := []string{"--root", root, "--max-calls", "1"}
+					if transport == "stdio" {
+						args = append(append(args, "--", binary(t)), serve...)
+					} else {
+						at := serveHTTP(t, serve...)
+						args = append(args, "--url", at+map[string]string{"http": "/mcp", "sse": "/sse"}[transport], "--token", testToken)
+					}
+					ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+					defer stop()
+					cmd := client(ctx, args)
+					cmd.Env = environment(t)
+					out, err := cmd.CombinedOutput()
+					t.Logf("\n%s", out)
+					if n := strings.Count("\n"+string(out), "\nok "); err != nil || n != clientChecks {
+						t.Errorf("%d of %d checks passed: %v", n, clientChecks, err)
+					}
+				})
+			}
+		}
+	}
+}
