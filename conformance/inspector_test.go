@@ -57,6 +57,7 @@ func texts(t *testing.T, result map[string]any) string {
 // TestInspector is the main job as another project's client sees it, over every transport in both eras: list the
 // tools, make a large search, work on what was kept, read it as a resource, get a prompt.
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	env := environment(t)
 	// The words before the inspector's own flags are the server's command. It gives a server only what it is told to.
 	stdio := []string{binary(t), "--cwd", mustAbs(t, ".."), "-e", "MCP_FUNNEL_ROOT=" + mustAbs(t, "..")}

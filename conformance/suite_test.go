@@ -25,6 +25,7 @@ func fixture(t testing.TB, args ...string) string {
 
 // TestSuite has the official conformance suite try the fixture server: every scenario has to pass, none is expected to fail.
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	url := fixture(t) + "/mcp"
 	for _, suite := range []string{"active", "all"} {
 		t.Run(suite, func(t *testing.T) {
@@ -68,6 +69,7 @@ func TestSuiteToCome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reported once, by the run without -short")
 	}
+	t.Parallel()
 	said, err := runSuite(t, "conformance-next", fixture(t)+"/mcp", "--suite", "all", "--spec-version", "2026-07-28")
 	summary := closing(said)
 	if m := suiteTotal.FindStringSubmatch(summary); m == nil || count(m[1]) < 50 {

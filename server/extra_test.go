@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -26,7 +27,12 @@ func withExtra(o *Options) {
 			return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("a poem on "+r.Params.Arguments["on"]))}), nil
 		})
 		m.AddTool(mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			for i := range 300 {
+			raw, err := Arguments(ctx)
+			var args struct{ N int }
+			if err := errors.Join(err, json.Unmarshal(raw, &args)); err != nil {
+				return nil, err
+			}
+			for i := range args.N {
 				Progress(ctx, int64(i+1), 300, "")
 			}
 			Log(ctx, mcp.LoggingLevelWarning, "raw", "not asked for")
@@ -49,7 +55,7 @@ func TestExtraIsServedToo(t *testing.T) {
 	} {
 		contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":`+request+`}`), want)
 	}
-	c.conn.Handle(t.Context(), []byte(toolCall("2", "raw", "{}", `,"_meta":{"progressToken":"t"}`)), c.send)
+	c.conn.Handle(t.Context(), []byte(toolCall("2", "raw", `{"n":300}`, `,"_meta":{"progressToken":"t"}`)), c.send)
 	if n := len(c.got); n != 302 || !strings.Contains(c.got[300], `"data":"asked for"`) || !strings.Contains(c.got[301], `"text":"told"`) {
 		t.Errorf("%d messages, the last ones %v", n, c.got[max(0, n-2):])
 	}
