@@ -298,7 +298,7 @@ func notesOverHTTP(ctx context.Context, url string, l *ledger) error {
 }
 
 func notesStateless(ctx context.Context, url string, l *ledger) error {
-	meta := `,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"notes","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
+	meta := "," + statelessMeta
 	return eachOnItsOwn(ctx, url, l, meta, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "steps")
 }
 

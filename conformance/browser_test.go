@@ -1,0 +1,196 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// TestS18NoWebPageCanDriveIt opens a real browser on pages of foreign origins, which try all that a page can on every
+// endpoint. The binary, with its token, has nothing from any of them; without a token, as the fixture server is, the
+// guard alone stops those that are of another machine's name. The control is the fixture server with the guard off.
+func TestS18NoWebPageCanDriveIt(t *testing.T) {
+	chromium := peer.Find(t, "chromium")
+	if testing.Short() && !promise.Full() {
+		t.Skip("a browser is started by the run without -short")
+	}
+	t.Parallel()
+	pages := foreignPages(t)
+	canary, control := filepath.Join(t.TempDir(), "canary"), filepath.Join(t.TempDir(), "control")
+	product := target{URL: serveHTTP(t, "--root", clientWorkspace(t)), Tool: "search", Args: map[string]any{"pattern": "needle"}}
+	product.Pages = pages(product.URL)
+	open := target{URL: fixture(t, "-canary", canary), Tool: "canary"}
+	open.Pages = pages(open.URL)
+	for name := range open.Pages { // a page of this machine's own name is let in by a server that asks for no token
+		if strings.HasPrefix(name, "loopback") {
+			delete(open.Pages, name)
+		}
+	}
+	unguarded := target{URL: fixture(t, "-canary", control, "-unguarded"), Tool: "canary"}
+	unguarded.Pages = pages(unguarded.URL)
+
+	tried := browse(t, chromium, product, open, unguarded)
+
+	observed, sung, through := kept(t, product.URL), songs(t, canary), songs(t, control)
+	if err := callOnce(t, product.URL, "search", `{"pattern":"needle"}`); err != nil {
+		t.Fatal(err)
+	}
+	if kept(t, product.URL) != observed+1 {
+		t.Error("a call that runs leaves nothing behind: what pages did would not be seen")
+	}
+	for name := range unguarded.Pages {
+		if through[name] == 0 {
+			t.Errorf("with the guard off, the page %s ran no tool: what it tries proves nothing", name)
+		}
+	}
+	if observed+total(sung) > 0 {
+		t.Errorf("pages ran tools: %d in the binary, in the fixture server %v", observed, sung)
+	}
+	promise.Kept(t, promise.Proof{
+		Promise: "S18", Cases: total(tried[0]) + total(tried[1]), Failures: observed + total(sung), Control: total(through),
+		Figures: fmt.Sprintf("a real browser, %d kinds of page", len(product.Pages)),
+	})
+}
+
+// target is a server that pages are to attack, by a tool that leaves something behind.
+type target struct {
+	URL   string            `json:"url"`
+	Pages map[string]string `json:"pages"` // addresses by name
+	Tool  string            `json:"tool"`
+	Args  map[string]any    `json:"args"`
+}
+
+// foreignPages serves the pages, and gives their addresses for a target.
+func foreignPages(t *testing.T) func(target string) map[string]string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/sandboxed" { // its origin is "null"
+			w.Header().Set("Content-Security-Policy", "sandbox allow-scripts allow-forms")
+		}
+		_, _ = w.Write([]byte("<!doctype html><title>page</title><body>"))
+	}))
+	t.Cleanup(s.Close)
+	port := s.URL[strings.LastIndex(s.URL, ":"):]
+	return func(target string) map[string]string {
+		at, err := url.Parse(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string]string{
+			"loopback address": "http://127.0.0.1" + port + "/",
+			"loopback name":    "http://localhost" + port + "/",
+			"foreign":          "http://evil.example" + port + "/",
+			"sandboxed":        "http://evil.example" + port + "/sandboxed",
+			"rebound":          "http://rebound.example:" + at.Port() + "/rebound",
+		}
+	}
+}
+
+// browse has the browser open the pages, and gives how much each has tried on each target.
+func browse(t *testing.T, chromium string, targets ...target) []map[string]int {
+	t.Helper()
+	order, err := json.Marshal(map[string]any{"full": promise.Full(), "targets": targets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer stop()
+	home := t.TempDir()
+	cmd := nodeCommand(t, ctx, "browser.mjs", chromium, filepath.Join(home, "profile"), string(order))
+	cmd.Env = append(os.Environ(), "HOME="+home)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	var tried []map[string]int
+	if err == nil {
+		err = json.Unmarshal(out, &tried)
+	}
+	if err != nil || len(tried) != len(targets) {
+		t.Fatalf("the browser: %v\n%s%s", err, out, errs.String())
+	}
+	for i, of := range targets {
+		for name := range of.Pages {
+			if tried[i][name] < 40 {
+				t.Fatalf("the page %s tried %d things", name, tried[i][name])
+			}
+		}
+	}
+	return tried
+}
+
+func total(of map[string]int) (n int) {
+	for _, m := range of {
+		n += m
+	}
+	return n
+}
+
+// songs is how often the canary ran, by the page that made it.
+func songs(t *testing.T, canary string) map[string]int {
+	t.Helper()
+	b, err := os.ReadFile(canary)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	by := map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		var args struct{ By string }
+		if err := json.Unmarshal([]byte(line), &args); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		page, _, _ := strings.Cut(args.By, ": ")
+		by[page]++
+	}
+	return by
+}
+
+// statelessMeta makes a request one of the stateless era.
+const statelessMeta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
+
+// stateless makes one request with the token.
+func stateless(t *testing.T, url, method, name, params string) (json.RawMessage, error) {
+	t.Helper()
+	headers := []string{"Authorization", "Bearer " + testToken, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method}
+	if name != "" {
+		headers = append(headers, "Mcp-Name", name)
+	}
+	response, err := post(t.Context(), url+"/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{%s}}}`, method, params, statelessMeta), headers...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var m struct{ Result json.RawMessage }
+	return m.Result, json.NewDecoder(response.Body).Decode(&m)
+}
+
+func callOnce(t *testing.T, url, tool, args string) error {
+	t.Helper()
+	_, err := stateless(t, url, "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":%s,`, tool, args))
+	return err
+}
+
+// kept is how many observations the product has.
+func kept(t *testing.T, url string) int {
+	t.Helper()
+	result, err := stateless(t, url, "resources/list", "", "")
+	var list struct{ Resources []json.RawMessage }
+	if err == nil {
+		err = json.Unmarshal(result, &list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Resources)
+}
