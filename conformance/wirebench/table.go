@@ -33,7 +33,7 @@ func tableOf(servers []*contestant, rounds int) string {
 		}
 		large := millis(s.large, y.large)
 		if s.answered < bigSize {
-			large = fmt.Sprintf("%s for a page of %d kB", millis(s.large, nil), s.answered>>10)
+			large = fmt.Sprintf("%s, answered by %d kB", millis(s.large, nil), s.answered>>10)
 		}
 		cells := []string{
 			s.name, s.version, millis(s.initialize, y.initialize), pair(s.echoP50, s.echoP99, y.echoP50, y.echoP99), pair(s.readP50, s.readP99, y.readP50, y.readP99),

@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 	got := tableOf([]*contestant{one, yard}, 3)
 	for _, want := range []string{
 		"Medians of 3 interleaved rounds",
-		"| one | v1 | 8.0 ms (2.00) | – | 1000 / 8000 µs (0.50 / 2.00) | 1.0k/s (0.50) | 7.0 ms for a page of 2 kB | 5 MB (0.50) |",
+		"| one | v1 | 8.0 ms (2.00) | – | 1000 / 8000 µs (0.50 / 2.00) | 1.0k/s (0.50) | 7.0 ms, answered by 2 kB | 5 MB (0.50) |",
 		"| yard |  | 4.0 ms | 1000 / 2000 µs | 2000 / 4000 µs | 2.0k/s | 100.0 ms | 10 MB |",
 	} {
 		if !strings.Contains(got, want) {
