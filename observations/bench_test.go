@@ -161,14 +161,23 @@ func BenchmarkOffsets(b *testing.B) {
 }
 
 func BenchmarkList(b *testing.B) {
-	s := open(b, Options{})
-	for i := range 1000 {
-		keep(b, s, Made{Tool: "search", Args: fmt.Appendf(nil, `{"pattern":"%d"}`, i)}, []byte("x"))
-	}
-	for b.Loop() {
-		if list, err := s.List(Local, false); err != nil || len(list) != 1000 {
-			b.Fatal(len(list), err)
+	s := open(b, Options{Dir: filepath.Join(scratch(b), "store")})
+	n := 0
+	for _, all := range []int{1000, 10_000} {
+		for ; n < all; n++ {
+			o := keep(b, s, Made{Tool: "search", Args: fmt.Appendf(nil, `{"pattern":"%d"}`, n)}, []byte("x"))
+			if n%10 == 0 {
+				must(b, s.Pin(Local, o.ID, true))
+			}
 		}
+		b.Run(fmt.Sprint(all), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if list, err := s.List(Local, false); err != nil || len(list) != all {
+					b.Fatal(len(list), err)
+				}
+			}
+		})
 	}
 }
 

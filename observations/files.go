@@ -166,7 +166,7 @@ func (f *files) read(name string, max int64) ([]byte, fs.FileInfo, error) {
 	if info.Size() > max {
 		return nil, nil, wrap("read", name, errTooLong)
 	}
-	b, err := h.all(max)
+	b, err := h.all(max, info.Size())
 	return b, info, err
 }
 
@@ -309,12 +309,13 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	return n, wrap("read", f.name, err)
 }
 
-// all reads a file of at most max bytes from its start.
-func (f *file) all(max int64) ([]byte, error) {
+// all reads a file of at most max bytes from its start; likely is its size, if
+// nobody writes to it.
+func (f *file) all(max, likely int64) ([]byte, error) {
 	if err := f.disk.check("read", f.name); err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, 4<<10)
+	b := make([]byte, 0, min(likely, max)+1) // one more: the end is seen at once
 	for {
 		n, err := f.File.ReadAt(b[len(b):cap(b)], int64(len(b)))
 		b = b[:len(b)+n]
@@ -326,7 +327,7 @@ func (f *file) all(max int64) ([]byte, error) {
 		case err != nil:
 			return nil, wrap("read", f.name, err)
 		}
-		b = slices.Grow(b, 4*len(b))
+		b = slices.Grow(b, 4*len(b)+1)
 	}
 }
 

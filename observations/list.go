@@ -3,8 +3,11 @@ package observations
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,25 +21,34 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list observations: %w", err)
 	}
-	var list []Observation
-	for id, e := range all {
-		if !e.side || (e.data == "" && !tombstones) {
-			continue
+	shown := make([]*entry, 0, len(all))
+	for _, e := range all {
+		if e.side && (e.data != "" || tombstones) {
+			shown = append(shown, e)
 		}
-		o, err := s.sidecar(id)
+	}
+	found := make([]Observation, len(shown))
+	err = each(len(shown), func(i int) error {
+		e := shown[i]
+		o, err := s.unpinned(e.id)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			continue
+			return nil
 		case err != nil:
-			return nil, fmt.Errorf("list observations: %w", err)
+			return err
 		case owner != "" && o.Owner != owner, o.Expired != nil && !tombstones:
-			continue
+			return nil
 		case o.Expired == nil && e.data == "": // its data are gone; a verify says so
-			continue
+			return nil
 		}
-		o.Seen.Receipt = ""
-		list = append(list, o)
+		o.Seen.Receipt, o.Pinned = "", e.pin
+		found[i] = o
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list observations: %w", err)
 	}
+	list := slices.DeleteFunc(found, func(o Observation) bool { return o.ID == "" })
 	slices.SortFunc(list, func(a, b Observation) int {
 		if c := b.Created.Compare(a.Created); c != 0 {
 			return c
@@ -70,6 +82,38 @@ func (s *Store) Stamp() (time.Time, error) {
 		return time.Time{}, fmt.Errorf("look at the store: %w", err)
 	}
 	return info.ModTime(), nil
+}
+
+// each does the same for so many, several at a time where they are many; it
+// goes on after an error, and returns one of them.
+func each(n int, do func(i int) error) error {
+	workers := 1
+	if n > 200 {
+		workers = min(runtime.GOMAXPROCS(0), 8)
+	}
+	var (
+		group sync.WaitGroup
+		next  atomic.Int64
+		fault atomic.Pointer[error]
+	)
+	for range workers {
+		group.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := do(i); err != nil {
+					fault.Store(&err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := fault.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Look returns what is known of an observation without opening it: it is no

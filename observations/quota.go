@@ -77,7 +77,7 @@ func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) err
 		return err
 	}
 	defer func() { _ = f.File.Close() }()
-	stands, err := f.all(maxQuota)
+	stands, err := f.all(maxQuota, 4<<10)
 	if err != nil {
 		return err
 	}

@@ -153,6 +153,20 @@ func (o Observation) tombstone(why string, at time.Time) Observation {
 // sidecar reads what is known of an observation, whoever owns it. Where there
 // is none, or it makes no sense, that is ErrNotFound: nobody can be shown to own it.
 func (s *Store) sidecar(id ID) (Observation, error) {
+	o, err := s.unpinned(id)
+	if err != nil {
+		return o, err
+	}
+	_, err = s.disk.stat(observationsDir + "/" + string(id) + pinExt)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else a pinned one could be taken for its age
+		return Observation{}, err
+	}
+	o.Pinned = err == nil
+	return o, nil
+}
+
+// unpinned is sidecar for those who know already whether it is pinned.
+func (s *Store) unpinned(id ID) (Observation, error) {
 	name := observationsDir + "/" + string(id) + sideExt
 	b, info, err := s.disk.read(name, maxSidecar)
 	switch {
@@ -166,27 +180,20 @@ func (s *Store) sidecar(id ID) (Observation, error) {
 		return Observation{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	o.Used = info.ModTime()
-	_, err = s.disk.stat(observationsDir + "/" + string(id) + pinExt)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else a pinned one could be taken for its age
-		return Observation{}, err
-	}
-	o.Pinned = err == nil
 	return o, nil
 }
 
 // decode trusts nothing in a sidecar.
 func decode(b []byte, id ID) (Observation, error) {
-	var head struct {
-		V int `json:"v"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return Observation{}, errors.New("its sidecar is damaged")
-	}
-	if head.V != version {
-		return Observation{}, fmt.Errorf("%w (v %d)", errForeign, head.V)
-	}
 	var o Observation
-	if err := json.Unmarshal(b, &o); err != nil {
+	damaged := json.Unmarshal(b, &o)
+	if damaged != nil || o.V != version { // what is of another version may have another shape
+		var head struct {
+			V int `json:"v"`
+		}
+		if json.Unmarshal(b, &head) == nil && head.V != version {
+			return Observation{}, fmt.Errorf("%w (v %d)", errForeign, head.V)
+		}
 		return Observation{}, errors.New("its sidecar is damaged")
 	}
 	if of, ok := parseDataName(o.File); !ok || of != id || o.ID != id || o.Bytes < 0 || len(o.SHA256) != 2*sha256.Size {
