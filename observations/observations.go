@@ -44,7 +44,7 @@ var (
 type Options struct {
 	Dir            string           // default [DefaultDir]
 	MaxObservation int64            // bytes of one observation; 256 MiB
-	Quota          int64            // bytes of all of them, sidecars and indexes included; 1 GiB
+	Quota          int64            // bytes of all of them, sidecars and indexes included, not blocks of a disk; 1 GiB
 	MinFree        int64            // bytes that stay free on the disk; 1 GiB
 	MaxAge         time.Duration    // since last use; 7 days
 	Fsync          bool             // survive power loss, not only a crash
