@@ -19,6 +19,10 @@
 // which is the last thing a commit does. What a dead process left in tmp/ or
 // reserved in the quota names the IDs it was working on, so that its leftovers
 // are found without looking at the whole store.
+//
+// With [Options.Fsync] the three files are synced before they are renamed, and
+// their directory before and after the sidecar is, so that a loss of power
+// leaves an acknowledged observation whole; removals and pins are synced as well.
 package observations
 
 import (
