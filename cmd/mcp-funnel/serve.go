@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/child"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -32,6 +33,8 @@ func (serve) Run(ctx context.Context, s *Settings, w *streams) error {
 	defer h.close()
 	// The vocabulary takes 20 ms of a core: after initialize is answered, and before anybody calls a tool.
 	defer time.AfterFunc(warmAfter, h.counter.Warm).Stop()
+	child.KeepSpare(time.Duration(s.JqIdle))
+	defer child.KeepSpare(0)
 	if s.HTTP != "" {
 		return s.serveHTTP(ctx, h, w)
 	}

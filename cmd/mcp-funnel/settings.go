@@ -53,6 +53,7 @@ type Settings struct {
 	MaxAge         age  `group:"limits" default:"7d" placeholder:"AGE" help:"From last use, after which an observation expires. 0: never."`
 	Fsync          bool `group:"limits" help:"Make kept observations survive power loss, not only a crash."`
 	JqMemory       size `group:"limits" name:"jq-memory" default:"512MiB" placeholder:"SIZE" help:"Memory of one jq program."`
+	JqIdle         age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a started worker waits for the next jq program, after one. 0: none waits."`
 
 	CallTimeout age  `group:"limits" default:"50s" placeholder:"TIME" help:"One call; many clients give up at 60 s."`
 	MaxMessage  size `group:"limits" default:"16MiB" placeholder:"SIZE" help:"One message of the protocol."`

@@ -5,25 +5,28 @@
 // this binary again, holds nothing but the descriptors it was given, and ends
 // by a hard kill at the latest when its caller's context ends:
 //
-//	parent                                   child (__worker NAME)
+//	parent                                   child (__worker job)
 //	Run ── start, in namespaces ───────────► Main
-//	  │                                        limits, no new rights, Landlock
-//	  ├─ Spec.In ─────── stdin ──────────────► in
-//	  ├─ Spec.Files ──── descriptors 3, 4, … ► files
+//	  │                                        no new rights, Landlock, filter of calls
+//	  ├─ job, Spec.Files ── stdin ───────────► limits, files
+//	  ├─ Spec.In ────────── stdin ───────────► in
 //	  ├─ out ◄────────── stdout, counted ───── out
 //	  └─ SIGKILL at the end of ctx, at a cap, or when the parent dies
+//
+// What it does comes to a worker when it runs already, so that one may be started ahead: see [KeepSpare].
 //
 // It knows nothing of what a worker does: the command hands it the worker
 // functions. It is no sandbox for foreign commands.
 package child
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -35,8 +38,11 @@ const DefaultMemory = 512 << 20
 // MinMemory is the least a worker can live on; smaller figures are raised to it.
 const MinMemory = 64 << 20
 
-// argument is the hidden first argument that makes a process a worker.
-const argument = "__worker"
+// argument and awaits are the hidden arguments that make a process a worker.
+const (
+	argument = "__worker"
+	awaits   = "job"
+)
 
 // A Worker reads in and files and answers on out. It runs in a process of its
 // own, which ends when it returns; an error becomes the last line of stderr.
@@ -107,34 +113,65 @@ func Main(args []string, workers map[string]Worker) (ran bool, code int) {
 // exitFailed is how a worker whose function failed ends; 2 is the Go runtime's own, for panics and fatal errors.
 const exitFailed = 1
 
-// work is the life of a child: NAME MEMORY CPU-SECONDS FILES.
+// work is the life of a child: it gives up its rights, is told what to do, and does it.
 func work(args []string, workers map[string]Worker) error {
-	if len(args) != 4 {
+	if len(args) != 1 || args[0] != awaits {
 		return errors.New("this is how mcp-funnel starts its own workers; there is nothing to call here")
-	}
-	memory, err1 := strconv.ParseInt(args[1], 10, 64)
-	cpu, err2 := strconv.ParseInt(args[2], 10, 64)
-	count, err3 := strconv.Atoi(args[3])
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
-	}
-	worker, ok := workers[args[0]]
-	if args[0] == probe {
-		worker, ok = answerProbe, true
-	}
-	if !ok {
-		return fmt.Errorf("no worker is called %q", args[0])
-	}
-	var files []*os.File
-	for i := range count {
-		files = append(files, os.NewFile(uintptr(3+i), "file "+strconv.Itoa(i)))
 	}
 	// The time zone is read from disk at its first use, which would come too late.
 	_, _ = time.Now().Zone()
-	if err := confine(max(memory, MinMemory), cpu); err != nil {
+	bounds, err := confine()
+	if err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
+	head, files, err := receive()
+	if errors.Is(err, io.EOF) { // it was not needed
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var j job
+	if err := json.Unmarshal(head, &j); err != nil {
+		return fmt.Errorf("job: %w", err)
+	}
+	worker, ok := workers[j.Name]
+	if j.Name == probe {
+		worker, ok = answerProbe, true
+	}
+	if !ok {
+		return fmt.Errorf("no worker is called %q", j.Name)
+	}
+	if len(files) != j.Files {
+		return fmt.Errorf("%d files came, not %d", len(files), j.Files)
+	}
+	if err := bounds.limit(max(j.Memory, MinMemory), max(j.CPU, 1)); err != nil {
 		return fmt.Errorf("limits: %w", err)
 	}
 	return worker(context.Background(), os.Stdin, files, os.Stdout)
+}
+
+// job is what a worker is told first, in a message of headSize bytes, with the files.
+type job struct {
+	Name   string `json:"name"`
+	Memory int64  `json:"memory"`
+	CPU    int64  `json:"cpu"` // seconds
+	Files  int    `json:"files"`
+}
+
+const (
+	headSize = 256 // of a job on its way, blanks after it included: what follows is the worker's input
+	maxFiles = 16  // that a worker may be given
+)
+
+func (j job) head() ([]byte, error) {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > headSize || j.Files > maxFiles {
+		return nil, errors.New("its name is too long, or its files are too many")
+	}
+	return append(b, bytes.Repeat([]byte{' '}, headSize-len(b))...), nil
 }
 
 // environment is all a worker gets: what the Go runtime needs to be brief when

@@ -56,24 +56,19 @@ func outOfCPU(state *os.ProcessState, limit time.Duration) bool {
 	return ok && w.Signaled() && w.Signal() == syscall.SIGKILL && used >= limit*3/4
 }
 
-// confine puts the limits on this process, in an order in which each can still be put.
-//
-// RLIMIT_AS would break the Go runtime, which reserves far more than it uses;
-// RLIMIT_DATA counts what can be written. Some 80 MiB of that are tables the
-// runtime never touches, so the limit is put on top of what is there at the start. The runtime dies where it
-// is denied memory, so its own goal stands below the limit.
-func confine(memory, cpu int64) error {
+// confined is a process that gave up its rights, and what its memory is limited from.
+type confined struct{ start int64 }
+
+// confine takes from this process what no worker needs, in an order in which each can still be taken.
+func confine() (confined, error) {
 	// First in line where the whole machine runs out of memory.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-	debug.SetMemoryLimit(memory - memory/8)
-	debug.SetMaxStack(int(memory / 4))
+	c := confined{start: writable()}
 	for _, l := range []struct {
 		name     string
 		resource int
-		value    int64
+		value    uint64
 	}{
-		{"RLIMIT_DATA", unix.RLIMIT_DATA, writable() + memory},
-		{"RLIMIT_CPU", unix.RLIMIT_CPU, max(cpu, 1)},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, maxOpen},
 		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0},
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, 0},
@@ -82,12 +77,8 @@ func confine(memory, cpu int64) error {
 		if l.resource == unix.RLIMIT_NPROC && os.Getpid() != 1 {
 			continue // outside a namespace of its own everything the user runs would count
 		}
-		if l.resource == unix.RLIMIT_DATA && raceLinked {
-			continue // the race detector's own tables are larger than the limit
-		}
-		r := unix.Rlimit{Cur: uint64(l.value), Max: uint64(l.value)}
-		if err := unix.Setrlimit(l.resource, &r); err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+		if err := set(l.name, l.resource, l.value); err != nil {
+			return c, err
 		}
 	}
 	// These are best effort: where they are missing, the layers above and below still hold, and Layers says so.
@@ -95,6 +86,30 @@ func confine(memory, cpu int64) error {
 	landlockFailed = denyAll()
 	_ = dropCapabilities()
 	filterFailed = filterCalls()
+	return c, nil
+}
+
+// limit bounds memory and time for a job.
+//
+// RLIMIT_AS would break the Go runtime, which reserves far more than it uses;
+// RLIMIT_DATA counts what can be written. Some 80 MiB of that are tables the
+// runtime never touches, so the limit is put on top of what is there at the start. The runtime dies where it
+// is denied memory, so its own goal stands below the limit.
+func (c confined) limit(memory, cpu int64) error {
+	debug.SetMemoryLimit(memory - memory/8)
+	debug.SetMaxStack(int(memory / 4))
+	if !raceLinked { // the race detector's own tables are larger than the limit
+		if err := set("RLIMIT_DATA", unix.RLIMIT_DATA, uint64(c.start+memory)); err != nil {
+			return err
+		}
+	}
+	return set("RLIMIT_CPU", unix.RLIMIT_CPU, uint64(cpu))
+}
+
+func set(name string, resource int, value uint64) error {
+	if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,14 +44,18 @@ func Run(ctx context.Context, s Spec, out io.Writer) error {
 	case <-ctx.Done():
 		return &Error{Name: s.Name, Cause: ctx.Err(), Line: "all workers were busy until then"}
 	}
-	return run(ctx, s, out, isolate())
+	err := run(ctx, s, out, isolate())
+	if err == nil {
+		waiting.refill()
+	}
+	return err
 }
 
 // process is one started worker and the parent's ends of its pipes.
 type process struct {
 	cmd            *exec.Cmd
 	cpu            time.Duration // its limit
-	stdin          *os.File      // nil where there is no In
+	stdin          *os.File      // its job, then In
 	stdout, stderr *os.File
 	gone           atomic.Bool // the process has ended; what is in the pipes is the rest
 	done           chan struct{}
@@ -66,16 +69,16 @@ type process struct {
 }
 
 func run(ctx context.Context, s Spec, out io.Writer, isolated bool) error {
-	p, err := start(ctx, s, isolated)
+	p, err := begin(ctx, s, isolated)
 	if err != nil {
 		return fmt.Errorf("worker %s: it could not be started: %w", s.Name, err)
 	}
-	if s.In != nil {
-		go func() {
+	go func() {
+		if s.In != nil {
 			_, _ = io.Copy(p.stdin, s.In)
-			_ = p.stdin.Close()
-		}()
-	}
+		}
+		_ = p.stdin.Close()
+	}()
 	p.copying.Add(2)
 	go p.drain(p.stdout, 64<<10, func(b []byte) error { return p.take(b, s.Output, out) })
 	go p.drain(p.stderr, tailSize, func(b []byte) error { p.tail.write(b); return nil })
@@ -104,48 +107,66 @@ func run(ctx context.Context, s Spec, out io.Writer, isolated bool) error {
 	return p.verdict(s, cause)
 }
 
+// begin gives a job to the worker that waits for one, or to a new one.
+func begin(ctx context.Context, s Spec, isolated bool) (*process, error) {
+	cpu := cpuSeconds(ctx, s)
+	head, err := job{s.Name, memory(s), cpu, len(s.Files)}.head()
+	if err != nil {
+		return nil, err
+	}
+	for p := waiting.take(); ; p = nil {
+		fresh := p == nil
+		if fresh {
+			if p, err = start(isolated); err != nil {
+				return nil, err
+			}
+		}
+		p.cpu = time.Duration(cpu) * time.Second
+		if err = send(p.stdin, head, s.Files); err == nil {
+			return p, nil
+		}
+		p.discard()
+		if fresh {
+			return nil, err
+		}
+	}
+}
+
 // start starts the process on a thread that stays alive as long as it does:
 // the kernel's parent-death signal is tied to the thread, not to the process.
-func start(ctx context.Context, s Spec, isolated bool) (*process, error) {
-	cpu := cpuSeconds(ctx, s)
-	p := &process{cpu: time.Duration(cpu) * time.Second, done: make(chan struct{}), over: make(chan error, 1)}
+func start(isolated bool) (*process, error) {
+	p := &process{done: make(chan struct{}), over: make(chan error, 1)}
 	cmd := exec.Command(binary()) //nolint:noctx // run itself kills it at the end of ctx: the whole group, and within a bound
-	cmd.Args = []string{
-		"mcp-funnel", argument, s.Name,
-		strconv.FormatInt(memory(s), 10), strconv.FormatInt(cpu, 10), strconv.Itoa(len(s.Files)),
-	}
+	cmd.Args = []string{"mcp-funnel", argument, awaits}
 	cmd.Env = environment()
 	cmd.Dir = neutral
-	cmd.ExtraFiles = s.Files
 	cmd.SysProcAttr = attributes(isolated)
 	p.cmd = cmd
 
 	var theirs []*os.File
-	closeAll := func(files []*os.File) {
-		for _, f := range files {
+	closeAll := func() {
+		for _, f := range theirs {
 			_ = f.Close()
 		}
 	}
-	outR, outW, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		closeAll([]*os.File{outR, outW})
-		return nil, err
-	}
-	p.stdout, p.stderr = outR, errR
-	cmd.Stdout, cmd.Stderr = outW, errW
-	theirs = append(theirs, outW, errW)
-	if s.In != nil {
-		inR, inW, err := os.Pipe()
+	for _, pipe := range []struct {
+		open  func() (ours, theirs *os.File, err error)
+		ours  **os.File
+		their func(*os.File)
+	}{
+		{conduit, &p.stdin, func(f *os.File) { cmd.Stdin = f }},
+		{os.Pipe, &p.stdout, func(f *os.File) { cmd.Stdout = f }},
+		{os.Pipe, &p.stderr, func(f *os.File) { cmd.Stderr = f }},
+	} {
+		our, their, err := pipe.open()
 		if err != nil {
-			closeAll([]*os.File{outR, outW, errR, errW})
+			closeAll()
+			p.close()
 			return nil, err
 		}
-		cmd.Stdin, p.stdin = inR, inW
-		theirs = append(theirs, inR)
+		*pipe.ours = our
+		pipe.their(their)
+		theirs = append(theirs, their)
 	}
 
 	started := make(chan error)
@@ -161,13 +182,23 @@ func start(ctx context.Context, s Spec, isolated bool) (*process, error) {
 		p.gone.Store(true)
 		close(p.done)
 	}()
-	err = <-started
-	closeAll(theirs)
+	err := <-started
+	closeAll()
 	if err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// discard ends a worker that has no job.
+func (p *process) discard() {
+	p.kill()
+	select {
+	case <-p.done:
+	case <-time.After(killed):
+	}
+	p.close()
 }
 
 // kill ends the worker and all that it may have started.
@@ -261,10 +292,10 @@ func (p *process) finish() {
 }
 
 func (p *process) close() {
-	_ = p.stdout.Close()
-	_ = p.stderr.Close()
-	if p.stdin != nil {
-		_ = p.stdin.Close()
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		if f != nil {
+			_ = f.Close()
+		}
 	}
 }
 

@@ -1,0 +1,117 @@
+package child_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/child"
+)
+
+// spareOf waits until this process keeps exactly so many workers.
+func spareOf(t *testing.T, n int) (pids []int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		pids = slices.DeleteFunc(childrenOf(t, os.Getpid()), func(pid int) bool { return !alive(pid) })
+		if len(pids) == n {
+			return pids
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d workers wait, want %d", len(pids), n)
+		}
+	}
+}
+
+func TestSpare(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("children are counted in /proc: skipped")
+	}
+	defer goleak.VerifyNone(t)
+	child.KeepSpare(time.Hour)
+	defer child.KeepSpare(0)
+	spareOf(t, 0)
+
+	echo := func(text string) {
+		t.Helper()
+		var out bytes.Buffer
+		if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "echo", In: strings.NewReader(text)}, &out); err != nil || out.String() != text {
+			t.Fatalf("%q, %v", out.String(), err)
+		}
+	}
+	echo("one")
+	first := spareOf(t, 1)
+	echo("two")
+	if second := spareOf(t, 1); second[0] == first[0] {
+		t.Error("a worker did two jobs")
+	}
+
+	// It is given files as a new one is, and its limits are the job's.
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("in a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var out bytes.Buffer
+	if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "files", Files: []*os.File{f}}, &out); err != nil || out.String() != "in a file" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	spareOf(t, 1)
+	if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "memory", Memory: 96 * mib}, io.Discard); !errors.Is(err, child.ErrMemory) {
+		t.Errorf("over the memory cap: %v", err)
+	}
+	spareOf(t, 0) // none after one that was ended
+	echo("again")
+	spareOf(t, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if err := child.Run(ctx, child.Spec{Name: "spin"}, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	spareOf(t, 0)
+
+	// One that was killed while it waited takes at most one job with it.
+	echo("once more")
+	p, err := os.FindProcess(spareOf(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "echo"}, io.Discard); err != nil && !errors.Is(err, child.ErrCrashed) {
+		t.Error(err)
+	}
+	echo("after its death")
+	spareOf(t, 1)
+	child.KeepSpare(0)
+	spareOf(t, 0)
+}
+
+// A waiting worker that nobody needs is let go, and holds nothing while it waits.
+func TestSpareIsLetGo(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("children are counted in /proc: skipped")
+	}
+	defer goleak.VerifyNone(t)
+	child.KeepSpare(time.Second)
+	defer child.KeepSpare(0)
+	if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "echo"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	spareOf(t, 1)
+	spareOf(t, 0)
+}
