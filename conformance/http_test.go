@@ -8,8 +8,8 @@ import (
 // testToken is what the product asks for in these tests.
 const testToken = "0123456789abcdef0123456789abcdef"
 
-// serveHTTP starts the product over HTTP, with all its endpoints, and gives its address, "http://127.0.0.1:PORT".
-func serveHTTP(t testing.TB, args ...string) string {
+// overHTTP starts the product over HTTP, with all its endpoints, and gives its address, "http://127.0.0.1:PORT".
+func overHTTP(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(binary(t), append([]string{"--http", "127.0.0.1:0", "--sse"}, args...)...) //nolint:noctx // ended by start
 	cmd.Env = append(environment(t), "MCP_FUNNEL_TOKEN="+testToken)
