@@ -33,6 +33,9 @@ import (
 // Weight is what Marshal would write, without the escapes in strings: 4 for
 // null, 5 for false, the digits of a number, a string's bytes and 2, a byte
 // for each bracket, comma and colon. A value in memory is at most 30 times that, a row at most 6 times.
+//
+// So a filter in this process holds at most 64 MiB; the dearest of 800 that were made to be dear, on texts made
+// for them, took 14 MiB and less than a second of a busy machine (TestCheapIsCheap).
 const (
 	smallText = 64 << 10
 	maxWeight = 2 << 20
