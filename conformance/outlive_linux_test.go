@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,9 @@ var lasting = map[string]map[string]any{
 // patience is how long a process may take to be gone before it counts as left. A second is promised on an idle machine.
 const patience = 10 * time.Second
 
+// starts is how long a worker may take to be there; nothing depends on its being sooner.
+const starts = 40 * time.Second
+
 // left waits for processes to be gone. It gives how long that took, and how many never were, which are killed.
 func left(pids []int) (took time.Duration, n int) {
 	begun := time.Now()
@@ -55,9 +59,9 @@ type ending struct {
 }
 
 // working waits until a call has a worker, and gives all processes below the server.
-func working(server int) ([]int, error) {
+func working(server int, limit time.Duration) ([]int, error) {
 	var pids []int
-	if !waitFor(20*time.Second, func() bool { pids = below(server); return len(pids) > 0 }) {
+	if !waitFor(limit, func() bool { pids = below(server); return len(pids) > 0 }) {
 		return nil, fmt.Errorf("the call started no process")
 	}
 	return pids, nil
@@ -65,22 +69,23 @@ func working(server int) ([]int, error) {
 
 var endings = []ending{
 	{"timeout", func(t testing.TB, root string, call map[string]any) ([]int, error) {
-		s := serve(t, root, "--call-timeout", "500ms", "--max-observation", "1MiB")
-		begun := time.Now()
-		_, to := s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
-		pids, err := working(s.cmd.Process.Pid)
-		if err != nil {
-			return nil, err
+		for deadline := 500 * time.Millisecond; ; deadline *= 8 { // on a busy machine a worker may not start that soon
+			s := serve(t, root, "--call-timeout", deadline.String(), "--max-observation", "1MiB")
+			begun := time.Now()
+			_, to := s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
+			pids, missing := working(s.cmd.Process.Pid, deadline)
+			if _, err := s.await("jq", to, begun, time.Minute); err != nil {
+				return nil, err
+			}
+			if missing == nil || deadline > 10*time.Second {
+				return append(pids, below(s.cmd.Process.Pid)...), missing
+			}
 		}
-		if _, err := s.await("jq", to, begun, time.Minute); err != nil {
-			return nil, err
-		}
-		return append(pids, below(s.cmd.Process.Pid)...), nil
 	}},
 	{"cancel", func(t testing.TB, root string, call map[string]any) ([]int, error) {
 		s := serve(t, root, "--max-observation", "1MiB")
 		id, _ := s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
-		pids, err := working(s.cmd.Process.Pid)
+		pids, err := working(s.cmd.Process.Pid, starts)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +106,7 @@ var endings = []ending{
 			return nil, err
 		}
 		s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
-		pids, err := working(server)
+		pids, err := working(server, starts)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +115,7 @@ var endings = []ending{
 	{"server killed", func(t testing.TB, root string, call map[string]any) ([]int, error) {
 		s := serve(t, root, "--max-observation", "1MiB")
 		s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
-		pids, err := working(s.cmd.Process.Pid)
+		pids, err := working(s.cmd.Process.Pid, starts)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +126,7 @@ var endings = []ending{
 		if _, err := s.call("jq", map[string]any{"source": "null.json", "filter": "[limit(3; repeat(1))]"}, time.Minute); err != nil {
 			return nil, err
 		}
-		pids, err := working(s.cmd.Process.Pid)
+		pids, err := working(s.cmd.Process.Pid, starts)
 		if err != nil {
 			return nil, err
 		}
@@ -137,12 +142,16 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 	sparse(t, filepath.Join(root, "line.txt"), 8<<30, strings.Repeat("begin ", 20_000))
 	sparse(t, filepath.Join(root, "utf16.txt"), 8<<30, "\xff\xfe"+strings.Repeat("a\x00\n\x00", 40_000))
 	times := promise.Size(1, 25) // each starts a server
+	calls := maps.Clone(lasting)
+	if testing.Short() && !promise.Full() {
+		maps.DeleteFunc(calls, func(name string, _ map[string]any) bool { return name != "spins" && name != "is deaf in a built-in" })
+	}
 	var mu sync.Mutex
 	var took []time.Duration
 	cases, failures := 0, 0
 	t.Run("all", func(t *testing.T) {
 		for _, e := range endings {
-			for name, call := range lasting {
+			for name, call := range calls {
 				if strings.Contains(e.name, "waits") && name != "spins" { // what it did before makes no difference
 					continue
 				}
@@ -176,7 +185,7 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	figures := fmt.Sprintf("%d shapes, %d ways to end; after 1 s %d had processes left", len(lasting), len(endings), late)
+	figures := fmt.Sprintf("%d shapes, %d ways to end; after 1 s %d had processes left", len(calls), len(endings), late)
 	if len(took) > 0 {
 		figures += fmt.Sprintf(", the last was gone after %s", took[len(took)-1].Round(time.Millisecond))
 	}
