@@ -188,7 +188,7 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 	all, _ := specials(t, dir)
 	write(t, dir+"/data.json", `{"a":[1,2,3]}`)
 	write(t, dir+"/frames.txt", strings.Repeat(`{"jsonrpc":"2.0","id":7,"result":{}}`+"\n", 100))
-	mix := func(program string) (calls int, strays []string) {
+	mix := func(program string, all []special) (calls int, strays []string) {
 		c := serving(t, program, environment(t), "--root", dir, "--log-level", "debug")
 		var answers []<-chan answered
 		ask := func(method string, params any) { answers = append(answers, c.request(method, params)) }
@@ -228,10 +228,10 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 		}
 		return len(answers), c.stray()
 	}
-	cases, strays := mix(talkative.binary(t))
+	cases, strays := mix(talkative.binary(t), all)
 	for _, s := range strays {
 		t.Errorf("on stdout: %.200q", s)
 	}
-	_, control := mix(weak.binary(t))
+	_, control := mix(weak.binary(t), all[:4])
 	promise.Kept(t, promise.Proof{Promise: "S11", Cases: cases, Failures: len(strays), Control: len(control), Figures: "with libraries and children that print at every file opened"})
 }

@@ -66,8 +66,9 @@ func (e estate) denied() []string {
 	}
 }
 
-// try makes every call on what is denied, and counts what is shown of it. Half way the store and the configuration are moved.
-func (e estate) try(t testing.TB, program string, wrap []string, fail func(string)) (cases int) {
+// try makes one of so many calls on what is denied, and counts what is shown of it. Half way the store and the
+// configuration are moved.
+func (e estate) try(t testing.TB, program string, wrap []string, every int, fail func(string)) (cases int) {
 	args := append(slices.Clone(wrap), program, "--root", e.root, "--store", e.store, "--config", e.config, "--min-free", "0")
 	c := serving(t, args[0], append(environment(t), estateSecret), args[1:]...)
 	for _, moved := range []bool{false, true} {
@@ -79,8 +80,11 @@ func (e estate) try(t testing.TB, program string, wrap []string, fail func(strin
 			}
 			symlink(t, "moved", e.root+"/moved-link")
 		}
-		for _, p := range places {
-			for _, name := range e.denied() {
+		for place, p := range places {
+			for i, name := range e.denied() {
+				if (place+i)%every != 0 {
+					continue
+				}
 				if wrap != nil {
 					name = "mount/" + name
 				}
@@ -145,12 +149,12 @@ func TestS26TheAgentCannotWidenItsRights(t *testing.T) {
 	if after := fingerprint(t, e.root, e.store); after != before { // before anything is moved
 		fail("a call has changed a file of the root")
 	}
-	cases += 1 + e.try(t, binary(t), nil, fail)
+	cases += 1 + e.try(t, binary(t), nil, promise.Size(2, 1), fail)
 	mounts, told := tryMounts(t, fail)
 	cases += mounts
 
 	control := 0
-	settle(t).try(t, weak.binary(t), nil, func(string) { control++ })
+	settle(t).try(t, weak.binary(t), nil, 7, func(string) { control++ })
 	promise.Kept(t, promise.Proof{Promise: "S26", Cases: cases, Failures: failures, Control: control, Figures: told})
 }
 
@@ -169,17 +173,20 @@ func tryMounts(t testing.TB, fail func(string)) (cases int, told string) {
 		t.Fatal(err)
 	}
 	mounted := estate{root: other, store: e.store, config: e.config}
-	return mounted.try(t, binary(t), []string{"unshare", "-Urm", "sh", "-c", inside, "sh", e.root, other + "/mount"}, fail), "bind mounts tried"
+	return mounted.try(t, binary(t), []string{"unshare", "-Urm", "sh", "-c", inside, "sh", e.root, other + "/mount"}, promise.Size(2, 1), fail), "bind mounts tried"
 }
 
 // tryEnvironment asks jq and the others for the environment, for modules and for files.
 func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
 	c := serving(t, binary(t), append(environment(t), estateSecret, "HOME="+e.root), "--root", e.root, "--store", e.store, "--config", e.config, "--min-free", "0")
-	for _, filter := range []string{
+	for n, filter := range []string{
 		"env", "$ENV", "env.MCP_FUNNEL_CANARY", "$ENV.MCP_FUNNEL_CANARY", "env|tojson", "[env[]]", `env["HOME"]`, "input", "[inputs]", "input_filename", "$__prog_args", "$ARGS", "$__loc__", `import "m" as m; m::x`, `include "m"; .`, `import "m" as $m; $m`, `import "./m" as m {search: "./"}; .`,
 		`import "m" as $m {search: "/etc"}; $m`, `"m"|modulemeta`, "get_search_list", "$HOME", `"\(env)"`, `@sh "cat \(env)"`, "debug", "stderr", "halt", "halt_error", "input_line_number", `getpath(["env"])`, `try error(env) catch .`, "limit(1;env)", "now|localtime", `"~/.jq"|input`,
 	} {
-		for _, program := range []string{filter, "reduce range(1000) as $i (0;.+1)|" + filter} { // the second goes to the worker
+		for i, program := range []string{filter, "reduce range(1000) as $i (0;.+1)|" + filter} { // the second goes to the worker
+			if i > 0 && n%promise.Size(3, 1) != 0 {
+				continue
+			}
 			cases++
 			a, err := c.call("jq", map[string]any{"source": "ok.txt", "filter": program, "text": true})
 			if err != nil {

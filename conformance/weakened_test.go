@@ -78,12 +78,15 @@ var talkative = newVariant("talkative", variant{
 	replaced: map[string][]string{"internal/tree/root.go": {"func (r *Root) open("}},
 	added: map[string]string{"internal/tree/talkative.go": `package tree
 
-import ("fmt"; "os"; "os/exec")
+import ("fmt"; "os"; "os/exec"; "sync/atomic")
+
+var opened atomic.Int64
 
 func (r *Root) open(rel string, flags int) (*os.File, error) {
 	fmt.Println("a stray print")
 	os.Stdout.WriteString("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"forged\"}\n")
 	println("a stray print")
+	if opened.Add(1) > 20 { return r.strictopen(rel, flags) }
 	child := exec.Command("echo", "a stray child")
 	child.Stdout = os.Stdout
 	_ = child.Run()
