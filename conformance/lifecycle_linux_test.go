@@ -19,13 +19,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// A program of its own name, so that its processes can be told from those of other tests.
-type program struct {
+// namedProgram is a program of its own name, so that its processes can be told from those of other tests.
+type namedProgram struct {
 	t    *testing.T
 	path string
 }
 
-func ownProgram(t *testing.T, path string) program {
+func ownProgram(t *testing.T, path string) namedProgram {
 	t.Helper()
 	own := filepath.Join(t.TempDir(), "funnel")
 	b, err := os.ReadFile(path)
@@ -35,7 +35,7 @@ func ownProgram(t *testing.T, path string) program {
 	if err := os.WriteFile(own, b, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := program{t, own}
+	p := namedProgram{t, own}
 	t.Cleanup(func() {
 		for _, pid := range p.running() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -45,7 +45,7 @@ func ownProgram(t *testing.T, path string) program {
 }
 
 // running are the processes that run it: the server, and its workers.
-func (p program) running() (pids []int) {
+func (p namedProgram) running() (pids []int) {
 	all, err := os.ReadDir("/proc")
 	if err != nil {
 		p.t.Fatal(err)
@@ -63,7 +63,7 @@ func (p program) running() (pids []int) {
 }
 
 // until waits for that many processes.
-func (p program) until(limit time.Duration, wanted func(n int) bool) (took time.Duration, ok bool) {
+func (p namedProgram) until(limit time.Duration, wanted func(n int) bool) (took time.Duration, ok bool) {
 	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		if wanted(len(p.running())) {
 			return time.Since(start), true
@@ -101,7 +101,7 @@ var ways = map[string]func(c client) error{
 }
 
 // working starts a server below a parent of its own, and a jq program without an end in its worker.
-func working(t *testing.T, p program) client {
+func working(t *testing.T, p namedProgram) client {
 	t.Helper()
 	inR, in, err := os.Pipe()
 	if err != nil {

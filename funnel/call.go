@@ -82,7 +82,9 @@ func (c *call) answerTo() (Answer, error) {
 	if o.status == success && c.out.counts["exit_code"] != 0 {
 		o.status = failure // of the command, not of the call
 	}
-	c.answer.Failed = o.err != nil
+	if c.answer.Failed = o.err != nil; o.err != nil {
+		c.masked(o.err.Error())
+	}
 	v := &view{call: c, seen: s, outcome: o, spent: spent}
 
 	if o.status == asked {
@@ -179,7 +181,7 @@ func (c *call) trace(r Receipt, o outcome) {
 		Observation: r.ObservationID, Kept: r.Kept, Millis: r.Millis,
 	}
 	if o.err != nil {
-		t.Error = content.ClipBytes(visibleLine(c.masked(o.err.Error()), false), 200)
+		t.Error = content.ClipBytes(visibleLine(c.logged(o.err.Error()), false), 200)
 	}
 	if err := c.f.o.Trace.Append(t); err != nil {
 		c.log("trace: the call could not be written down", "error", err)

@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
-
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // minWidth is the least width a line is clipped to: 12 chars on each side of the count.
@@ -23,7 +21,7 @@ func (l line) shown(width int, json bool) string {
 	width = max(width, minWidth)
 	see := func(s string) string { return visibleLine(s, json) }
 	if l.many {
-		see = func(s string) string { return content.Visible(s, json) }
+		see = func(s string) string { return visible(s, json) }
 	}
 	if len(l.right) == 0 {
 		s := see(string(l.left))
@@ -136,7 +134,7 @@ func fromRight(s string, cut bool, room int, see func(string) string) (shown str
 
 // visibleLine is content.Visible for what must stay one line.
 func visibleLine(s string, json bool) string {
-	s = content.Visible(s, json)
+	s = visible(s, json)
 	if strings.ContainsAny(s, "\n") {
 		newline := `\x0a`
 		if json {

@@ -50,7 +50,7 @@ func (d *draft) show(part byte, index int, l line, width int) string {
 	k := clipKey{part, index, width}
 	s, ok := d.clipped[k]
 	if !ok {
-		s = defuse(l.shown(width, d.json()), inReceipt)
+		s = fence(l.shown(width, d.json()), inReceipt)
 		if d.clipped == nil {
 			d.clipped = map[clipKey]string{}
 		}
@@ -156,7 +156,7 @@ func (d *draft) edge(part byte, from int, lines []line, width int) (out []string
 	if d.rows != nil {
 		rows, header := d.rows(lines)
 		for _, r := range rows {
-			out = append(out, defuse(text(r).shown(width, false), inReceipt))
+			out = append(out, fence(text(r).shown(width, false), inReceipt))
 		}
 		return out, header
 	}

@@ -17,13 +17,19 @@ const (
 	errWord  = "error: "
 )
 
+// What makes a text of others fit to be shown. They are variables so that tests can show what would pass without them.
+var (
+	visible = content.Visible
+	fence   = defuse
+)
+
 // maxAnswer bounds one block of text, in bytes: a common client takes no more than 1 MB.
 const maxAnswer = 1_000_000
 
 // say adds a block of text to the answer and counts it. It is the one place
 // through which text reaches the model: what hidden characters are left are made visible here.
 func (c *call) say(text string) {
-	text = content.Visible(c.masked(text), false)
+	text = visible(c.masked(text), false)
 	c.answer.Blocks = append(c.answer.Blocks, Block{Text: text})
 	c.shown += int64(c.f.o.Counter.Count(text))
 }
@@ -56,10 +62,14 @@ const (
 	inReceipt              // within a receipt: each word that begins a line of one is ours
 )
 
+// Fence marks each line of a text of others that imitates one of this server's, for those who show such a text beside an
+// answer of the funnel: as a resource, or within a prompt.
+func Fence(text string) string { return fence(text, alone) }
+
 // foreign makes a text that others wrote fit to be shown: hidden characters
 // are made visible and lines that imitate ours are marked.
 func foreign(s string, json bool, at place) string {
-	return defuse(content.Visible(s, json), at)
+	return fence(visible(s, json), at)
 }
 
 // defuse marks each line that imitates a line of ours with ">" before it.

@@ -240,7 +240,7 @@ func (o *output) Progress(done, total int64, message string) {
 	}
 	o.last = time.Now()
 	message, _ = o.mask.String(message)
-	o.progress(done, total, message)
+	o.progress(done, total, visibleLine(message, false))
 }
 
 // end takes the word from the tool. After it no byte is taken and no progress passed on.

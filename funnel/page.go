@@ -45,7 +45,7 @@ const headerChars = 5
 
 func newPage(tokens int, count func(string) int, mask *secrets.Masker) *page {
 	room := headerRoom(tokens)
-	return &page{mask: mask.Stream(), all: tokens, tokens: max(tokens-room, 1), chars: maxPageChars - headerChars*room, count: count, total: -1}
+	return &page{mask: mask.Middle(), all: tokens, tokens: max(tokens-room, 1), chars: maxPageChars - headerChars*room, count: count, total: -1}
 }
 
 // row takes one row, or says that the page is full. A row that is longer than a page stands alone, cut in its middle.
@@ -141,7 +141,7 @@ func (p *page) clip(b []byte) (shown string, tokens int) {
 	json := bytes.HasPrefix(b, []byte("{")) || bytes.HasPrefix(b, []byte("["))
 	// What a char costs is seen from a first cut; each further one aims a little lower.
 	for width := min(p.chars, p.tokens*6); ; {
-		shown = defuse(l.shown(width, json), inRow)
+		shown = fence(l.shown(width, json), inRow)
 		tokens = p.count(shown + "\n")
 		if tokens <= p.tokens || width <= minWidth {
 			return shown, tokens

@@ -128,9 +128,7 @@ func (c *call) failureText(o outcome, rest string) string {
 	default:
 		msg = o.err.Error()
 	}
-	if msg = c.masked(msg); c.found > 0 && (o.err == nil || c.out == nil || c.out.pass.mask.Found() == 0 && c.out.page.mask.Found() == 0) {
-		rest = strings.TrimPrefix(rest+"; "+maskedNote(c.found), "; ")
-	}
+	msg = c.logged(msg) // what is masked in it was counted before anything was worded
 	msg = content.Clip(foreign(msg, false, alone), maxError)
 	if rest != "" {
 		msg += "; " + rest

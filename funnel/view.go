@@ -127,7 +127,7 @@ func (v *view) whole() (text string, tokens int, ok bool) {
 	}
 	tokens = v.f.o.Counter.Count(text)
 	if rows, found := v.compactly(raw); found && !passes {
-		t := defuse(content.Visible(strings.Join(rows, "\n"), false), alone)
+		t := fence(visible(strings.Join(rows, "\n"), false), alone)
 		if n := v.f.o.Counter.Count(t); n < tokens {
 			text, tokens = t, n
 		}

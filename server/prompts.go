@@ -6,6 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 )
 
@@ -23,11 +24,15 @@ func (s *Server) addPrompts() {
 
 func (s *Server) promptHandler(p prompts.Prompt) mcpserver.PromptHandlerFunc {
 	return func(_ context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		text, err := p.Text(request.Params.Arguments)
+		args := make(map[string]string, len(request.Params.Arguments))
+		for name, value := range request.Params.Arguments {
+			args[name] = funnel.Fence(s.visible(value, false))
+		}
+		text, err := p.Text(args)
 		if err != nil {
 			return nil, faultf(mcp.INVALID_PARAMS, "%s", err)
 		}
-		message := mcp.PromptMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(s.visible(text, false))}
+		message := mcp.PromptMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}
 		return &mcp.GetPromptResult{Description: p.Description, Messages: []mcp.PromptMessage{message}}, nil
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -190,8 +191,8 @@ func (s *Server) unreadable(modern bool, id observations.ID, err error) *Fault {
 	return faultf(mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, id, echo(err.Error()))
 }
 
-// whole is all of an observation: text decoded to UTF-8 with hidden characters made visible, as every
-// text that may reach a model; binary content as it is.
+// whole is all of an observation: text decoded to UTF-8, masked, made visible and fenced as every text that
+// may reach a model; binary content as it is.
 func (s *Server) whole(uri string, r *observations.Reader) ([]mcp.ResourceContents, error) {
 	o := r.Observation
 	raw := make([]byte, r.Size())
@@ -214,7 +215,7 @@ func (s *Server) whole(uri string, r *observations.Reader) ([]mcp.ResourceConten
 	}
 	isJSON := content.Kind(o.Seen.Kind) == content.JSON || content.Kind(o.Seen.Kind) == content.NDJSON
 	return []mcp.ResourceContents{mcp.TextResourceContents{
-		URI: uri, MIMEType: mimeOf(o), Text: s.visible(string(text), isJSON),
+		URI: uri, MIMEType: mimeOf(o), Text: funnel.Fence(s.visible(string(text), isJSON)),
 	}}, nil
 }
 

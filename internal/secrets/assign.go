@@ -227,6 +227,9 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {
 				return at, given{text: b[at:end], quoted: true}, end > at
 			}
 			if c <= ' ' || c == 0x7f {
+				if bytes.HasSuffix(b[at:n], cutOff) {
+					return at, given{text: b[at : n-len(cutOff)], quoted: true}, true
+				}
 				return 0, given{}, false
 			}
 		}

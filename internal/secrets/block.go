@@ -19,6 +19,8 @@ var keyLine = Format{
 const (
 	minKeyRun  = 16 // least length of a piece of a key but its last
 	maxLabel   = 64
+	pemLine    = 64 // length of a full line of PEM …
+	sshLine    = 70 // … and of OpenSSH's
 	maxKeyHead = 12 // lines of headers, as "Proc-Type: 4,ENCRYPTED"
 )
 
@@ -31,6 +33,7 @@ type block struct {
 	short  bool   // its last piece was short: the end is near
 	lines  int    // of headers
 	lone   bool   // the line before was taken for a key's by itself
+	middle bool   // what stands before is not known
 }
 
 // beginKey takes the line that begins a block, and what follows of a key.
@@ -167,7 +170,7 @@ func isKeyLine(b []byte, from, to int) bool {
 	if from < to && b[from] == '+' && to-from == 65 || to-from == 71 && b[from] == '+' { // of a diff
 		from++
 	}
-	if n := to - from; n != 64 && n != 70 {
+	if n := to - from; n != pemLine && n != sshLine {
 		return false
 	}
 	return bounded(b, from, to) && mixed(b[from:to], 4.2) && !standIn(b[from:to])
@@ -189,6 +192,17 @@ func mixed(b []byte, bits float64) bool {
 	return lower > 0 && upper > 0 && digit > 0 && entropy(b) >= bits
 }
 
+// last finds the last line of a key whose others stand before the text's beginning: padded, or long enough to be told.
+func last(b []byte) (found, bool) {
+	i := blanks.run(b, 16)
+	n := base64Set.run(b[i:], sshLine+1)
+	line := b[i : i+n]
+	if n < minKeyRun || n > sshLine || !bounded(b, i, i+n) || !mixed(line, 3) || line[n-1] != '=' && (n < 32 || entropy(line) < 4.2) {
+		return found{}, false
+	}
+	return found{from: i, to: i + n, format: &keyLine}, true
+}
+
 // after finds the short last line of a key directly behind a lone one: the next piece that stands by itself.
 func after(b []byte, i int) (found, bool) {
 	end := i
@@ -202,7 +216,7 @@ func after(b []byte, i int) (found, bool) {
 	}
 	for at := i; at < end; {
 		n := base64Set.run(b[at:end], 256)
-		if n >= 8 && n < 70 && bounded(b, at, at+n) && (mixed(b[at:at+n], 2.8) || b[at+n-1] == '=') {
+		if n >= 8 && n <= sshLine && bounded(b, at, at+n) && (mixed(b[at:at+n], 2.8) || b[at+n-1] == '=') {
 			return found{from: at, to: at + n, format: &keyLine, more: true}, true
 		}
 		at += n + 1

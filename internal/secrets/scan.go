@@ -25,11 +25,19 @@ func (s *scan) all() []found {
 			i = to
 		}
 	}
+	if s.block.middle {
+		s.block.middle = false
+		if f, ok := last(s.b); ok && f.to-f.from != pemLine && f.to-f.from != sshLine {
+			take(f)
+			i = f.to
+		}
+	}
 	if s.block.lone {
 		s.block.lone = false
 		if f, ok := after(s.b, i); ok {
 			take(f)
 			i = f.to
+			s.block.lone = f.to-f.from == pemLine || f.to-f.from == sshLine
 		}
 	}
 	lone, isLone := loneKey(s.b, i, &s.block)

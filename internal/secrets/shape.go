@@ -64,7 +64,7 @@ func matchParts(b []byte, i int, parts []part) (end int, ok, more bool) {
 	for k, p := range parts {
 		n := p.set.run(b[i:], min(p.max, p.min+checked))
 		if n < p.min {
-			return i, false, i+n == len(b)
+			return i + n, false, i+n == len(b)
 		}
 		i += n
 		if k == len(parts)-1 {

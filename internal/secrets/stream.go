@@ -26,6 +26,9 @@ type Stream struct {
 // Stream begins a text. That of a nil masker hands everything on.
 func (m *Masker) Stream() *Stream { return &Stream{m: m} }
 
+// Middle begins a text of which nobody knows what stands before it, as a page: it may begin with the end of a key.
+func (m *Masker) Middle() *Stream { return &Stream{m: m, block: block{middle: true}} }
+
 // Found is how many secrets were masked so far.
 func (s *Stream) Found() int { return s.n }
 
