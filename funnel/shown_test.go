@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
@@ -125,7 +126,9 @@ func (h *house) run(tool tools.Tool, args map[string]any, limits ...funnel.Limit
 	if len(limits) > 0 {
 		r.Limits = limits[0]
 	}
-	a, err := h.funnel.Call(h.t.Context(), r)
+	ctx, stop := context.WithTimeout(h.t.Context(), 20*time.Second)
+	defer stop()
+	a, err := h.funnel.Call(ctx, r)
 	if err != nil {
 		h.t.Fatalf("%s: %v", tool.Name, err)
 	}
