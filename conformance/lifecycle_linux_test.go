@@ -100,8 +100,8 @@ var ways = map[string]func(c client) error{
 	"killed":        func(c client) error { return c.server.Kill() },
 }
 
-// working starts a server below a parent of its own, and a jq program without an end in its worker.
-func working(t *testing.T, p namedProgram) client {
+// busyBelow starts a server below a parent of its own, and a jq program without an end in its worker.
+func busyBelow(t *testing.T, p namedProgram) client {
 	t.Helper()
 	inR, in, err := os.Pipe()
 	if err != nil {
@@ -152,7 +152,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
 			p := ownProgram(t, binary(t))
-			if err := end(working(t, p)); err != nil {
+			if err := end(busyBelow(t, p)); err != nil {
 				t.Fatal(err)
 			}
 			d, ok := p.until(slowest, func(n int) bool { return n == 0 })
@@ -167,7 +167,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	for _, way := range []string{"closed stdout", "killed parent"} {
 		t.Run("unwatched, "+way, func(t *testing.T) {
 			p := ownProgram(t, weak.binary(t))
-			if err := ways[way](working(t, p)); err != nil {
+			if err := ways[way](busyBelow(t, p)); err != nil {
 				t.Fatal(err)
 			}
 			if _, ok := p.until(2*time.Second, func(n int) bool { return n == 0 }); !ok {

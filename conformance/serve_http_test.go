@@ -27,7 +27,7 @@ type served struct {
 	read  chan struct{} // closed when all of it is read
 }
 
-var serving = regexp.MustCompile(`serving MCP at (http://\S+)/mcp; (.*)`)
+var servingLine = regexp.MustCompile(`serving MCP at (http://\S+)/mcp; (.*)`)
 
 func serveHTTP(t *testing.T, env []string, args ...string) *served {
 	t.Helper()
@@ -45,7 +45,7 @@ func serveHTTP(t *testing.T, env []string, args ...string) *served {
 	s := &served{t: t, cmd: cmd, more: new(bytes.Buffer), read: make(chan struct{})}
 	lines := bufio.NewReader(out)
 	line, err := lines.ReadString('\n')
-	m := serving.FindStringSubmatch(line)
+	m := servingLine.FindStringSubmatch(line)
 	if err != nil || m == nil {
 		rest, _ := io.ReadAll(lines)
 		t.Fatalf("%v: %s%s", err, line, rest)

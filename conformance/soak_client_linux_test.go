@@ -125,7 +125,7 @@ func (s *soaked) begin(method string, params any) (id string, answer chan soakAn
 	return id, answer
 }
 
-var errNoAnswer = errors.New("no answer within a minute")
+var errUnanswered = errors.New("no answer within a minute")
 
 // ask waits for the answer.
 func (s *soaked) ask(method string, params any) (soakAnswer, error) {
@@ -143,7 +143,7 @@ func (s *soaked) await(id string, answer chan soakAnswer) (soakAnswer, error) {
 		return soakAnswer{}, errors.New("the server is gone")
 	case <-wait.C:
 		s.forget(id)
-		return soakAnswer{}, errNoAnswer
+		return soakAnswer{}, errUnanswered
 	}
 }
 

@@ -40,7 +40,7 @@ type object = map[string]any
 
 func tool(name string, args object) object { return object{"name": name, "arguments": args} }
 
-var keptAs = regexp.MustCompile(`obs:[0-9a-z]{12}`)
+var soakKept = regexp.MustCompile(`obs:[0-9a-z]{12}`)
 
 // gone is what may be said of an observation that made room or was damaged by a fault, and of a file that vanished.
 var gone = regexp.MustCompile(`expired|no such observation|damaged|no such file|file does not exist`)
@@ -57,7 +57,7 @@ func (k *soaking) call(method string, params object, explained *regexp.Regexp) (
 	if failed && (explained == nil || !explained.MatchString(text)) {
 		k.note(method, params, text)
 	}
-	if ids := keptAs.FindAllString(text, 1); ids != nil && !failed {
+	if ids := soakKept.FindAllString(text, 1); ids != nil && !failed {
 		k.mu.Lock()
 		if k.kept = append(k.kept, ids[0]); len(k.kept) > 50 {
 			k.kept = k.kept[1:]

@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 func TestSortedIsBounded(t *testing.T) {
 	const over = 1000
 	a := &answer{counts: map[string]float64{}}
-	f := &finder{out: a, w: bufio.NewWriter(a)}
+	f := &finder{out: a}
 	f.Sort = "size"
 	var err error
 	if f.show, err = f.shower(t.Context(), nil); err != nil {
@@ -25,9 +24,6 @@ func TestSortedIsBounded(t *testing.T) {
 		}
 	}
 	if err := f.show.end(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.w.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	f.tell()
