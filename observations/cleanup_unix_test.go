@@ -244,7 +244,7 @@ func TestS15CleanUpTakesOnlyItsOwn(t *testing.T) {
 		}
 		return k
 	}
-	rounds := promise.Size(4, 100)
+	rounds := promise.Size(4, 50)
 	if testing.Short() {
 		rounds = 2
 	}

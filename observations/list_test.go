@@ -1,7 +1,11 @@
 package observations
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,5 +48,38 @@ func TestListNewestFirst(t *testing.T) {
 	}
 	if o, err := s.Look(Local, want[0]); err != nil || o.Seen.Receipt != "r" {
 		t.Errorf("Look = %q, %v", o.Seen.Receipt, err)
+	}
+}
+
+// So many that several are read at a time: the same as one by one.
+func TestListOfMany(t *testing.T) {
+	s := open(t, Options{Dir: filepath.Join(scratch(t), "store")})
+	want := map[ID]bool{}
+	for i := range 250 {
+		o := keep(t, s, Made{Owner: []string{"ann", "bob"}[i%2]}, fmt.Appendf(nil, "%d", i))
+		if i%2 == 0 {
+			want[o.ID] = i%10 == 0
+		}
+		if i%10 == 0 {
+			must(t, s.Pin("ann", o.ID, true))
+		}
+	}
+	list, err := s.List("ann", false)
+	if err != nil || len(list) != len(want) {
+		t.Errorf("%d are listed, %v; want %d", len(list), err, len(want))
+	}
+	for _, o := range list {
+		if pinned, mine := want[o.ID]; !mine || o.Pinned != pinned {
+			t.Errorf("obs:%s is listed, pinned %v", o.ID, o.Pinned)
+		}
+	}
+	s.disk.fault = func(op, name string) error {
+		if op == "read" && strings.HasSuffix(name, sideExt) {
+			return syscall.EIO
+		}
+		return nil
+	}
+	if _, err := s.List("ann", false); !errors.Is(err, syscall.EIO) {
+		t.Errorf("on a disk that fails: %v", err)
 	}
 }
