@@ -110,7 +110,11 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 			o, err = j.run(work, t, g)
 		}
 	default:
-		o, err = runWorker(work, j, textOf(src, open, a), r.Memory, g, g.enough)
+		output := pageOutput(r.Memory)
+		if a.Save {
+			output = 0
+		}
+		o, err = runWorker(work, j, textOf(src, open, a), r.Memory, output, g, g.enough)
 	}
 	if g.timer != nil {
 		g.timer.Stop()

@@ -258,9 +258,14 @@ func (r *reading) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// runWorker runs a job in a worker; enough is closed when no more rows are wanted.
-func runWorker(ctx context.Context, j job, t text, memory int64, to parts, enough <-chan struct{}) (outcome, error) {
-	s := child.Spec{Name: WorkerName, Memory: memory}
+// pageOutput is what a worker may write where a page is wanted: one row as large as its memory can hold, each byte of it
+// escaped, and what is under way until it hears that the page is full.
+func pageOutput(memory int64) int64 { return 6*memory + 64<<20 }
+
+// runWorker runs a job in a worker, which may write so many bytes (0: as many as it likes, they are kept by those who have
+// their own bounds); enough is closed when no more rows are wanted.
+func runWorker(ctx context.Context, j job, t text, memory, output int64, to parts, enough <-chan struct{}) (outcome, error) {
+	s := child.Spec{Name: WorkerName, Memory: memory, Output: output}
 	read := &reading{ctx: ctx}
 	var clean []func()
 	defer func() {
