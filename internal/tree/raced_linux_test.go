@@ -67,13 +67,19 @@ func racedTree(t *testing.T) (dir string, names []string) {
 		"e/f", "e2 -> store", "g/f", "g2 -> "+dir+"/store", "h", "h2 -> store/f", // what is denied
 		"q/f", "r", "s/f", "s2", // a directory for a FIFO, a file for a FIFO, a directory for a file
 	)
+	if waits {
+		plant(t, dir, "q2", "r2/f")
+		return dir, racedNames
+	}
 	for _, name := range []string{"q2", "r2"} {
 		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return dir, []string{"d/f", "f", "p/d/f", "l/f", "e/f", "g/f", "h", "q/f", "r", "s/f"}
+	return dir, racedNames
 }
+
+var racedNames = []string{"d/f", "f", "p/d/f", "l/f", "e/f", "g/f", "h", "q/f", "r", "s/f"}
 
 // raced counts what operations on a tree whose names are being swapped came to.
 type raced struct{ operations, read, refused, escaped, swaps atomic.Int64 }

@@ -1,0 +1,5 @@
+//go:build portable
+
+package tree
+
+const waits = true
