@@ -117,14 +117,14 @@ func fingerprint(t testing.TB, dir string, without ...string) string {
 		if err := unix.Lstat(path, &at); err != nil {
 			return err
 		}
-		fmt.Fprintf(h, "%s %o %d\n", path, at.Mode, at.Nlink)
+		_, _ = fmt.Fprintf(h, "%s %o %d\n", path, at.Mode, at.Nlink)
 		if d.Type().IsRegular() {
 			b, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}
 			_, _ = h.Write(b)
-			fmt.Fprintln(h, at.Mtim)
+			_, _ = fmt.Fprintln(h, at.Mtim)
 		}
 		return nil
 	})

@@ -120,7 +120,9 @@ func outcomes(name string, out io.Writer) (map[string][]outcome, error) {
 				all[m[1]] = append(all[m[1]], outcome{top, e.Action})
 			}
 			if failed := strings.HasSuffix(e.Action, "fail"); failed && printed[key] != nil {
-				fmt.Fprintf(out, "== %s\n%s", key, printed[key])
+				if _, err := fmt.Fprintf(out, "== %s\n%s", key, printed[key]); err != nil {
+					return nil, err
+				}
 			}
 			delete(printed, key)
 		}
