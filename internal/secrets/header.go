@@ -164,20 +164,26 @@ func hasDigitOrLong(v []byte) bool {
 
 var alnumDash = classOf("A-Za-z0-9-")
 
+// How many values of a cookie header, and bytes of it, are looked at.
+const (
+	maxPairs  = 32
+	maxCookie = 1 << 10
+)
+
 // matchCookie takes the first value of a cookie header that is long and mixed.
 func matchCookie(s *scan, h *hit, at int) (found, bool) {
 	at = at + blanks.run(s.b[at:], 8)
-	line := s.b[at:min(len(s.b), at+4096)]
-	if n := bytes.IndexAny(line, "\n\"'"); n >= 0 {
-		line = line[:n]
-	}
-	eq := bytes.IndexByte(line, '=')
+	line := s.b[at:min(len(s.b), at+maxCookie)]
+	eq := bytes.IndexByte(line[:min(len(line), maxName)], '=')
 	if eq < 0 {
 		return found{}, false
 	}
+	if n := bytes.IndexAny(line, "\n\"'"); n >= 0 {
+		line = line[:n]
+	}
 	// All pairs up to the last long value are one secret: their names tell little.
 	end := 0
-	for i := eq + 1; i <= len(line); {
+	for i, pairs := eq+1, 0; i <= len(line) && pairs < maxPairs; pairs++ {
 		n := bytes.IndexByte(line[i:], ';')
 		if n < 0 {
 			n = len(line) - i
@@ -195,7 +201,14 @@ func matchCookie(s *scan, h *hit, at int) (found, bool) {
 	if end == 0 {
 		return found{}, false
 	}
-	return found{from: at + eq + 1, to: at + end, format: h.format}, true
+	to := at + end
+	if len(line) == maxCookie { // of a longer one the rest is not looked at
+		to = at + maxCookie
+		for to < len(s.b) && to-at < unbounded && bytes.IndexByte([]byte("\n\"'"), s.b[to]) < 0 {
+			to++
+		}
+	}
+	return found{from: at + eq + 1, to: to, format: h.format}, true
 }
 
 func matchBearer(s *scan, h *hit, from int) (found, bool) {
