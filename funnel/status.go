@@ -108,6 +108,11 @@ func (c *call) ask(ctx context.Context, q tools.Question) (tools.Reply, error) {
 	if errors.Is(err, tools.ErrAsked) {
 		c.stop(err)
 	}
+	if err == nil && q.Form != nil && reply.Action == tools.Accepted {
+		if unfit := q.Form.Fits(reply.Content); unfit != nil {
+			return tools.Reply{}, fmt.Errorf("%w that fits the form: %s", tools.ErrNoReply, content.ClipBytes(unfit.Error(), 200))
+		}
+	}
 	return reply, err
 }
 

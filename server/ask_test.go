@@ -162,7 +162,8 @@ func TestAskReplies(t *testing.T) {
 	for _, k := range []struct{ reply, want string }{
 		{`"result":{"action":"decline"}`, "the user: decline"},
 		{`"result":{"action":"cancel","content":{"name":"x"}}`, "the user: cancel"},
-		{`"result":{"action":"accept"}`, "hello "},
+		{`"result":{"action":"accept"}`, "no reply that fits the form"},
+		{`"result":{"action":"accept","content":{"name":7}}`, "no reply that fits the form"},
 		{`"result":{"action":"accept","content":[1]}`, "content is an array, not an object"},
 		{`"result":{"action":"maybe"}`, "neither accept, decline nor cancel"},
 		{`"result":7`, "no reply that could be read"},

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Asker puts a question to the client that made the call, and waits for its reply.
@@ -15,7 +17,7 @@ import (
 // question at a time, and hands the error on.
 //
 // Other errors: [*CapabilityError] where the client cannot be asked such a thing, [ErrNoReply] where none
-// came in time or the client refused, the context's.
+// of use came in time, the context's.
 type Asker func(ctx context.Context, q Question) (Reply, error)
 
 // Question is exactly one of its fields.
@@ -46,7 +48,7 @@ type Message struct {
 // Reply is the answer to a question.
 type Reply struct {
 	Action  Action          // to a form
-	Content json.RawMessage // of an accepted form: an object. The client checked it against the schema, or did not
+	Content json.RawMessage // of an accepted form: an object as its schema wants it
 
 	Text  string // to a prompt; what is not text is left out
 	Model string // that gave it
@@ -115,6 +117,23 @@ func (f *Form) check() error {
 		}
 	}
 	return nil
+}
+
+// Fits says what is wrong with the content of an accepted form; nil where it is as the schema wants it.
+func (f *Form) Fits(content json.RawMessage) error {
+	var schema jsonschema.Schema
+	var value any
+	if err := json.Unmarshal(f.Schema, &schema); err != nil {
+		return fmt.Errorf("the schema of the form: %w", err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return fmt.Errorf("the schema of the form: %w", err)
+	}
+	if err := json.Unmarshal(content, &value); err != nil {
+		return fmt.Errorf("the content of the form: %w", err)
+	}
+	return resolved.Validate(value)
 }
 
 func (p *Prompt) check() error {

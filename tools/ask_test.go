@@ -37,3 +37,19 @@ func TestQuestionCheck(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestFormFits(t *testing.T) {
+	f := &tools.Form{Message: "x", Schema: json.RawMessage(`{"type":"object","properties":{
+		"name":{"type":"string","title":"Name","minLength":2,"default":"Anna","format":"email"},"age":{"type":"integer","minimum":0},
+		"one":{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]},"old":{"type":"string","enum":["x","y"],"enumNames":["X","Y"]},
+		"some":{"type":"array","minItems":1,"items":{"anyOf":[{"const":"a","title":"A"}]}},"sure":{"type":"boolean","default":false}},"required":["name"]}`)}
+	for content, fits := range map[string]bool{
+		`{"name":"Anna"}`: true, `{"name":"Anna","age":3,"one":"b","old":"x","some":["a"],"sure":true}`: true, `{"name":"Anna","more":1}`: true,
+		`{}`: false, `{"name":7}`: false, `{"name":"A"}`: false, `{"name":"Anna","age":-1}`: false, `{"name":"Anna","age":1.5}`: false,
+		`{"name":"Anna","one":"c"}`: false, `{"name":"Anna","old":"z"}`: false, `{"name":"Anna","some":[]}`: false, `[]`: false, `{`: false,
+	} {
+		if err := f.Fits(json.RawMessage(content)); (err == nil) != fits {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
