@@ -142,7 +142,8 @@ func (k *call) listen(ctx context.Context) {
 	}}
 	one.busy = true // nothing goes out before the acknowledgement
 	var honoured []string
-	for _, uri := range k.allowed.ResourceSubscriptions {
+	wanted := k.allowed.ResourceSubscriptions
+	for _, uri := range wanted[:min(len(wanted), 2*maxSubscriptions)] { // each takes a look into the store
 		observation, err := s.subscribable(one.owner, uri, true)
 		if err != nil || observation != "" && one.subscribe(observation, uri) != nil {
 			continue
