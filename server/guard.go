@@ -92,6 +92,9 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, to route) (caller,
 		h.Set("Access-Control-Allow-Headers",
 			"Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name")
 		h.Set("Access-Control-Max-Age", "600")
+		if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+			h.Set("Access-Control-Allow-Private-Network", "true")
+		}
 		return caller{preflight: true}, nil
 	}
 	who, no := g.identify(r, to)
@@ -171,7 +174,7 @@ func (g *guard) checkBrowser(r *http.Request, _ route) *refusal {
 	}
 	switch site := r.Header.Get("Sec-Fetch-Site"); site {
 	case "", "same-origin":
-	case "same-site", "cross-site":
+	case "same-site", "cross-site", "none": // none: an extension, or the address bar, which sends no Origin
 		if r.Header.Get("Origin") == "" { // one that is there was found to be allowed
 			return refusef(http.StatusForbidden, "a request of another site without its Origin is not taken")
 		}

@@ -275,7 +275,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 func TestGuardTakes(t *testing.T) {
 	w := serveWeb(t, newTestServer(t), func(o *HTTPOptions) {
 		o.Hosts = []string{"funnel.example", "other.example:8080"}
-		o.Origins = []string{"https://app.example"}
+		o.Origins = []string{"https://app.example", "chrome-extension://abcdefgh"}
 	})
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	session := w.open()
@@ -285,6 +285,7 @@ func TestGuardTakes(t *testing.T) {
 		"localhost":                 host("localhost"),
 		"IPv6":                      host("[::1]:80"),
 		"an allowed origin":         all(header("Origin", "https://app.example"), header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Mode", "cors"), header("Sec-Fetch-Dest", "empty")),
+		"an allowed extension":      all(header("Origin", "chrome-extension://abcdefgh"), header("Sec-Fetch-Site", "none"), header("Sec-Fetch-Mode", "cors")),
 		"a local page":              all(header("Origin", "http://localhost:6274"), header("Sec-Fetch-Site", "same-site"), header("Sec-Fetch-Mode", "cors")),
 		"the same origin":           header("Sec-Fetch-Site", "same-origin"),
 		"a scheme in other letters": header("Authorization", "bEARER "+testToken),

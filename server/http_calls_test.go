@@ -304,7 +304,7 @@ func (w *webServer) raw(path, method, body string, headers ...string) net.Conn {
 // time-out, its place and its goroutines with them, and others are served meanwhile.
 func TestHTTPClientThatNeverReads(t *testing.T) {
 	const clients = 4
-	s := newTestServer(t, func(o *Options) { o.MaxCalls = clients + 1; o.WriteTimeout = 300 * time.Millisecond })
+	s := newTestServer(t, func(o *Options) { o.MaxCalls = clients + 1; o.WriteTimeout = time.Second })
 	text := strings.Repeat("0123456789abcdef", 8<<20/16)
 	var sent atomic.Int32
 	s.run = func(_ context.Context, r funnel.Request) (funnel.Answer, error) {

@@ -93,7 +93,9 @@ func (x *exchange) accepted() {
 	if !x.ended {
 		x.ended = true
 		_ = x.extend()
+		x.w.Header().Set("Content-Length", "0")
 		x.w.WriteHeader(http.StatusAccepted)
+		_ = x.rc.Flush()
 	}
 }
 
@@ -155,8 +157,8 @@ func (x *exchange) put(b []byte) error {
 		if x.err = x.extend(); x.err != nil {
 			break
 		}
-		if _, x.err = x.w.Write(b[:n]); x.err == nil && (x.streaming || len(b) > n) {
-			x.err = x.rc.Flush()
+		if _, x.err = x.w.Write(b[:n]); x.err == nil {
+			x.err = x.rc.Flush() // before the time that was given for it is over
 		}
 		b = b[n:]
 	}
