@@ -405,7 +405,10 @@ func TestTokensAreNotLogged(t *testing.T) {
 	w := serveWeb(t, s, func(o *HTTPOptions) { o.Identities[planted] = "planted" })
 	session := w.open(as(planted))
 	shown := ""
-	for _, h := range hostiles() {
+	for i, h := range hostiles() {
+		if testing.Short() && i%8 > 0 {
+			continue
+		}
 		for _, change := range []with{
 			as(planted), as(planted + "x"), header("Authorization", planted), query("access_token=" + planted), query(planted), header("Cookie", planted),
 		} {

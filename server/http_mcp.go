@@ -42,7 +42,7 @@ func (h *web) post(w http.ResponseWriter, r *http.Request, who caller) {
 	defer h.bodies.give(len(body))
 	x := newExchange(w, h.write, asJSON, asStream)
 	if isBatch(body) {
-		h.batch(w, r, who, x, body)
+		h.batch(r, who, x, body)
 		return
 	}
 	f, fault := parse(body)
@@ -127,7 +127,7 @@ func (h *web) initialize(r *http.Request, who caller, x *exchange, f frame) {
 }
 
 // batch is an array of messages, which protocol 2025-03-26 alone has.
-func (h *web) batch(w http.ResponseWriter, r *http.Request, who caller, x *exchange, body []byte) {
+func (h *web) batch(r *http.Request, who caller, x *exchange, body []byte) {
 	if fault := checkVersion(r); fault != nil || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
 		if fault == nil {
 			fault = faultf(mcp.INVALID_REQUEST, "batches belong to protocol %s alone; send each message by itself", mcp.ProtocolVersion20250326)

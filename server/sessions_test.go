@@ -290,10 +290,11 @@ func percentile(all []time.Duration, p int) time.Duration {
 
 func TestS19SessionsCannotBeExhausted(t *testing.T) {
 	initializes, halfOpen := promise.Size(5000, 100_000), promise.Size(500, 5000)
+	sessions, connections := 256, 128
 	if testing.Short() {
-		initializes, halfOpen = 1000, 100
+		initializes, halfOpen, sessions, connections = 200, 100, 32, 48
 	}
-	const sessions, connections, most = 256, 128, 50 << 20
+	const most = 50 << 20 // more memory than before, in bytes
 	_, grown, kept, waits, lost := httpFlood(t, initializes, halfOpen, sessions, connections)
 	failures := lost
 	if kept > sessions {
