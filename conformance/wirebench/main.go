@@ -54,6 +54,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	at := machine() // before this adds to the load
 	servers, err := contestants(ctx, o, files)
 	if err != nil {
 		return err
@@ -67,7 +68,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		}
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, o.rounds)
 	}
-	table := tableOf(servers, o.rounds)
+	table := tableOf(servers, o.rounds, at)
 	if _, err := io.WriteString(out, table); err != nil || o.page == "" {
 		return err
 	}
@@ -93,4 +94,11 @@ func workspace(dir string) (files, error) {
 	return f, os.WriteFile(f.big, []byte(strings.Repeat(line, bigSize/len(line)+1)[:bigSize]), 0o600)
 }
 
-var machine = fmt.Sprintf("%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+// machine names what the figures depend on. Where much else is running they say little, and their ratios a bit more.
+func machine() string {
+	text := fmt.Sprintf("%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
+		text += ", load average " + strings.Fields(string(b) + " ?")[0]
+	}
+	return text
+}

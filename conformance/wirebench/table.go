@@ -22,7 +22,7 @@ func quantile[T cmp.Ordered](of []T, q float64) T {
 func median[T cmp.Ordered](of []T) T { return quantile(slices.Clone(of), 0.5) }
 
 // tableOf has a row a server: medians over the rounds, and in brackets what they are to the yardstick's.
-func tableOf(servers []*contestant, rounds int) string {
+func tableOf(servers []*contestant, rounds int, machine string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Medians of %d interleaved rounds, %s. In brackets: how many times the figure of go-sdk over the same transport.\n\n", rounds, machine)
 	fmt.Fprintf(&b, "| server | version | start → initialize | echo p50 / p99 | read 1 kB p50 / p99 | %d reads at once | 10 MB file asked for | idle memory |\n|---|---|---:|---:|---:|---:|---:|---:|\n", atOnce)

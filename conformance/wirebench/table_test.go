@@ -19,9 +19,9 @@ func TestTable(t *testing.T) {
 	one := &contestant{
 		name: "one", version: "v1", against: yard, initialize: ms(8, 8, 1), readP50: ms(1), readP99: ms(8), perSecond: []float64{1000, 3000, 500}, large: ms(7), answered: 2048, idle: []int64{5 << 20},
 	}
-	got := tableOf([]*contestant{one, yard}, 3)
+	got := tableOf([]*contestant{one, yard}, 3, "a machine")
 	for _, want := range []string{
-		"Medians of 3 interleaved rounds",
+		"Medians of 3 interleaved rounds, a machine.",
 		"| one | v1 | 8.0 ms (2.00) | – | 1000 / 8000 µs (0.50 / 2.00) | 1.0k/s (0.50) | 7.0 ms, answered by 2 kB | 5 MB (0.50) |",
 		"| yard |  | 4.0 ms | 1000 / 2000 µs | 2000 / 4000 µs | 2.0k/s | 100.0 ms | 10 MB |",
 	} {
