@@ -158,7 +158,7 @@ func (c *asking) idle() {
 }
 
 func TestAskReplies(t *testing.T) {
-	s := newTestServer(t, withAskTools, func(o *Options) { o.AskTimeout = 100 * time.Millisecond })
+	s := newTestServer(t, withAskTools)
 	for _, k := range []struct{ reply, want string }{
 		{`"result":{"action":"decline"}`, "the user: decline"},
 		{`"result":{"action":"cancel","content":{"name":"x"}}`, "the user: cancel"},
@@ -172,6 +172,9 @@ func TestAskReplies(t *testing.T) {
 		{`"result":{"action":"accept","content":{"name":"` + strings.Repeat("x", maxReply) + `"}}`, "bytes long, over 1048576"},
 		{"", "no reply within 100ms"},
 	} {
+		if s.askTimeout = time.Minute; k.reply == "" {
+			s.askTimeout = 100 * time.Millisecond
+		}
 		c := newAsking(t, s, canAll, func(ours) string { return k.reply })
 		got := c.call(t.Context(), "1", "greet", `{}`)
 		contains(t, got.text(), k.want)

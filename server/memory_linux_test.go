@@ -35,6 +35,9 @@ func resident(t *testing.T, pid int) int64 {
 // TestClientThatNeverReadsCannotGrowMemory writes to a process of its own until that takes no more, and
 // never reads what it answers.
 func TestClientThatNeverReadsCannotGrowMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it floods five processes of their own")
+	}
 	t.Parallel()
 	const most = 256 << 20 // over idle; at work the messages of all calls may take 64 MiB
 	large := strings.Repeat("some text ", 100_000)

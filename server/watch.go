@@ -95,11 +95,15 @@ func (w *watch) of(owner string) (all []*watcher) {
 // made says that this process has kept an observation; others are found by look.
 func (w *watch) made(owner string, id observations.ID) {
 	w.mu.Lock()
+	found := w.there[id] // by a look, which has told it
 	if w.there != nil {
 		w.there[id] = true
 	}
 	told := w.of(owner)
 	w.mu.Unlock()
+	if found {
+		return
+	}
 	for _, one := range told {
 		one.mark(true, "")
 	}
