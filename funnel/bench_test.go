@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -106,12 +107,17 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
-// BenchmarkReceipt is a whole call with a large output: pass, store, receipt.
-func BenchmarkReceipt(b *testing.B) {
+// BenchmarkReceipt is a whole call with a large output: pass, masker, store, receipt.
+func BenchmarkReceipt(b *testing.B) { benchReceipt(b, secrets.New()) }
+
+// BenchmarkUnmasked is the same without the masker, for what that costs.
+func BenchmarkUnmasked(b *testing.B) { benchReceipt(b, nil) }
+
+func benchReceipt(b *testing.B, mask *secrets.Masker) {
 	for _, k := range kinds {
 		b.Run(k.name, func(b *testing.B) {
 			s := storeIn(b, observations.Options{})
-			f := funnelOf(b, Options{Store: s})
+			f := funnelOf(b, Options{Store: s, Mask: mask})
 			in := k.text()
 			r := Request{Args: json.RawMessage(`{}`), Tool: tool(tools.Tool{}, writes(in))}
 			b.SetBytes(int64(len(in)))
@@ -126,6 +132,21 @@ func BenchmarkReceipt(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkShown is what makes a page of a foreign text fit to be shown: masked, visible, fenced.
+func BenchmarkShown(b *testing.B) {
+	mask := secrets.New()
+	for name, in := range map[string][]byte{"text": corpus.WarAndPeace()[:16<<10], "json": corpus.JSON1MB()[:16<<10], "log": corpus.PanicLog()[:16<<10]} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(in)))
+			b.ReportAllocs()
+			for b.Loop() {
+				s, _ := mask.String(string(in))
+				foreign(s, name == "json", inRow)
 			}
 		})
 	}
