@@ -217,7 +217,7 @@ func budgets(t *testing.T, n int, widen func(funnel.Limits) funnel.Limits, tell 
 func TestS24AnswersFitTheirBudget(t *testing.T) {
 	n := promise.Size(500, 10_000)
 	if testing.Short() && !promise.Full() {
-		n = 100
+		n = 60
 	}
 	cases, failures := budgets(t, n, func(l funnel.Limits) funnel.Limits { return l }, t.Errorf)
 	_, control := budgets(t, 60, func(funnel.Limits) funnel.Limits {
