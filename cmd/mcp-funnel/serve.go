@@ -65,6 +65,7 @@ func (s *Settings) server(h *house) (*server.Server, error) {
 	return server.New(server.Options{
 		Funnel: h.funnel, Store: h.store, Tools: h.catalog, Version: versionText(), Log: h.log, Mask: s.masker(), Sources: h.sourcesOf,
 		MaxMessage: int64(s.MaxMessage), MaxCalls: s.MaxCalls, CallTimeout: time.Duration(s.CallTimeout), EOFGrace: time.Duration(s.EofGrace),
+		AskTimeout: time.Duration(s.AskTimeout), IgnoreRoots: !s.ClientRoots,
 	})
 }
 

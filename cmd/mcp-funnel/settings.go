@@ -26,8 +26,9 @@ import (
 type Settings struct {
 	Config string `group:"setup" placeholder:"FILE" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
 
-	Root  []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory tools may look into; repeatable. Default: the current directory, unless that is a home, a system directory or the file system's root."`
-	Store string   `group:"setup" placeholder:"DIR" help:"Where observations are kept. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
+	Root        []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory tools may look into; repeatable. Default: the current directory, unless that is a home, a system directory or the file system's root."`
+	ClientRoots bool     `group:"setup" default:"true" negatable:"" help:"Have the roots a client names narrow its own; --no-client-roots passes them over. They never widen."`
+	Store       string   `group:"setup" placeholder:"DIR" help:"Where observations are kept. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
 
 	ReceiptTokens int    `group:"shown" default:"600" placeholder:"N" help:"Ceiling of a receipt in tokens, from 160 to 4000."`
 	LargeLines    int    `group:"shown" default:"50" placeholder:"N" help:"An output of more lines is large."`
@@ -56,6 +57,7 @@ type Settings struct {
 	JqIdle         age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a started worker waits for the next jq program, after one. 0: none waits."`
 
 	CallTimeout age  `group:"limits" default:"50s" placeholder:"TIME" help:"One call; many clients give up at 60 s."`
+	AskTimeout  age  `group:"limits" default:"20s" placeholder:"TIME" help:"For the client to answer what a tool asks it."`
 	MaxMessage  size `group:"limits" default:"16MiB" placeholder:"SIZE" help:"One message of the protocol."`
 	MaxCalls    int  `group:"limits" default:"64" placeholder:"N" help:"Calls at once; more are told to try again."`
 	EofGrace    age  `group:"limits" name:"eof-grace" default:"30s" placeholder:"TIME" help:"After standard input ends, for answers under way."`
@@ -182,8 +184,8 @@ func (s *Settings) AfterApply() error {
 			return fmt.Errorf("--%s must be 1 or more, not %d", name, n)
 		}
 	}
-	if s.CallTimeout == 0 || s.MaxMessage == 0 || s.HTTPIdle == 0 {
-		return errors.New("--call-timeout, --max-message and --http-idle must be more than 0")
+	if s.CallTimeout == 0 || s.MaxMessage == 0 || s.HTTPIdle == 0 || s.AskTimeout == 0 {
+		return errors.New("--call-timeout, --ask-timeout, --max-message and --http-idle must be more than 0")
 	}
 	_, err := funnel.New(funnel.Options{
 		Counter: tokens.New(tokens.O200k), Policy: s.policy(), Limits: s.limits(), Mask: s.masker(), Redact: s.RedactStore,
