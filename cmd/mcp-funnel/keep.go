@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"runtime/debug"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -17,10 +15,6 @@ type keep struct {
 	Name string `env:"-" placeholder:"TEXT" help:"What it is, shown in lists."`
 	JSON bool   `env:"-" name:"json" help:"Print the whole answer as JSON."`
 }
-
-// keepMemory is when garbage is collected at the latest, in bytes: where others have the cores, the collector
-// falls behind a fast stream, and 36 MiB became 136.
-const keepMemory = 48 << 20
 
 func (k *keep) Help() string {
 	return `Example:
@@ -40,9 +34,6 @@ func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
 	defer h.close()
 	ctx, stop := stopped(ctx)
 	defer stop()
-	if os.Getenv("GOMEMLIMIT") == "" {
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(keepMemory))
-	}
 	bar := newBar(w.err, "keep")
 	a, err := h.funnel.Call(ctx, funnel.Request{
 		Tool: keepTool(w.in), Args: json.RawMessage("{}"), Who: who(), Sources: h.sources, Keep: funnel.Always, Name: k.Name, Progress: bar.progress,

@@ -17,7 +17,7 @@ func contestants(ctx context.Context, o options, f files) ([]*contestant, error)
 	overStdio := func(command ...string) func(context.Context) (link, error) {
 		return func(ctx context.Context) (link, error) { return startStdio(ctx, f.root, command) }
 	}
-	const token = "0123456789abcdef0123456789abcdef"
+	token := strings.Repeat("0123456789abcdef", 2)
 	overWeb := func(env []string, command ...string) func(context.Context) (link, error) {
 		return func(ctx context.Context) (link, error) { return startHTTP(ctx, f.root, token, env, command) }
 	}

@@ -49,7 +49,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if d.IsDir() && d.Name() == ".git" {
+			if d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules") {
 				return fs.SkipDir
 			}
 			if d.IsDir() || !d.Type().IsRegular() || excepted(path) {
