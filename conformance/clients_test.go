@@ -67,7 +67,7 @@ func TestClients(t *testing.T) {
 						t.Skip("tried by the run without -short")
 					}
 					t.Parallel()
-					args := []string{"--transport", transport, "--protocol", protocol, "--matches", strconv.Itoa(clientMatches), "--files", strconv.Itoa(clientFiles)}
+					args := []string{"--transport", transport, "--protocol", protocol, "--matches", strconv.Itoa(clientMatches)}
 					// One call at once, so that one which goes on after its cancellation is seen.
 					serve := []string{"--root", root, "--max-calls", "1"}
 					if transport == "stdio" {

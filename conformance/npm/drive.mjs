@@ -1,7 +1,7 @@
 // Has the official TypeScript SDK's clients do on a server what a model's client does, and prints a line a check:
 // the first generation of the SDK for the sessions era, the second for the stateless one.
 //
-//   node drive.mjs --transport stdio|http|sse --protocol VERSION --matches N --files N [--url URL --token T] [-- command …]
+//   node drive.mjs --transport stdio|http|sse --protocol VERSION --matches N [--url URL --token T] [-- command …]
 import { parseArgs } from 'node:util';
 import * as v1 from '@modelcontextprotocol/sdk/client/index.js';
 import * as v1stdio from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -15,7 +15,7 @@ const { values: o, positionals: command } = parseArgs({
   options: {
     transport: { type: 'string', default: 'stdio' }, protocol: { type: 'string', default: '2025-11-25' },
     url: { type: 'string' }, token: { type: 'string', default: '' },
-    matches: { type: 'string' }, files: { type: 'string' },
+    matches: { type: 'string' },
   },
 });
 const modern = o.protocol >= '2026-07-28';

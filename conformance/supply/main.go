@@ -70,7 +70,7 @@ func run(args []string, out io.Writer) error {
 	case "vulnerabilities":
 		base := os.Getenv("VULN_DB")
 		if base == "" {
-			base = "https://vuln.go.dev"
+			return fmt.Errorf("%w: no database: set VULN_DB to the address of the Go vulnerability database, or to a directory with a copy of it", errNotChecked)
 		}
 		found, err := vulnerabilities(base, parts)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,7 +50,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules") {
+			if d.IsDir() && slices.Contains([]string{".git", "node_modules", "bin", "dist"}, d.Name()) {
 				return fs.SkipDir
 			}
 			if d.IsDir() || !d.Type().IsRegular() || excepted(path) {

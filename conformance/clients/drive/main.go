@@ -28,7 +28,6 @@ func main() {
 	flag.StringVar(&d.url, "url", "", "endpoint of http and sse")
 	flag.StringVar(&d.token, "token", "", "bearer token of http and sse")
 	flag.IntVar(&d.matches, "matches", 0, "lines of the workspace that hold the word needle")
-	flag.IntVar(&d.files, "files", 0, "files that many/*.txt names")
 	flag.Parse()
 	d.command = flag.Args() // of stdio
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
@@ -44,7 +43,7 @@ func main() {
 
 type driver struct {
 	transport, version, url, token string
-	matches, files                 int
+	matches                        int
 	command                        []string
 
 	session *mcp.ClientSession
