@@ -147,7 +147,7 @@ func (g *guard) checkOrigin(r *http.Request, _ route) *refusal {
 	switch all := r.Header.Values("Origin"); {
 	case len(all) == 0:
 		return nil
-	case len(all) == 1 && g.allowed(all[0]):
+	case len(all) == 1 && g.allowed(all[0], r.Host):
 		return nil
 	case len(all) > 1:
 		return refusef(http.StatusForbidden, "two Origin headers; send one")
@@ -156,13 +156,14 @@ func (g *guard) checkOrigin(r *http.Request, _ route) *refusal {
 	}
 }
 
-func (g *guard) allowed(origin string) bool {
+// allowed says that an origin is on the list, or the server's own: the Host was found to be ours before. Pages of other
+// ports of this machine are of other programs.
+func (g *guard) allowed(origin, host string) bool {
 	if slices.Contains(g.origins, strings.ToLower(origin)) {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && origin == u.Scheme+"://"+u.Host &&
-		loopbackName(strings.ToLower(hostname(u.Host)))
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && origin == u.Scheme+"://"+u.Host && strings.EqualFold(u.Host, host)
 }
 
 // checkBrowser goes by what a browser says of a request, which no page can change.

@@ -60,7 +60,7 @@ func hostiles() []hostile {
 	for _, origin := range []string{
 		"https://evil.example", "http://evil.example:8080", "null", "http://localhost.evil", "http://127.0.0.1.evil.example",
 		"http://localhost@evil.example", "http://evil.example#localhost", "file://", "chrome-extension://abcdef", "http://", "localhost",
-		"http://localhost/path", "https://0.0.0.0", "http://[::ffff:10.0.0.1]", "*", " ",
+		"http://localhost/path", "http://localhost:6274", "http://127.0.0.1", "https://0.0.0.0", "http://[::ffff:10.0.0.1]", "*", " ",
 	} {
 		add(false, "Origin "+origin, header("Origin", origin))
 	}
@@ -286,7 +286,7 @@ func TestGuardTakes(t *testing.T) {
 		"IPv6":                      host("[::1]:80"),
 		"an allowed origin":         all(header("Origin", "https://app.example"), header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Mode", "cors"), header("Sec-Fetch-Dest", "empty")),
 		"an allowed extension":      all(header("Origin", "chrome-extension://abcdefgh"), header("Sec-Fetch-Site", "none"), header("Sec-Fetch-Mode", "cors")),
-		"a local page":              all(header("Origin", "http://localhost:6274"), header("Sec-Fetch-Site", "same-site"), header("Sec-Fetch-Mode", "cors")),
+		"a page of this server":     all(header("Origin", "http://localhost:80"), host("localhost:80"), header("Sec-Fetch-Site", "same-origin"), header("Sec-Fetch-Mode", "cors")),
 		"the same origin":           header("Sec-Fetch-Site", "same-origin"),
 		"a scheme in other letters": header("Authorization", "bEARER "+testToken),
 		"a charset":                 header("Content-Type", `application/json; charset="UTF-8"`),
