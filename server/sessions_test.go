@@ -328,6 +328,8 @@ func TestConnectionsGiveWay(t *testing.T) {
 	session := w.open()
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
 	session(r)
+	r2, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
+	w.open()(r2)
 	// Two are in service and stay; the others come and go.
 	for i := range 2 {
 		c := w.raw("/mcp", "POST", toolCall(fmt.Sprint(i), "say", "{}", ""), "Mcp-Session-Id: "+r.Header.Get("Mcp-Session-Id"))
@@ -347,24 +349,27 @@ func TestConnectionsGiveWay(t *testing.T) {
 	if got := w.post(ping, session); got.status != http.StatusOK {
 		t.Errorf("%+v", got)
 	}
+	w.http.CloseIdleConnections()
 	if s.gate.running() != 2 {
 		t.Error("a connection in service gave way")
 	}
 	// With all in service there is no room, and the client is told.
-	for i := range 2 {
-		c := w.raw("/mcp", "GET", "", "Mcp-Session-Id: "+r.Header.Get("Mcp-Session-Id"))
-		defer func() { _ = c.Close() }()
-		if i == 0 {
-			other := w.open() // each session has one stream
-			r2, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
-			other(r2)
-			r = r2
+	var err error
+	for _, id := range []string{r.Header.Get("Mcp-Session-Id"), r2.Header.Get("Mcp-Session-Id")} { // each session has one stream
+		line := ""
+		// A connection counts as in service until the server has seen that its last answer is out.
+		for try := 0; try < 100 && !strings.Contains(line, "200"); try++ {
+			c := w.raw("/mcp", "GET", "", "Mcp-Session-Id: "+id)
+			defer func() { _ = c.Close() }()
+			if line, err = bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, " 503 ") {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
 		}
-		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		if err != nil || !strings.Contains(line, "200") {
 			t.Fatalf("%q %v", line, err)
 		}
 	}
-	w.http.CloseIdleConnections()
 	c, err := d.DialContext(t.Context(), "tcp", w.addr)
 	if err != nil {
 		t.Fatal(err)

@@ -63,11 +63,7 @@ func showings(name string) []string {
 	inner := func(quoted string) string { return quoted[1 : len(quoted)-1] }
 	json, _ := jsontext.AppendQuote(nil, content.Visible(name, false)) // valid UTF-8, and JSON keeps the newlines of it
 	plain := content.Visible(name, false)
-	all := []string{plain, VisibleName(name), inner(strconv.Quote(name)), inner(string(json))}
-	if _, marked := strings.CutPrefix(plain, ">"); !marked {
-		all = append(all, ">"+plain, ">"+VisibleName(name))
-	}
-	return all
+	return []string{plain, VisibleName(name), inner(strconv.Quote(name)), inner(string(json)), ">" + plain, ">" + VisibleName(name)}
 }
 
 // VisibleName is a name as it stands in a line of text: in one line, its hidden characters visible, and accepted back so.
