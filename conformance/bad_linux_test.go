@@ -199,7 +199,7 @@ func badInputs(t testing.TB, fill *strings.Replacer) (all []badInput) {
 }
 
 // wrong is what is wrong with a server's answer to a bad input, or "".
-func (in badInput) wrong(s *stdio, limit time.Duration) string {
+func (in badInput) wrong(s *stdioClient) string {
 	if in.frame != nil {
 		s.write(append(in.frame[:len(in.frame):len(in.frame)], '\n'))
 		if err := s.ping(); err != nil {
@@ -207,7 +207,7 @@ func (in badInput) wrong(s *stdio, limit time.Duration) string {
 		}
 		return ""
 	}
-	a, err := s.call(in.tool, in.args, limit)
+	a, err := s.call(in.tool, in.args)
 	if err != nil {
 		return err.Error()
 	}
@@ -252,7 +252,7 @@ func echoes(text, argument string) bool {
 // endure puts all inputs to one server, round by round, each round in another order.
 //
 // Of each round only one in share inputs is taken, another one in each.
-func endure(s *stdio, inputs []badInput, rounds, share int, seed uint64, limit time.Duration, each func(round int)) (cases int, failures []string) {
+func endure(s *stdioClient, inputs []badInput, rounds, share int, seed uint64, each func(round int)) (cases int, failures []string) {
 	random := rand.New(rand.NewPCG(seed, seed))
 	for round := range rounds {
 		for _, i := range random.Perm(len(inputs)) {
@@ -260,13 +260,11 @@ func endure(s *stdio, inputs []badInput, rounds, share int, seed uint64, limit t
 				continue
 			}
 			cases++
-			if wrong := inputs[i].wrong(s, limit); wrong != "" {
+			if wrong := inputs[i].wrong(s); wrong != "" {
 				failures = append(failures, fmt.Sprintf("%.200s: %s", inputs[i].name, wrong))
 			}
-			select {
-			case <-s.ended:
-				return cases, append(failures, fmt.Sprintf("%.200s: the server has ended: %s", inputs[i].name, s.stderr.String()))
-			default:
+			if !s.running() {
+				return cases, append(failures, fmt.Sprintf("%.200s: the server has ended: %.16000s", inputs[i].name, &s.log))
 			}
 		}
 		each(round)
@@ -278,21 +276,22 @@ func endure(s *stdio, inputs []badInput, rounds, share int, seed uint64, limit t
 const badSeed = 20261121
 
 func TestS6NoInputKillsTheServer(t *testing.T) {
-	deadline, limit := promise.Size(40*time.Millisecond, 100*time.Millisecond), 30*time.Second
+	deadline := promise.Size(40*time.Millisecond, 100*time.Millisecond)
 	seed := promise.Size(uint64(badSeed), rand.Uint64())
 	root, fill := badRoot(t)
-	s := serve(t, root, "--store", filepath.Join(filepath.Dir(root), "store"), "--call-timeout", deadline.String(), "--jq-memory", "64MiB", "--jq-idle", "1s", "--quota", "64MiB")
+	s := serveStdio(t, root, "--store", filepath.Join(filepath.Dir(root), "store"), "--call-timeout", deadline.String(), "--jq-memory", "64MiB", "--jq-idle", "1s", "--quota", "64MiB")
+	s.limit = 30 * time.Second
 	inputs := badInputs(t, fill)
 	rounds, share := promise.Size(2, 20), promise.Size(3, 1)
 	if testing.Short() && !promise.Full() {
 		share = 8
 	}
 	descriptors := 0
-	cases, failures := endure(s, inputs, rounds, share, seed, limit, func(round int) {
-		if !waitFor(10*time.Second, func() bool { return len(below(s.cmd.Process.Pid)) == 0 }) {
-			t.Errorf("round %d left processes: %v", round, below(s.cmd.Process.Pid))
+	cases, failures := endure(s, inputs, rounds, share, seed, func(round int) {
+		if !waitFor(10*time.Second, func() bool { return len(s.children()) == 0 }) {
+			t.Errorf("round %d left processes: %v", round, s.children())
 		}
-		switch n := s.descriptors(t); {
+		switch n := s.descriptors(); {
 		case round == 0:
 			descriptors = n
 		case n > descriptors+4: // the runtime may keep one or two of its own
@@ -309,13 +308,13 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 	if err := s.ping(); err != nil {
 		t.Error(err)
 	}
-	if a, err := s.call("read", map[string]any{"path": "ok.txt"}, limit); err != nil || !strings.Contains(a.text(), badWord) {
+	if a, err := s.call("read", map[string]any{"path": "ok.txt"}); err != nil || !strings.Contains(a.text(), badWord) {
 		t.Errorf("after all of it: %v %s", err, a.text())
 	}
 	for _, line := range s.broken {
 		t.Errorf("a line that is no JSON-RPC: %s", line)
 	}
-	for _, m := range s.strays {
+	for _, m := range s.unasked {
 		if m.size > 10_000 && m.Error != nil {
 			t.Errorf("an error of %d bytes: %.200s", m.size, m.Error.Message)
 		}
@@ -335,7 +334,9 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 			mild = append(mild, in)
 		}
 	}
-	_, control := endure(begin(t, cmd), mild, 1, 1, seed, 2*time.Second, func(int) {})
+	fragile := connect(t, cmd, launch{})
+	fragile.limit = 2 * time.Second
+	_, control := endure(fragile, mild, 1, 1, seed, func(int) {})
 	promise.Kept(t, promise.Proof{Promise: "S6", Cases: cases, Failures: len(failures), Control: len(control),
-		Figures: fmt.Sprintf("%d inputs, %d rounds in random order (seed %d), one process, answers ping, %d descriptors, peak %d MiB; %d answers to raw lines", len(inputs), rounds, seed, s.descriptors(t), s.peak(t)>>20, len(s.strays))})
+		Figures: fmt.Sprintf("%d inputs, %d rounds in random order (seed %d), one process, answers ping, %d descriptors, peak %d MiB; %d answers to raw lines", len(inputs), rounds, seed, s.descriptors(), s.peak()>>20, len(s.unasked))})
 }

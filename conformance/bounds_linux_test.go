@@ -34,6 +34,7 @@ func TestKeepIsBounded(t *testing.T) {
 	if !strings.HasPrefix(out.String(), "LARGE OUTPUT DETECTED: kept whole as obs:") {
 		t.Fatalf("no receipt:\n%s", out.String())
 	}
+	peak := peakAtEnd(cmd.ProcessState)
 	if peak > maxKeep {
 		t.Errorf("keeping %d MiB took %d MiB of memory, at most %d", size>>20, peak>>20, maxKeep>>20)
 	}
@@ -51,26 +52,8 @@ func (e endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// peakOf runs a program and returns the most memory it held, in bytes: what /proc said last. (What wait says is no less
-// than what this process held when it started the other.)
-func peakOf(cmd *exec.Cmd) (peak int64, err error) {
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for tick := time.NewTicker(5 * time.Millisecond); ; {
-		select {
-		case err := <-ended:
-			tick.Stop()
-			return peak, err
-		case <-tick.C:
-			if now, ok := highWater(cmd.Process.Pid); ok {
-				peak = max(peak, now)
-			}
-		}
-	}
-}
+// peakAtEnd is the most memory a process held that has ended, in bytes.
+func peakAtEnd(s *os.ProcessState) int64 { return s.SysUsage().(*syscall.Rusage).Maxrss << 10 }
 
 // TestLineOfAGigabyte: one line as long as a disk allows is searched, sliced and read in bounded memory.
 func TestLineOfAGigabyte(t *testing.T) {
@@ -99,9 +82,8 @@ func TestLineOfAGigabyte(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"--root", root, "call"}, words...)...)
 		cmd.Env = env
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		if peak, _ := peakOf(cmd); peak > 256<<20 { // what is binary is refused by some, in words
+		out, _ := cmd.Output() // what is binary is refused by some, in words
+		if peak := peakAtEnd(cmd.ProcessState); peak > 256<<20 {
 			t.Errorf("%v took %d MiB", words, peak>>20)
 		}
 		if out.Len() == 0 || out.Len() > 60_000 {

@@ -28,7 +28,7 @@ func TestS18NoWebPageCanDriveIt(t *testing.T) {
 	t.Parallel()
 	pages := foreignPages(t)
 	canary, control := filepath.Join(t.TempDir(), "canary"), filepath.Join(t.TempDir(), "control")
-	product := target{URL: overHTTP(t, "--root", clientWorkspace(t)), Tool: "search", Args: map[string]any{"pattern": "needle"}}
+	product := target{URL: serveHTTP(t, "--root", clientWorkspace(t)).url, Tool: "search", Args: map[string]any{"pattern": "needle"}}
 	product.Pages = pages(product.URL)
 	open := target{URL: fixture(t, "-canary", canary), Tool: "canary"}
 	open.Pages = pages(open.URL)

@@ -73,7 +73,7 @@ func TestClients(t *testing.T) {
 					if transport == "stdio" {
 						args = append(append(args, "--", binary(t)), serve...)
 					} else {
-						at := overHTTP(t, serve...)
+						at := serveHTTP(t, serve...).url
 						args = append(args, "--url", at+map[string]string{"http": "/mcp", "sse": "/sse"}[transport], "--token", testToken)
 					}
 					ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)

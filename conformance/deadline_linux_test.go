@@ -108,7 +108,8 @@ func sparse(t testing.TB, path string, size int64, beginning string) {
 }
 
 // timed makes calls, two at a time, and says how long each took over its deadline.
-func timed(s *stdio, shapes []shape, deadline, slack time.Duration) (over []time.Duration, failures []string) {
+func timed(s *stdioClient, shapes []shape, deadline, slack time.Duration) (over []time.Duration, failures []string) {
+	s.limit = deadline + slack
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	gate := make(chan struct{}, 2)
@@ -116,7 +117,7 @@ func timed(s *stdio, shapes []shape, deadline, slack time.Duration) (over []time
 		gate <- struct{}{}
 		all.Go(func() {
 			defer func() { <-gate }()
-			a, err := s.call(c.tool, c.args, deadline+slack)
+			a, err := s.call(c.tool, c.args)
 			mu.Lock()
 			defer mu.Unlock()
 			args, _ := json.Marshal(c.args)
@@ -150,11 +151,12 @@ func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 		shapes = some
 	}
 	root := slowFolder(t)
-	s := serve(t, root, "--call-timeout", deadline.String())
+	s := serveStdio(t, root, "--call-timeout", deadline.String())
 	over, failures := timed(s, shapes, deadline, slack)
 	for _, f := range failures {
 		t.Error(f)
 	}
+	s.limit = answerLimit
 	if err := s.ping(); err != nil {
 		t.Errorf("after all of them: %v", err)
 	}
@@ -166,6 +168,6 @@ func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 
 	// The control: the same body where the server has no deadline worth the name.
 	endless := []shape{{"jq", map[string]any{"source": "null.json", "filter": "repeat(.) | empty"}}, {"jq", map[string]any{"source": "null.json", "filter": "until(false; .)"}}}
-	_, control := timed(serve(t, root, "--call-timeout", "1h"), endless, deadline, time.Second)
+	_, control := timed(serveStdio(t, root, "--call-timeout", "1h"), endless, deadline, time.Second)
 	promise.Kept(t, promise.Proof{Promise: "S7", Cases: len(shapes), Failures: len(failures), Control: len(control), Figures: figures})
 }

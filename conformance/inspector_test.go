@@ -66,7 +66,7 @@ func TestInspector(t *testing.T) {
 			stdio = append(stdio, "-e", kv)
 		}
 	}
-	url := overHTTP(t, "--root", mustAbs(t, ".."))
+	url := serveHTTP(t, "--root", mustAbs(t, "..")).url
 	authorization := []string{"--header", "Authorization: Bearer " + testToken}
 	ways := map[string][]string{
 		"stdio": stdio,

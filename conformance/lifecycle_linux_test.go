@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -64,14 +63,9 @@ func (p namedProgram) running() (pids []int) {
 
 // until waits for that many processes.
 func (p namedProgram) until(limit time.Duration, wanted func(n int) bool) (took time.Duration, ok bool) {
-	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if wanted(len(p.running())) {
-			return time.Since(start), true
-		}
-		if time.Since(start) > limit {
-			return limit, false
-		}
-	}
+	start := time.Now()
+	ok = waitFor(limit, func() bool { return wanted(len(p.running())) })
+	return time.Since(start), ok
 }
 
 // client is what the ways to end a server work on.
@@ -100,8 +94,9 @@ var ways = map[string]func(c client) error{
 	"killed":        func(c client) error { return c.server.Kill() },
 }
 
-// busyBelow starts a server below a parent of its own, and a jq program without an end in its worker.
-func busyBelow(t *testing.T, p namedProgram) client {
+// startBusy starts a server below a parent of its own, and a jq program without an end in its worker. It holds the
+// pipes itself: how they are closed is what is tried.
+func startBusy(t *testing.T, p namedProgram) client {
 	t.Helper()
 	inR, in, err := os.Pipe()
 	if err != nil {
@@ -113,8 +108,8 @@ func busyBelow(t *testing.T, p namedProgram) client {
 	}
 	root := t.TempDir()
 	write(t, root+"/ok.json", "{}\n")
-	parent := exec.CommandContext(t.Context(), "sh", "-c", `"$@"; true`, "sh", p.path, "--root", root)
-	parent.Stdin, parent.Stdout, parent.Env = inR, outW, environment(t)
+	parent := launch{program: p.path, wrap: []string{"sh", "-c", `"$@"; true`, "sh"}, flags: []string{"--root", root}}.command(t)
+	parent.Stdin, parent.Stdout = inR, outW
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +147,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
 			p := ownProgram(t, binary(t))
-			if err := end(busyBelow(t, p)); err != nil {
+			if err := end(startBusy(t, p)); err != nil {
 				t.Fatal(err)
 			}
 			d, ok := p.until(slowest, func(n int) bool { return n == 0 })
@@ -167,7 +162,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	for _, way := range []string{"closed stdout", "killed parent"} {
 		t.Run("unwatched, "+way, func(t *testing.T) {
 			p := ownProgram(t, weak.binary(t))
-			if err := ways[way](busyBelow(t, p)); err != nil {
+			if err := ways[way](startBusy(t, p)); err != nil {
 				t.Fatal(err)
 			}
 			if _, ok := p.until(2*time.Second, func(n int) bool { return n == 0 }); !ok {
@@ -189,11 +184,25 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 	write(t, dir+"/data.json", `{"a":[1,2,3]}`)
 	write(t, dir+"/frames.txt", strings.Repeat(`{"jsonrpc":"2.0","id":7,"result":{}}`+"\n", 100))
 	mix := func(program string, all []special) (calls int, strays []string) {
-		c := serving(t, program, environment(t), "--root", dir, "--log-level", "debug")
-		var answers []<-chan answered
-		ask := func(method string, params any) { answers = append(answers, c.request(method, params)) }
+		c := launch{program: program, flags: []string{"--root", dir, "--log-level", "debug"}}.stdio(t)
+		var due []pending
+		answered := func() { // all of them
+			for _, p := range due {
+				if _, err := p.wait(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			due = nil
+		}
+		ask := func(method string, params any) {
+			if len(due) == 40 { // not more at once than are taken
+				answered()
+			}
+			due = append(due, c.begin(method, params))
+			calls++
+		}
 		tool := func(name string, args map[string]any) {
-			ask("tools/call", map[string]any{"name": name, "arguments": args, "_meta": map[string]any{"progressToken": len(answers)}})
+			ask("tools/call", map[string]any{"name": name, "arguments": args, "_meta": map[string]any{"progressToken": calls}})
 		}
 		for _, s := range all {
 			if slices.Contains([]string{"sparse", "fifo", "to-fifo", "tty", "to-tty", "console"}, s.name) { // which the control waits for
@@ -201,18 +210,12 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 			}
 			for what, args := range perTool {
 				name, _, _ := strings.Cut(what, " ")
-				if len(answers)%40 == 39 { // not more at once than are taken
-					<-answers[len(answers)-1]
-				}
 				tool(name, args(s.name))
 			}
 		}
-		for _, a := range answers {
-			<-a
-		}
 		for _, filter := range []string{".", "debug", "stderr", "halt_error", `"x"|halt_error(1)`, "error", `error("\n{\"jsonrpc\":\"2.0\"}\n")`, "input", "1e1000", "[range(1000)]", "reduce range(3000) as $i (0;.+1)", `"\u001b[2J"`, "def f: [f]; f", "@json", "env"} {
+			answered()
 			tool("jq", map[string]any{"source": "data.json", "filter": filter})
-			<-answers[len(answers)-1]
 		}
 		for _, source := range []string{"frames.txt", "data.json"} {
 			tool("read", map[string]any{"path": source})
@@ -223,10 +226,8 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 		ask("prompts/list", map[string]any{})
 		ask("resources/list", map[string]any{})
 		ask("no/such/method", json.RawMessage(`[]`))
-		for _, a := range answers {
-			<-a
-		}
-		return len(answers), c.stray()
+		answered()
+		return calls, c.strays()
 	}
 	cases, strays := mix(talkative.binary(t), all)
 	for _, s := range strays {

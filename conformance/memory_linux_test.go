@@ -123,27 +123,28 @@ func TestS5MemoryStaysBounded(t *testing.T) {
 			}
 			g.calls = g.calls[:len(g.calls)/2]
 		}
-		s := serve(t, root, "--call-timeout", deadline.String(), "--quota", "600MiB")
-		if a, err := s.call("find", map[string]any{"path": "lines.txt"}, time.Minute); err != nil || a.failed {
+		s := serveStdio(t, root, "--call-timeout", deadline.String(), "--quota", "600MiB")
+		if a, err := s.call("find", map[string]any{"path": "lines.txt"}); err != nil || a.failed {
 			t.Fatalf("%v %s", err, a.text())
 		}
-		idle := s.peak(t)
+		s.limit = deadline + time.Minute
+		idle := s.peak()
 		at := 1
 		if g.name == atOnce {
 			at = 16
 		}
 		cases += len(g.calls)
-		for _, f := range glut(s, g.calls, at, deadline+time.Minute) {
+		for _, f := range glut(s, g.calls, at) {
 			failures++
 			t.Errorf("%s: %s", g.name, f)
 		}
-		took := s.peak(t) - idle
+		took := s.peak() - idle
 		if took > overIdle {
 			failures++
 			t.Errorf("%s: %d MiB over idle (%d MiB)", g.name, took>>20, idle>>20)
 		}
 		figures = append(figures, fmt.Sprintf("%s +%d MiB", g.name, took>>20))
-		_ = s.cmd.Process.Kill()
+		s.kill()
 	}
 
 	// The control: a reader that takes the same line whole.
@@ -152,12 +153,12 @@ func TestS5MemoryStaysBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	before, control := ownPeak(t), 0
+	before, control := peakOf(t, os.Getpid()), 0
 	b, err := io.ReadAll(f)
 	if err != nil || len(b) == 0 {
 		t.Fatal(err)
 	}
-	if ownPeak(t)-before > overIdle {
+	if peakOf(t, os.Getpid())-before > overIdle {
 		control++
 	}
 	debug.FreeOSMemory()
@@ -165,7 +166,7 @@ func TestS5MemoryStaysBounded(t *testing.T) {
 }
 
 // glut makes calls, so many at once, and says which had no answer.
-func glut(s *stdio, calls []shape, at int, limit time.Duration) (failures []string) {
+func glut(s *stdioClient, calls []shape, at int) (failures []string) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	gate := make(chan struct{}, at)
@@ -173,7 +174,7 @@ func glut(s *stdio, calls []shape, at int, limit time.Duration) (failures []stri
 		gate <- struct{}{}
 		all.Go(func() {
 			defer func() { <-gate }()
-			if _, err := s.call(c.tool, c.args, limit); err != nil {
+			if _, err := s.call(c.tool, c.args); err != nil {
 				mu.Lock()
 				failures = append(failures, fmt.Sprintf("%s %v: %v", c.tool, c.args, err))
 				mu.Unlock()

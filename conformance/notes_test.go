@@ -1,13 +1,11 @@
 package conformance
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -193,48 +191,6 @@ func notesOverStdio(ctx context.Context, t *testing.T, l *ledger) error {
 	}
 	r.close()
 	return nil
-}
-
-// post sends a message and gives the answer's body; headers are pairs.
-func post(ctx context.Context, url, message string, headers ...string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(message))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err == nil && response.StatusCode >= 300 {
-		b, _ := io.ReadAll(io.LimitReader(response.Body, 500))
-		_ = response.Body.Close()
-		return nil, fmt.Errorf("%s: %s", response.Status, b)
-	}
-	return response, err
-}
-
-// events hands on the data of each event, until the stream ends or each says so.
-func events(body io.Reader, each func(event, data string) (more bool)) error {
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, 1<<20)
-	event, data := "", ""
-	for lines.Scan() {
-		field, value, _ := strings.Cut(lines.Text(), ": ")
-		switch {
-		case field == "event":
-			event = value
-		case field == "data":
-			data += value
-		case lines.Text() == "" && data != "":
-			if !each(event, data) {
-				return nil
-			}
-			event, data = "", ""
-		}
-	}
-	return lines.Err()
 }
 
 // eachOnItsOwn makes the calls at once, each with the answer's stream to itself.

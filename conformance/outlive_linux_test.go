@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -58,8 +57,8 @@ type ending struct {
 	run func(t testing.TB, root string, call map[string]any) (pids []int, err error)
 }
 
-// working waits until a call has a worker, and gives all processes below the server.
-func working(server int, limit time.Duration) ([]int, error) {
+// awaitWorkers waits until a call has a worker, and gives all processes below the server.
+func awaitWorkers(server int, limit time.Duration) ([]int, error) {
 	var pids []int
 	if !waitFor(limit, func() bool { pids = below(server); return len(pids) > 0 }) {
 		return nil, fmt.Errorf("the call started no process")
@@ -70,28 +69,26 @@ func working(server int, limit time.Duration) ([]int, error) {
 var endings = []ending{
 	{"timeout", func(t testing.TB, root string, call map[string]any) ([]int, error) {
 		for deadline := 500 * time.Millisecond; ; deadline *= 8 { // on a busy machine a worker may not start that soon
-			s := serve(t, root, "--call-timeout", deadline.String(), "--max-observation", "1MiB")
-			begun := time.Now()
-			_, to := s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
-			pids, missing := working(s.cmd.Process.Pid, deadline)
-			if _, err := s.await("jq", to, begun, time.Minute); err != nil {
+			s := serveStdio(t, root, "--call-timeout", deadline.String(), "--max-observation", "1MiB")
+			answer := s.beginCall("jq", call)
+			pids, missing := awaitWorkers(s.pid(), deadline)
+			if _, err := answer.wait(); err != nil {
 				return nil, err
 			}
 			if missing == nil || deadline > 10*time.Second {
-				return append(pids, below(s.cmd.Process.Pid)...), missing
+				return append(pids, s.children()...), missing
 			}
 		}
 	}},
 	{"cancel", func(t testing.TB, root string, call map[string]any) ([]int, error) {
-		s := serve(t, root, "--max-observation", "1MiB")
-		id, _ := s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
-		pids, err := working(s.cmd.Process.Pid, starts)
+		s := serveStdio(t, root, "--max-observation", "1MiB")
+		answer := s.beginCall("jq", call)
+		pids, err := awaitWorkers(s.pid(), starts)
 		if err != nil {
 			return nil, err
 		}
-		note, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": json.RawMessage(id)}})
-		s.write(append(note, '\n'))
-		return pids, err
+		answer.cancel()
+		return pids, nil
 	}},
 	{"client killed", func(t testing.TB, root string, call map[string]any) ([]int, error) {
 		exe, err := os.Executable()
@@ -100,33 +97,33 @@ var endings = []ending{
 		}
 		cmd := exec.Command(exe, binary(t), "--root", root, "--min-free", "0", "--max-observation", "1MiB") //nolint:noctx // killed here
 		cmd.Env = append(environment(t), roleKey+"=client")
-		s := begin(t, cmd)
-		server, err := strconv.Atoi(strings.Fields(s.stderr.String() + " none")[0])
+		s := connect(t, cmd, launch{})
+		server, err := strconv.Atoi(strings.Fields(s.log.String() + " none")[0])
 		if err != nil {
 			return nil, err
 		}
-		s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
-		pids, err := working(server, starts)
+		s.beginCall("jq", call)
+		pids, err := awaitWorkers(server, starts)
 		if err != nil {
 			return nil, err
 		}
 		return append(pids, server), cmd.Process.Kill()
 	}},
 	{"server killed", func(t testing.TB, root string, call map[string]any) ([]int, error) {
-		s := serve(t, root, "--max-observation", "1MiB")
-		s.start("tools/call", map[string]any{"name": "jq", "arguments": call})
-		pids, err := working(s.cmd.Process.Pid, starts)
+		s := serveStdio(t, root, "--max-observation", "1MiB")
+		s.beginCall("jq", call)
+		pids, err := awaitWorkers(s.pid(), starts)
 		if err != nil {
 			return nil, err
 		}
 		return pids, s.cmd.Process.Kill()
 	}},
 	{"server killed, while a worker waits for its next job", func(t testing.TB, root string, _ map[string]any) ([]int, error) {
-		s := serve(t, root)
-		if _, err := s.call("jq", map[string]any{"source": "null.json", "filter": "[limit(3; repeat(1))]"}, time.Minute); err != nil {
+		s := serveStdio(t, root)
+		if _, err := s.call("jq", map[string]any{"source": "null.json", "filter": "[limit(3; repeat(1))]"}); err != nil {
 			return nil, err
 		}
-		pids, err := working(s.cmd.Process.Pid, starts)
+		pids, err := awaitWorkers(s.pid(), starts)
 		if err != nil {
 			return nil, err
 		}

@@ -144,18 +144,18 @@ var places = []struct {
 var twin = strings.NewReplacer("secret", "secrex", "known", "knowx", "vault", "vaulx", "e-", "f-", "inner", "innex").Replace
 
 // leaks says what an answer to an argument shows of the outside, and whether it repeats too much of the argument.
-func leaks(name string, a answered) string {
+func leaks(name string, a answer) string {
 	switch {
-	case strings.Contains(a.Text, canaryText):
+	case strings.Contains(a.text(), canaryText):
 		return "content"
-	case strings.Contains(a.Text, canaryName) && !strings.Contains(name, canaryName):
+	case strings.Contains(a.text(), canaryName) && !strings.Contains(name, canaryName):
 		return "a name"
-	case strings.Contains(a.Text, strconv.Itoa(canarySize)):
+	case strings.Contains(a.text(), strconv.Itoa(canarySize)):
 		return "a size"
-	case strings.Contains(a.Text, canaryYear):
+	case strings.Contains(a.text(), canaryYear):
 		return "a time"
-	case a.Failed && len(a.Text) > 900:
-		return fmt.Sprintf("an error of %d bytes", len(a.Text))
+	case a.failed && len(a.text()) > 900:
+		return fmt.Sprintf("an error of %d bytes", len(a.text()))
 	}
 	return ""
 }
@@ -164,14 +164,14 @@ func leaks(name string, a answered) string {
 func (s surroundings) tryPaths(t testing.TB, program string, wanted func(place int, name int, text string) bool, count func(what string)) (cases int) {
 	t.Helper()
 	env := append(environment(t), "HOME="+s.parent, "PWD="+s.parent, "XDG_STATE_HOME="+s.parent+"/xdg")
-	ask := func(c *session, tool string, args map[string]any) answered {
+	ask := func(c *stdioClient, tool string, args map[string]any) answer {
 		a, err := c.call(tool, args)
 		if err != nil {
 			t.Fatalf("%s %.200v: %v", tool, args, err)
 		}
 		return a
 	}
-	one := serving(t, program, env, "--root", s.root, "--store", s.store, "--min-free", "0")
+	one := launch{program: program, env: env, flags: []string{"--root", s.root, "--store", s.store, "--min-free", "0"}}.stdio(t)
 	for at, p := range places {
 		names := s.outside()
 		if p.glob {
@@ -184,37 +184,37 @@ func (s surroundings) tryPaths(t testing.TB, program string, wanted func(place i
 			cases++
 			there := ask(one, p.tool, p.args(name))
 			if leak := leaks(name, there); leak != "" {
-				count(fmt.Sprintf("%s %.100q shows %s: %.200q", p.tool, name, leak, there.Text))
+				count(fmt.Sprintf("%s %.100q shows %s: %.200q", p.tool, name, leak, there.text()))
 				continue
 			}
 			if other := twin(name); other != name {
-				if not := ask(one, p.tool, p.args(other)); twin(there.Text) != twin(not.Text) || there.Failed != not.Failed {
-					count(fmt.Sprintf("%s %.100q tells what exists:\n%.300q\n%.300q", p.tool, name, there.Text, not.Text))
+				if not := ask(one, p.tool, p.args(other)); twin(there.text()) != twin(not.text()) || there.failed != not.failed {
+					count(fmt.Sprintf("%s %.100q tells what exists:\n%.300q\n%.300q", p.tool, name, there.text(), not.text()))
 				}
 			}
 		}
 	}
 	// Two roots: names begin with that of a root, and none leads from one into the other or beside them.
-	two := serving(t, program, env, "--root", s.root, "--root", s.second, "--store", s.store, "--min-free", "0")
+	two := launch{program: program, env: env, flags: []string{"--root", s.root, "--root", s.second, "--store", s.store, "--min-free", "0"}}.stdio(t)
 	for _, p := range places {
 		for _, name := range []string{"root/../secret.txt", "second/../secret.txt", "root/../../secret.txt", "../secret.txt", "vault/known.txt", "root-evil/known.txt", "root/e-dir/known.txt", "root/e-out", s.parent + "/secret.txt", "second/../vault", "root/up/vault/known.txt"} {
 			cases++
 			there, not := ask(two, p.tool, p.args(name)), ask(two, p.tool, p.args(twin(name)))
-			if leak := leaks(name, there); leak != "" || twin(there.Text) != twin(not.Text) {
-				count(fmt.Sprintf("two roots: %s %.100q shows %s:\n%.300q\n%.300q", p.tool, name, leak, there.Text, not.Text))
+			if leak := leaks(name, there); leak != "" || twin(there.text()) != twin(not.text()) {
+				count(fmt.Sprintf("two roots: %s %.100q shows %s:\n%.300q\n%.300q", p.tool, name, leak, there.text(), not.text()))
 			}
 		}
 	}
 	// Printed once is not opened for ever: a `saved to` path and an ID open observations, and no file beside them.
 	kept := ask(one, "grep", map[string]any{"source": "ok.txt", "pattern": "inside", "save": true})
-	id := shownID.FindString(kept.Text)
+	id := shownID.FindString(kept.text())
 	if id == "" {
-		t.Fatalf("nothing was kept: %s", kept.Text)
+		t.Fatalf("nothing was kept: %s", kept.text())
 	}
 	for _, name := range []string{id + "/../../secret.txt", id + "\x00", id + "/", id + "/known.txt", "observation://" + strings.TrimPrefix(id, "obs:") + "/../secret.txt", s.store + "/observations/" + id} {
 		cases++
-		if a := ask(one, "read", map[string]any{"path": name}); leaks(name, a) != "" || !a.Failed {
-			count(fmt.Sprintf("read %q: %.200q", name, a.Text))
+		if a := ask(one, "read", map[string]any{"path": name}); leaks(name, a) != "" || !a.failed {
+			count(fmt.Sprintf("read %q: %.200q", name, a.text()))
 		}
 	}
 	return cases
@@ -260,7 +260,7 @@ func TestS1NothingOutsideTheRoots(t *testing.T) {
 
 // tryInside holds that names that stay inside work: a refusal of everything would keep the promise too.
 func (s surroundings) tryInside(t testing.TB, fail func(string)) (cases int) {
-	c := serving(t, binary(t), environment(t), "--root", s.root)
+	c := serveStdio(t, s.root)
 	for _, name := range []string{
 		"ok.txt", "./ok.txt", "sub/../ok.txt", "sub//in.txt", s.root + "/ok.txt", s.root + "//sub/./in.txt", "ok-link", "ok-abs", "ok-hard", "sub-link/in.txt", "self/self/ok.txt", "sub-link/sub/in.txt", strings.Repeat("sub/../", 500) + "ok.txt",
 	} {
@@ -269,8 +269,8 @@ func (s surroundings) tryInside(t testing.TB, fail func(string)) (cases int) {
 				continue // these name entries, and open nothing
 			}
 			cases++
-			if a, err := c.call(p.tool, p.args(name)); err != nil || a.Failed || !strings.Contains(a.Text, "inside") {
-				fail(fmt.Sprintf("%s %.100q: %.200q %v", p.tool, name, a.Text, err))
+			if a, err := c.call(p.tool, p.args(name)); err != nil || a.failed || !strings.Contains(a.text(), "inside") {
+				fail(fmt.Sprintf("%s %.100q: %.200q %v", p.tool, name, a.text(), err))
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func (s surroundings) tryCommandLine(t testing.TB, fail func(string)) (cases int
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
-		if leak := leaks(name, answered{string(out), err != nil}); leak != "" {
+		if leak := leaks(name, answer{blocks: []string{string(out)}, failed: err != nil}); leak != "" {
 			fail(fmt.Sprintf("call %s %.100q shows %s: %.200q", p.tool, name, leak, out))
 		}
 	}

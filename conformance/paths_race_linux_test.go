@@ -25,7 +25,7 @@ import (
 )
 
 // inProcess makes calls on a root as the server does, without a server.
-func inProcess(t testing.TB, dir string) func(ctx context.Context, tool string, args map[string]any) answered {
+func inProcess(t testing.TB, dir string) func(ctx context.Context, tool string, args map[string]any) answer {
 	t.Helper()
 	root, err := tree.Open(dir)
 	if err != nil {
@@ -40,23 +40,23 @@ func inProcess(t testing.TB, dir string) func(ctx context.Context, tool string, 
 	for _, tool := range server.Catalog(jq.Options{InProcess: true}) {
 		byName[tool.Name] = tool
 	}
-	return func(ctx context.Context, tool string, args map[string]any) answered {
+	return func(ctx context.Context, tool string, args map[string]any) answer {
 		raw, err := json.Marshal(args)
 		if err != nil {
-			return answered{err.Error(), true}
+			return answer{blocks: []string{err.Error()}, failed: true}
 		}
 		a, err := f.Call(ctx, funnel.Request{
 			Tool: byName[tool], Args: raw, Who: funnel.Session{ID: "local", Owner: observations.Local},
 			Sources: tools.Sources{Roots: []*tree.Root{root}, Owner: observations.Local},
 		})
 		if err != nil {
-			return answered{err.Error(), true}
+			return answer{blocks: []string{err.Error()}, failed: true}
 		}
 		texts := make([]string, len(a.Blocks))
 		for i, b := range a.Blocks {
 			texts[i] = b.Text
 		}
-		return answered{strings.Join(texts, "\n"), a.Failed}
+		return answer{blocks: []string{strings.Join(texts, "\n")}, failed: a.Failed}
 	}
 }
 
@@ -150,12 +150,12 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 				a := call(ctx, p.tool, p.args(name))
 				cancel()
 				operations.Add(1)
-				if a.Failed {
+				if a.failed {
 					failed.Add(1)
 				}
 				if leak := leaks(name, a); leak != "" {
 					mu.Lock()
-					failures = append(failures, fmt.Sprintf("%s %q shows %s: %.200q", p.tool, name, leak, a.Text))
+					failures = append(failures, fmt.Sprintf("%s %q shows %s: %.200q", p.tool, name, leak, a.text()))
 					mu.Unlock()
 				}
 			}
@@ -169,7 +169,7 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 	}
 
 	// The control: the same tools without a root that holds, on a tree that was swapped between the check and the use.
-	weakened, control := serving(t, weak.binary(t), environment(t), "--root", s.root), 0
+	weakened, control := launch{program: weak.binary(t), flags: []string{"--root", s.root}}.stdio(t), 0
 	if info, err := os.Lstat(s.root + "/file-0"); err != nil {
 		t.Fatal(err)
 	} else if info.Mode().IsRegular() { // else the racers left it swapped

@@ -57,6 +57,10 @@ func settle(t testing.TB) estate {
 	return e
 }
 
+func (e estate) flags() []string {
+	return []string{"--root", e.root, "--store", e.store, "--config", e.config, "--min-free", "0"}
+}
+
 // denied are names of the store and of the configuration.
 func (e estate) denied() []string {
 	return []string{
@@ -69,8 +73,7 @@ func (e estate) denied() []string {
 // try makes one of so many calls on what is denied, and counts what is shown of it. Half way the store and the
 // configuration are moved.
 func (e estate) try(t testing.TB, program string, wrap []string, every int, fail func(string)) (cases int) {
-	args := append(slices.Clone(wrap), program, "--root", e.root, "--store", e.store, "--config", e.config, "--min-free", "0")
-	c := serving(t, args[0], append(environment(t), estateSecret), args[1:]...)
+	c := launch{program: program, wrap: wrap, env: append(environment(t), estateSecret), flags: e.flags()}.stdio(t)
 	for _, moved := range []bool{false, true} {
 		if moved && wrap == nil {
 			for from, to := range map[string]string{e.store: "moved", e.config: "moved-config"} {
@@ -94,7 +97,7 @@ func (e estate) try(t testing.TB, program string, wrap []string, every int, fail
 					t.Fatalf("%s %s: %v", p.tool, name, err)
 				}
 				if leak := leaks(name, a); leak != "" {
-					fail(fmt.Sprintf("%s %q (moved: %t) shows %s: %.300q", p.tool, name, moved, leak, a.Text))
+					fail(fmt.Sprintf("%s %q (moved: %t) shows %s: %.300q", p.tool, name, moved, leak, a.text()))
 				}
 			}
 		}
@@ -178,7 +181,7 @@ func tryMounts(t testing.TB, fail func(string)) (cases int, told string) {
 
 // tryEnvironment asks jq and the others for the environment, for modules and for files.
 func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
-	c := serving(t, binary(t), append(environment(t), estateSecret, "HOME="+e.root), "--root", e.root, "--store", e.store, "--config", e.config, "--min-free", "0")
+	c := launch{env: append(environment(t), estateSecret, "HOME="+e.root), flags: e.flags()}.stdio(t)
 	for n, filter := range []string{
 		"env", "$ENV", "env.MCP_FUNNEL_CANARY", "$ENV.MCP_FUNNEL_CANARY", "env|tojson", "[env[]]", `env["HOME"]`, "input", "[inputs]", "input_filename", "$__prog_args", "$ARGS", "$__loc__", `import "m" as m; m::x`, `include "m"; .`, `import "m" as $m; $m`, `import "./m" as m {search: "./"}; .`,
 		`import "m" as $m {search: "/etc"}; $m`, `"m"|modulemeta`, "get_search_list", "$HOME", `"\(env)"`, `@sh "cat \(env)"`, "debug", "stderr", "halt", "halt_error", "input_line_number", `getpath(["env"])`, `try error(env) catch .`, "limit(1;env)", "now|localtime", `"~/.jq"|input`,
@@ -192,16 +195,16 @@ func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
 			if err != nil {
 				t.Fatalf("jq %s: %v", program, err)
 			}
-			if strings.Contains(a.Text, canaryText) || strings.Contains(a.Text, e.store) || strings.Contains(a.Text, "large-lines") {
-				fail(fmt.Sprintf("jq %q shows %.300q", program, a.Text))
+			if strings.Contains(a.text(), canaryText) || strings.Contains(a.text(), e.store) || strings.Contains(a.text(), "large-lines") {
+				fail(fmt.Sprintf("jq %q shows %.300q", program, a.text()))
 			}
 		}
 	}
 	for _, p := range places {
 		for _, name := range []string{"$MCP_FUNNEL_CANARY", "${HOME}/conf/funnel.yaml", "%MCP_FUNNEL_CANARY%", "~/conf/funnel.yaml"} {
 			cases++
-			if a, err := c.call(p.tool, p.args(name)); err != nil || strings.Contains(a.Text, canaryText) {
-				fail(fmt.Sprintf("%s %s: %.200q %v", p.tool, name, a.Text, err))
+			if a, err := c.call(p.tool, p.args(name)); err != nil || strings.Contains(a.text(), canaryText) {
+				fail(fmt.Sprintf("%s %s: %.200q %v", p.tool, name, a.text(), err))
 			}
 		}
 	}

@@ -147,8 +147,8 @@ var perTool = map[string]func(name string) map[string]any{
 }
 
 // meets says what is wrong with an answer to a call on a special file.
-func meets(tool string, s special, a answered) string {
-	text := a.Text
+func meets(tool string, s special, a answer) string {
+	text := a.text()
 	short := len(text) <= 700 && strings.Count(text, "\n") <= 1
 	switch {
 	case strings.Contains(tool, "glob") || strings.HasPrefix(tool, "find") && (s.lists || !s.fails || s.name == "fifo" || s.name == "socket"):
@@ -164,15 +164,15 @@ func meets(tool string, s special, a answered) string {
 		if !short {
 			return "too much is said"
 		}
-	case s.fails && !a.Failed:
+	case s.fails && !a.failed:
 		return "it should be refused"
 	case s.fails && !short:
 		return "the error is not one short line"
-	case a.Failed && !short:
+	case a.failed && !short:
 		return "the error is not one short line"
-	case s.holds != "" && !a.Failed && !strings.Contains(text, s.holds):
+	case s.holds != "" && !a.failed && !strings.Contains(text, s.holds):
 		return "the content is not right"
-	case s.holds != "" && a.Failed:
+	case s.holds != "" && a.failed:
 		return "it should be shown"
 	}
 	if strings.Contains(text, "PATH=") || strings.Contains(text, "GOCACHE") {
@@ -182,7 +182,7 @@ func meets(tool string, s special, a answered) string {
 }
 
 // trySpecials makes every call on every special file, and counts what hangs or is answered wrongly.
-func trySpecials(t testing.TB, c *session, all []special, fail func(string)) (took []time.Duration) {
+func trySpecials(t testing.TB, c *stdioClient, all []special, fail func(string)) (took []time.Duration) {
 	for _, s := range all {
 		for tool, args := range perTool {
 			name, _, _ := strings.Cut(tool, " ")
@@ -195,7 +195,7 @@ func trySpecials(t testing.TB, c *session, all []special, fail func(string)) (to
 					return took
 				}
 			} else if wrong := meets(tool, s, a); wrong != "" {
-				fail(fmt.Sprintf("%s %s: %s: %.200q", tool, s.name, wrong, a.Text))
+				fail(fmt.Sprintf("%s %s: %s: %.200q", tool, s.name, wrong, a.text()))
 			}
 		}
 	}
@@ -211,12 +211,12 @@ func TestS4SpecialFiles(t *testing.T) {
 		failures++
 		t.Error(what)
 	}
-	c := serving(t, binary(t), environment(t), "--root", dir)
+	c := serveStdio(t, dir)
 	c.limit = 20 * time.Second // which no machine is too slow for
 	took := trySpecials(t, c, slices.DeleteFunc(slices.Clone(all), func(s special) bool { return s.name == "sparse" }), fail)
 
 	// A sparse file is as large as it says: what goes through it to its end ends with the call.
-	sparse := serving(t, binary(t), environment(t), "--root", dir, "--call-timeout", "300ms")
+	sparse := serveStdio(t, dir, "--call-timeout", "300ms")
 	sparse.limit = 20 * time.Second
 	big := trySpecials(t, sparse, []special{{name: "sparse"}}, fail)
 
@@ -227,7 +227,7 @@ func TestS4SpecialFiles(t *testing.T) {
 	took = append(took, moving...)
 
 	// The kernel's files say that they are empty, and some have no end or wait.
-	proc := serving(t, binary(t), environment(t), "--root", "/proc", "--call-timeout", "5s")
+	proc := serveStdio(t, "/proc", "--call-timeout", "5s")
 	proc.limit = 20 * time.Second
 	kernel := []special{{name: "version", holds: ""}, {name: "self/status", holds: ""}, {name: "cpuinfo"}, {name: "self/maps"}, {name: "self/clear_refs", fails: true}, {name: "self/mem", fails: true}, {name: "kmsg", fails: true}, {name: "self/pagemap"}, {name: "sysrq-trigger", fails: true}}
 	kernel = slices.DeleteFunc(kernel, func(s special) bool {
@@ -246,27 +246,25 @@ func TestS4SpecialFiles(t *testing.T) {
 			slow = append(slow, time.Since(start))
 			if err != nil {
 				fail(fmt.Sprintf("%s %s: %v", tool, s.name, err))
-			} else if tool == "read" && s.name == "version" && !strings.Contains(a.Text, "Linux") || tool == "read" && s.name == "self/status" && !strings.Contains(a.Text, "Pid:") {
-				fail(fmt.Sprintf("%s %s: %.200q", tool, s.name, a.Text))
-			} else if s.fails && !a.Failed && tool != "find" {
-				fail(fmt.Sprintf("%s %s: it should be refused: %.200q", tool, s.name, a.Text))
-			} else if len(a.Text) > 60_000 {
-				fail(fmt.Sprintf("%s %s: %d bytes", tool, s.name, len(a.Text)))
+			} else if tool == "read" && s.name == "version" && !strings.Contains(a.text(), "Linux") || tool == "read" && s.name == "self/status" && !strings.Contains(a.text(), "Pid:") {
+				fail(fmt.Sprintf("%s %s: %.200q", tool, s.name, a.text()))
+			} else if s.fails && !a.failed && tool != "find" {
+				fail(fmt.Sprintf("%s %s: it should be refused: %.200q", tool, s.name, a.text()))
+			} else if len(a.text()) > 60_000 {
+				fail(fmt.Sprintf("%s %s: %d bytes", tool, s.name, len(a.text())))
 			}
 		}
 	}
 
 	// The control: opened as any file is.
-	control, w := 0, serving(t, weak.binary(t), environment(t), "--root", dir)
+	control, w := 0, launch{program: weak.binary(t), flags: []string{"--root", dir}}.stdio(t)
 	w.limit = 500 * time.Millisecond
 	for _, tool := range []string{"read", "grep", "slice"} {
 		if _, err := w.call(tool, perTool[tool]("fifo")); err != nil {
 			control++
 		}
 	}
-	if err := w.cmd.Process.Kill(); err != nil { // it waits for ever
-		t.Error(err)
-	}
+	w.kill() // it waits for ever
 	slices.Sort(took)
 	kinds := len(all) + 2 + len(kernel)
 	figures := fmt.Sprintf("%d kinds, p50 %s, p99 %s; sparse at most %s, kernel files at most %s", kinds, took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond),

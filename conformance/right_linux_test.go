@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
@@ -81,9 +80,9 @@ func pageOf(a answer) (p shownPage, err error) {
 }
 
 // walk asks, and follows each page to the next until there is none. spoil is nil but in the control.
-func (l likeness) walk(s *stdio, spoil func([]string) []string) (all shownPage, pages int, err error) {
+func (l likeness) walk(s *stdioClient, spoil func([]string) []string) (all shownPage, pages int, err error) {
 	for next := &l; next != nil; {
-		a, err := s.call(next.tool, next.args, time.Minute)
+		a, err := s.call(next.tool, next.args)
 		if err != nil {
 			return all, pages, err
 		}
@@ -106,15 +105,15 @@ func (l likeness) walk(s *stdio, spoil func([]string) []string) (all shownPage, 
 	return all, pages, nil
 }
 
-var keptAs = regexp.MustCompile(`^LARGE OUTPUT DETECTED: kept whole as (obs:\w+)`)
+var keptWhole = regexp.MustCompile(`^LARGE OUTPUT DETECTED: kept whole as (obs:\w+)`)
 
 // hits asks a search, and gives file:line:text of all it found, from the answer or, where it was kept, from there.
-func (l likeness) hits(s *stdio, spoil func([]string) []string) (all shownPage, pages int, err error) {
-	a, err := s.call(l.tool, l.args, time.Minute)
+func (l likeness) hits(s *stdioClient, spoil func([]string) []string) (all shownPage, pages int, err error) {
+	a, err := s.call(l.tool, l.args)
 	if err != nil {
 		return all, 0, err
 	}
-	if m := keptAs.FindStringSubmatch(a.text()); m != nil {
+	if m := keptWhole.FindStringSubmatch(a.text()); m != nil {
 		return likeness{tool: "jq", args: map[string]any{"source": m[1], "filter": `"\(.file):\(.line):\(.text)"`, "raw": true}}.walk(s, spoil)
 	}
 	all, err = pageOf(a)
@@ -159,7 +158,7 @@ func (l likeness) told(t testing.TB, root string) (rows []string, failed bool) {
 }
 
 // verdict says what is wrong with an answer, "" where it is right or says that it is not complete.
-func (l likeness) verdict(t testing.TB, s *stdio, root string, spoil func([]string) []string) (wrong string, pages int) {
+func (l likeness) verdict(t testing.TB, s *stdioClient, root string, spoil func([]string) []string) (wrong string, pages int) {
 	t.Helper()
 	want, failed := l.told(t, root)
 	var got shownPage
@@ -373,7 +372,7 @@ func TestS25RightOrSaid(t *testing.T) {
 	for i := range most { // each k-th, so that all kinds are in
 		some = append(some, all[i*len(all)/most])
 	}
-	s := serve(t, root, "--page-tokens", promise.Size("800", "2000"))
+	s := serveStdio(t, root, "--page-tokens", promise.Size("800", "2000"))
 	pages, failures := compareAll(t, s, root, some, nil)
 	for i, f := range failures {
 		if i == 30 {
@@ -394,7 +393,7 @@ func TestS25RightOrSaid(t *testing.T) {
 }
 
 // compareAll puts all questions, two at a time.
-func compareAll(t *testing.T, s *stdio, root string, all []likeness, spoil func([]string) []string) (pages int, failures []string) {
+func compareAll(t *testing.T, s *stdioClient, root string, all []likeness, spoil func([]string) []string) (pages int, failures []string) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	gate := make(chan struct{}, 2)

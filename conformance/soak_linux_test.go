@@ -20,10 +20,11 @@ import (
 
 // soaking is a server under random calls with faults among them, and what came of it.
 type soaking struct {
-	t    *testing.T
-	s    *soaked
-	root string
-	leak bool // the control: calls that never end are begun, and left
+	t     *testing.T
+	s     *stdioClient
+	root  string
+	store string // where it keeps what was seen
+	leak  bool   // the control: calls that never end are begun, and left
 
 	gate sync.RWMutex // held for reading by a call under way, alone by who measures
 
@@ -32,15 +33,10 @@ type soaking struct {
 	calls       int
 	faults      map[string]int
 	unexplained []string
-	cancelled   map[string]chan soakAnswer
+	cancelled   []pending
 }
 
-// object is the arguments of a call.
-type object = map[string]any
-
 func tool(name string, args object) object { return object{"name": name, "arguments": args} }
-
-var soakKept = regexp.MustCompile(`obs:[0-9a-z]{12}`)
 
 // gone is what may be said of an observation that made room or was damaged by a fault, and of a file that vanished.
 var gone = regexp.MustCompile(`expired|no such observation|damaged|no such file|file does not exist`)
@@ -48,23 +44,32 @@ var gone = regexp.MustCompile(`expired|no such observation|damaged|no such file|
 // call makes one, and looks whether its answer is one that can be explained: an error is
 // where it was asked for, or where it says what another fault explains.
 func (k *soaking) call(method string, params object, explained *regexp.Regexp) (text string, failed bool) {
-	a, err := k.s.ask(method, params)
+	text, failed, err := said(k.s.begin(method, params))
 	if err != nil {
 		k.note(method, params, err.Error())
 		return "", true
 	}
-	text, failed = a.text()
 	if failed && (explained == nil || !explained.MatchString(text)) {
 		k.note(method, params, text)
 	}
-	if ids := soakKept.FindAllString(text, 1); ids != nil && !failed {
+	if id := shownID.FindString(text); id != "" && !failed {
 		k.mu.Lock()
-		if k.kept = append(k.kept, ids[0]); len(k.kept) > 50 {
+		if k.kept = append(k.kept, id); len(k.kept) > 50 {
 			k.kept = k.kept[1:]
 		}
 		k.mu.Unlock()
 	}
 	return text, failed
+}
+
+// said waits for an answer, and gives what it says.
+func said(p pending) (text string, failed bool, err error) {
+	m, err := p.wait()
+	if err != nil {
+		return "", true, err
+	}
+	a, err := m.said()
+	return a.text(), a.failed, err
 }
 
 func (k *soaking) note(method string, params object, what string) {
@@ -126,11 +131,11 @@ const never = "last(range(1e15))"
 // faulty are what goes wrong outside the server, and what its client does wrong.
 var faulty = map[string]func(k *soaking){
 	"cancelled": func(k *soaking) {
-		id, answer := k.s.begin("tools/call", tool("jq", object{"source": "sub/small.json", "filter": never}))
+		p := k.s.beginCall("jq", object{"source": "sub/small.json", "filter": never})
 		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
-		k.s.cancel(id)
+		p.cancel()
 		k.mu.Lock()
-		k.cancelled[id] = answer
+		k.cancelled = append(k.cancelled, p)
 		k.mu.Unlock()
 	},
 	"bad arguments": func(k *soaking) {
@@ -143,45 +148,43 @@ var faulty = map[string]func(k *soaking){
 	},
 	"bad frame": func(k *soaking) {
 		for _, frame := range []string{"{", "garbage \x00", `{"jsonrpc":"2.0"}`, `[]`, `{"jsonrpc":"2.0","method":"tools/call","params":7}`} {
-			k.s.send(frame)
+			k.s.write([]byte(frame + "\n"))
 		}
 	},
 	"worker killed": func(k *soaking) {
-		p := tool("jq", object{"source": "sub/small.json", "filter": never})
-		id, answer := k.s.begin("tools/call", p)
+		params := tool("jq", object{"source": "sub/small.json", "filter": never})
+		p := k.s.begin("tools/call", params)
 		for range 1000 { // its own processes only
-			if pids := k.s.workers(); len(pids) > 0 {
+			if pids := k.s.children(); len(pids) > 0 {
 				for _, pid := range pids {
 					_ = syscall.Kill(pid, syscall.SIGKILL)
 				}
-				select {
-				case a := <-answer:
-					if text, failed := a.text(); !failed {
-						k.note("tools/call", p, "its worker was killed, and: "+text)
+				if p.answered() {
+					if text, failed, err := said(p); err != nil || !failed {
+						k.note("tools/call", params, fmt.Sprintf("its worker was killed, and: %s %v", text, err))
 					}
 					return
-				default:
 				}
 			}
 			time.Sleep(2 * time.Millisecond)
 		}
-		k.s.cancel(id)
-		k.s.forget(id)
+		p.cancel()
+		p.forget()
 	},
 	"file vanishes": func(k *soaking) {
 		name := fmt.Sprintf("vanishing-%d.txt", rand.IntN(1000))
 		path := filepath.Join(k.root, name)
 		_ = os.WriteFile(path, corpus.PanicLog(), 0o644)
-		id, answer := k.s.begin("tools/call", tool("read", object{"path": name}))
+		p := k.s.beginCall("read", object{"path": name})
 		_ = os.Remove(path)
-		if a, err := k.s.await(id, answer); err != nil {
+		if text, failed, err := said(p); err != nil {
 			k.note("read", nil, err.Error())
-		} else if text, failed := a.text(); failed && !gone.MatchString(text) {
+		} else if failed && !gone.MatchString(text) {
 			k.note("read", nil, text)
 		}
 	},
 	"store busy": func(k *soaking) { // somebody holds the quota file: what cannot be kept is told, not failed
-		f, err := os.OpenFile(filepath.Join(k.s.store, "state", "quota.json"), os.O_RDWR, 0)
+		f, err := os.OpenFile(filepath.Join(k.store, "state", "quota.json"), os.O_RDWR, 0)
 		if err != nil {
 			return
 		}
@@ -191,10 +194,10 @@ var faulty = map[string]func(k *soaking){
 		}
 	},
 	"quota file torn": func(k *soaking) {
-		_ = os.WriteFile(filepath.Join(k.s.store, "state", "quota.json"), []byte(`{"v":1,"ke`), 0o600)
+		_ = os.WriteFile(filepath.Join(k.store, "state", "quota.json"), []byte(`{"v":1,"ke`), 0o600)
 	},
 	"store unwritable": func(k *soaking) {
-		dir := filepath.Join(k.s.store, "tmp")
+		dir := filepath.Join(k.store, "tmp")
 		moved := dir + "-away" // whatever the user: a mode would not stop root
 		if os.Rename(dir, moved) == nil {
 			k.call("tools/call", tool("search", object{"pattern": "e"}), gone)
@@ -202,7 +205,7 @@ var faulty = map[string]func(k *soaking){
 		}
 	},
 	"observation lost": func(k *soaking) {
-		data, _ := filepath.Glob(filepath.Join(k.s.store, "observations", "*_*_*"))
+		data, _ := filepath.Glob(filepath.Join(k.store, "observations", "*_*_*"))
 		if len(data) > 0 {
 			_ = os.Remove(data[rand.IntN(len(data))])
 		}
@@ -220,12 +223,12 @@ func (k *soaking) work(stop chan struct{}) {
 		select {
 		case <-stop:
 			return
-		case <-k.s.read:
+		case <-k.s.ended:
 			return
 		default:
 		}
 		if k.leak {
-			k.s.begin("tools/call", tool("jq", object{"source": "sub/small.json", "filter": never}))
+			k.s.beginCall("jq", object{"source": "sub/small.json", "filter": never})
 			k.call("ping", object{}, nil)
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -253,23 +256,19 @@ func (k *soaking) rest(since time.Time) (measured, error) {
 	k.gate.Lock()
 	defer k.gate.Unlock()
 	k.mu.Lock()
-	for id, answer := range k.cancelled { // no answer is due; one that was on its way is no fault
-		select {
-		case <-answer:
-		default:
-			k.s.forget(id)
-		}
-		delete(k.cancelled, id)
+	for _, p := range k.cancelled { // no answer is due; one that was on its way is no fault
+		p.forget()
 	}
+	k.cancelled = nil
 	k.mu.Unlock()
 	for range 500 { // what was cancelled is ending
-		if k.leak || len(k.s.workers()) == 0 {
+		if k.leak || len(k.s.children()) == 0 {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	_, _ = k.s.ask("ping", object{})
-	m, err := k.s.measure()
+	_ = k.s.ping()
+	m, err := measure(k.s.pid())
 	m.at = time.Since(since)
 	return m, err
 }
@@ -353,8 +352,8 @@ func median(all []measured, of func(measured) float64) float64 {
 	return list[len(list)/2]
 }
 
-func memoryOf(m measured) float64      { return float64(m.memory) }
-func descriptorsOf(m measured) float64 { return float64(m.descriptors) }
+func itsMemory(m measured) float64      { return float64(m.memory) }
+func itsDescriptors(m measured) float64 { return float64(m.descriptors) }
 
 // Of a process that runs for days: what it may grow by, whatever the time. Below ten
 // minutes the collector's own swings are all that is seen of memory.
@@ -365,16 +364,46 @@ const (
 	maxGoroutines  = 3
 )
 
+// measured is what a process takes at a moment.
+type measured struct {
+	at          time.Duration
+	memory      int64 // bytes that are resident
+	descriptors int
+	threads     int64
+}
+
+func measure(pid int) (m measured, err error) {
+	memory, err := statusOf(pid, "VmRSS")
+	if err != nil {
+		return m, err
+	}
+	m.memory = memory << 10
+	if m.threads, err = statusOf(pid, "Threads"); err != nil {
+		return m, err
+	}
+	m.descriptors, err = descriptorsOf(pid)
+	return m, err
+}
+
+var goroutine = regexp.MustCompile(`(?m)^goroutine \d+ .*\[`)
+
+// goroutines ends the process the way that makes it write them down, and counts them.
+func (k *soaking) goroutines() int {
+	_ = k.s.cmd.Process.Signal(syscall.SIGQUIT)
+	<-k.s.ended
+	return len(goroutine.FindAllString(k.s.log.String(), -1))
+}
+
 // judge says what grew, or was not explained.
 func (k *soaking) judge(all []measured, idle, end int) (wrong []string) {
 	note := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for _, u := range k.unexplained {
 		note("unexplained: %s", u)
 	}
-	if k.s.broken != nil {
-		note("on standard output: %v", k.s.broken)
+	for _, line := range k.s.broken {
+		note("on standard output: %s", line)
 	}
-	said := k.s.said.String()
+	said := k.s.log.String()
 	if i := strings.Index(said, "SIGQUIT: quit"); i < 0 {
 		note("it did not live to its end: %.2000s", said)
 	} else if strings.Contains(said[:i], "panic") {
@@ -385,13 +414,13 @@ func (k *soaking) judge(all []measured, idle, end int) (wrong []string) {
 		return wrong
 	}
 	first, last := all[:(len(all)+2)/3], all[2*len(all)/3:]
-	if grown := median(last, memoryOf) - median(first, memoryOf); grown > maxGrowth {
+	if grown := median(last, itsMemory) - median(first, itsMemory); grown > maxGrowth {
 		note("memory grew by %.0f MiB", grown/(1<<20))
 	}
-	if all[len(all)-1].at > 10*time.Minute && slope(all, memoryOf)*60 > maxSlope {
-		note("memory grows by %.2f MiB a minute", slope(all, memoryOf)*60/(1<<20))
+	if all[len(all)-1].at > 10*time.Minute && slope(all, itsMemory)*60 > maxSlope {
+		note("memory grows by %.2f MiB a minute", slope(all, itsMemory)*60/(1<<20))
 	}
-	if grown := median(last, descriptorsOf) - median(first, descriptorsOf); grown > maxDescriptors {
+	if grown := median(last, itsDescriptors) - median(first, itsDescriptors); grown > maxDescriptors {
 		note("%v descriptors more", grown)
 	}
 	if end > idle+maxGoroutines {
@@ -401,8 +430,13 @@ func (k *soaking) judge(all []measured, idle, end int) (wrong []string) {
 }
 
 func newSoaking(t *testing.T, leak bool) *soaking {
-	root := soakRoot(t)
-	return &soaking{t: t, root: root, s: soak(t, root, filepath.Join(t.TempDir(), "store")), leak: leak, faults: map[string]int{}, cancelled: map[string]chan soakAnswer{}}
+	k := &soaking{t: t, root: soakRoot(t), store: filepath.Join(t.TempDir(), "store"), leak: leak, faults: map[string]int{}}
+	k.s = launch{
+		env:   append(environment(t), "GOTRACEBACK=all"),
+		flags: []string{"--root", k.root, "--store", k.store, "--min-free", "0", "--quota", "64MiB", "--call-timeout", "40s",
+			"--jq-idle", "200ms"}, // a worker that waits for its next job has descriptors too: at rest there is none
+	}.stdio(t)
+	return k
 }
 
 // TestS31RunsForDays drives the binary with random calls, one in a hundred of them a fault, and
@@ -428,24 +462,24 @@ func TestS31RunsForDays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usual := idle.s.dump()
+	usual := idle.goroutines()
 
 	k := newSoaking(t, false)
 	all := k.run(d)
-	wrong := k.judge(all, usual, k.s.dump())
+	wrong := k.judge(all, usual, k.goroutines())
 	for i, w := range wrong {
 		if i < 10 {
 			t.Error(w)
 		}
 	}
 	control := newSoaking(t, true)
-	leaks := control.judge(control.run(2*time.Second), usual, control.s.dump())
+	leaks := control.judge(control.run(2*time.Second), usual, control.goroutines())
 
 	last := rest
 	if len(all) > 0 {
 		last = all[len(all)-1]
 	}
 	promise.Kept(t, promise.Proof{Promise: "S31", Cases: k.calls, Failures: len(wrong), Control: len(leaks),
-		Figures: fmt.Sprintf("%s, faults %v; memory %d MiB, %.2f MiB a minute, idle %d MiB; %d descriptors, idle %d; %d goroutines idle; %d threads; %d bad frames refused; control: calls that are never ended",
-			d, k.faults, last.memory>>20, slope(all, memoryOf)*60/(1<<20), rest.memory>>20, last.descriptors, rest.descriptors, usual, last.threads, k.s.refused)})
+		Figures: fmt.Sprintf("%s, faults %v; memory %d MiB, %.2f MiB a minute, idle %d MiB; %d descriptors, idle %d; %d goroutines idle; %d threads; %d answers to bad frames, and to what was cancelled; control: calls that are never ended",
+			d, k.faults, last.memory>>20, slope(all, itsMemory)*60/(1<<20), rest.memory>>20, last.descriptors, rest.descriptors, usual, last.threads, len(k.s.unasked))})
 }

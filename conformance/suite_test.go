@@ -18,9 +18,8 @@ import (
 // fixture starts the fixture server over HTTP and gives its address, "http://127.0.0.1:PORT".
 func fixture(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(program(t, "fixture"), append([]string{"-http", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "store")}, args...)...) //nolint:noctx // ended by start
-	_, at := start(t, cmd, "serving at ")
-	return at
+	cmd := exec.Command(program(t, "fixture"), append([]string{"-http", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "store")}, args...)...) //nolint:noctx // it ends with the test
+	return listening(t, cmd, "serving at ").url
 }
 
 // TestSuite has the official conformance suite try the fixture server: every scenario has to pass, none is expected to fail.

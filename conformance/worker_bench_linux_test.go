@@ -16,12 +16,12 @@ func BenchmarkWorkerOverStdio(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(root, "in.json"), []byte(`[{"a":1,"b":"x"},{"a":2,"b":"y"}]`), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	s := serve(b, root)
+	s := serveStdio(b, root)
 	filters := map[string]string{"in-process": "[.[].a] | add", "worker": "reduce .[].a as $x (0; . + $x)"}
 	took := map[string][]time.Duration{}
 	for b.Loop() {
 		for way, filter := range filters {
-			a, err := s.call("jq", map[string]any{"source": "in.json", "filter": filter}, time.Minute)
+			a, err := s.call("jq", map[string]any{"source": "in.json", "filter": filter})
 			if err != nil || a.text() != "3" {
 				b.Fatal(err, a.text())
 			}

@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// statusOf is a number from what the kernel says of a process, such as VmRSS, which it counts in KiB.
+func statusOf(pid int, field string) (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, found := strings.Cut(string(b), "\n"+field+":")
+	if !found {
+		return 0, fmt.Errorf("process %d has no %s: it has ended", pid, field)
+	}
+	return strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+}
+
+// peakOf is the most memory that a process ever held, in bytes.
+func peakOf(t testing.TB, pid int) int64 {
+	t.Helper()
+	kib, err := statusOf(pid, "VmHWM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}
+
+func (p *process) peak() int64 { p.t.Helper(); return peakOf(p.t, p.pid()) }
+
+// descriptorsOf is how many a process has open.
+func descriptorsOf(pid int) (int, error) {
+	names, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	return len(names), err
+}
+
+func (p *process) descriptors() int {
+	p.t.Helper()
+	n, err := descriptorsOf(p.pid())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
+
+// children are the processes that it has started, and that those have.
+func (p *process) children() []int { return below(p.pid()) }
+
+// stat is a process's state and its parent, from /proc; state 0: there is none.
+func stat(pid int) (state byte, parent int) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(f) < 2 {
+		return 0, 0
+	}
+	parent, _ = strconv.Atoi(f[1])
+	return f[0][0], parent
+}
+
+// alive says that a process runs: one that only waits to be counted as dead does not.
+func alive(pid int) bool {
+	state, _ := stat(pid)
+	return state != 0 && state != 'Z' && state != 'X'
+}
+
+// below are the processes that one started, and that they started.
+func below(pid int) []int {
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	parents := map[int]int{}
+	for _, name := range names {
+		n, err := strconv.Atoi(filepath.Base(name))
+		if err != nil {
+			continue
+		}
+		if state, parent := stat(n); state != 0 && state != 'Z' {
+			parents[n] = parent
+		}
+	}
+	var all []int
+	for _, n := range slices.Sorted(maps.Keys(parents)) {
+		for p := n; p > 1; p = parents[p] {
+			if parents[p] == pid {
+				all = append(all, n)
+				break
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,139 @@
+package conformance
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// launch says how a server is started: its zero value is the binary as it is released, in an environment of its own.
+// It is then driven over stdio (drive_stdio_test.go) or HTTP (drive_http_test.go).
+type launch struct {
+	program string   // "": the binary
+	wrap    []string // the words of a command that runs the program
+	env     []string // all of it; nil: that of [environment]
+	flags   []string
+
+	// Over stdio: what the client says it is able to, and what it answers where the server asks, by method.
+	capabilities map[string]any
+	replies      map[string]func() any
+}
+
+// command is not started yet.
+func (l launch) command(t testing.TB) *exec.Cmd {
+	t.Helper()
+	if l.program == "" {
+		l.program = binary(t)
+	}
+	if l.env == nil {
+		l.env = environment(t)
+	}
+	words := append(append(append([]string{}, l.wrap...), l.program), l.flags...)
+	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // it ends with the test, or is killed
+	cmd.Env = l.env
+	return cmd
+}
+
+// process is a program that a test has started.
+type process struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	log   logBuffer     // what it writes on standard error
+	ended chan struct{} // closed when it has ended and all that it wrote is read
+	err   error         // of its end; to be read after that
+}
+
+// run starts a command. Who calls it sees to its end.
+func run(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, ended: make(chan struct{})}
+	cmd.Stderr = &p.log
+	cmd.WaitDelay = 5 * time.Second // for what it has started and left with its output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
+	return p
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// kill ends it at once.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// end sends a signal that ends it, and gives all that it wrote on standard error. It fails the test where the
+// process goes on, or does not end well.
+func (p *process) end(signal os.Signal) string {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		p.t.Fatal(err)
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+		p.kill()
+		p.t.Fatalf("%v did not end %s within 20 s:\n%s", signal, filepath.Base(p.cmd.Path), &p.log)
+	}
+	if p.err != nil {
+		p.t.Errorf("%v: %v\n%s", signal, p.err, &p.log)
+	}
+	return p.log.String()
+}
+
+// running says that it has not ended.
+func (p *process) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// logBuffer holds what a program writes, and can be read meanwhile.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// after is what stands behind a mark in its line; false while there is no such line, whole.
+func (b *logBuffer) after(mark string) (string, bool) {
+	_, rest, _ := strings.Cut(b.String(), mark)
+	line, _, whole := strings.Cut(rest, "\n")
+	return line, whole
+}
+
+// waitFor waits until a condition holds, and says whether it came to hold.
+func waitFor(limit time.Duration, holds func() bool) bool {
+	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+		if holds() {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
