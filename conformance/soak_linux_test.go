@@ -432,7 +432,7 @@ func (k *soaking) judge(all []measured, idle, end int) (wrong []string) {
 func newSoaking(t *testing.T, leak bool) *soaking {
 	k := &soaking{t: t, root: soakRoot(t), store: filepath.Join(t.TempDir(), "store"), leak: leak, faults: map[string]int{}}
 	k.s = launch{
-		env:   append(environment(t), "GOTRACEBACK=all"),
+		env: append(environment(t), "GOTRACEBACK=all"),
 		flags: []string{"--root", k.root, "--store", k.store, "--min-free", "0", "--quota", "64MiB", "--call-timeout", "40s",
 			"--jq-idle", "200ms"}, // a worker that waits for its next job has descriptors too: at rest there is none
 	}.stdio(t)
