@@ -276,6 +276,7 @@ func endure(s *stdioClient, inputs []badInput, rounds, share int, seed uint64, e
 const badSeed = 20261121
 
 func TestS6NoInputKillsTheServer(t *testing.T) {
+	drivesOnly(t)
 	deadline := promise.Size(40*time.Millisecond, 100*time.Millisecond)
 	seed := promise.Size(uint64(badSeed), rand.Uint64())
 	root, fill := badRoot(t)

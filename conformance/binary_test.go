@@ -27,6 +27,15 @@ func program(t testing.TB, name string) string {
 	return path
 }
 
+// drivesOnly skips, under the race detector, a test that does nothing but drive programs: they are built without it,
+// so that it would see no more than in the run without it, and later.
+func drivesOnly(t testing.TB) {
+	t.Helper()
+	if underRace {
+		t.Skip("it drives programs that are built without the race detector: tried by the run without it")
+	}
+}
+
 // buildDir is where the programs are; TestMain makes and removes it.
 var buildDir string
 

@@ -16,6 +16,7 @@ const maxKeep = 96 << 20
 
 // TestKeepIsBounded keeps a gigabyte (64 MiB with -short) of log lines through the binary.
 func TestKeepIsBounded(t *testing.T) {
+	drivesOnly(t)
 	size := int64(1 << 30)
 	if testing.Short() {
 		size = 64 << 20
@@ -57,6 +58,7 @@ func peakAtEnd(s *os.ProcessState) int64 { return s.SysUsage().(*syscall.Rusage)
 
 // TestLineOfAGigabyte: one line as long as a disk allows is searched, sliced and read in bounded memory.
 func TestLineOfAGigabyte(t *testing.T) {
+	drivesOnly(t)
 	size := int64(1 << 30)
 	if testing.Short() {
 		size = 64 << 20

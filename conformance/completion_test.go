@@ -21,6 +21,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 `
 
 func TestBashCompletes(t *testing.T) {
+	drivesOnly(t)
 	bash, bin := peer.Find(t, "bash"), filepath.Dir(binary(t))
 	env := append(environment(t), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	run := func(stdin string, name string, args ...string) string {
@@ -66,6 +67,7 @@ func TestBashCompletes(t *testing.T) {
 
 // The scripts are right in the language of their shell.
 func TestCompletionScriptsParse(t *testing.T) {
+	drivesOnly(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
 			path, err := exec.LookPath(shell)

@@ -136,6 +136,7 @@ func timed(s *stdioClient, shapes []shape, deadline, slack time.Duration) (over 
 }
 
 func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
+	drivesOnly(t)
 	deadline := promise.Size(150*time.Millisecond, time.Second)
 	shapes := slowShapes(t)
 	every := len(shapes)

@@ -139,6 +139,7 @@ func (d *fullDisk) judge(bound string, readOnly bool) {
 // answers; what it says is kept verifies, what is not kept is said, and what was kept before can be
 // listed and read, also when the disk is mounted for reading only.
 func TestS13RealFullDisk(t *testing.T) {
+	drivesOnly(t)
 	t.Parallel()
 	d := &fullDisk{}
 	disks := promise.Size([]string{"400k"}, []string{"32k", "64k", "96k", "128k", "256k", "300k", "320k", "340k", "400k", "600k", "800k", "1m", "8m"})

@@ -139,6 +139,7 @@ func startBusy(t *testing.T, p namedProgram) client {
 
 // With a worker busy the server ends as fast, and the worker with it.
 func TestS10AWorkerEndsWithItsServer(t *testing.T) {
+	drivesOnly(t)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored under nohup, which children inherit
 	const slowest = 5 * time.Second                        // the promise is a second; this machine may be slow
 	var mu sync.Mutex
@@ -179,6 +180,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 
 // Of all that all tools and their workers do, of libraries and children that print, only messages reach standard output.
 func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
+	drivesOnly(t)
 	dir := t.TempDir()
 	all, _ := specials(t, dir)
 	write(t, dir+"/data.json", `{"a":[1,2,3]}`)

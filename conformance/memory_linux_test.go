@@ -108,6 +108,7 @@ func gluttons(t testing.TB, root string) []glutton {
 const atOnce = "16 at once"
 
 func TestS5MemoryStaysBounded(t *testing.T) {
+	drivesOnly(t)
 	if testing.Short() && !promise.Full() {
 		t.Skip("memory is measured in the ordinary run: skipped with -short")
 	}

@@ -129,6 +129,7 @@ func noteIDs() (ids []string) {
 // TestNotes has 300 notes told under 4 concurrent calls, over every transport: none may be lost, stand on the stream
 // of another call, or come after its answer.
 func TestNotes(t *testing.T) {
+	drivesOnly(t)
 	t.Parallel()
 	url := fixture(t)
 	rounds := promise.Size(5, 50)
@@ -311,6 +312,7 @@ func notesOverSSE(ctx context.Context, url string, l *ledger) error {
 
 // TestPipedCallsAreAnswered gives the binary eight calls by a pipe that ends with them.
 func TestPipedCallsAreAnswered(t *testing.T) {
+	drivesOnly(t)
 	t.Parallel()
 	runs := 100
 	if testing.Short() && !promise.Full() {

@@ -222,6 +222,7 @@ func (s surroundings) tryPaths(t testing.TB, program string, wanted func(place i
 
 // Tools never read, list, stat or change anything outside the roots.
 func TestS1NothingOutsideTheRoots(t *testing.T) {
+	drivesOnly(t)
 	s := surround(t)
 	before := s.snapshot(t)
 	watched := s.watch(t)

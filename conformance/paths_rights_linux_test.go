@@ -140,6 +140,7 @@ func fingerprint(t testing.TB, dir string, without ...string) string {
 // The agent cannot widen its own rights: it reaches neither the store nor the configuration by any name, no tool writes,
 // and nothing that stands in a root or in a call is taken as a setting.
 func TestS26TheAgentCannotWidenItsRights(t *testing.T) {
+	drivesOnly(t)
 	failures := 0
 	fail := func(what string) {
 		if failures++; failures <= 20 {

@@ -95,6 +95,7 @@ const printedID = "k3v9q2m7x4ab"
 // TestReadmeExamples runs every console block of the README in one shell session and
 // holds it to what is printed. Observation IDs and places of the store differ at each run and are normalised.
 func TestReadmeExamples(t *testing.T) {
+	drivesOnly(t)
 	text, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)

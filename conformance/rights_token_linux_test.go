@@ -118,6 +118,7 @@ func (h tokenHouse) try(t testing.TB, way string, c toolCaller, tokens []string,
 // No tool reads a token that lets a client in: not of the token file, not the one that is made and kept in the store,
 // not of the environment, over stdio and over HTTP.
 func TestS26NoToolReadsTheToken(t *testing.T) {
+	drivesOnly(t)
 	failures := 0
 	fail := func(what string) {
 		if failures++; failures <= 20 {

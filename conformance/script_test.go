@@ -13,6 +13,7 @@ import (
 // TestScripts runs testdata/script against the binary. Each script has a store
 // and a home of its own; $CORPUS is a directory with the real inputs.
 func TestScripts(t *testing.T) {
+	drivesOnly(t)
 	bin := filepath.Dir(binary(t))
 	inputs, home := t.TempDir(), t.TempDir()
 	for name, text := range map[string][]byte{

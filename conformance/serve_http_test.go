@@ -16,6 +16,7 @@ import (
 )
 
 func TestServeHTTP(t *testing.T) {
+	drivesOnly(t)
 	env := environment(t)
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "long.txt"), bytes.Repeat([]byte("a line to be found\n"), 500), 0o600); err != nil {
@@ -65,6 +66,7 @@ func TestServeHTTP(t *testing.T) {
 }
 
 func TestServeHTTPTokenFile(t *testing.T) {
+	drivesOnly(t)
 	env := environment(t)
 	root := t.TempDir()
 	anna, bob := strings.Repeat("a", 40), strings.Repeat("b", 40)
@@ -101,6 +103,7 @@ func TestServeHTTPTokenFile(t *testing.T) {
 }
 
 func TestServeHTTPRefuses(t *testing.T) {
+	drivesOnly(t)
 	env := environment(t)
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte(strings.Repeat("a", 40)), 0o644); err != nil {

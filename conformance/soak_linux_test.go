@@ -443,6 +443,7 @@ func newSoaking(t *testing.T, leak bool) *soaking {
 // measures it at rest: memory, descriptors and goroutines stay, and no error is without its cause.
 // SOAK=10m says for how long (scripts/soak).
 func TestS31RunsForDays(t *testing.T) {
+	drivesOnly(t)
 	t.Parallel() // it waits more than it works
 	d := promise.Size(12*time.Second, 10*time.Minute)
 	if testing.Short() {

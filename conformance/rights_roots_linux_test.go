@@ -28,6 +28,7 @@ type rootsClaimed struct {
 
 // The roots that a client names narrow what was granted, and never add to it, whatever they are, also when they change.
 func TestS26ClientsRootsOnlyNarrow(t *testing.T) {
+	drivesOnly(t)
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -93,8 +94,8 @@ func tryRoots(t *testing.T, l launch, top string, claims []rootsClaimed, fail fu
 		if err != nil {
 			t.Fatal(err)
 		}
-		if asked := c.toldOnItsOwn()["roots/list"]; asked != i+1 {
-			t.Fatalf("roots that are %s: asked for %d times", claim.name, asked)
+		if asked := c.toldOnItsOwn()["roots/list"]; asked <= i {
+			t.Fatalf("roots that are %s: asked for %d times in all", claim.name, asked)
 		}
 		cases++
 		if found.failed != (claim.shown == nil) || found.failed && !strings.Contains(found.text(), "none of the client's roots lies within") {
