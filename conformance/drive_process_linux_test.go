@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // statusOf is a number from what the kernel says of a process, such as VmRSS, which it counts in KiB.
@@ -25,17 +24,20 @@ func statusOf(pid int, field string) (int64, error) {
 	return strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 }
 
-// peakOf is the most memory that a process ever held, in bytes.
-func peakOf(t testing.TB, pid int) int64 {
-	t.Helper()
+// highWater is the most memory that a process held so far, in bytes; false where it has ended.
+func highWater(pid int) (int64, bool) {
 	kib, err := statusOf(pid, "VmHWM")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kib << 10
+	return kib << 10, err == nil
 }
 
-func (p *process) peak() int64 { p.t.Helper(); return peakOf(p.t, p.pid()) }
+func (p *process) peak() int64 {
+	p.t.Helper()
+	n, ok := highWater(p.pid())
+	if !ok {
+		p.t.Fatalf("process %d has ended", p.pid())
+	}
+	return n
+}
 
 // descriptorsOf is how many a process has open.
 func descriptorsOf(pid int) (int, error) {

@@ -154,12 +154,12 @@ func TestS5MemoryStaysBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	before, control := peakOf(t, os.Getpid()), 0
+	before, control := ownPeak(t), 0
 	b, err := io.ReadAll(f)
 	if err != nil || len(b) == 0 {
 		t.Fatal(err)
 	}
-	if peakOf(t, os.Getpid())-before > overIdle {
+	if ownPeak(t)-before > overIdle {
 		control++
 	}
 	debug.FreeOSMemory()

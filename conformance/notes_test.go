@@ -314,7 +314,7 @@ func notesOverSSE(ctx context.Context, url string, l *ledger) error {
 func TestPipedCallsAreAnswered(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
-	runs := 100
+	runs := promise.Size(25, 100)
 	if testing.Short() && !promise.Full() {
 		runs = 10
 	}

@@ -445,7 +445,7 @@ func newSoaking(t *testing.T, leak bool) *soaking {
 func TestS31RunsForDays(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel() // it waits more than it works
-	d := promise.Size(12*time.Second, 10*time.Minute)
+	d := promise.Size(8*time.Second, 10*time.Minute)
 	if testing.Short() {
 		d = 6 * time.Second
 	}
