@@ -31,8 +31,10 @@ var floors = [][]string{
 
 // within are parts of one package that stand in a directory of their own.
 var within = map[string]string{
-	"tokens/tables":            "tokens",         // data beside the code that reads it
-	"internal/child/childtest": "internal/child", // what tests need to run workers
+	"tokens/tables":                "tokens",           // data beside the code that reads it
+	"internal/child/childtest":     "internal/child",   // what tests need to run workers
+	"internal/content/contenttest": "internal/content", // what tests draw
+	"tools/toolstest":              "tools",            // what tests call tools with
 }
 
 // sideways are imports on one floor that are wanted, each with its reason.

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/internal/content/contenttest"
 	"pgregory.net/rapid"
 )
 
@@ -144,7 +145,7 @@ func leavesOf(t *rapid.T, text []byte) (leaves []leaf, parts map[string]string) 
 // What Point and Leaves find is what a walk with encoding/json finds, at every place of a random value.
 func TestPointAndLeavesAgreeWithEncodingJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text, err := json.MarshalIndent(drawJSON(t, 4), "", rapid.SampledFrom([]string{"", " "}).Draw(t, "indent"))
+		text, err := json.MarshalIndent(contenttest.DrawJSON(t, keys, 4), "", rapid.SampledFrom([]string{"", " "}).Draw(t, "indent"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/internal/content/contenttest"
 )
 
 // recordsOf reads the records of a text, also in the smallest pieces, which must not differ.
@@ -357,7 +358,7 @@ func TestHeader(t *testing.T) {
 // Every element, found in one pass, decodes to what encoding/json makes of it.
 func TestRecordsAgreeWithEncodingJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		value := drawJSON(t, 4)
+		value := contenttest.DrawJSON(t, keys, 4)
 		list, ok := value.([]any)
 		if !ok {
 			list = []any{value}
@@ -384,35 +385,8 @@ func TestRecordsAgreeWithEncodingJSON(t *testing.T) {
 	})
 }
 
-// drawJSON draws a value as encoding/json decodes it.
-func drawJSON(t *rapid.T, depth int) any {
-	most := 5
-	if depth == 0 {
-		most = 3
-	}
-	key := rapid.StringOf(rapid.SampledFrom([]rune("ab~/\"\\\n 世\u202e😀0")))
-	switch rapid.IntRange(0, most).Draw(t, "what") {
-	case 0:
-		return key.Draw(t, "string")
-	case 1:
-		return float64(rapid.IntRange(-1e6, 1e6).Draw(t, "number")) / 8
-	case 2:
-		return rapid.Bool().Draw(t, "bool")
-	case 3:
-		return nil
-	case 4:
-		list := []any{}
-		for range rapid.IntRange(0, 4).Draw(t, "length") {
-			list = append(list, drawJSON(t, depth-1))
-		}
-		return list
-	}
-	object := map[string]any{}
-	for range rapid.IntRange(0, 4).Draw(t, "size") {
-		object[key.Draw(t, "key")] = drawJSON(t, depth-1)
-	}
-	return object
-}
+// keys are texts with all in them that a JSON Pointer has its own way to write.
+var keys = rapid.StringOf(rapid.SampledFrom([]rune("ab~/\"\\\n 世\u202e😀0")))
 
 func BenchmarkRecords(b *testing.B) {
 	text := sampleJSON()

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/internal/content/contenttest"
 )
 
 func TestCheck(t *testing.T) {
@@ -279,7 +280,7 @@ func TestEveryCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text strings.Builder
 		for range rapid.IntRange(1, 3).Draw(t, "values") {
-			b, err := json.MarshalIndent(draw(t, 4), "", rapid.SampledFrom([]string{"", "\t"}).Draw(t, "indent"))
+			b, err := json.MarshalIndent(contenttest.DrawJSON(t, short, 4), "", rapid.SampledFrom([]string{"", "\t"}).Draw(t, "indent"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -311,34 +312,8 @@ func cutEverywhere(t interface {
 	}
 }
 
-func draw(t *rapid.T, depth int) any {
-	most := 5
-	if depth == 0 {
-		most = 3
-	}
-	key := rapid.StringOfN(rapid.SampledFrom([]rune("ab~/\"\\{[]}, 世😀")), 0, 5, -1)
-	switch rapid.IntRange(0, most).Draw(t, "what") {
-	case 0:
-		return key.Draw(t, "string")
-	case 1:
-		return float64(rapid.IntRange(-1e6, 1e6).Draw(t, "number")) / 8
-	case 2:
-		return rapid.Bool().Draw(t, "bool")
-	case 3:
-		return nil
-	case 4:
-		list := []any{}
-		for range rapid.IntRange(0, 3).Draw(t, "length") {
-			list = append(list, draw(t, depth-1))
-		}
-		return list
-	}
-	object := map[string]any{}
-	for range rapid.IntRange(0, 3).Draw(t, "size") {
-		object[key.Draw(t, "key")] = draw(t, depth-1)
-	}
-	return object
-}
+// short are texts with all in them that ends a JSON text's parts.
+var short = rapid.StringOfN(rapid.SampledFrom([]rune("ab~/\"\\{[]}, 世😀")), 0, 5, -1)
 
 // What encoding/json refuses is broken where it says; what it finds too short is cut.
 func checkBroken(t interface{ Errorf(string, ...any) }, text []byte) {
@@ -382,7 +357,7 @@ func checkBroken(t interface{ Errorf(string, ...any) }, text []byte) {
 
 func TestBroken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text, err := json.Marshal(draw(t, 4))
+		text, err := json.Marshal(contenttest.DrawJSON(t, short, 4))
 		if err != nil {
 			t.Fatal(err)
 		}

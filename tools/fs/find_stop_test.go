@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 // timely is an answer whose time is up once so many writes were made; what comes later is refused, as the funnel does.
@@ -37,7 +38,7 @@ func TestFindThatIsStoppedKeepsWhatItFound(t *testing.T) {
 	}
 	dir := t.TempDir()
 	plant(t, dir, files)
-	src := roots(t, dir)
+	src := toolstest.Roots(t, dir)
 	for _, test := range []struct {
 		args string
 		rows int

@@ -18,10 +18,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 // answer is what a call had to say.
@@ -70,20 +70,6 @@ func arguments(t testing.TB, kv ...any) string {
 	return string(b)
 }
 
-func roots(t testing.TB, dirs ...string) tools.Sources {
-	t.Helper()
-	var s tools.Sources
-	for _, d := range dirs {
-		r, err := tree.Open(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = r.Close() })
-		s.Roots = append(s.Roots, r)
-	}
-	return s
-}
-
 // plant makes files, each with its text; a name ending in "/" is a directory, "-> x" as text a link.
 func plant(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
@@ -129,7 +115,7 @@ func garden(t testing.TB) (string, tools.Sources) {
 		"doc/link":         "-> ../README.md",
 		"pkg/deep/er/x.go": "package er\n",
 	})
-	return dir, roots(t, dir)
+	return dir, toolstest.Roots(t, dir)
 }
 
 func TestFindShows(t *testing.T) {
@@ -289,7 +275,7 @@ func TestFindNamesAreTakenBack(t *testing.T) {
 		files[n] = "text of " + n
 	}
 	plant(t, dir, files)
-	s := roots(t, dir)
+	s := toolstest.Roots(t, dir)
 	a, err := call(t, Find(), s, `{}`)
 	if err != nil {
 		t.Fatal(err)
@@ -321,7 +307,7 @@ func TestFindNamesAreTakenBack(t *testing.T) {
 func TestFindInSeveralRoots(t *testing.T) {
 	parent := t.TempDir()
 	plant(t, parent, map[string]string{"one/a.go": "a", "two/b.go": "bb", "two/c/d.go": "d"})
-	s := roots(t, filepath.Join(parent, "one"), filepath.Join(parent, "two"))
+	s := toolstest.Roots(t, filepath.Join(parent, "one"), filepath.Join(parent, "two"))
 	a, err := call(t, Find(), s, `{"glob":"*.go","show":"tree"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -351,7 +337,7 @@ func TestFindListsWhatOthersList(t *testing.T) {
 	}
 	want := strings.Split(strings.TrimSpace(string(out)), "\n")
 	slices.Sort(want)
-	a, err := call(t, Find(), roots(t, dir), `{"type":"file"}`)
+	a, err := call(t, Find(), toolstest.Roots(t, dir), `{"type":"file"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -480,7 +466,7 @@ func TestFindAndReadAreCheapToList(t *testing.T) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	s := roots(b, filepath.Join(runtime.GOROOT(), "src")) //nolint:staticcheck // the tests run where Go is
+	s := toolstest.Roots(b, filepath.Join(runtime.GOROOT(), "src")) //nolint:staticcheck // the tests run where Go is
 	for _, args := range []string{`{}`, `{"show":"tree"}`, `{"show":"count"}`, `{"sort":"modified","limit":20}`, `{"glob":"*_test.go"}`} {
 		b.Run(args, func(b *testing.B) {
 			b.ReportAllocs()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 func utf16le(s string) string {
@@ -43,7 +44,7 @@ func library(t testing.TB) (string, tools.Sources) {
 		".hid/x.txt":       "hidden\n",
 		"link.txt":         "-> a.txt",
 	})
-	return dir, roots(t, dir)
+	return dir, toolstest.Roots(t, dir)
 }
 
 func TestReadOneFile(t *testing.T) {
@@ -126,7 +127,7 @@ func TestReadGlobIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err := call(t, Read(), roots(t, dir), `{"path":"f*"}`)
+	a, err := call(t, Read(), toolstest.Roots(t, dir), `{"path":"f*"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestReadGlobIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err = call(t, Read(), roots(t, big), `{"path":"?"}`)
+	a, err = call(t, Read(), toolstest.Roots(t, big), `{"path":"?"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestReadAndFindStopWhenCancelled(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	dir := b.TempDir()
 	plant(b, dir, map[string]string{"small.txt": "one line\n", "novel.txt": string(corpus.WarAndPeace()), "1MB.json": string(corpus.JSON1MB())})
-	s := roots(b, dir)
+	s := toolstest.Roots(b, dir)
 	for _, name := range []string{"small.txt", "novel.txt", "1MB.json", "*"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

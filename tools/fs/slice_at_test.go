@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 	"pgregory.net/rapid"
 )
 
@@ -118,7 +119,7 @@ func marshalled(t failing, v any) string {
 // A value over a page is shown element by element, at every depth, and nothing of it is lost.
 func TestSliceAtPagesByElements(t *testing.T) {
 	dir := t.TempDir()
-	src := roots(t, dir)
+	src := toolstest.Roots(t, dir)
 	rapid.Check(t, func(t *rapid.T) {
 		value := map[string]any{"items": rapid.SliceOfN(jsonValue(3), 0, 30).Draw(t, "items"), "n": 1}
 		text, err := json.Marshal(value)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 // hostile are texts whose chars are hard to tell apart, cheap here and dear there, with and without line ends.
@@ -109,7 +110,7 @@ func cutRunes(s string, n int) string {
 // Nothing stands between two pages, whatever the text is and however little a page holds.
 func TestSlicePagesLoseNothing(t *testing.T) {
 	dir := t.TempDir()
-	src := roots(t, dir)
+	src := toolstest.Roots(t, dir)
 	for _, unit := range []string{"bytes", "chars"} {
 		t.Run(unit, func(t *testing.T) {
 			n := 0
@@ -136,7 +137,7 @@ func TestSlicePagesLoseNothing(t *testing.T) {
 // Lines longer than what is read at once, and pages larger than that.
 func TestSlicePagesLoseNothingOfLongLines(t *testing.T) {
 	dir := t.TempDir()
-	src := roots(t, dir)
+	src := toolstest.Roots(t, dir)
 	for i, raw := range []string{
 		strings.Repeat("x", window-1) + "\r\n" + strings.Repeat("y", window) + "\nend",
 		strings.Repeat("x", window-2) + "\r\r\r\r\n\nend\n",

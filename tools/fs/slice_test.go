@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 // sheet is a page of so many bytes. As in the funnel a row that is longer stands alone and is clipped.
@@ -118,7 +119,7 @@ func shelf(t testing.TB, files map[string]string) (src tools.Sources, ids map[st
 	t.Helper()
 	dir := t.TempDir()
 	plant(t, dir, files)
-	src = roots(t, dir)
+	src = toolstest.Roots(t, dir)
 	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -550,7 +551,7 @@ func FuzzSliceRange(f *testing.F) {
 	if err := os.WriteFile(filepath.Join(dir, "t"), []byte(text), 0o600); err != nil {
 		f.Fatal(err)
 	}
-	src := roots(f, dir)
+	src := toolstest.Roots(f, dir)
 	f.Fuzz(func(t *testing.T, given string) {
 		r, err := parseSpan("bytes", given)
 		if err != nil {

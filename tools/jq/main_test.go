@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/child/childtest"
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 func TestMain(m *testing.M) { os.Exit(childtest.Main(m, Workers())) }
@@ -66,12 +66,7 @@ func folder(t testing.TB, files map[string]string) tools.Sources {
 			t.Fatal(err)
 		}
 	}
-	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = root.Close() })
-	return tools.Sources{Roots: []*tree.Root{root}}
+	return toolstest.Roots(t, dir)
 }
 
 // call calls the tool as a client would.

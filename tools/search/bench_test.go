@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 func BenchmarkSearch(b *testing.B) {
@@ -23,7 +24,7 @@ func BenchmarkSearch(b *testing.B) {
 	}); err != nil {
 		b.Fatal(err)
 	}
-	s := roots(b, dir)
+	s := toolstest.Roots(b, dir)
 	for _, a := range []args{
 		{"pattern": "no such thing"}, {"pattern": "context.Context"}, {"pattern": "[a-z]+Error"}, {"pattern": "e", "context": 2},
 		{"pattern": "readfrom", "ignore_case": true}, {"pattern": `\{\n\n`, "multiline": true}, {"pattern": "func", "show": "counts"},
@@ -39,7 +40,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func BenchmarkGrep(b *testing.B) {
-	s := roots(b, folder(b, "panic.log", string(corpus.PanicLog()), "one.json", string(corpus.JSON1MBMinified())))
+	s := toolstest.Roots(b, folder(b, "panic.log", string(corpus.PanicLog()), "one.json", string(corpus.JSON1MBMinified())))
 	for _, a := range []args{
 		{"source": "panic.log", "pattern": "panic:"}, {"source": "panic.log", "pattern": "[0-9]+ms$"},
 		{"source": "panic.log", "pattern": "e", "limit": 10}, {"source": "one.json", "pattern": "[aeiou]{3}", "limit": 10},

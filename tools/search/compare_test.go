@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 // original runs grep or rg in dir. Exit status 1 says that nothing was found.
@@ -104,7 +105,7 @@ var compared = []struct {
 
 func TestSameHitsAsGrepAndRipgrep(t *testing.T) {
 	for where, dir := range map[string]string{"generated": generated(t), "GOROOT": goroot(t)} {
-		s := roots(t, dir)
+		s := toolstest.Roots(t, dir)
 		for _, c := range compared {
 			flags := []string{"-n"}
 			if c.literal {
@@ -162,7 +163,7 @@ func compare(t *testing.T, s tools.Sources, a args, want []string, all bool) {
 }
 
 func TestSameLinesAsGrepN(t *testing.T) {
-	s := roots(t, folder(t, "war.txt", string(corpus.WarAndPeace()), "panic.log", string(corpus.PanicLog())))
+	s := toolstest.Roots(t, folder(t, "war.txt", string(corpus.WarAndPeace()), "panic.log", string(corpus.PanicLog())))
 	for _, c := range []struct{ pattern, flag string }{
 		{"Napoleon", ""}, {"napoleon|kutuzov", "-i"}, {"^CHAPTER", ""}, {"Prince [A-Z]ndr", ""}, {"[0-9]{4}", ""}, {"^$", ""}, {"e", "-v"}, {"ERROR", ""}, {"[.]$", ""}, {"é", ""},
 	} {
@@ -201,7 +202,7 @@ func TestSameLinesAsGrepN(t *testing.T) {
 
 func TestSameMultilineHitsAsRipgrep(t *testing.T) {
 	dir := goroot(t)
-	s := roots(t, dir)
+	s := toolstest.Roots(t, dir)
 	for _, p := range []string{`func \(c \*\w+\) Close\(\) error \{\n\tif`, `\{\n\n`, `(?s)/\*.*?\*/`, `return nil,\s+err\n\s*\}\n\}`} {
 		var want []string // file:line
 		for _, l := range original(t, dir, "rg", "-U", "-n", "--no-heading", "-e", p, ".") {

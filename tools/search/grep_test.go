@@ -12,12 +12,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 const story = "one\ntwo hit\nthree\nfour\nfive\nsix hit\nseven hit\neight\n"
 
 func TestGrepRows(t *testing.T) {
-	s := roots(t, folder(t, "s.txt", story, "w.txt", utf16le("eins\r\nzwei hit\r\n"), "empty.txt", "", "nul.txt", "a\x00hit\n"))
+	s := toolstest.Roots(t, folder(t, "s.txt", story, "w.txt", utf16le("eins\r\nzwei hit\r\n"), "empty.txt", "", "nul.txt", "a\x00hit\n"))
 	for _, c := range []struct {
 		args        args
 		want        []string
@@ -60,7 +61,7 @@ func TestPagesAreTheWhole(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&b, "line %d\n", i)
 	}
-	s := roots(t, folder(t, "n.txt", b.String()))
+	s := toolstest.Roots(t, folder(t, "n.txt", b.String()))
 	for _, context := range []int{0, 2} {
 		a := args{"source": "n.txt", "pattern": "7", "context": context}
 		whole := must(t, Grep(), s, a)
@@ -98,7 +99,7 @@ func TestPagesAreTheWhole(t *testing.T) {
 }
 
 func TestGrepSave(t *testing.T) {
-	s := stored(t, roots(t, folder(t, "long.txt", "short\n"+strings.Repeat("x", 100_000)+"hit\n")))
+	s := stored(t, toolstest.Roots(t, folder(t, "long.txt", "short\n"+strings.Repeat("x", 100_000)+"hit\n")))
 	id := keep(t, s, observations.Made{Tool: "run"}, story)
 	a, err := callOn(t, t.Context(), &answer{rowsMost: 1}, Grep(), s, args{"source": "observation://" + string(id), "pattern": "hit", "save": true})
 	if err != nil {
@@ -117,7 +118,7 @@ func TestGrepSave(t *testing.T) {
 
 func TestALongLineIsAWindowWithTheWayOn(t *testing.T) {
 	long := strings.Repeat("ab ", 30_000) + "hit" + strings.Repeat(" cd", 30_000)
-	s := roots(t, folder(t, "l.js", "one\n"+long+"\n"))
+	s := toolstest.Roots(t, folder(t, "l.js", "one\n"+long+"\n"))
 	a := must(t, Grep(), s, args{"source": "l.js", "pattern": "hit"})
 	want := "2: " + long[88976:88976+4096] + " [88976-93071 of 180003; slice bytes 88980-93075]"
 	if d := cmp.Diff([]string{want}, a.rows); d != "" {
@@ -134,7 +135,7 @@ func TestALongLineIsAWindowWithTheWayOn(t *testing.T) {
 func TestOneLineJSONIsShownByPointer(t *testing.T) {
 	filler := strings.Repeat("z", 12_000)
 	text := `{"items":[{"name":"alpha","n":1},{"name":"beta gamma","status":"failed"},{"a/b~c":"x\nbeta"}],"filler":"` + filler + `beta","t":true}`
-	s := stored(t, roots(t, folder(t, "one.json", text, "broken.json", text[:len(text)-20], "pretty.json", "{\n\"a\": \"beta\"\n}\n")))
+	s := stored(t, toolstest.Roots(t, folder(t, "one.json", text, "broken.json", text[:len(text)-20], "pretty.json", "{\n\"a\": \"beta\"\n}\n")))
 	id := keep(t, s, observations.Made{Tool: "run"}, text)
 	for _, src := range []string{"one.json", "obs:" + string(id)} {
 		for _, c := range []struct {
@@ -176,7 +177,7 @@ func TestOneLineJSONIsShownByPointer(t *testing.T) {
 }
 
 func TestGrepOnTheCorpus(t *testing.T) {
-	s := roots(t, folder(t, "min.json", string(corpus.JSON1MBMinified()), "war.txt", string(corpus.WarAndPeace()), "panic.log", string(corpus.PanicLog())))
+	s := toolstest.Roots(t, folder(t, "min.json", string(corpus.JSON1MBMinified()), "war.txt", string(corpus.WarAndPeace()), "panic.log", string(corpus.PanicLog())))
 	a := must(t, Grep(), s, args{"source": "panic.log", "pattern": "^panic:", "context": 1})
 	if len(a.rows) != 1 || !strings.Contains(a.rows[0], ": panic:") {
 		t.Errorf("the panic: %q", a.rows)
@@ -197,7 +198,7 @@ func TestGrepOnTheCorpus(t *testing.T) {
 }
 
 func TestGrepIsCancelled(t *testing.T) {
-	s := roots(t, folder(t, "a.txt", story))
+	s := toolstest.Roots(t, folder(t, "a.txt", story))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := callOn(t, ctx, &answer{}, Grep(), s, args{"source": "a.txt", "pattern": "x"}); err == nil {

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -94,20 +93,6 @@ func folder(t testing.TB, files ...string) string {
 		}
 	}
 	return dir
-}
-
-func roots(t testing.TB, dirs ...string) tools.Sources {
-	t.Helper()
-	s := tools.Sources{Owner: observations.Local}
-	for _, d := range dirs {
-		r, err := tree.Open(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = r.Close() })
-		s.Roots = append(s.Roots, r)
-	}
-	return s
 }
 
 func stored(t testing.TB, s tools.Sources) tools.Sources {

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 func TestCost(t *testing.T) {
@@ -53,7 +54,7 @@ func utf16le(s string) string {
 
 func TestRecords(t *testing.T) {
 	long := strings.Repeat("x", 6000) + "NEEDLE" + strings.Repeat("y", 9000)
-	s := roots(t, folder(t,
+	s := toolstest.Roots(t, folder(t,
 		"b.txt", "one\ntwo needle\nthree\nfour\nneedle five\n",
 		"a/c.go", "package c // needle\r\n// NEEDLE\r\n",
 		"a.txt", "needle",
@@ -114,7 +115,7 @@ func TestRecords(t *testing.T) {
 
 func TestWhatWasNotSearchedIsSaid(t *testing.T) {
 	dir := folder(t, "a.txt", "x\n", "b.bin", "\x00\x01\x02\x03", ".hidden", "x", "no.txt", "secret", "d/x.txt", "x")
-	s := roots(t, dir)
+	s := toolstest.Roots(t, dir)
 	for _, c := range []struct {
 		args args
 		want []string
@@ -151,7 +152,7 @@ func TestWhatWasNotSearchedIsSaid(t *testing.T) {
 }
 
 func TestUTF16MultilineOver4MiBIsTold(t *testing.T) {
-	s := roots(t, folder(t, "wide.txt", utf16le(strings.Repeat(strings.Repeat("z", 99)+"\n", 60_000)+"end\nmark\n")))
+	s := toolstest.Roots(t, folder(t, "wide.txt", utf16le(strings.Repeat(strings.Repeat("z", 99)+"\n", 60_000)+"end\nmark\n")))
 	a := must(t, Search(), s, args{"pattern": `end\nmark`, "multiline": true})
 	if a.Len() > 0 || !strings.Contains(a.note(), "multiline went only as far as the first 4 MiB of wide.txt") {
 		t.Errorf("told: %q, records %q", a.notes, a.String())
@@ -164,7 +165,7 @@ func TestUTF16MultilineOver4MiBIsTold(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	dir := folder(t, "a.txt", "x\n", "d/e.txt", "x")
 	fifo(t, filepath.Join(dir, "fifo"))
-	s := roots(t, dir)
+	s := toolstest.Roots(t, dir)
 	for _, c := range []struct {
 		tool tools.Tool
 		args args
@@ -205,7 +206,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestSearchOfObservations(t *testing.T) {
-	s := stored(t, roots(t, folder(t, "needle.txt", "needle in a file\n")))
+	s := stored(t, toolstest.Roots(t, folder(t, "needle.txt", "needle in a file\n")))
 	one := keep(t, s, observations.Made{Tool: "run"}, "a\nneedle one\n")
 	two := keep(t, s, observations.Made{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"src"}`)}, "needle two\n")
 	keep(t, s, observations.Made{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"obs:"}`)}, "needle again\n")
@@ -236,7 +237,7 @@ func TestSearchOfObservations(t *testing.T) {
 
 func TestSeveralRoots(t *testing.T) {
 	a, b := folder(t, "x/f", "needle\n"), folder(t, "y/f", "needle\n")
-	s := roots(t, filepath.Join(a, "x"), filepath.Join(b, "y"))
+	s := toolstest.Roots(t, filepath.Join(a, "x"), filepath.Join(b, "y"))
 	want := []record{{File: "x/f", Line: 1, Text: "needle"}, {File: "y/f", Line: 1, Text: "needle"}}
 	if d := cmp.Diff(want, records(t, must(t, Search(), s, args{"pattern": "needle"}))); d != "" {
 		t.Errorf("-want +got\n%s", d)
@@ -261,7 +262,7 @@ func many(t testing.TB, n int) string {
 }
 
 func TestOrderDoesNotDependOnParallelism(t *testing.T) {
-	s := roots(t, many(t, 500))
+	s := toolstest.Roots(t, many(t, 500))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	one := must(t, Search(), s, args{"pattern": "needle", "context": 1})
 	for _, n := range []int{2, 8, 16} {
@@ -284,7 +285,7 @@ type stuck struct {
 func (s *stuck) Write(p []byte) (int, error) { <-s.go1; return s.answer.Write(p) }
 
 func TestCancelEndsEverything(t *testing.T) {
-	s := roots(t, many(t, 300))
+	s := toolstest.Roots(t, many(t, 300))
 	before := runtime.NumGoroutine()
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &stuck{go1: make(chan struct{})}
@@ -309,7 +310,7 @@ func TestCancelEndsEverything(t *testing.T) {
 }
 
 func TestADearPatternIsCancelled(t *testing.T) {
-	s := roots(t, folder(t, "a.txt", strings.Repeat(strings.Repeat("é", 500_000), 4), "b.txt", strings.Repeat(strings.Repeat("é", 200)+"\n", 20_000)))
+	s := toolstest.Roots(t, folder(t, "a.txt", strings.Repeat(strings.Repeat("é", 500_000), 4), "b.txt", strings.Repeat(strings.Repeat("é", 200)+"\n", 20_000)))
 	for _, a := range []args{
 		{"pattern": `\pL{900}\d`},
 		{"pattern": `\pL{150}\d`, "glob": "b.txt"},

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 func TestAWindowNamesTheWayOn(t *testing.T) {
 	filler := strings.Repeat("z", 12_000)
 	text := fmt.Sprintf(`{"filler":%q,"items":[{"name":"<needle>"},{"name":"<needle> 2"}],"more":%[1]q}`, filler)
-	s := stored(t, roots(t, folder(t, "min.json", text, "app.js", "a\n"+filler+"<needle>"+filler+"\n", "short.json", `{"a":"`+filler[:5000]+`<needle>"}`)))
+	s := stored(t, toolstest.Roots(t, folder(t, "min.json", text, "app.js", "a\n"+filler+"<needle>"+filler+"\n", "short.json", `{"a":"`+filler[:5000]+`<needle>"}`)))
 	for file, want := range map[string]string{
 		"min.json":   `the values that match, by JSON Pointer: grep {"source":"min.json","pattern":"<n.*>","ignore_case":true}`,
 		"app.js":     `more of it: slice {"source":"app.js","bytes":"10978-"}`,
