@@ -51,11 +51,11 @@ const clientChecks = 10
 func TestClients(t *testing.T) {
 	t.Parallel()
 	root := clientWorkspace(t)
-	clients := map[string]func(ctx context.Context, args []string) *exec.Cmd{
-		"go-sdk": func(ctx context.Context, args []string) *exec.Cmd {
+	clients := map[string]func(t *testing.T, ctx context.Context, args []string) *exec.Cmd{
+		"go-sdk": func(t *testing.T, ctx context.Context, args []string) *exec.Cmd {
 			return exec.CommandContext(ctx, program(t, "drive"), args...)
 		},
-		"typescript-sdk": func(ctx context.Context, args []string) *exec.Cmd {
+		"typescript-sdk": func(t *testing.T, ctx context.Context, args []string) *exec.Cmd {
 			return nodeCommand(t, ctx, "drive.mjs", args...)
 		},
 	}
@@ -78,7 +78,7 @@ func TestClients(t *testing.T) {
 					}
 					ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 					defer stop()
-					cmd := client(ctx, args)
+					cmd := client(t, ctx, args)
 					cmd.Env = environment(t)
 					out, err := cmd.CombinedOutput()
 					t.Logf("\n%s", out)

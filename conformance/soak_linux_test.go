@@ -273,6 +273,9 @@ func (k *soaking) rest(since time.Time) (measured, error) {
 	return m, err
 }
 
+// leastMeasured is how often is measured however busy the machine is: a beginning, a middle and an end.
+const leastMeasured = 3
+
 // run soaks for a time, and returns what was measured at rest, from the end of a warm-up on.
 func (k *soaking) run(d time.Duration) (all []measured) {
 	began := time.Now()
@@ -293,7 +296,7 @@ func (k *soaking) run(d time.Duration) (all []measured) {
 		group.Go(func() { k.work(stop) })
 	}
 	pause := max(d/60, 300*time.Millisecond)
-	for time.Since(began) < d {
+	for time.Since(began) < d || len(all) < leastMeasured && !k.leak && time.Since(began) < d+time.Minute {
 		time.Sleep(min(pause, d))
 		m, err := k.rest(began)
 		if err != nil {
@@ -409,7 +412,7 @@ func (k *soaking) judge(all []measured, idle, end int) (wrong []string) {
 	} else if strings.Contains(said[:i], "panic") {
 		note("it panicked: %.2000s", said[:i])
 	}
-	if len(all) < 3 {
+	if len(all) < leastMeasured {
 		note("measured %d times only", len(all))
 		return wrong
 	}
