@@ -2,8 +2,10 @@ package tokens
 
 import (
 	"bytes"
-	"unicode"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
 // The two encodings cut a text into pieces before they merge bytes. Their
@@ -18,55 +20,31 @@ import (
 //
 // They are matched by hand here: no regexp engine is linear on them.
 
-// class is what a rune is to the patterns, as bits.
-type class uint8
+type class = tables.Class
 
 const (
-	upper   class = 1 << iota // Lu Lt Lm Lo M
-	lower                     // Ll Lm Lo M
-	letter                    // L
-	number                    // N
-	space                     // \s
-	newline                   // \r \n
+	upper   = tables.Upper
+	lower   = tables.Lower
+	letter  = tables.Letter
+	number  = tables.Number
+	space   = tables.Space
+	newline = tables.Newline
 )
-
-var ascii = func() (t [utf8.RuneSelf]class) {
-	for r := range rune(utf8.RuneSelf) {
-		t[r] = classify(r)
-	}
-	return t
-}()
-
-func classify(r rune) class {
-	switch {
-	case r == '\r' || r == '\n':
-		return space | newline
-	case unicode.IsSpace(r):
-		return space
-	case unicode.Is(unicode.Ll, r):
-		return letter | lower
-	case unicode.In(r, unicode.Lu, unicode.Lt):
-		return letter | upper
-	case unicode.IsLetter(r): // Lm, Lo
-		return letter | upper | lower
-	case unicode.IsMark(r):
-		return upper | lower
-	case unicode.IsNumber(r):
-		return number
-	}
-	return 0
-}
 
 // at decodes the rune at i; size 0 at the end.
 func at(s []byte, i int) (class, int) {
+	if i < len(s) && s[i] < utf8.RuneSelf {
+		return tables.ASCIIClass(s[i]), 1
+	}
+	return wide(s, i)
+}
+
+func wide(s []byte, i int) (class, int) {
 	if i >= len(s) {
 		return 0, 0
 	}
-	if s[i] < utf8.RuneSelf {
-		return ascii[s[i]], 1
-	}
 	r, n := utf8.DecodeRune(s[i:])
-	return classify(r), n
+	return tables.ClassOf(r), n
 }
 
 // run is the end of the longest run from i whose runes have any of the classes.
@@ -191,7 +169,7 @@ func rest(s []byte, c class, n int, after string) int {
 			end += n
 		}
 		if end > from {
-			for end < len(s) && bytes.IndexByte([]byte(after), s[end]) >= 0 {
+			for end < len(s) && strings.IndexByte(after, s[end]) >= 0 {
 				end++
 			}
 			return end

@@ -83,14 +83,14 @@ func (t *Tally) drain(final bool) {
 	}
 	if !utf8.Valid(t.carry[:whole]) {
 		// The replacement changes lengths: count up to here as one, cut after an ASCII newline or wherever it ends.
-		t.exact += int64(t.c.Count(string(t.carry[:whole])))
+		t.exact += int64(t.c.all(t.carry[:whole]))
 		t.cut = t.cut || !final
 		t.carry = append(t.carry[:0], t.carry[whole:]...)
 		return
 	}
 	n, used := t.c.count(t.carry[:whole], final)
 	if used == 0 && len(t.carry) >= maxCarry {
-		n, used = t.c.Count(string(t.carry[:whole])), whole
+		n, used = t.c.all(t.carry[:whole]), whole
 		t.cut = true
 	}
 	t.exact += int64(n)
@@ -122,7 +122,7 @@ func (t *Tally) sampled(p []byte) {
 		if from < int64(len(step)) && to > 0 {
 			t.window = append(t.window, step[max(from, 0):min(to, int64(len(step)))]...)
 			if len(t.window) == windowSize {
-				t.samples = append(t.samples, sample{windowSize, float64(t.c.Count(string(t.window)))})
+				t.samples = append(t.samples, sample{windowSize, float64(t.c.all(t.window))})
 				t.window = t.window[:0]
 			}
 		}
@@ -160,7 +160,7 @@ func (t *Tally) Total() Total {
 		return total
 	}
 	if len(t.window) > 0 {
-		t.samples = append(t.samples, sample{float64(len(t.window)), float64(t.c.Count(string(t.window)))})
+		t.samples = append(t.samples, sample{float64(len(t.window)), float64(t.c.all(t.window))})
 	}
 	if len(t.samples) == 0 { // less than a window lies above the limit
 		ratio := float64(t.exact) / ExactLimit

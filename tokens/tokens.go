@@ -10,14 +10,11 @@ package tokens
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/pkoukk/tiktoken-go"
 
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
-
-//go:generate go run tables/generate.go
 
 // Encoding is the name of a vocabulary.
 type Encoding string
@@ -65,53 +62,47 @@ func supported(name, encoding string) (Encoding, error) {
 
 // Counter counts tokens of one encoding. Safe for concurrent use.
 type Counter struct {
-	encoding Encoding
-	next     func(text []byte) int
-	load     func() *vocabulary
+	encoding   Encoding
+	next       func(text []byte) int
+	vocabulary vocabulary
 }
 
-// New returns a counter at once; its tables load on first use or by [Counter.Warm].
+// New returns a counter at once: its vocabulary is embedded, and read in place.
 // An encoding that [Parse] does not return is a mistake of the program and panics.
 func New(e Encoding) *Counter {
 	switch e {
 	case O200k:
-		return &Counter{e, nextO200k, o200k}
+		return &Counter{e, nextO200k, vocabulary{tables.O200k()}}
 	case CL100k:
-		return &Counter{e, nextCL100k, cl100k}
+		return &Counter{e, nextCL100k, vocabulary{tables.CL100k()}}
 	}
 	panic("tokens: no encoding " + string(e))
 }
 
-// One vocabulary serves all counters of a process: 15 MB for o200k_base.
-var (
-	o200k  = sync.OnceValue(func() *vocabulary { return unpack(tables.O200k) })
-	cl100k = sync.OnceValue(func() *vocabulary { return unpack(tables.CL100k) })
-)
-
 // Encoding is what the counter counts by.
 func (c *Counter) Encoding() Encoding { return c.encoding }
-
-// Warm starts loading the tables in the background.
-func (c *Counter) Warm() { go c.load() }
 
 // Count is exact, and takes time in proportion to the text's length however
 // long its unbroken runs (n log n within one). Invalid UTF-8 counts as U+FFFD.
 func (c *Counter) Count(text string) int {
-	n, _ := c.count([]byte(text), true)
+	return c.all([]byte(text))
+}
+
+func (c *Counter) all(text []byte) int {
+	n, _ := c.count(text, true)
 	return n
 }
 
 // count counts the pieces of text and returns how many bytes they took. Where more
 // text may follow (not final), pieces that could still grow are left.
 func (c *Counter) count(text []byte, final bool) (n, used int) {
-	v := c.load()
 	text = valid(text)
 	for used < len(text) {
 		end := used + c.next(text[used:])
 		if !final && len(text)-end < lookahead {
 			break
 		}
-		n += v.count(text[used:end])
+		n += c.vocabulary.count(text[used:end])
 		used = end
 	}
 	return n, used

@@ -178,9 +178,3 @@ func BenchmarkCount(b *testing.B) {
 		}
 	})
 }
-
-func BenchmarkLoad(b *testing.B) {
-	for b.Loop() {
-		tokens.Unpack()
-	}
-}

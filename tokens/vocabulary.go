@@ -1,40 +1,17 @@
 package tokens
 
 import (
-	"encoding/binary"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// vocabulary maps a token's bytes to its rank.
+// vocabulary says how many tokens a piece is.
 type vocabulary struct {
-	ranks map[string]uint32
+	tables.Vocabulary
 }
 
-const noRank = ^uint32(0)
-
-// unpack reads a packed table; it is embedded, so damage is a mistake of the build.
-func unpack(packed []byte) *vocabulary {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		panic(err)
-	}
-	defer d.Close()
-	b, err := d.DecodeAll(packed, nil)
-	if err != nil {
-		panic(err)
-	}
-	all := string(b) // the tokens share this one string
-	v := &vocabulary{ranks: make(map[string]uint32, 200_000)}
-	for at, rank := 0, uint32(0); at < len(all); rank++ {
-		n, w := binary.Uvarint(b[at:])
-		at += w
-		v.ranks[all[at:at+int(n)]] = rank
-		at += int(n)
-	}
-	return v
-}
+const noRank = tables.NoRank
 
 // longPiece is the length in bytes from which merging by a heap costs less than
 // looking for the lowest rank each time.
@@ -45,20 +22,13 @@ func (v *vocabulary) count(piece []byte) int {
 	if len(piece) == 1 {
 		return 1
 	}
-	if _, ok := v.ranks[string(piece)]; ok {
+	if v.Rank(piece) != noRank {
 		return 1
 	}
 	if len(piece) < longPiece {
 		return v.mergeShort(piece)
 	}
 	return v.mergeLong(piece)
-}
-
-func (v *vocabulary) rank(b []byte) uint32 {
-	if r, ok := v.ranks[string(b)]; ok {
-		return r
-	}
-	return noRank
 }
 
 // mergeShort joins the neighbours of lowest rank, leftmost first, until none can be joined.
@@ -70,7 +40,7 @@ func (v *vocabulary) mergeShort(piece []byte) int {
 		starts[i] = i
 	}
 	for i := range parts - 1 {
-		ranks[i] = v.rank(piece[i : i+2])
+		ranks[i] = v.Rank(piece[i : i+2])
 	}
 	for parts > 1 {
 		best := 0
@@ -86,10 +56,10 @@ func (v *vocabulary) mergeShort(piece []byte) int {
 		copy(ranks[best:parts-2], ranks[best+1:parts-1])
 		parts--
 		if best < parts-1 {
-			ranks[best] = v.rank(piece[starts[best]:starts[best+2]])
+			ranks[best] = v.Rank(piece[starts[best]:starts[best+2]])
 		}
 		if best > 0 {
-			ranks[best-1] = v.rank(piece[starts[best-1]:starts[best+1]])
+			ranks[best-1] = v.Rank(piece[starts[best-1]:starts[best+1]])
 		}
 	}
 	return parts
@@ -165,7 +135,7 @@ func (v *vocabulary) mergeLong(piece []byte) int {
 	for i := range n {
 		end[i], before[i] = i+1, i-1
 		if i > 0 {
-			if r := v.rank(piece[i-1 : i+1]); r != noRank {
+			if r := v.Rank(piece[i-1 : i+1]); r != noRank {
 				open = append(open, pair{r, i - 1, i, i + 1})
 			}
 		}
@@ -183,12 +153,12 @@ func (v *vocabulary) mergeLong(piece []byte) int {
 		parts--
 		if p.end < n {
 			before[p.end] = p.left
-			if r := v.rank(piece[p.left:end[p.end]]); r != noRank {
+			if r := v.Rank(piece[p.left:end[p.end]]); r != noRank {
 				open.push(pair{r, p.left, p.end, end[p.end]})
 			}
 		}
 		if b := before[p.left]; b >= 0 {
-			if r := v.rank(piece[b:p.end]); r != noRank {
+			if r := v.Rank(piece[b:p.end]); r != noRank {
 				open.push(pair{r, b, p.left, p.end})
 			}
 		}

@@ -13,9 +13,6 @@ import (
 
 type serve struct{}
 
-// warmAfter is when the vocabulary is loaded unasked.
-const warmAfter = 100 * time.Millisecond
-
 func (serve) Help() string {
 	return `Reads MCP messages from standard input and answers on standard output, until the input ends. An MCP client starts it; the README has the block to paste into yours.
 
@@ -31,8 +28,6 @@ func (serve) Run(ctx context.Context, s *Settings, w *streams) error {
 		return err
 	}
 	defer h.close()
-	// The vocabulary takes 20 ms of a core: after initialize is answered, and before anybody calls a tool.
-	defer time.AfterFunc(warmAfter, h.counter.Warm).Stop()
 	child.KeepSpare(time.Duration(s.JqIdle))
 	defer child.KeepSpare(0)
 	if s.HTTP != "" {

@@ -1,17 +1,16 @@
 //go:build ignore
 
-// Generate packs the public rank files of the two encodings, as the module
-// tiktoken-go-loader carries them, into NAME.zst: for each token in rank
-// order a uvarint length and its bytes.
+// Generate writes the tables: of the two encodings, from the public rank files as the module
+// tiktoken-go-loader carries them, and of the classes of runes, from package unicode.
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 
-	"github.com/klauspost/compress/zstd"
 	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
 func main() {
@@ -27,25 +26,17 @@ func run() error {
 		if err != nil {
 			return err
 		}
-		tokens := make([]string, len(ranks))
-		for t, rank := range ranks {
-			if rank >= len(tokens) || tokens[rank] != "" {
-				return fmt.Errorf("%s: ranks are not 0 … n-1", name)
-			}
-			tokens[rank] = t
-		}
-		var packed []byte
-		for _, t := range tokens {
-			packed = binary.AppendUvarint(packed, uint64(len(t)))
-			packed = append(packed, t...)
-		}
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+		tokens, err := tables.InOrder(ranks)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := os.WriteFile("tables/"+name+".zst", e.EncodeAll(packed, nil), 0o644); err != nil {
+		table, err := tables.Build(tokens)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(name+".table", table, 0o644); err != nil {
 			return err
 		}
 	}
-	return nil
+	return os.WriteFile("classes.table", tables.BuildClasses(), 0o644)
 }
