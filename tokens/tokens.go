@@ -10,6 +10,7 @@ package tokens
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/pkoukk/tiktoken-go"
 
@@ -65,6 +66,7 @@ type Counter struct {
 	encoding   Encoding
 	next       func(text []byte) int
 	vocabulary vocabulary
+	memos      sync.Pool // of *memo
 }
 
 // New returns a counter at once: its vocabulary is embedded, and read in place.
@@ -72,9 +74,9 @@ type Counter struct {
 func New(e Encoding) *Counter {
 	switch e {
 	case O200k:
-		return &Counter{e, nextO200k, vocabulary{tables.O200k()}}
+		return &Counter{encoding: e, next: nextO200k, vocabulary: vocabulary{tables.O200k()}}
 	case CL100k:
-		return &Counter{e, nextCL100k, vocabulary{tables.CL100k()}}
+		return &Counter{encoding: e, next: nextCL100k, vocabulary: vocabulary{tables.CL100k()}}
 	}
 	panic("tokens: no encoding " + string(e))
 }
@@ -97,12 +99,23 @@ func (c *Counter) all(text []byte) int {
 // text may follow (not final), pieces that could still grow are left.
 func (c *Counter) count(text []byte, final bool) (n, used int) {
 	text = valid(text)
+	var m *memo
+	if len(text) >= memoText {
+		if m, _ = c.memos.Get().(*memo); m == nil {
+			m = new(memo)
+		}
+		defer c.memos.Put(m)
+	}
 	for used < len(text) {
 		end := used + c.next(text[used:])
 		if !final && len(text)-end < lookahead {
 			break
 		}
-		n += c.vocabulary.count(text[used:end])
+		if m != nil {
+			n += m.count(&c.vocabulary, text[used:end])
+		} else {
+			n += c.vocabulary.count(text[used:end])
+		}
 		used = end
 	}
 	return n, used

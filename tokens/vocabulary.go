@@ -13,9 +13,12 @@ type vocabulary struct {
 
 const noRank = tables.NoRank
 
-// longPiece is the length in bytes from which merging by a heap costs less than
-// looking for the lowest rank each time.
-const longPiece = 100
+// Lengths of pieces in bytes: from middlePiece on, merging by a heap costs less than looking for the lowest
+// rank each time; from longPiece on, the heap is not on the stack.
+const (
+	middlePiece = 48
+	longPiece   = 256
+)
 
 // count is how many tokens one piece is.
 func (v *vocabulary) count(piece []byte) int {
@@ -25,22 +28,25 @@ func (v *vocabulary) count(piece []byte) int {
 	if v.Rank(piece) != noRank {
 		return 1
 	}
-	if len(piece) < longPiece {
+	switch {
+	case len(piece) < middlePiece:
 		return v.mergeShort(piece)
+	case len(piece) < longPiece:
+		return v.mergeMiddle(piece)
 	}
 	return v.mergeLong(piece)
 }
 
 // mergeShort joins the neighbours of lowest rank, leftmost first, until none can be joined.
 func (v *vocabulary) mergeShort(piece []byte) int {
-	var starts [longPiece + 1]int
-	var ranks [longPiece]uint32 // of the pair that begins at part i
+	var starts [middlePiece + 1]int
+	var ranks [middlePiece]uint32 // of the pair that begins at part i
 	parts := len(piece)
 	for i := range parts + 1 {
 		starts[i] = i
 	}
 	for i := range parts - 1 {
-		ranks[i] = v.Rank(piece[i : i+2])
+		ranks[i] = v.Pair(piece[i], piece[i+1])
 	}
 	for parts > 1 {
 		best := 0
@@ -65,101 +71,128 @@ func (v *vocabulary) mergeShort(piece []byte) int {
 	return parts
 }
 
-// pair is two neighbouring parts that may be joined.
-type pair struct {
-	rank             uint32
-	left, right, end int32 // where the parts start, and where the right one ends
-}
+// pairs is a heap of neighbouring parts that may be joined: the rank, then where the left one starts.
+// container/heap would allocate at every push.
+type pairs []uint64
 
-func (p pair) before(q pair) bool {
-	return p.rank < q.rank || p.rank == q.rank && p.left < q.left
-}
+func pairAt(rank uint32, left int32) uint64 { return uint64(rank)<<32 | uint64(left) }
 
-// pairs is a heap; container/heap would allocate at every push.
-type pairs []pair
+// arity of the heap: wider is flatter, and misses the caches less.
+const arity = 4
 
 func (h pairs) down(i int) {
+	p := h[i]
 	for {
-		least := i
-		for c := 2*i + 1; c <= 2*i+2 && c < len(h); c++ {
-			if h[c].before(h[least]) {
+		first := arity*i + 1
+		if first >= len(h) {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+arity, len(h)); c++ {
+			if h[c] < h[least] {
 				least = c
 			}
 		}
-		if least == i {
-			return
+		if p <= h[least] {
+			break
 		}
-		h[i], h[least] = h[least], h[i]
+		h[i] = h[least]
 		i = least
 	}
+	h[i] = p
 }
 
-func (h *pairs) push(p pair) {
-	*h = append(*h, p)
-	for i := len(*h) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !(*h)[i].before((*h)[parent]) {
-			return
+func (h pairs) push(p uint64) pairs {
+	h = append(h, p)
+	i := len(h) - 1
+	for i > 0 {
+		parent := (i - 1) / arity
+		if h[parent] <= p {
+			break
 		}
-		(*h)[i], (*h)[parent] = (*h)[parent], (*h)[i]
+		h[i] = h[parent]
 		i = parent
 	}
+	h[i] = p
+	return h
 }
 
-func (h *pairs) pop() pair {
-	old := *h
-	first := old[0]
-	old[0] = old[len(old)-1]
-	*h = old[:len(old)-1]
-	h.down(0)
-	return first
+// pop takes the first away: the lowest rank, leftmost of equals.
+func (h pairs) pop() (rest pairs, rank uint32, left int32) {
+	first := h[0]
+	last := len(h) - 1
+	h[0] = h[last]
+	if h = h[:last]; last > 0 {
+		h.down(0)
+	}
+	return h, uint32(first >> 32), int32(first)
 }
 
 // hugePiece is the length in bytes from which pieces are merged one at a time:
-// merging takes about 40 bytes a byte, and many calls may meet such a piece at once.
+// merging takes about 28 bytes a byte, and many calls may meet such a piece at once.
 const hugePiece = 32 << 10
 
 var huge sync.Mutex
 
-// mergeLong is mergeShort in n log n: a heap of pairs over a linked list of
-// parts; a pair whose parts have changed since is passed over.
+// mergeLong is for pieces of any length.
 func (v *vocabulary) mergeLong(piece []byte) int {
-	if len(piece) >= hugePiece {
+	n := len(piece)
+	if n >= hugePiece {
 		huge.Lock()
 		defer huge.Unlock()
 	}
+	return v.merge(piece, make([]int32, n), make([]int32, n), make([]uint32, n), make(pairs, 0, n+n/4))
+}
+
+// mergeMiddle is for pieces below longPiece, and allocates nothing.
+func (v *vocabulary) mergeMiddle(piece []byte) int {
+	var end, before [longPiece]int32
+	var ranks [longPiece]uint32
+	var open [2 * longPiece]uint64
+	return v.merge(piece, end[:], before[:], ranks[:], open[:0])
+}
+
+// merge is mergeShort in n log n: a heap of pairs over a linked list of
+// parts; a pair whose parts have changed since is passed over.
+//   - end of the part that starts here
+//   - before: start of the part before
+//   - ranks of the pair that starts here now; a start's pair only grows, so that no rank comes twice
+func (v *vocabulary) merge(piece []byte, end, before []int32, ranks []uint32, open pairs) int {
 	n := int32(len(piece))
-	end := make([]int32, n)    // of the part that starts here; 0: no part starts here
-	before := make([]int32, n) // start of the part before
-	open := make(pairs, 0, n)
 	for i := range n {
-		end[i], before[i] = i+1, i-1
-		if i > 0 {
-			if r := v.Rank(piece[i-1 : i+1]); r != noRank {
-				open = append(open, pair{r, i - 1, i, i + 1})
+		end[i], before[i], ranks[i] = i+1, i-1, noRank
+		if i+1 < n {
+			if r := v.Pair(piece[i], piece[i+1]); r != noRank {
+				ranks[i] = r
+				open = append(open, pairAt(r, i))
 			}
 		}
 	}
-	for i := len(open)/2 - 1; i >= 0; i-- {
+	for i := (len(open)+arity-2)/arity - 1; i >= 0; i-- {
 		open.down(i)
 	}
 	parts := int(n)
 	for len(open) > 0 {
-		p := open.pop()
-		if end[p.left] != p.right || end[p.right] != p.end {
+		var rank uint32
+		var left int32
+		if open, rank, left = open.pop(); ranks[left] != rank {
 			continue
 		}
-		end[p.left], end[p.right] = p.end, 0
+		right := end[left]
+		next := end[right]
+		end[left], ranks[left], ranks[right] = next, noRank, noRank
 		parts--
-		if p.end < n {
-			before[p.end] = p.left
-			if r := v.Rank(piece[p.left:end[p.end]]); r != noRank {
-				open.push(pair{r, p.left, p.end, end[p.end]})
+		if next < n {
+			before[next] = left
+			if r := v.Rank(piece[left:end[next]]); r != noRank {
+				ranks[left] = r
+				open = open.push(pairAt(r, left))
 			}
 		}
-		if b := before[p.left]; b >= 0 {
-			if r := v.Rank(piece[b:p.end]); r != noRank {
-				open.push(pair{r, b, p.left, p.end})
+		if b := before[left]; b >= 0 {
+			ranks[b] = v.Rank(piece[b:next])
+			if ranks[b] != noRank {
+				open = open.push(pairAt(ranks[b], b))
 			}
 		}
 	}

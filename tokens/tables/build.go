@@ -24,27 +24,33 @@ func Build(tokens []string) ([]byte, error) {
 		slots *= 2
 	}
 	longest := 0
-	table := make([]byte, headSize+slotSize*slots)
-	body := len(table)
+	table := make([]byte, headSize+pairsSize+slotSize*slots)
+	inPairs, inSlots := table[headSize:][:pairsSize], table[headSize+pairsSize:]
+	for i := range inPairs {
+		inPairs[i] = 0xff
+	}
+	var tail []byte
 	for rank, t := range tokens {
 		if t == "" || len(t) >= 1<<(32-rankBits) {
 			return nil, fmt.Errorf("token %d has %d bytes", rank, len(t))
 		}
 		longest = max(longest, len(t))
-		table = binary.LittleEndian.AppendUint32(table, uint32(len(t))<<rankBits|uint32(rank))
+		if len(t) == 2 {
+			binary.LittleEndian.PutUint32(inPairs[4*(int(t[0])<<8|int(t[1])):], uint32(rank))
+		}
 		h := hash([]byte(t))
 		at := uint32(h) & uint32(slots-1)
-		for binary.LittleEndian.Uint32(table[headSize+slotSize*at:]) != 0 {
+		for binary.LittleEndian.Uint32(inSlots[slotSize*at:]) != 0 {
 			at = (at + 1) & uint32(slots-1)
 		}
-		place := len(table) - body
-		binary.LittleEndian.PutUint32(table[headSize+slotSize*at:], uint32(h>>(32+placeBits))<<placeBits|uint32(place))
-		table = append(table, t...)
+		tail = binary.LittleEndian.AppendUint32(tail, uint32(len(t))<<rankBits|uint32(rank))
+		binary.LittleEndian.PutUint32(inSlots[slotSize*at:], uint32(h>>(32+placeBits))<<placeBits|uint32(len(tail)))
+		tail = append(tail, t...)
 	}
-	if len(table)-body >= 1<<placeBits || len(tokens) >= 1<<rankBits {
-		return nil, fmt.Errorf("%d tokens of %d bytes do not fit the table's fields", len(tokens), len(table)-body)
+	if len(tail) >= 1<<placeBits || len(tokens) >= 1<<rankBits {
+		return nil, fmt.Errorf("%d tokens of %d bytes do not fit the table's fields", len(tokens), len(tail))
 	}
 	binary.LittleEndian.PutUint32(table, uint32(slots))
 	binary.LittleEndian.PutUint32(table[4:], uint32(longest))
-	return table, nil
+	return append(table, tail...), nil
 }

@@ -33,17 +33,19 @@ func CL100k() Vocabulary { return open(cl100k) }
 //
 //	uint32                 how many slots there are, a power of 2
 //	uint32                 the longest token's length in bytes
+//	65536 × uint32         the ranks of two bytes, by the first and the second; all ones: no token
 //	slots × uint32         0, or 10 bits of the hash and 22 bits of a place among the tokens
 //	tokens                 before each token's bytes: 24 bits of rank, 8 bits of length
 //
 // A token stands in the first free slot from its hash on.
 type Vocabulary struct {
-	slots, tokens string
-	mask, longest uint32
+	pairs, slots, tokens string
+	mask, longest        uint32
 }
 
 const (
 	headSize  = 8 // of a table
+	pairsSize = 4 << 16
 	slotSize  = 4
 	tokenHead = 4
 	placeBits = 22
@@ -55,9 +57,13 @@ const NoRank = ^uint32(0)
 
 func open(table string) Vocabulary {
 	slots := le32(table, 0)
-	end := headSize + slotSize*slots
-	return Vocabulary{slots: table[headSize:end], tokens: table[end:], mask: slots - 1, longest: le32(table, 4)}
+	pairs := table[headSize:]
+	rest := pairs[pairsSize:]
+	return Vocabulary{pairs[:pairsSize], rest[:slotSize*slots], rest[slotSize*slots:], slots - 1, le32(table, 4)}
 }
+
+// Pair is the rank of a token of two bytes, or [NoRank].
+func (v *Vocabulary) Pair(a, b byte) uint32 { return le32(v.pairs, 4*(uint32(a)<<8|uint32(b))) }
 
 // Rank is the rank of a token, or [NoRank].
 func (v *Vocabulary) Rank(token []byte) uint32 {

@@ -39,8 +39,16 @@ func TestRanks(t *testing.T) {
 			if got := v.Rank(token); ok && got != uint32(want) || !ok && got != NoRank {
 				t.Fatalf("%s: the rank of %q is %d, want %d, %v", name, token, got, want, ok)
 			}
+			if len(token) == 2 && v.Pair(token[0], token[1]) != v.Rank(token) {
+				t.Fatalf("%s: the pair %q has rank %d", name, token, v.Pair(token[0], token[1]))
+			}
 		}
 		check(nil)
+		for a := range 256 {
+			for b := range 256 {
+				check([]byte{byte(a), byte(b)})
+			}
+		}
 		for token := range ranks {
 			b := []byte(token)
 			for _, near := range [][]byte{b, b[1:], b[:len(b)-1], append(b[:len(b):len(b)], b[0]), append([]byte{'x'}, b...), append(b[:len(b):len(b)], b...)} {
