@@ -1,7 +1,6 @@
 package funnel
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -106,23 +105,23 @@ func defuse(s string, where place) string {
 // of its words is. Elsewhere ordinary texts have other things than we do behind "next", "total" and the like.
 var (
 	// Compilers write such lines too, so only in their exact shape.
-	imitationExact = regexp.MustCompile(`^(note: |error: |kept (whole|in part) as |not kept \(|no (rows|output)$|\w+: no answer within )`)
-	imitation      = regexp.MustCompile(`(?i)^(large\s+output\s+detected` +
+	imitationExact = content.Pattern(`^(note: |error: |kept (whole|in part) as |not kept \(|no (rows|output)$|\w+: no answer within )`)
+	imitation      = content.Pattern(`(?i)^(large\s+output\s+detected` +
 		`|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
 		`|showing\s+(none\b|the\s+first\s+\d|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:\s*\d+\s+token` +
 		`|kept\s+whole\s+as\s+obs:` +
 		`|total\s*:\s*~?\d+\s+(lines?,\s*\d+\s+char|bytes?\s*;\s*binary)|next\s*:\s*(direct\b|\w+\s*\{))`)
-	imitationStrict = regexp.MustCompile(`(?i)^(large\s+output\s+detected|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
+	imitationStrict = content.Pattern(`(?i)^(large\s+output\s+detected|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
 		`|showing\s+(none\b|the\s+first\s+\d|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:|(kept|read)\s+[a-z ]+\s(as\s+obs:|from\s)|not\s+kept\b` +
 		`|(total|shape|saved\s+to|next|note|error)\s*:)`)
-	imitationInRow = regexp.MustCompile(`^==> .+ <==`)
+	imitationInRow = content.Pattern(`^==> .+ <==`)
 )
 
 // imitates says that a line could be taken for one of ours by its words, whatever marks and blanks stand before them and
 // whichever look-alikes its letters are.
 func imitates(line string, at place) bool {
 	line = strings.TrimRight(strings.TrimLeft(line, ">"), "\r\n")
-	if at == inRow && imitationInRow.MatchString(line) {
+	if at == inRow && imitationInRow().MatchString(line) {
 		return true
 	}
 	bare := strings.TrimLeftFunc(line, func(r rune) bool { return r == '>' || unicode.IsSpace(r) })
@@ -130,7 +129,7 @@ func imitates(line string, at place) bool {
 		return false
 	}
 	line, bare = plainLetters(line), plainLetters(bare)
-	return imitationExact.MatchString(line) || imitation.MatchString(bare) || at == inReceipt && imitationStrict.MatchString(bare)
+	return imitationExact().MatchString(line) || imitation().MatchString(bare) || at == inReceipt && imitationStrict().MatchString(bare)
 }
 
 // begins says that a line may be one of ours by its first letter: most are not.

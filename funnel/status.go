@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -158,7 +157,7 @@ func (c *call) allowed() time.Duration {
 }
 
 // pathWord is a word that is, or may be, an absolute path.
-var pathWord = regexp.MustCompile(`(^|[\s"'(])(?:[A-Za-z]:)?[/\\][^\s:,;()]+`)
+var pathWord = content.Pattern(`(^|[\s"'(])(?:[A-Za-z]:)?[/\\][^\s:,;()]+`)
 
 // cause says in a few words why something could not be kept. Paths stay out of it: they are the operator's, not the model's.
 func cause(err error) string {
@@ -177,5 +176,5 @@ func cause(err error) string {
 	case errors.As(err, &link) && strings.ContainsAny(err.Error(), `/\`):
 		return cause(link.Unwrap())
 	}
-	return content.ClipBytes(visibleLine(pathWord.ReplaceAllString(err.Error(), "$1…"), false), 160)
+	return content.ClipBytes(visibleLine(pathWord().ReplaceAllString(err.Error(), "$1…"), false), 160)
 }

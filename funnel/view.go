@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -389,14 +388,14 @@ func (v *view) rows(d *draft) func([]line) (rows []string, header bool) {
 }
 
 // counted are the parts of a total line that tell matches.
-var counted = regexp.MustCompile(`^\d+ match(es)?( in \d+ files?)?$`)
+var counted = content.Pattern(`^\d+ match(es)?( in \d+ files?)?$`)
 
 // totals are the further parts of the total line. What a tool counted goes before what the digest found.
 func (v *view) totals() []string {
 	out := v.Total
 	matches, files := v.matches(), v.files()
 	if _, ok := v.out.counts["total_matches"]; ok && matches != nil {
-		out = slices.DeleteFunc(slices.Clone(out), counted.MatchString)
+		out = slices.DeleteFunc(slices.Clone(out), counted().MatchString)
 		word := plural(*matches, "match")
 		if files != nil {
 			word += " in " + plural(*files, "file")

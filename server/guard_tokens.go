@@ -9,9 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
@@ -24,10 +24,10 @@ const (
 	maxTokens    = 1000
 )
 
-var ownerShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var ownerShape = content.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 func checkOwner(owner string) error {
-	if !ownerShape.MatchString(owner) {
+	if !ownerShape().MatchString(owner) {
 		return fmt.Errorf("the identity %s is not taken; write 1 to 64 letters, digits, dots, dashes and underscores", quoted(owner))
 	}
 	return nil
@@ -87,7 +87,7 @@ func ReadTokens(path string) (map[string]string, error) {
 			owner, token = observations.Local, line
 		}
 		owner, token = strings.TrimSpace(owner), strings.TrimSpace(token)
-		if !ownerShape.MatchString(owner) { // not quoted: it may be the half of a token with a colon in it
+		if !ownerShape().MatchString(owner) { // not quoted: it may be the half of a token with a colon in it
 			return fail("line %d: before the colon stands the identity: 1 to 64 letters, digits, dots, dashes and underscores", n)
 		}
 		if err := checkToken(token); err != nil {

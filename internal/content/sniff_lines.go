@@ -1,9 +1,6 @@
 package content
 
-import (
-	"bytes"
-	"regexp"
-)
+import "bytes"
 
 // isDiff looks for the header of a file with a hunk or git's own lines after it, among the
 // first lines; before it a commit or a mail may stand. In Markdown a diff stands in a fence: that is no diff.
@@ -26,7 +23,7 @@ func isDiff(all [][]byte, ext string) bool {
 	fits, n := 0, 0
 	for _, l := range all[at:] {
 		n++
-		if len(l) == 0 || bytes.IndexByte([]byte(" +-@\\"), l[0]) >= 0 || gitLine.Match(l) {
+		if len(l) == 0 || bytes.IndexByte([]byte(" +-@\\"), l[0]) >= 0 || gitLine().Match(l) {
 			fits++
 		}
 	}
@@ -34,13 +31,13 @@ func isDiff(all [][]byte, ext string) bool {
 }
 
 // gitLine is what stands between files: git's extended headers, and the headers of commits.
-var gitLine = regexp.MustCompile(`^(diff |index |old mode|new mode|deleted file|new file|similarity |dissimilarity |rename |copy |mode |Binary files |GIT binary|Only in |commit [0-9a-f]{7}|Author:|AuthorDate:|CommitDate:|Commit:|Date:|Merge:|From |Subject:|Index: |=====|literal |delta )`)
+var gitLine = Pattern(`^(diff |index |old mode|new mode|deleted file|new file|similarity |dissimilarity |rename |copy |mode |Binary files |GIT binary|Only in |commit [0-9a-f]{7}|Author:|AuthorDate:|CommitDate:|Commit:|Date:|Merge:|From |Subject:|Index: |=====|literal |delta )`)
 
 func fileHeader(all [][]byte) bool {
 	l := all[0]
 	switch {
 	case bytes.HasPrefix(l, []byte("diff --git ")), bytes.HasPrefix(l, []byte("diff --cc ")), bytes.HasPrefix(l, []byte("diff --combined ")):
-		return len(all) == 1 || gitLine.Match(all[1]) || bytes.HasPrefix(all[1], []byte("--- "))
+		return len(all) == 1 || gitLine().Match(all[1]) || bytes.HasPrefix(all[1], []byte("--- "))
 	case bytes.HasPrefix(l, []byte("--- ")) && len(all) > 1 && bytes.HasPrefix(all[1], []byte("+++ ")):
 		if len(all) == 2 {
 			return true
@@ -54,7 +51,7 @@ func fileHeader(all [][]byte) bool {
 var (
 	// stamped is a line that begins with a time, as logs write it: ISO 8601 and its relatives, syslog, Go, klog, dmesg, Unix
 	// seconds, or a time of day; perhaps in brackets, perhaps after the name of a container. What follows the time is not a delimiter of CSV.
-	stamped = regexp.MustCompile(`^(?:[\w.-]{1,40} +\| )?[\[(<]?(?:` +
+	stamped = Pattern(`^(?:[\w.-]{1,40} +\| )?[\[(<]?(?:` +
 		`(?:time=|ts=)?"?\d{4}[-/.]\d\d[-/.]\d\d(?:[T _]|:)\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?` +
 		`|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)?,? ?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}\d{1,2}(?: \d{4})?,? \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?` +
 		`|\d{1,2}[/ -](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[/ -]\d{4}[: ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: [+-]\d{4})?` +
@@ -65,18 +62,18 @@ var (
 		`|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
 		`)(?:[\]>)"]?(?:[ \t|:]|$|\]))`)
 	// request is a line of a web server's access log: an address, then a time in brackets.
-	request = regexp.MustCompile(`^[\w.:-]+ \S+ \S+ \[\d{1,2}/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d`)
+	request = Pattern(`^[\w.:-]+ \S+ \S+ \[\d{1,2}/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d`)
 	// levelled is a line that begins with a level.
-	levelled = regexp.MustCompile(`^[\[(<]?(?i:trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|panic|severe|fine|emerg|alert)[\])>]?(?::|\b[ \t|\]-]|$)` +
+	levelled = Pattern(`^[\[(<]?(?i:trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|panic|severe|fine|emerg|alert)[\])>]?(?::|\b[ \t|\]-]|$)` +
 		`|^<\d{1,3}>|^[VDIWEF]/[\w.-]+ *(?:\(|:)`)
 	// levelField is a level among fields: level=info.
-	levelField = regexp.MustCompile(`(?:^|[ \t{,])(?:level|lvl|severity)=["']?\w`)
+	levelField = Pattern(`(?:^|[ \t{,])(?:level|lvl|severity)=["']?\w`)
 	// within is a level close to the start of a line, after a time.
-	within = regexp.MustCompile(`\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|SEVERE|trace|debug|info|notice|warn|warning|error|critical|fatal|panic)\b`)
+	within = Pattern(`\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|SEVERE|trace|debug|info|notice|warn|warning|error|critical|fatal|panic)\b`)
 	// found is how grep -n, compilers and linters begin a line.
-	found = regexp.MustCompile(`^[^\s:]+[./\w-]*\.?\w*:\d+[:-]`)
+	found = Pattern(`^[^\s:]+[./\w-]*\.?\w*:\d+[:-]`)
 	// carried is a line that belongs to the entry before: a stack trace's.
-	carried = regexp.MustCompile(`^(?:\s+\S|at |Caused by|Traceback|goroutine \d|[\w./*()-]+\(.*\)$|created by |\S+Error: |\.{3} \d+ more|exit status)`)
+	carried = Pattern(`^(?:\s+\S|at |Caused by|Traceback|goroutine \d|[\w./*()-]+\(.*\)$|created by |\S+Error: |\.{3} \d+ more|exit status)`)
 )
 
 // isLog says whether enough of the entries begin with a time or a level. One line needs both.
@@ -95,7 +92,7 @@ func isLog(all [][]byte, ext string) bool {
 			continue
 		}
 		if bytes.IndexByte(l, 0x1b) >= 0 {
-			l = colour.ReplaceAll(l, nil)
+			l = colour().ReplaceAll(l, nil)
 		}
 		c.add(l)
 	}
@@ -125,15 +122,15 @@ type logCensus struct {
 func (c *logCensus) add(l []byte) {
 	var at []int
 	if mayStamp(l) {
-		at = stamped.FindIndex(l)
+		at = stamped().FindIndex(l)
 	}
-	stamp := at != nil || bytes.IndexByte(l, '[') > 0 && request.Match(l)
-	level := mayLevel(l) && levelled.Match(l) ||
-		bytes.IndexByte(l, '=') > 0 && levelField.Match(l) ||
-		at != nil && within.Match(l[at[1]-1:min(len(l), at[1]+60)])
+	stamp := at != nil || bytes.IndexByte(l, '[') > 0 && request().Match(l)
+	level := mayLevel(l) && levelled().Match(l) ||
+		bytes.IndexByte(l, '=') > 0 && levelField().Match(l) ||
+		at != nil && within().Match(l[at[1]-1:min(len(l), at[1]+60)])
 	if !stamp && !level {
-		place := bytes.IndexByte(l, ':') > 0 && found.Match(l)
-		if !place && c.entries > 0 && carried.Match(l) {
+		place := bytes.IndexByte(l, ':') > 0 && found().Match(l)
+		if !place && c.entries > 0 && carried().Match(l) {
 			return
 		}
 		if place {
@@ -167,7 +164,7 @@ func mayLevel(l []byte) bool {
 }
 
 // colour is how terminals are told to colour a word.
-var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var colour = Pattern("\x1b\\[[0-9;]*m")
 
 // looksLikeRows says whether the lines have the tabs, commas or semicolons of the first, which has some.
 func looksLikeRows(all [][]byte) bool {
@@ -284,15 +281,15 @@ func balanced(cell []byte) bool {
 }
 
 var (
-	heading   = regexp.MustCompile(`^ {0,3}#{1,6} +\S`)
-	underline = regexp.MustCompile(`^(={3,}|-{3,})\s*$`)
-	fence     = regexp.MustCompile("^ {0,3}(```|~~~)")
-	link      = regexp.MustCompile(`\[[^\]\n]+\]\([^)\s]+\)`)
-	ruled     = regexp.MustCompile(`^\|?[ :|-]*-{3,}[ :|-]*\|[ :|-]*$`)
-	bold      = regexp.MustCompile(`\*\*[^*\s][^*]*\*\*|__[^_\s][^_]*__`)
-	item      = regexp.MustCompile(`^ {0,3}(?:[-*+]|\d{1,3}[.)]) +\S`)
-	inline    = regexp.MustCompile("`[^`\n]+`")
-	codeStart = regexp.MustCompile(`^(?:#!|//|/\*|<\?|"""|package |import |from .* import|use |using )`)
+	heading   = Pattern(`^ {0,3}#{1,6} +\S`)
+	underline = Pattern(`^(={3,}|-{3,})\s*$`)
+	fence     = Pattern("^ {0,3}(```|~~~)")
+	link      = Pattern(`\[[^\]\n]+\]\([^)\s]+\)`)
+	ruled     = Pattern(`^\|?[ :|-]*-{3,}[ :|-]*\|[ :|-]*$`)
+	bold      = Pattern(`\*\*[^*\s][^*]*\*\*|__[^_\s][^_]*__`)
+	item      = Pattern(`^ {0,3}(?:[-*+]|\d{1,3}[.)]) +\S`)
+	inline    = Pattern("`[^`\n]+`")
+	codeStart = Pattern(`^(?:#!|//|/\*|<\?|"""|package |import |from .* import|use |using )`)
 )
 
 // isMarkdown asks for two things that Markdown has and text has not. A heading counts beside
@@ -305,7 +302,7 @@ func isMarkdown(all [][]byte, ext string) bool {
 	default:
 		return false // of another language
 	}
-	if first := bytes.TrimSpace(all[0]); codeStart.Match(first) {
+	if first := bytes.TrimSpace(all[0]); codeStart().Match(first) {
 		return false
 	}
 	all = all[:min(len(all), 400)]
@@ -318,7 +315,7 @@ func isMarkdown(all [][]byte, ext string) bool {
 			continue
 		}
 		start := bytes.TrimLeft(l, " ")[0]
-		if (start == '`' || start == '~') && fence.Match(l) {
+		if (start == '`' || start == '~') && fence().Match(l) {
 			fences++
 			fenced = !fenced
 			continue
@@ -331,22 +328,22 @@ func isMarkdown(all [][]byte, ext string) bool {
 			program++
 		}
 		switch {
-		case start == '#' && heading.Match(l) && blank(i-1) && (blank(i+1) || fence.Match(all[i+1])):
+		case start == '#' && heading().Match(l) && blank(i-1) && (blank(i+1) || fence().Match(all[i+1])):
 			headings++
-		case (start == '=' || start == '-') && underline.Match(l) && !blank(i-1) && blank(i+1) && blank(i-2):
+		case (start == '=' || start == '-') && underline().Match(l) && !blank(i-1) && blank(i+1) && blank(i-2):
 			underlines++
-		case has(l, '|') && ruled.Match(l) && i > 0 && has(all[i-1], '|'):
+		case has(l, '|') && ruled().Match(l) && i > 0 && has(all[i-1], '|'):
 			rules++
-		case (start < '0' || start <= '9') && item.Match(l):
+		case (start < '0' || start <= '9') && item().Match(l):
 			items++
 		}
-		if has(l, '[') && link.Match(l) {
+		if has(l, '[') && link().Match(l) {
 			links++
 		}
-		if (has(l, '*') || has(l, '_')) && bold.Match(l) {
+		if (has(l, '*') || has(l, '_')) && bold().Match(l) {
 			bolds++
 		}
-		if has(l, '`') && inline.Match(l) {
+		if has(l, '`') && inline().Match(l) {
 			codes++
 		}
 	}
@@ -375,7 +372,7 @@ func ofProgram(l []byte) bool {
 	case '{', '}', ';':
 		return true
 	}
-	return statement.Match(l[:min(len(l), 64)]) || bytes.Contains(l, []byte(" = ")) || bytes.Contains(l, []byte(" := "))
+	return statement().Match(l[:min(len(l), 64)]) || bytes.Contains(l, []byte(" = ")) || bytes.Contains(l, []byte(" := "))
 }
 
-var statement = regexp.MustCompile(`^(?:(?:async )?def \w|class \w+[(:]|func |import \w|from [\w.]+ import |return\b|if .*:$|el(?:se|if)\b.*:$|for .*:$|while .*:$|try:$|except\b.*:$|raise \w|@\w)`)
+var statement = Pattern(`^(?:(?:async )?def \w|class \w+[(:]|func |import \w|from [\w.]+ import |return\b|if .*:$|el(?:se|if)\b.*:$|for .*:$|while .*:$|try:$|except\b.*:$|raise \w|@\w)`)
