@@ -66,14 +66,8 @@ var (
 	// levelled is a line that begins with a level.
 	levelled = Pattern(`^[\[(<]?(?i:trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|panic|severe|fine|emerg|alert)[\])>]?(?::|\b[ \t|\]-]|$)` +
 		`|^<\d{1,3}>|^[VDIWEF]/[\w.-]+ *(?:\(|:)`)
-	// levelField is a level among fields: level=info.
-	levelField = Pattern(`(?:^|[ \t{,])(?:level|lvl|severity)=["']?\w`)
 	// within is a level close to the start of a line, after a time.
 	within = Pattern(`\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|SEVERE|trace|debug|info|notice|warn|warning|error|critical|fatal|panic)\b`)
-	// found is how grep -n, compilers and linters begin a line.
-	found = Pattern(`^[^\s:]+[./\w-]*\.?\w*:\d+[:-]`)
-	// carried is a line that belongs to the entry before: a stack trace's.
-	carried = Pattern(`^(?:\s+\S|at |Caused by|Traceback|goroutine \d|[\w./*()-]+\(.*\)$|created by |\S+Error: |\.{3} \d+ more|exit status)`)
 )
 
 // isLog says whether enough of the entries begin with a time or a level. One line needs both.
@@ -126,11 +120,11 @@ func (c *logCensus) add(l []byte) {
 	}
 	stamp := at != nil || bytes.IndexByte(l, '[') > 0 && request().Match(l)
 	level := mayLevel(l) && levelled().Match(l) ||
-		bytes.IndexByte(l, '=') > 0 && levelField().Match(l) ||
+		hasLevelField(l) ||
 		at != nil && within().Match(l[at[1]-1:min(len(l), at[1]+60)])
 	if !stamp && !level {
-		place := bytes.IndexByte(l, ':') > 0 && found().Match(l)
-		if !place && c.entries > 0 && carried().Match(l) {
+		place := isFound(l)
+		if !place && c.entries > 0 && isCarried(l) {
 			return
 		}
 		if place {
@@ -150,17 +144,6 @@ func (c *logCensus) add(l []byte) {
 	if stamp && level {
 		c.both++
 	}
-}
-
-// mayStamp is false where stamped cannot match: it needs a digit where the time, or the date after a name, begins.
-func mayStamp(l []byte) bool {
-	return bytes.ContainsAny(l[:min(len(l), 56)], "0123456789") && bytes.IndexByte(l[:min(len(l), 80)], ':') > 0 ||
-		bytes.IndexByte(l[:min(len(l), 24)], '.') > 0 && bytes.ContainsAny(l[:min(len(l), 2)], "[ 1")
-}
-
-// mayLevel is false where levelled cannot match: by its first letter.
-func mayLevel(l []byte) bool {
-	return len(l) > 0 && bytes.IndexByte([]byte("[(<tTdDiInNwWeEcCfFpPsSaAV"), l[0]) >= 0 // nothing is left of a line of colours alone
 }
 
 // colour is how terminals are told to colour a word.
