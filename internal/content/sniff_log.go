@@ -144,8 +144,13 @@ func mayBeTime(l []byte) bool {
 	if len(l) < 8 { // 0.000000 and 12:00:00 are the shortest
 		return false
 	}
+	if l[0] == ' ' || l[0] == ',' { // before a month, or before the seconds since the start
+		if l = bytes.TrimLeft(l, " ,"); len(l) < 3 {
+			return false
+		}
+	}
 	switch c := l[0]; {
-	case c >= '0' && c <= '9', c == ' ', c == ',', c == '"':
+	case c >= '0' && c <= '9', c == '"':
 		return true
 	case c == 't':
 		return l[1] == 'i' || l[1] == 's'
@@ -167,7 +172,7 @@ func mayLevel(l []byte) bool {
 	switch {
 	case len(l) < 3, l[0] >= 0x80:
 		return false
-	case l[0] == '<' && l[1] >= '0' && l[1] <= '9', l[1] == '/':
+	case l[0] == '<' && l[1] >= '0' && l[1] <= '9', l[1] == '/' && bytes.IndexByte([]byte("VDIWEF"), l[0]) >= 0:
 		return true
 	}
 	if l = cutBracket(l); len(l) < 3 {
