@@ -33,7 +33,7 @@ func key(piece []byte) (low, high uint64) {
 const memoCount = 56 // the lowest bit of the count
 
 // count is v.count.
-func (m *memo) count(v *vocabulary, piece []byte) int {
+func (m *memo) count(v vocabulary, piece []byte) int {
 	if len(piece) > memoPiece {
 		return v.count(piece)
 	}

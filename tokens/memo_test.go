@@ -26,13 +26,13 @@ func TestKeysDiffer(t *testing.T) {
 
 // A memo answers as its vocabulary does, at the first time, at the second, and after another took the place.
 func TestMemoCountsAsTheVocabulary(t *testing.T) {
-	c := New(O200k)
+	v := New(O200k).vocabulary()
 	var m memo
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetn 01"))), 1, memoPiece+2).Draw(t, "piece")
-		want := c.vocabulary.count(piece)
+		want := v.count(piece)
 		for range 2 {
-			if got := m.count(&c.vocabulary, piece); got != want {
+			if got := m.count(v, piece); got != want {
 				t.Fatalf("%q: %d, want %d", piece, got, want)
 			}
 		}

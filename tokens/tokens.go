@@ -65,7 +65,7 @@ func supported(name, encoding string) (Encoding, error) {
 type Counter struct {
 	encoding   Encoding
 	next       func(text []byte) int
-	vocabulary vocabulary
+	vocabulary func() vocabulary
 	memos      sync.Pool // of *memo
 }
 
@@ -74,9 +74,9 @@ type Counter struct {
 func New(e Encoding) *Counter {
 	switch e {
 	case O200k:
-		return &Counter{encoding: e, next: nextO200k, vocabulary: vocabulary{tables.O200k()}}
+		return &Counter{encoding: e, next: nextO200k, vocabulary: func() vocabulary { return vocabulary{tables.O200k()} }}
 	case CL100k:
-		return &Counter{encoding: e, next: nextCL100k, vocabulary: vocabulary{tables.CL100k()}}
+		return &Counter{encoding: e, next: nextCL100k, vocabulary: func() vocabulary { return vocabulary{tables.CL100k()} }}
 	}
 	panic("tokens: no encoding " + string(e))
 }
@@ -98,6 +98,7 @@ func (c *Counter) all(text []byte) int {
 // count counts the pieces of text and returns how many bytes they took. Where more
 // text may follow (not final), pieces that could still grow are left.
 func (c *Counter) count(text []byte, final bool) (n, used int) {
+	v := c.vocabulary()
 	text = valid(text)
 	var m *memo
 	if len(text) >= memoText {
@@ -112,9 +113,9 @@ func (c *Counter) count(text []byte, final bool) (n, used int) {
 			break
 		}
 		if m != nil {
-			n += m.count(&c.vocabulary, text[used:end])
+			n += m.count(v, text[used:end])
 		} else {
-			n += c.vocabulary.count(text[used:end])
+			n += v.count(text[used:end])
 		}
 		used = end
 	}

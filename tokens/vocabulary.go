@@ -8,7 +8,7 @@ import (
 
 // vocabulary says how many tokens a piece is.
 type vocabulary struct {
-	tables.Vocabulary
+	*tables.Vocabulary
 }
 
 const noRank = tables.NoRank
@@ -21,7 +21,7 @@ const (
 )
 
 // count is how many tokens one piece is.
-func (v *vocabulary) count(piece []byte) int {
+func (v vocabulary) count(piece []byte) int {
 	if len(piece) == 1 {
 		return 1
 	}
@@ -38,7 +38,7 @@ func (v *vocabulary) count(piece []byte) int {
 }
 
 // mergeShort joins the neighbours of lowest rank, leftmost first, until none can be joined.
-func (v *vocabulary) mergeShort(piece []byte) int {
+func (v vocabulary) mergeShort(piece []byte) int {
 	var starts [middlePiece + 1]int
 	var ranks [middlePiece]uint32 // of the pair that begins at part i
 	parts := len(piece)
@@ -135,7 +135,7 @@ const hugePiece = 32 << 10
 var huge sync.Mutex
 
 // mergeLong is for pieces of any length.
-func (v *vocabulary) mergeLong(piece []byte) int {
+func (v vocabulary) mergeLong(piece []byte) int {
 	n := len(piece)
 	if n >= hugePiece {
 		huge.Lock()
@@ -145,7 +145,7 @@ func (v *vocabulary) mergeLong(piece []byte) int {
 }
 
 // mergeMiddle is for pieces below longPiece, and allocates nothing.
-func (v *vocabulary) mergeMiddle(piece []byte) int {
+func (v vocabulary) mergeMiddle(piece []byte) int {
 	var end, before [longPiece]int32
 	var ranks [longPiece]uint32
 	var open [2 * longPiece]uint64
@@ -157,7 +157,7 @@ func (v *vocabulary) mergeMiddle(piece []byte) int {
 //   - end of the part that starts here
 //   - before: start of the part before
 //   - ranks of the pair that starts here now; a start's pair only grows, so that no rank comes twice
-func (v *vocabulary) merge(piece []byte, end, before []int32, ranks []uint32, open pairs) int {
+func (v vocabulary) merge(piece []byte, end, before []int32, ranks []uint32, open pairs) int {
 	n := int32(len(piece))
 	for i := range n {
 		end[i], before[i], ranks[i] = i+1, i-1, noRank

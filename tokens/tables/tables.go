@@ -9,6 +9,7 @@ import (
 	_ "embed" // the tables
 	"encoding/binary"
 	"math/bits"
+	"sync"
 )
 
 //go:generate go run generate.go
@@ -23,11 +24,11 @@ var (
 	classes string
 )
 
-// O200k is the vocabulary of o200k_base.
-func O200k() Vocabulary { return open(o200k) }
-
-// CL100k is the vocabulary of cl100k_base.
-func CL100k() Vocabulary { return open(cl100k) }
+// The vocabularies. The first byte that is read of one maps megabytes of it, so that none is before it is asked for.
+var (
+	O200k  = sync.OnceValue(func() *Vocabulary { return open(o200k) })
+	CL100k = sync.OnceValue(func() *Vocabulary { return open(cl100k) })
+)
 
 // Vocabulary maps a token's bytes to its rank. Its form, all numbers little-endian:
 //
@@ -55,11 +56,11 @@ const (
 // NoRank is the rank of what is no token.
 const NoRank = ^uint32(0)
 
-func open(table string) Vocabulary {
+func open(table string) *Vocabulary {
 	slots := le32(table, 0)
 	pairs := table[headSize:]
 	rest := pairs[pairsSize:]
-	return Vocabulary{pairs[:pairsSize], rest[:slotSize*slots], rest[slotSize*slots:], slots - 1, le32(table, 4)}
+	return &Vocabulary{pairs[:pairsSize], rest[:slotSize*slots], rest[slotSize*slots:], slots - 1, le32(table, 4)}
 }
 
 // Pair is the rank of a token of two bytes, or [NoRank].

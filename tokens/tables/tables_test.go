@@ -29,7 +29,7 @@ func TestTablesAreGenerated(t *testing.T) {
 
 // What the rank files say, the tables say, and nothing more.
 func TestRanks(t *testing.T) {
-	for name, v := range map[string]Vocabulary{"o200k_base": O200k(), "cl100k_base": CL100k()} {
+	for name, v := range map[string]*Vocabulary{"o200k_base": O200k(), "cl100k_base": CL100k()} {
 		ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
 		if err != nil {
 			t.Fatal(err)
