@@ -24,7 +24,7 @@ type Proposals struct {
 func (s Sources) Complete(ctx context.Context, begun string, most int) (p Proposals) {
 	at := strings.LastIndexByte(begun, '/') + 1
 	dir, first := begun[:at], begun[at:]
-	places, err := s.Places(dir)
+	places, err := s.Places(ctx, dir)
 	if err != nil || isObservation(begun) {
 		return p
 	}

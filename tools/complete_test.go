@@ -60,7 +60,7 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%q is completed by %+v, want %q", k.begun, got, k.want)
 		}
 		for _, name := range got.Names { // each is a name that can be gone on from
-			if _, err := k.s.Places(name); err != nil && name != "leave" {
+			if _, err := k.s.Places(t.Context(), name); err != nil && name != "leave" {
 				t.Errorf("%q: %v", name, err)
 			}
 		}

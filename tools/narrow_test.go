@@ -77,7 +77,7 @@ func TestNarrow(t *testing.T) {
 		if err == nil {
 			_ = src.Close()
 		}
-		if _, err := narrowed.Places(""); len(k.want) == 0 && !errors.Is(err, tools.ErrNarrowed) {
+		if _, err := narrowed.Places(t.Context(), ""); len(k.want) == 0 && !errors.Is(err, tools.ErrNarrowed) {
 			t.Errorf("%q: %v", k.dirs, err)
 		}
 		for _, name := range []string{at("outside", "here.txt"), "../outside/here.txt", "leave/here.txt", at("work-evil", "here.txt")} {

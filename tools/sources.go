@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,15 +56,22 @@ func (s Sources) Open(ctx context.Context, name string) (*Source, error) {
 		}
 		return s.openObservation(id)
 	}
+	if name == "" {
+		return nil, errors.New("source is empty: name a file or obs:ID")
+	}
 	root, rel, shown, err := s.locate(name)
 	if err != nil {
 		return nil, err
 	}
 	f, fi, err := root.OpenFile(rel)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w%s", err, instead(ctx, root, rel, strings.TrimSuffix(shown, strings.TrimSuffix(rel, "/"))))
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && tree.IsGlob(rel):
+		return nil, fmt.Errorf("%w; a source is one file: find with this glob lists what it matches", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w%s", err, instead(ctx, root, rel, strings.TrimSuffix(shown, strings.TrimSuffix(rel, "/")), tree.File))
+	case errors.Is(err, tree.ErrNotFile) && isDir(root, rel):
+		return nil, fmt.Errorf("%w; find with this path lists it", err)
+	case err != nil:
 		return nil, err
 	}
 	src := &Source{ReaderAt: f, Name: spell(shown), Size: fi.Size(), Modified: fi.ModTime(), closer: f}
@@ -125,16 +133,13 @@ func (s Sources) openObservation(id observations.ID) (*Source, error) {
 }
 
 // instead is what may have been meant by a name that is not there: "" or the rest of a sentence.
-// before stands before a path below the root when it is shown.
-func instead(ctx context.Context, root *tree.Root, rel, before string) string {
-	if tree.IsGlob(rel) {
-		return "; a source is one file: find with this glob lists what it matches"
-	}
-	dir, base := path.Split(rel)
+// before stands before a path below the root when it is shown; only what is of one of the types may have been meant.
+func instead(ctx context.Context, root *tree.Root, rel, before string, types ...tree.Type) string {
+	dir, base := path.Split(strings.TrimSuffix(rel, "/"))
 	var near []string
 	_, err := root.Walk(ctx, tree.Options{Start: dir, Depth: 1}, func(e tree.Entry) error {
 		name := path.Base(e.Path)
-		if e.Type == tree.File && len(base) < 100 && len(name) < 100 && distance(strings.ToLower(base), strings.ToLower(name)) <= 2 {
+		if slices.Contains(types, e.Type) && len(base) < 100 && len(name) < 100 && distance(strings.ToLower(base), strings.ToLower(name)) <= 2 {
 			near = append(near, VisibleName(spell(before+e.Path)))
 		}
 		if len(near) == 3 {
@@ -146,6 +151,12 @@ func instead(ctx context.Context, root *tree.Root, rel, before string) string {
 		return "; find lists the files there are"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// isDir says whether what could not be opened as a file is a directory: an error can then name the tool that lists it.
+func isDir(root *tree.Root, rel string) bool {
+	fi, err := root.Stat(rel)
+	return err == nil && fi.IsDir()
 }
 
 // Explain words an error of the store for the model: which call made an expired observation, and the way on.
@@ -192,6 +203,9 @@ func (s Sources) locate(name string) (root *tree.Root, rel, shown string, err er
 		return nil, "", "", s.noRoot()
 	}
 	root, rel, shown, err = s.below(name)
+	if errors.Is(err, tree.ErrOutside) {
+		err = fmt.Errorf("%w; %s", err, s.inside())
+	}
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -232,7 +246,18 @@ func (s Sources) below(name string) (root *tree.Root, rel, shown string, err err
 			return r, rel, path.Join(labels[i], rel), err
 		}
 	}
-	return nil, "", "", fmt.Errorf("%s: a path begins with the name of a root: %s", content.ClipBytes(name, 200), strings.Join(labels, ", "))
+	if clean == "." {
+		return nil, "", "", fmt.Errorf("%s: it names all roots, and no file: find lists them; %s", content.ClipBytes(name, 200), s.inside())
+	}
+	return nil, "", "", fmt.Errorf("%s: %s", content.ClipBytes(name, 200), s.inside())
+}
+
+// inside says how a path names what may be named. It tells nothing of where the roots are.
+func (s Sources) inside() string {
+	if len(s.Roots) == 1 {
+		return `a path is relative to the root, as "src/a.go" is; "." is the root itself`
+	}
+	return "a path begins with the name of a root: " + content.ClipBytes(strings.Join(s.labels(), ", "), 200)
 }
 
 // labels are the roots' names, made unique: "src", "src-2".
@@ -318,7 +343,7 @@ type Place struct {
 }
 
 // Places says what a path names; with several roots "." (or nothing) names all of them, each a place.
-func (s Sources) Places(name string) ([]Place, error) {
+func (s Sources) Places(ctx context.Context, name string) ([]Place, error) {
 	if strings.EqualFold(name, observations.Prefix) || strings.EqualFold(name, observations.URIPrefix) {
 		if s.Store == nil {
 			return nil, errors.New("this server keeps no observations")
@@ -345,11 +370,7 @@ func (s Sources) Places(name string) ([]Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	fi, err := root.Stat(rel)
-	if err != nil {
-		return nil, err
-	}
-	p := Place{Root: root, Path: strings.TrimSuffix(rel, "/"), IsDir: fi.IsDir()}
+	p := Place{Root: root, Path: strings.TrimSuffix(rel, "/")}
 	if len(s.Roots) > 1 {
 		for i, r := range s.Roots {
 			if r == root {
@@ -357,6 +378,16 @@ func (s Sources) Places(name string) ([]Place, error) {
 			}
 		}
 	}
+	fi, err := root.Stat(rel)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && tree.IsGlob(name):
+		return nil, fmt.Errorf("%w; path takes no glob, glob does", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w%s", err, instead(ctx, root, rel, p.Prefix, tree.File, tree.Dir))
+	case err != nil:
+		return nil, err
+	}
+	p.IsDir = fi.IsDir()
 	return []Place{p}, nil
 }
 

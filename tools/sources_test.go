@@ -117,6 +117,55 @@ func TestAMissingNameSaysWhatWasMeant(t *testing.T) {
 	}
 }
 
+// What cannot be taken is refused with the way on, and an outside name is not told apart from another.
+func TestRefusedNamesSayTheWayOn(t *testing.T) {
+	one := workspace(t, "src", map[string]string{"a/server.go": "", "b.txt": ""})
+	two := workspace(t, "docs", map[string]string{"c.txt": ""})
+	single, several := tools.Sources{Roots: []*tree.Root{one}}, tools.Sources{Roots: []*tree.Root{one, two}}
+	for _, c := range []struct {
+		s          tools.Sources
+		name, want string
+	}{
+		{single, "", "source is empty: name a file or obs:ID"},
+		{single, ".", "it is a directory; find with this path lists it"},
+		{single, "a", "it is a directory; find with this path lists it"},
+		{single, "/etc/passwd", `name /etc/passwd: outside the root; a path is relative to the root, as "src/a.go" is; "." is the root itself`},
+		{several, ".", ".: it names all roots, and no file: find lists them; a path begins with the name of a root: src, docs"},
+		{several, "src", "it is a directory; find with this path lists it"},
+		{several, "/etc/passwd", "name /etc/passwd: outside the root; a path begins with the name of a root: src, docs"},
+	} {
+		if _, _, err := read(t, c.s, c.name); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%q of %d roots: %v\nwant …%s", c.name, len(c.s.Roots), err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		s          tools.Sources
+		name, want string
+	}{
+		{single, "b.tx", "stat b.tx: no such file or directory; did you mean b.txt?"},
+		{single, "A/", "; did you mean a?"},
+		{single, "nowhere", "stat nowhere: no such file or directory; find lists the files there are"},
+		{single, "nowhere/at/all", "; find lists the files there are"},
+		{single, "*.go", "; path takes no glob, glob does"},
+		{single, "../x", `outside the root; a path is relative to the root, as "src/a.go" is; "." is the root itself`},
+		{several, "docs/d.txt", "; did you mean docs/c.txt?"},
+		{several, "b.txt", "b.txt: a path begins with the name of a root: src, docs"},
+	} {
+		if _, err := c.s.Places(t.Context(), c.name); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("place %q of %d roots: %v\nwant …%s", c.name, len(c.s.Roots), err, c.want)
+		}
+	}
+	there, missing := filepath.Dir(one.Dir()), filepath.Join(t.TempDir(), "missing")
+	_, _, err1 := read(t, single, there)
+	_, _, err2 := read(t, single, missing)
+	if err1 == nil || err2 == nil || strings.ReplaceAll(err1.Error(), there, "X") != strings.ReplaceAll(err2.Error(), missing, "X") {
+		t.Errorf("what is there and what is not are told apart outside: %v, %v", err1, err2)
+	}
+	if _, _, err := read(t, several, "/"+strings.Repeat("x", 5000)); err == nil || len(err.Error()) > 400 {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+}
+
 func TestSeveralRoots(t *testing.T) {
 	one := workspace(t, "src", map[string]string{"a.txt": "one"})
 	two := workspace(t, "src", map[string]string{"a.txt": "two"})
@@ -129,11 +178,11 @@ func TestSeveralRoots(t *testing.T) {
 	if _, _, err := read(t, s, "a.txt"); err == nil || !strings.Contains(err.Error(), "src, src-2") {
 		t.Errorf("a name without its root: %v", err)
 	}
-	places, err := s.Places(".")
+	places, err := s.Places(t.Context(), ".")
 	if err != nil || len(places) != 2 || places[1].Shown("a.txt") != "src-2/a.txt" {
 		t.Errorf("all roots: %+v, %v", places, err)
 	}
-	places, err = s.Places("src-2")
+	places, err = s.Places(t.Context(), "src-2")
 	if err != nil || len(places) != 1 || !places[0].IsDir || places[0].Root != two {
 		t.Errorf("one root: %+v, %v", places, err)
 	}
@@ -159,7 +208,7 @@ func TestObservationsByEveryName(t *testing.T) {
 	if !errors.Is(err, observations.ErrExpired) || !strings.Contains(err.Error(), `search {"pattern":"x"}`) {
 		t.Errorf("expired: %v", err)
 	}
-	if _, err := s.Places("."); !errors.Is(err, tools.ErrNoRoot) {
+	if _, err := s.Places(t.Context(), "."); !errors.Is(err, tools.ErrNoRoot) {
 		t.Errorf("no root: %v", err)
 	}
 }

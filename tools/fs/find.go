@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	iofs "io/fs"
 	"strings"
 	"time"
 
@@ -33,7 +32,7 @@ func Find() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "find",
 		Title:       "Find files",
-		Description: "List files and directories, or kept observations (path obs:), as NDJSON.",
+		Description: "List files and directories, or kept observations (path obs:); long lists are kept as NDJSON.",
 		Effect:      tools.ReadOnly,
 	}, find)
 }
@@ -88,11 +87,8 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 	if err != nil {
 		return err
 	}
-	places, err := in.Sources.Places(a.Path)
+	places, err := in.Sources.Places(ctx, a.Path)
 	if err != nil {
-		if errors.Is(err, iofs.ErrNotExist) && tree.IsGlob(a.Path) {
-			return fmt.Errorf("%w; path takes no glob, glob does", err)
-		}
 		return err
 	}
 	f := &finder{findQuery: q, in: in, out: out}

@@ -231,7 +231,7 @@ func TestFindTellsWhatItPassedOver(t *testing.T) {
 func TestFindRefuses(t *testing.T) {
 	_, s := garden(t)
 	for _, test := range []struct{ args, want string }{
-		{`{"path":"nowhere"}`, "no such file"},
+		{`{"path":"nowhere"}`, "no such file or directory; find lists the files there are"},
 		{`{"path":"cmd/*.go"}`, "path takes no glob, glob does"},
 		{`{"path":"../x"}`, "outside the root"},
 		{`{"path":".git"}`, "no such file"},

@@ -47,7 +47,7 @@ func read(ctx context.Context, a readArgs, in tools.Input, out tools.Output) err
 		return readOne(ctx, src, out)
 	case tree.IsGlob(a.Path) && !isFinal(err):
 		return readGlob(ctx, a.Path, in, out)
-	case errors.Is(err, tree.ErrNotFile) && isDirectory(in.Sources, a.Path):
+	case errors.Is(err, tree.ErrNotFile) && isDirectory(ctx, in.Sources, a.Path):
 		return fmt.Errorf("%s is a directory; find with this path lists it, a glob reads files in it", content.ClipBytes(a.Path, 200))
 	}
 	return err
@@ -63,8 +63,8 @@ func isFinal(err error) bool {
 	return false
 }
 
-func isDirectory(s tools.Sources, name string) bool {
-	places, err := s.Places(name)
+func isDirectory(ctx context.Context, s tools.Sources, name string) bool {
+	places, err := s.Places(ctx, name)
 	return err == nil && len(places) > 0 && places[0].IsDir
 }
 

@@ -46,7 +46,7 @@ func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output
 	if dir != "" && !strings.Contains(pattern, "/") && pattern != "**" {
 		o.Depth = 1 // "src/*.go" is what stands in src; "*.go" alone is at any depth
 	}
-	places, err := in.Sources.Places(dir)
+	places, err := in.Sources.Places(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -36,9 +36,6 @@ func Slice() tools.Tool {
 }
 
 func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) error {
-	if a.Source == "" {
-		return errors.New("source is empty: name a file or obs:ID")
-	}
 	unit, given, err := a.part()
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func grep(ctx context.Context, a grepArgs, in tools.Input, out tools.Output) err
 	if errors.Is(err, lines.ErrLineEnd) {
 		return fmt.Errorf("%w; search with multiline matches across lines", err)
 	} else if err != nil {
-		return err
+		return noPattern(err, a.Literal)
 	}
 	src, err := in.Sources.Open(ctx, a.Source)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -36,7 +35,7 @@ func Search() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "search",
 		Title:       "Search files",
-		Description: "Search files, or kept observations (path obs:), for lines that match; writes NDJSON.",
+		Description: "Search files, or kept observations (path obs:), for lines that match; long results are kept as NDJSON.",
 		Effect:      tools.ReadOnly,
 	}, search)
 }
@@ -46,7 +45,7 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 	if errors.Is(err, lines.ErrLineEnd) {
 		return fmt.Errorf("%w; set multiline", err)
 	} else if err != nil {
-		return err
+		return noPattern(err, a.Literal)
 	}
 	s := &searcher{searchArgs: a, m: m, in: in, out: out}
 	if a.Glob != "" && a.Glob != "**" {
@@ -54,11 +53,8 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 			return err
 		}
 	}
-	places, err := in.Sources.Places(a.Path)
+	places, err := in.Sources.Places(ctx, a.Path)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && tree.IsGlob(a.Path) {
-			return fmt.Errorf("%w; path takes no glob, glob does", err)
-		}
 		return err
 	}
 	err = s.run(ctx, places)
@@ -70,6 +66,14 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 		return fmt.Errorf("search stopped after %s, %s: %w", plural(s.seen, "file", "files"), plural(s.matches, "match", "matches"), err)
 	}
 	return nil
+}
+
+// noPattern adds to what is wrong with a pattern how to search for it as it stands.
+func noPattern(err error, literal bool) error {
+	if literal {
+		return err
+	}
+	return fmt.Errorf("%w\nto match the text as it stands: \"literal\": true", err)
 }
 
 // searcher is one call.

@@ -171,11 +171,11 @@ func TestRefusals(t *testing.T) {
 		args args
 		want string
 	}{
-		{Search(), args{"pattern": "a(b"}, "pattern: missing closing )\n  a(b\n   ^"},
+		{Search(), args{"pattern": "a(b"}, "pattern: missing closing )\n  a(b\n   ^\nto match the text as it stands: \"literal\": true"},
 		{Search(), args{"pattern": "(?<=a)b"}, "RE2 has no look-behind"},
 		{Search(), args{"pattern": `a\nb`}, "set multiline"},
 		{Search(), args{"pattern": "x", "path": "../x"}, "outside the root"},
-		{Search(), args{"pattern": "x", "path": "gone"}, "gone"},
+		{Search(), args{"pattern": "x", "path": "gone"}, "gone: no such file or directory; find lists the files there are"},
 		{Search(), args{"pattern": "x", "path": "*.txt"}, "path takes no glob, glob does"},
 		{Search(), args{"pattern": "x", "path": "fifo"}, "not a regular file"},
 		{Search(), args{"pattern": "x", "path": "obs:"}, "keeps no observations"},
@@ -183,10 +183,11 @@ func TestRefusals(t *testing.T) {
 		{Search(), args{"pattern": "x", "context": 21}, "from 0 to 20"},
 		{Search(), args{"pattern": "x", "glob": strings.Repeat("**/", 12)}, ""},
 		{Search(), args{"query": "x"}, `did you mean "pattern"?`},
-		{Grep(), args{"source": "a.txt", "pattern": "a(b"}, "missing closing )"},
+		{Grep(), args{"source": "a.txt", "pattern": "a(b"}, "as it stands: \"literal\": true"},
+		{Grep(), args{"source": "", "pattern": "x"}, "source is empty: name a file or obs:ID"},
 		{Grep(), args{"source": "a.txt", "pattern": `a\nb`}, "search with multiline"},
 		{Grep(), args{"source": "gone", "pattern": "x"}, "gone"},
-		{Grep(), args{"source": "d", "pattern": "x"}, "not a regular file"},
+		{Grep(), args{"source": "d", "pattern": "x"}, "it is a directory; find with this path lists it"},
 		{Grep(), args{"source": "fifo", "pattern": "x"}, "not a regular file"},
 		{Grep(), args{"source": "a.txt", "pattern": "x", "offset": 7}, "offset 7 is past the last of 1 match in 1 line"},
 		{Grep(), args{"source": "a.txt", "pattern": "x", "offset": -1}, "at least 0"},
