@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -146,6 +148,10 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 	if raw[0] != '{' {
 		return args, fmt.Errorf("arguments must be a JSON object; valid arguments: %s", names(fields))
 	}
+	var object json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return args, malformed(raw, err)
+	}
 	given, err := members(raw)
 	if err != nil {
 		return args, fmt.Errorf("arguments: %w", err)
@@ -184,6 +190,29 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 		return args, fmt.Errorf("arguments: %w", err)
 	}
 	return args, nil
+}
+
+// malformed says where arguments stop being JSON: where they break off, or at which byte.
+func malformed(raw json.RawMessage, err error) error {
+	var at *json.SyntaxError
+	if !errors.As(err, &at) {
+		return fmt.Errorf("arguments: %w", err)
+	}
+	if at.Offset >= int64(len(raw)) && strings.HasPrefix(at.Error(), "unexpected end") {
+		return fmt.Errorf("arguments: the JSON breaks off at byte %d, behind %s: send all of it, strings and braces closed",
+			len(raw), strconv.Quote(ending(raw)))
+	}
+	return fmt.Errorf("arguments: not JSON at byte %d, behind %s: %w", at.Offset-1, strconv.Quote(ending(raw[:at.Offset-1])), at)
+}
+
+// ending is the end of a text, of a few chars.
+func ending(text []byte) string {
+	const few = 40
+	from := max(0, len(text)-few)
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return string(text[from:])
 }
 
 type member struct {

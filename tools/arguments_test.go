@@ -45,7 +45,13 @@ func TestArgumentsAreDecodedOrExplained(t *testing.T) {
 		{`{"pattern":"x","show":"all"}`, `argument "show" must be one of matches, files`},
 		{`{"pattern":"x","args":[1]}`, `argument "args" must be an object, not an array`},
 		{`{"pattern":"x","pattern":"y"}`, `argument "pattern" is given twice`},
-		{`{"pattern":"x"`, `arguments:`},
+		{`{"pattern":"x"`, `arguments: the JSON breaks off at byte 14, behind "{\"pattern\":\"x\"": send all of it`},
+		{`{"pattern":"x",`, `breaks off at byte 15`},
+		{`{"pattern":"x","path":"a`, `breaks off at byte 24`},
+		{`{`, `breaks off at byte 1, behind "{"`},
+		{`{"pattern":"` + strings.Repeat("é", 10_000), `, behind "` + strings.Repeat("é", 20) + `"`},
+		{`{"pattern":x}`, `arguments: not JSON at byte 11, behind "{\"pattern\":": invalid character 'x'`},
+		{`{"pattern":"x"} y`, `arguments: not JSON at byte 16, behind`},
 		{`{"pattern":"x","literal":"` + strings.Repeat("y", 10_000) + `"}`, `argument "literal" must be a boolean`},
 	} {
 		var got sample
