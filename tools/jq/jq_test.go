@@ -148,7 +148,7 @@ func TestErrors(t *testing.T) {
 		{"only a comment", "1", m{"filter": "# x"}, "", []string{"missing query"}},
 		{"no such function", "1", m{"filter": `"foo(" | foo(1) | foo`}, "", []string{"function not defined: foo/1", "\n             ^"}},
 		{"no such variable", "1", m{"filter": `. + $nope`}, "", []string{"variable not defined: $nope", "\n        ^"}},
-		{"input", "1 2", m{"filter": "[., input]"}, "", []string{"input and inputs are not available", `"slurp": true`, "\n        ^"}},
+		{"input", "1 2", m{"filter": "[., input]"}, "", []string{"input and inputs are not available", `"slurp": true`, "(with \"text\" too: one string)\n", "\n        ^"}},
 		{"inputs", "1 2", m{"filter": "[inputs]"}, "", []string{"input and inputs are not available"}},
 		{"import", "1", m{"filter": `import "a" as a; .`}, "", []string{"import and include are not available", "\n    ^"}},
 		{"bad name in args", "1", m{"filter": ".", "args": m{"a-b": 1}}, "", []string{"cannot be the name of a variable"}},

@@ -104,14 +104,14 @@ func (p *program) compile(q *gojq.Query) (*gojq.Code, error) {
 	if err == nil {
 		return code, nil
 	}
-	message := err.Error()
+	message := content.ClipEnd(err.Error(), 120) // it repeats names of the filter; what is said in its place is whole
 	if message == "input(s)/0 is not allowed" {
 		message = `input and inputs are not available: the filter runs on every record in turn; with "slurp": true it gets all of them as one array (with "text" too: one string)`
 	}
 	if strings.HasPrefix(message, "cannot load module") {
 		message = "import and include are not available: there are no modules here"
 	}
-	return nil, fmt.Errorf("jq: filter does not compile: %s%s", content.ClipEnd(message, 120), p.locate(err.Error()))
+	return nil, fmt.Errorf("jq: filter does not compile: %s%s", message, p.locate(err.Error()))
 }
 
 // lacking are functions of jq that gojq leaves out. It does not keep the order of keys: keys_unsorted is keys.
