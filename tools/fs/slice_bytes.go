@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -30,7 +31,7 @@ func (s *slicer) bytes(r span) error {
 	if s.src.Encoding == content.NoText {
 		return s.dump(r.from, end)
 	}
-	return s.run(place{at: r.from, unit: "bytes", number: r.from, to: r.to}, end, total)
+	return s.run(place{at: r.from, unit: "bytes", number: r.from, to: r.to, asked: true}, end, total)
 }
 
 // chars shows the text between two chars. An invalid byte is a char.
@@ -58,7 +59,7 @@ func (s *slicer) chars(r span) error {
 		}
 		return s.past("chars", asked, known+passed) // all were passed: known+passed of them
 	}
-	return s.run(place{at: at, unit: "chars", number: r.from, to: r.to}, open, -1)
+	return s.run(place{at: at, unit: "chars", number: r.from, to: r.to, asked: true}, open, -1)
 }
 
 func (s *slicer) totalChars() (int64, error) {
@@ -75,12 +76,13 @@ type place struct {
 	unit   string
 	number int64 // of the next byte or char
 	to     int64 // the last one wanted
+	asked  bool  // the call names this range, not a value that stands there
 }
 
 // run shows text from p to byte end, or to the last char wanted, a line a row, until the page is full; the next call then goes on
 // at the very byte or char. A line that goes on behind its row ends the page: what follows would stand on a line of its own.
 func (s *slicer) run(p place, end, total int64) error {
-	from := p.number
+	from, blank := p.number, true
 	in := bufio.NewReaderSize(s.text.reader(p.at), window)
 	for empty := true; p.at < end && p.number <= p.to; empty = false {
 		l, err := p.line(in, end)
@@ -105,15 +107,37 @@ func (s *slicer) run(p place, end, total int64) error {
 			p.number += p.measure(l.row, l.used)
 			p.at += int64(l.used)
 			_, _ = in.Discard(l.used) // it is buffered
+			blank = blank && len(l.row) == 0
 		}
 		if full || l.goesOn {
 			s.out.Next(s.call(p.unit, span{from: p.number, to: p.to}))
 			return s.reach(p, from, total)
 		}
 	}
-	if p.unit == "chars" && p.to != open && p.number <= p.to {
-		s.out.Note(fmt.Sprintf("%s ends at char %d", s.src.Name, p.number-1))
+	if blank {
+		s.out.Note("there are line ends only, no text")
 	}
+	_, err := in.Peek(1)
+	switch {
+	case p.unit == "chars" && p.to != open && p.number <= p.to:
+		s.out.Note(fmt.Sprintf("%s ends at char %d", s.src.Name, p.number-1))
+	case p.asked && err == nil:
+		return s.goesOn(p, from, total)
+	}
+	return nil
+}
+
+// goesOn notes which part of the text a range shows that was asked for and is shown whole, and ends before the text.
+func (s *slicer) goesOn(p place, from, total int64) error {
+	total, err := s.counted(p.unit, total)
+	if err != nil {
+		return err
+	}
+	of := "?"
+	if total >= 0 {
+		of = strconv.FormatInt(total, 10)
+	}
+	s.out.Note(fmt.Sprintf("showing %s %d-%d of %s", p.unit, from, p.number-1, of))
 	return nil
 }
 
@@ -162,21 +186,24 @@ func (p place) line(in *bufio.Reader, end int64) (stretch, error) {
 	return stretch{row: row, used: len(b), goesOn: goesOn}, nil
 }
 
-// reach tells which part a page shows that is not all of what was asked; total −1: it is still to be counted, where that is cheap.
+// reach tells which part a page shows that is not all of what was asked; total −1: it is still to be counted.
 func (s *slicer) reach(p place, from, total int64) error {
-	if total < 0 && (s.src.Size <= cheap || p.unit == "bytes" && s.text.size >= 0) {
-		var err error
-		if p.unit == "chars" {
-			total, err = s.totalChars()
-		} else {
-			total, err = s.text.total()
-		}
-		if err != nil {
-			return err
-		}
+	total, err := s.counted(p.unit, total)
+	if err == nil {
+		s.out.Reach(p.unit, from, p.number-1, total)
 	}
-	s.out.Reach(p.unit, from, p.number-1, total)
-	return nil
+	return err
+}
+
+// counted is how many bytes or chars the text has: total where that is known, else counted where that is cheap, else −1.
+func (s *slicer) counted(unit string, total int64) (int64, error) {
+	switch {
+	case total >= 0 || s.src.Size > cheap && (unit != "bytes" || s.text.size < 0):
+		return total, nil
+	case unit == "chars":
+		return s.totalChars()
+	}
+	return s.text.total()
 }
 
 // measure is how far a row and its line end lead, in the unit of the place.
@@ -224,6 +251,9 @@ func (s *slicer) dump(from, end int64) error {
 		if err != nil {
 			return err
 		}
+	}
+	if end < total {
+		return s.goesOn(place{unit: "bytes", number: end}, from, total)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (s *slicer) lines(r span) error {
 		return s.past("lines", asked, total)
 	}
 	b := bufio.NewReaderSize(s.text.reader(at), window)
-	full := false
+	full, blank := false, true
 	number := r.from
 	for ; number <= r.to; number++ {
 		l, err := readLine(b, at)
@@ -65,9 +65,13 @@ func (s *slicer) lines(r span) error {
 			return err
 		}
 		at = l.next
+		blank = blank && !l.long && len(l.whole) == 0
 	}
 	if total >= 0 && r.from > total {
 		return s.past("lines", asked, total)
+	}
+	if blank && !full {
+		s.out.Note("there are line ends only, no text")
 	}
 	if full {
 		s.out.Next(s.call("lines", span{from: number, to: r.to}))

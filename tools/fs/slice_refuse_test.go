@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,6 +59,26 @@ func TestSliceRefuses(t *testing.T) {
 	}
 }
 
+// What shows nothing says what it is.
+func TestSliceOfLineEndsSaysSo(t *testing.T) {
+	src, _ := shelf(t, map[string]string{"one.txt": "\n", "crlf.txt": "\r\n\r\n", "mid.txt": "a\n\nb\n"})
+	for args, want := range map[string]bool{
+		`"source":"one.txt","lines":"1"`: true, `"source":"one.txt","bytes":"0-"`: true, `"source":"one.txt","chars":"0"`: true,
+		`"source":"crlf.txt","lines":"1-2"`: true, `"source":"crlf.txt","bytes":"0-"`: true, `"source":"mid.txt","lines":"2"`: true,
+		`"source":"mid.txt","chars":"2-"`: false, `"source":"mid.txt","lines":"1-2"`: false,
+	} {
+		if s := cut(t, src, "{"+args+"}"); slices.Contains(s.notes, "there are line ends only, no text") != want {
+			t.Errorf("%s: %q, rows %q", args, s.notes, s.rows)
+		}
+	}
+	src, _ = shelf(t, map[string]string{"b.bin": "\x00\x01\x02"})
+	for args, want := range map[string]string{`"bytes":"0-1"`: "showing bytes 0-1 of 3", `"bytes":"1-2"`: ""} {
+		if s := cut(t, src, `{"source":"b.bin",`+args+`}`); strings.Join(s.notes, "; ") != want {
+			t.Errorf("%s of a binary source: %q", args, s.notes)
+		}
+	}
+}
+
 func TestSliceTellsWhereTheSourceEnds(t *testing.T) {
 	src, _ := shelf(t, map[string]string{"t.txt": "one\ntwo\n", "a.ndjson": "{}\n{}\n"})
 	for args, want := range map[string]string{
@@ -69,6 +90,11 @@ func TestSliceTellsWhereTheSourceEnds(t *testing.T) {
 	}
 	if s := cut(t, src, `{"source":"a.ndjson","records":"1-2"}`); len(s.notes) != 1 || s.notes[0] != "a.ndjson ends at record 1" {
 		t.Errorf("%q", s.notes)
+	}
+	for args, want := range map[string]string{`"bytes":"2-4"`: "showing bytes 2-4 of 8", `"chars":"0-6"`: "showing chars 0-6 of 8", `"bytes":"3"`: "there are line ends only, no text; showing bytes 3-3 of 8"} {
+		if s := cut(t, src, `{"source":"t.txt",`+args+`}`); strings.Join(s.notes, "; ") != want {
+			t.Errorf("%s: %q", args, s.notes)
+		}
 	}
 	for _, args := range []string{`"lines":"1-2"`, `"lines":"1-"`, `"chars":"0-7"`, `"chars":"0-"`, `"bytes":"0-7"`, `"lines":"-9"`} {
 		if s := cut(t, src, `{"source":"t.txt",`+args+`}`); len(s.notes) != 0 {
