@@ -8,16 +8,18 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxOpen is how many directories of a deep way down stay open; the others are
 // opened again, by name from the start, when there is more to do in them.
 const maxOpen = 64
 
-// After how many entries the context is looked at, and after how many progress is told.
+// After how many entries the context is looked at, and when progress is told: after so many entries, or so long.
 const (
 	lookEvery = 256
 	tellEvery = 4096
+	tellAfter = time.Second
 )
 
 // Walk visits the entries below o.Start in path order, a directory before what
@@ -42,7 +44,7 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	if err != nil {
 		return Report{}, r.explain("walk", o.Start, err)
 	}
-	w := &walker{root: r, o: o, visit: visit, ctx: ctx, denied: r.denied.identities()}
+	w := &walker{root: r, o: o, visit: visit, ctx: ctx, told: time.Now(), denied: r.denied.identities()}
 	defer w.closeAll()
 	if start != "." {
 		w.path = append(append(w.path, start...), '/')
@@ -73,7 +75,8 @@ type walker struct {
 	path   []byte // of the directory at the top of the stack, with "/"; empty at the root
 	below  int    // bytes of path that lead to Start
 	looked int
-	buf    []byte // for reading directories
+	told   time.Time // when progress was told last, or the walk began
+	buf    []byte    // for reading directories
 	spare  listing
 }
 
@@ -188,10 +191,11 @@ func (w *walker) run() error {
 			if err := w.ctx.Err(); err != nil {
 				return err
 			}
-			if w.o.Progress != nil && w.looked%tellEvery == 0 {
-				w.o.Progress(w.report)
+			if w.looked%tellEvery == 0 {
+				w.tell()
 			}
 		}
+		w.tellInTime()
 		i := l.next
 		l.next++
 		if err := w.entry(top, l.list.name(i), l.list.items[i].kind); err != nil {
@@ -199,6 +203,22 @@ func (w *walker) run() error {
 		}
 	}
 	return nil
+}
+
+// tell tells progress, where somebody wants to know.
+func (w *walker) tell() {
+	if w.o.Progress != nil {
+		w.told = time.Now()
+		w.o.Progress(w.report)
+	}
+}
+
+// tellInTime tells it where that was long ago: on a slow disk few entries take long. A clock is looked at for
+// each entry only where somebody wants to know.
+func (w *walker) tellInTime() {
+	if w.o.Progress != nil && time.Since(w.told) >= tellAfter {
+		w.tell()
+	}
 }
 
 // entry visits one name, and goes down into it.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
@@ -132,6 +133,29 @@ func TestWalkOfManyNames(t *testing.T) {
 	cancel()
 	if report, err := r.Walk(ctx, Options{}, func(Entry) error { t.Error("visited"); return nil }); !errors.Is(err, context.Canceled) || report.Dirs > 0 {
 		t.Errorf("cancelled: %+v %v", report, err)
+	}
+}
+
+// Where a few entries take long, progress is told all the same.
+func TestSlowWalkTellsProgress(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := open(t, dir)
+	for pause, want := range map[time.Duration][]int64{600 * time.Millisecond: {2}, 2 * time.Second: {1, 2, 3}, time.Millisecond: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			var told []int64
+			_, err := r.Walk(t.Context(), Options{Progress: func(r Report) { told = append(told, r.Files) }}, func(Entry) error {
+				time.Sleep(pause)
+				return nil
+			})
+			if err != nil || !slices.Equal(told, want) {
+				t.Errorf("%v an entry: told after %d entries, want %d (%v)", pause, told, want, err)
+			}
+		})
 	}
 }
 

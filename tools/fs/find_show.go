@@ -178,10 +178,12 @@ func (s *ordered) take(e found) error {
 
 func (s *ordered) end() error {
 	slices.SortFunc(s.held, s.order)
-	for _, e := range s.held {
-		if err := s.to.take(e); err != nil {
+	walked, held := s.f.report.Files, int64(len(s.held))
+	for i, e := range s.held {
+		if err := s.to.take(e); err != nil { // which reads the file, for stat
 			return err
 		}
+		s.f.out.Progress(walked+int64(i)+1, walked+held, "files walked and shown in order")
 	}
 	return s.to.end()
 }
