@@ -91,6 +91,19 @@ func TestBombs(t *testing.T) {
 	})
 }
 
+// A filter without an end is stopped with what the caller can do, and whose the time is.
+func TestDeadlineSaysWhatHelps(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	r, err := call(ctx, JQ(Options{}), folder(t, map[string]string{"in": "null"}), m{"source": "in", "filter": "last(repeat(1))"}, 10)
+	if err == nil || !strings.Contains(err.Error(), "deadline") {
+		t.Fatalf("%v", err)
+	}
+	if notes := strings.Join(r.notes, "\n"); !strings.Contains(notes, "narrow the filter, or take a part of the source by slice first") || !strings.Contains(notes, "--call-timeout") {
+		t.Errorf("notes %q", r.notes)
+	}
+}
+
 // The control: the same bombs without a worker take this process with them. The mildest of them is tried.
 func TestBombsControl(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)

@@ -195,6 +195,7 @@ func (r runner) stopped(g *page, err error) error {
 	case errors.Is(err, child.ErrMemory):
 		return fmt.Errorf("jq: the filter needs more than %d MiB of memory; %s; `.[] | …` reads an array element by element, slice takes a part of the source, --jq-memory raises the limit", r.Memory>>20, so)
 	case errors.Is(err, child.ErrCPU), errors.Is(err, context.DeadlineExceeded):
+		g.out.Note("narrow the filter, or take a part of the source by slice first; how long a call may take is set by the server's --call-timeout")
 		return fmt.Errorf("jq: stopped at the call's deadline; %s; use a narrower filter or a part of the source", so)
 	case errors.As(err, &e):
 		return fmt.Errorf("jq: the worker failed; %s; %w", so, err)
