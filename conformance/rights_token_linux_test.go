@@ -77,7 +77,7 @@ func (h tokenHouse) flags(more ...string) []string {
 func (h tokenHouse) names() []string {
 	return []string{
 		"conf/tokens", "./conf//tokens", "conf/../conf/tokens", h.file, "to-file", "to-conf/tokens", "chain", "file-hard", "conf/*", "to-conf/*", "**/tokens", "**",
-		"state/state/http-token", h.store + "/state/http-token", "to-made", "to-state/http-token", "state/state/*", "to-state/*", "**/http-token", "state/**",
+		"state/state/http-token", h.store + "/state/http-token", "to-made", "to-state/http-token", "state/state/*", "to-state/*", "**/http-token", "state/**", "made-hard", "made.txt", "*.txt", "made-*",
 		"to-environ", "to-proc/environ", "/proc/self/environ", "to-proc/*",
 	}
 }
@@ -128,8 +128,10 @@ func TestS26NoToolReadsTheToken(t *testing.T) {
 	share := promise.Size(2, 1)
 	h := newTokenHouse(t)
 	made := h.makeToken(t)
-	if err := os.Link(h.file, h.root+"/file-hard"); err != nil { // of the store only its directory is known, not each file
-		t.Fatal(err)
+	for name, target := range map[string]string{"file-hard": h.file, "made-hard": h.store + "/state/http-token", "made.txt": h.store + "/state/http-token"} {
+		if err := os.Link(target, h.root+"/"+name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tokens := []string{h.inFile, h.inEnv, made}
 	inEnv := append(environment(t), "MCP_FUNNEL_TOKEN="+h.inEnv)

@@ -117,9 +117,12 @@ func ReadTokens(path string) (map[string]string, error) {
 	return tokens, nil
 }
 
+// TokenPath is where a store's own token is kept, made or not.
+func TokenPath(store string) string { return filepath.Join(store, "state", "http-token") }
+
 // KeepToken names the file of the store's own token, made where there is none yet.
 func KeepToken(store string) (path string, err error) {
-	path = filepath.Join(store, "state", "http-token")
+	path = TokenPath(store)
 	root, err := os.OpenRoot(filepath.Join(store, "state"))
 	if err != nil {
 		return "", fmt.Errorf("keep a token: %w", err)

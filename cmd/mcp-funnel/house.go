@@ -77,12 +77,15 @@ func (s *Settings) openFor(w *streams, here bool) (*house, error) {
 func (s *Settings) sources(store *observations.Store) (tools.Sources, error) {
 	src := tools.Sources{Store: store, Owner: observations.Local}
 	var denied []string
+	dir := s.Store // one that could not be opened is no more theirs
 	if store != nil {
-		denied = append(denied, store.Dir())
-	} else if s.Store != "" { // one that could not be opened is no more theirs
-		denied = append(denied, s.Store)
-	} else if dir, err := observations.DefaultDir(); err == nil {
-		denied = append(denied, dir)
+		dir = store.Dir()
+	} else if dir == "" {
+		dir, _ = observations.DefaultDir() // where there is none there is no store either
+	}
+	if dir != "" {
+		// Its token is a file of its own: a hard link to it is below the store by neither name nor directory.
+		denied = append(denied, dir, server.TokenPath(dir))
 	}
 	for _, file := range []string{s.Config, s.TokenFile} {
 		if file != "" {
