@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -31,6 +32,7 @@ type clientRoots struct {
 	due   bool          // they are to be asked for
 	going chan struct{} // closed when the question that is under way is done; nil: none is
 	dirs  []string      // absolute paths; nil: not known, or the client has none
+	told  atomic.Bool   // the operator, that they leave nothing
 }
 
 // rootsChanged asks for the client's roots, where it has some.
@@ -92,7 +94,10 @@ func (c *Conn) askRoots(send func([]byte) error) {
 	if err == nil {
 		dirs, err = dirsOf(result)
 	}
-	if err != nil {
+	switch {
+	case unsent: // as with most clients over HTTP, which keep no stream: the first call asks
+		c.server.log.Debug("the client's roots are not known yet", "cause", err)
+	case err != nil:
 		c.server.log.Warn("the client's roots are not known", "error", err)
 	}
 	r := &c.roots
@@ -152,5 +157,9 @@ func (k *call) scope(ctx context.Context, sources tools.Sources) (tools.Sources,
 		return sources, func() {}, err
 	}
 	sources, done := sources.Narrow(dirs)
+	if errors.Is(sources.NoRoot, tools.ErrNarrowed) && k.conn.roots.told.CompareAndSwap(false, true) {
+		k.conn.server.log.Warn("calls on files are refused: none of the client's roots lies within --root; "+
+			"start with another --root, or with --no-client-roots", "client", echo(k.conn.session.GetClientInfo().Name))
+	}
 	return sources, done, nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,7 +87,8 @@ func (c *asking) finds() string {
 // TestClientRootsNarrow has the first call ask, as the client keeps no stream of its own open.
 func TestClientRootsNarrow(t *testing.T) {
 	g := newGranted(t)
-	s := newTestServer(t, g.serve)
+	var log strings.Builder // nothing is logged but by the calls, which are made one by one
+	s := newTestServer(t, g.serve, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	says := g.says("work/sub")
 	c := newRooted(t, s, func(ours) string { return says })
 	if got := c.finds(); !strings.Contains(got, "sub.txt") || strings.Contains(got, "top.txt") || strings.Contains(got, "two.txt") {
@@ -108,10 +110,15 @@ func TestClientRootsNarrow(t *testing.T) {
 	}
 	says = g.says("outside")
 	c.ask(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
-	contains(t, c.finds(), "none of the client's roots lies within a directory granted")
+	for range 2 {
+		contains(t, c.finds(), "none of the client's roots lies within a directory granted", "--no-client-roots")
+	}
 	says = g.says()
 	c.ask(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	contains(t, c.finds(), "top.txt", "sub.txt", "two.txt")
+	if said := log.String(); strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, "--no-client-roots") {
+		t.Errorf("one warning a session of roots that leave nothing, and none that there is no stream to ask by: %s", said)
+	}
 }
 
 // TestClientRootsUnknown has the client not say what its roots are: those granted hold.

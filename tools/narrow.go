@@ -11,7 +11,8 @@ import (
 
 // ErrNarrowed is answered where the client's own roots leave nothing of those that were granted.
 var ErrNarrowed = errors.New("no root: none of the client's roots lies within a directory granted to this server (--root); " +
-	"open such a directory in the client, or start the server with another --root (obs:ID sources work without one)")
+	"open such a directory in the client, or start the server with another --root, or with --no-client-roots, which passes the client's over " +
+	"(obs:ID sources work without one)")
 
 // Narrow leaves of the roots what lies in one of dirs, absolute paths: a root that lies in one stays as
 // it is, of others the directories named remain, each a root of its own. It can grant nothing: a directory
