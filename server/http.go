@@ -245,7 +245,9 @@ func (h *web) idle(ctx context.Context) bool {
 }
 
 // Listen opens the address of --http. Without a host it is the loopback one: "8080" and ":8080" are
-// 127.0.0.1:8080. Any other than a loopback address is refused unless own says that the operator set a token.
+// 127.0.0.1:8080. Any other than a loopback address is refused unless own says that the operator set a token. An IPv4
+// address is listened on by IPv4 alone; [::] is all addresses of both. An error that is a [net.Error] is of the
+// network; any other one of what was asked.
 func Listen(ctx context.Context, addr string, own bool) (net.Listener, error) {
 	host, port, err := splitAddr(addr)
 	if err != nil {
@@ -264,6 +266,14 @@ func Listen(ctx context.Context, addr string, own bool) (net.Listener, error) {
 		return nil, fmt.Errorf("--http %s can be reached from other machines, which needs a token that you chose: "+
 			"set --token-file or MCP_FUNNEL_TOKEN, or listen on 127.0.0.1", echo(addr))
 	}
+	network := "tcp"
+	if ip = ip.Unmap(); ip.Is4() {
+		network = "tcp4" // 0.0.0.0 would be every IPv6 address too
+	}
 	var config net.ListenConfig
-	return config.Listen(ctx, "tcp", net.JoinHostPort(ip.String(), port))
+	l, err := config.Listen(ctx, network, net.JoinHostPort(ip.String(), port))
+	if err != nil {
+		return nil, fmt.Errorf("--http %s: %w; end what listens there, or choose another address or port", echo(addr), err)
+	}
+	return l, nil
 }

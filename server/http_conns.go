@@ -3,6 +3,7 @@ package server
 import (
 	"container/list"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -16,12 +17,17 @@ func isIPv4(ip netip.Addr) bool { return ip.Is4() }
 
 // splitAddr reads HOST:PORT, :PORT or PORT; without a host it is 127.0.0.1.
 func splitAddr(addr string) (host, port string, err error) {
-	if !strings.Contains(addr, ":") {
-		addr = ":" + addr
+	whole := addr
+	if !strings.Contains(whole, ":") {
+		whole = ":" + whole
 	}
-	host, port, err = net.SplitHostPort(addr)
-	if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 0 || n > 65535 {
-		return "", "", fmt.Errorf("--http %s: write HOST:PORT, or a port alone for 127.0.0.1", echo(addr))
+	host, port, err = net.SplitHostPort(whole)
+	n, numErr := strconv.Atoi(port)
+	switch {
+	case err == nil && (errors.Is(numErr, strconv.ErrRange) || numErr == nil && (n < 0 || n > 65535)):
+		return "", "", fmt.Errorf("--http %s: the port is out of range, write 1 to 65535, or 0 for any free one", echo(addr))
+	case err != nil || numErr != nil:
+		return "", "", fmt.Errorf("--http %s: write HOST:PORT, or a port alone for 127.0.0.1", quoted(addr))
 	}
 	if host == "" {
 		host = "127.0.0.1"

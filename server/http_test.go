@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -392,9 +393,27 @@ func TestListenIsLoopback(t *testing.T) {
 			t.Errorf("%q: %v", addr, l.Addr())
 		}
 	}
+}
+
+// TestListenIsWhatWasAsked has 0.0.0.0 not be [::] too, and says of what is taken that it is the network's doing.
+func TestListenIsWhatWasAsked(t *testing.T) {
 	l, err := Listen(t.Context(), "0.0.0.0:0", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = l.Close()
+	defer func() { _ = l.Close() }()
+	host, port, _ := net.SplitHostPort(l.Addr().String())
+	if host != "0.0.0.0" {
+		t.Errorf("listens on %s", l.Addr())
+	}
+	var network net.Error
+	if other, err := Listen(t.Context(), "0.0.0.0:"+port, true); !errors.As(err, &network) || !strings.Contains(err.Error(), "choose another") {
+		t.Errorf("listens twice: %v %v", other, err)
+	}
+	for _, addr := range []string{"99999", "127.0.0.1:70000", "-1", "99999999999999999999"} {
+		_, err := Listen(t.Context(), addr, true)
+		if err == nil || errors.As(err, &network) || !strings.HasPrefix(err.Error(), "--http "+addr+": the port is out of range") {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
 }

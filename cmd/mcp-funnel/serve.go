@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/child"
@@ -19,7 +22,10 @@ func (serve) Help() string {
 With --http ADDR it serves streamable HTTP at /mcp instead, until a signal ends it: neither the end of standard input nor that of the process that started it do. Every request carries a token; where you give none, one is made, and the line on standard error names its file.`
 }
 
-func (serve) Run(ctx context.Context, s *Settings, w *streams) error {
+func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) error {
+	if s.HTTP == "" && slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "http" }) {
+		return usagef("--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio")
+	}
 	if s.SSE && s.HTTP == "" {
 		return usagef("--sse is served over HTTP: set --http too")
 	}

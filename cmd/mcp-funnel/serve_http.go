@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"time"
 
@@ -15,7 +18,7 @@ const tokenVariable = "MCP_FUNNEL_TOKEN"
 func (s *Settings) serveHTTP(ctx context.Context, h *house, w *streams) error {
 	identities, from, err := s.identities(h)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	// It outlives whoever started it, as servers do; signals end it.
 	ctx, stop := server.Lifetime{}.Context(ctx)
@@ -25,14 +28,45 @@ func (s *Settings) serveHTTP(ctx context.Context, h *house, w *streams) error {
 		return err
 	}
 	l, err := server.Listen(ctx, s.HTTP, !from.made)
-	if err != nil {
+	if network := net.Error(nil); err != nil && !errors.As(err, &network) {
 		return usageError{err}
+	} else if err != nil {
+		return err
 	}
-	_, _ = fmt.Fprintf(w.err, "mcp-funnel: serving MCP at http://%s/mcp; %s\n", l.Addr(), from.text)
+	at, hint := reach(l.Addr(), len(s.AllowHost) > 0)
+	complain(w.err, "serving MCP at "+at+"; "+from.text)
+	if hint != "" {
+		complain(w.err, hint)
+	}
 	return h.ended(ctx, srv.ServeListener(ctx, l, server.HTTPOptions{
 		Identities: identities, SSE: s.SSE, Hosts: s.AllowHost, Origins: s.AllowOrigin,
 		Connections: s.HTTPConnections, Sessions: s.HTTPSessions, Idle: time.Duration(s.HTTPIdle),
 	}))
+}
+
+// reach is the URL at which this machine finds the server, and what to say of others where they can reach it.
+func reach(at net.Addr, named bool) (url, hint string) {
+	bound, err := netip.ParseAddrPort(at.String())
+	if err != nil {
+		return "http://" + at.String() + "/mcp", ""
+	}
+	ip, all := bound.Addr(), ""
+	switch {
+	case ip.IsLoopback():
+		named = true
+	case ip == netip.IPv4Unspecified():
+		ip, all = netip.AddrFrom4([4]byte{127, 0, 0, 1}), "all IPv4 addresses"
+	case ip == netip.IPv6Unspecified():
+		ip, all = netip.IPv6Loopback(), "all addresses"
+	}
+	url = "http://" + netip.AddrPortFrom(ip, bound.Port()).String() + "/mcp"
+	if all != "" {
+		url += "; listening on " + all
+	}
+	if !named {
+		hint = "taken are requests for localhost and for the IP address itself; for a name by which other machines call this one, add --allow-host NAME"
+	}
+	return url, hint
 }
 
 // tokenSource says where the token came from.
@@ -48,14 +82,17 @@ func (s *Settings) identities(h *house) (map[string]string, tokenSource, error) 
 	_ = os.Unsetenv(tokenVariable)
 	switch {
 	case s.TokenFile != "" && set:
-		return nil, tokenSource{}, fmt.Errorf("both --token-file and %s are set; unset one", tokenVariable)
+		return nil, tokenSource{}, usagef("both --token-file and %s are set; unset one", tokenVariable)
 	case s.TokenFile != "":
 		tokens, err := server.ReadTokens(s.TokenFile)
+		if err != nil {
+			err = usageError{err}
+		}
 		return tokens, tokenSource{text: "tokens from " + s.TokenFile}, err
 	case set:
 		tokens, err := server.OneToken(token)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", tokenVariable, err)
+			err = usagef("%s: %w", tokenVariable, err)
 		}
 		return tokens, tokenSource{text: "token from " + tokenVariable}, err
 	case h.store == nil:
@@ -63,7 +100,7 @@ func (s *Settings) identities(h *house) (map[string]string, tokenSource, error) 
 	}
 	path, err := server.KeepToken(h.store.Dir())
 	if err != nil {
-		return nil, tokenSource{}, err
+		return nil, tokenSource{}, fmt.Errorf("%w; make the store writable, or set --token-file or %s", err, tokenVariable)
 	}
 	tokens, err := server.ReadTokens(path)
 	return tokens, tokenSource{made: true, text: "the token is in " + path}, err

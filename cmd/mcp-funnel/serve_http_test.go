@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is printed is a URL that works, and who else may call is told where others can reach it.
+func TestReach(t *testing.T) {
+	for at, want := range map[string]struct {
+		url  string
+		hint bool
+	}{
+		"127.0.0.1:8080": {"http://127.0.0.1:8080/mcp", false},
+		"[::1]:8080":     {"http://[::1]:8080/mcp", false},
+		"0.0.0.0:8080":   {"http://127.0.0.1:8080/mcp; listening on all IPv4 addresses", true},
+		"[::]:8080":      {"http://[::1]:8080/mcp; listening on all addresses", true},
+		"192.0.2.1:80":   {"http://192.0.2.1:80/mcp", true},
+	} {
+		addr, err := net.ResolveTCPAddr("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url, hint := reach(addr, false)
+		if url != want.url || (hint != "") != want.hint || want.hint && !strings.Contains(hint, "--allow-host") {
+			t.Errorf("%s: %q, %q", at, url, hint)
+		}
+		if _, hint := reach(addr, true); hint != "" {
+			t.Errorf("%s with --allow-host: %q", at, hint)
+		}
+	}
+}
+
+// try runs the program on a root and a store of its own.
+func try(t *testing.T, args ...string) (code int, out, complaints string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "root"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var o, e strings.Builder
+	args = append([]string{"--root", filepath.Join(dir, "root"), "--store", filepath.Join(dir, "store"), "--min-free", "0"}, args...)
+	code = run(t.Context(), args, strings.NewReader(""), io.Writer(&o), io.Writer(&e))
+	return code, o.String(), e.String()
+}
+
+// A word that is wrong is 2, a machine on which it does not work is 1.
+func TestServeHTTPExitCodes(t *testing.T) {
+	t.Setenv(tokenVariable, strings.Repeat("t", 40))
+	var config net.ListenConfig
+	taken, err := config.Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for addr, want := range map[string]struct {
+		code int
+		text string
+	}{
+		taken.Addr().String(): {failed, "choose another"},
+		"99999":               {usage, "--http 99999: the port is out of range"},
+		"":                    {usage, "--http is empty"},
+	} {
+		t.Setenv(tokenVariable, strings.Repeat("t", 40)) // the program takes it out
+		if code, _, complaints := try(t, "serve", "--http", addr); code != want.code || !strings.Contains(complaints, want.text) {
+			t.Errorf("--http %q: code %d: %s", addr, code, complaints)
+		}
+	}
+}
