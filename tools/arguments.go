@@ -354,11 +354,22 @@ func nearest(name string, fields []field) string {
 			}
 		}
 	}
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	return Nearest(strings.ReplaceAll(name, "-", "_"), names)
+}
+
+// Nearest is the one of names that name was likely meant to be: at most two letters are another, missing or too much; "" if none is.
+func Nearest(name string, names []string) string {
 	best, at := 3, ""
-	for _, f := range fields {
-		d := distance(strings.ReplaceAll(name, "-", "_"), f.name)
-		if d < best && d < len(f.name) {
-			best, at = d, f.name
+	if len(name) > 100 {
+		return at
+	}
+	for _, n := range names {
+		if d := distance(name, n); d < best && d < len(n) {
+			best, at = d, n
 		}
 	}
 	return at

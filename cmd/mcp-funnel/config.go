@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -14,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // maxConfig bounds a configuration file, in bytes.
@@ -67,7 +71,9 @@ func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 		}
 	}
 	for _, env := range flag.Envs {
-		if _, set := os.LookupEnv(env); set {
+		if text, set := os.LookupEnv(env); set && flag.Name == "root" && text != "" {
+			return dirList(text), nil
+		} else if set {
 			return nil, nil
 		}
 	}
@@ -76,6 +82,15 @@ func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 		return nil, nil
 	}
 	return v, nil
+}
+
+// dirList are the directories of MCP_FUNNEL_ROOT, written as those of PATH are.
+func dirList(text string) []any {
+	var dirs []any
+	for _, dir := range filepath.SplitList(text) {
+		dirs = append(dirs, dir)
+	}
+	return dirs
 }
 
 // readConfig reads a file of settings; every error names file, line and column.
@@ -133,12 +148,16 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			name := strings.TrimSpace(e.Key.String())
 			flag, ok := known[name]
 			if !ok {
-				if dashed := strings.ReplaceAll(strings.ToLower(name), "_", "-"); known[dashed] != nil {
-					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, dashed))
+				keys := sorted(known)
+				if meant := tools.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
+					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}
-				return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(sorted(known), ", ")))
+				return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")))
 			}
 			v, err := scalar(e.Value, flag)
+			if err == nil {
+				err = decodes(v, flag)
+			}
 			if err != nil {
 				return nil, at(path, e.Value, fmt.Errorf("%s: %w", name, err))
 			}
@@ -190,6 +209,19 @@ func scalar(n ast.Node, flag *kong.Flag) (any, error) {
 	default:
 		return nil, errors.New("takes a text, a number or true and false")
 	}
+}
+
+// decodes tries a value as kong will take it: kong's own error would name neither the file nor its line.
+func decodes(v any, flag *kong.Flag) error {
+	target := reflect.New(flag.Target.Type()).Elem()
+	err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: kong.Scan().PushTyped(v, kong.FlagValueToken)}, target)
+	if err != nil {
+		return err
+	}
+	if valid := flag.EnumSlice(); flag.Enum != "" && !slices.Contains(valid, fmt.Sprint(v)) {
+		return fmt.Errorf("%.60q is none of %s", fmt.Sprint(v), strings.Join(valid, ", "))
+	}
+	return nil
 }
 
 func at(path string, n ast.Node, err error) error {

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -97,6 +99,10 @@ func (s *Settings) sources(store *observations.Store) (tools.Sources, error) {
 		if err != nil {
 			return src, usagef("--root %s: %v", content.ClipBytes(dir, 200), err)
 		}
+		if slices.ContainsFunc(src.Roots, func(other *tree.Root) bool { return other.Dir() == r.Dir() }) {
+			_ = r.Close() // named twice, it would be searched twice
+			continue
+		}
 		src.Roots = append(src.Roots, r)
 	}
 	return src, nil
@@ -116,7 +122,7 @@ func (h *house) tool(name string) (tools.Tool, error) {
 			return t, nil
 		}
 	}
-	return tools.Tool{}, usagef("no tool %.60q; there are %v", name, h.offered())
+	return tools.Tool{}, usagef("no tool %.60q; there are %s", name, strings.Join(h.offered(), ", "))
 }
 
 func (h *house) close() {

@@ -39,7 +39,7 @@ func parseIDs(words []string) ([]observations.ID, error) {
 	for i, word := range words {
 		id, err := observations.ParseID(word)
 		if err != nil {
-			return nil, usagef("%.60q: %v; observations list shows those there are", word, err)
+			return nil, usagef("%w; observations list shows those there are", err)
 		}
 		ids[i] = id
 	}

@@ -26,7 +26,7 @@ import (
 type Settings struct {
 	Config string `group:"setup" placeholder:"FILE" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
 
-	Root        []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory tools may look into; repeatable. Default: the current directory, unless that is a home, a system directory or the file system's root."`
+	Root        []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory tools may look into; repeatable (in the variable, several are separated as in PATH). Default: the current directory, unless that is a home, a system directory or the file system's root."`
 	ClientRoots bool     `group:"setup" default:"true" negatable:"" help:"Have the roots a client names narrow its own; --no-client-roots passes them over. They never widen."`
 	Store       string   `group:"setup" placeholder:"DIR" help:"Where observations are kept. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
 

@@ -65,3 +65,73 @@ func TestEmptySettingsAreDefaults(t *testing.T) {
 		t.Errorf("%q, %q", s.Root, s.Store)
 	}
 }
+
+// What is wrong in the file is told with its place, and with what was likely meant.
+func TestConfigErrorsNameTheirPlace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "funnel.yaml")
+	for text, want := range map[string]string{
+		"large-lines: 9\nmax-age: soon\n":     file + ":2:10: max-age: ",
+		"receipt-tokens: many\n":              file + ":1:17: receipt-tokens: ",
+		"quota: big\n":                        file + ":1:8: quota: ",
+		"enabled: perhaps\n":                  file + ":1:10: enabled: ",
+		"log-level: loud\n":                   file + ":1:12: log-level: \"loud\" is none of debug, info, warn, error",
+		"large-line: 9\n":                     file + ":1:1: unknown key \"large-line\"; did you mean large-lines?",
+		"LARGE_LINES: 9\n":                    "did you mean large-lines?",
+		"something-else: 9\n":                 "valid keys: allow-host, ",
+		"root: [" + t.TempDir() + "]\nx: 1\n": file + ":2:1: unknown key",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, complaints := try(t, "--config", file, "observations", "list"); code != usage || !strings.Contains(complaints, want) {
+			t.Errorf("%q: code %d: %s", text, code, complaints)
+		}
+	}
+	if err := os.WriteFile(file, []byte("large-lines: 9\nmax-age: 2d\nenabled: false\nlog-level: debug\nquota: 5MiB\nallow-host: [a, b]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, complaints := try(t, "--config", file, "observations", "list"); code != done {
+		t.Errorf("code %d: %s", code, complaints)
+	}
+}
+
+// The variable holds several directories as PATH does; the same one twice is one.
+func TestRootsOfTheVariable(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	for dir, name := range map[string]string{one: "first.txt", two: "second.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("a line\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("MCP_FUNNEL_STORE", filepath.Join(t.TempDir(), "store"))
+	t.Setenv("MCP_FUNNEL_MIN_FREE", "0")
+	t.Setenv("MCP_FUNNEL_ROOT", strings.Join([]string{one, two, one + string(filepath.Separator)}, string(filepath.ListSeparator)))
+	for _, k := range []struct {
+		args          []string
+		first, second int
+	}{
+		{nil, 1, 1},
+		{[]string{"--root", two, "--root", two}, 0, 1},
+	} {
+		var out, complaints strings.Builder
+		if code := run(t.Context(), append(k.args, "call", "find"), strings.NewReader(""), &out, &complaints); code != done {
+			t.Fatalf("%v: code %d: %s", k.args, code, complaints.String())
+		}
+		if n, m := strings.Count(out.String(), "first.txt"), strings.Count(out.String(), "second.txt"); n != k.first || m != k.second {
+			t.Errorf("%v: %s", k.args, out.String())
+		}
+	}
+}
+
+// A wrong word is told once, with those there are.
+func TestWrongWords(t *testing.T) {
+	for want, args := range map[string][]string{
+		`no tool "nosuch"; there are search, find, read, grep, jq, slice`: {"call", "nosuch"},
+		`mcp-funnel: not an observation ID: "zzz": it takes`:              {"observations", "cat", "zzz"},
+	} {
+		code, _, complaints := try(t, args...)
+		if code != usage || !strings.Contains(complaints, want) || strings.Count(complaints, "zzz") > 1 {
+			t.Errorf("%v: code %d: %s", args, code, complaints)
+		}
+	}
+}
