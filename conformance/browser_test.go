@@ -19,7 +19,7 @@ import (
 
 // TestS18NoWebPageCanDriveIt opens a real browser on pages of foreign origins, which try all that a page can on every
 // endpoint. Neither the binary, with its token, nor the fixture server, which asks for none, has anything from any of
-// them. The control is the fixture server with the guard off.
+// them. The controls are the same two with the guard off.
 func TestS18NoWebPageCanDriveIt(t *testing.T) {
 	chromium := peer.Find(t, "chromium")
 	if testing.Short() && !promise.Full() {
@@ -28,21 +28,26 @@ func TestS18NoWebPageCanDriveIt(t *testing.T) {
 	t.Parallel()
 	pages := foreignPages(t)
 	canary, control := filepath.Join(t.TempDir(), "canary"), filepath.Join(t.TempDir(), "control")
-	product := target{URL: serveHTTP(t, "--root", clientWorkspace(t)).url, Tool: "search", Args: map[string]any{"pattern": "needle"}}
-	product.Pages = pages(product.URL)
-	open := target{URL: fixture(t, "-canary", canary), Tool: "canary"}
+	root := clientWorkspace(t)
+	searches := func(program string) target {
+		return target{URL: launchHTTP(t, program, "--root", root).url, Tool: "search", Args: map[string]any{"pattern": "needle"}}
+	}
+	product, wide := searches(binary(t)), searches(admitting.binary(t))
+	product.Pages, wide.Pages = pages(product.URL), pages(wide.URL)
+	open := target{URL: fixture(t, "-canary", canary), Tool: "canary", By: "by"}
 	open.Pages = pages(open.URL)
-	unguarded := target{URL: fixture(t, "-canary", control, "-unguarded"), Tool: "canary"}
+	unguarded := target{URL: fixture(t, "-canary", control, "-unguarded"), Tool: "canary", By: "by"}
 	unguarded.Pages = pages(unguarded.URL)
 
-	tried := browse(t, chromium, product, open, unguarded)
+	tried := browse(t, chromium, product, open, wide, unguarded)
 
-	observed, sung, through := kept(t, product.URL), songs(t, canary), songs(t, control)
-	if err := callOnce(t, product.URL, "search", `{"pattern":"needle"}`); err != nil {
-		t.Fatal(err)
-	}
+	observed, sung, admitted, through := kept(t, product.URL), songs(t, canary), kept(t, wide.URL), songs(t, control)
+	callOnce(t, product)
 	if kept(t, product.URL) != observed+1 {
-		t.Error("a call that runs leaves nothing behind: what pages did would not be seen")
+		t.Error("what the pages send leaves nothing behind where it runs: what they did would not be seen")
+	}
+	if admitted == 0 {
+		t.Error("with the guard off, no page ran the binary's tool: what they try on it proves nothing")
 	}
 	for name := range unguarded.Pages {
 		if through[name] == 0 {
@@ -53,8 +58,8 @@ func TestS18NoWebPageCanDriveIt(t *testing.T) {
 		t.Errorf("pages ran tools: %d in the binary, in the fixture server %v", observed, sung)
 	}
 	promise.Kept(t, promise.Proof{
-		Promise: "S18", Cases: total(tried[0]) + total(tried[1]), Failures: observed + total(sung), Control: total(through),
-		Figures: fmt.Sprintf("a real browser, %d kinds of page", len(product.Pages)),
+		Promise: "S18", Cases: total(tried[0]) + total(tried[1]), Failures: observed + total(sung), Control: admitted + total(through),
+		Figures: fmt.Sprintf("a real browser, %d kinds of page; with the guard off, %d calls leave something in the binary, %d in the fixture server", len(product.Pages), admitted, total(through)),
 	})
 }
 
@@ -64,6 +69,7 @@ type target struct {
 	Pages map[string]string `json:"pages"` // addresses by name
 	Tool  string            `json:"tool"`
 	Args  map[string]any    `json:"args"`
+	By    string            `json:"by"` // the argument in which a call names its page; empty: the tool takes none
 }
 
 // foreignPages serves the pages, and gives their addresses for a target.
@@ -170,10 +176,16 @@ func stateless(t *testing.T, url, method, name, params string) (json.RawMessage,
 	return m.Result, json.NewDecoder(response.Body).Decode(&m)
 }
 
-func callOnce(t *testing.T, url, tool, args string) error {
+// callOnce makes the call that pages try, with the token.
+func callOnce(t *testing.T, to target) {
 	t.Helper()
-	_, err := stateless(t, url, "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":%s,`, tool, args))
-	return err
+	args, err := json.Marshal(to.Args)
+	if err == nil {
+		_, err = stateless(t, to.URL, "tools/call", to.Tool, fmt.Sprintf(`"name":%q,"arguments":%s,`, to.Tool, args))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // kept is how many observations the product has.

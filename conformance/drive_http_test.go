@@ -27,7 +27,13 @@ type httpServer struct {
 // serveHTTP starts the binary over HTTP, with all its endpoints and testToken.
 func serveHTTP(t testing.TB, flags ...string) *httpServer {
 	t.Helper()
-	return launch{env: append(environment(t), "MCP_FUNNEL_TOKEN="+testToken), flags: append([]string{"--sse"}, flags...)}.http(t)
+	return launchHTTP(t, binary(t), flags...)
+}
+
+// launchHTTP does so with another program than the binary.
+func launchHTTP(t testing.TB, program string, flags ...string) *httpServer {
+	t.Helper()
+	return launch{program: program, env: append(environment(t), "MCP_FUNNEL_TOKEN="+testToken), flags: append([]string{"--sse"}, flags...)}.http(t)
 }
 
 // http starts the binary over HTTP.

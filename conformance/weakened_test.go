@@ -73,6 +73,27 @@ func (l Lifetime) look(signals <-chan os.Signal, stopped <-chan struct{}, end co
 	},
 })
 
+// admitting is the product with a guard that lets everything in, takes every body for JSON, and has every page read every answer.
+var admitting = newVariant("admitting", variant{
+	replaced: map[string][]string{"server/guard.go": {"func (g *guard) check("}},
+	added: map[string]string{"server/admitting.go": `package server
+
+import ("net/http"; "github.com/mcp-funnel/mcp-funnel/observations")
+
+func (g *guard) check(w http.ResponseWriter, r *http.Request, _ route) (caller, *refusal) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Allow-Headers", "*, Authorization")
+	h.Set("Access-Control-Allow-Methods", "*")
+	h.Set("Access-Control-Expose-Headers", "*")
+	if r.Method == http.MethodOptions { return caller{preflight: true}, nil }
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if r.Method == http.MethodPost { r.Header.Set("Content-Type", "application/json") }
+	return caller{owner: observations.Local}, nil
+}
+`},
+})
+
 // talkative is the product with libraries that print on standard output and standard error wherever a file is opened.
 var talkative = newVariant("talkative", variant{
 	replaced: map[string][]string{"internal/tree/root.go": {"func (r *Root) open("}},

@@ -1,7 +1,7 @@
 // Opens a real browser on pages of foreign origins, each of which tries everything a page can to have a tool run on a
 // server of this machine, and prints how much was tried as JSON: a number by page, of each target.
 //
-//   node browser.mjs CHROMIUM PROFILE '{"full": false, "targets": [{"pages": {"name": "URL"}, "url": "http://127.0.0.1:PORT", "tool": …, "args": {…}}]}'
+//   node browser.mjs CHROMIUM PROFILE '{"full": false, "targets": [{"pages": {"name": "URL"}, "url": "http://127.0.0.1:PORT", "tool": …, "args": {…}, "by": …}]}'
 import { chromium } from 'playwright-core';
 
 const [executablePath, profile, order] = process.argv.slice(2);
@@ -16,8 +16,9 @@ const context = await chromium.launchPersistentContext(profile, {
     '--disable-features=LocalNetworkAccessChecks,PrivateNetworkAccessRespectPreflightResults,BlockInsecurePrivateNetworkRequests'],
 });
 
-// attack runs in the page. Every attempt names itself in the tool's argument "by", so that the server's side can tell which one got through.
-async function attack({ full, page, url, tool, args }) {
+// attack runs in the page. Where the target's tool takes an argument for it (by), every attempt names itself in it, so
+// that the server's side can tell which one got through; else it sends the arguments as they are, and is none that is refused for them.
+async function attack({ full, page, url, tool, args, by: naming }) {
   const port = new URL(url).port;
   const bases = full || location.port === port ? [url, `http://localhost:${port}`] : [url];
   if (location.port === port) bases.push(location.origin); // to the browser, the server itself
@@ -36,7 +37,7 @@ async function attack({ full, page, url, tool, args }) {
     'io.modelcontextprotocol/clientCapabilities': {},
   };
   const call = (by, modern) => JSON.stringify({
-    jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: tool, arguments: { ...args, by: `${page}: ${by}` }, ...(modern ? { _meta: meta } : {}) },
+    jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: tool, arguments: { ...args, ...(naming ? { [naming]: `${page}: ${by}` } : {}) }, ...(modern ? { _meta: meta } : {}) },
   });
   const hello = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } } });
   const modernHeaders = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': tool };
