@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// slack is what a call may take over its deadline before it counts as overrun. Half a second is promised on an
-// idle machine; tests also run on busy ones, where only "soon" can be told from "never". The figures say what was seen.
-const slack = 5 * time.Second
+// slack is what a call may take over its deadline before it counts as overrun: half a second, which is promised, at
+// full size. Every run may be on a busy machine, where only "soon" can be told from "never"; the figures say what was seen.
+func slack() time.Duration { return promise.Size(5*time.Second, 500*time.Millisecond) }
 
 // shape is one call that may take long.
 type shape struct {
@@ -153,7 +153,7 @@ func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 	}
 	root := slowFolder(t)
 	s := serveStdio(t, root, "--call-timeout", deadline.String())
-	over, failures := timed(s, shapes, deadline, slack)
+	over, failures := timed(s, shapes, deadline, slack())
 	for _, f := range failures {
 		t.Error(f)
 	}

@@ -267,8 +267,12 @@ func TestS4SpecialFiles(t *testing.T) {
 	}
 	w.kill() // it waits for ever
 	slices.Sort(took)
+	p99 := took[len(took)*99/100].Round(time.Millisecond)
+	if promise.Full() && p99 > 100*time.Millisecond {
+		fail(fmt.Sprintf("answered p99 %s, promised 100 ms", p99))
+	}
 	kinds := len(all) + 2 + len(kernel)
-	figures := fmt.Sprintf("%d kinds, p50 %s, p99 %s; sparse at most %s, kernel files at most %s", kinds, took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond),
+	figures := fmt.Sprintf("%d kinds, p50 %s, p99 %s; sparse at most %s, kernel files at most %s", kinds, took[len(took)/2].Round(time.Millisecond), p99,
 		slices.Max(big).Round(time.Millisecond), slices.Max(slow).Round(time.Millisecond))
 	if len(missing) > 0 {
 		figures += "; not to be made here: " + strings.Join(missing, ", ")

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,15 +23,35 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
-// longCalls keep each tool of the catalog busy; the first three for minutes.
+// longCalls keep each tool of the catalog busy: the first three for minutes, the others until they are cancelled, since
+// what they give is not taken before.
 var longCalls = []struct{ tool, args string }{
 	{"search", `{"pattern":"\\pL{400}[0-9]"}`},
 	{"grep", `{"source":"words.txt","pattern":"\\pL{400}[0-9]"}`},
 	{"jq", `{"source":"rows.json","filter":"last(range(1e12))"}`},
 	{"read", `{"path":"lines.txt"}`},
-	{"slice", `{"source":"lines.txt","lines":"-5"}`},
+	{"slice", `{"source":"lines.txt","lines":"1-400000"}`},
 	{"find", `{"show":"stat"}`},
 }
+
+// untaken is the output of a call whose client takes nothing until the call is cancelled.
+type untaken struct {
+	tools.Output
+	ctx context.Context
+}
+
+func (u untaken) Write(p []byte) (int, error) {
+	<-u.ctx.Done()
+	return u.Output.Write(p)
+}
+
+func (u untaken) Row(b []byte, more tools.Call) error {
+	<-u.ctx.Done()
+	return u.Output.Row(b, more)
+}
+
+// ending is how a tool came to its end: its error, and what its context was ended for, if it was.
+type ending struct{ err, cause error }
 
 // largeInputs is a root with what longCalls look into.
 func largeInputs(t *testing.T) *tree.Root {
@@ -59,14 +80,17 @@ func largeInputs(t *testing.T) *tree.Root {
 }
 
 // watched is a tool that says when it begins and how it ends.
-func watched(tool tools.Tool, began chan<- string, ended chan<- error, running *atomic.Int64) tools.Tool {
+func watched(tool tools.Tool, began chan<- string, ended chan<- ending, running *atomic.Int64) tools.Tool {
 	run := tool.Run
 	tool.Run = func(ctx context.Context, in tools.Input, out tools.Output) error {
 		running.Add(1)
 		defer running.Add(-1)
 		began <- tool.Name
+		if slices.Contains([]string{"read", "slice", "find"}, tool.Name) {
+			out = untaken{out, ctx}
+		}
 		err := run(ctx, in, out)
-		ended <- err
+		ended <- ending{err, context.Cause(ctx)}
 		return err
 	}
 	return tool
@@ -101,14 +125,15 @@ func children(t *testing.T) (n int) {
 }
 
 // TestS8CancelStopsTheWork cancels calls of every tool over one connection with none, 32 and 400 other
-// calls in flight. The control sends another notification in place of the cancellation.
+// calls in flight. A call counts as stopped where the cancellation is what ended its context, and it did not do all its
+// work. The control sends another notification in place of the cancellation.
 func TestS8CancelStopsTheWork(t *testing.T) {
 	cancels := promise.Size(36, 300)
 	if testing.Short() {
 		cancels = 12
 	}
 	root := largeInputs(t)
-	began, ended := make(chan string, 16), make(chan error, 16)
+	began, ended := make(chan string, 16), make(chan ending, 16)
 	var running atomic.Int64
 	s := newTestServer(t, func(o *Options) {
 		for _, tool := range Catalog(jq.Options{InProcess: childtest.Race}) {
@@ -144,8 +169,12 @@ func TestS8CancelStopsTheWork(t *testing.T) {
 			pings = append(pings, time.Since(told))
 			late := time.NewTimer(patience)
 			select {
-			case <-ended:
+			case end := <-ended:
 				took = append(took, time.Since(told))
+				if end.err == nil || !errors.Is(end.cause, errCancelled) {
+					failures++
+					t.Logf("%s was not stopped: its error is %v, its context's end %v", call.tool, end.err, end.cause)
+				}
 			case <-late.C:
 				failures++
 			}
@@ -170,7 +199,12 @@ func TestS8CancelStopsTheWork(t *testing.T) {
 		failures, took, pings := try(cancels, beside, "notifications/cancelled", 10*time.Second)
 		proof.Cases, proof.Failures = proof.Cases+cancels, proof.Failures+failures
 		if len(took) > 0 {
-			proof.Figures += fmt.Sprintf("beside %d calls: stopped p99 %s, ping p99 %s; ", beside, p99(took), p99(pings))
+			stopped, ping := p99(took), p99(pings)
+			proof.Figures += fmt.Sprintf("beside %d calls: stopped p99 %s, ping p99 %s; ", beside, stopped, ping)
+			if promise.Full() && (stopped > 250*time.Millisecond || ping > 50*time.Millisecond) {
+				proof.Failures++
+				t.Errorf("beside %d calls: stopped p99 %s, promised 250 ms; ping p99 %s, promised 50 ms", beside, stopped, ping)
+			}
 		}
 	}
 	left := children(t)
