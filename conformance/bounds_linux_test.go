@@ -2,10 +2,12 @@ package conformance
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -97,20 +99,37 @@ func TestOneLongLine(t *testing.T) {
 		}
 	}
 	env := environment(t)
-	for _, words := range [][]string{
-		{"search", "pattern=needle", "path=line.txt"}, {"grep", "pattern=needle", "source=line.txt"}, {"slice", "bytes=-10", "source=line.txt"}, {"slice", "lines=1", "source=line.txt"},
-		{"read", "path=line.txt"}, {"find", "show=stat"}, {"jq", "filter=length", "source=line.txt"},
+	for _, call := range []struct {
+		words []string
+		want  string // a regular expression that the answer matches
+		code  int
+	}{
+		{[]string{"search", "pattern=needle", "path=line.txt"}, `(?s)total: 1 line, .*1 match in 1 file`, 0},
+		{[]string{"grep", "pattern=needle", "source=line.txt"}, `^1: x{100,}.*the needle`, 0},
+		{[]string{"slice", "bytes=-10", "source=line.txt"}, `^the needle\n$`, 0},
+		{[]string{"slice", "lines=1", "source=line.txt"}, `^(begin ){100,}.*… [0-9]+ chars …`, 0},
+		{[]string{"read", "path=line.txt"}, fmt.Sprintf(`^LARGE OUTPUT DETECTED: read from line\.txt\ntotal: 1 line, %d chars`, size), 0},
+		{[]string{"find", "show=stat"}, fmt.Sprintf(`^\{"path":"line\.txt","type":"file","size":%d,`, size), 0},
+		{[]string{"jq", "filter=length", "source=line.txt"}, `^error: jq: line\.txt is not JSON, but text`, 1}, // refused in words
 	} {
-		cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"--root", root, "call"}, words...)...)
+		cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"--root", root, "--call-timeout", "10m", "call"}, call.words...)...)
 		cmd.Env = env
 		var out bytes.Buffer
 		cmd.Stdout = &out
-		if peak, _ := peakOf(cmd); peak > 256<<20 { // what is binary is refused by some, in words
-			t.Errorf("%v took %d MiB", words, peak>>20)
+		peak, err := peakOf(cmd)
+		if peak > 256<<20 {
+			t.Errorf("%v took %d MiB", call.words, peak>>20)
 		}
-		if out.Len() == 0 || out.Len() > 60_000 {
-			t.Errorf("%v answered %d bytes", words, out.Len())
+		if code := cmd.ProcessState.ExitCode(); code != call.code {
+			t.Errorf("%v: exit status %d (%v), want %d", call.words, code, err, call.code)
 		}
-		t.Logf("%v: %.120q", words, out.String())
+		answer := out.String()
+		if len(answer) > 60_000 || !regexp.MustCompile(call.want).MatchString(answer) || timedOut.MatchString(answer) {
+			t.Errorf("%v answered %d bytes, want a match of %s within 60000 and no time-out: %.500q … %.500q", call.words, len(answer), call.want, answer, answer[max(0, len(answer)-500):])
+		}
+		t.Logf("%v: %d MiB, %.120q", call.words, peak>>20, answer)
 	}
 }
+
+// timedOut is how an answer says that its call was stopped before its end.
+var timedOut = regexp.MustCompile(`timed out|time-out|timeout|stopped after`)
