@@ -70,10 +70,7 @@ func TestCompletionScriptsParse(t *testing.T) {
 	drivesOnly(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
-			path, err := exec.LookPath(shell)
-			if err != nil {
-				t.Skipf("no %s on this machine", shell)
-			}
+			path := peer.Find(t, shell)
 			script, err := exec.CommandContext(t.Context(), binary(t), "completion", shell).Output()
 			if err != nil {
 				t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -322,14 +323,8 @@ func TestFindInSeveralRoots(t *testing.T) {
 
 // find lists what rg lists, and what git takes for untracked, hidden names apart.
 func TestFindListsWhatOthersList(t *testing.T) {
-	dir := filepath.Join(runtime.GOROOT(), "src", "cmd", "go") //nolint:staticcheck // the tests run where Go is
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("Go's source is not here: comparison with rg skipped")
-	}
-	if _, err := exec.LookPath("rg"); err != nil {
-		t.Skip("rg is not installed: comparison with rg skipped")
-	}
-	cmd := exec.CommandContext(t.Context(), "rg", "--files", "--no-ignore-global", "--no-ignore-parent", "--no-require-git", "--no-ignore-dot", "--sort", "path")
+	dir := filepath.Join(peer.GoSource(t), "cmd", "go")
+	cmd := exec.CommandContext(t.Context(), peer.Find(t, "rg"), "--files", "--no-ignore-global", "--no-ignore-parent", "--no-require-git", "--no-ignore-dot", "--sort", "path")
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
@@ -362,7 +357,7 @@ func TestFindObservations(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1, Now: func() time.Time { now = now.Add(time.Minute); return now }})
 	if err != nil {
-		t.Skipf("the store cannot be opened: %v", err)
+		t.Fatal(err)
 	}
 	keep := func(tool, name, text string) observations.ID {
 		r, err := store.Record(observations.Made{Owner: observations.Local, Tool: tool, Name: name})

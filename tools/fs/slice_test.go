@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -170,9 +171,7 @@ func shapes() map[string]string {
 }
 
 func TestSliceLinesAgreeWithSed(t *testing.T) {
-	if _, err := exec.LookPath("sed"); err != nil {
-		t.Skip("sed is not installed: comparison with sed skipped")
-	}
+	sed := peer.Find(t, "sed")
 	files := shapes()
 	src, ids := shelf(t, files)
 	for name, text := range files {
@@ -184,7 +183,7 @@ func TestSliceLinesAgreeWithSed(t *testing.T) {
 			if r[0] < 1 || r[0] > lines || r[1] < r[0] {
 				continue
 			}
-			c := exec.CommandContext(t.Context(), "sed", "-n", fmt.Sprintf("%d,%dp", r[0], r[1]))
+			c := exec.CommandContext(t.Context(), sed, "-n", fmt.Sprintf("%d,%dp", r[0], r[1]))
 			c.Env = []string{"LC_ALL=C"}
 			c.Stdin = strings.NewReader(text)
 			want, err := c.Output()
@@ -390,10 +389,8 @@ func TestSliceBinary(t *testing.T) {
 	src, ids := shelf(t, map[string]string{"b.bin": string(data)})
 	for _, source := range []string{"b.bin", ids["b.bin"]} {
 		s := cut(t, src, fmt.Sprintf(`{"source":%q,"bytes":"0-"}`, source))
-		if _, err := exec.LookPath("xxd"); err != nil {
-			t.Log("xxd is not installed: comparison with xxd skipped")
-		} else {
-			c := exec.CommandContext(t.Context(), "xxd")
+		t.Run("as xxd shows "+source, func(t *testing.T) {
+			c := exec.CommandContext(t.Context(), peer.Find(t, "xxd"))
 			c.Stdin = bytes.NewReader(data)
 			want, err := c.Output()
 			if err != nil {
@@ -402,7 +399,7 @@ func TestSliceBinary(t *testing.T) {
 			if diff := cmp.Diff(strings.TrimSuffix(string(want), "\n"), s.text()); diff != "" {
 				t.Error(diff)
 			}
-		}
+		})
 		s = cut(t, src, fmt.Sprintf(`{"source":%q,"bytes":"998-1005"}`, source))
 		if want := string(hexRow(998, data[998:])); s.text() != want || len(s.notes) != 1 {
 			t.Errorf("%q %q, want %q", s.text(), s.notes, want)
