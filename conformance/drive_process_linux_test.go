@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // statusOf is a number from what the kernel says of a process, such as VmRSS, which it counts in KiB.
@@ -100,4 +101,53 @@ func below(pid int) []int {
 		}
 	}
 	return all
+}
+
+// toil is how far the processor time of a worker grows on its job before it counts as working, in the kernel's ticks of
+// 10 ms: by then it has read its input long since, and its end tells it nothing.
+const toil = 5
+
+// awaitWork waits until one of the processes works on a job: one that waits for its first, or its next, does not.
+func awaitWork(limit time.Duration, pids func() []int) error {
+	begun := map[int]int{}
+	works := func(pid int) bool {
+		used, hired := ticks(pid), hasJob(pid)
+		if !hired {
+			return false
+		}
+		if _, seen := begun[pid]; !seen {
+			begun[pid] = used
+		}
+		return used >= begun[pid]+toil
+	}
+	if !waitFor(limit, func() bool { return slices.ContainsFunc(pids(), works) }) {
+		return fmt.Errorf("none of the processes %v came to work within %s", pids(), limit)
+	}
+	return nil
+}
+
+// ticks is the processor time a process has used.
+func ticks(pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return user + system
+}
+
+// hasJob says that a worker was given its job: only then is its processor time limited.
+func hasJob(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, found := strings.Cut(string(b), "Max cpu time")
+	f := strings.Fields(rest)
+	return found && len(f) > 0 && f[0] != "unlimited"
 }

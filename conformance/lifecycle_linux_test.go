@@ -127,11 +127,14 @@ func startBusy(t *testing.T, p namedProgram) client {
 			t.Fatal(err)
 		}
 	}
-	if _, ok := p.until(20*time.Second, func(n int) bool { return n >= 2 }); !ok {
-		t.Fatal("no worker was started")
+	if _, ok := p.until(starts, func(n int) bool { return n >= 1 }); !ok {
+		t.Fatal("no server was started")
 	}
 	server, err := os.FindProcess(slices.Min(p.running())) // its workers come after it
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := awaitWork(starts, func() []int { return below(server.Pid) }); err != nil {
 		t.Fatal(err)
 	}
 	return client{in, out, server, parent.Process}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -57,13 +58,12 @@ type ending struct {
 	run func(t testing.TB, root string, call map[string]any) (pids []int, err error)
 }
 
-// awaitWorkers waits until a call has a worker, and gives all processes below the server.
+// awaitWorkers waits until a call's worker works, and gives all processes below the server.
 func awaitWorkers(server int, limit time.Duration) ([]int, error) {
-	var pids []int
-	if !waitFor(limit, func() bool { pids = below(server); return len(pids) > 0 }) {
-		return nil, fmt.Errorf("the call started no process")
+	if err := awaitWork(limit, func() []int { return below(server) }); err != nil {
+		return nil, err
 	}
-	return pids, nil
+	return below(server), nil
 }
 
 var endings = []ending{
@@ -123,9 +123,9 @@ var endings = []ending{
 		if _, err := s.call("jq", map[string]any{"source": "null.json", "filter": "[limit(3; repeat(1))]"}); err != nil {
 			return nil, err
 		}
-		pids, err := awaitWorkers(s.pid(), starts)
-		if err != nil {
-			return nil, err
+		var pids []int
+		if !waitFor(starts, func() bool { pids = s.children(); return len(pids) > 0 }) {
+			return nil, errors.New("no worker waits for the next job")
 		}
 		return pids, s.cmd.Process.Kill()
 	}},
@@ -187,44 +187,28 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 	if len(took) > 0 {
 		figures += fmt.Sprintf(", the last was gone after %s", took[len(took)-1].Round(time.Millisecond))
 	}
-	promise.Kept(t, promise.Proof{Promise: "S9", Cases: cases, Failures: failures, Control: careless(t), Figures: figures})
+	promise.Kept(t, promise.Proof{Promise: "S9", Cases: cases, Failures: failures, Control: orphans(t, root), Figures: figures})
 }
 
-// careless is the control: a child that is tied to its parent by nothing is left when the parent is killed.
-func careless(t *testing.T) int {
-	exe, err := os.Executable()
+// orphans is the control: a worker that is not tied to its server is left when the server is killed.
+func orphans(t *testing.T, root string) (n int) {
+	s := launch{program: untied.binary(t), flags: []string{"--root", root}}.stdio(t)
+	s.beginCall("jq", lasting["spins"])
+	pids, err := awaitWorkers(s.pid(), starts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe) //nolint:noctx // killed here
-	cmd.Env = append(os.Environ(), roleKey+"=careless")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line := make([]byte, 32)
-	n, err := out.Read(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	child, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = out.Close()
-	_ = cmd.Wait()
 	time.Sleep(time.Second) // what is promised; here it is not kept
-	if !alive(child) {
-		return 0
+	for _, pid := range pids {
+		if alive(pid) {
+			n++
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
 	}
-	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
-	return 1
+	return n
 }

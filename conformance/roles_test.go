@@ -15,9 +15,8 @@ const roleKey = "MCP_FUNNEL_CONFORMANCE_ROLE"
 
 // roles are the processes that tests start: clients to be killed, and the weak fixtures of controls.
 var roles = map[string]func() error{
-	"client":   clientRole,
-	"careless": carelessRole,
-	"fragile":  fragileRole,
+	"client":  clientRole,
+	"fragile": fragileRole,
 }
 
 // play is what TestMain does first: nothing, unless this process was given a role.
@@ -53,16 +52,6 @@ func clientRole() error {
 		_ = in.Close()
 	}()
 	_, _ = io.Copy(os.Stdout, out)
-	return cmd.Wait()
-}
-
-// carelessRole starts a child as programs usually do: in its own group, untied to its life.
-func carelessRole() error {
-	cmd := exec.Command("sleep", "120") //nolint:noctx // that it outlives this process is the point
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	fmt.Println(cmd.Process.Pid)
 	return cmd.Wait()
 }
 

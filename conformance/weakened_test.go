@@ -116,6 +116,11 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 `},
 })
 
+// untied is the product whose workers do not die with it.
+var untied = newVariant("untied", variant{
+	inserted: map[string][]string{"internal/child/confine_linux.go": {", Pdeathsig: syscall.SIGKILL", ""}},
+})
+
 func newVariant(name string, v variant) variant {
 	v.build = sync.OnceValues(func() (string, error) { return v.compile(name) })
 	return v
