@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 )
 
 // badFrame is one malformed message, and what is to be answered.
@@ -54,10 +56,10 @@ func badFrames() (all []badFrame) {
 }
 
 func TestBadFrames(t *testing.T) {
-	c := newClient(t, newTestServer(t))
+	c := newClient(t, newTestServer(t, func(o *Options) { o.Mask = secrets.New() }))
 	frames := badFrames()
-	if len(frames) < 38 {
-		t.Errorf("%d cases, want at least 38", len(frames))
+	if len(frames) < 42 {
+		t.Errorf("%d cases, want at least 42", len(frames))
 	}
 	for _, f := range frames {
 		t.Run(f.name, func(t *testing.T) {
@@ -111,6 +113,17 @@ func TestSoundFrames(t *testing.T) {
 	} {
 		if got := c.ask(line); got != `{"jsonrpc":"2.0","id":1,"result":{}}` {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestFaultThatCannotBeMasked shows nothing of what the client sent, and the connection goes on.
+func TestFaultThatCannotBeMasked(t *testing.T) {
+	c := newClient(t, newTestServer(t, func(o *Options) { o.Mask = &secrets.Masker{} }))
+	for _, method := range []string{"tools/lost", "logging/setLevel"} {
+		got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"level":"lost"}}`)
+		if answer := read(t, got); answer.Error == nil || answer.Error.Message != secrets.Unsearched {
+			t.Errorf("%s: %s", method, got)
 		}
 	}
 }

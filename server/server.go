@@ -276,19 +276,25 @@ func (c *Conn) notice(f frame) {
 	}
 }
 
-// dispatch has mcp-go serve the call. Panics end here.
-func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *Fault) {
+// dispatch has mcp-go serve the call, and masks its fault.
+func (s *Server) dispatch(ctx context.Context, k *call) (any, *Fault) {
+	result, fault := s.serve(ctx, k)
+	if fault != nil {
+		if text, n := s.mask.String(fault.Message); n > 0 {
+			fault = &Fault{Code: fault.Code, Message: text, Data: fault.Data}
+		}
+	}
+	return result, fault
+}
+
+// serve has mcp-go serve the call. Panics end here.
+func (s *Server) serve(ctx context.Context, k *call) (result any, fault *Fault) {
 	f := k.frame
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic", "method", f.method, "tool", f.text("name"), "panic", p, "stack", string(debug.Stack()))
 			k.notes.log(mcp.LoggingLevelError, "server", f.method+": internal error")
 			result, fault = panicked(f)
-		}
-		if fault != nil {
-			if text, n := s.mask.String(fault.Message); n > 0 {
-				fault = &Fault{Code: fault.Code, Message: text, Data: fault.Data}
-			}
 		}
 	}()
 	if fault := s.checkCursor(f); fault != nil {

@@ -74,7 +74,9 @@ func (k *block) take(b []byte, i int) (to int) {
 	for i < len(b) {
 		if i == 0 || b[i-1] == '\n' {
 			if bytes.HasPrefix(b[i:], k.prefix) {
-				i += len(k.prefix)
+				if i += len(k.prefix); i == len(b) {
+					break // the next line is not here yet
+				}
 			}
 			if n := k.header(b[i:]); n > 0 {
 				i += n

@@ -13,7 +13,11 @@ import (
 	"strconv"
 )
 
-// Masker masks secrets. A nil one masks nothing. It is safe for concurrent use.
+// Unsearched stands for a text in which a fault of this package kept it from looking for secrets. It counts as one.
+const Unsearched = "[masked: this text could not be searched for secrets]"
+
+// Masker masks secrets. A nil one masks nothing; the zero one knows no format, so that all of a text becomes [Unsearched].
+// It is safe for concurrent use.
 type Masker struct{ f *filter }
 
 // New makes a masker of all [Formats].
@@ -43,10 +47,15 @@ func (m *Masker) Holds(s string) bool {
 
 // JSON masks in each string of a JSON value, and each value of a member whose name says that it is a secret, whatever it
 // looks like: for arguments that are written down. What is no JSON gives nil. A nil masker masks nothing.
-func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
+func (m *Masker) JSON(raw json.RawMessage) (masked json.RawMessage) {
 	if m == nil {
 		return raw
 	}
+	defer func() {
+		if recover() != nil {
+			masked = nil
+		}
+	}()
 	v, ok := decode(raw)
 	if !ok {
 		return nil

@@ -327,9 +327,15 @@ func FuzzMask(f *testing.F) {
 		block, _ := corpus.PrivateKey(1, "RSA PRIVATE KEY", 4, 64)
 		f.Add(in(block))
 	}
+	for _, s := range pieces {
+		f.Add("x\n" + s)
+	}
 	m := New()
 	f.Fuzz(func(t *testing.T, s string) {
 		got, n := m.String(s)
+		if strings.Contains(got, Unsearched) && !strings.Contains(s, Unsearched) {
+			t.Fatalf("not searched: %q", s)
+		}
 		if (n == 0) != (got == s) && n == 0 {
 			t.Fatalf("changed without a count: %q", got)
 		}

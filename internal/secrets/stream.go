@@ -50,10 +50,15 @@ func (s *Stream) Text(b []byte) []byte {
 
 // Uncut is the last place at or before at to cut b that is not within a secret, which a cut would hide from the masker.
 // Where a secret stands at b's beginning it is the end of that.
-func (s *Stream) Uncut(b []byte, at int) int {
+func (s *Stream) Uncut(b []byte, at int) (cut int) {
 	if s.m == nil || at <= 0 || at >= len(b) {
 		return at
 	}
+	defer func() {
+		if recover() != nil {
+			cut = at // what is shown of either half is masked by itself, or not shown
+		}
+	}()
 	near := max(0, at-maxOpen)
 	v := unescaped(b[near:min(len(b), at+reach)])
 	sc := scan{b: v.b, f: s.m.f, block: s.block}
@@ -98,8 +103,25 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 	return s.pass(b, at, false)
 }
 
-// pass masks b up to at, or up to where a secret begins that reaches over it.
-func (s *Stream) pass(b []byte, at int, final bool) (int, []byte) {
+// pass is find, closed where that fails: a text that cannot be masked is not shown, and what follows it is taken as
+// one whose beginning nobody knows.
+func (s *Stream) pass(b []byte, at int, final bool) (n int, out []byte) {
+	found := s.n
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		n, out = at, []byte(Unsearched)
+		if b[at-1] == '\n' {
+			out = append(out, '\n')
+		}
+		s.n, s.block, s.eats = found+1, block{middle: true}, false
+	}()
+	return s.find(b, at, final)
+}
+
+// find masks b up to at, or up to where a secret begins that reaches over it.
+func (s *Stream) find(b []byte, at int, final bool) (int, []byte) {
 	start := 0
 	if s.eats {
 		for start < at && !endsToken(b[start]) {

@@ -1,0 +1,92 @@
+package secrets
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+const (
+	beginLine = "-----BEGIN RSA PRIVATE" + " KEY-----"
+	endLine   = "-----END RSA PRIVATE" + " KEY-----"
+)
+
+// pieces are what a matcher reads beyond: ends and beginnings of blocks, marks before lines, names, keys, escapes.
+var pieces = []string{
+	beginLine, endLine, "\n", "\r\n", "\n+", "\n- ", "\n> ", "\n# ", "\n// ", "\n' ", "\n\"", "\n * ", "+", "'", "\"", "`", "\\", "\\n", "\\\\n", "\\u0041", "\\/", "\\u00", " ", "\t",
+	"-----BEGIN ", "-----BEGIN CERTIFICATE-----", "Proc-Type: 4,ENCRYPTED", "MIIEabc123MIIEabc123MII9", "ab12==", strings.Repeat("aB3/xY9+", 8), strings.Repeat("aB3/xY9+", 9)[:70],
+	"password", "token", "secret: ", "=", ":=", ": ", "=> ", ">", "<password>", "hunter2x9!", "[]byte(", "Authorization: ", "Basic ", "Bearer ", "Cookie: ", "a=b; c", "--user ", " -u ", "bob:",
+	"https://", "u:p9@h", "@", "eyJhbGciOiJIUzI1NiJ9", ".", "gh" + "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "AK" + "IA", "Q2W3E4R5T6Y7U8I9", "sk-", "T3BlbkFJ", ":AA", "…", "...", "é", "\xff",
+}
+
+// cutTexts are texts of such pieces; the first of them are the shortest that end just where a matcher goes on.
+func cutTexts(n int) (all []string) {
+	for _, mark := range []string{"", "+", "- ", "> ", "# ", "// ", "' ", "'", "\"", "* ", " * ", "|", "\\", "    "} {
+		all = append(all, "x\n"+mark+beginLine+"\n"+mark+"MIIEabc123MIIEabc123MII9\n"+mark+"ab12==\n"+mark+endLine+"\n"+mark)
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	for range n {
+		var b strings.Builder
+		for range 2 + r.IntN(7) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		all = append(all, b.String())
+	}
+	return all
+}
+
+// Wherever a text ends, it is searched: as a whole, as a page, and in two pieces of a stream.
+func TestEveryCutIsSearched(t *testing.T) {
+	m := New()
+	n := 1500
+	if testing.Short() {
+		n = 200
+	}
+	for _, text := range cutTexts(n) {
+		for cut := 1; cut <= len(text); cut++ {
+			head, tail := text[:cut], text[cut:]
+			whole, _ := m.String(head)
+			if strings.Contains(whole, Unsearched) {
+				t.Fatalf("not searched: %q", head)
+			}
+			if strings.Count(whole, "\n") != strings.Count(head, "\n") {
+				t.Fatalf("lines changed: %q became %q", head, whole)
+			}
+			s, page := m.Stream(), m.Middle()
+			took, out := s.Next([]byte(head), false)
+			shown := string(out) + string(page.Text([]byte(tail))) + string(page.Text([]byte(head)))
+			_, out = s.Next([]byte(text[took:]), true)
+			if shown += string(out); strings.Contains(shown, Unsearched) {
+				t.Fatalf("not searched in pieces: %q, %q", head, tail)
+			}
+			if at := page.Uncut([]byte(text), cut); at < 0 || at > len(text) {
+				t.Fatalf("%q cut at %d, not %d", text, at, cut)
+			}
+		}
+	}
+}
+
+// A fault of the masker shows nothing of the text, is counted, and ends with the text.
+func TestFaultShowsNothing(t *testing.T) {
+	m := &Masker{} // without a filter each look at a text panics
+	const text = "a line of ordinary words\n"
+	if got, n := m.String(text); got != Unsearched+"\n" || n != 1 {
+		t.Errorf("%d, %q", n, got)
+	}
+	if !m.Holds(text) {
+		t.Error("it holds nothing")
+	}
+	s := m.Stream()
+	if n, got := s.Next([]byte(text+"and more"), false); n != len(text) || string(got) != Unsearched+"\n" || s.Found() != 1 {
+		t.Errorf("%d of it became %q, %d found", n, got, s.Found())
+	}
+	if got := s.Text([]byte("another of them")); string(got) != Unsearched || s.Found() != 2 {
+		t.Errorf("%q, %d found", got, s.Found())
+	}
+	if at := s.Uncut([]byte(text), 9); at != 9 {
+		t.Errorf("cut at %d", at)
+	}
+	if got := m.JSON([]byte(`{"a":"a line of ordinary words"}`)); string(got) != `{"a":"`+Unsearched+`"}` {
+		t.Errorf("%s", got)
+	}
+}
