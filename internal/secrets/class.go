@@ -133,30 +133,71 @@ func distinct(b []byte) int {
 	return n
 }
 
-// stand-ins are what documents write where a secret would be.
+// standIns are what documents write where a secret would be; none of them stands in a random token by chance.
 var standIns = [][]byte{
-	[]byte("example"), []byte("placeholder"), []byte("changeme"), []byte("change-me"), []byte("change_me"), []byte("your"), []byte("xxxx"),
-	[]byte("****"), []byte("...."), []byte("redacted"), []byte("masked"), []byte("dummy"), []byte("insert"), []byte("replace"),
+	[]byte("example"), []byte("placeholder"), []byte("changeme"), []byte("change-me"), []byte("change_me"), []byte("redacted"), []byte("replace"),
 	[]byte("${"), []byte("{{"), []byte("$("), []byte("<"), []byte("…"), []byte("not-a-"), []byte("notreal"), []byte("abcdefgh"), []byte("12345678901234567890"),
 }
 
+// shortStandIns are the same, but so short that one of some ten thousand random tokens has one of them, in some case.
+var shortStandIns = [][]byte{[]byte("your"), []byte("xxxx"), []byte("****"), []byte("...."), []byte("masked"), []byte("dummy"), []byte("insert")}
+
 // standIn says that b is written in place of a secret: "EXAMPLE", "your-token-here", "xxxxxxxx", "${TOKEN}".
-func standIn(b []byte) bool {
+func standIn(b []byte) bool { return standsFor(b, len(b) >= 24 && mixed(b, 4.2)) }
+
+// standsFor is standIn; where b looks random a short word counts only if it is one by itself, or what is left of b is
+// regular.
+func standsFor(b []byte, random bool) bool {
 	if distinct(b) < 5 {
 		return true
 	}
-	var lower [checked]byte
-	n := copy(lower[:], b)
-	for i, c := range lower[:n] {
+	b = b[:min(len(b), checked)]
+	var folded [checked]byte
+	lower := folded[:copy(folded[:], b)]
+	for i, c := range lower {
 		if c >= 'A' && c <= 'Z' {
 			lower[i] = c | 0x20
 		}
 	}
-	b = lower[:n]
 	for _, s := range standIns {
-		if bytes.Contains(b, s) {
+		if bytes.Contains(lower, s) {
 			return true
 		}
+	}
+	for _, s := range shortStandIns {
+		for at := 0; ; at++ {
+			n := bytes.Index(lower[at:], s)
+			if n < 0 {
+				break
+			}
+			if at += n; !random || deliberate(b, at, at+len(s)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deliberate says that the short stand-in b[from:to] of what looks random was written by somebody.
+func deliberate(b []byte, from, to int) bool {
+	rest := make([]byte, 0, checked)
+	rest = append(append(rest, b[:from]...), b[to:]...)
+	if entropy(rest) < 3 {
+		return true
+	}
+	if lower, upper, _, _ := kinds(b[from:to]); lower > 0 && upper > 0 {
+		return false
+	}
+	// A word by itself: it begins b or stands behind a sign, and its case ends with it.
+	if from > 0 && alnum[b[from-1]] {
+		return false
+	}
+	first := b[from]
+	switch {
+	case to == len(b) || !alnum[b[to]]:
+		return true
+	case first >= 'a' && first <= 'z':
+		return from == 0 && b[to] >= 'A' && b[to] <= 'Z'
 	}
 	return false
 }

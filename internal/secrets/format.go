@@ -91,7 +91,7 @@ func token(s *scan, h *hit, from int) (found, bool) {
 	if f.before != nil {
 		sample = s.b[begin:min(end, begin+checked)]
 	}
-	if entropy(sample) < f.bits || standIn(sample) {
+	if entropy(sample) < f.bits || standsFor(sample, true) {
 		return found{}, false
 	}
 	if last := f.parts[len(f.parts)-1]; ok && last.max == unbounded {
