@@ -69,6 +69,11 @@ func newGuard(o HTTPOptions, maxBody int64) (*guard, error) {
 	return g, nil
 }
 
+// several says that there is more than one identity.
+func (g *guard) several() bool {
+	return slices.ContainsFunc(g.tokens, func(c credential) bool { return c.owner != g.tokens[0].owner })
+}
+
 // check says who sends the request, or why it is refused. It sets what an allowed web page needs to read the answer.
 func (g *guard) check(w http.ResponseWriter, r *http.Request, to route) (caller, *refusal) {
 	h := w.Header()

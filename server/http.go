@@ -68,7 +68,7 @@ type web struct {
 	sessions *sessions
 	metrics  *metrics
 	bodies   budget
-	streams  streams
+	streams  shares
 	sse      bool
 	write    time.Duration
 	ctx      context.Context // of all connections
@@ -87,12 +87,16 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 	if err != nil {
 		return nil, err
 	}
+	connections := orDefault(o.Connections, DefaultHTTPConnections)
 	h := &web{
 		server: s, log: s.log, check: g.check, sse: o.SSE, write: orDefault(o.WriteTimeout, s.writeDeadline),
 		sessions: newSessions(orDefault(o.Sessions, DefaultHTTPSessions), orDefault(o.Idle, DefaultHTTPIdle)),
 		bodies:   budget{max: 4 * s.maxMessage},
 		// One identity's streams, which stay, leave room for the requests of all.
-		streams: streams{max: max(orDefault(o.Connections, DefaultHTTPConnections)/2, 1), open: map[string]int{}},
+		streams: shares{each: max(connections/2, 1)},
+	}
+	if g.several() {
+		s.listens.allow(shareOf(maxAllListens))
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
 	h.metrics = newMetrics(h)

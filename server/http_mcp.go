@@ -159,6 +159,13 @@ func (h *web) stateless(r *http.Request, who caller, x *exchange, f frame) {
 		x.refuse(http.StatusBadRequest, f.id, fault)
 		return
 	}
+	if f.id != nil && f.method == string(mcp.MethodSubscriptionsListen) { // it stays, as a session's stream does
+		if full := h.streams.enter(who.owner); full != nil {
+			x.refuse(http.StatusServiceUnavailable, f.id, faultf(codeBusy, "busy: "+streamsFull, full))
+			return
+		}
+		defer h.streams.leave(who.owner)
+	}
 	h.exchange(r.Context(), conn, x, f)
 }
 
@@ -294,11 +301,14 @@ func (h *web) delete(w http.ResponseWriter, r *http.Request, who caller) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// streamsFull says why no further stream is opened.
+const streamsFull = "the streams that are open, %s, are the most there may be; close one, or raise --http-connections"
+
 // stream sends what the session has to tell, until the client or the session is gone. begin says where to
 // send it, and must not wait; what it returns is called at the end.
 func (h *web) stream(ctx context.Context, w http.ResponseWriter, s *httpSession, begin func(*outbox) (end func())) {
-	if !h.streams.enter(s.owner) {
-		refusef(http.StatusServiceUnavailable, "%d streams are open, which is the most; close one, or raise --http-connections", h.streams.max).write(w)
+	if full := h.streams.enter(s.owner); full != nil {
+		refusef(http.StatusServiceUnavailable, streamsFull, full).write(w)
 		return
 	}
 	defer h.streams.leave(s.owner)
@@ -326,31 +336,6 @@ func (h *web) stream(ctx context.Context, w http.ResponseWriter, s *httpSession,
 		case <-out.done.Done():
 			return
 		}
-	}
-}
-
-// streams bounds how many each identity may have open, each of which holds a connection.
-type streams struct {
-	max  int
-	mu   sync.Mutex
-	open map[string]int
-}
-
-func (s *streams) enter(owner string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[owner] >= s.max {
-		return false
-	}
-	s.open[owner]++
-	return true
-}
-
-func (s *streams) leave(owner string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[owner]--; s.open[owner] == 0 {
-		delete(s.open, owner)
 	}
 }
 

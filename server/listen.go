@@ -94,26 +94,38 @@ func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, 
 // startListening takes in a subscriptions/listen. It neither keeps a place at the gate nor has a
 // deadline, and what ends the connection does not wait for it.
 func (c *Conn) startListening(ctx context.Context, f frame, send Send) (work func()) {
-	s := c.server
 	k := c.newCall(f, send)
 	k.listens = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx.Err() != nil || c.listens >= maxListens || s.listens.Load() >= maxAllListens {
-		fault := faultf(codeBusy, "busy: %d subscriptions are open; cancel one and try again", c.listens)
-		if c.ctx.Err() != nil {
-			fault = faultf(codeEnding, "%s: the server is ending", f.method)
-		}
+	if fault := c.admitListen(f); fault != nil {
 		return func() { send.answer(f.id, nil, fault) }
 	}
 	ctx, k.cancel = context.WithCancelCause(ctx)
 	k.unhook = context.AfterFunc(c.ctx, func() { k.cancel(errEnding) })
 	c.calls[f.key] = k
 	c.listens++
-	s.listens.Add(1)
 	c.running++
 	k.work++
 	return func() { k.listen(ctx) }
+}
+
+// admitListen counts a subscriptions/listen among those of all, or says why not. It is called with mu held.
+func (c *Conn) admitListen(f frame) *Fault {
+	if c.ctx.Err() != nil {
+		return faultf(codeEnding, "%s: the server is ending", f.method)
+	}
+	if c.listens >= maxListens {
+		return faultf(codeBusy, "busy: %d subscriptions of this connection are open; cancel one and try again", c.listens)
+	}
+	switch full := c.server.listens.enter(c.who.Owner); {
+	case full == nil:
+		return nil
+	case full.own:
+		return faultf(codeBusy, "busy: the subscriptions that are open, %s, are its share; cancel one and try again", full)
+	default:
+		return faultf(codeBusy, "busy: the subscriptions that are open, %s, are the most there may be; try again later", full)
+	}
 }
 
 // listen tells what the client asked for until one of the two has enough.
@@ -122,7 +134,7 @@ func (k *call) listen(ctx context.Context) {
 	defer func() {
 		k.unhook()
 		k.cancel(nil)
-		s.listens.Add(-1)
+		s.listens.leave(k.conn.who.Owner)
 		k.conn.fell(func(c *Conn) { c.listens-- })
 		k.left()
 	}()

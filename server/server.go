@@ -87,7 +87,7 @@ type Server struct {
 	kept    watch
 
 	clientRoots bool                    // those of a client narrow what it may name
-	listens     atomic.Int64            // open subscriptions/listen, of all connections
+	listens     shares                  // open subscriptions/listen, of all connections
 	metrics     atomic.Pointer[metrics] // of the newest face to HTTP; nil: none
 
 	maxMessage                                   int64
@@ -108,6 +108,7 @@ func New(o Options) (*Server, error) {
 	s.run = s.watched(o.Funnel.Call)
 	// The messages of all calls together may take four times what one may.
 	s.gate = gate{maxCalls: orDefault(o.MaxCalls, DefaultMaxCalls), maxBytes: 4 * s.maxMessage}
+	s.listens.all, s.listens.each = maxAllListens, maxAllListens
 	s.kept = watch{store: o.Store, each: lookEach, watchers: map[*watcher]bool{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

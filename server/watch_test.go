@@ -273,7 +273,7 @@ func TestListenStream(t *testing.T) {
 	l.conn.end(errEnding)
 	within(t, "the other stream", all)
 	l.next(`"id":"all"`, `"resultType":"complete"`, `"io.modelcontextprotocol/subscriptionId":"all"`, `io.modelcontextprotocol/serverInfo`)
-	if n := s.listens.Load(); n != 0 || len(s.kept.watchers) != 0 {
+	if n := s.listens.count(); n != 0 || len(s.kept.watchers) != 0 {
 		t.Errorf("%d streams are counted as open, %d watched for", n, len(s.kept.watchers))
 	}
 }
@@ -294,7 +294,7 @@ func TestListenRefuses(t *testing.T) {
 		l.next("acknowledged")
 	}
 	within(t, "one too many", l.listenTo("99", `{"resourcesListChanged":true}`))
-	l.next(`"id":99`, `-32010`, "16 subscriptions are open")
+	l.next(`"id":99`, `-32010`, "16 subscriptions of this connection are open")
 	within(t, "an id in flight", func() chan struct{} {
 		done := make(chan struct{})
 		contains(t, l.ask(`{"jsonrpc":"2.0","id":3,"method":"server/discover","params":{`+modernMeta+`}}`), "in flight")
