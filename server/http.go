@@ -37,6 +37,10 @@ const (
 	headerTime = 10 * time.Second
 	// bodyTime is how long it may take to send the body.
 	bodyTime = 60 * time.Second
+	// bodySilence is how long none of the body may come.
+	bodySilence = 10 * time.Second
+	// fewBodies is how many bodies of one identity may be arriving at once however few connections there may be.
+	fewBodies = 16
 	// keepTime is how long a connection may wait for its next request.
 	keepTime = 2 * time.Minute
 	// maxHeader bounds the head of a request, in bytes.
@@ -69,6 +73,9 @@ type web struct {
 	metrics  *metrics
 	bodies   budget
 	streams  shares
+	served   shares // requests, each of which has a connection to itself
+	arriving shares // those whose body is not there yet
+	silence  time.Duration
 	sse      bool
 	write    time.Duration
 	ctx      context.Context // of all connections
@@ -94,8 +101,12 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 		bodies:   budget{max: 4 * s.maxMessage},
 		// One identity's streams, which stay, leave room for the requests of all.
 		streams: shares{each: max(connections/2, 1)},
+		served:  shares{each: connections},
+		// A client that sends half a message takes a connection for as long as it likes.
+		arriving: shares{each: max(connections/4, fewBodies)}, silence: bodySilence,
 	}
 	if g.several() {
+		h.served.each = shareOf(connections)
 		s.listens.allow(shareOf(maxAllListens))
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
@@ -158,8 +169,15 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case at < 0:
 		refusef(http.StatusNotFound, "there is nothing here; MCP is at /mcp").write(w)
+	case to.open:
+		to.handle(h, w, r, who)
 	default:
-		passed = !to.open
+		if full := h.served.enter(who.owner); full != nil {
+			busy("the requests in service, %s, are its share of the connections; wait for one to end, or raise --http-connections", full).write(w)
+			return
+		}
+		defer h.served.leave(who.owner)
+		passed = true
 		to.handle(h, w, r, who)
 	}
 }
@@ -169,14 +187,23 @@ type refusal struct {
 	status int
 	text   string
 	close  bool // the connection with it
+	hurry  bool // without the rest of the request
 }
 
 func refusef(status int, format string, args ...any) *refusal {
 	return &refusal{status: status, text: fmt.Sprintf(format, args...)}
 }
 
+// busy refuses a request whose body may be long in coming: it is not waited for.
+func busy(format string, args ...any) *refusal {
+	return &refusal{status: http.StatusServiceUnavailable, text: "busy: " + fmt.Sprintf(format, args...), close: true, hurry: true}
+}
+
 func (f *refusal) write(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(headerTime))
+	if f.hurry { // net/http reads on before it answers
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(leaveTime))
+	}
 	h := w.Header()
 	if f.close {
 		h.Set("Connection", "close")

@@ -34,7 +34,7 @@ func (h *web) post(w http.ResponseWriter, r *http.Request, who caller) {
 		refusef(http.StatusNotAcceptable, "the answer is application/json or text/event-stream; name both in Accept").write(w)
 		return
 	}
-	body, no := h.read(w, r)
+	body, no := h.read(w, r, who.owner)
 	if no != nil {
 		no.write(w)
 		return
@@ -340,7 +340,12 @@ func (h *web) stream(ctx context.Context, w http.ResponseWriter, s *httpSession,
 }
 
 // read takes the body in, within its time and within what all bodies together may take.
-func (h *web) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+func (h *web) read(w http.ResponseWriter, r *http.Request, owner string) ([]byte, *refusal) {
+	if full := h.arriving.enter(owner); full != nil {
+		return nil, busy("the messages that are arriving, %s, are its share; send them whole, then try again", full)
+	}
+	defer h.arriving.leave(owner)
+	rc, end := http.NewResponseController(w), time.Now().Add(bodyTime)
 	size := max(r.ContentLength, 0)
 	body := make([]byte, 0, min(size, freeBody)+512)
 	fail := func(no *refusal) ([]byte, *refusal) {
@@ -352,6 +357,8 @@ func (h *web) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 		if len(body) == cap(body) {
 			body = slices.Grow(body, min(max(len(body), freeBody), int(h.server.maxMessage)))
 		}
+		silent := time.Now().Add(h.silence)
+		_ = rc.SetReadDeadline(earlier(silent, end))
 		n, err := r.Body.Read(body[len(body):min(cap(body), len(body)+freeBody)])
 		grown := h.bodies.take(len(body), n)
 		body = body[:len(body)+n]
@@ -362,14 +369,21 @@ func (h *web) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 			return fail(refusef(http.StatusServiceUnavailable, "busy: too many large messages at once; try again"))
 		case errors.Is(err, io.EOF):
 			// From here on a read of the connection waits for nothing but its end.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+			_ = rc.SetReadDeadline(time.Time{})
 			return body, nil
 		case errors.As(err, &large):
 			return fail(tooLarge(h.server.maxMessage))
 		case err != nil:
-			return fail(refusef(http.StatusBadRequest, "the message did not arrive whole within %s", bodyTime))
+			return fail(refusef(http.StatusBadRequest, "the message did not arrive whole: it may take %s, and pause for %s", bodyTime, h.silence))
 		}
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // freeBody is how much of a body is taken whatever else there is, in bytes, so that ping and cancelled are never refused.

@@ -324,7 +324,7 @@ func TestConnectionsGiveWay(t *testing.T) {
 	s := newTestServer(t)
 	started, ended := make(chan struct{}, 2), make(chan struct{}, 2)
 	s.run = waiting(started, ended)
-	w := serveWeb(t, s, func(o *HTTPOptions) { o.Connections = 4 })
+	w := serveWeb(t, s, alone, func(o *HTTPOptions) { o.Connections = 4 })
 	session := w.open()
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
 	session(r)

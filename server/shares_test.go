@@ -2,9 +2,12 @@ package server
 
 import (
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // alone has the server know one identity only.
@@ -102,4 +105,115 @@ func TestShares(t *testing.T) {
 			t.Errorf("of %d one may hold %d, want %d", n, got, want)
 		}
 	}
+}
+
+// TestUnfinishedBodies has one identity begin messages without end, and finish none.
+func TestUnfinishedBodies(t *testing.T) {
+	s := newTestServer(t)
+	for _, k := range []struct {
+		name            string
+		served, arrived int
+		want            string
+	}{
+		{"more than may arrive", 8, 4, "the messages that are arriving, 4 of this identity"},
+		{"more than may be served", 4, 8, "the requests in service, 4 of this identity"},
+	} {
+		h, err := s.newWeb(t.Context(), HTTPOptions{Identities: map[string]string{testToken: "local", otherToken: "other"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.served.each, h.arriving.each = k.served, k.arrived
+		w := serveHandler(t, h)
+		for range 4 {
+			c := w.begin()
+			defer func() { _ = c.Close() }()
+		}
+		wait(t, k.name, func() bool { return h.arriving.count() == 4 })
+		c := w.begin()
+		defer func() { _ = c.Close() }()
+		_ = c.SetReadDeadline(time.Now().Add(8 * time.Second)) // long before the others are given up
+		text, err := io.ReadAll(c)
+		if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 503 ") || !strings.Contains(string(text), k.want) {
+			t.Errorf("%s: %v %q", k.name, err, text)
+		}
+		if got := w.post(initialize, as(otherToken)); got.status != http.StatusOK {
+			t.Errorf("%s: another identity: %+v", k.name, got)
+		}
+	}
+}
+
+// begin sends the head of a message, and of its body one byte.
+func (w *webServer) begin() net.Conn {
+	w.t.Helper()
+	var d net.Dialer
+	c, err := d.DialContext(w.t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+testToken+
+		"\r\nContent-Type: application/json\r\nAccept: */*\r\nContent-Length: 1000\r\n\r\n{")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// TestSilentBody has a message stop in its middle: it is given up long before the time that one which comes slowly has.
+func TestSilentBody(t *testing.T) {
+	h, err := newTestServer(t).newWeb(t.Context(), HTTPOptions{Identities: map[string]string{testToken: "local"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.silence = 200 * time.Millisecond
+	w := serveHandler(t, h)
+	c := w.begin()
+	defer func() { _ = c.Close() }()
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	text, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 400 ") || !strings.Contains(string(text), "pause for 200ms") {
+		t.Errorf("%v %q", err, text)
+	}
+	wait(t, "the places", func() bool { return h.arriving.count()+h.served.count() == 0 })
+}
+
+// TestBodyThatComesSlowly has a message pause less than it may, but often.
+func TestBodyThatComesSlowly(t *testing.T) {
+	h, err := newTestServer(t).newWeb(t.Context(), HTTPOptions{Identities: map[string]string{testToken: "local"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := &chunks{rest: initialize}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", body)
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	got, no := h.read(w, r, "local")
+	if no != nil || string(got) != initialize {
+		t.Fatalf("%v %s", no, got)
+	}
+	first, last := w.set[0], w.set[len(w.set)-2]
+	if !w.set[len(w.set)-1].IsZero() || len(w.set) < len(initialize) || !last.After(first) {
+		t.Errorf("%d deadlines, from %s to %s", len(w.set), first, last)
+	}
+}
+
+// chunks gives a byte at a time.
+type chunks struct{ rest string }
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if c.rest == "" {
+		return 0, io.EOF
+	}
+	n := copy(p[:1], c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// deadlines keeps those that are set for reading.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.set = append(d.set, at)
+	return nil
 }

@@ -44,7 +44,7 @@ func (h *web) serveMessage(w http.ResponseWriter, r *http.Request, who caller) {
 		refusef(http.StatusNotFound, "there is no such session (any more); open /sse again").write(w)
 		return
 	}
-	body, no := h.read(w, r)
+	body, no := h.read(w, r, who.owner)
 	if no != nil {
 		no.write(w)
 		return
