@@ -39,6 +39,9 @@ func TestSortedIsBounded(t *testing.T) {
 	if n != maxSorted || last != over {
 		t.Errorf("%d listed, the last of size %d", n, last)
 	}
+	if a.told != maxSorted { // the files are read only now, where they are to be measured
+		t.Errorf("progress was told %d times while they were shown", a.told)
+	}
 	if said := strings.Join(a.notes, "\n"); !strings.Contains(said, fmt.Sprintf("the first %d of %d in this order", maxSorted, maxSorted+over)) {
 		t.Errorf("told: %s", said)
 	}
