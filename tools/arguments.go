@@ -36,6 +36,10 @@ func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, ou
 		}
 		return run(ctx, args, in, out)
 	}
+	t.Check = func(args json.RawMessage) error {
+		_, err := decode[Args](args, fields)
+		return err
+	}
 	return t
 }
 

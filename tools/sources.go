@@ -167,6 +167,8 @@ func Explain(id observations.ID, err error) error {
 		return expired // it names the call that made it
 	case errors.Is(err, observations.ErrNotFound):
 		return fmt.Errorf("obs:%s: %w; find path=obs: lists those there are", id, observations.ErrNotFound)
+	case errors.Is(err, observations.ErrDamaged):
+		return fmt.Errorf("%w; repeat the call that made it", err) // it says of which
 	default:
 		return fmt.Errorf("open obs:%s: %w", id, err)
 	}

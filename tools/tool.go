@@ -35,6 +35,7 @@ type Tool struct {
 	Toolset                  string // Core by default
 	Meta                     map[string]any
 	Run                      func(ctx context.Context, in Input, out Output) error
+	Check                    func(args json.RawMessage) error // says what of them Run would refuse by the schema; New derives it
 }
 
 // Input is what a call brings. It grows by fields.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,10 +50,14 @@ func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
+	show := print
 	if c.JSON {
-		return printJSON(w, a)
+		show = printJSON
 	}
-	return print(w, a)
+	if err = show(w, a); errors.Is(err, errFailed) && t.Check(args) != nil {
+		return errWrongWords
+	}
+	return err
 }
 
 func printJSON(w *streams, a funnel.Answer) error {

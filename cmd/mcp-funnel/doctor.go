@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,15 +84,17 @@ func storeWorks(ctx context.Context, s *Settings) []finding {
 		return []finding{{what: "store", bad: true, text: err.Error()}}
 	}
 	defer func() { _ = store.Close() }()
-	if err := roundTrip(store); err != nil {
+	if err := changed(store, roundTrip(store)); errors.Is(err, errUnwritable) { // it names the directory
+		return []finding{{what: "store", bad: true, text: err.Error()}}
+	} else if err != nil {
 		return []finding{{what: "store", bad: true, text: store.Dir() + ": " + err.Error()}}
 	}
 	u, err := store.Usage()
 	if err != nil {
 		return []finding{{what: "store", bad: true, text: store.Dir() + ": " + err.Error()}}
 	}
-	all := []finding{{what: "store", bad: u.Free < int64(s.MinFree), text: fmt.Sprintf("%s: %d observations, %s of %s; %s free on its disk, %s stay free",
-		store.Dir(), u.Observations, bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(int64(s.MinFree)))}}
+	all := []finding{{what: "store", bad: u.Free < int64(s.MinFree), text: fmt.Sprintf("%s: %s, %s of %s; %s free on its disk, %s stay free",
+		store.Dir(), observationsText(int64(u.Observations)), bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(int64(s.MinFree)))}}
 	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil && strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
 		all = append(all, finding{what: "store", bad: false, text: "it is below " + tmp + ", which a reboot may empty"})
 	}

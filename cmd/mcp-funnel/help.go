@@ -1,10 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 const description = `Tools whose output never floods a model's context.
@@ -25,6 +32,9 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 			f.Hidden = f.Name != "help"
 		}
 		o.FlagsLast = false
+		for n := selected; n != nil; n = n.Parent {
+			n.Aliases = nil // "observations (obs) list" is nothing to paste
+		}
 	}
 	if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 		return err
@@ -33,8 +43,58 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	if selected != nil && selected != ctx.Model.DefaultCmd {
 		text = "\nSettings that every command has: mcp-funnel --help\n"
 	}
+	if selected != nil && selected.Name == "call" {
+		text = toolArguments(ctx.Args) + text
+	}
 	_, err := fmt.Fprint(ctx.Stdout, text)
 	return err
+}
+
+// toolArguments lists what the tools take: of the one that is named among the words with what each is, else of all by name.
+func toolArguments(words []string) string {
+	catalog := server.Catalog(jq.Options{})
+	if i := slices.IndexFunc(catalog, func(t tools.Tool) bool { return slices.Contains(words, t.Name) }); i >= 0 {
+		catalog = catalog[i : i+1]
+	}
+	var b strings.Builder
+	for _, t := range catalog {
+		var schema struct {
+			Properties map[string]struct{ Description string }
+			Required   []string
+		}
+		if json.Unmarshal(t.Schema, &schema) != nil {
+			continue
+		}
+		names := slices.SortedFunc(maps.Keys(schema.Properties), func(x, y string) int { // required ones first
+			if a, b := slices.Contains(schema.Required, x), slices.Contains(schema.Required, y); a != b {
+				return map[bool]int{true: -1, false: 1}[a]
+			}
+			return strings.Compare(x, y)
+		})
+		if len(catalog) == 1 {
+			fmt.Fprintf(&b, "\nArguments of %s:\n", t.Name)
+		} else {
+			fmt.Fprintf(&b, "  %-8s", t.Name)
+		}
+		for _, name := range names {
+			mark := ""
+			if slices.Contains(schema.Required, name) {
+				mark = " (required)"
+			}
+			if len(catalog) == 1 {
+				fmt.Fprintf(&b, "  %s%s\n        %s\n", name, mark, strings.ReplaceAll(schema.Properties[name].Description, "\n", "\n        "))
+			} else {
+				fmt.Fprintf(&b, " %s%s", name, strings.Replace(mark, " (required)", "*", 1))
+			}
+		}
+		if len(catalog) > 1 {
+			b.WriteString("\n")
+		}
+	}
+	if len(catalog) > 1 {
+		return "\nArguments of the tools (* required; mcp-funnel call TOOL --help says what each is):\n" + b.String()
+	}
+	return b.String()
 }
 
 // helpText adds a setting's default; the variables' names follow one rule and are told once.

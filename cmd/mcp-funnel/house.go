@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -49,10 +52,11 @@ func (s *Settings) openFor(w *streams, here bool) (*house, error) {
 		h.log.Warn("nothing will be kept", "cause", noStore)
 		h.store = nil
 	} else if cause := h.store.Unwritable(); cause != nil {
-		h.log.Warn("nothing can be kept now; what was kept can be read", "cause", cause)
+		h.log.Warn("nothing can be kept or traced now; what was kept can be read; make the store writable, or choose another with --store",
+			"store", h.store.Dir(), "cause", cause)
 	}
 	traceDir := ""
-	if h.store != nil {
+	if h.store != nil && !forbids(h.store.Unwritable()) {
 		traceDir = filepath.Join(h.store.Dir(), "trace")
 	}
 	if h.trace, err = trace.Open(traceDir); err != nil {
@@ -73,6 +77,12 @@ func (s *Settings) openFor(w *streams, here bool) (*house, error) {
 		return nil, usageError{err}
 	}
 	return h, nil
+}
+
+// forbids says that a store cannot be written to for a cause that will not pass by itself, as that of a full disk may:
+// each call's trace would fail for it, and say so.
+func forbids(unwritable error) bool {
+	return errors.Is(unwritable, fs.ErrPermission) || errors.Is(unwritable, syscall.EROFS)
 }
 
 // sources opens the roots; what the store and the configuration hold is denied to tools.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -27,12 +29,18 @@ type observationsCmd struct {
 
 // openStore is for commands that are about the store: here it must open.
 func (s *Settings) openStore() (*observations.Store, error) {
-	store, err := observations.OpenStore(s.storeOptions())
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	return store, nil
+	return observations.OpenStore(s.storeOptions())
 }
+
+// changed words the error of a change in a store, where that cannot be written to.
+func changed(store *observations.Store, err error) error {
+	if err == nil || store.Unwritable() == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w: make it writable, or choose another with --store", errUnwritable, store.Dir(), err)
+}
+
+var errUnwritable = errors.New("the store cannot be written to")
 
 func parseIDs(words []string) ([]observations.ID, error) {
 	ids := make([]observations.ID, len(words))
@@ -65,6 +73,12 @@ func each(w *streams, words []string, do func(observations.ID) error) error {
 func explain(id observations.ID, err error) error {
 	if errors.Is(err, observations.ErrNotFound) {
 		return fmt.Errorf("obs:%s: %w; observations list shows those there are", id, observations.ErrNotFound)
+	}
+	if errors.Is(err, observations.ErrDamaged) { // it says of which
+		return fmt.Errorf("%w; repeat the call that made it, and let go of it by: mcp-funnel observations rm %s", err, id)
+	}
+	if errors.Is(err, errUnwritable) {
+		return fmt.Errorf("obs:%s: %w", id, err)
 	}
 	return tools.Explain(id, err)
 }
@@ -225,7 +239,7 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams) error {
 		return err
 	}
 	for _, id := range halves {
-		if _, e := fmt.Fprintf(w.err, "mcp-funnel: obs:%s: %v: its data or its sidecar is missing or unreadable\n", id, observations.ErrDamaged); e != nil {
+		if _, e := fmt.Fprintf(w.err, "mcp-funnel: obs:%s: %v: its data or its sidecar is missing or unreadable; repeat the call that made it\n", id, observations.ErrDamaged); e != nil {
 			return e
 		}
 		err = errFailed
@@ -247,7 +261,7 @@ func (c *obsPin) Run(s *Settings, w *streams) error {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	return each(w, c.IDs, func(id observations.ID) error { return store.Pin(observations.Local, id, !c.Off) })
+	return each(w, c.IDs, func(id observations.ID) error { return changed(store, store.Pin(observations.Local, id, !c.Off)) })
 }
 
 type obsPrune struct {
@@ -262,13 +276,13 @@ func (c *obsPrune) Run(s *Settings, w *streams) error {
 	defer func() { _ = store.Close() }()
 	p, err := store.Prune(c.DryRun)
 	if err != nil {
-		return err
+		return changed(store, err)
 	}
 	verb := "removed"
 	if c.DryRun {
 		verb = "would remove"
 	}
-	_, err = fmt.Fprintf(w.out, "%s %d observations, %s; %d stay, %s\n", verb, p.Removed, bytesText(p.Bytes), p.Kept, bytesText(p.KeptBytes))
+	_, err = fmt.Fprintf(w.out, "%s %s, %s; %d stay, %s\n", verb, observationsText(int64(p.Removed)), bytesText(p.Bytes), p.Kept, bytesText(p.KeptBytes))
 	return err
 }
 
@@ -283,12 +297,26 @@ func (c *obsRm) Run(s *Settings, w *streams) error {
 	}
 	defer func() { _ = store.Close() }()
 	return each(w, c.IDs, func(id observations.ID) error {
-		err := store.Remove(observations.Local, id)
-		if errors.Is(err, observations.ErrExpired) { // it is gone already, as was asked
-			return nil
+		o, err := store.Look(observations.Local, id)
+		if err == nil || !errors.Is(err, observations.ErrExpired) {
+			err = store.Remove(observations.Local, id)
 		}
-		return err
+		switch {
+		case errors.Is(err, observations.ErrExpired): // it is gone already, as was asked
+			return nil
+		case err == nil && o.Pinned:
+			complain(w.err, "removed obs:"+string(id)+", which was pinned")
+		}
+		return changed(store, err)
 	})
+}
+
+// observationsText is a number of them.
+func observationsText(n int64) string {
+	if n == 1 {
+		return "1 observation"
+	}
+	return fmt.Sprintf("%d observations", n)
 }
 
 // bytesText is a size as people read it: 1.5 MiB.

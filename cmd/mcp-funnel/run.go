@@ -21,6 +21,9 @@ const (
 // errFailed ends a command with code 1 where its output has said why.
 var errFailed = errors.New("failed")
 
+// errWrongWords is errFailed where the words were wrong: code 2.
+var errWrongWords = errors.New("wrong usage")
+
 // usageError is a mistake in the command's words: exit code 2.
 type usageError struct{ error }
 
@@ -82,6 +85,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		return done
 	case errors.Is(err, errFailed):
 		return failed
+	case errors.Is(err, errWrongWords):
+		return usage
 	case errors.As(err, &wrong):
 		complain(errw, err)
 		return usage

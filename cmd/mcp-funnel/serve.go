@@ -34,6 +34,9 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 		return err
 	}
 	defer h.close()
+	if len(h.sources.Roots) == 0 {
+		h.log.Warn("no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)")
+	}
 	child.KeepSpare(time.Duration(s.JqIdle))
 	defer child.KeepSpare(0)
 	if s.HTTP != "" {
@@ -43,6 +46,9 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 }
 
 func (s *Settings) serveStdio(ctx context.Context, h *house, w *streams) error {
+	if f := fileOf(w.in); f != nil && isTerminal(f) {
+		complain(w.err, "serving MCP on standard input and output, for an MCP client to start; waiting for its messages. Ctrl-C or Ctrl-D ends it; mcp-funnel --help says what else there is")
+	}
 	life := server.Lifetime{Parent: true}
 	in, out := w.in, w.out
 	if fileOf(w.in) == os.Stdin && fileOf(w.out) == os.Stdout {

@@ -162,3 +162,29 @@ func TestNoBarWhereThereIsNoTerminal(t *testing.T) {
 	b.end()
 	see(t, screen, regexp.MustCompile(`\r\x1b\[Kkeep: 1000 bytes  0 bytes/s  1h0m0s\r\x1b\[K`))
 }
+
+// A person who starts the server at a terminal is told what it waits for, and how to end it.
+func TestServeSaysAtATerminalThatItWaits(t *testing.T) {
+	_, program := terminal(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var out, complaints strings.Builder
+	_ = run(ctx, append(settled(t), "serve"), program, &out, &complaints)
+	if said := complaints.String(); !strings.Contains(said, "waiting for its messages") || !strings.Contains(said, "Ctrl-D ends it") {
+		t.Errorf("%s", said)
+	}
+	complaints.Reset()
+	if code := run(t.Context(), append(settled(t), "serve"), strings.NewReader(""), &out, &complaints); code != done || complaints.String() != "" {
+		t.Errorf("to a program: code %d: %s", code, complaints.String())
+	}
+}
+
+// A server that may look into nothing says so once.
+func TestServeSaysThatThereIsNoRoot(t *testing.T) {
+	t.Chdir("/")
+	var out, complaints strings.Builder
+	args := []string{"--store", filepath.Join(t.TempDir(), "store"), "--min-free", "0", "serve"}
+	if code := run(t.Context(), args, strings.NewReader(""), &out, &complaints); code != done || strings.Count(complaints.String(), "no root: ") != 1 {
+		t.Errorf("code %d: %s", code, complaints.String())
+	}
+}
