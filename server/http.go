@@ -64,6 +64,12 @@ type HTTPOptions struct {
 	WriteTimeout time.Duration // how long a client may take for the next 64 KiB; that of the server by default
 }
 
+// Check says what of the options is wrong, before anything is listened on.
+func (o HTTPOptions) Check() error {
+	_, err := newGuard(o, 0)
+	return err
+}
+
 // web is the server's face to HTTP.
 type web struct {
 	server   *Server

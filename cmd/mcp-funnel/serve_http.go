@@ -27,6 +27,13 @@ func (s *Settings) serveHTTP(ctx context.Context, h *house, w *streams) error {
 	if err != nil {
 		return err
 	}
+	options := server.HTTPOptions{
+		Identities: identities, SSE: s.SSE, Hosts: s.AllowHost, Origins: s.AllowOrigin,
+		Connections: s.HTTPConnections, Sessions: s.HTTPSessions, Idle: time.Duration(s.HTTPIdle),
+	}
+	if err := options.Check(); err != nil {
+		return usageError{err}
+	}
 	l, err := server.Listen(ctx, s.HTTP, !from.made)
 	if network := net.Error(nil); err != nil && !errors.As(err, &network) {
 		return usageError{err}
@@ -38,10 +45,7 @@ func (s *Settings) serveHTTP(ctx context.Context, h *house, w *streams) error {
 	if hint != "" {
 		complain(w.err, hint)
 	}
-	return h.ended(ctx, srv.ServeListener(ctx, l, server.HTTPOptions{
-		Identities: identities, SSE: s.SSE, Hosts: s.AllowHost, Origins: s.AllowOrigin,
-		Connections: s.HTTPConnections, Sessions: s.HTTPSessions, Idle: time.Duration(s.HTTPIdle),
-	}))
+	return h.ended(ctx, srv.ServeListener(ctx, l, options))
 }
 
 // reach is the URL at which this machine finds the server, and what to say of others where they can reach it.
