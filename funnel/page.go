@@ -204,7 +204,7 @@ func (v *view) showPage() {
 		case v.status == timeout && p.n > 0:
 			rest = "what was found until then follows"
 		case v.status == timeout:
-			rest = "nothing was found until then: ask for less, or raise the time"
+			rest = "nothing was found until then: ask for less"
 		}
 		v.say(v.failureText(v.outcome, rest))
 	}

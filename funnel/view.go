@@ -69,7 +69,7 @@ func (v *view) show() {
 func (v *view) rest() string {
 	switch {
 	case v.bytes == 0 && v.status == timeout:
-		return "nothing was written until then: ask for less, or raise the time"
+		return "nothing was written until then: ask for less"
 	case v.bytes == 0:
 		return ""
 	case v.obs != nil:
