@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -57,7 +56,7 @@ func (s *Settings) openFor(w *streams, here bool) (*house, error) {
 	}
 	traceDir := ""
 	if h.store != nil && !forbids(h.store.Unwritable()) {
-		traceDir = filepath.Join(h.store.Dir(), "trace")
+		traceDir = trace.Dir(h.store.Dir())
 	}
 	if h.trace, err = trace.Open(traceDir); err != nil {
 		h.log.Warn("calls will not be traced", "cause", err)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // denials are the places tools never touch: by name, existing or not, and by
@@ -82,6 +81,3 @@ func (d denials) identities() []ident {
 	}
 	return all
 }
-
-// nameOf is the last name of a slash path.
-func nameOf(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
