@@ -13,7 +13,7 @@ func (s *Store) Failing(nth int, with error, sticky bool) (done *int) {
 }
 
 // Lying is Failing where nobody is told of it.
-func (s *Store) Lying(nth int) (done *int) { return s.disk.lying(s.dir, nth) }
+func (s *Store) Lying(nth int) (done *int) { return s.disk.lying(s.dir, nth, func(string) {}) }
 
 // Well ends both.
 func (s *Store) Well() { s.disk.fault = nil }
