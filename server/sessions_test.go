@@ -3,9 +3,12 @@ package server
 import (
 	"bufio"
 	"context"
+	"encoding/base32"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -162,18 +165,91 @@ func TestS19SessionsCannotBeGuessed(t *testing.T) {
 	}
 	cases, failures := run(false)
 	_, control := run(true)
+	promise.Kept(t, promise.Proof{Promise: "S19", Cases: cases, Failures: failures, Control: control, Figures: "IDs that were not issued, and those of others"})
+}
+
+// patterns says what in IDs, in the order in which they were issued, helps to guess the next. What is due to
+// chance in random ones is less likely than 1 in 10^9.
+func patterns(ids []string) (found []string) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" // of base 32, five bits each
+	n, length := len(ids), len(ids[0])
 	seen := map[string]bool{}
-	s := newSessions(1, time.Hour)
-	srv := newTestServer(t)
-	for range 1000 {
-		x, _ := s.add("a", newConn(t, srv))
-		s.release(x)
-		if seen[x.id] || len(x.id) < 26 {
-			t.Fatalf("%q was issued before, or is short", x.id)
+	rising := 0
+	changed := make([]int, length) // places that differ from the ID before
+	set := make([][5]int, length)  // how often each bit is 1
+	same := make([][5]int, length) // how often it is what it was in the ID before
+	bits := func(id string, at int) int { return strings.IndexByte(letters, id[at]) }
+	for i, id := range ids {
+		if len(id) != length || length < 26 || strings.Trim(id, letters) != "" {
+			return []string{fmt.Sprintf("%q is short, or no base 32", id)}
 		}
-		seen[x.id] = true
+		if seen[id] {
+			found = append(found, fmt.Sprintf("%q was issued twice", id))
+		}
+		seen[id] = true
+		if i > 0 && id > ids[i-1] {
+			rising++
+		}
+		for at := range length {
+			v := bits(id, at)
+			for b := range 5 {
+				set[at][b] += v >> b & 1
+				if i > 0 && (v^bits(ids[i-1], at))>>b&1 == 0 {
+					same[at][b]++
+				}
+			}
+			if i > 0 && id[at] != ids[i-1][at] {
+				changed[at]++
+			}
+		}
 	}
-	promise.Kept(t, promise.Proof{Promise: "S19", Cases: cases, Failures: failures, Control: control, Figures: "IDs of 130 random bits"})
+	// Seven standard deviations of so many tosses of a coin; neighbours in an order are less apart than that.
+	far := func(k, of int) bool { return math.Abs(float64(k)-float64(of)/2) > 7*math.Sqrt(float64(of))/2 }
+	if far(rising, n-1) {
+		found = append(found, fmt.Sprintf("%d of %d come after the one before in the alphabet", rising, n-1))
+	}
+	for at := range length {
+		if changed[at] < n*3/4 { // 31 in 32 are due
+			found = append(found, fmt.Sprintf("letter %d changes %d times in %d", at, changed[at], n))
+		}
+		for b := range 5 {
+			if far(set[at][b], n) || far(same[at][b], n-1) {
+				found = append(found, fmt.Sprintf("bit %d of letter %d is 1 in %d of %d, and stays %d times", b, at, set[at][b], n, same[at][b]))
+			}
+		}
+	}
+	return found
+}
+
+// TestS19SessionIDsHaveNoPattern looks at the IDs of many sessions in a row.
+func TestS19SessionIDsHaveNoPattern(t *testing.T) {
+	n := promise.Size(2000, 50_000)
+	s := newSessions(1, time.Hour)
+	conn := newConn(t, newTestServer(t))
+	issued, counted, suffixed := make([]string, n), make([]string, n), make([]string, n)
+	for i := range n {
+		x, no := s.add("a", conn)
+		if no != nil {
+			t.Fatal(no.text)
+		}
+		s.release(x)
+		issued[i] = x.id
+		// The controls: a counter, and one whose first half is random.
+		var b [17]byte
+		binary.BigEndian.PutUint64(b[8:], uint64(i))
+		counted[i] = base32.StdEncoding.EncodeToString(b[:])[:26]
+		suffixed[i] = x.id[:13] + counted[i][13:]
+	}
+	found := patterns(issued)
+	for _, f := range found {
+		t.Error(f)
+	}
+	first, second := patterns(counted), patterns(suffixed)
+	if len(first) == 0 || len(second) == 0 {
+		t.Errorf("in a counter %d patterns are found, in one with a random prefix %d", len(first), len(second))
+	}
+	promise.Kept(t, promise.Proof{Promise: "S19", Cases: n, Failures: len(found), Control: len(first) + len(second),
+		Figures: fmt.Sprintf("%d IDs in a row: each of their %d bits, what stays from one to the next, and their order; control: a counter", n, 5*len(issued[0]))})
 }
 
 // httpFlood opens sessions without end and connections that never send a whole head, while one client goes on
