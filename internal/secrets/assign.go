@@ -230,6 +230,9 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {
 				if bytes.HasSuffix(b[at:n], cutOff) {
 					return at, given{text: b[at : n-len(cutOff)], quoted: true}, true
 				}
+				if n > at && bytes.HasPrefix(b[n:], []byte(" ...")) {
+					return at, given{text: b[at:n], quoted: true}, true
+				}
 				return 0, given{}, false
 			}
 		}

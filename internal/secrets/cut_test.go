@@ -90,3 +90,41 @@ func TestFaultShowsNothing(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// What is left of a token where a tool cut its text is masked; words that end there are not.
+func TestCutToken(t *testing.T) {
+	m := New()
+	const part = "PbmhJSUBO7u7vmYOuRr86u"
+	token := "gh" + "p_" + part
+	long := strings.Repeat("word ", 800)
+	for _, around := range [][2]string{
+		{`error: jq: keys cannot be applied to: string ("x `, ` ...")`}, {"x ", "..."}, {"x ", "…"}, {`{"line":1,"text":"` + long, `","column":3000,"cut":true}` + "\n"},
+		{"/a/b: " + long, " [100-4195 of 90000]\n"}, {long, "\n"}, {long, ""}, {"before\n" + long, "\nafter\n"},
+	} {
+		for n := minClipped; n <= len(part); n++ {
+			text := around[0] + "gh" + "p_" + part[:n] + around[1]
+			if got, found := m.String(text); found != 1 || strings.Contains(got, part[:6]) || !strings.HasSuffix(got, "chars]"+around[1]) {
+				t.Errorf("%d characters before %q: %q", n, around[1], got[max(0, len(got)-200):])
+			}
+			s := m.Middle()
+			if got := string(s.Text([]byte(text))); strings.Contains(got, part[:6]) {
+				t.Errorf("%d characters before %q, as a page: %q", n, around[1], got[max(0, len(got)-200):])
+			}
+		}
+		for _, word := range []string{"np" + "m_configRegistry", "sk_" + "test_something", "key-" + "deadbeef", "gh" + "p_short", "gh" + "p_xxxxxxxxxxxx"} {
+			text := around[0] + word + around[1]
+			if got, _ := m.String(text); got != text && around[1] != "…" {
+				t.Errorf("%s before %q was masked: %q", word, around[1], got[max(0, len(got)-200):])
+			}
+		}
+	}
+	for _, text := range []string{"see " + token + " there", "see " + token + "\n", `{"text":"` + token + `"}`} { // no token, and no cut
+		if got, n := m.String(text); n != 0 {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	text := "keys cannot be applied to: object ({\"pass" + "word\":\"Hunter2x99 ...})"
+	if got, _ := m.String(text); strings.Contains(got, "Hunter2") {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,9 +1,6 @@
 package secrets
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // Format is one kind of secret that is known by how it is written.
 type Format struct {
@@ -81,8 +78,8 @@ func token(s *scan, h *hit, from int) (found, bool) {
 		return found{}, false
 	}
 	end, ok, more := matchParts(s.b, body, f.parts)
-	if !ok && bytes.HasPrefix(s.b[end:], cutOff) && end-body >= 4 { // somebody clipped it
-		return found{from: begin, to: end, public: body - begin, format: f}, f.before == nil
+	if !ok && f.before == nil && s.clipped(f, body, end) {
+		return found{from: begin, to: end, public: body - begin, format: f}, true
 	}
 	if !ok && (!more || s.final || end-body < checked) {
 		return found{}, false
@@ -103,9 +100,6 @@ func token(s *scan, h *hit, from int) (found, bool) {
 	}
 	return found{from: begin, to: end, public: public, format: f}, true
 }
-
-// cutOff is what stands where a text was clipped.
-var cutOff = []byte("…")
 
 // keywordAt is the keyword of a format that stands at the beginning of b, in the case it has there.
 func (f *Format) keywordAt(b []byte) string {
