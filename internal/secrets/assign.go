@@ -98,6 +98,19 @@ func matchAssigned(s *scan, h *hit, from int) (found, bool) {
 		end--
 	}
 	end += nameSet.run(b[end:], maxName)
+	if s.unnamed == (stretch{begin, end}) { // several keywords are in one name
+		return found{}, false
+	}
+	f, ok := s.assigned(begin, end)
+	if !ok {
+		s.unnamed = stretch{begin, end}
+	}
+	return f, ok
+}
+
+// assigned takes the value that the name in b[begin:end] is given.
+func (s *scan) assigned(begin, end int) (found, bool) {
+	b := s.b
 	// Before the name is looked at, for most have no value.
 	at, v, ok := s.assignment(begin, end, checked)
 	if !ok {
@@ -271,11 +284,11 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {
 // secret says whether a value given to a name of that kind is likely one.
 func (v given) secret(f *Format) bool {
 	t := v.text[:min(len(v.text), checked)]
-	if len(t) < 6 || entropy(t) < 2.25 || code(t) || standIn(t) {
-		return false
-	}
 	lower, upper, digit, sign := kinds(t)
 	letters := lower + upper
+	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || code(t) || standIn(t) {
+		return false
+	}
 	if f == &assignedToken {
 		return len(t) >= 16 && letters > 0 && digit > 0 && entropy(t) >= 3 && (v.quoted || !pathOfWords(t))
 	}

@@ -35,6 +35,21 @@ func (c *class) run(b []byte, limit int) int {
 	return n
 }
 
+// stretch is a run of one class that was looked at already, so that looks from within it need not go over it again.
+type stretch struct{ from, to int }
+
+// run is c.run(b[i:], limit).
+func (t *stretch) run(c *class, b []byte, i, limit int) int {
+	if i < t.from || i > t.to {
+		*t = stretch{i, i}
+	}
+	stop := min(len(b), i+limit)
+	for t.to < stop && c[b[t.to]] {
+		t.to++
+	}
+	return min(t.to, stop) - i
+}
+
 // back is how many bytes at the end of b, at most limit, are of the class.
 func (c *class) back(b []byte, limit int) int {
 	n := min(len(b), limit)

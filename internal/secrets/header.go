@@ -29,7 +29,7 @@ func matchJWT(s *scan, h *hit, from int) (found, bool) {
 	if !startsWord(s.b, from) {
 		return found{}, false
 	}
-	i := from + urlSafe.run(s.b[from:], unbounded)
+	i := from + s.words.run(urlSafe, s.b, from, unbounded)
 	open := i == len(s.b) && !s.final // what follows is not here yet
 	if !open && (i == len(s.b) || s.b[i] != '.' || i-from < 12) {
 		return found{}, false
@@ -122,8 +122,8 @@ func skipQuotes(b []byte, i int) int {
 	return i
 }
 
-// credentials is how much of b from i on may be a credential of a header.
-func credentials(b []byte, i int) int { return credentialSet.run(b[i:], unbounded) }
+// credentials is how much of the text from i on may be a credential of a header.
+func (s *scan) credentials(i int) int { return s.values.run(credentialSet, s.b, i, unbounded) }
 
 func matchAuthorization(s *scan, h *hit, from int) (found, bool) {
 	at := from + len(h.keyword)
@@ -134,14 +134,14 @@ func matchAuthorization(s *scan, h *hit, from int) (found, bool) {
 	if !ok {
 		return found{}, false
 	}
-	n := credentials(s.b, at)
+	n := s.credentials(at)
 	if n < 2 {
 		return found{}, false
 	}
 	// A word and a blank are the scheme.
 	if at+n < len(s.b) && s.b[at+n] == ' ' && alnumDash.run(s.b[at:], n) == n && n <= 20 {
 		next := at + n + 1
-		if k := credentials(s.b, next); k > 0 {
+		if k := s.credentials(next); k > 0 {
 			at, n = next, k
 		}
 	}
@@ -254,7 +254,7 @@ func matchUser(s *scan, h *hit, from int) (found, bool) {
 		return found{}, false
 	}
 	at += n + 1
-	n = credentials(s.b, at)
+	n = s.credentials(at)
 	if v := s.b[at : at+min(n, checked)]; n < 6 || standIn(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
 		return found{}, false
 	}

@@ -7,6 +7,9 @@ type scan struct {
 	final bool // nothing follows b
 	f     *filter
 	block block
+
+	words, values stretch // of urlSafe and credentialSet
+	unnamed       stretch // the last name that was looked at and has no secret behind it
 }
 
 // all finds the secrets of the text, in their order; none overlaps another. A block that goes on beyond the text's end is

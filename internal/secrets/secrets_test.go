@@ -288,7 +288,8 @@ func hostile(size int) map[string]string {
 			}
 		}
 	}
-	for _, k := range []string{"-----BEGIN PRIVATE" + " KEY-----\n", "A1b", "eyJhbGciOiJI.", `token: "`, `\u0041`, "password=\"a1", "://a:", "a@", "x:AAA", `\\\\"`, "Bearer a1b2", "cookie: a=b;", "AAAA\n"} {
+	for _, k := range []string{"-----BEGIN PRIVATE" + " KEY-----\n", "A1b", "eyJhbGciOiJI.", `token: "`, `\u0041`, "password=\"a1", "://a:", "a@", "x:AAA", `\\\\"`, "Bearer a1b2", "cookie: a=b;", "AAAA\n",
+		"eyJ" + "sk-", "eyJhbGciOiJ" + "PMAK-", "pass" + "word:" + "gh" + "p_", "XXauthorization:authorization:", "gs" + "k_pwd="} {
 		all[k] = strings.Repeat(k, size/len(k))
 	}
 	key, _ := corpus.PrivateKey(1, "PRIVATE KEY", 20, 64)
