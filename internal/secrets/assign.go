@@ -190,6 +190,8 @@ func (s *scan) assignment(begin, end, limit int) (at int, v given, ok bool) {
 	case sep == ':' && i+1 < len(b) && b[i+1] == '=':
 		i += 2
 		sep = '='
+	case sep == ':' && n == 0 && i+1 < len(b) && b[i+1] == ' ' && s.pointed(begin):
+		return s.leafAt(i+2, limit)
 	case sep == ':':
 		i++
 		if k := blanks.run(b[i:], 4); k > 0 { // a type may stand between name and value
@@ -209,6 +211,37 @@ func (s *scan) assignment(begin, end, limit int) (at int, v given, ok bool) {
 	i += blanks.run(b[i:], 16)
 	return s.valueAt(begin, i, limit, sep)
 }
+
+// maxPointed is how far before a name its JSON pointer may begin, in bytes.
+const maxPointed = 512
+
+// pointed says that the name at begin is the end of a JSON pointer that begins its line, as in a leaf that grep shows:
+// "/items/3/password: VALUE".
+func (s *scan) pointed(begin int) bool {
+	near := max(s.lo, begin-maxPointed)
+	line := bytes.LastIndexByte(s.b[near:begin], '\n') + 1 + near
+	if line == near && near > 0 && s.b[near-1] != '\n' {
+		return false
+	}
+	pointer := s.b[line:begin]
+	return len(pointer) > 0 && pointer[0] == '/' && !bytes.Contains(pointer, []byte(": "))
+}
+
+// leafAt reads the value of such a leaf, a string without its quotes, to the line's end.
+func (s *scan) leafAt(at, limit int) (int, given, bool) {
+	n := noBlank.run(s.b[at:], limit)
+	end := at + n
+	switch {
+	case n == 0:
+		return 0, given{}, false
+	case n == limit, end == len(s.b), s.b[end] == '\n', s.b[end] == '\r', s.b[end] == ' ' && s.cutAt(end):
+		return at, given{text: s.b[at:end], quoted: true}, true
+	}
+	return 0, given{}, false
+}
+
+// noBlank is what a quoted value is of.
+var noBlank = classOf("!-~\x80-\xff")
 
 // valueAt reads the value at i of the name at begin.
 func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {

@@ -86,6 +86,31 @@ func TestOrdinaryTextIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A leaf as grep shows it has no quotes, yet is masked as the string that jq shows.
+func TestLeafIsMaskedAsItsString(t *testing.T) {
+	m := New()
+	for _, name := range []string{"pass" + "word", "db_sec" + "ret", "api" + "Key", "tok" + "en", "note"} {
+		for _, value := range []string{"hunter2x9", "p@ss,w(ord)1", "onlyLettersHereButQuotedValue", "12345678", "Tr0ub4dor&3;x", "correct horse battery", "required", "${PW_1}", "a8f9s8df7a9s8df7", "pass.word_one"} {
+			text, _ := json.Marshal(map[string]string{name: value})
+			_, want := m.String(string(text))
+			for _, row := range []string{"/3/" + name + ": " + value, "12 words\n/a/b c/" + name + ": " + value + "\n/a/d: 1\n", "/" + name + ": " + value + " [0-8 of 9000]\n"} {
+				got, n := m.String(row)
+				if n != want && !(strings.Contains(row, " of 9000") && strings.Contains(value, " ")) {
+					t.Errorf("%q became %q, but %s has %d", row, got, text, want)
+				}
+				if n > 0 && strings.Contains(got, value) {
+					t.Errorf("%q is shown: %q", value, got)
+				}
+			}
+		}
+	}
+	for _, in := range []string{"/usr/bin/secret: not found", "see /a/password: it is there", "/a: the password: hunters"} {
+		if got, n := m.String(in); n != 0 {
+			t.Errorf("%q became %q", in, got)
+		}
+	}
+}
+
 // keys are blocks in the contexts in which they are met; each %s takes a block without its last newline.
 var keyContexts = map[string]func(block string) string{
 	"plain":  func(b string) string { return "before\n" + b + "after\n" },
