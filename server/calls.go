@@ -23,32 +23,6 @@ var (
 	errEnding    = errors.New("the server is ending")
 )
 
-// gate bounds what runs at once, over all connections: calls, and the bytes of their messages.
-type gate struct {
-	mu              sync.Mutex
-	calls, maxCalls int
-	bytes, maxBytes int64
-}
-
-func (g *gate) enter(size int) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	// One message is always let in, however large.
-	if g.calls >= g.maxCalls || g.calls > 0 && g.bytes+int64(size) > g.maxBytes {
-		return false
-	}
-	g.calls++
-	g.bytes += int64(size)
-	return true
-}
-
-func (g *gate) leave(size int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.calls--
-	g.bytes -= int64(size)
-}
-
 // Conn is one client: what it negotiated, who it is, and which of its calls are in flight. The
 // transports feed it. It is safe for concurrent use, but messages are taken in the order of accept.
 type Conn struct {
@@ -98,8 +72,8 @@ func (c *Conn) start(ctx context.Context, f frame, send Send) (context.Context, 
 	if c.ctx.Err() != nil {
 		return nil, nil, faultf(codeEnding, "%s: the server is ending", f.method)
 	}
-	if !c.server.gate.enter(f.size) {
-		return nil, nil, faultf(codeBusy, "busy: %d calls are running; wait for one to end and try again", c.server.gate.maxCalls)
+	if fault := c.server.gate.enter(c.who.Owner, f.size); fault != nil {
+		return nil, nil, fault
 	}
 	k := c.newCall(f, send)
 	ctx, k.cancel = context.WithCancelCause(ctx)
@@ -132,7 +106,7 @@ func (k *call) left() {
 			return
 		}
 		if c.running--; !k.listens {
-			c.server.gate.leave(k.frame.size)
+			c.server.gate.leave(c.who.Owner, k.frame.size)
 		}
 	})
 }

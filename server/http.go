@@ -113,6 +113,7 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 	}
 	if g.several() {
 		h.served.each = shareOf(connections)
+		s.gate.share()
 		s.listens.allow(shareOf(maxAllListens))
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)

@@ -224,7 +224,7 @@ func TestBusyOverHTTP(t *testing.T) {
 	s := newTestServer(t, func(o *Options) { o.MaxCalls = places })
 	started, ended := make(chan struct{}, places), make(chan struct{}, places)
 	s.run = waiting(started, ended)
-	w := serveWeb(t, s)
+	w := serveWeb(t, s, alone)
 	session := w.open()
 	var all sync.WaitGroup
 	for i := range places {
@@ -314,7 +314,7 @@ func TestHTTPClientThatNeverReads(t *testing.T) {
 		}
 		return funnel.Answer{Blocks: []funnel.Block{{Text: "small"}}}, nil
 	}
-	w := serveWeb(t, s)
+	w := serveWeb(t, s, alone)
 	id := ""
 	session := w.open(func(*http.Request) {})
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)

@@ -101,13 +101,6 @@ func (h *web) serveMetrics(w http.ResponseWriter, _ *http.Request, _ caller) {
 	h.metrics.all.WritePrometheus(w)
 }
 
-// running is how many calls there are now.
-func (g *gate) running() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.calls
-}
-
 // watched counts calls, once there is a face to HTTP that tells of them.
 func (s *Server) watched(run func(context.Context, funnel.Request) (funnel.Answer, error)) func(context.Context, funnel.Request) (funnel.Answer, error) {
 	return func(ctx context.Context, r funnel.Request) (funnel.Answer, error) {

@@ -107,7 +107,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.run = s.watched(o.Funnel.Call)
 	// The messages of all calls together may take four times what one may.
-	s.gate = gate{maxCalls: orDefault(o.MaxCalls, DefaultMaxCalls), maxBytes: 4 * s.maxMessage}
+	s.gate.maxCalls, s.gate.maxBytes = orDefault(o.MaxCalls, DefaultMaxCalls), 4*s.maxMessage
 	s.listens.all, s.listens.each = maxAllListens, maxAllListens
 	s.kept = watch{store: o.Store, each: lookEach, watchers: map[*watcher]bool{}}
 	if s.log == nil {

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -216,4 +218,67 @@ type deadlines struct {
 func (d *deadlines) SetReadDeadline(at time.Time) error {
 	d.set = append(d.set, at)
 	return nil
+}
+
+// TestBusyWithOnesOwn has one identity call without end: it is refused before there is no place for others.
+func TestBusyWithOnesOwn(t *testing.T) {
+	const places = 8
+	s := newTestServer(t, func(o *Options) { o.MaxCalls = places })
+	started, ended := make(chan struct{}, places), make(chan struct{}, places)
+	s.run = waiting(started, ended)
+	w := serveWeb(t, s)
+	session, theirs := w.open(), all(as(otherToken), w.open(as(otherToken)))
+	var calls sync.WaitGroup
+	call := func(id string, change with) {
+		calls.Go(func() { w.post(toolCall(id, "say", "{}", ""), change) })
+		take(t, "start", started)
+	}
+	share := shareOf(places)
+	for i := range share {
+		call(fmt.Sprint(i), session)
+	}
+	if got := w.post(toolCall("99", "say", "{}", ""), session); !strings.Contains(got.last(), fmt.Sprintf("busy: %d calls of this identity are running, which is its share", share)) {
+		t.Errorf("%s", got.last())
+	}
+	for i := range places - share {
+		call(fmt.Sprint(i), theirs)
+	}
+	if got := w.post(toolCall("9", "say", "{}", ""), theirs); !strings.Contains(got.last(), fmt.Sprintf("busy: %d calls are running; wait", places)) {
+		t.Errorf("%s", got.last())
+	}
+	for i := range share {
+		w.post(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i), session)
+	}
+	for i := range places - share {
+		w.post(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i), theirs)
+	}
+	calls.Wait()
+	wait(t, "the places", func() bool { return s.gate.running() == 0 })
+	if len(s.gate.held) != 0 || s.gate.all != (load{}) {
+		t.Errorf("%+v %+v", s.gate.all, s.gate.held)
+	}
+}
+
+// TestGateBytes has messages be too large together, for all and for one.
+func TestGateBytes(t *testing.T) {
+	g := gate{maxCalls: 100, maxBytes: 400}
+	if fault := g.enter("ann", 1000); fault != nil {
+		t.Errorf("one is always let in: %v", fault)
+	}
+	g.leave("ann", 1000)
+	g.share()
+	for range 3 {
+		if fault := g.enter("ann", 100); fault != nil {
+			t.Fatal(fault)
+		}
+	}
+	if fault := g.enter("ann", 1); fault == nil || !strings.Contains(fault.Message, "3 calls of this identity") {
+		t.Errorf("%v", fault)
+	}
+	if fault := g.enter("bob", 100); fault != nil {
+		t.Errorf("another's: %v", fault)
+	}
+	if fault := g.enter("bob", 1); fault == nil || !strings.Contains(fault.Message, "4 calls are running") {
+		t.Errorf("%v", fault)
+	}
 }
