@@ -183,7 +183,14 @@ func (c *Conn) cancelID(key string) {
 	c.mu.Lock()
 	k := c.calls[key]
 	c.mu.Unlock()
-	if k != nil && k.settle() {
+	if k != nil {
+		k.abandon()
+	}
+}
+
+// abandon is cancelID for this very call, whose id may be another's by now.
+func (k *call) abandon() {
+	if k.settle() {
 		k.cancel(errCancelled)
 		k.notes.hush()
 		k.closed()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -216,6 +217,61 @@ func TestCancelAcrossPosts(t *testing.T) {
 	if r := <-got; len(r.events) != 0 || r.body != "" {
 		t.Errorf("a cancelled call was answered: %+v", r)
 	}
+}
+
+// TestReusedID has a client use an id again as soon as its call was answered, and leave the connection of the first.
+func TestReusedID(t *testing.T) {
+	s := newTestServer(t)
+	w := serveWeb(t, s)
+	w.http.Transport.(*http.Transport).DisableKeepAlives = true
+	session := w.open()
+	for i := range 300 {
+		if got := w.post(toolCall("1", "say", `{"text":"x"}`, ""), session); got.status != http.StatusOK || !strings.Contains(got.body, `"text":"x"`) {
+			t.Fatalf("call %d: %+v", i, got)
+		}
+	}
+}
+
+// TestGoneAfterItsAnswer has the client go while the answer is written, and its next call, under the same id, begin meanwhile.
+func TestGoneAfterItsAnswer(t *testing.T) {
+	s := newTestServer(t)
+	h, err := s.newWeb(t.Context(), HTTPOptions{NoToken: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, fault := parse([]byte(toolCall("1", "say", `{"text":"x"}`, "")))
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	c := newClient(t, s)
+	// That gone comes before answered is what the write that waits makes likely, so it is tried often.
+	for i := range 20 {
+		ctx, gone := context.WithCancel(t.Context())
+		var next chan struct{}
+		w := &slowAnswer{ResponseRecorder: httptest.NewRecorder()}
+		w.during = func() {
+			next = c.post(toolCall("1", "sleep", `{"ms":60000}`, ""))
+			gone()
+			time.Sleep(10 * time.Millisecond)
+		}
+		h.exchange(ctx, c.conn, newExchange(w, time.Minute, true, true), f)
+		if !c.conn.inFlight("n1") {
+			t.Fatalf("round %d: another call was cancelled", i)
+		}
+		c.conn.cancelID("n1")
+		within(t, "the next call", next)
+	}
+}
+
+// slowAnswer has something happen while an answer is written.
+type slowAnswer struct {
+	*httptest.ResponseRecorder
+	during func()
+}
+
+func (w *slowAnswer) Write(p []byte) (int, error) {
+	w.during()
+	return w.ResponseRecorder.Write(p)
 }
 
 // TestBusyOverHTTP fills every place: one more is told to try again, ping and cancel go through.

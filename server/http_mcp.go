@@ -218,7 +218,12 @@ func checkHeaders(r *http.Request, f frame) *Fault {
 
 // exchange has the connection take the message, and stays until it is answered.
 func (h *web) exchange(ctx context.Context, conn *Conn, x *exchange, f frame) {
-	h.finish(ctx, x, conn.acceptFrame(ctx, f, x.send), func() { conn.cancelID(f.key) })
+	work, k := conn.acceptFrame(ctx, f, x.send)
+	h.finish(ctx, x, work, func() {
+		if k != nil {
+			k.abandon()
+		}
+	})
 }
 
 // finish runs the work and returns once the client has its answer, or is gone, or the work has ended without one.

@@ -93,13 +93,13 @@ func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, 
 
 // startListening takes in a subscriptions/listen. It neither keeps a place at the gate nor has a
 // deadline, and what ends the connection does not wait for it.
-func (c *Conn) startListening(ctx context.Context, f frame, send Send) (work func()) {
-	k := c.newCall(f, send)
+func (c *Conn) startListening(ctx context.Context, f frame, send Send) (work func(), k *call) {
+	k = c.newCall(f, send)
 	k.listens = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if fault := c.admitListen(f); fault != nil {
-		return func() { send.answer(f.id, nil, fault) }
+		return func() { send.answer(f.id, nil, fault) }, nil
 	}
 	ctx, k.cancel = context.WithCancelCause(ctx)
 	k.unhook = context.AfterFunc(c.ctx, func() { k.cancel(errEnding) })
@@ -107,7 +107,7 @@ func (c *Conn) startListening(ctx context.Context, f frame, send Send) (work fun
 	c.listens++
 	c.running++
 	k.work++
-	return func() { k.listen(ctx) }
+	return func() { k.listen(ctx) }, k
 }
 
 // admitListen counts a subscriptions/listen among those of all, or says why not. It is called with mu held.

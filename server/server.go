@@ -200,27 +200,28 @@ func (c *Conn) acceptOne(ctx context.Context, message []byte, send Send) (work f
 		send.answer(f.id, nil, fault)
 		return nil
 	}
-	return c.acceptFrame(ctx, f, send)
+	work, _ = c.acceptFrame(ctx, f, send)
+	return work
 }
 
-// acceptFrame goes on where the message has been read.
-func (c *Conn) acceptFrame(ctx context.Context, f frame, send Send) (work func()) {
+// acceptFrame goes on where the message has been read. k is the call that work is about, if it is about one.
+func (c *Conn) acceptFrame(ctx context.Context, f frame, send Send) (work func(), k *call) {
 	if f.answer {
 		c.answered(f)
-		return nil
+		return nil, nil
 	}
 	if f.id == nil {
 		c.notice(f)
-		return nil
+		return nil, nil
 	}
 	if c.inFlight(f.key) {
 		// Not under the id: its holder would take this for the answer to the first.
 		send.answer(nil, nil, faultf(mcp.INVALID_REQUEST,
 			"the id %s is in flight; the second request under it was not run", echo(string(f.id))))
-		return nil
+		return nil, nil
 	}
 	if c.atOnce(ctx, f, send) {
-		return nil
+		return nil, nil
 	}
 	if f.modern() && f.method == string(mcp.MethodSubscriptionsListen) {
 		return c.startListening(ctx, f, send)
@@ -230,9 +231,9 @@ func (c *Conn) acceptFrame(ctx context.Context, f frame, send Send) (work func()
 		c.newCall(f, send).notes.log(mcp.LoggingLevelWarning, "server", fault.Message)
 		result, fault := refused(f, fault)
 		send.answer(f.id, result, fault)
-		return nil
+		return nil, nil
 	}
-	return func() { k.run(ctx) }
+	return func() { k.run(ctx) }, k
 }
 
 // atOnce answers what must neither queue nor be overtaken: ping, and what later messages depend on.
