@@ -48,7 +48,7 @@ func (c *Conn) request(
 	case f := <-came:
 		return resultOf(f)
 	case <-late.C:
-		err = fmt.Errorf("%w within %s", tools.ErrNoReply, patience)
+		err = &silenceError{patience}
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -57,6 +57,15 @@ func (c *Conn) request(
 	}
 	return nil, err
 }
+
+// silenceError is that the client said nothing for so long.
+type silenceError struct{ patience time.Duration }
+
+func (e *silenceError) Error() string {
+	return fmt.Sprintf("%s within %s", tools.ErrNoReply, e.patience)
+}
+
+func (*silenceError) Unwrap() error { return tools.ErrNoReply }
 
 // expect makes an id for a request of ours, and room for its answer.
 func (c *Conn) expect() (id string, came <-chan frame, err error) {

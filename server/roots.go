@@ -22,17 +22,20 @@ import (
 // stream open for questions of ours: then the first call asks, on its own.
 
 const (
-	rootsTimeout = 5 * time.Second
-	maxRoots     = 100 // of a client's; more are passed over
+	rootsTimeout = 5 * time.Second  // how long calls wait for an answer at most
+	rootsAgain   = 30 * time.Second // how late one is still taken; then the next call asks again
+	maxRoots     = 100              // of a client's; more are passed over
 )
 
 // clientRoots are what a client says of its roots.
 type clientRoots struct {
 	mu    sync.Mutex
-	due   bool          // they are to be asked for
-	going chan struct{} // closed when the question that is under way is done; nil: none is
-	dirs  []string      // absolute paths; nil: not known, or the client has none
-	told  atomic.Bool   // the operator, that they leave nothing
+	due   bool               // they are to be asked for
+	asked int                // questions so far: the answer to the last one counts
+	going chan struct{}      // closed when calls need wait for it no longer; nil: none does
+	drop  context.CancelFunc // gives it up; nil: it is done
+	dirs  []string           // absolute paths; nil: not known, or the client has none
+	told  atomic.Bool        // the operator, that they leave nothing
 }
 
 // rootsChanged asks for the client's roots, where it has some.
@@ -70,26 +73,36 @@ func (r *clientRoots) look() (dirs []string, going <-chan struct{}, due bool) {
 	return r.dirs, r.going, r.due
 }
 
-// fetchRoots asks, where nobody else does; what it returns is closed when that is done.
+// fetchRoots asks, unless calls wait for an answer already; what it returns is closed when they need wait no longer.
 func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}) {
 	r := &c.roots
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.going == nil {
-		r.going, r.due = make(chan struct{}), false
-		go c.askRoots(send)
+		if r.drop != nil {
+			r.drop() // a late answer would be to what has changed since
+		}
+		ctx, drop := context.WithCancel(c.ctx)
+		r.asked++
+		r.going, r.due, r.drop = make(chan struct{}), false, drop
+		go c.askRoots(ctx, r.asked, send)
 	}
 	return r.going
 }
 
-// askRoots asks, once.
-func (c *Conn) askRoots(send func([]byte) error) {
+// askRoots asks, once: the n-th question.
+func (c *Conn) askRoots(ctx context.Context, n int, send func([]byte) error) {
+	late := time.AfterFunc(min(rootsTimeout, c.server.askTimeout), func() {
+		c.server.log.Warn("the client's roots are not known yet; calls do not wait for them any longer")
+		c.roots.release(n)
+	})
+	defer late.Stop()
 	unsent := false
-	result, err := c.request(c.ctx, func(m []byte) error {
+	result, err := c.request(ctx, func(m []byte) error {
 		err := send(m)
 		unsent = errors.Is(err, errNoStream) || errors.Is(err, errAnswered)
 		return err
-	}, mcp.MethodListRoots, nil, rootsTimeout)
+	}, mcp.MethodListRoots, nil, c.server.rootsAgain)
 	var dirs []string
 	if err == nil {
 		dirs, err = dirsOf(result)
@@ -97,20 +110,39 @@ func (c *Conn) askRoots(send func([]byte) error) {
 	switch {
 	case unsent: // as with most clients over HTTP, which keep no stream: the first call asks
 		c.server.log.Debug("the client's roots are not known yet", "cause", err)
-	case err != nil:
+	case err != nil && ctx.Err() == nil:
 		c.server.log.Warn("the client's roots are not known", "error", err)
 	}
-	r := &c.roots
+	c.roots.take(n, dirs, err, unsent)
+}
+
+// take ends the n-th question.
+func (r *clientRoots) take(n int, dirs []string, err error, unsent bool) {
+	defer r.release(n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.asked != n { // asked again meanwhile
+		return
+	}
+	var silent *silenceError
 	switch {
 	case err == nil:
 		r.dirs = dirs
-	case unsent: // the next call may have a stream
+	case unsent, errors.As(err, &silent): // the next call may have a stream, or the client the time
 		r.due = true
 	}
-	close(r.going)
-	r.going = nil
+	r.drop()
+	r.drop = nil
+}
+
+// release has no call wait for the n-th question any longer.
+func (r *clientRoots) release(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked == n && r.going != nil {
+		close(r.going)
+		r.going = nil
+	}
 }
 
 // dirsOf reads an answer to roots/list: the paths of its file URIs.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
@@ -140,6 +141,46 @@ func TestClientRootsUnknown(t *testing.T) {
 	contains(t, ignoring.finds(), "top.txt")
 	if len(c.seen)+len(ignoring.seen) > 0 {
 		t.Errorf("asked %+v, %+v", c.seen, ignoring.seen)
+	}
+}
+
+// TestClientRootsLate has the client answer after calls have stopped to wait for it: the next call knows.
+func TestClientRootsLate(t *testing.T) {
+	g := newGranted(t)
+	c := newRooted(t, newTestServer(t, g.serve, func(o *Options) { o.AskTimeout = 50 * time.Millisecond }), func(ours) string { return "" })
+	for range 2 {
+		contains(t, c.finds(), "top.txt", "sub.txt")
+	}
+	if len(c.seen) != 1 || c.seen[0].Method != "roots/list" {
+		t.Fatalf("asked %+v", c.seen)
+	}
+	c.ask(`{"jsonrpc":"2.0","id":` + string(c.seen[0].ID) + `,` + g.says("work/sub") + `}`)
+	wait(t, "the answer", func() bool {
+		dirs, _, _ := c.conn.roots.look()
+		return dirs != nil
+	})
+	if got := c.finds(); !strings.Contains(got, "sub.txt") || strings.Contains(got, "top.txt") {
+		t.Errorf("narrowed to sub, find says: %s", got)
+	}
+}
+
+// TestClientRootsAskedAgain has the client say nothing the first time.
+func TestClientRootsAskedAgain(t *testing.T) {
+	g := newGranted(t)
+	s := newTestServer(t, g.serve, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })
+	s.rootsAgain = 200 * time.Millisecond
+	says := ""
+	c := newAsking(t, s, canRoots, func(ours) string { return says })
+	c.conn.roots.due = true // as initialized does, which asks on a stream that is not there as well
+	contains(t, c.finds(), "top.txt", "sub.txt")
+	wait(t, "the question", func() bool {
+		_, _, due := c.conn.roots.look()
+		return due
+	})
+	s.askTimeout, s.rootsAgain = time.Minute, time.Minute
+	says = g.says("work/sub")
+	if got := c.finds(); !strings.Contains(got, "sub.txt") || strings.Contains(got, "top.txt") {
+		t.Errorf("narrowed to sub, find says: %s", got)
 	}
 }
 

@@ -92,6 +92,7 @@ type Server struct {
 
 	maxMessage                                   int64
 	timeout, eofGrace, writeDeadline, askTimeout time.Duration
+	rootsAgain                                   time.Duration // the constant
 }
 
 // New fails where something needed is missing, or a tool is not fit to be listed.
@@ -103,7 +104,7 @@ func New(o Options) (*Server, error) {
 		store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(), seal: newSeal(), clientRoots: !o.IgnoreRoots,
 		maxMessage: orDefault(o.MaxMessage, DefaultMaxMessage), timeout: orDefault(o.CallTimeout, DefaultCallTimeout),
 		eofGrace: orDefault(o.EOFGrace, DefaultEOFGrace), writeDeadline: orDefault(o.WriteTimeout, DefaultWriteTimeout),
-		askTimeout: orDefault(o.AskTimeout, DefaultAskTimeout),
+		askTimeout: orDefault(o.AskTimeout, DefaultAskTimeout), rootsAgain: rootsAgain,
 	}
 	s.run = s.watched(o.Funnel.Call)
 	// The messages of all calls together may take four times what one may.
