@@ -157,8 +157,9 @@ func (l likeness) told(t testing.TB, root string) (rows []string, failed bool) {
 	}
 }
 
-// verdict says what is wrong with an answer, "" where it is right or says that it is not complete.
-func (l likeness) verdict(t testing.TB, s *stdioClient, root string, spoil func([]string) []string) (wrong string, pages int) {
+// verdict says what is wrong with an answer, "" where it is right; one that differs and says that it is not complete
+// is partial.
+func (l likeness) verdict(t testing.TB, s *stdioClient, root string, spoil func([]string) []string) (wrong string, partial bool, pages int) {
 	t.Helper()
 	want, failed := l.told(t, root)
 	var got shownPage
@@ -175,15 +176,15 @@ func (l likeness) verdict(t testing.TB, s *stdioClient, root string, spoil func(
 	}
 	switch {
 	case err != nil:
-		return err.Error(), pages
+		return err.Error(), false, pages
 	case got.failed != failed:
-		return fmt.Sprintf("it failed: %t (%.200s), and %s: %t", got.failed, got.partly, l.peer, failed), pages
+		return fmt.Sprintf("it failed: %t (%.200s), and %s: %t", got.failed, got.partly, l.peer, failed), false, pages
 	case failed: // both say so; what came before it stands in another order in the two
-		return "", pages
+		return "", false, pages
 	case slices.Equal(got.rows, l.spelt(want)):
-		return "", pages
+		return "", false, pages
 	case strings.TrimSpace(got.partly) != "" && !strings.HasPrefix(got.partly, "note: no"):
-		return "", pages // it says so
+		return "", true, pages
 	}
 	at := 0
 	for at < len(got.rows) && at < len(want) && got.rows[at] == l.spelt(want[at : at+1])[0] {
@@ -195,7 +196,7 @@ func (l likeness) verdict(t testing.TB, s *stdioClient, root string, spoil func(
 		}
 		return "(nothing)"
 	}
-	return fmt.Sprintf("%d rows, %d of %s; the first that differs, %d: %.100q, not %.100q", len(got.rows), len(want), l.peer, at, line(got.rows), line(want)), pages
+	return fmt.Sprintf("%d rows, %d of %s; the first that differs, %d: %.100q, not %.100q", len(got.rows), len(want), l.peer, at, line(got.rows), line(want)), false, pages
 }
 
 // spelt is what a peer says as we word it: grep has no blank behind the number of a line.
@@ -374,7 +375,7 @@ func TestS25RightOrSaid(t *testing.T) {
 		some = append(some, all[i*len(all)/most])
 	}
 	s := serveStdio(t, root, "--page-tokens", promise.Size("800", "2000"))
-	pages, failures := compareAll(t, s, root, some, nil)
+	pages, partial, failures := compareAll(t, s, root, some, nil)
 	for i, f := range failures {
 		if i == 30 {
 			t.Errorf("and %d more", len(failures)-i)
@@ -388,13 +389,13 @@ func TestS25RightOrSaid(t *testing.T) {
 	if len(few) > 30 {
 		few = few[:30]
 	}
-	_, control := compareAll(t, s, root, few, func(rows []string) []string { return rows[:len(rows)-1] })
+	_, _, control := compareAll(t, s, root, few, func(rows []string) []string { return rows[:len(rows)-1] })
 	promise.Kept(t, promise.Proof{Promise: "S25", Cases: len(some), Failures: len(failures), Control: len(control),
-		Figures: fmt.Sprintf("of %d comparisons with grep, rg, sed and jq there are (seed %d); %d pages walked; %d filters differ as listed; the control found %d of %d", len(all), seed, pages, len(rightDifferences(t)), len(control), len(few))})
+		Figures: fmt.Sprintf("of %d comparisons with grep, rg, sed and jq there are (seed %d); %d pages walked; %d answers were said to be incomplete, and were; %d filters differ as listed; the control found %d of %d", len(all), seed, pages, partial, len(rightDifferences(t)), len(control), len(few))})
 }
 
 // compareAll puts all questions, two at a time.
-func compareAll(t *testing.T, s *stdioClient, root string, all []likeness, spoil func([]string) []string) (pages int, failures []string) {
+func compareAll(t *testing.T, s *stdioClient, root string, all []likeness, spoil func([]string) []string) (pages, partial int, failures []string) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	gate := make(chan struct{}, 2)
@@ -402,15 +403,18 @@ func compareAll(t *testing.T, s *stdioClient, root string, all []likeness, spoil
 		gate <- struct{}{}
 		running.Go(func() {
 			defer func() { <-gate }()
-			wrong, n := l.verdict(t, s, root, spoil)
+			wrong, said, n := l.verdict(t, s, root, spoil)
 			mu.Lock()
 			defer mu.Unlock()
 			pages += n
+			if said {
+				partial++
+			}
 			if wrong != "" {
 				failures = append(failures, fmt.Sprintf("%s %v: %s", l.tool, l.args, wrong))
 			}
 		})
 	}
 	running.Wait()
-	return pages, failures
+	return pages, partial, failures
 }
