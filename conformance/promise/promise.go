@@ -53,6 +53,8 @@ type Proof struct {
 	// whose control finds none proves nothing.
 	Control int    `json:"control"`
 	Figures string `json:"figures,omitempty"` // what else was measured: "p99 31 ms"
+	// Unchecked is what could not be looked at, and why: with it the promise is held in part only.
+	Unchecked string `json:"unchecked,omitempty"`
 }
 
 // Full says that promises are to be proved at full size (make safety), not at the modest one of every run.

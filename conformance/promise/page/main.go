@@ -57,7 +57,7 @@ func run(proofs, events, markdown string) error {
 		return err
 	}
 	if !held {
-		return errors.New("a promise was not held")
+		return errors.New("a promise was not held, or not wholly proved at full size")
 	}
 	return nil
 }
@@ -141,14 +141,16 @@ func page(old, rows string) (string, error) {
 	return before + begin + rows + end + after, nil
 }
 
-// table has a row a promise; several proofs of one are added up. held is false where a promise was tried and not held.
+// table has a row a promise; several proofs of one are added up. held is false where a promise was tried and not
+// held, and at full size also where it was proved in part or not at all.
 func table(all []promise.Proof, tests map[string][]outcome) (rows string, held bool) {
 	var b strings.Builder
 	size := promise.Size("the modest size of every run", "full size")
 	fmt.Fprintf(&b, "Run at %s, %s, %s/%s, %d cores.\n\n", size, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	b.WriteString("| | promise | held | cases | failures | control's failures | figures | proved by |\n|---|---|---|---:|---:|---:|---|---|\n")
 	ids := slices.SortedFunc(maps.Keys(promise.All), func(a, b string) int { return number(a) - number(b) })
-	kept, open, broken := 0, []string(nil), []string(nil)
+	kept := 0
+	var open, partly, broken []string
 	for _, id := range ids {
 		r := rowOf(id, all, tests[id])
 		switch r.held {
@@ -156,6 +158,8 @@ func table(all []promise.Proof, tests map[string][]outcome) (rows string, held b
 			kept++
 		case notProved:
 			open = append(open, id)
+		case inPart:
+			partly = append(partly, id)
 		default:
 			broken = append(broken, id)
 		}
@@ -165,14 +169,22 @@ func table(all []promise.Proof, tests map[string][]outcome) (rows string, held b
 	if len(open) > 0 {
 		fmt.Fprintf(&b, " Not proved by this run: %s.", strings.Join(open, ", "))
 	}
+	if len(partly) > 0 {
+		fmt.Fprintf(&b, " In part: %s.", strings.Join(partly, ", "))
+	}
 	if len(broken) > 0 {
 		fmt.Fprintf(&b, " **Not held: %s.**", strings.Join(broken, ", "))
 	}
 	b.WriteString("\n")
-	return b.String(), len(broken) == 0
+	held = len(broken) == 0 && (!promise.Full() || len(open)+len(partly) == 0)
+	return b.String(), held
 }
 
-const notProved = "not proved"
+// What a promise is that was neither held nor broken.
+const (
+	notProved = "not proved" // by any proof
+	inPart    = "in part"    // by some of its tests; another was skipped, recorded no proof, or left something unchecked
+)
 
 type row struct {
 	held, counts   string
@@ -184,6 +196,7 @@ func rowOf(id string, all []promise.Proof, tests []outcome) row {
 	var sum promise.Proof
 	r := row{held: notProved, counts: "– | – | –"}
 	told := map[string]bool{}
+	lacks := false // something that was to be proved
 	for _, p := range all {
 		if p.Promise != id {
 			continue
@@ -206,6 +219,10 @@ func rowOf(id string, all []promise.Proof, tests []outcome) row {
 		if name[len(name)-1] == ')' {
 			r.held = "**no**"
 		}
+		if p.Unchecked != "" {
+			name += " (not checked: " + strings.ReplaceAll(p.Unchecked, "|", "\\|") + ")"
+			lacks = true
+		}
 		told[p.Test] = true
 		r.tests = append(r.tests, name)
 	}
@@ -221,10 +238,15 @@ func rowOf(id string, all []promise.Proof, tests []outcome) row {
 			r.held = "**no**"
 			r.tests = append(r.tests, "`"+t.test+"` (the test failed)")
 		case t.action == "skip":
+			lacks = true
 			r.tests = append(r.tests, "`"+t.test+"` (skipped)")
 		case !told[t.test]:
+			lacks = true
 			r.tests = append(r.tests, "`"+t.test+"` (recorded no proof)")
 		}
+	}
+	if lacks && r.held == "yes" {
+		r.held = inPart
 	}
 	return r
 }

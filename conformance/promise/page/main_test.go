@@ -17,6 +17,8 @@ func TestTheTableHidesNothing(t *testing.T) {
 		`{"Action":"fail","Package":"p","Test":"TestS1Whole/part"}`,
 		`{"Action":"pass","Package":"p","Test":"TestS1Whole"}`,
 		`{"Action":"skip","Package":"p","Test":"TestS18NoBrowser"}`,
+		`{"Action":"skip","Package":"p","Test":"TestS4Skipped"}`,
+		`{"Action":"pass","Package":"p","Test":"TestS5Silent"}`,
 		`{"Action":"pass","Package":"p","Test":"TestS20Silent"}`,
 		`{"Action":"pass","Package":"p","Test":"TestSomething"}`,
 		`{"Action":"fail","Package":"p"}`,
@@ -32,6 +34,8 @@ func TestTheTableHidesNothing(t *testing.T) {
 		{Promise: "S1", Test: "TestS1Whole", Cases: 5, Control: 2, Figures: "a | b"}, {Promise: "S1", Test: "TestS1More", Cases: 7, Control: 1},
 		{Promise: "S2", Test: "TestS2Fails", Cases: 3, Failures: 1, Control: 1},
 		{Promise: "S3", Test: "TestS3Tame", Cases: 3},
+		{Promise: "S4", Test: "TestS4Some", Cases: 1, Control: 1}, {Promise: "S5", Test: "TestS5Some", Cases: 1, Control: 1},
+		{Promise: "S32", Test: "TestS32Some", Cases: 1, Control: 1, Unchecked: "x | y"},
 	}
 	rows, held := table(proofs, tests)
 	if held {
@@ -40,17 +44,40 @@ func TestTheTableHidesNothing(t *testing.T) {
 	for id, want := range map[string]string{
 		"S1": "| yes | 12 | 0 | 3 | a \\| b | `TestS1Whole`, `TestS1More` |", "S2": "| **no** | 3 | 1 | 1 |  | `TestS2Fails` (failed) |", "S3": "| **no** | 3 | 0 | 0 |  | `TestS3Tame` (its control did not fail) |",
 		"S6": "| **no** | – | – | – |  | `TestS6Dies` (the test failed) |", "S18": "| not proved | – | – | – |  | `TestS18NoBrowser` (skipped) |", "S20": "| not proved | – | – | – |  | `TestS20Silent` (recorded no proof) |",
-		"S7": "| not proved | – | – | – |  |  |",
+		"S4": "| in part | 1 | 0 | 1 |  | `TestS4Some`, `TestS4Skipped` (skipped) |", "S5": "| in part | 1 | 0 | 1 |  | `TestS5Some`, `TestS5Silent` (recorded no proof) |",
+		"S32": "| in part | 1 | 0 | 1 |  | `TestS32Some` (not checked: x \\| y) |",
+		"S7":  "| not proved | – | – | – |  |  |",
 	} {
 		if line := "| " + id + " | " + promise.All[id] + " " + want + "\n"; !strings.Contains(rows, line) {
 			t.Errorf("no row %q", line)
 		}
 	}
-	if !strings.Contains(rows, "**Not held: S2, S3, S6.**") || !strings.Contains(rows, "Not proved by this run: S4, S5,") {
+	if !strings.Contains(rows, "**Not held: S2, S3, S6.**") || !strings.Contains(rows, "Not proved by this run: S7, S8,") || !strings.Contains(rows, "In part: S4, S5, S32.") {
 		t.Error(rows)
 	}
-	if _, held := table(proofs[:2], nil); !held {
-		t.Error("what was proved is not held")
+	for size, lenient := range map[string]bool{"modest": true, "full": false} {
+		t.Setenv("SAFETY", size)
+		if _, held := table(proofs[:2], nil); held != lenient {
+			t.Errorf("with promises that are not proved, size %s: held %t", size, held)
+		}
+		var all []promise.Proof
+		for id := range promise.All {
+			all = append(all, promise.Proof{Promise: id, Test: "Test" + id + "All", Cases: 1, Control: 1})
+		}
+		if _, held := table(all, nil); !held {
+			t.Errorf("what was proved is not held, size %s", size)
+		}
+		for what, tests := range map[string]map[string][]outcome{
+			"skipped": {"S1": {{"TestS1Other", "skip"}}}, "silent": {"S1": {{"TestS1Other", "pass"}}},
+		} {
+			if _, held := table(all, tests); held != lenient {
+				t.Errorf("one proof %s, size %s: held %t", what, size, held)
+			}
+		}
+		all[0].Unchecked = "something"
+		if _, held := table(all, nil); held != lenient {
+			t.Errorf("something unchecked, size %s: held %t", size, held)
+		}
 	}
 	old := "before\n" + begin + "old\n" + end + "after\n"
 	if text, err := page(old, rows); err != nil || text != "before\n"+begin+rows+end+"after\n" {
