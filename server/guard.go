@@ -259,8 +259,10 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, to route) *ref
 	if len(types) != 1 || err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return refusef(http.StatusUnsupportedMediaType, "a message is sent as Content-Type: application/json")
 	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return refusef(http.StatusUnsupportedMediaType, "Content-Encoding %s is not taken; send the message as it is", quoted(coding))
+	for _, coding := range r.Header.Values("Content-Encoding") {
+		if coding != "" && !strings.EqualFold(coding, "identity") {
+			return refusef(http.StatusUnsupportedMediaType, "Content-Encoding %s is not taken; send the message as it is", quoted(coding))
+		}
 	}
 	return nil
 }

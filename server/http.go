@@ -244,7 +244,9 @@ func (s *Server) ServeListener(ctx context.Context, l net.Listener, o HTTPOption
 		Handler: h, Protocols: &only,
 		ReadHeaderTimeout: headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader,
 		ConnContext: conns.context,
-		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		// OPTIONS * is for the guard too.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(conns) }()

@@ -227,6 +227,44 @@ func TestHTTPSession(t *testing.T) {
 	}
 }
 
+// TestOptionsOfTheServer has the guard decide on OPTIONS *, which is of no path.
+func TestOptionsOfTheServer(t *testing.T) {
+	w := serveWeb(t, newTestServer(t))
+	for _, k := range []struct{ host, headers, want string }{
+		{"evil.example", "", "403"},
+		{"localhost", "", "401"},
+		{"localhost", "Origin: https://evil.example\r\nAccess-Control-Request-Method: POST\r\n", "403"},
+		{"localhost", "Authorization: Bearer " + testToken + "\r\n", "404"},
+	} {
+		var d net.Dialer
+		c, err := d.DialContext(t.Context(), "tcp", w.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_, _ = fmt.Fprintf(c, "OPTIONS * HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n", k.host, k.headers)
+		text, err := io.ReadAll(c)
+		if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 "+k.want+" ") {
+			t.Errorf("%+v: %v %q", k, err, text)
+		}
+		_ = c.Close()
+	}
+}
+
+// TestContentEncodings has a coding follow one that is taken.
+func TestContentEncodings(t *testing.T) {
+	w := serveWeb(t, newTestServer(t))
+	for want, codings := range map[int][]string{
+		http.StatusOK:                   {"identity", "Identity", ""},
+		http.StatusUnsupportedMediaType: {"identity", "gzip"},
+	} {
+		got := w.post(initialize, func(r *http.Request) { r.Header["Content-Encoding"] = codings })
+		if got.status != want {
+			t.Errorf("%q: %+v", codings, got)
+		}
+	}
+}
+
 // TestHTTPBatch is of protocol 2025-03-26, the only one that has batches.
 func TestHTTPBatch(t *testing.T) {
 	w := serveWeb(t, newTestServer(t))
