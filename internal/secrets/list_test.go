@@ -32,9 +32,17 @@ file, percent signs, UTF-16 that no tool decoded), taken apart by characters in 
 `+"`slice bytes=`"+` and a `+"`jq`"+` program can cut one so that neither half has its form. Images and binary resources are passed on as they
 are. Who must not see a secret must not be given the file.
 
+**Where a tool cuts its text** what is left of a token is masked if its keyword and %d characters or more stand before the cut: before `+"`…`"+`
+and `+"`...`"+`, at the end of a long line or string, and before the `+"`[from-to of size]`"+` of a window. What still shows there: fewer characters
+than these; the end of a token whose keyword is cut off, at the beginning of a window; a token told by what stands before its keyword; a
+value told by its name alone (`+"`password`"+`) where the name is cut off. A value with blanks in it is not taken for a secret.
+
+**Where masking itself fails** nothing of the text is shown: `+"`%s`"+` stands for it, and counts
+as a secret.
+
 | name | what | found by | then | conditions | form published at |
 |---|---|---|---|---|---|
-`, len(list))
+`, len(list), minClipped, Unsearched)
 	cell := func(s string, code bool) string {
 		if s == "" {
 			return ""
