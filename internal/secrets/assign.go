@@ -128,6 +128,7 @@ func (s *scan) assigned(begin, end int) (found, bool) {
 	case special != nil:
 		f = special
 	case f == &authorization || !v.secret(f) || v.label && string(bytes.ToLower(name)) == "pass",
+		v.inList && variable(v.text),
 		len(name) > 9 && len(v.text) >= len(name) && bytes.EqualFold(name, v.text[:len(name)]): // it names itself
 		return found{}, false
 	}
@@ -137,11 +138,22 @@ func (s *scan) assigned(begin, end int) (found, bool) {
 	return found{from: at, to: at + len(v.text), public: public, format: f}, true
 }
 
+// variable says that a value in a program is a variable whose own name says that it holds a secret, as testRSA2048PrivateKey.
+func variable(t []byte) bool {
+	if !alnum[t[0]] || digits[t[0]] || nameSet.run(t, len(t)) < len(t) || bytes.IndexByte(t, '-') >= 0 {
+		return false
+	}
+	words := split(t)
+	n := len(words)
+	return n > 1 && (slices.Contains(secretWords, words[n-1]) || slices.Contains(secretWords, words[n-2]+words[n-1]) || words[n-1] == "token")
+}
+
 // given is a value as it stands.
 type given struct {
 	text   []byte // as much as was asked for
 	quoted bool
 	label  bool // it stands behind a colon, unquoted
+	inList bool // and a comma or a bracket stands behind it, as in a program
 }
 
 var (
@@ -311,7 +323,9 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {
 			}
 		}
 	}
-	return i, given{text: bytes.TrimRight(b[i:end], ",;"), label: sep == ':'}, true
+	text := bytes.TrimRight(b[i:end], ",;")
+	inList := sep == ':' && (len(text) < n && b[i+len(text)] == ',' || end < len(b) && bytes.IndexByte([]byte(",})"), b[end]) >= 0)
+	return i, given{text: text, label: sep == ':', inList: inList}, true
 }
 
 // secret says whether a value given to a name of that kind is likely one.

@@ -51,6 +51,9 @@ func TestWhatAMaskLooksLike(t *testing.T) {
 		`\"client_sec` + `ret\":\"a8f9s8df7a9s8df7\"`:                          `\"client_secret\":\"[masked: password 16 chars]\"`,
 		"?access_tok" + "en=abz123def456ghi789&x=1":                            "?access_token=[masked: token 18 chars]&x=1",
 		"Server=x;Pass" + "word=abz123!;Port=1":                                "Server=x;Password=[masked: password 7 chars];Port=1",
+		"pass" + "word: hunter22secret,\n":                                     "password: [masked: password 14 chars],\n",
+		"PASS" + "WORD=Hunter2T9Secret":                                        "PASSWORD=[masked: password 15 chars]",
+		"pass" + "word: Hunter2T9Secret\n":                                     "password: [masked: password 15 chars]\n",
 		"+ pass" + "word: s3cr3t!pw # x":                                       "+ password: [masked: password 9 chars] # x",
 		"\x1b[32mAK" + "IAQ2W3E4R5T6Y7U8I9":                                    "\x1b[32m[masked: aws-access-key-id AKIA… 20 chars]",
 		`"a\nAK` + `IAQ2W3E4R5T6Y7U8I9\n"`:                                     `"a\n[masked: aws-access-key-id AKIA… 20 chars]\n"`,
@@ -79,6 +82,7 @@ func TestOrdinaryTextIsLeftAlone(t *testing.T) {
 		"data:application/json;base64,eyJ2ZXJzaW9uIjozLCJmaWxlIjoiYSJ9", "-----BEGIN CERTIFICATE-----", "basic authentication is simple", "bearer of good news and of bad ones",
 		"authorization: required", `strings.Contains(s, "-----BEGIN PRIVATE` + ` KEY-----")`,
 		"--- PASS: TestAddrStringAllocs/ipv6+zone (0.00s)",
+		"\tPrivateKey: testRSA2048PrivateKey,\n", "cert{PrivateKey: testRSA2048PrivateKey}", "f(Options{Pass" + "word: my1db2Pass3Password, N: 1})", "\tCredentials: c.BearerToken,\n",
 	} {
 		if got, n := m.String(in); n != 0 || got != in {
 			t.Errorf("%q became %q", in, got)
