@@ -77,7 +77,7 @@ type web struct {
 	check    func(http.ResponseWriter, *http.Request, route) (caller, *refusal) // the guard's
 	sessions *sessions
 	metrics  *metrics
-	bodies   budget
+	bodies   bodies
 	streams  shares
 	served   shares // requests, each of which has a connection to itself
 	arriving shares // those whose body is not there yet
@@ -104,7 +104,7 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 	h := &web{
 		server: s, log: s.log, check: g.check, sse: o.SSE, write: orDefault(o.WriteTimeout, s.writeDeadline),
 		sessions: newSessions(orDefault(o.Sessions, DefaultHTTPSessions), orDefault(o.Idle, DefaultHTTPIdle)),
-		bodies:   budget{max: 4 * s.maxMessage},
+		bodies:   bodies{all: budget{max: 4 * s.maxMessage}},
 		// One identity's streams, which stay, leave room for the requests of all.
 		streams: shares{each: max(connections/2, 1)},
 		served:  shares{each: connections},
@@ -114,6 +114,7 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 	if g.several() {
 		h.served.each = shareOf(connections)
 		s.gate.share()
+		h.bodies.share(g.tokens)
 		s.listens.allow(shareOf(maxAllListens))
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)

@@ -39,7 +39,7 @@ func (h *web) post(w http.ResponseWriter, r *http.Request, who caller) {
 		no.write(w)
 		return
 	}
-	defer h.bodies.give(len(body))
+	defer h.bodies.give(who.owner, len(body))
 	x := newExchange(w, h.write, asJSON, asStream)
 	if isBatch(body) {
 		h.batch(r, who, x, body)
@@ -354,7 +354,7 @@ func (h *web) read(w http.ResponseWriter, r *http.Request, owner string) ([]byte
 	size := max(r.ContentLength, 0)
 	body := make([]byte, 0, min(size, freeBody)+512)
 	fail := func(no *refusal) ([]byte, *refusal) {
-		h.bodies.give(len(body))
+		h.bodies.give(owner, len(body))
 		no.close = true
 		return nil, no
 	}
@@ -365,7 +365,7 @@ func (h *web) read(w http.ResponseWriter, r *http.Request, owner string) ([]byte
 		silent := time.Now().Add(h.silence)
 		_ = rc.SetReadDeadline(earlier(silent, end))
 		n, err := r.Body.Read(body[len(body):min(cap(body), len(body)+freeBody)])
-		grown := h.bodies.take(len(body), n)
+		grown := h.bodies.take(owner, len(body), n)
 		body = body[:len(body)+n]
 		var large *http.MaxBytesError
 		switch {
@@ -421,6 +421,41 @@ func (b *budget) give(size int) {
 		b.held -= over
 		b.mu.Unlock()
 	}
+}
+
+// bodies is the budget of all, and of each identity where there are several: three quarters of it.
+type bodies struct {
+	all budget
+	own map[string]*budget // not changed while it is used
+}
+
+func (b *bodies) share(of []credential) {
+	b.own = map[string]*budget{}
+	for _, c := range of {
+		b.own[c.owner] = &budget{max: b.all.max / 4 * 3}
+	}
+}
+
+// take adds n bytes to a body of the identity that has have.
+func (b *bodies) take(owner string, have, n int) bool {
+	own := b.own[owner]
+	if own != nil && !own.take(have, n) {
+		return false
+	}
+	if b.all.take(have, n) {
+		return true
+	}
+	if own != nil { // of the n, those that are not free
+		own.give(freeBody + max(have+n-freeBody, 0) - max(have-freeBody, 0))
+	}
+	return false
+}
+
+func (b *bodies) give(owner string, size int) {
+	if own := b.own[owner]; own != nil {
+		own.give(size)
+	}
+	b.all.give(size)
 }
 
 // accepts says which of the two types of answer the client takes. Without the header it takes anything.

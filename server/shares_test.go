@@ -282,3 +282,20 @@ func TestGateBytes(t *testing.T) {
 		t.Errorf("%v", fault)
 	}
 }
+
+// TestBodiesOfOne has one identity's messages leave room for those of another.
+func TestBodiesOfOne(t *testing.T) {
+	b := bodies{all: budget{max: 400}}
+	b.share([]credential{{owner: "ann"}, {owner: "bob"}})
+	if !b.take("ann", freeBody, 300) || b.take("ann", freeBody, 1) {
+		t.Errorf("%d held of 300", b.own["ann"].held)
+	}
+	if !b.take("bob", freeBody-10, 60) || b.take("bob", freeBody+50, 51) || b.own["bob"].held != 50 {
+		t.Errorf("another's: %d held", b.own["bob"].held)
+	}
+	b.give("ann", freeBody+300)
+	b.give("bob", freeBody+50)
+	if b.all.held != 0 || b.own["ann"].held != 0 || b.own["bob"].held != 0 {
+		t.Error("something is held")
+	}
+}

@@ -51,12 +51,12 @@ func (h *web) serveMessage(w http.ResponseWriter, r *http.Request, who caller) {
 	}
 	work := s.conn.accept(s.conn.ctx, body, send)
 	if work == nil {
-		h.bodies.give(len(body))
+		h.bodies.give(who.owner, len(body))
 	} else {
 		h.works.Add(1)
 		go func() {
 			defer h.works.Done()
-			defer h.bodies.give(len(body))
+			defer h.bodies.give(who.owner, len(body))
 			work()
 		}()
 	}
