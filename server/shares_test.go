@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // alone has the server know one identity only.
@@ -298,4 +300,48 @@ func TestBodiesOfOne(t *testing.T) {
 	if b.all.held != 0 || b.own["ann"].held != 0 || b.own["bob"].held != 0 {
 		t.Error("something is held")
 	}
+}
+
+// TestIdleStreams has one identity open streams without end: they leave room, for itself and for others.
+func TestIdleStreams(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	const connections = 16
+	w := serveWeb(t, newTestServer(t), func(o *HTTPOptions) { o.Connections = connections })
+	defer w.close()
+	w.http.Transport.(*http.Transport).DisableKeepAlives = true
+	opened := 0
+	for range 3 * connections {
+		path, change := "/sse", []with{}
+		if opened%2 == 1 {
+			path, change = "/mcp", append(change, w.open())
+		}
+		res, err := w.request(t.Context(), http.MethodGet, path, "", change...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		switch res.StatusCode {
+		case http.StatusOK:
+			opened++
+		case http.StatusServiceUnavailable:
+			if text, _ := io.ReadAll(res.Body); !strings.Contains(string(text), "--http-connections") {
+				t.Errorf("%s", text)
+			}
+		default:
+			t.Errorf("%s: %s", path, res.Status)
+		}
+	}
+	if opened != connections/2 {
+		t.Errorf("%d streams were opened", opened)
+	}
+	for _, token := range []string{testToken, otherToken} {
+		if got := w.post(toolCall("1", "say", `{"text":"x"}`, ""), w.open(as(token)), as(token)); !strings.Contains(got.body, `"text":"x"`) {
+			t.Errorf("%+v", got)
+		}
+	}
+	other, err := w.request(t.Context(), http.MethodGet, "/sse", "", as(otherToken))
+	if err != nil || other.StatusCode != http.StatusOK {
+		t.Errorf("another identity: %v %v", other, err)
+	}
+	_ = other.Body.Close()
 }
