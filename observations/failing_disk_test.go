@@ -85,104 +85,113 @@ func (k *sick) honest(err error, fault error) {
 type verb struct {
 	lasts bool // it is not done before it is known to last
 	first func(k *sick) error
-	do    func(k *sick) (err error, after func())
+	do    func(k *sick) (after func(), err error)
 }
 
 var verbs = map[string]verb{
-	"record small": {lasts: true, do: func(k *sick) (error, func()) { return k.record(1000) }},
-	"record large": {lasts: true, do: func(k *sick) (error, func()) { return k.record(2*blockSize + 1000) }},
+	"record small": {lasts: true, do: func(k *sick) (func(), error) { return k.record(1000) }},
+	"record large": {lasts: true, do: func(k *sick) (func(), error) { return k.record(2*blockSize + 1000) }},
 	"open":         {do: sickOpen},
 	"open without index": {do: sickOpen, first: func(k *sick) error {
 		return os.Remove(dir(k.s, observationsDir+"/"+string(k.base.ID)+indexExt))
 	}},
-	"list": {do: func(k *sick) (error, func()) {
+	"list": {do: func(k *sick) (func(), error) {
 		list, err := k.s.List(Local, true)
-		return err, func() {
+		after := func() {
 			if len(list) != 2 {
 				k.note("%d of 2 are listed", len(list))
 			}
 		}
+		return after, err
 	}},
-	"look": {do: func(k *sick) (error, func()) {
+	"look": {do: func(k *sick) (func(), error) {
 		o, err := k.s.Look(Local, k.base.ID)
-		return err, func() {
+		after := func() {
 			if o.SHA256 != k.base.SHA256 {
 				k.note("it looks like %+v", o)
 			}
 		}
+		return after, err
 	}},
-	"verify": {do: func(k *sick) (error, func()) { return k.s.Verify(Local, k.base.ID), func() {} }},
-	"usage": {do: func(k *sick) (error, func()) {
+	"verify": {do: func(k *sick) (func(), error) { return func() {}, k.s.Verify(Local, k.base.ID) }},
+	"usage": {do: func(k *sick) (func(), error) {
 		u, err := k.s.Usage()
-		return err, func() {
+		after := func() {
 			if u.Observations != 2 {
 				k.note("%+v of 2 observations", u)
 			}
 		}
+		return after, err
 	}},
-	"damaged": {do: func(k *sick) (error, func()) {
+	"damaged": {do: func(k *sick) (func(), error) {
 		ids, err := k.s.Damaged()
-		return err, func() {
+		after := func() {
 			if len(ids) > 0 {
 				k.note("%v are called damaged", ids)
 			}
 		}
+		return after, err
 	}},
-	"pin": {lasts: true, do: func(k *sick) (error, func()) {
-		return k.s.Pin(Local, k.base.ID, true), func() {
+	"pin": {lasts: true, do: func(k *sick) (func(), error) {
+		after := func() {
 			if o, err := k.s.Look(Local, k.base.ID); err != nil || !o.Pinned {
 				k.note("said to be pinned, and is not: %v", err)
 			}
 		}
+		return after, k.s.Pin(Local, k.base.ID, true)
 	}},
-	"let go": {lasts: true, first: func(k *sick) error { return k.s.Pin(Local, k.base.ID, true) }, do: func(k *sick) (error, func()) {
-		return k.s.Pin(Local, k.base.ID, false), func() {
+	"let go": {lasts: true, first: func(k *sick) error { return k.s.Pin(Local, k.base.ID, true) }, do: func(k *sick) (func(), error) {
+		after := func() {
 			if o, err := k.s.Look(Local, k.base.ID); err != nil || o.Pinned {
 				k.note("said not to be pinned, and is: %v", err)
 			}
 		}
+		return after, k.s.Pin(Local, k.base.ID, false)
 	}},
-	"remove": {lasts: true, do: func(k *sick) (error, func()) {
-		return k.s.Remove(Local, k.old.ID), func() {
+	"remove": {lasts: true, do: func(k *sick) (func(), error) {
+		after := func() {
 			if _, err := os.Stat(k.s.SavedTo(k.old)); err == nil || !errors.Is(second(k.s.Look(Local, k.old.ID)), ErrExpired) {
 				k.note("said to be removed, and is there")
 			}
 		}
+		return after, k.s.Remove(Local, k.old.ID)
 	}},
-	"prune": {do: func(k *sick) (error, func()) {
+	"prune": {do: func(k *sick) (func(), error) {
 		p, err := k.s.Prune(false)
-		return err, func() {
+		after := func() {
 			_, look := k.s.Look(Local, k.old.ID)
 			if p.Removed == 1 && !errors.Is(look, ErrExpired) {
 				k.note("%+v, and then %v", p, look)
 			}
 		}
+		return after, err
 	}},
 }
 
-func sickOpen(k *sick) (error, func()) {
+func sickOpen(k *sick) (func(), error) {
 	r, err := k.s.Open(Local, k.base.ID)
 	if err != nil {
-		return err, func() {}
+		return func() {}, err
 	}
 	b := make([]byte, r.Size())
 	_, err = r.ReadAt(b, 0)
 	line, _, lines := r.LineOffset(2)
-	return cmp.Or(err, lines, r.Close()), func() {
+	after := func() {
 		if string(b) != string(k.baseText) || line != 6 {
 			k.note("it was read as %d bytes of another text, line 2 at %d", len(b), line)
 		}
 	}
+	return after, cmp.Or(err, lines, r.Close())
 }
 
 // record is the verb of the funnel: it never fails before its end, and until
 // Discard what is in hand can be read.
-func (k *sick) record(size int) (error, func()) {
+func (k *sick) record(size int) (func(), error) {
 	text := corpus.Random(size)
 	r, err := k.s.Record(Made{Tool: "keep"})
 	if err != nil {
 		k.note("Record fails: %v", err)
-		return err, func() {}
+		return func() {}, err
 	}
 	for rest := text; len(rest) > 0; {
 		n := min(len(rest), 50_000)
@@ -200,23 +209,23 @@ func (k *sick) record(size int) (error, func()) {
 		if sick := k.s.disk.fault; k.once {
 			k.s.disk.fault = nil // what is in hand can still be read
 			back := make([]byte, r.Size())
-			if n, err := r.ReadAt(back, 0); n != len(back) || (err != nil && err != io.EOF) || !bytes.Equal(back, text[:n]) {
+			if n, err := r.ReadAt(back, 0); n != len(back) || (err != nil && !errors.Is(err, io.EOF)) || !bytes.Equal(back, text[:n]) {
 				k.note("after a failed commit %d of %d bytes are read, %v", n, len(back), err)
 			}
 			k.s.disk.fault = sick
 		}
 		_ = r.Discard() // it may fail as well, while the disk does; then what is left goes with the process
-		return err, func() {}
+		return func() {}, err
 	}
 	_ = r.Discard()
-	return nil, func() {
+	return func() {
 		if o.Bytes != int64(size) || o.Dropped != 0 || o.SHA256 != sum(text) {
 			k.note("committed %d of %d, dropped %d", o.Bytes, size, o.Dropped)
 		}
 		if err := k.s.Verify(Local, o.ID); err != nil {
 			k.note("acknowledged, and: %v", err)
 		}
-	}
+	}, nil
 }
 
 // descriptors is how many files this process has open; 0 where nobody can say.
@@ -287,7 +296,7 @@ func sicken(t *testing.T, place, name string, nth int, fault error, sticky, fsyn
 			must(t, v.first(k))
 		}
 		n = arm()
-		err, after := v.do(k)
+		after, err := v.do(k)
 		disk.fault = nil
 		if err != nil {
 			k.honest(err, fault)

@@ -90,7 +90,7 @@ func openStore(o Options, disk *files) (*Store, error) {
 	}
 	s := newStore(dir, disk, o)
 	if s.unwritable = disk.lacks; s.unwritable != nil {
-		return s, nil
+		return s, nil //nolint:nilerr // a store that cannot be written to is read
 	}
 	switch err := s.start(); {
 	case err == nil:

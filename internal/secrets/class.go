@@ -63,10 +63,8 @@ func (c *class) back(b []byte, limit int) int {
 
 var (
 	alnum     = classOf("A-Za-z0-9")
-	word      = classOf("A-Za-z0-9_")
 	urlSafe   = classOf("A-Za-z0-9_-")
 	base64Set = classOf("A-Za-z0-9+/=")
-	hexSet    = classOf("a-f0-9")
 	digits    = classOf("0-9")
 )
 

@@ -14,7 +14,7 @@ func TestFindMeasuresFilesThatTellNoSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	var record struct{ Size, Lines, Tokens int64 }
-	if err := json.Unmarshal([]byte(a.String()), &record); err != nil {
+	if err := json.Unmarshal(a.Bytes(), &record); err != nil {
 		t.Fatalf("%v: %q", err, a.String())
 	}
 	if record.Size != 0 || record.Lines < 10 || record.Tokens < record.Lines {
