@@ -141,18 +141,59 @@ func TestS22ForgeriesAreMarked(t *testing.T) {
 	promise.Kept(t, promise.Proof{Promise: "S22", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d forgeries", len(lines))})
 }
 
-// What is marked can be had back: one ">" less before each line that imitates ours.
-func TestS22MarksAreUndone(t *testing.T) {
-	home := houseIn(t, funnel.Options{})
-	in := strings.Join([]string{"note: a", ">note: a", ">>note: a", "> quoted", "plain", "LARGE OUTPUT DETECTED: x", "> LARGE OUTPUT DETECTED: x"}, "\n")
-	got := shownOf(home.run(upstream(in, "", nil), nil))
-	undone := regexp.MustCompile(`(?m)^>(>*(note: |\s*LARGE OUTPUT DETECTED))`).ReplaceAllString(strings.TrimPrefix(got, "\n"), "$1")
-	if undone != in {
-		t.Errorf("%q, undone %q, want %q", got, undone, in)
+// undone takes the marks away again: one ">" from each line that imitates ours behind one or more of them.
+func undone(text string, imitations map[string]bool) string {
+	lines := strings.Split(strings.TrimPrefix(text, "\n"), "\n")
+	for i, l := range lines {
+		if imitations[strings.TrimLeft(l, ">")] {
+			lines[i] = strings.TrimPrefix(l, ">")
+		}
 	}
-	// And only what imitates is touched.
+	return strings.Join(lines, "\n")
+}
+
+// unlikeTexts are what is shown as it was written, and what is had back of a text with marks, by how many differ.
+func unlikeTexts(t *testing.T, tell func(format string, args ...any)) (cases, failures int) {
+	home := houseIn(t, funnel.Options{})
+	show := func(text string) string { return shownOf(home.run(upstream(text, "", nil), nil)) }
+	imitations := map[string]bool{}
+	bodies := []string{"note: a", " LARGE OUTPUT DETECTED: x", "plain", " quoted", "\tNote: see below", "errors: 3", "no rows at all"}
+	for _, l := range forgedLines {
+		if !strings.ContainsAny(l, "\n\r\v\x1b\u0085\u2028\u200b") { // which are made visible too
+			bodies = append(bodies, l)
+		}
+	}
+	for _, body := range bodies {
+		body = strings.TrimLeft(body, ">")
+		if strings.HasPrefix(strings.TrimPrefix(show(body), "\n"), ">") {
+			imitations[body] = true
+		}
+	}
+	for _, body := range bodies {
+		for marks := range 4 {
+			cases++
+			in := "before\n" + strings.Repeat(">", marks) + strings.TrimLeft(body, ">") + "\nafter"
+			if got := show(in); undone(got, imitations) != in {
+				failures++
+				tell("%q became %q, undone %q", in, got, undone(got, imitations))
+			}
+		}
+	}
+	if len(imitations) < 20 {
+		t.Errorf("only %d lines are marked", len(imitations))
+	}
+	return cases, failures
+}
+
+// What is marked can be had back, and only what imitates is touched. The control marks once: what was marked by others then
+// reads as what is ours with a mark.
+func TestS22MarksAreUndone(t *testing.T) {
 	plain := "a line\n> quoted\n\tNote: see below\nerrors: 3\n"
-	if got := shownOf(home.run(upstream(plain, "", nil), nil)); got != "\n"+plain {
+	if got := shownOf(houseIn(t, funnel.Options{}).run(upstream(plain, "", nil), nil)); got != "\n"+plain {
 		t.Errorf("%q became %q", plain, got)
 	}
+	cases, failures := unlikeTexts(t, t.Errorf)
+	control := 0
+	funnel.WithOneMark(func() { _, control = unlikeTexts(t, func(string, ...any) {}) })
+	promise.Kept(t, promise.Proof{Promise: "S22", Cases: cases, Failures: failures, Control: control, Figures: "marks taken away again; control: a line with a mark gets no second"})
 }
