@@ -101,15 +101,28 @@ func (f *files) create(name string) (*file, error) {
 	return &file{h, name, f}, nil
 }
 
+// maxOpens is how often a file is opened anew that was replaced meanwhile: a store renames a whole file over another, as a
+// tombstone over a sidecar, and whichever of the two is found is right.
+const maxOpens = 100
+
 // open opens a regular file as it is, for reading; with write also for
 // writing, and made where absent.
-func (f *files) open(name string, write bool) (*file, error) {
+func (f *files) open(name string, write bool) (h *file, err error) {
 	if err := f.check("open", name); err != nil {
 		return nil, err
 	}
 	if write && f.lacks != nil {
 		return nil, f.lacks
 	}
+	for range maxOpens {
+		if h, err = f.openOnce(name, write); !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return h, err
+}
+
+func (f *files) openOnce(name string, write bool) (*file, error) {
 	root, base := f.at(name)
 	before, err := root.Lstat(base)
 	if errors.Is(err, fs.ErrNotExist) && write {
