@@ -43,6 +43,11 @@ var sideways = map[string]string{
 	"observations -> internal/secrets":    "a tombstone's arguments are masked by the same table as what is shown",
 }
 
+// unwanted is what no package imports, and why. (The servers to compare with are modules of their own.)
+var unwanted = map[string]string{
+	"github.com/mark3labs/mcp-go/server": "it compiles every JSON Schema there is before main: 5 ms of each start; its types are enough",
+}
+
 // only names the packages that may import a module, and why no other may.
 var only = map[string]struct {
 	packages []string
@@ -111,6 +116,9 @@ func violations(pkg string, imports []string) []string {
 		return []string{pkg + " has no floor: give it one in floors"}
 	}
 	for _, imp := range imports {
+		if why := unwanted[imp]; why != "" {
+			found = append(found, pkg+" imports "+imp+": "+why)
+		}
 		for lib, rule := range only {
 			if (imp == lib || strings.HasPrefix(imp, lib+"/")) && !slices.Contains(rule.packages, pkg) {
 				found = append(found, pkg+" imports "+imp+": "+rule.reason)
@@ -132,6 +140,23 @@ func violations(pkg string, imports []string) []string {
 		}
 	}
 	return found
+}
+
+// What others import for us counts as ours: it is in the binary all the same.
+func TestUnwantedIsNotLinked(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/mcp-funnel")
+	cmd.Dir = ".."
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	linked := strings.Fields(string(out))
+	if err != nil || len(linked) < 100 {
+		t.Fatalf("go list names %d packages: %v", len(linked), err)
+	}
+	for _, pkg := range linked {
+		if why := unwanted[pkg]; why != "" {
+			t.Errorf("%s is in the binary: %s", pkg, why)
+		}
+	}
 }
 
 func TestImportsPointDown(t *testing.T) {
@@ -156,6 +181,7 @@ func TestImportRulesBite(t *testing.T) {
 		"tools":          module + "/server",
 		"server":         module + "/conformance/corpus",
 		"internal/fresh": "fmt",
+		"upstream":       "github.com/mark3labs/mcp-go/server",
 	} {
 		if len(violations(pkg, []string{imp})) == 0 {
 			t.Errorf("%s may import %s", pkg, imp)

@@ -116,7 +116,7 @@ func resultOf(f frame) (json.RawMessage, error) {
 func (k *call) asker(ctx context.Context) tools.Asker {
 	return func(c context.Context, q tools.Question) (tools.Reply, error) {
 		method, params := wordsOf(q)
-		if err := able(k.session.GetClientCapabilities(), method); err != nil {
+		if err := able(k.can(), method); err != nil {
 			return tools.Reply{}, err
 		}
 		c, stop := context.WithCancel(c)

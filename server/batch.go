@@ -25,7 +25,7 @@ func isBatch(message []byte) bool {
 // array, once the last is known; notifications go out as they arise.
 func (c *Conn) acceptBatch(ctx context.Context, message []byte, send Send) (work func()) {
 	elements, fault := batchOf(message)
-	if fault == nil && c.session.ProtocolVersion() != mcp.ProtocolVersion20250326 {
+	if fault == nil && c.session.said().protocol != mcp.ProtocolVersion20250326 {
 		fault = faultf(mcp.INVALID_REQUEST, "batches belong to protocol %s alone; send each message on a line of its own",
 			mcp.ProtocolVersion20250326)
 	}

@@ -48,23 +48,22 @@ type Conn struct {
 
 // call is one request from its acceptance to its answer.
 type call struct {
-	conn    *Conn
-	frame   frame
-	send    Send
-	notes   *notifier
-	session *session // what mcp-go is to see: the connection's, or one of its own in the stateless era
-	cancel  context.CancelCauseFunc
-	unhook  func() bool            // from the end of the connection
-	work    int                    // goroutines that work for it; guarded by conn.mu
-	settled bool                   // answered, or cancelled; guarded by conn.mu
-	listens bool                   // a subscriptions/listen: nobody waits for its answer
-	allowed mcp.SubscriptionFilter // of it, as mcp-go has it
-	cause   error                  // what mcp-go said was wrong; used by the call's own goroutine only
+	conn     *Conn
+	frame    frame
+	send     Send
+	notes    *notifier
+	declared *mcp.ClientCapabilities // by the request itself, in the stateless era
+	cancel   context.CancelCauseFunc
+	unhook   func() bool            // from the end of the connection
+	work     int                    // goroutines that work for it; guarded by conn.mu
+	settled  bool                   // answered, or cancelled; guarded by conn.mu
+	listens  bool                   // a subscriptions/listen: nobody waits for its answer
+	allowed  mcp.SubscriptionFilter // of it: what this server can serve
 }
 
 type callKey struct{}
 
-// callOf is the call that a handler of mcp-go's works for.
+// callOf is the call that a handler works for.
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 // start takes a call in, or says why not.
@@ -112,13 +111,12 @@ func (k *call) left() {
 }
 
 func (c *Conn) newCall(f frame, send Send) *call {
-	k := &call{conn: c, frame: f, send: send, session: c.session}
+	k := &call{conn: c, frame: f, send: send}
 	k.notes = &notifier{send: send, token: f.token, last: -1}
 	if f.modern() {
-		k.session = newSession(c.session.id)
 		k.notes.words, k.notes.level = true, mcp.LoggingLevel(f.level)
 	} else {
-		k.notes.words, k.notes.level = c.session.ProtocolVersion() >= mcp.ProtocolVersion20250326, c.session.GetLogLevel()
+		k.notes.words, k.notes.level = c.session.said().protocol >= mcp.ProtocolVersion20250326, c.session.logLevel()
 	}
 	return k
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/prompts"
 )
 
 // maxCompletions is what MCP allows in one answer.
@@ -18,26 +18,56 @@ const maxCompletions = 100
 // maxWalk is how long one completion may look for paths.
 const maxWalk = 50 * time.Millisecond
 
-// CompletePromptArgument proposes observations and paths for an argument that names a source, and
-// nothing for others.
-func (s *Server) CompletePromptArgument(
-	ctx context.Context, name string, argument mcp.CompleteArgument, _ mcp.CompleteContext,
-) (*mcp.Completion, error) {
-	at := slices.IndexFunc(s.prompts, func(p prompts.Prompt) bool { return p.Name == name })
-	if _, extra := s.mcp.ListPrompts()[name]; extra && at < 0 {
+func (s *Server) complete(ctx context.Context, k *call) (any, error) {
+	var ref struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+	}
+	var argument mcp.CompleteArgument
+	fault := k.frame.member("ref", &ref)
+	if fault == nil {
+		fault = k.frame.member("argument", &argument)
+	}
+	if fault != nil {
+		return nil, fault
+	}
+	var out *mcp.Completion
+	var err error
+	switch ref.Type {
+	case "ref/prompt":
+		out, err = s.completePrompt(ctx, ref.Name, argument.Name, argument.Value)
+	case "ref/resource":
+		out, err = s.completeResource(ctx, ref.URI, argument.Name, argument.Value)
+	default:
+		return nil, faultf(mcp.INVALID_PARAMS, "%s: unknown reference type: %s", k.frame.method, content.ClipBytes(ref.Type, maxEcho))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if out.Values == nil { // it has to be there
+		out.Values = []string{}
+	}
+	return &mcp.CompleteResult{Completion: *out}, nil
+}
+
+// completePrompt proposes observations and paths for an argument that names a source, and nothing for
+// others.
+func (s *Server) completePrompt(ctx context.Context, name, argument, value string) (*mcp.Completion, error) {
+	p, fault := s.prompt(name)
+	if fault != nil {
+		return nil, fault
+	}
+	if slices.ContainsFunc(s.offered.Prompts, func(p Prompt) bool { return p.Name == name }) {
 		return &mcp.Completion{}, nil
 	}
-	if at < 0 {
-		return nil, faultf(mcp.INVALID_PARAMS, "unknown prompt %s; prompts: %s", quoted(name), strings.Join(s.promptNames(), ", "))
+	if !slices.ContainsFunc(p.Arguments, func(a mcp.PromptArgument) bool { return a.Name == argument }) {
+		return nil, faultf(mcp.INVALID_PARAMS, "prompt %s has no argument %s", name, quoted(argument))
 	}
-	has := func(a prompts.Argument) bool { return a.Name == argument.Name }
-	if !slices.ContainsFunc(s.prompts[at].Arguments, has) {
-		return nil, faultf(mcp.INVALID_PARAMS, "prompt %s has no argument %s", name, quoted(argument.Name))
-	}
-	if argument.Name != "source" && argument.Name != "path" {
+	if argument != "source" && argument != "path" {
 		return &mcp.Completion{}, nil
 	}
-	return s.completeSource(ctx, argument.Value)
+	return s.completeSource(ctx, value)
 }
 
 // completeSource proposes what a call may name that begins as value does: observations, newest first,
@@ -65,18 +95,16 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 	return out, nil
 }
 
-// CompleteResourceArgument proposes the IDs of observations.
-func (s *Server) CompleteResourceArgument(
-	ctx context.Context, uri string, argument mcp.CompleteArgument, _ mcp.CompleteContext,
-) (*mcp.Completion, error) {
+// completeResource proposes the IDs of observations.
+func (s *Server) completeResource(ctx context.Context, uri, argument, value string) (*mcp.Completion, error) {
 	if uri != observationTemplate && uri != receiptTemplate {
 		return nil, faultf(mcp.INVALID_PARAMS, "unknown resource template %s; templates: %s, %s",
 			quoted(uri), observationTemplate, receiptTemplate)
 	}
-	if argument.Name != "id" {
-		return nil, faultf(mcp.INVALID_PARAMS, "%s has no argument %s; its argument is id", uri, quoted(argument.Name))
+	if argument != "id" {
+		return nil, faultf(mcp.INVALID_PARAMS, "%s has no argument %s; its argument is id", uri, quoted(argument))
 	}
-	return s.completeID(callOf(ctx).conn.who.Owner, "", argument.Value)
+	return s.completeID(callOf(ctx).conn.who.Owner, "", value)
 }
 
 // completeID proposes IDs that begin as value does, newest first, each with the prefix before it.

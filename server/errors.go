@@ -1,14 +1,12 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
@@ -53,46 +51,16 @@ func notFound(modern bool, format string, args ...any) *Fault {
 	return faultf(code, format, args...)
 }
 
-// translate turns what mcp-go says went wrong into what a client can act on. cause is the error
-// behind it where mcp-go told us, else nil.
-func (s *Server) translate(f frame, details mcp.JSONRPCErrorDetails, cause error) *Fault {
-	out := &Fault{Code: details.Code, Message: details.Message, Data: details.Data}
-	var own *Fault
-	var unparsable *mcpserver.UnparsableMessageError
-	switch {
-	case errors.As(cause, &own):
-		return own
-	case errors.As(cause, &unparsable):
-		return faultf(mcp.INVALID_PARAMS, "%s: %s", f.method, wrongType(unparsable))
-	case errors.Is(cause, mcpserver.ErrToolNotFound):
-		return faultf(mcp.INVALID_PARAMS, "unknown tool %s; tools: %s", quoted(f.text("name")), strings.Join(s.names, ", "))
-	case errors.Is(cause, mcpserver.ErrPromptNotFound):
-		return faultf(mcp.INVALID_PARAMS, "unknown prompt %s; prompts: %s", quoted(f.text("name")), strings.Join(s.promptNames(), ", "))
-	case errors.Is(cause, mcpserver.ErrResourceNotFound):
-		return notFound(f.modern(), "unknown resource %s; resources are %s and %s",
-			quoted(f.text("uri")), observationTemplate, receiptTemplate)
-	case errors.Is(cause, context.DeadlineExceeded):
-		return faultf(codeLate, "%s: no answer within %s", f.method, s.timeout)
-	case f.method == string(mcp.MethodResourcesList) && details.Code == mcp.INVALID_PARAMS:
-		return unknownCursor(f.method)
-	case details.Code == mcp.METHOD_NOT_FOUND && cause == nil:
-		return faultf(mcp.METHOD_NOT_FOUND, "unknown method %s", quoted(f.method))
-	}
-	out.Message = content.ClipBytes(out.Message, 2*maxEcho)
-	return out
-}
-
-func unknownCursor(method string) *Fault {
-	return faultf(mcp.INVALID_PARAMS, "%s: unknown cursor; leave it out to begin again", method)
-}
-
-// wrongType says in words which member of the params had which wrong type.
-func wrongType(err error) string {
+// wrongType says in words which part of a member of the params had which wrong type.
+func wrongType(member string, err error) string {
 	var kind *json.UnmarshalTypeError
 	if !errors.As(err, &kind) {
 		return content.ClipBytes(err.Error(), maxEcho)
 	}
-	field := strings.TrimPrefix(kind.Field, "params.")
+	field := member
+	if kind.Field != "" {
+		field += "." + kind.Field
+	}
 	want := kind.Type.String()
 	switch kind.Type.Kind().String() {
 	case "string":

@@ -7,10 +7,39 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// What is offered through [Options.Extra] is served as everything else: behind the same gate, with the
-// same deadlines and cancellation. Its handlers speak to the client by Progress and Log, never by mcp-go's
-// own notifications, which come late or not at all, and find a tool's arguments by Arguments: mcp-go does
-// not get to see them.
+// Extra is what a server offers beside its tools, observations and prompts: answers of any shape. It is
+// served as everything else is: behind the same gate, with the same deadlines and cancellation. What it
+// holds speaks to the client by Progress and Log.
+type Extra struct {
+	Tools     []RawTool
+	Resources []Resource // listed at the head of the first page
+	Templates []Template
+	Prompts   []Prompt
+}
+
+// RawTool is a tool whose answer no funnel touches. It finds its arguments by [Arguments].
+type RawTool struct {
+	mcp.Tool
+	Call func(ctx context.Context) (*mcp.CallToolResult, error)
+}
+
+// Resource is one under a URI of its own. It never changes.
+type Resource struct {
+	mcp.Resource
+	Read func(ctx context.Context, uri string) ([]mcp.ResourceContents, error)
+}
+
+// Template is all resources whose URI is of that form.
+type Template struct {
+	mcp.ResourceTemplate
+	Read func(ctx context.Context, uri string) ([]mcp.ResourceContents, error)
+}
+
+// Prompt is one with its texts.
+type Prompt struct {
+	mcp.Prompt
+	Get func(ctx context.Context, args map[string]string) (*mcp.GetPromptResult, error)
+}
 
 // Arguments are those of the tools/call that ctx belongs to, as they were sent: an object.
 func Arguments(ctx context.Context) (json.RawMessage, error) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -19,34 +18,38 @@ import (
 )
 
 func withExtra(o *Options) {
-	o.Extra = func(m *mcpserver.MCPServer) {
-		m.AddResource(mcp.NewResource("test://one", "one"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://one", Text: "the text of one"}}, nil
-		})
-		m.AddPrompt(mcp.NewPrompt("poem", mcp.WithArgument("on")), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("a poem on "+r.Params.Arguments["on"]))}), nil
-		})
-		m.AddTool(mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			raw, err := Arguments(ctx)
-			var args struct{ N int }
-			if err := errors.Join(err, json.Unmarshal(raw, &args)); err != nil {
-				return nil, err
-			}
-			for i := range args.N {
-				Progress(ctx, int64(i+1), 300, "")
-			}
-			Log(ctx, mcp.LoggingLevelWarning, "raw", "not asked for")
-			Log(ctx, mcp.LoggingLevelError, "raw", "asked for")
-			return mcp.NewToolResultText("told"), nil
-		})
-	}
+	o.Extra.Resources = []Resource{{mcp.NewResource("test://one", "one"), func(context.Context, string) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://one", Text: "the text of one"}}, nil
+	}}}
+	o.Extra.Templates = []Template{{mcp.NewResourceTemplate("test://all/{name}", "all"), func(_ context.Context, uri string) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, Text: "the text of " + uri}}, nil
+	}}}
+	o.Extra.Prompts = []Prompt{{mcp.NewPrompt("poem", mcp.WithArgument("on")), func(_ context.Context, args map[string]string) (*mcp.GetPromptResult, error) {
+		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("a poem on "+args["on"]))}), nil
+	}}}
+	o.Extra.Tools = []RawTool{{mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")), func(ctx context.Context) (*mcp.CallToolResult, error) {
+		raw, err := Arguments(ctx)
+		var args struct{ N int }
+		if err := errors.Join(err, json.Unmarshal(raw, &args)); err != nil {
+			return nil, err
+		}
+		for i := range args.N {
+			Progress(ctx, int64(i+1), 300, "")
+		}
+		Log(ctx, mcp.LoggingLevelWarning, "raw", "not asked for")
+		Log(ctx, mcp.LoggingLevelError, "raw", "asked for")
+		return mcp.NewToolResultText("told"), nil
+	}}}
 }
 
 func TestExtraIsServedToo(t *testing.T) {
 	c := newClient(t, newTestServer(t, withExtra))
 	for request, want := range map[string]string{
 		`"resources/list"`: `"uri":"test://one"`,
-		`"resources/read","params":{"uri":"test://one"}`: "the text of one",
+		`"resources/read","params":{"uri":"test://one"}`:     "the text of one",
+		`"resources/templates/list"`:                         `"uriTemplate":"test://all/{name}"`,
+		`"resources/read","params":{"uri":"test://all/x"}`:   `the text of test://all/x"`,
+		`"resources/read","params":{"uri":"test://all/x/y"}`: "unknown resource",
 		`"prompts/list"`: `"name":"poem"`,
 		`"prompts/get","params":{"name":"poem","arguments":{"on":"rain"}}`:                                                   "a poem on rain",
 		`"completion/complete","params":{"ref":{"type":"ref/prompt","name":"poem"},"argument":{"name":"on","value":"r"}}`:    `"values":[]`,

@@ -13,14 +13,14 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// The envelope is checked here, before mcp-go sees a message, because encoding/json under it takes
-// "METHOD" for "method", lets the last of two equal keys win and turns ids into floats.
+// The envelope is read here and not by encoding/json, which takes "METHOD" for "method", lets the last of
+// two equal keys win and turns ids into floats.
 
 // maxID is how long an id may be as sent, in bytes: it is echoed in every answer.
 const maxID = 256
 
-// maxParams is how long the params may be that go through mcp-go, which decodes them several times,
-// in bytes. A tool's arguments do not: they are handed to the tool as they are.
+// maxParams is how long the params may be that are decoded here, in bytes. A tool's arguments are not:
+// they are handed to the tool as they are.
 const maxParams = 256 << 10
 
 // frame is one JSON-RPC message whose envelope is sound.
@@ -32,6 +32,7 @@ type frame struct {
 	protocol string                     // the protocol version declared in _meta, or ""
 	token    json.RawMessage            // _meta.progressToken as sent; nil: no progress is wanted
 	level    string                     // _meta's log level, or ""
+	can      json.RawMessage            // _meta's client capabilities, as sent
 	size     int                        // of the whole message, in bytes
 
 	answer        bool            // a response to a request of ours
@@ -40,6 +41,24 @@ type frame struct {
 
 // modern says that the message belongs to the stateless era.
 func (f frame) modern() bool { return mcp.IsModernProtocol(f.protocol) }
+
+// str is a member of params that has to be a string; "" where there is none.
+func (f frame) str(name string) (s string, fault *Fault) {
+	fault = f.member(name, &s)
+	return s, fault
+}
+
+// member reads a member of params into v, which stays as it is where there is none.
+func (f frame) member(name string, v any) *Fault {
+	raw := f.params[name]
+	if raw == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return faultf(mcp.INVALID_PARAMS, "%s: %s", f.method, wrongType(name, err))
+	}
+	return nil
+}
 
 // text is a member of params that is a string, or "".
 func (f frame) text(name string) string {
@@ -175,7 +194,7 @@ func (e *envelope) check() *Fault {
 }
 
 // paramKeys are the members of params that any method knows. A key that differs from one of them
-// in case alone is refused: mcp-go would take it for that one.
+// in case alone is refused: another reader would take it for that one.
 var paramKeys = []string{
 	"_meta", "argument", "arguments", "capabilities", "clientInfo", "context", "cursor", "inputResponses", "level",
 	"name", "notifications", "protocolVersion", "reason", "ref", "requestId", "requestState", "task", "uri",
@@ -239,37 +258,13 @@ func (f *frame) readMeta(raw json.RawMessage) error {
 			f.protocol = s
 		case mcp.MetaKeyLogLevel:
 			f.level, _ = unquote(value)
+		case mcp.MetaKeyClientCapabilities:
+			f.can = value
 		default:
 			return misspelt(name, metaKeys)
 		}
 		return nil
 	})
-}
-
-// message is the frame as mcp-go is to see it: canonical keys, our own id, and without a tool's arguments.
-func (f frame) message(id int64) json.RawMessage {
-	b := []byte(`{"jsonrpc":"2.0","id":`)
-	b = strconv.AppendInt(b, id, 10)
-	b = append(b, `,"method":`...)
-	b = appendString(b, f.method)
-	if f.params != nil {
-		b = append(b, `,"params":{`...)
-		first := true
-		for _, name := range paramKeys {
-			value := f.params[name]
-			if value == nil || name == "arguments" && f.method == string(mcp.MethodToolsCall) {
-				continue
-			}
-			if !first {
-				b = append(b, ',')
-			}
-			first = false
-			b = appendString(b, name)
-			b = append(append(b, ':'), value...)
-		}
-		b = append(b, '}')
-	}
-	return append(b, '}')
 }
 
 // members calls visit for each member of the object that is the whole of raw, in order. It refuses
@@ -375,14 +370,6 @@ func findID(raw []byte) json.RawMessage {
 func unquote(raw json.RawMessage) (string, error) {
 	b, err := jsontext.AppendUnquote(nil, raw)
 	return string(b), err
-}
-
-func appendString(b []byte, s string) []byte {
-	b, err := jsontext.AppendQuote(b, s)
-	if err != nil { // invalid UTF-8, which parse has refused
-		return append(b, `""`...)
-	}
-	return b
 }
 
 // integer says that raw is a JSON number without fraction and exponent.

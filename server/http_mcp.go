@@ -99,7 +99,7 @@ func checkVersion(r *http.Request) *Fault {
 		quoted(version), strings.Join(mcp.ValidProtocolVersions, ", "))
 }
 
-// initialize opens a session where mcp-go finds nothing wrong with the request.
+// initialize opens a session where nothing is wrong with the request.
 func (h *web) initialize(r *http.Request, who caller, x *exchange, f frame) {
 	conn := h.server.Connect(h.ctx)
 	conn.who, _ = accounted(who.owner, conn, f)
@@ -110,7 +110,7 @@ func (h *web) initialize(r *http.Request, who caller, x *exchange, f frame) {
 		}
 		return nil
 	})
-	if !conn.session.Initialized() {
+	if !conn.session.initialized() {
 		conn.end(errRetired)
 		_ = x.send(answer, true)
 		return

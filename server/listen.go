@@ -64,15 +64,45 @@ func (c changes) each(id json.RawMessage, tell func(method string, params any) e
 }
 
 // subscribe is a resources/subscribe.
-func (c *Conn) subscribe(uri string) error {
-	id, err := c.server.subscribable(c.who.Owner, uri, false)
-	if err != nil || id == "" {
-		return err
+func (s *Server) subscribe(_ context.Context, k *call) (any, error) {
+	uri, fault := s.subscribed(k.frame)
+	if fault != nil {
+		return nil, fault
 	}
-	if err := c.own.subscribe(id, uri); err != nil {
-		return faultf(mcp.INVALID_PARAMS, "%s", err)
+	id, err := s.subscribable(k.conn.who.Owner, uri, false)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if id != "" {
+		err = k.conn.own.subscribe(id, uri)
+	}
+	if err != nil {
+		return nil, faultf(mcp.INVALID_PARAMS, "%s", err)
+	}
+	return &mcp.EmptyResult{}, nil
+}
+
+// unsubscribe is a resources/unsubscribe; what was not subscribed to is as it should be.
+func (s *Server) unsubscribe(_ context.Context, k *call) (any, error) {
+	uri, fault := s.subscribed(k.frame)
+	if fault != nil {
+		return nil, fault
+	}
+	if id, err := observations.ParseID(uri); err == nil {
+		k.conn.own.unsubscribe(id)
+	}
+	return &mcp.EmptyResult{}, nil
+}
+
+// subscribed is the resource that the request is about.
+func (s *Server) subscribed(f frame) (uri string, fault *Fault) {
+	if s.store == nil {
+		return "", faultf(mcp.METHOD_NOT_FOUND, "resources subscribe not supported")
+	}
+	if uri, fault = f.str("uri"); fault == nil && uri == "" {
+		fault = faultf(mcp.INVALID_PARAMS, "uri is required")
+	}
+	return uri, fault
 }
 
 // subscribable says whether this owner may subscribe to a resource. Those that are no observation ("")
@@ -80,7 +110,7 @@ func (c *Conn) subscribe(uri string) error {
 func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, error) {
 	id, err := observations.ParseID(uri)
 	if err != nil || s.store == nil || !strings.HasPrefix(uri, observations.URIPrefix) {
-		if s.mcp.ListResources()[uri] != nil {
+		if s.resource(uri) != nil {
 			return "", nil
 		}
 		return "", notFound(modern, "unknown resource %s; what can be subscribed to is %s", quoted(uri), observationTemplate)
@@ -138,8 +168,9 @@ func (k *call) listen(ctx context.Context) {
 		k.conn.fell(func(c *Conn) { c.listens-- })
 		k.left()
 	}()
-	result, fault := k.settleFilter(ctx)
-	if fault != nil {
+	result, fault := s.dispatch(ctx, k) // the answer for its end
+	ended, _ := result.(*mcp.SubscriptionsListenResult)
+	if ended == nil {
 		k.answer(nil, fault)
 		return
 	}
@@ -177,21 +208,20 @@ func (k *call) listen(ctx context.Context) {
 		one.mu.Unlock()
 		<-ctx.Done()
 	}
-	result.EnsureResultMeta().SetSubscriptionID(id)
-	k.answer(result, nil)
+	ended.EnsureResultMeta().SetSubscriptionID(id)
+	k.answer(ended, nil)
 }
 
-// settleFilter has mcp-go check the request and make the answer for its end, and leaves in allowed what
-// this server can serve of it.
-func (k *call) settleFilter(ctx context.Context) (mcp.SubscriptionsListenResult, *Fault) {
-	ended, end := context.WithCancel(ctx)
-	end() // mcp-go would wait; the waiting is ours
-	result, fault := k.conn.server.dispatch(ended, k)
-	listen, ok := result.(mcp.SubscriptionsListenResult)
-	if fault == nil && !ok {
-		fault = faultf(mcp.INTERNAL_ERROR, "%s: no answer", k.frame.method)
+// settleFilter leaves in allowed what this server can serve of what the request asks for.
+func (s *Server) settleFilter(_ context.Context, k *call) (any, error) {
+	var asked mcp.SubscriptionFilter
+	if fault := k.frame.member("notifications", &asked); fault != nil {
+		return nil, fault
 	}
-	return listen, fault
+	if s.store != nil {
+		k.allowed = mcp.SubscriptionFilter{ResourcesListChanged: asked.ResourcesListChanged, ResourceSubscriptions: asked.ResourceSubscriptions}
+	}
+	return &mcp.SubscriptionsListenResult{}, nil
 }
 
 // endListening ends every subscriptions/listen with its answer, before the connection goes.

@@ -112,9 +112,6 @@ func (n *notifier) log(level mcp.LoggingLevel, logger, text string) {
 	}
 }
 
-// pass sends a notification that mcp-go made.
-func (n *notifier) pass(note mcp.JSONRPCNotification) { n.tell(note.Method, note.Params) }
-
 // tell sends a notification of any sort.
 func (n *notifier) tell(method string, params any) {
 	n.mu.Lock()

@@ -31,12 +31,55 @@ const maxResource = 512 << 10
 // resourcesPage is how many resources one page lists.
 const resourcesPage = 100
 
-func (s *Server) addResources() {
-	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(observationTemplate, "observation",
-		mcp.WithTemplateDescription("The whole output of one call, as it was kept; over 512 KiB its receipt instead")), s.readObservation)
-	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(receiptTemplate, "receipt",
-		mcp.WithTemplateDescription("Totals, shape, head and tail of an observation"),
-		mcp.WithTemplateMIMEType("text/plain")), s.readObservation)
+// templates are the server's own.
+func (s *Server) templates() []Template {
+	return []Template{
+		{mcp.NewResourceTemplate(observationTemplate, "observation",
+			mcp.WithTemplateDescription("The whole output of one call, as it was kept; over 512 KiB its receipt instead")), s.readObservation},
+		{mcp.NewResourceTemplate(receiptTemplate, "receipt",
+			mcp.WithTemplateDescription("Totals, shape, head and tail of an observation"),
+			mcp.WithTemplateMIMEType("text/plain")), s.readObservation},
+	}
+}
+
+func (s *Server) listTemplates(_ context.Context, k *call) (any, error) {
+	if fault := noCursor(k.frame); fault != nil {
+		return nil, fault
+	}
+	list := &mcp.ListResourceTemplatesResult{ResourceTemplates: make([]mcp.ResourceTemplate, len(s.offered.Templates))}
+	for i, t := range s.offered.Templates {
+		list.ResourceTemplates[i] = t.ResourceTemplate
+	}
+	return list, nil
+}
+
+// resource is that of a fixed URI; nil where there is none.
+func (s *Server) resource(uri string) *Resource {
+	at := slices.IndexFunc(s.offered.Resources, func(r Resource) bool { return r.URI == uri })
+	if at < 0 {
+		return nil
+	}
+	return &s.offered.Resources[at]
+}
+
+func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
+	uri, fault := k.frame.str("uri")
+	if fault != nil {
+		return nil, fault
+	}
+	var read func(context.Context, string) ([]mcp.ResourceContents, error)
+	if r := s.resource(uri); r != nil {
+		read = r.Read
+	} else if at := slices.IndexFunc(s.offered.Templates, func(t Template) bool { return t.URITemplate.Regexp().MatchString(uri) }); at >= 0 {
+		read = s.offered.Templates[at].Read
+	} else {
+		return nil, notFound(k.frame.modern(), "unknown resource %s; resources are %s and %s", quoted(uri), observationTemplate, receiptTemplate)
+	}
+	contents, err := read(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ReadResourceResult{Contents: contents}, nil
 }
 
 // observations lists what this owner may see, newest first.
@@ -51,29 +94,35 @@ func (s *Server) observations(owner string) ([]observations.Observation, error) 
 	return list, nil
 }
 
-// listObservations fills in the page, once mcp-go has the frame of the answer. mcp-go pages by name
-// from a fixed list; observations come newest first from a store that changes between two pages. What
-// that list holds (Options.Extra) stands at the head of the first page.
-func (s *Server) listObservations(ctx context.Context, _ any, request *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
-	k := callOf(ctx)
-	list, err := s.observations(k.conn.who.Owner)
+// listResources lists a page of the observations. They come newest first from a store that changes between
+// two pages. What else there is stands at the head of the first page.
+func (s *Server) listResources(_ context.Context, k *call) (any, error) {
+	text, fault := k.frame.str("cursor")
+	if fault != nil {
+		return nil, fault
+	}
+	cursor := mcp.Cursor(text)
+	kept, err := s.observations(k.conn.who.Owner)
 	if err == nil {
-		list, err = after(list, request.Params.Cursor)
+		kept, err = after(kept, cursor)
 	}
 	if err != nil {
-		k.cause = err
-		return
+		return nil, err
 	}
-	if len(list) > resourcesPage {
-		list = list[:resourcesPage]
-		result.NextCursor = cursorOf(list[resourcesPage-1])
+	list := &mcp.ListResourcesResult{Resources: []mcp.Resource{}}
+	if len(kept) > resourcesPage {
+		kept = kept[:resourcesPage]
+		list.NextCursor = cursorOf(kept[resourcesPage-1])
 	}
-	if request.Params.Cursor != "" || result.Resources == nil {
-		result.Resources = []mcp.Resource{}
+	if cursor == "" {
+		for _, r := range s.offered.Resources {
+			list.Resources = append(list.Resources, r.Resource)
+		}
 	}
-	for _, o := range list {
-		result.Resources = append(result.Resources, s.resourceOf(o))
+	for _, o := range kept {
+		list.Resources = append(list.Resources, s.resourceOf(o))
 	}
+	return list, nil
 }
 
 func (s *Server) resourceOf(o observations.Observation) mcp.Resource {
@@ -134,9 +183,9 @@ func after(list []observations.Observation, cursor mcp.Cursor) ([]observations.O
 }
 
 // readObservation answers both templates.
-func (s *Server) readObservation(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+func (s *Server) readObservation(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
 	k := callOf(ctx)
-	name, receipt := strings.CutSuffix(request.Params.URI, "/receipt")
+	name, receipt := strings.CutSuffix(uri, "/receipt")
 	r, err := s.open(k, name)
 	if err != nil {
 		return nil, err
@@ -145,7 +194,7 @@ func (s *Server) readObservation(ctx context.Context, request mcp.ReadResourceRe
 	o := r.Observation
 	text := func(t string) []mcp.ResourceContents {
 		return []mcp.ResourceContents{mcp.TextResourceContents{
-			URI: request.Params.URI, MIMEType: "text/plain", Text: s.visible(t, false),
+			URI: uri, MIMEType: "text/plain", Text: s.visible(t, false),
 		}}
 	}
 	switch {
@@ -157,7 +206,7 @@ func (s *Server) readObservation(ctx context.Context, request mcp.ReadResourceRe
 		return text(fmt.Sprintf("not shown: %d bytes, one read carries %d; next: slice {\"source\":\"obs:%s\",\"lines\":\"1-100\"}\n%s",
 			r.Size(), maxResource, o.ID, o.Seen.Receipt)), nil
 	}
-	return s.whole(request.Params.URI, r)
+	return s.whole(uri, r)
 }
 
 func (s *Server) open(k *call, name string) (*observations.Reader, error) {

@@ -40,7 +40,7 @@ type clientRoots struct {
 
 // rootsChanged asks for the client's roots, where it has some.
 func (c *Conn) rootsChanged() {
-	if !c.server.clientRoots || c.session.GetClientCapabilities().Roots == nil {
+	if !c.server.clientRoots || c.session.said().can.Roots == nil {
 		return
 	}
 	c.roots.mu.Lock()
@@ -191,7 +191,7 @@ func (k *call) scope(ctx context.Context, sources tools.Sources) (tools.Sources,
 	sources, done := sources.Narrow(dirs)
 	if errors.Is(sources.NoRoot, tools.ErrNarrowed) && k.conn.roots.told.CompareAndSwap(false, true) {
 		k.conn.server.log.Warn("calls on files are refused: none of the client's roots lies within --root; "+
-			"start with another --root, or with --no-client-roots", "client", echo(k.conn.session.GetClientInfo().Name))
+			"start with another --root, or with --no-client-roots", "client", echo(k.conn.session.said().client.Name))
 	}
 	return sources, done, nil
 }

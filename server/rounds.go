@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -64,21 +63,21 @@ type state struct {
 func (k *call) roundsOf(args json.RawMessage) (*rounds, *Fault) {
 	tool := k.frame.text("name")
 	r := &rounds{
-		server: k.conn.server, has: k.session.GetClientCapabilities,
+		server: k.conn.server, has: k.can,
 		about: k.conn.who.Owner + "\x00" + observations.CallHash(tool, args),
 	}
-	sealed := k.frame.text("requestState")
-	if sealed == "" {
-		return r, nil
+	var responses map[string]json.RawMessage
+	sealed, fault := k.frame.str("requestState")
+	if fault == nil {
+		fault = k.frame.member("inputResponses", &responses)
+	}
+	if fault != nil || sealed == "" {
+		return r, fault
 	}
 	s, ok := r.server.seal.open(r.about, sealed)
 	if !ok {
 		return nil, faultf(mcp.INVALID_PARAMS, "%s: requestState is not one that was given for this call within %s; make the call without it",
 			echo(tool), roundsLife)
-	}
-	var responses map[string]json.RawMessage
-	if raw := k.frame.params["inputResponses"]; raw != nil && json.Unmarshal(raw, &responses) != nil {
-		return nil, faultf(mcp.INVALID_PARAMS, "%s: inputResponses must be an object, not %s", echo(tool), kindOf(raw))
 	}
 	r.given = s.Given
 	// One that was left out is asked for again.
@@ -131,14 +130,16 @@ func (r *rounds) required() *mcp.CallToolResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := roundName(len(r.given))
-	build := mcpserver.NewInputRequestBuilder(r.server.seal.close(r.about, state{Given: r.given, Asked: digestOf(*r.pending)}))
+	out := &mcp.CallToolResult{}
+	out.ResultType = mcp.ResultTypeInputRequired
+	out.RequestState = r.server.seal.close(r.about, state{Given: r.given, Asked: digestOf(*r.pending)})
 	switch _, params := wordsOf(*r.pending); p := params.(type) {
 	case mcp.ElicitationParams:
-		build.Elicit(name, p)
+		out.InputRequests = mcp.InputRequests{name: mcp.NewElicitationInputRequest(p)}
 	case mcp.CreateMessageParams:
-		build.Sample(name, p)
+		out.InputRequests = mcp.InputRequests{name: mcp.NewSamplingInputRequest(p)}
 	}
-	return build.ToolResult()
+	return out
 }
 
 // refusal is the fault that the stateless era has for a call that needs a capability its client has not

@@ -6,13 +6,13 @@
 //	                 │ one message, and where its answers go
 //	frames.go ◄── Conn.accept ──► ping, cancel, initialize: at once
 //	                 │ calls.go: gate, in flight, deadline
-//	              dispatch ──► mcp-go ──► tools.go, resources.go, prompts.go, completion.go
-//	                 │                        │ notify.go: progress, log
-//	                 ▼                        ▼
-//	               answer                   client
+//	              methods.go ──► tools.go, resources.go, prompts.go, completion.go
+//	                 │                │ notify.go: progress, log
+//	                 ▼                ▼
+//	               answer           client
 //
-// mcp-go knows the protocol: versions, eras, lists, shapes of results. How messages come in and go
-// out, ids, keys, order, limits and cancellation are ours.
+// mcp-go's types are the knowledge of the protocol: versions, names, shapes of results. Its server is not
+// used: how messages are read, served and answered, ids, keys, order, limits and cancellation are ours.
 package server
 
 import (
@@ -23,19 +23,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -58,9 +54,7 @@ type Options struct {
 	Version string                             // of the program; "dev" by default
 	Log     *slog.Logger                       // nil: none
 	Mask    *secrets.Masker                    // of resources, prompts and faults; nil: nothing is masked
-
-	// Extra, where it is set, offers more: resources, prompts, answers of other shapes. See [Progress] and [Log].
-	Extra func(*mcpserver.MCPServer)
+	Extra   Extra                              // what is offered beside all that
 
 	MaxMessage   int64         // bytes of one message
 	MaxCalls     int           // calls running at once; more are answered "busy"
@@ -73,14 +67,14 @@ type Options struct {
 
 // Server offers tools, observations and prompts. It is safe for concurrent use.
 type Server struct {
-	mcp     *mcpserver.MCPServer
+	self    mcp.Implementation
 	run     func(context.Context, funnel.Request) (funnel.Answer, error)
 	store   *observations.Store
 	sources func(funnel.Session) tools.Sources
 	log     *slog.Logger
 	mask    *secrets.Masker
+	offered Extra    // and what the server offers of its own, before it
 	names   []string // of the tools, as offered
-	prompts []prompts.Prompt
 	gate    gate
 	first   *Conn // of HandleMessage
 	seal    seal  // of request states
@@ -101,7 +95,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("server: a funnel and sources are needed")
 	}
 	s := &Server{
-		store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, prompts: prompts.All(), seal: newSeal(), clientRoots: !o.IgnoreRoots,
+		store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask, seal: newSeal(), clientRoots: !o.IgnoreRoots,
 		maxMessage: orDefault(o.MaxMessage, DefaultMaxMessage), timeout: orDefault(o.CallTimeout, DefaultCallTimeout),
 		eofGrace: orDefault(o.EOFGrace, DefaultEOFGrace), writeDeadline: orDefault(o.WriteTimeout, DefaultWriteTimeout),
 		askTimeout: orDefault(o.AskTimeout, DefaultAskTimeout), rootsAgain: rootsAgain,
@@ -117,30 +111,14 @@ func New(o Options) (*Server, error) {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
-	hooks := &mcpserver.Hooks{}
-	hooks.AddOnError(func(ctx context.Context, _ any, _ mcp.MCPMethod, _ any, err error) { callOf(ctx).cause = err })
-	hooks.AddAfterListTools(s.inOrder)
-	hooks.AddAfterListResources(s.listObservations)
-	s.mcp = mcpserver.NewMCPServer("mcp-funnel", o.Version,
-		mcpserver.WithTitle("mcp-funnel"),
-		mcpserver.WithInstructions(prompts.Instructions()),
-		mcpserver.WithToolCapabilities(false),
-		mcpserver.WithResourceCapabilities(o.Store != nil, o.Store != nil),
-		mcpserver.WithPromptCapabilities(false),
-		mcpserver.WithLogging(),
-		mcpserver.WithCompletions(),
-		mcpserver.WithPromptCompletionProvider(s),
-		mcpserver.WithResourceCompletionProvider(s),
-		mcpserver.WithHooks(hooks),
-	)
+	s.self = mcp.Implementation{Name: "mcp-funnel", Version: o.Version, Title: "mcp-funnel"}
 	if err := s.addTools(o.Tools); err != nil {
 		return nil, err
 	}
-	s.addResources()
-	s.addPrompts()
-	if o.Extra != nil {
-		o.Extra(s.mcp)
-	}
+	s.offered.Tools = append(s.offered.Tools, o.Extra.Tools...)
+	s.offered.Resources = o.Extra.Resources
+	s.offered.Templates = append(s.templates(), o.Extra.Templates...)
+	s.offered.Prompts = o.Extra.Prompts
 	s.first = s.Connect(context.Background())
 	return s, nil
 }
@@ -161,7 +139,6 @@ func (s *Server) Connect(ctx context.Context) *Conn {
 		who:   funnel.Session{ID: id, Owner: observations.Local},
 	}
 	c.ctx, c.end = context.WithCancelCause(ctx)
-	c.session.conn = c
 	c.own.deliver = c.tellChanges
 	return c
 }
@@ -248,7 +225,7 @@ func (c *Conn) atOnce(ctx context.Context, f frame, send Send) bool {
 		send.answer(f.id, struct{}{}, nil)
 	case method == mcp.MethodInitialize, method == mcp.MethodServerDiscover:
 		now()
-	case !f.modern() && !c.session.Initialized():
+	case !f.modern() && !c.session.initialized():
 		send.answer(f.id, nil, faultf(mcp.INVALID_REQUEST,
 			"%s before initialize; send initialize first, or declare protocol version %s in _meta",
 			echo(f.method), mcp.ProtocolVersion20260728))
@@ -268,7 +245,7 @@ func (c *Conn) notice(f frame) {
 			c.cancelID(key)
 		}
 	case mcp.MethodNotificationInitialized:
-		if c.session.Initialized() && c.ready.CompareAndSwap(false, true) {
+		if c.session.initialized() && c.ready.CompareAndSwap(false, true) {
 			c.watchOwn()
 			c.rootsChanged()
 		}
@@ -279,72 +256,8 @@ func (c *Conn) notice(f frame) {
 	}
 }
 
-// dispatch has mcp-go serve the call, and masks its fault.
-func (s *Server) dispatch(ctx context.Context, k *call) (any, *Fault) {
-	result, fault := s.serve(ctx, k)
-	if fault != nil {
-		if text, n := s.mask.String(fault.Message); n > 0 {
-			fault = &Fault{Code: fault.Code, Message: text, Data: fault.Data}
-		}
-	}
-	return result, fault
-}
-
-// serve has mcp-go serve the call. Panics end here.
-func (s *Server) serve(ctx context.Context, k *call) (result any, fault *Fault) {
-	f := k.frame
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("panic", "method", f.method, "tool", f.text("name"), "panic", p, "stack", string(debug.Stack()))
-			k.notes.log(mcp.LoggingLevelError, "server", f.method+": internal error")
-			result, fault = panicked(f)
-		}
-	}()
-	if fault := s.checkCursor(f); fault != nil {
-		return nil, fault
-	}
-	ctx = context.WithValue(s.mcp.WithContext(ctx, k.session), callKey{}, k)
-	reply := s.mcp.HandleMessage(ctx, f.message(1))
-	k.passNotes()
-	switch r := reply.(type) {
-	case mcp.JSONRPCResponse:
-		if k.cause != nil { // a hook found fault where mcp-go found none
-			return nil, s.translate(f, mcp.JSONRPCErrorDetails{Code: mcp.INTERNAL_ERROR, Message: k.cause.Error()}, k.cause)
-		}
-		return r.Result, nil
-	case mcp.JSONRPCError:
-		return nil, s.translate(f, r.Error, k.cause)
-	}
-	return nil, faultf(mcp.INTERNAL_ERROR, "%s: no answer", echo(f.method))
-}
-
-// passNotes sends what mcp-go itself had to tell.
-func (k *call) passNotes() {
-	for {
-		select {
-		case note := <-k.session.notes:
-			if k.listens { // the acknowledgement: the filter as far as this server can serve it
-				k.allowed, _ = note.Params.AdditionalFields["notifications"].(mcp.SubscriptionFilter)
-				continue
-			}
-			k.notes.pass(note)
-		default:
-			return
-		}
-	}
-}
-
-// checkCursor refuses cursors for lists that are always answered whole. (mcp-go would begin at a name.)
-func (s *Server) checkCursor(f frame) *Fault {
-	whole := []mcp.MCPMethod{mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesTemplatesList}
-	if slices.Contains(whole, mcp.MCPMethod(f.method)) && f.text("cursor") != "" {
-		return unknownCursor(f.method)
-	}
-	return nil
-}
-
 // response is one answer as it goes over the wire, with its newline. No fault leaves with hidden
-// characters in its message: mcp-go's own echo what the client sent.
+// characters in its message: some echo what the client sent.
 func response(id json.RawMessage, result any, fault *Fault) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -374,7 +287,7 @@ func (s *Server) visible(text string, json bool) string {
 	return content.Visible(text, json)
 }
 
-// plain keeps mcp-go from encoding a tool's answer twice, and its text from being escaped for HTML.
+// plain keeps a tool's answer from being encoded twice, and its text from being escaped for HTML.
 func plain(result any) any {
 	type bare mcp.CallToolResult // without its MarshalJSON
 	r, ok := result.(*mcp.CallToolResult)

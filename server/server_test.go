@@ -383,7 +383,7 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
-// TestFaultsShowHiddenCharacters once: those that mcp-go words and those that are worded here.
+// TestFaultsShowHiddenCharacters once, and not as they are.
 func TestFaultsShowHiddenCharacters(t *testing.T) {
 	c := newClient(t, newTestServer(t))
 	const sent, want = `a\u202eb\u001b[31mc\u0085\u200bd`, `a\u{202e}b\x1b[31mc\u{85}\u{200b}d`
@@ -423,7 +423,7 @@ func TestPromptsAndLevels(t *testing.T) {
 	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`), `"resources":[]`)
 	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"task","value":"x"}}}`), `"values":[]`)
 	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`), `"result":{}`)
-	if got := c.conn.session.GetLogLevel(); got != "debug" {
+	if got := c.conn.session.logLevel(); got != "debug" {
 		t.Errorf("the level is %q", got)
 	}
 }

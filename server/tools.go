@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -29,7 +28,7 @@ func (s *Server) addTools(all []tools.Tool) error {
 			return fmt.Errorf("server: tool %q is there twice", t.Name)
 		}
 		s.names = append(s.names, t.Name)
-		s.mcp.AddTool(listed(t), s.handler(t))
+		s.offered.Tools = append(s.offered.Tools, RawTool{listed(t), s.handler(t)})
 	}
 	return nil
 }
@@ -66,11 +65,27 @@ func listed(t tools.Tool) mcp.Tool {
 	return out
 }
 
-// inOrder lists tools in the catalog's order; mcp-go has them by name.
-func (s *Server) inOrder(_ context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
-	slices.SortFunc(result.Tools, func(a, b mcp.Tool) int {
-		return slices.Index(s.names, a.Name) - slices.Index(s.names, b.Name)
-	})
+func (s *Server) listTools(_ context.Context, k *call) (any, error) {
+	if fault := noCursor(k.frame); fault != nil {
+		return nil, fault
+	}
+	list := &mcp.ListToolsResult{Tools: make([]mcp.Tool, len(s.offered.Tools))}
+	for i, t := range s.offered.Tools {
+		list.Tools[i] = t.Tool
+	}
+	return list, nil
+}
+
+func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
+	name, fault := k.frame.str("name")
+	if fault != nil {
+		return nil, fault
+	}
+	at := slices.IndexFunc(s.offered.Tools, func(t RawTool) bool { return t.Name == name })
+	if at < 0 {
+		return nil, faultf(mcp.INVALID_PARAMS, "unknown tool %s; tools: %s", quoted(name), strings.Join(s.names, ", "))
+	}
+	return s.offered.Tools[at].Call(ctx)
 }
 
 // held is a tool whose call keeps its place at the gate, and its sources open, while it runs, though the
@@ -94,9 +109,10 @@ func held(t tools.Tool) tools.Tool {
 	return t
 }
 
-func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
+// handler is what a tools/call of that tool does.
+func (s *Server) handler(t tools.Tool) func(context.Context) (*mcp.CallToolResult, error) {
 	t = held(t)
-	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return func(ctx context.Context) (*mcp.CallToolResult, error) {
 		k := callOf(ctx)
 		args, fault := arguments(k.frame)
 		if fault != nil {
@@ -112,9 +128,6 @@ func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
 			}
 			r.Ask = asked.ask
 		}
-		if request.Params.Meta != nil {
-			r.Meta = request.Params.Meta.AdditionalFields
-		}
 		answer, err := s.run(ctx, r)
 		k.note(t.Name, answer)
 		switch {
@@ -129,11 +142,7 @@ func (s *Server) handler(t tools.Tool) mcpserver.ToolHandlerFunc {
 			return shown(answer, k.notes.words), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			k.notes.log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: no answer within %s", t.Name, s.timeout))
-			result, fault := s.overdue(k.frame)
-			if fault != nil {
-				return nil, fault
-			}
-			return result.(*mcp.CallToolResult), nil
+			return s.late(k.frame), nil
 		case ctx.Err() != nil:
 			return nil, faultf(codeEnding, "%s: stopped, %v", t.Name, errEnding)
 		}
@@ -221,10 +230,13 @@ func refused(f frame, fault *Fault) (any, *Fault) {
 
 func (s *Server) overdue(f frame) (any, *Fault) {
 	if f.method == string(mcp.MethodToolsCall) {
-		return instead(f, fmt.Sprintf("%s: no answer within %s, the call was stopped; ask for less, or narrow it",
-			echo(f.text("name")), s.timeout)), nil
+		return s.late(f), nil
 	}
 	return nil, faultf(codeLate, "%s: no answer within %s", echo(f.method), s.timeout)
+}
+
+func (s *Server) late(f frame) *mcp.CallToolResult {
+	return instead(f, fmt.Sprintf("%s: no answer within %s, the call was stopped; ask for less, or narrow it", echo(f.text("name")), s.timeout))
 }
 
 func panicked(f frame) (any, *Fault) {
@@ -234,7 +246,7 @@ func panicked(f frame) (any, *Fault) {
 	return nil, faultf(mcp.INTERNAL_ERROR, "%s: internal error", echo(f.method))
 }
 
-// instead carries the type of result that the stateless era asks for, since mcp-go does not see it.
+// instead carries the type of result that the stateless era asks for, since not all of them are dressed.
 func instead(f frame, text string) *mcp.CallToolResult {
 	out := said(true, text)
 	if f.modern() {
