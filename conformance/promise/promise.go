@@ -53,7 +53,8 @@ type Proof struct {
 	// whose control finds none proves nothing.
 	Control int    `json:"control"`
 	Figures string `json:"figures,omitempty"` // what else was measured: "p99 31 ms"
-	// Unchecked is what could not be looked at, and why: with it the promise is held in part only.
+	// Unchecked is what no run could look at here, and why, as what only a network has: the promise is held but for it, which is
+	// said wherever it is said that it is held. What a run left out by itself is skipped, and holds the promise in part only.
 	Unchecked string `json:"unchecked,omitempty"`
 }
 

@@ -142,7 +142,8 @@ func page(old, rows string) (string, error) {
 }
 
 // table has a row a promise; several proofs of one are added up. held is false where a promise was tried and not
-// held, and at full size also where it was proved in part or not at all.
+// held, and at full size also where it was proved in part or not at all. What could not be looked at where the run was made
+// is told in its row and in the last line, and no fault of the run.
 func table(all []promise.Proof, tests map[string][]outcome) (rows string, held bool) {
 	var b strings.Builder
 	size := promise.Size("the modest size of every run", "full size")
@@ -150,12 +151,15 @@ func table(all []promise.Proof, tests map[string][]outcome) (rows string, held b
 	b.WriteString("| | promise | held | cases | failures | control's failures | figures | proved by |\n|---|---|---|---:|---:|---:|---|---|\n")
 	ids := slices.SortedFunc(maps.Keys(promise.All), func(a, b string) int { return number(a) - number(b) })
 	kept := 0
-	var open, partly, broken []string
+	var open, partly, broken, but []string
 	for _, id := range ids {
 		r := rowOf(id, all, tests[id])
 		switch r.held {
 		case "yes":
 			kept++
+		case butFor:
+			kept++
+			but = append(but, id+" held but for: "+strings.Join(r.unchecked, "; "))
 		case notProved:
 			open = append(open, id)
 		case inPart:
@@ -172,6 +176,9 @@ func table(all []promise.Proof, tests map[string][]outcome) (rows string, held b
 	if len(partly) > 0 {
 		fmt.Fprintf(&b, " In part: %s.", strings.Join(partly, ", "))
 	}
+	for _, what := range but {
+		fmt.Fprintf(&b, " %s.", what)
+	}
 	if len(broken) > 0 {
 		fmt.Fprintf(&b, " **Not held: %s.**", strings.Join(broken, ", "))
 	}
@@ -183,12 +190,13 @@ func table(all []promise.Proof, tests map[string][]outcome) (rows string, held b
 // What a promise is that was neither held nor broken.
 const (
 	notProved = "not proved" // by any proof
-	inPart    = "in part"    // by some of its tests; another was skipped, recorded no proof, or left something unchecked
+	inPart    = "in part"    // by some of its tests; another was skipped, or recorded no proof
+	butFor    = "but for"    // by all of its tests, which could not look at something here
 )
 
 type row struct {
-	held, counts   string
-	figures, tests []string
+	held, counts              string
+	figures, tests, unchecked []string
 }
 
 // rowOf adds up the proofs of a promise, and sees to it that each of its tests stands there, proof or not.
@@ -220,8 +228,9 @@ func rowOf(id string, all []promise.Proof, tests []outcome) row {
 			r.held = "**no**"
 		}
 		if p.Unchecked != "" {
-			name += " (not checked: " + strings.ReplaceAll(p.Unchecked, "|", "\\|") + ")"
-			lacks = true
+			what := strings.ReplaceAll(p.Unchecked, "|", "\\|")
+			name += " (but for: " + what + ")"
+			r.unchecked = append(r.unchecked, what)
 		}
 		told[p.Test] = true
 		r.tests = append(r.tests, name)
@@ -245,8 +254,12 @@ func rowOf(id string, all []promise.Proof, tests []outcome) row {
 			r.tests = append(r.tests, "`"+t.test+"` (recorded no proof)")
 		}
 	}
-	if lacks && r.held == "yes" {
+	switch {
+	case r.held != "yes":
+	case lacks:
 		r.held = inPart
+	case len(r.unchecked) > 0:
+		r.held = butFor
 	}
 	return r
 }
