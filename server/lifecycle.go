@@ -25,15 +25,16 @@ type SignalError struct{ Signal os.Signal }
 
 func (e *SignalError) Error() string { return fmt.Sprintf("signal: %v", e.Signal) }
 
-// lookEvery is how often parent and output are looked at. A death signal (PR_SET_PDEATHSIG) is no
+// lookEvery is how often parent and output are looked at, two system calls each time: a client that goes without a word is
+// missed for no longer, so that the rest of the second is left for those who put away what they have. A death signal (PR_SET_PDEATHSIG) is no
 // substitute: it comes when the parent's thread ends, and misses a parent already gone.
-const lookEvery = 250 * time.Millisecond
+const lookEvery = 50 * time.Millisecond
 
 // Lifetime says what ends this process.
 type Lifetime struct {
 	Parent bool          // the death of the process that started it
 	Out    *os.File      // that nobody can read this any more; nil: not looked at
-	Force  time.Duration // from the cause to the forced end; 900 ms
+	Force  time.Duration // from the cause to the forced end; 800 ms
 	Exit   func(int)     // os.Exit
 }
 
@@ -42,7 +43,7 @@ type Lifetime struct {
 // signal, it is ended with code 1, whatever still runs. stop lets go of all of this.
 func (l Lifetime) Context(parent context.Context) (ctx context.Context, stop func()) {
 	if l.Force <= 0 {
-		l.Force = 900 * time.Millisecond
+		l.Force = 800 * time.Millisecond
 	}
 	if l.Exit == nil {
 		l.Exit = os.Exit

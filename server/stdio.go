@@ -11,14 +11,17 @@ import (
 )
 
 const (
+	// The process has to be gone within a second of its client, whatever its calls do: goneTime, watchEvery and
+	// leaveTime come one after the other, and leave a quarter of it to a machine that is busy.
+
 	// leaveTime is how long work that was told to stop may take to put away what it has, before the
-	// connection is given up: the process has to be gone within a second.
-	leaveTime = 300 * time.Millisecond
+	// connection is given up. All tools stop within a few ms.
+	leaveTime = 200 * time.Millisecond
 	// goneTime is how long a client whose input has ended, read to its end or not, may read nothing before
 	// it counts as gone.
-	goneTime = 750 * time.Millisecond
+	goneTime = 500 * time.Millisecond
 	// watchEvery is how often a stalled client is looked for.
-	watchEvery = 100 * time.Millisecond
+	watchEvery = 50 * time.Millisecond
 )
 
 // ServeStdio serves one client: a message a line from in, a message a line to out. It returns nil
