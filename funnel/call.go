@@ -83,7 +83,8 @@ func (c *call) answerTo() (Answer, error) {
 		o.status = failure // of the command, not of the call
 	}
 	if c.answer.Failed = o.err != nil; o.err != nil {
-		c.masked(o.err.Error())
+		_, n := c.f.o.Mask.Echo(o.err.Error(), c.r.Args)
+		c.found += n
 	}
 	v := &view{call: c, seen: s, outcome: o, spent: spent}
 

@@ -198,7 +198,7 @@ func (h *house) everywhere(text, name string) map[string]string {
 	add("unknown source", h.call("grep", map[string]any{"source": text, "pattern": "x"}))
 	add("unknown argument", h.call("grep", map[string]any{"source": "small.txt", text: "x"}))
 	add("wrong pattern", h.call("grep", map[string]any{"source": "small.txt", "pattern": "(" + text}))
-	add("wrong filter", h.call("jq", map[string]any{"source": "one.json", "filter": "." + text + "("}))
+	add("wrong filter", h.call("jq", map[string]any{"source": "one.json", "filter": "." + text + " ("}))
 	add("error of jq", h.call("jq", map[string]any{"source": "one.json", "filter": "error(.a[0])"}))
 	// Another server's tool.
 	add("output", h.run(upstream("first\n"+text+"\nlast\n", "", nil), nil))

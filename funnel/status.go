@@ -89,9 +89,10 @@ func (c *call) run() outcome {
 	}
 }
 
-// logged is a text of others fit for the log. It counts nothing: it may be called from the tool's own goroutine.
+// logged is what is said of a failure, fit for the log: it may repeat the arguments. It counts nothing: it may be called
+// from the tool's own goroutine.
 func (c *call) logged(s string) string {
-	s, _ = c.f.o.Mask.String(s)
+	s, _ = c.f.o.Mask.Echo(s, c.r.Args)
 	return s
 }
 

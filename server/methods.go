@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"runtime/debug"
 	"slices"
 
@@ -58,7 +59,8 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *Faul
 	result, err := s.serve(context.WithValue(ctx, callKey{}, k), k)
 	if err != nil {
 		fault = s.faultOf(f, err)
-		if text, n := s.mask.String(fault.Message); n > 0 {
+		asked := slices.Collect(maps.Values(f.params)) // which a fault may repeat, cut
+		if text, n := s.mask.Echo(fault.Message, asked...); n > 0 {
 			fault = &Fault{Code: fault.Code, Message: text, Data: fault.Data}
 		}
 		return nil, fault

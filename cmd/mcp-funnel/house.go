@@ -69,13 +69,18 @@ func (s *Settings) openFor(w *streams, here bool) (*house, error) {
 	}
 	h.funnel, err = funnel.New(funnel.Options{
 		Store: h.store, NoStore: noStore, Trace: h.trace, Counter: h.counter, Policy: s.policy(), Limits: s.limits(),
-		SavedTo: here, Offered: h.offered, Log: h.log, Mask: s.masker(), Redact: s.RedactStore,
+		SavedTo: here, Offered: h.offered, Log: h.log, Mask: s.masker().Telling(h.unsearched), Redact: s.RedactStore,
 	})
 	if err != nil {
 		h.close()
 		return nil, usageError{err}
 	}
 	return h, nil
+}
+
+// unsearched tells what went wrong where a text could not be searched for secrets, so that none of it was shown.
+func (h *house) unsearched(why any, stack []byte) {
+	h.log.Error("a text could not be searched for secrets", "why", why, "stack", string(stack))
 }
 
 // forbids says that a store cannot be written to for a cause that will not pass by itself, as that of a full disk may:

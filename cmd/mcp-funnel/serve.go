@@ -70,7 +70,7 @@ func (s *Settings) serveStdio(ctx context.Context, h *house, w *streams) error {
 
 func (s *Settings) server(h *house) (*server.Server, error) {
 	return server.New(server.Options{
-		Funnel: h.funnel, Store: h.store, Tools: h.catalog, Version: versionText(), Log: h.log, Mask: s.masker(), Sources: h.sourcesOf,
+		Funnel: h.funnel, Store: h.store, Tools: h.catalog, Version: versionText(), Log: h.log, Mask: s.masker().Telling(h.unsearched), Sources: h.sourcesOf,
 		MaxMessage: int64(s.MaxMessage), MaxCalls: s.MaxCalls, CallTimeout: time.Duration(s.CallTimeout), EOFGrace: time.Duration(s.EofGrace),
 		AskTimeout: time.Duration(s.AskTimeout), IgnoreRoots: !s.ClientRoots,
 	})

@@ -1,6 +1,8 @@
 package secrets
 
 import (
+	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -68,7 +70,12 @@ func TestEveryCutIsSearched(t *testing.T) {
 
 // A fault of the masker shows nothing of the text, is counted, and ends with the text.
 func TestFaultShowsNothing(t *testing.T) {
-	m := &Masker{} // without a filter each look at a text panics
+	told := 0
+	m := (&Masker{}).Telling(func(why any, stack []byte) { // without a filter each look at a text panics
+		if told++; why == nil || !bytes.Contains(stack, []byte("secrets.")) {
+			t.Errorf("told %v at %s", why, stack)
+		}
+	})
 	const text = "a line of ordinary words\n"
 	if got, n := m.String(text); got != Unsearched+"\n" || n != 1 {
 		t.Errorf("%d, %q", n, got)
@@ -88,6 +95,15 @@ func TestFaultShowsNothing(t *testing.T) {
 	}
 	if got := m.JSON([]byte(`{"a":"a line of ordinary words"}`)); string(got) != `{"a":"`+Unsearched+`"}` {
 		t.Errorf("%s", got)
+	}
+	if got, n := m.Echo("what was asked", json.RawMessage(`"what was asked"`)); got != Unsearched || n != 2 {
+		t.Errorf("%d, %q", n, got)
+	}
+	if told < 6 {
+		t.Errorf("told %d times", told)
+	}
+	if _, n := (&Masker{}).String(text); n != 1 { // and nobody need listen
+		t.Error(n)
 	}
 }
 

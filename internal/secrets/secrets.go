@@ -18,10 +18,13 @@ const Unsearched = "[masked: this text could not be searched for secrets]"
 
 // Masker masks secrets. A nil one masks nothing; the zero one knows no format, so that all of a text becomes [Unsearched].
 // It is safe for concurrent use.
-type Masker struct{ f *filter }
+type Masker struct {
+	f    *filter
+	told func(why any, stack []byte) // nil: nobody asked
+}
 
 // New makes a masker of all [Formats].
-func New() *Masker { return &Masker{compiled()} }
+func New() *Masker { return &Masker{f: compiled()} }
 
 // String masks the secrets of a text that is at hand in full, and says how many they were: the identical string where
 // there is none. Masks are left alone.
@@ -52,7 +55,8 @@ func (m *Masker) JSON(raw json.RawMessage) (masked json.RawMessage) {
 		return raw
 	}
 	defer func() {
-		if recover() != nil {
+		if p := recover(); p != nil {
+			m.tell(p)
 			masked = nil
 		}
 	}()

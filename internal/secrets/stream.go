@@ -55,7 +55,8 @@ func (s *Stream) Uncut(b []byte, at int) (cut int) {
 		return at
 	}
 	defer func() {
-		if recover() != nil {
+		if p := recover(); p != nil {
+			s.m.tell(p)
 			cut = at // what is shown of either half is masked by itself, or not shown
 		}
 	}()
@@ -108,9 +109,11 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 func (s *Stream) pass(b []byte, at int, final bool) (n int, out []byte) {
 	found := s.n
 	defer func() {
-		if recover() == nil {
+		p := recover()
+		if p == nil {
 			return
 		}
+		s.m.tell(p)
 		n, out = at, []byte(Unsearched)
 		if b[at-1] == '\n' {
 			out = append(out, '\n')
