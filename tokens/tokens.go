@@ -64,9 +64,9 @@ func supported(name, encoding string) (Encoding, error) {
 // Counter counts tokens of one encoding. Safe for concurrent use.
 type Counter struct {
 	encoding   Encoding
-	next       func(text []byte) int
-	vocabulary func() vocabulary
-	memos      sync.Pool // of *memo
+	piece      func(text []byte) int // the length of its first piece
+	vocabulary func() *tables.Vocabulary
+	desks      sync.Pool // of *desk
 }
 
 // New returns a counter at once: its vocabulary is embedded, and read in place.
@@ -74,9 +74,9 @@ type Counter struct {
 func New(e Encoding) *Counter {
 	switch e {
 	case O200k:
-		return &Counter{encoding: e, next: nextO200k, vocabulary: func() vocabulary { return vocabulary{tables.O200k()} }}
+		return &Counter{encoding: e, piece: nextO200k, vocabulary: tables.O200k}
 	case CL100k:
-		return &Counter{encoding: e, next: nextCL100k, vocabulary: func() vocabulary { return vocabulary{tables.CL100k()} }}
+		return &Counter{encoding: e, piece: nextCL100k, vocabulary: tables.CL100k}
 	}
 	panic("tokens: no encoding " + string(e))
 }
@@ -85,7 +85,7 @@ func New(e Encoding) *Counter {
 func (c *Counter) Encoding() Encoding { return c.encoding }
 
 // Count is exact, and takes time in proportion to the text's length however
-// long its unbroken runs (n log n within one). Invalid UTF-8 counts as U+FFFD.
+// long its unbroken runs. Invalid UTF-8 counts as U+FFFD.
 func (c *Counter) Count(text string) int {
 	return c.all([]byte(text))
 }
@@ -98,26 +98,19 @@ func (c *Counter) all(text []byte) int {
 // count counts the pieces of text and returns how many bytes they took. Where more
 // text may follow (not final), pieces that could still grow are left.
 func (c *Counter) count(text []byte, final bool) (n, used int) {
-	v := c.vocabulary()
-	text = valid(text)
-	var m *memo
-	if len(text) >= memoText {
-		if m, _ = c.memos.Get().(*memo); m == nil {
-			m = new(memo)
-		}
-		defer c.memos.Put(m)
+	d, _ := c.desks.Get().(*desk)
+	if d == nil {
+		d = &desk{Vocabulary: c.vocabulary()}
 	}
+	defer c.desks.Put(d)
+	text = valid(text)
 	for used < len(text) {
-		end := used + c.next(text[used:])
-		if !final && len(text)-end < lookahead {
+		size := c.piece(text[used:])
+		if !final && len(text)-used-size < lookahead {
 			break
 		}
-		if m != nil {
-			n += m.count(v, text[used:end])
-		} else {
-			n += v.count(text[used:end])
-		}
-		used = end
+		n += d.next(text[used:], size)
+		used += size
 	}
 	return n, used
 }

@@ -1,8 +1,10 @@
 package tables
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // InOrder is the tokens of a rank file in order of rank.
@@ -19,38 +21,187 @@ func InOrder(ranks map[string]int) ([]string, error) {
 
 // Build makes the table of a vocabulary from its tokens in order of rank. The same tokens make the same bytes.
 func Build(tokens []string) ([]byte, error) {
-	slots := 1
-	for slots < 2*len(tokens) { // at most half are taken: what is no token is known after a slot or two
-		slots *= 2
+	if len(tokens) >= 1<<rankBits {
+		return nil, fmt.Errorf("%d tokens", len(tokens))
 	}
-	longest := 0
-	table := make([]byte, headSize+pairsSize+slotSize*slots)
-	inPairs, inSlots := table[headSize:][:pairsSize], table[headSize+pairsSize:]
-	for i := range inPairs {
-		inPairs[i] = 0xff
+	words, err := recordsOf(tokens)
+	if err != nil {
+		return nil, err
 	}
-	var tail []byte
+	g := newGrove(tokens)
+	slots := g.place()
+	if len(slots) >= 1<<slotBits {
+		return nil, fmt.Errorf("%d slots", len(slots))
+	}
+	table := binary.LittleEndian.AppendUint32(nil, uint32(len(slots)))
+	table = binary.LittleEndian.AppendUint32(table, uint32(len(tokens)))
+	for _, s := range slots {
+		table = binary.LittleEndian.AppendUint64(table, s)
+	}
+	for rank, w := range words {
+		table = binary.LittleEndian.AppendUint64(table, w|uint64(g.at[g.ends[rank]])<<slotShift)
+	}
+	return table, nil
+}
+
+// recordsOf is each token's record without its slot. It proves what [Vocabulary.Apart] stands on: that the bytes of
+// every token, merged by themselves, become that token, in merges whose ranks never fall.
+func recordsOf(tokens []string) ([]uint64, error) {
+	ranks := make(map[string]int, len(tokens))
 	for rank, t := range tokens {
-		if t == "" || len(t) >= 1<<(32-rankBits) {
+		if (len(t) == 1) != (rank < 256) || t == "" || len(t) > longest {
 			return nil, fmt.Errorf("token %d has %d bytes", rank, len(t))
 		}
-		longest = max(longest, len(t))
-		if len(t) == 2 {
-			binary.LittleEndian.PutUint32(inPairs[4*(int(t[0])<<8|int(t[1])):], uint32(rank))
-		}
-		h := hash([]byte(t))
-		at := uint32(h) & uint32(slots-1)
-		for binary.LittleEndian.Uint32(inSlots[slotSize*at:]) != 0 {
-			at = (at + 1) & uint32(slots-1)
-		}
-		tail = binary.LittleEndian.AppendUint32(tail, uint32(len(t))<<rankBits|uint32(rank))
-		binary.LittleEndian.PutUint32(inSlots[slotSize*at:], uint32(h>>(32+placeBits))<<placeBits|uint32(len(tail)))
-		tail = append(tail, t...)
+		ranks[t] = rank
 	}
-	if len(tail) >= 1<<placeBits || len(tokens) >= 1<<rankBits {
-		return nil, fmt.Errorf("%d tokens of %d bytes do not fit the table's fields", len(tokens), len(tail))
+	records := make([]uint64, len(tokens))
+	for rank, t := range tokens {
+		left, right := rank, rank
+		if len(t) > 1 {
+			cut, err := lastMerge(t, ranks)
+			if err != nil {
+				return nil, fmt.Errorf("token %d, %q: %w", rank, t, err)
+			}
+			left, right = ranks[t[:cut]], ranks[t[cut:]]
+		}
+		records[rank] = uint64(left) | uint64(right)<<rankBits | uint64(len(t)-1)<<sizeShift
 	}
-	binary.LittleEndian.PutUint32(table, uint32(slots))
-	binary.LittleEndian.PutUint32(table[4:], uint32(longest))
-	return append(table, tail...), nil
+	return records, nil
+}
+
+// lastMerge is where the two parts meet that become the token last.
+func lastMerge(t string, ranks map[string]int) (cut int, _ error) {
+	starts := make([]int, len(t)+1)
+	for i := range starts {
+		starts[i] = i
+	}
+	before := 0
+	for len(starts) > 2 {
+		least, at := len(ranks), 0
+		for i := range len(starts) - 2 {
+			if rank, ok := ranks[t[starts[i]:starts[i+2]]]; ok && rank < least {
+				least, at = rank, i
+			}
+		}
+		if least == len(ranks) || least < before {
+			return 0, fmt.Errorf("its bytes do not merge to it in rising ranks")
+		}
+		before, cut = least, starts[at+1]
+		starts = slices.Delete(starts, at+1, at+2)
+	}
+	return cut, nil
+}
+
+// grove is the tree of the tokens' bytes while slots are sought for its nodes. The root is node 0.
+type grove struct {
+	kids [][]int // of a node, in order of their bytes
+	byte []byte  // that leads to a node
+	rank []int   // of the token that ends at a node, or -1
+	ends []int   // the node where a token ends
+	at   []int   // the slot of a node
+	base []uint64
+	used []bool // of a slot
+	own  []bool // of a base: no two nodes share one, so that a slot's byte tells whose child it is
+	from []int  // where to begin the search, by how many children a node has
+}
+
+func newGrove(tokens []string) *grove {
+	g := &grove{kids: [][]int{nil}, byte: []byte{0}, rank: []int{-1}, from: make([]int, 257)}
+	for rank, t := range tokens {
+		n := 0
+		for i := range len(t) {
+			n = g.child(n, t[i])
+		}
+		g.rank[n] = rank
+		g.ends = append(g.ends, n)
+	}
+	g.at = make([]int, len(g.kids))
+	g.base = make([]uint64, len(g.kids))
+	return g
+}
+
+func (g *grove) child(n int, c byte) int {
+	i, ok := slices.BinarySearchFunc(g.kids[n], c, func(k int, c byte) int { return cmp.Compare(g.byte[k], c) })
+	if !ok {
+		g.kids[n] = slices.Insert(g.kids[n], i, len(g.kids))
+		g.kids, g.byte, g.rank = append(g.kids, nil), append(g.byte, c), append(g.rank, -1)
+	}
+	return g.kids[n][i]
+}
+
+// place finds a slot for every node: first for those with many children, which fit in few places; among equals for
+// those that came first, whose tokens are the most frequent, so that they stand together.
+func (g *grove) place() []uint64 {
+	g.grow() // the root's children
+	g.grow() // the empty block, which is nobody's: where nodes without children look for them
+	for c := range 256 {
+		g.used[blockOf(noChild)*256+c] = true
+	}
+	order := make([]int, 0, len(g.kids))
+	for n := range g.kids {
+		if n > 0 && len(g.kids[n]) > 0 {
+			order = append(order, n)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(g.kids[b]), len(g.kids[a])) })
+	g.take(0, 0)
+	for _, n := range order {
+		g.take(n, g.search(n))
+	}
+	slots := make([]uint64, len(g.used))
+	for n := range g.kids {
+		if len(g.kids[n]) == 0 {
+			g.base[n] = noChild
+		}
+		if n > 0 {
+			slots[g.at[n]] = uint64(g.byte[n]) | slotUsed | g.base[n]<<baseShift | uint64(g.rank[n]+1)<<rankShift
+		}
+	}
+	return slots
+}
+
+func blockOf(slot int) int { return slot / 256 }
+
+func (g *grove) grow() {
+	g.used = append(g.used, make([]bool, 256)...)
+	g.own = append(g.own, make([]bool, 256)...)
+}
+
+func (g *grove) take(n, base int) {
+	g.base[n], g.own[base] = uint64(base), true
+	for _, k := range g.kids[n] {
+		g.at[k] = base ^ int(g.byte[k])
+		g.used[g.at[k]] = true
+	}
+}
+
+// search finds a base for a node: the first that fits, but not in a block where others with as many children failed often.
+func (g *grove) search(n int) int {
+	kids := g.kids[n]
+	first := int(g.byte[kids[0]])
+	for block, tries := g.from[len(kids)], 0; ; block++ {
+		if block*256 == len(g.used) {
+			g.grow()
+		}
+		for slot := block * 256; slot < block*256+256; slot++ {
+			if base := slot ^ first; !g.used[slot] && g.fits(kids, base) {
+				return base
+			}
+		}
+		if tries++; tries > 16 {
+			g.from[len(kids)] = max(g.from[len(kids)], block-8)
+		}
+	}
+}
+
+func (g *grove) fits(kids []int, base int) bool {
+	if g.own[base] {
+		return false
+	}
+	for _, k := range kids {
+		if g.used[base^int(g.byte[k])] {
+			return false
+		}
+	}
+	return true
 }

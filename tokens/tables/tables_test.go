@@ -1,20 +1,26 @@
 package tables
 
 import (
+	"slices"
 	"testing"
 	"unicode"
 
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
+func ranksOf(t *testing.T, name string) map[string]int {
+	t.Helper()
+	ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ranks
+}
+
 // The embedded bytes are what `go generate` would write now.
 func TestTablesAreGenerated(t *testing.T) {
 	for name, embedded := range map[string]string{"o200k_base": o200k, "cl100k_base": cl100k} {
-		ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
-		if err != nil {
-			t.Fatal(err)
-		}
-		tokens, err := InOrder(ranks)
+		tokens, err := InOrder(ranksOf(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,19 +34,20 @@ func TestTablesAreGenerated(t *testing.T) {
 }
 
 // What the rank files say, the tables say, and nothing more.
-func TestRanks(t *testing.T) {
+func TestLongest(t *testing.T) {
 	for name, v := range map[string]*Vocabulary{"o200k_base": O200k(), "cl100k_base": CL100k()} {
-		ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
-		if err != nil {
-			t.Fatal(err)
-		}
-		check := func(token []byte) {
-			want, ok := ranks[string(token)]
-			if got := v.Rank(token); ok && got != uint32(want) || !ok && got != NoRank {
-				t.Fatalf("%s: the rank of %q is %d, want %d, %v", name, token, got, want, ok)
+		ranks := ranksOf(t, name)
+		check := func(s []byte) {
+			var want int
+			n := min(len(s), longest)
+			for ; n > 0; n-- {
+				var ok bool
+				if want, ok = ranks[string(s[:n])]; ok {
+					break
+				}
 			}
-			if len(token) == 2 && v.Pair(token[0], token[1]) != v.Rank(token) {
-				t.Fatalf("%s: the pair %q has rank %d", name, token, v.Pair(token[0], token[1]))
+			if rank, size := v.Longest(s); size != n || rank != uint32(want) {
+				t.Fatalf("%s: the longest token of %q is %d of %d bytes, want %d of %d", name, s, rank, size, want, n)
 			}
 		}
 		check(nil)
@@ -51,19 +58,39 @@ func TestRanks(t *testing.T) {
 		}
 		for token := range ranks {
 			b := []byte(token)
-			for _, near := range [][]byte{b, b[1:], b[:len(b)-1], append(b[:len(b):len(b)], b[0]), append([]byte{'x'}, b...), append(b[:len(b):len(b)], b...)} {
+			for _, near := range [][]byte{b, b[1:], b[:len(b)-1], append(slices.Clip(b), b[0]), append([]byte{'x'}, b...), append(slices.Clip(b), b...)} {
 				check(near)
 			}
 		}
 		check(make([]byte, 1<<20))
-		full := 0
-		for at := uint32(0); at <= v.mask; at++ {
-			if le32(v.slots, slotSize*at) != 0 {
-				full++
+		ends := 0
+		for at := range uint32(len(v.slots) / 8) {
+			if le64(v.slots, at)>>rankShift != 0 {
+				ends++
 			}
 		}
-		if full != len(ranks) {
-			t.Errorf("%s: %d slots are taken by %d tokens", name, full, len(ranks))
+		if ends != len(ranks) {
+			t.Errorf("%s: %d nodes are ends of %d tokens", name, ends, len(ranks))
+		}
+	}
+}
+
+// A vocabulary that the way of counting is not right for is no table.
+func TestBuildRefuses(t *testing.T) {
+	bytes := make([]string, 256)
+	for i := range bytes {
+		bytes[i] = string([]byte{byte(i)})
+	}
+	for why, tokens := range map[string][]string{
+		"a byte is missing":      append(slices.Clone(bytes[1:]), "ab"),
+		"nothing":                append(slices.Clip(bytes), ""),
+		"too long":               append(slices.Clip(bytes), string(make([]byte, longest+1))),
+		"its parts are no token": append(slices.Clip(bytes), "abc"),
+		"ranks that fall":        append(slices.Clip(bytes), "abc", "ab"),
+		"":                       append(slices.Clip(bytes), "bc", "ab", "abc", "abcd"),
+	} {
+		if _, err := Build(tokens); (err == nil) != (why == "") {
+			t.Errorf("%s: %v", why, err)
 		}
 	}
 }
