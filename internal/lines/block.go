@@ -25,7 +25,7 @@ type sized interface {
 
 // scan goes through a text line by line:
 //
-//	fill ── a block of whole lines ─► block ── needle? ─► candidate line ── regexp ─► teller
+//	fill ── a block of whole lines ─► finder ─► the lines that match ─► teller
 //	  └──── 1 MiB without a line end ─► long (long.go)
 type scan struct {
 	m   *Matcher
@@ -41,9 +41,9 @@ type scan struct {
 	base int64 // offset of buf[0] in the text
 	line int64 // number of the line at buf[0]
 
-	hunts hunts
-	tail  []Line // the last lines before buf[0], for context; Text is their own copy
-	work  int    // instructions × bytes since ctx was looked at
+	f    *finder
+	hits hits   // of the block that is looked at
+	tail []Line // the last lines before buf[0], for context; Text is their own copy
 }
 
 var blocks = sync.Pool{New: func() any { b := make([]byte, usual.block); return &b }}
@@ -51,7 +51,8 @@ var blocks = sync.Pool{New: func() any { b := make([]byte, usual.block); return 
 func (m *Matcher) scanLines(ctx context.Context, r io.Reader, t *teller) error {
 	held := blocks.Get().(*[]byte)
 	defer blocks.Put(held)
-	s := &scan{m: m, ctx: ctx, t: t, src: r, buf: (*held)[:m.bounds.block], line: 1, hunts: newHunts(m.needles)}
+	s := &scan{m: m, ctx: ctx, t: t, src: r, buf: (*held)[:m.bounds.block], line: 1, f: m.finder(ctx)}
+	defer s.f.close()
 	if again, ok := r.(sized); ok {
 		s.again = again
 	}
@@ -66,9 +67,14 @@ func (s *scan) run() error {
 		if err := s.read(); err != nil {
 			return err
 		}
-		whole := bytes.LastIndexByte(s.buf[:s.fill], '\n') + 1
+		piece := s.buf[:min(s.fill, s.m.bounds.block)]
+		whole := bytes.LastIndexByte(piece, '\n') + 1
+		if whole == 0 && len(piece) < s.fill {
+			piece = s.buf[:s.fill]
+			whole = bytes.IndexByte(piece, '\n') + 1
+		}
 		switch {
-		case s.eof:
+		case s.eof && len(piece) == s.fill:
 			whole = s.fill
 		case whole == 0 && len(s.buf) < s.m.bounds.held:
 			bigger := make([]byte, s.m.bounds.held)
@@ -123,74 +129,57 @@ func (s *scan) drop(n int) {
 
 // block looks through whole lines, the last of which may lack its line end at the end of the text.
 func (s *scan) block(b []byte) error {
-	s.hunts.reset()
-	first := s.line
-	var err error
-	switch {
-	case s.t.o.Invert || len(s.hunts) == 0:
-		err = s.each(b)
-	default:
-		err = s.candidates(b)
-	}
-	if err != nil {
+	s.hits.n, s.hits.at, s.hits.only = 0, s.hits.at[:0], s.t.quiet
+	if err := s.f.find(b, &s.hits); err != nil {
 		return err
 	}
-	s.remember(b, first)
-	return nil
+	return s.tell(b, &s.hits)
 }
 
-// candidates looks only at the lines that hold a needle.
-func (s *scan) candidates(b []byte) error {
-	for pos := 0; pos < len(b); {
-		at, end := s.hunts.find(b, pos)
-		if at >= len(b) {
-			return s.pass(b, pos, len(b))
+// tell tells and counts the lines of a block.
+func (s *scan) tell(b []byte, h *hits) error {
+	first, pos, told := s.line, 0, int64(0)
+	for _, at := range h.at {
+		if s.t.quiet {
+			break
 		}
-		start := pos + bytes.LastIndexByte(b[pos:at], '\n') + 1
-		if err := s.pass(b, pos, start); err != nil {
+		start, next := pos+lastNewline(b[pos:at])+1, int(at)+1
+		if err := s.between(b, pos, start); err != nil {
 			return err
 		}
-		next := lineEnd(b, at)
-		text := s.text(b[start:next])
-		hit := s.m.sure && end <= start+len(text)
-		if !s.m.sure {
-			var err error
-			if hit, err = s.matches(text); err != nil {
-				return err
-			}
-		}
-		if err := s.one(b, start, next, text, hit); err != nil {
+		if err := s.one(b, start, next, s.m.text(b[start:next]), !s.t.o.Invert); err != nil {
 			return err
 		}
 		pos = next
+		told++
 	}
+	if !s.t.quiet {
+		if err := s.between(b, pos, len(b)); err != nil {
+			return err
+		}
+		s.remember(b, first)
+		return nil
+	}
+	n, hits := countLines(b[pos:]), h.n-told
+	s.line += n
+	if s.t.o.Invert {
+		hits = n - hits
+	}
+	s.t.totals.Matches += hits
 	return nil
 }
 
-// each looks at every line.
-func (s *scan) each(b []byte) error {
-	for pos := 0; pos < len(b); {
-		next := lineEnd(b, pos)
-		text := s.text(b[pos:next])
-		hit := false
-		at, end := 0, 0
-		if len(s.hunts) > 0 {
-			at, end = s.hunts.find(b, pos)
-		}
-		switch {
-		case at >= next:
-		case s.m.sure:
-			hit = end <= pos+len(text)
-		default:
-			var err error
-			if hit, err = s.matches(text); err != nil {
-				return err
-			}
-		}
-		if err := s.one(b, pos, next, text, hit != s.t.o.Invert); err != nil {
+// between goes over lines that the pattern does not match.
+func (s *scan) between(b []byte, from, to int) error {
+	if !s.t.o.Invert {
+		return s.pass(b, from, to)
+	}
+	for from < to {
+		next := lineEnd(b, from)
+		if err := s.one(b, from, next, s.m.text(b[from:next]), true); err != nil {
 			return err
 		}
-		pos = next
+		from = next
 	}
 	return nil
 }
@@ -230,16 +219,22 @@ func (s *scan) one(b []byte, start, next int, text []byte, hit bool) error {
 func (s *scan) pass(b []byte, from, to int) error {
 	for from < to && s.t.after > 0 {
 		next := lineEnd(b, from)
-		if err := s.one(b, from, next, s.text(b[from:next]), false); err != nil {
+		if err := s.one(b, from, next, s.m.text(b[from:next]), false); err != nil {
 			return err
 		}
 		from = next
 	}
-	s.line += int64(bytes.Count(b[from:to], newline))
-	if to == len(b) && from < to && b[to-1] != '\n' {
-		s.line++ // the text's last line, without a line end
-	}
+	s.line += countLines(b[from:to])
 	return nil
+}
+
+// countLines is how many lines b holds, the last with or without its line end.
+func countLines(b []byte) int64 {
+	n := int64(bytes.Count(b, newline))
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		n++
+	}
+	return n
 }
 
 // context is line n, which starts at b[start], as it is told beside a match.
@@ -257,7 +252,7 @@ func (s *scan) before(b []byte, start int, n int64) error {
 	}
 	starts := make([]int, 0, due)
 	for at := start; at > 0 && len(starts) < due; {
-		at = bytes.LastIndexByte(b[:at-1], '\n') + 1
+		at = lastNewline(b[:at-1]) + 1
 		starts = append(starts, at)
 	}
 	for _, l := range s.tail[max(0, len(s.tail)-(due-len(starts))):] {
@@ -270,7 +265,7 @@ func (s *scan) before(b []byte, start int, n int64) error {
 		if i > 0 {
 			end = starts[i-1]
 		}
-		if err := s.t.tell(s.context(n-int64(i)-1, starts[i], s.text(b[starts[i]:end]))); err != nil {
+		if err := s.t.tell(s.context(n-int64(i)-1, starts[i], s.m.text(b[starts[i]:end]))); err != nil {
 			return err
 		}
 	}
@@ -280,14 +275,14 @@ func (s *scan) before(b []byte, start int, n int64) error {
 // remember keeps the last lines of a block whose first line is number first, for context in the next one.
 func (s *scan) remember(b []byte, first int64) {
 	keep := s.t.o.Before
-	if keep == 0 || s.t.quiet || s.eof {
+	if keep == 0 || s.t.quiet || s.eof && len(b) == s.fill {
 		return
 	}
 	var lines []Line
 	for at, n := len(b), s.line-1; at > 0 && len(lines) < keep && n >= first; n-- {
 		end := at
-		at = bytes.LastIndexByte(b[:at-1], '\n') + 1
-		l := s.context(n, at, s.text(b[at:end]))
+		at = lastNewline(b[:at-1]) + 1
+		l := s.context(n, at, s.m.text(b[at:end]))
 		l.Text = bytes.Clone(l.Text)
 		lines = append(lines, l)
 	}
@@ -302,43 +297,4 @@ func (s *scan) keep(l Line) {
 		s.tail = append(s.tail[:0], s.tail[len(s.tail)-s.t.o.Before+1:]...)
 	}
 	s.tail = append(s.tail, l)
-}
-
-// matches asks the regexp, and looks at the context every so often.
-func (s *scan) matches(text []byte) (bool, error) {
-	cost := s.m.weight * len(text)
-	if s.work += cost; s.work > dear/8 { // several lines, and a machine that is busy
-		s.work = 0
-		if err := s.ctx.Err(); err != nil {
-			return false, err
-		}
-	}
-	if cost <= dear {
-		return s.m.re.Match(text), nil
-	}
-	_, _, ok, err := s.m.find(s.ctx, text)
-	return ok, err
-}
-
-var newline = []byte{'\n'}
-
-// lineEnd is the byte after the line end that follows from.
-func lineEnd(b []byte, from int) int {
-	if i := bytes.IndexByte(b[from:], '\n'); i >= 0 {
-		return from + i + 1
-	}
-	return len(b)
-}
-
-// text is a line without its line end: \n, and the \r before it unless the pattern speaks of \r.
-func (s *scan) text(line []byte) []byte {
-	n := len(line)
-	if n == 0 || line[n-1] != '\n' {
-		return line
-	}
-	n--
-	if n > 0 && line[n-1] == '\r' && !s.m.cr {
-		n--
-	}
-	return line[:n]
 }

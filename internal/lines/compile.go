@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 )
 
 func compile(p Pattern) (*Matcher, error) {
@@ -42,6 +43,7 @@ func compile(p Pattern) (*Matcher, error) {
 			return nil, err
 		}
 	}
+	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr) })
 	m.needles, m.sure, m.near = required(tree, how{multi: m.multi, crlf: m.multi && !m.cr})
 	return m, nil
 }

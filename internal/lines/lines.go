@@ -73,8 +73,9 @@ var (
 // Matcher is a compiled [Pattern]. It is safe for concurrent use. To a pattern that names \r, the one before a \n
 // is text; to any other it is a part of the line end.
 type Matcher struct {
-	re     *regexp.Regexp // one line as a text of its own; with multi, the whole text
-	weight int            // instructions, about
+	re     *regexp.Regexp    // one line as a text of its own; with multi, the whole text
+	weight int               // instructions, about
+	auto   func() *automaton // nil: regexp must do
 
 	needles []needle // every match holds at least one of them; none: not known
 	sure    bool     // a line that holds a needle matches

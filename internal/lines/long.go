@@ -80,7 +80,7 @@ func (t *tape) more() (bool, error) {
 	if i := bytes.IndexByte(t.buf[seen:t.fill], '\n'); i >= 0 {
 		t.done = true
 		t.after = seen + i + 1
-		t.ready = t.old + len(t.s.text(t.buf[t.old:t.after]))
+		t.ready = t.old + len(t.s.m.text(t.buf[t.old:t.after]))
 	} else if t.s.eof {
 		t.done = true
 		t.after = t.fill
@@ -181,7 +181,7 @@ func (s *scan) long() error {
 
 // searchLong says whether the line matches, and at which byte of it.
 func (s *scan) searchLong(head []byte, t *tape) (hit bool, at int64, err error) {
-	if len(s.hunts) > 0 && (s.m.sure || s.again != nil) {
+	if len(s.f.hunts) > 0 && (s.m.sure || s.again != nil) {
 		at, err = s.needleIn(head, t)
 		if err != nil || at < 0 || s.m.sure {
 			return at >= 0, at, err
@@ -212,8 +212,8 @@ func (s *scan) searchLong(head []byte, t *tape) (hit bool, at int64, err error) 
 
 // needleIn is the place of the line's first needle, or -1.
 func (s *scan) needleIn(head []byte, t *tape) (int64, error) {
-	s.hunts.reset()
-	if at, _ := s.hunts.find(head, 0); at < len(head) {
+	s.f.hunts.reset()
+	if at, _ := s.f.hunts.find(head, 0); at < len(head) {
 		return int64(at), nil
 	}
 	for {
@@ -221,9 +221,9 @@ func (s *scan) needleIn(head []byte, t *tape) (int64, error) {
 		if err != nil || !ok {
 			return -1, err
 		}
-		from := max(0, t.old-s.hunts.longest()+1)
-		s.hunts.reset()
-		if at, _ := s.hunts.find(t.buf[:t.ready], from); at < t.ready {
+		from := max(0, t.old-s.f.hunts.longest()+1)
+		s.f.hunts.reset()
+		if at, _ := s.f.hunts.find(t.buf[:t.ready], from); at < t.ready {
 			return t.lo + int64(at), nil
 		}
 		t.old = t.ready
@@ -273,7 +273,7 @@ func (s *scan) windowAgain(at int64, size int) ([]byte, int64, error) {
 	}
 	b = b[:n]
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
-		b = s.text(b[:i+1])
+		b = s.m.text(b[:i+1])
 	}
 	w, cut := Window(b, int(at-from), size)
 	return w, from + cut, nil

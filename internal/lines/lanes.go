@@ -1,0 +1,248 @@
+package lines
+
+import (
+	"bytes"
+	"context"
+)
+
+// hits are the lines of a block that match: a byte of each, in order, or only their number.
+type hits struct {
+	only bool // their number is all that is wanted
+	n    int64
+	at   []uint32
+}
+
+func (h *hits) add(at int) {
+	h.n++
+	if !h.only {
+		h.at = append(h.at, uint32(at)) //nolint:gosec // a block is far smaller
+	}
+}
+
+// lanes is how many parts of a block are walked over at once: each step waits some five cycles for the table, so that
+// one walk alone leaves most of the processor idle.
+const lanes = 4
+
+// walk finds the lines of b[from:] that match; b ends with a line end. asked says of a line, with its line end, whether regexp takes it.
+// It returns false where the automaton was given up on the way: what is in h then is not all.
+func (w *walker) walk(ctx context.Context, b []byte, from int, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
+	x := walk{walker: w, ctx: ctx, b: b, asked: asked}
+	x.cut(from)
+	n := len(b)
+	for i := range x.lane {
+		n = min(n, x.end[i]-x.lane[i].from)
+		x.lane[i].h = hits{only: h.only}
+		x.lane[i].q = w.start
+	}
+	x.lane[0].h = *h // its hits stand before all others
+	ok, err := true, error(nil)
+	if n >= 16 {
+		ok, err = x.together(n)
+	}
+	for i := range x.lane {
+		if ok && err == nil {
+			ok, err = x.alone(i)
+		}
+	}
+	*h = x.lane[0].h
+	for i := 1; i < lanes; i++ {
+		h.n += x.lane[i].h.n
+		h.at = append(h.at, x.lane[i].h.at...)
+	}
+	return ok, err
+}
+
+// walk is one walk over a block.
+type walk struct {
+	*walker
+	ctx   context.Context
+	b     []byte
+	asked func([]byte) (bool, error)
+	lane  [lanes]lane
+	end   [lanes]int
+}
+
+// lane is a part of the block, of whole lines.
+type lane struct {
+	from int // where it goes on
+	q    uint16
+	h    hits
+}
+
+// cut makes the lanes.
+func (x *walk) cut(from int) {
+	part := (len(x.b) - from) / lanes
+	for i := range x.lane {
+		end := len(x.b)
+		if i < lanes-1 {
+			end = min(from+part, end)
+			if end > 0 && x.b[end-1] != '\n' {
+				end = lineEnd(x.b, end)
+			}
+		}
+		x.lane[i].from, x.end[i] = from, end
+		from = end
+	}
+}
+
+// together walks the first n bytes of all lanes.
+func (x *walk) together(n int) (bool, error) {
+	t, class, event := x.trans, &x.class, x.event
+	b0, b1 := x.b[x.lane[0].from:][:n], x.b[x.lane[1].from:][:n]
+	b2, b3 := x.b[x.lane[2].from:][:n], x.b[x.lane[3].from:][:n]
+	q0, q1, q2, q3 := x.lane[0].q, x.lane[1].q, x.lane[2].q, x.lane[3].q
+	for i := range b0 {
+		a0 := t[q0+uint16(class[b0[i]])]
+		a1 := t[q1+uint16(class[b1[i]])]
+		a2 := t[q2+uint16(class[b2[i]])]
+		a3 := t[q3+uint16(class[b3[i]])]
+		if a0 < event || a1 < event || a2 < event || a3 < event {
+			q := [lanes]uint16{q0, q1, q2, q3}
+			if ok, err := x.events(&q, i); !ok || err != nil {
+				return ok, err
+			}
+			q0, q1, q2, q3 = q[0], q[1], q[2], q[3]
+			continue
+		}
+		q0, q1, q2, q3 = a0, a1, a2, a3
+	}
+	for i, q := range [lanes]uint16{q0, q1, q2, q3} {
+		x.lane[i].q = q
+		x.lane[i].from += n
+	}
+	x.seen += n * lanes
+	return true, nil
+}
+
+// events takes the step over byte i of each lane where some state is not yet made or a line has ended.
+func (x *walk) events(q *[lanes]uint16, i int) (bool, error) {
+	var to [lanes]uint16
+	for k := 0; k < lanes; k++ {
+		b := x.b[x.lane[k].from+i]
+		to[k] = x.trans[q[k]+uint16(x.class[b])]
+		if to[k] != unknown {
+			continue
+		}
+		var ok bool
+		if to[k], ok = x.step(q[k], b); !ok {
+			if !x.anew(i*lanes, q[:]) {
+				return false, nil
+			}
+			k = -1 // all states have new numbers
+		}
+	}
+	if err := x.look(); err != nil {
+		return true, err
+	}
+	for k := range to {
+		q[k] = to[k]
+		if to[k] < x.event {
+			q[k] = x.start
+			if err := x.lineEnded(k, to[k], x.lane[k].from+i); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// look looks at the context every so often.
+func (x *walk) look() error {
+	if x.work < 1<<20 {
+		return nil
+	}
+	x.work = 0
+	return x.ctx.Err()
+}
+
+// lineEnded takes the end of a line in lane k, at byte at.
+func (x *walk) lineEnded(k int, row uint16, at int) error {
+	if row == ask<<x.shift {
+		start := lastNewline(x.b[:at]) + 1
+		ok, err := x.asked(x.b[start : at+1])
+		if !ok || err != nil {
+			return err
+		}
+	}
+	x.lane[k].h.add(at)
+	return nil
+}
+
+// alone walks the rest of one lane, and goes to the end of a line as soon as it is known to match.
+func (x *walk) alone(k int) (bool, error) {
+	l, end := &x.lane[k], x.end[k]
+	for l.from < end {
+		q, at, ok := x.line(x.b[:end], l.from, l.q)
+		if !ok {
+			return false, nil
+		}
+		x.seen += at - l.from
+		l.q, l.from = x.start, at+1
+		if q < x.event {
+			if err := x.lineEnded(k, q, at); err != nil {
+				return true, err
+			}
+		}
+		if err := x.look(); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// line walks from one place to the end of the line, where it returns hit, ask or the start state and the place of the line end.
+func (w *walker) line(b []byte, from int, q uint16) (row uint16, at int, ok bool) {
+	t, class, ended := w.trans, &w.class, w.ended
+	for i := from; i < len(b); i++ {
+		c := b[i]
+		a := t[q+uint16(class[c])]
+		if a >= ended {
+			q = a
+			if c == '\n' {
+				return a, i, true
+			}
+			continue
+		}
+		if a == unknown {
+			for {
+				if a, ok = w.step(q, c); ok {
+					break
+				}
+				use := [1]uint16{q}
+				if !w.anew(i-from, use[:]) {
+					return 0, 0, false
+				}
+				q = use[0]
+			}
+			if a >= ended {
+				q = a
+				if c == '\n' {
+					return a, i, true
+				}
+				continue
+			}
+		}
+		if a < w.event { // the line has ended
+			return a, i, true
+		}
+		if c != '\n' {
+			i += bytes.IndexByte(b[i:], '\n')
+		}
+		return t[a+uint16(class['\n'])], i, true
+	}
+	return w.start, len(b), true
+}
+
+// lastNewline is bytes.LastIndexByte for a line end that is near.
+func lastNewline(b []byte) int {
+	i := len(b)
+	for ; i >= 8; i -= 8 {
+		w := uint64(b[i-8]) | uint64(b[i-7])<<8 | uint64(b[i-6])<<16 | uint64(b[i-5])<<24 |
+			uint64(b[i-4])<<32 | uint64(b[i-3])<<40 | uint64(b[i-2])<<48 | uint64(b[i-1])<<56
+		w ^= 0x0a0a0a0a0a0a0a0a
+		if (w-0x0101010101010101)&^w&0x8080808080808080 != 0 {
+			break
+		}
+	}
+	return bytes.LastIndexByte(b[:i], '\n')
+}
