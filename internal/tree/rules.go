@@ -47,13 +47,14 @@ type rule struct {
 	rank    rank
 	how     byte
 	dir     bool   // directories only
-	literal string // what the name ends with, or what the path begins with
+	literal string // what the name ends with, or what the name or the path begins with
 	wild    string
+	tail    string // what whatever matches wild ends with
 }
 
 const (
 	suffix   = iota // the name ends with literal
-	wildName        // the name matches wild
+	wildName        // the name begins with literal, and the rest matches wild
 	wildPath        // the path below base begins with literal, and the rest matches wild
 )
 
@@ -110,7 +111,7 @@ func (s *rules) add(k rank, line string) {
 	case at < 0:
 		put(&s.paths, line, k, dir)
 	default:
-		s.rest = append(s.rest, rule{rank: k, how: wildPath, dir: dir, literal: line[:at], wild: line[at:]})
+		s.rest = append(s.rest, rule{rank: k, how: wildPath, dir: dir, literal: line[:at], wild: line[at:], tail: tail(line)})
 	}
 }
 
@@ -120,13 +121,17 @@ func (s *rules) addName(k rank, line string, dir bool) {
 	case at < 0:
 		put(&s.names, line, k, dir)
 	case at > 0 || line[0] != '*' || strings.ContainsAny(line[1:], `*?[\`):
-		s.rest = append(s.rest, rule{rank: k, how: wildName, dir: dir, wild: line})
+		s.rest = append(s.rest, rule{rank: k, how: wildName, dir: dir, literal: line[:at], wild: line[at:], tail: tail(line)})
 	case strings.LastIndexByte(line, '.') == 1 && len(line) > 2:
 		put(&s.exts, line[1:], k, dir)
 	default:
 		s.rest = append(s.rest, rule{rank: k, how: suffix, dir: dir, literal: line[1:]})
 	}
 }
+
+// tail is the plain text at the end of a pattern that is not [hopeless]: what matches ends with it. It begins after
+// the last "/", because "**/" may stand for nothing.
+func tail(pattern string) string { return pattern[strings.LastIndexAny(pattern, `*?[]\/`)+1:] }
 
 func put(m *map[string]ranks, key string, k rank, dir bool) {
 	if *m == nil {
@@ -197,7 +202,7 @@ func (r *rule) matches(path, name string) bool {
 	case suffix:
 		return strings.HasSuffix(name, r.literal)
 	case wildName:
-		return wildmatch(r.wild, name)
+		path = name
 	}
-	return strings.HasPrefix(path, r.literal) && wildmatch(r.wild, path[len(r.literal):])
+	return strings.HasSuffix(path, r.tail) && strings.HasPrefix(path, r.literal) && wildmatch(r.wild, path[len(r.literal):])
 }
