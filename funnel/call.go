@@ -3,6 +3,7 @@ package funnel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -64,7 +65,7 @@ func (c *call) answerTo() (Answer, error) {
 		progress: c.r.Progress,
 	}
 	c.out.pass.redact = c.f.o.Redact
-	c.out.started = func() { c.out.pass.record = c.record }
+	c.out.started = func() { c.out.pass.begin = c.record }
 	if !c.r.Tool.Paged {
 		c.out.started()
 	}
@@ -72,6 +73,10 @@ func (c *call) answerTo() (Answer, error) {
 	c.millis = float64(time.Since(c.began).Microseconds()) / 1000
 	c.out.end()
 	s := c.out.pass.close()
+	if p := c.out.pass.defect; p != nil && o.err == nil { // else a write told the tool
+		c.log("reading an output panicked", "tool", c.r.Tool.Name, "panic", c.logged(fmt.Sprint(p)))
+		o = outcome{status: failure, err: errDefect, stopped: true}
+	}
 	if c.out.pass.decoder != nil {
 		c.out.notes = append(c.out.notes, "decoded from "+string(c.out.pass.encoding)+"; it is kept as it was written")
 	}

@@ -12,8 +12,9 @@ import (
 )
 
 // chunk is how many bytes go through the pass at a time: short writes are
-// gathered, long ones divided, and each chunk ends between two chars.
-const chunk = 32 << 10
+// gathered, long ones divided, and each chunk ends between two chars. An output of at most one chunk is
+// read by who writes it; of a longer one the digest, and file and tokens, are made beside it: see beside.
+const chunk = 64 << 10
 
 // pass hands every byte an output consists of to all who want to see it, once, in order.
 type pass struct {
@@ -29,6 +30,13 @@ type pass struct {
 	bare   *edges // of what is shown, from the first secret on; nil: nothing was masked
 
 	buf  []byte // what has not gone through yet; at most chunk bytes
+	in   *block // buf stands in; nil: by itself
+	free blocks
+	read *beside // of the digest; nil: nothing was handed on yet
+	save *beside // of the recording and the tally
+
+	defect any // what one of them panicked with; known when the pass is closed
+
 	hold []byte // the beginning of what is shown, at most limit bytes, should it be shown whole
 	raw  []byte // the same before its secrets were masked, from the first one on; nil: hold is
 	over bool   // it is longer than that
@@ -39,10 +47,10 @@ type pass struct {
 	bytes    int64            // that went into it
 	stored   []byte           // what hold is the text of, as it was written
 
-	limit  int
-	record func() (*observations.Recording, error) // nil: nothing is to be kept
-	asked  bool                                    // record was called
-	moved  bool                                    // something went through
+	limit int
+	begin func() (*observations.Recording, error) // nil: nothing is to be kept
+	asked bool                                    // begin was called
+	moved bool                                    // something went through
 }
 
 func newPass(l Limits, counter *tokens.Counter, mask *secrets.Masker, limit int) *pass {
@@ -56,11 +64,18 @@ func newPass(l Limits, counter *tokens.Counter, mask *secrets.Masker, limit int)
 
 func (p *pass) write(b []byte) {
 	for len(b) > 0 {
+		if p.in == nil && len(p.buf)+len(b) > chunk/16 {
+			p.in = p.free.take()
+			p.buf = append(p.in.data, p.buf...)
+		}
 		n := min(chunk-len(p.buf), len(b))
 		p.buf = append(p.buf, b[:n]...)
 		b = b[n:]
 		if len(p.buf) == chunk {
 			p.flush(false)
+			if d := p.failed(); d != nil {
+				panic(d) // a defect shows in the tool's write, as if nothing ran beside it
+			}
 		}
 	}
 }
@@ -84,14 +99,29 @@ func (p *pass) flush(final bool) {
 	} else {
 		p.decode(b, final)
 	}
-	p.buf = p.buf[:copy(p.buf, p.buf[n:])]
+	if !final {
+		p.turn(n)
+	}
+}
+
+// turn leaves in the buffer what stands behind n, in another block where the one it stands in may still be read.
+func (p *pass) turn(n int) {
+	rest := p.buf[n:]
+	if p.read == nil {
+		p.buf = p.buf[:copy(p.buf, rest)]
+		return
+	}
+	old := p.in
+	p.in = p.free.take()
+	p.buf = append(p.in.data, rest...)
+	p.free.release(old)
 }
 
 // decode has the text of b go through; what is kept are the bytes.
 func (p *pass) decode(b []byte, final bool) {
 	p.bytes += int64(len(b))
 	if !p.redact {
-		p.save(b)
+		p.record(b)
 	}
 	if !p.over {
 		p.stored = append(p.stored, b...)
@@ -129,12 +159,8 @@ func (p *pass) through(text []byte, final bool) int {
 	if p.bare != nil {
 		_, _ = p.bare.Write(shown)
 	}
+	p.hand(b, shown, final)
 	_, _ = p.edges.Write(b)
-	_, _ = p.digest.Write(shown)
-	_, _ = p.tally.Write(b)
-	if p.decoder == nil || p.redact {
-		p.save(b)
-	}
 	if !p.over {
 		p.over = max(len(p.hold)+len(shown), len(p.raw)+len(b)) > p.limit
 		p.hold = append(p.hold, shown[:min(p.limit-len(p.hold), len(shown))]...)
@@ -145,10 +171,49 @@ func (p *pass) through(text []byte, final bool) int {
 	return n
 }
 
-func (p *pass) save(b []byte) {
+// hand has b kept and counted, and what is shown of it summarised: beside this where more may follow.
+func (p *pass) hand(b, shown []byte, final bool) {
+	switch {
+	case p.read != nil:
+	case final || p.decoder != nil: // a decoder's text stands in no block
+		p.keepAndCount(b)
+		_, _ = p.digest.Write(shown)
+		return
+	default:
+		p.read = newBeside(&p.free, func(text []byte) { _, _ = p.digest.Write(text) })
+		p.save = newBeside(&p.free, p.keepAndCount)
+	}
+	p.save.read(job{b, p.in})
+	p.read.read(job{shown, p.in})
+}
+
+func (p *pass) keepAndCount(b []byte) {
+	if p.decoder == nil || p.redact {
+		p.record(b)
+	}
+	_, _ = p.tally.Write(b)
+}
+
+func (p *pass) record(b []byte) {
 	if p.rec != nil {
 		_, _ = p.rec.Write(b) // what it cannot keep it counts
 	}
+}
+
+// settle waits for what is read beside this. After it all is this goroutine's.
+func (p *pass) settle() {
+	if p.read != nil {
+		p.save.settle()
+		p.read.settle()
+	}
+}
+
+// failed is what a reader beside this panicked with.
+func (p *pass) failed() any {
+	if d := p.save.defect(); d != nil {
+		return d
+	}
+	return p.read.defect()
 }
 
 // same says that two texts are the same bytes in memory.
@@ -167,11 +232,12 @@ func (p *pass) written() []byte {
 
 // keep starts the recording, before the first byte goes through or with what is held of a short output.
 func (p *pass) keep() {
-	if p.asked || p.record == nil {
+	if p.asked || p.begin == nil {
 		return
 	}
+	p.settle()
 	p.asked = true
-	if p.rec, p.recErr = p.record(); p.rec == nil || !p.moved {
+	if p.rec, p.recErr = p.begin(); p.rec == nil || !p.moved {
 		return
 	}
 	if p.over {
@@ -184,7 +250,8 @@ func (p *pass) keep() {
 
 // forget drops the recording: nothing of this output is kept.
 func (p *pass) forget() {
-	p.record = nil
+	p.begin = nil
+	p.settle()
 	if p.rec != nil {
 		_ = p.rec.Discard()
 		p.rec = nil
@@ -201,6 +268,14 @@ type seen struct {
 // close ends the pass; nothing may be written any more.
 func (p *pass) close() seen {
 	p.flush(true)
+	p.settle()
+	p.free.release(p.in)
+	p.free.end()
+	p.buf, p.in = nil, nil
+	if p.defect = p.failed(); p.defect != nil { // some of it may be missing
+		p.forget()
+		p.recErr = errDefect
+	}
 	if p.decoder != nil && !p.redact {
 		p.edges.bytes = p.bytes // as it was written, and is kept
 	}
@@ -210,7 +285,7 @@ func (p *pass) close() seen {
 		p.edges.head, p.edges.tail, p.edges.next = p.bare.head, p.bare.tail, p.bare.next
 	}
 	s := seen{edges: p.edges, total: p.tally.Total()}
-	if p.digest != nil {
+	if p.digest != nil && p.defect == nil {
 		s.Summary = p.digest.Close()
 	} else {
 		s.Summary = summary.Summary{Kind: content.Text, Records: -1, Matches: -1, Files: -1}
