@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety soak supply bench-wire wire
+.PHONY: build test bench lint generate update fuzz safety soak supply bench-wire bench-peers wire
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -35,6 +35,9 @@ supply: ## licences, denied versions, vulnerabilities; NOTICES.md and a bill of 
 
 bench-wire: ## this server beside others, into docs/WIRE.md
 	scripts/bench-wire
+
+bench-peers: ## this program beside ripgrep, jq, sed, cat and others, into docs/SPEED.md; scripts/bench-peers -only grep/ for a part
+	scripts/bench-peers
 
 wire: ## every client, transport and era, and a real browser, at full size
 	scripts/wire

@@ -12,7 +12,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/marked"
@@ -24,6 +26,8 @@ func main() {
 	flag.StringVar(&o.npm, "npm", "", "node_modules with server-filesystem; empty: without it")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds, interleaved")
 	flag.StringVar(&o.page, "page", "", "Markdown file whose table is to be written anew")
+	flag.StringVar(&o.figures, "figures", "", "file to write the medians to, as JSON")
+	flag.StringVar(&o.only, "only", "", "regular expression of the servers to measure; without a table")
 	flag.Parse()
 	if err := run(context.Background(), o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "wirebench:", err)
@@ -32,8 +36,8 @@ func main() {
 }
 
 type options struct {
-	bin, npm, page string
-	rounds         int
+	bin, npm, page, figures, only string
+	rounds                        int
 }
 
 func run(ctx context.Context, o options, out io.Writer) error {
@@ -59,6 +63,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	wanted, err := regexp.Compile(o.only)
+	if err != nil {
+		return err
+	}
+	servers = slices.DeleteFunc(servers, func(s *contestant) bool { return !wanted.MatchString(s.name) })
 	for round := range o.rounds {
 		for i := range servers {
 			s := servers[(i+round)%len(servers)] // nobody is always first
@@ -67,6 +76,14 @@ func run(ctx context.Context, o options, out io.Writer) error {
 			}
 		}
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, o.rounds)
+	}
+	if o.figures != "" {
+		if err := writeFigures(o.figures, servers); err != nil {
+			return err
+		}
+	}
+	if o.only != "" {
+		return nil
 	}
 	table := tableOf(servers, o.rounds, at)
 	if _, err := io.WriteString(out, table); err != nil || o.page == "" {

@@ -1,0 +1,151 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// job is work of a library, in a process of its own so that its memory can be told: it prints how many nanoseconds the
+// work took, and a number to compare.
+func job(ctx context.Context, name string, args []string) error {
+	jobs := map[string]func(context.Context, string) (time.Duration, int, error){
+		"latency": addedLatency, "count": countOurs, "count-peer": countPeer, "init": initOurs, "init-peer": initPeer,
+	}
+	do := jobs[name]
+	if do == nil || len(args) != 1 {
+		return errors.New("usage: peers job NAME FILE")
+	}
+	took, n, err := do(ctx, args[0])
+	if err == nil {
+		_, err = fmt.Println(int64(took), n)
+	}
+	return err
+}
+
+// tookJob reads what a job has printed.
+func tookJob(said string) (time.Duration, error) {
+	var nanos int64
+	_, err := fmt.Sscan(said, &nanos)
+	return time.Duration(nanos), err
+}
+
+// sameJob compares the numbers of two jobs.
+func sameJob(ours, peer string) error {
+	a, b := strings.Fields(ours), strings.Fields(peer)
+	if len(a) != 2 || len(b) != 2 || a[1] != b[1] {
+		return fmt.Errorf("%q and %q", ours, peer)
+	}
+	return nil
+}
+
+// warm is how much of a text is counted before the clock starts, in bytes.
+const warm = 64 << 10
+
+func countOurs(_ context.Context, path string) (time.Duration, int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	c, s := tokens.New(tokens.O200k), string(text)
+	c.Count(s[:min(warm, len(s))])
+	began := time.Now()
+	n := c.Count(s)
+	return time.Since(began), n, nil
+}
+
+func countPeer(_ context.Context, path string) (time.Duration, int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	c, err := tiktokenGo()
+	if err != nil {
+		return 0, 0, err
+	}
+	s := string(text)
+	c.EncodeOrdinary(s[:min(warm, len(s))])
+	began := time.Now()
+	n := len(c.EncodeOrdinary(s))
+	return time.Since(began), n, nil
+}
+
+func tiktokenGo() (*tiktoken.Tiktoken, error) {
+	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	return tiktoken.GetEncoding(string(tokens.O200k))
+}
+
+const firstText = "the first text of a process"
+
+func initOurs(context.Context, string) (time.Duration, int, error) {
+	began := time.Now()
+	n := tokens.New(tokens.O200k).Count(firstText)
+	return time.Since(began), n, nil
+}
+
+func initPeer(context.Context, string) (time.Duration, int, error) {
+	began := time.Now()
+	c, err := tiktokenGo()
+	if err != nil {
+		return 0, 0, err
+	}
+	n := len(c.EncodeOrdinary(firstText))
+	return time.Since(began), n, nil
+}
+
+// addedLatency is a call of a tool that writes a text at once, as a server with its defaults makes it: kept, hashed, counted,
+// summed up, masked, and answered with a receipt. The tool itself takes no time worth telling. It is the second call of its
+// process: a server has made others before.
+func addedLatency(ctx context.Context, path string) (took time.Duration, total int, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	dir, err := os.MkdirTemp(os.Getenv("PEERS_WORK"), "store-")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k), Mask: secrets.New(), SavedTo: true})
+	if err != nil {
+		return 0, 0, err
+	}
+	type none struct{}
+	fetch := tools.New(tools.Tool{Name: "fetch", Title: "Fetch", Description: "Writes a text."}, func(_ context.Context, _ none, _ tools.Input, out tools.Output) error {
+		_, err := out.Write(text)
+		return err
+	})
+	for range 2 {
+		began := time.Now()
+		a, err := f.Call(ctx, funnel.Request{Tool: fetch, Args: json.RawMessage("{}"), Who: funnel.Session{ID: "local", Owner: observations.Local}})
+		took = time.Since(began)
+		if err != nil {
+			return 0, 0, err
+		}
+		if a.Failed || len(a.Receipts) != 1 || !a.Receipts[0].Kept {
+			return 0, 0, fmt.Errorf("not kept: %+v", a)
+		}
+		total = int(a.Receipts[0].Tokens)
+	}
+	return took, total, nil
+}

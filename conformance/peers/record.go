@@ -1,0 +1,98 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+)
+
+// doubled is how many times the recorded ratio a row's must be, in tries runs one after the other, to be a failure: machines
+// are noisy, a mistake is there every time.
+const (
+	doubled = 2.0
+	tries   = 3
+)
+
+const ofServed = " (served)"
+
+// ratios of what can be compared with another day's.
+func ratios(results []result) map[string]float64 {
+	all := map[string]float64{}
+	for _, r := range results {
+		if r.err != nil || r.skipped != "" || r.noisy {
+			continue
+		}
+		for name, n := range map[string]float64{r.id(): r.ratio(), r.id() + ofServed: r.servedRatio()} {
+			if n > 0 {
+				all[name] = math.Round(n*1e4) / 1e4
+			}
+		}
+	}
+	return all
+}
+
+func writeRatios(path string, results []result) error {
+	text, err := json.MarshalIndent(ratios(results), "", "\t") // keys in order
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// grown are the names whose ratio has doubled, and those that were never recorded.
+func grown(recorded, now map[string]float64) (worse, unknown []string) {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if was, ok := recorded[name]; !ok {
+			unknown = append(unknown, name)
+		} else if now[name] >= doubled*was {
+			worse = append(worse, name)
+		}
+	}
+	return worse, unknown
+}
+
+// compare measures rows that have doubled again, and fails where they do in every try.
+func (b *bench) compare(ctx context.Context, path string, results []result) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var recorded map[string]float64
+	if err := json.Unmarshal(text, &recorded); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	now := ratios(results)
+	worse, unknown := grown(recorded, now)
+	if len(unknown) > 0 {
+		return fmt.Errorf("not recorded in %s: %s; scripts/bench-peers -small -record %[1]s", path, strings.Join(unknown, ", "))
+	}
+	for try := 1; try < tries && len(worse) > 0; try++ {
+		fmt.Fprintf(os.Stderr, "again, for their ratios have doubled: %s\n", strings.Join(worse, ", "))
+		b.wire = nil
+		var again []row
+		for _, r := range families(b) {
+			if slices.Contains(worse, r.id()) || slices.Contains(worse, r.id()+ofServed) {
+				again = append(again, r)
+			}
+		}
+		now = ratios(b.measureAll(ctx, again))
+		still, _ := grown(recorded, now)
+		worse = slices.DeleteFunc(worse, func(name string) bool { return !slices.Contains(still, name) })
+	}
+	if len(worse) == 0 {
+		return nil
+	}
+	var told []string
+	for _, name := range worse {
+		told = append(told, fmt.Sprintf("%s: %.4f, recorded %.4f", name, now[name], recorded[name]))
+	}
+	return errors.New("ratios have doubled, " + fmt.Sprint(tries) + " runs in a row:\n" + strings.Join(told, "\n"))
+}

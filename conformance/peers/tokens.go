@@ -1,0 +1,225 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+)
+
+const pkoukk = "github.com/pkoukk/tiktoken-go"
+
+func latencyRows(b *bench) []row {
+	return []row{
+		{family: "latency", name: "1 MB JSON added: kept, hashed, counted, exact tokens", beside: pkoukk, bar: 20, unit: "ms", setup: b.adding(1 << 20)},
+		{family: "latency", name: "5 MB JSON added: the same", beside: pkoukk, bar: 90, unit: "ms", setup: b.adding(5 << 20)},
+	}
+}
+
+// adding has tiktoken-go count the tokens alone beside it.
+func (b *bench) adding(size int64) func(context.Context) (*duel, error) {
+	return func(context.Context) (*duel, error) {
+		if b.small {
+			size = min(size, 1<<20)
+		}
+		path, err := b.hits(size)
+		if err != nil {
+			return nil, err
+		}
+		return b.jobs("latency", "count-peer", path, float64(size)/(1<<20))
+	}
+}
+
+func (b *bench) jobs(ours, peer, path string, work float64) (*duel, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"PEERS_WORK=" + b.work}
+	return &duel{
+		ours: &command{b: b, words: []string{self, "job", ours, path}, env: env, took: tookJob},
+		peer: &command{b: b, words: []string{self, "job", peer, path}, env: env, took: tookJob},
+		same: sameJob, work: work,
+	}, nil
+}
+
+const textSize = 500_000
+
+// texts are the classes that tokens are counted in; each is one file of the cache.
+func (b *bench) texts() map[string]func(io.Writer, int64) error {
+	upTo := func(text []byte) func(io.Writer, int64) error {
+		return func(w io.Writer, size int64) error {
+			for size > 0 {
+				n, err := w.Write(text[:min(int64(len(text)), size)])
+				if err != nil {
+					return err
+				}
+				size -= int64(n)
+			}
+			return nil
+		}
+	}
+	return map[string]func(io.Writer, int64) error{
+		"JSON":   func(w io.Writer, size int64) error { return writeHits(w, size, 5) },
+		"log":    func(w io.Writer, size int64) error { return writeLog(w, size, 5) },
+		"prose":  upTo(corpus.WarAndPeace()),
+		"diff":   upTo(corpus.WarAndPeaceDiff()),
+		"CJK":    func(w io.Writer, size int64) error { return upTo(wholeRunes(corpus.CJK(), size))(w, size) },
+		"code":   func(w io.Writer, size int64) error { return writeCode(w, filepath.Join(b.goroot, "src"), size, 0) },
+		"random": func(w io.Writer, size int64) error { return upTo(hexes(size))(w, size) },
+	}
+}
+
+// wholeRunes repeats a text of runes of three bytes so that a cut at size falls between two.
+func wholeRunes(text []byte, size int64) []byte {
+	s := strings.ToValidUTF8(string(bytes.Repeat(text, int(size)/len(text)+1)[:size]), "")
+	return []byte(s + strings.Repeat(" ", int(size)-len(s)))
+}
+
+func hexes(size int64) []byte {
+	return fmt.Appendf(nil, "%x", corpus.Random(int(size)/2+1))[:size]
+}
+
+// writeCode is Go's source, one file after the other, beginning at one of them.
+func writeCode(w io.Writer, dir string, size int64, from int) error {
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		if n++; n <= from {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text = []byte(strings.ToValidUTF8(string(text[:min(int64(len(text)), size)]), ""))
+		if len(text) == 0 {
+			return fs.SkipAll
+		}
+		size -= int64(len(text))
+		_, err = w.Write(text)
+		return err
+	})
+	return err
+}
+
+func tokenRows(b *bench) []row {
+	var rows []row
+	for _, class := range []string{"JSON", "log", "prose", "code", "diff", "CJK"} {
+		rows = append(rows, row{family: "tokens", name: "counting, " + class, beside: pkoukk, bar: 0.04, setup: b.counting(class, textSize)})
+	}
+	return append(rows,
+		row{family: "tokens", name: "from nothing to the first count", beside: pkoukk, bar: 1, unit: "ms", setup: func(context.Context) (*duel, error) { return b.jobs("init", "init-peer", "-", 0) }},
+		row{family: "tokens", name: "1 MB without a break", bar: 1000, unit: "ms", setup: b.unbroken},
+		row{family: "tokens", name: "estimate above 16 MB, 95 % of errors", bar: 1, unit: "%", figures: b.estimates},
+	)
+}
+
+func (b *bench) counting(class string, size int64) func(context.Context) (*duel, error) {
+	return func(context.Context) (*duel, error) {
+		if b.small {
+			size /= 5
+		}
+		path, err := b.input(fmt.Sprintf("text-%s-%d", class, size), func(w io.Writer) error { return b.texts()[class](w, size) })
+		if err != nil {
+			return nil, err
+		}
+		return b.jobs("count", "count-peer", path, float64(size)/(1<<20))
+	}
+}
+
+// unbroken has no peer: tiktoken-go's time is quadratic there.
+func (b *bench) unbroken(context.Context) (*duel, error) {
+	path, err := b.input("unbroken", func(w io.Writer) error {
+		_, err := w.Write(bytes.Repeat([]byte("a"), 1<<20))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d, err := b.jobs("count", "count", path, 1)
+	if err != nil {
+		return nil, err
+	}
+	d.peer, d.same = nil, nil
+	return d, nil
+}
+
+// How large the texts are whose tokens are estimated, and how many of each class.
+const (
+	estimated  = 24 << 20
+	ofEachText = 5
+)
+
+// estimates compares estimates with exact counts, text by text.
+func (b *bench) estimates(context.Context) (got result, err error) {
+	if b.small {
+		return got, errSkipped{"measured at full size only: the texts are over 16 MB"}
+	}
+	c := tokens.New(tokens.O200k)
+	var errs, margins []float64
+	held := 0
+	began := time.Now()
+	for seed := range ofEachText {
+		for _, class := range []string{"JSON", "log", "code", "mixed"} {
+			text, err := b.longText(class, uint64(seed))
+			if err != nil {
+				return got, err
+			}
+			t := c.Tally()
+			_, _ = t.Write(text) // never fails
+			total, exact := t.Total(), float64(c.Count(string(text)))
+			off := math.Abs(float64(total.N)-exact) / exact
+			errs, margins = append(errs, 100*off), append(margins, 100*total.Margin)
+			if off <= total.Margin {
+				held++
+			}
+		}
+		if time.Since(began) > 2*rowTime {
+			break
+		}
+	}
+	slices.Sort(errs)
+	got.value = errs[int(math.Ceil(0.95*float64(len(errs))))-1]
+	got.note = fmt.Sprintf("%d texts of 24 MB; the interval held in %d, it is ±%.2f %% (median)", len(errs), held, median(margins))
+	return got, nil
+}
+
+func (b *bench) longText(class string, seed uint64) ([]byte, error) {
+	var text bytes.Buffer
+	text.Grow(estimated + 4096)
+	var err error
+	switch class {
+	case "JSON":
+		err = writeHits(&text, estimated, 100+seed)
+	case "log":
+		err = writeLog(&text, estimated, 100+seed)
+	case "code":
+		err = writeCode(&text, filepath.Join(b.goroot, "src"), estimated, 300*int(seed))
+	default: // parts of all kinds, each from 1 kB to 1 MB
+		r := rand.New(rand.NewPCG(seed, 9))
+		parts := [][]byte{corpus.WarAndPeace(), corpus.JSON5MB(), corpus.CJK(), corpus.PanicLog(), corpus.CSV20k(), corpus.WarAndPeaceDiff(), hexes(1 << 20)}
+		for text.Len() < estimated {
+			part := parts[r.IntN(len(parts))]
+			n := min(1000+r.IntN(1_000_000), len(part))
+			at := r.IntN(len(part) - n + 1)
+			_, _ = text.Write(bytes.ToValidUTF8(part[at:at+n], nil)) // never fails
+		}
+	}
+	return text.Bytes(), err
+}

@@ -1,0 +1,122 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const keepSize = 1 << 30
+
+func keepRows(b *bench) []row {
+	return []row{
+		{family: "keep", name: "1 GB from a file", beside: "cat", bar: 2, rounds: 3, setup: b.keeping(keepSize, false)},
+		{family: "keep", name: "1 GB from a pipe", beside: "cat", bar: 2, rounds: 3, setup: b.keeping(keepSize, true)},
+	}
+}
+
+// raised has the store take what its defaults would cut.
+var raised = []string{"--max-observation", "4GiB", "--quota", "16GiB"}
+
+// keeping writes the input to a file, or keeps it as an observation. What was written is removed after each run, before the
+// kernel begins to write it out.
+func (b *bench) keeping(size int64, piped bool) func(context.Context) (*duel, error) {
+	return func(context.Context) (*duel, error) {
+		path, err := b.log(b.scaled(size))
+		if err != nil {
+			return nil, err
+		}
+		// The root is the store's neighbour: keep reads nothing of it.
+		store := filepath.Join(b.work, "kept")
+		base := append(b.funnel(b.work), raised...)
+		base = append(base, "--store", store, "keep")
+		ours := &command{b: b, words: base, stdin: path, after: func() error { return os.RemoveAll(store) }}
+		peer := &command{b: b, words: []string{"cat"}, stdin: path, stdout: filepath.Join(b.work, "copy")}
+		if piped {
+			for _, c := range []*command{ours, peer} {
+				c.words = append([]string{"sh", "-c", `cat | "$@"`, "sh"}, c.words...)
+			}
+		}
+		return &duel{ours: ours, peer: peer, work: float64(b.scaled(size)) / (1 << 20), same: func(ours, _ string) error {
+			i, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			if !strings.Contains(ours, "kept whole as obs:") {
+				return fmt.Errorf("not kept: %.300q", ours)
+			}
+			return sameTotalOf(ours, i.Size())
+		}}, nil
+	}
+}
+
+// sameTotalOf says whether the receipt's count of characters can be that of so many bytes.
+func sameTotalOf(receipt string, size int64) error {
+	_, total, _ := strings.Cut(receipt, "total: ")
+	var lines, chars int64
+	if _, err := fmt.Sscanf(total, "%d lines, %d chars", &lines, &chars); err != nil || chars > size || chars < size*9/10 {
+		return fmt.Errorf("the receipt tells %d chars of %d bytes: %w", chars, size, err)
+	}
+	return nil
+}
+
+func sliceRows(b *bench) []row {
+	return []row{
+		{family: "slice", name: "50 lines deep in 1 GB", beside: "sed", bar: 0.02, rounds: 5, setup: b.slicing(keepSize)},
+	}
+}
+
+// slicing shows 50 lines at nine tenths of an observation, and of the same text as a file.
+func (b *bench) slicing(size int64) func(context.Context) (*duel, error) {
+	return func(ctx context.Context) (*duel, error) {
+		path, err := b.log(b.scaled(size))
+		if err != nil {
+			return nil, err
+		}
+		base := append(b.funnel(b.work), raised...)
+		id, lines, err := b.keptForSlice(ctx, base, path)
+		if err != nil {
+			return nil, err
+		}
+		from := lines / 10 * 9
+		args := map[string]any{"source": id, "lines": fmt.Sprintf("%d-%d", from, from+49)}
+		return &duel{
+			ours:   &command{b: b, words: append(base, called("slice", args)...)},
+			served: &served{words: base, tool: "slice", args: args},
+			peer:   &command{b: b, words: []string{"sed", "-n", fmt.Sprintf("%d,%dp;%dq", from, from+49, from+49), path}},
+			same: func(ours, peer string) error {
+				if !strings.Contains(ours, strings.TrimSpace(peer)) {
+					return fmt.Errorf("%.300q, %.300q", ours, peer)
+				}
+				return nil
+			},
+			work: float64(b.scaled(size)) / (1 << 20),
+		}, nil
+	}
+}
+
+// keptForSlice is an observation of a file, made once a run, and its number of lines.
+func (b *bench) keptForSlice(ctx context.Context, base []string, path string) (id string, lines int64, err error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = in.Close() }()
+	cmd := exec.CommandContext(ctx, base[0], append(base[1:], "keep")...)
+	cmd.Stdin = in
+	out, err := cmd.Output()
+	if err != nil {
+		return "", 0, fmt.Errorf("keep: %w", err)
+	}
+	if id = observation.FindString(string(out)); id == "" {
+		return "", 0, fmt.Errorf("keep: %.300q", out)
+	}
+	_, total, _ := strings.Cut(string(out), "total: ")
+	_, err = fmt.Sscanf(total, "%d lines", &lines)
+	return id, lines, err
+}
