@@ -127,7 +127,7 @@ func (s *scan) assigned(begin, end int) (found, bool) {
 		return found{}, false
 	case special != nil:
 		f = special
-	case f == &authorization || !v.secret(f) || v.label && string(bytes.ToLower(name)) == "pass",
+	case f == &authorization, f != &assigned && !v.secret(f), v.label && string(bytes.ToLower(name)) == "pass",
 		v.inList && variable(v.text),
 		len(name) > 9 && len(v.text) >= len(name) && bytes.EqualFold(name, v.text[:len(name)]): // it names itself
 		return found{}, false
@@ -363,8 +363,9 @@ func code(t []byte) bool {
 	case '/', '.', '~', '$', '<', '{', '[', '(', '%', '\\', '*', ':':
 		return true
 	}
+	seen, _ := bytesIn(t)
 	for _, s := range codeSigns {
-		if bytes.Contains(t, s) {
+		if seen.mayHold(s) && bytes.Contains(t, s) {
 			return true
 		}
 	}

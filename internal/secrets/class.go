@@ -135,15 +135,30 @@ func kinds(b []byte) (lower, upper, digit, sign int) {
 }
 
 func distinct(b []byte) int {
-	var seen [256]bool
-	n := 0
+	_, n := bytesIn(b)
+	return n
+}
+
+// bytesIn says which bytes are in b, and how many.
+func bytesIn(b []byte) (seen class, n int) {
 	for _, c := range b {
 		if !seen[c] {
 			seen[c] = true
 			n++
 		}
 	}
-	return n
+	return seen, n
+}
+
+// mayHold says that the bytes of a text, as [bytesIn] tells them, do not rule out that s stands in it.
+// Most texts are ruled out so, and need not be searched.
+func (c *class) mayHold(s []byte) bool {
+	for _, b := range s {
+		if !c[b] {
+			return false
+		}
+	}
+	return true
 }
 
 // standIns are what documents write where a secret would be; none of them stands in a random token by chance.
@@ -172,13 +187,14 @@ func standsFor(b []byte, random bool) bool {
 			lower[i] = c | 0x20
 		}
 	}
+	seen, _ := bytesIn(lower)
 	for _, s := range standIns {
-		if bytes.Contains(lower, s) {
+		if seen.mayHold(s) && bytes.Contains(lower, s) {
 			return true
 		}
 	}
 	for _, s := range shortStandIns {
-		for at := 0; ; at++ {
+		for at := 0; seen.mayHold(s); at++ {
 			n := bytes.Index(lower[at:], s)
 			if n < 0 {
 				break

@@ -38,7 +38,10 @@ than these; the end of a token whose keyword is cut off, at the beginning of a w
 value told by its name alone (`+"`password`"+`) where the name is cut off. A value with blanks in it is not taken for a secret.
 
 **Where masking itself fails** nothing of the text is shown: `+"`%s`"+` stands for it, and counts
-as a secret.
+as a secret. Why is told in the server's log.
+
+**What it costs** grows with the text's length and no faster: 0.05 ms per 16 KiB of prose, 0.15 ms of JSON, 2 ms of the dearest text that is
+known, at once, ten and a hundred times as long (`+"`BenchmarkClean`"+`, `+"`BenchmarkHostileGrows`"+`).
 
 | name | what | found by | then | conditions | form published at |
 |---|---|---|---|---|---|

@@ -44,8 +44,11 @@ func (s *scan) all() []found {
 		}
 	}
 	lone, isLone := loneKey(s.b, i, &s.block)
+	at, hits := -1, []hit(nil)
 	for {
-		at, hits := s.f.next(s.b, i)
+		if at < i { // else it is still the next one: a text full of lone lines may have none to its end
+			at, hits = s.f.next(s.b, i)
+		}
 		for isLone && lone.from < s.lo {
 			lone, isLone = loneKey(s.b, s.lo, &s.block)
 		}

@@ -402,6 +402,34 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
+// BenchmarkHostileGrows is the dearest of them at once, ten and a hundred times as long: what 16 KiB cost stays the same.
+func BenchmarkHostileGrows(b *testing.B) {
+	m := New()
+	for _, times := range []int{1, 10, 100} {
+		texts := hostile(times * 16 << 10)
+		b.Run(fmt.Sprintf("%dx", times), func(b *testing.B) {
+			best := map[string]time.Duration{}
+			for b.Loop() {
+				for name, text := range texts {
+					began := time.Now()
+					m.String(text)
+					if took := time.Since(began); best[name] == 0 || took < best[name] {
+						best[name] = took
+					}
+				}
+			}
+			worst, which := time.Duration(0), ""
+			for name, took := range best {
+				if took > worst {
+					worst, which = took, name
+				}
+			}
+			b.ReportMetric(worst.Seconds()*1e3/float64(times), "ms/16KiB-worst")
+			b.Logf("the dearest: %q", which)
+		})
+	}
+}
+
 func mask(b *testing.B, text []byte) {
 	m := New()
 	b.SetBytes(int64(len(text)))
