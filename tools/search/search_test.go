@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -311,12 +312,16 @@ func TestCancelEndsEverything(t *testing.T) {
 }
 
 func TestADearPatternIsCancelled(t *testing.T) {
-	s := toolstest.Roots(t, folder(t, "a.txt", strings.Repeat(strings.Repeat("é", 500_000), 4), "b.txt", strings.Repeat(strings.Repeat("é", 200)+"\n", 20_000)))
+	var random strings.Builder // so that an automaton has ever new states
+	for r := rand.New(rand.NewPCG(1, 2)); random.Len() < 8<<20; {
+		fmt.Fprintf(&random, "%064b%064b%064b%064b\n", r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64())
+	}
+	s := toolstest.Roots(t, folder(t, "a.txt", strings.Repeat(strings.Repeat("é", 500_000), 4), "b.txt", random.String()))
 	for _, a := range []args{
 		{"pattern": `\pL{900}\d`},
-		{"pattern": `\pL{150}\d`, "glob": "b.txt"},
+		{"pattern": `[01]*1[01]{150}[c-z]`, "glob": "b.txt"},
 		{"pattern": `(?s)(?:\pL.){400}\d`, "multiline": true},
-		{"pattern": `(?s)(?:\pL.){400}\d`, "multiline": true, "glob": "b.txt"},
+		{"pattern": `(?s)(?:\d.){400}\pL`, "multiline": true, "glob": "b.txt"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		began := time.Now()
