@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"runtime"
 	"sync"
 )
 
@@ -13,9 +14,13 @@ type bounds struct {
 	held    int // a longer line is searched in pieces
 	history int // of a long line that was already looked at: for needles over a border, and for the window around a match
 	text    int // held whole where matches may reach over line ends; a longer one is read again for each search
+
+	large   int64 // a text is searched by several workers
+	workers int   // … as many, or as there are cores
+	over    int   // read beyond a chunk for the end of its last line
 }
 
-var usual = bounds{block: 256 << 10, held: 1 << 20, history: 64 << 10, text: 4 << 20}
+var usual = bounds{block: 256 << 10, held: 1 << 20, history: 64 << 10, text: 4 << 20, large: 8 << 20, workers: 2, over: 16 << 10}
 
 // sized is a reader that can be read again.
 type sized interface {
@@ -33,13 +38,14 @@ type scan struct {
 	t   *teller
 
 	src   io.Reader
-	again io.ReaderAt // nil where the text can be read only once
+	again sized // nil where the text can be read only once
 	eof   bool
 
-	buf  []byte // what was read and not looked at is buf[:fill]
-	fill int
-	base int64 // offset of buf[0] in the text
-	line int64 // number of the line at buf[0]
+	until int64  // where the plain way ends, for several workers to go on; 0: nowhere
+	buf   []byte // what was read and not looked at is buf[:fill]
+	fill  int
+	base  int64 // offset of buf[0] in the text
+	line  int64 // number of the line at buf[0]
 
 	f    *finder
 	hits hits   // of the block that is looked at
@@ -56,16 +62,44 @@ func (m *Matcher) scanLines(ctx context.Context, r io.Reader, t *teller) error {
 	if again, ok := r.(sized); ok {
 		s.again = again
 	}
-	err := s.run()
+	err := s.all()
 	t.totals.Lines = s.line - 1
 	t.totals.Bytes = s.base
 	return err
 }
 
-func (s *scan) run() error {
-	for {
-		if err := s.read(); err != nil {
+// all goes through the text with several workers where it is large, and through what they cannot do by itself.
+func (s *scan) all() error {
+	for ended := false; !ended; {
+		if n := s.workers(); n > 1 {
+			ended, err := s.parallel(n)
+			if ended || err != nil {
+				return err
+			}
+			s.src = io.NewSectionReader(s.again, s.base, s.again.Size()-s.base)
+			s.until = s.base + int64(16*s.m.bounds.block)
+			s.fill, s.eof = 0, false
+		}
+		var err error
+		if ended, err = s.run(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) workers() int {
+	if s.again == nil || s.again.Size()-s.base < s.m.bounds.large {
+		return 1
+	}
+	return min(s.m.bounds.workers, runtime.GOMAXPROCS(0))
+}
+
+// run goes through the text, or as far as s.until, and says whether that was its end.
+func (s *scan) run() (bool, error) {
+	for s.until == 0 || s.base < s.until || s.workers() == 1 {
+		if err := s.read(); err != nil {
+			return false, err
 		}
 		piece := s.buf[:min(s.fill, s.m.bounds.block)]
 		whole := bytes.LastIndexByte(piece, '\n') + 1
@@ -83,17 +117,25 @@ func (s *scan) run() error {
 			continue
 		case whole == 0:
 			if err := s.long(); err != nil {
-				return err
+				return false, err
 			}
 			continue
 		}
 		if err := s.block(s.buf[:whole]); err != nil {
-			return err
+			return false, err
 		}
 		s.drop(whole)
+		s.progress()
 		if s.eof && s.fill == 0 {
-			return nil
+			return true, nil
 		}
+	}
+	return false, nil
+}
+
+func (s *scan) progress() {
+	if s.t.o.Progress != nil {
+		s.t.o.Progress(s.base)
 	}
 }
 
@@ -129,7 +171,7 @@ func (s *scan) drop(n int) {
 
 // block looks through whole lines, the last of which may lack its line end at the end of the text.
 func (s *scan) block(b []byte) error {
-	s.hits.n, s.hits.at, s.hits.only = 0, s.hits.at[:0], s.t.quiet
+	s.hits = hits{only: s.t.quiet, at: s.hits.at[:0]}
 	if err := s.f.find(b, &s.hits); err != nil {
 		return err
 	}
@@ -154,13 +196,18 @@ func (s *scan) tell(b []byte, h *hits) error {
 		told++
 	}
 	if !s.t.quiet {
-		if err := s.between(b, pos, len(b)); err != nil {
+		if pos == 0 && h.lines > 0 && s.t.after == 0 && !s.t.o.Invert {
+			s.line += h.lines
+		} else if err := s.between(b, pos, len(b)); err != nil {
 			return err
 		}
 		s.remember(b, first)
 		return nil
 	}
-	n, hits := countLines(b[pos:]), h.n-told
+	n, hits := h.lines, h.n-told
+	if n == 0 || pos > 0 {
+		n = countLines(b[pos:])
+	}
 	s.line += n
 	if s.t.o.Invert {
 		hits = n - hits

@@ -7,9 +7,10 @@ import (
 
 // hits are the lines of a block that match: a byte of each, in order, or only their number.
 type hits struct {
-	only bool // their number is all that is wanted
-	n    int64
-	at   []uint32
+	only  bool // their number is all that is wanted
+	n     int64
+	at    []uint32
+	lines int64 // of the block, matching or not; 0: not counted
 }
 
 func (h *hits) add(at int) {

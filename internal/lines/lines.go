@@ -35,6 +35,8 @@ type Options struct {
 	Invert        bool // the lines that do not match; not with Multiline
 	Before, After int  // lines of context told beside each match
 	Window        int  // a longer text is told as a window of this many bytes around its match; 0 is [DefaultWindow]
+
+	Progress func(done int64) // told now and then how many bytes were looked at, but not where a match may reach over lines; may be nil
 }
 
 // DefaultWindow is how many bytes of a line are told unless asked otherwise.

@@ -302,6 +302,53 @@ func TestErrorsOfTheReader(t *testing.T) {
 	}
 }
 
+// shrinking is a text that turns out to be shorter than it says.
+type shrinking struct {
+	*bytes.Reader
+	size int64
+}
+
+func (s shrinking) Size() int64 { return s.size }
+
+func TestALargeTextBySeveralWorkers(t *testing.T) {
+	var text bytes.Buffer
+	for i := range 400_000 {
+		fmt.Fprintf(&text, "%d some words and %d\n", i, i%1000)
+		if i == 250_000 {
+			text.WriteString(strings.Repeat("long ", 600_000) + "end\n") // longer than what is held
+		}
+	}
+	m, err := Compile(Pattern{Expr: "and 77$|long"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, totals := scanAll(t, m, Options{Before: 1, Window: 100}, &once{r: bytes.NewReader(text.Bytes())})
+	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(text.Bytes()), "shrunk": shrinking{bytes.NewReader(text.Bytes()), int64(text.Len()) * 2}} {
+		var seen int64
+		got, gotTotals := scanAll(t, m, Options{Before: 1, Window: 100, Progress: func(n int64) { seen = max(seen, n) }}, r)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: -want +got\n%.2000s", name, d)
+		}
+		if gotTotals != totals || seen != totals.Bytes {
+			t.Errorf("%s: %+v, want %+v; %d bytes were told as seen", name, gotTotals, totals, seen)
+		}
+	}
+	before := runtime.NumGoroutine()
+	for _, answer := range []error{Stop, errors.New("other")} {
+		_, err := m.Scan(context.Background(), bytes.NewReader(text.Bytes()), Options{}, func(Line) error { return answer })
+		if answer != Stop && err != answer || answer == Stop && err != nil { //nolint:errorlint // the very error
+			t.Errorf("%v: %v", answer, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := m.Scan(ctx, bytes.NewReader(text.Bytes()), Options{}, func(Line) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled on the way: %v", err)
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines before, %d after", before, after)
+	}
+}
+
 type brokenReader struct{ err error }
 
 func (b brokenReader) Read([]byte) (int, error) { return 0, b.err }

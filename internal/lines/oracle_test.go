@@ -17,7 +17,10 @@ import (
 )
 
 // tiny makes every border of the reading code be met by texts of a few hundred bytes.
-var tiny = bounds{block: 24, held: 40, history: 36, text: 60}
+var (
+	tiny  = bounds{block: 24, held: 40, history: 36, text: 60, large: 1 << 40}
+	split = bounds{block: 24, held: 40, history: 36, text: 60, large: 30, workers: 3, over: 12} // tiny, and all of it by several workers
+)
 
 // told is a line as the tests compare it.
 type told struct {
@@ -170,6 +173,7 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 		{"usual, once", usual, &once{r: bytes.NewReader(text)}},
 		{"tiny, again", tiny, bytes.NewReader(text)},
 		{"tiny, once", tiny, &once{r: bytes.NewReader(text)}},
+		{"split", split, bytes.NewReader(text)},
 	} {
 		if c.name == "tiny, once" && m.multi && len(text) > tiny.text {
 			continue // told as Short: see TestMultilineOfAReaderThatCannotBeReadAgain
@@ -181,8 +185,8 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 		}
 		got, gotTotals := scanAll(t, &small, o, c.r)
 		for i := range got { // of a line that is not held whole only a window is told, unless it is a match that can be read again
-			again := got[i].Match && !o.Invert && c.name == "tiny, again"
-			if c.bounds == tiny && !again && i < len(want) && int64(len(got[i].Text)) < got[i].Size {
+			again := got[i].Match && !o.Invert && c.name != "tiny, once"
+			if c.bounds != usual && !again && i < len(want) && int64(len(got[i].Text)) < got[i].Size {
 				if !strings.Contains(want[i].Text, got[i].Text) {
 					t.Errorf("%s: line %d: the window %q is not in %q", c.name, got[i].Number, got[i].Text, want[i].Text)
 				}

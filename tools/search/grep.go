@@ -106,11 +106,11 @@ func (g *grepper) run(ctx context.Context) error {
 			return err
 		}
 	}
-	r, err := g.text()
+	r, err := g.src.Text()
 	if err != nil {
 		return err
 	}
-	o := lines.Options{Invert: g.Invert, Before: g.Context, After: g.Context}
+	o := lines.Options{Invert: g.Invert, Before: g.Context, After: g.Context, Progress: g.progress}
 	if g.Save {
 		o.Window = maxSaved
 	}
@@ -253,17 +253,15 @@ func (g *grepper) take(row []byte, more tools.Call) error {
 	return nil
 }
 
-// text reads the source from its start and tells how much was read. Where the source can be read again, so can this.
+func (g *grepper) progress(done int64) { g.out.Progress(done, g.src.Size, "bytes read") }
+
+// text reads the source from its start and tells how much was read.
 func (g *grepper) text() (io.Reader, error) {
 	r, err := g.src.Text()
 	if err != nil {
 		return nil, err
 	}
-	p := &progressing{r: r, g: g}
-	if again, ok := r.(*io.SectionReader); ok {
-		return &progressingAgain{p, again}, nil
-	}
-	return p, nil
+	return &progressing{r: r, g: g}, nil
 }
 
 type progressing struct {
@@ -275,14 +273,6 @@ type progressing struct {
 func (p *progressing) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	p.done += int64(n)
-	p.g.out.Progress(p.done, p.g.src.Size, "bytes read")
+	p.g.progress(p.done)
 	return n, err
 }
-
-type progressingAgain struct {
-	*progressing
-	again *io.SectionReader
-}
-
-func (p *progressingAgain) ReadAt(b []byte, at int64) (int, error) { return p.again.ReadAt(b, at) }
-func (p *progressingAgain) Size() int64                            { return p.again.Size() }

@@ -80,11 +80,11 @@ func (g *grepper) leaves(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	if s.total == 0 {
-		r, err := g.text()
+		r, err := g.src.Text()
 		if err != nil {
 			return false, err
 		}
-		if totals, err := g.m.Scan(ctx, r, lines.Options{Invert: g.Invert}, nil); err != nil || totals.Matches > 0 {
+		if totals, err := g.m.Scan(ctx, r, lines.Options{Invert: g.Invert, Progress: g.progress}, nil); err != nil || totals.Matches > 0 {
 			return false, err
 		}
 	}
