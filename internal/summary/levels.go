@@ -210,7 +210,7 @@ func stamp(b []byte) (from, to, rest int) {
 		}
 	}
 	rest = to
-	for rest < len(b) && bytes.IndexByte([]byte("]) \t\"|,"), b[rest]) >= 0 {
+	for rest < len(b) && closesStamp[b[rest]] {
 		rest++
 	}
 	if rest == to && rest < len(b) && b[rest] != ':' {
@@ -219,9 +219,15 @@ func stamp(b []byte) (from, to, rest int) {
 	return from, to, rest
 }
 
+// closesStamp are what stands between a time and the rest of its line.
+var closesStamp = [256]bool{']': true, ')': true, ' ': true, '\t': true, '"': true, '|': true, ',': true}
+
 func digitsAt(b []byte, i, n int) bool {
 	if i+n > len(b) {
 		return false
+	}
+	if n == 2 {
+		return b[i]-'0' <= 9 && b[i+1]-'0' <= 9
 	}
 	for _, c := range b[i : i+n] {
 		if c-'0' > 9 {

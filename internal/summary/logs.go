@@ -23,6 +23,7 @@ type logs struct {
 	levels    [levels]int64
 	status    [6]int64 // answers of an access log, by hundreds
 	plain     []byte   // a line without its escape sequences
+	has       marks    // of the piece being written
 	named     bool     // the text is a file's of source
 	source    bool     // what is being read is source: it quotes what programs print
 
@@ -48,16 +49,41 @@ func newLog(name string) *logs {
 	return l
 }
 
-func (l *logs) write(p []byte) { l.rows.write(p) }
+func (l *logs) write(p []byte) {
+	l.has.look(p)
+	l.rows.write(p)
+}
+
+// marks say whether a piece of a text has what few lines have. It is looked for in all of a piece at once, which takes
+// a fraction of the time of looking in each line.
+type marks struct{ escape, panic, kernel bool }
+
+var allMarks = marks{escape: true, panic: true, kernel: true}
+
+func (m *marks) look(p []byte) {
+	m.escape = bytes.IndexByte(p, 0x1b) >= 0
+	m.panic = bytes.Contains(p, []byte("panic"))
+	m.kernel = bytes.Contains(p, []byte("kernel: "))
+}
+
+// marks are those the line being visited may have: all, where some of it came before this piece.
+func (l *logs) marks() marks {
+	if l.rows.inside {
+		return l.has
+	}
+	return allMarks
+}
 
 func (l *logs) line(line []byte, _ int64) {
 	at := l.rows.number
 	if l.quotes(line) {
 		return
 	}
-	if bytes.IndexByte(line, 0x1b) >= 0 {
+	may := l.marks()
+	if may.escape && bytes.IndexByte(line, 0x1b) >= 0 {
 		l.plain = withoutEscapes(l.plain[:0], line)
 		line = l.plain
+		may = allMarks // a word that was coloured in part is whole now
 	}
 	from, to, rest := stamp(line)
 	b := line[rest:]
@@ -74,7 +100,7 @@ func (l *logs) line(line []byte, _ int64) {
 		}
 		l.last = append(l.last[:0], line[from:to]...)
 	}
-	if l.panics.add(b, at, to > 0) {
+	if l.panics.add(b, at, to > 0, may) {
 		if to == 0 {
 			return
 		}

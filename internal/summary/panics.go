@@ -48,15 +48,15 @@ type panics struct {
 	function   string // of the Go frame whose place is on the next line
 }
 
-// add looks at a line, given without its time; true where it is a part of an incident.
-func (p *panics) add(b []byte, at int64, stamped bool) bool {
+// add looks at a line, given without its time, which has at most the marks of may; true where it is a part of an incident.
+func (p *panics) add(b []byte, at int64, stamped bool, may marks) bool {
 	if p.open != nil {
 		if p.goesOn(b, at, stamped) {
 			return true
 		}
 		p.open = nil
 	}
-	if br, ok := panicHead(b, stamped); ok {
+	if br, ok := panicHead(b, stamped, may); ok {
 		p.begin(b, at, br)
 		return true
 	}
@@ -206,7 +206,7 @@ func isFrame(b []byte) bool {
 }
 
 // panicHead says whether a line begins an incident, in the words of runtimes, not in those of people.
-func panicHead(b []byte, stamped bool) (breed, bool) {
+func panicHead(b []byte, stamped bool, may marks) (breed, bool) {
 	if len(b) < 6 {
 		return 0, false
 	}
@@ -248,7 +248,7 @@ func panicHead(b []byte, stamped bool) (breed, bool) {
 			return single, true
 		}
 	}
-	return panicWithin(b, stamped)
+	return panicWithin(b, stamped, may)
 }
 
 // spoken says whether b[i] stands in a string or a comment of a program. Logs quote what happened: their lines have a time.
@@ -262,8 +262,12 @@ func spoken(b []byte, i int, stamped bool) bool {
 
 // panicWithin finds what stands behind other things in its line. Most lines have no bracket, no "panic" and
 // no kernel in them, and are passed over at the speed of a search for these.
-func panicWithin(b []byte, stamped bool) (breed, bool) {
-	if i := bytes.Index(b, []byte("panic")); i >= 0 {
+func panicWithin(b []byte, stamped bool, may marks) (breed, bool) {
+	i := -1
+	if may.panic {
+		i = bytes.Index(b, []byte("panic"))
+	}
+	if i >= 0 {
 		rest := b[i:]
 		switch {
 		case spoken(b, i, stamped):
@@ -283,7 +287,7 @@ func panicWithin(b []byte, stamped bool) (breed, bool) {
 			return single, true
 		}
 	}
-	if bytes.Contains(b[:min(len(b), levelWithin)], []byte("kernel: ")) || b[0] == 'O' {
+	if may.kernel && bytes.Contains(b[:min(len(b), levelWithin)], []byte("kernel: ")) || b[0] == 'O' {
 		if bytes.Contains(b, []byte("Out of memory: Kill")) || bytes.Contains(b, []byte(" segfault at ")) {
 			return single, true
 		}

@@ -57,7 +57,7 @@ type fileRun struct {
 	n    int64
 }
 
-func newFiles() *files { return &files{count: map[string]*int64{}, seed: maphash.MakeSeed()} }
+func newFiles() *files { return &files{} }
 
 // see notes a name in the element being read.
 func (f *files) see(place uint8, raw []byte, size int64) {
@@ -92,6 +92,9 @@ func (f *files) end() {
 		return
 	}
 	if len(f.count) < fileNames && f.bytes+len(f.name) <= fileBytes {
+		if f.count == nil {
+			f.count = map[string]*int64{}
+		}
 		n := int64(1)
 		f.count[string(f.name)] = &n
 		f.bytes += len(f.name)
@@ -102,7 +105,7 @@ func (f *files) end() {
 		return
 	}
 	if f.marks == nil {
-		f.marks = map[uint64]struct{}{}
+		f.marks, f.seed = map[uint64]struct{}{}, maphash.MakeSeed()
 	}
 	f.marks[maphash.Bytes(f.seed, f.name)] = struct{}{}
 	if len(f.marks) > fileMarks {

@@ -53,7 +53,7 @@ func newProse(name string) *prose {
 	return p
 }
 
-func (p *prose) write(b []byte) { p.logs.rows.write(b) }
+func (p *prose) write(b []byte) { p.logs.write(b) }
 
 func (p *prose) line(line []byte, size int64) {
 	at := p.logs.rows.number

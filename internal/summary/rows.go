@@ -11,6 +11,7 @@ type rows struct {
 	visit  func(line []byte, size int64) // the line without its end, at most lineBytes of it; its whole size
 	number int64                         // of the line being visited, from 1
 	held   []byte
+	inside bool  // the line being visited stands in the piece being written, all of it
 	size   int64 // of the line that is not complete yet
 }
 
@@ -22,7 +23,9 @@ func (r *rows) write(p []byte) {
 			return
 		}
 		if r.size == 0 {
+			r.inside = true
 			r.emit(p[:end], int64(end))
+			r.inside = false
 		} else {
 			r.hold(p[:end])
 			r.flush()

@@ -13,6 +13,7 @@ const (
 	templateLeaf  = 48   // templates a line is compared with
 	templateBytes = 512  // of a line
 	cacheSize     = 1 << 12
+	cacheFirst    = 1 << 4 // of a text of few lines, which is what most calls write
 	wild          = "<*>"
 )
 
@@ -20,16 +21,18 @@ const (
 // with the same first word are compared word by word, and where at least half are the same the others become wildcards).
 // Words with a digit are wildcards from the start. Lines that differ in such words only are recognised by a hash.
 type templates struct {
-	leaves map[leaf][]*template
-	all    []*template
-	cache  [cacheSize]struct {
-		hash uint64
-		is   *template
-	}
+	leaves  map[leaf][]*template
+	all     []*template
+	cache   []cached // it grows where two lines want one place
 	words   []string
 	gone    int64 // templates of one line dropped for room
 	lines   int64
 	stopped bool
+}
+
+type cached struct {
+	hash uint64
+	is   *template
 }
 
 type leaf struct {
@@ -49,7 +52,9 @@ type template struct {
 	member leaf
 }
 
-func newTemplates() *templates { return &templates{leaves: map[leaf][]*template{}} }
+func newTemplates() *templates {
+	return &templates{leaves: map[leaf][]*template{}, cache: make([]cached, cacheFirst)}
+}
 
 // add counts line number at, given without its time; nil where it is not looked at.
 func (t *templates) add(line []byte, at int64, l level) *template {
@@ -60,7 +65,7 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 		line = line[:templateBytes]
 	}
 	hash := signature(line)
-	slot := &t.cache[hash%cacheSize]
+	slot := t.slot(hash)
 	if slot.hash != hash || slot.is == nil || slot.is.gone {
 		slot.hash, slot.is = hash, t.find(line, at, l)
 	}
@@ -70,6 +75,23 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	found.level = max(found.level, l)
 	t.lines++
 	return found
+}
+
+// slot is where a hash has its place, free or not. A cache that has grown holds what one of its full size would hold.
+func (t *templates) slot(hash uint64) *cached {
+	for {
+		slot := &t.cache[hash%uint64(len(t.cache))]
+		if slot.hash == hash || slot.is == nil || len(t.cache) == cacheSize {
+			return slot
+		}
+		small := t.cache
+		t.cache = make([]cached, 4*len(small))
+		for _, c := range small {
+			if c.is != nil {
+				t.cache[c.hash%uint64(len(t.cache))] = c
+			}
+		}
+	}
 }
 
 // signature hashes a line as if every word with a digit were the same.
@@ -282,6 +304,5 @@ func (t *templates) common() []*template {
 // stop ends the counting, where lines follow no patterns.
 func (t *templates) stop() {
 	t.stopped = true
-	t.all, t.leaves = nil, nil
-	clear(t.cache[:])
+	t.all, t.leaves, t.cache = nil, nil, nil
 }
