@@ -6,12 +6,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // post runs accept in order, the work beside it, as the transports do.
@@ -239,6 +247,41 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c.conn.Handle(context.Background(), message, func([]byte, bool) error { return nil })
+	}
+}
+
+// BenchmarkRead is the whole way of the commonest call: a small file is read.
+func BenchmarkRead(b *testing.B) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "small.txt"), bytes.Repeat([]byte("twenty-four bytes a line\n"), 40), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	root, err := tree.Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = root.Close() })
+	log, err := trace.Open(trace.Dir(b.TempDir()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = log.Close() })
+	store := newTestStore(b)
+	f, err := funnel.New(funnel.Options{Store: store, Trace: log, Counter: tokens.New(tokens.O200k), SavedTo: true, Mask: secrets.New()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := newClient(b, newTestServer(b, func(o *Options) {
+		o.Funnel, o.Store, o.Tools, o.Mask = f, store, Catalog(jq.Options{InProcess: true}), secrets.New()
+		o.Sources = func(who funnel.Session) tools.Sources {
+			return tools.Sources{Roots: []*tree.Root{root}, Store: store, Owner: who.Owner}
+		}
+	}))
+	message := []byte(toolCall("1", "read", `{"path":"small.txt"}`, ""))
+	contains(b, c.ask(string(message)), "twenty-four", `"complete":true`)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.conn.Handle(b.Context(), message, func([]byte, bool) error { return nil })
 	}
 }
 

@@ -279,22 +279,20 @@ func (s Sources) labels() []string {
 
 // look reads the first bytes to know encoding and kind.
 func (s *Source) look(name string) error {
-	prefix := make([]byte, content.SniffSize)
+	prefix := make([]byte, min(content.SniffSize, s.Size+1)) // one more, to see the end
 	n, err := s.ReadAt(prefix, 0)
 	whole := errors.Is(err, io.EOF)
 	if err != nil && !whole {
 		return err
 	}
-	text, enc, err := content.Decode(bytes.NewReader(prefix[:n]))
-	if err != nil {
-		return err
+	text := prefix[:n]
+	if s.Encoding = content.Detect(text, whole); !s.Plain() {
+		text, err = io.ReadAll(io.LimitReader(s.Encoding.Reader(bytes.NewReader(text)), content.SniffSize))
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
 	}
-	s.Encoding = enc
-	decoded, err := io.ReadAll(io.LimitReader(text, content.SniffSize))
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	s.Kind = content.Sniff(decoded, whole, name)
+	s.Kind = content.Sniff(text, whole, name)
 	return nil
 }
 

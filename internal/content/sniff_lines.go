@@ -355,7 +355,12 @@ func ofProgram(l []byte) bool {
 	case '{', '}', ';':
 		return true
 	}
-	return statement().Match(l[:min(len(l), 64)]) || bytes.Contains(l, []byte(" = ")) || bytes.Contains(l, []byte(" := "))
+	return mayState(l) && statement().Match(l[:min(len(l), 64)]) || bytes.Contains(l, []byte(" = ")) || bytes.Contains(l, []byte(" := "))
+}
+
+// mayState says no to most lines that are no statement, by two bytes: a regular expression for each is dear.
+func mayState(l []byte) bool {
+	return l[0] == '@' || bytes.Contains([]byte("as de cl fu im fr re if el fo wh tr ex ra"), l[:min(2, len(l))])
 }
 
 var statement = Pattern(`^(?:(?:async )?def \w|class \w+[(:]|func |import \w|from [\w.]+ import |return\b|if .*:$|el(?:se|if)\b.*:$|for .*:$|while .*:$|try:$|except\b.*:$|raise \w|@\w)`)

@@ -70,19 +70,8 @@ func isDirectory(ctx context.Context, s tools.Sources, name string) bool {
 
 // readOne writes a source: its text, or its image, or what it is.
 func readOne(ctx context.Context, src *tools.Source, out tools.Output) error {
-	media, image, err := mediaOf(src)
-	if err != nil {
-		return err
-	}
-	switch {
-	case image && src.Size <= maxImage:
-		return copyText(ctx, out.Part(media, path.Base(src.Name)), io.NewSectionReader(src, 0, src.Size), src.Size, out)
-	case image:
-		_, err := fmt.Fprintf(out, "%s: %s, %d bytes: over the %d an image may have to be shown\n", tools.VisibleName(src.Name), media, src.Size, maxImage)
-		return err
-	case src.Kind == content.Binary:
-		_, err := fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n", tools.VisibleName(src.Name), media, src.Size)
-		return err
+	if src.Kind == content.Binary {
+		return readBinary(ctx, src, out)
 	}
 	out.Source(src.Name)
 	text, err := src.Text()
@@ -96,6 +85,22 @@ func readOne(ctx context.Context, src *tools.Source, out tools.Output) error {
 		out.Note("decoded from " + string(src.Encoding))
 	}
 	return copyText(ctx, out, text, src.Size, out)
+}
+
+// readBinary writes an image, or what else it is.
+func readBinary(ctx context.Context, src *tools.Source, out tools.Output) error {
+	media, image, err := mediaOf(src)
+	switch {
+	case err != nil:
+		return err
+	case image && src.Size <= maxImage:
+		return copyText(ctx, out.Part(media, path.Base(src.Name)), io.NewSectionReader(src, 0, src.Size), src.Size, out)
+	case image:
+		_, err = fmt.Fprintf(out, "%s: %s, %d bytes: over the %d an image may have to be shown\n", tools.VisibleName(src.Name), media, src.Size, maxImage)
+	default:
+		_, err = fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n", tools.VisibleName(src.Name), media, src.Size)
+	}
+	return err
 }
 
 // mediaOf looks at the first bytes: the MIME type, and whether it is an image that clients show.
@@ -115,7 +120,7 @@ func mediaOf(src *tools.Source) (media string, image bool, err error) {
 
 // copyText copies in pieces, looking at the context between them.
 func copyText(ctx context.Context, to io.Writer, from io.Reader, total int64, out tools.Output) error {
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, min(64<<10, max(total, 0)+512)) // at once, and with room to see the end, where it is small
 	for done := int64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -143,15 +143,16 @@ func readUnder(ctx context.Context, name string, room *int64, in tools.Input, ou
 		return false, err
 	}
 	defer func() { _ = src.Close() }()
-	media, _, err := mediaOf(src)
-	if err == nil && src.Kind == content.Binary {
+	if src.Kind == content.Binary {
+		media, _, err := mediaOf(src)
+		if err != nil {
+			_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
+			return false, err
+		}
 		_, err = fmt.Fprintf(out, "==> %s <== not text: %s, %d bytes; read it alone\n", head, media, src.Size)
 		return false, err
 	}
-	text, e := src.Text()
-	if err == nil {
-		err = e
-	}
+	text, err := src.Text()
 	if err != nil {
 		_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
 		return false, err
