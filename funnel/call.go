@@ -27,11 +27,13 @@ type call struct {
 	began  time.Time
 	millis float64
 
-	out    *output
-	answer Answer
-	shown  int64 // tokens of the answer's text
-	found  int   // secrets masked beside those in the output
-	obs    *observations.Observation
+	out     *output
+	answer  Answer
+	shown   int64 // tokens of the answer's text
+	weight  int   // tokens of weighed, the text that was counted last
+	weighed string
+	found   int // secrets masked beside those in the output
+	obs     *observations.Observation
 }
 
 func newCall(ctx context.Context, f *Funnel, r Request) *call {

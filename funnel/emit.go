@@ -30,7 +30,15 @@ const maxAnswer = 1_000_000
 func (c *call) say(text string) {
 	text = visible(c.masked(text), false)
 	c.answer.Blocks = append(c.answer.Blocks, Block{Text: text})
-	c.shown += int64(c.f.o.Counter.Count(text))
+	c.shown += int64(c.count(text))
+}
+
+// count is what a text costs. It remembers the last one: what was weighed is then said.
+func (c *call) count(text string) int {
+	if text != c.weighed {
+		c.weighed, c.weight = text, c.f.o.Counter.Count(text)
+	}
+	return c.weight
 }
 
 // masked masks what no stream has masked: names, errors, and what else is worded around an output.

@@ -124,7 +124,10 @@ func (v *view) whole() (text string, tokens int, ok bool) {
 	if len(raw) == 0 && len(v.parts()) == 0 && v.remarks() == "" {
 		text = "no output"
 	}
-	tokens = v.f.o.Counter.Count(text)
+	if v.out.pass.bare == nil && v.total.Margin == 0 && text == string(raw) { // the tally was of this very text
+		v.weighed, v.weight = text, int(v.total.N)
+	}
+	tokens = v.count(text)
 	if rows, found := v.compactly(raw); found && !passes {
 		t := fence(visible(strings.Join(rows, "\n"), false), alone)
 		if n := v.f.o.Counter.Count(t); n < tokens {
