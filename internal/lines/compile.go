@@ -45,6 +45,9 @@ func compile(p Pattern) (*Matcher, error) {
 	}
 	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr) })
 	m.needles, m.sure, m.near = required(tree, how{multi: m.multi, crlf: m.multi && !m.cr})
+	if !m.multi {
+		m.teddy = newTeddy(m.needles)
+	}
 	return m, nil
 }
 

@@ -42,16 +42,18 @@ func checkFinder(t testing.TB, p Pattern, text []byte) {
 	for _, c := range []struct {
 		name           string
 		room, patience int
-		needles        bool
+		teddy          *teddy
 		dense          int
 	}{
-		{"needles", a.room, maxWasted, true, 0},
-		{"walker", a.room, maxWasted, true, denseFor},
-		{"small table", 5*lanes + fixedRows, 1 << 30, true, denseFor},
-		{"small table, needles", 5*lanes + fixedRows, 1 << 30, true, 0},
-		{"given up", 5*lanes + fixedRows, 1, true, denseFor},
+		{"needles", a.room, maxWasted, nil, 0},
+		{"needles at once", a.room, maxWasted, m.teddy, 0},
+		{"walker", a.room, maxWasted, nil, denseFor},
+		{"small table", 5*lanes + fixedRows, 1 << 30, nil, denseFor},
+		{"small table, needles", 5*lanes + fixedRows, 1 << 30, m.teddy, 0},
+		{"given up", 5*lanes + fixedRows, 1, nil, denseFor},
 	} {
 		small := *m
+		small.teddy = c.teddy
 		few := newAutomaton(mustParse(p), !m.cr)
 		few.room, few.patience = c.room, c.patience
 		small.auto = func() *automaton { return few }

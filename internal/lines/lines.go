@@ -80,6 +80,7 @@ type Matcher struct {
 	auto   func() *automaton // nil: regexp must do
 
 	needles []needle // every match holds at least one of them; none: not known
+	teddy   *teddy   // …
 	sure    bool     // a line that holds a needle matches
 	near    bool     // between a match's start and its first needle there is no line end
 
