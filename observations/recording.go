@@ -101,8 +101,9 @@ func (r *Recording) take(p []byte) int {
 		r.buf = r.buf[:copy(r.buf, r.buf[kept:])]
 		return 0
 	}
-	if len(r.buf) == 0 && len(p) > blockSize { // straight from the caller
-		return r.flush(p[:blockSize], r.s.step())
+	// Straight from the caller: what is longer than a block, and once there is a file what is nearly one.
+	if len(r.buf) == 0 && (len(p) > blockSize || r.file != nil && len(p) >= blockSize/2) {
+		return r.flush(p[:min(len(p), blockSize)], r.s.step())
 	}
 	k := min(blockSize-len(r.buf), len(p))
 	if len(r.buf)+k > blockSize/4 { // likely to be filled: no more growing

@@ -101,8 +101,7 @@ func signature(b []byte) uint64 {
 	word, digit := uint64(0), false
 	for _, c := range b {
 		if isWord[c] {
-			word = (word ^ uint64(c)) * prime
-			word ^= word >> 29
+			word = (word + uint64(c)) * prime
 			digit = digit || c-'0' <= 9
 			continue
 		}
