@@ -72,9 +72,14 @@ type bench struct {
 	wire     *wireFigures
 }
 
-// rowTime is how long the rounds of one row may take, the third one over: so that the whole ends within 20 minutes
-// where ours is still slow. How many there were is told.
-const rowTime = 40 * time.Second
+// enough says that a row has had its time: the whole ends within 20 minutes, the small form within one, also where ours is slow.
+// How many rounds there were is told.
+func (b *bench) enough(rounds int, since time.Duration) bool {
+	if b.small {
+		return rounds >= 2 && since > 2*time.Second
+	}
+	return rounds >= 3 && since > 30*time.Second
+}
 
 func newBench(o options) (*bench, error) {
 	b := &bench{options: o, versions: map[string]string{}}
@@ -187,7 +192,7 @@ func (b *bench) fight(ctx context.Context, r row) (got result, err error) {
 	}
 	began := time.Now()
 	for round := range rounds {
-		if round >= 3 && time.Since(began) > rowTime {
+		if b.enough(round, time.Since(began)) {
 			break
 		}
 		for i := range sides {

@@ -47,6 +47,17 @@ func writeRatios(path string, results []result) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
+func readRatios(path string) (recorded map[string]float64, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &recorded); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return recorded, nil
+}
+
 // grown are the names whose ratio has doubled, and those that were never recorded.
 func grown(recorded, now map[string]float64) (worse, unknown []string) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -61,13 +72,9 @@ func grown(recorded, now map[string]float64) (worse, unknown []string) {
 
 // compare measures rows that have doubled again, and fails where they do in every try.
 func (b *bench) compare(ctx context.Context, path string, results []result) error {
-	text, err := os.ReadFile(path)
+	recorded, err := readRatios(path)
 	if err != nil {
 		return err
-	}
-	var recorded map[string]float64
-	if err := json.Unmarshal(text, &recorded); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	now := ratios(results)
 	worse, unknown := grown(recorded, now)

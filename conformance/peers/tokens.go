@@ -32,14 +32,11 @@ func latencyRows(b *bench) []row {
 // adding has tiktoken-go count the tokens alone beside it.
 func (b *bench) adding(size int64) func(context.Context) (*duel, error) {
 	return func(context.Context) (*duel, error) {
-		if b.small {
-			size = min(size, 1<<20)
-		}
-		path, err := b.hits(size)
+		path, err := b.hits(b.scaled(size))
 		if err != nil {
 			return nil, err
 		}
-		return b.jobs("latency", "count-peer", path, float64(size)/(1<<20))
+		return b.jobs("latency", "count-peer", path, float64(b.scaled(size))/(1<<20))
 	}
 }
 
@@ -190,7 +187,7 @@ func (b *bench) estimates(context.Context) (got result, err error) {
 				held++
 			}
 		}
-		if time.Since(began) > 2*rowTime {
+		if time.Since(began) > time.Minute {
 			break
 		}
 	}

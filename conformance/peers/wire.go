@@ -83,7 +83,11 @@ func (b *bench) twoServers(ctx context.Context, ours, peer string) (a, c wireSer
 // measureWire runs wirebench once for all rows, over stdio. A comparison made again asks for it anew.
 func (b *bench) measureWire(ctx context.Context) *wireFigures {
 	file := filepath.Join(b.work, "wire.json")
-	args := []string{"-bin", b.bin, "-rounds", fmt.Sprint(b.rounds), "-figures", file, "-only", `^(mcp-funnel|its transport alone|go-sdk|mcp-go|server-filesystem)$`}
+	rounds := b.rounds
+	if b.small {
+		rounds = 2 // each is five hundred calls
+	}
+	args := []string{"-bin", b.bin, "-rounds", fmt.Sprint(rounds), "-figures", file, "-only", `^(mcp-funnel|its transport alone|go-sdk|mcp-go|server-filesystem)$`}
 	if b.npm != "" {
 		args = append(args, "-npm", b.npm)
 	}
