@@ -139,7 +139,7 @@ type badInput struct {
 	tool  string
 	args  map[string]any
 	bad   string // the argument that must not be echoed at length
-	frame []byte
+	frame parts  // nil: a call
 	badCase
 }
 
@@ -193,7 +193,7 @@ func badInputs(t testing.TB, fill *strings.Replacer) (all []badInput) {
 		add(c, "arguments", c.Tool, bad, args)
 	}
 	for _, c := range badCases(t, "frames") {
-		all = append(all, badInput{name: "frame: " + c.Name, frame: []byte(c.Text.String()), badCase: c})
+		all = append(all, badInput{name: "frame: " + c.Name, frame: c.Text, badCase: c})
 	}
 	return all
 }
@@ -201,7 +201,8 @@ func badInputs(t testing.TB, fill *strings.Replacer) (all []badInput) {
 // wrong is what is wrong with a server's answer to a bad input, or "".
 func (in badInput) wrong(s *stdioClient) string {
 	if in.frame != nil {
-		s.write(append(in.frame[:len(in.frame):len(in.frame)], '\n'))
+		in.frame.pour(s.write)
+		s.write([]byte("\n"))
 		if err := s.ping(); err != nil {
 			return "ping after it: " + err.Error()
 		}

@@ -27,6 +27,12 @@ type badCase struct {
 	Size int64  `json:"size"`
 	Hex  string `json:"hex"` // files: its bytes, where they are no text
 
+	Flags  []parts `json:"flags"`  // commands: behind "serve"
+	Env    []parts `json:"env"`    // and what is set in the environment
+	Config *parts  `json:"config"` // and the configuration file
+
+	Leave bool `json:"leave"` // requests: no answer is waited for
+
 	Tool string                     `json:"tool"` // arguments
 	Args map[string]json.RawMessage `json:"args"`
 }
@@ -60,6 +66,16 @@ func (p *parts) UnmarshalJSON(b []byte) error {
 		*p = append(*p, one)
 	}
 	return nil
+}
+
+// pour hands on the text piece by piece, so that one of hundreds of megabytes need not be at hand.
+func (p parts) pour(to func(piece []byte)) {
+	for _, one := range p {
+		at := max(1, (64<<10)/max(1, len(one.text))) // copies at once
+		for left := one.times; left > 0; left -= at {
+			to([]byte(strings.Repeat(one.text, min(at, left))))
+		}
+	}
 }
 
 func (p parts) String() string {
@@ -130,7 +146,7 @@ func (c badCase) bytes() ([]byte, error) {
 // Every case of the corpus says what it is, once.
 func TestBadCasesAreNamed(t *testing.T) {
 	total := 0
-	for _, file := range []string{"paths", "files", "patterns", "globs", "programs", "frames", "arguments"} {
+	for _, file := range []string{"paths", "files", "patterns", "globs", "programs", "frames", "arguments", "beginnings", "commands", "requests"} {
 		seen := map[string]bool{}
 		for _, c := range badCases(t, file) {
 			total++
@@ -138,6 +154,9 @@ func TestBadCasesAreNamed(t *testing.T) {
 				t.Errorf("%s: the name %q stands twice, or is none", file, c.Name)
 			}
 			seen[c.Name] = true
+			if c.Large {
+				continue // not to be had in one piece
+			}
 			if _, err := c.bytes(); err != nil {
 				t.Errorf("%s, %s: %v", file, c.Name, err)
 			}

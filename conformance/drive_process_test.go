@@ -22,6 +22,7 @@ type launch struct {
 	// Over stdio: what the client says it is able to, and what it answers where the server asks, by method.
 	capabilities map[string]any
 	replies      map[string]func() any
+	first        parts // and what it writes before it shakes hands
 }
 
 // command is not started yet.

@@ -92,6 +92,10 @@ func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 	if l.capabilities != nil {
 		hello["capabilities"] = l.capabilities
 	}
+	if l.first != nil {
+		l.first.pour(c.write)
+		c.write([]byte("\n"))
+	}
 	if _, err := c.ask("initialize", hello); err != nil {
 		t.Fatalf("no handshake: %v; %s", err, &c.log)
 	}

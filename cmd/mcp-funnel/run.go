@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // Exit codes.
@@ -111,8 +113,13 @@ func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error
 	)
 }
 
+// maxComplaint bounds what is said at once on standard error, in bytes: an error repeats what was given, however long.
+const maxComplaint = 1_500
+
 // complain says something on standard error; where that cannot be written there is nobody to tell.
-func complain(errw io.Writer, what any) { _, _ = fmt.Fprintln(errw, "mcp-funnel:", what) }
+func complain(errw io.Writer, what any) {
+	_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.ClipBytes(fmt.Sprint(what), maxComplaint))
+}
 
 // commandPath is the command as far as it was understood.
 func commandPath(k *kong.Context) string {

@@ -1,0 +1,175 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// badRequest writes a request of the corpus as it is, and says what is wrong with its answer, or "".
+func badRequest(c badCase, host string, fill *strings.Replacer) string {
+	conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", host)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	status := make(chan string, 1)
+	if !c.Leave {
+		go func() { // a request may be refused before it ends
+			line, _ := bufio.NewReader(conn).ReadString('\n')
+			status <- line
+		}()
+	}
+	broken := false
+	c.Text.pour(func(piece []byte) {
+		if len(piece) < 8<<10 { // what is filled in stands in no long piece
+			piece = []byte(fill.Replace(string(piece)))
+		}
+		if !broken {
+			_, err := conn.Write(piece)
+			broken = err != nil
+		}
+	})
+	if c.Leave {
+		return ""
+	}
+	if c.Want == "" { // any answer, or none: it need not wait for more
+		_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	}
+	line := <-status
+	word := strings.Fields(line)
+	switch {
+	case c.Want == "", broken && line == "": // it was hung up on
+		return ""
+	case len(word) < 2 || !strings.HasPrefix(word[1], c.Want):
+		return fmt.Sprintf("status %s wanted, not %q", c.Want, line)
+	}
+	return ""
+}
+
+// requested puts all requests to one server, each round in another order, and asks after each whether it still answers.
+func requested(cases []badCase, rounds, share int, host string, alive func() error) (tried int, failures []string) {
+	fill := strings.NewReplacer("$HOST", host, "$TOKEN", testToken)
+	for round := range rounds {
+		for _, i := range rand.Perm(len(cases)) {
+			if i%share != round%share {
+				continue
+			}
+			tried++
+			if wrong := badRequest(cases[i], host, fill); wrong != "" {
+				failures = append(failures, cases[i].Name+": "+wrong)
+			}
+			if err := alive(); err != nil {
+				return tried, append(failures, fmt.Sprintf("%s: after it: %v", cases[i].Name, err))
+			}
+		}
+	}
+	return tried, failures
+}
+
+// Whatever comes over HTTP, the server refuses it and answers the next one. The control is a server that trusts what it reads.
+func TestS6NoRequestKillsTheServer(t *testing.T) {
+	s := serveHTTP(t, "--root", t.TempDir())
+	session := s.open(testToken)
+	alive := func() error {
+		if code := session.status(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); code != http.StatusOK {
+			return fmt.Errorf("ping: %d", code)
+		}
+		return nil
+	}
+	cases := badCases(t, "requests")
+	tried, failures := requested(cases, promise.Size(2, 20), promise.Size(2, 1), strings.TrimPrefix(s.url, "http://"), alive)
+	for _, f := range failures {
+		t.Error(f)
+	}
+	naive := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}))
+	defer naive.Close()
+	_, control := requested(cases, 1, 2, strings.TrimPrefix(naive.URL, "http://"), func() error { return nil })
+	promise.Kept(t, promise.Proof{Promise: "S6", Cases: tried, Failures: len(failures), Control: len(control), Figures: fmt.Sprintf("%d requests over HTTP, one process, answers ping after each", len(cases))})
+}
+
+// Whatever a client says before it shakes hands, the handshake and a call work behind it.
+func TestBadBeginnings(t *testing.T) {
+	root := t.TempDir()
+	write(t, root+"/ok.txt", badWord+"\n")
+	for _, c := range badCases(t, "beginnings") {
+		t.Run(c.Name, func(t *testing.T) {
+			s := launch{flags: []string{"--root", root}, first: c.Text}.stdio(t)
+			if err := s.ping(); err != nil {
+				t.Fatal(err)
+			}
+			if a, err := s.call("read", map[string]any{"path": "ok.txt"}); err != nil || !strings.Contains(a.text(), badWord) {
+				t.Errorf("%v %s", err, a.text())
+			}
+			for _, line := range s.broken {
+				t.Errorf("a line that is no JSON-RPC: %s", line)
+			}
+			for _, m := range s.unasked {
+				if m.Error != nil && m.size > 1_500 {
+					t.Errorf("an error of %d bytes: %.200s", m.size, m.Error.Message)
+				}
+			}
+		})
+	}
+}
+
+// Whatever stands on the command line, in the environment or in the configuration, the program says in a few words what is
+// wrong with it, or serves. It neither crashes nor waits.
+func TestBadCommandLines(t *testing.T) {
+	root, _ := badRoot(t)
+	cases := badCases(t, "commands")
+	for _, i := range rand.Perm(len(cases)) {
+		c := cases[i]
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			fill := strings.NewReplacer("$ROOT", root)
+			flags := []string{"serve", "--store", dir + "/store"}
+			for _, f := range c.Flags {
+				flags = append(flags, fill.Replace(f.String()))
+			}
+			if c.Config != nil {
+				write(t, dir+"/config.yaml", c.Config.String())
+				flags = append(flags, "--config", dir+"/config.yaml")
+			}
+			env := environment(t)
+			for _, e := range c.Env {
+				env = append(env, e.String())
+			}
+			cmd := launch{flags: flags, env: env}.command(t)
+			var out, told strings.Builder
+			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &told
+			cmd.Stdin = strings.NewReader(hello + "\n" + `{"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			late := time.AfterFunc(answerLimit, func() { _ = cmd.Process.Kill() })
+			err := cmd.Wait()
+			late.Stop()
+			serves := strings.Contains(out.String(), `"id":2`)
+			switch {
+			case strings.Contains(told.String(), "goroutine ") || strings.Contains(told.String(), "panic:"):
+				t.Errorf("it crashed: %.2000s", &told)
+			case c.Says == "*" && (err != nil || !serves):
+				t.Errorf("it should serve: %v, %.500s", err, &told)
+			case c.Says != "*" && (err == nil || cmd.ProcessState.ExitCode() < 1):
+				t.Errorf("it should be refused: %v, %.500s", err, &told)
+			case c.Says != "*" && (told.Len() == 0 || told.Len() > 2_000 || !strings.Contains(told.String(), c.Says)):
+				t.Errorf("%d bytes that should say %q: %.500s", told.Len(), c.Says, &told)
+			}
+		})
+	}
+}
