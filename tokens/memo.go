@@ -10,7 +10,7 @@ import (
 type memo [1 << memoBits]struct{ low, high uint64 }
 
 const (
-	memoBits  = 12
+	memoBits  = 14
 	memoPiece = 15 // the length in bytes up to which pieces are remembered
 	memoCount = 56 // the lowest bit of the count
 )

@@ -23,7 +23,7 @@ func kinds(t testing.TB) []kind {
 	all := []kind{
 		{"json", corpus.JSON1MB()}, {"json-minified", corpus.JSON1MBMinified()}, {"english", corpus.WarAndPeace()[1<<20:]},
 		{"code", code(t)}, {"log", corpus.PanicLog()}, {"csv", corpus.CSV20k()}, {"diff", corpus.WarAndPeaceDiff()}, {"cjk", corpus.CJK()}, {"emoji", mixed(size)},
-		{"base64", base64Lines(size)}, {"hex", []byte(hex.Dump(corpus.Random(size / 4)))}, {"blanks", blanks(size)},
+		{"base64", base64Lines(size)}, {"hex", []byte(hex.Dump(corpus.Random(size / 4)))}, {"indented", indented(size)}, {"blanks", blanks(size)},
 	}
 	for i, k := range all {
 		all[i].text = bytes.ToValidUTF8(bytes.Repeat(k.text, 1+size/len(k.text))[:size], nil)
@@ -75,6 +75,21 @@ func base64Lines(size int) []byte {
 	b.WriteString(base64.StdEncoding.EncodeToString(random[:size/6]) + "\n")
 	for line := range slices.Chunk(random[size/6:], 57) {
 		b.WriteString(base64.StdEncoding.EncodeToString(line) + "\n")
+	}
+	return b.Bytes()
+}
+
+// indented is short words far apart: under indents, in columns, between empty lines.
+func indented(size int) []byte {
+	r := rand.New(rand.NewPCG(15, 16))
+	var b bytes.Buffer
+	for b.Len() < size {
+		b.WriteString([]string{"", "", "\n", "\n\n\n", "\r\n", "  \n"}[r.IntN(6)])
+		b.WriteString(strings.Repeat([]string{"    ", "\t", " "}[r.IntN(3)], r.IntN(12)))
+		for range r.IntN(4) {
+			b.WriteString([]string{"x", "{", "return", "0", "//"}[r.IntN(5)] + strings.Repeat(" ", 1+r.IntN(40)))
+		}
+		b.WriteByte('\n')
 	}
 	return b.Bytes()
 }

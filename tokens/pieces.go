@@ -2,7 +2,8 @@ package tokens
 
 import (
 	"bytes"
-	"strings"
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
@@ -29,39 +30,137 @@ const (
 	number  = tables.Number
 	space   = tables.Space
 	newline = tables.Newline
+	wide    = class(1 << 7) // not ASCII: its class is the rune's
 )
 
-// at decodes the rune at i; size 0 at the end.
-func at(s []byte, i int) (class, int) {
-	if i < len(s) && s[i] < utf8.RuneSelf {
-		return tables.ASCIIClass(s[i]), 1
+// byteClass is a table of its own, as it is at hand without reading the embedded ones.
+var byteClass = func() (of [256]class) {
+	for b := range of {
+		switch {
+		case b == '\r' || b == '\n':
+			of[b] = space | newline
+		case b >= '\t' && b <= '\r' || b == ' ':
+			of[b] = space
+		case b >= 'a' && b <= 'z':
+			of[b] = letter | lower
+		case b >= 'A' && b <= 'Z':
+			of[b] = letter | upper
+		case b >= '0' && b <= '9':
+			of[b] = number
+		case b >= utf8.RuneSelf:
+			of[b] = wide
+		}
 	}
-	return wide(s, i)
-}
+	return of
+}()
 
-func wide(s []byte, i int) (class, int) {
+// at decodes the rune at i; size 0 at the end. s is valid UTF-8.
+func at(s []byte, i int) (class, int) {
 	if i >= len(s) {
 		return 0, 0
 	}
-	r, n := utf8.DecodeRune(s[i:])
+	if c := byteClass[s[i]]; c != wide {
+		return c, 1
+	}
+	return runeClass(s[i:])
+}
+
+// runeClass is at, of a rune that is not ASCII.
+func runeClass(s []byte) (class, int) {
+	switch {
+	case s[0] < 0xe0 && len(s) >= 2:
+		return tables.ClassOf(rune(s[0]&0x1f)<<6 | rune(s[1]&0x3f)), 2
+	case s[0] < 0xf0 && len(s) >= 3:
+		return tables.ClassOf(rune(s[0]&0xf)<<12 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f)), 3
+	}
+	r, n := utf8.DecodeRune(s)
 	return tables.ClassOf(r), n
 }
 
 // run is the end of the longest run from i whose runes have any of the classes.
 func run(s []byte, i int, of class) int {
 	for {
-		c, n := at(s, i)
-		if n == 0 || c&of == 0 {
+		for i < len(s) && byteClass[s[i]]&of != 0 {
+			i++
+		}
+		if i >= len(s) || s[i] < utf8.RuneSelf {
+			return i
+		}
+		c, n := runeClass(s[i:])
+		if c&of == 0 {
 			return i
 		}
 		i += n
 	}
 }
 
+const (
+	ones = 0x0101010101010101
+	tops = 0x80 * ones
+)
+
+// letters is how many bytes from i are letters a to z; where fold, A to Z too. It looks at eight bytes at a time.
+func letters(s []byte, i int, fold bool) int {
+	from := i
+	var both uint64
+	if fold {
+		both = 0x20 * ones
+	}
+	for ; len(s)-i >= 8; i += 8 {
+		x := binary.LittleEndian.Uint64(s[i:]) | both
+		y := x &^ tops
+		fromA, overZ := y+(0x80-'a')*ones, y+(0x80-'z'-1)*ones
+		if others := (^(fromA &^ overZ) | x) & tops; others != 0 {
+			return i + bits.TrailingZeros64(others)/8 - from
+		}
+	}
+	for ; i < len(s); i++ {
+		c := s[i]
+		if fold {
+			c |= 0x20
+		}
+		if c < 'a' || c > 'z' {
+			break
+		}
+	}
+	return i - from
+}
+
+// blanks is how many bytes from i are spaces.
+func blanks(s []byte, i int) int {
+	from := i
+	for ; len(s)-i >= 8; i += 8 {
+		if others := binary.LittleEndian.Uint64(s[i:]) ^ ' '*ones; others != 0 {
+			return i + bits.TrailingZeros64(others)/8 - from
+		}
+	}
+	for i < len(s) && s[i] == ' ' {
+		i++
+	}
+	return i - from
+}
+
+// endsWord says that no word goes on with s, after letters.
+func endsWord(s []byte) bool { return len(s) == 0 || s[0] < utf8.RuneSelf && s[0] != '\'' }
+
 // nextO200k is the length of the first piece of s, which is not empty.
 func nextO200k(s []byte) int {
-	c, n := at(s, 0)
-	if c&(newline|letter|number) == 0 { // the one character before a word
+	c, from := byteClass[s[0]], 0
+	if c&(newline|letter|number|wide) == 0 { // the one character before a word
+		from = 1
+	}
+	capital := from
+	if from < len(s) && byteClass[s[from]] == letter|upper {
+		capital++
+	}
+	if n := letters(s, capital, false); n > 0 && endsWord(s[capital+n:]) { // most words
+		return capital + n
+	}
+	n := 1
+	if c == wide {
+		c, n = runeClass(s)
+	}
+	if c&(newline|letter|number) == 0 {
 		if end := word(s, n); end > n {
 			return end
 		}
@@ -71,7 +170,7 @@ func nextO200k(s []byte) int {
 			return end
 		}
 	}
-	return rest(s, c, n, "\r\n/")
+	return rest(s, c, n, '/')
 }
 
 // word matches the first two branches without their prefix from i: its end, or i.
@@ -126,10 +225,20 @@ func contraction(s []byte) int {
 
 // nextCL100k is the length of the first piece of s, which is not empty.
 func nextCL100k(s []byte) int {
+	c, from := byteClass[s[0]], 0
+	if c&(newline|letter|number|wide) == 0 {
+		from = 1
+	}
 	if n := contraction(s); n > 0 {
 		return n
 	}
-	c, n := at(s, 0)
+	if n := letters(s, from, true); n > 0 && (from+n == len(s) || s[from+n] < utf8.RuneSelf) {
+		return from + n
+	}
+	n := 1
+	if c == wide {
+		c, n = runeClass(s)
+	}
 	switch {
 	case c&letter != 0:
 		return run(s, 0, letter)
@@ -138,12 +247,12 @@ func nextCL100k(s []byte) int {
 			return end
 		}
 	}
-	return rest(s, c, n, "\r\n")
+	return rest(s, c, n, '\n')
 }
 
 // rest matches the branches the encodings share, from numbers on. c and n are
-// the first rune's class and length; after says what may follow punctuation.
-func rest(s []byte, c class, n int, after string) int {
+// the first rune's class and length; after punctuation may come \r, \n and also.
+func rest(s []byte, c class, n int, also byte) int {
 	if c&number != 0 {
 		end := n
 		for range 2 {
@@ -160,26 +269,46 @@ func rest(s []byte, c class, n int, after string) int {
 		if s[0] == ' ' {
 			from = 1
 		}
-		end := from
-		for {
-			c, n := at(s, end)
-			if n == 0 || c&(space|letter|number) != 0 {
-				break
-			}
-			end += n
-		}
-		if end > from {
-			for end < len(s) && strings.IndexByte(after, s[end]) >= 0 {
+		if end := signs(s, from); end > from {
+			for end < len(s) && (s[end] == '\n' || s[end] == '\r' || s[end] == also) {
 				end++
 			}
 			return end
 		}
 	}
-	// White space: to its last newline; else all but the last character, which belongs to what follows.
+	if c&space == 0 {
+		return n
+	}
+	return white(s)
+}
+
+// signs is the end of the run from i of what is neither space nor letter nor number.
+func signs(s []byte, i int) int {
+	for {
+		for i < len(s) && byteClass[s[i]] == 0 {
+			i++
+		}
+		if i >= len(s) || s[i] < utf8.RuneSelf {
+			return i
+		}
+		c, n := runeClass(s[i:])
+		if c&(space|letter|number) != 0 {
+			return i
+		}
+		i += n
+	}
+}
+
+// white matches white space: to its last newline; else all but the last character, which belongs to what follows.
+func white(s []byte) int {
 	end, last, lastNewline := 0, 0, -1
 	for {
+		if n := blanks(s, end); n > 0 {
+			end += n
+			last = end - 1
+		}
 		c, n := at(s, end)
-		if n == 0 || c&space == 0 {
+		if c&space == 0 {
 			break
 		}
 		if c&newline != 0 {
@@ -193,10 +322,29 @@ func rest(s []byte, c class, n int, after string) int {
 		return lastNewline + 1
 	case end < len(s) && last > 0:
 		return last
-	case end > 0:
-		return end
 	}
-	return n
+	return end
+}
+
+// lookahead is how many bytes after a word may decide where it ends: a contraction ('re).
+const lookahead = 8
+
+// settled is up to where pieces end as they will, whatever text follows: not within white space that may go on, as a
+// newline far behind takes all of it, nor within capitals or letters without case that may, as a small letter behind does.
+func settled(s []byte) int {
+	end := len(s) - lookahead
+	for _, of := range []class{space, upper} {
+		i := len(s)
+		for i > 0 {
+			r, n := utf8.DecodeLastRune(s[:i])
+			if tables.ClassOf(r)&of == 0 {
+				break
+			}
+			i -= n
+		}
+		end = min(end, i)
+	}
+	return end
 }
 
 // valid replaces invalid UTF-8 by U+FFFD, rune by rune, as a conversion to runes does.

@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// desk is what one counting works on: the vocabulary, and what it remembers of the counts before. About 130 KiB, used
+// desk is what one counting works on: the vocabulary, and what it remembers of the counts before. About 400 KiB, used
 // again from text to text, and not safe for concurrent use.
 type desk struct {
 	*tables.Vocabulary
@@ -20,7 +20,7 @@ type desk struct {
 }
 
 const (
-	pairBits = 12
+	pairBits = 13
 	keepDesk = 64 << 10 // the longest piece in bytes whose scratch is kept for the next
 )
 
@@ -34,6 +34,9 @@ func (d *desk) count(piece []byte) int {
 	left := d.Prefixes(piece, &d.ends)
 	if n := d.ends[left-1].Len(); n == len(piece) {
 		return 1
+	}
+	if len(piece) == 2 { // any byte is a token
+		return 2
 	}
 	if len(piece) > len(d.sizes) {
 		d.dead, d.sizes = make([]uint64, len(piece)/64+1), make([]uint8, len(piece))
