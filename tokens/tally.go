@@ -1,9 +1,8 @@
 package tokens
 
 import (
-	"math"
-	"math/rand/v2"
 	"slices"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -13,83 +12,148 @@ type Total struct {
 	Margin float64 // 0: exact; 0.01: within 1 %
 }
 
-// ExactLimit is how much of a stream is counted exactly, in bytes. Above it
-// one window of windowSize in every windowEvery bytes is counted.
-const (
-	ExactLimit  = 4 << 20
-	windowEvery = 64 << 10
-	windowSize  = 4 << 10
-)
+// ExactLimit is how much of a stream is counted exactly, in bytes. What is above it is estimated from samples.
+const ExactLimit = 16 << 20
 
 // maxCarry is how long a piece without end may grow before it is cut, in
 // bytes. A text that has such a piece is not counted exactly.
 const maxCarry = 1 << 20
 
-// writeStep is how much of a long Write is taken at once: it bounds what is held, whatever is written in one piece.
-const writeStep = 64 << 10
+// A long text is counted by a goroutine of its own, in jobs of jobSize bytes: at most maxJobs wait, and Write with them.
+const (
+	jobSize = 64 << 10
+	maxJobs = 4
+)
 
-// Tally counts a stream: exact up to [ExactLimit] bytes, estimated from
-// samples above. It holds at most about 1 MiB, and 40 MiB for a moment where a piece has no end. Not safe for concurrent use.
+// Tally counts a stream: exact up to [ExactLimit] bytes, estimated from samples above. From 64 KiB on it counts beside
+// the writer, which waits only where it is 256 KiB ahead. It holds at most about 2.5 MiB, and nothing runs where
+// nothing was written for a while, so that it may be dropped at any time. Its methods are not safe for concurrent use.
 type Tally struct {
-	c     *Counter
-	seen  int64
-	exact int64  // tokens of the first ExactLimit bytes
-	carry []byte // what may still grow, of the first ExactLimit bytes
-	cut   bool   // a piece was cut, so exact is not
+	c      *Counter
+	seen   int64
+	job    []byte // of the first ExactLimit bytes, what is not with the counting yet
+	sample sampler
 
-	// Above ExactLimit:
-	random  *rand.Rand
-	block   int64 // bytes into the block of windowEvery
-	start   int64 // where the block's window starts
-	window  []byte
+	mu      sync.Mutex
+	changed sync.Cond
+	jobs    []job
+	running bool
+	spare   [][]byte
+
+	// Of whom counts; when nobody does, of the caller:
+	exact   int64  // tokens of the first ExactLimit bytes
+	carry   []byte // what may still grow
+	cut     bool   // a piece was cut, so exact is not
 	samples []sample
 }
 
-type sample struct {
-	bytes, tokens float64
+// job is a text to be counted.
+type job struct {
+	text    []byte
+	sampled bool // it is a window's
 }
 
 // Tally starts counting a stream.
-func (c *Counter) Tally() *Tally { return &Tally{c: c} }
+func (c *Counter) Tally() *Tally {
+	t := &Tally{c: c}
+	t.changed.L = &t.mu
+	return t
+}
 
 // Write never fails.
 func (t *Tally) Write(p []byte) (int, error) {
 	n := len(p)
 	if room := ExactLimit - t.seen; room > 0 {
 		head := p[:min(int64(len(p)), room)]
-		for piece := range slices.Chunk(head, writeStep) {
-			t.carry = append(t.carry, piece...)
-			t.drain(false)
-		}
 		t.seen += int64(len(head))
 		p = p[len(head):]
+		for len(head) > 0 {
+			if t.job == nil {
+				t.job = t.buffer()
+			}
+			step := min(len(head), jobSize-len(t.job))
+			t.job = append(t.job, head[:step]...)
+			head = head[step:]
+			if len(t.job) == jobSize {
+				t.hand(job{text: t.job})
+				t.job = nil
+			}
+		}
 	}
 	t.seen += int64(len(p))
-	if len(p) > 0 {
-		t.sampled(p)
-	}
+	t.sample.write(p, func(window []byte) { t.hand(job{text: append(t.buffer(), window...), sampled: true}) })
 	return n, nil
 }
 
-// drain counts the pieces of carry that can no longer grow.
-func (t *Tally) drain(final bool) {
-	// Below this there is little to gain, and short writes would be scanned again and again.
-	if !final && len(t.carry) < 16<<10 {
+// buffer is one that was counted, or a new one.
+func (t *Tally) buffer() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last := len(t.spare) - 1; last >= 0 {
+		b := t.spare[last]
+		t.spare = t.spare[:last]
+		return b
+	}
+	return nil
+}
+
+// hand gives a job to the goroutine that counts, and starts it where none runs.
+func (t *Tally) hand(j job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.jobs) >= maxJobs {
+		t.changed.Wait()
+	}
+	t.jobs = append(t.jobs, j)
+	if !t.running {
+		t.running = true
+		go t.work()
+	}
+}
+
+// work does jobs in their order until there is none.
+func (t *Tally) work() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.jobs) > 0 {
+		j := t.jobs[0]
+		t.mu.Unlock()
+		t.do(j)
+		t.mu.Lock()
+		t.jobs = slices.Delete(t.jobs, 0, 1)
+		t.spare = append(t.spare, j.text[:0])
+		t.changed.Signal()
+	}
+	t.running = false
+	t.changed.Signal()
+}
+
+func (t *Tally) do(j job) {
+	if !j.sampled {
+		t.add(j.text, false)
 		return
 	}
+	t.samples = append(t.samples, t.c.sample(j.text))
+	if len(t.samples) >= maxSamples {
+		t.samples = fold(t.samples)
+	}
+}
+
+// add counts the pieces of the text so far that can no longer grow.
+func (t *Tally) add(text []byte, final bool) {
+	t.carry = append(t.carry, text...)
 	whole := len(t.carry)
 	if !final { // a rune may be cut at the end
 		whole -= partial(t.carry)
 	}
 	if !utf8.Valid(t.carry[:whole]) {
-		// The replacement changes lengths: count up to here as one, cut after an ASCII newline or wherever it ends.
-		t.exact += int64(t.c.all(t.carry[:whole]))
-		t.cut = t.cut || !final
-		t.carry = append(t.carry[:0], t.carry[whole:]...)
-		return
+		rest := slices.Clone(t.carry[whole:])
+		t.carry = valid(t.carry[:whole])
+		whole = len(t.carry)
+		t.carry = append(t.carry, rest...)
 	}
 	n, used := t.c.count(t.carry[:whole], final)
-	if used == 0 && len(t.carry) >= maxCarry {
+	if used == 0 && whole >= maxCarry {
 		n, used = t.c.all(t.carry[:whole]), whole
 		t.cut = true
 	}
@@ -110,85 +174,32 @@ func partial(b []byte) int {
 	return 0
 }
 
-// sampled takes one window at a random place of each block.
-func (t *Tally) sampled(p []byte) {
-	if t.random == nil {
-		t.random = rand.New(rand.NewPCG(1, 1)) // the same text, the same estimate
-		t.start = t.random.Int64N(windowEvery - windowSize)
-	}
-	for len(p) > 0 {
-		step := p[:min(int64(len(p)), windowEvery-t.block)]
-		from, to := t.start-t.block, t.start+windowSize-t.block
-		if from < int64(len(step)) && to > 0 {
-			t.window = append(t.window, step[max(from, 0):min(to, int64(len(step)))]...)
-			if len(t.window) == windowSize {
-				t.samples = append(t.samples, sample{windowSize, float64(t.c.all(t.window))})
-				t.window = t.window[:0]
-			}
-		}
-		t.block += int64(len(step))
-		p = p[len(step):]
-		if t.block == windowEvery {
-			t.block, t.start = 0, t.random.Int64N(windowEvery-windowSize)
-			if len(t.samples) >= maxSamples {
-				t.fold()
-			}
-		}
-	}
-}
-
-// maxSamples bounds the memory of samples: 512 KiB at 1 GiB of text; then pairs are joined.
-const maxSamples = 1 << 15
-
-func (t *Tally) fold() {
-	half := t.samples[:0]
-	for i := 0; i+1 < len(t.samples); i += 2 {
-		half = append(half, sample{t.samples[i].bytes + t.samples[i+1].bytes, t.samples[i].tokens + t.samples[i+1].tokens})
-	}
-	t.samples = half
-}
-
 // Total may be called once, after the last Write.
 func (t *Tally) Total() Total {
-	t.drain(true)
+	t.mu.Lock()
+	for t.running {
+		t.changed.Wait()
+	}
+	t.mu.Unlock()
+	t.add(t.job, true)
 	total := Total{N: t.exact}
 	if t.cut {
 		total.Margin = 0.001
 	}
-	rest := float64(t.seen - ExactLimit)
-	if rest <= 0 {
-		return total
+	if rest := t.seen - ExactLimit; rest > 0 {
+		if window := t.sample.last(); len(window) > 0 {
+			t.samples = append(t.samples, t.c.sample(window))
+		}
+		total = total.plus(estimate(t.samples, rest, float64(t.exact)/ExactLimit))
 	}
-	if len(t.window) > 0 {
-		t.samples = append(t.samples, sample{float64(len(t.window)), float64(t.c.all(t.window))})
-	}
-	if len(t.samples) == 0 { // less than a window lies above the limit
-		ratio := float64(t.exact) / ExactLimit
-		return Total{N: t.exact + int64(math.Round(ratio*rest)), Margin: 0.02}
-	}
-	var bytes, tokens float64
-	for _, s := range t.samples {
-		bytes += s.bytes
-		tokens += s.tokens
-	}
-	ratio := tokens / bytes
-	var squares float64
-	for _, s := range t.samples {
-		d := s.tokens - ratio*s.bytes
-		squares += d * d
-	}
-	estimate := ratio * rest
-	total.N += int64(math.Round(estimate))
-	// The interval is 2 standard errors of the ratio, plus 0.4 % for the pieces that a window's two borders cut.
-	k := float64(len(t.samples))
-	se := 1.0 // one sample says nothing of its own spread
-	if k > 1 {
-		se = math.Sqrt(squares/(k-1)/k) / (bytes / k) / ratio
-	}
-	total.Margin = (2*se + 0.004) * estimate / float64(total.N)
-	if t.cut {
-		total.Margin += 0.001
-	}
-	total.Margin = min(total.Margin, 1)
 	return total
+}
+
+// plus is the total of two texts.
+func (t Total) plus(o Total) Total {
+	sum := Total{N: t.N + o.N}
+	if sum.N > 0 {
+		sum.Margin = min(1, (float64(t.N)*t.Margin+float64(o.N)*o.Margin)/float64(sum.N))
+	}
+	return sum
 }

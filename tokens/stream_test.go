@@ -1,0 +1,82 @@
+package tokens
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+)
+
+// cut counts a text in parts of the given sizes, again and again.
+func cut(c *Counter, text []byte, sizes []byte) int64 {
+	t := c.Tally()
+	for i := 0; len(text) > 0; i++ {
+		n := min(len(text), 1+int(sizes[i%len(sizes)]))
+		t.add(text[:n], false)
+		text = text[n:]
+	}
+	return t.Total().N
+}
+
+func sameCut(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, text string, sizes []byte) {
+	t.Helper()
+	for _, e := range []Encoding{O200k, CL100k} {
+		c := New(e)
+		if got, want := cut(c, []byte(text), sizes), int64(c.Count(text)); got != want {
+			t.Errorf("%s: in parts %d tokens, as a whole %d: %.300q", e, got, want, text)
+		}
+	}
+}
+
+// A stream's tokens are those of the whole, wherever it is cut, valid or not.
+func TestAStreamCountsAsTheWhole(t *testing.T) {
+	for _, text := range []string{
+		"\n" + strings.Repeat(" ", 40) + "\nx", "x  \n" + strings.Repeat("\t", 40) + "y", "中" + strings.Repeat("AB", 30) + "c", "\u02b0" + strings.Repeat("\u0301", 30) + "A",
+		"it" + strings.Repeat("'s", 30), "..." + strings.Repeat("\n/", 30) + "a", strings.Repeat("\xe4\xb8", 30) + "\xad", strings.Repeat("=", 300), "\xf0\x9f\x91" + strings.Repeat("\x8d", 20),
+	} {
+		for size := range 30 {
+			sameCut(t, text, []byte{byte(size)})
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOf(rapid.OneOf(
+			rapid.String(), rapid.StringMatching(`( {1,20}|\n{1,9}|A{1,20}|中{1,9}|b{1,9})`), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 9), func(b []byte) string { return string(b) }),
+			rapid.SampledFrom([]string{"'s", "'LL", "\r\n", "/", "1", "\u0301", "ǅ", "ʰ", "...", "\t", "\u00a0", "\xe4\xb8"}),
+		)).Draw(t, "parts")
+		sameCut(t, strings.Join(parts, ""), rapid.SliceOfN(rapid.Byte(), 1, 5).Draw(t, "sizes"))
+	})
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add("it's a\u0301 中文ABC \r\n   \n 1234\xff\xe4\xb8", []byte{3, 0, 9})
+	f.Fuzz(func(t *testing.T, text string, sizes []byte) {
+		if len(text) < 10_000 && len(sizes) > 0 {
+			sameCut(t, text, sizes)
+		}
+	})
+}
+
+// Beside the writer as before it: many jobs, short writes and long ones, and a Tally that is dropped.
+func TestATallyBesideTheWriter(t *testing.T) {
+	c := New(O200k)
+	text := bytes.Join([][]byte{corpus.JSON1MB(), corpus.Random(100_000), corpus.CJK(), corpus.WarAndPeace()[:1<<20]}, nil)
+	want := int64(c.Count(string(text)))
+	for _, size := range []int{999, jobSize, len(text)} {
+		tally := c.Tally()
+		for b := text; len(b) > 0; {
+			n := min(size, len(b))
+			_, _ = tally.Write(b[:n])
+			b = b[n:]
+		}
+		if got := tally.Total(); got.N != want || got.Margin != 0 {
+			t.Errorf("in writes of %d: %+v, want %d", size, got, want)
+		}
+		_, _ = c.Tally().Write(text)
+	}
+}
