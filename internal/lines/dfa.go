@@ -41,16 +41,17 @@ const maxInsts = 1 << 16 // of two bytes each in a state
 // walker walks over texts. Its table is 128 KB whatever the pattern; a state's number is where its row starts in it.
 type walker struct {
 	*automaton
-	trans  *[1 << 16]uint16
-	keys   []string // of the states, by row
-	ids    map[string]uint16
-	size   int // bytes of keys
-	start  uint16
-	event  uint16 // smaller numbers are the rows below, up to ask
-	ended  uint16 // smaller numbers end the look at a line
-	work   int    // instructions looked at since the context was
-	seen   int    // bytes walked over since the table was last emptied
-	wasted int    // times that was too soon
+	trans   *[1 << 16]uint16
+	keys    []string // of the states, by row
+	ids     map[string]uint16
+	size    int // bytes of keys
+	start   uint16
+	event   uint16 // smaller numbers are the rows below, up to ask
+	ended   uint16 // smaller numbers end the look at a line
+	work    int    // instructions looked at since the context was
+	seen    int    // bytes walked over since the table was last emptied
+	skipped int    // bytes of lines that were known to match before them
+	wasted  int    // times that was too soon
 
 	list, next []uint16 // of instructions
 	stack      []uint16
@@ -228,32 +229,6 @@ func (w *walker) within(node int16, b byte) (uint16, bool) {
 		return matched << w.shift, true
 	}
 	return w.intern(w.next, noNode, 0)
-}
-
-// end is what a text that ends without a line end comes to: hit, ask or unknown.
-func (w *walker) end(q uint16) uint16 {
-	switch row := q >> w.shift; row {
-	case matched:
-		return hit
-	case bad:
-		return ask
-	default:
-		before, node := w.open(w.keys[row])
-		if node != noNode {
-			return ask
-		}
-		if before&afterCR != 0 {
-			if w.consume('\r', before) {
-				return hit
-			}
-			before = w.before('\r')
-			w.list, w.next = w.next, w.list
-		}
-		if w.atEnd(before) {
-			return hit
-		}
-		return unknown
-	}
 }
 
 // open takes a state apart, its instructions into w.list.

@@ -28,21 +28,15 @@ const lanes = 4
 // It returns false where the automaton was given up on the way: what is in h then is not all.
 func (w *walker) walk(ctx context.Context, b []byte, from int, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
 	x := walk{walker: w, ctx: ctx, b: b, asked: asked}
-	x.cut(from)
-	n := len(b)
-	for i := range x.lane {
-		n = min(n, x.end[i]-x.lane[i].from)
-		x.lane[i].h = hits{only: h.only}
-		x.lane[i].q = w.start
-	}
-	x.lane[0].h = *h // its hits stand before all others
-	ok, err := true, error(nil)
-	if n >= 16 {
-		ok, err = x.together(n)
+	x.lane[0] = lane{from: from, end: len(b), q: w.start, h: *h}
+	skipped := w.skipped
+	ok, err := x.alone(0, probe)
+	if walked := x.lane[0].from - from; ok && err == nil && w.skipped-skipped <= walked/4*3 {
+		ok, err = x.cut(h.only)
 	}
 	for i := range x.lane {
 		if ok && err == nil {
-			ok, err = x.alone(i)
+			ok, err = x.alone(i, len(b))
 		}
 	}
 	*h = x.lane[0].h
@@ -53,6 +47,9 @@ func (w *walker) walk(ctx context.Context, b []byte, from int, h *hits, asked fu
 	return ok, err
 }
 
+// probe is how many lines of a block show whether lines match so early that going from one to the next is faster than lanes.
+const probe = 16
+
 // walk is one walk over a block.
 type walk struct {
 	*walker
@@ -60,19 +57,20 @@ type walk struct {
 	b     []byte
 	asked func([]byte) (bool, error)
 	lane  [lanes]lane
-	end   [lanes]int
 }
 
 // lane is a part of the block, of whole lines.
 type lane struct {
 	from int // where it goes on
+	end  int
 	q    uint16
 	h    hits
 }
 
-// cut makes the lanes.
-func (x *walk) cut(from int) {
-	part := (len(x.b) - from) / lanes
+// cut makes lanes of what is left of the first one, and walks them as far as the shortest goes.
+func (x *walk) cut(only bool) (bool, error) {
+	from := x.lane[0].from
+	part, n := (len(x.b)-from)/lanes, len(x.b)
 	for i := range x.lane {
 		end := len(x.b)
 		if i < lanes-1 {
@@ -81,9 +79,18 @@ func (x *walk) cut(from int) {
 				end = lineEnd(x.b, end)
 			}
 		}
-		x.lane[i].from, x.end[i] = from, end
+		h := hits{only: only}
+		if i == 0 {
+			h = x.lane[0].h // its hits stand before all others
+		}
+		x.lane[i] = lane{from: from, end: end, q: x.start, h: h}
+		n = min(n, end-from)
 		from = end
 	}
+	if n < 16 {
+		return true, nil
+	}
+	return x.together(n)
 }
 
 // together walks the first n bytes of all lanes.
@@ -169,11 +176,11 @@ func (x *walk) lineEnded(k int, row uint16, at int) error {
 	return nil
 }
 
-// alone walks the rest of one lane, and goes to the end of a line as soon as it is known to match.
-func (x *walk) alone(k int) (bool, error) {
-	l, end := &x.lane[k], x.end[k]
-	for l.from < end {
-		q, at, ok := x.line(x.b[:end], l.from, l.q)
+// alone walks on in one lane, over as many lines at most, and goes to the end of a line as soon as it is known to match.
+func (x *walk) alone(k, most int) (bool, error) {
+	l := &x.lane[k]
+	for n := 0; n < most && l.from < l.end; n++ {
+		q, at, ok := x.line(x.b[:l.end], l.from, l.q)
 		if !ok {
 			return false, nil
 		}
@@ -227,7 +234,9 @@ func (w *walker) line(b []byte, from int, q uint16) (row uint16, at int, ok bool
 			return a, i, true
 		}
 		if c != '\n' {
-			i += bytes.IndexByte(b[i:], '\n')
+			n := bytes.IndexByte(b[i:], '\n')
+			i += n
+			w.skipped += n
 		}
 		return t[a+uint16(class['\n'])], i, true
 	}
