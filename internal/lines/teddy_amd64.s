@@ -66,3 +66,46 @@ none:
 	VZEROUPPER
 	MOVQ $-1, ret+24(FP)
 	RET
+
+// func pairNext(p *byte, n, gap int, x, y byte) int
+TEXT ·pairNext(SB), NOSPLIT, $0-40
+	MOVQ p+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ gap+16(FP), DI
+	ADDQ SI, DI
+	VPBROADCASTB x+24(FP), Y0
+	VPBROADCASTB y+25(FP), Y1
+	XORQ AX, AX
+	SUBQ $64, CX
+
+pairloop:
+	CMPQ AX, CX
+	JGT  pairnone
+	VPCMPEQB (SI)(AX*1), Y0, Y2
+	VPCMPEQB 32(SI)(AX*1), Y0, Y3
+	VPCMPEQB (DI)(AX*1), Y1, Y4
+	VPCMPEQB 32(DI)(AX*1), Y1, Y5
+	VPAND Y2, Y4, Y2
+	VPAND Y3, Y5, Y3
+	VPOR Y2, Y3, Y6
+	VPMOVMSKB Y6, DX
+	TESTL DX, DX
+	JNZ  pairfound
+	ADDQ $64, AX
+	JMP  pairloop
+
+pairfound:
+	VPMOVMSKB Y2, DX
+	VPMOVMSKB Y3, BX
+	SHLQ $32, BX
+	ORQ  BX, DX
+	BSFQ DX, DX
+	ADDQ DX, AX
+	VZEROUPPER
+	MOVQ AX, ret+32(FP)
+	RET
+
+pairnone:
+	VZEROUPPER
+	MOVQ $-1, ret+32(FP)
+	RET

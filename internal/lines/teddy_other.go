@@ -6,3 +6,6 @@ const haveTeddy = false
 
 // teddyNext leaves all to [nibbles.next]: without vectors each needle by itself is faster, so that nobody asks.
 func teddyNext(_ *byte, _ int, _ *nibbles) int { return -1 }
+
+// pairNext leaves all to [pair.plain], like teddyNext.
+func pairNext(_ *byte, _, _ int, _, _ byte) int { return -1 }

@@ -32,8 +32,19 @@ func FuzzTeddy(f *testing.F) {
 				break
 			}
 		}
+		p := newPair(ns[0])
+		for at := 0; at < len(text); at++ {
+			got, want := p.next(text, at), p.plain(text, at)
+			if got != want {
+				t.Fatalf("%q from %d of %q: %d, want %d", p.text, at, text, got, want)
+			}
+			at = got
+		}
 		hs := newHunts(ns)
 		for at := 0; at < len(text); at = lineEnd(text, at) {
+			if got, _ := p.find(text, at); got != index(text, at, p.text) {
+				t.Fatalf("%q from %d of %q: %d", p.text, at, text, got)
+			}
 			got, end := td.find(text, at)
 			want, _ := hs.find(text, at)
 			if lineEnd(text, min(got, len(text))) != lineEnd(text, min(want, len(text))) || got < len(text) && end <= got {
@@ -41,4 +52,11 @@ func FuzzTeddy(f *testing.F) {
 			}
 		}
 	})
+}
+
+func index(b []byte, from int, text string) int {
+	if i := bytes.Index(b[from:], []byte(text)); i >= 0 {
+		return from + i
+	}
+	return len(b)
 }
