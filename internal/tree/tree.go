@@ -34,6 +34,7 @@ type Entry struct {
 	Type     Type
 	Size     int64
 	Modified time.Time
+	In       *Held // of a file, where Hold was asked for: release it; nil: open it by [Root.OpenFile]
 }
 
 // Options of a walk.
@@ -43,6 +44,7 @@ type Options struct {
 	All   bool   // hidden and ignored ones too (.git is listed, never entered)
 	Depth int    // 0: no limit; 1: the entries of Start only
 	Stat  bool   // Size and Modified are wanted
+	Hold  bool   // files are to be opened: see [Entry].In
 
 	// Progress, where not nil, is told now and then what the walk has seen so far.
 	Progress func(Report)

@@ -44,7 +44,7 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	if err != nil {
 		return Report{}, r.explain("walk", o.Start, err)
 	}
-	w := &walker{root: r, o: o, visit: visit, ctx: ctx, told: time.Now(), denied: r.denied.identities()}
+	w := &walker{root: r, o: o, visit: visit, ctx: ctx, told: time.Now(), denied: r.denied.identities(), shared: &shared{root: r}}
 	defer w.closeAll()
 	if start != "." {
 		w.path = append(append(w.path, start...), '/')
@@ -70,6 +70,7 @@ type walker struct {
 	visit  func(Entry) error
 	ctx    context.Context
 	denied []ident
+	shared *shared
 	report Report
 	stack  []level
 	path   []byte // of the directory at the top of the stack, with "/"; empty at the root
@@ -84,6 +85,7 @@ type walker struct {
 type level struct {
 	dir   folder
 	open  bool
+	held  *Held // dir, where it was handed out
 	list  listing
 	next  int
 	path  int // bytes of walker.path that lead here, with "/"
@@ -152,17 +154,14 @@ func (w *walker) push(dir folder, above *rules) error {
 	}
 	w.stack = append(w.stack, l)
 	if at := len(w.stack) - 1 - maxOpen; at > 0 && w.stack[at].open { // Start stays open
-		w.stack[at].dir.close()
-		w.stack[at].open = false
+		w.stack[at].close()
 	}
 	return w.ctx.Err()
 }
 
 func (w *walker) pop() {
 	top := &w.stack[len(w.stack)-1]
-	if top.open {
-		top.dir.close()
-	}
+	top.close()
 	if cap(top.list.names) <= 1<<20 {
 		w.spare = top.list
 	}
@@ -272,6 +271,9 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 			return nil
 		}
 		e.Type = k.typeOf()
+		if w.o.Hold && k == isFile {
+			e.In = w.hold(top)
+		}
 		if err := w.visit(e); err != nil {
 			if down {
 				sub.close()

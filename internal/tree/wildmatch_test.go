@@ -6,9 +6,6 @@ import (
 	"testing"
 )
 
-// nameOf is the last name of a slash path.
-func nameOf(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
-
 // slow is wildmatch by its definition: every way is tried.
 func slow(p, t string, start bool) bool {
 	if p == "" {

@@ -1,0 +1,98 @@
+//go:build unix && !portable
+
+package tree
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Opened is a regular file open for reading, as it was when it was opened. It is an *os.File, or a descriptor alone:
+// making the former costs as much as reading a small file.
+type Opened struct {
+	file *os.File // else
+	fd   int      // …
+	open bool     // fd is
+	size int64
+	path string
+}
+
+// OpenedFile is a file that the caller had open; Close closes it.
+func OpenedFile(f *os.File, size int64) Opened { return Opened{file: f, size: size} }
+
+// openPlain opens what is called path, by its last name, and says what it is.
+func (d folder) openPlain(path string) (o Opened, id ident, regular bool, err error) {
+	fd, err := d.openat(nameOf(path), openFlags)
+	if err != nil {
+		return o, id, false, err
+	}
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		_ = unix.Close(fd)
+		return o, id, false, err
+	}
+	id = ident{uint64(s.Dev), s.Ino}                     //nolint:unconvert // darwin's Dev is an int32
+	regular = uint32(s.Mode)&unix.S_IFMT == unix.S_IFREG //nolint:unconvert // darwin's Mode is a uint16
+	return Opened{fd: fd, open: true, size: s.Size, path: path}, id, regular, nil
+}
+
+// maxRead is what is asked of the system at once: more than 2 GiB some refuse.
+const maxRead = 1 << 30
+
+// Size in bytes. A file of the kernel's may hold more.
+func (o *Opened) Size() int64 { return o.size }
+
+func (o *Opened) Read(b []byte) (int, error) {
+	if o.file != nil {
+		return o.file.Read(b)
+	}
+	return o.read(b, func(b []byte) (int, error) { return unix.Read(o.fd, b) })
+}
+
+// ReadAt reads as an [io.ReaderAt] does.
+func (o *Opened) ReadAt(b []byte, at int64) (n int, err error) {
+	if o.file != nil {
+		return o.file.ReadAt(b, at)
+	}
+	for n < len(b) && err == nil {
+		var m int
+		m, err = o.read(b[n:], func(b []byte) (int, error) { return unix.Pread(o.fd, b, at+int64(n)) })
+		n += m
+	}
+	return n, err
+}
+
+// read asks the system once, its error in the words of others that name the path.
+func (o *Opened) read(b []byte, from func([]byte) (int, error)) (n int, err error) {
+	switch {
+	case !o.open:
+		return 0, os.ErrClosed
+	case len(b) == 0:
+		return 0, nil
+	}
+	for n, err = from(b[:min(len(b), maxRead)]); err == unix.EINTR; {
+		n, err = from(b[:min(len(b), maxRead)])
+	}
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("read %s: %w", clip(o.path), err)
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Close lets go of the file.
+func (o *Opened) Close() error {
+	switch {
+	case o.file != nil:
+		return o.file.Close()
+	case !o.open:
+		return os.ErrClosed
+	}
+	o.open = false
+	return unix.Close(o.fd)
+}
