@@ -13,20 +13,25 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/lines"
 )
 
-// Bounds of what is held while files are searched at once: at most ahead × (chunksHeld+1) chunks, and with them
-// about 20 MiB in all, whatever is found.
+// Bounds of what is held while files are searched at once: at most (ahead + workers) × (chunksHeld+1) chunks, and with
+// them about 20 MiB in all, whatever is found.
 const (
 	chunkSize  = 32 << 10
 	chunksHeld = 2
-	ahead      = 128 // files that may be finished, or under way, before the one that is being told
-	maxWorkers = 16  // each may hold some 5 MiB of a text
+	ahead      = 32 // jobs that may be finished, or under way, before the one that is being told
+	maxJob     = 8  // files: handing over one by one costs more than searching small ones
+	maxWorkers = 16 // each may hold some 5 MiB of a text
 )
 
-// job is one file to search. Its fields below chunks are written by the worker before it closes chunks.
+// job is a few files to search, one after the other. Its results are written by the worker before it closes chunks.
 type job struct {
-	target target
-	chunks chan []byte
+	targets []target
+	results []result // of each target
+	chunks  chan []byte
+}
 
+// result is what became of one file.
+type result struct {
 	status  status
 	err     error
 	matches int64
@@ -45,10 +50,10 @@ const (
 
 // run searches the places:
 //
-//	walk ─► order (128) ───────────────────────► told in this order, one file at a time
+//	walk ─► order (32) ─────────────────────────► told in this order, one job at a time
 //	  └───► work ─► workers ─► chunks of records ──┘
 //
-// A worker whose file is not yet told waits once it has two chunks. Files are taken up in order, so the one being told always has its worker.
+// A worker whose job is not yet told waits once it has two chunks. Jobs are taken up in order, so the one being told always has its worker.
 func (s *searcher) run(ctx context.Context, places []place) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	order, work := make(chan *job, ahead), make(chan *job, ahead)
@@ -61,22 +66,13 @@ func (s *searcher) run(ctx context.Context, places []place) (err error) {
 	wg.Go(func() {
 		defer close(order)
 		defer close(work)
-		walked = s.targets(ctx, places, func(t target) error {
-			j := &job{target: t, chunks: make(chan []byte, chunksHeld)}
-			for _, c := range []chan *job{work, order} { // what is in order is sure to have been taken up
-				select {
-				case c <- j:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-			return nil
-		})
+		walked = s.jobs(ctx, places, work, order)
 	})
 	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
 		wg.Go(func() {
-			for j := range work {
-				s.searchOne(ctx, j)
+			w := newWorker(ctx, s)
+			for j := range work { // to the end, so that each target is released
+				w.search(j)
 			}
 		})
 	}
@@ -92,8 +88,10 @@ func (s *searcher) run(ctx context.Context, places []place) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.tally(j)
-		told.Add(1)
+		for i := range j.results {
+			s.tally(&j.targets[i], &j.results[i])
+		}
+		told.Add(int64(len(j.results)))
 	}
 	if walked != nil { // order is closed: the walk has ended
 		return walked
@@ -102,6 +100,56 @@ func (s *searcher) run(ctx context.Context, places []place) (err error) {
 		return err
 	}
 	return s.writeCounts()
+}
+
+// jobs hands on the targets in jobs, first of one file each, so that few files are shared out too.
+func (s *searcher) jobs(ctx context.Context, places []place, to ...chan<- *job) error {
+	var j *job
+	send := func() error {
+		if j == nil {
+			return nil
+		}
+		j.results = make([]result, len(j.targets))
+		full := j
+		j = nil
+		for i, c := range to { // what is in order, the last, is sure to have been taken up
+			select {
+			case c <- full:
+			case <-ctx.Done():
+				if i == 0 {
+					full.release()
+				}
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+	n := 0
+	err := s.targets(ctx, places, func(t target) error {
+		if j == nil {
+			j = &job{chunks: make(chan []byte, chunksHeld)}
+		}
+		j.targets = append(j.targets, t)
+		n++
+		if len(j.targets) < min(1+n/64, maxJob) {
+			return nil
+		}
+		return send()
+	})
+	if err == nil {
+		return send()
+	}
+	if j != nil {
+		j.release()
+	}
+	return err
+}
+
+// release lets go of what will not be searched.
+func (j *job) release() {
+	for i := range j.targets {
+		j.targets[i].release()
+	}
 }
 
 // progress tells how many files were searched, until ctx ends.
@@ -120,7 +168,7 @@ func (s *searcher) progress(ctx context.Context, told *atomic.Int64) {
 }
 
 // tally takes the result of one file.
-func (s *searcher) tally(j *job) {
+func (s *searcher) tally(t *target, j *result) {
 	s.seen++
 	switch j.status {
 	case searched:
@@ -136,7 +184,7 @@ func (s *searcher) tally(j *job) {
 		s.parts++
 	}
 	if j.short && len(s.short) < 10 {
-		s.short = append(s.short, j.target.name)
+		s.short = append(s.short, t.name())
 	}
 	if j.matches == 0 {
 		return
@@ -144,10 +192,10 @@ func (s *searcher) tally(j *job) {
 	s.matches += j.matches
 	s.files++
 	if j.window != nil && s.window == nil {
-		s.window, s.windowed = j.window, j.target.name
+		s.window, s.windowed = j.window, t.name()
 	}
 	if s.Show == "counts" {
-		s.counts = append(s.counts, count{j.target.name, j.matches})
+		s.counts = append(s.counts, count{t.name(), j.matches})
 	}
 }
 

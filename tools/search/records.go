@@ -8,46 +8,66 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/lines"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
-// searchOne searches one file and sends its records, chunk by chunk.
-func (s *searcher) searchOne(ctx context.Context, j *job) {
-	defer close(j.chunks)
-	if j.err = ctx.Err(); j.err != nil {
-		j.status = failed
-		return
+// worker searches one file at a time.
+type worker struct {
+	*searcher
+	ctx     context.Context
+	file    tree.Opened
+	small   small
+	records recorder
+	visit   func(lines.Line) error // nil: the lines are not wanted
+}
+
+func newWorker(ctx context.Context, s *searcher) *worker {
+	w := &worker{searcher: s, ctx: ctx, records: recorder{ctx: ctx, context: s.Context, multi: s.Multiline}}
+	if s.Show == "" || s.Show == "matches" {
+		w.visit = w.records.line
 	}
-	f, err := s.open(ctx, j.target)
-	switch {
-	case errors.Is(err, errBinary):
-		j.status = binary
-		return
-	case err != nil:
-		j.status, j.err = failed, err
-		return
+	return w
+}
+
+// search searches the files of a job and sends their records, chunk by chunk.
+func (w *worker) search(j *job) {
+	defer close(j.chunks)
+	w.records.to = j.chunks
+	for i := range j.targets {
+		t, r := &j.targets[i], &j.results[i]
+		switch err := w.searchOne(t, r); {
+		case errors.Is(err, errBinary):
+			r.status = binary
+		case err != nil:
+			r.status, r.err = failed, err
+		}
+		t.release()
+	}
+	_ = w.records.flush() // it fails only with ctx, which ends all
+}
+
+func (w *worker) searchOne(t *target, r *result) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	f, err := w.open(w.ctx, t)
+	if err != nil {
+		return err
 	}
 	defer func() { _ = f.Close() }()
-	j.part = f.part
+	r.part = f.part
 
-	w := &recorder{ctx: ctx, to: j.chunks, context: s.Context, multi: s.Multiline}
-	w.head = append(jsonString([]byte(`{"file":`), j.target.name), `,"line":`...)
-	o := lines.Options{Before: s.Context, After: s.Context}
-	var visit func(lines.Line) error
-	if s.Show == "" || s.Show == "matches" {
-		visit = w.line
-	}
-	totals, err := s.m.Scan(ctx, f, o, visit)
-	j.matches, j.short = totals.Matches, totals.Short
-	j.window = w.window
-	if e := w.end(); err == nil {
+	w.records.begin(t)
+	totals, err := w.m.Scan(w.ctx, f.Reader, lines.Options{Before: w.Context, After: w.Context}, w.visit)
+	r.matches, r.short = totals.Matches, totals.Short
+	r.window = w.records.window
+	if e := w.records.close(); err == nil {
 		err = e
 	}
-	if err == nil && s.Show == "files" && j.matches > 0 {
-		err = w.send(appendCount(nil, count{j.target.name, j.matches}))
+	if err == nil && w.Show == "files" && r.matches > 0 {
+		err = w.records.add(appendCount(nil, count{t.name(), r.matches}))
 	}
-	if err != nil {
-		j.status, j.err = failed, err
-	}
+	return err
 }
 
 func jsonString[T []byte | string](b []byte, s T) []byte {
@@ -74,13 +94,19 @@ type recorder struct {
 	context int
 	multi   bool
 
-	head   []byte // of each record: the file
+	target *target
+	head   []byte // of each record: the file; empty until one is made
 	buf    []byte // whole records, and the one that is open
 	before []byte // of the next match: quoted, with commas
 	last   int64  // line at which the open record ends; 0: none is open
 	afters int    // of the open record
 
 	window *lines.Line // the first match that is cut, without its text
+}
+
+// begin goes on to another file, the records of the last being closed.
+func (r *recorder) begin(t *target) {
+	r.target, r.head, r.before, r.window = t, r.head[:0], r.before[:0], nil
 }
 
 func (r *recorder) line(l lines.Line) error {
@@ -108,6 +134,9 @@ func (r *recorder) match(l lines.Line) error {
 	if err := r.close(); err != nil {
 		return err
 	}
+	if len(r.head) == 0 {
+		r.head = append(jsonString(append(r.head, `{"file":`...), r.target.name()), `,"line":`...)
+	}
 	b := strconv.AppendInt(append(r.buf, r.head...), l.Number, 10)
 	if r.multi {
 		b = strconv.AppendInt(append(b, `,"end":`...), l.End, 10)
@@ -128,7 +157,7 @@ func (r *recorder) match(l lines.Line) error {
 	return nil
 }
 
-// close ends the open record, and sends what there is once it is worth it.
+// close ends the open record.
 func (r *recorder) close() error {
 	if r.last == 0 {
 		return nil
@@ -136,21 +165,26 @@ func (r *recorder) close() error {
 	if r.afters > 0 {
 		r.buf = append(r.buf, ']')
 	}
-	r.buf = append(r.buf, "}\n"...)
 	r.last = 0
-	if len(r.buf) < chunkSize {
+	return r.add([]byte("}\n"))
+}
+
+// add ends a record, and sends what there is once it is worth it.
+func (r *recorder) add(b []byte) error {
+	if r.buf = append(r.buf, b...); len(r.buf) < chunkSize {
+		return nil
+	}
+	return r.flush()
+}
+
+// flush sends what there is.
+func (r *recorder) flush() error {
+	if len(r.buf) == 0 {
 		return nil
 	}
 	b := r.buf
 	r.buf = nil
 	return r.send(b)
-}
-
-func (r *recorder) end() error {
-	if err := r.close(); err != nil || len(r.buf) == 0 {
-		return err
-	}
-	return r.send(r.buf)
 }
 
 func (r *recorder) send(b []byte) error {

@@ -1,17 +1,12 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -24,12 +19,29 @@ type place = tools.Place
 
 // target is one file or observation to search.
 type target struct {
-	name string     // as the caller should name it
-	root *tree.Root // nil: an observation
-	path string     // below root
+	place place
+	path  string     // below the place's root
+	id    string     // else an observation's
+	in    *tree.Held // the directory of the file, to be released; nil: not held
 }
 
-// targets hands on what there is to search, in order, looking at ctx.
+// name is the target as the caller should name it.
+func (t *target) name() string {
+	if t.id != "" {
+		return observations.Prefix + t.id
+	}
+	return shown(t.place, t.path)
+}
+
+// release lets go of the directory of a target that was searched, or will not be.
+func (t *target) release() {
+	if t.in != nil {
+		t.in.Release()
+		t.in = nil
+	}
+}
+
+// targets hands on what there is to search, in order, looking at ctx. Each is to be released by whoever gets it.
 func (s *searcher) targets(ctx context.Context, places []place, to func(target) error) error {
 	for _, p := range places {
 		var err error
@@ -37,11 +49,11 @@ func (s *searcher) targets(ctx context.Context, places []place, to func(target) 
 		case p.Observations:
 			err = s.observed(ctx, to)
 		case p.ID != "":
-			err = to(target{name: observations.Prefix + string(p.ID)})
+			err = to(target{id: string(p.ID)})
 		case p.IsDir:
 			err = s.walk(ctx, p, to)
 		case s.glob == nil || s.glob.Match(path.Base(p.Path)):
-			err = to(target{name: shown(p, p.Path), root: p.Root, path: p.Path})
+			err = to(target{place: p, path: p.Path})
 		}
 		if err != nil {
 			return err
@@ -51,11 +63,11 @@ func (s *searcher) targets(ctx context.Context, places []place, to func(target) 
 }
 
 func (s *searcher) walk(ctx context.Context, p place, to func(target) error) error {
-	r, err := p.Root.Walk(ctx, tree.Options{Start: p.Path, Glob: s.glob, All: s.All}, func(e tree.Entry) error {
+	r, err := p.Root.Walk(ctx, tree.Options{Start: p.Path, Glob: s.glob, All: s.All, Hold: true}, func(e tree.Entry) error {
 		if e.Type != tree.File {
 			return nil
 		}
-		return to(target{name: shown(p, e.Path), root: p.Root, path: e.Path})
+		return to(target{place: p, path: e.Path, in: e.In})
 	})
 	s.report.Ignored += r.Ignored
 	s.report.Unreadable += r.Unreadable
@@ -94,7 +106,7 @@ func (s *searcher) observed(ctx context.Context, to func(target) error) error {
 			s.derived++
 			continue
 		}
-		if err := to(target{name: observations.Prefix + string(o.ID)}); err != nil {
+		if err := to(target{id: string(o.ID)}); err != nil {
 			return err
 		}
 	}
@@ -130,145 +142,4 @@ func derived(o *observations.Observation) bool {
 func isObservation(name string) bool {
 	name = strings.ToLower(strings.TrimSpace(name))
 	return strings.HasPrefix(name, observations.Prefix) || strings.HasPrefix(name, observations.URIPrefix)
-}
-
-// opened is a text to search.
-type opened struct {
-	io.Reader
-	io.Closer
-	part bool // an observation that was kept in part
-}
-
-// errBinary says that a file is not text.
-var errBinary = errors.New("binary")
-
-func (s *searcher) open(ctx context.Context, t target) (*opened, error) {
-	if t.root == nil {
-		return s.openObservation(ctx, t.name)
-	}
-	f, fi, err := t.root.OpenFile(t.path)
-	if err != nil {
-		return nil, err
-	}
-	r, err := text(f, fi.Size())
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return &opened{Reader: r, Closer: closers{f, r}}, nil
-}
-
-func (s *searcher) openObservation(ctx context.Context, name string) (*opened, error) {
-	src, err := s.in.Sources.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if src.Encoding == content.NoText {
-		_ = src.Close()
-		return nil, errBinary
-	}
-	r, err := src.Text()
-	if err != nil {
-		_ = src.Close()
-		return nil, err
-	}
-	return &opened{Reader: r, Closer: src, part: src.Observation != nil && src.Observation.Dropped > 0}, nil
-}
-
-type closers struct {
-	f *os.File
-	r io.Reader
-}
-
-func (c closers) Close() error {
-	if p, ok := c.r.(*peeked); ok {
-		p.free()
-	}
-	return c.f.Close()
-}
-
-// peeked is a file of which the first bytes were read to know what it holds.
-type peeked struct {
-	*os.File
-	head *[]byte
-	size int64
-	n    int // of head
-	pos  int64
-}
-
-var heads = sync.Pool{New: func() any { b := make([]byte, content.SniffSize); return &b }}
-
-// text reads a file as UTF-8. A file in UTF-8 without byte order mark, which most are, can be read again.
-func text(f *os.File, size int64) (io.Reader, error) {
-	p := &peeked{File: f, size: size, head: heads.Get().(*[]byte)}
-	var err error
-	p.n, err = io.ReadFull(f, *p.head)
-	whole := err == io.EOF || err == io.ErrUnexpectedEOF
-	if err != nil && !whole {
-		p.free()
-		return nil, err
-	}
-	head := (*p.head)[:p.n]
-	encoding := content.UTF8
-	if !plain(head) {
-		encoding = content.Detect(head, whole)
-	}
-	switch {
-	case encoding == content.NoText:
-		p.free()
-		return nil, errBinary
-	case encoding == content.UTF8BOM:
-		p.free()
-		return io.NewSectionReader(f, 3, max(size-3, 0)), nil
-	case encoding != content.UTF8:
-		copied := bytes.Clone(head)
-		p.free()
-		return encoding.Reader(io.MultiReader(bytes.NewReader(copied), f)), nil
-	case int64(p.n) > size || whole && int64(p.n) < size: // it says no size (/proc), or has just changed: what is read is what counts
-		p.size = int64(p.n)
-		if !whole {
-			return struct{ io.Reader }{io.MultiReader(bytes.NewReader(bytes.Clone(head)), f)}, nil
-		}
-	}
-	return p, nil
-}
-
-// plain says quickly what is true of most files: UTF-8 (perhaps cut in a character at its end), without NUL or byte order mark.
-func plain(head []byte) bool {
-	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) || bytes.IndexByte(head, 0) >= 0 {
-		return false
-	}
-	for n := 1; n < utf8.UTFMax && n <= len(head); n++ {
-		if c := head[len(head)-n]; utf8.RuneStart(c) {
-			if !utf8.FullRune(head[len(head)-n:]) {
-				head = head[:len(head)-n]
-			}
-			break
-		}
-	}
-	return utf8.Valid(head)
-}
-
-func (p *peeked) free() {
-	if p.head != nil {
-		heads.Put(p.head)
-		p.head = nil
-	}
-}
-
-// Size is the file's as it was opened: what is written to it meanwhile is not read.
-func (p *peeked) Size() int64 { return p.size }
-
-func (p *peeked) Read(b []byte) (n int, err error) {
-	left := p.size - p.pos
-	switch {
-	case left <= 0:
-		return 0, io.EOF
-	case p.pos < int64(p.n):
-		n = copy(b, (*p.head)[p.pos:p.n])
-	default:
-		n, err = p.File.Read(b[:min(int64(len(b)), left)])
-	}
-	p.pos += int64(n)
-	return n, err
 }
