@@ -139,7 +139,11 @@ func (c *raced) open(f *os.File, err error) {
 }
 
 func (c *raced) walk(t *testing.T, r *Root) {
-	_, err := r.Walk(t.Context(), Options{Stat: true}, func(e Entry) error {
+	_, err := r.Walk(t.Context(), Options{Stat: true, Hold: true}, func(e Entry) error {
+		if e.In != nil {
+			c.operations.Add(1)
+			c.openHeld(e)
+		}
 		if strings.HasPrefix(e.Path, "store") || e.Type == File && e.Size == int64(len(secret)) {
 			c.escaped.Add(1)
 		}
@@ -147,6 +151,21 @@ func (c *raced) walk(t *testing.T, r *Root) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// openHeld opens a file that a walk handed out.
+func (c *raced) openHeld(e Entry) {
+	o, err := e.In.Open(e.Path)
+	e.In.Release()
+	if err != nil {
+		c.refused.Add(1)
+		return
+	}
+	b, _ := io.ReadAll(io.LimitReader(&o, 1<<20))
+	_ = o.Close()
+	if string(b) == secret {
+		c.escaped.Add(1)
 	}
 }
 

@@ -1,0 +1,77 @@
+package tree
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What stands under a name by the time it is opened is looked at then: nothing outside, denied or special is opened.
+func TestHeldFilesChangedMeanwhile(t *testing.T) {
+	parent, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, token := filepath.Join(parent, "root"), filepath.Join(parent, "token")
+	plant(t, parent, "outside/f", "token", "new")
+	plant(t, dir, "gone", "link", "fifo", "denied", "renewed", "swapped/f", "kept")
+	for _, name := range []string{"outside/f", "token", "new"} {
+		if err := os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := descriptors(t)
+	r := open(t, dir, token)
+	files := map[string]*Held{}
+	held(t, r, func(e Entry) { files[e.Path] = e.In })
+
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"gone", "link", "fifo", "denied", "renewed"} {
+		if err := os.Remove(in(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{
+		os.Symlink("../outside/f", in("link")),
+		unix.Mkfifo(in("fifo"), 0o600),
+		os.Link(token, in("denied")),                   // the one that was there when the root was opened
+		os.Rename(filepath.Join(parent, "new"), token), // a new one takes its name …
+		os.Link(token, in("renewed")),                  // … and is denied too
+		os.Rename(in("swapped"), in("away")),           // a directory is swapped for a link out
+		os.Symlink("../outside", in("swapped")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]error{
+		"gone": fs.ErrNotExist, "link": ErrOutside, "fifo": ErrNotFile, "denied": ErrDenied, "renewed": ErrDenied, "swapped/f": nil, "kept": nil,
+	} {
+		o, err := files[name].Open(name)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+		if err == nil {
+			if b, err := io.ReadAll(&o); err != nil || string(b) == secret || len(b) == 0 {
+				t.Errorf("%s: %q, %v", name, b, err)
+			}
+			_ = o.Close()
+		}
+		files[name].Release()
+	}
+	// The control: by their paths the same names lead to the secret.
+	for _, name := range []string{"link", "denied", "renewed", "swapped/f"} {
+		if b, err := os.ReadFile(in(name)); err != nil || string(b) != secret {
+			t.Errorf("control %s: %q, %v", name, b, err)
+		}
+	}
+	_ = r.Close()
+	if left := descriptors(t) - before; left > 1 { // the runtime's poller may be one
+		t.Errorf("%d descriptors left open", left)
+	}
+}

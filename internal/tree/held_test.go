@@ -1,0 +1,98 @@
+package tree
+
+import (
+	"fmt"
+	"io"
+	"testing"
+)
+
+// held walks and takes every file as it is handed out.
+func held(t testing.TB, r *Root, take func(Entry)) {
+	t.Helper()
+	if _, err := r.Walk(t.Context(), Options{Hold: true}, func(e Entry) error {
+		switch {
+		case e.Type == File:
+			take(e)
+		case e.In != nil:
+			t.Errorf("%s, a %s, is handed out", e.Path, e.Type)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a walk handed out is opened after it has ended, by any number of holders, and tells what stands there.
+func TestHeldFilesOutliveTheWalk(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, "a/b", "a/c/d", "a/c/e", "f", "link -> f")
+	r := open(t, dir)
+	var all []Entry
+	held(t, r, func(e Entry) { all = append(all, e) })
+	if len(all) != 4 {
+		t.Fatalf("%d files", len(all))
+	}
+	for _, e := range all {
+		want, at, err := r.OpenFile(e.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(want)
+		_ = want.Close()
+		got, err := e.In.Open(e.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.In.Release()
+		b, err := io.ReadAll(&got)
+		if err != nil || string(b) != string(text) || len(b) == 0 || got.Size() != at.Size() {
+			t.Errorf("%s: %q, %d bytes, want %q: %v", e.Path, b, got.Size(), text, err)
+		}
+		part := make([]byte, len(text)+1)
+		if n, err := got.ReadAt(part, 1); err != io.EOF || string(part[:n]) != string(text[1:]) {
+			t.Errorf("%s from 1: %q, %v", e.Path, part[:n], err)
+		}
+		if err := got.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := got.Read(part); err == nil || err == io.EOF {
+			t.Errorf("%s: read when closed: %v", e.Path, err)
+		}
+	}
+}
+
+// No more directories than the bound are held; what was released is handed out again.
+func TestHeldDirectoriesAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	const over = 20
+	for i := range maxHeld + over {
+		plant(t, dir, fmt.Sprintf("%04d/f", i))
+	}
+	r := open(t, dir)
+	var kept []*Held
+	none := 0
+	held(t, r, func(e Entry) {
+		if e.In == nil {
+			none++
+			return
+		}
+		kept = append(kept, e.In)
+	})
+	if len(kept) != maxHeld || none != over {
+		t.Errorf("%d held, %d not", len(kept), none)
+	}
+	for _, h := range kept {
+		h.Release()
+	}
+	none = 0
+	held(t, r, func(e Entry) {
+		if e.In == nil {
+			none++
+		} else {
+			e.In.Release()
+		}
+	})
+	if none != 0 {
+		t.Errorf("%d not held though all were released", none)
+	}
+}
