@@ -66,10 +66,11 @@ func (s *blocks) end() {
 	}
 }
 
-// job is a text to be read, and the block it stands in.
+// job is a text to be read, and the block it came from, which is held meanwhile: also where the text, masked, stands by
+// itself, so that there are no more texts than blocks.
 type job struct {
 	text []byte
-	in   *block // nil: it stands by itself
+	in   *block
 }
 
 // beside reads texts in their order on a goroutine of its own, beside who writes them. The goroutine lives
@@ -80,7 +81,7 @@ type beside struct {
 
 	mu      sync.Mutex
 	idle    sync.Cond // on mu
-	jobs    []job     // at most maxBlocks, and what stands by itself
+	jobs    []job     // at most maxBlocks
 	running bool
 	failed  any // what do panicked with: nothing is read after it
 }
@@ -93,9 +94,7 @@ func newBeside(blocks *blocks, do func(text []byte)) *beside {
 
 // read has a text read.
 func (s *beside) read(j job) {
-	if j.in != nil {
-		j.in.readers.Add(1)
-	}
+	j.in.readers.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.jobs = append(s.jobs, j)
