@@ -1,6 +1,7 @@
 package lines
 
 import (
+	"context"
 	"encoding/binary"
 	"regexp/syntax"
 	"slices"
@@ -41,6 +42,7 @@ const maxInsts = 1 << 16 // of two bytes each in a state
 // walker walks over texts. Its table is 128 KB whatever the pattern; a state's number is where its row starts in it.
 type walker struct {
 	*automaton
+	ctx     context.Context // of the text that is walked over
 	trans   *[1 << 16]uint16
 	keys    []string // of the states, by row
 	ids     map[string]uint16

@@ -27,6 +27,7 @@ func (m *Matcher) finder(ctx context.Context) *finder {
 // close gives the walker back.
 func (f *finder) close() {
 	if f.w != nil {
+		f.w.ctx = nil
 		f.w.pool.Put(f.w)
 		f.w = nil
 	}
@@ -40,6 +41,7 @@ func (f *finder) walker() *walker {
 	}
 	if f.w == nil {
 		f.w = a.walker()
+		f.w.ctx = f.ctx
 	}
 	return f.w
 }
@@ -77,10 +79,13 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 			return nil
 		}
 		before, n := len(h.at), h.n
-		if ok, err := w.walk(f.ctx, b, from, h, f.matches); ok || err != nil {
+		if ok, err := w.walk(b, from, h, f.matches); ok || err != nil {
 			return err
 		}
 		h.at, h.n = h.at[:before], n
+		if err := f.ctx.Err(); err != nil {
+			return err
+		}
 	}
 	return f.each(b, from, h)
 }
@@ -166,6 +171,9 @@ func (f *finder) matchesLine(line []byte) (bool, error) {
 		w.seen += len(line)
 		if ok && row != ask<<w.shift {
 			return row == hit<<w.shift, nil
+		}
+		if err := f.ctx.Err(); err != nil {
+			return false, err
 		}
 	}
 	return f.matches(line)

@@ -1,9 +1,6 @@
 package lines
 
-import (
-	"bytes"
-	"context"
-)
+import "bytes"
 
 // hits are the lines of a block that match: a byte of each, in order, or only their number.
 type hits struct {
@@ -25,9 +22,9 @@ func (h *hits) add(at int) {
 const lanes = 4
 
 // walk finds the lines of b[from:] that match; b ends with a line end. asked says of a line, with its line end, whether regexp takes it.
-// It returns false where the automaton was given up on the way: what is in h then is not all.
-func (w *walker) walk(ctx context.Context, b []byte, from int, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
-	x := walk{walker: w, ctx: ctx, b: b, asked: asked}
+// It returns false where the automaton was given up on the way, or the context has ended: what is in h then is not all.
+func (w *walker) walk(b []byte, from int, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
+	x := walk{walker: w, b: b, asked: asked}
 	x.lane[0] = lane{from: from, end: len(b), q: w.start, h: *h}
 	skipped := w.skipped
 	ok, err := x.alone(0, probe)
@@ -53,7 +50,6 @@ const probe = 16
 // walk is one walk over a block.
 type walk struct {
 	*walker
-	ctx   context.Context
 	b     []byte
 	asked func([]byte) (bool, error)
 	lane  [lanes]lane
@@ -154,13 +150,16 @@ func (x *walk) events(q *[lanes]uint16, i int) (bool, error) {
 	return true, nil
 }
 
+// lookAt is how many instructions are looked at between two looks at the context: some milliseconds.
+const lookAt = 1 << 20
+
 // look looks at the context every so often.
-func (x *walk) look() error {
-	if x.work < 1<<20 {
+func (w *walker) look() error {
+	if w.work < lookAt {
 		return nil
 	}
-	x.work = 0
-	return x.ctx.Err()
+	w.work = 0
+	return w.ctx.Err()
 }
 
 // lineEnded takes the end of a line in lane k, at byte at.
@@ -199,6 +198,7 @@ func (x *walk) alone(k, most int) (bool, error) {
 }
 
 // line walks from one place to the end of the line, where it returns hit, ask or the start state and the place of the line end.
+// It returns false where the automaton was given up, or the context has ended.
 func (w *walker) line(b []byte, from int, q uint16) (row uint16, at int, ok bool) {
 	t, class, ended := w.trans, &w.class, w.ended
 	for i := from; i < len(b); i++ {
@@ -221,6 +221,9 @@ func (w *walker) line(b []byte, from int, q uint16) (row uint16, at int, ok bool
 					return 0, 0, false
 				}
 				q = use[0]
+			}
+			if w.look() != nil {
+				return 0, 0, false
 			}
 			if a >= ended {
 				q = a
