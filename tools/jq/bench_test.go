@@ -57,7 +57,7 @@ func BenchmarkArray(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := newDecoder(bytes.NewReader(text)).next(); err != nil {
+			if _, err := newDecoder(bytes.NewReader(text)).next(nil); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -88,13 +88,13 @@ func (p *program) cheap(text []byte, how job) (bool, string) {
 		for ; d.d.SkipValue() == nil; in.count++ {
 		}
 	}
-	_, ok, why := p.bound(in)
+	_, ok, why := p.bound(p.query, in)
 	return ok, why
 }
 
-// bound is the bag that flows out of a program, where it is cheap.
-func (p *program) bound(in bag) (bag, bool, string) {
-	if p.query.Meta != nil || len(p.query.Imports) > 0 {
+// bound is the bag that flows out of a query of a program, where it is cheap.
+func (p *program) bound(q *gojq.Query, in bag) (bag, bool, string) {
+	if q.Meta != nil || len(q.Imports) > 0 {
 		return bag{}, false, "modules"
 	}
 	m := &meter{vars: map[string]variable{}, name: float64(len(p.name) + 2)}
@@ -102,7 +102,7 @@ func (p *program) bound(in bag) (bag, bool, string) {
 		m.vars[name] = variable{weigh(p.values[i]), scalar(p.values[i])}
 	}
 	m.vars["$ENV"] = variable{2, false}
-	out := m.query(p.query, in)
+	out := m.query(q, in)
 	m.check(out)
 	return out, m.refused == "", m.refused
 }

@@ -72,7 +72,7 @@ func cost(t *testing.T, p *program, text string) (heap uint64, took time.Duratio
 	begun := time.Now()
 	d := newDecoder(strings.NewReader(text))
 	for {
-		v, err := d.next()
+		v, err := d.next(nil)
 		if err != nil {
 			break
 		}

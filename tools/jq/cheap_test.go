@@ -100,14 +100,14 @@ func bounded(t failing, filter, text string, taken *int) {
 	var in []any
 	d := newDecoder(strings.NewReader(text))
 	for {
-		v, err := d.next()
+		v, err := d.next(nil)
 		if err != nil {
 			break
 		}
 		in = append(in, v)
 	}
 	n := float64(len(text))
-	bound, ok, _ := p.bound(bag{count: float64(len(in)), weight: n + 1, largest: n + 1})
+	bound, ok, _ := p.bound(p.query, bag{count: float64(len(in)), weight: n + 1, largest: n + 1})
 	if !ok {
 		t.Fatalf("%s: cheap, but without a bound", filter)
 	}

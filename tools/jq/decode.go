@@ -18,6 +18,8 @@ type decoder struct {
 	keys    map[string]string // keys seen, so that each is held once
 	scratch []byte
 	twice   *duplicate
+	prefix  int64 // bytes that were put before the text
+	base    int64 // of the text's first byte
 }
 
 // duplicate is the first key that stood twice in one object.
@@ -39,13 +41,22 @@ func newDecoder(r io.Reader) *decoder {
 // kind looks at what comes next without reading it: '[', '{', …; 0 at an error or the end.
 func (d *decoder) kind() jsontext.Kind { return d.d.PeekKind() }
 
-// next reads a whole value. io.EOF: there is none.
-func (d *decoder) next() (any, error) {
+// used is how much of the text is read.
+func (d *decoder) used() int64 { return max(0, d.d.InputOffset()-d.prefix) }
+
+// offset is how far that is, in the whole text.
+func (d *decoder) offset() int64 { return d.base + d.used() }
+
+// next reads what n reads of a value. io.EOF: there is none.
+func (d *decoder) next(n *node) (any, error) {
+	if n.nothing() {
+		return nil, d.skip()
+	}
 	switch d.d.PeekKind() {
 	case '[':
-		return d.array()
+		return d.array(n.element())
 	case '{':
-		return d.object()
+		return d.object(n.ofObject())
 	}
 	raw, err := d.d.ReadValue()
 	if err != nil {
@@ -70,13 +81,45 @@ func (d *decoder) next() (any, error) {
 	}
 }
 
-func (d *decoder) array() (any, error) {
+// take is next, or, blind, only moves over the value.
+func (d *decoder) take(n *node, blind bool) (any, error) {
+	if blind {
+		return nil, d.skip()
+	}
+	return d.next(n)
+}
+
+// skip moves over a value in the steps of next: jsontext's own words on what is wrong depend on them.
+func (d *decoder) skip() error {
+	kind := d.d.PeekKind()
+	if kind != '[' && kind != '{' {
+		_, err := d.d.ReadValue()
+		return err
+	}
+	if _, err := d.d.ReadToken(); err != nil {
+		return err
+	}
+	for d.d.PeekKind() != kind+2 { // the closing one
+		if kind == '{' {
+			if _, err := d.d.ReadValue(); err != nil {
+				return unexpected(err)
+			}
+		}
+		if err := d.skip(); err != nil {
+			return unexpected(err)
+		}
+	}
+	_, err := d.d.ReadToken()
+	return err
+}
+
+func (d *decoder) array(element *node) (any, error) {
 	if _, err := d.d.ReadToken(); err != nil {
 		return nil, err
 	}
 	a := []any{}
 	for d.d.PeekKind() != ']' {
-		v, err := d.next()
+		v, err := d.next(element)
 		if err != nil {
 			return nil, unexpected(err)
 		}
@@ -86,7 +129,7 @@ func (d *decoder) array() (any, error) {
 	return a, err
 }
 
-func (d *decoder) object() (any, error) {
+func (d *decoder) object(n *node) (any, error) {
 	if _, err := d.d.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -97,12 +140,19 @@ func (d *decoder) object() (any, error) {
 			return nil, unexpected(err)
 		}
 		k := d.key(raw)
-		v, err := d.next()
+		at, read := n.member(k)
+		if !read {
+			if err := d.skip(); err != nil {
+				return nil, unexpected(err)
+			}
+			continue
+		}
+		v, err := d.next(at)
 		if err != nil {
 			return nil, unexpected(err)
 		}
 		if _, ok := m[k]; ok && d.twice == nil {
-			d.twice = &duplicate{clip(k), d.d.InputOffset()}
+			d.twice = &duplicate{clip(k), d.offset()}
 		}
 		m[k] = v
 	}

@@ -34,7 +34,7 @@ func oracle(text []byte) (all []any, err error) {
 func decoded(text []byte) (all []any, err error) {
 	d := newDecoder(bytes.NewReader(text))
 	for {
-		v, err := d.next()
+		v, err := d.next(nil)
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}

@@ -2,14 +2,15 @@ package jq
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/itchyny/gojq"
 )
 
@@ -24,6 +25,8 @@ type job struct {
 	Offset int64                      `json:"offset,omitempty"` // results that are only counted
 	Limit  int64                      `json:"limit,omitempty"`  // results wanted after those; 0: all
 	Size   int64                      `json:"size,omitempty"`   // bytes of the file, where it is read by position; else it is a pipe
+
+	window int // bytes, in tests; 0: windowSize
 }
 
 // rows takes results.
@@ -72,11 +75,12 @@ func (j *job) run(ctx context.Context, r io.Reader, out rows) (outcome, error) {
 		return outcome{Compile: err.Error()}, nil //nolint:nilerr // it stands in the outcome
 	}
 	e := &engine{job: j, ctx: ctx, out: out, code: code, values: p.values}
-	if f := p.elements(); f != nil && !j.Slurp && !j.Text {
-		if e.each, err = p.compile(f); err != nil {
+	if !j.Text {
+		if err := e.prepare(p); err != nil {
 			return outcome{}, err
 		}
 	}
+	e.again, _ = r.(byPosition)
 	switch {
 	case j.Text && j.Slurp:
 		err = e.whole(r)
@@ -85,10 +89,34 @@ func (j *job) run(ctx context.Context, r io.Reader, out rows) (outcome, error) {
 	default:
 		err = e.records(r)
 	}
-	if errors.Is(err, errHalted) {
+	if errors.Is(err, errHalted) || errors.Is(err, errBroken) {
 		err = nil
 	}
 	return e.outcome, err
+}
+
+// byPosition is a text that can be read twice.
+type byPosition interface {
+	io.ReaderAt
+	Size() int64
+}
+
+// prepare decides how the filter runs on JSON.
+func (e *engine) prepare(p *program) (err error) {
+	few := bag{count: 1, weight: aheadMost, largest: aheadMost, single: true}
+	e.reads = readsOf(p.query, false)
+	_, e.cheap, _ = p.bound(p.query, few)
+	if e.plan = planOf(p); e.plan == nil || e.Slurp {
+		e.plan = nil
+		return nil
+	}
+	e.eachReads = readsOf(e.plan.each, e.plan.form == count)
+	e.eachCheap = true
+	if e.plan.each != nil {
+		e.each, err = p.compile(e.plan.each)
+		_, e.eachCheap, _ = p.bound(e.plan.each, few)
+	}
+	return err
 }
 
 type engine struct {
@@ -96,8 +124,21 @@ type engine struct {
 	ctx    context.Context
 	out    rows
 	code   *gojq.Code
-	each   *gojq.Code // of one element of a top-level array, or nil
 	values []any
+	reads  *node // by code
+	cheap  bool  // code may run on a small value before its turn
+
+	plan      *plan      // nil: the filter needs a record whole
+	each      *gojq.Code // of one element; nil: the element itself
+	eachReads *node
+	eachCheap bool
+
+	again byPosition // the text, where it can be read twice
+	spine []frame    // what is open where large values are taken apart
+	quick quick
+	keys  map[string]string // of all slow decoders
+	twice atomic.Bool       // a key stood twice
+	full  atomic.Bool       // no more rows are wanted
 	outcome
 }
 
@@ -147,51 +188,85 @@ func valid(b []byte) string {
 }
 
 // records takes JSON values, one after the other.
-func (e *engine) records(r io.Reader) (err error) {
-	d := newDecoder(&watched{e.ctx, r})
-	defer func() { e.Twice = d.twice }()
+func (e *engine) records(r io.Reader) error {
+	w := newView(&watched{e.ctx, r}, cmp.Or(e.window, windowSize))
+	s := &sequence{e: e, node: e.reads}
 	all := []any{}
-	for {
-		if e.each != nil && d.kind() == '[' {
-			err = e.elements(d)
-		} else {
-			var v any
-			if v, err = d.next(); err == nil {
-				if e.Slurp {
-					all = append(all, v)
-				} else {
-					err = e.record(v)
-				}
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return e.syntax(d, err)
-		}
-		e.out.progress(d.d.InputOffset())
-	}
 	if e.Slurp {
-		return e.record(all)
+		s.node, s.blind = e.reads.element(), e.reads.nothing()
+		s.unit = func(v any) error {
+			all = append(all, v)
+			return nil
+		}
+	} else {
+		s.unit, s.record = e.record, e.large
+		if e.inElements() {
+			s.elements = e.elements
+		}
+		if e.cheap {
+			s.ahead, s.merge = e.recordAhead, e.merge
+		}
 	}
-	return nil
+	if err := s.drive(w); err != nil || !e.Slurp {
+		return err
+	}
+	return e.record(all)
 }
 
-// syntax turns what is wrong with the text into a place in the outcome.
-func (e *engine) syntax(d *decoder, err error) error {
-	var s *jsontext.SyntacticError
-	if !errors.As(err, &s) {
-		if !errors.Is(err, io.ErrUnexpectedEOF) {
+// inElements says that an array is told of by its elements, whatever its size.
+func (e *engine) inElements() bool {
+	return e.plan != nil && e.plan.flows() && e.plan.path == nil && e.plan.from == 0 && e.plan.to < 0
+}
+
+// recordAhead runs the filter on a record in a lane.
+func (e *engine) recordAhead(v any, m *made) {
+	before := m.n
+	f, err := e.on(v, func(v any) error { return m.add(e, v, asRow) })
+	if f != nil {
+		f.Record, f.Results = m.records, m.n-before
+		if m.failed++; m.first == nil {
+			m.first = f
+		}
+	}
+	m.records++
+	m.err = err
+}
+
+// merge hands on what a lane made of records.
+func (e *engine) merge(m *made) error {
+	if err := m.each(e.row); err != nil {
+		return err
+	}
+	e.Results += m.n - int64(len(m.ends))
+	if m.first != nil {
+		m.first.Record += e.Records
+		e.fail(*m.first)
+		e.Failed += m.failed - 1
+	}
+	e.Records += m.records
+	return m.err
+}
+
+// large runs the filter on a record that is too large to be held.
+func (e *engine) large(w *view, c byte) error {
+	record, before := e.Records, e.Results
+	switch {
+	case e.plan == nil:
+	case e.inElements() && c == '[':
+		e.Records++
+		h, err := e.stream(w)
+		if err != nil {
 			return err
 		}
-		s = &jsontext.SyntacticError{ByteOffset: d.d.InputOffset(), JSONPointer: d.d.StackPointer(), Err: err}
+		return h.finish(record, before, true)
+	case c == e.plan.opens() && (!e.plan.flows() || e.again != nil):
+		return e.along(w)
 	}
-	e.Broken = &broken{
-		Offset: s.ByteOffset, Pointer: middle(string(s.JSONPointer)),
-		Cut: errors.Is(s.Err, io.ErrUnexpectedEOF), Message: clip(s.Err.Error()),
+	v, err := e.big(w, c, e.reads)
+	if err != nil {
+		return err
 	}
-	return nil
+	return e.record(v)
 }
 
 // middle shortens a pointer to what can be shown.
@@ -204,7 +279,7 @@ func middle(s string) string {
 }
 
 // elements runs the rest of the filter on one element of an array after the
-// other; as in jq, the first error ends the record, which is still read to its end.
+// other, by the slow decoder; as in jq, the first error ends the record, which is still read to its end.
 func (e *engine) elements(d *decoder) error {
 	if _, err := d.d.ReadToken(); err != nil {
 		return err
@@ -213,26 +288,20 @@ func (e *engine) elements(d *decoder) error {
 	e.Records++
 	failed := false
 	for i := int64(0); d.kind() != ']'; i++ {
-		if failed {
-			if err := d.d.SkipValue(); err != nil {
-				return unexpected(err)
-			}
-			continue
-		}
-		v, err := d.next()
+		v, err := d.take(e.eachReads, failed)
 		if err != nil {
 			return unexpected(err)
 		}
-		message, err := e.apply(e.each, v)
-		if message != "" {
+		if failed {
+			continue
+		}
+		r := e.run(e.each, v, e.result)
+		if r.message != "" {
 			failed = true
-			e.fail(failure{Record: record, Element: i, Results: e.Results - before, Message: message})
+			e.fail(failure{Record: record, Element: i, Results: e.Results - before, Message: r.message})
 		}
-		if err != nil {
-			return err
-		}
-		if i&0xff == 0 {
-			e.out.progress(d.d.InputOffset())
+		if r.err != nil {
+			return r.err
 		}
 	}
 	_, err := d.d.ReadToken()
@@ -242,12 +311,35 @@ func (e *engine) elements(d *decoder) error {
 // record runs the filter on one value.
 func (e *engine) record(v any) error {
 	before := e.Results
-	message, err := e.apply(e.code, v)
-	if message != "" {
-		e.fail(failure{Record: e.Records, Element: -1, Results: e.Results - before, Message: message})
+	f, err := e.on(v, e.result)
+	if f != nil {
+		f.Record, f.Results = e.Records, e.Results-before
+		e.fail(*f)
 	}
 	e.Records++
 	return err
+}
+
+// on runs the filter on one value, or on one element of it after the other, and says where it failed.
+func (e *engine) on(v any, emit func(any) error) (*failure, error) {
+	a, ok := v.([]any)
+	if !ok || !e.inElements() {
+		r := e.run(e.code, v, emit)
+		if r.message == "" {
+			return nil, r.err
+		}
+		return &failure{Element: -1, Message: r.message}, r.err
+	}
+	for i, v := range a {
+		r := e.run(e.each, v, emit)
+		if r.message != "" {
+			return &failure{Element: int64(i), Message: r.message}, r.err
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+	}
+	return nil, nil
 }
 
 func (e *engine) fail(f failure) {
@@ -256,50 +348,68 @@ func (e *engine) fail(f failure) {
 	}
 }
 
-// apply runs code on one value and hands on its results. The message is gojq's, where the filter fails.
-func (e *engine) apply(code *gojq.Code, v any) (message string, err error) {
+// run runs code on one value and hands on its results; no code: the value itself. Lanes run several at once.
+func (e *engine) run(code *gojq.Code, v any, emit func(any) error) (r ran) {
+	if code == nil {
+		return ran{err: emit(v)}
+	}
 	defer func() {
-		if r := recover(); r != nil { // gojq should not, and it must not take more than this run with it
-			message, err = clip(fmt.Sprint("internal error of the filter's interpreter: ", r)), nil
+		if p := recover(); p != nil { // gojq should not, and it must not take more than this run with it
+			r = ran{message: clip(fmt.Sprint("internal error of the filter's interpreter: ", p))}
 		}
 	}()
 	results := code.RunWithContext(e.ctx, v, e.values...)
 	for {
 		v, ok := results.Next()
 		if !ok {
-			return "", nil
+			return ran{}
 		}
 		if failed, ok := v.(error); ok {
 			if err := e.ctx.Err(); err != nil {
-				return "", err
+				return ran{err: err}
 			}
 			var halt *gojq.HaltError
 			if errors.As(failed, &halt) {
 				if halt.Value() == nil {
-					return "", errHalted
+					return ran{err: errHalted}
 				}
-				return clip(failed.Error()), errHalted
+				return ran{clip(failed.Error()), errHalted}
 			}
-			return clip(failed.Error()), nil
+			return ran{message: clip(failed.Error())}
 		}
-		if err := e.result(v); err != nil {
-			return "", err
+		if err := emit(v); err != nil {
+			return ran{err: err}
 		}
 	}
 }
 
+// wanted says that the next result is one to be shown.
+func (e *engine) wanted() bool {
+	if e.Limit > 0 && e.Results >= e.Offset+e.Limit || !e.out.wanted() {
+		e.full.Store(true)
+		return false
+	}
+	return e.Results >= e.Offset
+}
+
 func (e *engine) result(v any) error {
-	i := e.Results
-	e.Results++
-	if i < e.Offset || e.Limit > 0 && i >= e.Offset+e.Limit || !e.out.wanted() {
+	if !e.wanted() {
+		e.Results++
 		return nil
 	}
-	if s, ok := v.(string); ok && e.Raw {
-		return e.out.row([]byte(s))
-	}
-	b, err := gojq.Marshal(v)
+	b, err := e.write(v, asRow)
 	if err != nil {
 		return err
+	}
+	return e.row(b)
+}
+
+// row hands on a result that is written.
+func (e *engine) row(b []byte) error {
+	wanted := e.wanted()
+	e.Results++
+	if !wanted {
+		return nil
 	}
 	return e.out.row(b)
 }

@@ -180,7 +180,7 @@ func accepts(ctx context.Context, src *tools.Source, a args) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	if err := e.syntax(d, err); err != nil {
+	if err := e.syntax(d, err); !errors.Is(err, errBroken) {
 		return err
 	}
 	begun := bytes.HasPrefix(bytes.TrimSpace(window), []byte{'{'}) || bytes.HasPrefix(bytes.TrimSpace(window), []byte{'['})

@@ -62,7 +62,7 @@ func parse(filter string, args map[string]json.RawMessage, name string) (*progra
 		if !identifier(k) {
 			return nil, fmt.Errorf("jq: args: %q cannot be the name of a variable: use letters, digits and _", clip(k))
 		}
-		v, err := newDecoder(bytes.NewReader(args[k])).next()
+		v, err := newDecoder(bytes.NewReader(args[k])).next(nil)
 		if err != nil {
 			return nil, fmt.Errorf("jq: args: the value of %q is not JSON: %s", k, clip(err.Error()))
 		}
@@ -237,42 +237,6 @@ func caret(filter string, at int) string {
 		return r
 	}, left+filter[start:at])
 	return "    " + line + strings.ReplaceAll(filter[at:end], "\t", " ") + right + "\n    " + strings.Repeat(" ", utf8.RuneCountInString(line)) + "^"
-}
-
-// elements splits `.[] | f` into f, to be run on one element of an array after
-// the other; nil where the filter is not of this form.
-//
-// Only a plain .[] that begins the whole filter is taken: then nothing else can
-// see the array, and jq, too, would run f on the elements in order and stop at the first error.
-func (p *program) elements() *gojq.Query {
-	q := p.query
-	if q.Meta != nil || len(q.Imports) > 0 {
-		return nil
-	}
-	head, rest := q, (*gojq.Query)(nil)
-	if q.Term == nil {
-		if q.Op != gojq.OpPipe || len(q.Patterns) > 0 || q.Left == nil {
-			return nil
-		}
-		head, rest = q.Left, q.Right
-		if len(head.FuncDefs) > 0 {
-			return nil
-		}
-	}
-	t := head.Term
-	if t == nil || t.Type != gojq.TermTypeIdentity || len(t.SuffixList) == 0 || !t.SuffixList[0].Iter {
-		return nil
-	}
-	suffixes := t.SuffixList[1:]
-	for len(suffixes) > 0 && suffixes[0].Optional { // .[]? on an array is .[]
-		suffixes = suffixes[1:]
-	}
-	f := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: suffixes}}
-	if rest != nil {
-		f = &gojq.Query{Left: f, Op: gojq.OpPipe, Right: rest}
-	}
-	f.FuncDefs = q.FuncDefs
-	return f
 }
 
 // clip cuts what others gave us, for messages.

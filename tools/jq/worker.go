@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,7 @@ func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) 
 	if err := json.Unmarshal(line, &j); err != nil {
 		return fmt.Errorf("job: %w", err)
 	}
+	debug.SetGCPercent(garbage)
 	w := &frames{w: bufio.NewWriterSize(out, frameMost)}
 	go w.flushing()
 	var text io.Reader = input
@@ -66,6 +68,10 @@ func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) 
 	}
 	return w.end(o)
 }
+
+// garbage is how much a worker lets lie before it collects it, in percent of what it holds: mostly little is held, and
+// the memory limit, which child sets, makes it collect earlier where it is much.
+const garbage = 400
 
 // flushEvery is how long a row stays in the worker at most: a slow program is seen to work.
 const flushEvery = 30 * time.Millisecond

@@ -1,0 +1,377 @@
+package jq
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// lanes is how many batches are decoded at once. One more is cut, and one is handed on.
+const lanes = 2
+
+// aheadMost is the longest value a filter is run on before its turn, in bytes.
+const aheadMost = 64 << 10
+
+// sequence goes through values that follow each other: those of the text, or the elements of an array.
+//
+//	window ─► drive, cut ─┬─► lane ─┬─► merge, in order ─► unit
+//	          by brackets └─► lane ─┘   what a lane leaves is decoded here
+//
+// Batches are handed to the lanes as they are cut, and on in the order of the
+// text; so many are under way as there are lanes and two more. A text of one batch has no lanes but the caller.
+type sequence struct {
+	e     *engine
+	array bool
+	node  *node
+	blind bool             // values are checked and not made
+	unit  func(any) error  // one value, in order
+	ahead func(any, *made) // one value in a lane, its results kept; nil: unit does it
+	merge func(*made) error
+
+	record   func(w *view, c byte) error // a value that is too large to be held; nil: as any other
+	elements func(*decoder) error        // an array, by the slow decoder, element by element; nil: as any other
+
+	index int64       // values that were handed on
+	quiet atomic.Bool // the rest is only checked
+	begun bool        // something was given
+
+	todo, order chan *batch
+	running     sync.WaitGroup
+	under       sync.WaitGroup // batches under way
+	stop        atomic.Bool
+	err         error // of the one that merges: to be looked at when nothing is under way
+}
+
+// batch is some values with what stands between them.
+type batch struct {
+	text  []byte
+	at    int64 // in the whole text
+	first bool  // it begins the sequence
+	last  bool  // the end of the array follows
+	open  bool  // the text ends here
+
+	n      int64 // values a lane is done with
+	next   int   // where in text the next one begins
+	wrong  bool  // quick refused what stands there
+	values []any
+	made   made
+	done   chan struct{}
+}
+
+// drive goes to the end of the sequence.
+func (s *sequence) drive(w *view) error {
+	err := s.batches(w)
+	if s.todo != nil {
+		close(s.todo)
+		close(s.order)
+		s.running.Wait()
+	}
+	if s.err != nil { // it was earlier in the text
+		return s.err
+	}
+	return err
+}
+
+func (s *sequence) batches(w *view) error {
+	for !s.stop.Load() {
+		if err := s.e.ctx.Err(); err != nil {
+			return err
+		}
+		c, err := s.seek(w)
+		switch {
+		case err == errTooLarge:
+			ended, err := s.large(w)
+			if ended || err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		n := c.cut
+		switch {
+		case c.ended:
+			n = c.i
+		case w.end:
+			n = len(w.buf) - w.i
+		}
+		b := &batch{open: w.end && !c.ended}
+		if c.ended {
+			if b.last = w.buf[w.i+n] == ']'; !b.last {
+				b.open, n = true, n+1 // what is wrong is in the text
+			}
+		}
+		b.text, b.at = w.cut(n)
+		if b.last {
+			w.i++
+		}
+		if err := s.give(w, b); err != nil || b.last || b.open {
+			return err
+		}
+	}
+	return nil
+}
+
+// errTooLarge: a value is longer than what is held.
+var errTooLarge = errors.New("too large")
+
+// seek fills the window until there is a batch in it.
+func (s *sequence) seek(w *view) (c scan, err error) {
+	for {
+		c.over(w.buf[w.i:], s.array)
+		held := len(w.buf) - w.i
+		switch {
+		case c.ended || w.end || c.cut > 0 && held >= w.size*3/4:
+			return c, nil
+		case c.cut == 0 && held >= windowMost*w.size:
+			return c, errTooLarge
+		}
+		if _, err := w.more(); err != nil {
+			return c, err
+		}
+	}
+}
+
+// large takes one value that is longer than what is held.
+func (s *sequence) large(w *view) (ended bool, err error) {
+	if s.under.Wait(); s.err != nil {
+		return true, s.err
+	}
+	c, err := w.next()
+	if err != nil {
+		return true, err
+	}
+	if s.array {
+		s.e.spine[len(s.e.spine)-1].n = s.index
+	}
+	s.begun = true
+	if s.record != nil {
+		return false, s.record(w, c)
+	}
+	v, err := s.e.big(w, c, s.reads())
+	if err == nil {
+		err = s.hand(v)
+	}
+	if err != nil || !s.array {
+		return err != nil, err
+	}
+	s.e.spine[len(s.e.spine)-1].n = s.index
+	if c, err = w.next(); err != nil {
+		return true, err
+	}
+	switch c {
+	case ',':
+		w.i++
+		return false, nil
+	case ']':
+		w.i++
+		return true, nil
+	default:
+		return true, s.e.wrong(w, afterValue)
+	}
+}
+
+// reads is what is read of a value here.
+func (s *sequence) reads() *node {
+	if s.blind || s.quiet.Load() {
+		return &node{}
+	}
+	return s.node
+}
+
+// hand gives one value on.
+func (s *sequence) hand(v any) error {
+	var err error
+	if !s.quiet.Load() && !s.blind {
+		err = s.unit(v)
+	}
+	s.index++
+	return err
+}
+
+// give has a batch worked on.
+func (s *sequence) give(w *view, b *batch) error {
+	b.first, s.begun = !s.begun, true
+	if s.todo == nil {
+		if b.last || b.open {
+			s.work(&s.e.quick, b)
+			return s.take(b)
+		}
+		s.start(w)
+	}
+	b.done = make(chan struct{})
+	s.under.Add(1)
+	s.todo <- b
+	s.order <- b
+	return nil
+}
+
+// start starts the lanes, and the one that hands on.
+func (s *sequence) start(w *view) {
+	s.todo, s.order = make(chan *batch), make(chan *batch, lanes)
+	for range lanes {
+		s.running.Go(func() {
+			q := new(quick)
+			for b := range s.todo {
+				s.work(q, b)
+				close(b.done)
+			}
+		})
+	}
+	s.running.Go(func() {
+		for b := range s.order {
+			<-b.done
+			if s.err == nil {
+				if s.err = s.take(b); s.err != nil {
+					s.quiet.Store(true)
+					s.stop.Store(true)
+				}
+			}
+			w.give(b.text)
+			s.under.Done()
+		}
+	})
+}
+
+// work is what a lane does with a batch.
+func (s *sequence) work(q *quick, b *batch) {
+	b.wrong = s.decode(q, b, func(v any, size int) bool {
+		switch {
+		case s.ahead == nil:
+			b.values = append(b.values, v)
+		case size > aheadMost || b.made.full():
+			return false
+		default:
+			s.ahead(v, &b.made)
+		}
+		return true
+	})
+}
+
+// decode goes through a batch from where it was left. It stops before a value
+// that is refused, which is told, and before one that is not taken.
+func (s *sequence) decode(q *quick, b *batch, take func(v any, size int) bool) (refused bool) {
+	q.reset(b.text, s.node == nil && !s.blind, s.e.twice.Load())
+	q.i = b.next
+	due := !b.first || b.next > 0 // a value, after a comma
+	for {
+		if q.space(); q.i == len(b.text) {
+			return s.array && (b.open || b.last && due)
+		}
+		start := q.i
+		var v any
+		ok := true
+		blind := s.blind || s.quiet.Load()
+		if blind {
+			ok = q.skip(0)
+		} else {
+			v, ok = q.value(s.node, 0)
+		}
+		size := q.i - start
+		if !ok || !s.separated(q, b) {
+			return true
+		}
+		if !blind && !take(v, size) {
+			return false
+		}
+		b.n++
+		due, b.next = true, q.i
+		if b.last && b.text[q.i-1] != ',' {
+			return false
+		}
+	}
+}
+
+// separated moves over what stands between two values.
+func (s *sequence) separated(q *quick, b *batch) bool {
+	if !s.array { // what follows without a space is rare
+		return q.i == len(b.text) || classes[b.text[q.i]] == spaceByte
+	}
+	c := q.space()
+	if q.i == len(b.text) {
+		return b.last
+	}
+	q.i++
+	return c == ','
+}
+
+// take hands on what a lane made of a batch, and does what it left.
+func (s *sequence) take(b *batch) error {
+	before := s.index
+	switch {
+	case s.quiet.Load() || s.blind:
+	case s.ahead != nil:
+		if err := s.merge(&b.made); err != nil {
+			return err
+		}
+	default:
+		for _, v := range b.values {
+			if err := s.hand(v); err != nil {
+				return err
+			}
+		}
+	}
+	s.index = before + b.n
+	if !b.wrong && b.next < len(b.text) {
+		var failed error
+		b.wrong = s.decode(&s.e.quick, b, func(v any, _ int) bool {
+			failed = s.unit(v)
+			s.index++
+			return failed == nil
+		})
+		if failed != nil {
+			return failed
+		}
+		s.index = before + b.n
+	}
+	if b.wrong {
+		if err := s.slowly(b); err != nil {
+			return err
+		}
+	}
+	s.e.out.progress(b.at + int64(len(b.text)))
+	return nil
+}
+
+// slowly takes the rest of a batch by the decoder that knows all of JSON, and says what is wrong with what is not.
+func (s *sequence) slowly(b *batch) error {
+	text := b.text[b.next:]
+	if b.last {
+		text = append(text[:len(text):len(text)], ']')
+	}
+	if s.array {
+		f := &s.e.spine[len(s.e.spine)-1]
+		f.n, f.comma = s.index, b.at+int64(b.next)-1
+	}
+	d := s.e.decoder(beforeValue, bytes.NewReader(text), b.at+int64(b.next))
+	defer s.e.told(d)
+	for first := true; ; first = false {
+		rest := text[d.used():]
+		switch {
+		case !s.array || b.open:
+		case b.last && d.kind() == ']':
+			return nil
+		case !b.last && !first && len(bytes.TrimSpace(rest)) == 1: // the comma before the next batch
+			return nil
+		}
+		if s.elements != nil && d.kind() == '[' {
+			if err := s.elements(d); err != nil {
+				return s.e.syntax(d, err)
+			}
+			s.index++
+			continue
+		}
+		v, err := d.take(s.node, s.blind || s.quiet.Load())
+		if !s.array && errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return s.e.syntax(d, err)
+		}
+		if err := s.hand(v); err != nil {
+			return err
+		}
+	}
+}
