@@ -3,12 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"mime"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -89,16 +85,6 @@ func (h *web) session(x *exchange, r *http.Request, who caller, id json.RawMessa
 	return s
 }
 
-// checkVersion is of the header in the sessions era, where it may be left out.
-func checkVersion(r *http.Request) *Fault {
-	version := r.Header.Get(mcp.HeaderProtocolVersion)
-	if version == "" || mcp.IsValidProtocolVersion(version) {
-		return nil
-	}
-	return faultf(mcp.INVALID_REQUEST, "unknown MCP-Protocol-Version %s; known: %s",
-		quoted(version), strings.Join(mcp.ValidProtocolVersions, ", "))
-}
-
 // initialize opens a session where nothing is wrong with the request.
 func (h *web) initialize(r *http.Request, who caller, x *exchange, f frame) {
 	conn := h.server.Connect(h.ctx)
@@ -148,13 +134,16 @@ func (h *web) batch(r *http.Request, who caller, x *exchange, body []byte) {
 // and two clients of one identity know nothing of each other.
 func (h *web) stateless(r *http.Request, who caller, x *exchange, f frame) {
 	x.modern = true
-	if fault := checkHeaders(r, f); fault != nil {
+	fault := checkHeaders(r, f)
+	if fault == nil {
+		fault = h.server.checkParams(r, f)
+	}
+	if fault != nil {
 		x.refuse(http.StatusBadRequest, f.id, fault)
 		return
 	}
 	conn := h.server.Connect(h.ctx)
 	defer conn.end(errCancelled)
-	var fault *Fault
 	if conn.who, fault = accounted(who.owner, conn, f); fault != nil {
 		x.refuse(http.StatusBadRequest, f.id, fault)
 		return
@@ -167,53 +156,6 @@ func (h *web) stateless(r *http.Request, who caller, x *exchange, f frame) {
 		defer h.streams.leave(who.owner)
 	}
 	h.exchange(r.Context(), conn, x, f)
-}
-
-// checkHeaders holds what the headers say of a request to the request itself: whatever stands between may have gone by them.
-func checkHeaders(r *http.Request, f frame) *Fault {
-	if f.answer {
-		return faultf(mcp.INVALID_REQUEST, "responses are not sent in protocol %s: the call is repeated with inputResponses",
-			mcp.ProtocolVersion20260728)
-	}
-	mismatch := func(name, have, want string) *Fault {
-		if have == "" {
-			return faultf(mcp.HEADER_MISMATCH, "header mismatch: %s is missing; the message says %s", name, quoted(want))
-		}
-		return faultf(mcp.HEADER_MISMATCH, "header mismatch: %s is %s, the message says %s", name, quoted(have), quoted(want))
-	}
-	one := func(name string) string {
-		if all := r.Header.Values(name); len(all) > 1 {
-			return strings.Join(all, ", ") // which is not what any message says
-		}
-		return r.Header.Get(name)
-	}
-	if version := one(mcp.HeaderProtocolVersion); version != f.protocol {
-		if f.protocol == "" && f.id != nil {
-			return faultf(mcp.INVALID_PARAMS, "_meta lacks %s, which protocol %s needs in every request", mcp.MetaKeyProtocolVersion, quoted(version))
-		}
-		if f.id != nil || f.protocol != "" { // headers of notifications are not defined
-			return mismatch("MCP-Protocol-Version", version, f.protocol)
-		}
-	}
-	if f.id == nil {
-		return nil
-	}
-	if method := one(mcp.HeaderMethod); method != f.method {
-		return mismatch(mcp.HeaderMethod, method, f.method)
-	}
-	if !mcp.MethodRequiresNameHeader(mcp.MCPMethod(f.method)) {
-		return nil
-	}
-	want := f.text("name")
-	if f.method == string(mcp.MethodResourcesRead) {
-		want = f.text("uri")
-	}
-	name := one(mcp.HeaderName)
-	plain, ok := mcp.DecodeHeaderValue(name)
-	if !ok || name == "" || plain != want {
-		return mismatch(mcp.HeaderName, name, want)
-	}
-	return nil
 }
 
 // exchange has the connection take the message, and stays until it is answered.
@@ -342,135 +284,4 @@ func (h *web) stream(ctx context.Context, w http.ResponseWriter, s *httpSession,
 			return
 		}
 	}
-}
-
-// read takes the body in, within its time and within what all bodies together may take.
-func (h *web) read(w http.ResponseWriter, r *http.Request, owner string) ([]byte, *refusal) {
-	if full := h.arriving.enter(owner); full != nil {
-		return nil, busy("the messages that are arriving, %s, are its share; send them whole, then try again", full)
-	}
-	defer h.arriving.leave(owner)
-	rc, end := http.NewResponseController(w), time.Now().Add(bodyTime)
-	size := max(r.ContentLength, 0)
-	body := make([]byte, 0, min(size, freeBody)+512)
-	fail := func(no *refusal) ([]byte, *refusal) {
-		h.bodies.give(owner, len(body))
-		no.close = true
-		return nil, no
-	}
-	for {
-		if len(body) == cap(body) {
-			body = slices.Grow(body, min(max(len(body), freeBody), int(h.server.maxMessage)))
-		}
-		silent := time.Now().Add(h.silence)
-		_ = rc.SetReadDeadline(earlier(silent, end))
-		n, err := r.Body.Read(body[len(body):min(cap(body), len(body)+freeBody)])
-		grown := h.bodies.take(owner, len(body), n)
-		body = body[:len(body)+n]
-		var large *http.MaxBytesError
-		switch {
-		case !grown:
-			body = body[:len(body)-n]
-			return fail(refusef(http.StatusServiceUnavailable, "busy: too many large messages at once; try again"))
-		case errors.Is(err, io.EOF):
-			// From here on a read of the connection waits for nothing but its end.
-			_ = rc.SetReadDeadline(time.Time{})
-			return body, nil
-		case errors.As(err, &large):
-			return fail(tooLarge(h.server.maxMessage))
-		case err != nil:
-			return fail(refusef(http.StatusBadRequest, "the message did not arrive whole: it may take %s, and pause for %s", bodyTime, h.silence))
-		}
-	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// freeBody is how much of a body is taken whatever else there is, in bytes, so that ping and cancelled are never refused.
-const freeBody = 32 << 10
-
-// budget bounds what all bodies hold at once, but for the first freeBody bytes of each.
-type budget struct {
-	mu        sync.Mutex
-	held, max int64
-}
-
-// take adds n bytes to a body that has have.
-func (b *budget) take(have, n int) bool {
-	over := int64(max(have+n-freeBody, 0) - max(have-freeBody, 0))
-	if over == 0 {
-		return true
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.held+over > b.max {
-		return false
-	}
-	b.held += over
-	return true
-}
-
-func (b *budget) give(size int) {
-	if over := int64(size - freeBody); over > 0 {
-		b.mu.Lock()
-		b.held -= over
-		b.mu.Unlock()
-	}
-}
-
-// bodies is the budget of all, and of each identity where there are several: three quarters of it.
-type bodies struct {
-	all budget
-	own map[string]*budget // not changed while it is used
-}
-
-func (b *bodies) share(of []credential) {
-	b.own = map[string]*budget{}
-	for _, c := range of {
-		b.own[c.owner] = &budget{max: b.all.max / 4 * 3}
-	}
-}
-
-// take adds n bytes to a body of the identity that has have.
-func (b *bodies) take(owner string, have, n int) bool {
-	own := b.own[owner]
-	if own != nil && !own.take(have, n) {
-		return false
-	}
-	if b.all.take(have, n) {
-		return true
-	}
-	if own != nil { // of the n, those that are not free
-		own.give(freeBody + max(have+n-freeBody, 0) - max(have-freeBody, 0))
-	}
-	return false
-}
-
-func (b *bodies) give(owner string, size int) {
-	if own := b.own[owner]; own != nil {
-		own.give(size)
-	}
-	b.all.give(size)
-}
-
-// accepts says which of the two types of answer the client takes. Without the header it takes anything.
-func accepts(r *http.Request) (asJSON, asStream bool) {
-	all := r.Header.Values("Accept")
-	if len(all) == 0 {
-		return true, true
-	}
-	for part := range strings.SplitSeq(strings.Join(all, ","), ",") {
-		kind, params, err := mime.ParseMediaType(part)
-		if err != nil || strings.Trim(params["q"], "0.") == "" && params["q"] != "" {
-			continue
-		}
-		asJSON = asJSON || kind == "*/*" || kind == "application/*" || kind == "application/json"
-		asStream = asStream || kind == "*/*" || kind == "text/*" || kind == "text/event-stream"
-	}
-	return asJSON, asStream
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 const (
@@ -329,6 +331,45 @@ func TestHTTPStateless(t *testing.T) {
 		if got := w.do(method, "/mcp", "", header("Mcp-Protocol-Version", "2026-07-28")); got.status != http.StatusMethodNotAllowed || got.header.Get("Allow") != "POST" {
 			t.Errorf("%s: %+v", method, got)
 		}
+	}
+}
+
+// TestHTTPParamHeaders calls a tool with an argument that is to be repeated as a header.
+func TestHTTPParamHeaders(t *testing.T) {
+	near := tools.Tool{Name: "near", Title: "Near", Description: "Says where.", Schema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`),
+		Run: func(_ context.Context, in tools.Input, out tools.Output) error {
+			_, err := out.Write(in.Args)
+			return err
+		}}
+	w := serveWeb(t, newTestServer(t, func(o *Options) { o.Tools = append(o.Tools, near) }))
+	region := func(value string) []with { return []with{header("Mcp-Param-Region", value)} }
+	for _, k := range []struct {
+		args   string
+		change []with
+		status int
+	}{
+		{`{"region":"east"}`, region("east"), 200},
+		{`{"region":"east"}`, region("=?base64?ZWFzdA==?="), 200},
+		{`{}`, nil, 200},
+		{`{"region":"east"}`, nil, 400},
+		{`{"region":"east"}`, region("west"), 400},
+		{`{"region":"east"}`, region("=?base64?%?="), 400},
+		{`{"region":"east"}`, append(region("east"), func(r *http.Request) { r.Header.Add("Mcp-Param-Region", "west") }), 400},
+		{`{"region":["east"]}`, region("east"), 400},
+		{`{}`, region("east"), 400},
+	} {
+		message, change := modern("tools/call", "near", `"name":"near","arguments":`+k.args)
+		got := w.post(message, append(change, k.change...)...)
+		if got.status != k.status || (k.status == 400) != strings.Contains(got.last(), `"code":-32020`) {
+			t.Errorf("%s: %d %s", k.args, got.status, got.last())
+		}
+	}
+	_, err := makeTestServer(func(o *Options) {
+		near.Schema = json.RawMessage(`{"type":"object","properties":{"region":{"type":"object","x-mcp-header":"Region"}}}`)
+		o.Tools = append(o.Tools, near)
+	})
+	if err == nil || !strings.Contains(err.Error(), "x-mcp-header") {
+		t.Errorf("an object as a header: %v", err)
 	}
 }
 

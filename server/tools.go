@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -45,6 +46,10 @@ func fit(t tools.Tool) error {
 		return errors.New("there is nothing to run")
 	case json.Unmarshal(t.Schema, &schema) != nil || schema.Type != "object":
 		return errors.New("its schema must be of type object")
+	}
+	if bytes.Contains(t.Schema, []byte(headerWord)) {
+		one := listed(t)
+		return mcp.ValidateParamHeaderAnnotations(&one)
 	}
 	return nil
 }
