@@ -94,8 +94,8 @@ func newAsking(t *testing.T, s *Server, capabilities string, answer func(ours) s
 func (c *asking) call(ctx context.Context, id, tool, args string) answer {
 	c.t.Helper()
 	var got answer
-	c.conn.Handle(ctx, []byte(toolCall(id, tool, args, "")), func(m []byte, last bool) error {
-		if last {
+	c.conn.Handle(ctx, []byte(toolCall(id, tool, args, "")), func(m []byte, last func()) error {
+		if last != nil {
 			got = read(c.t, string(m))
 			return nil
 		}
@@ -105,7 +105,7 @@ func (c *asking) call(ctx context.Context, id, tool, args string) answer {
 		}
 		c.seen = append(c.seen, o)
 		if reply := c.answer(o); reply != "" && o.ID != nil {
-			go c.conn.Handle(ctx, []byte(`{"jsonrpc":"2.0","id":`+string(o.ID)+`,`+reply+`}`), func(m []byte, _ bool) error {
+			go c.conn.Handle(ctx, []byte(`{"jsonrpc":"2.0","id":`+string(o.ID)+`,`+reply+`}`), func(m []byte, _ func()) error {
 				c.t.Errorf("a response was answered: %s", m)
 				return nil
 			})
@@ -289,8 +289,8 @@ func TestListen(t *testing.T) {
 	c := newTestServer(t).Connect(t.Context())
 	var got []string
 	on := func(name string, err error) func() {
-		return c.Listen(func(m []byte, answer bool) error {
-			if answer {
+		return c.Listen(func(m []byte, answer func()) error {
+			if answer != nil {
 				t.Error("sent as an answer")
 			}
 			got = append(got, name)

@@ -35,9 +35,9 @@ func (c *Conn) acceptBatch(ctx context.Context, message []byte, send Send) (work
 	}
 	var mu sync.Mutex
 	var answers [][]byte
-	collect := func(m []byte, answer bool) error {
-		if !answer {
-			return send(m, false)
+	collect := func(m []byte, answer func()) error {
+		if answer == nil {
+			return send(m, nil)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -60,7 +60,7 @@ func (c *Conn) acceptBatch(ctx context.Context, message []byte, send Send) (work
 		mu.Lock() // an overdue call is answered for by another goroutine
 		defer mu.Unlock()
 		if len(answers) > 0 {
-			_ = send(append(append([]byte("["), bytes.Join(answers, []byte(","))...), "]\n"...), true)
+			_ = send(append(append([]byte("["), bytes.Join(answers, []byte(","))...), "]\n"...), func() {})
 		}
 		c.fell(func(c *Conn) { c.open-- })
 	}

@@ -131,23 +131,28 @@ func (k *call) run(ctx context.Context) {
 		k.notes.log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: overdue, answered for", echo(k.frame.method)))
 		k.answer(s.overdue(k.frame))
 	})
+	left := sync.OnceFunc(k.left)
 	defer func() {
 		late.Stop()
 		k.unhook()
 		stop()
 		k.cancel(nil)
-		k.left()
+		left()
 	}()
-	k.answer(s.dispatch(ctx, k))
+	result, fault := s.dispatch(ctx, k)
+	k.answerFrom(result, fault, left)
 }
 
 // answer sends the answer, unless the call was answered or cancelled before.
-func (k *call) answer(result any, fault *Fault) {
+func (k *call) answer(result any, fault *Fault) { k.answerFrom(result, fault, func() {}) }
+
+// answerFrom is answer by one of those who work for the call, who has left it when the client reads the answer.
+func (k *call) answerFrom(result any, fault *Fault, left func()) {
 	k.notes.close()
 	if !k.settle() {
 		return
 	}
-	k.send.answer(k.frame.id, result, fault)
+	_ = k.send(response(k.frame.id, result, fault), left)
 	k.closed()
 }
 

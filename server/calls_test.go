@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -190,7 +191,7 @@ func TestProgress(t *testing.T) {
 
 func TestProgressGrows(t *testing.T) {
 	var got []string
-	n := &notifier{token: json.RawMessage("1"), last: -1, send: func(m []byte, _ bool) error {
+	n := &notifier{token: json.RawMessage("1"), last: -1, send: func(m []byte, _ func()) error {
 		got = append(got, string(m))
 		return nil
 	}}
@@ -228,11 +229,11 @@ func TestHeartbeat(t *testing.T) {
 			return funnel.Answer{}, nil
 		}
 		var last atomic.Bool
-		newClient(t, s).conn.Handle(t.Context(), []byte(toolCall("1", "say", `{"text":"x"}`, `,"_meta":{"progressToken":7}`)), func(m []byte, answer bool) error {
+		newClient(t, s).conn.Handle(t.Context(), []byte(toolCall("1", "say", `{"text":"x"}`, `,"_meta":{"progressToken":7}`)), func(m []byte, answer func()) error {
 			if last.Load() {
 				t.Errorf("after the answer: %s", m)
 			}
-			last.Store(answer)
+			last.Store(answer != nil)
 			got <- string(m)
 			return nil
 		})
@@ -241,12 +242,52 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
+// writerFunc is an output.
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(b []byte) (int, error) { return w(b) }
+
+// TestPlaceIsFreeBeforeTheAnswer looks at the gate at the moment an answer goes out: a client that has read
+// it and asks again is never told that its own call is still running.
+func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
+	s := newTestServer(t, func(o *Options) { o.MaxCalls = 1 })
+	in, to := io.Pipe()
+	answered := make(chan struct{}, 10)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.ServeStdio(t.Context(), in, writerFunc(func(b []byte) (int, error) {
+			if n := s.gate.running(); n != 0 {
+				t.Errorf("%d calls run while %s is written", n, b)
+			}
+			answered <- struct{}{}
+			return len(b), nil
+		}))
+	}()
+	for _, line := range []string{initialize, toolCall("1", "say", `{"text":"x"}`, ""), toolCall("2", "say", `{"text":"y"}`, ""), toolCall("3", "lost", `{}`, "")} {
+		if _, err := io.WriteString(to, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		<-answered
+	}
+	_ = to.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	w := serveWeb(t, s)
+	message, change := modern("tools/call", "say", `"name":"say","arguments":{"text":"z"}`)
+	for range 200 {
+		if got := w.post(message, change...); !strings.Contains(got.last(), `"text":"z"`) {
+			t.Fatalf("%d %s", got.status, got.last())
+		}
+	}
+}
+
 func BenchmarkCall(b *testing.B) {
 	c := newClient(b, newTestServer(b))
 	message := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"hello"}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		c.conn.Handle(context.Background(), message, func([]byte, bool) error { return nil })
+		c.conn.Handle(context.Background(), message, func([]byte, func()) error { return nil })
 	}
 }
 
@@ -281,7 +322,7 @@ func BenchmarkRead(b *testing.B) {
 	contains(b, c.ask(string(message)), "twenty-four", `"complete":true`)
 	b.ReportAllocs()
 	for b.Loop() {
-		c.conn.Handle(b.Context(), message, func([]byte, bool) error { return nil })
+		c.conn.Handle(b.Context(), message, func([]byte, func()) error { return nil })
 	}
 }
 

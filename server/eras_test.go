@@ -175,8 +175,8 @@ func TestProgressOfEachTool(t *testing.T) {
 		{"jq", `{"source":"rows.csv","filter":"select(.n == 8)"}`, "bytes read", `"total":`},
 	} {
 		var notes, answers []string
-		c.conn.Handle(t.Context(), []byte(toolCall("1", k.tool, k.args, `,"_meta":{"progressToken":"t"}`)), func(m []byte, answer bool) error {
-			if answer {
+		c.conn.Handle(t.Context(), []byte(toolCall("1", k.tool, k.args, `,"_meta":{"progressToken":"t"}`)), func(m []byte, answer func()) error {
+			if answer != nil {
 				answers = append(answers, string(m))
 				return nil
 			}

@@ -166,7 +166,7 @@ func FuzzFrames(f *testing.F) {
 	c := newClient(f, newTestServer(f))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		answers := 0
-		c.conn.Handle(t.Context(), line, func(m []byte, answer bool) error {
+		c.conn.Handle(t.Context(), line, func(m []byte, answer func()) error {
 			var got struct {
 				JSONRPC string
 				ID      json.RawMessage
@@ -176,7 +176,7 @@ func FuzzFrames(f *testing.F) {
 			if err := json.Unmarshal(m, &got); err != nil || got.JSONRPC != "2.0" {
 				t.Fatalf("%v: %q", err, m)
 			}
-			if !answer {
+			if answer == nil {
 				return nil
 			}
 			answers++

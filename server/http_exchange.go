@@ -46,21 +46,22 @@ func newExchange(w http.ResponseWriter, limit time.Duration, asJSON, asStream bo
 }
 
 // send is a [Send].
-func (x *exchange) send(message []byte, answer bool) error {
+func (x *exchange) send(message []byte, answer func()) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ended {
 		return errGone
 	}
-	if answer {
+	if answer != nil {
+		answer()
 		x.ended = true
 		defer close(x.answered)
 	}
 	switch {
-	case x.streaming, x.asStream && (!answer || !x.asJSON):
+	case x.streaming, x.asStream && (answer == nil || !x.asJSON):
 		x.begin()
 		return x.put(eventOf(message))
-	case !answer: // the client takes no stream
+	case answer == nil: // the client takes no stream
 		return nil
 	}
 	status := http.StatusOK

@@ -90,15 +90,15 @@ func (h *web) initialize(r *http.Request, who caller, x *exchange, f frame) {
 	conn := h.server.Connect(h.ctx)
 	conn.who, _ = accounted(who.owner, conn, f)
 	var answer []byte
-	conn.acceptFrame(r.Context(), f, func(m []byte, last bool) error {
-		if last {
+	conn.acceptFrame(r.Context(), f, func(m []byte, last func()) error {
+		if last != nil {
 			answer = m
 		}
 		return nil
 	})
 	if !conn.session.initialized() {
 		conn.end(errRetired)
-		_ = x.send(answer, true)
+		_ = x.send(answer, func() {})
 		return
 	}
 	s, no := h.sessions.add(who.owner, conn)
@@ -109,7 +109,7 @@ func (h *web) initialize(r *http.Request, who caller, x *exchange, f frame) {
 	}
 	defer h.sessions.release(s)
 	x.w.Header().Set(mcp.HeaderSessionID, s.id)
-	_ = x.send(answer, true)
+	_ = x.send(answer, func() {})
 }
 
 // batch is an array of messages, which protocol 2025-03-26 alone has.
@@ -223,7 +223,7 @@ func (h *web) get(w http.ResponseWriter, r *http.Request, who caller) {
 	ctx, stop := h.sessions.listen(r.Context(), s)
 	defer stop()
 	h.stream(ctx, w, s, func(out *outbox) func() {
-		return s.conn.Listen(func(m []byte, last bool) error { return out.send(eventOf(m), last) })
+		return s.conn.Listen(func(m []byte, last func()) error { return out.send(eventOf(m), last) })
 	})
 }
 
@@ -275,7 +275,7 @@ func (h *web) stream(ctx context.Context, w http.ResponseWriter, s *httpSession,
 	for {
 		select {
 		case <-alive.C:
-			_ = out.send(aliveComment, false)
+			_ = out.send(aliveComment, nil)
 		case <-ctx.Done():
 			return
 		case <-s.conn.ctx.Done():

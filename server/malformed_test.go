@@ -251,7 +251,7 @@ func TestS20MalformedProtocolNeverStopsService(t *testing.T) {
 		conn := s.Connect(context.Background())
 		defer conn.end(errEnding)
 		var mu sync.Mutex
-		send := func(m []byte, _ bool) error {
+		send := func(m []byte, _ func()) error {
 			mu.Lock()
 			defer mu.Unlock()
 			_, err := out.Write(m)

@@ -12,14 +12,15 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
-// A Send puts one whole message on its way to the client, in the order of the calls to it; answer
-// says that it is the last one for its request. It may block while the client is behind, and fails
-// once nobody can read it: the transport has noticed then, and senders need not. The message ends
-// with a newline, holds no other, and is not changed afterwards.
-type Send func(message []byte, answer bool) error
+// A Send puts one whole message on its way to the client, in the order of the calls to it. answer is nil
+// unless it is the last one for its request; then it may be called once the message waits for nobody but
+// the client, and before the client can read it: whoever reads an answer may count on the place of the call.
+// Send may block while the client is behind, and fails once nobody can read it: the transport has noticed
+// then, and senders need not. The message ends with a newline, holds no other, and is not changed afterwards.
+type Send func(message []byte, answer func()) error
 
 func (s Send) answer(id json.RawMessage, result any, fault *Fault) {
-	_ = s(response(id, result, fault), true)
+	_ = s(response(id, result, fault), func() {})
 }
 
 // notifier is the one way in which a call speaks before its answer: progress and log messages.
@@ -125,7 +126,7 @@ func (n *notifier) tell(method string, params any) {
 func (n *notifier) put(method string, params any) {
 	message, err := encode(notification{JSONRPC: mcp.JSONRPC_VERSION, Method: method, Params: params})
 	if err == nil {
-		_ = n.send(message, false)
+		_ = n.send(message, nil)
 	}
 }
 
@@ -142,7 +143,7 @@ func (n *notifier) forward(message []byte) error {
 	if n.closed {
 		return errAnswered
 	}
-	return n.send(message, false)
+	return n.send(message, nil)
 }
 
 var errAnswered = errors.New("the call was answered")

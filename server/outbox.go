@@ -43,7 +43,7 @@ func newOutbox(out io.Writer) *outbox {
 }
 
 // send queues a message; it is a [Send].
-func (o *outbox) send(message []byte, _ bool) error {
+func (o *outbox) send(message []byte, answer func()) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.err == nil && o.queued > 0 && o.queued+len(message) > maxQueued {
@@ -51,6 +51,9 @@ func (o *outbox) send(message []byte, _ bool) error {
 	}
 	if o.err != nil {
 		return o.err
+	}
+	if answer != nil {
+		answer()
 	}
 	o.queue = append(o.queue, message)
 	o.queued += len(message)

@@ -274,8 +274,8 @@ func TestCompletionOfPaths(t *testing.T) {
 	} {
 		var got string
 		k.c.conn.Handle(t.Context(), []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"investigate-output"},"argument":{"name":%q,"value":%q}}}`, k.name, k.value)),
-			func(m []byte, last bool) error {
-				if last {
+			func(m []byte, last func()) error {
+				if last != nil {
 					got = strings.TrimSpace(string(m))
 					return nil
 				}

@@ -154,8 +154,8 @@ func (c *Conn) Handle(ctx context.Context, message []byte, send Send) {
 // or nil where none is due. Notifications are dropped: [Conn.Handle] has them.
 func (s *Server) HandleMessage(ctx context.Context, message json.RawMessage) any {
 	var got any
-	s.first.Handle(ctx, message, func(m []byte, answer bool) error {
-		if answer {
+	s.first.Handle(ctx, message, func(m []byte, answer func()) error {
+		if answer != nil {
 			got = json.RawMessage(bytes.TrimSpace(m))
 		}
 		return nil

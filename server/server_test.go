@@ -125,7 +125,7 @@ func newClient(t testing.TB, s *Server) *client {
 	return c
 }
 
-func (c *client) send(message []byte, _ bool) error {
+func (c *client) send(message []byte, _ func()) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.got = append(c.got, string(bytes.TrimSpace(message)))
@@ -136,7 +136,7 @@ func (c *client) send(message []byte, _ bool) error {
 func (c *client) ask(message string) string {
 	c.t.Helper()
 	var got []string
-	c.conn.Handle(c.t.Context(), []byte(message), func(m []byte, _ bool) error {
+	c.conn.Handle(c.t.Context(), []byte(message), func(m []byte, _ func()) error {
 		if !json.Valid(m) || bytes.Count(m, []byte("\n")) != 1 || m[len(m)-1] != '\n' {
 			c.t.Errorf("not a message on a line: %q", m)
 		}

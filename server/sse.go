@@ -25,9 +25,9 @@ func (h *web) serveSSE(w http.ResponseWriter, r *http.Request, who caller) {
 	}
 	defer h.sessions.drop(s, errDeleted)
 	h.stream(r.Context(), w, s, func(out *outbox) func() {
-		send := func(m []byte, last bool) error { return out.send(eventOf(m), last) }
+		send := func(m []byte, last func()) error { return out.send(eventOf(m), last) }
 		h.sessions.carry(s, send)
-		_ = out.send([]byte("event: endpoint\ndata: /message?"+legacySession+"="+s.id+"\n\n"), false)
+		_ = out.send([]byte("event: endpoint\ndata: /message?"+legacySession+"="+s.id+"\n\n"), nil)
 		return conn.Listen(send)
 	})
 }

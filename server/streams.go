@@ -34,7 +34,7 @@ func (c *Conn) tell(message []byte) error {
 	c.mu.Unlock()
 	err := errNoStream
 	for _, s := range slices.Backward(streams) {
-		if err = s.send(message, false); err == nil {
+		if err = s.send(message, nil); err == nil {
 			return nil
 		}
 	}

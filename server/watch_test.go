@@ -33,7 +33,7 @@ type listener struct {
 	heard chan string
 }
 
-func (l *listener) hear(m []byte, _ bool) error {
+func (l *listener) hear(m []byte, _ func()) error {
 	l.heard <- strings.TrimSpace(string(m))
 	return nil
 }
@@ -243,7 +243,7 @@ func TestListenStream(t *testing.T) {
 	one := keep(t, store, "ann", "one", observations.Seen{})
 	theirs := keep(t, store, "bob", "theirs", observations.Seen{})
 	l := newModernListener(t, s, "ann")
-	defer l.conn.Listen(func(m []byte, _ bool) error {
+	defer l.conn.Listen(func(m []byte, _ func()) error {
 		t.Errorf("not on the stream of the request: %s", m)
 		return nil
 	})()
