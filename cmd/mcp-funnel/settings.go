@@ -67,7 +67,7 @@ type Settings struct {
 	TokenFile       string   `group:"http" placeholder:"FILE" type:"path" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else one is made and kept in the store."`
 	AllowHost       []string `group:"http" placeholder:"NAME" sep:"," help:"A name by which HTTP clients may call this server, beside localhost; repeatable."`
 	AllowOrigin     []string `group:"http" placeholder:"ORIGIN" sep:"," help:"A web page's origin from which a browser may call this server, beside its own; repeatable."`
-	HTTPConnections int      `group:"http" name:"http-connections" default:"1024" placeholder:"N" help:"HTTP connections at once; idle ones give way."`
+	HTTPConnections int      `group:"http" name:"http-connections" default:"1024" placeholder:"N" help:"HTTP connections at once; idle ones give way. Of several identities each may have three quarters."`
 	HTTPSessions    int      `group:"http" name:"http-sessions" default:"1024" placeholder:"N" help:"HTTP sessions kept; idle ones give way."`
 	HTTPIdle        age      `group:"http" name:"http-idle" default:"12h" placeholder:"TIME" help:"After which an unused HTTP session ends."`
 
