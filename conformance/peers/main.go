@@ -36,7 +36,7 @@ func main() {
 	var only string
 	flag.StringVar(&o.bin, "bin", "", "directory of the built programs")
 	flag.StringVar(&o.npm, "npm", "", "node_modules with server-filesystem; empty: without it")
-	flag.StringVar(&o.cache, "cache", "", "directory for inputs (default: mcp-funnel-peers in the user's cache directory); the full form takes up to 5 GB")
+	flag.StringVar(&o.cache, "cache", "", "directory for inputs (default: mcp-funnel-peers in the user's cache directory); the full form takes up to 6 GB")
 	flag.StringVar(&o.tree, "tree", "", "a Linux source tree whose ignore rules are upstream's; empty: unpacked from Debian's package into the cache")
 	flag.BoolVar(&o.small, "small", false, "inputs a twentieth as large, 3 rounds, Go's source in place of Linux, no growth")
 	flag.IntVar(&o.rounds, "rounds", 0, "rounds, interleaved (default 7, small 3)")
