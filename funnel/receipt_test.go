@@ -316,7 +316,11 @@ func TestEveryAnswerIsWholeOrATrueReceipt(t *testing.T) {
 	f := funnelOf(t, Options{Store: s})
 	receipts := 0
 	rapid.Check(t, func(t *rapid.T) {
-		out := rapid.OneOf(texts(), logs(), records()).Draw(t, "output")
+		// What is in another encoding is shown decoded: that has tests of its own.
+		out := rapid.OneOf(texts(), logs(), records()).Filter(func(b []byte) bool {
+			e := content.Detect(b[:min(len(b), content.SniffSize)], len(b) <= content.SniffSize)
+			return e == content.UTF8 || e == content.NoText
+		}).Draw(t, "output")
 		ceiling := rapid.IntRange(MinReceipt, 1000).Draw(t, "ceiling")
 		// An upstream's tool: no layout, so that the whole is the text as it was written.
 		up := tool(tools.Tool{Toolset: "upstream"}, func(_ context.Context, o tools.Output) error {

@@ -80,7 +80,7 @@ func (h *house) file(name, text string) {
 func (h *house) ask(message string) []string {
 	h.t.Helper()
 	var texts []string
-	h.conn.Handle(h.t.Context(), []byte(message), func(m []byte, _ bool) error {
+	h.conn.Handle(h.t.Context(), []byte(message), func(m []byte, _ func()) error {
 		var v any
 		if err := json.Unmarshal(m, &v); err != nil {
 			h.t.Errorf("%v: %.200q", err, m)

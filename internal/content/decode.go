@@ -192,7 +192,7 @@ func take(p []byte, whole bool) census {
 		switch {
 		case r != utf8.RuneError || size > 1:
 			c.multi++
-		case !whole && !utf8.FullRune(p[i:]): // cut by the end of the prefix
+		case (!whole || c.multi > 0) && !utf8.FullRune(p[i:]): // cut by the end of the prefix, or of an output of UTF-8
 			return c
 		default:
 			c.invalid++

@@ -84,6 +84,7 @@ func TestDecode(t *testing.T) {
 		{"latin-1", latin1Bytes(german), german, Latin1},
 		{"windows-1252", []byte("\x93Well\x94, he said \x96 caf\xe9 \x80 5"), "“Well”, he said – café € 5", Latin1},
 		{"latin-1, long", latin1Bytes(strings.Repeat(german, 4000)), strings.Repeat(german, 4000), Latin1},
+		{"UTF-8, cut within its last letter", []byte("\xc7\x85A\xe6\x96"), "ǅA\xe6\x96", UTF8},
 		{"utf-8, a bad byte", []byte("世界 caf\xff 世界"), "世界 caf\xff 世界", UTF8},
 		{"utf-8, a rune across the end of the prefix", []byte("a" + strings.Repeat("世", 40000)), "a" + strings.Repeat("世", 40000), UTF8},
 		{"ascii, a bad byte", []byte("a log line with \xff in it\n"), "a log line with \xff in it\n", UTF8},

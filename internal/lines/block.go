@@ -125,7 +125,7 @@ func (s *scan) run() (bool, error) {
 			return false, err
 		}
 		s.drop(whole)
-		s.progress()
+		s.progress(s.base)
 		if s.eof && s.fill == 0 {
 			return true, nil
 		}
@@ -133,9 +133,9 @@ func (s *scan) run() (bool, error) {
 	return false, nil
 }
 
-func (s *scan) progress() {
+func (s *scan) progress(done int64) {
 	if s.t.o.Progress != nil {
-		s.t.o.Progress(s.base)
+		s.t.o.Progress(done)
 	}
 }
 

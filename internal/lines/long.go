@@ -77,6 +77,7 @@ func (t *tape) more() (bool, error) {
 			}
 		}
 	}
+	t.s.progress(t.s.base + t.lo + int64(t.fill))
 	if i := bytes.IndexByte(t.buf[seen:t.fill], '\n'); i >= 0 {
 		t.done = true
 		t.after = seen + i + 1

@@ -108,7 +108,7 @@ func (p *parallel) take(c *chunk) (bool, error) {
 	if s.t.quiet {
 		p.quiet.Store(true)
 	}
-	s.progress()
+	s.progress(s.base)
 	return c.ended, s.ctx.Err()
 }
 
