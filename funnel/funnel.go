@@ -132,6 +132,8 @@ type Receipt struct {
 	Millis        float64            `json:"duration_ms"`
 	Decision      Decision           `json:"decision"`
 	Metadata      map[string]float64 `json:"metadata,omitempty"` // what the tool counted
+
+	NotKept string `json:"-"` // why what the answer's receipt stands for was not kept; "" where it was, or all of it is shown
 }
 
 // Call runs one tool call. Its error is only for a context that was cancelled by the caller

@@ -24,6 +24,7 @@ type view struct {
 	decision Decision
 	complete bool
 	keepErr  error // why it was not kept though it should have been
+	lost     bool  // a receipt stands for what was not kept
 	size     Size  // of the output, or of the page
 }
 
@@ -340,6 +341,7 @@ func (v *view) draft(verdict Verdict) *draft {
 	d.notes = v.remarks()
 	name := ""
 	d.subject, name = v.subject()
+	v.lost = v.notKept() != ""
 	d.next = v.nextWords(name)
 	if v.Kind == content.Binary {
 		d.head, d.tail = nil, nil // nothing to read in them
@@ -427,19 +429,13 @@ func (v *view) counted(name string, found int64) *int64 {
 
 // subject words the first line, and names what the next call can name ("" for nothing).
 func (v *view) subject() (words, name string) {
-	rec := v.out.pass.rec
-	switch {
-	case v.stands():
+	if v.stands() {
 		return "read from " + v.out.source, v.out.source
-	case v.keepErr != nil:
-		return "not kept (" + cause(v.keepErr) + ")", ""
-	case rec == nil && v.out.paged:
-		return "not kept (it stands in its source)", ""
-	case rec == nil:
-		return "not kept (" + cause(v.out.pass.recErr) + ")", ""
-	case rec.Size() == 0 && rec.Dropped() > 0:
-		return "not kept (" + cause(rec.Err()) + ")", ""
 	}
+	if why := v.notKept(); why != "" {
+		return "not kept (" + why + ")", ""
+	}
+	rec := v.out.pass.rec
 	name = observations.Prefix + string(rec.ID())
 	if rec.Dropped() > 0 || v.stopped {
 		return fmt.Sprintf("kept in part as %s (first %d bytes)", name, rec.Size()), name
@@ -477,6 +473,24 @@ func (v *view) nextWords(name string) []string {
 }
 
 // receipt is what is told beside the answer.
+// notKept is why there is no observation of the output, or "".
+func (v *view) notKept() string {
+	rec := v.out.pass.rec
+	switch {
+	case v.stands():
+		return ""
+	case v.keepErr != nil:
+		return cause(v.keepErr)
+	case rec == nil && v.out.paged:
+		return "it stands in its source"
+	case rec == nil:
+		return cause(v.out.pass.recErr)
+	case rec.Size() == 0 && rec.Dropped() > 0:
+		return cause(rec.Err())
+	}
+	return ""
+}
+
 func (v *view) receipt() Receipt {
 	r := Receipt{
 		Complete: v.complete && v.err == nil,
@@ -497,6 +511,9 @@ func (v *view) receipt() Receipt {
 	}
 	if rec := v.out.pass.rec; rec != nil && v.obs == nil && rec.Dropped() > 0 {
 		r.Truncated = true
+	}
+	if v.lost {
+		r.NotKept = visibleLine(v.masked(v.notKept()), false)
 	}
 	if v.obs != nil {
 		r.Kept = true

@@ -176,12 +176,8 @@ func (k *call) note(tool string, a funnel.Answer) {
 		if receipt.Status == "timeout" {
 			k.notes.log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: stopped after %s", tool, k.conn.server.timeout))
 		}
-	}
-	for _, b := range a.Blocks {
-		// The line is the funnel's own: what others wrote never stands so.
-		line, _, _ := strings.Cut(b.Text, "\n")
-		if why, is := strings.CutPrefix(line, "LARGE OUTPUT DETECTED: not kept"); is {
-			k.notes.log(mcp.LoggingLevelWarning, "observations", tool+": the output was not kept"+why)
+		if receipt.NotKept != "" {
+			k.notes.log(mcp.LoggingLevelWarning, "observations", fmt.Sprintf("%s: the output was not kept (%s)", tool, receipt.NotKept))
 		}
 	}
 }
