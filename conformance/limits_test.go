@@ -88,6 +88,16 @@ var limits = []struct {
 		{"after the end of input (`--eof-grace`)", "server.DefaultEOFGrace", "time", "error: `the input has ended`"},
 		{"a client that reads nothing", "server.DefaultWriteTimeout", "time", "its calls are given up"},
 	}},
+	{"HTTP", []limit{
+		{"connections (`--http-connections`)", "server.DefaultHTTPConnections", "connections", "503 with Retry-After"},
+		{"sessions (`--http-sessions`)", "server.DefaultHTTPSessions", "sessions", "the one that is idle longest makes room; where none is idle, 503"},
+		{"an idle session (`--http-idle`)", "server.DefaultHTTPIdle", "time", "404, as the protocol has it: the client starts a new one"},
+		{"the head of a request", "server.maxHeader", "bytes", "431"},
+		{"sending it", "server.headerTime", "time", "the connection is closed"},
+		{"sending a body", "server.bodyTime", "time", "400 that names both times"},
+		{"none of a body comes", "server.bodySilence", "time", "400 that names both times"},
+		{"open `subscriptions/listen` of one client", "server.maxListens", "streams", "error that says to cancel one"},
+	}},
 }
 
 // valueOf evaluates a constant of the program from its source: most are no business of other packages.
@@ -203,6 +213,8 @@ func limitsPage(t *testing.T) string {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", l.what, worded(valueOf(t, l.where), l.unit), l.told)
 		}
 	}
+	b.WriteString("\nWhere there are several identities, none has more than three quarters of the connections, the calls at once and the bytes of " +
+		"messages: what it asks for beyond them is answered \"busy\" and says so, and the others are served.\n")
 	b.WriteString("\nOf libraries: a pattern nests at most 1,000 groups and repeats at most 1,000 times (Go's regexp); JSON nests at most 10,000 deep (jsontext).\n")
 	return b.String()
 }
