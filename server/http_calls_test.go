@@ -475,7 +475,7 @@ func TestGetStream(t *testing.T) {
 	a, b := w.open(), w.open()
 	listen := func(session with) (<-chan string, func()) {
 		ctx, stop := context.WithCancel(t.Context())
-		res, err := w.request(ctx, http.MethodGet, "/mcp", "", session, header("Last-Event-ID", "7"))
+		res, err := w.request(ctx, http.MethodGet, "/mcp", "", session, header("Last-Event-ID", "7")) //nolint:bodyclose // by who reads it
 		if err != nil || res.StatusCode != http.StatusOK {
 			t.Fatalf("%v %v", res, err)
 		}

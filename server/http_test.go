@@ -406,7 +406,7 @@ type sse struct {
 func (w *webServer) openSSE(change ...with) *sse {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
-	res, err := w.request(ctx, http.MethodGet, "/sse", "", change...)
+	res, err := w.request(ctx, http.MethodGet, "/sse", "", change...) //nolint:bodyclose // by who reads it
 	if err != nil || res.StatusCode != http.StatusOK {
 		w.t.Fatalf("/sse: %v %v", res, err)
 	}

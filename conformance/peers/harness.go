@@ -21,7 +21,6 @@ type row struct {
 	beside       string  // the program or module beside it, whose version is told
 	bar          float64 // the ratio, or with a unit the figure itself, that is to be reached
 	unit         string  // "": the bar is of the ratio; else "ms", "µs", "MB", "%"
-	noBar        bool    // SPEED has none for it
 	rounds       int     // at most so many
 	noisy        bool    // too unsteady at small size to be compared with what was recorded
 	setup        func(context.Context) (*duel, error)
@@ -101,7 +100,7 @@ func newBench(o options) (*bench, error) {
 	if err := os.MkdirAll(b.cache, 0o700); err != nil {
 		return nil, err
 	}
-	out, err := exec.Command("go", "env", "GOROOT").Output()
+	out, err := exec.CommandContext(context.Background(), "go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go env GOROOT: %w", err)
 	}
@@ -250,7 +249,7 @@ func (b *bench) versionOf(name string) string {
 				}
 			}
 		}
-	} else if out, err := exec.Command(name, "--version").Output(); err == nil {
+	} else if out, err := exec.CommandContext(context.Background(), name, "--version").Output(); err == nil {
 		v, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	}
 	b.versions[name] = v

@@ -42,12 +42,12 @@ func (r result) servedRatio() float64 {
 
 // figure is what the bar is held against.
 func (r result) figure() float64 {
-	switch {
-	case r.unit == "":
+	switch r.unit {
+	case "":
 		return r.ratio()
-	case r.unit == "ms":
+	case "ms":
 		return float64(median(r.ours)) / float64(time.Millisecond)
-	case r.unit == "µs":
+	case "µs":
 		return float64(median(r.ours)) / float64(time.Microsecond)
 	}
 	return r.value

@@ -3,6 +3,7 @@ package lines
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"unicode/utf8"
 )
@@ -269,7 +270,7 @@ func (s *scan) windowAgain(at int64, size int) ([]byte, int64, error) {
 	from := max(0, at-int64(size))
 	b := make([]byte, 2*size)
 	n, err := s.again.ReadAt(b, s.base+from)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, 0, err
 	}
 	b = b[:n]
@@ -322,7 +323,7 @@ func (a *again) refill() error {
 	if n < want {
 		a.end = a.at // it has become shorter
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	return nil

@@ -3,6 +3,7 @@ package lines
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -134,7 +135,7 @@ func (p *parallel) look(c *chunk, f *finder) error {
 	next := back + p.s.m.bounds.block // the chunk after it starts here
 	buf := c.buf[:min(int64(next+p.s.m.bounds.over), p.size-from)]
 	n, err := p.s.again.ReadAt(buf, from)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	last := n < len(buf) || from+int64(n) >= p.size // the first, where it has become shorter

@@ -68,8 +68,9 @@ func rarest(k string) int {
 func token(s *scan, h *hit, from int) (found, bool) {
 	f := h.format
 	body := from + len(f.keywordAt(s.b[from:]))
-	begin, ok := from, true
+	begin := from
 	if f.before != nil {
+		var ok bool
 		if begin, ok = backParts(s.b, s.lo, from, f.before); !ok {
 			return found{}, false
 		}

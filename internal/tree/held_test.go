@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -49,13 +50,13 @@ func TestHeldFilesOutliveTheWalk(t *testing.T) {
 			t.Errorf("%s: %q, %d bytes, want %q: %v", e.Path, b, got.Size(), text, err)
 		}
 		part := make([]byte, len(text)+1)
-		if n, err := got.ReadAt(part, 1); err != io.EOF || string(part[:n]) != string(text[1:]) {
+		if n, err := got.ReadAt(part, 1); !errors.Is(err, io.EOF) || string(part[:n]) != string(text[1:]) {
 			t.Errorf("%s from 1: %q, %v", e.Path, part[:n], err)
 		}
 		if err := got.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := got.Read(part); err == nil || err == io.EOF {
+		if _, err := got.Read(part); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%s: read when closed: %v", e.Path, err)
 		}
 	}

@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -73,7 +74,7 @@ func (o *Opened) read(b []byte, from func([]byte) (int, error)) (n int, err erro
 	case len(b) == 0:
 		return 0, nil
 	}
-	for n, err = from(b[:min(len(b), maxRead)]); err == unix.EINTR; {
+	for n, err = from(b[:min(len(b), maxRead)]); errors.Is(err, unix.EINTR); {
 		n, err = from(b[:min(len(b), maxRead)])
 	}
 	switch {

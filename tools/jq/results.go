@@ -165,7 +165,7 @@ func (h *holder) over(s *sequence, r ran) error {
 		h.message, h.element = r.message, s.index
 		s.quiet.Store(true)
 	}
-	if r.err == errEnough {
+	if errors.Is(r.err, errEnough) {
 		s.quiet.Store(true)
 		return nil
 	}
@@ -200,7 +200,7 @@ func (h *holder) merge(s *sequence, m *made) error {
 		} else {
 			err = m.err
 		}
-	} else if err == errEnough {
+	} else if errors.Is(err, errEnough) {
 		err = h.over(s, ran{err: err})
 	}
 	return err

@@ -81,7 +81,7 @@ func (s *sequence) batches(w *view) error {
 		}
 		c, err := s.seek(w)
 		switch {
-		case err == errTooLarge:
+		case errors.Is(err, errTooLarge):
 			ended, err := s.large(w)
 			if ended || err != nil {
 				return err
@@ -262,7 +262,7 @@ func (s *sequence) decode(q *quick, b *batch, take func(v any, size int) bool) (
 		}
 		start := q.i
 		var v any
-		ok := true
+		var ok bool
 		blind := s.blind || s.quiet.Load()
 		if blind {
 			ok = q.skip(0)

@@ -96,7 +96,7 @@ func wholly(t testing.TB, j job, text []byte) told {
 			break
 		}
 		if err != nil {
-			if err := e.syntax(d, err); err != errBroken {
+			if err := e.syntax(d, err); !errors.Is(err, errBroken) {
 				t.Fatal(err)
 			}
 			break

@@ -92,7 +92,7 @@ func (r *small) Read(b []byte) (int, error) {
 	size := r.file.Size()
 	if int64(len(b)) >= size {
 		n, err := r.file.ReadAt(b[:size], 0)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return 0, err
 		}
 		head := b[:min(n, content.SniffSize)]
