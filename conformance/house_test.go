@@ -21,7 +21,7 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 // lower floor: a reader of one floor then needs to know only those below it, and
 // families of tools on one floor cannot grow into each other.
 var floors = [][]string{
-	1: {"observations", "tokens", "prompts", "internal/tree", "internal/lines", "internal/content", "internal/cutoff", "internal/child", "internal/secrets"},
+	1: {"observations", "tokens", "prompts", "internal/tree", "internal/lines", "internal/content", "internal/cutoff", "internal/child", "internal/secrets", "internal/panics"},
 	2: {"trace", "tools", "internal/summary"},
 	3: {"funnel", "tools/fs", "tools/search", "tools/jq", "tools/shell", "upstream"},
 	4: {"investigation"},
@@ -40,6 +40,8 @@ var within = map[string]string{
 // sideways are imports on one floor that are wanted, each with its reason.
 var sideways = map[string]string{
 	"internal/cutoff -> internal/content": "one JSON scanner serves both: two would disagree on what is whole",
+	"internal/lines -> internal/panics":   "a panic beside a call is raised in the call, whose end it is",
+	"tokens -> internal/panics":           "as in internal/lines",
 	"observations -> internal/secrets":    "a tombstone's arguments are masked by the same table as what is shown",
 }
 

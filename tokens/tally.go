@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
 
 // Total is a number of tokens and how sure it is.
@@ -45,6 +47,7 @@ type Tally struct {
 	carry   []byte // what may still grow
 	cut     bool   // a piece was cut, so exact is not
 	samples []sample
+	defect  error // a panic of the goroutine that counts
 }
 
 // job is a text to be counted.
@@ -118,7 +121,9 @@ func (t *Tally) work() {
 	for len(t.jobs) > 0 {
 		j := t.jobs[0]
 		t.mu.Unlock()
-		t.do(j)
+		if t.defect == nil {
+			panics.Into(&t.defect, func() { t.do(j) })
+		}
 		t.mu.Lock()
 		t.jobs = slices.Delete(t.jobs, 0, 1)
 		t.spare = append(t.spare, j.text[:0])
@@ -181,6 +186,7 @@ func (t *Tally) Total() Total {
 		t.changed.Wait()
 	}
 	t.mu.Unlock()
+	_ = panics.Again(t.defect)
 	t.add(t.job, true)
 	total := Total{N: t.exact}
 	if t.cut {

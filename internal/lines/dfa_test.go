@@ -201,3 +201,18 @@ func mustParse(p Pattern) *syntax.Regexp {
 	}
 	return tree
 }
+
+// The table fills while lanes stand in the middle of their lines: all of them go on in the new one.
+func TestLanesOutliveTheirTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		text := bytes.Repeat([]byte("q\n"), probe+1) // behind it lanes are cut
+		for range 4 + r.IntN(30) {
+			for range r.IntN(300) {
+				text = append(text, "aab b"[r.IntN(5)])
+			}
+			text = append(text, "c\n"[r.IntN(2):]...)
+		}
+		checkFinder(t, Pattern{Expr: "a[ab]{5}c"}, text)
+	}
+}

@@ -167,7 +167,8 @@ func (f *finder) each(b []byte, from int, h *hits) error {
 // matchesLine says whether a line, which has its line end, matches.
 func (f *finder) matchesLine(line []byte) (bool, error) {
 	if w := f.walker(); w != nil {
-		row, _, ok := w.line(line, 0, w.start)
+		states := [1]uint16{w.start}
+		row, _, ok := w.line(line, 0, states[:], 0)
 		w.seen += len(line)
 		if ok && row != ask<<w.shift {
 			return row == hit<<w.shift, nil

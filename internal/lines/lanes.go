@@ -25,7 +25,10 @@ const lanes = 4
 // It returns false where the automaton was given up on the way, or the context has ended: what is in h then is not all.
 func (w *walker) walk(b []byte, from int, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
 	x := walk{walker: w, b: b, asked: asked}
-	x.lane[0] = lane{from: from, end: len(b), q: w.start, h: *h}
+	x.lane[0] = lane{from: from, end: len(b), h: *h}
+	for i := range x.q {
+		x.q[i] = w.start
+	}
 	skipped := w.skipped
 	ok, err := x.alone(0, probe)
 	if walked := x.lane[0].from - from; ok && err == nil && w.skipped-skipped <= walked/4*3 {
@@ -53,13 +56,13 @@ type walk struct {
 	b     []byte
 	asked func([]byte) (bool, error)
 	lane  [lanes]lane
+	q     [lanes]uint16 // the state of each lane; whoever empties the table numbers all of them anew
 }
 
 // lane is a part of the block, of whole lines.
 type lane struct {
 	from int // where it goes on
 	end  int
-	q    uint16
 	h    hits
 }
 
@@ -79,7 +82,7 @@ func (x *walk) cut(only bool) (bool, error) {
 		if i == 0 {
 			h = x.lane[0].h // its hits stand before all others
 		}
-		x.lane[i] = lane{from: from, end: end, q: x.start, h: h}
+		x.lane[i], x.q[i] = lane{from: from, end: end, h: h}, x.start
 		n = min(n, end-from)
 		from = end
 	}
@@ -94,7 +97,7 @@ func (x *walk) together(n int) (bool, error) {
 	t, class, event := x.trans, &x.class, x.event
 	b0, b1 := x.b[x.lane[0].from:][:n], x.b[x.lane[1].from:][:n]
 	b2, b3 := x.b[x.lane[2].from:][:n], x.b[x.lane[3].from:][:n]
-	q0, q1, q2, q3 := x.lane[0].q, x.lane[1].q, x.lane[2].q, x.lane[3].q
+	q0, q1, q2, q3 := x.q[0], x.q[1], x.q[2], x.q[3]
 	for i := range b0 {
 		a0 := t[q0+uint16(class[b0[i]])]
 		a1 := t[q1+uint16(class[b1[i]])]
@@ -110,8 +113,8 @@ func (x *walk) together(n int) (bool, error) {
 		}
 		q0, q1, q2, q3 = a0, a1, a2, a3
 	}
-	for i, q := range [lanes]uint16{q0, q1, q2, q3} {
-		x.lane[i].q = q
+	x.q = [lanes]uint16{q0, q1, q2, q3}
+	for i := range x.lane {
 		x.lane[i].from += n
 	}
 	x.seen += n * lanes
@@ -179,12 +182,12 @@ func (x *walk) lineEnded(k int, row uint16, at int) error {
 func (x *walk) alone(k, most int) (bool, error) {
 	l := &x.lane[k]
 	for n := 0; n < most && l.from < l.end; n++ {
-		q, at, ok := x.line(x.b[:l.end], l.from, l.q)
+		q, at, ok := x.line(x.b[:l.end], l.from, x.q[:], k)
 		if !ok {
 			return false, nil
 		}
 		x.seen += at - l.from
-		l.q, l.from = x.start, at+1
+		x.q[k], l.from = x.start, at+1
 		if q < x.event {
 			if err := x.lineEnded(k, q, at); err != nil {
 				return true, err
@@ -197,10 +200,11 @@ func (x *walk) alone(k, most int) (bool, error) {
 	return true, nil
 }
 
-// line walks from one place to the end of the line, where it returns hit, ask or the start state and the place of the line end.
-// It returns false where the automaton was given up, or the context has ended.
-func (w *walker) line(b []byte, from int, q uint16) (row uint16, at int, ok bool) {
-	t, class, ended := w.trans, &w.class, w.ended
+// line walks from one place, in state states[k], to the end of the line, where it returns hit, ask or the start state and the place of
+// the line end. The other states wait, and are kept where the table is emptied. It returns false where the automaton was given up, or
+// the context has ended.
+func (w *walker) line(b []byte, from int, states []uint16, k int) (row uint16, at int, ok bool) {
+	t, class, ended, q := w.trans, &w.class, w.ended, states[k]
 	for i := from; i < len(b); i++ {
 		c := b[i]
 		a := t[q+uint16(class[c])]
@@ -216,11 +220,11 @@ func (w *walker) line(b []byte, from int, q uint16) (row uint16, at int, ok bool
 				if a, ok = w.step(q, c); ok {
 					break
 				}
-				use := [1]uint16{q}
-				if !w.anew(i-from, use[:]) {
+				states[k] = q
+				if !w.anew(i-from, states) {
 					return 0, 0, false
 				}
-				q = use[0]
+				q = states[k]
 			}
 			if w.look() != nil {
 				return 0, 0, false

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
 
 func TestComplaints(t *testing.T) {
@@ -412,4 +413,23 @@ func BenchmarkScan(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A defect of the automaton that shows in one of several workers ends the search by a panic of its own goroutine.
+func TestAPanicOfAWorkerIsRaisedInTheScan(t *testing.T) {
+	m, err := Compile(Pattern{Expr: "a[bc]d"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := *m
+	broken.bounds = split
+	broken.auto = func() *automaton { panic("a defect") }
+	broken.needles, broken.teddy = nil, nil
+	defer func() {
+		if p, ok := recover().(*panics.Caught); !ok || p.Value != "a defect" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	_, err = broken.Scan(t.Context(), strings.NewReader(strings.Repeat("some text\n", 100)), Options{}, func(Line) error { return nil })
+	t.Errorf("it ended with %v", err)
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
 
 // parallel goes through a large text on several cores:
@@ -37,6 +39,11 @@ type chunk struct {
 	stuck bool // no line end was found where one was needed: b is not known
 	err   error
 	done  chan struct{}
+}
+
+func (c *chunk) defect() bool {
+	caught := (*panics.Caught)(nil)
+	return errors.As(c.err, &caught)
 }
 
 var chunks = sync.Pool{New: func() any {
@@ -93,7 +100,7 @@ func (s *scan) parallel(workers int) (bool, error) {
 // take tells the lines of a chunk; true where it is the last one to be taken.
 func (p *parallel) take(c *chunk) (bool, error) {
 	if c.err != nil {
-		return false, c.err
+		return false, panics.Again(c.err)
 	}
 	if c.stuck {
 		return true, nil
@@ -115,14 +122,16 @@ func (p *parallel) take(c *chunk) (bool, error) {
 
 func (p *parallel) worker() {
 	f := p.s.m.finder(p.ctx)
-	defer f.close()
 	for c := range p.work {
-		c.err = p.ctx.Err()
-		if c.err == nil {
-			c.err = p.look(c, f)
+		if c.err = p.ctx.Err(); c.err == nil {
+			panics.Into(&c.err, func() { c.err = p.look(c, f) })
+		}
+		if c.defect() {
+			f = p.s.m.finder(p.ctx) // the old one may be in any state
 		}
 		c.done <- struct{}{}
 	}
+	f.close()
 }
 
 // look reads a chunk and finds its lines.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
 
 // lanes is how many batches are decoded at once. One more is cut, and one is handed on.
@@ -57,6 +59,7 @@ type batch struct {
 	wrong  bool  // quick refused what stands there
 	values []any
 	made   made
+	defect error // a panic of the lane
 	done   chan struct{}
 }
 
@@ -69,7 +72,7 @@ func (s *sequence) drive(w *view) error {
 		s.running.Wait()
 	}
 	if s.err != nil { // it was earlier in the text
-		return s.err
+		return panics.Again(s.err)
 	}
 	return err
 }
@@ -137,7 +140,7 @@ func (s *sequence) seek(w *view) (c scan, err error) {
 // large takes one value that is longer than what is held.
 func (s *sequence) large(w *view) (ended bool, err error) {
 	if s.under.Wait(); s.err != nil {
-		return true, s.err
+		return true, panics.Again(s.err)
 	}
 	c, err := w.next()
 	if err != nil {
@@ -215,7 +218,7 @@ func (s *sequence) start(w *view) {
 		s.running.Go(func() {
 			q := new(quick)
 			for b := range s.todo {
-				s.work(q, b)
+				panics.Into(&b.defect, func() { s.work(q, b) })
 				close(b.done)
 			}
 		})
@@ -224,7 +227,11 @@ func (s *sequence) start(w *view) {
 		for b := range s.order {
 			<-b.done
 			if s.err == nil {
-				if s.err = s.take(b); s.err != nil {
+				s.err = b.defect
+				if s.err == nil {
+					panics.Into(&s.err, func() { s.err = s.take(b) })
+				}
+				if s.err != nil {
 					s.quiet.Store(true)
 					s.stop.Store(true)
 				}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/lines"
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
 
 // Bounds of what is held while files are searched at once: at most (ahead + workers) × (chunksHeld+1) chunks, and with
@@ -66,7 +67,7 @@ func (s *searcher) run(ctx context.Context, places []place) (err error) {
 	wg.Go(func() {
 		defer close(order)
 		defer close(work)
-		walked = s.jobs(ctx, places, work, order)
+		panics.Into(&walked, func() { walked = s.jobs(ctx, places, work, order) })
 	})
 	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
 		wg.Go(func() {
@@ -89,12 +90,13 @@ func (s *searcher) run(ctx context.Context, places []place) (err error) {
 			return err
 		}
 		for i := range j.results {
+			_ = panics.Again(j.results[i].err)
 			s.tally(&j.targets[i], &j.results[i])
 		}
 		told.Add(int64(len(j.results)))
 	}
 	if walked != nil { // order is closed: the walk has ended
-		return walked
+		return panics.Again(walked)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

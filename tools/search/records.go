@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/lines"
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
@@ -35,7 +36,9 @@ func (w *worker) search(j *job) {
 	w.records.to = j.chunks
 	for i := range j.targets {
 		t, r := &j.targets[i], &j.results[i]
-		switch err := w.searchOne(t, r); {
+		var err error
+		panics.Into(&err, func() { err = w.searchOne(t, r) })
+		switch {
 		case errors.Is(err, errBinary):
 			r.status = binary
 		case err != nil:
