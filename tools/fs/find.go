@@ -95,6 +95,9 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 	if f.show, err = f.shower(ctx, places); err != nil {
 		return err
 	}
+	if s, ok := f.show.(*ordered); ok {
+		defer s.release()
+	}
 	err = f.everywhere(ctx, places)
 	if err == nil || errors.Is(err, tree.SkipAll) {
 		err = f.show.end()
@@ -240,10 +243,10 @@ func (f *finder) tell() {
 	switch {
 	case f.more:
 		f.out.Note(fmt.Sprintf("the first %d; there are more: raise limit", f.Limit))
-	case n < f.taken && n == maxSorted:
-		f.out.Note(fmt.Sprintf("the first %d of %d in this order, which is as many as are put in order: narrow it with glob, newer or larger", n, f.taken))
-	case n < f.taken:
+	case n < f.taken && n == f.Limit && n < maxSorted:
 		f.out.Note(fmt.Sprintf("%d of %d; raise limit for more", n, f.taken))
+	case n < f.taken:
+		f.out.Note(fmt.Sprintf("the first %d of %d in this order, which is as many as are put in order: narrow it with glob, newer or larger", n, f.taken))
 	case n == 0:
 		f.out.Note(f.nothing())
 	}

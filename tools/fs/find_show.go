@@ -19,9 +19,22 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// maxSorted is how many entries are held to be put in order; those that come after them in that order are told of,
-// not listed. 12 MB with usual names: sixteen calls at once stay within what the process may take.
-const maxSorted = 100_000
+// Entries are held to be put in order up to so many, and so many bytes of their names; those that come after them in that
+// order are told of, not listed. 12 MB with usual names.
+const (
+	maxSorted      = 100_000
+	maxSortedNames = 16 << 20
+)
+
+// A call that puts more than maxSortedFreely in order, 1 MB, is one of maxLargeSorts at once; the others wait for their
+// turn, so that the process is not taken over what it may have by how many come at once.
+const (
+	maxSortedFreely = 10_000
+	maxLargeSorts   = 4
+)
+
+// largeSorts has a place for each of them.
+var largeSorts = make(chan struct{}, maxLargeSorts)
 
 // shower writes what is found. take comes in path order; end comes last.
 type shower interface {
@@ -44,7 +57,7 @@ func (f *finder) shower(ctx context.Context, places []tools.Place) (shower, erro
 		write = &recordWriter{f: f, ctx: ctx}
 	}
 	if f.Sort == "modified" || f.Sort == "size" {
-		return &ordered{f: f, to: write}, nil
+		return &ordered{f: f, ctx: ctx, to: write}, nil
 	}
 	return write, nil
 }
@@ -121,10 +134,13 @@ func appendString(b []byte, s string) []byte {
 
 // ordered holds the entries that come first in another order.
 type ordered struct {
-	f    *finder
-	to   shower
-	held []found // a heap, the last in order on top, once it is full
-	full bool
+	f     *finder
+	ctx   context.Context
+	to    shower
+	held  []found // a heap, the last in order on top, once it is full
+	names int     // bytes of the paths held
+	full  bool
+	large bool // it has its place in largeSorts
 }
 
 func (s *ordered) inOrder() bool { return false }
@@ -156,24 +172,57 @@ func (s *ordered) Swap(i, j int)      { s.held[i], s.held[j] = s.held[j], s.held
 func (s *ordered) Push(x any)         { s.held = append(s.held, x.(found)) }
 func (s *ordered) Pop() any {
 	last := s.held[len(s.held)-1]
+	s.held[len(s.held)-1] = found{} // its name is let go
 	s.held = s.held[:len(s.held)-1]
 	return last
 }
 
 func (s *ordered) take(e found) error {
-	if int64(len(s.held)) < s.room() {
+	if !s.full && int64(len(s.held)) < s.room() && s.names+len(e.Path) <= maxSortedNames {
+		if len(s.held) == maxSortedFreely && !s.large {
+			if err := s.enlarge(); err != nil {
+				return err
+			}
+		}
 		s.held = append(s.held, e)
+		s.names += len(e.Path)
 		return nil
 	}
 	if !s.full {
 		heap.Init(s)
 		s.full = true
 	}
-	if s.order(e, s.held[0]) < 0 {
-		s.held[0] = e
-		heap.Fix(s, 0)
+	if s.order(e, s.held[0]) >= 0 {
+		return nil
+	}
+	s.names += len(e.Path) - len(s.held[0].Path)
+	s.held[0] = e
+	heap.Fix(s, 0)
+	for s.names > maxSortedNames { // whatever was let go comes after all that is held
+		s.names -= len(heap.Pop(s).(found).Path)
 	}
 	return nil
+}
+
+// enlarge waits for a place among those that hold much, and makes room for all of it at once: to grow by steps would take
+// twice that.
+func (s *ordered) enlarge() error {
+	select {
+	case largeSorts <- struct{}{}:
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+	s.large = true
+	s.held = slices.Grow(s.held, int(s.room())-len(s.held))
+	return nil
+}
+
+// release lets go of what is held, and of its place.
+func (s *ordered) release() {
+	if s.held = nil; s.large {
+		s.large = false
+		<-largeSorts
+	}
 }
 
 func (s *ordered) end() error {

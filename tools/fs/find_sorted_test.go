@@ -1,9 +1,12 @@
 package fs
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
@@ -18,6 +21,7 @@ func TestSortedIsBounded(t *testing.T) {
 	if f.show, err = f.shower(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
+	defer f.show.(*ordered).release()
 	for i := range int64(maxSorted + over) { // the largest neither first nor last
 		if err := f.take(found{Path: fmt.Sprintf("f%06d", i), Type: tree.File, Size: i * 7919 % (maxSorted + over)}); err != nil {
 			t.Fatal(err)
@@ -44,5 +48,86 @@ func TestSortedIsBounded(t *testing.T) {
 	}
 	if said := strings.Join(a.notes, "\n"); !strings.Contains(said, fmt.Sprintf("the first %d of %d in this order", maxSorted, maxSorted+over)) {
 		t.Errorf("told: %s", said)
+	}
+}
+
+// However long the names are, no more of them is held than what is said, and what is listed is still the first in that order.
+func TestSortedNamesAreBounded(t *testing.T) {
+	const entries, long = 9000, 4000
+	a := &answer{counts: map[string]float64{}}
+	f := &finder{out: a}
+	f.Sort = "size"
+	var err error
+	if f.show, err = f.shower(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(entries) {
+		size := i * 7919 % entries
+		name := strings.Repeat("x", int(size%2)*long+10) // every other is short
+		if err := f.take(found{Path: name, Type: tree.File, Size: size}); err != nil {
+			t.Fatal(err)
+		}
+		if o := f.show.(*ordered); o.names > maxSortedNames {
+			t.Fatalf("%d bytes of names are held", o.names)
+		}
+	}
+	if err := f.show.end(); err != nil {
+		t.Fatal(err)
+	}
+	f.tell()
+	n := 0
+	for line := range strings.Lines(a.String()) {
+		if want := fmt.Sprintf(`"size":%d,`, entries-1-n); !strings.Contains(line, want) {
+			t.Fatalf("line %d: %.100s, want %s", n, line[len(line)-100:], want)
+		}
+		n++
+	}
+	if least := 2 * (maxSortedNames/(long+20) - 1); n < least || n >= entries {
+		t.Errorf("%d listed, at least %d have room", n, least)
+	}
+	if said := strings.Join(a.notes, "\n"); !strings.Contains(said, fmt.Sprintf("the first %d of %d in this order", n, entries)) {
+		t.Errorf("told: %s", said)
+	}
+}
+
+// A call that puts much in order waits where as many as may be are at it, no longer than it has time, and gives its place back.
+func TestLargeSortsTakeTurns(t *testing.T) {
+	fill := func(ctx context.Context, n int) (*ordered, error) {
+		f := &finder{out: &answer{counts: map[string]float64{}}}
+		f.Sort = "size"
+		show, err := f.shower(ctx, nil)
+		for i := 0; err == nil && i < n; i++ {
+			err = show.take(found{Path: "f", Size: int64(i)})
+		}
+		return show.(*ordered), err
+	}
+	soon, stop := context.WithTimeout(t.Context(), time.Minute) // against hanging
+	defer stop()
+	var holders []*ordered
+	for range maxLargeSorts {
+		o, err := fill(soon, maxSortedFreely+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holders = append(holders, o)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := fill(ended, maxSortedFreely+1); !errors.Is(err, context.Canceled) {
+		t.Errorf("one more at once: %v", err)
+	}
+	if _, err := fill(ended, maxSortedFreely); err != nil {
+		t.Errorf("one that holds little: %v", err)
+	}
+	for _, o := range holders {
+		o.release()
+	}
+	o, err := fill(soon, maxSortedFreely+1)
+	if err != nil {
+		t.Error(err)
+	}
+	o.release()
+	if len(largeSorts) != 0 {
+		t.Errorf("%d places are still taken", len(largeSorts))
 	}
 }
