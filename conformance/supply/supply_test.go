@@ -386,7 +386,7 @@ func TestS32BuildsAreReproducible(t *testing.T) {
 // source copies what the binary is built of, and nothing else.
 func source(t *testing.T, dir string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Standard,Module", "./cmd/mcp-funnel")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Dir,GoFiles,SFiles,EmbedFiles,Module", "./cmd/mcp-funnel")
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {
@@ -399,9 +399,9 @@ func source(t *testing.T, dir string) {
 	files := []string{filepath.Join(top, "go.mod"), filepath.Join(top, "go.sum")}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
-			Dir                 string
-			GoFiles, EmbedFiles []string
-			Module              *struct{ Path string }
+			Dir                         string
+			GoFiles, SFiles, EmbedFiles []string
+			Module                      *struct{ Path string }
 		}
 		if err := d.Decode(&p); err == io.EOF {
 			break
@@ -411,7 +411,7 @@ func source(t *testing.T, dir string) {
 		if p.Module == nil || p.Module.Path != module {
 			continue
 		}
-		for _, name := range append(p.GoFiles, p.EmbedFiles...) {
+		for _, name := range slices.Concat(p.GoFiles, p.SFiles, p.EmbedFiles) {
 			files = append(files, filepath.Join(p.Dir, name))
 		}
 	}
