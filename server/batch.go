@@ -22,12 +22,11 @@ func isBatch(message []byte) bool {
 }
 
 // acceptBatch takes a JSON-RPC batch. Only protocol 2025-03-26 has them: the answers come in one
-// array, once the last is known; notifications go out as they arise.
-func (c *Conn) acceptBatch(ctx context.Context, message []byte, send Send) (work func()) {
+// array, once the last is known; notifications go out as they arise. each is how messages are sent one by one.
+func (c *Conn) acceptBatch(ctx context.Context, message []byte, each string, send Send) (work func()) {
 	elements, fault := batchOf(message)
 	if fault == nil && c.session.said().protocol != mcp.ProtocolVersion20250326 {
-		fault = faultf(mcp.INVALID_REQUEST, "batches belong to protocol %s alone; send each message on a line of its own",
-			mcp.ProtocolVersion20250326)
+		fault = noBatch(each)
 	}
 	if fault != nil {
 		send.answer(nil, nil, fault)
@@ -47,7 +46,7 @@ func (c *Conn) acceptBatch(ctx context.Context, message []byte, send Send) (work
 	c.fell(func(c *Conn) { c.open++ }) // the batch itself has to be answered
 	var works []func()
 	for _, e := range elements {
-		if w := c.acceptOne(ctx, e, collect); w != nil {
+		if w := c.acceptElement(ctx, e, collect); w != nil {
 			works = append(works, w)
 		}
 	}
@@ -64,6 +63,37 @@ func (c *Conn) acceptBatch(ctx context.Context, message []byte, send Send) (work
 		}
 		c.fell(func(c *Conn) { c.open-- })
 	}
+}
+
+// How messages that are no batch are sent.
+const (
+	onLines  = "send each message on a line of its own"
+	byItself = "send each message by itself"
+)
+
+func noBatch(each string) *Fault {
+	return faultf(mcp.INVALID_REQUEST, "batches belong to protocol %s alone; %s", mcp.ProtocolVersion20250326, each)
+}
+
+// acceptElement refuses what may not stand in a batch: initialize, which decides whether there are batches, and
+// what belongs to a protocol that has none.
+func (c *Conn) acceptElement(ctx context.Context, message []byte, send Send) (work func()) {
+	f, fault := parse(message)
+	switch method := mcp.MCPMethod(f.method); {
+	case fault != nil:
+	case method == mcp.MethodInitialize:
+		fault = faultf(mcp.INVALID_REQUEST, "initialize is not taken in a batch; send it by itself")
+	case f.modern() || method == mcp.MethodSubscriptionsListen || method == mcp.MethodServerDiscover:
+		fault = faultf(mcp.INVALID_REQUEST, "%s of protocol %s is not taken in a batch, which it does not have; send it by itself",
+			echo(f.method), mcp.ProtocolVersion20260728)
+	default:
+		work, _ = c.acceptFrame(ctx, f, send)
+		return work
+	}
+	if fault != nil && (f.id != nil || f.method == "") { // a notification gets no answer
+		send.answer(f.id, nil, fault)
+	}
+	return nil
 }
 
 // batchOf cuts an array into its elements.

@@ -78,6 +78,7 @@ type web struct {
 	sessions *sessions
 	metrics  *metrics
 	bodies   bodies
+	unread   bodies // answers that wait for a legacy client without the place of their call
 	streams  shares
 	served   shares // requests, each of which has a connection to itself
 	arriving shares // those whose body is not there yet
@@ -104,7 +105,7 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 	h := &web{
 		server: s, log: s.log, check: g.check, sse: o.SSE, write: orDefault(o.WriteTimeout, s.writeDeadline),
 		sessions: newSessions(orDefault(o.Sessions, DefaultHTTPSessions), orDefault(o.Idle, DefaultHTTPIdle)),
-		bodies:   bodies{all: budget{max: 4 * s.maxMessage}},
+		bodies:   bodies{all: budget{max: 4 * s.maxMessage}}, unread: bodies{all: budget{max: 4 * s.maxMessage}},
 		// One identity's streams, which stay, leave room for the requests of all.
 		streams: shares{each: max(connections/2, 1)},
 		served:  shares{each: connections},
@@ -115,6 +116,7 @@ func (s *Server) newWeb(ctx context.Context, o HTTPOptions) (*web, error) {
 		h.served.each = shareOf(connections)
 		s.gate.share()
 		h.bodies.share(g.tokens)
+		h.unread.share(g.tokens)
 		s.listens.allow(shareOf(maxAllListens))
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)

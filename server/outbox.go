@@ -16,7 +16,10 @@ const (
 	writeChunk = 16 << 10
 )
 
-var errStalled = errors.New("the client reads nothing")
+var (
+	errStalled = errors.New("the client reads nothing")
+	errFull    = errors.New("the client is too far behind")
+)
 
 // outbox is the one way out: whole messages, in the order in which they were put, by one writer.
 // Senders wait while much is queued, so that a client that does not read cannot grow memory.
@@ -33,6 +36,10 @@ type outbox struct {
 	put    chan struct{}   // a message waits; one token
 	done   context.Context // ends when err is set
 	end    context.CancelFunc
+
+	waiting int                   // senders that wait for room
+	keep    func(answer int) bool // what hand may have wait, in bytes
+	letGo   func(answer int)
 }
 
 func newOutbox(out io.Writer) *outbox {
@@ -46,9 +53,40 @@ func newOutbox(out io.Writer) *outbox {
 func (o *outbox) send(message []byte, answer func()) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.err == nil && o.queued > 0 && o.queued+len(message) > maxQueued {
+	return o.add(message, answer)
+}
+
+// hand is send for calls of many clients, none of which may keep the places of all by not reading: an answer
+// that waits does so without its call's place, and what is no answer does not wait.
+func (o *outbox) hand(message []byte, answer func()) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.full(len(message)) {
+		return o.add(message, answer)
+	}
+	if answer == nil {
+		return errFull
+	}
+	answer()
+	if !o.keep(len(message)) {
+		o.broken(errStalled)
+		return o.err
+	}
+	defer o.letGo(len(message))
+	return o.add(message, nil)
+}
+
+// full says that a message of that size has to wait. It is called with mu held, as add.
+func (o *outbox) full(size int) bool {
+	return o.err == nil && o.queued > 0 && o.queued+size > maxQueued
+}
+
+func (o *outbox) add(message []byte, answer func()) error {
+	o.waiting++
+	for o.full(len(message)) {
 		o.room.Wait()
 	}
+	o.waiting--
 	if o.err != nil {
 		return o.err
 	}
@@ -62,6 +100,13 @@ func (o *outbox) send(message []byte, answer func()) error {
 	default:
 	}
 	return nil
+}
+
+// behind says that somebody waits for room.
+func (o *outbox) behind() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waiting > 0
 }
 
 // run writes until the outbox is broken.
@@ -131,6 +176,11 @@ func (o *outbox) write(message []byte) error {
 func (o *outbox) fail(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.broken(err)
+}
+
+// broken is called with mu held.
+func (o *outbox) broken(err error) {
 	if o.err != nil {
 		return
 	}

@@ -52,7 +52,7 @@ type httpSession struct {
 	place  *list.Element      // in its owner's lists; nil while in use
 	since  time.Time          // idle
 	stream context.CancelFunc // ends the GET stream; nil: there was none
-	send   Send               // to the stream of a legacy client; nil: it is none
+	legacy *carrier           // the stream of a legacy client; nil: it is none
 }
 
 func newSessions(max int, idle time.Duration) *sessions {
@@ -195,16 +195,16 @@ func (s *sessions) listen(ctx context.Context, x *httpSession) (context.Context,
 }
 
 // carry names the stream of a legacy session.
-func (s *sessions) carry(x *httpSession, send Send) {
+func (s *sessions) carry(x *httpSession, stream *carrier) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x.send = send
+	x.legacy = stream
 }
 
-func (s *sessions) carried(x *httpSession) Send {
+func (s *sessions) carried(x *httpSession) *carrier {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return x.send
+	return x.legacy
 }
 
 // keyMeta is where a client of the stateless era may say which of its contexts a request belongs to.

@@ -25,10 +25,11 @@ func (h *web) serveSSE(w http.ResponseWriter, r *http.Request, who caller) {
 	}
 	defer h.sessions.drop(s, errDeleted)
 	h.stream(r.Context(), w, s, func(out *outbox) func() {
-		send := func(m []byte, last func()) error { return out.send(eventOf(m), last) }
-		h.sessions.carry(s, send)
+		out.keep = func(n int) bool { return h.unread.take(who.owner, 0, n) }
+		out.letGo = func(n int) { h.unread.give(who.owner, n) }
+		h.sessions.carry(s, &carrier{out})
 		_ = out.send([]byte("event: endpoint\ndata: /message?"+legacySession+"="+s.id+"\n\n"), nil)
-		return conn.Listen(send)
+		return conn.Listen(func(m []byte, last func()) error { return out.send(eventOf(m), last) })
 	})
 }
 
@@ -39,8 +40,8 @@ func (h *web) serveMessage(w http.ResponseWriter, r *http.Request, who caller) {
 		return
 	}
 	defer h.sessions.release(s)
-	send := h.sessions.carried(s)
-	if send == nil { // one of /mcp
+	stream := h.sessions.carried(s)
+	if stream == nil { // one of /mcp
 		refusef(http.StatusNotFound, "there is no such session (any more); open /sse again").write(w)
 		return
 	}
@@ -49,7 +50,12 @@ func (h *web) serveMessage(w http.ResponseWriter, r *http.Request, who caller) {
 		no.write(w)
 		return
 	}
-	work := s.conn.accept(s.conn.ctx, body, send)
+	if stream.out.behind() && asks(body) {
+		h.bodies.give(who.owner, len(body))
+		refusef(http.StatusServiceUnavailable, "busy: this client has answers it does not read; read the stream of /sse, then try again").write(w)
+		return
+	}
+	work := s.conn.accept(s.conn.ctx, body, stream.send)
 	if work == nil {
 		h.bodies.give(who.owner, len(body))
 	} else {
@@ -61,4 +67,18 @@ func (h *web) serveMessage(w http.ResponseWriter, r *http.Request, who caller) {
 		}()
 	}
 	newExchange(w, h.write, true, true).accepted() // a full stream may have kept us
+}
+
+// carrier is the stream on which a legacy client gets its answers.
+type carrier struct{ out *outbox }
+
+func (c *carrier) send(m []byte, last func()) error { return c.out.hand(eventOf(m), last) }
+
+// asks says that a message has to be answered.
+func asks(message []byte) bool {
+	if isBatch(message) {
+		return true
+	}
+	f, fault := parse(message)
+	return fault != nil || f.id != nil && !f.answer
 }
