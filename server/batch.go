@@ -22,11 +22,11 @@ func isBatch(message []byte) bool {
 }
 
 // acceptBatch takes a JSON-RPC batch. Only protocol 2025-03-26 has them: the answers come in one
-// array, once the last is known; notifications go out as they arise. each is how messages are sent one by one.
-func (c *Conn) acceptBatch(ctx context.Context, message []byte, each string, send Send) (work func()) {
+// array, once the last is known; notifications go out as they arise.
+func (c *Conn) acceptBatch(ctx context.Context, message []byte, send Send) (work func()) {
 	elements, fault := batchOf(message)
 	if fault == nil && c.session.said().protocol != mcp.ProtocolVersion20250326 {
-		fault = noBatch(each)
+		fault = errNoBatch
 	}
 	if fault != nil {
 		send.answer(nil, nil, fault)
@@ -65,33 +65,32 @@ func (c *Conn) acceptBatch(ctx context.Context, message []byte, each string, sen
 	}
 }
 
-// How messages that are no batch are sent.
-const (
-	onLines  = "send each message on a line of its own"
-	byItself = "send each message by itself"
-)
-
-func noBatch(each string) *Fault {
-	return faultf(mcp.INVALID_REQUEST, "batches belong to protocol %s alone; %s", mcp.ProtocolVersion20250326, each)
-}
+var errNoBatch = faultf(mcp.INVALID_REQUEST, "batches belong to protocol %s alone; send each message by itself", mcp.ProtocolVersion20250326)
 
 // acceptElement refuses what may not stand in a batch: initialize, which decides whether there are batches, and
 // what belongs to a protocol that has none.
 func (c *Conn) acceptElement(ctx context.Context, message []byte, send Send) (work func()) {
 	f, fault := parse(message)
-	switch method := mcp.MCPMethod(f.method); {
-	case fault != nil:
-	case method == mcp.MethodInitialize:
-		fault = faultf(mcp.INVALID_REQUEST, "initialize is not taken in a batch; send it by itself")
-	case f.modern() || method == mcp.MethodSubscriptionsListen || method == mcp.MethodServerDiscover:
-		fault = faultf(mcp.INVALID_REQUEST, "%s of protocol %s is not taken in a batch, which it does not have; send it by itself",
-			echo(f.method), mcp.ProtocolVersion20260728)
-	default:
-		work, _ = c.acceptFrame(ctx, f, send)
-		return work
+	if fault == nil {
+		if fault = notInBatch(f); fault == nil {
+			work, _ = c.acceptFrame(ctx, f, send)
+			return work
+		}
+		if f.id == nil { // a notification
+			return nil
+		}
 	}
-	if fault != nil && (f.id != nil || f.method == "") { // a notification gets no answer
-		send.answer(f.id, nil, fault)
+	send.answer(f.id, nil, fault)
+	return nil
+}
+
+func notInBatch(f frame) *Fault {
+	switch method := mcp.MCPMethod(f.method); {
+	case method == mcp.MethodInitialize:
+		return faultf(mcp.INVALID_REQUEST, "initialize is not taken in a batch; send it by itself")
+	case f.modern(), method == mcp.MethodSubscriptionsListen, method == mcp.MethodServerDiscover:
+		return faultf(mcp.INVALID_REQUEST, "%s is of protocol %s, which has no batches; send it by itself",
+			echo(f.method), mcp.ProtocolVersion20260728)
 	}
 	return nil
 }

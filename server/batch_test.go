@@ -50,3 +50,20 @@ func TestBatchAtEOF(t *testing.T) {
 		}
 	}
 }
+
+// TestNotInBatch sends in a batch what has to come by itself.
+func TestNotInBatch(t *testing.T) {
+	c := &client{t: t, conn: newTestServer(t, withStore(t)).Connect(t.Context())}
+	c.ask(strings.Replace(initialize, "2025-06-18", "2025-03-26", 1))
+	listen, _ := modern("subscriptions/listen", "", `"notifications":{}`)
+	list, _ := modern("tools/list", "", "")
+	for _, message := range []string{initialize, listen, list, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`} {
+		got := c.ask("[" + message + `,{"jsonrpc":"2.0","id":"p","method":"ping"}]`)
+		for _, want := range []string{"-32600", "by itself", `{"jsonrpc":"2.0","id":"p","result":{}}`} {
+			contains(t, got, want)
+		}
+	}
+	// Not even a first one: it would be the message that decides whether there are batches.
+	fresh := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
+	contains(t, fresh.ask("["+strings.Replace(initialize, "2025-06-18", "2025-03-26", 1)+"]"), "batches belong to protocol 2025-03-26 alone; send each message by itself")
+}

@@ -116,7 +116,7 @@ func (h *web) initialize(r *http.Request, who caller, x *exchange, f frame) {
 func (h *web) batch(r *http.Request, who caller, x *exchange, body []byte) {
 	if fault := checkVersion(r); fault != nil || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
 		if fault == nil {
-			fault = noBatch(byItself)
+			fault = errNoBatch
 		}
 		x.refuse(http.StatusBadRequest, nil, fault)
 		return
@@ -127,7 +127,7 @@ func (h *web) batch(r *http.Request, who caller, x *exchange, body []byte) {
 	}
 	defer h.sessions.release(s)
 	x.batch = true
-	h.finish(r.Context(), x, s.conn.acceptBatch(r.Context(), body, byItself, x.send), func() {})
+	h.finish(r.Context(), x, s.conn.acceptBatch(r.Context(), body, x.send), func() {})
 }
 
 // stateless serves a request of the stateless era: by a connection of its own, since ids are the client's

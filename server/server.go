@@ -167,7 +167,7 @@ func (s *Server) HandleMessage(ctx context.Context, message json.RawMessage) any
 // be run by a goroutine of its own. It must be called in the order in which messages came in.
 func (c *Conn) accept(ctx context.Context, message []byte, send Send) (work func()) {
 	if isBatch(message) {
-		return c.acceptBatch(ctx, message, onLines, send)
+		return c.acceptBatch(ctx, message, send)
 	}
 	return c.acceptOne(ctx, message, send)
 }
