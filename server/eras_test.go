@@ -194,3 +194,18 @@ func TestProgressOfEachTool(t *testing.T) {
 		}
 	}
 }
+
+// TestNoProgressToken has clients write null where they want no progress, as some encoders do.
+func TestNoProgressToken(t *testing.T) {
+	s := newTestServer(t)
+	c := newClient(t, s)
+	message, _ := modern("tools/call", "", `"name":"steps","arguments":{"n":3}`)
+	for _, m := range []string{
+		toolCall("1", "steps", `{"n":3}`, `,"_meta":{"progressToken":null}`),
+		strings.Replace(message, `"_meta":{`, `"_meta":{"progressToken":null,`, 1),
+	} {
+		if got := c.ask(m); !strings.Contains(got, `"text":"done"`) || strings.Contains(got, "\n") {
+			t.Errorf("%s: %s", m, got)
+		}
+	}
+}

@@ -246,6 +246,9 @@ func (f *frame) readMeta(raw json.RawMessage) error {
 	return members(raw, func(name string, value json.RawMessage) error {
 		switch name {
 		case "progressToken":
+			if string(value) == "null" { // as some clients write none
+				return nil
+			}
 			if len(value) > maxID || (value[0] != '"' && !integer(value)) {
 				return faultf(mcp.INVALID_PARAMS, "progressToken must be a string or an integer of at most %d bytes", maxID)
 			}
