@@ -1,9 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,6 +24,17 @@ import (
 type metrics struct {
 	all                *prom.Set // not the library's global one
 	bytes, seen, shown *prom.Counter
+
+	mu   sync.Mutex
+	took map[string]*latencies // by tool
+}
+
+// latencies are a histogram of Prometheus; the library has another kind of its own, and would write the rows
+// of this one in the order of their letters.
+type latencies struct {
+	within []int64 // by bucket, each with those of the ones before it
+	count  int64
+	sum    float64 // seconds
 }
 
 // callBuckets are the upper bounds of the latency histogram, in seconds.
@@ -35,7 +50,10 @@ func newMetrics(h *web) *metrics {
 		bytes: all.NewCounter("mcp_funnel_seen_bytes_total"),
 		seen:  all.NewCounter("mcp_funnel_seen_tokens_total"),
 		shown: all.NewCounter("mcp_funnel_shown_tokens_total"),
+		took:  map[string]*latencies{},
 	}
+	prom.ExposeMetadata(true) // of the whole process, where this is the only user
+	all.RegisterMetricsWriter(m.writeLatencies)
 	all.NewGauge("mcp_funnel_calls_in_flight", func() float64 { return float64(h.server.gate.running()) })
 	all.NewGauge("mcp_funnel_http_sessions", func() float64 { return float64(h.sessions.count()) })
 	if h.server.store != nil {
@@ -77,18 +95,38 @@ func (m *metrics) call(tool string, answer funnel.Answer, took time.Duration) {
 		m.shown.AddInt64(max(r.ShownTokens, 0))
 	}
 	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_calls_total{tool=%q,status=%q}", tool, status)).Inc()
-	within := func(bound string) *prom.Counter {
-		return m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_call_seconds_bucket{tool=%q,le=%q}", tool, bound))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	of := m.took[tool]
+	if of == nil {
+		of = &latencies{within: make([]int64, len(callBuckets))}
+		m.took[tool] = of
 	}
-	for _, bound := range callBuckets {
-		c := within(strconv.FormatFloat(bound, 'g', -1, 64))
+	of.count++
+	of.sum += took.Seconds()
+	for i, bound := range callBuckets {
 		if took.Seconds() <= bound {
-			c.Inc()
+			of.within[i]++
 		}
 	}
-	within("+Inf").Inc()
-	m.all.GetOrCreateFloatCounter(fmt.Sprintf("mcp_funnel_call_seconds_sum{tool=%q}", tool)).Add(took.Seconds())
-	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_call_seconds_count{tool=%q}", tool)).Inc()
+}
+
+func (m *metrics) writeLatencies(w io.Writer) {
+	const name = "mcp_funnel_call_seconds"
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.took) == 0 {
+		return
+	}
+	prom.WriteMetadataIfNeeded(w, name, "histogram")
+	for _, tool := range slices.Sorted(maps.Keys(m.took)) {
+		of := m.took[tool]
+		for i, bound := range callBuckets {
+			_, _ = fmt.Fprintf(w, "%s_bucket{tool=%q,le=%q} %d\n", name, tool, strconv.FormatFloat(bound, 'g', -1, 64), of.within[i])
+		}
+		_, _ = fmt.Fprintf(w, "%s_bucket{tool=%q,le=\"+Inf\"} %d\n", name, tool, of.count)
+		_, _ = fmt.Fprintf(w, "%s_sum{tool=%q} %g\n%s_count{tool=%q} %d\n", name, tool, of.sum, name, tool, of.count)
+	}
 }
 
 // refuse counts a request that the guard did not let in.
@@ -98,7 +136,9 @@ func (m *metrics) refuse(status int) {
 
 func (h *web) serveMetrics(w http.ResponseWriter, _ *http.Request, _ caller) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	h.metrics.all.WritePrometheus(w)
+	var text bytes.Buffer // no lock is held while a client takes its time
+	h.metrics.all.WritePrometheus(&text)
+	_, _ = text.WriteTo(w)
 }
 
 // watched counts calls, once there is a face to HTTP that tells of them.

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,7 +43,21 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is missing or 0 in:\n%s", name, got.body)
 		}
 	}
-	line := regexp.MustCompile(`^[a-z_]+(\{([a-z]+="[^"\\]*",?)+\})? [0-9.e+-]+$`)
+	if rows := regexp.MustCompile(`_bucket\{tool="grep",le="([^"]+)"\} (\d+)`).FindAllStringSubmatch(got.body, -1); len(rows) == len(callBuckets)+1 {
+		for i, bound := range callBuckets {
+			if le, err := strconv.ParseFloat(rows[i][1], 64); err != nil || le != bound || rows[i][2] > rows[i+1][2] {
+				t.Errorf("bucket %d is %v", i, rows[i])
+			}
+		}
+	} else {
+		t.Errorf("%d buckets", len(rows))
+	}
+	for name, kind := range map[string]string{"call_seconds": "histogram", "calls_total": "counter", "http_sessions": "gauge"} {
+		if n := strings.Count(got.body, "\n# TYPE mcp_funnel_"+name+" "+kind+"\nmcp_funnel_"+name); n != 1 {
+			t.Errorf("the type of %s is told %d times", name, n)
+		}
+	}
+	line := regexp.MustCompile(`^# (HELP|TYPE) [a-z_]+( [a-z]+)?$|^[a-z_]+(\{([a-z]+="[^"\\]*",?)+\})? [0-9.e+-]+$`)
 	for _, l := range strings.Split(strings.TrimSpace(got.body), "\n") {
 		if !line.MatchString(l) {
 			t.Errorf("not as Prometheus has it: %s", l)
