@@ -149,6 +149,10 @@ func (h *web) stateless(r *http.Request, who caller, x *exchange, f frame) {
 		return
 	}
 	if f.id != nil && f.method == string(mcp.MethodSubscriptionsListen) { // it stays, as a session's stream does
+		if !x.asStream {
+			refusef(http.StatusNotAcceptable, "%s is answered as text/event-stream; name it in Accept", f.method).write(x.w)
+			return
+		}
 		if full := h.streams.enter(who.owner); full != nil {
 			x.refuse(http.StatusServiceUnavailable, f.id, faultf(codeBusy, "busy: "+streamsFull, full))
 			return

@@ -334,6 +334,16 @@ func TestHTTPStateless(t *testing.T) {
 	}
 }
 
+// TestListenNeedsAStream has a client take JSON alone, in which no change could ever be told.
+func TestListenNeedsAStream(t *testing.T) {
+	w := serveWeb(t, newTestServer(t, withStore(t)))
+	message, change := modern("subscriptions/listen", "", `"notifications":{"resourcesListChanged":true}`)
+	got := w.post(message, append(change, header("Accept", "application/json"))...)
+	if got.status != http.StatusNotAcceptable || !strings.Contains(got.body, "text/event-stream") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestHTTPParamHeaders calls a tool with an argument that is to be repeated as a header.
 func TestHTTPParamHeaders(t *testing.T) {
 	near := tools.Tool{Name: "near", Title: "Near", Description: "Says where.", Schema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`),
