@@ -57,7 +57,7 @@ func ReadTokens(path string) (map[string]string, error) {
 	fail := func(format string, args ...any) (map[string]string, error) {
 		return nil, fmt.Errorf("token file %s: %w", echo(path), fmt.Errorf(format, args...))
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0) // a FIFO would make us wait for a writer
 	if err != nil {
 		return nil, fmt.Errorf("token file: %w", err)
 	}

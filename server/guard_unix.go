@@ -10,6 +10,9 @@ import (
 	"syscall"
 )
 
+// nonblock keeps the opening of a file from waiting.
+const nonblock = syscall.O_NONBLOCK
+
 // private says what is wrong with a file that holds a secret.
 func private(info fs.FileInfo) error {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {

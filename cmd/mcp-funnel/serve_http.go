@@ -90,7 +90,7 @@ func (s *Settings) identities(h *house) (map[string]string, tokenSource, error) 
 	case s.TokenFile != "":
 		tokens, err := server.ReadTokens(s.TokenFile)
 		if err != nil {
-			err = usageError{err}
+			err = usagef("--token-file: %w", err)
 		}
 		return tokens, tokenSource{text: "tokens from " + s.TokenFile}, err
 	case set:

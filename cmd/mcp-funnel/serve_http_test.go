@@ -70,14 +70,14 @@ func TestServeHTTPExitCodes(t *testing.T) {
 			t.Errorf("--http %q: code %d: %s", addr, code, complaints)
 		}
 	}
-	for _, args := range [][]string{{"--allow-origin", "*"}, {"--allow-host", "a/b"}, {"--token-file", "nosuch"}} {
+	for _, args := range [][]string{{"--allow-origin", "*"}, {"--allow-host", "a/b"}, {"--token-file", "nosuch"}, {"--token-file", t.TempDir()}} {
 		if args[0] == "--token-file" {
 			_ = os.Unsetenv(tokenVariable) // Setenv above puts it back
 		} else {
 			t.Setenv(tokenVariable, strings.Repeat("t", 40))
 		}
 		code, _, complaints := try(t, append([]string{"serve", "--http", "127.0.0.1:0"}, args...)...)
-		if code != usage || strings.Contains(complaints, "serving MCP") {
+		if args[0] == "--token-file" && !strings.Contains(complaints, args[0]) || code != usage || strings.Contains(complaints, "serving MCP") {
 			t.Errorf("%v: code %d: %s", args, code, complaints)
 		}
 	}
