@@ -8,7 +8,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
@@ -40,7 +39,7 @@ func (s *Server) complete(ctx context.Context, k *call) (any, error) {
 	case "ref/resource":
 		out, err = s.completeResource(ctx, ref.URI, argument.Name, argument.Value)
 	default:
-		return nil, faultf(mcp.INVALID_PARAMS, "%s: unknown reference type: %s", k.frame.method, content.ClipBytes(ref.Type, maxEcho))
+		return nil, faultf(mcp.INVALID_PARAMS, "%s: unknown reference type %s; types: ref/prompt, ref/resource", k.frame.method, quoted(ref.Type))
 	}
 	if err != nil {
 		return nil, err

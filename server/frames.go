@@ -60,6 +60,14 @@ func (f frame) member(name string, v any) *Fault {
 	return nil
 }
 
+// needed is str of a member that has to be there.
+func (f frame) needed(name string) (string, *Fault) {
+	if raw := f.params[name]; raw == nil || string(raw) == "null" {
+		return "", faultf(mcp.INVALID_PARAMS, "%s: %s is missing", f.method, name)
+	}
+	return f.str(name)
+}
+
 // text is a member of params that is a string, or "".
 func (f frame) text(name string) string {
 	s, _ := unquote(f.params[name])

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -44,9 +45,18 @@ func (h *web) read(w http.ResponseWriter, r *http.Request, owner string) ([]byte
 		case errors.As(err, &large):
 			return fail(tooLarge(h.server.maxMessage))
 		case err != nil:
-			return fail(refusef(http.StatusBadRequest, "the message did not arrive whole: it may take %s, and pause for %s", bodyTime, h.silence))
+			return fail(h.broken(r, err))
 		}
 	}
+}
+
+// broken words why a body did not arrive.
+func (h *web) broken(r *http.Request, err error) *refusal {
+	var network net.Error
+	if len(r.TransferEncoding) > 0 && !errors.As(err, &network) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return refusef(http.StatusBadRequest, "the chunked body is malformed: %s", echo(err.Error()))
+	}
+	return refusef(http.StatusBadRequest, "the message did not arrive whole: it may take %s, and pause for %s", bodyTime, h.silence)
 }
 
 func earlier(a, b time.Time) time.Time {

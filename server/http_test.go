@@ -253,6 +253,32 @@ func TestOptionsOfTheServer(t *testing.T) {
 	}
 }
 
+// TestMalformedChunks sends chunks whose length is none.
+func TestMalformedChunks(t *testing.T) {
+	w := serveWeb(t, newTestServer(t))
+	if got := w.posted("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "the chunked body is malformed") {
+		t.Errorf("%q", got)
+	}
+}
+
+// posted sends to /mcp a message with these headers besides what every message has, and reads until the server closes.
+func (w *webServer) posted(headers, body string) string {
+	w.t.Helper()
+	var d net.Dialer
+	c, err := d.DialContext(w.t.Context(), "tcp", w.addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s\r\n%s", testToken, headers, body)
+	text, err := io.ReadAll(c)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return string(text)
+}
+
 // TestContentEncodings has a coding follow one that is taken.
 func TestContentEncodings(t *testing.T) {
 	w := serveWeb(t, newTestServer(t))

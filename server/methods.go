@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -188,7 +189,7 @@ func (s *Server) setLevel(_ context.Context, k *call) (any, error) {
 	}
 	level := mcp.LoggingLevel(text)
 	if !slices.Contains(levels, level) {
-		return nil, faultf(mcp.INVALID_PARAMS, "invalid logging level '%s'", content.ClipBytes(text, maxEcho))
+		return nil, faultf(mcp.INVALID_PARAMS, "invalid logging level %s; levels: %s", quoted(text), levelNames())
 	}
 	k.conn.session.setLevel(level)
 	return &mcp.EmptyResult{}, nil
@@ -197,6 +198,14 @@ func (s *Server) setLevel(_ context.Context, k *call) (any, error) {
 var levels = []mcp.LoggingLevel{
 	mcp.LoggingLevelDebug, mcp.LoggingLevelInfo, mcp.LoggingLevelNotice, mcp.LoggingLevelWarning,
 	mcp.LoggingLevelError, mcp.LoggingLevelCritical, mcp.LoggingLevelAlert, mcp.LoggingLevelEmergency,
+}
+
+func levelNames() string {
+	names := make([]string, len(levels))
+	for i, l := range levels {
+		names[i] = string(l)
+	}
+	return strings.Join(names, ", ")
 }
 
 // noCursor refuses cursors for lists that are always answered whole.

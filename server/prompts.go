@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,10 +72,10 @@ func (s *Server) listPrompts(_ context.Context, k *call) (any, error) {
 }
 
 func (s *Server) getPrompt(ctx context.Context, k *call) (any, error) {
-	var args map[string]string
-	name, fault := k.frame.str("name")
+	var sent map[string]json.RawMessage
+	name, fault := k.frame.needed("name")
 	if fault == nil {
-		fault = k.frame.member("arguments", &args)
+		fault = k.frame.member("arguments", &sent)
 	}
 	if fault != nil {
 		return nil, fault
@@ -81,6 +83,14 @@ func (s *Server) getPrompt(ctx context.Context, k *call) (any, error) {
 	p, fault := s.prompt(name)
 	if fault != nil {
 		return nil, fault
+	}
+	args := make(map[string]string, len(sent))
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		var value string
+		if err := json.Unmarshal(sent[name], &value); err != nil {
+			return nil, faultf(mcp.INVALID_PARAMS, "%s: %s", k.frame.method, wrongType("arguments."+name, err))
+		}
+		args[name] = value
 	}
 	return p.Get(ctx, args)
 }

@@ -63,7 +63,7 @@ func (s *Server) resource(uri string) *Resource {
 }
 
 func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
-	uri, fault := k.frame.str("uri")
+	uri, fault := k.frame.needed("uri")
 	if fault != nil {
 		return nil, fault
 	}

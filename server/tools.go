@@ -82,7 +82,7 @@ func (s *Server) listTools(_ context.Context, k *call) (any, error) {
 }
 
 func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
-	name, fault := k.frame.str("name")
+	name, fault := k.frame.needed("name")
 	if fault != nil {
 		return nil, fault
 	}

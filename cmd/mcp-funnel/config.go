@@ -97,11 +97,11 @@ func dirList(text string) []any {
 func readConfig(path string, app *kong.Application) (map[string]any, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0) // a FIFO would make us wait for a writer
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--config: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: a configuration file is a regular file", path)
+		return nil, fmt.Errorf("--config %s: a configuration file is a regular file", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	if err != nil {

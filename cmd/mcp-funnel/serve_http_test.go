@@ -48,6 +48,15 @@ func try(t *testing.T, args ...string) (code int, out, complaints string) {
 	return code, o.String(), e.String()
 }
 
+// What cannot be read is named with the flag that named it.
+func TestConfigIsNamed(t *testing.T) {
+	for _, path := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir()} {
+		if code, _, complaints := try(t, "--config", path, "doctor"); code != usage || !strings.Contains(complaints, "--config") {
+			t.Errorf("code %d: %s", code, complaints)
+		}
+	}
+}
+
 // A word that is wrong is 2, a machine on which it does not work is 1.
 func TestServeHTTPExitCodes(t *testing.T) {
 	t.Setenv(tokenVariable, strings.Repeat("t", 40))
