@@ -160,6 +160,11 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.serves()
 		defer func() { c.waits(passed) }()
 	}
+	if len(r.TransferEncoding) > 0 {
+		// net/http drops a Content-Length beside it. Who goes by that one may see a second request in what follows:
+		// none is read.
+		w.Header().Set("Connection", "close")
+	}
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
 	_ = rc.SetWriteDeadline(time.Now().Add(h.write))

@@ -14,6 +14,12 @@ import (
 // serveMCP is /mcp: streamable HTTP, of the sessions era (2025-03-26 to 2025-11-25) and of the stateless
 // one (2026-07-28). Which of them is decided by each request.
 func (h *web) serveMCP(w http.ResponseWriter, r *http.Request, who caller) {
+	if n := len(r.Header.Values(mcp.HeaderProtocolVersion)); n > 1 { // which of them counts, others may see otherwise
+		no := refusef(http.StatusBadRequest, "%d MCP-Protocol-Version headers; send one", n)
+		no.close = true // with what may come of the body
+		no.write(w)
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		h.post(w, r, who)

@@ -261,6 +261,37 @@ func TestMalformedChunks(t *testing.T) {
 	}
 }
 
+// TestTwoLengths has a second request hide in what one of the two lengths leaves over.
+func TestTwoLengths(t *testing.T) {
+	w := serveWeb(t, newTestServer(t))
+	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(initialize), initialize)
+	hidden := "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	got := w.posted(fmt.Sprintf("Transfer-Encoding: chunked\r\nContent-Length: %d\r\n", len(chunks)+len(hidden)), chunks+hidden)
+	if strings.Count(got, "HTTP/1.1 ") != 1 || !strings.Contains(got, "Connection: close\r\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestTwoVersions sends the header twice, in each era.
+func TestTwoVersions(t *testing.T) {
+	w := serveWeb(t, newTestServer(t))
+	session := w.open()
+	message, change := modern("tools/list", "", "")
+	for _, k := range []struct {
+		version, message string
+		change           []with
+	}{
+		{"2025-06-18", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, []with{session}},
+		{"2025-06-18", initialize, nil},
+		{"2026-07-28", message, change},
+	} {
+		got := w.post(k.message, append(k.change, func(r *http.Request) { r.Header["Mcp-Protocol-Version"] = []string{k.version, k.version} })...)
+		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "2 MCP-Protocol-Version headers") {
+			t.Errorf("%s: %+v", k.version, got)
+		}
+	}
+}
+
 // posted sends to /mcp a message with these headers besides what every message has, and reads until the server closes.
 func (w *webServer) posted(headers, body string) string {
 	w.t.Helper()
