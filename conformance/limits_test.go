@@ -99,6 +99,7 @@ var limits = []struct {
 		{"sending it", "server.headerTime", "time", "the connection is closed"},
 		{"sending a body", "server.bodyTime", "time", "400 that names both times"},
 		{"none of a body comes", "server.bodySilence", "time", "400 that names both times"},
+		{"answers that an `/sse` client has not read, before it may ask no more", "server.maxQueued", "bytes", "503: `this client has answers it does not read`"},
 		{"open `subscriptions/listen` of one client", "server.maxListens", "streams", "error that says to cancel one"},
 	}},
 }
