@@ -66,6 +66,7 @@ func TestEqualsTiktoken(t *testing.T) {
 }
 
 func TestEqualsTiktokenOnEveryRune(t *testing.T) {
+	ordinaryRun(t)
 	var b strings.Builder
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if r >= 0x30000 && r%97 != 0 || !utf8.ValidRune(r) { // planes 3 and up are one class, nearly empty
@@ -86,6 +87,7 @@ func TestEqualsTiktokenOnEveryRune(t *testing.T) {
 }
 
 func TestEqualsTiktokenOnRealText(t *testing.T) {
+	ordinaryRun(t)
 	for name, b := range map[string][]byte{
 		"novel": corpus.WarAndPeace()[:600_000], "json": corpus.JSON1MB()[:300_000], "minified": corpus.JSON1MBMinified()[:100_000],
 		"log": bytes.Repeat(corpus.PanicLog(), 3)[:200_000], "diff": corpus.WarAndPeaceDiff()[:200_000], "csv": corpus.CSV20k()[:200_000], "cjk": []byte(strings.ToValidUTF8(string(corpus.CJK()[:60_000]), "")),
@@ -119,6 +121,7 @@ func TestLongRuns(t *testing.T) {
 }
 
 func TestEstimateHoldsItsInterval(t *testing.T) {
+	ordinaryRun(t)
 	c := tokens.New(tokens.O200k)
 	for name, b := range map[string][]byte{
 		"novel": bytes.Repeat(corpus.WarAndPeace(), 6), "json": bytes.Repeat(corpus.JSON5MB(), 4), "log": bytes.Repeat(corpus.PanicLog(), 3), "minified": bytes.Repeat(corpus.JSON1MBMinified(), 20),
@@ -173,5 +176,12 @@ func BenchmarkGrowth(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// ordinaryRun leaves out what has no second goroutine, where the race detector would make minutes of it.
+func ordinaryRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compared in the ordinary run: skipped with -short")
 	}
 }
