@@ -36,7 +36,7 @@ func (s *blocks) take() *block {
 	default:
 		if s.made < maxBlocks {
 			s.made++
-			b = spareBlocks.Get().(*block) //nolint:forcetypeassert // nothing else is put there
+			b = spareBlocks.Get().(*block) // nothing else is put there
 		} else {
 			b = <-s.free
 		}

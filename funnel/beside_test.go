@@ -67,7 +67,7 @@ func TestDefectBeside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := funnelOf(t, Options{Store: storeIn(t, observations.Options{})})
 			broken := tool(tools.Tool{}, func(_ context.Context, out tools.Output) error {
-				p := out.(*output).pass //nolint:forcetypeassert // of this package
+				p := out.(*output).pass // of this package
 				_, _ = out.Write(text[:2*chunk])
 				p.settle()
 				p.save.do = func([]byte) { panic("a defect") }

@@ -21,39 +21,44 @@ func withStore(t testing.TB) func(*Options) {
 	return func(o *Options) { o.Store = newTestStore(t) }
 }
 
+// fill asks for three times as many streams as there are connections: half as many as these are opened, and what is refused says why.
+func (w *webServer) fill(connections int, why string, open func(i int) (*http.Response, error)) {
+	w.t.Helper()
+	opened := 0
+	for i := range 3 * connections {
+		res, err := open(i)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() { _ = res.Body.Close() })
+		switch res.StatusCode {
+		case http.StatusOK:
+			opened++
+		case http.StatusServiceUnavailable:
+			if text, _ := io.ReadAll(res.Body); !strings.Contains(string(text), why) {
+				w.t.Errorf("%s", text)
+			}
+		default:
+			w.t.Errorf("%s", res.Status)
+		}
+	}
+	if opened != connections/2 {
+		w.t.Errorf("%d streams were opened", opened)
+	}
+}
+
 // TestListensAreStreams has one identity open every kind of stream there is without end.
 func TestListensAreStreams(t *testing.T) {
 	const connections = 16
 	w := serveWeb(t, newTestServer(t, withStore(t)), func(o *HTTPOptions) { o.Connections = connections })
 	w.http.Transport.(*http.Transport).DisableKeepAlives = true
 	message, change := modern("subscriptions/listen", "", `"notifications":{"resourcesListChanged":true}`)
-	opened := 0
-	for i := range 2 * connections {
-		var res *http.Response
-		var err error
+	w.fill(connections, "8 of this identity, are the most", func(i int) (*http.Response, error) {
 		if i%2 == 0 {
-			res, err = w.request(t.Context(), http.MethodPost, "/mcp", message, change...)
-		} else {
-			res, err = w.request(t.Context(), http.MethodGet, "/sse", "")
+			return w.request(t.Context(), http.MethodPost, "/mcp", message, change...)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		switch res.StatusCode {
-		case http.StatusOK:
-			opened++
-		case http.StatusServiceUnavailable:
-			if text, _ := io.ReadAll(res.Body); !strings.Contains(string(text), "8 of this identity, are the most") {
-				t.Errorf("%s", text)
-			}
-		default:
-			t.Errorf("%s", res.Status)
-		}
-	}
-	if opened != connections/2 {
-		t.Errorf("%d streams were opened", opened)
-	}
+		return w.request(t.Context(), http.MethodGet, "/sse", "")
+	})
 	res, err := w.request(t.Context(), http.MethodPost, "/mcp", message, append(change, as(otherToken))...)
 	if err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("another identity: %v %v", res, err)
@@ -304,36 +309,18 @@ func TestBodiesOfOne(t *testing.T) {
 
 // TestIdleStreams has one identity open streams without end: they leave room, for itself and for others.
 func TestIdleStreams(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // after the streams are closed
 	const connections = 16
 	w := serveWeb(t, newTestServer(t), func(o *HTTPOptions) { o.Connections = connections })
 	defer w.close()
 	w.http.Transport.(*http.Transport).DisableKeepAlives = true
-	opened := 0
-	for range 3 * connections {
-		path, change := "/sse", []with{}
-		if opened%2 == 1 {
-			path, change = "/mcp", append(change, w.open())
+	w.fill(connections, "--http-connections", func(i int) (*http.Response, error) {
+		if i%2 == 0 {
+			return w.request(t.Context(), http.MethodGet, "/sse", "")
 		}
-		res, err := w.request(t.Context(), http.MethodGet, path, "", change...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		switch res.StatusCode {
-		case http.StatusOK:
-			opened++
-		case http.StatusServiceUnavailable:
-			if text, _ := io.ReadAll(res.Body); !strings.Contains(string(text), "--http-connections") {
-				t.Errorf("%s", text)
-			}
-		default:
-			t.Errorf("%s: %s", path, res.Status)
-		}
-	}
-	if opened != connections/2 {
-		t.Errorf("%d streams were opened", opened)
-	}
+		return w.request(t.Context(), http.MethodGet, "/mcp", "", w.open())
+	})
 	for _, token := range []string{testToken, otherToken} {
 		if got := w.post(toolCall("1", "say", `{"text":"x"}`, ""), w.open(as(token)), as(token)); !strings.Contains(got.body, `"text":"x"`) {
 			t.Errorf("%+v", got)

@@ -212,7 +212,7 @@ func (a *alphabet) makeClasses() {
 		k := a.byteSignature(byte(b))
 		c, ok := known[k]
 		if !ok {
-			c = uint8(len(known)) //nolint:gosec // 256 bytes
+			c = uint8(len(known)) // 256 bytes
 			known[k] = c
 			a.bytes = append(a.bytes, byte(b))
 		}

@@ -102,7 +102,7 @@ func (w *walker) empty() {
 	w.trans[bad<<w.shift+int(w.class['\n'])] = ask << w.shift
 
 	w.begin()
-	if w.add(uint16(w.prog.Start), true) { //nolint:gosec // 0 or 1
+	if w.add(uint16(w.prog.Start), true) { // 0 or 1
 		w.start = matched << w.shift
 		return
 	}
@@ -145,7 +145,7 @@ const (
 func (w *walker) intern(list []uint16, node int16, before byte) (uint16, bool) {
 	slices.Sort(list)
 	k := append(w.key[:0], before)
-	k = binary.LittleEndian.AppendUint16(k, uint16(node)) //nolint:gosec // as it is taken out again
+	k = binary.LittleEndian.AppendUint16(k, uint16(node)) // as it is taken out again
 	for _, pc := range list {
 		k = binary.LittleEndian.AppendUint16(k, pc)
 	}
@@ -163,7 +163,7 @@ func (w *walker) internKey(k string) (uint16, bool) {
 	if len(w.keys) >= w.room || len(w.keys) > fixedRows+lanes && w.size+len(k) > w.held {
 		return 0, false
 	}
-	id := uint16(len(w.keys) << w.shift) //nolint:gosec // just bounded
+	id := uint16(len(w.keys) << w.shift) // just bounded
 	w.keys = append(w.keys, k)
 	w.ids[k] = id
 	w.size += len(k)
@@ -240,7 +240,7 @@ func (w *walker) open(key string) (before byte, node int16) {
 		w.list = append(w.list, uint16(key[i])|uint16(key[i+1])<<8)
 	}
 	w.work += len(w.list) + 16
-	return key[0], int16(uint16(key[1]) | uint16(key[2])<<8) //nolint:gosec // as it was put in
+	return key[0], int16(uint16(key[1]) | uint16(key[2])<<8) // as it was put in
 }
 
 // atEnd says whether the line matches if it ends here.
@@ -250,12 +250,12 @@ func (w *walker) atEnd(before byte) bool {
 
 // consume goes over an ASCII rune from w.list to w.next, and says whether that is a match.
 func (w *walker) consume(r rune, before byte) bool {
-	return w.resolve(before, flagsAt(before, isWord(byte(r)))) || w.move(r) //nolint:gosec // ASCII
+	return w.resolve(before, flagsAt(before, isWord(byte(r)))) || w.move(r) // ASCII
 }
 
 // before is what a rune that was taken is to what follows, if that is asked for at all.
 func (w *walker) before(r rune) byte {
-	if !isWord(byte(r)) { //nolint:gosec // ASCII
+	if !isWord(byte(r)) { // ASCII
 		return 0
 	}
 	for _, pc := range w.next {
@@ -297,11 +297,11 @@ func (w *walker) resolve(before byte, f syntax.EmptyOp) bool {
 func (w *walker) move(r rune) bool {
 	w.begin()
 	for _, pc := range w.list {
-		if in := &w.prog.Inst[pc]; matchRune(in, r) && w.add(uint16(in.Out), false) { //nolint:gosec // under maxInsts
+		if in := &w.prog.Inst[pc]; matchRune(in, r) && w.add(uint16(in.Out), false) { // under maxInsts
 			return true
 		}
 	}
-	return w.add(uint16(w.prog.Start), false) //nolint:gosec // under maxInsts
+	return w.add(uint16(w.prog.Start), false) // under maxInsts
 }
 
 func (w *walker) begin() {
@@ -337,13 +337,13 @@ func (w *walker) follow(pc uint16, assert func(syntax.EmptyOp) (through, keep bo
 			return true
 		case syntax.InstFail:
 		case syntax.InstAlt, syntax.InstAltMatch:
-			stack = append(stack, uint16(in.Arg), uint16(in.Out)) //nolint:gosec // under maxInsts
+			stack = append(stack, uint16(in.Arg), uint16(in.Out)) // under maxInsts
 		case syntax.InstCapture, syntax.InstNop:
-			stack = append(stack, uint16(in.Out)) //nolint:gosec // under maxInsts
+			stack = append(stack, uint16(in.Out)) // under maxInsts
 		case syntax.InstEmptyWidth:
-			through, keep := assert(syntax.EmptyOp(in.Arg)) //nolint:gosec // a byte
+			through, keep := assert(syntax.EmptyOp(in.Arg)) // a byte
 			if through {
-				stack = append(stack, uint16(in.Out)) //nolint:gosec // under maxInsts
+				stack = append(stack, uint16(in.Out)) // under maxInsts
 			} else if keep {
 				w.next = append(w.next, pc)
 			}

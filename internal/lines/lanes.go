@@ -13,7 +13,7 @@ type hits struct {
 func (h *hits) add(at int) {
 	h.n++
 	if !h.only {
-		h.at = append(h.at, uint32(at)) //nolint:gosec // a block is far smaller
+		h.at = append(h.at, uint32(at)) // a block is far smaller
 	}
 }
 
