@@ -98,9 +98,13 @@ var endings = []ending{
 		cmd := exec.Command(exe, binary(t), "--root", root, "--min-free", "0", "--max-observation", "1MiB") //nolint:noctx // killed here
 		cmd.Env = append(environment(t), roleKey+"=client")
 		s := connect(t, cmd, launch{})
-		server, err := strconv.Atoi(strings.Fields(s.log.String() + " none")[0])
-		if err != nil {
-			return nil, err
+		var server int // which that client tells, but not before its server answers
+		if !waitFor(starts, func() bool {
+			said, _, whole := strings.Cut(s.log.String(), "\n")
+			server, err = strconv.Atoi(said)
+			return whole && err == nil
+		}) {
+			return nil, fmt.Errorf("the client did not say which process its server is: %q", s.log.String())
 		}
 		s.beginCall("jq", call)
 		pids, err := awaitWorkers(server, starts)

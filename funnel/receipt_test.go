@@ -38,6 +38,9 @@ func named(v *view, saved string) *draft {
 const savedPath = "/home/me/.local/state/mcp-funnel/observations/search_20261120T143022_k3v9q2m7x4ab.ndjson"
 
 func TestReceiptGoldens(t *testing.T) {
+	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
+		t.Skip("tried by the run without -short")
+	}
 	for i, v := range viewsOfKinds() {
 		k, f := kinds[i], v.f
 		for _, ceiling := range []int{160, 237, 247, 600, 1500} {
@@ -74,6 +77,9 @@ func golden(t *testing.T, name, got string) {
 
 // What receipts of real inputs must say, at the ceilings that were promised for them.
 func TestReceiptsOfRealInputsAreTrue(t *testing.T) {
+	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
+		t.Skip("tried by the run without -short")
+	}
 	s := storeIn(t, observations.Options{})
 	f := funnelOf(t, Options{Store: s})
 	diff := corpus.WarAndPeaceDiff()

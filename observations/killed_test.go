@@ -75,6 +75,9 @@ func workOnce(s *Store) error {
 		return r.Discard()
 	}
 	o, err := r.Commit(Seen{})
+	if errors.Is(err, ErrNoRoom) { // said in time: nothing was acknowledged
+		return r.Discard()
+	}
 	if err != nil {
 		return errors.Join(err, r.Discard())
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +27,8 @@ import (
 // longCalls keep each tool of the catalog busy: the first three for minutes, the others until they are cancelled, since
 // what they give is not taken before.
 var longCalls = []struct{ tool, args string }{
-	{"search", `{"pattern":"\\pL{400}[0-9]"}`},
-	{"grep", `{"source":"words.txt","pattern":"\\pL{400}[0-9]"}`},
+	{"search", `{"pattern":"[01]*1[01]{300}[c-z]"}`},
+	{"grep", `{"source":"bits.txt","pattern":"[01]*1[01]{300}[c-z]"}`},
 	{"jq", `{"source":"rows.json","filter":"last(range(1e12))"}`},
 	{"read", `{"path":"lines.txt"}`},
 	{"slice", `{"source":"lines.txt","lines":"1-400000"}`},
@@ -62,7 +63,13 @@ func largeInputs(t *testing.T) *tree.Root {
 			t.Fatal(err)
 		}
 	}
-	write("words.txt", bytes.Repeat([]byte(strings.Repeat("word", 250)+"\n"), 8<<10))
+	var bits []byte // at random, so that no automaton comes to know them
+	for r := rand.New(rand.NewPCG(1, 2)); len(bits) < 1<<20; bits = append(bits, '\n') {
+		for range 16 {
+			bits = fmt.Appendf(bits, "%064b", r.Uint64())
+		}
+	}
+	write("bits.txt", bytes.Repeat(bits, 32))
 	write("lines.txt", bytes.Repeat([]byte("a line of a text that goes on and on\n"), 500<<10))
 	write("rows.json", []byte(`[1,2,3]`))
 	if err := os.Mkdir(filepath.Join(dir, "many"), 0o700); err != nil {

@@ -36,6 +36,9 @@ var slicePages = map[string]string{
 
 // The calls that pages of slice name show all of a source, each byte once, whatever a page has room for.
 func TestSlicePagesLoseNothing(t *testing.T) {
+	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
+		t.Skip("tried by the run without -short")
+	}
 	dir := t.TempDir()
 	for name, text := range slicePages {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -19,6 +19,9 @@ func ranksOf(t *testing.T, name string) map[string]int {
 
 // The embedded bytes are what `go generate` would write now.
 func TestTablesAreGenerated(t *testing.T) {
+	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
+		t.Skip("tried by the run without -short")
+	}
 	for name, embedded := range map[string]string{"o200k_base": o200k, "cl100k_base": cl100k} {
 		tokens, err := InOrder(ranksOf(t, name))
 		if err != nil {
@@ -35,6 +38,9 @@ func TestTablesAreGenerated(t *testing.T) {
 
 // What the rank files say, the tables say, and nothing more.
 func TestLongest(t *testing.T) {
+	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
+		t.Skip("tried by the run without -short")
+	}
 	for name, v := range map[string]*Vocabulary{"o200k_base": O200k(), "cl100k_base": CL100k()} {
 		ranks := ranksOf(t, name)
 		check := func(s []byte) {
