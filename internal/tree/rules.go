@@ -47,6 +47,7 @@ type rule struct {
 	rank    rank
 	how     byte
 	dir     bool   // directories only
+	needs   pairs  // of the last name of what matches
 	literal string // what the name ends with, or what the name or the path begins with
 	wild    string
 	tail    string // what whatever matches wild ends with
@@ -111,7 +112,7 @@ func (s *rules) add(k rank, line string) {
 	case at < 0:
 		put(&s.paths, line, k, dir)
 	default:
-		s.rest = append(s.rest, rule{rank: k, how: wildPath, dir: dir, literal: line[:at], wild: line[at:], tail: tail(line)})
+		s.rest = append(s.rest, rule{rank: k, how: wildPath, dir: dir, needs: needs(line), literal: line[:at], wild: line[at:], tail: tail(line)})
 	}
 }
 
@@ -121,11 +122,11 @@ func (s *rules) addName(k rank, line string, dir bool) {
 	case at < 0:
 		put(&s.names, line, k, dir)
 	case at > 0 || line[0] != '*' || strings.ContainsAny(line[1:], `*?[\`):
-		s.rest = append(s.rest, rule{rank: k, how: wildName, dir: dir, literal: line[:at], wild: line[at:], tail: tail(line)})
+		s.rest = append(s.rest, rule{rank: k, how: wildName, dir: dir, needs: needs(line), literal: line[:at], wild: line[at:], tail: tail(line)})
 	case strings.LastIndexByte(line, '.') == 1 && len(line) > 2:
 		put(&s.exts, line[1:], k, dir)
 	default:
-		s.rest = append(s.rest, rule{rank: k, how: suffix, dir: dir, literal: line[1:]})
+		s.rest = append(s.rest, rule{rank: k, how: suffix, dir: dir, needs: needs(line), literal: line[1:]})
 	}
 }
 
@@ -166,8 +167,12 @@ func trimBlanks(line string) string {
 // name: the file nearest to it in which a line matches decides. That a directory
 // above it is ignored is for the caller to see.
 func (s *rules) ignores(path, name string, dir bool) bool {
+	if s == nil {
+		return false
+	}
+	has := pairsOf(name)
 	for ; s != nil; s = s.above {
-		if k := s.find(path[s.base:], name, dir); k != 0 {
+		if k := s.find(path[s.base:], name, has, dir); k != 0 {
 			return k.ignores()
 		}
 	}
@@ -175,7 +180,7 @@ func (s *rules) ignores(path, name string, dir bool) bool {
 }
 
 // find is the rank of the last line that matches.
-func (s *rules) find(path, name string, dir bool) rank {
+func (s *rules) find(path, name string, has pairs, dir bool) rank {
 	k := s.names[name].best(dir)
 	if s.paths != nil {
 		k = max(k, s.paths[path].best(dir))
@@ -190,7 +195,7 @@ func (s *rules) find(path, name string, dir bool) rank {
 		if r.rank < k {
 			return k
 		}
-		if (dir || !r.dir) && r.matches(path, name) {
+		if r.needs&^has == 0 && (dir || !r.dir) && r.matches(path, name) {
 			return r.rank
 		}
 	}
