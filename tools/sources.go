@@ -404,6 +404,9 @@ func spell(path string) string {
 
 // isObservation says whether a source is named as an observation.
 func isObservation(source string) bool {
+	if source == "" || source[0] != 'o' && source[0] != 'O' { // as most of the paths that are found
+		return false
+	}
 	lower := strings.ToLower(source)
 	return strings.HasPrefix(lower, observations.Prefix) || strings.HasPrefix(lower, observations.URIPrefix)
 }

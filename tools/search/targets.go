@@ -75,14 +75,9 @@ func (s *searcher) walk(ctx context.Context, p place, to func(target) error) err
 	return err
 }
 
-// shown is a path as the caller should name it: one that reads like an
-// observation gets "./" before it, and bytes that JSON cannot hold are made visible.
+// shown is a path as the caller should name it: bytes that JSON cannot hold are made visible.
 func shown(p place, rel string) string {
 	name := p.Shown(rel)
-	if lower := strings.ToLower(name[:min(len(name), len(observations.URIPrefix))]); strings.HasPrefix(lower, observations.Prefix) ||
-		strings.HasPrefix(lower, observations.URIPrefix) {
-		name = "./" + name
-	}
 	if !utf8.ValidString(name) {
 		name = content.Visible(name, false)
 	}
