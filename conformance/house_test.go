@@ -41,6 +41,7 @@ var within = map[string]string{
 var sideways = map[string]string{
 	"internal/cutoff -> internal/content": "one JSON scanner serves both: two would disagree on what is whole",
 	"internal/lines -> internal/panics":   "a panic beside a call is raised in the call, whose end it is",
+	"internal/tree -> internal/panics":    "as in internal/lines",
 	"tokens -> internal/panics":           "as in internal/lines",
 	"observations -> internal/secrets":    "a tombstone's arguments are masked by the same table as what is shown",
 }

@@ -117,3 +117,12 @@ func (d folder) id() (ident, error) {
 }
 
 func (d folder) lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
+
+// describe says what is called name in d.
+func (d folder) describe(name string) (described, error) {
+	at, err := d.lstat(name)
+	if err != nil {
+		return described{}, err
+	}
+	return described{at.Size(), at.ModTime(), kindOf(at.Mode()), identOf(at)}, nil
+}

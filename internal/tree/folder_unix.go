@@ -132,6 +132,25 @@ func (d folder) lstat(name string) (fs.FileInfo, error) {
 	}
 }
 
+// describe says what is called name in d, which is not made an [fs.FileInfo] of: there are many.
+func (d folder) describe(name string) (described, error) {
+	var s unix.Stat_t
+	for {
+		err := unix.Fstatat(d.fd, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return described{}, err
+		}
+		return described{
+			size: s.Size, mod: time.Unix(s.Mtim.Unix()),
+			kind: kindOf(modeOf(uint32(s.Mode))), //nolint:unconvert // darwin's Mode is a uint16
+			id:   ident{uint64(s.Dev), s.Ino},    //nolint:unconvert // darwin's Dev is an int32
+		}, nil
+	}
+}
+
 // info is a description taken in a folder.
 type info struct {
 	name string

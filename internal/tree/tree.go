@@ -59,5 +59,5 @@ type Report struct {
 	CutRules   int64 // ignore files of which only a part was applied: see [MaxRules]
 }
 
-// SkipAll ends a walk without an error; fs.SkipDir, answered to a directory, passes over what is in it.
+// SkipAll ends a walk without an error.
 var SkipAll = fs.SkipAll

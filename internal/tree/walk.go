@@ -44,7 +44,7 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	if err != nil {
 		return Report{}, r.explain("walk", o.Start, err)
 	}
-	w := &walker{root: r, o: o, visit: visit, ctx: ctx, told: time.Now(), denied: r.denied.identities(), shared: &shared{root: r}}
+	w := &walker{root: r, o: o, visit: visit, ctx: ctx, tells: teller{o.Progress, time.Now()}, denied: r.denied.identities(), shared: &shared{root: r}}
 	defer w.closeAll()
 	if start != "." {
 		w.path = append(append(w.path, start...), '/')
@@ -53,7 +53,11 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	if err := w.begin(start); err != nil {
 		return w.report, r.explain("walk", o.Start, err)
 	}
-	err = w.run()
+	if o.Stat {
+		err = w.runAhead()
+	} else {
+		err = w.run()
+	}
 	if errors.Is(err, fs.SkipAll) {
 		err = nil
 	}
@@ -76,8 +80,9 @@ type walker struct {
 	path   []byte // of the directory at the top of the stack, with "/"; empty at the root
 	below  int    // bytes of path that lead to Start
 	looked int
-	told   time.Time // when progress was told last, or the walk began
-	buf    []byte    // for reading directories
+	tells  teller
+	ahead  *ahead // where entries are described and visited by another goroutine
+	buf    []byte // for reading directories
 	spare  listing
 }
 
@@ -134,6 +139,12 @@ func (r *Root) openFolder(rel string) (folder, error) {
 // push reads the directory and puts it on the stack. One that cannot be read is
 // counted; at Start that is an error.
 func (w *walker) push(dir folder, above *rules) error {
+	if w.ahead != nil {
+		if err := w.ahead.age(); err != nil {
+			dir.close()
+			return err
+		}
+	}
 	l := level{dir: dir, open: true, path: len(w.path), rules: above, list: w.spare}
 	l.list.names, l.list.items = l.list.names[:0], l.list.items[:0]
 	w.spare = listing{}
@@ -191,10 +202,10 @@ func (w *walker) run() error {
 				return err
 			}
 			if w.looked%tellEvery == 0 {
-				w.tell()
+				w.tells.tell(w.report)
 			}
 		}
-		w.tellInTime()
+		w.tells.inTime(w.report)
 		i := l.next
 		l.next++
 		if err := w.entry(top, l.list.name(i), l.list.items[i].kind); err != nil {
@@ -204,19 +215,24 @@ func (w *walker) run() error {
 	return nil
 }
 
-// tell tells progress, where somebody wants to know.
-func (w *walker) tell() {
-	if w.o.Progress != nil {
-		w.told = time.Now()
-		w.o.Progress(w.report)
+// teller tells progress, where somebody wants to know.
+type teller struct {
+	progress func(Report) // nil: nobody
+	told     time.Time    // when it was told last, or the walk began
+}
+
+func (t *teller) tell(r Report) {
+	if t.progress != nil {
+		t.told = time.Now()
+		t.progress(r)
 	}
 }
 
-// tellInTime tells it where that was long ago: on a slow disk few entries take long. A clock is looked at for
-// each entry only where somebody wants to know.
-func (w *walker) tellInTime() {
-	if w.o.Progress != nil && time.Since(w.told) >= tellAfter {
-		w.tell()
+// inTime tells it where that was long ago: on a slow disk few entries take long. A clock is looked at for each
+// entry only where somebody wants to know.
+func (t *teller) inTime(r Report) {
+	if t.progress != nil && time.Since(t.told) >= tellAfter {
+		t.tell(r)
 	}
 }
 
@@ -264,21 +280,11 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 		w.report.Dirs++
 	}
 	if w.o.Glob == nil || w.o.Glob.Match(e.Path[w.below:]) {
-		if told && w.o.Stat && !w.describe(top, base, &e, &k) {
+		if err := w.hand(top, base, e, k, told); err != nil {
 			if down {
 				sub.close()
 			}
-			return nil
-		}
-		e.Type = k.typeOf()
-		if w.o.Hold && k == isFile {
-			e.In = w.hold(top)
-		}
-		if err := w.visit(e); err != nil {
-			if down {
-				sub.close()
-			}
-			if k == isDir && errors.Is(err, fs.SkipDir) {
+			if errors.Is(err, errPassed) {
 				return nil
 			}
 			return err
@@ -296,6 +302,30 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 	return err
 }
 
+// errPassed says that there is nothing any more where an entry was, or something denied.
+var errPassed = errors.New("passed over")
+
+// hand has an entry visited. told says that its type is what the directory said.
+func (w *walker) hand(top int, base string, e Entry, k kind, told bool) error {
+	e.Type = k.typeOf()
+	if w.ahead != nil && told && k != isDir {
+		if in := w.hold(top); in != nil {
+			return w.ahead.put(pending{e, in, w.report})
+		}
+	}
+	if told && w.o.Stat && !w.describe(top, base, &e, &k) {
+		return errPassed
+	}
+	e.Type = k.typeOf()
+	if w.ahead != nil {
+		return w.ahead.put(pending{e, nil, w.report})
+	}
+	if w.o.Hold && k == isFile {
+		e.In = w.hold(top)
+	}
+	return w.visit(e)
+}
+
 // deeper says that entries of the directory could be asked for.
 func (w *walker) deeper(full string) bool {
 	if w.o.Depth > 0 && len(w.stack) >= w.o.Depth {
@@ -310,13 +340,25 @@ func (w *walker) describe(top int, name string, e *Entry, k *kind) bool {
 	if err != nil {
 		return false
 	}
-	at, err := dir.lstat(name)
-	if err != nil || slices.ContainsFunc(w.denied, identOf(at).same) {
+	at, err := dir.describe(name)
+	if err != nil || w.denies(at.id) {
 		return false
 	}
-	e.Size, e.Modified = at.Size(), at.ModTime()
-	*k = kindOf(at.Mode())
+	e.Size, e.Modified, *k = at.size, at.mod, at.kind
 	return true
+}
+
+// described is what a file system says of a name.
+type described struct {
+	size int64
+	mod  time.Time
+	kind kind
+	id   ident
+}
+
+// denies says that this was denied when the walk began.
+func (w *walker) denies(id ident) bool {
+	return len(w.denied) > 0 && slices.ContainsFunc(w.denied, id.same)
 }
 
 // enter opens the directory called name in the level at.

@@ -1,0 +1,141 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// many is a tree of more than goes ahead at once: directories of few files, of which every third is ignored.
+func many(t testing.TB) *Root {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range 600 {
+		name := filepath.Join(dir, fmt.Sprintf("%02d/%d/f", i%40, i%7))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, end := range []string{".a", ".b", ".c"} {
+			if err := os.WriteFile(fmt.Sprint(name, i, end), make([]byte, i), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	plant(t, dir, "link -> 00")
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, dir)
+}
+
+// What is described while the walk goes on is what is found without, each as it is described by itself.
+func TestWalkAheadFindsTheSame(t *testing.T) {
+	r := many(t)
+	var want []string
+	plainly, err := r.Walk(t.Context(), Options{}, func(e Entry) error {
+		want = append(want, e.Path)
+		return nil
+	})
+	if err != nil || len(want) < 1200 {
+		t.Fatal(len(want), err)
+	}
+	var got []string
+	report, err := r.Walk(t.Context(), Options{Stat: true}, func(e Entry) error {
+		got = append(got, e.Path)
+		at, err := r.Lstat(e.Path)
+		if err != nil {
+			return err
+		}
+		if e.Size != at.Size() || !e.Modified.Equal(at.ModTime()) || e.Type != kindOf(at.Mode()).typeOf() {
+			t.Errorf("%+v, but it is %v of %d bytes at %v", e, at.Mode(), at.Size(), at.ModTime())
+		}
+		return nil
+	})
+	if err != nil || report != plainly || !slices.Equal(got, want) {
+		t.Errorf("%d entries, %+v, %v; want %d, %+v", len(got), report, err, len(want), plainly)
+	}
+}
+
+// However a walk that goes ahead is ended, it has ended when Walk has, and the report is of what was visited.
+func TestWalkAheadEnds(t *testing.T) {
+	r := many(t)
+	odd := errors.New("odd")
+	for _, stopAt := range []int{1, 20, 700} {
+		for _, answer := range []error{SkipAll, odd} {
+			synctest.Test(t, func(t *testing.T) { // which fails where a goroutine is left
+				visited, dirs := 0, int64(0)
+				report, err := r.Walk(t.Context(), Options{Stat: true}, func(e Entry) error {
+					if e.Type == Dir {
+						dirs++
+					}
+					if visited++; visited == stopAt {
+						return answer
+					}
+					return nil
+				})
+				if answer == SkipAll && err != nil || answer == odd && !errors.Is(err, odd) || visited != stopAt || report.Dirs != dirs || report.Files != int64(visited)-dirs {
+					t.Errorf("%v at %d: %d visited, %d of them directories, %+v, %v", answer, stopAt, visited, dirs, report, err)
+				}
+			})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if recover() != "a defect" {
+				t.Error("a panic did not pass")
+			}
+		}()
+		_, _ = r.Walk(t.Context(), Options{Stat: true}, func(Entry) error { panic("a defect") })
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		_, err := r.Walk(ctx, Options{Stat: true}, func(Entry) error { n++; cancel(); return nil })
+		if !errors.Is(err, context.Canceled) || n > largestBatch {
+			t.Errorf("cancelled: %d entries, %v", n, err)
+		}
+	})
+}
+
+// What went while the walk was ahead of it is passed over.
+func TestWalkAheadOfARemoval(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, "a", "b", "c", "d/e")
+	r := open(t, dir)
+	var got []string
+	_, err := r.Walk(t.Context(), Options{Stat: true}, func(e Entry) error {
+		got = append(got, e.Path)
+		if err := os.Remove(filepath.Join(dir, "b")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil || !slices.Equal(got, []string{"a", "c", "d", "d/e"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestSlowVisitsTellProgress(t *testing.T) {
+	r := many(t)
+	synctest.Test(t, func(t *testing.T) {
+		var told []int64
+		visited := 0
+		_, err := r.Walk(t.Context(), Options{Stat: true, Progress: func(r Report) { told = append(told, r.Files) }}, func(Entry) error {
+			if visited++; visited == 8 {
+				return SkipAll
+			}
+			time.Sleep(tellAfter / 2)
+			return nil
+		})
+		if err != nil || len(told) != 3 || !slices.IsSorted(told) {
+			t.Errorf("told after %d files: %v", told, err)
+		}
+	})
+}
