@@ -151,19 +151,16 @@ var classOfHeader = classOf("A-Za-z-")
 
 // loneKey finds a line, or a quoted text, that is a line of a key by its length and its letters, from i on.
 func loneKey(b []byte, i int, state *block) (found, bool) {
-	const step = 32
-	for at := i; at+step <= len(b); {
-		// A run of 64 holds a whole block of the step's length somewhere: look at a few of its bytes first.
-		if !base64Set[b[at]] || !base64Set[b[at+13]] || !base64Set[b[at+26]] || base64Set.run(b[at:], step) < step {
-			at += step
-			continue
-		}
+	// A run of 64 holds a whole step somewhere.
+	for at := nextStep(b, i); at >= 0; at = nextStep(b, at) {
 		from := at - base64Set.back(b[i:at], 128)
 		to := at + base64Set.run(b[at:], 256)
 		if isKeyLine(b, from, to) {
 			return found{from: from, to: to, format: &keyLine}, true
 		}
-		at = to + 1
+		if at = to + 1; at > len(b) {
+			break
+		}
 	}
 	return found{}, false
 }

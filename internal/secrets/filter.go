@@ -13,11 +13,14 @@ const shortest = 12
 
 // filter finds keywords of all formats in one pass. A keyword is looked for by four bytes of it, a window, and each window by
 // three bytes of it that stand at an even place: of these one bit in a small table says whether there is anything to look
-// at. So six bytes of text cost three look-ups and one branch. Letters are folded to lower case.
+// at. So six bytes of text cost three look-ups and one branch. Letters are folded to lower case. Where there are vectors they
+// look at 16 places at a time instead, see nibbles.
 type filter struct {
 	bits  [1 << (triple - 6)]uint64
 	table [tableSize]slot // open addressing by the window's four bytes
 	all   []*Format
+	grams []uint32        // of all windows
+	sets  func() *nibbles // of them; made for the first text of some length
 }
 
 // triple is how many bits a hash of three bytes has.
@@ -45,6 +48,7 @@ var compiled = sync.OnceValue(func() *filter {
 			f.add(k, format)
 		}
 	}
+	f.sets = sync.OnceValue(func() *nibbles { return nibblesOf(f.grams) })
 	return f
 })
 
@@ -60,6 +64,9 @@ func (f *filter) add(k keyword, format *Format) {
 	}
 	for i := place(g); ; i = (i + 1) % tableSize {
 		s := &f.table[i]
+		if s.hits == nil {
+			f.grams = append(f.grams, g)
+		}
 		if s.hits == nil || s.gram == g {
 			s.gram = g
 			s.hits = append(s.hits, hit{k.text, k.offset, k.fold, format})
@@ -73,8 +80,32 @@ func hash3(g uint32) uint32 { return g << 8 * 2654435761 >> (32 - triple) }
 
 func (f *filter) bit(h uint32) uint64 { return f.bits[h>>6] >> (h & 63) }
 
+// vectorsFrom is how long a text must be to be looked through by vectors: what they need is not made for a short one.
+const vectorsFrom = 4 << 10
+
 // next is the first index from i on where the window of a keyword stands, with what it may be; len(b) for none.
 func (f *filter) next(b []byte, i int) (int, []hit) {
+	if haveVectors && len(b) >= vectorsFrom {
+		for sets := f.sets(); len(b)-i >= 16+gram; i++ {
+			n := (len(b) - gram + 1 - i) &^ 15
+			at := gramsNext(&b[i], n, sets)
+			if at < 0 {
+				i += n
+				break
+			}
+			i += at
+			if g := foldGram(b[i:]); f.bit(hash3(g))&f.bit(hash3(g>>8))&1 != 0 {
+				if hits := f.at(b, i); hits != nil {
+					return i, hits
+				}
+			}
+		}
+	}
+	return f.plain(b, i)
+}
+
+// plain is next where there are no vectors, and for the rest of a text that is too short for them.
+func (f *filter) plain(b []byte, i int) (int, []hit) {
 	const folded = 0x2020202020202020
 	low := i // no window begins before it
 	for ; i+8 <= len(b); i += 6 {

@@ -3,7 +3,7 @@
 // It is best effort: a secret without a format of its own, or one that was cut apart or encoded anew, is not found.
 // It changes what is shown, never what a tool wrote, and does not decide where it is used.
 //
-//	text ─► filter (one pass, four bytes at a time: is there a keyword?) ─► matcher of that keyword ─► check ─► mask
+//	text ─► filter (one pass: is there a keyword?) ─► matcher of that keyword ─► check ─► mask
 //
 // Every matcher looks at a bounded window and goes on behind what it took, so that any input costs linear time.
 package secrets

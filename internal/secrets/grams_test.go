@@ -1,0 +1,117 @@
+package secrets
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+)
+
+// mixtures are texts in which keywords stand at every distance from each other, whole, cut, in either case, among other bytes.
+func mixtures(f *filter, n int) [][]byte {
+	r := rand.New(rand.NewPCG(4, 2))
+	var out [][]byte
+	for range n {
+		var b []byte
+		for want := vectorsFrom + r.IntN(4*vectorsFrom); len(b) < want; {
+			switch r.IntN(4) {
+			case 0:
+				h := f.all[r.IntN(len(f.all))].keywords()
+				if len(h) == 0 {
+					continue
+				}
+				k := []byte(h[r.IntN(len(h))].text)
+				if r.IntN(3) == 0 {
+					k[r.IntN(len(k))] ^= 0x20
+				}
+				b = append(b, k[r.IntN(2):]...)
+			case 1:
+				for range r.IntN(90) {
+					b = append(b, byte(r.IntN(256)))
+				}
+			case 2:
+				for range r.IntN(100) {
+					b = append(b, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="[r.IntN(65)])
+				}
+			default:
+				b = append(b, " the quick brown token=fox, "[r.IntN(20):]...)
+			}
+		}
+		b = b[r.IntN(40):]
+		out = append(out, b)
+	}
+	return out
+}
+
+// Vectors find what looking at each place by itself finds.
+func TestVectorsFindTheSame(t *testing.T) {
+	if !haveVectors {
+		t.Skip("no vectors here")
+	}
+	f := compiled()
+	texts := append(mixtures(f, 40), corpus.WarAndPeace()[:1<<16], corpus.JSON1MB()[:1<<16], corpus.PanicLog()[:1<<16], corpus.Random(1<<14))
+	for _, b := range texts {
+		for at := 0; at <= len(b); at += 1 + at%13 {
+			got, hits := f.next(b, at)
+			want, wanted := f.plain(b, at)
+			if got != want || len(hits) != len(wanted) {
+				t.Fatalf("from %d of %d bytes: %d, want %d", at, len(b), got, want)
+			}
+			if at%5 == 0 {
+				at = got
+			}
+		}
+		sets := f.sets()
+		for at := 0; at+gram < len(b); at++ {
+			n := (len(b) - gram + 1 - at) &^ 15
+			if n == 0 {
+				break
+			}
+			got := gramsNext(&b[at], n, sets)
+			if got >= 0 {
+				got += at
+			}
+			if want := sets.next(b, at, n); got != want {
+				t.Fatalf("a gram from %d of %d bytes: %d, want %d", at, len(b), got, want)
+			}
+			if got < 0 {
+				break
+			}
+			at = got
+		}
+		for at := 0; at <= len(b); at += 1 + at%7 {
+			if got, want := nextStep(b, at), plainStep(b, at); got != want {
+				t.Fatalf("a step from %d of %d bytes: %d, want %d", at, len(b), got, want)
+			}
+		}
+	}
+}
+
+// No window is passed over, and most text is.
+func TestSetsHoldAllGrams(t *testing.T) {
+	f := compiled()
+	sets := f.sets()
+	for _, g := range f.grams {
+		for _, in := range [][]byte{{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}, {byte(g) &^ 0x20, byte(g>>8) &^ 0x20, byte(g>>16) &^ 0x20, byte(g>>24) &^ 0x20}} {
+			if sets.next(in, 0, 1) != 0 {
+				t.Errorf("%q is passed over", in)
+			}
+		}
+	}
+	if len(f.grams) < 200 || slices.Contains(f.grams, 0) {
+		t.Errorf("%d grams", len(f.grams))
+	}
+	for name, b := range map[string][]byte{"prose": corpus.WarAndPeace()[:1<<18], "json": corpus.JSON1MB()[:1<<18], "log": corpus.PanicLog()[:1<<18]} {
+		n := 0
+		for at := 0; at+gram <= len(b); at++ {
+			if sets.next(b, at, 1) >= 0 {
+				n++
+			}
+		}
+		if n*16 > len(b) {
+			t.Errorf("%s: of %d places %d may begin a gram: looking closer at them costs more than it saves", name, len(b), n)
+		}
+		t.Logf("%s: %d of %d places", name, n, len(b))
+	}
+}
