@@ -70,7 +70,7 @@ func (j *job) run(ctx context.Context, r io.Reader, out rows) (outcome, error) {
 	if err != nil {
 		return outcome{Compile: err.Error()}, nil //nolint:nilerr // it stands in the outcome
 	}
-	code, err := p.compile(p.query)
+	code, err := p.ready(p.query)
 	if err != nil {
 		return outcome{Compile: err.Error()}, nil //nolint:nilerr // it stands in the outcome
 	}
@@ -113,7 +113,7 @@ func (e *engine) prepare(p *program) (err error) {
 	e.eachReads = readsOf(e.plan.each, e.plan.form == count)
 	e.eachCheap = true
 	if e.plan.each != nil {
-		e.each, err = p.compile(e.plan.each)
+		e.each, err = p.ready(e.plan.each)
 		_, e.eachCheap, _ = p.bound(e.plan.each, few)
 	}
 	return err
@@ -123,13 +123,13 @@ type engine struct {
 	*job
 	ctx    context.Context
 	out    rows
-	code   *gojq.Code
+	code   *filter
 	values []any
 	reads  *node // by code
 	cheap  bool  // code may run on a small value before its turn
 
-	plan      *plan      // nil: the filter needs a record whole
-	each      *gojq.Code // of one element; nil: the element itself
+	plan      *plan   // nil: the filter needs a record whole
+	each      *filter // of one element; nil: the element itself
 	eachReads *node
 	eachCheap bool
 
@@ -348,17 +348,25 @@ func (e *engine) fail(f failure) {
 	}
 }
 
-// run runs code on one value and hands on its results; no code: the value itself. Lanes run several at once.
-func (e *engine) run(code *gojq.Code, v any, emit func(any) error) (r ran) {
-	if code == nil {
+// run runs a filter on one value and hands on its results; nil: the value itself. Lanes run several at once.
+func (e *engine) run(f *filter, v any, emit func(any) error) (r ran) {
+	if f == nil {
 		return ran{err: emit(v)}
+	}
+	if f.direct != nil {
+		switch w, a := f.direct(v); a {
+		case noResult:
+			return ran{}
+		case oneResult:
+			return ran{err: emit(w)}
+		}
 	}
 	defer func() {
 		if p := recover(); p != nil { // gojq should not, and it must not take more than this run with it
 			r = ran{message: clip(fmt.Sprint("internal error of the filter's interpreter: ", p))}
 		}
 	}()
-	results := code.RunWithContext(e.ctx, v, e.values...)
+	results := f.code.RunWithContext(e.ctx, v, e.values...)
 	for {
 		v, ok := results.Next()
 		if !ok {

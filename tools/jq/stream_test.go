@@ -85,7 +85,7 @@ func wholly(t testing.TB, j job, text []byte) told {
 		t.Fatal(err)
 	}
 	out := &heard{}
-	e := &engine{job: &j, ctx: t.Context(), out: out, code: code, values: p.values}
+	e := &engine{job: &j, ctx: t.Context(), out: out, code: &filter{code: code}, values: p.values}
 	d := newDecoder(bytes.NewReader(text))
 	for {
 		v, err := d.next(nil)
