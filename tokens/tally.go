@@ -1,8 +1,10 @@
 package tokens
 
 import (
+	"hash/crc32"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
@@ -21,39 +23,47 @@ const ExactLimit = 16 << 20
 // bytes. A text that has such a piece is not counted exactly.
 const maxCarry = 1 << 20
 
-// A long text is counted by a goroutine of its own, in jobs of jobSize bytes: at most maxJobs wait, and Write with them.
+// A long text is counted by a goroutine of its own, in jobs of jobSize bytes. A writer may always be ownAhead bytes
+// ahead of it, and sharedAhead more between all writers, so that a fast one seldom waits and many hold no more.
 const (
-	jobSize = 64 << 10
-	maxJobs = 4
+	jobSize     = 64 << 10
+	ownAhead    = 256 << 10
+	sharedAhead = 8 << 20
 )
 
+// shared is how much of sharedAhead is taken, in bytes.
+var shared atomic.Int64
+
 // Tally counts a stream: exact up to [ExactLimit] bytes, estimated from samples above. From 64 KiB on it counts beside
-// the writer, which waits only where it is 256 KiB ahead. It holds at most about 2.5 MiB, and nothing runs where
-// nothing was written for a while, so that it may be dropped at any time. Its methods are not safe for concurrent use.
+// the writer, which waits only where it is 256 KiB ahead, and all writers together 8 MiB more. It holds at most about
+// 2 MiB beside that, and nothing runs where nothing was written for a while, so that it may be dropped at any time. Its
+// methods are not safe for concurrent use.
 type Tally struct {
 	c      *Counter
 	seen   int64
 	job    []byte // of the first ExactLimit bytes, what is not with the counting yet
 	sample sampler
 
-	mu      sync.Mutex
-	changed sync.Cond
-	jobs    []job
-	running bool
-	spare   [][]byte
+	mu       sync.Mutex
+	changed  sync.Cond
+	jobs     []job
+	waiting  int64 // bytes of jobs
+	borrowed int64 // of sharedAhead
+	running  bool
+	spare    [][]byte
 
 	// Of whom counts; when nobody does, of the caller:
-	exact   int64  // tokens of the first ExactLimit bytes
-	carry   []byte // what may still grow
-	cut     bool   // a piece was cut, so exact is not
-	samples []sample
-	defect  error // a panic of the goroutine that counts
+	exact    int64  // tokens of the first ExactLimit bytes
+	carry    []byte // what may still grow
+	cut      bool   // a piece was cut, so exact is not
+	evidence evidence
+	defect   error // a panic of the goroutine that counts
 }
 
 // job is a text to be counted.
 type job struct {
-	text    []byte
-	sampled bool // it is a window's
+	text []byte
+	of   int64 // it is a window's, of a block of this length; 0: it is not
 }
 
 // Tally starts counting a stream.
@@ -69,6 +79,7 @@ func (t *Tally) Write(p []byte) (int, error) {
 	if room := ExactLimit - t.seen; room > 0 {
 		head := p[:min(int64(len(p)), room)]
 		t.seen += int64(len(head))
+		t.sample.seed = uint64(crc32.Update(uint32(t.sample.seed), castagnoli, head)) // of all that is counted exactly
 		p = p[len(head):]
 		for len(head) > 0 {
 			if t.job == nil {
@@ -84,9 +95,11 @@ func (t *Tally) Write(p []byte) (int, error) {
 		}
 	}
 	t.seen += int64(len(p))
-	t.sample.write(p, func(window []byte) { t.hand(job{text: append(t.buffer(), window...), sampled: true}) })
+	t.sample.write(p, func(w window) { t.hand(job{text: w.text, of: w.of}) })
 	return n, nil
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // buffer is one that was counted, or a new one.
 func (t *Tally) buffer() []byte {
@@ -104,14 +117,29 @@ func (t *Tally) buffer() []byte {
 func (t *Tally) hand(j job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.jobs) >= maxJobs {
+	for !t.room(int64(len(j.text))) {
 		t.changed.Wait()
 	}
 	t.jobs = append(t.jobs, j)
+	t.waiting += int64(len(j.text))
 	if !t.running {
 		t.running = true
 		go t.work()
 	}
+}
+
+// room says whether n bytes more may wait, and borrows what is missing.
+func (t *Tally) room(n int64) bool {
+	missing := t.waiting + n - ownAhead - t.borrowed
+	if missing <= 0 {
+		return true
+	}
+	if shared.Add(missing) > sharedAhead {
+		shared.Add(-missing)
+		return false
+	}
+	t.borrowed += missing
+	return true
 }
 
 // work does jobs in their order until there is none.
@@ -125,23 +153,33 @@ func (t *Tally) work() {
 			panics.Into(&t.defect, func() { t.do(j) })
 		}
 		t.mu.Lock()
-		t.jobs = slices.Delete(t.jobs, 0, 1)
-		t.spare = append(t.spare, j.text[:0])
+		t.done(j)
 		t.changed.Signal()
 	}
-	t.running = false
+	t.jobs, t.running = nil, false
 	t.changed.Signal()
 }
 
+// done takes the first job out, and gives back what was borrowed for it.
+func (t *Tally) done(j job) {
+	t.jobs[0] = job{}
+	t.jobs = t.jobs[1:]
+	t.waiting -= int64(len(j.text))
+	if back := t.borrowed - max(0, t.waiting-ownAhead); back > 0 {
+		t.borrowed -= back
+		shared.Add(-back)
+	}
+	if cap(j.text) >= jobSize && len(t.spare) < ownAhead/jobSize {
+		t.spare = append(t.spare, j.text[:0])
+	}
+}
+
 func (t *Tally) do(j job) {
-	if !j.sampled {
-		t.add(j.text, false)
+	if j.of > 0 {
+		t.evidence.add(t.c.sample(j.text), j.of)
 		return
 	}
-	t.samples = append(t.samples, t.c.sample(j.text))
-	if len(t.samples) >= maxSamples {
-		t.samples = fold(t.samples)
-	}
+	t.add(j.text, false)
 }
 
 // add counts the pieces of the text so far that can no longer grow.
@@ -193,10 +231,8 @@ func (t *Tally) Total() Total {
 		total.Margin = 0.001
 	}
 	if rest := t.seen - ExactLimit; rest > 0 {
-		if window := t.sample.last(); len(window) > 0 {
-			t.samples = append(t.samples, t.c.sample(window))
-		}
-		total = total.plus(estimate(t.samples, rest, float64(t.exact)/ExactLimit))
+		t.sample.last(func(w window) { t.evidence.add(t.c.sample(w.text), w.of) })
+		total = total.plus(t.evidence.estimate(rest, float64(t.exact)/ExactLimit))
 	}
 	return total
 }
