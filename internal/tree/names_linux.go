@@ -5,6 +5,7 @@ package tree
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +21,11 @@ const (
 func (w *walker) read(dir folder, list *listing) error {
 	if w.buf == nil {
 		w.buf = make([]byte, 64<<10)
+	}
+	if list.after != nil { // they are had again
+		if _, err := unix.Seek(dir.fd, 0, io.SeekStart); err != nil {
+			return err
+		}
 	}
 	for {
 		if err := w.ctx.Err(); err != nil {
@@ -45,9 +51,7 @@ func (w *walker) read(dir folder, list *listing) error {
 			if w.suspect(binary.NativeEndian.Uint64(rec)) {
 				k = isUnknown // to be looked at itself
 			}
-			if !list.take(name, k) {
-				return errTooMany
-			}
+			list.take(w.ctx, name, k)
 			rec = rec[size:]
 		}
 	}

@@ -17,9 +17,7 @@ func (w *walker) read(dir folder, list *listing) error {
 		}
 		names, err := f.Readdirnames(1024)
 		for _, name := range names {
-			if !list.take([]byte(name), isUnknown) {
-				return errTooMany
-			}
+			list.take(w.ctx, []byte(name), isUnknown)
 		}
 		if err == io.EOF {
 			return nil

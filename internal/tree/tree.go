@@ -48,6 +48,16 @@ type Options struct {
 
 	// Progress, where not nil, is told now and then what the walk has seen so far.
 	Progress func(Report)
+
+	room int // bytes for names, in tests; 0: [ownRoom], and what is left of sharedRoom
+}
+
+// namesRoom is what a walk begins with.
+func (o Options) namesRoom() room {
+	if o.room > 0 {
+		return room{o.room, true}
+	}
+	return room{left: ownRoom}
 }
 
 // Report says what a walk saw and what it passed over.

@@ -35,7 +35,7 @@ const (
 // above the root is read. ".git" is never entered: not as Start either.
 //
 // The error is that of ctx, of visit, or of a Start that cannot be opened.
-// Memory grows with the largest directory on the way, not with the tree.
+// Memory grows neither with the tree nor with the size of a directory: see ownRoom.
 func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Report, error) {
 	start, err := r.allowed(o.Start)
 	if err == nil && slices.ContainsFunc(strings.Split(start, "/"), isGit) {
@@ -44,7 +44,7 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	if err != nil {
 		return Report{}, r.explain("walk", o.Start, err)
 	}
-	w := &walker{root: r, o: o, visit: visit, ctx: ctx, tells: teller{o.Progress, time.Now()}, denied: r.denied.identities(), shared: &shared{root: r}}
+	w := &walker{root: r, o: o, visit: visit, ctx: ctx, tells: teller{o.Progress, time.Now()}, denied: r.denied.identities(), shared: &shared{root: r}, room: o.namesRoom()}
 	defer w.closeAll()
 	if start != "." {
 		w.path = append(append(w.path, start...), '/')
@@ -84,6 +84,7 @@ type walker struct {
 	ahead  *ahead // where entries are described and visited by another goroutine
 	buf    []byte // for reading directories
 	spare  listing
+	room   room // for names
 }
 
 // level is a directory being visited.
@@ -146,9 +147,10 @@ func (w *walker) push(dir folder, above *rules) error {
 		}
 	}
 	l := level{dir: dir, open: true, path: len(w.path), rules: above, list: w.spare}
-	l.list.names, l.list.items = l.list.names[:0], l.list.items[:0]
+	l.list = listing{names: l.list.names[:0], items: l.list.items[:0], room: &w.room}
 	w.spare = listing{}
 	if err := w.read(dir, &l.list); err != nil {
+		l.list.free()
 		dir.close()
 		if e := w.ctx.Err(); e != nil {
 			return e
@@ -160,7 +162,7 @@ func (w *walker) push(dir folder, above *rules) error {
 		return nil
 	}
 	l.list.sort(w.ctx)
-	if !w.o.All && l.list.has(".gitignore") {
+	if !w.o.All && l.list.ignores {
 		l.rules = w.readRules(dir, ".gitignore", len(w.path), above)
 	}
 	w.stack = append(w.stack, l)
@@ -170,9 +172,26 @@ func (w *walker) push(dir folder, above *rules) error {
 	return w.ctx.Err()
 }
 
+// again reads the names of a directory that did not fit the last time. Where they cannot be read any more, that is counted.
+func (w *walker) again(at int) error {
+	dir, err := w.folder(at)
+	l := &w.stack[at]
+	l.next = 0
+	l.list.next()
+	if err == nil {
+		err = w.read(dir, &l.list)
+	}
+	if err != nil {
+		w.report.Unreadable++
+	}
+	l.list.sort(w.ctx)
+	return w.ctx.Err()
+}
+
 func (w *walker) pop() {
 	top := &w.stack[len(w.stack)-1]
 	top.close()
+	top.list.free()
 	if cap(top.list.names) <= 1<<20 {
 		w.spare = top.list
 	}
@@ -194,7 +213,11 @@ func (w *walker) run() error {
 		top := len(w.stack) - 1
 		l := &w.stack[top]
 		if l.next == len(l.list.items) {
-			w.pop()
+			if l.list.before == nil {
+				w.pop()
+			} else if err := w.again(top); err != nil {
+				return err
+			}
 			continue
 		}
 		if w.looked++; w.looked%lookEvery == 0 {

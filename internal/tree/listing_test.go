@@ -1,0 +1,99 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// noMore is room for one step, and nothing of what all walks share.
+var noMore = room{left: 1, fixed: true}
+
+// Names that do not fit are had in order all the same, each once, and what is held at a time stays as small as it was said.
+func TestListingHoldsWhatFits(t *testing.T) {
+	var all []string
+	for i := range 20_000 {
+		all = append(all, fmt.Sprintf("%d%s", i, strings.Repeat("n", i%200)))
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	room := noMore
+	l := listing{room: &room}
+	var had []string
+	times := 0
+	for again := true; again; again = l.before != nil {
+		if times++; times > 1 {
+			l.next()
+		}
+		for _, name := range all {
+			l.take(t.Context(), []byte(name), isFile)
+			if held := len(l.names) + 8*len(l.items); held > stepRoom {
+				t.Fatalf("%d bytes are held, of %d", held, stepRoom)
+			}
+		}
+		l.sort(t.Context())
+		for i := range l.items {
+			had = append(had, string(l.name(i)))
+		}
+	}
+	slices.Sort(all)
+	if !slices.Equal(had, all) {
+		t.Errorf("%d names were had of %d, or not in order", len(had), len(all))
+	}
+	if times < 10 {
+		t.Errorf("all of it fits in %d times: nothing was tried", times)
+	}
+}
+
+// A walk finds the same in a directory of which only a part is held: the same entries in order, and the rules of an
+// ignore file that is not among the first names.
+func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3000 {
+		must(os.WriteFile(filepath.Join(dir, fmt.Sprintf("!%d%s", i*7919%3000, strings.Repeat("n", 80))), nil, 0o600))
+	}
+	for i := range 20 {
+		sub := filepath.Join(dir, fmt.Sprintf("!%d sub", i*150))
+		must(os.Mkdir(sub, 0o700))
+		must(os.WriteFile(filepath.Join(sub, "in.txt"), nil, 0o600))
+	}
+	must(os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*9nnn*\n!11 sub\n"), 0o600))
+	must(os.WriteFile(filepath.Join(dir, "last"), nil, 0o600))
+	r, err := Open(dir)
+	must(err)
+	defer r.Close()
+	for _, all := range []bool{false, true} {
+		walk := func(ctx context.Context, names int) (found []string, report Report, err error) {
+			report, err = r.Walk(ctx, Options{All: all, room: names}, func(e Entry) error {
+				found = append(found, e.Path)
+				return nil
+			})
+			return found, report, err
+		}
+		want, whole, err := walk(t.Context(), 0)
+		must(err)
+		got, parts, err := walk(t.Context(), noMore.left)
+		must(err)
+		if !slices.Equal(got, want) || parts != whole || len(want) < 2000 {
+			t.Errorf("all %v: %d entries, %+v; in parts %d, %+v", all, len(want), whole, len(got), parts)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if _, _, err := walk(stopped, noMore.left); err == nil {
+			t.Error("a walk that was stopped seems whole")
+		}
+	}
+	if n := pooled.Load(); n != 0 {
+		t.Errorf("%d bytes were not given back", n)
+	}
+}
