@@ -85,7 +85,8 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 	walk, stop := context.WithTimeout(ctx, maxWalk)
 	defer stop()
 	paths := sources.Complete(walk, value, maxCompletions-len(out.Values))
-	out.Values = append(out.Values, paths.Names...)
+	// A name that holds a secret is not proposed: masked, it would name nothing.
+	out.Values = append(out.Values, slices.DeleteFunc(paths.Names, s.mask.Holds)...)
 	out.Total += paths.Total
 	out.HasMore = paths.Part || out.Total > len(out.Values)
 	if paths.Part { // how many there are is not known

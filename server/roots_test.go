@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -247,6 +248,22 @@ func TestS26ClientRootsNeverWiden(t *testing.T) {
 		}
 	}))
 	promise.Kept(t, promise.Proof{Promise: "S26", Cases: cases, Failures: found, Control: control})
+}
+
+// A name that holds a secret is not proposed, by a server that masks.
+func TestS23CompletionShowsNoSecret(t *testing.T) {
+	g := newGranted(t)
+	token := "ghp_" + strings.Repeat("aB3dE6gH9", 4)
+	if err := os.WriteFile(filepath.Join(g.top, "work", "t-"+token), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shows := func(mask *secrets.Masker) int {
+		c := newClient(t, newTestServer(t, g.serve, func(o *Options) { o.Mask = mask }))
+		said := c.ask(`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"investigate-output"},"argument":{"name":"source","value":"t"}}}`)
+		contains(t, said, `"top.txt"`)
+		return strings.Count(said, token[8:24])
+	}
+	promise.Kept(t, promise.Proof{Promise: "S23", Cases: 1, Failures: shows(secrets.New()), Control: shows(nil), Figures: "names that are proposed; control: nothing is masked"})
 }
 
 // TestCompletionOfPaths proposes observations and what lies under the roots, the client's own included.
