@@ -43,7 +43,8 @@ var limits = []struct {
 	{"Walks and files (find, search, read)", []limit{
 		{"links on the way to a file", "internal/tree.maxLinks", "links", "error: `too many links`"},
 		{"names on the way to a file, links followed", "internal/tree.maxSteps", "names", "error: `too many links`"},
-		{"names of one directory", "internal/tree.maxListing", "bytes", "note: `could not be read`"},
+		{"names of a directory that a walk holds at a time", "internal/tree.ownRoom", "bytes", "nothing: it only takes longer"},
+		{"names that all walks hold above that", "internal/tree.sharedRoom", "bytes", "nothing: it only takes longer"},
 		{"one ignore file", "internal/tree.MaxRules", "bytes", "note: `too large: applied in part`"},
 		{"all ignore files on the way to a directory", "internal/tree.maxRulesInAll", "bytes", "note: `too large: applied in part`"},
 		{"entries put in order by size or time", "tools/fs.maxSorted", "entries", "note: `the first N of M in this order`"},
