@@ -24,6 +24,13 @@ type alphabet struct {
 	sets  []*syntax.Inst     // while it is made: one instruction for each set of runes
 	spans []runeSpan         // while it is made: the letters above ASCII, in order and without a gap
 	made  map[trieNode]int16 // while it is made
+	alike map[likeNode]int16 // while it is made: nodes below which all is one letter
+}
+
+// likeNode is a node below which n bytes more lead to one letter.
+type likeNode struct {
+	n      int
+	letter int16
 }
 
 // trieNode leads by the low six bits of a continuation byte: to a node, or in the last byte of a rune to its letter.
@@ -48,12 +55,12 @@ const (
 
 // newAlphabet returns nil where the program's sets are too many.
 func newAlphabet(p *syntax.Prog, crlf bool) *alphabet {
-	a := &alphabet{crlf: crlf, made: map[trieNode]int16{}}
+	a := &alphabet{crlf: crlf, made: map[trieNode]int16{}, alike: map[likeNode]int16{}}
 	if !a.collect(p) || !a.makeSpans() || !a.makeTrie() {
 		return nil
 	}
 	a.makeClasses()
-	a.sets, a.spans, a.made = nil, nil, nil
+	a.sets, a.spans, a.made, a.alike = nil, nil, nil, nil
 	return a
 }
 
@@ -106,15 +113,16 @@ func (a *alphabet) makeSpans() bool {
 	slices.Sort(cuts)
 	cuts = slices.Compact(cuts)
 	letters := map[string]int16{}
+	var k []byte
 	for i, lo := range cuts {
 		if lo < utf8.RuneSelf || lo > unicode.MaxRune {
 			continue
 		}
-		k := a.signature(lo)
-		letter, ok := letters[k]
+		k = a.signature(k[:0], lo)
+		letter, ok := letters[string(k)]
 		if !ok {
 			letter = int16(len(a.letters))
-			letters[k] = letter
+			letters[string(k)] = letter
 			a.letters = append(a.letters, lo)
 		}
 		if n := len(a.spans); n > 0 && a.spans[n-1].letter == letter {
@@ -126,15 +134,17 @@ func (a *alphabet) makeSpans() bool {
 	return len(a.letters) < 1<<12
 }
 
-// signature says which sets hold a rune.
-func (a *alphabet) signature(r rune) string {
-	b := make([]byte, (len(a.sets)+7)/8)
+// signature appends which sets hold a rune.
+func (a *alphabet) signature(b []byte, r rune) []byte {
 	for i, s := range a.sets {
+		if i%8 == 0 {
+			b = append(b, 0)
+		}
 		if matchRune(s, r) {
-			b[i/8] |= 1 << (i % 8)
+			b[len(b)-1] |= 1 << (i % 8)
 		}
 	}
-	return string(b)
+	return b
 }
 
 // makeTrie makes the nodes that tell the letters apart, as UTF-8 is defined: the shortest form, no surrogates.
@@ -158,8 +168,25 @@ func (a *alphabet) makeTrie() bool {
 	return true
 }
 
-// node is the one for the runes from lo on that n more bytes tell apart.
+// node is the one for the runes from lo on that n more bytes tell apart. Most lead to one letter: that of all that the pattern does not
+// speak of.
 func (a *alphabet) node(n int, lo rune) int16 {
+	last := lo + 1<<(6*n) - 1
+	span := a.spanOf(lo)
+	if last > a.spans[span].last || !inUTF8(n, lo) || !inUTF8(n, last) {
+		return a.mixed(n, lo)
+	}
+	like := likeNode{n, a.spans[span].letter}
+	id, ok := a.alike[like]
+	if !ok {
+		id = a.mixed(n, lo)
+		a.alike[like] = id
+	}
+	return id
+}
+
+// mixed is node, looking at each byte.
+func (a *alphabet) mixed(n int, lo rune) int16 {
 	if len(a.nodes) > maxTrieNodes {
 		return noNode
 	}
@@ -208,12 +235,13 @@ func (a *alphabet) letter(r rune) int16 { return a.spans[a.spanOf(r)].letter }
 // makeClasses joins the bytes that no state can tell apart.
 func (a *alphabet) makeClasses() {
 	known := map[string]uint8{}
+	var k []byte
 	for b := range 256 {
-		k := a.byteSignature(byte(b))
-		c, ok := known[k]
+		k = a.byteSignature(k[:0], byte(b))
+		c, ok := known[string(k)]
 		if !ok {
 			c = uint8(len(known)) // 256 bytes
-			known[k] = c
+			known[string(k)] = c
 			a.bytes = append(a.bytes, byte(b))
 		}
 		a.class[b] = c
@@ -223,25 +251,24 @@ func (a *alphabet) makeClasses() {
 	}
 }
 
-func (a *alphabet) byteSignature(b byte) string {
+// byteSignature appends what is the same for bytes that no state can tell apart.
+func (a *alphabet) byteSignature(k []byte, b byte) []byte {
 	switch {
 	case b == '\n', b == '\r' && a.crlf:
-		return string([]byte{b})
+		return append(k, b)
+	case b < utf8.RuneSelf && isWord(b):
+		return a.signature(append(k, "aw"...), rune(b))
 	case b < utf8.RuneSelf:
-		word := byte('-')
-		if isWord(b) {
-			word = 'w'
-		}
-		return "a" + string([]byte{word}) + a.signature(rune(b))
+		return a.signature(append(k, "a-"...), rune(b))
 	case b < 0xC0:
-		k := []byte("c")
+		k = append(k, 'c')
 		for i := range a.nodes {
 			to := a.nodes[i].to[b&0x3F]
 			k = append(k, byte(to), byte(to>>8))
 		}
-		return string(k)
+		return k
 	}
-	return "l" + string([]byte{byte(a.lead[b]), byte(a.lead[b] >> 8)})
+	return append(k, 'l', byte(a.lead[b]), byte(a.lead[b]>>8))
 }
 
 func isWord(b byte) bool {
