@@ -20,7 +20,7 @@ const (
 	chunkSize  = 32 << 10
 	chunksHeld = 2
 	ahead      = 32 // jobs that may be finished, or under way, before the one that is being told
-	maxJob     = 8  // files: handing over one by one costs more than searching small ones
+	maxJob     = 16 // files: handing over one by one costs more than searching small ones
 	maxWorkers = 16 // each may hold some 5 MiB of a text
 )
 
@@ -39,6 +39,19 @@ type result struct {
 	window  *lines.Line // the first match of which a window is shown
 	short   bool        // not searched whole: lines.Totals.Short
 	part    bool        // an observation that was kept in part
+}
+
+// done are jobs to be filled anew: there is one for every few files, and a new one each time would keep the collector busy.
+var done = sync.Pool{New: func() any {
+	return &job{targets: make([]target, 0, maxJob), results: make([]result, 0, maxJob)}
+}}
+
+// again gives the job away, empty.
+func (j *job) again() {
+	clear(j.targets)
+	clear(j.results)
+	j.targets, j.results, j.chunks = j.targets[:0], j.results[:0], nil
+	done.Put(j)
 }
 
 type status int
@@ -94,6 +107,7 @@ func (s *searcher) run(ctx context.Context, places []place) (err error) {
 			s.tally(&j.targets[i], &j.results[i])
 		}
 		told.Add(int64(len(j.results)))
+		j.again()
 	}
 	if walked != nil { // order is closed: the walk has ended
 		return panics.Again(walked)
@@ -111,7 +125,7 @@ func (s *searcher) jobs(ctx context.Context, places []place, to ...chan<- *job) 
 		if j == nil {
 			return nil
 		}
-		j.results = make([]result, len(j.targets))
+		j.results = j.results[:len(j.targets)]
 		full := j
 		j = nil
 		for i, c := range to { // what is in order, the last, is sure to have been taken up
@@ -129,11 +143,11 @@ func (s *searcher) jobs(ctx context.Context, places []place, to ...chan<- *job) 
 	n := 0
 	err := s.targets(ctx, places, func(t target) error {
 		if j == nil {
-			j = &job{chunks: make(chan []byte, chunksHeld)}
+			j = done.Get().(*job)
+			j.chunks = make(chan []byte, chunksHeld)
 		}
 		j.targets = append(j.targets, t)
-		n++
-		if len(j.targets) < min(1+n/64, maxJob) {
+		if n++; len(j.targets) < min(1+n/64, maxJob) {
 			return nil
 		}
 		return send()

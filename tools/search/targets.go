@@ -19,7 +19,7 @@ type place = tools.Place
 
 // target is one file or observation to search.
 type target struct {
-	place place
+	place *place     // of all targets in it
 	path  string     // below the place's root
 	id    string     // else an observation's
 	in    *tree.Held // the directory of the file, to be released; nil: not held
@@ -30,7 +30,7 @@ func (t *target) name() string {
 	if t.id != "" {
 		return observations.Prefix + t.id
 	}
-	return shown(t.place, t.path)
+	return shown(*t.place, t.path)
 }
 
 // release lets go of the directory of a target that was searched, or will not be.
@@ -53,7 +53,7 @@ func (s *searcher) targets(ctx context.Context, places []place, to func(target) 
 		case p.IsDir:
 			err = s.walk(ctx, p, to)
 		case s.glob == nil || s.glob.Match(path.Base(p.Path)):
-			err = to(target{place: p, path: p.Path})
+			err = to(target{place: &p, path: p.Path})
 		}
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func (s *searcher) walk(ctx context.Context, p place, to func(target) error) err
 		if e.Type != tree.File {
 			return nil
 		}
-		return to(target{place: p, path: e.Path, in: e.In})
+		return to(target{place: &p, path: e.Path, in: e.In})
 	})
 	s.report.Ignored += r.Ignored
 	s.report.Unreadable += r.Unreadable
