@@ -43,8 +43,9 @@ type batch struct {
 // pending is an entry that was found.
 type pending struct {
 	Entry
-	in     *Held  // where it is to be described; nil: it is
-	report Report // of the walk as far as here
+	in        *Held // where it is, but for directories; nil: too many are held
+	described bool
+	report    Report // of the walk as far as here
 }
 
 var errQuit = errors.New("nothing more is visited")
@@ -94,8 +95,8 @@ func (w *walker) visitAll(a *ahead, tells *teller, seen *Report) error {
 			p := &b.entries[i]
 			*seen = p.report
 			tells.inTime(p.report)
-			if p.in == nil || w.describeIn(p) {
-				err = w.visit(p.Entry)
+			if p.described || w.describeIn(p) {
+				err = w.visit(w.handed(p))
 			}
 		}
 		if err == nil && b.tell {
@@ -118,6 +119,31 @@ func (w *walker) describeIn(p *pending) bool {
 	}
 	p.Size, p.Modified, p.Type = at.size, at.mod, at.kind.typeOf()
 	return true
+}
+
+// handed is the entry as it is visited.
+func (w *walker) handed(p *pending) Entry {
+	if w.o.Hold && p.in != nil && p.Type == File {
+		p.in.holds.Add(1)
+		p.In = p.in
+	}
+	return p.Entry
+}
+
+// send is hand where the caller's goroutine describes what can wait: not directories, which are gone into before.
+func (w *walker) send(top int, base string, e Entry, k kind, told bool) error {
+	p := pending{Entry: e, described: !told, report: w.report}
+	if k != isDir {
+		p.in = w.hold(top)
+	}
+	if !p.described && p.in == nil {
+		if !w.describe(top, base, &p.Entry, &k) {
+			return errPassed
+		}
+		p.described = true
+	}
+	p.Type = k.typeOf()
+	return w.ahead.put(p)
 }
 
 // put adds an entry to the batch that is filled.

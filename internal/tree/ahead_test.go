@@ -47,8 +47,16 @@ func TestWalkAheadFindsTheSame(t *testing.T) {
 		t.Fatal(len(want), err)
 	}
 	var got []string
-	report, err := r.Walk(t.Context(), Options{Stat: true}, func(e Entry) error {
+	held := 0
+	report, err := r.Walk(t.Context(), Options{Stat: true, Hold: true}, func(e Entry) error {
 		got = append(got, e.Path)
+		if e.In != nil {
+			held++
+			e.In.Release()
+			if e.Type != File {
+				t.Errorf("%s, a %s, is handed out", e.Path, e.Type)
+			}
+		}
 		at, err := r.Lstat(e.Path)
 		if err != nil {
 			return err
@@ -60,6 +68,9 @@ func TestWalkAheadFindsTheSame(t *testing.T) {
 	})
 	if err != nil || report != plainly || !slices.Equal(got, want) {
 		t.Errorf("%d entries, %+v, %v; want %d, %+v", len(got), report, err, len(want), plainly)
+	}
+	if held == 0 {
+		t.Error("no file is handed out")
 	}
 }
 

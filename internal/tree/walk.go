@@ -330,20 +330,10 @@ var errPassed = errors.New("passed over")
 
 // hand has an entry visited. told says that its type is what the directory said.
 func (w *walker) hand(top int, base string, e Entry, k kind, told bool) error {
-	e.Type = k.typeOf()
-	if w.ahead != nil && told && k != isDir {
-		if in := w.hold(top); in != nil {
-			return w.ahead.put(pending{e, in, w.report})
-		}
-	}
-	if told && w.o.Stat && !w.describe(top, base, &e, &k) {
-		return errPassed
-	}
-	e.Type = k.typeOf()
 	if w.ahead != nil {
-		return w.ahead.put(pending{e, nil, w.report})
+		return w.send(top, base, e, k, told)
 	}
-	if w.o.Hold && k == isFile {
+	if e.Type = k.typeOf(); w.o.Hold && k == isFile {
 		e.In = w.hold(top)
 	}
 	return w.visit(e)
