@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/lines"
 )
 
 const (
@@ -13,6 +14,15 @@ const (
 	errorsShown    = 5
 	rareShown      = 4
 	rareLines      = 200 // in a log of fewer lines nothing is rare
+)
+
+// Of the first patternsWhole bytes of a text each line is looked at for its pattern. Of what is above it each error is, and of
+// each windowEvery bytes the other lines that end in one stretch of windowSize. Levels, panics and errors are counted in all of it, and
+// their places told; how often a pattern stands there is "about".
+const (
+	patternsWhole = 32 << 20
+	windowEvery   = 1 << 20
+	windowSize    = 64 << 10
 )
 
 // logs summarises a log: its levels, its time, panics, errors, and the patterns of its lines.
@@ -26,6 +36,16 @@ type logs struct {
 	has       marks    // of the piece being written
 	named     bool     // the text is a file's of source
 	source    bool     // what is being read is source: it quotes what programs print
+
+	read   int64 // bytes, up to the end of the line being visited
+	whole  int64 // [patternsWhole] …
+	sure   int64 // … and the last line that ends in it
+	thin   int64 // lines above it that were not looked at, but for some:
+	taken  int64 // these
+	looked int64 // bytes of them
+
+	layout layout
+	passed []byte // the line before, where it was [logs.alike]: a part of the piece being written
 
 	from     string // time of the first line that has one
 	last     []byte // of the last
@@ -44,7 +64,7 @@ type quoted struct {
 
 func newLog(name string) *logs {
 	source := content.IsSource(name)
-	l := &logs{templates: newTemplates(), named: source, source: source}
+	l := &logs{templates: newTemplates(), named: source, source: source, whole: patternsWhole}
 	l.rows.visit = l.line
 	return l
 }
@@ -52,18 +72,28 @@ func newLog(name string) *logs {
 func (l *logs) write(p []byte) {
 	l.has.look(p)
 	l.rows.write(p)
+	l.settle()
 }
 
 // marks say whether a piece of a text has what few lines have. It is looked for in all of a piece at once, which takes
 // a fraction of the time of looking in each line.
-type marks struct{ escape, panic, kernel bool }
+type marks struct{ escape, panic, kernel, bracket bool }
 
-var allMarks = marks{escape: true, panic: true, kernel: true}
+var allMarks = marks{escape: true, panic: true, kernel: true, bracket: true}
+
+// What is looked for in a piece: panicWithin says why.
+var (
+	panicWord  = lines.NewLiteral("panic")
+	kernelWord = lines.NewLiteral("kernel: ")
+	recentCall = lines.NewLiteral("(most recent call last)")
+	coreDumped = lines.NewLiteral("(core dumped)")
+)
 
 func (m *marks) look(p []byte) {
 	m.escape = bytes.IndexByte(p, 0x1b) >= 0
-	m.panic = bytes.Contains(p, []byte("panic"))
-	m.kernel = bytes.Contains(p, []byte("kernel: "))
+	m.panic = panicWord.In(p)
+	m.kernel = kernelWord.In(p)
+	m.bracket = recentCall.In(p) || coreDumped.In(p)
 }
 
 // marks are those the line being visited may have: all, where some of it came before this piece.
@@ -74,12 +104,17 @@ func (l *logs) marks() marks {
 	return allMarks
 }
 
-func (l *logs) line(line []byte, _ int64) {
+func (l *logs) line(line []byte, size int64) {
 	at := l.rows.number
+	l.read += size + 1
+	may := l.marks()
+	if may == (marks{}) && l.alike(line, at) {
+		return
+	}
+	l.settle()
 	if l.quotes(line) {
 		return
 	}
-	may := l.marks()
 	if may.escape && bytes.IndexByte(line, 0x1b) >= 0 {
 		l.plain = withoutEscapes(l.plain[:0], line)
 		line = l.plain
@@ -99,6 +134,7 @@ func (l *logs) line(line []byte, _ int64) {
 			l.from = string(line[from:to])
 		}
 		l.last = append(l.last[:0], line[from:to]...)
+		l.layout.learn(line, from, to, rest)
 	}
 	if l.panics.add(b, at, to > 0, may) {
 		if to == 0 {
@@ -134,7 +170,75 @@ func (l *logs) line(line []byte, _ int64) {
 	if len(b) == 0 || to == 0 && (b[0] == ' ' || b[0] == '\t') {
 		return // goes on from the line before
 	}
-	l.templates.add(b, at, lv)
+	l.pattern(b, at, lv)
+}
+
+// pattern looks at a line for its pattern, where it is not one of many that are passed over.
+func (l *logs) pattern(b []byte, at int64, lv level) {
+	if l.read <= l.whole {
+		l.sure = at
+	}
+	if l.read <= l.whole || lv >= failure || l.templates.stopped {
+		l.templates.add(b, at, lv)
+		return
+	}
+	l.thin++
+	// Where in a stretch the window stands changes from one to the next as if by chance: what a program does may have a rhythm.
+	place := uint64(l.read/windowEvery) * 0x9E3779B97F4A7C15 >> 60
+	if uint64(l.read%windowEvery/windowSize) != place {
+		return
+	}
+	l.taken++
+	l.looked += int64(len(b))
+	l.templates.add(b, at, lv).thin++
+}
+
+// end ends the reading: what was passed over is estimated.
+func (l *logs) end() {
+	l.rows.close()
+	l.settle()
+	if l.taken > 0 && !l.templates.stopped {
+		l.templates.estimate(float64(l.thin) / float64(l.taken))
+	}
+}
+
+// samples says, behind a count of a pattern, what it is from; "" where it is from all of the text.
+func (l *logs) samples(t *template) string {
+	if t.thin == 0 {
+		return ""
+	}
+	return "; from samples of " + number((l.whole+l.looked)>>20) + " MiB"
+}
+
+// alike takes a line that begins as one before it did and then has one of the commonest levels, which is most lines of most logs: it
+// is no error, begins no panic and names no file, and what it says was parsed already. The piece has no marks. It looks at
+// little of the line, and notes only that it was there: settle does the rest for the last of them.
+func (l *logs) alike(line []byte, at int64) bool {
+	if l.source || l.panics.open != nil || !l.layout.fits(line) {
+		return false
+	}
+	b := line[l.layout.rest:]
+	lv := commonLevel(b)
+	if lv == noLevel {
+		return false
+	}
+	l.stamped++
+	l.levels[lv]++
+	l.passed = line
+	l.panics.beforeLine = at
+	l.pattern(b, at, lv)
+	return true
+}
+
+// settle remembers the last line that was alike, as a line that was parsed is.
+func (l *logs) settle() {
+	if l.passed == nil {
+		return
+	}
+	l.last = append(l.last[:0], l.passed[l.layout.from:l.layout.to]...)
+	b := l.passed[l.layout.rest:]
+	l.panics.before = append(l.panics.before[:0], b[:min(len(b), headBytes)]...)
+	l.passed = nil
 }
 
 // quotes says whether a line belongs to source, or names the next of several files.
@@ -165,7 +269,7 @@ func withoutEscapes(dst, b []byte) []byte {
 }
 
 func (l *logs) close(s *Summary) {
-	l.rows.close()
+	l.end()
 	s.Total = append(s.Total, l.total()...)
 	s.Says = l.says(s)
 	s.Body = l.body()
@@ -202,7 +306,7 @@ func (l *logs) says(s *Summary) []string {
 		says = append(says, s.quote("last error, line "+number(l.lastBad.line), l.lastBad.line, content.Clip(l.lastBad.text, lineRunes), ""))
 	}
 	for _, t := range l.errors() {
-		says = append(says, t.count()+" "+content.Clip(t.pattern(), lineRunes)+where(t))
+		says = append(says, t.count()+" "+content.Clip(t.pattern(), lineRunes)+where(t, l.samples(t)))
 	}
 	says = append(says, l.rare(s)...)
 	if l.from != "" && l.stamped > 1 {
@@ -226,17 +330,21 @@ func (l *logs) errors() []*template {
 	return out
 }
 
-func where(t *template) string {
+func where(t *template, samples string) string {
+	if samples != "" {
+		return " (seen at lines " + number(t.first) + " … " + number(t.last) + samples + ")"
+	}
 	if t.n == 1 {
 		return " (line " + number(t.first) + ")"
 	}
 	return " (lines " + number(t.first) + " … " + number(t.last) + ")"
 }
 
-// rare are the lines that are like few others, where most lines are like many others. Warnings go first.
+// rare are the lines that are like few others, where most lines are like many others. Warnings go first. Of a text of which not all
+// was looked at nobody knows them.
 func (l *logs) rare(s *Summary) []string {
 	t := l.templates
-	if t.lines < rareLines || t.stopped || t.gone > 0 {
+	if t.lines < rareLines || t.stopped || t.gone > 0 || l.thin > 0 {
 		return nil
 	}
 	var warned, out []string
@@ -268,11 +376,20 @@ func (l *logs) body() []string {
 	if l.templates.stopped {
 		return nil
 	}
-	told := l.errors()
+	told, said := l.errors(), false
 	var out []string
 	for _, t := range l.templates.common() {
 		if t.n > 1 && !t.vague() && !slices.Contains(told, t) && len(out) < templatesShown {
-			out = append(out, t.count()+" "+content.Clip(t.pattern(), lineRunes)+" (first line "+number(t.first)+")")
+			place := " (first line "
+			if t.thin > 0 && t.first > l.sure {
+				place = " (seen at line "
+			}
+			from := ""
+			if !said {
+				from = l.samples(t)
+				said = from != ""
+			}
+			out = append(out, t.count()+" "+content.Clip(t.pattern(), lineRunes)+place+number(t.first)+from+")")
 		}
 	}
 	return out

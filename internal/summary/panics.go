@@ -260,8 +260,8 @@ func spoken(b []byte, i int, stamped bool) bool {
 	return bytes.Count(before, []byte{'"'})%2 != 0 || bytes.Count(before, []byte{'`'})%2 != 0 || bytes.Contains(before, []byte("// "))
 }
 
-// panicWithin finds what stands behind other things in its line. Most lines have no bracket, no "panic" and
-// no kernel in them, and are passed over at the speed of a search for these.
+// panicWithin finds what stands behind other things in its line. Most pieces of a text have no such bracket, no "panic" and
+// no kernel in them, and their lines are passed over.
 func panicWithin(b []byte, stamped bool, may marks) (breed, bool) {
 	i := -1
 	if may.panic {
@@ -278,7 +278,11 @@ func panicWithin(b []byte, stamped bool, may marks) (breed, bool) {
 		}
 		return 0, false
 	}
-	if i := bytes.IndexByte(b, '('); i >= 0 {
+	i = -1
+	if may.bracket {
+		i = bytes.IndexByte(b, '(')
+	}
+	if i >= 0 {
 		switch rest := b[i:]; {
 		case spoken(b, i, stamped):
 		case bytes.HasPrefix(rest, []byte("(most recent call last)")) && bytes.HasSuffix(b[:i], []byte("Traceback ")):

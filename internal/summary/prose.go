@@ -137,7 +137,7 @@ func (p *prose) addTitle(t title) {
 }
 
 func (p *prose) close(s *Summary) {
-	p.logs.rows.close()
+	p.logs.end()
 	if p.pending.line > 0 {
 		p.addTitle(p.pending)
 	}

@@ -43,11 +43,13 @@ type leaf struct {
 type template struct {
 	words  []string
 	n      int64
+	thin   int64 // of n, lines that stand for others too: see [logs.pattern]
 	first  int64 // line
 	last   int64
 	level  level
 	text   string // the first line
-	late   bool   // made after others were dropped: it may have been among them
+	late   bool   // made after others were dropped, or seen in few samples: there may be more
+	about  bool   // n is an estimate
 	gone   bool
 	member leaf
 }
@@ -261,12 +263,42 @@ func mask(word []byte) string {
 // pattern is the template in one line.
 func (c *template) pattern() string { return strings.Join(c.words, " ") }
 
-// count is "1203×", with a + where some of its lines may not have been counted.
+// count is "1203×", with a + where some of its lines may not have been counted; "about 1200×" where it is from samples.
 func (c *template) count() string {
+	if c.about {
+		return "about " + number(rounded(c.n)) + "×"
+	}
 	if c.late {
 		return number(c.n) + "+×"
 	}
 	return number(c.n) + "×"
+}
+
+// estimate has each line that was looked at as one of several stand for so many. Of what was seen less than ten times
+// no more is said than that.
+func (t *templates) estimate(each float64) {
+	for _, c := range t.all {
+		if c.thin == 0 {
+			continue
+		}
+		if c.thin < 10 {
+			c.late = true
+			continue
+		}
+		c.about = true
+		more := int64(float64(c.thin) * (each - 1))
+		c.n += more
+		t.lines += more
+	}
+}
+
+// rounded is n to two digits: of samples no more is known.
+func rounded(n int64) int64 {
+	step := int64(1)
+	for n/step >= 100 {
+		step *= 10
+	}
+	return (n + step/2) / step * step
 }
 
 // telling says whether most lines are of patterns that say more than how many words there are.
