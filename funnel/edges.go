@@ -3,6 +3,8 @@ package funnel
 import (
 	"bytes"
 	"slices"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
 // A line of up to keptLine bytes is kept as it is; of a longer one the first and the last keptHalf bytes.
@@ -32,8 +34,7 @@ type edges struct {
 	tail      []line // a ring of the last lines
 	next      int    // where in the ring the next one goes
 
-	open  bool // a line has begun …
-	keep  bool // … which may be shown
+	open  bool // a line has begun, which may be shown
 	left  []byte
 	right []byte // its bytes from keptHalf on, only the last of them
 	size  int64  // its bytes so far
@@ -48,7 +49,7 @@ func newEdges(head, tail int) *edges {
 func (e *edges) Write(p []byte) (int, error) {
 	n := len(p)
 	e.bytes += int64(n)
-	e.chars += int64(runes(p))
+	e.chars += int64(runes.Count(p))
 	// A line that ends before the last cap(tail) complete lines of this chunk is pushed out by them: it
 	// need not be copied. The line left open at the chunk's end always begins behind that place.
 	behind := -1
@@ -59,10 +60,12 @@ func (e *edges) Write(p []byte) (int, error) {
 		end = behind
 	}
 	for at := 0; at < n; {
-		if !e.open {
-			e.open = true
-			e.keep = at > behind || len(e.head) < e.headLines
+		if !e.open && at <= behind && len(e.head) >= e.headLines {
+			e.pass(p[at : behind+1])
+			at = behind + 1
+			continue
 		}
+		e.open = true
 		i := bytes.IndexByte(p[at:], '\n')
 		if i < 0 {
 			e.add(p[at:])
@@ -82,15 +85,21 @@ func (e *edges) close() {
 	}
 }
 
-func (e *edges) add(part []byte) {
-	if !e.keep { // all of the line is in part; it has at most one char a byte
-		if int64(len(part)) > e.longest {
-			e.runes = int64(runes(part))
+// pass counts whole lines that are not shown.
+func (e *edges) pass(text []byte) {
+	for len(text) > 0 {
+		i := bytes.IndexByte(text, '\n')
+		if int64(i) > e.longest { // a line has at most one char a byte
+			e.longest = max(e.longest, int64(runes.Count(text[:i])))
 		}
-		return
+		e.lines++
+		text = text[i+1:]
 	}
+}
+
+func (e *edges) add(part []byte) {
 	e.size += int64(len(part))
-	e.runes += int64(runes(part))
+	e.runes += int64(runes.Count(part))
 	if room := keptLine - len(e.left); room > 0 && len(e.right) == 0 {
 		taken := min(room, len(part))
 		e.left = append(e.left, part[:taken]...)
@@ -109,18 +118,16 @@ func (e *edges) add(part []byte) {
 func (e *edges) end() {
 	e.lines++
 	e.longest = max(e.longest, e.runes)
-	if e.keep {
-		l := e.line()
-		if len(e.head) < e.headLines {
-			e.head = append(e.head, l)
-		}
-		switch {
-		case len(e.tail) < cap(e.tail):
-			e.tail = append(e.tail, l)
-		case cap(e.tail) > 0:
-			e.tail[e.next] = l
-			e.next = (e.next + 1) % cap(e.tail)
-		}
+	l := e.line()
+	if len(e.head) < e.headLines {
+		e.head = append(e.head, l)
+	}
+	switch {
+	case len(e.tail) < cap(e.tail):
+		e.tail = append(e.tail, l)
+	case cap(e.tail) > 0:
+		e.tail[e.next] = l
+		e.next = (e.next + 1) % cap(e.tail)
 	}
 	e.open, e.size, e.runes = false, 0, 0
 	e.left, e.right = e.left[:0], e.right[:0]

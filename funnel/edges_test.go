@@ -155,12 +155,3 @@ func TestShownLineSaysHowMuchIsLeftOut(t *testing.T) {
 		}
 	})
 }
-
-func TestRunesCountsAsTheLibrary(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		b := texts().Draw(t, "text")
-		if got, want := runes(b), utf8.RuneCountInString(string(b)); got != want {
-			t.Fatalf("%d, want %d: %q", got, want, b)
-		}
-	})
-}

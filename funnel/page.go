@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -54,7 +55,7 @@ func (p *page) row(b []byte, more tools.Call) error {
 	if p.full {
 		return tools.ErrPageFull
 	}
-	chars := runes(b)
+	chars := runes.Count(b)
 	if p.width+chars > p.chars && p.n > 0 {
 		p.full = true
 		return tools.ErrPageFull
@@ -134,7 +135,7 @@ func (p *page) fit(text []byte) int {
 
 // clip cuts a row in its middle so that it fills the page.
 func (p *page) clip(b []byte) (shown string, tokens int) {
-	l := line{left: b, chars: int64(runes(b)), many: true}
+	l := line{left: b, chars: int64(runes.Count(b)), many: true}
 	if n := p.chars * utf8.UTFMax; len(b) > 2*n {
 		l.left, l.right = b[:n], b[len(b)-n:]
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -426,8 +427,8 @@ func TestWhatFitsAPageIsShownWhole(t *testing.T) {
 				}
 				continue
 			}
-			before := runes(text[:n])
-			if before+runes(text[n:]) != runes(text) {
+			before := runes.Count(text[:n])
+			if before+runes.Count(text[n:]) != runes.Count(text) {
 				t.Fatalf("%d tears a char of %.60q apart", n, text)
 			}
 			rows := p.n

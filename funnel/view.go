@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 	"github.com/mcp-funnel/mcp-funnel/internal/summary"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -269,7 +270,7 @@ func (v *view) asKeptWhole(verdict Verdict, whole string, tokens int) []string {
 	}
 	notes := v.notes()
 	whole = strings.TrimSuffix(whole, notes)
-	if verdict == Reject || tokens+v.f.o.Counter.Count(line()) > n || runes([]byte(whole)) > maxPageChars {
+	if verdict == Reject || tokens+v.f.o.Counter.Count(line()) > n || runes.Count([]byte(whole)) > maxPageChars {
 		return v.asReceipt(verdict, "", 0, false)
 	}
 	v.commit(receipt)

@@ -1,13 +1,13 @@
 package observations
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"math/bits"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
 // blockSize is the step of the line index, and what a recording holds in memory.
@@ -52,8 +52,9 @@ func (x *indexer) add(b []byte) {
 		n := int(min(int64(len(b)), blockSize-x.size%blockSize))
 		p := b[:n]
 		open := unfinished(p)
-		x.newlines += bytes.Count(p, []byte{'\n'})
-		x.runes += countRunes(p[:n-open])
+		started, newlines := runes.WithLines(p[:n-open])
+		x.newlines += newlines
+		x.runes += started
 		x.held = copy(x.tail[:], p[n-open:])
 		x.size += int64(n)
 		b = b[n:]
@@ -131,25 +132,6 @@ func unfinished(p []byte) int {
 		}
 	}
 	return 0
-}
-
-// countRunes is utf8.RuneCount, several times as fast on valid text: there
-// each byte that does not continue a rune starts one.
-func countRunes(p []byte) int {
-	if !utf8.Valid(p) {
-		return utf8.RuneCount(p)
-	}
-	n := len(p)
-	for ; len(p) >= 8; p = p[8:] {
-		w := binary.LittleEndian.Uint64(p)
-		n -= bits.OnesCount64(w >> 7 & ^(w >> 6) & 0x0101010101010101) // 10xxxxxx
-	}
-	for _, c := range p {
-		if !utf8.RuneStart(c) {
-			n--
-		}
-	}
-	return n
 }
 
 // index answers where lines and runes are, to the block.

@@ -155,20 +155,6 @@ func TestOffsets(t *testing.T) {
 	})
 }
 
-func TestCountRunes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := awkward(t)
-		if got, want := countRunes(text), utf8.RuneCount(text); got != want {
-			t.Fatalf("countRunes = %d, want %d", got, want)
-		}
-	})
-	for _, text := range [][]byte{corpus.WarAndPeace(), corpus.CJK(), corpus.Random(1 << 16)} {
-		if got, want := countRunes(text), utf8.RuneCount(text); got != want {
-			t.Errorf("countRunes = %d, want %d", got, want)
-		}
-	}
-}
-
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte("mfl1"), int64(0))
 	var x indexer

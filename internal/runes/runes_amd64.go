@@ -1,0 +1,10 @@
+package runes
+
+import "golang.org/x/sys/cpu"
+
+var haveVectors = cpu.X86.HasAVX2
+
+// count is [portable] over n bytes, a multiple of 32; high is not 0 where some of them are not ASCII.
+//
+//go:noescape
+func count(p *byte, n int) (newlines, follow, high int)

@@ -1,0 +1,8 @@
+//go:build !amd64
+
+package runes
+
+const haveVectors = false
+
+// count is not called where there are no vectors.
+func count(_ *byte, _ int) (newlines, follow, high int) { return 0, 0, 0 }

@@ -1,0 +1,86 @@
+package runes
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+)
+
+func FuzzCount(f *testing.F) {
+	f.Add([]byte("a\nb\r\n"), byte(1))
+	f.Add([]byte("数据 \xff\xe6\x96 äöü\n"), byte(40))
+	f.Add([]byte("\x80\xbf\xc0\xc1\x0a"), byte(99))
+	f.Fuzz(func(t *testing.T, p []byte, times byte) { check(t, bytes.Repeat(p, int(times))) })
+}
+
+func check(t *testing.T, p []byte) {
+	runes, newlines := WithLines(p)
+	if want := utf8.RuneCount(p); runes != want || newlines != bytes.Count(p, []byte{'\n'}) {
+		t.Fatalf("%d bytes: %d runes, %d newlines; want %d, %d", len(p), runes, newlines, want, bytes.Count(p, []byte{'\n'}))
+	}
+}
+
+func TestCorpora(t *testing.T) {
+	for _, text := range [][]byte{corpus.WarAndPeace(), corpus.CJK(), corpus.Random(1 << 16)} {
+		check(t, text)
+	}
+}
+
+// Texts of every length, and so long that a byte of a vector would overflow; valid, and with one byte that is not.
+func TestCount(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, unit := range []string{"plain text\n", "\n", "é", "数据\n", "🙂a", "\x80"} {
+		long := []byte(strings.Repeat(unit, 20_000/len(unit)+1))
+		for n := range 200 {
+			check(t, long[:n])
+			check(t, long[n:2*n])
+		}
+		for range 20 {
+			p := bytes.Clone(long[:r.IntN(len(long))])
+			check(t, p)
+			if len(p) > 0 {
+				p[r.IntN(len(p))] = byte(r.IntN(256))
+				check(t, p)
+			}
+		}
+	}
+}
+
+func TestPortableIsTheSame(t *testing.T) {
+	if !haveVectors {
+		t.Skip("no vectors here")
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	for range 200 {
+		p := make([]byte, 32*(1+r.IntN(600)))
+		for i := range p {
+			p[i] = byte(r.IntN(256)) & byte(0x7f|r.IntN(2)<<7)
+		}
+		if r.IntN(2) == 0 {
+			for i := range p {
+				p[i] &= 0x7f
+			}
+		}
+		lines, follow, high := count(&p[0], len(p))
+		wantLines, wantFollow, plain := portable(p)
+		if lines != wantLines || follow != wantFollow || (high == 0) != plain {
+			t.Fatalf("%d %d %x, want %d %d %v", lines, follow, high, wantLines, wantFollow, plain)
+		}
+	}
+}
+
+func BenchmarkCount(b *testing.B) {
+	for name, unit := range map[string]string{"ascii": "a line of a log\n", "cyrillic": "строка журнала\n"} {
+		p := []byte(strings.Repeat(unit, 64<<10/len(unit)))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(p)))
+			for b.Loop() {
+				WithLines(p)
+			}
+		})
+	}
+}
