@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/summary"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
 // draft is all that a receipt may say. [draft.fit] chooses from it what the ceiling has room for.
@@ -72,17 +73,21 @@ func plural(n int64, one string) string {
 	return strconv.FormatInt(n, 10) + " " + one + "s"
 }
 
-// about words a number of tokens: exact, or to three digits with its margin.
-func about(n int64, margin float64) string {
-	if margin <= 0 {
-		return plural(n, "token")
+// about words a number of tokens: exact, or to three digits with its margin: ~ from samples, ≈ by a model's factor.
+func about(t tokens.Total) string {
+	if t.Margin <= 0 {
+		return plural(t.N, "token")
 	}
 	unit := int64(1)
-	for n/unit >= 1000 {
+	for t.N/unit >= 1000 {
 		unit *= 10
 	}
-	percent := strconv.FormatFloat(max(math.Ceil(margin*1000)/10, 0.1), 'g', -1, 64)
-	return fmt.Sprintf("~%d ±%s %% tokens", (n+unit/2)/unit*unit, percent)
+	sign := "~"
+	if t.Estimated {
+		sign = "≈"
+	}
+	percent := strconv.FormatFloat(max(math.Ceil(t.Margin*1000)/10, 0.1), 'g', -1, 64)
+	return fmt.Sprintf("%s%d ±%s %% tokens", sign, (t.N+unit/2)/unit*unit, percent)
 }
 
 // The lines of a receipt that do not depend on what is left out. Level 0 says all; each level says less.

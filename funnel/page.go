@@ -165,12 +165,13 @@ func (p *page) complete() bool {
 func (v *view) showPage() {
 	p := v.out.page
 	rows := p.rows.String()
-	tokens := int64(v.f.o.Counter.Count(rows))
+	total := v.f.o.Counter.Total(rows)
+	tokens := total.N
 	v.size = Size{Chars: int64(utf8.RuneCountInString(rows)), Bytes: int64(len(rows)), Tokens: tokens}
 	if rows != "" {
 		v.size.Lines = int64(strings.Count(rows, "\n")) + 1
 	}
-	v.total.N, v.total.Margin = tokens, 0
+	v.total = total
 	v.Kind, v.Matches, v.Files = content.Sniff([]byte(rows), true, ""), -1, -1
 	v.decision = v.f.o.Policy.Decide(v.size, v.spent)
 	v.complete = p.complete()

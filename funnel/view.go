@@ -322,7 +322,7 @@ func (v *view) commit(receipt string) {
 // draft is all that could be said of the output, as things stand.
 func (v *view) draft(verdict Verdict) *draft {
 	d := &draft{
-		sizes:  fmt.Sprintf("%s, %s, %s", plural(v.lines, "line"), plural(v.chars, "char"), about(v.total.N, v.total.Margin)),
+		sizes:  fmt.Sprintf("%s, %s, %s", plural(v.lines, "line"), plural(v.chars, "char"), about(v.total)),
 		total:  append([]string{string(v.Kind)}, v.totals()...),
 		reject: verdict == Reject,
 		left:   v.decision.Left,

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"hash/crc32"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,8 +13,9 @@ import (
 
 // Total is a number of tokens and how sure it is.
 type Total struct {
-	N      int64
-	Margin float64 // 0: exact; 0.01: within 1 %
+	N         int64
+	Margin    float64 // 0: exact; 0.01: within 1 %
+	Estimated bool    // by a factor, see [Model]
 }
 
 // ExactLimit is how much of a stream is counted exactly, in bytes. What is above it is estimated from samples.
@@ -234,7 +236,15 @@ func (t *Tally) Total() Total {
 		t.sample.last(func(w window) { t.evidence.add(t.c.sample(w.text), w.of) })
 		total = total.plus(t.evidence.estimate(rest, float64(t.exact)/ExactLimit))
 	}
-	return total
+	return total.of(t.c.model)
+}
+
+// of is the total of a model, by that of its encoding. It is as unsure as both.
+func (t Total) of(m Model) Total {
+	if m.Estimated() {
+		t = Total{N: int64(math.Ceil(m.Factor * float64(t.N))), Margin: min(1, m.Error+t.Margin*(1+m.Error)), Estimated: true}
+	}
+	return t
 }
 
 // plus is the total of two texts.

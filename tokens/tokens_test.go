@@ -105,6 +105,23 @@ func TestEqualsTiktokenOnAnything(t *testing.T) {
 	})
 }
 
+// Runs of white space and of signs, long and mixed, and text without words: where tokens are tried that do not fit.
+func TestEqualsTiktokenOnRuns(t *testing.T) {
+	ordinaryRun(t)
+	for _, k := range kinds(t) {
+		if k.name == "blanks" || k.name == "indented" || k.name == "base64" || k.name == "emoji" {
+			t.Run(k.name, func(t *testing.T) { same(t, string(k.text)) })
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		run := rapid.Custom(func(t *rapid.T) string {
+			sign := rapid.SampledFrom([]string{" ", "\t", "\n", "\r\n", " \n", "\u00a0", "=", "-", "_", "*", "/", "A", "a", "0", "中", "\u0301", "x "}).Draw(t, "sign")
+			return strings.Repeat(sign, rapid.IntRange(1, 150).Draw(t, "times"))
+		})
+		same(t, strings.Join(rapid.SliceOfN(run, 1, 9).Draw(t, "runs"), ""))
+	})
+}
+
 // A run without a break, where tiktoken-go is quadratic, takes time in
 // proportion; what is measured is that it ends, and that both ways of merging agree.
 func TestLongRuns(t *testing.T) {
@@ -135,18 +152,6 @@ func TestEstimateHoldsItsInterval(t *testing.T) {
 		off := math.Abs(float64(got.N-exact)) / float64(exact)
 		if len(b) <= tokens.ExactLimit || got.Margin == 0 || off > got.Margin || got.Margin > 0.05 {
 			t.Errorf("%s: %d ± %.2f %%, exactly %d: off by %.2f %%", name, got.N, 100*got.Margin, exact, 100*off)
-		}
-	}
-}
-
-func TestParse(t *testing.T) {
-	for name, want := range map[string]tokens.Encoding{
-		"": tokens.O200k, "o200k_base": tokens.O200k, "cl100k_base": tokens.CL100k, "gpt-4": tokens.CL100k, "gpt-4o": tokens.O200k, "GPT-4o-mini": tokens.O200k,
-		"gpt-3.5-turbo-0301": tokens.CL100k, "claude-opus-4": tokens.O200k, "gemini-2.5-pro": tokens.O200k, "davinci": "", "nonsense": "",
-	} {
-		got, err := tokens.Parse(name)
-		if got != want || (err != nil) != (want == "") {
-			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
 		}
 	}
 }

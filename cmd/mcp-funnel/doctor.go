@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/internal/child"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
 type doctor struct{}
@@ -131,10 +132,14 @@ func tokenizerWorks(_ context.Context, s *Settings) []finding {
 	start := time.Now()
 	// Counted with tiktoken: both vocabularies take the same three tokens.
 	const probe, want = "tokens are counted", 3
-	if n := c.Count(probe); n != want {
-		return []finding{{what: "tokenizer", bad: true, text: fmt.Sprintf("%s counts %q as %d tokens, not %d", c.Encoding(), probe, n, want)}}
+	encoding := c.Model().Encoding
+	if n := tokens.New(encoding).Count(probe); n != want {
+		return []finding{{what: "tokenizer", bad: true, text: fmt.Sprintf("%s counts %q as %d tokens, not %d", encoding, probe, n, want)}}
 	}
-	text := fmt.Sprintf("%s, loaded in %s", c.Encoding(), shortTime(time.Since(start)))
+	text := fmt.Sprintf("%s, loaded in %s", encoding, shortTime(time.Since(start)))
+	if m := c.Model(); m.Estimated() {
+		text += fmt.Sprintf("; %s is estimated: ×%v ±%.0f %%", s.Model, m.Factor, 100*m.Error)
+	}
 	if s.ContextWindow > 0 {
 		text += fmt.Sprintf("; window of %d tokens", s.ContextWindow)
 	}

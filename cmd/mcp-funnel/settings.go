@@ -36,7 +36,7 @@ type Settings struct {
 	HeadLines     int    `group:"shown" default:"10" placeholder:"N" help:"First lines shown in a receipt, at most."`
 	TailLines     int    `group:"shown" default:"5" placeholder:"N" help:"Last lines shown in a receipt, at most."`
 	PageTokens    int    `group:"shown" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
-	Model         string `group:"shown" default:"o200k_base" placeholder:"NAME" help:"Whose tokens are counted: a model's name, o200k_base or cl100k_base. Models without a public vocabulary are counted as o200k_base."`
+	Model         string `group:"shown" default:"o200k_base" placeholder:"NAME" help:"Whose tokens are counted: a model's name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base: their tokens are shown as ≈ with its error."`
 
 	Mask        bool `group:"shown" default:"true" negatable:"" help:"Mask secrets of known formats in what is shown, traced and logged; --no-mask shows them."`
 	RedactStore bool `group:"shown" help:"Mask them in what is kept too. By default what is kept is exact."`
@@ -216,11 +216,11 @@ func (s *Settings) policy() funnel.Policy {
 }
 
 func (s *Settings) counter() (*tokens.Counter, error) {
-	e, err := tokens.Parse(s.Model)
+	m, err := tokens.Parse(s.Model)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--model: %w", err)}
 	}
-	return tokens.New(e), nil
+	return tokens.For(m), nil
 }
 
 func (s *Settings) logger(w *streams) *slog.Logger {

@@ -98,10 +98,14 @@ func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, f
 	return total, size, nil
 }
 
-// totalText writes an estimate as such: ~24600 ±1 %.
+// totalText writes an estimate as such: ~24600 ±1.0 % from samples, ≈24600 ±25.0 % by a model's factor.
 func totalText(t tokens.Total) string {
 	if t.Margin == 0 {
 		return fmt.Sprint(t.N)
 	}
-	return fmt.Sprintf("~%d ±%.1f %%", t.N, 100*t.Margin)
+	sign := "~"
+	if t.Estimated {
+		sign = "≈"
+	}
+	return fmt.Sprintf("%s%d ±%.1f %%", sign, t.N, 100*t.Margin)
 }
