@@ -35,18 +35,58 @@ func key(text []byte, n int) (low, high uint64) {
 	return low, high | uint64(n)<<60
 }
 
+// longMemo remembers the counts of longer pieces: indentation, rulers, words of scripts of two and three bytes a letter.
+type longMemo [1 << longBits]struct {
+	text  [longPiece]byte
+	n     uint8 // of text; 0: none
+	count uint8
+}
+
+const (
+	longBits  = 12
+	longPiece = 62 // with the two numbers a line of the cache
+)
+
+// slot is where a piece is remembered, of more than memoPiece bytes.
+func slot(piece []byte) uint64 {
+	h := uint64(len(piece))
+	for i := 0; i+8 <= len(piece); i += 8 {
+		h = mix(h ^ binary.LittleEndian.Uint64(piece[i:]))
+	}
+	return mix(h^binary.LittleEndian.Uint64(piece[len(piece)-8:])) >> (64 - longBits)
+}
+
+func mix(x uint64) uint64 {
+	over, mixed := bits.Mul64(x, 0x9e3779b97f4a7c15)
+	return over ^ mixed
+}
+
 // next counts the piece of n bytes that text begins with.
 func (d *desk) next(text []byte, n int) int {
 	if n > memoPiece {
-		return d.count(text[:n])
+		return d.long(text[:n])
 	}
 	low, high := key(text, n)
-	over, mixed := bits.Mul64(low^bits.RotateLeft64(high, 29), 0x9e3779b97f4a7c15)
-	at := &d.words[(over^mixed)>>(64-memoBits)]
+	at := &d.words[mix(low^bits.RotateLeft64(high, 29))>>(64-memoBits)]
 	if at.low == low && at.high&^(0xf<<memoCount) == high {
 		return int(at.high >> memoCount & 0xf)
 	}
 	count := d.count(text[:n])
 	at.low, at.high = low, high|uint64(count)<<memoCount
+	return count
+}
+
+// long is next of a piece of more than memoPiece bytes.
+func (d *desk) long(piece []byte) int {
+	if len(piece) > longPiece {
+		return d.count(piece)
+	}
+	at := &d.phrases[slot(piece)]
+	if int(at.n) == len(piece) && string(at.text[:at.n]) == string(piece) {
+		return int(at.count)
+	}
+	count := d.count(piece)
+	copy(at.text[:], piece)
+	at.n, at.count = uint8(len(piece)), uint8(count)
 	return count
 }

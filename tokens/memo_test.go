@@ -31,7 +31,7 @@ func TestKeysDiffer(t *testing.T) {
 func TestADeskCountsAsANewOne(t *testing.T) {
 	d := &desk{Vocabulary: tables.O200k()}
 	rapid.Check(t, func(t *rapid.T) {
-		piece := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetn 01=="))), 1, 3*memoPiece).Draw(t, "piece")
+		piece := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetn 01=="))), 1, 2*longPiece).Draw(t, "piece")
 		want := (&desk{Vocabulary: tables.O200k()}).count(piece)
 		for range 2 {
 			if got := d.next(append(bytes.Clone(piece), "a beginning"...), len(piece)); got != want {
@@ -39,4 +39,18 @@ func TestADeskCountsAsANewOne(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A short piece is the same number of tokens merged as laid side by side.
+func TestMergedAsLaid(t *testing.T) {
+	for _, v := range []*tables.Vocabulary{tables.O200k(), tables.CL100k()} {
+		rapid.Check(t, func(t *rapid.T) {
+			d := &desk{Vocabulary: v}
+			piece := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetnQZ01= \n\t"))), 1, tables.MergeMax).Draw(t, "piece")
+			merged, laid := v.Merge(piece), d.layAll(piece, v.Prefixes(piece, &d.ends))
+			if merged != laid {
+				t.Fatalf("%q: merged %d, laid %d", piece, merged, laid)
+			}
+		})
+	}
 }

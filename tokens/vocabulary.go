@@ -6,12 +6,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// desk is what one counting works on: the vocabulary, and what it remembers of the counts before. About 400 KiB, used
+// desk is what one counting works on: the vocabulary, and what it remembers of the counts before. About 650 KiB, used
 // again from text to text, and not safe for concurrent use.
 type desk struct {
 	*tables.Vocabulary
-	words memo
-	pairs [1 << pairBits][2]uint64 // a pair's two ranks, whether it stays one; 0: none
+	words   memo
+	phrases longMemo
+	hints   [1 << hintBits]hint
+	pairs   [1 << pairBits][2]uint64 // a pair's two ranks, whether it stays one; 0: none
 
 	// Of the piece at hand:
 	ends  tables.Ends
@@ -38,6 +40,14 @@ func (d *desk) count(piece []byte) int {
 	if len(piece) == 2 { // any byte is a token
 		return 2
 	}
+	if len(piece) <= tables.MergeMax {
+		return d.Merge(piece)
+	}
+	return d.layAll(piece, left)
+}
+
+// layAll is lay with room for the piece.
+func (d *desk) layAll(piece []byte, left int) int {
 	if len(piece) > len(d.sizes) {
 		d.dead, d.sizes = make([]uint64, len(piece)/64+1), make([]uint8, len(piece))
 	}
@@ -51,36 +61,46 @@ func (d *desk) count(piece []byte) int {
 
 // lay counts the tokens of a piece; left is how many of d.ends are at its beginning.
 func (d *desk) lay(piece []byte, left int) (parts int) {
-	at := 0
-	var last uint32
-	for {
-		for left--; left < 0; left-- { // nothing fits here: go back
-			d.dead[at/64] |= 1 << (at % 64)
-			parts--
-			end := at
-			at -= int(d.sizes[parts]&^again) + 1
-			if d.sizes[parts]&again != 0 {
-				left = d.Prefixes(piece[at:], &d.ends) // none was tried yet but this one, whose end is dead
-			} else {
-				left = d.Prefixes(piece[at:end-1], &d.ends)
-			}
-			if parts > 0 {
-				last, _ = d.Longest(piece[at-int(d.sizes[parts-1]&^again)-1 : at])
-			}
-		}
-		rank, n := d.ends[left].Rank(), d.ends[left].Len()
-		end := at + n
-		if d.isDead(end) || parts > 0 && !d.apart(last, rank, piece[at:]) {
-			continue
-		}
-		d.sizes[parts] = uint8(n - 1)
+	at, last := 0, uint32(noToken)
+	place := func(e tables.End, how uint8) {
+		d.sizes[parts] = uint8(e.Len()-1) | how
 		parts++
-		last, at = rank, end
-		if n >= runToken { // one sign again and again is mostly one token again and again
-			for len(piece)-at >= n && string(piece[at:at+n]) == string(piece[at-n:at]) && !d.isDead(at+n) && d.apart(rank, rank, piece[at:]) {
-				d.sizes[parts] = uint8(n-1) | again
-				parts++
-				at += n
+		last, at = e.Rank(), at+e.Len()
+	}
+	for {
+		longest := d.ends[left-1]
+		if e, ok := d.hinted(last, left); ok && d.fits(last, e, piece, at) {
+			place(e, again)
+		} else {
+			for left--; ; left-- {
+				for left < 0 { // nothing fits here: go back
+					d.dead[at/64] |= 1 << (at % 64)
+					parts--
+					size := d.sizes[parts]
+					failed := int(size&^again) + 1
+					at -= failed
+					if last = noToken; parts > 0 {
+						last, _ = d.Longest(piece[at-int(d.sizes[parts-1]&^again)-1 : at])
+					}
+					left = d.Prefixes(piece[at:], &d.ends) - 1
+					longest = d.ends[left]
+					for size&again == 0 && left >= 0 && d.ends[left].Len() >= failed { // where it was tried before all others, all are left
+						left--
+					}
+				}
+				if d.fits(last, d.ends[left], piece, at) {
+					break
+				}
+			}
+			e := d.ends[left]
+			if e != longest {
+				d.hint(last, longest, e)
+			}
+			place(e, 0)
+			if n := e.Len(); n >= runToken { // one sign again and again is mostly one token again and again
+				for len(piece)-at >= n && string(piece[at:at+n]) == string(piece[at-n:at]) && d.fits(last, e, piece, at) {
+					place(e, again)
+				}
 			}
 		}
 		if at == len(piece) {
@@ -90,13 +110,56 @@ func (d *desk) lay(piece []byte, left int) (parts int) {
 	}
 }
 
-// A token of runToken bytes or more is tried after itself before all others; again marks in d.sizes that it was.
+// fits says whether a token may stand after last, at a place of the piece.
+func (d *desk) fits(last uint32, e tables.End, piece []byte, at int) bool {
+	end := at + e.Len()
+	return d.dead[end/64]>>(end%64)&1 == 0 && (last == noToken || d.apart(last, e.Rank(), piece[at:]))
+}
+
+const noToken = 1<<18 - 1 // no rank
+
+// hinted is the token that came after last at another place, where the first of so many of d.ends was the longest.
+func (d *desk) hinted(last uint32, of int) (e tables.End, ok bool) {
+	longest := d.ends[of-1]
+	if longest.Len() < runToken {
+		return 0, false
+	}
+	h := d.hints[hintAt(last, longest)]
+	if h.last != last || h.longest != longest {
+		return 0, false
+	}
+	for i := min(h.size, of) - 1; i >= 0; i-- {
+		if e := d.ends[i]; e.Len() <= h.size {
+			return e, e.Len() == h.size
+		}
+	}
+	return 0, false
+}
+
+func (d *desk) hint(last uint32, longest, e tables.End) {
+	d.hints[hintAt(last, longest)] = hint{last, longest, e.Len()}
+}
+
+// hint remembers which token fitted after last where a longer one is a token too: in long runs of white space the
+// longest seldom fits.
+type hint struct {
+	last    uint32
+	longest tables.End
+	size    int
+}
+
+const hintBits = 9
+
+func hintAt(last uint32, longest tables.End) uint64 {
+	return mix(uint64(last)<<32|uint64(longest)) >> (64 - hintBits)
+}
+
+// A token of runToken bytes or more is tried after itself before all others; again marks in d.sizes
+// that it was, or that it was tried as hinted.
 const (
 	runToken = 8
 	again    = 0x80
 )
-
-func (d *desk) isDead(at int) bool { return d.dead[at/64]>>(at%64)&1 != 0 }
 
 // apart is Apart, remembered.
 func (d *desk) apart(left, right uint32, after []byte) bool {
