@@ -310,13 +310,39 @@ func stepsOf(q *gojq.Query) *steps {
 		return s.settle()
 	}
 	s := &steps{whole: q}
-	switch t := q.Term; t.Type {
-	case gojq.TermTypeIdentity:
+	switch t := q.Term; {
+	case !closed(t): // it can only be taken as it is
+	case t.Type == gojq.TermTypeIdentity:
 		s.term, s.tail = t, t.SuffixList
-	case gojq.TermTypeIndex:
+	case t.Type == gojq.TermTypeIndex:
 		s.term, s.first, s.tail = t, t.Index, t.SuffixList
 	}
 	return s.settle()
+}
+
+// closed says that nothing in the brackets of a term sees its input: in .[][.a] they do, whatever was taken from the left.
+func closed(t *gojq.Term) bool {
+	indices := []*gojq.Index{t.Index}
+	for _, s := range t.SuffixList {
+		indices = append(indices, s.Index)
+	}
+	for _, x := range indices {
+		if x != nil && (x.Str != nil && x.Str.Queries != nil || !constantOrNone(x.Start) || !constantOrNone(x.End)) {
+			return false
+		}
+	}
+	return true
+}
+
+func constantOrNone(q *gojq.Query) bool {
+	if q == nil {
+		return true
+	}
+	t := plainTerm(q)
+	if t != nil && t.Type == gojq.TermTypeUnary && len(t.Unary.Term.SuffixList) == 0 {
+		t = t.Unary.Term
+	}
+	return t != nil && (t.Type == gojq.TermTypeNumber || t.Type == gojq.TermTypeString && t.Str.Queries == nil)
 }
 
 // settle takes what says nothing: ? after a step that cannot fail here, and a . before a pipe.

@@ -37,6 +37,7 @@ var plans = []struct {
 	{"[limit(2; .[])]", "gather most 2"}, {"[first(.[])]", "gather most 1"}, {"map(.a) | .[]", ""}, {"map(.a) | map(.b)", ""}, {"def map(f): 1; map(.a)", ""}, {"[.[]] | add", ""}, {".[1:] | map(.n)", "gather 1:-1"},
 	{"length", "count"}, {".a | length", "a count"}, {"map(.n) | length", "count"}, {"[.[] | select(.n > 2)] | length", "count"}, {"map(select(.n > 2)) | length", "count"}, {".[1:] | length", "count 1:-1"}, {".[] | length", "flow"}, {"length | . + 1", ""}, {"def length: 1; length", ""}, {"[.a[] | .n] | length", "a count"},
 	{".[0]", "item 0:1"}, {".[2].a", "item 2:3"}, {".[1] | .n", "item 1:2"}, {".a[1]", "a item 1:2"}, {"first", "item 0:1"}, {".[-1]", ""}, {".[9] | .a", "item 9:10"}, {".[1][]", "item 1:2"}, {".[0], .[1]", ""}, {".[.n]", ""},
+	{".[][.n]", ""}, {".[].a[.n]", ""}, {`.a[]."\(.b)"`, ""}, {".[0][.n:]", ""}, {".[] | .[.n]", "flow"}, {".[][-1]", "flow"}, {`.[]["a"]`, "flow"}, {".[][1:-1]", "flow"},
 	{"group_by(.n)", ""}, {"sort_by(.n)", ""}, {"add", ""}, {"unique", ""}, {"reduce .[] as $x (0; . + 1)", ""}, {"last", ""}, {".", ""}, {".a", ""}, {"keys", ""}, {"to_entries", ""}, {"[.[] | .n] == []", ""}, {"..", ""}, {"any(.[]; .n)", ""},
 }
 
