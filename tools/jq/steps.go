@@ -1,0 +1,131 @@
+package jq
+
+import "github.com/itchyny/gojq"
+
+// steps is a query taken apart from its left: a term's suffixes one by one, then what it is piped into.
+type steps struct {
+	term  *gojq.Term     // the term the query begins with, where it is . or .key; nil: of another kind
+	first *gojq.Index    // of .key: the key, as if it were a suffix
+	tail  []*gojq.Suffix // of term, that are not taken
+	rest  *gojq.Query    // what it is piped into
+	whole *gojq.Query    // where nothing is taken
+}
+
+func stepsOf(q *gojq.Query) *steps {
+	if q == nil || len(q.FuncDefs) > 0 {
+		return nil
+	}
+	if q.Term == nil {
+		if q.Op != gojq.OpPipe || len(q.Patterns) > 0 {
+			return nil
+		}
+		s := stepsOf(q.Left)
+		if s == nil {
+			return nil
+		}
+		if s.rest == nil {
+			s.rest = q.Right
+		} else {
+			s.rest = &gojq.Query{Left: s.rest, Op: gojq.OpPipe, Right: q.Right}
+		}
+		return s.settle()
+	}
+	s := &steps{whole: q}
+	switch t := q.Term; {
+	case !closed(t): // it can only be taken as it is
+	case t.Type == gojq.TermTypeIdentity:
+		s.term, s.tail = t, t.SuffixList
+	case t.Type == gojq.TermTypeIndex:
+		s.term, s.first, s.tail = t, t.Index, t.SuffixList
+	}
+	return s.settle()
+}
+
+// closed says that nothing in the brackets of a term sees its input: in .[][.a] they do, whatever was taken from the left.
+func closed(t *gojq.Term) bool {
+	indices := []*gojq.Index{t.Index}
+	for _, s := range t.SuffixList {
+		indices = append(indices, s.Index)
+	}
+	for _, x := range indices {
+		if x != nil && (x.Str != nil && x.Str.Queries != nil || !constantOrNone(x.Start) || !constantOrNone(x.End)) {
+			return false
+		}
+	}
+	return true
+}
+
+func constantOrNone(q *gojq.Query) bool {
+	if q == nil {
+		return true
+	}
+	t := plainTerm(q)
+	if t != nil && t.Type == gojq.TermTypeUnary && len(t.Unary.Term.SuffixList) == 0 {
+		t = t.Unary.Term
+	}
+	return t != nil && (t.Type == gojq.TermTypeNumber || t.Type == gojq.TermTypeString && t.Str.Queries == nil)
+}
+
+// settle takes what says nothing: ? after a step that cannot fail here, and a . before a pipe.
+func (s *steps) settle() *steps {
+	for s.term != nil && s.first == nil && len(s.tail) == 0 && s.rest != nil {
+		next := stepsOf(s.rest)
+		if next == nil {
+			return s
+		}
+		*s = *next
+	}
+	return s
+}
+
+// at is the index that comes next.
+func (s *steps) at() *gojq.Index {
+	switch {
+	case s.term == nil:
+		return nil
+	case s.first != nil:
+		return s.first
+	case len(s.tail) > 0:
+		return s.tail[0].Index
+	}
+	return nil
+}
+
+func (s *steps) iterates() bool { return s.first == nil && len(s.tail) > 0 && s.tail[0].Iter }
+
+func (s *steps) identity() bool {
+	return s.term != nil && s.first == nil && len(s.tail) == 0 && s.rest == nil
+}
+
+// next takes a step, and the ? after it. False: nothing is left.
+func (s *steps) next() bool {
+	if s.first != nil {
+		s.first = nil
+	} else {
+		s.tail = s.tail[1:]
+	}
+	for len(s.tail) > 0 && s.tail[0].Optional {
+		s.tail = s.tail[1:]
+	}
+	s.whole = nil
+	s.settle()
+	return !s.identity()
+}
+
+// query is what is left; nil: nothing.
+func (s *steps) query() *gojq.Query {
+	if s.identity() {
+		return nil
+	}
+	q := s.whole
+	if q == nil {
+		q = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: s.tail}}
+		if s.first != nil {
+			q.Term = &gojq.Term{Type: gojq.TermTypeIndex, Index: s.first, SuffixList: s.tail}
+		}
+	}
+	if s.rest != nil {
+		q = &gojq.Query{Left: q, Op: gojq.OpPipe, Right: s.rest}
+	}
+	return q
+}
