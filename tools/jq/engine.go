@@ -106,11 +106,13 @@ func (e *engine) prepare(p *program) (err error) {
 	few := bag{count: 1, weight: aheadMost, largest: aheadMost, single: true}
 	e.reads = readsOf(p.query, false)
 	_, e.cheap, _ = p.bound(p.query, few)
+	e.sieve = sieveOf(p.query, e.reads)
 	if e.plan = planOf(p); e.plan == nil || e.Slurp {
 		e.plan = nil
 		return nil
 	}
 	e.eachReads = readsOf(e.plan.each, e.plan.form == count)
+	e.eachSieve = sieveOf(e.plan.each, e.eachReads)
 	e.eachCheap = true
 	if e.plan.each != nil {
 		e.each, err = p.ready(e.plan.each)
@@ -127,10 +129,12 @@ type engine struct {
 	values []any
 	reads  *node // by code
 	cheap  bool  // code may run on a small value before its turn
+	sieve  *sieve
 
 	plan      *plan   // nil: the filter needs a record whole
 	each      *filter // of one element; nil: the element itself
 	eachReads *node
+	eachSieve *sieve
 	eachCheap bool
 
 	again byPosition // the text, where it can be read twice
@@ -204,7 +208,7 @@ func (e *engine) records(r io.Reader) error {
 			s.elements = e.elements
 		}
 		if e.cheap {
-			s.ahead, s.merge = e.recordAhead, e.merge
+			s.ahead, s.merge, s.sieve = e.recordAhead, e.merge, e.sieve
 		}
 	}
 	if err := s.drive(w); err != nil || !e.Slurp {

@@ -58,7 +58,9 @@ func (s *sequence) start(w *view) {
 
 // work is what a lane does with a batch.
 func (s *sequence) work(q *quick, b *batch) {
-	b.wrong = s.decode(q, b, func(v any, size int) bool {
+	through := sifting{sieve: s.sieve}
+	q.lends = s.ahead != nil // what is written need not be held
+	b.wrong = s.decode(q, b, &through, func(v any, size int) bool {
 		switch {
 		case s.ahead == nil:
 			b.values = append(b.values, v)
@@ -66,15 +68,18 @@ func (s *sequence) work(q *quick, b *batch) {
 			return false
 		default:
 			s.ahead(v, &b.made)
+			q.takeBack()
 		}
 		return true
 	})
+	q.takeBack()
+	q.lends = false
 }
 
 // decode goes through a batch from where it was left. It stops before a value
 // that is refused, which is told, and before one that is not taken.
-func (s *sequence) decode(q *quick, b *batch, take func(v any, size int) bool) (refused bool) {
-	q.reset(b.text, s.node == nil && !s.blind, s.e.twice.Load())
+func (s *sequence) decode(q *quick, b *batch, through *sifting, take func(v any, size int) bool) (refused bool) {
+	q.reset(b.text, s.node == nil && s.sieve == nil && !s.blind, s.e.twice.Load())
 	q.i = b.next
 	due := !b.first || b.next > 0 // a value, after a comma
 	for {
@@ -83,18 +88,22 @@ func (s *sequence) decode(q *quick, b *batch, take func(v any, size int) bool) (
 		}
 		start := q.i
 		var v any
-		var ok bool
+		ok, dropped := true, false
 		blind := s.blind || s.quiet.Load()
 		if blind {
 			ok = q.skip(0)
-		} else {
+		} else if dropped = through.drops(q); !dropped {
 			v, ok = q.value(s.node, 0)
 		}
 		size := q.i - start
 		if !ok || !s.separated(q, b) {
 			return true
 		}
-		if !blind && !take(v, size) {
+		switch {
+		case dropped:
+			b.made.records++
+			q.takeBack()
+		case !blind && !take(v, size):
 			return false
 		}
 		b.n++
@@ -137,7 +146,7 @@ func (s *sequence) take(b *batch) error {
 	s.index = before + b.n
 	if !b.wrong && b.next < len(b.text) {
 		var failed error
-		b.wrong = s.decode(&s.e.quick, b, func(v any, _ int) bool {
+		b.wrong = s.decode(&s.e.quick, b, &sifting{}, func(v any, _ int) bool {
 			failed = s.unit(v)
 			s.index++
 			return failed == nil

@@ -22,6 +22,9 @@ type quick struct {
 	strings [512]boxed
 	sizes   [64]int // of the last array or object at each depth: the next one is likely as large
 	scratch []byte
+
+	lends      bool             // maps are taken back
+	lent, free []map[string]any // those that are out, and those that are empty
 }
 
 // boxed is a short string that was seen, as a value: made once, not each time.
@@ -34,6 +37,7 @@ const (
 	quickDepth  = 200 // nesting that is taken
 	shortString = 24  // bytes of a string worth remembering
 	mostHint    = 64  // elements room is made for before they are seen
+	mostLent    = 256 // maps that are used again
 )
 
 // reset begins a new text.
@@ -76,7 +80,7 @@ func (q *quick) object(n *node, depth int) (any, bool) {
 		return nil, false
 	}
 	size := &q.sizes[depth%len(q.sizes)]
-	m := make(map[string]any, min(*size, mostHint))
+	m := q.lend(min(*size, mostHint))
 	count := 0
 	q.i++
 	if q.space() == '}' {
@@ -110,6 +114,32 @@ func (q *quick) object(n *node, depth int) (any, bool) {
 			return nil, false
 		}
 	}
+}
+
+// lend gives an empty map with room for so many.
+func (q *quick) lend(size int) (m map[string]any) {
+	if !q.lends || len(q.lent) == mostLent {
+		return make(map[string]any, size)
+	}
+	if last := len(q.free) - 1; last >= 0 {
+		m, q.free = q.free[last], q.free[:last]
+	} else {
+		m = make(map[string]any, size)
+	}
+	q.lent = append(q.lent, m)
+	return m
+}
+
+// takeBack takes back the maps of values that nobody holds any more. Large ones are left: to empty them takes as long as they are large.
+func (q *quick) takeBack() {
+	for _, m := range q.lent {
+		if len(m) <= mostHint {
+			clear(m)
+			q.free = append(q.free, m)
+		}
+	}
+	clear(q.lent)
+	q.lent = q.lent[:0]
 }
 
 func (q *quick) array(element *node, depth int) (any, bool) {

@@ -143,7 +143,7 @@ func (e *engine) stream(w *view) (*holder, error) {
 		return h.over(s, e.run(e.each, v, h.value))
 	}
 	if plain && p.most < 0 && e.eachCheap {
-		s.ahead = e.elementAhead(h.how)
+		s.ahead, s.sieve = e.elementAhead(h.how), e.eachSieve
 		s.merge = func(m *made) error { return h.merge(s, m) }
 	}
 	err := e.inside(w, frame{array: true}, func() error { return s.drive(w) })

@@ -29,6 +29,7 @@ type sequence struct {
 	unit  func(any) error  // one value, in order
 	ahead func(any, *made) // one value in a lane, its results kept; nil: unit does it
 	merge func(*made) error
+	sieve *sieve // of the filter ahead runs; nil: none
 
 	record   func(w *view, c byte) error // a value that is too large to be held; nil: as any other
 	elements func(*decoder) error        // an array, by the slow decoder, element by element; nil: as any other

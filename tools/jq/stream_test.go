@@ -38,6 +38,7 @@ var plans = []struct {
 	{"length", "count"}, {".a | length", "a count"}, {"map(.n) | length", "count"}, {"[.[] | select(.n > 2)] | length", "count"}, {"map(select(.n > 2)) | length", "count"}, {".[1:] | length", "count 1:-1"}, {".[] | length", "flow"}, {"length | . + 1", ""}, {"def length: 1; length", ""}, {"[.a[] | .n] | length", "a count"},
 	{".[0]", "item 0:1"}, {".[2].a", "item 2:3"}, {".[1] | .n", "item 1:2"}, {".a[1]", "a item 1:2"}, {"first", "item 0:1"}, {".[-1]", ""}, {".[9] | .a", "item 9:10"}, {".[1][]", "item 1:2"}, {".[0], .[1]", ""}, {".[.n]", ""},
 	{".[][.n]", ""}, {".[].a[.n]", ""}, {`.a[]."\(.b)"`, ""}, {".[0][.n:]", ""}, {".[] | .[.n]", "flow"}, {".[][-1]", "flow"}, {`.[]["a"]`, "flow"}, {".[][1:-1]", "flow"},
+	{".[] | select(.n == 2) | .a", "flow"}, {".[] | select(.a) | .n", "flow"}, {".a[] | select(.n > 1) | [.a]", "a flow"}, {"map(.a | select(.n) | .b)", "gather"}, {"select(.n > 2) | .a", ""}, {"select(.a.n)", ""},
 	{"group_by(.n)", ""}, {"sort_by(.n)", ""}, {"add", ""}, {"unique", ""}, {"reduce .[] as $x (0; . + 1)", ""}, {"last", ""}, {".", ""}, {".a", ""}, {"keys", ""}, {"to_entries", ""}, {"[.[] | .n] == []", ""}, {"..", ""}, {"any(.[]; .n)", ""},
 }
 
