@@ -19,7 +19,7 @@ import (
 type row struct {
 	family, name string
 	beside       string  // the program or module beside it, whose version is told
-	bar          float64 // the ratio, or with a unit the figure itself, that is to be reached
+	bar          float64 // the ratio, or with a unit the figure itself, that is to be reached; 0 without a unit: none
 	unit         string  // "": the bar is of the ratio; else "ms", "µs", "MB", "%"
 	rounds       int     // at most so many
 	noisy        bool    // too unsteady at small size to be compared with what was recorded

@@ -60,6 +60,8 @@ func (r result) verdict() string {
 		return "**failed**"
 	case r.skipped != "":
 		return "not measured"
+	case r.free():
+		return "–"
 	case r.figure() <= r.bar:
 		return "yes"
 	case r.unit == "" && r.servedRatio() > 0 && r.servedRatio() <= r.bar:
@@ -95,7 +97,13 @@ func (r result) peerText() string {
 	return "–"
 }
 
+// free says that a row has no bar: its ratio is only told.
+func (r row) free() bool { return r.bar == 0 && r.unit == "" }
+
 func (r result) barText() string {
+	if r.free() {
+		return "–"
+	}
 	return "≤ " + strings.TrimSpace(fmt.Sprintf("%g %s", r.bar, r.unit))
 }
 
@@ -139,7 +147,7 @@ func table(results []result, growths []growth, rounds int, machine string) strin
 	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 	met, held := 0, 0
 	for _, r := range results {
-		if r.err == nil && r.skipped == "" {
+		if r.err == nil && r.skipped == "" && !r.free() {
 			held++
 			if r.verdict() == "yes" {
 				met++

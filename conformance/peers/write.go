@@ -3,8 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +71,62 @@ func sameTotalOf(receipt string, size int64) error {
 func sliceRows(b *bench) []row {
 	return []row{
 		{family: "slice", name: "50 lines deep in 1 GB", beside: "sed", bar: 0.02, rounds: 5, setup: b.slicing(keepSize)},
+		{family: "slice", name: "a value near the start of 200 MB of JSON", beside: "jq", rounds: 3, setup: b.pointing(jqSize, "at", 3)},
+		{family: "slice", name: "a value near the end of 200 MB of JSON", beside: "jq", rounds: 3, setup: b.pointing(jqSize, "at", -3)},
+		{family: "slice", name: "a record near the start of 200 MB of JSON", beside: "jq", rounds: 3, setup: b.pointing(jqSize, "records", 3)},
+		{family: "slice", name: "a record near the end of 200 MB of JSON", beside: "jq", rounds: 3, setup: b.pointing(jqSize, "records", -3)},
+	}
+}
+
+// pointing shows one element of an array, counted from its end where n is below 0, or what stands in it; jq has to read all of the text.
+func (b *bench) pointing(size int64, by string, n int) func(context.Context) (*duel, error) {
+	return func(context.Context) (*duel, error) {
+		size := b.scaled(size)
+		path, err := b.hits(size)
+		if err != nil {
+			return nil, err
+		}
+		if n < 0 {
+			lines, err := countLines(path)
+			if err != nil {
+				return nil, err
+			}
+			n += lines - 2 // the brackets stand on lines of their own
+		}
+		what := map[string]string{"at": fmt.Sprintf("/%d/file", n), "records": fmt.Sprint(n)}[by]
+		args := map[string]any{"source": filepath.Base(path), by: what}
+		base := b.funnel(filepath.Dir(path))
+		return &duel{
+			ours:   &command{b: b, words: append(base, called("slice", args)...)},
+			served: &served{words: base, tool: "slice", args: args},
+			peer:   &command{b: b, words: []string{"jq", "-r", fmt.Sprintf(".[%d].file", n), path}},
+			same: func(ours, peer string) error {
+				if !strings.Contains(ours, strings.TrimSpace(peer)) || strings.TrimSpace(peer) == "" {
+					return fmt.Errorf("%.300q, %.300q", ours, peer)
+				}
+				return nil
+			},
+			work: float64(size) / (1 << 20),
+		}, nil
+	}
+}
+
+func countLines(path string) (n int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	block := make([]byte, 1<<20)
+	for {
+		k, err := f.Read(block)
+		n += bytes.Count(block[:k], []byte{'\n'})
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
 }
 
