@@ -470,7 +470,8 @@ func TestS31RunsForDays(t *testing.T) {
 
 	k := newSoaking(t, false)
 	all := k.run(d)
-	wrong := k.judge(all, usual, k.goroutines())
+	end := k.goroutines()
+	wrong := k.judge(all, usual, end)
 	for i, w := range wrong {
 		if i < 10 {
 			t.Error(w)
@@ -484,6 +485,6 @@ func TestS31RunsForDays(t *testing.T) {
 		last = all[len(all)-1]
 	}
 	promise.Kept(t, promise.Proof{Promise: "S31", Cases: k.calls, Failures: len(wrong), Control: len(leaks),
-		Figures: fmt.Sprintf("%s, faults %v; memory %d MiB, %.2f MiB a minute, idle %d MiB; %d descriptors, idle %d; %d goroutines idle; %d threads; %d answers to bad frames, and to what was cancelled; control: calls that are never ended",
-			d, k.faults, last.memory>>20, slope(all, itsMemory)*60/(1<<20), rest.memory>>20, last.descriptors, rest.descriptors, usual, last.threads, len(k.s.unasked))})
+		Figures: fmt.Sprintf("%s, faults %v; memory %d MiB, %.2f MiB a minute, idle %d MiB; %d descriptors, idle %d; %d goroutines, idle %d; %d threads; %d unexplained errors; %d answers to bad frames, and to what was cancelled; control: calls that are never ended",
+			d, k.faults, last.memory>>20, slope(all, itsMemory)*60/(1<<20), rest.memory>>20, last.descriptors, rest.descriptors, end, usual, last.threads, len(k.unexplained), len(k.s.unasked))})
 }
