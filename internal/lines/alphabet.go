@@ -1,6 +1,7 @@
 package lines
 
 import (
+	"bytes"
 	"encoding/binary"
 	"regexp/syntax"
 	"slices"
@@ -235,9 +236,13 @@ func (a *alphabet) letter(r rune) int16 { return a.spans[a.spanOf(r)].letter }
 // makeClasses joins the bytes that no state can tell apart.
 func (a *alphabet) makeClasses() {
 	known := map[string]uint8{}
-	var k []byte
+	var k, last []byte
 	for b := range 256 {
-		k = a.byteSignature(k[:0], byte(b))
+		k, last = a.byteSignature(last[:0], byte(b)), k
+		if b > 0 && bytes.Equal(k, last) { // as most
+			a.class[b] = a.class[b-1]
+			continue
+		}
 		c, ok := known[string(k)]
 		if !ok {
 			c = uint8(len(known)) // 256 bytes

@@ -91,7 +91,9 @@ func (a *automaton) walker() *walker {
 
 // empty forgets all states.
 func (w *walker) empty() {
-	clear(w.trans[:])
+	if len(w.keys) > 0 { // a new table is empty
+		clear(w.trans[:])
+	}
 	w.keys = append(w.keys[:0], make([]string, fixedRows)...)
 	w.ids, w.size, w.seen = map[string]uint16{}, 0, 0
 	for c := range w.bytes {

@@ -3,6 +3,10 @@
 // It does not walk trees, decode text or know of tools; the text is bytes that
 // are mostly UTF-8, and how matches are found is nobody else's business: the
 // face is [Compile], [Matcher.Scan] and [Matcher.Find].
+//
+// Compiled patterns are not kept for the next call. Compiling takes some 15 µs, and 80 to 150 µs with the automaton, which
+// is made where a line has to be looked at (BenchmarkFirstLine, 2 shared cores of a Xeon): as long as to read 1 MB, and
+// an automaton that is kept would hold 150 KB.
 package lines
 
 import (
