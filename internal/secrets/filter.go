@@ -13,7 +13,7 @@ const shortest = 12
 
 // filter finds keywords of all formats in one pass. A keyword is looked for by four bytes of it, a window, and each window by
 // three bytes of it that stand at an even place: of these one bit in a small table says whether there is anything to look
-// at. So six bytes of text cost three look-ups and one branch. Letters are folded to lower case. Where there are vectors they
+// at. So six bytes of text cost three look-ups and one branch. Letters are folded to lower case. Where there are vectors, they
 // look at 16 places at a time instead, see nibbles.
 type filter struct {
 	bits  [1 << (triple - 6)]uint64
@@ -83,22 +83,25 @@ func (f *filter) bit(h uint32) uint64 { return f.bits[h>>6] >> (h & 63) }
 // vectorsFrom is how long a text must be to be looked through by vectors: what they need is not made for a short one.
 const vectorsFrom = 4 << 10
 
-// next is the first index from i on where the window of a keyword stands, with what it may be; len(b) for none.
-func (f *filter) next(b []byte, i int) (int, []hit) {
+// next is the first index from i on where the window of a keyword stands, with what it may be; len(b) for none. What it saw before it
+// needed to is in a, which belongs to b and is empty at first.
+func (f *filter) next(a *ahead, b []byte, i int) (int, []hit) {
 	if haveVectors && len(b) >= vectorsFrom {
-		for sets := f.sets(); len(b)-i >= 16+gram; i++ {
-			n := (len(b) - gram + 1 - i) &^ 15
-			at := gramsNext(&b[i], n, sets)
-			if at < 0 {
-				i += n
-				break
+		for sets := f.sets(); ; {
+			if i < a.from || i >= a.to {
+				if a.look(sets, b, i); i == a.to {
+					break
+				}
 			}
-			i += at
+			if i = a.next(i); i == a.to {
+				continue
+			}
 			if g := foldGram(b[i:]); f.bit(hash3(g))&f.bit(hash3(g>>8))&1 != 0 {
 				if hits := f.at(b, i); hits != nil {
 					return i, hits
 				}
 			}
+			i++
 		}
 	}
 	return f.plain(b, i)

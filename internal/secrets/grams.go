@@ -1,6 +1,9 @@
 package secrets
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // nibbles say of sixteen sets of grams where one of a set may stand: of each of a gram's four bytes the sets that have such a lower
 // half there, and such a higher one, eight sets in the first 16 entries and eight in the others. Where all eight agree on a set,
@@ -53,20 +56,55 @@ func (t *nibbles) add(g []byte, set int) {
 	}
 }
 
-// next is the first of the n places from i on at which a gram of a set may begin; −1: none.
-func (t *nibbles) next(b []byte, i, n int) int {
-	for at := i; at < i+n; at++ {
+// mask sets in out the bit of each of the n places from i on at which a gram of a set may begin.
+func (t *nibbles) mask(b []byte, i, n int, out []uint64) {
+	clear(out[:(n+63)/64])
+	for at := range n {
 		first, second := byte(0xff), byte(0xff)
 		for k := range gram {
-			low, high := b[at+k]&15, b[at+k]>>4
+			low, high := b[i+at+k]&15, b[i+at+k]>>4
 			first &= t[2*k][low] & t[2*k+1][high]
 			second &= t[2*k][16+low] & t[2*k+1][16+high]
 		}
 		if first|second != 0 {
-			return at
+			out[at/64] |= 1 << (at % 64)
 		}
 	}
-	return -1
+}
+
+// ahead is where grams may begin in a stretch of a text, found before it is asked for.
+type ahead struct {
+	from, to int // none: equal
+	may      [aheadBytes / 64]uint64
+}
+
+const aheadBytes = 4 << 10
+
+// look has the stretch begin at i. It is empty where less than vectors take is left of the text.
+func (a *ahead) look(t *nibbles, b []byte, i int) {
+	n := min(aheadBytes, len(b)-gram+1-i) &^ 15
+	if n <= 0 {
+		a.from, a.to = i, i
+		return
+	}
+	a.may[(n-1)/64] = 0 // what is not written of the last
+	gramsMask(&b[i], n, t, &a.may[0])
+	a.from, a.to = i, i+n
+}
+
+// next is the first place from i on, which is in the stretch or at its end; the end for none.
+func (a *ahead) next(i int) int {
+	at := i - a.from
+	for k := at / 64; k*64 < a.to-a.from; k++ {
+		word := a.may[k]
+		if k == at/64 {
+			word = word >> (at % 64) << (at % 64)
+		}
+		if word != 0 {
+			return a.from + k*64 + bits.TrailingZeros64(word)
+		}
+	}
+	return a.to
 }
 
 // step is how many bytes of base64 in a row [loneKey] looks for.

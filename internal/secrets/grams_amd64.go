@@ -4,10 +4,10 @@ import "golang.org/x/sys/cpu"
 
 var haveVectors = cpu.X86.HasAVX2
 
-// gramsNext is [nibbles.next] over the first n places of p, of which it leaves out the last n%16; −1: none. It reads n+3 bytes.
+// gramsMask is [nibbles.mask] over n places from p on, a multiple of 16 and not 0. It reads n+3 bytes and writes n bits.
 //
 //go:noescape
-func gramsNext(p *byte, n int, t *nibbles) int
+func gramsMask(p *byte, n int, t *nibbles, out *uint64)
 
 // base64Next is [nextStep] over the first n bytes of p; −1: none. It reads n bytes.
 //

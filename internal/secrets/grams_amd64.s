@@ -6,11 +6,12 @@ DATA half<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA half<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL half<>(SB), RODATA|NOPTR, $32
 
-// func gramsNext(p *byte, n int, t *nibbles) int
-TEXT ·gramsNext(SB), NOSPLIT, $0-32
+// func gramsMask(p *byte, n int, t *nibbles, out *uint64)
+TEXT ·gramsMask(SB), NOSPLIT, $0-32
 	MOVQ p+0(FP), SI
 	MOVQ n+8(FP), CX
 	MOVQ t+16(FP), DI
+	MOVQ out+24(FP), R8
 	VMOVDQU (DI), Y0
 	VMOVDQU 32(DI), Y1
 	VMOVDQU 64(DI), Y2
@@ -20,14 +21,12 @@ TEXT ·gramsNext(SB), NOSPLIT, $0-32
 	VMOVDQU 192(DI), Y6
 	VMOVDQU 224(DI), Y7
 	VMOVDQU half<>(SB), Y15
-	XORQ AX, AX
-	SUBQ $16, CX
+	VPXOR Y14, Y14, Y14
+	SHRQ $4, CX
 
 loop:
-	CMPQ AX, CX
-	JGT  none
-	VBROADCASTI128 (SI)(AX*1), Y8
-	VBROADCASTI128 1(SI)(AX*1), Y10
+	VBROADCASTI128 (SI), Y8
+	VBROADCASTI128 1(SI), Y10
 	VPSRLW $4, Y8, Y9
 	VPSRLW $4, Y10, Y11
 	VPAND Y15, Y8, Y8
@@ -41,8 +40,8 @@ loop:
 	VPAND Y8, Y9, Y8
 	VPAND Y10, Y11, Y10
 	VPAND Y8, Y10, Y8
-	VBROADCASTI128 2(SI)(AX*1), Y10
-	VBROADCASTI128 3(SI)(AX*1), Y12
+	VBROADCASTI128 2(SI), Y10
+	VBROADCASTI128 3(SI), Y12
 	VPSRLW $4, Y10, Y11
 	VPSRLW $4, Y12, Y13
 	VPAND Y15, Y10, Y10
@@ -57,28 +56,17 @@ loop:
 	VPAND Y12, Y13, Y12
 	VPAND Y10, Y12, Y10
 	VPAND Y8, Y10, Y8
-	VPTEST Y8, Y8
-	JNZ  found
-	ADDQ $16, AX
-	JMP  loop
-
-found:
-	VPXOR Y9, Y9, Y9
-	VPCMPEQB Y9, Y8, Y8
-	VPMOVMSKB Y8, DX
-	MOVL DX, BX
-	SHRL $16, BX
-	ANDL BX, DX
-	XORL $0xffff, DX
-	BSFL DX, DX
-	ADDQ DX, AX
+	VPCMPEQB Y14, Y8, Y8
+	VEXTRACTI128 $1, Y8, X9
+	VPAND X9, X8, X8
+	VPMOVMSKB X8, DX
+	NOTL DX
+	MOVW DX, (R8)
+	ADDQ $16, SI
+	ADDQ $2, R8
+	DECQ CX
+	JNZ  loop
 	VZEROUPPER
-	MOVQ AX, ret+24(FP)
-	RET
-
-none:
-	VZEROUPPER
-	MOVQ $-1, ret+24(FP)
 	RET
 
 // Of a letter of base64 the entries of its two halves have a bit in common, as in nibbles.

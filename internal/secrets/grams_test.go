@@ -49,11 +49,15 @@ func TestVectorsFindTheSame(t *testing.T) {
 	if !haveVectors {
 		t.Skip("no vectors here")
 	}
-	f := compiled()
+	f, r := compiled(), rand.New(rand.NewPCG(5, 5))
 	texts := append(mixtures(f, 40), corpus.WarAndPeace()[:1<<16], corpus.JSON1MB()[:1<<16], corpus.PanicLog()[:1<<16], corpus.Random(1<<14))
 	for _, b := range texts {
+		var a ahead
 		for at := 0; at <= len(b); at += 1 + at%13 {
-			got, hits := f.next(b, at)
+			if at%11 == 0 {
+				a = ahead{}
+			}
+			got, hits := f.next(&a, b, at)
 			want, wanted := f.plain(b, at)
 			if got != want || len(hits) != len(wanted) {
 				t.Fatalf("from %d of %d bytes: %d, want %d", at, len(b), got, want)
@@ -62,23 +66,19 @@ func TestVectorsFindTheSame(t *testing.T) {
 				at = got
 			}
 		}
-		sets := f.sets()
-		for at := 0; at+gram < len(b); at++ {
-			n := (len(b) - gram + 1 - at) &^ 15
-			if n == 0 {
-				break
+		sets, want := f.sets(), make([]uint64, aheadBytes/64)
+		for at := 0; at < len(b); at += 1 + at%977 {
+			for k := range a.may {
+				a.may[k] = r.Uint64()
 			}
-			got := gramsNext(&b[at], n, sets)
-			if got >= 0 {
-				got += at
+			a.look(sets, b, at)
+			if n := a.to - at; n == 0 && len(b)-at >= 16+gram || n > aheadBytes || n%16 != 0 {
+				t.Fatalf("%d bytes of %d from %d on", n, len(b), at)
 			}
-			if want := sets.next(b, at, n); got != want {
-				t.Fatalf("a gram from %d of %d bytes: %d, want %d", at, len(b), got, want)
+			sets.mask(b, at, a.to-at, want)
+			if n := (a.to - at + 63) / 64; !slices.Equal(a.may[:n], want[:n]) {
+				t.Fatalf("%d bytes from %d on: %x, want %x", a.to-at, at, a.may[:n], want[:n])
 			}
-			if got < 0 {
-				break
-			}
-			at = got
 		}
 		for at := 0; at <= len(b); at += 1 + at%7 {
 			if got, want := nextStep(b, at), plainStep(b, at); got != want {
@@ -91,10 +91,10 @@ func TestVectorsFindTheSame(t *testing.T) {
 // No window is passed over, and most text is.
 func TestSetsHoldAllGrams(t *testing.T) {
 	f := compiled()
-	sets := f.sets()
+	sets, may := f.sets(), make([]uint64, 1)
 	for _, g := range f.grams {
 		for _, in := range [][]byte{{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}, {byte(g) &^ 0x20, byte(g>>8) &^ 0x20, byte(g>>16) &^ 0x20, byte(g>>24) &^ 0x20}} {
-			if sets.next(in, 0, 1) != 0 {
+			if sets.mask(in, 0, 1, may); may[0] != 1 {
 				t.Errorf("%q is passed over", in)
 			}
 		}
@@ -105,9 +105,8 @@ func TestSetsHoldAllGrams(t *testing.T) {
 	for name, b := range map[string][]byte{"prose": corpus.WarAndPeace()[:1<<18], "json": corpus.JSON1MB()[:1<<18], "log": corpus.PanicLog()[:1<<18]} {
 		n := 0
 		for at := 0; at+gram <= len(b); at++ {
-			if sets.next(b, at, 1) >= 0 {
-				n++
-			}
+			sets.mask(b, at, 1, may)
+			n += int(may[0])
 		}
 		if n*16 > len(b) {
 			t.Errorf("%s: of %d places %d may begin a gram: looking closer at them costs more than it saves", name, len(b), n)

@@ -7,6 +7,7 @@ type scan struct {
 	final bool // nothing follows b
 	f     *filter
 	block block
+	ahead ahead
 
 	words, values stretch // of urlSafe and credentialSet
 	unnamed       stretch // the last name that was looked at and has no secret behind it
@@ -47,7 +48,7 @@ func (s *scan) all() []found {
 	at, hits := -1, []hit(nil)
 	for {
 		if at < i { // else it is still the next one: a text full of lone lines may have none to its end
-			at, hits = s.f.next(s.b, i)
+			at, hits = s.f.next(&s.ahead, s.b, i)
 		}
 		for isLone && lone.from < s.lo {
 			lone, isLone = loneKey(s.b, s.lo, &s.block)
