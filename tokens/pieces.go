@@ -71,11 +71,14 @@ func runeClass(s []byte) (class, int) {
 	case s[0] < 0xe0 && len(s) >= 2:
 		return tables.ClassOf(rune(s[0]&0x1f)<<6 | rune(s[1]&0x3f)), 2
 	case s[0] < 0xf0 && len(s) >= 3:
-		return tables.ClassOf(rune(s[0]&0xf)<<12 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f)), 3
+		return tables.ClassOf(three(s)), 3
 	}
 	r, n := utf8.DecodeRune(s)
 	return tables.ClassOf(r), n
 }
+
+// three is a rune of three bytes.
+func three(s []byte) rune { return rune(s[0]&0xf)<<12 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f) }
 
 // run is the end of the longest run from i whose runes have any of the classes.
 func run(s []byte, i int, of class) int {
@@ -158,7 +161,9 @@ func nextO200k(s []byte) int {
 	}
 	n := 1
 	if c == wide {
-		c, n = runeClass(s)
+		if c, n = runeClass(s); c&(letter|upper|lower) == letter|upper|lower {
+			return word(s, 0) // of letters without case, it is never empty
+		}
 	}
 	if c&(newline|letter|number) == 0 {
 		if end := word(s, n); end > n {
@@ -180,7 +185,13 @@ func word(s []byte, i int) int {
 	u, both := i, -1
 	bothEnd := 0
 	for {
-		c, n := at(s, u)
+		var c class
+		n := 3
+		if len(s)-u >= 3 && s[u]>>4 == 0xe { // as at does, without a call: most letters without case have three bytes
+			c = tables.ClassOf(three(s[u:]))
+		} else {
+			c, n = at(s, u)
+		}
 		if n == 0 || c&upper == 0 {
 			break
 		}

@@ -62,16 +62,15 @@ func (c *Counter) Total(text string) Total {
 }
 
 func (c *Counter) all(text []byte) int {
-	n, _ := c.count(text, true)
+	n, _ := c.count(valid(text), true)
 	return n
 }
 
-// count counts the pieces of text and returns how many bytes they took. Where more
+// count counts the pieces of text, which is valid UTF-8, and returns how many bytes they took. Where more
 // text may follow (not final), pieces that could still grow are left.
 func (c *Counter) count(text []byte, final bool) (n, used int) {
 	d := c.desk()
 	defer c.desks.Put(d)
-	text = valid(text)
 	certain := len(text)
 	if !final {
 		certain = settled(text)
