@@ -2,7 +2,9 @@ package tokens
 
 import (
 	"bytes"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -78,5 +80,31 @@ func TestATallyBesideTheWriter(t *testing.T) {
 			t.Errorf("in writes of %d: %+v, want %d", size, got, want)
 		}
 		_, _ = c.Tally().Write(text)
+	}
+}
+
+// Writers that are far ahead of the counting together hold no more than they share, count right, and give all back.
+func TestWritersShareWhatTheyAreAhead(t *testing.T) {
+	c := New(O200k)
+	text := bytes.Repeat(corpus.JSON1MB(), 5)
+	want := int64(c.Count(string(text)))
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			tally := c.Tally()
+			for p := range slices.Chunk(text, 100_000) {
+				_, _ = tally.Write(p)
+				if ahead := shared.Load(); ahead < 0 || ahead > sharedAhead+4*jobSize { // each may have asked and not yet given up
+					t.Errorf("%d bytes are shared", ahead)
+				}
+			}
+			if got := tally.Total(); got.N != want || got.Margin != 0 {
+				t.Errorf("%+v, want %d", got, want)
+			}
+		})
+	}
+	all.Wait()
+	if left := shared.Load(); left != 0 {
+		t.Errorf("%d bytes are still taken", left)
 	}
 }
