@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"io/fs"
@@ -76,6 +77,8 @@ func (b *bench) texts() map[string]func(io.Writer, int64) error {
 		"diff":   upTo(corpus.WarAndPeaceDiff()),
 		"CJK":    func(w io.Writer, size int64) error { return upTo(wholeRunes(corpus.CJK(), size))(w, size) },
 		"code":   func(w io.Writer, size int64) error { return writeCode(w, filepath.Join(b.goroot, "src"), size, 0) },
+		"base64": func(w io.Writer, size int64) error { return upTo(base64Lines(size))(w, size) },
+		"blanks": func(w io.Writer, size int64) error { return upTo(blanks(size))(w, size) },
 		"random": func(w io.Writer, size int64) error { return upTo(hexes(size))(w, size) },
 	}
 }
@@ -84,6 +87,26 @@ func (b *bench) texts() map[string]func(io.Writer, int64) error {
 func wholeRunes(text []byte, size int64) []byte {
 	s := strings.ToValidUTF8(string(bytes.Repeat(text, int(size)/len(text)+1)[:size]), "")
 	return []byte(s + strings.Repeat(" ", int(size)-len(s)))
+}
+
+// base64Lines are lines of 76 characters, as mail and PEM files have them.
+func base64Lines(size int64) []byte {
+	var b []byte
+	for line := range slices.Chunk(corpus.Random(int(size)), 57) {
+		b = append(base64.StdEncoding.AppendEncode(b, line), '\n')
+	}
+	return b
+}
+
+// blanks are short words far apart: under indents, in columns, between empty lines.
+func blanks(size int64) []byte {
+	r := rand.New(rand.NewPCG(15, 16))
+	var b []byte
+	for int64(len(b)) < size {
+		b = append(b, strings.Repeat([]string{" ", "\t", "\n", "\r\n"}[r.IntN(4)], 1+r.IntN(40))...)
+		b = append(b, []string{"x", "{", "return", "0", "//"}[r.IntN(5)]...)
+	}
+	return b
 }
 
 func hexes(size int64) []byte {
@@ -117,7 +140,7 @@ func writeCode(w io.Writer, dir string, size int64, from int) error {
 
 func tokenRows(b *bench) []row {
 	var rows []row
-	for _, class := range []string{"JSON", "log", "prose", "code", "diff", "CJK"} {
+	for _, class := range []string{"JSON", "log", "prose", "code", "diff", "CJK", "base64", "blanks"} {
 		rows = append(rows, row{family: "tokens", name: "counting, " + class, beside: pkoukk, bar: 0.04, setup: b.counting(class, textSize)})
 	}
 	return append(rows,
