@@ -1,5 +1,10 @@
 package jq
 
+import (
+	"maps"
+	"slices"
+)
+
 // # What of a value a filter reads
 //
 // node is a place in a value, and what is read there. Places the filter does not lead to are checked
@@ -14,7 +19,17 @@ type node struct {
 	indexed bool             // by a number: an object there is an error that quotes it
 	each    *node            // its elements, or its values
 	keys    map[string]*node // these of its members
+	few     []member         // the same, where they are few: it is quicker to look through them than to hash
 }
+
+// member is a key that is read, and what of its value.
+type member struct {
+	key string
+	at  *node
+}
+
+// fewKeys is how many are looked through.
+const fewKeys = 6
 
 // trim puts nil for what is read whole.
 func (n *node) trim() *node {
@@ -26,8 +41,13 @@ func (n *node) trim() *node {
 			return nil
 		}
 	}
-	for k, child := range n.keys {
-		n.keys[k] = child.trim()
+	n.few = nil
+	for _, k := range slices.Sorted(maps.Keys(n.keys)) {
+		n.keys[k] = n.keys[k].trim()
+		n.few = append(n.few, member{k, n.keys[k]})
+	}
+	if len(n.few) > fewKeys {
+		n.few = nil
 	}
 	return n
 }

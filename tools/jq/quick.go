@@ -178,6 +178,14 @@ func (q *quick) key(n *node) (key string, at *node, read, ok bool) {
 	if !ok {
 		return "", nil, false, false
 	}
+	if n != nil && n.few != nil {
+		for i := range n.few {
+			if m := &n.few[i]; m.key == string(raw) {
+				return m.key, m.at, true, true
+			}
+		}
+		return "", nil, false, true
+	}
 	if n != nil && n.keys != nil { // most are not read, and never made a string
 		if at, read = n.keys[string(raw)]; !read {
 			return "", nil, false, true
