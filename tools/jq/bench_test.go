@@ -108,3 +108,24 @@ func BenchmarkWorkerOverhead(b *testing.B) {
 	b.ReportMetric(p50[1], "ms-p50-worker")
 	b.ReportMetric(p50[1]-p50[0], "ms-p50-overhead")
 }
+
+// What it takes to read and compile a filter, which is done at every call anew: nothing is kept between calls.
+func BenchmarkCompile(b *testing.B) {
+	for _, filter := range []string{
+		".", ".[] | select(.line == 4711 and .score > 0.95) | .file", "group_by(.language) | map({language: .[0].language, n: length}) | sort_by(.n) | reverse | .[:3]",
+		`to_entries | map(select(.value | type == "string" and test("^[a-z]+$"; "i")) | {(.key): (.value | ascii_upcase)}) | add // {}`,
+		`def f(x): x | if type == "array" then map(f(.)) elif type == "object" then with_entries(.value |= f(.)) else . end; walk(if type == "number" then . + 1 else . end) | f(.)`,
+	} {
+		b.Run(filter, func(b *testing.B) {
+			for b.Loop() {
+				p, err := parse(filter, nil, "in")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := p.ready(p.query); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

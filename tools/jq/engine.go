@@ -2,7 +2,6 @@ package jq
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -193,7 +192,7 @@ func valid(b []byte) string {
 
 // records takes JSON values, one after the other.
 func (e *engine) records(r io.Reader) error {
-	w := newView(&watched{e.ctx, r}, cmp.Or(e.window, windowSize))
+	w := newView(&watched{e.ctx, r}, e.windowFor())
 	s := &sequence{e: e, node: e.reads}
 	all := []any{}
 	if e.Slurp {
@@ -215,6 +214,17 @@ func (e *engine) records(r io.Reader) error {
 		return err
 	}
 	return e.record(all)
+}
+
+// windowFor is how much is read at once: no more than there is, where that is known.
+func (e *engine) windowFor() int {
+	switch {
+	case e.window > 0:
+		return e.window
+	case e.again != nil && e.again.Size() < windowSize:
+		return int(max(e.again.Size(), 0)) + 1<<10
+	}
+	return windowSize
 }
 
 // inElements says that an array is told of by its elements, whatever its size.

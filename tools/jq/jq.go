@@ -2,7 +2,8 @@
 //
 // The language is gojq's. A filter that cannot be shown to be cheap runs in a
 // worker process under a hard memory cap and the call's deadline; one that can,
-// on a small text, runs in this process. The answers are the same.
+// on a small text, runs in this process. The answers are the same. Filters are parsed and compiled at every call: that takes 8 to 65 µs for
+// usual ones, 0.2 ms for long ones (BenchmarkCompile), a tenth of the smallest call, so that nothing is kept of them between calls.
 //
 // It changes nothing, reads nothing but the source, and does not decide how much of the results is shown.
 package jq
