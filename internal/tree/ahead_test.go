@@ -91,7 +91,7 @@ func TestWalkAheadEnds(t *testing.T) {
 					}
 					return nil
 				})
-				if answer == SkipAll && err != nil || answer == odd && !errors.Is(err, odd) || visited != stopAt || report.Dirs != dirs || report.Files != int64(visited)-dirs {
+				if errors.Is(answer, SkipAll) && err != nil || errors.Is(answer, odd) && !errors.Is(err, odd) || visited != stopAt || report.Dirs != dirs || report.Files != int64(visited)-dirs {
 					t.Errorf("%v at %d: %d visited, %d of them directories, %+v, %v", answer, stopAt, visited, dirs, report, err)
 				}
 			})

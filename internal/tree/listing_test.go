@@ -71,7 +71,7 @@ func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 	must(os.WriteFile(filepath.Join(dir, "last"), nil, 0o600))
 	r, err := Open(dir)
 	must(err)
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	for _, all := range []bool{false, true} {
 		walk := func(ctx context.Context, names int) (found []string, report Report, err error) {
 			report, err = r.Walk(ctx, Options{All: all, room: names}, func(e Entry) error {

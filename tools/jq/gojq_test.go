@@ -122,7 +122,7 @@ func (e example) values() (values []any, broken bool) {
 	for {
 		v, err := numbered(d)
 		if err != nil {
-			if broken = err != io.EOF; e.job.Slurp {
+			if broken = !errors.Is(err, io.EOF); e.job.Slurp {
 				values = []any{append([]any{}, values...)}
 			}
 			return values, broken
