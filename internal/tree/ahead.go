@@ -26,6 +26,7 @@ type ahead struct {
 	free    chan *batch
 	quit    chan struct{} // closed: nothing more is visited
 
+	now    *batch // is visited
 	next   *batch // is filled
 	size   int
 	began  time.Time // next did
@@ -73,8 +74,10 @@ func (w *walker) runAhead() error {
 		for b := range a.batches {
 			b.release()
 		}
-		if a.next != nil {
-			a.next.release()
+		for _, b := range []*batch{a.now, a.next} {
+			if b != nil {
+				b.release()
+			}
 		}
 		if !whole {
 			w.report = seen
@@ -90,6 +93,7 @@ func (w *walker) runAhead() error {
 // visitAll describes and visits what the walk finds until it has ended.
 func (w *walker) visitAll(a *ahead, tells *teller, seen *Report) error {
 	for b := range a.batches {
+		a.now = b
 		err := w.ctx.Err()
 		for i := 0; i < len(b.entries) && err == nil; i++ {
 			p := &b.entries[i]
@@ -102,10 +106,11 @@ func (w *walker) visitAll(a *ahead, tells *teller, seen *Report) error {
 		if err == nil && b.tell {
 			tells.tell(b.report)
 		}
-		b.release()
 		if err != nil {
 			return err
 		}
+		b.release()
+		a.now = nil
 		a.free <- b // there is room for all there are
 	}
 	return nil
