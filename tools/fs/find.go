@@ -127,13 +127,28 @@ type finder struct {
 	show shower
 
 	report tree.Report
-	shown  map[tree.Type]int64
+	shown  byType
 	taken  int64 // shown or held to be shown
 	more   bool  // the limit ended it before all was seen
 	failed int64 // files that could not be read for stat
 	old    int64 // of the type, but not newer
 	small  int64 // of the type and newer, but not larger, or not files
 	other  int64 // of another type
+}
+
+// byType counts entries of each type.
+type byType [4]int64
+
+func (n *byType) of(t tree.Type) *int64 {
+	switch t {
+	case tree.Dir:
+		return &n[1]
+	case tree.Link:
+		return &n[2]
+	case tree.Other:
+		return &n[3]
+	}
+	return &n[0]
 }
 
 // everywhere looks into each place in turn.
@@ -236,8 +251,8 @@ func (f *finder) listed() (n int64) {
 func (f *finder) tell() {
 	n := f.listed()
 	for _, t := range []tree.Type{tree.File, tree.Dir, tree.Link, tree.Other} {
-		if f.shown[t] > 0 || t == tree.File {
-			f.out.Count(string(t)+"s_found", float64(f.shown[t]))
+		if n := *f.shown.of(t); n > 0 || t == tree.File {
+			f.out.Count(string(t)+"s_found", float64(n))
 		}
 	}
 	switch {

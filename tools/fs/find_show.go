@@ -45,7 +45,6 @@ type shower interface {
 }
 
 func (f *finder) shower(ctx context.Context, places []tools.Place) (shower, error) {
-	f.shown = map[tree.Type]int64{}
 	var write shower
 	switch f.Show {
 	case "tree":
@@ -99,7 +98,7 @@ func (r *recordWriter) take(e found) error {
 	if _, err := r.f.out.Write(b); err != nil {
 		return err
 	}
-	r.f.shown[e.Type]++
+	*r.f.shown.of(e.Type)++
 	return nil
 }
 
@@ -289,7 +288,7 @@ func (d *drawing) take(e found) error {
 	if err := d.line(margin+len(parts)-1, parts[len(parts)-1], mark); err != nil {
 		return err
 	}
-	d.f.shown[e.Type]++
+	*d.f.shown.of(e.Type)++
 	d.path = parts
 	return nil
 }
@@ -305,8 +304,8 @@ func (d *drawing) end() error {
 	if !d.any {
 		return nil
 	}
-	_, err := fmt.Fprintf(d.f.out, "%s, %s\n", plural(d.f.shown[tree.Dir], "directory", "directories"),
-		plural(d.f.shown[tree.File]+d.f.shown[tree.Link]+d.f.shown[tree.Other], "file", "files"))
+	_, err := fmt.Fprintf(d.f.out, "%s, %s\n", plural(*d.f.shown.of(tree.Dir), "directory", "directories"),
+		plural(d.f.listed()-*d.f.shown.of(tree.Dir), "file", "files"))
 	return err
 }
 
@@ -327,7 +326,7 @@ type extension struct {
 func (t *extensionCount) inOrder() bool { return false }
 
 func (t *extensionCount) take(e found) error {
-	t.f.shown[e.Type]++
+	*t.f.shown.of(e.Type)++
 	if e.Type == tree.Dir {
 		return nil
 	}
