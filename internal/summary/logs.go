@@ -65,14 +65,39 @@ type quoted struct {
 func newLog(name string) *logs {
 	source := content.IsSource(name)
 	l := &logs{templates: newTemplates(), named: source, source: source, whole: patternsWhole}
-	l.rows.visit = l.line
+	l.rows.visit, l.rows.ahead = l.line, l.ahead
 	return l
 }
 
 func (l *logs) write(p []byte) {
-	l.has.look(p)
-	l.rows.write(p)
-	l.settle()
+	for len(p) > 0 {
+		n := min(len(p), lookBytes)
+		if i := bytes.LastIndexByte(p[:n], '\n'); n < len(p) && i >= 0 {
+			n = i + 1
+		}
+		l.has.look(p[:n])
+		l.rows.write(p[:n])
+		l.settle()
+		p = p[n:]
+	}
+}
+
+// lookBytes is how much is looked through at once for what few lines have: one line that has it lets all of them be parsed.
+const lookBytes = 32 << 10
+
+// ahead passes over the lines at the beginning of p that are alike: how many bytes they are.
+func (l *logs) ahead(p []byte) (n int) {
+	if l.has != (marks{}) {
+		return 0
+	}
+	for {
+		i := bytes.IndexByte(p[n:], '\n')
+		if i <= 0 || i > lineBytes || p[n+i-1] == '\r' || !l.alike(p[n:n+i], l.rows.number+1) {
+			return n
+		}
+		l.rows.number++
+		n += i + 1
+	}
 }
 
 // marks say whether a piece of a text has what few lines have. It is looked for in all of a piece at once, which takes
@@ -108,9 +133,6 @@ func (l *logs) line(line []byte, size int64) {
 	at := l.rows.number
 	l.read += size + 1
 	may := l.marks()
-	if may == (marks{}) && l.alike(line, at) {
-		return
-	}
 	l.settle()
 	if l.quotes(line) {
 		return
@@ -222,6 +244,7 @@ func (l *logs) alike(line []byte, at int64) bool {
 	if lv == noLevel {
 		return false
 	}
+	l.read += int64(len(line)) + 1
 	l.stamped++
 	l.levels[lv]++
 	l.passed = line

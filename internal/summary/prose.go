@@ -49,7 +49,7 @@ type titles struct {
 
 func newProse(name string) *prose {
 	p := &prose{logs: newLog(name), listing: newListing(), titles: map[string]*titles{}, blank: true}
-	p.logs.rows.visit = p.line
+	p.logs.rows.visit, p.logs.rows.ahead = p.line, nil
 	return p
 }
 

@@ -9,6 +9,7 @@ const lineBytes = 4 << 10
 // rows cuts what is written to it into lines.
 type rows struct {
 	visit  func(line []byte, size int64) // the line without its end, at most lineBytes of it; its whole size
+	ahead  func(p []byte) int            // passes over whole lines at p's beginning, which it counts in number; nil: over none
 	number int64                         // of the line being visited, from 1
 	held   []byte
 	inside bool  // the line being visited stands in the piece being written, all of it
@@ -17,6 +18,11 @@ type rows struct {
 
 func (r *rows) write(p []byte) {
 	for len(p) > 0 {
+		if r.ahead != nil && r.size == 0 {
+			if p = p[r.ahead(p):]; len(p) == 0 {
+				return
+			}
+		}
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
 			r.hold(p)
