@@ -8,7 +8,7 @@ import (
 )
 
 // maxBlocks is how many blocks of an output are on their way at once: it bounds what a writer is ahead of those who
-// read behind it, and so the memory, 64 KiB each.
+// read behind it, and so the memory, 64 KiB each, and 256 KiB of a long output.
 const maxBlocks = 6
 
 // block is a piece of an output that several read at once. It is used again when the last of them has let go of it.
@@ -21,6 +21,7 @@ var spareBlocks = sync.Pool{New: func() any { return &block{data: make([]byte, 0
 
 // blocks hands out at most maxBlocks at a time to one writer.
 type blocks struct {
+	room int // bytes of a block, if more than chunk
 	made int
 	free chan *block
 }
@@ -42,6 +43,9 @@ func (s *blocks) take() *block {
 		}
 	}
 	b.data = b.data[:0]
+	if cap(b.data) < s.room {
+		b.data = make([]byte, 0, s.room)
+	}
 	b.readers.Store(1)
 	return b
 }
@@ -58,7 +62,9 @@ func (s *blocks) end() {
 	for s.made > 0 {
 		select {
 		case b := <-s.free:
-			spareBlocks.Put(b)
+			if cap(b.data) == chunk {
+				spareBlocks.Put(b)
+			}
 			s.made--
 		default:
 			return // still in somebody's hands: it is garbage soon

@@ -39,6 +39,33 @@ func TestBesideReadsInOrder(t *testing.T) {
 	}
 }
 
+// Blocks grow while some are in use, and what was made for a long output is not kept for short ones.
+func TestBlocksGrow(t *testing.T) {
+	var free blocks
+	small := free.take()
+	free.room = longChunk
+	large := free.take()
+	if cap(small.data) != chunk || cap(large.data) != longChunk {
+		t.Errorf("%d, %d", cap(small.data), cap(large.data))
+	}
+	free.release(small)
+	free.release(large)
+	small, large = free.take(), free.take()
+	if cap(small.data) != longChunk || cap(large.data) != longChunk || free.made != 2 {
+		t.Errorf("%d, %d of %d", cap(small.data), cap(large.data), free.made)
+	}
+	free.release(small)
+	free.release(large)
+	if free.end(); free.made != 0 {
+		t.Errorf("%d blocks were not given back", free.made)
+	}
+	for range 100 {
+		if b := spareBlocks.Get().(*block); cap(b.data) != chunk {
+			t.Fatalf("%d", cap(b.data))
+		}
+	}
+}
+
 func TestBesideWaitsForRoom(t *testing.T) {
 	var free blocks
 	gate := make(chan struct{})
@@ -92,7 +119,7 @@ func TestDefectBeside(t *testing.T) {
 // However an output is cut into writes, it is told, and kept, the same.
 func TestPiecesDoNotMatter(t *testing.T) {
 	f := funnelOf(t, Options{})
-	text := slices.Concat(corpus.JSON1MB()[:300_000], []byte("\xff\xfe\x80"), corpus.CJK()[:200_000], corpus.PanicLog()[:200_001])
+	text := slices.Concat(corpus.JSON1MB()[:900_000], []byte("\xff\xfe\x80"), corpus.CJK()[:200_000], corpus.PanicLog()[:200_001], corpus.WarAndPeace()[:700_000])
 	want := viewOf(f, text)
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPass(want.limits, f.o.Counter, f.o.Mask, want.holdLimit())

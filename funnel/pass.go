@@ -16,6 +16,12 @@ import (
 // read by who writes it; of a longer one the digest, and file and tokens, are made beside it: see beside.
 const chunk = 64 << 10
 
+// Of an output of over longOutput bytes longChunk go through at a time: its blocks are handed on a quarter as often.
+const (
+	longOutput = 1 << 20
+	longChunk  = 256 << 10
+)
+
 // pass hands every byte an output consists of to all who want to see it, once, in order.
 type pass struct {
 	edges  *edges
@@ -29,7 +35,7 @@ type pass struct {
 	redact bool   // what is kept is masked too
 	bare   *edges // of what is shown, from the first secret on; nil: nothing was masked
 
-	buf  []byte // what has not gone through yet; at most chunk bytes
+	buf  []byte // what has not gone through yet; at most what its block has room for, or chunk bytes
 	in   *block // buf stands in; nil: by itself
 	free blocks
 	read *beside // of the digest; nil: nothing was handed on yet
@@ -68,10 +74,14 @@ func (p *pass) write(b []byte) {
 			p.in = p.free.take()
 			p.buf = append(p.in.data, p.buf...)
 		}
-		n := min(chunk-len(p.buf), len(b))
+		room := chunk
+		if p.in != nil {
+			room = cap(p.in.data)
+		}
+		n := min(room-len(p.buf), len(b))
 		p.buf = append(p.buf, b[:n]...)
 		b = b[n:]
-		if len(p.buf) == chunk {
+		if len(p.buf) == room {
 			p.flush(false)
 			if d := p.failed(); d != nil {
 				panic(d) // a defect shows in the tool's write, as if nothing ran beside it
@@ -112,6 +122,9 @@ func (p *pass) turn(n int) {
 		return
 	}
 	old := p.in
+	if p.edges.bytes > longOutput {
+		p.free.room = longChunk
+	}
 	p.in = p.free.take()
 	p.buf = append(p.in.data, rest...)
 	p.free.release(old)
