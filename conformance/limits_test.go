@@ -77,7 +77,7 @@ var limits = []struct {
 	{"Answers", []limit{
 		{"a page, whatever its tokens", "funnel.maxPageChars", "characters", "`showing a-b of n; next: …`"},
 		{"a receipt, at most (`--receipt-tokens`)", "funnel.MaxReceipt", "tokens", "what has no room is left out, last what matters most"},
-		{"a log or other text of which each line is looked at for its pattern", "internal/summary.patternsWhole", "bytes", "`about` before how often a pattern stands there, `from samples of N MiB`; levels, errors and panics are counted in all of it"},
+		{"a log or other text of which each line is looked at for its pattern", "internal/summary.patternsWhole", "bytes", "`about` before how often a pattern stands there, `from samples of N MiB`; levels, errors and panics are told of all of it, other lines that stand out are not looked for"},
 		{"notes of one answer", "funnel.maxNotes", "notes", "nothing"},
 	}},
 	{"The store", []limit{
