@@ -86,7 +86,16 @@ func run(s []byte, i int, of class) int {
 		for i < len(s) && byteClass[s[i]]&of != 0 {
 			i++
 		}
-		if i >= len(s) || s[i] < utf8.RuneSelf {
+		if of&(letter|upper|lower) != 0 {
+			i = caseless(s, i)
+		}
+		if i >= len(s) {
+			return i
+		}
+		if s[i] < utf8.RuneSelf {
+			if byteClass[s[i]]&of != 0 {
+				continue
+			}
 			return i
 		}
 		c, n := runeClass(s[i:])
@@ -95,6 +104,18 @@ func run(s []byte, i int, of class) int {
 		}
 		i += n
 	}
+}
+
+// caselessLead are bytes with which only letters without case begin, all of three bytes: U+5000 to U+9FFF are ideographs,
+// U+B000 to U+CFFF syllables of Hangul.
+var caselessLead = [256]bool{0xe5: true, 0xe6: true, 0xe7: true, 0xe8: true, 0xe9: true, 0xeb: true, 0xec: true}
+
+// caseless is the end of the run from i of letters that begin with such bytes. s is valid UTF-8.
+func caseless(s []byte, i int) int {
+	for i < len(s) && caselessLead[s[i]] {
+		i += 3
+	}
+	return i
 }
 
 const (
@@ -185,6 +206,9 @@ func word(s []byte, i int) int {
 	u, both := i, -1
 	bothEnd := 0
 	for {
+		if end := caseless(s, u); end > u {
+			both, bothEnd, u = end-3, end, end
+		}
 		var c class
 		n := 3
 		if len(s)-u >= 3 && s[u]>>4 == 0xe { // as at does, without a call: most letters without case have three bytes

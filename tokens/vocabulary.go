@@ -69,7 +69,7 @@ func (d *desk) lay(piece []byte, left int) (parts int) {
 	}
 	for {
 		longest := d.ends[left-1]
-		if e, ok := d.hinted(last, left); ok && d.fits(last, e, piece, at) {
+		if e, ok := d.hinted(last, longest, left); ok && d.fits(last, e, piece, at) {
 			place(e, again)
 		} else {
 			for left--; ; left-- {
@@ -118,13 +118,16 @@ func (d *desk) fits(last uint32, e tables.End, piece []byte, at int) bool {
 
 const noToken = 1<<18 - 1 // no rank
 
-// hinted is the token that came after last at another place, where the first of so many of d.ends was the longest.
-func (d *desk) hinted(last uint32, of int) (e tables.End, ok bool) {
-	longest := d.ends[of-1]
+// hinted is the token that came after last at another place where longest, the last of so many of d.ends, did not fit.
+func (d *desk) hinted(last uint32, longest tables.End, of int) (e tables.End, ok bool) {
 	if longest.Len() < runToken {
 		return 0, false
 	}
-	h := d.hints[hintAt(last, longest)]
+	return d.hintedRun(last, longest, of)
+}
+
+func (d *desk) hintedRun(last uint32, longest tables.End, of int) (e tables.End, ok bool) {
+	h := &d.hints[hintAt(last, longest)]
 	if h.last != last || h.longest != longest {
 		return 0, false
 	}
