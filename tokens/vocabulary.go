@@ -23,7 +23,11 @@ type desk struct {
 
 const (
 	pairBits = 13
-	keepDesk = 64 << 10 // the longest piece in bytes whose scratch is kept for the next
+	// Pieces up to shortPiece bytes are merged, and up to tables.MergeMax where their longest token is no longer than
+	// shortToken, as in random letters.
+	shortPiece = 8
+	shortToken = 3
+	keepDesk   = 64 << 10 // the longest piece in bytes whose scratch is kept for the next
 )
 
 // count is how many tokens one piece is: what is left when the neighbours of lowest rank are joined, leftmost first,
@@ -40,7 +44,7 @@ func (d *desk) count(piece []byte) int {
 	if len(piece) == 2 { // any byte is a token
 		return 2
 	}
-	if len(piece) <= tables.MergeMax {
+	if n := len(piece); n <= shortPiece || n <= tables.MergeMax && d.ends[left-1].Len() <= shortToken {
 		return d.Merge(piece)
 	}
 	return d.layAll(piece, left)

@@ -114,7 +114,7 @@ func (v *Vocabulary) Prefixes(s []byte, into *Ends) (n int) {
 }
 
 // MergeMax is the longest piece in bytes that Merge takes.
-const MergeMax = 8
+const MergeMax = 16
 
 // Merge is how many tokens a piece of at most MergeMax bytes is: its bytes, of which the neighbours of lowest rank are
 // joined, leftmost first, until none can be. It is faster than laying tokens where a piece is short and of many tokens.
