@@ -182,7 +182,7 @@ func readUnder(ctx context.Context, name string, room *int64, in tools.Input, ou
 		}
 	}
 	if cut {
-		out.Note(content.ClipBytes(head, 200) + fmt.Sprintf(" is shown in part: all files together may hold %d MiB", maxReadBytes>>20))
+		out.Note(fmt.Sprintf("shown in part, as all files together may hold %d MiB: %q", maxReadBytes>>20, content.ClipBytes(head, 200)))
 	}
 	return true, nil
 }

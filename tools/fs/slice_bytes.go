@@ -26,7 +26,7 @@ func (s *slicer) bytes(r span) error {
 	}
 	end := min(r.to, total-1) + 1
 	if r.to != open && r.to >= total {
-		s.out.Note(fmt.Sprintf("%s ends at byte %d", s.src.Name, total-1))
+		s.out.Note(fmt.Sprintf("the source ends at byte %d", total-1))
 	}
 	if s.src.Encoding == content.NoText {
 		return s.dump(r.from, end)
@@ -120,7 +120,7 @@ func (s *slicer) run(p place, end, total int64) error {
 	_, err := in.Peek(1)
 	switch {
 	case p.unit == "chars" && p.to != open && p.number <= p.to:
-		s.out.Note(fmt.Sprintf("%s ends at char %d", s.src.Name, p.number-1))
+		s.out.Note(fmt.Sprintf("the source ends at char %d", p.number-1))
 	case p.asked && err == nil:
 		return s.goesOn(p, from, total)
 	}

@@ -83,7 +83,7 @@ func (s *slicer) lines(r span) error {
 	}
 	s.out.Span(r.from, total)
 	if r.to != open && total >= 0 && r.to > total {
-		s.out.Note(fmt.Sprintf("%s ends at line %d", s.src.Name, total))
+		s.out.Note(fmt.Sprintf("the source ends at line %d", total))
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (s *slicer) list(l list, r span) error {
 	}
 	s.out.Span(r.from, total)
 	if r.to != open && total >= 0 && r.to >= total {
-		s.out.Note(fmt.Sprintf("%s ends at record %d", l.name, total-1))
+		s.out.Note(fmt.Sprintf("the source ends at record %d", total-1))
 	}
 	return nil
 }

@@ -82,13 +82,13 @@ func TestSliceOfLineEndsSaysSo(t *testing.T) {
 func TestSliceTellsWhereTheSourceEnds(t *testing.T) {
 	src, _ := shelf(t, map[string]string{"t.txt": "one\ntwo\n", "a.ndjson": "{}\n{}\n"})
 	for args, want := range map[string]string{
-		`"lines":"2-9"`: "t.txt ends at line 2", `"chars":"6-99"`: "t.txt ends at char 7", `"bytes":"0-8"`: "t.txt ends at byte 7",
+		`"lines":"2-9"`: "the source ends at line 2", `"chars":"6-99"`: "the source ends at char 7", `"bytes":"0-8"`: "the source ends at byte 7",
 	} {
 		if s := cut(t, src, `{"source":"t.txt",`+args+`}`); len(s.notes) != 1 || s.notes[0] != want {
 			t.Errorf("%s: %q", args, s.notes)
 		}
 	}
-	if s := cut(t, src, `{"source":"a.ndjson","records":"1-2"}`); len(s.notes) != 1 || s.notes[0] != "a.ndjson ends at record 1" {
+	if s := cut(t, src, `{"source":"a.ndjson","records":"1-2"}`); len(s.notes) != 1 || s.notes[0] != "the source ends at record 1" {
 		t.Errorf("%q", s.notes)
 	}
 	for args, want := range map[string]string{`"bytes":"2-4"`: "showing bytes 2-4 of 8", `"chars":"0-6"`: "showing chars 0-6 of 8", `"bytes":"3"`: "there are line ends only, no text; showing bytes 3-3 of 8"} {

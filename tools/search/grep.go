@@ -92,10 +92,10 @@ type grepper struct {
 
 func (g *grepper) run(ctx context.Context) error {
 	if o := g.src.Observation; o != nil && o.Dropped > 0 {
-		g.out.Note(fmt.Sprintf("%s was kept in part: only its first %d bytes were searched", g.src.Name, g.src.Size))
+		g.out.Note(fmt.Sprintf("the source was kept in part: only its first %d bytes were searched", g.src.Size))
 	}
 	if g.src.Encoding == content.NoText {
-		g.out.Note(content.ClipBytes(g.src.Name, 200) + " is binary: searched as bytes")
+		g.out.Note("the source is binary: searched as bytes")
 	}
 	long, err := hasLongLines(ctx, g.src)
 	if err != nil {

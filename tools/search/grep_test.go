@@ -40,7 +40,7 @@ func TestGrepRows(t *testing.T) {
 		{args: args{"source": "s.txt", "pattern": "nothing"}, note: "no match in 8 lines"},
 		{args: args{"source": "empty.txt", "pattern": ""}, note: "no match in 0 lines"},
 		{args: args{"source": "w.txt", "pattern": "^zwei hit$"}, want: []string{"2: zwei hit"}, all: 1},
-		{args: args{"source": "nul.txt", "pattern": "hit"}, want: []string{"1: a\x00hit"}, all: 1, note: "nul.txt is binary: searched as bytes"},
+		{args: args{"source": "nul.txt", "pattern": "hit"}, want: []string{"1: a\x00hit"}, all: 1, note: "the source is binary: searched as bytes"},
 	} {
 		a := must(t, Grep(), s, c.args)
 		if d := cmp.Diff(c.want, a.rows); d != "" {
