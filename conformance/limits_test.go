@@ -50,6 +50,7 @@ var limits = []struct {
 		{"entries put in order by size or time", "tools/fs.maxSorted", "entries", "note: `the first N of M in this order`"},
 		{"names of entries put in order", "tools/fs.maxSortedNames", "bytes", "note: `the first N of M in this order`"},
 		{"entries put in order by a call that waits for nobody", "tools/fs.maxSortedFreely", "entries", "nothing: it only takes longer"},
+		{"names of them, by such a call", "tools/fs.maxNamesFreely", "bytes", "nothing: it only takes longer"},
 		{"calls at once that put more in order", "tools/fs.maxLargeSorts", "calls", "nothing: it only takes longer"},
 		{"extensions counted apart", "tools/fs.maxExtensions", "extensions", "a record `(others)`"},
 		{"files of one `read`", "tools/fs.maxRead", "files", "note: `only the first … files are read; there are more`"},

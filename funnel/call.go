@@ -93,11 +93,15 @@ func (c *call) answerTo() (Answer, error) {
 		_, n := c.f.o.Mask.Echo(o.err.Error(), c.r.Args)
 		c.found += n
 	}
-	v := &view{call: c, seen: s, outcome: o, spent: spent}
-
 	if o.status == asked {
 		return Answer{}, o.err
 	}
+	if c.f.o.Policy.Window > 0 {
+		var done func()
+		spent, done = c.f.spent.turn(c.r.Who)
+		defer done()
+	}
+	v := &view{call: c, seen: s, outcome: o, spent: spent}
 	if o.status == cancelled {
 		if s.bytes > 0 {
 			v.abandon()

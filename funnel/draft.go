@@ -63,6 +63,11 @@ func (d *draft) show(part byte, index int, l line, width int) string {
 // json says that hidden characters are shown as JSON has them.
 func (d *draft) json() bool { return d.kind == content.JSON || d.kind == content.NDJSON }
 
+// notShown is said in place of everything else: nothing more of the window can be had in this session.
+func notShown(left int) string {
+	return "not shown: " + plural(int64(left), "token") + " left; begin a new session"
+}
+
 func plural(n int64, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -111,7 +116,7 @@ func (d *draft) frame(level int) (top, bottom []string) {
 	}
 	switch {
 	case d.reject:
-		bottom = append(bottom, "not shown: "+plural(int64(d.left), "token")+" left")
+		bottom = append(bottom, notShown(d.left))
 	case len(d.next) > 0:
 		if d.below > 0 {
 			bottom = append(bottom, fmt.Sprintf("showing the first %d bytes below", d.below))

@@ -3,6 +3,7 @@ package funnel
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -182,7 +183,11 @@ func (v *view) showPage() {
 	switch {
 	case v.decision.Verdict == Reject && !v.f.o.Policy.DryRun:
 		v.complete = false
-		header = "not shown: " + plural(int64(v.decision.Left), "token") + " left"
+		header = notShown(v.decision.Left)
+		blocks = []string{header}
+	case v.decision.Verdict != OK && tokens > int64(v.decision.Left) && !v.f.o.Policy.DryRun: // of calls at once the others were sooner
+		v.complete = false
+		header = fmt.Sprintf("not shown: %s, and %d left by now; repeat the call: its page will fit", plural(tokens, "token"), v.decision.Left)
 		blocks = []string{header}
 	case header != "" && rows != "":
 		blocks = []string{header, rows}

@@ -366,7 +366,7 @@ func TestPageShrinksToWhatIsLeft(t *testing.T) {
 		a := answered(t, f, Request{Tool: pager(rowsOf(1204), 0, true, noMore)})
 		r := a.Receipts[0]
 		if r.Decision.Verdict == Reject {
-			if want := fmt.Sprintf("not shown: %s left", plural(int64(left), "token")); texted(a) != want || left > 400 {
+			if want := notShown(left); texted(a) != want || left > 400 {
 				t.Errorf("%q with %d left", texted(a), left)
 			}
 			return

@@ -1,10 +1,15 @@
 package funnel
 
 import (
+	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 func TestDecide(t *testing.T) {
@@ -116,5 +121,41 @@ func TestSpentIsBoundedAndReset(t *testing.T) {
 	}
 	if len(s.by) > maxSessions {
 		t.Errorf("%d sessions are held", len(s.by))
+	}
+}
+
+// Calls that are made at once spend no more than one after another: each waits with its rows until all have some.
+func TestCallsAtOnceDoNotOverspend(t *testing.T) {
+	const usable, calls = 1000, 8
+	f := funnelOf(t, Options{Policy: Policy{Window: usable}})
+	var all, done sync.WaitGroup
+	all.Add(calls)
+	rows := tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
+		defer func() { all.Done(); all.Wait() }()
+		for range 40 {
+			if err := out.Row([]byte("a row of a page that is made beside others"), tools.Call{}); err != nil {
+				return nil //nolint:nilerr // a full page is no failure
+			}
+		}
+		return nil
+	})
+	var shown, whole, none atomic.Int64
+	for range calls {
+		done.Go(func() {
+			a, err := f.Call(t.Context(), Request{Tool: rows})
+			switch {
+			case err != nil || len(a.Blocks) == 0:
+				t.Error(err, a)
+			case strings.HasPrefix(a.Blocks[0].Text, "not shown: ") && !a.Receipts[0].Complete:
+				none.Add(1)
+			default:
+				whole.Add(1)
+				shown.Add(a.Receipts[0].ShownTokens)
+			}
+		})
+	}
+	done.Wait()
+	if whole.Load() == 0 || none.Load() == 0 || shown.Load() > usable {
+		t.Errorf("%d answers show %d of %d tokens; %d say that they show nothing", whole.Load(), shown.Load(), usable, none.Load())
 	}
 }

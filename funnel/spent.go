@@ -14,10 +14,11 @@ const maxSessions = 4096
 type spent struct {
 	mu    sync.Mutex
 	clock int64
-	by    map[Session]account
+	by    map[Session]*account
 }
 
 type account struct {
+	turn   sync.Mutex // who has it decides what is shown: calls at once would each spend what is left
 	tokens int
 	used   int64 // the clock at its last call
 }
@@ -25,22 +26,43 @@ type account struct {
 func (s *spent) of(who Session) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.by[owned(who)].tokens
+	if a := s.by[owned(who)]; a != nil {
+		return a.tokens
+	}
+	return 0
+}
+
+// turn waits until the answers before this one are accounted for, and says what is spent then. done ends the turn.
+func (s *spent) turn(who Session) (tokens int, done func()) {
+	s.mu.Lock()
+	a := s.account(owned(who))
+	s.mu.Unlock()
+	a.turn.Lock()
+	return s.of(who), a.turn.Unlock
 }
 
 func (s *spent) add(who Session, tokens int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by == nil {
-		s.by = map[Session]account{}
-	}
-	who = owned(who)
-	a, ok := s.by[who]
-	if !ok && len(s.by) >= maxSessions {
-		s.evict()
+	s.account(owned(who)).tokens += tokens
+}
+
+// account is that of a session, which is there from now on. The caller has s.mu.
+func (s *spent) account(who Session) *account {
+	a := s.by[who]
+	if a == nil {
+		if s.by == nil {
+			s.by = map[Session]*account{}
+		}
+		if len(s.by) >= maxSessions {
+			s.evict()
+		}
+		a = &account{}
+		s.by[who] = a
 	}
 	s.clock++
-	s.by[who] = account{a.tokens + tokens, s.clock}
+	a.used = s.clock
+	return a
 }
 
 func (s *spent) evict() {

@@ -188,7 +188,7 @@ func TestPolicyIsKept(t *testing.T) {
 			}
 		case Reject:
 			lines := strings.Split(texted(a), "\n")
-			if len(lines) != 3 || !strings.HasPrefix(lines[1], "total: 300 lines, ") || lines[2] != "not shown: "+plural(int64(left), "token")+" left" {
+			if len(lines) != 3 || !strings.HasPrefix(lines[1], "total: 300 lines, ") || lines[2] != notShown(left) {
 				t.Errorf("rejected:\n%s", texted(a))
 			}
 		}

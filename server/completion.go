@@ -84,9 +84,9 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 	defer done()
 	walk, stop := context.WithTimeout(ctx, maxWalk)
 	defer stop()
-	paths := sources.Complete(walk, value, maxCompletions-len(out.Values))
 	// A name that holds a secret is not proposed: masked, it would name nothing.
-	out.Values = append(out.Values, slices.DeleteFunc(paths.Names, s.mask.Holds)...)
+	paths := sources.Complete(walk, value, maxCompletions-len(out.Values), s.mask.Holds)
+	out.Values = append(out.Values, paths.Names...)
 	out.Total += paths.Total
 	out.HasMore = paths.Part || out.Total > len(out.Values)
 	if paths.Part { // how many there are is not known

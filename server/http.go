@@ -43,8 +43,9 @@ const (
 	fewBodies = 16
 	// keepTime is how long a connection may wait for its next request.
 	keepTime = 2 * time.Minute
-	// maxHeader bounds the head of a request, in bytes.
-	maxHeader = 16 << 10
+	// maxHeader bounds the head of a request, in bytes. net/http adds slack of its own (4096 bytes) to what it is told.
+	maxHeader   = 16 << 10
+	headerSlack = 4 << 10
 	// aliveEvery is how often a silent stream says that it is alive, so that nothing between closes it and
 	// a client that went away is noticed.
 	aliveEvery = 25 * time.Second
@@ -250,7 +251,7 @@ func (s *Server) ServeListener(ctx context.Context, l net.Listener, o HTTPOption
 	conns := newConnections(l, orDefault(o.Connections, DefaultHTTPConnections))
 	srv := &http.Server{
 		Handler: h, Protocols: &only,
-		ReadHeaderTimeout: headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader - headerSlack,
 		ConnContext: conns.context,
 		// OPTIONS * is for the guard too.
 		DisableGeneralOptionsHandler: true,

@@ -261,7 +261,11 @@ func TestS23CompletionShowsNoSecret(t *testing.T) {
 		c := newClient(t, newTestServer(t, g.serve, func(o *Options) { o.Mask = mask }))
 		said := c.ask(`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"investigate-output"},"argument":{"name":"source","value":"t"}}}`)
 		contains(t, said, `"top.txt"`)
-		return strings.Count(said, token[8:24])
+		n := strings.Count(said, token[8:24])
+		if !strings.Contains(said, `"total":1,`) && !strings.Contains(said, `"total":1}`) { // a count tells of it too
+			n++
+		}
+		return n
 	}
 	promise.Kept(t, promise.Proof{Promise: "S23", Cases: 1, Failures: shows(secrets.New()), Control: shows(nil), Figures: "names that are proposed; control: nothing is masked"})
 }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
@@ -20,8 +19,9 @@ type Proposals struct {
 }
 
 // Complete proposes the paths that begin as begun does, one directory deep, in path order: what find
-// would list there. At most most are named; ctx ends the walk.
-func (s Sources) Complete(ctx context.Context, begun string, most int) (p Proposals) {
+// would list there. At most most are named; ctx ends the walk. What withhold holds for is neither named nor counted: a count
+// would tell of it.
+func (s Sources) Complete(ctx context.Context, begun string, most int, withhold func(name string) bool) (p Proposals) {
 	at := strings.LastIndexByte(begun, '/') + 1
 	dir, first := begun[:at], begun[at:]
 	places, err := s.Places(ctx, dir)
@@ -29,7 +29,7 @@ func (s Sources) Complete(ctx context.Context, begun string, most int) (p Propos
 		return p
 	}
 	add := func(name string) {
-		if !strings.HasPrefix(name, first) {
+		if !strings.HasPrefix(name, first) || withhold != nil && withhold(name) {
 			return
 		}
 		p.Total++
@@ -52,7 +52,7 @@ func (s Sources) Complete(ctx context.Context, begun string, most int) (p Propos
 			p.Part = true
 			return tree.SkipAll
 		}
-		name := content.Visible(path.Base(e.Path), false)
+		name := VisibleName(path.Base(e.Path))
 		if e.Type == tree.Dir {
 			name += "/"
 		}

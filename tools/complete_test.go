@@ -15,7 +15,7 @@ import (
 func TestComplete(t *testing.T) {
 	top := t.TempDir()
 	for name, text := range map[string]string{
-		"work/.gitignore": "*.log\n", "work/.hidden": "", "work/src/main.go": "", "work/src/make.go": "", "work/src/deep/x": "", "work/srv.txt": "",
+		"work/.gitignore": "*.log\n", "work/.hidden": "", "work/new\nline": "", "work/src/main.go": "", "work/src/make.go": "", "work/src/deep/x": "", "work/srv.txt": "",
 		"work/a.log": "", "work/obs:x": "", "work/e\u202evil": "", "work/.git/config": "", "work/store/x": "", "more/x": "", "outside/secret": "",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(top, name)), 0o700); err != nil {
@@ -43,7 +43,7 @@ func TestComplete(t *testing.T) {
 		begun string
 		want  []string
 	}{
-		{one, "", []string{`e\u{202e}vil`, "leave", "./obs:x", "src/", "srv.txt"}},
+		{one, "", []string{`e\u{202e}vil`, "leave", `new\x0aline`, "./obs:x", "src/", "srv.txt"}},
 		{one, "sr", []string{"src/", "srv.txt"}},
 		{one, "src/ma", []string{"src/main.go", "src/make.go"}},
 		{one, "./src/ma", []string{"./src/main.go", "./src/make.go"}},
@@ -55,7 +55,7 @@ func TestComplete(t *testing.T) {
 		{two, "", []string{"work/", "more/"}}, {two, "mo", []string{"more/"}}, {two, "work/sr", []string{"work/src/", "work/srv.txt"}},
 		{two, "src/", nil}, {tools.Sources{}, "", nil},
 	} {
-		got := k.s.Complete(t.Context(), k.begun, 100)
+		got := k.s.Complete(t.Context(), k.begun, 100, nil)
 		if !slices.Equal(got.Names, k.want) || got.Total != len(k.want) || got.Part && k.begun != ".git/" {
 			t.Errorf("%q is completed by %+v, want %q", k.begun, got, k.want)
 		}
@@ -65,12 +65,12 @@ func TestComplete(t *testing.T) {
 			}
 		}
 	}
-	if got := one.Complete(t.Context(), "", 2); len(got.Names) != 2 || got.Total != 5 || got.Part {
+	if got := one.Complete(t.Context(), "", 2, nil); len(got.Names) != 2 || got.Total != 5 || got.Part {
 		t.Errorf("two of five: %+v", got)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if got := one.Complete(ended, "", 100); !got.Part {
+	if got := one.Complete(ended, "", 100, nil); !got.Part {
 		t.Errorf("a walk that was ended: %+v", got)
 	}
 }
@@ -91,7 +91,7 @@ func TestCompleteIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	got := tools.Sources{Roots: []*tree.Root{r}}.Complete(t.Context(), "f", 100)
+	got := tools.Sources{Roots: []*tree.Root{r}}.Complete(t.Context(), "f", 100, nil)
 	if len(got.Names) != 100 || got.Total != 20_000 || !got.Part || got.Names[0] != "f00000" {
 		t.Errorf("%d names of %d, part %v", len(got.Names), got.Total, got.Part)
 	}

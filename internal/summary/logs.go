@@ -333,7 +333,7 @@ func (l *logs) says(s *Summary) []string {
 	}
 	says = append(says, l.rare(s)...)
 	if l.from != "" && l.stamped > 1 {
-		says = append(says, "time: "+l.from+" to "+string(l.last))
+		says = append(says, "time: "+l.from+", last "+string(l.last)) // as they stand: lines need not be in order
 	}
 	return says
 }

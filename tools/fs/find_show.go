@@ -27,10 +27,11 @@ const (
 	maxSortedNames = 16 << 20
 )
 
-// A call that puts more than maxSortedFreely in order, 1 MB, is one of maxLargeSorts at once; the others wait for their
-// turn, so that the process is not taken over what it may have by how many come at once.
+// A call that puts more than maxSortedFreely in order, or more of names, is one of maxLargeSorts at once; the others wait
+// for their turn, so that the process is not taken over what it may have by how many come at once.
 const (
 	maxSortedFreely = 10_000
+	maxNamesFreely  = 512 << 10
 	maxLargeSorts   = 4
 )
 
@@ -182,7 +183,7 @@ func (s *ordered) Pop() any {
 
 func (s *ordered) take(e found) error {
 	if !s.full && int64(len(s.held)) < s.room() && s.names+len(e.Path) <= maxSortedNames {
-		if len(s.held) == maxSortedFreely && !s.large {
+		if !s.large && (len(s.held) == maxSortedFreely || s.names > maxNamesFreely) {
 			if err := s.enlarge(); err != nil {
 				return err
 			}
