@@ -93,6 +93,9 @@ func split(name []byte) []string {
 func matchAssigned(s *scan, h *hit, from int) (found, bool) {
 	b := s.b
 	begin := from - nameSet.back(b[s.lo:from], maxName)
+	if n, _ := escaped(b, begin); begin+n <= from {
+		begin += n
+	}
 	end := from + len(h.keyword)
 	for end > from && !nameSet[b[end-1]] { // the keyword has more than the name
 		end--
@@ -158,6 +161,7 @@ type given struct {
 
 var (
 	noSpace = classOf("!-~")
+	inText  = classOf("!#-&(-+.-:<-_a-~-") // of a line in a JSON string
 	bare    = func() *class {
 		c := *noSpace
 		for _, b := range []byte("\"'`,;&<>()[]{}|\\") {
@@ -266,45 +270,24 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {
 			i++
 		}
 	}
-	q := i
-	for q < len(b) && q-i < 8 && b[q] == '\\' {
-		q++
-	}
-	if q < len(b) && (b[q] == '"' || b[q] == '\'' || b[q] == '`') {
-		at := q + 1
-		for n := at; n < len(b) && n-at < limit; n++ {
-			c := b[n]
-			if c == b[q] {
-				end := n
-				for end > at && end > n-(q-i) && b[end-1] == '\\' {
-					end--
-				}
-				if q == i && end > at && b[end-1] == '\\' {
-					continue // an escaped quote within
-				}
-				return at, given{text: b[at:end], quoted: true}, end > at
-			}
-			if c <= ' ' || c == 0x7f {
-				if bytes.HasSuffix(b[at:n], cutOff) {
-					return at, given{text: b[at : n-len(cutOff)], quoted: true}, true
-				}
-				if n > at && bytes.HasPrefix(b[n:], []byte(" ...")) {
-					return at, given{text: b[at:n], quoted: true}, true
-				}
-				return 0, given{}, false
-			}
-		}
-		end := min(len(b), at+limit)
-		return at, given{text: b[at:end], quoted: true}, end > at && (end == at+limit || !s.final)
+	if q := i + slash.run(b[i:], 8); q < len(b) && (b[q] == '"' || b[q] == '\'' || b[q] == '`') {
+		return s.quotedAt(q, q-i, limit)
 	}
 	set := bare
 	near := max(0, begin-80)
 	line := near + bytes.LastIndexByte(b[near:begin], '\n') + 1
+	toEnd := noSpace
+	if n := bytes.LastIndex(b[line:begin], []byte(`\n`)); n >= 0 {
+		line, toEnd = line+n+len(`\n`), inText
+	}
 	lead := bytes.TrimPrefix(bytes.TrimLeft(b[line:begin], " \t+-"), []byte("export "))
 	if len(lead) == 0 && (sep == 'E' || sep == ':') {
-		set = noSpace // to the line's end
+		set = toEnd
 	}
-	n := set.run(b[i:], limit)
+	n := set.value(b[i:], limit)
+	if n < limit {
+		n -= unopened(b[i : i+n])
+	}
 	end := i + n
 	if n == 0 {
 		return 0, given{}, false
@@ -326,6 +309,57 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {
 	text := bytes.TrimRight(b[i:end], ",;")
 	inList := sep == ':' && (len(text) < n && b[i+len(text)] == ',' || end < len(b) && bytes.IndexByte([]byte(",})"), b[end]) >= 0)
 	return i, given{text: text, label: sep == ':', inList: inList}, true
+}
+
+// quotedAt reads the value behind the quote at q, before which stand so many backslashes.
+func (s *scan) quotedAt(q, depth, limit int) (int, given, bool) {
+	b, at := s.b, q+1
+	for n := at; n < len(b) && n-at < limit; n++ {
+		c := b[n]
+		switch {
+		case c == '"' || c == b[q]:
+			k := slash.back(b[at:n], limit)
+			if ends(b[q:], c, k, depth, b[n+1:]) {
+				end := n - k
+				for m := lineEnds(b[at:end]); m > 0; m = lineEnds(b[at:end]) {
+					end -= m
+				}
+				return at, given{text: b[at:end], quoted: true}, end > at
+			}
+		case c <= ' ' || c == 0x7f:
+			if bytes.HasSuffix(b[at:n], cutOff) {
+				return at, given{text: b[at : n-len(cutOff)], quoted: true}, true
+			}
+			if n > at && bytes.HasPrefix(b[n:], []byte(" ...")) {
+				return at, given{text: b[at:n], quoted: true}, true
+			}
+			return 0, given{}, false
+		}
+	}
+	end := min(len(b), at+limit)
+	return at, given{text: b[at:end], quoted: true}, end > at && (end == at+limit || !s.final)
+}
+
+// ends says that the quote c with so many backslashes before it ends a text that began with open, or the JSON string in which
+// that text stands: rest is what follows.
+func ends(open []byte, c byte, slashes, depth int, rest []byte) bool {
+	switch {
+	case c != open[0]: // a text in single quotes within a JSON string
+		return slashes%2 == 0 && (len(rest) == 0 || bytes.IndexByte([]byte(",:}]"), rest[0]) >= 0)
+	case slashes < depth:
+		return true
+	case c != '"' && depth == 0:
+		return slashes == 0
+	}
+	return slashes%(2*depth+2) == depth
+}
+
+// lineEnds is how long the escape of a line's end or a tab is that ends b; 0 for none.
+func lineEnds(b []byte) int {
+	if n := len(b); n > 1 && b[n-2] == '\\' && bytes.IndexByte([]byte("nrt"), b[n-1]) >= 0 {
+		return 1 + slash.back(b[:n-1], maxSlashes)
+	}
+	return 0
 }
 
 // secret says whether a value given to a name of that kind is likely one.

@@ -50,6 +50,17 @@ func (t *stretch) run(c *class, b []byte, i, limit int) int {
 	return min(t.to, stop) - i
 }
 
+// value is c.value(b[i:], limit).
+func (t *stretch) value(c *class, b []byte, i, limit int) int {
+	if i < t.from || i > t.to {
+		*t = stretch{i, i}
+	}
+	if stop := min(len(b), i+limit); t.to < stop {
+		t.to += c.value(b[t.to:], stop-t.to)
+	}
+	return min(t.to-i, limit)
+}
+
 // back is how many bytes at the end of b, at most limit, are of the class.
 func (c *class) back(b []byte, limit int) int {
 	n := min(len(b), limit)

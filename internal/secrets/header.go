@@ -20,8 +20,8 @@ var (
 
 var (
 	bearerSet     = classOf("A-Za-z0-9._~+/=-")
-	userSet       = classOf("A-Za-z0-9._~%!$&*+,;=@-")
-	credentialSet = classOf("A-Za-z0-9!#$%&()*+,./:<=>?@^_`{|}~[-]")
+	userSet       = classOf(`A-Za-z0-9._~%!$&*+,;=@\-`)
+	credentialSet = classOf("A-Za-z0-9!#$%&()*+,./:<=>?@^_`{|}~[]-")
 )
 
 // matchJWT takes a token whose first part decodes to an object, and so its second.
@@ -123,7 +123,7 @@ func skipQuotes(b []byte, i int) int {
 }
 
 // credentials is how much of the text from i on may be a credential of a header.
-func (s *scan) credentials(i int) int { return s.values.run(credentialSet, s.b, i, unbounded) }
+func (s *scan) credentials(i int) int { return s.values.value(credentialSet, s.b, i, unbounded) }
 
 func matchAuthorization(s *scan, h *hit, from int) (found, bool) {
 	at := from + len(h.keyword)
@@ -149,7 +149,7 @@ func matchAuthorization(s *scan, h *hit, from int) (found, bool) {
 	if n < 6 || standIn(v) || v[0] == '$' || v[0] == '{' || v[0] == '[' || bytes.IndexByte(v, '(') >= 0 || !hasDigitOrLong(v) {
 		return found{}, false
 	}
-	f := found{from: at, to: at + n, format: h.format}
+	f := found{from: at, to: at + n - unopened(s.b[at:at+n]), format: h.format}
 	if special, public := s.specific(at); special != nil {
 		f.format, f.public = special, public
 	}
@@ -170,16 +170,14 @@ const (
 	maxCookie = 1 << 10
 )
 
-// matchCookie takes the first value of a cookie header that is long and mixed.
+// matchCookie takes the values of a cookie header up to the last one that is long and mixed.
 func matchCookie(s *scan, h *hit, at int) (found, bool) {
 	at = at + blanks.run(s.b[at:], 8)
-	line := s.b[at:min(len(s.b), at+maxCookie)]
+	n := s.cookies.value(cookieSet, s.b, at, unbounded)
+	line := s.b[at : at+min(n, maxCookie)]
 	eq := bytes.IndexByte(line[:min(len(line), maxName)], '=')
 	if eq < 0 {
 		return found{}, false
-	}
-	if n := bytes.IndexAny(line, "\n\"'"); n >= 0 {
-		line = line[:n]
 	}
 	// All pairs up to the last long value are one secret: their names tell little.
 	end := 0
@@ -189,8 +187,11 @@ func matchCookie(s *scan, h *hit, at int) (found, bool) {
 			n = len(line) - i
 		}
 		v := line[i : i+n]
+		if k := bytes.IndexAny(v, " \t"); k >= 0 { // what follows is no cookie's
+			v = v[:k]
+		}
 		if len(v) >= 16 && secretLike(v, 3) {
-			end = i + n
+			end = i + len(v)
 		}
 		next := bytes.IndexByte(line[i+n:], '=')
 		if next < 0 {
@@ -201,15 +202,15 @@ func matchCookie(s *scan, h *hit, at int) (found, bool) {
 	if end == 0 {
 		return found{}, false
 	}
-	to := at + end
-	if len(line) == maxCookie { // of a longer one the rest is not looked at
-		to = at + maxCookie
-		for to < len(s.b) && to-at < unbounded && bytes.IndexByte([]byte("\n\"'"), s.b[to]) < 0 {
-			to++
-		}
+	if n > maxCookie { // of a longer one the rest is not looked at
+		end = n
 	}
-	return found{from: at + eq + 1, to: to, format: h.format}, true
+	from := at + eq + 1
+	return found{from: from, to: at + end - unopened(s.b[from:at+end]), format: h.format}, true
 }
+
+// cookieSet is what a cookie header may hold.
+var cookieSet = classOf(" \t!#-&(-~\x80-\xff")
 
 func matchBearer(s *scan, h *hit, from int) (found, bool) {
 	at := from + len(h.keyword)
@@ -258,7 +259,7 @@ func matchUser(s *scan, h *hit, from int) (found, bool) {
 	if v := s.b[at : at+min(n, checked)]; n < 6 || standIn(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
 		return found{}, false
 	}
-	return found{from: at, to: at + n, format: h.format}, true
+	return found{from: at, to: at + n - unopened(s.b[at:at+n]), format: h.format}, true
 }
 
 // secretLike says that v has letters and digits, and is not regular.

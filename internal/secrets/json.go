@@ -25,7 +25,7 @@ type view struct {
 
 // unescaped makes the view of b.
 func unescaped(b []byte) view {
-	i := nextEscape(b, 0)
+	i, c, n := nextEscape(b, 0)
 	if i < 0 {
 		return view{b: b}
 	}
@@ -33,10 +33,9 @@ func unescaped(b []byte) view {
 	done := 0
 	for i >= 0 {
 		v.take(b, done, i)
-		c, n := unescape(b[i:])
 		v.b, v.pos = append(v.b, c), append(v.pos, i)
 		done = i + n
-		i = nextEscape(b, done)
+		i, c, n = nextEscape(b, done)
 	}
 	v.take(b, done, len(b))
 	v.pos = append(v.pos, len(b))
@@ -58,20 +57,26 @@ func (v *view) at(i int) int {
 	return v.pos[i]
 }
 
-// nextEscape is the first escape from i on that unescape undoes; −1 for none.
-func nextEscape(b []byte, i int) int {
+// nextEscape is the first escape from i on that is undone, the character it stands for, and its length; −1 for none. In JSON
+// within JSON it has two backslashes, or four, or eight.
+func nextEscape(b []byte, i int) (at int, c byte, size int) {
 	for i < len(b) {
 		n := bytes.IndexByte(b[i:], '\\')
 		if n < 0 {
-			return -1
+			break
 		}
 		i += n
-		if _, size := unescape(b[i:]); size > 0 {
-			return i
+		k := slash.run(b[i:], len(b))
+		c, n := unescape(b[i+k-1:])
+		switch {
+		case n > 0 && (k == 2 || k == 4 || k == 8):
+			return i, c, k - 1 + n
+		case n > 0 && k%2 == 1: // an escaped backslash escapes nothing
+			return i + k - 1, c, n
 		}
-		i += 2 // an escaped backslash escapes nothing
+		i += k
 	}
-	return -1
+	return -1, 0, 0
 }
 
 // unescape takes one escape of printable ASCII; n is 0 where it is something else.

@@ -9,8 +9,8 @@ type scan struct {
 	block block
 	ahead ahead
 
-	words, values stretch // of urlSafe and credentialSet
-	unnamed       stretch // the last name that was looked at and has no secret behind it
+	words, values, cookies stretch // of urlSafe, credentialSet and cookieSet
+	unnamed                stretch // the last name that was looked at and has no secret behind it
 }
 
 // all finds the secrets of the text, in their order; none overlaps another. A block that goes on beyond the text's end is
@@ -18,7 +18,9 @@ type scan struct {
 func (s *scan) all() []found {
 	var out []found
 	take := func(f found) {
-		out = append(out, f)
+		if f = s.whole(f); f.from < f.to {
+			out = append(out, f)
+		}
 		s.lo = f.to
 	}
 	i := 0
