@@ -34,6 +34,7 @@ type block struct {
 	lines  int    // of headers
 	lone   bool   // the line before was taken for a key's by itself
 	middle bool   // what stands before is not known
+	until  header // whose value is yet to come
 }
 
 // beginKey takes the line that begins a block, and what follows of a key.

@@ -147,3 +147,50 @@ func TestEscapesEndValues(t *testing.T) {
 		}
 	}
 }
+
+// A header is masked as a member of JSON, as the elements of one, and as a pair of name and value, compact, indented, escaped,
+// and read row by row; the rest stays.
+func TestHeadersInJSON(t *testing.T) {
+	m := New()
+	const sid, tok = "sid=abcDEF0123456789xyz", "token abcDEF0123456789abcdef0123"
+	compact := []string{
+		`{"Cookie":"` + sid + `"}`, `{"Cookie":["` + sid + `"]}`, `{"a":1,"Authorization":["` + tok + `"],"b":2}`, `{"headers":[{"name":"Cookie","value":"` + sid + `"},{"name":"a","value":"b"}]}`,
+		`[{"name":"Set-Cookie","value":"` + sid + `; Path=/"}]`, `{"set-cookie":["lang=en; Path=/","` + sid + `; Path=/","` + sid + `; HttpOnly"]}`, `{"name":"authorization","value":"` + tok + `","comment":""}`,
+		`{"proxy-authorization":"` + tok + `"}`,
+	}
+	for _, in := range compact {
+		var indented strings.Builder
+		e := json.NewEncoder(&indented)
+		e.SetIndent("", "  ")
+		if err := e.Encode(json.RawMessage(in)); err != nil {
+			t.Fatal(err)
+		}
+		in = strings.ReplaceAll(strings.ReplaceAll(in, sid, "SID"), tok, "TOK")
+		for _, text := range []string{in, strings.ReplaceAll(strings.ReplaceAll(indented.String(), sid, "SID"), tok, "TOK")} {
+			for level := range 4 {
+				given := strings.NewReplacer("SID", sid, "TOK", tok).Replace(text)
+				want := strings.NewReplacer("SID", "sid=[masked: authorization 19 chars]", "TOK", "token [masked: authorization 26 chars]").Replace(text)
+				if level > 0 {
+					given, want = inJSON(given, level), inJSON(want, level)
+				}
+				if got, _ := m.String(given); got != want {
+					t.Errorf("%s became\n%s", given, got)
+				}
+				var rows strings.Builder
+				s := m.Stream()
+				for row := range strings.Lines(given) {
+					rows.Write(s.Text([]byte(row)))
+				}
+				if rows.String() != want {
+					t.Errorf("by rows %s became\n%s", given, rows.String())
+				}
+			}
+		}
+	}
+	for _, in := range []string{`{"Cookie":"` + "lang=en" + `"}`, `{"cookie":["a=b","c=d"],"x":"` + sid + `"}`, `{"name":"Cookie","comment":"` + sid + `"}`, `["Cookie",{"value":1}]`, `{"Authorization":["required"]}`,
+		`{"name":"Cookie","value":""},{"name":"a","value":"` + sid + `"}`, `"Cookie"`, `"cookie":[`, `"Cookie": null, "x": "` + sid + `"`, `f("Cookie", "` + "x=1" + `")`} {
+		if got, n := m.String(in); n != 0 {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+}

@@ -11,8 +11,8 @@ var (
 		parts: []part{{classOf("h-z0-6"), 1, 1}}}
 	urlPassword = Format{Name: "url-password", Of: "password in a URL or a connection string", Source: "RFC 3986, 3.2.1", Keywords: "://", Shape: "USER:PASSWORD@ behind it",
 		Check: "no variable of a shell or a template", parts: []part{{classOf("A-Za-z0-9%$_~*-"), 1, 1}}}
-	authorization = Format{Name: "authorization", Of: "credentials of an Authorization or Cookie header", Source: "RFC 9110, 11.6; RFC 6265", Keywords: "authorization|set-cookie:|cookie:", fold: true,
-		Shape: "a scheme, which stays, and what follows it"}
+	authorization = Format{Name: "authorization", Of: "credentials of an Authorization or Cookie header", Source: "RFC 9110, 11.6; RFC 6265", Keywords: "authorization|cookie", fold: true,
+		Shape: "a scheme, which stays, and what follows it; in JSON also a list of them, and a `value` behind a `name`"}
 	bearer   = Format{Name: "bearer-token", Of: "bearer token", Source: "RFC 6750", Keywords: "bearer ", fold: true, Shape: "16 or more of [A-Za-z0-9._~+/=-]", Check: "letters and digits, entropy of 3 bits"}
 	basic    = Format{Name: "basic-auth", Of: "Basic credentials", Source: "RFC 7617", Keywords: "basic ", fold: true, Shape: "base64 of USER:PASSWORD", Check: "it decodes to text with a colon"}
 	userFlag = Format{Name: "user-flag", Of: "curl's -u USER:PASSWORD", Source: "curl.se/docs/manpage.html", Keywords: " -u |--user |--user=|--proxy-user ", Shape: "USER:PASSWORD", Check: "as of an assigned password"}
@@ -98,18 +98,6 @@ func standsIn(p []byte) bool {
 		p[0] == '%' && p[len(p)-1] == '%' || len(p) == 2 && p[0] == '%'
 }
 
-// value is where the value of a header or a member begins: behind its name, quotes, a colon or =, blanks and quotes.
-func value(b []byte, i int) (at int, ok bool) {
-	i = skipQuotes(b, i)
-	i += blanks.run(b[i:], 8)
-	if i == len(b) || b[i] != ':' && b[i] != '=' {
-		return 0, false
-	}
-	i++
-	i += blanks.run(b[i:], 8)
-	return skipQuotes(b, i), true
-}
-
 var blanks = classOf(" \t")
 
 func skipQuotes(b []byte, i int) int {
@@ -125,15 +113,8 @@ func skipQuotes(b []byte, i int) int {
 // credentials is how much of the text from i on may be a credential of a header.
 func (s *scan) credentials(i int) int { return s.values.value(credentialSet, s.b, i, unbounded) }
 
-func matchAuthorization(s *scan, h *hit, from int) (found, bool) {
-	at := from + len(h.keyword)
-	if h.keyword[len(h.keyword)-1] == ':' {
-		return matchCookie(s, h, at)
-	}
-	at, ok := value(s.b, at)
-	if !ok {
-		return found{}, false
-	}
+// authorizationAt takes the credentials at a place, but their scheme.
+func (s *scan) authorizationAt(at int) (found, bool) {
 	n := s.credentials(at)
 	if n < 2 {
 		return found{}, false
@@ -149,7 +130,7 @@ func matchAuthorization(s *scan, h *hit, from int) (found, bool) {
 	if n < 6 || standIn(v) || v[0] == '$' || v[0] == '{' || v[0] == '[' || bytes.IndexByte(v, '(') >= 0 || !hasDigitOrLong(v) {
 		return found{}, false
 	}
-	f := found{from: at, to: at + n - unopened(s.b[at:at+n]), format: h.format}
+	f := found{from: at, to: at + n - unopened(s.b[at:at+n]), format: &authorization}
 	if special, public := s.specific(at); special != nil {
 		f.format, f.public = special, public
 	}
@@ -170,9 +151,8 @@ const (
 	maxCookie = 1 << 10
 )
 
-// matchCookie takes the values of a cookie header up to the last one that is long and mixed.
-func matchCookie(s *scan, h *hit, at int) (found, bool) {
-	at = at + blanks.run(s.b[at:], 8)
+// cookieAt takes the values of a cookie header at a place, up to the last one that is long and mixed.
+func (s *scan) cookieAt(at int) (found, bool) {
 	n := s.cookies.value(cookieSet, s.b, at, unbounded)
 	line := s.b[at : at+min(n, maxCookie)]
 	eq := bytes.IndexByte(line[:min(len(line), maxName)], '=')
@@ -206,7 +186,7 @@ func matchCookie(s *scan, h *hit, at int) (found, bool) {
 		end = n
 	}
 	from := at + eq + 1
-	return found{from: from, to: at + end - unopened(s.b[from:at+end]), format: h.format}, true
+	return found{from: from, to: at + end - unopened(s.b[from:at+end]), format: &authorization}, true
 }
 
 // cookieSet is what a cookie header may hold.

@@ -24,6 +24,16 @@ func (s *scan) all() []found {
 		s.lo = f.to
 	}
 	i := 0
+	list := func(f found, ok bool) {
+		for ; ok; f, ok = s.more(f) {
+			take(f)
+			i = max(i, s.lo)
+		}
+	}
+	if hd := s.block.until; hd.at != noHeader {
+		s.block.until = header{}
+		list(s.headerValue(hd, 0))
+	}
 	if s.block.key { // of the text before
 		prefix := s.block.prefix
 		if to := s.block.take(s.b, 0); to > 0 {
@@ -63,12 +73,8 @@ func (s *scan) all() []found {
 		if hits == nil {
 			return out
 		}
-		if f, ok := s.match(at, hits); ok {
-			take(f)
-			i = max(f.to, at+1)
-			continue
-		}
 		i = at + 1
+		list(s.match(at, hits))
 	}
 }
 

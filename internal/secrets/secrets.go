@@ -101,6 +101,7 @@ type found struct {
 	block    bool // several lines: each stays a line
 	more     bool // it goes on what was found before: not counted again
 	prefix   []byte
+	list     header // it is an element of its values, and more may follow
 }
 
 // maxPublic is how much of a secret's public beginning stands in its mask, in bytes.
