@@ -94,7 +94,7 @@ type hit struct {
 //	  20-22: a match over three lines,
 //	  | whose further lines
 //	  | stand like this
-//	  30@4097~true: a window of a long line, from its column on; what "cut" says stands behind the ~
+//	  30@4097~true: a window of a long line, around its match at that column; what "cut" says stands behind the ~
 func hits(records [][]member) ([]string, bool) {
 	var out []string
 	file := ""

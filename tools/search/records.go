@@ -88,7 +88,8 @@ func appendCount(b []byte, c count) []byte {
 //
 //	{"file":"a.go","line":12,"text":"…","before":["…"],"after":["…"]}
 //
-// with "end" for multiline, and "column" (byte of the line at which text starts, from 1) and "cut" where text is a window.
+// with "end" for multiline, and "column" (byte of the line at which its first match starts, from 1, as grep -bo counts them)
+// and "cut" where text is a window of the line around it.
 // A line stands once: what lies between two near matches is after the first, so that before, text and after of
 // all records are what grep -C shows.
 type recorder struct {
@@ -149,7 +150,7 @@ func (r *recorder) match(l lines.Line) error {
 		if r.window == nil {
 			r.window = &lines.Line{Number: l.Number, Offset: l.Offset, Size: l.Size, At: l.At}
 		}
-		b = strconv.AppendInt(append(b, `,"column":`...), l.At+1, 10)
+		b = strconv.AppendInt(append(b, `,"column":`...), l.Column, 10)
 		b = append(b, `,"cut":true`...)
 	}
 	if len(r.before) > 0 {

@@ -92,7 +92,7 @@ func TestRecords(t *testing.T) {
 			{File: "b.txt", Line: 5, Text: "needle five", Before: []string{"four"}},
 		}},
 		{"a long line", args{"pattern": "NEEDLE", "path": "long.txt"}, []record{
-			{File: "long.txt", Line: 2, Text: long[4976 : 4976+4096], Column: 4977, Cut: true},
+			{File: "long.txt", Line: 2, Text: long[4976 : 4976+4096], Column: 6001, Cut: true},
 		}},
 		{"literal", args{"pattern": "c // n", "literal": true}, []record{{File: "a/c.go", Line: 1, Text: "package c // needle"}}},
 		{"multiline", args{"pattern": `two.*\nthree`, "multiline": true}, []record{{File: "b.txt", Line: 2, End: 3, Text: "two needle\nthree"}}},

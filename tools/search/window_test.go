@@ -2,9 +2,10 @@ package search
 
 import (
 	"fmt"
-	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 // A window of a long line leads on: of one-line JSON to the values that match, of other text to the bytes.
@@ -38,5 +39,43 @@ func TestAWindowNamesTheWayOn(t *testing.T) {
 	}
 	if a := must(t, Search(), s, args{"pattern": "^a$", "path": "app.js"}); len(a.notes) != 0 {
 		t.Errorf("notes %q", a.notes)
+	}
+}
+
+// The column of a cut line is where its first match starts, whatever is shown around it and however the line was read.
+func TestTheColumnIsWhereTheMatchStarts(t *testing.T) {
+	wide := strings.Repeat("é世", 1000)
+	for name, text := range map[string]string{
+		"near the start":    strings.Repeat("x", 349) + "Oslo" + wide + "Oslo",
+		"in the middle":     wide + "Oslo" + wide,
+		"at the end":        wide + "Oslo",
+		"over what is held": strings.Repeat(wide, 400) + "Oslo" + strings.Repeat(wide, 100),
+		"two lines":         wide + "Oslo" + wide + "\n" + wide + wide + "Oslo\r\n" + wide,
+	} {
+		dir := folder(t, "a.txt", text+"\n")
+		starts := map[int64]int64{} // of each line
+		var want []string           // as grep has it: bytes of the file
+		last := -1
+		for _, hit := range original(t, dir, "grep", "-abo", "Oslo", "a.txt") {
+			var at int
+			if _, err := fmt.Sscanf(hit, "%d:", &at); err != nil {
+				t.Fatal(err)
+			}
+			start := strings.LastIndexByte(text[:at], '\n') + 1
+			if start != last { // the first of its line
+				starts[int64(strings.Count(text[:at], "\n")+1)] = int64(start)
+				want = append(want, fmt.Sprint(at))
+			}
+			last = start
+		}
+		for _, multiline := range []bool{false, true} {
+			var got []string
+			for _, r := range records(t, must(t, Search(), toolstest.Roots(t, dir), args{"pattern": "Oslo", "multiline": multiline})) {
+				got = append(got, fmt.Sprint(starts[r.Line]+r.Column-1))
+			}
+			if len(got) == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s, multiline %t: bytes %v, grep says %v", name, multiline, got, want)
+			}
+		}
 	}
 }
