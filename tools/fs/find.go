@@ -265,6 +265,9 @@ func (f *finder) tell() {
 	case n == 0:
 		f.out.Note(f.nothing())
 	}
+	if left := f.leftOut(); n > 0 && left != "" && !f.more { // where the limit ended the walk it is not known how many
+		f.out.Note(left)
+	}
 	if f.failed > 0 {
 		f.out.Note(plural(f.failed, "file", "files") + " could not be read; the records say why")
 	}
@@ -299,17 +302,21 @@ func (f *finder) nothing() string {
 	add(f.other, "of another type")
 	add(f.old, "not newer than "+content.ClipBytes(f.Newer, 40))
 	add(f.small, "not larger than "+content.ClipBytes(f.Larger, 40))
-	if f.report.Ignored > 0 {
-		is := "are"
-		if f.report.Ignored == 1 {
-			is = "is"
-		}
-		why = append(why, fmt.Sprintf("%s %s ignored or hidden: all=true shows them", plural(f.report.Ignored, "entry", "entries"), is))
+	if left := f.leftOut(); left != "" {
+		why = append(why, left)
 	}
 	if len(why) == 0 {
 		return said
 	}
 	return said + "; " + strings.Join(why, "; ")
+}
+
+// leftOut says how much was passed over as hidden or ignored; "" where nothing was.
+func (f *finder) leftOut() string {
+	if f.report.Ignored == 0 {
+		return ""
+	}
+	return plural(f.report.Ignored, "entry is", "entries are") + " ignored or hidden: all=true shows them"
 }
 
 func plural(n int64, one, many string) string {
