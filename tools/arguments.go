@@ -22,10 +22,15 @@ import (
 //
 // Field tags: `json:"name,omitempty"` (without omitempty an argument is
 // required), `jsonschema:"description"`, `enum:"a|b"`, `range:"0,20"` (bounds of a number,
-// either may be empty). A struct that cannot be described panics: it is a mistake of the program.
+// either may be empty), `help:"…"` (for the command line only, where words are free: what it is and its default; values and
+// bounds are told by themselves). A struct that cannot be described panics: it is a mistake of the program.
 func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, out Output) error) Tool {
 	fields := describe(reflect.TypeFor[Args](), t.Name)
 	t.Schema = schemaOf[Args](t.Name, fields)
+	t.Help = map[string]string{}
+	for _, f := range fields {
+		t.Help[f.name] = f.help
+	}
 	if t.Toolset == "" {
 		t.Toolset = Core
 	}
@@ -37,11 +42,18 @@ func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, ou
 		return run(ctx, args, in, out)
 	}
 	t.Check = func(args json.RawMessage) error {
-		_, err := decode[Args](args, fields)
+		a, err := decode[Args](args, fields)
+		if c, ok := any(a).(Checker); ok && err == nil {
+			err = c.Check()
+		}
 		return err
 	}
 	return t
 }
+
+// Checker is implemented by Args that can be wrong in ways no schema says: a pattern that does not parse, a range that
+// ends before it begins. Check says what the tool would refuse of them whatever they name, and looks at no file.
+type Checker interface{ Check() error }
 
 // field is one argument as its struct tags describe it.
 type field struct {
@@ -50,6 +62,7 @@ type field struct {
 	kind     string // JSON type, for messages
 	enum     []string
 	min, max *float64
+	help     string
 }
 
 func describe(t reflect.Type, tool string) []field {
@@ -62,7 +75,7 @@ func describe(t reflect.Type, tool string) []field {
 		if name == "" || name == "-" || !f.IsExported() {
 			panic(fmt.Sprintf("tool %s: argument field %s has no json name", tool, f.Name))
 		}
-		a := field{name: name, required: !strings.Contains(opts, "omitempty"), kind: jsonType(f.Type)}
+		a := field{name: name, required: !strings.Contains(opts, "omitempty"), kind: jsonType(f.Type), help: f.Tag.Get("help")}
 		if e := f.Tag.Get("enum"); e != "" {
 			a.enum = strings.Split(e, "|")
 		}

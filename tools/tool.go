@@ -27,7 +27,8 @@ const Core = "core"
 // Tool is one operation offered to the model. Make it with [New].
 type Tool struct {
 	Name, Title, Description string
-	Schema                   json.RawMessage // of the arguments, as listed; New derives it
+	Schema                   json.RawMessage   // of the arguments, as listed; New derives it
+	Help                     map[string]string // of each argument, for people on the command line; New derives it
 	Effect                   Effect
 	OpenWorld                bool
 	Paged                    bool   // answers in pages; otherwise the funnel decides between whole and receipt
@@ -35,7 +36,7 @@ type Tool struct {
 	Toolset                  string // Core by default
 	Meta                     map[string]any
 	Run                      func(ctx context.Context, in Input, out Output) error
-	Check                    func(args json.RawMessage) error // says what of them Run would refuse by the schema; New derives it
+	Check                    func(args json.RawMessage) error // says what of them Run would refuse whatever they name; New derives it
 }
 
 // Input is what a call brings. It grows by fields.

@@ -59,7 +59,7 @@ func toolArguments(words []string) string {
 	var b strings.Builder
 	for _, t := range catalog {
 		var schema struct {
-			Properties map[string]struct{ Description string }
+			Properties map[string]property
 			Required   []string
 		}
 		if json.Unmarshal(t.Schema, &schema) != nil {
@@ -82,7 +82,8 @@ func toolArguments(words []string) string {
 				mark = " (required)"
 			}
 			if len(catalog) == 1 {
-				fmt.Fprintf(&b, "  %s%s\n        %s\n", name, mark, strings.ReplaceAll(schema.Properties[name].Description, "\n", "\n        "))
+				p := schema.Properties[name]
+				fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, t.Help[name], p.values())
 			} else {
 				fmt.Fprintf(&b, " %s%s", name, strings.Replace(mark, " (required)", "*", 1))
 			}
@@ -95,6 +96,25 @@ func toolArguments(words []string) string {
 		return "\nArguments of the tools (* required; mcp-funnel call TOOL --help says what each is):\n" + b.String()
 	}
 	return b.String()
+}
+
+// property is an argument as the schema has it.
+type property struct {
+	Enum             []string
+	Minimum, Maximum *float64
+}
+
+// values says which are taken, where not all are: " One of a, b." or " From 0 to 20."; "" else.
+func (p property) values() string {
+	switch {
+	case len(p.Enum) > 0:
+		return " One of " + strings.Join(p.Enum, ", ") + "."
+	case p.Minimum != nil && p.Maximum != nil:
+		return fmt.Sprintf(" From %v to %v.", *p.Minimum, *p.Maximum)
+	case p.Minimum != nil:
+		return fmt.Sprintf(" At least %v.", *p.Minimum)
+	}
+	return ""
 }
 
 // helpText adds a setting's default; the variables' names follow one rule and are told once.

@@ -15,16 +15,16 @@ import (
 
 // findArgs are the arguments of find. Every word here is paid for in every conversation.
 type findArgs struct {
-	Glob   string `json:"glob,omitempty" jsonschema:"default **"`
-	Path   string `json:"path,omitempty" jsonschema:"directory, or obs:"`
-	Type   string `json:"type,omitempty" enum:"file|dir|link"`
-	Show   string `json:"show,omitempty" enum:"list|tree|count|stat" jsonschema:"stat adds lines, kind, tokens; count is by extension"`
-	Sort   string `json:"sort,omitempty" enum:"path|modified|size" jsonschema:"newest, largest first"`
-	Limit  int64  `json:"limit,omitempty" range:"0,"`
-	Depth  int64  `json:"depth,omitempty" range:"0,"`
-	Newer  string `json:"newer,omitempty" jsonschema:"24h, 7d, RFC 3339"`
-	Larger string `json:"larger,omitempty" jsonschema:"10KB, 1MB"`
-	All    bool   `json:"all,omitempty" jsonschema:"hidden and ignored too"`
+	Glob   string `json:"glob,omitempty" jsonschema:"default **" help:"Names to list, as in **/*.go or *.{md,txt}; ** is everything. Default: **."`
+	Path   string `json:"path,omitempty" jsonschema:"directory, or obs:" help:"Directory to look into, one file, or obs: for what was kept. Default: all roots."`
+	Type   string `json:"type,omitempty" enum:"file|dir|link" help:"Only entries of this type. Default: every type."`
+	Show   string `json:"show,omitempty" enum:"list|tree|count|stat" jsonschema:"stat adds lines, kind, tokens; count is by extension" help:"What to print: list is a record for each entry with size and time, tree is indented names, count is files and bytes by extension, stat is list with lines, kind and tokens of each file. Default: list."`
+	Sort   string `json:"sort,omitempty" enum:"path|modified|size" jsonschema:"newest, largest first" help:"Order: by path, the newest first (modified) or the largest first (size). Default: path."`
+	Limit  int64  `json:"limit,omitempty" range:"0," help:"Show at most so many. Default: 0, all."`
+	Depth  int64  `json:"depth,omitempty" range:"0," help:"Go at most so many directories deep. Default: 0, all the way."`
+	Newer  string `json:"newer,omitempty" jsonschema:"24h, 7d, RFC 3339" help:"Only what was changed since: so long ago (90m, 24h, 7d, 2w) or a time (2026-01-31, RFC 3339). Default: any time."`
+	Larger string `json:"larger,omitempty" jsonschema:"10KB, 1MB" help:"Only files of more than this: 500, 10KB, 1.5MB, 1GiB. Default: any size."`
+	All    bool   `json:"all,omitempty" jsonschema:"hidden and ignored too" help:"Hidden and ignored entries too. Default: false."`
 }
 
 // Find is the tool.
@@ -75,6 +75,12 @@ func newFindQuery(a findArgs, now time.Time) (q findQuery, err error) {
 		return q, fmt.Errorf("sort %s does not go with show %s; use show list", q.Sort, q.Show)
 	}
 	return q, nil
+}
+
+// Check implements [tools.Checker].
+func (a findArgs) Check() error {
+	_, err := newFindQuery(a, time.Now())
+	return err
 }
 
 // described says that size and time are wanted.

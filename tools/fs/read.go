@@ -20,7 +20,7 @@ const maxImage = 3_750_000
 
 // readArgs are the arguments of read.
 type readArgs struct {
-	Path string `json:"path" jsonschema:"file, glob, or obs:ID"`
+	Path string `json:"path" jsonschema:"file, glob, or obs:ID" help:"File, glob such as src/*.go, or obs:ID."`
 }
 
 // Read is the tool.
@@ -33,9 +33,17 @@ func Read() tools.Tool {
 	}, read)
 }
 
-func read(ctx context.Context, a readArgs, in tools.Input, out tools.Output) error {
+// Check implements [tools.Checker].
+func (a readArgs) Check() error {
 	if a.Path == "" {
 		return errors.New("path is empty: name a file, a glob or obs:ID")
+	}
+	return nil
+}
+
+func read(ctx context.Context, a readArgs, in tools.Input, out tools.Output) error {
+	if err := a.Check(); err != nil {
+		return err
 	}
 	src, err := in.Sources.Open(ctx, a.Path)
 	switch {

@@ -13,12 +13,12 @@ import (
 
 // sliceArgs are the arguments of slice.
 type sliceArgs struct {
-	Source  string  `json:"source" jsonschema:"path or obs:ID"`
-	Lines   string  `json:"lines,omitempty" jsonschema:"from 1: 5, 5-9, 5- or -9 (the last 9)"`
-	Chars   string  `json:"chars,omitempty" jsonschema:"from 0"`
-	Bytes   string  `json:"bytes,omitempty" jsonschema:"from 0"`
-	Records string  `json:"records,omitempty" jsonschema:"from 0: array elements, NDJSON lines, CSV rows, hunks"`
-	At      *string `json:"at,omitempty" jsonschema:"JSON Pointer; records are then of that value"`
+	Source  string  `json:"source" jsonschema:"path or obs:ID" help:"File, or obs:ID."`
+	Lines   string  `json:"lines,omitempty" jsonschema:"from 1: 5, 5-9, 5- or -9 (the last 9)" help:"Lines from 1: 5, 5-9, 5- (to the end) or -9 (the last 9). Exactly one of lines, chars, bytes, records and at is to be given, but records go with at."`
+	Chars   string  `json:"chars,omitempty" jsonschema:"from 0" help:"Characters from 0, as lines are given."`
+	Bytes   string  `json:"bytes,omitempty" jsonschema:"from 0" help:"Bytes from 0, as lines are given; of a binary file a hex dump."`
+	Records string  `json:"records,omitempty" jsonschema:"from 0: array elements, NDJSON lines, CSV rows, hunks" help:"Records from 0, as lines are given: elements of a JSON array, NDJSON lines, CSV rows, hunks of a diff."`
+	At      *string `json:"at,omitempty" jsonschema:"JSON Pointer; records are then of that value" help:"One value of a JSON text by its JSON Pointer, as /items/3/name; with records, those of that value."`
 }
 
 // Slice is the tool.
@@ -36,17 +36,7 @@ func Slice() tools.Tool {
 }
 
 func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) error {
-	unit, given, err := a.part()
-	if err != nil {
-		return err
-	}
-	r := span{to: open}
-	switch {
-	case unit != "at":
-		r, err = parseSpan(unit, given)
-	case a.Records != "":
-		r, err = parseSpan("records", a.Records)
-	}
+	unit, given, r, err := a.span()
 	if err != nil {
 		return err
 	}
@@ -80,6 +70,27 @@ func unitWord(unit string) string {
 		return "JSON values"
 	}
 	return unit
+}
+
+// Check implements [tools.Checker].
+func (a sliceArgs) Check() error {
+	_, _, _, err := a.span()
+	return err
+}
+
+// span is the part asked for; r are the records where it is a value.
+func (a sliceArgs) span() (unit, given string, r span, err error) {
+	if unit, given, err = a.part(); err != nil {
+		return "", "", r, err
+	}
+	r = span{to: open}
+	switch {
+	case unit != "at":
+		r, err = parseSpan(unit, given)
+	case a.Records != "":
+		r, err = parseSpan("records", a.Records)
+	}
+	return unit, given, r, err
 }
 
 // part says which of the five ways to name a part was used: exactly one must be, but records may narrow at.

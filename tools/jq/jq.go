@@ -32,15 +32,21 @@ type Options struct {
 }
 
 type args struct {
-	Source string                     `json:"source" jsonschema:"path or obs:ID"`
-	Filter string                     `json:"filter"`
-	Raw    bool                       `json:"raw,omitempty" jsonschema:"strings unquoted"`
-	Slurp  bool                       `json:"slurp,omitempty" jsonschema:"all records as one array"`
-	Text   bool                       `json:"text,omitempty" jsonschema:"lines as strings"`
-	Args   map[string]json.RawMessage `json:"args,omitempty" jsonschema:"values of $name"`
-	Offset int64                      `json:"offset,omitempty" range:"0,"`
-	Limit  int64                      `json:"limit,omitempty" range:"1,"`
-	Save   bool                       `json:"save,omitempty" jsonschema:"keep as obs:"`
+	Source string                     `json:"source" jsonschema:"path or obs:ID" help:"File, or obs:ID."`
+	Filter string                     `json:"filter" help:"Filter in the language of jq."`
+	Raw    bool                       `json:"raw,omitempty" jsonschema:"strings unquoted" help:"Print strings without quotes, as jq -r does. Default: false."`
+	Slurp  bool                       `json:"slurp,omitempty" jsonschema:"all records as one array" help:"Give all records to the filter as one array, as jq -s does. Default: false."`
+	Text   bool                       `json:"text,omitempty" jsonschema:"lines as strings" help:"Take the source for text: each line is a string. Default: false."`
+	Args   map[string]json.RawMessage `json:"args,omitempty" jsonschema:"values of $name" help:"Object of values that the filter names, $name for the key name."`
+	Offset int64                      `json:"offset,omitempty" range:"0," help:"Results to skip, as the page before said. Default: 0."`
+	Limit  int64                      `json:"limit,omitempty" range:"1," help:"Show at most so many results. Default: as many as a page holds."`
+	Save   bool                       `json:"save,omitempty" jsonschema:"keep as obs:" help:"Keep all results as a new observation, and print its receipt. Default: false."`
+}
+
+// Check implements [tools.Checker].
+func (a args) Check() error {
+	_, err := parse(a.Filter, a.Args, "")
+	return err
 }
 
 // JQ is the tool.

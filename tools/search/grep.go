@@ -14,16 +14,16 @@ import (
 
 // grepArgs are the arguments of grep. Every word here is paid for in every conversation.
 type grepArgs struct {
-	Source     string `json:"source" jsonschema:"path or obs:ID"`
-	Pattern    string `json:"pattern" jsonschema:"RE2"`
-	Literal    bool   `json:"literal,omitempty"`
-	IgnoreCase bool   `json:"ignore_case,omitempty"`
-	Invert     bool   `json:"invert,omitempty"`
-	Context    int    `json:"context,omitempty" range:"0,20"`
-	Show       string `json:"show,omitempty" enum:"matches|count"`
-	Offset     int64  `json:"offset,omitempty" range:"0," jsonschema:"matches to skip"`
-	Limit      int64  `json:"limit,omitempty" range:"0,"`
-	Save       bool   `json:"save,omitempty" jsonschema:"keep all as a new observation"`
+	Source     string `json:"source" jsonschema:"path or obs:ID" help:"File, or obs:ID."`
+	Pattern    string `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) that a line is to match."`
+	Literal    bool   `json:"literal,omitempty" help:"Take pattern for the text itself, not a regular expression. Default: false."`
+	IgnoreCase bool   `json:"ignore_case,omitempty" help:"Take capital and small letters for the same. Default: false."`
+	Invert     bool   `json:"invert,omitempty" help:"Show the lines that do not match. Default: false."`
+	Context    int    `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
+	Show       string `json:"show,omitempty" enum:"matches|count" help:"What to print: matches, or only their count. Default: matches."`
+	Offset     int64  `json:"offset,omitempty" range:"0," jsonschema:"matches to skip" help:"Matches to skip, as the page before said. Default: 0."`
+	Limit      int64  `json:"limit,omitempty" range:"0," help:"Show at most so many matches. Default: 0, as many as a page holds."`
+	Save       bool   `json:"save,omitempty" jsonschema:"keep all as a new observation" help:"Keep all matches as a new observation, and print its receipt. Default: false."`
 }
 
 // Grep is the tool.
@@ -48,12 +48,26 @@ type sliceArgs struct {
 // maxSaved is how much of a line, or of a JSON value, is searched as one piece and saved whole.
 const maxSaved = 1 << 20
 
-func grep(ctx context.Context, a grepArgs, in tools.Input, out tools.Output) error {
+// Check implements [tools.Checker].
+func (a grepArgs) Check() error {
+	_, err := a.matcher()
+	return err
+}
+
+func (a grepArgs) matcher() (*lines.Matcher, error) {
 	m, err := lines.Compile(lines.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase})
 	if errors.Is(err, lines.ErrLineEnd) {
-		return fmt.Errorf("%w; search with multiline matches across lines", err)
+		return nil, fmt.Errorf("%w; search with multiline matches across lines", err)
 	} else if err != nil {
-		return noPattern(err, a.Literal)
+		return nil, noPattern(err, a.Literal)
+	}
+	return m, nil
+}
+
+func grep(ctx context.Context, a grepArgs, in tools.Input, out tools.Output) error {
+	m, err := a.matcher()
+	if err != nil {
+		return err
 	}
 	src, err := in.Sources.Open(ctx, a.Source)
 	if err != nil {

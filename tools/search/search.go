@@ -19,15 +19,15 @@ import (
 
 // searchArgs are the arguments of search. Every word here is paid for in every conversation.
 type searchArgs struct {
-	Pattern    string `json:"pattern" jsonschema:"RE2"`
-	Path       string `json:"path,omitempty" jsonschema:"file, directory or obs:"`
-	Glob       string `json:"glob,omitempty" jsonschema:"**/*.go"`
-	Literal    bool   `json:"literal,omitempty"`
-	IgnoreCase bool   `json:"ignore_case,omitempty"`
-	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match across lines"`
-	Context    int    `json:"context,omitempty" range:"0,20"`
-	Show       string `json:"show,omitempty" enum:"matches|files|counts"`
-	All        bool   `json:"all,omitempty" jsonschema:"hidden and ignored too"`
+	Pattern    string `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) that a line is to match."`
+	Path       string `json:"path,omitempty" jsonschema:"file, directory or obs:" help:"File or directory to search, obs:ID, or obs: for all that was kept. Default: all roots."`
+	Glob       string `json:"glob,omitempty" jsonschema:"**/*.go" help:"Only files of such a name, as in **/*.go. Default: **."`
+	Literal    bool   `json:"literal,omitempty" help:"Take pattern for the text itself, not a regular expression. Default: false."`
+	IgnoreCase bool   `json:"ignore_case,omitempty" help:"Take capital and small letters for the same. Default: false."`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match across lines" help:"Let a match reach over line ends. Default: false."`
+	Context    int    `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
+	Show       string `json:"show,omitempty" enum:"matches|files|counts" help:"What to print: matches with their lines, files that have one, or counts of matches in each. Default: matches."`
+	All        bool   `json:"all,omitempty" jsonschema:"hidden and ignored too" help:"Hidden and ignored files too. Default: false."`
 }
 
 // Search is the tool.
@@ -40,19 +40,32 @@ func Search() tools.Tool {
 	}, search)
 }
 
+// Check implements [tools.Checker].
+func (a searchArgs) Check() error {
+	_, _, err := a.compile()
+	return err
+}
+
+// compile is the pattern, and the glob: nil is everything.
+func (a searchArgs) compile() (m *lines.Matcher, glob *tree.Glob, err error) {
+	m, err = lines.Compile(lines.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline})
+	switch {
+	case errors.Is(err, lines.ErrLineEnd):
+		return nil, nil, fmt.Errorf("%w; set multiline", err)
+	case err != nil:
+		return nil, nil, noPattern(err, a.Literal)
+	case a.Glob != "" && a.Glob != "**":
+		glob, err = tree.CompileGlob(a.Glob)
+	}
+	return m, glob, err
+}
+
 func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output) error {
-	m, err := lines.Compile(lines.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline})
-	if errors.Is(err, lines.ErrLineEnd) {
-		return fmt.Errorf("%w; set multiline", err)
-	} else if err != nil {
-		return noPattern(err, a.Literal)
+	m, glob, err := a.compile()
+	if err != nil {
+		return err
 	}
-	s := &searcher{searchArgs: a, m: m, in: in, out: out}
-	if a.Glob != "" && a.Glob != "**" {
-		if s.glob, err = tree.CompileGlob(a.Glob); err != nil {
-			return err
-		}
-	}
+	s := &searcher{searchArgs: a, m: m, glob: glob, in: in, out: out}
 	places, err := in.Sources.Places(ctx, a.Path)
 	if err != nil {
 		return err
