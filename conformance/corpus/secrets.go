@@ -85,6 +85,7 @@ func Secrets(seed uint64) []Secret {
 	line("authorization", "Authorization: Token ", word(40), "")
 	line("bearer-token", "use Bearer ", word(40), " there")
 	line("authorization", "Authorization: Basic ", base64.StdEncoding.EncodeToString([]byte("user:"+word(18))), "")
+	line("basic-auth", "header 'Basic ", base64.StdEncoding.EncodeToString([]byte("svc:"+word(18))), "'")
 	line("user-flag", "curl -u admin:", word(14), " https://x.test/")
 	line("authorization", "Cookie: theme=dark; sid=", word(32), "; lang=en")
 	return all

@@ -26,7 +26,7 @@ func TestEveryFormatIsFound(t *testing.T) {
 		}
 	}
 	for _, f := range Formats() {
-		if !seen[f.Name] && f != &privateKey && f != &keyLine && f != &basic {
+		if !seen[f.Name] && f != &privateKey && f != &keyLine {
 			t.Errorf("%s has no example in the corpus", f.Name)
 		}
 	}
@@ -316,7 +316,8 @@ func hostile(size int) map[string]string {
 		}
 	}
 	for _, k := range []string{"-----BEGIN PRIVATE" + " KEY-----\n", "A1b", "eyJhbGciOiJI.", `token: "`, `\u0041`, "password=\"a1", "://a:", "a@", "x:AAA", `\\\\"`, "Bearer a1b2", "cookie: a=b;", "AAAA\n",
-		"eyJ" + "sk-", "eyJhbGciOiJ" + "PMAK-", "pass" + "word:" + "gh" + "p_", "XXauthorization:authorization:", "gs" + "k_pwd="} {
+		"eyJ" + "sk-", "eyJhbGciOiJ" + "PMAK-", "pass" + "word:" + "gh" + "p_", "XXauthorization:authorization:", "gs" + "k_pwd=",
+		"cookie\":[\"a=b\",", "\"cookie\",\"value\":\"", "-u a:b\\\\", "\\\\u0041", "pass" + "word='a1b2c3\\\\\"", "authorization: a1b2c3)", "\\npwd=a1,"} {
 		all[k] = strings.Repeat(k, size/len(k))
 	}
 	key, _ := corpus.PrivateKey(1, "PRIVATE KEY", 20, 64)
