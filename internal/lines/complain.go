@@ -20,7 +20,12 @@ func complain(expr string, flags syntax.Flags, err error) error {
 	what := e.Code.String()
 	switch e.Code {
 	case syntax.ErrLarge, syntax.ErrInvalidRepeatSize:
-		what += ": at most 1000 repeats, nested ones multiplied"
+		var from, to int
+		if n, _ := fmt.Sscanf(e.Expr, "{%d,%d}", &from, &to); n == 2 && from > to {
+			what += fmt.Sprintf(": %d is more than %d", from, to)
+		} else {
+			what += ": at most 1000 repeats, nested ones multiplied"
+		}
 	case syntax.ErrNestingDepth:
 		return errors.New("pattern: it nests too deeply: at most 1000 levels")
 	case syntax.ErrInvalidUTF8:

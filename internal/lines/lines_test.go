@@ -45,6 +45,7 @@ func TestComplaints(t *testing.T) {
 		{Pattern{Expr: `(?P<x>a)(?P=x)`}, "pattern: RE2 has no back-references\n  (?P<x>a)(?P=x)\n          ^"},
 		{Pattern{Expr: "a++"}, "pattern: RE2 has no possessive repeats"},
 		{Pattern{Expr: "a{1001}"}, "pattern: invalid repeat count: at most 1000 repeats, nested ones multiplied\n  a{1001}\n   ^"},
+		{Pattern{Expr: "x{2,1}"}, "pattern: invalid repeat count: 2 is more than 1\n  x{2,1}\n   ^"},
 		{Pattern{Expr: "(a{100}){100}"}, "pattern: invalid repeat count"},
 		{Pattern{Expr: strings.Repeat("(", 1001) + strings.Repeat(")", 1001)}, "pattern: it nests too deeply: at most 1000 levels"},
 		{Pattern{Expr: strings.Repeat("(", 60_000)}, "pattern: missing closing )\n  …"},

@@ -59,7 +59,7 @@ func (a grepArgs) matcher() (*lines.Matcher, error) {
 	if errors.Is(err, lines.ErrLineEnd) {
 		return nil, fmt.Errorf("%w; search with multiline matches across lines", err)
 	} else if err != nil {
-		return nil, noPattern(err, a.Literal)
+		return nil, noPattern(err, a.Pattern, a.Literal)
 	}
 	return m, nil
 }

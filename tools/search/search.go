@@ -53,7 +53,7 @@ func (a searchArgs) compile() (m *lines.Matcher, glob *tree.Glob, err error) {
 	case errors.Is(err, lines.ErrLineEnd):
 		return nil, nil, fmt.Errorf("%w; set multiline", err)
 	case err != nil:
-		return nil, nil, noPattern(err, a.Literal)
+		return nil, nil, noPattern(err, a.Pattern, a.Literal)
 	case a.Glob != "" && a.Glob != "**":
 		glob, err = tree.CompileGlob(a.Glob)
 	}
@@ -81,9 +81,9 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 	return nil
 }
 
-// noPattern adds to what is wrong with a pattern how to search for it as it stands.
-func noPattern(err error, literal bool) error {
-	if literal {
+// noPattern adds to what is wrong with a pattern how to search for it as it stands, where that would be taken.
+func noPattern(err error, pattern string, literal bool) error {
+	if literal || len(pattern) > lines.MaxPattern {
 		return err
 	}
 	return fmt.Errorf("%w\nto match the text as it stands: \"literal\": true", err)
