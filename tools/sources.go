@@ -64,6 +64,7 @@ func (s Sources) Open(ctx context.Context, name string) (*Source, error) {
 		return nil, err
 	}
 	f, fi, err := root.OpenFile(rel)
+	err = s.named(err, root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && tree.IsGlob(rel):
 		return nil, fmt.Errorf("%w; a source is one file: find with this glob lists what it matches", err)
@@ -262,6 +263,15 @@ func (s Sources) inside() string {
 	return "a path begins with the name of a root: " + content.ClipBytes(strings.Join(s.labels(), ", "), 200)
 }
 
+// named has an error of one of several roots say the name by which it was called.
+func (s Sources) named(err error, root *tree.Root) error {
+	var in *tree.NameError
+	if i := slices.Index(s.Roots, root); len(s.Roots) > 1 && i >= 0 && errors.As(err, &in) {
+		return &tree.NameError{Operation: in.Operation, Name: s.labels()[i] + "/" + in.Name, Err: in.Err}
+	}
+	return err
+}
+
 // labels are the roots' names, made unique: "src", "src-2".
 func (s Sources) labels() []string {
 	out := make([]string, len(s.Roots))
@@ -379,6 +389,7 @@ func (s Sources) Places(ctx context.Context, name string) ([]Place, error) {
 		}
 	}
 	fi, err := root.Stat(rel)
+	err = s.named(err, root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && tree.IsGlob(name):
 		return nil, fmt.Errorf("%w; path takes no glob, glob does", err)

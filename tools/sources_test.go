@@ -188,6 +188,17 @@ func TestSeveralRoots(t *testing.T) {
 	}
 }
 
+// What an error calls a name is what a call may call it.
+func TestErrorsNameOneOfSeveralRoots(t *testing.T) {
+	s := tools.Sources{Roots: []*tree.Root{workspace(t, "one", map[string]string{"a.txt": "a"}), workspace(t, "two", map[string]string{"b.txt": "b"})}}
+	if _, err := s.Open(t.Context(), "two/nosuch"); err == nil || !strings.HasPrefix(err.Error(), "open two/nosuch: ") {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := s.Places(t.Context(), "two/nosuch"); err == nil || !strings.HasPrefix(err.Error(), "stat two/nosuch: ") {
+		t.Errorf("places: %v", err)
+	}
+}
+
 func TestObservationsByEveryName(t *testing.T) {
 	st := store(t)
 	o := keep(t, st, observations.Local, "{\"a\":1}\n")

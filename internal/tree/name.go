@@ -25,7 +25,7 @@ const maxEcho = 200
 func (r *Root) Rel(name string) (string, error) {
 	rel, err := r.rel(name)
 	if err != nil {
-		return "", fmt.Errorf("name %s: %w", clip(name), err)
+		return "", &NameError{"name", name, err}
 	}
 	return rel, nil
 }
@@ -146,6 +146,18 @@ func quoted(name string) string {
 	return name
 }
 
+// NameError is what a root answers about a name in it: "open a.go: no such file". Where a root is one of several, whoever
+// names them so puts the root's before it.
+type NameError struct {
+	Operation, Name string
+	Err             error
+}
+
+func (e *NameError) Error() string { return e.Operation + " " + clip(e.Name) + ": " + e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *NameError) Unwrap() error { return e.Err }
+
 // explain turns an error of the operating system into one for the model: what
 // was wrong, without the whole path that os errors repeat.
 func (r *Root) explain(operation, name string, err error) error {
@@ -154,7 +166,7 @@ func (r *Root) explain(operation, name string, err error) error {
 	}
 	for _, ours := range []error{ErrOutside, ErrNotFile, ErrDenied} {
 		if errors.Is(err, ours) {
-			return fmt.Errorf("%s %s: %w", operation, clip(name), err)
+			return &NameError{operation, name, err}
 		}
 	}
 	cause := err
@@ -173,11 +185,11 @@ func (r *Root) explain(operation, name string, err error) error {
 		if strings.Contains(name, `\`) && filepath.Separator != '\\' {
 			hint = `; names are written with "/", not "\"`
 		}
-		return fmt.Errorf("%s %s: %w%s", operation, clip(name), noSuch, hint)
+		return &NameError{operation, name, fmt.Errorf("%w%s", noSuch, hint)}
 	case isLoop(cause):
-		return fmt.Errorf("%s %s: too many links on the way, or a loop of links", operation, clip(name))
+		return &NameError{operation, name, errors.New("too many links on the way, or a loop of links")}
 	}
-	return fmt.Errorf("%s %s: %w", operation, clip(name), cause)
+	return &NameError{operation, name, cause}
 }
 
 // noSuch is fs.ErrNotExist in the words a person uses.
