@@ -46,6 +46,17 @@ func TestCallExitCodes(t *testing.T) {
 	}
 }
 
+// No advice is given that would be refused.
+func TestANumberBelowZeroGetsNoWorseAdvice(t *testing.T) {
+	if code, _, said := try(t, "--large-lines", "-4"); code != usage || strings.Contains(said, "perhaps") || !strings.Contains(said, "no number below 0") {
+		t.Errorf("code %d: %s", code, said)
+	}
+	pattern := "pattern=" + strings.Repeat("x", 66_000)
+	if code, said, _ := try(t, "call", "search", pattern); code != usage || strings.Contains(said, "literal") {
+		t.Errorf("code %d: %.300s", code, said)
+	}
+}
+
 func TestCallHelpNamesTheArguments(t *testing.T) {
 	if _, out, _ := try(t, "call", "--help"); !strings.Contains(out, "  search   pattern* ") || !strings.Contains(out, "  slice    source* ") {
 		t.Errorf("of all: %s", out)

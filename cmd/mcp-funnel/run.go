@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -72,7 +73,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 			complain(errw, file)
 			return usage
 		}
-		complain(errw, strings.TrimSpace(err.Error()))
+		complain(errw, withoutWorseAdvice(strings.TrimSpace(err.Error())))
 		var parse *kong.ParseError
 		if errors.As(err, &parse) && parse.Context != nil {
 			_, _ = fmt.Fprintf(errw, "see: %s --help\n", strings.TrimSpace("mcp-funnel "+commandPath(parse.Context)))
@@ -96,6 +97,19 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		complain(errw, err)
 		return failed
 	}
+}
+
+// withoutWorseAdvice leaves out how a number below 0 might be written so that it is taken for a value: none of ours takes one.
+func withoutWorseAdvice(said string) string {
+	said, advice, found := strings.Cut(said, "; perhaps try ")
+	_, value, _ := strings.Cut(advice, "=")
+	if _, err := strconv.ParseFloat(strings.Trim(value, `"?`), 64); found && err == nil {
+		return said + "; it takes no number below 0"
+	}
+	if found {
+		said += "; perhaps try " + advice
+	}
+	return said
 }
 
 func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error) {
