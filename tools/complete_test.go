@@ -65,8 +65,8 @@ func TestComplete(t *testing.T) {
 			}
 		}
 	}
-	if got := one.Complete(t.Context(), "", 2, nil); len(got.Names) != 2 || got.Total != 5 || got.Part {
-		t.Errorf("two of five: %+v", got)
+	if got := one.Complete(t.Context(), "", 2, nil); len(got.Names) != 2 || got.Total != 6 || got.Part {
+		t.Errorf("two of six: %+v", got)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -61,6 +61,7 @@ func TestSortedNamesAreBounded(t *testing.T) {
 	if f.show, err = f.shower(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
+	defer f.show.(*ordered).release()
 	for i := range int64(entries) {
 		size := i * 7919 % entries
 		name := strings.Repeat("x", int(size%2)*long+10) // every other is short
@@ -118,6 +119,10 @@ func TestLargeSortsTakeTurns(t *testing.T) {
 	}
 	if _, err := fill(ended, maxSortedFreely); err != nil {
 		t.Errorf("one that holds little: %v", err)
+	}
+	long := found{Path: strings.Repeat("f", maxNamesFreely)}
+	if o, err := fill(ended, 0); err != nil || o.take(long) != nil || o.take(long) != nil || !errors.Is(o.take(long), context.Canceled) {
+		t.Errorf("one with long names takes no turn: %v", err)
 	}
 	for _, o := range holders {
 		o.release()
