@@ -80,7 +80,7 @@ func (s *scan) whole(f found) found {
 		return f
 	}
 	n, _ := escaped(s.b, f.from)
-	f.from, f.public = f.from+n, max(0, f.public-n)
+	f.from, f.public, f.lead = f.from+n, max(0, f.public-n), f.lead+n
 	if f.from >= f.to {
 		return f
 	}

@@ -114,10 +114,20 @@ func (s *scan) match(at int, hits []hit) (found, bool) {
 		}
 		f, is := h.format.match(s, h, from)
 		if is && f.from >= s.lo && f.to > f.from && (!ok || f.to-f.from > best.to-best.from) {
+			f.lead = max(0, f.from-s.begins(from))
 			best, ok = f, true
 		}
 	}
 	return best, ok
+}
+
+// begins is where the word begins in which a keyword stands at from, with the quote and the backslashes before it.
+func (s *scan) begins(from int) int {
+	from -= nameSet.back(s.b[s.lo:from], maxName)
+	if from > s.lo && (s.b[from-1] == '"' || s.b[from-1] == '\'') {
+		from--
+	}
+	return from - slash.back(s.b[s.lo:from], maxSlashes)
 }
 
 // specific is the format, told by its shape, of what begins at i, with the length of its public beginning; nil for none.

@@ -97,6 +97,7 @@ func (m *Masker) value(v any) any {
 type found struct {
 	from, to int
 	public   int // bytes at its beginning that tell what it is and are no secret
+	lead     int // bytes before it that tell what it is, such as a name: a text cut between the two shows it
 	format   *Format
 	block    bool // several lines: each stays a line
 	more     bool // it goes on what was found before: not counted again

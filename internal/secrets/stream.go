@@ -64,7 +64,7 @@ func (s *Stream) Uncut(b []byte, at int) (cut int) {
 	v := unescaped(b[near:min(len(b), at+reach)])
 	sc := scan{b: v.b, f: s.m.f, block: s.block}
 	for _, f := range sc.all() {
-		from, to := near+v.at(f.from), near+v.at(f.to)
+		from, to := near+v.at(f.from-f.lead), near+v.at(f.to)
 		switch {
 		case f.block || from >= at || to <= at: // of a key each line is masked by itself
 		case from > 0:
@@ -101,6 +101,8 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 	for i := 0; i < utf8.UTFMax-1 && !utf8.RuneStart(b[at]); i++ {
 		at--
 	}
+	_, before := escaped(b, at)
+	at -= before
 	return s.pass(b, at, false)
 }
 
@@ -146,12 +148,13 @@ func (s *Stream) find(b []byte, at int, final bool) (int, []byte) {
 	done := start
 	for _, f := range all {
 		from, to := start+v.at(f.from), start+v.at(f.to)
-		if from >= at {
+		tells := max(done, start+v.at(f.from-f.lead))
+		if tells >= at {
 			break
 		}
-		if to > at { // it reaches over: what is before it is certain
-			if from > 0 && to-from <= maxOpen {
-				at = from
+		if to > at { // it reaches over, or what tells of it is before the cut: what is before that is certain
+			if tells > 0 && to-tells <= maxOpen {
+				at = tells
 				break
 			}
 			s.eats = to == len(b)
