@@ -17,12 +17,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"pgregory.net/rapid"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -38,9 +38,7 @@ func named(v *view, saved string) *draft {
 const savedPath = "/home/me/.local/state/mcp-funnel/observations/search_20261120T143022_k3v9q2m7x4ab.ndjson"
 
 func TestReceiptGoldens(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	for i, v := range viewsOfKinds() {
 		k, f := kinds[i], v.f
 		for _, ceiling := range []int{160, 237, 247, 600, 1500} {
@@ -77,9 +75,7 @@ func golden(t *testing.T, name, got string) {
 
 // What receipts of real inputs must say, at the ceilings that were promised for them.
 func TestReceiptsOfRealInputsAreTrue(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	s := storeIn(t, observations.Options{})
 	f := funnelOf(t, Options{Store: s})
 	diff := corpus.WarAndPeaceDiff()

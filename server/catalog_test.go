@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
@@ -36,9 +37,7 @@ var slicePages = map[string]string{
 
 // The calls that pages of slice name show all of a source, each byte once, whatever a page has room for.
 func TestSlicePagesLoseNothing(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	dir := t.TempDir()
 	for name, text := range slicePages {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

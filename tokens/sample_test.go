@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 // texts are what is estimated: kinds by themselves, and texts of parts that differ.
@@ -103,9 +104,7 @@ func estimates(c *Counter, text stream, times int, r *rand.Rand) (off []float64,
 // Estimates are within their interval at least 95 times of 100, and off by at most 1 % as often, for every kind of
 // text: a little above what is counted exactly, and so far that the windows have become rare.
 func TestEstimatesHoldTheirIntervals(t *testing.T) {
-	if testing.Short() { // no second goroutine is in it
-		t.Skip("measured in the ordinary run: skipped with -short")
-	}
+	promise.OrdinaryRun(t)
 	c := New(O200k)
 	r := rand.New(rand.NewPCG(17, 18))
 	var all []float64

@@ -10,12 +10,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
 	"pgregory.net/rapid"
-
-	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
 var oracles = sync.OnceValue(func() map[tokens.Encoding]*tiktoken.Tiktoken {
@@ -66,7 +66,7 @@ func TestEqualsTiktoken(t *testing.T) {
 }
 
 func TestEqualsTiktokenOnEveryRune(t *testing.T) {
-	ordinaryRun(t)
+	promise.OrdinaryRun(t)
 	var b strings.Builder
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if r >= 0x30000 && r%97 != 0 || !utf8.ValidRune(r) { // planes 3 and up are one class, nearly empty
@@ -87,7 +87,7 @@ func TestEqualsTiktokenOnEveryRune(t *testing.T) {
 }
 
 func TestEqualsTiktokenOnRealText(t *testing.T) {
-	ordinaryRun(t)
+	promise.OrdinaryRun(t)
 	for name, b := range map[string][]byte{
 		"novel": corpus.WarAndPeace()[:600_000], "json": corpus.JSON1MB()[:300_000], "minified": corpus.JSON1MBMinified()[:100_000],
 		"log": bytes.Repeat(corpus.PanicLog(), 3)[:200_000], "diff": corpus.WarAndPeaceDiff()[:200_000], "csv": corpus.CSV20k()[:200_000], "cjk": []byte(strings.ToValidUTF8(string(corpus.CJK()[:60_000]), "")),
@@ -107,7 +107,7 @@ func TestEqualsTiktokenOnAnything(t *testing.T) {
 
 // Runs of white space and of signs, long and mixed, and text without words: where tokens are tried that do not fit.
 func TestEqualsTiktokenOnRuns(t *testing.T) {
-	ordinaryRun(t)
+	promise.OrdinaryRun(t)
 	for _, k := range kinds(t) {
 		if k.name == "blanks" || k.name == "indented" || k.name == "base64" || k.name == "emoji" {
 			t.Run(k.name, func(t *testing.T) { same(t, string(k.text)) })
@@ -138,7 +138,7 @@ func TestLongRuns(t *testing.T) {
 }
 
 func TestEstimateHoldsItsInterval(t *testing.T) {
-	ordinaryRun(t)
+	promise.OrdinaryRun(t)
 	c := tokens.New(tokens.O200k)
 	for name, b := range map[string][]byte{
 		"novel": bytes.Repeat(corpus.WarAndPeace(), 6), "json": bytes.Repeat(corpus.JSON5MB(), 4), "log": bytes.Repeat(corpus.PanicLog(), 3), "minified": bytes.Repeat(corpus.JSON1MBMinified(), 20),
@@ -181,12 +181,5 @@ func BenchmarkGrowth(b *testing.B) {
 				})
 			}
 		}
-	}
-}
-
-// ordinaryRun leaves out what has no second goroutine, where the race detector would make minutes of it.
-func ordinaryRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compared in the ordinary run: skipped with -short")
 	}
 }

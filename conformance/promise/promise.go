@@ -61,6 +61,15 @@ type Proof struct {
 // Full says that promises are to be proved at full size (make safety), not at the modest one of every run.
 func Full() bool { return os.Getenv("SAFETY") == "full" }
 
+// OrdinaryRun skips a test under -short, which is how the tests run with the race detector: it would make minutes of what has no
+// goroutine of its own, or none that other tests do not have.
+func OrdinaryRun(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("tried by the run without -short")
+	}
+}
+
 // Size is modest in every run, full under make safety.
 func Size[T any](modest, full T) T {
 	if Full() {

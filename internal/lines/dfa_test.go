@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"pgregory.net/rapid"
 )
 
@@ -103,9 +104,7 @@ func TestFinderFindsWhatRegexpFinds(t *testing.T) {
 
 // TestEveryRune holds the alphabet against regexp: each rune alone on a line, and the bytes that are none.
 func TestEveryRune(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	var text bytes.Buffer
 	for r := rune(0); r <= 0x10FFFF; r++ {
 		if r%64 < 2 || r%64 > 61 || r < 0x3000 {
@@ -207,9 +206,7 @@ func mustParse(p Pattern) *syntax.Regexp {
 
 // The table fills while lanes stand in the middle of their lines: all of them go on in the new one.
 func TestLanesOutliveTheirTable(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
 		text := bytes.Repeat([]byte("q\n"), probe+1) // behind it lanes are cut

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
 
@@ -216,9 +217,7 @@ func (s *stream) Size() int64 { return s.size }
 
 // TestAHugeLineIsSearchedWholeInBoundedMemory searches a line that is 12 times as long as what is held, read once and again, by needle and by regexp.
 func TestAHugeLineIsSearchedWholeInBoundedMemory(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	size := int64(12 << 20)
 	mark := size - 3<<20
 	for _, c := range []struct {

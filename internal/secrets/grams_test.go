@@ -114,3 +114,19 @@ func TestSetsHoldAllGrams(t *testing.T) {
 		t.Logf("%s: %d of %d places", name, n, len(b))
 	}
 }
+
+// mask sets in out the bit of each of the n places from i on at which a gram of a set may begin.
+func (t *nibbles) mask(b []byte, i, n int, out []uint64) {
+	clear(out[:(n+63)/64])
+	for at := range n {
+		first, second := byte(0xff), byte(0xff)
+		for k := range gram {
+			low, high := b[i+at+k]&15, b[i+at+k]>>4
+			first &= t[2*k][low] & t[2*k+1][high]
+			second &= t[2*k][16+low] & t[2*k+1][16+high]
+		}
+		if first|second != 0 {
+			out[at/64] |= 1 << (at % 64)
+		}
+	}
+}

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // TestMemory: whatever is written, a digest holds a few MiB.
 func TestMemory(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	const most = 8 << 20
 	r := rand.New(rand.NewPCG(5, 6))
 	word := func() string { return strconv.FormatUint(r.Uint64(), 36) }

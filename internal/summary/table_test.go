@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // A quote that nobody closes swallows as many rows here as it does for content.Records, by which slice counts.
 func TestStrayQuote(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	for _, size := range []int{1000, content.MaxQuoted - 20, content.MaxQuoted + 20, 3 * content.MaxQuoted} {
 		text := "a,b\n1,2\n3,\"4\n" + strings.Repeat("5,6\n", size/4) + "7,8\n"
 		want, err := recordsOf(t, content.Table, []byte(text))

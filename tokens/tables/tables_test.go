@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
@@ -19,9 +20,7 @@ func ranksOf(t *testing.T, name string) map[string]int {
 
 // The embedded bytes are what `go generate` would write now.
 func TestTablesAreGenerated(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	for name, embedded := range map[string]string{"o200k_base": o200k, "cl100k_base": cl100k} {
 		tokens, err := InOrder(ranksOf(t, name))
 		if err != nil {
@@ -38,9 +37,7 @@ func TestTablesAreGenerated(t *testing.T) {
 
 // What the rank files say, the tables say, and nothing more.
 func TestLongest(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	for name, v := range map[string]*Vocabulary{"o200k_base": O200k(), "cl100k_base": CL100k()} {
 		ranks := ranksOf(t, name)
 		check := func(s []byte) {

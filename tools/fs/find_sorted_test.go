@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
-// Of more entries than are put in order the first ones in that order are listed, and the others told of.
-func TestSortedIsBounded(t *testing.T) {
-	const over = 1000
+// bySize finds in memory, and shows by size.
+func bySize(t *testing.T) (*finder, *answer) {
+	t.Helper()
 	a := &answer{counts: map[string]float64{}}
 	f := &finder{out: a}
 	f.Sort = "size"
@@ -21,7 +21,14 @@ func TestSortedIsBounded(t *testing.T) {
 	if f.show, err = f.shower(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	defer f.show.(*ordered).release()
+	t.Cleanup(f.show.(*ordered).release)
+	return f, a
+}
+
+// Of more entries than are put in order the first ones in that order are listed, and the others told of.
+func TestSortedIsBounded(t *testing.T) {
+	const over = 1000
+	f, a := bySize(t)
 	for i := range int64(maxSorted + over) { // the largest neither first nor last
 		if err := f.take(found{Path: fmt.Sprintf("f%06d", i), Type: tree.File, Size: i * 7919 % (maxSorted + over)}); err != nil {
 			t.Fatal(err)
@@ -54,14 +61,7 @@ func TestSortedIsBounded(t *testing.T) {
 // However long the names are, no more of them is held than what is said, and what is listed is still the first in that order.
 func TestSortedNamesAreBounded(t *testing.T) {
 	const entries, long = 9000, 4000
-	a := &answer{counts: map[string]float64{}}
-	f := &finder{out: a}
-	f.Sort = "size"
-	var err error
-	if f.show, err = f.shower(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	defer f.show.(*ordered).release()
+	f, a := bySize(t)
 	for i := range int64(entries) {
 		size := i * 7919 % entries
 		name := strings.Repeat("x", int(size%2)*long+10) // every other is short

@@ -92,9 +92,7 @@ func cost(t *testing.T, p *program, text string) (heap uint64, took time.Duratio
 
 // No filter that is taken for cheap is dear on any small text, however both were chosen.
 func TestCheapIsCheap(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	tried, taken := 0, 0
 	var most uint64
 	var longest time.Duration

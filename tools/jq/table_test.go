@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"pgregory.net/rapid"
 )
 
 func TestTableRowsAreObjects(t *testing.T) {
@@ -102,9 +102,7 @@ func TestTableOfAnyCells(t *testing.T) {
 
 // Rows of any width have a name for each cell, and what is read of a table ends with its call.
 func TestTableEdges(t *testing.T) {
-	if testing.Short() { // the race detector makes minutes of it, and other tests have the same goroutines
-		t.Skip("tried by the run without -short")
-	}
+	promise.OrdinaryRun(t)
 	var out bytes.Buffer
 	if err := rowObjects(t.Context(), strings.NewReader("a,,a\n1,2,3,4\n5\n"), &out); err != nil || out.String() != "{\"a\":1,\"column_2\":2,\"a_2\":3,\"column_4\":4}\n{\"a\":5}\n" {
 		t.Errorf("%v\n%s", err, out.String())
