@@ -2,6 +2,8 @@ package funnel
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,6 +40,29 @@ func TestAnEstimatedModelsTokensAreNeverExact(t *testing.T) {
 		o, err := store.Look(observations.Local, observations.ID(r.ObservationID))
 		if err != nil || o.Seen.TokensMargin < m.Error {
 			t.Errorf("kept with a margin of %v, %v", o.Seen.TokensMargin, err)
+		}
+	}
+}
+
+// A tool weighs by the model of the server too.
+func TestToolsWeighByTheModel(t *testing.T) {
+	m, err := tokens.Parse("claude-opus-4-7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, counter := range []*tokens.Counter{tokens.New(tokens.O200k), tokens.For(m)} {
+		const words = "a few words of a text"
+		weighed := tools.New(tools.Tool{Name: "weigh"}, func(_ context.Context, _ struct{}, in tools.Input, out tools.Output) error {
+			s := in.Weigh()
+			_, _ = s.Write([]byte(words))
+			n, off := s.Weight()
+			_, err := fmt.Fprintln(out, n, off)
+			return err
+		})
+		a := answered(t, funnelOf(t, Options{Counter: counter}), Request{Tool: weighed})
+		want := counter.Total(words)
+		if got := strings.TrimSpace(texted(a)); got != fmt.Sprint(want.N, want.Margin) {
+			t.Errorf("a tool weighed %s, the counter %v", got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -56,7 +57,7 @@ func (c *call) run() outcome {
 			c.log("a tool panicked", "tool", c.r.Tool.Name, "panic", c.logged(fmt.Sprint(p)), "stack", string(debug.Stack()))
 			done <- errDefect
 		}()
-		err := c.r.Tool.Run(c.out.ctx, tools.Input{Args: c.r.Args, Sources: c.r.Sources, Fit: c.out.fit, Ask: c.ask}, c.out)
+		err := c.r.Tool.Run(c.out.ctx, tools.Input{Args: c.r.Args, Sources: c.r.Sources, Fit: c.out.fit, Weigh: c.weigh, Ask: c.ask}, c.out)
 		returned = true
 		done <- err
 	}()
@@ -94,6 +95,16 @@ func (c *call) run() outcome {
 func (c *call) logged(s string) string {
 	s, _ = c.f.o.Mask.Echo(s, c.r.Args)
 	return s
+}
+
+// weigh is the [tools.Input.Weigh] of the call.
+func (c *call) weigh() tools.Scale { return scale{c.f.o.Counter.Tally()} }
+
+type scale struct{ *tokens.Tally }
+
+func (s scale) Weight() (n int64, off float64) {
+	t := s.Total()
+	return t.N, t.Margin
 }
 
 // ask is the [tools.Input.Ask] of the call. Once the client is to answer by repeating the call, this run has no use.

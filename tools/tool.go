@@ -49,8 +49,18 @@ type Input struct {
 	// only where the page has rows already. nil: there is no limit.
 	Fit func(text []byte) int
 
+	// Weigh begins to weigh a text for the model that reads the answers; the funnel always sets it. nil: no weights are told.
+	Weigh func() Scale
+
 	// Ask puts a question to the client; the funnel always sets it.
 	Ask Asker
+}
+
+// Scale takes a text, by parts, and says what it costs to read.
+type Scale interface {
+	io.Writer // never fails
+	// Weight is what was written, in tokens; off: how far it may be off, 0 for an exact count and 0.01 for ±1 %.
+	Weight() (tokens int64, off float64)
 }
 
 // Call names a tool and its arguments: the exact way on. Args is marshalled as it is; empty fields are left out by its tags.

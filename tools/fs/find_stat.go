@@ -9,11 +9,8 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
-
-// tokenCounter counts by the default vocabulary, which loads on first use.
-var tokenCounter = tokens.New(tokens.O200k)
 
 // appendStat adds what is in a file, or why that cannot be told: one that
 // cannot be read is no reason to show nothing of the others.
@@ -30,9 +27,14 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 		if src.Kind == content.Binary {
 			return b
 		}
-		var lines, n int64
-		if lines, n, err = r.measure(src.Text()); err == nil {
-			b = fmt.Appendf(b, `,"lines":%d,"tokens":%d`, lines, n)
+		var lines int64
+		var scale tools.Scale
+		if r.f.in.Weigh != nil {
+			scale = r.f.in.Weigh()
+		}
+		if lines, err = r.measure(src, scale); err == nil {
+			b = fmt.Appendf(b, `,"lines":%d`, lines)
+			b = appendWeight(b, scale)
 			if language != "" {
 				b = append(b, `,"language":`...)
 				b = appendString(b, language)
@@ -45,35 +47,50 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 	return appendString(b, content.ClipBytes(err.Error(), 300))
 }
 
-// measure reads a text once.
-func (r *recordWriter) measure(text io.Reader, err error) (lines, n int64, _ error) {
-	if err != nil {
-		return 0, 0, err
+// appendWeight adds the tokens, and how far they may be off where they are not exact.
+func appendWeight(b []byte, scale tools.Scale) []byte {
+	if scale == nil {
+		return b
 	}
-	t := tokenCounter.Tally()
+	n, off := scale.Weight()
+	b = fmt.Appendf(b, `,"tokens":%d`, n)
+	if off > 0 {
+		b = fmt.Appendf(b, `,"tokens_margin":%.3g`, off)
+	}
+	return b
+}
+
+// measure reads a text once, onto the scale where there is one, and counts its lines.
+func (r *recordWriter) measure(src *tools.Source, scale tools.Scale) (lines int64, _ error) {
+	text, err := src.Text()
+	if err != nil {
+		return 0, err
+	}
 	buf := make([]byte, 64<<10)
 	last := byte('\n')
 	for {
 		if err := r.ctx.Err(); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		k, err := text.Read(buf)
 		if k > 0 {
 			lines += int64(bytes.Count(buf[:k], []byte{'\n'}))
 			last = buf[k-1]
-			_, _ = t.Write(buf[:k]) // never fails
+			if scale != nil {
+				_, _ = scale.Write(buf[:k])
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 	}
 	if last != '\n' {
 		lines++
 	}
-	return lines, t.Total().N, nil
+	return lines, nil
 }
 
 // languages by extension or whole name, lower case.
