@@ -84,12 +84,17 @@ func (s Sources) Open(ctx context.Context, name string) (*Source, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		if at := (*fs.PathError)(nil); errors.As(err, &at) {
-			err = at.Err // it repeats the whole path
-		}
-		return nil, fmt.Errorf("read %s: %w", content.ClipBytes(shown, 200), err)
+		return nil, Unread(shown, err)
 	}
 	return src, nil
+}
+
+// Unread words that a file, named as the caller does, could not be read.
+func Unread(shown string, err error) error {
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = at.Err // it names the path again, below its root
+	}
+	return fmt.Errorf("read %s: %w", content.ClipBytes(shown, 200), err)
 }
 
 // maxUnsized is how much is taken of a file that tells no size, in bytes.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/internal/lines"
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // Bounds of what is held while files are searched at once: at most (ahead + workers) × (chunksHeld+1) chunks, and with
@@ -193,7 +194,7 @@ func (s *searcher) tally(t *target, j *result) {
 		s.binary++
 	case failed:
 		if s.failed++; s.why == nil {
-			s.why = j.err
+			s.why = tools.Unread(t.name(), j.err)
 		}
 	}
 	if j.part {

@@ -133,7 +133,7 @@ func (s *searcher) tell(ctx context.Context) {
 		s.out.Note("of a line over 4 KiB only what is around its match stands here; " + s.wayOn(ctx))
 	}
 	if s.failed > 0 {
-		s.out.Note(fmt.Sprintf("%s could not be read: %s", plural(s.failed, "file", "files"), content.ClipBytes(s.why.Error(), 200)))
+		s.out.Note(fmt.Sprintf("%s could not be read: %s", plural(s.failed, "file", "files"), content.ClipBytes(s.why.Error(), 300)))
 	}
 	if n := s.report.Unreadable; n > 0 {
 		s.out.Note(plural(n, "directory", "directories") + " could not be read")
