@@ -102,6 +102,19 @@ func equalFold(b []byte, lower string) bool {
 	return true
 }
 
+// May is false where neither the text nor any part of it can match. It looks at the literals alone, and is many times
+// as fast as [Matcher.Find] on a text that holds none of them.
+func (m *Matcher) May(text []byte) bool {
+	for _, n := range m.needles {
+		h := hunt{needle: n}
+		h.reset()
+		if h.find(text, 0) < len(text) {
+			return true
+		}
+	}
+	return m.multi || len(m.needles) == 0 // a \r\n that is read as \n may stand where a literal has one
+}
+
 // hunts look for any of several needles.
 type hunts []hunt
 

@@ -164,6 +164,11 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 		return
 	}
 	want, totals := oracle(p, o, text)
+	for _, l := range want {
+		if l.Match && !o.Invert && (!m.May([]byte(l.Text)) || !m.May(text)) {
+			t.Fatalf("pattern %+v text %q: line %q matches, and may not (needles %+v)", p, text, l.Text, m.needles)
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		bounds bounds
@@ -268,6 +273,31 @@ func TestSameLinesAsThePlainWay(t *testing.T) {
 			rt.FailNow()
 		}
 	})
+}
+
+// May is worth asking: it rules out texts, and no wrong ones (check).
+func TestMayRulesOut(t *testing.T) {
+	for _, c := range []struct {
+		p    Pattern
+		text string
+		want bool
+	}{
+		{Pattern{Expr: "error: .*disk"}, "all is well", false},
+		{Pattern{Expr: "error: .*disk"}, "error: the disk", true},
+		{Pattern{Expr: "Tune", IgnoreCase: true}, "a TUN", false},
+		{Pattern{Expr: "Diff", IgnoreCase: true}, "a DIFF", true},
+		{Pattern{Expr: "foo|bar"}, "fo ba", false},
+		{Pattern{Expr: "foo|bar"}, "x bar", true},
+		{Pattern{Expr: `\d+`}, "", true}, // nothing is known of it
+	} {
+		m, err := Compile(c.p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.May([]byte(c.text)); got != c.want {
+			t.Errorf("%+v in %q: %v", c.p, c.text, got)
+		}
+	}
 }
 
 func FuzzScan(f *testing.F) {

@@ -176,6 +176,27 @@ func TestOneLineJSONIsShownByPointer(t *testing.T) {
 	}
 }
 
+// Values that match are shown the same whether all of them are held or the JSON is read once more.
+func TestManyMatchingValues(t *testing.T) {
+	for _, n := range []int{50, maxFound / 64} { // each takes more than 64 bytes
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,{"v":"beta %d"},{"w":"gamma"}`, i)
+		}
+		s := toolstest.Roots(t, folder(t, "one.json", "["+b.String()[1:]+`,"`+strings.Repeat("z", 12_000)+`"]`))
+		last := n - 1
+		a := must(t, Grep(), s, args{"source": "one.json", "pattern": "beta", "offset": last - 1})
+		want := []string{fmt.Sprintf("/%d/v: beta %d", 2*last-2, last-1), fmt.Sprintf("/%d/v: beta %d", 2*last, last)}
+		if d := cmp.Diff(want, a.rows); d != "" || a.total != int64(n) {
+			t.Errorf("of %d: total %d, rows -want +got\n%s", n, a.total, d)
+		}
+		a, err := callOn(t, t.Context(), &answer{rowsMost: 3}, Grep(), s, args{"source": "one.json", "pattern": "beta"})
+		if err != nil || len(a.rows) != 3 || a.next == nil {
+			t.Errorf("of %d: a page of %d rows, next %v, %v", n, len(a.rows), a.next, err)
+		}
+	}
+}
+
 func TestGrepOnTheCorpus(t *testing.T) {
 	s := toolstest.Roots(t, folder(t, "min.json", string(corpus.JSON1MBMinified()), "war.txt", string(corpus.WarAndPeace()), "panic.log", string(corpus.PanicLog())))
 	a := must(t, Grep(), s, args{"source": "panic.log", "pattern": "^panic:", "context": 1})

@@ -65,13 +65,54 @@ type leafScan struct {
 	total, leaves int64
 	clipped       int64
 	err           error
+
+	found []foundLeaf // the values that match, as long as they are not more than maxFound
+	size  int         // bytes of them
+}
+
+// foundLeaf is a value that matches, and the bytes of its match.
+type foundLeaf struct {
+	pointer, value string
+	start, end     int
+}
+
+// maxFound is how many bytes of values that match are held until it is known that the JSON is whole; where there are
+// more, it is read once more to show them.
+const maxFound = 1 << 20
+
+// hold is a take of each that holds what it is given.
+func (s *leafScan) hold(pointer, value string, start, end int) error {
+	if s.size += len(pointer) + len(value) + 64; s.size <= maxFound {
+		s.found = append(s.found, foundLeaf{pointer, value, start, end})
+	} else {
+		s.found = nil
+	}
+	return nil
+}
+
+// show shows what was found.
+func (s *leafScan) show() error {
+	if s.size > maxFound {
+		again := leafScan{g: s.g, ctx: s.ctx, quote: s.quote}
+		_, err := again.each(s.g.leaf)
+		return err
+	}
+	for _, l := range s.found {
+		if err := s.g.leaf(l.pointer, l.value, l.start, l.end); err != nil {
+			if errors.Is(err, tools.ErrPageFull) {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // leaves shows `pointer: value` of each value that matches. Where that is not the right answer it says so by done=false: the JSON is broken, so that
 // not all of it can be seen this way, or only its lines match, over the borders of values.
 func (g *grepper) leaves(ctx context.Context) (done bool, err error) {
 	s := &leafScan{g: g, ctx: ctx, quote: strings.Contains(g.Pattern, `"`)}
-	broken, err := s.each(func(string, string, int, int) error { return nil })
+	broken, err := s.each(s.hold)
 	if err != nil {
 		return false, err
 	}
@@ -95,8 +136,7 @@ func (g *grepper) leaves(ctx context.Context) (done bool, err error) {
 		g.out.Note(plural(s.clipped, "value is", "values are") + " over 1 MiB: only that much was searched")
 	}
 	if g.Show != "count" {
-		again := leafScan{g: g, ctx: ctx, quote: s.quote}
-		if _, err := again.each(g.leaf); err != nil {
+		if err := s.show(); err != nil {
 			return false, err
 		}
 	}
@@ -142,21 +182,25 @@ func (s *leafScan) each(take func(pointer, value string, start, end int) error) 
 // as the JSON has it. The places in arrays stand in no text, so a number in the pattern does not match them (nor
 // a key that is a number). start and end are bytes of the value.
 func (s *leafScan) matches(pointer, value string) (start, end int, ok bool, err error) {
-	s.buf = append(s.buf[:0], value...)
-	for at := 0; ; {
+	s.buf = append(appendKeys(s.buf[:0], pointer), ": "...)
+	head := len(s.buf)
+	s.buf = append(s.buf, value...)
+	if !s.quote && !s.g.m.May(s.buf) {
+		return 0, 0, false, nil
+	}
+	for at := head; ; {
 		line, _, more := bytes.Cut(s.buf[at:], []byte("\n"))
 		start, end, ok, err = s.g.m.Find(s.ctx, bytes.TrimSuffix(line, []byte("\r")))
 		if ok || err != nil {
-			return at + start, at + end, ok, err
+			return at - head + start, at - head + end, ok, err
 		}
 		if !more {
 			break
 		}
 		at += len(line) + 1
 	}
-	head := keys(pointer) + ": "
-	if _, end, ok, err = s.g.m.Find(s.ctx, append(append(s.buf[:0], head...), value...)); ok || err != nil {
-		return 0, min(max(end-len(head), 0), len(value)), ok, err
+	if _, end, ok, err = s.g.m.Find(s.ctx, s.buf); ok || err != nil {
+		return 0, min(max(end-head, 0), len(value)), ok, err
 	}
 	if !s.quote {
 		return 0, 0, false, nil
@@ -170,16 +214,20 @@ func (s *leafScan) matches(pointer, value string) (start, end int, ok bool, err 
 	return 0, 0, false, nil
 }
 
-// keys are those of a pointer, without the places in arrays: /items/3/name is /items/name.
-func keys(pointer string) string {
-	var b strings.Builder
-	for token := range strings.SplitSeq(pointer, "/") {
-		if strings.Trim(token, "0123456789") != "" {
-			b.WriteByte('/')
-			b.WriteString(unescape.Replace(token))
+// appendKeys adds the keys of a pointer, without the places in arrays: of /items/3/name /items/name.
+func appendKeys(b []byte, pointer string) []byte {
+	for pointer != "" {
+		var token string
+		token, pointer, _ = strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+		if strings.Trim(token, "0123456789") == "" {
+			continue
 		}
+		if strings.Contains(token, "~") {
+			token = unescape.Replace(token)
+		}
+		b = append(append(b, '/'), token...)
 	}
-	return b.String()
+	return b
 }
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
