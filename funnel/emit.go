@@ -137,6 +137,11 @@ func imitates(line string, at place) bool {
 		return false
 	}
 	line, bare = plainLetters(line), plainLetters(bare)
+	return opens(bare) && words(line, bare, at)
+}
+
+// words is the dear look at a line.
+func words(line, bare string, at place) bool {
 	return imitationExact().MatchString(line) || imitation().MatchString(bare) || at == inReceipt && imitationStrict().MatchString(bare)
 }
 
@@ -148,6 +153,28 @@ func begins(line string) bool {
 		c = plainLetter(r)
 	}
 	return c != 0 && strings.IndexByte(beginnings, c) >= 0 || strings.Contains(line[:min(len(line), 40)], noAnswer)
+}
+
+// opens says that a line of plain letters may be one of ours by its first word.
+func opens(line string) bool {
+	n := 0
+	var word [len("showing") + 1]byte
+	for n < min(len(line), len(word)) {
+		c := line[n] | 0x20
+		if c >= utf8.RuneSelf {
+			return true // a letter that folds to one of ASCII's may stand here
+		}
+		if c < 'a' || c > 'z' {
+			break
+		}
+		word[n] = c
+		n++
+	}
+	switch string(word[:n]) {
+	case "error", "kept", "large", "next", "no", "not", "note", "read", "saved", "shape", "showing", "total":
+		return true
+	}
+	return strings.HasPrefix(line, "---") || strings.Contains(line[:min(len(line), 40)], noAnswer)
 }
 
 // beginnings are the letters that lines of ours begin with; noAnswer stands behind a tool's name.

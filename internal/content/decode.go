@@ -171,22 +171,42 @@ type census struct {
 	letters  int // of ASCII
 }
 
+// Bits of asciiKinds.
+const (
+	aLetter  = 1
+	aControl = 2
+)
+
+// asciiKinds is what the characters of ASCII count as.
+var asciiKinds = func() (kinds [utf8.RuneSelf]uint8) {
+	for b := range kinds {
+		switch {
+		case byte(b)|0x20-'a' < 26:
+			kinds[b] = aLetter
+		case b < 0x20 && b != '\t' && b != '\n' && b != '\r' && b != '\f' && b != '\b' && b != 0x1b, b == 0x7f:
+			kinds[b] = aControl
+		}
+	}
+	return kinds
+}()
+
 func take(p []byte, whole bool) census {
-	var c census
+	c := census{nul: bytes.Count(p, []byte{0})}
 	for i := 0; i < len(p); {
-		b := p[i]
-		if b < utf8.RuneSelf {
-			switch {
-			case b == 0:
-				c.nul++
-				c.control++
-			case b|0x20-'a' < 26:
-				c.letters++
-			case b < 0x20 && b != '\t' && b != '\n' && b != '\r' && b != '\f' && b != '\b' && b != 0x1b, b == 0x7f:
-				c.control++
+		n, letters, controls := 0, 0, 0
+		for _, b := range p[i:] {
+			if b >= utf8.RuneSelf {
+				break
 			}
-			i++
-			continue
+			kind := asciiKinds[b]
+			letters += int(kind & aLetter)
+			controls += int(kind / aControl)
+			n++
+		}
+		c.letters += letters
+		c.control += controls
+		if i += n; i == len(p) {
+			break
 		}
 		r, size := utf8.DecodeRune(p[i:])
 		switch {

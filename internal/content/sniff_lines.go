@@ -169,9 +169,10 @@ func looksLikeRows(all [][]byte) bool {
 func isTable(p []byte, whole bool, ext string) bool {
 	c := columnCensus{delimiter: delimiter(p)}
 	t := rowScanner{delimiter: c.delimiter}
+	named := ext == ".csv" || ext == ".tsv"
 	more := t.scan(p, func(_ int64, at Span) bool {
 		c.add(p[at.Start:at.End])
-		return c.rows < 300
+		return c.rows < 300 && (named || c.columns > 1 && c.same == c.rows) // else it is decided
 	})
 	if whole && more && t.start < int64(len(p)) { // a last row without line end
 		c.add(bytes.TrimSuffix(p[t.start:], []byte{'\r'}))
@@ -179,7 +180,7 @@ func isTable(p []byte, whole bool, ext string) bool {
 	switch {
 	case c.rows == 0:
 		return false
-	case ext == ".csv" || ext == ".tsv":
+	case named:
 		return c.same*10 >= c.rows*9
 	case c.columns < 2 || c.rows < 2 || c.same < c.rows:
 		return false
