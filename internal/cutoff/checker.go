@@ -25,7 +25,8 @@ type Checker struct {
 	t      content.Tracker
 	mark   int64 // bytes of the byte order mark
 	begun  bool
-	room   int // after the broken place: what of the bytes is still wanted
+	base   int64 // where the window begins that is being read
+	room   int   // after the broken place: what of the bytes is still wanted
 	levels [tracked]level
 }
 
@@ -57,35 +58,49 @@ func NewChecker() *Checker { return &Checker{} }
 // Write goes on with the text.
 func (c *Checker) Write(p []byte) (int, error) {
 	size := len(p)
-	if c.t.Err() != nil {
-		c.trail(p)
-		return size, nil //nolint:nilerr // what is wrong with the text is told by Close; taking it never fails
-	}
-	if c.t.Offset() == 0 {
+	if c.t.Offset() == 0 && c.t.Err() == nil {
 		p = c.skipMark(p)
+		c.base = c.mark
 		c.levels[0].piece.begin(c.mark)
 	}
-	base := c.t.Offset() + c.mark
 	for rest := p; len(rest) > 0 && c.t.Err() == nil; {
-		n, e := c.t.Scan(rest)
+		n, _ := c.Scan(rest)
 		rest = rest[n:]
-		switch {
-		case e.Starts():
-			c.starts(e)
-		case e.Ends():
-			c.ends(base)
-		}
 	}
-	if c.t.Err() == nil {
-		c.settle(p, base)
-		return size, nil
-	}
-	c.room = after
-	right := int(c.t.Offset() + c.mark - base)
-	c.settle(p[:right], base)
-	c.trail(p[right:])
+	c.Scanned(p)
 	return size, nil
 }
+
+// Scan is [content.Scanner.Scan] for who needs the events of the text too, so that it is read once: instead of Write of a
+// piece, Scan to its end, or to an error, and then Scanned. A byte order mark is written.
+func (c *Checker) Scan(p []byte) (int, content.Event) {
+	n, e := c.t.Scan(p)
+	switch {
+	case e.Starts():
+		c.starts(e)
+	case e.Ends():
+		c.ends()
+	}
+	return n, e
+}
+
+// Scanned ends a piece.
+func (c *Checker) Scanned(p []byte) {
+	switch right := c.t.Offset() + c.mark - c.base; {
+	case c.t.Err() == nil:
+		c.settle(p)
+	case right < 0:
+		c.trail(p)
+	default:
+		c.room = after
+		c.settle(p[:right])
+		c.trail(p[right:])
+	}
+	c.base += int64(len(p))
+}
+
+// Scanner is the one that Scan reads with.
+func (c *Checker) Scanner() *content.Scanner { return &c.t.Scanner }
 
 // skipMark passes over a byte order mark, which may come in pieces. What only began as one is text after all.
 func (c *Checker) skipMark(p []byte) []byte {
@@ -131,8 +146,8 @@ func (c *Checker) starts(e content.Event) {
 	}
 }
 
-// ends takes the end of a value in the window that begins at base.
-func (c *Checker) ends(base int64) {
+// ends takes the end of a value.
+func (c *Checker) ends() {
 	at := c.t.Depth()
 	if at >= tracked {
 		return
@@ -143,7 +158,7 @@ func (c *Checker) ends(base int64) {
 		l.lastFrom = l.start
 	} else {
 		l.last, l.open = l.open, l.last
-		l.lastFrom = base
+		l.lastFrom = c.base
 	}
 	off := c.t.Offset() + c.mark
 	l.lastEnd, l.ended = off, true
@@ -155,8 +170,9 @@ func (c *Checker) ends(base int64) {
 	}
 }
 
-// settle takes from the window that began at base what the levels want of it.
-func (c *Checker) settle(p []byte, base int64) {
+// settle takes from the window what the levels want of it.
+func (c *Checker) settle(p []byte) {
+	base := c.base
 	for i := range c.levels {
 		l := &c.levels[i]
 		if l.ended {

@@ -9,15 +9,18 @@ import (
 type document struct {
 	kind  content.Kind
 	scan  scan
-	check *cutoff.Checker // of JSON
+	check *cutoff.Checker // of JSON: it reads with scan
 	tail  tail            // of NDJSON
 	begun bool
 	mark  int // bytes of a byte order mark
 }
 
 func newDocument(k content.Kind) *document {
-	d := &document{kind: k, check: cutoff.NewChecker()}
-	d.scan = scan{shape: newShape(k == content.NDJSON), lines: k == content.NDJSON}
+	d := &document{kind: k}
+	if k != content.NDJSON {
+		d.check = cutoff.NewChecker()
+	}
+	d.scan = newScan(newShape(d.check == nil), d.check)
 	return d
 }
 
@@ -27,25 +30,26 @@ func (d *document) write(p []byte) {
 		text = withoutMark(p)
 		d.begun = true
 		d.mark = len(p) - len(text)
+		if d.check != nil {
+			_, _ = d.check.Write(p[:d.mark])
+		}
 	}
 	d.scan.write(text)
-	if d.kind == content.NDJSON {
+	if d.check == nil {
 		d.tail.add(p, &d.scan, d.mark)
-	} else {
-		_, _ = d.check.Write(p) // it passes over a byte order mark itself
 	}
 }
 
 func (d *document) close(s *Summary) {
+	var report cutoff.Report
+	if d.check == nil {
+		report = d.tail.close()
+	} else {
+		report = d.check.Close() // before the end of the text is told its scanner
+	}
 	d.scan.close()
 	shape := d.scan.shape
 	shape.abandon()
-	var report cutoff.Report
-	if d.kind == content.NDJSON {
-		report = d.tail.close()
-	} else {
-		report = d.check.Close()
-	}
 	if report.State == cutoff.Cut || report.State == cutoff.Broken {
 		s.Cut = &report
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/cutoff"
 )
 
 // tokenBytes is how much of a string, number or key is looked at.
@@ -15,9 +16,10 @@ type scan struct {
 	shape *shape
 	lines bool // each line is a value
 
-	json     content.Scanner
-	spread   bool // a value went over several lines: lines are no values
-	atStart  bool // a line begins inside a value
+	json     *content.Scanner
+	check    *cutoff.Checker // reads with it too; nil: nobody does
+	spread   bool            // a value went over several lines: lines are no values
+	atStart  bool            // a line begins inside a value
 	inToken  bool
 	from     int    // where the token begins in this piece
 	held     []byte // what came before this piece
@@ -35,6 +37,21 @@ type scan struct {
 	values   int64 // complete top-level ones
 	broken   int64 // lines that are no JSON
 	first    int64 // the first of them, from 1
+}
+
+// newScan reads for shape, and where a text is one value for check.
+func newScan(shape *shape, check *cutoff.Checker) scan {
+	if check == nil {
+		return scan{shape: shape, lines: true, json: &content.Scanner{}}
+	}
+	return scan{shape: shape, json: check.Scanner(), check: check}
+}
+
+func (s *scan) next(p []byte) (int, content.Event) {
+	if s.check != nil {
+		return s.check.Scan(p)
+	}
+	return s.json.Scan(p)
 }
 
 func (s *scan) write(p []byte) {
@@ -58,7 +75,7 @@ func (s *scan) write(p []byte) {
 			}
 		}
 		for at < end && !s.dead && !s.skipping {
-			n, e := s.json.Scan(p[at:end])
+			n, e := s.next(p[at:end])
 			at += n
 			if e != content.More {
 				s.take(e, p, at)
@@ -73,6 +90,9 @@ func (s *scan) write(p []byte) {
 		s.from = 0
 	}
 	s.shape.carry(p)
+	if s.check != nil {
+		s.check.Scanned(p)
+	}
 	s.count(p, len(p))
 	s.offset += int64(len(p))
 }
@@ -189,5 +209,5 @@ func (s *scan) fail(p []byte, at int) {
 	if s.skipping {
 		s.broken++
 	}
-	s.json = content.Scanner{}
+	*s.json = content.Scanner{}
 }
