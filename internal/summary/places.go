@@ -36,10 +36,11 @@ type files struct {
 	best  uint8 // of the element being read; 0: none yet
 	name  []byte
 	keys  [len(places) + 1]int64
-	n     int64 // elements that name a file
-	count map[string]*int64
+	n     int64            // elements that name a file
+	at    map[string]int32 // of each name its place in all
+	all   []fileRun
 	bytes int
-	many  bool // not all names are in count
+	many  bool // not all names are in all
 
 	seed  maphash.Seed
 	marks map[uint64]struct{}
@@ -87,17 +88,18 @@ func (f *files) end() {
 		f.last = append(f.last[:0], f.name...)
 		f.run, f.runs = 1, f.runs+1
 	}
-	if n := f.count[string(f.name)]; n != nil {
-		*n++
+	if i, ok := f.at[string(f.name)]; ok {
+		f.all[i].n++
 		return
 	}
-	if len(f.count) < fileNames && f.bytes+len(f.name) <= fileBytes {
-		if f.count == nil {
-			f.count = map[string]*int64{}
+	if len(f.all) < fileNames && f.bytes+len(f.name) <= fileBytes {
+		if f.at == nil {
+			f.at = map[string]int32{}
 		}
-		n := int64(1)
-		f.count[string(f.name)] = &n
-		f.bytes += len(f.name)
+		name := string(f.name)
+		f.at[name] = int32(len(f.all))
+		f.all = append(f.all, fileRun{name, 1})
+		f.bytes += len(name)
 		return
 	}
 	f.many = true
@@ -134,11 +136,11 @@ func (f *files) endRun() {
 func (f *files) distinct() int64 {
 	switch {
 	case !f.many:
-		return int64(len(f.count))
+		return int64(len(f.all))
 	case !f.jumped:
 		return f.runs
 	case !f.lost:
-		return int64(len(f.count) + len(f.marks))
+		return int64(len(f.all) + len(f.marks))
 	default:
 		return -1
 	}
@@ -159,27 +161,39 @@ func (f *files) topLine() string {
 	var all []fileRun
 	switch {
 	case !f.many:
-		for name, n := range f.count {
-			all = append(all, fileRun{name, *n})
-		}
+		all = longest(f.all)
 	case !f.jumped:
 		f.endRun()
 		f.run = 0
-		all = f.top
+		all = longest(f.top)
 	default:
 		return ""
 	}
-	slices.SortFunc(all, func(a, b fileRun) int {
-		return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.name, b.name))
-	})
 	if len(all) < 2 || all[0].n < 2 {
 		return ""
 	}
 	var parts []string
-	for _, r := range all[:min(len(all), topFiles)] {
+	for _, r := range all {
 		if r.n > 1 {
 			parts = append(parts, content.Clip(r.name, nameRunes)+" "+number(r.n))
 		}
 	}
 	return "top: " + strings.Join(parts, ", ")
+}
+
+// longest are the topFiles of all with most elements, by name where they have as many.
+func longest(all []fileRun) []fileRun {
+	order := func(a, b fileRun) int { return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.name, b.name)) }
+	var top []fileRun
+	for _, r := range all {
+		if len(top) == topFiles {
+			if order(r, top[topFiles-1]) >= 0 {
+				continue
+			}
+			top = top[:topFiles-1]
+		}
+		i, _ := slices.BinarySearchFunc(top, r, order)
+		top = slices.Insert(top, i, r)
+	}
+	return top
 }
