@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // minWidth is the least width a line is clipped to: 12 chars on each side of the count.
@@ -90,6 +92,14 @@ func between(b []byte, n int) int {
 
 // fromLeft takes graphemes while they fit into room chars as shown, and says how many chars of s they are.
 func fromLeft(s string, room int, see func(string) string) (shown string, chars int64) {
+	if content.Plain(s) {
+		s = s[:min(max(room, 0), len(s))]
+		return s, int64(len(s))
+	}
+	return graphemesLeft(s, room, see)
+}
+
+func graphemesLeft(s string, room int, see func(string) string) (shown string, chars int64) {
 	var b strings.Builder
 	for g := graphemes.FromString(s); g.Next(); {
 		v := see(g.Value())
@@ -109,6 +119,17 @@ func fromRight(s string, cut bool, room int, see func(string) string) (shown str
 			s = s[1:]
 		}
 	}
+	if content.Plain(s) {
+		if cut && s != "" {
+			s = s[1:]
+		}
+		s = s[len(s)-min(max(room, 0), len(s)):]
+		return s, int64(len(s))
+	}
+	return graphemesRight(s, cut, room, see)
+}
+
+func graphemesRight(s string, cut bool, room int, see func(string) string) (shown string, chars int64) {
 	// Room chars are at most that many graphemes; a grapheme begins at each place collected.
 	var parts []string
 	first := true

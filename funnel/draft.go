@@ -2,7 +2,9 @@ package funnel
 
 import (
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -37,6 +39,7 @@ type draft struct {
 	kind       content.Kind
 
 	clipped map[clipKey]string // lines as they are shown, for fit asks for the same ones again and again
+	costs   map[string]int     // tokens of a line with its newline
 }
 
 // clipKey is a line of a part at a width.
@@ -138,42 +141,59 @@ type choice struct {
 }
 
 // edgeLines are the lines and markers of head and tail. The numbers are of the output's lines, whatever the layout.
-func (d *draft) edgeLines(c choice) []string {
-	if c.head == 0 {
-		return nil
-	}
-	var out []string
-	out = append(out, fmt.Sprintf("--- head: 1-%d of %d ---", c.head, d.lines))
-	head, above := d.edge('h', 0, d.head[:c.head], c.width)
-	out = append(out, head...)
-	if hidden := d.lines - int64(c.head) - int64(c.tail); hidden > 0 {
-		out = append(out, fmt.Sprintf("--- %s not shown ---", plural(hidden, "line")))
-	}
-	if c.tail > 0 {
-		out = append(out, fmt.Sprintf("--- tail: %d-%d ---", d.lines-int64(c.tail)+1, d.lines))
-		from := len(d.tail) - c.tail
-		tail, header := d.edge('t', from, d.tail[from:], c.width)
-		if header && above && tail[0] == head[0] { // one table: its columns are named once
-			tail = tail[1:]
+func (d *draft) edgeLines(c choice) []string { return slices.Collect(d.eachEdge(c)) }
+
+// eachEdge is edgeLines, of which lines behind where it is left are not made.
+func (d *draft) eachEdge(c choice) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if c.head == 0 || !yield(fmt.Sprintf("--- head: 1-%d of %d ---", c.head, d.lines)) {
+			return
 		}
-		out = append(out, tail...)
+		var names string // of the columns, where the head begins with them
+		for l, header := range d.edge('h', 0, d.head[:c.head], c.width) {
+			if header {
+				names = l
+			}
+			if !yield(l) {
+				return
+			}
+		}
+		if hidden := d.lines - int64(c.head) - int64(c.tail); hidden > 0 && !yield(fmt.Sprintf("--- %s not shown ---", plural(hidden, "line"))) {
+			return
+		}
+		if c.tail == 0 || !yield(fmt.Sprintf("--- tail: %d-%d ---", d.lines-int64(c.tail)+1, d.lines)) {
+			return
+		}
+		from := len(d.tail) - c.tail
+		for l, header := range d.edge('t', from, d.tail[from:], c.width) {
+			if header && names == l { // one table: its columns are named once
+				continue
+			}
+			if !yield(l) {
+				return
+			}
+		}
 	}
-	return out
 }
 
-// edge is the head or the tail as shown; header says that the first row names the columns of a table.
-func (d *draft) edge(part byte, from int, lines []line, width int) (out []string, header bool) {
-	if d.rows != nil {
-		rows, header := d.rows(lines)
-		for _, r := range rows {
-			out = append(out, fence(text(r).shown(width, false), inReceipt))
+// edge is the head or the tail as shown; a row is true that names the columns of a table.
+func (d *draft) edge(part byte, from int, lines []line, width int) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		if d.rows != nil {
+			rows, header := d.rows(lines)
+			for i, r := range rows {
+				if !yield(fence(text(r).shown(width, false), inReceipt), header && i == 0) {
+					return
+				}
+			}
+			return
 		}
-		return out, header
+		for i, l := range lines {
+			if !yield(d.show(part, from+i, l, width), false) {
+				return
+			}
+		}
 	}
-	for i, l := range lines {
-		out = append(out, d.show(part, from+i, l, width))
-	}
-	return out, false
 }
 
 func (d *draft) saysLines(c choice) (out []string) {

@@ -14,21 +14,24 @@ import (
 type fitter struct {
 	*draft
 	count func(string) int
-	memo  map[string]int
 }
 
 // cost is what lines cost, each with its newline.
 func (f *fitter) cost(lines []string) int {
 	sum := 0
 	for _, l := range lines {
-		n, ok := f.memo[l]
-		if !ok {
-			n = f.count(l + "\n")
-			f.memo[l] = n
-		}
-		sum += n
+		sum += f.lineCost(l)
 	}
 	return sum
+}
+
+func (f *fitter) lineCost(l string) int {
+	n, ok := f.costs[l]
+	if !ok {
+		n = f.count(l + "\n")
+		f.costs[l] = n
+	}
+	return n
 }
 
 // parts are what each part of a choice costs.
@@ -37,8 +40,12 @@ type parts struct{ says, shape, body, edges, saved int }
 func (p parts) sum() int { return p.says + p.shape + p.body + p.edges + p.saved }
 
 func (f *fitter) parts(c choice) parts {
-	return parts{f.cost(f.saysLines(c)), f.cost(f.shapeLines(c)), f.cost(f.bodyLines(c)), f.cost(f.edgeLines(c)), f.cost(f.savedLines(c))}
+	return parts{f.saysCost(c), f.shapeCost(c), f.bodyCost(c), f.cost(f.edgeLines(c)), f.cost(f.savedLines(c))}
 }
+
+func (f *fitter) saysCost(c choice) int  { return f.cost(f.saysLines(c)) }
+func (f *fitter) shapeCost(c choice) int { return f.cost(f.shapeLines(c)) }
+func (f *fitter) bodyCost(c choice) int  { return f.cost(f.bodyLines(c)) }
 
 // shares of the room for what the kind says, for the shape, and, of what these leave, for the body; the edges get the rest.
 // A share bounds only the first handing out: what is left over goes to whoever has more to say.
@@ -66,7 +73,10 @@ func sharesOf(k content.Kind) shares {
 
 // fit gives the receipt's text and its tokens: at most ceiling, unless the barest frame is more.
 func (d *draft) fit(count func(string) int, ceiling int) (text string, tokens int) {
-	f := &fitter{draft: d, count: count, memo: map[string]int{}}
+	if d.costs == nil {
+		d.costs = map[string]int{}
+	}
+	f := &fitter{draft: d, count: count}
 	level := f.level(ceiling)
 	top, bottom := d.frame(level)
 	room := ceiling - f.cost(top) - f.cost(bottom)
@@ -263,32 +273,33 @@ func (f *fitter) grow(c choice, room int) choice {
 type growing struct {
 	all          int // lines there are
 	lines, width func(*choice) *int
-	cost         func(parts) int
+	cost         func(choice) int // of the part, which alone changes
 }
 
 func (f *fitter) moreSays(c choice, room, share, width int) choice {
 	return f.more(c, room, share, width, growing{
-		len(f.says), func(c *choice) *int { return &c.says }, func(c *choice) *int { return &c.saysWidth }, func(p parts) int { return p.says }})
+		len(f.says), func(c *choice) *int { return &c.says }, func(c *choice) *int { return &c.saysWidth }, f.saysCost})
 }
 
 func (f *fitter) moreBody(c choice, room, share, width int) choice {
 	return f.more(c, room, share, width, growing{
-		len(f.body), func(c *choice) *int { return &c.body }, func(c *choice) *int { return &c.bodyWidth }, func(p parts) int { return p.body }})
+		len(f.body), func(c *choice) *int { return &c.body }, func(c *choice) *int { return &c.bodyWidth }, f.bodyCost})
 }
 
 // more adds lines while the part stays within share, and all within room; then it widens them up to width.
 // A part that is not there at all stays so.
 func (f *fitter) more(c choice, room, share, width int, g growing) choice {
-	for n := *g.lines(&c); n > 0 && n < g.all; n++ {
+	if *g.lines(&c) == 0 {
+		return c
+	}
+	within := f.within(c, room, share, g.cost)
+	for n := *g.lines(&c); n < g.all; n++ {
 		next := c
 		*g.lines(&next) = n + 1
-		if !f.within(next, room, share, g.cost) {
+		if !within(next) {
 			break
 		}
 		c = next
-	}
-	if *g.width(&c) == 0 {
-		return c
 	}
 	for _, w := range widths {
 		if w > width || w <= *g.width(&c) {
@@ -296,16 +307,17 @@ func (f *fitter) more(c choice, room, share, width int, g growing) choice {
 		}
 		next := c
 		*g.width(&next) = w
-		if f.within(next, room, share, g.cost) {
+		if within(next) {
 			return next
 		}
 	}
 	return c
 }
 
-func (f *fitter) within(c choice, room, share int, part func(parts) int) bool {
-	p := f.parts(c)
-	return part(p) <= share && p.sum() <= room
+// within says of a choice that differs from c in one part whether that stays within share, and all within room.
+func (f *fitter) within(c choice, room, share int, part func(choice) int) func(next choice) bool {
+	most := min(share, room-f.parts(c).sum()+part(c))
+	return func(next choice) bool { return part(next) <= most }
 }
 
 // moreShape takes the most detailed shape that fits.
@@ -313,10 +325,11 @@ func (f *fitter) moreShape(c choice, room, share int) choice {
 	if c.shape < 0 {
 		return c
 	}
+	within := f.within(c, room, share, f.shapeCost)
 	for i := 0; i <= c.shape; i++ {
 		next := c
 		next.shape, next.shapeWidth = i, 1<<20
-		if f.within(next, room, share, func(p parts) int { return p.shape }) {
+		if within(next) {
 			return next
 		}
 	}
@@ -328,13 +341,14 @@ func (f *fitter) moreEdges(c choice, room int) choice {
 	if c.head == 0 {
 		return c
 	}
+	room -= f.shapeCost(c) + f.cost(f.savedLines(c))
 	full := c
 	full.head = len(f.head)
 	if c.tail > 0 || f.tailRoom(c) == 0 {
 		full.tail = f.tailRoom(full)
 	}
 	for _, w := range widths {
-		if full.width = w; w >= c.width && f.parts(full).sum() <= room {
+		if full.width = w; w >= c.width && f.edged(full, room) {
 			return full
 		}
 	}
@@ -349,12 +363,23 @@ func (f *fitter) moreEdges(c choice, room int) choice {
 				next.tail++
 			}
 			next.tail = min(next.tail, f.tailRoom(next))
-			if (next.head != c.head || next.tail != c.tail) && f.parts(next).sum() <= room {
+			if (next.head != c.head || next.tail != c.tail) && f.edged(next, room) {
 				c, grown = next, true
 			}
 		}
 	}
 	return c
+}
+
+// edged says whether head and tail, and what the lines cost that may repeat theirs, stay within room.
+func (f *fitter) edged(c choice, room int) bool {
+	room -= f.saysCost(c) + f.bodyCost(c)
+	for l := range f.eachEdge(c) {
+		if room -= f.lineCost(l); room < 0 {
+			return false
+		}
+	}
+	return room >= 0
 }
 
 // less takes the least needed thing out of a choice, and says whether there was one.

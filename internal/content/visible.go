@@ -87,6 +87,9 @@ func next(s string, i int) int {
 	return i
 }
 
+// Plain says that s is printable ASCII: each byte is a char, a grapheme, and visible.
+func Plain(s string) bool { return ascii(s, 0) == len(s) }
+
 // ascii is the first index from i on of a byte that is not printable ASCII. Eight at a time.
 func ascii(s string, i int) int {
 	const (
