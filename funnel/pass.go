@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/internal/summary"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -297,11 +298,29 @@ func (p *pass) close() seen {
 		p.bare.close()
 		p.edges.head, p.edges.tail, p.edges.next = p.bare.head, p.bare.tail, p.bare.next
 	}
-	s := seen{edges: p.edges, total: p.tally.Total()}
+	s := seen{edges: p.edges}
+	total := p.total()
 	if p.digest != nil && p.defect == nil {
 		s.Summary = p.digest.Close()
 	} else {
 		s.Summary = summary.Summary{Kind: content.Text, Records: -1, Matches: -1, Files: -1}
 	}
+	s.total = total()
 	return s
+}
+
+// total has the rest counted beside this; what it returns waits for that.
+func (p *pass) total() func() tokens.Total {
+	var total tokens.Total
+	var defect error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		panics.Into(&defect, func() { total = p.tally.Total() })
+	}()
+	return func() tokens.Total {
+		<-done
+		_ = panics.Again(defect)
+		return total
+	}
 }

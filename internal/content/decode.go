@@ -137,6 +137,9 @@ func Detect(prefix []byte, whole bool) Encoding {
 			return e
 		}
 	}
+	if plainUTF8(prefix, whole) {
+		return UTF8
+	}
 	c := take(prefix, whole)
 	if c.nul > 0 {
 		if e := wide(prefix, whole); e != "" {
@@ -161,52 +164,56 @@ func Detect(prefix []byte, whole bool) Encoding {
 	return UTF8
 }
 
+// plainUTF8 says of most texts what they are without a [census]: no NUL, few control characters, all of it UTF-8.
+func plainUTF8(p []byte, whole bool) bool {
+	if bytes.IndexByte(p, 0) >= 0 {
+		return false
+	}
+	controls := 0
+	for _, b := range p {
+		controls += int(control[b])
+	}
+	if controls*20 > len(p) {
+		return false
+	}
+	if !whole {
+		p = p[:completeRunes(p)]
+	}
+	return utf8.Valid(p)
+}
+
+// control has 1 for C0 and DEL, but those that text and terminals use.
+var control = [256]uint8{
+	0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, '\v': 1, 14: 1, 15: 1, 16: 1, 17: 1, 18: 1, 19: 1, 20: 1, 21: 1, 22: 1, 23: 1, 24: 1, 25: 1, 26: 1,
+	28: 1, 29: 1, 30: 1, 31: 1, 0x7f: 1,
+}
+
 // census counts what tells encodings apart.
 type census struct {
 	nul      int
-	control  int // C0 and DEL, but those that text and terminals use
+	control  int
 	multi    int // UTF-8 sequences of several bytes
 	invalid  int // bytes that are no UTF-8
 	sensible int // of these: where windows-1252 has a letter beside a letter, or a sign
 	letters  int // of ASCII
 }
 
-// Bits of asciiKinds.
-const (
-	aLetter  = 1
-	aControl = 2
-)
-
-// asciiKinds is what the characters of ASCII count as.
-var asciiKinds = func() (kinds [utf8.RuneSelf]uint8) {
-	for b := range kinds {
-		switch {
-		case byte(b)|0x20-'a' < 26:
-			kinds[b] = aLetter
-		case b < 0x20 && b != '\t' && b != '\n' && b != '\r' && b != '\f' && b != '\b' && b != 0x1b, b == 0x7f:
-			kinds[b] = aControl
-		}
-	}
-	return kinds
-}()
-
 func take(p []byte, whole bool) census {
-	c := census{nul: bytes.Count(p, []byte{0})}
+	var c census
 	for i := 0; i < len(p); {
-		n, letters, controls := 0, 0, 0
-		for _, b := range p[i:] {
-			if b >= utf8.RuneSelf {
-				break
+		b := p[i]
+		if b < utf8.RuneSelf {
+			switch {
+			case b == 0:
+				c.nul++
+				c.control++
+			case b|0x20-'a' < 26:
+				c.letters++
+			default:
+				c.control += int(control[b])
 			}
-			kind := asciiKinds[b]
-			letters += int(kind & aLetter)
-			controls += int(kind / aControl)
-			n++
-		}
-		c.letters += letters
-		c.control += controls
-		if i += n; i == len(p) {
-			break
+			i++
+			continue
 		}
 		r, size := utf8.DecodeRune(p[i:])
 		switch {

@@ -70,6 +70,9 @@ func splitLines(p []byte, whole bool) [][]byte {
 	return all
 }
 
+// muchRight is how many keys and values of a text that is none in the end make it broken JSON.
+const muchRight = 8
+
 // sniffJSON names JSON or NDJSON; "" where it is neither. Numbers and literals alone are text: so are lists of numbers.
 func sniffJSON(text []byte, whole bool, ext string) Kind {
 	if text[0] != '{' && text[0] != '[' && (text[0] != '"' || ext == ".csv" || ext == ".tsv") {
@@ -88,7 +91,9 @@ func sniffJSON(text []byte, whole bool, ext string) Kind {
 				bare++
 			}
 		case e == KeyEnd, e.Ends() && s.Depth() > 0:
-			inner++
+			if inner++; inner >= muchRight {
+				s.Quiet = 1 // more of them say no more
+			}
 		case e.Ends():
 			if values++; values == 1 {
 				firstEnd = s.Offset()
@@ -117,7 +122,7 @@ func sniffBroken(text []byte, whole bool, ext string, s Scanner, values, inner i
 		return ""
 	}
 	if values == 0 {
-		if inner >= 8 || inner >= 2 && ext == ".json" {
+		if inner >= muchRight || inner >= 2 && ext == ".json" {
 			return JSON
 		}
 		return ""
@@ -136,7 +141,7 @@ func sniffBroken(text []byte, whole bool, ext string, s Scanner, values, inner i
 	switch {
 	case right >= 2 && right*10 >= all*9, right >= 1 && right*2 >= all && (ext == ".ndjson" || ext == ".jsonl"):
 		return NDJSON
-	case values == 1 && inner >= 8 && s.Offset()-firstEnd < firstEnd/4 && int64(len(text))-firstEnd < firstEnd/4:
+	case values == 1 && inner >= muchRight && s.Offset()-firstEnd < firstEnd/4 && int64(len(text))-firstEnd < firstEnd/4:
 		return JSON
 	}
 	return ""

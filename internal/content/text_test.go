@@ -468,3 +468,29 @@ func TestClipEndKeepsCharsWhole(t *testing.T) {
 		}
 	}
 }
+
+// Most texts are told to be UTF-8 without a census, which says the same of them.
+func TestPlainUTF8IsWhatTheCensusFinds(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	pieces := []string{"plain words ", "\n", "\t", "é", "数据", "🙂", "\x01", "\x7f", "\x1b[0m", "\xe9", "\x00", "x"}
+	told := 0
+	for range 20_000 {
+		var b []byte
+		kinds := 1 + r.IntN(len(pieces))
+		for range r.IntN(40) {
+			b = append(b, pieces[r.IntN(kinds)]...)
+		}
+		b = b[:r.IntN(len(b)+1)]
+		whole := r.IntN(2) == 0
+		if !plainUTF8(b, whole) {
+			continue
+		}
+		told++
+		if c := take(b, whole); c.nul > 0 || c.control*20 > len(b) || c.invalid > 0 && c.multi < 2*c.invalid {
+			t.Fatalf("%q, whole %v: %+v", b, whole, c)
+		}
+	}
+	if told < 5000 {
+		t.Errorf("of 20,000 texts %d are plain", told)
+	}
+}
