@@ -17,20 +17,22 @@ const shortest = 12
 // look at 16 places at a time instead, see nibbles.
 type filter struct {
 	bits  [1 << (triple - 6)]uint64
-	table [tableSize]slot // open addressing by the window's four bytes
-	all   []*Format
-	grams []uint32        // of all windows
-	sets  func() *nibbles // of them; made for the first text of some length
+	table [1 << places]slot // open addressing by the window's four bytes
+	hits  []hit             // of each slot in a row
+	sets  func() *nibbles   // of all windows; made for the first text of some length
 }
 
 // triple is how many bits a hash of three bytes has.
 const triple = 17
 
-const tableSize = 1 << 13
+// places is how many bits a place in the table has: some 500 windows fill half of them. The tables are made anew by each process, and
+// a page of memory that is touched for the first time takes as long as 50 windows.
+const places = 10
 
+// slot is a window, with its hits.
 type slot struct {
-	gram uint32
-	hits []hit
+	gram     uint32 // 0: none
+	from, to uint16
 }
 
 // hit is what a window of four bytes may be the beginning of.
@@ -41,39 +43,60 @@ type hit struct {
 	format  *Format
 }
 
-var compiled = sync.OnceValue(func() *filter {
-	f := &filter{all: Formats()}
-	for _, format := range f.all {
-		for _, k := range format.keywords() {
-			f.add(k, format)
+var compiled = sync.OnceValue(func() *filter { return filterOf(Formats()) })
+
+func filterOf(formats []*Format) *filter {
+	f := &filter{}
+	list := make([]hit, 0, 1<<places)
+	for _, format := range formats {
+		list = format.hits(list)
+	}
+	for i := range list {
+		f.slot(list[i].gram()).to++
+	}
+	n := uint16(0)
+	for i := range f.table {
+		s := &f.table[i]
+		s.from, s.to, n = n, n, n+s.to
+	}
+	f.hits = make([]hit, len(list))
+	for _, h := range list {
+		g := h.gram()
+		for _, h := range []uint32{hash3(g), hash3(g >> 8)} {
+			f.bits[h>>6] |= 1 << (h & 63)
+		}
+		s := f.slot(g)
+		f.hits[s.to] = h
+		s.to++
+	}
+	f.sets = sync.OnceValue(func() *nibbles { return nibblesOf(f.grams()) })
+	return f
+}
+
+// slot is that of a window, or the one to put it in.
+func (f *filter) slot(g uint32) *slot {
+	p := place(g)
+	for f.table[p].gram != g && f.table[p].gram != 0 {
+		p = (p + 1) % len(f.table)
+	}
+	f.table[p].gram = g
+	return &f.table[p]
+}
+
+// grams are all windows.
+func (f *filter) grams() []uint32 {
+	var list []uint32
+	for _, s := range f.table {
+		if s.gram != 0 {
+			list = append(list, s.gram)
 		}
 	}
-	f.sets = sync.OnceValue(func() *nibbles { return nibblesOf(f.grams) })
-	return f
-})
+	return list
+}
 
 func foldGram(b []byte) uint32 { return binary.LittleEndian.Uint32(b) | 0x20202020 }
 
-func place(g uint32) int { return int(g * 2654435761 >> (32 - 13)) }
-
-func (f *filter) add(k keyword, format *Format) {
-	w := k.text[k.offset : k.offset+gram]
-	g := foldGram([]byte(w))
-	for _, h := range []uint32{hash3(g), hash3(g >> 8)} {
-		f.bits[h>>6] |= 1 << (h & 63)
-	}
-	for i := place(g); ; i = (i + 1) % tableSize {
-		s := &f.table[i]
-		if s.hits == nil {
-			f.grams = append(f.grams, g)
-		}
-		if s.hits == nil || s.gram == g {
-			s.gram = g
-			s.hits = append(s.hits, hit{k.text, k.offset, k.fold, format})
-			return
-		}
-	}
-}
+func place(g uint32) int { return int(g * 2654435761 >> (32 - places)) }
 
 // hash3 is of the lower three bytes of g.
 func hash3(g uint32) uint32 { return g << 8 * 2654435761 >> (32 - triple) }
@@ -137,12 +160,18 @@ func (f *filter) at(b []byte, i int) []hit {
 		return nil
 	}
 	g := foldGram(b[i:])
-	for p := place(g); f.table[p].hits != nil; p = (p + 1) % tableSize {
-		if f.table[p].gram == g {
-			return f.table[p].hits
+	for p := place(g); f.table[p].gram != 0; p = (p + 1) % len(f.table) {
+		if s := f.table[p]; s.gram == g {
+			return f.hits[s.from:s.to]
 		}
 	}
 	return nil
+}
+
+// gram is the window.
+func (h *hit) gram() uint32 {
+	k := h.keyword[h.offset:]
+	return (uint32(k[0]) | uint32(k[1])<<8 | uint32(k[2])<<16 | uint32(k[3])<<24) | 0x20202020
 }
 
 // stands says whether the keyword is there, its window being at i, and where it begins.

@@ -16,87 +16,92 @@ type Format struct {
 	inWord bool    // it may begin within a word, its keyword being rare enough
 	fold   bool    // keywords are found whatever their case
 	match  matcher
-	parts  []part
-	before []part
+	shape  func() shape // what Shape and Before say, of one matched by hand what its keyword begins; nil: anything
 }
 
 // matcher says whether what the keyword at from begins is a secret, and where that stands.
 type matcher func(s *scan, h *hit, from int) (found, bool)
 
-// keyword of a format as the filter has it.
-type keyword struct {
-	text   string
-	offset int // of the four bytes the filter looks for
-	fold   bool
-}
-
-// keywords of the filter. One that is shorter than four bytes is completed by what may follow it.
-func (f *Format) keywords() []keyword {
-	var out []keyword
+// hits appends what the filter looks for. A keyword that is shorter than four bytes is completed by what may follow it.
+func (f *Format) hits(list []hit) []hit {
 	if f.Keywords == "" {
-		return nil
+		return list
 	}
 	for k := range strings.SplitSeq(f.Keywords, "|") {
 		if len(k) >= gram {
-			out = append(out, keyword{k, rarest(k), f.fold})
+			list = append(list, hit{k, rarest(k), f.fold, f})
 			continue
 		}
-		set := f.parts[0].set
-		for c := range set {
-			if set[c] && c < 0x80 {
-				out = append(out, keyword{k + string(rune(c)), 0, f.fold})
+		var completed []byte
+		set := f.shape().parts[0].set
+		for c := range byte(0x80) {
+			if set[c] {
+				completed = append(append(completed, k...), c)
 			}
 		}
+		for all, n := string(completed), len(k)+1; all != ""; all = all[n:] {
+			list = append(list, hit{all[:n], 0, f.fold, f})
+		}
 	}
-	return out
+	return list
 }
 
 // common are the pairs of letters that English has most: a window that ends with one of them makes the filter stop often.
-const common = " th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ss wo rd ke ti ec et cr ie pi ey ok ss sp ac "
+const common = "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ss wo rd ke ti ec et cr ie pi ey ok ss sp ac"
 
 // rarest is where the window of a keyword is best taken.
 func rarest(k string) int {
 	for i := 0; i+gram <= len(k); i++ {
-		if !strings.Contains(common, strings.ToLower(" "+k[i+2:i+4]+" ")) {
+		if !isCommon(k[i+2]|0x20, k[i+3]|0x20) {
 			return i
 		}
 	}
 	return 0
 }
 
+func isCommon(a, b byte) bool {
+	for i := 0; i < len(common); i += 3 {
+		if common[i] == a && common[i+1] == b {
+			return true
+		}
+	}
+	return false
+}
+
 // token is the matcher of formats that are told by their shape alone.
 func token(s *scan, h *hit, from int) (found, bool) {
 	f := h.format
+	shape := f.shape()
 	body := from + len(f.keywordAt(s.b[from:]))
 	begin := from
-	if f.before != nil {
+	if shape.before != nil {
 		var ok bool
-		if begin, ok = backParts(s.b, s.lo, from, f.before); !ok {
+		if begin, ok = backParts(s.b, s.lo, from, shape.before); !ok {
 			return found{}, false
 		}
 	}
 	if !f.inWord && !startsWord(s.b, begin) {
 		return found{}, false
 	}
-	end, ok, more := matchParts(s.b, body, f.parts)
-	if !ok && f.before == nil && s.clipped(f, body, end) {
+	end, ok, more := matchParts(s.b, body, shape.parts)
+	if !ok && shape.before == nil && s.clipped(f, body, end) {
 		return found{from: begin, to: end, public: body - begin, format: f}, true
 	}
 	if !ok && (!more || s.final || end-body < checked) {
 		return found{}, false
 	}
 	sample := s.b[body:min(end, body+checked)]
-	if f.before != nil {
+	if shape.before != nil {
 		sample = s.b[begin:min(end, begin+checked)]
 	}
 	if entropy(sample) < f.bits || standsFor(sample, true) {
 		return found{}, false
 	}
-	if last := f.parts[len(f.parts)-1]; ok && last.max == unbounded {
+	if last := shape.parts[len(shape.parts)-1]; ok && last.max == unbounded {
 		end += last.set.run(s.b[end:], unbounded)
 	}
 	public := body - begin
-	if f.before != nil {
+	if shape.before != nil {
 		public = 0
 	}
 	return found{from: begin, to: end, public: public, format: f}, true

@@ -8,9 +8,9 @@ import (
 
 var (
 	jwt = Format{Name: "jwt", Of: "JSON web token", Source: "RFC 7519", Keywords: "eyJ", Shape: "three parts of base64url with dots between them, the first an object that names its algorithm",
-		parts: []part{{classOf("h-z0-6"), 1, 1}}}
+		shape: read("[h-z0-6]", "")}
 	urlPassword = Format{Name: "url-password", Of: "password in a URL or a connection string", Source: "RFC 3986, 3.2.1", Keywords: "://", Shape: "USER:PASSWORD@ behind it",
-		Check: "no variable of a shell or a template", parts: []part{{classOf("A-Za-z0-9%$_~*-"), 1, 1}}}
+		Check: "no variable of a shell or a template", shape: read("[A-Za-z0-9%$_~*-]", "")}
 	authorization = Format{Name: "authorization", Of: "credentials of an Authorization or Cookie header", Source: "RFC 9110, 11.6; RFC 6265", Keywords: "authorization|cookie", fold: true,
 		Shape: "a scheme, which stays, and what follows it; in JSON also a list of them, and a `value` behind a `name`"}
 	bearer   = Format{Name: "bearer-token", Of: "bearer token", Source: "RFC 6750", Keywords: "bearer ", fold: true, Shape: "16 or more of [A-Za-z0-9._~+/=-]", Check: "letters and digits, entropy of 3 bits"}

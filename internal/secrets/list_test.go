@@ -62,7 +62,7 @@ known, at once, ten and a hundred times as long (`+"`BenchmarkClean`"+`, `+"`Ben
 			keywords += ", any case"
 		}
 		then := f.Shape
-		if f.match != nil && f.parts != nil && len(f.parts) > 0 && f != &jwt && f != &urlPassword {
+		if f.shape != nil && f != &jwt && f != &urlPassword {
 			then = cell(then, true)
 			if f.Before != "" {
 				then = "`" + f.Before + "` before it, " + then

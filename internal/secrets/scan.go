@@ -135,7 +135,7 @@ func (s *scan) specific(i int) (*Format, int) {
 	hits := s.f.at(s.b, i)
 	for k := range hits {
 		h := &hits[k]
-		if h.format.parts == nil || h.offset != 0 || h.format.before != nil {
+		if h.format.shape == nil || h.offset != 0 || h.format.Before != "" {
 			continue
 		}
 		if from, stands := h.stands(s.b, i); stands {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // unbounded is the most bytes one part takes; what is longer is no token.
@@ -16,6 +17,14 @@ const checked = 64
 type part struct {
 	set      *class
 	min, max int
+}
+
+// shape of a token: its parts behind the keyword, and those before it.
+type shape struct{ parts, before []part }
+
+// read reads them when a keyword first asks for them: that of few formats is met in a process.
+func read(parts, before string) func() shape {
+	return sync.OnceValue(func() shape { return shape{parseShape(parts), parseShape(before)} })
 }
 
 // parseShape reads the small language of the table: literal characters and [ranges]{n}, {n,m} or {n,}. It panics on

@@ -7,16 +7,12 @@ import "sync"
 var Formats = sync.OnceValue(func() []*Format {
 	list := make([]*Format, 0, len(table)+16)
 	for i := range table {
-		f := table[i]
-		f.match = token
-		f.parts = parseShape(f.Shape)
-		if f.Before != "" {
-			f.before = parseShape(f.Before)
-		}
+		f := &table[i]
+		f.match, f.shape = token, read(f.Shape, f.Before)
 		if f.bits == 0 {
 			f.bits = 2.2
 		}
-		list = append(list, &f)
+		list = append(list, f)
 	}
 	for _, h := range []struct {
 		f     *Format
