@@ -12,8 +12,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
@@ -26,7 +24,7 @@ import (
 // bounds are told by themselves). A struct that cannot be described panics: it is a mistake of the program.
 func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, out Output) error) Tool {
 	fields := describe(reflect.TypeFor[Args](), t.Name)
-	t.Schema = schemaOf[Args](t.Name, fields)
+	t.Schema = schemaOf(fields)
 	t.Help = map[string]string{}
 	for _, f := range fields {
 		t.Help[f.name] = f.help
@@ -62,6 +60,7 @@ type field struct {
 	kind     string // JSON type, for messages
 	enum     []string
 	min, max *float64
+	says     string // its description, in the schema
 	help     string
 }
 
@@ -75,7 +74,7 @@ func describe(t reflect.Type, tool string) []field {
 		if name == "" || name == "-" || !f.IsExported() {
 			panic(fmt.Sprintf("tool %s: argument field %s has no json name", tool, f.Name))
 		}
-		a := field{name: name, required: !strings.Contains(opts, "omitempty"), kind: jsonType(f.Type), help: f.Tag.Get("help")}
+		a := field{name: name, required: !strings.Contains(opts, "omitempty"), kind: jsonType(f.Type), says: f.Tag.Get("jsonschema"), help: f.Tag.Get("help")}
 		if e := f.Tag.Get("enum"); e != "" {
 			a.enum = strings.Split(e, "|")
 		}
@@ -92,8 +91,8 @@ func bounds(tool, name, r string) (lo, hi *float64) {
 		if s == "" {
 			return nil
 		}
-		var v float64
-		if _, err := fmt.Sscan(s, &v); err != nil {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
 			panic(fmt.Sprintf("tool %s: argument %s: bad range %q", tool, name, r))
 		}
 		return &v
@@ -114,44 +113,54 @@ func jsonType(t reflect.Type) string {
 		return "integer"
 	case reflect.Float64:
 		return "number"
-	case reflect.Map, reflect.Struct:
+	case reflect.Map:
 		return "object"
-	case reflect.Slice:
-		if t == reflect.TypeFor[json.RawMessage]() {
-			return "any"
-		}
-		return "array"
 	default:
 		panic("arguments: no JSON type for " + t.String())
 	}
 }
 
-// schemaOf describes Args as tersely as it can be: every client pays for each
+// schemaOf describes arguments as tersely as it can be: every client pays for each
 // word of it in every conversation. Unknown names are refused by decode, so additionalProperties is not listed.
-func schemaOf[Args any](tool string, fields []field) json.RawMessage {
-	s, err := jsonschema.For[Args](nil)
-	if err != nil {
-		panic(fmt.Sprintf("tool %s: %v", tool, err))
-	}
-	s.AdditionalProperties = nil
-	s.Required = nil
-	for _, f := range fields {
-		p := s.Properties[f.name]
-		p.AdditionalProperties = nil
-		if len(p.Types) > 0 { // ["null","object"]: an absent argument says the same
-			p.Type, p.Types = f.kind, nil
+// It is written by hand since each process does it for each tool: a library that can describe any type takes 30 times as long.
+func schemaOf(fields []field) json.RawMessage {
+	b := []byte(`{"type":"object"`)
+	var required []string
+	for i, f := range fields {
+		b = append(b, []string{`,"properties":{`, `,`}[min(i, 1)]...)
+		b = append(append(b, quoted(f.name)...), `:{"type":`...)
+		b = append(b, quoted(f.kind)...)
+		if f.says != "" {
+			b = append(append(b, `,"description":`...), quoted(f.says)...)
 		}
-		for _, e := range f.enum {
-			p.Enum = append(p.Enum, e)
+		if f.enum != nil {
+			b = append(append(b, `,"enum":`...), quoted(f.enum)...)
 		}
-		p.Minimum, p.Maximum = f.min, f.max
+		if f.min != nil {
+			b = append(append(b, `,"minimum":`...), quoted(*f.min)...)
+		}
+		if f.max != nil {
+			b = append(append(b, `,"maximum":`...), quoted(*f.max)...)
+		}
+		b = append(b, '}')
 		if f.required {
-			s.Required = append(s.Required, f.name)
+			required = append(required, f.name)
 		}
 	}
-	b, err := json.Marshal(s)
+	if len(fields) > 0 {
+		b = append(b, '}')
+	}
+	if required != nil {
+		b = append(append(b, `,"required":`...), quoted(required)...)
+	}
+	return append(b, '}')
+}
+
+// quoted is a text, a number or a list of texts as JSON has it.
+func quoted(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("tool %s: %v", tool, err))
+		panic(fmt.Sprintf("arguments: %v", err)) // a bound that is no finite number
 	}
 	return b
 }
@@ -268,7 +277,7 @@ func members(raw json.RawMessage) ([]member, error) {
 
 func (f field) check(v json.RawMessage) error {
 	got := typeOf(v)
-	ok := f.kind == "any" || got == f.kind || f.kind == "number" && got == "integer"
+	ok := got == f.kind || f.kind == "number" && got == "integer"
 	if !ok {
 		return fmt.Errorf("argument %q must be %s, not %s: %s", f.name, article(f.kind), article(got), content.ClipBytes(string(v), 200))
 	}

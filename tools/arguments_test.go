@@ -1,10 +1,15 @@
 package tools_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -72,6 +77,64 @@ func TestArgumentsAreDecodedOrExplained(t *testing.T) {
 func TestSchemaIsTerse(t *testing.T) {
 	const want = `{"type":"object","properties":{"pattern":{"type":"string","description":"RE2"},"path":{"type":"string"},"show":{"type":"string","enum":["matches","files"]},"context":{"type":"integer","minimum":0,"maximum":20},"literal":{"type":"boolean"},"args":{"type":"object"}},"required":["pattern"]}`
 	if got := string(newSample(new(sample)).Schema); got != want {
+		t.Errorf("schema:\n got %s\nwant %s", got, want)
+	}
+}
+
+// all has an argument of each type, with each tag.
+type all struct {
+	Text    string                     `json:"text" jsonschema:"é \"quoted\" <b> & \\ \u2028" enum:"<a>|b\"c"`
+	Flag    bool                       `json:"flag,omitempty" jsonschema:"a flag"`
+	Count   int                        `json:"count" range:",-3"`
+	Large   int64                      `json:"large,omitempty" range:"1,1e21" jsonschema:"many"`
+	Share   float64                    `json:"share,omitempty" range:"0.25,"`
+	Maybe   *bool                      `json:"maybe,omitempty"`
+	Pointer *string                    `json:"pointer,omitempty" jsonschema:"p" enum:"x"`
+	Values  map[string]json.RawMessage `json:"values,omitempty" jsonschema:"values of $name"`
+}
+
+// The schema is the one that a library derives from the struct, without what clients would pay for and need not know.
+func TestSchemaIsThatOfTheLibrary(t *testing.T) {
+	compare[all](t)
+	compare[sample](t)
+	compare[struct{}](t)
+	compare[struct {
+		A string `json:"a,omitempty"`
+	}](t)
+}
+
+func compare[Args any](t *testing.T) {
+	t.Helper()
+	s, err := jsonschema.For[Args](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.AdditionalProperties = nil
+	for f := range reflect.TypeFor[Args]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		p := s.Properties[name]
+		p.AdditionalProperties = nil
+		if len(p.Types) > 0 { // ["null","string"]: an absent argument says the same
+			p.Type, p.Types = p.Types[1], nil
+		}
+		if e := f.Tag.Get("enum"); e != "" {
+			for one := range strings.SplitSeq(e, "|") {
+				p.Enum = append(p.Enum, one)
+			}
+		}
+		low, high, _ := strings.Cut(f.Tag.Get("range"), ",")
+		for text, bound := range map[*string]**float64{&low: &p.Minimum, &high: &p.Maximum} {
+			if v, err := strconv.ParseFloat(*text, 64); err == nil {
+				*bound = &v
+			}
+		}
+	}
+	want, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := tools.New(tools.Tool{Name: "one"}, func(context.Context, Args, tools.Input, tools.Output) error { return nil }).Schema
+	if !bytes.Equal(got, want) {
 		t.Errorf("schema:\n got %s\nwant %s", got, want)
 	}
 }
