@@ -131,10 +131,7 @@ func letters(s []byte, i int, fold bool) int {
 		both = 0x20 * ones
 	}
 	for ; len(s)-i >= 8; i += 8 {
-		x := binary.LittleEndian.Uint64(s[i:]) | both
-		y := x &^ tops
-		fromA, overZ := y+(0x80-'a')*ones, y+(0x80-'z'-1)*ones
-		if others := (^(fromA &^ overZ) | x) & tops; others != 0 {
+		if others := ^between(binary.LittleEndian.Uint64(s[i:])|both, 'a', 'z') & tops; others != 0 {
 			return i + bits.TrailingZeros64(others)/8 - from
 		}
 	}
@@ -173,12 +170,11 @@ func nextO200k(s []byte) int {
 	if c&(newline|letter|number|wide) == 0 { // the one character before a word
 		from = 1
 	}
-	capital := from
-	if from < len(s) && byteClass[s[from]] == letter|upper {
-		capital++
-	}
-	if n := letters(s, capital, false); n > 0 && endsWord(s[capital+n:]) { // most words
-		return capital + n
+	switch n := capitalized(s, from); {
+	case n > 0 && endsWord(s[from+n:]): // most words
+		return from + n
+	case n == 0 && (from == len(s) || s[from] < utf8.RuneSelf): // no word
+		return rest(s, c, 1, '/')
 	}
 	n := 1
 	if c == wide {
@@ -197,6 +193,35 @@ func nextO200k(s []byte) int {
 		}
 	}
 	return rest(s, c, n, '/')
+}
+
+// capitalized is how many bytes from i are letters A to Z, and then letters a to z. It looks at eight bytes at once, which are
+// most words.
+func capitalized(s []byte, i int) int {
+	if len(s)-i < 8 {
+		n := 0
+		for i+n < len(s) && byteClass[s[i+n]] == letter|upper {
+			n++
+		}
+		return n + letters(s, i+n, false)
+	}
+	x := binary.LittleEndian.Uint64(s[i:])
+	n := bits.TrailingZeros64(^between(x, 'A', 'Z')&tops) / 8
+	if n < 8 {
+		if n = bits.TrailingZeros64(^between(x, 'a', 'z')&tops>>(8*n)<<(8*n)) / 8; n < 8 {
+			return n
+		}
+	}
+	for i+n < len(s) && byteClass[s[i+n]] == letter|upper && byteClass[s[i+n-1]] == letter|upper {
+		n++
+	}
+	return n + letters(s, i+n, false)
+}
+
+// between has the highest bit set of each byte of x from one to another, both below 0x80; the other bits are anything.
+func between(x uint64, from, to byte) uint64 {
+	y := x &^ tops
+	return (y + (0x80-uint64(from))*ones) &^ (y + (0x7f-uint64(to))*ones) &^ x
 }
 
 // word matches the first two branches without their prefix from i: its end, or i.
@@ -288,6 +313,18 @@ func nextCL100k(s []byte) int {
 // rest matches the branches the encodings share, from numbers on. c and n are
 // the first rune's class and length; after punctuation may come \r, \n and also.
 func rest(s []byte, c class, n int, also byte) int {
+	if c == number && len(s) >= 4 { // of ASCII
+		digits := 1
+		if byteClass[s[1]] == number {
+			digits++
+			if byteClass[s[2]] == number {
+				return 3
+			}
+		}
+		if s[digits] < utf8.RuneSelf {
+			return digits
+		}
+	}
 	if c&number != 0 {
 		end := n
 		for range 2 {
@@ -319,6 +356,11 @@ func rest(s []byte, c class, n int, also byte) int {
 
 // signs is the end of the run from i of what is neither space nor letter nor number.
 func signs(s []byte, i int) int {
+	if len(s)-i >= 8 { // most runs are shorter
+		x := binary.LittleEndian.Uint64(s[i:])
+		others := (between(x|0x20*ones, 'a', 'z') | between(x, '0', '9') | between(x, 0, ' ') | x) & tops
+		i += bits.TrailingZeros64(others) / 8
+	}
 	for {
 		for i < len(s) && byteClass[s[i]] == 0 {
 			i++
