@@ -46,7 +46,7 @@ func compile(p Pattern) (*Matcher, error) {
 	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr) })
 	m.needles, m.sure, m.near = required(tree, how{multi: m.multi, crlf: m.multi && !m.cr})
 	if !m.multi {
-		m.teddy = newTeddy(m.needles)
+		m.vectors = vectors(m.needles)
 	}
 	return m, nil
 }

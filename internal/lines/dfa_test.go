@@ -43,18 +43,18 @@ func checkFinder(t testing.TB, p Pattern, text []byte) {
 	for _, c := range []struct {
 		name           string
 		room, patience int
-		teddy          *teddy
+		vectors        func() seeker
 		dense          int
 	}{
 		{"needles", a.room, maxWasted, nil, 0},
-		{"needles at once", a.room, maxWasted, m.teddy, 0},
+		{"needles at once", a.room, maxWasted, m.vectors, 0},
 		{"walker", a.room, maxWasted, nil, denseFor},
 		{"small table", 5*lanes + fixedRows, 1 << 30, nil, denseFor},
-		{"small table, needles", 5*lanes + fixedRows, 1 << 30, m.teddy, 0},
+		{"small table, needles", 5*lanes + fixedRows, 1 << 30, m.vectors, 0},
 		{"given up", 5*lanes + fixedRows, 1, nil, denseFor},
 	} {
 		small := *m
-		small.teddy = c.teddy
+		small.vectors = c.vectors
 		few := newAutomaton(mustParse(p), !m.cr)
 		few.room, few.patience = c.room, c.patience
 		small.auto = func() *automaton { return few }

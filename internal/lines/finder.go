@@ -11,17 +11,21 @@ import (
 //	block ───┼─ walker over all of it, where there are no needles or they stand too dense
 //	         └─ regexp line by line, where there can be no walker
 type finder struct {
-	m     *Matcher
-	ctx   context.Context
-	hunts hunts
-	teddy *teddy  // finds the same, faster; nil: hunts must do
-	w     *walker // nil: not taken yet, or none is to be had
-	dense int     // blocks for which the needles are passed over
-	work  int     // instructions × bytes since ctx was looked at
+	m       *Matcher
+	ctx     context.Context
+	hunts   hunts
+	vectors seeker  // finds the same, faster; nil: hunts must do
+	w       *walker // nil: not taken yet, or none is to be had
+	dense   int     // blocks for which the needles are passed over
+	work    int     // instructions × bytes since ctx was looked at
 }
 
 func (m *Matcher) finder(ctx context.Context) *finder {
-	return &finder{m: m, ctx: ctx, hunts: newHunts(m.needles), teddy: m.teddy}
+	f := &finder{m: m, ctx: ctx, hunts: newHunts(m.needles)}
+	if m.vectors != nil {
+		f.vectors = m.vectors()
+	}
+	return f
 }
 
 // close gives the walker back.
@@ -46,7 +50,7 @@ func (f *finder) walker() *walker {
 	return f.w
 }
 
-// find finds the lines of b, which are whole; the last of the text may lack its line end.
+// find finds the lines of b, which are whole; the last of the text may lack its line end. It counts them where that costs no look of its own.
 func (f *finder) find(b []byte, h *hits) error {
 	whole := b
 	if n := len(b); n > 0 && b[n-1] != '\n' {
@@ -54,6 +58,9 @@ func (f *finder) find(b []byte, h *hits) error {
 	}
 	if err := f.findWhole(whole, h); err != nil || len(whole) == len(b) {
 		return err
+	}
+	if h.lines > 0 {
+		h.lines++
 	}
 	ok, err := f.matches(b[len(whole):])
 	if ok {
@@ -111,16 +118,19 @@ const (
 
 // candidates looks only at the lines that hold a needle. It returns early, at the start of a line, where those are too many.
 func (f *finder) candidates(b []byte, h *hits) (int, error) {
+	lines := 0
 	for pos, n, mark := 0, 0, 0; pos < len(b); {
-		at, end := 0, 0
-		if f.teddy != nil {
-			at, end = f.teddy.find(b, pos)
+		at, end, passed := 0, 0, 0
+		if f.vectors != nil {
+			at, end, passed = f.vectors.find(b, pos)
 		} else {
 			at, end = f.hunts.find(b, pos)
 		}
+		lines += passed
 		if at >= len(b) {
 			break
 		}
+		lines++
 		next := lineEnd(b, at)
 		if f.m.sure {
 			if end <= at+len(f.m.text(b[at:next])) {
@@ -144,6 +154,9 @@ func (f *finder) candidates(b []byte, h *hits) (int, error) {
 			}
 			mark = pos
 		}
+	}
+	if f.vectors != nil {
+		h.lines = int64(lines)
 	}
 	return len(b), nil
 }

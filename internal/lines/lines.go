@@ -83,10 +83,10 @@ type Matcher struct {
 	weight int               // instructions, about
 	auto   func() *automaton // nil: regexp must do
 
-	needles []needle // every match holds at least one of them; none: not known
-	teddy   *teddy   // …
-	sure    bool     // a line that holds a needle matches
-	near    bool     // between a match's start and its first needle there is no line end
+	needles []needle      // every match holds at least one of them; none: not known
+	vectors func() seeker // finds the same, faster; nil: there are none for them
+	sure    bool          // a line that holds a needle matches
+	near    bool          // between a match's start and its first needle there is no line end
 
 	cr         bool           // the pattern names \r, so that it is text; otherwise \r\n is a line end
 	multi      bool           // matches may reach over line ends

@@ -431,7 +431,7 @@ func TestAPanicOfAWorkerIsRaisedInTheScan(t *testing.T) {
 	broken := *m
 	broken.bounds = split
 	broken.auto = func() *automaton { panic("a defect") }
-	broken.needles, broken.teddy = nil, nil
+	broken.needles, broken.vectors = nil, nil
 	defer func() {
 		if p, ok := recover().(*panics.Caught); !ok || p.Value != "a defect" {
 			t.Errorf("recovered %v", p)

@@ -18,6 +18,7 @@ func (l *Literal) In(b []byte) bool {
 	if !haveTeddy {
 		return bytes.Contains(b, l.text)
 	}
-	at, _ := l.by.find(b, 0)
+	by := *l.by // it may learn from b
+	at, _, _ := by.find(b, 0)
 	return at < len(b)
 }

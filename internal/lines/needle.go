@@ -24,6 +24,11 @@ func newNeedle(text string, fold bool) needle {
 	return n
 }
 
+// is says whether b is the needle.
+func (n *needle) is(b []byte) bool {
+	return n.fold && equalFold(b, n.text) || !n.fold && string(b) == n.text
+}
+
 // common ranks bytes by how often they stand in prose, code and JSON: 0 is rare. Only speed hangs on it.
 func common(b byte) int {
 	const rank = "\x00~^`?!%&@#$;|+*[]<>\\{}ZQXJVYKWUBGHFMDNPLOICRATSEqzjx'()=/-_,.:vkw\"ybgpfmucdlhrsnioat\n0123456789e "

@@ -162,8 +162,14 @@ func (p *parallel) look(c *chunk, f *finder) error {
 	start, stop = min(start, n), min(stop, n)
 	c.ended = last && stop == n
 	c.b, c.base = buf[start:stop], from+int64(start)
-	c.hits = hits{only: p.quiet.Load(), at: c.hits.at[:0], lines: countLines(c.b)}
-	return f.find(c.b, &c.hits)
+	c.hits = hits{only: p.quiet.Load(), at: c.hits.at[:0]}
+	if err := f.find(c.b, &c.hits); err != nil {
+		return err
+	}
+	if c.hits.lines == 0 {
+		c.hits.lines = countLines(c.b)
+	}
+	return nil
 }
 
 // startAfter is where the line after the first line end at or after from starts; over len(b) where there is none.

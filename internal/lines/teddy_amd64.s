@@ -6,8 +6,11 @@ DATA low<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA low<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL low<>(SB), RODATA|NOPTR, $32
 
-// func teddyNext(p *byte, n int, t *nibbles) int
-TEXT ·teddyNext(SB), NOSPLIT, $0-32
+DATA newline<>+0(SB)/8, $0x0a0a0a0a0a0a0a0a
+GLOBL newline<>(SB), RODATA|NOPTR, $8
+
+// func teddyNext(p *byte, n int, t *nibbles) (i, lines int)
+TEXT ·teddyNext(SB), NOSPLIT, $0-40
 	MOVQ p+0(FP), SI
 	MOVQ n+8(FP), CX
 	MOVQ t+16(FP), DI
@@ -18,7 +21,9 @@ TEXT ·teddyNext(SB), NOSPLIT, $0-32
 	VMOVDQU 128(DI), Y4
 	VMOVDQU 160(DI), Y5
 	VMOVDQU low<>(SB), Y6
+	VPBROADCASTQ newline<>(SB), Y14
 	VPXOR Y7, Y7, Y7
+	VPXOR Y15, Y15, Y15 // newlines, by eights
 	XORQ AX, AX
 	SUBQ $32, CX
 
@@ -49,48 +54,84 @@ loop:
 	VPAND Y8, Y10, Y8
 	VPAND Y8, Y12, Y8
 	VPCMPEQB Y7, Y8, Y8
+	VPCMPEQB (SI)(AX*1), Y14, Y9
 	VPMOVMSKB Y8, DX
 	XORL $0xffffffff, DX
 	JNZ  found
+	VPABSB Y9, Y9
+	VPSADBW Y7, Y9, Y9
+	VPADDQ Y9, Y15, Y15
 	ADDQ $32, AX
 	JMP  loop
 
 found:
-	BSFL DX, DX
-	ADDQ DX, AX
-	VZEROUPPER
-	MOVQ AX, ret+24(FP)
-	RET
+	VPMOVMSKB Y9, BX
+	BSFL DX, CX
+	ADDQ CX, AX
+	MOVQ $1, DX
+	SHLQ CX, DX
+	DECQ DX
+	ANDQ DX, BX
+	POPCNTQ BX, BX
+	JMP  sum
 
 none:
+	MOVQ $-1, AX
+	XORQ BX, BX
+
+sum:
+	VEXTRACTI128 $1, Y15, X8
+	VPADDQ X8, X15, X15
+	VPSRLDQ $8, X15, X8
+	VPADDQ X8, X15, X15
+	VMOVQ X15, DX
+	ADDQ DX, BX
 	VZEROUPPER
-	MOVQ $-1, ret+24(FP)
+	MOVQ AX, i+24(FP)
+	MOVQ BX, lines+32(FP)
 	RET
 
-// func pairNext(p *byte, n, gap int, x, y byte) int
-TEXT ·pairNext(SB), NOSPLIT, $0-40
+// func pairNext(p *byte, n, first, second int, x, y, foldX, foldY byte) (i, lines int)
+TEXT ·pairNext(SB), NOSPLIT, $0-56
 	MOVQ p+0(FP), SI
 	MOVQ n+8(FP), CX
-	MOVQ gap+16(FP), DI
+	MOVQ first+16(FP), R8
+	MOVQ second+24(FP), DI
+	ADDQ SI, R8
 	ADDQ SI, DI
-	VPBROADCASTB x+24(FP), Y0
-	VPBROADCASTB y+25(FP), Y1
+	VPBROADCASTB x+32(FP), Y0
+	VPBROADCASTB y+33(FP), Y1
+	VPBROADCASTB foldX+34(FP), Y10
+	VPBROADCASTB foldY+35(FP), Y11
+	VPBROADCASTQ newline<>(SB), Y14
+	VPXOR Y7, Y7, Y7
+	VPXOR Y15, Y15, Y15 // newlines, by eights
 	XORQ AX, AX
 	SUBQ $64, CX
 
 pairloop:
 	CMPQ AX, CX
 	JGT  pairnone
-	VPCMPEQB (SI)(AX*1), Y0, Y2
-	VPCMPEQB 32(SI)(AX*1), Y0, Y3
-	VPCMPEQB (DI)(AX*1), Y1, Y4
-	VPCMPEQB 32(DI)(AX*1), Y1, Y5
+	VPOR (R8)(AX*1), Y10, Y2
+	VPOR 32(R8)(AX*1), Y10, Y3
+	VPOR (DI)(AX*1), Y11, Y4
+	VPOR 32(DI)(AX*1), Y11, Y5
+	VPCMPEQB Y2, Y0, Y2
+	VPCMPEQB Y3, Y0, Y3
+	VPCMPEQB Y4, Y1, Y4
+	VPCMPEQB Y5, Y1, Y5
 	VPAND Y2, Y4, Y2
 	VPAND Y3, Y5, Y3
 	VPOR Y2, Y3, Y6
+	VPCMPEQB (SI)(AX*1), Y14, Y8
+	VPCMPEQB 32(SI)(AX*1), Y14, Y9
 	VPMOVMSKB Y6, DX
 	TESTL DX, DX
 	JNZ  pairfound
+	VPADDB Y8, Y9, Y8
+	VPABSB Y8, Y8
+	VPSADBW Y7, Y8, Y8
+	VPADDQ Y8, Y15, Y15
 	ADDQ $64, AX
 	JMP  pairloop
 
@@ -99,13 +140,31 @@ pairfound:
 	VPMOVMSKB Y3, BX
 	SHLQ $32, BX
 	ORQ  BX, DX
-	BSFQ DX, DX
-	ADDQ DX, AX
-	VZEROUPPER
-	MOVQ AX, ret+32(FP)
-	RET
+	BSFQ DX, CX
+	ADDQ CX, AX
+	VPMOVMSKB Y8, DX
+	VPMOVMSKB Y9, BX
+	SHLQ $32, BX
+	ORQ  DX, BX
+	MOVQ $1, DX
+	SHLQ CX, DX
+	DECQ DX
+	ANDQ DX, BX
+	POPCNTQ BX, BX
+	JMP  pairsum
 
 pairnone:
+	MOVQ $-1, AX
+	XORQ BX, BX
+
+pairsum:
+	VEXTRACTI128 $1, Y15, X8
+	VPADDQ X8, X15, X15
+	VPSRLDQ $8, X15, X8
+	VPADDQ X8, X15, X15
+	VMOVQ X15, DX
+	ADDQ DX, BX
 	VZEROUPPER
-	MOVQ $-1, ret+32(FP)
+	MOVQ AX, i+40(FP)
+	MOVQ BX, lines+48(FP)
 	RET

@@ -24,9 +24,9 @@ func FuzzTeddy(f *testing.F) {
 		}
 		text = append(bytes.Repeat(text, int(times)%64), '\n')
 		for at := 0; at < len(text); at++ {
-			got, want := td.next(text, at), td.nibbles.next(text, at)
-			if got != want {
-				t.Fatalf("from %d of %q: %d, want %d", at, text, got, want)
+			got, lines := td.next(text, at)
+			if want := td.nibbles.next(text, at); got != want || lines != bytes.Count(text[at:got], newline) {
+				t.Fatalf("from %d of %q: %d after %d lines, want %d", at, text, got, lines, want)
 			}
 			if at = got; at == len(text) {
 				break
@@ -34,29 +34,26 @@ func FuzzTeddy(f *testing.F) {
 		}
 		p := newPair(ns[0])
 		for at := 0; at < len(text); at++ {
-			got, want := p.next(text, at), p.plain(text, at)
-			if got != want {
-				t.Fatalf("%q from %d of %q: %d, want %d", p.text, at, text, got, want)
+			got, lines := p.next(text, at)
+			if want := p.plain(text, at); got != want || lines != bytes.Count(text[at:got], newline) {
+				t.Fatalf("%q from %d of %q: %d after %d lines, want %d", p.text, at, text, got, lines, want)
 			}
 			at = got
 		}
 		hs := newHunts(ns)
 		for at := 0; at < len(text); at = lineEnd(text, at) {
-			if got, _ := p.find(text, at); got != index(text, at, p.text) {
-				t.Fatalf("%q from %d of %q: %d", p.text, at, text, got)
+			got, _, lines := p.find(text, at)
+			if want, _ := newHunts(ns[:1]).find(text, at); got != want || lines != bytes.Count(text[at:got], newline) {
+				t.Fatalf("%q from %d of %q: %d after %d lines, want %d", p.text, at, text, got, lines, want)
 			}
-			got, end := td.find(text, at)
+			got, end, lines := td.find(text, at)
+			if lines != bytes.Count(text[at:got], newline) {
+				t.Fatalf("needles %+v from %d of %q: %d lines before %d", ns, at, text, lines, got)
+			}
 			want, _ := hs.find(text, at)
 			if lineEnd(text, min(got, len(text))) != lineEnd(text, min(want, len(text))) || got < len(text) && end <= got {
 				t.Fatalf("needles %+v from %d of %q: %d, want a place in the line of %d", ns, at, text, got, want)
 			}
 		}
 	})
-}
-
-func index(b []byte, from int, text string) int {
-	if i := bytes.Index(b[from:], []byte(text)); i >= 0 {
-		return from + i
-	}
-	return len(b)
 }
