@@ -22,7 +22,7 @@ import (
 // configurations of clients, hooks, and files that look like configurations of this server.
 type estate struct{ root, store, config string }
 
-const estateSecret = "MCP_FUNNEL_CANARY=environment-" + canaryText
+const estateSecret = "FUNNEL_CANARY=environment-" + canaryText
 
 func settle(t testing.TB) estate {
 	t.Helper()
@@ -184,7 +184,7 @@ func tryMounts(t testing.TB, fail func(string)) (cases int, told string) {
 func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
 	c := launch{env: append(environment(t), estateSecret, "HOME="+e.root), flags: e.flags()}.stdio(t)
 	for n, filter := range []string{
-		"env", "$ENV", "env.MCP_FUNNEL_CANARY", "$ENV.MCP_FUNNEL_CANARY", "env|tojson", "[env[]]", `env["HOME"]`, "input", "[inputs]", "input_filename", "$__prog_args", "$ARGS", "$__loc__", `import "m" as m; m::x`, `include "m"; .`, `import "m" as $m; $m`, `import "./m" as m {search: "./"}; .`,
+		"env", "$ENV", "env.FUNNEL_CANARY", "$ENV.FUNNEL_CANARY", "env|tojson", "[env[]]", `env["HOME"]`, "input", "[inputs]", "input_filename", "$__prog_args", "$ARGS", "$__loc__", `import "m" as m; m::x`, `include "m"; .`, `import "m" as $m; $m`, `import "./m" as m {search: "./"}; .`,
 		`import "m" as $m {search: "/etc"}; $m`, `"m"|modulemeta`, "get_search_list", "$HOME", `"\(env)"`, `@sh "cat \(env)"`, "debug", "stderr", "halt", "halt_error", "input_line_number", `getpath(["env"])`, `try error(env) catch .`, "limit(1;env)", "now|localtime", `"~/.jq"|input`,
 	} {
 		for i, program := range []string{filter, "reduce range(1000) as $i (0;.+1)|" + filter} { // the second goes to the worker
@@ -202,7 +202,7 @@ func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
 		}
 	}
 	for _, p := range places {
-		for _, name := range []string{"$MCP_FUNNEL_CANARY", "${HOME}/conf/funnel.yaml", "%MCP_FUNNEL_CANARY%", "~/conf/funnel.yaml"} {
+		for _, name := range []string{"$FUNNEL_CANARY", "${HOME}/conf/funnel.yaml", "%FUNNEL_CANARY%", "~/conf/funnel.yaml"} {
 			cases++
 			if a, err := c.call(p.tool, p.args(name)); err != nil || strings.Contains(a.text(), canaryText) {
 				fail(fmt.Sprintf("%s %s: %.200q %v", p.tool, name, a.text(), err))

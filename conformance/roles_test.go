@@ -11,7 +11,7 @@ import (
 )
 
 // roleKey names what this test binary is to be when it is started again by a test.
-const roleKey = "MCP_FUNNEL_CONFORMANCE_ROLE"
+const roleKey = "CONFORMANCE_ROLE"
 
 // roles are the processes that tests start: clients to be killed, and the weak fixtures of controls.
 var roles = map[string]func() error{

@@ -27,11 +27,11 @@ import (
 
 // The tests below start this test binary again, as a server or as the parent of one.
 const (
-	roleKey  = "MCP_FUNNEL_TEST_ROLE"
+	roleKey  = "SERVER_TEST_ROLE"
 	asServer = "server"
 	asParent = "parent"
 
-	weakKey     = "MCP_FUNNEL_TEST_WEAK" // what the server of a control goes without
+	weakKey     = "SERVER_TEST_WEAK" // what the server of a control goes without
 	unwatched   = "watch"                // for the client's end
 	stdioShared = "stdio"                // taken for the protocol alone
 )

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -62,6 +63,9 @@ func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	}
 	if r.values == nil {
 		r.values = map[string]any{}
+		if err := unknownVariable(os.Environ(), k.Model); err != nil {
+			return nil, configError{err}
+		}
 		if path := r.path(k); path != "" {
 			values, err := readConfig(path, k.Model)
 			if err != nil {
@@ -91,6 +95,31 @@ func dirList(text string) []any {
 		dirs = append(dirs, dir)
 	}
 	return dirs
+}
+
+// variables is how the names of our variables begin.
+const variables = "MCP_FUNNEL_"
+
+// unknownVariable refuses a variable that is named as ours are and is none of them, as the file's keys are: what it was meant
+// to set would keep its default, and nobody would know.
+func unknownVariable(environment []string, app *kong.Application) error {
+	known := map[string]bool{tokenVariable: true}
+	for _, f := range app.Flags {
+		for _, name := range f.Envs {
+			known[name] = true
+		}
+	}
+	for _, line := range environment {
+		name, _, _ := strings.Cut(line, "=")
+		if !strings.HasPrefix(name, variables) || known[name] {
+			continue
+		}
+		if meant := tools.Nearest(name, slices.Sorted(maps.Keys(known))); meant != "" {
+			return fmt.Errorf("unknown variable %.60s; did you mean %s?", name, meant)
+		}
+		return fmt.Errorf("unknown variable %.60s: no setting has that name; mcp-funnel serve --help lists them", name)
+	}
+	return nil
 }
 
 // readConfig reads a file of settings; every error names file, line and column.
@@ -132,7 +161,7 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 		return nil, fmt.Errorf("%s: %s", path, content.ClipBytes(err.Error(), 500)) // it quotes whole lines
 	}
 	values := map[string]any{}
-	for _, doc := range file.Docs {
+	for i, doc := range file.Docs {
 		var entries []*ast.MappingValueNode
 		switch body := doc.Body.(type) {
 		case nil, *ast.NullNode, *ast.CommentGroupNode:
@@ -143,6 +172,9 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			entries = []*ast.MappingValueNode{body}
 		default:
 			return nil, at(path, body, errors.New("a configuration file is a list of `name: value`"))
+		}
+		if i > 0 && len(values) > 0 {
+			return nil, at(path, doc.Body, errors.New("a second document; a configuration file is one"))
 		}
 		for _, e := range entries {
 			name := strings.TrimSpace(e.Key.String())

@@ -78,6 +78,7 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		"large-line: 9\n":                     file + ":1:1: unknown key \"large-line\"; did you mean large-lines?",
 		"LARGE_LINES: 9\n":                    "did you mean large-lines?",
 		"something-else: 9\n":                 "valid keys: allow-host, ",
+		"large-lines: 9\n---\nquota: 1GiB\n":  file + ":3:",
 		"root: [" + t.TempDir() + "]\nx: 1\n": file + ":2:1: unknown key",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -92,6 +93,25 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 	}
 	if code, _, complaints := try(t, "--config", file, "observations", "list"); code != done {
 		t.Errorf("code %d: %s", code, complaints)
+	}
+}
+
+// A variable named as ours are, which none is, would leave a setting as it was without a word.
+func TestUnknownVariablesAreRefused(t *testing.T) {
+	for name, want := range map[string]string{
+		"MCP_FUNNEL_LARGE_LINE":  "unknown variable MCP_FUNNEL_LARGE_LINE; did you mean MCP_FUNNEL_LARGE_LINES?",
+		"MCP_FUNNEL_NONSENSE":    "unknown variable MCP_FUNNEL_NONSENSE: no setting",
+		"MCP_FUNNEL_PAGE_TOKENS": "",
+		"MCP_FUNNEL_TOKEN":       "",
+		"MCP_FUNNELS":            "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "300")
+			code, _, complaints := try(t, "tokens")
+			if want == "" && strings.Contains(complaints, "variable") || want != "" && (code != usage || !strings.Contains(complaints, want)) {
+				t.Errorf("code %d: %s", code, complaints)
+			}
+		})
 	}
 }
 
