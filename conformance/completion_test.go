@@ -52,6 +52,8 @@ func TestBashCompletes(t *testing.T) {
 		"mcp-funnel obs rm " + id[:3]:                 {id},
 		"mcp-funnel --store /nowhere/at/all obs cat ": nil,
 		"mcp-funnel --log-format ":                    {"text", "json"},
+		"mcp-funnel --model clau":                     {"claude"},
+		"mcp-funnel --model=gem":                      {"gemini"},
 		"mcp-funnel keep --na":                        {"--name"},
 		"mcp-funnel completion ":                      {"bash", "zsh", "fish"},
 		"mcp-funnel call nosuch ":                     nil,

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,6 +100,24 @@ func Parse(name string) (Model, error) {
 		}
 	}
 	return Model{}, fmt.Errorf("unknown model or encoding %.60q; use %s, %s or a model's name such as gpt-4o, gpt-4, claude-sonnet, gemini-pro", name, O200k, CL100k)
+}
+
+// Names are names that [Parse] takes: the encodings, the models whose vocabulary is known, and the families of those that are estimated.
+// Parse takes more, as versions of a family.
+func Names() []string {
+	names := []string{string(O200k), string(CL100k)}
+	for name := range tiktoken.MODEL_TO_ENCODING {
+		if _, err := Parse(name); err == nil {
+			names = append(names, name)
+		}
+	}
+	for _, f := range families {
+		if !strings.HasSuffix(f.prefix, "-") { // else what stands behind it is wanted
+			names = append(names, f.prefix)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func supported(name, encoding string) (Model, error) {

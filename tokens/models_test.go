@@ -2,6 +2,7 @@ package tokens_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
@@ -23,6 +24,21 @@ func TestParse(t *testing.T) {
 		got, err := tokens.Parse(name)
 		if got.Encoding != want.encoding || got.Factor != want.factor || got.Estimated() != (want.factor != 0) || (got.Error > 0) != got.Estimated() || (err != nil) != (want.encoding == "") {
 			t.Errorf("%q: %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+}
+
+// Each name that is offered is taken, and the families are among them.
+func TestNames(t *testing.T) {
+	names := tokens.Names()
+	for _, name := range names {
+		if _, err := tokens.Parse(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"o200k_base", "gpt-4o", "claude", "gemini"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is not among %q", name, names)
 		}
 	}
 }

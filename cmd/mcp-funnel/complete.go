@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
@@ -71,7 +72,7 @@ func candidates(k *kong.Kong, words []string, typed string) []candidate {
 			settings = append(settings, word)
 			if takesNext(flag, word) {
 				if i++; i == len(words) {
-					return enums(flag.Value, "")
+					return values(flag, "")
 				}
 				settings = append(settings, words[i])
 			}
@@ -85,7 +86,7 @@ func candidates(k *kong.Kong, words []string, typed string) []candidate {
 	}
 	name, _, valued := strings.Cut(typed, "=")
 	if flag := flagOf(node, name); flag != nil && valued {
-		return enums(flag.Value, name+"=")
+		return values(flag, name+"=")
 	}
 	if strings.HasPrefix(typed, "-") {
 		return flags(node)
@@ -151,6 +152,17 @@ func flags(n *kong.Node) (out []candidate) {
 	return out
 }
 
+// values are those of a flag.
+func values(f *kong.Flag, before string) (out []candidate) {
+	if f.Name != "model" {
+		return enums(f.Value, before)
+	}
+	for _, name := range tokens.Names() {
+		out = append(out, candidate{before + name, ""})
+	}
+	return out
+}
+
 func enums(v *kong.Value, before string) (out []candidate) {
 	for _, e := range v.EnumSlice() {
 		if e != "" {
@@ -161,6 +173,15 @@ func enums(v *kong.Value, before string) (out []candidate) {
 }
 
 func catalog() []tools.Tool { return server.Catalog(jq.Options{}) }
+
+// names are the words of candidates.
+func names(of []candidate) []string {
+	words := make([]string, len(of))
+	for i, c := range of {
+		words[i] = c.word
+	}
+	return words
+}
 
 func toolNames() (out []candidate) {
 	for _, t := range catalog() {

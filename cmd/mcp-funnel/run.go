@@ -73,7 +73,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 			complain(errw, file)
 			return usage
 		}
-		complain(errw, withoutWorseAdvice(strings.TrimSpace(err.Error())))
+		said := withoutWorseAdvice(strings.TrimSpace(err.Error()))
+		if strings.Contains(said, `expected "<tool>`) {
+			said += "; the tools are " + strings.Join(names(toolNames()), ", ")
+		}
+		complain(errw, said)
 		var parse *kong.ParseError
 		if errors.As(err, &parse) && parse.Context != nil {
 			_, _ = fmt.Fprintf(errw, "see: %s --help\n", strings.TrimSpace("mcp-funnel "+commandPath(parse.Context)))

@@ -165,8 +165,12 @@ func (s *Settings) storeOptions() observations.Options {
 // AfterApply is called by kong when all settings are known: every command
 // refuses what the funnel could not work with.
 func (s *Settings) AfterApply() error {
+	given := len(s.Root) > 0
 	// An empty one is as good as none: kong's own paths would take it for the current directory.
 	s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" })
+	if _, set := os.LookupEnv(variables + "ROOT"); given && len(s.Root) == 0 && !set { // --root="$UNSET" must not grant another one
+		return errors.New("--root is empty: name a directory, or leave it out for the current one")
+	}
 	for i, dir := range s.Root {
 		s.Root[i] = kong.ExpandPath(dir)
 	}

@@ -96,6 +96,15 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 	}
 }
 
+// A variable of the shell that is not set must not grant the current directory.
+func TestAnEmptyRootIsRefused(t *testing.T) {
+	var out, complaints strings.Builder
+	code := run(t.Context(), []string{"--store", t.TempDir(), "--root=", "call", "find"}, strings.NewReader(""), &out, &complaints)
+	if code != usage || !strings.Contains(complaints.String(), "--root is empty: name a directory") {
+		t.Errorf("code %d: %s%s", code, out.String(), complaints.String())
+	}
+}
+
 // A variable named as ours are, which none is, would leave a setting as it was without a word.
 func TestUnknownVariablesAreRefused(t *testing.T) {
 	for name, want := range map[string]string{
@@ -146,8 +155,9 @@ func TestRootsOfTheVariable(t *testing.T) {
 // A wrong word is told once, with those there are.
 func TestWrongWords(t *testing.T) {
 	for want, args := range map[string][]string{
-		`no tool "nosuch"; there are search, find, read, grep, jq, slice`: {"call", "nosuch"},
-		`mcp-funnel: not an observation ID: "zzz": it takes`:              {"observations", "cat", "zzz"},
+		`expected "<tool>"; the tools are search, find, read, grep, jq, slice`: {"call"},
+		`no tool "nosuch"; there are search, find, read, grep, jq, slice`:      {"call", "nosuch"},
+		`mcp-funnel: not an observation ID: "zzz": it takes`:                   {"observations", "cat", "zzz"},
 	} {
 		code, _, complaints := try(t, args...)
 		if code != usage || !strings.Contains(complaints, want) || strings.Count(complaints, "zzz") > 1 {
