@@ -3,6 +3,7 @@ package content
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // The beginnings of lines by hand: isLog asks for them at every line of every text, and the
@@ -150,7 +151,9 @@ func mayBeTime(l []byte) bool {
 		}
 	}
 	switch c := l[0]; {
-	case c >= '0' && c <= '9', c == '"':
+	case c >= '0' && c <= '9':
+		return mayCount(l)
+	case c == '"':
 		return true
 	case c == 't':
 		return l[1] == 'i' || l[1] == 's'
@@ -158,6 +161,27 @@ func mayBeTime(l []byte) bool {
 		return true
 	}
 	return slices.Contains(days, string(l[:3])) || slices.Contains(months, string(l[:3]))
+}
+
+// mayCount is false where no time begins with as many digits, before what follows them. The lines of a page of grep begin with a number.
+func mayCount(l []byte) bool {
+	n := countDigits(l)
+	switch {
+	case n >= 10 && l[0] == '1':
+		return true
+	case n == len(l):
+		return false
+	}
+	of := "."
+	switch n {
+	case 1:
+		of = "./ -"
+	case 2:
+		of = "./ -:"
+	case 4:
+		of = ".-/"
+	}
+	return strings.IndexByte(of, l[n]) >= 0
 }
 
 func cutBracket(l []byte) []byte {
