@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -143,7 +142,7 @@ func unique(cells []string) []string {
 }
 
 // numeral is a number as JSON writes it: 007 and +5 stay strings.
-var numeral = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+var numeral = content.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 
 func rowObject(names *[]string, cells []string) []byte {
 	for i := len(*names); i < len(cells); i++ {
@@ -157,7 +156,7 @@ func rowObject(names *[]string, cells []string) []byte {
 		}
 		quoted(&b, (*names)[i])
 		b.WriteByte(':')
-		if numeral.MatchString(cell) {
+		if numeral().MatchString(cell) {
 			b.WriteString(cell)
 		} else {
 			quoted(&b, cell)
