@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"sync"
 )
 
@@ -116,18 +117,32 @@ func (f *filter) next(a *ahead, b []byte, i int) (int, []hit) {
 					break
 				}
 			}
-			if i = a.next(i); i == a.to {
-				continue
+			var hits []hit
+			if i, hits = f.among(a, b, i); hits != nil {
+				return i, hits
 			}
-			if g := foldGram(b[i:]); f.bit(hash3(g))&f.bit(hash3(g>>8))&1 != 0 {
-				if hits := f.at(b, i); hits != nil {
-					return i, hits
-				}
-			}
-			i++
 		}
 	}
 	return f.plain(b, i)
+}
+
+// among is next within what a saw; the end of that for none.
+func (f *filter) among(a *ahead, b []byte, i int) (int, []hit) {
+	k := (i - a.from) / 64
+	words := a.may[:(a.to-a.from+63)/64]
+	for word := words[k] &^ (1<<((i-a.from)%64) - 1); ; word = words[k] {
+		for ; word != 0; word &= word - 1 {
+			at := a.from + k*64 + bits.TrailingZeros64(word)
+			if g := foldGram(b[at:]); f.bit(hash3(g))&f.bit(hash3(g>>8))&1 != 0 {
+				if hits := f.at(b, at); hits != nil {
+					return at, hits
+				}
+			}
+		}
+		if k++; k == len(words) {
+			return a.to, nil
+		}
+	}
 }
 
 // plain is next where there are no vectors, and for the rest of a text that is too short for them.

@@ -1,9 +1,6 @@
 package secrets
 
-import (
-	"math/bits"
-	"strings"
-)
+import "strings"
 
 // nibbles say of sixteen sets of grams where one of a set may stand: of each of a gram's four bytes the sets that have such a lower
 // half there, and such a higher one, eight sets in the first 16 entries and eight in the others. Where all eight agree on a set,
@@ -74,21 +71,6 @@ func (a *ahead) look(t *nibbles, b []byte, i int) {
 	a.may[(n-1)/64] = 0 // what is not written of the last
 	gramsMask(&b[i], n, t, &a.may[0])
 	a.from, a.to = i, i+n
-}
-
-// next is the first place from i on, which is in the stretch or at its end; the end for none.
-func (a *ahead) next(i int) int {
-	at := i - a.from
-	for k := at / 64; k*64 < a.to-a.from; k++ {
-		word := a.may[k]
-		if k == at/64 {
-			word = word >> (at % 64) << (at % 64)
-		}
-		if word != 0 {
-			return a.from + k*64 + bits.TrailingZeros64(word)
-		}
-	}
-	return a.to
 }
 
 // step is how many bytes of base64 in a row [loneKey] looks for.
