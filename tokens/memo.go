@@ -3,6 +3,8 @@ package tokens
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
 // memo remembers the counts of short pieces, which come again: words, keys, numbers. It is of one vocabulary. A piece
@@ -14,26 +16,6 @@ const (
 	memoPiece = 15 // the length in bytes up to which pieces are remembered
 	memoCount = 56 // the lowest bit of the count
 )
-
-// key is a piece, the n bytes that text begins with: its bytes, its length in the topmost four bits, and room for a count in the four
-// below. n is from 1 to memoPiece.
-func key(text []byte, n int) (low, high uint64) {
-	if len(text) >= 16 {
-		low, high = binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
-		if n <= 8 {
-			return low << (64 - 8*n) >> (64 - 8*n), uint64(n) << 60
-		}
-		return low, high<<(128-8*n)>>(128-8*n) | uint64(n)<<60
-	}
-	for i, c := range text[:n] {
-		if i < 8 {
-			low |= uint64(c) << (8 * i)
-		} else {
-			high |= uint64(c) << (8 * (i - 8))
-		}
-	}
-	return low, high | uint64(n)<<60
-}
 
 // longMemo remembers the counts of longer pieces: indentation, rulers, words of scripts of two and three bytes a letter.
 type longMemo [1 << longBits]struct {
@@ -61,19 +43,55 @@ func mix(x uint64) uint64 {
 	return over ^ mixed
 }
 
-// next counts the piece of n bytes that text begins with.
-func (d *desk) next(text []byte, n int) int {
+// next counts the piece of n bytes that begins at a place of the text, or leaves it to [desk.settle].
+func (d *desk) next(text []byte, from, n int) int {
 	if n > memoPiece {
-		return d.long(text[:n])
+		return d.long(text[from : from+n])
 	}
-	low, high := key(text, n)
-	at := &d.words[mix(low^bits.RotateLeft64(high, 29))>>(64-memoBits)]
+	low, high := tables.Key(text[from:], n)
+	hash := tables.Hash(low, high)
+	at := &d.words[hash>>(64-memoBits)]
 	if at.low == low && at.high&^(0xf<<memoCount) == high {
 		return int(at.high >> memoCount & 0xf)
 	}
-	count := d.count(text[:n])
-	at.low, at.high = low, high|uint64(count)<<memoCount
-	return count
+	d.missed[d.misses&(len(d.missed)-1)] = missed{low, high, hash, from, false}
+	if d.misses++; d.misses < len(d.missed) {
+		return 0
+	}
+	return d.settle(text)
+}
+
+// missed is a short piece of a text that is not remembered.
+type missed struct {
+	low, high, hash uint64
+	from            int
+	token           bool
+}
+
+// settle counts the pieces left. It asks of all whether they are tokens before it counts those that are not: what is slow in
+// asking is memory that is not at hand, and many waits for it take as long as one.
+func (d *desk) settle(text []byte) (n int) {
+	left := d.missed[:d.misses]
+	d.misses = 0
+	for i := range left {
+		m := &left[i]
+		m.token = d.IsToken(m.low, m.high, m.hash)
+	}
+	for i := range left {
+		m := &left[i]
+		at := &d.words[m.hash>>(64-memoBits)]
+		count := 1
+		if !m.token {
+			if at.low == m.low && at.high&^(0xf<<memoCount) == m.high { // it was left twice
+				n += int(at.high >> memoCount & 0xf)
+				continue
+			}
+			count = d.count(text[m.from : m.from+int(m.high>>60)])
+		}
+		at.low, at.high = m.low, m.high|uint64(count)<<memoCount
+		n += count
+	}
+	return n
 }
 
 // long is next of a piece of more than memoPiece bytes.

@@ -101,15 +101,15 @@ func (c *Counter) sample(window []byte) sample {
 	}
 	from := c.piece(text)
 	if from == len(text) { // one piece, longer than the window
-		return sample{float64(len(text)), float64(d.next(text, len(text)))}
+		return sample{float64(len(text)), float64(d.next(text, 0, len(text)) + d.settle(text))}
 	}
 	end, tokens := from, 0
 	for end < min(windowSize, len(text)) {
 		n := c.piece(text[end:])
-		tokens += d.next(text[end:], n)
+		tokens += d.next(text, end, n)
 		end += n
 	}
-	return sample{float64(end - from), float64(tokens)}
+	return sample{float64(end - from), float64(tokens + d.settle(text))}
 }
 
 // leading is how many bytes at the beginning are the end of a rune that was cut.

@@ -80,14 +80,15 @@ func (c *Counter) count(text []byte, final bool) (n, used int) {
 		if used+size > certain {
 			break
 		}
-		n += d.next(text[used:], size)
+		n += d.next(text, used, size)
 		used += size
 	}
-	return n, used
+	return n + d.settle(text), used
 }
 
 func (c *Counter) desk() *desk {
 	if d, ok := c.desks.Get().(*desk); ok {
+		d.misses = 0 // of a counting that a panic has ended
 		return d
 	}
 	return &desk{Vocabulary: c.vocabulary()}

@@ -12,6 +12,8 @@ type desk struct {
 	*tables.Vocabulary
 	words   memo
 	phrases longMemo
+	missed  [64]missed // of them, misses
+	misses  int
 	hints   [1 << hintBits]hint
 	pairs   [1 << pairBits][2]uint64 // a pair's two ranks, whether it stays one; 0: none
 
@@ -37,14 +39,14 @@ const (
 // that lead to a place are always the same ones, so that a place where nothing fits is never tried again: the time
 // is in proportion to the length. It holds 1.2 bytes a byte.
 func (d *desk) count(piece []byte) int {
+	if n := len(piece); n <= shortPiece {
+		return d.Merge(piece)
+	}
 	left := d.Prefixes(piece, &d.ends)
 	if n := d.ends[left-1].Len(); n == len(piece) {
 		return 1
 	}
-	if len(piece) == 2 { // any byte is a token
-		return 2
-	}
-	if n := len(piece); n <= shortPiece || n <= tables.MergeMax && d.ends[left-1].Len() <= shortToken {
+	if n := len(piece); n <= tables.MergeMax && d.ends[left-1].Len() <= shortToken {
 		return d.Merge(piece)
 	}
 	return d.layAll(piece, left)

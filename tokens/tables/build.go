@@ -24,7 +24,7 @@ func Build(tokens []string) ([]byte, error) {
 	if len(tokens) >= 1<<rankBits {
 		return nil, fmt.Errorf("%d tokens", len(tokens))
 	}
-	words, err := recordsOf(tokens)
+	records, err := recordsOf(tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -33,13 +33,22 @@ func Build(tokens []string) ([]byte, error) {
 	if len(slots) >= 1<<slotBits {
 		return nil, fmt.Errorf("%d slots", len(slots))
 	}
-	table := binary.LittleEndian.AppendUint32(nil, uint32(len(slots)))
-	table = binary.LittleEndian.AppendUint32(table, uint32(len(tokens)))
+	short, long, err := wordsOf(tokens)
+	if err != nil {
+		return nil, err
+	}
+	var table []byte
+	for _, size := range [headSize / 4]int{8 * len(slots), 8 * len(tokens), len(short.pilots), len(short.keys), len(long.pilots), len(long.keys)} {
+		table = binary.LittleEndian.AppendUint32(table, uint32(size))
+	}
 	for _, s := range slots {
 		table = binary.LittleEndian.AppendUint64(table, s)
 	}
-	for rank, w := range words {
-		table = binary.LittleEndian.AppendUint64(table, w|uint64(g.at[g.ends[rank]])<<slotShift)
+	for rank, r := range records {
+		table = binary.LittleEndian.AppendUint64(table, r|uint64(g.at[g.ends[rank]])<<slotShift)
+	}
+	for _, part := range []string{short.pilots, short.keys, long.pilots, long.keys} {
+		table = append(table, part...)
 	}
 	return table, nil
 }

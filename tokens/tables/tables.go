@@ -30,22 +30,26 @@ var (
 
 // Vocabulary is the tree of the tokens' bytes, and what each token was merged from. Its form, all numbers little-endian:
 //
-//	uint32                 how many slots there are
-//	uint32                 how many tokens there are
+//	6 × uint32             the length in bytes of each part that follows
+//	8 bytes                nothing
 //	slots × uint64         the nodes of the tree: from the lowest bit on, 8 bits of the byte that leads to the node, 1 bit
 //	                       that is set, 23 bits of the node's base, and 32 bits of the rank of the token that ends
 //	                       here and one, or 0. An empty slot is 0.
 //	tokens × uint64        by rank: 18 bits of the rank of the left part, 18 bits of that of the right part, 7 bits of the
 //	                       length less one, 21 bits of the slot. One byte is its own parts.
+//	pilots, keys × uint64  the set of the tokens of up to 8 bytes that do not end with a NUL, see words: as many pilots
+//	                       as a power of two, and a key's bytes
+//	pilots, keys × 2       the set of those of 9 to 15 bytes, their keys as of [Key]
 //
 // The child of a node by a byte stands in the slot of the node's base xor the byte, if that slot holds the byte. The
 // root's base is 0. All bases differ but those of nodes without children.
 type Vocabulary struct {
 	slots, tokens string
+	short, long   words
 }
 
 const (
-	headSize = 8 // of a table
+	headSize = 32 // of a table
 
 	slotUsed  = 1 << 8
 	baseShift = 9
@@ -63,9 +67,13 @@ const (
 )
 
 func open(table string) *Vocabulary {
+	var parts [6]string
 	rest := table[headSize:]
-	slots := 8 * le32(table, 0)
-	return &Vocabulary{rest[:slots], rest[slots:]}
+	for i := range parts {
+		size := le32(table, 4*uint32(i))
+		parts[i], rest = rest[:size], rest[size:]
+	}
+	return &Vocabulary{parts[0], parts[1], words{parts[2], parts[3]}, words{parts[4], parts[5]}}
 }
 
 // Longest is the longest token that s begins with, its rank and its length; length 0 where s is empty.
