@@ -106,13 +106,22 @@ func run(s []byte, i int, of class) int {
 	}
 }
 
-// caselessLead are bytes with which only letters without case begin, all of three bytes: U+5000 to U+9FFF are ideographs,
-// U+B000 to U+CFFF syllables of Hangul.
-var caselessLead = [256]bool{0xe5: true, 0xe6: true, 0xe7: true, 0xe8: true, 0xe9: true, 0xeb: true, 0xec: true}
+// caselessFrom is, of a byte, the least one after it with which only letters without case begin, all of three bytes: U+4E00 to U+9FFF
+// are ideographs, U+AC00 to U+CFFF syllables of Hangul.
+var caselessFrom = func() (from [256]byte) {
+	for b := range from {
+		from[b] = 0xff
+	}
+	from[0xe4], from[0xea] = 0xb8, 0xb0
+	for _, b := range []byte{0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xeb, 0xec} {
+		from[b] = 0x80
+	}
+	return from
+}()
 
 // caseless is the end of the run from i of letters that begin with such bytes. s is valid UTF-8.
 func caseless(s []byte, i int) int {
-	for i < len(s) && caselessLead[s[i]] {
+	for len(s)-i >= 3 && s[i+1] >= caselessFrom[s[i]] {
 		i += 3
 	}
 	return i

@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"encoding/binary"
 	"math/bits"
 
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
@@ -15,6 +16,7 @@ type desk struct {
 	missed  [64]missed // of them, misses
 	misses  int
 	hints   [1 << hintBits]hint
+	steps   [1 << stepBits]step
 	pairs   [1 << pairBits][2]uint64 // a pair's two ranks, whether it stays one; 0: none
 
 	// Of the piece at hand:
@@ -42,84 +44,117 @@ func (d *desk) count(piece []byte) int {
 	if n := len(piece); n <= shortPiece {
 		return d.Merge(piece)
 	}
-	left := d.Prefixes(piece, &d.ends)
-	if n := d.ends[left-1].Len(); n == len(piece) {
-		return 1
+	if n := len(piece); n <= tables.MergeMax {
+		switch _, longest := d.Longest(piece); {
+		case longest == n:
+			return 1
+		case longest <= shortToken:
+			return d.Merge(piece)
+		}
 	}
-	if n := len(piece); n <= tables.MergeMax && d.ends[left-1].Len() <= shortToken {
-		return d.Merge(piece)
-	}
-	return d.layAll(piece, left)
+	return d.layAll(piece)
 }
 
 // layAll is lay with room for the piece.
-func (d *desk) layAll(piece []byte, left int) int {
+func (d *desk) layAll(piece []byte) int {
 	if len(piece) > len(d.sizes) {
 		d.dead, d.sizes = make([]uint64, len(piece)/64+1), make([]uint8, len(piece))
 	}
 	clear(d.dead[:len(piece)/64+1])
-	parts := d.lay(piece, left)
+	parts := d.lay(piece)
 	if len(d.sizes) > keepDesk {
 		d.dead, d.sizes = nil, nil
 	}
 	return parts
 }
 
-// lay counts the tokens of a piece; left is how many of d.ends are at its beginning.
-func (d *desk) lay(piece []byte, left int) (parts int) {
+// lay counts the tokens of a piece.
+func (d *desk) lay(piece []byte) (parts int) {
 	at, last := 0, uint32(noToken)
 	place := func(e tables.End, how uint8) {
 		d.sizes[parts] = uint8(e.Len()-1) | how
 		parts++
 		last, at = e.Rank(), at+e.Len()
 	}
-	for {
+	for at < len(piece) {
+		begin, known := d.stepAt(last, piece, at)
+		if e := known.next; known.last == last && known.begin == begin && e != 0 && e.Len() <= len(piece)-at && d.open(at+e.Len()) {
+			place(e, again)
+			continue
+		}
+		left := d.Prefixes(piece[at:], &d.ends)
 		longest := d.ends[left-1]
 		if e, ok := d.hinted(last, longest, left); ok && d.fits(last, e, piece, at) {
 			place(e, again)
-		} else {
-			for left--; ; left-- {
-				for left < 0 { // nothing fits here: go back
-					d.dead[at/64] |= 1 << (at % 64)
-					parts--
-					size := d.sizes[parts]
-					failed := int(size&^again) + 1
-					at -= failed
-					if last = noToken; parts > 0 {
-						last, _ = d.Longest(piece[at-int(d.sizes[parts-1]&^again)-1 : at])
-					}
-					left = d.Prefixes(piece[at:], &d.ends) - 1
-					longest = d.ends[left]
-					for size&again == 0 && left >= 0 && d.ends[left].Len() >= failed { // where it was tried before all others, all are left
-						left--
-					}
+			continue
+		}
+		for left--; ; left-- {
+			for left < 0 { // nothing fits here: go back
+				d.dead[at/64] |= 1 << (at % 64)
+				parts--
+				size := d.sizes[parts]
+				failed := int(size&^again) + 1
+				at -= failed
+				if last = noToken; parts > 0 {
+					last, _ = d.Longest(piece[at-int(d.sizes[parts-1]&^again)-1 : at])
 				}
-				if d.fits(last, d.ends[left], piece, at) {
-					break
+				left = d.Prefixes(piece[at:], &d.ends) - 1
+				longest, known = d.ends[left], nil
+				for size&again == 0 && left >= 0 && d.ends[left].Len() >= failed { // where it was tried before all others, all are left
+					left--
 				}
 			}
-			e := d.ends[left]
-			if e != longest {
-				d.hint(last, longest, e)
-			}
-			place(e, 0)
-			if n := e.Len(); n >= runToken { // one sign again and again is mostly one token again and again
-				for len(piece)-at >= n && string(piece[at:at+n]) == string(piece[at-n:at]) && d.fits(last, e, piece, at) {
-					place(e, again)
-				}
+			if d.fits(last, d.ends[left], piece, at) {
+				break
 			}
 		}
-		if at == len(piece) {
-			return parts
+		e := d.ends[left]
+		if known != nil && longest.Len() <= stepBytes {
+			*known = step{begin, last, e}
+		} else if e != longest {
+			d.hint(last, longest, e)
 		}
-		left = d.Prefixes(piece[at:], &d.ends)
+		place(e, 0)
+		if n := e.Len(); n >= runToken { // one sign again and again is mostly one token again and again
+			for len(piece)-at >= n && string(piece[at:at+n]) == string(piece[at-n:at]) && d.fits(last, e, piece, at) {
+				place(e, again)
+			}
+		}
 	}
+	return parts
 }
+
+// step remembers which token came after last where a text goes on as it begins. It is a token of the text, and stays apart from
+// last, wherever it has room.
+type step struct {
+	begin uint64
+	last  uint32
+	next  tables.End // 0: none
+}
+
+const (
+	stepBits  = 12
+	stepBytes = 8 // of a text's beginning
+)
+
+// stepAt is where the step at a place of the piece is remembered, and the beginning to compare, with zeros after the piece's end.
+func (d *desk) stepAt(last uint32, piece []byte, at int) (begin uint64, where *step) {
+	if left := len(piece) - at; left >= stepBytes {
+		begin = binary.LittleEndian.Uint64(piece[at:])
+	} else {
+		for i, c := range piece[at:] {
+			begin |= uint64(c) << (8 * i)
+		}
+	}
+	return begin, &d.steps[tables.Hash(begin, uint64(last))>>(64-stepBits)]
+}
+
+// open says that a place of the piece is not known to lead nowhere.
+func (d *desk) open(at int) bool { return d.dead[at/64]>>(at%64)&1 == 0 }
 
 // fits says whether a token may stand after last, at a place of the piece.
 func (d *desk) fits(last uint32, e tables.End, piece []byte, at int) bool {
-	end := at + e.Len()
-	return d.dead[end/64]>>(end%64)&1 == 0 && (last == noToken || d.apart(last, e.Rank(), piece[at:]))
+	return d.open(at+e.Len()) && (last == noToken || d.apart(last, e.Rank(), piece[at:]))
 }
 
 const noToken = 1<<18 - 1 // no rank
