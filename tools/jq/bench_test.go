@@ -109,7 +109,7 @@ func BenchmarkWorkerOverhead(b *testing.B) {
 	b.ReportMetric(p50[1]-p50[0], "ms-p50-overhead")
 }
 
-// What it takes to read and compile a filter, which is done at every call anew: nothing is kept between calls.
+// What it takes to read and compile a filter, which is done where it was not kept from a call before.
 func BenchmarkCompile(b *testing.B) {
 	for _, filter := range []string{
 		".", ".[] | select(.line == 4711 and .score > 0.95) | .file", "group_by(.language) | map({language: .[0].language, n: length}) | sort_by(.n) | reverse | .[:3]",

@@ -65,20 +65,11 @@ type broken struct {
 // run runs the filter over the whole text. The error is of the reader, of rows
 // or of ctx; what is wrong with filter and text stands in the outcome.
 func (j *job) run(ctx context.Context, r io.Reader, out rows) (outcome, error) {
-	p, err := parse(j.Filter, j.Args, j.Name)
+	p, err := j.prepare()
 	if err != nil {
 		return outcome{Compile: err.Error()}, nil //nolint:nilerr // it stands in the outcome
 	}
-	code, err := p.ready(p.query)
-	if err != nil {
-		return outcome{Compile: err.Error()}, nil //nolint:nilerr // it stands in the outcome
-	}
-	e := &engine{job: j, ctx: ctx, out: out, code: code, values: p.values}
-	if !j.Text {
-		if err := e.prepare(p); err != nil {
-			return outcome{}, err
-		}
-	}
+	e := &engine{job: j, ctx: ctx, out: out, prepared: p}
 	e.again, _ = r.(byPosition)
 	switch {
 	case j.Text && j.Slurp:
@@ -100,41 +91,11 @@ type byPosition interface {
 	Size() int64
 }
 
-// prepare decides how the filter runs on JSON.
-func (e *engine) prepare(p *program) (err error) {
-	few := bag{count: 1, weight: aheadMost, largest: aheadMost, single: true}
-	e.reads = readsOf(p.query, false)
-	_, e.cheap, _ = p.bound(p.query, few)
-	e.sieve = sieveOf(p.query, e.reads)
-	if e.plan = planOf(p); e.plan == nil || e.Slurp {
-		e.plan = nil
-		return nil
-	}
-	e.eachReads = readsOf(e.plan.each, e.plan.form == count)
-	e.eachSieve = sieveOf(e.plan.each, e.eachReads)
-	e.eachCheap = true
-	if e.plan.each != nil {
-		e.each, err = p.ready(e.plan.each)
-		_, e.eachCheap, _ = p.bound(e.plan.each, few)
-	}
-	return err
-}
-
 type engine struct {
 	*job
-	ctx    context.Context
-	out    rows
-	code   *filter
-	values []any
-	reads  *node // by code
-	cheap  bool  // code may run on a small value before its turn
-	sieve  *sieve
-
-	plan      *plan   // nil: the filter needs a record whole
-	each      *filter // of one element; nil: the element itself
-	eachReads *node
-	eachSieve *sieve
-	eachCheap bool
+	*prepared
+	ctx context.Context
+	out rows
 
 	again byPosition // the text, where it can be read twice
 	spine []frame    // what is open where large values are taken apart

@@ -87,7 +87,7 @@ func wholly(t testing.TB, j job, text []byte) told {
 		t.Fatal(err)
 	}
 	out := &heard{}
-	e := &engine{job: &j, ctx: t.Context(), out: out, code: &filter{code: code}, values: p.values}
+	e := &engine{job: &j, ctx: t.Context(), out: out, prepared: &prepared{code: &filter{code: code}, values: p.values}}
 	d := newDecoder(bytes.NewReader(text))
 	for {
 		v, err := d.next(nil)
@@ -249,7 +249,7 @@ func FuzzStreamed(f *testing.F) {
 
 // The control: what is read of an element, said wrongly, is seen.
 func TestStreamedSeesWrongRules(t *testing.T) {
-	text := []byte(`[{"a":1,"n":4},{"a":2,"n":5}]`)
+	text := []byte("[" + strings.Repeat(`{"a":1,"n":4},`, 1000) + `{"a":2,"n":5}]`)
 	for name, spoil := range map[string]func(*engine){
 		"reads":   func(e *engine) { e.eachReads = &node{keys: map[string]*node{"n": nil}} },
 		"element": func(e *engine) { e.plan.from = 1 },
@@ -270,10 +270,11 @@ func spoiled(t *testing.T, j job, text []byte, spoil func(*engine)) bool {
 		t.Fatal(err)
 	}
 	out := &heard{}
-	e := &engine{job: &j, ctx: t.Context(), out: out}
-	if err := e.prepare(p); err != nil {
+	r, err := p.prepare(false, false)
+	if err != nil {
 		t.Fatal(err)
 	}
+	e := &engine{job: &j, ctx: t.Context(), out: out, prepared: r}
 	spoil(e)
 	if err := e.records(bytes.NewReader(text)); err != nil {
 		t.Fatal(err)
