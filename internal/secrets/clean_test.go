@@ -62,7 +62,7 @@ func TestNoFalseAlarm(t *testing.T) {
 				return err
 			}
 			files, size = files+1, size+len(b)
-			for _, f := range (&scan{b: b, final: true, f: m.f}).all() {
+			for _, f := range (&scan{b: b, final: true, f: m.f()}).all() {
 				t.Errorf("%s: %s: %.60q", path, f.format.Name, b[max(0, f.from-20):f.to])
 			}
 			return nil

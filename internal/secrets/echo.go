@@ -54,7 +54,7 @@ func (m *Masker) echoes(v any, e *echo) {
 	switch v := v.(type) {
 	case string:
 		text := unescaped([]byte(v)).b
-		sc := scan{b: text, final: true, f: m.f}
+		sc := scan{b: text, final: true, f: m.f()}
 		for _, f := range sc.all() {
 			e.cover(text[f.from+f.public : f.to])
 		}

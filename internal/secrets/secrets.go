@@ -19,12 +19,12 @@ const Unsearched = "[masked: this text could not be searched for secrets]"
 // Masker masks secrets. A nil one masks nothing; the zero one knows no format, so that all of a text becomes [Unsearched].
 // It is safe for concurrent use.
 type Masker struct {
-	f    *filter
+	f    func() *filter              // made for the first text
 	told func(why any, stack []byte) // nil: nobody asked
 }
 
 // New makes a masker of all [Formats].
-func New() *Masker { return &Masker{f: compiled()} }
+func New() *Masker { return &Masker{f: compiled} }
 
 // String masks the secrets of a text that is at hand in full, and says how many they were: the identical string where
 // there is none. Masks are left alone.

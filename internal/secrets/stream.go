@@ -62,7 +62,7 @@ func (s *Stream) Uncut(b []byte, at int) (cut int) {
 	}()
 	near := max(0, at-maxOpen)
 	v := unescaped(b[near:min(len(b), at+reach)])
-	sc := scan{b: v.b, f: s.m.f, block: s.block}
+	sc := scan{b: v.b, f: s.m.f(), block: s.block}
 	for _, f := range sc.all() {
 		from, to := near+v.at(f.from-f.lead), near+v.at(f.to)
 		switch {
@@ -142,7 +142,7 @@ func (s *Stream) find(b []byte, at int, final bool) (int, []byte) {
 		text = b[start:at]
 	}
 	v := unescaped(text)
-	sc := scan{b: v.b, final: whole, f: s.m.f, block: s.block}
+	sc := scan{b: v.b, final: whole, f: s.m.f(), block: s.block}
 	all := sc.all()
 	var dst []byte
 	done := start
