@@ -43,7 +43,7 @@ type Log struct {
 
 // Open makes the directory where absent. The empty dir gives a log that keeps
 // nothing; else it is the trace directory itself, <store>/trace. Files older
-// than [Retention] are removed when a day's first call is written.
+// than [Retention] are removed when a day's first call of all processes is written.
 func Open(dir string) (*Log, error) { return open(dir, time.Now) }
 
 func open(dir string, now func() time.Time) (*Log, error) {
@@ -115,6 +115,7 @@ func (l *Log) turn() error {
 	if l.file != nil && l.day == today {
 		return nil
 	}
+	seen := l.changed() == today
 	f, err := l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) && l.day != "" { // the clock went back a day: it is ours
 		f, err = l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND, 0)
@@ -129,8 +130,20 @@ func (l *Log) turn() error {
 	if info, err := f.Stat(); err == nil {
 		l.size = info.Size()
 	}
-	l.retire()
+	if !seen {
+		l.retire()
+	}
 	return nil
+}
+
+// changed is the day on which the directory last changed: whoever made a file in it then has looked for old ones, of which there may be
+// one for each call of a month; "" where that cannot be told.
+func (l *Log) changed() string {
+	info, err := l.root.Stat(".")
+	if err != nil {
+		return ""
+	}
+	return info.ModTime().UTC().Format(day)
 }
 
 // retire removes the files of days long past; others' names are passed by.

@@ -141,6 +141,25 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// Of the processes of a day the first looks for old files.
+func TestRetentionIsLookedAfterOnceADay(t *testing.T) {
+	dir := t.TempDir()
+	c := newClock()
+	old := filepath.Join(dir, "20200101_12-0123abcd.jsonl")
+	for _, x := range []struct {
+		changed time.Time
+		stays   bool
+	}{{c.at, true}, {c.at.Add(-24 * time.Hour), false}} {
+		must(t, os.WriteFile(old, []byte("x\n"), 0o600))
+		must(t, os.Chtimes(dir, x.changed, x.changed))
+		l := start(t, dir, c)
+		write(t, l, Call{At: c.at})
+		if _, err := os.Stat(old); (err == nil) != x.stays {
+			t.Errorf("changed on %v: %v", x.changed, err)
+		}
+	}
+}
+
 // Lines that are torn, foreign or of another version are passed by; those beside them are read.
 func TestReadTolerates(t *testing.T) {
 	dir := t.TempDir()
