@@ -15,6 +15,7 @@ const (
 	memoBits  = 14
 	memoPiece = 15 // the length in bytes up to which pieces are remembered
 	memoCount = 56 // the lowest bit of the count
+	tinyPiece = 4  // the length up to which merging is as fast as asking first
 )
 
 // longMemo remembers the counts of longer pieces: indentation, rulers, words of scripts of two and three bytes a letter.
@@ -75,7 +76,7 @@ func (d *desk) settle(text []byte) (n int) {
 	d.misses = 0
 	for i := range left {
 		m := &left[i]
-		m.token = d.IsToken(m.low, m.high, m.hash)
+		m.token = m.high>>60 > tinyPiece && d.IsToken(m.low, m.high, m.hash)
 	}
 	for i := range left {
 		m := &left[i]

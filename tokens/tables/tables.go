@@ -7,6 +7,7 @@ package tables
 
 import (
 	_ "embed" // the tables
+	"math/bits"
 	"sync"
 )
 
@@ -122,48 +123,46 @@ func (v *Vocabulary) Prefixes(s []byte, into *Ends) (n int) {
 }
 
 // MergeMax is the longest piece in bytes that Merge takes.
-const MergeMax = 16
+const MergeMax = 1 << mergeBits
+
+const mergeBits = 4
 
 // Merge is how many tokens a piece of at most MergeMax bytes is: its bytes, of which the neighbours of lowest rank are
 // joined, leftmost first, until none can be. It is faster than laying tokens where a piece is short and of many tokens.
 func (v *Vocabulary) Merge(piece []byte) int {
 	const none = ^uint32(0)
-	var parts [MergeMax]struct {
-		end  int
-		base uint32 // of the part's node
-		rank uint32 // of the part joined with the next
-		both uint32 // the base of that
-	}
+	var base, joined, both [MergeMax]uint32 // of the part that begins at a byte: its node's base; joined with the next, its rank and that byte, and its node's base
 	n := min(len(piece), MergeMax)
-	for i := range n {
-		parts[i].end, parts[i].base, parts[i].rank = i+1, uint32(le64(v.slots, uint32(piece[i])))>>baseShift, none
-	}
+	begins := uint32(2)<<n - 1 // a bit for each byte that begins a part, and one for the end
+	after := func(i int) int { return bits.TrailingZeros32(begins >> (i + 1) << (i + 1)) }
 	join := func(i int) {
-		p, next := &parts[i], &parts[i+1]
-		p.rank, p.both = v.joinedFrom(p.base, piece[p.end:next.end])
+		joined[i] = none
+		if next := after(i); next < n {
+			var rank uint32
+			if rank, both[i] = v.joinedFrom(base[i], piece[next:after(next)]); rank != none {
+				joined[i] = rank<<mergeBits | uint32(i)
+			}
+		}
 	}
-	for i := range n - 1 {
+	for i, c := range piece[:n] {
+		base[i] = uint32(le64(v.slots, uint32(c))) >> baseShift
 		join(i)
 	}
 	for {
-		least, at := none, 0
-		for i := range n - 1 {
-			if parts[i].rank < least {
-				least, at = parts[i].rank, i
-			}
+		least := none
+		for _, r := range joined[:n] {
+			least = min(least, r)
 		}
 		if least == none {
-			return n
+			return bits.OnesCount32(begins) - 1
 		}
-		parts[at].end, parts[at].base = parts[at+1].end, parts[at].both
-		n--
-		copy(parts[at+1:n], parts[at+2:n+1])
-		parts[n-1].rank = none
-		if at+1 < n {
-			join(at)
-		}
-		if at > 0 {
-			join(at - 1)
+		i := int(least % MergeMax)
+		base[i] = both[i]
+		taken := after(i)
+		joined[taken], begins = none, begins&^(1<<taken)
+		join(i)
+		if i > 0 {
+			join(bits.Len32(begins<<(32-i)>>(32-i)) - 1)
 		}
 	}
 }
