@@ -170,29 +170,29 @@ func blanks(s []byte, i int) int {
 	return i - from
 }
 
-// endsWord says that no word goes on with s, after letters.
-func endsWord(s []byte) bool { return len(s) == 0 || s[0] < utf8.RuneSelf && s[0] != '\'' }
-
 // nextO200k is the length of the first piece of s, which is not empty.
 func nextO200k(s []byte) int {
-	c, from := byteClass[s[0]], 0
-	if c&(newline|letter|number|wide) == 0 { // the one character before a word
-		from = 1
-	}
-	switch n := capitalized(s, from); {
-	case n > 0 && endsWord(s[from+n:]): // most words
-		return from + n
-	case n == 0 && (from == len(s) || s[from] < utf8.RuneSelf): // no word
-		return rest(s, c, 1, '/')
-	}
-	n := 1
+	c, n, from := byteClass[s[0]], 1, 0
 	if c == wide {
 		if c, n = runeClass(s); c&(letter|upper|lower) == letter|upper|lower {
 			return word(s, 0) // of letters without case, it is never empty
 		}
 	}
-	if c&(newline|letter|number) == 0 {
-		if end := word(s, n); end > n {
+	if c&(newline|letter|number) == 0 { // the one character before a word
+		from = n
+	}
+	end := from + capitalized(s, from)
+	if end == len(s) || s[end] < utf8.RuneSelf { // most words end there, if there is one
+		switch {
+		case end == from && c&(upper|lower) == 0: // there is none; a mark alone is one
+			return rest(s, c, n, '/')
+		case end < len(s) && s[end] == '\'':
+			return end + contraction(s[end:])
+		}
+		return end
+	}
+	if from > 0 {
+		if end := word(s, from); end > from {
 			return end
 		}
 	}

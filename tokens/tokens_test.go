@@ -58,7 +58,7 @@ func same(t interface {
 func TestEqualsTiktoken(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "\n", "a", "  a", "a  ", " \n a", "\r\n\r\n  x", "it's IT'S it'Ll we'VE 'S 's", "don'tſ 'ſ 'K", "x'", "x're'll'd",
-		"HelloWorld HTTPServer aBC ǅabc ʰʰ中文ʰ", "12345678 ①②③④ ½", "...///\r\n// a/b\n/", "\u0301a \u0301 a\u0301B", "\u00a0\u00a0x \u3000y\u2028z\u0085w",
+		"HelloWorld HTTPServer aBC ǅabc ʰʰ中文ʰ", "12345678 ①②③④ ½", "...///\r\n// a/b\n/", "\u0301a \u0301 a\u0301B", "\n\u0301 x\n\u0301...\n\u0301's\n\u0301", "\n\u0301A\n\u0301ab'll\n\u0301é", "\u00a0\u00a0x \u3000y\u2028z\u0085w",
 		"emoji 👩‍👩‍👧‍👦 👍🏽", "<|endoftext|>", "日本語のテキスト、そして", "हिन्दी में", "\x00\x01", "\xff\xfe a\xff", "\ufeffx", "\ufffd", strings.Repeat("ab", 300), strings.Repeat(" ", 500) + "x",
 	} {
 		same(t, text)
