@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// desk is what one counting works on: the vocabulary, and what it remembers of the counts before. About 650 KiB, used
+// desk is what one counting works on: the vocabulary, and what it remembers of the counts before. About 715 KiB, used
 // again from text to text, and not safe for concurrent use.
 type desk struct {
 	*tables.Vocabulary
