@@ -42,6 +42,7 @@ var sideways = map[string]string{
 	"internal/cutoff -> internal/content": "one JSON scanner serves both: two would disagree on what is whole",
 	"internal/lines -> internal/panics":   "a panic beside a call is raised in the call, whose end it is",
 	"internal/tree -> internal/panics":    "as in internal/lines",
+	"internal/lines -> internal/recent":   "a compiled pattern is kept beside what compiles it",
 	"tokens -> internal/panics":           "as in internal/lines",
 	"observations -> internal/runes":      "the receipt and the index count alike",
 	"observations -> internal/secrets":    "a tombstone's arguments are masked by the same table as what is shown",

@@ -7,6 +7,7 @@ import (
 	"regexp/syntax"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 func compile(p Pattern) (*Matcher, error) {
@@ -28,7 +29,7 @@ func compile(p Pattern) (*Matcher, error) {
 	if weight > MaxProgram {
 		return nil, tooLarge()
 	}
-	m := &Matcher{weight: weight + 1, cr: namesCR(tree), bounds: usual}
+	m := &Matcher{weight: weight + 1, cr: namesCR(tree), bounds: usual, spent: new(atomic.Bool)}
 	crossing := holdsLineEnd(tree)
 	if crossing && !p.Multiline {
 		return nil, fmt.Errorf("pattern: %w", ErrLineEnd)
@@ -43,7 +44,13 @@ func compile(p Pattern) (*Matcher, error) {
 			return nil, err
 		}
 	}
-	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr) })
+	m.auto = sync.OnceValue(func() *automaton {
+		a := newAutomaton(tree, !m.cr)
+		if a != nil {
+			a.off = m.spent
+		}
+		return a
+	})
 	m.needles, m.sure, m.near = required(tree, how{multi: m.multi, crlf: m.multi && !m.cr})
 	if !m.multi {
 		m.vectors = vectors(m.needles)

@@ -17,11 +17,11 @@ import (
 type automaton struct {
 	*alphabet
 	prog     *syntax.Prog
-	pool     sync.Pool   // of *walker: their states serve the next text too
-	off      atomic.Bool // it needed new states so often that regexp is no slower
-	room     int         // states of a walker, as many as its table has rows
-	held     int         // bytes of them
-	patience int         // see anew
+	pool     sync.Pool    // of *walker: their states serve the next text too
+	off      *atomic.Bool // it needed new states so often that regexp is no slower
+	room     int          // states of a walker, as many as its table has rows
+	held     int          // bytes of them
+	patience int          // see anew
 }
 
 // newAutomaton returns nil for a program that is not worth one, or may not have one: with needs of memory that are not bounded well.
@@ -34,7 +34,7 @@ func newAutomaton(tree *syntax.Regexp, crlf bool) *automaton {
 	if alpha == nil {
 		return nil
 	}
-	return &automaton{alphabet: alpha, prog: prog, room: 1 << (16 - alpha.shift), held: maxKeys, patience: maxWasted}
+	return &automaton{alphabet: alpha, prog: prog, off: new(atomic.Bool), room: 1 << (16 - alpha.shift), held: maxKeys, patience: maxWasted}
 }
 
 const maxInsts = 1 << 16 // of two bytes each in a state

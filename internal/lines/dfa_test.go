@@ -219,3 +219,28 @@ func TestLanesOutliveTheirTable(t *testing.T) {
 		checkFinder(t, Pattern{Expr: "a[ab]{5}c"}, text)
 	}
 }
+
+// A pattern that is compiled again is the same, until its automaton was given up for some text.
+func TestCompiledIsKept(t *testing.T) {
+	p := Pattern{Expr: "kept [0-9]+ times", IgnoreCase: true}
+	first, err := Compile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Compile(p); err != nil || again != first {
+		t.Errorf("compiled anew: %v", err)
+	}
+	if other, err := Compile(Pattern{Expr: p.Expr}); err != nil || other == first {
+		t.Errorf("another pattern has its matcher, %v", err)
+	}
+	first.auto().off.Store(true)
+	if again, err := Compile(p); err != nil || again == first || again.auto().off.Load() {
+		t.Errorf("what was given up is given again, %v", err)
+	}
+	if _, err := Compile(Pattern{Expr: "("}); err == nil {
+		t.Error("a bad pattern compiles")
+	}
+	if _, err := Compile(Pattern{Expr: "("}); err == nil {
+		t.Error("a bad pattern compiles the second time")
+	}
+}

@@ -3,10 +3,6 @@
 // It does not walk trees, decode text or know of tools; the text is bytes that
 // are mostly UTF-8, and how matches are found is nobody else's business: the
 // face is [Compile], [Matcher.Scan] and [Matcher.Find].
-//
-// Compiled patterns are not kept for the next call. Compiling takes some 15 µs, and 80 to 150 µs with the automaton, which
-// is made where a line has to be looked at (BenchmarkFirstLine, 2 shared cores of a Xeon): as long as to read 1 MB, and
-// an automaton that is kept would hold 150 KB.
 package lines
 
 import (
@@ -14,6 +10,9 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"sync/atomic"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/recent"
 )
 
 // Pattern is what to look for.
@@ -82,6 +81,7 @@ type Matcher struct {
 	re     *regexp.Regexp    // one line as a text of its own; with multi, the whole text
 	weight int               // instructions, about
 	auto   func() *automaton // nil: regexp must do
+	spent  *atomic.Bool      // its automaton was given up, for a text it is no good for: the next call has another
 
 	needles []needle      // every match holds at least one of them; none: not known
 	vectors func() seeker // finds the same, faster; nil: there are none for them
@@ -97,7 +97,21 @@ type Matcher struct {
 
 // Compile refuses a pattern that does not parse, with a caret under the bad
 // place, and one that is too large or too costly.
-func Compile(p Pattern) (*Matcher, error) { return compile(p) }
+func Compile(p Pattern) (*Matcher, error) {
+	if m, ok := compiled.Get(p); ok && !m.spent.Load() {
+		return m, nil
+	}
+	m, err := compile(p)
+	if err == nil {
+		compiled.Put(p, m, m.weight+len(p.Expr))
+	}
+	return m, err
+}
+
+// compiled are the patterns that were compiled last: the next page of an answer, or the next file, is asked for with the same
+// one. Compiling takes some 15 µs, and 80 to 150 µs with the automaton, which is made where a line has to be looked at
+// (BenchmarkFirstLine, 2 shared cores of a Xeon). Its states, 150 KB or more, are the garbage collector's when nobody walks.
+var compiled = recent.New[Pattern, *Matcher](4 * MaxProgram)
 
 // Scan tells visit the lines of r that match, with their context, in order, each line once, and counts them.
 // visit may be nil, where only the totals are wanted.
