@@ -139,7 +139,10 @@ func (f *finder) candidates(b []byte, h *hits) (int, error) {
 			pos = next
 			continue
 		}
-		start := pos + lastNewline(b[pos:at]) + 1
+		start := at
+		if !f.m.head {
+			start = pos + lastNewline(b[pos:at]) + 1
+		}
 		ok, err := f.matchesLine(b[start:next])
 		if err != nil {
 			return 0, err

@@ -87,6 +87,7 @@ type Matcher struct {
 	vectors func() seeker // finds the same, faster; nil: there are none for them
 	sure    bool          // a line that holds a needle matches
 	near    bool          // between a match's start and its first needle there is no line end
+	head    bool          // no match of a line starts before its first needle, nor needs to know what stands there
 
 	cr         bool           // the pattern names \r, so that it is text; otherwise \r\n is a line end
 	multi      bool           // matches may reach over line ends

@@ -136,6 +136,17 @@ func TestNeedles(t *testing.T) {
 		{"x{3}", "x"},
 		{"x{0,3}", ""},
 		{"(?i:ab)c|def", "ab~ def"},
+		{"status=5[0-9]{2}", "status=5 head"},
+		{"(?i)error: [0-9]", "error: ~ head"},
+		{"((err[0-9])+x)y", "err head"},
+		{`\berr[0-9]`, "err"},
+		{"()err[0-9]", "err head"},
+		{"^err[0-9]", "err"},
+		{"x*err[0-9]", "err"},
+		{"[0-9](err[0-9])", "err"},
+		{"ab(?i:error)[0-9]", "error~"},
+		{"(?i)tasks[0-9]", "ta~"},
+		{"err[0-9]|warn[0-9]", "err warn"},
 	} {
 		m, err := Compile(Pattern{Expr: c.expr})
 		if err != nil {
@@ -150,6 +161,8 @@ func TestNeedles(t *testing.T) {
 		}
 		if m.sure {
 			got = append(got, "sure")
+		} else if m.head {
+			got = append(got, "head")
 		}
 		if s := strings.Join(got, " "); s != c.want {
 			t.Errorf("%s: %q, want %q", c.expr, s, c.want)

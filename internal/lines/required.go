@@ -14,17 +14,17 @@ const (
 )
 
 // required finds texts of which every match holds at least one. sure says that
-// a line that holds one matches; near that no \n can stand in a match before it.
-func required(re *syntax.Regexp, h how) (ns []needle, sure, near bool) {
+// a line that holds one matches; near that no \n can stand in a match before it; head that every match begins with one.
+func required(re *syntax.Regexp, h how) (ns []needle, sure, near, head bool) {
 	f := h.look(re)
 	if w := f.equal(); f.sure && w.useful() {
-		return w.needles, true, !w.far
+		return w.needles, true, !w.far, true
 	}
 	best := better(f.need, f.equal())
 	if !best.useful() {
-		return nil, false, false
+		return nil, false, false, false
 	}
-	return best.needles, false, !best.far
+	return best.needles, false, !best.far, best.head
 }
 
 // how the pattern is to be read.
@@ -53,6 +53,7 @@ func (f found) equal() set {
 type set struct {
 	needles []needle
 	far     bool // a \n may stand in the match before the needle
+	head    bool // the match begins with the needle, and says nothing of what stands before it
 }
 
 func (s set) useful() bool {
@@ -159,6 +160,7 @@ func (h how) lookLiteral(re *syntax.Regexp) found {
 	case fold && far: // a \n split it
 		return found{need: best}
 	case fold:
+		best.head = true
 		return found{whole: best, need: best, sure: true}
 	default:
 		return found{exact: []string{string(re.Rune)}, need: best, sure: true}
@@ -227,20 +229,23 @@ func (h how) lookConcat(re *syntax.Regexp) found {
 		acc  = []string{""} // what the pieces since the last unknown one can match together
 		far  bool           // a \n may stand before acc
 		all  = true         // acc has held everything so far
+		bare = true         // … and no assertion
 		sure = true
 	)
-	flush := func() { best = better(best, set{needles: needles(acc), far: far}) }
+	flush := func() { best = better(best, set{needles: needles(acc), far: far, head: all && bare}) }
 	for _, sub := range re.Sub {
 		f := h.look(sub)
 		sure = sure && f.sure
 		if f.exact != nil && len(acc)*len(f.exact) <= maxExact {
 			acc = product(acc, f.exact)
+			bare = bare && f.sure
 			continue
 		}
 		flush()
 		far = far || slices.ContainsFunc(acc, func(s string) bool { return slices.Contains([]byte(s), '\n') })
 		need := better(f.need, f.equal())
 		need.far = need.far || far
+		need.head = need.head && all && bare && len(acc) == 1 && acc[0] == ""
 		best = better(best, need)
 		far = far || h.multi && mayHoldLineEnd(sub)
 		acc, all = []string{""}, false
