@@ -30,14 +30,14 @@ const maxCarry = 1 << 20
 const (
 	jobSize     = 64 << 10
 	ownAhead    = 256 << 10
-	sharedAhead = 8 << 20
+	sharedAhead = 2 << 20
 )
 
 // shared is how much of sharedAhead is taken, in bytes.
 var shared atomic.Int64
 
 // Tally counts a stream: exact up to [ExactLimit] bytes, estimated from samples above. From 64 KiB on it counts beside
-// the writer, which waits only where it is 256 KiB ahead, and all writers together 8 MiB more. It holds at most about
+// the writer, which waits only where it is 256 KiB ahead, and all writers together 2 MiB more. It holds at most about
 // 2 MiB beside that, and nothing runs where nothing was written for a while, so that it may be dropped at any time. Its
 // methods are not safe for concurrent use.
 type Tally struct {
