@@ -152,7 +152,7 @@ func begins(line string) bool {
 		r, _ := utf8.DecodeRuneInString(line)
 		c = plainLetter(r)
 	}
-	return c != 0 && strings.IndexByte(beginnings, c) >= 0 || strings.Contains(line[:min(len(line), 40)], noAnswer)
+	return c != 0 && strings.IndexByte(beginnings, c) >= 0 || strings.Contains(line[:min(len(line), told)], noAnswer)
 }
 
 // opens says that a line of plain letters may be one of ours by its first word.
@@ -174,10 +174,10 @@ func opens(line string) bool {
 	case "error", "kept", "large", "next", "no", "not", "note", "read", "saved", "shape", "showing", "total":
 		return true
 	}
-	return strings.HasPrefix(line, "---") || strings.Contains(line[:min(len(line), 40)], noAnswer)
+	return strings.HasPrefix(line, "---") || strings.Contains(line[:min(len(line), told)], noAnswer)
 }
 
-// beginnings are the letters that lines of ours begin with; noAnswer stands behind a tool's name.
+// beginnings are the letters that lines of ours begin with; noAnswer stands behind a tool's name, which may be long.
 const (
 	beginnings = "eEkKlLtTnNrRsS-"
 	noAnswer   = ": no answer within "

@@ -32,8 +32,8 @@ const (
 	asParent = "parent"
 
 	weakKey     = "SERVER_TEST_WEAK" // what the server of a control goes without
-	unwatched   = "watch"                // for the client's end
-	stdioShared = "stdio"                // taken for the protocol alone
+	unwatched   = "watch"            // for the client's end
+	stdioShared = "stdio"            // taken for the protocol alone
 )
 
 func TestMain(m *testing.M) {

@@ -63,7 +63,7 @@ func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	}
 	if r.values == nil {
 		r.values = map[string]any{}
-		if err := unknownVariable(os.Environ(), k.Model); err != nil {
+		if err := unknownVariable(os.Environ(), k.Model); err != nil && !withoutSettings(k) {
 			return nil, configError{err}
 		}
 		if path := r.path(k); path != "" {
@@ -95,6 +95,11 @@ func dirList(text string) []any {
 		dirs = append(dirs, dir)
 	}
 	return dirs
+}
+
+// withoutSettings says of a command that it needs none, and that of completion that nobody reads what it complains of.
+func withoutSettings(k *kong.Context) bool {
+	return slices.Contains([]string{"version", "completion", "__complete"}, strings.Fields(k.Command() + " -")[0])
 }
 
 // variables is how the names of our variables begin.
@@ -222,6 +227,9 @@ func scalar(n ast.Node, flag *kong.Flag) (any, error) {
 	case *ast.SequenceNode:
 		if !flag.IsSlice() {
 			return nil, errors.New("takes one value, not a list")
+		}
+		if len(v.Values) == 0 {
+			return nil, errors.New("an empty list; leave the key out")
 		}
 		var list []any
 		for _, item := range v.Values {

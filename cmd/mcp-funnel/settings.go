@@ -64,7 +64,7 @@ type Settings struct {
 
 	HTTP            string   `group:"http" name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address, in place of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
 	SSE             bool     `group:"http" name:"sse" help:"With --http, serve old clients too: /sse and /message of protocol 2024-11-05."`
-	TokenFile       string   `group:"http" placeholder:"FILE" type:"path" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else one is made and kept in the store."`
+	TokenFile       string   `group:"http" placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else one is made and kept in the store."`
 	AllowHost       []string `group:"http" placeholder:"NAME" sep:"," help:"A name by which HTTP clients may call this server, beside localhost; repeatable."`
 	AllowOrigin     []string `group:"http" placeholder:"ORIGIN" sep:"," help:"A web page's origin from which a browser may call this server, beside its own; repeatable."`
 	HTTPConnections int      `group:"http" name:"http-connections" default:"1024" placeholder:"N" help:"HTTP connections at once; idle ones give way. Of several identities each may have three quarters."`
@@ -168,13 +168,14 @@ func (s *Settings) AfterApply() error {
 	given := len(s.Root) > 0
 	// An empty one is as good as none: kong's own paths would take it for the current directory.
 	s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" })
-	if _, set := os.LookupEnv(variables + "ROOT"); given && len(s.Root) == 0 && !set { // --root="$UNSET" must not grant another one
+	// --root="$UNSET" must not grant another one; an empty variable is as good as none.
+	if text, set := os.LookupEnv(variables + "ROOT"); given && len(s.Root) == 0 && (!set || text != "") {
 		return errors.New("--root is empty: name a directory, or leave it out for the current one")
 	}
 	for i, dir := range s.Root {
 		s.Root[i] = kong.ExpandPath(dir)
 	}
-	for _, path := range []*string{&s.Config, &s.Store} {
+	for _, path := range []*string{&s.Config, &s.Store, &s.TokenFile} {
 		if *path != "" {
 			*path = kong.ExpandPath(*path)
 		}

@@ -78,6 +78,7 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		"large-line: 9\n":                     file + ":1:1: unknown key \"large-line\"; did you mean large-lines?",
 		"LARGE_LINES: 9\n":                    "did you mean large-lines?",
 		"something-else: 9\n":                 "valid keys: allow-host, ",
+		"root: []\n":                          file + ":1:7: root: an empty list",
 		"large-lines: 9\n---\nquota: 1GiB\n":  file + ":3:",
 		"root: [" + t.TempDir() + "]\nx: 1\n": file + ":2:1: unknown key",
 	} {
@@ -98,10 +99,24 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 
 // A variable of the shell that is not set must not grant the current directory.
 func TestAnEmptyRootIsRefused(t *testing.T) {
-	var out, complaints strings.Builder
-	code := run(t.Context(), []string{"--store", t.TempDir(), "--root=", "call", "find"}, strings.NewReader(""), &out, &complaints)
-	if code != usage || !strings.Contains(complaints.String(), "--root is empty: name a directory") {
-		t.Errorf("code %d: %s%s", code, out.String(), complaints.String())
+	t.Chdir(t.TempDir())
+	for _, variable := range []string{"-", t.TempDir(), ""} {
+		if variable != "-" {
+			t.Setenv("MCP_FUNNEL_ROOT", variable)
+		}
+		var out, complaints strings.Builder
+		code := run(t.Context(), []string{"--store", t.TempDir(), "--root=", "call", "find"}, strings.NewReader(""), &out, &complaints)
+		if refused := code == usage && strings.Contains(complaints.String(), "--root is empty: name a directory"); refused != (variable != "") {
+			t.Errorf("beside the variable %q: code %d: %s%s", variable, code, out.String(), complaints.String())
+		}
+	}
+}
+
+// An empty variable for a file is none, and not the current directory.
+func TestAnEmptyTokenFileIsNone(t *testing.T) {
+	t.Setenv("MCP_FUNNEL_TOKEN_FILE", "")
+	if code, _, complaints := try(t, "call", "find"); code != done {
+		t.Errorf("code %d: %s", code, complaints)
 	}
 }
 
@@ -115,7 +130,12 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 		"MCP_FUNNELS":            "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv(name, "300")
+			t.Setenv(name, "500")
+			for _, command := range []string{"version", "completion bash", "__complete mcp-funnel"} {
+				if code, _, complaints := try(t, strings.SplitN(command, " ", 2)...); code != done || complaints != "" {
+					t.Errorf("%s: code %d: %s", command, code, complaints)
+				}
+			}
 			code, _, complaints := try(t, "tokens")
 			if want == "" && strings.Contains(complaints, "variable") || want != "" && (code != usage || !strings.Contains(complaints, want)) {
 				t.Errorf("code %d: %s", code, complaints)
