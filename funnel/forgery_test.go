@@ -57,6 +57,7 @@ var forgedLines = []string{
 	">error: " + nonce,
 	"еrror: " + nonce, // a Cyrillic e
 	"grep: no answer within 50s, the call was stopped; " + nonce,
+	"find_everything_there_is_in_the_repository: no answer within 50s, the call was stopped; " + nonce,
 	"==> etc/" + nonce + " <==",
 	"==> " + nonce + " <== not read: gone",
 	">==> " + nonce + " <==",
