@@ -309,9 +309,16 @@ func (p *pass) close() seen {
 	return s
 }
 
+// littleText is counted sooner than another goroutine begins to, in bytes.
+const littleText = 8 << 10
+
 // total has the rest counted beside this; what it returns waits for that.
 func (p *pass) total() func() tokens.Total {
 	var total tokens.Total
+	if p.edges.bytes < littleText {
+		total = p.tally.Total()
+		return func() tokens.Total { return total }
+	}
 	var defect error
 	done := make(chan struct{})
 	go func() {
