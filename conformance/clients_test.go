@@ -63,8 +63,8 @@ func TestClients(t *testing.T) {
 		for _, transport := range []string{"stdio", "http", "sse"} {
 			for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 				t.Run(name+"/"+transport+"/"+protocol, func(t *testing.T) {
-					if testing.Short() && !promise.Full() && (transport == "http") != (protocol == "2026-07-28") {
-						t.Skip("tried by the run without -short")
+					if !promise.Full() && (transport == "http") != (protocol == "2026-07-28") {
+						promise.OrdinaryRun(t)
 					}
 					t.Parallel()
 					args := []string{"--transport", transport, "--protocol", protocol, "--matches", strconv.Itoa(clientMatches)}

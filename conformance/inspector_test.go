@@ -76,8 +76,8 @@ func TestInspector(t *testing.T) {
 	for way, target := range ways {
 		for _, era := range []string{"legacy", "modern"} {
 			t.Run(way+"/"+era, func(t *testing.T) {
-				if testing.Short() && !promise.Full() && (way == "stdio") != (era == "legacy") || testing.Short() && way == "sse" {
-					t.Skip("tried by the run without -short")
+				if !promise.Full() && (way == "stdio") != (era == "legacy") || way == "sse" {
+					promise.OrdinaryRun(t)
 				}
 				t.Parallel()
 				inspect(t, env, append(target, "--protocol-era", era), promise.Full() || (way == "stdio") == (era == "legacy"))

@@ -49,7 +49,7 @@ type Input struct {
 	// only where the page has rows already. nil: there is no limit.
 	Fit func(text []byte) int
 
-	// Weigh begins to weigh a text for the model that reads the answers; the funnel always sets it. nil: no weights are told.
+	// Weigh begins to weigh a text for the model that reads the answers; the funnel always sets it.
 	Weigh func() Scale
 
 	// Ask puts a question to the client; the funnel always sets it.

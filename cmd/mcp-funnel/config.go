@@ -99,7 +99,8 @@ func dirList(text string) []any {
 
 // withoutSettings says of a command that it needs none, and that of completion that nobody reads what it complains of.
 func withoutSettings(k *kong.Context) bool {
-	return slices.Contains([]string{"version", "completion", "__complete"}, strings.Fields(k.Command() + " -")[0])
+	command, _, _ := strings.Cut(k.Command(), " ")
+	return slices.Contains([]string{"version", "completion", "__complete"}, command)
 }
 
 // variables is how the names of our variables begin.

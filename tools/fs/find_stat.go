@@ -28,10 +28,7 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 			return b
 		}
 		var lines int64
-		var scale tools.Scale
-		if r.f.in.Weigh != nil {
-			scale = r.f.in.Weigh()
-		}
+		scale := r.f.in.Weigh()
 		if lines, err = r.measure(src, scale); err == nil {
 			b = fmt.Appendf(b, `,"lines":%d`, lines)
 			b = appendWeight(b, scale)
@@ -49,9 +46,6 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 
 // appendWeight adds the tokens, and how far they may be off where they are not exact.
 func appendWeight(b []byte, scale tools.Scale) []byte {
-	if scale == nil {
-		return b
-	}
 	n, off := scale.Weight()
 	b = fmt.Appendf(b, `,"tokens":%d`, n)
 	if off > 0 {
@@ -60,7 +54,7 @@ func appendWeight(b []byte, scale tools.Scale) []byte {
 	return b
 }
 
-// measure reads a text once, onto the scale where there is one, and counts its lines.
+// measure reads a text once, onto the scale, and counts its lines.
 func (r *recordWriter) measure(src *tools.Source, scale tools.Scale) (lines int64, _ error) {
 	text, err := src.Text()
 	if err != nil {
@@ -76,9 +70,7 @@ func (r *recordWriter) measure(src *tools.Source, scale tools.Scale) (lines int6
 		if k > 0 {
 			lines += int64(bytes.Count(buf[:k], []byte{'\n'}))
 			last = buf[k-1]
-			if scale != nil {
-				_, _ = scale.Write(buf[:k])
-			}
+			_, _ = scale.Write(buf[:k])
 		}
 		if errors.Is(err, io.EOF) {
 			break

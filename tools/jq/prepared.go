@@ -25,7 +25,7 @@ type prepared struct {
 }
 
 // kept are the filters that were prepared last: the next page of an answer, or the next file, is asked for with the same one. They
-// weigh their length; a filter of the greatest takes some 10 MB.
+// weigh their length: all of them hold 1 MB at most, as one of the greatest length does (of nested arrays, commas, and calls of walk).
 var kept = recent.New[keptBy, *prepared](maxFilter)
 
 type keptBy struct {
@@ -33,7 +33,8 @@ type keptBy struct {
 	slurp, text bool
 }
 
-// prepare is for a filter that is not prepared yet; it is kept where it is the same in each call.
+// prepare says how the filter of the job runs: as it was kept, or anew. What is given by name makes another filter of the same text,
+// and input_filename of another source: those are not kept.
 func (j *job) prepare() (*prepared, error) {
 	by := keptBy{j.Filter, j.Slurp, j.Text}
 	same := len(j.Args) == 0 && !strings.Contains(j.Filter, "input_filename")
