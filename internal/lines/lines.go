@@ -111,7 +111,8 @@ func Compile(p Pattern) (*Matcher, error) {
 
 // compiled are the patterns that were compiled last: the next page of an answer, or the next file, is asked for with the same
 // one. Compiling takes some 15 µs, and 80 to 150 µs with the automaton, which is made where a line has to be looked at
-// (BenchmarkFirstLine, 2 shared cores of a Xeon). Its states, 150 KB or more, are the garbage collector's when nobody walks.
+// (BenchmarkFirstLine, 2 shared cores of a Xeon). All that are kept hold 2 MB or less; the states of an automaton, 150 KB or more, are the
+// garbage collector's when nobody walks.
 var compiled = recent.New[Pattern, *Matcher](4 * MaxProgram)
 
 // Scan tells visit the lines of r that match, with their context, in order, each line once, and counts them.
