@@ -3,8 +3,7 @@ package lines
 import "bytes"
 
 // seeker finds a place of a needle in the first line at or after from that holds one, its end, and the newlines before it: len(b) where
-// there is none, and the newlines of all that was looked at. from is a line's start, and b ends with a line end; where it does not,
-// because it changes under the look, the answer is of no use, but lies in b. It is one goroutine's.
+// there is none, and the newlines of all that was looked at. from is a line's start, and b ends with a line end. It is one goroutine's.
 type seeker interface {
 	find(b []byte, from int) (at, end, lines int)
 }
