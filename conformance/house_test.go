@@ -21,7 +21,7 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 // lower floor: a reader of one floor then needs to know only those below it, and
 // families of tools on one floor cannot grow into each other.
 var floors = [][]string{
-	1: {"observations", "tokens", "prompts", "internal/tree", "internal/lines", "internal/content", "internal/cutoff", "internal/child", "internal/secrets", "internal/panics", "internal/recent", "internal/runes"},
+	1: {"observations", "tokens", "prompts", "internal/tree", "internal/lines", "internal/content", "internal/cutoff", "internal/child", "internal/secrets", "internal/panics", "internal/recent", "internal/runes", "internal/mapped"},
 	2: {"trace", "tools", "internal/summary"},
 	3: {"funnel", "tools/fs", "tools/search", "tools/jq", "tools/shell", "upstream"},
 	4: {"investigation"},
@@ -43,6 +43,7 @@ var sideways = map[string]string{
 	"internal/lines -> internal/panics":   "a panic beside a call is raised in the call, whose end it is",
 	"internal/tree -> internal/panics":    "as in internal/lines",
 	"internal/lines -> internal/recent":   "a compiled pattern is kept beside what compiles it",
+	"internal/lines -> internal/mapped":   "what is searched decides what is read",
 	"tokens -> internal/panics":           "as in internal/lines",
 	"observations -> internal/runes":      "the receipt and the index count alike",
 	"observations -> internal/secrets":    "a tombstone's arguments are masked by the same table as what is shown",

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -106,6 +107,9 @@ func (s *Store) reader(o Observation, data *file) (*Reader, error) {
 
 // ReadAt reads the bytes as the tool wrote them.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) { return r.data.ReadAt(p, off) }
+
+// SyscallConn is that of the file, for its bytes to be looked at where the kernel holds them.
+func (r *Reader) SyscallConn() (syscall.RawConn, error) { return r.data.SyscallConn() }
 
 // Size is the number of bytes kept.
 func (r *Reader) Size() int64 { return r.Observation.Bytes }

@@ -68,17 +68,23 @@ func (m *Matcher) scanLines(ctx context.Context, r io.Reader, t *teller) error {
 	return err
 }
 
-// all goes through the text with several workers where it is large, and through what they cannot do by itself.
+// all goes through the text: without reading what needs not be, or with several workers where it is large, and through what they
+// cannot do by itself.
 func (s *scan) all() error {
+	if v := s.survey(); v != nil {
+		if ended, err := v.run(s.workers()); ended || err != nil {
+			return err
+		}
+		s.goOn()
+	}
 	for ended := false; !ended; {
 		if n := s.workers(); n > 1 {
 			ended, err := s.parallel(n)
 			if ended || err != nil {
 				return err
 			}
-			s.src = io.NewSectionReader(s.again, s.base, s.again.Size()-s.base)
+			s.goOn()
 			s.until = s.base + int64(16*s.m.bounds.block)
-			s.fill, s.eof = 0, false
 		}
 		var err error
 		if ended, err = s.run(); err != nil {
@@ -86,6 +92,12 @@ func (s *scan) all() error {
 		}
 	}
 	return nil
+}
+
+// goOn has the plain way read from s.base on.
+func (s *scan) goOn() {
+	s.src = io.NewSectionReader(s.again, s.base, s.again.Size()-s.base)
+	s.fill, s.eof = 0, false
 }
 
 func (s *scan) workers() int {

@@ -6,10 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -169,17 +171,17 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 			t.Fatalf("pattern %+v text %q: line %q matches, and may not (needles %+v)", p, text, l.Text, m.needles)
 		}
 	}
-	for _, c := range []struct {
-		name   string
-		bounds bounds
-		r      io.Reader
-	}{
+	ways := []way{
 		{"usual, again", usual, bytes.NewReader(text)},
 		{"usual, once", usual, &once{r: bytes.NewReader(text)}},
 		{"tiny, again", tiny, bytes.NewReader(text)},
 		{"tiny, once", tiny, &once{r: bytes.NewReader(text)}},
 		{"split", split, bytes.NewReader(text)},
-	} {
+	}
+	if m.vectors != nil && !o.Invert && o.Before+o.After == 0 && len(text) > 0 {
+		ways = append(ways, way{"survey", split, onDisk(t, text)})
+	}
+	for _, c := range ways {
 		if c.name == "tiny, once" && m.multi && len(text) > tiny.text {
 			continue // told as Short: see TestMultilineOfAReaderThatCannotBeReadAgain
 		}
@@ -205,6 +207,38 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 			t.Fatalf("%s: pattern %+v options %+v text %q: totals: -want +got\n%s", c.name, p, o, text, d)
 		}
 	}
+}
+
+// way is one of reading a text.
+type way struct {
+	name   string
+	bounds bounds
+	r      io.Reader
+}
+
+// scratch is a file without a name.
+var scratch = sync.OnceValues(func() (*os.File, error) {
+	f, err := os.CreateTemp("", "lines-")
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	return f, err
+})
+
+// onDisk reads a text from a file, until the next one is put there.
+func onDisk(t testing.TB, text []byte) io.Reader {
+	t.Helper()
+	f, err := scratch()
+	if err == nil {
+		err = f.Truncate(int64(len(text)))
+	}
+	if err == nil {
+		_, err = f.WriteAt(text, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return io.NewSectionReader(f, 0, int64(len(text)))
 }
 
 func longest(ns []needle) int { return newHunts(ns).longest() }

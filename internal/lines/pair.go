@@ -96,12 +96,15 @@ func (p *pair) missed(b []byte, at int) {
 	if !dense {
 		return
 	}
-	differs := -1 // some byte does, or it would be the needle
+	differs := -1 // some byte does, or it would be the needle, unless the text has changed meanwhile
 	for i := range len(p.text) {
 		c := p.text[i]
 		if b[at+i]|p.caseOf(c) != c && (differs < 0 || common(c) < common(p.text[differs])) {
 			differs = i
 		}
+	}
+	if differs < 0 {
+		return
 	}
 	if p.turn {
 		p.first = differs

@@ -17,28 +17,57 @@ import (
 //	   └─────► ahead, in order ◄─────────────────────────────────────────┘─► teller
 //
 // A line belongs to the chunk in which it starts. A chunk whose last line does not end soon after it is left to the plain way.
+// Where the text is a file and matches are rare, chunks are larger, and looked at without reading them (survey.go).
 type parallel struct {
 	s       *scan
 	ctx     context.Context
 	from    int64 // a line's start
 	size    int64
+	step    int // from chunk to chunk
+	look    func(c *chunk, f *finder) error
 	work    chan *chunk
 	quiet   atomic.Bool // only numbers of lines are wanted from now on
 	pending []*chunk    // in order
 	free    []*chunk
 }
 
-// chunk is a piece of the text and what was found in it.
+// chunk is a stretch of the text and what was found in it.
 type chunk struct {
-	at    int64 // of the text, where lines of the chunk may start …
-	buf   []byte
-	b     []byte // its lines
-	base  int64  // of b in the text
-	hits  hits
-	ended bool // the text ends with it
-	stuck bool // no line end was found where one was needed: b is not known
-	err   error
-	done  chan struct{}
+	at     int64 // of the text, where lines of the chunk may start …
+	buf    []byte
+	pieces []piece // its lines
+	ended  bool    // the text ends with it
+	stuck  bool    // its lines, or those after the pieces, are not known: no line end was found, or it was not for a survey
+	err    error
+	done   chan struct{}
+}
+
+// piece is some lines in a row.
+type piece struct {
+	base int64 // of the text
+	size int
+	b    []byte // nil: they were not read, as none of them matches
+	hits hits
+}
+
+// next is one more piece, with the memory of one of before.
+func (c *chunk) next() *piece {
+	if len(c.pieces) < cap(c.pieces) {
+		c.pieces = c.pieces[:len(c.pieces)+1]
+	} else {
+		c.pieces = append(c.pieces, piece{})
+	}
+	p := &c.pieces[len(c.pieces)-1]
+	*p = piece{hits: hits{at: p.hits.at[:0]}}
+	return p
+}
+
+// held is the memory its hits take, in bytes.
+func (c *chunk) held() (n int) {
+	for _, p := range c.pieces[:cap(c.pieces)] {
+		n += 4 * cap(p.hits.at)
+	}
+	return n
 }
 
 func (c *chunk) defect() bool {
@@ -50,11 +79,17 @@ var chunks = sync.Pool{New: func() any {
 	return &chunk{buf: make([]byte, 1+usual.block+usual.over), done: make(chan struct{}, 1)}
 }}
 
-// parallel goes on from s.base, and returns true at the end of the text; false leaves the line at s.base to the plain way.
+// parallel goes on from s.base, and returns true at the end of the text; false leaves the line at s.base to another way.
 func (s *scan) parallel(workers int) (bool, error) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	p := &parallel{s: s, ctx: ctx, from: s.base, size: s.again.Size(), work: make(chan *chunk, 2*workers)}
-	p.quiet.Store(s.t.quiet)
+	p := &parallel{s: s, from: s.base, size: s.again.Size(), step: s.m.bounds.block}
+	p.look = p.read
+	return p.run(workers)
+}
+
+func (p *parallel) run(workers int) (bool, error) {
+	ctx, cancel := context.WithCancel(p.s.ctx)
+	p.ctx, p.work = ctx, make(chan *chunk, 2*workers)
+	p.quiet.Store(p.s.t.quiet)
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(p.worker)
@@ -71,7 +106,7 @@ func (s *scan) parallel(workers int) (bool, error) {
 			case <-c.done:
 			default:
 			}
-			if cap(c.hits.at) <= usual.block/4 {
+			if c.held() <= usual.block {
 				chunks.Put(c)
 			}
 		}
@@ -81,7 +116,7 @@ func (s *scan) parallel(workers int) (bool, error) {
 			c := p.free[len(p.free)-1]
 			p.free = p.free[:len(p.free)-1]
 			c.at = next
-			next += int64(s.m.bounds.block)
+			next += int64(p.step)
 			p.pending = append(p.pending, c)
 			p.work <- c
 		}
@@ -102,27 +137,26 @@ func (p *parallel) take(c *chunk) (bool, error) {
 	if c.err != nil {
 		return false, panics.Again(c.err)
 	}
-	if c.stuck {
-		return true, nil
-	}
 	s := p.s
-	if len(c.b) > 0 {
-		s.base = c.base
-		if err := s.tell(c.b, &c.hits); err != nil {
+	for i := range c.pieces {
+		piece := &c.pieces[i]
+		s.base = piece.base
+		if err := s.tell(piece.b, &piece.hits); err != nil {
 			return false, err
 		}
-		s.base += int64(len(c.b))
+		s.base += int64(piece.size)
 	}
 	if s.t.quiet {
 		p.quiet.Store(true)
 	}
 	s.progress(s.base)
-	return c.ended, s.ctx.Err()
+	return c.ended || c.stuck, s.ctx.Err()
 }
 
 func (p *parallel) worker() {
 	f := p.s.m.finder(p.ctx)
 	for c := range p.work {
+		c.pieces, c.ended, c.stuck = c.pieces[:0], false, false
 		if c.err = p.ctx.Err(); c.err == nil {
 			panics.Into(&c.err, func() { c.err = p.look(c, f) })
 		}
@@ -134,40 +168,60 @@ func (p *parallel) worker() {
 	f.close()
 }
 
-// look reads a chunk and finds its lines.
-func (p *parallel) look(c *chunk, f *finder) error {
-	back := 1 // so that a line end right before the chunk is seen
-	if c.at == p.from {
-		back = 0
-	}
-	from := c.at - int64(back)
-	next := back + p.s.m.bounds.block // the chunk after it starts here
-	buf := c.buf[:min(int64(next+p.s.m.bounds.over), p.size-from)]
+// read reads a chunk and finds its lines.
+func (p *parallel) read(c *chunk, f *finder) error {
+	from, n := p.bounds(c)
+	buf := c.buf[:n]
 	n, err := p.s.again.ReadAt(buf, from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	last := n < len(buf) || from+int64(n) >= p.size // the first, where it has become shorter
-	buf = buf[:n]
-	start, stop := 0, n
-	if back > 0 {
-		start = startAfter(buf, 0)
-	}
-	if n > next {
-		stop = startAfter(buf, next-1)
-	}
-	if c.stuck = max(start, stop) > n && !last; c.stuck {
+	start, stop := p.lines(c, from, buf[:n], n < len(buf))
+	if start == stop {
 		return nil
 	}
-	start, stop = min(start, n), min(stop, n)
-	c.ended = last && stop == n
-	c.b, c.base = buf[start:stop], from+int64(start)
-	c.hits = hits{only: p.quiet.Load(), at: c.hits.at[:0]}
-	if err := f.find(c.b, &c.hits); err != nil {
+	return p.found(c, f, buf[start:stop], from+int64(start))
+}
+
+// bounds are where the bytes start that a chunk needs, and how many they are: the one before it, so that a line end there is seen, and
+// some after it, for the end of its last line.
+func (p *parallel) bounds(c *chunk) (from int64, n int) {
+	from, n = c.at, p.step+p.s.m.bounds.over
+	if c.at != p.from {
+		from, n = from-1, n+1
+	}
+	return from, int(min(int64(n), p.size-from))
+}
+
+// lines is where those of a chunk start and stop in b, the text at from; short says that the text has become so.
+func (p *parallel) lines(c *chunk, from int64, b []byte, short bool) (start, stop int) {
+	last := short || from+int64(len(b)) >= p.size
+	next := int(c.at-from) + p.step // the chunk after it starts here
+	stop = len(b)
+	if c.at > from {
+		start = startAfter(b, 0)
+	}
+	if stop > next {
+		stop = startAfter(b, next-1)
+	}
+	if c.stuck = max(start, stop) > len(b) && !last; c.stuck {
+		return 0, 0
+	}
+	start, stop = min(start, len(b)), min(stop, len(b))
+	c.ended = last && stop == len(b)
+	return start, stop
+}
+
+// found makes a piece of lines that were read.
+func (p *parallel) found(c *chunk, f *finder, b []byte, base int64) error {
+	piece := c.next()
+	piece.b, piece.base, piece.size = b, base, len(b)
+	piece.hits.only = p.quiet.Load()
+	if err := f.find(b, &piece.hits); err != nil {
 		return err
 	}
-	if c.hits.lines == 0 {
-		c.hits.lines = countLines(c.b)
+	if piece.hits.lines == 0 {
+		piece.hits.lines = countLines(b)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ TEXT ·teddyNext(SB), NOSPLIT, $0-40
 loop:
 	CMPQ AX, CX
 	JGT  none
+	PREFETCHT0 3072(SI)(AX*1)
 	VMOVDQU (SI)(AX*1), Y8
 	VMOVDQU 1(SI)(AX*1), Y10
 	VMOVDQU 2(SI)(AX*1), Y12
@@ -112,6 +113,7 @@ TEXT ·pairNext(SB), NOSPLIT, $0-56
 pairloop:
 	CMPQ AX, CX
 	JGT  pairnone
+	PREFETCHT0 3072(SI)(AX*1) // the processor's own stops at each page
 	VPOR (R8)(AX*1), Y10, Y2
 	VPOR 32(R8)(AX*1), Y10, Y3
 	VPOR (DI)(AX*1), Y11, Y4
