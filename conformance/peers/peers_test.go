@@ -28,7 +28,8 @@ func TestVerdict(t *testing.T) {
 	}{
 		{result{row: row{bar: 0.9}, ours: ms(9, 1, 90), peer: ms(10, 10, 10)}, "yes"},
 		{result{row: row{bar: 0.9}, ours: ms(9, 10, 11), peer: ms(10, 10, 10)}, "**no**"},
-		{result{row: row{bar: 0.9}, ours: ms(20), served: ms(5), peer: ms(10)}, "**no** (served: yes)"},
+		{result{row: row{bar: 0.9}, ours: ms(20), served: ms(5), peer: ms(10)}, "yes (with its start: no)"},
+		{result{row: row{bar: 0.9}, ours: ms(8), served: ms(10), peer: ms(10)}, "**no**"},
 		{result{row: row{bar: 20, unit: "ms"}, ours: ms(19), peer: ms(1)}, "yes"},
 		{result{row: row{bar: 20, unit: "ms"}, ours: ms(21), peer: ms(100)}, "**no**"},
 		{result{row: row{bar: 400, unit: "µs"}, ours: ms(1)}, "**no**"},

@@ -40,10 +40,13 @@ func (r result) servedRatio() float64 {
 	return float64(median(r.served)) / float64(median(r.peer))
 }
 
-// figure is what the bar is held against.
+// figure is what the bar is held against: the way a model asks, where that was measured.
 func (r result) figure() float64 {
 	switch r.unit {
 	case "":
+		if served := r.servedRatio(); served > 0 {
+			return served
+		}
 		return r.ratio()
 	case "ms":
 		return float64(median(r.ours)) / float64(time.Millisecond)
@@ -62,12 +65,12 @@ func (r result) verdict() string {
 		return "not measured"
 	case r.free():
 		return "–"
-	case r.figure() <= r.bar:
-		return "yes"
-	case r.unit == "" && r.servedRatio() > 0 && r.servedRatio() <= r.bar:
-		return "**no** (served: yes)"
+	case r.figure() > r.bar:
+		return "**no**"
+	case r.unit == "" && r.ratio() > r.bar:
+		return "yes (with its start: no)"
 	}
-	return "**no**"
+	return "yes"
 }
 
 func (r result) brief() string {
