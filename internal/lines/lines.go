@@ -121,7 +121,8 @@ var compiled = recent.New[Pattern, *Matcher](4 * MaxProgram)
 // r is UTF-8; NUL and invalid UTF-8 are matched as regexp does (an invalid byte is U+FFFD). Memory is bounded whatever
 // the length of a line or a match: at most 1 MiB of a line is held, 4 MiB of a text with Multiline.
 // Where r is an [io.ReaderAt] that knows its Size ([io.SectionReader], [bytes.Reader]), read from its start, all of it
-// is searched. Any other reader is searched whole too, but for Multiline only as far as its first 4 MiB: Totals.Short.
+// is searched; and where its Outer, as [io.SectionReader] has one, is a file that [mapped.Of] takes, what cannot match is not read.
+// Any other reader is searched whole too, but for Multiline only as far as its first 4 MiB: Totals.Short.
 //
 // ctx is looked at often enough to end within a tenth of a second or so; its error is returned with the totals so far.
 func (m *Matcher) Scan(ctx context.Context, r io.Reader, o Options, visit func(Line) error) (Totals, error) {

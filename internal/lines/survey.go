@@ -24,7 +24,9 @@ func (s *scan) survey() *survey {
 	if s.m.vectors == nil || s.t.o.Invert || s.t.o.Before+s.t.o.After > 0 || s.again == nil || s.again.Size() < s.m.bounds.large {
 		return nil
 	}
-	section, ok := s.again.(*io.SectionReader)
+	section, ok := s.again.(interface {
+		Outer() (r io.ReaderAt, off, n int64)
+	})
 	if !ok {
 		return nil
 	}

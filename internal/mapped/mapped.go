@@ -12,20 +12,25 @@ import (
 )
 
 // A File can be looked at. The one who opened it closes it, after the last look.
-type File struct{ conn syscall.RawConn }
+type File struct{ open opened }
 
-// Of returns nil where r is no file, or one on a system or a file system where a look may wait for long: it holds a processor, as a read
-// does not.
+// opened runs f with the descriptor of a file that stays open meanwhile, as [syscall.RawConn] does.
+type opened interface {
+	Control(f func(fd uintptr)) error
+}
+
+// Of returns nil where r is no file (neither an [os.File], or what else is a [syscall.Conn], nor one with a Control of its own), or one on
+// a system or a file system where a look may wait for long: it holds a processor, as a read does not.
 func Of(r io.ReaderAt) *File {
-	c, ok := r.(syscall.Conn)
-	if !ok {
+	o, ok := r.(opened)
+	if c, is := r.(syscall.Conn); is {
+		conn, err := c.SyscallConn()
+		o, ok = conn, err == nil
+	}
+	if !ok || !local(o) {
 		return nil
 	}
-	conn, err := c.SyscallConn()
-	if err != nil || !local(conn) {
-		return nil
-	}
-	return &File{conn}
+	return &File{o}
 }
 
 // Most bytes of one look, and how many looks there are at once in this process: together what it takes of memory.

@@ -2,7 +2,6 @@ package mapped
 
 import (
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,8 +16,8 @@ var locals = map[uint32]bool{
 	unix.OVERLAYFS_SUPER_MAGIC: true,
 }
 
-func local(conn syscall.RawConn) (is bool) {
-	err := conn.Control(func(fd uintptr) {
+func local(o opened) (is bool) {
+	err := o.Control(func(fd uintptr) {
 		var s unix.Statfs_t
 		is = unix.Fstatfs(int(fd), &s) == nil && locals[uint32(s.Type)] //nolint:gosec // a number of 32 bits, in a type that differs by machine
 	})
@@ -29,7 +28,7 @@ func local(conn syscall.RawConn) (is bool) {
 // this call waits, and says what the file does not have. That takes Linux 5.14.
 func (f *File) view(from int64, n int) (all, view []byte) {
 	skip := int(from % int64(os.Getpagesize()))
-	err := f.conn.Control(func(fd uintptr) {
+	err := f.open.Control(func(fd uintptr) {
 		b, err := unix.Mmap(int(fd), from-int64(skip), skip+n, unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
 			return

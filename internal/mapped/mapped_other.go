@@ -2,9 +2,7 @@
 
 package mapped
 
-import "syscall"
-
-func local(syscall.RawConn) bool { return false }
+func local(opened) bool { return false }
 
 func (*File) view(int64, int) (all, view []byte) { return nil, nil }
 

@@ -118,7 +118,7 @@ func TestPanicsOfOthersGoOn(t *testing.T) {
 	for name, look := range map[string]func([]byte){
 		"a value":      func([]byte) { panic(boom) },
 		"an index":     func(b []byte) { _ = b[len(b):][0] },
-		"a nil":        func([]byte) { var p *File; _ = p.conn },
+		"a nil":        func([]byte) { var p *File; _ = p.open },
 		"another file": func([]byte) { defer func() { panic(boom) }(); sink += shrunk(t)[50_000] },
 	} {
 		func() {

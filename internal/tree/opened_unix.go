@@ -86,6 +86,22 @@ func (o *Opened) read(b []byte, from func([]byte) (int, error)) (n int, err erro
 	return n, nil
 }
 
+// Control runs f with the descriptor, as [syscall.RawConn] does; it is not to be used by several at once with Close.
+func (o *Opened) Control(f func(fd uintptr)) error {
+	switch {
+	case o.file != nil:
+		conn, err := o.file.SyscallConn()
+		if err != nil {
+			return err
+		}
+		return conn.Control(f)
+	case !o.open:
+		return os.ErrClosed
+	}
+	f(uintptr(o.fd))
+	return nil
+}
+
 // Close lets go of the file.
 func (o *Opened) Close() error {
 	switch {

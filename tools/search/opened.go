@@ -206,6 +206,9 @@ func (p *peeked) free() {
 // Size is the file's as it was opened: what is written to it meanwhile is not read.
 func (p *peeked) Size() int64 { return p.size }
 
+// Outer is the file, as [io.SectionReader.Outer] tells it.
+func (p *peeked) Outer() (r io.ReaderAt, off, n int64) { return p.file, 0, p.size }
+
 func (p *peeked) Read(b []byte) (n int, err error) {
 	left := p.size - p.pos
 	switch {
