@@ -1,6 +1,7 @@
 // Package runes counts the runes and the newlines of a text, both in one look at it: at the speed of memory where there are vectors.
 //
-// It does not say where they stand: that is the index of an observation.
+// It also says where the newlines stand, as bits, to who visits all lines. Where lines and runes are in what is kept, the index of an observation
+// says.
 package runes
 
 import (
@@ -37,6 +38,26 @@ func WithLines(p []byte) (runes, newlines int) {
 		runes++
 	}
 	return runes, newlines
+}
+
+// Newlines sets, of each bit of at, whether the byte of p with its number is a newline: bit i%64 of at[i/64]. at has a word for each 64
+// bytes of p, the last maybe for fewer, and of that word the bits behind p's end are 0.
+func Newlines(p []byte, at []uint64) {
+	n := 0
+	if n = len(p) &^ 63; haveVectors && n > 0 {
+		newlines(&p[0], n, &at[0])
+	} else {
+		n = 0
+	}
+	for ; n < len(p); n += 64 {
+		word := uint64(0)
+		for i, c := range p[n:min(n+64, len(p))] {
+			if c == '\n' {
+				word |= 1 << i
+			}
+		}
+		at[n/64] = word
+	}
 }
 
 // portable counts newlines, and the bytes that would go on a rune (10xxxxxx); plain says that all of p is ASCII.

@@ -8,3 +8,8 @@ var haveVectors = cpu.X86.HasAVX2
 //
 //go:noescape
 func count(p *byte, n int) (newlines, follow, high int)
+
+// newlines is [Newlines] over the first n bytes of p, a multiple of 64 and not 0. It writes n bits.
+//
+//go:noescape
+func newlines(p *byte, n int, at *uint64)

@@ -84,3 +84,24 @@ func BenchmarkCount(b *testing.B) {
 		})
 	}
 }
+
+// Bits of newlines, of texts of every length, each as it was before or not.
+func TestNewlines(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	p := make([]byte, 700)
+	for i := range p {
+		p[i] = "\n\x0b\x8a a"[r.IntN(5)]
+	}
+	for n := range p {
+		at := make([]uint64, (n+63)/64)
+		for i := range at {
+			at[i] = r.Uint64()
+		}
+		Newlines(p[:n], at)
+		for i := range 64 * len(at) {
+			if got, want := at[i/64]>>(i%64)&1 == 1, i < n && p[i] == '\n'; got != want {
+				t.Fatalf("%d bytes: at %d %v, want %v", n, i, got, want)
+			}
+		}
+	}
+}
