@@ -13,9 +13,9 @@ const layoutBytes = 48 // a longer beginning is parsed each time
 
 // layoutWord is eight bytes of it.
 type layoutWord struct {
-	text   uint64 // the bytes that are no digits …
-	fixed  uint64 // … and where they stand
-	digits uint64 // where digits stand
+	text  uint64 // a digit is 0
+	looks uint64 // 0xff where a byte is of the beginning
+	above uint64 // what goes over 0x7f when it is added to how a byte differs too much: by anything, or a digit by over 9
 }
 
 // learn takes the beginning of a line, which [stamp] has told of. A letter has to follow, which belongs to no time: then all that was
@@ -31,11 +31,13 @@ func (l *layout) learn(line []byte, from, to, rest int) {
 	*l = layout{from: from, to: to, rest: rest}
 	for i, c := range line[:rest] {
 		w, at := &l.words[i/8], 8*(i%8)
+		w.looks |= 0xff << at
 		if c-'0' <= 9 {
-			w.digits |= 0xff << at
+			w.text |= '0' << at
+			w.above |= 0x76 << at
 		} else {
-			w.fixed |= 0xff << at
 			w.text |= uint64(c) << at
+			w.above |= 0x7f << at
 		}
 	}
 }
@@ -45,37 +47,42 @@ func (l *layout) fits(line []byte) bool {
 	if l.rest == 0 || len(line) < (l.rest+7)&^7 {
 		return false
 	}
-	const zeros, high, six = 0x3030303030303030, 0xf0f0f0f0f0f0f0f0, 0x0606060606060606
+	const high = 0x8080808080808080
+	differs := uint64(0)
 	for i := 0; i < l.rest; i += 8 {
-		w, b := &l.words[i/8], binary.LittleEndian.Uint64(line[i:])
-		d := b&w.digits | zeros&^w.digits
-		if b&w.fixed != w.text || d&high != zeros || (d+six)&high != zeros {
-			return false
-		}
+		w := &l.words[i/8]
+		d := (binary.LittleEndian.Uint64(line[i:]) ^ w.text) & w.looks
+		differs |= d&^high + w.above | d
 	}
-	return true
+	return differs&high == 0
 }
 
-// commonLevel tells of the commonest words for a level below an error, in capitals with a blank behind; noLevel is any other.
+// commonLevel tells of the commonest words for a level below an error, in capitals with a blank behind; noLevel is any other. It does so by
+// a table, as which of them comes next is nothing a processor can foretell.
 func commonLevel(b []byte) level {
-	if len(b) < 6 {
+	if len(b) < 8 {
 		return noLevel
 	}
-	const (
-		info4 = 'I' | 'N'<<8 | 'F'<<16 | 'O'<<24
-		warn4 = 'W' | 'A'<<8 | 'R'<<16 | 'N'<<24
-		debu4 = 'D' | 'E'<<8 | 'B'<<16 | 'U'<<24
-		trac4 = 'T' | 'R'<<8 | 'A'<<16 | 'C'<<24
-	)
-	switch w := binary.LittleEndian.Uint32(b); {
-	case w == info4 && b[4] == ' ':
-		return info
-	case w == warn4 && b[4] == ' ':
-		return warn
-	case w == debu4 && b[4] == 'G' && b[5] == ' ':
-		return debug
-	case w == trac4 && b[4] == 'E' && b[5] == ' ':
-		return trace
+	w := binary.LittleEndian.Uint64(b)
+	c := &commonLevels[w>>8%8]
+	if w&c.looks != c.text {
+		return noLevel
 	}
-	return noLevel
+	return c.level
 }
+
+// commonLevels has each word at the lower three bits of its second letter.
+var commonLevels = func() (t [8]struct {
+	text, looks uint64
+	level       level
+}) {
+	for word, l := range map[string]level{"INFO ": info, "WARN ": warn, "DEBUG ": debug, "TRACE ": trace} {
+		c := &t[word[1]%8]
+		c.level = l
+		for i := range len(word) {
+			c.text |= uint64(word[i]) << (8 * i)
+			c.looks |= 0xff << (8 * i)
+		}
+	}
+	return t
+}()

@@ -2,11 +2,12 @@ package summary
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/lines"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
 const (
@@ -45,7 +46,10 @@ type logs struct {
 	looked int64 // bytes of them
 
 	layout layout
-	passed []byte // the line before, where it was [logs.alike]: a part of the piece being written
+	piece  []byte                 // being written, at most lookBytes
+	ends   [lookBytes / 64]uint64 // where its newlines are …
+	mapped bool                   // … once they were looked for
+	passed []byte                 // the line before, where it was [logs.alike]: a part of the piece being written
 
 	from     string // time of the first line that has one
 	last     []byte // of the last
@@ -75,8 +79,9 @@ func (l *logs) write(p []byte) {
 		if i := bytes.LastIndexByte(p[:n], '\n'); n < len(p) && i >= 0 {
 			n = i + 1
 		}
-		l.has.look(p[:n])
-		l.rows.write(p[:n])
+		l.piece, l.mapped = p[:n], false
+		l.has.look(l.piece)
+		l.rows.write(l.piece)
 		l.settle()
 		p = p[n:]
 	}
@@ -85,40 +90,29 @@ func (l *logs) write(p []byte) {
 // lookBytes is how much is looked through at once for what few lines have: one line that has it lets all of them be parsed.
 const lookBytes = 32 << 10
 
-// ahead passes over the lines at the beginning of p that are alike: how many bytes they are.
+// ahead passes over the lines at the beginning of p, which is the end of the piece, that are alike: how many bytes they are.
 func (l *logs) ahead(p []byte) (n int) {
-	if l.has != (marks{}) {
+	if l.has != (marks{}) || l.source || l.panics.open != nil || l.layout.rest == 0 {
 		return 0
 	}
-	for {
-		i := bytes.IndexByte(p[n:], '\n')
-		if i <= 0 || i > lineBytes || p[n+i-1] == '\r' || !l.alike(p[n:n+i], l.rows.number+1) {
-			return n
-		}
-		l.rows.number++
-		n += i + 1
+	if !l.mapped {
+		runes.Newlines(l.piece, l.ends[:])
+		l.mapped = true
 	}
-}
-
-// marks say whether a piece of a text has what few lines have. It is looked for in all of a piece at once, which takes
-// a fraction of the time of looking in each line.
-type marks struct{ escape, panic, kernel, bracket bool }
-
-var allMarks = marks{escape: true, panic: true, kernel: true, bracket: true}
-
-// What is looked for in a piece: panicWithin says why.
-var (
-	panicWord  = lines.NewLiteral("panic")
-	kernelWord = lines.NewLiteral("kernel: ")
-	recentCall = lines.NewLiteral("(most recent call last)")
-	coreDumped = lines.NewLiteral("(core dumped)")
-)
-
-func (m *marks) look(p []byte) {
-	m.escape = bytes.IndexByte(p, 0x1b) >= 0
-	m.panic = panicWord.In(p)
-	m.kernel = kernelWord.In(p)
-	m.bracket = recentCall.In(p) || coreDumped.In(p)
+	from := len(l.piece) - len(p)
+	start, k, words := from, from/64, l.ends[:(len(l.piece)+63)/64]
+	for word := words[k] &^ (1<<(from%64) - 1); ; word = words[k] {
+		for ; word != 0; word &= word - 1 {
+			end := k*64 + bits.TrailingZeros64(word)
+			if !l.alike(l.piece[from:end]) {
+				return from - start
+			}
+			from = end + 1
+		}
+		if k++; k == len(words) {
+			return from - start
+		}
+	}
 }
 
 // marks are those the line being visited may have: all, where some of it came before this piece.
@@ -235,8 +229,8 @@ func (l *logs) samples(t *template) string {
 // alike takes a line that begins as one before it did and then has one of the commonest levels, which is most lines of most logs: it
 // is no error, begins no panic and names no file, and what it says was parsed already. The piece has no marks. It looks at
 // little of the line, and notes only that it was there: settle does the rest for the last of them.
-func (l *logs) alike(line []byte, at int64) bool {
-	if l.source || l.panics.open != nil || !l.layout.fits(line) {
+func (l *logs) alike(line []byte) bool {
+	if len(line) == 0 || len(line) > lineBytes || line[len(line)-1] == '\r' || !l.layout.fits(line) {
 		return false
 	}
 	b := line[l.layout.rest:]
@@ -244,12 +238,13 @@ func (l *logs) alike(line []byte, at int64) bool {
 	if lv == noLevel {
 		return false
 	}
+	l.rows.number++
 	l.read += int64(len(line)) + 1
 	l.stamped++
 	l.levels[lv]++
 	l.passed = line
-	l.panics.beforeLine = at
-	l.pattern(b, at, lv)
+	l.panics.beforeLine = l.rows.number
+	l.pattern(b, l.rows.number, lv)
 	return true
 }
 

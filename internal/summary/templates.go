@@ -96,31 +96,6 @@ func (t *templates) slot(hash uint64) *cached {
 	}
 }
 
-// signature hashes a line as if every word with a digit were the same.
-func signature(b []byte) uint64 {
-	const prime = 0x9E3779B97F4A7C15
-	h := uint64(len(b)) &^ 0xFFFF
-	word, digit := uint64(0), false
-	for _, c := range b {
-		if isWord[c] {
-			word = (word + uint64(c)) * prime
-			digit = digit || c-'0' <= 9
-			continue
-		}
-		if digit {
-			word, digit = 1, false
-		}
-		h = (h ^ word ^ uint64(c)<<56) * prime
-		h ^= h >> 31
-		word = 0
-	}
-	if digit {
-		word = 1
-	}
-	h = (h ^ word) * prime
-	return h ^ h>>31
-}
-
 func (t *templates) find(line []byte, at int64, l level) *template {
 	t.split(line)
 	key := leaf{words: len(t.words)}
