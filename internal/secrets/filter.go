@@ -15,12 +15,12 @@ const shortest = 12
 // filter finds keywords of all formats in one pass. A keyword is looked for by four bytes of it, a window, and each window by
 // three bytes of it that stand at an even place: of these one bit in a small table says whether there is anything to look
 // at. So six bytes of text cost three look-ups and one branch. Letters are folded to lower case. Where there are vectors, they
-// look at 16 places at a time instead, see nibbles.
+// look at 32 places at a time before, see nibbles.
 type filter struct {
 	bits  [1 << (triple - 6)]uint64
 	table [1 << places]slot // open addressing by the window's four bytes
 	hits  []hit             // of each slot in a row
-	sets  func() *nibbles   // of all windows; made for the first text of some length
+	sets  func() *sets      // of all windows; made for the first text of some length
 }
 
 // triple is how many bits a hash of three bytes has.
@@ -70,7 +70,7 @@ func filterOf(formats []*Format) *filter {
 		f.hits[s.to] = h
 		s.to++
 	}
-	f.sets = sync.OnceValue(func() *nibbles { return nibblesOf(f.grams()) })
+	f.sets = sync.OnceValue(func() *sets { return setsOf(f.grams()) })
 	return f
 }
 
@@ -110,33 +110,29 @@ const vectorsFrom = 4 << 10
 // next is the first index from i on where the window of a keyword stands, with what it may be; len(b) for none. What it saw before it
 // needed to is in a, which belongs to b and is empty at first.
 func (f *filter) next(a *ahead, b []byte, i int) (int, []hit) {
-	if haveVectors && len(b) >= vectorsFrom {
-		for sets := f.sets(); ; {
-			if i < a.from || i >= a.to {
-				if a.look(sets, b, i); i == a.to {
-					break
-				}
+	for haveVectors && len(b) >= vectorsFrom {
+		if i < a.from || i >= a.to {
+			if a.look(f, b, i); i == a.to {
+				break
 			}
-			var hits []hit
-			if i, hits = f.among(a, b, i); hits != nil {
-				return i, hits
-			}
+		}
+		var hits []hit
+		if i, hits = f.within(a, b, i); hits != nil {
+			return i, hits
 		}
 	}
 	return f.plain(b, i)
 }
 
-// among is next within what a saw; the end of that for none.
-func (f *filter) among(a *ahead, b []byte, i int) (int, []hit) {
+// within is next within what a saw; the end of that for none.
+func (f *filter) within(a *ahead, b []byte, i int) (int, []hit) {
 	k := (i - a.from) / 64
 	words := a.may[:(a.to-a.from+63)/64]
 	for word := words[k] &^ (1<<((i-a.from)%64) - 1); ; word = words[k] {
 		for ; word != 0; word &= word - 1 {
 			at := a.from + k*64 + bits.TrailingZeros64(word)
-			if g := foldGram(b[at:]); f.bit(hash3(g))&f.bit(hash3(g>>8))&1 != 0 {
-				if hits := f.at(b, at); hits != nil {
-					return at, hits
-				}
+			if hits := f.at(b, at); hits != nil {
+				return at, hits
 			}
 		}
 		if k++; k == len(words) {

@@ -1,6 +1,9 @@
 package secrets
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // nibbles say of sixteen sets of grams where one of a set may stand: of each of a gram's four bytes the sets that have such a lower
 // half there, and such a higher one, eight sets in the first 16 entries and eight in the others. Where all eight agree on a set,
@@ -28,17 +31,34 @@ var arranged = [16]string{
 	`ntia|nrii|ltai|ithu|nrak|ssph|ship|ccip|cfpa`,
 }
 
-// nibblesOf puts each gram into a set.
-func nibblesOf(grams []uint32) *nibbles {
+// known has a bit for each gram there is, by a hash of its four bytes: of other grams one of 130 has one too.
+type known [1 << 10]uint64
+
+func knownPlace(g uint32) uint32 { return g * 2654435761 >> 16 }
+
+func (t *known) add(g uint32) { t[knownPlace(g)>>6] |= 1 << (knownPlace(g) & 63) }
+
+// bit is 1 where g may be a gram.
+func (t *known) bit(g uint32) uint64 { return t[knownPlace(g)>>6] >> (knownPlace(g) & 63) & 1 }
+
+// sets are what vectors look for, and what of what they find may be a gram.
+type sets struct {
+	nibbles nibbles
+	known   known
+}
+
+// setsOf puts each gram into a set.
+func setsOf(grams []uint32) *sets {
 	of := map[uint32]int{} // the lower three bytes of a gram: its set
 	for set, list := range arranged {
 		for g := range strings.SplitSeq(list, "|") {
 			of[foldGram([]byte(g))<<8] = set
 		}
 	}
-	t := &nibbles{}
+	t := &sets{}
 	for _, g := range grams {
-		t.add([]byte{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}, of[g<<8])
+		t.known.add(g)
+		t.nibbles.add([]byte{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}, of[g<<8])
 	}
 	return t
 }
@@ -62,15 +82,31 @@ type ahead struct {
 const aheadBytes = 4 << 10
 
 // look has the stretch begin at i. It is empty where less than vectors take is left of the text.
-func (a *ahead) look(t *nibbles, b []byte, i int) {
-	n := min(aheadBytes, len(b)-gram+1-i) &^ 15
+func (a *ahead) look(f *filter, b []byte, i int) {
+	n := min(aheadBytes, len(b)-gram-i) &^ 31
 	if n <= 0 {
 		a.from, a.to = i, i
 		return
 	}
-	a.may[(n-1)/64] = 0 // what is not written of the last
-	gramsMask(&b[i], n, t, &a.may[0])
+	words := a.may[:(n+63)/64]
+	words[len(words)-1] = 0 // what is not written of the last
+	sets := f.sets()
+	gramsMask(&b[i], n, &sets.nibbles, &words[0])
+	for k, word := range words {
+		if word != 0 {
+			words[k] = sets.known.among(b[i+64*k:], word)
+		}
+	}
 	a.from, a.to = i, i+n
+}
+
+// among are the places of b, of those of word, at which a gram may stand.
+func (t *known) among(b []byte, word uint64) (found uint64) {
+	for ; word != 0; word &= word - 1 {
+		i := bits.TrailingZeros64(word) & 63
+		found |= t.bit(foldGram(b[i:])) << i
+	}
+	return found
 }
 
 // step is how many bytes of base64 in a row [loneKey] looks for.

@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 var haveVectors = cpu.X86.HasAVX2
 
-// gramsMask is [nibbles.mask] over n places from p on, a multiple of 16 and not 0. It reads n+3 bytes and writes n bits.
+// gramsMask is [nibbles.mask] over n places from p on, a multiple of 32, not 0 and at most aheadBytes. It reads n+4 bytes and writes n bits.
 //
 //go:noescape
 func gramsMask(p *byte, n int, t *nibbles, out *uint64)

@@ -66,16 +66,21 @@ func TestVectorsFindTheSame(t *testing.T) {
 				at = got
 			}
 		}
-		sets, want := f.sets(), make([]uint64, aheadBytes/64)
+		sets, want := &f.sets().nibbles, make([]uint64, aheadBytes/64)
 		for at := 0; at < len(b); at += 1 + at%977 {
 			for k := range a.may {
 				a.may[k] = r.Uint64()
 			}
-			a.look(sets, b, at)
-			if n := a.to - at; n == 0 && len(b)-at >= 16+gram || n > aheadBytes || n%16 != 0 {
+			a.look(f, b, at)
+			if n := a.to - at; n == 0 && len(b)-at >= 32+gram || n > aheadBytes || n%32 != 0 {
 				t.Fatalf("%d bytes of %d from %d on", n, len(b), at)
 			}
 			sets.mask(b, at, a.to-at, want)
+			for i := range a.to - at {
+				if f.sets().known.bit(foldGram(b[at+i:])) == 0 {
+					want[i/64] &^= 1 << (i % 64)
+				}
+			}
 			if n := (a.to - at + 63) / 64; !slices.Equal(a.may[:n], want[:n]) {
 				t.Fatalf("%d bytes from %d on: %x, want %x", a.to-at, at, a.may[:n], want[:n])
 			}
@@ -91,11 +96,14 @@ func TestVectorsFindTheSame(t *testing.T) {
 // No window is passed over, and most text is.
 func TestSetsHoldAllGrams(t *testing.T) {
 	f := compiled()
-	sets, may := f.sets(), make([]uint64, 1)
+	sets, may := &f.sets().nibbles, make([]uint64, 1)
 	for _, g := range f.grams() {
 		for _, in := range [][]byte{{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}, {byte(g) &^ 0x20, byte(g>>8) &^ 0x20, byte(g>>16) &^ 0x20, byte(g>>24) &^ 0x20}} {
 			if sets.mask(in, 0, 1, may); may[0] != 1 {
 				t.Errorf("%q is passed over", in)
+			}
+			if f.sets().known.bit(foldGram(in)) != 1 {
+				t.Errorf("%q is not known", in)
 			}
 		}
 	}
