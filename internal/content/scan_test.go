@@ -32,6 +32,50 @@ func traced(text string, n, quiet int) (string, error) {
 	return out.String(), err
 }
 
+// itemised is traced of a text that is read by items where there are any.
+func itemised(text string, n int) (string, int, error) {
+	var s Scanner
+	var out strings.Builder
+	items := 0
+	note := func(e Event, at int64, depth int) {
+		if e != More {
+			fmt.Fprintf(&out, "%d@%d/%d ", e, at, depth)
+		}
+	}
+	for at := 0; at < len(text) && s.Err() == nil; at += n {
+		p := []byte(text[at:min(at+n, len(text))])
+		for len(p) > 0 && s.Err() == nil {
+			from, depth := s.Offset(), s.Depth()
+			var it Item
+			if used := s.Item(p, &it); used > 0 {
+				items++
+				if it.HasKey {
+					note(KeyStart, from+int64(it.KeyFrom), depth)
+					note(KeyEnd, from+int64(it.KeyTo)+1, depth)
+				}
+				switch it.Event {
+				case StringEnd:
+					note(StringStart, from+int64(it.From), depth)
+					note(StringEnd, from+int64(it.To)+1, depth)
+				case NumberEnd, LiteralEnd:
+					note(it.Event-1, from+int64(it.From)+1, depth)
+					note(it.Event, from+int64(it.To), depth)
+				default:
+					note(it.Event, from+int64(it.To), s.Depth())
+				}
+				p = p[used:]
+				continue
+			}
+			used, e := s.Scan(p)
+			note(e, s.Offset(), s.Depth())
+			p = p[used:]
+		}
+	}
+	e, err := s.End()
+	note(e, s.Offset(), s.Depth())
+	return out.String(), items, err
+}
+
 // oneValue says whether the scanner takes text as exactly one value.
 func oneValue(text string) bool {
 	s := Scanner{Quiet: 1}
@@ -76,6 +120,28 @@ func TestScannerPiecesOfAnySizeTellTheSame(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestItemsTellTheSame(t *testing.T) {
+	items := 0
+	for _, text := range append(jsonSamples, string(sampleJSON()[:2000]), strings.Repeat(`[{"a":`, MaxDepth/2), strings.Repeat(`[`, MaxDepth)+`[`,
+		`{"a":-0.5e-7,"b":1E+2,"":"\u00e9\t\\"}`, `[1.,2]`, `[1.e5]`, `[1e]`, `[00]`, `[-]`, `[tru]`, `[truex]`, `["\ud8"]`, `["\u12g4"]`, "[\"a\x01\"]", `{"a":1"b":2}`, `{"`+strings.Repeat("k", longKey+1)+`":1}`) {
+		want, wantErr := traced(text, len(text)+1, 0)
+		for n := 1; n < 40 && n < 2+len(text); n++ {
+			size := n
+			if n == 39 {
+				size = len(text) + 1
+			}
+			got, m, err := itemised(text, size)
+			items += m
+			if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Errorf("%.100q in pieces of %d:\n got %.300s %v\nwant %.300s %v", text, size, got, err, want, wantErr)
+			}
+		}
+	}
+	if items < 1000 {
+		t.Errorf("%d items", items)
 	}
 }
 
@@ -160,6 +226,11 @@ func FuzzScanner(f *testing.F) {
 		if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 			t.Fatalf("%q in pieces of %d:\n got %s %v\nwant %s %v", text, n, got, err, want, wantErr)
 		}
+		for _, n := range []int{n, len(text) + 1} {
+			if got, _, err = itemised(string(text), n); got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Fatalf("%q by items, in pieces of %d:\n got %s %v\nwant %s %v", text, n, got, err, want, wantErr)
+			}
+		}
 	})
 }
 
@@ -180,6 +251,25 @@ func BenchmarkScanner(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func BenchmarkItems(b *testing.B) {
+	text := sampleJSON()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		var s Scanner
+		var it Item
+		for p := text; len(p) > 0; {
+			n := s.Item(p, &it)
+			if n == 0 {
+				n, _ = s.Scan(p)
+			}
+			p = p[n:]
+		}
+		if s.Err() != nil {
+			b.Fatal(s.Err())
+		}
 	}
 }
 

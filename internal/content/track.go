@@ -86,6 +86,29 @@ func (t *Tracker) Scan(p []byte) (int, Event) {
 	return n, e
 }
 
+// Item is [Scanner.Item].
+func (t *Tracker) Item(p []byte, it *Item) int {
+	n := t.Scanner.Item(p, it)
+	if n == 0 {
+		return 0
+	}
+	depth, container := t.depth, it.Event == ObjectStart || it.Event == ArrayStart
+	if container {
+		depth--
+	}
+	t.built = min(t.built, depth-1)
+	f := &t.frames[depth-1]
+	if it.HasKey {
+		f.key.raw, f.key.clip = append(f.key.raw[:0], p[it.KeyFrom:it.KeyTo]...), false
+	}
+	if container {
+		t.take(it.Event)
+	} else {
+		f.count++
+	}
+	return n
+}
+
 // End is [Scanner.End].
 func (t *Tracker) End() (Event, error) {
 	e, err := t.Scanner.End()

@@ -28,6 +28,7 @@ type Checker struct {
 	base   int64 // where the window begins that is being read
 	room   int   // after the broken place: what of the bytes is still wanted
 	levels [tracked]level
+	item   content.Item // of Write
 }
 
 // level is a sequence of elements: level 0 is that of the top-level values, level n what
@@ -64,7 +65,10 @@ func (c *Checker) Write(p []byte) (int, error) {
 		c.levels[0].piece.begin(c.mark)
 	}
 	for rest := p; len(rest) > 0 && c.t.Err() == nil; {
-		n, _ := c.Scan(rest)
+		n := c.Item(rest, &c.item)
+		if n == 0 {
+			n, _ = c.Scan(rest)
+		}
 		rest = rest[n:]
 	}
 	c.Scanned(p)
@@ -82,6 +86,24 @@ func (c *Checker) Scan(p []byte) (int, content.Event) {
 		c.ends()
 	}
 	return n, e
+}
+
+// Item is [content.Scanner.Item], beside Scan.
+func (c *Checker) Item(p []byte, it *content.Item) int {
+	n := c.t.Item(p, it)
+	switch at := c.t.Depth(); {
+	case n == 0:
+	case it.Event == content.ObjectStart || it.Event == content.ArrayStart:
+		c.starts(it.Event)
+	case at < tracked:
+		l := &c.levels[at]
+		l.start, l.fresh = c.t.Offset()+c.mark-int64(n-it.From), true
+		if it.Event == content.StringEnd {
+			l.start-- // its quote
+		}
+		c.ends()
+	}
+	return n
 }
 
 // Scanned ends a piece.

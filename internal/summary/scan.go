@@ -18,8 +18,9 @@ type scan struct {
 
 	json     *content.Scanner
 	check    *cutoff.Checker // reads with it too; nil: nobody does
-	spread   bool            // a value went over several lines: lines are no values
-	atStart  bool            // a line begins inside a value
+	read     content.Item
+	spread   bool // a value went over several lines: lines are no values
+	atStart  bool // a line begins inside a value
 	inToken  bool
 	from     int    // where the token begins in this piece
 	held     []byte // what came before this piece
@@ -75,6 +76,10 @@ func (s *scan) write(p []byte) {
 			}
 		}
 		for at < end && !s.dead && !s.skipping {
+			if n := s.item(p[at:end], at); n > 0 {
+				at += n
+				continue
+			}
 			n, e := s.next(p[at:end])
 			at += n
 			if e != content.More {
@@ -95,6 +100,34 @@ func (s *scan) write(p []byte) {
 	}
 	s.count(p, len(p))
 	s.offset += int64(len(p))
+}
+
+// item takes what stands at byte at, where it is one item; else it says 0.
+func (s *scan) item(p []byte, at int) (n int) {
+	it := &s.read
+	if s.check != nil {
+		n = s.check.Item(p, it)
+	} else {
+		n = s.json.Item(p, it)
+	}
+	if n == 0 {
+		return 0
+	}
+	if it.HasKey {
+		s.shape.key(p[it.KeyFrom:it.KeyTo])
+	}
+	raw := p[it.From:it.To]
+	switch size := len(raw); it.Event {
+	case content.StringEnd:
+		s.shape.text(raw[:min(size, tokenBytes)], int64(size))
+	case content.NumberEnd:
+		s.shape.figure(raw[:min(size, tokenBytes)])
+	case content.LiteralEnd:
+		s.shape.word(raw[0])
+	default:
+		s.shape.open(it.Event == content.ObjectStart, at+it.From)
+	}
+	return n
 }
 
 // begins says whether a line that begins with c inside a value is the next value, so that the one before is cut off. Values
