@@ -66,8 +66,6 @@ var (
 	// levelled is a line that begins with a level.
 	levelled = Pattern(`^[\[(<]?(?i:trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|panic|severe|fine|emerg|alert)[\])>]?(?::|\b[ \t|\]-]|$)` +
 		`|^<\d{1,3}>|^[VDIWEF]/[\w.-]+ *(?:\(|:)`)
-	// within is a level close to the start of a line, after a time.
-	within = Pattern(`\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|SEVERE|trace|debug|info|notice|warn|warning|error|critical|fatal|panic)\b`)
 )
 
 // isLog says whether enough of the entries begin with a time or a level. One line needs both.
@@ -114,14 +112,11 @@ type logCensus struct {
 }
 
 func (c *logCensus) add(l []byte) {
-	var at []int
-	if mayStamp(l) {
-		at = stamped().FindIndex(l)
-	}
-	stamp := at != nil || bytes.IndexByte(l, '[') > 0 && request().Match(l)
+	end := stampEnd(l)
+	stamp := end > 0 || bytes.IndexByte(l, '[') > 0 && request().Match(l)
 	level := mayLevel(l) && levelled().Match(l) ||
 		hasLevelField(l) ||
-		at != nil && within().Match(l[at[1]-1:min(len(l), at[1]+60)])
+		end > 0 && hasLevelWord(l[end-1:min(len(l), end+60)]) // close to the start
 	if !stamp && !level {
 		place := isFound(l)
 		if !place && c.entries > 0 && isCarried(l) {

@@ -137,6 +137,122 @@ func mayStamp(l []byte) bool {
 	return n > 0 && len(rest) > 1 && rest[0] == '|' && rest[1] == ' ' && mayBeTime(rest[2:])
 }
 
+// stampEnd is where the time ends with which a line begins, and what stands behind it; -1 where it begins with none.
+func stampEnd(l []byte) int {
+	if !mayStamp(l) {
+		return -1
+	}
+	if end := dateEnd(l); end > 0 {
+		return end
+	}
+	if at := stamped().FindIndex(l); at != nil {
+		return at[1]
+	}
+	return -1
+}
+
+// dateEnd is where stamped ends where its first branch, which most logs write, matches without giving anything back; else 0.
+func dateEnd(l []byte) int {
+	at := len(l) - len(cutBracket(l))
+	for _, name := range []string{"time=", "ts="} {
+		if bytes.HasPrefix(l[at:], []byte(name)) {
+			at += len(name)
+			break
+		}
+	}
+	if at < len(l) && l[at] == '"' {
+		at++
+	}
+	if !shaped(l[at:], "0000-00-00T00:00") {
+		return 0
+	}
+	at += len("0000-00-00T00:00")
+	if shaped(l[at:], ":00") {
+		at += 3
+	}
+	if at+1 < len(l) && (l[at] == '.' || l[at] == ',') {
+		if n := countDigits(l[at+1:]); n > 0 {
+			at += 1 + min(n, 9)
+		}
+	}
+	at += zoneLen(l[at:])
+	if at < len(l) && bytes.IndexByte([]byte(`]>)"`), l[at]) >= 0 {
+		at++
+	}
+	switch {
+	case at == len(l):
+		return at
+	case bytes.IndexByte([]byte(" \t|:]"), l[at]) >= 0:
+		return at + 1
+	}
+	return 0
+}
+
+// shaped says that l begins with a date and a time as the example is: each digit of it is any, and each sign one of those that stand in its place.
+func shaped(l []byte, example string) bool {
+	if len(l) < len(example) {
+		return false
+	}
+	for i, c := range []byte(example) {
+		of := ""
+		switch c {
+		case '0':
+			if l[i] < '0' || l[i] > '9' {
+				return false
+			}
+			continue
+		case '-':
+			of = "-/."
+		case 'T':
+			of = "T _:"
+		case ':':
+			of = ":"
+		}
+		if strings.IndexByte(of, l[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// zoneLen is how many bytes l begins with that are a time zone: (?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?
+func zoneLen(l []byte) int {
+	n := 0
+	if len(l) > 0 && l[0] == ' ' {
+		n = 1
+	}
+	switch z := l[n:]; {
+	case len(z) > 0 && z[0] == 'Z':
+		return n + 1
+	case bytes.HasPrefix(z, []byte("UTC")):
+		return n + 3
+	case len(z) >= 5 && (z[0] == '+' || z[0] == '-') && countDigits(z[1:3]) == 2:
+		if countDigits(z[3:5]) == 2 {
+			return n + 5
+		}
+		if len(z) >= 6 && z[3] == ':' && countDigits(z[4:6]) == 2 {
+			return n + 6
+		}
+	}
+	return 0
+}
+
+// hasLevelWord looks for a level as a word of its own, in capitals or small letters.
+func hasLevelWord(l []byte) bool {
+	for at := 0; at < len(l); at++ {
+		from := at
+		for at < len(l) && inWord(l[at]) {
+			at++
+		}
+		switch string(l[from:at]) {
+		case "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "ERR", "CRITICAL", "CRIT", "FATAL", "PANIC", "SEVERE",
+			"trace", "debug", "info", "notice", "warn", "warning", "error", "critical", "fatal", "panic":
+			return true
+		}
+	}
+	return false
+}
+
 var days, months = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"},
 	[]string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
