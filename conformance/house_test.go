@@ -21,7 +21,7 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 // lower floor: a reader of one floor then needs to know only those below it, and
 // families of tools on one floor cannot grow into each other.
 var floors = [][]string{
-	1: {"observations", "tokens", "prompts", "internal/tree", "internal/lines", "internal/content", "internal/cutoff", "internal/child", "internal/secrets", "internal/panics", "internal/recent", "internal/runes", "internal/mapped"},
+	1: {"observations", "tokens", "prompts", "internal/tree", "internal/lines", "internal/content", "internal/cutoff", "internal/child", "internal/secrets", "internal/panics", "internal/recent", "internal/runes", "internal/mapped", "internal/stack"},
 	2: {"trace", "tools", "internal/summary"},
 	3: {"funnel", "tools/fs", "tools/search", "tools/jq", "tools/shell", "upstream"},
 	4: {"investigation"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/stack"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -48,6 +49,7 @@ type outcome struct {
 func (c *call) run() outcome {
 	done := make(chan error, 1)
 	go func() {
+		stack.Grow()
 		returned := false
 		defer func() {
 			if returned {

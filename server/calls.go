@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/stack"
 )
 
 // lateGrace is how long after its deadline a call may still answer for itself. Then it is answered
@@ -123,6 +124,7 @@ func (c *Conn) newCall(f frame, send Send) *call {
 
 // run does the work of a call that start took in, and answers it.
 func (k *call) run(ctx context.Context) {
+	stack.Grow()
 	s := k.conn.server
 	ctx, stop := context.WithTimeout(ctx, s.timeout)
 	k.notes.start()
