@@ -245,8 +245,10 @@ func (s *ordered) end() error {
 type drawing struct {
 	f    *finder
 	top  string
-	path []string // of the line written last
+	dir  string   // "a/b/" of the entry written last
+	path []string // of it
 	any  bool
+	buf  []byte
 }
 
 func topOf(places []tools.Place) string {
@@ -271,33 +273,53 @@ func (d *drawing) take(e found) error {
 	if d.top != "" && d.top != "." {
 		name = strings.TrimPrefix(name, d.top+"/")
 	}
+	margin := 0
+	if d.top != "" {
+		margin = 1
+	}
+	last := strings.LastIndexByte(name, '/') + 1
+	if d.path == nil || name[:last] != d.dir { // most entries are beside the one before
+		if err := d.down(margin, name); err != nil {
+			return err
+		}
+		d.dir = name[:last]
+	}
+	if err := d.line(margin+len(d.path)-1, name[last:], marks[e.Type]); err != nil {
+		return err
+	}
+	*d.f.shown.of(e.Type)++
+	d.path[len(d.path)-1] = name[last:]
+	return nil
+}
+
+// marks are what stands behind the name of what is no file.
+var marks = map[tree.Type]string{tree.Dir: "/", tree.Link: "@", tree.Other: "|"}
+
+// down writes the directories on the way to a name that are not on the way to the one before, nor were the one before.
+func (d *drawing) down(margin int, name string) error {
 	parts := strings.Split(name, "/")
 	same := 0
 	for same < len(parts)-1 && same < len(d.path) && parts[same] == d.path[same] {
 		same++
 	}
-	margin := 0
-	if d.top != "" {
-		margin = 1
-	}
+	d.path = parts
 	for i := same; i < len(parts)-1; i++ {
 		if err := d.line(margin+i, parts[i], "/"); err != nil {
 			return err
 		}
 	}
-	mark := map[tree.Type]string{tree.Dir: "/", tree.Link: "@", tree.Other: "|"}[e.Type]
-	if err := d.line(margin+len(parts)-1, parts[len(parts)-1], mark); err != nil {
-		return err
-	}
-	*d.f.shown.of(e.Type)++
-	d.path = parts
 	return nil
 }
 
 // line writes one name. A newline in it is shown, as it would make two of it.
 func (d *drawing) line(depth int, name, mark string) error {
-	name = tools.VisibleName(name)
-	_, err := fmt.Fprintf(d.f.out, "%*s%s%s\n", 2*depth, "", name, mark)
+	b := d.buf[:0]
+	for range 2 * depth {
+		b = append(b, ' ')
+	}
+	b = append(append(append(b, tools.VisibleName(name)...), mark...), '\n')
+	d.buf = b
+	_, err := d.f.out.Write(b)
 	return err
 }
 
