@@ -51,7 +51,7 @@ func compile(p Pattern) (*Matcher, error) {
 		}
 		return a
 	})
-	m.needles, m.sure, m.near, m.head = required(tree, how{multi: m.multi, crlf: m.multi && !m.cr})
+	m.needles, m.sure, m.near, m.head = required(tree.Simplify(), how{multi: m.multi, crlf: m.multi && !m.cr})
 	if !m.multi {
 		m.vectors = vectors(m.needles)
 		m.head = m.head && len(m.needles) == 1 // of several, what is found first need not stand first

@@ -112,7 +112,7 @@ func all(b []byte, from int, h *hits) {
 // Where needles stand so dense that going to each of them costs more than walking over everything, they are passed over for a while.
 const (
 	denseFor   = 16  // blocks
-	denseEvery = 32  // lines looked at
+	denseEvery = 512 // lines looked at: a minute of a log whose lines all hold its number is not the text
 	denseBytes = 150 // of text for each of them: fewer are dense
 )
 
