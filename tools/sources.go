@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -257,7 +258,15 @@ func (s Sources) below(name string) (root *tree.Root, rel, shown string, err err
 	if clean == "." {
 		return nil, "", "", fmt.Errorf("%s: it names all roots, and no file: find lists them; %s", content.ClipBytes(name, 200), s.inside())
 	}
-	return nil, "", "", fmt.Errorf("%s: %s", content.ClipBytes(name, 200), s.inside())
+	meant := ""
+	for i, r := range s.Roots {
+		if f, _, err := r.OpenFile(clean); err == nil {
+			_ = f.Close()
+			meant = "; did you mean " + content.ClipBytes(path.Join(labels[i], clean), 200) + "?"
+			break
+		}
+	}
+	return nil, "", "", fmt.Errorf("%s: %s%s", content.ClipBytes(name, 200), s.inside(), meant)
 }
 
 // inside says how a path names what may be named. It tells nothing of where the roots are.
@@ -313,6 +322,35 @@ func (s *Source) look(name string) error {
 
 // Close lets go of the source.
 func (s *Source) Close() error { return s.closer.Close() }
+
+// Done ends a call that has looked into the source: it notes what else has to be known of it, and closes it.
+func (s *Source) Done(out Output) {
+	if caveat := s.Caveat(); caveat != "" {
+		out.Note(caveat)
+	}
+	_ = s.Close()
+}
+
+// Caveat says why what was seen of the source may not be all there was, or not all of one time: it was kept in part, or has changed
+// since it was opened. A file that has only grown is what it was, as far as it was looked at. "": neither.
+func (s *Source) Caveat() string {
+	if o := s.Observation; o != nil && o.Dropped > 0 {
+		return fmt.Sprintf("%s was kept in part, its first %d bytes of %d: nothing here tells of the rest", s.Name, o.Bytes, o.Bytes+o.Dropped)
+	}
+	f, ok := s.ReaderAt.(*os.File)
+	if !ok {
+		return ""
+	}
+	switch now, err := f.Stat(); {
+	case err != nil || now.Size() > s.Size:
+		return ""
+	case now.Size() < s.Size:
+		return fmt.Sprintf("%s became shorter during this call, from %d to %d bytes: what stands here is of no one time; call again", s.Name, s.Size, now.Size())
+	case !now.ModTime().Equal(s.Modified):
+		return s.Name + " was written to during this call: what stands here may be of no one time; call again"
+	}
+	return ""
+}
 
 // Plain says that the bytes as stored are the text (UTF-8 without BOM, or binary): offsets into one are offsets into the other.
 func (s *Source) Plain() bool { return s.Encoding == "utf-8" || s.Encoding == "binary" }

@@ -149,7 +149,8 @@ func TestRefusedNamesSayTheWayOn(t *testing.T) {
 		{single, "*.go", "; path takes no glob, glob does"},
 		{single, "../x", `outside the root; a path is relative to the root, as "src/a.go" is; "." is the root itself`},
 		{several, "docs/d.txt", "; did you mean docs/c.txt?"},
-		{several, "b.txt", "b.txt: a path begins with the name of a root: src, docs"},
+		{several, "b.txt", "b.txt: a path begins with the name of a root: src, docs; did you mean src/b.txt?"},
+		{several, "q.txt", "q.txt: a path begins with the name of a root: src, docs"},
 	} {
 		if _, err := c.s.Places(t.Context(), c.name); err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("place %q of %d roots: %v\nwant …%s", c.name, len(c.s.Roots), err, c.want)

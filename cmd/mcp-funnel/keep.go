@@ -19,13 +19,14 @@ type keep struct {
 func (k *keep) Help() string {
 	return `Example:
 
-  go test ./... 2>&1 | mcp-funnel keep --name tests`
+  go test ./... 2>&1 | mcp-funnel keep --name tests
+  mcp-funnel keep < big.json`
 }
 
 // Run keeps standard input to its end. There is no time limit: the pipe's writer sets the pace.
 func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
 	if f := fileOf(w.in); f != nil && isTerminal(f) {
-		return usagef("keep reads standard input; write COMMAND | mcp-funnel keep")
+		return usagef("keep reads standard input; write COMMAND | mcp-funnel keep, or mcp-funnel keep < FILE")
 	}
 	h, err := s.open(w)
 	if err != nil {

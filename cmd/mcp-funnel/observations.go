@@ -125,6 +125,9 @@ func (l *obsList) Run(s *Settings, w *streams) error {
 		if o.Expired != nil {
 			mark = "[expired] " + mark
 		}
+		if o.Dropped > 0 {
+			mark = fmt.Sprintf("[in part, of %d bytes] %s", o.Bytes+o.Dropped, mark)
+		}
 		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"), o.Tool, o.Seen.Kind, o.Seen.Lines, o.Bytes, content.Visible(content.Clip(mark, 60), false))
 	}
 	return t.Flush()

@@ -28,7 +28,6 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	if c.Policy {
 		head += "VERDICT\t"
 	}
-	_, _ = fmt.Fprintln(t, head+" FILE")
 	var fail error
 	one := func(name string, r io.Reader) {
 		n, size, err := count(ctx, counter, r)
@@ -36,6 +35,10 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 			complain(w.err, fmt.Errorf("%s: %w", name, err))
 			fail = errFailed
 			return
+		}
+		if head != "" {
+			_, _ = fmt.Fprintln(t, head+" FILE")
+			head = ""
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t", totalText(n), size.Bytes, size.Lines)
 		if c.Policy {

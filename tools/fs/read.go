@@ -48,7 +48,7 @@ func read(ctx context.Context, a readArgs, in tools.Input, out tools.Output) err
 	src, err := in.Sources.Open(ctx, a.Path)
 	switch {
 	case err == nil:
-		defer func() { _ = src.Close() }()
+		defer src.Done(out)
 		if strings.HasSuffix(a.Path, "/") {
 			return fmt.Errorf("%s is a file, not a directory: leave out the / at its end", content.ClipBytes(a.Path, 200))
 		}

@@ -44,7 +44,7 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = src.Close() }()
+	defer src.Done(out)
 	if src.Encoding == content.NoText && unit != "bytes" {
 		return fmt.Errorf("%s is binary, %d bytes, and has no %s: give bytes, as in bytes=\"0-255\"", src.Name, src.Size, unitWord(unit))
 	}

@@ -86,7 +86,7 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 	if err != nil {
 		return err
 	}
-	defer func() { _ = src.Close() }()
+	defer src.Done(out)
 	if err := accepts(ctx, src, a); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func grep(ctx context.Context, a grepArgs, in tools.Input, out tools.Output) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = src.Close() }()
+	defer src.Done(out)
 	g := &grepper{grepArgs: a, m: m, src: src, out: out}
 	g.Source = src.Name
 	if err := g.run(ctx); err != nil {
@@ -105,9 +105,6 @@ type grepper struct {
 }
 
 func (g *grepper) run(ctx context.Context) error {
-	if o := g.src.Observation; o != nil && o.Dropped > 0 {
-		g.out.Note(fmt.Sprintf("the source was kept in part: only its first %d bytes were searched", g.src.Size))
-	}
 	if g.src.Encoding == content.NoText {
 		g.out.Note("the source is binary: searched as bytes")
 	}

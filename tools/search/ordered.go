@@ -40,6 +40,7 @@ type result struct {
 	window  *lines.Line // the first match of which a window is shown
 	short   bool        // not searched whole: lines.Totals.Short
 	part    bool        // an observation that was kept in part
+	shrunk  bool        // it became shorter meanwhile
 }
 
 // done are jobs to be filled anew: there is one for every few files, and a new one each time would keep the collector busy.
@@ -199,6 +200,9 @@ func (s *searcher) tally(t *target, j *result) {
 	}
 	if j.part {
 		s.parts++
+	}
+	if j.shrunk {
+		s.shrunk++
 	}
 	if j.short && len(s.short) < 10 {
 		s.short = append(s.short, t.name())

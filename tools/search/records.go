@@ -63,6 +63,9 @@ func (w *worker) searchOne(t *target, r *result) error {
 	w.records.begin(t)
 	totals, err := w.m.Scan(w.ctx, f.Reader, lines.Options{Before: w.Context, After: w.Context}, w.visit)
 	r.matches, r.short = totals.Matches, totals.Short
+	if p, ok := f.Reader.(*peeked); ok && err == nil && !r.short {
+		r.shrunk = totals.Bytes < p.size
+	}
 	r.window = w.records.window
 	if e := w.records.close(); err == nil {
 		err = e

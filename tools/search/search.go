@@ -106,6 +106,7 @@ type searcher struct {
 	failed   int64
 	why      error // of the first that failed
 	parts    int64 // observations that were kept in part
+	shrunk   int64 // files that became shorter meanwhile
 	short    []string
 	matches  int64
 	files    int64
@@ -143,6 +144,9 @@ func (s *searcher) tell(ctx context.Context) {
 	}
 	if s.parts > 0 {
 		s.out.Note(plural(s.parts, "observation was", "observations were") + " kept in part: what is missing was not searched")
+	}
+	if s.shrunk > 0 {
+		s.out.Note(plural(s.shrunk, "file", "files") + " became shorter during this call: what stands here of them is of no one time; call again")
 	}
 	if s.derived > 0 {
 		s.out.Note(plural(s.derived, "observation", "observations") + " made from observations left out")

@@ -1,0 +1,94 @@
+package search
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
+)
+
+// during has something happen when the first of a tool's output comes.
+type during struct {
+	*answer
+	first func()
+}
+
+func (d *during) once() {
+	if d.first != nil {
+		d.first()
+		d.first = nil
+	}
+}
+
+func (d *during) Row(b []byte, more tools.Call) error {
+	d.once()
+	return d.answer.Row(b, more)
+}
+
+func (d *during) Write(b []byte) (int, error) {
+	d.once()
+	return d.answer.Write(b)
+}
+
+// A file that changes under a search says so: what was counted is of no one time. One that only grows does not.
+func TestFilesThatChangeMeanwhile(t *testing.T) {
+	text := strings.Repeat("a needle in the way\n", 200_000) + strings.Repeat("nothing at all to be seen\n", 800_000)
+	for name, c := range map[string]struct {
+		tool   tools.Tool
+		args   args
+		change func(path string) error
+		want   string // "": no note
+	}{
+		"grep, shorter":   {Grep(), args{"source": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "a.txt became shorter during this call, from 24800000 to 100000 bytes"},
+		"grep, written":   {Grep(), args{"source": "a.txt", "pattern": "needle"}, rewritten, "a.txt was written to during this call"},
+		"grep, longer":    {Grep(), args{"source": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+		"search, shorter": {Search(), args{"path": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
+		"search, longer":  {Search(), args{"path": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+	} {
+		dir := folder(t, "a.txt", text)
+		b, err := json.Marshal(c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := &during{answer: &answer{rowsMost: 3}}
+		out.counts = map[string]float64{}
+		out.first = func() {
+			if err := c.change(filepath.Join(dir, "a.txt")); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := c.tool.Run(t.Context(), tools.Input{Args: b, Sources: toolstest.Roots(t, dir)}, out); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if said := out.note(); out.first != nil || !strings.Contains(said, c.want) || c.want == "" && strings.Contains(said, "during this call") {
+			t.Errorf("%s: %q, want %q", name, said, c.want)
+		}
+	}
+}
+
+// rewritten has the file hold what it held, written a moment later.
+func rewritten(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	fi, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(b[:100]); err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chtimes(path, fi.ModTime(), fi.ModTime().Add(1)) // where the clock of the file system is coarse
+}
