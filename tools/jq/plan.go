@@ -96,11 +96,11 @@ func limited(q *gojq.Query) *plan {
 		return s
 	case f.Name == "limit" && len(f.Args) == 2:
 		s := elements(f.Args[1])
-		n, ok := whole(f.Args[0])
+		n, ok := literalIndex(f.Args[0])
 		if s == nil || !ok || n < 1 {
 			return nil
 		}
-		s.most = int64(n)
+		s.most = n
 		return s
 	}
 	return nil
@@ -179,12 +179,12 @@ func one(q *gojq.Query) *plan {
 	if x == nil || x.IsSlice {
 		return nil
 	}
-	n, ok := whole(x.Start)
+	n, ok := literalIndex(x.Start)
 	if !ok {
 		return nil
 	}
 	rest.next()
-	s.from, s.to, s.form, s.each = int64(n), int64(n)+1, item, rest.query()
+	s.from, s.to, s.form, s.each = n, n+1, item, rest.query()
 	return s
 }
 
