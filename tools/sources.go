@@ -60,11 +60,17 @@ func (s Sources) Open(ctx context.Context, name string) (*Source, error) {
 	if name == "" {
 		return nil, errors.New("source is empty: name a file or obs:ID")
 	}
-	root, rel, shown, err := s.locate(name)
+	root, rel, shown, err := s.name(name)
 	if err != nil {
 		return nil, err
 	}
 	f, fi, err := root.OpenFile(rel)
+	if err != nil {
+		if real, ok := meant(root, rel); ok {
+			rel = real
+			f, fi, err = root.OpenFile(rel)
+		}
+	}
 	err = s.named(err, root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && tree.IsGlob(rel):
@@ -206,8 +212,26 @@ func (s Sources) noRoot() error {
 	return ErrNoRoot
 }
 
-// locate finds the root that a path names and the way below it.
+// locate finds the root that a path names and the way below it, to what is there.
 func (s Sources) locate(name string) (root *tree.Root, rel, shown string, err error) {
+	if root, rel, shown, err = s.name(name); err == nil {
+		if real, ok := meant(root, rel); ok {
+			rel = real
+		}
+	}
+	return root, rel, shown, err
+}
+
+// meant is what a name that is not there stands for: one that was shown with its hidden characters made visible is accepted back.
+func meant(root *tree.Root, rel string) (real string, ok bool) {
+	if _, gone := root.Lstat(rel); gone == nil {
+		return "", false
+	}
+	return asShown(root, rel)
+}
+
+// name is locate of a name as it stands, whether or not there is anything.
+func (s Sources) name(name string) (root *tree.Root, rel, shown string, err error) {
 	if len(s.Roots) == 0 {
 		return nil, "", "", s.noRoot()
 	}
@@ -220,12 +244,6 @@ func (s Sources) locate(name string) (root *tree.Root, rel, shown string, err er
 	}
 	if strings.HasSuffix(name, "/") && rel != "." {
 		rel += "/" // a directory is meant: a file of that name is refused where it is opened
-	}
-	// A name that was shown with its hidden characters made visible is accepted back.
-	if _, gone := root.Lstat(rel); gone != nil {
-		if real, ok := asShown(root, rel); ok {
-			return root, real, shown, nil
-		}
 	}
 	return root, rel, shown, nil
 }
