@@ -70,7 +70,7 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 	if err != nil {
 		return args, fmt.Errorf("arguments: %w", err)
 	}
-	clean := map[string]json.RawMessage{}
+	clean, left := map[string]json.RawMessage{}, false
 	for _, m := range given {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
 		if i < 0 {
@@ -80,6 +80,7 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 			return args, fmt.Errorf("argument %q is given twice", m.name)
 		}
 		if string(m.value) == "null" { // a client's way of leaving an argument out
+			left = true
 			continue
 		}
 		if err := fields[i].check(m.value); err != nil {
@@ -92,11 +93,12 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 			return args, fmt.Errorf("missing argument %q; valid arguments: %s", f.name, names(fields))
 		}
 	}
-	b, err := json.Marshal(clean)
-	if err != nil {
-		return args, fmt.Errorf("arguments: %w", err)
+	if left {
+		if raw, err = json.Marshal(clean); err != nil {
+			return args, fmt.Errorf("arguments: %w", err)
+		}
 	}
-	if err := json.Unmarshal(b, &args); err != nil {
+	if err := json.Unmarshal(raw, &args); err != nil {
 		var te *json.UnmarshalTypeError
 		if errors.As(err, &te) {
 			return args, fmt.Errorf("argument %q must be %s, not %s; valid arguments: %s", te.Field, te.Type, content.ClipBytes(te.Value, 200), names(fields))
