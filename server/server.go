@@ -287,13 +287,18 @@ func (s *Server) visible(text string, json bool) string {
 	return content.Visible(text, json)
 }
 
-// plain keeps a tool's answer from being encoded twice, and its text from being escaped for HTML.
+// plain keeps a tool's answer, and what is told beside it, from being encoded twice, and its text from being escaped for HTML.
 func plain(result any) any {
 	type bare mcp.CallToolResult // without its MarshalJSON
 	r, ok := result.(*mcp.CallToolResult)
 	switch {
 	case ok && r.NeedsInput(): // it has no content, not even none
 		return mcp.InputRequiredResult{Result: r.Result, MultiRoundTripResult: r.MultiRoundTripResult}
+	case ok && r.RawStructuredContent == nil && r.Meta != nil && r.Meta.ProgressToken == nil && len(r.Meta.AdditionalFields) > 0:
+		return struct {
+			Meta map[string]any `json:"_meta"`
+			*bare
+		}{r.Meta.AdditionalFields, (*bare)(r)}
 	case ok && r.RawStructuredContent == nil:
 		return (*bare)(r)
 	}
