@@ -93,7 +93,7 @@ type sample struct {
 // counted whole by the other. So no border costs anything on average.
 func (c *Counter) sample(window []byte) sample {
 	d := c.desk()
-	defer c.desks.Put(d)
+	defer c.leave(d)
 	text := window[leading(window):]
 	text = valid(text[:len(text)-partial(text)])
 	if len(text) == 0 {

@@ -9,6 +9,7 @@ package tokens
 
 import (
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
@@ -28,7 +29,8 @@ type Counter struct {
 	model      Model
 	piece      func(text []byte) int // the length of its first piece
 	vocabulary func() *tables.Vocabulary
-	desks      sync.Pool // of *desk
+	kept       atomic.Pointer[desk] // which no collection of garbage takes: what it remembers is a part of a small text's time
+	desks      sync.Pool            // of *desk, where several count at once
 }
 
 // New returns the counter of an encoding, at once: its vocabulary is embedded, and read in place.
@@ -70,7 +72,7 @@ func (c *Counter) all(text []byte) int {
 // text may follow (not final), pieces that could still grow are left.
 func (c *Counter) count(text []byte, final bool) (n, used int) {
 	d := c.desk()
-	defer c.desks.Put(d)
+	defer c.leave(d)
 	certain := len(text)
 	if !final {
 		certain = settled(text)
@@ -87,9 +89,20 @@ func (c *Counter) count(text []byte, final bool) (n, used int) {
 }
 
 func (c *Counter) desk() *desk {
-	if d, ok := c.desks.Get().(*desk); ok {
-		d.misses = 0 // of a counting that a panic has ended
-		return d
+	d := c.kept.Swap(nil)
+	if d == nil {
+		d, _ = c.desks.Get().(*desk)
 	}
-	return &desk{Vocabulary: c.vocabulary()}
+	if d == nil {
+		return &desk{Vocabulary: c.vocabulary()}
+	}
+	d.misses = 0 // of a counting that a panic has ended
+	return d
+}
+
+// leave puts a desk back.
+func (c *Counter) leave(d *desk) {
+	if !c.kept.CompareAndSwap(nil, d) {
+		c.desks.Put(d)
+	}
 }
