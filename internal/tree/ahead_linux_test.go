@@ -38,18 +38,28 @@ func many(t testing.TB) *Root {
 // What is described while the walk goes on is what is found without, each as it is described by itself.
 func TestWalkAheadFindsTheSame(t *testing.T) {
 	r := many(t)
-	var want []string
+	var want, got []string
 	plainly, err := r.Walk(t.Context(), Options{}, func(e Entry) error {
-		want = append(want, e.Path)
+		want = append(want, e.Path+" "+string(e.Type))
 		return nil
 	})
 	if err != nil || len(want) < 1200 {
 		t.Fatal(len(want), err)
 	}
-	var got []string
+	undescribed, err := r.Walk(t.Context(), Options{Ahead: true}, func(e Entry) error {
+		got = append(got, e.Path+" "+string(e.Type))
+		if e.Size != 0 || !e.Modified.IsZero() || e.In != nil {
+			t.Errorf("%+v, which was not asked for", e)
+		}
+		return nil
+	})
+	if err != nil || undescribed != plainly || !slices.Equal(got, want) {
+		t.Errorf("%d entries, %+v, %v; want %d, %+v", len(got), undescribed, err, len(want), plainly)
+	}
+	got = nil
 	held := 0
 	report, err := r.Walk(t.Context(), Options{Stat: true, Hold: true}, func(e Entry) error {
-		got = append(got, e.Path)
+		got = append(got, e.Path+" "+string(e.Type))
 		if e.In != nil {
 			held++
 			e.In.Release()
@@ -78,11 +88,11 @@ func TestWalkAheadFindsTheSame(t *testing.T) {
 func TestWalkAheadEnds(t *testing.T) {
 	r := many(t)
 	odd := errors.New("odd")
-	for _, stopAt := range []int{1, 20, 700} {
+	for i, stopAt := range []int{1, 20, 700, 1, 700} {
 		for _, answer := range []error{SkipAll, odd} {
 			synctest.Test(t, func(t *testing.T) { // which fails where a goroutine is left
 				visited, dirs := 0, int64(0)
-				report, err := r.Walk(t.Context(), Options{Stat: true}, func(e Entry) error {
+				report, err := r.Walk(t.Context(), Options{Stat: i < 3, Ahead: true}, func(e Entry) error {
 					if e.Type == Dir {
 						dirs++
 					}

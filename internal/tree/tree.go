@@ -45,6 +45,7 @@ type Options struct {
 	Depth int    // 0: no limit; 1: the entries of Start only
 	Stat  bool   // Size and Modified are wanted
 	Hold  bool   // files are to be opened: see [Entry].In
+	Ahead bool   // visiting takes a while: the walk goes on beside it, as it does with Stat
 
 	// Progress, where not nil, is told now and then what the walk has seen so far.
 	Progress func(Report)

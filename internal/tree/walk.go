@@ -53,7 +53,7 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	if err := w.begin(start); err != nil {
 		return w.report, r.explain("walk", o.Start, err)
 	}
-	if o.Stat {
+	if o.Stat || o.Ahead {
 		err = w.runAhead()
 	} else {
 		err = w.run()

@@ -35,8 +35,8 @@ func TestWalk(t *testing.T) {
 		{"glob below start", Options{Glob: must(CompileGlob("c/*")), Start: "a"}, "a/c/d.go"},
 		{"glob of directories", Options{Glob: must(CompileGlob("{a,z}"))}, "a z"},
 	} {
-		for _, stat := range []bool{false, true} {
-			test.o.Stat = stat
+		for _, o := range []Options{{}, {Ahead: true}, {Stat: true}} {
+			test.o.Ahead, test.o.Stat = o.Ahead, o.Stat
 			if got := strings.Join(list(t, r, test.o), " "); got != test.want {
 				t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
 			}

@@ -181,7 +181,7 @@ func (f *finder) everywhere(ctx context.Context, places []tools.Place) error {
 func (f *finder) walk(ctx context.Context, p tools.Place) error {
 	before := f.report
 	report, err := p.Root.Walk(ctx, tree.Options{
-		Start: p.Path, Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.described(),
+		Start: p.Path, Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.described(), Ahead: true,
 		Progress: func(r tree.Report) {
 			n := before.Files + r.Files
 			f.out.Progress(n, 0, fmt.Sprintf("%d files walked", n))
