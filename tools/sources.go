@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -39,8 +40,8 @@ type Source struct {
 	Modified    time.Time
 	Observation *observations.Observation // nil for a workspace file
 	Encoding    content.Encoding          // by its first bytes
-	Kind        content.Kind              // by its first bytes, or as it was kept
 
+	kind   func() content.Kind
 	closer io.Closer
 	reader *observations.Reader // nil for a workspace file
 }
@@ -140,7 +141,7 @@ func (s Sources) openObservation(id observations.ID) (*Source, error) {
 		return nil, fmt.Errorf("read obs:%s: %w", id, err)
 	}
 	if o.Seen.Kind != "" {
-		src.Kind = content.Kind(o.Seen.Kind)
+		src.kind = func() content.Kind { return content.Kind(o.Seen.Kind) }
 	}
 	return src, nil
 }
@@ -319,7 +320,7 @@ func (s Sources) labels() []string {
 	return out
 }
 
-// look reads the first bytes to know encoding and kind.
+// look reads the first bytes to know the encoding, and the kind once it is asked for: not who reads a text asks, nor who takes lines of it.
 func (s *Source) look(name string) error {
 	prefix := make([]byte, min(content.SniffSize, s.Size+1)) // one more, to see the end
 	n, err := s.ReadAt(prefix, 0)
@@ -334,8 +335,16 @@ func (s *Source) look(name string) error {
 			return err
 		}
 	}
-	s.Kind = content.Sniff(text, whole, name)
+	s.kind = sync.OnceValue(func() content.Kind { return content.Sniff(text, whole, name) })
 	return nil
+}
+
+// Kind is what the source is, by its first bytes, or as it was kept.
+func (s *Source) Kind() content.Kind { return s.kind() }
+
+// Binary says that the source is of that kind, which is known sooner than another.
+func (s *Source) Binary() bool {
+	return (s.Observation != nil || s.Encoding != content.UTF8) && s.Kind() == content.Binary
 }
 
 // Close lets go of the source.

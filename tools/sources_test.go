@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -57,6 +58,39 @@ func keep(t *testing.T, s *observations.Store, owner, text string) observations.
 		t.Fatal(err)
 	}
 	return o
+}
+
+// Binary is asked for where Kind is not: both say the same.
+func TestBinaryIsAKind(t *testing.T) {
+	files := map[string]string{
+		"empty": "", "text": "some text\n", "invalid": "a \xff\xfe b\xc3", "nul": "a\x00b", "png.txt": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
+		"json": `{"a":1}`, "bom": "\xef\xbb\xbftext", "wide": "\xff\xfet\x00e\x00x\x00t\x00", "wide nul": "\xff\xfet\x00\x00\x00x\x00",
+		"late": strings.Repeat("text\n", 20_000) + "\x00", "cut": strings.Repeat("a", 64<<10-1) + "é and more",
+	}
+	s := tools.Sources{Roots: []*tree.Root{workspace(t, "w", files)}, Store: store(t), Owner: "me"}
+	names := []string{"obs:" + string(keep(t, s.Store, "me", "\x00\x01").ID)}
+	for name := range files {
+		names = append(names, name)
+	}
+	binaries := 0
+	for _, name := range names {
+		src, err := s.Open(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if src.Binary() != (src.Kind() == content.Binary) {
+			t.Errorf("%s: binary is %v, its kind %s", name, src.Binary(), src.Kind())
+		}
+		if src.Binary() {
+			binaries++
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if binaries < 2 || binaries > len(names)-4 {
+		t.Errorf("%d of %d are binary", binaries, len(names))
+	}
 }
 
 func read(t *testing.T, s tools.Sources, name string) (text, shown string, err error) {

@@ -23,8 +23,8 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 	if err == nil {
 		defer func() { _ = src.Close() }()
 		b = append(b, `,"kind":`...)
-		b = appendString(b, string(src.Kind))
-		if src.Kind == content.Binary {
+		b = appendString(b, string(src.Kind()))
+		if src.Kind() == content.Binary {
 			return b
 		}
 		var lines int64

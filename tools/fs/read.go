@@ -78,7 +78,7 @@ func isDirectory(ctx context.Context, s tools.Sources, name string) bool {
 
 // readOne writes a source: its text, or its image, or what it is.
 func readOne(ctx context.Context, src *tools.Source, out tools.Output) error {
-	if src.Kind == content.Binary {
+	if src.Binary() {
 		return readBinary(ctx, src, out)
 	}
 	out.Source(src.Name)

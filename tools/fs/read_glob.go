@@ -143,7 +143,7 @@ func readUnder(ctx context.Context, name string, room *int64, in tools.Input, ou
 		return false, err
 	}
 	defer func() { _ = src.Close() }()
-	if src.Kind == content.Binary {
+	if src.Binary() {
 		media, _, err := mediaOf(src)
 		if err != nil {
 			_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))

@@ -20,7 +20,7 @@ func (s *slicer) at(pointer string, r span, narrowed bool) error {
 	if err != nil {
 		return err
 	}
-	if s.src.Kind == content.NDJSON && pointer == "" && (narrowed || !s.fits(at)) {
+	if s.src.Kind() == content.NDJSON && pointer == "" && (narrowed || !s.fits(at)) {
 		return s.records(r)
 	}
 	l, err := s.elements(pointer, at)
@@ -38,7 +38,7 @@ func (s *slicer) at(pointer string, r span, narrowed bool) error {
 
 // point finds the value, and the pointer by which it was found: one that was copied from where hidden chars were shown means these.
 func (s *slicer) point(pointer string) (content.Span, string, error) {
-	k := s.src.Kind
+	k := s.src.Kind()
 	if k != content.NDJSON {
 		k = content.JSON
 	}
@@ -50,8 +50,8 @@ func (s *slicer) point(pointer string) (content.Span, string, error) {
 	}
 	var syntax *content.SyntaxError
 	switch {
-	case errors.As(err, &syntax) && s.src.Kind != content.JSON && s.src.Kind != content.NDJSON:
-		err = fmt.Errorf("at: %s is %s, not JSON: give lines, chars, bytes or records", s.src.Name, s.src.Kind)
+	case errors.As(err, &syntax) && s.src.Kind() != content.JSON && s.src.Kind() != content.NDJSON:
+		err = fmt.Errorf("at: %s is %s, not JSON: give lines, chars, bytes or records", s.src.Name, s.src.Kind())
 	case err != nil:
 		err = fmt.Errorf("at %s in %s: %w", content.ClipBytes(pointer, 100), s.src.Name, err)
 	case at.Start == at.End:

@@ -24,7 +24,7 @@ type list struct {
 
 // records shows elements of an array, lines of NDJSON, rows of a table (its header above the first), hunks of a diff.
 func (s *slicer) records(r span) error {
-	kind := s.src.Kind
+	kind := s.src.Kind()
 	l := list{name: s.src.Name, end: s.src.Size}
 	l.each = func(visit func(int64, content.Span) bool) error {
 		return content.Records(s.ctx, s.text.reader(0), kind, visit)
@@ -148,7 +148,7 @@ func (p *recordPage) show(i int64, at content.Span) error {
 	if err != nil {
 		return err
 	}
-	if p.shown == 0 && p.s.src.Kind == content.Table && !l.long {
+	if p.shown == 0 && p.s.src.Kind() == content.Table && !l.long {
 		if l.whole, err = p.underHeader(l.whole); err != nil {
 			return err
 		}

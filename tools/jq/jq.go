@@ -157,7 +157,7 @@ func (r runner) small(src *tools.Source, open func() (io.Reader, error), p *prog
 // textOf is the source as a worker gets it: the open file where its bytes are the text, else a stream.
 func textOf(src *tools.Source, open func() (io.Reader, error), a args) text {
 	t := text{r: open}
-	if f, ok := src.ReaderAt.(*os.File); ok && src.Plain() && src.Size > 0 && (src.Kind != content.Table || a.Text) {
+	if f, ok := src.ReaderAt.(*os.File); ok && src.Plain() && src.Size > 0 && (src.Kind() != content.Table || a.Text) {
 		t.file, t.size = f, src.Size
 	}
 	return t
@@ -165,10 +165,10 @@ func textOf(src *tools.Source, open func() (io.Reader, error), a args) text {
 
 // accepts refuses at once what is surely not JSON, before a part of it is taken for a result.
 func accepts(ctx context.Context, src *tools.Source, a args) error {
-	if src.Kind == content.Binary {
+	if src.Kind() == content.Binary {
 		return fmt.Errorf(`jq: %s is binary, neither JSON nor text: look into it with slice {"bytes": …}`, clip(src.Name))
 	}
-	if a.Text || src.Kind == content.JSON || src.Kind == content.NDJSON || src.Kind == content.Table || src.Size == 0 {
+	if a.Text || src.Kind() == content.JSON || src.Kind() == content.NDJSON || src.Kind() == content.Table || src.Size == 0 {
 		return nil
 	}
 	t, err := src.Text()
@@ -194,9 +194,9 @@ func accepts(ctx context.Context, src *tools.Source, a args) error {
 	switch {
 	case e.Broken.Cut && int64(len(window)) >= content.SniffSize: // it is only this look at it that ends here
 		return nil
-	case src.Kind == content.Text && begun && e.Broken.Offset > 1: // JSON with a fault in it, which is told where it stands
+	case src.Kind() == content.Text && begun && e.Broken.Offset > 1: // JSON with a fault in it, which is told where it stands
 		return nil
 	}
 	way := `"text": true gives its lines as strings; grep and slice work on it too`
-	return fmt.Errorf("jq: %s is not JSON, but %s (byte %d: %s): %s", clip(src.Name), src.Kind, e.Broken.Offset, e.Broken.Message, way)
+	return fmt.Errorf("jq: %s is not JSON, but %s (byte %d: %s): %s", clip(src.Name), src.Kind(), e.Broken.Offset, e.Broken.Message, way)
 }

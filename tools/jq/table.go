@@ -18,7 +18,7 @@ const maxRow = 16 << 20
 // opener gives the text that the filter sees, from its start: the source's own, or, of
 // a table, its rows as objects, one a line. What it opens ends with ctx.
 func opener(ctx context.Context, src *tools.Source, a args) func() (io.Reader, error) {
-	if src.Kind != content.Table || a.Text {
+	if src.Kind() != content.Table || a.Text {
 		return src.Text
 	}
 	return func() (io.Reader, error) {

@@ -22,7 +22,7 @@ const (
 
 // hasLongLines says whether the source is JSON with lines so long that a line tells nothing.
 func hasLongLines(ctx context.Context, src *tools.Source) (bool, error) {
-	if src.Kind != content.JSON && src.Kind != content.NDJSON {
+	if src.Kind() != content.JSON && src.Kind() != content.NDJSON {
 		return false, nil
 	}
 	if o := src.Observation; o != nil {
@@ -153,7 +153,7 @@ func (s *leafScan) each(take func(pointer, value string, start, end int) error) 
 	if err != nil {
 		return nil, err
 	}
-	broken = content.Leaves(s.ctx, r, s.g.src.Kind, maxSaved, func(pointer, value string) bool {
+	broken = content.Leaves(s.ctx, r, s.g.src.Kind(), maxSaved, func(pointer, value string) bool {
 		s.leaves++
 		if len(value) > maxSaved {
 			s.clipped++

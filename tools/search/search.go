@@ -169,7 +169,7 @@ func (s *searcher) wayOn(ctx context.Context) string {
 	defer func() { _ = src.Close() }()
 	call := tools.Call{Tool: "slice", Args: sliceArgs{Source: s.windowed, Bytes: fmt.Sprintf("%d-", s.window.Offset+s.window.At)}}
 	what := "more of it: "
-	if src.Kind == content.JSON || src.Kind == content.NDJSON {
+	if src.Kind() == content.JSON || src.Kind() == content.NDJSON {
 		if long, err := hasLongLines(ctx, src); err == nil && long {
 			call = tools.Call{Tool: "grep", Args: grepArgs{Source: s.windowed, Pattern: s.Pattern, Literal: s.Literal, IgnoreCase: s.IgnoreCase}}
 			what = "the values that match, by JSON Pointer: "
