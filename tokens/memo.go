@@ -7,15 +7,22 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// memo remembers the counts of short pieces, which come again: words, keys, numbers. It is of one vocabulary. A piece
-// that falls on another's place takes it.
-type memo [1 << memoBits]struct{ low, high uint64 }
+// memo remembers the counts of short pieces, which come again: words, keys, numbers. It is of one vocabulary. Each place has room
+// for two, the one asked for last first, so that two that come often do not take it from each other.
+type memo [1 << memoBits][2]known
+
+// known is a piece, by its key, and its count.
+type known struct{ low, high uint64 }
+
+// is says that the piece is the one with a key.
+func (k *known) is(low, high uint64) bool { return k.low == low && k.high&^(0xf<<memoCount) == high }
+
+func (k *known) count() int { return int(k.high >> memoCount & 0xf) }
 
 const (
-	memoBits  = 14
+	memoBits  = 13
 	memoPiece = 15 // the length in bytes up to which pieces are remembered
 	memoCount = 56 // the lowest bit of the count
-	tinyPiece = 4  // the length up to which merging is as fast as asking first
 )
 
 // longMemo remembers the counts of longer pieces: indentation, rulers, words of scripts of two and three bytes a letter.
@@ -52,8 +59,17 @@ func (d *desk) next(text []byte, from, n int) int {
 	low, high := tables.Key(text[from:], n)
 	hash := tables.Hash(low, high)
 	at := &d.words[hash>>(64-memoBits)]
-	if at.low == low && at.high&^(0xf<<memoCount) == high {
-		return int(at.high >> memoCount & 0xf)
+	if at[0].is(low, high) {
+		return at[0].count()
+	}
+	if at[1].is(low, high) {
+		at[0], at[1] = at[1], at[0]
+		return at[0].count()
+	}
+	if n <= tables.FewMax {
+		count := d.Few(low, n)
+		at[0], at[1] = known{low, high | uint64(count)<<memoCount}, at[0]
+		return count
 	}
 	d.missed[d.misses&(len(d.missed)-1)] = missed{low, high, hash, from, false}
 	if d.misses++; d.misses < len(d.missed) {
@@ -76,20 +92,20 @@ func (d *desk) settle(text []byte) (n int) {
 	d.misses = 0
 	for i := range left {
 		m := &left[i]
-		m.token = m.high>>60 > tinyPiece && d.IsToken(m.low, m.high, m.hash)
+		m.token = d.IsToken(m.low, m.high, m.hash)
 	}
 	for i := range left {
 		m := &left[i]
 		at := &d.words[m.hash>>(64-memoBits)]
 		count := 1
 		if !m.token {
-			if at.low == m.low && at.high&^(0xf<<memoCount) == m.high { // it was left twice
-				n += int(at.high >> memoCount & 0xf)
+			if at[0].is(m.low, m.high) { // it was left twice
+				n += at[0].count()
 				continue
 			}
 			count = d.count(text[m.from : m.from+int(m.high>>60)])
 		}
-		at.low, at.high = m.low, m.high|uint64(count)<<memoCount
+		at[0], at[1] = known{m.low, m.high | uint64(count)<<memoCount}, at[0]
 		n += count
 	}
 	return n

@@ -52,6 +52,25 @@ func TestMergedAsLaid(t *testing.T) {
 			if merged != laid {
 				t.Fatalf("%q: merged %d, laid %d", piece, merged, laid)
 			}
+			if key, _ := tables.Key(piece, len(piece)); len(piece) <= tables.FewMax && v.Few(key, len(piece)) != laid {
+				t.Fatalf("%q: few are %d, laid %d", piece, v.Few(key, len(piece)), laid)
+			}
 		})
+	}
+}
+
+// A piece of up to four bytes is as many tokens told at once as merged.
+func TestFewAsMerged(t *testing.T) {
+	const least, signs = ' ', '~' + 1 - ' '
+	for _, v := range []*tables.Vocabulary{tables.O200k(), tables.CL100k()} {
+		for i := range signs * signs * signs {
+			piece := []byte{least + byte(i%signs), least + byte(i/signs%signs), least + byte(i/signs/signs), "aeZ0 ="[i%6]}
+			for n := 1; n <= tables.FewMax; n++ {
+				key, _ := tables.Key(piece, n)
+				if few, merged := v.Few(key, n), v.Merge(piece[:n]); few != merged {
+					t.Fatalf("%q: few are %d, merged %d", piece[:n], few, merged)
+				}
+			}
+		}
 	}
 }

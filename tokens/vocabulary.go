@@ -10,8 +10,8 @@ import (
 // desk is what one counting works on: the vocabulary, and what it remembers of the counts before. About 715 KiB, used
 // again from text to text, and not safe for concurrent use.
 type desk struct {
+	words memo // at the beginning, as its places are parts of a line of the cache
 	*tables.Vocabulary
-	words   memo
 	phrases longMemo
 	missed  [64]missed // of them, misses
 	misses  int

@@ -122,6 +122,62 @@ func (v *Vocabulary) Prefixes(s []byte, into *Ends) (n int) {
 	return n
 }
 
+// FewMax is the longest piece in bytes that Few takes.
+const FewMax = 4
+
+// Few is Merge of a piece of 1 to FewMax bytes, by its [Key]: there are so few ways to join so few that it needs no steps. Joining any two
+// of three leaves two, or all are a token. Of four it is told by which two are joined first, and whether what is left can be joined once.
+func (v *Vocabulary) Few(key uint64, n int) int {
+	a, b := v.child(0, key), v.child(0, key>>8)
+	ab := v.child(baseOf(a), key>>8)
+	switch n {
+	case 1:
+		return 1
+	case 2:
+		return 2 - ends(ab)
+	}
+	bc := v.child(baseOf(b), key>>16)
+	abc := v.child(baseOf(ab), key>>16)
+	if n == 3 {
+		if ends(abc) != 0 {
+			return 1
+		}
+		return 3 - (ends(ab) | ends(bc))
+	}
+	cd := v.child(baseOf(v.child(0, key>>16)), key>>24)
+	bcd := v.child(baseOf(bc), key>>24)
+	if ends(v.child(baseOf(abc), key>>24)) != 0 {
+		return 1
+	}
+	left, middle, right := joins(ab), joins(bc), joins(cd)
+	switch {
+	case min(left, middle, right) == joins(0):
+		return 4
+	case middle < left && middle <= right:
+		return 3 - (ends(abc) | ends(bcd))
+	case left <= right:
+		return 3 - (ends(abc) | ends(cd))
+	}
+	return 3 - (ends(bcd) | ends(ab))
+}
+
+// child is the node by a byte, the lowest of c, below a base; an empty slot where there is none.
+func (v *Vocabulary) child(base uint32, c uint64) uint64 {
+	slot := le64(v.slots, base^uint32(c&0xff))
+	if slot&(slotUsed|0xff) != slotUsed|c&0xff {
+		return noChild << baseShift
+	}
+	return slot
+}
+
+func baseOf(slot uint64) uint32 { return uint32(slot) >> baseShift }
+
+// ends is 1 where a token ends at a node, else 0.
+func ends(slot uint64) int { return int((slot>>rankShift + 1<<32 - 1) >> 32) }
+
+// joins is the rank of the token that ends at a node; the highest number where there is none.
+func joins(slot uint64) uint32 { return uint32(slot>>rankShift) - 1 }
+
 // MergeMax is the longest piece in bytes that Merge takes.
 const MergeMax = 1 << mergeBits
 
