@@ -8,6 +8,7 @@
 package tokens
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -27,7 +28,8 @@ const (
 // Counter counts tokens of one model. Safe for concurrent use.
 type Counter struct {
 	model      Model
-	piece      func(text []byte) int // the length of its first piece
+	piece      func(text []byte) int    // the length of its first piece
+	starts     func(text []byte) uint64 // where some of its first pieces begin, by its first block; nil: only piece knows
 	vocabulary func() *tables.Vocabulary
 	kept       atomic.Pointer[desk] // which no collection of garbage takes: what it remembers is a part of a small text's time
 	desks      sync.Pool            // of *desk, where several count at once
@@ -41,7 +43,7 @@ func New(e Encoding) *Counter { return For(Model{Encoding: e}) }
 func For(m Model) *Counter {
 	switch m.Encoding {
 	case O200k:
-		return &Counter{model: m, piece: nextO200k, vocabulary: tables.O200k}
+		return &Counter{model: m, piece: nextO200k, starts: startsO200k, vocabulary: tables.O200k}
 	case CL100k:
 		return &Counter{model: m, piece: nextCL100k, vocabulary: tables.CL100k}
 	}
@@ -78,6 +80,16 @@ func (c *Counter) count(text []byte, final bool) (n, used int) {
 		certain = settled(text)
 	}
 	for used < len(text) {
+		if c.starts != nil && certain-used >= block {
+			if starts := c.starts(text[used:]) &^ 1; starts != 0 {
+				for begin := used; starts != 0; starts &= starts - 1 {
+					end := begin + bits.TrailingZeros64(starts)
+					n += d.next(text, used, end-used)
+					used = end
+				}
+				continue
+			}
+		}
 		size := c.piece(text[used:])
 		if used+size > certain {
 			break
