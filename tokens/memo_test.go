@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
@@ -61,6 +62,7 @@ func TestMergedAsLaid(t *testing.T) {
 
 // A piece of up to four bytes is as many tokens told at once as merged.
 func TestFewAsMerged(t *testing.T) {
+	promise.OrdinaryRun(t)
 	const least, signs = ' ', '~' + 1 - ' '
 	for _, v := range []*tables.Vocabulary{tables.O200k(), tables.CL100k()} {
 		for i := range signs * signs * signs {
