@@ -2,6 +2,7 @@ package funnel
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/runes"
@@ -85,15 +86,26 @@ func (e *edges) close() {
 	}
 }
 
+// passBytes is how much of a text [edges.pass] looks for newlines in at once.
+const passBytes = 16 << 10
+
 // pass counts whole lines that are not shown.
 func (e *edges) pass(text []byte) {
-	for len(text) > 0 {
-		i := bytes.IndexByte(text, '\n')
-		if int64(i) > e.longest { // a line has at most one char a byte
-			e.longest = max(e.longest, int64(runes.Count(text[:i])))
+	var ends [passBytes / 64]uint64
+	from := 0
+	for at := 0; at < len(text); at += passBytes {
+		piece := text[at:min(at+passBytes, len(text))]
+		runes.Newlines(piece, ends[:])
+		for k, word := range ends[:(len(piece)+63)/64] {
+			e.lines += int64(bits.OnesCount64(word))
+			for ; word != 0; word &= word - 1 {
+				end := at + 64*k + bits.TrailingZeros64(word)
+				if int64(end-from) > e.longest { // a line has at most one char a byte
+					e.longest = max(e.longest, int64(runes.Count(text[from:end])))
+				}
+				from = end + 1
+			}
 		}
-		e.lines++
-		text = text[i+1:]
 	}
 }
 
