@@ -116,6 +116,10 @@ func (f *filter) next(a *ahead, b []byte, i int) (int, []hit) {
 				break
 			}
 		}
+		if a.none {
+			i = a.to
+			continue
+		}
 		var hits []hit
 		if i, hits = f.within(a, b, i); hits != nil {
 			return i, hits

@@ -1,9 +1,6 @@
 package secrets
 
-import (
-	"math/bits"
-	"strings"
-)
+import "strings"
 
 // nibbles say of sixteen sets of grams where one of a set may stand: of each of a gram's four bytes the sets that have such a lower
 // half there, and such a higher one, eight sets in the first 16 entries and eight in the others. Where all eight agree on a set,
@@ -75,7 +72,8 @@ func (t *nibbles) add(g []byte, set int) {
 
 // ahead is where grams may begin in a stretch of a text, found before it is asked for.
 type ahead struct {
-	from, to int // none: equal
+	from, to int  // none: equal
+	none     bool // nowhere
 	may      [aheadBytes / 64]uint64
 }
 
@@ -92,21 +90,8 @@ func (a *ahead) look(f *filter, b []byte, i int) {
 	words[len(words)-1] = 0 // what is not written of the last
 	sets := f.sets()
 	gramsMask(&b[i], n, &sets.nibbles, &words[0])
-	for k, word := range words {
-		if word != 0 {
-			words[k] = sets.known.among(b[i+64*k:], word)
-		}
-	}
+	a.none = knownMask(&b[i], len(words), &sets.known, &words[0]) == 0
 	a.from, a.to = i, i+n
-}
-
-// among are the places of b, of those of word, at which a gram may stand.
-func (t *known) among(b []byte, word uint64) (found uint64) {
-	for ; word != 0; word &= word - 1 {
-		i := bits.TrailingZeros64(word) & 63
-		found |= t.bit(foldGram(b[i:])) << i
-	}
-	return found
 }
 
 // step is how many bytes of base64 in a row [loneKey] looks for.

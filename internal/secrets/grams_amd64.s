@@ -104,6 +104,49 @@ loop:
 	VZEROUPPER
 	RET
 
+// func knownMask(p *byte, words int, t *known, may *uint64) (left uint64)
+TEXT ·knownMask(SB), NOSPLIT, $0-40
+	MOVQ p+0(FP), SI
+	MOVQ words+8(FP), CX
+	MOVQ t+16(FP), DI
+	MOVQ may+24(FP), R8
+	MOVL $0x9e3779b1, R12
+	XORQ R9, R9
+
+word:
+	MOVQ (R8), R10
+	XORQ R11, R11
+	TESTQ R10, R10
+	JZ   done
+
+place:
+	BSFQ R10, DX
+	MOVL (SI)(DX*1), AX
+	ORL  $0x20202020, AX
+	IMULL R12, AX
+	SHRL $16, AX
+	MOVL AX, BX
+	SHRL $6, BX
+	MOVQ (DI)(BX*8), BX
+	BTQ  AX, BX
+	JNC  next
+	BTSQ DX, R11
+
+next:
+	LEAQ -1(R10), BX
+	ANDQ BX, R10
+	JNZ  place
+	MOVQ R11, (R8)
+	ORQ  R11, R9
+
+done:
+	ADDQ $64, SI
+	ADDQ $8, R8
+	DECQ CX
+	JNZ  word
+	MOVQ R9, left+32(FP)
+	RET
+
 // Of a letter of base64 the entries of its two halves have a bit in common, as in nibbles.
 DATA low64<>+0(SB)/8, $0x0e0e0e0e0e0e0e0a
 DATA low64<>+8(SB)/8, $0x05040604050c0e0e
