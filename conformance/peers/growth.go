@@ -135,8 +135,8 @@ func perUnit(s step, unit string) string {
 
 func growthTable(growths []growth) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nThe same at three sizes: our best time, what that is for each MB or file, in brackets the ratio to the peer. The exponents are those of the work by which our time grew, "+
-		"from the first to the second and from the second to the third size; over %g at the last, the cost grows faster than its work.\n\n", faster)
+	fmt.Fprintf(&b, "\nThe same at three sizes: our best time, what that is for each MB or file, in brackets the ratio to the peer. An exponent of 1 says that ten times the work takes "+
+		"ten times as long, of 0.5 that it takes three times as long: from the first to the second size, and from the second to the third; over %g at the last, the cost grows faster than its work.\n\n", faster)
 	b.WriteString("| what | 1× | 10× | 100× | exponents | grows faster than its work |\n|---|---:|---:|---:|---:|---|\n")
 	for _, g := range growths {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(g.cells(), " | "))

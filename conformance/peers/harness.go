@@ -21,6 +21,7 @@ type row struct {
 	beside       string  // the program or module beside it, whose version is told
 	bar          float64 // the ratio, or with a unit the figure itself, that is to be reached; 0 without a unit: none
 	unit         string  // "": the bar is of the ratio; else "ms", "µs", "MB", "%"
+	beyond       float64 // what the peer took where the bar was set, in its unit: the bar held is the ratio of the two; 0: the bar as it is
 	rounds       int     // at most so many
 	noisy        bool    // too unsteady at small size to be compared with what was recorded
 	setup        func(context.Context) (*duel, error)

@@ -34,6 +34,8 @@ func TestVerdict(t *testing.T) {
 		{result{row: row{bar: 20, unit: "ms"}, ours: ms(21), peer: ms(100)}, "**no**"},
 		{result{row: row{bar: 400, unit: "µs"}, ours: ms(1)}, "**no**"},
 		{result{row: row{}, ours: ms(1), peer: ms(2)}, "–"},
+		{result{row: row{bar: 20, unit: "ms", beyond: 500}, ours: ms(39), peer: ms(1000)}, "yes"},
+		{result{row: row{bar: 20, unit: "ms", beyond: 500}, ours: ms(19), peer: ms(450)}, "**no**"},
 		{result{row: row{bar: 0, unit: "files"}, value: 0}, "yes"},
 		{result{row: row{bar: 0, unit: "files"}, value: 1}, "**no**"},
 		{result{row: row{bar: 1}, skipped: "rg is not installed"}, "not measured"},

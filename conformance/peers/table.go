@@ -42,18 +42,28 @@ func (r result) servedRatio() float64 {
 
 // figure is what the bar is held against: the way a model asks, where that was measured.
 func (r result) figure() float64 {
-	switch r.unit {
-	case "":
+	switch {
+	case r.beyond > 0:
+		return r.ratio()
+	case r.unit == "":
 		if served := r.servedRatio(); served > 0 {
 			return served
 		}
 		return r.ratio()
-	case "ms":
+	case r.unit == "ms":
 		return float64(median(r.ours)) / float64(time.Millisecond)
-	case "µs":
+	case r.unit == "µs":
 		return float64(median(r.ours)) / float64(time.Microsecond)
 	}
 	return r.value
+}
+
+// most is what the figure is to be at most.
+func (r row) most() float64 {
+	if r.beyond > 0 {
+		return r.bar / r.beyond
+	}
+	return r.bar
 }
 
 // verdict says whether the row stands at or below its bar.
@@ -65,7 +75,7 @@ func (r result) verdict() string {
 		return "not measured"
 	case r.free():
 		return "–"
-	case r.figure() > r.bar:
+	case r.figure() > r.most():
 		return "**no**"
 	case r.unit == "" && r.ratio() > r.bar:
 		return "yes (with its start: no)"
@@ -106,6 +116,9 @@ func (r row) free() bool { return r.bar == 0 && r.unit == "" }
 func (r result) barText() string {
 	if r.free() {
 		return "–"
+	}
+	if r.beyond > 0 {
+		return fmt.Sprintf("≤ %s (%g of %g %s)", number(r.most()), r.bar, r.beyond, r.unit)
 	}
 	return "≤ " + strings.TrimSpace(fmt.Sprintf("%g %s", r.bar, r.unit))
 }
@@ -152,7 +165,7 @@ func table(results []result, growths []growth, rounds int, machine string) strin
 	for _, r := range results {
 		if r.err == nil && r.skipped == "" && !r.free() {
 			held++
-			if r.figure() <= r.bar {
+			if r.figure() <= r.most() {
 				met++
 			}
 		}

@@ -31,14 +31,14 @@ func wireRows(b *bench) []row {
 	start := func(s wireServer) time.Duration { return s.Initialize }
 	const product, bare = "mcp-funnel", "its transport alone"
 	return []row{
-		{family: "wire", name: "start → initialize, beside go-sdk", bar: 10, unit: "ms", figures: b.onWire(product, "go-sdk", start)},
-		{family: "wire", name: "start → initialize, beside an empty mcp-go", bar: 10, unit: "ms", figures: b.onWire(product, "mcp-go", start)},
-		{family: "wire", name: "start → initialize, beside node", bar: 10, unit: "ms", figures: b.onWire(product, "server-filesystem", start)},
+		{family: "wire", name: "start → initialize, beside go-sdk", bar: 10, beyond: 4, unit: "ms", figures: b.onWire(product, "go-sdk", start)},
+		{family: "wire", name: "start → initialize, beside an empty mcp-go", bar: 10, beyond: 8, unit: "ms", figures: b.onWire(product, "mcp-go", start)},
+		{family: "wire", name: "start → initialize, beside node", bar: 10, beyond: 258, unit: "ms", figures: b.onWire(product, "server-filesystem", start)},
 		{family: "wire", name: "idle memory, beside go-sdk", bar: 20, unit: "MB", figures: b.idle},
-		{family: "wire", name: "tools/call p50: read 1 kB, beside go-sdk", bar: 110, unit: "µs", figures: b.onWire(product, "go-sdk", func(s wireServer) time.Duration { return s.ReadP50 })},
-		{family: "wire", name: "tools/call p99: read 1 kB, beside go-sdk", bar: 400, unit: "µs", noisy: true, figures: b.onWire(product, "go-sdk", func(s wireServer) time.Duration { return s.ReadP99 })},
-		{family: "wire", name: "tools/call p50: echo by the transport alone, beside go-sdk", bar: 110, unit: "µs", figures: b.onWire(bare, "go-sdk", func(s wireServer) time.Duration { return s.EchoP50 })},
-		{family: "wire", name: "tools/call p99: echo by the transport alone, beside go-sdk", bar: 400, unit: "µs", noisy: true, figures: b.onWire(bare, "go-sdk", func(s wireServer) time.Duration { return s.EchoP99 })},
+		{family: "wire", name: "tools/call p50: read 1 kB, beside go-sdk", bar: 110, beyond: 70, unit: "µs", figures: b.onWire(product, "go-sdk", func(s wireServer) time.Duration { return s.ReadP50 })},
+		{family: "wire", name: "tools/call p99: read 1 kB, beside go-sdk", bar: 400, beyond: 470, unit: "µs", noisy: true, figures: b.onWire(product, "go-sdk", func(s wireServer) time.Duration { return s.ReadP99 })},
+		{family: "wire", name: "tools/call p50: echo by the transport alone, beside go-sdk", bar: 110, beyond: 70, unit: "µs", figures: b.onWire(bare, "go-sdk", func(s wireServer) time.Duration { return s.EchoP50 })},
+		{family: "wire", name: "tools/call p99: echo by the transport alone, beside go-sdk", bar: 400, beyond: 470, unit: "µs", noisy: true, figures: b.onWire(bare, "go-sdk", func(s wireServer) time.Duration { return s.EchoP99 })},
 	}
 }
 
