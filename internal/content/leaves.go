@@ -28,7 +28,8 @@ type leafReader struct {
 	visit   func(pointer, value string) bool
 	records bool
 
-	inside  bool // a scalar
+	item    Item
+	inside  bool // a scalar that [Scanner.Item] has not taken
 	raw     []byte
 	long    bool
 	scratch []byte
@@ -36,6 +37,13 @@ type leafReader struct {
 
 func (l *leafReader) window(p []byte) (enough bool, err error) {
 	for len(p) > 0 {
+		if n := l.Item(p, &l.item); n > 0 {
+			if it := &l.item; it.Event != ObjectStart && it.Event != ArrayStart && !l.leaf(p[it.From:it.To], it.Event == StringEnd, false) {
+				return true, nil
+			}
+			p = p[n:]
+			continue
+		}
 		n, e := l.Scan(p)
 		if l.inside {
 			l.add(p[:n])
@@ -68,18 +76,22 @@ func (l *leafReader) event(e Event) (enough bool) {
 	}
 	l.inside = false
 	raw := l.raw
-	long := l.long
 	if e == StringEnd {
 		raw = raw[1:]
-		if !long {
+		if !l.long {
 			raw = raw[:len(raw)-1]
 		}
 	}
+	return !l.leaf(raw, e == StringEnd, l.long)
+}
+
+// leaf tells one value; long says that raw is not all of it. It is false where no more are wanted.
+func (l *leafReader) leaf(raw []byte, text, long bool) bool {
 	if len(raw) > l.max {
 		raw, long = raw[:l.max], true
 	}
 	value := l.scratch[:0]
-	if e == StringEnd {
+	if text {
 		value = appendUnquoted(value, raw)
 	} else {
 		value = append(value, raw...)
@@ -97,5 +109,5 @@ func (l *leafReader) event(e Event) (enough bool) {
 		}
 		pointer = recordPointer(n, pointer)
 	}
-	return !l.visit(pointer, string(value))
+	return l.visit(pointer, string(value))
 }

@@ -219,7 +219,7 @@ func appendKeys(b []byte, pointer string) []byte {
 	for pointer != "" {
 		var token string
 		token, pointer, _ = strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-		if strings.Trim(token, "0123456789") == "" {
+		if isPlace(token) {
 			continue
 		}
 		if strings.Contains(token, "~") {
@@ -228,6 +228,16 @@ func appendKeys(b []byte, pointer string) []byte {
 		b = append(append(b, '/'), token...)
 	}
 	return b
+}
+
+// isPlace says that a token of a pointer may be a place in an array, or is nothing.
+func isPlace(token string) bool {
+	for i := range len(token) {
+		if token[i]-'0' > 9 {
+			return false
+		}
+	}
+	return true
 }
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
