@@ -281,7 +281,7 @@ func (s Sources) below(name string) (root *tree.Root, rel, shown string, err err
 	for i, r := range s.Roots {
 		if f, _, err := r.OpenFile(clean); err == nil {
 			_ = f.Close()
-			meant = "; did you mean " + content.ClipBytes(path.Join(labels[i], clean), 200) + "?"
+			meant = "; did you mean " + content.ClipBytes(VisibleName(spell(path.Join(labels[i], clean))), 200) + "?"
 			break
 		}
 	}

@@ -46,6 +46,10 @@ func (v *survey) chunk(c *chunk, f *finder) (err error) {
 	from, n := v.bounds(c)
 	seen := v.file.Look(v.base+from, n, func(b []byte) {
 		start, stop := v.lines(c, from, b, false)
+		if start > stop { // a line end has come or gone since it was looked for
+			c.ended, c.stuck = false, true
+			return
+		}
 		err = v.pieces(c, f, b[start:stop], from+int64(start))
 	})
 	if !seen {
@@ -67,7 +71,7 @@ func (v *survey) pieces(c *chunk, f *finder, b []byte, base int64) error {
 			return nil
 		}
 		end := min(startAfter(b, min(start+v.s.m.bounds.near(), len(b))-1), len(b))
-		if end-start > len(room) || f.dense > 0 {
+		if end-start > len(room) || f.dense > 0 || whole < end && end < len(b) { // the last: behind the last line there is a line now
 			c.ended, c.stuck = false, true
 			return nil
 		}

@@ -9,8 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // counted counts what is read of a file.
@@ -120,4 +123,84 @@ func TestSurveyOfAFileThatBecomesShorter(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// A text that is written to in place while it is looked at: its lines may be those of before or after, or of both, but each that is told
+// as a match is one, and the scan ends.
+func TestSurveyOfAFileThatIsWrittenTo(t *testing.T) {
+	const size = 12 << 20
+	for name, put := range map[string]func(a, b []byte){
+		"a line end comes and goes in a last line that has none": func(a, b []byte) {
+			for i := 0; i < size-40_000; i += 100 {
+				a[i], b[i] = '\n', '\n'
+			}
+			b[size-20_000] = '\n'
+		},
+		"line ends at the borders of chunks": func(a, b []byte) {
+			for i := 2 << 20; i+9000 < size; i += 2 << 20 {
+				a[i+9000], b[i+500] = '\n', '\n'
+			}
+		},
+		"lines and needles": func(a, b []byte) {
+			for i := 0; i+4001 < size; i += 4001 {
+				a[i], b[i+1777] = '\n', '\n'
+			}
+			for i := 0; i+2000 < size; i += 300_001 {
+				copy(a[i+5:], "deadline exceeded")
+				copy(b[i+23:], "deadline exceeded")
+			}
+		},
+	} {
+		a, b := bytes.Repeat([]byte("x"), size), bytes.Repeat([]byte("x"), size)
+		put(a, b)
+		path := filepath.Join(t.TempDir(), "text")
+		if err := os.WriteFile(path, a, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := surveyed(t, &counted{File: f}, size)
+		shared, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stop atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			var differ []int
+			for i := range a {
+				if a[i] != b[i] {
+					differ = append(differ, i)
+				}
+			}
+			for !stop.Load() {
+				for _, i := range differ {
+					shared[i] = b[i]
+				}
+				runtime.Gosched()
+				for _, i := range differ {
+					shared[i] = a[i]
+				}
+				runtime.Gosched()
+			}
+		}()
+		for range 80 {
+			_, err := m.Scan(t.Context(), io.NewSectionReader(f, 0, size), Options{}, func(l Line) error {
+				if l.Size < 2000 && !bytes.Contains(l.Text, []byte("deadline exceeded")) {
+					t.Errorf("%s: told as a match: %.200q", name, l.Text)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		stop.Store(true)
+		<-done
+		_ = unix.Munmap(shared)
+		_ = f.Close()
+	}
 }
