@@ -90,7 +90,7 @@ func TestReceiptsOfRealInputsAreTrue(t *testing.T) {
 		{"five-fold JSON", corpus.JSON5MB(), 237, []string{"; json; 15840 elements", "shape: [15840] {name: string, language: string, id: string, bio: string", "version: number"}},
 		{"JSON on one line", corpus.JSON1MBMinified(), 237, []string{"total: 1 line, ", "; json; 3168 elements", "shape: [3168] {name: string", "--- head: 1-1 of 1 ---", " chars …"}},
 		{"log with a panic", corpus.PanicLog(), 160, []string{"; log; ", "panic: runtime error: index out of range [7] with length 3", "50001"}},
-		{"rare key", corpus.RareKey9k(), 160, []string{"; ndjson; 9000 records", "legacy_ref?: string (1 of 9000)"}},
+		{"rare key", corpus.RareKey9k(), 160, []string{"; ndjson; 9000 records", "legacy_ref?: ", " (1 of 9000"}}, // with its value where the ID has few tokens
 		{"table", corpus.CSV20k(), 247, []string{"; table; 20000 rows, 7 columns", "id,customer,country,amount,currency,paid,comment"}},
 		{"CJK", corpus.CJK(), 247, []string{"; text", "--- head: 1-"}},
 		{"random bytes", corpus.Random(64 << 10), 160, []string{"; binary; ", "65536 bytes"}},
