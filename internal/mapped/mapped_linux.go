@@ -19,7 +19,7 @@ var locals = map[uint32]bool{
 func local(o opened) (is bool) {
 	err := o.Control(func(fd uintptr) {
 		var s unix.Statfs_t
-		is = unix.Fstatfs(int(fd), &s) == nil && locals[uint32(s.Type)] //nolint:gosec // a number of 32 bits, in a type that differs by machine
+		is = unix.Fstatfs(int(fd), &s) == nil && locals[uint32(s.Type)]
 	})
 	return is && err == nil
 }

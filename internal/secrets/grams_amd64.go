@@ -9,8 +9,8 @@ var haveVectors = cpu.X86.HasAVX2
 //go:noescape
 func gramsMask(p *byte, n int, t *nibbles, out *uint64)
 
-// knownMask leaves, of each of so many words of may, each of which is of 64 places from p on, the bits of places at which a gram may stand. left is not 0 where there is a bit
-// in one of them. It reads 4 bytes at each place.
+// knownMask leaves in may, of so many words of 64 places each from p on, the bits of the places at which a gram may stand. left is not 0
+// where one is left. It reads 4 bytes at each place.
 //
 //go:noescape
 func knownMask(p *byte, words int, t *known, may *uint64) (left uint64)
