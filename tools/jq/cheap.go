@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"regexp/syntax"
 	"strconv"
-	"strings"
 
 	"github.com/itchyny/gojq"
 )
@@ -428,18 +427,15 @@ func shortPattern(s string) bool {
 
 // literal is the text of a plain string query.
 func literal(q *gojq.Query) (string, bool) {
-	if q == nil || q.Term == nil || q.Term.Type != gojq.TermTypeString || q.Term.Str.Queries != nil ||
-		len(q.Term.SuffixList) > 0 || len(q.FuncDefs) > 0 {
+	t := plainTerm(q)
+	if t == nil || t.Type != gojq.TermTypeString || t.Str.Queries != nil {
 		return "", false
 	}
-	return q.Term.Str.Str, true
+	return t.Str.Str, true
 }
 
 // whole is the value of a literal whole number from 0 to 10,000.
 func whole(q *gojq.Query) (float64, bool) {
-	if q == nil || q.Term == nil || q.Term.Type != gojq.TermTypeNumber || len(q.Term.SuffixList) > 0 || len(q.FuncDefs) > 0 {
-		return 0, false
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(q.Term.Number))
-	return float64(n), err == nil && 0 <= n && n <= 10_000
+	n, ok := literalIndex(q)
+	return float64(n), ok && n <= 10_000
 }
