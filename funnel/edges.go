@@ -132,6 +132,9 @@ func (e *edges) end() {
 	e.longest = max(e.longest, e.runes)
 	l := e.line()
 	if len(e.head) < e.headLines {
+		if e.head == nil {
+			e.head = make([]line, 0, min(e.headLines, 16))
+		}
 		e.head = append(e.head, l)
 	}
 	switch {

@@ -28,6 +28,7 @@ type pass struct {
 	edges  *edges
 	name   string          // of the file the output is, where it is one: a hint for its kind
 	digest *summary.Digest // made for the first chunk
+	held   bool            // it has read nothing: hold is all there is to read
 	tally  *tokens.Tally
 	rec    *observations.Recording // nil: not recorded
 	recErr error                   // why not, where it should have been
@@ -191,7 +192,9 @@ func (p *pass) hand(b, shown []byte, final bool) {
 	case p.read != nil:
 	case final || p.decoder != nil: // a decoder's text stands in no block
 		p.keepAndCount(b)
-		_, _ = p.digest.Write(shown)
+		if p.held = final && p.edges.bytes == 0 && len(shown) < min(littleText, p.limit); !p.held {
+			_, _ = p.digest.Write(shown)
+		}
 		return
 	default:
 		p.read = newBeside(&p.free, func(text []byte) { _, _ = p.digest.Write(text) })
@@ -276,7 +279,17 @@ func (p *pass) forget() {
 type seen struct {
 	*edges // its head and tail are masked
 	summary.Summary
-	total tokens.Total
+	digest *summary.Digest // that has read nothing, where Summary has only the kind yet …
+	text   []byte          // … of this
+	total  tokens.Total
+}
+
+// summarise makes the Summary of what is not shown whole.
+func (s *seen) summarise() {
+	if s.digest != nil {
+		_, _ = s.digest.Write(s.text)
+		s.Summary, s.digest = s.digest.Close(), nil
+	}
 }
 
 // close ends the pass; nothing may be written any more.
@@ -300,16 +313,23 @@ func (p *pass) close() seen {
 	}
 	s := seen{edges: p.edges}
 	total := p.total()
-	if p.digest != nil && p.defect == nil {
+	s.Summary = summary.Summary{Kind: content.Text, Records: -1, Matches: -1, Files: -1}
+	switch {
+	case p.digest == nil || p.defect != nil:
+	case p.held:
+		s.Kind, s.digest, s.text = content.Sniff(p.hold, true, p.name), p.digest, p.hold
+		if s.Kind == content.JSON || s.Kind == content.NDJSON { // its matches are told of a whole, too
+			s.summarise()
+		}
+	default:
 		s.Summary = p.digest.Close()
-	} else {
-		s.Summary = summary.Summary{Kind: content.Text, Records: -1, Matches: -1, Files: -1}
 	}
 	s.total = total()
 	return s
 }
 
-// littleText is counted sooner than another goroutine begins to, in bytes.
+// littleText is counted sooner than another goroutine begins to, in bytes. Most of it is shown whole: no summary is made before it is
+// known that one is needed.
 const littleText = 8 << 10
 
 // total has the rest counted beside this; what it returns waits for that.

@@ -14,6 +14,7 @@ import (
 
 // draft is all that could be said of the output, as things stand.
 func (v *view) draft(verdict Verdict) *draft {
+	v.summarise()
 	d := &draft{
 		sizes:  fmt.Sprintf("%s, %s, %s", plural(v.lines, "line"), plural(v.chars, "char"), about(v.total)),
 		total:  append([]string{string(v.Kind)}, v.totals()...),

@@ -187,24 +187,23 @@ func (t *Tally) do(j job) {
 
 // add counts the pieces of the text so far that can no longer grow.
 func (t *Tally) add(text []byte, final bool) {
-	t.carry = append(t.carry, text...)
-	whole := len(t.carry)
+	if len(t.carry) > 0 {
+		t.carry = append(t.carry, text...)
+		text = t.carry
+	}
+	whole := len(text)
 	if !final { // a rune may be cut at the end
-		whole -= partial(t.carry)
+		whole -= partial(text)
 	}
-	if !utf8.Valid(t.carry[:whole]) {
-		rest := slices.Clone(t.carry[whole:])
-		t.carry = valid(t.carry[:whole])
-		whole = len(t.carry)
-		t.carry = append(t.carry, rest...)
-	}
-	n, used := t.c.count(t.carry[:whole], final)
-	if used == 0 && whole >= maxCarry {
-		n, used = t.c.all(t.carry[:whole]), whole
+	rest := slices.Clone(text[whole:]) // few bytes: what is valid may grow over them
+	text = valid(text[:whole])
+	n, used := t.c.count(text, final)
+	if used == 0 && len(text) >= maxCarry {
+		n, used = t.c.all(text), len(text)
 		t.cut = true
 	}
 	t.exact += int64(n)
-	t.carry = append(t.carry[:0], t.carry[used:]...)
+	t.carry = append(append(t.carry[:0], text[used:]...), rest...)
 }
 
 // partial is how many bytes at the end are the beginning of a rune.

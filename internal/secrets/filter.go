@@ -108,9 +108,9 @@ func (f *filter) bit(h uint32) uint64 { return f.bits[h>>6] >> (h & 63) }
 const vectorsFrom = 4 << 10
 
 // next is the first index from i on where the window of a keyword stands, with what it may be; len(b) for none. What it saw before it
-// needed to is in a, which belongs to b and is empty at first.
+// needed to is in a, which belongs to b and is empty at first; nil: it looks at one window after the other.
 func (f *filter) next(a *ahead, b []byte, i int) (int, []hit) {
-	for haveVectors && len(b) >= vectorsFrom {
+	for a != nil {
 		if i < a.from || i >= a.to {
 			if a.look(f, b, i); i == a.to {
 				break

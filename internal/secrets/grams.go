@@ -79,6 +79,14 @@ type ahead struct {
 
 const aheadBytes = 4 << 10
 
+// aheadOf is nil for a text that vectors do not pay for.
+func aheadOf(b []byte) *ahead {
+	if !haveVectors || len(b) < vectorsFrom {
+		return nil
+	}
+	return &ahead{}
+}
+
 // look has the stretch begin at i. It is empty where less than vectors take is left of the text.
 func (a *ahead) look(f *filter, b []byte, i int) {
 	n := min(aheadBytes, len(b)-gram-i) &^ 31

@@ -7,7 +7,7 @@ type scan struct {
 	final bool // nothing follows b
 	f     *filter
 	block block
-	ahead ahead
+	ahead *ahead
 
 	words, values, cookies stretch // of urlSafe, credentialSet and cookieSet
 	unnamed                stretch // the last name that was looked at and has no secret behind it
@@ -58,9 +58,10 @@ func (s *scan) all() []found {
 	}
 	lone, isLone := loneKey(s.b, i, &s.block)
 	at, hits := -1, []hit(nil)
+	s.ahead = aheadOf(s.b)
 	for {
 		if at < i { // else it is still the next one: a text full of lone lines may have none to its end
-			at, hits = s.f.next(&s.ahead, s.b, i)
+			at, hits = s.f.next(s.ahead, s.b, i)
 		}
 		for isLone && lone.from < s.lo {
 			lone, isLone = loneKey(s.b, s.lo, &s.block)
