@@ -39,6 +39,7 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 	}
 	child.KeepSpare(time.Duration(s.JqIdle))
 	defer child.KeepSpare(0)
+	collectSeldom()
 	if s.HTTP != "" {
 		return s.serveHTTP(ctx, h, w)
 	}
