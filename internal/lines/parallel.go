@@ -140,7 +140,10 @@ func (p *parallel) take(c *chunk) (bool, error) {
 	s := p.s
 	for i := range c.pieces {
 		piece := &c.pieces[i]
-		s.base = piece.base
+		if piece.base != s.base { // a line end has come or gone between two looks: another way goes on from what was told
+			c.ended, c.stuck = false, true
+			break
+		}
 		if err := s.tell(piece.b, &piece.hits); err != nil {
 			return false, err
 		}

@@ -126,7 +126,7 @@ func TestSurveyOfAFileThatBecomesShorter(t *testing.T) {
 }
 
 // A text that is written to in place while it is looked at: its lines may be those of before or after, or of both, but each that is told
-// as a match is one, and the scan ends.
+// as a match is one, they are told one after the other, none overlaps another, and the scan ends.
 func TestSurveyOfAFileThatIsWrittenTo(t *testing.T) {
 	const size = 12 << 20
 	for name, put := range map[string]func(a, b []byte){
@@ -188,7 +188,12 @@ func TestSurveyOfAFileThatIsWrittenTo(t *testing.T) {
 			}
 		}()
 		for range 80 {
+			told, number := int64(0), int64(0)
 			_, err := m.Scan(t.Context(), io.NewSectionReader(f, 0, size), Options{}, func(l Line) error {
+				if l.Offset < told || l.Number <= number {
+					t.Errorf("%s: line %d at %d is told after line %d, which ends at %d", name, l.Number, l.Offset, number, told)
+				}
+				told, number = l.Offset+l.Size, l.Number
 				if l.Size < 2000 && !bytes.Contains(l.Text, []byte("deadline exceeded")) {
 					t.Errorf("%s: told as a match: %.200q", name, l.Text)
 				}
