@@ -4,9 +4,11 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -26,6 +28,7 @@ import (
 func job(ctx context.Context, name string, args []string) error {
 	jobs := map[string]func(context.Context, string) (time.Duration, int, error){
 		"latency": addedLatency, "count": countOurs, "count-peer": countPeer, "init": initOurs, "init-peer": initPeer,
+		"sha256": hashOnly,
 	}
 	do := jobs[name]
 	if do == nil || len(args) != 1 {
@@ -112,6 +115,30 @@ func initPeer(context.Context, string) (time.Duration, int, error) {
 	}
 	n := len(c.EncodeOrdinary(firstText))
 	return time.Since(began), n, nil
+}
+
+// hashOnly takes the SHA-256 of a file as it comes; to read it is not counted.
+func hashOnly(_ context.Context, path string) (took time.Duration, n int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h, buf := sha256.New(), make([]byte, 256<<10)
+	for {
+		read, err := f.Read(buf)
+		began := time.Now()
+		h.Write(buf[:read])
+		took += time.Since(began)
+		n += read
+		if errors.Is(err, io.EOF) {
+			h.Sum(nil)
+			return took, n, nil
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+	}
 }
 
 // addedLatency is a call of a tool that writes a text at once, as a server with its defaults makes it: kept, hashed, counted,

@@ -42,16 +42,18 @@ func (b *bench) adding(size int64) func(context.Context) (*duel, error) {
 }
 
 func (b *bench) jobs(ours, peer, path string, work float64) (*duel, error) {
-	self, err := os.Executable()
+	a, err := b.job(ours, path)
 	if err != nil {
 		return nil, err
 	}
-	env := []string{"PEERS_WORK=" + b.work}
-	return &duel{
-		ours: &command{b: b, words: []string{self, "job", ours, path}, env: env, took: tookJob},
-		peer: &command{b: b, words: []string{self, "job", peer, path}, env: env, took: tookJob},
-		same: sameJob, work: work,
-	}, nil
+	c, err := b.job(peer, path)
+	return &duel{ours: a, peer: c, same: sameJob, work: work}, err
+}
+
+// job has a job done in a process of its own.
+func (b *bench) job(name, path string) (*command, error) {
+	self, err := os.Executable()
+	return &command{b: b, words: []string{self, "job", name, path}, env: []string{"PEERS_WORK=" + b.work}, took: tookJob}, err
 }
 
 const textSize = 500_000

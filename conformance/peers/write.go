@@ -20,6 +20,30 @@ func keepRows(b *bench) []row {
 	return []row{
 		{family: "keep", name: "1 GB from a file", beside: "cat", bar: 2, rounds: 3, setup: b.keeping(keepSize, false)},
 		{family: "keep", name: "1 GB from a pipe", beside: "cat", bar: 2, rounds: 3, setup: b.keeping(keepSize, true)},
+		{family: "keep", name: "the SHA-256 of 1 GB, by itself", beside: "cat", rounds: 3, setup: b.hashing(keepSize)},
+	}
+}
+
+// hashing is the least that a receipt takes, as it tells the SHA-256 of what is kept, beside what keeping is held to.
+func (b *bench) hashing(size int64) func(context.Context) (*duel, error) {
+	return func(ctx context.Context) (*duel, error) {
+		d, err := b.keeping(size, false)(ctx)
+		if err != nil {
+			return nil, err
+		}
+		path := d.peer.(*command).stdin
+		hash, err := b.job("sha256", path)
+		d.ours, d.same = hash, func(ours, _ string) error {
+			i, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			if !strings.HasSuffix(ours, fmt.Sprintf(" %d\n", i.Size())) {
+				return fmt.Errorf("%q: not all of %s was hashed", ours, path)
+			}
+			return nil
+		}
+		return d, err
 	}
 }
 
