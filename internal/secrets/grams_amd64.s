@@ -6,6 +6,33 @@ DATA half<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA half<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL half<>(SB), RODATA|NOPTR, $32
 
+// SETS leaves in r, of 16 places, of which the bytes at a, b, c and d of each are looked up, the sets that a gram may be of: the first
+// eight in one half, the others in the other.
+#define SETS(a, b, c, d, r, t0, t1, t2, t3) \
+	VBROADCASTI128 a(SI)(AX*1), r  \
+	VBROADCASTI128 a(R9)(AX*1), t0 \
+	VBROADCASTI128 b(SI)(AX*1), t1 \
+	VBROADCASTI128 b(R9)(AX*1), t2 \
+	VPSHUFB r, Y0, r               \
+	VPSHUFB t0, Y1, t0             \
+	VPSHUFB t1, Y2, t1             \
+	VPSHUFB t2, Y3, t2             \
+	VPAND   r, t0, r               \
+	VPAND   t1, t2, t1             \
+	VPAND   r, t1, r               \
+	VBROADCASTI128 c(SI)(AX*1), t0 \
+	VBROADCASTI128 c(R9)(AX*1), t1 \
+	VBROADCASTI128 d(SI)(AX*1), t2 \
+	VBROADCASTI128 d(R9)(AX*1), t3 \
+	VPSHUFB t0, Y4, t0             \
+	VPSHUFB t1, Y5, t1             \
+	VPSHUFB t2, Y6, t2             \
+	VPSHUFB t3, Y7, t3             \
+	VPAND   t0, t1, t0             \
+	VPAND   t2, t3, t2             \
+	VPAND   t0, r, r               \
+	VPAND   t2, r, r
+
 // func gramsMask(p *byte, n int, t *nibbles, out *uint64)
 //
 // The frame holds the higher halves of all bytes: each is looked up at four places of a gram. A lower half needs no such
@@ -44,52 +71,8 @@ halves:
 	XORQ AX, AX
 
 loop:
-	VBROADCASTI128 (SI)(AX*1), Y8
-	VBROADCASTI128 (R9)(AX*1), Y9
-	VBROADCASTI128 1(SI)(AX*1), Y10
-	VBROADCASTI128 1(R9)(AX*1), Y11
-	VPSHUFB Y8, Y0, Y8
-	VPSHUFB Y9, Y1, Y9
-	VPSHUFB Y10, Y2, Y10
-	VPSHUFB Y11, Y3, Y11
-	VPAND Y8, Y9, Y8
-	VPAND Y10, Y11, Y10
-	VPAND Y8, Y10, Y8
-	VBROADCASTI128 2(SI)(AX*1), Y9
-	VBROADCASTI128 2(R9)(AX*1), Y10
-	VBROADCASTI128 3(SI)(AX*1), Y11
-	VBROADCASTI128 3(R9)(AX*1), Y12
-	VPSHUFB Y9, Y4, Y9
-	VPSHUFB Y10, Y5, Y10
-	VPSHUFB Y11, Y6, Y11
-	VPSHUFB Y12, Y7, Y12
-	VPAND Y9, Y10, Y9
-	VPAND Y11, Y12, Y11
-	VPAND Y9, Y8, Y8
-	VPAND Y11, Y8, Y8
-	VBROADCASTI128 16(SI)(AX*1), Y9
-	VBROADCASTI128 16(R9)(AX*1), Y10
-	VBROADCASTI128 17(SI)(AX*1), Y11
-	VBROADCASTI128 17(R9)(AX*1), Y12
-	VPSHUFB Y9, Y0, Y9
-	VPSHUFB Y10, Y1, Y10
-	VPSHUFB Y11, Y2, Y11
-	VPSHUFB Y12, Y3, Y12
-	VPAND Y9, Y10, Y9
-	VPAND Y11, Y12, Y11
-	VPAND Y9, Y11, Y9
-	VBROADCASTI128 18(SI)(AX*1), Y10
-	VBROADCASTI128 18(R9)(AX*1), Y11
-	VBROADCASTI128 19(SI)(AX*1), Y12
-	VBROADCASTI128 19(R9)(AX*1), Y13
-	VPSHUFB Y10, Y4, Y10
-	VPSHUFB Y11, Y5, Y11
-	VPSHUFB Y12, Y6, Y12
-	VPSHUFB Y13, Y7, Y13
-	VPAND Y10, Y11, Y10
-	VPAND Y12, Y13, Y12
-	VPAND Y10, Y9, Y9
-	VPAND Y12, Y9, Y9
+	SETS(0, 1, 2, 3, Y8, Y10, Y11, Y12, Y13)
+	SETS(16, 17, 18, 19, Y9, Y10, Y11, Y12, Y13)
 	VPERM2I128 $0x20, Y9, Y8, Y10 // of both the first eight sets
 	VPERM2I128 $0x31, Y9, Y8, Y11
 	VPOR Y10, Y11, Y10
