@@ -12,9 +12,10 @@ func (s *Store) expire(l *ledger, e *entry, why string) (freed int64, ok bool) {
 	if data == nil {
 		return 0, false
 	}
-	defer func() { _ = data.File.Close() }()
+	defer data.release()
 	if err != nil { // damaged: nobody can open it any more, and nobody can be told
 		size := e.size()
+		s.unsettle(l, e.id)
 		if s.removeBytes(e) != nil || s.disk.remove(e.name(sideExt)) != nil {
 			return 0, false
 		}
@@ -35,7 +36,7 @@ func (s *Store) seize(e *entry) (data *file, o Observation, err error) {
 	stays := true
 	defer func() {
 		if stays {
-			_ = data.File.Close()
+			data.release()
 			data = nil
 		}
 	}()
@@ -55,7 +56,7 @@ func (s *Store) seize(e *entry) (data *file, o Observation, err error) {
 func (s *Store) expirable(e *entry) bool {
 	data, _, _ := s.seize(e)
 	if data != nil {
-		_ = data.File.Close()
+		data.release()
 	}
 	return data != nil
 }
@@ -76,12 +77,8 @@ func (s *Store) bury(l *ledger, e *entry, o Observation, why string) (freed int6
 		return 0, err
 	}
 	before := e.size()
+	s.mark(l, e.id)
 	k := key(s.process(), e.id)
-	mark := tmpDir + "/" + k + goneExt
-	if m, err := s.disk.create(mark); err == nil {
-		_ = m.File.Close()
-		l.marks = append(l.marks, mark)
-	}
 	err = s.place(k, sideExt, stone)
 	if err == nil {
 		err = s.syncNames() // else a loss of power could take the bytes and not leave the tombstone
@@ -97,6 +94,23 @@ func (s *Store) bury(l *ledger, e *entry, o Observation, why string) (freed int6
 		e.sideSize, e.used = int64(len(stone)), s.now()
 	}
 	return before - e.size(), err
+}
+
+// mark names an observation whose bytes are about to go, until the ledger is written: who finds the mark of a dead process finishes its
+// work, and counts all again.
+func (s *Store) mark(l *ledger, id ID) {
+	name := tmpDir + "/" + key(s.process(), id) + goneExt
+	if m, err := s.disk.create(name); err == nil {
+		_ = m.File.Close()
+		l.marks = append(l.marks, name)
+	}
+}
+
+// unsettle is mark where there is nothing to finish, so that one of several is enough.
+func (s *Store) unsettle(l *ledger, id ID) {
+	if len(l.marks) == 0 && s.announce() == nil {
+		s.mark(l, id)
+	}
 }
 
 // place writes one small file beside an observation: whole or not at all. Its

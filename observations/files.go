@@ -371,13 +371,20 @@ func (f *file) Close() error {
 }
 
 // lock takes the lock of a file where it is free, shared or alone. It is
-// freed when the file is closed or the process dies.
+// freed when the file is released or closed, or the process dies.
 func (f *file) lock(alone bool) (bool, error) {
 	if err := f.disk.check("lock", f.name); err != nil {
 		return false, err
 	}
 	ok, err := tryLock(f.File, alone)
 	return ok, wrap("lock", f.name, err)
+}
+
+// release frees the lock of a file that was locked alone, and closes it. To close it frees the lock too, but not while a process is being
+// started: until that runs its own program it has all files that are open here.
+func (f *file) release() {
+	unlock(f.File)
+	_ = f.File.Close()
 }
 
 // linked says that the open file still stands under its name.

@@ -68,7 +68,7 @@ func (s *Store) announce() error {
 			s.live = f
 			return nil
 		}
-		_ = f.File.Close()
+		f.release()
 		s.proc = newProcess()
 	}
 	return errors.New("announce process: its file was swept five times")
@@ -118,7 +118,7 @@ func (c *census) lives(proc string) bool {
 			c.dead[proc] = f
 			return false
 		}
-		_ = f.File.Close()
+		f.release()
 	}
 	c.alive[proc] = true // in doubt nothing is taken from it
 	return true
@@ -138,7 +138,7 @@ func (c *census) bury() {
 func (c *census) close() {
 	for _, f := range c.dead {
 		if f != nil {
-			_ = f.File.Close()
+			f.release()
 		}
 	}
 	c.dead = nil

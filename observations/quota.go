@@ -33,7 +33,9 @@ type ledger struct {
 	Held  map[string]int64 `json:"held,omitempty"` // by key: process and ID
 	Swept time.Time        `json:"swept"`          // the last look at ages
 
-	marks []string // .gone files to remove when it is written
+	// What names the observations to look at again, should it not be written: it goes when it is.
+	marks []string // files in tmp/
+	swept *census  // whose dead are buried then
 }
 
 func (l *ledger) held() int64 {
@@ -76,7 +78,7 @@ func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.File.Close() }()
+	defer f.release()
 	stands, err := f.all(maxQuota, 4<<10)
 	if err != nil {
 		return err
@@ -91,14 +93,27 @@ func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) err
 	if failed == nil && !bytes.Equal(b, stands) {
 		failed = f.replace(b)
 	}
-	for _, mark := range l.marks {
-		_ = s.disk.remove(mark)
-	}
-	if failed != nil {
+	if l.end(s, failed == nil); failed != nil {
 		s.owe(owed...)
 		return failed
 	}
 	return err
+}
+
+// end lets go of what was to be done again where the ledger is not written.
+func (l *ledger) end(s *Store, written bool) {
+	if written {
+		for _, mark := range l.marks {
+			_ = s.disk.remove(mark)
+		}
+	}
+	switch {
+	case l.swept == nil:
+	case written:
+		l.swept.bury()
+	default:
+		l.swept.close()
+	}
 }
 
 var errBusy = fmt.Errorf("%w: another process had its quota file locked for over a second; try again", ErrNoRoom)
@@ -131,7 +146,7 @@ func (s *Store) lockLedger(deadline time.Time) (*file, error) {
 		if ok { // else it was deleted by hand meanwhile
 			return f, nil
 		}
-		_ = f.File.Close()
+		f.release()
 		if err != nil {
 			return nil, noLocks(err)
 		}

@@ -158,7 +158,7 @@ func (s *Store) Close() error {
 	var err error
 	if s.live != nil {
 		err = s.disk.remove(s.live.name)
-		_ = s.live.File.Close()
+		s.live.release()
 		s.live = nil
 	}
 	s.disk.close()

@@ -34,7 +34,11 @@ func (s *Store) start() error {
 // tombstone is finished being removed, any other was acknowledged and stays.
 func (s *Store) sweep(l *ledger) error {
 	processes := s.newCensus()
-	defer processes.close()
+	defer func() {
+		if l.swept != processes {
+			processes.close()
+		}
+	}()
 	var left []string
 	err := s.disk.names(tmpDir, func(name string) {
 		stem, ext, _ := strings.Cut(name, ".")
@@ -80,12 +84,10 @@ func (s *Store) sweep(l *ledger) error {
 		}
 		s.recount(l, all)
 	}
-	for _, name := range left { // after that: while they stand they name the IDs
-		if err := s.disk.remove(tmpDir + "/" + name); err != nil {
-			return err
-		}
+	for _, name := range left {
+		l.marks = append(l.marks, tmpDir+"/"+name)
 	}
-	processes.bury()
+	l.swept = processes
 	return nil
 }
 
@@ -189,6 +191,7 @@ func (s *Store) trimTombstones(l *ledger, all map[ID]*entry) {
 		if _, err := s.sidecar(e.id); errors.Is(err, errForeign) {
 			continue
 		}
+		s.unsettle(l, e.id)
 		if s.disk.remove(e.name(sideExt)) == nil {
 			l.Kept -= e.sideSize
 		}
@@ -205,6 +208,7 @@ func (s *Store) removeStrays(l *ledger, all map[ID]*entry) {
 			continue
 		}
 		size := e.size()
+		s.unsettle(l, id)
 		if s.removeBytes(e) == nil {
 			l.Kept -= size
 		}

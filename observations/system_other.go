@@ -12,6 +12,8 @@ const nonblock = 0
 
 func tryLock(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }
 
+func unlock(*os.File) {}
+
 func syncDirectory(d *os.File) error { return d.Sync() }
 
 func owner(fs.FileInfo) (uid int, known bool) { return 0, false }

@@ -40,6 +40,13 @@ func tryLock(f *os.File, alone bool) (bool, error) {
 	return err == nil, err
 }
 
+// unlock frees what tryLock took, also where another has the open file too.
+func unlock(f *os.File) {
+	if conn, err := f.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { _ = syscall.Flock(int(fd), syscall.LOCK_UN) })
+	}
+}
+
 func syncDirectory(d *os.File) error { return d.Sync() }
 
 // owner is the user a file belongs to.

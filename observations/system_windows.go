@@ -25,6 +25,9 @@ func tryLock(f *os.File, alone bool) (bool, error) {
 	return err == nil, err
 }
 
+// unlock: no other process has a handle of ours, and to close it frees its lock.
+func unlock(*os.File) {}
+
 // syncDirectory: Windows has no such call; NTFS journals its names.
 func syncDirectory(*os.File) error { return nil }
 
