@@ -152,7 +152,26 @@ func begins(line string) bool {
 		r, _ := utf8.DecodeRuneInString(line)
 		c = plainLetter(r)
 	}
-	return c != 0 && strings.IndexByte(beginnings, c) >= 0 || strings.Contains(line[:min(len(line), told)], noAnswer)
+	return c != 0 && strings.IndexByte(beginnings, c) >= 0 || timesOut(line)
+}
+
+// timesOut says that a line may begin with the name of a tool that gave no answer, in letters that look so.
+func timesOut(line string) bool {
+	rest := noAnswer
+	for _, r := range line[:min(len(line), told)] {
+		c := plainLetter(r)
+		if c == rest[0] {
+			if rest = rest[1:]; rest == "" {
+				return true
+			}
+			continue
+		}
+		name := c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !name || len(rest) < len(noAnswer) {
+			return false
+		}
+	}
+	return false
 }
 
 // opens says that a line of plain letters may be one of ours by its first word.
@@ -174,7 +193,7 @@ func opens(line string) bool {
 	case "error", "kept", "large", "next", "no", "not", "note", "read", "saved", "shape", "showing", "total":
 		return true
 	}
-	return strings.HasPrefix(line, "---") || strings.Contains(line[:min(len(line), told)], noAnswer)
+	return strings.HasPrefix(line, "---") || timesOut(line)
 }
 
 // beginnings are the letters that lines of ours begin with; noAnswer stands behind a tool's name, which may be long.
@@ -183,8 +202,8 @@ const (
 	noAnswer   = ": no answer within "
 )
 
-// told is how much of a line tells whose it is, in bytes.
-const told = 96
+// told is how much of a line tells whose it is, in bytes: 96 letters of any alphabet.
+const told = 96 * utf8.UTFMax
 
 // plainLetters is the beginning of a line with letters that look like ASCII's as these.
 func plainLetters(s string) string {

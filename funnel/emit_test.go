@@ -42,6 +42,21 @@ func TestCheapLooksMissNothing(t *testing.T) {
 	if marked < 20 {
 		t.Errorf("only %d lines are ours", marked)
 	}
+	for _, line := range heads { // with one letter another, and with all
+		var all []byte
+		for i := range len(line) {
+			like := append(alike[line[i]&0x7f], line[i:i+1])
+			for _, l := range like {
+				if missed := check(line[:i] + l + line[i+1:]); missed != "" {
+					t.Errorf("%q is one of ours, and is passed by", missed)
+				}
+			}
+			all = append(all, like[0]...)
+		}
+		if missed := check(string(all)); missed != "" {
+			t.Errorf("%q is one of ours, and is passed by", missed)
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		var b strings.Builder
 		for _, r := range rapid.SampledFrom(heads).Draw(t, "head") {
