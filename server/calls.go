@@ -58,6 +58,7 @@ type call struct {
 	unhook   func() bool            // from the end of the connection
 	work     int                    // goroutines that work for it; guarded by conn.mu
 	settled  bool                   // answered, or cancelled; guarded by conn.mu
+	ended    bool                   // likewise, and its answer is out; guarded by conn.mu
 	listens  bool                   // a subscriptions/listen: nobody waits for its answer
 	allowed  mcp.SubscriptionFilter // of it: what this server can serve
 }
@@ -122,7 +123,8 @@ func (c *Conn) newCall(f frame, send Send) *call {
 	return k
 }
 
-// run does the work of a call that start took in, and answers it.
+// run does the work of a call that start took in, and answers it. Where another does so, it returns no sooner than that
+// answer is out: with it, what the answer goes by may end.
 func (k *call) run(ctx context.Context) {
 	stack.Grow()
 	s := k.conn.server
@@ -143,6 +145,13 @@ func (k *call) run(ctx context.Context) {
 	}()
 	result, fault := s.dispatch(ctx, k)
 	k.answerFrom(result, fault, left)
+	left()
+	k.conn.wait(context.Background(), func(*Conn) int { // which is not long: writes have a time-out
+		if k.ended {
+			return 0
+		}
+		return 1
+	})
 }
 
 // answer sends the answer, unless the call was answered or cancelled before.
@@ -161,6 +170,7 @@ func (k *call) answerFrom(result any, fault *Fault, left func()) {
 // closed counts the call out of those that wait for an answer.
 func (k *call) closed() {
 	k.conn.fell(func(c *Conn) {
+		k.ended = true
 		if !k.listens {
 			c.open--
 		}

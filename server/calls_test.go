@@ -159,6 +159,26 @@ func TestOverdueLayer(t *testing.T) {
 	contains(t, log.String(), "overdue")
 }
 
+// TestOverdueAnswerIsOut has a call end while it is answered for: what the answer goes by ends with the call.
+func TestOverdueAnswerIsOut(t *testing.T) {
+	s := newTestServer(t, func(o *Options) { o.CallTimeout = time.Millisecond })
+	answering := make(chan struct{})
+	s.run = func(context.Context, funnel.Request) (funnel.Answer, error) {
+		<-answering
+		return funnel.Answer{}, nil
+	}
+	var out atomic.Bool
+	newClient(t, s).conn.Handle(t.Context(), []byte(toolCall("1", "say", "{}", "")), func([]byte, func()) error {
+		close(answering)
+		time.Sleep(50 * time.Millisecond) // a call that does not wait has ended by then
+		out.Store(true)
+		return nil
+	})
+	if !out.Load() {
+		t.Error("the call ended before its answer was out")
+	}
+}
+
 // notes is a run that tells n notes of progress, and some more after its answer.
 func notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
 	return func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
