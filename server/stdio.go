@@ -119,10 +119,13 @@ func (s *Server) stop(conn *Conn) {
 func (s *Server) watch(ctx context.Context, box *outbox, ended func() bool) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	var stalled time.Duration
 	for {
 		select {
 		case <-tick.C:
-			stalled, limit := box.stalled(), s.writeDeadline
+			// A time in which this process itself stood still is not one in which the client read nothing.
+			stalled = min(stalled+watchEvery, box.stalled())
+			limit := s.writeDeadline
 			if stalled > goneTime && ended() {
 				limit = min(limit, goneTime)
 			}

@@ -382,6 +382,19 @@ func TestClientThatNeverReads(t *testing.T) {
 	}
 }
 
+// TestOwnPauseIsNotTheClients has the server's process have stood still for an hour in the middle of a write.
+func TestOwnPauseIsNotTheClients(t *testing.T) {
+	const limit = 6 * watchEvery
+	s := newTestServer(t, func(o *Options) { o.WriteTimeout = limit })
+	box := newOutbox(nil)
+	box.busy, box.since = true, time.Now().Add(-time.Hour)
+	began := time.Now()
+	s.watch(t.Context(), box, func() bool { return false })
+	if took := time.Since(began); took < limit-watchEvery || !errors.Is(box.err, errStalled) {
+		t.Errorf("%v after %s of %s", box.err, took, limit)
+	}
+}
+
 func TestFullOutputAtEOF(t *testing.T) {
 	s := newTestServer(t)
 	s.run = bigAnswers(1 << 20)
