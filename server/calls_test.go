@@ -113,14 +113,20 @@ func TestBusy(t *testing.T) {
 // TestDeafTools has tools that ignore their context: they are answered for at the deadline, and
 // keep their place until they end.
 func TestDeafTools(t *testing.T) {
-	c := newClient(t, newTestServer(t, func(o *Options) { o.MaxCalls, o.CallTimeout = 1, 50*time.Millisecond }))
-	got := c.call("sleep", `{"ms":1500,"deaf":true}`)
+	release := make(chan struct{})
+	deaf := tools.New(tools.Tool{Name: "deaf", Title: "Deaf", Description: "Hears nothing."},
+		func(context.Context, struct{}, tools.Input, tools.Output) error { <-release; return nil })
+	s := newTestServer(t, func(o *Options) { o.Tools, o.MaxCalls, o.CallTimeout = append(o.Tools, deaf), 1, 50*time.Millisecond })
+	c := newClient(t, s)
+	got := c.call("deaf", `{}`)
 	if !got.Result.IsError || !strings.Contains(got.text(), "timed out") {
 		t.Errorf("at the deadline: %+v", got)
 	}
 	if got := c.call("say", `{"text":"x"}`); !strings.Contains(got.text(), "busy") {
 		t.Errorf("while it still runs: %+v", got)
 	}
+	close(release)
+	s.timeout = time.Minute // the next call is to be answered, on any machine
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
 	if !c.conn.wait(ctx, func(c *Conn) int { return c.running }) {
