@@ -147,14 +147,14 @@ func TestAskInASession(t *testing.T) {
 	c.idle()
 }
 
-// idle is a test's last look: nothing waits for an answer any more.
+// idle is a test's last look: nothing waits for an answer any more, once the tools have returned that were answered for.
 func (c *asking) idle() {
 	c.t.Helper()
-	c.conn.mu.Lock()
-	defer c.conn.mu.Unlock()
-	if len(c.conn.asked) > 0 {
-		c.t.Errorf("%d requests still wait", len(c.conn.asked))
-	}
+	wait(c.t, "the end of what was asked", func() bool {
+		c.conn.mu.Lock()
+		defer c.conn.mu.Unlock()
+		return len(c.conn.asked) == 0
+	})
 }
 
 func TestAskReplies(t *testing.T) {
