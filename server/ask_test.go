@@ -225,7 +225,7 @@ func TestAskStrays(t *testing.T) {
 func TestAskEndsWithItsCall(t *testing.T) {
 	s := newTestServer(t, withAskTools, func(o *Options) { o.CallTimeout = 200 * time.Millisecond })
 	c := newAsking(t, s, canAll, func(ours) string { return "" })
-	if got := c.call(t.Context(), "1", "greet", `{}`); !got.Result.IsError || !strings.Contains(got.text(), "timed out") {
+	if got := c.call(t.Context(), "1", "greet", `{}`); !got.Result.IsError || !saysLate(got.text()) {
 		t.Errorf("at the deadline: %+v", got)
 	}
 	c.idle()

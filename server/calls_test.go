@@ -51,6 +51,11 @@ func within(t testing.TB, what string, done <-chan struct{}) {
 	}
 }
 
+// saysLate says that a call was answered at its deadline: by the funnel, or for it where the machine did not let it in time.
+func saysLate(text string) bool {
+	return strings.Contains(text, "timed out after ") || strings.Contains(text, "no answer within ")
+}
+
 func TestCancel(t *testing.T) {
 	c := newClient(t, newTestServer(t))
 	for _, id := range []string{"5", `"five"`, "9007199254740993"} {
@@ -119,7 +124,7 @@ func TestDeafTools(t *testing.T) {
 	s := newTestServer(t, func(o *Options) { o.Tools, o.MaxCalls, o.CallTimeout = append(o.Tools, deaf), 1, 50*time.Millisecond })
 	c := newClient(t, s)
 	got := c.call("deaf", `{}`)
-	if !got.Result.IsError || !strings.Contains(got.text(), "timed out") {
+	if !got.Result.IsError || !saysLate(got.text()) {
 		t.Errorf("at the deadline: %+v", got)
 	}
 	if got := c.call("say", `{"text":"x"}`); !strings.Contains(got.text(), "busy") {
