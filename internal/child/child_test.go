@@ -144,7 +144,7 @@ func TestRun(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	text := strings.Repeat("what goes in comes out\n", 100_000)
 	var out bytes.Buffer
-	if err := child.Run(within(t, 10*time.Second), child.Spec{Name: "echo", In: strings.NewReader(text)}, &out); err != nil {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "echo", In: strings.NewReader(text)}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != text {
@@ -169,7 +169,7 @@ func TestFilesAreReadByPosition(t *testing.T) {
 	}
 	for range 2 { // the second run finds the files as the first did
 		var out bytes.Buffer
-		if err := child.Run(within(t, 10*time.Second), child.Spec{Name: "files", Files: files}, &out); err != nil {
+		if err := child.Run(within(t, time.Minute), child.Spec{Name: "files", Files: files}, &out); err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != "one two" {
@@ -202,7 +202,7 @@ func TestEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if test.timeout == 0 {
-				test.timeout = 20 * time.Second
+				test.timeout = time.Minute
 			}
 			var out count
 			err := child.Run(within(t, test.timeout), test.spec, &out)
@@ -246,11 +246,11 @@ var errFull = errors.New("full")
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestOutThatFails(t *testing.T) {
-	if err := child.Run(within(t, 10*time.Second), child.Spec{Name: "flood"}, full{}); !errors.Is(err, errFull) {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "flood"}, full{}); !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)
 	}
 	// Also where the worker ended before its output was refused.
-	if err := child.Run(within(t, 10*time.Second), child.Spec{Name: "echo", In: strings.NewReader("x")}, full{}); !errors.Is(err, errFull) {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "echo", In: strings.NewReader("x")}, full{}); !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -260,7 +260,7 @@ func TestSlowOut(t *testing.T) {
 	var got bytes.Buffer
 	slow := writer(func(b []byte) (int, error) { time.Sleep(400 * time.Millisecond); return got.Write(b) })
 	text := strings.Repeat("0123456789", 10_000)
-	if err := child.Run(within(t, 10*time.Second), child.Spec{Name: "echo", In: strings.NewReader(text)}, slow); err != nil {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "echo", In: strings.NewReader(text)}, slow); err != nil {
 		t.Fatal(err)
 	}
 	if got.String() != text {
@@ -297,7 +297,7 @@ func TestWorkerHasNothing(t *testing.T) {
 		holds[l.Name] = l.Holds
 	}
 	var out bytes.Buffer
-	if err := child.Run(within(t, 10*time.Second), child.Spec{Name: "look", In: strings.NewReader(secret)}, &out); err != nil {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "look", In: strings.NewReader(secret)}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "environment:") {
@@ -342,7 +342,7 @@ func TestParentKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(30 * time.Second)
 		for _, pid := range grand {
 			for alive(pid) {
 				if time.Now().After(deadline) {
@@ -385,7 +385,7 @@ func TestMainForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(within(t, 10*time.Second), exe)
+	cmd := exec.CommandContext(within(t, time.Minute), exe)
 	cmd.Env = append(os.Environ(), "CHILD_TEST_FORGOT=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Count(string(out), "child.Main was not called") < 2 {

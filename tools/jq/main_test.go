@@ -82,10 +82,14 @@ func call(ctx context.Context, tool tools.Tool, from tools.Sources, a any, page 
 
 type m = map[string]any
 
+// patience is how long what ends may take on a machine that has much else to do. Programs that never end are stopped by
+// then as well, so that it bounds both.
+const patience = 2 * time.Minute
+
 var (
-	inWorker  = newTool(runner{Options: Options{Memory: 512 << 20, CountFor: 2 * time.Second}, always: true})
-	inProcess = newTool(runner{Options: Options{Memory: 512 << 20, CountFor: 2 * time.Second, InProcess: true}, always: true})
-	asItIs    = JQ(Options{})
+	inWorker  = newTool(runner{Options: Options{Memory: 512 << 20, CountFor: patience}, always: true})
+	inProcess = newTool(runner{Options: Options{Memory: 512 << 20, CountFor: patience, InProcess: true}, always: true})
+	asItIs    = JQ(Options{CountFor: patience})
 )
 
 // ways are all ways in which a filter may run: the answers are the same.
@@ -100,7 +104,7 @@ func run(t testing.TB, tool tools.Tool, text string, a m) (*recorder, error) {
 	for k, v := range a {
 		args[k] = v
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	return call(ctx, tool, folder(t, map[string]string{"in": text}), args, 1000)
 }

@@ -302,11 +302,10 @@ func TestCancelEndsEverything(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "search stopped after ") {
 		t.Errorf("ended with %v", err)
 	}
-	for range 100 {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if runtime.NumGoroutine() <= before {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
@@ -331,7 +330,7 @@ func TestADearPatternIsCancelled(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v: %v after %v", a, err, time.Since(began))
 		}
-		if d := time.Since(began); d > 5*time.Second { // S7 allows 0.5 s; a loaded machine more
+		if d := time.Since(began); d > 30*time.Second { // S7 allows 0.5 s; a loaded machine more. Not stopped, it would take minutes
 			t.Errorf("%v: ended only after %v", a, d)
 		}
 	}
