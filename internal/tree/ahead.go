@@ -172,6 +172,16 @@ func (a *ahead) put(p pending) error {
 	return nil
 }
 
+// over says that nothing more is visited: a walk that finds nothing more to hand on would not be told by send.
+func (a *ahead) over() bool {
+	select {
+	case <-a.quit:
+		return true
+	default:
+		return false
+	}
+}
+
 // age sends the batch on where it has waited for long.
 func (a *ahead) age() error {
 	if a.next == nil || time.Since(a.began) < batchAge {
@@ -184,7 +194,7 @@ func (a *ahead) age() error {
 func (a *ahead) tell(r Report) {
 	b := a.batch()
 	b.tell, b.report = true, r
-	_ = a.send() // the next entry finds out
+	_ = a.send() // the walk finds out
 }
 
 func (a *ahead) batch() *batch {

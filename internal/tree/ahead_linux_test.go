@@ -35,6 +35,21 @@ func many(t testing.TB) *Root {
 	return open(t, dir)
 }
 
+// A walk of which nothing more is visited ends, also where it finds nothing that it could hand on.
+func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
+	none := must(CompileGlob("**/none"))
+	w := &walker{root: many(t), o: Options{Ahead: true, Glob: none}, ctx: t.Context(), shared: &shared{}, room: room{left: ownRoom}}
+	defer w.closeAll()
+	if err := w.begin("."); err != nil {
+		t.Fatal(err)
+	}
+	w.ahead = &ahead{quit: make(chan struct{}), size: firstBatch}
+	close(w.ahead.quit)
+	if err := w.run(); !errors.Is(err, errQuit) || w.looked > 2*lookEvery {
+		t.Errorf("%v after %d entries", err, w.looked)
+	}
+}
+
 // What is described while the walk goes on is what is found without, each as it is described by itself.
 func TestWalkAheadFindsTheSame(t *testing.T) {
 	r := many(t)

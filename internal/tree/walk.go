@@ -224,6 +224,9 @@ func (w *walker) run() error {
 			if err := w.ctx.Err(); err != nil {
 				return err
 			}
+			if w.ahead != nil && w.ahead.over() {
+				return errQuit
+			}
 			if w.looked%tellEvery == 0 {
 				w.tells.tell(w.report)
 			}
