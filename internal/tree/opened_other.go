@@ -29,3 +29,9 @@ func (d folder) openPlain(path string) (o Opened, id ident, regular bool, err er
 
 // Size in bytes. A file of the kernel's may hold more.
 func (o *Opened) Size() int64 { return o.size }
+
+// Shrunk says that the file has become shorter since it was opened.
+func (o *Opened) Shrunk() bool {
+	at, err := o.Stat()
+	return err == nil && at.Size() < o.size
+}

@@ -46,6 +46,16 @@ const maxRead = 1 << 30
 // Size in bytes. A file of the kernel's may hold more.
 func (o *Opened) Size() int64 { return o.size }
 
+// Shrunk says that the file has become shorter since it was opened.
+func (o *Opened) Shrunk() bool {
+	if o.file != nil {
+		at, err := o.file.Stat()
+		return err == nil && at.Size() < o.size
+	}
+	var s unix.Stat_t
+	return o.open && unix.Fstat(o.fd, &s) == nil && s.Size < o.size
+}
+
 func (o *Opened) Read(b []byte) (int, error) {
 	if o.file != nil {
 		return o.file.Read(b)

@@ -63,8 +63,12 @@ func (w *worker) searchOne(t *target, r *result) error {
 	w.records.begin(t)
 	totals, err := w.m.Scan(w.ctx, f.Reader, lines.Options{Before: w.Context, After: w.Context}, w.visit)
 	r.matches, r.short = totals.Matches, totals.Short
-	if p, ok := f.Reader.(*peeked); ok && err == nil && !r.short {
-		r.shrunk = totals.Bytes < p.size
+	switch p := f.Reader.(type) {
+	case *small: // was read at once
+	case *peeked:
+		r.shrunk = err == nil && !r.short && totals.Bytes < p.size
+	default: // what was looked at is not what the file holds, but made of it
+		r.shrunk = t.id == "" && w.file.Shrunk()
 	}
 	r.window = w.records.window
 	if e := w.records.close(); err == nil {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -37,19 +38,26 @@ func (d *during) Write(b []byte) (int, error) {
 // A file that changes under a search says so: what was counted is of no one time. One that only grows does not.
 func TestFilesThatChangeMeanwhile(t *testing.T) {
 	text := strings.Repeat("a needle in the way\n", 200_000) + strings.Repeat("nothing at all to be seen\n", 800_000)
+	wide := strings.Join(strings.Split(text, ""), "\x00") + "\x00"
 	for name, c := range map[string]struct {
 		tool   tools.Tool
 		args   args
 		change func(path string) error
 		want   string // "": no note
 	}{
-		"grep, shorter":   {Grep(), args{"source": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "a.txt became shorter during this call, from 24800000 to 100000 bytes"},
-		"grep, written":   {Grep(), args{"source": "a.txt", "pattern": "needle"}, rewritten, "a.txt was written to during this call"},
-		"grep, longer":    {Grep(), args{"source": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
-		"search, shorter": {Search(), args{"path": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
-		"search, longer":  {Search(), args{"path": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+		"grep, shorter":           {Grep(), args{"source": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "a.txt became shorter during this call, from 24800000 to 100000 bytes"},
+		"grep, written":           {Grep(), args{"source": "a.txt", "pattern": "needle"}, rewritten, "a.txt was written to during this call"},
+		"grep, longer":            {Grep(), args{"source": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+		"search, shorter":         {Search(), args{"path": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
+		"search, longer":          {Search(), args{"path": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+		"search, shorter, marked": {Search(), args{"path": "marked.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
+		"search, longer, marked":  {Search(), args{"path": "marked.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+		"search, shorter, wide":   {Search(), args{"path": "wide.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
+		"search, longer, wide":    {Search(), args{"path": "wide.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(wide))+100_000) }, ""},
 	} {
-		dir := folder(t, "a.txt", text)
+		file, _ := c.args["path"].(string)
+		file = cmp.Or(file, "a.txt")
+		dir := folder(t, file, map[string]string{"a.txt": text, "marked.txt": "\xef\xbb\xbf" + text, "wide.txt": "\xff\xfe" + wide}[file])
 		b, err := json.Marshal(c.args)
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +65,7 @@ func TestFilesThatChangeMeanwhile(t *testing.T) {
 		out := &during{answer: &answer{rowsMost: 3}}
 		out.counts = map[string]float64{}
 		out.first = func() {
-			if err := c.change(filepath.Join(dir, "a.txt")); err != nil {
+			if err := c.change(filepath.Join(dir, file)); err != nil {
 				t.Error(err)
 			}
 		}
