@@ -66,7 +66,7 @@ func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output
 		if err != nil {
 			return err
 		}
-		defer func() { _ = src.Close() }()
+		defer src.Done(out)
 		return readOne(ctx, src, out)
 	}
 	if more {
@@ -142,7 +142,7 @@ func readUnder(ctx context.Context, name string, room *int64, in tools.Input, ou
 		_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
 		return false, err
 	}
-	defer func() { _ = src.Close() }()
+	defer src.Done(out)
 	if src.Binary() {
 		media, _, err := mediaOf(src)
 		if err != nil {
