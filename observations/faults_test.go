@@ -266,7 +266,7 @@ func TestBusyQuotaFile(t *testing.T) {
 	s := open(t, Options{})
 	o := keep(t, s, Made{}, []byte("x"))
 	other := open(t, Options{Dir: s.dir})
-	f, err := other.lockLedger(time.Now().Add(lockWait))
+	f, err := other.lockLedger(lockWait)
 	if err != nil {
 		t.Fatal(err)
 	}

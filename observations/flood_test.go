@@ -116,7 +116,7 @@ func (f *flood) run(t *testing.T, floor int64, writes int, how string) {
 			}
 			// Under the lock, where nothing goes and nobody is given room: else one
 			// that went and its successor would both be counted.
-			l, err := s.lockLedger(time.Now().Add(lockWait))
+			l, err := s.lockLedger(lockWait)
 			if err != nil {
 				continue
 			}

@@ -69,12 +69,11 @@ func (s *Store) locked(do func(*ledger) error) error { return s.lockedWithin(loc
 
 // lockedWithin is locked for those who can do without it.
 func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) error {
-	deadline := time.Now().Add(patience)
 	if err := s.enter(patience); err != nil {
 		return err
 	}
 	defer func() { <-s.gate }()
-	f, err := s.lockLedger(deadline)
+	f, err := s.lockLedger(patience)
 	if err != nil {
 		return err
 	}
@@ -132,11 +131,18 @@ func (s *Store) enter(patience time.Duration) error {
 	case s.gate <- struct{}{}:
 		return nil
 	case <-wait.C:
+	}
+	select {
+	case s.gate <- struct{}{}: // where this process stood still it became free meanwhile
+		return nil
+	default:
 		return errBusy
 	}
 }
 
-func (s *Store) lockLedger(deadline time.Time) (*file, error) {
+// lockLedger waits as long as its pauses together are patience: time in which this process stood still does not count.
+func (s *Store) lockLedger(patience time.Duration) (*file, error) {
+	waited := time.Duration(0)
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
 		f, err := s.disk.open(quotaName, true)
 		if err != nil {
@@ -150,10 +156,11 @@ func (s *Store) lockLedger(deadline time.Time) (*file, error) {
 		if err != nil {
 			return nil, noLocks(err)
 		}
-		if time.Now().After(deadline) {
+		if waited >= patience {
 			return nil, errBusy
 		}
 		time.Sleep(pause)
+		waited += pause
 	}
 }
 
