@@ -22,7 +22,6 @@ type row struct {
 	bar          float64 // the ratio, or with a unit the figure itself, that is to be reached; 0 without a unit: none
 	unit         string  // "": the bar is of the ratio; else "ms", "µs", "MB", "%"
 	beyond       float64 // what the peer took where the bar was set, in its unit: the bar held is the ratio of the two; 0: the bar as it is
-	rounds       int     // at most so many
 	noisy        bool    // too unsteady at small size to be compared with what was recorded
 	setup        func(context.Context) (*duel, error)
 	figures      func(context.Context) (result, error) // in place of setup: the row measures itself
@@ -72,13 +71,13 @@ type bench struct {
 	wire     *wireFigures
 }
 
-// enough says that a row has had its time: the whole ends within 20 minutes, the small form within one, also where ours is slow.
-// How many rounds there were is told.
-func (b *bench) enough(rounds int, since time.Duration) bool {
+// enough says that a row has had its time, so that the whole ends within half an hour, and the small form within two minutes, also where
+// ours is slow. A row that is held to a bar at full size has all its rounds. How many there were is told.
+func (b *bench) enough(r row, rounds int, since time.Duration) bool {
 	if b.small {
 		return rounds >= 2 && since > 2*time.Second
 	}
-	return rounds >= 3 && since > 30*time.Second
+	return r.free() && rounds >= 3 && since > 30*time.Second
 }
 
 func newBench(o options) (*bench, error) {
@@ -186,13 +185,9 @@ func (b *bench) fight(ctx context.Context, r row) (got result, err error) {
 			}
 		}
 	}
-	rounds := b.rounds
-	if r.rounds > 0 {
-		rounds = min(rounds, r.rounds)
-	}
 	began := time.Now()
-	for round := range rounds {
-		if b.enough(round, time.Since(began)) {
+	for round := range b.rounds {
+		if b.enough(r, round, time.Since(began)) {
 			break
 		}
 		for i := range sides {

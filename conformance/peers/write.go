@@ -18,9 +18,9 @@ const keepSize = 1 << 30
 
 func keepRows(b *bench) []row {
 	return []row{
-		{family: "keep", name: "1 GB from a file", beside: "cat", bar: 2, rounds: 3, setup: b.keeping(keepSize, false)},
-		{family: "keep", name: "1 GB from a pipe", beside: "cat", bar: 2, rounds: 3, setup: b.keeping(keepSize, true)},
-		{family: "keep", name: "the SHA-256 of 1 GB, by itself", beside: "cat", rounds: 3, setup: b.hashing(keepSize)},
+		{family: "keep", name: "1 GB from a file", beside: "cat", bar: 2, setup: b.keeping(keepSize, false)},
+		{family: "keep", name: "1 GB from a pipe", beside: "cat", bar: 2, setup: b.keeping(keepSize, true)},
+		{family: "keep", name: "the SHA-256 of 1 GB, by itself", beside: "cat", setup: b.hashing(keepSize)},
 	}
 }
 
@@ -94,11 +94,11 @@ func sameTotalOf(receipt string, size int64) error {
 
 func sliceRows(b *bench) []row {
 	return []row{
-		{family: "slice", name: "50 lines deep in 1 GB", beside: "sed", bar: 0.02, rounds: 5, setup: b.slicing(keepSize)},
-		{family: "slice", name: "a value near the start of 200 MB of JSON", beside: "jq", rounds: 3, setup: b.pointing(jqSize, "at", 3)},
-		{family: "slice", name: "a value near the end of 200 MB of JSON", beside: "jq", rounds: 3, setup: b.pointing(jqSize, "at", -3)},
-		{family: "slice", name: "a record near the start of 200 MB of JSON", beside: "jq", rounds: 3, setup: b.pointing(jqSize, "records", 3)},
-		{family: "slice", name: "a record near the end of 200 MB of JSON", beside: "jq", rounds: 3, setup: b.pointing(jqSize, "records", -3)},
+		{family: "slice", name: "50 lines deep in 1 GB", beside: "sed", bar: 0.02, setup: b.slicing(keepSize)},
+		{family: "slice", name: "a value near the start of 200 MB of JSON", beside: "jq", setup: b.pointing(jqSize, "at", 3)},
+		{family: "slice", name: "a value near the end of 200 MB of JSON", beside: "jq", setup: b.pointing(jqSize, "at", -3)},
+		{family: "slice", name: "a record near the start of 200 MB of JSON", beside: "jq", setup: b.pointing(jqSize, "records", 3)},
+		{family: "slice", name: "a record near the end of 200 MB of JSON", beside: "jq", setup: b.pointing(jqSize, "records", -3)},
 	}
 }
 
