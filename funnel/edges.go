@@ -43,7 +43,7 @@ type edges struct {
 }
 
 func newEdges(head, tail int) *edges {
-	return &edges{headLines: head, tail: make([]line, 0, tail)}
+	return &edges{headLines: head, head: make([]line, 0, head), tail: make([]line, 0, tail)}
 }
 
 // Write never fails.
@@ -132,9 +132,6 @@ func (e *edges) end() {
 	e.longest = max(e.longest, e.runes)
 	l := e.line()
 	if len(e.head) < e.headLines {
-		if e.head == nil {
-			e.head = make([]line, 0, min(e.headLines, 16))
-		}
 		e.head = append(e.head, l)
 	}
 	switch {

@@ -26,14 +26,13 @@ func keepRows(b *bench) []row {
 
 // hashing is the least that a receipt takes, as it tells the SHA-256 of what is kept, beside what keeping is held to.
 func (b *bench) hashing(size int64) func(context.Context) (*duel, error) {
-	return func(ctx context.Context) (*duel, error) {
-		d, err := b.keeping(size, false)(ctx)
+	return func(context.Context) (*duel, error) {
+		path, err := b.log(b.scaled(size))
 		if err != nil {
 			return nil, err
 		}
-		path := d.peer.(*command).stdin
 		hash, err := b.job("sha256", path)
-		d.ours, d.same = hash, func(ours, _ string) error {
+		return &duel{ours: hash, peer: b.cat(path), work: float64(b.scaled(size)) / (1 << 20), same: func(ours, _ string) error {
 			i, err := os.Stat(path)
 			if err != nil {
 				return err
@@ -42,9 +41,13 @@ func (b *bench) hashing(size int64) func(context.Context) (*duel, error) {
 				return fmt.Errorf("%q: not all of %s was hashed", ours, path)
 			}
 			return nil
-		}
-		return d, err
+		}}, err
 	}
+}
+
+// cat copies a file.
+func (b *bench) cat(path string) *command {
+	return &command{b: b, words: []string{"cat"}, stdin: path, stdout: filepath.Join(b.work, "copy")}
 }
 
 // raised has the store take what its defaults would cut.
@@ -63,7 +66,7 @@ func (b *bench) keeping(size int64, piped bool) func(context.Context) (*duel, er
 		base := append(b.funnel(b.work), raised...)
 		base = append(base, "--store", store, "keep")
 		ours := &command{b: b, words: base, stdin: path, after: func() error { return os.RemoveAll(store) }}
-		peer := &command{b: b, words: []string{"cat"}, stdin: path, stdout: filepath.Join(b.work, "copy")}
+		peer := b.cat(path)
 		if piped {
 			for _, c := range []*command{ours, peer} {
 				c.words = append([]string{"sh", "-c", `cat | "$@"`, "sh"}, c.words...)

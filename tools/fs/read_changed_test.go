@@ -11,20 +11,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
-// during has something happen when the first of a tool's output comes.
-type during struct {
-	*answer
-	first func()
-}
-
-func (d *during) Write(b []byte) (int, error) {
-	if d.first != nil {
-		d.first()
-		d.first = nil
-	}
-	return d.answer.Write(b)
-}
-
 // A file that becomes shorter while it is read is named, however it was asked for.
 func TestFilesThatBecomeShorterWhileTheyAreRead(t *testing.T) {
 	for _, c := range []struct{ path, want string }{
@@ -42,14 +28,15 @@ func TestFilesThatBecomeShorterWhileTheyAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := &during{answer: &answer{counts: map[string]float64{}}}
-		out.first = func() {
+		a := &answer{counts: map[string]float64{}}
+		out := &toolstest.During{Output: a}
+		out.First = func() {
 			if err := os.Truncate(filepath.Join(dir, "a.log"), 1000); err != nil {
 				t.Error(err)
 			}
 		}
 		err = Read().Run(t.Context(), tools.Input{Args: args, Sources: toolstest.Roots(t, dir)}, out)
-		if said := strings.Join(out.notes, "\n"); err != nil || out.first != nil || strings.Count(said, c.want) != 1 || strings.Contains(said, "b.txt") {
+		if said := strings.Join(a.notes, "\n"); err != nil || out.First != nil || strings.Count(said, c.want) != 1 || strings.Contains(said, "b.txt") {
 			t.Errorf("%s: %v, %q, want %q", c.path, err, said, c.want)
 		}
 	}

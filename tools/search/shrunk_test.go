@@ -12,29 +12,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
-// during has something happen when the first of a tool's output comes.
-type during struct {
-	*answer
-	first func()
-}
-
-func (d *during) once() {
-	if d.first != nil {
-		d.first()
-		d.first = nil
-	}
-}
-
-func (d *during) Row(b []byte, more tools.Call) error {
-	d.once()
-	return d.answer.Row(b, more)
-}
-
-func (d *during) Write(b []byte) (int, error) {
-	d.once()
-	return d.answer.Write(b)
-}
-
 // A file that changes under a search says so: what was counted is of no one time. One that only grows does not.
 func TestFilesThatChangeMeanwhile(t *testing.T) {
 	text := strings.Repeat("a needle in the way\n", 200_000) + strings.Repeat("nothing at all to be seen\n", 800_000)
@@ -62,9 +39,10 @@ func TestFilesThatChangeMeanwhile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := &during{answer: &answer{rowsMost: 3}}
-		out.counts = map[string]float64{}
-		out.first = func() {
+		said := &answer{rowsMost: 3}
+		said.counts = map[string]float64{}
+		out := &toolstest.During{Output: said}
+		out.First = func() {
 			if err := c.change(filepath.Join(dir, file)); err != nil {
 				t.Error(err)
 			}
@@ -72,8 +50,8 @@ func TestFilesThatChangeMeanwhile(t *testing.T) {
 		if err := c.tool.Run(t.Context(), tools.Input{Args: b, Sources: toolstest.Roots(t, dir)}, out); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if said := out.note(); out.first != nil || !strings.Contains(said, c.want) || c.want == "" && strings.Contains(said, "during this call") {
-			t.Errorf("%s: %q, want %q", name, said, c.want)
+		if note := said.note(); out.First != nil || !strings.Contains(note, c.want) || c.want == "" && strings.Contains(note, "during this call") {
+			t.Errorf("%s: %q, want %q", name, note, c.want)
 		}
 	}
 }
