@@ -332,6 +332,10 @@ func TestPipedCallsAreAnswered(t *testing.T) {
 		cmd.Stdin = strings.NewReader(strings.Join(lines, "\n")) // no newline at the end
 		out, err := cmd.Output()
 		if err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				err = fmt.Errorf("%w: %s", err, exit.Stderr)
+			}
 			t.Fatalf("run %d: %v", run, err)
 		}
 		n := 0

@@ -76,7 +76,7 @@ func (r *caller) word(kind string) any {
 		a := r.IntN(3000)
 		return pick[any](r, "1-5", "0-", fmt.Sprint("-", a), fmt.Sprint(a, "-", a+r.IntN(5000)), "1-", "9007199254740993-", "x", "5-1", huge)
 	case "number":
-		return pick[any](r, 0, 1, r.IntN(50), r.IntN(5000), -1, 1<<53, "7", nil, 1.5)
+		return pick[any](r, 0, 1, r.IntN(50), r.IntN(5000), -1, int64(1<<53), "7", nil, 1.5)
 	case "bool":
 		return pick[any](r, true, false, "yes")
 	}

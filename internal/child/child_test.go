@@ -53,7 +53,8 @@ var workers = map[string]child.Worker{
 		}
 	},
 	"huge": func(context.Context, io.Reader, []*os.File, io.Writer) error {
-		b := make([]byte, 8<<30)
+		size := int64(8 << 30)
+		b := make([]byte, size)
 		b[len(b)-1] = 1
 		runtime.KeepAlive(b)
 		return nil

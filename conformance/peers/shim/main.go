@@ -40,7 +40,7 @@ func run() int {
 		}
 	}
 	took := time.Since(began)
-	line := strconv.FormatInt(int64(took), 10) + " " + strconv.FormatInt(used.Maxrss<<10, 10) + " " + strconv.Itoa(status.ExitStatus())
+	line := strconv.FormatInt(int64(took), 10) + " " + strconv.Itoa(int(used.Maxrss)<<10) + " " + strconv.Itoa(status.ExitStatus())
 	if _, err := syscall.Write(report, []byte(line)); err != nil {
 		return 2
 	}
