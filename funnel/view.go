@@ -169,7 +169,7 @@ func (v *view) asBeginning() []string {
 // beginning is what of the output one answer takes: as it was written, and as it is shown, which may be longer.
 func (v *view) beginning() (raw []byte, shown string) {
 	raw = v.out.pass.hold
-	for limit := len(raw); ; limit = min(limit*maxAnswer/len(shown), limit*15/16) {
+	for limit := len(raw); ; limit = min(int(int64(limit)*maxAnswer/int64(len(shown))), limit*15/16) {
 		raw = raw[:limit]
 		if at := bytes.LastIndexByte(raw, '\n'); at > len(raw)/2 {
 			raw = raw[:at]
