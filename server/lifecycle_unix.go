@@ -24,37 +24,41 @@ func parentGone() func() bool {
 
 // outGone says whether all readers of a pipe, socket or terminal have left.
 func outGone(out *os.File) bool {
-	raw, err := out.SyscallConn()
-	if err != nil {
-		return true
-	}
-	gone := false
-	err = raw.Control(func(fd uintptr) {
-		look := []unix.PollFd{{Fd: int32(fd)}}
-		n, err := unix.Poll(look, 0)
-		gone = err == nil && n > 0 && look[0].Revents&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0
-	})
-	return gone || err != nil
+	said, ok := poll(out, 0)
+	return !ok || said&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0
 }
 
 // inputGone says whether all writers of a pipe, socket or terminal have left, whatever of theirs is
 // still unread. Of anything else it cannot be told without reading.
 func inputGone(in io.Reader) bool {
-	file, ok := in.(syscall.Conn)
-	if !ok {
-		return false
+	said, _ := poll(in, halfClosed)
+	return said&(unix.POLLHUP|halfClosed) != 0
+}
+
+// hasRoom says whether out takes more at once: a write to it that does not end waits for this process, not for
+// its reader. Of what is no file it cannot be told.
+func hasRoom(out io.Writer) bool {
+	said, _ := poll(out, unix.POLLOUT)
+	return said == unix.POLLOUT
+}
+
+// poll gives what the kernel says of a file now; not ok where it is closed, or no file.
+func poll(of any, events int16) (said int16, ok bool) {
+	file, is := of.(syscall.Conn)
+	if !is {
+		return 0, false
 	}
 	raw, err := file.SyscallConn()
 	if err != nil {
-		return false // closed by its owner, who knows
+		return 0, false
 	}
-	gone := false
-	_ = raw.Control(func(fd uintptr) {
-		look := []unix.PollFd{{Fd: int32(fd), Events: halfClosed}}
-		n, err := unix.Poll(look, 0)
-		gone = err == nil && n > 0 && look[0].Revents&(unix.POLLHUP|halfClosed) != 0
+	err = raw.Control(func(fd uintptr) {
+		look := []unix.PollFd{{Fd: int32(fd), Events: events}}
+		if n, err := unix.Poll(look, 0); err == nil && n > 0 {
+			said = look[0].Revents
+		}
 	})
-	return gone
+	return said, err == nil
 }
 
 // TakeStdio takes the process's input and output for the protocol, and for it alone: from here on

@@ -29,6 +29,9 @@ func outGone(*os.File) bool { return false }
 // inputGone cannot be told without reading.
 func inputGone(io.Reader) bool { return false }
 
+// hasRoom cannot be told without writing.
+func hasRoom(io.Writer) bool { return false }
+
 // TakeStdio takes the process's input and output for the protocol, and for it alone: from here on
 // whatever reads standard input finds its end, and whatever prints to standard output prints to
 // standard error.

@@ -123,8 +123,11 @@ func (s *Server) watch(ctx context.Context, box *outbox, ended func() bool) {
 	for {
 		select {
 		case <-tick.C:
-			// A time in which this process itself stood still is not one in which the client read nothing.
-			stalled = min(stalled+watchEvery, box.stalled())
+			// A time in which this process itself stood still, or came to no end of a write that found room, is not one
+			// in which the client read nothing.
+			if stalled = min(stalled+watchEvery, box.stalled()); stalled > 0 && hasRoom(box.out) {
+				stalled = 0
+			}
 			limit := s.writeDeadline
 			if stalled > goneTime && ended() {
 				limit = min(limit, goneTime)

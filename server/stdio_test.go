@@ -395,6 +395,37 @@ func TestOwnPauseIsNotTheClients(t *testing.T) {
 	}
 }
 
+// TestOwnSlownessIsNotTheClients has a write never end that finds room: it is this process that does not come to it.
+// The control is a pipe that is full.
+func TestOwnSlownessIsNotTheClients(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("whether a pipe has room is told on Unix only: skipped")
+	}
+	const limit = 6 * watchEvery
+	s := newTestServer(t, func(o *Options) { o.WriteTimeout = limit })
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = r.Close(), w.Close() }()
+	box := newOutbox(w)
+	box.busy, box.since = true, time.Now()
+	ctx, stop := context.WithTimeout(t.Context(), 4*limit)
+	defer stop()
+	if s.watch(ctx, box, func() bool { return true }); box.err != nil {
+		t.Errorf("of a pipe with room: %v", box.err)
+	}
+	if err := w.SetWriteDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("a pipe that nobody reads took 1 MiB: %v", err)
+	}
+	if s.watch(t.Context(), box, func() bool { return true }); !errors.Is(box.err, errStalled) {
+		t.Errorf("of a full pipe: %v, want %v", box.err, errStalled)
+	}
+}
+
 func TestFullOutputAtEOF(t *testing.T) {
 	s := newTestServer(t)
 	s.run = bigAnswers(1 << 20)
