@@ -92,3 +92,17 @@ func receive() (head []byte, files []*os.File, err error) {
 	}
 	return head, files, nil
 }
+
+// atHand reads what is in a pipe now, whatever its deadline; 0: nothing is.
+func atHand(r *os.File, buf []byte) (n int) {
+	raw, err := r.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) { // which our ends are never blocked on
+		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+			n, err = unix.Read(int(fd), buf)
+		}
+	})
+	return max(n, 0)
+}

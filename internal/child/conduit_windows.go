@@ -27,3 +27,6 @@ func receive() (head []byte, files []*os.File, err error) {
 	_, err = io.ReadFull(os.Stdin, head)
 	return head, nil, err
 }
+
+// atHand reads what is in a pipe now. A pipe has no deadline here that could pass before.
+func atHand(*os.File, []byte) int { return 0 }

@@ -255,6 +255,12 @@ func (p *process) drain(r *os.File, size int, take func([]byte) error) {
 			_ = r.SetReadDeadline(time.Now().Add(grace))
 		}
 		n, err := r.Read(buf)
+		if last && errors.Is(err, os.ErrDeadlineExceeded) {
+			// It may have passed before anything was looked for: by then the rest is in the pipe all the same.
+			if n = atHand(r, buf); n > 0 {
+				err = nil
+			}
+		}
 		if n > 0 {
 			if err := take(buf[:n]); err != nil {
 				p.over <- err
