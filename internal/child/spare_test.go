@@ -79,8 +79,8 @@ func TestSpare(t *testing.T) {
 	echo("again")
 	spareOf(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	if err := child.Run(ctx, child.Spec{Name: "spin"}, io.Discard); !errors.Is(err, context.Canceled) {
+	works := writer(func(b []byte) (int, error) { cancel(); return len(b), nil })
+	if err := child.Run(ctx, child.Spec{Name: "flood"}, works); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	spareOf(t, 0)
@@ -109,11 +109,12 @@ func TestSpareIsLetGo(t *testing.T) {
 		t.Skip("children are counted in /proc: skipped")
 	}
 	defer goleak.VerifyNone(t)
-	child.KeepSpare(3 * time.Second)
+	child.KeepSpare(time.Hour) // until it was seen, on however busy a machine
 	defer child.KeepSpare(0)
 	if err := child.Run(within(t, time.Minute), child.Spec{Name: "echo"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	spareOf(t, 1)
+	child.WaitLess(time.Millisecond)
 	spareOf(t, 0)
 }
