@@ -3,7 +3,6 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,9 +37,7 @@ func specials(t testing.TB, dir string) (all []special, missing []string) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write(t, at("ok.txt"), "a plain word\n")
 	must(unix.Mkfifo(at("fifo"), 0o644))
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", at("socket"))
-	must(err)
-	t.Cleanup(func() { _ = l.Close() })
+	must(unix.Mknod(at("socket"), unix.S_IFSOCK|0o600, 0)) // nobody listens: the path of a root is often too long for that
 	must(os.MkdirAll(at("directory/below"), 0o755))
 	write(t, at("directory/below/x"), "a plain word\n")
 	for link, target := range map[string]string{
