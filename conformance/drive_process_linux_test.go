@@ -107,8 +107,9 @@ func below(pid int) []int {
 // 10 ms: by then it has read its input long since, and its end tells it nothing.
 const toil = 5
 
-// awaitWork waits until one of the processes works on a job: one that waits for its first, or its next, does not.
-func awaitWork(limit time.Duration, pids func() []int) error {
+// awaitWork waits until one of the processes works on a job: one that waits for its first, or its next, does not. It waits
+// no more once all is over.
+func awaitWork(limit time.Duration, pids func() []int, over func() bool) error {
 	begun := map[int]int{}
 	works := func(pid int) bool {
 		used, hired := ticks(pid), hasJob(pid)
@@ -120,7 +121,12 @@ func awaitWork(limit time.Duration, pids func() []int) error {
 		}
 		return used >= begun[pid]+toil
 	}
-	if !waitFor(limit, func() bool { return slices.ContainsFunc(pids(), works) }) {
+	worked := false
+	waitFor(limit, func() bool {
+		worked = slices.ContainsFunc(pids(), works)
+		return worked || over()
+	})
+	if !worked {
 		return fmt.Errorf("none of the processes %v came to work within %s", pids(), limit)
 	}
 	return nil

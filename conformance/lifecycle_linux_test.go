@@ -134,7 +134,7 @@ func startBusy(t *testing.T, p namedProgram) client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitWork(starts, func() []int { return below(server.Pid) }); err != nil {
+	if err := awaitWork(starts, func() []int { return below(server.Pid) }, func() bool { return false }); err != nil {
 		t.Fatal(err)
 	}
 	return client{in, out, server, parent.Process}
