@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,6 +83,23 @@ func environment(t testing.TB) []string {
 		}
 	}
 	return env
+}
+
+// plainDir is an empty directory whose path takes the same tokens at each run and wherever temporary files go, where that can
+// be had: what there is room for in a receipt that names it depends on them.
+func plainDir(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		dir := fmt.Sprintf("/tmp/mcp-funnel-conformance-%09d", rand.IntN(1e9))
+		if os.Mkdir(dir, 0o700) != nil {
+			continue // it is another's, or there is no such place
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		if dir, err := filepath.EvalSymlinks(dir); err == nil {
+			return dir
+		}
+	}
+	return t.TempDir()
 }
 
 // write makes a file, and the directories it stands in.

@@ -108,9 +108,9 @@ func browse(t *testing.T, chromium string, targets ...target) []map[string]int {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
-	home := t.TempDir()
+	home := plainDir(t) // below which a browser's socket has an address that is short enough
 	cmd := nodeCommand(t, ctx, "browser.mjs", chromium, filepath.Join(home, "profile"), string(order))
-	cmd.Env = append(os.Environ(), "HOME="+home)
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

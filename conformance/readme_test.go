@@ -104,7 +104,8 @@ func TestReadmeExamples(t *testing.T) {
 	if len(blocks) < 2 {
 		t.Fatalf("README has %d console blocks", len(blocks))
 	}
-	env := environment(t)
+	home := plainDir(t)
+	env := append(environment(t), "HOME="+home, "XDG_STATE_HOME="+home+"/state")
 	var fresh strings.Builder
 	end := 0
 	for _, m := range blocks {

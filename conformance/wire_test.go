@@ -81,6 +81,7 @@ type wire struct {
 	server *server.Server
 	store  *observations.Store
 	root   string
+	kept   string   // where the store is
 	ids    []string // of observations, as they appeared
 	script string
 	out    bytes.Buffer
@@ -88,7 +89,8 @@ type wire struct {
 
 func playWire(t *testing.T, archive *txtar.Archive) []byte {
 	cryptotest.SetGlobalRandom(t, 1) // the same IDs each time: what they cost decides what a receipt has room for
-	w := &wire{t: t, root: filepath.Join(t.TempDir(), "root")}
+	dir := plainDir(t)
+	w := &wire{t: t, root: filepath.Join(dir, "root"), kept: filepath.Join(dir, "store")}
 	var script []byte
 	for _, f := range archive.Files {
 		if f.Name == "wire" {
@@ -162,7 +164,7 @@ func (w *wire) open() {
 	}
 	check(os.MkdirAll(w.root, 0o755))
 	var err error
-	w.store, err = observations.OpenStore(observations.Options{Dir: filepath.Join(w.t.TempDir(), "store"), MinFree: 1})
+	w.store, err = observations.OpenStore(observations.Options{Dir: w.kept, MinFree: 1})
 	check(err)
 	root, err := tree.Open(w.root, w.store.Dir())
 	check(err)
