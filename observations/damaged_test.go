@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +23,7 @@ func TestDamagedNamesHalves(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	var all []Observation
-	for range 4 {
+	for range 5 {
 		r, err := s.Record(Made{Tool: "keep"})
 		if err != nil {
 			t.Fatal(err)
@@ -45,13 +47,27 @@ func TestDamagedNamesHalves(t *testing.T) {
 	if err := s.Remove(Local, all[2].ID); err != nil { // a tombstone is no damage
 		t.Fatal(err)
 	}
-	if got, err := s.Damaged(); err != nil || len(got) != 0 {
-		t.Errorf("within the minute of a commit: %v, %v", got, err)
+	if err := os.Remove(filepath.Join(dir, string(all[4].ID)+".json")); err != nil { // as where a commit is under way
+		t.Fatal(err)
 	}
-	now = now.Add(2 * time.Minute)
-	got, err := s.Damaged()
-	if err != nil || len(got) != 2 || got[0] == all[3].ID || got[1] == all[3].ID {
-		t.Errorf("damaged: %v, %v; broken were %s and %s", got, err, all[0].ID, all[1].ID)
+	broken := []ID{all[0].ID, all[1].ID}
+	for _, when := range []string{"at once", "after a minute"} {
+		slices.Sort(broken)
+		if got, err := s.Damaged(); err != nil || !slices.Equal(got, broken) {
+			t.Errorf("%s: damaged %v, %v; broken were %v", when, got, err, broken)
+		}
+		broken = append(broken, all[4].ID)
+		now = now.Add(2 * time.Minute)
+	}
+	for tombstones, want := range map[bool]map[ID]bool{false: {all[3].ID: false}, true: {all[1].ID: true, all[2].ID: false, all[3].ID: false}} {
+		list, err := s.List(Local, tombstones)
+		got := map[ID]bool{}
+		for _, o := range list {
+			got[o.ID] = o.Lost
+		}
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("tombstones %t: listed, lost %v, %v; want %v", tombstones, got, err, want)
+		}
 	}
 }
 

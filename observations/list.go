@@ -13,8 +13,8 @@ import (
 
 // List returns this owner's observations, newest first; tombstones only where
 // asked for. owner "" means all. Receipts are left out (they are most of a
-// sidecar): [Store.Look] has them. What is damaged, or written by a later
-// version, is not listed.
+// sidecar): [Store.Look] has them. With the tombstones come those whose data are
+// lost, marked so. What else is damaged, or written by a later version, is not listed.
 func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 	s.tidy()
 	all, err := s.survey(false)
@@ -38,9 +38,8 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 			return err
 		case owner != "" && o.Owner != owner, o.Expired != nil && !tombstones:
 			return nil
-		case o.Expired == nil && e.data == "": // its data are gone; a verify says so
-			return nil
 		}
+		o.Lost = o.Expired == nil && e.data == "" && s.lost(o)
 		o.Seen.Receipt, o.Pinned = "", e.pin
 		found[i] = o
 		return nil
@@ -56,6 +55,26 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 		return strings.Compare(string(a.ID), string(b.ID))
 	})
 	return list, nil
+}
+
+// lost says that the data of an observation are gone without a tombstone. Opening it looks twice: it may have been
+// listed, or be on its way out, at this moment.
+func (s *Store) lost(o Observation) bool {
+	r, err := s.open(o.Owner, o.ID)
+	if err == nil {
+		_ = r.Close()
+	}
+	return errors.Is(err, ErrDamaged)
+}
+
+// Whose says who owns an observation: for who may read all of the store. Errors are those of [Store.Look], but that
+// an expired one has its owner too.
+func (s *Store) Whose(id ID) (string, error) {
+	o, err := s.sidecar(id)
+	if errors.Is(err, ErrNotFound) {
+		err = notFound(id)
+	}
+	return o.Owner, err
 }
 
 // IDs are those of all observations there are now, whoever's and whichever process made them, by the
@@ -151,8 +170,8 @@ func (s *Store) Usage() (Usage, error) {
 }
 
 // Damaged lists the IDs of which half is missing or unreadable: data without a
-// sound sidecar, or a sidecar whose data are gone though it is no tombstone. What is
-// being committed this minute is not among them. Nothing says any more whose they are.
+// sound sidecar, or a sidecar whose data are gone though it is no tombstone. Data that
+// came this minute may be waiting for their sidecar, which comes last: they are not among them.
 func (s *Store) Damaged() ([]ID, error) {
 	all, err := s.survey(true)
 	if err != nil {
@@ -163,7 +182,7 @@ func (s *Store) Damaged() ([]ID, error) {
 		if e.doubt != nil {
 			return nil, fmt.Errorf("list damaged observations: %w", e.doubt)
 		}
-		if !e.side && e.data == "" || s.now().Sub(e.used) < fresh {
+		if !e.side && (e.data == "" || s.now().Sub(e.used) < fresh) {
 			continue
 		}
 		o, err := s.sidecar(id)
@@ -173,7 +192,7 @@ func (s *Store) Damaged() ([]ID, error) {
 		if err != nil && !errors.Is(err, ErrNotFound) { // the disk fails: it says nothing of the sidecar
 			return nil, fmt.Errorf("list damaged observations: %w", err)
 		}
-		if err != nil || o.Expired == nil && e.data == "" {
+		if err != nil || o.Expired == nil && e.data == "" && s.lost(o) {
 			damaged = append(damaged, id)
 		}
 	}

@@ -100,6 +100,7 @@ type Observation struct {
 	Expired  *time.Time      `json:"expired,omitempty"` // set in a tombstone
 	Why      string          `json:"why,omitempty"`     // in a tombstone: "age", "quota" or "removed"
 	Pinned   bool            `json:"-"`
+	Lost     bool            `json:"-"` // its data are gone, though it did not expire: only a list with tombstones looks
 }
 
 // ExpiredError says which call made an expired observation, so that it can be repeated.

@@ -34,6 +34,11 @@ func TestOwners(t *testing.T) {
 			}
 		}
 	}
+	for id, want := range map[ID]string{mine.ID: "ann", gone.ID: "ann", newID(): ""} { // for who may read the store
+		if owner, err := s.Whose(id); owner != want || (err == nil) != (want != "") {
+			t.Errorf("Whose(%s) = %q, %v; want %q", id, owner, err, want)
+		}
+	}
 	for owner, want := range map[string]int{"ann": 2, "bob": 0, "": 2, Local: 0} {
 		if list, err := s.List(owner, true); err != nil || len(list) != want {
 			t.Errorf("List(%q) = %d, %v; want %d", owner, len(list), err, want)
