@@ -61,9 +61,6 @@ func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
 }
 
 func printJSON(w *streams, a funnel.Answer) error {
-	e := json.NewEncoder(w.out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
 	type block struct {
 		Text string `json:"text,omitempty"`
 		MIME string `json:"mime,omitempty"`
@@ -74,7 +71,7 @@ func printJSON(w *streams, a funnel.Answer) error {
 	for i, b := range a.Blocks {
 		blocks[i] = block(b)
 	}
-	if err := e.Encode(map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}); err != nil {
+	if err := writeJSON(w.out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  "); err != nil {
 		return err
 	}
 	if a.Failed {

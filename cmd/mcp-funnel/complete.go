@@ -260,7 +260,7 @@ func ids(settings []string, typed, before string) (out []candidate) {
 		return nil
 	}
 	defer func() { _ = store.Close() }()
-	list, err := store.List(observations.Local, false)
+	list, _, err := c.Observations.list(store, false)
 	if err != nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ func (doctor) Run(ctx context.Context, s *Settings, w *streams) error {
 		case f.weak:
 			mark = "weak"
 		}
-		if _, err := fmt.Fprintf(w.out, "%s %-10s %s\n", mark, f.what, f.text); err != nil {
+		if _, err := fmt.Fprintf(w.out, "%s %-10s %s\n", mark, f.what, inLine(f.text)); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"syscall"
 	"text/tabwriter"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -18,6 +16,8 @@ import (
 )
 
 type observationsCmd struct {
+	AnyOwner bool `env:"-" help:"Also what belongs to the identities of --token-file, not only to the command line and stdio."`
+
 	List   obsList   `cmd:"" help:"List what is kept, newest first."`
 	Show   obsShow   `cmd:"" help:"Show what is known of one: its sidecar as JSON, and its receipt."`
 	Cat    obsCat    `cmd:"" help:"Print one, byte for byte."`
@@ -69,10 +69,37 @@ func each(w *streams, words []string, do func(observations.ID) error) error {
 	return err
 }
 
+// owner is whose an observation is taken to be: of the command line, or with --any-owner of whoever has it.
+func (c *observationsCmd) owner(store *observations.Store, id observations.ID) string {
+	if c.AnyOwner {
+		if owner, err := store.Whose(id); err == nil {
+			return owner
+		}
+	}
+	return observations.Local
+}
+
+// list is what is kept, and how many of it are left out because they are others'.
+func (c *observationsCmd) list(store *observations.Store, tombstones bool) (list []observations.Observation, others int, err error) {
+	if list, err = store.List("", tombstones); err != nil || c.AnyOwner {
+		return list, 0, err
+	}
+	all := len(list)
+	list = slices.DeleteFunc(list, func(o observations.Observation) bool { return o.Owner != observations.Local })
+	return list, all - len(list), nil
+}
+
+// tellOthers says on standard error what was left out.
+func tellOthers(w *streams, others int, verb string) {
+	if others > 0 {
+		complain(w.err, observationsText(int64(others))+" of other identities: --any-owner "+verb+" them too")
+	}
+}
+
 // explain words an error of the store for a person at a terminal.
 func explain(id observations.ID, err error) error {
 	if errors.Is(err, observations.ErrNotFound) {
-		return fmt.Errorf("obs:%s: %w; observations list shows those there are", id, observations.ErrNotFound)
+		return fmt.Errorf("obs:%s: %w; observations list shows those there are, with --any-owner those of other identities too", id, observations.ErrNotFound)
 	}
 	if errors.Is(err, observations.ErrDamaged) { // it says of which
 		return fmt.Errorf("%w; repeat the call that made it, and let go of it by: mcp-funnel observations rm %s", err, id)
@@ -84,53 +111,73 @@ func explain(id observations.ID, err error) error {
 }
 
 type obsList struct {
-	All  bool `env:"-" help:"Expired ones too."`
+	All  bool `env:"-" help:"Expired ones too, and those whose data are gone."`
 	JSON bool `env:"-" name:"json" help:"One JSON object a line."`
 }
 
-func (l *obsList) Run(s *Settings, w *streams) error {
+func (l *obsList) Run(s *Settings, w *streams, of *observationsCmd) error {
 	store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	list, err := store.List(observations.Local, l.All)
+	list, others, err := of.list(store, l.All)
 	if err != nil {
 		return err
 	}
+	defer tellOthers(w, others, "lists")
 	if l.JSON {
-		e := json.NewEncoder(w.out)
 		for _, o := range list {
-			if err := e.Encode(s.bare(o)); err != nil {
+			if err := writeJSON(w.out, listed{s.bare(o), o.Pinned, o.Lost}, ""); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w.out, "nothing is kept in", store.Dir())
+		_, err := fmt.Fprintln(w.out, "nothing is kept in", inLine(store.Dir()))
 		return err
 	}
 	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0) // it writes, and may fail, at its flush
-	_, _ = fmt.Fprintln(t, "ID\tMADE\tTOOL\tKIND\tLINES\tBYTES\tNAME")
+	head, whose := "ID\tMADE\tTOOL\tKIND\tLINES\tBYTES\t", func(observations.Observation) string { return "" }
+	if of.AnyOwner {
+		head, whose = head+"OWNER\t", func(o observations.Observation) string { return inLine(o.Owner) + "\t" }
+	}
+	_, _ = fmt.Fprintln(t, head+"NAME")
 	for _, o := range list {
 		o = s.bare(o)
-		mark := o.Name
-		if mark == "" && len(o.Args) > 2 {
-			mark = string(o.Args)
-		}
-		if o.Pinned {
-			mark = "[pinned] " + mark
-		}
-		if o.Expired != nil {
-			mark = "[expired] " + mark
-		}
-		if o.Dropped > 0 {
-			mark = fmt.Sprintf("[in part, of %d bytes] %s", o.Bytes+o.Dropped, mark)
-		}
-		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"), o.Tool, o.Seen.Kind, o.Seen.Lines, o.Bytes, content.Visible(content.Clip(mark, 60), false))
+		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"),
+			inLine(o.Tool), inLine(o.Seen.Kind), o.Seen.Lines, o.Bytes, whose(o), inLine(content.Clip(label(o), 60)))
 	}
 	return t.Flush()
+}
+
+// listed is an observation as JSON, with what its sidecar does not say.
+type listed struct {
+	observations.Observation
+	Pinned bool `json:"pinned,omitempty"`
+	Lost   bool `json:"lost,omitempty"`
+}
+
+// label is the name of an observation or the call it comes from, behind what is to be known of it.
+func label(o observations.Observation) string {
+	label := o.Name
+	if label == "" && len(o.Args) > 2 {
+		label = string(o.Args)
+	}
+	if o.Pinned {
+		label = "[pinned] " + label
+	}
+	if o.Expired != nil {
+		label = "[expired] " + label
+	}
+	if o.Lost {
+		label = "[damaged: its data are gone] " + label
+	}
+	if o.Dropped > 0 {
+		label = fmt.Sprintf("[in part, of %d bytes] %s", o.Bytes+o.Dropped, label)
+	}
+	return label
 }
 
 // bare is what is known of an observation with its secrets masked: its call may have named some.
@@ -153,24 +200,21 @@ type obsShow struct {
 	ID string `arg:"" help:"obs:ID or ID."`
 }
 
-func (c *obsShow) Run(s *Settings, w *streams) error {
+func (c *obsShow) Run(s *Settings, w *streams, of *observationsCmd) error {
 	store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
 	return each(w, []string{c.ID}, func(id observations.ID) error {
-		o, err := store.Look(observations.Local, id)
+		o, err := store.Look(of.owner(store, id), id)
 		if err != nil {
 			return err
 		}
 		o = s.bare(o)
 		receipt := content.Visible(o.Seen.Receipt, false)
 		o.Seen.Receipt = ""
-		e := json.NewEncoder(w.out)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		if err := e.Encode(o); err != nil {
+		if err := writeJSON(w.out, o, "  "); err != nil {
 			return err
 		}
 		if receipt != "" {
@@ -184,14 +228,14 @@ type obsCat struct {
 	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
 }
 
-func (c *obsCat) Run(s *Settings, w *streams) error {
+func (c *obsCat) Run(s *Settings, w *streams, of *observationsCmd) error {
 	store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
 	return each(w, c.IDs, func(id observations.ID) error {
-		r, err := store.Open(observations.Local, id)
+		r, err := store.Open(of.owner(store, id), id)
 		if err != nil {
 			return err
 		}
@@ -205,7 +249,7 @@ type obsVerify struct {
 	IDs []string `arg:"" name:"id" optional:"" help:"obs:ID or ID; none: all."`
 }
 
-func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams) error {
+func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observationsCmd) error {
 	store, err := s.openStore()
 	if err != nil {
 		return err
@@ -214,23 +258,18 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams) error {
 	words := c.IDs
 	var halves []observations.ID
 	if len(words) == 0 {
-		if halves, err = store.Damaged(); err != nil {
+		var others int
+		if words, halves, others, err = of.all(store); err != nil {
 			return err
 		}
-		list, err := store.List(observations.Local, false)
-		if err != nil {
-			return err
-		}
-		for _, o := range list {
-			words = append(words, string(o.ID))
-		}
+		defer tellOthers(w, others, "verifies")
 	}
 	good, bar := 0, newBar(w.err, "verify")
 	err = each(w, words, func(id observations.ID) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := store.Verify(observations.Local, id); err != nil {
+		if err := store.Verify(of.owner(store, id), id); err != nil {
 			return err
 		}
 		good++
@@ -242,7 +281,7 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams) error {
 		return err
 	}
 	for _, id := range halves {
-		if _, e := fmt.Fprintf(w.err, "mcp-funnel: obs:%s: %v: its data or its sidecar is missing or unreadable; repeat the call that made it\n", id, observations.ErrDamaged); e != nil {
+		if _, e := fmt.Fprintf(w.err, "mcp-funnel: obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it\n", id, observations.ErrDamaged); e != nil {
 			return e
 		}
 		err = errFailed
@@ -253,18 +292,41 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams) error {
 	return err
 }
 
+// all are those that a verify of all looks at; those of which a half is missing, so that nothing says any more whose they
+// are; and how many there are of others.
+func (c *observationsCmd) all(store *observations.Store) (words []string, halves []observations.ID, others int, err error) {
+	if halves, err = store.Damaged(); err != nil {
+		return nil, nil, 0, err
+	}
+	list, err := store.List("", true)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	for _, o := range list {
+		halves = slices.DeleteFunc(halves, func(id observations.ID) bool { return id == o.ID })
+		switch {
+		case o.Expired != nil:
+		case c.AnyOwner || o.Owner == observations.Local:
+			words = append(words, string(o.ID))
+		default:
+			others++
+		}
+	}
+	return words, halves, others, nil
+}
+
 type obsPin struct {
 	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
 	Off bool     `env:"-" help:"Let go of it."`
 }
 
-func (c *obsPin) Run(s *Settings, w *streams) error {
+func (c *obsPin) Run(s *Settings, w *streams, of *observationsCmd) error {
 	store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	return each(w, c.IDs, func(id observations.ID) error { return changed(store, store.Pin(observations.Local, id, !c.Off)) })
+	return each(w, c.IDs, func(id observations.ID) error { return changed(store, store.Pin(of.owner(store, id), id, !c.Off)) })
 }
 
 type obsPrune struct {
@@ -293,16 +355,16 @@ type obsRm struct {
 	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
 }
 
-func (c *obsRm) Run(s *Settings, w *streams) error {
+func (c *obsRm) Run(s *Settings, w *streams, of *observationsCmd) error {
 	store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
 	return each(w, c.IDs, func(id observations.ID) error {
-		o, err := store.Look(observations.Local, id)
+		o, err := store.Look(of.owner(store, id), id)
 		if err == nil || !errors.Is(err, observations.ErrExpired) {
-			err = store.Remove(observations.Local, id)
+			err = store.Remove(of.owner(store, id), id)
 		}
 		switch {
 		case errors.Is(err, observations.ErrExpired): // it is gone already, as was asked
@@ -313,27 +375,3 @@ func (c *obsRm) Run(s *Settings, w *streams) error {
 		return changed(store, err)
 	})
 }
-
-// observationsText is a number of them.
-func observationsText(n int64) string {
-	if n == 1 {
-		return "1 observation"
-	}
-	return fmt.Sprintf("%d observations", n)
-}
-
-// bytesText is a size as people read it: 1.5 MiB.
-func bytesText(n int64) string {
-	const units = "KMGT"
-	if n < 1<<10 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	v, u := float64(n)/(1<<10), 0
-	for v >= 1024 && u < len(units)-1 {
-		v, u = v/1024, u+1
-	}
-	return fmt.Sprintf("%.1f %ciB", v, units[u])
-}
-
-// shortTime is a duration as people read it.
-func shortTime(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }

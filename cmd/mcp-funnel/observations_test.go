@@ -51,17 +51,28 @@ func TestRemovingAPinnedOneSaysSo(t *testing.T) {
 func TestDamagedNamesTheWayOut(t *testing.T) {
 	dir, o, run1 := stocked(t)
 	data := filepath.Join(dir, "observations", o.File)
-	if err := os.Truncate(data, 2); err != nil {
-		t.Fatal(err)
-	}
-	for _, command := range []string{"cat", "verify"} {
-		code, _, complaints := run1("observations", command, string(o.ID))
-		if code != failed || strings.Count(complaints, "obs:"+string(o.ID)) != 1 || !strings.Contains(complaints, "observations rm "+string(o.ID)) {
-			t.Errorf("%s: code %d: %s", command, code, complaints)
+	for what, damage := range []func() error{func() error { return os.Truncate(data, 2) }, func() error { return os.Remove(data) }} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range [][]string{{"cat", string(o.ID)}, {"verify", string(o.ID)}, {"verify"}} {
+			code, out, complaints := run1(append([]string{"observations"}, words...)...)
+			if code != failed || strings.Count(complaints, "obs:"+string(o.ID)) != 1 || !strings.Contains(complaints, "observations rm "+string(o.ID)) {
+				t.Errorf("damage %d: %v: code %d: %s", what, words, code, complaints)
+			}
+			if words[0] == "verify" && out != "0 of 1 intact\n" {
+				t.Errorf("damage %d: %v: %s", what, words, out)
+			}
+		}
+		if code, out, _ := run1("call", "slice", "source=obs:"+string(o.ID), "lines=1-2"); code != failed || strings.Count(out, "obs:"+string(o.ID)) != 1 || !strings.Contains(out, "repeat the call") {
+			t.Errorf("damage %d: slice: code %d: %s", what, code, out)
 		}
 	}
-	if code, out, _ := run1("call", "slice", "source=obs:"+string(o.ID), "lines=1-2"); code != failed || strings.Count(out, "obs:"+string(o.ID)) != 1 || !strings.Contains(out, "repeat the call") {
-		t.Errorf("slice: code %d: %s", code, out)
+	if _, out, _ := run1("observations", "list", "--all"); !strings.Contains(out, "[damaged: its data are gone]") {
+		t.Errorf("list --all of what has no data: %s", out)
+	}
+	if _, out, _ := run1("observations", "list", "--all", "--json"); !strings.Contains(out, `"lost":true`) {
+		t.Errorf("list --all --json of what has no data: %s", out)
 	}
 	if code, _, complaints := run1("observations", "rm", string(o.ID)); code != done {
 		t.Errorf("rm: code %d: %s", code, complaints)
@@ -113,5 +124,109 @@ func TestReadOnlyStoreNamesTheWayOut(t *testing.T) {
 	}
 	if code, _, complaints := run1("serve", "--http", "0"); code != failed || !strings.Contains(complaints, "set --token-file or MCP_FUNNEL_TOKEN") {
 		t.Errorf("serve --http: code %d: %s", code, complaints)
+	}
+}
+
+// What a name holds makes no row of its own and acts on no terminal, wherever it is shown.
+func TestNamesStayInTheirLine(t *testing.T) {
+	dir, o, run1 := stocked(t)
+	const name = "a\tb\nobs:aaaaaaaaaaaa forged \x1b[31mred \u009b7m \u202eback"
+	odd := filepath.Join(t.TempDir(), "a\nforged \x1b[31m")
+	if err := os.WriteFile(odd, []byte("text"), 0o600); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	if code, _, complaints := run1("keep", "--name", name); code != done {
+		t.Fatalf("keep: code %d: %s", code, complaints)
+	}
+	_, list, _ := run1("observations", "list", "--json")
+	var named observations.Observation
+	if err := json.NewDecoder(strings.NewReader(list)).Decode(&named); err != nil || named.Name != name {
+		t.Fatalf("%v: %q, want the name as it is: %q", err, list, name)
+	}
+	id := string(named.ID)
+	for _, k := range []struct {
+		rows  int
+		words []string
+	}{
+		{3, []string{"observations", "list"}},
+		{3, []string{"observations", "list", "--all", "--any-owner"}},
+		{2, []string{"observations", "list", "--json"}},
+		{-1, []string{"observations", "show", id}},
+		{-1, []string{"call", "find", "path=obs:"}},
+		{-1, []string{"call", "find", "path=obs:", "--json"}},
+		{2, []string{"__complete", "--", "mcp-funnel --store " + dir + " observations cat "}},
+		{0, []string{"observations", "rm", id}},
+		{1, []string{"observations", "cat", id}},
+		{1, []string{"observations", "cat", name}},
+		{1, []string{"observations", "verify", name, string(o.ID)}},
+		{-1, []string{"call", "slice", "source=obs:" + id}},
+		{1, []string{"call", name}},
+		{-1, []string{"call", "read", "path=" + name}},
+		{-1, []string{"call", "read", "path=" + odd}},
+		{-1, []string{"tokens", odd}},
+		{1, []string{"tokens", odd + "?"}},
+		{2, []string{name}},
+		{2, []string{"--" + name}},
+		{1, []string{"call", "find", "--root", odd}},
+		{-1, []string{"doctor", "--store", filepath.Join(dir, name)}},
+		{1, []string{"observations", "list", "--store", odd}},
+		{2, []string{"observations", "list", "--config", odd + "?"}},
+	} {
+		_, out, complaints := run1(k.words...)
+		for _, row := range strings.Split(out+complaints, "\n") {
+			if strings.HasPrefix(row, "obs:aaaa") || strings.HasPrefix(row, "forged") || strings.ContainsAny(row, "\x1b\u009b\u202e") {
+				t.Errorf("%.2q: %q", k.words, row)
+			}
+		}
+		if n := strings.Count(out+complaints, "\n"); k.rows >= 0 && n != k.rows {
+			t.Errorf("%.2q: %d rows, want %d: %s%s", k.words, n, k.rows, out, complaints)
+		}
+	}
+}
+
+// Who may read the store finds what other identities keep in it, when asked for.
+func TestAnyOwner(t *testing.T) {
+	dir, mine, run1 := stocked(t)
+	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	r, err := store.Record(observations.Made{Owner: "anna", Tool: "search"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Write([]byte("hers\n")); err != nil {
+		t.Fatal(err)
+	}
+	hers, err := r.Commit(observations.Seen{Kind: "text", Ext: "txt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const told = "1 observation of other identities: --any-owner "
+	id := string(hers.ID)
+	for _, k := range []struct {
+		words     []string
+		code      int
+		out, told string
+	}{
+		{[]string{"list"}, done, string(mine.ID), told + "lists"},
+		{[]string{"list", "--json"}, done, string(mine.ID), told + "lists"},
+		{[]string{"list", "--any-owner"}, done, "anna", ""},
+		{[]string{"verify"}, done, "1 of 1 intact\n", told + "verifies"},
+		{[]string{"verify", "--any-owner"}, done, "2 of 2 intact\n", ""},
+		{[]string{"cat", id}, failed, "", "with --any-owner"},
+		{[]string{"cat", "--any-owner", id, string(mine.ID)}, done, "hers\na line\n", ""},
+		{[]string{"show", "--any-owner", id}, done, `"owner": "anna"`, ""},
+		{[]string{"pin", "--any-owner", id}, done, "", ""},
+		{[]string{"rm", id}, failed, "", "with --any-owner"},
+		{[]string{"rm", "--any-owner", id}, done, "", "which was pinned"},
+		{[]string{"list"}, done, string(mine.ID), ""},
+		{[]string{"list", "--all", "--any-owner"}, done, "[expired]", ""},
+	} {
+		code, out, complaints := run1(append([]string{"observations"}, k.words...)...)
+		if code != k.code || !strings.Contains(out, k.out) || !strings.Contains(complaints, k.told) || (complaints == "") != (k.told == "") {
+			t.Errorf("%v: code %d, %q, %q; want %d, %q, %q", k.words, code, out, complaints, k.code, k.out, k.told)
+		}
 	}
 }

@@ -70,7 +70,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	if err != nil {
 		var file configError
 		if errors.As(err, &file) {
-			complain(errw, file)
+			rows := strings.ReplaceAll(content.ClipBytes(file.Error(), maxComplaint), "\n", "\n  ") // it may show some of the file
+			_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.Visible(rows, false))
 			return usage
 		}
 		said := withoutWorseAdvice(strings.TrimSpace(err.Error()))
@@ -134,9 +135,9 @@ func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error
 // maxComplaint bounds what is said at once on standard error, in bytes: an error repeats what was given, however long.
 const maxComplaint = 1_500
 
-// complain says something on standard error; where that cannot be written there is nobody to tell.
+// complain says something in one line on standard error; where that cannot be written there is nobody to tell.
 func complain(errw io.Writer, what any) {
-	_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.ClipBytes(fmt.Sprint(what), maxComplaint))
+	_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.ClipBytes(inLine(fmt.Sprint(what)), maxComplaint))
 }
 
 // commandPath is the command as far as it was understood.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -55,7 +59,7 @@ func (b *bar) progress(done, total int64, message string) {
 		return
 	}
 	b.drawn = now
-	_, _ = fmt.Fprint(b.w, wipe+b.what+": "+barText(done, total, message, now.Sub(b.start)))
+	_, _ = fmt.Fprint(b.w, wipe+b.what+": "+barText(done, total, inLine(message), now.Sub(b.start)))
 }
 
 // wipe goes to the beginning of the line and clears it.
@@ -93,3 +97,44 @@ func (b *bar) end() {
 		_, _ = fmt.Fprint(b.w, wipe)
 	}
 }
+
+// inLine is what data says, a name for example, in a line for people: no newline or tab of it makes a row or a column, and
+// nothing of it acts on a terminal.
+func inLine(s string) string { return tools.VisibleName(strings.ReplaceAll(s, "\t", `\x09`)) }
+
+// writeJSON writes a value as JSON, in which what would be hidden or act on a terminal is escaped.
+func writeJSON(w io.Writer, v any, indent string) error {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetIndent("", indent)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, content.Visible(b.String(), true))
+	return err
+}
+
+// observationsText is a number of them.
+func observationsText(n int64) string {
+	if n == 1 {
+		return "1 observation"
+	}
+	return fmt.Sprintf("%d observations", n)
+}
+
+// bytesText is a size as people read it: 1.5 MiB.
+func bytesText(n int64) string {
+	const units = "KMGT"
+	if n < 1<<10 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	v, u := float64(n)/(1<<10), 0
+	for v >= 1024 && u < len(units)-1 {
+		v, u = v/1024, u+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, units[u])
+}
+
+// shortTime is a duration as people read it.
+func shortTime(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }

@@ -48,7 +48,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 				name += " (" + d.Reason + ")"
 			}
 		}
-		_, _ = fmt.Fprintf(t, " %s\n", name)
+		_, _ = fmt.Fprintf(t, " %s\n", inLine(name))
 	}
 	if len(c.Files) == 0 {
 		one("-", w.in)
