@@ -55,7 +55,7 @@ var limits = []struct {
 		{"extensions counted apart", "tools/fs.maxExtensions", "extensions", "a record `(others)`"},
 		{"files of one `read`", "tools/fs.maxRead", "files", "note: `only the first … files are read; there are more`"},
 		{"bytes of one `read` of several files", "tools/fs.maxReadBytes", "bytes", "note: `not read`, or `shown in part`"},
-		{"one picture", "funnel.maxPart", "bytes", "note: `is over … and is not shown`"},
+		{"one picture", "tools/fs.maxImage", "bytes", "`over the N an image may have to be shown`"},
 		{"all pictures of an answer", "funnel.maxParts", "bytes", "note: `is not shown: an answer takes at most …`"},
 	}},
 	{"jq", []limit{
@@ -85,6 +85,7 @@ var limits = []struct {
 		{"one observation (`--max-observation`)", "observations.DefaultMaxObservation", "bytes", "`kept in part as` obs:ID, `(first N bytes)`"},
 		{"all observations (`--quota`)", "observations.DefaultQuota", "bytes", "the least recently used expire; where none can, `not kept (CAUSE)`"},
 		{"what stays free on its disk (`--min-free`)", "observations.DefaultMinFree", "bytes", "`not kept (CAUSE)`"},
+		{"from last use, in which it expires for neither quota nor age", "observations.freshFor", "time", "`what was used within the last minute makes no room yet`; a prune says how many stay for it"},
 		{"from last use (`--max-age`)", "observations.DefaultMaxAge", "time", "an expired ID names the call that made it"},
 	}},
 	{"The protocol", []limit{
@@ -134,7 +135,7 @@ func valueOf(t *testing.T, where string) int64 {
 					continue
 				}
 				expr := types.ExprString(v.Values[0])
-				for unit, d := range map[string]time.Duration{"time.Hour": time.Hour, "time.Second": time.Second, "time.Millisecond": time.Millisecond} {
+				for unit, d := range map[string]time.Duration{"time.Hour": time.Hour, "time.Minute": time.Minute, "time.Second": time.Second, "time.Millisecond": time.Millisecond} {
 					expr = strings.ReplaceAll(expr, unit, fmt.Sprint(int64(d)))
 				}
 				value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expr)

@@ -277,6 +277,54 @@ func TestPrune(t *testing.T) {
 		t.Errorf("again: %+v, %v", got, err)
 	}
 	consistent(t, s)
+	r, err := s.Open(Local, ids[3])
+	must(t, err)
+	defer func() { _ = r.Close() }()
+	c.pass(2 * time.Minute)
+	young := keep(t, s, Made{}, text)
+	want = Pruned{Kept: 3, KeptBytes: 3 * int64(len(text)), Fresh: 1, Pinned: 1, Busy: 1}
+	for _, o := range []Options{{Dir: dir, Now: c.now, Quota: 50 << 10}, {Dir: dir, Now: c.now, MaxAge: time.Second}} {
+		if o.Quota == 0 { // what is pinned has no age
+			c.pass(30 * time.Second)
+			want.Pinned = 0
+		}
+		for _, dry := range []bool{true, false} {
+			if got, err := open(t, o).Prune(dry); err != nil || got != want {
+				t.Errorf("Prune(%v) with quota %d and age %v: %+v, %v; want %+v", dry, o.Quota, o.MaxAge, got, err, want)
+			}
+		}
+	}
+	there(t, s, young.ID)
+}
+
+// That waiting would make room is told where it would, and nowhere else.
+func TestNoRoomYet(t *testing.T) {
+	for name, k := range map[string]struct {
+		size int
+		age  time.Duration
+		pin  bool
+		want string // in the error; "": there is room
+	}{
+		"fresh":  {100 << 10, 0, false, "used up (--quota); what was used within the last minute makes no room yet"},
+		"pinned": {100 << 10, 0, true, "used up (--quota)"},
+		"old":    {100 << 10, time.Minute, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClock()
+			s := open(t, Options{Now: c.now, Quota: 250 << 10})
+			o := keep(t, s, Made{}, corpus.Random(150<<10))
+			must(t, s.Pin(Local, o.ID, k.pin))
+			c.pass(k.age)
+			r := record(t, s, Made{}, corpus.Random(k.size))
+			_, err := r.Commit(Seen{})
+			if err == nil {
+				err = r.Err()
+			}
+			if (err == nil) != (k.want == "") || err != nil && !strings.HasSuffix(err.Error(), k.want) {
+				t.Errorf("%v, want %q", err, k.want)
+			}
+		})
+	}
 }
 
 // What is not ours by its name is never removed, counted or opened.

@@ -182,7 +182,7 @@ func (s *Store) Damaged() ([]ID, error) {
 		if e.doubt != nil {
 			return nil, fmt.Errorf("list damaged observations: %w", e.doubt)
 		}
-		if !e.side && (e.data == "" || s.now().Sub(e.used) < fresh) {
+		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor) {
 			continue
 		}
 		o, err := s.sidecar(id)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// fresh is how long after its last use an observation is not taken to make room:
+// freshFor is how long after its last use an observation is not taken, neither to make room nor for its age:
 // whoever was given its ID must have time to come back.
-const fresh = time.Minute
+const freshFor = time.Minute
 
 // Pruned says what a prune did.
 type Pruned struct {
@@ -16,6 +16,9 @@ type Pruned struct {
 	Bytes     int64
 	Kept      int
 	KeptBytes int64
+
+	// Of those kept, how many are too old or too much, and why they stay.
+	Fresh, Pinned, Busy int // used within a minute; pinned, which holds against the quota alone; in use, or not to be removed
 }
 
 // Prune expires what is older than the age, then the least recently used until
@@ -34,7 +37,7 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 			return err
 		}
 		for _, e := range all {
-			if e.side && e.data != "" {
+			if e.whole() {
 				p.Kept++
 				p.KeptBytes += e.dataSize
 			}
@@ -45,13 +48,14 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 				break
 			}
 			bytes, freed := e.dataSize, e.size()
-			if !dry {
-				var ok bool
-				if freed, ok = s.expire(l, e, s.why(e)); !ok {
-					continue
-				}
+			var ok bool
+			if dry {
+				ok = s.expirable(e)
+			} else if freed, ok = s.expire(l, e, s.why(e)); ok {
 				l.Kept -= freed
-			} else if !s.expirable(e) {
+			}
+			if !ok {
+				p.Busy++
 				continue
 			}
 			kept -= freed
@@ -59,6 +63,16 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 			p.Bytes += bytes
 			p.Kept--
 			p.KeptBytes -= bytes
+		}
+		over := kept+l.held() > s.quota
+		for _, e := range all {
+			switch {
+			case !e.whole():
+			case e.pin && over:
+				p.Pinned++
+			case !e.pin && s.fresh(e) && (over || s.aged(e)):
+				p.Fresh++
+			}
 		}
 		if !dry {
 			s.trimTombstones(l, all)
@@ -72,6 +86,15 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 		return Pruned{}, fmt.Errorf("prune: %w", err)
 	}
 	return p, nil
+}
+
+// whole says that an observation is there, not its tombstone nor a half of it.
+func (e *entry) whole() bool { return e.side && e.data != "" }
+
+// fresh says that whoever was given the ID may not have come back yet.
+func (s *Store) fresh(e *entry) bool {
+	age := s.now().Sub(e.used)
+	return age < freshFor && age > -freshFor
 }
 
 func (s *Store) aged(e *entry) bool { return s.now().Sub(e.used) > s.maxAge }
@@ -88,11 +111,9 @@ func (s *Store) why(e *entry) string {
 // future (a clock that was set back) is not fresh, but last.
 func (s *Store) candidates(l *ledger, all map[ID]*entry) []*entry {
 	holders := l.holders()
-	now := s.now()
 	var list []*entry
 	for id, e := range all {
-		age := now.Sub(e.used)
-		if e.side && e.data != "" && e.doubt == nil && !e.pin && !holders[id] && (age >= fresh || age <= -fresh) {
+		if e.whole() && e.doubt == nil && !e.pin && !holders[id] && !s.fresh(e) {
 			list = append(list, e)
 		}
 	}
@@ -101,19 +122,20 @@ func (s *Store) candidates(l *ledger, all map[ID]*entry) []*entry {
 }
 
 // makeRoom counts again, expires what is older than the age, then the least
-// recently used, until want bytes are free, or need after a while.
-func (s *Store) makeRoom(l *ledger, need, want int64) error {
+// recently used, until want bytes are free, or need after a while. young is how many bytes stay
+// because they were used within the last minute.
+func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
 	if err := s.sweep(l); err != nil {
-		return err
+		return 0, err
 	}
 	all, err := s.count(l)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var diskLeft int64 = 1 << 62
 	if s.minFree > 0 {
 		if diskLeft, err = s.diskLeft(l, need); err != nil {
-			return err
+			return 0, err
 		}
 		var could int64
 		for _, e := range s.candidates(l, all) {
@@ -131,7 +153,12 @@ func (s *Store) makeRoom(l *ledger, need, want int64) error {
 		return left < want && (left < need || time.Since(begin) < slice)
 	})
 	s.trimTombstones(l, all)
-	return nil
+	for _, e := range all {
+		if e.whole() && !e.pin && s.fresh(e) {
+			young += e.size()
+		}
+	}
+	return young, nil
 }
 
 // expireWhile expires what is too old, then the least recently used while more

@@ -251,11 +251,15 @@ func (s *Store) reserve(key string, have, need, want int64) (got int64, err erro
 			return err
 		}
 		if left < need {
-			if err := s.makeRoom(l, need, want); err != nil {
+			young, err := s.makeRoom(l, need, want)
+			if err != nil {
 				return err
 			}
 			if left, why, err = s.left(l, need); err != nil {
 				return err
+			}
+			if left < need && left+young >= need {
+				why = fmt.Errorf("%w; what was used within the last minute makes no room yet", why)
 			}
 		}
 		got = max(0, min(want, left))

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 
@@ -23,7 +23,7 @@ type observationsCmd struct {
 	Cat    obsCat    `cmd:"" help:"Print one, byte for byte."`
 	Verify obsVerify `cmd:"" help:"Read the data again and compare sha256: of those named, or of all."`
 	Pin    obsPin    `cmd:"" help:"Keep from expiry and from making room; --off lets go."`
-	Prune  obsPrune  `cmd:"" help:"Expire what is too old or too much now."`
+	Prune  obsPrune  `cmd:"" help:"Expire what is too old or too much now, but not what was used within the last minute."`
 	Rm     obsRm     `cmd:"" help:"Delete the data; the ID goes on saying which call made it."`
 }
 
@@ -245,76 +245,6 @@ func (c *obsCat) Run(s *Settings, w *streams, of *observationsCmd) error {
 	})
 }
 
-type obsVerify struct {
-	IDs []string `arg:"" name:"id" optional:"" help:"obs:ID or ID; none: all."`
-}
-
-func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observationsCmd) error {
-	store, err := s.openStore()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	words := c.IDs
-	var halves []observations.ID
-	if len(words) == 0 {
-		var others int
-		if words, halves, others, err = of.all(store); err != nil {
-			return err
-		}
-		defer tellOthers(w, others, "verifies")
-	}
-	good, bar := 0, newBar(w.err, "verify")
-	err = each(w, words, func(id observations.ID) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := store.Verify(of.owner(store, id), id); err != nil {
-			return err
-		}
-		good++
-		bar.progress(int64(good), int64(len(words)), "observations")
-		return nil
-	})
-	bar.end()
-	if err != nil && !errors.Is(err, errFailed) { // no ID was looked at
-		return err
-	}
-	for _, id := range halves {
-		if _, e := fmt.Fprintf(w.err, "mcp-funnel: obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it\n", id, observations.ErrDamaged); e != nil {
-			return e
-		}
-		err = errFailed
-	}
-	if _, e := fmt.Fprintf(w.out, "%d of %d intact\n", good, len(words)+len(halves)); e != nil {
-		return e
-	}
-	return err
-}
-
-// all are those that a verify of all looks at; those of which a half is missing, so that nothing says any more whose they
-// are; and how many there are of others.
-func (c *observationsCmd) all(store *observations.Store) (words []string, halves []observations.ID, others int, err error) {
-	if halves, err = store.Damaged(); err != nil {
-		return nil, nil, 0, err
-	}
-	list, err := store.List("", true)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	for _, o := range list {
-		halves = slices.DeleteFunc(halves, func(id observations.ID) bool { return id == o.ID })
-		switch {
-		case o.Expired != nil:
-		case c.AnyOwner || o.Owner == observations.Local:
-			words = append(words, string(o.ID))
-		default:
-			others++
-		}
-	}
-	return words, halves, others, nil
-}
-
 type obsPin struct {
 	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
 	Off bool     `env:"-" help:"Let go of it."`
@@ -347,8 +277,29 @@ func (c *obsPrune) Run(s *Settings, w *streams) error {
 	if c.DryRun {
 		verb = "would remove"
 	}
-	_, err = fmt.Fprintf(w.out, "%s %s, %s; %d stay, %s\n", verb, observationsText(int64(p.Removed)), bytesText(p.Bytes), p.Kept, bytesText(p.KeptBytes))
+	_, err = fmt.Fprintf(w.out, "%s %s, %s; %d stay, %s%s\n", verb, observationsText(int64(p.Removed)), bytesText(p.Bytes), p.Kept, bytesText(p.KeptBytes), spared(p))
 	return err
+}
+
+// spared says what is too old or too much, yet stays, and why; "": nothing.
+func spared(p observations.Pruned) string {
+	var why []string
+	for _, k := range []struct {
+		n    int
+		text string
+	}{
+		{p.Fresh, "used within the last minute (prune again after it)"},
+		{p.Pinned, "pinned"},
+		{p.Busy, "in use or not to be removed"},
+	} {
+		if k.n > 0 {
+			why = append(why, fmt.Sprintf("%d %s", k.n, k.text))
+		}
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	return ", of them, though too old or too much, " + strings.Join(why, ", ")
 }
 
 type obsRm struct {

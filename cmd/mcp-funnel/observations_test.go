@@ -31,6 +31,28 @@ func stocked(t *testing.T) (dir string, o observations.Observation, run1 func(ar
 	return dir, o, run1
 }
 
+// What a prune leaves although it is too old or too much is told with its cause.
+func TestPruneSaysWhatStays(t *testing.T) {
+	_, o, run1 := stocked(t)
+	for _, dry := range [][]string{{"--dry"}, nil} {
+		for _, limit := range []string{"--quota=1KB", "--max-age=1ns"} {
+			words := append([]string{"observations", "prune", limit}, dry...)
+			if code, out, _ := run1(words...); code != done || !strings.Contains(out, "1 used within the last minute (prune again after it)") {
+				t.Errorf("%v: code %d: %s", words, code, out)
+			}
+		}
+	}
+	if code, out, _ := run1("observations", "prune"); code != done || strings.Contains(out, "though") {
+		t.Errorf("where nothing is too much: code %d: %s", code, out)
+	}
+	if code, _, _ := run1("observations", "pin", string(o.ID)); code != done {
+		t.Fatalf("pin: code %d", code)
+	}
+	if _, out, _ := run1("observations", "prune", "--quota=1KB"); !strings.Contains(out, "too much, 1 pinned\n") {
+		t.Errorf("pinned: %s", out)
+	}
+}
+
 func TestRemovingAPinnedOneSaysSo(t *testing.T) {
 	_, o, run1 := stocked(t)
 	if code, _, complaints := run1("observations", "pin", string(o.ID)); code != done || complaints != "" {
