@@ -62,7 +62,7 @@ var limits = []struct {
 		{"a filter", "tools/jq.maxFilter", "bytes", "error: `filter is N bytes long, at most … are taken`"},
 		{"`args` in all", "tools/jq.maxArgs", "bytes", "error: `args are over … bytes`"},
 		{"a row of a table made an object", "tools/jq.maxRow", "bytes", "error: `a row is longer than …`"},
-		{"a result shown; all of a longer one can be saved", "tools/jq.wholeRow", "bytes", "its beginning and its size; `save` keeps it"},
+		{"a result shown; all of a longer one can be saved", "tools/jq.wholeRow", "bytes", "its ends, cut in its middle; `save` keeps it"},
 		{"a text on which a filter may run without a worker", "tools/jq.smallText", "bytes", "nothing: the answers are the same"},
 		{"work of such a filter, by its bound", "tools/jq.maxWork", "steps", "nothing: it runs in a worker"},
 		{"what such a filter makes, by its bound", "tools/jq.maxWeight", "bytes", "nothing: it runs in a worker"},

@@ -83,6 +83,21 @@ func (o *output) Row(b []byte, more tools.Call) error {
 	return nil
 }
 
+func (o *output) Cut(head, tail []byte, between int64, more tools.Call) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.usable(); err != nil {
+		return err
+	}
+	if o.paged {
+		return o.page.cut(head, tail, between, more)
+	}
+	for _, b := range [][]byte{head, []byte(leftOut(between)), tail, {'\n'}} {
+		o.pass.write(b)
+	}
+	return nil
+}
+
 // fit is the [tools.Input.Fit] of the call.
 func (o *output) fit(text []byte) int {
 	o.mu.Lock()

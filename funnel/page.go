@@ -73,20 +73,39 @@ func (p *page) row(b []byte, more tools.Call) error {
 		return tools.ErrPageFull
 	default:
 		mask = p.mask.Fork()
-		shown, tokens = p.clip(mask.Text(b))
-		chars = utf8.RuneCountInString(shown)
-		p.clipped = &more
+		p.clip(ends(mask.Text(b), p.chars*utf8.UTFMax), more)
+		*p.mask = mask
+		return nil
+	}
+	*p.mask = mask
+	p.add(shown, tokens, chars)
+	return nil
+}
+
+// cut takes a row of which only the ends are at hand.
+func (p *page) cut(head, tail []byte, between int64, more tools.Call) error {
+	p.used = true
+	if p.n > 0 {
 		p.full = true
 	}
+	if p.full {
+		return tools.ErrPageFull
+	}
+	between += int64(runes.Count(head) + runes.Count(tail))
+	head = p.mask.Text(head)
+	p.clip(line{left: head, right: p.mask.Text(tail), chars: between, many: true}, more)
+	return nil
+}
+
+// add adds a row as it is shown, with what it costs.
+func (p *page) add(shown string, tokens, chars int) {
 	if p.n > 0 {
 		p.rows.WriteByte('\n')
 	}
 	p.rows.WriteString(shown)
-	*p.mask = mask
 	p.n++
 	p.spent += tokens
 	p.width += chars + 1
-	return nil
 }
 
 // show is a row as it is shown, with what it costs.
@@ -134,19 +153,26 @@ func (p *page) fit(text []byte) int {
 	return low
 }
 
-// clip cuts a row in its middle so that it fills the page.
-func (p *page) clip(b []byte) (shown string, tokens int) {
+// ends are a row of which n bytes of each end may be shown.
+func ends(b []byte, n int) line {
 	l := line{left: b, chars: int64(runes.Count(b)), many: true}
-	if n := p.chars * utf8.UTFMax; len(b) > 2*n {
+	if len(b) > 2*n {
 		l.left, l.right = b[:n], b[len(b)-n:]
 	}
-	json := bytes.HasPrefix(b, []byte("{")) || bytes.HasPrefix(b, []byte("["))
+	return l
+}
+
+// clip adds a row cut in its middle so that it fills the page; more shows all of it.
+func (p *page) clip(l line, more tools.Call) {
+	p.clipped, p.full = &more, true
+	json := bytes.HasPrefix(l.left, []byte("{")) || bytes.HasPrefix(l.left, []byte("["))
 	// What a char costs is seen from a first cut; each further one aims a little lower.
 	for width := min(p.chars, p.tokens*6); ; {
-		shown = fence(l.shown(width, json), inRow)
-		tokens = p.count(shown + "\n")
+		shown := fence(l.shown(width, json), inRow)
+		tokens := p.count(shown + "\n")
 		if tokens <= p.tokens || width <= minWidth {
-			return shown, tokens
+			p.add(shown, tokens, utf8.RuneCountInString(shown))
+			return
 		}
 		width = max(min(width*p.tokens/tokens, width*19/20), minWidth)
 	}

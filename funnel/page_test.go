@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -127,6 +128,40 @@ func TestPageTellsItsReach(t *testing.T) {
 		if len(a.Blocks) != 2 || !strings.HasPrefix(a.Blocks[0].Text, "showing bytes 10-19 of "+of+"; next: slice {") {
 			t.Errorf("%v", a.Blocks)
 		}
+	}
+}
+
+// A row of which only the ends are at hand is shown as one that is longer than a page.
+func TestRowOfEndsIsNoWhole(t *testing.T) {
+	end := []byte(strings.Repeat("é", tools.Edge/2))
+	cut := func(before ...string) Answer {
+		return answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
+			for _, row := range before {
+				if err := out.Row([]byte(row), tools.Call{}); err != nil {
+					return err
+				}
+			}
+			err := out.Cut(end, end, 5_000_000, tools.Call{Tool: "jq", Args: grepArgs{Source: "a", Offset: int64(len(before))}})
+			out.Span(0, int64(len(before)+1))
+			if errors.Is(err, tools.ErrPageFull) {
+				err = nil
+			}
+			return err
+		})})
+	}
+	a := cut()
+	if len(a.Blocks) != 2 || a.Receipts[0].Complete || !strings.HasPrefix(a.Blocks[0].Text, "showing 0-0 of 1; row 0 is cut in its middle, whole: jq {") {
+		t.Fatalf("%+v %.300q", a.Receipts[0], texted(a))
+	}
+	m := regexp.MustCompile(`^(é+)… (\d+) chars …(é+)$`).FindStringSubmatch(a.Blocks[1].Text)
+	if m == nil {
+		t.Fatalf("%.100q", a.Blocks[1].Text)
+	}
+	if left, _ := strconv.Atoi(m[2]); left+utf8.RuneCountInString(m[1])+utf8.RuneCountInString(m[3]) != 5_000_000+tools.Edge {
+		t.Errorf("%s chars left out between %d and %d bytes", m[2], len(m[1]), len(m[3]))
+	}
+	if a := cut("first"); len(a.Blocks) != 2 || a.Blocks[1].Text != "first" || a.Receipts[0].Complete {
+		t.Errorf("%+v %.300q", a.Receipts[0], texted(a))
 	}
 }
 

@@ -69,6 +69,9 @@ type Call struct {
 	Args any
 }
 
+// Edge is how many bytes of each end of a row [Output.Cut] may show: no page shows as many of one.
+const Edge = 128 << 10
+
 // ErrPageFull is what [Output.Row] answers when the page is full: show no more, go on counting where that is cheap.
 var ErrPageFull = errors.New("page is full")
 
@@ -81,6 +84,10 @@ type Output interface {
 	// its final newline. Where it is longer than a page it is clipped, and more tells how to see it whole (zero: no way).
 	// The error is nil or ErrPageFull: then this row was not taken.
 	Row(b []byte, more Call) error
+
+	// Cut is Row for one that is too long to be held: its beginning and its end, [Edge] bytes of each where there are as many,
+	// and how many chars stand between them. It stands alone on its page, as any row that is longer.
+	Cut(head, tail []byte, between int64, more Call) error
 
 	// Span numbers the rows of a page: the first one's number, and how many there are in all (−1: not counted).
 	// It may be called any time before the tool returns; the last call counts. Without it rows count from 0.

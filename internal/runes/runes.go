@@ -78,3 +78,16 @@ func portable(p []byte) (newlines, follow int, plain bool) {
 	}
 	return newlines, follow, high&(low<<7) == 0
 }
+
+// Complete is how much of p is left without a char that its end cuts.
+func Complete(p []byte) int {
+	for i := 1; i < utf8.UTFMax && i <= len(p); i++ {
+		if utf8.RuneStart(p[len(p)-i]) {
+			if !utf8.FullRune(p[len(p)-i:]) {
+				return len(p) - i
+			}
+			break
+		}
+	}
+	return len(p)
+}

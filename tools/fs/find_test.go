@@ -35,15 +35,16 @@ type answer struct {
 	told   int
 }
 
-func (a *answer) Row(b []byte, _ tools.Call) error     { a.Write(append(b, '\n')); return nil }
-func (a *answer) Span(int64, int64)                    {}
-func (a *answer) Reach(string, int64, int64, int64)    {}
-func (a *answer) Next(tools.Call)                      {}
-func (a *answer) Keep(...string)                       {}
-func (a *answer) Source(name string)                   { a.source = name }
-func (a *answer) Count(name string, n float64)         { a.counts[name] = n }
-func (a *answer) Note(text string)                     { a.notes = append(a.notes, text) }
-func (a *answer) Progress(done, total int64, _ string) { a.told++ }
+func (a *answer) Cut([]byte, []byte, int64, tools.Call) error { panic("not paged") }
+func (a *answer) Row(b []byte, _ tools.Call) error            { a.Write(append(b, '\n')); return nil }
+func (a *answer) Span(int64, int64)                           {}
+func (a *answer) Reach(string, int64, int64, int64)           {}
+func (a *answer) Next(tools.Call)                             {}
+func (a *answer) Keep(...string)                              {}
+func (a *answer) Source(name string)                          { a.source = name }
+func (a *answer) Count(name string, n float64)                { a.counts[name] = n }
+func (a *answer) Note(text string)                            { a.notes = append(a.notes, text) }
+func (a *answer) Progress(done, total int64, _ string)        { a.told++ }
 func (a *answer) Part(mime, name string) io.Writer {
 	b := &bytes.Buffer{}
 	a.parts[mime+" "+name] = b

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func (s *slicer) fits(at content.Span) bool {
 		return false
 	}
 	l, err := readPart(newText(s.ctx, s.src, s.out), at)
-	return err == nil && s.fit(l.whole) == len(l.whole)
+	return err == nil && s.fit(l.Whole) == len(l.Whole)
 }
 
 // elements lists what is in an array or object; nil for what has nothing in it.
@@ -119,11 +120,7 @@ var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // memberKey is the key of a member as a token of a JSON Pointer; false where it is too long to be told.
 func memberKey(row part) (token string, ok bool) {
-	text := row.whole
-	if row.long {
-		text = row.head
-	}
-	d := jsontext.NewDecoder(strings.NewReader(string(text)))
+	d := jsontext.NewDecoder(bytes.NewReader(row.Head()))
 	t, err := d.ReadToken()
 	if err != nil || t.Kind() != '"' {
 		return "", false

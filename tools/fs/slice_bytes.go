@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -165,7 +166,7 @@ func (p place) line(in *bufio.Reader, end int64) (stretch, error) {
 		b = b[:newline+1]
 	}
 	if goesOn { // no char is torn apart, and what is left of the line is more than its end
-		b = b[:completeRunes(b)]
+		b = b[:runes.Complete(b)]
 		if text := bytes.TrimRight(b, "\r"); len(text) > utf8.UTFMax {
 			_, size := utf8.DecodeLastRune(text)
 			b = text[:len(text)-size]

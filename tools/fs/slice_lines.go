@@ -2,22 +2,17 @@ package fs
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 const (
-	// longRow is the longest row handed on as it is: the funnel clips what is over a page, and tells how much
-	// is left out. A longer one is clipped here, so that a line of a gigabyte takes no memory.
+	// longRow is the longest row that is held: of a longer one only its ends are, so that a line of a gigabyte takes no memory.
 	longRow = 1 << 20
-	// edge is how many bytes such a row shows of its beginning, and half as many of its end.
-	edge = 2000
 	// cheap is how many bytes are read on only to tell a total, when the page is full.
 	cheap = 64 << 20
 )
@@ -56,7 +51,7 @@ func (s *slicer) lines(r span) error {
 		if err != nil {
 			return err
 		}
-		err = s.row(l, s.bytesOf(l))
+		err = l.Show(s.out, s.bytesOf(l))
 		if errors.Is(err, tools.ErrPageFull) {
 			full = true
 			break
@@ -65,7 +60,7 @@ func (s *slicer) lines(r span) error {
 			return err
 		}
 		at = l.next
-		blank = blank && !l.long && len(l.whole) == 0
+		blank = blank && l.Size == 0
 	}
 	if total >= 0 && r.from > total {
 		return s.past("lines", asked, total)
@@ -123,21 +118,16 @@ func (s *slicer) restOfLines(number, at int64) (int64, error) {
 	return number - 1 + n, err
 }
 
-// part is a line or a record: bytes [start, end), with the next one at next. Of a long one head and tail are its ends.
+// part is a line or a record: bytes [start, end), with the next one at next.
 type part struct {
+	tools.Gathered
 	start, end, next int64
-	whole            []byte
-	long             bool
-	head, tail       []byte
-	chars            int64
 }
 
 // readLine reads the line that begins at at.
 func readLine(b *bufio.Reader, at int64) (part, error) {
 	l := part{start: at}
-	ended := false
-	var held []byte
-	for !ended {
+	for ended := false; !ended; {
 		p, err := b.ReadSlice('\n')
 		if errors.Is(err, io.EOF) && len(p) == 0 {
 			if at == l.start {
@@ -153,63 +143,13 @@ func readLine(b *bufio.Reader, at int64) (part, error) {
 		if err == nil {
 			p = p[:len(p)-1]
 		}
-		held = l.add(p, held)
+		l.Add(p, longRow)
 	}
-	l.next, l.end = at, l.start+l.size()
-	l.chars += int64(utf8.RuneCount(held))
-	l.trimCR(l.next > l.end)
+	if l.next = at; at > l.start+l.Size { // a newline
+		l.CutSuffix('\r')
+	}
+	l.end = l.start + l.Size
 	return l, nil
-}
-
-// size is how many bytes were added.
-func (l *part) size() int64 {
-	if l.long {
-		return l.end - l.start
-	}
-	return int64(len(l.whole))
-}
-
-// add takes more of the part. held is a char that the end of what came before cut.
-func (l *part) add(p, held []byte) []byte {
-	if !l.long && len(l.whole)+len(p) <= longRow {
-		l.whole = append(l.whole, p...)
-		return nil
-	}
-	if !l.long {
-		l.long = true
-		l.head = bytes.Clone(l.whole[:min(len(l.whole), edge)])
-		l.tail = bytes.Clone(l.whole[max(0, len(l.whole)-edge):])
-		done := completeRunes(l.whole)
-		l.chars = int64(utf8.RuneCount(l.whole[:done]))
-		held = bytes.Clone(l.whole[done:])
-		l.end = l.start + int64(len(l.whole))
-		l.whole = nil
-	}
-	l.end += int64(len(p))
-	l.head = append(l.head, p[:min(len(p), edge-len(l.head))]...)
-	l.tail = append(l.tail, p[max(0, len(p)-edge):]...)
-	l.tail = l.tail[max(0, len(l.tail)-edge):]
-	both := p
-	if len(held) > 0 {
-		both = append(held, p...)
-	}
-	done := completeRunes(both)
-	l.chars += int64(utf8.RuneCount(both[:done]))
-	return bytes.Clone(both[done:])
-}
-
-// trimCR leaves out a carriage return before the newline.
-func (l *part) trimCR(newline bool) {
-	switch {
-	case !newline:
-	case l.long && bytes.HasSuffix(l.tail, []byte{'\r'}):
-		l.tail = l.tail[:len(l.tail)-1]
-		l.chars--
-		l.end--
-	case bytes.HasSuffix(l.whole, []byte{'\r'}):
-		l.whole = l.whole[:len(l.whole)-1]
-		l.end--
-	}
 }
 
 // bytesOf is the call that shows all of a part, by its bytes.
@@ -217,30 +157,10 @@ func (s *slicer) bytesOf(l part) tools.Call {
 	return s.call("bytes", span{from: l.start, to: max(l.end-1, l.start)})
 }
 
-// row shows a line or record; one over a page is clipped, with the way to all of it.
-func (s *slicer) row(l part, all tools.Call) error {
-	if !l.long {
-		return s.out.Row(l.whole, all)
-	}
-	head := l.head[:breakBefore(l.head, edge*3/4)]
-	from := len(l.tail) - edge/3
-	for i := 0; i < utf8.UTFMax && from < len(l.tail) && !utf8.RuneStart(l.tail[from]); i++ {
-		from++
-	}
-	tail := l.tail[from:]
-	left := l.chars - int64(utf8.RuneCount(head)) - int64(utf8.RuneCount(tail))
-	err := s.out.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, left, tail), all)
-	if err == nil {
-		s.out.Note("a row is cut in its middle, whole: " + words(all))
-	}
-	return err
-}
-
 // readPart reads the bytes [at.Start, at.End) of t.
 func readPart(t *text, at content.Span) (part, error) {
 	l := part{start: at.Start, next: at.End}
 	buf := make([]byte, min(window, at.End-at.Start))
-	var held []byte
 	for off := at.Start; off < at.End; {
 		n, err := t.ReadAt(buf[:min(int64(len(buf)), at.End-off)], off)
 		if errors.Is(err, io.EOF) {
@@ -250,9 +170,8 @@ func readPart(t *text, at content.Span) (part, error) {
 			return l, err
 		}
 		off += int64(n)
-		held = l.add(buf[:n], held)
+		l.Add(buf[:n], longRow)
 	}
-	l.chars += int64(utf8.RuneCount(held))
 	l.end = at.End
 	return l, nil
 }

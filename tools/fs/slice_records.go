@@ -148,12 +148,12 @@ func (p *recordPage) show(i int64, at content.Span) error {
 	if err != nil {
 		return err
 	}
-	if p.shown == 0 && p.s.src.Kind() == content.Table && !l.long {
-		if l.whole, err = p.underHeader(l.whole); err != nil {
+	if p.shown == 0 && p.s.src.Kind() == content.Table && !l.Long {
+		if l.Whole, err = p.underHeader(l.Whole); err != nil {
 			return err
 		}
 	}
-	return p.s.row(l, p.list.whole(i, l))
+	return l.Show(p.s.out, p.list.whole(i, l))
 }
 
 // underHeader puts the header of the table above its first row shown.
@@ -163,8 +163,8 @@ func (p *recordPage) underHeader(row []byte) ([]byte, error) {
 		return nil, err
 	}
 	h, err := readPart(newText(p.s.ctx, p.s.src, p.s.out), at)
-	if err != nil || h.long {
+	if err != nil || h.Long {
 		return row, err
 	}
-	return append(append(h.whole, '\n'), row...), nil
+	return append(append(h.Whole, '\n'), row...), nil
 }

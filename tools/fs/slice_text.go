@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -189,7 +189,7 @@ func (t *text) skipChars(off, n int64) (at, passed int64, err error) {
 				return true
 			}
 			if c := int64(len(p)); c < n-passed && c > 4 { // all of it but its end lies before: count, do not look for the place
-				whole := completeRunes(p)
+				whole := runes.Complete(p)
 				passed += int64(utf8.RuneCount(p[:whole]))
 				at += int64(whole)
 				held = bytes.Clone(p[whole:])
@@ -208,32 +208,4 @@ func (t *text) skipChars(off, n int64) (at, passed int64, err error) {
 		passed++
 	}
 	return at, passed, err
-}
-
-// completeRunes is how much of p is left without a char that its end cuts.
-func completeRunes(p []byte) int {
-	for i := 1; i < utf8.UTFMax && i <= len(p); i++ {
-		if utf8.RuneStart(p[len(p)-i]) {
-			if !utf8.FullRune(p[len(p)-i:]) {
-				return len(p) - i
-			}
-			break
-		}
-	}
-	return len(p)
-}
-
-// breakBefore is a good place to cut b at or before n: between two chars and, where such a place is near, not before
-// a char that belongs to the one it follows.
-func breakBefore(b []byte, n int) int {
-	n = completeRunes(b[:n])
-	for at, steps := n, 0; at > 0 && steps < 32; steps++ {
-		next, _ := utf8.DecodeRune(b[at:])
-		before, size := utf8.DecodeLastRune(b[:at])
-		if !unicode.IsMark(next) && next != '\u200d' && before != '\u200d' && (next < 0x1f3fb || next > 0x1f3ff) {
-			return at
-		}
-		at -= size
-	}
-	return n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -247,8 +248,16 @@ func TestLongRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.rows) != 1 || r.largest > wholeRow || !strings.HasSuffix(r.rows[0], "… (result 0: 50000002 bytes in all; save it to work on it)") {
-		t.Errorf("%d rows, the longest %d bytes", len(r.rows), r.largest)
+	if len(r.rows) != 1 || r.largest > wholeRow {
+		t.Fatalf("%d rows, the longest %d bytes", len(r.rows), r.largest)
+	}
+	head, rest, _ := strings.Cut(r.rows[0], "… ")
+	between, tail, _ := strings.Cut(rest, " chars …")
+	if n, err := strconv.Atoi(between); err != nil || len(head)+n+len(tail) != 50_000_002 || head[0] != '"' || !strings.HasSuffix(tail, `x"`) {
+		t.Errorf("%.20s, %s chars, %d bytes", head, between, len(tail))
+	}
+	if all, ok := r.more[0].Args.(args); !ok || !all.Save || all.Limit != 1 {
+		t.Errorf("the whole row is %+v", r.more[0])
 	}
 	a["save"] = true
 	if r, err = run(t, inWorker, "1", a); err != nil || r.Len() != 50_000_003 {

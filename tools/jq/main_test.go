@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -46,6 +47,9 @@ func (r *recorder) Row(b []byte, more tools.Call) error {
 	r.rows = append(r.rows, string(b))
 	r.more = append(r.more, more)
 	return nil
+}
+func (r *recorder) Cut(head, tail []byte, between int64, more tools.Call) error {
+	return r.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
 func (r *recorder) Span(first, total int64)                  { r.first, r.total = first, total }
 func (r *recorder) Reach(unit string, from, to, total int64) {}

@@ -12,11 +12,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// wholeRow is the longest row that is held: over it, its beginning stands for it.
+// wholeRow is the longest row that is held: of a longer one only its ends are.
 const wholeRow = 4 << 20
-
-// startOfRow is how much of a longer one is shown.
-const startOfRow = 1 << 10
 
 // page hands results on as they come, and knows what was shown.
 type page struct {
@@ -26,9 +23,8 @@ type page struct {
 
 	next   int64 // number of the result that comes next
 	shown  int64
-	held   []byte // the row so far, at most wholeRow
-	length int64  // of all of it
-	ended  bool   // no more rows are wanted
+	held   tools.Gathered // the row so far
+	ended  bool           // no more rows are wanted
 	enough chan struct{}
 
 	whenFull func()
@@ -60,21 +56,22 @@ func (g *page) part(b []byte, last bool) error {
 		}
 		return nil
 	}
-	g.length += int64(len(b))
-	if !last || len(g.held) > 0 {
-		g.held = append(g.held, b[:min(len(b), wholeRow-len(g.held))]...)
-		b = g.held
-	}
-	if !last {
+	call := tools.Call{Tool: "jq", Args: g.one(g.next)}
+	var err error
+	switch {
+	case !last:
+		g.held.Add(b, wholeRow)
 		return nil
-	}
-	if g.length > wholeRow {
-		b = fmt.Appendf(nil, "%s… (result %d: %d bytes in all; save it to work on it)", valid(b[:startOfRow]), g.next, g.length)
-	}
-	err := g.out.Row(b, tools.Call{Tool: "jq", Args: g.one(g.next)})
-	g.held, g.length = g.held[:0], 0
-	if cap(g.held) > 1<<20 {
-		g.held = nil
+	case g.held.Size == 0:
+		err = g.out.Row(b, call)
+	default:
+		g.held.Add(b, wholeRow)
+		err = g.held.Show(g.out, call)
+		room := g.held.Whole[:0]
+		if cap(room) > 1<<20 {
+			room = nil
+		}
+		g.held = tools.Gathered{Whole: room}
 	}
 	if errors.Is(err, tools.ErrPageFull) {
 		g.end()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -37,6 +38,9 @@ func (a *answer) Row(b []byte, more tools.Call) error {
 	a.rows = append(a.rows, string(b))
 	a.more = append(a.more, more)
 	return nil
+}
+func (a *answer) Cut(head, tail []byte, between int64, more tools.Call) error {
+	return a.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
 func (a *answer) Span(first, total int64)                  { a.first, a.total = first, total }
 func (a *answer) Reach(unit string, from, to, total int64) {}
