@@ -61,6 +61,18 @@ func (p namedProgram) running() (pids []int) {
 	return pids
 }
 
+// first is the one that none of them has started: the server. Its workers' numbers may be smaller, once the system begins anew.
+func (p namedProgram) first() int {
+	all := p.running()
+	for _, pid := range all {
+		if _, parent := stat(pid); !slices.Contains(all, parent) {
+			return pid
+		}
+	}
+	p.t.Fatalf("of %v none is the first", all)
+	return 0
+}
+
 // until waits for that many processes.
 func (p namedProgram) until(limit time.Duration, wanted func(n int) bool) (took time.Duration, ok bool) {
 	start := time.Now()
@@ -130,7 +142,7 @@ func startBusy(t *testing.T, p namedProgram) client {
 	if _, ok := p.until(starts, func(n int) bool { return n >= 1 }); !ok {
 		t.Fatal("no server was started")
 	}
-	server, err := os.FindProcess(slices.Min(p.running())) // its workers come after it
+	server, err := os.FindProcess(p.first())
 	if err != nil {
 		t.Fatal(err)
 	}
