@@ -10,11 +10,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
 type tokensCmd struct {
-	Files  []string `arg:"" optional:"" help:"Files to count; none: standard input."`
+	Files  []string `arg:"" optional:"" help:"Files to count; none or -: standard input."`
 	Policy bool     `env:"-" help:"Also say what the policy would decide."`
 }
 
@@ -30,7 +31,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	}
 	var fail error
 	one := func(name string, r io.Reader) {
-		n, size, err := count(ctx, counter, r)
+		n, size, encoding, err := count(ctx, counter, r)
 		if err != nil {
 			complain(w.err, fmt.Errorf("%s: %w", name, err))
 			fail = errFailed
@@ -48,12 +49,19 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 				name += " (" + d.Reason + ")"
 			}
 		}
+		if encoding.Writer(io.Discard) != nil { // the bytes are not the text
+			name += " (decoded from " + string(encoding) + ")"
+		}
 		_, _ = fmt.Fprintf(t, " %s\n", inLine(name))
 	}
 	if len(c.Files) == 0 {
-		one("-", w.in)
+		c.Files = []string{"-"}
 	}
 	for _, path := range c.Files {
+		if path == "-" {
+			one(path, w.in)
+			continue
+		}
 		f, err := os.Open(path)
 		if err != nil {
 			complain(w.err, err)
@@ -69,19 +77,36 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	return fail
 }
 
-// count reads a text once. Its chars are not counted: the policy asks for tokens alone.
-func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, funnel.Size, error) {
+// sized counts the bytes of what is read.
+type sized struct {
+	io.Reader
+	n int64
+}
+
+func (s *sized) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.n += int64(n)
+	return n, err
+}
+
+// count reads a text once, as a model is shown it: decoded; its bytes are those that are stored. Its chars are not counted: the
+// policy asks for tokens alone.
+func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, funnel.Size, content.Encoding, error) {
 	var size funnel.Size
+	stored := &sized{Reader: r}
+	text, encoding, err := content.Decode(stored)
+	if err != nil {
+		return tokens.Total{}, size, encoding, err
+	}
 	t := c.Tally()
 	buf := make([]byte, 256<<10)
 	last := byte('\n')
 	for {
-		n, err := r.Read(buf)
+		n, err := text.Read(buf)
 		if n > 0 {
 			last = buf[n-1]
 		}
 		size.Lines += int64(bytes.Count(buf[:n], []byte{'\n'}))
-		size.Bytes += int64(n)
 		_, _ = t.Write(buf[:n]) // never fails
 		if errors.Is(err, io.EOF) {
 			break
@@ -90,15 +115,15 @@ func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, f
 			err = ctx.Err()
 		}
 		if err != nil {
-			return tokens.Total{}, size, err
+			return tokens.Total{}, size, encoding, err
 		}
 	}
 	if last != '\n' {
 		size.Lines++
 	}
 	total := t.Total()
-	size.Tokens = total.N
-	return total, size, nil
+	size.Tokens, size.Bytes = total.N, stored.n
+	return total, size, encoding, nil
 }
 
 // totalText writes an estimate as such: ~24600 ±1.0 % from samples, ≈24600 ±25.0 % by a model's factor.
