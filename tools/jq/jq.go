@@ -45,7 +45,7 @@ type args struct {
 
 // Check implements [tools.Checker].
 func (a args) Check() error {
-	_, err := parse(a.Filter, a.Args, "")
+	_, err := (&job{Filter: a.Filter, Args: a.Args, Slurp: a.Slurp, Text: a.Text}).prepare()
 	return err
 }
 
