@@ -43,6 +43,21 @@ var callBuckets = []float64{0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 50}
 // usageEvery is for how long a measurement of the store stands: each reads its whole directory.
 const usageEvery = 10 * time.Second
 
+// help says what each is, behind the metadata of the library, which has no words.
+var help = map[string]string{
+	"mcp_funnel_seen_bytes_total":   "Bytes that tools wrote.",
+	"mcp_funnel_seen_tokens_total":  "Tokens of what tools wrote.",
+	"mcp_funnel_shown_tokens_total": "Tokens of what was shown of it.",
+	"mcp_funnel_calls_total":        "Calls of tools that have ended, by how they did.",
+	"mcp_funnel_call_seconds":       "How long calls of tools took.",
+	"mcp_funnel_calls_in_flight":    "Calls of tools that are running.",
+	"mcp_funnel_http_sessions":      "Sessions over HTTP.",
+	"mcp_funnel_http_refused_total": "Requests that were not let in, by status.",
+	"mcp_funnel_store_bytes":        "Bytes of all observations, of all processes that share the store.",
+	"mcp_funnel_store_observations": "Observations kept.",
+	"mcp_funnel_store_quota_bytes":  "Bytes that all observations may take.",
+}
+
 func newMetrics(h *web) *metrics {
 	all := prom.NewSet()
 	m := &metrics{
@@ -138,7 +153,15 @@ func (h *web) serveMetrics(w http.ResponseWriter, _ *http.Request, _ caller) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	var text bytes.Buffer // no lock is held while a client takes its time
 	h.metrics.all.WritePrometheus(&text)
-	_, _ = text.WriteTo(w)
+	for line := range bytes.Lines(text.Bytes()) {
+		if name, bare := bytes.CutPrefix(line, []byte("# HELP ")); bare {
+			name = bytes.TrimSpace(name)
+			line = fmt.Appendf(nil, "# HELP %s %s\n", name, help[string(name)])
+		}
+		if _, err := w.Write(line); err != nil {
+			return
+		}
+	}
 }
 
 // watched counts calls, once there is a face to HTTP that tells of them.

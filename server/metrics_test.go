@@ -57,7 +57,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("the type of %s is told %d times", name, n)
 		}
 	}
-	line := regexp.MustCompile(`^# (HELP|TYPE) [a-z_]+( [a-z]+)?$|^[a-z_]+(\{([a-z]+="[^"\\]*",?)+\})? [0-9.e+-]+$`)
+	line := regexp.MustCompile(`^# HELP [a-z_]+ [A-Z][a-zA-Z ,]+\.$|^# TYPE [a-z_]+ [a-z]+$|^[a-z_]+(\{([a-z]+="[^"\\]*",?)+\})? [0-9.e+-]+$`)
 	for _, l := range strings.Split(strings.TrimSpace(got.body), "\n") {
 		if !line.MatchString(l) {
 			t.Errorf("not as Prometheus has it: %s", l)
