@@ -137,6 +137,7 @@ type finder struct {
 	taken  int64 // shown or held to be shown
 	more   bool  // the limit ended it before all was seen
 	failed int64 // files that could not be read for stat
+	partly int64 // observations shown that are kept in part
 	old    int64 // of the type, but not newer
 	small  int64 // of the type and newer, but not larger, or not files
 	other  int64 // of another type
@@ -276,6 +277,9 @@ func (f *finder) tell() {
 	}
 	if f.failed > 0 {
 		f.out.Note(plural(f.failed, "file", "files") + " could not be read; the records say why")
+	}
+	if f.partly > 0 {
+		f.out.Note(plural(f.partly, "observation is", "observations are") + " kept in part, without the bytes dropped: size is of what is kept, all other counts are of the whole")
 	}
 	tellWalk(f.report, f.out)
 }

@@ -81,7 +81,7 @@ func (r *recordWriter) take(e found) error {
 	b := append(r.buf[:0], `{"path":`...)
 	b = appendString(b, e.Path)
 	if o := e.seen; o != nil {
-		b = appendObservation(b, o, r.stat)
+		b = r.appendObservation(b, o)
 	} else {
 		b = append(b, `,"type":`...)
 		b = appendString(b, string(e.Type))
@@ -108,7 +108,7 @@ func appendStamp(b []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(b, time.RFC3339), '"')
 }
 
-func appendObservation(b []byte, o *observations.Observation, stat bool) []byte {
+func (r *recordWriter) appendObservation(b []byte, o *observations.Observation) []byte {
 	name := o.Name
 	if name == "" {
 		name = o.File
@@ -120,8 +120,14 @@ func appendObservation(b []byte, o *observations.Observation, stat bool) []byte 
 	b = append(b, `,"kind":`...)
 	b = appendString(b, o.Seen.Kind)
 	b = appendStamp(fmt.Appendf(b, `,"lines":%d,"size":%d,"modified":"`, o.Seen.Lines, o.Bytes), o.Created)
-	if stat {
-		b = fmt.Appendf(b, `,"chars":%d,"tokens":%d,"pinned":%t`, o.Seen.Chars, o.Seen.Tokens, o.Pinned)
+	if o.Dropped > 0 {
+		r.f.partly++
+		b = fmt.Appendf(b, `,"dropped":%d`, o.Dropped)
+	}
+	if r.stat {
+		b = fmt.Appendf(b, `,"chars":%d`, o.Seen.Chars)
+		b = appendTokens(b, o.Seen.Tokens, o.Seen.TokensMargin)
+		b = fmt.Appendf(b, `,"pinned":%t`, o.Pinned)
 	}
 	return b
 }

@@ -31,7 +31,8 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 		scale := r.f.in.Weigh()
 		if lines, err = r.measure(src, scale); err == nil {
 			b = fmt.Appendf(b, `,"lines":%d`, lines)
-			b = appendWeight(b, scale)
+			n, off := scale.Weight()
+			b = appendTokens(b, n, off)
 			if language != "" {
 				b = append(b, `,"language":`...)
 				b = appendString(b, language)
@@ -44,9 +45,8 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 	return appendString(b, content.ClipBytes(err.Error(), 300))
 }
 
-// appendWeight adds the tokens, and how far they may be off where they are not exact.
-func appendWeight(b []byte, scale tools.Scale) []byte {
-	n, off := scale.Weight()
+// appendTokens adds the tokens, and how far they may be off where they are not exact.
+func appendTokens(b []byte, n int64, off float64) []byte {
 	b = fmt.Appendf(b, `,"tokens":%d`, n)
 	if off > 0 {
 		b = fmt.Appendf(b, `,"tokens_margin":%.3g`, off)

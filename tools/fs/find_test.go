@@ -428,6 +428,31 @@ func TestFindObservations(t *testing.T) {
 			t.Errorf("%s: %s", test.args, d)
 		}
 	}
+	// One that is kept in part says so, and a count that is not exact by how much.
+	part, err := observations.OpenStore(observations.Options{Dir: store.Dir(), MinFree: 1, MaxObservation: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := part.Record(observations.Made{Owner: observations.Local, Tool: "keep"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = r.Write(make([]byte, 130)) // the error is that of the limit
+	o, err := r.Commit(observations.Seen{Kind: "text", Ext: "txt", Lines: 3, Chars: 130, Tokens: 40, TokensMargin: 0.35})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for show, want := range map[string]string{
+		"list": `"size":100,"modified":"MODIFIED","dropped":30}`,
+		"stat": `"size":100,"modified":"MODIFIED","dropped":30,"chars":130,"tokens":40,"tokens_margin":0.35,"pinned":false}`,
+	} {
+		a, err := call(t, Find(), s, `{"path":"obs:`+string(o.ID)+`","show":"`+show+`"}`)
+		got := a.String()
+		want = strings.Replace(want, "MODIFIED", o.Created.Format(time.RFC3339), 1)
+		if err != nil || !strings.Contains(got, want) || !strings.Contains(strings.Join(a.notes, "\n"), "1 observation is kept in part") {
+			t.Errorf("%s: %s %v, %v; want %s", show, got, a.notes, err, want)
+		}
+	}
 	s.Owner = "another"
 	if got := paths(`{"path":"obs:"}`); got != nil {
 		t.Errorf("another owner sees %v", got)
