@@ -83,6 +83,19 @@ func (o *output) Row(b []byte, more tools.Call) error {
 	return nil
 }
 
+func (o *output) Stretch(b []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.usable(); err != nil {
+		return err
+	}
+	if o.paged {
+		return o.page.stretch(b)
+	}
+	o.pass.write(b)
+	return nil
+}
+
 func (o *output) Cut(head, tail []byte, between int64, more tools.Call) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -115,7 +128,7 @@ func (o *output) Span(first, total int64) {
 		return
 	}
 	o.page.used = true
-	o.page.first, o.page.total = max(first, 0), max(total, -1)
+	o.page.spanned, o.page.first, o.page.total = true, max(first, 0), max(total, -1)
 }
 
 func (o *output) Reach(unit string, from, to, total int64) {

@@ -27,6 +27,7 @@ type page struct {
 	width int // chars of rows so far
 	full  bool
 
+	spanned      bool
 	first, total int64 // of Span; total −1: not counted
 	reach        *reach
 	next         *tools.Call
@@ -51,7 +52,13 @@ func newPage(tokens int, count func(string) int, mask *secrets.Masker) *page {
 }
 
 // row takes one row, or says that the page is full. A row that is longer than a page stands alone, cut in its middle.
-func (p *page) row(b []byte, more tools.Call) error {
+func (p *page) row(b []byte, more tools.Call) error { return p.put(b, "\n", more) }
+
+// stretch takes a row that holds its own line ends.
+func (p *page) stretch(b []byte) error { return p.put(b, "", tools.Call{}) }
+
+// put takes a row; between stands before it where it is not the first.
+func (p *page) put(b []byte, between string, more tools.Call) error {
 	p.used = true
 	if p.full {
 		return tools.ErrPageFull
@@ -78,7 +85,7 @@ func (p *page) row(b []byte, more tools.Call) error {
 		return nil
 	}
 	*p.mask = mask
-	p.add(shown, tokens, chars)
+	p.add(shown, between, tokens, chars)
 	return nil
 }
 
@@ -98,9 +105,9 @@ func (p *page) cut(head, tail []byte, between int64, more tools.Call) error {
 }
 
 // add adds a row as it is shown, with what it costs.
-func (p *page) add(shown string, tokens, chars int) {
+func (p *page) add(shown, between string, tokens, chars int) {
 	if p.n > 0 {
-		p.rows.WriteByte('\n')
+		p.rows.WriteString(between)
 	}
 	p.rows.WriteString(shown)
 	p.n++
@@ -171,7 +178,7 @@ func (p *page) clip(l line, more tools.Call) {
 		shown := fence(l.shown(width, json), inRow)
 		tokens := p.count(shown + "\n")
 		if tokens <= p.tokens || width <= minWidth {
-			p.add(shown, tokens, utf8.RuneCountInString(shown))
+			p.add(shown, "", tokens, utf8.RuneCountInString(shown))
 			return
 		}
 		width = max(min(width*p.tokens/tokens, width*19/20), minWidth)
@@ -183,9 +190,17 @@ func isJSON(b []byte) bool {
 	return len(b) > 1 && strings.IndexByte(`{["`, b[0]) >= 0 && json.Valid(b)
 }
 
-// all says that the page shows everything there is.
+// complete says that the page shows everything there is.
 func (p *page) complete() bool {
-	return !p.full && p.next == nil && (p.reach != nil || p.total < 0 && p.first == 0 || p.total >= 0 && p.total <= p.n)
+	switch r := p.reach; {
+	case p.full || p.next != nil:
+		return false
+	case r != nil:
+		return r.from == 0 && r.to == r.total-1
+	case !p.spanned:
+		return true
+	}
+	return p.total >= 0 && p.total <= p.n
 }
 
 // showPage answers with the rows of a paged tool: a header where they are not all there is, then the rows.
@@ -196,7 +211,7 @@ func (v *view) showPage() {
 	tokens := total.N
 	v.size = Size{Chars: int64(utf8.RuneCountInString(rows)), Bytes: int64(len(rows)), Tokens: tokens}
 	if rows != "" {
-		v.size.Lines = int64(strings.Count(rows, "\n")) + 1
+		v.size.Lines = int64(strings.Count(strings.TrimSuffix(rows, "\n"), "\n")) + 1
 	}
 	v.total = total
 	v.Kind, v.Matches, v.Files = content.Sniff([]byte(rows), true, ""), -1, -1

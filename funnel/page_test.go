@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,6 +128,44 @@ func TestPageTellsItsReach(t *testing.T) {
 		a := answered(t, funnelOf(t, Options{}), Request{Tool: reaching})
 		if len(a.Blocks) != 2 || !strings.HasPrefix(a.Blocks[0].Text, "showing bytes 10-19 of "+of+"; next: slice {") {
 			t.Errorf("%v", a.Blocks)
+		}
+	}
+}
+
+// A range of a text stands there byte for byte, and is all there is where it reaches over all of it.
+func TestStretchesAreShownExactly(t *testing.T) {
+	for name, c := range map[string]struct {
+		pieces                  []string
+		from, to, total         int64
+		header                  string
+		lines, chars, byteCount int64
+	}{
+		"all":           {[]string{"ab\n", "cd\n"}, 0, 5, 6, "", 2, 6, 6},
+		"its beginning": {[]string{"ab\n"}, 0, 2, 6, "showing bytes 0-2 of 6", 1, 3, 3},
+		"its end":       {[]string{"d\r\n"}, 4, 6, 7, "showing bytes 4-6 of 7", 1, 3, 3},
+		"a line end":    {[]string{"\n"}, 2, 2, 6, "showing bytes 2-2 of 6", 1, 1, 1},
+		"no line end":   {[]string{"a"}, 0, 0, -1, "showing bytes 0-0 of ?", 1, 1, 1},
+	} {
+		a := answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{Name: "slice", Paged: true}, func(_ context.Context, out tools.Output) error {
+			for _, piece := range c.pieces {
+				if err := out.Stretch([]byte(piece)); err != nil {
+					return err
+				}
+			}
+			out.Reach("bytes", c.from, c.to, c.total)
+			return nil
+		})})
+		want := []string{c.header, strings.Join(c.pieces, "")}
+		if c.header == "" {
+			want = want[1:]
+		}
+		var got []string
+		for _, b := range a.Blocks {
+			got = append(got, b.Text)
+		}
+		r := a.Receipts[0]
+		if !slices.Equal(got, want) || r.Complete != (c.header == "") || r.Lines != c.lines || r.Chars != c.chars || r.Bytes != c.byteCount {
+			t.Errorf("%s: %q, complete %v, %d lines, %d chars, %d bytes", name, got, r.Complete, r.Lines, r.Chars, r.Bytes)
 		}
 	}
 }

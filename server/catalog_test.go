@@ -80,7 +80,7 @@ func TestSlicePagesLoseNothing(t *testing.T) {
 							t.Fatalf("%s leads to %s", args, header)
 						}
 						rows := a.Blocks[len(a.Blocks)-1].Text
-						if want := strings.Split(rowsOf(text[from:to]), "\n"); !sameRows(strings.Split(rows, "\n"), want) {
+						if want := content.Visible(text[from:to], false); !sameLines(rows, want) {
 							t.Fatalf("%s, up to %d: page %d is\n%.300q, want\n%.300q", args, to, pages, rows, want)
 						}
 						if m == nil {
@@ -117,16 +117,9 @@ func begins(t *testing.T, text, args string) int {
 	return len(text)
 }
 
-// rowsOf is a part of a text without its line ends' carriage returns and its last line end.
-func rowsOf(part string) string {
-	part = strings.ReplaceAll(part, "\r\n", "\n")
-	return strings.TrimSuffix(part, "\n")
-}
-
-// sameRows says whether rows are shown as the funnel has it: hidden characters visible, imitations marked.
-func sameRows(shown, raw []string) bool {
-	return slices.EqualFunc(shown, raw, func(shown, raw string) bool {
-		visible := content.Visible(raw, false)
+// sameLines says whether two texts are the same, but for imitations, which are marked in what is shown.
+func sameLines(shown, visible string) bool {
+	return slices.EqualFunc(strings.Split(shown, "\n"), strings.Split(visible, "\n"), func(shown, visible string) bool {
 		return shown == visible || shown == ">"+visible
 	})
 }

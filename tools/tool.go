@@ -89,12 +89,16 @@ type Output interface {
 	// and how many chars stand between them. It stands alone on its page, as any row that is longer.
 	Cut(head, tail []byte, between int64, more Call) error
 
+	// Stretch is Row for a piece of text that is to be shown exactly, with its line ends: it follows the one before with nothing
+	// between them.
+	Stretch(b []byte) error
+
 	// Span numbers the rows of a page: the first one's number, and how many there are in all (−1: not counted).
 	// It may be called any time before the tool returns; the last call counts. Without it rows count from 0.
 	Span(first, total int64)
 
 	// Reach tells what the page shows where its rows are no numbered things: a range of bytes or chars of a text, both ends
-	// included, and how many of them the text has in all (−1: not counted). It stands in place of Span.
+	// included, and how many of them the text has in all (−1: not counted). It stands in place of Span. A page that reaches over all of the text is all there is.
 	Reach(unit string, from, to, total int64)
 
 	// Next gives the call that shows what follows the page. For a page that is not all, it must be called.

@@ -37,6 +37,7 @@ type answer struct {
 
 func (a *answer) Cut([]byte, []byte, int64, tools.Call) error { panic("not paged") }
 func (a *answer) Row(b []byte, _ tools.Call) error            { a.Write(append(b, '\n')); return nil }
+func (a *answer) Stretch([]byte) error                        { panic("not paged") }
 func (a *answer) Span(int64, int64)                           {}
 func (a *answer) Reach(string, int64, int64, int64)           {}
 func (a *answer) Next(tools.Call)                             {}

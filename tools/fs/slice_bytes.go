@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -80,37 +79,37 @@ type place struct {
 	asked  bool  // the call names this range, not a value that stands there
 }
 
-// run shows text from p to byte end, or to the last char wanted, a line a row, until the page is full; the next call then goes on
-// at the very byte or char. A line that goes on behind its row ends the page: what follows would stand on a line of its own.
+// run shows text from p to byte end, or to the last char wanted, exactly and a line at a time, until the page is full; the next call
+// then goes on at the very byte or char.
 func (s *slicer) run(p place, end, total int64) error {
 	from, blank := p.number, true
 	in := bufio.NewReaderSize(s.text.reader(p.at), window)
 	for empty := true; p.at < end && p.number <= p.to; empty = false {
-		l, err := p.line(in, end)
+		b, goesOn, err := p.line(in, end)
 		if err != nil {
 			return err
 		}
-		if l.used == 0 { // the text has ended
+		if len(b) == 0 { // the text has ended
 			break
 		}
 		full := false
-		if n := s.fit(l.row); n < len(l.row) {
+		if n := s.fit(b); n < len(b) {
 			full = !empty
-			l = stretch{row: l.row[:n], used: n, goesOn: true}
+			b, goesOn = b[:n], true
 		}
 		if !full {
-			err := s.out.Row(l.row, tools.Call{})
+			err := s.out.Stretch(b)
 			if full = errors.Is(err, tools.ErrPageFull); err != nil && !full {
 				return err
 			}
 		}
 		if !full {
-			p.number += p.measure(l.row, l.used)
-			p.at += int64(l.used)
-			_, _ = in.Discard(l.used) // it is buffered
-			blank = blank && len(l.row) == 0
+			p.number += p.measure(b)
+			p.at += int64(len(b))
+			blank = blank && len(bytes.TrimRight(b, "\r\n")) == 0
+			_, _ = in.Discard(len(b)) // it is buffered
 		}
-		if full || l.goesOn {
+		if full || goesOn {
 			s.out.Next(s.call(p.unit, span{from: p.number, to: p.to}))
 			return s.reach(p, from, total)
 		}
@@ -118,46 +117,24 @@ func (s *slicer) run(p place, end, total int64) error {
 	if blank {
 		s.out.Note("there are line ends only, no text")
 	}
-	_, err := in.Peek(1)
-	switch {
-	case p.unit == "chars" && p.to != open && p.number <= p.to:
-		s.out.Note(fmt.Sprintf("the source ends at char %d", p.number-1))
-	case p.asked && err == nil:
-		return s.goesOn(p, from, total)
+	if !p.asked {
+		return nil
 	}
-	return nil
+	if _, err := in.Peek(1); errors.Is(err, io.EOF) && p.unit == "chars" {
+		if total = p.number; p.to != open && total <= p.to {
+			s.out.Note(fmt.Sprintf("the source ends at char %d", total-1))
+		}
+	}
+	return s.reach(p, from, total)
 }
 
-// goesOn notes which part of the text a range shows that was asked for and is shown whole, and ends before the text.
-func (s *slicer) goesOn(p place, from, total int64) error {
-	total, err := s.counted(p.unit, total)
-	if err != nil {
-		return err
-	}
-	of := "?"
-	if total >= 0 {
-		of = strconv.FormatInt(total, 10)
-	}
-	s.out.Note(fmt.Sprintf("showing %s %d-%d of %s", p.unit, from, p.number-1, of))
-	return nil
-}
-
-// stretch is a line, or what of it is known.
-type stretch struct {
-	row    []byte // without its line end
-	used   int    // bytes, with the line end
-	goesOn bool   // the line does not end here
-}
-
-// line is the one that follows p, up to the end of the range, or a window of it.
-func (p place) line(in *bufio.Reader, end int64) (stretch, error) {
-	b, _ := in.Peek(in.Buffered())
+// line is the one that follows p, with its line end, up to the end of the range, or a window of it, behind which it goes on.
+func (p place) line(in *bufio.Reader, end int64) (b []byte, goesOn bool, err error) {
+	b, _ = in.Peek(in.Buffered())
 	newline := bytes.IndexByte(b, '\n')
-	goesOn := false
 	if newline < 0 {
-		var err error
 		if b, err = in.Peek(window); err != nil && !errors.Is(err, io.EOF) {
-			return stretch{}, err
+			return nil, false, err
 		}
 		newline = bytes.IndexByte(b, '\n')
 		goesOn = newline < 0 && err == nil
@@ -180,14 +157,10 @@ func (p place) line(in *bufio.Reader, end int64) (stretch, error) {
 			b, goesOn = b[:n], false
 		}
 	}
-	row, ended := bytes.CutSuffix(b, []byte{'\n'})
-	if ended {
-		row = bytes.TrimSuffix(row, []byte{'\r'})
-	}
-	return stretch{row: row, used: len(b), goesOn: goesOn}, nil
+	return b, goesOn, nil
 }
 
-// reach tells which part a page shows that is not all of what was asked; total −1: it is still to be counted.
+// reach tells which part of the text a page shows; total −1: it is still to be counted.
 func (s *slicer) reach(p place, from, total int64) error {
 	total, err := s.counted(p.unit, total)
 	if err == nil {
@@ -207,12 +180,12 @@ func (s *slicer) counted(unit string, total int64) (int64, error) {
 	return s.text.total()
 }
 
-// measure is how far a row and its line end lead, in the unit of the place.
-func (p place) measure(row []byte, used int) int64 {
+// measure is how far a piece of the text leads, in the unit of the place.
+func (p place) measure(b []byte) int64 {
 	if p.unit == "chars" {
-		return int64(utf8.RuneCount(row) + used - len(row))
+		return int64(utf8.RuneCount(b))
 	}
-	return int64(used)
+	return int64(len(b))
 }
 
 // firstChars is how many bytes the first n chars of b have, or all of b; all says that b has that many.
@@ -253,10 +226,7 @@ func (s *slicer) dump(from, end int64) error {
 			return err
 		}
 	}
-	if end < total {
-		return s.goesOn(place{unit: "bytes", number: end}, from, total)
-	}
-	return nil
+	return s.reach(place{unit: "bytes", number: end}, from, total)
 }
 
 func hexRow(at int64, b []byte) []byte {

@@ -85,7 +85,7 @@ func TestSliceAt(t *testing.T) {
 	})
 	for _, tt := range []struct{ file, at, want string }{
 		{"a.json", "/a~1b/1/c", "null"}, {"a.json", "/a~1b", `[1,{"c":null}]`}, {"a.ndjson", "/1/i/j/0", "5"}, {"a.ndjson", "/0", `{"i":0}`}, {"a.json", `/\u202e`, "7"},
-		{"a.ndjson", "", "{\"i\":0}\n{\"i\":{\"j\":[5]}}"},
+		{"a.ndjson", "", "{\"i\":0}\n{\"i\":{\"j\":[5]}}\n"},
 	} {
 		for _, source := range []string{tt.file, ids[tt.file]} {
 			s := cut(t, src, arguments(t, "source", source, "at", tt.at))

@@ -38,6 +38,7 @@ type sheet struct {
 	reach        string
 	full         bool
 	clipped      bool
+	exact        bool // its rows hold their line ends
 }
 
 func (s *sheet) Row(b []byte, more tools.Call) error {
@@ -87,6 +88,12 @@ func cutChars(b []byte, n int) []byte {
 func (s *sheet) Cut(head, tail []byte, between int64, more tools.Call) error {
 	return s.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
+func (s *sheet) Stretch(b []byte) error {
+	err := s.Row(b, tools.Call{})
+	s.exact = s.exact || err == nil
+	return err
+}
+
 func (s *sheet) Span(first, total int64) { s.first, s.total, s.spanned = first, total, true }
 func (s *sheet) Reach(unit string, from, to, total int64) {
 	s.reach = fmt.Sprintf("%s %d-%d of %d", unit, from, to, total)
@@ -98,7 +105,13 @@ func (s *sheet) Count(string, float64)            {}
 func (s *sheet) Note(text string)                 { s.notes = append(s.notes, text) }
 func (s *sheet) Progress(int64, int64, string)    {}
 func (s *sheet) Part(mime, name string) io.Writer { panic("slice has no parts") }
-func (s *sheet) text() string                     { return strings.Join(s.rows, "\n") }
+func (s *sheet) text() string {
+	if s.exact {
+		return strings.Join(s.rows, "")
+	}
+	return strings.Join(s.rows, "\n")
+}
+
 func (s *sheet) run(src tools.Sources, args string) error {
 	return s.runIn(context.Background(), src, args)
 }
@@ -247,9 +260,9 @@ func TestSlicePagesShowAllOfIt(t *testing.T) {
 				for _, room := range []int{17_000, 40_000, wide} {
 					from := map[string]string{"lines": "1-", "chars": "0-", "bytes": "0-"}[unit]
 					rows, _ := reading(t, src, fmt.Sprintf(`{"source":%q,%q:%q}`, source, unit, from), room)
-					got, want := strings.Join(rows, "\n"), strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-					if name == "longlines.txt" && unit != "lines" { // its lines come in pieces
-						got, want = strings.ReplaceAll(got, "\n", ""), strings.ReplaceAll(want, "\n", "")
+					got, want := strings.Join(rows, ""), text
+					if unit == "lines" {
+						got, want = strings.Join(rows, "\n"), strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 					}
 					if got != want {
 						t.Errorf("%s by %s on pages of %d: %d bytes, want %d", source, unit, room, len(got), len(want))
@@ -270,22 +283,17 @@ func TestSliceCharsAndBytes(t *testing.T) {
 		for from := range runes {
 			for to := from; to < len(runes); to++ {
 				s := cut(t, src, fmt.Sprintf(`{"source":%q,"chars":"%d-%d"}`, source, from, to))
-				want := 0
-				for i, n := range charBytes(text) {
-					if i >= from && i <= to {
-						want += n
-					}
-				}
-				if got := s.text(); len(got) != want-trailing(text, from, to) || !strings.Contains(text, got) {
-					t.Errorf("chars %d-%d are %q", from, to, got)
+				start, end := len(cutRunes(text, from)), len(cutRunes(text, to+1))
+				if got, want := s.text(), text[start:end]; got != want || s.reach != fmt.Sprintf("chars %d-%d of %d", from, to, len(runes)) {
+					t.Errorf("chars %d-%d are %q, want %q: %s", from, to, got, want, s.reach)
 				}
 			}
 		}
 		for from := range len(text) {
 			for to := from; to < len(text); to++ {
 				s := cut(t, src, fmt.Sprintf(`{"source":%q,"bytes":"%d-%d"}`, source, from, to))
-				if got, want := s.text(), strings.TrimSuffix(text[from:to+1], "\n"); got != want {
-					t.Errorf("bytes %d-%d are %q, want %q", from, to, got, want)
+				if got, want := s.text(), text[from:to+1]; got != want || s.reach != fmt.Sprintf("bytes %d-%d of %d", from, to, len(text)) {
+					t.Errorf("bytes %d-%d are %q, want %q: %s", from, to, got, want, s.reach)
 				}
 			}
 		}
@@ -316,14 +324,6 @@ func charBytes(s string) (sizes []int) {
 		s = s[n:]
 	}
 	return sizes
-}
-
-// trailing is 1 where the range ends with a newline, which a row does not have.
-func trailing(s string, from, to int) int {
-	if r := []rune(s); r[to] == '\n' {
-		return 1
-	}
-	return 0
 }
 
 func TestSliceOfOneEnormousLine(t *testing.T) {
@@ -436,7 +436,7 @@ func TestSliceDecodes(t *testing.T) {
 	for _, f := range []string{"w.txt", "l.txt", "b.txt"} {
 		for args, want := range map[string]string{
 			`"lines":"1"`: "Zeile 1: Größe", `"lines":"19999-"`: "Zeile 19999: Größe\nZeile 20000: Größe", `"lines":"-1"`: "Zeile 20000: Größe",
-			`"chars":"9-13"`: "Größe", `"bytes":"0-11"`: "Zeile 1: Gr\xc3", `"chars":"-7"`: "Größe",
+			`"chars":"9-13"`: "Größe", `"bytes":"0-11"`: "Zeile 1: Gr\xc3", `"chars":"-7"`: "Größe\r\n",
 		} {
 			s := cut(t, src, `{"source":"`+f+`",`+args+`}`)
 			if got := strings.TrimPrefix(s.text(), "\n"); got != want {
@@ -503,8 +503,7 @@ func TestSliceProperties(t *testing.T) {
 		if err := s.run(src, fmt.Sprintf(`{"source":%q,"chars":"%d-%d"}`, source, a, b)); err != nil {
 			t.Fatal(err)
 		}
-		want := strings.TrimSuffix(strings.ReplaceAll(string(runes[a:b+1]), "\r\n", "\n"), "\n")
-		if s.text() != want {
+		if want := string(runes[a : b+1]); s.text() != want {
 			t.Fatalf("chars %d-%d of %q are %q, want %q", a, b, text, s.text(), want)
 		}
 	})

@@ -51,6 +51,7 @@ func (r *recorder) Row(b []byte, more tools.Call) error {
 func (r *recorder) Cut(head, tail []byte, between int64, more tools.Call) error {
 	return r.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
+func (r *recorder) Stretch([]byte) error                     { panic("jq shows results, not text") }
 func (r *recorder) Span(first, total int64)                  { r.first, r.total = first, total }
 func (r *recorder) Reach(unit string, from, to, total int64) {}
 func (r *recorder) Next(c tools.Call)                        { r.next = &c }

@@ -120,7 +120,9 @@ func (r runner) finish(ctx context.Context, g *page, src *tools.Source, o outcom
 		total = -1
 	}
 	if !g.args.Save {
-		g.out.Span(g.args.Offset, total)
+		if failed == nil || g.args.Offset > 0 { // what failed tells what its rows are of
+			g.out.Span(g.args.Offset, total)
+		}
 		if g.ended && (total < 0 || end < total) {
 			a := g.args
 			a.Offset = end

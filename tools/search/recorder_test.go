@@ -42,6 +42,7 @@ func (a *answer) Row(b []byte, more tools.Call) error {
 func (a *answer) Cut(head, tail []byte, between int64, more tools.Call) error {
 	return a.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
+func (a *answer) Stretch([]byte) error                     { panic("grep shows lines, not text") }
 func (a *answer) Span(first, total int64)                  { a.first, a.total = first, total }
 func (a *answer) Reach(unit string, from, to, total int64) {}
 func (a *answer) Next(c tools.Call)                        { a.next = &c }
