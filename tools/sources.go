@@ -352,6 +352,14 @@ func (s *Source) Close() error { return s.closer.Close() }
 
 // Done ends a call that has looked into the source: it notes what else has to be known of it, and closes it.
 func (s *Source) Done(out Output) {
+	var d Decoded
+	d.Add(s.Name, s.Encoding)
+	d.Tell(out)
+	s.Leave(out)
+}
+
+// Leave is Done for one of several sources, whose decoding is told once for all of them: see [Decoded].
+func (s *Source) Leave(out Output) {
 	if caveat := s.Caveat(); caveat != "" {
 		out.Note(caveat)
 	}

@@ -89,9 +89,6 @@ func readOne(ctx context.Context, src *tools.Source, out tools.Output) error {
 	if src.Size == 0 {
 		out.Note("the file is empty")
 	}
-	if !src.Plain() && src.Encoding != "utf-8-bom" {
-		out.Note("decoded from " + string(src.Encoding))
-	}
 	return copyText(ctx, out, text, src.Size, out)
 }
 

@@ -106,13 +106,15 @@ func filesOf(ctx context.Context, places []tools.Place, o tree.Options, out tool
 func readAll(ctx context.Context, names []string, walked int64, in tools.Input, out tools.Output) error {
 	room := int64(maxReadBytes)
 	var read, failed int64
+	var decoded tools.Decoded
+	defer func() { decoded.TellAll(out) }()
 	for i, name := range names {
 		if room <= 0 {
 			out.Note(fmt.Sprintf("%s not read: the others hold %d MiB already", plural(int64(len(names)-i), "file is", "files are"), maxReadBytes>>20))
 			break
 		}
 		left := room
-		ok, err := readUnder(ctx, name, &room, in, out)
+		ok, err := readUnder(ctx, name, &room, &decoded, in, out)
 		if err != nil {
 			return err
 		}
@@ -132,7 +134,7 @@ func readAll(ctx context.Context, names []string, walked int64, in tools.Input, 
 }
 
 // readUnder writes one file of several under its name. The error is one that ends the call.
-func readUnder(ctx context.Context, name string, room *int64, in tools.Input, out tools.Output) (ok bool, err error) {
+func readUnder(ctx context.Context, name string, room *int64, decoded *tools.Decoded, in tools.Input, out tools.Output) (ok bool, err error) {
 	head := tools.VisibleName(name)
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
@@ -142,7 +144,7 @@ func readUnder(ctx context.Context, name string, room *int64, in tools.Input, ou
 		_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
 		return false, err
 	}
-	defer src.Done(out)
+	defer src.Leave(out)
 	if src.Binary() {
 		media, _, err := mediaOf(src)
 		if err != nil {
@@ -160,6 +162,7 @@ func readUnder(ctx context.Context, name string, room *int64, in tools.Input, ou
 	if _, err := fmt.Fprintf(out, "==> %s <==\n", head); err != nil {
 		return false, err
 	}
+	decoded.Add(name, src.Encoding)
 	last := lastByte{to: out}
 	from := &io.LimitedReader{R: text, N: *room}
 	marked := marking{to: &last, fresh: true}

@@ -109,6 +109,9 @@ func TestReadGlob(t *testing.T) {
 		if d := cmp.Diff(test.want, a.String()); d != "" {
 			t.Errorf("%s: -want +got:\n%s", test.path, d)
 		}
+		if told := strings.Join(a.notes, "|") == "decoded: wide.txt (utf-16le)"; told != strings.Contains(test.want, "wide.txt") {
+			t.Errorf("%s: notes %q", test.path, a.notes)
+		}
 		if strings.Contains(test.want, "==>") && a.source != "" {
 			t.Errorf("%s: several files have no one source, but %q", test.path, a.source)
 		}

@@ -58,6 +58,9 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 	case "chars":
 		return s.chars(r)
 	case "bytes":
+		if !src.Plain() {
+			out.Note(fmt.Sprintf("bytes are those of the text as UTF-8, without a byte order mark; %d are stored", src.Size))
+		}
 		return s.bytes(r)
 	case "records":
 		return s.records(r)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -429,10 +430,12 @@ func TestSliceDecodes(t *testing.T) {
 		fmt.Fprintf(&list, "{\"i\":%d,\"s\":\"Größe\"},\n", i)
 	}
 	list.WriteString("0]")
-	src, _ := shelf(t, map[string]string{
+	files := map[string]string{
 		"w.txt": utf16le(lines.String()), "l.txt": latin1(lines.String()), "b.txt": "\xef\xbb\xbf" + lines.String(),
 		"w.csv": utf16le(table.String()), "w.json": utf16le(list.String()),
-	})
+	}
+	encoded := map[string][]string{"w.txt": {"decoded from utf-16le"}, "l.txt": {"decoded from latin-1"}}
+	src, _ := shelf(t, files)
 	for _, f := range []string{"w.txt", "l.txt", "b.txt"} {
 		for args, want := range map[string]string{
 			`"lines":"1"`: "Zeile 1: Größe", `"lines":"19999-"`: "Zeile 19999: Größe\nZeile 20000: Größe", `"lines":"-1"`: "Zeile 20000: Größe",
@@ -441,6 +444,13 @@ func TestSliceDecodes(t *testing.T) {
 			s := cut(t, src, `{"source":"`+f+`",`+args+`}`)
 			if got := strings.TrimPrefix(s.text(), "\n"); got != want {
 				t.Errorf("%s %s: %q, want %q", f, args, got, want)
+			}
+			notes := encoded[f]
+			if strings.HasPrefix(args, `"bytes"`) {
+				notes = append([]string{fmt.Sprintf("bytes are those of the text as UTF-8, without a byte order mark; %d are stored", len(files[f]))}, notes...)
+			}
+			if !slices.Equal(s.notes, notes) {
+				t.Errorf("%s %s: notes %q", f, args, s.notes)
 			}
 		}
 	}

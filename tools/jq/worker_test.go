@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -123,6 +124,9 @@ func TestStreamedSources(t *testing.T) {
 			r, err := call(t.Context(), w.tool, from, m{"source": source, "filter": "length", "slurp": true}, 10)
 			if err != nil || joined(r.rows) != want {
 				t.Errorf("%s, %s: %q, %v", w.name, source, r.rows, err)
+			}
+			if told := slices.Contains(r.notes, "decoded from utf-16le"); told != (source == "utf16") {
+				t.Errorf("%s, %s: notes %q", w.name, source, r.notes)
 			}
 		}
 		// The reader of a pipe that nobody reads to its end is let go.

@@ -39,7 +39,7 @@ func TestGrepRows(t *testing.T) {
 		{args: args{"source": "s.txt", "pattern": "hit", "show": "count"}, want: []string{"3 matches in 8 lines"}},
 		{args: args{"source": "s.txt", "pattern": "nothing"}, note: "no match in 8 lines"},
 		{args: args{"source": "empty.txt", "pattern": ""}, note: "no match in 0 lines"},
-		{args: args{"source": "w.txt", "pattern": "^zwei hit$"}, want: []string{"2: zwei hit"}, all: 1},
+		{args: args{"source": "w.txt", "pattern": "^zwei hit$"}, want: []string{"2: zwei hit"}, all: 1, note: "decoded from utf-16le"},
 		{args: args{"source": "nul.txt", "pattern": "hit"}, want: []string{"1: a\x00hit"}, all: 1, note: "the source is binary: searched as bytes"},
 	} {
 		a := must(t, Grep(), s, c.args)

@@ -16,7 +16,8 @@ import (
 type opened struct {
 	io.Reader
 	io.Closer
-	part bool // an observation that was kept in part
+	stored content.Encoding // of a small file see there
+	part   bool             // an observation that was kept in part
 }
 
 // errBinary says that a file is not text.
@@ -34,12 +35,12 @@ func (w *worker) open(ctx context.Context, t *target) (opened, error) {
 		w.small = small{file: &w.file}
 		return opened{Reader: &w.small, Closer: &w.small}, nil
 	}
-	r, err := text(&w.file, w.file.Size())
+	r, stored, err := text(&w.file, w.file.Size())
 	if err != nil {
 		_ = w.file.Close()
 		return opened{}, err
 	}
-	return opened{Reader: r, Closer: closer{r, &w.file}}, nil
+	return opened{Reader: r, Closer: closer{r, &w.file}, stored: stored}, nil
 }
 
 func (w *worker) openFile(t *target) (err error) {
@@ -68,7 +69,7 @@ func (s *searcher) openObservation(ctx context.Context, name string) (opened, er
 		_ = src.Close()
 		return opened{}, err
 	}
-	return opened{Reader: r, Closer: src, part: src.Observation != nil && src.Observation.Dropped > 0}, nil
+	return opened{Reader: r, Closer: src, stored: src.Encoding, part: src.Observation != nil && src.Observation.Dropped > 0}, nil
 }
 
 // maxSmall is the size up to which a file is read at once, into the buffer of whoever asks for its text.
@@ -77,9 +78,10 @@ const maxSmall = 128 << 10
 // small is a file that is read at once. That it is UTF-8 is seen where it was read to; only if it is not, or has
 // changed since it was opened, is it read again by text.
 type small struct {
-	file *tree.Opened
-	done bool
-	rest io.Reader // what text made of it
+	file   *tree.Opened
+	done   bool
+	rest   io.Reader        // what text made of it
+	stored content.Encoding // known with rest
 }
 
 func (r *small) Read(b []byte) (int, error) {
@@ -106,7 +108,7 @@ func (r *small) Read(b []byte) (int, error) {
 		}
 	}
 	var err error
-	if r.rest, err = text(io.NewSectionReader(r.file, 0, 1<<62), size); err != nil {
+	if r.rest, r.stored, err = text(io.NewSectionReader(r.file, 0, 1<<62), size); err != nil {
 		return 0, err
 	}
 	return r.rest.Read(b)
@@ -146,14 +148,14 @@ type peeked struct {
 var heads = sync.Pool{New: func() any { b := make([]byte, content.SniffSize); return &b }}
 
 // text reads a file as UTF-8; close it with a [closer]. A file in UTF-8 without byte order mark, which most are, can be read again.
-func text(f file, size int64) (io.Reader, error) {
+func text(f file, size int64) (io.Reader, content.Encoding, error) {
 	p := &peeked{file: f, size: size, head: heads.Get().(*[]byte)}
 	var err error
 	p.n, err = io.ReadFull(f, *p.head)
 	whole := err == io.EOF || err == io.ErrUnexpectedEOF
 	if err != nil && !whole {
 		p.free()
-		return nil, err
+		return nil, "", err
 	}
 	head := (*p.head)[:p.n]
 	encoding := content.UTF8
@@ -163,21 +165,21 @@ func text(f file, size int64) (io.Reader, error) {
 	switch {
 	case encoding == content.NoText:
 		p.free()
-		return nil, errBinary
+		return nil, encoding, errBinary
 	case encoding == content.UTF8BOM:
 		p.free()
-		return io.NewSectionReader(f, 3, max(size-3, 0)), nil
+		return io.NewSectionReader(f, 3, max(size-3, 0)), encoding, nil
 	case encoding != content.UTF8:
 		copied := bytes.Clone(head)
 		p.free()
-		return encoding.Reader(io.MultiReader(bytes.NewReader(copied), f)), nil
+		return encoding.Reader(io.MultiReader(bytes.NewReader(copied), f)), encoding, nil
 	case int64(p.n) > size || whole && int64(p.n) < size: // it says no size (/proc), or has just changed: what is read is what counts
 		p.size = int64(p.n)
 		if !whole {
-			return struct{ io.Reader }{io.MultiReader(bytes.NewReader(bytes.Clone(head)), f)}, nil
+			return struct{ io.Reader }{io.MultiReader(bytes.NewReader(bytes.Clone(head)), f)}, encoding, nil
 		}
 	}
-	return p, nil
+	return p, encoding, nil
 }
 
 // plain says quickly what is true of most files: UTF-8 (perhaps cut in a character at its end), without NUL or byte order mark.

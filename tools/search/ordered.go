@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/lines"
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -41,6 +42,7 @@ type result struct {
 	short   bool        // not searched whole: lines.Totals.Short
 	part    bool        // an observation that was kept in part
 	shrunk  bool        // it became shorter meanwhile
+	stored  content.Encoding
 }
 
 // done are jobs to be filled anew: there is one for every few files, and a new one each time would keep the collector busy.
@@ -212,6 +214,7 @@ func (s *searcher) tally(t *target, j *result) {
 	}
 	s.matches += j.matches
 	s.files++
+	s.decoded.Add(t.name(), j.stored)
 	if j.window != nil && s.window == nil {
 		s.window, s.windowed = j.window, t.name()
 	}

@@ -62,9 +62,10 @@ func (w *worker) searchOne(t *target, r *result) error {
 
 	w.records.begin(t)
 	totals, err := w.m.Scan(w.ctx, f.Reader, lines.Options{Before: w.Context, After: w.Context}, w.visit)
-	r.matches, r.short = totals.Matches, totals.Short
+	r.matches, r.short, r.stored = totals.Matches, totals.Short, f.stored
 	switch p := f.Reader.(type) {
 	case *small: // was read at once
+		r.stored = p.stored
 	case *peeked:
 		r.shrunk = err == nil && !r.short && totals.Bytes < p.size
 	default: // what was looked at is not what the file holds, but made of it

@@ -111,6 +111,7 @@ type searcher struct {
 	matches  int64
 	files    int64
 	counts   []count
+	decoded  tools.Decoded // of what was found
 
 	window   *lines.Line // the first match of which a window is shown …
 	windowed string      // … and its file
@@ -148,6 +149,7 @@ func (s *searcher) tell(ctx context.Context) {
 	if s.shrunk > 0 {
 		s.out.Note(plural(s.shrunk, "file", "files") + " became shorter during this call: what stands here of them is of no one time; call again")
 	}
+	s.decoded.TellAll(s.out)
 	if s.derived > 0 {
 		s.out.Note(plural(s.derived, "observation", "observations") + " made from observations left out")
 	}

@@ -114,6 +114,31 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// One note tells of all texts of an answer that are not shown as they are stored.
+func TestDecodedIsToldOnce(t *testing.T) {
+	files := []string{"plain.txt", "needle\n", "bom.txt", "\xef\xbb\xbfneedle\n", "none.txt", utf16le("nothing of it\n"), "a.txt", utf16le("ein needle\n")}
+	s := toolstest.Roots(t, folder(t, files...))
+	if a := must(t, Search(), s, args{"pattern": "needle"}); a.note() != "decoded: a.txt (utf-16le)" {
+		t.Errorf("%q", a.notes)
+	}
+	for source, want := range map[string]string{"a.txt": "decoded from utf-16le", "plain.txt": "", "bom.txt": ""} {
+		if a := must(t, Grep(), s, args{"pattern": "needle", "source": source}); a.note() != want {
+			t.Errorf("grep %s: %q", source, a.notes)
+		}
+	}
+	for i := range 500 {
+		files = append(files, fmt.Sprintf("many/%03d.txt", i), "caf\xe9 needle\n")
+	}
+	files = append(files, "many/long.txt", utf16le("needle\n"+strings.Repeat(strings.Repeat("z", 99)+"\n", 2*maxSmall/200)))
+	s = toolstest.Roots(t, folder(t, files...))
+	want := "502 files are decoded, the first: a.txt (utf-16le), many/000.txt (latin-1), many/001.txt (latin-1)"
+	for _, show := range []string{"matches", "counts"} {
+		if a := must(t, Search(), s, args{"pattern": "needle", "show": show}); a.note() != want {
+			t.Errorf("%q", a.notes)
+		}
+	}
+}
+
 func TestWhatWasNotSearchedIsSaid(t *testing.T) {
 	dir := folder(t, "a.txt", "x\n", "b.bin", "\x00\x01\x02\x03", ".hidden", "x", "no.txt", "secret", "d/x.txt", "x")
 	s := toolstest.Roots(t, dir)
