@@ -5,11 +5,18 @@ import (
 	"io"
 )
 
-// Leaves calls visit with the JSON Pointer and text of every scalar leaf (strings unquoted, others as
-// written) of a JSON or NDJSON text, in order, until it returns false. A value over max bytes, as
+// Leaf is a value of a JSON text that holds no other.
+type Leaf struct {
+	Pointer string
+	Value   string // of a string its text, without quotes, else as written
+	Text    bool   // it is a string
+	Member  bool   // it stands in an object, behind its key; not in an array, nor at the top
+}
+
+// Leaves calls visit with every leaf of a JSON or NDJSON text, in order, until it returns false. A value over max bytes, as
 // written, is its first max bytes, then "…"; a pointer over 4 KiB is clipped likewise. In NDJSON the pointer's first token is the record.
 // The error says where the text is broken, after the leaves that are right.
-func Leaves(ctx context.Context, r io.Reader, k Kind, max int, visit func(pointer, value string) bool) error {
+func Leaves(ctx context.Context, r io.Reader, k Kind, max int, visit func(Leaf) bool) error {
 	l := leafReader{max: max, visit: visit, records: k == NDJSON}
 	ended, err := pump(ctx, r, l.window)
 	if !ended || err != nil {
@@ -25,7 +32,7 @@ func Leaves(ctx context.Context, r io.Reader, k Kind, max int, visit func(pointe
 type leafReader struct {
 	Tracker
 	max     int
-	visit   func(pointer, value string) bool
+	visit   func(Leaf) bool
 	records bool
 
 	item    Item
@@ -101,13 +108,14 @@ func (l *leafReader) leaf(raw []byte, text, long bool) bool {
 	}
 	l.scratch = value
 
-	pointer := string(l.Pointer(l.Depth()))
+	depth := l.Depth()
+	pointer := string(l.Pointer(depth))
 	if l.records {
 		n := l.Values()
-		if l.Depth() == 0 {
+		if depth == 0 {
 			n-- // this leaf is the record, and was counted
 		}
 		pointer = recordPointer(n, pointer)
 	}
-	return l.visit(pointer, string(value))
+	return l.visit(Leaf{Pointer: pointer, Value: string(value), Text: text, Member: depth > 0 && l.IsObject(depth-1)})
 }

@@ -104,14 +104,11 @@ func (p *prefixed) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// leaf is a scalar as encoding/json sees it: its pointer and text.
-type leaf struct{ Pointer, Value string }
-
 // leavesOf walks a text slowly, with encoding/json's tokens.
-func leavesOf(t *rapid.T, text []byte) (leaves []leaf, parts map[string]string) {
+func leavesOf(t *rapid.T, text []byte) (leaves []Leaf, parts map[string]string) {
 	parts = map[string]string{}
-	var walk func(pointer string, raw json.RawMessage)
-	walk = func(pointer string, raw json.RawMessage) {
+	var walk func(pointer string, raw json.RawMessage, member bool)
+	walk = func(pointer string, raw json.RawMessage, member bool) {
 		parts[pointer] = string(raw)
 		d := json.NewDecoder(bytes.NewReader(raw))
 		tok, err := d.Token()
@@ -130,15 +127,15 @@ func leavesOf(t *rapid.T, text []byte) (leaves []leaf, parts map[string]string) 
 				if err := d.Decode(&child); err != nil {
 					t.Fatal(err)
 				}
-				walk(pointer+"/"+token, child)
+				walk(pointer+"/"+token, child, v == '{')
 			}
 		case string:
-			leaves = append(leaves, leaf{pointer, v})
+			leaves = append(leaves, Leaf{pointer, v, true, member})
 		default:
-			leaves = append(leaves, leaf{pointer, string(raw)})
+			leaves = append(leaves, Leaf{pointer, string(raw), false, member})
 		}
 	}
-	walk("", text)
+	walk("", text, false)
 	return leaves, parts
 }
 
@@ -150,9 +147,9 @@ func TestPointAndLeavesAgreeWithEncodingJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, parts := leavesOf(t, text)
-		var got []leaf
-		err = Leaves(context.Background(), bytes.NewReader(text), JSON, 1000, func(p, v string) bool {
-			got = append(got, leaf{p, v})
+		var got []Leaf
+		err = Leaves(context.Background(), bytes.NewReader(text), JSON, 1000, func(l Leaf) bool {
+			got = append(got, l)
 			return true
 		})
 		if err != nil || !cmp.Equal(want, got) {
@@ -180,14 +177,14 @@ func TestLeavesClips(t *testing.T) {
 	long := strings.Repeat("世", 100)
 	deep := strings.Repeat(`{"`+strings.Repeat("k", 300)+`":`, 40) + "1" + strings.Repeat("}", 40)
 	text := `["` + long + `", "\u4e16\u4e16", 123456789012, "` + strings.Repeat("k", 10) + `", ` + deep + `]`
-	var got []leaf
-	if err := Leaves(context.Background(), strings.NewReader(text), JSON, 10, func(p, v string) bool {
-		got = append(got, leaf{p, v})
+	var got []Leaf
+	if err := Leaves(context.Background(), strings.NewReader(text), JSON, 10, func(l Leaf) bool {
+		got = append(got, l)
 		return true
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := []leaf{{"/0", "世世世…"}, {"/1", "世…"}, {"/2", "1234567890…"}, {"/3", "kkkkkkkkkk"}}
+	want := []Leaf{{"/0", "世世世…", true, false}, {"/1", "世…", true, false}, {"/2", "1234567890…", false, false}, {"/3", "kkkkkkkkkk", true, false}}
 	if diff := cmp.Diff(want, got[:4]); diff != "" {
 		t.Error(diff)
 	}
@@ -197,17 +194,17 @@ func TestLeavesClips(t *testing.T) {
 }
 
 func TestLeavesOfRecords(t *testing.T) {
-	var got []leaf
-	err := Leaves(context.Background(), strings.NewReader("{\"a\":{\"b\":[1,\"x\"]}}\n7\n[true]\n8"), NDJSON, 100, func(p, v string) bool {
-		got = append(got, leaf{p, v})
-		return p != "/2/0" || v == "true"
+	var got []Leaf
+	err := Leaves(context.Background(), strings.NewReader("{\"a\":{\"b\":[1,\"x\"]}}\n7\n[true]\n8"), NDJSON, 100, func(l Leaf) bool {
+		got = append(got, l)
+		return l.Pointer != "/2/0" || l.Value == "true"
 	})
-	want := []leaf{{"/0/a/b/0", "1"}, {"/0/a/b/1", "x"}, {"/1", "7"}, {"/2/0", "true"}, {"/3", "8"}}
+	want := []Leaf{{"/0/a/b/0", "1", false, false}, {"/0/a/b/1", "x", true, false}, {"/1", "7", false, false}, {"/2/0", "true", false, false}, {"/3", "8", false, false}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	n := 0
-	if err := Leaves(context.Background(), strings.NewReader("[1,2,3]x"), JSON, 9, func(string, string) bool { n++; return n < 2 }); err != nil || n != 2 {
+	if err := Leaves(context.Background(), strings.NewReader("[1,2,3]x"), JSON, 9, func(Leaf) bool { n++; return n < 2 }); err != nil || n != 2 {
 		t.Error(n, err)
 	}
 }
@@ -279,7 +276,7 @@ func BenchmarkLeaves(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Leaves(context.Background(), bytes.NewReader(text), JSON, 1000, func(string, string) bool { return true }); err != nil {
+		if err := Leaves(context.Background(), bytes.NewReader(text), JSON, 1000, func(Leaf) bool { return true }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,12 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/content/contenttest"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
@@ -174,6 +180,81 @@ func TestOneLineJSONIsShownByPointer(t *testing.T) {
 	if a = must(t, Grep(), s, args{"source": "pretty.json", "pattern": "beta"}); len(a.rows) != 1 || a.rows[0] != `2: "a": "beta"` {
 		t.Errorf("JSON with short lines: %q", a.rows)
 	}
+}
+
+func TestQuotesInAPattern(t *testing.T) {
+	s := toolstest.Roots(t, folder(t, "one.json", `{"ids":[100,117,17],"pad":"`+strings.Repeat("p", 12_000)+`","ok":true,"no":["true","17",null],"17":{"7":"x"}}`))
+	for _, c := range []struct {
+		pattern string
+		want    []string
+	}{
+		{`"17"`, []string{"/no/1: 17"}},
+		{`"true"`, []string{"/no/0: true"}},
+		{`"null"`, nil},
+		{`"7"`, []string{"/17/7: x"}},
+		{`"ok": ?true`, []string{"/ok: true"}},
+		{`"ok": ?"true"`, nil},
+	} {
+		a := must(t, Grep(), s, args{"source": "one.json", "pattern": c.pattern})
+		if d := cmp.Diff(c.want, a.rows); d != "" || a.total != int64(len(c.want)) {
+			t.Errorf("%s: %d matches, rows -want +got\n%s", c.pattern, a.total, d)
+		}
+	}
+}
+
+// A pattern with a quote in it is meant for the text of the JSON: it finds something exactly where that has it, and of the
+// values only those that are written so, by themselves or behind their key.
+func TestQuotesAreThoseOfTheText(t *testing.T) {
+	pad := `{"pad":"` + strings.Repeat("p", 12_000) + `","doc":`
+	key := rapid.SampledFrom([]string{"a", "1", "17", "true", "null", "p1"})
+	dir := folder(t, "one.json", "")
+	s := toolstest.Roots(t, dir)
+	rapid.Check(t, func(r *rapid.T) {
+		doc, err := json.Marshal(contenttest.DrawJSON(r, key, 3))
+		if err != nil {
+			r.Fatal(err)
+		}
+		text := pad + string(doc) + "}"
+		if err := os.WriteFile(filepath.Join(dir, "one.json"), []byte(text), 0o644); err != nil {
+			r.Fatal(err)
+		}
+		word := key.Draw(r, "word")
+		pattern := regexp.MustCompile(rapid.SampledFrom([]string{
+			`"`, `"` + word, `"` + word + `"`, word + `"`, `"` + word + `":`, `"` + word + `":\d`, `:"` + word + `"`, `^"` + word + `"$`, `"` + word + `":` + word, `"":`,
+		}).Draw(r, "pattern"))
+		a := must(t, Grep(), s, args{"source": "one.json", "pattern": pattern.String()})
+		if count := must(t, Grep(), s, args{"source": "one.json", "pattern": pattern.String(), "show": "count"}); !strings.HasPrefix(count.rows[0], fmt.Sprint(a.total, " match")) {
+			r.Fatalf("%s in %s: %d matches, the count says %s", pattern, doc, a.total, count.rows[0])
+		}
+		if a.total == 0 && pattern.MatchString(text) {
+			r.Fatalf("%s is in %s, and was not found", pattern, doc)
+		}
+		for i, row := range a.rows {
+			if strings.HasPrefix(row, "1: ") {
+				continue // the line
+			}
+			at := a.more[i].Args.(sliceArgs).At
+			if written := written(r, text, at); !pattern.MatchString(written) {
+				r.Fatalf("%s does not match %.100s at %s in %s", pattern, written, at, doc)
+			}
+		}
+	})
+}
+
+// written is a value of a JSON text as it stands there, with the key before it where it has one.
+func written(t *rapid.T, text, pointer string) string {
+	at := func(pointer string) string {
+		span, err := content.Point(context.Background(), strings.NewReader(text), content.JSON, pointer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text[span.Start:span.End]
+	}
+	cut := strings.LastIndexByte(pointer, '/')
+	if at(pointer[:cut])[0] == '[' {
+		return at(pointer)
+	}
+	return `"` + pointer[cut+1:] + `":` + at(pointer)
 }
 
 // Values that match are shown the same whether all of them are held or the JSON is read once more.

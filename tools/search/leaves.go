@@ -153,15 +153,15 @@ func (s *leafScan) each(take func(pointer, value string, start, end int) error) 
 	if err != nil {
 		return nil, err
 	}
-	broken = content.Leaves(s.ctx, r, s.g.src.Kind(), maxSaved, func(pointer, value string) bool {
+	broken = content.Leaves(s.ctx, r, s.g.src.Kind(), maxSaved, func(l content.Leaf) bool {
 		s.leaves++
-		if len(value) > maxSaved {
+		if len(l.Value) > maxSaved {
 			s.clipped++
 		}
-		start, end, ok, err := s.matches(pointer, value)
+		start, end, ok, err := s.matches(l)
 		if err == nil && ok != s.g.Invert {
 			s.total++
-			err = take(pointer, value, start, end)
+			err = take(l.Pointer, l.Value, start, end)
 		}
 		s.err = err
 		return err == nil
@@ -178,11 +178,12 @@ func (s *leafScan) each(take func(pointer, value string, start, end int) error) 
 	return broken, nil
 }
 
-// matches tries the lines of the value, then `/key/key: value`, then, for a pattern with a quote in it, `"key": "value"`
-// as the JSON has it. The places in arrays stand in no text, so a number in the pattern does not match them (nor
-// a key that is a number). start and end are bytes of the value.
-func (s *leafScan) matches(pointer, value string) (start, end int, ok bool, err error) {
-	s.buf = append(appendKeys(s.buf[:0], pointer), ": "...)
+// matches tries the lines of the value, then `/key/key: value`, then, for a pattern with a quote in it, what stands in the
+// JSON as [asWritten] has it. The places in arrays stand in no text, so a number in the pattern does not match them (nor,
+// without a quote, a key that is a number). start and end are bytes of the value.
+func (s *leafScan) matches(l content.Leaf) (start, end int, ok bool, err error) {
+	value := l.Value
+	s.buf = append(appendKeys(s.buf[:0], l.Pointer), ": "...)
 	head := len(s.buf)
 	s.buf = append(s.buf, value...)
 	if !s.quote && !s.g.m.May(s.buf) {
@@ -205,10 +206,13 @@ func (s *leafScan) matches(pointer, value string) (start, end int, ok bool, err 
 	if !s.quote {
 		return 0, 0, false, nil
 	}
-	key, quoted := asWritten(pointer, value)
-	for _, text := range []string{key + ": " + quoted, key + ":" + quoted, key + ": " + value, key + ":" + value} {
-		if _, _, ok, err = s.g.m.Find(s.ctx, append(s.buf[:0], text...)); ok || err != nil {
+	for _, between := range []string{": ", ":"} {
+		s.buf = asWritten(s.buf[:0], l, between)
+		if _, _, ok, err = s.g.m.Find(s.ctx, s.buf); ok || err != nil {
 			return 0, 0, ok, err
+		}
+		if !l.Member {
+			break
 		}
 	}
 	return 0, 0, false, nil
@@ -242,10 +246,15 @@ func isPlace(token string) bool {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// asWritten are the last key of a pointer and the value as a JSON text has them.
-func asWritten(pointer, value string) (key, quoted string) {
-	last := unescape.Replace(pointer[strings.LastIndexByte(pointer, '/')+1:])
-	return string(jsonString(nil, last)), string(jsonString(nil, value))
+// asWritten appends a leaf as a JSON text has it: with quotes only what is a string, with a key only a member of an object.
+func asWritten(b []byte, l content.Leaf, between string) []byte {
+	if l.Member {
+		b = append(jsonString(b, unescape.Replace(l.Pointer[strings.LastIndexByte(l.Pointer, '/')+1:])), between...)
+	}
+	if l.Text {
+		return jsonString(b, l.Value)
+	}
+	return append(b, l.Value...)
 }
 
 // leaf shows one value: `/items/3/name: text`.
