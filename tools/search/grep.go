@@ -100,9 +100,13 @@ type grepper struct {
 	first int64  // its first line, with context
 	last  int64  // its last line so far
 	match int64  // its own line
+	bytes span   // of the text that its lines take
 	ended int64  // the last line of the row before it
 	cut   bool   // some line is shown as a window
 }
+
+// span is from one byte to another, both of it.
+type span struct{ from, to int64 }
 
 func (g *grepper) run(ctx context.Context) error {
 	if g.src.Encoding == content.NoText {
@@ -209,9 +213,9 @@ func (g *grepper) append(l lines.Line) {
 	if len(g.row) > 0 {
 		g.row = append(g.row, '\n')
 	} else {
-		g.first = l.Number
+		g.first, g.bytes.from = l.Number, l.Offset
 	}
-	g.last = l.Number
+	g.last, g.bytes.to = l.Number, l.Offset+l.Size-1
 	g.row = strconv.AppendInt(g.row, l.Number, 10)
 	if l.Match {
 		g.row = append(g.row, ": "...)
@@ -235,7 +239,7 @@ func (g *grepper) flush() error {
 	if g.match == 0 {
 		return nil
 	}
-	row, first, last := g.row, g.first, g.last
+	row, first, last, bytes := g.row, g.first, g.last, g.bytes
 	g.row, g.match = g.row[:0], 0
 	ended := g.ended
 	g.ended = last
@@ -248,8 +252,11 @@ func (g *grepper) flush() error {
 	if g.Context > 0 && g.taken > 0 && first > ended+1 {
 		row = append([]byte("--\n"), row...)
 	}
-	more := tools.Call{Tool: "slice", Args: sliceArgs{Source: g.Source, Lines: fmt.Sprintf("%d-%d", first, last)}}
-	return g.take(row, more)
+	more := sliceArgs{Source: g.Source, Lines: fmt.Sprintf("%d-%d", first, last)}
+	if g.src.Encoding == content.NoText { // to slice it has no lines
+		more = sliceArgs{Source: g.Source, Bytes: fmt.Sprintf("%d-%d", bytes.from, bytes.to)}
+	}
+	return g.take(row, tools.Call{Tool: "slice", Args: more})
 }
 
 // take hands on a row. The first one is where it is known that there is something to keep.

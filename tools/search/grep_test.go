@@ -138,6 +138,34 @@ func TestALongLineIsAWindowWithTheWayOn(t *testing.T) {
 	}
 }
 
+// What a row leaves out is had by a call that slice takes: it has lines of a text, and bytes only of what is none.
+func TestTheWayOnIsOfTheSource(t *testing.T) {
+	text := "zero\n\nzero hit\n" + strings.Repeat("ab ", 30_000) + "hit\r\n\nlast"
+	for _, kind := range []struct{ name, zero string }{{"text", "null"}, {"binary", strings.Repeat("\x00", 300)}} {
+		text := strings.ReplaceAll(text, "zero", kind.zero)
+		s := toolstest.Roots(t, folder(t, "one", text))
+		for _, context := range []int{0, 1} {
+			a := must(t, Grep(), s, args{"source": "one", "pattern": "hit", "context": context})
+			for i, first := range []int{3 - context, 4} {
+				last := []int{3, 4 + context}[i]
+				want := sliceArgs{Source: "one", Lines: fmt.Sprintf("%d-%d", first, last)}
+				if kind.name == "binary" {
+					each := strings.SplitAfter(text, "\n")
+					from := len(strings.Join(each[:first-1], ""))
+					to := len(strings.TrimRight(strings.Join(each[:last], ""), "\r\n"))
+					if context == 1 && i == 1 {
+						to += 2 // the empty line begins behind the line end
+					}
+					want = sliceArgs{Source: "one", Bytes: fmt.Sprintf("%d-%d", from, to-1)}
+				}
+				if d := cmp.Diff(tools.Call{Tool: "slice", Args: want}, a.more[i]); d != "" {
+					t.Errorf("%s, context %d, row %d: -want +got\n%s", kind.name, context, i, d)
+				}
+			}
+		}
+	}
+}
+
 func TestOneLineJSONIsShownByPointer(t *testing.T) {
 	filler := strings.Repeat("z", 12_000)
 	text := `{"items":[{"name":"alpha","n":1},{"name":"beta gamma","status":"failed"},{"a/b~c":"x\nbeta"}],"filler":"` + filler + `beta","t":true}`
