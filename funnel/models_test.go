@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -40,6 +41,41 @@ func TestAnEstimatedModelsTokensAreNeverExact(t *testing.T) {
 		o, err := store.Look(observations.Local, observations.ID(r.ObservationID))
 		if err != nil || o.Seen.TokensMargin < m.Error {
 			t.Errorf("kept with a margin of %v, %v", o.Seen.TokensMargin, err)
+		}
+	}
+}
+
+// What was kept by one model weighs for another as if it had been counted for that, where both have a vocabulary.
+func TestWhatIsKeptWeighsByTheModel(t *testing.T) {
+	model := func(name string) tokens.Model {
+		m, err := tokens.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	text := bytes.Repeat([]byte("a line of the output\n"), 1000)
+	names := []string{"o200k_base", "cl100k_base", "claude-opus-4-7", "claude-3-opus", "gemini-pro"}
+	for _, from := range names {
+		store := storeIn(t, observations.Options{})
+		kept := answered(t, funnelOf(t, Options{Store: store, Counter: tokens.For(model(from))}), Request{Tool: tool(tools.Tool{}, writes(text))})
+		o, err := store.Look(observations.Local, observations.ID(kept.Receipts[0].ObservationID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range names {
+			asks := tools.New(tools.Tool{Name: "asks"}, func(_ context.Context, _ struct{}, in tools.Input, out tools.Output) error {
+				n, off, ok := in.Weighed(o.Seen)
+				want := tokens.For(model(to)).Total(string(text))
+				if known := model(from).Encoding == model(to).Encoding; ok != known || known && (max(n-want.N, want.N-n) > 2 || math.Abs(off-want.Margin) > 1e-9) {
+					t.Errorf("%s, kept by %s: %d ±%v, %t; counted %d ±%v", to, from, n, off, ok, want.N, want.Margin)
+				}
+				if n, _, ok := in.Weighed(observations.Seen{Tokens: 7}); n != 7 || !ok {
+					t.Errorf("%s, not told by which: %d, %t", to, n, ok)
+				}
+				return nil
+			})
+			answered(t, funnelOf(t, Options{Counter: tokens.For(model(to))}), Request{Tool: asks})
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (c *call) run() outcome {
 			c.log("a tool panicked", "tool", c.r.Tool.Name, "panic", c.logged(fmt.Sprint(p)), "stack", string(debug.Stack()))
 			done <- errDefect
 		}()
-		err := c.r.Tool.Run(c.out.ctx, tools.Input{Args: c.r.Args, Sources: c.r.Sources, Fit: c.out.fit, Weigh: c.weigh, Ask: c.ask}, c.out)
+		err := c.r.Tool.Run(c.out.ctx, tools.Input{Args: c.r.Args, Sources: c.r.Sources, Fit: c.out.fit, Weigh: c.weigh, Weighed: c.weighKept, Ask: c.ask}, c.out)
 		returned = true
 		done <- err
 	}()
@@ -107,6 +107,16 @@ type scale struct{ *tokens.Tally }
 func (s scale) Weight() (n int64, off float64) {
 	t := s.Total()
 	return t.N, t.Margin
+}
+
+// weighKept is the [tools.Input.Weighed] of the call. What was kept before it was told by which model has the count it came with.
+func (c *call) weighKept(s observations.Seen) (n int64, off float64, ok bool) {
+	t := tokens.Total{N: s.Tokens, Margin: s.TokensMargin}
+	if s.Vocabulary == "" {
+		return t.N, t.Margin, true
+	}
+	t, ok = tokens.Recount(t, tokens.Model{Encoding: tokens.Encoding(s.Vocabulary), Factor: s.Factor, Error: s.FactorError}, c.f.o.Counter.Model())
+	return t.N, t.Margin, ok
 }
 
 // ask is the [tools.Input.Ask] of the call. Once the client is to answer by repeating the call, this run has no use.

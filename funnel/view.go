@@ -267,10 +267,12 @@ func (v *view) commit(receipt string) {
 		counts["redacted"] = float64(n)
 		v.out.counts = counts
 	}
+	model := v.f.o.Counter.Model()
 	obs, err := p.rec.Commit(observations.Seen{
 		Kind: string(v.Kind), Ext: v.Kind.Ext(),
 		Lines: v.lines, Chars: v.chars, LongestLine: v.longest,
 		Tokens: v.total.N, TokensMargin: v.total.Margin,
+		Vocabulary: string(model.Encoding), Factor: model.Factor, FactorError: model.Error,
 		Status:  v.status,
 		Receipt: receipt, Counts: counts,
 	})

@@ -73,6 +73,9 @@ type Seen struct {
 	LongestLine  int64              `json:"longest_line,omitempty"` // runes
 	Tokens       int64              `json:"tokens"`
 	TokensMargin float64            `json:"tokens_margin,omitempty"` // 0: exact; 0.01: ±1 %
+	Vocabulary   string             `json:"vocabulary,omitempty"`    // of the tokens; "": it was not told
+	Factor       float64            `json:"factor,omitempty"`        // that they were estimated by; 0: they were counted in the vocabulary itself
+	FactorError  float64            `json:"factor_error,omitempty"`  // as TokensMargin, of which it is a part
 	Status       string             `json:"status,omitempty"`        // success | failure | timeout | cancelled
 	Duration     time.Duration      `json:"duration_ns,omitempty"`
 	Receipt      string             `json:"receipt,omitempty"` // the receipt text that was given, for observation://ID/receipt

@@ -96,7 +96,7 @@ func clipList(list []string, max int) []string {
 
 // bounded makes what a tool counted fit for JSON and for a sidecar.
 func (s Seen) bounded() Seen {
-	s.Kind, s.Ext, s.Status = clip(s.Kind, 40), clip(s.Ext, 40), clip(s.Status, 40)
+	s.Kind, s.Ext, s.Status, s.Vocabulary = clip(s.Kind, 40), clip(s.Ext, 40), clip(s.Status, 40), clip(s.Vocabulary, 40)
 	if math.IsNaN(s.TokensMargin) || math.IsInf(s.TokensMargin, 0) {
 		s.TokensMargin = 0
 	}

@@ -247,6 +247,20 @@ func (t Total) of(m Model) Total {
 	return t
 }
 
+// Recount is what a total counted for one model is for another, without the text; not ok where their vocabularies are
+// others, so that nothing is known.
+func Recount(t Total, from, to Model) (_ Total, ok bool) {
+	switch {
+	case from == to:
+		return t, true
+	case from.Encoding != to.Encoding:
+		return Total{}, false
+	case from.Estimated():
+		t = Total{N: int64(float64(t.N) / from.Factor), Margin: max(0, t.Margin-from.Error) / (1 + from.Error)}
+	}
+	return t.of(to), true
+}
+
 // plus is the total of two texts.
 func (t Total) plus(o Total) Total {
 	sum := Total{N: t.N + o.N}

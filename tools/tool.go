@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
 // Effect is what a tool may do to the world.
@@ -51,6 +53,10 @@ type Input struct {
 
 	// Weigh begins to weigh a text for the model that reads the answers; the funnel always sets it.
 	Weigh func() Scale
+
+	// Weighed is what an observation weighs for that model, by what was counted as it was kept; not ok where that tells
+	// nothing. The funnel always sets it.
+	Weighed func(observations.Seen) (tokens int64, off float64, ok bool)
 
 	// Ask puts a question to the client; the funnel always sets it.
 	Ask Asker

@@ -126,7 +126,9 @@ func (r *recordWriter) appendObservation(b []byte, o *observations.Observation) 
 	}
 	if r.stat {
 		b = fmt.Appendf(b, `,"chars":%d`, o.Seen.Chars)
-		b = appendTokens(b, o.Seen.Tokens, o.Seen.TokensMargin)
+		if n, off, ok := r.f.in.Weighed(o.Seen); ok {
+			b = appendTokens(b, n, off)
+		}
 		b = fmt.Appendf(b, `,"pinned":%t`, o.Pinned)
 	}
 	return b

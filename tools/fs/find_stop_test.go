@@ -51,7 +51,7 @@ func TestFindThatIsStoppedKeepsWhatItFound(t *testing.T) {
 	} {
 		a := &timely{answer: answer{counts: map[string]float64{}}, left: test.rows}
 		a.ctx, a.stop = context.WithCancel(t.Context())
-		err := Find().Run(a.ctx, tools.Input{Args: json.RawMessage(test.args), Sources: src, Weigh: weigh}, a)
+		err := Find().Run(a.ctx, tools.Input{Args: json.RawMessage(test.args), Sources: src, Weigh: weigh, Weighed: weighed}, a)
 		if !errors.Is(err, context.Canceled) || strings.Count(a.String(), "\n") != test.rows || strings.Contains(a.String(), "error") {
 			t.Errorf("%s: %v, written:\n%s", test.args, err, a.String())
 		}

@@ -57,6 +57,11 @@ type scale struct{ bytes.Buffer }
 
 func weigh() tools.Scale { return &scale{} }
 
+// weighed takes what was counted.
+func weighed(s observations.Seen) (int64, float64, bool) {
+	return s.Tokens, s.TokensMargin, s.Tokens > 0
+}
+
 func (s *scale) Weight() (int64, float64) {
 	if s.Len() > 1<<20 {
 		return int64(s.Len()), 0.0125
@@ -68,7 +73,7 @@ func (s *scale) Weight() (int64, float64) {
 func call(t testing.TB, tool tools.Tool, s tools.Sources, args string) (*answer, error) {
 	t.Helper()
 	a := &answer{counts: map[string]float64{}, parts: map[string]*bytes.Buffer{}}
-	err := tool.Run(context.Background(), tools.Input{Args: json.RawMessage(args), Sources: s, Weigh: weigh}, a)
+	err := tool.Run(context.Background(), tools.Input{Args: json.RawMessage(args), Sources: s, Weigh: weigh, Weighed: weighed}, a)
 	return a, err
 }
 
