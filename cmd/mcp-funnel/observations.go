@@ -147,7 +147,7 @@ func (l *obsList) Run(s *Settings, w *streams, of *observationsCmd) error {
 	for _, o := range list {
 		o = s.bare(o)
 		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"),
-			inLine(o.Tool), inLine(o.Seen.Kind), o.Seen.Lines, o.Bytes, whose(o), inLine(content.Clip(label(o), 60)))
+			inLine(o.Tool), inLine(o.Seen.Kind), o.Seen.Lines, o.Bytes, whose(o), inLine(label(o)))
 	}
 	return t.Flush()
 }
@@ -165,6 +165,7 @@ func label(o observations.Observation) string {
 	if label == "" && len(o.Args) > 2 {
 		label = string(o.Args)
 	}
+	label = content.Clip(label, 60) // what is to be known of it stands whole
 	if o.Pinned {
 		label = "[pinned] " + label
 	}

@@ -149,6 +149,20 @@ func TestReadOnlyStoreNamesTheWayOut(t *testing.T) {
 	}
 }
 
+// However long its name, what is to be known of one stands whole before it.
+func TestMarksAreNotClipped(t *testing.T) {
+	o := observations.Observation{Name: strings.Repeat("name ", 100), Bytes: 10_000, Dropped: 13_378_890, Lost: true, Pinned: true}
+	got := label(o)
+	for _, mark := range []string{"[in part, of 13388890 bytes] ", "[damaged: its data are gone] ", "[pinned] "} {
+		if !strings.Contains(got, mark) {
+			t.Errorf("%q lacks %q", got, mark)
+		}
+	}
+	if len(got) > 200 {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+}
+
 // What a name holds makes no row of its own and acts on no terminal, wherever it is shown.
 func TestNamesStayInTheirLine(t *testing.T) {
 	dir, o, run1 := stocked(t)
