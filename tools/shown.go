@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
@@ -31,6 +32,28 @@ func asShown(root *tree.Root, rel string) (real string, ok bool) {
 		at += "/"
 	}
 	return at, true
+}
+
+// there says that a name, as it stands or as it was shown, is that of something.
+func there(root *tree.Root, rel string) bool {
+	if _, err := root.Lstat(rel); err == nil {
+		return true
+	}
+	_, ok := asShown(root, rel)
+	return ok
+}
+
+// unquoted is a name in quotes without them, and what is escaped in it as it is: so tables of records, which are JSON, show one that
+// takes more than a line, and errors one that cannot be printed.
+func unquoted(name string) (plain string, ok bool) {
+	if len(name) < 3 || name[0] != '"' || name[len(name)-1] != '"' {
+		return "", false
+	}
+	if err := json.Unmarshal([]byte(name), &plain); err == nil {
+		return plain, true
+	}
+	plain, err := strconv.Unquote(name)
+	return plain, err == nil
 }
 
 // child is the path of what was shown as name in the directory dir, "" for the root.

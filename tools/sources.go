@@ -231,12 +231,18 @@ func meant(root *tree.Root, rel string) (real string, ok bool) {
 	return asShown(root, rel)
 }
 
-// name is locate of a name as it stands, whether or not there is anything.
+// name is locate of a name as it stands, whether or not there is anything. One in the quotes in which it was shown is taken without
+// them, where nothing has it as it stands.
 func (s Sources) name(name string) (root *tree.Root, rel, shown string, err error) {
 	if len(s.Roots) == 0 {
 		return nil, "", "", s.noRoot()
 	}
 	root, rel, shown, err = s.below(name)
+	if plain, ok := unquoted(name); ok && (err != nil || !there(root, rel)) {
+		if r, at, as, unfit := s.below(plain); unfit == nil && there(r, at) {
+			name, root, rel, shown, err = plain, r, at, as, nil
+		}
+	}
 	if errors.Is(err, tree.ErrOutside) {
 		err = fmt.Errorf("%w; %s", err, s.inside())
 	}

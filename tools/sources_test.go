@@ -109,7 +109,8 @@ func read(t *testing.T, s tools.Sources, name string) (text, shown string, err e
 }
 
 func TestOneRoot(t *testing.T) {
-	root := workspace(t, "src", map[string]string{"a/b.txt": "in b", "ok.txt": "ok", "obs:x": "a file", "utf16.txt": "\xff\xfeh\x00i\x00", "w\u202ex.txt": "hidden"})
+	root := workspace(t, "src", map[string]string{"a/b.txt": "in b", "ok.txt": "ok", "obs:x": "a file", "utf16.txt": "\xff\xfeh\x00i\x00", "w\u202ex.txt": "hidden",
+		"tab\tx.txt": "tab", "a/nl\nx.txt": "newline", "esc\x1b.txt": "escape", `"ok.txt"`: "quotes of its own", `"q`: "one quote"})
 	s := tools.Sources{Roots: []*tree.Root{root}, Store: store(t), Owner: observations.Local}
 	for _, c := range []struct{ name, text, shown string }{
 		{"a/b.txt", "in b", "a/b.txt"},
@@ -120,6 +121,15 @@ func TestOneRoot(t *testing.T) {
 		{"w\u202ex.txt", "hidden", "w\u202ex.txt"},
 		{`w\u202ex.txt`, "hidden", `w\u202ex.txt`},
 		{`w\u{202e}x.txt`, "hidden", `w\u{202e}x.txt`},
+		{`"tab\tx.txt"`, "tab", "tab\tx.txt"},
+		{`"a/nl\nx.txt"`, "newline", "a/nl\nx.txt"},
+		{`"w\u202ex.txt"`, "hidden", "w\u202ex.txt"},
+		{`"esc\x1b.txt"`, "escape", "esc\x1b.txt"},
+		{`"esc\u001b.txt"`, "escape", "esc\x1b.txt"},
+		{`"./a/b.txt"`, "in b", "a/b.txt"},
+		{`"ok.txt"`, "quotes of its own", `"ok.txt"`}, // what is there as it stands means itself
+		{`"\"ok.txt\""`, "quotes of its own", `"ok.txt"`},
+		{`"q`, "one quote", `"q`},
 	} {
 		text, shown, err := read(t, s, c.name)
 		if err != nil || text != c.text || shown != c.shown {
@@ -130,6 +140,7 @@ func TestOneRoot(t *testing.T) {
 		"../src/ok.txt": tree.ErrOutside, "/etc/passwd": tree.ErrOutside, "..": tree.ErrOutside, "ok.txt/": nil, "a": tree.ErrNotFile, "missing": os.ErrNotExist, "": nil,
 		"obs:x": observations.ErrMalformed, "obs:k3v9q2m7x4ab": observations.ErrNotFound, "a\x00b": nil, strings.Repeat("x", 5000): nil,
 		"ok.tx": nil, "*.txt": nil,
+		`"../src/ok.txt"`: nil, `"/etc/passwd"`: nil, `"../../etc/\u0070asswd"`: nil, `"missing\t"`: os.ErrNotExist, `""`: nil, `"`: nil,
 	} {
 		_, _, err := read(t, s, name)
 		if err == nil || want != nil && !errors.Is(err, want) {
@@ -182,6 +193,7 @@ func TestRefusedNamesSayTheWayOn(t *testing.T) {
 		{single, "nowhere/at/all", "; find lists the files there are"},
 		{single, "*.go", "; path takes no glob, glob does"},
 		{single, "../x", `outside the root; a path is relative to the root, as "src/a.go" is; "." is the root itself`},
+		{single, `"no\t.txt"`, "no such file or directory; find lists the files there are"},
 		{several, "docs/d.txt", "; did you mean docs/c.txt?"},
 		{several, "b.txt", "b.txt: a path begins with the name of a root: src, docs; did you mean src/b.txt?"},
 		{several, "q.txt", "q.txt: a path begins with the name of a root: src, docs"},

@@ -182,7 +182,7 @@ func (r *Root) explain(operation, name string, err error) error {
 			return gone
 		}
 		hint := ""
-		if strings.Contains(name, `\`) && filepath.Separator != '\\' {
+		if strings.Contains(name, `\`) && !strings.HasPrefix(name, `"`) && filepath.Separator != '\\' {
 			hint = `; names are written with "/", not "\"`
 		}
 		return &NameError{operation, name, fmt.Errorf("%w%s", noSuch, hint)}
