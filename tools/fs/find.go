@@ -321,12 +321,12 @@ func (f *finder) nothing() string {
 	return said + "; " + strings.Join(why, "; ")
 }
 
-// leftOut says how much was passed over as hidden or ignored; "" where nothing was.
+// leftOut says how much was passed over as hidden or ignored, whatever it is and whatever is in it; "" where nothing was.
 func (f *finder) leftOut() string {
 	if f.report.Ignored == 0 {
 		return ""
 	}
-	return plural(f.report.Ignored, "entry is", "entries are") + " ignored or hidden: all=true shows them"
+	return plural(f.report.Ignored, "ignored or hidden entry was", "ignored or hidden entries were") + " not looked at: all=true looks there too"
 }
 
 func plural(n int64, one, many string) string {

@@ -229,14 +229,14 @@ func TestStatSaysHowSureItIs(t *testing.T) {
 // What was passed over is said, and nothing found says why.
 func TestFindTellsWhatItPassedOver(t *testing.T) {
 	_, s := garden(t)
-	const left = "4 entries are ignored or hidden: all=true shows them"
+	const left = "4 ignored or hidden entries were not looked at: all=true looks there too"
 	for _, test := range []struct {
 		args  string
 		notes []string
 	}{
-		{`{"glob":"*.log"}`, []string{"no match among 6 files and 5 directories; 4 entries are ignored or hidden: all=true shows them"}},
-		{`{"glob":"*.go","type":"dir"}`, []string{"no match among 6 files and 5 directories; 3 of another type; 4 entries are ignored or hidden: all=true shows them"}},
-		{`{"glob":"*.go","newer":"2027-01-01"}`, []string{"no match among 6 files and 5 directories; 3 not newer than 2027-01-01; 4 entries are ignored or hidden: all=true shows them"}},
+		{`{"glob":"*.log"}`, []string{"no match among 6 files and 5 directories; 4 ignored or hidden entries were not looked at: all=true looks there too"}},
+		{`{"glob":"*.go","type":"dir"}`, []string{"no match among 6 files and 5 directories; 3 of another type; 4 ignored or hidden entries were not looked at: all=true looks there too"}},
+		{`{"glob":"*.go","newer":"2027-01-01"}`, []string{"no match among 6 files and 5 directories; 3 not newer than 2027-01-01; 4 ignored or hidden entries were not looked at: all=true looks there too"}},
 		{`{"glob":"*.go","larger":"1MB","path":"pkg"}`, []string{"no match among 1 file and 2 directories; 1 not larger than 1MB"}},
 		{`{"type":"file","limit":2}`, []string{"the first 2; there are more: raise limit"}},
 		{`{"type":"file","limit":2,"sort":"size"}`, []string{"2 of 5; raise limit for more", left}},

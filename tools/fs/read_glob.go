@@ -59,7 +59,7 @@ func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output
 	case len(names) == 0:
 		f := finder{report: report}
 		out.Count("files_found", 0)
-		out.Note(strings.Replace(f.nothing(), ": all=true shows them", ": name them to read them", 1))
+		out.Note(strings.Replace(f.nothing(), ": all=true looks there too", ": name them to read them", 1))
 		return nil
 	case len(names) == 1:
 		src, err := in.Sources.Open(ctx, names[0])
