@@ -74,6 +74,8 @@ func (s Sources) Open(ctx context.Context, name string) (*Source, error) {
 	}
 	err = s.named(err, root)
 	switch {
+	case errors.Is(err, tree.ErrGone):
+		return nil, err
 	case errors.Is(err, fs.ErrNotExist) && tree.IsGlob(rel):
 		return nil, fmt.Errorf("%w; a source is one file: find with this glob lists what it matches", err)
 	case errors.Is(err, fs.ErrNotExist):
@@ -304,8 +306,15 @@ func (s Sources) inside() string {
 
 // named has an error of one of several roots say the name by which it was called.
 func (s Sources) named(err error, root *tree.Root) error {
-	var in *tree.NameError
-	if i := slices.Index(s.Roots, root); len(s.Roots) > 1 && i >= 0 && errors.As(err, &in) {
+	i := slices.Index(s.Roots, root)
+	if len(s.Roots) < 2 || i < 0 {
+		return err
+	}
+	if errors.Is(err, tree.ErrGone) {
+		others := slices.Delete(s.labels(), i, i+1)
+		return fmt.Errorf("%w, or name another root: %s", err, content.ClipBytes(strings.Join(others, ", "), 200))
+	}
+	if in := (*tree.NameError)(nil); errors.As(err, &in) {
 		return &tree.NameError{Operation: in.Operation, Name: s.labels()[i] + "/" + in.Name, Err: in.Err}
 	}
 	return err
@@ -475,6 +484,8 @@ func (s Sources) Places(ctx context.Context, name string) ([]Place, error) {
 	fi, err := root.Stat(rel)
 	err = s.named(err, root)
 	switch {
+	case errors.Is(err, tree.ErrGone):
+		return nil, err
 	case errors.Is(err, fs.ErrNotExist) && tree.IsGlob(name):
 		return nil, fmt.Errorf("%w; path takes no glob, glob does", err)
 	case errors.Is(err, fs.ErrNotExist):
@@ -484,6 +495,15 @@ func (s Sources) Places(ctx context.Context, name string) ([]Place, error) {
 	}
 	p.IsDir = fi.IsDir()
 	return []Place{p}, nil
+}
+
+// Gone says that err, of looking into the place, means that it is one of several roots, and gone: the others are still looked into,
+// and the answer is to say what said is.
+func (p Place) Gone(err error) (said string, ok bool) {
+	if p.Prefix == "" || p.Path != "." || !errors.Is(err, tree.ErrGone) {
+		return "", false
+	}
+	return fmt.Sprintf("the root %s %s: start the server again; what the other roots hold is found", strings.TrimSuffix(p.Prefix, "/"), tree.ErrGone), true
 }
 
 // Shown is the name of a path below the place's root, as the caller should name it.

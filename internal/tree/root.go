@@ -99,7 +99,7 @@ func (r *Root) gone() error {
 	if err == nil && identOf(at).same(r.id) {
 		return nil
 	}
-	return fmt.Errorf("the root %s was removed, moved or replaced since it was opened: %w; start the server again", clip(r.Name()), noSuch)
+	return fmt.Errorf("the root %s %w: %w; start the server again", clip(r.Name()), ErrGone, noSuch)
 }
 
 // OpenFile opens a regular file for reading, following links inside the root,

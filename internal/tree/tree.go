@@ -13,8 +13,9 @@ import (
 // Errors a caller branches on; messages are for the model and echo at most 200 bytes of the name.
 var (
 	ErrOutside = errors.New("outside the root")
-	ErrNotFile = errors.New("not a regular file")    // directory, FIFO, socket, device
-	ErrDenied  = errors.New("not readable by tools") // the store, the config, the token file
+	ErrNotFile = errors.New("not a regular file")                                 // directory, FIFO, socket, device
+	ErrDenied  = errors.New("not readable by tools")                              // the store, the config, the token file
+	ErrGone    = errors.New("was removed, moved or replaced since it was opened") // a root itself; fs.ErrNotExist too
 )
 
 // Type of an entry.

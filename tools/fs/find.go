@@ -172,7 +172,9 @@ func (f *finder) everywhere(ctx context.Context, places []tools.Place) error {
 		default:
 			err = f.one(p)
 		}
-		if err != nil {
+		if said, ok := p.Gone(err); ok && len(places) > 1 {
+			f.out.Note(said)
+		} else if err != nil {
 			return err
 		}
 	}

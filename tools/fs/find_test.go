@@ -138,6 +138,31 @@ func garden(t testing.TB) (string, tools.Sources) {
 	return dir, toolstest.Roots(t, dir)
 }
 
+// Of several roots those that are still there are looked into, and the one that is not is named.
+func TestARootThatIsGoneIsToldAndTheOthersListed(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	plant(t, one, map[string]string{"a.txt": "a"})
+	plant(t, two, map[string]string{"b.txt": "b", "c.txt": "c"})
+	s := toolstest.Roots(t, one, two)
+	if err := os.RemoveAll(one); err != nil {
+		t.Fatal(err)
+	}
+	want := "the root " + s.Roots[0].Name() + " was removed, moved or replaced since it was opened: start the server again"
+	for name, args := range map[string]string{"find": `{"glob":"*.txt"}`, "read": `{"path":"*.txt"}`} {
+		tool := Find()
+		if name == "read" {
+			tool = Read()
+		}
+		a, err := call(t, tool, s, args)
+		if err != nil || strings.Count(a.String(), ".txt") != 2 || len(a.notes) != 1 || !strings.HasPrefix(a.notes[0], want) {
+			t.Errorf("%s: %v %q, notes %q", name, err, a.String(), a.notes)
+		}
+	}
+	if _, err := call(t, Read(), s, arguments(t, "path", s.Roots[0].Name()+"/a.txt")); err == nil || !strings.HasSuffix(err.Error(), "start the server again, or name another root: "+s.Roots[1].Name()) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestFindShows(t *testing.T) {
 	_, s := garden(t)
 	for _, test := range []struct{ name, args, want string }{

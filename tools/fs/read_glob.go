@@ -94,7 +94,9 @@ func filesOf(ctx context.Context, places []tools.Place, o tree.Options, out tool
 			names = append(names, p.Shown(e.Path))
 			return nil
 		})
-		if err != nil {
+		if said, ok := p.Gone(err); ok && len(places) > 1 {
+			out.Note(said)
+		} else if err != nil {
 			return nil, all, false, err
 		}
 		all = sum(all, report)

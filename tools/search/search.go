@@ -98,6 +98,7 @@ type searcher struct {
 	out  tools.Output
 
 	report  tree.Report // of the walks; written by the walking goroutine, read after it has ended
+	gone    []string    // roots, likewise
 	derived int64       // observations left out
 
 	seen     int64 // files taken up
@@ -136,6 +137,9 @@ func (s *searcher) tell(ctx context.Context) {
 	}
 	if s.failed > 0 {
 		s.out.Note(fmt.Sprintf("%s could not be read: %s", plural(s.failed, "file", "files"), content.ClipBytes(s.why.Error(), 300)))
+	}
+	for _, said := range s.gone {
+		s.out.Note(said)
 	}
 	if n := s.report.Unreadable; n > 0 {
 		s.out.Note(plural(n, "directory", "directories") + " could not be read")

@@ -114,6 +114,23 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// Of several roots those that are still there are searched, and the one that is not is named.
+func TestARootThatIsGoneIsToldAndTheOthersSearched(t *testing.T) {
+	one, two := folder(t, "a.txt", "needle\n"), folder(t, "b.txt", "needle\n")
+	s := toolstest.Roots(t, one, two)
+	if err := os.RemoveAll(one); err != nil {
+		t.Fatal(err)
+	}
+	a := must(t, Search(), s, args{"pattern": "needle"})
+	want := "the root " + s.Roots[0].Name() + " was removed, moved or replaced since it was opened: start the server again"
+	if found := records(t, a); len(found) != 1 || !strings.HasSuffix(found[0].File, "/b.txt") || !strings.HasPrefix(a.note(), want) {
+		t.Errorf("%+v, notes %q", found, a.notes)
+	}
+	if _, err := call(t, Search(), s, args{"pattern": "needle", "path": s.Roots[0].Name()}); err == nil || !strings.HasSuffix(err.Error(), "; start the server again") {
+		t.Errorf("%v", err)
+	}
+}
+
 // One note tells of all texts of an answer that are not shown as they are stored.
 func TestDecodedIsToldOnce(t *testing.T) {
 	files := []string{"plain.txt", "needle\n", "bom.txt", "\xef\xbb\xbfneedle\n", "none.txt", utf16le("nothing of it\n"), "a.txt", utf16le("ein needle\n")}

@@ -55,7 +55,9 @@ func (s *searcher) targets(ctx context.Context, places []place, to func(target) 
 		case s.glob == nil || s.glob.Match(path.Base(p.Path)):
 			err = to(target{place: &p, path: p.Path})
 		}
-		if err != nil {
+		if said, ok := p.Gone(err); ok && len(places) > 1 {
+			s.gone = append(s.gone, said)
+		} else if err != nil {
 			return err
 		}
 	}
