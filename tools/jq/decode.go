@@ -81,6 +81,15 @@ func (d *decoder) next(n *node) (any, error) {
 	}
 }
 
+// openEnded says that a value of that kind, just read, is a number or literal that the text ends with: nothing tells that it is over.
+func (d *decoder) openEnded(kind jsontext.Kind) bool {
+	switch kind {
+	case '"', '[', '{':
+		return false
+	}
+	return d.d.PeekKind() == 0 && len(d.d.UnreadBuffer()) == 0
+}
+
 // take is next, or, blind, only moves over the value.
 func (d *decoder) take(n *node, blind bool) (any, error) {
 	if blind {

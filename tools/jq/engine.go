@@ -43,6 +43,7 @@ type outcome struct {
 	First   *failure   `json:"first,omitempty"`
 	Broken  *broken    `json:"broken,omitempty"` // where reading ended before the end of the text
 	Twice   *duplicate `json:"twice,omitempty"`
+	Open    bool       `json:"open,omitempty"`    // the last record is a number or literal, which the text ends with: it is complete to jq
 	Compile string     `json:"compile,omitempty"` // the filter does not compile: nothing was run
 }
 
@@ -263,7 +264,7 @@ func (e *engine) elements(d *decoder) error {
 	e.Records++
 	failed := false
 	for i := int64(0); d.kind() != ']'; i++ {
-		v, err := d.take(e.eachReads, failed)
+		v, err := e.part(d, e.eachReads, failed)
 		if err != nil {
 			return unexpected(err)
 		}

@@ -24,6 +24,8 @@ func TestResults(t *testing.T) {
 		{"one a line", `[1,[2],{"a":3}]`, m{"filter": ".[]"}, "1\n[2]\n{\"a\":3}"},
 		{"ndjson", "{\"a\":1}\n{\"a\":2}\n", m{"filter": ".a"}, "1\n2"},
 		{"concatenated", `{"a":1}{"a":2} {"a":3}`, m{"filter": ".a"}, "1\n2\n3"},
+		{"a number alone", "42", m{"filter": "."}, "42"},
+		{"numbers", "1\n2\n3", m{"filter": "."}, "1\n2\n3"},
 		{"slurp", "1\n2\n3\n", m{"filter": "add", "slurp": true}, "6"},
 		{"slurp of one array", "[1,2]", m{"filter": ".", "slurp": true}, "[[1,2]]"},
 		{"slurp of nothing", "", m{"filter": ".", "slurp": true}, "[]"},
@@ -55,6 +57,9 @@ func TestResults(t *testing.T) {
 				r, err := run(t, w.tool, test.text, test.args)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if text := strings.Trim(test.text, "0123456789 \n"); text == "" && len(r.notes) > 0 && test.text != "" { // complete, as jq has it
+					t.Errorf("notes: %q", r.notes)
 				}
 				if got := joined(r.rows); got != test.want {
 					t.Errorf("got:\n%s\nwant:\n%s", got, test.want)
@@ -163,6 +168,12 @@ func TestErrors(t *testing.T) {
 		{"cut off", `[{"a":1},{"a":`, m{"filter": "."}, "", []string{"cut off at byte 14", "grep and slice"}},
 		{"cut off, elements", `[{"a":1},{"a":`, m{"filter": ".[].a"}, "1", []string{"cut off at byte 14"}},
 		{"cut off, lines", "{\"a\":1}\n{\"a\":2}\n{\"a", m{"filter": ".a"}, "1\n2", []string{"cut off at byte"}},
+		{"cut off, a number", "[1,2,3,45", m{"filter": ".[]"}, "1\n2\n3", []string{"cut off at byte 9, inside a number, at /3; the last complete element is /2"}},
+		{"cut off, a number that is worked with", "[1,2,3,45", m{"filter": ".[] | . + 1"}, "2\n3\n4", []string{"inside a number, at /3"}},
+		{"cut off, a number that is looked for", "[1,2,3,45", m{"filter": ".[] | select(. > 2)"}, "3", []string{"inside a number, at /3"}},
+		{"cut off, a number in the page after", "[1,2,3,45", m{"filter": ".[]", "offset": 3}, "", []string{"inside a number, at /3"}},
+		{"cut off, a literal", "[1,false", m{"filter": ".[]"}, "1", []string{"inside a literal, at /1"}},
+		{"cut off, a number that is over", "[1,45 ", m{"filter": ".[]"}, "1\n45", []string{"inside an array"}},
 		{"broken", "[1,2,}", m{"filter": "."}, "", []string{"is not valid JSON at byte 5"}},
 		{"broken, lines", "{\"a\":1}\n{\"a\" 2}\n", m{"filter": ".a"}, "1", []string{"is not valid JSON at byte 13, at /1"}},
 		{"too deep", strings.Repeat("[", 100_000), m{"filter": "."}, "", []string{"10000 deep"}},
@@ -200,6 +211,8 @@ func TestNotes(t *testing.T) {
 	}{
 		{"nothing found", "[1]", m{"filter": "empty"}, "no results"},
 		{"nothing there", "", m{"filter": "."}, "the source is empty"},
+		{"a number that is a record and may be cut off", "{\"a\":1}\n[2]\n12", m{"filter": "."}, "the last record is a number or literal, and the text ends with it"},
+		{"a literal", "{\"a\":1} [2] true", m{"filter": "length?", "slurp": true}, "the last record is a number or literal, and the text ends with it"},
 		{"past the end", "[1,2]", m{"filter": ".[]", "offset": 7}, "offset 7 is past the last of 2 results"},
 		{"duplicate keys", `{"a":1,"b":2,"a":3}`, m{"filter": ".a"}, `duplicate keys: the last value of each counts (first: "a", before byte 18)`},
 	}

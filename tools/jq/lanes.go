@@ -117,7 +117,11 @@ func (s *sequence) decode(q *quick, b *batch, through *sifting, take func(v any,
 // separated moves over what stands between two values.
 func (s *sequence) separated(q *quick, b *batch) bool {
 	if !s.array { // what follows without a space is rare
-		return q.i == len(b.text) || classes[b.text[q.i]] == spaceByte
+		if q.i == len(b.text) {
+			b.bare = b.open && classes[b.text[q.i-1]] == plainByte // a number or literal
+			return true
+		}
+		return classes[b.text[q.i]] == spaceByte
 	}
 	c := q.space()
 	if q.i == len(b.text) {
@@ -161,6 +165,7 @@ func (s *sequence) take(b *batch) error {
 			return err
 		}
 	}
+	s.e.Open = s.e.Open || b.bare
 	s.e.out.progress(b.at + int64(len(b.text)))
 	return nil
 }
@@ -193,7 +198,7 @@ func (s *sequence) slowly(b *batch) error {
 			s.index++
 			continue
 		}
-		v, err := d.take(s.node, s.blind || s.quiet.Load())
+		v, err := s.e.part(d, s.node, s.blind || s.quiet.Load())
 		if !s.array && errors.Is(err, io.EOF) {
 			return nil
 		}

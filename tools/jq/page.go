@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/child"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/cutoff"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -131,6 +132,9 @@ func (r runner) finish(ctx context.Context, g *page, src *tools.Source, o outcom
 	}
 	if o.Twice != nil {
 		g.out.Note(fmt.Sprintf("duplicate keys: the last value of each counts (first: %q, before byte %d)", o.Twice.Key, o.Twice.Offset))
+	}
+	if k := src.Kind(); o.Open && !g.args.Text && (k == content.JSON || k == content.NDJSON) { // a text of numbers alone is none of these
+		g.out.Note("the last record is a number or literal, and the text ends with it: where the text is cut off, it is not complete")
 	}
 	if failed != nil {
 		return r.stopped(g, failed)

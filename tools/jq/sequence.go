@@ -52,6 +52,7 @@ type batch struct {
 	first bool  // it begins the sequence
 	last  bool  // the end of the array follows
 	open  bool  // the text ends here
+	bare  bool  // with a record that is a number or literal
 
 	n      int64 // values a lane is done with
 	next   int   // where in text the next one begins

@@ -133,6 +133,21 @@ func (e *engine) syntax(d *decoder, err error) error {
 	return errBroken
 }
 
+// part takes a record, or a part of one. A number or literal that the text ends with is no part, since it is not complete; as a record jq
+// takes it, and it is told.
+func (e *engine) part(d *decoder, n *node, blind bool) (any, error) {
+	kind := d.kind()
+	v, err := d.take(n, blind)
+	if err == nil && d.openEnded(kind) {
+		if d.d.StackDepth() == 0 {
+			e.Open = true
+		} else {
+			err = unexpected(d.skip())
+		}
+	}
+	return v, err
+}
+
 // wrong says what is wrong with what comes next in the window, where something is.
 func (e *engine) wrong(w *view, where place) error {
 	d := e.decoder(where, io.MultiReader(bytes.NewReader(w.buf[w.i:]), w.r), w.offset())
@@ -160,7 +175,7 @@ func (e *engine) big(w *view, c byte, n *node) (any, error) {
 	}
 	r := io.MultiReader(bytes.NewReader(w.buf[w.i:]), w.r)
 	d := e.decoder(beforeValue, r, w.offset())
-	v, err := d.next(n)
+	v, err := e.part(d, n, false)
 	e.told(d)
 	if err != nil {
 		return nil, e.syntax(d, unexpected(err))

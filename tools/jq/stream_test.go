@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // heard is a rows that remembers.
@@ -129,6 +131,7 @@ func differs(filter string, got, want told) string {
 	g, w := got.outcome, want.outcome
 	inElements := strings.HasPrefix(filter, ".[]") || strings.HasPrefix(filter, "def f: .a; .[]") || strings.HasPrefix(filter, ". | .[]")
 	g.Twice, w.Twice = nil, nil // only of what is read
+	g.Open = false              // see TestCutAnywhere
 	if inElements {             // what went out before the fault stays
 		if g.First != nil && w.First != nil {
 			first := *g.First
@@ -231,6 +234,43 @@ func TestStreamedIsWhole(t *testing.T) {
 		}
 	}
 	t.Logf("%d runs compared, of %d programs that stream", compared, streamed)
+}
+
+// A number or literal that the text ends with is no element, wherever the text is cut, and whatever the window. As a record it is one to
+// jq, and is told.
+func TestCutAnywhere(t *testing.T) {
+	const digits = "1234567890123456789012345678901234567890123456789012345678901234567890"
+	elements := `[1, -2.5e3,true,"a,]",[3,4],null ,{"n":5},` + digits + ",false,7]"
+	records := "{\"a\":1}\n-2.5e3\n[3,true]\nnull\n" + digits + " {\"n\":5} false\n7\n"
+	for _, c := range []struct {
+		kind   content.Kind
+		text   string
+		filter []string
+	}{
+		{content.JSON, elements, []string{".[]", ".[] | [.]", ".[] | 1"}},
+		{content.NDJSON, records, []string{".", "[.]", "1", "[..]"}},
+	} {
+		for n := range len(c.text) {
+			want, end := 0, int64(0)
+			err := content.Records(t.Context(), strings.NewReader(c.text[:n]), c.kind, func(_ int64, at content.Span) bool {
+				want, end = want+1, at.End
+				return true
+			})
+			cut := err != nil
+			open := cut && c.kind == content.NDJSON && json.Valid([]byte(c.text[end:n]))
+			if open {
+				want, cut = want+1, false
+			}
+			for _, filter := range c.filter {
+				for _, window := range []int{8, 64, 0} {
+					got := asEver(t, job{Filter: filter}, []byte(c.text[:n]), window, n%2 == 0)
+					if b := got.outcome.Broken; len(got.rows) != want || (b != nil) != cut || b != nil && !b.Cut || got.outcome.Open != open {
+						t.Errorf("%s on %q, window %d: %d rows, want %d; %+v %v, want %v %v", filter, c.text[:n], window, len(got.rows), want, b, got.outcome.Open, err, open)
+					}
+				}
+			}
+		}
+	}
 }
 
 func FuzzStreamed(f *testing.F) {
