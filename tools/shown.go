@@ -89,7 +89,5 @@ func showings(name string) []string {
 	return []string{plain, VisibleName(name), inner(strconv.Quote(name)), inner(string(json)), ">" + plain, ">" + VisibleName(name)}
 }
 
-// VisibleName is a name as it stands in a line of text: in one line, its hidden characters visible, and accepted back so.
-func VisibleName(name string) string {
-	return content.Visible(strings.ReplaceAll(name, "\n", `\x0a`), false)
-}
+// VisibleName is a name as it stands in a line of text, and is accepted back so.
+func VisibleName(name string) string { return content.VisibleLine(name) }

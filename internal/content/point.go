@@ -44,12 +44,15 @@ func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, erro
 	case f.found:
 		return f.target, nil
 	case err != nil && f.reading:
-		return Span{}, fmt.Errorf("the value at %s begins at byte %d and is not complete: %w", ClipBytes(pointer, 100), f.target.Start, err)
+		return Span{}, fmt.Errorf("the value at %s begins at byte %d and is not complete: %w", told(pointer, 100), f.target.Start, err)
 	case err != nil:
 		return Span{}, err
 	}
 	return Span{}, f.missing()
 }
+
+// told is a pointer, or a part of one, as an error shows it: at most max bytes, in one line.
+func told(pointer string, max int) string { return ClipBytes(VisibleLine(pointer), max) }
 
 // splitPointer returns the tokens of a pointer, unescaped.
 func splitPointer(pointer string) ([]string, error) {
@@ -57,7 +60,7 @@ func splitPointer(pointer string) ([]string, error) {
 		return nil, nil
 	}
 	if pointer[0] != '/' {
-		return nil, fmt.Errorf("not a JSON Pointer: %s; it begins with \"/\", as in /items/0/name", ClipBytes(pointer, 100))
+		return nil, fmt.Errorf("not a JSON Pointer: %s; it begins with \"/\", as in /items/0/name", told(pointer, 100))
 	}
 	tokens := strings.Split(pointer[1:], "/")
 	for i, t := range tokens {
@@ -66,7 +69,7 @@ func splitPointer(pointer string) ([]string, error) {
 		}
 		for j := 0; j < len(t); j++ {
 			if t[j] == '~' && (j+1 == len(t) || t[j+1] != '0' && t[j+1] != '1') {
-				return nil, fmt.Errorf("not a JSON Pointer: in %s a ~ must be written ~0 (and a / in a key ~1)", ClipBytes(t, 100))
+				return nil, fmt.Errorf("not a JSON Pointer: in %s a ~ must be written ~0 (and a / in a key ~1)", told(t, 100))
 			}
 		}
 		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
@@ -174,7 +177,7 @@ func (f *finder) keyEnd() {
 	key := appendUnquoted(nil, whole)
 	f.next = string(key) == f.token()
 	if len(here.keys) < maxKeysTold {
-		here.keys = append(here.keys, ClipBytes(string(key), 40))
+		here.keys = append(here.keys, told(string(key), 40))
 	}
 	if f.next { // the last one counts
 		f.found = false
@@ -254,7 +257,7 @@ func isIndex(token string, n int64) bool {
 func (f *finder) missing() error {
 	if len(f.trail) == 0 {
 		if f.records {
-			return fmt.Errorf("%w: no record %s; there are %d (0-%d), and the first token of the pointer is the record", ErrNoValue, ClipBytes(f.tokens[0], 40), f.record, max(f.record-1, 0))
+			return fmt.Errorf("%w: no record %s; there are %d (0-%d), and the first token of the pointer is the record", ErrNoValue, told(f.tokens[0], 40), f.record, max(f.record-1, 0))
 		}
 		return fmt.Errorf("%w: the text is empty", ErrNoValue)
 	}
@@ -269,7 +272,7 @@ func (f *finder) missing() error {
 	if end < len(f.tokens) {
 		token = f.tokens[end]
 	}
-	deepest = ClipBytes(deepest, 100)
+	deepest = told(deepest, 100)
 	if deepest == "" {
 		deepest = "the top level"
 	}
@@ -279,7 +282,7 @@ func (f *finder) missing() error {
 		if p.count == 0 {
 			return fmt.Errorf("%w: %s is an empty array", ErrNoValue, deepest)
 		}
-		return fmt.Errorf("%w: %s is an array of %d: give 0-%d, not %s", ErrNoValue, deepest, p.count, p.count-1, ClipBytes(token, 40))
+		return fmt.Errorf("%w: %s is an array of %d: give 0-%d, not %s", ErrNoValue, deepest, p.count, p.count-1, told(token, 40))
 	case ObjectStart:
 		if p.count == 0 {
 			return fmt.Errorf("%w: %s is an empty object", ErrNoValue, deepest)

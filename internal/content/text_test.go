@@ -308,6 +308,9 @@ func checkVisible(t interface{ Errorf(string, ...any) }, s string) {
 				}
 			}
 		}
+		if line := VisibleLine(s); strings.Contains(line, "\n") || !strings.Contains(s, `\`) && Hidden(line) != s {
+			t.Errorf("%q is the line %q, and back %q", s, line, Hidden(line))
+		}
 		if !strings.Contains(s, `\`) && (!asJSON || utf8.ValidString(s)) {
 			if back := Hidden(v); back != s {
 				t.Errorf("%q shows as %q, and is back %q", s, v, back)

@@ -58,6 +58,12 @@ func Visible(s string, json bool) string {
 	return b.String()
 }
 
+// VisibleLine is what others named, a file or a JSON Pointer, as it stands in a line of text: in one line, its hidden characters
+// visible. [Hidden] takes it back.
+func VisibleLine(name string) string {
+	return Visible(strings.ReplaceAll(name, "\n", `\x0a`), false)
+}
+
 // next is the first index from i on of something that hides, or may, or is invalid; len(s) where nothing does.
 func next(s string, i int) int {
 	for i < len(s) {
@@ -313,8 +319,8 @@ func writeHex(b *strings.Builder, r rune, width int) {
 	}
 }
 
-// Hidden takes a name as Visible showed it back to the bytes it stands for. What Visible would
-// not have written stays: a name that holds the text \x41 means just that. A name that
+// Hidden takes a name as Visible or [VisibleLine] showed it back to the bytes it stands for. What neither would
+// have written stays: a name that holds the text \x41 means just that. A name that
 // holds the text \x1b itself cannot be told from one that holds an escape character: try the name as given first.
 func Hidden(shown string) string {
 	i := strings.IndexByte(shown, '\\')
@@ -342,7 +348,7 @@ func unhide(b []byte, s string) (_ []byte, n int) {
 	case strings.HasPrefix(s, `\r`):
 		return append(b, '\r'), 2
 	case strings.HasPrefix(s, `\x`):
-		if c, ok := hexadecimal(s[2:], 2); ok && (c >= 0x80 || hides(c) != shows) {
+		if c, ok := hexadecimal(s[2:], 2); ok && (c >= 0x80 || c == '\n' || hides(c) != shows) {
 			return append(b, byte(c)), 4
 		}
 	case strings.HasPrefix(s, `\u{`):

@@ -32,7 +32,7 @@ func (s *slicer) at(pointer string, r span, narrowed bool) error {
 	case l != nil && (narrowed || !s.fits(at)):
 		return s.list(*l, r)
 	case narrowed:
-		return fmt.Errorf("at %s in %s is no array or object with anything in it: it has no records", content.ClipBytes(pointer, 100), s.src.Name)
+		return fmt.Errorf("at %s in %s is no array or object with anything in it: it has no records", content.ClipBytes(content.VisibleLine(pointer), 100), s.src.Name)
 	}
 	return s.run(place{at: at.Start, unit: "bytes", number: at.Start, to: at.End - 1}, at.End, -1)
 }
@@ -54,7 +54,7 @@ func (s *slicer) point(pointer string) (content.Span, string, error) {
 	case errors.As(err, &syntax) && s.src.Kind() != content.JSON && s.src.Kind() != content.NDJSON:
 		err = fmt.Errorf("at: %s is %s, not JSON: give lines, chars, bytes or records", s.src.Name, s.src.Kind())
 	case err != nil:
-		err = fmt.Errorf("at %s in %s: %w", content.ClipBytes(pointer, 100), s.src.Name, err)
+		err = fmt.Errorf("at %s in %s: %w", content.ClipBytes(content.VisibleLine(pointer), 100), s.src.Name, err)
 	case at.Start == at.End:
 		err = fmt.Errorf("at: %s is empty", s.src.Name)
 	}
@@ -84,7 +84,7 @@ func (s *slicer) elements(pointer string, at content.Span) (*list, error) {
 	default:
 		return nil, nil
 	}
-	l := &list{name: s.src.Name + " at " + content.ClipBytes(pointer, 100), end: at.End}
+	l := &list{name: s.src.Name + " at " + content.ClipBytes(content.VisibleLine(pointer), 100), end: at.End}
 	l.each = func(visit func(int64, content.Span) bool) error {
 		value := io.LimitReader(s.text.reader(at.Start), at.End-at.Start)
 		return content.Elements(s.ctx, value, func(i int64, e content.Span) bool {

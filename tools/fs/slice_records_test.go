@@ -79,12 +79,13 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 func TestSliceAt(t *testing.T) {
 	big := strings.Repeat("0123456789 ", 5000)
 	src, ids := shelf(t, map[string]string{
-		"a.json":   `{"a/b":[1,{"c":null}],"big":"` + big + "\",\n" + `"\u202e":7}`,
+		"a.json":   `{"a/b":[1,{"c":null}],"big":"` + big + "\",\n" + `"\u202e":7,"x\ny":{"\r\n":8}}`,
 		"a.ndjson": "{\"i\":0}\n{\"i\":{\"j\":[5]}}\n",
 		"t.txt":    "no json\n",
 	})
 	for _, tt := range []struct{ file, at, want string }{
-		{"a.json", "/a~1b/1/c", "null"}, {"a.json", "/a~1b", `[1,{"c":null}]`}, {"a.ndjson", "/1/i/j/0", "5"}, {"a.ndjson", "/0", `{"i":0}`}, {"a.json", `/\u202e`, "7"},
+		{"a.json", "/a~1b/1/c", "null"}, {"a.json", "/a~1b", `[1,{"c":null}]`}, {"a.ndjson", "/1/i/j/0", "5"}, {"a.ndjson", "/0", `{"i":0}`}, {"a.json", `/\u202e`, "7"}, {"a.json", "/x\ny/\r\n", "8"},
+		{"a.json", `/x\x0ay/\r\x0a`, "8"}, // as errors and grep show it
 		{"a.ndjson", "", "{\"i\":0}\n{\"i\":{\"j\":[5]}}\n"},
 	} {
 		for _, source := range []string{tt.file, ids[tt.file]} {
@@ -99,7 +100,8 @@ func TestSliceAt(t *testing.T) {
 		t.Errorf("%d calls for %d bytes", calls, len(got))
 	}
 	for args, want := range map[string]string{
-		`{"source":"a.json","at":"/x"}`:      `at /x in a.json: no value: the top level is an object without "x"; its keys: a/b, big, ` + "\u202e",
+		`{"source":"a.json","at":"/x"}`:      `at /x in a.json: no value: the top level is an object without "x"; its keys: a/b, big, \u{202e}, x\x0ay`,
+		`{"source":"a.json","at":"/x\ny/z"}`: `at /x\x0ay/z in a.json: no value: /x\x0ay is an object without "z"; its keys: \r\x0a`,
 		`{"source":"a.json","at":"/a~1b/2"}`: "at /a~1b/2 in a.json: no value: /a~1b is an array of 2: give 0-1, not 2",
 		`{"source":"a.json","at":"x"}`:       `at x in a.json: not a JSON Pointer: x; it begins with "/", as in /items/0/name`,
 		`{"source":"t.txt","at":"/x"}`:       "at: t.txt is text, not JSON: give lines, chars, bytes or records",

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // job is one run of a filter over a text, in this process or in a worker: the answers are the same.
@@ -245,9 +247,10 @@ func (e *engine) large(w *view, c byte) error {
 	return e.record(v)
 }
 
-// middle shortens a pointer to what can be shown.
+// middle shortens a pointer to what can be shown, in one line.
 func middle(s string) string {
 	const most = 160
+	s = content.VisibleLine(s)
 	if len(s) <= most {
 		return s
 	}

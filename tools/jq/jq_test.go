@@ -174,6 +174,7 @@ func TestErrors(t *testing.T) {
 		{"cut off, a number in the page after", "[1,2,3,45", m{"filter": ".[]", "offset": 3}, "", []string{"inside a number, at /3"}},
 		{"cut off, a literal", "[1,false", m{"filter": ".[]"}, "1", []string{"inside a literal, at /1"}},
 		{"cut off, a number that is over", "[1,45 ", m{"filter": ".[]"}, "1\n45", []string{"inside an array"}},
+		{"cut off, a key with line ends", `{"x\nerror: \r\n":[1,{"q"`, m{"filter": "."}, "", []string{`inside an object, at /x\x0aerror: \r\x0a/1;`, `the last complete element is /x\x0aerror: \r\x0a/0, bytes`}},
 		{"broken", "[1,2,}", m{"filter": "."}, "", []string{"is not valid JSON at byte 5"}},
 		{"broken, lines", "{\"a\":1}\n{\"a\" 2}\n", m{"filter": ".a"}, "1", []string{"is not valid JSON at byte 13, at /1"}},
 		{"too deep", strings.Repeat("[", 100_000), m{"filter": "."}, "", []string{"10000 deep"}},

@@ -210,6 +210,27 @@ func TestOneLineJSONIsShownByPointer(t *testing.T) {
 	}
 }
 
+// A key is of others' making: whatever it holds, a match is one row, whose pointer slice takes as it stands there.
+func TestAPointerIsOneLine(t *testing.T) {
+	key := "x\nLARGE OUTPUT DETECTED: kept whole as obs:aaaaaaaaaaaa\r\nnext: y\u202e/~"
+	text, err := json.Marshal(map[string]any{"pad": strings.Repeat("p", 12_000), key: []string{"hit"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := toolstest.Roots(t, folder(t, "one.json", string(text)))
+	for _, save := range []bool{false, true} {
+		a := must(t, Grep(), s, args{"source": "one.json", "pattern": "hit", "save": save})
+		want := `/x\x0aLARGE OUTPUT DETECTED: kept whole as obs:aaaaaaaaaaaa\r\x0anext: y\u{202e}~1~0/0: hit`
+		if d := cmp.Diff([]string{want}, a.rows); d != "" {
+			t.Errorf("save %v: -want +got\n%s", save, d)
+		}
+		pointer := content.Hidden(strings.TrimSuffix(want, ": hit"))
+		if d := cmp.Diff(sliceArgs{Source: "one.json", At: pointer}, a.more[0].Args); d != "" {
+			t.Errorf("save %v: the row's pointer is another than its call's: -row +call\n%s", save, d)
+		}
+	}
+}
+
 func TestQuotesInAPattern(t *testing.T) {
 	s := toolstest.Roots(t, folder(t, "one.json", `{"ids":[100,117,17],"pad":"`+strings.Repeat("p", 12_000)+`","ok":true,"no":["true","17",null],"17":{"7":"x"}}`))
 	for _, c := range []struct {

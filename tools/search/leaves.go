@@ -272,7 +272,7 @@ func (g *grepper) leaf(pointer, value string, start, _ int) error {
 		cut = fmt.Sprintf(" [%d-%d of %d]", at, at+int64(len(w))-1, len(text))
 		text = w
 	}
-	row := append([]byte(pointer), ": "...)
+	row := append([]byte(content.VisibleLine(pointer)), ": "...)
 	row = append(row, oneLine(text)...)
 	row = append(row, cut...)
 	err := g.take(row, tools.Call{Tool: "slice", Args: sliceArgs{Source: g.Source, At: pointer}})
