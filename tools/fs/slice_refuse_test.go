@@ -99,6 +99,15 @@ func TestSliceTellsWhereTheSourceEnds(t *testing.T) {
 			t.Errorf("%s: %s", args, s.reach)
 		}
 	}
+	for _, unit := range []string{"lines", "chars", "bytes"} { // what no source reaches is no end
+		s := &sheet{room: 4}
+		if err := s.run(src, arguments(t, "source", "t.txt", unit, "1-99999999999999999999")); err != nil || s.next == nil {
+			t.Fatalf("%s: %v, next %v", unit, err, s.next)
+		}
+		if a := s.next.Args.(sliceArgs); !strings.HasSuffix(a.Lines+a.Chars+a.Bytes, "-") {
+			t.Errorf("%s: next %+v", unit, a)
+		}
+	}
 	for _, args := range []string{`"lines":"1-2"`, `"lines":"1-"`, `"chars":"0-7"`, `"chars":"0-"`, `"bytes":"0-7"`, `"lines":"-9"`} {
 		if s := cut(t, src, `{"source":"t.txt",`+args+`}`); len(s.notes) != 0 {
 			t.Errorf("%s: %q", args, s.notes)

@@ -17,6 +17,9 @@ type span struct {
 
 const open = math.MaxInt64
 
+// farthest stands for every number that no source reaches.
+const farthest = open - 2
+
 func (s span) String() string {
 	switch {
 	case s.last > 0:
@@ -64,6 +67,9 @@ func parseSpan(unit, given string) (span, error) {
 		s = span{from: from, to: open}
 	case ranged && okFrom && okTo:
 		s = span{from: from, to: to}
+		if to == farthest { // and what follows a page of it is told so
+			s.to = open
+		}
 	default:
 		return bad("not a range")
 	}
@@ -87,8 +93,8 @@ func number(s string) (int64, bool) {
 		}
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n > open-2 {
-		return open - 2, true
+	if err != nil || n > farthest {
+		return farthest, true
 	}
 	return n, true
 }
