@@ -3,7 +3,6 @@ package funnel
 import (
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,21 +80,12 @@ func plural(n int64, one string) string {
 	return strconv.FormatInt(n, 10) + " " + one + "s"
 }
 
-// about words a number of tokens: exact, or to three digits with its margin: ~ from samples, ≈ by a model's factor.
+// about words a number of tokens: exact, or with its margin.
 func about(t tokens.Total) string {
 	if t.Margin <= 0 {
 		return plural(t.N, "token")
 	}
-	unit := int64(1)
-	for t.N/unit >= 1000 {
-		unit *= 10
-	}
-	sign := "~"
-	if t.Estimated {
-		sign = "≈"
-	}
-	percent := strconv.FormatFloat(max(math.Ceil(t.Margin*1000)/10, 0.1), 'g', -1, 64)
-	return fmt.Sprintf("%s%d ±%s %% tokens", sign, (t.N+unit/2)/unit*unit, percent)
+	return t.String() + " tokens"
 }
 
 // The lines of a receipt that do not depend on what is left out. Level 0 says all; each level says less.

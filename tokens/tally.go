@@ -4,6 +4,7 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -16,6 +17,27 @@ type Total struct {
 	N         int64
 	Margin    float64 // 0: exact; 0.01: within 1 %
 	Estimated bool    // by a factor, see [Model]
+}
+
+// String is the number as it is told: exact, or as "~24600 ±1 %" from samples and "≈8400 ±35 %" by a model's factor. An estimate
+// has three digits, and more where the margin, which is told in steps of 0.1 %, is narrower than what they would leave out.
+func (t Total) String() string {
+	if t.Margin <= 0 {
+		return strconv.FormatInt(t.N, 10)
+	}
+	percent := max(math.Ceil(t.Margin*1000)/10, 0.1)
+	unit := int64(1)
+	for t.N/unit >= 1000 {
+		unit *= 10
+	}
+	for unit > 1 && float64(unit) > float64(t.N)*percent/100 {
+		unit /= 10
+	}
+	sign := "~"
+	if t.Estimated {
+		sign = "≈"
+	}
+	return sign + strconv.FormatInt((t.N+unit/2)/unit*unit, 10) + " ±" + strconv.FormatFloat(percent, 'g', -1, 64) + " %"
 }
 
 // ExactLimit is how much of a stream is counted exactly, in bytes. What is above it is estimated from samples.

@@ -41,7 +41,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 			_, _ = fmt.Fprintln(t, head+" FILE")
 			head = ""
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t", totalText(n), size.Bytes, size.Lines)
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t", n, size.Bytes, size.Lines)
 		if c.Policy {
 			d := s.policy().Decide(size, 0)
 			_, _ = fmt.Fprintf(t, "%s\t", d.Verdict)
@@ -124,16 +124,4 @@ func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, f
 	total := t.Total()
 	size.Tokens, size.Bytes = total.N, stored.n
 	return total, size, encoding, nil
-}
-
-// totalText writes an estimate as such: ~24600 ±1.0 % from samples, ≈24600 ±25.0 % by a model's factor.
-func totalText(t tokens.Total) string {
-	if t.Margin == 0 {
-		return fmt.Sprint(t.N)
-	}
-	sign := "~"
-	if t.Estimated {
-		sign = "≈"
-	}
-	return fmt.Sprintf("%s%d ±%.1f %%", sign, t.N, 100*t.Margin)
 }
