@@ -18,7 +18,8 @@ const maxKeysTold = 12
 
 // Point finds the value at an RFC 6901 JSON Pointer ("" is the whole; in NDJSON the first token is the record).
 // Of members with the same key the last counts, as it does to jq, so an object around the value is
-// read to its end; an array is not. The span of a value in a text that breaks off after it is right.
+// read to its end; an array is not, nor is a record. The span of a value in a text that breaks off after it is right. Records are
+// numbered as [Records] does.
 // ErrNoValue where there is none: it names the deepest part that exists and what stands there.
 func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, error) {
 	tokens, err := splitPointer(pointer)
@@ -29,16 +30,13 @@ func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, erro
 		return whole(ctx, r)
 	}
 	f := finder{tokens: tokens, records: k == NDJSON}
-	f.Quiet = 1
-	ended, err := pump(ctx, r, f.window)
+	if f.records {
+		err = f.lines(ctx, r)
+	} else {
+		err = f.text(ctx, r)
+	}
 	if err != nil && ctx.Err() != nil {
 		return Span{}, err
-	}
-	if ended {
-		var e Event
-		if e, err = f.End(); err == nil { // else the last value may go on behind the cut
-			f.event(e)
-		}
 	}
 	switch {
 	case f.found:
@@ -88,11 +86,11 @@ func whole(ctx context.Context, r io.Reader) (Span, error) {
 //
 //	{"a": [10, {"b": 1}]}     /a/1/b     on: 1 in the object, 2 in the array, 3 in the inner object
 type finder struct {
-	Scanner
+	*Scanner
 	tokens  []string
 	records bool // the first token is the top-level value
 
-	record  int64
+	record  int64 // complete ones
 	on      int
 	trail   []place
 	next    bool   // the key just read is the one that leads on
@@ -110,14 +108,48 @@ type place struct {
 	keys  []string
 }
 
+// text goes through a text of one value.
+func (f *finder) text(ctx context.Context, r io.Reader) error {
+	f.Scanner = &Scanner{Quiet: 1}
+	ended, err := pump(ctx, r, f.window)
+	if ended {
+		var e Event
+		if e, err = f.End(); err == nil { // else the last value may go on behind the cut
+			f.event(e)
+		}
+	}
+	return err
+}
+
+// lines goes through NDJSON, past lines that are no JSON.
+func (f *finder) lines(ctx context.Context, r io.Reader) error {
+	l := lineReader{event: f.step}
+	l.lost = func() {
+		*f = finder{Scanner: f.Scanner, tokens: f.tokens, records: true, record: l.values, key: f.key}
+		f.Quiet = 1
+	}
+	f.Scanner = &l.Scanner
+	f.Quiet = 1
+	err := l.read(ctx, r)
+	var broken *SyntaxError
+	if errors.As(err, &broken) && broken.Lines > 0 {
+		return nil // it is not what was asked for that is broken
+	}
+	return err
+}
+
+// step takes what was used up on the way to e.
+func (f *finder) step(used []byte, e Event) (enough bool) {
+	if f.inKey {
+		f.key = append(f.key, used[:min(len(used), f.keyRoom())]...)
+	}
+	return f.event(e)
+}
+
 func (f *finder) window(p []byte) (enough bool, err error) {
 	for len(p) > 0 {
 		n, e := f.Scan(p)
-		if f.inKey {
-			room := f.keyRoom()
-			f.key = append(f.key, p[:min(n, room)]...)
-		}
-		if f.event(e) {
+		if f.step(p[:n], e) {
 			return true, nil
 		}
 		if err := f.Err(); err != nil {
@@ -200,7 +232,6 @@ func (f *finder) starts(e Event) (enough bool) {
 		if f.records {
 			on = isIndex(f.tokens[0], f.record)
 		}
-		f.record++
 	default:
 		here := &f.trail[f.on-1]
 		if here.what == ArrayStart {
@@ -227,6 +258,9 @@ func (f *finder) starts(e Event) (enough bool) {
 
 func (f *finder) ends(e Event) (enough bool) {
 	depth := f.Depth()
+	if depth == 0 {
+		f.record++
+	}
 	switch {
 	case f.reading && depth == f.on:
 		f.reading, f.found = false, true
@@ -239,6 +273,9 @@ func (f *finder) ends(e Event) (enough bool) {
 		return depth == 0 && len(f.trail) > 0
 	}
 	// The end of the value, or of a container on the way to it.
+	if f.records && depth > 0 { // the line may still prove to be no record
+		return false
+	}
 	for _, p := range f.trail[:f.on] {
 		if p.what == ObjectStart {
 			return false

@@ -13,14 +13,17 @@ type Span struct{ Start, End int64 }
 // NDJSON lines (or concatenated values), CSV rows after the header, hunks of a diff. A JSON
 // text whose top level is no array is taken as values in a row. It stops when visit
 // returns false. It reads no more than it must and keeps nothing. The error says where the text
-// is broken: a [SyntaxError] after the records that are right.
+// is broken: a [SyntaxError] after the records that are right. Lines of NDJSON that are no JSON are no records and have
+// no number; the first of them is the error then, with Lines.
 //
 // A row ends as RFC 4180 says: quoted fields may hold line ends, blank lines are no rows.
 // With tabs as delimiter quotes mean nothing. A hunk ends where its header says.
 func Records(ctx context.Context, r io.Reader, k Kind, visit func(index int64, at Span) bool) error {
 	switch k {
-	case JSON, NDJSON:
-		return values(ctx, r, k, visit)
+	case JSON:
+		return values(ctx, r, visit)
+	case NDJSON:
+		return lines(ctx, r, visit)
 	case Table:
 		return rows(ctx, r, func(row int64, at Span) bool { return row == 0 || visit(row-1, at) })
 	case Diff:
@@ -48,10 +51,28 @@ func Elements(ctx context.Context, r io.Reader, visit func(index int64, at Span)
 }
 
 // values visits the elements of the first value, an array, or the values themselves.
-func values(ctx context.Context, r io.Reader, k Kind, visit func(int64, Span) bool) error {
-	return scanValues(ctx, r, func(e Event) bool { return e == ArrayStart && k == JSON }, func(i int64, at Span, _ int) bool {
+func values(ctx context.Context, r io.Reader, visit func(int64, Span) bool) error {
+	return scanValues(ctx, r, func(e Event) bool { return e == ArrayStart }, func(i int64, at Span, _ int) bool {
 		return visit(i, at)
 	})
+}
+
+// lines visits the values of NDJSON.
+func lines(ctx context.Context, r io.Reader, visit func(int64, Span) bool) error {
+	var l lineReader
+	l.Quiet = 1 // only they are told
+	var start int64
+	l.lost = func() {}
+	l.event = func(_ []byte, e Event) (enough bool) {
+		switch {
+		case e.Starts():
+			start = l.off - 1
+		case e.Ends():
+			enough = !visit(l.values, Span{start, l.off})
+		}
+		return enough
+	}
+	return l.read(ctx, r)
 }
 
 // scanValues visits what stands in the first value where enters says so, at depth 1, else the values in a row, at depth 0.
@@ -100,9 +121,13 @@ func scanValues(ctx context.Context, r io.Reader, enters func(Event) bool, visit
 	if !ended || err != nil {
 		return err
 	}
+	inside := s.Inside()
 	e, err := s.End()
-	if err != nil { // a number or literal that the end of a cut-off text ends may go on: it is no record
+	switch {
+	case err != nil: // a number or literal that the end of a cut-off text ends may go on: it is no record
 		return err
+	case e != More && index > 0: // nor is one behind other values; alone it is all of the text
+		return s.breaksOff(inside)
 	}
 	take(e)
 	return nil

@@ -15,6 +15,7 @@ type SyntaxError struct {
 	Offset int64  // of the first byte that may not stand there, or the end of a text that breaks off
 	Reason string // "invalid character 'x' after a value"
 	Cut    bool   // the text ends too early
+	Lines  int64  // of NDJSON that are no JSON: this is the first, they were passed over, and what stands behind them was read
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }
@@ -147,7 +148,7 @@ func (s *Scanner) End() (Event, error) {
 	if s.err != nil {
 		return More, s.err
 	}
-	e := More
+	e, inside := More, s.Inside() // before a number is closed that the text breaks off behind
 	switch s.step {
 	case stepZero, stepInt, stepFrac, stepExpDigits:
 		e = NumberEnd
@@ -161,7 +162,12 @@ func (s *Scanner) End() (Event, error) {
 	if s.depth == 0 && s.step == stepValue {
 		return e, nil
 	}
-	return e, &SyntaxError{Offset: s.off, Reason: "the text ends inside " + article(s.Inside()), Cut: true}
+	return e, s.breaksOff(inside)
+}
+
+// breaksOff is the error of a text that ends here, inside something.
+func (s *Scanner) breaksOff(inside string) *SyntaxError {
+	return &SyntaxError{Offset: s.off, Reason: "the text ends inside " + article(inside), Cut: true}
 }
 
 func article(what string) string {

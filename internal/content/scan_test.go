@@ -184,6 +184,8 @@ func TestScannerErrors(t *testing.T) {
 		{`{"a`, "the text ends inside a key", 3, true},
 		{`tr`, "the text ends inside a literal", 2, true},
 		{`-`, "the text ends inside a number", 1, true},
+		{`[1,2`, "the text ends inside a number", 4, true},
+		{`{"a":true`, "the text ends inside a literal", 9, true},
 	} {
 		_, err := traced(tt.text, len(tt.text), 0)
 		var s *SyntaxError

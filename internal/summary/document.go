@@ -72,12 +72,7 @@ func (d *document) close(s *Summary) {
 	if line := shape.files.topLine(); line != "" && s.Files >= 0 {
 		s.Body = append(s.Body, line)
 	}
-	if d.scan.broken == 0 { // otherwise records after the break have no number
-		s.Body = append(s.Body, most.lines()...)
-	} else {
-		s.Records = report.Values
-		word = ""
-	}
+	s.Body = append(s.Body, most.lines()...)
 	shape.root.settle()
 	top := ""
 	if shape.outer() != nil {

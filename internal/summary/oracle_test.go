@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -331,16 +332,58 @@ func TestShapeAgainstNaive(t *testing.T) {
 	})
 }
 
+// cutAsRead says in what a summary tells of a break otherwise than content, by which slice goes.
+func cutAsRead(t *testing.T, k content.Kind, text []byte, s Summary) string {
+	n, err := recordsOf(t, k, text)
+	var syntax *content.SyntaxError
+	switch {
+	case s.Records >= 0 && s.Records != n:
+		return fmt.Sprintf("%d records, content has %d", s.Records, n)
+	case !errors.As(err, &syntax):
+		if s.Cut == nil {
+			return ""
+		}
+	case s.Cut != nil && syntax.Cut && s.Cut.Offset == syntax.Offset && strings.HasSuffix(syntax.Reason, " "+s.Cut.Inside):
+		return ""
+	}
+	return fmt.Sprintf("%+v, content says %v", s.Cut, err)
+}
+
+// TestCutNumbers: what a number or literal says that the text ends with is in no count and no range.
+func TestCutNumbers(t *testing.T) {
+	var numbers, objects, lines strings.Builder
+	numbers.WriteString("[5000")
+	objects.WriteString(`[{"price":5000}`)
+	for i := range 899 {
+		fmt.Fprintf(&numbers, ",%d", 5001+i)
+		fmt.Fprintf(&objects, `,{"price":%d}`, 5001+i)
+		fmt.Fprintf(&lines, "{\"price\":%d}\n", 5001+i)
+	}
+	for text, want := range map[string]string{
+		numbers.String() + ",5":            "900 complete elements; [900] number 5000…5899",
+		numbers.String() + ",false":        "900 complete elements; [900] number 5000…5899",
+		objects.String() + `,{"price":5`:   "900 complete elements; [900] {price: number 5000…5899}",
+		lines.String() + "5":               "899 complete records; [899] {price: number 5001…5899}",
+		lines.String() + `{"price":5`:      "899 complete records; [899] {price: number 5001…5899}",
+		lines.String() + "\n{\"price\":tr": "899 complete records; [899] {price: number 5001…5899}",
+	} {
+		s := digest("", []byte(text))
+		if got := strings.Join(append(s.Total, s.Shapes[0]), "; "); got != want {
+			t.Errorf("…%s: %q, want %q", text[len(text)-12:], got, want)
+		}
+	}
+}
+
 // TestCutAnywhere: JSON that ends anywhere says where, and counts what was complete.
 func TestCutAnywhere(t *testing.T) {
-	text := []byte(`[{"file":"a","n":[1,2,{"x":null}]},{"file":"b","n":[]},` + "\n" + ` {"file":"b\"c","n":[true,"é"],"rare":1}]`)
+	text := []byte(`[{"file":"a","n":[1,2,{"x":null}]},{"file":"b","n":[]},-1.5e3, true,` + "\n" + ` {"file":"b\"c","n":[true,"é"],"rare":1}]`)
 	for n := 1; n < len(text); n++ {
 		s := finish(content.JSON, text[:n])
+		if diff := cutAsRead(t, content.JSON, text[:n], s); diff != "" {
+			t.Errorf("cut at %d: %s", n, diff)
+		}
 		if s.Cut == nil || len(s.Says) == 0 || !strings.HasPrefix(s.Says[0], "breaks off at byte "+number(int64(n))+",") {
 			t.Fatalf("cut at %d: %v %q", n, s.Cut, s.Says)
-		}
-		if n, _ := recordsOf(t, content.JSON, text[:n]); s.Records != n {
-			t.Errorf("cut at %d: %d records, content has %d", n, s.Records, n)
 		}
 		for _, shape := range s.Shapes {
 			if strings.Contains(shape, "file?") || strings.Contains(shape, "n?") {

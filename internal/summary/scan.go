@@ -14,19 +14,16 @@ const tokenBytes = 4 << 10
 // of its own, it goes on after lines that are broken.
 type scan struct {
 	shape *shape
-	lines bool // each line is a value
+	lines *content.Lines // says where to go on; nil: the text is one value
 
-	json     *content.Scanner
-	check    *cutoff.Checker // reads with it too; nil: nobody does
-	read     content.Item
-	spread   bool // a value went over several lines: lines are no values
-	atStart  bool // a line begins inside a value
-	inToken  bool
-	from     int    // where the token begins in this piece
-	held     []byte // what came before this piece
-	size     int64  // its whole length
-	skipping bool   // to the end of a broken line
-	dead     bool   // nothing is read any more
+	json    *content.Scanner
+	check   *cutoff.Checker // reads with it too; nil: nobody does
+	read    content.Item
+	inToken bool
+	from    int    // where the token begins in this piece
+	held    []byte // what came before this piece
+	size    int64  // its whole length
+	dead    bool   // nothing is read any more
 
 	offset int64 // of the piece
 	at     int64 // where the top-level value being read begins
@@ -43,7 +40,8 @@ type scan struct {
 // newScan reads for shape, and where a text is one value for check.
 func newScan(shape *shape, check *cutoff.Checker) scan {
 	if check == nil {
-		return scan{shape: shape, lines: true, json: &content.Scanner{}}
+		l := &content.Lines{}
+		return scan{shape: shape, lines: l, json: &l.Scanner}
 	}
 	return scan{shape: shape, json: check.Scanner(), check: check}
 }
@@ -58,37 +56,17 @@ func (s *scan) next(p []byte) (int, content.Event) {
 func (s *scan) write(p []byte) {
 	s.counted = 0
 	for at := 0; at < len(p) && !s.dead; {
-		if s.skipping {
-			end := bytes.IndexByte(p[at:], '\n')
-			if end < 0 {
-				break
-			}
-			s.skipping = false
-			at += end // the newline itself is white space
+		if s.lines == nil {
+			at = s.scanned(p, at, len(p))
+			continue
 		}
-		end := len(p)
-		if s.lines && !s.spread {
-			if s.atStart && s.begins(p[at]) {
-				s.fail(p, at)
-			}
-			if n := bytes.IndexByte(p[at:], '\n'); n >= 0 {
-				end = at + n + 1
-			}
+		from, to, cut := s.lines.Line(p[at:], s.values)
+		from, to = at+from, at+to
+		if cut {
+			s.fail(p, from)
 		}
-		for at < end && !s.dead && !s.skipping {
-			if n := s.item(p[at:end], at); n > 0 {
-				at += n
-				continue
-			}
-			n, e := s.next(p[at:end])
-			at += n
-			if e != content.More {
-				s.take(e, p, at)
-			} else if s.json.Err() != nil {
-				s.fail(p, at)
-			}
-		}
-		s.atStart = s.lines && at > 0 && at == end && p[at-1] == '\n' && s.json.Depth() > 0
+		at = s.scanned(p, from, to)
+		s.lines.Scanned(p[:at])
 	}
 	if s.inToken {
 		s.hold(p[s.from:])
@@ -100,6 +78,25 @@ func (s *scan) write(p []byte) {
 	}
 	s.count(p, len(p))
 	s.offset += int64(len(p))
+}
+
+// scanned reads p from at up to end, or to where it is broken, and says how far that was.
+func (s *scan) scanned(p []byte, at, end int) int {
+	for at < end {
+		if n := s.item(p[at:end], at); n > 0 {
+			at += n
+			continue
+		}
+		n, e := s.next(p[at:end])
+		at += n
+		if e != content.More {
+			s.take(e, p, at)
+		} else if s.json.Err() != nil {
+			s.fail(p, at)
+			break
+		}
+	}
+	return at
 }
 
 // item takes what stands at byte at, where it is one item; else it says 0.
@@ -130,27 +127,9 @@ func (s *scan) item(p []byte, at int) (n int) {
 	return n
 }
 
-// begins says whether a line that begins with c inside a value is the next value, so that the one before is cut off. Values
-// that go over several lines have their inner lines indented.
-func (s *scan) begins(c byte) bool {
-	s.atStart = false
-	if s.values >= 2 && (c == '{' || c == '[') {
-		return true
-	}
-	s.spread = true
-	return false
-}
-
-// close ends the text: a number may end with it.
+// close ends the text. A number or literal that ends with it is not complete, nor is what it stands in.
 func (s *scan) close() {
-	if s.dead || s.skipping {
-		return
-	}
-	e, err := s.json.End()
-	if e != content.More {
-		s.take(e, nil, 0)
-	}
-	if err != nil {
+	if !s.dead && s.json.Inside() != "between values" {
 		s.shape.abandon()
 	}
 }
@@ -230,17 +209,16 @@ func (s *scan) fail(p []byte, at int) {
 	if s.json.Depth() == 0 {
 		s.start = s.newlines
 	}
-	if !s.lines || s.spread {
+	inLine := s.json.Err() != nil // else the next value begins right here
+	if s.lines == nil || !s.lines.Lost() {
 		s.dead = true
 		return
 	}
 	if s.broken == 0 {
 		s.first = s.start + 1
 	}
-	s.skipping = s.json.Err() != nil // otherwise the next value begins right here
 	s.broken += s.newlines - s.start
-	if s.skipping {
+	if inLine {
 		s.broken++
 	}
-	*s.json = content.Scanner{}
 }

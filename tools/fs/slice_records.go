@@ -71,11 +71,18 @@ func (s *slicer) list(l list, r span) error {
 	if p.err != nil {
 		return p.err
 	}
+	err = s.linesLost(err)
 	switch {
 	case err != nil && !isSyntax(err), err != nil && p.shown == 0:
 		return s.recordsError(err, p.seen)
 	case err != nil:
 		s.out.Note(s.recordsError(err, p.seen).Error())
+		if total = -1; breaksOff(err) {
+			total = p.seen // no more are complete
+		}
+		if total < 0 || r.to >= total {
+			s.out.Next(s.call("bytes", span{from: p.end, to: open})) // what no record shows
+		}
 	case !p.stopped:
 		total = p.seen
 	}
@@ -86,7 +93,7 @@ func (s *slicer) list(l list, r span) error {
 		s.out.Next(l.call(span{from: p.next, to: r.to}))
 	}
 	s.out.Span(r.from, total)
-	if r.to != open && total >= 0 && r.to >= total {
+	if err == nil && r.to != open && total >= 0 && r.to >= total {
 		s.out.Note(fmt.Sprintf("the source ends at record %d", total-1))
 	}
 	return nil
@@ -97,15 +104,38 @@ func isSyntax(err error) bool {
 	return errors.As(err, &syntax)
 }
 
+// breaksOff says whether a text just ends too early.
+func breaksOff(err error) bool {
+	var syntax *content.SyntaxError
+	return errors.As(err, &syntax) && syntax.Cut
+}
+
+// linesLost tells of lines that are no records. They are no error: those behind them were read.
+func (s *slicer) linesLost(err error) error {
+	var syntax *content.SyntaxError
+	if !errors.As(err, &syntax) || syntax.Lines == 0 {
+		return err
+	}
+	lines := "a line is"
+	if syntax.Lines > 1 {
+		lines = fmt.Sprintf("%d lines are", syntax.Lines)
+	}
+	s.out.Note(fmt.Sprintf("%s not JSON in %s, and no record: at the first, %s; to look there: %s", lines, s.src.Name, syntax, words(s.around(syntax.Offset))))
+	return nil
+}
+
+// around is the slice that shows what stands at a byte.
+func (s *slicer) around(at int64) tools.Call {
+	return s.call("bytes", span{from: max(at-200, 0), to: at + 100})
+}
+
 // recordsError words where a text breaks off after so many records.
 func (s *slicer) recordsError(err error, records int64) error {
 	var syntax *content.SyntaxError
 	if !errors.As(err, &syntax) {
 		return fmt.Errorf("records: %s: %w", s.src.Name, err)
 	}
-	from := max(syntax.Offset-200, 0)
-	return fmt.Errorf("%s breaks off in record %d: %w; to look there: %s", s.src.Name, records, err,
-		words(s.call("bytes", span{from: from, to: syntax.Offset + 100})))
+	return fmt.Errorf("%s breaks off in record %d: %w; to look there: %s", s.src.Name, records, err, words(s.around(syntax.Offset)))
 }
 
 // recordPage shows records while the page takes them, and counts on where that is cheap.
@@ -116,6 +146,7 @@ type recordPage struct {
 	r       span
 	seen    int64 // records passed so far
 	shown   int64
+	end     int64 // of the last of them, in bytes
 	next    int64 // the first that the page did not take
 	full    bool
 	stopped bool // before the end of the text
@@ -123,7 +154,7 @@ type recordPage struct {
 }
 
 func (p *recordPage) visit(i int64, at content.Span) bool {
-	p.seen = i + 1
+	p.seen, p.end = i+1, at.End
 	if i%1024 == 0 {
 		p.s.out.Progress(at.End, p.s.text.size, "bytes read")
 	}

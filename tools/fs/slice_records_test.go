@@ -57,7 +57,35 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 	src, _ := shelf(t, map[string]string{
 		"cut.json":      `[{"i":0},{"i":1},{"i":`,
 		"broken.ndjson": "{\"i\":0}\n{\"i\":1}\n{oops}\n{\"i\":3}\n" + strings.Repeat("{\"i\":4}\n", 30),
+		"line.ndjson":   numbered(0, 1000) + `{"i":1000,"s":` + "\n" + numbered(1001, 2000),
+		"spread.ndjson": "{\"i\":0}\n{\"i\":\n" + numbered(2, 100),
+		"number.ndjson": numbered(0, 300) + "5",
+		"number.json":   "[1,2,3,45",
 	})
+	// Lines that are no JSON have no number; what stands behind them is reached, and they are told.
+	for args, want := range map[string][]string{
+		`{"source":"line.ndjson","records":"-1"}`:        {`{"i":1999}`, "1998 1999", "a line is not JSON in line.ndjson, and no record: at the first, a line begins inside an object at byte 9905;"},
+		`{"source":"line.ndjson","records":"999-1000"}`:  {`{"i":999} {"i":1001}`, "999 1999", "a line is not JSON in line.ndjson"},
+		`{"source":"line.ndjson","at":"/1500/i"}`:        {"1501", "0 0", ""},
+		`{"source":"broken.ndjson","records":"1-2"}`:     {`{"i":1} {"i":3}`, "1 33", "a line is not JSON in broken.ndjson, and no record: at the first, invalid character 'o' where a key must stand at byte 17;"},
+		`{"source":"broken.ndjson","at":"/2/i"}`:         {"3", "0 0", ""},
+		`{"source":"spread.ndjson","records":"0-3"}`:     {`{"i":0}`, "0 -1 7-", "spread.ndjson breaks off in record 1: invalid character '{'"},
+		`{"source":"spread.ndjson","records":"-1"}`:      {`{"i":0}`, "0 -1 7-", "spread.ndjson breaks off in record 1: invalid character '{'"},
+		`{"source":"number.ndjson","records":"299-301"}`: {`{"i":299}`, "299 300 2889-", "number.ndjson breaks off in record 300: the text ends inside a number at byte 2891"},
+		`{"source":"number.json","records":"0-9"}`:       {"1 2 3", "0 3 6-", "number.json breaks off in record 3: the text ends inside a number at byte 9"},
+	} {
+		s := cut(t, src, args)
+		place := fmt.Sprint(s.first, s.total)
+		if s.next != nil {
+			place += " " + s.next.Args.(sliceArgs).Bytes
+		}
+		if len(s.notes) != min(len(want[2]), 1) {
+			t.Errorf("%s: %q", args, s.notes)
+		}
+		if got := strings.Join(s.rows, " "); got != want[0] || strings.Contains(args, "records") && place != want[1] || !strings.HasPrefix(strings.Join(s.notes, "\n"), want[2]) {
+			t.Errorf("%s: %s, %s, %q, want %q", args, got, place, s.notes, want)
+		}
+	}
 	s := cut(t, src, `{"source":"cut.json","records":"0-"}`)
 	want := `cut.json breaks off in record 2: the text ends inside an object at byte 22; to look there: slice {"source":"cut.json","bytes":"0-122"}`
 	if len(s.rows) != 2 || len(s.notes) != 1 || s.notes[0] != want {
@@ -67,13 +95,23 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 		t.Errorf("%q", s.rows)
 	}
 	for args, want := range map[string]string{
-		`{"source":"cut.json","records":"2"}`:      "cut.json breaks off in record 2: the text ends inside an object at byte 22",
-		`{"source":"broken.ndjson","records":"3"}`: "broken.ndjson breaks off in record 2: invalid character 'o' where a key must stand at byte 17",
+		`{"source":"cut.json","records":"2"}`:       "cut.json breaks off in record 2: the text ends inside an object at byte 22",
+		`{"source":"broken.ndjson","records":"33"}`: "records 33: past the end: broken.ndjson has 33 records (0-32)",
+		`{"source":"spread.ndjson","records":"9"}`:  "spread.ndjson breaks off in record 1: invalid character '{'",
 	} {
 		if err := (&sheet{room: wide}).run(src, args); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
+}
+
+// numbered is NDJSON of objects with these numbers.
+func numbered(from, to int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&b, "{\"i\":%d}\n", i)
+	}
+	return b.String()
 }
 
 func TestSliceAt(t *testing.T) {
