@@ -177,8 +177,10 @@ func (s *searcher) wayOn(ctx context.Context) string {
 	what := "more of it: "
 	if src.Kind() == content.JSON || src.Kind() == content.NDJSON {
 		if long, err := hasLongLines(ctx, src); err == nil && long {
-			call = tools.Call{Tool: "grep", Args: grepArgs{Source: s.windowed, Pattern: s.Pattern, Literal: s.Literal, IgnoreCase: s.IgnoreCase}}
-			what = "the values that match, by JSON Pointer: "
+			a := grepArgs{Source: s.windowed, Pattern: s.Pattern, Literal: s.Literal, IgnoreCase: s.IgnoreCase}
+			if s.window.Size <= maxSaved || s.inValue(ctx, src, a) {
+				call, what = tools.Call{Tool: "grep", Args: a}, "the values that match, by JSON Pointer: "
+			}
 		}
 	}
 	var words strings.Builder
@@ -188,6 +190,20 @@ func (s *searcher) wayOn(ctx context.Context) string {
 		return what + call.Tool + " at source " + content.ClipBytes(s.windowed, 200)
 	}
 	return what + call.Tool + " " + strings.TrimSuffix(words.String(), "\n")
+}
+
+// inValue says that grep finds a value that matches: of one over 1 MiB it searches the beginning.
+func (s *searcher) inValue(ctx context.Context, src *tools.Source, a grepArgs) (found bool) {
+	m, err := a.matcher()
+	if err != nil {
+		return false
+	}
+	scan := leafScan{g: &grepper{grepArgs: a, m: m, src: src, out: s.out}, ctx: ctx, quote: strings.Contains(a.Pattern, `"`)}
+	_, err = scan.each(func(string, string, int, int) error {
+		found = true
+		return tools.ErrPageFull
+	})
+	return err == nil && found
 }
 
 // nothing says where nothing was found, and what might help.

@@ -79,3 +79,21 @@ func TestTheColumnIsWhereTheMatchStarts(t *testing.T) {
 		}
 	}
 }
+
+// The call that a note names shows what it says.
+func TestTheWayToAMatchInALongValueHolds(t *testing.T) {
+	long := strings.Repeat("word ", maxSaved/5+1)
+	s := toolstest.Roots(t, folder(t,
+		"end.json", `{"a":1,"b":"`+long+`needle"}`,
+		"beside.json", `{"b":"`+long+`","c":{"d":"a needle"}}`,
+		"short.json", `{"b":"`+long[:1<<16]+`needle"}`,
+	))
+	for name, want := range map[string]string{
+		"end.json": "more of it: slice {", "beside.json": "the values that match, by JSON Pointer: grep {", "short.json": "by JSON Pointer: grep {",
+	} {
+		a := must(t, Search(), s, args{"pattern": "needle", "path": name})
+		if !strings.Contains(a.note(), want) {
+			t.Errorf("%s: notes %q", name, a.notes)
+		}
+	}
+}
