@@ -39,6 +39,7 @@ type result struct {
 	err     error
 	matches int64
 	window  *lines.Line // the first match of which a window is shown
+	odd     bool        // a line that is shown is not UTF-8
 	short   bool        // not searched whole: lines.Totals.Short
 	part    bool        // an observation that was kept in part
 	shrunk  bool        // it became shorter meanwhile
@@ -215,6 +216,9 @@ func (s *searcher) tally(t *target, j *result) {
 	s.matches += j.matches
 	s.files++
 	s.decoded.Add(t.name(), j.stored)
+	if j.odd {
+		s.odd++
+	}
 	if j.window != nil && s.window == nil {
 		s.window, s.windowed = j.window, t.name()
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/lines"
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
@@ -71,7 +73,7 @@ func (w *worker) searchOne(t *target, r *result) error {
 	default: // what was looked at is not what the file holds, but made of it
 		r.shrunk = t.id == "" && w.file.Shrunk()
 	}
-	r.window = w.records.window
+	r.window, r.odd = w.records.window, w.records.odd
 	if e := w.records.close(); err == nil {
 		err = e
 	}
@@ -84,6 +86,26 @@ func (w *worker) searchOne(t *target, r *result) error {
 func jsonString[T []byte | string](b []byte, s T) []byte {
 	b, _ = jsontext.AppendQuote(b, s) // the error says that invalid UTF-8 became U+FFFD
 	return b
+}
+
+// text quotes a line. JSON holds no bytes that are not UTF-8: they stand as they are shown elsewhere, \xe9.
+func (r *recorder) text(b, line []byte) []byte {
+	quoted, err := jsontext.AppendQuote(b, line)
+	if err == nil {
+		return quoted
+	}
+	r.odd = true
+	var legible []byte
+	for len(line) > 0 {
+		c, n := utf8.DecodeRune(line)
+		if c == utf8.RuneError && n == 1 {
+			legible = append(legible, content.Visible(string(line[:1]), false)...)
+		} else {
+			legible = append(legible, line[:n]...)
+		}
+		line = line[n:]
+	}
+	return jsonString(b, legible)
 }
 
 func appendCount(b []byte, c count) []byte {
@@ -114,11 +136,12 @@ type recorder struct {
 	afters int    // of the open record
 
 	window *lines.Line // the first match that is cut, without its text
+	odd    bool        // a line is not UTF-8
 }
 
 // begin goes on to another file, the records of the last being closed.
 func (r *recorder) begin(t *target) {
-	r.target, r.head, r.before, r.window = t, r.head[:0], r.before[:0], nil
+	r.target, r.head, r.before, r.window, r.odd = t, r.head[:0], r.before[:0], nil, false
 }
 
 func (r *recorder) line(l lines.Line) error {
@@ -132,13 +155,13 @@ func (r *recorder) line(l lines.Line) error {
 			r.buf = append(r.buf, ',')
 		}
 		r.afters++
-		r.buf = jsonString(r.buf, l.Text)
+		r.buf = r.text(r.buf, l.Text)
 		return nil
 	}
 	if len(r.before) > 0 {
 		r.before = append(r.before, ',')
 	}
-	r.before = jsonString(r.before, l.Text)
+	r.before = r.text(r.before, l.Text)
 	return nil
 }
 
@@ -153,7 +176,7 @@ func (r *recorder) match(l lines.Line) error {
 	if r.multi {
 		b = strconv.AppendInt(append(b, `,"end":`...), l.End, 10)
 	}
-	b = jsonString(append(b, `,"text":`...), l.Text)
+	b = r.text(append(b, `,"text":`...), l.Text)
 	if l.Cut() > 0 {
 		if r.window == nil {
 			r.window = &lines.Line{Number: l.Number, Offset: l.Offset, Size: l.Size, At: l.At}

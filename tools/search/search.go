@@ -108,6 +108,7 @@ type searcher struct {
 	why      error // of the first that failed
 	parts    int64 // observations that were kept in part
 	shrunk   int64 // files that became shorter meanwhile
+	odd      int64 // files of which lines are shown that are not UTF-8
 	short    []string
 	matches  int64
 	files    int64
@@ -134,6 +135,9 @@ func (s *searcher) tell(ctx context.Context) {
 	}
 	if s.window != nil {
 		s.out.Note("of a line over 4 KiB only what is around its match stands here; " + s.wayOn(ctx))
+	}
+	if s.odd > 0 {
+		s.out.Note(plural(s.odd, "file has", "files have") + ` lines here that are not UTF-8: such bytes are written \xNN`)
 	}
 	if s.failed > 0 {
 		s.out.Note(fmt.Sprintf("%s could not be read: %s", plural(s.failed, "file", "files"), content.ClipBytes(s.why.Error(), 300)))

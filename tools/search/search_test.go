@@ -156,6 +156,32 @@ func TestDecodedIsToldOnce(t *testing.T) {
 	}
 }
 
+// A record cannot hold bytes that are not UTF-8. None is lost, and what stands in place of them is said.
+func TestBytesThatAreNotUTF8StandInTheRecord(t *testing.T) {
+	late := strings.Repeat("plain\n", 20_000) // a text is not taken for another encoding by what stands so late
+	s := toolstest.Roots(t, folder(t, "late.txt", late+"caf\xe9\ncaf\xe9 \x1b needle\n\xff\xc3\n", "too.txt", late+"needle\n\xe4\xb8\n", "fine.txt", late+"needle �\n"))
+	for _, c := range []struct {
+		path    string
+		context int
+		want    record
+		note    string
+	}{
+		{"late.txt", 0, record{File: "late.txt", Line: 20002, Text: "caf\\xe9 \x1b needle"}, `1 file has lines here that are not UTF-8: such bytes are written \xNN`},
+		{"late.txt", 1, record{File: "late.txt", Line: 20002, Text: "caf\\xe9 \x1b needle", Before: []string{`caf\xe9`}, After: []string{`\xff\xc3`}}, "1 file has"},
+		{"too.txt", 0, record{File: "too.txt", Line: 20001, Text: "needle"}, ""},
+		{"too.txt", 1, record{File: "too.txt", Line: 20001, Text: "needle", Before: []string{"plain"}, After: []string{`\xe4\xb8`}}, "1 file has"},
+		{"fine.txt", 0, record{File: "fine.txt", Line: 20001, Text: "needle �"}, ""},
+	} {
+		a := must(t, Search(), s, args{"pattern": "needle", "path": c.path, "context": c.context})
+		if d := cmp.Diff([]record{c.want}, records(t, a)); d != "" {
+			t.Errorf("%s, context %d: -want +got\n%s", c.path, c.context, d)
+		}
+		if !strings.HasPrefix(a.note(), c.note) || c.note == "" && a.note() != "" {
+			t.Errorf("%s, context %d: note %q", c.path, c.context, a.note())
+		}
+	}
+}
+
 func TestWhatWasNotSearchedIsSaid(t *testing.T) {
 	dir := folder(t, "a.txt", "x\n", "b.bin", "\x00\x01\x02\x03", ".hidden", "x", "no.txt", "secret", "d/x.txt", "x")
 	s := toolstest.Roots(t, dir)
