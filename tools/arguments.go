@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 	if err != nil {
 		return args, fmt.Errorf("arguments: %w", err)
 	}
-	clean, left := map[string]json.RawMessage{}, false
+	clean, other := map[string]json.RawMessage{}, false
 	for _, m := range given {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
 		if i < 0 {
@@ -80,20 +81,20 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 			return args, fmt.Errorf("argument %q is given twice", m.name)
 		}
 		if string(m.value) == "null" { // a client's way of leaving an argument out
-			left = true
+			other = true
 			continue
 		}
-		if err := fields[i].check(m.value); err != nil {
+		if clean[m.name], err = fields[i].check(m.value, fields); err != nil {
 			return args, err
 		}
-		clean[m.name] = m.value
+		other = other || !bytes.Equal(clean[m.name], m.value)
 	}
 	for _, f := range fields {
 		if _, ok := clean[f.name]; f.required && !ok {
 			return args, fmt.Errorf("missing argument %q; valid arguments: %s", f.name, names(fields))
 		}
 	}
-	if left {
+	if other {
 		if raw, err = json.Marshal(clean); err != nil {
 			return args, fmt.Errorf("arguments: %w", err)
 		}
@@ -165,26 +166,60 @@ func members(raw json.RawMessage) ([]member, error) {
 	return ms, nil
 }
 
-func (f field) check(v json.RawMessage) error {
+// check says what is wrong with a value, or gives it as it is decoded: an integer is one however it is written.
+func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error) {
 	got := typeOf(v)
-	ok := got == f.kind || f.kind == "number" && got == "integer"
-	if !ok {
-		return fmt.Errorf("argument %q must be %s, not %s: %s", f.name, article(f.kind), article(got), content.ClipBytes(string(v), 200))
+	if f.kind == "integer" && got == "number" {
+		if n, ok := whole(string(v)); ok {
+			v, got = json.RawMessage(n), "integer"
+		}
+	}
+	if got != f.kind && (f.kind != "number" || got != "integer") {
+		return nil, fmt.Errorf("argument %q must be %s, not %s: %s; valid arguments: %s",
+			f.name, article(f.kind), article(got), content.ClipBytes(string(v), 200), names(fields))
 	}
 	if f.enum != nil {
 		var s string
 		if err := json.Unmarshal(v, &s); err != nil || !slices.Contains(f.enum, s) {
-			return fmt.Errorf("argument %q must be one of %s, not %s", f.name, strings.Join(f.enum, ", "), content.ClipBytes(string(v), 200))
+			return nil, fmt.Errorf("argument %q must be one of %s, not %s", f.name, strings.Join(f.enum, ", "), content.ClipBytes(string(v), 200))
 		}
 	}
 	if f.min != nil || f.max != nil {
 		var n float64
 		err := json.Unmarshal(v, &n)
 		if err != nil || f.min != nil && n < *f.min || f.max != nil && n > *f.max {
-			return fmt.Errorf("argument %q must be %s, not %s", f.name, span(f.min, f.max), content.ClipBytes(string(v), 200))
+			return nil, fmt.Errorf("argument %q must be %s, not %s", f.name, span(f.min, f.max), content.ClipBytes(string(v), 200))
 		}
 	}
-	return nil
+	if f.kind == "integer" {
+		if _, err := strconv.ParseInt(string(v), 10, 64); err != nil {
+			return nil, fmt.Errorf("argument %q must be from %d to %d, not %s", f.name, int64(math.MinInt64), int64(math.MaxInt64), content.ClipBytes(string(v), 200))
+		}
+	}
+	return v, nil
+}
+
+// whole is a number in digits alone, where it is an integer, as JSON Schema has it: 2.0 and 1e3 are. One that no argument takes
+// stays as it is written.
+func whole(number string) (string, bool) {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	digits, fraction, _ := strings.Cut(mantissa, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	zeros := 0
+	if exponent != "" {
+		zeros, _ = strconv.Atoi(exponent) // at the largest it can be where it is larger
+	}
+	switch {
+	case zeros < len(fraction):
+		return "", false
+	case zeros > 20:
+		return number, true
+	}
+	n, err := strconv.ParseInt(digits+fraction+strings.Repeat("0", zeros-len(fraction)), 10, 64)
+	if err != nil {
+		return number, true
+	}
+	return strconv.FormatInt(n, 10), true
 }
 
 func span(lo, hi *float64) string {

@@ -20,6 +20,7 @@ type sample struct {
 	Show    string         `json:"show,omitempty" enum:"matches|files"`
 	Context int            `json:"context,omitempty" range:"0,20"`
 	Literal bool           `json:"literal,omitempty"`
+	Skip    int64          `json:"skip,omitempty"`
 	Args    map[string]any `json:"args,omitempty"`
 }
 
@@ -35,16 +36,22 @@ func TestArgumentsAreDecodedOrExplained(t *testing.T) {
 		{`{"pattern":"x"}`, ""},
 		{`{"pattern":"x","path":null}`, ""},
 		{`{"pattern":"x","context":20,"literal":true,"show":"files","args":{"a":1}}`, ""},
-		{``, `missing argument "pattern"; valid arguments: pattern (required), path, show, context, literal, args`},
+		{``, `missing argument "pattern"; valid arguments: pattern (required), path, show, context, literal, skip, args`},
 		{`null`, `missing argument "pattern"`},
 		{`[]`, `must be a JSON object`},
 		{`{"pattern":"x","patern":"y"}`, `unknown argument "patern" (did you mean "pattern"?); valid arguments: pattern (required)`},
 		{`{"pattern":"x","file_path":"y"}`, `did you mean "path"?`},
 		{`{"pattern":"x","Path":"y"}`, `unknown argument "Path"`},
 		{`{"pattern":"x","zzz":"y"}`, `unknown argument "zzz"; valid`},
-		{`{"pattern":1}`, `argument "pattern" must be a string, not an integer: 1`},
+		{`{"pattern":1}`, `argument "pattern" must be a string, not an integer: 1; valid arguments: pattern (required), path`},
 		{`{"pattern":"x","context":"3"}`, `argument "context" must be an integer, not a string`},
-		{`{"pattern":"x","context":1.5}`, `argument "context" must be an integer, not a number`},
+		{`{"pattern":"x","context":1.5}`, `argument "context" must be an integer, not a number: 1.5; valid arguments: pattern (required), path, show`},
+		{`{"pattern":"x","context":15e-1}`, `argument "context" must be an integer, not a number`},
+		{`{"pattern":"x","context":21.0}`, `argument "context" must be from 0 to 20, not 21`},
+		{`{"pattern":"x","context":1e999999999999999999999}`, `argument "context" must be from 0 to 20, not 1e999`},
+		{`{"pattern":"x","context":1e-999999999999999999999}`, `argument "context" must be an integer, not a number`},
+		{`{"pattern":"x","skip":99999999999999999999}`, `argument "skip" must be from -9223372036854775808 to 9223372036854775807, not 99999999999999999999`},
+		{`{"pattern":"x","skip":1e19}`, `argument "skip" must be from -9223372036854775808 to`},
 		{`{"pattern":"x","context":21}`, `argument "context" must be from 0 to 20, not 21`},
 		{`{"pattern":"x","context":99999999999999999999}`, `must be from 0 to 20`},
 		{`{"pattern":"x","show":"all"}`, `argument "show" must be one of matches, files`},
@@ -74,8 +81,21 @@ func TestArgumentsAreDecodedOrExplained(t *testing.T) {
 	}
 }
 
+// To JSON Schema a number without a fraction is an integer, however it is written.
+func TestAnIntegerIsOneHoweverItIsWritten(t *testing.T) {
+	for written, want := range map[string]int64{
+		"2": 2, "2.0": 2, "-2.000": -2, "1e2": 100, "1e3": 1000, "1.5E+1": 15, "0.0": 0, "-0": 0, "0e7": 0, "9223372036854775807.0": 9223372036854775807, "9007199254740993.0": 9007199254740993,
+	} {
+		var got sample
+		err := newSample(&got).Run(t.Context(), tools.Input{Args: json.RawMessage(`{"pattern":"x","skip":` + written + `}`)}, nil)
+		if err != nil || got.Skip != want || got.Pattern != "x" {
+			t.Errorf("%s: %d, %v", written, got.Skip, err)
+		}
+	}
+}
+
 func TestSchemaIsTerse(t *testing.T) {
-	const want = `{"type":"object","properties":{"pattern":{"type":"string","description":"RE2"},"path":{"type":"string"},"show":{"type":"string","enum":["matches","files"]},"context":{"type":"integer","minimum":0,"maximum":20},"literal":{"type":"boolean"},"args":{"type":"object"}},"required":["pattern"]}`
+	const want = `{"type":"object","properties":{"pattern":{"type":"string","description":"RE2"},"path":{"type":"string"},"show":{"type":"string","enum":["matches","files"]},"context":{"type":"integer","minimum":0,"maximum":20},"literal":{"type":"boolean"},"skip":{"type":"integer"},"args":{"type":"object"}},"required":["pattern"]}`
 	if got := string(newSample(new(sample)).Schema); got != want {
 		t.Errorf("schema:\n got %s\nwant %s", got, want)
 	}
