@@ -143,10 +143,16 @@ func (g *grepper) run(ctx context.Context) error {
 	return g.finish(totals.Matches, plural(totals.Lines, "line", "lines"))
 }
 
+// notSaved is said where matches were to be saved, and none are shown.
+const notSaved = "save keeps the matches that are shown: there are none, so nothing was kept"
+
 // finish tells the totals, and the way on. among is what was searched.
 func (g *grepper) finish(total int64, among string) error {
 	g.out.Count("total_matches", float64(total))
 	if g.Show == "count" {
+		if g.Save {
+			g.out.Note(notSaved)
+		}
 		return g.out.Row([]byte(plural(total, "match", "matches")+" in "+among), tools.Call{})
 	}
 	if total > 0 && g.Offset >= total {
@@ -162,6 +168,9 @@ func (g *grepper) finish(total int64, among string) error {
 			}
 		}
 		g.out.Note(said)
+		if g.Save {
+			g.out.Note(notSaved)
+		}
 	}
 	if g.cut {
 		g.out.Note("long lines are shown around their match: [from-to of size] are bytes of the line; slice shows more")

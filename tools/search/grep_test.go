@@ -117,8 +117,11 @@ func TestGrepSave(t *testing.T) {
 	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "hit", "save": true}); len(a.rows) != 1 || len(a.rows[0]) != 100_006 {
 		t.Errorf("a long line is not saved whole: %d rows", len(a.rows))
 	}
-	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "nothing", "save": true}); a.kept != nil || a.note() != "no match in 2 lines" {
+	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "nothing", "save": true}); a.kept != nil || a.note() != "no match in 2 lines\n"+notSaved {
 		t.Errorf("nothing was kept from %v; notes %q", a.kept, a.notes)
+	}
+	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "hit", "save": true, "show": "count"}); a.kept != nil || a.note() != notSaved || a.rows[0] != "1 match in 2 lines" {
+		t.Errorf("a count was kept from %v; notes %q, rows %q", a.kept, a.notes, a.rows)
 	}
 }
 
