@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"runtime"
@@ -154,14 +155,17 @@ func (h *house) close() {
 // who is the session of the command line and of stdio.
 func who() funnel.Session { return funnel.Session{ID: "local", Owner: observations.Local} }
 
-// print writes an answer's text as the model would be shown it.
+// print writes an answer's text as the model would be shown it, each block ended by one line end.
 func print(w *streams, a funnel.Answer) error {
 	for _, b := range a.Blocks {
 		text := b.Text
 		if b.MIME != "" {
 			text = fmt.Sprintf("[%s, %d bytes]", b.MIME, len(b.Data))
 		}
-		if _, err := fmt.Fprintln(w.out, text); err != nil {
+		if !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if _, err := io.WriteString(w.out, text); err != nil {
 			return err
 		}
 	}
