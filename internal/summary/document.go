@@ -90,7 +90,7 @@ func (d *document) count(s *Summary, records, most *collection) {
 		if o != nil && o.each == nil {
 			total := counted(int64(o.seen()), "key", "keys")
 			if most != nil && most.n > 0 {
-				total += ", " + counted(most.n, "element", "elements") + " at " + content.Clip(most.pointer, nameRunes)
+				total += ", " + counted(most.n, "element", "elements") + " at " + content.Clip(content.VisibleLine(most.pointer), nameRunes)
 			}
 			s.Total = append(s.Total, total)
 		}
@@ -141,7 +141,7 @@ func (d *document) breaks(r *cutoff.Report, records *collection) []string {
 		first += ", inside " + r.Inside
 	}
 	if r.Pointer != "" {
-		first += " at " + content.Clip(r.Pointer, lineRunes)
+		first += " at " + content.Clip(content.VisibleLine(r.Pointer), lineRunes)
 	}
 	if r.Reason != "" {
 		first += ": " + content.Clip(r.Reason, lineRunes)
@@ -166,7 +166,7 @@ func (d *document) breaks(r *cutoff.Report, records *collection) []string {
 	}
 	says := []string{first}
 	if r.Last != "" {
-		says = append(says, "last complete: "+r.LastPointer+" (bytes "+number(r.LastStart)+"-"+number(r.LastEnd-1)+"): "+content.Clip(r.Last, pieceRunes))
+		says = append(says, "last complete: "+content.VisibleLine(r.LastPointer)+" (bytes "+number(r.LastStart)+"-"+number(r.LastEnd-1)+"): "+content.Clip(r.Last, pieceRunes))
 	}
 	if r.Piece != "" {
 		says = append(says, "cut-off piece (from byte "+number(r.PieceStart)+"): "+content.Clip(r.Piece, pieceRunes))

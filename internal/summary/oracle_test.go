@@ -374,6 +374,18 @@ func TestCutNumbers(t *testing.T) {
 	}
 }
 
+// TestPointersAreThoseOfSlice: a pointer of the summary stands in one line, in which slice takes it back.
+func TestPointersAreThoseOfSlice(t *testing.T) {
+	s := digest("", []byte("{\"x\\ny\":["+strings.Repeat(`{"id":1},`, 300)+`{"id`))
+	const at = `/x\x0ay`
+	said := strings.Join(slices.Concat(s.Total, s.Says, s.Body), "\n")
+	for _, want := range []string{"300 elements at " + at, "inside key at " + at + "/300", "last complete: " + at + "/299", "at " + at + "/0: "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in %s", want, said)
+		}
+	}
+}
+
 // TestCutAnywhere: JSON that ends anywhere says where, and counts what was complete.
 func TestCutAnywhere(t *testing.T) {
 	text := []byte(`[{"file":"a","n":[1,2,{"x":null}]},{"file":"b","n":[]},-1.5e3, true,` + "\n" + ` {"file":"b\"c","n":[true,"é"],"rare":1}]`)

@@ -117,7 +117,7 @@ func (c *collection) name(i int64) string {
 	if c.top {
 		return "record " + number(i)
 	}
-	return "at " + c.pointer + "/" + number(i)
+	return "at " + content.VisibleLine(c.pointer) + "/" + number(i)
 }
 
 // brief writes an element, of which raw is the start, in one short line: no blanks, long strings cut. The

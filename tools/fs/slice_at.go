@@ -44,7 +44,7 @@ func (s *slicer) point(pointer string) (content.Span, string, error) {
 		k = content.JSON
 	}
 	at, err := content.Point(s.ctx, s.text.reader(0), k, pointer)
-	if real := content.Hidden(pointer); errors.Is(err, content.ErrNoValue) && real != pointer {
+	if real := content.Hidden(pointer); err != nil && real != pointer { // not there, or not before the text breaks off
 		if there, err2 := content.Point(s.ctx, s.text.reader(0), k, real); err2 == nil {
 			at, pointer, err = there, real, nil
 		}

@@ -118,12 +118,14 @@ func TestSliceAt(t *testing.T) {
 	big := strings.Repeat("0123456789 ", 5000)
 	src, ids := shelf(t, map[string]string{
 		"a.json":   `{"a/b":[1,{"c":null}],"big":"` + big + "\",\n" + `"\u202e":7,"x\ny":{"\r\n":8}}`,
+		"cut.json": `{"x\ny":[5,6,7],"z`,
 		"a.ndjson": "{\"i\":0}\n{\"i\":{\"j\":[5]}}\n",
 		"t.txt":    "no json\n",
 	})
 	for _, tt := range []struct{ file, at, want string }{
 		{"a.json", "/a~1b/1/c", "null"}, {"a.json", "/a~1b", `[1,{"c":null}]`}, {"a.ndjson", "/1/i/j/0", "5"}, {"a.ndjson", "/0", `{"i":0}`}, {"a.json", `/\u202e`, "7"}, {"a.json", "/x\ny/\r\n", "8"},
-		{"a.json", `/x\x0ay/\r\x0a`, "8"}, // as errors and grep show it
+		{"a.json", `/x\x0ay/\r\x0a`, "8"}, // as errors, receipts and grep show it
+		{"cut.json", `/x\x0ay/1`, "6"},
 		{"a.ndjson", "", "{\"i\":0}\n{\"i\":{\"j\":[5]}}\n"},
 	} {
 		for _, source := range []string{tt.file, ids[tt.file]} {
