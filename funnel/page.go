@@ -203,6 +203,15 @@ func (p *page) complete() bool {
 	return p.total >= 0 && p.total <= p.n
 }
 
+// totals is what a page that is not shown would have been.
+func (p *page) totals(s Size) string {
+	said := "the page has " + plural(s.Lines, "line") + ", " + plural(s.Tokens, "token")
+	if p.spanned && p.total >= 0 {
+		said += fmt.Sprintf(", rows %d-%d of %d", p.first, p.first+max(p.n, 1)-1, p.total)
+	}
+	return said
+}
+
 // showPage answers with the rows of a paged tool: a header where they are not all there is, then the rows.
 func (v *view) showPage() {
 	p := v.out.page
@@ -224,7 +233,7 @@ func (v *view) showPage() {
 	switch {
 	case v.decision.Verdict == Reject && !v.f.o.Policy.DryRun:
 		v.complete = false
-		header = notShown(v.decision.Left)
+		header = notShown(v.decision.Left) + "; " + p.totals(v.size)
 		blocks = []string{header}
 	case v.decision.Verdict != OK && tokens > int64(v.decision.Left) && !v.f.o.Policy.DryRun: // of calls at once the others were sooner
 		v.complete = false
