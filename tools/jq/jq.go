@@ -39,7 +39,7 @@ type args struct {
 	Text   bool                       `json:"text,omitempty" jsonschema:"lines as strings" help:"Take the source for text: each line is a string. Default: false."`
 	Args   map[string]json.RawMessage `json:"args,omitempty" jsonschema:"values of $name" help:"Object of values that the filter names, $name for the key name."`
 	Offset int64                      `json:"offset,omitempty" range:"0," help:"Results to skip, as the page before said. Default: 0."`
-	Limit  int64                      `json:"limit,omitempty" range:"1," help:"Show at most so many results. Default: as many as a page holds."`
+	Limit  int64                      `json:"limit,omitempty" range:"0," help:"Show at most so many results. Default: 0, as many as a page holds."`
 	Save   bool                       `json:"save,omitempty" jsonschema:"keep as obs:" help:"Keep all results as a new observation, and print its receipt. Default: false."`
 }
 
