@@ -1,5 +1,7 @@
 package secrets
 
+import "bytes"
+
 // scan is one pass over a text that is at hand.
 type scan struct {
 	b     []byte
@@ -92,7 +94,7 @@ func (s *scan) takeLone(f found, take func(found)) int {
 	if next, ok := loneKey(s.b[:min(len(s.b), f.to+4096)], f.to, &s.block); ok && next.to > f.to {
 		return f.to // more of them: the last one looks behind itself
 	}
-	if f.to == len(s.b) {
+	if len(bytes.TrimLeft(s.b[f.to:], "\r\n")) == 0 { // what follows it is in the next text
 		return f.to
 	}
 	s.block.lone = false

@@ -186,10 +186,15 @@ func TestKeyBlocks(t *testing.T) {
 				t.Errorf("%s from line %d: %s", label, from, got)
 			}
 		}
-		s := m.Stream()
-		for i, l := range lines[5:] {
-			if got := s.Text([]byte(strings.TrimSuffix(l, "\n"))); leaks(string(got), body) > 0 {
-				t.Errorf("%s: row %d: %s", label, i, got)
+		for _, end := range []string{"", "\n", "\r\n"} { // rows have none, stretches theirs
+			s := m.Stream()
+			for i, l := range lines[5:] {
+				if got := s.Text([]byte(strings.TrimSuffix(l, "\n") + end)); leaks(string(got), body) > 0 {
+					t.Errorf("%s: row %d before %q: %s", label, i, end, got)
+				}
+			}
+			if got := s.Text([]byte("see Release2026 there" + end)); !strings.Contains(string(got), "Release2026") {
+				t.Errorf("%s: what follows before %q: %s", label, end, got)
 			}
 		}
 	}
