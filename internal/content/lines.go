@@ -3,6 +3,7 @@ package content
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 )
 
@@ -75,14 +76,18 @@ type lineReader struct {
 }
 
 // read goes through the text. A line that is no value is passed over; the error of a text that goes on
-// behind it is the first one's, with Lines.
+// behind it is the first one's, with Lines; that of one that breaks off later has it as Before.
 func (l *lineReader) read(ctx context.Context, r io.Reader) error {
 	ended, err := pump(ctx, r, l.window)
 	if inside := l.Inside(); err == nil && ended && inside != "between values" { // a number at the very end is none yet
 		err = l.breaksOff(inside)
 	}
-	if err == nil && l.broken != nil {
+	switch why := (*SyntaxError)(nil); {
+	case l.broken == nil:
+	case err == nil:
 		return l.broken
+	case errors.As(err, &why):
+		why.Before = l.broken
 	}
 	return err
 }

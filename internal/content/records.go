@@ -14,7 +14,7 @@ type Span struct{ Start, End int64 }
 // text whose top level is no array is taken as values in a row. It stops when visit
 // returns false. It reads no more than it must and keeps nothing. The error says where the text
 // is broken: a [SyntaxError] after the records that are right. Lines of NDJSON that are no JSON are no records and have
-// no number; the first of them is the error then, with Lines.
+// no number; the first of them is the error then, with Lines, or its Before.
 //
 // A row ends as RFC 4180 says: quoted fields may hold line ends, blank lines are no rows.
 // With tabs as delimiter quotes mean nothing. A hunk ends where its header says.

@@ -16,6 +16,8 @@ type SyntaxError struct {
 	Reason string // "invalid character 'x' after a value"
 	Cut    bool   // the text ends too early
 	Lines  int64  // of NDJSON that are no JSON: this is the first, they were passed over, and what stands behind them was read
+
+	Before *SyntaxError // the first of such lines, where the text is broken behind them too
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }

@@ -113,15 +113,22 @@ func breaksOff(err error) bool {
 // linesLost tells of lines that are no records. They are no error: those behind them were read.
 func (s *slicer) linesLost(err error) error {
 	var syntax *content.SyntaxError
-	if !errors.As(err, &syntax) || syntax.Lines == 0 {
+	switch {
+	case !errors.As(err, &syntax):
 		return err
+	case syntax.Lines > 0:
+		err = nil
+	case syntax.Before == nil:
+		return err
+	default:
+		syntax = syntax.Before
 	}
 	lines := "a line is"
 	if syntax.Lines > 1 {
 		lines = fmt.Sprintf("%d lines are", syntax.Lines)
 	}
 	s.out.Note(fmt.Sprintf("%s not JSON in %s, and no record: at the first, %s; to look there: %s", lines, s.src.Name, syntax, words(s.around(syntax.Offset))))
-	return nil
+	return err
 }
 
 // around is the slice that shows what stands at a byte.

@@ -61,6 +61,7 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 		"spread.ndjson": "{\"i\":0}\n{\"i\":\n" + numbered(2, 100),
 		"number.ndjson": numbered(0, 300) + "5",
 		"number.json":   "[1,2,3,45",
+		"both.ndjson":   numbered(0, 3) + "oops\n" + numbered(3, 5) + "x\n[5,",
 	})
 	// Lines that are no JSON have no number; what stands behind them is reached, and they are told.
 	for args, want := range map[string][]string{
@@ -85,6 +86,12 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 		if got := strings.Join(s.rows, " "); got != want[0] || strings.Contains(args, "records") && place != want[1] || !strings.HasPrefix(strings.Join(s.notes, "\n"), want[2]) {
 			t.Errorf("%s: %s, %s, %q, want %q", args, got, place, s.notes, want)
 		}
+	}
+	both := cut(t, src, `{"source":"both.ndjson","records":"3-"}`) // lines that are lost are told, whatever ends the text
+	if len(both.rows) != 2 || both.total != 5 || len(both.notes) != 2 ||
+		!strings.HasPrefix(both.notes[0], "2 lines are not JSON in both.ndjson, and no record: at the first, invalid character 'o' where a value must stand at byte 24;") ||
+		!strings.HasPrefix(both.notes[1], "both.ndjson breaks off in record 5: the text ends inside an array at byte 50;") {
+		t.Errorf("%q of %d: %q", both.rows, both.total, both.notes)
 	}
 	s := cut(t, src, `{"source":"cut.json","records":"0-"}`)
 	want := `cut.json breaks off in record 2: the text ends inside an object at byte 22; to look there: slice {"source":"cut.json","bytes":"0-122"}`
