@@ -80,7 +80,7 @@ func (s *slicer) list(l list, r span) error {
 		if total = -1; breaksOff(err) {
 			total = p.seen // no more are complete
 		}
-		if total < 0 || r.to >= total {
+		if total < 0 || r.to >= total-1 {
 			s.out.Next(s.call("bytes", span{from: p.end, to: open})) // what no record shows
 		}
 	case !p.stopped:

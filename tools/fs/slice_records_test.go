@@ -74,6 +74,8 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 		`{"source":"spread.ndjson","records":"-1"}`:      {`{"i":0}`, "0 -1 7-", "spread.ndjson breaks off in record 1: invalid character '{'"},
 		`{"source":"number.ndjson","records":"299-301"}`: {`{"i":299}`, "299 300 2889-", "number.ndjson breaks off in record 300: the text ends inside a number at byte 2891"},
 		`{"source":"number.json","records":"0-9"}`:       {"1 2 3", "0 3 6-", "number.json breaks off in record 3: the text ends inside a number at byte 9"},
+		`{"source":"number.json","records":"0-2"}`:       {"1 2 3", "0 3 6-", "number.json breaks off in record 3"}, // all records are not all of the text
+		`{"source":"number.json","records":"0-1"}`:       {"1 2", "0 3", "number.json breaks off in record 3"},
 	} {
 		s := cut(t, src, args)
 		place := fmt.Sprint(s.first, s.total)
