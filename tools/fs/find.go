@@ -160,6 +160,7 @@ func (n *byType) of(t tree.Type) *int64 {
 
 // everywhere looks into each place in turn.
 func (f *finder) everywhere(ctx context.Context, places []tools.Place) error {
+	left := len(places) // where none is left, that is the error
 	for _, p := range places {
 		var err error
 		switch {
@@ -172,7 +173,8 @@ func (f *finder) everywhere(ctx context.Context, places []tools.Place) error {
 		default:
 			err = f.one(p)
 		}
-		if said, ok := p.Gone(err); ok && len(places) > 1 {
+		if said, ok := p.Gone(err); ok && left > 1 {
+			left--
 			f.out.Note(said)
 		} else if err != nil {
 			return err

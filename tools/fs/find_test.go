@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -160,6 +161,14 @@ func TestARootThatIsGoneIsToldAndTheOthersListed(t *testing.T) {
 	}
 	if _, err := call(t, Read(), s, arguments(t, "path", s.Roots[0].Name()+"/a.txt")); err == nil || !strings.HasSuffix(err.Error(), "start the server again, or name another root: "+s.Roots[1].Name()) {
 		t.Errorf("%v", err)
+	}
+	if err := os.RemoveAll(two); err != nil { // where none is left, nothing is known of what they hold
+		t.Fatal(err)
+	}
+	for name, tool := range map[string]tools.Tool{`"glob":"*.txt"`: Find(), `"show":"count"`: Find(), `"path":"*.txt"`: Read()} {
+		if a, err := call(t, tool, s, "{"+name+"}"); !errors.Is(err, tree.ErrGone) {
+			t.Errorf("%s %s, all gone: %v, notes %q", tool.Name, name, err, a.notes)
+		}
 	}
 }
 

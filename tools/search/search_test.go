@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -128,6 +129,12 @@ func TestARootThatIsGoneIsToldAndTheOthersSearched(t *testing.T) {
 	}
 	if _, err := call(t, Search(), s, args{"pattern": "needle", "path": s.Roots[0].Name()}); err == nil || !strings.HasSuffix(err.Error(), "; start the server again") {
 		t.Errorf("%v", err)
+	}
+	if err := os.RemoveAll(two); err != nil { // where none is left, nothing is known of what they hold
+		t.Fatal(err)
+	}
+	if a, err := call(t, Search(), s, args{"pattern": "needle"}); !errors.Is(err, tree.ErrGone) {
+		t.Errorf("all gone: %v, notes %q", err, a.notes)
 	}
 }
 

@@ -43,6 +43,7 @@ func (t *target) release() {
 
 // targets hands on what there is to search, in order, looking at ctx. Each is to be released by whoever gets it.
 func (s *searcher) targets(ctx context.Context, places []place, to func(target) error) error {
+	left := len(places) // where none is left, that is the error
 	for _, p := range places {
 		var err error
 		switch {
@@ -55,7 +56,8 @@ func (s *searcher) targets(ctx context.Context, places []place, to func(target) 
 		case s.glob == nil || s.glob.Match(path.Base(p.Path)):
 			err = to(target{place: &p, path: p.Path})
 		}
-		if said, ok := p.Gone(err); ok && len(places) > 1 {
+		if said, ok := p.Gone(err); ok && left > 1 {
+			left--
 			s.gone = append(s.gone, said)
 		} else if err != nil {
 			return err
