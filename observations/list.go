@@ -3,6 +3,7 @@ package observations
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"slices"
 	"strings"
@@ -171,9 +172,13 @@ func (s *Store) Usage() (Usage, error) {
 
 // Damaged lists the IDs of which half is missing or unreadable: data without a
 // sound sidecar, or a sidecar whose data are gone though it is no tombstone. Data that
-// came this minute may be waiting for their sidecar, which comes last: they are not among them.
+// came this minute, or whose sidecar is being written, may be waiting for it, which comes last: they are not among them.
 func (s *Store) Damaged() ([]ID, error) {
 	all, err := s.survey(true)
+	if err != nil {
+		return nil, fmt.Errorf("list damaged observations: %w", err)
+	}
+	coming, err := s.coming() // asked after the survey: a sidecar is here until it is there
 	if err != nil {
 		return nil, fmt.Errorf("list damaged observations: %w", err)
 	}
@@ -182,11 +187,11 @@ func (s *Store) Damaged() ([]ID, error) {
 		if e.doubt != nil {
 			return nil, fmt.Errorf("list damaged observations: %w", e.doubt)
 		}
-		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor) {
+		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor || coming[id]) {
 			continue
 		}
 		o, err := s.sidecar(id)
-		if errors.Is(err, errForeign) {
+		if errors.Is(err, errForeign) || e.data == "" && errors.Is(err, fs.ErrNotExist) { // a tombstone that went meanwhile
 			continue
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) { // the disk fails: it says nothing of the sidecar
@@ -198,4 +203,19 @@ func (s *Store) Damaged() ([]ID, error) {
 	}
 	slices.Sort(damaged)
 	return damaged, nil
+}
+
+// coming are the IDs that a process has in its hands: their sidecar stands in tmp/ until it is in place.
+func (s *Store) coming() (map[ID]bool, error) {
+	ids := map[ID]bool{}
+	err := s.disk.names(tmpDir, func(name string) {
+		stem, _, _ := strings.Cut(name, ".")
+		if _, id, ok := parseKey(stem); ok {
+			ids[id] = true
+		}
+	})
+	if err != nil && s.disk.lacks != nil { // nothing can be written here
+		err = nil
+	}
+	return ids, err
 }
