@@ -101,6 +101,41 @@ func TestDamagedNamesTheWayOut(t *testing.T) {
 	}
 }
 
+// What another process removes while all are verified is not damaged.
+func TestVerifyOfAllWhileSomeGo(t *testing.T) {
+	dir, _, run1 := stocked(t)
+	if code, _, complaints := run1("keep", "--name", "newer"); code != done {
+		t.Fatalf("keep: code %d: %s", code, complaints)
+	}
+	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	list, err := store.List(observations.Local, false)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%d, %v", len(list), err)
+	}
+	going := list[1].ID // what is verified first is damaged: while that is told, this goes
+	if err := os.Truncate(filepath.Join(dir, "observations", list[0].File), 2); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	told := writerFunc(func(b []byte) (int, error) {
+		if going != "" {
+			err, going = store.Remove(observations.Local, going), ""
+		}
+		return len(b), err
+	})
+	if code := run(t.Context(), []string{"observations", "--store", dir, "verify"}, strings.NewReader(""), &out, told); code != failed || out.String() != "0 of 1 intact\n" {
+		t.Errorf("code %d: %s (%v)", code, out.String(), err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
 // Whatever cannot be done in a store that may only be read is told in one line, with what to do.
 func TestReadOnlyStoreNamesTheWayOut(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {

@@ -28,12 +28,17 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observ
 		}
 		defer tellOthers(w, others, "verifies")
 	}
-	good, bar := 0, newBar(w.err, "verify")
+	good, gone, bar := 0, 0, newBar(w.err, "verify")
 	err = each(w, words, func(id observations.ID) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := store.Verify(of.owner(store, id), id); err != nil {
+		err := store.Verify(of.owner(store, id), id)
+		if len(c.IDs) == 0 && errors.Is(err, observations.ErrExpired) { // since it was listed: it is no more of all
+			gone++
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		good++
@@ -50,7 +55,7 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observ
 		}
 		err = errFailed
 	}
-	if _, e := fmt.Fprintf(w.out, "%d of %d intact\n", good, len(words)+len(halves)); e != nil {
+	if _, e := fmt.Fprintf(w.out, "%d of %d intact\n", good, len(words)-gone+len(halves)); e != nil {
 		return e
 	}
 	return err
