@@ -204,18 +204,25 @@ func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error)
 func whole(number string) (string, bool) {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
 	digits, fraction, _ := strings.Cut(mantissa, ".")
-	fraction = strings.TrimRight(fraction, "0")
-	zeros := 0
+	power := 0
 	if exponent != "" {
-		zeros, _ = strconv.Atoi(exponent) // at the largest it can be where it is larger
+		power, _ = strconv.Atoi(exponent)                     // at the largest it can be where it is larger
+		power = min(max(power, math.MinInt/2), math.MaxInt/2) // and still to be counted with
+	}
+	digits += fraction
+	power -= len(fraction)
+	for len(digits) > 0 && digits[len(digits)-1] == '0' {
+		digits, power = digits[:len(digits)-1], power+1
 	}
 	switch {
-	case zeros < len(fraction):
+	case digits == "" || digits == "-":
+		return "0", true
+	case power < 0:
 		return "", false
-	case zeros > 20:
+	case power > 20:
 		return number, true
 	}
-	n, err := strconv.ParseInt(digits+fraction+strings.Repeat("0", zeros-len(fraction)), 10, 64)
+	n, err := strconv.ParseInt(digits+strings.Repeat("0", power), 10, 64)
 	if err != nil {
 		return number, true
 	}

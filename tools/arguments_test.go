@@ -85,11 +85,18 @@ func TestArgumentsAreDecodedOrExplained(t *testing.T) {
 func TestAnIntegerIsOneHoweverItIsWritten(t *testing.T) {
 	for written, want := range map[string]int64{
 		"2": 2, "2.0": 2, "-2.000": -2, "1e2": 100, "1e3": 1000, "1.5E+1": 15, "0.0": 0, "-0": 0, "0e7": 0, "9223372036854775807.0": 9223372036854775807, "9007199254740993.0": 9007199254740993,
+		"10e-1": 1, "-1200e-2": -12, "12.300e3": 12300, "0e-5": 0, "-0.00e400": 0, "0e-99999999999999999999": 0,
 	} {
 		var got sample
 		err := newSample(&got).Run(t.Context(), tools.Input{Args: json.RawMessage(`{"pattern":"x","skip":` + written + `}`)}, nil)
 		if err != nil || got.Skip != want || got.Pattern != "x" {
 			t.Errorf("%s: %d, %v", written, got.Skip, err)
+		}
+	}
+	for _, written := range []string{"1e-1", "15e-1", "0.5", "10.01e1", "1e400", "-1e99999999999999999999", "1e-99999999999999999999", "9223372036854775808.0"} {
+		var got sample
+		if err := newSample(&got).Run(t.Context(), tools.Input{Args: json.RawMessage(`{"pattern":"x","skip":` + written + `}`)}, nil); err == nil {
+			t.Errorf("%s: %d", written, got.Skip)
 		}
 	}
 }
