@@ -65,7 +65,7 @@ func (p namedProgram) running() (pids []int) {
 func (p namedProgram) first() int {
 	all := p.running()
 	for _, pid := range all {
-		if _, parent := stat(pid); !slices.Contains(all, parent) {
+		if state, parent := stat(pid); state != 0 && !slices.Contains(all, parent) {
 			return pid
 		}
 	}
