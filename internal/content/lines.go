@@ -79,7 +79,7 @@ type lineReader struct {
 // behind it is the first one's, with Lines; that of one that breaks off later has it as Before.
 func (l *lineReader) read(ctx context.Context, r io.Reader) error {
 	ended, err := pump(ctx, r, l.window)
-	if inside := l.Inside(); err == nil && ended && inside != "between values" { // a number at the very end is none yet
+	if inside := l.Inside(); err == nil && ended && inside != BetweenValues { // a number at the very end is none yet
 		err = l.breaksOff(inside)
 	}
 	switch why := (*SyntaxError)(nil); {

@@ -124,7 +124,10 @@ func (s *Scanner) InObject() bool { return s.depth > 0 && s.isObject(s.depth-1) 
 
 func (s *Scanner) isObject(d int) bool { return s.object[d>>6]>>(d&63)&1 != 0 }
 
-// Inside names what the text stands in now: "string", "key", "number", "literal", "object", "array", or "between values" at the top.
+// BetweenValues is what [Scanner.Inside] says where no value is open.
+const BetweenValues = "between values"
+
+// Inside names what the text stands in now: "string", "key", "number", "literal", "object", "array", or [BetweenValues] at the top.
 func (s *Scanner) Inside() string {
 	switch {
 	case s.step == stepString || s.step == stepEscape || s.step == stepHex:
@@ -137,7 +140,7 @@ func (s *Scanner) Inside() string {
 	case s.step >= stepMinus:
 		return "number"
 	case s.depth == 0:
-		return "between values"
+		return BetweenValues
 	case s.InObject():
 		return "object"
 	}

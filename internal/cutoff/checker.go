@@ -235,7 +235,7 @@ func (c *Checker) Close() Report {
 	switch {
 	case errors.As(c.t.Err(), &syntax):
 		r.State, r.Reason, r.Inside = Broken, syntax.Reason, inside
-	case inside != "between values":
+	case inside != content.BetweenValues:
 		r.State, r.Inside = Cut, inside
 	case r.Values == 0:
 		r.State = Empty

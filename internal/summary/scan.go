@@ -129,7 +129,7 @@ func (s *scan) item(p []byte, at int) (n int) {
 
 // close ends the text. A number or literal that ends with it is not complete, nor is what it stands in.
 func (s *scan) close() {
-	if !s.dead && s.json.Inside() != "between values" {
+	if !s.dead && s.json.Inside() != content.BetweenValues {
 		s.shape.abandon()
 	}
 }

@@ -228,7 +228,7 @@ func brokenOff(ctx context.Context, src *tools.Source, b broken) string {
 	if b.Cut {
 		fmt.Fprintf(&s, "jq: %s is cut off at byte %d", name, b.Offset)
 		switch report.Inside {
-		case "", "between values":
+		case "", content.BetweenValues:
 		case "object", "array":
 			fmt.Fprintf(&s, ", inside an %s", report.Inside)
 		default:
