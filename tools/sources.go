@@ -497,13 +497,21 @@ func (s Sources) Places(ctx context.Context, name string) ([]Place, error) {
 	return []Place{p}, nil
 }
 
-// Gone says that err, of looking into the place, means that it is one of several roots, and gone: the others are still looked into,
-// and the answer is to say what said is.
-func (p Place) Gone(err error) (said string, ok bool) {
-	if p.Prefix == "" || p.Path != "." || !errors.Is(err, tree.ErrGone) {
-		return "", false
+// Survey looks into places one after the other. A root among several that is gone is told, once, and the others are still
+// looked into; where none is left that is the error.
+type Survey struct {
+	Left int               // how many places are still to be had
+	Tell func(said string) // that one is gone
+}
+
+// Looked takes the error of looking into a place, and gives the one that ends the survey.
+func (s *Survey) Looked(p Place, err error) error {
+	if p.Prefix == "" || p.Path != "." || !errors.Is(err, tree.ErrGone) || s.Left <= 1 {
+		return err
 	}
-	return fmt.Sprintf("the root %s %s: start the server again; what the other roots hold is found", strings.TrimSuffix(p.Prefix, "/"), tree.ErrGone), true
+	s.Left--
+	s.Tell(fmt.Sprintf("the root %s %s: start the server again; what the other roots hold is found", strings.TrimSuffix(p.Prefix, "/"), tree.ErrGone))
+	return nil
 }
 
 // Shown is the name of a path below the place's root, as the caller should name it.

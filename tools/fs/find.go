@@ -160,7 +160,7 @@ func (n *byType) of(t tree.Type) *int64 {
 
 // everywhere looks into each place in turn.
 func (f *finder) everywhere(ctx context.Context, places []tools.Place) error {
-	left := len(places) // where none is left, that is the error
+	survey := tools.Survey{Left: len(places), Tell: f.out.Note}
 	for _, p := range places {
 		var err error
 		switch {
@@ -173,10 +173,7 @@ func (f *finder) everywhere(ctx context.Context, places []tools.Place) error {
 		default:
 			err = f.one(p)
 		}
-		if said, ok := p.Gone(err); ok && left > 1 {
-			left--
-			f.out.Note(said)
-		} else if err != nil {
+		if err := survey.Looked(p, err); err != nil {
 			return err
 		}
 	}

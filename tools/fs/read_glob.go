@@ -78,7 +78,7 @@ func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output
 // filesOf lists the files a glob takes, in path order.
 func filesOf(ctx context.Context, places []tools.Place, o tree.Options, out tools.Output) (names []string, all tree.Report, more bool, err error) {
 	o.Progress = func(r tree.Report) { out.Progress(r.Files, 0, fmt.Sprintf("%d files walked", r.Files)) }
-	left := len(places) // where none is left, that is the error
+	survey := tools.Survey{Left: len(places), Tell: out.Note}
 	for _, p := range places {
 		if !p.IsDir {
 			continue
@@ -95,10 +95,7 @@ func filesOf(ctx context.Context, places []tools.Place, o tree.Options, out tool
 			names = append(names, p.Shown(e.Path))
 			return nil
 		})
-		if said, ok := p.Gone(err); ok && left > 1 {
-			left--
-			out.Note(said)
-		} else if err != nil {
+		if err := survey.Looked(p, err); err != nil {
 			return nil, all, false, err
 		}
 		all = sum(all, report)

@@ -43,7 +43,7 @@ func (t *target) release() {
 
 // targets hands on what there is to search, in order, looking at ctx. Each is to be released by whoever gets it.
 func (s *searcher) targets(ctx context.Context, places []place, to func(target) error) error {
-	left := len(places) // where none is left, that is the error
+	survey := tools.Survey{Left: len(places), Tell: func(said string) { s.gone = append(s.gone, said) }}
 	for _, p := range places {
 		var err error
 		switch {
@@ -56,10 +56,7 @@ func (s *searcher) targets(ctx context.Context, places []place, to func(target) 
 		case s.glob == nil || s.glob.Match(path.Base(p.Path)):
 			err = to(target{place: &p, path: p.Path})
 		}
-		if said, ok := p.Gone(err); ok && left > 1 {
-			left--
-			s.gone = append(s.gone, said)
-		} else if err != nil {
+		if err := survey.Looked(p, err); err != nil {
 			return err
 		}
 	}
