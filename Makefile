@@ -19,7 +19,7 @@ generate: ## vocabularies of the token counter
 	go generate ./...
 
 update: ## golden files and transcripts, to be read before they are committed
-	CGO_ENABLED=0 go test ./conformance ./funnel ./internal/summary ./internal/secrets -update
+	CGO_ENABLED=0 go test ./conformance ./funnel/receipt ./internal/kind ./internal/secrets -update
 
 fuzz: ## every fuzz target for 30 seconds
 	scripts/fuzz 30s
@@ -36,7 +36,7 @@ supply: ## licences, denied versions, vulnerabilities; NOTICES.md and a bill of 
 bench-wire: ## this server beside others, into docs/WIRE.md
 	scripts/bench-wire
 
-bench-peers: ## this program beside ripgrep, jq, sed, cat and others, into docs/SPEED.md; scripts/bench-peers -only grep/ for a part
+bench-peers: ## this program beside ripgrep, jq, sed, openssl and others, into docs/SPEED.md; scripts/bench-peers -only grep/ for a part
 	scripts/bench-peers
 
 wire: ## every client, transport and era, and a real browser, at full size

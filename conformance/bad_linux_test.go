@@ -21,7 +21,8 @@ const (
 
 	mostShown = 42_000 // characters of an answer: a page, and what is said about it
 	mostError = 1_000  // bytes of the first line of an error; a caret, or what was found until then, may follow
-	mostEcho  = 260    // bytes of an argument in an answer that is an error: 200, cut at a character, and some made visible
+	// bytes of an argument in an answer that is an error: 200, cut at a character, and some made visible
+	mostEcho = 260
 )
 
 // badRoot is a root with all files of the corpus in it, and what they lead to outside.
@@ -75,7 +76,9 @@ func badRoot(t testing.TB) (root string, fill *strings.Replacer) {
 	for _, c := range badCases(t, "files") {
 		badFile(t, root, outside, c)
 	}
-	return root, strings.NewReplacer("$ROOT", root, "$BASE", filepath.Base(root), "$OUTSIDE", outside, "$STORE", filepath.Join(dir, "store"))
+	return root, strings.NewReplacer(
+		"$ROOT", root, "$BASE", filepath.Base(root), "$OUTSIDE", outside, "$STORE", filepath.Join(dir, "store"),
+	)
 }
 
 // badFile makes one file of the corpus.
@@ -221,7 +224,8 @@ func (in badInput) wrong(s *stdioClient) string {
 		return fmt.Sprintf("it repeats the argument: %.400s", text)
 	case in.Works && in.tool == "read" && !strings.Contains(text, badWord):
 		return "it should be readable: " + text
-	case a.failed && (strings.Contains(text, "timed out") || strings.Contains(text, "the call was stopped")): // before it got to what is wrong
+	// before it got to what is wrong
+	case a.failed && (strings.Contains(text, "timed out") || strings.Contains(text, "the call was stopped")):
 		return ""
 	case in.Says != "" && (!a.failed || !strings.Contains(said, strings.ToLower(in.Says))):
 		return fmt.Sprintf("it should fail and say %q: %.300s", in.Says, text)
@@ -247,7 +251,9 @@ func echoes(text, argument string) bool {
 // endure puts all inputs to one server, round by round, each round in another order.
 //
 // Of each round only one in share inputs is taken, another one in each.
-func endure(s *stdioClient, inputs []badInput, rounds, share int, seed uint64, each func(round int)) (cases int, failures []string) {
+func endure(
+	s *stdioClient, inputs []badInput, rounds, share int, seed uint64, each func(round int),
+) (cases int, failures []string) {
 	random := rand.New(rand.NewPCG(seed, seed))
 	for round := range rounds {
 		for _, i := range random.Perm(len(inputs)) {
@@ -275,7 +281,10 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 	deadline := promise.Size(40*time.Millisecond, 100*time.Millisecond)
 	seed := promise.Size(uint64(badSeed), rand.Uint64())
 	root, fill := badRoot(t)
-	s := serveStdio(t, root, "--store", filepath.Join(filepath.Dir(root), "store"), "--call-timeout", deadline.String(), "--jq-memory", "64MiB", "--jq-idle", "1s", "--quota", "64MiB")
+	s := serveStdio(
+		t, root, "--store", filepath.Join(filepath.Dir(root), "store"), "--call-timeout", deadline.String(), "--jq-memory",
+		"64MiB", "--jq-idle", "1s", "--quota", "64MiB",
+	)
 	s.limit = 30 * time.Second
 	inputs := badInputs(t, fill)
 	rounds, share := promise.Size(2, 20), promise.Size(3, 1)
@@ -289,7 +298,10 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 		}
 		if round == 0 {
 			descriptors = s.descriptors()
-		} else if !waitFor(10*time.Second, func() bool { return s.descriptors() <= descriptors+4 }) { // the runtime may keep one or two of its own, and what a call read is closed behind its answer
+		} else if !waitFor(10*time.Second, func() bool {
+			return s.descriptors() <= descriptors+
+				4
+		}) { // the runtime may keep one or two of its own, and what a call read is closed behind its answer
 			t.Errorf("round %d: %d descriptors are open, %d after the first", round, s.descriptors(), descriptors)
 		}
 	})
@@ -333,5 +345,8 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 	fragile.limit = 2 * time.Second
 	_, control := endure(fragile, mild, 1, 1, seed, func(int) {})
 	promise.Kept(t, promise.Proof{Promise: "S6", Cases: cases, Failures: len(failures), Control: len(control),
-		Figures: fmt.Sprintf("%d inputs, %d rounds in random order (seed %d), one process, answers ping, %d descriptors, peak %d MiB; %d answers to raw lines", len(inputs), rounds, seed, s.descriptors(), s.peak()>>20, len(s.unasked))})
+		Figures: fmt.Sprintf(
+			"%d inputs, %d rounds in random order (seed %d), one process, answers ping, %d descriptors, peak %d MiB; %d answers to raw lines",
+			len(inputs), rounds, seed, s.descriptors(), s.peak()>>20, len(s.unasked),
+		)})
 }

@@ -16,14 +16,15 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// badRequest writes a request of the corpus as it is, and says what is wrong with its answer, or "".
-func badRequest(c badCase, host string, fill *strings.Replacer) string {
+// badRequest writes a request of the corpus as it is, and says what is wrong with its answer, or "". It waits for the
+// answer for as long as patience says.
+func badRequest(c badCase, host string, fill *strings.Replacer, patience time.Duration) string {
 	conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", host)
 	if err != nil {
 		return err.Error()
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	status := make(chan string, 1)
 	if !c.Leave {
 		go func() { // a request may be refused before it ends
@@ -45,7 +46,7 @@ func badRequest(c badCase, host string, fill *strings.Replacer) string {
 		return ""
 	}
 	if c.Want == "" { // any answer, or none: it need not wait for more
-		_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+		_ = conn.SetReadDeadline(time.Now().Add(promise.Size(50*time.Millisecond, 300*time.Millisecond)))
 	}
 	line := <-status
 	word := strings.Fields(line)
@@ -59,7 +60,9 @@ func badRequest(c badCase, host string, fill *strings.Replacer) string {
 }
 
 // requested puts all requests to one server, each round in another order, and asks after each whether it still answers.
-func requested(cases []badCase, rounds, share int, host string, alive func() error) (tried int, failures []string) {
+func requested(
+	cases []badCase, rounds, share int, host string, patience time.Duration, alive func() error,
+) (tried int, failures []string) {
 	fill := strings.NewReplacer("$HOST", host, "$TOKEN", testToken)
 	for round := range rounds {
 		for _, i := range rand.Perm(len(cases)) {
@@ -67,7 +70,7 @@ func requested(cases []badCase, rounds, share int, host string, alive func() err
 				continue
 			}
 			tried++
-			if wrong := badRequest(cases[i], host, fill); wrong != "" {
+			if wrong := badRequest(cases[i], host, fill, patience); wrong != "" {
 				failures = append(failures, cases[i].Name+": "+wrong)
 			}
 			if err := alive(); err != nil {
@@ -78,8 +81,10 @@ func requested(cases []badCase, rounds, share int, host string, alive func() err
 	return tried, failures
 }
 
-// Whatever comes over HTTP, the server refuses it and answers the next one. The control is a server that trusts what it reads.
+// Whatever comes over HTTP, the server refuses it and answers the next one. The control is a server that trusts what
+// it reads.
 func TestS6NoRequestKillsTheServer(t *testing.T) {
+	drivesOnly(t)
 	s := serveHTTP(t, "--root", t.TempDir())
 	session := s.open(testToken)
 	alive := func() error {
@@ -89,7 +94,8 @@ func TestS6NoRequestKillsTheServer(t *testing.T) {
 		return nil
 	}
 	cases := badCases(t, "requests")
-	tried, failures := requested(cases, promise.Size(2, 20), promise.Size(2, 1), strings.TrimPrefix(s.url, "http://"), alive)
+	host := strings.TrimPrefix(s.url, "http://")
+	tried, failures := requested(cases, promise.Size(2, 20), promise.Size(2, 1), host, 20*time.Second, alive)
 	for _, f := range failures {
 		t.Error(f)
 	}
@@ -97,12 +103,20 @@ func TestS6NoRequestKillsTheServer(t *testing.T) {
 		_, _ = io.Copy(w, r.Body)
 	}))
 	defer naive.Close()
-	_, control := requested(cases, 1, 2, strings.TrimPrefix(naive.URL, "http://"), func() error { return nil })
-	promise.Kept(t, promise.Proof{Promise: "S6", Cases: tried, Failures: len(failures), Control: len(control), Figures: fmt.Sprintf("%d requests over HTTP, one process, answers ping after each", len(cases))})
+	host = strings.TrimPrefix(naive.URL, "http://")
+	_, control := requested(cases, 1, 2, host, 2*time.Second, func() error { return nil }) // it waits for what never comes
+	promise.Kept(t, promise.Proof{
+		Promise:  "S6",
+		Cases:    tried,
+		Failures: len(failures),
+		Control:  len(control),
+		Figures:  fmt.Sprintf("%d requests over HTTP, one process, answers ping after each", len(cases)),
+	})
 }
 
 // Whatever a client says before it shakes hands, the handshake and a call work behind it.
 func TestBadBeginnings(t *testing.T) {
+	drivesOnly(t)
 	root := t.TempDir()
 	write(t, root+"/ok.txt", badWord+"\n")
 	for _, c := range badCases(t, "beginnings") {
@@ -126,8 +140,8 @@ func TestBadBeginnings(t *testing.T) {
 	}
 }
 
-// Whatever stands on the command line, in the environment or in the configuration, the program says in a few words what is
-// wrong with it, or serves. It neither crashes nor waits.
+// Whatever stands on the command line, in the environment or in the configuration, the program says in a few words
+// what is wrong with it, or serves. It neither crashes nor waits.
 func TestBadCommandLines(t *testing.T) {
 	root, _ := badRoot(t)
 	cases := badCases(t, "commands")

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 // badCase is one bad input of the corpus, a line of testdata/bad/*.ndjson.
@@ -145,8 +147,11 @@ func (c badCase) bytes() ([]byte, error) {
 
 // Every case of the corpus says what it is, once.
 func TestBadCasesAreNamed(t *testing.T) {
+	promise.WithoutRace(t)
 	total := 0
-	for _, file := range []string{"paths", "files", "patterns", "globs", "programs", "frames", "arguments", "beginnings", "commands", "requests"} {
+	for _, file := range []string{
+		"paths", "files", "patterns", "globs", "programs", "frames", "arguments", "beginnings", "commands", "requests",
+	} {
 		seen := map[string]bool{}
 		for _, c := range badCases(t, file) {
 			total++

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 var update = flag.Bool("update", false, "rewrite transcripts, tables and examples")
@@ -32,7 +34,7 @@ func program(t testing.TB, name string) string {
 // so that it would see no more than in the run without it, and later.
 func drivesOnly(t testing.TB) {
 	t.Helper()
-	if underRace {
+	if promise.UnderRace {
 		t.Skip("it drives programs that are built without the race detector: tried by the run without it")
 	}
 }
@@ -41,16 +43,16 @@ func drivesOnly(t testing.TB) {
 var buildDir string
 
 var programs = map[string]func() (string, error){
-	"mcp-funnel": builds("..", "./cmd/mcp-funnel"),
-	"fixture":    builds("..", "./conformance/fixture"),
-	"drive":      builds("clients", "./drive"),
+	"mcp-funnel": builds("..", "./cmd/mcp-funnel", "build", "-trimpath"),
+	"fixture":    builds("..", "./conformance/fixture", "build", "-trimpath"),
+	"drive":      builds("clients", "./drive", "test", "-c"),
 }
 
 // builds compiles a package of the module in dir, without the race detector.
-func builds(dir, pkg string) func() (string, error) {
+func builds(dir, pkg string, how ...string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
 		path := filepath.Join(buildDir, filepath.Base(pkg))
-		cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", path, pkg)
+		cmd := exec.CommandContext(context.Background(), "go", append(how, "-o", path, pkg)...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
 		return path, cmd.Run()
@@ -76,7 +78,10 @@ func TestMain(m *testing.M) {
 func environment(t testing.TB) []string {
 	t.Helper()
 	home := t.TempDir()
-	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "PATH=" + filepath.Dir(binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "LANG=C.UTF-8"}
+	env := []string{
+		"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"),
+		"PATH=" + filepath.Dir(binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "LANG=C.UTF-8",
+	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOROOT"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
@@ -85,8 +90,8 @@ func environment(t testing.TB) []string {
 	return env
 }
 
-// plainDir is an empty directory whose path takes the same tokens at each run and wherever temporary files go, where that can
-// be had: what there is room for in a receipt that names it depends on them.
+// plainDir is an empty directory whose path takes the same tokens at each run and wherever temporary files go, where
+// that can be had: what there is room for in a receipt that names it depends on them.
 func plainDir(t testing.TB) string {
 	t.Helper()
 	for range 100 {

@@ -27,7 +27,9 @@ func TestKeepIsBounded(t *testing.T) {
 	}
 	line := []byte("2026-11-20T12:00:00.000Z INFO  request served method=GET path=/v1/items/4711 status=200 took=12ms\n")
 	chunk := bytes.Repeat(line, 1000)
-	cmd := exec.CommandContext(t.Context(), binary(t), "--max-observation", "2GiB", "--quota", "3GiB", "--min-free", "0", "keep")
+	cmd := exec.CommandContext(
+		t.Context(), binary(t), "--max-observation", "2GiB", "--quota", "3GiB", "--min-free", "0", "keep",
+	)
 	cmd.Env = environment(t)
 	cmd.Stdin = io.LimitReader(endless(chunk), size)
 	var out bytes.Buffer
@@ -77,7 +79,8 @@ func peakOf(cmd *exec.Cmd) (peak int64, err error) {
 	}
 }
 
-// TestOneLongLine: one line that is longer than what memory may be taken is searched, sliced and read in bounded memory.
+// TestOneLongLine: one line that is longer than what memory may be taken is searched, sliced and read in bounded
+// memory.
 func TestOneLongLine(t *testing.T) {
 	drivesOnly(t)
 	size := promise.Size(int64(272<<20), 1<<30) // over what is allowed, which 256 MiB are
@@ -107,12 +110,21 @@ func TestOneLongLine(t *testing.T) {
 		{[]string{"search", "pattern=needle", "path=line.txt"}, `(?s)total: 1 line, .*1 match in 1 file`, 0},
 		{[]string{"grep", "pattern=needle", "source=line.txt"}, `^1: x{100,}.*the needle`, 0},
 		{[]string{"slice", "bytes=-10", "source=line.txt"}, `^showing bytes \d+-\d+ of \d+\nthe needle\n$`, 0},
-		{[]string{"slice", "lines=1", "source=line.txt"}, `^showing 1-1 of 1; row 1 is cut in its middle, whole: slice .*\n(begin ){100,}.*… [0-9]+ chars …`, 0},
-		{[]string{"read", "path=line.txt"}, fmt.Sprintf(`^LARGE OUTPUT DETECTED: read from line\.txt\ntotal: 1 line, %d chars`, size), 0},
+		{
+			[]string{"slice", "lines=1", "source=line.txt"},
+			`^showing 1-1 of 1; row 1 is cut in its middle, whole: slice .*\n(begin ){100,}.*… [0-9]+ chars …`, 0,
+		},
+		{
+			[]string{"read", "path=line.txt"},
+			fmt.Sprintf(`^LARGE OUTPUT DETECTED: read from line\.txt\ntotal: 1 line, %d chars`, size), 0,
+		},
 		{[]string{"find", "show=stat"}, fmt.Sprintf(`^\{"path":"line\.txt","type":"file","size":%d,`, size), 0},
-		{[]string{"jq", "filter=length", "source=line.txt"}, `^error: jq: line\.txt is not JSON, but text`, 1}, // refused in words
+		// refused in words
+		{[]string{"jq", "filter=length", "source=line.txt"}, `^error: jq: line\.txt is not JSON, but text`, 1},
 	} {
-		cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"--root", root, "--call-timeout", "10m", "call"}, call.words...)...)
+		cmd := exec.CommandContext(
+			t.Context(), binary(t), append([]string{"--root", root, "--call-timeout", "10m", "call"}, call.words...)...,
+		)
 		cmd.Env = env
 		var out bytes.Buffer
 		cmd.Stdout = &out
@@ -125,7 +137,10 @@ func TestOneLongLine(t *testing.T) {
 		}
 		answer := out.String()
 		if len(answer) > 60_000 || !regexp.MustCompile(call.want).MatchString(answer) || timedOut.MatchString(answer) {
-			t.Errorf("%v answered %d bytes, want a match of %s within 60000 and no time-out: %.500q … %.500q", call.words, len(answer), call.want, answer, answer[max(0, len(answer)-500):])
+			t.Errorf(
+				"%v answered %d bytes, want a match of %s within 60000 and no time-out: %.500q … %.500q", call.words, len(answer),
+				call.want, answer, answer[max(0, len(answer)-500):],
+			)
 		}
 		t.Logf("%v: %d MiB, %.120q", call.words, peak>>20, answer)
 	}

@@ -30,7 +30,11 @@ func TestS18NoWebPageCanDriveIt(t *testing.T) {
 	canary, control := filepath.Join(t.TempDir(), "canary"), filepath.Join(t.TempDir(), "control")
 	root := clientWorkspace(t)
 	searches := func(program string) target {
-		return target{URL: launchHTTP(t, program, "--root", root).url, Tool: "search", Args: map[string]any{"pattern": "needle"}}
+		return target{
+			URL:  launchHTTP(t, program, "--root", root).url,
+			Tool: "search",
+			Args: map[string]any{"pattern": "needle"},
+		}
 	}
 	product, wide := searches(binary(t)), searches(admitting.binary(t))
 	product.Pages, wide.Pages = pages(product.URL), pages(wide.URL)
@@ -58,8 +62,14 @@ func TestS18NoWebPageCanDriveIt(t *testing.T) {
 		t.Errorf("pages ran tools: %d in the binary, in the fixture server %v", observed, sung)
 	}
 	promise.Kept(t, promise.Proof{
-		Promise: "S18", Cases: total(tried[0]) + total(tried[1]), Failures: observed + total(sung), Control: admitted + total(through),
-		Figures: fmt.Sprintf("a real browser, %d kinds of page; with the guard off, %d calls leave something in the binary, %d in the fixture server", len(product.Pages), admitted, total(through)),
+		Promise:  "S18",
+		Cases:    total(tried[0]) + total(tried[1]),
+		Failures: observed + total(sung),
+		Control:  admitted + total(through),
+		Figures: fmt.Sprintf(
+			"a real browser, %d kinds of page; with the guard off, %d calls leave something in the binary, %d in the fixture server",
+			len(product.Pages), admitted, total(through),
+		),
 	})
 }
 
@@ -167,7 +177,11 @@ func stateless(t *testing.T, url, method, name, params string) (json.RawMessage,
 	if name != "" {
 		headers = append(headers, "Mcp-Name", name)
 	}
-	response, err := post(t.Context(), url+"/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{%s}}}`, method, params, statelessMeta), headers...)
+	response, err := post(
+		t.Context(), url+"/mcp",
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{%s}}}`, method, params, statelessMeta),
+		headers...,
+	)
 	if err != nil {
 		return nil, err
 	}

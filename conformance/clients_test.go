@@ -49,6 +49,7 @@ const clientChecks = 10
 // TestClients has the official SDKs' clients drive the binary over every transport in both eras: list, call, large
 // receipt, jq on it, resource, progress, cancel, a bad call. Each prints a line a check.
 func TestClients(t *testing.T) {
+	drivesOnly(t)
 	t.Parallel()
 	root := clientWorkspace(t)
 	clients := map[string]func(t *testing.T, ctx context.Context, args []string) *exec.Cmd{

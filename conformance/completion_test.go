@@ -38,13 +38,14 @@ func TestBashCompletes(t *testing.T) {
 
 	id := strings.TrimPrefix(shownID.FindString(run("kept", binary(t), "keep", "--name", "my tests")), "obs:")
 	for line, want := range map[string][]string{
-		"mcp-funnel c":                                {"call", "completion"},
-		"mcp-funnel call ":                            {"search", "find", "read", "grep", "jq", "slice"},
-		"mcp-funnel call s":                           {"search", "slice"},
-		"mcp-funnel call slice ":                      {"at=", "bytes=", "chars=", "lines=", "records=", "source="},
-		"mcp-funnel call slice source=a ":             {"at=", "bytes=", "chars=", "lines=", "records="},
-		"mcp-funnel call grep 'pattern=a b' in":       {"invert="},
-		"mcp-funnel call search show=":                {"matches", "files", "counts"}, // bash replaces only what is behind the =
+		"mcp-funnel c":                          {"call", "completion"},
+		"mcp-funnel call ":                      {"search", "find", "read", "grep", "jq", "slice"},
+		"mcp-funnel call s":                     {"search", "slice"},
+		"mcp-funnel call slice ":                {"at=", "bytes=", "chars=", "lines=", "records=", "source="},
+		"mcp-funnel call slice source=a ":       {"at=", "bytes=", "chars=", "lines=", "records="},
+		"mcp-funnel call grep 'pattern=a b' in": {"invert="},
+		// bash replaces only what is behind the =
+		"mcp-funnel call search show=":                {"matches", "files", "counts"},
 		"mcp-funnel call grep source=obs:":            {id},
 		"mcp-funnel call grep source=":                nil, // the names of files, then
 		"mcp-funnel observations cat ":                {id},

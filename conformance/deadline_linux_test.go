@@ -16,7 +16,8 @@ import (
 )
 
 // slack is what a call may take over its deadline before it counts as overrun: half a second, which is promised, at
-// full size. Every run may be on a busy machine, where only "soon" can be told from "never"; the figures say what was seen.
+// full size. Every run may be on a busy machine, where only "soon" can be told from "never"; the figures say what was
+// seen.
 func slack() time.Duration { return promise.Size(5*time.Second, 500*time.Millisecond) }
 
 // shape is one call that may take long.
@@ -164,11 +165,23 @@ func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 	slices.Sort(over)
 	figures := fmt.Sprintf("%d shapes there are; deadline %s", every, deadline)
 	if n := len(over); n > 0 {
-		figures += fmt.Sprintf("; over it: p50 %s, p99 %s, most %s", over[n/2].Round(time.Millisecond), over[n*99/100].Round(time.Millisecond), over[n-1].Round(time.Millisecond))
+		figures += fmt.Sprintf(
+			"; over it: p50 %s, p99 %s, most %s", over[n/2].Round(time.Millisecond), over[n*99/100].Round(time.Millisecond),
+			over[n-1].Round(time.Millisecond),
+		)
 	}
 
 	// The control: the same body where the server has no deadline worth the name.
-	endless := []shape{{"jq", map[string]any{"source": "null.json", "filter": "repeat(.) | empty"}}, {"jq", map[string]any{"source": "null.json", "filter": "until(false; .)"}}}
+	endless := []shape{
+		{"jq", map[string]any{"source": "null.json", "filter": "repeat(.) | empty"}},
+		{"jq", map[string]any{"source": "null.json", "filter": "until(false; .)"}},
+	}
 	_, control := timed(serveStdio(t, root, "--call-timeout", "1h"), endless, deadline, time.Second)
-	promise.Kept(t, promise.Proof{Promise: "S7", Cases: len(shapes), Failures: len(failures), Control: len(control), Figures: figures})
+	promise.Kept(t, promise.Proof{
+		Promise:  "S7",
+		Cases:    len(shapes),
+		Failures: len(failures),
+		Control:  len(control),
+		Figures:  figures,
+	})
 }

@@ -33,7 +33,11 @@ func serveHTTP(t testing.TB, flags ...string) *httpServer {
 // launchHTTP does so with another program than the binary.
 func launchHTTP(t testing.TB, program string, flags ...string) *httpServer {
 	t.Helper()
-	return launch{program: program, env: append(environment(t), "MCP_FUNNEL_TOKEN="+testToken), flags: append([]string{"--sse"}, flags...)}.http(t)
+	return launch{
+		program: program,
+		env:     append(environment(t), "MCP_FUNNEL_TOKEN="+testToken),
+		flags:   append([]string{"--sse"}, flags...),
+	}.http(t)
 }
 
 // http starts the binary over HTTP.
@@ -158,13 +162,20 @@ func (h httpSession) status(message string) int {
 // call makes a tool's call.
 func (h httpSession) call(tool string, args any) (answer, error) {
 	begun := time.Now()
-	request, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": args}})
+	request, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0",
+		"id":      1,
+		"method":  "tools/call",
+		"params":  map[string]any{"name": tool, "arguments": args},
+	})
 	if err != nil {
 		return answer{}, err
 	}
 	ctx, stop := context.WithTimeout(h.server.t.Context(), answerLimit)
 	defer stop()
-	response, err := post(ctx, h.server.url+"/mcp", string(request), "Authorization", "Bearer "+h.token, "Mcp-Session-Id", h.id)
+	response, err := post(
+		ctx, h.server.url+"/mcp", string(request), "Authorization", "Bearer "+h.token, "Mcp-Session-Id", h.id,
+	)
 	if err != nil {
 		return answer{}, err
 	}

@@ -107,8 +107,8 @@ func below(pid int) []int {
 // 10 ms: by then it has read its input long since, and its end tells it nothing.
 const toil = 5
 
-// awaitWork waits until one of the processes works on a job: one that waits for its first, or its next, does not. It waits
-// no more once all is over.
+// awaitWork waits until one of the processes works on a job: one that waits for its first, or its next, does not. It
+// waits no more once all is over.
 func awaitWork(limit time.Duration, pids func() []int, over func() bool) error {
 	begun := map[int]int{}
 	works := func(pid int) bool {

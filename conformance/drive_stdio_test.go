@@ -67,7 +67,10 @@ var errNoAnswer = errors.New("no answer")
 // serveStdio starts the binary on a root, with nothing kept back of the disk, and shakes hands with it.
 func serveStdio(t testing.TB, root string, flags ...string) *stdioClient {
 	t.Helper()
-	return launch{env: append(environment(t), "GOMEMLIMIT=3GiB"), flags: append([]string{"--root", root, "--min-free", "0"}, flags...)}.stdio(t)
+	return launch{
+		env:   append(environment(t), "GOMEMLIMIT=3GiB"),
+		flags: append([]string{"--root", root, "--min-free", "0"}, flags...),
+	}.stdio(t)
 }
 
 // stdio starts the server and shakes hands. It is killed at the test's end.
@@ -79,7 +82,13 @@ func (l launch) stdio(t testing.TB) *stdioClient {
 // connect starts a server by any command.
 func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 	t.Helper()
-	c := &stdioClient{limit: answerLimit, replies: l.replies, out: make(chan []byte, 1024), waiting: map[string]chan message{}, heard: map[string]int{}}
+	c := &stdioClient{
+		limit:   answerLimit,
+		replies: l.replies,
+		out:     make(chan []byte, 1024),
+		waiting: map[string]chan message{},
+		heard:   map[string]int{},
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +97,11 @@ func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 	c.process = run(t, cmd)
 	go c.send(in)
 	t.Cleanup(c.kill)
-	hello := map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "conformance", "version": "1"}}
+	hello := map[string]any{
+		"protocolVersion": "2025-11-25",
+		"capabilities":    map[string]any{},
+		"clientInfo":      map[string]any{"name": "conformance", "version": "1"},
+	}
 	if l.capabilities != nil {
 		hello["capabilities"] = l.capabilities
 	}

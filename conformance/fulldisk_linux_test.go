@@ -52,7 +52,9 @@ func (d *fullDisk) step(n string) (out, err string, code string) {
 	return read(n), read(n + ".err"), strings.TrimSpace(read(n + ".code"))
 }
 
-var keptOrNot = regexp.MustCompile(`^LARGE OUTPUT DETECTED: (kept whole as obs:[0-9a-z]{12}|kept in part as obs:[0-9a-z]{12} \(first \d+ bytes\)|not kept \(.+\))\n`)
+var keptOrNot = regexp.MustCompile(
+	`^LARGE OUTPUT DETECTED: (kept whole as obs:[0-9a-z]{12}|kept in part as obs:[0-9a-z]{12} \(first \d+ bytes\)|not kept \(.+\))\n`,
+)
 
 // run plays the script; false where this machine does not allow it.
 func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) bool {
@@ -65,7 +67,10 @@ func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) boo
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string][]byte{"small.txt": []byte("what is small\n"), "root/large.txt": corpus.WarAndPeace()[:300_000]} {
+	for name, text := range map[string][]byte{
+		"small.txt":      []byte("what is small\n"),
+		"root/large.txt": corpus.WarAndPeace()[:300_000],
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +78,9 @@ func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) boo
 	script := strings.NewReplacer("BOUND", "ulimit -f $1", "READONLY", "").Replace(onFullDisk)
 	words := []string{"sh", "-c"}
 	if tmpfs { // the mount is of this process and those below it
-		script = "mount -t tmpfs -o mode=700,size=$1 none $2 || exit 77" + strings.NewReplacer("BOUND", "", "READONLY", "mount -o remount,ro $2 || exit 77").Replace(onFullDisk)
+		script = "mount -t tmpfs -o mode=700,size=$1 none $2 || exit 77" + strings.NewReplacer(
+			"BOUND", "", "READONLY", "mount -o remount,ro $2 || exit 77",
+		).Replace(onFullDisk)
 		words = append([]string{"unshare", "-rm"}, words...)
 	}
 	words = append(words, script, "sh", bound, disk, d.out, after)
@@ -101,7 +108,8 @@ func (d *fullDisk) judge(bound string, readOnly bool) {
 		switch {
 		case n == "again" && code == "0" && strings.Contains(err, "kept as obs:"), n != "again" && kept && code == "0":
 			whole++
-		case n == "search" && code == "0" && m != nil, n == "large" && code == "1" && m != nil && strings.Contains(err, "was not kept"),
+		case n == "search" && code == "0" && m != nil, n == "large" && code == "1" && m != nil &&
+			strings.Contains(err, "was not kept"),
 			n == "again" && code == "1" && strings.Contains(err, "was not kept"):
 			d.lost++
 		default:
@@ -123,7 +131,12 @@ func (d *fullDisk) judge(bound string, readOnly bool) {
 	if out, err, code := d.step("cat"); code != "0" || out != "what is small\n" {
 		note("cat ends with %s: %q %s", code, out, err)
 	}
-	for n, want := range map[string]string{"show": `"tool": "keep"`, "source": "what is small", "place": "keep", "told": "LARGE OUTPUT DETECTED: "} {
+	for n, want := range map[string]string{
+		"show":   `"tool": "keep"`,
+		"source": "what is small",
+		"place":  "keep",
+		"told":   "LARGE OUTPUT DETECTED: ",
+	} {
 		if out, err, code := d.step(n); code != "0" || !strings.Contains(out, want) {
 			note("%s ends with %s: %.300s %.300s", n, code, out, err)
 		} else if n == "told" && readOnly && !strings.HasPrefix(out, "LARGE OUTPUT DETECTED: not kept (") {
@@ -142,7 +155,9 @@ func TestS13RealFullDisk(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
 	d := &fullDisk{}
-	disks := promise.Size([]string{"400k"}, []string{"32k", "64k", "96k", "128k", "256k", "300k", "320k", "340k", "400k", "600k", "800k", "1m", "8m"})
+	disks := promise.Size([]string{"400k"}, []string{
+		"32k", "64k", "96k", "128k", "256k", "300k", "320k", "340k", "400k", "600k", "800k", "1m", "8m",
+	})
 	mounted := 0
 	for _, size := range disks {
 		if !d.run(t, size, true, "") {
@@ -167,5 +182,8 @@ func TestS13RealFullDisk(t *testing.T) {
 	control := &fullDisk{}
 	control.run(t, "unlimited", false, `for f in "$store"/observations/keep_*; do printf x >"$f"; done`)
 	promise.Kept(t, promise.Proof{Promise: "S13", Cases: d.cases, Failures: len(d.wrong), Control: len(control.wrong),
-		Figures: fmt.Sprintf("the binary on %d full disks and %d limits of a file; %d outputs not kept, and said; control: the bytes cut after the receipt", mounted, d.cases/3-mounted, d.lost)})
+		Figures: fmt.Sprintf(
+			"the binary on %d full disks and %d limits of a file; %d outputs not kept, and said; control: the bytes cut after the receipt",
+			mounted, d.cases/3-mounted, d.lost,
+		)})
 }

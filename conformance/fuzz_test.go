@@ -21,7 +21,8 @@ func fuzzTargets(t *testing.T, top string) map[string]int {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != top && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "bin"):
+		case d.IsDir() && path != top && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" ||
+			d.Name() == "node_modules" || d.Name() == "bin"):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(d.Name(), "_test.go"):
 			return nil
@@ -52,8 +53,14 @@ func fuzzTargets(t *testing.T, top string) map[string]int {
 
 // parsers are those that read what others wrote, and the target each must have.
 var parsers = map[string]string{
-	"frames": "server FuzzFrames", "receipts": "funnel FuzzAnswer", "sidecars": "observations FuzzSidecar", "pointers": "internal/content FuzzPointer",
-	"ignore rules": "internal/tree FuzzRules", "patterns": "internal/lines FuzzCompile", "diffs": "internal/summary FuzzDiff", "tokens": "tokens FuzzCount",
+	"frames":       "server FuzzFrames",
+	"receipts":     "funnel FuzzAnswer",
+	"sidecars":     "observations FuzzSidecar",
+	"pointers":     "internal/content FuzzPointer",
+	"ignore rules": "internal/tree FuzzRules",
+	"patterns":     "internal/linesearch FuzzCompile",
+	"diffs":        "internal/kind/diff FuzzDiff",
+	"tokens":       "tokens FuzzCount",
 }
 
 // Every fuzz target has a corpus that is committed, so that what fuzzing found is tried by every run; scripts/fuzz
@@ -84,7 +91,10 @@ func TestS32FuzzTargetsHaveACorpus(t *testing.T) {
 	planted := t.TempDir()
 	write(t, planted+"/x/x_test.go", "package x\n\nimport \"testing\"\n\nfunc FuzzPlanted(f *testing.F) {}\n")
 	promise.Kept(t, promise.Proof{
-		Promise: "S32", Cases: len(found) + len(parsers), Failures: len(missing), Control: len(without(fuzzTargets(t, planted))),
-		Figures: fmt.Sprintf("fuzz targets with %d committed inputs", inputs),
+		Promise:  "S32",
+		Cases:    len(found) + len(parsers),
+		Failures: len(missing),
+		Control:  len(without(fuzzTargets(t, planted))),
+		Figures:  fmt.Sprintf("fuzz targets with %d committed inputs", inputs),
 	})
 }

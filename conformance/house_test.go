@@ -17,36 +17,61 @@ import (
 
 const module = "github.com/mcp-funnel/mcp-funnel"
 
-// floors is the house, bottom-up. A package may import only what stands on a
-// lower floor: a reader of one floor then needs to know only those below it, and
-// families of tools on one floor cannot grow into each other.
+// floors are the layers of packages, bottom-up. A package may import only packages of a lower layer: a reader of one
+// layer needs to know only those below it, and families of tools cannot grow into each other.
 var floors = [][]string{
-	1: {"observations", "tokens", "prompts", "internal/tree", "internal/lines", "internal/content", "internal/cutoff", "internal/child", "internal/secrets", "internal/panics", "internal/recent", "internal/runes", "internal/mapped", "internal/stack"},
-	2: {"trace", "tools", "internal/summary"},
-	3: {"funnel", "tools/fs", "tools/search", "tools/jq", "tools/shell", "upstream"},
-	4: {"investigation"},
-	5: {"server"},
-	6: {"cmd/mcp-funnel"},
+	1: {
+		"internal/linesearch/literal", "internal/lru", "internal/mmap", "internal/panics", "internal/runes",
+		"internal/secrets", "internal/stack",
+	},
+	2:  {"internal/content", "internal/linesearch", "internal/tree"},
+	3:  {"internal/jsontrunc", "internal/worker", "observations", "prompts", "server/jsonrpc", "tokens"},
+	4:  {"internal/kind/digest", "trace"},
+	5:  {"internal/kind/diff", "internal/kind/logs", "internal/kind/markdown", "internal/kind/shape"},
+	6:  {"internal/kind"},
+	7:  {"internal/source", "tools/jq/decode"},
+	8:  {"tools/jq/plan"},
+	9:  {"tools", "tools/jq/engine"},
+	10: {"funnel", "tools/fs", "tools/jq", "tools/search"},
+	11: {"server"},
+	12: {"server/httpserver", "server/stdio"}, // transports: the server does not know which of them brings a message
+	13: {"cmd/mcp-funnel", "examples/embed"},
+}
+
+// inner are the layers within one layer, bottom-up, of a package that is divided into several. No other package of the
+// layer may import them.
+var inner = map[string][][]string{
+	"funnel": {
+		{"funnel/text"},                   // how text is shown is one question for pages, receipts and errors
+		{"funnel/policy"},                 // verdicts depend on sizes only, never on text
+		{"funnel/capture", "funnel/page"}, // what was written, and the rows of a page, know nothing of each other
+		{"funnel/receipt"},                // words come from facts: nothing is decided or stored while wording
+		{"funnel"},                        // decides, stores and answers
+	},
+}
+
+// innerLayer returns the package whose inner layers hold pkg, and which of them does.
+func innerLayer(pkg string) (owner string, layer int) {
+	for owner, layers := range inner {
+		for n, names := range layers {
+			if slices.Contains(names, pkg) {
+				return owner, n + 1
+			}
+		}
+	}
+	return "", 0
 }
 
 // within are parts of one package that stand in a directory of their own.
 var within = map[string]string{
+	"funnel/text/texttest":         "funnel/text",      // what tests draw and show
 	"tokens/tables":                "tokens",           // data beside the code that reads it
-	"internal/child/childtest":     "internal/child",   // what tests need to run workers
+	"observations/storefs":         "observations",     // file operations of a store: where tests make a disk fail
+	"internal/worker/workertest":   "internal/worker",  // what tests need to run workers
 	"internal/content/contenttest": "internal/content", // what tests draw
 	"tools/toolstest":              "tools",            // what tests call tools with
-}
-
-// sideways are imports on one floor that are wanted, each with its reason.
-var sideways = map[string]string{
-	"internal/cutoff -> internal/content": "one JSON scanner serves both: two would disagree on what is whole",
-	"internal/lines -> internal/panics":   "a panic beside a call is raised in the call, whose end it is",
-	"internal/tree -> internal/panics":    "as in internal/lines",
-	"internal/lines -> internal/recent":   "a compiled pattern is kept beside what compiles it",
-	"internal/lines -> internal/mapped":   "what is searched decides what is read",
-	"tokens -> internal/panics":           "as in internal/lines",
-	"observations -> internal/runes":      "the receipt and the index count alike",
-	"observations -> internal/secrets":    "a tombstone's arguments are masked by the same table as what is shown",
+	"server/servertest":            "server",           // what tests of the server and its transports share
+	"tools/jq/plan/plantest":       "tools/jq/plan",    // filters and JSON texts for tests
 }
 
 // unwanted is what no package imports, and why. (The servers to compare with are modules of their own.)
@@ -60,7 +85,9 @@ var only = map[string]struct {
 	reason   string
 }{
 	"github.com/mark3labs/mcp-go": {
-		[]string{"server", "upstream", "cmd/mcp-funnel", "conformance/fixture"},
+		[]string{
+			"server", "server/jsonrpc", "server/httpserver", "server/stdio", "cmd/mcp-funnel", "conformance/fixture",
+		},
 		"the protocol library stays at the edge: a new version or another library touches one package, not every tool",
 	},
 	"github.com/alecthomas/kong": {
@@ -68,7 +95,7 @@ var only = map[string]struct {
 		"flags belong to the command line; packages take plain options",
 	},
 	"github.com/itchyny/gojq": {
-		[]string{"tools/jq"},
+		[]string{"tools/jq", "tools/jq/plan", "tools/jq/engine"},
 		"jq programs run under this tool's bounds or not at all",
 	},
 }
@@ -103,12 +130,25 @@ func packages(t *testing.T) []listed {
 }
 
 func floorOf(pkg string) int {
+	if owner, _ := innerLayer(pkg); owner != "" {
+		pkg = owner
+	}
 	for n, names := range floors {
 		if slices.Contains(names, pkg) {
 			return n
 		}
 	}
 	return 0
+}
+
+// familyOf is the package of the tools of which pkg is a part, as tools/jq of tools/jq/decode; "" if there is none.
+func familyOf(pkg string) string {
+	rest, ok := strings.CutPrefix(pkg, "tools/")
+	name, _, _ := strings.Cut(rest, "/")
+	if !ok || within[pkg] == "tools" {
+		return ""
+	}
+	return "tools/" + name
 }
 
 // violations are the imports of a package that the house does not allow.
@@ -138,7 +178,15 @@ func violations(pkg string, imports []string) []string {
 			found = append(found, pkg+" imports "+below+": tests and fixtures only")
 			continue
 		}
-		if within[below] == pkg || within[pkg] == below || sideways[pkg+" -> "+below] != "" {
+		if family := familyOf(below); family != "" && family != familyOf(pkg) && below != family {
+			found = append(found, pkg+" imports "+below+": the parts of a tool belong to its family")
+			continue
+		}
+		if within[below] == pkg || within[pkg] == below {
+			continue
+		}
+		owner, layer := innerLayer(pkg)
+		if o, n := innerLayer(below); owner != "" && o == owner && n < layer {
 			continue
 		}
 		if n := floorOf(below); n == 0 || n >= floor {
@@ -180,14 +228,21 @@ func TestImportsPointDown(t *testing.T) {
 // The control: the rules find what they are there to find.
 func TestImportRulesBite(t *testing.T) {
 	for pkg, imp := range map[string]string{
-		"tools/fs":       module + "/funnel",
-		"tools/search":   module + "/tools/fs",
-		"funnel":         "github.com/mark3labs/mcp-go/mcp",
-		"observations":   module + "/tokens",
-		"tools":          module + "/server",
-		"server":         module + "/conformance/corpus",
-		"internal/fresh": "fmt",
-		"upstream":       "github.com/mark3labs/mcp-go/server",
+		"tools/fs":                   module + "/funnel",
+		"tools/jq":                   module + "/funnel/text",
+		"funnel/text":                module + "/funnel/policy",
+		"funnel/page":                module + "/funnel/capture",
+		"funnel/receipt":             module + "/funnel",
+		"tools/search":               module + "/tools/fs",
+		"funnel":                     "github.com/mark3labs/mcp-go/mcp",
+		"observations":               module + "/tokens",
+		"tools":                      module + "/server",
+		"server":                     module + "/conformance/corpus",
+		"internal/fresh":             "fmt",
+		"trace":                      "github.com/mark3labs/mcp-go/server",
+		"tools/jq/plan":              module + "/tools/jq/engine",
+		"cmd/mcp-funnel":             module + "/tools/jq/engine",
+		"internal/worker/workertest": module + "/tools/jq/decode",
 	} {
 		if len(violations(pkg, []string{imp})) == 0 {
 			t.Errorf("%s may import %s", pkg, imp)
@@ -200,7 +255,9 @@ func TestPackageComments(t *testing.T) {
 	for _, p := range packages(t) {
 		doc := ""
 		for _, name := range p.GoFiles {
-			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+			f, err := parser.ParseFile(
+				token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments,
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,8 +272,8 @@ func TestPackageComments(t *testing.T) {
 			continue
 		}
 		first := "Package " + filepath.Base(p.ImportPath) + " "
-		if strings.HasPrefix(p.ImportPath, "cmd/") {
-			first = "Command mcp-funnel "
+		if strings.HasPrefix(p.ImportPath, "cmd/") || strings.HasPrefix(p.ImportPath, "examples/") {
+			first = "Command " + filepath.Base(p.ImportPath) + " "
 		}
 		if !strings.HasPrefix(doc, first) {
 			t.Errorf("%s: the package comment must begin with %q", p.ImportPath, first)

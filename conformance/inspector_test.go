@@ -15,7 +15,9 @@ import (
 // prints on standard output, which is the result as JSON.
 func inspector(t *testing.T, env, target []string, args ...string) (result map[string]any, stderr string) {
 	t.Helper()
-	cmd := nodeCommand(t, t.Context(), "node_modules/.bin/mcp-inspector", append(append([]string{"--cli"}, target...), args...)...)
+	cmd := nodeCommand(
+		t, t.Context(), "node_modules/.bin/mcp-inspector", append(append([]string{"--cli"}, target...), args...)...,
+	)
 	cmd.Env = env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -57,6 +59,7 @@ func texts(t *testing.T, result map[string]any) string {
 // TestInspector is the main job as another project's client sees it, over every transport in both eras: list the
 // tools, make a large search, work on what was kept, read it as a resource, get a prompt.
 func TestInspector(t *testing.T) {
+	drivesOnly(t)
 	t.Parallel()
 	env := environment(t)
 	// The words before the inspector's own flags are the server's command. It gives a server only what it is told to.
@@ -95,14 +98,21 @@ func inspect(t *testing.T, env, target []string, all bool) {
 	if strings.Contains(complaints, "error") {
 		t.Errorf("tools/list --strict complains:\n%s", complaints)
 	}
-	large, _ := inspector(t, env, target, "--method", "tools/call", "--tool-name", "search", "--tool-arg", "pattern=func", "--tool-arg", "glob=*.go")
+	large, _ := inspector(
+		t, env, target, "--method", "tools/call", "--tool-name", "search", "--tool-arg", "pattern=func", "--tool-arg",
+		"glob=*.go",
+	)
 	receipt := texts(t, large)
 	m := regexp.MustCompile(`^LARGE OUTPUT DETECTED: kept whole as (obs:[0-9a-z]{12})\n`).FindStringSubmatch(receipt)
 	if m == nil {
 		t.Fatalf("no receipt:\n%s", receipt)
 	}
-	rows, _ := inspector(t, env, target, "--method", "tools/call", "--tool-name", "jq", "--tool-arg", "source="+m[1], "--tool-arg", "slurp=true", "--tool-arg", "filter=length")
-	if got := strings.TrimSpace(texts(t, rows)); !regexp.MustCompile(`^[0-9]+$`).MatchString(got) || !strings.Contains(receipt, got+" matches in") {
+	rows, _ := inspector(
+		t, env, target, "--method", "tools/call", "--tool-name", "jq", "--tool-arg", "source="+m[1], "--tool-arg",
+		"slurp=true", "--tool-arg", "filter=length",
+	)
+	if got := strings.TrimSpace(texts(t, rows)); !regexp.MustCompile(`^[0-9]+$`).MatchString(got) ||
+		!strings.Contains(receipt, got+" matches in") {
 		t.Errorf("jq counts %q, the receipt says:\n%s", got, receipt)
 	}
 	if !all {

@@ -19,15 +19,15 @@ import (
 
 // hasty is the product that acknowledges an observation and puts it in its place afterwards.
 var hasty = newVariant("hasty", variant{
-	replaced: map[string][]string{"observations/commit.go": {"func (r *Recording) install("}},
+	replaced: map[string][]string{"observations/commit.go": {"func (r *Recording) renameIntoPlace("}},
 	added: map[string]string{"observations/hasty.go": `package observations
 
 import "time"
 
-func (r *Recording) install(data string, lines, side []byte, used time.Time) error {
+func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.Time) error {
 	go func() {
 		time.Sleep(time.Minute)
-		_ = r.strictinstall(data, lines, side, used)
+		_ = r.strictrenameIntoPlace(data, lines, side, used)
 	}()
 	return nil
 }
@@ -98,7 +98,15 @@ func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 		t.Errorf("only %d observations were acknowledged before %d kills", said, kills)
 	}
 	_, control := try(hasty.binary(t), filepath.Join(dir, "hasty"), 2)
-	promise.Kept(t, promise.Proof{Promise: "S12", Cases: said, Failures: lost, Control: control, Figures: fmt.Sprintf("the server killed %d times beside eight calls; control: acknowledged before it is in its place", kills)})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S12", Cases: said, Failures: lost, Control: control,
+			Figures: fmt.Sprintf(
+				"the server killed %d times beside eight calls; control: acknowledged before it is in its place", kills,
+			),
+		},
+	)
 }
 
 // missing counts those that a new process does not find whole.

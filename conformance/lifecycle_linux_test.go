@@ -61,7 +61,8 @@ func (p namedProgram) running() (pids []int) {
 	return pids
 }
 
-// first is the one that none of them has started: the server. Its workers' numbers may be smaller, once the system begins anew.
+// first is the one that none of them has started: the server. Its workers' numbers may be smaller, once the system
+// begins anew.
 func (p namedProgram) first() int {
 	all := p.running()
 	for _, pid := range all {
@@ -120,7 +121,11 @@ func startBusy(t *testing.T, p namedProgram) client {
 	}
 	root := t.TempDir()
 	write(t, root+"/ok.json", "{}\n")
-	parent := launch{program: p.path, wrap: []string{"sh", "-c", `"$@"; true`, "sh"}, flags: []string{"--root", root}}.command(t)
+	parent := launch{
+		program: p.path,
+		wrap:    []string{"sh", "-c", `"$@"; true`, "sh"},
+		flags:   []string{"--root", root},
+	}.command(t)
 	parent.Stdin, parent.Stdout = inR, outW
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
@@ -156,8 +161,8 @@ func startBusy(t *testing.T, p namedProgram) client {
 func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	drivesOnly(t)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored under nohup, which children inherit
-	// The promise is a second, of which the server's own waits take 750 ms at most; in every run, beside the tests of other
-	// packages, the machine may be slow.
+	// The promise is a second, of which the server's own waits take 750 ms at most; in every run, beside the tests of
+	// other packages, the machine may be slow.
 	slowest := promise.Size(5*time.Second, time.Second)
 	var mu sync.Mutex
 	var took []time.Duration
@@ -191,11 +196,15 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	slices.Sort(took)
 	promise.Kept(t, promise.Proof{
 		Promise: "S10", Cases: len(took), Failures: failures, Control: control,
-		Figures: fmt.Sprintf("with a busy worker p50 %s, p99 %s to the end of both", took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond)),
+		Figures: fmt.Sprintf(
+			"with a busy worker p50 %s, p99 %s to the end of both", took[len(took)/2].Round(time.Millisecond),
+			took[len(took)*99/100].Round(time.Millisecond),
+		),
 	})
 }
 
-// Of all that all tools and their workers do, of libraries and children that print, only messages reach standard output.
+// Of all that all tools and their workers do, of libraries and children that print, only messages reach standard
+// output.
 func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 	drivesOnly(t)
 	dir := t.TempDir()
@@ -224,7 +233,8 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 			ask("tools/call", map[string]any{"name": name, "arguments": args, "_meta": map[string]any{"progressToken": calls}})
 		}
 		for _, s := range all {
-			if slices.Contains([]string{"sparse", "fifo", "to-fifo", "tty", "to-tty", "console"}, s.name) { // which the control waits for
+			// which the control waits for
+			if slices.Contains([]string{"sparse", "fifo", "to-fifo", "tty", "to-tty", "console"}, s.name) {
 				continue
 			}
 			for what, args := range perTool {
@@ -232,7 +242,10 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 				tool(name, args(s.name))
 			}
 		}
-		for _, filter := range []string{".", "debug", "stderr", "halt_error", `"x"|halt_error(1)`, "error", `error("\n{\"jsonrpc\":\"2.0\"}\n")`, "input", "1e1000", "[range(1000)]", "reduce range(3000) as $i (0;.+1)", `"\u001b[2J"`, "def f: [f]; f", "@json", "env"} {
+		for _, filter := range []string{
+			".", "debug", "stderr", "halt_error", `"x"|halt_error(1)`, "error", `error("\n{\"jsonrpc\":\"2.0\"}\n")`, "input",
+			"1e1000", "[range(1000)]", "reduce range(3000) as $i (0;.+1)", `"\u001b[2J"`, "def f: [f]; f", "@json", "env",
+		} {
 			answered()
 			tool("jq", map[string]any{"source": "data.json", "filter": filter})
 		}
@@ -253,5 +266,11 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 		t.Errorf("on stdout: %.200q", s)
 	}
 	_, control := mix(weak.binary(t), all[:4])
-	promise.Kept(t, promise.Proof{Promise: "S11", Cases: cases, Failures: len(strays), Control: len(control), Figures: "with libraries and children that print at every file opened"})
+	promise.Kept(t, promise.Proof{
+		Promise:  "S11",
+		Cases:    cases,
+		Failures: len(strays),
+		Control:  len(control),
+		Figures:  "with libraries and children that print at every file opened",
+	})
 }

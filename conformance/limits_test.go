@@ -13,9 +13,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// limit is one row of docs/LIMITS.md: a constant of the program, and what is told where it bites.
+// limit is one row of docs/LIMITS.md: a constant of the program, and how a call that reaches it is answered.
 type limit struct {
 	what  string
 	where string // package/Constant
@@ -29,63 +31,64 @@ var limits = []struct {
 	all []limit
 }{
 	{"Patterns (search, grep)", []limit{
-		{"a pattern", "internal/lines.MaxPattern", "bytes", "error: `pattern: N bytes are over the limit`"},
-		{"its compiled program, known before it is compiled", "internal/lines.MaxProgram", "instructions", "error: `it is too large …; use fewer or smaller repeat counts`"},
-		{"a line shown without a window around its match", "internal/lines.DefaultWindow", "bytes", "`[from-to of size]` behind the line, and a note; `slice` shows more"},
-		{"a JSON value searched as one piece, a line saved whole", "tools/search.maxSaved", "bytes", "note: `over 1 MiB: only that much was searched`"},
+		{"a pattern", "internal/linesearch.MaxPattern", "bytes", "error: `pattern: N bytes are over the limit`"},
+		{"its compiled program, known before it is compiled", "internal/linesearch.MaxProgram", "instructions", "error: `it is too large …; use fewer or smaller repeat counts`"},
+		{"a line shown without a window around its match", "internal/linesearch.DefaultWindow", "bytes", "`[from-to of size]` behind the line, and a note; `slice` shows more"},
+		{"a JSON value searched as one piece, a line saved whole", "tools/search.maxSaved", "bytes", "note: `over 1 MiB: only the first 1 MiB was searched`"},
 		{"files searched at once", "tools/search.maxWorkers", "files", "nothing: it only takes longer"},
 	}},
 	{"Globs (find, search, read)", []limit{
-		{"a glob", "internal/tree.maxGlob", "bytes", "error: `N bytes long, over the … a pattern may have`"},
-		{"`**` in one alternative, after neighbours are made one", "internal/tree.maxDoubleStars", "times", "error: `has N times **`"},
-		{"patterns it stands for when its braces are written out", "internal/tree.maxAlternatives", "patterns", "error: `use fewer {a,b}`"},
+		{"a glob", "internal/tree.maxGlob", "bytes", "error: `N bytes long; a pattern may have at most …`"},
+		{"`**` in one alternative, adjacent ones counted once", "internal/tree.maxDoubleStars", "times", "error: `contains ** N times`"},
+		{"patterns it expands to, by its braces", "internal/tree.maxAlternatives", "patterns", "error: `use fewer {a,b}`"},
 	}},
 	{"Walks and files (find, search, read)", []limit{
-		{"links on the way to a file", "internal/tree.maxLinks", "links", "error: `too many links`"},
-		{"names on the way to a file, links followed", "internal/tree.maxSteps", "names", "error: `too many links`"},
+		{"links in the path of a file", "internal/tree.maxLinks", "links", "error: `too many links`"},
+		{"names in the path of a file, after following links", "internal/tree.maxSteps", "names", "error: `too many links`"},
 		{"names of a directory that a walk holds at a time", "internal/tree.ownRoom", "bytes", "nothing: it only takes longer"},
 		{"names that all walks hold above that", "internal/tree.sharedRoom", "bytes", "nothing: it only takes longer"},
 		{"one ignore file", "internal/tree.MaxRules", "bytes", "note: `too large: applied in part`"},
 		{"all ignore files on the way to a directory", "internal/tree.maxRulesInAll", "bytes", "note: `too large: applied in part`"},
-		{"entries put in order by size or time", "tools/fs.maxSorted", "entries", "note: `the first N of M in this order`"},
-		{"names of entries put in order", "tools/fs.maxSortedNames", "bytes", "note: `the first N of M in this order`"},
-		{"entries put in order by a call that waits for nobody", "tools/fs.maxSortedFreely", "entries", "nothing: it only takes longer"},
+		{"entries sorted by size or time", "tools/fs.maxSorted", "entries", "note: `the first N of M in this order`"},
+		{"names of sorted entries", "tools/fs.maxSortedNames", "bytes", "note: `the first N of M in this order`"},
+		{"entries sorted by a call that need not wait for others", "tools/fs.maxSortedFreely", "entries", "nothing: it only takes longer"},
 		{"names of them, by such a call", "tools/fs.maxNamesFreely", "bytes", "nothing: it only takes longer"},
-		{"calls at once that put more in order", "tools/fs.maxLargeSorts", "calls", "nothing: it only takes longer"},
+		{"concurrent calls that sort more", "tools/fs.maxLargeSorts", "calls", "nothing: it only takes longer"},
 		{"extensions counted apart", "tools/fs.maxExtensions", "extensions", "a record `(others)`"},
 		{"files of one `read`", "tools/fs.maxRead", "files", "note: `only the first … files are read; there are more`"},
 		{"bytes of one `read` of several files", "tools/fs.maxReadBytes", "bytes", "note: `not read`, or `shown in part`"},
-		{"one picture", "tools/fs.maxImage", "bytes", "`over the N an image may have to be shown`"},
-		{"all pictures of an answer", "funnel.maxParts", "bytes", "note: `is not shown: an answer takes at most …`"},
+		{"one picture", "tools/fs.maxImage", "bytes", "`too large to show; an image may have at most N bytes`"},
+		{"all pictures of an answer", "funnel.maxImages", "bytes", "note: `is not shown: an answer takes at most …`"},
 	}},
 	{"jq", []limit{
-		{"a filter", "tools/jq.maxFilter", "bytes", "error: `filter is N bytes long, at most … are taken`"},
-		{"`args` in all", "tools/jq.maxArgs", "bytes", "error: `args are over … bytes`"},
-		{"a row of a table made an object", "tools/jq.maxRow", "bytes", "error: `a row is longer than …`"},
+		{"a filter", "tools/jq/plan.maxFilter", "bytes", "error: `filter is N bytes long, at most … are taken`"},
+		{"`args` in all", "tools/jq/plan.maxArgs", "bytes", "error: `args are over … bytes`"},
+		{"a row of a table made an object", "tools/jq/decode.maxRow", "bytes", "error: `a row is longer than …`"},
 		{"a result shown; all of a longer one can be saved", "tools/jq.wholeRow", "bytes", "its ends, cut in its middle; `save` keeps it"},
-		{"a text on which a filter may run without a worker", "tools/jq.smallText", "bytes", "nothing: the answers are the same"},
-		{"work of such a filter, by its bound", "tools/jq.maxWork", "steps", "nothing: it runs in a worker"},
-		{"what such a filter makes, by its bound", "tools/jq.maxWeight", "bytes", "nothing: it runs in a worker"},
-		{"memory of a worker (`--jq-memory`)", "internal/child.DefaultMemory", "bytes", "error: `the filter needs more than … of memory`"},
-		{"the least that can be set", "internal/child.MinMemory", "bytes", "raised to it"},
-		{"threads of a worker, in namespaces of its own", "internal/child.maxThreads", "threads", "error: `the worker failed`"},
-		{"files of a worker", "internal/child.maxOpen", "files", "error: `the worker failed`"},
+		{"a source on which a filter may run without a worker", "tools/jq.smallText", "bytes", "nothing: the answers are the same"},
+		{"the text of such a filter", "tools/jq/plan.maxDirect", "bytes", "nothing: it runs in a worker"},
+		{"copies of its input that such a filter makes", "tools/jq/plan.maxCopies", "copies", "nothing: it runs in a worker"},
+		{"steps of such a filter for each value", "tools/jq/plan.maxSteps", "steps", "nothing: it runs in a worker"},
+		{"memory of a worker (`--jq-memory`)", "internal/worker.DefaultMemory", "bytes", "error: `the filter needs more than … of memory`"},
+		{"the least that can be set", "internal/worker.MinMemory", "bytes", "raised to it"},
+		{"threads of a worker, in namespaces of its own", "internal/worker.maxThreads", "threads", "error: `the worker failed`"},
+		{"files of a worker", "internal/worker.maxOpen", "files", "error: `the worker failed`"},
 	}},
 	{"JSON", []limit{
-		{"a pointer told", "internal/content.maxPointer", "bytes", "`…` at its end"},
+		{"a JSON Pointer in an answer", "internal/content.maxPointer", "bytes", "`…` at its end"},
 		{"a key in a pointer", "internal/content.maxKey", "bytes", "clipped with `…`"},
 	}},
 	{"Answers", []limit{
-		{"a page, whatever its tokens", "funnel.maxPageChars", "characters", "`showing a-b of n; next: …`"},
-		{"a receipt, at most (`--receipt-tokens`)", "funnel.MaxReceipt", "tokens", "what has no room is left out, last what matters most"},
-		{"a log or other text of which each line is looked at for its pattern", "internal/summary.patternsWhole", "bytes", "`about` before how often a pattern stands there, `from samples of N MiB`; levels, errors and panics are told of all of it, other lines that stand out are not looked for"},
+		{"a page, whatever its tokens", "funnel/policy.MaxPageChars", "characters", "`showing a-b of n; next: …`"},
+		{"a receipt, at most (`--receipt-tokens`)", "funnel/policy.MaxReceipt", "tokens", "what has no room is left out, the least important first"},
+		{"a log or other text of which each line is looked at for its pattern", "internal/kind/logs.patternsWhole", "bytes", "`about` before the count of a pattern, `from samples of N MiB`; levels, errors and panics are counted in all of it; other findings are not looked for"},
 		{"notes of one answer", "funnel.maxNotes", "notes", "nothing"},
 	}},
 	{"The store", []limit{
 		{"one observation (`--max-observation`)", "observations.DefaultMaxObservation", "bytes", "`kept in part as` obs:ID, `(first N bytes)`"},
-		{"all observations (`--quota`)", "observations.DefaultQuota", "bytes", "the least recently used expire; where none can, `not kept (CAUSE)`"},
-		{"what stays free on its disk (`--min-free`)", "observations.DefaultMinFree", "bytes", "`not kept (CAUSE)`"},
-		{"from last use, in which it expires for neither quota nor age", "observations.freshFor", "time", "`what was used within the last minute makes no room yet`; a prune says how many stay for it"},
+		{"all observations (`--quota`)", "observations.DefaultQuota", "bytes", "the least recently used are removed; if none can be, `not kept (CAUSE)`"},
+		{"space that stays free on its disk (`--min-free`)", "observations.DefaultMinFree", "bytes", "`not kept (CAUSE)`"},
+		{"after last use, in which it is neither evicted nor expired", "observations.freshFor", "time", "`observations used within the last minute are not evicted`; a prune says how many stay for it"},
 		{"from last use (`--max-age`)", "observations.DefaultMaxAge", "time", "an expired ID names the call that made it"},
 	}},
 	{"The protocol", []limit{
@@ -93,17 +96,17 @@ var limits = []struct {
 		{"calls at once (`--max-calls`)", "server.DefaultMaxCalls", "calls", "error that says to try again"},
 		{"a call (`--call-timeout`)", "server.DefaultCallTimeout", "time", "error: `timed out after …`, with what was found until then"},
 		{"after the end of input (`--eof-grace`)", "server.DefaultEOFGrace", "time", "error: `the input has ended`"},
-		{"a client that reads nothing", "server.DefaultWriteTimeout", "time", "its calls are given up"},
+		{"time in which a client must read something", "server.DefaultWriteTimeout", "time", "its calls are cancelled"},
 	}},
 	{"HTTP", []limit{
-		{"connections (`--http-connections`)", "server.DefaultHTTPConnections", "connections", "503 with Retry-After"},
-		{"sessions (`--http-sessions`)", "server.DefaultHTTPSessions", "sessions", "the one that is idle longest makes room; where none is idle, 503"},
-		{"an idle session (`--http-idle`)", "server.DefaultHTTPIdle", "time", "404, as the protocol has it: the client starts a new one"},
-		{"the head of a request", "server.maxHeader", "bytes", "431"},
-		{"sending it", "server.headerTime", "time", "the connection is closed"},
-		{"sending a body", "server.bodyTime", "time", "400 that names both times"},
-		{"none of a body comes", "server.bodySilence", "time", "400 that names both times"},
-		{"answers that an `/sse` client has not read, before it may ask no more", "server.maxQueued", "bytes", "503: `this client has answers it does not read`"},
+		{"connections (`--http-connections`)", "server/httpserver.DefaultConnections", "connections", "503 with Retry-After"},
+		{"sessions (`--http-sessions`)", "server/httpserver.DefaultSessions", "sessions", "the one that was idle longest ends; if none is idle, 503"},
+		{"an idle session (`--http-idle`)", "server/httpserver.DefaultIdle", "time", "404, as the protocol demands: the client starts a new one"},
+		{"the head of a request", "server/httpserver.maxHeader", "bytes", "431"},
+		{"sending it", "server/httpserver.headerTimeout", "time", "the connection is closed"},
+		{"sending a body", "server/httpserver.bodyTimeout", "time", "400 that names both times"},
+		{"none of a body comes", "server/httpserver.bodyPause", "time", "400 that names both times"},
+		{"answers that an `/sse` client has not read, before it may ask no more", "server/jsonrpc.MaxQueued", "bytes", "503: `this client has answers it does not read`"},
 		{"open `subscriptions/listen` of one client", "server.maxListens", "streams", "error that says to cancel one"},
 	}},
 }
@@ -154,13 +157,13 @@ func valueOf(t *testing.T, where string) int64 {
 	return 0
 }
 
-// quoted are words that are told, and what stands in them for something else.
+// quotedWords are the words of an answer in a row, and standIns the placeholders in them.
 var (
 	quotedWords = regexp.MustCompile("`[^`]+`")
 	standIns    = regexp.MustCompile(`…|\b[NMABn]\b|\b(CAUSE|ID|from-to of size|a-b)\b`)
 )
 
-// What the page says is told stands in the program, word for word.
+// The words that the page quotes are in the program, word for word.
 func TestLimitsAreTold(t *testing.T) {
 	var source strings.Builder
 	err := filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
@@ -179,7 +182,7 @@ func TestLimitsAreTold(t *testing.T) {
 			for _, words := range quotedWords.FindAllString(l.told, -1) {
 				for _, piece := range standIns.Split(strings.Trim(words, "`"), -1) {
 					if piece = strings.Trim(piece, " ;:()[]"); len(piece) > 3 && !strings.Contains(source.String(), piece) {
-						t.Errorf("%s: %q is told nowhere", l.what, piece)
+						t.Errorf("%s: %q is nowhere in the program", l.what, piece)
 					}
 				}
 			}
@@ -214,21 +217,26 @@ func worded(n int64, unit string) string {
 
 func limitsPage(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("# Limits\n\nEvery cap that a call can run into, and what is told where it bites. Written by `make update` from the constants of the program.\n")
+	b.WriteString(
+		"# Limits\n\nEvery limit that a call can reach, and how it is reported. Written by `make update` from the constants of the program.\n",
+	)
 	for _, group := range limits {
-		fmt.Fprintf(&b, "\n## %s\n\n| what | at most | what is told |\n|---|---|---|\n", group.of)
+		fmt.Fprintf(&b, "\n## %s\n\n| what | at most | how it is reported |\n|---|---|---|\n", group.of)
 		for _, l := range group.all {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", l.what, worded(valueOf(t, l.where), l.unit), l.told)
 		}
 	}
 	b.WriteString("\nWhere there are several identities, none has more than three quarters of the connections, the calls at once and the bytes of " +
 		"messages: what it asks for beyond them is answered \"busy\" and says so, and the others are served.\n")
-	b.WriteString("\nOf libraries: a pattern nests at most 1,000 groups and repeats at most 1,000 times (Go's regexp); JSON nests at most 10,000 deep (jsontext).\n")
+	b.WriteString(
+		"\nOf libraries: a pattern nests at most 1,000 groups and repeats at most 1,000 times (Go's regexp); JSON nests at most 10,000 deep (jsontext).\n",
+	)
 	return b.String()
 }
 
 // The page of limits says what the program does.
 func TestLimitsPage(t *testing.T) {
+	promise.WithoutRace(t)
 	path := filepath.Join("..", "docs", "LIMITS.md")
 	want := limitsPage(t)
 	if *update {

@@ -41,7 +41,10 @@ func on(source string) []shape {
 
 // across are calls on all of a directory.
 func across(dir string) []shape {
-	all := []shape{{"read", map[string]any{"path": dir + "/**"}}, {"search", map[string]any{"path": dir, "pattern": "x", "show": "counts"}}}
+	all := []shape{
+		{"read", map[string]any{"path": dir + "/**"}},
+		{"search", map[string]any{"path": dir, "pattern": "x", "show": "counts"}},
+	}
 	for _, show := range []string{"list", "tree", "count", "stat"} {
 		all = append(all, shape{"find", map[string]any{"path": dir, "show": show}})
 	}
@@ -62,7 +65,10 @@ func gluttons(t testing.TB, root string) []glutton {
 	lines := promise.Size(80_000, 1_000_000)
 	for name, text := range map[string][]byte{
 		"empties.json": append(append([]byte("["), bytes.Repeat([]byte("[],"), elements)...), "[]]"...),
-		"lines.txt":    bytes.Repeat([]byte("a line of a hundred bytes, of which every one matches what is looked for, so that all of it is shown\n"), lines),
+		"lines.txt": bytes.Repeat(
+			[]byte("a line of a hundred bytes, of which every one matches what is looked for, so that all of it is shown\n"),
+			lines,
+		),
 	} {
 		if err := os.WriteFile(at(name), text, 0o600); err != nil {
 			t.Fatal(err)
@@ -100,9 +106,12 @@ func gluttons(t testing.TB, root string) []glutton {
 		{"jq", map[string]any{"source": "lines.txt", "filter": `"x" * 100000000`, "text": true, "limit": 1}},
 	}
 	all := []glutton{
-		{fmt.Sprintf("a line of %d MiB", line>>20), on("line.txt")}, {"1 TiB, sparse", on("tib.bin")}, {fmt.Sprintf("%d files", files), many},
+		{fmt.Sprintf("a line of %d MiB", line>>20), on("line.txt")},
+		{"1 TiB, sparse", on("tib.bin")},
+		{fmt.Sprintf("%d files", files), many},
 		{fmt.Sprintf("%d in one directory", flat), across("flat")},
-		{fmt.Sprintf("JSON of %d empty arrays", elements), on("empties.json")}, {fmt.Sprintf("output of over %d MB", lines/10_000), output},
+		{fmt.Sprintf("JSON of %d empty arrays", elements), on("empties.json")},
+		{fmt.Sprintf("output of over %d MB", lines/10_000), output},
 	}
 	var once []shape
 	for _, g := range all {
@@ -157,13 +166,23 @@ func TestS5MemoryStaysBounded(t *testing.T) {
 		control++
 	}
 	figures = append(figures, fmt.Sprintf("control: files read whole, +%d MiB", took>>20))
-	promise.Kept(t, promise.Proof{Promise: "S5", Cases: cases, Failures: failures, Control: control, Figures: strings.Join(figures, ", ")})
+	promise.Kept(t, promise.Proof{
+		Promise:  "S5",
+		Cases:    cases,
+		Failures: failures,
+		Control:  control,
+		Figures:  strings.Join(figures, ", "),
+	})
 }
 
 // feed makes the calls on a server of its own, and says what they took over what it held idle, and which had no answer.
 func (g glutton) feed(t testing.TB, program, root string, deadline time.Duration) (took int64, failures []string) {
 	t.Helper()
-	s := launch{program: program, env: append(environment(t), "GOMEMLIMIT=3GiB"), flags: []string{"--root", root, "--min-free", "0", "--call-timeout", deadline.String(), "--quota", "600MiB"}}.stdio(t)
+	s := launch{
+		program: program,
+		env:     append(environment(t), "GOMEMLIMIT=3GiB"),
+		flags:   []string{"--root", root, "--min-free", "0", "--call-timeout", deadline.String(), "--quota", "600MiB"},
+	}.stdio(t)
 	warm := func() bool { // the deadline of calls may be too short for the first on a busy machine
 		a, err := s.call("find", map[string]any{"path": "lines.txt"})
 		return err == nil && !a.failed

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
@@ -24,7 +25,7 @@ type desk struct {
 	t      *rapid.T
 	f      *funnel.Funnel
 	offers map[string]tools.Tool
-	src    tools.Sources
+	src    source.Set
 }
 
 func (d *desk) call(tool string, kv ...any) (shown string, failed bool) {
@@ -36,7 +37,12 @@ func (d *desk) call(tool string, kv ...any) (shown string, failed bool) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	a, err := d.f.Call(d.t.Context(), funnel.Request{Tool: d.offers[tool], Args: b, Sources: d.src, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000}})
+	a, err := d.f.Call(
+		d.t.Context(),
+		funnel.Request{
+			Tool: d.offers[tool], Args: b, Sources: d.src, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
+		},
+	)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -116,7 +116,10 @@ func (r *reader) close() {
 const hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"notes","version":"1"}}}`
 
 func steps(id, meta string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"steps","arguments":{"n":%d},"_meta":{"progressToken":"t%s"%s}}}`, id, noteEach, id, meta)
+	return fmt.Sprintf(
+		`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"steps","arguments":{"n":%d},"_meta":{"progressToken":"t%s"%s}}}`,
+		id, noteEach, id, meta,
+	)
 }
 
 func noteIDs() (ids []string) {
@@ -134,10 +137,18 @@ func TestNotes(t *testing.T) {
 	url := fixture(t)
 	rounds := promise.Size(5, 50)
 	for name, round := range map[string]func(context.Context, *testing.T, *ledger) error{
-		"stdio":          notesOverStdio,
-		"http":           func(ctx context.Context, t *testing.T, l *ledger) error { return notesOverHTTP(ctx, url+"/mcp", l) },
-		"http/stateless": func(ctx context.Context, t *testing.T, l *ledger) error { return notesStateless(ctx, url+"/mcp", l) },
-		"sse":            func(ctx context.Context, t *testing.T, l *ledger) error { return notesOverSSE(ctx, url, l) },
+		"stdio": notesOverStdio,
+		"http": func(ctx context.Context, t *testing.T, l *ledger) error {
+			return notesOverHTTP(
+				ctx, url+"/mcp", l,
+			)
+		},
+		"http/stateless": func(ctx context.Context, t *testing.T, l *ledger) error {
+			return notesStateless(
+				ctx, url+"/mcp", l,
+			)
+		},
+		"sse": func(ctx context.Context, t *testing.T, l *ledger) error { return notesOverSSE(ctx, url, l) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +161,10 @@ func TestNotes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			t.Logf("%d rounds: of %d notes %d lost, %d on another's stream, %d after the answer", rounds, l.told, l.lost, l.strange, l.late)
+			t.Logf(
+				"%d rounds: of %d notes %d lost, %d on another's stream, %d after the answer", rounds, l.told, l.lost, l.strange,
+				l.late,
+			)
 			if l.told != rounds*noteCalls*noteEach || l.lost+l.strange+l.late+len(l.wrong) > 0 {
 				t.Errorf("%d told; %s", l.told, strings.Join(l.wrong, "; "))
 			}
@@ -165,7 +179,9 @@ func TestLedgerSeesWhatIsWrong(t *testing.T) {
 	}
 	l := &ledger{}
 	r := newReader(l, "1")
-	for _, m := range []string{note("t1", 1), note("t1", 3), note("t2", 1), `{"id":1,"result":{}}`, note("t1", 4), `half a mess`} {
+	for _, m := range []string{
+		note("t1", 1), note("t1", 3), note("t2", 1), `{"id":1,"result":{}}`, note("t1", 4), `half a mess`,
+	} {
 		r.take([]byte(m))
 	}
 	delete(r.due, "t2")
@@ -246,7 +262,8 @@ func notesOverHTTP(ctx context.Context, url string, l *ledger) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = events(stream.Body, func(_, data string) bool { own.take([]byte(data)); return true }) // ends with an error when we stop listening
+		// ends with an error when we stop listening
+		_ = events(stream.Body, func(_, data string) bool { own.take([]byte(data)); return true })
 	}()
 	err = eachOnItsOwn(ctx, url, l, "", "Mcp-Session-Id", session, "MCP-Protocol-Version", "2025-11-25")
 	stop()
@@ -256,7 +273,9 @@ func notesOverHTTP(ctx context.Context, url string, l *ledger) error {
 
 func notesStateless(ctx context.Context, url string, l *ledger) error {
 	meta := "," + statelessMeta
-	return eachOnItsOwn(ctx, url, l, meta, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "steps")
+	return eachOnItsOwn(
+		ctx, url, l, meta, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "steps",
+	)
 }
 
 func notesOverSSE(ctx context.Context, url string, l *ledger) error {
@@ -321,7 +340,10 @@ func TestPipedCallsAreAnswered(t *testing.T) {
 	root := clientWorkspace(t)
 	lines := []string{hello}
 	for i := range 8 {
-		call := []string{`"read","arguments":{"path":"small.txt"}`, `"search","arguments":{"pattern":"needle"}`, `"grep","arguments":{"pattern":"7","source":"lines.txt"}`, `"find","arguments":{}`}[i%4]
+		call := []string{
+			`"read","arguments":{"path":"small.txt"}`, `"search","arguments":{"pattern":"needle"}`,
+			`"grep","arguments":{"pattern":"7","source":"lines.txt"}`, `"find","arguments":{}`,
+		}[i%4]
 		lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s}}`, i+1, call))
 	}
 	env := environment(t)
@@ -341,7 +363,8 @@ func TestPipedCallsAreAnswered(t *testing.T) {
 		n := 0
 		for line := range bytes.Lines(out) {
 			var m noted
-			if err := json.Unmarshal(line, &m); err != nil || m.Result == nil || bytes.Contains(m.Result, []byte(`"isError":true`)) {
+			if err := json.Unmarshal(line, &m); err != nil || m.Result == nil ||
+				bytes.Contains(m.Result, []byte(`"isError":true`)) {
 				t.Errorf("run %d: %v: %.300s", run, err, line)
 			} else if string(m.ID) != `"hello"` {
 				n++

@@ -58,10 +58,12 @@ type ending struct {
 	run func(t testing.TB, root string, call map[string]any) (pids []int, err error)
 }
 
-// atWork makes a call, waits until its worker works, and gives all processes below the server. A call that came to its own end
-// before its worker was seen at work is made again: one that takes all its memory does so within a second, which a machine that
-// is busy with others may let go by between two looks.
-func atWork(s *stdioClient, server int, call map[string]any, limit time.Duration) (answer pending, pids []int, err error) {
+// atWork makes a call, waits until its worker works, and gives all processes below the server. A call that came to
+// its own end before its worker was seen at work is made again: one that takes all its memory does so within a
+// second, which a machine that is busy with others may let go by between two looks.
+func atWork(
+	s *stdioClient, server int, call map[string]any, limit time.Duration,
+) (answer pending, pids []int, err error) {
 	for begun := time.Now(); ; {
 		answer = s.beginCall("jq", call)
 		err = awaitWork(limit, func() []int { return below(server) }, answer.answered)
@@ -101,7 +103,9 @@ var endings = []ending{
 		if err != nil {
 			return nil, err
 		}
-		cmd := exec.Command(exe, binary(t), "--root", root, "--min-free", "0", "--max-observation", "1MiB") //nolint:noctx // killed here
+		cmd := exec.Command(
+			exe, binary(t), "--root", root, "--min-free", "0", "--max-observation", "1MiB",
+		) //nolint:noctx // killed here
 		cmd.Env = append(environment(t), roleKey+"=client")
 		s := connect(t, cmd, launch{})
 		var server int // which that client tells, but not before its server answers
@@ -150,7 +154,10 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 	times := promise.Size(1, 25) // each starts a server
 	calls := maps.Clone(lasting)
 	if testing.Short() && !promise.Full() {
-		maps.DeleteFunc(calls, func(name string, _ map[string]any) bool { return name != "spins" && name != "is deaf in a built-in" })
+		maps.DeleteFunc(calls, func(name string, _ map[string]any) bool {
+			return name != "spins" &&
+				name != "is deaf in a built-in"
+		})
 	}
 	var mu sync.Mutex
 	var took []time.Duration
@@ -195,7 +202,13 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 	if len(took) > 0 {
 		figures += fmt.Sprintf(", the last was gone after %s", took[len(took)-1].Round(time.Millisecond))
 	}
-	promise.Kept(t, promise.Proof{Promise: "S9", Cases: cases, Failures: failures, Control: orphans(t, root), Figures: figures})
+	promise.Kept(t, promise.Proof{
+		Promise:  "S9",
+		Cases:    cases,
+		Failures: failures,
+		Control:  orphans(t, root),
+		Figures:  figures,
+	})
 }
 
 // orphans is the control: a worker that is not tied to its server is left when the server is killed.

@@ -26,7 +26,8 @@ const (
 	canaryYear = "1999-08-07"
 )
 
-// canarySized finds the size as a number of its own: its digits may stand in an ID, or in the name of a directory for tests.
+// canarySized finds the size as a number of its own: its digits may stand in an ID, or in the name of a directory for
+// tests.
 var canarySized = regexp.MustCompile(`\b` + strconv.Itoa(canarySize) + `\b`)
 
 var canaryTime = time.Date(1999, 8, 7, 6, 5, 4, 0, time.UTC)
@@ -42,7 +43,10 @@ func surround(t testing.TB) surroundings {
 		t.Fatal(err)
 	}
 	s := surroundings{parent, parent + "/root", parent + "/second", parent + "/state"}
-	for _, path := range []string{"secret.txt", "vault/known.txt", "vault/" + canaryName, "vault/inner/" + canaryName, "root-evil/known.txt", "root-evil/" + canaryName} {
+	for _, path := range []string{
+		"secret.txt", "vault/known.txt", "vault/" + canaryName, "vault/inner/" + canaryName, "root-evil/known.txt",
+		"root-evil/" + canaryName,
+	} {
 		path = filepath.Join(parent, path)
 		write(t, path, canaryText+strings.Repeat(" ", canarySize-len(canaryText)-1)+"\n")
 	}
@@ -51,8 +55,13 @@ func surround(t testing.TB) surroundings {
 	write(t, s.root+"/sub/sub/in.txt", "an inside word\n")
 	write(t, s.second+"/ok.txt", "an inside word\n")
 	links := map[string]string{
-		"out": "../secret.txt", "abs": parent + "/secret.txt", "dir": "../vault", "dirabs": parent + "/vault", "deep": "sub/sub/../../../secret.txt", "evil": s.root + "-evil/known.txt",
-		"dots": s.root + "/../secret.txt", "far": "../root/../secret.txt", "dotted": "./.././/secret.txt",
+		"out":    "../secret.txt",
+		"abs":    parent + "/secret.txt",
+		"dir":    "../vault",
+		"dirabs": parent + "/vault",
+		"deep":   "sub/sub/../../../secret.txt",
+		"evil":   s.root + "-evil/known.txt",
+		"dots":   s.root + "/../secret.txt", "far": "../root/../secret.txt", "dotted": "./.././/secret.txt",
 	}
 	for name, target := range links {
 		for prefix, target := range map[string]string{"e-": target, "f-": s.twin(target)} {
@@ -61,7 +70,16 @@ func surround(t testing.TB) surroundings {
 			symlink(t, "../"+prefix+name, filepath.Join(s.root, "sub", prefix+name))
 		}
 	}
-	for name, target := range map[string]string{"up": "..", "top": "/", "proc": "/proc/self/root", "cwd": "/proc/self/cwd", "ok-link": "ok.txt", "ok-abs": s.root + "/ok.txt", "sub-link": "sub", "self": "."} {
+	for name, target := range map[string]string{
+		"up":       "..",
+		"top":      "/",
+		"proc":     "/proc/self/root",
+		"cwd":      "/proc/self/cwd",
+		"ok-link":  "ok.txt",
+		"ok-abs":   s.root + "/ok.txt",
+		"sub-link": "sub",
+		"self":     ".",
+	} {
 		symlink(t, target, filepath.Join(s.root, name))
 	}
 	if err := os.Link(s.root+"/ok.txt", s.root+"/ok-hard"); err != nil {
@@ -89,30 +107,55 @@ func symlink(t testing.TB, target, path string) {
 // outside are names that lead out of the root, or would to somebody, written for what exists there.
 func (s surroundings) outside() []string {
 	names := []string{
-		"../secret.txt", "./../secret.txt", "sub/../../secret.txt", "none/../../secret.txt", "sub/sub/../../../secret.txt", ".//..//secret.txt", "sub/./.././../secret.txt", "..", "./..", "../", "../.", "../..",
-		strings.Repeat("sub/../", 500) + "../secret.txt", "../vault", "../vault/", "../vault/known.txt", "../vault/.", "../vault/inner", "../root-evil", "../root-evil/known.txt", "../root/../secret.txt", "../root/ok.txt",
-		s.parent + "/secret.txt", s.root + "/../secret.txt", s.root + "-evil/known.txt", s.root + "-evil", "/" + s.parent + "/secret.txt", "//" + s.parent + "/secret.txt", s.parent + "//secret.txt", s.parent + "/./vault/known.txt",
-		s.parent, s.parent + "/vault", "/", "/etc", "/etc/passwd", "/etc/passwx", "/proc/self/environ", "/proc/self/root" + s.parent + "/secret.txt", "/proc/self/cwd/secret.txt", "/proc/self/fd/0", "/dev/stdin", "/dev/zero", "/dev/fd/0",
+		"../secret.txt", "./../secret.txt", "sub/../../secret.txt", "none/../../secret.txt", "sub/sub/../../../secret.txt",
+		".//..//secret.txt", "sub/./.././../secret.txt", "..", "./..", "../", "../.", "../..",
+		strings.Repeat("sub/../", 500) + "../secret.txt", "../vault", "../vault/", "../vault/known.txt", "../vault/.",
+		"../vault/inner", "../root-evil", "../root-evil/known.txt", "../root/../secret.txt", "../root/ok.txt",
+		s.parent + "/secret.txt", s.root + "/../secret.txt", s.root + "-evil/known.txt", s.root + "-evil",
+		"/" + s.parent + "/secret.txt", "//" + s.parent + "/secret.txt", s.parent + "//secret.txt",
+		s.parent + "/./vault/known.txt",
+		s.parent, s.parent + "/vault", "/", "/etc", "/etc/passwd", "/etc/passwx", "/proc/self/environ",
+		"/proc/self/root" + s.parent + "/secret.txt", "/proc/self/cwd/secret.txt", "/proc/self/fd/0", "/dev/stdin",
+		"/dev/zero", "/dev/fd/0",
 		"file://" + s.parent + "/secret.txt", "file:" + s.parent + "/secret.txt",
 		// links
-		"e-out", "e-abs", "e-dir", "e-dir/", "e-dir/known.txt", "e-dir/inner", "e-dirabs/known.txt", "e-dirabs/", "e-deep", "e-evil", "e-dots", "e-far", "e-dotted", "e-out/", "e-abs/", "e-out/.", "e-chain-out", "e-chain-dir/known.txt",
-		"e-chain-dir/", "e-chain-abs", "sub/e-out", "sub/e-dir/known.txt", "sub-link/e-out", "self/e-out", "self/self/sub-link/e-dir/known.txt", "up/secret.txt", "up/vault/known.txt", "up", "up/", "up/root/ok.txt",
-		"top" + s.parent + "/secret.txt", "top/etc/passwd", "top/", "proc" + s.parent + "/secret.txt", "proc/", "cwd/secret.txt", "cwd/../secret.txt", "self/../e-out", "e-dir/../secret.txt",
+		"e-out", "e-abs", "e-dir", "e-dir/", "e-dir/known.txt", "e-dir/inner", "e-dirabs/known.txt", "e-dirabs/", "e-deep",
+		"e-evil", "e-dots", "e-far", "e-dotted", "e-out/", "e-abs/", "e-out/.", "e-chain-out", "e-chain-dir/known.txt",
+		"e-chain-dir/", "e-chain-abs", "sub/e-out", "sub/e-dir/known.txt", "sub-link/e-out", "self/e-out",
+		"self/self/sub-link/e-dir/known.txt", "up/secret.txt", "up/vault/known.txt", "up", "up/", "up/root/ok.txt",
+		"top" + s.parent + "/secret.txt", "top/etc/passwd", "top/", "proc" + s.parent + "/secret.txt", "proc/",
+		"cwd/secret.txt", "cwd/../secret.txt", "self/../e-out", "e-dir/../secret.txt",
 		// encoded, and look-alikes
-		"%2e%2e/secret.txt", "..%2fsecret.txt", "%2e%2e%2fsecret.txt", "%252e%252e%252fsecret.txt", "..%5csecret.txt", "..%c0%afsecret.txt", "..%00/secret.txt", `..\x2fsecret.txt`, `\x2e\x2e/secret.txt`, `\u{2e}\u{2e}/secret.txt`,
-		`\u002e\u002e/secret.txt`, `\u002e\u002e\u002fsecret.txt`, "\uff0e\uff0e/secret.txt", "..\uff0fsecret.txt", "\u2025/secret.txt", "..\u2215secret.txt", "..\u2044secret.txt", "..\u29f8secret.txt", "..\ufe68secret.txt", ".\u200b./secret.txt",
-		"\u202e../secret.txt", "\ufeff../secret.txt", ".\u0307/secret.txt", "..\x00/secret.txt", "../secret.txt\x00", "ok.txt\x00/../../secret.txt", "..\n/secret.txt", "..\r/secret.txt", "..\t/secret.txt", " ../secret.txt", "../secret.txt ", ".. /secret.txt",
-		". ./secret.txt", "..;/secret.txt", "../secret.txt.", "../secret.txt..", "..../secret.txt", ".../secret.txt", "....//secret.txt", "..././secret.txt", "&#46;&#46;/secret.txt", "..\u0000\u0000/secret.txt",
+		"%2e%2e/secret.txt", "..%2fsecret.txt", "%2e%2e%2fsecret.txt", "%252e%252e%252fsecret.txt", "..%5csecret.txt",
+		"..%c0%afsecret.txt", "..%00/secret.txt", `..\x2fsecret.txt`, `\x2e\x2e/secret.txt`, `\u{2e}\u{2e}/secret.txt`,
+		`\u002e\u002e/secret.txt`, `\u002e\u002e\u002fsecret.txt`, "\uff0e\uff0e/secret.txt", "..\uff0fsecret.txt",
+		"\u2025/secret.txt", "..\u2215secret.txt", "..\u2044secret.txt", "..\u29f8secret.txt", "..\ufe68secret.txt",
+		".\u200b./secret.txt",
+		"\u202e../secret.txt", "\ufeff../secret.txt", ".\u0307/secret.txt", "..\x00/secret.txt", "../secret.txt\x00",
+		"ok.txt\x00/../../secret.txt", "..\n/secret.txt", "..\r/secret.txt", "..\t/secret.txt", " ../secret.txt",
+		"../secret.txt ", ".. /secret.txt",
+		". ./secret.txt", "..;/secret.txt", "../secret.txt.", "../secret.txt..", "..../secret.txt", ".../secret.txt",
+		"....//secret.txt", "..././secret.txt", "&#46;&#46;/secret.txt", "..\u0000\u0000/secret.txt",
 		// Windows
-		`C:\secret.txt`, "C:/secret.txt", "C:secret.txt", "c:", `\\?\C:\secret.txt`, `\\.\C:\secret.txt`, `\\server\share\secret.txt`, "//server/share/secret.txt", `..\secret.txt`, `..\..\secret.txt`, `sub\..\..\secret.txt`, `..\vault\known.txt`,
-		"../secret.txt::$DATA", "../secret.txt:stream", "../SECRET~1.TXT", "NUL", "CON", "aux.txt", "COM1", "LPT1.txt", `\??\C:\secret.txt`, "GLOBALROOT/secret.txt",
+		`C:\secret.txt`, "C:/secret.txt", "C:secret.txt", "c:", `\\?\C:\secret.txt`, `\\.\C:\secret.txt`,
+		`\\server\share\secret.txt`, "//server/share/secret.txt", `..\secret.txt`, `..\..\secret.txt`, `sub\..\..\secret.txt`,
+		`..\vault\known.txt`,
+		"../secret.txt::$DATA", "../secret.txt:stream", "../SECRET~1.TXT", "NUL", "CON", "aux.txt", "COM1", "LPT1.txt",
+		`\??\C:\secret.txt`, "GLOBALROOT/secret.txt",
 		// for a shell
-		"~", "~/secret.txt", "~root/secret.txt", "~+/../secret.txt", "$HOME/secret.txt", "${HOME}/secret.txt", "%HOME%/secret.txt", "$(pwd)/../secret.txt", "`pwd`/../secret.txt", "$PWD/../secret.txt", "../$(cat secret.txt)", "|cat ../secret.txt", "-", "--", "@../secret.txt", "<../secret.txt",
+		"~", "~/secret.txt", "~root/secret.txt", "~+/../secret.txt", "$HOME/secret.txt", "${HOME}/secret.txt",
+		"%HOME%/secret.txt", "$(pwd)/../secret.txt", "`pwd`/../secret.txt", "$PWD/../secret.txt", "../$(cat secret.txt)",
+		"|cat ../secret.txt", "-", "--", "@../secret.txt", "<../secret.txt",
 		// long
-		strings.Repeat("n", 256), strings.Repeat("n/", 2048) + "n", strings.Repeat("../", 11_700) + "secret.txt", "../" + strings.Repeat("n", 35_000), strings.Repeat("sub/", 900) + "../secret.txt",
+		strings.Repeat("n", 256), strings.Repeat("n/", 2048) + "n", strings.Repeat("../", 11_700) + "secret.txt",
+		"../" + strings.Repeat("n", 35_000), strings.Repeat("sub/", 900) + "../secret.txt",
 		// as observations
-		"obs:../secret.txt", "obs:../../../secret.txt", "observation://../secret.txt", "observation:///" + s.parent + "/secret.txt", "obs:/" + s.parent + "/secret.txt", "OBS:../secret.txt", "obs:aaaaaaaaaaaa", "obs:aaaaaaaaaaaa/../secret.txt", "./obs:../../secret.txt",
-		s.store + "/observations/../../secret.txt", s.store + "/observations/x_20260101T000000_aaaaaaaaaaaa.txt", s.store + "/observations/x_20260101T000000_aaaaaaaaaaaa.txt/../../../secret.txt", s.store + "/trace/calls.ndjson", s.store + "/observations", s.store, s.store + "/quota",
+		"obs:../secret.txt", "obs:../../../secret.txt", "observation://../secret.txt",
+		"observation:///" + s.parent + "/secret.txt", "obs:/" + s.parent + "/secret.txt", "OBS:../secret.txt",
+		"obs:aaaaaaaaaaaa", "obs:aaaaaaaaaaaa/../secret.txt", "./obs:../../secret.txt",
+		s.store + "/observations/../../secret.txt", s.store + "/observations/x_20260101T000000_aaaaaaaaaaaa.txt",
+		s.store + "/observations/x_20260101T000000_aaaaaaaaaaaa.txt/../../../secret.txt", s.store + "/trace/calls.ndjson",
+		s.store + "/observations", s.store, s.store + "/quota",
 		"../state/quota", "../state/trace/calls.ndjson",
 	}
 	return names
@@ -121,8 +164,11 @@ func (s surroundings) outside() []string {
 // globs are names that may be patterns.
 func (s surroundings) globs() []string {
 	return []string{
-		"../*", "../secret.txt", "{../,}*", "{..,sub}/*", "../{secret,known}.txt", "**/../../*", "sub/../../*", s.parent + "/*", s.parent + "/**", "/**", "/etc/*", "~/*", "[.][.]/*", "[.]./*", "?./*", "..*/*", "../**", "../root-evil/*", "*/../../*", "e-dir/*", "e-dir/**", "e-*/*", "up/*",
-		"up/**", "top/etc/*", "**/known.txt", "**/" + canaryName, "**/secret.txt", `..\*`, "%2e%2e/*", "{..,..}/{..,..}/*", "**/..", "../vault/[a-z]*", "../*\x00", strings.Repeat("{../,}", 6) + "*",
+		"../*", "../secret.txt", "{../,}*", "{..,sub}/*", "../{secret,known}.txt", "**/../../*", "sub/../../*",
+		s.parent + "/*", s.parent + "/**", "/**", "/etc/*", "~/*", "[.][.]/*", "[.]./*", "?./*", "..*/*", "../**",
+		"../root-evil/*", "*/../../*", "e-dir/*", "e-dir/**", "e-*/*", "up/*",
+		"up/**", "top/etc/*", "**/known.txt", "**/" + canaryName, "**/secret.txt", `..\*`, "%2e%2e/*", "{..,..}/{..,..}/*",
+		"**/..", "../vault/[a-z]*", "../*\x00", strings.Repeat("{../,}", 6) + "*",
 	}
 }
 
@@ -145,7 +191,9 @@ var places = []struct {
 }
 
 // twin is a name's like for what does not exist outside, of the same length.
-var twin = strings.NewReplacer("secret", "secrex", "known", "knowx", "vault", "vaulx", "e-", "f-", "inner", "innex").Replace
+var twin = strings.NewReplacer(
+	"secret", "secrex", "known", "knowx", "vault", "vaulx", "e-", "f-", "inner", "innex",
+).Replace
 
 // twin is that of a name or an answer, in which the directory all of it stands in keeps its own, whatever it holds.
 func (s surroundings) twin(text string) string {
@@ -174,7 +222,9 @@ func leaks(name string, a answer) string {
 }
 
 // tryPaths makes the calls of the proof whose names are wanted, and tells of each what showed of the outside.
-func (s surroundings) tryPaths(t testing.TB, program string, wanted func(place int, name int, text string) bool, count func(what string)) (cases int) {
+func (s surroundings) tryPaths(
+	t testing.TB, program string, wanted func(place int, name int, text string) bool, count func(what string),
+) (cases int) {
 	t.Helper()
 	env := append(environment(t), "HOME="+s.parent, "PWD="+s.parent, "XDG_STATE_HOME="+s.parent+"/xdg")
 	ask := func(c *stdioClient, tool string, args map[string]any) answer {
@@ -184,7 +234,11 @@ func (s surroundings) tryPaths(t testing.TB, program string, wanted func(place i
 		}
 		return a
 	}
-	one := launch{program: program, env: env, flags: []string{"--root", s.root, "--store", s.store, "--min-free", "0"}}.stdio(t)
+	one := launch{
+		program: program,
+		env:     env,
+		flags:   []string{"--root", s.root, "--store", s.store, "--min-free", "0"},
+	}.stdio(t)
 	for at, p := range places {
 		names := s.outside()
 		if p.glob {
@@ -201,16 +255,25 @@ func (s surroundings) tryPaths(t testing.TB, program string, wanted func(place i
 				continue
 			}
 			if other := s.twin(name); other != name {
-				if not := ask(one, p.tool, p.args(other)); s.twin(there.text()) != s.twin(not.text()) || there.failed != not.failed {
+				if not := ask(one, p.tool, p.args(other)); s.twin(there.text()) != s.twin(not.text()) ||
+					there.failed != not.failed {
 					count(fmt.Sprintf("%s %.100q tells what exists:\n%.300q\n%.300q", p.tool, name, there.text(), not.text()))
 				}
 			}
 		}
 	}
 	// Two roots: names begin with that of a root, and none leads from one into the other or beside them.
-	two := launch{program: program, env: env, flags: []string{"--root", s.root, "--root", s.second, "--store", s.store, "--min-free", "0"}}.stdio(t)
+	two := launch{
+		program: program,
+		env:     env,
+		flags:   []string{"--root", s.root, "--root", s.second, "--store", s.store, "--min-free", "0"},
+	}.stdio(t)
 	for _, p := range places {
-		for _, name := range []string{"root/../secret.txt", "second/../secret.txt", "root/../../secret.txt", "../secret.txt", "vault/known.txt", "root-evil/known.txt", "root/e-dir/known.txt", "root/e-out", s.parent + "/secret.txt", "second/../vault", "root/up/vault/known.txt"} {
+		for _, name := range []string{
+			"root/../secret.txt", "second/../secret.txt", "root/../../secret.txt", "../secret.txt", "vault/known.txt",
+			"root-evil/known.txt", "root/e-dir/known.txt", "root/e-out", s.parent + "/secret.txt", "second/../vault",
+			"root/up/vault/known.txt",
+		} {
 			cases++
 			there, not := ask(two, p.tool, p.args(name)), ask(two, p.tool, p.args(s.twin(name)))
 			if leak := leaks(name, there); leak != "" || s.twin(there.text()) != s.twin(not.text()) {
@@ -224,7 +287,10 @@ func (s surroundings) tryPaths(t testing.TB, program string, wanted func(place i
 	if id == "" {
 		t.Fatalf("nothing was kept: %s", kept.text())
 	}
-	for _, name := range []string{id + "/../../secret.txt", id + "\x00", id + "/", id + "/known.txt", "observation://" + strings.TrimPrefix(id, "obs:") + "/../secret.txt", s.store + "/observations/" + id} {
+	for _, name := range []string{
+		id + "/../../secret.txt", id + "\x00", id + "/", id + "/known.txt",
+		"observation://" + strings.TrimPrefix(id, "obs:") + "/../secret.txt", s.store + "/observations/" + id,
+	} {
 		cases++
 		if a := ask(one, "read", map[string]any{"path": name}); leaks(name, a) != "" || !a.failed {
 			count(fmt.Sprintf("read %q: %.200q", name, a.text()))
@@ -264,19 +330,28 @@ func TestS1NothingOutsideTheRoots(t *testing.T) {
 	control, w := 0, surround(t)
 	watched = w.watch(t)
 	w.tryPaths(t, weak.binary(t), func(_, name int, text string) bool { // nothing that leads it to all of this machine
-		return name%10 == 0 && (strings.Contains(text, "known") || strings.Contains(text, "secret")) && !strings.Contains(text, "*")
+		return name%10 == 0 && (strings.Contains(text, "known") || strings.Contains(text, "secret")) &&
+			!strings.Contains(text, "*")
 	}, func(string) { control++ })
 	if len(watched()) == 0 {
 		t.Error("nobody saw the control open what is outside")
 	}
-	promise.Kept(t, promise.Proof{Promise: "S1", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d tools and arguments, each answer compared with that for what does not exist", len(places))})
+	promise.Kept(t, promise.Proof{
+		Promise:  "S1",
+		Cases:    cases,
+		Failures: failures,
+		Control:  control,
+		Figures:  fmt.Sprintf("%d tools and arguments, each answer compared with that for what does not exist", len(places)),
+	})
 }
 
 // tryInside holds that names that stay inside work: a refusal of everything would keep the promise too.
 func (s surroundings) tryInside(t testing.TB, fail func(string)) (cases int) {
 	c := serveStdio(t, s.root)
 	for _, name := range []string{
-		"ok.txt", "./ok.txt", "sub/../ok.txt", "sub//in.txt", s.root + "/ok.txt", s.root + "//sub/./in.txt", "ok-link", "ok-abs", "ok-hard", "sub-link/in.txt", "self/self/ok.txt", "sub-link/sub/in.txt", strings.Repeat("sub/../", 500) + "ok.txt",
+		"ok.txt", "./ok.txt", "sub/../ok.txt", "sub//in.txt", s.root + "/ok.txt", s.root + "//sub/./in.txt", "ok-link",
+		"ok-abs", "ok-hard", "sub-link/in.txt", "self/self/ok.txt", "sub-link/sub/in.txt",
+		strings.Repeat("sub/../", 500) + "ok.txt",
 	} {
 		for _, p := range places {
 			if p.tool == "find" || strings.HasPrefix(fmt.Sprint(p.args("")), "map[all:true glob:") {
@@ -304,7 +379,9 @@ func (s surroundings) tryCommandLine(t testing.TB, fail func(string)) (cases int
 			t.Fatal(err)
 		}
 		cases++
-		cmd := exec.CommandContext(t.Context(), binary(t), "--root", s.root, "--store", s.store, "--min-free", "0", "call", p.tool, string(args))
+		cmd := exec.CommandContext(
+			t.Context(), binary(t), "--root", s.root, "--store", s.store, "--min-free", "0", "call", p.tool, string(args),
+		)
 		cmd.Env, cmd.Dir = env, s.parent
 		out, err := cmd.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -47,7 +48,7 @@ func inProcess(t testing.TB, dir string) func(ctx context.Context, tool string, 
 		}
 		a, err := f.Call(ctx, funnel.Request{
 			Tool: byName[tool], Args: raw, Who: funnel.Session{ID: "local", Owner: observations.Local},
-			Sources: tools.Sources{Roots: []*tree.Root{root}, Owner: observations.Local},
+			Sources: source.Set{Roots: []*tree.Root{root}},
 		})
 		if err != nil {
 			return answer{blocks: []string{err.Error()}, failed: true}
@@ -105,7 +106,9 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 	}
 	pairs["pipe-swap"] = "pipe"
 	exchange := func(a, b string) {
-		if err := unix.Renameat2(unix.AT_FDCWD, filepath.Join(s.root, a), unix.AT_FDCWD, filepath.Join(s.root, b), unix.RENAME_EXCHANGE); err != nil {
+		if err := unix.Renameat2(
+			unix.AT_FDCWD, filepath.Join(s.root, a), unix.AT_FDCWD, filepath.Join(s.root, b), unix.RENAME_EXCHANGE,
+		); err != nil {
 			t.Error(err)
 		}
 	}
@@ -123,8 +126,8 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 		times int
 		call  func(tool string, args any) (answer, error)
 	}
-	// raced makes calls on these names while everything is exchanged, until enough of them showed something of the outside, and
-	// gives what they showed.
+	// raced makes calls on these names while everything is exchanged, until enough of them showed something of the
+	// outside, and gives what they showed.
 	raced := func(names []string, enough int, all ...caller) (failures []string) {
 		stop := make(chan struct{})
 		var racers, callers sync.WaitGroup
@@ -196,12 +199,15 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 		t.Error(f)
 	}
 
-	// The control: the same race on the binary without a root that holds, which one call in a few falls for. It gets the names
-	// whose other side is one file: below a link to / it would walk through all of this machine.
+	// The control: the same race on the binary without a root that holds, which one call in a few falls for. It gets the
+	// names whose other side is one file: below a link to / it would walk through all of this machine.
 	weakened := launch{program: weak.binary(t), flags: []string{"--root", s.root, "--call-timeout", "20s"}}.stdio(t)
 	control := raced([]string{"file-0", "file-1", "swap-0/known.txt", "swap-1/known.txt"}, 20, caller{few, weakened.call})
 	promise.Kept(t, promise.Proof{
 		Promise: "S2", Cases: int(cases), Failures: len(failures), Control: len(control),
-		Figures: fmt.Sprintf("%d swaps under all tools, %d calls refused; %d calls on the binary; the control fell in the same race within %d calls", swapped, refused, few, operations.Load()-cases),
+		Figures: fmt.Sprintf(
+			"%d swaps under all tools, %d calls refused; %d calls on the binary; the control fell in the same race within %d calls",
+			swapped, refused, few, operations.Load()-cases,
+		),
 	})
 }

@@ -39,13 +39,31 @@ func settle(t testing.TB) estate {
 	write(t, e.config, "# "+canaryText+"\nlarge-lines: 50\n")
 	write(t, e.root+"/ok.txt", "an inside word\n")
 	// None of these is ever taken as a configuration.
-	for _, name := range []string{"mcp-funnel.yaml", ".mcp-funnel.yaml", "config.yaml", ".mcp-funnel/config.yaml", ".config/mcp-funnel/config.yaml", "mcp-funnel.yml", ".env", ".envrc", ".jq", "m.jq", "m.json"} {
-		write(t, e.root+"/"+name, "large-lines: 1\nlarge-chars: 1\nroot: [/]\nMCP_FUNNEL_LARGE_LINES=1\nexport MCP_FUNNEL_ROOT=/\n")
+	for _, name := range []string{
+		"mcp-funnel.yaml", ".mcp-funnel.yaml", "config.yaml", ".mcp-funnel/config.yaml", ".config/mcp-funnel/config.yaml",
+		"mcp-funnel.yml", ".env", ".envrc", ".jq", "m.jq", "m.json",
+	} {
+		write(
+			t, e.root+"/"+
+				name, "large-lines: 1\nlarge-chars: 1\nroot: [/]\nMCP_FUNNEL_LARGE_LINES=1\nexport MCP_FUNNEL_ROOT=/\n",
+		)
 	}
-	for _, name := range []string{".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".claude/settings.json", ".git/hooks/pre-commit", ".git/config", ".envrc"} {
+	for _, name := range []string{
+		".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".claude/settings.json", ".git/hooks/pre-commit", ".git/config",
+		".envrc",
+	} {
 		write(t, e.root+"/"+name, "{}\n")
 	}
-	for name, target := range map[string]string{"to-store": "state", "to-store-abs": e.store, "to-config": "conf/funnel.yaml", "to-config-abs": e.config, "via/up": "../state", "to-conf": "conf", "chain": "to-store", "file-in-store": "state/" + canaryName} {
+	for name, target := range map[string]string{
+		"to-store":      "state",
+		"to-store-abs":  e.store,
+		"to-config":     "conf/funnel.yaml",
+		"to-config-abs": e.config,
+		"via/up":        "../state",
+		"to-conf":       "conf",
+		"chain":         "to-store",
+		"file-in-store": "state/" + canaryName,
+	} {
 		if err := os.MkdirAll(filepath.Dir(e.root+"/"+name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -64,8 +82,12 @@ func (e estate) flags() []string {
 // denied are names of the store and of the configuration.
 func (e estate) denied() []string {
 	return []string{
-		"state", "state/" + canaryName, "./state//" + canaryName, "state/../state/" + canaryName, e.store, e.store + "/" + canaryName, "to-store", "to-store/", "to-store/" + canaryName, "to-store-abs/" + canaryName, "via/up/" + canaryName, "chain/" + canaryName, "chain/",
-		"file-in-store", "state/quota", "state/trace", "state/observations", "to-store/trace", "conf/funnel.yaml", "to-config", "to-config-abs", "config-hard", "to-conf/funnel.yaml", e.config, e.root + "/config-hard", "state/*", "state/**", "**/" + canaryName, "conf/*", "to-store/*", "{state,conf}/*", "**",
+		"state", "state/" + canaryName, "./state//" + canaryName, "state/../state/" + canaryName, e.store,
+		e.store + "/" + canaryName, "to-store", "to-store/", "to-store/" + canaryName, "to-store-abs/" + canaryName,
+		"via/up/" + canaryName, "chain/" + canaryName, "chain/",
+		"file-in-store", "state/quota", "state/trace", "state/observations", "to-store/trace", "conf/funnel.yaml",
+		"to-config", "to-config-abs", "config-hard", "to-conf/funnel.yaml", e.config, e.root + "/config-hard", "state/*",
+		"state/**", "**/" + canaryName, "conf/*", "to-store/*", "{state,conf}/*", "**",
 		"moved/" + canaryName, "moved", "moved-config", "moved-link/" + canaryName,
 	}
 }
@@ -137,8 +159,8 @@ func fingerprint(t testing.TB, dir string, without ...string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// The agent cannot widen its own rights: it reaches neither the store nor the configuration by any name, no tool writes,
-// and nothing that stands in a root or in a call is taken as a setting.
+// The agent cannot widen its own rights: it reaches neither the store nor the configuration by any name, no tool
+// writes, and nothing that stands in a root or in a call is taken as a setting.
 func TestS26TheAgentCannotWidenItsRights(t *testing.T) {
 	drivesOnly(t)
 	failures := 0
@@ -165,7 +187,9 @@ func TestS26TheAgentCannotWidenItsRights(t *testing.T) {
 // tryMounts mounts store and configuration into a root: another name that no link shows.
 func tryMounts(t testing.TB, fail func(string)) (cases int, told string) {
 	const inside = `mount --bind "$1" "$2" && shift 2 && exec "$@"`
-	probe := exec.CommandContext(t.Context(), "unshare", "-Urm", "sh", "-c", inside, "sh", t.TempDir(), t.TempDir(), "true")
+	probe := exec.CommandContext(
+		t.Context(), "unshare", "-Urm", "sh", "-c", inside, "sh", t.TempDir(), t.TempDir(), "true",
+	)
 	if out, err := probe.CombinedOutput(); err != nil {
 		return 0, fmt.Sprintf("bind mounts not tried, as none can be made here (%.80q)", out)
 	}
@@ -177,17 +201,25 @@ func tryMounts(t testing.TB, fail func(string)) (cases int, told string) {
 		t.Fatal(err)
 	}
 	mounted := estate{root: other, store: e.store, config: e.config}
-	return mounted.try(t, binary(t), []string{"unshare", "-Urm", "sh", "-c", inside, "sh", e.root, other + "/mount"}, promise.Size(2, 1), fail), "bind mounts tried"
+	return mounted.try(
+		t, binary(t), []string{"unshare", "-Urm", "sh", "-c", inside, "sh", e.root, other + "/mount"}, promise.Size(2, 1),
+		fail,
+	), "bind mounts tried"
 }
 
 // tryEnvironment asks jq and the others for the environment, for modules and for files.
 func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
 	c := launch{env: append(environment(t), estateSecret, "HOME="+e.root), flags: e.flags()}.stdio(t)
 	for n, filter := range []string{
-		"env", "$ENV", "env.FUNNEL_CANARY", "$ENV.FUNNEL_CANARY", "env|tojson", "[env[]]", `env["HOME"]`, "input", "[inputs]", "input_filename", "$__prog_args", "$ARGS", "$__loc__", `import "m" as m; m::x`, `include "m"; .`, `import "m" as $m; $m`, `import "./m" as m {search: "./"}; .`,
-		`import "m" as $m {search: "/etc"}; $m`, `"m"|modulemeta`, "get_search_list", "$HOME", `"\(env)"`, `@sh "cat \(env)"`, "debug", "stderr", "halt", "halt_error", "input_line_number", `getpath(["env"])`, `try error(env) catch .`, "limit(1;env)", "now|localtime", `"~/.jq"|input`,
+		"env", "$ENV", "env.FUNNEL_CANARY", "$ENV.FUNNEL_CANARY", "env|tojson", "[env[]]", `env["HOME"]`, "input", "[inputs]",
+		"input_filename", "$__prog_args", "$ARGS", "$__loc__", `import "m" as m; m::x`, `include "m"; .`,
+		`import "m" as $m; $m`, `import "./m" as m {search: "./"}; .`,
+		`import "m" as $m {search: "/etc"}; $m`, `"m"|modulemeta`, "get_search_list", "$HOME", `"\(env)"`, `@sh "cat \(env)"`,
+		"debug", "stderr", "halt", "halt_error", "input_line_number", `getpath(["env"])`, `try error(env) catch .`,
+		"limit(1;env)", "now|localtime", `"~/.jq"|input`,
 	} {
-		for i, program := range []string{filter, "reduce range(1000) as $i (0;.+1)|" + filter} { // the second goes to the worker
+		// the second goes to the worker
+		for i, program := range []string{filter, "reduce range(1000) as $i (0;.+1)|" + filter} {
 			if i > 0 && n%promise.Size(3, 1) != 0 {
 				continue
 			}
@@ -196,7 +228,8 @@ func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
 			if err != nil {
 				t.Fatalf("jq %s: %v", program, err)
 			}
-			if strings.Contains(a.text(), canaryText) || strings.Contains(a.text(), e.store) || strings.Contains(a.text(), "large-lines") {
+			if strings.Contains(a.text(), canaryText) || strings.Contains(a.text(), e.store) ||
+				strings.Contains(a.text(), "large-lines") {
 				fail(fmt.Sprintf("jq %q shows %.300q", program, a.text()))
 			}
 		}
@@ -219,7 +252,10 @@ func (e estate) tryConfigurations(t testing.TB, fail func(string)) (cases int) {
 	write(t, large, "large-chars: 1\nlarge-lines: 1\nreceipt-tokens: 160\n")
 	write(t, filepath.Dir(e.root)+"/lines.txt", strings.Repeat("one of some lines \n", 24))
 	for _, named := range []bool{false, true} {
-		args := []string{"--store", e.store, "--root", filepath.Dir(e.root), "--min-free", "0", "call", "search", "pattern=some", "path=lines.txt"}
+		args := []string{
+			"--store", e.store, "--root", filepath.Dir(e.root), "--min-free", "0", "call", "search", "pattern=some",
+			"path=lines.txt",
+		}
 		if named {
 			args = append([]string{"--config", large}, args...)
 		}

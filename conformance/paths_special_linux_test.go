@@ -41,23 +41,45 @@ func specials(t testing.TB, dir string) (all []special, missing []string) {
 	must(os.MkdirAll(at("directory/below"), 0o755))
 	write(t, at("directory/below/x"), "a plain word\n")
 	for link, target := range map[string]string{
-		"to-fifo": "fifo", "to-socket": "socket", "to-zero": "/dev/zero", "to-tty": "/dev/tty", "to-environ": "/proc/self/environ", "loop": "loop", "loop-a": "loop-b", "loop-b": "loop-a", "dangling": "nothing", "to-self": "to-self/x", "chain-0": "ok.txt",
+		"to-fifo":    "fifo",
+		"to-socket":  "socket",
+		"to-zero":    "/dev/zero",
+		"to-tty":     "/dev/tty",
+		"to-environ": "/proc/self/environ",
+		"loop":       "loop",
+		"loop-a":     "loop-b",
+		"loop-b":     "loop-a",
+		"dangling":   "nothing",
+		"to-self":    "to-self/x",
+		"chain-0":    "ok.txt",
 	} {
 		symlink(t, target, at(link))
 	}
 	for i := range 45 {
 		symlink(t, fmt.Sprintf("chain-%d", i), at(fmt.Sprintf("chain-%d", i+1)))
 	}
-	for _, name := range []string{"fifo", "socket", "to-fifo", "to-socket", "to-zero", "to-tty", "to-environ", "loop", "loop-a", "dangling", "to-self", "chain-45", "ok.txt/", "missing"} {
+	for _, name := range []string{
+		"fifo", "socket", "to-fifo", "to-socket", "to-zero", "to-tty", "to-environ", "loop", "loop-a", "dangling", "to-self",
+		"chain-45", "ok.txt/", "missing",
+	} {
 		all = append(all, special{name: name, fails: true})
 	}
-	all = append(all, special{name: "directory", fails: true, lists: true}, special{name: "chain-9", holds: "a plain word"})
+	all = append(
+		all, special{name: "directory", fails: true, lists: true}, special{name: "chain-9", holds: "a plain word"},
+	)
 
 	for _, d := range []struct {
 		name         string
 		mode         uint32
 		major, minor uint32
-	}{{"null", unix.S_IFCHR, 1, 3}, {"zero", unix.S_IFCHR, 1, 5}, {"random", unix.S_IFCHR, 1, 8}, {"tty", unix.S_IFCHR, 5, 0}, {"console", unix.S_IFCHR, 5, 1}, {"disk", unix.S_IFBLK, 7, 0}} {
+	}{
+		{"null", unix.S_IFCHR, 1, 3},
+		{"zero", unix.S_IFCHR, 1, 5},
+		{"random", unix.S_IFCHR, 1, 8},
+		{"tty", unix.S_IFCHR, 5, 0},
+		{"console", unix.S_IFCHR, 5, 1},
+		{"disk", unix.S_IFBLK, 7, 0},
+	} {
 		if err := unix.Mknod(at(d.name), d.mode|0o600, int(unix.Mkdev(d.major, d.minor))); err != nil {
 			missing = append(missing, d.name)
 			continue
@@ -72,7 +94,9 @@ func specials(t testing.TB, dir string) (all []special, missing []string) {
 	must(os.Chmod(at("closed-dir"), 0))
 	t.Cleanup(func() { _ = os.Chmod(at("closed-dir"), 0o700) })
 	if os.Geteuid() == 0 { // to whom no door is closed
-		all = append(all, special{name: "closed", holds: "a word behind"}, special{name: "closed-dir/x", holds: "a word behind"})
+		all = append(
+			all, special{name: "closed", holds: "a word behind"}, special{name: "closed-dir/x", holds: "a word behind"},
+		)
 	} else {
 		all = append(all, special{name: "closed", fails: true}, special{name: "closed-dir/x", fails: true})
 	}
@@ -148,7 +172,8 @@ func meets(tool string, s special, a answer) string {
 	text := a.text()
 	short := len(text) <= 700 && strings.Count(text, "\n") <= 1
 	switch {
-	case strings.Contains(tool, "glob") || strings.HasPrefix(tool, "find") && (s.lists || !s.fails || s.name == "fifo" || s.name == "socket"):
+	case strings.Contains(tool, "glob") || strings.HasPrefix(tool, "find") && (s.lists || !s.fails || s.name == "fifo" ||
+		s.name == "socket"):
 		// These name what stands there, and pass over what is no file; what they say is no error.
 		if len(text) > 20_000 {
 			return "too much is said"
@@ -178,7 +203,8 @@ func meets(tool string, s special, a answer) string {
 	return ""
 }
 
-// slow is what no answer about a special file may take: one that is slower is asked for again, and counts where it stays so.
+// slow is what no answer about a special file may take: one that is slower is asked for again, and counts where it
+// stays so.
 const slow = 100 * time.Millisecond
 
 // trySpecials makes every call on every special file, and counts what hangs or is answered wrongly.
@@ -223,7 +249,9 @@ func TestS4SpecialFiles(t *testing.T) {
 	}
 	c := serveStdio(t, dir)
 	c.limit = 20 * time.Second // which no machine is too slow for
-	took := trySpecials(t, c, slices.DeleteFunc(slices.Clone(all), func(s special) bool { return s.name == "sparse" }), fail)
+	took := trySpecials(
+		t, c, slices.DeleteFunc(slices.Clone(all), func(s special) bool { return s.name == "sparse" }), fail,
+	)
 
 	// A sparse file is as large as it says: what goes through it to its end ends with the call.
 	sparse := serveStdio(t, dir, "--call-timeout", "300ms")
@@ -239,7 +267,17 @@ func TestS4SpecialFiles(t *testing.T) {
 	// The kernel's files say that they are empty, and some have no end or wait.
 	proc := serveStdio(t, "/proc", "--call-timeout", "5s")
 	proc.limit = 20 * time.Second
-	kernel := []special{{name: "version", holds: ""}, {name: "self/status", holds: ""}, {name: "cpuinfo"}, {name: "self/maps"}, {name: "self/clear_refs", fails: true}, {name: "self/mem", fails: true}, {name: "kmsg", fails: true}, {name: "self/pagemap"}, {name: "sysrq-trigger", fails: true}}
+	kernel := []special{
+		{name: "version", holds: ""},
+		{name: "self/status", holds: ""},
+		{name: "cpuinfo"},
+		{name: "self/maps"},
+		{name: "self/clear_refs", fails: true},
+		{name: "self/mem", fails: true},
+		{name: "kmsg", fails: true},
+		{name: "self/pagemap"},
+		{name: "sysrq-trigger", fails: true},
+	}
 	kernel = slices.DeleteFunc(kernel, func(s special) bool {
 		_, err := os.Stat("/proc/" + s.name)
 		return err != nil || s.fails && os.Geteuid() != 0
@@ -256,7 +294,8 @@ func TestS4SpecialFiles(t *testing.T) {
 			waiting = append(waiting, time.Since(start))
 			if err != nil {
 				fail(fmt.Sprintf("%s %s: %v", tool, s.name, err))
-			} else if tool == "read" && s.name == "version" && !strings.Contains(a.text(), "Linux") || tool == "read" && s.name == "self/status" && !strings.Contains(a.text(), "Pid:") {
+			} else if tool == "read" && s.name == "version" && !strings.Contains(a.text(), "Linux") || tool == "read" &&
+				s.name == "self/status" && !strings.Contains(a.text(), "Pid:") {
 				fail(fmt.Sprintf("%s %s: %.200q", tool, s.name, a.text()))
 			} else if s.fails && !a.failed && tool != "find" {
 				fail(fmt.Sprintf("%s %s: it should be refused: %.200q", tool, s.name, a.text()))
@@ -286,5 +325,11 @@ func TestS4SpecialFiles(t *testing.T) {
 	if len(missing) > 0 {
 		figures += "; not to be made here: " + strings.Join(missing, ", ")
 	}
-	promise.Kept(t, promise.Proof{Promise: "S4", Cases: len(took) + len(big) + len(waiting), Failures: failures, Control: control, Figures: figures})
+	promise.Kept(t, promise.Proof{
+		Promise:  "S4",
+		Cases:    len(took) + len(big) + len(waiting),
+		Failures: failures,
+		Control:  control,
+		Figures:  figures,
+	})
 }

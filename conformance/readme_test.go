@@ -45,7 +45,10 @@ func TestReadmeToolTable(t *testing.T) {
 			}
 		}
 		first, _, _ := strings.Cut(tool.Description, "\n")
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", tool.Name, strings.Join(append(required, optional...), ", "), strings.ReplaceAll(first, "|", `\|`))
+		fmt.Fprintf(
+			&b, "| `%s` | %s | %s |\n", tool.Name, strings.Join(append(required, optional...), ", "),
+			strings.ReplaceAll(first, "|", `\|`),
+		)
 	}
 	between(t, readme, "<!-- tools -->\n", "<!-- end of tools -->", b.String())
 }
@@ -156,7 +159,9 @@ func replay(t *testing.T, env []string, block string) string {
 }
 
 func normalise(out, real string) string {
-	out = savedTo.ReplaceAllString(out, "saved to: ~/.local/state/mcp-funnel/observations/${1}_20261120T143022_"+printedID+".")
+	out = savedTo.ReplaceAllString(
+		out, "saved to: ~/.local/state/mcp-funnel/observations/${1}_20261120T143022_"+printedID+".",
+	)
 	if real != "" {
 		out = strings.ReplaceAll(out, strings.TrimPrefix(real, "obs:"), printedID)
 	}

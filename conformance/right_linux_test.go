@@ -114,7 +114,8 @@ func (l likeness) hits(s *stdioClient, spoil func([]string) []string) (all shown
 		return all, 0, err
 	}
 	if m := keptWhole.FindStringSubmatch(a.text()); m != nil {
-		return likeness{tool: "jq", args: map[string]any{"source": m[1], "filter": `"\(.file):\(.line):\(.text)"`, "raw": true}}.walk(s, spoil)
+		args := map[string]any{"source": m[1], "filter": `"\(.file):\(.line):\(.text)"`, "raw": true}
+		return likeness{tool: "jq", args: args}.walk(s, spoil)
 	}
 	all, err = pageOf(a)
 	file := ""
@@ -159,7 +160,9 @@ func (l likeness) told(t testing.TB, root string) (rows []string, failed bool) {
 
 // verdict says what is wrong with an answer, "" where it is right; one that differs and says that it is not complete
 // is partial.
-func (l likeness) verdict(t testing.TB, s *stdioClient, root string, spoil func([]string) []string) (wrong string, partial bool, pages int) {
+func (l likeness) verdict(
+	t testing.TB, s *stdioClient, root string, spoil func([]string) []string,
+) (wrong string, partial bool, pages int) {
 	t.Helper()
 	want, failed := l.told(t, root)
 	var got shownPage
@@ -196,7 +199,10 @@ func (l likeness) verdict(t testing.TB, s *stdioClient, root string, spoil func(
 		}
 		return "(nothing)"
 	}
-	return fmt.Sprintf("%d rows, %d of %s; the first that differs, %d: %.100q, not %.100q", len(got.rows), len(want), l.peer, at, line(got.rows), line(want)), false, pages
+	return fmt.Sprintf(
+		"%d rows, %d of %s; the first that differs, %d: %.100q, not %.100q", len(got.rows), len(want), l.peer, at,
+		line(got.rows), line(want),
+	), false, pages
 }
 
 // spelt is what a peer says as we word it: grep has no blank behind the number of a line.
@@ -237,7 +243,9 @@ func rightRoot(t testing.TB, random *rand.Rand) (root string, texts, jsons []str
 	put(&texts, "panic.log", part(corpus.PanicLog(), promise.Size(300, 1000)))
 	put(&texts, "table.csv", part(corpus.CSV20k(), promise.Size(300, 600)))
 	source := peer.GoSource(t)
-	for _, name := range promise.Size([]string{"errors/wrap.go", "sort/search.go"}, []string{"strings/builder.go", "sort/sort.go", "strings/replace.go"}) {
+	for _, name := range promise.Size([]string{"errors/wrap.go", "sort/search.go"}, []string{
+		"strings/builder.go", "sort/sort.go", "strings/replace.go",
+	}) {
 		b, err := os.ReadFile(filepath.Join(source, name))
 		if err != nil {
 			t.Fatal(err)
@@ -267,7 +275,10 @@ func rightRoot(t testing.TB, random *rand.Rand) (root string, texts, jsons []str
 	put(&jsons, "object.json", `{"a":"x","b":{"c":[1,2,{"d":null}]},"e":{},"id":-7,"n":5,"s":"caf\u00e9 \"q\" \\ <&>"}`)
 	var list, nd []string
 	for i := range 300 {
-		one := fmt.Sprintf(`{"id":%d,"k":%q,"n":%d,"t":[%d,%q]}`, i, words[random.IntN(len(words))], random.IntN(50), random.IntN(1000), words[random.IntN(len(words))])
+		one := fmt.Sprintf(
+			`{"id":%d,"k":%q,"n":%d,"t":[%d,%q]}`, i, words[random.IntN(len(words))], random.IntN(50), random.IntN(1000),
+			words[random.IntN(len(words))],
+		)
 		list, nd = append(list, one), append(nd, one)
 	}
 	put(&jsons, "list.json", "["+strings.Join(list, ",\n")+"]")
@@ -296,7 +307,10 @@ func rightDifferences(t testing.TB) map[string]string {
 // likenesses are all questions: each text with each pattern or range, each JSON with each filter.
 func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []string) (all []likeness) {
 	t.Helper()
-	patterns := []string{"alpha", "err(or)?", "^$", "^[A-Z]", "[0-9]+", "[.]$", "a.*b.*c", "(foo|bar|the) ", `\bfunc\b`, "世界", "é", "[^ -~]", "x{0,2}y", "e", "nosuchthinganywhere", "^.{80,}$", `[(\[{]`, `\s$`, "Prince|Princess", "T[a-z]+ "}
+	patterns := []string{
+		"alpha", "err(or)?", "^$", "^[A-Z]", "[0-9]+", "[.]$", "a.*b.*c", "(foo|bar|the) ", `\bfunc\b`, "世界", "é", "[^ -~]",
+		"x{0,2}y", "e", "nosuchthinganywhere", "^.{80,}$", `[(\[{]`, `\s$`, "Prince|Princess", "T[a-z]+ ",
+	}
 	for _, text := range texts {
 		b, err := os.ReadFile(filepath.Join(root, text))
 		if err != nil {
@@ -317,7 +331,9 @@ func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []str
 			grep(own[random.IntN(len(own))], map[string]any{"literal": true}, "-F")
 		}
 		sed := func(lines, script string) {
-			all = append(all, likeness{"slice", map[string]any{"source": text, "lines": lines}, "sed", []string{"-n", script, text}})
+			all = append(all, likeness{
+				"slice", map[string]any{"source": text, "lines": lines}, "sed", []string{"-n", script, text},
+			})
 		}
 		sed("1-", "p")
 		sed("-1", "$p")
@@ -332,8 +348,14 @@ func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []str
 		for _, p := range patterns {
 			if !strings.Contains(p, `\s`) { // whose rows end in blanks that no layout shows
 				all = append(all,
-					likeness{"search", map[string]any{"path": dir, "pattern": p}, "rg", []string{"-n", "--no-heading", "--with-filename", "--no-config", "-e", p, dir}},
-					likeness{"search", map[string]any{"path": dir, "pattern": p, "ignore_case": true}, "rg", []string{"-n", "-i", "--no-heading", "--with-filename", "--no-config", "-e", p, dir}})
+					likeness{
+						"search", map[string]any{"path": dir, "pattern": p}, "rg",
+						[]string{"-n", "--no-heading", "--with-filename", "--no-config", "-e", p, dir},
+					},
+					likeness{
+						"search", map[string]any{"path": dir, "pattern": p, "ignore_case": true}, "rg",
+						[]string{"-n", "-i", "--no-heading", "--with-filename", "--no-config", "-e", p, dir},
+					})
 			}
 		}
 	}
@@ -354,7 +376,10 @@ func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []str
 		for _, source := range jsons {
 			all = append(all,
 				likeness{"jq", map[string]any{"source": source, "filter": p.Filter}, "jq", []string{"-S", "-c", p.Filter, source}},
-				likeness{"jq", map[string]any{"source": source, "filter": p.Filter, "slurp": true}, "jq", []string{"-S", "-c", "-s", p.Filter, source}})
+				likeness{
+					"jq", map[string]any{"source": source, "filter": p.Filter, "slurp": true}, "jq",
+					[]string{"-S", "-c", "-s", p.Filter, source},
+				})
 		}
 	}
 	return all
@@ -391,11 +416,16 @@ func TestS25RightOrSaid(t *testing.T) {
 	}
 	_, _, control := compareAll(t, s, root, few, func(rows []string) []string { return rows[:len(rows)-1] })
 	promise.Kept(t, promise.Proof{Promise: "S25", Cases: len(some), Failures: len(failures), Control: len(control),
-		Figures: fmt.Sprintf("of %d comparisons with grep, rg, sed and jq there are (seed %d); %d pages walked; %d answers were said to be incomplete, and were; %d filters differ as listed; the control found %d of %d", len(all), seed, pages, partial, len(rightDifferences(t)), len(control), len(few))})
+		Figures: fmt.Sprintf(
+			"of %d comparisons with grep, rg, sed and jq there are (seed %d); %d pages walked; %d answers were said to be incomplete, and were; %d filters differ as listed; the control found %d of %d",
+			len(all), seed, pages, partial, len(rightDifferences(t)), len(control), len(few),
+		)})
 }
 
 // compareAll puts all questions, two at a time.
-func compareAll(t *testing.T, s *stdioClient, root string, all []likeness, spoil func([]string) []string) (pages, partial int, failures []string) {
+func compareAll(
+	t *testing.T, s *stdioClient, root string, all []likeness, spoil func([]string) []string,
+) (pages, partial int, failures []string) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	gate := make(chan struct{}, 2)

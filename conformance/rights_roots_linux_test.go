@@ -33,7 +33,9 @@ func TestS26ClientsRootsOnlyNarrow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"work/top.txt", "work/one/one.txt", "work/two/two.txt", "outside/secret.txt", "work-evil/secret.txt"} {
+	for _, file := range []string{
+		"work/top.txt", "work/one/one.txt", "work/two/two.txt", "outside/secret.txt", "work-evil/secret.txt",
+	} {
 		write(t, filepath.Join(top, filepath.FromSlash(file)), "an ordinary word\n")
 	}
 	uri := func(dir string) string { return "file://" + filepath.ToSlash(filepath.Join(top, dir)) }
@@ -67,11 +69,19 @@ func TestS26ClientsRootsOnlyNarrow(t *testing.T) {
 	// The control: a server to which all was granted that a client may say, as one would be that believes it.
 	control := 0
 	tryRoots(t, launch{flags: []string{"--root", top}}, top, claims, func(string, ...any) { control++ })
-	promise.Kept(t, promise.Proof{Promise: "S26", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d answers to roots/list over stdio, from one client that changes its mind", len(claims))})
+	promise.Kept(t, promise.Proof{
+		Promise:  "S26",
+		Cases:    cases,
+		Failures: failures,
+		Control:  control,
+		Figures:  fmt.Sprintf("%d answers to roots/list over stdio, from one client that changes its mind", len(claims)),
+	})
 }
 
 // tryRoots has one client make each claim, and look what it finds and can read then.
-func tryRoots(t *testing.T, l launch, top string, claims []rootsClaimed, fail func(format string, args ...any)) (cases int) {
+func tryRoots(
+	t *testing.T, l launch, top string, claims []rootsClaimed, fail func(format string, args ...any),
+) (cases int) {
 	t.Helper()
 	var mu sync.Mutex
 	claimed := claims[0].claims
@@ -82,7 +92,11 @@ func tryRoots(t *testing.T, l launch, top string, claims []rootsClaimed, fail fu
 		return claimed
 	}}
 	c := l.stdio(t)
-	secrets := []string{"../outside/secret.txt", "../work-evil/secret.txt", "secret.txt", "outside/secret.txt", "one/../../outside/secret.txt", filepath.Join(top, "outside", "secret.txt"), filepath.Join(top, "work-evil", "secret.txt")}
+	secrets := []string{
+		"../outside/secret.txt", "../work-evil/secret.txt", "secret.txt", "outside/secret.txt",
+		"one/../../outside/secret.txt",
+		filepath.Join(top, "outside", "secret.txt"), filepath.Join(top, "work-evil", "secret.txt"),
+	}
 	for i, claim := range claims {
 		if i > 0 {
 			mu.Lock()
@@ -98,7 +112,8 @@ func tryRoots(t *testing.T, l launch, top string, claims []rootsClaimed, fail fu
 			t.Fatalf("roots that are %s: asked for %d times in all", claim.name, asked)
 		}
 		cases++
-		if found.failed != (claim.shown == nil) || found.failed && !strings.Contains(found.text(), "none of the client's roots lies within") {
+		if found.failed != (claim.shown == nil) || found.failed &&
+			!strings.Contains(found.text(), "none of the client's roots lies within") {
 			fail("roots that are %s: %s", claim.name, found.text())
 		}
 		for _, file := range []string{"top.txt", "one.txt", "two.txt", "secret.txt"} {
@@ -108,7 +123,8 @@ func tryRoots(t *testing.T, l launch, top string, claims []rootsClaimed, fail fu
 		}
 		for _, secret := range secrets {
 			cases++
-			if a, err := c.call("read", object{"path": secret}); err != nil || !a.failed || strings.Contains(a.text(), "ordinary word") {
+			if a, err := c.call("read", object{"path": secret}); err != nil || !a.failed ||
+				strings.Contains(a.text(), "ordinary word") {
 				fail("roots that are %s: read %s: %v %s", claim.name, secret, err, a.text())
 			}
 		}

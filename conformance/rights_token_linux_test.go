@@ -29,12 +29,22 @@ func newTokenHouse(t testing.TB) tokenHouse {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := tokenHouse{root: parent + "/root", inFile: strings.Repeat("file-token-", 4), inEnv: strings.Repeat("variable-token-", 3)}
+	h := tokenHouse{
+		root:   parent + "/root",
+		inFile: strings.Repeat("file-token-", 4),
+		inEnv:  strings.Repeat("variable-token-", 3),
+	}
 	h.store, h.file = h.root+"/state", h.root+"/conf/tokens"
 	write(t, h.root+"/ok.txt", "an inside word\n")
 	h.writeTokens(t)
 	for name, target := range map[string]string{
-		"to-file": "conf/tokens", "to-conf": "conf", "to-made": "state/state/http-token", "to-state": "state/state", "chain": "to-file", "to-environ": "/proc/self/environ", "to-proc": "/proc/self",
+		"to-file":    "conf/tokens",
+		"to-conf":    "conf",
+		"to-made":    "state/state/http-token",
+		"to-state":   "state/state",
+		"chain":      "to-file",
+		"to-environ": "/proc/self/environ",
+		"to-proc":    "/proc/self",
 	} {
 		symlink(t, target, h.root+"/"+name)
 	}
@@ -76,17 +86,25 @@ func (h tokenHouse) flags(more ...string) []string {
 // names are those of what holds a token.
 func (h tokenHouse) names() []string {
 	return []string{
-		"conf/tokens", "./conf//tokens", "conf/../conf/tokens", h.file, "to-file", "to-conf/tokens", "chain", "file-hard", "conf/*", "to-conf/*", "**/tokens", "**",
-		"state/state/http-token", h.store + "/state/http-token", "to-made", "to-state/http-token", "state/state/*", "to-state/*", "**/http-token", "state/**", "made-hard", "made.txt", "*.txt", "made-*",
+		"conf/tokens", "./conf//tokens", "conf/../conf/tokens", h.file, "to-file", "to-conf/tokens", "chain", "file-hard",
+		"conf/*", "to-conf/*", "**/tokens", "**",
+		"state/state/http-token", h.store + "/state/http-token", "to-made", "to-state/http-token", "state/state/*",
+		"to-state/*", "**/http-token", "state/**", "made-hard", "made.txt", "*.txt", "made-*",
 		"to-environ", "to-proc/environ", "/proc/self/environ", "to-proc/*",
 	}
 }
 
 // tokenFilters are jq programs that look for an environment or for files.
-var tokenFilters = []string{"env", "$ENV", "env.MCP_FUNNEL_TOKEN", "$ENV.MCP_FUNNEL_TOKEN", `[env[]]|join(" ")`, `try error(env) catch .`, `"conf/tokens"|input`, `import "conf/tokens" as $m {search: "."}; $m`, `reduce range(1000) as $i (0;.+1)|env`, `reduce range(1000) as $i (0;.+1)|$ENV`}
+var tokenFilters = []string{
+	"env", "$ENV", "env.MCP_FUNNEL_TOKEN", "$ENV.MCP_FUNNEL_TOKEN", `[env[]]|join(" ")`, `try error(env) catch .`,
+	`"conf/tokens"|input`, `import "conf/tokens" as $m {search: "."}; $m`, `reduce range(1000) as $i (0;.+1)|env`,
+	`reduce range(1000) as $i (0;.+1)|$ENV`,
+}
 
 // try makes every call on every name, and tells of each that shows one of the tokens.
-func (h tokenHouse) try(t testing.TB, way string, c toolCaller, tokens []string, share int, fail func(string)) (cases int) {
+func (h tokenHouse) try(
+	t testing.TB, way string, c toolCaller, tokens []string, share int, fail func(string),
+) (cases int) {
 	t.Helper()
 	one := func(tool string, args map[string]any) {
 		cases++
@@ -128,7 +146,11 @@ func TestS26NoToolReadsTheToken(t *testing.T) {
 	share := promise.Size(2, 1)
 	h := newTokenHouse(t)
 	made := h.makeToken(t)
-	for name, target := range map[string]string{"file-hard": h.file, "made-hard": h.store + "/state/http-token", "made.txt": h.store + "/state/http-token"} {
+	for name, target := range map[string]string{
+		"file-hard": h.file,
+		"made-hard": h.store + "/state/http-token",
+		"made.txt":  h.store + "/state/http-token",
+	} {
 		if err := os.Link(target, h.root+"/"+name); err != nil {
 			t.Fatal(err)
 		}
@@ -164,5 +186,11 @@ func TestS26NoToolReadsTheToken(t *testing.T) {
 	control := 0
 	weakened := launch{program: weak.binary(t), env: inEnv, flags: h.flags("--token-file", h.file)}.stdio(t)
 	h.try(t, "weak", weakened, tokens, 2, func(string) { control++ })
-	promise.Kept(t, promise.Proof{Promise: "S26", Cases: cases, Failures: failures, Control: control, Figures: "a token file, the token made in the store and one of the environment, over stdio and HTTP"})
+	promise.Kept(t, promise.Proof{
+		Promise:  "S26",
+		Cases:    cases,
+		Failures: failures,
+		Control:  control,
+		Figures:  "a token file, the token made in the store and one of the environment, over stdio and HTTP",
+	})
 }

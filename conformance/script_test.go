@@ -17,9 +17,15 @@ func TestScripts(t *testing.T) {
 	bin := filepath.Dir(binary(t))
 	inputs, home := t.TempDir(), t.TempDir()
 	for name, text := range map[string][]byte{
-		"war-and-peace.txt": corpus.WarAndPeace(), "1MB.json": corpus.JSON1MB(), "5MB.json": corpus.JSON5MB(), "minified.json": corpus.JSON1MBMinified(),
-		"panic.log": corpus.PanicLog(), "orders.csv": corpus.CSV20k(), "rare.ndjson": corpus.RareKey9k(), "cjk.txt": corpus.CJK(),
-		"random.bin": corpus.Random(1 << 20), "edited.diff": corpus.WarAndPeaceDiff(),
+		"war-and-peace.txt": corpus.WarAndPeace(),
+		"1MB.json":          corpus.JSON1MB(),
+		"5MB.json":          corpus.JSON5MB(),
+		"minified.json":     corpus.JSON1MBMinified(),
+		"panic.log":         corpus.PanicLog(),
+		"orders.csv":        corpus.CSV20k(),
+		"rare.ndjson":       corpus.RareKey9k(),
+		"cjk.txt":           corpus.CJK(),
+		"random.bin":        corpus.Random(1 << 20), "edited.diff": corpus.WarAndPeaceDiff(),
 	} {
 		if err := os.WriteFile(filepath.Join(inputs, name), text, 0o644); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,9 @@ func TestServeHTTP(t *testing.T) {
 	drivesOnly(t)
 	env := environment(t)
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "long.txt"), bytes.Repeat([]byte("a line to be found\n"), 500), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(root, "long.txt"), bytes.Repeat([]byte("a line to be found\n"), 500), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	s := launch{env: env, flags: []string{"--root", root, "--log-level", "debug"}}.http(t)
@@ -38,7 +40,8 @@ func TestServeHTTP(t *testing.T) {
 	}
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	if err != nil || response.StatusCode != http.StatusUnauthorized || response.Header.Get("WWW-Authenticate") == "" || !bytes.Contains(body, []byte("Authorization: Bearer")) {
+	if err != nil || response.StatusCode != http.StatusUnauthorized || response.Header.Get("WWW-Authenticate") == "" ||
+		!bytes.Contains(body, []byte("Authorization: Bearer")) {
 		t.Errorf("without a token: %v %d %v %s", err, response.StatusCode, response.Header, body)
 	}
 	session := s.open(token)
@@ -47,11 +50,14 @@ func TestServeHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	receipt := string(found.result)
-	if !strings.Contains(receipt, "LARGE OUTPUT DETECTED") || strings.Contains(receipt, "saved to") || strings.Contains(receipt, "full_output_saved_to") {
+	if !strings.Contains(receipt, "LARGE OUTPUT DETECTED") || strings.Contains(receipt, "saved to") ||
+		strings.Contains(receipt, "full_output_saved_to") {
 		t.Errorf("a receipt over HTTP names no file of the server's: %s", receipt)
 	}
 	id := shownID.FindString(receipt)
-	if got := session.mustCall("jq", object{"source": id, "filter": "length", "slurp": true}); !strings.Contains(got, "500") {
+	if got := session.mustCall("jq", object{"source": id, "filter": "length", "slurp": true}); !strings.Contains(
+		got, "500",
+	) {
 		t.Errorf("jq: %s", got)
 	}
 	if log := s.end(syscall.SIGTERM); strings.Contains(log, token) {
@@ -59,7 +65,9 @@ func TestServeHTTP(t *testing.T) {
 	}
 	// The next one takes the same token, and what was kept is there.
 	s = launch{env: env, flags: []string{"--root", root, "--log-level", "debug"}}.http(t)
-	if got := s.open(token).mustCall("slice", object{"source": id, "lines": "1-1"}); !strings.Contains(got, "a line to be found") {
+	if got := s.open(token).mustCall("slice", object{"source": id, "lines": "1-1"}); !strings.Contains(
+		got, "a line to be found",
+	) {
 		t.Errorf("after a restart: %s", got)
 	}
 	s.end(os.Interrupt)
@@ -74,19 +82,26 @@ func TestServeHTTPTokenFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("anna: "+anna+"\nbob: "+bob+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "long.txt"), bytes.Repeat([]byte("a line to be found\n"), 500), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(root, "long.txt"), bytes.Repeat([]byte("a line to be found\n"), 500), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	s := launch{env: env, flags: []string{"--root", root, "--token-file", file, "--log-level", "debug"}}.http(t)
 	as, bs := s.open(anna), s.open(bob)
 	id := shownID.FindString(as.mustCall("search", object{"pattern": "found"}))
-	if got := as.mustCall("grep", object{"source": id, "pattern": "found", "limit": 1}); !strings.Contains(got, "to be found") {
+	if got := as.mustCall("grep", object{"source": id, "pattern": "found", "limit": 1}); !strings.Contains(
+		got, "to be found",
+	) {
 		t.Errorf("anna: %s", got)
 	}
-	if a, err := bs.call("grep", object{"source": id, "pattern": "found", "limit": 1}); err != nil || strings.Contains(a.text(), "to be found") || !a.failed {
+	if a, err := bs.call("grep", object{"source": id, "pattern": "found", "limit": 1}); err != nil ||
+		strings.Contains(a.text(), "to be found") || !a.failed {
 		t.Errorf("bob: %v %s", err, a.text())
 	}
-	if status := (httpSession{s, bob, as.id}).status(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusNotFound {
+	if status := (httpSession{
+		s, bob, as.id,
+	}).status(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusNotFound {
 		t.Errorf("bob in anna's session: %d", status)
 	}
 	for _, path := range []string{"tokens", "*"} {
@@ -94,7 +109,8 @@ func TestServeHTTPTokenFile(t *testing.T) {
 			t.Errorf("a tool reads the token file: %v %s", err, a.result)
 		}
 	}
-	if a, err := as.call("search", object{"pattern": "bbbb", "all": true}); err != nil || strings.Contains(string(a.result), bob) {
+	if a, err := as.call("search", object{"pattern": "bbbb", "all": true}); err != nil ||
+		strings.Contains(string(a.result), bob) {
 		t.Errorf("a tool finds the token: %v %s", err, a.result)
 	}
 	if log := s.end(syscall.SIGHUP); strings.Contains(log, anna) || strings.Contains(log, bob) {

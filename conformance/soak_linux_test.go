@@ -94,7 +94,14 @@ var files = []string{"app.log", "orders.csv", "records.ndjson", "novel.txt", "su
 // usual are calls as a client makes them; each knows which of its errors others' faults explain.
 var usual = []func(k *soaking){
 	func(k *soaking) {
-		k.call("tools/call", tool("search", object{"pattern": pick("Prince", "panic", "ERROR|WARN", `"id"`, "nothing of it"), "context": rand.IntN(3)}), gone)
+		k.call(
+			"tools/call",
+			tool(
+				"search",
+				object{"pattern": pick("Prince", "panic", "ERROR|WARN", `"id"`, "nothing of it"), "context": rand.IntN(3)},
+			),
+			gone,
+		)
 	},
 	func(k *soaking) {
 		k.call("tools/call", tool("find", object{"glob": pick("**", "*.log", "sub/**")}), gone)
@@ -102,23 +109,39 @@ var usual = []func(k *soaking){
 	func(k *soaking) { k.call("tools/call", tool("find", object{"path": "obs:"}), gone) },
 	func(k *soaking) { k.call("tools/call", tool("read", object{"path": pick(files...)}), nil) },
 	func(k *soaking) {
-		k.call("tools/call", tool("grep", object{"source": k.observation(), "pattern": pick("a", "the", "0"), "limit": 20}), gone)
+		k.call(
+			"tools/call", tool("grep", object{"source": k.observation(), "pattern": pick("a", "the", "0"), "limit": 20}), gone,
+		)
 	},
 	func(k *soaking) {
 		k.call("tools/call", tool("grep", object{"source": pick(files...), "pattern": pick("e", "1"), "save": true}), nil)
 	},
-	func(k *soaking) {
-		k.call("tools/call", tool("jq", object{"source": "sub/small.json", "filter": pick(".", "length", ".[0]", "map(.id)")}), nil)
+	func(k *soaking) { // direct: in the server
+		k.call("tools/call", tool("jq", object{"source": "sub/small.json", "filter": pick(".", ".[0]", ".[0].id")}), nil)
 	},
-	func(k *soaking) { // not provably cheap: in a worker
-		k.call("tools/call", tool("jq", object{"source": "sub/small.json", "filter": "def f: if . > 500 then . else .+1|f end; 0|f"}), regexp.MustCompile("worker|killed|ended"))
+	func(k *soaking) { // in a worker, which a fault may kill
+		k.call(
+			"tools/call", tool("jq", object{"source": "sub/small.json", "filter": pick("length", "map(.id)")}),
+			regexp.MustCompile("worker|killed|ended"),
+		)
+	},
+	func(k *soaking) { // not direct: in a worker
+		k.call(
+			"tools/call",
+			tool("jq", object{"source": "sub/small.json", "filter": "def f: if . > 500 then . else .+1|f end; 0|f"}),
+			regexp.MustCompile("worker|killed|ended"),
+		)
 	},
 	func(k *soaking) {
 		k.call("tools/call", tool("slice", object{"source": k.observation(), "lines": "1-20"}), gone)
 	},
 	func(k *soaking) { k.call("resources/list", object{}, nil) },
 	func(k *soaking) {
-		k.call("resources/read", object{"uri": "observation://" + strings.TrimPrefix(k.observation(), "obs:")}, regexp.MustCompile(".")) // it may be a file's name, and none of it
+		// it may be a file's name, and none of it
+		k.call(
+			"resources/read", object{"uri": "observation://" + strings.TrimPrefix(k.observation(), "obs:")},
+			regexp.MustCompile("."),
+		)
 	},
 	func(k *soaking) { k.call("prompts/list", object{}, nil) },
 	func(k *soaking) { k.call("tools/list", object{}, nil) },
@@ -263,7 +286,8 @@ func (k *soaking) rest(since time.Time) (measured, error) {
 	k.cancelled = nil
 	k.mu.Unlock()
 	_ = k.s.ping()
-	for tries := 0; ; tries++ { // what was cancelled is ending, or begins its worker yet: what leaks stays for all the tries
+	// what was cancelled is ending, or begins its worker yet: what leaks stays for all the tries
+	for tries := 0; ; tries++ {
 		m, err := measure(k.s.pid())
 		m.at = time.Since(since)
 		settled := len(k.s.children()) == 0 && (k.resting == 0 || m.descriptors <= k.resting+maxDescriptors)
@@ -437,7 +461,9 @@ func (k *soaking) judge(all []measured, idle, end int) (wrong []string) {
 }
 
 func newSoaking(t *testing.T, leak bool) *soaking {
-	k := &soaking{t: t, root: soakRoot(t), store: filepath.Join(t.TempDir(), "store"), leak: leak, faults: map[string]int{}}
+	k := &soaking{
+		t: t, root: soakRoot(t), store: filepath.Join(t.TempDir(), "store"), leak: leak, faults: map[string]int{},
+	}
 	k.s = launch{
 		env: append(environment(t), "GOTRACEBACK=all"),
 		flags: []string{"--root", k.root, "--store", k.store, "--min-free", "0", "--quota", "64MiB", "--call-timeout", "40s",

@@ -18,11 +18,15 @@ import (
 // fixture starts the fixture server over HTTP and gives its address, "http://127.0.0.1:PORT".
 func fixture(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(program(t, "fixture"), append([]string{"-http", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "store")}, args...)...) //nolint:noctx // it ends with the test
+	cmd := exec.Command(
+		program(t, "fixture"),
+		append([]string{"-http", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "store")}, args...)...,
+	) //nolint:noctx // it ends with the test
 	return listening(t, cmd, "serving at ").url
 }
 
-// unchecked are the scenarios of the suite that end without a check, each with its reason. The suite counts them as passed.
+// unchecked are the scenarios of the suite that end without a check, each with its reason. The suite counts them as
+// passed.
 var unchecked = map[string]string{
 	"server-sse-polling": "it is about resuming a stream, which is not offered: where nothing is told before the answer, that is JSON, and the scenario ends there",
 }
@@ -30,6 +34,7 @@ var unchecked = map[string]string{
 // TestSuite has the official conformance suite try the fixture server: every scenario has to pass, none is expected to
 // fail, and each but those of unchecked has to check something.
 func TestSuite(t *testing.T) {
+	drivesOnly(t)
 	t.Parallel()
 	url := fixture(t) + "/mcp"
 	for suite, checks := range map[string]int{"active": 39, "all": 43} {
@@ -113,7 +118,10 @@ func runSuite(t *testing.T, version, url string, args ...string) (string, error)
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer stop()
-	cmd := nodeCommand(t, ctx, "node_modules/@modelcontextprotocol/"+version+"/dist/index.js", append([]string{"server", "--url", url}, args...)...)
+	cmd := nodeCommand(
+		t, ctx, "node_modules/@modelcontextprotocol/"+version+"/dist/index.js",
+		append([]string{"server", "--url", url}, args...)...,
+	)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()

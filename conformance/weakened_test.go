@@ -24,13 +24,13 @@ type variant struct {
 // denied is known by its name alone, standard output is left to whoever prints, and nobody watches for the client.
 var weak = newVariant("weak", variant{
 	replaced: map[string][]string{
-		"internal/tree/name.go":   {"func (r *Root) rel("},
-		"internal/tree/root.go":   {"func (r *Root) open(", "func (r *Root) describe("},
-		"internal/tree/denied.go": {"func (d denials) holds(", "func (d denials) identities("},
-		"server/lifecycle.go":     {"func (l Lifetime) look("},
+		"internal/tree/name.go":    {"func (r *Root) rel("},
+		"internal/tree/root.go":    {"func (r *Root) open(", "func (r *Root) describe("},
+		"internal/tree/denied.go":  {"func (d denials) coversFile(", "func (d denials) identities("},
+		"server/stdio/lifetime.go": {"func (l Lifetime) watch("},
 	},
 	inserted: map[string][]string{
-		"cmd/mcp-funnel/serve.go": {"server.TakeStdio()", "os.Stdin, os.Stdout, error(nil)"},
+		"cmd/mcp-funnel/serve.go": {"stdio.Take()", "os.Stdin, os.Stdout, error(nil)"},
 	},
 	added: map[string]string{
 		"internal/tree/weak.go": `package tree
@@ -51,32 +51,33 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 }
 
 func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error) {
-	rel, err := r.allowed(name)
+	rel, err := r.relAllowed(name)
 	if err != nil { return nil, r.explain(operation, name, err) }
 	if follow { return os.Stat(filepath.Join(r.dir, rel)) }
 	return os.Lstat(filepath.Join(r.dir, rel))
 }
 
-func (d denials) holds(ident) bool { return false }
+func (d denials) coversFile(ident) bool { return false }
 
 func (d denials) identities() []ident { return nil }
 `,
-		"server/weak.go": `package server
+		"server/stdio/weak.go": `package stdio
 
 import ("context"; "os")
 
-func (l Lifetime) look(signals <-chan os.Signal, stopped <-chan struct{}, end context.CancelCauseFunc) {
+func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end context.CancelCauseFunc) {
 	l.Parent, l.Out = false, nil
-	l.strictlook(signals, stopped, end)
+	l.strictwatch(signals, stopped, end)
 }
 `,
 	},
 })
 
-// admitting is the product with a guard that lets everything in, takes every body for JSON, and has every page read every answer.
+// admitting is the product with a guard that lets everything in, takes every body for JSON, and has every page read
+// every answer.
 var admitting = newVariant("admitting", variant{
-	replaced: map[string][]string{"server/guard.go": {"func (g *guard) check("}},
-	added: map[string]string{"server/admitting.go": `package server
+	replaced: map[string][]string{"server/httpserver/guard.go": {"func (g *guard) check("}},
+	added: map[string]string{"server/httpserver/admitting.go": `package httpserver
 
 import ("net/http"; "github.com/mcp-funnel/mcp-funnel/observations")
 
@@ -138,7 +139,7 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 
 // untied is the product whose workers do not die with it.
 var untied = newVariant("untied", variant{
-	inserted: map[string][]string{"internal/child/confine_linux.go": {", Pdeathsig: syscall.SIGKILL", ""}},
+	inserted: map[string][]string{"internal/worker/confine_linux.go": {", Pdeathsig: syscall.SIGKILL", ""}},
 })
 
 func newVariant(name string, v variant) variant {

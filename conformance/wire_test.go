@@ -20,11 +20,11 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
@@ -78,7 +78,7 @@ func TestWire(t *testing.T) {
 // wire is one transcript being played.
 type wire struct {
 	t      *testing.T
-	server *server.Server
+	conn   *server.Conn
 	store  *observations.Store
 	root   string
 	kept   string   // where the store is
@@ -179,13 +179,14 @@ func (w *wire) open() {
 		Store: w.store, Counter: tokens.New(tokens.O200k), SavedTo: true, Offered: func() []string { return names },
 	})
 	check(err)
-	w.server, err = server.New(server.Options{
+	s, err := server.New(server.Options{
 		Funnel: f, Store: w.store, Tools: catalog, Version: "test",
-		Sources: func(who funnel.Session) tools.Sources {
-			return tools.Sources{Roots: []*tree.Root{root}, Store: w.store, Owner: who.Owner}
+		Sources: func(who funnel.Session) source.Set {
+			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(w.store, who.Owner)}}
 		},
 	})
 	check(err)
+	w.conn = s.Connect(w.t.Context())
 }
 
 var wirePlaceholder = regexp.MustCompile(`OBS([0-9]+)`)
@@ -204,14 +205,18 @@ func (w *wire) real(line string) string {
 func (w *wire) ask(request string) {
 	ctx, stop := context.WithTimeout(w.t.Context(), time.Minute)
 	defer stop()
-	switch answer := w.server.HandleMessage(ctx, json.RawMessage(w.real(request))).(type) {
-	case nil:
+	var answer json.RawMessage
+	w.conn.Handle(ctx, []byte(w.real(request)), func(m []byte, last func()) error {
+		if last != nil { // not a notification
+			answer = bytes.TrimSpace(m)
+		}
+		return nil
+	})
+	if answer == nil {
 		w.out.WriteString("  (no answer)\n")
-	case json.RawMessage:
-		w.out.WriteString(w.readable(request, answer))
-	default:
-		w.t.Fatalf("HandleMessage returned %T", answer)
+		return
 	}
+	w.out.WriteString(w.readable(request, answer))
 }
 
 // do is what happens to the store between two requests.

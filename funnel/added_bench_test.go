@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// BenchmarkAdded is what the funnel adds to a tool that writes JSON, beside cat > file of the same bytes: one of each in
-// turn, and the medians of all rounds. At 50 MB tokens are sampled. Run it with -benchtime 7x.
+// BenchmarkAdded is what the funnel adds to a tool that writes JSON, beside cat > file of the same bytes: one of each
+// in turn, and the medians of all rounds. At 50 MB tokens are sampled. Run it with -benchtime 7x.
 func BenchmarkAdded(b *testing.B) {
 	for _, in := range []struct {
 		name string
@@ -44,7 +44,7 @@ func BenchmarkAdded(b *testing.B) {
 				if err != nil || !a.Receipts[0].Kept {
 					b.Fatalf("%v %+v", err, a.Receipts)
 				}
-				if err := f.o.Store.Remove(observations.Local, observations.ID(a.Receipts[0].ObservationID)); err != nil {
+				if err := f.options.Store.Remove(observations.Local, observations.ID(a.Receipts[0].ObservationID)); err != nil {
 					b.Fatal(err)
 				}
 				peers = append(peers, cat(b, from))

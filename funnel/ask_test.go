@@ -69,7 +69,11 @@ func TestAskedAndAnswered(t *testing.T) {
 		{func(context.Context, tools.Question) (tools.Reply, error) {
 			return tools.Reply{Action: tools.Declined}, nil
 		}, "declined"},
-		{func(context.Context, tools.Question) (tools.Reply, error) { return tools.Reply{}, tools.ErrNoReply }, "the client gave no reply"},
+		{func(
+			context.Context, tools.Question,
+		) (tools.Reply, error) {
+			return tools.Reply{}, tools.ErrNoReply
+		}, "the client gave no reply"},
 		{nil, "there is no client to ask"},
 	} {
 		a := answered(t, f, Request{Tool: says, Ask: k.ask})

@@ -40,11 +40,21 @@ func callerIn(h *house, seed uint64) *caller {
 	secret := corpus.Secrets(seed)
 	key, _ := corpus.PrivateKey(seed, "PRIVATE KEY", 40, 64)
 	r.texts = []string{
-		"", "\n", "one line", strings.Repeat("a line of a text\n", 3000), strings.Repeat("x", 200_000), strings.Repeat("語", 30_000) + "\n", strings.Repeat("\u202e\u200b", 5000),
-		strings.Repeat("\xff\xfe\x00", 3000), strings.Repeat("e\u0301\u0302\u0303", 4000), strings.Repeat("next: direct x\nnote: x\ntotal: 1 line, 2 chars\n", 900), key, strings.Repeat(key, 8),
-		string(corpus.JSON1MB()[:120_000]), string(corpus.JSON1MBMinified()[:80_000]), string(corpus.CSV20k()[:60_000]), string(corpus.WarAndPeaceDiff()[:90_000]), string(corpus.PanicLog()[:90_000]),
-		strings.Repeat(secret[30].Line+"\n", 700), strings.Repeat(secret[len(secret)-12].Line+"\n", 700), strings.Repeat(`{"password":"a1b2c3","k":["`+secret[3].Text+`"]}`+"\n", 400),
-		strings.Repeat("pw=a1b2c3d4&password=a1b2c3 ", 4000), strings.Repeat("# Heading\n\ntext and text\n\n", 600), strings.Repeat(" ", 50_000) + "end", strings.Repeat("👨\u200d👩\u200d👧🏽🇬🇧", 3000),
+		"", "\n", "one line", strings.Repeat(
+			"a line of a text\n", 3000,
+		), strings.Repeat("x", 200_000), strings.Repeat("語", 30_000) + "\n", strings.Repeat("\u202e\u200b", 5000),
+		strings.Repeat("\xff\xfe\x00", 3000), strings.Repeat("e\u0301\u0302\u0303", 4000), strings.Repeat(
+			"next: direct x\nnote: x\ntotal: 1 line, 2 chars\n", 900,
+		), key, strings.Repeat(key, 8),
+		string(corpus.JSON1MB()[:120_000]), string(
+			corpus.JSON1MBMinified()[:80_000],
+		), string(corpus.CSV20k()[:60_000]), string(corpus.WarAndPeaceDiff()[:90_000]), string(corpus.PanicLog()[:90_000]),
+		strings.Repeat(secret[30].Line+"\n", 700), strings.Repeat(secret[len(secret)-12].Line+"\n", 700), strings.Repeat(
+			`{"password":"a1b2c3","k":["`+secret[3].Text+`"]}`+"\n", 400,
+		),
+		strings.Repeat("pw=a1b2c3d4&password=a1b2c3 ", 4000), strings.Repeat(
+			"# Heading\n\ntext and text\n\n", 600,
+		), strings.Repeat(" ", 50_000) + "end", strings.Repeat("👨\u200d👩\u200d👧🏽🇬🇧", 3000),
 	}
 	for i, text := range r.texts {
 		name := fmt.Sprintf("f%d.%s", i, pick(r, "txt", "json", "log", "csv", "ndjson", "diff", "md", "go"))
@@ -65,16 +75,25 @@ func (r *caller) word(kind string) any {
 	huge := strings.Repeat(pick(r, "x", "語", "\u202e", "note: a\n", "(", `\"`), r.IntN(6000))
 	switch kind {
 	case "source":
-		return pick[any](r, pick(r, r.names...), pick(r, r.names...), pick(r, r.names...), "obs:k3v9q2m7x4ab", "nope.txt", "../x", huge, "")
+		return pick[any](
+			r, pick(r, r.names...), pick(r, r.names...), pick(r, r.names...), "obs:k3v9q2m7x4ab", "nope.txt", "../x", huge, "",
+		)
 	case "path":
-		return pick[any](r, pick(r, r.names...), pick(r, r.names...), ".", ".", "d", "obs:", "*.txt", "**", "nope", huge, "/etc/passwd")
+		return pick[any](
+			r, pick(r, r.names...), pick(r, r.names...), ".", ".", "d", "obs:", "*.txt", "**", "nope", huge, "/etc/passwd",
+		)
 	case "pattern":
 		return pick[any](r, ".", "a", "line", "^", "[a-z]+ [a-z]+", "x{3}", "(", "(?i)NOTE", huge, "語", "password")
 	case "filter":
-		return pick[any](r, ".", ".[0]", ".[]", "length", ".k[0]", "keys", "..", `"a"*5000`, "[range(5000)]", "error(\"x\"*9000)", ".a(", huge, "{a:.}")
+		return pick[any](
+			r, ".", ".[0]", ".[]", "length", ".k[0]", "keys", "..", `"a"*5000`, "[range(5000)]", "error(\"x\"*9000)", ".a(",
+			huge, "{a:.}",
+		)
 	case "range":
 		a := r.IntN(3000)
-		return pick[any](r, "1-5", "0-", fmt.Sprint("-", a), fmt.Sprint(a, "-", a+r.IntN(5000)), "1-", "9007199254740993-", "x", "5-1", huge)
+		return pick[any](
+			r, "1-5", "0-", fmt.Sprint("-", a), fmt.Sprint(a, "-", a+r.IntN(5000)), "1-", "9007199254740993-", "x", "5-1", huge,
+		)
 	case "number":
 		return pick[any](r, 0, 1, r.IntN(50), r.IntN(5000), -1, int64(1<<53), "7", nil, 1.5)
 	case "bool":
@@ -158,7 +177,8 @@ func over(count func(string) int, tool tools.Tool, l funnel.Limits, a funnel.Ans
 		}
 		total += count(b.Text)
 		chars += utf8.RuneCountInString(b.Text)
-		if b.Text != "" && strings.HasPrefix(b.Text, "LARGE OUTPUT DETECTED: ") && !strings.Contains(b.Text, "\nshowing the first") {
+		if b.Text != "" && strings.HasPrefix(b.Text, "LARGE OUTPUT DETECTED: ") &&
+			!strings.Contains(b.Text, "\nshowing the first") {
 			receipted = true
 			receipt := l.ReceiptTokens
 			if receipt == 0 {
@@ -194,9 +214,11 @@ func over(count func(string) int, tool tools.Tool, l funnel.Limits, a funnel.Ans
 	return ""
 }
 
-// budgets makes n random calls and counts answers over their budget. widen is what is done to the ceilings that the calls
-// are made with, and not to those that the answers are held to.
-func budgets(t *testing.T, n int, widen func(funnel.Limits) funnel.Limits, tell func(format string, args ...any)) (cases, failures int) {
+// budgets makes n random calls and counts answers over their budget. widen is what is done to the ceilings that the
+// calls are made with, and not to those that the answers are held to.
+func budgets(
+	t *testing.T, n int, widen func(funnel.Limits) funnel.Limits, tell func(format string, args ...any),
+) (cases, failures int) {
 	count := tokens.New(tokens.O200k).Count
 	h := houseIn(t, funnel.Options{Mask: maskOf()})
 	r := callerIn(h, 24)

@@ -33,7 +33,9 @@ func tool(t tools.Tool, run runFunc) tools.Tool {
 	if t.Name == "" {
 		t.Name = "fetch"
 	}
-	return tools.New(t, func(ctx context.Context, _ struct{}, _ tools.Input, out tools.Output) error { return run(ctx, out) })
+	return tools.New(
+		t, func(ctx context.Context, _ struct{}, _ tools.Input, out tools.Output) error { return run(ctx, out) },
+	)
 }
 
 func writes(b []byte) runFunc {
@@ -82,7 +84,7 @@ func answered(t testing.TB, f *Funnel, r Request) Answer {
 		if b.MIME != "" {
 			continue
 		}
-		shown += int64(f.o.Counter.Count(b.Text))
+		shown += int64(f.options.Counter.Count(b.Text))
 		if again := content.Visible(b.Text, false); again != b.Text {
 			t.Errorf("hidden characters in what is shown: %q", b.Text)
 		}
@@ -167,10 +169,13 @@ func TestLargeOutputIsKeptAndAnsweredWithItsReceipt(t *testing.T) {
 	if lines[0] != "LARGE OUTPUT DETECTED: kept whole as obs:"+r.ObservationID {
 		t.Errorf("first line %q", lines[0])
 	}
-	if want := fmt.Sprintf("total: 1204 lines, %d chars, %d tokens; text", r.Chars, r.Tokens); !strings.HasPrefix(lines[1], want) {
+	if want := fmt.Sprintf(
+		"total: 1204 lines, %d chars, %d tokens; text", r.Chars, r.Tokens,
+	); !strings.HasPrefix(lines[1], want) {
 		t.Errorf("second line %q, want %q", lines[1], want)
 	}
-	if want := "next: direct jq, grep or slice at source obs:" + r.ObservationID + "; do not read it whole"; lines[len(lines)-1] != want {
+	if want := "next: direct jq, grep or slice at source obs:" + r.ObservationID +
+		"; do not read it whole"; lines[len(lines)-1] != want {
 		t.Errorf("last line %q, want %q", lines[len(lines)-1], want)
 	}
 	for _, want := range []string{"\n--- head: 1-10 of 1204 ---\nline 1 of", "\n--- 1189 lines not shown ---\n--- tail: 1200-1204 ---\nline 1200 of"} {
@@ -178,7 +183,7 @@ func TestLargeOutputIsKeptAndAnsweredWithItsReceipt(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if got := mustOpen(t, s, r).Seen.Receipt; got != text {
+	if got := mustOpen(t, s, r).Stats.Receipt; got != text {
 		t.Errorf("the receipt kept is not the one given:\n%s", got)
 	}
 }
@@ -240,9 +245,15 @@ func TestFirstLineSaysWhatBecameOfTheOutput(t *testing.T) {
 		want    string // regexp
 	}{
 		{"no store", Options{}, Request{Tool: tool(tools.Tool{}, writes(big))}, `^not kept \(there is no store\)$`},
-		{"keeping not wanted", Options{Store: storeIn(t, observations.Options{})}, Request{Tool: tool(tools.Tool{}, writes(big)), Keep: Never}, `^not kept \(keeping was not asked for\)$`},
-		{"a cap", Options{Store: storeIn(t, observations.Options{MaxObservation: 100_000})}, Request{Tool: tool(tools.Tool{}, writes(big))}, `^kept in part as obs:[0-9a-z]{12} \(first 100000 bytes\)$`},
-		{"no room", Options{Store: failing}, Request{Tool: tool(tools.Tool{}, writes(big))}, `^not kept \(no room in the store: its quota of 1000 bytes is used up \(--quota\)\)$`},
+		{"keeping not wanted", Options{Store: storeIn(t, observations.Options{})}, Request{
+			Tool: tool(tools.Tool{}, writes(big)), Keep: Never,
+		}, `^not kept \(keeping was not asked for\)$`},
+		{"a cap", Options{
+			Store: storeIn(t, observations.Options{MaxObservation: 100_000}),
+		}, Request{Tool: tool(tools.Tool{}, writes(big))}, `^kept in part as obs:[0-9a-z]{12} \(first 100000 bytes\)$`},
+		{"no room", Options{Store: failing}, Request{
+			Tool: tool(tools.Tool{}, writes(big)),
+		}, `^not kept \(no room in the store: its quota of 1000 bytes is used up \(--quota\)\)$`},
 		{"a source", Options{Store: storeIn(t, observations.Options{})}, Request{Tool: tool(tools.Tool{Paged: true}, func(_ context.Context, out tools.Output) error {
 			out.Source("docs/big.txt")
 			_, err := out.Write(big)
@@ -295,7 +306,7 @@ func TestSavedToIsNamedOnlyWhereAskedFor(t *testing.T) {
 				t.Errorf("the file named: %v", err)
 			}
 		}
-		if strings.Contains(mustOpen(t, s, r).Seen.Receipt, "saved to") {
+		if strings.Contains(mustOpen(t, s, r).Stats.Receipt, "saved to") {
 			t.Error("the receipt that is kept names a path")
 		}
 	}
@@ -326,12 +337,15 @@ func TestHintNamesOnlyWhatIsOffered(t *testing.T) {
 func TestKeepAlways(t *testing.T) {
 	s := storeIn(t, observations.Options{})
 	f := funnelOf(t, Options{Store: s})
-	a := answered(t, f, Request{Tool: tool(tools.Tool{Name: "keep"}, writes([]byte("little"))), Keep: Always, Name: "a name"})
+	a := answered(
+		t, f, Request{Tool: tool(tools.Tool{Name: "keep"}, writes([]byte("little"))), Keep: Always, Name: "a name"},
+	)
 	r := a.Receipts[0]
 	if texted(a) != "little" || !r.Kept || !r.Complete || string(kept(t, s, r)) != "little" {
 		t.Errorf("%q %+v", texted(a), r)
 	}
-	if o := mustOpen(t, s, r); o.Name != "a name" || o.Tool != "keep" || !strings.HasPrefix(o.Seen.Receipt, "LARGE OUTPUT DETECTED: kept whole as obs:") {
+	if o := mustOpen(t, s, r); o.Name != "a name" || o.Tool != "keep" ||
+		!strings.HasPrefix(o.Stats.Receipt, "LARGE OUTPUT DETECTED: kept whole as obs:") {
 		t.Errorf("%+v", o)
 	}
 }
@@ -352,7 +366,7 @@ func TestToolThatAsksForKeepingIsAnsweredWithAReceipt(t *testing.T) {
 		r := a.Receipts[0]
 		want := "LARGE OUTPUT DETECTED: kept whole as obs:" + r.ObservationID
 		if rows < 20_000 {
-			want = "kept whole as obs:" + r.ObservationID + ": " + plural(int64(rows), "line") + ", all of "
+			want = "kept whole as obs:" + r.ObservationID + ": " + content.Plural(int64(rows), "line", "lines") + ", all of "
 		}
 		if r.Complete != (rows < 20_000) || len(a.Blocks) != 1+map[bool]int{true: 1}[r.Complete] {
 			t.Errorf("%d rows: complete %t, %d blocks", rows, r.Complete, len(a.Blocks))
@@ -394,21 +408,26 @@ func TestWhatWasToBeKeptIsShownWholeOnlyWhereThatIsCheaper(t *testing.T) {
 	}
 	a := answered(t, f, keeps("400\n", ""))
 	r := a.Receipts[0]
-	if want := "kept whole as obs:" + r.ObservationID + ": 1 line, all of it below\n===\n400\n"; texted(a) != want || !r.Complete || !r.Kept {
+	if want := "kept whole as obs:" + r.ObservationID + ": 1 line, all of it below\n===\n400\n"; texted(a) != want ||
+		!r.Complete || !r.Kept {
 		t.Errorf("%q %+v", texted(a), r)
 	}
-	if got := mustOpen(t, s, r).Seen.Receipt; !strings.HasPrefix(got, "LARGE OUTPUT DETECTED: kept whole as obs:"+r.ObservationID+"\n") {
+	if got := mustOpen(t, s, r).Stats.Receipt; !strings.HasPrefix(
+		got, "LARGE OUTPUT DETECTED: kept whole as obs:"+r.ObservationID+"\n",
+	) {
 		t.Errorf("the receipt kept: %q", got)
 	}
 	a = answered(t, f, keeps("400\nnote: not ours", "of a file that changed"))
-	if want := "kept whole as obs:" + a.Receipts[0].ObservationID + ": 2 lines, all of them below\nnote: of a file that changed\n===\n400\n>note: not ours\n"; texted(a) != want {
+	if want := "kept whole as obs:" + a.Receipts[0].ObservationID +
+		": 2 lines, all of them below\nnote: of a file that changed\n===\n400\n>note: not ours\n"; texted(a) != want {
 		t.Errorf("%q", texted(a))
 	}
 	for lines := 1; lines < 40; lines++ {
 		out := string(numbered(lines))
 		a := answered(t, f, keeps(out, ""))
-		whole := f.o.Counter.Count(out)
-		if n := a.Receipts[0].ShownTokens; a.Receipts[0].Complete != (len(a.Blocks) == 2) || n > int64(whole)+40 || a.Receipts[0].Complete && a.Blocks[1].Text != out {
+		whole := f.options.Counter.Count(out)
+		if n := a.Receipts[0].ShownTokens; a.Receipts[0].Complete != (len(a.Blocks) == 2) || n > int64(whole)+40 ||
+			a.Receipts[0].Complete && a.Blocks[1].Text != out {
 			t.Errorf("%d lines: %d tokens for %d, complete %t", lines, n, whole, a.Receipts[0].Complete)
 		}
 	}
@@ -429,7 +448,9 @@ func TestWhyThereIsNoStoreIsTold(t *testing.T) {
 		want string
 	}{
 		{nil, "there is no store"},
-		{fmt.Errorf("open store /srv/x: %w", &os.PathError{Op: "mkdir", Path: "/srv/x", Err: os.ErrPermission}), "permission denied"},
+		{fmt.Errorf(
+			"open store /srv/x: %w", &os.PathError{Op: "mkdir", Path: "/srv/x", Err: os.ErrPermission},
+		), "permission denied"},
 		{errors.New("others may write in /srv/my (mode 0777): run chmod go-w on it, and/or choose another with --store"),
 			"others may write in … (mode 0777): run chmod go-w on it, and/or choose another with --store"},
 	} {
@@ -447,10 +468,12 @@ func TestImagesPassAndTheTooLargeAreTold(t *testing.T) {
 		w := out.Part("image/png", "a\x1b.png")
 		_, _ = w.Write(png[:100])
 		_, _ = w.Write(png[100:])
-		_, err := io.Copy(out.Part("image/jpeg", "huge.jpg"), io.LimitReader(zeros{}, maxPart+1))
+		_, err := io.Copy(out.Part("image/jpeg", "huge.jpg"), io.LimitReader(zeros{}, maxImage+1))
 		return err
 	})})
-	want := []Block{{Text: "note: huge.jpg is over 5 MiB and is not shown"}, {MIME: "image/png", Name: `a\x1b.png`, Data: png}}
+	want := []Block{
+		{Text: "note: huge.jpg is over 5 MiB and is not shown"}, {MIME: "image/png", Name: `a\x1b.png`, Data: png},
+	}
 	if diff := cmp.Diff(want, a.Blocks); diff != "" {
 		t.Error(diff)
 	}
@@ -469,14 +492,20 @@ func TestNotesAreAlwaysShown(t *testing.T) {
 			return err
 		}
 	}
-	if got := texted(answered(t, f, Request{Tool: tool(tools.Tool{}, noted([]byte("a hit")))})); got != "a hit\nnote: 3 directories could not be read" {
+	if got := texted(
+		answered(t, f, Request{Tool: tool(tools.Tool{}, noted([]byte("a hit")))}),
+	); got != "a hit\nnote: 3 directories could not be read" {
 		t.Errorf("whole: %q", got)
 	}
-	if got := texted(answered(t, f, Request{Tool: tool(tools.Tool{}, noted(nil))})); got != "note: 3 directories could not be read" {
+	if got := texted(
+		answered(t, f, Request{Tool: tool(tools.Tool{}, noted(nil))}),
+	); got != "note: 3 directories could not be read" {
 		t.Errorf("nothing: %q", got)
 	}
 	for _, tokens := range []int{160, 600} {
-		got := texted(answered(t, f, Request{Tool: tool(tools.Tool{}, noted(numbered(500))), Limits: Limits{ReceiptTokens: tokens}}))
+		got := texted(
+			answered(t, f, Request{Tool: tool(tools.Tool{}, noted(numbered(500))), Limits: Limits{ReceiptTokens: tokens}}),
+		)
 		if !strings.Contains(got, "\nnote: 3 directories could not be read\n") {
 			t.Errorf("receipt of %d: %s", tokens, got)
 		}
@@ -514,8 +543,15 @@ func TestEveryCallIsTraced(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := funnelOf(t, Options{Store: storeIn(t, observations.Options{}), Trace: l})
-	big := answered(t, f, Request{Tool: tool(tools.Tool{Name: "a"}, writes(numbered(500))), Who: Session{ID: "s1"}}).Receipts[0]
-	answered(t, f, Request{Tool: tool(tools.Tool{Name: "b"}, func(context.Context, tools.Output) error { return errors.New("broken\n\x1b") })})
+	big := answered(
+		t, f, Request{Tool: tool(tools.Tool{Name: "a"}, writes(numbered(500))), Who: Session{ID: "s1"}},
+	).Receipts[0]
+	answered(
+		t, f,
+		Request{
+			Tool: tool(tools.Tool{Name: "b"}, func(context.Context, tools.Output) error { return errors.New("broken\n\x1b") }),
+		},
+	)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -538,7 +574,8 @@ func TestEveryCallIsTraced(t *testing.T) {
 		t.Fatalf("%d lines in %v", len(calls), files)
 	}
 	a, b := calls[0], calls[1]
-	if a.Tool != "a" || a.Session != "s1" || a.Owner != "local" || !a.Kept || a.Observation != big.ObservationID || a.SeenTokens != big.Tokens || a.ShownTokens != big.ShownTokens || a.Verdict != "ok" {
+	if a.Tool != "a" || a.Session != "s1" || a.Owner != "local" || !a.Kept || a.Observation != big.ObservationID ||
+		a.SeenTokens != big.Tokens || a.ShownTokens != big.ShownTokens || a.Verdict != "ok" {
 		t.Errorf("%+v", a)
 	}
 	if b.Status != "failure" || b.Error != `broken\x0a\x1b` || b.Kept {
@@ -562,7 +599,8 @@ func TestCountsGoIntoTheReceipt(t *testing.T) {
 	if r.Matches == nil || *r.Matches != 4321 || r.Files == nil || *r.Files != 300 {
 		t.Errorf("%+v", r)
 	}
-	if !strings.Contains(texted(a), "; ndjson; 4321 matches in 300 files") || strings.Contains(texted(a), "300 matches in") {
+	if !strings.Contains(texted(a), "; ndjson; 4321 matches in 300 files") ||
+		strings.Contains(texted(a), "300 matches in") {
 		t.Errorf("%s", texted(a))
 	}
 }

@@ -24,7 +24,9 @@ func TestOtherEncodingsAreShownDecodedAndKeptAsWritten(t *testing.T) {
 		fmt.Fprintf(&long, "línea número %d de la canción\r\n", i)
 	}
 	for name, e := range map[string]encoding.Encoding{
-		"utf-16le": unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "utf-16be": unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM),
+		"utf-16le": unicode.UTF16(
+			unicode.LittleEndian, unicode.UseBOM,
+		), "utf-16be": unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM),
 		"latin-1": charmap.Windows1252,
 	} {
 		for _, text := range []string{"línea número 0\r\nla canción\r\n", long.String()} {
@@ -45,7 +47,8 @@ func TestOtherEncodingsAreShownDecodedAndKeptAsWritten(t *testing.T) {
 				})})
 				shown, r := texted(a), a.Receipts[0]
 				lines := int64(strings.Count(text, "\n"))
-				if !strings.Contains(shown, "línea número 0") || !strings.Contains(shown, "note: decoded from "+name) || r.Lines != lines || r.Bytes != int64(len(stored)) {
+				if !strings.Contains(shown, "línea número 0") || !strings.Contains(shown, "note: decoded from "+name) ||
+					r.Lines != lines || r.Bytes != int64(len(stored)) {
 					t.Errorf("%s in steps of %d: %d lines, %d bytes\n%.600s", name, step, r.Lines, r.Bytes, shown)
 				}
 				if lines == 4000 && !strings.Contains(shown, "línea número 3999 de la canción") {

@@ -1,27 +1,31 @@
 package funnel
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+)
 
 // WithoutVisible runs with hidden characters passed on as they are, as the control of what is promised of them.
 func WithoutVisible(run func()) {
-	was := visible
-	visible = func(s string, _ bool) string { return s }
-	defer func() { visible = was }()
+	was := text.Visible
+	text.Visible = func(s string, _ bool) string { return s }
+	defer func() { text.Visible = was }()
 	run()
 }
 
 // WithoutFence runs with lines that imitate this server's passed on as they are.
 func WithoutFence(run func()) {
-	was := fence
-	fence = func(s string, _ place) string { return s }
-	defer func() { fence = was }()
+	was := text.Escape
+	text.Escape = func(s string, _ text.Position) string { return s }
+	defer func() { text.Escape = was }()
 	run()
 }
 
 // WithOneMark runs with lines that imitate this server's marked only where no mark stands before them yet.
 func WithOneMark(run func()) {
-	was := fence
-	fence = func(s string, at place) string {
+	was := text.Escape
+	text.Escape = func(s string, at text.Position) string {
 		lines := strings.SplitAfter(s, "\n")
 		for i, l := range lines {
 			if !strings.HasPrefix(l, ">") {
@@ -30,6 +34,9 @@ func WithOneMark(run func()) {
 		}
 		return strings.Join(lines, "")
 	}
-	defer func() { fence = was }()
+	defer func() { text.Escape = was }()
 	run()
 }
+
+// Spent is how many tokens a session was shown since its beginning or its last Reset; 0 where no window is known.
+func (f *Funnel) Spent(who Session) int { return f.ledger.spent(who) }

@@ -79,7 +79,8 @@ var (
 	underName   = regexp.MustCompile(`^==> .* <==`)
 )
 
-// skeleton is a line without what a reader does not see or takes for something else: the parser is as gullible as a model may be.
+// skeleton is a line without what a reader does not see or takes for something else: the parser is as gullible as a
+// model may be.
 var skeleton = strings.NewReplacer("о", "o", "е", "e", "х", "x", "А", "A", "Е", "E", "О", "O", "Т", "T", "С", "C")
 
 // lineEnds are what ends a line for anybody.
@@ -101,7 +102,8 @@ func ours(text string, several bool) (lines []string) {
 	return lines
 }
 
-// forged shows each line everywhere, and counts where a line of others is taken for ours. Ours may quote one further on in it.
+// forged shows each line everywhere, and counts where a line of others is taken for ours. Ours may quote one further
+// on in it.
 func forged(t *testing.T, all []string, tell func(format string, args ...any)) (cases, failures int) {
 	home := houseIn(t, funnel.Options{Mask: maskOf()})
 	for line := range slices.Chunk(all, promise.Size(7, 1)) {
@@ -125,7 +127,8 @@ func forged(t *testing.T, all []string, tell func(format string, args ...any)) (
 	return cases, failures
 }
 
-// TestS22ForgeriesAreMarked holds each line that others wrote apart from each of ours, in every place from which text comes.
+// TestS22ForgeriesAreMarked holds each line that others wrote apart from each of ours, in every place from which text
+// comes.
 func TestS22ForgeriesAreMarked(t *testing.T) {
 	lines := forgedLines
 	if testing.Short() && !promise.Full() {
@@ -139,7 +142,12 @@ func TestS22ForgeriesAreMarked(t *testing.T) {
 	funnel.WithoutFence(func() {
 		_, control = forged(t, []string{"note: " + nonce, "LARGE OUTPUT DETECTED: " + nonce}, func(string, ...any) {})
 	})
-	promise.Kept(t, promise.Proof{Promise: "S22", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d forgeries", len(lines))})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S22", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d forgeries", len(lines)),
+		},
+	)
 }
 
 // undone takes the marks away again: one ">" from each line that imitates ours behind one or more of them.
@@ -158,7 +166,9 @@ func unlikeTexts(t *testing.T, tell func(format string, args ...any)) (cases, fa
 	home := houseIn(t, funnel.Options{})
 	show := func(text string) string { return shownOf(home.run(upstream(text, "", nil), nil)) }
 	imitations := map[string]bool{}
-	bodies := []string{"note: a", " LARGE OUTPUT DETECTED: x", "plain", " quoted", "\tNote: see below", "errors: 3", "no rows at all"}
+	bodies := []string{
+		"note: a", " LARGE OUTPUT DETECTED: x", "plain", " quoted", "\tNote: see below", "errors: 3", "no rows at all",
+	}
 	for _, l := range forgedLines {
 		if !strings.ContainsAny(l, "\n\r\v\x1b\u0085\u2028\u200b") { // which are made visible too
 			bodies = append(bodies, l)
@@ -186,8 +196,8 @@ func unlikeTexts(t *testing.T, tell func(format string, args ...any)) (cases, fa
 	return cases, failures
 }
 
-// What is marked can be had back, and only what imitates is touched. The control marks once: what was marked by others then
-// reads as what is ours with a mark.
+// What is marked can be had back, and only what imitates is touched. The control marks once: what was marked by
+// others then reads as what is ours with a mark.
 func TestS22MarksAreUndone(t *testing.T) {
 	plain := "a line\n> quoted\n\tNote: see below\nerrors: 3\n"
 	if got := shownOf(houseIn(t, funnel.Options{}).run(upstream(plain, "", nil), nil)); got != "\n"+plain {
@@ -196,5 +206,11 @@ func TestS22MarksAreUndone(t *testing.T) {
 	cases, failures := unlikeTexts(t, t.Errorf)
 	control := 0
 	funnel.WithOneMark(func() { _, control = unlikeTexts(t, func(string, ...any) {}) })
-	promise.Kept(t, promise.Proof{Promise: "S22", Cases: cases, Failures: failures, Control: control, Figures: "marks taken away again; control: a line with a mark gets no second"})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S22", Cases: cases, Failures: failures, Control: control,
+			Figures: "marks taken away again; control: a line with a mark gets no second",
+		},
+	)
 }

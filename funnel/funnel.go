@@ -1,54 +1,42 @@
 // Package funnel runs a tool, records what it wrote, and decides how much of it is shown.
 //
-// It does not speak MCP and holds no tool. It is the one place where text
-// meant for the model is clipped, made visible and counted.
+// It does not speak MCP and contains no tool. It sanitizes, masks and counts all text for the model.
 //
-// What others wrote is shown so that it cannot be taken for this server's own
-// words: a line that imitates a line of a receipt gets ">" before it (see defuse).
+// Its parts: [text] makes text fit to be shown, [policy] decides by size, [capture] reads the output, [page] holds the
+// rows of paged tools, [receipt] writes receipts.
 package funnel
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"log/slog"
+	"fmt"
+	"time"
+	"unicode/utf8"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
+	"github.com/mcp-funnel/mcp-funnel/funnel/page"
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
-// Options of a funnel.
-type Options struct {
-	Store   *observations.Store // nil: nothing can be kept; every receipt says so
-	NoStore error               // why there is no store, where there is none; nil: just that
-	Trace   *trace.Log          // nil: none
-	Counter *tokens.Counter     // nil: of o200k_base
-	Policy  Policy
-	Limits  Limits
-	SavedTo bool            // receipts name the data file: stdio and the command line only
-	Offered func() []string // names of the tools offered now: a receipt's hint names only these; nil: jq, grep and slice
-	Log     *slog.Logger    // nil: none
-
-	Mask   *secrets.Masker // of what is shown, traced and logged; nil: nothing is masked
-	Redact bool            // what is kept is masked too; needs Mask
-}
-
 // Funnel is safe for concurrent use.
 type Funnel struct {
-	o     Options
-	spent spent
+	options Options
+	ledger  ledger
 }
 
-// New fails where a limit is out of its range, saying which and what the range is.
+// New returns an error that names the limit and its range if a limit is out of range.
 func New(o Options) (*Funnel, error) {
-	l, err := o.Limits.over(defaults)
+	l, err := o.Limits.WithDefaults(policy.Defaults)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Policy.check(); err != nil {
+	if err := o.Policy.Validate(); err != nil {
 		return nil, err
 	}
 	if o.Redact && o.Mask == nil {
@@ -58,89 +46,14 @@ func New(o Options) (*Funnel, error) {
 	if o.Counter == nil {
 		o.Counter = tokens.New(tokens.O200k)
 	}
-	return &Funnel{o: o}, nil
+	return &Funnel{options: o}, nil
 }
 
-// Keep says whether an output is kept.
-type Keep int
-
-// When an output is kept.
-const (
-	Auto   Keep = iota // where it is large
-	Always             // even if small
-	Never
-)
-
-// Session is one client's context, and who it belongs to.
-type Session struct {
-	ID    string
-	Owner string // observations.Local on stdio and the command line
-}
-
-// Request is one tool call.
-type Request struct {
-	Tool     tools.Tool
-	Args     json.RawMessage
-	Who      Session
-	Sources  tools.Sources
-	Keep     Keep
-	Limits   Limits // where not zero, in place of the funnel's
-	Meta     map[string]any
-	Name     string                                  // of the observation (keep --name)
-	Ask      tools.Asker                             // puts a tool's question to the client; nil: there is none to ask
-	Progress func(done, total int64, message string) // from any goroutine, one at a time, at most 10 a second; Call waits for the last one, so it must not block for long; nil: none
-}
-
-// Block is one part of an answer: text, or an image with its MIME type.
-type Block struct {
-	Text string
-	MIME string // "" for text
-	Name string
-	Data []byte
-}
-
-// Answer is what the model is shown.
-type Answer struct {
-	Blocks   []Block
-	Receipts []Receipt // one for each observation or source the answer speaks of; always at least one
-	Failed   bool      // isError
-}
-
-// Receipt is told as _meta["funnel/receipt"], with every answer.
-type Receipt struct {
-	Complete      bool               `json:"complete"` // all of it is in this answer
-	Kept          bool               `json:"kept"`
-	Truncated     bool               `json:"truncated"` // what was kept is not all there was
-	ObservationID string             `json:"observation_id,omitempty"`
-	URI           string             `json:"uri,omitempty"`
-	Kind          string             `json:"kind"`
-	Lines         int64              `json:"total_lines"`
-	Chars         int64              `json:"total_chars"`
-	Bytes         int64              `json:"total_bytes"`
-	Tokens        int64              `json:"total_tokens"`
-	TokensExact   bool               `json:"tokens_exact"`
-	TokensMargin  float64            `json:"tokens_margin,omitempty"`
-	Matches       *int64             `json:"total_matches,omitempty"`
-	Files         *int64             `json:"files_with_matches,omitempty"`
-	Status        string             `json:"status_flag"`        // success | failure | timeout | cancelled
-	Masked        int                `json:"masked,omitempty"`   // secrets that are masked in what is shown, of the whole output
-	Redacted      bool               `json:"redacted,omitempty"` // they are masked in what is kept too
-	SavedTo       string             `json:"full_output_saved_to,omitempty"`
-	ShownTokens   int64              `json:"shown_tokens"`
-	Cost          *float64           `json:"cost,omitempty"`
-	SHA256        string             `json:"sha256,omitempty"`
-	Millis        float64            `json:"duration_ms"`
-	Decision      Decision           `json:"decision"`
-	Metadata      map[string]float64 `json:"metadata,omitempty"` // what the tool counted
-
-	NotKept string `json:"-"` // why what the answer's receipt stands for was not kept; "" where it was, or all of it is shown
-}
-
-// Call runs one tool call. Its error is only for a context that was cancelled by the caller
-// (no answer is due then), and for a run in which Request.Ask answered [tools.ErrAsked]: that error,
-// nothing kept. A tool's failure is an Answer with Failed.
+// Call runs one tool call. It returns an error only if the caller cancelled the context (no answer is due then), or
+// if Request.Ask returned [tools.ErrAsked]: that error, with nothing stored. A failure of the tool is an Answer with
+// Failed.
 //
-// Where the context has a deadline and it passes, the answer says so and tells what was written until then.
+// If the context has a deadline and it passes, the answer says so and shows what was written until then.
 func (f *Funnel) Call(ctx context.Context, r Request) (Answer, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return Answer{}, ctx.Err()
@@ -148,17 +61,156 @@ func (f *Funnel) Call(ctx context.Context, r Request) (Answer, error) {
 	if r.Who.Owner == "" {
 		r.Who.Owner = observations.Local
 	}
-	c := newCall(ctx, f, r)
-	limits, err := r.Limits.over(f.o.Limits)
+	limits, err := r.Limits.WithDefaults(f.options.Limits)
+	c := newCall(ctx, &f.options, &f.ledger, r, limits)
 	if err != nil {
 		return c.refuse(err), nil
 	}
-	c.limits = limits
-	return c.answerTo()
+	return c.execute()
 }
 
 // Reset forgets what a session has spent: its client began a new context, or compacted it.
-func (f *Funnel) Reset(who Session) { f.spent.reset(who) }
+func (f *Funnel) Reset(who Session) { f.ledger.reset(who) }
 
-// Spent is how many tokens a session was shown since its beginning or its last Reset; 0 where no window is known.
-func (f *Funnel) Spent(who Session) int { return f.spent.of(who) }
+// refuse answers a call that cannot be run.
+func (c *call) refuse(err error) Answer {
+	o := outcome{status: failure, err: err}
+	c.reply.answer.Failed = true
+	c.reply.addText(c.failureText(o, ""))
+	return c.finish(Receipt{
+		Status: failure, Kind: string(content.Text), Complete: true, TokensExact: true, Decision: Decision{Verdict: policy.OK},
+	}, o)
+}
+
+// execute runs the tool and returns its answer.
+//
+//	openOutput ─► runTool: the tool writes ─► output ─► page               rows of a paged tool
+//	                                               └► capture ─► recording, edges, digest, tokens
+//	display: Decide, whole or receipt, commit ─► reply ─► finish: trace
+func (c *call) execute() (Answer, error) {
+	spent := c.ledger.spent(c.request.Who)
+	ctx, stop := context.WithCancelCause(c.ctx)
+	c.stop = stop
+	defer stop(nil) // goroutines that the tool left running must stop
+	c.openOutput(ctx, spent)
+	o := c.runTool()
+	c.millis = float64(time.Since(c.began).Microseconds()) / 1000
+	c.output.close()
+	c.captured = c.output.capture.Close()
+	defer c.captured.Discard() // deletes what was not committed
+	o = c.settleOutcome(o)
+	if o.status == asked {
+		return Answer{}, o.err
+	}
+	if c.options.Policy.Window > 0 {
+		var done func()
+		spent, done = c.ledger.begin(c.request.Who)
+		defer done()
+	}
+	d := &display{call: c, outcome: o, spent: spent}
+	switch {
+	case o.status == cancelled:
+		if c.captured.Bytes > 0 {
+			d.keepOnly()
+		}
+		c.finish(d.receipt(), o)
+		return Answer{}, c.ctx.Err()
+	case c.captured.Bytes > 0 || !c.request.Tool.Paged || c.output.kept:
+		d.showOutput()
+	default:
+		d.showPage()
+	}
+	return c.finish(d.receipt(), o), nil
+}
+
+func (c *call) openOutput(ctx context.Context, spent int) {
+	o := c.options
+	pageTokens := c.limits.PageTokens
+	if p := o.Policy; p.Window > 0 && !p.DryRun && !p.Disabled {
+		left := p.Decide(policy.Size{}, spent).Left
+		pageTokens = min(pageTokens, max(left, policy.MinReceipt)) // display rejects what does not fit
+	}
+	c.output = &output{
+		ctx:   ctx,
+		mask:  o.Mask,
+		paged: c.request.Tool.Paged,
+		page:  page.New(pageTokens, o.Counter.Count, o.Mask),
+		capture: capture.NewWriter(capture.Options{
+			HeadLines: c.limits.HeadLines, TailLines: c.limits.TailLines, Hold: c.holdLimit(),
+			Counter: o.Counter, Mask: o.Mask, Redact: o.Redact,
+		}),
+		record:   c.newRecording,
+		progress: c.request.Progress,
+	}
+	if !c.request.Tool.Paged {
+		c.output.capture.RecordWith(c.newRecording)
+	}
+}
+
+// holdLimit returns how many bytes of an output's beginning are held, because it might be shown whole: a page, or text
+// that costs no more than a receipt. No token is longer than 128 bytes.
+func (c *call) holdLimit() int {
+	limit := max(utf8.UTFMax*policy.MaxPageChars, 128*c.limits.ReceiptTokens, utf8.UTFMax*c.limits.LargeChars)
+	if c.options.Policy.Disabled {
+		limit = max(limit, receipt.MaxAnswer)
+	}
+	return limit
+}
+
+// settleOutcome returns the outcome of the call, from that of the tool and from what was captured.
+func (c *call) settleOutcome(o outcome) outcome {
+	if p := c.captured.Failure; p != nil && o.err == nil { // otherwise the tool's write has failed already
+		c.logError("reading an output panicked", "tool", c.request.Tool.Name, "panic", c.maskForLog(fmt.Sprint(p)))
+		o = outcome{status: failure, err: capture.ErrDefect, stopped: true}
+	}
+	if c.captured.Decoded {
+		c.output.notes = append(c.output.notes, "decoded from "+string(c.captured.Encoding)+"; it is kept as it was written")
+	}
+	if c.captured.Bytes == 0 {
+		c.output.kept = false // there is nothing to keep
+	}
+	if o.status == success && c.output.counts["exit_code"] != 0 {
+		o.status = failure // of the command, not of the call
+	}
+	if o.err != nil {
+		c.reply.answer.Failed = true
+		_, n := c.options.Mask.Echo(o.err.Error(), c.request.Args)
+		c.reply.masked += n
+	}
+	return o
+}
+
+// finish adds the images, counts and traces the answer, and returns it.
+func (c *call) finish(r Receipt, o outcome) Answer {
+	for _, i := range c.images() {
+		c.reply.addImage(i)
+	}
+	r.ShownTokens = c.reply.shownTokens
+	r.Masked = c.maskedSecrets()
+	r.Millis = c.millis
+	c.reply.answer.Receipts = []Receipt{r}
+	if c.options.Policy.Window > 0 && o.status != cancelled {
+		c.ledger.add(c.request.Who, int(c.reply.shownTokens))
+	}
+	c.trace(r, o)
+	return c.reply.answer
+}
+
+func (c *call) trace(r Receipt, o outcome) {
+	if c.options.Trace == nil {
+		return
+	}
+	t := trace.Call{
+		V: 1, At: c.began.UTC(), Session: c.request.Who.ID, Owner: c.request.Who.Owner,
+		Tool: c.request.Tool.Name, CallHash: observations.CallHash(c.request.Tool.Name, c.request.Args),
+		Status: r.Status, Verdict: string(r.Decision.Verdict),
+		SeenBytes: r.Bytes, SeenTokens: r.Tokens, SeenMargin: r.TokensMargin, ShownTokens: r.ShownTokens,
+		Observation: r.ObservationID, Kept: r.Kept, Millis: r.Millis,
+	}
+	if o.err != nil {
+		t.Error = content.ClipBytes(text.VisibleLine(c.maskForLog(o.err.Error()), false), 200)
+	}
+	if err := c.options.Trace.Append(t); err != nil {
+		c.logError("trace: the call could not be written down", "error", err)
+	}
+}

@@ -38,7 +38,10 @@ func seenAll(s string) string {
 		switch {
 		case r == '\n' || r == '\t':
 		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"):
-		case unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point),
+		case unicode.In(
+			r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
+			unicode.Noncharacter_Code_Point,
+		),
 			unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 			return fmt.Sprintf("%U in %.60q", r, s[max(0, i-20):min(len(s), i+20)])
 		}
@@ -62,7 +65,8 @@ func hiddenIn(t *testing.T, texts []string, tell func(format string, args ...any
 	return cases, failures
 }
 
-// TestS21HiddenCharactersAreSeen shows each kind in every place from which text comes, and holds what is kept to what was written.
+// TestS21HiddenCharactersAreSeen shows each kind in every place from which text comes, and holds what is kept to what
+// was written.
 func TestS21HiddenCharactersAreSeen(t *testing.T) {
 	kinds := slices.Sorted(maps.Keys(hiddenKinds))
 	if testing.Short() && !promise.Full() {
@@ -98,5 +102,10 @@ func TestS21HiddenCharactersAreSeen(t *testing.T) {
 	funnel.WithoutVisible(func() {
 		_, control = hiddenIn(t, []string{"\u202e and \x1b[2J"}, func(string, ...any) {})
 	})
-	promise.Kept(t, promise.Proof{Promise: "S21", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d kinds", len(kinds))})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S21", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d kinds", len(kinds)),
+		},
+	)
 }

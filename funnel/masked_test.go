@@ -52,8 +52,8 @@ func leaked(text, hidden string) string {
 	return ""
 }
 
-// borders are texts in which a line stands where something is cut: the clip of a line at each side of its middle, the ends
-// of head and tail, the edges of a chunk, and of what is held.
+// borders are texts in which a line stands where something is cut: the clip of a line at each side of its middle, the
+// ends of head and tail, the edges of a chunk, and of what is held.
 func borders(line string) map[string]string {
 	words := func(n int) string { return strings.Repeat("some words ", n/11+1)[:n] }
 	rows := func(n int) string { return strings.Repeat("a row of a text\n", n) }
@@ -64,12 +64,16 @@ func borders(line string) map[string]string {
 		"middle":       rows(150) + line + "\n" + rows(150),
 	}
 	for _, at := range []int{20, 44, 60, 120, 250} { // lines are clipped at these widths
-		all[fmt.Sprintf("line clipped at %d", at)] = words(at) + " " + line + " " + words(6000) + "\n" + rows(100) + words(6000) + " " + line + " " + words(at) + "\n"
+		all[fmt.Sprintf(
+			"line clipped at %d", at,
+		)] = words(at) + " " + line + " " + words(6000) + "\n" + rows(100) + words(6000) + " " + line + " " + words(at) + "\n"
 	}
 	for _, at := range []int{2 << 10, 4 << 10, 31 << 10, 32 << 10, 64 << 10} {
 		for _, back := range []int{1, len(line) / 2, len(line) - 1} {
 			all[fmt.Sprintf("at byte %d-%d", at, back)] = words(at-back-1) + " " + line + " " + words(5000) + "\n" + rows(40)
-			all[fmt.Sprintf("at byte %d-%d of lines", at, back)] = rows(at / 16)[:max(0, at-back-1)] + "\n" + line + "\n" + rows(400)
+			all[fmt.Sprintf(
+				"at byte %d-%d of lines", at, back,
+			)] = rows(at / 16)[:max(0, at-back-1)] + "\n" + line + "\n" + rows(400)
 		}
 	}
 	return all
@@ -77,7 +81,9 @@ func borders(line string) map[string]string {
 
 // secretsIn shows each secret in each setting and at each border through other servers' tools and our own, and counts
 // what leaks. Of the many pairs those are taken whose number every divides.
-func secretsIn(t *testing.T, o funnel.Options, every int, tell func(format string, args ...any)) (cases, failures, formats int) {
+func secretsIn(
+	t *testing.T, o funnel.Options, every int, tell func(format string, args ...any),
+) (cases, failures, formats int) {
 	home := houseIn(t, o)
 	names := map[string]bool{}
 	number := 0
@@ -131,7 +137,15 @@ func TestS23SecretsAreMasked(t *testing.T) {
 		}
 	}
 	_, control, _ := secretsIn(t, funnel.Options{}, 4000, func(string, ...any) {})
-	promise.Kept(t, promise.Proof{Promise: "S23", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d formats of %d; the others, a key's block and its lines, by pages", formats, len(secrets.Formats()))})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S23", Cases: cases, Failures: failures, Control: control,
+			Figures: fmt.Sprintf(
+				"%d formats of %d; the others, a key's block and its lines, by pages", formats, len(secrets.Formats()),
+			),
+		},
+	)
 }
 
 // A key's block is masked whichever page or row of it is asked for.
@@ -155,7 +169,13 @@ func TestS23KeysByPages(t *testing.T) {
 			}
 		}
 		for from := 98; from < 130; from++ {
-			ask(fmt.Sprintf("lines %d-", from), home.call("slice", map[string]any{"source": "key.pem", "lines": fmt.Sprintf("%d-%d", from, from+9)}, funnel.Limits{PageTokens: 400}))
+			ask(
+				fmt.Sprintf("lines %d-", from),
+				home.call(
+					"slice", map[string]any{"source": "key.pem", "lines": fmt.Sprintf("%d-%d", from, from+9)},
+					funnel.Limits{PageTokens: 400},
+				),
+			)
 		}
 		ask("grep", home.call("grep", map[string]any{"source": "key.pem", "pattern": "^[A-Za-z0-9+/]{60}"}))
 		ask("search", home.call("search", map[string]any{"path": "key.pem", "pattern": "^[A-Za-z0-9+/]{60}"}))
@@ -164,11 +184,18 @@ func TestS23KeysByPages(t *testing.T) {
 		return n
 	}
 	failures = leaks(funnel.Options{Mask: maskOf()})
-	promise.Kept(t, promise.Proof{Promise: "S23", Cases: cases, Failures: failures, Control: leaks(funnel.Options{}), Figures: "a key by pages"})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S23", Cases: cases, Failures: failures, Control: leaks(funnel.Options{}), Figures: "a key by pages",
+		},
+	)
 }
 
 // kept is how many of the secrets are kept otherwise than asked for: exact, or redacted and said so.
-func kept(t *testing.T, o funnel.Options, redacted bool, some []corpus.Secret, tell func(format string, args ...any)) (failures int) {
+func kept(
+	t *testing.T, o funnel.Options, redacted bool, some []corpus.Secret, tell func(format string, args ...any),
+) (failures int) {
 	home := houseIn(t, o)
 	for _, s := range some {
 		in := strings.Repeat("a row of a text\n", 3000) + s.Line + "\n" + strings.Repeat("more\n", 3000)
@@ -177,7 +204,9 @@ func kept(t *testing.T, o funnel.Options, redacted bool, some []corpus.Secret, t
 		got := keptOf(t, home, r)
 		right := got == in && !r.Redacted && r.Metadata["redacted"] == 0
 		if redacted {
-			named := strings.Contains(got, "[masked: "+s.Format) || len(s.Line) == 64 && strings.Contains(got, "[masked: key-line 64 chars]") // a row as keys have them
+			// a row as keys have them
+			named := strings.Contains(got, "[masked: "+s.Format) || len(s.Line) == 64 &&
+				strings.Contains(got, "[masked: key-line 64 chars]")
 			right = leaked(got, s.Hidden) == "" && named && r.Redacted && int(r.Metadata["redacted"]) == r.Masked
 		}
 		if !right || r.Masked == 0 || !strings.Contains(shownOf(a), " masked\n") {
@@ -221,7 +250,13 @@ func TestS23WhatIsKept(t *testing.T) {
 	exact, redacting := funnel.Options{Mask: maskOf()}, funnel.Options{Mask: maskOf(), Redact: true}
 	failures := kept(t, exact, false, some, t.Errorf) + kept(t, redacting, true, some, t.Errorf)
 	control := kept(t, exact, true, some, func(string, ...any) {})
-	promise.Kept(t, promise.Proof{Promise: "S23", Cases: 2 * len(some), Failures: failures, Control: control, Figures: "what is kept: exact, or redacted as asked"})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S23", Cases: 2 * len(some), Failures: failures, Control: control,
+			Figures: "what is kept: exact, or redacted as asked",
+		},
+	)
 	if _, err := funnel.New(funnel.Options{Redact: true}); err == nil {
 		t.Error("redacting without a masker is not refused")
 	}
@@ -247,7 +282,8 @@ func TestMaskedIsSaid(t *testing.T) {
 	}
 	// A page names its next call without the secret that was asked for.
 	a := h.call("grep", map[string]any{"source": "a.txt", "pattern": "row|" + s.Text}, funnel.Limits{PageTokens: 400})
-	if text := shownOf(a); strings.Contains(text, s.Hidden) || !strings.Contains(text, `next: the same grep with {"offset":`) {
+	if text := shownOf(a); strings.Contains(text, s.Hidden) ||
+		!strings.Contains(text, `next: the same grep with {"offset":`) {
 		t.Errorf("%.300s", text)
 	}
 }

@@ -25,7 +25,9 @@ func TestAnEstimatedModelsTokensAreNeverExact(t *testing.T) {
 	f := funnelOf(t, Options{Store: store, Counter: tokens.For(m)})
 	large := writes(bytes.Repeat([]byte("a line of the output\n"), 1000))
 	for name, made := range map[string]tools.Tool{
-		"large": tool(tools.Tool{}, large), "small": tool(tools.Tool{}, writes([]byte("a few words"))), "page": pager([]string{"one row", "two rows"}, 0, true, nil),
+		"large": tool(tools.Tool{}, large), "small": tool(tools.Tool{}, writes([]byte("a few words"))), "page": pager(
+			[]string{"one row", "two rows"}, 0, true, nil,
+		),
 	} {
 		a := answered(t, f, Request{Tool: made})
 		r := a.Receipts[0]
@@ -35,12 +37,14 @@ func TestAnEstimatedModelsTokensAreNeverExact(t *testing.T) {
 		if name != "large" {
 			continue
 		}
-		if total := regexp.MustCompile(`(?m)^total: .*`).FindString(texted(a)); !strings.Contains(total, ", ≈8400 ±35 % tokens") {
+		if total := regexp.MustCompile(`(?m)^total: .*`).FindString(texted(a)); !strings.Contains(
+			total, ", ≈8400 ±35 % tokens",
+		) {
 			t.Errorf("the receipt says %q", total)
 		}
-		o, err := store.Look(observations.Local, observations.ID(r.ObservationID))
-		if err != nil || o.Seen.TokensMargin < m.Error {
-			t.Errorf("kept with a margin of %v, %v", o.Seen.TokensMargin, err)
+		o, err := store.Stat(observations.Local, observations.ID(r.ObservationID))
+		if err != nil || o.Stats.TokensMargin < m.Error {
+			t.Errorf("kept with a margin of %v, %v", o.Stats.TokensMargin, err)
 		}
 	}
 }
@@ -58,19 +62,23 @@ func TestWhatIsKeptWeighsByTheModel(t *testing.T) {
 	names := []string{"o200k_base", "cl100k_base", "claude-opus-4-7", "claude-3-opus", "gemini-pro"}
 	for _, from := range names {
 		store := storeIn(t, observations.Options{})
-		kept := answered(t, funnelOf(t, Options{Store: store, Counter: tokens.For(model(from))}), Request{Tool: tool(tools.Tool{}, writes(text))})
-		o, err := store.Look(observations.Local, observations.ID(kept.Receipts[0].ObservationID))
+		kept := answered(
+			t, funnelOf(t, Options{Store: store, Counter: tokens.For(model(from))}),
+			Request{Tool: tool(tools.Tool{}, writes(text))},
+		)
+		o, err := store.Stat(observations.Local, observations.ID(kept.Receipts[0].ObservationID))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, to := range names {
 			asks := tools.New(tools.Tool{Name: "asks"}, func(_ context.Context, _ struct{}, in tools.Input, out tools.Output) error {
-				n, off, ok := in.Weighed(o.Seen)
+				n, off, ok := in.ObservationTokens(o.Stats)
 				want := tokens.For(model(to)).Total(string(text))
-				if known := model(from).Encoding == model(to).Encoding; ok != known || known && (max(n-want.N, want.N-n) > 2 || math.Abs(off-want.Margin) > 1e-9) {
+				if known := model(from).Encoding == model(to).Encoding; ok != known || known &&
+					(max(n-want.N, want.N-n) > 2 || math.Abs(off-want.Margin) > 1e-9) {
 					t.Errorf("%s, kept by %s: %d ±%v, %t; counted %d ±%v", to, from, n, off, ok, want.N, want.Margin)
 				}
-				if n, _, ok := in.Weighed(observations.Seen{Tokens: 7}); n != 7 || !ok {
+				if n, _, ok := in.ObservationTokens(observations.Stats{Tokens: 7}); n != 7 || !ok {
 					t.Errorf("%s, not told by which: %d, %t", to, n, ok)
 				}
 				return nil
@@ -89,9 +97,9 @@ func TestToolsWeighByTheModel(t *testing.T) {
 	for _, counter := range []*tokens.Counter{tokens.New(tokens.O200k), tokens.For(m)} {
 		const words = "a few words of a text"
 		weighed := tools.New(tools.Tool{Name: "weigh"}, func(_ context.Context, _ struct{}, in tools.Input, out tools.Output) error {
-			s := in.Weigh()
+			s := in.NewTokenCounter()
 			_, _ = s.Write([]byte(words))
-			n, off := s.Weight()
+			n, off := s.Total()
 			_, err := fmt.Fprintln(out, n, off)
 			return err
 		})

@@ -10,24 +10,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
+	"github.com/mcp-funnel/mcp-funnel/funnel/page"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-var (
-	errEnded = errors.New("the call has ended")
-	errLate  = errors.New("the tool asked for it too late")
-)
+var errEnded = errors.New("the call has ended")
 
-// Bounds of what is neither kept nor clipped as text.
+// Limits of what is neither stored nor clipped as text.
 const (
-	maxPart  = 5 << 20  // bytes of one image
-	maxParts = 20 << 20 // of all of an answer
-	maxNotes = 20
+	maxImage  = 5 << 20  // bytes of one image
+	maxImages = 20 << 20 // bytes of all images of an answer
+	maxNotes  = 20
 )
 
-// output is the tools.Output of one call. A lock makes it safe against a tool
-// that goes on writing after its call has ended; it need not be fast, for what is written is gathered below it.
+// output is the [tools.Output] of one call. A lock guards it against a tool that goes on writing after its call has
+// ended. It need not be fast: what is written is buffered below it.
 type output struct {
 	ctx  context.Context
 	mask *secrets.Masker
@@ -38,21 +39,21 @@ type output struct {
 	kept    bool // the tool asked for its output to be kept
 	origin  []string
 	source  string
-	pass    *pass
-	page    *page
-	parts   []*part
+	capture *capture.Writer
+	page    *page.Page
+	images  []*image
 	counts  map[string]float64
 	notes   []string
-	found   int    // secrets masked in the notes
-	started func() // before the first byte is kept
+	masked  int                                     // secrets masked in the notes
+	record  func() (*observations.Recording, error) // opens the recording of the output
 
-	report   sync.Mutex // held while a progress report is handed on
-	progress func(done, total int64, message string)
-	last     time.Time
+	progressMu   sync.Mutex // held while a progress report is passed on
+	progress     func(done, total int64, message string)
+	lastProgress time.Time
 }
 
-// usable says whether the tool may still speak.
-func (o *output) usable() error {
+// ready returns an error if the call has ended or its context is done.
+func (o *output) ready() error {
 	if o.ended {
 		return errEnded
 	}
@@ -62,220 +63,204 @@ func (o *output) usable() error {
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.usable(); err != nil {
+	if err := o.ready(); err != nil {
 		return 0, err
 	}
-	o.pass.write(p)
-	return len(p), nil
+	return o.capture.Write(p)
+}
+
+func (o *output) writeAll(parts ...[]byte) error {
+	for _, b := range parts {
+		if _, err := o.capture.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o *output) Row(b []byte, more tools.Call) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.usable(); err != nil {
+	if err := o.ready(); err != nil {
 		return err
 	}
 	if o.paged {
-		return o.page.row(b, more)
+		return o.page.AddRow(b, more)
 	}
-	o.pass.write(b)
-	o.pass.write([]byte{'\n'})
-	return nil
+	return o.writeAll(b, []byte{'\n'})
 }
 
-func (o *output) Stretch(b []byte) error {
+func (o *output) Text(b []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.usable(); err != nil {
+	if err := o.ready(); err != nil {
 		return err
 	}
 	if o.paged {
-		return o.page.stretch(b)
+		return o.page.AddText(b)
 	}
-	o.pass.write(b)
-	return nil
+	return o.writeAll(b)
 }
 
-func (o *output) Cut(head, tail []byte, between int64, more tools.Call) error {
+func (o *output) TruncatedRow(head, tail []byte, between int64, more tools.Call) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.usable(); err != nil {
+	if err := o.ready(); err != nil {
 		return err
 	}
 	if o.paged {
-		return o.page.cut(head, tail, between, more)
+		return o.page.AddTruncatedRow(head, tail, between, more)
 	}
-	for _, b := range [][]byte{head, []byte(leftOut(between)), tail, {'\n'}} {
-		o.pass.write(b)
-	}
-	return nil
+	return o.writeAll(head, []byte(text.LeftOut(between)), tail, []byte{'\n'})
 }
 
-// fit is the [tools.Input.Fit] of the call.
-func (o *output) fit(text []byte) int {
+// bytesThatFit is the [tools.Input.BytesThatFit] of the call.
+func (o *output) bytesThatFit(b []byte) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.paged || o.usable() != nil { // then Row says why it takes nothing
-		return len(text)
+	if !o.paged || o.ready() != nil { // Row then returns the error
+		return len(b)
 	}
-	return o.page.fit(text)
+	return o.page.BytesThatFit(b)
 }
 
-func (o *output) Span(first, total int64) {
+// set runs f under the lock, unless the tool has ended.
+func (o *output) set(f func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ended {
-		return
+	if !o.ended {
+		f()
 	}
-	o.page.used = true
-	o.page.spanned, o.page.first, o.page.total = true, max(first, 0), max(total, -1)
 }
 
-func (o *output) Reach(unit string, from, to, total int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ended {
-		return
-	}
-	o.page.used = true
-	o.page.reach = &reach{unit, from, to, total}
+func (o *output) SetRowRange(first, total int64) {
+	o.set(func() { o.page.SetRowRange(first, total) })
 }
 
-func (o *output) Next(c tools.Call) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ended {
-		return
-	}
-	o.page.used = true
-	o.page.next = &c
+func (o *output) SetTextRange(unit string, from, to, total int64) {
+	o.set(func() { o.page.SetTextRange(unit, from, to, total) })
 }
+
+func (o *output) Next(c tools.Call) { o.set(func() { o.page.SetNext(c) }) }
 
 func (o *output) Keep(from ...string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ended {
-		return
-	}
-	o.origin = append(o.origin, from...)
-	if o.kept {
-		return
-	}
-	o.kept, o.paged, o.source = true, false, ""
-	o.started()
+	o.set(func() {
+		o.origin = append(o.origin, from...)
+		if o.kept {
+			return
+		}
+		o.kept, o.paged, o.source = true, false, ""
+		o.capture.RecordWith(o.record)
+	})
 }
 
 func (o *output) Source(name string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ended {
-		return
-	}
-	if !o.kept {
-		o.source, o.pass.name = name, name
-		o.pass.forget()
-	}
+	o.set(func() {
+		if !o.kept {
+			o.source = name
+			o.capture.SetName(name)
+			o.capture.Discard()
+		}
+	})
 }
 
 func (o *output) Count(name string, n float64) {
+	o.set(func() {
+		if o.counts == nil {
+			o.counts = map[string]float64{}
+		}
+		if len(o.counts) < 100 {
+			o.counts[name] = n
+		}
+	})
+}
+
+func (o *output) Note(note string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ended {
-		return
-	}
-	if o.counts == nil {
-		o.counts = map[string]float64{}
-	}
-	if len(o.counts) < 100 {
-		o.counts[name] = n
+	o.note(note)
+}
+
+// note appends a note; the caller holds o.mu.
+func (o *output) note(note string) {
+	if note = strings.TrimSpace(note); note != "" && !o.ended && len(o.notes) < maxNotes {
+		note, n := o.mask.String(note)
+		o.masked += n
+		o.notes = append(o.notes, note)
 	}
 }
 
-func (o *output) Note(text string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.note(text)
-}
-
-func (o *output) note(text string) {
-	if text = strings.TrimSpace(text); text != "" && !o.ended && len(o.notes) < maxNotes {
-		text, n := o.mask.String(text)
-		o.found += n
-		o.notes = append(o.notes, text)
-	}
-}
-
-// part is an image on its way.
-type part struct {
+// image collects an image that the tool writes.
+type image struct {
 	o          *output
 	mime, name string
 	data       []byte
-	over       bool
+	tooLarge   bool
 }
 
 func (o *output) Part(mime, name string) io.Writer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := &part{o: o, mime: mime, name: name}
+	p := &image{o: o, mime: mime, name: name}
 	if !o.ended {
-		o.parts = append(o.parts, p)
+		o.images = append(o.images, p)
 	}
 	return p
 }
 
-// Write takes more of the image; one that is too large is told, not shown, and does not fail the tool.
-func (p *part) Write(b []byte) (int, error) {
+// Write never fails for an image that is too large: a note reports it, and it is not shown.
+func (p *image) Write(b []byte) (int, error) {
 	p.o.mu.Lock()
 	defer p.o.mu.Unlock()
-	if err := p.o.usable(); err != nil {
+	if err := p.o.ready(); err != nil {
 		return 0, err
 	}
 	all := len(b)
-	for _, q := range p.o.parts {
+	for _, q := range p.o.images {
 		all += len(q.data)
 	}
 	switch {
-	case p.over:
-	case len(p.data)+len(b) > maxPart:
-		p.over, p.data = true, nil
-		p.o.note(fmt.Sprintf("%s is over %d MiB and is not shown", p.word(), maxPart>>20))
-	case all > maxParts:
-		p.over, p.data = true, nil
-		p.o.note(fmt.Sprintf("%s is not shown: an answer takes at most %d MiB of images", p.word(), maxParts>>20))
+	case p.tooLarge:
+	case len(p.data)+len(b) > maxImage:
+		p.tooLarge, p.data = true, nil
+		p.o.note(fmt.Sprintf("%s is over %d MiB and is not shown", p.label(), maxImage>>20))
+	case all > maxImages:
+		p.tooLarge, p.data = true, nil
+		p.o.note(fmt.Sprintf("%s is not shown: an answer takes at most %d MiB of images", p.label(), maxImages>>20))
 	default:
 		p.data = append(p.data, b...)
 	}
 	return len(b), nil
 }
 
-func (p *part) word() string {
+func (p *image) label() string {
 	if p.name != "" {
 		return p.name
 	}
 	return p.mime
 }
 
-// progressEvery is how often progress is passed on at most.
+// progressEvery is the shortest time between two progress reports.
 const progressEvery = 100 * time.Millisecond
 
 func (o *output) Progress(done, total int64, message string) {
-	if !o.report.TryLock() {
-		return // another report is on its way
+	if !o.progressMu.TryLock() {
+		return // another report is being passed on
 	}
-	defer o.report.Unlock()
-	if o.progress == nil || time.Since(o.last) < progressEvery {
+	defer o.progressMu.Unlock()
+	if o.progress == nil || time.Since(o.lastProgress) < progressEvery {
 		return
 	}
-	o.last = time.Now()
+	o.lastProgress = time.Now()
 	message, _ = o.mask.String(message)
-	o.progress(done, total, visibleLine(message, false))
+	o.progress(done, total, text.VisibleLine(message, false))
 }
 
-// end takes the word from the tool. After it no byte is taken and no progress passed on.
-func (o *output) end() {
-	o.report.Lock()
+// close ends the output: later writes fail, and no progress is reported any more.
+func (o *output) close() {
+	o.progressMu.Lock()
 	o.progress = nil
-	o.report.Unlock()
+	o.progressMu.Unlock()
 	o.mu.Lock()
 	o.ended = true
 	o.counts = maps.Clone(o.counts)

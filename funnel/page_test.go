@@ -1,7 +1,6 @@
 package funnel
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,9 +14,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -46,7 +47,7 @@ func pager(rows []string, offset int, counted bool, more func(int) tools.Call) t
 		if counted {
 			total = int64(len(rows))
 		}
-		out.Span(int64(offset), total)
+		out.SetRowRange(int64(offset), total)
 		return nil
 	})
 }
@@ -74,7 +75,9 @@ func TestPageThatIsAllIsOnlyItsRows(t *testing.T) {
 
 func TestPageThatIsNotAllBeginsWithTheWayOn(t *testing.T) {
 	rows := rowsOf(1204)
-	header := regexp.MustCompile(`^showing (\d+)-(\d+) of (1204|\?)(?:; next: grep \{"source":"obs:k3v9q2m7x4ab","pattern":"<a>","offset":(\d+)\})?$`)
+	header := regexp.MustCompile(
+		`^showing (\d+)-(\d+) of (1204|\?)(?:; next: grep \{"source":"obs:k3v9q2m7x4ab","pattern":"<a>","offset":(\d+)\})?$`,
+	)
 	for _, counted := range []bool{true, false} {
 		f := funnelOf(t, Options{})
 		seen := 0
@@ -121,7 +124,7 @@ func TestPageThatIsNotAllBeginsWithTheWayOn(t *testing.T) {
 func TestPageTellsItsReach(t *testing.T) {
 	for total, of := range map[int64]string{91: "91", -1: "?"} {
 		reaching := tool(tools.Tool{Name: "slice", Paged: true}, func(_ context.Context, out tools.Output) error {
-			out.Reach("bytes", 10, 19, total)
+			out.SetTextRange("bytes", 10, 19, total)
 			out.Next(tools.Call{Tool: "slice", Args: grepArgs{Source: "a", Offset: 20}})
 			return out.Row([]byte("0123456789"), tools.Call{})
 		})
@@ -148,11 +151,11 @@ func TestStretchesAreShownExactly(t *testing.T) {
 	} {
 		a := answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{Name: "slice", Paged: true}, func(_ context.Context, out tools.Output) error {
 			for _, piece := range c.pieces {
-				if err := out.Stretch([]byte(piece)); err != nil {
+				if err := out.Text([]byte(piece)); err != nil {
 					return err
 				}
 			}
-			out.Reach("bytes", c.from, c.to, c.total)
+			out.SetTextRange("bytes", c.from, c.to, c.total)
 			return nil
 		})})
 		want := []string{c.header, strings.Join(c.pieces, "")}
@@ -164,7 +167,8 @@ func TestStretchesAreShownExactly(t *testing.T) {
 			got = append(got, b.Text)
 		}
 		r := a.Receipts[0]
-		if !slices.Equal(got, want) || r.Complete != (c.header == "") || r.Lines != c.lines || r.Chars != c.chars || r.Bytes != c.byteCount {
+		if !slices.Equal(got, want) || r.Complete != (c.header == "") || r.Lines != c.lines || r.Chars != c.chars ||
+			r.Bytes != c.byteCount {
 			t.Errorf("%s: %q, complete %v, %d lines, %d chars, %d bytes", name, got, r.Complete, r.Lines, r.Chars, r.Bytes)
 		}
 	}
@@ -172,7 +176,7 @@ func TestStretchesAreShownExactly(t *testing.T) {
 
 // A row of which only the ends are at hand is shown as one that is longer than a page.
 func TestRowOfEndsIsNoWhole(t *testing.T) {
-	end := []byte(strings.Repeat("é", tools.Edge/2))
+	end := []byte(strings.Repeat("é", tools.MaxRowEdge/2))
 	cut := func(before ...string) Answer {
 		return answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
 			for _, row := range before {
@@ -180,8 +184,10 @@ func TestRowOfEndsIsNoWhole(t *testing.T) {
 					return err
 				}
 			}
-			err := out.Cut(end, end, 5_000_000, tools.Call{Tool: "jq", Args: grepArgs{Source: "a", Offset: int64(len(before))}})
-			out.Span(0, int64(len(before)+1))
+			err := out.TruncatedRow(
+				end, end, 5_000_000, tools.Call{Tool: "jq", Args: grepArgs{Source: "a", Offset: int64(len(before))}},
+			)
+			out.SetRowRange(0, int64(len(before)+1))
 			if errors.Is(err, tools.ErrPageFull) {
 				err = nil
 			}
@@ -189,14 +195,15 @@ func TestRowOfEndsIsNoWhole(t *testing.T) {
 		})})
 	}
 	a := cut()
-	if len(a.Blocks) != 2 || a.Receipts[0].Complete || !strings.HasPrefix(a.Blocks[0].Text, "showing 0-0 of 1; row 0 is cut in its middle, whole: jq {") {
+	if len(a.Blocks) != 2 || a.Receipts[0].Complete ||
+		!strings.HasPrefix(a.Blocks[0].Text, "showing 0-0 of 1; row 0 is cut in its middle, whole: jq {") {
 		t.Fatalf("%+v %.300q", a.Receipts[0], texted(a))
 	}
 	m := regexp.MustCompile(`^(é+)… (\d+) chars …(é+)$`).FindStringSubmatch(a.Blocks[1].Text)
 	if m == nil {
 		t.Fatalf("%.100q", a.Blocks[1].Text)
 	}
-	if left, _ := strconv.Atoi(m[2]); left+utf8.RuneCountInString(m[1])+utf8.RuneCountInString(m[3]) != 5_000_000+tools.Edge {
+	if left, _ := strconv.Atoi(m[2]); left+utf8.RuneCountInString(m[1])+utf8.RuneCountInString(m[3]) != 5_000_000+tools.MaxRowEdge {
 		t.Errorf("%s chars left out between %d and %d bytes", m[2], len(m[1]), len(m[3]))
 	}
 	if a := cut("first"); len(a.Blocks) != 2 || a.Blocks[1].Text != "first" || a.Receipts[0].Complete {
@@ -226,7 +233,8 @@ func TestRowLongerThanAPageIsCutAndTheWayToItNamed(t *testing.T) {
 				t.Fatalf("%.300q", texted(a))
 			}
 			r := a.Receipts[0]
-			if r.ShownTokens > 4000 || r.ShownTokens < 2000 || utf8.RuneCountInString(a.Blocks[1].Text) > maxPageChars || r.Complete {
+			if r.ShownTokens > 4000 || r.ShownTokens < 2000 || utf8.RuneCountInString(a.Blocks[1].Text) > policy.MaxPageChars ||
+				r.Complete {
 				t.Errorf("%d tokens, %d chars", r.ShownTokens, utf8.RuneCountInString(a.Blocks[1].Text))
 			}
 			if !regexp.MustCompile(`… \d+ chars …`).MatchString(a.Blocks[1].Text) {
@@ -248,25 +256,14 @@ func TestLongRowBehindOthersWaitsForTheNextPage(t *testing.T) {
 	}
 }
 
-func TestFullPageStaysFull(t *testing.T) {
-	p := newPage(200, func(s string) int { return len(s) }, nil)
-	if err := p.row([]byte(strings.Repeat("x", 150)), tools.Call{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.row([]byte(strings.Repeat("x", 150)), tools.Call{}); !errors.Is(err, tools.ErrPageFull) {
-		t.Fatalf("a full page: %v", err)
-	}
-	if err := p.row([]byte("y"), tools.Call{}); !errors.Is(err, tools.ErrPageFull) {
-		t.Errorf("a short row is taken behind one that was not: %v", err)
-	}
-}
-
 func TestNoRows(t *testing.T) {
 	f := funnelOf(t, Options{})
 	if got := texted(answered(t, f, Request{Tool: pager(nil, 0, true, noMore)})); got != "no rows" {
 		t.Errorf("%q", got)
 	}
-	if got := texted(answered(t, f, Request{Tool: pager(rowsOf(3), 50, true, noMore)})); got != "showing none of 3 from 50 on" {
+	if got := texted(
+		answered(t, f, Request{Tool: pager(rowsOf(3), 50, true, noMore)}),
+	); got != "showing none of 3 from 50 on" {
 		t.Errorf("%q", got)
 	}
 	a := answered(t, f, Request{Tool: tool(tools.Tool{Paged: true}, func(_ context.Context, out tools.Output) error {
@@ -293,10 +290,13 @@ func TestNoteStandsBehindTheHeaderOrTheRows(t *testing.T) {
 			return inner.Run(ctx, tools.Input{Args: []byte(`{}`)}, out)
 		})
 	}
-	if got := texted(answered(t, f, Request{Tool: noted(2)})); got != strings.Join(rowsOf(2), "\n")+"\nnote: of a file that changed meanwhile" {
+	if got := texted(
+		answered(t, f, Request{Tool: noted(2)}),
+	); got != strings.Join(rowsOf(2), "\n")+"\nnote: of a file that changed meanwhile" {
 		t.Errorf("%q", got)
 	}
-	if a := answered(t, f, Request{Tool: noted(2000)}); !strings.HasPrefix(a.Blocks[0].Text, "showing 0-") || !strings.HasSuffix(a.Blocks[0].Text, "\nnote: of a file that changed meanwhile") {
+	if a := answered(t, f, Request{Tool: noted(2000)}); !strings.HasPrefix(a.Blocks[0].Text, "showing 0-") ||
+		!strings.HasSuffix(a.Blocks[0].Text, "\nnote: of a file that changed meanwhile") {
 		t.Errorf("%q", a.Blocks[0].Text)
 	}
 }
@@ -306,11 +306,11 @@ func TestVeryLongArgumentsAreNotRepeated(t *testing.T) {
 	f := funnelOf(t, Options{})
 	paged := tools.New(tools.Tool{Name: "grep", Paged: true}, func(_ context.Context, _ grepArgs, _ tools.Input, out tools.Output) error {
 		_ = out.Row([]byte("a row"), tools.Call{})
-		out.Span(0, 9)
+		out.SetRowRange(0, 9)
 		out.Next(tools.Call{Tool: "grep", Args: grepArgs{Source: "a", Pattern: pattern, Offset: 1}})
 		return nil
 	})
-	args, err := compact(grepArgs{Source: "a", Pattern: pattern})
+	args, err := content.PlainJSON(grepArgs{Source: "a", Pattern: pattern})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestSpacedArgumentsAreNotTakenForOthers(t *testing.T) {
 	asked := func(args string, next any) string {
 		paged := tools.Tool{Name: "jq", Paged: true, Run: func(_ context.Context, _ tools.Input, out tools.Output) error {
 			_ = out.Row([]byte("a row"), tools.Call{})
-			out.Span(0, 9)
+			out.SetRowRange(0, 9)
 			out.Next(tools.Call{Tool: "jq", Args: next})
 			return nil
 		}}
@@ -345,7 +345,8 @@ func TestSpacedArgumentsAreNotTakenForOthers(t *testing.T) {
 	}{
 		{"spaces", `{ "args" : { "b" : [1, 2],  "a" : "` + escaped + `" }, "filter":"."}`, `{"offset":2}`,
 			filter{".", map[string]any{"a": long, "b": []int{1, 2}}, 2}},
-		{"a long one has changed", `{"filter":"` + long + `"}`, `{"offset":2}, what is too long to repeat left out`, filter{long + "x", nil, 2}},
+		{"a long one has changed", `{"filter":"` + long +
+			`"}`, `{"offset":2}, what is too long to repeat left out`, filter{long + "x", nil, 2}},
 		{"one is left out", `{"filter":"` + long + `","slurp":true}`, `{"offset":2}, without slurp`, filter{long, nil, 2}},
 		{"arguments that cannot be read", `[`, `{"offset":2}, what is too long to repeat left out`, filter{long, nil, 2}},
 	} {
@@ -353,23 +354,27 @@ func TestSpacedArgumentsAreNotTakenForOthers(t *testing.T) {
 			t.Errorf("%s: %.300q", c.name, got)
 		}
 	}
-	// Another tool has nothing the same.
-	call := tools.Call{Tool: "slice", Args: map[string]any{"source": long, "lines": "3-4"}}
-	if got := wordCall(call, tools.Call{Tool: "jq", Args: json.RawMessage(`{"source":` + string(canonical(json.RawMessage(`"`+long+`"`))) + `}`)}, 600, func(string) bool { return false }); got != `slice with {"lines":"3-4"}, the rest as in this call` {
-		t.Errorf("%.300q", got)
-	}
 }
 
 // Whatever the arguments and notes are, header and rows together are a page.
 func TestHeaderAndRowsAreWithinThePage(t *testing.T) {
 	f := funnelOf(t, Options{})
 	text := rapid.Custom(func(t *rapid.T) string {
-		return strings.Repeat(rapid.SampledFrom([]string{"a", "word ", "語", "\u202e", "\x1b", "<&>", "\"\\", "\n"}).Draw(t, "unit"), rapid.SampledFrom([]int{0, 1, 30, 200, 900, 60_000}).Draw(t, "times"))
+		return strings.Repeat(
+			rapid.SampledFrom([]string{"a", "word ", "語", "\u202e", "\x1b", "<&>", "\"\\", "\n"}).Draw(t, "unit"),
+			rapid.SampledFrom([]int{0, 1, 30, 200, 900, 60_000}).Draw(t, "times"),
+		)
 	})
 	long := 0
 	rapid.Check(t, func(t *rapid.T) {
-		made := map[string]any{"source": text.Draw(t, "source"), "args": map[string]any{text.Draw(t, "name"): text.Draw(t, "value")}, text.Draw(t, "unknown"): 1}
-		next := map[string]any{"source": made["source"], "args": made["args"], "filter": text.Draw(t, "filter"), "offset": rapid.Int64Range(0, 1<<53).Draw(t, "offset")}
+		made := map[string]any{
+			"source": text.Draw(t, "source"), "args": map[string]any{text.Draw(t, "name"): text.Draw(t, "value")},
+			text.Draw(t, "unknown"): 1,
+		}
+		next := map[string]any{
+			"source": made["source"], "args": made["args"], "filter": text.Draw(t, "filter"),
+			"offset": rapid.Int64Range(0, 1<<53).Draw(t, "offset"),
+		}
 		args, err := json.MarshalIndent(made, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -383,7 +388,7 @@ func TestHeaderAndRowsAreWithinThePage(t *testing.T) {
 					break
 				}
 			}
-			out.Span(1, -1)
+			out.SetRowRange(1, -1)
 			out.Next(tools.Call{Tool: "jq", Args: next})
 			return nil //nolint:nilerr // a full page is no failure
 		}}
@@ -396,7 +401,7 @@ func TestHeaderAndRowsAreWithinThePage(t *testing.T) {
 		for _, b := range a.Blocks {
 			chars += utf8.RuneCountInString(b.Text)
 		}
-		if n := a.Receipts[0].ShownTokens; n > int64(limit) || chars > maxPageChars {
+		if n := a.Receipts[0].ShownTokens; n > int64(limit) || chars > policy.MaxPageChars {
 			t.Fatalf("%d tokens and %d chars on a page of %d tokens; header:\n%.2000s", n, chars, limit, a.Blocks[0].Text)
 		}
 		if !strings.Contains(a.Blocks[0].Text, fmt.Sprintf(`"offset":%d`, next["offset"])) {
@@ -438,8 +443,10 @@ func TestPageShrinksToWhatIsLeft(t *testing.T) {
 		left := 1000 - f.Spent(Session{})
 		a := answered(t, f, Request{Tool: pager(rowsOf(1204), 0, true, noMore)})
 		r := a.Receipts[0]
-		if r.Decision.Verdict == Reject {
-			want := fmt.Sprintf("%s; the page has %d lines, %d tokens, rows 0-%d of 1204", notShown(left), r.Lines, r.Tokens, r.Lines-1)
+		if r.Decision.Verdict == policy.Reject {
+			want := fmt.Sprintf(
+				"%s; the page has %d lines, %d tokens, rows 0-%d of 1204", receipt.NotShown(left), r.Lines, r.Tokens, r.Lines-1,
+			)
 			if texted(a) != want || r.Lines == 0 || left > 400 {
 				t.Errorf("%q with %d left", texted(a), left)
 			}
@@ -460,7 +467,9 @@ func TestPageOfATimeoutShowsWhatWasFound(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})})
-	if err != nil || !regexp.MustCompile(`^error: grep timed out after (1m0s|5\ds); what was found until then follows\n===\nfound$`).MatchString(texted(a)) || !a.Failed || a.Receipts[0].Complete {
+	if err != nil || !regexp.MustCompile(
+		`^error: grep timed out after (1m0s|5\ds); what was found until then follows\n===\nfound$`,
+	).MatchString(texted(a)) || !a.Failed || a.Receipts[0].Complete {
 		t.Errorf("%v %q", err, texted(a))
 	}
 }
@@ -469,11 +478,17 @@ func TestPageNeverPassesItsBounds(t *testing.T) {
 	f := funnelOf(t, Options{})
 	rapid.Check(t, func(t *rapid.T) {
 		var rows []string
-		for _, b := range rapid.SliceOfN(texts(), 0, 30).Draw(t, "rows") {
+		for _, b := range rapid.SliceOfN(texttest.Outputs(), 0, 30).Draw(t, "rows") {
 			rows = append(rows, strings.TrimSuffix(string(b), "\n"))
 		}
-		tokens := rapid.IntRange(minPage, 6000).Draw(t, "page tokens")
-		a, err := f.Call(context.Background(), Request{Args: []byte(`{}`), Tool: pager(rows, 0, rapid.Bool().Draw(t, "counted"), noMore), Limits: Limits{PageTokens: tokens}})
+		tokens := rapid.IntRange(400, 6000).Draw(t, "page tokens")
+		a, err := f.Call(
+			context.Background(),
+			Request{
+				Args: []byte(`{}`), Tool: pager(rows, 0, rapid.Bool().Draw(t, "counted"), noMore),
+				Limits: Limits{PageTokens: tokens},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -481,64 +496,8 @@ func TestPageNeverPassesItsBounds(t *testing.T) {
 		if n := a.Receipts[0].ShownTokens; n > int64(tokens) {
 			t.Fatalf("a page of %d tokens, limit %d", n, tokens)
 		}
-		if n := utf8.RuneCountInString(last); n > maxPageChars+MinReceipt {
+		if n := utf8.RuneCountInString(last); n > policy.MaxPageChars+policy.MinReceipt {
 			t.Fatalf("%d chars", n)
 		}
 	})
-}
-
-// What fits is shown whole: it is never clipped, never refused, ends between two chars, and on an empty page is never nothing.
-func TestWhatFitsAPageIsShownWhole(t *testing.T) {
-	count := tokens.New(tokens.O200k).Count
-	rapid.Check(t, func(t *rapid.T) {
-		p := newPage(rapid.IntRange(MinReceipt, 6000).Draw(t, "page tokens"), count, nil)
-		for _, text := range rapid.SliceOfN(texts(), 1, 6).Draw(t, "rows") {
-			text = bytes.Repeat(text, rapid.IntRange(1, 8).Draw(t, "times"))
-			n := p.fit(text)
-			if n == 0 {
-				if p.n == 0 && len(text) > 0 {
-					t.Fatalf("nothing of %.60q fits an empty page", text)
-				}
-				continue
-			}
-			before := runes.Count(text[:n])
-			if before+runes.Count(text[n:]) != runes.Count(text) {
-				t.Fatalf("%d tears a char of %.60q apart", n, text)
-			}
-			rows := p.n
-			if err := p.row(text[:n], tools.Call{}); err != nil || p.n != rows+1 || p.clipped != nil {
-				t.Fatalf("%d of %d bytes fit, and then: %v, clipped %v", n, len(text), err, p.clipped)
-			}
-		}
-		if p.spent > p.tokens {
-			t.Fatalf("%d tokens on a page of %d", p.spent, p.tokens)
-		}
-	})
-}
-
-func TestAPageIsFilled(t *testing.T) {
-	count := tokens.New(tokens.O200k).Count
-	for _, text := range []string{
-		strings.Repeat("some words of a text, ", 9000), strings.Repeat("語", 60_000), strings.Repeat("\xff\u202e", 40_000),
-		strings.Repeat("words and words ", 500) + strings.Repeat("\x1b\u202e", 50_000), strings.Repeat("x", 500_000),
-	} {
-		p := newPage(4000, count, nil)
-		n := p.fit([]byte(text))
-		if err := p.row([]byte(text)[:n], tools.Call{}); err != nil {
-			t.Fatal(err)
-		}
-		if 2*p.spent < p.tokens && 2*p.width < p.chars {
-			t.Errorf("%.20q: %d tokens and %d chars on a page of %d and %d", text, p.spent, p.width, p.tokens, p.chars)
-		}
-	}
-}
-
-func BenchmarkPageFit(b *testing.B) {
-	text := []byte(strings.Repeat("some words of a text, ", 3000))
-	count := tokens.New(tokens.O200k).Count
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		newPage(4000, count, nil).fit(text)
-	}
 }

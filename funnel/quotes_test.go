@@ -15,7 +15,8 @@ import (
 
 var shownBelow = regexp.MustCompile(`(?m)^(?:first error, |last error, |stands out, )?line (\d+), shown below`)
 
-// A line that stands out is told once: where head or tail shows it, the receipt says only its number, and says so truly.
+// A line that stands out is told once: where head or tail shows it, the receipt says only its number, and says so
+// truly.
 func TestALineThatStandsOutIsShownOnce(t *testing.T) {
 	pointed := 0
 	f := funnelOf(t, Options{Store: nil})
@@ -68,9 +69,16 @@ func TestALineThatStandsOutIsShownOnce(t *testing.T) {
 func TestAHunkHeaderIsShownOnce(t *testing.T) {
 	var diff strings.Builder
 	for i := range 12 {
-		fmt.Fprintf(&diff, "diff --git a/f%[1]d.go b/f%[1]d.go\n--- a/f%[1]d.go\n+++ b/f%[1]d.go\n@@ -%[2]d,2 +%[2]d,3 @@ func f%[1]d() {\n a%[3]s\n+b%[3]s\n c%[3]s\n", i, 10+i, strings.Repeat(" of many words", 20))
+		fmt.Fprintf(
+			&diff,
+			"diff --git a/f%[1]d.go b/f%[1]d.go\n--- a/f%[1]d.go\n+++ b/f%[1]d.go\n@@ -%[2]d,2 +%[2]d,3 @@ func f%[1]d() {\n a%[3]s\n+b%[3]s\n c%[3]s\n",
+			i, 10+i, strings.Repeat(" of many words", 20),
+		)
 	}
-	a := answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{}, writes([]byte(diff.String()))), Limits: Limits{ReceiptTokens: 1500}})
+	a := answered(
+		t, funnelOf(t, Options{}),
+		Request{Tool: tool(tools.Tool{}, writes([]byte(diff.String()))), Limits: Limits{ReceiptTokens: 1500}},
+	)
 	receipt := texted(a)
 	for i := range 12 {
 		header := fmt.Sprintf("@@ -%[2]d,2 +%[2]d,3 @@ func f%[1]d() {", i, 10+i)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -24,7 +25,7 @@ type house struct {
 	t       testing.TB
 	dir     string
 	store   *observations.Store
-	sources tools.Sources
+	sources source.Set
 	funnel  *funnel.Funnel
 	tools   map[string]tools.Tool
 	conn    *server.Conn
@@ -36,7 +37,9 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), tools: map[string]tools.Tool{}}
 	var err error
-	if h.store, err = observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1 << 20}); err != nil {
+	if h.store, err = observations.OpenStore(
+		observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1 << 20},
+	); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.store.Close() })
@@ -49,19 +52,23 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 	if h.funnel, err = funnel.New(o); err != nil {
 		t.Fatal(err)
 	}
-	h.sources = tools.Sources{Roots: []*tree.Root{root}, Store: h.store, Owner: observations.Local}
+	h.sources = source.Set{
+		Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(h.store, observations.Local)},
+	}
 	catalog := server.Catalog(jq.Options{})
 	for _, x := range catalog {
 		h.tools[x.Name] = x
 	}
 	s, err := server.New(server.Options{
-		Funnel: h.funnel, Store: h.store, Tools: catalog, Mask: o.Mask, Sources: func(funnel.Session) tools.Sources { return h.sources },
+		Funnel: h.funnel, Store: h.store, Tools: catalog, Mask: o.Mask, Sources: func(funnel.Session) source.Set { return h.sources },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.conn = s.Connect(t.Context())
-	h.ask(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	h.ask(
+		`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+	)
 	return h
 }
 
@@ -122,7 +129,9 @@ func (h *house) run(tool tools.Tool, args map[string]any, limits ...funnel.Limit
 	if args == nil {
 		raw = []byte("{}")
 	}
-	r := funnel.Request{Tool: tool, Args: raw, Sources: h.sources, Progress: func(_, _ int64, m string) { h.told = append(h.told, m) }}
+	r := funnel.Request{
+		Tool: tool, Args: raw, Sources: h.sources, Progress: func(_, _ int64, m string) { h.told = append(h.told, m) },
+	}
 	if len(limits) > 0 {
 		r.Limits = limits[0]
 	}
@@ -158,8 +167,9 @@ func shownOf(a funnel.Answer) string {
 	return strings.Join(all, "\n")
 }
 
-// everywhere is all that is shown of a text that holds what others wrote, by where: each tool of the catalog over a small
-// and a large file of it, another server's output, errors, notes, resources and prompts. name is a file's name that holds it too.
+// everywhere is all that is shown of a text that holds what others wrote, by where: each tool of the catalog over a
+// small and a large file of it, another server's output, errors, notes, resources and prompts. name is a file's name
+// that holds it too.
 func (h *house) everywhere(text, name string) map[string]string {
 	h.t.Helper()
 	shown := map[string]string{}
@@ -219,16 +229,30 @@ func (h *house) everywhere(text, name string) map[string]string {
 			break
 		}
 		for _, end := range []string{"", "/receipt"} {
-			m, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": map[string]any{"uri": "observation://" + string(o.ID) + end}})
+			m, _ := json.Marshal(
+				map[string]any{
+					"jsonrpc": "2.0", "id": 1, "method": "resources/read",
+					"params": map[string]any{"uri": "observation://" + string(o.ID) + end},
+				},
+			)
 			shown["resource"+end] += "\n" + strings.Join(h.ask(string(m)), "\n")
 		}
 	}
 	shown["resources"] = strings.Join(h.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`), "\n")
-	m, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": map[string]any{"name": "director", "arguments": map[string]any{"task": text}}})
+	m, _ := json.Marshal(
+		map[string]any{
+			"jsonrpc": "2.0", "id": 1, "method": "prompts/get",
+			"params": map[string]any{"name": "director", "arguments": map[string]any{"task": text}},
+		},
+	)
 	shown["prompt"] = strings.Join(h.ask(string(m)), "\n")
-	m, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": map[string]any{"name": text}})
+	m, _ = json.Marshal(
+		map[string]any{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": map[string]any{"name": text}},
+	)
 	shown["unknown prompt"] = strings.Join(h.ask(string(m)), "\n")
-	m, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": map[string]any{"uri": text}})
+	m, _ = json.Marshal(
+		map[string]any{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": map[string]any{"uri": text}},
+	)
 	shown["unknown resource"] = strings.Join(h.ask(string(m)), "\n")
 	return shown
 }

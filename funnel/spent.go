@@ -6,82 +6,85 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
-// maxSessions is how many sessions are accounted for; then the one that was
-// longest without a call is forgotten, and begins anew should it come back.
+// maxSessions is how many sessions have an account. Then the session whose last call is longest ago is forgotten, and
+// starts from zero if it comes back.
 const maxSessions = 4096
 
-// spent is what each session was shown, in tokens.
-type spent struct {
-	mu    sync.Mutex
-	clock int64
-	by    map[Session]*account
+// ledger is what each session was shown, in tokens.
+type ledger struct {
+	mu       sync.Mutex
+	clock    int64
+	accounts map[Session]*account
 }
 
 type account struct {
-	turn   sync.Mutex // who has it decides what is shown: calls at once would each spend what is left
-	tokens int
-	used   int64 // the clock at its last call
+	deciding sync.Mutex // held while an answer is decided: concurrent calls would each spend what is left
+	tokens   int
+	used     int64 // the clock at its last call
 }
 
-func (s *spent) of(who Session) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a := s.by[owned(who)]; a != nil {
+// spent returns the tokens that a session was shown.
+func (l *ledger) spent(who Session) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.accounts[owned(who)]; a != nil {
 		return a.tokens
 	}
 	return 0
 }
 
-// turn waits until the answers before this one are accounted for, and says what is spent then. done ends the turn.
-func (s *spent) turn(who Session) (tokens int, done func()) {
-	s.mu.Lock()
-	a := s.account(owned(who))
-	s.mu.Unlock()
-	a.turn.Lock()
-	return s.of(who), a.turn.Unlock
+// begin waits until the answers before this one are accounted for, and returns what is spent then. done must be called
+// when this one is.
+func (l *ledger) begin(who Session) (tokens int, done func()) {
+	l.mu.Lock()
+	a := l.account(owned(who))
+	l.mu.Unlock()
+	a.deciding.Lock()
+	return l.spent(who), a.deciding.Unlock
 }
 
-func (s *spent) add(who Session, tokens int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.account(owned(who)).tokens += tokens
+func (l *ledger) add(who Session, tokens int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.account(owned(who)).tokens += tokens
 }
 
-// account is that of a session, which is there from now on. The caller has s.mu.
-func (s *spent) account(who Session) *account {
-	a := s.by[who]
+// account returns the account of a session, and opens it if there is none. The caller holds l.mu.
+func (l *ledger) account(who Session) *account {
+	a := l.accounts[who]
 	if a == nil {
-		if s.by == nil {
-			s.by = map[Session]*account{}
+		if l.accounts == nil {
+			l.accounts = map[Session]*account{}
 		}
-		if len(s.by) >= maxSessions {
-			s.evict()
+		if len(l.accounts) >= maxSessions {
+			l.evict()
 		}
 		a = &account{}
-		s.by[who] = a
+		l.accounts[who] = a
 	}
-	s.clock++
-	a.used = s.clock
+	l.clock++
+	a.used = l.clock
 	return a
 }
 
-func (s *spent) evict() {
+func (l *ledger) evict() {
 	var oldest Session
-	least := s.clock + 1
-	for who, a := range s.by {
+	least := l.clock + 1
+	for who, a := range l.accounts {
 		if a.used < least {
 			oldest, least = who, a.used
 		}
 	}
-	delete(s.by, oldest)
+	delete(l.accounts, oldest)
 }
 
-func (s *spent) reset(who Session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.by, owned(who))
+func (l *ledger) reset(who Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.accounts, owned(who))
 }
 
+// owned names the local owner if there is no other.
 func owned(who Session) Session {
 	if who.Owner == "" {
 		who.Owner = observations.Local

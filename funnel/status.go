@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"runtime/debug"
-	"strings"
-	"syscall"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/stack"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -17,7 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Status of a call, as receipts, sidecars and the trace have it.
+// Status of a call in receipts, sidecars and the trace.
 const (
 	success   = "success"
 	failure   = "failure"
@@ -25,28 +24,26 @@ const (
 	cancelled = "cancelled"
 )
 
-// asked is the status of a run that ended with a question to the client. No receipt has it: the call comes again.
+// asked is the status of a run that ended with a question to the client. No receipt has it: the client repeats the
+// call.
 const asked = "asked"
 
-// grace is how long a tool may take to return after its context is done;
-// then its call goes on without it. Calls are to end within half a second of their deadline.
+// grace is how long a tool may take to return after its context is done. Then its call ends without it: a call must end
+// within half a second of its deadline.
 const grace = 200 * time.Millisecond
 
-// maxError is how long the text of an error may be, in chars.
+// maxError is the length of an error, in chars.
 const maxError = 2000
-
-// errDefect is all a model is told of a panic; value and stack are in the log.
-var errDefect = errors.New("broke off: a defect in the tool, not in the call; the server's log says more")
 
 // outcome is how a tool's run ended.
 type outcome struct {
 	status  string
 	err     error // nil for success; what the tool answered for failure
-	stopped bool  // the output is not all there would have been
+	stopped bool  // the tool would have written more
 }
 
-// run runs the tool, and does not wait for one that ignores its context.
-func (c *call) run() outcome {
+// runTool runs the tool, and does not wait for one that ignores its context.
+func (c *call) runTool() outcome {
 	done := make(chan error, 1)
 	go func() {
 		stack.Grow()
@@ -55,33 +52,38 @@ func (c *call) run() outcome {
 			if returned {
 				return
 			}
-			p := recover() // nil where the goroutine was ended
-			c.log("a tool panicked", "tool", c.r.Tool.Name, "panic", c.logged(fmt.Sprint(p)), "stack", string(debug.Stack()))
-			done <- errDefect
+			p := recover() // nil if the goroutine was ended
+			c.logError("a tool panicked", "tool", c.request.Tool.Name,
+				"panic", c.maskForLog(fmt.Sprint(p)), "stack", string(debug.Stack()))
+			done <- capture.ErrDefect
 		}()
-		err := c.r.Tool.Run(c.out.ctx, tools.Input{Args: c.r.Args, Sources: c.r.Sources, Fit: c.out.fit, Weigh: c.weigh, Weighed: c.weighKept, Ask: c.ask}, c.out)
+		err := c.request.Tool.Run(c.output.ctx, tools.Input{
+			Args: c.request.Args, Sources: c.request.Sources,
+			BytesThatFit: c.output.bytesThatFit, NewTokenCounter: c.newTokenCounter, ObservationTokens: c.observationTokens,
+			Ask: c.ask,
+		}, c.output)
 		returned = true
 		done <- err
 	}()
 	var err error
 	select {
 	case err = <-done:
-	case <-c.out.ctx.Done():
+	case <-c.output.ctx.Done():
 		after := time.NewTimer(grace)
 		defer after.Stop()
 		select {
 		case err = <-done:
 		case <-after.C:
-			err = c.out.ctx.Err()
-			c.log("a tool goes on after its call has ended", "tool", c.r.Tool.Name)
+			err = c.output.ctx.Err()
+			c.logError("a tool goes on after its call has ended", "tool", c.request.Tool.Name)
 		}
 	}
 	switch {
-	case errors.Is(context.Cause(c.out.ctx), tools.ErrAsked) && c.ctx.Err() == nil: // whatever the tool made of it
+	case errors.Is(context.Cause(c.output.ctx), tools.ErrAsked) && c.ctx.Err() == nil: // whatever the tool returned
 		return outcome{status: asked, err: tools.ErrAsked, stopped: true}
 	case err == nil:
 		return outcome{status: success}
-	case errors.Is(err, errDefect):
+	case errors.Is(err, capture.ErrDefect):
 		return outcome{status: failure, err: err, stopped: true}
 	case errors.Is(c.ctx.Err(), context.DeadlineExceeded):
 		return outcome{status: timeout, err: err, stopped: true}
@@ -92,80 +94,74 @@ func (c *call) run() outcome {
 	}
 }
 
-// logged is what is said of a failure, fit for the log: it may repeat the arguments. It counts nothing: it may be called
-// from the tool's own goroutine.
-func (c *call) logged(s string) string {
-	s, _ = c.f.o.Mask.Echo(s, c.r.Args)
-	return s
+// newTokenCounter is the [tools.Input.NewTokenCounter] of the call.
+func (c *call) newTokenCounter() tools.TokenCounter { return tokenCounter{c.options.Counter.Tally()} }
+
+type tokenCounter struct{ tally *tokens.Tally }
+
+func (t tokenCounter) Write(p []byte) (int, error) { return t.tally.Write(p) }
+
+func (t tokenCounter) Total() (n int64, margin float64) {
+	total := t.tally.Total()
+	return total.N, total.Margin
 }
 
-// weigh is the [tools.Input.Weigh] of the call.
-func (c *call) weigh() tools.Scale { return scale{c.f.o.Counter.Tally()} }
-
-type scale struct{ *tokens.Tally }
-
-func (s scale) Weight() (n int64, off float64) {
-	t := s.Total()
-	return t.N, t.Margin
-}
-
-// weighKept is the [tools.Input.Weighed] of the call. What was kept before it was told by which model has the count it came with.
-func (c *call) weighKept(s observations.Seen) (n int64, off float64, ok bool) {
+// observationTokens is the [tools.Input.ObservationTokens] of the call. A count without a vocabulary is returned
+// unchanged.
+func (c *call) observationTokens(s observations.Stats) (n int64, margin float64, ok bool) {
 	t := tokens.Total{N: s.Tokens, Margin: s.TokensMargin}
 	if s.Vocabulary == "" {
 		return t.N, t.Margin, true
 	}
-	t, ok = tokens.Recount(t, tokens.Model{Encoding: tokens.Encoding(s.Vocabulary), Factor: s.Factor, Error: s.FactorError}, c.f.o.Counter.Model())
+	counted := tokens.Model{Encoding: tokens.Encoding(s.Vocabulary), Factor: s.Factor, Error: s.FactorError}
+	t, ok = tokens.Recount(t, counted, c.options.Counter.Model())
 	return t.N, t.Margin, ok
 }
 
-// ask is the [tools.Input.Ask] of the call. Once the client is to answer by repeating the call, this run has no use.
+// ask is the [tools.Input.Ask] of the call. If the client answers by repeating the call, this
+// run is stopped.
 func (c *call) ask(ctx context.Context, q tools.Question) (tools.Reply, error) {
 	if err := q.Check(); err != nil {
 		return tools.Reply{}, err
 	}
-	if c.r.Ask == nil {
+	if c.request.Ask == nil {
 		return tools.NoClient(ctx, q)
 	}
-	reply, err := c.r.Ask(ctx, q)
+	reply, err := c.request.Ask(ctx, q)
 	if errors.Is(err, tools.ErrAsked) {
 		c.stop(err)
 	}
 	if err == nil && q.Form != nil && reply.Action == tools.Accepted {
-		if unfit := q.Form.Fits(reply.Content); unfit != nil {
-			return tools.Reply{}, fmt.Errorf("%w that fits the form: %s", tools.ErrNoReply, content.ClipBytes(unfit.Error(), 200))
+		if unfit := q.Form.Validate(reply.Content); unfit != nil {
+			return tools.Reply{}, fmt.Errorf(
+				"%w that fits the form: %s", tools.ErrNoReply, content.ClipBytes(unfit.Error(), 200),
+			)
 		}
 	}
 	return reply, err
 }
 
-func (c *call) log(msg string, args ...any) {
-	if c.f.o.Log != nil {
-		c.f.o.Log.Error(msg, args...)
-	}
-}
-
-// failureText words a failure; rest says what becomes of what was written before.
+// failureText returns the text of a failure; rest reports what happened to the output before it.
 func (c *call) failureText(o outcome, rest string) string {
 	var msg string
 	switch {
 	case o.status == timeout:
-		msg = fmt.Sprintf("%s timed out after %s", c.r.Tool.Name, c.allowed())
-	case errors.Is(o.err, errDefect):
-		msg = c.r.Tool.Name + " " + o.err.Error()
+		msg = fmt.Sprintf("%s timed out after %s", c.request.Tool.Name, c.timeAllowed())
+	case errors.Is(o.err, capture.ErrDefect):
+		msg = c.request.Tool.Name + " " + o.err.Error()
 	default:
 		msg = o.err.Error()
 	}
-	msg = c.logged(msg) // what is masked in it was counted before anything was worded
-	msg = content.Clip(foreign(msg, false, alone), maxError)
+	msg = c.maskForLog(msg) // settleOutcome has counted its secrets
+	msg = content.Clip(text.Sanitize(msg, false, text.Standalone), maxError)
 	if rest != "" {
 		msg += "; " + rest
 	}
-	return errWord + msg
+	return text.ErrorPrefix + msg
 }
 
-// allowed is the time the call had.
-func (c *call) allowed() time.Duration {
+// timeAllowed returns the time the call had.
+func (c *call) timeAllowed() time.Duration {
 	d := time.Since(c.began)
 	if deadline, ok := c.ctx.Deadline(); ok {
 		d = deadline.Sub(c.began)
@@ -178,27 +174,4 @@ func (c *call) allowed() time.Duration {
 	default:
 		return max(d.Round(time.Millisecond), 0)
 	}
-}
-
-// pathWord is a word that is, or may be, an absolute path.
-var pathWord = content.Pattern(`(^|[\s"'(])(?:[A-Za-z]:)?[/\\][^\s:,;()]+`)
-
-// cause says in a few words why something could not be kept. Paths stay out of it: they are the operator's, not the model's.
-func cause(err error) string {
-	var path *fs.PathError
-	var link interface{ Unwrap() error }
-	var errno syscall.Errno
-	switch {
-	case err == nil:
-		return "unknown cause"
-	case errors.Is(err, observations.ErrNoRoom): // it says which limit, and names no path
-		return content.ClipBytes(strings.TrimPrefix(err.Error(), "not kept: "), 160)
-	case errors.As(err, &errno):
-		return errno.Error()
-	case errors.As(err, &path):
-		return cause(path.Err)
-	case errors.As(err, &link) && strings.ContainsAny(err.Error(), `/\`):
-		return cause(link.Unwrap())
-	}
-	return content.ClipBytes(visibleLine(pathWord().ReplaceAllString(err.Error(), "$1…"), false), 160)
 }

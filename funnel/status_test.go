@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -31,7 +34,8 @@ func TestStoreThatFailsOnCommitIsTold(t *testing.T) {
 		return err
 	})})
 	first, _, _ := strings.Cut(texted(a), "\n")
-	if !regexp.MustCompile(`^LARGE OUTPUT DETECTED: not kept \(.+\)$`).MatchString(first) || strings.Contains(first, s.Dir()) {
+	if !regexp.MustCompile(`^LARGE OUTPUT DETECTED: not kept \(.+\)$`).MatchString(first) ||
+		strings.Contains(first, s.Dir()) {
 		t.Errorf("first line %q", first)
 	}
 	if r := a.Receipts[0]; r.Kept || r.ObservationID != "" || r.SHA256 != "" || a.Failed {
@@ -53,20 +57,32 @@ func TestFailureIsAnAnswer(t *testing.T) {
 		t.Errorf("%q %+v", texted(a), a.Receipts[0])
 	}
 	a = answered(t, f, Request{Tool: tool(tools.Tool{}, fails([]byte("some output\n")))})
-	if texted(a) != "error: open x: no such file; use find; what was written until then follows\n===\nsome output\n" || !a.Receipts[0].Truncated || a.Receipts[0].Complete {
+	if texted(a) != "error: open x: no such file; use find; what was written until then follows\n===\nsome output\n" ||
+		!a.Receipts[0].Truncated || a.Receipts[0].Complete {
 		t.Errorf("%q %+v", texted(a), a.Receipts[0])
 	}
 	a = answered(t, f, Request{Tool: tool(tools.Tool{}, fails(numbered(900)))})
 	r := a.Receipts[0]
-	if len(a.Blocks) != 2 || !strings.HasPrefix(a.Blocks[0].Text, "error: ") || !strings.HasSuffix(a.Blocks[0].Text, "is kept as obs:"+r.ObservationID) ||
-		!strings.HasPrefix(a.Blocks[1].Text, fmt.Sprintf("LARGE OUTPUT DETECTED: kept in part as obs:%s (first %d bytes)", r.ObservationID, len(numbered(900)))) {
+	if len(a.Blocks) != 2 || !strings.HasPrefix(a.Blocks[0].Text, "error: ") ||
+		!strings.HasSuffix(a.Blocks[0].Text, "is kept as obs:"+r.ObservationID) ||
+		!strings.HasPrefix(
+			a.Blocks[1].Text,
+			fmt.Sprintf("LARGE OUTPUT DETECTED: kept in part as obs:%s (first %d bytes)", r.ObservationID, len(numbered(900))),
+		) {
 		t.Errorf("%s", texted(a))
 	}
 	if !bytes.Equal(kept(t, s, r), numbered(900)) {
 		t.Error("what was written before the failure is not what is kept")
 	}
-	a = answered(t, f, Request{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error { return errors.New(strings.Repeat("é\x1b", 40_000)) })})
-	if n := len([]rune(texted(a))); n > maxError+len(errWord) {
+	a = answered(
+		t, f,
+		Request{
+			Tool: tool(
+				tools.Tool{}, func(context.Context, tools.Output) error { return errors.New(strings.Repeat("é\x1b", 40_000)) },
+			),
+		},
+	)
+	if n := len([]rune(texted(a))); n > maxError+len(text.ErrorPrefix) {
 		t.Errorf("an error of %d chars", n)
 	}
 }
@@ -79,7 +95,8 @@ func TestExitCodeIsFailureButNotOfTheCall(t *testing.T) {
 		return err
 	})})
 	r := a.Receipts[0]
-	if a.Failed || r.Status != "failure" || r.Metadata["exit_code"] != 2 || r.Cost == nil || *r.Cost != 0.25 || !r.Complete {
+	if a.Failed || r.Status != "failure" || r.Metadata["exit_code"] != 2 || r.Cost == nil || *r.Cost != 0.25 ||
+		!r.Complete {
 		t.Errorf("%t %+v", a.Failed, r)
 	}
 }
@@ -131,12 +148,14 @@ func TestTimeout(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := a.Receipts[0]
-				if !a.Failed || r.Status != "timeout" || !regexp.MustCompile(`^error: slow timed out after (1m0s|5\ds); `).MatchString(a.Blocks[0].Text) {
+				if !a.Failed || r.Status != "timeout" ||
+					!regexp.MustCompile(`^error: slow timed out after (1m0s|5\ds); `).MatchString(a.Blocks[0].Text) {
 					t.Errorf("%d lines: %q %+v", lines, texted(a), r)
 				}
 				switch {
 				case lines == 900:
-					if !strings.HasSuffix(a.Blocks[0].Text, "is kept as obs:"+r.ObservationID) || !bytes.Equal(kept(t, s, r), numbered(lines)) || !r.Truncated {
+					if !strings.HasSuffix(a.Blocks[0].Text, "is kept as obs:"+r.ObservationID) ||
+						!bytes.Equal(kept(t, s, r), numbered(lines)) || !r.Truncated {
 						t.Errorf("%s", texted(a))
 					}
 				case lines == 3:
@@ -165,10 +184,12 @@ func TestCancelledCallIsNotAnsweredButWhatItWroteIsListed(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	list, err := s.List(observations.Local, false)
-	if err != nil || len(list) != 1 || list[0].Seen.Status != "cancelled" || list[0].Bytes != 10 {
+	if err != nil || len(list) != 1 || list[0].Stats.Status != "cancelled" || list[0].Bytes != 10 {
 		t.Errorf("%v %+v", err, list)
 	}
-	if _, err := f.Call(ctx, Request{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error { t.Error("it ran"); return nil })}); !errors.Is(err, context.Canceled) {
+	if _, err := f.Call(
+		ctx, Request{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error { t.Error("it ran"); return nil })},
+	); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call under a cancelled context: %v", err)
 	}
 }
@@ -180,7 +201,8 @@ func TestPanicIsAFailureWhoseStackIsInTheLogAlone(t *testing.T) {
 		_, _ = out.Write([]byte("before"))
 		panic("secret detail")
 	})})
-	if !a.Failed || !strings.HasPrefix(texted(a), "error: fetch broke off: a defect in the tool") || !strings.Contains(texted(a), "before") {
+	if !a.Failed || !strings.HasPrefix(texted(a), "error: fetch broke off: a defect in the tool") ||
+		!strings.Contains(texted(a), "before") {
 		t.Errorf("%q", texted(a))
 	}
 	if strings.Contains(texted(a), "secret detail") || strings.Contains(texted(a), "goroutine") {
@@ -198,7 +220,7 @@ func TestPolicyIsKept(t *testing.T) {
 	request := Request{Tool: tool(tools.Tool{}, writes(out)), Who: who}
 
 	f := funnelOf(t, Options{Policy: model})
-	var verdicts []Verdict
+	var verdicts []policy.Verdict
 	for range 12 {
 		before := f.Spent(who)
 		a := answered(t, f, request)
@@ -206,13 +228,13 @@ func TestPolicyIsKept(t *testing.T) {
 		verdicts = append(verdicts, r.Decision.Verdict)
 		left := model.Window - before
 		switch r.Decision.Verdict {
-		case NeedsSummary:
+		case policy.NeedsSummary:
 			if r.ShownTokens > int64(min(left, 600)) {
 				t.Errorf("%d tokens shown, %d left", r.ShownTokens, left)
 			}
-		case Reject:
+		case policy.Reject:
 			lines := strings.Split(texted(a), "\n")
-			if len(lines) != 3 || !strings.HasPrefix(lines[1], "total: 300 lines, ") || lines[2] != notShown(left) {
+			if len(lines) != 3 || !strings.HasPrefix(lines[1], "total: 300 lines, ") || lines[2] != receipt.NotShown(left) {
 				t.Errorf("rejected:\n%s", texted(a))
 			}
 		}
@@ -223,7 +245,7 @@ func TestPolicyIsKept(t *testing.T) {
 			break
 		}
 	}
-	if verdicts[0] != NeedsSummary || verdicts[len(verdicts)-1] != Reject {
+	if verdicts[0] != policy.NeedsSummary || verdicts[len(verdicts)-1] != policy.Reject {
 		t.Errorf("verdicts %v", verdicts)
 	}
 	f.Reset(who)
@@ -233,7 +255,7 @@ func TestPolicyIsKept(t *testing.T) {
 
 	dry := funnelOf(t, Options{Policy: Policy{Window: 200, DryRun: true}})
 	a := answered(t, dry, request)
-	if a.Receipts[0].Decision.Verdict == OK || !strings.Contains(texted(a), "--- head: 1-10 of 300 ---") {
+	if a.Receipts[0].Decision.Verdict == policy.OK || !strings.Contains(texted(a), "--- head: 1-10 of 300 ---") {
 		t.Errorf("dry run: %s", texted(a))
 	}
 
@@ -242,26 +264,24 @@ func TestPolicyIsKept(t *testing.T) {
 		t.Errorf("disabled: %.200s", texted(a))
 	}
 	a = answered(t, off, Request{Tool: tool(tools.Tool{}, writes(numbered(30_000)))})
-	if len(a.Blocks) != 2 || len(a.Blocks[1].Text) > maxAnswer || a.Receipts[0].Complete ||
+	if len(a.Blocks) != 2 || len(a.Blocks[1].Text) > receipt.MaxAnswer || a.Receipts[0].Complete ||
 		!strings.Contains(a.Blocks[0].Text, fmt.Sprintf("\nshowing the first %d bytes below\n", len(a.Blocks[1].Text))) ||
 		!strings.HasPrefix(string(numbered(30_000)), a.Blocks[1].Text) {
 		t.Errorf("disabled over 1 MB: %d blocks, %s", len(a.Blocks), a.Blocks[0].Text)
 	}
 	// What is shown counts, which is four times what was written.
 	a = answered(t, off, Request{Tool: tool(tools.Tool{}, writes(bytes.Repeat([]byte("\x01"), 300_000)))})
-	if n := len(a.Blocks[len(a.Blocks)-1].Text); len(a.Blocks) != 2 || n > maxAnswer || n < maxAnswer/2 || a.Receipts[0].Complete ||
+	if n := len(a.Blocks[len(a.Blocks)-1].Text); len(a.Blocks) != 2 || n > receipt.MaxAnswer || n < receipt.MaxAnswer/2 ||
+		a.Receipts[0].Complete ||
 		!strings.Contains(a.Blocks[0].Text, fmt.Sprintf("\nshowing the first %d bytes below\n", n/4)) {
 		t.Errorf("disabled, hidden characters: %d blocks, the last of %d bytes", len(a.Blocks), n)
-	}
-
-	uncut := answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{Uncut: true}, writes(out))})
-	if texted(uncut) != string(out) {
-		t.Errorf("uncut: %.200s", texted(uncut))
 	}
 }
 
 func TestLimitsOfACallAreChecked(t *testing.T) {
-	a := answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{}, writes(nil)), Limits: Limits{ReceiptTokens: 5000}})
+	a := answered(
+		t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{}, writes(nil)), Limits: Limits{ReceiptTokens: 5000}},
+	)
 	if !a.Failed || texted(a) != "error: limits: receipt tokens must be from 160 to 4000, not 5000" {
 		t.Errorf("%q", texted(a))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
-// The write path beside its peers in one run: the same bytes written to a file
-// and no more (cat > file), and hashed and no more. Compare MB/s.
+// Compares the write path with two peers in one run: writing the same bytes to a file (cat > file), and hashing them.
+// Compare MB/s.
 func BenchmarkWritePath(b *testing.B) {
 	for _, in := range []struct {
 		name string
@@ -39,12 +39,12 @@ func BenchmarkWritePath(b *testing.B) {
 			b.SetBytes(total)
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := s.Record(Made{Tool: "keep"})
+				r, err := s.Record(Provenance{Tool: "keep"})
 				if err != nil {
 					b.Fatal(err)
 				}
 				each(func(p []byte) { _, _ = r.Write(p) })
-				o, err := r.Commit(Seen{})
+				o, err := r.Commit(Stats{})
 				if err != nil || o.Dropped > 0 {
 					b.Fatal(err, o.Cause)
 				}
@@ -88,7 +88,7 @@ func BenchmarkWritePath(b *testing.B) {
 	}
 }
 
-// A call whose output stays in memory and is not kept, and one of 3 KB that is.
+// A call whose output stays in memory and is not stored, and one of 3 KB that is.
 func BenchmarkSmall(b *testing.B) {
 	text := corpus.WarAndPeace()[:3000]
 	for _, kept := range []bool{false, true} {
@@ -96,7 +96,7 @@ func BenchmarkSmall(b *testing.B) {
 			s := open(b, Options{})
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := s.Record(Made{Tool: "search", Args: []byte(`{"pattern":"Natasha"}`)})
+				r, err := s.Record(Provenance{Tool: "search", Args: []byte(`{"pattern":"Natasha"}`)})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -105,7 +105,7 @@ func BenchmarkSmall(b *testing.B) {
 					_ = r.Discard()
 					continue
 				}
-				if _, err := r.Commit(Seen{Ext: "txt", Receipt: "LARGE OUTPUT DETECTED"}); err != nil {
+				if _, err := r.Commit(Stats{Ext: "txt", Receipt: "LARGE OUTPUT DETECTED"}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -115,7 +115,7 @@ func BenchmarkSmall(b *testing.B) {
 
 func BenchmarkOpen(b *testing.B) {
 	s := open(b, Options{})
-	o := keep(b, s, Made{}, corpus.Random(100_000))
+	o := keep(b, s, Provenance{}, corpus.Random(100_000))
 	b.ReportAllocs()
 	for b.Loop() {
 		r, err := s.Open(Local, o.ID)
@@ -126,17 +126,17 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// The start of a line and of a rune in the middle of 66 MB, from a cold index.
+// The offset of a line and of a rune in the middle of 66 MB, with a cold index.
 func BenchmarkOffsets(b *testing.B) {
 	s := open(b, Options{})
-	r, err := s.Record(Made{})
+	r, err := s.Record(Provenance{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for range 20 {
 		_, _ = r.Write(corpus.WarAndPeace())
 	}
-	o, err := r.Commit(Seen{})
+	o, err := r.Commit(Stats{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func BenchmarkList(b *testing.B) {
 	n := 0
 	for _, all := range []int{1000, 10_000} {
 		for ; n < all; n++ {
-			o := keep(b, s, Made{Tool: "search", Args: fmt.Appendf(nil, `{"pattern":"%d"}`, n)}, []byte("x"))
+			o := keep(b, s, Provenance{Tool: "search", Args: fmt.Appendf(nil, `{"pattern":"%d"}`, n)}, []byte("x"))
 			if n%10 == 0 {
 				must(b, s.Pin(Local, o.ID, true))
 			}
@@ -181,11 +181,11 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// Opening a store that holds a thousand: what a start of the program waits for.
+// Opening a store of a thousand observations, which every start of the program does.
 func BenchmarkOpenStore(b *testing.B) {
 	s := open(b, Options{})
 	for range 1000 {
-		keep(b, s, Made{}, []byte("x"))
+		keep(b, s, Provenance{}, []byte("x"))
 	}
 	for b.Loop() {
 		again, err := OpenStore(roomy(Options{Dir: s.dir}))

@@ -7,13 +7,12 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
-// However far one process has come with a commit or a removal, and whatever it does while another looks: nothing is damaged, and
-// nothing is said to be.
+// However far a commit or removal by one process has come, another process sees and reports no damage.
 func TestNothingIsDamagedMeanwhile(t *testing.T) {
 	type step func(s *Store, c *clock) error
 	var r *Recording
 	var id ID
-	kept := func(s *Store, _ *clock) error { id = keep(t, s, Made{}, corpus.Random(100)).ID; return nil }
+	kept := func(s *Store, _ *clock) error { id = keep(t, s, Provenance{}, corpus.Random(100)).ID; return nil }
 	removed := func(s *Store, _ *clock) error { return s.Remove(Local, id) }
 	pruned := func(s *Store, _ *clock) error { return second(s.Prune(false)) }
 	for name, k := range map[string]struct {
@@ -21,16 +20,17 @@ func TestNothingIsDamagedMeanwhile(t *testing.T) {
 		before, now step
 	}{
 		"commit": {10 * time.Minute, func(s *Store, c *clock) error { // of what was written long ago
-			r = record(t, s, Made{}, corpus.Random(2*blockSize))
+			r = record(t, s, Provenance{}, corpus.Random(2*blockSize))
 			r.flush(r.buf, 0)
 			r.buf = nil
-			return s.disk.touch(r.name, c.now())
-		}, func(*Store, *clock) error { return second(r.Commit(Seen{})) }},
+			return s.disk.Touch(r.name, c.now())
+		}, func(*Store, *clock) error { return second(r.Commit(Stats{})) }},
 		"remove": {10 * time.Minute, kept, removed},
 		"expire": {30 * time.Minute, kept, pruned},
 		"forget": {tombstoneAge + time.Hour, func(s *Store, c *clock) error { _ = kept(s, c); return removed(s, c) }, pruned},
 	} {
-		for _, looks := range []bool{true, false} { // in the midst of what the other does, or the other in the midst of looking
+		// in the midst of what the other does, or the other in the midst of looking
+		for _, looks := range []bool{true, false} {
 			for nth, n := 1, 1; nth <= n; nth++ {
 				n = 0
 				c := newClock()
@@ -39,25 +39,25 @@ func TestNothingIsDamagedMeanwhile(t *testing.T) {
 				c.pass(-k.age)
 				must(t, k.before(a, c))
 				c.pass(k.age)
-				b.tidied.Store(c.now().Add(time.Hour).UnixNano()) // else it holds the lock that the other waits for
+				b.nextTidy.Store(c.now().Add(time.Hour).UnixNano()) // else it holds the lock that the other waits for
 				does, look, disk := func() { must(t, k.now(a, c)) }, func() { sound(t, b, name, looks, nth) }, a.disk
 				if !looks {
 					does, look, disk = look, does, b.disk
 				}
-				disk.fault = func(string, string) error {
+				disk.Fault = func(string, string) error {
 					if n++; n == nth {
 						look()
 					}
 					return nil
 				}
 				does()
-				disk.fault = nil
+				disk.Fault = nil
 			}
 		}
 	}
 }
 
-// sound says that a store shows nothing to be damaged.
+// sound checks that a store reports no damage.
 func sound(t *testing.T, s *Store, during string, looks bool, nth int) {
 	t.Helper()
 	if ids, err := s.Damaged(); err != nil || len(ids) > 0 {

@@ -19,10 +19,10 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// cleaning is a store in which others read, write, pin and plant while it is
-// cleaned up by two processes at once.
+// cleaning is a store in which others read, write, pin and plant files while two processes clean it up.
 type cleaning struct {
 	t       *testing.T
 	dir     string
@@ -41,12 +41,12 @@ func (k *cleaning) note(format string, args ...any) {
 	k.wrong = append(k.wrong, fmt.Sprintf(format, args...))
 }
 
-// process is one of those who share the store.
+// process opens the store as one of the processes that share it.
 func (k *cleaning) process(quota int64) *Store {
 	return open(k.t, Options{Dir: k.dir, Now: k.now, Quota: quota})
 }
 
-// state is what stands under a path, its content where that is short.
+// state describes the file under a path, with its content if that is short.
 func state(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -65,8 +65,7 @@ func state(path string) string {
 	return text
 }
 
-// plant puts what is not ours under every kind of name that is. Of all of it
-// nothing may be changed or opened for ever.
+// plant creates foreign files under every kind of name the store uses. None of them may be changed, or block an open.
 func (k *cleaning) plant(s *Store) {
 	fresh := func(sub, name string) string { return filepath.Join(k.dir, sub, name) }
 	write := func(path, text string) string {
@@ -81,8 +80,8 @@ func (k *cleaning) plant(s *Store) {
 		"tmp/core", "tmp/12-abc.live", "tmp/99999999-00000000_k3v9q2m7x4ab.mine", "state/other", "other"} {
 		all = append(all, write(filepath.Join(k.dir, name), "not ours"))
 	}
-	for _, name := range []string{fresh(observationsDir, dataOf()), fresh(observationsDir, string(newID())+sideExt), fresh(observationsDir, string(newID())+indexExt),
-		fresh(observationsDir, string(newID())+pinExt), fresh(tmpDir, newProcess()+liveExt)} {
+	for _, name := range []string{fresh(storefs.ObservationsDir, dataOf()), fresh(storefs.ObservationsDir, string(newID())+sideExt), fresh(storefs.ObservationsDir, string(newID())+indexExt),
+		fresh(storefs.ObservationsDir, string(newID())+pinExt), fresh(storefs.TmpDir, newProcess()+liveExt)} {
 		must(k.t, os.Symlink(k.outside, name))
 		all = append(all, name)
 	}
@@ -90,36 +89,42 @@ func (k *cleaning) plant(s *Store) {
 		func(name string) error { return os.Mkdir(name, 0o700) },
 		func(name string) error { return syscall.Mkfifo(name, 0o600) },
 	} {
-		for _, name := range []string{fresh(observationsDir, dataOf()), fresh(observationsDir, string(newID())+sideExt), fresh(tmpDir, newProcess()+liveExt)} {
+		for _, name := range []string{fresh(storefs.ObservationsDir, dataOf()), fresh(
+			storefs.ObservationsDir, string(newID())+sideExt,
+		), fresh(storefs.TmpDir, newProcess()+liveExt)} {
 			must(k.t, make(name))
 			all = append(all, name)
 		}
 	}
-	// Sidecars by hand: their data are elsewhere, another's, or nobody's.
-	other := keep(k.t, s, Made{Owner: "ann"}, []byte("ann's"))
+	// Handwritten sidecars: their data are elsewhere, another owner's, or missing.
+	other := keep(k.t, s, Provenance{Owner: "ann"}, []byte("ann's"))
 	must(k.t, s.Pin("ann", other.ID, true))
 	all = append(all, s.SavedTo(other), sidecarPath(s, other.ID))
 	side := func(id ID, file string) string {
-		return fmt.Sprintf(`{"v":1,"id":%q,"owner":"local","tool":"x","file":%q,"bytes":5,"sha256":%q,"created":"2020-01-01T00:00:00Z"}`, id, file, sum([]byte("ann's")))
+		return fmt.Sprintf(
+			`{"v":1,"id":%q,"owner":"local","tool":"x","file":%q,"bytes":5,"sha256":%q,"created":"2020-01-01T00:00:00Z"}`, id,
+			file, sum([]byte("ann's")),
+		)
 	}
-	for _, file := range []string{"../x", "../../" + filepath.Base(k.outside), k.outside, other.File, "../state/quota.json", "."} {
+	for _, file := range []string{"../x", "../../" +
+		filepath.Base(k.outside), k.outside, other.File, "../state/quota.json", "."} {
 		id := newID()
-		write(fresh(observationsDir, string(id)+sideExt), side(id, file))
+		write(fresh(storefs.ObservationsDir, string(id)+sideExt), side(id, file))
 		if _, err := s.Open(Local, id); !errors.Is(err, ErrNotFound) {
 			k.note("a sidecar by hand that names %s: %v", file, err)
 		}
 		k.cases++
 	}
 	id := newID()
-	write(fresh(observationsDir, string(id)+sideExt), `{"v":1,"id":`)
+	write(fresh(storefs.ObservationsDir, string(id)+sideExt), `{"v":1,"id":`)
 	id = newID()
-	all = append(all, write(fresh(observationsDir, string(id)+sideExt), `{"v":2,"what":"later"}`))
-	huge, err := os.Create(fresh(observationsDir, string(newID())+sideExt))
+	all = append(all, write(fresh(storefs.ObservationsDir, string(id)+sideExt), `{"v":2,"what":"later"}`))
+	huge, err := os.Create(fresh(storefs.ObservationsDir, string(newID())+sideExt))
 	must(k.t, err)
 	must(k.t, huge.Truncate(1<<33))
 	must(k.t, huge.Close())
-	// A hard link under a data file's name: the link may go by age, what it leads to stays.
-	must(k.t, os.Link(k.outside, fresh(observationsDir, dataOf())))
+	// A hard link under a data file's name: the link may expire, its target must stay.
+	must(k.t, os.Link(k.outside, fresh(storefs.ObservationsDir, dataOf())))
 
 	k.planted = map[string]string{}
 	for _, path := range all {
@@ -127,7 +132,7 @@ func (k *cleaning) plant(s *Store) {
 	}
 }
 
-// unguarded lets go of the locks that tell a store who lives and who reads: the control.
+// unguarded releases the locks that show who is alive and who reads: the control.
 func unguarded(s *Store, r *Reader) {
 	_ = syscall.Flock(int(s.live.Fd()), syscall.LOCK_UN)
 	if r != nil {
@@ -135,15 +140,17 @@ func unguarded(s *Store, r *Reader) {
 	}
 }
 
-// round is one jump of the clock, with two who clean up under it.
+// round is one jump of the clock with two processes cleaning up.
 func (k *cleaning) round(jump time.Duration, quota int64, guarded bool) {
 	reader, writer := k.process(quota), k.process(quota)
 	text := corpus.Random(100 << 10)
-	read, pinned, fresh := keep(k.t, reader, Made{}, text), keep(k.t, reader, Made{}, text), keep(k.t, reader, Made{}, text)
+	read, pinned, fresh := keep(
+		k.t, reader, Provenance{}, text,
+	), keep(k.t, reader, Provenance{}, text), keep(k.t, reader, Provenance{}, text)
 	must(k.t, reader.Pin(Local, pinned.ID, true))
 	r, err := reader.Open(Local, read.ID)
 	must(k.t, err)
-	rec := record(k.t, writer, Made{}, text)
+	rec := record(k.t, writer, Provenance{}, text)
 	if !guarded {
 		unguarded(reader, r)
 		unguarded(writer, nil)
@@ -201,13 +208,14 @@ func (k *cleaning) round(jump time.Duration, quota int64, guarded bool) {
 			k.note("jump %v, quota %d: %s: %v", jump, quota, what, err)
 		}
 	}
-	gone("what is being read", second(reader.Look(Local, read.ID)))
+	gone("what is being read", second(reader.Stat(Local, read.ID)))
 	gone("what is pinned", reader.Verify(Local, pinned.ID))
-	if jump == 0 || (jump < 0 && quota == 0) { // under a clock that was set back, what is of the future is last, but not fresh
+	// under a clock that was set back, what is of the future is last, but not fresh
+	if jump == 0 || (jump < 0 && quota == 0) {
 		gone("what is fresh", reader.Verify(Local, fresh.ID))
 	}
 	kept, dropped := rec.Size(), rec.Dropped()
-	if o, err := rec.Commit(Seen{}); err == nil {
+	if o, err := rec.Commit(Stats{}); err == nil {
 		err = writer.Verify(Local, o.ID)
 		if err == nil && (o.Bytes != kept || o.Dropped != dropped) {
 			err = fmt.Errorf("%d bytes, %d dropped, it was %d and %d", o.Bytes, o.Dropped, kept, dropped)
@@ -228,9 +236,8 @@ func (k *cleaning) round(jump time.Duration, quota int64, guarded bool) {
 	_, _ = reader.Close(), writer.Close()
 }
 
-// While two processes clean up, under clocks that jump a year forward and back:
-// open readers, pins, what is fresh and what others are writing stay, and what
-// stands under our names and is not ours is neither removed, followed, nor waited for.
+// While two processes clean up, with clocks that jump a year forward and back, open readers, pins, fresh observations
+// and those being written stay; foreign files under the store's names are neither removed, followed, nor waited for.
 func TestS15CleanUpTakesOnlyItsOwn(t *testing.T) {
 	const year = 365 * oneDay
 	clean := func(rounds int, guarded bool) *cleaning {

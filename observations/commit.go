@@ -4,60 +4,61 @@ import (
 	"encoding/hex"
 	"fmt"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// Commit writes data, line index and sidecar, each by rename, the sidecar last.
-// After it returns without error the observation survives the death of the
-// process, and with [Options.Fsync] a loss of power.
+// Commit writes data, line index and sidecar, each by rename, the sidecar last. Once it returns nil the observation
+// survives the death of the process, and with [Options.Fsync] a power loss.
 //
-// What a cap or the quota cut off is told in the observation (Dropped, Cause);
-// a commit cuts off nothing more. Where the disk failed, or there is no room for
-// what was in memory, that is the error, nothing is kept, and ReadAt works until
-// Discard.
-func (r *Recording) Commit(seen Seen) (Observation, error) {
-	if r.ended != "" {
+// The observation reports what a cap or the quota dropped (Dropped, Cause); Commit drops nothing more. If the disk
+// failed, or the bytes still in memory have no room, Commit returns that error and nothing is stored; ReadAt works
+// until Discard.
+func (r *Recording) Commit(seen Stats) (Observation, error) {
+	if r.state != "" {
 		return Observation{}, fmt.Errorf("commit obs:%s: it has %s already", r.id, map[string]string{
-			committed: "been committed", failed: "failed", discarded: "been discarded"}[r.ended])
+			committed: "been committed", failed: "failed", discarded: "been discarded"}[r.state])
 	}
 	o, err := r.commit(seen)
 	if err != nil {
-		r.ended = failed
+		r.state = failed
 		return Observation{}, fmt.Errorf("not kept: %w", err)
 	}
-	r.ended = committed
+	r.state = committed
 	return o, nil
 }
 
-func (r *Recording) commit(seen Seen) (Observation, error) {
-	if r.broken != nil {
-		return Observation{}, r.broken
+func (r *Recording) commit(seen Stats) (Observation, error) {
+	if r.diskErr != nil {
+		return Observation{}, r.diskErr
 	}
-	if err := r.drain(); err != nil {
+	if err := r.flushAll(); err != nil {
 		return Observation{}, err
 	}
-	o := newObservation(r.id, r.made, r.created)
-	o.File = dataName(r.made.Tool, r.created, r.id, seen.Ext)
+	o := newObservation(r.id, r.provenance, r.created)
+	o.File = dataName(r.provenance.Tool, r.created, r.id, seen.Ext)
 	o.Bytes, o.Dropped = r.flushed, r.dropped
-	if r.short != nil && r.dropped > 0 {
-		o.Cause = clip(r.short.Error(), 200)
+	if r.capErr != nil && r.dropped > 0 {
+		o.Cause = content.ClipEnd(r.capErr.Error(), 200)
 	}
 	o.SHA256 = hex.EncodeToString(r.hash.Sum(nil))
-	o.Seen = seen.bounded()
+	o.Stats = seen.bounded()
 	side, err := o.encode(maxSidecar)
 	if err != nil {
 		return Observation{}, err
 	}
 	lines := r.index.finish()
-	if err := r.close(); err != nil {
+	if err := r.closeFile(); err != nil {
 		return Observation{}, err
 	}
 	used := r.s.now()
-	if err := r.install(o.File, lines, side, used); err != nil {
+	if err := r.renameIntoPlace(o.File, lines, side, used); err != nil {
 		return Observation{}, err
 	}
-	r.s.settle(r.key, r.flushed+int64(len(lines)+len(side)))
-	r.room = 0
-	// What is handed back is what the sidecar says.
+	r.s.endReservation(r.key, r.flushed+int64(len(lines)+len(side)))
+	r.reserved = 0
+	// Return the observation as the sidecar stores it.
 	if back, err := decode(side, r.id); err == nil {
 		o = back
 	}
@@ -65,31 +66,31 @@ func (r *Recording) commit(seen Seen) (Observation, error) {
 	return o, nil
 }
 
-// drain writes what is still in memory: all of it or nothing.
-func (r *Recording) drain() error {
+// flushAll writes the bytes still in memory: all of them or none.
+func (r *Recording) flushAll() error {
 	if r.file == nil {
-		r.whole = r.buf
+		r.small = r.buf
 	}
-	if err := r.spill(); err != nil {
+	if err := r.createFile(); err != nil {
 		return err
 	}
 	all := int64(len(r.buf))
-	if r.grant(all, 0) < all || r.room < r.need(all) {
+	if r.reserveRoom(all, 0) < all || r.reserved < r.roomNeeded(all) {
 		return r.Err()
 	}
-	if r.flushed+all == 0 && r.dropped > 0 { // an empty observation would be a lie
+	if r.flushed+all == 0 && r.dropped > 0 { // an empty observation would claim there was no output
 		return r.Err()
 	}
 	r.flush(r.buf, 0)
-	if r.broken != nil {
-		return r.broken
+	if r.diskErr != nil {
+		return r.diskErr
 	}
 	r.buf = nil
 	return nil
 }
 
-// close closes the file, telling every fault while nothing is in place yet.
-func (r *Recording) close() error {
+// closeFile syncs and closes the file while no rename was done, so that an error leaves nothing behind.
+func (r *Recording) closeFile() error {
 	var err error
 	if r.s.fsync {
 		err = r.file.Sync()
@@ -101,27 +102,27 @@ func (r *Recording) close() error {
 	return err
 }
 
-// install renames the three files into place. Where a step fails, what was
-// done is undone, as far as the disk lets it; Discard tries again.
-func (r *Recording) install(data string, lines, side []byte, used time.Time) error {
+// renameIntoPlace renames the three files into place. If a step fails it undoes the earlier ones as far as the disk
+// permits; Discard tries again.
+func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.Time) error {
 	disk := r.s.disk
-	base := observationsDir + "/" + string(r.id)
-	data = observationsDir + "/" + data
-	tmp := tmpDir + "/" + r.key
+	base := storefs.ObservationsDir + "/" + string(r.id)
+	data = storefs.ObservationsDir + "/" + data
+	tmp := storefs.TmpDir + "/" + r.key
 	steps := []func() error{
-		func() error { return r.s.write(tmp+indexExt, lines, time.Time{}) },
-		// Before the first rename: a sweep must find the ID in tmp/ until the last.
-		func() error { return r.s.write(tmp+sideExt, side, used) },
+		func() error { return r.s.writeTmp(tmp+indexExt, lines, time.Time{}) },
+		// Before the first rename: a sweep must find the ID in tmp/ until the last one.
+		func() error { return r.s.writeTmp(tmp+sideExt, side, used) },
 		func() error {
-			err := disk.rename(r.name, data)
+			err := disk.Rename(r.name, data)
 			if err == nil {
 				r.name = data
 			}
 			return err
 		},
-		func() error { return disk.rename(tmp+indexExt, base+indexExt) },
+		func() error { return disk.Rename(tmp+indexExt, base+indexExt) },
 		func() error { return r.s.syncNames() },
-		func() error { return disk.rename(tmp+sideExt, base+sideExt) },
+		func() error { return disk.Rename(tmp+sideExt, base+sideExt) },
 		func() error { return r.s.syncNames() },
 	}
 	for _, step := range steps {
@@ -129,8 +130,8 @@ func (r *Recording) install(data string, lines, side []byte, used time.Time) err
 		if err == nil {
 			continue
 		}
-		_ = r.undo()
-		if r.name == data && disk.rename(data, tmp+dataExt) == nil {
+		_ = r.undoCommit()
+		if r.name == data && disk.Rename(data, tmp+dataExt) == nil {
 			r.name = tmp + dataExt
 		}
 		return err
@@ -138,23 +139,22 @@ func (r *Recording) install(data string, lines, side []byte, used time.Time) err
 	return nil
 }
 
-// undo removes all of a commit but the data: the sidecar first, as it is what
-// makes an observation.
-func (r *Recording) undo() error {
-	base, tmp := observationsDir+"/"+string(r.id), tmpDir+"/"+r.key
+// undoCommit removes all files of a commit but the data, the sidecar first, because the sidecar makes an observation.
+func (r *Recording) undoCommit() error {
+	base, tmp := storefs.ObservationsDir+"/"+string(r.id), storefs.TmpDir+"/"+r.key
 	var err error
 	for _, name := range []string{base + sideExt, base + indexExt, tmp + sideExt, tmp + indexExt} {
-		if e := r.s.disk.remove(name); err == nil {
+		if e := r.s.disk.Remove(name); err == nil {
 			err = e
 		}
 	}
 	return err
 }
 
-// syncNames makes what was renamed, made or removed so far survive power loss.
+// syncNames makes all renames, creations and removals so far survive a power loss.
 func (s *Store) syncNames() error {
 	if !s.fsync {
 		return nil
 	}
-	return s.disk.sync(observationsDir)
+	return s.disk.SyncDir(storefs.ObservationsDir)
 }

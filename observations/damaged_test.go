@@ -24,14 +24,14 @@ func TestDamagedNamesHalves(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	var all []Observation
 	for range 5 {
-		r, err := s.Record(Made{Tool: "keep"})
+		r, err := s.Record(Provenance{Tool: "keep"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Write([]byte("some text\n")); err != nil {
 			t.Fatal(err)
 		}
-		o, err := r.Commit(Seen{Kind: "text", Ext: "txt"})
+		o, err := r.Commit(Stats{Kind: "text", Ext: "txt"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,25 +112,35 @@ func TestDamage(t *testing.T) {
 		{"sidecar huge", write(`{"v":1,"tool":"` + strings.Repeat("x", 1<<20) + `"}`), ErrNotFound, ErrNotFound},
 		{"sidecar deep", write(strings.Repeat("[", maxSidecar-1)), ErrNotFound, ErrNotFound},
 		{"later version", side(func(m map[string]any) { m["v"] = 2 }), ErrNotFound, ErrNotFound},
-		{"another's name", side(func(m map[string]any) { m["file"] = "search_20261120T143022_k3v9q2m7x4ab.ndjson" }), ErrNotFound, ErrNotFound},
+		{"another's name", side(
+			func(m map[string]any) { m["file"] = "search_20261120T143022_k3v9q2m7x4ab.ndjson" },
+		), ErrNotFound, ErrNotFound},
 		{"a path out", side(func(m map[string]any) { m["file"] = "../../../../etc/passwd" }), ErrNotFound, ErrNotFound},
 		{"another id", side(func(m map[string]any) { m["id"] = "k3v9q2m7x4ab" }), ErrNotFound, ErrNotFound},
 		{"bytes below zero", side(func(m map[string]any) { m["bytes"] = -1 }), ErrNotFound, ErrNotFound},
 		{"hash gone", side(func(m map[string]any) { m["sha256"] = "" }), ErrNotFound, ErrNotFound},
 		{"data gone", func(t *testing.T, o Observation) { must(t, os.Remove(s.SavedTo(o))) }, ErrDamaged, ErrDamaged},
 		{"data cut", func(t *testing.T, o Observation) { must(t, os.Truncate(s.SavedTo(o), 2)) }, ErrDamaged, ErrDamaged},
-		{"data longer", func(t *testing.T, o Observation) { must(t, os.Truncate(s.SavedTo(o), 2000)) }, ErrDamaged, ErrDamaged},
+		{"data longer", func(
+			t *testing.T, o Observation,
+		) {
+			must(t, os.Truncate(s.SavedTo(o), 2000))
+		}, ErrDamaged, ErrDamaged},
 		{"data a directory", func(t *testing.T, o Observation) {
 			must(t, os.Remove(s.SavedTo(o)))
 			must(t, os.Mkdir(s.SavedTo(o), 0o700))
 		}, ErrDamaged, ErrDamaged},
-		{"data changed", func(t *testing.T, o Observation) { must(t, os.WriteFile(s.SavedTo(o), []byte("other data"), 0o600)) }, nil, ErrDamaged},
+		{"data changed", func(
+			t *testing.T, o Observation,
+		) {
+			must(t, os.WriteFile(s.SavedTo(o), []byte("other data"), 0o600))
+		}, nil, ErrDamaged},
 		{"index garbage", func(t *testing.T, o Observation) {
 			must(t, os.WriteFile(dir(s, "observations/"+string(o.ID)+indexExt), []byte("mfl1garbage"), 0o600))
 		}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := keep(t, s, Made{Tool: "search"}, []byte("data\nlines"))
+			o := keep(t, s, Provenance{Tool: "search"}, []byte("data\nlines"))
 			c.damage(t, o)
 			r, err := s.Open(Local, o.ID)
 			if !errors.Is(err, c.open) {
@@ -160,11 +170,11 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A sidecar of a later version is neither shown nor touched, whatever is cleaned up.
+// A sidecar of a later version is neither listed nor changed by any clean-up.
 func TestLaterVersionIsLeftAlone(t *testing.T) {
 	c := newClock()
 	s := open(t, Options{Now: c.now, Quota: 256 << 10})
-	o := keep(t, s, Made{Tool: "search"}, []byte("data"))
+	o := keep(t, s, Provenance{Tool: "search"}, []byte("data"))
 	side := []byte(`{"v":2,"what":"later"}`)
 	if err := os.WriteFile(sidecarPath(s, o.ID), side, 0o600); err != nil {
 		t.Fatal(err)
@@ -174,7 +184,7 @@ func TestLaterVersionIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.pass(200 * 24 * time.Hour)
-	keep(t, s, Made{Tool: "search"}, corpus.Random(200<<10))
+	keep(t, s, Provenance{Tool: "search"}, corpus.Random(200<<10))
 	if _, err := s.Prune(false); err != nil {
 		t.Fatal(err)
 	}

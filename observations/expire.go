@@ -3,73 +3,73 @@ package observations
 import (
 	"errors"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// expire makes a tombstone of an observation, where nobody reads it and it was
-// not used since it was listed.
+// expire replaces an observation by a tombstone, unless it is open or was used since it was listed.
 func (s *Store) expire(l *ledger, e *entry, why string) (freed int64, ok bool) {
-	data, o, err := s.seize(e)
+	data, o, err := s.lockForExpiry(e)
 	if data == nil {
 		return 0, false
 	}
-	defer data.release()
-	if err != nil { // damaged: nobody can open it any more, and nobody can be told
+	defer data.UnlockAndClose()
+	if err != nil { // damaged: it cannot be opened, and its owner is unknown
 		size := e.size()
-		s.unsettle(l, e.id)
-		if s.removeBytes(e) != nil || s.disk.remove(e.name(sideExt)) != nil {
+		s.markRecount(l, e.id)
+		if s.removeBytes(e) != nil || s.disk.Remove(e.name(sideExt)) != nil {
 			return 0, false
 		}
 		e.side, e.sideSize = false, 0
 		return size, true
 	}
-	freed, err = s.bury(l, e, o, why)
+	freed, err = s.replaceByTombstone(l, e, o, why)
 	return freed, err == nil
 }
 
-// seize takes an observation's lock alone, so that no reader comes in, and its
-// sidecar. data is nil where it must stay; the error says that its sidecar is damaged.
-func (s *Store) seize(e *entry) (data *file, o Observation, err error) {
-	data, err = s.disk.open(observationsDir+"/"+e.data, false)
+// lockForExpiry locks an observation exclusively, so that no reader opens it, and reads its sidecar. data is nil if the
+// observation must stay; an error with data means that its sidecar is damaged.
+func (s *Store) lockForExpiry(e *entry) (data *storefs.File, o Observation, err error) {
+	data, err = s.disk.Open(storefs.ObservationsDir+"/"+e.data, false)
 	if err != nil {
 		return nil, o, err
 	}
 	stays := true
 	defer func() {
 		if stays {
-			data.release()
+			data.UnlockAndClose()
 			data = nil
 		}
 	}()
-	if alone, err := data.lock(true); err != nil || !alone {
+	if alone, err := data.TryLock(true); err != nil || !alone {
 		return data, o, err
 	}
-	now, err := s.disk.stat(e.name(sideExt))
+	now, err := s.disk.Stat(e.name(sideExt))
 	if err != nil || !now.ModTime().Equal(e.used) {
 		return data, o, err
 	}
-	o, err = s.sidecar(e.id)
+	o, err = s.readSidecar(e.id)
 	stays = errors.Is(err, errForeign) || (err != nil && !errors.Is(err, ErrNotFound))
 	return data, o, err
 }
 
-// expirable is expire without doing it.
+// expirable reports whether expire would succeed.
 func (s *Store) expirable(e *entry) bool {
-	data, _, _ := s.seize(e)
+	data, _, _ := s.lockForExpiry(e)
 	if data != nil {
-		data.release()
+		data.UnlockAndClose()
 	}
 	return data != nil
 }
 
-// bury writes the tombstone and removes the bytes. In this order a reader of
-// any process finds either all of it or the tombstone; the .gone file tells a
-// sweep to finish it, and stands until the ledger is written. On a full disk the
-// bytes must go first.
-func (s *Store) bury(l *ledger, e *entry, o Observation, why string) (freed int64, err error) {
-	if e.doubt != nil {
-		return 0, e.doubt
+// replaceByTombstone writes the tombstone, then removes the bytes, so that a reader of any process finds either all of
+// the observation or the tombstone. The .gone file makes a sweep finish the removal; it is removed once the ledger is
+// written. On a full disk the bytes are removed first.
+func (s *Store) replaceByTombstone(l *ledger, e *entry, o Observation, why string) (freed int64, err error) {
+	if e.err != nil {
+		return 0, e.err
 	}
-	if err := s.announce(); err != nil && !isFull(err) {
+	if err := s.createLiveFile(); err != nil && !storefs.IsFull(err) {
 		return 0, err
 	}
 	stone, err := o.tombstone(why, s.now()).encode(maxTombstone)
@@ -77,17 +77,17 @@ func (s *Store) bury(l *ledger, e *entry, o Observation, why string) (freed int6
 		return 0, err
 	}
 	before := e.size()
-	s.mark(l, e.id)
-	k := key(s.process(), e.id)
-	err = s.place(k, sideExt, stone)
+	s.markRemoval(l, e.id)
+	k := key(s.processName(), e.id)
+	err = s.writeBeside(k, sideExt, stone)
 	if err == nil {
-		err = s.syncNames() // else a loss of power could take the bytes and not leave the tombstone
+		err = s.syncNames() // else a power loss could remove the bytes and lose the tombstone
 	}
 	if err == nil {
 		err = s.removeBytes(e)
-	} else if isFull(err) {
+	} else if storefs.IsFull(err) {
 		if err = s.removeBytes(e); err == nil {
-			err = s.place(k, sideExt, stone)
+			err = s.writeBeside(k, sideExt, stone)
 		}
 	}
 	if err == nil {
@@ -96,42 +96,41 @@ func (s *Store) bury(l *ledger, e *entry, o Observation, why string) (freed int6
 	return before - e.size(), err
 }
 
-// mark names an observation whose bytes are about to go, until the ledger is written: who finds the mark of a dead process finishes its
-// work, and counts all again.
-func (s *Store) mark(l *ledger, id ID) {
-	name := tmpDir + "/" + key(s.process(), id) + goneExt
-	if m, err := s.disk.create(name); err == nil {
+// markRemoval creates the .gone file of an observation whose bytes are about to be removed. It stays until the ledger
+// is written: a sweep that finds the mark of a dead process finishes the removal and counts all files again.
+func (s *Store) markRemoval(l *ledger, id ID) {
+	name := storefs.TmpDir + "/" + key(s.processName(), id) + goneExt
+	if m, err := s.disk.Create(name); err == nil {
 		_ = m.File.Close()
 		l.marks = append(l.marks, name)
 	}
 }
 
-// unsettle is mark where there is nothing to finish, so that one of several is enough.
-func (s *Store) unsettle(l *ledger, id ID) {
-	if len(l.marks) == 0 && s.announce() == nil {
-		s.mark(l, id)
+// markRecount makes a sweep count all files again if the ledger is not written. One mark suffices for several removals.
+func (s *Store) markRecount(l *ledger, id ID) {
+	if len(l.marks) == 0 && s.createLiveFile() == nil {
+		s.markRemoval(l, id)
 	}
 }
 
-// place writes one small file beside an observation: whole or not at all. Its
-// time is the store's clock.
-func (s *Store) place(k, ext string, content []byte) error {
+// writeBeside writes one small file beside an observation, complete or not at all. Its time is the store's clock.
+func (s *Store) writeBeside(k, ext string, content []byte) error {
 	_, id, _ := parseKey(k)
-	tmp := tmpDir + "/" + k + ext
-	err := s.write(tmp, content, s.now())
+	tmp := storefs.TmpDir + "/" + k + ext
+	err := s.writeTmp(tmp, content, s.now())
 	if err == nil {
-		err = s.disk.rename(tmp, observationsDir+"/"+string(id)+ext)
+		err = s.disk.Rename(tmp, storefs.ObservationsDir+"/"+string(id)+ext)
 	}
 	if err != nil {
-		_ = s.disk.remove(tmp)
+		_ = s.disk.Remove(tmp)
 	}
 	return err
 }
 
-// write makes a file in tmp/, last used at a time where one is given, and tells
-// every fault before it is renamed.
-func (s *Store) write(tmp string, content []byte, at time.Time) error {
-	f, err := s.disk.create(tmp)
+// writeTmp writes a file in tmp/ and reports every error before it is renamed. If at is not zero it becomes the file's
+// time of last use.
+func (s *Store) writeTmp(tmp string, content []byte, at time.Time) error {
+	f, err := s.disk.Create(tmp)
 	if err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func (s *Store) write(tmp string, content []byte, at time.Time) error {
 		err = e
 	}
 	if err == nil && !at.IsZero() {
-		err = s.disk.touch(tmp, at)
+		err = s.disk.Touch(tmp, at)
 	}
 	return err
 }

@@ -18,16 +18,17 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// failures are what a disk, a quota of the system, or a table that is full answers.
+// failures are the errors of a disk, a disk quota or a full table.
 var failures = []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.EDQUOT, syscall.EACCES}
 
-// lying makes the nth file operation fail and nobody tell but missed: where it is a
-// write, half of it is there. It is the control: a layer that ignores an error.
-func (f *files) lying(dir string, nth int, missed func(op string)) (done *int) {
+// lying makes the nth file operation fail without an error, except to missed; a write writes half. It is the control: a
+// layer that ignores an error.
+func lying(f *storefs.FS, dir string, nth int, missed func(op string)) (done *int) {
 	n, torn := 0, ""
-	f.fault = func(op, name string) error {
+	f.Fault = func(op, name string) error {
 		if torn != "" {
 			if info, err := os.Stat(filepath.Join(dir, torn)); err == nil {
 				_ = os.Truncate(filepath.Join(dir, torn), info.Size()/2)
@@ -61,13 +62,12 @@ func (k *sick) note(format string, args ...any) {
 	k.wrong = append(k.wrong, k.verb+", "+k.tell+": "+fmt.Sprintf(format, args...))
 }
 
-// missed is told of each operation that fails. The bytes are there after a sync or a
-// close that failed, on this disk: nothing but the error tells.
+// missed is called for each operation that fails. After a failed sync or close the bytes are still on this disk: only
+// the error shows it.
 func (k *sick) missed(op string) { k.unsure = k.unsure || op == "sync" || op == "close" }
 
-// honest says of an error what must be true of all: it names the fault, no path
-// but those below the store, and takes a sick disk neither for a missing nor for a
-// damaged observation.
+// honest checks an error: it must name the fault and no path outside the store, and must not report a failing disk as a
+// missing or damaged observation.
 func (k *sick) honest(err error, fault error) {
 	if !errors.Is(err, fault) && !errors.Is(err, ErrNoRoom) {
 		k.note("%v does not say %v", err, fault)
@@ -80,8 +80,8 @@ func (k *sick) honest(err error, fault error) {
 	}
 }
 
-// verb does one thing while the disk may fail, and says what is true afterwards
-// where it said that it was done. first is done while the disk is well.
+// verb performs one operation of the store while the disk may fail, and returns checks that must hold if it reported
+// success. first runs before the disk fails.
 type verb struct {
 	lasts bool // it is not done before it is known to last
 	first func(k *sick) error
@@ -93,7 +93,7 @@ var verbs = map[string]verb{
 	"record large": {lasts: true, do: func(k *sick) (func(), error) { return k.record(2*blockSize + 1000) }},
 	"open":         {do: sickOpen},
 	"open without index": {do: sickOpen, first: func(k *sick) error {
-		return os.Remove(dir(k.s, observationsDir+"/"+string(k.base.ID)+indexExt))
+		return os.Remove(dir(k.s, storefs.ObservationsDir+"/"+string(k.base.ID)+indexExt))
 	}},
 	"list": {do: func(k *sick) (func(), error) {
 		list, err := k.s.List(Local, true)
@@ -105,7 +105,7 @@ var verbs = map[string]verb{
 		return after, err
 	}},
 	"look": {do: func(k *sick) (func(), error) {
-		o, err := k.s.Look(Local, k.base.ID)
+		o, err := k.s.Stat(Local, k.base.ID)
 		after := func() {
 			if o.SHA256 != k.base.SHA256 {
 				k.note("it looks like %+v", o)
@@ -134,7 +134,7 @@ var verbs = map[string]verb{
 	}},
 	"pin": {lasts: true, do: func(k *sick) (func(), error) {
 		after := func() {
-			if o, err := k.s.Look(Local, k.base.ID); err != nil || !o.Pinned {
+			if o, err := k.s.Stat(Local, k.base.ID); err != nil || !o.Pinned {
 				k.note("said to be pinned, and is not: %v", err)
 			}
 		}
@@ -142,7 +142,7 @@ var verbs = map[string]verb{
 	}},
 	"let go": {lasts: true, first: func(k *sick) error { return k.s.Pin(Local, k.base.ID, true) }, do: func(k *sick) (func(), error) {
 		after := func() {
-			if o, err := k.s.Look(Local, k.base.ID); err != nil || o.Pinned {
+			if o, err := k.s.Stat(Local, k.base.ID); err != nil || o.Pinned {
 				k.note("said not to be pinned, and is: %v", err)
 			}
 		}
@@ -150,7 +150,7 @@ var verbs = map[string]verb{
 	}},
 	"remove": {lasts: true, do: func(k *sick) (func(), error) {
 		after := func() {
-			if _, err := os.Stat(k.s.SavedTo(k.old)); err == nil || !errors.Is(second(k.s.Look(Local, k.old.ID)), ErrExpired) {
+			if _, err := os.Stat(k.s.SavedTo(k.old)); err == nil || !errors.Is(second(k.s.Stat(Local, k.old.ID)), ErrExpired) {
 				k.note("said to be removed, and is there")
 			}
 		}
@@ -159,7 +159,7 @@ var verbs = map[string]verb{
 	"prune": {do: func(k *sick) (func(), error) {
 		p, err := k.s.Prune(false)
 		after := func() {
-			_, look := k.s.Look(Local, k.old.ID)
+			_, look := k.s.Stat(Local, k.old.ID)
 			if p.Removed == 1 && !errors.Is(look, ErrExpired) {
 				k.note("%+v, and then %v", p, look)
 			}
@@ -184,11 +184,10 @@ func sickOpen(k *sick) (func(), error) {
 	return after, cmp.Or(err, lines, r.Close())
 }
 
-// record is the verb of the funnel: it never fails before its end, and until
-// Discard what is in hand can be read.
+// record is the funnel's use of the store: Write never fails, and the bytes can be read until Discard.
 func (k *sick) record(size int) (func(), error) {
 	text := corpus.Random(size)
-	r, err := k.s.Record(Made{Tool: "keep"})
+	r, err := k.s.Record(Provenance{Tool: "keep"})
 	if err != nil {
 		k.note("Record fails: %v", err)
 		return func() {}, err
@@ -204,15 +203,16 @@ func (k *sick) record(size int) (func(), error) {
 		k.note("%d kept and %d dropped of %d, %v", r.Size(), r.Dropped(), size, r.Err())
 	}
 	k.unsure = false // of an old one that was to go first: it stays
-	o, err := r.Commit(Seen{})
+	o, err := r.Commit(Stats{})
 	if err != nil {
-		if sick := k.s.disk.fault; k.once {
-			k.s.disk.fault = nil // what is in hand can still be read
+		if sick := k.s.disk.Fault; k.once {
+			k.s.disk.Fault = nil // what is in hand can still be read
 			back := make([]byte, r.Size())
-			if n, err := r.ReadAt(back, 0); n != len(back) || (err != nil && !errors.Is(err, io.EOF)) || !bytes.Equal(back, text[:n]) {
+			if n, err := r.ReadAt(back, 0); n != len(back) || (err != nil && !errors.Is(err, io.EOF)) ||
+				!bytes.Equal(back, text[:n]) {
 				k.note("after a failed commit %d of %d bytes are read, %v", n, len(back), err)
 			}
-			k.s.disk.fault = sick
+			k.s.disk.Fault = sick
 		}
 		_ = r.Discard() // it may fail as well, while the disk does; then what is left goes with the process
 		return func() {}, err
@@ -228,7 +228,7 @@ func (k *sick) record(size int) (func(), error) {
 	}, nil
 }
 
-// descriptors is how many files this process has open; 0 where nobody can say.
+// descriptors returns how many files this process has open; 0 if unknown.
 func descriptors() int {
 	if runtime.GOOS != "linux" {
 		return 0
@@ -237,30 +237,32 @@ func descriptors() int {
 	return len(list)
 }
 
-// sicken makes a store in a place with two observations and a dead process's leftovers, does
-// a verb on it while the nth operation fails, and looks at what is left when the
-// disk is well again. failed is false where the verb took fewer operations. Without a
+// sicken creates a store with two observations and a dead process's leftovers, runs a verb while the nth operation
+// fails, and checks the store once the disk works again. failed is false if the verb took fewer operations. Without a
 // fault the disk lies.
 func sicken(t *testing.T, place, name string, nth int, fault error, sticky, fsync bool) (k *sick, failed bool) {
 	store := filepath.Join(place, "store")
 	defer func() { _ = os.RemoveAll(store) }()
-	k = &sick{c: newClock(), once: !sticky, baseText: []byte("first\nsecond\n"), verb: name, tell: fmt.Sprintf("operation %d, %v, sticky %v, fsync %v", nth, fault, sticky, fsync)}
+	k = &sick{
+		c: newClock(), once: !sticky, baseText: []byte("first\nsecond\n"), verb: name,
+		tell: fmt.Sprintf("operation %d, %v, sticky %v, fsync %v", nth, fault, sticky, fsync),
+	}
 	fds := descriptors()
 	options := roomy(Options{Dir: store, Now: k.c.now, Fsync: fsync})
 	lasting := options
 	lasting.MaxAge = -1
 	fill := open(t, lasting)
-	k.old = keep(t, fill, Made{}, []byte("old"))
+	k.old = keep(t, fill, Provenance{}, []byte("old"))
 	k.c.pass(8 * oneDay)
-	k.base = keep(t, fill, Made{}, k.baseText)
+	k.base = keep(t, fill, Provenance{}, k.baseText)
 	must(t, fill.Close())
 	k.c.pass(2 * time.Hour) // it is time for a look at ages
 
-	disk := &files{}
+	disk := &storefs.FS{}
 	arm := func() *int {
-		n := disk.failing(nth, fault, sticky)
-		fail := disk.fault
-		disk.fault = func(op, name string) error {
+		n := failing(disk, nth, fault, sticky)
+		fail := disk.Fault
+		disk.Fault = func(op, name string) error {
 			err := fail(op, name)
 			if err != nil {
 				k.missed(op)
@@ -270,21 +272,21 @@ func sicken(t *testing.T, place, name string, nth int, fault error, sticky, fsyn
 		return n
 	}
 	if fault == nil {
-		arm = func() *int { return disk.lying(store, nth, k.missed) }
+		arm = func() *int { return lying(disk, store, nth, k.missed) }
 	}
 	var n *int
 	var err error
 	if name == "start" {
 		dead := open(t, Options{Dir: store, Now: k.c.now})
-		r := record(t, dead, Made{}, corpus.Random(100<<10))
+		r := record(t, dead, Provenance{}, corpus.Random(100<<10))
 		_, _ = r.file.File.Close(), dead.live.File.Close() // as the kernel does at death
 		dead.live = nil
-		dead.disk.close()
+		dead.disk.Close()
 		n = arm()
 		if k.s, err = openStore(options, disk); err == nil {
 			err = k.s.Unwritable()
 		}
-		disk.fault = nil
+		disk.Fault = nil
 		if err != nil && !errors.Is(err, fault) {
 			k.note("%v does not say %v", err, fault)
 		}
@@ -297,12 +299,13 @@ func sicken(t *testing.T, place, name string, nth int, fault error, sticky, fsyn
 		}
 		n = arm()
 		after, err := v.do(k)
-		disk.fault = nil
+		disk.Fault = nil
 		if err != nil {
 			k.honest(err, fault)
 		} else {
 			after()
-			if v.lasts && k.unsure && !(name == "remove" && isFull(fault)) { // there it is tried again, when bytes have made room
+			// there it is tried again, when bytes have made room
+			if v.lasts && k.unsure && !(name == "remove" && storefs.IsFull(fault)) {
 				k.note("said to be done, after a sync or a close that failed")
 			}
 		}
@@ -314,7 +317,7 @@ func sicken(t *testing.T, place, name string, nth int, fault error, sticky, fsyn
 		_ = k.s.Close()
 	}
 
-	// The disk is well: the next process finds all in order, and no room is held.
+	// The disk works again: the next process finds a consistent store without reservations.
 	again := open(t, options)
 	if err := again.Verify(Local, k.base.ID); err != nil {
 		k.note("what was there before, for the next process: %v", err)
@@ -322,7 +325,7 @@ func sicken(t *testing.T, place, name string, nth int, fault error, sticky, fsyn
 	if _, err := again.Prune(false); err != nil {
 		k.note("prune: %v", err)
 	}
-	keep(t, again, Made{}, []byte("after"))
+	keep(t, again, Provenance{}, []byte("after"))
 	k.wrong = append(k.wrong, prefixed(k, inconsistencies(again))...)
 	must(t, again.Close())
 	if now := descriptors(); now > fds {
@@ -338,10 +341,9 @@ func prefixed(k *sick, list []string) []string {
 	return list
 }
 
-// Every file operation of every verb of the store fails, with every error a disk
-// gives, once and from then on: nothing is acknowledged that is not there, nothing
-// that was there is lost, taken for damaged or for gone, and when the disk is well
-// again neither files nor room nor descriptors are left behind.
+// Every file operation of every verb fails with every disk error, once and from then on. Nothing missing is
+// acknowledged, nothing stored is lost or reported as damaged or missing, and once the disk works again no files,
+// reservations or descriptors are left.
 func TestS13FailingDiskNeverLies(t *testing.T) {
 	names := append([]string{"start"}, slices.Sorted(maps.Keys(verbs))...)
 	cases, place := 0, scratch(t)
@@ -358,7 +360,7 @@ func TestS13FailingDiskNeverLies(t *testing.T) {
 			more = false
 			for f, fault := range failures {
 				for _, sticky := range []bool{false, true} {
-					// At modest size one fault an operation, each kind in turn.
+					// In the small form, one fault per operation, each kind in turn.
 					if !promise.Full() && (f != nth%len(failures) || sticky != (nth/len(failures)%2 == 1)) {
 						continue
 					}

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// failing makes the nth file operation from now on fail, or with sticky that
-// and all after it; done is how many there were.
-func (f *files) failing(nth int, with error, sticky bool) (done *int) {
+// failing makes the nth file operation from now on fail, and with sticky all after it; done counts the operations.
+func failing(f *storefs.FS, nth int, with error, sticky bool) (done *int) {
 	n := 0
-	f.fault = func(op, name string) error {
+	f.Fault = func(op, name string) error {
 		n++
 		if n == nth || (sticky && n > nth) {
 			return with
@@ -27,8 +27,8 @@ func (f *files) failing(nth int, with error, sticky bool) (done *int) {
 	return &n
 }
 
-// Every file operation of a removal fails: the observation is whole or a
-// tombstone, and what is left goes at the next start or the next prune.
+// Every file operation of a removal fails: the observation is complete or a tombstone, and leftovers are removed at the
+// next start or prune.
 func TestFaultsWhileRemoving(t *testing.T) {
 	for _, fault := range failures[:2] {
 		for name, do := range map[string]func(*Store, ID) error{
@@ -40,31 +40,31 @@ func TestFaultsWhileRemoving(t *testing.T) {
 				c := newClock()
 				s := open(t, Options{Now: c.now})
 				for nth := 1; ; nth++ {
-					o := keep(t, s, Made{}, corpus.Random(100))
+					o := keep(t, s, Provenance{}, corpus.Random(100))
 					c.pass(8 * oneDay)
-					done := s.disk.failing(nth, fault, false)
+					done := failing(s.disk, nth, fault, false)
 					err := do(s, o.ID)
-					s.disk.fault = nil
-					_, look := s.Look(Local, o.ID)
+					s.disk.Fault = nil
+					_, look := s.Stat(Local, o.ID)
 					switch {
 					case look == nil:
-						there(t, s, o.ID)
+						expectWhole(t, s, o.ID)
 					case !errors.Is(look, ErrExpired):
 						t.Fatalf("operation %d: %v; then %v", nth, err, look)
 					}
 					if name == "remove" && err == nil && look == nil {
 						t.Fatalf("operation %d: said to be removed, and it is there", nth)
 					}
-					// A fault in the midst leaves what the same process would only find by age: let it die.
+					// The fault leaves files that this process would find only by age, so let it die.
 					_ = s.live.File.Close()
 					s.live = nil
 					again := open(t, Options{Dir: s.dir, Now: c.now})
 					if _, err := again.Prune(false); err != nil {
 						t.Fatal(err)
 					}
-					gone := errors.Is(second(again.Look(Local, o.ID)), ErrExpired)
+					gone := errors.Is(second(again.Stat(Local, o.ID)), ErrExpired)
 					if _, err := os.Stat(s.SavedTo(o)); gone && err == nil && *done >= nth {
-						// The bytes of a tombstone: age takes them.
+						// The bytes of a tombstone are removed by age.
 						c.pass(8 * oneDay)
 						_, _ = again.Prune(false)
 						if _, err := os.Stat(s.SavedTo(o)); err == nil {
@@ -84,12 +84,12 @@ func TestFaultsWhileRemoving(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// scenes are what a process dies in: each with a store, and an old observation in it.
+// scenes are operations during which a process dies, on a store with one old observation.
 var scenes = map[string]func(s *Store, old ID){
 	"commit-small": func(s *Store, _ ID) { sceneCommit(s, corpus.Random(1000)) },
 	"commit-large": func(s *Store, _ ID) { sceneCommit(s, corpus.Random(2*blockSize+1000)) },
 	"discard": func(s *Store, _ ID) {
-		r, _ := s.Record(Made{})
+		r, _ := s.Record(Provenance{})
 		_, _ = r.Write(corpus.Random(2*blockSize + 1000))
 		_ = r.Discard()
 	},
@@ -98,17 +98,17 @@ var scenes = map[string]func(s *Store, old ID){
 	"pin":    func(s *Store, old ID) { _ = s.Pin(Local, old, true) },
 	"start": func(s *Store, old ID) {
 		halfRemoved(s, old)
-		_ = s.start()
+		_ = s.sweepAtOpen()
 	},
 	"tidy": func(s *Store, old ID) {
 		halfRemoved(s, old)
-		_ = s.start()
+		_ = s.sweepAtOpen()
 		later := s.now().Add(2 * tombstoneAge)
 		s.now = func() time.Time { return later }
-		s.tidy()
+		s.tidyIfDue()
 	},
 	"index": func(s *Store, old ID) {
-		_ = os.Remove(filepath.Join(s.dir, observationsDir, string(old)+indexExt))
+		_ = os.Remove(filepath.Join(s.dir, storefs.ObservationsDir, string(old)+indexExt))
 		if r, err := s.open(Local, old); err == nil {
 			_, _, _ = r.LineOffset(2)
 			_ = r.Close()
@@ -116,21 +116,21 @@ var scenes = map[string]func(s *Store, old ID){
 	},
 }
 
-// halfRemoved has an observation be as one is whose process died when it had written the tombstone.
+// halfRemoved leaves an observation as a process does that died right after writing the tombstone.
 func halfRemoved(s *Store, id ID) {
-	o, err := s.sidecar(id)
+	o, err := s.readSidecar(id)
 	if err != nil {
 		return
 	}
 	stone, _ := o.tombstone(whyRemoved, s.now()).encode(maxTombstone)
-	_ = os.WriteFile(filepath.Join(s.dir, tmpDir, "1-aaaaaaaa_"+string(id)+goneExt), nil, 0o600)
-	_ = os.WriteFile(filepath.Join(s.dir, observationsDir, string(id)+sideExt), stone, 0o600)
+	_ = os.WriteFile(filepath.Join(s.dir, storefs.TmpDir, "1-aaaaaaaa_"+string(id)+goneExt), nil, 0o600)
+	_ = os.WriteFile(filepath.Join(s.dir, storefs.ObservationsDir, string(id)+sideExt), stone, 0o600)
 }
 
 func sceneCommit(s *Store, text []byte) {
-	r, _ := s.Record(Made{})
+	r, _ := s.Record(Provenance{})
 	_, _ = r.Write(text)
-	if o, err := r.Commit(Seen{}); err == nil {
+	if o, err := r.Commit(Stats{}); err == nil {
 		fmt.Println(o.ID)
 	}
 }
@@ -142,7 +142,7 @@ func playDeath(dir, scene, old string, nth int, at time.Time) error {
 		return err
 	}
 	n := 0
-	s.disk.fault = func(op, name string) error {
+	s.disk.Fault = func(op, name string) error {
 		if n++; n == nth {
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = self.Kill()
@@ -152,25 +152,25 @@ func playDeath(dir, scene, old string, nth int, at time.Time) error {
 		return nil
 	}
 	scenes[scene](s, ID(old))
-	s.disk.fault = nil
+	s.disk.Fault = nil
 	fmt.Println("lives")
 	return s.Close()
 }
 
-// A process dies before each of its file operations in turn. The next start
-// finds what was acknowledged whole, and clears the rest away.
+// A process dies before each of its file operations in turn. At the next start every acknowledged observation is
+// complete and leftovers are removed.
 func TestDeathAtEveryStep(t *testing.T) {
 	for name := range scenes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newClock()
 			for nth := 1; ; nth++ {
-				store := filepath.Join(t.TempDir(), "store") // what others have left would make for more operations each time
+				store := filepath.Join(t.TempDir(), "store") // earlier leftovers would change the number of operations
 				s, err := OpenStore(roomy(Options{Dir: store, Now: c.now}))
 				if err != nil {
 					t.Fatal(err)
 				}
-				old := keep(t, s, Made{}, corpus.Random(10_000))
+				old := keep(t, s, Provenance{}, corpus.Random(10_000))
 				_ = s.Close()
 				c.pass(8 * oneDay)
 				a := start(t, "die", store, name, string(old.ID), fmt.Sprint(nth), fmt.Sprint(c.at.UnixNano()))
@@ -183,7 +183,7 @@ func TestDeathAtEveryStep(t *testing.T) {
 				if s, err = OpenStore(roomy(Options{Dir: store, Now: c.now})); err != nil {
 					t.Fatal(err)
 				}
-				all, err := s.survey(true)
+				all, err := s.scan(true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -196,7 +196,8 @@ func TestDeathAtEveryStep(t *testing.T) {
 				}
 				if err := s.locked(func(l *ledger) error { // before age has all counted again
 					over := l.Kept - stands
-					if over < 0 || over > 0 && (name != "index" || over > 64) || len(l.Held) > 0 { // the scene's own removal of an index is not counted
+					// the scene's own removal of an index is not counted
+					if over < 0 || over > 0 && (name != "index" || over > 64) || len(l.Held) > 0 {
 						t.Errorf("death before operation %d: the quota file says %d and %v, %d stand", nth, l.Kept, l.Held, stands)
 					}
 					return nil
@@ -205,13 +206,14 @@ func TestDeathAtEveryStep(t *testing.T) {
 				}
 				for _, id := range said {
 					if id != "lives" {
-						there(t, s, ID(id))
+						expectWhole(t, s, ID(id))
 					}
 				}
-				if _, err := s.Look(Local, old.ID); err != nil && !errors.Is(err, ErrExpired) && (name != "tidy" || !errors.Is(err, ErrNotFound)) {
+				if _, err := s.Stat(Local, old.ID); err != nil && !errors.Is(err, ErrExpired) &&
+					(name != "tidy" || !errors.Is(err, ErrNotFound)) {
 					t.Errorf("death before operation %d: the old one: %v", nth, err)
 				}
-				if left := names(t, s, tmpDir); len(left) > 0 {
+				if left := names(t, s, storefs.TmpDir); len(left) > 0 {
 					t.Errorf("death before operation %d left in tmp/: %v", nth, left)
 				}
 				_ = s.Close()
@@ -229,11 +231,10 @@ func TestDeathAtEveryStep(t *testing.T) {
 	}
 }
 
-// The control: where the sidecar came first, a death would leave an
-// observation that is not whole, and the test above would see it.
+// Control: if the sidecar came first, a death would leave an incomplete observation, and the test above would notice.
 func TestDeathControl(t *testing.T) {
 	s := open(t, Options{})
-	o := keep(t, s, Made{}, []byte("data"))
+	o := keep(t, s, Provenance{}, []byte("data"))
 	data := s.SavedTo(o)
 	if err := os.Rename(data, data+".later"); err != nil {
 		t.Fatal(err)
@@ -246,39 +247,40 @@ func TestDeathControl(t *testing.T) {
 func TestStoreThatCannotBeOpened(t *testing.T) {
 	for _, fault := range []error{syscall.EROFS, syscall.EACCES, syscall.ENOSPC} {
 		dir := filepath.Join(t.TempDir(), "store")
-		disk := &files{}
-		must(t, disk.enter(dir, false))
-		disk.failing(1, fault, true)
-		if err := newStore(dir, disk, Options{}).start(); !errors.Is(err, fault) {
+		disk := &storefs.FS{}
+		must(t, disk.OpenDirs(dir, false))
+		failing(disk, 1, fault, true)
+		if err := newStore(dir, disk, Options{}).sweepAtOpen(); !errors.Is(err, fault) {
 			t.Errorf("start on %v: %v", fault, err)
 		}
-		disk.close()
+		disk.Close()
 	}
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
-	if _, err := OpenStore(Options{Dir: filepath.Join(dir, "file", "store")}); err == nil || !strings.Contains(err.Error(), "--store") {
+	if _, err := OpenStore(Options{Dir: filepath.Join(dir, "file", "store")}); err == nil ||
+		!strings.Contains(err.Error(), "--store") {
 		t.Errorf("below a file: %v", err)
 	}
 }
 
-// A quota file that somebody holds is no room after a second, and no hang.
+// A quota file locked by another process is no room after a second, and does not hang.
 func TestBusyQuotaFile(t *testing.T) {
 	s := open(t, Options{})
-	o := keep(t, s, Made{}, []byte("x"))
+	o := keep(t, s, Provenance{}, []byte("x"))
 	other := open(t, Options{Dir: s.dir})
 	f, err := other.lockLedger(lockWait)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := record(t, s, Made{}, []byte("y"))
-	if _, err := r.Commit(Seen{}); !errors.Is(err, ErrNoRoom) {
+	r := record(t, s, Provenance{}, []byte("y"))
+	if _, err := r.Commit(Stats{}); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("Commit: %v", err)
 	}
-	if got := content(t, s, Local, o.ID); string(got) != "x" { // reading waits for nothing
+	if got := dataOf(t, s, Local, o.ID); string(got) != "x" { // reading waits for nothing
 		t.Errorf("read %q", got)
 	}
 	_ = f.Close()
 	_ = r.Discard()
-	keep(t, s, Made{}, []byte("z"))
+	keep(t, s, Provenance{}, []byte("z"))
 	consistent(t, s)
 }

@@ -11,22 +11,22 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// playFlood writes n observations, or without n one after the other as long as
-// there is room and on beyond that, under a quota, or under a floor on a disk of
-// that size. Its clock runs a minute in 20 ms. alone is a private quota file: no
-// reservation is seen by others. blind sees no disk that fills.
+// playFlood writes n observations, or, without n, one after the other until there is no room and beyond, under a quota
+// or a disk of that size with a minimum free. Its clock runs a minute in 20 ms. alone uses a private quota file,
+// without the reservations of others; blind ignores the free space.
 func playFlood(dir string, quota, floor int64, n int, epoch int64, how string) error {
 	o := Options{Dir: dir, MinFree: -1, Quota: quota, MaxAge: -1} // nothing goes by its age, however long this takes
 	began := time.UnixMilli(epoch)
 	o.Now = func() time.Time { return began.Add(time.Since(began) * 3000) }
-	disk := &files{}
+	disk := &storefs.FS{}
 	if floor > 0 {
 		o.MinFree, o.Quota = floor, -1
-		disk.free = func() (int64, error) { return quota + floor - stands(dir), nil }
+		disk.Free = func() (int64, error) { return quota + floor - stands(dir), nil }
 		if how == "blind" {
-			disk.free = func() (int64, error) { return 1 << 40, nil }
+			disk.Free = func() (int64, error) { return 1 << 40, nil }
 		}
 	}
 	s, err := openStore(o, disk)
@@ -34,11 +34,11 @@ func playFlood(dir string, quota, floor int64, n int, epoch int64, how string) e
 		return err
 	}
 	if how == "alone" {
-		own := filepath.Join(dir, "state-"+s.process())
+		own := filepath.Join(dir, "state-"+s.processName())
 		if err := os.Mkdir(own, 0o700); err != nil {
 			return err
 		}
-		if disk.dirs[stateDir], err = os.OpenRoot(own); err != nil {
+		if disk.Dirs[storefs.StateDir], err = os.OpenRoot(own); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func playFlood(dir string, quota, floor int64, n int, epoch int64, how string) e
 		if n == 0 {
 			text = noise(blockSize + 1)
 		}
-		r, err := s.Record(Made{Tool: "keep"})
+		r, err := s.Record(Provenance{Tool: "keep"})
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func playFlood(dir string, quota, floor int64, n int, epoch int64, how string) e
 			text = nil
 		}
 		size := r.Size()
-		kept, err := r.Commit(Seen{Receipt: "receipt"})
+		kept, err := r.Commit(Stats{Receipt: "receipt"})
 		switch {
 		case err == nil && n == 0:
 			fmt.Println(kept.ID, kept.SHA256)
@@ -79,13 +79,13 @@ func playFlood(dir string, quota, floor int64, n int, epoch int64, how string) e
 	return s.Close()
 }
 
-// stands is what a store takes in data, sidecars and indexes, in place and on
-// their way, in bytes as the quota counts them.
+// stands returns how many bytes a store takes for data, sidecars and indexes, committed or not, as the quota counts
+// them.
 func stands(store string) int64 {
-	return bytesIn(filepath.Join(store, observationsDir)) + bytesIn(filepath.Join(store, tmpDir))
+	return bytesIn(filepath.Join(store, storefs.ObservationsDir)) + bytesIn(filepath.Join(store, storefs.TmpDir))
 }
 
-// flood is a store under four writers and an endless stream.
+// flood is a store with four writers and an endless stream.
 type flood struct {
 	quota, most               int64
 	samples, over             int
@@ -97,13 +97,15 @@ func (f *flood) note(format string, args ...any) {
 	f.wrong = append(f.wrong, fmt.Sprintf(format, args...))
 }
 
-// run lets the writers at it, and looks at the sum all along. A fifth one is
-// killed and started again, so that what it had reserved is left behind.
+// run starts the writers and checks the sum all along. A fifth writer is killed and restarted, so that its reservations
+// are left behind.
 func (f *flood) run(t *testing.T, floor int64, writes int, how string) {
 	store := filepath.Join(scratch(t), "store")
 	s := open(t, Options{Dir: store, MaxAge: -1, Quota: f.quota})
 	begin := func(n int) *another {
-		return start(t, "flood", store, fmt.Sprint(f.quota), fmt.Sprint(floor), fmt.Sprint(n), fmt.Sprint(time.Now().UnixMilli()), how)
+		return start(
+			t, "flood", store, fmt.Sprint(f.quota), fmt.Sprint(floor), fmt.Sprint(n), fmt.Sprint(time.Now().UnixMilli()), how,
+		)
 	}
 	stop, sampled := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -114,8 +116,8 @@ func (f *flood) run(t *testing.T, floor int64, writes int, how string) {
 				return
 			default:
 			}
-			// Under the lock, where nothing goes and nobody is given room: else one
-			// that went and its successor would both be counted.
+			// Take the lock, so that nothing is evicted and no room is given: else an evicted observation and its
+			// successor would both count.
 			l, err := s.lockLedger(lockWait)
 			if err != nil {
 				continue
@@ -191,7 +193,7 @@ func (f *flood) run(t *testing.T, floor int64, writes int, how string) {
 	f.judge(t, s, lines)
 }
 
-// judge looks at every ID that was acknowledged, and at the reservations.
+// judge checks every acknowledged ID, and the reservations.
 func (f *flood) judge(t *testing.T, s *Store, lines []string) {
 	for _, l := range lines {
 		id, hash, ok := strings.Cut(l, " ")
@@ -199,7 +201,7 @@ func (f *flood) judge(t *testing.T, s *Store, lines []string) {
 			f.full++
 			continue
 		}
-		o, err := s.Look(Local, ID(id))
+		o, err := s.Stat(Local, ID(id))
 		switch {
 		case err == nil && o.SHA256 == hash && s.Verify(Local, o.ID) == nil:
 			f.whole++
@@ -217,10 +219,9 @@ func (f *flood) judge(t *testing.T, s *Store, lines []string) {
 	must(t, again.Close())
 }
 
-// Four processes write, a fifth streams without end and is killed again and again:
-// the bytes that stand never exceed the quota, nor come below the floor of the
-// disk's free space; what was acknowledged is whole or made room, and no
-// reservation outlives its holder. The quota counts bytes, not a disk's blocks.
+// Four processes write, and a fifth streams without end and is killed again and again. The stored bytes never exceed
+// the quota or the disk's minimum free space, every acknowledged observation is complete or was evicted, and no
+// reservation outlives its holder. The quota counts bytes, not disk blocks.
 func TestS14QuotaAndFloorHold(t *testing.T) {
 	writes := promise.Size(300, 10_000)
 	if testing.Short() {
@@ -250,7 +251,7 @@ func TestS14QuotaAndFloorHold(t *testing.T) {
 			writes, quota, under.most, under.whole, under.expired, under.full, writes/10, above.most, above.quota, control.most, blind.most)})
 }
 
-// bytesIn is what stands in a directory; what vanishes meanwhile counts nothing.
+// bytesIn returns the bytes in a directory; files that vanish meanwhile count nothing.
 func bytesIn(dir string) (n int64) {
 	list, _ := os.ReadDir(dir)
 	for _, e := range list {

@@ -18,14 +18,17 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Every file operation of a whole call fails: the answer still comes, with all its
-// counts, and says that it is kept only where it is; else it says why it is not.
+// Every file operation of a whole call fails: the answer is complete, with all counts, and says `kept` only if the
+// output is stored; else it says why it is not.
 func TestS13AnswerOnFailingDisk(t *testing.T) {
 	place := observations.Scratch(t)
 	counter := tokens.New(tokens.O200k)
 	call := func(size, nth int, fault error, sticky bool) (wrong []string, failed bool) {
 		note := func(format string, args ...any) {
-			wrong = append(wrong, fmt.Sprintf("%d bytes, operation %d, %v, sticky %v: ", size, nth, fault, sticky)+fmt.Sprintf(format, args...))
+			wrong = append(
+				wrong,
+				fmt.Sprintf("%d bytes, operation %d, %v, sticky %v: ", size, nth, fault, sticky)+fmt.Sprintf(format, args...),
+			)
 		}
 		dir := filepath.Join(place, "store")
 		defer func() { _ = os.RemoveAll(dir) }()
@@ -61,7 +64,8 @@ func TestS13AnswerOnFailingDisk(t *testing.T) {
 		if r.Bytes != int64(len(text)) || r.Lines != int64(size/18) {
 			note("%d bytes and %d lines are told", r.Bytes, r.Lines)
 		}
-		if r.Kept != strings.Contains(first, "kept whole as obs:"+r.ObservationID) || r.Kept == strings.Contains(first, "not kept (") || (r.ObservationID != "") != r.Kept {
+		if r.Kept != strings.Contains(first, "kept whole as obs:"+r.ObservationID) ||
+			r.Kept == strings.Contains(first, "not kept (") || (r.ObservationID != "") != r.Kept {
 			note("kept %v as %q: %s", r.Kept, r.ObservationID, first)
 		}
 		if r.Kept {
@@ -72,7 +76,7 @@ func TestS13AnswerOnFailingDisk(t *testing.T) {
 			note("it does not say why it is not kept: %s", first)
 		}
 		speech = text[:3600]
-		// The disk is well: the next call is kept, and nothing is held of the last one.
+		// The disk works again: the next call is stored, and nothing is left of the last one.
 		if a, err := f.Call(t.Context(), funnel.Request{Tool: speak, Args: []byte("{}")}); err != nil || !a.Receipts[0].Kept {
 			note("the next call: %+v, %v", a.Receipts, err)
 		}

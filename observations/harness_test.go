@@ -12,9 +12,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// clock is a store's time, in a test's hands.
+// clock is the time of a store, set by the test.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -30,11 +32,10 @@ func roomy(o Options) Options { o.MinFree = -1; return o }
 func dir(s *Store, name string) string { return filepath.Join(s.dir, name) }
 
 func sidecarPath(s *Store, id ID) string {
-	return filepath.Join(s.dir, observationsDir, string(id)+sideExt)
+	return filepath.Join(s.dir, storefs.ObservationsDir, string(id)+sideExt)
 }
 
-// scratch is an empty directory, in memory where there is one of that sort: for
-// tests of very many operations, whose speed would be the disk's.
+// scratch returns an empty directory, in memory if possible, for tests with many file operations.
 func scratch(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "mcp-funnel-store-") //nolint:usetesting // TempDir is on a disk
@@ -58,7 +59,7 @@ func open(t testing.TB, o Options) *Store {
 	return s
 }
 
-func record(t testing.TB, s *Store, m Made, b []byte) *Recording {
+func record(t testing.TB, s *Store, m Provenance, b []byte) *Recording {
 	t.Helper()
 	r, err := s.Record(m)
 	if err != nil {
@@ -70,16 +71,16 @@ func record(t testing.TB, s *Store, m Made, b []byte) *Recording {
 	return r
 }
 
-func keep(t testing.TB, s *Store, m Made, b []byte) Observation {
+func keep(t testing.TB, s *Store, m Provenance, b []byte) Observation {
 	t.Helper()
-	o, err := record(t, s, m, b).Commit(Seen{Kind: "text", Ext: "txt", Status: "success"})
+	o, err := record(t, s, m, b).Commit(Stats{Kind: "text", Ext: "txt", Status: "success"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-func content(t testing.TB, s *Store, owner string, id ID) []byte {
+func dataOf(t testing.TB, s *Store, owner string, id ID) []byte {
 	t.Helper()
 	r, err := s.Open(owner, id)
 	if err != nil {
@@ -93,7 +94,7 @@ func content(t testing.TB, s *Store, owner string, id ID) []byte {
 	return b
 }
 
-// names are the files in a store's directory.
+// names returns the files in one directory of a store.
 func names(t testing.TB, s *Store, sub string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir(s, sub))
@@ -107,8 +108,7 @@ func names(t testing.TB, s *Store, sub string) []string {
 	return out
 }
 
-// consistent says that the quota file knows what stands on the disk, and that
-// nothing is left in tmp/ but the live files of those who live.
+// consistent checks that the quota file matches the disk, and that tmp/ has only the live files of living processes.
 func consistent(t testing.TB, s *Store) {
 	t.Helper()
 	for _, wrong := range inconsistencies(s) {
@@ -122,7 +122,7 @@ func inconsistencies(s *Store) (wrong []string) {
 	if b, err := os.ReadFile(dir(s, quotaName)); err != nil || json.Unmarshal(b, &l) != nil {
 		note("quota file %q, %v", b, err)
 	}
-	all, err := s.survey(true)
+	all, err := s.scan(true)
 	if err != nil {
 		note("%v", err)
 	}
@@ -133,7 +133,7 @@ func inconsistencies(s *Store) (wrong []string) {
 	if l.Kept != stands || len(l.Held) > 0 {
 		note("the quota file says %d kept and %v held; %d stand in the store", l.Kept, l.Held, stands)
 	}
-	err = s.disk.names(tmpDir, func(n string) {
+	err = s.disk.VisitNames(storefs.TmpDir, func(n string) {
 		if !strings.HasSuffix(n, liveExt) {
 			note("left in tmp/: %s", n)
 		}
@@ -146,8 +146,8 @@ func inconsistencies(s *Store) (wrong []string) {
 
 const oneDay = 24 * time.Hour
 
-// gone says that an observation is a tombstone, for this reason.
-func gone(t *testing.T, s *Store, id ID, why string) {
+// expectTombstone checks that an observation is a tombstone, for this reason.
+func expectTombstone(t *testing.T, s *Store, id ID, why string) {
 	t.Helper()
 	_, err := s.Open(Local, id)
 	var expired *ExpiredError
@@ -156,15 +156,15 @@ func gone(t *testing.T, s *Store, id ID, why string) {
 	}
 }
 
-// there says that an observation is whole; it is no use.
-func there(t *testing.T, s *Store, id ID) {
+// expectWhole checks that an observation is complete, without using it.
+func expectWhole(t *testing.T, s *Store, id ID) {
 	t.Helper()
 	if err := s.Verify(Local, id); err != nil {
 		t.Errorf("obs:%s: %v, want it whole", id, err)
 	}
 }
 
-// must ends the test where what it stands on could not be made.
+// must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -6,26 +6,37 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// An ID names an observation: 12 characters of Crockford's base32
-// (0123456789abcdefghjkmnpqrstvwxyz), random, lower case.
+// An ID names an observation: 12 random characters of Crockford's base32 (0123456789abcdefghjkmnpqrstvwxyz), lower
+// case.
 type ID string
 
-// Scheme and URI prefix under which IDs are written.
+// Prefixes of an ID as text and as a URI.
 const (
 	Prefix    = "obs:"
 	URIPrefix = "observation://"
 )
 
 const (
-	alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-	idLength = 12 // 60 bits: cannot be guessed, and two of a million collide once in two million stores
-	stamp    = "20060102T150405"
+	alphabet   = "0123456789abcdefghjkmnpqrstvwxyz"
+	idLength   = 12 // 60 bits: not guessable; among a million IDs, two collide in one of two million stores
+	timeLayout = "20060102T150405"
 )
 
-// newID takes its 60 bits from the system's random source, which does not fail.
+// IsName reports whether a source is named as an observation: by either prefix, in any case, whatever follows it.
+func IsName(source string) bool {
+	if source == "" || source[0] != 'o' && source[0] != 'O' { // most paths of a listing end here
+		return false
+	}
+	lower := strings.ToLower(source)
+	return strings.HasPrefix(lower, Prefix) || strings.HasPrefix(lower, URIPrefix)
+}
+
+// newID returns 60 random bits. The system's random source does not fail.
 func newID() ID {
 	return ID(randomText(idLength))
 }
@@ -39,9 +50,9 @@ func randomText(n int) string {
 	return string(raw)
 }
 
-// ParseID takes "k3v9q2m7x4ab", "obs:k3v9…" and "observation://k3v9…", ignoring case.
+// ParseID accepts "k3v9q2m7x4ab", "obs:k3v9…" and "observation://k3v9…", in any case.
 func ParseID(s string) (ID, error) {
-	if len(s) <= len(URIPrefix)+idLength { // nothing longer is lowered or cut: it may be megabytes
+	if len(s) <= len(URIPrefix)+idLength { // anything longer may be megabytes: not lowered, not copied
 		t := strings.ToLower(s)
 		if rest, ok := strings.CutPrefix(t, URIPrefix); ok {
 			t = rest
@@ -57,15 +68,15 @@ func ParseID(s string) (ID, error) {
 
 func malformed(s string) error {
 	return fmt.Errorf("%w: %q: it takes 12 characters of 0-9 and a-z without i, l, o, u, as in obs:k3v9q2m7x4ab",
-		ErrMalformed, clip(s, 100))
+		ErrMalformed, content.ClipEnd(s, 100))
 }
 
 func (id ID) valid() bool {
-	return len(id) == idLength && made(string(id), alphabet)
+	return len(id) == idLength && consistsOf(string(id), alphabet)
 }
 
-// made says that s is not empty and holds nothing but these bytes.
-func made(s, of string) bool {
+// consistsOf reports whether s is not empty and contains only bytes of a set.
+func consistsOf(s, of string) bool {
 	for i := range len(s) {
 		if strings.IndexByte(of, s[i]) < 0 {
 			return false
@@ -79,8 +90,8 @@ const (
 	toolChars = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-"
 )
 
-// dataName is the name of a data file. Tool and extension are cut to what is
-// safe in a file name everywhere.
+// dataName returns the name of a data file. Tool and extension are reduced to characters that are safe in file names on
+// every system.
 func dataName(tool string, at time.Time, id ID, ext string) string {
 	if len(tool) > 40 {
 		tool = tool[:40]
@@ -94,58 +105,46 @@ func dataName(tool string, at time.Time, id ID, ext string) string {
 	if len(clean) == 0 {
 		clean = []byte("tool")
 	}
-	if len(ext) > 10 || !made(ext, lower) {
+	if len(ext) > 10 || !consistsOf(ext, lower) {
 		ext = "txt"
 	}
-	return fmt.Sprintf("%s_%s_%s.%s", clean, at.UTC().Format(stamp), id, ext)
+	return fmt.Sprintf("%s_%s_%s.%s", clean, at.UTC().Format(timeLayout), id, ext)
 }
 
-// parseDataName is strict: what it does not know is not ours, and is never touched.
+// parseDataName accepts only names that dataName can return: other files are never touched.
 func parseDataName(name string) (ID, bool) {
 	stem, ext, ok := strings.Cut(name, ".")
-	if !ok || len(ext) > 10 || !made(ext, lower) {
+	if !ok || len(ext) > 10 || !consistsOf(ext, lower) {
 		return "", false
 	}
-	cut := len(stem) - idLength - len(stamp) - 2
-	if cut < 1 || cut > 40 || !made(stem[:cut], toolChars) {
+	cut := len(stem) - idLength - len(timeLayout) - 2
+	if cut < 1 || cut > 40 || !consistsOf(stem[:cut], toolChars) {
 		return "", false
 	}
-	at, rest := stem[cut+1:cut+1+len(stamp)], stem[cut+1+len(stamp):]
-	if _, err := time.Parse(stamp, at); err != nil || stem[cut] != '_' || rest[0] != '_' {
+	at, rest := stem[cut+1:cut+1+len(timeLayout)], stem[cut+1+len(timeLayout):]
+	if _, err := time.Parse(timeLayout, at); err != nil || stem[cut] != '_' || rest[0] != '_' {
 		return "", false
 	}
 	id := ID(rest[1:])
 	return id, id.valid()
 }
 
-// Find turns a printed `saved to` path into the ID of that observation; no file is opened by it.
+// Find returns the ID of a printed `saved to` path. It opens no file.
 func (s *Store) Find(path string) (ID, bool) {
 	if !filepath.IsAbs(path) || len(path) > 4096 {
 		return "", false
 	}
 	dir, name := filepath.Split(filepath.Clean(path))
-	if filepath.Clean(dir) != filepath.Join(s.dir, observationsDir) {
+	if filepath.Clean(dir) != filepath.Join(s.dir, storefs.ObservationsDir) {
 		return "", false
 	}
 	return parseDataName(name)
 }
 
-// SavedTo is the absolute path of the data file, for people and for receipts on stdio.
+// SavedTo returns the absolute path of the data file, for people and for receipts on stdio.
 func (s *Store) SavedTo(o Observation) string {
 	if o.File == "" {
 		return ""
 	}
-	return filepath.Join(s.dir, observationsDir, filepath.Base(o.File))
-}
-
-// clip cuts what a caller gave us to at most max bytes, at a rune.
-func clip(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	max -= len("…")
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
-	}
-	return s[:max] + "…"
+	return filepath.Join(s.dir, storefs.ObservationsDir, filepath.Base(o.File))
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// FuzzID has every name refused, or taken for an ID that is written as it was read; no name leads to another file.
+// FuzzID checks that every name is refused, or parsed to an ID that is printed as it was read, and that no name leads
+// to another file.
 func FuzzID(f *testing.F) {
 	for _, s := range []string{
 		"k3v9q2m7x4ab", "obs:k3v9q2m7x4ab", "OBS:K3V9Q2M7X4AB", "observation://k3v9q2m7x4ab", "obs:", "obs:../../x", "observation://../k3v9q2m7x4ab", "obs:k3v9q2m7x4ab/..",
@@ -22,17 +23,20 @@ func FuzzID(f *testing.F) {
 		case err != nil && (id != "" || len(err.Error()) > 400):
 			t.Errorf("%q: %q, an error of %d bytes", text, id, len(err.Error()))
 		case err == nil:
-			if again, err := ParseID(Prefix + string(id)); err != nil || again != id || !strings.HasSuffix(strings.ToLower(text), string(id)) {
+			if again, err := ParseID(Prefix + string(id)); err != nil || again != id ||
+				!strings.HasSuffix(strings.ToLower(text), string(id)) {
 				t.Errorf("%q: %q, then %q %v", text, id, again, err)
 			}
 			if back, ok := parseDataName(dataName(text, at, id, text)); !ok || back != id {
 				t.Errorf("%q: its data file is %q", text, dataName(text, at, id, text))
 			}
 		}
-		if id, ok := s.Find(text); ok && (!id.valid() || !strings.HasPrefix(text, "/") || !strings.Contains(text, string(id))) {
+		if id, ok := s.Find(text); ok &&
+			(!id.valid() || !strings.HasPrefix(text, "/") || !strings.Contains(text, string(id))) {
 			t.Errorf("%q is taken for %q", text, id)
 		}
-		if id, ok := parseDataName(text); ok && (!id.valid() || strings.ContainsAny(text, "/\\\x00") || strings.HasPrefix(text, ".")) {
+		if id, ok := parseDataName(text); ok &&
+			(!id.valid() || strings.ContainsAny(text, "/\\\x00") || strings.HasPrefix(text, ".")) {
 			t.Errorf("%q is taken for a data file of %q", text, id)
 		}
 		if proc, id, ok := parseKey(text); ok && key(proc, id) != text {

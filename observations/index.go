@@ -10,136 +10,120 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
-// blockSize is the step of the line index, and what a recording holds in memory.
+// blockSize is the step of the line index, and the size of a recording's buffer.
 const blockSize = 64 << 10
 
-// An index file is a mark, two varints a block, and a checksum (crc32c,
-// little-endian) of all before it. The first varint counts the newlines in the
-// block. The second counts the runes that start in it, shifted left by two; its
-// low bits say how many bytes at the block's start belong to a rune of the
-// block before. At most 6 bytes a block: 96 KiB for 1 GiB.
+// An index file is a magic number, two varints per block, and a checksum (crc32c, little-endian) of all before it. The
+// first varint counts the newlines in the block. The second counts the runes that start in it, shifted left by two; its
+// low bits count the bytes at the block's start that belong to a rune of the block before. At most 6 bytes a block: 96
+// KiB for 1 GiB.
 //
-// Runes are what utf8.DecodeRune finds from the start of the text: an invalid
-// byte is one.
+// Runes are counted as utf8.DecodeRune finds them from the start of the text: an invalid byte is one rune.
 const indexMark = "mfl1"
 
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-// indexer takes an index while the bytes pass, in pieces of any size.
+// indexer builds an index while the bytes are written, in writes of any size.
 type indexer struct {
-	out   []byte // the blocks that ended
-	ended int64  // how many
-	size  int64  // bytes seen
+	out    []byte // the finished blocks
+	blocks int64  // their number
+	size   int64  // bytes written
 
-	// The block being counted: the one in which the oldest open rune starts.
+	// The block being counted: the one in which the oldest incomplete rune starts.
 	newlines, runes, skip int
 
-	// A rune at the end of what was seen that is not whole yet. Where it
-	// crosses into the next block, over of its bytes are there already, and
-	// next newlines.
-	tail       [utf8.UTFMax]byte
-	held       int
-	over, next int
+	// An incomplete rune at the end of the bytes so far. If it crosses into the next block, tailInNext counts its bytes
+	// there, and newlinesInNext the newlines among them.
+	tail                       [utf8.UTFMax]byte
+	tailLen                    int
+	tailInNext, newlinesInNext int
 }
 
 func (x *indexer) add(b []byte) {
 	for len(b) > 0 {
-		if x.held > 0 {
-			x.push(b[0])
+		if x.tailLen > 0 {
+			x.addByte(b[0])
 			b = b[1:]
 			continue
 		}
 		n := int(min(int64(len(b)), blockSize-x.size%blockSize))
 		p := b[:n]
-		open := unfinished(p)
-		started, newlines := runes.WithLines(p[:n-open])
+		whole := runes.Complete(p)
+		started, newlines := runes.WithLines(p[:whole])
 		x.newlines += newlines
 		x.runes += started
-		x.held = copy(x.tail[:], p[n-open:])
+		x.tailLen = copy(x.tail[:], p[whole:])
 		x.size += int64(n)
 		b = b[n:]
-		if x.size%blockSize == 0 && x.held == 0 {
-			x.end(0)
+		if x.size%blockSize == 0 && x.tailLen == 0 {
+			x.endBlock(0)
 		}
 	}
 }
 
-// push takes one byte while a rune is open.
-func (x *indexer) push(c byte) {
-	if x.over > 0 || x.size%blockSize == 0 {
-		x.over++
+// addByte adds one byte while a rune is incomplete.
+func (x *indexer) addByte(c byte) {
+	if x.tailInNext > 0 || x.size%blockSize == 0 {
+		x.tailInNext++
 	}
-	x.tail[x.held] = c
-	x.held++
+	x.tail[x.tailLen] = c
+	x.tailLen++
 	x.size++
 	if c == '\n' {
-		if x.over > 0 {
-			x.next++
+		if x.tailInNext > 0 {
+			x.newlinesInNext++
 		} else {
 			x.newlines++
 		}
 	}
-	for x.held > 0 && utf8.FullRune(x.tail[:x.held]) {
-		_, n := utf8.DecodeRune(x.tail[:x.held])
-		x.take(n)
+	for x.tailLen > 0 && utf8.FullRune(x.tail[:x.tailLen]) {
+		_, n := utf8.DecodeRune(x.tail[:x.tailLen])
+		x.countRune(n)
 	}
-	if x.held == 0 && x.over == 0 && x.size%blockSize == 0 {
-		x.end(0)
+	if x.tailLen == 0 && x.tailInNext == 0 && x.size%blockSize == 0 {
+		x.endBlock(0)
 	}
 }
 
-// take counts the rune of n bytes at the start of the tail.
-func (x *indexer) take(n int) {
+// countRune counts the rune of n bytes at the start of the tail.
+func (x *indexer) countRune(n int) {
 	x.runes++
-	x.held = copy(x.tail[:], x.tail[n:x.held])
-	if x.over > 0 && x.held <= x.over {
-		x.end(x.over - x.held)
+	x.tailLen = copy(x.tail[:], x.tail[n:x.tailLen])
+	if x.tailInNext > 0 && x.tailLen <= x.tailInNext {
+		x.endBlock(x.tailInNext - x.tailLen)
 	}
 }
 
-// end closes a block; skip is of the next one.
-func (x *indexer) end(skip int) {
+// endBlock finishes a block; skip is that of the next one.
+func (x *indexer) endBlock(skip int) {
 	x.out = binary.AppendUvarint(x.out, uint64(x.newlines))
 	x.out = binary.AppendUvarint(x.out, uint64(x.runes)<<2|uint64(x.skip))
-	x.ended++
-	x.newlines, x.runes, x.skip = x.next, 0, skip
-	x.over, x.next = 0, 0
+	x.blocks++
+	x.newlines, x.runes, x.skip = x.newlinesInNext, 0, skip
+	x.tailInNext, x.newlinesInNext = 0, 0
 }
 
-// finish ends the text and returns the index as a file.
+// finish ends the text and returns the index file.
 func (x *indexer) finish() []byte {
-	for x.held > 0 {
-		x.take(1) // a rune cut off by the end: each byte counts
+	for x.tailLen > 0 {
+		x.countRune(1) // the end cuts a rune: each of its bytes counts as one
 	}
-	if x.ended < blocksOf(x.size) {
-		x.end(0)
+	if x.blocks < blocksOf(x.size) {
+		x.endBlock(0)
 	}
-	return seal(append([]byte(indexMark), x.out...))
+	return withChecksum(append([]byte(indexMark), x.out...))
 }
 
-func seal(b []byte) []byte {
+func withChecksum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
-// unfinished is how many bytes at the end of p begin a rune that is not whole.
-func unfinished(p []byte) int {
-	for i := 1; i < utf8.UTFMax && i <= len(p); i++ {
-		if c := p[len(p)-i]; utf8.RuneStart(c) {
-			if !utf8.FullRune(p[len(p)-i:]) {
-				return i
-			}
-			break
-		}
-	}
-	return 0
-}
-
-// index answers where lines and runes are, to the block.
+// index locates lines and runes by block.
 type index struct{ body []byte }
 
 var errIndex = errors.New("line index is damaged")
 
-// parseIndex checks the file against its checksum and against the size of the text.
+// parseIndex verifies the checksum of an index file, and its number of blocks against the size of the text.
 func parseIndex(b []byte, size int64) (index, error) {
 	if len(b) < len(indexMark)+4 || string(b[:len(indexMark)]) != indexMark {
 		return index{}, errIndex
@@ -161,19 +145,19 @@ func parseIndex(b []byte, size int64) (index, error) {
 
 func blocksOf(size int64) int64 { return (size + blockSize - 1) / blockSize }
 
-// maxIndex is the size of the largest index of a text.
+// maxIndex returns the largest size an index of a text may have.
 func maxIndex(size int64) int64 {
 	return int64(len(indexMark)) + 6*blocksOf(size) + 4
 }
 
-// block is one step of the index.
+// block is one block of the index.
 type block struct {
-	at       int64 // byte it starts at
-	skip     int64 // bytes of the rune before
+	at       int64 // offset of its first byte
+	skip     int64 // bytes at its start that belong to a rune of the block before
 	lines    int64 // newlines before it
 	chars    int64 // runes that start before it
 	newlines int64 // in it
-	runes    int64 // that start in it
+	runes    int64 // runes that start in it
 }
 
 // blocks visits all blocks in order.
@@ -198,9 +182,9 @@ func (x index) blocks(visit func(block) bool) {
 	}
 }
 
-// newline finds the block that holds the nth newline, counted from 1; all is
-// how many there are where it is not among them.
-func (x index) newline(n int64) (in block, all int64, found bool) {
+// blockOfNewline returns the block with the nth newline, counted from 1; all is the number of newlines if there are
+// fewer.
+func (x index) blockOfNewline(n int64) (in block, all int64, found bool) {
 	for b := range x.blocks {
 		if all = b.lines + b.newlines; n <= all {
 			return b, all, true
@@ -209,9 +193,8 @@ func (x index) newline(n int64) (in block, all int64, found bool) {
 	return block{}, all, false
 }
 
-// char finds the block in which rune n starts, counted from 0; all is how many
-// there are where it is not among them.
-func (x index) char(n int64) (in block, all int64, found bool) {
+// blockOfRune returns the block in which rune n starts, counted from 0; all is the number of runes if there are fewer.
+func (x index) blockOfRune(n int64) (in block, all int64, found bool) {
 	for b := range x.blocks {
 		if all = b.chars + b.runes; n < all {
 			return b, all, true

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
-// slowIndex is what an index says, taken the plain way.
+// slowIndex computes an index in the obvious way.
 func slowIndex(text []byte) []block {
 	var all []block
 	for at := int64(0); at < int64(len(text)); at += blockSize {
@@ -38,12 +38,19 @@ func slowIndex(text []byte) []block {
 	return all
 }
 
-// awkward draws texts whose runes, whole and broken, stand across the ends of blocks.
+// awkward generates texts whose runes, valid and invalid, cross the ends of blocks.
 func awkward(t *rapid.T) []byte {
-	piece := rapid.SampledFrom([]string{"\n", "a", "é", "世", "👩", "\xff", "\xe4", "\xe4\xb8", "\xf0\x9f\x91", "\x80", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80", "\r\n", "\x00"})
+	piece := rapid.SampledFrom(
+		[]string{
+			"\n", "a", "é", "世", "👩", "\xff", "\xe4", "\xe4\xb8", "\xf0\x9f\x91", "\x80", "\xed\xa0\x80", "\xc0\xaf",
+			"\xf4\x90\x80\x80", "\r\n", "\x00",
+		},
+	)
 	var text []byte
 	for range rapid.IntRange(0, 2).Draw(t, "blocks") {
-		text = append(text, bytes.Repeat([]byte(rapid.SampledFrom([]string{"x", "ab\n", "世", "\xff"}).Draw(t, "filler")), blockSize)...)
+		text = append(
+			text, bytes.Repeat([]byte(rapid.SampledFrom([]string{"x", "ab\n", "世", "\xff"}).Draw(t, "filler")), blockSize)...,
+		)
 		text = text[:len(text)/blockSize*blockSize]
 		text = text[:max(0, len(text)-rapid.IntRange(0, 6).Draw(t, "short by"))]
 		for _, p := range rapid.SliceOfN(piece, 0, 8).Draw(t, "border") {
@@ -63,7 +70,9 @@ func TestIndexIsTheSameInAnyPieces(t *testing.T) {
 		var whole, pieces indexer
 		whole.add(text)
 		for rest := text; len(rest) > 0; {
-			n := min(len(rest), rapid.SampledFrom([]int{1, 2, 3, 5, 1000, blockSize - 1, blockSize, blockSize + 1}).Draw(t, "piece"))
+			n := min(
+				len(rest), rapid.SampledFrom([]int{1, 2, 3, 5, 1000, blockSize - 1, blockSize, blockSize + 1}).Draw(t, "piece"),
+			)
 			if n == 1 && len(rest) > 5000 { // do not go through a block byte by byte
 				n = len(rest)%blockSize + 1
 			}
@@ -88,7 +97,7 @@ func TestIndexIsTheSameInAnyPieces(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("index\n%v, want\n%v", got, want)
 		}
-		// Any other byte in the file is noticed.
+		// Any changed byte in the file is detected.
 		i := rapid.IntRange(0, len(file)-1).Draw(t, "damage")
 		file[i] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
 		if _, err := parseIndex(file, int64(len(text))); err == nil {
@@ -100,12 +109,12 @@ func TestIndexIsTheSameInAnyPieces(t *testing.T) {
 func TestOffsets(t *testing.T) {
 	s := open(t, Options{})
 	check := func(t *rapid.T, text []byte) {
-		r0, err := s.Record(Made{Tool: "keep"})
+		r0, err := s.Record(Provenance{Tool: "keep"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, _ = r0.Write(text)
-		o, err := r0.Commit(Seen{})
+		o, err := r0.Commit(Stats{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +136,9 @@ func TestOffsets(t *testing.T) {
 		line := rapid.Int64Range(-1, int64(len(starts))+2).Draw(t, "line")
 		want := min(max(line, 1), int64(len(starts)))
 		if offset, at, err := r.LineOffset(line); err != nil || at != want || offset != starts[want-1] {
-			t.Fatalf("LineOffset(%d) of %d lines = %d, %d, %v; want %d, %d", line, len(starts), offset, at, err, starts[want-1], want)
+			t.Fatalf(
+				"LineOffset(%d) of %d lines = %d, %d, %v; want %d, %d", line, len(starts), offset, at, err, starts[want-1], want,
+			)
 		}
 		var runes []int64
 		for i := 0; i < len(text); {
@@ -160,20 +171,20 @@ func FuzzIndex(f *testing.F) {
 	var x indexer
 	x.add(bytes.Repeat([]byte("世界\n"), 30_000))
 	f.Add(x.finish(), x.size)
-	f.Add(seal([]byte("mfl1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00")), int64(10))
+	f.Add(withChecksum([]byte("mfl1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00")), int64(10))
 	f.Fuzz(func(t *testing.T, file []byte, size int64) {
 		x, err := parseIndex(file, size)
 		if err != nil {
 			return
 		}
-		x.newline(1 << 40)
-		x.char(1 << 40)
+		x.blockOfNewline(1 << 40)
+		x.blockOfRune(1 << 40)
 	})
 }
 
 func FuzzSidecar(f *testing.F) {
 	const id = ID("k3v9q2m7x4ab")
-	o := newObservation(id, Made{Tool: "search", Args: []byte(`{"pattern":"x"}`)}, newClock().at)
+	o := newObservation(id, Provenance{Tool: "search", Args: []byte(`{"pattern":"x"}`)}, newClock().at)
 	o.File, o.SHA256 = dataName("search", o.Created, id, "txt"), sum(nil)
 	b, err := o.encode(maxSidecar)
 	if err != nil {

@@ -14,27 +14,31 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// workAge is what an observation lives in the hands of playWork: 60 ms, with its clock.
+// workAge is the maximum age of an observation in playWork: 60 ms, by its clock.
 const workAge = time.Hour
 
-// playWork records, commits, reads, pins, removes and prunes until it is killed.
-// A line acknowledges what was done, or says what is about to be. Its clock runs
-// a minute in a millisecond, so that age bites as well. weak puts the sidecar into
-// place before the data, acknowledges, and dies between the two.
+// playWork records, commits, reads, pins, removes and prunes until it is killed. A line acknowledges an operation, or
+// announces the next one. Its clock runs a minute in a millisecond, so that observations also expire. weak renames the
+// sidecar before the data, acknowledges, and dies in between.
 func playWork(dir, epoch, how string) error {
 	at := time.UnixMilli(atoi(epoch))
-	s, err := OpenStore(Options{Dir: dir, MinFree: -1, MaxAge: workAge, Now: func() time.Time { return at.Add(time.Since(at) * 60_000) }})
+	s, err := OpenStore(
+		Options{Dir: dir, MinFree: -1, MaxAge: workAge, Now: func() time.Time { return at.Add(time.Since(at) * 60_000) }},
+	)
 	if err != nil {
 		return err
 	}
 	if how == "weak" {
 		var commits atomic.Int64
-		s.disk.fault = func(op, name string) error {
+		s.disk.Fault = func(op, name string) error {
 			if id, ok := parseDataName(filepath.Base(name)); ok && op == "rename" {
-				side := filepath.Join(tmpDir, key(s.process(), id)+sideExt)
-				if err := os.Link(filepath.Join(dir, side), filepath.Join(dir, observationsDir, string(id)+sideExt)); err != nil {
+				side := filepath.Join(storefs.TmpDir, key(s.processName(), id)+sideExt)
+				if err := os.Link(
+					filepath.Join(dir, side), filepath.Join(dir, storefs.ObservationsDir, string(id)+sideExt),
+				); err != nil {
 					return err
 				}
 				if commits.Add(1) == 6 { // by then one of three was acknowledged
@@ -66,7 +70,7 @@ func playWork(dir, epoch, how string) error {
 
 func workOnce(s *Store) error {
 	text := noise(rand.IntN(2) * rand.IntN(4*blockSize))
-	r, err := s.Record(Made{Tool: "keep"})
+	r, err := s.Record(Provenance{Tool: "keep"})
 	if err != nil {
 		return err
 	}
@@ -74,7 +78,7 @@ func workOnce(s *Store) error {
 	if rand.IntN(8) == 0 {
 		return r.Discard()
 	}
-	o, err := r.Commit(Seen{})
+	o, err := r.Commit(Stats{})
 	if errors.Is(err, ErrNoRoom) { // said in time: nothing was acknowledged
 		return r.Discard()
 	}
@@ -127,7 +131,7 @@ type killing struct {
 	wrong  []string
 }
 
-// promised is what was acknowledged of an observation.
+// promised is what was acknowledged about an observation.
 type promised struct {
 	sha256                    string
 	pinned, removing, removed bool
@@ -189,7 +193,7 @@ func (k *killing) hear(line string) {
 	}
 }
 
-// check opens the store in this process and looks at all that was ever promised.
+// check opens the store in this process and verifies everything ever promised.
 func (k *killing) check(t *testing.T) {
 	s, err := OpenStore(roomy(Options{Dir: k.dir, MaxAge: -1}))
 	if err != nil {
@@ -204,7 +208,8 @@ func (k *killing) check(t *testing.T) {
 		errors.As(err, &expired)
 		switch {
 		case expired != nil && expired.Observation.Why == whyRemoved && p.removing,
-			expired != nil && !p.pinned && expired.Observation.Why == whyAge && expired.Observation.Expired.Sub(expired.Observation.Created) > workAge:
+			expired != nil && !p.pinned && expired.Observation.Why == whyAge &&
+				expired.Observation.Expired.Sub(expired.Observation.Created) > workAge:
 			delete(k.want, id)
 			k.gone++
 		case p.removed:
@@ -212,14 +217,14 @@ func (k *killing) check(t *testing.T) {
 		case err != nil:
 			k.note("obs:%s was acknowledged: %v", id, err)
 		default:
-			if o, err := s.Look(Local, id); err != nil || o.SHA256 != p.sha256 || (p.pinned && !o.Pinned) {
+			if o, err := s.Stat(Local, id); err != nil || o.SHA256 != p.sha256 || (p.pinned && !o.Pinned) {
 				k.note("obs:%s with %+v is %+v, %v", id, *p, o, err)
 			} else {
 				k.whole++
 			}
 		}
 	}
-	all, err := s.survey(true)
+	all, err := s.scan(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,9 +239,8 @@ func (k *killing) check(t *testing.T) {
 	k.wrong = append(k.wrong, inconsistencies(s)...)
 }
 
-// Processes are killed while they record, commit, pin, remove, expire and prune:
-// every ID they acknowledged is whole for another process, or gone as it was asked
-// for; nothing is torn, nothing is left, and the quota file is right.
+// Processes are killed while they record, commit, pin, remove, expire and prune. Every ID they acknowledged is complete
+// for another process, or was removed as requested; nothing is torn or left behind, and the quota file is correct.
 func TestS12AcknowledgedMeansThere(t *testing.T) {
 	kill := func(how string, enough func(*killing) bool) *killing {
 		k := &killing{dir: filepath.Join(t.TempDir(), "store"), how: how, want: map[ID]*promised{}}

@@ -8,32 +8,38 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 func TestAge(t *testing.T) {
 	c := newClock()
 	s := open(t, Options{Now: c.now})
-	made := Made{Tool: "run", Args: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer aB3dEf6hIjKlMn0p' x","password":"hunt` + `er2"}`)}
-	old, used, pinned := keep(t, s, made, []byte("old")), keep(t, s, made, []byte("used")), keep(t, s, made, []byte("pinned"))
+	made := Provenance{
+		Tool: "run",
+		Args: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer aB3dEf6hIjKlMn0p' x","password":"hunt` + `er2"}`),
+	}
+	old, used, pinned := keep(t, s, made, []byte("old")), keep(t, s, made, []byte("used")), keep(
+		t, s, made, []byte("pinned"),
+	)
 	if err := s.Pin(Local, pinned.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	c.pass(6 * oneDay)
-	content(t, s, Local, used.ID) // counts as use
+	dataOf(t, s, Local, used.ID) // counts as use
 	c.pass(oneDay + time.Minute)
-	there(t, s, used.ID)
-	gone(t, s, old.ID, whyAge)
-	there(t, s, pinned.ID)
+	expectWhole(t, s, used.ID)
+	expectTombstone(t, s, old.ID, whyAge)
+	expectWhole(t, s, pinned.ID)
 
 	_, err := s.Open(Local, old.ID)
-	for _, want := range []string{"obs:" + string(old.ID) + " expired on 2026-03-21 15:10 UTC", "run {", "on 2026-03-14 15:09 UTC", "again"} {
+	for _, want := range []string{"obs:" + string(old.ID) +
+		" expired on 2026-03-21 15:10 UTC", "run {", "on 2026-03-14 15:09 UTC", "repeat that call"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
@@ -68,7 +74,7 @@ func TestAge(t *testing.T) {
 	if err := s.Pin(Local, pinned.ID, false); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, s, pinned.ID, whyAge)
+	expectTombstone(t, s, pinned.ID, whyAge)
 	consistent(t, s)
 
 	c.pass(100 * oneDay) // tombstones have their age too
@@ -78,7 +84,7 @@ func TestAge(t *testing.T) {
 	if _, err := s.Open(Local, old.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a tombstone of 100 days: %v", err)
 	}
-	gone(t, s, used.ID, whyAge)
+	expectTombstone(t, s, used.ID, whyAge)
 	consistent(t, s)
 }
 
@@ -87,7 +93,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 	s := open(t, Options{Now: c.now, Quota: 256 << 10}) // 16 KiB for tombstones
 	var ids []ID
 	for i := range 100 {
-		o := keep(t, s, Made{Tool: "search", Args: fmt.Appendf(nil, `{"pattern":"%d"}`, i)}, []byte("x"))
+		o := keep(t, s, Provenance{Tool: "search", Args: fmt.Appendf(nil, `{"pattern":"%d"}`, i)}, []byte("x"))
 		ids = append(ids, o.ID)
 		c.pass(time.Second)
 		if err := s.Remove(Local, o.ID); err != nil {
@@ -97,7 +103,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 	if _, err := s.Prune(false); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, s, ids[99], whyRemoved)
+	expectTombstone(t, s, ids[99], whyRemoved)
 	if _, err := s.Open(Local, ids[0]); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the oldest tombstone: %v", err)
 	}
@@ -112,13 +118,13 @@ func TestQuotaTakesTheLeastRecentlyUsed(t *testing.T) {
 	s := open(t, Options{Now: c.now, Quota: 1 << 20})
 	var ids []ID
 	for i := range 5 {
-		ids = append(ids, keep(t, s, Made{Tool: "search", Args: fmt.Appendf(nil, "%d", i)}, corpus.Random(150<<10)).ID)
+		ids = append(ids, keep(t, s, Provenance{Tool: "search", Args: fmt.Appendf(nil, "%d", i)}, corpus.Random(150<<10)).ID)
 		c.pass(2 * time.Minute)
 	}
 	if err := s.Pin(Local, ids[1], true); err != nil {
 		t.Fatal(err)
 	}
-	content(t, s, Local, ids[0]) // now the oldest is the newest
+	dataOf(t, s, Local, ids[0]) // now the oldest is the newest
 	c.pass(2 * time.Minute)
 	reader, err := s.Open(Local, ids[2])
 	if err != nil {
@@ -126,16 +132,16 @@ func TestQuotaTakesTheLeastRecentlyUsed(t *testing.T) {
 	}
 	defer func() { _ = reader.Close() }()
 	c.pass(2 * time.Minute)
-	big := keep(t, s, Made{Tool: "search"}, corpus.Random(500<<10))
+	big := keep(t, s, Provenance{Tool: "search"}, corpus.Random(500<<10))
 	if big.Dropped != 0 {
 		t.Errorf("dropped %d: %s", big.Dropped, big.Cause)
 	}
-	gone(t, s, ids[3], whyQuota)
-	gone(t, s, ids[4], whyQuota)
-	there(t, s, ids[1]) // pinned
-	there(t, s, ids[2]) // being read
-	there(t, s, big.ID)
-	there(t, s, ids[0]) // used last
+	expectTombstone(t, s, ids[3], whyQuota)
+	expectTombstone(t, s, ids[4], whyQuota)
+	expectWhole(t, s, ids[1]) // pinned
+	expectWhole(t, s, ids[2]) // being read
+	expectWhole(t, s, big.ID)
+	expectWhole(t, s, ids[0]) // used last
 	if u, err := s.Usage(); err != nil || u.Bytes > 1<<20 || u.Observations != 4 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
@@ -146,21 +152,22 @@ func TestQuotaTakesTheLeastRecentlyUsed(t *testing.T) {
 func TestFreshOnesStay(t *testing.T) {
 	c := newClock()
 	s := open(t, Options{Now: c.now, Quota: 512 << 10})
-	first := keep(t, s, Made{}, corpus.Random(300<<10))
+	first := keep(t, s, Provenance{}, corpus.Random(300<<10))
 	text := corpus.Random(300 << 10)
-	second := keep(t, s, Made{}, text)
-	there(t, s, first.ID)
-	if second.Dropped == 0 || second.Bytes < 100<<10 || second.Bytes+second.Dropped != int64(len(text)) || !strings.Contains(second.Cause, "--quota") {
+	second := keep(t, s, Provenance{}, text)
+	expectWhole(t, s, first.ID)
+	if second.Dropped == 0 || second.Bytes < 100<<10 || second.Bytes+second.Dropped != int64(len(text)) ||
+		!strings.Contains(second.Cause, "--quota") {
 		t.Errorf("kept %d, dropped %d: %q", second.Bytes, second.Dropped, second.Cause)
 	}
-	if got := content(t, s, Local, second.ID); !bytes.Equal(got, text[:second.Bytes]) {
+	if got := dataOf(t, s, Local, second.ID); !bytes.Equal(got, text[:second.Bytes]) {
 		t.Error("what is kept is not the beginning")
 	}
-	r := record(t, s, Made{}, text)
+	r := record(t, s, Provenance{}, text)
 	if !errors.Is(r.Err(), ErrNoRoom) {
 		t.Errorf("a third one: %v", r.Err())
 	}
-	if _, err := r.Commit(Seen{}); !errors.Is(err, ErrNoRoom) {
+	if _, err := r.Commit(Stats{}); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("a third one is committed: %v", err)
 	}
 	if back := make([]byte, r.Size()); r.Size() > 0 {
@@ -173,10 +180,10 @@ func TestFreshOnesStay(t *testing.T) {
 	}
 	consistent(t, s)
 	c.pass(2 * time.Minute)
-	if third := keep(t, s, Made{}, text); third.Dropped != 0 {
+	if third := keep(t, s, Provenance{}, text); third.Dropped != 0 {
 		t.Errorf("after a minute: dropped %d: %s", third.Dropped, third.Cause)
 	}
-	gone(t, s, first.ID, whyQuota)
+	expectTombstone(t, s, first.ID, whyQuota)
 }
 
 func TestDiskFloor(t *testing.T) {
@@ -189,7 +196,7 @@ func TestDiskFloor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range names(t, s, tmpDir) {
+		for _, n := range names(t, s, storefs.TmpDir) {
 			if info, err := os.Stat(dir(s, "tmp/"+n)); err == nil {
 				u.Bytes += info.Size()
 			}
@@ -197,7 +204,7 @@ func TestDiskFloor(t *testing.T) {
 		return u.Bytes
 	}
 	measuring := false
-	s.disk.free = func() (int64, error) {
+	s.disk.Free = func() (int64, error) {
 		if measuring {
 			return 0, nil
 		}
@@ -205,17 +212,17 @@ func TestDiskFloor(t *testing.T) {
 		defer func() { measuring = false }()
 		return free - taken(), nil
 	}
-	old := keep(t, s, Made{}, corpus.Random(600<<10))
+	old := keep(t, s, Provenance{}, corpus.Random(600<<10))
 	c.pass(2 * time.Minute)
 	// 400 KiB are left above the floor: the old one makes room.
-	o := keep(t, s, Made{}, corpus.Random(700<<10))
+	o := keep(t, s, Provenance{}, corpus.Random(700<<10))
 	if o.Dropped != 0 {
 		t.Errorf("dropped %d: %s", o.Dropped, o.Cause)
 	}
-	gone(t, s, old.ID, whyQuota)
+	expectTombstone(t, s, old.ID, whyQuota)
 	c.pass(2 * time.Minute)
 	// An endless stream ends at the floor.
-	r := record(t, s, Made{}, corpus.Random(5<<20))
+	r := record(t, s, Provenance{}, corpus.Random(5<<20))
 	if !errors.Is(r.Err(), ErrNoRoom) || !strings.Contains(r.Err().Error(), "--min-free") || r.Dropped() == 0 {
 		t.Errorf("stream: dropped %d, %v", r.Dropped(), r.Err())
 	}
@@ -224,13 +231,13 @@ func TestDiskFloor(t *testing.T) {
 	}
 	_ = r.Discard()
 	// Others filled the disk: giving all we have would not help, so we keep it.
-	last := keep(t, s, Made{}, corpus.Random(100<<10))
+	last := keep(t, s, Provenance{}, corpus.Random(100<<10))
 	c.pass(2 * time.Minute)
 	free -= 50 << 20
-	if _, err := record(t, s, Made{}, []byte("x")).Commit(Seen{}); !errors.Is(err, ErrNoRoom) {
+	if _, err := record(t, s, Provenance{}, []byte("x")).Commit(Stats{}); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("below the floor: %v", err)
 	}
-	there(t, s, last.ID)
+	expectWhole(t, s, last.ID)
 }
 
 func TestPrune(t *testing.T) {
@@ -238,11 +245,11 @@ func TestPrune(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := open(t, Options{Dir: dir, Now: c.now})
 	text := corpus.Random(100 << 10)
-	aged := keep(t, s, Made{}, text)
+	aged := keep(t, s, Provenance{}, text)
 	c.pass(8 * oneDay)
 	var ids []ID
 	for range 4 {
-		ids = append(ids, keep(t, s, Made{}, text).ID)
+		ids = append(ids, keep(t, s, Provenance{}, text).ID)
 		c.pass(2 * time.Minute)
 	}
 	pinned := ids[0]
@@ -268,11 +275,11 @@ func TestPrune(t *testing.T) {
 			t.Errorf("Prune(%v) (-want +got):\n%s", dry, d)
 		}
 	}
-	gone(t, s, aged.ID, whyAge)
-	gone(t, s, ids[1], whyQuota)
-	gone(t, s, ids[2], whyQuota)
-	there(t, s, pinned)
-	there(t, s, ids[3])
+	expectTombstone(t, s, aged.ID, whyAge)
+	expectTombstone(t, s, ids[1], whyQuota)
+	expectTombstone(t, s, ids[2], whyQuota)
+	expectWhole(t, s, pinned)
+	expectWhole(t, s, ids[3])
 	if got, err := small.Prune(false); err != nil || got.Removed != 0 {
 		t.Errorf("again: %+v, %v", got, err)
 	}
@@ -281,7 +288,7 @@ func TestPrune(t *testing.T) {
 	must(t, err)
 	defer func() { _ = r.Close() }()
 	c.pass(2 * time.Minute)
-	young := keep(t, s, Made{}, text)
+	young := keep(t, s, Provenance{}, text)
 	want = Pruned{Kept: 3, KeptBytes: 3 * int64(len(text)), Fresh: 1, Pinned: 1, Busy: 1}
 	for _, o := range []Options{{Dir: dir, Now: c.now, Quota: 50 << 10}, {Dir: dir, Now: c.now, MaxAge: time.Second}} {
 		if o.Quota == 0 { // what is pinned has no age
@@ -294,7 +301,7 @@ func TestPrune(t *testing.T) {
 			}
 		}
 	}
-	there(t, s, young.ID)
+	expectWhole(t, s, young.ID)
 }
 
 // That waiting would make room is told where it would, and nowhere else.
@@ -305,18 +312,18 @@ func TestNoRoomYet(t *testing.T) {
 		pin  bool
 		want string // in the error; "": there is room
 	}{
-		"fresh":  {100 << 10, 0, false, "used up (--quota); what was used within the last minute makes no room yet"},
+		"fresh":  {100 << 10, 0, false, "used up (--quota); observations used within the last minute are not evicted"},
 		"pinned": {100 << 10, 0, true, "used up (--quota)"},
 		"old":    {100 << 10, time.Minute, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
 			s := open(t, Options{Now: c.now, Quota: 250 << 10})
-			o := keep(t, s, Made{}, corpus.Random(150<<10))
+			o := keep(t, s, Provenance{}, corpus.Random(150<<10))
 			must(t, s.Pin(Local, o.ID, k.pin))
 			c.pass(k.age)
-			r := record(t, s, Made{}, corpus.Random(k.size))
-			_, err := r.Commit(Seen{})
+			r := record(t, s, Provenance{}, corpus.Random(k.size))
+			_, err := r.Commit(Stats{})
 			if err == nil {
 				err = r.Err()
 			}
@@ -327,162 +334,16 @@ func TestNoRoomYet(t *testing.T) {
 	}
 }
 
-// What is not ours by its name is never removed, counted or opened.
-func TestForeignFilesStay(t *testing.T) {
-	c := newClock()
-	s := open(t, Options{Now: c.now, Quota: 200 << 10})
-	foreign := []string{
-		"observations/notes.txt", "observations/.hidden", "observations/k3v9q2m7x4ab.json.bak", "observations/k3v9q2m7x4ab.txt",
-		"observations/search_20261120T143022_k3v9q2m7x4ab.txt.orig", "observations/search_20261120_k3v9q2m7x4ab.txt",
-		"tmp/core", "tmp/12-abc.live", "tmp/99999999-00000000_short.data", "tmp/99999999-00000000_k3v9q2m7x4ab.mine", "state/other", "other",
-	}
-	for _, name := range foreign {
-		if err := os.WriteFile(dir(s, name), make([]byte, 100<<10), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mkdir(t, dir(s, "observations/search_20200101T000000_k3v9q2m7x4ab.txt"), 0o700)
-	mkdir(t, dir(s, "observations/k3v9q2m7x4ac.json"), 0o700)
-	outside := filepath.Join(t.TempDir(), "outside")
-	must(t, os.WriteFile(outside, []byte("x"), 0o600))
-	foreign = append(foreign, "observations/search_20200101T000000_k3v9q2m7x4ab.txt", "observations/k3v9q2m7x4ac.json")
-	if os.Symlink(outside, dir(s, "observations/search_20200101T000000_k3v9q2m7x4ad.txt")) == nil {
-		foreign = append(foreign, "observations/search_20200101T000000_k3v9q2m7x4ad.txt")
-	}
-	c.at = time.Now().Add(365 * oneDay) // the files above are a year old
-	keep(t, s, Made{}, corpus.Random(100<<10))
-	c.pass(8 * oneDay)
-	keep(t, s, Made{}, corpus.Random(100<<10))
-	if _, err := s.Prune(false); err != nil {
-		t.Fatal(err)
-	}
-	again, err := OpenStore(roomy(Options{Dir: s.dir, Now: c.now}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = again.Close()
-	for _, name := range append(foreign, outside) {
-		if !filepath.IsAbs(name) {
-			name = dir(s, name)
-		}
-		if _, err := os.Lstat(name); err != nil {
-			t.Errorf("it was removed: %v", err)
-		}
-	}
-}
-
-// A file with our name and no sidecar, of no process that is known to be dead, goes only by age.
-func TestStraysGoByAge(t *testing.T) {
-	c := newClock()
-	c.at = time.Now()
-	s := open(t, Options{Now: c.now})
-	stray := dir(s, "observations/"+dataName("search", c.at, newID(), "txt"))
-	if err := os.WriteFile(stray, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Prune(false); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(stray); err != nil {
-		t.Fatalf("fresh, and removed: %v", err)
-	}
-	c.pass(8 * oneDay)
-	if _, err := s.Prune(false); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(stray); err == nil {
-		t.Error("eight days old, and it stays")
-	}
-	consistent(t, s)
-}
-
-func TestClockSetBack(t *testing.T) {
-	c := newClock()
-	s := open(t, Options{Now: c.now, Quota: 300 << 10})
-	future := keep(t, s, Made{}, corpus.Random(100<<10))
-	c.pass(-30 * oneDay)
-	there(t, s, future.ID)
-	past := keep(t, s, Made{}, corpus.Random(100<<10))
-	if _, err := s.Prune(false); err != nil {
-		t.Fatal(err)
-	}
-	there(t, s, future.ID)
-	there(t, s, past.ID)
-	c.pass(2 * time.Minute)
-	keep(t, s, Made{}, corpus.Random(100<<10)) // still, nothing is stuck
-	gone(t, s, past.ID, whyQuota)
-	consistent(t, s)
-}
-
-func TestLostState(t *testing.T) {
-	for name, spoil := range map[string]func(path string){
-		"deleted": func(path string) { must(t, os.Remove(path)) },
-		"torn":    func(path string) { must(t, os.WriteFile(path, []byte(`{"v":1,"kept":12`), 0o600)) },
-		"empty":   func(path string) { must(t, os.WriteFile(path, nil, 0o600)) },
-		"strange": func(path string) { must(t, os.WriteFile(path, []byte(`{"v":7,"kept":-5}`), 0o600)) },
-		"huge":    func(path string) { must(t, os.WriteFile(path, bytes.Repeat([]byte(" "), maxQuota), 0o600)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{})
-			keep(t, s, Made{}, corpus.Random(100<<10))
-			r := record(t, s, Made{}, corpus.Random(200<<10)) // it holds a reservation
-			spoil(dir(s, quotaName))
-			keep(t, s, Made{}, []byte("x"))
-			_, _ = r.Write(corpus.Random(200 << 10))
-			if _, err := r.Commit(Seen{}); err != nil {
-				t.Fatal(err)
-			}
-			consistent(t, s)
-		})
-	}
-}
-
-// Many at once in one store of one process.
-func TestConcurrentUse(t *testing.T) {
-	s := open(t, Options{Quota: 64 << 20})
-	var group sync.WaitGroup
-	for g := range 8 {
-		group.Go(func() {
-			for i := range 15 {
-				text := corpus.Random(1 + (g*15+i)*1500)
-				o := keep(t, s, Made{Tool: "search"}, text)
-				r, err := s.Open(Local, o.ID)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				back := make([]byte, len(text))
-				if _, err := r.ReadAt(back, 0); err != nil || !bytes.Equal(back, text) {
-					t.Errorf("read %v", err)
-				}
-				_ = r.Close()
-				switch i % 5 {
-				case 0:
-					err = s.Remove(Local, o.ID)
-				case 1:
-					err = s.Pin(Local, o.ID, true)
-				case 2:
-					_, err = s.List(Local, true)
-				case 3:
-					_, err = s.Prune(false)
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	consistent(t, s)
-}
-
 func TestMask(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"pattern":"token_count","path":"."}`:                                          `{"path":".","pattern":"token_count"}`,
-		`{"api_key":"abc","n":12345678901234567890}`:                                    `{"api_key":"[masked: password]","n":12345678901234567890}`,
-		`{"a":[{"Authorization":"x"},"npm` + `_0f1E2d3C4b5A6978efGH0f1E2d3C4b5A6978"]}`: `{"a":[{"Authorization":"[masked: authorization]"},"[masked: npm-token npm_… 40 chars]"]}`,
-		`"psql postgres://u:s3` + `cr3t@h/db"`:                                          `"psql postgres://u:[masked: url-password 6 chars]@h/db"`,
-		`{"command":"deploy --password=hunt` + `er22 now"}`:                             `{"command":"deploy --password=[masked: password 8 chars] now"}`,
+		`{"pattern":"token_count","path":"."}`:       `{"path":".","pattern":"token_count"}`,
+		`{"api_key":"abc","n":12345678901234567890}`: `{"api_key":"[masked: password]","n":12345678901234567890}`,
+		`{"a":[{"Authorization":"x"},"npm` +
+			`_0f1E2d3C4b5A6978efGH0f1E2d3C4b5A6978"]}`: `{"a":[{"Authorization":"[masked: authorization]"},"[masked: npm-token npm_… 40 chars]"]}`,
+		`"psql postgres://u:s3` +
+			`cr3t@h/db"`: `"psql postgres://u:[masked: url-password 6 chars]@h/db"`,
+		`{"command":"deploy --password=hunt` +
+			`er22 now"}`: `{"command":"deploy --password=[masked: password 8 chars] now"}`,
 		`not json`: ``,
 	} {
 		if got := string(mask(json.RawMessage(in))); got != want {
@@ -493,7 +354,7 @@ func TestMask(t *testing.T) {
 
 func TestAmounts(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 256 << 20: "256 MiB", 1 << 30: "1 GiB", 3 << 29: "1.5 GiB"} {
-		if got := amount(n); got != want {
+		if got := formatBytes(n); got != want {
 			t.Errorf("amount(%d) = %q, want %q", n, got, want)
 		}
 	}

@@ -10,15 +10,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// List returns this owner's observations, newest first; tombstones only where
-// asked for. owner "" means all. Receipts are left out (they are most of a
-// sidecar): [Store.Look] has them. With the tombstones come those whose data are
-// lost, marked so. What else is damaged, or written by a later version, is not listed.
+// List returns this owner's observations, newest first, with tombstones only if asked for. owner "" selects all owners.
+// Receipts are left out (they are most of a sidecar): use [Store.Stat]. With tombstones the list also has observations
+// whose data are missing, marked as Lost. Other damaged ones, and those of a later version, are not listed.
 func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
-	s.tidy()
-	all, err := s.survey(false)
+	s.tidyIfDue()
+	all, err := s.scan(false)
 	if err != nil {
 		return nil, fmt.Errorf("list observations: %w", err)
 	}
@@ -29,9 +30,9 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 		}
 	}
 	found := make([]Observation, len(shown))
-	err = each(len(shown), func(i int) error {
+	err = inParallel(len(shown), func(i int) error {
 		e := shown[i]
-		o, err := s.unpinned(e.id)
+		o, err := s.readUnpinned(e.id)
 		switch {
 		case errors.Is(err, ErrNotFound):
 			return nil
@@ -40,8 +41,8 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 		case owner != "" && o.Owner != owner, o.Expired != nil && !tombstones:
 			return nil
 		}
-		o.Lost = o.Expired == nil && e.data == "" && s.lost(o)
-		o.Seen.Receipt, o.Pinned = "", e.pin
+		o.Lost = o.Expired == nil && e.data == "" && s.isLost(o)
+		o.Stats.Receipt, o.Pinned = "", e.pin
 		found[i] = o
 		return nil
 	})
@@ -58,9 +59,9 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 	return list, nil
 }
 
-// lost says that the data of an observation are gone without a tombstone. Opening it looks twice: it may have been
-// listed, or be on its way out, at this moment.
-func (s *Store) lost(o Observation) bool {
+// isLost reports whether the data of an observation are missing without a tombstone. Open checks twice, because the
+// observation may be expiring at this moment.
+func (s *Store) isLost(o Observation) bool {
 	r, err := s.open(o.Owner, o.ID)
 	if err == nil {
 		_ = r.Close()
@@ -68,20 +69,19 @@ func (s *Store) lost(o Observation) bool {
 	return errors.Is(err, ErrDamaged)
 }
 
-// Whose says who owns an observation: for who may read all of the store. Errors are those of [Store.Look], but that
-// an expired one has its owner too.
-func (s *Store) Whose(id ID) (string, error) {
-	o, err := s.sidecar(id)
+// Owner returns the owner of an observation, for callers who may read the whole store. Its errors are those of
+// [Store.Stat], but an expired observation has an owner too.
+func (s *Store) Owner(id ID) (string, error) {
+	o, err := s.readSidecar(id)
 	if errors.Is(err, ErrNotFound) {
 		err = notFound(id)
 	}
 	return o.Owner, err
 }
 
-// IDs are those of all observations there are now, whoever's and whichever process made them, by the
-// names in the store: nothing is opened.
+// IDs returns the IDs of all observations of all owners and processes, from the file names alone: it opens no file.
 func (s *Store) IDs() (map[ID]bool, error) {
-	all, err := s.survey(false)
+	all, err := s.scan(false)
 	if err != nil {
 		return nil, fmt.Errorf("list observations: %w", err)
 	}
@@ -94,19 +94,19 @@ func (s *Store) IDs() (map[ID]bool, error) {
 	return ids, nil
 }
 
-// Stamp changes whenever an observation is made or removed, by whatever process, but not with every
-// change within the same few milliseconds. It costs one look at a directory.
-func (s *Store) Stamp() (time.Time, error) {
-	info, err := s.disk.stat(observationsDir)
+// ModTime changes when any process adds or removes an observation; changes within the same few milliseconds may share
+// one time. It takes one stat of a directory.
+func (s *Store) ModTime() (time.Time, error) {
+	info, err := s.disk.Stat(storefs.ObservationsDir)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("look at the store: %w", err)
+		return time.Time{}, fmt.Errorf("stat store: %w", err)
 	}
 	return info.ModTime(), nil
 }
 
-// each does the same for so many, several at a time where they are many; it
-// goes on after an error, and returns one of them.
-func each(n int, do func(i int) error) error {
+// inParallel calls do for 0 … n-1, on up to 8 goroutines if n > 200. It continues after an error and returns one of
+// them.
+func inParallel(n int, do func(i int) error) error {
 	workers := 1
 	if n > 200 {
 		workers = min(runtime.GOMAXPROCS(0), 8)
@@ -136,31 +136,30 @@ func each(n int, do func(i int) error) error {
 	return nil
 }
 
-// Look returns what is known of an observation without opening it: it is no
-// use. The errors are those of [Store.Open].
-func (s *Store) Look(owner string, id ID) (Observation, error) { return s.owned(owner, id) }
+// Stat returns an observation without opening it, which does not count as use. Its errors are those of [Store.Open].
+func (s *Store) Stat(owner string, id ID) (Observation, error) { return s.readOwned(owner, id) }
 
-// Usage says what the store holds now.
+// Usage is what the store holds now.
 type Usage struct {
-	Observations int   // tombstones not counted
-	Bytes        int64 // of data, indexes and sidecars: what counts against the quota
+	Observations int   // without tombstones
+	Bytes        int64 // data, indexes and sidecars, as counted against the quota
 	Quota        int64
-	Free         int64 // on the disk
+	Free         int64 // bytes on the disk
 }
 
-// Usage counts what the store holds now.
+// Usage measures the store.
 func (s *Store) Usage() (Usage, error) {
 	u := Usage{Quota: s.quota}
-	all, err := s.survey(true)
+	all, err := s.scan(true)
 	if err == nil {
-		u.Free, err = s.disk.room()
+		u.Free, err = s.disk.FreeBytes()
 	}
 	if err != nil {
 		return Usage{}, fmt.Errorf("measure store: %w", err)
 	}
 	for _, e := range all {
-		if e.doubt != nil {
-			return Usage{}, fmt.Errorf("measure store: %w", e.doubt)
+		if e.err != nil {
+			return Usage{}, fmt.Errorf("measure store: %w", e.err)
 		}
 		u.Bytes += e.size()
 		if e.side && e.data != "" {
@@ -170,34 +169,34 @@ func (s *Store) Usage() (Usage, error) {
 	return u, nil
 }
 
-// Damaged lists the IDs of which half is missing or unreadable: data without a
-// sound sidecar, or a sidecar whose data are gone though it is no tombstone. Data that
-// came this minute, or whose sidecar is being written, may be waiting for it, which comes last: they are not among them.
+// Damaged lists the IDs of incomplete observations: data without a valid sidecar, or a sidecar without data that is not
+// a tombstone. Data of the last minute, or whose sidecar is being written, are not listed: the sidecar comes last.
 func (s *Store) Damaged() ([]ID, error) {
-	all, err := s.survey(true)
+	all, err := s.scan(true)
 	if err != nil {
 		return nil, fmt.Errorf("list damaged observations: %w", err)
 	}
-	coming, err := s.coming() // asked after the survey: a sidecar is here until it is there
+	coming, err := s.beingCommitted() // after the scan: a sidecar stays in tmp/ until it is in place
 	if err != nil {
 		return nil, fmt.Errorf("list damaged observations: %w", err)
 	}
 	var damaged []ID
 	for id, e := range all {
-		if e.doubt != nil {
-			return nil, fmt.Errorf("list damaged observations: %w", e.doubt)
+		if e.err != nil {
+			return nil, fmt.Errorf("list damaged observations: %w", e.err)
 		}
 		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor || coming[id]) {
 			continue
 		}
-		o, err := s.sidecar(id)
-		if errors.Is(err, errForeign) || e.data == "" && errors.Is(err, fs.ErrNotExist) { // a tombstone that went meanwhile
+		o, err := s.readSidecar(id)
+		// a tombstone that was removed meanwhile
+		if errors.Is(err, errForeign) || e.data == "" && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil && !errors.Is(err, ErrNotFound) { // the disk fails: it says nothing of the sidecar
+		if err != nil && !errors.Is(err, ErrNotFound) { // a failing disk says nothing about the sidecar
 			return nil, fmt.Errorf("list damaged observations: %w", err)
 		}
-		if err != nil || o.Expired == nil && e.data == "" && s.lost(o) {
+		if err != nil || o.Expired == nil && e.data == "" && s.isLost(o) {
 			damaged = append(damaged, id)
 		}
 	}
@@ -205,16 +204,16 @@ func (s *Store) Damaged() ([]ID, error) {
 	return damaged, nil
 }
 
-// coming are the IDs that a process has in its hands: their sidecar stands in tmp/ until it is in place.
-func (s *Store) coming() (map[ID]bool, error) {
+// beingCommitted returns the IDs that some process is writing: their sidecar is in tmp/ until it is renamed into place.
+func (s *Store) beingCommitted() (map[ID]bool, error) {
 	ids := map[ID]bool{}
-	err := s.disk.names(tmpDir, func(name string) {
+	err := s.disk.VisitNames(storefs.TmpDir, func(name string) {
 		stem, _, _ := strings.Cut(name, ".")
 		if _, id, ok := parseKey(stem); ok {
 			ids[id] = true
 		}
 	})
-	if err != nil && s.disk.lacks != nil { // nothing can be written here
+	if err != nil && s.disk.Unwritable != nil { // nothing can be written here
 		err = nil
 	}
 	return ids, err

@@ -17,7 +17,7 @@ func TestListNewestFirst(t *testing.T) {
 	s := open(t, Options{Now: c.now})
 	var want []ID
 	for i := range 5 {
-		o, err := record(t, s, Made{Tool: "find"}, fmt.Appendf(nil, "%d", i)).Commit(Seen{Ext: "txt", Receipt: "r"})
+		o, err := record(t, s, Provenance{Tool: "find"}, fmt.Appendf(nil, "%d", i)).Commit(Stats{Ext: "txt", Receipt: "r"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestListNewestFirst(t *testing.T) {
 		}
 		for _, o := range list {
 			ids = append(ids, o.ID)
-			if o.Seen.Receipt != "" {
+			if o.Stats.Receipt != "" {
 				t.Error("a list carries receipts")
 			}
 		}
@@ -46,8 +46,8 @@ func TestListNewestFirst(t *testing.T) {
 	if d := cmp.Diff([]ID{want[0], want[1], want[3], want[4]}, ids(false)); d != "" {
 		t.Errorf("without (-want +got):\n%s", d)
 	}
-	if o, err := s.Look(Local, want[0]); err != nil || o.Seen.Receipt != "r" {
-		t.Errorf("Look = %q, %v", o.Seen.Receipt, err)
+	if o, err := s.Stat(Local, want[0]); err != nil || o.Stats.Receipt != "r" {
+		t.Errorf("Look = %q, %v", o.Stats.Receipt, err)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestListOfMany(t *testing.T) {
 	s := open(t, Options{Dir: filepath.Join(scratch(t), "store")})
 	want := map[ID]bool{}
 	for i := range 250 {
-		o := keep(t, s, Made{Owner: []string{"ann", "bob"}[i%2]}, fmt.Appendf(nil, "%d", i))
+		o := keep(t, s, Provenance{Owner: []string{"ann", "bob"}[i%2]}, fmt.Appendf(nil, "%d", i))
 		if i%2 == 0 {
 			want[o.ID] = i%10 == 0
 		}
@@ -73,7 +73,7 @@ func TestListOfMany(t *testing.T) {
 			t.Errorf("obs:%s is listed, pinned %v", o.ID, o.Pinned)
 		}
 	}
-	s.disk.fault = func(op, name string) error {
+	s.disk.Fault = func(op, name string) error {
 		if op == "read" && strings.HasSuffix(name, sideExt) {
 			return syscall.EIO
 		}

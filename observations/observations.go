@@ -1,40 +1,41 @@
-// Package observations keeps what tools saw: immutable files with a sidecar,
-// opened by ID, bounded by quota and age, shared by several processes.
+// Package observations stores the output of tools: immutable files with a sidecar, opened by ID, bounded by quota and
+// age, shared by several processes.
 //
-// It is not a cache, nor a database: nothing in it is changed after it is
-// committed, it knows nothing of MCP, tokens or receipts, and it never hands
-// out a path as a way to open something.
+// It is neither a cache nor a database: nothing changes after it is committed. It knows nothing of MCP, tokens or
+// receipts, and no observation is opened by its path.
 //
-// What stands in a store:
+// The files of a store:
 //
 //	observations/<tool>_<YYYYMMDDTHHMMSS>_<id>.<ext>   the bytes, as the tool wrote them
 //	observations/<id>.json                             the sidecar; its mtime is the last use
-//	observations/<id>.lines                            newlines and runes per 64 KiB; rebuilt where absent
-//	observations/<id>.pin                              keeps it from age and quota
-//	tmp/<process>.live                                 locked while that process lives
-//	tmp/<process>_<id>.{data,lines,json,gone}          what that process has under its hands
-//	state/quota.json                                   who reserved how much, under a file lock
+//	observations/<id>.lines                            newlines and runes per 64 KiB; rebuilt if missing
+//	observations/<id>.pin                              exempts it from age and quota
+//	tmp/<process>.live                                 locked while that process is alive
+//	tmp/<process>_<id>.{data,lines,json,gone}          what that process is writing or removing
+//	state/quota.json                                   the bytes each writer reserved, under a file lock
 //
-// An observation exists from the moment its sidecar is renamed into place,
-// which is the last thing a commit does. What a dead process left in tmp/ or
-// reserved in the quota names the IDs it was working on, so that its leftovers
-// are found without looking at the whole store.
+// An observation exists once its sidecar is renamed into place, the last step of a commit. The files that a dead
+// process left in tmp/ and its reservations in the quota file name the IDs it was working on, so a sweep finds its
+// leftovers without scanning the whole store.
 //
-// With [Options.Fsync] the three files are synced before they are renamed, and
-// their directory before and after the sidecar is, so that a loss of power
-// leaves an acknowledged observation whole; removals and pins are synced as well.
+// With [Options.Fsync] the three files are synced before they are renamed, and their directory before and after the
+// sidecar is renamed, so a power loss leaves an acknowledged observation whole. Removals and pins are synced as well.
 package observations
 
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
-// Local is the owner of everything observed over stdio and on the command line.
+// Local is the owner of every observation made over stdio or on the command line.
 const Local = "local"
 
-// Errors a caller branches on. ErrExpired comes as an [ExpiredError].
+// Errors that callers test for. ErrExpired is returned as an [ExpiredError].
 var (
 	ErrNotFound  = errors.New("no such observation")
 	ErrExpired   = errors.New("observation expired")
@@ -44,74 +45,77 @@ var (
 	ErrDamaged   = errors.New("observation is damaged")
 )
 
-// Options bound a store. Zero values mean the defaults; negative ones mean no such limit.
+// Options bound a store. Zero selects the default, a negative value disables the limit.
 type Options struct {
 	Dir            string           // default [DefaultDir]
 	MaxObservation int64            // bytes of one observation; 256 MiB
-	Quota          int64            // bytes of all of them, sidecars and indexes included, not blocks of a disk; 1 GiB
-	MinFree        int64            // bytes that stay free on the disk; 1 GiB
+	Quota          int64            // bytes of all of them with sidecars and indexes, not disk blocks; 1 GiB
+	MinFree        int64            // bytes that must stay free on the disk; 1 GiB
 	MaxAge         time.Duration    // since last use; 7 days
 	Fsync          bool             // survive power loss, not only a crash
 	Now            func() time.Time // time.Now
 }
 
-// Made says which call an observation comes from.
-type Made struct {
-	Owner  string          // Local by default
+// Provenance describes the call that produced an observation.
+type Provenance struct {
+	Owner  string          // default [Local]
 	Tool   string          // "search", "keep", …
-	Name   string          // free text shown in lists (keep --name); may be empty; at most 200 bytes are kept
-	Args   json.RawMessage // as called
-	Origin []string        // sources it was derived from: "obs:…", paths; at most 4 KiB of them are kept
+	Name   string          // free text shown in lists (keep --name); may be empty; at most 200 bytes are stored
+	Args   json.RawMessage // as passed to the tool
+	Origin []string        // sources it was derived from: "obs:…", paths; at most 4 KiB of them are stored
 }
 
-// Seen is what one pass over the bytes found; it is written into the sidecar.
-type Seen struct {
-	Kind         string             `json:"kind,omitempty"`         // content.Kind
-	Ext          string             `json:"ext,omitempty"`          // of the data file, without dot
-	Lines        int64              `json:"lines"`                  // as a reader counts them: a last line without newline counts
-	Chars        int64              `json:"chars"`                  // runes
-	LongestLine  int64              `json:"longest_line,omitempty"` // runes
-	Tokens       int64              `json:"tokens"`
-	TokensMargin float64            `json:"tokens_margin,omitempty"` // 0: exact; 0.01: ±1 %
-	Vocabulary   string             `json:"vocabulary,omitempty"`    // of the tokens; "": it was not told
-	Factor       float64            `json:"factor,omitempty"`        // that they were estimated by; 0: they were counted in the vocabulary itself
-	FactorError  float64            `json:"factor_error,omitempty"`  // as TokensMargin, of which it is a part
-	Status       string             `json:"status,omitempty"`        // success | failure | timeout | cancelled
-	Duration     time.Duration      `json:"duration_ns,omitempty"`
-	Receipt      string             `json:"receipt,omitempty"` // the receipt text that was given, for observation://ID/receipt
-	Counts       map[string]float64 `json:"counts,omitempty"`  // total_matches, …
+// Stats holds the results of one pass over the bytes. It is stored in the sidecar.
+type Stats struct {
+	Kind         string  `json:"kind,omitempty"`         // content.Kind
+	Ext          string  `json:"ext,omitempty"`          // of the data file, without dot
+	Lines        int64   `json:"lines"`                  // a last line without newline counts
+	Chars        int64   `json:"chars"`                  // runes
+	LongestLine  int64   `json:"longest_line,omitempty"` // runes
+	Tokens       int64   `json:"tokens"`
+	TokensMargin float64 `json:"tokens_margin,omitempty"` // 0: exact; 0.01: ±1 %
+	Vocabulary   string  `json:"vocabulary,omitempty"`    // the vocabulary by which tokens were counted; "": unknown
+	// by which the tokens were estimated; 0: counted in the vocabulary itself
+	Factor      float64       `json:"factor,omitempty"`
+	FactorError float64       `json:"factor_error,omitempty"` // like TokensMargin, and included in it
+	Status      string        `json:"status,omitempty"`       // success | failure | timeout | cancelled
+	Duration    time.Duration `json:"duration_ns,omitempty"`
+	// the receipt text as returned, for observation://ID/receipt
+	Receipt string             `json:"receipt,omitempty"`
+	Counts  map[string]float64 `json:"counts,omitempty"` // total_matches, …
 }
 
-// Observation is a sidecar: everything known of one kept output.
+// Observation is the content of a sidecar: all that is known of one stored output.
 type Observation struct {
-	V        int             `json:"v"` // 1
+	V        int             `json:"v"` // always 1
 	ID       ID              `json:"id"`
 	Owner    string          `json:"owner"`
 	Tool     string          `json:"tool"`
 	Name     string          `json:"name,omitempty"`
-	Args     json.RawMessage `json:"args,omitempty"` // at most 4 KiB, else clipped to a JSON string
+	Args     json.RawMessage `json:"args,omitempty"` // at most 4 KiB, else truncated to a JSON string
 	CallHash string          `json:"call_hash"`      // see [CallHash]
 	Origin   []string        `json:"origin,omitempty"`
 	Created  time.Time       `json:"created"` // UTC
 	Used     time.Time       `json:"-"`       // last use: the sidecar's mtime
-	File     string          `json:"file"`    // name of the data file, no directory
+	File     string          `json:"file"`    // name of the data file, without directory
 	Bytes    int64           `json:"bytes"`
-	Dropped  int64           `json:"dropped,omitempty"` // bytes after the cap or the quota that were not kept
+	Dropped  int64           `json:"dropped,omitempty"` // bytes beyond the cap or the quota, not stored
 	Cause    string          `json:"cause,omitempty"`   // why bytes were dropped
-	SHA256   string          `json:"sha256"`            // hex, of the bytes kept
-	Seen     Seen            `json:"seen"`
+	SHA256   string          `json:"sha256"`            // hex, of the stored bytes
+	Stats    Stats           `json:"seen"`
 	Expired  *time.Time      `json:"expired,omitempty"` // set in a tombstone
 	Why      string          `json:"why,omitempty"`     // in a tombstone: "age", "quota" or "removed"
 	Pinned   bool            `json:"-"`
-	Lost     bool            `json:"-"` // its data are gone, though it did not expire: only a list with tombstones looks
+	// its data file is missing although it did not expire; set only by a List with tombstones
+	Lost bool `json:"-"`
 }
 
-// ExpiredError says which call made an expired observation, so that it can be repeated.
+// ExpiredError names the call that made an expired observation, so that it can be repeated.
 type ExpiredError struct {
 	Observation Observation // the tombstone
 }
 
-// Error names the ID, when and why it went, and the call that brings it back; at most about 400 bytes.
+// Error names the ID, when and why it expired, and the call to repeat, in at most about 400 bytes.
 func (e *ExpiredError) Error() string {
 	o := e.Observation
 	text := "obs:" + string(o.ID) + " expired"
@@ -126,27 +130,35 @@ func (e *ExpiredError) Error() string {
 	case whyRemoved:
 		text += " (removed)"
 	}
-	text += "; its data is gone for good"
+	text += "; its data was deleted"
 	if o.Tool == "" {
 		return text
 	}
-	text += "; it came from " + clip(o.Tool, 80)
+	text += "; it came from " + content.ClipEnd(o.Tool, 80)
 	if o.Name != "" {
-		text += " (" + clip(o.Name, 80) + ")"
+		text += " (" + content.ClipEnd(o.Name, 80) + ")"
 	}
 	at := " on " + o.Created.UTC().Format("2006-01-02 15:04") + " UTC"
-	if len(o.Args) <= len("{}") { // piped in: there is no call to repeat
+	if len(o.Args) <= len("{}") { // piped in: no call to repeat
 		return text + at
 	}
-	return text + " " + clip(string(o.Args), 200) + at + ": make that call again"
+	return text + " " + content.ClipEnd(string(o.Args), 200) + at + ": repeat that call"
 }
 
-// Is makes errors.Is(err, ErrExpired) true.
+// Is makes errors.Is(err, ErrExpired) report true.
 func (e *ExpiredError) Is(target error) bool { return target == ErrExpired }
 
-// Why an observation has become a tombstone.
+// Reasons why an observation became a tombstone.
 const (
 	whyAge     = "age"
 	whyQuota   = "quota"
 	whyRemoved = "removed"
 )
+
+// HasName reports whether match accepts the ID, the name, the tool or the file of an observation. A "/" in one of them
+// is passed as "∕", because each is a single name.
+func (o *Observation) HasName(match func(string) bool) bool {
+	return slices.ContainsFunc([]string{string(o.ID), o.Name, o.Tool, o.File}, func(name string) bool {
+		return name != "" && match(strings.ReplaceAll(name, "/", "∕"))
+	})
+}

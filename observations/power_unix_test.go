@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 // power is a model of what a disk holds after a loss of power: of a file what it
@@ -66,7 +67,7 @@ func listed(dir string) map[string]uint64 {
 
 // before is the store's file layer about to do an operation: the one before is done.
 func (p *power) before(op, name string) error {
-	p.settle()
+	p.applyLast()
 	p.last = [2]string{op, name}
 	if p.s != nil {
 		p.lose()
@@ -74,7 +75,7 @@ func (p *power) before(op, name string) error {
 	return nil
 }
 
-func (p *power) settle() {
+func (p *power) applyLast() {
 	if p.s == nil {
 		if p.last == [2]string{"sync", "."} {
 			p.made = true
@@ -88,7 +89,7 @@ func (p *power) settle() {
 		if n, ok := inode(path); ok {
 			delete(p.sane, n)
 		}
-	case op == "sync" && name == observationsDir:
+	case op == "sync" && name == storefs.ObservationsDir:
 		p.names[name] = listed(path)
 	case op == "sync":
 		if n, ok := inode(path); ok {
@@ -102,7 +103,7 @@ func (p *power) settle() {
 // lose tries what may be left of this moment.
 func (p *power) lose() {
 	now := map[string]map[string]uint64{}
-	for _, d := range []string{observationsDir, tmpDir} {
+	for _, d := range []string{storefs.ObservationsDir, storefs.TmpDir} {
 		now[d] = listed(filepath.Join(p.s.dir, d))
 	}
 	p.image("what is synced", p.names)
@@ -160,7 +161,7 @@ func (p *power) image(what string, names map[string]map[string]uint64) {
 	}
 	defer func() { _ = s.Close() }()
 	for id, want := range p.want {
-		o, err := s.Look(Local, id)
+		o, err := s.Stat(Local, id)
 		switch {
 		case errors.Is(err, ErrExpired) && (want.gone || want.removing):
 		case want.gone:
@@ -196,13 +197,13 @@ func (p *power) loss(format string, args ...any) {
 // story keeps, pins, removes and expires, and notes each time what was acknowledged.
 func (p *power) story(fsync bool) {
 	c := newClock()
-	disk := &files{fault: p.before}
+	disk := &storefs.FS{Fault: p.before}
 	s, err := openStore(roomy(Options{Dir: filepath.Join(p.place, "new", "store"), Fsync: fsync, Now: c.now}), disk)
 	must(p.t, err)
-	p.settle()
+	p.applyLast()
 	p.s = s
 	kept := func(n int) ID {
-		o := keep(p.t, s, Made{}, corpus.Random(n))
+		o := keep(p.t, s, Provenance{}, corpus.Random(n))
 		p.want[o.ID] = fate{sha256: o.SHA256}
 		return o.ID
 	}
@@ -225,7 +226,7 @@ func (p *power) story(fsync bool) {
 	kept(100)
 	change(small, func(f *fate) { f.pinned = false })
 	must(p.t, s.Pin(Local, small, false))
-	p.settle()
+	p.applyLast()
 	p.lose()
 	must(p.t, s.Close())
 }
@@ -236,7 +237,7 @@ func (p *power) story(fsync bool) {
 func TestS12SurvivesPowerLoss(t *testing.T) {
 	try := func(fsync bool) *power {
 		p := &power{t: t, place: scratch(t), made: !fsync, brief: !fsync, tried: map[string]bool{}, sane: map[uint64][]byte{}, want: map[ID]fate{},
-			names: map[string]map[string]uint64{observationsDir: {}, tmpDir: {}}}
+			names: map[string]map[string]uint64{storefs.ObservationsDir: {}, storefs.TmpDir: {}}}
 		p.story(fsync)
 		return p
 	}

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 func TestOwners(t *testing.T) {
 	s := open(t, Options{})
-	mine := keep(t, s, Made{Owner: "ann", Tool: "search"}, []byte("secret"))
-	gone := keep(t, s, Made{Owner: "ann", Tool: "search"}, []byte("secret"))
+	mine := keep(t, s, Provenance{Owner: "ann", Tool: "search"}, []byte("secret"))
+	gone := keep(t, s, Provenance{Owner: "ann", Tool: "search"}, []byte("secret"))
 	if err := s.Remove("ann", gone.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +22,7 @@ func TestOwners(t *testing.T) {
 		unknown := newID()
 		for name, do := range map[string]func(ID) error{
 			"Open":   func(id ID) error { _, err := s.Open("bob", id); return err },
-			"Look":   func(id ID) error { _, err := s.Look("bob", id); return err },
+			"Look":   func(id ID) error { _, err := s.Stat("bob", id); return err },
 			"Verify": func(id ID) error { return s.Verify("bob", id) },
 			"Pin":    func(id ID) error { return s.Pin("bob", id, true) },
 			"Remove": func(id ID) error { return s.Remove("bob", id) },
@@ -29,13 +31,15 @@ func TestOwners(t *testing.T) {
 			if !errors.Is(got, ErrNotFound) {
 				t.Errorf("%s of another's: %v", name, got)
 			}
-			if g, w := strings.ReplaceAll(got.Error(), string(id), "ID"), strings.ReplaceAll(want.Error(), string(unknown), "ID"); g != w {
+			if g, w := strings.ReplaceAll(got.Error(), string(id), "ID"), strings.ReplaceAll(
+				want.Error(), string(unknown), "ID",
+			); g != w {
 				t.Errorf("%s tells another's from an unknown one: %q, %q", name, g, w)
 			}
 		}
 	}
 	for id, want := range map[ID]string{mine.ID: "ann", gone.ID: "ann", newID(): ""} { // for who may read the store
-		if owner, err := s.Whose(id); owner != want || (err == nil) != (want != "") {
+		if owner, err := s.Owner(id); owner != want || (err == nil) != (want != "") {
 			t.Errorf("Whose(%s) = %q, %v; want %q", id, owner, err, want)
 		}
 	}
@@ -44,7 +48,7 @@ func TestOwners(t *testing.T) {
 			t.Errorf("List(%q) = %d, %v; want %d", owner, len(list), err, want)
 		}
 	}
-	if got := content(t, s, "ann", mine.ID); string(got) != "secret" {
+	if got := dataOf(t, s, "ann", mine.ID); string(got) != "secret" {
 		t.Errorf("the owner reads %q", got)
 	}
 	if _, err := s.Open("ann", gone.ID); !errors.Is(err, ErrExpired) {
@@ -60,14 +64,14 @@ func TestPlantedLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, Options{})
-	inside := keep(t, s, Made{Owner: "ann", Tool: "search"}, []byte(secret))
+	inside := keep(t, s, Provenance{Owner: "ann", Tool: "search"}, []byte(secret))
 	for _, target := range []string{outside, filepath.Base(s.SavedTo(inside))} { // also one that stays inside
 		for name, plant := range map[string]func(o Observation) string{
 			"data":    func(o Observation) string { return s.SavedTo(o) },
 			"sidecar": func(o Observation) string { return sidecarPath(s, o.ID) },
 			"index":   func(o Observation) string { return dir(s, "observations/"+string(o.ID)+indexExt) },
 		} {
-			o := keep(t, s, Made{Tool: "search"}, []byte(strings.Repeat("x", len(secret))))
+			o := keep(t, s, Provenance{Tool: "search"}, []byte(strings.Repeat("x", len(secret))))
 			path := plant(o)
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
@@ -94,10 +98,10 @@ func TestPlantedLinks(t *testing.T) {
 		t.Errorf("outside: %q, %v", b, err)
 	}
 	// The control: without the guard the link is followed, so a pass above means something.
-	o := keep(t, s, Made{Tool: "search"}, []byte("x"))
+	o := keep(t, s, Provenance{Tool: "search"}, []byte("x"))
 	must(t, os.Remove(s.SavedTo(o)))
 	must(t, os.Symlink(filepath.Base(s.SavedTo(inside)), s.SavedTo(o)))
-	f, err := s.disk.dirs[observationsDir].Open(o.File)
+	f, err := s.disk.Dirs[storefs.ObservationsDir].Open(o.File)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +114,7 @@ func TestPlantedLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, os.Symlink(outside, dir(s, quotaName)))
-	if _, err := record(t, s, Made{}, []byte("x")).Commit(Seen{}); err == nil {
+	if _, err := record(t, s, Provenance{}, []byte("x")).Commit(Stats{}); err == nil {
 		t.Error("a quota file that is a link was taken")
 	}
 	if b, _ := os.ReadFile(outside); string(b) != secret {

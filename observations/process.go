@@ -7,20 +7,21 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// What stands in tmp/ is named by the process that has it under its hands:
-// <pid>-<random>_<id>.<what>, beside <pid>-<random>.live, which that process
-// keeps locked. The pid is for people: it is used again by the system, a lock
-// is not, so a process is dead when its lock can be taken.
+// Files in tmp/ are named by the process that works on them: <pid>-<random>_<id>.<kind>, beside <pid>-<random>.live,
+// which that process keeps locked. A process is dead if its lock can be taken. The pid is for people only: the system
+// reuses pids.
 
 const (
 	liveExt = ".live"
-	dataExt = ".data" // an observation's bytes on their way
-	goneExt = ".gone" // this observation is being made a tombstone
+	dataExt = ".data" // bytes being recorded
+	goneExt = ".gone" // this observation is being replaced by a tombstone
 )
 
-// The names beside a data file.
+// Extensions of the files beside a data file.
 const (
 	sideExt  = ".json"
 	indexExt = ".lines"
@@ -31,7 +32,7 @@ func newProcess() string {
 	return strconv.Itoa(os.Getpid()) + "-" + randomText(8)
 }
 
-// key names one observation in the hands of one process.
+// key names one observation as worked on by one process.
 func key(proc string, id ID) string { return proc + "_" + string(id) }
 
 func parseKey(k string) (proc string, id ID, ok bool) {
@@ -41,37 +42,38 @@ func parseKey(k string) (proc string, id ID, ok bool) {
 
 func isProcess(s string) bool {
 	pid, random, ok := strings.Cut(s, "-")
-	return ok && len(pid) <= 20 && made(pid, "0123456789") && len(random) == 8 && made(random, alphabet)
+	return ok && len(pid) <= 20 && consistsOf(pid, "0123456789") && len(random) == 8 && consistsOf(random, alphabet)
 }
 
-// announce makes this process's live file, before anything else of it stands in tmp/.
-func (s *Store) announce() error {
+// createLiveFile creates and locks this process's live file. It must exist before any other file of the process in
+// tmp/.
+func (s *Store) createLiveFile() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range 5 {
 		if s.live != nil {
 			return nil
 		}
-		f, err := s.disk.create(tmpDir + "/" + s.proc + liveExt)
+		f, err := s.disk.Create(storefs.TmpDir + "/" + s.proc + liveExt)
 		if err != nil {
 			return err
 		}
-		ok, err := f.hold(true)
+		ok, err := f.LockLinked(true)
 		if err != nil {
-			_ = s.disk.remove(f.name)
+			_ = s.disk.Remove(f.Name)
 			_ = f.File.Close()
-			s.proc = newProcess() // where it could not be removed, its name is taken
+			s.proc = newProcess() // if the file could not be removed, its name is taken
 			return noLocks(err)
 		}
-		// A sweeper may have taken the lock, or the file, before us.
+		// A sweeper may have locked or removed the file first.
 		if ok {
 			s.live = f
 			return nil
 		}
-		f.release()
+		f.UnlockAndClose()
 		s.proc = newProcess()
 	}
-	return errors.New("announce process: its file was swept five times")
+	return errors.New("create the live file of this process: other processes removed it five times")
 }
 
 func noLocks(err error) error {
@@ -81,64 +83,64 @@ func noLocks(err error) error {
 	return err
 }
 
-// process is this store's name among the processes.
-func (s *Store) process() string {
+// processName returns this store's name among the processes.
+func (s *Store) processName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.proc
 }
 
-// census says which processes live. Those it found dead stay locked until
-// [census.bury], so that two sweepers do not do the same work.
+// census records which processes are alive. It keeps the live files of dead ones locked until the sweep ends, so that
+// two sweepers don't do the same work.
 type census struct {
 	s     *Store
 	alive map[string]bool
-	dead  map[string]*file // nil: it has no live file any more
+	dead  map[string]*storefs.File // nil: it has no live file any more
 }
 
 func (s *Store) newCensus() *census {
-	return &census{s: s, alive: map[string]bool{s.process(): true}, dead: map[string]*file{}}
+	return &census{s: s, alive: map[string]bool{s.processName(): true}, dead: map[string]*storefs.File{}}
 }
 
-func (c *census) lives(proc string) bool {
+func (c *census) isAlive(proc string) bool {
 	if c.alive[proc] {
 		return true
 	}
 	if _, ok := c.dead[proc]; ok {
 		return false
 	}
-	f, err := c.s.disk.open(tmpDir+"/"+proc+liveExt, false)
+	f, err := c.s.disk.Open(storefs.TmpDir+"/"+proc+liveExt, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.dead[proc] = nil
 		return false
 	}
 	if err == nil {
-		ok, err := f.lock(true)
+		ok, err := f.TryLock(true)
 		if err == nil && ok {
 			c.dead[proc] = f
 			return false
 		}
-		f.release()
+		f.UnlockAndClose()
 	}
-	c.alive[proc] = true // in doubt nothing is taken from it
+	c.alive[proc] = true // if in doubt, nothing of it is removed
 	return true
 }
 
-// bury removes the live files of the dead: the last thing of a sweep.
-func (c *census) bury() {
+// removeDead removes the live files of dead processes, the last step of a sweep.
+func (c *census) removeDead() {
 	for _, f := range c.dead {
 		if f != nil {
-			_ = c.s.disk.remove(f.name)
+			_ = c.s.disk.Remove(f.Name)
 		}
 	}
-	c.close()
+	c.unlockDead()
 }
 
-// close leaves the dead where they are.
-func (c *census) close() {
+// unlockDead unlocks the live files of dead processes and leaves them for another sweep.
+func (c *census) unlockDead() {
 	for _, f := range c.dead {
 		if f != nil {
-			f.release()
+			f.UnlockAndClose()
 		}
 	}
 	c.dead = nil

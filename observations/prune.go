@@ -4,26 +4,28 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// freshFor is how long after its last use an observation is not taken, neither to make room nor for its age:
-// whoever was given its ID must have time to come back.
+// freshFor is how long after its last use an observation is never evicted or expired: a caller that was given its ID
+// needs time to use it.
 const freshFor = time.Minute
 
-// Pruned says what a prune did.
+// Pruned reports the result of [Store.Prune].
 type Pruned struct {
 	Removed   int
 	Bytes     int64
 	Kept      int
 	KeptBytes int64
 
-	// Of those kept, how many are too old or too much, and why they stay.
-	Fresh, Pinned, Busy int // used within a minute; pinned, which holds against the quota alone; in use, or not to be removed
+	// Of those kept: how many are too old or over the quota, and why they stay.
+	// used within a minute; pinned, which exempts from the quota alone; in use, or not removable
+	Fresh, Pinned, Busy int
 }
 
-// Prune expires what is older than the age, then the least recently used until
-// the quota holds. Pinned ones, those used within a minute and those open in a
-// reader of any process stay. dry only counts.
+// Prune expires what is older than the maximum age, then the least recently used observations until the quota holds.
+// Pinned ones, those used within the last minute and those open in any process stay. dry only counts.
 func (s *Store) Prune(dry bool) (Pruned, error) {
 	var p Pruned
 	err := s.locked(func(l *ledger) error {
@@ -37,21 +39,21 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 			return err
 		}
 		for _, e := range all {
-			if e.whole() {
+			if e.isWhole() {
 				p.Kept++
 				p.KeptBytes += e.dataSize
 			}
 		}
 		kept := l.Kept
 		for _, e := range s.candidates(l, all) {
-			if !s.aged(e) && kept+l.held() <= s.quota {
+			if !s.isTooOld(e) && kept+l.reserved() <= s.quota {
 				break
 			}
 			bytes, freed := e.dataSize, e.size()
 			var ok bool
 			if dry {
 				ok = s.expirable(e)
-			} else if freed, ok = s.expire(l, e, s.why(e)); ok {
+			} else if freed, ok = s.expire(l, e, s.expiryReason(e)); ok {
 				l.Kept -= freed
 			}
 			if !ok {
@@ -64,13 +66,13 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 			p.Kept--
 			p.KeptBytes -= bytes
 		}
-		over := kept+l.held() > s.quota
+		over := kept+l.reserved() > s.quota
 		for _, e := range all {
 			switch {
-			case !e.whole():
+			case !e.isWhole():
 			case e.pin && over:
 				p.Pinned++
-			case !e.pin && s.fresh(e) && (over || s.aged(e)):
+			case !e.pin && s.isFresh(e) && (over || s.isTooOld(e)):
 				p.Fresh++
 			}
 		}
@@ -78,7 +80,7 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 			s.trimTombstones(l, all)
 			s.removeStrays(l, all)
 			l.Swept = s.now().UTC().Round(0)
-			s.schedule(l)
+			s.scheduleTidy(l)
 		}
 		return nil
 	})
@@ -88,32 +90,31 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 	return p, nil
 }
 
-// whole says that an observation is there, not its tombstone nor a half of it.
-func (e *entry) whole() bool { return e.side && e.data != "" }
+// isWhole reports whether data and sidecar exist.
+func (e *entry) isWhole() bool { return e.side && e.data != "" }
 
-// fresh says that whoever was given the ID may not have come back yet.
-func (s *Store) fresh(e *entry) bool {
+// isFresh reports whether the observation was used within freshFor.
+func (s *Store) isFresh(e *entry) bool {
 	age := s.now().Sub(e.used)
 	return age < freshFor && age > -freshFor
 }
 
-func (s *Store) aged(e *entry) bool { return s.now().Sub(e.used) > s.maxAge }
+func (s *Store) isTooOld(e *entry) bool { return s.now().Sub(e.used) > s.maxAge }
 
-func (s *Store) why(e *entry) string {
-	if s.aged(e) {
+func (s *Store) expiryReason(e *entry) string {
+	if s.isTooOld(e) {
 		return whyAge
 	}
 	return whyQuota
 }
 
-// candidates are the observations that may go, least recently used first:
-// whole, not pinned, not fresh, in no writer's hands. A time of last use in the
-// future (a clock that was set back) is not fresh, but last.
+// candidates returns the observations that may be removed, least recently used first: whole, not pinned, not fresh, not
+// being written. A last use in the future (the clock was set back) sorts last and is not fresh.
 func (s *Store) candidates(l *ledger, all map[ID]*entry) []*entry {
-	holders := l.holders()
+	holders := l.writers()
 	var list []*entry
 	for id, e := range all {
-		if e.whole() && e.doubt == nil && !e.pin && !holders[id] && !s.fresh(e) {
+		if e.isWhole() && e.err == nil && !e.pin && !holders[id] && !s.isFresh(e) {
 			list = append(list, e)
 		}
 	}
@@ -121,9 +122,8 @@ func (s *Store) candidates(l *ledger, all map[ID]*entry) []*entry {
 	return list
 }
 
-// makeRoom counts again, expires what is older than the age, then the least
-// recently used, until want bytes are free, or need after a while. young is how many bytes stay
-// because they were used within the last minute.
+// makeRoom counts all files, expires what is too old, then the least recently used until want bytes are free, or need
+// bytes after 200 ms. young is the number of bytes that stay because they were used within the last minute.
 func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
 	if err := s.sweep(l); err != nil {
 		return 0, err
@@ -142,38 +142,38 @@ func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
 			could += e.size()
 		}
 		if diskLeft+could < need {
-			// Others filled the disk: giving all we have would not help.
+			// Other files fill the disk: removing everything would not suffice.
 			diskLeft = 1 << 62
 		}
 	}
 	before := l.Kept
 	begin := time.Now()
 	s.expireWhile(l, all, func() bool {
-		left := min(s.quota-l.Kept-l.held(), diskLeft+before-l.Kept)
-		return left < want && (left < need || time.Since(begin) < slice)
+		left := min(s.quota-l.Kept-l.reserved(), diskLeft+before-l.Kept)
+		return left < want && (left < need || time.Since(begin) < cleanupSlice)
 	})
 	s.trimTombstones(l, all)
 	for _, e := range all {
-		if e.whole() && !e.pin && s.fresh(e) {
+		if e.isWhole() && !e.pin && s.isFresh(e) {
 			young += e.size()
 		}
 	}
 	return young, nil
 }
 
-// expireWhile expires what is too old, then the least recently used while more
-// is wanted. done is false where it stopped for others who wait for the lock.
+// expireWhile expires what is too old, then the least recently used while more returns true. done is false if it
+// stopped to let others have the lock.
 func (s *Store) expireWhile(l *ledger, all map[ID]*entry, more func() bool) (freed int64, done bool) {
 	begin := time.Now()
 	for _, e := range s.candidates(l, all) {
 		wanted := more()
-		if !wanted && !s.aged(e) {
+		if !wanted && !s.isTooOld(e) {
 			break
 		}
-		if !wanted && time.Since(begin) > slice {
+		if !wanted && time.Since(begin) > cleanupSlice {
 			return freed, false
 		}
-		if n, ok := s.expire(l, e, s.why(e)); ok {
+		if n, ok := s.expire(l, e, s.expiryReason(e)); ok {
 			l.Kept -= n
 			freed += n
 		}
@@ -181,14 +181,14 @@ func (s *Store) expireWhile(l *ledger, all map[ID]*entry, more func() bool) (fre
 	return freed, true
 }
 
-// Remove deletes the data and leaves a tombstone, also where it is pinned or being read.
+// Remove deletes the data and leaves a tombstone, even if the observation is pinned or open.
 func (s *Store) Remove(owner string, id ID) error {
 	return s.locked(func(l *ledger) error {
-		o, err := s.owned(owner, id)
+		o, err := s.readOwned(owner, id)
 		if err != nil {
 			return err
 		}
-		freed, err := s.bury(l, s.entryOf(o), o, whyRemoved)
+		freed, err := s.replaceByTombstone(l, s.entryOf(o), o, whyRemoved)
 		l.Kept -= freed
 		if err == nil {
 			err = s.syncNames()
@@ -200,27 +200,27 @@ func (s *Store) Remove(owner string, id ID) error {
 	})
 }
 
-// entryOf is one observation as a survey would find it.
+// entryOf returns the entry of one observation as a scan would.
 func (s *Store) entryOf(o Observation) *entry {
 	e := &entry{id: o.ID, data: o.File, side: true, index: true, pin: o.Pinned}
-	s.measure(e)
+	s.statEntry(e)
 	return e
 }
 
-// Pin keeps an observation from expiry and quota; Pin(…, false) lets go of it.
+// Pin exempts an observation from age and quota; Pin(…, false) undoes it.
 func (s *Store) Pin(owner string, id ID, pinned bool) error {
-	// Under the lock of those who clean up: what is pinned was not just taken.
+	// Take the ledger's lock, so that no other process is just removing the observation.
 	return s.locked(func(*ledger) error {
-		o, err := s.owned(owner, id)
+		o, err := s.readOwned(owner, id)
 		if err != nil {
 			return err
 		}
 		name := s.entryOf(o).name(pinExt)
 		if !pinned {
-			err = s.disk.remove(name)
+			err = s.disk.Remove(name)
 		} else if !o.Pinned {
-			var f *file
-			if f, err = s.disk.create(name); err == nil {
+			var f *storefs.File
+			if f, err = s.disk.Create(name); err == nil {
 				err = f.Close()
 			}
 		}

@@ -8,37 +8,39 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 const (
-	quotaName = stateDir + "/quota.json"
-	maxQuota  = 4 << 20 // of the file: 40,000 writers
+	quotaName = storefs.StateDir + "/quota.json"
+	maxQuota  = 4 << 20 // size of the file: 40,000 writers
 
-	// reserveStep is what a writer reserves ahead, so that a stream costs one
-	// look at the quota in 256 blocks; less in a small store, which few steps would fill.
+	// reserveStep is how many bytes a writer reserves at a time, so that a stream locks the quota file once in 256
+	// blocks; a small store uses smaller steps.
 	reserveStep = 16 << 20
-	// allowance is kept back in a reservation for the sidecar that ends it.
+	// allowance is the part of a reservation that is left for the sidecar.
 	allowance = maxSidecar
 
-	lockWait = time.Second            // not got by then means no room
-	slice    = 200 * time.Millisecond // clean-up while others wait for the lock
+	lockWait     = time.Second            // a longer wait counts as no room
+	cleanupSlice = 200 * time.Millisecond // limit of a clean-up while others wait for the lock
 )
 
-// ledger is the quota file: how many bytes are kept, and how many each writer
-// reserved beyond that. It is a cache of what stands on the disk: where it is
-// absent or torn, it is counted again.
+// ledger is the quota file: the bytes stored, and the bytes each writer reserved beyond that. It is a cache: if it is
+// missing or torn, it is rebuilt from the files.
 type ledger struct {
 	V     int              `json:"v"`
 	Kept  int64            `json:"kept"`
 	Held  map[string]int64 `json:"held,omitempty"` // by key: process and ID
-	Swept time.Time        `json:"swept"`          // the last look at ages
+	Swept time.Time        `json:"swept"`          // last check for old observations
 
-	// What names the observations to look at again, should it not be written: it goes when it is.
-	marks []string // files in tmp/
-	swept *census  // whose dead are buried then
+	// If the ledger cannot be written, these make a later sweep check their observations again; they are removed once
+	// it is.
+	marks  []string // files in tmp/
+	census *census  // its dead processes are removed then
 }
 
-func (l *ledger) held() int64 {
+func (l *ledger) reserved() int64 {
 	var n int64
 	for _, b := range l.Held {
 		n += b
@@ -46,8 +48,8 @@ func (l *ledger) held() int64 {
 	return n
 }
 
-// holders are the observations in the hands of a writer.
-func (l *ledger) holders() map[ID]bool {
+// writers returns the IDs of the observations being written.
+func (l *ledger) writers() map[ID]bool {
 	ids := map[ID]bool{}
 	for k := range l.Held {
 		if _, id, ok := parseKey(k); ok {
@@ -57,19 +59,19 @@ func (l *ledger) holders() map[ID]bool {
 	return ids
 }
 
-// settlement ends a reservation: its observation has this size now, or is gone.
+// settlement ends a reservation: its observation now has this size, 0 if it was discarded.
 type settlement struct {
 	key  string
 	size int64
 }
 
-// locked runs do with the ledger under its lock, and writes it back, also
-// where do fails: it may have done half. Waiting longer than a second is ErrNoRoom.
+// locked runs do with the ledger under the file lock and writes it back, even if do fails, because do may have changed
+// files by then. Waiting for more than a second is ErrNoRoom.
 func (s *Store) locked(do func(*ledger) error) error { return s.lockedWithin(lockWait, do) }
 
-// lockedWithin is locked for those who can do without it.
+// lockedWithin is locked with another limit on waiting.
 func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) error {
-	if err := s.enter(patience); err != nil {
+	if err := s.enterGate(patience); err != nil {
 		return err
 	}
 	defer func() { <-s.gate }()
@@ -77,8 +79,8 @@ func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) err
 	if err != nil {
 		return err
 	}
-	defer f.release()
-	stands, err := f.all(maxQuota, 4<<10)
+	defer f.UnlockAndClose()
+	stands, err := f.ReadAll(maxQuota, 4<<10)
 	if err != nil {
 		return err
 	}
@@ -86,42 +88,42 @@ func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) err
 	if err != nil {
 		return err
 	}
-	owed := s.pay(l)
+	owed := s.applyPending(l)
 	err = do(l)
 	b, failed := json.Marshal(l)
 	if failed == nil && !bytes.Equal(b, stands) {
-		failed = f.replace(b)
+		failed = f.Overwrite(b)
 	}
-	if l.end(s, failed == nil); failed != nil {
-		s.owe(owed...)
+	if l.finishMarks(s, failed == nil); failed != nil {
+		s.deferSettlement(owed...)
 		return failed
 	}
 	return err
 }
 
-// end lets go of what was to be done again where the ledger is not written.
-func (l *ledger) end(s *Store, written bool) {
+// finishMarks removes the marks and the dead processes' files if the ledger was written, else leaves them to a later
+// sweep.
+func (l *ledger) finishMarks(s *Store, written bool) {
 	if written {
 		for _, mark := range l.marks {
-			_ = s.disk.remove(mark)
+			_ = s.disk.Remove(mark)
 		}
 	}
 	switch {
-	case l.swept == nil:
+	case l.census == nil:
 	case written:
-		l.swept.bury()
+		l.census.removeDead()
 	default:
-		l.swept.close()
+		l.census.unlockDead()
 	}
 }
 
 var errBusy = fmt.Errorf("%w: another process had its quota file locked for over a second; try again", ErrNoRoom)
 
-// enter waits for the other goroutines of this process; those would only poll
-// for the file's lock.
-func (s *Store) enter(patience time.Duration) error {
+// enterGate waits for the other goroutines of this process, which would otherwise poll for the file lock.
+func (s *Store) enterGate(patience time.Duration) error {
 	select {
-	case s.gate <- struct{}{}: // free: however late it is
+	case s.gate <- struct{}{}: // free: take it even if the wait was long
 		return nil
 	default:
 	}
@@ -133,26 +135,27 @@ func (s *Store) enter(patience time.Duration) error {
 	case <-wait.C:
 	}
 	select {
-	case s.gate <- struct{}{}: // where this process stood still it became free meanwhile
+	case s.gate <- struct{}{}: // it became free while this process was suspended
 		return nil
 	default:
 		return errBusy
 	}
 }
 
-// lockLedger waits as long as its pauses together are patience: time in which this process stood still does not count.
-func (s *Store) lockLedger(patience time.Duration) (*file, error) {
+// lockLedger polls for the file lock until its pauses add up to patience; time in which this process was suspended does
+// not count.
+func (s *Store) lockLedger(patience time.Duration) (*storefs.File, error) {
 	waited := time.Duration(0)
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		f, err := s.disk.open(quotaName, true)
+		f, err := s.disk.Open(quotaName, true)
 		if err != nil {
 			return nil, err
 		}
-		ok, err := f.hold(true)
-		if ok { // else it was deleted by hand meanwhile
+		ok, err := f.LockLinked(true)
+		if ok { // else the file was deleted by hand meanwhile
 			return f, nil
 		}
-		f.release()
+		f.UnlockAndClose()
 		if err != nil {
 			return nil, noLocks(err)
 		}
@@ -175,19 +178,18 @@ func (s *Store) load(b []byte) (*ledger, error) {
 	return s.rebuild()
 }
 
-// rebuild makes a ledger from what stands on the disk, where the file is
-// absent, torn or strange. Of a reservation it sees what was written of it;
-// its holder tells the rest when it reserves again.
+// rebuild counts a new ledger from the files if the old one is missing, torn or invalid. For a reservation it counts
+// the bytes written so far; its holder reports the rest at its next reservation.
 func (s *Store) rebuild() (*ledger, error) {
 	l := &ledger{V: version, Held: map[string]int64{}}
 	processes := s.newCensus()
-	defer processes.close()
-	err := s.disk.names(tmpDir, func(name string) {
+	defer processes.unlockDead()
+	err := s.disk.VisitNames(storefs.TmpDir, func(name string) {
 		k, ok := strings.CutSuffix(name, dataExt)
-		if proc, _, named := parseKey(k); !ok || !named || !processes.lives(proc) {
+		if proc, _, named := parseKey(k); !ok || !named || !processes.isAlive(proc) {
 			return
 		}
-		if info, err := s.disk.stat(tmpDir + "/" + name); err == nil {
+		if info, err := s.disk.Stat(storefs.TmpDir + "/" + name); err == nil {
 			l.Held[k] = info.Size() + allowance
 		}
 	})
@@ -200,53 +202,52 @@ func (s *Store) rebuild() (*ledger, error) {
 	return l, nil
 }
 
-// pay enters what could not be entered before.
-func (s *Store) pay(l *ledger) []settlement {
-	s.owed.Lock()
-	list := s.owed.list
-	s.owed.list = nil
-	s.owed.Unlock()
+// applyPending enters the settlements that could not be written before.
+func (s *Store) applyPending(l *ledger) []settlement {
+	s.pending.Lock()
+	list := s.pending.list
+	s.pending.list = nil
+	s.pending.Unlock()
 	for _, o := range list {
-		l.settle(o)
+		l.endReservation(o)
 	}
 	return list
 }
 
-func (s *Store) owe(list ...settlement) {
-	s.owed.Lock()
-	s.owed.list = append(s.owed.list, list...)
-	s.owed.Unlock()
+func (s *Store) deferSettlement(list ...settlement) {
+	s.pending.Lock()
+	s.pending.list = append(s.pending.list, list...)
+	s.pending.Unlock()
 }
 
-// settle turns a reservation into what became of it. Where it is not there any
-// more, the ledger was counted again meanwhile and knows already.
-func (l *ledger) settle(o settlement) {
+// endReservation replaces a reservation by the final size. If it is missing, the ledger was rebuilt meanwhile and
+// counts the files already.
+func (l *ledger) endReservation(o settlement) {
 	if _, ok := l.Held[o.key]; ok {
 		delete(l.Held, o.key)
 		l.Kept += o.size
 	}
 }
 
-func (s *Store) settle(key string, size int64) {
+func (s *Store) endReservation(key string, size int64) {
 	o := settlement{key, size}
-	if s.locked(func(l *ledger) error { l.settle(o); return nil }) != nil {
-		s.owe(o)
+	if s.locked(func(l *ledger) error { l.endReservation(o); return nil }) != nil {
+		s.deferSettlement(o)
 	}
 }
 
-// step is what a writer reserves ahead.
-func (s *Store) step() int64 { return min(reserveStep, max(s.quota/64, blockSize)) }
+// reserveAhead returns how many bytes a writer reserves at a time.
+func (s *Store) reserveAhead() int64 { return min(reserveStep, max(s.quota/64, blockSize)) }
 
-// reserve adds at least need bytes to the reservation of have bytes under a
-// key, up to want where there is room. What it got may be less: then the error
-// says why.
+// reserve adds at least need bytes, and up to want if there is room, to the reservation of have bytes under a key. It
+// may get less: then the error says why.
 func (s *Store) reserve(key string, have, need, want int64) (got int64, err error) {
 	want = max(need, want)
 	failed := s.locked(func(l *ledger) error {
 		if have > 0 {
 			l.Held[key] = have
 		}
-		left, why, err := s.left(l, need)
+		left, why, err := s.roomLeft(l, need)
 		if err != nil {
 			return err
 		}
@@ -255,11 +256,11 @@ func (s *Store) reserve(key string, have, need, want int64) (got int64, err erro
 			if err != nil {
 				return err
 			}
-			if left, why, err = s.left(l, need); err != nil {
+			if left, why, err = s.roomLeft(l, need); err != nil {
 				return err
 			}
 			if left < need && left+young >= need {
-				why = fmt.Errorf("%w; what was used within the last minute makes no room yet", why)
+				why = fmt.Errorf("%w; observations used within the last minute are not evicted", why)
 			}
 		}
 		got = max(0, min(want, left))
@@ -272,15 +273,15 @@ func (s *Store) reserve(key string, have, need, want int64) (got int64, err erro
 		return nil
 	})
 	if failed != nil && !errors.Is(failed, ErrNoRoom) {
-		got = 0 // the ledger does not know of it
+		got = 0 // the ledger does not contain it
 	}
 	return got, failed
 }
 
-// left is how many bytes may be reserved, and what would have to give way for more.
-func (s *Store) left(l *ledger, need int64) (int64, error, error) {
-	quota := s.quota - l.Kept - l.held()
-	why := fmt.Errorf("%w: its quota of %s is used up (--quota)", ErrNoRoom, amount(s.quota))
+// roomLeft returns how many bytes may be reserved, and the error to report if they don't suffice.
+func (s *Store) roomLeft(l *ledger, need int64) (int64, error, error) {
+	quota := s.quota - l.Kept - l.reserved()
+	why := fmt.Errorf("%w: its quota of %s is used up (--quota)", ErrNoRoom, formatBytes(s.quota))
 	if s.minFree == 0 {
 		return quota, why, nil
 	}
@@ -289,24 +290,24 @@ func (s *Store) left(l *ledger, need int64) (int64, error, error) {
 		return 0, nil, err
 	}
 	if disk < quota {
-		why = fmt.Errorf("%w: the disk is full but for the %s that stay free (--min-free)", ErrNoRoom, amount(s.minFree))
+		why = fmt.Errorf("%w: the disk is full except for the %s that must stay free (--min-free)",
+			ErrNoRoom, formatBytes(s.minFree))
 	}
 	return min(quota, disk), why, nil
 }
 
-// diskLeft is what is free above the floor, without what others reserved and
-// have not written yet.
+// diskLeft returns the free bytes above the minimum, less what others reserved and have not written yet.
 func (s *Store) diskLeft(l *ledger, need int64) (int64, error) {
-	free, err := s.disk.room()
+	free, err := s.disk.FreeBytes()
 	if err != nil {
 		return 0, err
 	}
 	free -= s.minFree
-	if free-l.held() >= need { // as if nothing were written yet: the common case costs no look
-		return free - l.held(), nil
+	if free-l.reserved() >= need { // as if none of it were written yet: the common case needs no stat
+		return free - l.reserved(), nil
 	}
 	for k, held := range l.Held {
-		if info, err := s.disk.stat(tmpDir + "/" + k + dataExt); err == nil {
+		if info, err := s.disk.Stat(storefs.TmpDir + "/" + k + dataExt); err == nil {
 			held -= info.Size()
 		}
 		free -= max(0, held)
@@ -314,22 +315,22 @@ func (s *Store) diskLeft(l *ledger, need int64) (int64, error) {
 	return free, nil
 }
 
-// count looks at all that stands in the store, and counts it.
+// count scans the store and counts its bytes.
 func (s *Store) count(l *ledger) (map[ID]*entry, error) {
-	all, err := s.survey(true)
+	all, err := s.scan(true)
 	if err == nil {
 		s.recount(l, all)
 	}
 	return all, err
 }
 
-// recount counts what stands on the disk. What a living writer holds is in its
-// reservation, also where its files stand in place already.
+// recount sets the stored bytes from a scan. Files of an observation being written are not counted: its reservation
+// covers them, even once they are in place.
 func (s *Store) recount(l *ledger, all map[ID]*entry) {
-	holders := l.holders()
+	holders := l.writers()
 	var kept, least int64
 	for id, e := range all {
-		if e.doubt != nil { // it may say too much, never too little
+		if e.err != nil { // the count may be too high, never too low
 			least = l.Kept
 		}
 		if !holders[id] {
@@ -339,8 +340,8 @@ func (s *Store) recount(l *ledger, all map[ID]*entry) {
 	l.Kept = max(kept, least)
 }
 
-// amount words a number of bytes: "1 GiB", "1.5 MiB", "312 bytes".
-func amount(n int64) string {
+// formatBytes returns a number of bytes as "1 GiB", "1.5 MiB", "312 bytes".
+func formatBytes(n int64) string {
 	units := []string{"GiB", "MiB", "KiB"}
 	for i, unit := range units {
 		if one := int64(1) << (30 - 10*i); n >= one {

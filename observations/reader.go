@@ -12,29 +12,31 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// Reader reads one observation. Opening it counts as use; while it is open, no
-// process takes the observation to make room. Safe for concurrent use.
+// Reader reads one observation. Open counts as use, and no process evicts the observation while it is open. Safe for
+// concurrent use.
 type Reader struct {
 	Observation Observation
 
 	s      *Store
-	data   *file
-	lines  func() (index, error) // loaded, or made again, at the first question
+	data   *storefs.File
+	lines  func() (index, error) // loads or rebuilds the index at first use
 	closed sync.Once
 }
 
-// Open opens an observation of this owner; another owner's is [ErrNotFound].
+// Open opens an observation of this owner; an observation of another owner is [ErrNotFound].
 func (s *Store) Open(owner string, id ID) (*Reader, error) {
-	s.tidy()
-	o, err := s.owned(owner, id)
+	s.tidyIfDue()
+	o, err := s.readOwned(owner, id)
 	if err != nil {
 		return nil, err
 	}
-	if !o.Pinned && s.now().Sub(o.Used) > s.maxAge { // no sweep has come by yet
-		_ = s.lockedWithin(patience, func(l *ledger) error {
-			if e := s.entryOf(o); s.aged(e) {
+	if !o.Pinned && s.now().Sub(o.Used) > s.maxAge { // no sweep has removed it yet
+		_ = s.lockedWithin(lockPatience, func(l *ledger) error {
+			if e := s.entryOf(o); s.isTooOld(e) {
 				freed, _ := s.expire(l, e, whyAge)
 				l.Kept -= freed
 			}
@@ -45,36 +47,36 @@ func (s *Store) Open(owner string, id ID) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A store that cannot be written to any more can still be read.
+	// A store that became read-only can still be read.
 	now := s.now()
-	if s.disk.touch(observationsDir+"/"+string(id)+sideExt, now) == nil {
+	if s.disk.Touch(storefs.ObservationsDir+"/"+string(id)+sideExt, now) == nil {
 		r.Observation.Used = now.Round(0)
 	}
 	return r, nil
 }
 
-// open opens without counting as use. Who cleans up locks the data alone, writes
-// the tombstone, then removes the data: coming between these steps, it looks again.
+// open opens without counting as use. A process that expires an observation locks the data exclusively, writes the
+// tombstone and removes the data; if open meets it between these steps, it retries.
 func (s *Store) open(owner string, id ID) (*Reader, error) {
 	gone := 0
 	for pause := time.Millisecond; ; pause *= 2 {
-		o, err := s.owned(owner, id)
+		o, err := s.readOwned(owner, id)
 		if err != nil {
 			return nil, err
 		}
-		data, err := s.disk.open(observationsDir+"/"+o.File, false)
+		data, err := s.disk.Open(storefs.ObservationsDir+"/"+o.File, false)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			if gone++; gone > 1 { // else there would be a tombstone by now
-				return nil, fmt.Errorf("%w: obs:%s: its data file %s is gone", ErrDamaged, id, o.File)
+			if gone++; gone > 1 { // an expiring process would have written a tombstone by now
+				return nil, fmt.Errorf("%w: obs:%s: its data file %s is missing", ErrDamaged, id, o.File)
 			}
 			continue
-		case errors.Is(err, errNotRegular):
+		case errors.Is(err, storefs.ErrNotRegular):
 			return nil, fmt.Errorf("%w: obs:%s: %s is not a file", ErrDamaged, id, o.File)
 		case err != nil:
 			return nil, fmt.Errorf("open obs:%s: %w", id, err)
 		}
-		ok, err := data.hold(false)
+		ok, err := data.LockLinked(false)
 		if ok {
 			return s.reader(o, data)
 		}
@@ -89,12 +91,12 @@ func (s *Store) open(owner string, id ID) (*Reader, error) {
 	}
 }
 
-func (s *Store) reader(o Observation, data *file) (*Reader, error) {
+func (s *Store) reader(o Observation, data *storefs.File) (*Reader, error) {
 	info, err := data.Stat()
 	if err != nil {
 		err = fmt.Errorf("open obs:%s: %w", o.ID, err)
 	} else if info.Size() != o.Bytes {
-		err = fmt.Errorf("%w: obs:%s: %d bytes were kept and %d are there", ErrDamaged, o.ID, o.Bytes, info.Size())
+		err = fmt.Errorf("%w: obs:%s: %d bytes were stored, but the file has %d", ErrDamaged, o.ID, o.Bytes, info.Size())
 	}
 	if err != nil {
 		_ = data.File.Close()
@@ -108,21 +110,20 @@ func (s *Store) reader(o Observation, data *file) (*Reader, error) {
 // ReadAt reads the bytes as the tool wrote them.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) { return r.data.ReadAt(p, off) }
 
-// SyscallConn is that of the file, for its bytes to be looked at where the kernel holds them.
+// SyscallConn gives access to the file's descriptor, so that its pages can be mapped.
 func (r *Reader) SyscallConn() (syscall.RawConn, error) { return r.data.SyscallConn() }
 
-// Size is the number of bytes kept.
+// Size returns the number of stored bytes.
 func (r *Reader) Size() int64 { return r.Observation.Bytes }
 
-// Close lets go of the observation. It may be called again.
+// Close closes the file and allows eviction. It may be called again.
 func (r *Reader) Close() (err error) {
 	r.closed.Do(func() { err = r.data.Close() })
 	return err
 }
 
-// LineOffset says where a line starts (lines count from 1): at is the line, and
-// offset its first byte. Of a line behind the last, it is the last line. It
-// reads the index and at most 64 KiB of the text.
+// LineOffset returns the byte offset of a line, counted from 1. If line is beyond the last one, at is the last line. It
+// reads the index and at most 64 KiB of text.
 func (r *Reader) LineOffset(line int64) (offset, at int64, err error) {
 	if line <= 1 || r.Size() == 0 {
 		return 0, 1, nil
@@ -131,7 +132,7 @@ func (r *Reader) LineOffset(line int64) (offset, at int64, err error) {
 	if err != nil {
 		return 0, 1, err
 	}
-	in, all, found := x.newline(line - 1)
+	in, all, found := x.blockOfNewline(line - 1)
 	if !found {
 		return r.LineOffset(all + 1)
 	}
@@ -143,19 +144,18 @@ func (r *Reader) LineOffset(line int64) (offset, at int64, err error) {
 	for n := in.lines; n < line-1; n++ {
 		i := bytes.IndexByte(text[at:], '\n')
 		if i < 0 {
-			return 0, 1, fmt.Errorf("%w: obs:%s: its lines are not where they were", ErrDamaged, r.Observation.ID)
+			return 0, 1, fmt.Errorf("%w: obs:%s: its line index does not match its data", ErrDamaged, r.Observation.ID)
 		}
 		at += int64(i) + 1
 	}
-	if in.at+at == r.Size() { // a newline at the end ends a line and begins none
+	if in.at+at == r.Size() { // a final newline ends a line and starts none
 		return r.LineOffset(line - 1)
 	}
 	return in.at + at, line, nil
 }
 
-// CharOffset says where a rune starts (they count from 0): at is the rune, and
-// offset its first byte. Of one behind the last, it is the end of the text. It
-// reads the index and at most 64 KiB of the text. An invalid byte is one rune.
+// CharOffset returns the byte offset of a rune, counted from 0. If char is beyond the last one, the result is the end
+// of the text. It reads the index and at most 64 KiB of text. An invalid byte counts as one rune.
 func (r *Reader) CharOffset(char int64) (offset, at int64, err error) {
 	if char <= 0 {
 		return 0, 0, nil
@@ -164,7 +164,7 @@ func (r *Reader) CharOffset(char int64) (offset, at int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	in, all, found := x.char(char)
+	in, all, found := x.blockOfRune(char)
 	if !found {
 		return r.Size(), all, nil
 	}
@@ -180,7 +180,7 @@ func (r *Reader) CharOffset(char int64) (offset, at int64, err error) {
 	return in.at + int64(i), char, nil
 }
 
-// block reads a block of the text, and of the next one what a last rune needs.
+// block reads one block of the text, plus the bytes of the next block that complete its last rune.
 func (r *Reader) block(at int64) ([]byte, error) {
 	b := make([]byte, min(blockSize+utf8.UTFMax, max(0, r.Size()-at)))
 	n, err := r.ReadAt(b, at)
@@ -190,11 +190,11 @@ func (r *Reader) block(at int64) ([]byte, error) {
 	return b[:n], err
 }
 
-// loadIndex reads the index, or makes it again where it is absent or damaged.
+// loadIndex reads the index, or rebuilds it if it is missing or damaged.
 func (r *Reader) loadIndex() (index, error) {
 	id, size := r.Observation.ID, r.Size()
-	name := observationsDir + "/" + string(id) + indexExt
-	if b, _, err := r.s.disk.read(name, maxIndex(size)); err == nil {
+	name := storefs.ObservationsDir + "/" + string(id) + indexExt
+	if b, _, err := r.s.disk.Read(name, maxIndex(size)); err == nil {
 		if x, err := parseIndex(b, size); err == nil {
 			return x, nil
 		}
@@ -204,28 +204,28 @@ func (r *Reader) loadIndex() (index, error) {
 		return index{}, err
 	}
 	made := x.finish()
-	// For the next one. Where it cannot be written, it is made again. It is
-	// counted first: the quota file may say too much, never too little.
-	counted := r.s.lockedWithin(patience, func(l *ledger) error {
-		if err := r.s.announce(); err != nil {
+	// Store the rebuilt index if possible. Its size is counted first: the quota file may count too much, never too
+	// little.
+	counted := r.s.lockedWithin(lockPatience, func(l *ledger) error {
+		if err := r.s.createLiveFile(); err != nil {
 			return err
 		}
 		l.Kept += int64(len(made))
 		return nil
 	})
 	if counted == nil {
-		_ = r.s.place(key(r.s.process(), id), indexExt, made)
+		_ = r.s.writeBeside(key(r.s.processName(), id), indexExt, made)
 	}
 	return parseIndex(made, size)
 }
 
-// Write makes an indexer what [io.Copy] can write to.
+// Write lets [io.Copy] write to an indexer.
 func (x *indexer) Write(p []byte) (int, error) {
 	x.add(p)
 	return len(p), nil
 }
 
-// Verify reads the data again and compares size and sha256; ErrDamaged where they differ. It is no use.
+// Verify reads the data and compares size and sha256; it returns ErrDamaged if they differ. It does not count as use.
 func (s *Store) Verify(owner string, id ID) error {
 	r, err := s.open(owner, id)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 // readOnly makes every operation that changes something fail, as a disk does that
@@ -19,7 +20,7 @@ func readOnly(op, name string) error {
 	case "create", "write", "rename", "remove", "touch", "sync", "make":
 		return syscall.EROFS
 	case "open":
-		if strings.HasPrefix(name, stateDir+"/") {
+		if strings.HasPrefix(name, storefs.StateDir+"/") {
 			return syscall.EROFS
 		}
 	}
@@ -29,10 +30,10 @@ func readOnly(op, name string) error {
 // readable is what holds of a store that can only be read.
 func readable(t *testing.T, s *Store, o Observation, text string) {
 	t.Helper()
-	if got := content(t, s, Local, o.ID); string(got) != text {
+	if got := dataOf(t, s, Local, o.ID); string(got) != text {
 		t.Errorf("read %q", got)
 	}
-	there(t, s, o.ID)
+	expectWhole(t, s, o.ID)
 	if list, err := s.List(Local, true); err != nil || len(list) != 1 {
 		t.Errorf("List = %d, %v", len(list), err)
 	}
@@ -53,25 +54,25 @@ func readable(t *testing.T, s *Store, o Observation, text string) {
 		"Remove": s.Remove(Local, o.ID),
 		"Prune":  second(s.Prune(false)),
 	} {
-		if !isReadOnly(err) {
+		if !storefs.IsReadOnly(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	large := record(t, s, Made{}, corpus.Random(100<<10))
-	if large.Size()+large.Dropped() != 100<<10 || !isReadOnly(large.Err()) {
+	large := record(t, s, Provenance{}, corpus.Random(100<<10))
+	if large.Size()+large.Dropped() != 100<<10 || !storefs.IsReadOnly(large.Err()) {
 		t.Errorf("kept %d, dropped %d, %v", large.Size(), large.Dropped(), large.Err())
 	}
-	small := record(t, s, Made{}, []byte("small"))
+	small := record(t, s, Provenance{}, []byte("small"))
 	if small.Size() != 5 {
 		t.Errorf("a small one: size %d", small.Size())
 	}
 	for _, r := range []*Recording{large, small} {
-		if _, err := r.Commit(Seen{}); !isReadOnly(err) {
+		if _, err := r.Commit(Stats{}); !storefs.IsReadOnly(err) {
 			t.Errorf("Commit: %v", err)
 		}
 		_ = r.Discard()
 	}
-	there(t, s, o.ID)
+	expectWhole(t, s, o.ID)
 }
 
 // A store that has become read-only, or that is opened when it is, can be read,
@@ -85,29 +86,33 @@ func TestReadOnlyStore(t *testing.T) {
 		"became": {func(*testing.T, string, Observation) {}, false},
 		"opened": {func(*testing.T, string, Observation) {}, true},
 		"without index": {func(t *testing.T, dir string, o Observation) {
-			must(t, os.Remove(filepath.Join(dir, observationsDir, string(o.ID)+indexExt)))
+			must(t, os.Remove(filepath.Join(dir, storefs.ObservationsDir, string(o.ID)+indexExt)))
 		}, true},
-		"without state/": {func(t *testing.T, dir string, o Observation) { must(t, os.RemoveAll(filepath.Join(dir, stateDir))) }, true},
-		"without tmp/":   {func(t *testing.T, dir string, o Observation) { must(t, os.RemoveAll(filepath.Join(dir, tmpDir))) }, true},
+		"without state/": {func(t *testing.T, dir string, o Observation) {
+			must(t, os.RemoveAll(filepath.Join(dir, storefs.StateDir)))
+		}, true},
+		"without tmp/": {func(t *testing.T, dir string, o Observation) {
+			must(t, os.RemoveAll(filepath.Join(dir, storefs.TmpDir)))
+		}, true},
 		"without both": {func(t *testing.T, dir string, o Observation) {
-			must(t, os.RemoveAll(filepath.Join(dir, stateDir)))
-			must(t, os.RemoveAll(filepath.Join(dir, tmpDir)))
+			must(t, os.RemoveAll(filepath.Join(dir, storefs.StateDir)))
+			must(t, os.RemoveAll(filepath.Join(dir, storefs.TmpDir)))
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Options{})
-			o := keep(t, s, Made{}, []byte(text))
+			o := keep(t, s, Provenance{}, []byte(text))
 			if c.reopen {
 				must(t, s.Close())
 				c.spoil(t, s.dir, o)
 				var err error
-				s, err = openStore(roomy(Options{Dir: s.dir}), &files{fault: readOnly})
+				s, err = openStore(roomy(Options{Dir: s.dir}), &storefs.FS{Fault: readOnly})
 				must(t, err)
-				if !isReadOnly(s.Unwritable()) {
+				if !storefs.IsReadOnly(s.Unwritable()) {
 					t.Errorf("Unwritable = %v", s.Unwritable())
 				}
 			} else {
-				s.disk.fault = readOnly
+				s.disk.Fault = readOnly
 			}
 			readable(t, s, o, text)
 		})
@@ -121,9 +126,9 @@ func TestReadOnlyStore(t *testing.T) {
 func TestReadOnlyDirectories(t *testing.T) {
 	const text = "kept before\nand more"
 	s := open(t, Options{})
-	o := keep(t, s, Made{}, []byte(text))
+	o := keep(t, s, Provenance{}, []byte(text))
 	must(t, s.Close())
-	all := []string{s.dir, dir(s, observationsDir), dir(s, tmpDir), dir(s, stateDir)}
+	all := []string{s.dir, dir(s, storefs.ObservationsDir), dir(s, storefs.TmpDir), dir(s, storefs.StateDir)}
 	chmod := func(mode, files fs.FileMode) {
 		for _, d := range all {
 			must(t, os.Chmod(d, mode))
@@ -147,7 +152,7 @@ func TestReadOnlyDirectories(t *testing.T) {
 func TestNoStoreCanBeMade(t *testing.T) {
 	for _, fault := range []error{syscall.EROFS, syscall.EACCES, syscall.ENOSPC} {
 		dir := filepath.Join(t.TempDir(), "store")
-		disk := &files{fault: func(op, name string) error {
+		disk := &storefs.FS{Fault: func(op, name string) error {
 			if op == "make" {
 				return fault
 			}

@@ -2,55 +2,54 @@ package observations
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"slices"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// Recording is one observation being written. Writes never fail for want of
-// room: what cannot be kept is counted ([Recording.Dropped]) and named
-// ([Recording.Err]). Up to 64 KiB stays in memory. Not safe for concurrent use.
+// Recording is one observation being written. Write does not fail when there is no room: it counts the bytes that are
+// not stored ([Recording.Dropped]) and keeps the reason ([Recording.Err]). Up to 64 KiB stay in memory. Not safe for
+// concurrent use.
 //
-// Every recording ends with Commit or Discard, and where Commit failed, with
-// Discard after it: until then it holds a file and a part of the quota.
+// Every recording ends with Commit or Discard. If Commit failed, Discard must follow: until then the recording holds a
+// file and a part of the quota.
 type Recording struct {
-	s       *Store
-	id      ID
-	made    Made
-	created time.Time
+	s          *Store
+	id         ID
+	provenance Provenance
+	created    time.Time
 
-	buf     []byte // what is not in the file yet: at most a block
-	whole   []byte // all of it, where it never was more than a block and is in a file by now
-	file    *file  // nil while everything is in memory
-	name    string // of the bytes, below the store; "" while there is no file
-	key     string // of the reservation; "" while there is none
-	room    int64  // reserved
-	flushed int64  // in the file
-	dropped int64
-	hash    hash.Hash
-	index   indexer
+	buf      []byte        // bytes not in the file yet: at most a block
+	small    []byte        // all bytes, if they never exceeded a block and are in a file by now
+	file     *storefs.File // nil while everything is in memory
+	name     string        // of the data file, relative to the store; "" without a file
+	key      string        // of the reservation; "" without one
+	reserved int64         // bytes reserved
+	flushed  int64         // bytes in the file
+	dropped  int64
+	hash     hash.Hash
+	index    indexer
 
-	short  error // a cap or the quota: what was kept before it can be committed
-	broken error // the disk: nothing can
-	ended  string
+	capErr  error // a cap or the quota was hit: earlier bytes can be committed
+	diskErr error // the disk failed: nothing can be committed
+	state   string
 }
 
-// Record starts an observation; the ID exists from here on. Nothing is on the
-// disk before more than 64 KiB are written or it is committed, so it works on a
-// store that has become full or read-only too: the recording counts, and says
-// why it does not keep.
-func (s *Store) Record(m Made) (*Recording, error) {
-	s.tidy()
+// Record starts an observation and assigns its ID. It writes to the disk only after 64 KiB, or on Commit, so it also
+// works on a full or read-only store: then the recording counts bytes and says why they are not stored.
+func (s *Store) Record(m Provenance) (*Recording, error) {
+	s.tidyIfDue()
 	if m.Owner == "" {
 		m.Owner = Local
 	}
-	r := &Recording{s: s, id: newID(), made: m, created: s.now(), hash: sha256.New()}
-	for range 3 { // 60 random bits, and still
-		if !s.taken(r.id) {
+	r := &Recording{s: s, id: newID(), provenance: m, created: s.now(), hash: sha256.New()}
+	for range 3 { // in case 60 random bits collide
+		if !s.idExists(r.id) {
 			break
 		}
 		r.id = newID()
@@ -58,19 +57,19 @@ func (s *Store) Record(m Made) (*Recording, error) {
 	return r, nil
 }
 
-// taken says that an ID has a sidecar. Where the disk cannot tell, it has none.
-func (s *Store) taken(id ID) bool {
-	_, err := s.disk.stat(observationsDir + "/" + string(id) + sideExt)
+// idExists reports whether an ID has a sidecar; false if the disk cannot tell.
+func (s *Store) idExists(id ID) bool {
+	_, err := s.disk.Stat(storefs.ObservationsDir + "/" + string(id) + sideExt)
 	return err == nil
 }
 
-// ID is what the observation will be named.
+// ID returns the ID under which the observation is committed.
 func (r *Recording) ID() ID { return r.id }
 
-// Write keeps p, or as much of it as there is room for. It never fails.
+// Write stores as much of p as there is room for. It never returns an error.
 func (r *Recording) Write(p []byte) (int, error) {
 	n := len(p)
-	if r.ended != "" || r.Err() != nil {
+	if r.state != "" || r.Err() != nil {
 		r.dropped += int64(n)
 		return n, nil //nolint:nilerr // what is not kept is counted, and named by Err
 	}
@@ -80,20 +79,20 @@ func (r *Recording) Write(p []byte) (int, error) {
 		p = p[:left]
 	}
 	for len(p) > 0 && r.Err() == nil {
-		p = p[r.take(p):]
+		p = p[r.accept(p):]
 	}
 	if over > 0 && r.Err() == nil {
-		r.short = fmt.Errorf("%w: over %s (--max-observation)", ErrTooLarge, amount(r.s.maxObservation))
+		r.capErr = fmt.Errorf("%w: over %s (--max-observation)", ErrTooLarge, formatBytes(r.s.maxObservation))
 	}
 	r.dropped += int64(len(p)) + over
 	return n, nil
 }
 
-// take accepts some of p, or sets why it cannot. Of what is accepted after the
-// first block the room is reserved, so that a commit does not cut it off.
-func (r *Recording) take(p []byte) int {
+// accept stores some of p and returns how much, or sets why it cannot. Room is reserved for every byte after the first
+// block, so that Commit drops none of them.
+func (r *Recording) accept(p []byte) int {
 	if len(r.buf) == blockSize {
-		kept := r.flush(r.buf, r.s.step())
+		kept := r.flush(r.buf, r.s.reserveAhead())
 		if 0 < kept && kept < blockSize {
 			r.dropped += int64(blockSize - kept)
 			kept = blockSize
@@ -101,63 +100,50 @@ func (r *Recording) take(p []byte) int {
 		r.buf = r.buf[:copy(r.buf, r.buf[kept:])]
 		return 0
 	}
-	// Straight from the caller: what is longer than a block, and once there is a file what is nearly one.
+	// Write without buffering: more than a block, or with an open file at least half of one.
 	if len(r.buf) == 0 && (len(p) > blockSize || r.file != nil && len(p) >= blockSize/2) {
-		return r.flush(p[:min(len(p), blockSize)], r.s.step())
+		return r.flush(p[:min(len(p), blockSize)], r.s.reserveAhead())
 	}
 	k := min(blockSize-len(r.buf), len(p))
-	if len(r.buf)+k > blockSize/4 { // likely to be filled: no more growing
+	if len(r.buf)+k > blockSize/4 { // likely to be filled: allocate a whole block
 		r.buf = slices.Grow(r.buf, blockSize-len(r.buf))
 	}
 	if r.file != nil {
 		has := len(r.buf)
-		k = max(0, int(r.grant(int64(has+k), r.s.step()))-has)
+		k = max(0, int(r.reserveRoom(int64(has+k), r.s.reserveAhead()))-has)
 	}
 	r.buf = append(r.buf, p[:k]...)
 	return k
 }
 
-// Size is how many bytes are kept so far.
+// Size returns the number of bytes stored so far.
 func (r *Recording) Size() int64 { return r.flushed + int64(len(r.buf)) }
 
-// Dropped is how many bytes were written and not kept so far.
+// Dropped returns the number of bytes written but not stored so far.
 func (r *Recording) Dropped() int64 { return r.dropped }
 
-// Err says why bytes were dropped: [ErrTooLarge], [ErrNoRoom], or a disk's
-// error. It is short enough for a receipt, and nil while all is kept.
+// Err returns why bytes were dropped: [ErrTooLarge], [ErrNoRoom] or a disk error; nil if none were. It is short enough
+// for a receipt.
 func (r *Recording) Err() error {
-	if r.broken != nil {
-		return r.broken
+	if r.diskErr != nil {
+		return r.diskErr
 	}
-	return r.short
-}
-
-// SHA256 is the hash, in hex, of what is kept so far.
-func (r *Recording) SHA256() string {
-	if len(r.buf) == 0 {
-		return hex.EncodeToString(r.hash.Sum(nil))
-	}
-	h, err := r.hash.(hash.Cloner).Clone()
-	if err != nil { // only where the hash is not Go's own
-		return ""
-	}
-	h.Write(r.buf)
-	return hex.EncodeToString(h.Sum(nil))
+	return r.capErr
 }
 
 // flush writes b to the file and says how much of it is kept. ahead is what to
 // reserve where b has no room yet.
 func (r *Recording) flush(b []byte, ahead int64) int {
-	if err := r.spill(); err != nil {
-		r.broken = err
+	if err := r.createFile(); err != nil {
+		r.diskErr = err
 		return 0
 	}
-	n := int(min(r.grant(int64(len(b)), ahead), int64(len(b))))
+	n := int(min(r.reserveRoom(int64(len(b)), ahead), int64(len(b))))
 	if n == 0 {
 		return 0
 	}
 	if _, err := r.file.Write(b[:n]); err != nil {
-		r.broken = err
+		r.diskErr = err
 		return 0
 	}
 	r.hash.Write(b[:n])
@@ -166,57 +152,56 @@ func (r *Recording) flush(b []byte, ahead int64) int {
 	return n
 }
 
-// spill makes the file.
-func (r *Recording) spill() error {
+func (r *Recording) createFile() error {
 	if r.file != nil {
 		return nil
 	}
-	if err := r.s.announce(); err != nil {
+	if err := r.s.createLiveFile(); err != nil {
 		return err
 	}
-	k := key(r.s.process(), r.id)
-	f, err := r.s.disk.create(tmpDir + "/" + k + dataExt)
+	k := key(r.s.processName(), r.id)
+	f, err := r.s.disk.Create(storefs.TmpDir + "/" + k + dataExt)
 	if err != nil {
 		return err
 	}
-	r.file, r.name, r.key = f, f.name, k
+	r.file, r.name, r.key = f, f.Name, k
 	return nil
 }
 
-// grant says how many of the next n bytes have room, reserving it, and ahead
-// bytes where it must ask.
-func (r *Recording) grant(n, ahead int64) int64 {
-	if r.need(n) <= r.room {
+// reserveRoom returns how many of the next n bytes have room. If the reservation is too small it asks for at least that
+// much, up to ahead bytes.
+func (r *Recording) reserveRoom(n, ahead int64) int64 {
+	if r.roomNeeded(n) <= r.reserved {
 		return n
 	}
-	got, err := r.s.reserve(r.key, r.room, r.need(n)-r.room, ahead)
-	r.room += got
-	if r.need(n) <= r.room {
+	got, err := r.s.reserve(r.key, r.reserved, r.roomNeeded(n)-r.reserved, ahead)
+	r.reserved += got
+	if r.roomNeeded(n) <= r.reserved {
 		return n
 	}
 	if errors.Is(err, ErrNoRoom) {
-		r.short = err
+		r.capErr = err
 	} else {
-		r.broken = err
+		r.diskErr = err
 		return 0
 	}
-	return max(0, n-(r.need(n)-r.room))
+	return max(0, n-(r.roomNeeded(n)-r.reserved))
 }
 
-// need is the room for n more bytes, and for the index and the sidecar of it all.
-func (r *Recording) need(n int64) int64 {
+// roomNeeded returns the bytes the observation takes with n more bytes, its index and its sidecar.
+func (r *Recording) roomNeeded(n int64) int64 {
 	return r.flushed + n + allowance + maxIndex(r.flushed+n)
 }
 
-// ReadAt reads of what is kept so far. After Discard there is nothing.
+// ReadAt reads the bytes stored so far; after Discard there are none.
 func (r *Recording) ReadAt(p []byte, off int64) (int, error) {
 	switch {
 	case off < 0:
 		return 0, errors.New("read recording: negative offset")
-	case r.ended == discarded:
+	case r.state == discarded:
 		return 0, io.EOF
-	case r.whole != nil:
-		return readSlice(p, r.whole, off)
+	case r.small != nil:
+		return readSlice(p, r.small, off)
 	}
 	n := 0
 	if off < r.flushed {
@@ -247,45 +232,45 @@ func readSlice(p, from []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// reopen opens the bytes again where a commit closed them.
+// reopen opens the data file again after Commit closed it.
 func (r *Recording) reopen() (err error) {
 	if r.file == nil {
-		r.file, err = r.s.disk.open(r.name, false)
+		r.file, err = r.s.disk.Open(r.name, false)
 	}
 	return err
 }
 
-// Discard forgets what was recorded; after a successful Commit it only closes
-// what ReadAt opened. It may be called again.
+// Discard deletes an uncommitted recording. After a successful Commit it only closes the file ReadAt opened. It may be
+// called again.
 func (r *Recording) Discard() error {
 	if r.file != nil {
 		_ = r.file.File.Close()
 		r.file = nil
 	}
-	if r.ended == committed || r.ended == discarded {
+	if r.state == committed || r.state == discarded {
 		return nil
 	}
-	was := r.ended
-	r.ended = discarded
-	r.buf, r.whole = nil, nil
+	was := r.state
+	r.state = discarded
+	r.buf, r.small = nil, nil
 	if r.key == "" {
 		return nil
 	}
 	var err error
 	if was == failed {
-		err = r.undo()
+		err = r.undoCommit()
 	}
-	if e := r.s.disk.remove(r.name); err == nil {
+	if e := r.s.disk.Remove(r.name); err == nil {
 		err = e
 	}
-	if r.room > 0 {
-		r.s.settle(r.key, 0)
-		r.room = 0
+	if r.reserved > 0 {
+		r.s.endReservation(r.key, 0)
+		r.reserved = 0
 	}
 	return err
 }
 
-// How a recording ended.
+// States in which a recording has ended.
 const (
 	committed = "committed"
 	failed    = "failed"

@@ -15,16 +15,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 func TestSmallOutputsStayInMemory(t *testing.T) {
 	s := open(t, Options{})
-	r := record(t, s, Made{}, corpus.Random(blockSize))
-	if n := len(names(t, s, tmpDir)) + len(names(t, s, observationsDir)); n != 0 {
+	r := record(t, s, Provenance{}, corpus.Random(blockSize))
+	if n := len(names(t, s, storefs.TmpDir)) + len(names(t, s, storefs.ObservationsDir)); n != 0 {
 		t.Errorf("64 KiB made %d files", n)
 	}
 	_, _ = r.Write([]byte{1})
-	if n := names(t, s, tmpDir); len(n) != 2 {
+	if n := names(t, s, storefs.TmpDir); len(n) != 2 {
 		t.Errorf("one byte more made %v, want a live file and the data", n)
 	}
 	if err := r.Discard(); err != nil {
@@ -33,7 +34,7 @@ func TestSmallOutputsStayInMemory(t *testing.T) {
 	if err := r.Discard(); err != nil { // again
 		t.Fatal(err)
 	}
-	if _, err := r.Commit(Seen{}); err == nil {
+	if _, err := r.Commit(Stats{}); err == nil {
 		t.Error("what was discarded was committed")
 	}
 	if n, err := r.Write([]byte("late")); n != 4 || err != nil || r.Dropped() != 4 {
@@ -42,7 +43,7 @@ func TestSmallOutputsStayInMemory(t *testing.T) {
 	if n, err := r.ReadAt(make([]byte, 1), 0); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("ReadAt after Discard = %d, %v", n, err)
 	}
-	if n := len(names(t, s, observationsDir)); n != 0 {
+	if n := len(names(t, s, storefs.ObservationsDir)); n != 0 {
 		t.Errorf("discarded, and %d files stand", n)
 	}
 	consistent(t, s)
@@ -50,17 +51,17 @@ func TestSmallOutputsStayInMemory(t *testing.T) {
 
 func TestCommitOnce(t *testing.T) {
 	s := open(t, Options{})
-	r := record(t, s, Made{}, []byte("x"))
-	if _, err := r.Commit(Seen{}); err != nil {
+	r := record(t, s, Provenance{}, []byte("x"))
+	if _, err := r.Commit(Stats{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Commit(Seen{}); err == nil {
+	if _, err := r.Commit(Stats{}); err == nil {
 		t.Error("committed twice")
 	}
 	if err := r.Discard(); err != nil {
 		t.Fatal(err)
 	}
-	if got := content(t, s, Local, r.ID()); string(got) != "x" {
+	if got := dataOf(t, s, Local, r.ID()); string(got) != "x" {
 		t.Errorf("Discard after Commit took it: %q", got)
 	}
 }
@@ -69,10 +70,10 @@ func TestLimitOfOneObservation(t *testing.T) {
 	for _, max := range []int64{1, 10, blockSize - 1, blockSize, blockSize + 1, 3*blockSize + 17} {
 		s := open(t, Options{MaxObservation: max})
 		text := corpus.Random(5 * blockSize)
-		r := record(t, s, Made{}, text[:7])
+		r := record(t, s, Provenance{}, text[:7])
 		_, _ = r.Write(text[7 : 2*blockSize])
 		_, _ = r.Write(text[2*blockSize:])
-		o, err := r.Commit(Seen{})
+		o, err := r.Commit(Stats{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,13 +83,13 @@ func TestLimitOfOneObservation(t *testing.T) {
 		if !errors.Is(r.Err(), ErrTooLarge) || !strings.Contains(o.Cause, "--max-observation") {
 			t.Errorf("limit %d: Err %v, cause %q", max, r.Err(), o.Cause)
 		}
-		if got := content(t, s, Local, o.ID); !bytes.Equal(got, text[:max]) {
+		if got := dataOf(t, s, Local, o.ID); !bytes.Equal(got, text[:max]) {
 			t.Errorf("limit %d: what is kept is not the beginning", max)
 		}
 		consistent(t, s)
 	}
 	s := open(t, Options{MaxObservation: 10})
-	if r := record(t, s, Made{}, make([]byte, 10)); r.Err() != nil {
+	if r := record(t, s, Provenance{}, make([]byte, 10)); r.Err() != nil {
 		t.Errorf("exactly the limit: %v", r.Err())
 	}
 }
@@ -102,13 +103,18 @@ func TestRecordingProperties(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		o := roomy(Options{Dir: dir, Quota: rapid.Int64Range(1<<10, 400<<10).Draw(t, "quota"), MaxObservation: rapid.Int64Range(1, 400<<10).Draw(t, "max")})
+		o := roomy(
+			Options{
+				Dir: dir, Quota: rapid.Int64Range(1<<10, 400<<10).Draw(t, "quota"),
+				MaxObservation: rapid.Int64Range(1, 400<<10).Draw(t, "max"),
+			},
+		)
 		s, err := OpenStore(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = s.Close() }()
-		r, _ := s.Record(Made{Tool: "keep"})
+		r, _ := s.Record(Provenance{Tool: "keep"})
 		text := corpus.Random(1 << 20)
 		written := 0
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 150<<10), 0, 6).Draw(t, "writes") {
@@ -125,12 +131,13 @@ func TestRecordingProperties(t *testing.T) {
 			}
 			part := make([]byte, min(int64(1000), r.Size()))
 			at := rapid.Int64Range(0, r.Size()-int64(len(part))).Draw(t, "at")
-			if n, err := r.ReadAt(part, at); n != len(part) || (err != nil && !errors.Is(err, io.EOF)) || !bytes.Equal(part, text[at:at+int64(n)]) {
+			if n, err := r.ReadAt(part, at); n != len(part) || (err != nil && !errors.Is(err, io.EOF)) ||
+				!bytes.Equal(part, text[at:at+int64(n)]) {
 				t.Fatalf("ReadAt(%d) = %d, %v", at, n, err)
 			}
 		}
 		size, dropped := r.Size(), r.Dropped()
-		got, err := r.Commit(Seen{})
+		got, err := r.Commit(Stats{})
 		if err != nil {
 			if !errors.Is(err, ErrNoRoom) {
 				t.Fatal(err)
@@ -161,8 +168,13 @@ func TestSidecarsAreBounded(t *testing.T) {
 	for name, args := range map[string]json.RawMessage{"long": args, "not JSON": json.RawMessage(long), "none": nil,
 		"control characters": json.RawMessage(strings.Repeat("\x01", 10_000)), "deep": json.RawMessage(strings.Repeat("[", 100_000))} {
 		t.Run(name, func(t *testing.T) {
-			r := record(t, s, Made{Tool: long, Name: long, Args: args, Origin: []string{long, long, long, long, long, long}}, []byte("x"))
-			o, err := r.Commit(Seen{Kind: long, Ext: long, Receipt: long, Counts: counts, TokensMargin: math.NaN(), Status: long})
+			r := record(
+				t, s, Provenance{Tool: long, Name: long, Args: args, Origin: []string{long, long, long, long, long, long}},
+				[]byte("x"),
+			)
+			o, err := r.Commit(
+				Stats{Kind: long, Ext: long, Receipt: long, Counts: counts, TokensMargin: math.NaN(), Status: long},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +221,7 @@ func TestCallHash(t *testing.T) {
 // Memory does not grow with what is recorded, but for 6 bytes of index in 64 KiB.
 func TestRecordingIsBounded(t *testing.T) {
 	s := open(t, Options{})
-	r, err := s.Record(Made{})
+	r, err := s.Record(Provenance{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +257,11 @@ func TestRoundTrip(t *testing.T) {
 	s := open(t, Options{Now: c.now})
 	for name, want := range files {
 		t.Run(name, func(t *testing.T) {
-			r, err := s.Record(Made{Tool: "read", Args: json.RawMessage(`{"path": "a<b"}`), Origin: []string{"obs:k3v9q2m7x4ab"}, Name: name})
+			r, err := s.Record(
+				Provenance{
+					Tool: "read", Args: json.RawMessage(`{"path": "a<b"}`), Origin: []string{"obs:k3v9q2m7x4ab"}, Name: name,
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,13 +271,14 @@ func TestRoundTrip(t *testing.T) {
 				rest = rest[n:]
 			}
 			back := make([]byte, len(want))
-			if n, err := r.ReadAt(back, 0); n != len(want) || (err != nil && !errors.Is(err, io.EOF)) || !bytes.Equal(back, want) {
+			if n, err := r.ReadAt(back, 0); n != len(want) || (err != nil && !errors.Is(err, io.EOF)) ||
+				!bytes.Equal(back, want) {
 				t.Fatalf("ReadAt while recording: %d bytes, %v", n, err)
 			}
 			if r.Size() != int64(len(want)) || r.Dropped() != 0 || r.Err() != nil || r.SHA256() != sum(want) {
 				t.Fatalf("recording: size %d, dropped %d, err %v, sha256 %s", r.Size(), r.Dropped(), r.Err(), r.SHA256())
 			}
-			seen := Seen{Kind: "json", Ext: "json", Lines: 3, Chars: 4, Tokens: 5, TokensMargin: 0.01, Status: "success",
+			seen := Stats{Kind: "json", Ext: "json", Lines: 3, Chars: 4, Tokens: 5, TokensMargin: 0.01, Status: "success",
 				Duration: time.Second, Receipt: "LARGE <b>", Counts: map[string]float64{"total_matches": 7}}
 			o, err := r.Commit(seen)
 			if err != nil {
@@ -277,7 +294,7 @@ func TestRoundTrip(t *testing.T) {
 			want1 := Observation{V: 1, ID: r.ID(), Owner: Local, Tool: "read", Name: name, Args: json.RawMessage(`{"path":"a<b"}`),
 				CallHash: CallHash("read", json.RawMessage(`{"path":"a<b"}`)), Origin: []string{"obs:k3v9q2m7x4ab"},
 				Created: c.at, Used: c.at, File: "read_20260314T150926_" + string(r.ID()) + ".json",
-				Bytes: int64(len(want)), SHA256: sum(want), Seen: seen}
+				Bytes: int64(len(want)), SHA256: sum(want), Stats: seen}
 			if d := cmp.Diff(want1, o); d != "" {
 				t.Errorf("committed (-want +got):\n%s", d)
 			}
@@ -290,7 +307,7 @@ func TestRoundTrip(t *testing.T) {
 			if d := cmp.Diff(o, got.Observation); d != "" {
 				t.Errorf("opened (-committed +opened):\n%s", d)
 			}
-			if b := content(t, s, Local, o.ID); !bytes.Equal(b, want) {
+			if b := dataOf(t, s, Local, o.ID); !bytes.Equal(b, want) {
 				t.Error("what is read is not what was written")
 			}
 			if err := s.Verify(Local, o.ID); err != nil {

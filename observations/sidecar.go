@@ -10,6 +10,10 @@ import (
 	"io/fs"
 	"math"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 const (
@@ -19,15 +23,15 @@ const (
 	maxArgs       = 4 << 10
 	maxOrigin     = 4 << 10
 	maxCounts     = 64
-	maxCanonical  = 1 << 20 // arguments above are hashed as they are: sorting them costs 50× their size
+	maxCanonical  = 1 << 20 // longer arguments are hashed as they are: sorting keys takes 50× their size
 	tombstoneArgs = 1 << 10
 )
 
-// errForeign: a sidecar of a version we do not know, left alone.
+// errForeign is returned for a sidecar of an unknown version, which is left alone.
 var errForeign = errors.New("written by another version")
 
-// CallHash is the same for the same call: sha256, in hex, of the tool's name
-// and of its arguments with their keys sorted and their blanks removed.
+// CallHash identifies a call: the sha256, in hex, of the tool's name and of its arguments with sorted keys and without
+// blanks.
 func CallHash(tool string, args json.RawMessage) string {
 	h := sha256.New()
 	h.Write([]byte(tool))
@@ -40,7 +44,7 @@ func canonical(args json.RawMessage) []byte {
 	if len(args) <= maxCanonical {
 		var v any
 		d := json.NewDecoder(bytes.NewReader(args))
-		d.UseNumber() // digits as given
+		d.UseNumber() // keep digits as given
 		if d.Decode(&v) == nil && !d.More() {
 			if b, err := json.Marshal(v); err == nil {
 				return b
@@ -54,18 +58,17 @@ func canonical(args json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// newObservation is a sidecar before its bytes are known.
-func newObservation(id ID, m Made, at time.Time) Observation {
+// newObservation returns a sidecar whose bytes are not counted yet.
+func newObservation(id ID, m Provenance, at time.Time) Observation {
 	return Observation{
 		V: version, ID: id, Owner: m.Owner,
-		Tool: clip(m.Tool, 200), Name: clip(m.Name, 200),
+		Tool: content.ClipEnd(m.Tool, 200), Name: content.ClipEnd(m.Name, 200),
 		Args: clipArgs(m.Args, maxArgs), CallHash: CallHash(m.Tool, m.Args),
 		Origin: clipList(m.Origin, maxOrigin), Created: at.UTC().Round(0),
 	}
 }
 
-// clipArgs keeps arguments that fit as they are, without blanks; others become
-// a JSON string of their beginning.
+// clipArgs returns arguments of at most max bytes without blanks, or their beginning as a JSON string.
 func clipArgs(args json.RawMessage, max int) json.RawMessage {
 	if len(args) == 0 {
 		return nil
@@ -74,8 +77,8 @@ func clipArgs(args json.RawMessage, max int) json.RawMessage {
 	if len(args) <= 4*max && json.Compact(&b, args) == nil && b.Len() <= max {
 		return b.Bytes()
 	}
-	for n := max - 2; ; n /= 2 { // a string of control characters grows by six
-		s, err := json.Marshal(clip(string(args[:min(len(args), n+1)]), n))
+	for n := max - 2; ; n /= 2 { // escaping control characters multiplies the length by six
+		s, err := json.Marshal(content.ClipEnd(string(args[:min(len(args), n+1)]), n))
 		if err == nil && len(s) <= max {
 			return s
 		}
@@ -85,7 +88,7 @@ func clipArgs(args json.RawMessage, max int) json.RawMessage {
 func clipList(list []string, max int) []string {
 	var kept []string
 	for _, s := range list {
-		s = clip(s, 1024)
+		s = content.ClipEnd(s, 1024)
 		if max -= len(s) + 3; max < 0 {
 			break
 		}
@@ -94,9 +97,11 @@ func clipList(list []string, max int) []string {
 	return kept
 }
 
-// bounded makes what a tool counted fit for JSON and for a sidecar.
-func (s Seen) bounded() Seen {
-	s.Kind, s.Ext, s.Status, s.Vocabulary = clip(s.Kind, 40), clip(s.Ext, 40), clip(s.Status, 40), clip(s.Vocabulary, 40)
+// bounded limits the texts and counts to what JSON and a sidecar can hold.
+func (s Stats) bounded() Stats {
+	for _, text := range []*string{&s.Kind, &s.Ext, &s.Status, &s.Vocabulary} {
+		*text = content.ClipEnd(*text, 40)
+	}
 	if math.IsNaN(s.TokensMargin) || math.IsInf(s.TokensMargin, 0) {
 		s.TokensMargin = 0
 	}
@@ -113,66 +118,73 @@ func (s Seen) bounded() Seen {
 	return s
 }
 
-// encode writes a sidecar of at most max bytes; a receipt that does not fit is
-// cut, then what else may be long.
+// encode returns a sidecar of at most max bytes. If it is too long it truncates the receipt first, then the other long
+// fields.
 func (o Observation) encode(max int) ([]byte, error) {
 	cuts := []func(){
 		func() {},
-		func() { o.Seen.Receipt = clip(o.Seen.Receipt, max/2) },
-		func() { o.Seen.Receipt = "" },
-		func() { o.Seen.Counts = nil },
+		func() { o.Stats.Receipt = content.ClipEnd(o.Stats.Receipt, max/2) },
+		func() { o.Stats.Receipt = "" },
+		func() { o.Stats.Counts = nil },
 		func() { o.Origin, o.Args = clipList(o.Origin, 256), clipArgs(o.Args, 512) },
-		func() { o.Origin, o.Args, o.Name, o.Cause = nil, nil, "", clip(o.Cause, 100) },
+		func() { o.Origin, o.Args, o.Name, o.Cause = nil, nil, "", content.ClipEnd(o.Cause, 100) },
 	}
 	for _, cut := range cuts {
 		cut()
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(o); err != nil {
+		b, err := content.PlainJSON(o)
+		if err != nil {
 			return nil, fmt.Errorf("write sidecar: %w", err)
 		}
-		if b.Len() <= max {
-			return b.Bytes(), nil
+		if len(b) < max {
+			return append(b, '\n'), nil
 		}
 	}
 	return nil, fmt.Errorf("write sidecar: over %d bytes", max)
 }
 
-// tombstone is what stays of an expired observation: which call it was.
+// tombstone returns what remains of an expired observation: the call that made it.
 func (o Observation) tombstone(why string, at time.Time) Observation {
 	at = at.UTC().Round(0)
 	o.Expired, o.Why = &at, why
 	o.Args = clipArgs(mask(o.Args), tombstoneArgs)
 	o.Origin = clipList(o.Origin, 512)
-	o.Cause = clip(o.Cause, 200)
-	o.Seen.Receipt, o.Seen.Counts = "", nil
+	o.Cause = content.ClipEnd(o.Cause, 200)
+	o.Stats.Receipt, o.Stats.Counts = "", nil
 	return o
 }
 
-// sidecar reads what is known of an observation, whoever owns it. Where there
-// is none, or it makes no sense, that is ErrNotFound: nobody can be shown to own it.
-func (s *Store) sidecar(id ID) (Observation, error) {
-	o, err := s.unpinned(id)
+// mask replaces what looks like a secret in arguments. A tombstone outlives its observation by months and needs its
+// arguments only to repeat the call. It is best effort, on at most 4 KiB; anything but JSON is dropped.
+func mask(args json.RawMessage) json.RawMessage {
+	if len(args) == 0 {
+		return nil
+	}
+	return secrets.New().JSON(args)
+}
+
+// readSidecar returns the observation of an ID for any owner. A missing or invalid sidecar is ErrNotFound, because its
+// owner is unknown.
+func (s *Store) readSidecar(id ID) (Observation, error) {
+	o, err := s.readUnpinned(id)
 	if err != nil {
 		return o, err
 	}
-	_, err = s.disk.stat(observationsDir + "/" + string(id) + pinExt)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else a pinned one could be taken for its age
+	_, err = s.disk.Stat(storefs.ObservationsDir + "/" + string(id) + pinExt)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else a pinned observation could expire
 		return Observation{}, err
 	}
 	o.Pinned = err == nil
 	return o, nil
 }
 
-// unpinned is sidecar for those who know already whether it is pinned.
-func (s *Store) unpinned(id ID) (Observation, error) {
-	name := observationsDir + "/" + string(id) + sideExt
-	b, info, err := s.disk.read(name, maxSidecar)
+// readUnpinned is readSidecar without checking for a pin.
+func (s *Store) readUnpinned(id ID) (Observation, error) {
+	name := storefs.ObservationsDir + "/" + string(id) + sideExt
+	b, info, err := s.disk.Read(name, maxSidecar)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotRegular), errors.Is(err, errTooLong):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, storefs.ErrNotRegular), errors.Is(err, storefs.ErrTooLong):
 		return Observation{}, fmt.Errorf("%w: %w", ErrNotFound, err)
-	case err != nil: // a disk that fails today does not make a pointer dead
+	case err != nil: // a failing disk does not make an ID invalid
 		return Observation{}, err
 	}
 	o, err := decode(b, id)
@@ -183,11 +195,11 @@ func (s *Store) unpinned(id ID) (Observation, error) {
 	return o, nil
 }
 
-// decode trusts nothing in a sidecar.
+// decode validates every field of a sidecar that the store relies on.
 func decode(b []byte, id ID) (Observation, error) {
 	var o Observation
 	damaged := json.Unmarshal(b, &o)
-	if damaged != nil || o.V != version { // what is of another version may have another shape
+	if damaged != nil || o.V != version { // a sidecar of another version may have another shape
 		var head struct {
 			V int `json:"v"`
 		}
@@ -202,12 +214,12 @@ func decode(b []byte, id ID) (Observation, error) {
 	return o, nil
 }
 
-// owned is the sidecar of an observation that this owner has and that is not expired.
-func (s *Store) owned(owner string, id ID) (Observation, error) {
+// readOwned returns an observation that belongs to owner and has not expired.
+func (s *Store) readOwned(owner string, id ID) (Observation, error) {
 	if !id.valid() {
 		return Observation{}, malformed(string(id))
 	}
-	o, err := s.sidecar(id)
+	o, err := s.readSidecar(id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Observation{}, fmt.Errorf("open obs:%s: %w", id, err)
 	}

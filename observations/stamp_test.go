@@ -20,7 +20,7 @@ func TestIDsAndStamp(t *testing.T) {
 	last := time.Time{}
 	look := func(what string, want ...ID) {
 		t.Helper()
-		stamp, err := ours.Stamp()
+		stamp, err := ours.ModTime()
 		if err != nil || stamp.Equal(last) {
 			t.Errorf("%s: the stamp is still %v, %v", what, stamp, err)
 		}
@@ -38,14 +38,14 @@ func TestIDsAndStamp(t *testing.T) {
 	}
 	record := func(s *Store, owner string) ID {
 		t.Helper()
-		r, err := s.Record(Made{Owner: owner, Tool: "search"})
+		r, err := s.Record(Provenance{Owner: owner, Tool: "search"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Write([]byte("text")); err != nil {
 			t.Fatal(err)
 		}
-		o, err := r.Commit(Seen{Ext: "txt"})
+		o, err := r.Commit(Stats{Ext: "txt"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestIDsAndStamp(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("removed by another process", two)
-	again, _ := ours.Stamp()
+	again, _ := ours.ModTime()
 	if !again.Equal(last) {
 		t.Error("the stamp has changed by itself")
 	}

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 // Defaults of [Options].
@@ -19,11 +22,10 @@ const (
 	DefaultMaxAge         = 7 * 24 * time.Hour
 )
 
-// Store is a directory of observations. It is safe for concurrent use and
-// may be open in several processes.
+// Store is a directory of observations. It is safe for concurrent use, also by several processes.
 type Store struct {
 	dir  string
-	disk *files
+	disk *storefs.FS
 
 	maxObservation int64
 	quota          int64
@@ -31,23 +33,22 @@ type Store struct {
 	maxAge         time.Duration
 	fsync          bool
 	now            func() time.Time
-	unwritable     error // why it was opened for reading only; nil where it was not
+	unwritable     error // why the store is open for reading only; nil if it is writable
 
 	mu   sync.Mutex
-	proc string // this store's name among the processes: <pid>-<random>
-	live *file  // tmp/<proc>.live, locked; nil until something is written
+	proc string        // name of this store's process in tmp/: <pid>-<random>
+	live *storefs.File // tmp/<proc>.live, locked; nil until the first write
 
-	gate chan struct{} // one goroutine at a time in the quota file
-	owed struct {      // what could not be told to the quota file yet
+	gate    chan struct{} // lets one goroutine at a time into the quota file
+	pending struct {      // settlements that could not be written to the quota file yet
 		sync.Mutex
 		list []settlement
 	}
-	tidied atomic.Int64 // unix nanoseconds of the next look at ages
+	nextTidy atomic.Int64 // unix nanoseconds of the next check for old observations
 }
 
-// DefaultDir is where a store stands by default: $XDG_STATE_HOME/mcp-funnel
-// (an absolute path, else it is ignored), else ~/.local/state/mcp-funnel; on
-// Windows %LocalAppData%\mcp-funnel.
+// DefaultDir returns the default directory: $XDG_STATE_HOME/mcp-funnel if that is an absolute path, else
+// ~/.local/state/mcp-funnel; on Windows %LocalAppData%\mcp-funnel.
 func DefaultDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "mcp-funnel"), nil
@@ -59,20 +60,18 @@ func DefaultDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
-		return "", errors.New("open store: no home directory is known: say where with --store DIR")
+		return "", errors.New("open store: the home directory is unknown: name a directory with --store DIR")
 	}
 	return filepath.Join(home, ".local", "state", "mcp-funnel"), nil
 }
 
-// OpenStore makes the directories (0700) where absent, refuses a foreign-owned
-// or group-writable one, and sweeps what dead processes left. A store that is
-// there and cannot be written to, being read-only or full, is opened for what
-// can be read of it: see [Store.Unwritable]. Where nothing can be read either it
-// fails: the error says what to do.
-func OpenStore(o Options) (*Store, error) { return openStore(o, &files{}) }
+// OpenStore creates missing directories (0700), refuses a directory of another user or writable by the group, and
+// sweeps the leftovers of dead processes. An existing store that is read-only or full is opened for reading: see
+// [Store.Unwritable]. If it cannot be read either, the error says what to do.
+func OpenStore(o Options) (*Store, error) { return openStore(o, &storefs.FS{}) }
 
-// openStore is OpenStore on a disk that is not open yet.
-func openStore(o Options, disk *files) (*Store, error) {
+// openStore is OpenStore on a file system that is not open yet, which tests prepare.
+func openStore(o Options, disk *storefs.FS) (*Store, error) {
 	dir := o.Dir
 	if dir == "" {
 		var err error
@@ -84,30 +83,31 @@ func openStore(o Options, disk *files) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	if err := disk.enter(dir, o.Fsync); err != nil {
-		disk.close()
-		return nil, fmt.Errorf("open store %s: %w", clip(dir, 200), err)
+	if err := disk.OpenDirs(dir, o.Fsync); err != nil {
+		disk.Close()
+		return nil, fmt.Errorf("open store %s: %w", content.ClipEnd(dir, 200), err)
 	}
 	s := newStore(dir, disk, o)
-	if s.unwritable = disk.lacks; s.unwritable != nil {
+	if s.unwritable = disk.Unwritable; s.unwritable != nil {
 		return s, nil //nolint:nilerr // a store that cannot be written to is read
 	}
-	switch err := s.start(); {
+	switch err := s.sweepAtOpen(); {
 	case err == nil:
-	case isReadOnly(err), isFull(err):
+	case storefs.IsReadOnly(err), storefs.IsFull(err):
 		s.unwritable = err
 	default:
-		disk.close()
-		return nil, fmt.Errorf("open store %s: %w: make it writable, or choose another with --store", clip(dir, 200), err)
+		disk.Close()
+		return nil, fmt.Errorf("open store %s: %w: make it writable, or choose another with --store",
+			content.ClipEnd(dir, 200), err)
 	}
 	return s, nil
 }
 
-// Unwritable says why the store could only be opened for reading: nothing can
-// be kept in it, unless what it names (a full disk) has passed. nil where it could be written to.
+// Unwritable returns why the store is open for reading only, nil if it was writable when opened. Recordings fail until
+// the cause, such as a full disk, has passed.
 func (s *Store) Unwritable() error { return s.unwritable }
 
-func newStore(dir string, disk *files, o Options) *Store {
+func newStore(dir string, disk *storefs.FS, o Options) *Store {
 	s := &Store{
 		dir: dir, disk: disk, fsync: o.Fsync,
 		maxObservation: limit(o.MaxObservation, DefaultMaxObservation),
@@ -136,13 +136,13 @@ func newStore(dir string, disk *files, o Options) *Store {
 	return s
 }
 
-// limit takes an option's value, its default for 0, and no limit below.
+// limit returns the default for 0, no limit for a negative value, else n.
 func limit(n, normal int64) int64 {
 	switch {
 	case n == 0:
 		return normal
 	case n < 0:
-		return 1 << 62 // sums of it with a file's size do not overflow
+		return 1 << 62 // adding a file's size does not overflow
 	}
 	return n
 }
@@ -150,17 +150,17 @@ func limit(n, normal int64) int64 {
 // Dir is the store's absolute directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Close lets go of the store. Recordings and readers must have ended. Without
-// it nothing is lost: the next process sweeps one empty file.
+// Close closes the store. Recordings and readers must be closed before. If Close is never called, the next process
+// sweeps one empty file.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
 	if s.live != nil {
-		err = s.disk.remove(s.live.name)
-		s.live.release()
+		err = s.disk.Remove(s.live.Name)
+		s.live.UnlockAndClose()
 		s.live = nil
 	}
-	s.disk.close()
+	s.disk.Close()
 	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 // playHere plays what only these systems have.
@@ -38,18 +39,18 @@ func playUmask(dir, mask string) error {
 	}
 	var ids []ID
 	for range 3 {
-		r, err := s.Record(Made{})
+		r, err := s.Record(Provenance{})
 		if err != nil {
 			return err
 		}
 		_, _ = r.Write(corpus.Random(100_000))
-		o, err := r.Commit(Seen{})
+		o, err := r.Commit(Stats{})
 		if err != nil {
 			return err
 		}
 		ids = append(ids, o.ID)
 	}
-	r, err := s.Record(Made{}) // and one on its way
+	r, err := s.Record(Provenance{}) // and one on its way
 	if err != nil {
 		return err
 	}
@@ -59,10 +60,10 @@ func playUmask(dir, mask string) error {
 
 // playStranger is another user, who tries to get at a store and says what worked.
 func playStranger(dir, data string) error {
-	planted := filepath.Join(dir, observationsDir, string(newID())+sideExt)
+	planted := filepath.Join(dir, storefs.ObservationsDir, string(newID())+sideExt)
 	for what, err := range map[string]error{
 		"list the store":        second(os.ReadDir(dir)),
-		"list observations":     second(os.ReadDir(filepath.Join(dir, observationsDir))),
+		"list observations":     second(os.ReadDir(filepath.Join(dir, storefs.ObservationsDir))),
 		"read by path":          second(os.ReadFile(data)),
 		"stat by path":          second(os.Stat(data)),
 		"read the quota file":   second(os.ReadFile(filepath.Join(dir, quotaName))),
@@ -120,11 +121,11 @@ func (p *privacy) modes(dir string) {
 func (p *privacy) guess(t *testing.T, s *Store, as string, guesses int) {
 	ann := []ID{}
 	for range 4 {
-		ann = append(ann, keep(t, s, Made{Owner: "ann"}, []byte("ann's secret")).ID)
+		ann = append(ann, keep(t, s, Provenance{Owner: "ann"}, []byte("ann's secret")).ID)
 	}
 	must(t, s.Remove("ann", ann[1]))
 	must(t, s.Pin("ann", ann[2], true))
-	must(t, os.Remove(dir(s, observationsDir+"/"+observation(t, s, "ann", ann[3]).File))) // damaged
+	must(t, os.Remove(dir(s, storefs.ObservationsDir+"/"+observation(t, s, "ann", ann[3]).File))) // damaged
 	ask := map[string]func(ID) (string, error){
 		"Open": func(id ID) (string, error) {
 			r, err := s.Open(as, id)
@@ -135,7 +136,7 @@ func (p *privacy) guess(t *testing.T, s *Store, as string, guesses int) {
 			b, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 			return string(b), err
 		},
-		"Look":   func(id ID) (string, error) { o, err := s.Look(as, id); return o.File, err },
+		"Look":   func(id ID) (string, error) { o, err := s.Stat(as, id); return o.File, err },
 		"Verify": func(id ID) (string, error) { return "", s.Verify(as, id) },
 		"Pin":    func(id ID) (string, error) { return "", s.Pin(as, id, false) },
 		"Remove": func(id ID) (string, error) { return "", s.Remove(as, id) },
@@ -167,14 +168,14 @@ func (p *privacy) guess(t *testing.T, s *Store, as string, guesses int) {
 	if len(list) > 0 || err != nil {
 		p.note("%d of another's are listed, %v", len(list), err)
 	}
-	if o, err := s.Look("ann", ann[2]); err != nil || !o.Pinned {
+	if o, err := s.Stat("ann", ann[2]); err != nil || !o.Pinned {
 		p.note("another let go of a pin: %v", err)
 	}
 }
 
 func observation(t *testing.T, s *Store, owner string, id ID) Observation {
 	t.Helper()
-	o, err := s.Look(owner, id)
+	o, err := s.Stat(owner, id)
 	must(t, err)
 	return o
 }
@@ -222,19 +223,21 @@ func (p *privacy) strangers(t *testing.T) (control int) {
 	for _, sticky := range []bool{false, true} {
 		world, exe := elsewhere(t, sticky)
 		s := open(t, Options{Dir: filepath.Join(world, "store")})
-		o := keep(t, s, Made{}, []byte("a secret"))
+		o := keep(t, s, Provenance{}, []byte("a secret"))
 		p.cases += 12
 		if said := strange(t, exe, "stranger", s.Dir(), s.SavedTo(o)); said != "" {
 			p.note("another user %s", said)
 		}
-		there(t, s, o.ID)
+		expectWhole(t, s, o.ID)
 
 		theirs := filepath.Join(world, "theirs")
 		strange(t, exe, "umask", theirs, "18") // 022
 		link := filepath.Join(world, "link")
 		must(t, os.Symlink(s.Dir(), link))
 		must(t, os.Lchown(link, nobody, nobody))
-		for path, want := range map[string]string{theirs: fmt.Sprintf("belongs to user %d", nobody), link: fmt.Sprintf("a link that user %d made", nobody)} {
+		for path, want := range map[string]string{theirs: fmt.Sprintf("belongs to user %d", nobody), link: fmt.Sprintf(
+			"a link that user %d made", nobody,
+		)} {
 			p.cases++
 			if bad, err := OpenStore(roomy(Options{Dir: path})); err == nil {
 				p.note("%s was taken", path)
@@ -245,7 +248,7 @@ func (p *privacy) strangers(t *testing.T) (control int) {
 		}
 		// The control: a store whose modes let others in.
 		must(t, os.Chmod(s.Dir(), 0o755))
-		must(t, os.Chmod(dir(s, observationsDir), 0o755))
+		must(t, os.Chmod(dir(s, storefs.ObservationsDir), 0o755))
 		must(t, os.Chmod(s.SavedTo(o), 0o644))
 		if said := strange(t, exe, "stranger", s.Dir(), s.SavedTo(o)); strings.Contains(said, "could read by path") {
 			control++

@@ -5,51 +5,52 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 const (
-	tidyEvery     = time.Hour // between two looks at ages, by all processes together
+	tidyEvery     = time.Hour // between two checks for old observations, by all processes together
 	maxTombstones = 10_000
 	tombstoneAge  = 90 * 24 * time.Hour
 
-	patience = 5 * time.Millisecond // for the lock, where others clean up as well
+	lockPatience = 5 * time.Millisecond // wait for the lock if the work can be done later
 )
 
-// start tries the lock, and clears away what dead processes left. It costs two
-// short reads where they left nothing. Only where the store cannot be used at
-// all does it fail.
-func (s *Store) start() error {
-	err := s.lockedWithin(patience, func(l *ledger) error {
-		s.schedule(l)
+// sweepAtOpen takes the lock and removes what dead processes left. It takes two short reads if there is nothing to do,
+// and fails only if the store cannot be used at all.
+func (s *Store) sweepAtOpen() error {
+	err := s.lockedWithin(lockPatience, func(l *ledger) error {
+		s.scheduleTidy(l)
 		return s.sweep(l)
 	})
 	if errors.Is(err, ErrNoRoom) {
-		return nil // busy: another process is at it
+		return nil // busy: another process is sweeping
 	}
 	return err
 }
 
-// sweep removes what dead processes had under their hands. The names of it say
-// which observations to look at: one without a sidecar never was, one with a
-// tombstone is finished being removed, any other was acknowledged and stays.
+// sweep removes the leftovers of dead processes. Their names in tmp/ and in the ledger give the observations to check:
+// one without a sidecar was never committed, one with a tombstone must lose its bytes, any other was acknowledged and
+// stays.
 func (s *Store) sweep(l *ledger) error {
 	processes := s.newCensus()
 	defer func() {
-		if l.swept != processes {
-			processes.close()
+		if l.census != processes {
+			processes.unlockDead()
 		}
 	}()
 	var left []string
-	err := s.disk.names(tmpDir, func(name string) {
+	err := s.disk.VisitNames(storefs.TmpDir, func(name string) {
 		stem, ext, _ := strings.Cut(name, ".")
 		proc, isLive := stem, "."+ext == liveExt && isProcess(stem)
 		if !isLive {
 			var ours bool
-			if proc, _, ours = parseKey(stem); !ours || !ofTmp("."+ext) {
+			if proc, _, ours = parseKey(stem); !ours || !isTmpExt("."+ext) {
 				return
 			}
 		}
-		if !processes.lives(proc) && !isLive {
+		if !processes.isAlive(proc) && !isLive {
 			left = append(left, name)
 		}
 	})
@@ -59,7 +60,7 @@ func (s *Store) sweep(l *ledger) error {
 	worked := map[ID]bool{}
 	for k := range l.Held {
 		proc, id, ok := parseKey(k)
-		if ok && processes.lives(proc) {
+		if ok && processes.isAlive(proc) {
 			continue
 		}
 		delete(l.Held, k)
@@ -71,13 +72,13 @@ func (s *Store) sweep(l *ledger) error {
 		worked[id] = true
 	}
 	if len(worked) > 0 {
-		all, err := s.survey(true)
+		all, err := s.scan(true)
 		if err != nil {
 			return err
 		}
 		for id := range worked {
 			if e := all[id]; e != nil {
-				if err := s.finish(e); err != nil {
+				if err := s.finishRemoval(e); err != nil {
 					return err
 				}
 			}
@@ -85,45 +86,45 @@ func (s *Store) sweep(l *ledger) error {
 		s.recount(l, all)
 	}
 	for _, name := range left {
-		l.marks = append(l.marks, tmpDir+"/"+name)
+		l.marks = append(l.marks, storefs.TmpDir+"/"+name)
 	}
-	l.swept = processes
+	l.census = processes
 	return nil
 }
 
-func ofTmp(ext string) bool {
+func isTmpExt(ext string) bool {
 	return slices.Contains([]string{dataExt, indexExt, sideExt, goneExt}, ext)
 }
 
-// finish brings to its end what a process died over.
-func (s *Store) finish(e *entry) error {
-	if e.doubt != nil {
-		return e.doubt
+// finishRemoval completes the removal that a dead process had begun.
+func (s *Store) finishRemoval(e *entry) error {
+	if e.err != nil {
+		return e.err
 	}
 	if e.side {
-		if o, err := s.sidecar(e.id); err != nil || o.Expired == nil {
+		if o, err := s.readSidecar(e.id); err != nil || o.Expired == nil {
 			return nil //nolint:nilerr // in doubt nothing is taken
 		}
 	}
 	return s.removeBytes(e)
 }
 
-// removeBytes removes all of an observation but its sidecar.
+// removeBytes removes all files of an observation but its sidecar.
 func (s *Store) removeBytes(e *entry) error {
 	if e.data != "" {
-		if err := s.disk.remove(observationsDir + "/" + e.data); err != nil {
+		if err := s.disk.Remove(storefs.ObservationsDir + "/" + e.data); err != nil {
 			return err
 		}
 		e.data, e.dataSize = "", 0
 	}
 	if e.index {
-		if err := s.disk.remove(e.name(indexExt)); err != nil {
+		if err := s.disk.Remove(e.name(indexExt)); err != nil {
 			return err
 		}
 		e.index, e.indexSize = false, 0
 	}
 	if e.pin {
-		if err := s.disk.remove(e.name(pinExt)); err != nil {
+		if err := s.disk.Remove(e.name(pinExt)); err != nil {
 			return err
 		}
 		e.pin = false
@@ -131,17 +132,17 @@ func (s *Store) removeBytes(e *entry) error {
 	return nil
 }
 
-// tidy looks at ages, once an hour among all processes. What goes wrong is
-// tried again in a minute: the call that came by does not suffer from it.
-func (s *Store) tidy() {
-	if s.now().UnixNano() < s.tidied.Load() {
+// tidyIfDue removes old observations, once an hour among all processes. An error is ignored and the work tried again a
+// minute later: the call that triggered it must not fail.
+func (s *Store) tidyIfDue() {
+	if s.now().UnixNano() < s.nextTidy.Load() {
 		return
 	}
-	s.tidied.Store(s.now().Add(time.Minute).UnixNano())
-	_ = s.lockedWithin(patience, func(l *ledger) error {
+	s.nextTidy.Store(s.now().Add(time.Minute).UnixNano())
+	_ = s.lockedWithin(lockPatience, func(l *ledger) error {
 		now := s.now()
-		if since := now.Sub(l.Swept); since >= 0 && since < tidyEvery { // another process did
-			s.schedule(l)
+		if since := now.Sub(l.Swept); since >= 0 && since < tidyEvery { // another process did it
+			s.scheduleTidy(l)
 			return nil
 		}
 		if err := s.sweep(l); err != nil {
@@ -152,31 +153,31 @@ func (s *Store) tidy() {
 			return err
 		}
 		if _, done := s.expireWhile(l, all, func() bool { return false }); !done {
-			s.tidied.Store(now.Add(time.Second).UnixNano())
+			s.nextTidy.Store(now.Add(time.Second).UnixNano())
 			return nil
 		}
 		s.trimTombstones(l, all)
 		s.removeStrays(l, all)
 		l.Swept = now.UTC().Round(0)
-		s.schedule(l)
+		s.scheduleTidy(l)
 		return nil
 	})
 }
 
-func (s *Store) schedule(l *ledger) {
-	s.tidied.Store(l.Swept.Add(tidyEvery).UnixNano())
+func (s *Store) scheduleTidy(l *ledger) {
+	s.nextTidy.Store(l.Swept.Add(tidyEvery).UnixNano())
 	if now := s.now(); l.Swept.After(now) { // the clock was set back
-		s.tidied.Store(now.UnixNano())
+		s.nextTidy.Store(now.UnixNano())
 	}
 }
 
-// trimTombstones removes the oldest beyond their number and their share of the
-// quota (a sixteenth), and those that are too old.
+// trimTombstones removes the oldest tombstones beyond 10,000 of them, beyond a sixteenth of the quota, and those older
+// than 90 days.
 func (s *Store) trimTombstones(l *ledger, all map[ID]*entry) {
 	var stones []*entry
-	holders := l.holders()
+	holders := l.writers()
 	for id, e := range all {
-		if e.side && e.data == "" && e.doubt == nil && !holders[id] {
+		if e.side && e.data == "" && e.err == nil && !holders[id] {
 			stones = append(stones, e)
 		}
 	}
@@ -187,28 +188,27 @@ func (s *Store) trimTombstones(l *ledger, all map[ID]*entry) {
 		if i < maxTombstones && size <= s.quota/16 && s.now().Sub(e.used) <= tombstoneAge {
 			continue
 		}
-		// A sidecar of another version is not ours to judge.
-		if _, err := s.sidecar(e.id); errors.Is(err, errForeign) {
+		// A sidecar of another version is never removed.
+		if _, err := s.readSidecar(e.id); errors.Is(err, errForeign) {
 			continue
 		}
-		s.unsettle(l, e.id)
-		if s.disk.remove(e.name(sideExt)) == nil {
+		s.markRecount(l, e.id)
+		if s.disk.Remove(e.name(sideExt)) == nil {
 			l.Kept -= e.sideSize
 		}
 	}
 }
 
-// removeStrays removes files with our names that no sidecar speaks of, when
-// they are as old as an observation may be. Those of dead processes went
-// before, at once; these come from a store that was copied or lost its state.
+// removeStrays removes data files without a sidecar once they are older than the maximum age. They come from a store
+// that was copied or lost its state; a sweep removes those of dead processes at once.
 func (s *Store) removeStrays(l *ledger, all map[ID]*entry) {
-	holders := l.holders()
+	holders := l.writers()
 	for id, e := range all {
-		if e.side || e.doubt != nil || holders[id] || s.now().Sub(e.used) <= s.maxAge {
+		if e.side || e.err != nil || holders[id] || s.now().Sub(e.used) <= s.maxAge {
 			continue
 		}
 		size := e.size()
-		s.unsettle(l, id)
+		s.markRecount(l, id)
 		if s.removeBytes(e) == nil {
 			l.Kept -= size
 		}

@@ -1,6 +1,6 @@
-// Package prompts holds the prompts, one Markdown file each, embedded.
+// Package prompts holds the prompts as embedded Markdown files.
 //
-// It does not speak MCP: server/ lists and serves what stands here.
+// It knows nothing of MCP: package server lists and serves them.
 package prompts
 
 import (
@@ -12,35 +12,37 @@ import (
 	"sync"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 //go:embed *.md
 var files embed.FS
 
-// order is the order in which prompts are listed: every Markdown file here but the instructions.
+// order is the order in which prompts are listed: every Markdown file here but instructions.md.
 var order = []string{"director", "investigate-output"}
 
-// maxValue is how long a value for an argument may be, in bytes: a task is told in a few
-// sentences, and a prompt that carries a document would be the flood this server prevents.
+// maxValue is the longest value of an argument, in bytes: a few sentences describe a task, and a prompt with a whole
+// document in it would flood the context.
 const maxValue = 8 << 10
 
-// Prompt is one prompt as listed.
+// Prompt is one prompt.
 type Prompt struct {
 	Name, Title, Description string
 	Arguments                []Argument
 	text                     string
 }
 
-// Argument of a prompt; its value stands in place of {{name}} in the text.
+// Argument of a prompt; its value replaces {{name}} in the text.
 type Argument struct {
 	Name, Description string
 	Required          bool
 }
 
-// All lists the prompts in a fixed order. The slice is the caller's own.
+// All returns the prompts in a fixed order. The caller owns the slice.
 func All() []Prompt { return slices.Clone(load()) }
 
-// Instructions is what a client is told of the server at start: at most 150 tokens.
+// Instructions returns the server's instructions for a client: at most 150 tokens.
 func Instructions() string { return instructions() }
 
 var (
@@ -48,7 +50,7 @@ var (
 	instructions = sync.OnceValue(func() string { return strings.TrimSpace(must(files.ReadFile("instructions.md"))) })
 )
 
-// readAll panics on a bad file: the files are part of the program, and a test reads them all.
+// readAll panics on an invalid file: the files are part of the program, and a test reads them all.
 func readAll() []Prompt {
 	all := make([]Prompt, 0, len(order))
 	for _, name := range order {
@@ -71,7 +73,7 @@ func must(b []byte, err error) string {
 	return string(b)
 }
 
-// parse reads front matter between two lines of three dashes, and the text below it.
+// parse reads the front matter between two lines of three dashes, and the text after it.
 func parse(file string) (Prompt, error) {
 	rest, found := strings.CutPrefix(file, "---\n")
 	if !found {
@@ -107,13 +109,13 @@ func parse(file string) (Prompt, error) {
 	return p, nil
 }
 
-// Text fills the arguments in. A missing required or an unknown one is an error that names the valid ones.
-// A line that holds {{name}} is left out where name has no value.
+// Text fills in the arguments. A missing required argument or an unknown one is an error that names the valid ones. A
+// line with {{name}} is left out if name has no value.
 func (p Prompt) Text(args map[string]string) (string, error) {
 	if err := p.check(args); err != nil {
 		return "", err
 	}
-	// One pass over the template: a value that holds {{…}} itself is not looked into again.
+	// Replace in one pass: {{…}} inside a value is not replaced.
 	var pairs []string
 	var absent []string
 	for _, a := range p.Arguments {
@@ -137,7 +139,7 @@ func (p Prompt) Text(args map[string]string) (string, error) {
 func (p Prompt) check(args map[string]string) error {
 	for name, value := range args {
 		if !slices.ContainsFunc(p.Arguments, func(a Argument) bool { return a.Name == name }) {
-			return fmt.Errorf("prompt %s: unknown argument %q; %s", p.Name, clip(name), p.valid())
+			return fmt.Errorf("prompt %s: unknown argument %q; %s", p.Name, content.ClipEnd(name, 200), p.valid())
 		}
 		if len(value) > maxValue {
 			return fmt.Errorf("prompt %s: argument %q is %d bytes long, at most %d; name a file or an observation instead",
@@ -164,13 +166,4 @@ func (p Prompt) valid() string {
 		}
 	}
 	return "valid arguments: " + strings.Join(names, ", ")
-}
-
-// clip keeps what a caller gave us short in an error: at most 200 bytes.
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most-3], "") + "…"
 }

@@ -10,32 +10,30 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// A tool asks its client in one way, tools.Input.Ask; what happens then is the era's. In the sessions
-// era the client gets a request on the stream of the call, and the tool waits. In the stateless one the
-// call is answered "input required", and made again by the client with the answer: see rounds.go.
+// A tool asks its client through tools.Input.Ask in every protocol. In the sessions era the server sends the client
+// a request on the stream of the call, and the tool waits. In the stateless era the server answers the call with
+// "input required", and the client repeats the call with its reply: see round_trips.go.
 
 const (
-	maxAsked = 64      // requests of ours that may wait for one client
-	maxReply = 1 << 20 // bytes of an answer to one
+	maxAsked = 64      // open requests to one client
+	maxReply = 1 << 20 // bytes of a response to one request
 )
 
-// request asks the client something by send, and waits for its answer: a result. The errors are the
-// context's, that of send, and [tools.ErrNoReply] where the client refused, or said nothing for patience.
+// request sends the client a request and returns the result of its response. It returns the error of the context,
+// or [tools.ErrNoReply] if send fails, the client refuses or does not respond within patience.
 func (c *Conn) request(
 	ctx context.Context, send func([]byte) error, method mcp.MCPMethod, params any, patience time.Duration,
 ) (json.RawMessage, error) {
-	id, came, err := c.expect()
+	id, came, err := c.registerRequest()
 	if err != nil {
 		return nil, err
 	}
-	defer c.forget(id)
-	message, err := encode(struct {
-		notification
-		ID string `json:"id"`
-	}{notification{mcp.JSONRPC_VERSION, string(method), params}, id})
+	defer c.unregisterRequest(id)
+	message, err := jsonrpc.Request(id, string(method), params)
 	if err != nil {
 		return nil, err
 	}
@@ -46,19 +44,21 @@ func (c *Conn) request(
 	defer late.Stop()
 	select {
 	case f := <-came:
-		return resultOf(f)
+		return resultOfResponse(f)
 	case <-late.C:
 		err = &silenceError{patience}
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if m, e := encode(notification{mcp.JSONRPC_VERSION, string(mcp.MethodNotificationCancelled), map[string]string{"requestId": id}}); e == nil && send(m) != nil {
-		_ = c.tell(m)
+	if m, e := jsonrpc.Notification(
+		string(mcp.MethodNotificationCancelled), map[string]string{"requestId": id},
+	); e == nil && send(m) != nil {
+		_ = c.SendOwn(m)
 	}
 	return nil, err
 }
 
-// silenceError is that the client said nothing for so long.
+// silenceError reports that the client did not respond within patience.
 type silenceError struct{ patience time.Duration }
 
 func (e *silenceError) Error() string {
@@ -67,77 +67,80 @@ func (e *silenceError) Error() string {
 
 func (*silenceError) Unwrap() error { return tools.ErrNoReply }
 
-// expect makes an id for a request of ours, and room for its answer.
-func (c *Conn) expect() (id string, came <-chan frame, err error) {
+// registerRequest returns the id of a new request to the client, and the channel that receives its response. The
+// caller must call unregisterRequest. It returns [tools.ErrNoReply] if 64 requests are open.
+func (c *Conn) registerRequest() (id string, came <-chan jsonrpc.Frame, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.asked) >= maxAsked {
-		return "", nil, fmt.Errorf("%w: it has %d questions to answer before this one", tools.ErrNoReply, len(c.asked))
+	if len(c.awaiting) >= maxAsked {
+		return "", nil, fmt.Errorf("%w: it has not answered %d earlier requests", tools.ErrNoReply, len(c.awaiting))
 	}
-	c.asks++
-	id = "funnel-" + strconv.FormatInt(c.asks, 10)
-	one := make(chan frame, 1)
-	c.asked["s"+id] = one
+	c.requests++
+	id = "funnel-" + strconv.FormatInt(c.requests, 10)
+	one := make(chan jsonrpc.Frame, 1)
+	c.awaiting[jsonrpc.StringKey(id)] = one
 	return id, one, nil
 }
 
-func (c *Conn) forget(id string) {
+func (c *Conn) unregisterRequest(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.asked, "s"+id)
+	delete(c.awaiting, jsonrpc.StringKey(id))
 }
 
-// answered takes a response. One that nobody waits for, or not any more, is dropped.
-func (c *Conn) answered(f frame) {
+// handleResponse passes a response to the goroutine that waits for it. It drops a response for which none waits.
+func (c *Conn) handleResponse(f jsonrpc.Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if came := c.asked[f.key]; came != nil {
-		delete(c.asked, f.key)
+	if came := c.awaiting[f.Key]; came != nil {
+		delete(c.awaiting, f.Key)
 		came <- f
 	}
 }
 
-// resultOf is what the client answered, or why it did not.
-func resultOf(f frame) (json.RawMessage, error) {
-	if f.size > maxReply {
-		return nil, fmt.Errorf("%w that could be taken: it is %d bytes long, over %d", tools.ErrNoReply, f.size, maxReply)
+// resultOfResponse returns the result in a response, or an error if the response is an error or over 1 MiB.
+func resultOfResponse(f jsonrpc.Frame) (json.RawMessage, error) {
+	if f.Size > maxReply {
+		return nil, fmt.Errorf(
+			"%w within the size limit: the reply is %d bytes long, over %d", tools.ErrNoReply, f.Size, maxReply,
+		)
 	}
-	if f.fault == nil {
-		return f.result, nil
+	if f.Error == nil {
+		return f.Result, nil
 	}
-	var refusal Fault
-	if err := json.Unmarshal(f.fault, &refusal); err != nil {
+	var refusal jsonrpc.Fault
+	if err := json.Unmarshal(f.Error, &refusal); err != nil {
 		return nil, fmt.Errorf("%w: it answered with an error", tools.ErrNoReply)
 	}
-	return nil, fmt.Errorf("%w: it answered %s (%d)", tools.ErrNoReply, quoted(refusal.Message), refusal.Code)
+	return nil, fmt.Errorf("%w: it answered %s (%d)", tools.ErrNoReply, jsonrpc.Quoted(refusal.Message), refusal.Code)
 }
 
-// asker is the [tools.Asker] of a call; ctx is the call's.
+// asker returns the [tools.Asker] of a call in the sessions era; ctx is the call's context.
 func (k *call) asker(ctx context.Context) tools.Asker {
 	return func(c context.Context, q tools.Question) (tools.Reply, error) {
-		method, params := wordsOf(q)
-		if err := able(k.can(), method); err != nil {
+		method, params := clientRequest(q)
+		if err := missingCapability(k.capabilities(), method); err != nil {
 			return tools.Reply{}, err
 		}
 		c, stop := context.WithCancel(c)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
-		result, err := k.conn.request(c, k.notes.forward, method, params, k.conn.server.askTimeout)
+		result, err := k.conn.request(c, k.notes.Forward, method, params, k.conn.server.options.AskTimeout)
 		if err != nil {
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
 			return tools.Reply{}, err
 		}
-		return replyOf(q, result)
+		return parseReply(q, result)
 	}
 }
 
-// able says what the client lacks for a request of ours; nil: nothing.
-func able(has mcp.ClientCapabilities, method mcp.MCPMethod) *tools.CapabilityError {
+// missingCapability returns the capability that the client lacks for a request of this method, or nil.
+func missingCapability(has mcp.ClientCapabilities, method mcp.MCPMethod) *tools.CapabilityError {
 	switch method {
 	case mcp.MethodElicitationCreate:
-		// A capability that names no mode means forms.
+		// An elicitation capability without a mode means forms.
 		if e := has.Elicitation; e == nil || e.Form == nil && e.URL != nil {
 			return &tools.CapabilityError{Capability: "elicitation"}
 		}
@@ -149,8 +152,8 @@ func able(has mcp.ClientCapabilities, method mcp.MCPMethod) *tools.CapabilityErr
 	return nil
 }
 
-// wordsOf is a question as MCP has it.
-func wordsOf(q tools.Question) (mcp.MCPMethod, any) {
+// clientRequest converts a question into an MCP method and its params.
+func clientRequest(q tools.Question) (mcp.MCPMethod, any) {
 	if q.Form != nil {
 		return mcp.MethodElicitationCreate, mcp.ElicitationParams{Message: q.Form.Message, RequestedSchema: q.Form.Schema}
 	}
@@ -161,8 +164,8 @@ func wordsOf(q tools.Question) (mcp.MCPMethod, any) {
 	return mcp.MethodSamplingCreateMessage, p
 }
 
-// replyOf reads what the client answered to a question.
-func replyOf(q tools.Question, result json.RawMessage) (tools.Reply, error) {
+// parseReply decodes the client's reply to a question.
+func parseReply(q tools.Question, result json.RawMessage) (tools.Reply, error) {
 	if q.Form != nil {
 		return formReply(result)
 	}
@@ -182,20 +185,22 @@ func formReply(result json.RawMessage) (tools.Reply, error) {
 		return tools.Reply{Action: r.Action}, nil
 	case tools.Accepted:
 	default:
-		return tools.Reply{}, fmt.Errorf("%w to the form: action is neither accept, decline nor cancel", tools.ErrNoReply)
+		return tools.Reply{}, fmt.Errorf("%w to the form: action must be accept, decline or cancel", tools.ErrNoReply)
 	}
 	if r.Content == nil || string(r.Content) == "null" {
 		r.Content = json.RawMessage("{}")
 	}
 	if r.Content[0] != '{' {
-		return tools.Reply{}, fmt.Errorf("%w to the form: its content is %s, not an object", tools.ErrNoReply, kindOf(r.Content))
+		return tools.Reply{}, fmt.Errorf(
+			"%w to the form: its content must be an object, not %s", tools.ErrNoReply, jsonrpc.KindOf(r.Content),
+		)
 	}
 	return tools.Reply{Action: r.Action, Content: r.Content}, nil
 }
 
 var errNotReply = fmt.Errorf("%w that could be read", tools.ErrNoReply)
 
-// promptReply gathers the text; its content is one block or, since 2025-11-25, several.
+// promptReply joins the text blocks of a sampling result. Its content is one block or, since 2025-11-25, several.
 func promptReply(result json.RawMessage) (tools.Reply, error) {
 	type block struct{ Type, Text string }
 	var r struct {
@@ -221,7 +226,7 @@ func promptReply(result json.RawMessage) (tools.Reply, error) {
 		}
 	}
 	if len(text) == 0 {
-		return tools.Reply{}, fmt.Errorf("%w in words", tools.ErrNoReply)
+		return tools.Reply{}, fmt.Errorf("%w with text", tools.ErrNoReply)
 	}
 	return tools.Reply{Text: strings.Join(text, "\n"), Model: r.Model, Stop: r.StopReason}, nil
 }

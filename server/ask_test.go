@@ -4,102 +4,44 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// askTools ask their client: the seam is tried with them.
-func askTools() []tools.Tool {
-	schema := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
-	type who struct {
-		Model bool `json:"model,omitempty" jsonschema:"ask the model too"`
-		Twice bool `json:"twice,omitempty" jsonschema:"ask the user twice"`
-	}
-	return []tools.Tool{
-		tools.New(tools.Tool{Name: "greet", Title: "Greet", Description: "Asks for a name."},
-			func(ctx context.Context, a who, in tools.Input, out tools.Output) error {
-				if _, err := io.WriteString(out, "asking\n"); err != nil {
-					return err
-				}
-				var names []string
-				for i := range 2 {
-					r, err := in.Ask(ctx, tools.Question{Form: &tools.Form{Message: fmt.Sprint("who? ", i), Schema: schema}})
-					switch {
-					case err != nil:
-						return err
-					case r.Action != tools.Accepted:
-						_, err := fmt.Fprintf(out, "the user: %s", r.Action)
-						return err
-					}
-					var filled struct{ Name string }
-					if err := json.Unmarshal(r.Content, &filled); err != nil {
-						return err
-					}
-					names = append(names, filled.Name)
-					if !a.Twice {
-						break
-					}
-				}
-				text := "hello " + strings.Join(names, " and ")
-				if a.Model {
-					r, err := in.Ask(ctx, tools.Question{Prompt: &tools.Prompt{
-						System: "be brief", MaxTokens: 50, Messages: []tools.Message{{Role: "user", Text: text}},
-					}})
-					if err != nil {
-						return err
-					}
-					text += "; the model: " + r.Text
-				}
-				_, err := io.WriteString(out, text)
-				return err
-			}),
-		tools.New(tools.Tool{Name: "bad-question", Title: "Bad question", Description: "Asks what cannot be asked."},
-			func(ctx context.Context, _ struct{}, in tools.Input, _ tools.Output) error {
-				_, err := in.Ask(ctx, tools.Question{})
-				return err
-			}),
-	}
-}
-
-func withAskTools(o *Options) { o.Tools = append(o.Tools, askTools()...) }
-
-// ours is a request or a notification of the server's, as a client reads it.
-type ours struct {
-	ID     json.RawMessage
-	Method string
-	Params json.RawMessage
-}
+func withAskTools(o *Options) { o.Tools = append(o.Tools, servertest.AskTools()...) }
 
 // asking is a client of the sessions era that can be asked: answer gives the rest of the response to a
 // request, "" for none.
 type asking struct {
 	*client
-	answer func(ours) string
-	seen   []ours
+	answer func(servertest.Ours) string
+	seen   []servertest.Ours
 }
 
-func newAsking(t *testing.T, s *Server, capabilities string, answer func(ours) string) *asking {
+func newAsking(t *testing.T, s *Server, capabilities string, answer func(servertest.Ours) string) *asking {
 	c := &asking{client: &client{t: t, conn: s.Connect(t.Context())}, answer: answer}
-	contains(t, c.ask(strings.Replace(initialize, `"capabilities":{}`, `"capabilities":`+capabilities, 1)), `"result"`)
+	servertest.Contains(
+		t, c.ask(strings.Replace(servertest.Initialize, `"capabilities":{}`, `"capabilities":`+capabilities, 1)), `"result"`,
+	)
 	return c
 }
 
 // call returns the answer to a tools/call, having answered what was asked meanwhile.
-func (c *asking) call(ctx context.Context, id, tool, args string) answer {
+func (c *asking) call(ctx context.Context, id, tool, args string) servertest.Answer {
 	c.t.Helper()
-	var got answer
-	c.conn.Handle(ctx, []byte(toolCall(id, tool, args, "")), func(m []byte, last func()) error {
+	var got servertest.Answer
+	c.conn.Handle(ctx, []byte(servertest.ToolCall(id, tool, args, "")), func(m []byte, last func()) error {
 		if last != nil {
-			got = read(c.t, string(m))
+			got = servertest.Read(c.t, string(m))
 			return nil
 		}
-		var o ours
+		var o servertest.Ours
 		if err := json.Unmarshal(m, &o); err != nil {
 			c.t.Errorf("%v: %s", err, m)
 		}
@@ -115,45 +57,35 @@ func (c *asking) call(ctx context.Context, id, tool, args string) answer {
 	return got
 }
 
-const (
-	canAll   = `{"elicitation":{},"sampling":{}}`
-	sayAnna  = `"result":{"action":"accept","content":{"name":"Anna"}}`
-	sayModel = `"result":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m","stopReason":"endTurn"}`
-)
-
-func replyTo(o ours) string {
-	switch o.Method {
-	case "elicitation/create":
-		return sayAnna
-	case "sampling/createMessage":
-		return sayModel
-	}
-	return ""
-}
-
 func TestAskInASession(t *testing.T) {
-	c := newAsking(t, newTestServer(t, withAskTools), canAll, replyTo)
-	if got := c.call(t.Context(), "1", "greet", `{"model":true,"twice":true}`); got.text() != "asking\nhello Anna and Anna; the model: hi" {
+	c := newAsking(t, newTestServer(t, withAskTools), servertest.CanAll, servertest.ReplyTo)
+	if got := c.call(
+		t.Context(), "1", "greet", `{"model":true,"twice":true}`,
+	); got.Text() != "asking\nhello Anna and Anna; the model: hi" {
 		t.Errorf("%+v", got)
 	}
 	if len(c.seen) != 3 {
 		t.Fatalf("asked %d times: %+v", len(c.seen), c.seen)
 	}
-	contains(t, string(c.seen[0].Params), `"message":"who? 0"`, `"requestedSchema":{"type":"object"`)
-	contains(t, string(c.seen[2].Params), `"systemPrompt":"be brief"`, `"maxTokens":50`, `"text":"hello Anna and Anna"`)
-	if got := c.call(t.Context(), "2", "bad-question", `{}`); !got.Result.IsError || !strings.Contains(got.text(), "either a form or a prompt") {
+	servertest.Contains(t, string(c.seen[0].Params), `"message":"who? 0"`, `"requestedSchema":{"type":"object"`)
+	servertest.Contains(
+		t, string(c.seen[2].Params), `"systemPrompt":"be brief"`, `"maxTokens":50`, `"text":"hello Anna and Anna"`,
+	)
+	if got := c.call(t.Context(), "2", "bad-question", `{}`); !got.Result.IsError ||
+		!strings.Contains(got.Text(), "either a form or a prompt") {
 		t.Errorf("%+v", got)
 	}
 	c.idle()
 }
 
-// idle is a test's last look: nothing waits for an answer any more, once the tools have returned that were answered for.
+// idle is a test's last look: nothing waits for an answer any more, once the tools have returned that were answered
+// for.
 func (c *asking) idle() {
 	c.t.Helper()
-	wait(c.t, "the end of what was asked", func() bool {
+	servertest.Wait(c.t, "the end of what was asked", func() bool {
 		c.conn.mu.Lock()
 		defer c.conn.mu.Unlock()
-		return len(c.conn.asked) == 0
+		return len(c.conn.awaiting) == 0
 	})
 }
 
@@ -164,24 +96,28 @@ func TestAskReplies(t *testing.T) {
 		{`"result":{"action":"cancel","content":{"name":"x"}}`, "the user: cancel"},
 		{`"result":{"action":"accept"}`, "no reply that fits the form"},
 		{`"result":{"action":"accept","content":{"name":7}}`, "no reply that fits the form"},
-		{`"result":{"action":"accept","content":[1]}`, "content is an array, not an object"},
-		{`"result":{"action":"maybe"}`, "neither accept, decline nor cancel"},
+		{`"result":{"action":"accept","content":[1]}`, "content must be an object, not an array"},
+		{`"result":{"action":"maybe"}`, "action must be accept, decline or cancel"},
 		{`"result":7`, "no reply that could be read"},
 		{`"error":{"code":-1,"message":"not \u001b[31mnow"}`, `it answered "not \x1b[31mnow" (-1)`},
 		{`"error":7`, "it answered with an error"},
-		{`"result":{"action":"accept","content":{"name":"` + strings.Repeat("x", maxReply) + `"}}`, "bytes long, over 1048576"},
+		{`"result":{"action":"accept","content":{"name":"` + strings.Repeat("x", maxReply) +
+			`"}}`, "bytes long, over 1048576"},
 		{"", "no reply within 100ms"},
 	} {
-		if s.askTimeout = time.Minute; k.reply == "" {
-			s.askTimeout = 100 * time.Millisecond
+		if s.options.AskTimeout = time.Minute; k.reply == "" {
+			s.options.AskTimeout = 100 * time.Millisecond
 		}
-		c := newAsking(t, s, canAll, func(ours) string { return k.reply })
+		c := newAsking(t, s, servertest.CanAll, func(servertest.Ours) string { return k.reply })
 		got := c.call(t.Context(), "1", "greet", `{}`)
-		contains(t, got.text(), k.want)
-		if len(got.text()) > 1000 {
-			t.Errorf("%.40s: the answer is %d bytes long", k.reply, len(got.text()))
+		servertest.Contains(t, got.Text(), k.want)
+		if len(got.Text()) > 1000 {
+			t.Errorf("%.40s: the answer is %d bytes long", k.reply, len(got.Text()))
 		}
-		if k.reply == "" && (len(c.seen) != 2 || c.seen[1].Method != "notifications/cancelled" || !strings.Contains(string(c.seen[1].Params), string(c.seen[0].ID))) {
+		if k.reply == "" &&
+			(len(c.seen) != 2 || c.seen[1].Method != "notifications/cancelled" || !strings.Contains(
+				string(c.seen[1].Params), string(c.seen[0].ID),
+			)) {
 			t.Errorf("the client was not told that its answer is not waited for: %+v", c.seen)
 		}
 		c.idle()
@@ -194,9 +130,9 @@ func TestAskNeedsTheCapability(t *testing.T) {
 		`{}`: "elicitation", `{"sampling":{}}`: "elicitation", `{"elicitation":{"url":{}}}`: "elicitation",
 		`{"elicitation":{}}`: "sampling", `{"elicitation":{"form":{},"url":{}}}`: "sampling",
 	} {
-		c := newAsking(t, s, capabilities, replyTo)
+		c := newAsking(t, s, capabilities, servertest.ReplyTo)
 		got := c.call(t.Context(), "1", "greet", `{"model":true}`)
-		if !got.Result.IsError || !strings.Contains(got.text(), `does not declare the capability "`+lacks+`"`) {
+		if !got.Result.IsError || !strings.Contains(got.Text(), `does not declare the capability "`+lacks+`"`) {
 			t.Errorf("%s: %+v", capabilities, got)
 		}
 	}
@@ -204,17 +140,17 @@ func TestAskNeedsTheCapability(t *testing.T) {
 
 // TestAskStrays sends answers nobody waits for: unknown ids, answers that come twice or too late.
 func TestAskStrays(t *testing.T) {
-	c := newAsking(t, newTestServer(t, withAskTools), canAll, replyTo)
-	twice := func(o ours) string {
+	c := newAsking(t, newTestServer(t, withAskTools), servertest.CanAll, servertest.ReplyTo)
+	twice := func(o servertest.Ours) string {
 		for _, id := range []string{`"funnel-99"`, `1`, `null`, string(o.ID), string(o.ID), string(o.ID)} {
-			if got := c.ask(`{"jsonrpc":"2.0","id":` + id + `,` + sayAnna + `}`); got != "" && id != "null" {
+			if got := c.ask(`{"jsonrpc":"2.0","id":` + id + `,` + servertest.SayAnna + `}`); got != "" && id != "null" {
 				t.Errorf("answered: %s", got)
 			}
 		}
 		return ""
 	}
 	c.answer = twice
-	if got := c.call(t.Context(), "1", "greet", `{}`); got.text() != "asking\nhello Anna" {
+	if got := c.call(t.Context(), "1", "greet", `{}`); got.Text() != "asking\nhello Anna" {
 		t.Errorf("%+v", got)
 	}
 	twice(c.seen[0])
@@ -224,8 +160,8 @@ func TestAskStrays(t *testing.T) {
 // TestAskEndsWithItsCall cancels the call while the client is being asked, and has a call's deadline end it.
 func TestAskEndsWithItsCall(t *testing.T) {
 	s := newTestServer(t, withAskTools, func(o *Options) { o.CallTimeout = 200 * time.Millisecond })
-	c := newAsking(t, s, canAll, func(ours) string { return "" })
-	if got := c.call(t.Context(), "1", "greet", `{}`); !got.Result.IsError || !saysLate(got.text()) {
+	c := newAsking(t, s, servertest.CanAll, func(servertest.Ours) string { return "" })
+	if got := c.call(t.Context(), "1", "greet", `{}`); !got.Result.IsError || !servertest.SaysLate(got.Text()) {
 		t.Errorf("at the deadline: %+v", got)
 	}
 	c.idle()
@@ -233,9 +169,11 @@ func TestAskEndsWithItsCall(t *testing.T) {
 	s = newTestServer(t, withAskTools)
 	var c2 *asking
 	var asked atomic.Bool
-	c2 = newAsking(t, s, canAll, func(o ours) string {
+	c2 = newAsking(t, s, servertest.CanAll, func(o servertest.Ours) string {
 		if asked.CompareAndSwap(false, true) {
-			go c2.conn.Handle(t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`), nil)
+			go c2.conn.Handle(
+				t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`), nil,
+			)
 		}
 		return ""
 	})
@@ -244,7 +182,7 @@ func TestAskEndsWithItsCall(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if !c2.conn.wait(ctx, func(c *Conn) int { return c.running }) {
+	if !c2.conn.waitUntilZero(ctx, func(c *Conn) int { return c.running }) {
 		t.Error("the tool still waits")
 	}
 	c2.idle()
@@ -266,7 +204,7 @@ func TestAskIsBounded(t *testing.T) {
 	for range maxAsked {
 		<-sent
 	}
-	if err := ask(ctx); !errors.Is(err, tools.ErrNoReply) || !strings.Contains(err.Error(), "64 questions") {
+	if err := ask(ctx); !errors.Is(err, tools.ErrNoReply) || !strings.Contains(err.Error(), "64 earlier requests") {
 		t.Errorf("one more: %v", err)
 	}
 	go func() { // the requests are told off on the same way
@@ -279,8 +217,8 @@ func TestAskIsBounded(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(c.asked) > 0 {
-		t.Errorf("%d requests still wait", len(c.asked))
+	if len(c.awaiting) > 0 {
+		t.Errorf("%d requests still wait", len(c.awaiting))
 	}
 }
 
@@ -297,18 +235,18 @@ func TestListen(t *testing.T) {
 			return err
 		})
 	}
-	if err := c.tell([]byte("{}\n")); !errors.Is(err, errNoStream) {
+	if err := c.SendOwn([]byte("{}\n")); !errors.Is(err, errNoStream) {
 		t.Error(err)
 	}
 	stop1 := on("first", nil)
 	stop2 := on("second", nil)
 	stop3 := on("broken", io.ErrClosedPipe)
 	for _, stop := range []func(){stop3, stop2, stop1} {
-		_ = c.tell([]byte("{}\n"))
+		_ = c.SendOwn([]byte("{}\n"))
 		stop()
 		stop()
 	}
-	if err := c.tell([]byte("{}\n")); !errors.Is(err, errNoStream) {
+	if err := c.SendOwn([]byte("{}\n")); !errors.Is(err, errNoStream) {
 		t.Error(err)
 	}
 	if want := "broken second second first"; strings.Join(got, " ") != want {

@@ -5,19 +5,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 )
 
 func TestBatch(t *testing.T) {
 	c := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
-	c.ask(strings.Replace(initialize, "2025-06-18", "2025-03-26", 1))
+	c.ask(strings.Replace(servertest.Initialize, "2025-06-18", "2025-03-26", 1))
 	got := c.ask(`[ {"jsonrpc":"2.0","id":1,"method":"ping"} , {"jsonrpc":"2.0","method":"notifications/initialized"},
-		` + toolCall("2", "steps", `{"n":1}`, `,"_meta":{"progressToken":"t"}`) + `, 5, [], {"jsonrpc":"2.0","id":9007199254740993,"method":"no/such"},
+		` + servertest.ToolCall("2", "steps", `{"n":1}`, `,"_meta":{"progressToken":"t"}`) + `, 5, [], {"jsonrpc":"2.0","id":9007199254740993,"method":"no/such"},
 		{"jsonrpc":"2.0","id":3,"method":"ping","id":4}]`)
 	lines := strings.Split(got, "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], "notifications/progress") {
 		t.Fatalf("want a note, then the answers: %s", got)
 	}
-	var answers []answer
+	var answers []servertest.Answer
 	if err := json.Unmarshal([]byte(lines[1]), &answers); err != nil {
 		t.Fatal(err)
 	}
@@ -32,38 +34,26 @@ func TestBatch(t *testing.T) {
 	if got := c.ask(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`); got != "" {
 		t.Errorf("notifications were answered: %s", got)
 	}
-	contains(t, c.ask(`[{"jsonrpc":"2.0"`), "-32700")
-	contains(t, c.ask(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]]`), "-32700")
-}
-
-func TestBatchAtEOF(t *testing.T) {
-	s := newTestServer(t)
-	for range 20 {
-		p := servePipe(t, t.Context(), s)
-		p.write(strings.Replace(initialize, "2025-06-18", "2025-03-26", 1))
-		p.write("[" + toolCall("1", "sleep", `{"ms":3}`, "") + "," + toolCall("2", "sleep", `{"ms":5}`, "") + "]")
-		_ = p.in.Close()
-		p.read()
-		line, err := p.out.ReadBytes('\n')
-		if err != nil || line[0] != '[' || !strings.Contains(string(line), "slept 3") || !strings.Contains(string(line), "slept 5") {
-			t.Fatalf("%v: %s", err, line)
-		}
-	}
+	servertest.Contains(t, c.ask(`[{"jsonrpc":"2.0"`), "-32700")
+	servertest.Contains(t, c.ask(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]]`), "-32700")
 }
 
 // TestNotInBatch sends in a batch what has to come by itself.
 func TestNotInBatch(t *testing.T) {
 	c := &client{t: t, conn: newTestServer(t, withStore(t)).Connect(t.Context())}
-	c.ask(strings.Replace(initialize, "2025-06-18", "2025-03-26", 1))
-	listen, _ := modern("subscriptions/listen", "", `"notifications":{}`)
-	list, _ := modern("tools/list", "", "")
-	for _, message := range []string{initialize, listen, list, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`} {
+	c.ask(strings.Replace(servertest.Initialize, "2025-06-18", "2025-03-26", 1))
+	listen := servertest.StatelessRequest("subscriptions/listen", `"notifications":{}`)
+	list := servertest.StatelessRequest("tools/list", "")
+	for _, message := range []string{servertest.Initialize, listen, list, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`} {
 		got := c.ask("[" + message + `,{"jsonrpc":"2.0","id":"p","method":"ping"}]`)
 		for _, want := range []string{"-32600", "by itself", `{"jsonrpc":"2.0","id":"p","result":{}}`} {
-			contains(t, got, want)
+			servertest.Contains(t, got, want)
 		}
 	}
 	// Not even a first one: it would be the message that decides whether there are batches.
 	fresh := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
-	contains(t, fresh.ask("["+strings.Replace(initialize, "2025-06-18", "2025-03-26", 1)+"]"), "batches belong to protocol 2025-03-26 alone; send each message by itself")
+	servertest.Contains(
+		t, fresh.ask("["+strings.Replace(servertest.Initialize, "2025-06-18", "2025-03-26", 1)+"]"),
+		"only protocol 2025-03-26 has batches; send each message by itself",
+	)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,7 +15,10 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
@@ -26,7 +28,7 @@ import (
 // post runs accept in order, the work beside it, as the transports do.
 func (c *client) post(message string) (done chan struct{}) {
 	done = make(chan struct{})
-	work := c.conn.accept(c.t.Context(), []byte(message), c.send)
+	work := c.conn.Accept(c.t.Context(), []byte(message), c.send)
 	go func() {
 		defer close(done)
 		if work != nil {
@@ -42,29 +44,17 @@ func (c *client) all() string {
 	return strings.Join(c.got, "\n")
 }
 
-func within(t testing.TB, what string, done <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatalf("%s did not end within 10 s", what)
-	}
-}
-
-// saysLate says that a call was answered at its deadline: by the funnel, or for it where the machine did not let it in time.
-func saysLate(text string) bool {
-	return strings.Contains(text, "timed out after ") || strings.Contains(text, "no answer within ")
-}
-
 func TestCancel(t *testing.T) {
 	c := newClient(t, newTestServer(t))
 	for _, id := range []string{"5", `"five"`, "9007199254740993"} {
-		done := c.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000}}}`)
+		done := c.post(
+			`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000}}}`,
+		)
 		for c.conn.running == 0 { // the work is counted before post returns
 			t.Fatal("the call is not running")
 		}
 		c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"test"}}`)
-		within(t, "the cancelled call", done)
+		servertest.Within(t, "the cancelled call", done)
 		if got := c.all(); got != "" {
 			t.Errorf("id %s: a cancelled call was answered: %s", id, got)
 		}
@@ -75,42 +65,52 @@ func TestCancel(t *testing.T) {
 	}
 	<-c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
 	<-c.post(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"say","arguments":{"text":"again"}}}`)
-	contains(t, c.all(), `"id":5`, "again")
+	servertest.Contains(t, c.all(), `"id":5`, "again")
 }
 
 func TestDuplicateIDInFlight(t *testing.T) {
 	c := newClient(t, newTestServer(t))
 	done := c.post(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000}}}`)
-	<-c.post(`{"jsonrpc":"2.0","id":"\u0061","method":"tools/call","params":{"name":"say","arguments":{"text":"not to run"}}}`)
+	<-c.post(
+		`{"jsonrpc":"2.0","id":"\u0061","method":"tools/call","params":{"name":"say","arguments":{"text":"not to run"}}}`,
+	)
 	<-c.post(`{"jsonrpc":"2.0","id":"\u0061","method":"ping"}`)
 	got := c.all()
-	contains(t, got, `"id":null`, "is in flight")
+	servertest.Contains(t, got, `"id":null`, "is in flight")
 	if strings.Contains(got, "not to run") || strings.Contains(got, `"result"`) {
 		t.Errorf("the second request ran: %s", got)
 	}
 	c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`)
-	within(t, "the first call", done)
+	servertest.Within(t, "the first call", done)
 }
 
 func TestBusy(t *testing.T) {
 	c := newClient(t, newTestServer(t, func(o *Options) { o.MaxCalls = 2 }))
 	var running []chan struct{}
 	for i := range 2 {
-		running = append(running, c.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000}}}`, 100+i)))
+		running = append(
+			running,
+			c.post(
+				fmt.Sprintf(
+					`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000}}}`, 100+i,
+				),
+			),
+		)
 	}
 	got := c.call("say", `{"text":"x"}`)
-	if !got.Result.IsError || !strings.Contains(got.text(), "busy: 2 calls are running") {
+	if !got.Result.IsError || !strings.Contains(got.Text(), "busy: 2 calls are running") {
 		t.Errorf("a third call: %+v", got)
 	}
-	if got := read(t, c.ask(`{"jsonrpc":"2.0","id":9,"method":"prompts/list"}`)); got.Error == nil || got.Error.Code != codeBusy {
+	if got := servertest.Read(t, c.ask(`{"jsonrpc":"2.0","id":9,"method":"prompts/list"}`)); got.Error == nil ||
+		got.Error.Code != jsonrpc.CodeBusy {
 		t.Errorf("another method: %+v", got)
 	}
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":9,"method":"ping"}`), `"result":{}`)
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":9,"method":"ping"}`), `"result":{}`)
 	for i, done := range running {
 		c.post(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 100+i))
-		within(t, "a cancelled call", done)
+		servertest.Within(t, "a cancelled call", done)
 	}
-	if got := c.call("say", `{"text":"x"}`); got.text() != "x" {
+	if got := c.call("say", `{"text":"x"}`); got.Text() != "x" {
 		t.Errorf("after the others have ended: %+v", got)
 	}
 }
@@ -121,23 +121,25 @@ func TestDeafTools(t *testing.T) {
 	release := make(chan struct{})
 	deaf := tools.New(tools.Tool{Name: "deaf", Title: "Deaf", Description: "Hears nothing."},
 		func(context.Context, struct{}, tools.Input, tools.Output) error { <-release; return nil })
-	s := newTestServer(t, func(o *Options) { o.Tools, o.MaxCalls, o.CallTimeout = append(o.Tools, deaf), 1, 50*time.Millisecond })
+	s := newTestServer(
+		t, func(o *Options) { o.Tools, o.MaxCalls, o.CallTimeout = append(o.Tools, deaf), 1, 50*time.Millisecond },
+	)
 	c := newClient(t, s)
 	got := c.call("deaf", `{}`)
-	if !got.Result.IsError || !saysLate(got.text()) {
+	if !got.Result.IsError || !servertest.SaysLate(got.Text()) {
 		t.Errorf("at the deadline: %+v", got)
 	}
-	if got := c.call("say", `{"text":"x"}`); !strings.Contains(got.text(), "busy") {
+	if got := c.call("say", `{"text":"x"}`); !strings.Contains(got.Text(), "busy") {
 		t.Errorf("while it still runs: %+v", got)
 	}
 	close(release)
-	s.timeout = time.Minute // the next call is to be answered, on any machine
+	s.options.CallTimeout = time.Minute // the next call is to be answered, on any machine
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if !c.conn.wait(ctx, func(c *Conn) int { return c.running }) {
+	if !c.conn.waitUntilZero(ctx, func(c *Conn) int { return c.running }) {
 		t.Fatal("the tool never ended")
 	}
-	if got := c.call("say", `{"text":"x"}`); got.text() != "x" {
+	if got := c.call("say", `{"text":"x"}`); got.Text() != "x" {
 		t.Errorf("after it has ended: %+v", got)
 	}
 }
@@ -158,16 +160,16 @@ func TestOverdueLayer(t *testing.T) {
 	done := c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`)
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if !c.conn.wait(ctx, func(c *Conn) int { return c.open }) {
+	if !c.conn.waitUntilZero(ctx, func(c *Conn) int { return c.unanswered }) {
 		t.Fatal("never answered")
 	}
 	close(hang)
-	within(t, "the call", done)
-	contains(t, c.all(), `"isError":true`, "no answer within 50ms")
+	servertest.Within(t, "the call", done)
+	servertest.Contains(t, c.all(), `"isError":true`, "no answer within 50ms")
 	if strings.Contains(c.all(), "too late") {
 		t.Error("answered twice")
 	}
-	contains(t, log.String(), "overdue")
+	servertest.Contains(t, log.String(), "overdue")
 }
 
 // TestOverdueAnswerIsOut has a call end while it is answered for: what the answer goes by ends with the call.
@@ -179,7 +181,7 @@ func TestOverdueAnswerIsOut(t *testing.T) {
 		return funnel.Answer{}, nil
 	}
 	var out atomic.Bool
-	newClient(t, s).conn.Handle(t.Context(), []byte(toolCall("1", "say", "{}", "")), func([]byte, func()) error {
+	newClient(t, s).conn.Handle(t.Context(), []byte(servertest.ToolCall("1", "say", "{}", "")), func([]byte, func()) error {
 		close(answering)
 		time.Sleep(50 * time.Millisecond) // a call that does not wait has ended by then
 		out.Store(true)
@@ -190,44 +192,36 @@ func TestOverdueAnswerIsOut(t *testing.T) {
 	}
 }
 
-// notes is a run that tells n notes of progress, and some more after its answer.
-func notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
-	return func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
-		for i := range n {
-			r.Progress(int64(i+1), int64(n), "step")
-		}
-		late := r.Progress
-		go func() {
-			for i := range 20 { // a tool that goes on after its answer
-				late(int64(n+i+1), 0, "late")
-			}
-		}()
-		return funnel.Answer{Blocks: []funnel.Block{{Text: "done"}}}, nil
-	}
-}
-
 func TestProgress(t *testing.T) {
 	c := newClient(t, newTestServer(t))
-	got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":5},"_meta":{"progressToken":9007199254740993}}}`)
-	contains(t, got, `"progressToken":9007199254740993,"progress":1,"total":5,"message":"step"`, `"text":"done"`)
-	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":5}}}`); strings.Contains(got, "notifications/progress") {
+	got := c.ask(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":5},"_meta":{"progressToken":9007199254740993}}}`,
+	)
+	servertest.Contains(
+		t, got, `"progressToken":9007199254740993,"progress":1,"total":5,"message":"step"`, `"text":"done"`,
+	)
+	if got := c.ask(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":5}}}`,
+	); strings.Contains(got, "notifications/progress") {
 		t.Errorf("progress that nobody asked for: %s", got)
 	}
 	// The message came with 2025-03-26.
 	old := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
-	old.ask(strings.Replace(initialize, "2025-06-18", "2024-11-05", 1))
-	got = old.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":1},"_meta":{"progressToken":"t"}}}`)
-	contains(t, got, `"progressToken":"t","progress":1,"total":1}`)
+	old.ask(strings.Replace(servertest.Initialize, "2025-06-18", "2024-11-05", 1))
+	got = old.ask(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":1},"_meta":{"progressToken":"t"}}}`,
+	)
+	servertest.Contains(t, got, `"progressToken":"t","progress":1,"total":1}`)
 }
 
 func TestProgressGrows(t *testing.T) {
 	var got []string
-	n := &notifier{token: json.RawMessage("1"), last: -1, send: func(m []byte, _ func()) error {
+	n := &jsonrpc.Notifier{Token: json.RawMessage("1"), Last: -1, Send: func(m []byte, _ func()) error {
 		got = append(got, string(m))
 		return nil
 	}}
 	for _, done := range []int64{0, 0, 5, 3, 5, 6} {
-		n.progress(done, -1, "")
+		n.Progress(done, -1, "")
 	}
 	if len(got) != 3 || strings.Contains(got[0], "total") {
 		t.Errorf("%q", got)
@@ -251,7 +245,7 @@ func TestHeartbeat(t *testing.T) {
 			}
 			select {
 			case m := <-got:
-				contains(t, m, k.want)
+				servertest.Contains(t, m, k.want)
 			case <-time.After(10 * time.Second):
 				t.Error("silent for 10 s")
 			}
@@ -260,12 +254,12 @@ func TestHeartbeat(t *testing.T) {
 			for strings.Contains(m, " so far") { // another heartbeat, of a busy machine
 				m = <-got
 			}
-			contains(t, m, fmt.Sprintf(`"progress":%d,"total":90`, k.first+1))
+			servertest.Contains(t, m, fmt.Sprintf(`"progress":%d,"total":90`, k.first+1))
 			close(ended)
 			return funnel.Answer{}, nil
 		}
 		var last atomic.Bool
-		newClient(t, s).conn.Handle(t.Context(), []byte(toolCall("1", "say", `{"text":"x"}`, `,"_meta":{"progressToken":7}`)), func(m []byte, answer func()) error {
+		newClient(t, s).conn.Handle(t.Context(), []byte(servertest.ToolCall("1", "say", `{"text":"x"}`, `,"_meta":{"progressToken":7}`)), func(m []byte, answer func()) error {
 			if last.Load() {
 				t.Errorf("after the answer: %s", m)
 			}
@@ -274,53 +268,15 @@ func TestHeartbeat(t *testing.T) {
 			return nil
 		})
 		<-ended
-		time.Sleep(beatEvery + beatEvery/4) // as long as the next would take
-	}
-}
-
-// writerFunc is an output.
-type writerFunc func([]byte) (int, error)
-
-func (w writerFunc) Write(b []byte) (int, error) { return w(b) }
-
-// TestPlaceIsFreeBeforeTheAnswer looks at the gate at the moment an answer goes out: a client that has read
-// it and asks again is never told that its own call is still running.
-func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
-	s := newTestServer(t, func(o *Options) { o.MaxCalls = 1 })
-	in, to := io.Pipe()
-	answered := make(chan struct{}, 10)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- s.ServeStdio(t.Context(), in, writerFunc(func(b []byte) (int, error) {
-			if n := s.gate.running(); n != 0 {
-				t.Errorf("%d calls run while %s is written", n, b)
-			}
-			answered <- struct{}{}
-			return len(b), nil
-		}))
-	}()
-	for _, line := range []string{initialize, toolCall("1", "say", `{"text":"x"}`, ""), toolCall("2", "say", `{"text":"y"}`, ""), toolCall("3", "lost", `{}`, "")} {
-		if _, err := io.WriteString(to, line+"\n"); err != nil {
-			t.Fatal(err)
-		}
-		<-answered
-	}
-	_ = to.Close()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	w := serveWeb(t, s)
-	message, change := modern("tools/call", "say", `"name":"say","arguments":{"text":"z"}`)
-	for range 200 {
-		if got := w.post(message, change...); !strings.Contains(got.last(), `"text":"z"`) {
-			t.Fatalf("%d %s", got.status, got.last())
-		}
+		time.Sleep(jsonrpc.HeartbeatInterval + jsonrpc.HeartbeatInterval/4) // as long as the next would take
 	}
 }
 
 func BenchmarkCall(b *testing.B) {
 	c := newClient(b, newTestServer(b))
-	message := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"hello"}}}`)
+	message := []byte(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"hello"}}}`,
+	)
 	b.ReportAllocs()
 	for b.Loop() {
 		c.conn.Handle(context.Background(), message, func([]byte, func()) error { return nil })
@@ -330,7 +286,9 @@ func BenchmarkCall(b *testing.B) {
 // BenchmarkRead is the whole way of the commonest call: a small file is read.
 func BenchmarkRead(b *testing.B) {
 	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "small.txt"), bytes.Repeat([]byte("twenty-four bytes a line\n"), 40), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(dir, "small.txt"), bytes.Repeat([]byte("twenty-four bytes a line\n"), 40), 0o600,
+	); err != nil {
 		b.Fatal(err)
 	}
 	root, err := tree.Open(dir)
@@ -343,19 +301,21 @@ func BenchmarkRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = log.Close() })
-	store := newTestStore(b)
-	f, err := funnel.New(funnel.Options{Store: store, Trace: log, Counter: tokens.New(tokens.O200k), SavedTo: true, Mask: secrets.New()})
+	store := servertest.NewTestStore(b)
+	f, err := funnel.New(
+		funnel.Options{Store: store, Trace: log, Counter: tokens.New(tokens.O200k), SavedTo: true, Mask: secrets.New()},
+	)
 	if err != nil {
 		b.Fatal(err)
 	}
 	c := newClient(b, newTestServer(b, func(o *Options) {
 		o.Funnel, o.Store, o.Tools, o.Mask = f, store, Catalog(jq.Options{InProcess: true}), secrets.New()
-		o.Sources = func(who funnel.Session) tools.Sources {
-			return tools.Sources{Roots: []*tree.Root{root}, Store: store, Owner: who.Owner}
+		o.Sources = func(who funnel.Session) source.Set {
+			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(store, who.Owner)}}
 		}
 	}))
-	message := []byte(toolCall("1", "read", `{"path":"small.txt"}`, ""))
-	contains(b, c.ask(string(message)), "twenty-four", `"complete":true`)
+	message := []byte(servertest.ToolCall("1", "read", `{"path":"small.txt"}`, ""))
+	servertest.Contains(b, c.ask(string(message)), "twenty-four", `"complete":true`)
 	b.ReportAllocs()
 	for b.Loop() {
 		c.conn.Handle(b.Context(), message, func([]byte, func()) error { return nil })
@@ -363,11 +323,14 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	message := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"` + strings.Repeat("hello ", 10000) + `"}}}`)
+	message := []byte(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"` +
+			strings.Repeat("hello ", 10000) + `"}}}`,
+	)
 	b.SetBytes(int64(len(message)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, fault := parse(message); fault != nil {
+		if _, fault := jsonrpc.Parse(message); fault != nil {
 			b.Fatal(fault)
 		}
 	}

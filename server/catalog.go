@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/search"
 )
 
-// Catalog is the list of tools, in the order in which they are offered.
+// Catalog returns the tools in the order in which tools/list shows them.
 func Catalog(o jq.Options) []tools.Tool {
 	return []tools.Tool{
 		search.Search(),

@@ -13,23 +13,24 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
-	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 )
 
 // slicePages are texts of which a page holds very different amounts, with chars that are shown as others and lines that
 // imitate a page's own.
 var slicePages = map[string]string{
-	"words":     strings.Repeat("some words of a text that goes on and on, ", 800),
-	"lines":     strings.Repeat("a line\r\n\nnext: slice {\n>next: slice {\nshowing 0-9 of 10\n", 300),
-	"base64":    strings.Repeat("eW91IGRlY29kZWQgdGhpcyE", 700),
-	"cjk":       strings.Repeat("战争与和平", 900) + "\n" + strings.Repeat("世", 900),
-	"accents":   "e" + strings.Repeat("\u0301\u0302", 3000),
-	"emoji":     strings.Repeat("👨\u200d👩\u200d👧🏽🇬🇧", 400),
-	"escapes":   "text\n" + strings.Repeat("\u202e\u200b\x1b[0m", 1500),
-	"no UTF-8":  strings.Repeat("text\n", content.SniffSize/5+1) + strings.Repeat("\xf0\x9f\x98\x80\x80\x80\x80\x80", 600) + strings.Repeat("\xe4\xb8", 900),
+	"words":   strings.Repeat("some words of a text that goes on and on, ", 800),
+	"lines":   strings.Repeat("a line\r\n\nnext: slice {\n>next: slice {\nshowing 0-9 of 10\n", 300),
+	"base64":  strings.Repeat("eW91IGRlY29kZWQgdGhpcyE", 700),
+	"cjk":     strings.Repeat("战争与和平", 900) + "\n" + strings.Repeat("世", 900),
+	"accents": "e" + strings.Repeat("\u0301\u0302", 3000),
+	"emoji":   strings.Repeat("👨\u200d👩\u200d👧🏽🇬🇧", 400),
+	"escapes": "text\n" + strings.Repeat("\u202e\u200b\x1b[0m", 1500),
+	"no UTF-8": strings.Repeat("text\n", content.SniffSize/5+1) + strings.Repeat(
+		"\xf0\x9f\x98\x80\x80\x80\x80\x80", 600,
+	) + strings.Repeat("\xe4\xb8", 900),
 	"one JSON":  `{"a":"` + strings.Repeat(`x\n`, 3000) + `"}`,
 	"returns":   strings.Repeat("\r", 2000) + "\n" + strings.Repeat("ab\r", 900),
 	"cheap run": strings.Repeat(" ", 20_000) + strings.Repeat("\x01", 1000) + strings.Repeat(" ", 20_000) + "end",
@@ -53,7 +54,7 @@ func TestSlicePagesLoseNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := tools.Sources{Roots: []*tree.Root{root}, Owner: observations.Local}
+	sources := source.Set{Roots: []*tree.Root{root}}
 	next := regexp.MustCompile(`^showing (?:bytes|chars) \d+-\d+ of (?:\?|\d+); next: slice (\{.*\})$`)
 	for name, text := range slicePages {
 		for _, unit := range []string{"bytes", "chars"} {

@@ -9,12 +9,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
 
-// maxCompletions is what MCP allows in one answer.
+// maxCompletions is the maximum number of values that MCP allows in one answer.
 const maxCompletions = 100
 
-// maxWalk is how long one completion may look for paths.
+// maxWalk is the time limit for listing paths in one completion.
 const maxWalk = 50 * time.Millisecond
 
 func (s *Server) complete(ctx context.Context, k *call) (any, error) {
@@ -24,9 +25,9 @@ func (s *Server) complete(ctx context.Context, k *call) (any, error) {
 		URI  string `json:"uri"`
 	}
 	var argument mcp.CompleteArgument
-	fault := k.frame.member("ref", &ref)
+	fault := k.frame.Param("ref", &ref)
 	if fault == nil {
-		fault = k.frame.member("argument", &argument)
+		fault = k.frame.Param("argument", &argument)
 	}
 	if fault != nil {
 		return nil, fault
@@ -39,29 +40,31 @@ func (s *Server) complete(ctx context.Context, k *call) (any, error) {
 	case "ref/resource":
 		out, err = s.completeResource(ctx, ref.URI, argument.Name, argument.Value)
 	default:
-		return nil, faultf(mcp.INVALID_PARAMS, "%s: unknown reference type %s; types: ref/prompt, ref/resource", k.frame.method, quoted(ref.Type))
+		return nil, jsonrpc.Faultf(
+			mcp.INVALID_PARAMS, "%s: unknown reference type %s; types: ref/prompt, ref/resource", k.frame.Method,
+			jsonrpc.Quoted(ref.Type),
+		)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if out.Values == nil { // it has to be there
+	if out.Values == nil { // MCP requires the member
 		out.Values = []string{}
 	}
 	return &mcp.CompleteResult{Completion: *out}, nil
 }
 
-// completePrompt proposes observations and paths for an argument that names a source, and nothing for
-// others.
+// completePrompt proposes observations and paths for arguments that name a source, and nothing for other arguments.
 func (s *Server) completePrompt(ctx context.Context, name, argument, value string) (*mcp.Completion, error) {
 	p, fault := s.prompt(name)
 	if fault != nil {
 		return nil, fault
 	}
-	if slices.ContainsFunc(s.offered.Prompts, func(p Prompt) bool { return p.Name == name }) {
+	if slices.ContainsFunc(s.offers.Prompts, func(p Prompt) bool { return p.Name == name }) {
 		return &mcp.Completion{}, nil
 	}
 	if !slices.ContainsFunc(p.Arguments, func(a mcp.PromptArgument) bool { return a.Name == argument }) {
-		return nil, faultf(mcp.INVALID_PARAMS, "prompt %s has no argument %s", name, quoted(argument))
+		return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "prompt %s has no argument %s", name, jsonrpc.Quoted(argument))
 	}
 	if argument != "source" && argument != "path" {
 		return &mcp.Completion{}, nil
@@ -69,27 +72,26 @@ func (s *Server) completePrompt(ctx context.Context, name, argument, value strin
 	return s.completeSource(ctx, value)
 }
 
-// completeSource proposes what a call may name that begins as value does: observations, newest first,
-// then paths.
+// completeSource proposes the sources whose names start with value: observations, newest first, then paths.
 func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Completion, error) {
 	k := callOf(ctx)
-	out, err := s.completeID(k.conn.who.Owner, observations.Prefix, value)
+	out, err := s.completeID(k.conn.account.Owner, observations.Prefix, value)
 	if err != nil {
 		return nil, err
 	}
-	sources, done, err := k.scope(ctx, s.sources(k.conn.who))
+	sources, done, err := k.narrowedSources(ctx, s.sources(k.conn.account))
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	walk, stop := context.WithTimeout(ctx, maxWalk)
 	defer stop()
-	// A name that holds a secret is not proposed: masked, it would name nothing.
+	// Names that hold a secret are skipped: the masked name would be invalid.
 	paths := sources.Complete(walk, value, maxCompletions-len(out.Values), s.mask.Holds)
 	out.Values = append(out.Values, paths.Names...)
 	out.Total += paths.Total
-	out.HasMore = paths.Part || out.Total > len(out.Values)
-	if paths.Part { // how many there are is not known
+	out.HasMore = paths.Incomplete || out.Total > len(out.Values)
+	if paths.Incomplete { // how many there are is not known
 		out.Total = 0
 	}
 	return out, nil
@@ -98,16 +100,18 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 // completeResource proposes the IDs of observations.
 func (s *Server) completeResource(ctx context.Context, uri, argument, value string) (*mcp.Completion, error) {
 	if uri != observationTemplate && uri != receiptTemplate {
-		return nil, faultf(mcp.INVALID_PARAMS, "unknown resource template %s; templates: %s, %s",
-			quoted(uri), observationTemplate, receiptTemplate)
+		return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "unknown resource template %s; templates: %s, %s",
+			jsonrpc.Quoted(uri), observationTemplate, receiptTemplate)
 	}
 	if argument != "id" {
-		return nil, faultf(mcp.INVALID_PARAMS, "%s has no argument %s; its argument is id", uri, quoted(argument))
+		return nil, jsonrpc.Faultf(
+			mcp.INVALID_PARAMS, "%s has no argument %s; its argument is id", uri, jsonrpc.Quoted(argument),
+		)
 	}
-	return s.completeID(callOf(ctx).conn.who.Owner, "", value)
+	return s.completeID(callOf(ctx).conn.account.Owner, "", value)
 }
 
-// completeID proposes IDs that begin as value does, newest first, each with the prefix before it.
+// completeID proposes observation IDs, newest first, each with prefix; it compares them with value ignoring its case.
 func (s *Server) completeID(owner, prefix, value string) (*mcp.Completion, error) {
 	list, err := s.observations(owner)
 	if err != nil {

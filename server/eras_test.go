@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
@@ -26,7 +28,7 @@ import (
 
 // inBoth asks the same of a client of either era.
 func inBoth(t *testing.T, s *Server, try func(t *testing.T, ask func(method, params string) string)) {
-	for _, era := range []struct{ name, meta string }{{"sessions", ""}, {"stateless", modernMeta}} {
+	for _, era := range []struct{ name, meta string }{{"sessions", ""}, {"stateless", servertest.ModernMeta}} {
 		t.Run(era.name, func(t *testing.T) {
 			c := newModern(t, s)
 			if era.meta == "" {
@@ -44,17 +46,19 @@ func inBoth(t *testing.T, s *Server, try func(t *testing.T, ask func(method, par
 }
 
 func TestCursors(t *testing.T) {
-	store := newTestStore(t)
+	store := servertest.NewTestStore(t)
 	for range resourcesPage + 1 {
-		keep(t, store, observations.Local, "x", observations.Seen{})
+		servertest.Keep(t, store, observations.Local, "x", observations.Stats{})
 	}
 	s := newTestServer(t, func(o *Options) { o.Store = store })
 	inBoth(t, s, func(t *testing.T, ask func(method, params string) string) {
 		for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
-			contains(t, ask(method, ""), `"result"`)
-			for _, cursor := range []string{`"x"`, `"eA=="`, `"c2F5"`, `"MTIz"`, `"` + base64.StdEncoding.EncodeToString([]byte("x 0123456789ab")) + `"`, `7`, `{}`, `"` + strings.Repeat("A", 5000) + `"`} {
+			servertest.Contains(t, ask(method, ""), `"result"`)
+			for _, cursor := range []string{`"x"`, `"eA=="`, `"c2F5"`, `"MTIz"`, `"` + base64.StdEncoding.EncodeToString(
+				[]byte("x 0123456789ab"),
+			) + `"`, `7`, `{}`, `"` + strings.Repeat("A", 5000) + `"`} {
 				got := ask(method, `"cursor":`+cursor)
-				contains(t, got, `"code":-32602`)
+				servertest.Contains(t, got, `"code":-32602`)
 				if len(got) > 700 {
 					t.Errorf("%s with the cursor %.20s is answered in %d bytes", method, cursor, len(got))
 				}
@@ -65,7 +69,8 @@ func TestCursors(t *testing.T) {
 		if cursor, _, _ = strings.Cut(cursor, `"`); !found {
 			t.Fatalf("no second page: %.200s", first)
 		}
-		if got := ask("resources/list", `"cursor":"`+cursor+`"`); strings.Count(got, `"uri"`) != 1 || strings.Contains(got, "nextCursor") {
+		if got := ask("resources/list", `"cursor":"`+cursor+`"`); strings.Count(got, `"uri"`) != 1 ||
+			strings.Contains(got, "nextCursor") {
 			t.Errorf("the last page: %s", got)
 		}
 	})
@@ -86,37 +91,45 @@ func TestContentThatIsNotText(t *testing.T) {
 			}
 			return nil
 		})
-	store := newTestStore(t)
-	id := keep(t, store, observations.Local, string(all), observations.Seen{Kind: "binary", Ext: "bin"})
+	store := servertest.NewTestStore(t)
+	id := servertest.Keep(t, store, observations.Local, string(all), observations.Stats{Kind: "binary", Ext: "bin"})
 	s := newTestServer(t, func(o *Options) { o.Tools, o.Store = append(o.Tools, parts), store })
 	data := base64.StdEncoding.EncodeToString(all)
 	inBoth(t, s, func(t *testing.T, ask func(method, params string) string) {
-		contains(t, ask("tools/call", `"name":"parts"`),
+		servertest.Contains(t, ask("tools/call", `"name":"parts"`),
 			`{"type":"image","data":"`+data+`","mimeType":"image/png"}`, `{"type":"audio","data":"`+data+`","mimeType":"audio/wav"}`,
 			`"mimeType":"application/pdf","blob":"`+data+`"`)
-		contains(t, ask("resources/read", `"uri":"observation://`+string(id)+`"`), `"blob":"`+data+`"`)
-		contains(t, ask("resources/list", ""), string(id))
-		contains(t, ask("resources/templates/list", ""), "observation://{id}/receipt")
+		servertest.Contains(t, ask("resources/read", `"uri":"observation://`+string(id)+`"`), `"blob":"`+data+`"`)
+		servertest.Contains(t, ask("resources/list", ""), string(id))
+		servertest.Contains(t, ask("resources/templates/list", ""), "observation://{id}/receipt")
 	})
 	// Sound was not yet a kind of content at the beginning.
 	old := &client{t: t, conn: s.Connect(t.Context())}
-	old.ask(strings.Replace(initialize, "2025-06-18", "2024-11-05", 1))
-	contains(t, old.ask(toolCall("1", "parts", "{}", "")), `"type":"image"`, `"mimeType":"audio/wav","blob":"`+data+`"`)
+	old.ask(strings.Replace(servertest.Initialize, "2025-06-18", "2024-11-05", 1))
+	servertest.Contains(
+		t, old.ask(servertest.ToolCall("1", "parts", "{}", "")), `"type":"image"`, `"mimeType":"audio/wav","blob":"`+data+`"`,
+	)
 }
 
 // TestLogging asks for a level in the way of either era, and not at all.
 func TestLogging(t *testing.T) {
-	f, err := funnel.New(funnel.Options{Counter: tokens.New(tokens.O200k), NoStore: errors.New("open /home/ann/secret-place: permission denied")})
+	f, err := funnel.New(
+		funnel.Options{
+			Counter: tokens.New(tokens.O200k), NoStore: errors.New("open /home/ann/secret-place: permission denied"),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newTestServer(t, func(o *Options) { o.Funnel = f })
 	const big, told = `"name":"big","arguments":{"kb":100}`, `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"big: the output was not kept (`
 	level := func(level string) string {
-		return strings.Replace(modernMeta, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"`+level+`",`, 1)
+		return strings.Replace(
+			servertest.ModernMeta, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"`+level+`",`, 1,
+		)
 	}
 	modern := newModern(t, s)
-	for meta, want := range map[string]bool{modernMeta: false, level("error"): false, level("warning"): true, level("debug"): true} {
+	for meta, want := range map[string]bool{servertest.ModernMeta: false, level("error"): false, level("warning"): true, level("debug"): true} {
 		got := modern.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + big + `,` + meta + `}}`)
 		if strings.Contains(got, told) != want {
 			t.Errorf("%s: %s", meta, got)
@@ -125,18 +138,37 @@ func TestLogging(t *testing.T) {
 			t.Errorf("a path of the operator's is told: %s", got)
 		}
 	}
-	contains(t, modern.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug",`+modernMeta+`}}`), "-32601")
+	servertest.Contains(
+		t,
+		modern.ask(
+			`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug",`+servertest.ModernMeta+`}}`,
+		),
+		"-32601",
+	)
 	c := newClient(t, s)
-	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + big + `}}`); strings.Contains(got, "notifications/message") {
+	if got := c.ask(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + big + `}}`,
+	); strings.Contains(got, "notifications/message") {
 		t.Errorf("nobody asked for %s", got)
 	}
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`), "-32602")
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"warning"}}`), `"result":{}`)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+big+`}}`), told, `"level":"warning"`, `"logger":"observations"`)
-	s.timeout = 100 * time.Millisecond
-	contains(t, c.ask(toolCall("1", "sleep", `{"ms":60000}`, "")), `"level":"warning"`, `"isError":true`)
-	s.gate.maxCalls = 0
-	contains(t, c.ask(toolCall("1", "say", `{"text":"x"}`, "")), `"data":"busy: 0 calls are running`, `"isError":true`)
+	servertest.Contains(
+		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`), "-32602",
+	)
+	servertest.Contains(
+		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"warning"}}`), `"result":{}`,
+	)
+	servertest.Contains(
+		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+big+`}}`), told, `"level":"warning"`,
+		`"logger":"observations"`,
+	)
+	s.options.CallTimeout = 100 * time.Millisecond
+	servertest.Contains(
+		t, c.ask(servertest.ToolCall("1", "sleep", `{"ms":60000}`, "")), `"level":"warning"`, `"isError":true`,
+	)
+	s.callLimit.MaxCalls = 0
+	servertest.Contains(
+		t, c.ask(servertest.ToolCall("1", "say", `{"text":"x"}`, "")), `"data":"busy: 0 calls are running`, `"isError":true`,
+	)
 }
 
 // TestProgressOfEachTool has each tool of the catalog tell how far it is, in the words of its work.
@@ -165,14 +197,15 @@ func TestProgressOfEachTool(t *testing.T) {
 	t.Cleanup(func() { _ = root.Close() })
 	c := newClient(t, newTestServer(t, func(o *Options) {
 		o.Tools = Catalog(jq.Options{InProcess: true})
-		o.Sources = func(who funnel.Session) tools.Sources {
-			return tools.Sources{Roots: []*tree.Root{root}, Owner: who.Owner}
+		o.Sources = func(who funnel.Session) source.Set {
+			return source.Set{Roots: []*tree.Root{root}}
 		}
 	}))
 	size := fmt.Sprint(`"total":`, len(lines))
 	for _, k := range []struct{ tool, args, words, total string }{
 		{"find", `{"show":"count"}`, "files walked", ""},
-		{"search", `{"pattern":"[01]*1[01]{150}[c-z]","path":"words.txt"}`, "files searched", ""}, // it tells four times a second
+		// it tells four times a second
+		{"search", `{"pattern":"[01]*1[01]{150}[c-z]","path":"words.txt"}`, "files searched", ""},
 		{"read", `{"path":"100*.txt"}`, "files walked", ""},
 		{"read", `{"path":"lines.txt"}`, "bytes read", size},
 		{"grep", `{"source":"lines.txt","pattern":"value","show":"count"}`, "bytes read", size},
@@ -181,7 +214,7 @@ func TestProgressOfEachTool(t *testing.T) {
 		{"jq", `{"source":"rows.csv","filter":"select(.n == 8)"}`, "bytes read", `"total":`},
 	} {
 		var notes, answers []string
-		c.conn.Handle(t.Context(), []byte(toolCall("1", k.tool, k.args, `,"_meta":{"progressToken":"t"}`)), func(m []byte, answer func()) error {
+		c.conn.Handle(t.Context(), []byte(servertest.ToolCall("1", k.tool, k.args, `,"_meta":{"progressToken":"t"}`)), func(m []byte, answer func()) error {
 			if answer != nil {
 				answers = append(answers, string(m))
 				return nil
@@ -191,7 +224,9 @@ func TestProgressOfEachTool(t *testing.T) {
 			}
 			return nil
 		})
-		if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, k.words) && strings.Contains(n, k.total) }) {
+		if !slices.ContainsFunc(
+			notes, func(n string) bool { return strings.Contains(n, k.words) && strings.Contains(n, k.total) },
+		) {
 			t.Errorf("%s %s tells %q, want %q of %q; %.200q", k.tool, k.args, notes, k.words, k.total, answers)
 		}
 	}
@@ -201,9 +236,9 @@ func TestProgressOfEachTool(t *testing.T) {
 func TestNoProgressToken(t *testing.T) {
 	s := newTestServer(t)
 	c := newClient(t, s)
-	message, _ := modern("tools/call", "", `"name":"steps","arguments":{"n":3}`)
+	message := servertest.StatelessRequest("tools/call", `"name":"steps","arguments":{"n":3}`)
 	for _, m := range []string{
-		toolCall("1", "steps", `{"n":3}`, `,"_meta":{"progressToken":null}`),
+		servertest.ToolCall("1", "steps", `{"n":3}`, `,"_meta":{"progressToken":null}`),
 		strings.Replace(message, `"_meta":{`, `"_meta":{"progressToken":null,`, 1),
 	} {
 		if got := c.ask(m); !strings.Contains(got, `"text":"done"`) || strings.Contains(got, "\n") {

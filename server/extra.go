@@ -7,41 +7,40 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Extra is what a server offers beside its tools, observations and prompts: answers of any shape. It is
-// served as everything else is: behind the same gate, with the same deadlines and cancellation. What it
-// holds speaks to the client by Progress and Log.
+// Extra holds additional tools, resources and prompts with results of any shape. The server applies the same limits,
+// deadlines and cancellation to them. Their functions send notifications with [Progress] and [Log].
 type Extra struct {
 	Tools     []RawTool
-	Resources []Resource // listed at the head of the first page
+	Resources []Resource // listed before the observations
 	Templates []Template
 	Prompts   []Prompt
 }
 
-// RawTool is a tool whose answer no funnel touches. It finds its arguments by [Arguments].
+// RawTool is a tool that bypasses the funnel: its result is sent unchanged. Call gets its arguments from [Arguments].
 type RawTool struct {
 	mcp.Tool
 	Call func(ctx context.Context) (*mcp.CallToolResult, error)
 }
 
-// Resource is one under a URI of its own. It never changes.
+// Resource is a resource with a fixed URI. It never changes.
 type Resource struct {
 	mcp.Resource
 	Read func(ctx context.Context, uri string) ([]mcp.ResourceContents, error)
 }
 
-// Template is all resources whose URI is of that form.
+// Template serves all resources whose URI matches the template.
 type Template struct {
 	mcp.ResourceTemplate
 	Read func(ctx context.Context, uri string) ([]mcp.ResourceContents, error)
 }
 
-// Prompt is one with its texts.
+// Prompt is a prompt and the function that returns its messages.
 type Prompt struct {
 	mcp.Prompt
 	Get func(ctx context.Context, args map[string]string) (*mcp.GetPromptResult, error)
 }
 
-// Arguments are those of the tools/call that ctx belongs to, as they were sent: an object.
+// Arguments returns the arguments of the tools/call of ctx as sent: a JSON object, {} if there are none.
 func Arguments(ctx context.Context) (json.RawMessage, error) {
 	raw, fault := arguments(callOf(ctx).frame)
 	if fault != nil {
@@ -50,13 +49,13 @@ func Arguments(ctx context.Context) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Progress tells how far the call that ctx belongs to is, as often as it is called; what does not grow is
-// not told. In a tool, [tools.Output] is the way.
+// Progress reports the progress of the call of ctx each time it is called; values that do not grow are ignored.
+// Tools of package tools report progress through [tools.Output] instead.
 func Progress(ctx context.Context, done, total int64, message string) {
-	callOf(ctx).notes.progress(done, total, message)
+	callOf(ctx).notes.Progress(done, total, message)
 }
 
-// Log tells the client of the call that ctx belongs to, where it asked for messages of that level.
+// Log sends the client a log message about the call of ctx, if the client asked for messages of this level.
 func Log(ctx context.Context, level mcp.LoggingLevel, logger, text string) {
-	callOf(ctx).notes.log(level, logger, text)
+	callOf(ctx).notes.Log(level, logger, text)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -25,7 +26,9 @@ func withExtra(o *Options) {
 		return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, Text: "the text of " + uri}}, nil
 	}}}
 	o.Extra.Prompts = []Prompt{{mcp.NewPrompt("poem", mcp.WithArgument("on")), func(_ context.Context, args map[string]string) (*mcp.GetPromptResult, error) {
-		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("a poem on "+args["on"]))}), nil
+		return mcp.NewGetPromptResult(
+			"", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("a poem on "+args["on"]))},
+		), nil
 	}}}
 	o.Extra.Tools = []RawTool{{mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")), func(ctx context.Context) (*mcp.CallToolResult, error) {
 		raw, err := Arguments(ctx)
@@ -56,23 +59,26 @@ func TestExtraIsServedToo(t *testing.T) {
 		`"completion/complete","params":{"ref":{"type":"ref/prompt","name":"no such"},"argument":{"name":"on","value":"r"}}`: "unknown prompt",
 		`"tools/list"`: `"name":"raw"`,
 	} {
-		contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":`+request+`}`), want)
+		servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":`+request+`}`), want)
 	}
-	c.conn.Handle(t.Context(), []byte(toolCall("2", "raw", `{"n":300}`, `,"_meta":{"progressToken":"t"}`)), c.send)
-	if n := len(c.got); n != 302 || !strings.Contains(c.got[300], `"data":"asked for"`) || !strings.Contains(c.got[301], `"text":"told"`) {
+	c.conn.Handle(
+		t.Context(), []byte(servertest.ToolCall("2", "raw", `{"n":300}`, `,"_meta":{"progressToken":"t"}`)), c.send,
+	)
+	if n := len(c.got); n != 302 || !strings.Contains(c.got[300], `"data":"asked for"`) ||
+		!strings.Contains(c.got[301], `"text":"told"`) {
 		t.Errorf("%d messages, the last ones %v", n, c.got[max(0, n-2):])
 	}
 }
 
 // TestExtraResourcesStandOnTheFirstPage follows the pages of a store that has more than one of them.
 func TestExtraResourcesStandOnTheFirstPage(t *testing.T) {
-	store := newTestStore(t)
+	store := servertest.NewTestStore(t)
 	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range resourcesPage + 1 {
-		keep(t, store, observations.Local, fmt.Sprint(i), observations.Seen{})
+		servertest.Keep(t, store, observations.Local, fmt.Sprint(i), observations.Stats{})
 	}
 	c := newClient(t, newTestServer(t, withExtra, func(o *Options) { o.Funnel, o.Store = f, store }))
 	var pages [][]string
@@ -83,7 +89,9 @@ func TestExtraResourcesStandOnTheFirstPage(t *testing.T) {
 				NextCursor string
 			}
 		}
-		if err := json.Unmarshal([]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":`+cursor+`}`)), &page); err != nil {
+		if err := json.Unmarshal(
+			[]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":`+cursor+`}`)), &page,
+		); err != nil {
 			t.Fatal(err)
 		}
 		var uris []string
@@ -107,5 +115,7 @@ func TestSoundIsShownAsSound(t *testing.T) {
 			return err
 		})
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Tools = []tools.Tool{beep} }))
-	contains(t, c.ask(toolCall("1", "beep", "{}", "")), `"type":"audio"`, `"mimeType":"audio/wav"`, `"data":"UklGRg=="`)
+	servertest.Contains(
+		t, c.ask(servertest.ToolCall("1", "beep", "{}", "")), `"type":"audio"`, `"mimeType":"audio/wav"`, `"data":"UklGRg=="`,
+	)
 }

@@ -3,81 +3,41 @@ package server
 import (
 	_ "embed"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 )
-
-// badFrame is one malformed message, and what is to be answered.
-type badFrame struct {
-	name, line string
-	code       int    // 0: no answer at all
-	id         string // in the answer
-	says       string
-}
-
-//go:embed testdata/malformed.tsv
-var malformed string
-
-// badFrames reads the corpus: a case a line, its fields between tabs; "-" is an empty one. In a frame ⟦s×n⟧ stands
-// for n times s, and \xNN for a byte.
-func badFrames() (all []badFrame) {
-	repeated := regexp.MustCompile(`⟦(.+?)×(\d+)⟧`)
-	coded := regexp.MustCompile(`\\x[0-9a-f]{2}`)
-	for line := range strings.Lines(malformed) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 5)
-		for i, f := range fields {
-			if f == "-" {
-				fields[i] = ""
-			}
-		}
-		code, err := strconv.Atoi(fields[0])
-		if err != nil {
-			panic(err)
-		}
-		frame := repeated.ReplaceAllStringFunc(fields[4], func(s string) string {
-			parts := repeated.FindStringSubmatch(s)
-			n, _ := strconv.Atoi(parts[2])
-			return strings.Repeat(parts[1], n)
-		})
-		frame = coded.ReplaceAllStringFunc(frame, func(s string) string {
-			n, _ := strconv.ParseUint(s[2:], 16, 8)
-			return string([]byte{byte(n)})
-		})
-		all = append(all, badFrame{name: fields[3], line: frame, code: code, id: fields[1], says: fields[2]})
-	}
-	return all
-}
 
 func TestBadFrames(t *testing.T) {
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Mask = secrets.New() }))
-	frames := badFrames()
+	frames := servertest.BadFrames()
 	if len(frames) < 42 {
 		t.Errorf("%d cases, want at least 42", len(frames))
 	}
 	for _, f := range frames {
-		t.Run(f.name, func(t *testing.T) {
-			message := c.ask(f.line)
-			if f.code == 0 {
+		t.Run(f.Name, func(t *testing.T) {
+			message := c.ask(f.Line)
+			if f.Code == 0 {
 				if message != "" {
 					t.Errorf("answered: %s", message)
 				}
 			} else {
-				got := read(t, message)
-				if got.Error == nil || got.Error.Code != f.code || string(got.ID) != f.id || !strings.Contains(got.Error.Message, f.says) {
-					t.Errorf("want code %d, id %s, %q; got %.400s", f.code, f.id, f.says, message)
+				got := servertest.Read(t, message)
+				if got.Error == nil || got.Error.Code != f.Code || string(got.ID) != f.Id ||
+					!strings.Contains(got.Error.Message, f.Says) {
+					t.Errorf("want code %d, id %s, %q; got %.400s", f.Code, f.Id, f.Says, message)
 				}
 				if len(message) > 700 {
 					t.Errorf("the answer is %d bytes long", len(message))
 				}
 			}
-			if got := c.ask(`{"jsonrpc":"2.0","id":"after","method":"ping"}`); got != `{"jsonrpc":"2.0","id":"after","result":{}}` {
+			if got := c.ask(
+				`{"jsonrpc":"2.0","id":"after","method":"ping"}`,
+			); got != `{"jsonrpc":"2.0","id":"after","result":{}}` {
 				t.Errorf("ping afterwards: %s", got)
 			}
 		})
@@ -122,32 +82,8 @@ func TestFaultThatCannotBeMasked(t *testing.T) {
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Mask = &secrets.Masker{} }))
 	for _, method := range []string{"tools/lost", "logging/setLevel"} {
 		got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"level":"lost"}}`)
-		if answer := read(t, got); answer.Error == nil || answer.Error.Message != secrets.Unsearched {
+		if answer := servertest.Read(t, got); answer.Error == nil || answer.Error.Message != secrets.Unsearched {
 			t.Errorf("%s: %s", method, got)
-		}
-	}
-}
-
-func TestFindID(t *testing.T) {
-	for line, want := range map[string]string{
-		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"x":"yyyy`: "5",
-		`{"id":"a","params":{`:            `"a"`,
-		"{\"id\":5 \t,\"method\":":        "5",
-		`{"method":,"id":5}`:              "",
-		`{"method":"x","id":5}}`:          "5",
-		`{"id":007}`:                      "",
-		`{"id":5 6}`:                      "",
-		`{"id":5]`:                        "",
-		`{"id":"a":`:                      "",
-		`{"params":{"id":5},"method":"x`:  "",
-		`{"params":{"id":5`:               "",
-		`{"id":1.5,"method":"x"`:          "",
-		`[{"id":5}`:                       "",
-		``:                                "",
-		`{"id":` + strings.Repeat("1", 9): "",
-	} {
-		if got := string(findID([]byte(line))); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}
 }
@@ -155,14 +91,22 @@ func TestFindID(t *testing.T) {
 // FuzzFrames has any line answered by at most one well-formed message, with an id that stands in it,
 // and never a panic.
 func FuzzFrames(f *testing.F) {
-	for _, b := range badFrames() {
-		if len(b.line) < 4096 {
-			f.Add([]byte(b.line))
+	for _, b := range servertest.BadFrames() {
+		if len(b.Line) < 4096 {
+			f.Add([]byte(b.Line))
 		}
 	}
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"x"},"_meta":{"progressToken":1}}}`))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"task","value":""}}}`))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{` + modernMeta + `}}`))
+	f.Add(
+		[]byte(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"x"},"_meta":{"progressToken":1}}}`,
+		),
+	)
+	f.Add(
+		[]byte(
+			`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"task","value":""}}}`,
+		),
+	)
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{` + servertest.ModernMeta + `}}`))
 	c := newClient(f, newTestServer(f))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		answers := 0
@@ -171,7 +115,7 @@ func FuzzFrames(f *testing.F) {
 				JSONRPC string
 				ID      json.RawMessage
 				Result  json.RawMessage
-				Error   *Fault
+				Error   *jsonrpc.Fault
 			}
 			if err := json.Unmarshal(m, &got); err != nil || got.JSONRPC != "2.0" {
 				t.Fatalf("%v: %q", err, m)
@@ -204,7 +148,7 @@ func BenchmarkBadFrames(b *testing.B) {
 			b.SetBytes(int64(len(line)))
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = parse(line)
+				_, _ = jsonrpc.Parse(line)
 			}
 		})
 	}

@@ -4,43 +4,43 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
 
-// Who hears of changes. In the sessions era a client is told that the list has changed once it is
-// initialized, and subscribes to single resources; both go out on the connection's own stream. In the
-// stateless era a client is told what it asked for by subscriptions/listen, on the stream of that
+// This file sends notifications of changed resources. In the sessions era the server notifies an initialized client
+// of changes of the list and of the resources to which it subscribed, on the connection's own stream. In the
+// stateless era the client selects notifications by subscriptions/listen, and gets them on the stream of that
 // request, which stays open.
 
 const (
 	maxListens    = 16  // open subscriptions/listen of one connection
-	maxAllListens = 512 // of all: each holds a goroutine and a stream
+	maxAllListens = 512 // of all connections: each uses a goroutine and a stream
 )
 
-// watchOwn has a client of the sessions era told from now on.
-func (c *Conn) watchOwn() {
-	c.own.owner = c.who.Owner
-	c.server.kept.add(&c.own)
-	context.AfterFunc(c.ctx, func() { c.server.kept.remove(&c.own) })
+// startNotifications starts the notifications to a client of the sessions era; they end with the connection.
+func (c *Conn) startNotifications() {
+	c.subscriber.owner, c.subscriber.send = c.account.Owner, c.sendChanges
+	c.server.storeWatch.add(&c.subscriber)
+	context.AfterFunc(c.ctx, func() { c.server.storeWatch.remove(&c.subscriber) })
 }
 
-// tellChanges is the deliver of the connection's own watcher.
-func (c *Conn) tellChanges(what changes) error {
-	return what.each(nil, func(method string, params any) error {
-		message, err := encode(notification{JSONRPC: mcp.JSONRPC_VERSION, Method: method, Params: params})
+// sendChanges sends changes on the connection's own stream.
+func (c *Conn) sendChanges(what changes) error {
+	return what.forEach(nil, func(method string, params any) error {
+		message, err := jsonrpc.Notification(method, params)
 		if err != nil {
 			return err
 		}
-		return c.tell(message)
+		return c.SendOwn(message)
 	})
 }
 
-// each words the changes as notifications; id is that of the subscription, nil in the sessions era.
-func (c changes) each(id json.RawMessage, tell func(method string, params any) error) error {
+// forEach calls tell with one notification per change and stops at the first error. id is the subscription's id; nil
+// in the sessions era.
+func (c changes) forEach(id json.RawMessage, tell func(method string, params any) error) error {
 	type params struct {
 		Meta map[string]json.RawMessage `json:"_meta,omitempty"`
 		URI  string                     `json:"uri,omitempty"`
@@ -63,147 +63,96 @@ func (c changes) each(id json.RawMessage, tell func(method string, params any) e
 	return tell(mcp.MethodNotificationResourcesListChanged, p)
 }
 
-// subscribe is a resources/subscribe.
-func (s *Server) subscribe(_ context.Context, k *call) (any, error) {
-	uri, fault := s.subscribed(k.frame)
-	if fault != nil {
-		return nil, fault
-	}
-	id, err := s.subscribable(k.conn.who.Owner, uri, false)
-	if err != nil {
-		return nil, err
-	}
-	if id != "" {
-		err = k.conn.own.subscribe(id, uri)
-	}
-	if err != nil {
-		return nil, faultf(mcp.INVALID_PARAMS, "%s", err)
-	}
-	return &mcp.EmptyResult{}, nil
-}
-
-// unsubscribe is a resources/unsubscribe; what was not subscribed to is as it should be.
-func (s *Server) unsubscribe(_ context.Context, k *call) (any, error) {
-	uri, fault := s.subscribed(k.frame)
-	if fault != nil {
-		return nil, fault
-	}
-	if id, err := observations.ParseID(uri); err == nil {
-		k.conn.own.unsubscribe(id)
-	}
-	return &mcp.EmptyResult{}, nil
-}
-
-// subscribed is the resource that the request is about.
-func (s *Server) subscribed(f frame) (uri string, fault *Fault) {
-	if s.store == nil {
-		return "", faultf(mcp.METHOD_NOT_FOUND, "resources subscribe not supported")
-	}
-	if uri, fault = f.str("uri"); fault == nil && uri == "" {
-		fault = faultf(mcp.INVALID_PARAMS, "uri is required")
-	}
-	return uri, fault
-}
-
-// subscribable says whether this owner may subscribe to a resource. Those that are no observation ("")
-// never change.
-func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, error) {
-	id, err := observations.ParseID(uri)
-	if err != nil || s.store == nil || !strings.HasPrefix(uri, observations.URIPrefix) {
-		if s.resource(uri) != nil {
-			return "", nil
-		}
-		return "", notFound(modern, "unknown resource %s; what can be subscribed to is %s", quoted(uri), observationTemplate)
-	}
-	if _, err := s.store.Look(owner, id); err != nil {
-		return "", s.unreadable(modern, id, err)
-	}
-	return id, nil
-}
-
-// startListening takes in a subscriptions/listen. It neither keeps a place at the gate nor has a
-// deadline, and what ends the connection does not wait for it.
-func (c *Conn) startListening(ctx context.Context, f frame, send Send) (work func(), k *call) {
-	k = c.newCall(f, send)
-	k.listens = true
+// startListening registers a subscriptions/listen. It uses no call slot and has no deadline, and the end of the
+// connection does not wait for it.
+func (c *Conn) startListening(ctx context.Context, f jsonrpc.Frame, send jsonrpc.Send) (work, cancel func()) {
+	k := c.newCall(f, send)
+	k.isListen = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if fault := c.admitListen(f); fault != nil {
-		return func() { send.answer(f.id, nil, fault) }, nil
+		return func() { send.Answer(f.ID, nil, fault) }, nil
 	}
 	ctx, k.cancel = context.WithCancelCause(ctx)
-	k.unhook = context.AfterFunc(c.ctx, func() { k.cancel(errEnding) })
-	c.calls[f.key] = k
+	k.detach = context.AfterFunc(c.ctx, func() { k.cancel(ErrEnding) })
+	c.calls[f.Key] = k
 	c.listens++
 	c.running++
-	k.work++
-	return func() { k.listen(ctx) }, k
+	k.workers++
+	return func() { k.listen(ctx) }, k.abort
 }
 
-// admitListen counts a subscriptions/listen among those of all, or says why not. It is called with mu held.
-func (c *Conn) admitListen(f frame) *Fault {
+// admitListen acquires a slot for a subscriptions/listen, or returns a fault if a limit is reached. The caller must
+// hold mu.
+func (c *Conn) admitListen(f jsonrpc.Frame) *jsonrpc.Fault {
 	if c.ctx.Err() != nil {
-		return faultf(codeEnding, "%s: the server is ending", f.method)
+		return jsonrpc.Faultf(jsonrpc.CodeEnding, "%s: the server is ending", f.Method)
 	}
 	if c.listens >= maxListens {
-		return faultf(codeBusy, "busy: %d subscriptions of this connection are open; cancel one and try again", c.listens)
+		return jsonrpc.Faultf(
+			jsonrpc.CodeBusy, "busy: %d subscriptions of this connection are open; cancel one and try again", c.listens,
+		)
 	}
-	switch full := c.server.listens.enter(c.who.Owner); {
+	switch full := c.server.listens.Acquire(c.account.Owner); {
 	case full == nil:
 		return nil
-	case full.own:
-		return faultf(codeBusy, "busy: the subscriptions that are open, %s, are its share; cancel one and try again", full)
+	case full.PerOwner:
+		return jsonrpc.Faultf(
+			jsonrpc.CodeBusy, "busy: too many open subscriptions, %s; cancel one and try again", full,
+		)
 	default:
-		return faultf(codeBusy, "busy: the subscriptions that are open, %s, are the most there may be; try again later", full)
+		return jsonrpc.Faultf(
+			jsonrpc.CodeBusy, "busy: too many open subscriptions, %s; try again later", full,
+		)
 	}
 }
 
-// listen tells what the client asked for until one of the two has enough.
+// listen sends the requested notifications until the client cancels the request or the connection ends.
 func (k *call) listen(ctx context.Context) {
 	s := k.conn.server
 	defer func() {
-		k.unhook()
+		k.detach()
 		k.cancel(nil)
-		s.listens.leave(k.conn.who.Owner)
-		k.conn.fell(func(c *Conn) { c.listens-- })
-		k.left()
+		s.listens.Release(k.conn.account.Owner)
+		k.conn.updateCounts(func(c *Conn) { c.listens-- })
+		k.removeWorker()
 	}()
-	result, fault := s.dispatch(ctx, k) // the answer for its end
+	result, fault := s.dispatch(ctx, k) // the answer, sent when listening ends
 	ended, _ := result.(*mcp.SubscriptionsListenResult)
 	if ended == nil {
 		k.answer(nil, fault)
 		return
 	}
-	k.frame.params, k.frame.id = nil, bytes.Clone(k.frame.id) // the message is let go of
-	id := k.frame.id
-	one := &watcher{owner: k.conn.who.Owner, deliver: func(what changes) error {
-		what.list = what.list && k.allowed.ResourcesListChanged
-		return what.each(id, func(method string, params any) error {
-			k.notes.tell(method, params)
+	k.frame.Params, k.frame.ID = nil, bytes.Clone(k.frame.ID) // frees the memory of the message
+	id := k.frame.ID
+	one := &subscriber{owner: k.conn.account.Owner, send: func(what changes) error {
+		what.list = what.list && k.filter.ResourcesListChanged
+		return what.forEach(id, func(method string, params any) error {
+			k.notes.Notify(method, params)
 			return nil
 		})
 	}}
-	one.busy = true // nothing goes out before the acknowledgement
+	one.sending = true // blocks notifications until the acknowledgement is sent
 	var honoured []string
-	wanted := k.allowed.ResourceSubscriptions
-	for _, uri := range wanted[:min(len(wanted), 2*maxSubscriptions)] { // each takes a look into the store
+	wanted := k.filter.ResourceSubscriptions
+	for _, uri := range wanted[:min(len(wanted), 2*maxSubscriptions)] { // each needs a lookup in the store
 		observation, err := s.subscribable(one.owner, uri, true)
 		if err != nil || observation != "" && one.subscribe(observation, uri) != nil {
 			continue
 		}
 		honoured = append(honoured, uri)
 	}
-	k.allowed.ResourceSubscriptions = honoured
-	if !k.allowed.IsEmpty() {
-		s.kept.add(one)
-		defer s.kept.remove(one)
+	k.filter.ResourceSubscriptions = honoured
+	if !k.filter.IsEmpty() {
+		s.storeWatch.add(one)
+		defer s.storeWatch.remove(one)
 	}
-	k.notes.tell(mcp.MethodNotificationSubscriptionsAcknowledged, map[string]any{
-		"_meta": map[string]any{mcp.MetaKeySubscriptionID: id}, "notifications": k.allowed,
+	k.notes.Notify(mcp.MethodNotificationSubscriptionsAcknowledged, map[string]any{
+		"_meta": map[string]any{mcp.MetaKeySubscriptionID: id}, "notifications": k.filter,
 	})
-	if !k.allowed.IsEmpty() {
+	if !k.filter.IsEmpty() {
 		one.mu.Lock()
-		one.busy = false
+		one.sending = false
 		one.schedule()
 		one.mu.Unlock()
 		<-ctx.Done()
@@ -212,28 +161,24 @@ func (k *call) listen(ctx context.Context) {
 	k.answer(ended, nil)
 }
 
-// settleFilter leaves in allowed what this server can serve of what the request asks for.
-func (s *Server) settleFilter(_ context.Context, k *call) (any, error) {
-	var asked mcp.SubscriptionFilter
-	if fault := k.frame.member("notifications", &asked); fault != nil {
-		return nil, fault
-	}
-	if s.store != nil {
-		k.allowed = mcp.SubscriptionFilter{ResourcesListChanged: asked.ResourcesListChanged, ResourceSubscriptions: asked.ResourceSubscriptions}
-	}
-	return &mcp.SubscriptionsListenResult{}, nil
-}
-
-// endListening ends every subscriptions/listen with its answer, before the connection goes.
-func (c *Conn) endListening() {
+// EndListening ends and answers every subscriptions/listen; it waits up to [StopGrace]. A transport calls it before
+// the connection ends.
+func (c *Conn) EndListening() {
 	c.mu.Lock()
 	for _, k := range c.calls {
-		if k.listens {
-			k.cancel(errEnding)
+		if k.isListen {
+			k.cancel(ErrEnding)
 		}
 	}
 	c.mu.Unlock()
-	moment, stop := context.WithTimeout(context.Background(), leaveTime)
+	moment, stop := context.WithTimeout(context.Background(), StopGrace)
 	defer stop()
-	c.wait(moment, func(c *Conn) int { return c.listens })
+	c.waitUntilZero(moment, func(c *Conn) int { return c.listens })
+}
+
+// ReserveForOthers limits each identity to its share of the slots for calls and subscriptions. It must be called if
+// there is more than one identity.
+func (s *Server) ReserveForOthers() {
+	s.callLimit.ReserveForOthers()
+	s.listens.SetPerOwner(jsonrpc.OwnerShare(maxAllListens))
 }

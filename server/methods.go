@@ -13,20 +13,22 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
 
-// method is one that is served, and in which era of the protocol.
+// method is a served method and the era of the protocol to which it belongs.
 type method struct {
 	era   era
 	serve func(s *Server, ctx context.Context, k *call) (any, error)
 }
 
+// era is a range of protocol versions. The stateless era has no initialize: each request declares its client.
 type era int
 
 const (
 	everyEra     era = iota
-	sessionsEra      // until 2025-11-25
-	statelessEra     // since 2026-07-28
+	sessionsEra      // up to protocol 2025-11-25
+	statelessEra     // from protocol 2026-07-28
 )
 
 var methods = map[mcp.MCPMethod]method{
@@ -44,75 +46,85 @@ var methods = map[mcp.MCPMethod]method{
 	mcp.MethodResourcesSubscribe:     {sessionsEra, (*Server).subscribe},
 	mcp.MethodResourcesUnsubscribe:   {sessionsEra, (*Server).unsubscribe},
 	mcp.MethodCompletionComplete:     {everyEra, (*Server).complete},
-	mcp.MethodSubscriptionsListen:    {statelessEra, (*Server).settleFilter},
+	mcp.MethodSubscriptionsListen:    {statelessEra, (*Server).listenFilter},
 }
 
-// dispatch serves the call: its result, or a fault fit to be shown. Panics end here.
-func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *Fault) {
+// dispatch serves the call and returns its result, or a fault whose secrets are masked. It recovers panics.
+func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *jsonrpc.Fault) {
 	f := k.frame
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic", "method", f.method, "tool", f.text("name"), "panic", p, "stack", string(debug.Stack()))
-			k.notes.log(mcp.LoggingLevelError, "server", f.method+": internal error")
-			result, fault = panicked(f)
+			s.log.Error("panic", "method", f.Method, "tool", f.StringOrEmpty("name"), "panic", p, "stack", string(debug.Stack()))
+			k.notes.Log(mcp.LoggingLevelError, "server", f.Method+": internal error")
+			result, fault = panicResult(f)
 		}
 	}()
 	result, err := s.serve(context.WithValue(ctx, callKey{}, k), k)
 	if err != nil {
 		fault = s.faultOf(f, err)
-		asked := slices.Collect(maps.Values(f.params)) // which a fault may repeat, cut
+		asked := slices.Collect(maps.Values(f.Params)) // a fault may repeat parts of these
 		if text, n := s.mask.Echo(fault.Message, asked...); n > 0 {
-			fault = &Fault{Code: fault.Code, Message: text, Data: fault.Data}
+			fault = &jsonrpc.Fault{Code: fault.Code, Message: text, Data: fault.Data}
 		}
 		return nil, fault
 	}
-	if f.modern() {
-		s.dress(f, result)
+	if f.Stateless() {
+		s.addResultMeta(f, result)
 	}
 	return result, nil
 }
 
 func (s *Server) serve(ctx context.Context, k *call) (any, error) {
 	f := k.frame
-	if f.modern() {
-		if fault := k.declare(); fault != nil {
+	if f.Stateless() {
+		if fault := k.readDeclared(); fault != nil {
 			return nil, fault
 		}
 	}
-	m, known := methods[mcp.MCPMethod(f.method)]
+	m, known := methods[mcp.MCPMethod(f.Method)]
 	switch {
 	case !known:
-		return nil, faultf(mcp.METHOD_NOT_FOUND, "unknown method %s", quoted(f.method))
-	case m.era == sessionsEra && f.modern():
-		return nil, faultf(mcp.METHOD_NOT_FOUND, "%q was removed in protocol version %s", f.method, mcp.ProtocolVersion20260728)
-	case m.era == statelessEra && !f.modern():
-		return nil, faultf(mcp.METHOD_NOT_FOUND, "%q requires protocol version %s or later", f.method, mcp.ProtocolVersion20260728)
+		return nil, jsonrpc.Faultf(mcp.METHOD_NOT_FOUND, "unknown method %s", jsonrpc.Quoted(f.Method))
+	case m.era == sessionsEra && f.Stateless():
+		return nil, jsonrpc.Faultf(
+			mcp.METHOD_NOT_FOUND, "%q was removed in protocol version %s", f.Method, mcp.ProtocolVersion20260728,
+		)
+	case m.era == statelessEra && !f.Stateless():
+		return nil, jsonrpc.Faultf(
+			mcp.METHOD_NOT_FOUND, "%q requires protocol version %s or later", f.Method, mcp.ProtocolVersion20260728,
+		)
 	}
 	return m.serve(s, ctx, k)
 }
 
-// declare takes what a request of the stateless era has to say of its client.
-func (k *call) declare() *Fault {
-	if raw := k.frame.can; raw == nil || json.Unmarshal(raw, &k.declared) != nil || k.declared == nil {
-		return faultf(mcp.INVALID_PARAMS, "missing or invalid _meta field %s", mcp.MetaKeyClientCapabilities)
+// readDeclared decodes the client capabilities and checks the protocol version that a request of the stateless era
+// must declare.
+func (k *call) readDeclared() *jsonrpc.Fault {
+	if raw := k.frame.Capabilities; raw == nil || json.Unmarshal(raw, &k.declared) != nil || k.declared == nil {
+		return jsonrpc.Faultf(mcp.INVALID_PARAMS, "missing or invalid _meta field %s", mcp.MetaKeyClientCapabilities)
 	}
-	if version := k.frame.protocol; !mcp.IsValidProtocolVersion(version) {
-		fault := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.ValidProtocolVersions}.JSONRPCError().Error
-		return &Fault{Code: fault.Code, Message: content.ClipBytes(fault.Message, 2*maxEcho), Data: fault.Data}
+	if version := k.frame.Protocol; !mcp.IsValidProtocolVersion(version) {
+		fault := mcp.UnsupportedProtocolVersionError{
+			Version: version, Supported: mcp.ValidProtocolVersions,
+		}.JSONRPCError().Error
+		return &jsonrpc.Fault{
+			Code: fault.Code, Message: content.ClipBytes(fault.Message, 2*jsonrpc.MaxEcho), Data: fault.Data,
+		}
 	}
 	return nil
 }
 
-// can is what the client of the call is able to do.
-func (k *call) can() mcp.ClientCapabilities {
+// capabilities returns the capabilities of the client of the call.
+func (k *call) capabilities() mcp.ClientCapabilities {
 	if k.declared != nil {
 		return *k.declared
 	}
-	return k.conn.session.said().can
+	return k.conn.session.handshake().capabilities
 }
 
-// dress adds what the stateless era wants of a result: its type, whose it is, and for how long it may be kept.
-func (s *Server) dress(f frame, result any) {
+// addResultMeta adds the members that the stateless era requires of a result: its type, the server's name, and that
+// clients may not cache it.
+func (s *Server) addResultMeta(f jsonrpc.Frame, result any) {
 	r, is := result.(mcp.ResultMetadata)
 	if !is {
 		return
@@ -126,26 +138,26 @@ func (s *Server) dress(f frame, result any) {
 	}
 }
 
-// faultOf is what a client is told of an error: faults as they are, all else in short.
-func (s *Server) faultOf(f frame, err error) *Fault {
-	var own *Fault
+// faultOf converts an error into a fault: a fault is unchanged, and the text of another error is cut to 400 bytes.
+func (s *Server) faultOf(f jsonrpc.Frame, err error) *jsonrpc.Fault {
+	var own *jsonrpc.Fault
 	switch {
 	case errors.As(err, &own):
 		return own
 	case errors.Is(err, context.DeadlineExceeded):
-		return faultf(codeLate, "%s: no answer within %s", f.method, s.timeout)
+		return jsonrpc.Faultf(jsonrpc.CodeLate, "%s: no answer within %s", f.Method, s.options.CallTimeout)
 	}
-	return faultf(mcp.INTERNAL_ERROR, "%s", content.ClipBytes(err.Error(), 2*maxEcho))
+	return jsonrpc.Faultf(mcp.INTERNAL_ERROR, "%s", content.ClipBytes(err.Error(), 2*jsonrpc.MaxEcho))
 }
 
 func (s *Server) initialize(_ context.Context, k *call) (any, error) {
-	var h hello
-	fault := k.frame.member("protocolVersion", &h.protocol)
+	var h handshake
+	fault := k.frame.Param("protocolVersion", &h.protocol)
 	if fault == nil {
-		fault = k.frame.member("capabilities", &h.can)
+		fault = k.frame.Param("capabilities", &h.capabilities)
 	}
 	if fault == nil {
-		fault = k.frame.member("clientInfo", &h.client)
+		fault = k.frame.Param("clientInfo", &h.client)
 	}
 	if fault != nil {
 		return nil, fault
@@ -163,7 +175,8 @@ func (s *Server) discover(context.Context, *call) (any, error) {
 	}, nil
 }
 
-// capabilities are the same for every client. Neither the tools nor the prompts change.
+// capabilities returns the server's capabilities, which are the same for every client. Tools and prompts never
+// change.
 func (s *Server) capabilities() mcp.ServerCapabilities {
 	var c mcp.ServerCapabilities
 	c.Logging, c.Completions = &struct{}{}, &struct{}{}
@@ -183,13 +196,15 @@ func (s *Server) capabilities() mcp.ServerCapabilities {
 func (s *Server) ping(context.Context, *call) (any, error) { return &mcp.EmptyResult{}, nil }
 
 func (s *Server) setLevel(_ context.Context, k *call) (any, error) {
-	text, fault := k.frame.str("level")
+	text, fault := k.frame.StringParam("level")
 	if fault != nil {
 		return nil, fault
 	}
 	level := mcp.LoggingLevel(text)
 	if !slices.Contains(levels, level) {
-		return nil, faultf(mcp.INVALID_PARAMS, "invalid logging level %s; levels: %s", quoted(text), levelNames())
+		return nil, jsonrpc.Faultf(
+			mcp.INVALID_PARAMS, "invalid logging level %s; levels: %s", jsonrpc.Quoted(text), levelNames(),
+		)
 	}
 	k.conn.session.setLevel(level)
 	return &mcp.EmptyResult{}, nil
@@ -206,16 +221,4 @@ func levelNames() string {
 		names[i] = string(l)
 	}
 	return strings.Join(names, ", ")
-}
-
-// noCursor refuses cursors for lists that are always answered whole.
-func noCursor(f frame) *Fault {
-	if cursor, fault := f.str("cursor"); fault != nil || cursor == "" {
-		return fault
-	}
-	return unknownCursor(f.method)
-}
-
-func unknownCursor(method string) *Fault {
-	return faultf(mcp.INVALID_PARAMS, "%s: unknown cursor; leave it out to begin again", method)
 }

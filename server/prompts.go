@@ -9,15 +9,16 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
 
-// prompts are those of the program, and what is offered beside them. The program's are read when they are
-// first asked for: most clients never do.
+// prompts returns the built-in prompts and those of [Options].Extra. The built-in ones are read on first use: most
+// clients never ask for prompts.
 func (s *Server) prompts() []Prompt {
 	all := prompts.All()
-	list := make([]Prompt, 0, len(all)+len(s.offered.Prompts))
+	list := make([]Prompt, 0, len(all)+len(s.offers.Prompts))
 	for _, p := range all {
 		listed := mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Description}
 		for _, a := range p.Arguments {
@@ -25,29 +26,31 @@ func (s *Server) prompts() []Prompt {
 				Name: a.Name, Description: a.Description, Required: a.Required,
 			})
 		}
-		list = append(list, Prompt{listed, s.filled(p)})
+		list = append(list, Prompt{listed, s.promptHandler(p)})
 	}
-	return append(list, s.offered.Prompts...)
+	return append(list, s.offers.Prompts...)
 }
 
-// filled is a prompt with its arguments put in.
-func (s *Server) filled(p prompts.Prompt) func(context.Context, map[string]string) (*mcp.GetPromptResult, error) {
+// promptHandler returns the function that fills masked and escaped arguments into a prompt.
+func (s *Server) promptHandler(p prompts.Prompt) func(
+	context.Context, map[string]string,
+) (*mcp.GetPromptResult, error) {
 	return func(_ context.Context, sent map[string]string) (*mcp.GetPromptResult, error) {
 		args := make(map[string]string, len(sent))
 		for name, value := range sent {
-			args[name] = funnel.Fence(s.visible(value, false))
+			args[name] = text.Escape(s.sanitize(value, false), text.Standalone)
 		}
 		text, err := p.Text(args)
 		if err != nil {
-			return nil, faultf(mcp.INVALID_PARAMS, "%s", err)
+			return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s", err)
 		}
 		message := mcp.PromptMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}
 		return &mcp.GetPromptResult{Description: p.Description, Messages: []mcp.PromptMessage{message}}, nil
 	}
 }
 
-// prompt finds one by its name, or says which there are.
-func (s *Server) prompt(name string) (Prompt, *Fault) {
+// prompt returns the prompt with this name, or a fault that lists the valid names.
+func (s *Server) prompt(name string) (Prompt, *jsonrpc.Fault) {
 	all := s.prompts()
 	if at := slices.IndexFunc(all, func(p Prompt) bool { return p.Name == name }); at >= 0 {
 		return all[at], nil
@@ -56,7 +59,9 @@ func (s *Server) prompt(name string) (Prompt, *Fault) {
 	for i, p := range all {
 		names[i] = p.Name
 	}
-	return Prompt{}, faultf(mcp.INVALID_PARAMS, "unknown prompt %s; prompts: %s", quoted(name), strings.Join(names, ", "))
+	return Prompt{}, jsonrpc.Faultf(
+		mcp.INVALID_PARAMS, "unknown prompt %s; prompts: %s", jsonrpc.Quoted(name), strings.Join(names, ", "),
+	)
 }
 
 func (s *Server) listPrompts(_ context.Context, k *call) (any, error) {
@@ -73,9 +78,9 @@ func (s *Server) listPrompts(_ context.Context, k *call) (any, error) {
 
 func (s *Server) getPrompt(ctx context.Context, k *call) (any, error) {
 	var sent map[string]json.RawMessage
-	name, fault := k.frame.needed("name")
+	name, fault := k.frame.RequiredString("name")
 	if fault == nil {
-		fault = k.frame.member("arguments", &sent)
+		fault = k.frame.Param("arguments", &sent)
 	}
 	if fault != nil {
 		return nil, fault
@@ -88,7 +93,7 @@ func (s *Server) getPrompt(ctx context.Context, k *call) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		var value string
 		if err := json.Unmarshal(sent[name], &value); err != nil {
-			return nil, faultf(mcp.INVALID_PARAMS, "%s: %s", k.frame.method, wrongType("arguments."+name, err))
+			return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s: %s", k.frame.Method, jsonrpc.WrongType("arguments."+name, err))
 		}
 		args[name] = value
 	}

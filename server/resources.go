@@ -14,9 +14,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
 
 const (
@@ -24,14 +26,14 @@ const (
 	receiptTemplate     = observationTemplate + "/receipt"
 )
 
-// maxResource is how much of an observation one read carries, in bytes. JSON may double it on the
+// maxResource is the maximum size of an observation that one read returns, in bytes. JSON may double it on the
 // wire, and a common client refuses messages over 1 MB.
 const maxResource = 512 << 10
 
-// resourcesPage is how many resources one page lists.
+// resourcesPage is the number of observations on one page of resources/list.
 const resourcesPage = 100
 
-// templates are the server's own.
+// templates returns the built-in templates: an observation and its receipt.
 func (s *Server) templates() []Template {
 	return []Template{
 		{mcp.NewResourceTemplate(observationTemplate, "observation",
@@ -46,34 +48,37 @@ func (s *Server) listTemplates(_ context.Context, k *call) (any, error) {
 	if fault := noCursor(k.frame); fault != nil {
 		return nil, fault
 	}
-	list := &mcp.ListResourceTemplatesResult{ResourceTemplates: make([]mcp.ResourceTemplate, len(s.offered.Templates))}
-	for i, t := range s.offered.Templates {
+	list := &mcp.ListResourceTemplatesResult{ResourceTemplates: make([]mcp.ResourceTemplate, len(s.offers.Templates))}
+	for i, t := range s.offers.Templates {
 		list.ResourceTemplates[i] = t.ResourceTemplate
 	}
 	return list, nil
 }
 
-// resource is that of a fixed URI; nil where there is none.
+// resource returns the resource with this fixed URI, or nil.
 func (s *Server) resource(uri string) *Resource {
-	at := slices.IndexFunc(s.offered.Resources, func(r Resource) bool { return r.URI == uri })
+	at := slices.IndexFunc(s.offers.Resources, func(r Resource) bool { return r.URI == uri })
 	if at < 0 {
 		return nil
 	}
-	return &s.offered.Resources[at]
+	return &s.offers.Resources[at]
 }
 
 func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
-	uri, fault := k.frame.needed("uri")
+	uri, fault := k.frame.RequiredString("uri")
 	if fault != nil {
 		return nil, fault
 	}
 	var read func(context.Context, string) ([]mcp.ResourceContents, error)
 	if r := s.resource(uri); r != nil {
 		read = r.Read
-	} else if at := slices.IndexFunc(s.offered.Templates, func(t Template) bool { return t.URITemplate.Regexp().MatchString(uri) }); at >= 0 {
-		read = s.offered.Templates[at].Read
+	} else if at := slices.IndexFunc(s.offers.Templates, func(t Template) bool { return t.URITemplate.Regexp().MatchString(uri) }); at >= 0 {
+		read = s.offers.Templates[at].Read
 	} else {
-		return nil, notFound(k.frame.modern(), "unknown resource %s; resources are %s and %s", quoted(uri), observationTemplate, receiptTemplate)
+		return nil, notFound(
+			k.frame.Stateless(), "unknown resource %s; resources are %s and %s", jsonrpc.Quoted(uri), observationTemplate,
+			receiptTemplate,
+		)
 	}
 	contents, err := read(ctx, uri)
 	if err != nil {
@@ -82,29 +87,29 @@ func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
 	return &mcp.ReadResourceResult{Contents: contents}, nil
 }
 
-// observations lists what this owner may see, newest first.
+// observations lists the owner's observations, newest first.
 func (s *Server) observations(owner string) ([]observations.Observation, error) {
 	if s.store == nil {
 		return nil, nil
 	}
 	list, err := s.store.List(owner, false)
 	if err != nil {
-		return nil, faultf(mcp.INTERNAL_ERROR, "observations cannot be listed: %s", echo(err.Error()))
+		return nil, jsonrpc.Faultf(mcp.INTERNAL_ERROR, "cannot list observations: %s", jsonrpc.Echo(err.Error()))
 	}
 	return list, nil
 }
 
-// listResources lists a page of the observations. They come newest first from a store that changes between
-// two pages. What else there is stands at the head of the first page.
+// listResources lists one page of observations, newest first. The first page starts with the resources of
+// [Options].Extra.
 func (s *Server) listResources(_ context.Context, k *call) (any, error) {
-	text, fault := k.frame.str("cursor")
+	text, fault := k.frame.StringParam("cursor")
 	if fault != nil {
 		return nil, fault
 	}
 	cursor := mcp.Cursor(text)
-	kept, err := s.observations(k.conn.who.Owner)
+	kept, err := s.observations(k.conn.account.Owner)
 	if err == nil {
-		kept, err = after(kept, cursor)
+		kept, err = afterCursor(kept, cursor)
 	}
 	if err != nil {
 		return nil, err
@@ -115,7 +120,7 @@ func (s *Server) listResources(_ context.Context, k *call) (any, error) {
 		list.NextCursor = cursorOf(kept[resourcesPage-1])
 	}
 	if cursor == "" {
-		for _, r := range s.offered.Resources {
+		for _, r := range s.offers.Resources {
 			list.Resources = append(list.Resources, r.Resource)
 		}
 	}
@@ -131,19 +136,19 @@ func (s *Server) resourceOf(o observations.Observation) mcp.Resource {
 	r.Size = &size
 	r.Title = o.Tool
 	if o.Name != "" {
-		r.Title += ": " + s.visible(o.Name, false)
+		r.Title += ": " + s.sanitize(o.Name, false)
 	}
-	r.Description = totals(o.Seen)
+	r.Description = totals(o.Stats)
 	if len(o.Args) > 0 {
 		args, _ := s.mask.String(string(o.Args))
-		r.Description += "; " + o.Tool + " " + echo(args)
+		r.Description += "; " + o.Tool + " " + jsonrpc.Echo(args)
 	}
 	r.Annotations = &mcp.Annotations{LastModified: o.Created.UTC().Format(time.RFC3339)}
 	return r
 }
 
-// totals are how much an observation holds, and of what kind.
-func totals(s observations.Seen) string {
+// totals returns the size and kind of an observation, as in "2 lines, 3 chars, text".
+func totals(s observations.Stats) string {
 	of := func(n int64, one string) string {
 		if n == 1 {
 			return "1 " + one
@@ -153,14 +158,15 @@ func totals(s observations.Seen) string {
 	return of(s.Lines, "line") + ", " + of(s.Chars, "char") + ", " + s.Kind
 }
 
-// A cursor names the last observation of a page by its time and ID, so that the next page goes on
-// below it whatever was made or removed meanwhile.
+// cursorOf returns the cursor of a page whose last observation is o. It holds the time and ID of o, so that the next
+// page continues after o even if observations were added or removed meanwhile.
 func cursorOf(o observations.Observation) mcp.Cursor {
 	text := strconv.FormatInt(o.Created.UnixNano(), 10) + " " + string(o.ID)
 	return mcp.Cursor(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-func after(list []observations.Observation, cursor mcp.Cursor) ([]observations.Observation, error) {
+// afterCursor returns the part of list after the observation in cursor.
+func afterCursor(list []observations.Observation, cursor mcp.Cursor) ([]observations.Observation, error) {
 	if cursor == "" {
 		return list, nil
 	}
@@ -171,7 +177,7 @@ func after(list []observations.Observation, cursor mcp.Cursor) ([]observations.O
 		return nil, unknownCursor(string(mcp.MethodResourcesList))
 	}
 	last := time.Unix(0, nanos)
-	// The store lists newest first; among equals of one instant the one named is looked for.
+	// Several observations may have the same time: find the one by its ID, and use the time only if it was removed.
 	if at := slices.IndexFunc(list, func(o observations.Observation) bool { return string(o.ID) == id }); at >= 0 {
 		return list[at+1:], nil
 	}
@@ -182,7 +188,8 @@ func after(list []observations.Observation, cursor mcp.Cursor) ([]observations.O
 	return list[at:], nil
 }
 
-// readObservation answers both templates.
+// readObservation reads an observation or, if the URI ends in /receipt, its receipt. It returns the receipt also if
+// the observation is over 512 KiB.
 func (s *Server) readObservation(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
 	k := callOf(ctx)
 	name, receipt := strings.CutSuffix(uri, "/receipt")
@@ -194,98 +201,106 @@ func (s *Server) readObservation(ctx context.Context, uri string) ([]mcp.Resourc
 	o := r.Observation
 	text := func(t string) []mcp.ResourceContents {
 		return []mcp.ResourceContents{mcp.TextResourceContents{
-			URI: uri, MIMEType: "text/plain", Text: s.visible(t, false),
+			URI: uri, MIMEType: "text/plain", Text: s.sanitize(t, false),
 		}}
 	}
 	switch {
-	case receipt && o.Seen.Receipt == "":
-		return text(fmt.Sprintf("obs:%s was shown whole: %s", o.ID, totals(o.Seen))), nil
+	case receipt && o.Stats.Receipt == "":
+		return text(fmt.Sprintf("obs:%s was shown whole: %s", o.ID, totals(o.Stats))), nil
 	case receipt:
-		return text(o.Seen.Receipt), nil
+		return text(o.Stats.Receipt), nil
 	case r.Size() > maxResource:
-		return text(fmt.Sprintf("not shown: %d bytes, one read carries %d; next: slice {\"source\":\"obs:%s\",\"lines\":\"1-100\"}\n%s",
-			r.Size(), maxResource, o.ID, o.Seen.Receipt)), nil
+		return text(fmt.Sprintf(
+			"not shown: %d bytes, one read returns at most %d; next: slice {\"source\":\"obs:%s\",\"lines\":\"1-100\"}\n%s",
+			r.Size(), maxResource, o.ID, o.Stats.Receipt)), nil
 	}
-	return s.whole(uri, r)
+	return s.wholeObservation(uri, r)
 }
 
 func (s *Server) open(k *call, name string) (*observations.Reader, error) {
 	id, err := observations.ParseID(name)
 	if err != nil {
-		return nil, notFound(k.frame.modern(), "%s is not the URI of an observation; it is observation:// and the 12 characters after obs:",
-			quoted(name))
+		return nil, notFound(k.frame.Stateless(),
+			"%s is not the URI of an observation; write observation:// and the 12 characters after obs:",
+			jsonrpc.Quoted(name))
 	}
 	if s.store == nil {
-		return nil, notFound(k.frame.modern(), "no observation %s%s: nothing is kept by this server", observations.Prefix, id)
+		return nil, notFound(
+			k.frame.Stateless(), "no observation %s%s: this server keeps no observations", observations.Prefix, id,
+		)
 	}
-	r, err := s.store.Open(k.conn.who.Owner, id)
+	r, err := s.store.Open(k.conn.account.Owner, id)
 	if err != nil {
-		return nil, s.unreadable(k.frame.modern(), id, err)
+		return nil, s.unreadable(k.frame.Stateless(), id, err)
 	}
 	return r, nil
 }
 
-// unreadable words why the store does not give an observation.
-func (s *Server) unreadable(modern bool, id observations.ID, err error) *Fault {
+// unreadable converts an error of the store into a fault that says whether the observation expired or is not found.
+func (s *Server) unreadable(modern bool, id observations.ID, err error) *jsonrpc.Fault {
 	var expired *observations.ExpiredError
 	switch {
 	case errors.As(err, &expired):
 		o := expired.Observation
 		args, _ := s.mask.String(string(o.Args))
 		return notFound(modern, "%s%s has expired; it came from %s %s: repeat that call",
-			observations.Prefix, id, o.Tool, echo(args))
+			observations.Prefix, id, o.Tool, jsonrpc.Echo(args))
 	case errors.Is(err, observations.ErrNotFound):
-		return notFound(modern, "no observation %s%s; resources/list names those that are kept", observations.Prefix, id)
+		return notFound(modern, "no observation %s%s; resources/list shows those that exist", observations.Prefix, id)
 	}
-	return faultf(mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, id, echo(err.Error()))
+	return jsonrpc.Faultf(
+		mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, id, jsonrpc.Echo(err.Error()),
+	)
 }
 
-// whole is all of an observation: text decoded to UTF-8, masked, made visible and fenced as every text that
-// may reach a model; binary content as it is.
-func (s *Server) whole(uri string, r *observations.Reader) ([]mcp.ResourceContents, error) {
+// wholeObservation returns a whole observation. Text is decoded to UTF-8, masked and escaped, since it may reach a
+// model; binary content is unchanged.
+func (s *Server) wholeObservation(uri string, r *observations.Reader) ([]mcp.ResourceContents, error) {
 	o := r.Observation
 	raw := make([]byte, r.Size())
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, r.Size()), raw); err != nil {
-		return nil, faultf(mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, o.ID, echo(err.Error()))
+		return nil, jsonrpc.Faultf(
+			mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, o.ID, jsonrpc.Echo(err.Error()),
+		)
 	}
-	if content.Kind(o.Seen.Kind) == content.Binary {
+	if content.Kind(o.Stats.Kind) == content.Binary {
 		return []mcp.ResourceContents{mcp.BlobResourceContents{
-			URI: uri, MIMEType: content.Media(raw[:min(len(raw), content.SniffSize)], o.File), Blob: base64.StdEncoding.EncodeToString(raw),
+			URI: uri, MIMEType: kind.Media(raw[:min(len(raw), content.SniffSize)], o.File),
+			Blob: base64.StdEncoding.EncodeToString(raw),
 		}}, nil
 	}
 	decoded, _, err := content.Decode(bytes.NewReader(raw))
 	if err != nil {
-		return nil, faultf(mcp.INTERNAL_ERROR, "%s%s cannot be decoded: %s", observations.Prefix, o.ID, echo(err.Error()))
+		return nil, jsonrpc.Faultf(
+			mcp.INTERNAL_ERROR, "%s%s cannot be decoded: %s", observations.Prefix, o.ID, jsonrpc.Echo(err.Error()),
+		)
 	}
-	// Decoding to UTF-8 at most triples a text.
-	text, err := io.ReadAll(io.LimitReader(decoded, 3*maxResource))
+	// Decoding to UTF-8 at most triples the size of a text.
+	whole, err := io.ReadAll(io.LimitReader(decoded, 3*maxResource))
 	if err != nil {
-		return nil, faultf(mcp.INTERNAL_ERROR, "%s%s cannot be decoded: %s", observations.Prefix, o.ID, echo(err.Error()))
+		return nil, jsonrpc.Faultf(
+			mcp.INTERNAL_ERROR, "%s%s cannot be decoded: %s", observations.Prefix, o.ID, jsonrpc.Echo(err.Error()),
+		)
 	}
-	isJSON := content.Kind(o.Seen.Kind) == content.JSON || content.Kind(o.Seen.Kind) == content.NDJSON
+	isJSON := content.Kind(o.Stats.Kind) == content.JSON || content.Kind(o.Stats.Kind) == content.NDJSON
 	return []mcp.ResourceContents{mcp.TextResourceContents{
-		URI: uri, MIMEType: mimeOf(o), Text: funnel.Fence(s.visible(string(text), isJSON)),
+		URI: uri, MIMEType: mimeOf(o), Text: text.Escape(s.sanitize(string(whole), isJSON), text.Standalone),
 	}}, nil
 }
 
-// mimeOf is the type an observation is listed under, by its kind.
+// mimeOf returns the MIME type of an observation's kind.
 func mimeOf(o observations.Observation) string {
-	switch content.Kind(o.Seen.Kind) {
-	case content.JSON:
-		return "application/json"
-	case content.NDJSON:
-		return "application/x-ndjson"
-	case content.Table:
-		if o.Seen.Ext == "tsv" {
-			return "text/tab-separated-values"
-		}
-		return "text/csv"
-	case content.Markdown:
-		return "text/markdown"
-	case content.Diff:
-		return "text/x-diff"
-	case content.Binary:
-		return "application/octet-stream"
+	if o.Stats.Ext == "tsv" {
+		return kind.Table.MIME([]byte{'\t'})
 	}
-	return "text/plain"
+	return kind.Of(content.Kind(o.Stats.Kind)).MIME(nil)
+}
+
+// notFound returns the fault for a missing resource. Its code depends on the era; modern means the stateless one.
+func notFound(modern bool, format string, args ...any) *jsonrpc.Fault {
+	code := mcp.RESOURCE_NOT_FOUND
+	if modern {
+		code = mcp.INVALID_PARAMS
+	}
+	return jsonrpc.Faultf(code, format, args...)
 }

@@ -5,48 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 )
-
-// clock makes a second pass with every look at it, so that observations have an order.
-func clock() func() time.Time {
-	var n atomic.Int64
-	start := time.Date(2026, 11, 20, 14, 30, 0, 0, time.UTC)
-	return func() time.Time { return start.Add(time.Duration(n.Add(1)) * time.Second) }
-}
-
-func newTestStore(t testing.TB) *observations.Store {
-	t.Helper()
-	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir(), Now: clock(), MinFree: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return store
-}
-
-func keep(t testing.TB, store *observations.Store, owner, text string, seen observations.Seen) observations.ID {
-	t.Helper()
-	r, err := store.Record(observations.Made{Owner: owner, Tool: "search", Args: json.RawMessage(`{"pattern":"x"}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if seen.Kind == "" {
-		seen.Kind, seen.Ext = string(content.Text), "txt"
-	}
-	o, err := r.Commit(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o.ID
-}
 
 type listedResource struct {
 	URI, Name, Title, Description, MIMEType string
@@ -63,7 +27,9 @@ func listAll(t *testing.T, c *client, between func(page int)) (all []listedResou
 				NextCursor string
 			}
 		}
-		if err := json.Unmarshal([]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+cursor+`}}`)), &got); err != nil {
+		if err := json.Unmarshal(
+			[]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+cursor+`}}`)), &got,
+		); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, got.Result.Resources...)
@@ -76,17 +42,17 @@ func listAll(t *testing.T, c *client, between func(page int)) (all []listedResou
 }
 
 func TestResourcesList(t *testing.T) {
-	store := newTestStore(t)
+	store := servertest.NewTestStore(t)
 	const n = 2*resourcesPage + 7
 	ids := make([]observations.ID, n)
 	for i := range ids {
-		ids[i] = keep(t, store, observations.Local, fmt.Sprint("text ", i), observations.Seen{Lines: 1, Chars: 6})
+		ids[i] = servertest.Keep(t, store, observations.Local, fmt.Sprint("text ", i), observations.Stats{Lines: 1, Chars: 6})
 	}
-	keep(t, store, "somebody", "theirs", observations.Seen{})
+	servertest.Keep(t, store, "somebody", "theirs", observations.Stats{})
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Store = store }))
 	all := listAll(t, c, func(page int) {
 		if page == 0 { // the list changes under the reader: something new, and the end of the first page goes
-			keep(t, store, observations.Local, "newer", observations.Seen{})
+			servertest.Keep(t, store, observations.Local, "newer", observations.Stats{})
 			if err := store.Remove(observations.Local, ids[n-resourcesPage]); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +66,8 @@ func TestResourcesList(t *testing.T) {
 		if want := observations.URIPrefix + string(ids[n-1-i]); r.URI != want {
 			t.Fatalf("entry %d is %s, want %s: newest first, none twice, none missing", i, r.URI, want)
 		}
-		if names[r.Name] || r.Name == "" || r.MIMEType != "text/plain" || r.Size == 0 || !strings.Contains(r.Description, `search {"pattern":"x"}`) {
+		if names[r.Name] || r.Name == "" || r.MIMEType != "text/plain" || r.Size == 0 ||
+			!strings.Contains(r.Description, `search {"pattern":"x"}`) {
 			t.Errorf("entry %d: %+v", i, r)
 		}
 		names[r.Name] = true
@@ -108,74 +75,83 @@ func TestResourcesList(t *testing.T) {
 }
 
 func TestResourceTotals(t *testing.T) {
-	store := newTestStore(t)
-	keep(t, store, observations.Local, "x", observations.Seen{Lines: 1, Chars: 1})
-	two := keep(t, store, observations.Local, "x\n\n", observations.Seen{Lines: 2, Chars: 3})
+	store := servertest.NewTestStore(t)
+	servertest.Keep(t, store, observations.Local, "x", observations.Stats{Lines: 1, Chars: 1})
+	two := servertest.Keep(t, store, observations.Local, "x\n\n", observations.Stats{Lines: 2, Chars: 3})
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Store = store }))
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`),
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`),
 		`"description":"1 line, 1 char, text; `, `"description":"2 lines, 3 chars, text; `)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"`+observations.URIPrefix+string(two)+`/receipt"}}`),
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"`+observations.URIPrefix+string(two)+`/receipt"}}`),
 		"was shown whole: 2 lines, 3 chars, text")
 }
 
 func TestResourcesRead(t *testing.T) {
-	store := newTestStore(t)
+	store := servertest.NewTestStore(t)
 	big := strings.Repeat("0123456789abcde\n", maxResource/16+1)
-	id := func(text string, seen observations.Seen) string {
-		return string(keep(t, store, observations.Local, text, seen))
+	id := func(text string, seen observations.Stats) string {
+		return string(servertest.Keep(t, store, observations.Local, text, seen))
 	}
-	small := id("a <b> & c\n\x1b[31m", observations.Seen{})
-	records := id("{\"a\":\"\u202e\"}\n", observations.Seen{Kind: string(content.NDJSON), Ext: "ndjson"})
-	binary := id("\x89PNG\r\n\x1a\n\x00\x00", observations.Seen{Kind: string(content.Binary), Ext: "bin"})
-	large := id(big, observations.Seen{Lines: 40000, Receipt: "LARGE OUTPUT DETECTED: kept whole as obs:x"})
-	latin := id("caf\xe9 du monde\n", observations.Seen{})
-	edge := id(big[:maxResource], observations.Seen{})
-	gone := id("gone", observations.Seen{})
+	small := id("a <b> & c\n\x1b[31m", observations.Stats{})
+	records := id("{\"a\":\"\u202e\"}\n", observations.Stats{Kind: string(content.NDJSON), Ext: "ndjson"})
+	binary := id("\x89PNG\r\n\x1a\n\x00\x00", observations.Stats{Kind: string(content.Binary), Ext: "bin"})
+	large := id(big, observations.Stats{Lines: 40000, Receipt: "LARGE OUTPUT DETECTED: kept whole as obs:x"})
+	latin := id("caf\xe9 du monde\n", observations.Stats{})
+	edge := id(big[:maxResource], observations.Stats{})
+	gone := id("gone", observations.Stats{})
 	if err := store.Remove(observations.Local, observations.ID(gone)); err != nil {
 		t.Fatal(err)
 	}
-	theirs := string(keep(t, store, "somebody", "theirs", observations.Seen{}))
+	theirs := string(servertest.Keep(t, store, "somebody", "theirs", observations.Stats{}))
 
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Store = store }))
 	ask := func(uri string) string {
 		return c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + uri + `"}}`)
 	}
 	uri := func(id string) string { return observations.URIPrefix + id }
-	contains(t, ask(uri(small)), `"uri":"`+uri(small)+`"`, `"mimeType":"text/plain"`, `"text":"a <b> & c\n\\x1b[31m"`)
-	contains(t, ask(uri(strings.ToUpper(small))), `a <b> & c`)
-	contains(t, ask(uri(records)), `"mimeType":"application/x-ndjson"`, `\\u202e`)
-	contains(t, ask(uri(binary)), `"mimeType":"image/png"`, `"blob":"`+base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x00"))+`"`)
-	contains(t, ask(uri(latin)), "café du monde")
+	servertest.Contains(
+		t, ask(uri(small)), `"uri":"`+uri(small)+`"`, `"mimeType":"text/plain"`, `"text":"a <b> & c\n\\x1b[31m"`,
+	)
+	servertest.Contains(t, ask(uri(strings.ToUpper(small))), `a <b> & c`)
+	servertest.Contains(t, ask(uri(records)), `"mimeType":"application/x-ndjson"`, `\\u202e`)
+	servertest.Contains(
+		t, ask(uri(binary)), `"mimeType":"image/png"`,
+		`"blob":"`+base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x00"))+`"`,
+	)
+	servertest.Contains(t, ask(uri(latin)), "café du monde")
 	got := ask(uri(large))
-	contains(t, got, "not shown: 524304 bytes", `slice {\"source\":\"obs:`+large+`\"`, "LARGE OUTPUT DETECTED")
+	servertest.Contains(t, got, "not shown: 524304 bytes", `slice {\"source\":\"obs:`+large+`\"`, "LARGE OUTPUT DETECTED")
 	if len(got) > 2000 {
 		t.Errorf("a read over the cap is %d bytes", len(got))
 	}
 	if got := ask(uri(edge)); len(got) < maxResource {
 		t.Errorf("a read at the cap is %d bytes", len(got))
 	}
-	contains(t, ask(uri(large)+"/receipt"), `"text":"LARGE OUTPUT DETECTED: kept whole as obs:x"`)
-	contains(t, ask(uri(small)+"/receipt"), "was shown whole")
+	servertest.Contains(t, ask(uri(large)+"/receipt"), `"text":"LARGE OUTPUT DETECTED: kept whole as obs:x"`)
+	servertest.Contains(t, ask(uri(small)+"/receipt"), "was shown whole")
 
-	contains(t, ask(uri(gone)), "-32002", "has expired", `search {\"pattern\":\"x\"}`, "repeat that call")
-	contains(t, ask(uri("0123456789ab")), "-32002", "no observation obs:0123456789ab")
+	servertest.Contains(t, ask(uri(gone)), "-32002", "has expired", `search {\"pattern\":\"x\"}`, "repeat that call")
+	servertest.Contains(t, ask(uri("0123456789ab")), "-32002", "no observation obs:0123456789ab")
 	unknown, foreign := ask(uri("0123456789ab")), ask(uri(theirs))
 	if strings.ReplaceAll(unknown, "0123456789ab", "ID") != strings.ReplaceAll(foreign, theirs, "ID") {
 		t.Errorf("another owner's observation is told apart from an unknown one:\n%s\n%s", unknown, foreign)
 	}
-	for _, bad := range []string{uri("short"), uri("k3v9q2m7x4ab5"), uri(small) + "/lines", uri("uuuuuuuuuuuu"), "observation://", "OBS:" + small} {
-		contains(t, ask(bad), "-32002")
+	for _, bad := range []string{uri("short"), uri("k3v9q2m7x4ab5"), uri(small) +
+		"/lines", uri("uuuuuuuuuuuu"), "observation://", "OBS:" + small} {
+		servertest.Contains(t, ask(bad), "-32002")
 	}
-	modern := c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + uri(gone) + `",` + modernMeta + `}}`)
-	contains(t, modern, "-32602", "has expired")
+	modern := c.ask(
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + uri(gone) + `",` + servertest.ModernMeta +
+			`}}`,
+	)
+	servertest.Contains(t, modern, "-32602", "has expired")
 }
 
 func TestCompletion(t *testing.T) {
-	store := newTestStore(t)
+	store := servertest.NewTestStore(t)
 	ids := map[string]bool{}
 	var last observations.ID
 	for range maxCompletions + 5 {
-		last = keep(t, store, observations.Local, "x", observations.Seen{})
+		last = servertest.Keep(t, store, observations.Local, "x", observations.Stats{})
 		ids[string(last)] = true
 	}
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Store = store }))
@@ -189,7 +165,10 @@ func TestCompletion(t *testing.T) {
 				}
 			}
 		}
-		message := c.ask(`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":` + ref + `,"argument":{"name":"` + name + `","value":"` + value + `"}}}`)
+		message := c.ask(
+			`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":` + ref + `,"argument":{"name":"` + name +
+				`","value":"` + value + `"}}}`,
+		)
 		if err := json.Unmarshal([]byte(message), &got); err != nil {
 			t.Fatal(err)
 		}

@@ -7,52 +7,41 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
 
-// A client's roots can only narrow what the operator granted. They are asked for once a client of the
-// sessions era that has some is initialized, and again when it says that they have changed; a call
-// waits for the answer. Where none comes, what was known stays. Over HTTP a client need not keep a
-// stream open for questions of ours: then the first call asks, on its own.
+// A client's roots can only narrow what the operator granted. In the sessions era the server queries a client that
+// has roots after initialization, and again when the client reports a change; calls wait for the answer. If no answer
+// comes, the last known roots stay. An HTTP client may have no open stream for the query: then the first call sends
+// it on its own stream.
 
 const (
 	rootsTimeout = 5 * time.Second  // how long calls wait for an answer at most
-	rootsAgain   = 30 * time.Second // how late one is still taken; then the next call asks again
-	maxRoots     = 100              // of a client's; more are passed over
+	lateRoots    = 30 * time.Second // how long a late answer is accepted; after that the next call queries again
+	maxRoots     = 100              // of one client; more are ignored
 )
 
-// clientRoots are what a client says of its roots.
-type clientRoots struct {
-	mu    sync.Mutex
-	due   bool               // they are to be asked for
-	asked int                // questions so far: the answer to the last one counts
-	going chan struct{}      // closed when calls need wait for it no longer; nil: none does
-	drop  context.CancelFunc // gives it up; nil: it is done
-	dirs  []string           // absolute paths; nil: not known, or the client has none
-	told  atomic.Bool        // the operator, that they leave nothing
-}
-
-// rootsChanged asks for the client's roots, where it has some.
+// rootsChanged queries the client's roots, if the client has the capability and the operator allows it.
 func (c *Conn) rootsChanged() {
-	if !c.server.clientRoots || c.session.said().can.Roots == nil {
+	if c.server.options.IgnoreRoots || c.session.handshake().capabilities.Roots == nil {
 		return
 	}
 	c.roots.mu.Lock()
-	c.roots.due = true
+	c.roots.needed = true
 	c.roots.mu.Unlock()
-	go func() { _, _ = c.rootDirs(c.ctx, c.tell) }()
+	go func() { _, _ = c.rootDirs(c.ctx, c.SendOwn) }()
 }
 
-// rootDirs are the client's roots, asked for by send where they are due; nil: it has none.
+// rootDirs returns the directories of the client's roots; nil: unknown, or the client has none. If a query is needed,
+// it sends it by send. It waits for a pending query and returns the error of ctx if that ends first.
 func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) ([]string, error) {
 	for mine := false; ; {
-		dirs, going, due := c.roots.look()
+		dirs, going, due := c.roots.current()
 		if going == nil && (!due || mine) {
 			return dirs, nil
 		}
@@ -67,85 +56,52 @@ func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) ([]string,
 	}
 }
 
-func (r *clientRoots) look() (dirs []string, going <-chan struct{}, due bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.dirs, r.going, r.due
-}
-
-// fetchRoots asks, unless calls wait for an answer already; what it returns is closed when they need wait no longer.
+// fetchRoots starts a query unless one is pending. It returns a channel that is closed when calls need not wait.
 func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}) {
 	r := &c.roots
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.going == nil {
-		if r.drop != nil {
-			r.drop() // a late answer would be to what has changed since
+	if r.pending == nil {
+		if r.cancel != nil {
+			r.cancel() // a late answer to the last query would be outdated
 		}
 		ctx, drop := context.WithCancel(c.ctx)
-		r.asked++
-		r.going, r.due, r.drop = make(chan struct{}), false, drop
-		go c.askRoots(ctx, r.asked, send)
+		r.queries++
+		r.pending, r.needed, r.cancel = make(chan struct{}), false, drop
+		go c.queryRoots(ctx, r.queries, send)
 	}
-	return r.going
+	return r.pending
 }
 
-// askRoots asks, once: the n-th question.
-func (c *Conn) askRoots(ctx context.Context, n int, send func([]byte) error) {
-	late := time.AfterFunc(min(rootsTimeout, c.server.askTimeout), func() {
-		c.server.log.Warn("the client's roots are not known yet; calls do not wait for them any longer")
-		c.roots.release(n)
+// queryRoots sends query n and stores the answer.
+func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
+	late := time.AfterFunc(min(rootsTimeout, c.server.options.AskTimeout), func() {
+		c.server.log.Warn("the client has not reported its roots yet; calls no longer wait for them")
+		c.roots.unblockCalls(n)
 	})
 	defer late.Stop()
 	unsent := false
 	result, err := c.request(ctx, func(m []byte) error {
 		err := send(m)
-		unsent = errors.Is(err, errNoStream) || errors.Is(err, errAnswered)
+		unsent = errors.Is(err, errNoStream) || errors.Is(err, jsonrpc.ErrAnswered)
 		return err
-	}, mcp.MethodListRoots, nil, c.server.rootsAgain)
+	}, mcp.MethodListRoots, nil, c.server.lateRoots)
 	var dirs []string
 	if err == nil {
 		dirs, err = dirsOf(result)
 	}
 	switch {
-	case unsent: // as with most clients over HTTP, which keep no stream: the first call asks
-		c.server.log.Debug("the client's roots are not known yet", "cause", err)
+	case unsent: // most HTTP clients keep no stream open: the first call queries
+		c.server.log.Debug("the query for the client's roots could not be sent yet", "cause", err)
 	case err != nil && ctx.Err() == nil:
-		c.server.log.Warn("the client's roots are not known", "error", err)
+		c.server.log.Warn("the client did not report its roots", "error", err)
 	}
-	c.roots.take(n, dirs, err, unsent)
-}
-
-// take ends the n-th question.
-func (r *clientRoots) take(n int, dirs []string, err error, unsent bool) {
-	defer r.release(n)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.asked != n { // asked again meanwhile
-		return
-	}
+	// If the query was not sent or not answered in time, the next call may succeed.
 	var silent *silenceError
-	switch {
-	case err == nil:
-		r.dirs = dirs
-	case unsent, errors.As(err, &silent): // the next call may have a stream, or the client the time
-		r.due = true
-	}
-	r.drop()
-	r.drop = nil
+	c.roots.finishQuery(n, dirs, err, unsent || errors.As(err, &silent))
 }
 
-// release has no call wait for the n-th question any longer.
-func (r *clientRoots) release(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.asked == n && r.going != nil {
-		close(r.going)
-		r.going = nil
-	}
-}
-
-// dirsOf reads an answer to roots/list: the paths of its file URIs.
+// dirsOf returns the paths of the file URIs in a result of roots/list; nil if it lists no roots.
 func dirsOf(result json.RawMessage) ([]string, error) {
 	var list struct{ Roots []struct{ URI string } }
 	if err := json.Unmarshal(result, &list); err != nil {
@@ -154,7 +110,7 @@ func dirsOf(result json.RawMessage) ([]string, error) {
 	if len(list.Roots) == 0 {
 		return nil, nil
 	}
-	dirs := make([]string, 0, min(len(list.Roots), maxRoots)) // not nil: the client has roots, if none of use
+	dirs := make([]string, 0, min(len(list.Roots), maxRoots)) // not nil: the client has roots, even if none is usable
 	for _, root := range list.Roots {
 		if dir := dirOf(root.URI); dir != "" && len(dirs) < maxRoots {
 			dirs = append(dirs, dir)
@@ -163,7 +119,7 @@ func dirsOf(result json.RawMessage) ([]string, error) {
 	return dirs, nil
 }
 
-// dirOf is the path of a file URI; "" where it is none of this machine.
+// dirOf returns the path of a file URI; "" if the URI names no absolute path on this machine.
 func dirOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Host != "" && !strings.EqualFold(u.Host, "localhost") {
@@ -179,19 +135,20 @@ func dirOf(uri string) string {
 	return dir
 }
 
-// scope is what a call may name. done is to be called once nothing of it is used any more.
-func (k *call) scope(ctx context.Context, sources tools.Sources) (tools.Sources, func(), error) {
-	if k.frame.modern() { // its revision calls roots deprecated, and would ask for them anew with every call
+// narrowedSources narrows sources to the client's roots. The caller must call the returned function when the sources
+// are no longer used.
+func (k *call) narrowedSources(ctx context.Context, sources source.Set) (source.Set, func(), error) {
+	if k.frame.Stateless() { // its protocol deprecates roots, and would need a query with every call
 		return sources, func() {}, nil
 	}
-	dirs, err := k.conn.rootDirs(ctx, k.notes.forward)
+	dirs, err := k.conn.rootDirs(ctx, k.notes.Forward)
 	if err != nil || dirs == nil {
 		return sources, func() {}, err
 	}
 	sources, done := sources.Narrow(dirs)
-	if errors.Is(sources.NoRoot, tools.ErrNarrowed) && k.conn.roots.told.CompareAndSwap(false, true) {
+	if errors.Is(sources.NoRoot, source.ErrNarrowed) && k.conn.roots.warned.CompareAndSwap(false, true) {
 		k.conn.server.log.Warn("calls on files are refused: none of the client's roots lies within --root; "+
-			"start with another --root, or with --no-client-roots", "client", echo(k.conn.session.said().client.Name))
+			"start with another --root, or with --no-client-roots", "client", jsonrpc.Echo(k.conn.session.handshake().client.Name))
 	}
 	return sources, done, nil
 }

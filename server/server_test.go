@@ -4,84 +4,27 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // Tools of the tests' own: what the layer is tried with, without touching a disk.
 
-func testTools() []tools.Tool {
-	type echoArgs struct {
-		Text string `json:"text" jsonschema:"said back"`
-	}
-	type sleepArgs struct {
-		MS   int  `json:"ms" jsonschema:"milliseconds"`
-		Deaf bool `json:"deaf,omitempty" jsonschema:"ignore cancellation"`
-	}
-	return []tools.Tool{
-		tools.New(tools.Tool{Name: "say", Title: "Say", Description: "Says a text back."},
-			func(_ context.Context, a echoArgs, _ tools.Input, out tools.Output) error {
-				_, err := io.WriteString(out, a.Text)
-				return err
-			}),
-		{Name: "args", Title: "Arguments", Description: "Says its arguments back as they came.", Schema: json.RawMessage(`{"type":"object"}`),
-			Run: func(_ context.Context, in tools.Input, out tools.Output) error {
-				_, err := out.Write(in.Args)
-				return err
-			}},
-		tools.New(tools.Tool{Name: "sleep", Title: "Sleep", Description: "Sleeps."},
-			func(ctx context.Context, a sleepArgs, _ tools.Input, out tools.Output) error {
-				timer := time.After(time.Duration(a.MS) * time.Millisecond)
-				if a.Deaf {
-					<-timer
-				}
-				select {
-				case <-timer:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-				_, err := fmt.Fprintf(out, "slept %d", a.MS)
-				return err
-			}),
-		tools.New(tools.Tool{Name: "fail", Title: "Fail", Description: "Fails."},
-			func(context.Context, struct{}, tools.Input, tools.Output) error {
-				return errors.New("fail: as it always does")
-			}),
-		tools.New(tools.Tool{Name: "panic", Title: "Panic", Description: "Panics.", Effect: tools.Destructive, OpenWorld: true},
-			func(context.Context, struct{}, tools.Input, tools.Output) error { panic("as it always does") }),
-		tools.New(tools.Tool{Name: "steps", Title: "Steps", Description: "Tells its progress."},
-			func(_ context.Context, a struct {
-				N int `json:"n" jsonschema:"steps"`
-			}, _ tools.Input, out tools.Output) error {
-				for i := range a.N {
-					out.Progress(int64(i+1), int64(a.N), "step")
-				}
-				_, err := io.WriteString(out, "done")
-				return err
-			}),
-		tools.New(tools.Tool{Name: "big", Title: "Big", Description: "Writes many lines."},
-			func(_ context.Context, a struct {
-				KB int `json:"kb" jsonschema:"kilobytes"`
-			}, _ tools.Input, out tools.Output) error {
-				line := strings.Repeat("x", 1023) + "\n"
-				for range a.KB {
-					if _, err := io.WriteString(out, line); err != nil {
-						return err
-					}
-				}
-				return nil
-			}),
-	}
-}
+// runFunc is a [Funnel] of one function.
+type runFunc func(context.Context, funnel.Request) (funnel.Answer, error)
+
+func (f runFunc) Call(ctx context.Context, r funnel.Request) (funnel.Answer, error) { return f(ctx, r) }
+
+// Runs has every call be run by f.
+func runs(f runFunc) func(*Options) { return func(o *Options) { o.Funnel = f } }
 
 func newTestServer(t testing.TB, change ...func(*Options)) *Server {
 	t.Helper()
@@ -98,16 +41,14 @@ func makeTestServer(change ...func(*Options)) (*Server, error) {
 		return nil, err
 	}
 	o := Options{
-		Funnel: f, Tools: testTools(), Version: "test",
-		Sources: func(who funnel.Session) tools.Sources { return tools.Sources{Owner: who.Owner} },
+		Funnel: f, Tools: servertest.TestTools(), Version: "test",
+		Sources: func(who funnel.Session) source.Set { return source.Set{} },
 	}
 	for _, c := range change {
 		c(&o)
 	}
 	return New(o)
 }
-
-const initialize = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
 
 // client drives a connection without a transport and keeps what it was sent, in order.
 type client struct {
@@ -119,7 +60,7 @@ type client struct {
 
 func newClient(t testing.TB, s *Server) *client {
 	c := &client{t: t, conn: s.Connect(t.Context())}
-	if got := c.ask(initialize); !strings.Contains(got, `"protocolVersion":"2025-06-18"`) {
+	if got := c.ask(servertest.Initialize); !strings.Contains(got, `"protocolVersion":"2025-06-18"`) {
 		t.Fatalf("initialize: %s", got)
 	}
 	return c
@@ -146,46 +87,12 @@ func (c *client) ask(message string) string {
 	return strings.Join(got, "\n")
 }
 
-func (c *client) call(tool, args string) answer {
+func (c *client) call(tool, args string) servertest.Answer {
 	c.t.Helper()
-	return read(c.t, c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, args)))
-}
-
-// answer is a response as a client reads it.
-type answer struct {
-	ID     json.RawMessage
-	Error  *Fault
-	Result struct {
-		Content []struct{ Type, Text, Data, MIMEType string }
-		IsError bool
-		Meta    map[string]json.RawMessage `json:"_meta"`
-	}
-}
-
-func (a answer) text() string {
-	var b strings.Builder
-	for _, c := range a.Result.Content {
-		b.WriteString(c.Text)
-	}
-	return b.String()
-}
-
-func read(t testing.TB, message string) answer {
-	t.Helper()
-	var a answer
-	if err := json.Unmarshal([]byte(message), &a); err != nil {
-		t.Fatalf("%v: %s", err, message)
-	}
-	return a
-}
-
-func contains(t testing.TB, got string, want ...string) {
-	t.Helper()
-	for _, w := range want {
-		if !strings.Contains(got, w) {
-			t.Errorf("want %q in:\n%s", w, got)
-		}
-	}
+	return servertest.Read(
+		c.t,
+		c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, args)),
+	)
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -193,8 +100,8 @@ func TestNewRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := func(funnel.Session) tools.Sources { return tools.Sources{} }
-	good := testTools()[0]
+	sources := func(funnel.Session) source.Set { return source.Set{} }
+	good := servertest.TestTools()[0]
 	without := func(change func(*tools.Tool)) []tools.Tool {
 		bad := good
 		change(&bad)
@@ -206,8 +113,10 @@ func TestNewRefuses(t *testing.T) {
 		"twice":       {Funnel: f, Sources: sources, Tools: []tools.Tool{good, good}},
 		"title":       {Funnel: f, Sources: sources, Tools: without(func(t *tools.Tool) { t.Title = "" })},
 		"description": {Funnel: f, Sources: sources, Tools: without(func(t *tools.Tool) { t.Description = "" })},
-		"schema":      {Funnel: f, Sources: sources, Tools: without(func(t *tools.Tool) { t.Schema = json.RawMessage(`{"type":"array"}`) })},
-		"run":         {Funnel: f, Sources: sources, Tools: without(func(t *tools.Tool) { t.Run = nil })},
+		"schema": {Funnel: f, Sources: sources, Tools: without(
+			func(t *tools.Tool) { t.Schema = json.RawMessage(`{"type":"array"}`) },
+		)},
+		"run": {Funnel: f, Sources: sources, Tools: without(func(t *tools.Tool) { t.Run = nil })},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)
@@ -222,8 +131,10 @@ func TestInitializeNegotiates(t *testing.T) {
 	} {
 		s := newTestServer(t)
 		c := &client{t: t, conn: s.Connect(t.Context())}
-		got := c.ask(strings.Replace(initialize, "2025-06-18", asked, 1))
-		contains(t, got, `"id":"init"`, `"protocolVersion":"`+want+`"`, `"instructions":"`, `"name":"mcp-funnel"`, `"version":"test"`)
+		got := c.ask(strings.Replace(servertest.Initialize, "2025-06-18", asked, 1))
+		servertest.Contains(
+			t, got, `"id":"init"`, `"protocolVersion":"`+want+`"`, `"instructions":"`, `"name":"mcp-funnel"`, `"version":"test"`,
+		)
 		if got := c.ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); got != "" {
 			t.Errorf("a notification was answered: %s", got)
 		}
@@ -233,35 +144,53 @@ func TestInitializeNegotiates(t *testing.T) {
 func TestBeforeInitialize(t *testing.T) {
 	s := newTestServer(t)
 	c := &client{t: t, conn: s.Connect(t.Context())}
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `"id":1`, `"result":{}`)
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `"id":1`, `"result":{}`)
 	for _, method := range []string{"tools/list", "tools/call", "resources/list", "logging/setLevel", "no/such"} {
-		got := read(t, c.ask(`{"jsonrpc":"2.0","id":2,"method":"`+method+`","params":{"name":"say"}}`))
+		got := servertest.Read(t, c.ask(`{"jsonrpc":"2.0","id":2,"method":"`+method+`","params":{"name":"say"}}`))
 		if got.Error == nil || got.Error.Code != -32600 || !strings.Contains(got.Error.Message, method+" before initialize") {
 			t.Errorf("%s: %+v", method, got.Error)
 		}
 	}
 }
 
-const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
-
 func TestStatelessEra(t *testing.T) {
 	s := newTestServer(t)
 	c := &client{t: t, conn: s.Connect(t.Context())}
 	ask := func(method, params string) string {
-		return c.ask(`{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params + modernMeta + `}}`)
+		return c.ask(`{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params + servertest.ModernMeta + `}}`)
 	}
-	contains(t, ask("server/discover", ""), `"supportedVersions":["2026-07-28"`, `"resultType":"complete"`, `"ttlMs"`)
-	contains(t, ask("tools/list", ""), `"name":"say"`, `"resultType":"complete"`)
-	contains(t, ask("tools/call", `"name":"say","arguments":{"text":"hi"},`), `"text":"hi"`, `"resultType":"complete"`, `io.modelcontextprotocol/serverInfo`)
-	contains(t, ask("tools/call", `"name":"panic",`), `"isError":true`, `"resultType":"complete"`)
-	contains(t, ask("ping", ""), `-32601`, "removed")
-	contains(t, ask("initialize", ""), `-32601`, "removed")
-	contains(t, ask("resources/read", `"uri":"observation://0123456789ab",`), `-32602`)
-	contains(t, ask("subscriptions/listen", `"notifications":{},`), "notifications/subscriptions/acknowledged", `"io.modelcontextprotocol/subscriptionId":7`)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}`), `-32022`)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`), `-32602`, "clientCapabilities")
+	servertest.Contains(
+		t, ask("server/discover", ""), `"supportedVersions":["2026-07-28"`, `"resultType":"complete"`, `"ttlMs"`,
+	)
+	servertest.Contains(t, ask("tools/list", ""), `"name":"say"`, `"resultType":"complete"`)
+	servertest.Contains(
+		t, ask("tools/call", `"name":"say","arguments":{"text":"hi"},`), `"text":"hi"`, `"resultType":"complete"`,
+		`io.modelcontextprotocol/serverInfo`,
+	)
+	servertest.Contains(t, ask("tools/call", `"name":"panic",`), `"isError":true`, `"resultType":"complete"`)
+	servertest.Contains(t, ask("ping", ""), `-32601`, "removed")
+	servertest.Contains(t, ask("initialize", ""), `-32601`, "removed")
+	servertest.Contains(t, ask("resources/read", `"uri":"observation://0123456789ab",`), `-32602`)
+	servertest.Contains(
+		t, ask("subscriptions/listen", `"notifications":{},`), "notifications/subscriptions/acknowledged",
+		`"io.modelcontextprotocol/subscriptionId":7`,
+	)
+	servertest.Contains(
+		t,
+		c.ask(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		),
+		`-32022`,
+	)
+	servertest.Contains(
+		t,
+		c.ask(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+		),
+		`-32602`, "clientCapabilities",
+	)
 	// It leaves no trace: a request without _meta is still before initialize.
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`), "before initialize")
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`), "before initialize")
 }
 
 func TestToolsList(t *testing.T) {
@@ -279,7 +208,7 @@ func TestToolsList(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := testTools()
+	want := servertest.TestTools()
 	if len(got.Result.Tools) != len(want) || got.Result.NextCursor != "" {
 		t.Fatalf("%d tools, want %d; cursor %q", len(got.Result.Tools), len(want), got.Result.NextCursor)
 	}
@@ -288,7 +217,8 @@ func TestToolsList(t *testing.T) {
 			t.Errorf("tool %d: %+v, want %s", i, tool, want[i].Name)
 		}
 		a := tool.Annotations
-		if a["readOnlyHint"] != (want[i].Effect == tools.ReadOnly) || a["destructiveHint"] != (want[i].Effect == tools.Destructive) ||
+		if a["readOnlyHint"] != (want[i].Effect == tools.ReadOnly) ||
+			a["destructiveHint"] != (want[i].Effect == tools.Destructive) ||
 			a["openWorldHint"] != want[i].OpenWorld {
 			t.Errorf("%s: annotations %v", tool.Name, a)
 		}
@@ -296,39 +226,43 @@ func TestToolsList(t *testing.T) {
 			t.Errorf("%s: schema %v", tool.Name, tool.InputSchema)
 		}
 	}
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"c2F5"}}`), "-32602", "unknown cursor")
+	servertest.Contains(
+		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"c2F5"}}`), "-32602", "unknown cursor",
+	)
 }
 
 func TestToolsCall(t *testing.T) {
 	c := newClient(t, newTestServer(t))
 	got := c.call("say", `{"text":"<a> & b"}`)
-	if got.text() != "<a> & b" || got.Result.IsError || got.Result.Meta[receiptKey] == nil {
+	if got.Text() != "<a> & b" || got.Result.IsError || got.Result.Meta[receiptMetaKey] == nil {
 		t.Errorf("%+v", got)
 	}
 	var receipt map[string]any
-	if err := json.Unmarshal(got.Result.Meta[receiptKey], &receipt); err != nil || receipt["complete"] != true {
+	if err := json.Unmarshal(got.Result.Meta[receiptMetaKey], &receipt); err != nil || receipt["complete"] != true {
 		t.Errorf("%v, receipt %v", err, receipt)
 	}
-	if raw := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"<a>"}}}`); !strings.Contains(raw, `"text":"<a>"`) {
+	if raw := c.ask(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"<a>"}}}`,
+	); !strings.Contains(raw, `"text":"<a>"`) {
 		t.Errorf("text is escaped for HTML: %s", raw)
 	}
 	// Arguments reach the tool as they were sent: no float in between.
-	if got := c.call("args", `{"n":9007199254740993.0}`); !strings.Contains(got.text(), "9007199254740993.0") {
+	if got := c.call("args", `{"n":9007199254740993.0}`); !strings.Contains(got.Text(), "9007199254740993.0") {
 		t.Errorf("args: %+v", got)
 	}
 	for _, args := range []string{"null", "{}"} {
-		if got := c.call("args", args); got.text() != "{}" {
-			t.Errorf("arguments %s reached the tool as %q", args, got.text())
+		if got := c.call("args", args); got.Text() != "{}" {
+			t.Errorf("arguments %s reached the tool as %q", args, got.Text())
 		}
 	}
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"args"}}`), `"text":"{}"`)
-	if got := c.call("fail", "{}"); !got.Result.IsError || !strings.Contains(got.text(), "as it always does") {
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"args"}}`), `"text":"{}"`)
+	if got := c.call("fail", "{}"); !got.Result.IsError || !strings.Contains(got.Text(), "as it always does") {
 		t.Errorf("fail: %+v", got)
 	}
-	if got := c.call("panic", "{}"); !got.Result.IsError || strings.Contains(got.text(), "goroutine") {
+	if got := c.call("panic", "{}"); !got.Result.IsError || strings.Contains(got.Text(), "goroutine") {
 		t.Errorf("panic: %+v", got)
 	}
-	if got := c.call("say", "{}"); !got.Result.IsError || !strings.Contains(got.text(), "text") {
+	if got := c.call("say", "{}"); !got.Result.IsError || !strings.Contains(got.Text(), "text") {
 		t.Errorf("missing argument: %+v", got)
 	}
 }
@@ -348,14 +282,18 @@ func TestRequestErrors(t *testing.T) {
 		{"empty name", "tools/call", `{"name":""}`, -32602, []string{`unknown tool ""`}},
 		{"no name of a prompt", "prompts/get", `{}`, -32602, []string{"prompts/get: name is missing"}},
 		{"name of a wrong type", "tools/call", `{"name":5}`, -32602, []string{"name must be a string, not number"}},
-		{"arguments array", "tools/call", `{"name":"say","arguments":[1]}`, -32602, []string{"say: arguments must be an object, not an array"}},
+		{"arguments array", "tools/call", `{"name":"say","arguments":[1]}`, -32602, []string{
+			"say: arguments must be an object, not an array",
+		}},
 		{"arguments string", "tools/call", `{"name":"say","arguments":"{}"}`, -32602, []string{"not a string"}},
 		{"unknown method", "tools/lost", `{}`, -32601, []string{`unknown method "tools/lost"`}},
 		{"unknown method, long", long, `{}`, -32601, []string{"unknown method"}},
 		{"unknown prompt", "prompts/get", `{"name":"x"}`, -32602, []string{`unknown prompt "x"`, "director"}},
 		{"prompt without its argument", "prompts/get", `{"name":"investigate-output"}`, -32602, []string{`"source" is required`}},
 		{"prompt with unknown argument", "prompts/get", `{"name":"director","arguments":{"x":"1"}}`, -32602, []string{"valid arguments: task"}},
-		{"prompt with a number", "prompts/get", `{"name":"director","arguments":{"task":1}}`, -32602, []string{"arguments.task must be a string, not number"}},
+		{"prompt with a number", "prompts/get", `{"name":"director","arguments":{"task":1}}`, -32602, []string{
+			"arguments.task must be a string, not number",
+		}},
 		{"unknown resource", "resources/read", `{"uri":"file:///etc/passwd"}`, -32002, []string{"observation://{id}"}},
 		{"malformed ID", "resources/read", `{"uri":"observation://xyz"}`, -32002, []string{"12 characters"}},
 		{"no uri", "resources/read", `{}`, -32602, []string{"resources/read: uri is missing"}},
@@ -366,19 +304,22 @@ func TestRequestErrors(t *testing.T) {
 		{"completion of an unknown prompt", "completion/complete", `{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":""}}`, -32602, []string{"unknown prompt"}},
 		{"completion of an unknown argument", "completion/complete", `{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"a","value":""}}`, -32602, []string{`no argument "a"`}},
 		{"completion of an unknown template", "completion/complete", `{"ref":{"type":"ref/resource","uri":"x://{y}"},"argument":{"name":"y","value":""}}`, -32602, []string{"unknown resource template"}},
-		{"log level", "logging/setLevel", `{"level":"loud"}`, -32602, []string{`"loud"`, "debug, info, notice, warning, error, critical, alert, emergency"}},
-		{"too much", "prompts/get", `{"name":"director","arguments":{"task":"` + long + `"}}`, -32602, []string{"params of 1048"}},
+		{"log level", "logging/setLevel", `{"level":"loud"}`, -32602, []string{
+			`"loud"`, "debug, info, notice, warning, error, critical, alert, emergency",
+		}},
+		{"too much", "prompts/get", `{"name":"director","arguments":{"task":"` + long +
+			`"}}`, -32602, []string{"params of 1048"}},
 		{"discover in the wrong era", "server/discover", `{}`, -32601, []string{"2026-07-28"}},
 		{"subscribe", "resources/subscribe", `{"uri":"observation://0123456789ab"}`, -32601, nil},
 		{"tasks", "tasks/list", `{}`, -32601, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			message := c.ask(`{"jsonrpc":"2.0","id":"a","method":"` + test.method + `","params":` + test.params + `}`)
-			got := read(t, message)
+			got := servertest.Read(t, message)
 			if got.Error == nil || got.Error.Code != test.code || string(got.ID) != `"a"` {
 				t.Fatalf("want code %d for id a: %.500s", test.code, message)
 			}
-			contains(t, got.Error.Message, test.want...)
+			servertest.Contains(t, got.Error.Message, test.want...)
 			if len(message) > 1000 {
 				t.Errorf("the error is %d bytes long", len(message))
 			}
@@ -404,7 +345,7 @@ func TestFaultsShowHiddenCharacters(t *testing.T) {
 		"key twice":       {"ping", `{"@":1,"@":2}`},
 	} {
 		message := c.ask(strings.ReplaceAll(`{"jsonrpc":"2.0","id":1,"method":"`+ask[0]+`","params":`+ask[1]+`}`, "@", sent))
-		got := read(t, message)
+		got := servertest.Read(t, message)
 		if got.Error == nil || !strings.Contains(got.Error.Message, want) {
 			t.Errorf("%s: want %s in %s", name, want, message)
 		}
@@ -413,19 +354,33 @@ func TestFaultsShowHiddenCharacters(t *testing.T) {
 		}
 	}
 	// A line break makes no second line, a quote no end.
-	got := read(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a\"\nb"}}`))
-	contains(t, got.Error.Message, `unknown tool "a\"\nb"; tools`)
+	got := servertest.Read(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a\"\nb"}}`))
+	servertest.Contains(t, got.Error.Message, `unknown tool "a\"\nb"; tools`)
 }
 
 func TestPromptsAndLevels(t *testing.T) {
 	c := newClient(t, newTestServer(t))
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`), `"name":"director"`, `"name":"investigate-output"`, `"required":true`)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"director","arguments":{"task":"count the hits"}}}`),
+	servertest.Contains(
+		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`), `"name":"director"`, `"name":"investigate-output"`,
+		`"required":true`,
+	)
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"director","arguments":{"task":"count the hits"}}}`),
 		`"role":"user"`, "The task: count the hits", "LARGE OUTPUT DETECTED")
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/templates/list"}`), `"uriTemplate":"observation://{id}"`, `"uriTemplate":"observation://{id}/receipt"`)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`), `"resources":[]`)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"task","value":"x"}}}`), `"values":[]`)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`), `"result":{}`)
+	servertest.Contains(
+		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/templates/list"}`), `"uriTemplate":"observation://{id}"`,
+		`"uriTemplate":"observation://{id}/receipt"`,
+	)
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`), `"resources":[]`)
+	servertest.Contains(
+		t,
+		c.ask(
+			`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"task","value":"x"}}}`,
+		),
+		`"values":[]`,
+	)
+	servertest.Contains(
+		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`), `"result":{}`,
+	)
 	if got := c.conn.session.logLevel(); got != "debug" {
 		t.Errorf("the level is %q", got)
 	}
@@ -436,13 +391,15 @@ func TestPanicOfTheLayer(t *testing.T) {
 	s := newTestServer(t)
 	s.run = func(context.Context, funnel.Request) (funnel.Answer, error) { panic("layer") }
 	c := newClient(t, s)
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`),
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`),
 		`"method":"notifications/message"`, `"level":"error"`, `"isError":true`, "internal error")
 	c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"emergency"}}`)
-	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`); strings.Contains(got, "notifications/message") {
+	if got := c.ask(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`,
+	); strings.Contains(got, "notifications/message") {
 		t.Errorf("a log message below the level was sent: %s", got)
 	}
-	contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `"result":{}`)
+	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `"result":{}`)
 }
 
 func TestSeveralReceiptsAndParts(t *testing.T) {
@@ -456,7 +413,7 @@ func TestSeveralReceiptsAndParts(t *testing.T) {
 		}, nil
 	}
 	got := newClient(t, s).ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`)
-	contains(t, got, `"funnel/receipt":[{`, `"observation_id":"two"`, `"type":"image"`, `"data":"AQID"`, `"mimeType":"image/png"`,
+	servertest.Contains(t, got, `"funnel/receipt":[{`, `"observation_id":"two"`, `"type":"image"`, `"data":"AQID"`, `"mimeType":"image/png"`,
 		`"type":"resource"`, `"blob":"BA=="`, `"uri":"attachment:x.pdf"`)
 	if strings.Contains(got, "structuredContent") {
 		t.Errorf("structured content: %s", got)

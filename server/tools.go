@@ -14,58 +14,56 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// receiptKey is where an answer's _meta holds its receipt: one object, or an array of several.
-const receiptKey = "funnel/receipt"
+// receiptMetaKey is the member of _meta that holds the receipt of an answer: one object, or an array of several.
+const receiptMetaKey = "funnel/receipt"
 
 func (s *Server) addTools(all []tools.Tool) error {
 	for _, t := range all {
-		if err := fit(t); err != nil {
+		if err := validateTool(t); err != nil {
 			return fmt.Errorf("server: tool %q: %w", t.Name, err)
 		}
 		if slices.Contains(s.names, t.Name) {
-			return fmt.Errorf("server: tool %q is there twice", t.Name)
+			return fmt.Errorf("server: duplicate tool %q", t.Name)
 		}
 		s.names = append(s.names, t.Name)
-		s.offered.Tools = append(s.offered.Tools, RawTool{listed(t), s.handler(t)})
+		s.offers.Tools = append(s.offers.Tools, RawTool{toolListing(t), s.handler(t)})
 	}
 	return nil
 }
 
-// fit says what a tool lacks in order to be listed.
-func fit(t tools.Tool) error {
+// validateTool returns an error if a tool cannot be listed.
+func validateTool(t tools.Tool) error {
 	var schema struct {
 		Type string `json:"type"`
 	}
 	switch {
 	case t.Name == "" || t.Title == "" || t.Description == "":
-		return errors.New("name, title and description are needed")
+		return errors.New("name, title and description are required")
 	case t.Run == nil:
-		return errors.New("there is nothing to run")
+		return errors.New("Run is nil")
 	case json.Unmarshal(t.Schema, &schema) != nil || schema.Type != "object":
-		return errors.New("its schema must be of type object")
+		return errors.New("the schema must have type object")
 	}
 	if bytes.Contains(t.Schema, []byte(headerWord)) {
-		one := listed(t)
+		one := toolListing(t)
 		return mcp.ValidateParamHeaderAnnotations(&one)
 	}
 	return nil
 }
 
-// listed is a tool as clients see it. Every hint is set that means something for its effect: unset
-// means destructive and open world.
-func listed(t tools.Tool) mcp.Tool {
+// toolListing converts a tool to its entry in tools/list. It sets every hint that applies to the tool's effect, since
+// an unset hint means destructive and open world.
+func toolListing(t tools.Tool) mcp.Tool {
 	out := mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, RawInputSchema: t.Schema}
 	out.Annotations.ReadOnlyHint = new(t.Effect == tools.ReadOnly)
 	out.Annotations.DestructiveHint = new(t.Effect == tools.Destructive)
 	out.Annotations.OpenWorldHint = new(t.OpenWorld)
 	if t.Effect != tools.ReadOnly {
 		out.Annotations.IdempotentHint = new(false)
-	}
-	if len(t.Meta) > 0 {
-		out.Meta = &mcp.Meta{AdditionalFields: t.Meta}
 	}
 	return out
 }
@@ -74,36 +72,38 @@ func (s *Server) listTools(_ context.Context, k *call) (any, error) {
 	if fault := noCursor(k.frame); fault != nil {
 		return nil, fault
 	}
-	list := &mcp.ListToolsResult{Tools: make([]mcp.Tool, len(s.offered.Tools))}
-	for i, t := range s.offered.Tools {
+	list := &mcp.ListToolsResult{Tools: make([]mcp.Tool, len(s.offers.Tools))}
+	for i, t := range s.offers.Tools {
 		list.Tools[i] = t.Tool
 	}
 	return list, nil
 }
 
 func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
-	name, fault := k.frame.needed("name")
+	name, fault := k.frame.RequiredString("name")
 	if fault != nil {
 		return nil, fault
 	}
-	at := slices.IndexFunc(s.offered.Tools, func(t RawTool) bool { return t.Name == name })
+	at := slices.IndexFunc(s.offers.Tools, func(t RawTool) bool { return t.Name == name })
 	if at < 0 {
-		return nil, faultf(mcp.INVALID_PARAMS, "unknown tool %s; tools: %s", quoted(name), strings.Join(s.names, ", "))
+		return nil, jsonrpc.Faultf(
+			mcp.INVALID_PARAMS, "unknown tool %s; tools: %s", jsonrpc.Quoted(name), strings.Join(s.names, ", "),
+		)
 	}
-	return s.offered.Tools[at].Call(ctx)
+	return s.offers.Tools[at].Call(ctx)
 }
 
-// held is a tool whose call keeps its place at the gate, and its sources open, while it runs, though the
-// funnel may have stopped waiting for it.
-func held(t tools.Tool) tools.Tool {
+// withSources wraps a tool so that its call keeps its slot, and its narrowed sources stay open, until Run returns:
+// the funnel may stop waiting before that.
+func withSources(t tools.Tool) tools.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, in tools.Input, out tools.Output) error {
 		k := callOf(ctx)
-		if !k.join() {
+		if !k.addWorker() {
 			return context.Cause(ctx)
 		}
-		defer k.left()
-		sources, done, err := k.scope(ctx, in.Sources)
+		defer k.removeWorker()
+		sources, done, err := k.narrowedSources(ctx, in.Sources)
 		if err != nil {
 			return err
 		}
@@ -114,9 +114,9 @@ func held(t tools.Tool) tools.Tool {
 	return t
 }
 
-// handler is what a tools/call of that tool does.
+// handler returns the function that runs a tools/call of the tool.
 func (s *Server) handler(t tools.Tool) func(context.Context) (*mcp.CallToolResult, error) {
-	t = held(t)
+	t = withSources(t)
 	return func(ctx context.Context) (*mcp.CallToolResult, error) {
 		k := callOf(ctx)
 		args, fault := arguments(k.frame)
@@ -124,68 +124,61 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (*mcp.CallToolResul
 			return nil, fault
 		}
 		r := funnel.Request{
-			Tool: t, Args: args, Who: k.conn.who, Sources: s.sources(k.conn.who), Ask: k.asker(ctx), Progress: k.notes.progress,
+			Tool: t, Args: args, Who: k.conn.account, Sources: s.sources(k.conn.account), Ask: k.asker(ctx), Progress: k.notes.Progress,
 		}
-		var asked *rounds // in the stateless era
-		if k.frame.modern() {
-			if asked, fault = k.roundsOf(args); fault != nil {
+		var asked *roundTrips // in the stateless era
+		if k.frame.Stateless() {
+			if asked, fault = k.roundTrips(args); fault != nil {
 				return nil, fault
 			}
-			r.Ask = asked.ask
+			r.Ask = asked.nextReply
 		}
 		answer, err := s.run(ctx, r)
-		k.note(t.Name, answer)
+		k.logOutcome(t.Name, answer)
 		switch {
 		case asked != nil && errors.Is(err, tools.ErrAsked):
-			return asked.required(), nil
+			return asked.inputRequired(), nil
 		case err == nil:
 			if asked != nil && answer.Failed {
-				if fault := asked.refusal(t.Name); fault != nil {
+				if fault := asked.missingCapability(t.Name); fault != nil {
 					return nil, fault
 				}
 			}
-			return shown(answer, k.notes.words), nil
+			return callResult(answer, k.notes.Messages), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			k.notes.log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: no answer within %s", t.Name, s.timeout))
-			return s.late(k.frame), nil
+			k.notes.Log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: no answer within %s", t.Name, s.options.CallTimeout))
+			return s.timeoutResult(k.frame), nil
 		case ctx.Err() != nil:
-			return nil, faultf(codeEnding, "%s: stopped, %v", t.Name, errEnding)
+			return nil, jsonrpc.Faultf(jsonrpc.CodeEnding, "%s: stopped, %v", t.Name, ErrEnding)
 		}
-		return said(true, t.Name+": "+echo(err.Error())), nil
+		return textResult(true, t.Name+": "+jsonrpc.Echo(err.Error())), nil
 	}
 }
 
-// arguments are a tool's as they were sent; none are {}.
-func arguments(f frame) (json.RawMessage, *Fault) {
-	raw := f.params["arguments"]
-	if raw == nil || string(raw) == "null" {
-		return json.RawMessage("{}"), nil
-	}
-	if raw[0] != '{' {
-		return nil, faultf(mcp.INVALID_PARAMS, "%s: arguments must be an object, not %s", echo(f.text("name")), kindOf(raw))
-	}
-	return raw, nil
-}
-
-// note tells who is to know what became of a call beside its answer.
-func (k *call) note(tool string, a funnel.Answer) {
+// logOutcome reports new observations to the store watcher, and timeouts and outputs that were not kept to the
+// client's log.
+func (k *call) logOutcome(tool string, a funnel.Answer) {
 	for _, receipt := range a.Receipts {
 		if receipt.ObservationID != "" {
-			k.conn.server.kept.made(k.conn.who.Owner, observations.ID(receipt.ObservationID))
+			k.conn.server.storeWatch.recordCreated(k.conn.account.Owner, observations.ID(receipt.ObservationID))
 		}
 		if receipt.Status == "timeout" {
-			k.notes.log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: stopped after %s", tool, k.conn.server.timeout))
+			k.notes.Log(
+				mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: stopped after %s", tool, k.conn.server.options.CallTimeout),
+			)
 		}
 		if receipt.NotKept != "" {
-			k.notes.log(mcp.LoggingLevelWarning, "observations", fmt.Sprintf("%s: the output was not kept (%s)", tool, receipt.NotKept))
+			k.notes.Log(
+				mcp.LoggingLevelWarning, "observations", fmt.Sprintf("%s: the output was not kept (%s)", tool, receipt.NotKept),
+			)
 		}
 	}
 }
 
-// shown is the funnel's answer as MCP has it: text, and images, sound and other content beside it; sound
-// is a kind of content of its own since 2025-03-26. Never structured content: there are clients that
-// then show nothing else.
-func shown(a funnel.Answer, sound bool) *mcp.CallToolResult {
+// callResult converts the funnel's answer to an MCP result of text, images, audio and embedded resources. If sound is
+// false, audio becomes a resource: protocols before 2025-03-26 have no audio content. It never sets structured
+// content, since some clients then show nothing else.
+func callResult(a funnel.Answer, sound bool) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{IsError: a.Failed, Content: make([]mcp.Content, 0, len(a.Blocks))}
 	for _, b := range a.Blocks {
 		switch {
@@ -210,48 +203,77 @@ func shown(a funnel.Answer, sound bool) *mcp.CallToolResult {
 	default:
 		receipt = a.Receipts
 	}
-	out.Meta = &mcp.Meta{AdditionalFields: map[string]any{receiptKey: receipt}}
+	out.Meta = &mcp.Meta{AdditionalFields: map[string]any{receiptMetaKey: receipt}}
 	return out
 }
 
-// said is an answer of the server's own: one text.
-func said(failed bool, text string) *mcp.CallToolResult {
+// textResult returns a result of one text.
+func textResult(failed bool, text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{mcp.NewTextContent(text)}}
 }
 
-// The answers below stand in for a tool's. To a tools/call they are given as the tool's failure,
-// which the model sees and can act on; to other methods as a fault.
+// The functions below answer a call that has no result of its own. A tools/call gets a failed result, which the
+// model sees and can act on; other methods get a fault.
 
-func refused(f frame, fault *Fault) (any, *Fault) {
-	if f.method == string(mcp.MethodToolsCall) && fault.Code == codeBusy {
-		return instead(f, fault.Message), nil
+func busyResult(f jsonrpc.Frame, fault *jsonrpc.Fault) (any, *jsonrpc.Fault) {
+	if f.Method == string(mcp.MethodToolsCall) && fault.Code == jsonrpc.CodeBusy {
+		return failedResult(f, fault.Message), nil
 	}
 	return nil, fault
 }
 
-func (s *Server) overdue(f frame) (any, *Fault) {
-	if f.method == string(mcp.MethodToolsCall) {
-		return s.late(f), nil
+func (s *Server) overdueResult(f jsonrpc.Frame) (any, *jsonrpc.Fault) {
+	if f.Method == string(mcp.MethodToolsCall) {
+		return s.timeoutResult(f), nil
 	}
-	return nil, faultf(codeLate, "%s: no answer within %s", echo(f.method), s.timeout)
+	return nil, jsonrpc.Faultf(jsonrpc.CodeLate, "%s: no answer within %s", jsonrpc.Echo(f.Method), s.options.CallTimeout)
 }
 
-func (s *Server) late(f frame) *mcp.CallToolResult {
-	return instead(f, fmt.Sprintf("%s: no answer within %s, the call was stopped; ask for less, or narrow it", echo(f.text("name")), s.timeout))
+func (s *Server) timeoutResult(f jsonrpc.Frame) *mcp.CallToolResult {
+	return failedResult(
+		f,
+		fmt.Sprintf(
+			"%s: no answer within %s, the call was stopped; narrow the call", jsonrpc.Echo(f.StringOrEmpty("name")),
+			s.options.CallTimeout,
+		),
+	)
 }
 
-func panicked(f frame) (any, *Fault) {
-	if f.method == string(mcp.MethodToolsCall) {
-		return instead(f, echo(f.text("name"))+": internal error, this call failed; other calls go on"), nil
+func panicResult(f jsonrpc.Frame) (any, *jsonrpc.Fault) {
+	if f.Method == string(mcp.MethodToolsCall) {
+		return failedResult(
+			f, jsonrpc.Echo(f.StringOrEmpty("name"))+": internal error, this call failed; other calls are not affected",
+		), nil
 	}
-	return nil, faultf(mcp.INTERNAL_ERROR, "%s: internal error", echo(f.method))
+	return nil, jsonrpc.Faultf(mcp.INTERNAL_ERROR, "%s: internal error", jsonrpc.Echo(f.Method))
 }
 
-// instead carries the type of result that the stateless era asks for, since not all of them are dressed.
-func instead(f frame, text string) *mcp.CallToolResult {
-	out := said(true, text)
-	if f.modern() {
+// failedResult returns a failed result of one text. It sets the result type that the stateless era requires, since
+// addResultMeta does not see all of these results.
+func failedResult(f jsonrpc.Frame, text string) *mcp.CallToolResult {
+	out := textResult(true, text)
+	if f.Stateless() {
 		out.ResultType = mcp.ResultTypeComplete
 	}
 	return out
+}
+
+// forEncoding converts a tool's result to a type that is encoded once and without HTML escapes: mcp-go's own
+// MarshalJSON encodes it twice and escapes its text. It returns other results unchanged.
+func forEncoding(result any) any {
+	type bare mcp.CallToolResult // without its MarshalJSON
+	r, ok := result.(*mcp.CallToolResult)
+	switch {
+	case ok && r.NeedsInput(): // it must have no content member, not even an empty one
+		return mcp.InputRequiredResult{Result: r.Result, MultiRoundTripResult: r.MultiRoundTripResult}
+	case ok && r.RawStructuredContent == nil && r.Meta != nil && r.Meta.ProgressToken == nil &&
+		len(r.Meta.AdditionalFields) > 0:
+		return struct {
+			Meta map[string]any `json:"_meta"`
+			*bare
+		}{r.Meta.AdditionalFields, (*bare)(r)}
+	case ok && r.RawStructuredContent == nil:
+		return (*bare)(r)
+	}
+	return result
 }

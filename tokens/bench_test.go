@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
-// BenchmarkTally counts 1 GiB of log as it is written, of which 16 MiB are exact; and those 16 MiB by themselves.
-// B/op is what it allocates.
+// BenchmarkTally counts 1 GiB of log as it is written, 16 MiB of it exactly, and those 16 MiB alone. B/op is the memory
+// it allocates.
 func BenchmarkTally(b *testing.B) {
 	c := tokens.New(tokens.O200k)
 	log := bytes.Repeat(corpus.PanicLog(), 1+(8<<20)/len(corpus.PanicLog()))[:8<<20]

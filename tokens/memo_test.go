@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// Two pieces have one key only where they are one piece, whatever follows them.
+// Different pieces have different keys, whatever follows them.
 func TestKeysDiffer(t *testing.T) {
 	short := rapid.SliceOfN(rapid.SampledFrom([]byte("\x00\x01ab\xff")), 1, memoPiece)
 	rapid.Check(t, func(t *rapid.T) {
@@ -28,28 +28,33 @@ func TestKeysDiffer(t *testing.T) {
 	})
 }
 
-// What a desk remembers changes no count: the first time, the second, and after another piece or pair took the place.
+// Remembered results do not change a count: not the first time, not the second, and not after another piece or pair
+// took the slot.
 func TestADeskCountsAsANewOne(t *testing.T) {
-	d := &desk{Vocabulary: tables.O200k()}
+	d := &pieceCounter{Vocabulary: tables.O200k()}
 	rapid.Check(t, func(t *rapid.T) {
-		piece := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetn 01=="))), 1, 2*longPiece).Draw(t, "piece")
-		want := (&desk{Vocabulary: tables.O200k()}).count(piece)
+		piece := rapid.SliceOfN(
+			rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetn 01=="))), 1, 2*longPiece,
+		).Draw(t, "piece")
+		want := (&pieceCounter{Vocabulary: tables.O200k()}).countTokens(piece)
 		for range 2 {
 			text := append(bytes.Clone(piece), "a beginning"...)
-			if got := d.next(text, 0, len(piece)) + d.settle(text); got != want {
+			if got := d.countPiece(text, 0, len(piece)) + d.countPending(text); got != want {
 				t.Fatalf("%q: %d, want %d", piece, got, want)
 			}
 		}
 	})
 }
 
-// A short piece is the same number of tokens merged as laid side by side.
+// A short piece has as many tokens merged as tiled.
 func TestMergedAsLaid(t *testing.T) {
 	for _, v := range []*tables.Vocabulary{tables.O200k(), tables.CL100k()} {
 		rapid.Check(t, func(t *rapid.T) {
-			d := &desk{Vocabulary: v}
-			piece := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetnQZ01= \n\t"))), 1, tables.MergeMax).Draw(t, "piece")
-			merged, laid := v.Merge(piece), d.layAll(piece)
+			d := &pieceCounter{Vocabulary: v}
+			piece := rapid.SliceOfN(
+				rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetnQZ01= \n\t"))), 1, tables.MergeMax,
+			).Draw(t, "piece")
+			merged, laid := v.Merge(piece), d.tileLong(piece)
 			if merged != laid {
 				t.Fatalf("%q: merged %d, laid %d", piece, merged, laid)
 			}
@@ -60,7 +65,7 @@ func TestMergedAsLaid(t *testing.T) {
 	}
 }
 
-// A piece of up to four bytes is as many tokens told at once as merged.
+// A piece of up to four bytes has as many tokens by table as merged.
 func TestFewAsMerged(t *testing.T) {
 	promise.OrdinaryRun(t)
 	const least, signs = ' ', '~' + 1 - ' '

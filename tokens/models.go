@@ -9,60 +9,66 @@ import (
 	"github.com/pkoukk/tiktoken-go"
 )
 
-// Model is how the tokens of a model are counted.
+// Model describes how the tokens of a model are counted.
 type Model struct {
 	Encoding Encoding
-	// Where the model's own vocabulary is not public, its tokens are estimated: Factor times those of Encoding, within
-	// Error (0.25: ±25 %). Else both are 0 and counts are exact.
+	// If the vocabulary of the model is not public, its token count is estimated as Factor times the count of
+	// Encoding, within Error (0.25: ±25 %). Otherwise Factor and Error are 0 and counts are exact.
 	Factor, Error float64
 }
 
-// Estimated says that counts are a factor on another vocabulary's, and never exact.
+// Estimated reports whether counts are multiples of another vocabulary's counts, and so never exact.
 func (m Model) Estimated() bool { return m.Factor != 0 }
 
-// The factors on o200k_base. Nobody publishes one with an error; each is the middle of what was measured by others, and
-// its error reaches over all of that and further, as most kinds of text were not measured.
+// Factors on o200k_base. Nobody publishes a factor with its error. Each factor is the middle of published
+// measurements. Its error is wider than their range, because most kinds of text were not measured.
 //
 // Claude 3 to 4.6: 1.16 times as many tokens on English articles, 1.21 on formulas, 1.30 on Python (Claude 3.5 Sonnet
-// beside GPT-4o, "Hidden costs in AI deployment", VentureBeat, 1 May 2025). Proxies that multiply by 1.15 report it is
-// too little (github.com/caozhiyuan/copilot-api, pull requests 134 and 141).
+// against GPT-4o, "Hidden costs in AI deployment", VentureBeat, 1 May 2025). Proxies that multiply by 1.15 report
+// that this is too little (github.com/caozhiyuan/copilot-api, pull requests 134 and 141).
 //
-// Claude from 4.7 on: by Anthropic 1 to 1.35 times as many as before (its release notes of Opus 4.7); measured by its
-// count_tokens 1.20 to 1.47 on English, 1.13 to 1.36 on code, 1.00 to 1.01 on Chinese and Japanese
-// (sol.ava.dev/writings/2026-04-17-opus-4-7-tokenizer.html and the seven samples of claudecodecamp.com). Together with the
-// above 1.0 to 1.8. A name without a version is taken for one of these: it mostly means the newest.
+// Claude from 4.7 on: Anthropic says 1 to 1.35 times as many as before (release notes of Opus 4.7). Its count_tokens
+// was measured at 1.20 to 1.47 on English, 1.13 to 1.36 on code, 1.00 to 1.01 on Chinese and Japanese
+// (sol.ava.dev/writings/2026-04-17-opus-4-7-tokenizer.html and the seven samples of claudecodecamp.com). Multiplied
+// by the factors above this gives 1.0 to 1.8. A name without a version counts as Claude 4.7: it mostly means the
+// newest model.
 //
-// Gemini: Google says one token is about 4 characters, and 100 are 60 to 80 English words
-// (ai.google.dev/gemini-api/docs/tokens): 1.1 to 1.2 times o200k_base's on English prose. Fewer than o200k_base's are
-// reported on Japanese (down to 0.6), and Gemma's vocabulary, which is published and Gemini's kin, has one token for each
-// digit where o200k_base has one for three: up to twice as many in tables of numbers. No measured comparison was found.
+// Gemini: Google says one token is about 4 characters, and 100 tokens are 60 to 80 English words
+// (ai.google.dev/gemini-api/docs/tokens): 1.1 to 1.2 times o200k_base on English prose. Japanese is reported to need
+// fewer tokens than in o200k_base (down to 0.6). Gemma's vocabulary, which is published and related to Gemini's, has
+// one token per digit where o200k_base has one per three digits: up to twice as many in tables of numbers. No
+// measured comparison was found.
 //
-// Others whose vocabulary is not counted here: nothing that holds for all of them. DeepSeek says 0.3 tokens an English
-// character (api-docs.deepseek.com/quick_start/token_usage), about 1.3 times o200k_base's.
+// Other models: no factor fits all of them. DeepSeek says 0.3 tokens per English character
+// (api-docs.deepseek.com/quick_start/token_usage), about 1.3 times o200k_base.
 var (
-	claude3  = Model{O200k, 1.2, 0.25}
-	claude47 = Model{O200k, 1.4, 0.35}
-	gemini   = Model{O200k, 1.15, 0.5}
-	foreign  = Model{O200k, 1.15, 0.4}
+	claude3    = Model{O200k, 1.2, 0.25}
+	claude47   = Model{O200k, 1.4, 0.35}
+	gemini     = Model{O200k, 1.15, 0.5}
+	otherModel = Model{O200k, 1.15, 0.4}
 )
 
-// families are the beginnings of models' names that tiktoken-go does not know.
+// families lists prefixes of model names that tiktoken-go does not know.
 var families = []struct {
 	prefix string
 	model  func(name string) Model
 }{
-	{"gpt-5", always(Model{Encoding: O200k})}, {"gpt-oss", always(Model{Encoding: O200k})}, {"chatgpt-", always(Model{Encoding: O200k})},
-	{"o1", always(Model{Encoding: O200k})}, {"o3", always(Model{Encoding: O200k})}, {"o4", always(Model{Encoding: O200k})},
+	{"gpt-5", always(Model{Encoding: O200k})},
+	{"gpt-oss", always(Model{Encoding: O200k})}, {"chatgpt-", always(Model{Encoding: O200k})},
+	{"o1", always(Model{Encoding: O200k})}, {"o3", always(Model{Encoding: O200k})},
+	{"o4", always(Model{Encoding: O200k})},
 	{"claude", claude}, {"gemini", always(gemini)},
-	{"mistral", always(foreign)}, {"llama", always(foreign)}, {"deepseek", always(foreign)}, {"qwen", always(foreign)}, {"kimi", always(foreign)}, {"grok", always(foreign)},
+	{"mistral", always(otherModel)}, {"llama", always(otherModel)}, {"deepseek", always(otherModel)},
+	{"qwen", always(otherModel)}, {"kimi", always(otherModel)}, {"grok", always(otherModel)},
 }
 
 func always(m Model) func(string) Model { return func(string) Model { return m } }
 
-// claude tells the two vocabularies by the version: claude-3-5-sonnet-20241022, claude-opus-4-7, claude-sonnet-4.6.
+// claude returns the model for a Claude name. The version decides between two vocabularies:
+// claude-3-5-sonnet-20241022, claude-opus-4-7, claude-sonnet-4.6.
 func claude(name string) Model {
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r < '0' || r > '9' })
-	if len(parts) == 0 || len(parts[0]) > 2 { // none, or a date
+	if len(parts) == 0 || len(parts[0]) > 2 { // no version, or a date
 		return claude47
 	}
 	major, _ := strconv.Atoi(parts[0])
@@ -76,8 +82,9 @@ func claude(name string) Model {
 	return claude47
 }
 
-// Parse takes an encoding's name or a model's ("gpt-4o", "claude-opus-4-7"); "" is o200k_base. Models whose vocabulary is
-// not public (Claude, Gemini and others) are estimated by a factor on o200k_base. Other names are an error.
+// Parse returns the model for the name of an encoding or of a model ("gpt-4o", "claude-opus-4-7"); "" is o200k_base.
+// Models without a public vocabulary (Claude, Gemini and others) are estimated by a factor on o200k_base. Any other
+// name is an error.
 func Parse(name string) (Model, error) {
 	n := strings.ToLower(strings.TrimSpace(name))
 	switch Encoding(n) {
@@ -99,11 +106,12 @@ func Parse(name string) (Model, error) {
 			return f.model(n), nil
 		}
 	}
-	return Model{}, fmt.Errorf("unknown model or encoding %.60q; use %s, %s or a model's name such as gpt-4o, gpt-4, claude-sonnet, gemini-pro", name, O200k, CL100k)
+	return Model{}, fmt.Errorf("unknown model or encoding %.60q; use %s, %s or a model's name"+
+		" such as gpt-4o, gpt-4, claude-sonnet, gemini-pro", name, O200k, CL100k)
 }
 
-// Names are names that [Parse] takes: the encodings, the models whose vocabulary is known, and the families of those that are estimated.
-// Parse takes more, as versions of a family.
+// Names returns names that [Parse] accepts: the encodings, the models with a known vocabulary, and the families of
+// the estimated models. Parse accepts more names, such as versions of a family.
 func Names() []string {
 	names := []string{string(O200k), string(CL100k)}
 	for name := range tiktoken.MODEL_TO_ENCODING {
@@ -112,7 +120,7 @@ func Names() []string {
 		}
 	}
 	for _, f := range families {
-		if !strings.HasSuffix(f.prefix, "-") { // else what stands behind it is wanted
+		if !strings.HasSuffix(f.prefix, "-") { // a prefix with a "-" is not a name
 			names = append(names, f.prefix)
 		}
 	}
@@ -125,5 +133,15 @@ func supported(name, encoding string) (Model, error) {
 	case O200k, CL100k:
 		return Model{Encoding: e}, nil
 	}
-	return Model{}, fmt.Errorf("model %.60q uses %s, which is not supported; use %s or %s", name, encoding, O200k, CL100k)
+	return Model{}, fmt.Errorf("model %.60q uses %s, which is not supported; use %s or %s",
+		name, encoding, O200k, CL100k)
 }
+
+// Encoding is the name of a vocabulary.
+type Encoding string
+
+// Supported encodings.
+const (
+	O200k  Encoding = "o200k_base" // the default
+	CL100k Encoding = "cl100k_base"
+)

@@ -17,13 +17,15 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
-// kinds are a quarter of a megabyte of every kind of text that tools return.
+// kinds returns a quarter of a megabyte of every kind of text that tools return.
 func kinds(t testing.TB) []kind {
 	const size = 256 << 10
 	all := []kind{
 		{"json", corpus.JSON1MB()}, {"json-minified", corpus.JSON1MBMinified()}, {"english", corpus.WarAndPeace()[1<<20:]},
 		{"code", code(t)}, {"log", corpus.PanicLog()}, {"csv", corpus.CSV20k()}, {"diff", corpus.WarAndPeaceDiff()}, {"cjk", corpus.CJK()}, {"emoji", mixed(size)},
-		{"base64", base64Lines(size)}, {"hex", []byte(hex.Dump(corpus.Random(size / 4)))}, {"indented", indented(size)}, {"blanks", blanks(size)},
+		{"base64", base64Lines(size)}, {"hex", []byte(
+			hex.Dump(corpus.Random(size / 4)),
+		)}, {"indented", indented(size)}, {"blanks", spaces(size)},
 	}
 	for i, k := range all {
 		all[i].text = bytes.ToValidUTF8(bytes.Repeat(k.text, 1+size/len(k.text))[:size], nil)
@@ -36,7 +38,7 @@ type kind struct {
 	text []byte
 }
 
-// code is the source of this module.
+// code returns the source of this module.
 func code(t testing.TB) []byte {
 	names, err := filepath.Glob("../*/*.go")
 	if err != nil || len(names) == 0 {
@@ -53,7 +55,7 @@ func code(t testing.TB) []byte {
 	return b
 }
 
-// mixed is words of several scripts, signs and emoji, between ASCII.
+// mixed returns words of several scripts, punctuation and emoji, between ASCII.
 func mixed(size int) []byte {
 	words := []string{
 		"Привет", "κόσμε", "שלום", "مرحبا", "नमस्ते", "สวัสดี", "안녕하세요", "こんにちは", "世界", "naïve", "Straße", "été", "İstanbul",
@@ -68,7 +70,7 @@ func mixed(size int) []byte {
 	return b.Bytes()
 }
 
-// base64Lines are lines of 76 characters, as mail and PEM files have them, and one that fills a quarter.
+// base64Lines returns lines of 76 characters, as in mail and PEM files, and one line that fills a quarter.
 func base64Lines(size int) []byte {
 	var b bytes.Buffer
 	random := corpus.Random(size)
@@ -79,7 +81,7 @@ func base64Lines(size int) []byte {
 	return b.Bytes()
 }
 
-// indented is short words far apart: under indents, in columns, between empty lines.
+// indented returns short words far apart: after indentation, in columns, between empty lines.
 func indented(size int) []byte {
 	r := rand.New(rand.NewPCG(15, 16))
 	var b bytes.Buffer
@@ -94,8 +96,8 @@ func indented(size int) []byte {
 	return b.Bytes()
 }
 
-// blanks are runs of white space of any length between words.
-func blanks(size int) []byte {
+// spaces returns runs of white space of any length between words.
+func spaces(size int) []byte {
 	r := rand.New(rand.NewPCG(13, 14))
 	var b bytes.Buffer
 	for b.Len() < size {
@@ -107,8 +109,8 @@ func blanks(size int) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkPeers counts every kind of text in turn with tiktoken-go, seven rounds of both: "x-pkoukk" is the median of
-// how many times as fast ours was in a round.
+// BenchmarkPeers counts every kind of text alternately with tiktoken-go, seven rounds of both: "x-pkoukk" is the median
+// of how many times faster this package was in a round.
 func BenchmarkPeers(b *testing.B) {
 	for e, o := range oracles() {
 		c := tokens.New(e)

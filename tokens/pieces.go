@@ -9,8 +9,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// The two encodings cut a text into pieces before they merge bytes. Their
-// patterns, as published with tiktoken:
+// The two encodings split a text into pieces before they merge bytes. Their patterns, as published with tiktoken:
 //
 //	o200k_base:
 //	  [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -19,7 +18,7 @@ import (
 //	cl100k_base:
 //	  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //
-// They are matched by hand here: no regexp engine is linear on them.
+// The patterns are matched by hand here, because no regexp engine is linear on them.
 
 type class = tables.Class
 
@@ -30,10 +29,10 @@ const (
 	number  = tables.Number
 	space   = tables.Space
 	newline = tables.Newline
-	wide    = class(1 << 7) // not ASCII: its class is the rune's
+	wide    = class(1 << 7) // not ASCII: use the class of the rune
 )
 
-// byteClass is a table of its own, as it is at hand without reading the embedded ones.
+// byteClass classifies bytes without reading the embedded tables.
 var byteClass = func() (of [256]class) {
 	for b := range of {
 		switch {
@@ -54,8 +53,8 @@ var byteClass = func() (of [256]class) {
 	return of
 }()
 
-// at decodes the rune at i; size 0 at the end. s is valid UTF-8.
-func at(s []byte, i int) (class, int) {
+// classAt returns the class and size of the rune at i; at the end of s the size is 0. s must be valid UTF-8.
+func classAt(s []byte, i int) (class, int) {
 	if i >= len(s) {
 		return 0, 0
 	}
@@ -65,23 +64,23 @@ func at(s []byte, i int) (class, int) {
 	return runeClass(s[i:])
 }
 
-// runeClass is at, of a rune that is not ASCII.
+// runeClass is classAt for a non-ASCII rune.
 func runeClass(s []byte) (class, int) {
 	switch {
 	case s[0] < 0xe0 && len(s) >= 2:
 		return tables.ClassOf(rune(s[0]&0x1f)<<6 | rune(s[1]&0x3f)), 2
 	case s[0] < 0xf0 && len(s) >= 3:
-		return tables.ClassOf(three(s)), 3
+		return tables.ClassOf(rune3(s)), 3
 	}
 	r, n := utf8.DecodeRune(s)
 	return tables.ClassOf(r), n
 }
 
-// three is a rune of three bytes.
-func three(s []byte) rune { return rune(s[0]&0xf)<<12 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f) }
+// rune3 decodes a rune of three bytes.
+func rune3(s []byte) rune { return rune(s[0]&0xf)<<12 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f) }
 
-// run is the end of the longest run from i whose runes have any of the classes.
-func run(s []byte, i int, of class) int {
+// runEnd returns the end of the longest run of runes from i that belong to any class in of.
+func runEnd(s []byte, i int, of class) int {
 	for {
 		for i < len(s) && byteClass[s[i]]&of != 0 {
 			i++
@@ -106,8 +105,8 @@ func run(s []byte, i int, of class) int {
 	}
 }
 
-// caselessFrom is, of a byte, the least one after it with which only letters without case begin, all of three bytes: U+4E00 to U+9FFF
-// are ideographs, U+AC00 to U+CFFF syllables of Hangul.
+// caselessFrom maps a lead byte to the lowest second byte that always begins a three-byte letter without case: U+4E00
+// to U+9FFF are ideographs, U+AC00 to U+CFFF Hangul syllables.
 var caselessFrom = func() (from [256]byte) {
 	for b := range from {
 		from[b] = 0xff
@@ -119,7 +118,7 @@ var caselessFrom = func() (from [256]byte) {
 	return from
 }()
 
-// caseless is the end of the run from i of letters that begin with such bytes. s is valid UTF-8.
+// caseless returns the end of the run of three-byte letters without case from i. s must be valid UTF-8.
 func caseless(s []byte, i int) int {
 	for len(s)-i >= 3 && s[i+1] >= caselessFrom[s[i]] {
 		i += 3
@@ -132,7 +131,7 @@ const (
 	tops = 0x80 * ones
 )
 
-// letters is how many bytes from i are letters a to z; where fold, A to Z too. It looks at eight bytes at a time.
+// letters returns the number of letters a to z from i, with fold also A to Z. It compares eight bytes at a time.
 func letters(s []byte, i int, fold bool) int {
 	from := i
 	var both uint64
@@ -140,7 +139,7 @@ func letters(s []byte, i int, fold bool) int {
 		both = 0x20 * ones
 	}
 	for ; len(s)-i >= 8; i += 8 {
-		if others := ^between(binary.LittleEndian.Uint64(s[i:])|both, 'a', 'z') & tops; others != 0 {
+		if others := ^bytesBetween(binary.LittleEndian.Uint64(s[i:])|both, 'a', 'z') & tops; others != 0 {
 			return i + bits.TrailingZeros64(others)/8 - from
 		}
 	}
@@ -156,8 +155,8 @@ func letters(s []byte, i int, fold bool) int {
 	return i - from
 }
 
-// blanks is how many bytes from i are spaces.
-func blanks(s []byte, i int) int {
+// spaces returns the number of spaces from i.
+func spaces(s []byte, i int) int {
 	from := i
 	for ; len(s)-i >= 8; i += 8 {
 		if others := binary.LittleEndian.Uint64(s[i:]) ^ ' '*ones; others != 0 {
@@ -170,42 +169,42 @@ func blanks(s []byte, i int) int {
 	return i - from
 }
 
-// nextO200k is the length of the first piece of s, which is not empty.
+// nextO200k returns the length of the first piece of s, which is not empty.
 func nextO200k(s []byte) int {
 	c, n, from := byteClass[s[0]], 1, 0
 	if c == wide {
 		if c, n = runeClass(s); c&(letter|upper|lower) == letter|upper|lower {
-			return word(s, 0) // of letters without case, it is never empty
+			return matchWord(s, 0) // not empty: s begins with a letter without case
 		}
 	}
-	if c&(newline|letter|number) == 0 { // the one character before a word
+	if c&(newline|letter|number) == 0 { // one character may precede a word
 		from = n
 	}
 	end := from + capitalized(s, from)
-	if end == len(s) || s[end] < utf8.RuneSelf { // most words end there, if there is one
+	if end == len(s) || s[end] < utf8.RuneSelf { // end of ASCII letters: most words end here
 		switch {
-		case end == from && c&(upper|lower) == 0: // there is none; a mark alone is one
-			return rest(s, c, n, '/')
+		case end == from && c&(upper|lower) == 0: // no word; a mark alone would be a word
+			return matchRest(s, c, n, '/')
 		case end < len(s) && s[end] == '\'':
 			return end + contraction(s[end:])
 		}
 		return end
 	}
 	if from > 0 {
-		if end := word(s, from); end > from {
+		if end := matchWord(s, from); end > from {
 			return end
 		}
 	}
 	if c&(upper|lower) != 0 {
-		if end := word(s, 0); end > 0 {
+		if end := matchWord(s, 0); end > 0 {
 			return end
 		}
 	}
-	return rest(s, c, n, '/')
+	return matchRest(s, c, n, '/')
 }
 
-// capitalized is how many bytes from i are letters A to Z, and then letters a to z. It looks at eight bytes at once, which are
-// most words.
+// capitalized returns the number of bytes from i that are letters A to Z followed by letters a to z. It compares
+// eight bytes at once, which covers most words.
 func capitalized(s []byte, i int) int {
 	if len(s)-i < 8 {
 		n := 0
@@ -215,9 +214,9 @@ func capitalized(s []byte, i int) int {
 		return n + letters(s, i+n, false)
 	}
 	x := binary.LittleEndian.Uint64(s[i:])
-	n := bits.TrailingZeros64(^between(x, 'A', 'Z')&tops) / 8
+	n := bits.TrailingZeros64(^bytesBetween(x, 'A', 'Z')&tops) / 8
 	if n < 8 {
-		if n = bits.TrailingZeros64(^between(x, 'a', 'z')&tops>>(8*n)<<(8*n)) / 8; n < 8 {
+		if n = bits.TrailingZeros64(^bytesBetween(x, 'a', 'z')&tops>>(8*n)<<(8*n)) / 8; n < 8 {
 			return n
 		}
 	}
@@ -227,16 +226,17 @@ func capitalized(s []byte, i int) int {
 	return n + letters(s, i+n, false)
 }
 
-// between has the highest bit set of each byte of x from one to another, both below 0x80; the other bits are anything.
-func between(x uint64, from, to byte) uint64 {
+// bytesBetween sets the highest bit of each byte of x that is in an ASCII range; the other bits are undefined.
+func bytesBetween(x uint64, from, to byte) uint64 {
 	y := x &^ tops
 	return (y + (0x80-uint64(from))*ones) &^ (y + (0x7f-uint64(to))*ones) &^ x
 }
 
-// word matches the first two branches without their prefix from i: its end, or i.
-func word(s []byte, i int) int {
-	// [upper]* as far as it goes, then [lower]+; where nothing is left for lower, upper gives back
-	// to the last rune that is both.
+// matchWord matches the first two alternatives of o200k_base, without their prefix, from i. It returns the end, or i
+// for no match.
+func matchWord(s []byte, i int) int {
+	// [upper]* matches as far as possible, then [lower]+. If no rune is left for lower, upper backtracks to the last
+	// rune that is in both classes.
 	u, both := i, -1
 	bothEnd := 0
 	for {
@@ -245,10 +245,10 @@ func word(s []byte, i int) int {
 		}
 		var c class
 		n := 3
-		if len(s)-u >= 3 && s[u]>>4 == 0xe { // as at does, without a call: most letters without case have three bytes
-			c = tables.ClassOf(three(s[u:]))
+		if len(s)-u >= 3 && s[u]>>4 == 0xe { // classAt inlined: most letters without case have three bytes
+			c = tables.ClassOf(rune3(s[u:]))
 		} else {
-			c, n = at(s, u)
+			c, n = classAt(s, u)
 		}
 		if n == 0 || c&upper == 0 {
 			break
@@ -258,12 +258,12 @@ func word(s []byte, i int) int {
 		}
 		u += n
 	}
-	end := run(s, u, lower)
+	end := runEnd(s, u, lower)
 	switch {
 	case end > u:
 	case both >= 0:
 		end = bothEnd
-	case u > i: // second branch: capitals alone
+	case u > i: // second alternative: capitals only
 		end = u
 	default:
 		return i
@@ -271,7 +271,7 @@ func word(s []byte, i int) int {
 	return end + contraction(s[end:])
 }
 
-// contraction is the length of 's, 't, 're, 've, 'm, 'll or 'd in any case at the start of s, else 0.
+// contraction returns the length of 's, 't, 're, 've, 'm, 'll or 'd in any case at the start of s, or 0.
 func contraction(s []byte) int {
 	if len(s) < 2 || s[0] != '\'' {
 		return 0
@@ -292,7 +292,7 @@ func contraction(s []byte) int {
 	return 0
 }
 
-// nextCL100k is the length of the first piece of s, which is not empty.
+// nextCL100k returns the length of the first piece of s, which is not empty.
 func nextCL100k(s []byte) int {
 	c, from := byteClass[s[0]], 0
 	if c&(newline|letter|number|wide) == 0 {
@@ -310,19 +310,19 @@ func nextCL100k(s []byte) int {
 	}
 	switch {
 	case c&letter != 0:
-		return run(s, 0, letter)
+		return runEnd(s, 0, letter)
 	case c&(newline|number) == 0:
-		if end := run(s, n, letter); end > n {
+		if end := runEnd(s, n, letter); end > n {
 			return end
 		}
 	}
-	return rest(s, c, n, '\n')
+	return matchRest(s, c, n, '\n')
 }
 
-// rest matches the branches the encodings share, from numbers on. c and n are
-// the first rune's class and length; after punctuation may come \r, \n and also.
-func rest(s []byte, c class, n int, also byte) int {
-	if c == number && len(s) >= 4 { // of ASCII
+// matchRest matches the alternatives that both encodings share, from numbers on. c and n are the class and length of
+// the first rune. After punctuation it also matches \r, \n and the byte also.
+func matchRest(s []byte, c class, n int, also byte) int {
+	if c == number && len(s) >= 4 { // ASCII digits
 		digits := 1
 		if byteClass[s[1]] == number {
 			digits++
@@ -337,7 +337,7 @@ func rest(s []byte, c class, n int, also byte) int {
 	if c&number != 0 {
 		end := n
 		for range 2 {
-			c, n := at(s, end)
+			c, n := classAt(s, end)
 			if c&number == 0 {
 				break
 			}
@@ -350,7 +350,7 @@ func rest(s []byte, c class, n int, also byte) int {
 		if s[0] == ' ' {
 			from = 1
 		}
-		if end := signs(s, from); end > from {
+		if end := punctuation(s, from); end > from {
 			for end < len(s) && (s[end] == '\n' || s[end] == '\r' || s[end] == also) {
 				end++
 			}
@@ -360,14 +360,14 @@ func rest(s []byte, c class, n int, also byte) int {
 	if c&space == 0 {
 		return n
 	}
-	return white(s)
+	return whitespace(s)
 }
 
-// signs is the end of the run from i of what is neither space nor letter nor number.
-func signs(s []byte, i int) int {
+// punctuation returns the end of the run from i of characters that are neither space, letter nor number.
+func punctuation(s []byte, i int) int {
 	if len(s)-i >= 8 { // most runs are shorter
 		x := binary.LittleEndian.Uint64(s[i:])
-		others := (between(x|0x20*ones, 'a', 'z') | between(x, '0', '9') | between(x, 0, ' ') | x) & tops
+		others := (bytesBetween(x|0x20*ones, 'a', 'z') | bytesBetween(x, '0', '9') | bytesBetween(x, 0, ' ') | x) & tops
 		i += bits.TrailingZeros64(others) / 8
 	}
 	for {
@@ -385,15 +385,16 @@ func signs(s []byte, i int) int {
 	}
 }
 
-// white matches white space: to its last newline; else all but the last character, which belongs to what follows.
-func white(s []byte) int {
+// whitespace returns the end of white space at the start of s: after its last newline, or without a newline before
+// its last character, which belongs to the next piece.
+func whitespace(s []byte) int {
 	end, last, lastNewline := 0, 0, -1
 	for {
-		if n := blanks(s, end); n > 0 {
+		if n := spaces(s, end); n > 0 {
 			end += n
 			last = end - 1
 		}
-		c, n := at(s, end)
+		c, n := classAt(s, end)
 		if c&space == 0 {
 			break
 		}
@@ -412,12 +413,12 @@ func white(s []byte) int {
 	return end
 }
 
-// lookahead is how many bytes after a word may decide where it ends: a contraction ('re).
+// lookahead is the number of bytes after a word that may decide where the word ends: a contraction ('re).
 const lookahead = 8
 
-// settled is up to where pieces end as they will, whatever text follows: not within white space that may go on, as a
-// newline far behind takes all of it, nor within capitals or letters without case that may, as a small letter behind does.
-func settled(s []byte) int {
+// stableEnd returns the offset up to which later text cannot change the pieces. It excludes white space at the end of
+// s, which a later newline may extend, and capitals or letters without case, which a later small letter may extend.
+func stableEnd(s []byte) int {
 	end := len(s) - lookahead
 	for _, of := range []class{space, upper} {
 		i := len(s)
@@ -433,8 +434,8 @@ func settled(s []byte) int {
 	return end
 }
 
-// valid replaces invalid UTF-8 by U+FFFD, rune by rune, as a conversion to runes does.
-func valid(s []byte) []byte {
+// toValidUTF8 replaces each invalid byte by U+FFFD, like a conversion to runes.
+func toValidUTF8(s []byte) []byte {
 	if utf8.Valid(s) {
 		return s
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// What begins with two bytes of caselessFrom is a letter without case, of three bytes.
+// Every character that begins with two bytes of caselessFrom is a letter without case, of three bytes.
 func TestCaselessLeads(t *testing.T) {
 	seen := 0
 	for r := rune(0); r <= utf8.MaxRune; r++ {

@@ -3,13 +3,15 @@ package tokens
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
-// A stream above ExactLimit is estimated from windows of windowSize bytes, one at a random place of each block. Small
-// and many, as neighbouring bytes tell much the same. A block is windowEvery bytes long, and where the stream has
-// become longer than windowShare of them, its share of what was seen so far: the windows grow with the logarithm of
-// the stream, 3,000 at 64 MiB, 14,000 (8 MB of text) at 1 GiB, and a text of which half the bytes are in the last
-// blocks is still seen in 8,000. Slack is what is taken beyond, so that the last piece of a window is whole.
+// The part of a stream beyond ExactLimit is estimated from windows (samples of the text) of windowSize bytes, one at
+// a random offset of each block. Windows are small and many, because neighbouring bytes resemble each other. A block
+// has windowEvery bytes, or 1/windowShare of the stream so far if that is more. So the number of windows grows with
+// the logarithm of the stream's length: 3,000 at 64 MiB, 14,000 (8 MB of text) at 1 GiB. A text with half its bytes
+// in the last blocks still gets 8,000 windows. A window reads windowSlack bytes more, to complete its last piece.
 const (
 	windowEvery = 16 << 10
 	windowShare = 4096
@@ -17,29 +19,30 @@ const (
 	windowSlack = 64
 )
 
-// sampler takes the windows of a stream from ExactLimit on. The zero value is one at the beginning. Where the windows
-// are follows from seed, so that the same text has the same estimate, and no text can be laid out to evade them but by
-// who computes its seed.
+// sampler reads windows from the stream after ExactLimit. The zero value is ready to use. The seed determines the
+// offsets of the windows, so that equal texts have equal estimates. Only an author who computes the seed could make a
+// text evade the windows.
 type sampler struct {
 	seed      uint64
 	random    *rand.Rand
-	at        int64 // bytes sampled so far
-	from, end int64 // the block
+	at        int64 // bytes seen so far
+	from, end int64 // the current block
 	open      []window
 }
 
-// window begins anywhere in its block and may end in the next: no place is seen less than others.
+// window is a sample of the text. It begins anywhere in its block and may end in the next block, so that every offset
+// is sampled equally often.
 type window struct {
 	text  []byte
 	start int64
-	of    int64 // the length of the block it stands for
+	of    int64 // length of the block it represents
 }
 
-// write passes each window to take when it is full.
+// write reads the next bytes of the stream, and calls take for each window that is complete.
 func (s *sampler) write(p []byte, take func(w window)) {
 	for len(p) > 0 {
 		if s.at == s.end {
-			s.next()
+			s.beginBlock()
 		}
 		step := p[:min(int64(len(p)), s.end-s.at)]
 		for i := range s.open {
@@ -54,8 +57,8 @@ func (s *sampler) write(p []byte, take func(w window)) {
 	}
 }
 
-// next begins a block.
-func (s *sampler) next() {
+// beginBlock starts the next block and opens its window.
+func (s *sampler) beginBlock() {
 	if s.random == nil {
 		s.random = rand.New(rand.NewPCG(s.seed, 1))
 	}
@@ -64,7 +67,7 @@ func (s *sampler) next() {
 	s.open = append(s.open, window{start: s.from + s.random.Int64N(size), of: size})
 }
 
-// fill takes what is the window's of p, which is at a place of the stream.
+// fill appends the part of p that belongs to the window; at is the offset of p in the stream.
 func (w *window) fill(p []byte, at int64) {
 	from := max(w.start+int64(len(w.text))-at, 0)
 	to := min(w.start+windowSize+windowSlack-at, int64(len(p)))
@@ -73,8 +76,8 @@ func (w *window) fill(p []byte, at int64) {
 	}
 }
 
-// last passes on the windows that the end of the stream cut.
-func (s *sampler) last(take func(w window)) {
+// flush calls take for each window that the end of the stream truncated.
+func (s *sampler) flush(take func(w window)) {
 	for _, w := range s.open {
 		if len(w.text) > 0 {
 			w.of = min(w.of, s.at-s.from)
@@ -83,36 +86,36 @@ func (s *sampler) last(take func(w window)) {
 	}
 }
 
-// sample is what a window tells.
+// sample is the number of bytes and tokens counted in one window.
 type sample struct {
 	bytes, tokens float64
 }
 
-// sample counts a window from the end of its first piece to the end of the one that crosses windowSize: where either
-// border is random, a piece is as likely to be crossed by the one as by the other, and is left out by the one and
-// counted whole by the other. So no border costs anything on average.
+// sample counts a window from the end of its first piece to the end of the piece that crosses windowSize. Both
+// boundaries are random: a piece is as likely to be cut by the first boundary, and then not counted, as by the second
+// boundary, and then counted whole. So the average error is zero.
 func (c *Counter) sample(window []byte) sample {
-	d := c.desk()
-	defer c.leave(d)
+	d := c.acquire()
+	defer c.release(d)
 	text := window[leading(window):]
-	text = valid(text[:len(text)-partial(text)])
+	text = toValidUTF8(text[:runes.Complete(text)])
 	if len(text) == 0 {
 		return sample{}
 	}
 	from := c.piece(text)
 	if from == len(text) { // one piece, longer than the window
-		return sample{float64(len(text)), float64(d.next(text, 0, len(text)) + d.settle(text))}
+		return sample{float64(len(text)), float64(d.countPiece(text, 0, len(text)) + d.countPending(text))}
 	}
 	end, tokens := from, 0
 	for end < min(windowSize, len(text)) {
 		n := c.piece(text[end:])
-		tokens += d.next(text, end, n)
+		tokens += d.countPiece(text, end, n)
 		end += n
 	}
-	return sample{float64(end - from), float64(tokens + d.settle(text))}
+	return sample{float64(end - from), float64(tokens + d.countPending(text))}
 }
 
-// leading is how many bytes at the beginning are the end of a rune that was cut.
+// leading returns the number of bytes at the beginning of b that belong to a truncated rune.
 func leading(b []byte) int {
 	for n := range min(3, len(b)) {
 		if b[n]&0xc0 != 0x80 {
@@ -122,18 +125,17 @@ func leading(b []byte) int {
 	return 0
 }
 
-// evidence is what the samples of a stream tell together, each weighed by the length of its block. It is of one size
-// however many they are.
-type evidence struct {
+// samples accumulates the samples of a stream in constant memory. Each sample is weighted by the length of its block.
+type samples struct {
 	n    int
 	sum  sample
 	last sample
-	// Of the differences of neighbours, in tokens and bytes: the sums of their products.
+	// Sums of products of the differences between neighbouring samples, in tokens and bytes.
 	tokens2, cross, bytes2 float64
 }
 
-// add takes the next sample of the stream, from a block of a length.
-func (e *evidence) add(s sample, of int64) {
+// add adds the next sample of the stream; of is the length of its block.
+func (e *samples) add(s sample, of int64) {
 	s.bytes, s.tokens = s.bytes*float64(of), s.tokens*float64(of)
 	e.sum.bytes += s.bytes
 	e.sum.tokens += s.tokens
@@ -147,18 +149,22 @@ func (e *evidence) add(s sample, of int64) {
 	e.n++
 }
 
-// estimate is the tokens of a text of size bytes. The interval is 2 standard errors of the ratio, plus 0.4 %. Each
-// block has one sample, so that what blocks differ in is no error: the standard error is from the differences of
-// neighbours, twice whose variance they show. Where there is no sample, before is the ratio of the text before it.
-func (e *evidence) estimate(size int64, before float64) Total {
-	if e.sum.bytes == 0 || e.sum.tokens == 0 { // less than a window
+// estimate returns the token count of a text of size bytes. The margin is 2 standard errors of the ratio (tokens per
+// byte), plus 0.4 %. The standard error is computed from differences between neighbouring samples, which have twice
+// the variance of one sample, so that slow changes across blocks do not count as errors. Without samples, estimate
+// uses before, the ratio of the text before.
+func (e *samples) estimate(size int64, before float64) Total {
+	if e.sum.bytes == 0 || e.sum.tokens == 0 { // the text is shorter than a window
 		return Total{N: int64(math.Round(before * float64(size))), Margin: 1}
 	}
 	ratio := e.sum.tokens / e.sum.bytes
-	se := 1.0 // one sample says nothing of its own spread
+	se := 1.0 // a single sample has no variance
 	if e.n > 1 {
 		squares := max(0, e.tokens2-2*ratio*e.cross+ratio*ratio*e.bytes2)
 		se = math.Sqrt(squares/2*float64(e.n)/float64(e.n-1)) / e.sum.tokens
 	}
 	return Total{N: int64(math.Round(ratio * float64(size))), Margin: 2*se + 0.004}
 }
+
+// ExactLimit is the number of bytes of a stream that are counted exactly. The rest is estimated from samples.
+const ExactLimit = 16 << 20

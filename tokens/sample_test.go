@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// texts are what is estimated: kinds by themselves, and texts of parts that differ.
+// texts returns the texts to estimate: each kind alone, and texts whose parts differ.
 func texts() map[string][]byte {
 	all := map[string][]byte{
 		"novel": corpus.WarAndPeace(), "json": corpus.JSON5MB(), "minified": corpus.JSON1MBMinified(), "log": corpus.PanicLog(), "csv": corpus.CSV20k(), "cjk": corpus.CJK(), "diff": corpus.WarAndPeaceDiff(),
@@ -23,14 +23,17 @@ func texts() map[string][]byte {
 	}
 	all["mixed"] = parts(all, 100_000, 400_000)
 	all["changing"] = parts(all, 3<<20, 3<<20)
-	// Of each 16 KiB, as much as blocks had at first, one window's length is another kind.
+	// In each 16 KiB, the size of the first blocks, one window's length is of another kind.
 	for at := 0; at+windowEvery <= len(all["novel"]); at += windowEvery {
-		all["aligned"] = append(append(all["aligned"], all["base64"][at%100_000:][:windowSize+windowSlack]...), all["novel"][at+windowSize+windowSlack:at+windowEvery]...)
+		all["aligned"] = append(
+			append(all["aligned"], all["base64"][at%100_000:][:windowSize+windowSlack]...),
+			all["novel"][at+windowSize+windowSlack:at+windowEvery]...,
+		)
 	}
 	return all
 }
 
-// parts is size bytes of each of some kinds, which take turns every length bytes.
+// parts returns size bytes of some kinds, which alternate every length bytes.
 func parts(kinds map[string][]byte, length, size int) (mixed []byte) {
 	names := []string{"novel", "json", "cjk", "base64", "log", "csv"}
 	for at := 0; len(mixed) < size*len(names); at += length {
@@ -41,13 +44,13 @@ func parts(kinds map[string][]byte, length, size int) (mixed []byte) {
 	return mixed
 }
 
-// repeat is length bytes of a text that begins again where it ends, from a place on.
+// repeat returns length bytes of a text from an offset on; at its end the text starts again.
 func repeat(text []byte, at, length int) []byte {
 	at %= len(text)
 	return bytes.Repeat(text, 2+length/len(text))[at : at+length]
 }
 
-// A stream is text again and again, and where there is a second, that from the middle on.
+// A stream repeats a text, and the second text, if any, from the middle on.
 type stream struct {
 	text, second []byte
 	size         int
@@ -60,11 +63,11 @@ func (s stream) halves() [][]byte {
 	return [][]byte{s.text, s.second}
 }
 
-// ratio is its tokens a byte.
+// ratio returns the stream's tokens per byte.
 func (s stream) ratio(c *Counter) (ratio float64) {
 	halves := s.halves()
 	for _, half := range halves {
-		ratio += float64(c.all(half)) / float64(len(half)) / float64(len(halves))
+		ratio += float64(c.countAll(half)) / float64(len(half)) / float64(len(halves))
 	}
 	return ratio
 }
@@ -80,16 +83,17 @@ func (s stream) write(w func(p []byte)) {
 	}
 }
 
-// estimates estimates a stream behind ExactLimit bytes of the same, `times` times with other places of the windows: how far off each time, and how often within its interval.
+// estimates estimates a stream after ExactLimit bytes of the same, with other windows each time. It returns each error,
+// and how often the estimate was within its interval.
 func estimates(c *Counter, text stream, times int, r *rand.Rand) (off []float64, held int) {
 	ratio := text.ratio(c)
 	for range times {
-		var e evidence
+		var e samples
 		s := sampler{seed: r.Uint64()}
 		text.write(func(p []byte) {
 			s.write(p, func(w window) { e.add(c.sample(w.text), w.of) })
 		})
-		s.last(func(w window) { e.add(c.sample(w.text), w.of) })
+		s.flush(func(w window) { e.add(c.sample(w.text), w.of) })
 		total := Total{N: int64(ratio * ExactLimit)}.plus(e.estimate(int64(text.size), ratio))
 		want := ratio * float64(ExactLimit+text.size)
 		o := math.Abs(float64(total.N)-want) / want
@@ -102,7 +106,7 @@ func estimates(c *Counter, text stream, times int, r *rand.Rand) (off []float64,
 }
 
 // Estimates are within their interval at least 95 times of 100, and off by at most 1 % as often, for every kind of
-// text: a little above what is counted exactly, and so far that the windows have become rare.
+// text: slightly longer than ExactLimit, and so long that windows are rare.
 func TestEstimatesHoldTheirIntervals(t *testing.T) {
 	promise.OrdinaryRun(t)
 	c := New(O200k)
@@ -139,8 +143,8 @@ func TestEstimatesHoldTheirIntervals(t *testing.T) {
 	}
 }
 
-// There is one window for each block, begun within it, wherever the stream is cut; the places differ between seeds and
-// not between runs.
+// Each block has one window, which begins within it, however the stream is split into writes; the offsets differ
+// between seeds, not between runs.
 func TestWindowsAreWhereTheSeedPutsThem(t *testing.T) {
 	const size = 80 << 20
 	places := func(seed uint64, step int) (starts []int64) {
@@ -155,7 +159,8 @@ func TestWindowsAreWhereTheSeedPutsThem(t *testing.T) {
 				s.write(p, func(w window) {
 					aligned := 8 - w.start%8
 					told := int64(binary.LittleEndian.Uint64(w.text[aligned:]))*8 - aligned
-					if len(w.text) != windowSize+windowSlack || told != w.start || w.start < next || w.start >= next+w.of || w.of != max(windowEvery, (ExactLimit+next)/windowShare) {
+					if len(w.text) != windowSize+windowSlack || told != w.start || w.start < next || w.start >= next+w.of ||
+						w.of != max(windowEvery, (ExactLimit+next)/windowShare) {
 						t.Fatalf("%d bytes at %d, said to be at %d, for %d bytes at %d", len(w.text), told, w.start, w.of, next)
 					}
 					next += w.of
@@ -177,11 +182,11 @@ func TestWindowsAreWhereTheSeedPutsThem(t *testing.T) {
 	}
 }
 
-// What two windows tell is what one of both tells, and where it begins or ends costs nothing on average.
+// Two windows give the same result as one twice as long: their boundaries cause no error on average.
 func TestASampleIsNotCutAtItsBorders(t *testing.T) {
 	c := New(O200k)
 	text := bytes.Repeat([]byte("hello, 数据文件 wonderful world 12345\n"), 100)
-	exact := float64(c.all(text)) / float64(len(text))
+	exact := float64(c.countAll(text)) / float64(len(text))
 	var sum sample
 	for i := range 200 {
 		s := c.sample(text[i : i+windowSize+windowSlack])

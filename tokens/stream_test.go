@@ -12,12 +12,12 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
-// cut counts a text in parts of the given sizes, again and again.
+// cut counts a text in writes of the given sizes, in turn.
 func cut(c *Counter, text []byte, sizes []byte) int64 {
 	t := c.Tally()
 	for i := 0; len(text) > 0; i++ {
 		n := min(len(text), 1+int(sizes[i%len(sizes)]))
-		t.add(text[:n], false)
+		t.addText(text[:n], false)
 		text = text[n:]
 	}
 	return t.Total().N
@@ -36,11 +36,13 @@ func sameCut(t interface {
 	}
 }
 
-// A stream's tokens are those of the whole, wherever it is cut, valid or not.
+// A stream has the tokens of the whole text, however it is split into writes, valid or not.
 func TestAStreamCountsAsTheWhole(t *testing.T) {
 	for _, text := range []string{
-		"\n" + strings.Repeat(" ", 40) + "\nx", "x  \n" + strings.Repeat("\t", 40) + "y", "中" + strings.Repeat("AB", 30) + "c", "\u02b0" + strings.Repeat("\u0301", 30) + "A",
-		"it" + strings.Repeat("'s", 30), "..." + strings.Repeat("\n/", 30) + "a", strings.Repeat("\xe4\xb8", 30) + "\xad", strings.Repeat("=", 300), "\xf0\x9f\x91" + strings.Repeat("\x8d", 20),
+		"\n" + strings.Repeat(" ", 40) + "\nx", "x  \n" + strings.Repeat("\t", 40) + "y", "中" + strings.Repeat("AB", 30) +
+			"c", "\u02b0" + strings.Repeat("\u0301", 30) + "A",
+		"it" + strings.Repeat("'s", 30), "..." + strings.Repeat("\n/", 30) + "a", strings.Repeat("\xe4\xb8", 30) +
+			"\xad", strings.Repeat("=", 300), "\xf0\x9f\x91" + strings.Repeat("\x8d", 20),
 	} {
 		for size := range 30 {
 			sameCut(t, text, []byte{byte(size)})
@@ -48,7 +50,9 @@ func TestAStreamCountsAsTheWhole(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.OneOf(
-			rapid.String(), rapid.StringMatching(`( {1,20}|\n{1,9}|A{1,20}|中{1,9}|b{1,9})`), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 9), func(b []byte) string { return string(b) }),
+			rapid.String(), rapid.StringMatching(`( {1,20}|\n{1,9}|A{1,20}|中{1,9}|b{1,9})`), rapid.Map(
+				rapid.SliceOfN(rapid.Byte(), 0, 9), func(b []byte) string { return string(b) },
+			),
 			rapid.SampledFrom([]string{"'s", "'LL", "\r\n", "/", "1", "\u0301", "ǅ", "ʰ", "...", "\t", "\u00a0", "\xe4\xb8"}),
 		)).Draw(t, "parts")
 		sameCut(t, strings.Join(parts, ""), rapid.SliceOfN(rapid.Byte(), 1, 5).Draw(t, "sizes"))
@@ -64,7 +68,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// Beside the writer as before it: many jobs, short writes and long ones, and a Tally that is dropped.
+// Counting concurrently gives the same result: many jobs, short and long writes, and a Tally that is dropped.
 func TestATallyBesideTheWriter(t *testing.T) {
 	c := New(O200k)
 	text := bytes.Join([][]byte{corpus.JSON1MB(), corpus.Random(100_000), corpus.CJK(), corpus.WarAndPeace()[:1<<20]}, nil)
@@ -83,7 +87,7 @@ func TestATallyBesideTheWriter(t *testing.T) {
 	}
 }
 
-// Writers that are far ahead of the counting together hold no more than they share, count right, and give all back.
+// Writers far ahead of the counting hold no more than they share, count correctly, and return all of it.
 func TestWritersShareWhatTheyAreAhead(t *testing.T) {
 	c := New(O200k)
 	text := bytes.Repeat(corpus.JSON1MB(), 5)

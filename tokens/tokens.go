@@ -1,10 +1,12 @@
-// Package tokens says what a text costs a model to read.
+// Package tokens counts the tokens of a text in a model's vocabulary.
 //
-// It counts; it does not split text into tokens for anyone, and it decides
-// nothing about what is shown.
+// It returns counts only, not the tokens, and decides nothing about what is shown.
 //
-// The counts equal those of tiktoken-go, the oracle of its tests, which is not
-// used for the counting itself: it takes time quadratic in the length of an unbroken run.
+// Its counts equal those of tiktoken-go; its tests compare the two. tiktoken-go does not do the counting itself,
+// because its time is quadratic in the length of unbroken text.
+//
+// A piece is a part of a text that the encoding merges by itself, such as a word or a number. A rank is the number of
+// a token in its vocabulary; lower ranks merge first.
 package tokens
 
 import (
@@ -16,30 +18,22 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens/tables"
 )
 
-// Encoding is the name of a vocabulary.
-type Encoding string
-
-// The encodings counted.
-const (
-	O200k  Encoding = "o200k_base" // the default
-	CL100k Encoding = "cl100k_base"
-)
-
-// Counter counts tokens of one model. Safe for concurrent use.
+// Counter counts tokens of one model. It is safe for concurrent use.
 type Counter struct {
-	model      Model
-	piece      func(text []byte) int    // the length of its first piece
-	starts     func(text []byte) uint64 // where some of its first pieces begin, by its first block; nil: only piece knows
+	model Model
+	piece func(text []byte) int // returns the length of the text's first piece
+	// returns a bit for the start of each piece in the text's first block, as far as known; nil: use only piece
+	starts     func(text []byte) uint64
 	vocabulary func() *tables.Vocabulary
-	kept       atomic.Pointer[desk] // which no collection of garbage takes: what it remembers is a part of a small text's time
-	desks      sync.Pool            // of *desk, where several count at once
+	cached     atomic.Pointer[pieceCounter] // survives garbage collection: its caches speed up small texts
+	pool       sync.Pool                    // of *pieceCounter, for concurrent counts
 }
 
-// New returns the counter of an encoding, at once: its vocabulary is embedded, and read in place.
-// An encoding that is not one of those above is a mistake of the program and panics.
+// New returns the counter of an encoding. It takes no time: the vocabulary is embedded and read in place. It panics
+// if the encoding is not one of the constants.
 func New(e Encoding) *Counter { return For(Model{Encoding: e}) }
 
-// For returns the counter of a model, as New does.
+// For returns the counter of a model. It panics on an unknown encoding.
 func For(m Model) *Counter {
 	switch m.Encoding {
 	case O200k:
@@ -50,41 +44,42 @@ func For(m Model) *Counter {
 	panic("tokens: no encoding " + string(m.Encoding))
 }
 
-// Model is what the counter counts for.
+// Model returns the model whose tokens are counted.
 func (c *Counter) Model() Model { return c.model }
 
-// Count is exact where the model is not estimated, and takes time in proportion to the text's length however
-// long its unbroken runs. Invalid UTF-8 counts as U+FFFD.
+// Count returns the number of tokens in text. The count is exact unless the model is estimated. The time is linear in
+// the length of the text, even without word boundaries. Invalid UTF-8 counts as U+FFFD.
 func (c *Counter) Count(text string) int {
 	return int(c.Total(text).N)
 }
 
-// Total is Count, and how sure it is.
+// Total returns the number of tokens with its margin of error.
 func (c *Counter) Total(text string) Total {
-	n := c.all(unsafe.Slice(unsafe.StringData(text), len(text))) // it is only read, and a copy would cost a tenth of the counting
-	return Total{N: int64(n)}.of(c.model)
+	// never written to; copying the text would cost a tenth of the time
+	n := c.countAll(unsafe.Slice(unsafe.StringData(text), len(text)))
+	return Total{N: int64(n)}.forModel(c.model)
 }
 
-func (c *Counter) all(text []byte) int {
-	n, _ := c.count(valid(text), true)
+func (c *Counter) countAll(text []byte) int {
+	n, _ := c.count(toValidUTF8(text), true)
 	return n
 }
 
-// count counts the pieces of text, which is valid UTF-8, and returns how many bytes they took. Where more
-// text may follow (not final), pieces that could still grow are left.
+// count counts the pieces of text, which must be valid UTF-8, and returns the number of bytes counted. If final is
+// false, more text may follow: count skips the pieces at the end that could still grow.
 func (c *Counter) count(text []byte, final bool) (n, used int) {
-	d := c.desk()
-	defer c.leave(d)
+	d := c.acquire()
+	defer c.release(d)
 	certain := len(text)
 	if !final {
-		certain = settled(text)
+		certain = stableEnd(text)
 	}
 	for used < len(text) {
 		if c.starts != nil && certain-used >= block {
 			if starts := c.starts(text[used:]) &^ 1; starts != 0 {
 				for begin := used; starts != 0; starts &= starts - 1 {
 					end := begin + bits.TrailingZeros64(starts)
-					n += d.next(text, used, end-used)
+					n += d.countPiece(text, used, end-used)
 					used = end
 				}
 				continue
@@ -94,27 +89,27 @@ func (c *Counter) count(text []byte, final bool) (n, used int) {
 		if used+size > certain {
 			break
 		}
-		n += d.next(text, used, size)
+		n += d.countPiece(text, used, size)
 		used += size
 	}
-	return n + d.settle(text), used
+	return n + d.countPending(text), used
 }
 
-func (c *Counter) desk() *desk {
-	d := c.kept.Swap(nil)
+func (c *Counter) acquire() *pieceCounter {
+	d := c.cached.Swap(nil)
 	if d == nil {
-		d, _ = c.desks.Get().(*desk)
+		d, _ = c.pool.Get().(*pieceCounter)
 	}
 	if d == nil {
-		return &desk{Vocabulary: c.vocabulary()}
+		return &pieceCounter{Vocabulary: c.vocabulary()}
 	}
-	d.misses = 0 // of a counting that a panic has ended
+	d.pendingLen = 0 // a count that panicked may have left some
 	return d
 }
 
-// leave puts a desk back.
-func (c *Counter) leave(d *desk) {
-	if !c.kept.CompareAndSwap(nil, d) {
-		c.desks.Put(d)
+// release makes a piece counter available again.
+func (c *Counter) release(d *pieceCounter) {
+	if !c.cached.CompareAndSwap(nil, d) {
+		c.pool.Put(d)
 	}
 }

@@ -31,7 +31,7 @@ var oracles = sync.OnceValue(func() map[tokens.Encoding]*tiktoken.Tiktoken {
 	return m
 })
 
-// same compares with tiktoken-go on both encodings, in one piece and as a stream.
+// same compares with tiktoken-go in both encodings, in one piece and as a stream.
 func same(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -99,13 +99,15 @@ func TestEqualsTiktokenOnRealText(t *testing.T) {
 func TestEqualsTiktokenOnAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.OneOf(
-			rapid.String(), rapid.SampledFrom([]string{"'s", "'LL", " ", "\n", "\r\n", "/", "A", "b", "中", "1", "\u0301", "ǅ", "ʰ", "...", "\t", "\u00a0"}),
+			rapid.String(), rapid.SampledFrom(
+				[]string{"'s", "'LL", " ", "\n", "\r\n", "/", "A", "b", "中", "1", "\u0301", "ǅ", "ʰ", "...", "\t", "\u00a0"},
+			),
 		)).Draw(t, "parts")
 		same(t, strings.Join(parts, ""))
 	})
 }
 
-// Runs of white space and of signs, long and mixed, and text without words: where tokens are tried that do not fit.
+// Long and mixed runs of white space and punctuation, and text without words, where tiling must backtrack.
 func TestEqualsTiktokenOnRuns(t *testing.T) {
 	promise.OrdinaryRun(t)
 	for _, k := range kinds(t) {
@@ -115,15 +117,17 @@ func TestEqualsTiktokenOnRuns(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		run := rapid.Custom(func(t *rapid.T) string {
-			sign := rapid.SampledFrom([]string{" ", "\t", "\n", "\r\n", " \n", "\u00a0", "=", "-", "_", "*", "/", "A", "a", "0", "中", "\u0301", "x "}).Draw(t, "sign")
+			sign := rapid.SampledFrom(
+				[]string{" ", "\t", "\n", "\r\n", " \n", "\u00a0", "=", "-", "_", "*", "/", "A", "a", "0", "中", "\u0301", "x "},
+			).Draw(t, "sign")
 			return strings.Repeat(sign, rapid.IntRange(1, 150).Draw(t, "times"))
 		})
 		same(t, strings.Join(rapid.SliceOfN(run, 1, 9).Draw(t, "runs"), ""))
 	})
 }
 
-// A run without a break, where tiktoken-go is quadratic, takes time in
-// proportion; what is measured is that it ends, and that both ways of merging agree.
+// A run without a break, where tiktoken-go is quadratic, takes linear time. The test checks that it ends, and that both
+// ways of merging agree.
 func TestLongRuns(t *testing.T) {
 	c := tokens.New(tokens.O200k)
 	for _, run := range []string{"a", "=", "ab", "中", " ", "xYz"} {
@@ -142,7 +146,10 @@ func TestEstimateHoldsItsInterval(t *testing.T) {
 	c := tokens.New(tokens.O200k)
 	for name, b := range map[string][]byte{
 		"novel": bytes.Repeat(corpus.WarAndPeace(), 6), "json": bytes.Repeat(corpus.JSON5MB(), 4), "log": bytes.Repeat(corpus.PanicLog(), 3), "minified": bytes.Repeat(corpus.JSON1MBMinified(), 20),
-		"mixed": bytes.Join([][]byte{corpus.WarAndPeace(), corpus.JSON5MB(), corpus.CJK(), corpus.PanicLog(), corpus.CSV20k(), corpus.JSON5MB()}, nil),
+		"mixed": bytes.Join(
+			[][]byte{corpus.WarAndPeace(), corpus.JSON5MB(), corpus.CJK(), corpus.PanicLog(), corpus.CSV20k(), corpus.JSON5MB()},
+			nil,
+		),
 	} {
 		s := c.Tally()
 		for i := 0; i < len(b); i += 30_000 {
@@ -165,7 +172,7 @@ func FuzzCount(f *testing.F) {
 	})
 }
 
-// BenchmarkGrowth counts runs without a break, at 1, 10 and 100 times the length: what a byte costs must not grow.
+// BenchmarkGrowth counts runs without a break, at 1, 10 and 100 times the length: the time per byte must not grow.
 func BenchmarkGrowth(b *testing.B) {
 	for _, e := range []tokens.Encoding{tokens.O200k, tokens.CL100k} {
 		c := tokens.New(e)

@@ -28,7 +28,7 @@ func TestATotalIsTold(t *testing.T) {
 	}
 }
 
-// What is left out of an estimate is no more than half of the margin that is told, so that this holds the estimate.
+// Rounding changes an estimate by at most half of the printed margin, so the printed interval contains the estimate.
 func TestATotalIsWithinItsOwnMargin(t *testing.T) {
 	told := regexp.MustCompile(`^[~≈](\d+) ±([\d.]+) %$`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -43,7 +43,8 @@ func TestATotalIsWithinItsOwnMargin(t *testing.T) {
 		}
 		n, _ := strconv.ParseInt(m[1], 10, 64)
 		percent, _ := strconv.ParseFloat(m[2], 64)
-		if off := float64(max(n-total.N, total.N-n)); off > float64(total.N)*percent/200 || percent/100 < total.Margin*(1-1e-9) {
+		if off := float64(max(n-total.N, total.N-n)); off > float64(total.N)*percent/200 ||
+			percent/100 < total.Margin*(1-1e-9) {
 			t.Errorf("%d ±%v is told as %s", total.N, total.Margin, total)
 		}
 	})

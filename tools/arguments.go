@@ -21,10 +21,10 @@ import (
 //
 // Field tags: `json:"name,omitempty"` (without omitempty an argument is
 // required), `jsonschema:"description"`, `enum:"a|b"`, `range:"0,20"` (bounds of a number,
-// either may be empty), `help:"…"` (for the command line only, where words are free: what it is and its default; values and
-// bounds are told by themselves). A struct that cannot be described panics: it is a mistake of the program.
+// either may be empty), `help:"…"` (shown on the command line only, so it may be long: the meaning and the default;
+// --help adds values and bounds). New panics if it cannot describe the struct: that is a programming error.
 func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, out Output) error) Tool {
-	fields := describe(reflect.TypeFor[Args](), t.Name)
+	fields := fieldsOf(reflect.TypeFor[Args](), t.Name)
 	t.Schema = schemaOf(fields)
 	t.Help = map[string]string{}
 	for _, f := range fields {
@@ -50,22 +50,23 @@ func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, ou
 	return t
 }
 
-// Checker is implemented by Args that can be wrong in ways no schema says: a pattern that does not parse, a range that
-// ends before it begins. Check says what the tool would refuse of them whatever they name, and looks at no file.
+// Checker is implemented by Args that can be wrong in ways a schema cannot express: a pattern that does not parse, a
+// range that ends before it begins. Check returns the error that the tool would return for any source; it opens no
+// file.
 type Checker interface{ Check() error }
 
-// decode turns a call's arguments into Args, or into one error that names what is wrong and what is valid.
+// decode decodes the arguments of a call. Its error names the first invalid argument and the valid ones.
 func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
 	if raw[0] != '{' {
-		return args, fmt.Errorf("arguments must be a JSON object; valid arguments: %s", names(fields))
+		return args, fmt.Errorf("arguments must be a JSON object; valid arguments: %s", fieldNames(fields))
 	}
 	var object json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return args, malformed(raw, err)
+		return args, explainSyntax(raw, err)
 	}
 	given, err := members(raw)
 	if err != nil {
@@ -75,12 +76,12 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 	for _, m := range given {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
 		if i < 0 {
-			return args, unknown(m.name, fields)
+			return args, unknownArgument(m.name, fields)
 		}
 		if _, twice := clean[m.name]; twice {
 			return args, fmt.Errorf("argument %q is given twice", m.name)
 		}
-		if string(m.value) == "null" { // a client's way of leaving an argument out
+		if string(m.value) == "null" { // clients send null for an omitted argument
 			other = true
 			continue
 		}
@@ -91,7 +92,7 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 	}
 	for _, f := range fields {
 		if _, ok := clean[f.name]; f.required && !ok {
-			return args, fmt.Errorf("missing argument %q; valid arguments: %s", f.name, names(fields))
+			return args, fmt.Errorf("missing argument %q; valid arguments: %s", f.name, fieldNames(fields))
 		}
 	}
 	if other {
@@ -102,28 +103,33 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 	if err := json.Unmarshal(raw, &args); err != nil {
 		var te *json.UnmarshalTypeError
 		if errors.As(err, &te) {
-			return args, fmt.Errorf("argument %q must be %s, not %s; valid arguments: %s", te.Field, te.Type, content.ClipBytes(te.Value, 200), names(fields))
+			return args, fmt.Errorf(
+				"argument %q must be %s, not %s; valid arguments: %s", te.Field, te.Type, content.ClipBytes(te.Value, 200),
+				fieldNames(fields),
+			)
 		}
 		return args, fmt.Errorf("arguments: %w", err)
 	}
 	return args, nil
 }
 
-// malformed says where arguments stop being JSON: where they break off, or at which byte.
-func malformed(raw json.RawMessage, err error) error {
+// explainSyntax returns the error for arguments that are not JSON: truncated, or invalid at a byte.
+func explainSyntax(raw json.RawMessage, err error) error {
 	var at *json.SyntaxError
 	if !errors.As(err, &at) {
 		return fmt.Errorf("arguments: %w", err)
 	}
 	if at.Offset >= int64(len(raw)) && strings.HasPrefix(at.Error(), "unexpected end") {
-		return fmt.Errorf("arguments: the JSON breaks off at byte %d, behind %s: send all of it, strings and braces closed",
-			len(raw), strconv.Quote(ending(raw)))
+		return fmt.Errorf("arguments: the JSON is truncated at byte %d, after %s: send the whole object, with strings and braces closed",
+			len(raw), strconv.Quote(lastChars(raw)))
 	}
-	return fmt.Errorf("arguments: not JSON at byte %d, behind %s: %w", at.Offset-1, strconv.Quote(ending(raw[:at.Offset-1])), at)
+	return fmt.Errorf(
+		"arguments: invalid JSON at byte %d, after %s: %w", at.Offset-1, strconv.Quote(lastChars(raw[:at.Offset-1])), at,
+	)
 }
 
-// ending is the end of a text, of a few chars.
-func ending(text []byte) string {
+// lastChars returns at most the last 40 bytes of a text, in whole chars.
+func lastChars(text []byte) string {
 	const few = 40
 	from := max(0, len(text)-few)
 	for from < len(text) && !utf8.RuneStart(text[from]) {
@@ -137,8 +143,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members reads an object's members in order, duplicates too: encoding/json
-// would let the last of them win silently.
+// members returns the members of an object in order, with duplicates: encoding/json would silently use the last one.
 func members(raw json.RawMessage) ([]member, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := d.Token(); err != nil {
@@ -166,48 +171,55 @@ func members(raw json.RawMessage) ([]member, error) {
 	return ms, nil
 }
 
-// check says what is wrong with a value, or gives it as it is decoded: an integer is one however it is written.
+// check validates a value and returns it in the form to decode: an integer such as 1e3 or 2.0 as plain digits.
 func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error) {
-	got := typeOf(v)
+	got := jsonTypeOf(v)
 	if f.kind == "integer" && got == "number" {
-		if n, ok := whole(string(v)); ok {
+		if n, ok := normalizeInteger(string(v)); ok {
 			v, got = json.RawMessage(n), "integer"
 		}
 	}
 	if got != f.kind && (f.kind != "number" || got != "integer") {
 		return nil, fmt.Errorf("argument %q must be %s, not %s: %s; valid arguments: %s",
-			f.name, article(f.kind), article(got), content.ClipBytes(string(v), 200), names(fields))
+			f.name, content.Article(f.kind), content.Article(got), content.ClipBytes(string(v), 200), fieldNames(fields))
 	}
 	if f.enum != nil {
 		var s string
 		if err := json.Unmarshal(v, &s); err != nil || !slices.Contains(f.enum, s) {
-			return nil, fmt.Errorf("argument %q must be one of %s, not %s", f.name, strings.Join(f.enum, ", "), content.ClipBytes(string(v), 200))
+			return nil, fmt.Errorf(
+				"argument %q must be one of %s, not %s", f.name, strings.Join(f.enum, ", "), content.ClipBytes(string(v), 200),
+			)
 		}
 	}
 	if f.min != nil || f.max != nil {
 		var n float64
 		err := json.Unmarshal(v, &n)
 		if err != nil || f.min != nil && n < *f.min || f.max != nil && n > *f.max {
-			return nil, fmt.Errorf("argument %q must be %s, not %s", f.name, span(f.min, f.max), content.ClipBytes(string(v), 200))
+			return nil, fmt.Errorf(
+				"argument %q must be %s, not %s", f.name, boundsText(f.min, f.max), content.ClipBytes(string(v), 200),
+			)
 		}
 	}
 	if f.kind == "integer" {
 		if _, err := strconv.ParseInt(string(v), 10, 64); err != nil {
-			return nil, fmt.Errorf("argument %q must be from %d to %d, not %s", f.name, int64(math.MinInt64), int64(math.MaxInt64), content.ClipBytes(string(v), 200))
+			return nil, fmt.Errorf(
+				"argument %q must be from %d to %d, not %s", f.name, int64(math.MinInt64), int64(math.MaxInt64),
+				content.ClipBytes(string(v), 200),
+			)
 		}
 	}
 	return v, nil
 }
 
-// whole is a number in digits alone, where it is an integer, as JSON Schema has it: 2.0 and 1e3 are. One that no argument takes
-// stays as it is written.
-func whole(number string) (string, bool) {
+// normalizeInteger writes a number in plain digits; ok is false if it is not an integer. As in JSON Schema, 2.0 and
+// 1e3 are integers. An integer beyond int64 is returned unchanged.
+func normalizeInteger(number string) (string, bool) {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
 	digits, fraction, _ := strings.Cut(mantissa, ".")
 	power := 0
 	if exponent != "" {
-		power, _ = strconv.Atoi(exponent)                     // at the largest it can be where it is larger
-		power = min(max(power, math.MinInt/2), math.MaxInt/2) // and still to be counted with
+		power, _ = strconv.Atoi(exponent)                     // out of range: the largest int
+		power = min(max(power, math.MinInt/2), math.MaxInt/2) // so that the sums below do not overflow
 	}
 	digits += fraction
 	power -= len(fraction)
@@ -229,7 +241,7 @@ func whole(number string) (string, bool) {
 	return strconv.FormatInt(n, 10), true
 }
 
-func span(lo, hi *float64) string {
+func boundsText(lo, hi *float64) string {
 	switch {
 	case lo == nil:
 		return fmt.Sprintf("at most %v", *hi)
@@ -240,7 +252,7 @@ func span(lo, hi *float64) string {
 	}
 }
 
-func typeOf(v json.RawMessage) string {
+func jsonTypeOf(v json.RawMessage) string {
 	switch v[0] {
 	case '"':
 		return "string"
@@ -257,22 +269,15 @@ func typeOf(v json.RawMessage) string {
 	return "integer"
 }
 
-func article(kind string) string {
-	if strings.ContainsRune("aeio", rune(kind[0])) {
-		return "an " + kind
-	}
-	return "a " + kind
-}
-
-func unknown(name string, fields []field) error {
+func unknownArgument(name string, fields []field) error {
 	hint := ""
-	if n := nearest(name, fields); n != "" {
+	if n := nearestArgument(name, fields); n != "" {
 		hint = fmt.Sprintf(" (did you mean %q?)", n)
 	}
-	return fmt.Errorf("unknown argument %q%s; valid arguments: %s", content.ClipBytes(name, 200), hint, names(fields))
+	return fmt.Errorf("unknown argument %q%s; valid arguments: %s", content.ClipBytes(name, 200), hint, fieldNames(fields))
 }
 
-func names(fields []field) string {
+func fieldNames(fields []field) string {
 	if len(fields) == 0 {
 		return "none"
 	}
@@ -289,9 +294,9 @@ func names(fields []field) string {
 	return b.String()
 }
 
-// nearest is the argument that a misspelt name most likely means: by the words models use most for our arguments,
-// else the one that differs in at most two letters; "" for none.
-func nearest(name string, fields []field) string {
+// nearestArgument returns the argument that a wrong name most likely means: by the synonyms that models use most, else
+// the one that differs in at most two letters; "" if there is none.
+func nearestArgument(name string, fields []field) string {
 	name = strings.ToLower(name)
 	if len(name) > 64 {
 		return ""
@@ -316,40 +321,5 @@ func nearest(name string, fields []field) string {
 	for i, f := range fields {
 		names[i] = f.name
 	}
-	return Nearest(strings.ReplaceAll(name, "-", "_"), names)
-}
-
-// Nearest is the one of names that name was likely meant to be: at most two letters are another, missing or too much; "" if none is.
-func Nearest(name string, names []string) string {
-	best, at := 3, ""
-	if len(name) > 100 {
-		return at
-	}
-	for _, n := range names {
-		if d := distance(name, n); d < best && d < len(n) {
-			best, at = d, n
-		}
-	}
-	return at
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return content.Nearest(strings.ReplaceAll(name, "-", "_"), names)
 }

@@ -57,13 +57,13 @@ func TestArgumentsAreDecodedOrExplained(t *testing.T) {
 		{`{"pattern":"x","show":"all"}`, `argument "show" must be one of matches, files`},
 		{`{"pattern":"x","args":[1]}`, `argument "args" must be an object, not an array`},
 		{`{"pattern":"x","pattern":"y"}`, `argument "pattern" is given twice`},
-		{`{"pattern":"x"`, `arguments: the JSON breaks off at byte 14, behind "{\"pattern\":\"x\"": send all of it`},
-		{`{"pattern":"x",`, `breaks off at byte 15`},
-		{`{"pattern":"x","path":"a`, `breaks off at byte 24`},
-		{`{`, `breaks off at byte 1, behind "{"`},
-		{`{"pattern":"` + strings.Repeat("é", 10_000), `, behind "` + strings.Repeat("é", 20) + `"`},
-		{`{"pattern":x}`, `arguments: not JSON at byte 11, behind "{\"pattern\":": invalid character 'x'`},
-		{`{"pattern":"x"} y`, `arguments: not JSON at byte 16, behind`},
+		{`{"pattern":"x"`, `arguments: the JSON is truncated at byte 14, after "{\"pattern\":\"x\"": send the whole object`},
+		{`{"pattern":"x",`, `truncated at byte 15`},
+		{`{"pattern":"x","path":"a`, `truncated at byte 24`},
+		{`{`, `truncated at byte 1, after "{"`},
+		{`{"pattern":"` + strings.Repeat("é", 10_000), `, after "` + strings.Repeat("é", 20) + `"`},
+		{`{"pattern":x}`, `arguments: invalid JSON at byte 11, after "{\"pattern\":": invalid character 'x'`},
+		{`{"pattern":"x"} y`, `arguments: invalid JSON at byte 16, after`},
 		{`{"pattern":"x","literal":"` + strings.Repeat("y", 10_000) + `"}`, `argument "literal" must be a boolean`},
 	} {
 		var got sample
@@ -88,14 +88,18 @@ func TestAnIntegerIsOneHoweverItIsWritten(t *testing.T) {
 		"10e-1": 1, "-1200e-2": -12, "12.300e3": 12300, "0e-5": 0, "-0.00e400": 0, "0e-99999999999999999999": 0,
 	} {
 		var got sample
-		err := newSample(&got).Run(t.Context(), tools.Input{Args: json.RawMessage(`{"pattern":"x","skip":` + written + `}`)}, nil)
+		err := newSample(&got).Run(
+			t.Context(), tools.Input{Args: json.RawMessage(`{"pattern":"x","skip":` + written + `}`)}, nil,
+		)
 		if err != nil || got.Skip != want || got.Pattern != "x" {
 			t.Errorf("%s: %d, %v", written, got.Skip, err)
 		}
 	}
 	for _, written := range []string{"1e-1", "15e-1", "0.5", "10.01e1", "1e400", "-1e99999999999999999999", "1e-99999999999999999999", "9223372036854775808.0"} {
 		var got sample
-		if err := newSample(&got).Run(t.Context(), tools.Input{Args: json.RawMessage(`{"pattern":"x","skip":` + written + `}`)}, nil); err == nil {
+		if err := newSample(&got).Run(
+			t.Context(), tools.Input{Args: json.RawMessage(`{"pattern":"x","skip":` + written + `}`)}, nil,
+		); err == nil {
 			t.Errorf("%s: %d", written, got.Skip)
 		}
 	}
@@ -160,7 +164,9 @@ func compare[Args any](t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := tools.New(tools.Tool{Name: "one"}, func(context.Context, Args, tools.Input, tools.Output) error { return nil }).Schema
+	got := tools.New(
+		tools.Tool{Name: "one"}, func(context.Context, Args, tools.Input, tools.Output) error { return nil },
+	).Schema
 	if !bytes.Equal(got, want) {
 		t.Errorf("schema:\n got %s\nwant %s", got, want)
 	}
@@ -172,7 +178,9 @@ func TestABadStructPanicsAtStart(t *testing.T) {
 			t.Error("an argument without a name was taken")
 		}
 	}()
-	tools.New(tools.Tool{Name: "bad"}, func(context.Context, struct{ X int }, tools.Input, tools.Output) error { return nil })
+	tools.New(
+		tools.Tool{Name: "bad"}, func(context.Context, struct{ X int }, tools.Input, tools.Output) error { return nil },
+	)
 }
 
 func FuzzArguments(f *testing.F) {

@@ -11,28 +11,28 @@ import (
 
 // Asker puts a question to the client that made the call, and waits for its reply.
 //
-// A client of the stateless era answers by making the call again: then the error is [ErrAsked], nothing
-// the run has written is kept, and the tool runs once more from its start, where the same question is
-// answered at once. So a tool asks before it changes anything, always the same in the same order, one
-// question at a time, and hands the error on.
+// A client of a stateless protocol answers by repeating the call: the error is then [ErrAsked], the output
+// of this run is dropped, and the tool runs again from its start, where the same question returns its answer
+// at once. A tool must therefore ask before it changes anything, ask the same questions in the same order, one
+// at a time, and return the error.
 //
-// Other errors: [*CapabilityError] where the client cannot be asked such a thing, [ErrNoReply] where none
-// of use came in time, the context's.
+// Other errors: [*CapabilityError] if the client does not support the question, [ErrNoReply] if no usable reply
+// came in time, and the error of the context.
 type Asker func(ctx context.Context, q Question) (Reply, error)
 
-// Question is exactly one of its fields.
+// Question is a form or a prompt: exactly one field is set.
 type Question struct {
 	Form   *Form
 	Prompt *Prompt
 }
 
-// Form is for the user, who fills it in or does not (elicitation). It must not ask for secrets.
+// Form is a form that the user fills in or declines (MCP elicitation). It must not ask for secrets.
 type Form struct {
 	Message string
 	Schema  json.RawMessage // a flat object: its properties are strings, numbers, booleans or enumerations
 }
 
-// Prompt is for the client's model (sampling).
+// Prompt is a request to the client's model (MCP sampling).
 type Prompt struct {
 	System    string
 	Messages  []Message
@@ -47,12 +47,12 @@ type Message struct {
 
 // Reply is the answer to a question.
 type Reply struct {
-	Action  Action          // to a form
-	Content json.RawMessage // of an accepted form: an object as its schema wants it
+	Action  Action          // form: what the user did
+	Content json.RawMessage // form: the values, an object that matches its schema; only if accepted
 
-	Text  string // to a prompt; what is not text is left out
-	Model string // that gave it
-	Stop  string // why it ended there: "endTurn", "maxTokens"; "" where the client does not say
+	Text  string // prompt: the text of the reply, without other content
+	Model string // prompt: the model that replied
+	Stop  string // prompt: why the reply ended: "endTurn", "maxTokens"; "" if the client does not say
 }
 
 // Action is what the user did with a form.
@@ -61,17 +61,17 @@ type Action string
 // The actions.
 const (
 	Accepted Action = "accept"
-	Declined Action = "decline" // said no
-	Closed   Action = "cancel"  // said nothing
+	Declined Action = "decline" // the user said no
+	Closed   Action = "cancel"  // the user closed the form without an answer
 )
 
 // Errors of an [Asker].
 var (
-	ErrAsked   = errors.New("the client is being asked; its answer comes with a repetition of this call")
+	ErrAsked   = errors.New("the client was asked; it answers by repeating this call")
 	ErrNoReply = errors.New("the client gave no reply")
 )
 
-// CapabilityError says what a client lacks in order to be asked.
+// CapabilityError reports the capability that a client must declare to be asked.
 type CapabilityError struct {
 	Capability string // as MCP names it: "elicitation", "sampling"; "" where there is no client
 }
@@ -83,10 +83,10 @@ func (e *CapabilityError) Error() string {
 	return fmt.Sprintf("this client cannot be asked: it does not declare the capability %q", e.Capability)
 }
 
-// NoClient is the [Asker] where there is nobody to ask: on the command line.
+// NoClient is the [Asker] of the command line, which has no client to ask. It always returns a [*CapabilityError].
 func NoClient(context.Context, Question) (Reply, error) { return Reply{}, &CapabilityError{} }
 
-// Check says what is wrong with a question; nil where it can be asked.
+// Check returns the error in a question, nil if it can be asked.
 func (q Question) Check() error {
 	switch {
 	case (q.Form == nil) == (q.Prompt == nil):
@@ -119,8 +119,8 @@ func (f *Form) check() error {
 	return nil
 }
 
-// Fits says what is wrong with the content of an accepted form; nil where it is as the schema wants it.
-func (f *Form) Fits(content json.RawMessage) error {
+// Validate returns an error unless the content of an accepted form matches its schema.
+func (f *Form) Validate(content json.RawMessage) error {
 	var schema jsonschema.Schema
 	var value any
 	if err := json.Unmarshal(f.Schema, &schema); err != nil {

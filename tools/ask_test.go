@@ -15,15 +15,21 @@ func TestQuestionCheck(t *testing.T) {
 	prompt := tools.Question{Prompt: &tools.Prompt{MaxTokens: 1, Messages: []tools.Message{{Role: "user", Text: "x"}}}}
 	for _, good := range []tools.Question{
 		prompt, form(`{"type":"object"}`),
-		form(`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"integer"},"c":{"type":"boolean"},"d":{"type":"number"},"e":{"type":"array","items":{"type":"string","enum":["x"]}}}}`),
+		form(
+			`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"integer"},"c":{"type":"boolean"},"d":{"type":"number"},"e":{"type":"array","items":{"type":"string","enum":["x"]}}}}`,
+		),
 	} {
 		if err := good.Check(); err != nil {
 			t.Errorf("%+v: %v", good, err)
 		}
 	}
 	for _, bad := range []tools.Question{
-		{}, {Form: form(`{"type":"object"}`).Form, Prompt: prompt.Prompt}, {Form: &tools.Form{Schema: json.RawMessage(`{"type":"object"}`)}},
-		form(``), form(`7`), form(`{`), form(`{"type":"string"}`), form(`{"type":"object","properties":{"a":{"type":"object"}}}`),
+		{}, {Form: form(`{"type":"object"}`).Form, Prompt: prompt.Prompt}, {Form: &tools.Form{
+			Schema: json.RawMessage(`{"type":"object"}`),
+		}},
+		form(``), form(`7`), form(`{`), form(`{"type":"string"}`), form(
+			`{"type":"object","properties":{"a":{"type":"object"}}}`,
+		),
 		form(`{"type":"object","properties":{"a":{}}}`), form(`{"type":"object","properties":{"a":7}}`),
 		{Prompt: &tools.Prompt{MaxTokens: 1}}, {Prompt: &tools.Prompt{Messages: prompt.Prompt.Messages}},
 		{Prompt: &tools.Prompt{MaxTokens: 1, Messages: []tools.Message{{Role: "system", Text: "x"}}}},
@@ -48,7 +54,7 @@ func TestFormFits(t *testing.T) {
 		`{}`: false, `{"name":7}`: false, `{"name":"A"}`: false, `{"name":"Anna","age":-1}`: false, `{"name":"Anna","age":1.5}`: false,
 		`{"name":"Anna","one":"c"}`: false, `{"name":"Anna","old":"z"}`: false, `{"name":"Anna","some":[]}`: false, `[]`: false, `{`: false,
 	} {
-		if err := f.Fits(json.RawMessage(content)); (err == nil) != fits {
+		if err := f.Validate(json.RawMessage(content)); (err == nil) != fits {
 			t.Errorf("%s: %v", content, err)
 		}
 	}

@@ -10,16 +10,16 @@ import (
 
 // field is one argument as its struct tags describe it.
 type field struct {
-	name     string
-	required bool
-	kind     string // JSON type, for messages
-	enum     []string
-	min, max *float64
-	says     string // its description, in the schema
-	help     string
+	name        string
+	required    bool
+	kind        string // JSON type, for messages
+	enum        []string
+	min, max    *float64
+	description string // its description, in the schema
+	help        string
 }
 
-func describe(t reflect.Type, tool string) []field {
+func fieldsOf(t reflect.Type, tool string) []field {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("tool %s: arguments must be a struct, not %s", tool, t))
 	}
@@ -29,19 +29,22 @@ func describe(t reflect.Type, tool string) []field {
 		if name == "" || name == "-" || !f.IsExported() {
 			panic(fmt.Sprintf("tool %s: argument field %s has no json name", tool, f.Name))
 		}
-		a := field{name: name, required: !strings.Contains(opts, "omitempty"), kind: jsonType(f.Type), says: f.Tag.Get("jsonschema"), help: f.Tag.Get("help")}
+		a := field{
+			name: name, required: !strings.Contains(opts, "omitempty"), kind: jsonType(f.Type),
+			description: f.Tag.Get("jsonschema"), help: f.Tag.Get("help"),
+		}
 		if e := f.Tag.Get("enum"); e != "" {
 			a.enum = strings.Split(e, "|")
 		}
 		if r := f.Tag.Get("range"); r != "" {
-			a.min, a.max = bounds(tool, name, r)
+			a.min, a.max = parseBounds(tool, name, r)
 		}
 		fields = append(fields, a)
 	}
 	return fields
 }
 
-func bounds(tool, name, r string) (lo, hi *float64) {
+func parseBounds(tool, name, r string) (lo, hi *float64) {
 	parse := func(s string) *float64 {
 		if s == "" {
 			return nil
@@ -75,27 +78,27 @@ func jsonType(t reflect.Type) string {
 	}
 }
 
-// schemaOf describes arguments as tersely as it can be: every client pays for each
-// word of it in every conversation. Unknown names are refused by decode, so additionalProperties is not listed.
-// It is written by hand since each process does it for each tool: a library that can describe any type takes 30 times as long.
+// schemaOf returns the JSON Schema of arguments, as short as possible: every conversation pays for each
+// word of it. decode rejects unknown names, so the schema does not list additionalProperties.
+// It is written by hand because each process does it for each tool: a schema library takes 30 times as long.
 func schemaOf(fields []field) json.RawMessage {
 	b := []byte(`{"type":"object"`)
 	var required []string
 	for i, f := range fields {
 		b = append(b, []string{`,"properties":{`, `,`}[min(i, 1)]...)
-		b = append(append(b, quoted(f.name)...), `:{"type":`...)
-		b = append(b, quoted(f.kind)...)
-		if f.says != "" {
-			b = append(append(b, `,"description":`...), quoted(f.says)...)
+		b = append(append(b, marshal(f.name)...), `:{"type":`...)
+		b = append(b, marshal(f.kind)...)
+		if f.description != "" {
+			b = append(append(b, `,"description":`...), marshal(f.description)...)
 		}
 		if f.enum != nil {
-			b = append(append(b, `,"enum":`...), quoted(f.enum)...)
+			b = append(append(b, `,"enum":`...), marshal(f.enum)...)
 		}
 		if f.min != nil {
-			b = append(append(b, `,"minimum":`...), quoted(*f.min)...)
+			b = append(append(b, `,"minimum":`...), marshal(*f.min)...)
 		}
 		if f.max != nil {
-			b = append(append(b, `,"maximum":`...), quoted(*f.max)...)
+			b = append(append(b, `,"maximum":`...), marshal(*f.max)...)
 		}
 		b = append(b, '}')
 		if f.required {
@@ -106,16 +109,16 @@ func schemaOf(fields []field) json.RawMessage {
 		b = append(b, '}')
 	}
 	if required != nil {
-		b = append(append(b, `,"required":`...), quoted(required)...)
+		b = append(append(b, `,"required":`...), marshal(required)...)
 	}
 	return append(b, '}')
 }
 
-// quoted is a text, a number or a list of texts as JSON has it.
-func quoted(v any) []byte {
+// marshal returns a string, a number or a list of strings as JSON.
+func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("arguments: %v", err)) // a bound that is no finite number
+		panic(fmt.Sprintf("arguments: %v", err)) // a bound that is not a finite number
 	}
 	return b
 }

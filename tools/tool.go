@@ -1,7 +1,7 @@
-// Package tools says what a tool is, and what a call may name.
+// Package tools defines what a tool is, its arguments, and the output it writes to.
 //
-// It holds no tool, knows neither tokens nor MCP, and runs nothing: families of
-// tools stand below it, the funnel runs them.
+// It has no tools of its own, counts no tokens and does not know MCP: the packages below tools/ implement
+// tools, and package funnel runs them.
 package tools
 
 import (
@@ -10,13 +10,14 @@ import (
 	"errors"
 	"io"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
-// Effect is what a tool may do to the world.
+// Effect is the kind of side effects a tool may have.
 type Effect int
 
-// What a tool may do, from least to most.
+// The effects, from none to most.
 const (
 	ReadOnly Effect = iota
 	Writes
@@ -29,103 +30,117 @@ const Core = "core"
 // Tool is one operation offered to the model. Make it with [New].
 type Tool struct {
 	Name, Title, Description string
-	Schema                   json.RawMessage   // of the arguments, as listed; New derives it
-	Help                     map[string]string // of each argument, for people on the command line; New derives it
+	Schema                   json.RawMessage   // JSON Schema of the arguments, as listed; New sets it
+	Help                     map[string]string // help text of each argument on the command line; New sets it
 	Effect                   Effect
 	OpenWorld                bool
-	Paged                    bool   // answers in pages; otherwise the funnel decides between whole and receipt
-	Uncut                    bool   // its output is never cut: always whole
+	Paged                    bool   // returns pages; otherwise the funnel decides between whole output and receipt
 	Toolset                  string // Core by default
-	Meta                     map[string]any
 	Run                      func(ctx context.Context, in Input, out Output) error
-	Check                    func(args json.RawMessage) error // says what of them Run would refuse whatever they name; New derives it
+	// the error of Run for any source, without opening one; New sets it
+	Check func(args json.RawMessage) error
 }
 
-// Input is what a call brings. It grows by fields.
+// Input is the input of one call. Later versions may add fields.
 type Input struct {
 	Args    json.RawMessage
-	Sources Sources // this caller's roots and observations
+	Sources source.Set // this caller's roots and observations
 
-	// Fit says how many bytes of a text, from its start, the page has room for as its next row: so much of it
-	// [Output.Row] shows whole, and what is to follow begins at the byte behind it. It ends between two chars, and is 0
-	// only where the page has rows already. nil: there is no limit.
-	Fit func(text []byte) int
+	// BytesThatFit returns how many bytes of text, from its start, the page can take as its next row: [Output.Row]
+	// shows that much whole, and the next page begins at the byte after it. It never splits a char, and returns 0 only
+	// if the page has rows already. nil: there is no limit.
+	BytesThatFit func(text []byte) int
 
-	// Weigh begins to weigh a text for the model that reads the answers; the funnel always sets it.
-	Weigh func() Scale
+	// NewTokenCounter starts a count for the model that reads the answers; the funnel always sets it.
+	NewTokenCounter func() TokenCounter
 
-	// Weighed is what an observation weighs for that model, by what was counted as it was kept; not ok where that tells
-	// nothing. The funnel always sets it.
-	Weighed func(observations.Seen) (tokens int64, off float64, ok bool)
+	// ObservationTokens returns the stored token count of an observation for that model; ok is false if it cannot be
+	// converted. The funnel always sets it.
+	ObservationTokens func(observations.Stats) (tokens int64, margin float64, ok bool)
 
 	// Ask puts a question to the client; the funnel always sets it.
 	Ask Asker
 }
 
-// Scale takes a text, by parts, and says what it costs to read.
-type Scale interface {
+// TokenCounter counts the tokens of a text that is written to it in parts.
+type TokenCounter interface {
 	io.Writer // never fails
-	// Weight is what was written, in tokens; off: how far it may be off, 0 for an exact count and 0.01 for ±1 %.
-	Weight() (tokens int64, off float64)
+	// Total returns the tokens written so far and the margin of error: 0 for an exact count, 0.01 for ±1 %.
+	Total() (tokens int64, margin float64)
 }
 
-// Call names a tool and its arguments: the exact way on. Args is marshalled as it is; empty fields are left out by its tags.
+// Call names a tool and its arguments: the call that continues a page. Args is marshalled as it is; its tags leave out
+// empty fields.
 type Call struct {
 	Tool string
 	Args any
 }
 
-// Edge is how many bytes of each end of a row [Output.Cut] may show: no page shows as many of one.
-const Edge = 128 << 10
+// SliceArgs are the arguments of the slice tool. Other tools use them for the calls that show the rest of a truncated
+// row.
+type SliceArgs struct {
+	Source  string  `json:"source" jsonschema:"path or obs:ID" help:"File, or obs:ID."`
+	Lines   string  `json:"lines,omitempty" jsonschema:"from 1: 5, 5-9, 5- or -9 (the last 9)" help:"Lines, counted from 1: 5, 5-9, 5- (to the end) or -9 (the last 9). Give exactly one of lines, chars, bytes, records and at; only records and at may be combined."`
+	Chars   string  `json:"chars,omitempty" jsonschema:"from 0" help:"Characters, counted from 0, in the same form as lines."`
+	Bytes   string  `json:"bytes,omitempty" jsonschema:"from 0" help:"Bytes, counted from 0, in the same form as lines; a binary file is shown as a hex dump."`
+	Records string  `json:"records,omitempty" jsonschema:"from 0: array elements, NDJSON lines, CSV rows, hunks" help:"Records, counted from 0, in the same form as lines: elements of a JSON array, NDJSON lines, CSV rows or hunks of a diff."`
+	At      *string `json:"at,omitempty" jsonschema:"JSON Pointer; records then count within it" help:"JSON Pointer to one value of a JSON text, such as /items/3/name; with records, elements of that value."`
+}
 
-// ErrPageFull is what [Output.Row] answers when the page is full: show no more, go on counting where that is cheap.
+// MaxRowEdge is the maximum number of bytes that [Output.TruncatedRow] takes of each end of a row: more than any page
+// shows.
+const MaxRowEdge = 128 << 10
+
+// ErrPageFull is returned by [Output.Row] when the page is full: write no more rows, but go on counting if that is
+// cheap.
 var ErrPageFull = errors.New("page is full")
 
-// Output takes what a tool has to say. It is not safe for concurrent use, except Progress.
+// Output takes the output of a tool. Only Progress is safe for concurrent use.
 type Output interface {
-	// Write takes output as it is; everything written is kept, also before an error or a timeout.
+	// Write appends output unchanged. Everything written is part of the result, even if an error or a timeout follows.
 	io.Writer
 
-	// Row takes one whole line or record (which may hold several lines: a match with its context), without
-	// its final newline. Where it is longer than a page it is clipped, and more tells how to see it whole (zero: no way).
-	// The error is nil or ErrPageFull: then this row was not taken.
+	// Row takes one whole line or record (which may hold several lines: a match with its context), without its final
+	// newline. A row that is longer than a page is clipped; more is the call that shows it whole (zero: there is none).
+	// The error is nil, or ErrPageFull if the row was not taken.
 	Row(b []byte, more Call) error
 
-	// Cut is Row for one that is too long to be held: its beginning and its end, [Edge] bytes of each where there are as many,
-	// and how many chars stand between them. It stands alone on its page, as any row that is longer.
-	Cut(head, tail []byte, between int64, more Call) error
+	// TruncatedRow is Row for a row that is too long to be held in memory: its first and last [MaxRowEdge] bytes, or
+	// fewer, and the number of chars between them. Like every row that is longer than a page, it fills a page alone.
+	TruncatedRow(head, tail []byte, between int64, more Call) error
 
-	// Stretch is Row for a piece of text that is to be shown exactly, with its line ends: it follows the one before with nothing
-	// between them.
-	Stretch(b []byte) error
+	// Text is Row for a range of a text that is shown exactly, with its line ends. No newline is added after the
+	// previous row.
+	Text(b []byte) error
 
-	// Span numbers the rows of a page: the first one's number, and how many there are in all (−1: not counted).
-	// It may be called any time before the tool returns; the last call counts. Without it rows count from 0.
-	Span(first, total int64)
+	// SetRowRange numbers the rows of a page: the number of the first row, and how many there are in all (−1: not
+	// counted). It may be called at any time before the tool returns; the last call counts. The default is 0.
+	SetRowRange(first, total int64)
 
-	// Reach tells what the page shows where its rows are no numbered things: a range of bytes or chars of a text, both ends
-	// included, and how many of them the text has in all (−1: not counted). It stands in place of Span. A page that reaches over all of the text is all there is.
-	Reach(unit string, from, to, total int64)
+	// SetTextRange sets which bytes or chars of a text the page shows, both ends included, and how many the text has in
+	// all (−1: not counted). It replaces SetRowRange for text without numbered rows. A page whose range is the
+	// whole text is complete.
+	SetTextRange(unit string, from, to, total int64)
 
-	// Next gives the call that shows what follows the page. For a page that is not all, it must be called.
+	// Next sets the call that shows what follows the page. It must be called unless the page is complete.
 	Next(c Call)
 
-	// Keep keeps everything from here on, even if small, and answers with its receipt; the sources it was derived
-	// from are its origin. Rows are no longer limited by a page.
+	// Keep stores everything written from here on, even if it is small, and the answer is its receipt; from are the
+	// sources it was derived from. Rows are no longer limited by a page.
 	Keep(from ...string)
 
-	// Source says that what is written stands already under this name (a path): it is never recorded, and a receipt names it.
+	// Source says that the output is the content of this source (a path): it is never stored, and a receipt names it.
 	Source(name string)
 
-	// Part takes an image or other content that is not text.
+	// Part returns a writer for an image or other content that is not text.
 	Part(mime, name string) io.Writer
 
-	// Count tells a number worth knowing: total_matches, files_with_matches, exit_code …
+	// Count reports a number: total_matches, files_with_matches, exit_code …
 	Count(name string, n float64)
 
-	// Note tells something the answer must say in one line, even in a receipt: "3 directories could not be read".
+	// Note adds a line that the answer must show, even if it is a receipt: "3 directories could not be read".
 	Note(text string)
 
-	// Progress tells how far the work is; total ≤ 0 where it is not known. Cheap; call it as often as you like.
+	// Progress reports how far the work is; total ≤ 0 if it is unknown. It is cheap: call it as often as you like.
 	Progress(done, total int64, message string)
 }

@@ -19,31 +19,29 @@ import (
 )
 
 const (
-	maxText = 200      // bytes of a text, so that a line stays below maxLine
-	maxFile = 64 << 20 // of one process on one day: about 200,000 calls
+	maxText = 200      // bytes of one text field, so that a line stays below 16 KiB
+	maxFile = 64 << 20 // bytes of one process on one day: about 200,000 calls
 	day     = "20060102"
 	ext     = ".jsonl"
 )
 
-// Log appends calls to <store>/trace/, one file a day and process, 0600:
-// <YYYYMMDD>_<pid>-<random>.jsonl, the day in UTC. A nil Log and one of no
-// directory keep nothing.
+// Log appends calls to <store>/trace/<YYYYMMDD>_<pid>-<random>.jsonl: one file (0600) per day in UTC and process. A nil
+// Log, and one without a directory, record nothing.
 type Log struct {
 	root *os.Root
-	name string // the part of a file's name that is this process's
+	name string // this process's part of the file name
 	now  func() time.Time
 
-	mu   sync.Mutex
-	file *os.File // of the day; nil before its first call
-	day  string
-	size int64
-	torn bool // the last write ended within a line
-	shut bool
+	mu     sync.Mutex
+	file   *os.File // of the day; nil before the first call
+	day    string
+	size   int64
+	torn   bool // the last write ended in the middle of a line
+	closed bool
 }
 
-// Open makes the directory where absent. The empty dir gives a log that keeps
-// nothing; else it is the trace directory itself, <store>/trace. Files older
-// than [Retention] are removed when a day's first call of all processes is written.
+// Open opens the trace directory <store>/trace and creates it if missing. An empty dir returns a Log that records
+// nothing. Files older than [Retention] are removed when any process writes the first call of a day.
 func Open(dir string) (*Log, error) { return open(dir, time.Now) }
 
 func open(dir string, now func() time.Time) (*Log, error) {
@@ -74,9 +72,8 @@ func open(dir string, now func() time.Time) (*Log, error) {
 	return &Log{root: root, name: name, now: now}, nil
 }
 
-// Append writes one line with one write. Safe for concurrent use. Its texts are
-// clipped to 200 bytes each. Where it fails, the call is not in the trace, and
-// lines before and after it are whole.
+// Append writes one line in one write, each text field truncated to 200 bytes. Safe for concurrent use. If it fails the
+// call is not in the trace, but the lines before and after it are complete.
 func (l *Log) Append(c Call) error {
 	if l == nil || l.root == nil {
 		return nil
@@ -88,14 +85,14 @@ func (l *Log) Append(c Call) error {
 	line = append(line, '\n')
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shut {
-		return errors.New("write trace: it is closed")
+	if l.closed {
+		return errors.New("write trace: the log is closed")
 	}
-	if err := l.turn(); err != nil {
+	if err := l.openDay(); err != nil {
 		return fmt.Errorf("write trace: %w", err)
 	}
 	if l.size+int64(len(line)) > maxFile {
-		return fmt.Errorf("write trace: %d MiB were written today, which is all there is for one process", maxFile>>20)
+		return fmt.Errorf("write trace: the limit of %d MiB per process and day is reached", maxFile>>20)
 	}
 	if l.torn {
 		line = append([]byte{'\n'}, line...)
@@ -109,15 +106,15 @@ func (l *Log) Append(c Call) error {
 	return nil
 }
 
-// turn opens the file of the day.
-func (l *Log) turn() error {
+// openDay opens the file of the current day.
+func (l *Log) openDay() error {
 	today := l.now().UTC().Format(day)
 	if l.file != nil && l.day == today {
 		return nil
 	}
-	seen := l.changed() == today
+	seen := l.lastChangedDay() == today
 	f, err := l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) && l.day != "" { // the clock went back a day: it is ours
+	if errors.Is(err, fs.ErrExist) && l.day != "" { // the clock went back a day: the file is our own
 		f, err = l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND, 0)
 	}
 	if err != nil {
@@ -131,14 +128,14 @@ func (l *Log) turn() error {
 		l.size = info.Size()
 	}
 	if !seen {
-		l.retire()
+		l.removeOld()
 	}
 	return nil
 }
 
-// changed is the day on which the directory last changed: whoever made a file in it then has looked for old ones, of which there may be
-// one for each call of a month; "" where that cannot be told.
-func (l *Log) changed() string {
+// lastChangedDay returns the day on which a file was last added to the directory, "" if unknown. The process that added
+// it has removed old files, so the directory, which may hold a file for each call of a month, need not be read again.
+func (l *Log) lastChangedDay() string {
 	info, err := l.root.Stat(".")
 	if err != nil {
 		return ""
@@ -146,8 +143,8 @@ func (l *Log) changed() string {
 	return info.ModTime().UTC().Format(day)
 }
 
-// retire removes the files of days long past; others' names are passed by.
-func (l *Log) retire() {
+// removeOld removes the files of days beyond Retention, and ignores other names.
+func (l *Log) removeOld() {
 	names, err := names(l.root)
 	if err != nil {
 		return
@@ -159,17 +156,17 @@ func (l *Log) retire() {
 	}
 }
 
-// Close closes the file. It may be called again.
+// Close closes the log. It may be called again.
 func (l *Log) Close() error {
 	if l == nil || l.root == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shut {
+	if l.closed {
 		return nil
 	}
-	l.shut = true
+	l.closed = true
 	var err error
 	if l.file != nil {
 		err = l.file.Close()
@@ -178,7 +175,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Dir is where the trace of a store stands.
+// Dir returns the trace directory of a store.
 func Dir(store string) string { return filepath.Join(store, "trace") }
 
 func names(root *os.Root) ([]string, error) {
@@ -190,7 +187,7 @@ func names(root *os.Root) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// dayOf says of which day a file of ours is.
+// dayOf returns the day of a trace file; false for any other name.
 func dayOf(name string) (time.Time, bool) {
 	stem, ok := strings.CutSuffix(name, ext)
 	date, process, named := strings.Cut(stem, "_")
@@ -202,11 +199,14 @@ func dayOf(name string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// bounded makes a call fit for one line of JSON.
+// bounded truncates the texts of a call and removes numbers that JSON cannot hold.
 func (c Call) bounded() Call {
 	c.V = Version
 	c.At = c.At.UTC().Round(0)
-	for _, s := range []*string{&c.Session, &c.Owner, &c.Tool, &c.CallHash, &c.Status, &c.Verdict, &c.Observation, &c.Error} {
+	texts := []*string{
+		&c.Session, &c.Owner, &c.Tool, &c.CallHash, &c.Status, &c.Verdict, &c.Observation, &c.Error,
+	}
+	for _, s := range texts {
 		*s = content.ClipEnd(*s, maxText)
 	}
 	for _, f := range []*float64{&c.SeenMargin, &c.Millis} {

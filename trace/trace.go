@@ -1,18 +1,17 @@
-// Package trace keeps what was done: one Call a tool call, one JSON line each.
-// Totals and telemetry are readings of it.
+// Package trace records tool calls: one Call and one JSON line per call. Totals and telemetry are computed from it.
 //
-// It keeps no output: that is what observations are for.
+// It stores no output: observations do that.
 package trace
 
 import "time"
 
-// Version of the lines written now. [Read] passes by those of others.
+// Version of the lines written now. Readers skip lines of other versions.
 const Version = 1
 
 // Retention is how long a day's file is kept.
 const Retention = 30 * 24 * time.Hour
 
-// Call is one tool call: what was asked, seen, shown, and what it cost.
+// Call is one tool call: what was asked, seen and shown, and its cost.
 type Call struct {
 	V           int       `json:"v"`  // set by Append
 	At          time.Time `json:"at"` // UTC, start
@@ -29,5 +28,5 @@ type Call struct {
 	Observation string    `json:"observation,omitempty"`
 	Kept        bool      `json:"kept"`
 	Millis      float64   `json:"ms"`
-	Error       string    `json:"error,omitempty"` // clipped to 200 bytes
+	Error       string    `json:"error,omitempty"` // truncated to 200 bytes
 }

@@ -141,7 +141,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// Of the processes of a day the first looks for old files.
+// Only the first process of a day looks for old files.
 func TestRetentionIsLookedAfterOnceADay(t *testing.T) {
 	dir := t.TempDir()
 	c := newClock()
@@ -160,7 +160,7 @@ func TestRetentionIsLookedAfterOnceADay(t *testing.T) {
 	}
 }
 
-// Lines that are torn, foreign or of another version are passed by; those beside them are read.
+// Read skips lines that are torn, foreign or of another version, and reads the lines around them.
 func TestReadTolerates(t *testing.T) {
 	dir := t.TempDir()
 	good, err := json.Marshal(Call{V: 1, Tool: "good", At: newClock().at})
@@ -192,7 +192,7 @@ func TestReadTolerates(t *testing.T) {
 	}
 }
 
-// After a write that broke off, the next line stands alone.
+// After a torn write, the next line is complete.
 func TestTornWrite(t *testing.T) {
 	dir := t.TempDir()
 	c := newClock()
@@ -236,7 +236,7 @@ func TestLinesAreBounded(t *testing.T) {
 	}
 }
 
-// Many goroutines and several logs in one directory: every line is whole.
+// With many goroutines and several logs in one directory, every line is complete.
 func TestConcurrentAppends(t *testing.T) {
 	dir := t.TempDir()
 	c := newClock()
@@ -311,7 +311,12 @@ func BenchmarkAppend(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		l.size = 0
-		if err := l.Append(Call{At: time.Now(), Session: "s", Tool: "search", CallHash: strings.Repeat("0", 64), Status: "success", SeenTokens: 24611}); err != nil {
+		if err := l.Append(
+			Call{
+				At: time.Now(), Session: "s", Tool: "search", CallHash: strings.Repeat("0", 64), Status: "success",
+				SeenTokens: 24611,
+			},
+		); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 type call struct {
-	Tool string   `arg:"" help:"Name of the tool: search, find, read, grep, jq, slice."`
+	Tool string   `arg:"" help:"Name of the tool; the list below names all of them."`
 	Args []string `arg:"" optional:"" placeholder:"KEY=VALUE" help:"Arguments: KEY=VALUE …, or one JSON object."`
 	JSON bool     `env:"-" name:"json" help:"Print the whole answer as JSON: blocks, receipts, failed."`
 }
@@ -27,12 +27,12 @@ func (c *call) Help() string {
 }
 
 func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
-	h, err := s.open(w)
+	app, err := s.open(w)
 	if err != nil {
 		return err
 	}
-	defer h.close()
-	t, err := h.tool(c.Tool)
+	defer app.close()
+	t, err := app.tool(c.Tool)
 	if err != nil {
 		return err
 	}
@@ -40,12 +40,14 @@ func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := stopped(ctx)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
 	defer cancel()
 	bar := newBar(w.err, c.Tool)
-	a, err := h.funnel.Call(ctx, funnel.Request{Tool: t, Args: args, Who: who(), Sources: h.sources, Progress: bar.progress})
+	a, err := app.funnel.Call(
+		ctx, funnel.Request{Tool: t, Args: args, Who: localSession(), Sources: app.sources, Progress: bar.progress},
+	)
 	bar.end()
 	if err != nil {
 		return err
@@ -55,7 +57,7 @@ func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
 		show = printJSON
 	}
 	if err = show(w, a); errors.Is(err, errFailed) && t.Check(args) != nil {
-		return errWrongWords
+		return errBadArguments
 	}
 	return err
 }
@@ -71,7 +73,9 @@ func printJSON(w *streams, a funnel.Answer) error {
 	for i, b := range a.Blocks {
 		blocks[i] = block(b)
 	}
-	if err := writeJSON(w.out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  "); err != nil {
+	if err := writeJSON(
+		w.out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  ",
+	); err != nil {
 		return err
 	}
 	if a.Failed {
@@ -80,7 +84,8 @@ func printJSON(w *streams, a funnel.Answer) error {
 	return nil
 }
 
-// arguments are one JSON object, or KEY=VALUE words whose values are read by the type the tool's schema gives them.
+// arguments parses one JSON object, or KEY=VALUE words whose values are read by the type that the tool's schema
+// gives them.
 func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
 		return json.RawMessage(words[0]), nil
@@ -101,7 +106,7 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 		}
 		p, known := schema.Properties[key]
 		raw := json.RawMessage(value)
-		// What is not of the wanted type goes on as text: the tool's own error names it.
+		// A value of another type is passed as a string, so that the tool's own error names it.
 		if !known || p.Type == "string" || !json.Valid(raw) {
 			raw, _ = json.Marshal(value)
 		}

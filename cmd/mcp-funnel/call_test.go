@@ -43,7 +43,8 @@ func TestCallExitCodes(t *testing.T) {
 		{[]string{"read", "path=nosuch"}, failed},
 		{[]string{"read", "path=nosuch", "--json"}, failed},
 	} {
-		if code, out, complaints := try(t, append([]string{"call"}, k.args...)...); code != k.code || code != done && out+complaints == "" {
+		if code, out, complaints := try(t, append([]string{"call"}, k.args...)...); code != k.code || code != done &&
+			out+complaints == "" {
 			t.Errorf("%v: code %d: %s%s", k.args, code, out, complaints)
 		}
 	}
@@ -51,7 +52,8 @@ func TestCallExitCodes(t *testing.T) {
 
 // No advice is given that would be refused.
 func TestANumberBelowZeroGetsNoWorseAdvice(t *testing.T) {
-	if code, _, said := try(t, "--large-lines", "-4"); code != usage || strings.Contains(said, "perhaps") || !strings.Contains(said, "no number below 0") {
+	if code, _, said := try(t, "--large-lines", "-4"); code != usage || strings.Contains(said, "perhaps") ||
+		!strings.Contains(said, "no number below 0") {
 		t.Errorf("code %d: %s", code, said)
 	}
 	pattern := "pattern=" + strings.Repeat("x", 66_000)
@@ -61,15 +63,19 @@ func TestANumberBelowZeroGetsNoWorseAdvice(t *testing.T) {
 }
 
 func TestCallHelpNamesTheArguments(t *testing.T) {
-	if _, out, _ := try(t, "call", "--help"); !strings.Contains(out, "  search   pattern* ") || !strings.Contains(out, "  slice    source* ") {
+	if _, out, _ := try(t, "call", "--help"); !strings.Contains(out, "  search   pattern* ") ||
+		!strings.Contains(out, "  slice    source* ") {
 		t.Errorf("of all: %s", out)
 	}
-	if _, out, _ := try(t, "call", "slice", "--help"); !strings.Contains(out, "Arguments of slice:\n  source (required)\n") || strings.Contains(out, "ignore_case") {
+	if _, out, _ := try(t, "call", "slice", "--help"); !strings.Contains(
+		out, "Arguments of slice:\n  source (required)\n",
+	) || strings.Contains(out, "ignore_case") {
 		t.Errorf("of one: %s", out)
 	}
 }
 
-// Each argument says what it is, what it takes and what it is when it is left out; a default that is one of some values is one.
+// Each argument says what it is, what it takes and what it is when it is left out; a default that is one of some
+// values is one.
 func TestCallHelpSaysWhatEachArgumentIs(t *testing.T) {
 	for _, tool := range catalog() {
 		_, out, _ := try(t, "call", tool.Name, "--help")
@@ -109,7 +115,8 @@ func TestCallHelpSaysWhatEachArgumentIs(t *testing.T) {
 // What a help page shows can be pasted.
 func TestHelpOfObservationsCanBePasted(t *testing.T) {
 	for _, words := range [][]string{{"observations"}, {"obs"}, {"observations", "list"}} {
-		if _, out, _ := try(t, append(words, "--help")...); !strings.Contains(out, "mcp-funnel observations") || strings.Contains(out, "(obs)") {
+		if _, out, _ := try(t, append(words, "--help")...); !strings.Contains(out, "mcp-funnel observations") ||
+			strings.Contains(out, "(obs)") {
 			t.Errorf("%v: %s", words, out)
 		}
 	}

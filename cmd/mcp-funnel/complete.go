@@ -18,17 +18,17 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
-// complete is what the completion scripts ask: what may stand where the cursor is.
+// complete prints completions for the word at the cursor; the completion scripts call it.
 type complete struct {
-	Breaks string `env:"-" help:"Chars at which the shell ends a word; only what stands behind the last is printed."`
+	Breaks string `env:"-" help:"Characters at which the shell ends a word; only the text after the last one is printed."`
 	Line   string `arg:"" help:"The line up to the cursor."`
 }
 
-// candidate is a word that may stand at the cursor, and what it is.
+// candidate is one completion and its description.
 type candidate struct{ word, about string }
 
-// Run prints a candidate a line, its description behind a tab. Nothing where a name of a file is wanted, or anything is wrong:
-// a shell at its prompt has no place for errors.
+// Run prints one candidate per line, with its description after a tab. It prints nothing where a file name is
+// expected and on errors, because a shell has no place for them at its prompt.
 func (c *complete) Run(w *streams, k *kong.Kong) error {
 	all := shellWords(c.Line)
 	if len(all) < 2 {
@@ -51,7 +51,7 @@ func (c *complete) Run(w *streams, k *kong.Kong) error {
 	return nil
 }
 
-// wordBreaks are those of a shell's that stand within words of ours.
+// wordBreaks returns the word breaks of the shell that also occur within words of this program: "=" and ":".
 func wordBreaks(given string) string {
 	own := ""
 	for _, c := range "=:" {
@@ -62,7 +62,7 @@ func wordBreaks(given string) string {
 	return own
 }
 
-// candidates are what may follow words.
+// candidates returns the completions after words, of which the last, typed, is incomplete.
 func candidates(k *kong.Kong, words []string, typed string) []candidate {
 	node := k.Model.Node
 	var settings, positional []string
@@ -104,7 +104,7 @@ func candidates(k *kong.Kong, words []string, typed string) []candidate {
 	return children(node)
 }
 
-// takesNext says that the flag's value is the next word.
+// takesNext reports whether the flag's value is the next word.
 func takesNext(f *kong.Flag, word string) bool { return !f.IsBool() && !strings.Contains(word, "=") }
 
 func flagOf(n *kong.Node, word string) *kong.Flag {
@@ -152,7 +152,7 @@ func flags(n *kong.Node) (out []candidate) {
 	return out
 }
 
-// values are those of a flag.
+// values returns the possible values of a flag.
 func values(f *kong.Flag, before string) (out []candidate) {
 	if f.Name != "model" {
 		return enums(f.Value, before)
@@ -174,7 +174,7 @@ func enums(v *kong.Value, before string) (out []candidate) {
 
 func catalog() []tools.Tool { return server.Catalog(jq.Options{}) }
 
-// names are the words of candidates.
+// names returns the words of the candidates.
 func names(of []candidate) []string {
 	words := make([]string, len(of))
 	for i, c := range of {
@@ -190,7 +190,7 @@ func toolNames() (out []candidate) {
 	return out
 }
 
-// keys are the arguments of a tool that are not given yet, as KEY=, or the values of the one being typed.
+// keys returns the arguments of a tool that are not given yet, as KEY=, or the values of the one being typed.
 func keys(tool string, given []string, typed string, settings []string) (out []candidate) {
 	at := slices.IndexFunc(catalog(), func(t tools.Tool) bool { return t.Name == tool })
 	if at < 0 {
@@ -228,12 +228,12 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 	return out
 }
 
-// ids are those of what is kept, newest first, behind before; without one, behind obs: where that was typed. The store is
-// that of the settings on the line, and is not made where there is none.
+// ids returns the observation IDs in the store, newest first, each after the prefix before (default "obs:" if that
+// was typed). The store is the one of the settings on the line; it is not created if it does not exist.
 func ids(settings []string, typed, before string) (out []candidate) {
 	switch {
 	case before != "" && !strings.HasPrefix(typed, before):
-		return nil // as long as nothing says that an observation is meant, a file is
+		return nil // the word may still become a file name
 	case before == "" && strings.HasPrefix(typed, observations.Prefix):
 		before = observations.Prefix
 	}

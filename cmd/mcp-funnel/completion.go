@@ -17,10 +17,10 @@ func (c *completion) Help() string {
   mcp-funnel completion fish > ~/.config/fish/completions/mcp-funnel.fish`
 }
 
-// scripts ask the program itself for what may follow, so that they know its tools, their arguments and what is kept. Where
-// it knows nothing the shell completes the names of files.
+// scripts are the completion scripts by shell. They call the program, which knows its tools, their arguments and
+// the store. Where it prints nothing the shell completes file names.
 var scripts = map[string]string{
-	// Bash replaces only what stands behind the last of COMP_WORDBREAKS, which has = and : in it.
+	// Bash replaces only the text after the last of COMP_WORDBREAKS, which contain = and :.
 	"bash": `_mcp_funnel() {
   local IFS=$'\n'
   COMPREPLY=($("$1" __complete --breaks "$COMP_WORDBREAKS" -- "${COMP_LINE:0:COMP_POINT}" 2>/dev/null | cut -f1))
@@ -67,7 +67,7 @@ func (c *completion) Run(w *streams) error {
 	return err
 }
 
-// shellWords splits a line as shells do, without expanding anything; the last word is the one being typed, "" behind a blank.
+// shellWords splits a line as shells do, without expansion. The last word is the one being typed: "" after a blank.
 func shellWords(line string) []string {
 	var words []string
 	var word strings.Builder

@@ -18,26 +18,26 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // maxConfig bounds a configuration file, in bytes.
 const maxConfig = 1 << 20
 
-// fileResolver gives kong the values of the configuration file. Its keys are
-// the names of the settings' flags; flags and environment win over it.
+// fileResolver gives kong the values of the configuration file, whose keys are the names of flags. Flags and
+// environment variables take precedence.
 type fileResolver struct {
 	path   func(*kong.Context) string
 	values map[string]any
 }
 
-// configError is what is wrong with the file itself: kong would put the name of
-// whatever setting it was looking for before it.
+// configError is an error in the file itself. It has a type of its own because kong puts the name of the setting that
+// it was resolving before every error, which would mislead here.
 type configError struct{ error }
 
 func (e configError) Unwrap() error { return e.error }
 
-// configPath is --config, or MCP_FUNNEL_CONFIG. No file is looked for by itself, least of all in a root.
+// configPath returns --config or MCP_FUNNEL_CONFIG. No default place is searched: a file in a root must not
+// configure the server.
 func configPath(k *kong.Context) string {
 	for _, p := range k.Path {
 		for _, f := range p.Flags {
@@ -54,7 +54,7 @@ func configPath(k *kong.Context) string {
 	return ""
 }
 
-// Validate is part of kong's resolver; the file is read, and refused, when the first flag is resolved.
+// Validate is part of kong's interface; the file is read and checked when the first flag is resolved.
 func (r *fileResolver) Validate(app *kong.Application) error { return nil }
 
 func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
@@ -88,7 +88,7 @@ func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	return v, nil
 }
 
-// dirList are the directories of MCP_FUNNEL_ROOT, written as those of PATH are.
+// dirList splits MCP_FUNNEL_ROOT at the separator of PATH.
 func dirList(text string) []any {
 	var dirs []any
 	for _, dir := range filepath.SplitList(text) {
@@ -97,17 +97,18 @@ func dirList(text string) []any {
 	return dirs
 }
 
-// withoutSettings says of a command that it needs none, and that of completion that nobody reads what it complains of.
+// withoutSettings reports whether a command uses no settings, or is run by a shell for completion, where nobody
+// reads errors.
 func withoutSettings(k *kong.Context) bool {
 	command, _, _ := strings.Cut(k.Command(), " ")
 	return slices.Contains([]string{"version", "completion", "__complete"}, command)
 }
 
-// variables is how the names of our variables begin.
-const variables = "MCP_FUNNEL_"
+// variablePrefix starts the names of this program's environment variables.
+const variablePrefix = "MCP_FUNNEL_"
 
-// unknownVariable refuses a variable that is named as ours are and is none of them, as the file's keys are: what it was meant
-// to set would keep its default, and nobody would know.
+// unknownVariable returns an error for a variable with this program's prefix that is no setting, most likely a
+// misspelled one, which would leave a setting at its default unnoticed.
 func unknownVariable(environment []string, app *kong.Application) error {
 	known := map[string]bool{tokenVariable: true}
 	for _, f := range app.Flags {
@@ -117,10 +118,10 @@ func unknownVariable(environment []string, app *kong.Application) error {
 	}
 	for _, line := range environment {
 		name, _, _ := strings.Cut(line, "=")
-		if !strings.HasPrefix(name, variables) || known[name] {
+		if !strings.HasPrefix(name, variablePrefix) || known[name] {
 			continue
 		}
-		if meant := tools.Nearest(name, slices.Sorted(maps.Keys(known))); meant != "" {
+		if meant := content.Nearest(name, slices.Sorted(maps.Keys(known))); meant != "" {
 			return fmt.Errorf("unknown variable %.60s; did you mean %s?", name, meant)
 		}
 		return fmt.Errorf("unknown variable %.60s: no setting has that name; mcp-funnel serve --help lists them", name)
@@ -128,7 +129,7 @@ func unknownVariable(environment []string, app *kong.Application) error {
 	return nil
 }
 
-// readConfig reads a file of settings; every error names file, line and column.
+// readConfig reads a configuration file; every error names file, line and column.
 func readConfig(path string, app *kong.Application) (map[string]any, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0) // a FIFO would make us wait for a writer
 	if err != nil {
@@ -159,12 +160,12 @@ func settingNames(app *kong.Application) map[string]*kong.Flag {
 }
 
 func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[string]any, error) {
-	if err := flat(path, text); err != nil {
+	if err := checkFlat(path, text); err != nil {
 		return nil, err
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", path, content.ClipBytes(err.Error(), 500)) // it quotes whole lines
+		return nil, fmt.Errorf("%s: %s", path, content.ClipBytes(err.Error(), 500)) // the parser quotes whole lines
 	}
 	values := map[string]any{}
 	for i, doc := range file.Docs {
@@ -187,14 +188,14 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			flag, ok := known[name]
 			if !ok {
 				keys := sorted(known)
-				if meant := tools.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
+				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
 					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}
 				return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")))
 			}
 			v, err := scalar(e.Value, flag)
 			if err == nil {
-				err = decodes(v, flag)
+				err = checkValue(v, flag)
 			}
 			if err != nil {
 				return nil, at(path, e.Value, fmt.Errorf("%s: %w", name, err))
@@ -205,12 +206,12 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 	return values, nil
 }
 
-// maxNested is how many signs of nesting a configuration file may have, which needs a list
-// or two. The parser takes memory and time that grow with the square of what is nested.
+// maxNested is the number of nesting characters that a configuration file may have; it needs a list or two. The
+// parser's memory and time grow with the square of the nesting.
 const maxNested = 64
 
-// flat refuses what no configuration needs, before it is parsed.
-func flat(path string, text []byte) error {
+// checkFlat refuses deeply nested and very long files before they are parsed.
+func checkFlat(path string, text []byte) error {
 	nested := 0
 	for n, line := range bytes.Split(text, []byte("\n")) {
 		nested += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
@@ -222,7 +223,7 @@ func flat(path string, text []byte) error {
 	return nil
 }
 
-// scalar takes a value as the text a flag would be given; lists only where the flag is repeatable.
+// scalar returns a value as the text that a flag would take; a list only for a repeatable flag.
 func scalar(n ast.Node, flag *kong.Flag) (any, error) {
 	switch v := n.(type) {
 	case *ast.SequenceNode:
@@ -252,10 +253,12 @@ func scalar(n ast.Node, flag *kong.Flag) (any, error) {
 	}
 }
 
-// decodes tries a value as kong will take it: kong's own error would name neither the file nor its line.
-func decodes(v any, flag *kong.Flag) error {
+// checkValue decodes a value as kong will, because kong's own error would name neither the file nor the line.
+func checkValue(v any, flag *kong.Flag) error {
 	target := reflect.New(flag.Target.Type()).Elem()
-	err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: kong.Scan().PushTyped(v, kong.FlagValueToken)}, target)
+	err := flag.Mapper.Decode(
+		&kong.DecodeContext{Value: flag.Value, Scan: kong.Scan().PushTyped(v, kong.FlagValueToken)}, target,
+	)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/child"
+	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
@@ -19,20 +19,23 @@ import (
 type doctor struct{}
 
 func (doctor) Help() string {
-	return `Every line is tried, not guessed: a root is opened, an observation is written, read back and removed, a worker is started. Exit code 1 where something does not work.`
+	return `Every line is the result of a test: a root is opened, an observation is written, read back and removed, a worker is started.
+The exit code is 1 if something does not work.`
 }
 
-// finding is one line of the doctor's report.
+// finding is one line of the report.
 type finding struct {
 	what string
 	bad  bool
 	text string
-	weak bool // it works, but less well than it could
+	weak bool // it works, but not as well as it could
 }
 
 func (doctor) Run(ctx context.Context, s *Settings, w *streams) error {
 	var all []finding
-	for _, check := range []func(context.Context, *Settings) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks} {
+	for _, check := range []func(
+		context.Context, *Settings,
+	) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks} {
 		all = append(all, check(ctx, s)...)
 	}
 	sick := false
@@ -57,7 +60,9 @@ func (doctor) Run(ctx context.Context, s *Settings, w *streams) error {
 func rootsFound(_ context.Context, s *Settings) []finding {
 	dirs := s.roots()
 	if len(dirs) == 0 {
-		return []finding{{what: "root", bad: true, text: "none: the current directory is a home, a system directory or the file system's root; set --root DIR"}}
+		return []finding{
+			{what: "root", bad: true, text: "none: the current directory is a home, a system directory or the file system's root; set --root DIR"},
+		}
 	}
 	var all []finding
 	src, err := s.sources(nil)
@@ -85,7 +90,7 @@ func storeWorks(ctx context.Context, s *Settings) []finding {
 		return []finding{{what: "store", bad: true, text: err.Error()}}
 	}
 	defer func() { _ = store.Close() }()
-	if err := changed(store, roundTrip(store)); errors.Is(err, errUnwritable) { // it names the directory
+	if err := explainWrite(store, roundTrip(store)); errors.Is(err, errUnwritable) { // the error names the directory
 		return []finding{{what: "store", bad: true, text: err.Error()}}
 	} else if err != nil {
 		return []finding{{what: "store", bad: true, text: store.Dir() + ": " + err.Error()}}
@@ -96,7 +101,8 @@ func storeWorks(ctx context.Context, s *Settings) []finding {
 	}
 	all := []finding{{what: "store", bad: u.Free < int64(s.MinFree), text: fmt.Sprintf("%s: %s, %s of %s; %s free on its disk, %s stay free",
 		store.Dir(), observationsText(int64(u.Observations)), bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(int64(s.MinFree)))}}
-	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil && strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
+	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil &&
+		strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
 		all = append(all, finding{what: "store", bad: false, text: "it is below " + tmp + ", which a reboot may empty"})
 	}
 	return all
@@ -105,7 +111,7 @@ func storeWorks(ctx context.Context, s *Settings) []finding {
 // roundTrip writes an observation, reads it back and removes it.
 func roundTrip(store *observations.Store) error {
 	const text = "a line written by mcp-funnel doctor\n"
-	r, err := store.Record(observations.Made{Owner: observations.Local, Tool: "doctor", Args: json.RawMessage("{}")})
+	r, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: "doctor", Args: json.RawMessage("{}")})
 	if err != nil {
 		return err
 	}
@@ -116,7 +122,7 @@ func roundTrip(store *observations.Store) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
-	o, err := r.Commit(observations.Seen{Kind: "text", Ext: "txt", Lines: 1, Status: "success"})
+	o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt", Lines: 1, Status: "success"})
 	if err != nil {
 		return err
 	}
@@ -130,11 +136,13 @@ func tokenizerWorks(_ context.Context, s *Settings) []finding {
 		return []finding{{what: "tokenizer", bad: true, text: err.Error()}}
 	}
 	start := time.Now()
-	// Counted with tiktoken: both vocabularies take the same three tokens.
+	// Three tokens in both vocabularies, counted with tiktoken.
 	const probe, want = "tokens are counted", 3
 	encoding := c.Model().Encoding
 	if n := tokens.New(encoding).Count(probe); n != want {
-		return []finding{{what: "tokenizer", bad: true, text: fmt.Sprintf("%s counts %q as %d tokens, not %d", encoding, probe, n, want)}}
+		return []finding{
+			{what: "tokenizer", bad: true, text: fmt.Sprintf("%s counts %q as %d tokens, not %d", encoding, probe, n, want)},
+		}
 	}
 	text := fmt.Sprintf("%s, loaded in %s", encoding, shortTime(time.Since(start)))
 	if m := c.Model(); m.Estimated() {
@@ -146,14 +154,17 @@ func tokenizerWorks(_ context.Context, s *Settings) []finding {
 	return []finding{{what: "tokenizer", bad: false, text: text}}
 }
 
-// workerWorks lists what holds a worker here, layer by layer. One that is missing is told with its cause and weakens
-// it; a worker that cannot start at all fails the jq tool.
+// workerWorks lists the layers that confine a worker on this machine. A missing one is reported with its cause as
+// weak; a worker that cannot start is bad, because the jq tool then fails.
 func workerWorks(context.Context, *Settings) []finding {
 	var all []finding
 	holding := 0
-	layers := child.Layers()
+	layers := worker.Layers()
 	for _, l := range layers {
-		f := finding{what: "worker", bad: !l.Holds && l.Name == "worker", weak: !l.Holds, text: "does not hold: " + l.Name + " (" + l.Detail + ")"}
+		f := finding{
+			what: "worker", bad: !l.Holds && l.Name == "worker", weak: !l.Holds,
+			text: "does not hold: " + l.Name + " (" + l.Detail + ")",
+		}
 		if l.Holds {
 			holding++
 			f.text = "holds: " + l.Name + " (" + l.Detail + ")"

@@ -23,8 +23,8 @@ Every setting is a flag, a variable (--large-lines is MCP_FUNNEL_LARGE_LINES) an
 of --config (large-lines). A flag wins over a variable, and that over the file.
 `
 
-// printHelp prints all settings for the program, and for a command only what
-// is its own: thirty flags that every command has would bury it.
+// printHelp prints all settings for the program, and for a command only its own flags: thirty flags that every
+// command has would bury them.
 func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	selected := ctx.Selected()
 	if selected != nil && selected != ctx.Model.DefaultCmd {
@@ -33,7 +33,7 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 		}
 		o.FlagsLast = false
 		for n := selected; n != nil; n = n.Parent {
-			n.Aliases = nil // "observations (obs) list" is nothing to paste
+			n.Aliases = nil // "observations (obs) list" could not be pasted
 		}
 	}
 	if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
@@ -50,7 +50,8 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	return err
 }
 
-// toolArguments lists what the tools take: of the one that is named among the words with what each is, else of all by name.
+// toolArguments lists the arguments of the tool named among the words, with their help, else the names of all
+// tools' arguments.
 func toolArguments(words []string) string {
 	catalog := server.Catalog(jq.Options{})
 	if i := slices.IndexFunc(catalog, func(t tools.Tool) bool { return slices.Contains(words, t.Name) }); i >= 0 {
@@ -98,13 +99,13 @@ func toolArguments(words []string) string {
 	return b.String()
 }
 
-// property is an argument as the schema has it.
+// property is an argument in a tool's schema.
 type property struct {
 	Enum             []string
 	Minimum, Maximum *float64
 }
 
-// values says which are taken, where not all are: " One of a, b." or " From 0 to 20."; "" else.
+// values describes the valid values if they are restricted: " One of a, b." or " From 0 to 20."; else "".
 func (p property) values() string {
 	switch {
 	case len(p.Enum) > 0:
@@ -117,7 +118,8 @@ func (p property) values() string {
 	return ""
 }
 
-// helpText adds a setting's default; the variables' names follow one rule and are told once.
+// helpText adds the default to a setting's help. Variables are not named: their names follow one rule, which the
+// help states once.
 func helpText(v *kong.Value) string {
 	text := v.Help
 	if v.HasDefault && v.Default != "" && !v.IsBool() && !strings.Contains(text, "efault") {

@@ -12,7 +12,7 @@ import (
 )
 
 type keep struct {
-	Name string `env:"-" placeholder:"TEXT" help:"What it is, shown in lists."`
+	Name string `env:"-" placeholder:"TEXT" help:"A name for it, shown in lists."`
 	JSON bool   `env:"-" name:"json" help:"Print the whole answer as JSON."`
 }
 
@@ -23,21 +23,21 @@ func (k *keep) Help() string {
   mcp-funnel keep < big.json`
 }
 
-// Run keeps standard input to its end. There is no time limit: the pipe's writer sets the pace.
+// Run keeps standard input up to its end. It has no time limit: the writer of the pipe sets the pace.
 func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
 	if f := fileOf(w.in); f != nil && isTerminal(f) {
 		return usagef("keep reads standard input; write COMMAND | mcp-funnel keep, or mcp-funnel keep < FILE")
 	}
-	h, err := s.open(w)
+	app, err := s.open(w)
 	if err != nil {
 		return err
 	}
-	defer h.close()
-	ctx, stop := stopped(ctx)
+	defer app.close()
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	bar := newBar(w.err, "keep")
-	a, err := h.funnel.Call(ctx, funnel.Request{
-		Tool: keepTool(w.in), Args: json.RawMessage("{}"), Who: who(), Sources: h.sources, Keep: funnel.Always, Name: k.Name, Progress: bar.progress,
+	a, err := app.funnel.Call(ctx, funnel.Request{
+		Tool: keepTool(w.in), Args: json.RawMessage("{}"), Who: localSession(), Sources: app.sources, Keep: funnel.Always, Name: k.Name, Progress: bar.progress,
 	})
 	bar.end()
 	if errors.Is(err, context.Canceled) {
@@ -52,8 +52,8 @@ func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
 		err = print(w, a)
 	}
 	if err == nil && !k.JSON && len(a.Receipts) > 0 && a.Receipts[0].Kept && a.Receipts[0].Complete {
-		// The output is standard input as it was; where it is kept is told beside it.
-		complain(w.err, "kept as "+observations.Prefix+a.Receipts[0].ObservationID)
+		// Standard output holds the input unchanged, so the ID goes to standard error.
+		printMessage(w.err, "kept as "+observations.Prefix+a.Receipts[0].ObservationID)
 	}
 	if err == nil && len(a.Receipts) > 0 && !a.Receipts[0].Kept {
 		return errors.New("standard input was not kept (run mcp-funnel doctor to see why)")
@@ -61,7 +61,7 @@ func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
 	return err
 }
 
-// keepTool copies standard input into the funnel. It is offered to no model.
+// keepTool returns a tool that copies standard input into the funnel. It is not in the catalog.
 func keepTool(in io.Reader) tools.Tool {
 	type none struct{}
 	return tools.New(tools.Tool{Name: "keep", Title: "Keep", Description: "Keeps standard input."}, func(ctx context.Context, _ none, _ tools.Input, out tools.Output) error {

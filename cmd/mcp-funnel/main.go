@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	if ran, code := worker(os.Args); ran {
+	if ran, code := runWorker(os.Args); ran {
 		os.Exit(code)
 	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

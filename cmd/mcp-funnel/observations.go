@@ -11,29 +11,29 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 type observationsCmd struct {
-	AnyOwner bool `env:"-" help:"Also what belongs to the identities of --token-file, not only to the command line and stdio."`
+	AnyOwner bool `env:"-" help:"Include the observations of the identities of --token-file, not only those of the command line and stdio."`
 
-	List   obsList   `cmd:"" help:"List what is kept, newest first."`
-	Show   obsShow   `cmd:"" help:"Show what is known of one: its sidecar as JSON, and its receipt."`
-	Cat    obsCat    `cmd:"" help:"Print one, byte for byte."`
-	Verify obsVerify `cmd:"" help:"Read the data again and compare sha256: of those named, or of all."`
-	Pin    obsPin    `cmd:"" help:"Keep from expiry and from making room; --off lets go."`
-	Prune  obsPrune  `cmd:"" help:"Expire what is too old or too much now, but not what was used within the last minute."`
-	Rm     obsRm     `cmd:"" help:"Delete the data; the ID goes on saying which call made it."`
+	List   obsList   `cmd:"" help:"List observations, newest first."`
+	Show   obsShow   `cmd:"" help:"Show the sidecar of an observation as JSON, and its receipt."`
+	Cat    obsCat    `cmd:"" help:"Print an observation, byte for byte."`
+	Verify obsVerify `cmd:"" help:"Read the data again and compare their SHA-256: of the given observations, or of all."`
+	Pin    obsPin    `cmd:"" help:"Protect an observation from expiry and from removal for room; --off ends that."`
+	Prune  obsPrune  `cmd:"" help:"Expire observations that are too old or exceed the quota, except those used within the last minute."`
+	Rm     obsRm     `cmd:"" help:"Delete the data of an observation; its ID still names the call that made it."`
 }
 
-// openStore is for commands that are about the store: here it must open.
+// openStore opens the store for commands that cannot work without it.
 func (s *Settings) openStore() (*observations.Store, error) {
-	return observations.OpenStore(s.storeOptions())
+	return observations.OpenStore(s.options().Store)
 }
 
-// changed words the error of a change in a store, where that cannot be written to.
-func changed(store *observations.Store, err error) error {
+// explainWrite adds to the error of a change what to do if the store cannot be written to.
+func explainWrite(store *observations.Store, err error) error {
 	if err == nil || store.Unwritable() == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return err
 	}
@@ -54,33 +54,47 @@ func parseIDs(words []string) ([]observations.ID, error) {
 	return ids, nil
 }
 
-// each runs do for every ID and goes on after an error; it fails at the end if any failed.
-func each(w *streams, words []string, do func(observations.ID) error) error {
+// forEachID runs do for every ID, also after an error; it fails at the end if any of them failed.
+func forEachID(w *streams, words []string, do func(observations.ID) error) error {
 	ids, err := parseIDs(words)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		if e := do(id); e != nil {
-			complain(w.err, explain(id, e))
+			printMessage(w.err, explain(id, e))
 			err = errFailed
 		}
 	}
 	return err
 }
 
-// owner is whose an observation is taken to be: of the command line, or with --any-owner of whoever has it.
+// forEachInStore is forEachID for commands that use the store for nothing else.
+func forEachInStore(
+	s *Settings, w *streams, words []string, do func(*observations.Store, observations.ID) error,
+) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	return forEachID(w, words, func(id observations.ID) error { return do(store, id) })
+}
+
+// owner returns the owner to use for an observation: that of the command line, or with --any-owner the one it has.
 func (c *observationsCmd) owner(store *observations.Store, id observations.ID) string {
 	if c.AnyOwner {
-		if owner, err := store.Whose(id); err == nil {
+		if owner, err := store.Owner(id); err == nil {
 			return owner
 		}
 	}
 	return observations.Local
 }
 
-// list is what is kept, and how many of it are left out because they are others'.
-func (c *observationsCmd) list(store *observations.Store, tombstones bool) (list []observations.Observation, others int, err error) {
+// list returns the observations in the store, and how many are left out because they belong to other owners.
+func (c *observationsCmd) list(
+	store *observations.Store, tombstones bool,
+) (list []observations.Observation, others int, err error) {
 	if list, err = store.List("", tombstones); err != nil || c.AnyOwner {
 		return list, 0, err
 	}
@@ -89,30 +103,33 @@ func (c *observationsCmd) list(store *observations.Store, tombstones bool) (list
 	return list, all - len(list), nil
 }
 
-// tellOthers says on standard error what was left out.
-func tellOthers(w *streams, others int, verb string) {
+// reportOthers reports on standard error how many observations were left out.
+func reportOthers(w *streams, others int, verb string) {
 	if others > 0 {
-		complain(w.err, observationsText(int64(others))+" of other identities: --any-owner "+verb+" them too")
+		printMessage(w.err, observationsText(int64(others))+" of other identities: --any-owner "+verb+" them too")
 	}
 }
 
-// explain words an error of the store for a person at a terminal.
+// explain adds to an error of the store which command helps.
 func explain(id observations.ID, err error) error {
 	if errors.Is(err, observations.ErrNotFound) {
-		return fmt.Errorf("obs:%s: %w; observations list shows those there are, with --any-owner those of other identities too", id, observations.ErrNotFound)
+		return fmt.Errorf(
+			"obs:%s: %w; observations list shows those there are, with --any-owner those of other identities too", id,
+			observations.ErrNotFound,
+		)
 	}
-	if errors.Is(err, observations.ErrDamaged) { // it says of which
-		return fmt.Errorf("%w; repeat the call that made it, and let go of it by: mcp-funnel observations rm %s", err, id)
+	if errors.Is(err, observations.ErrDamaged) { // it names the observation
+		return fmt.Errorf("%w; repeat the call that made it, and delete it with mcp-funnel observations rm %s", err, id)
 	}
 	if errors.Is(err, errUnwritable) {
 		return fmt.Errorf("obs:%s: %w", id, err)
 	}
-	return tools.Explain(id, err)
+	return source.ExplainObservation(id, err)
 }
 
 type obsList struct {
-	All  bool `env:"-" help:"Expired ones too, and those whose data are gone."`
-	JSON bool `env:"-" name:"json" help:"One JSON object a line."`
+	All  bool `env:"-" help:"Include expired observations and those whose data are missing."`
+	JSON bool `env:"-" name:"json" help:"Print one JSON object per line."`
 }
 
 func (l *obsList) Run(s *Settings, w *streams, of *observationsCmd) error {
@@ -125,10 +142,10 @@ func (l *obsList) Run(s *Settings, w *streams, of *observationsCmd) error {
 	if err != nil {
 		return err
 	}
-	defer tellOthers(w, others, "lists")
+	defer reportOthers(w, others, "lists")
 	if l.JSON {
 		for _, o := range list {
-			if err := writeJSON(w.out, listed{s.bare(o), o.Pinned, o.Lost}, ""); err != nil {
+			if err := writeJSON(w.out, listed{s.maskFields(o), o.Pinned, o.Lost}, ""); err != nil {
 				return err
 			}
 		}
@@ -138,34 +155,34 @@ func (l *obsList) Run(s *Settings, w *streams, of *observationsCmd) error {
 		_, err := fmt.Fprintln(w.out, "nothing is kept in", inLine(store.Dir()))
 		return err
 	}
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0) // it writes, and may fail, at its flush
+	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0) // it writes at Flush, which returns the error
 	head, whose := "ID\tMADE\tTOOL\tKIND\tLINES\tBYTES\t", func(observations.Observation) string { return "" }
 	if of.AnyOwner {
 		head, whose = head+"OWNER\t", func(o observations.Observation) string { return inLine(o.Owner) + "\t" }
 	}
 	_, _ = fmt.Fprintln(t, head+"NAME")
 	for _, o := range list {
-		o = s.bare(o)
+		o = s.maskFields(o)
 		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"),
-			inLine(o.Tool), inLine(o.Seen.Kind), o.Seen.Lines, o.Bytes, whose(o), inLine(label(o)))
+			inLine(o.Tool), inLine(o.Stats.Kind), o.Stats.Lines, o.Bytes, whose(o), inLine(label(o)))
 	}
 	return t.Flush()
 }
 
-// listed is an observation as JSON, with what its sidecar does not say.
+// listed is the JSON of an observation, with facts that its sidecar does not hold.
 type listed struct {
 	observations.Observation
 	Pinned bool `json:"pinned,omitempty"`
 	Lost   bool `json:"lost,omitempty"`
 }
 
-// label is the name of an observation or the call it comes from, behind what is to be known of it.
+// label returns the name or else the call of an observation, after its state in brackets.
 func label(o observations.Observation) string {
 	label := o.Name
 	if label == "" && len(o.Args) > 2 {
 		label = string(o.Args)
 	}
-	label = content.Clip(label, 60) // what is to be known of it stands whole
+	label = content.Clip(label, 60) // the state below is never clipped
 	if o.Pinned {
 		label = "[pinned] " + label
 	}
@@ -181,12 +198,12 @@ func label(o observations.Observation) string {
 	return label
 }
 
-// bare is what is known of an observation with its secrets masked: its call may have named some.
-func (s *Settings) bare(o observations.Observation) observations.Observation {
+// maskFields returns an observation with the secrets in its name, arguments, origin and receipt masked.
+func (s *Settings) maskFields(o observations.Observation) observations.Observation {
 	mask := s.masker()
 	o.Name, _ = mask.String(o.Name)
 	o.Cause, _ = mask.String(o.Cause)
-	o.Seen.Receipt, _ = mask.String(o.Seen.Receipt)
+	o.Stats.Receipt, _ = mask.String(o.Stats.Receipt)
 	o.Origin = slices.Clone(o.Origin)
 	for i := range o.Origin {
 		o.Origin[i], _ = mask.String(o.Origin[i])
@@ -202,19 +219,14 @@ type obsShow struct {
 }
 
 func (c *obsShow) Run(s *Settings, w *streams, of *observationsCmd) error {
-	store, err := s.openStore()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	return each(w, []string{c.ID}, func(id observations.ID) error {
-		o, err := store.Look(of.owner(store, id), id)
+	return forEachInStore(s, w, []string{c.ID}, func(store *observations.Store, id observations.ID) error {
+		o, err := store.Stat(of.owner(store, id), id)
 		if err != nil {
 			return err
 		}
-		o = s.bare(o)
-		receipt := content.Visible(o.Seen.Receipt, false)
-		o.Seen.Receipt = ""
+		o = s.maskFields(o)
+		receipt := content.Visible(o.Stats.Receipt, false)
+		o.Stats.Receipt = ""
 		if err := writeJSON(w.out, o, "  "); err != nil {
 			return err
 		}
@@ -230,12 +242,7 @@ type obsCat struct {
 }
 
 func (c *obsCat) Run(s *Settings, w *streams, of *observationsCmd) error {
-	store, err := s.openStore()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	return each(w, c.IDs, func(id observations.ID) error {
+	return forEachInStore(s, w, c.IDs, func(store *observations.Store, id observations.ID) error {
 		r, err := store.Open(of.owner(store, id), id)
 		if err != nil {
 			return err
@@ -248,20 +255,17 @@ func (c *obsCat) Run(s *Settings, w *streams, of *observationsCmd) error {
 
 type obsPin struct {
 	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
-	Off bool     `env:"-" help:"Let go of it."`
+	Off bool     `env:"-" help:"Remove the pin."`
 }
 
 func (c *obsPin) Run(s *Settings, w *streams, of *observationsCmd) error {
-	store, err := s.openStore()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	return each(w, c.IDs, func(id observations.ID) error { return changed(store, store.Pin(of.owner(store, id), id, !c.Off)) })
+	return forEachInStore(s, w, c.IDs, func(store *observations.Store, id observations.ID) error {
+		return explainWrite(store, store.Pin(of.owner(store, id), id, !c.Off))
+	})
 }
 
 type obsPrune struct {
-	DryRun bool `env:"-" name:"dry" help:"Only say what would go."`
+	DryRun bool `env:"-" name:"dry" help:"Only report what would be removed."`
 }
 
 func (c *obsPrune) Run(s *Settings, w *streams) error {
@@ -272,18 +276,21 @@ func (c *obsPrune) Run(s *Settings, w *streams) error {
 	defer func() { _ = store.Close() }()
 	p, err := store.Prune(c.DryRun)
 	if err != nil {
-		return changed(store, err)
+		return explainWrite(store, err)
 	}
 	verb := "removed"
 	if c.DryRun {
 		verb = "would remove"
 	}
-	_, err = fmt.Fprintf(w.out, "%s %s, %s; %d stay, %s%s\n", verb, observationsText(int64(p.Removed)), bytesText(p.Bytes), p.Kept, bytesText(p.KeptBytes), spared(p))
+	_, err = fmt.Fprintf(
+		w.out, "%s %s, %s; %d stay, %s%s\n", verb, observationsText(int64(p.Removed)), bytesText(p.Bytes), p.Kept,
+		bytesText(p.KeptBytes), sparedText(p),
+	)
 	return err
 }
 
-// spared says what is too old or too much, yet stays, and why; "": nothing.
-func spared(p observations.Pruned) string {
+// sparedText says how many observations over a limit were not removed, and why; "" if none.
+func sparedText(p observations.Pruned) string {
 	var why []string
 	for _, k := range []struct {
 		n    int
@@ -308,13 +315,8 @@ type obsRm struct {
 }
 
 func (c *obsRm) Run(s *Settings, w *streams, of *observationsCmd) error {
-	store, err := s.openStore()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	return each(w, c.IDs, func(id observations.ID) error {
-		o, err := store.Look(of.owner(store, id), id)
+	return forEachInStore(s, w, c.IDs, func(store *observations.Store, id observations.ID) error {
+		o, err := store.Stat(of.owner(store, id), id)
 		if err == nil || !errors.Is(err, observations.ErrExpired) {
 			err = store.Remove(of.owner(store, id), id)
 		}
@@ -322,8 +324,8 @@ func (c *obsRm) Run(s *Settings, w *streams, of *observationsCmd) error {
 		case errors.Is(err, observations.ErrExpired): // it is gone already, as was asked
 			return nil
 		case err == nil && o.Pinned:
-			complain(w.err, "removed obs:"+string(id)+", which was pinned")
+			printMessage(w.err, "removed obs:"+string(id)+", which was pinned")
 		}
-		return changed(store, err)
+		return explainWrite(store, err)
 	})
 }

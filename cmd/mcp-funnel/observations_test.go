@@ -18,7 +18,10 @@ func stocked(t *testing.T) (dir string, o observations.Observation, run1 func(ar
 	root := t.TempDir()
 	run1 = func(args ...string) (int, string, string) {
 		var out, complaints strings.Builder
-		code := run(t.Context(), append([]string{"--root", root, "--store", dir, "--min-free", "0"}, args...), strings.NewReader(strings.Repeat("a line\n", 500)), &out, &complaints)
+		code := run(
+			t.Context(), append([]string{"--root", root, "--store", dir, "--min-free", "0"}, args...),
+			strings.NewReader(strings.Repeat("a line\n", 500)), &out, &complaints,
+		)
 		return code, out.String(), complaints.String()
 	}
 	if code, _, complaints := run1("keep"); code != done {
@@ -37,7 +40,8 @@ func TestPruneSaysWhatStays(t *testing.T) {
 	for _, dry := range [][]string{{"--dry"}, nil} {
 		for _, limit := range []string{"--quota=1KB", "--max-age=1ns"} {
 			words := append([]string{"observations", "prune", limit}, dry...)
-			if code, out, _ := run1(words...); code != done || !strings.Contains(out, "1 used within the last minute (prune again after it)") {
+			if code, out, _ := run1(words...); code != done ||
+				!strings.Contains(out, "1 used within the last minute (prune again after it)") {
 				t.Errorf("%v: code %d: %s", words, code, out)
 			}
 		}
@@ -61,7 +65,8 @@ func TestRemovingAPinnedOneSaysSo(t *testing.T) {
 	if code, out, _ := run1("doctor"); !strings.Contains(out, ": 1 observation, ") {
 		t.Errorf("doctor: code %d: %s", code, out)
 	}
-	if code, _, complaints := run1("observations", "rm", string(o.ID)); code != done || !strings.Contains(complaints, "which was pinned") {
+	if code, _, complaints := run1("observations", "rm", string(o.ID)); code != done ||
+		!strings.Contains(complaints, "which was pinned") {
 		t.Errorf("rm: code %d: %s", code, complaints)
 	}
 	if code, _, complaints := run1("observations", "rm", string(o.ID)); code != done || complaints != "" {
@@ -79,14 +84,16 @@ func TestDamagedNamesTheWayOut(t *testing.T) {
 		}
 		for _, words := range [][]string{{"cat", string(o.ID)}, {"verify", string(o.ID)}, {"verify"}} {
 			code, out, complaints := run1(append([]string{"observations"}, words...)...)
-			if code != failed || strings.Count(complaints, "obs:"+string(o.ID)) != 1 || !strings.Contains(complaints, "observations rm "+string(o.ID)) {
+			if code != failed || strings.Count(complaints, "obs:"+string(o.ID)) != 1 ||
+				!strings.Contains(complaints, "observations rm "+string(o.ID)) {
 				t.Errorf("damage %d: %v: code %d: %s", what, words, code, complaints)
 			}
 			if words[0] == "verify" && out != "0 of 1 intact\n" {
 				t.Errorf("damage %d: %v: %s", what, words, out)
 			}
 		}
-		if code, out, _ := run1("call", "slice", "source=obs:"+string(o.ID), "lines=1-2"); code != failed || strings.Count(out, "obs:"+string(o.ID)) != 1 || !strings.Contains(out, "repeat the call") {
+		if code, out, _ := run1("call", "slice", "source=obs:"+string(o.ID), "lines=1-2"); code != failed ||
+			strings.Count(out, "obs:"+string(o.ID)) != 1 || !strings.Contains(out, "repeat the call") {
 			t.Errorf("damage %d: slice: code %d: %s", what, code, out)
 		}
 	}
@@ -127,7 +134,9 @@ func TestVerifyOfAllWhileSomeGo(t *testing.T) {
 		}
 		return len(b), err
 	})
-	if code := run(t.Context(), []string{"observations", "--store", dir, "verify"}, strings.NewReader(""), &out, told); code != failed || out.String() != "0 of 1 intact\n" {
+	if code := run(
+		t.Context(), []string{"observations", "--store", dir, "verify"}, strings.NewReader(""), &out, told,
+	); code != failed || out.String() != "0 of 1 intact\n" {
 		t.Errorf("code %d: %s (%v)", code, out.String(), err)
 	}
 }
@@ -172,21 +181,26 @@ func TestReadOnlyStoreNamesTheWayOut(t *testing.T) {
 		{[]string{"observations", "prune"}, failed, "make it writable, or choose another with --store"},
 		{[]string{"call", "find"}, done, "make the store writable, or choose another with --store"},
 	} {
-		if code, _, complaints := run1(k.args...); code != k.code || !strings.Contains(complaints, k.want) || strings.Count(complaints, "\n") != 1 {
+		if code, _, complaints := run1(k.args...); code != k.code || !strings.Contains(complaints, k.want) ||
+			strings.Count(complaints, "\n") != 1 {
 			t.Errorf("%v: code %d: %s", k.args, code, complaints)
 		}
 	}
-	if code, out, _ := run1("doctor"); code != failed || !strings.Contains(out, "make it writable, or choose another with --store") {
+	if code, out, _ := run1("doctor"); code != failed ||
+		!strings.Contains(out, "make it writable, or choose another with --store") {
 		t.Errorf("doctor: code %d: %s", code, out)
 	}
-	if code, _, complaints := run1("serve", "--http", "0"); code != failed || !strings.Contains(complaints, "set --token-file or MCP_FUNNEL_TOKEN") {
+	if code, _, complaints := run1("serve", "--http", "0"); code != failed ||
+		!strings.Contains(complaints, "set --token-file or MCP_FUNNEL_TOKEN") {
 		t.Errorf("serve --http: code %d: %s", code, complaints)
 	}
 }
 
 // However long its name, what is to be known of one stands whole before it.
 func TestMarksAreNotClipped(t *testing.T) {
-	o := observations.Observation{Name: strings.Repeat("name ", 100), Bytes: 10_000, Dropped: 13_378_890, Lost: true, Pinned: true}
+	o := observations.Observation{
+		Name: strings.Repeat("name ", 100), Bytes: 10_000, Dropped: 13_378_890, Lost: true, Pinned: true,
+	}
 	got := label(o)
 	for _, mark := range []string{"[in part, of 13388890 bytes] ", "[damaged: its data are gone] ", "[pinned] "} {
 		if !strings.Contains(got, mark) {
@@ -245,7 +259,8 @@ func TestNamesStayInTheirLine(t *testing.T) {
 	} {
 		_, out, complaints := run1(k.words...)
 		for _, row := range strings.Split(out+complaints, "\n") {
-			if strings.HasPrefix(row, "obs:aaaa") || strings.HasPrefix(row, "forged") || strings.ContainsAny(row, "\x1b\u009b\u202e") {
+			if strings.HasPrefix(row, "obs:aaaa") || strings.HasPrefix(row, "forged") ||
+				strings.ContainsAny(row, "\x1b\u009b\u202e") {
 				t.Errorf("%.2q: %q", k.words, row)
 			}
 		}
@@ -263,14 +278,14 @@ func TestAnyOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	r, err := store.Record(observations.Made{Owner: "anna", Tool: "search"})
+	r, err := store.Record(observations.Provenance{Owner: "anna", Tool: "search"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Write([]byte("hers\n")); err != nil {
 		t.Fatal(err)
 	}
-	hers, err := r.Commit(observations.Seen{Kind: "text", Ext: "txt"})
+	hers, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +311,8 @@ func TestAnyOwner(t *testing.T) {
 		{[]string{"list", "--all", "--any-owner"}, done, "[expired]", ""},
 	} {
 		code, out, complaints := run1(append([]string{"observations"}, k.words...)...)
-		if code != k.code || !strings.Contains(out, k.out) || !strings.Contains(complaints, k.told) || (complaints == "") != (k.told == "") {
+		if code != k.code || !strings.Contains(out, k.out) || !strings.Contains(complaints, k.told) ||
+			(complaints == "") != (k.told == "") {
 			t.Errorf("%v: code %d, %q, %q; want %d, %q, %q", k.words, code, out, complaints, k.code, k.out, k.told)
 		}
 	}

@@ -23,18 +23,18 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observ
 	var halves []observations.ID
 	if len(words) == 0 {
 		var others int
-		if words, halves, others, err = of.all(store); err != nil {
+		if words, halves, others, err = of.verifiable(store); err != nil {
 			return err
 		}
-		defer tellOthers(w, others, "verifies")
+		defer reportOthers(w, others, "verifies")
 	}
 	good, gone, bar := 0, 0, newBar(w.err, "verify")
-	err = each(w, words, func(id observations.ID) error {
+	err = forEachID(w, words, func(id observations.ID) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		err := store.Verify(of.owner(store, id), id)
-		if len(c.IDs) == 0 && errors.Is(err, observations.ErrExpired) { // since it was listed: it is no more of all
+		if len(c.IDs) == 0 && errors.Is(err, observations.ErrExpired) { // it expired after it was listed
 			gone++
 			return nil
 		}
@@ -46,11 +46,14 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observ
 		return nil
 	})
 	bar.end()
-	if err != nil && !errors.Is(err, errFailed) { // no ID was looked at
+	if err != nil && !errors.Is(err, errFailed) { // the IDs could not be parsed
 		return err
 	}
 	for _, id := range halves {
-		if _, e := fmt.Fprintf(w.err, "mcp-funnel: obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it\n", id, observations.ErrDamaged); e != nil {
+		if _, e := fmt.Fprintf(
+			w.err, "mcp-funnel: obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it\n", id,
+			observations.ErrDamaged,
+		); e != nil {
 			return e
 		}
 		err = errFailed
@@ -61,9 +64,11 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observ
 	return err
 }
 
-// all are those that a verify of all looks at; those of which a half is missing, so that nothing says any more whose they
-// are; and how many there are of others.
-func (c *observationsCmd) all(store *observations.Store) (words []string, halves []observations.ID, others int, err error) {
+// verifiable returns the observations that a verify without IDs reads, those whose sidecar is missing or
+// unreadable, so that their owner is unknown, and the number of those that belong to other owners.
+func (c *observationsCmd) verifiable(
+	store *observations.Store,
+) (words []string, halves []observations.ID, others int, err error) {
 	if halves, err = store.Damaged(); err != nil {
 		return nil, nil, 0, err
 	}

@@ -21,13 +21,13 @@ const (
 	usage  = 2
 )
 
-// errFailed ends a command with code 1 where its output has said why.
+// errFailed ends a command with code 1 when its output has already said why.
 var errFailed = errors.New("failed")
 
-// errWrongWords is errFailed where the words were wrong: code 2.
-var errWrongWords = errors.New("wrong usage")
+// errBadArguments is errFailed for wrong arguments: code 2.
+var errBadArguments = errors.New("wrong usage")
 
-// usageError is a mistake in the command's words: exit code 2.
+// usageError is a mistake on the command line; it ends the program with code 2.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
@@ -41,26 +41,26 @@ type streams struct {
 // commands is the command line: kong derives flags, environment variables and help from it.
 type commands struct {
 	Settings
-	Told versionFlag `name:"version" env:"-" help:"Print the version."`
+	ShowVersion versionFlag `name:"version" env:"-" help:"Print the version."`
 
 	Serve        serve           `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default), or over HTTP with --http."`
-	Call         call            `cmd:"" help:"Make one tool call in this process and print what the model would be shown."`
-	Keep         keep            `cmd:"" help:"Keep standard input as an observation; print it whole where small, else its receipt."`
-	Observations observationsCmd `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove what was kept."`
-	Tokens       tokensCmd       `cmd:"" help:"Count tokens, and say what the policy would decide."`
+	Call         call            `cmd:"" help:"Call one tool in this process and print the answer as the model would see it."`
+	Keep         keep            `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
+	Observations observationsCmd `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
+	Tokens       tokensCmd       `cmd:"" help:"Count tokens, and show what the policy would decide."`
 	Doctor       doctor          `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
 	Version      version         `cmd:"" help:"Print the version."`
 	Completion   completion      `cmd:"" help:"Print a completion script for bash, zsh or fish."`
-	Complete     complete        `cmd:"" name:"__complete" hidden:"" help:"What may stand at the cursor: the completion scripts ask it."`
+	Complete     complete        `cmd:"" name:"__complete" hidden:"" help:"Print completions for the cursor; the completion scripts call it."`
 }
 
-// run is the whole program but for the process around it.
+// run is the whole program without its process: it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	var c commands
 	exited := -1
 	parser, err := newParser(&c, out, errw, &exited)
 	if err != nil {
-		complain(errw, err)
+		printMessage(errw, err)
 		return usage
 	}
 	k, err := parser.Parse(args)
@@ -70,15 +70,15 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	if err != nil {
 		var file configError
 		if errors.As(err, &file) {
-			rows := strings.ReplaceAll(content.ClipBytes(file.Error(), maxComplaint), "\n", "\n  ") // it may show some of the file
+			rows := strings.ReplaceAll(content.ClipBytes(file.Error(), maxMessage), "\n", "\n  ") // it may quote the file
 			_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.Visible(rows, false))
 			return usage
 		}
-		said := withoutWorseAdvice(strings.TrimSpace(err.Error()))
-		if strings.Contains(said, `expected "<tool>`) {
-			said += "; the tools are " + strings.Join(names(toolNames()), ", ")
+		message := withoutNegativeAdvice(strings.TrimSpace(err.Error()))
+		if strings.Contains(message, `expected "<tool>`) {
+			message += "; the tools are " + strings.Join(names(toolNames()), ", ")
 		}
-		complain(errw, said)
+		printMessage(errw, message)
 		var parse *kong.ParseError
 		if errors.As(err, &parse) && parse.Context != nil {
 			_, _ = fmt.Fprintf(errw, "see: %s --help\n", strings.TrimSpace("mcp-funnel "+commandPath(parse.Context)))
@@ -93,28 +93,29 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		return done
 	case errors.Is(err, errFailed):
 		return failed
-	case errors.Is(err, errWrongWords):
+	case errors.Is(err, errBadArguments):
 		return usage
 	case errors.As(err, &wrong):
-		complain(errw, err)
+		printMessage(errw, err)
 		return usage
 	default:
-		complain(errw, err)
+		printMessage(errw, err)
 		return failed
 	}
 }
 
-// withoutWorseAdvice leaves out how a number below 0 might be written so that it is taken for a value: none of ours takes one.
-func withoutWorseAdvice(said string) string {
-	said, advice, found := strings.Cut(said, "; perhaps try ")
+// withoutNegativeAdvice removes kong's advice on how to write a negative number, because no flag of this program
+// takes one.
+func withoutNegativeAdvice(message string) string {
+	message, advice, found := strings.Cut(message, "; perhaps try ")
 	_, value, _ := strings.Cut(advice, "=")
 	if _, err := strconv.ParseFloat(strings.Trim(value, `"?`), 64); found && err == nil {
-		return said + "; it takes no number below 0"
+		return message + "; it takes no number below 0"
 	}
 	if found {
-		said += "; perhaps try " + advice
+		message += "; perhaps try " + advice
 	}
-	return said
+	return message
 }
 
 func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error) {
@@ -132,15 +133,15 @@ func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error
 	)
 }
 
-// maxComplaint bounds what is said at once on standard error, in bytes: an error repeats what was given, however long.
-const maxComplaint = 1_500
+// maxMessage bounds one message on standard error, in bytes: an error may quote an argument of any length.
+const maxMessage = 1_500
 
-// complain says something in one line on standard error; where that cannot be written there is nobody to tell.
-func complain(errw io.Writer, what any) {
-	_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.ClipBytes(inLine(fmt.Sprint(what)), maxComplaint))
+// printMessage prints one line on standard error. A write error is ignored: there is nowhere to report it.
+func printMessage(errw io.Writer, what any) {
+	_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.ClipBytes(inLine(fmt.Sprint(what)), maxMessage))
 }
 
-// commandPath is the command as far as it was understood.
+// commandPath returns the words of the command as far as they were parsed.
 func commandPath(k *kong.Context) string {
 	var words []string
 	for _, p := range k.Path {
@@ -151,7 +152,7 @@ func commandPath(k *kong.Context) string {
 	return strings.Join(words, " ")
 }
 
-// fileOf is the file behind a stream, or nil.
+// fileOf returns the file behind a stream, or nil.
 func fileOf(stream any) *os.File {
 	f, _ := stream.(*os.File)
 	return f

@@ -7,49 +7,49 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
+	"github.com/mcp-funnel/mcp-funnel/server/stdio"
 )
 
-// tokenVariable holds the token where no file does. There is no flag for it: command lines can be read by others.
+// tokenVariable names the environment variable of the token. No flag takes a token: other users can read command lines.
 const tokenVariable = "MCP_FUNNEL_TOKEN"
 
-func (s *Settings) serveHTTP(ctx context.Context, h *house, w *streams) error {
-	identities, from, err := s.identities(h)
+// serveHTTP serves MCP over HTTP until a signal ends it.
+func (s *Settings) serveHTTP(ctx context.Context, a *app, w *streams) error {
+	identities, from, err := s.identities(a)
 	if err != nil {
 		return err
 	}
-	// It outlives whoever started it, as servers do; signals end it.
-	ctx, stop := server.Lifetime{}.Context(ctx)
+	// An HTTP server outlives the process that started it; only signals end it.
+	ctx, stop := stdio.Lifetime{}.Context(ctx)
 	defer stop()
-	srv, err := s.server(h)
+	srv, err := s.server(a)
 	if err != nil {
 		return err
 	}
-	options := server.HTTPOptions{
-		Identities: identities, SSE: s.SSE, Hosts: s.AllowHost, Origins: s.AllowOrigin,
-		Connections: s.HTTPConnections, Sessions: s.HTTPSessions, Idle: time.Duration(s.HTTPIdle),
-	}
+	options := s.options().HTTP
+	options.Identities = identities
 	if err := options.Check(); err != nil {
 		return usageError{err}
 	}
-	l, err := server.Listen(ctx, s.HTTP, !from.made)
+	l, err := httpserver.Listen(ctx, s.HTTP, !from.generated)
 	if network := net.Error(nil); err != nil && !errors.As(err, &network) {
 		return usageError{err}
 	} else if err != nil {
 		return err
 	}
-	at, hint := reach(l.Addr(), len(s.AllowHost) > 0)
-	complain(w.err, "serving MCP at "+at+"; "+from.text)
+	at, hint := describeAddress(l.Addr(), len(s.AllowHost) > 0)
+	printMessage(w.err, "serving MCP at "+at+"; "+from.text)
 	if hint != "" {
-		complain(w.err, hint)
+		printMessage(w.err, hint)
 	}
-	return h.ended(ctx, srv.ServeListener(ctx, l, options))
+	return a.ended(ctx, httpserver.Serve(ctx, srv, l, options))
 }
 
-// reach is the URL at which this machine finds the server, and what to say of others where they can reach it.
-func reach(at net.Addr, named bool) (url, hint string) {
+// describeAddress returns the URL at which this machine reaches the server, and a hint about --allow-host if other
+// machines can reach it too and no name is allowed yet.
+func describeAddress(at net.Addr, named bool) (url, hint string) {
 	bound, err := netip.ParseAddrPort(at.String())
 	if err != nil {
 		return "http://" + at.String() + "/mcp", ""
@@ -68,44 +68,45 @@ func reach(at net.Addr, named bool) (url, hint string) {
 		url += "; listening on " + all
 	}
 	if !named {
-		hint = "taken are requests for localhost and for the IP address itself; for a name by which other machines call this one, add --allow-host NAME"
+		hint = "requests for localhost and for the IP address itself are accepted; for a name by which other machines call this one, add --allow-host NAME"
 	}
 	return url, hint
 }
 
-// tokenSource says where the token came from.
+// tokenSource says where the tokens came from.
 type tokenSource struct {
-	made bool // by us, not chosen by the operator
-	text string
+	generated bool // by this program, not chosen by the operator
+	text      string
 }
 
-// identities are those who may come in: of the token file, else of the variable, else of a token made once and kept.
-func (s *Settings) identities(h *house) (map[string]string, tokenSource, error) {
+// identities returns owner by token: from the token file, else from the variable, else from a token that is
+// generated once and kept in the store.
+func (s *Settings) identities(a *app) (map[string]string, tokenSource, error) {
 	token, set := os.LookupEnv(tokenVariable)
-	// Nothing that this process starts is to have it.
+	// Processes that this one starts must not inherit the token.
 	_ = os.Unsetenv(tokenVariable)
 	switch {
 	case s.TokenFile != "" && set:
 		return nil, tokenSource{}, usagef("both --token-file and %s are set; unset one", tokenVariable)
 	case s.TokenFile != "":
-		tokens, err := server.ReadTokens(s.TokenFile)
+		tokens, err := httpserver.ReadTokens(s.TokenFile)
 		if err != nil {
 			err = usagef("--token-file: %w", err)
 		}
 		return tokens, tokenSource{text: "tokens from " + s.TokenFile}, err
 	case set:
-		tokens, err := server.OneToken(token)
+		tokens, err := httpserver.OneToken(token)
 		if err != nil {
 			err = usagef("%s: %w", tokenVariable, err)
 		}
 		return tokens, tokenSource{text: "token from " + tokenVariable}, err
-	case h.store == nil:
+	case a.store == nil:
 		return nil, tokenSource{}, fmt.Errorf("there is no store to keep a token in: set --token-file or %s", tokenVariable)
 	}
-	path, err := server.KeepToken(h.store.Dir())
+	path, err := httpserver.KeepToken(a.store.Dir())
 	if err != nil {
 		return nil, tokenSource{}, fmt.Errorf("%w; make the store writable, or set --token-file or %s", err, tokenVariable)
 	}
-	tokens, err := server.ReadTokens(path)
-	return tokens, tokenSource{made: true, text: "the token is in " + path}, err
+	tokens, err := httpserver.ReadTokens(path)
+	return tokens, tokenSource{generated: true, text: "the token is in " + path}, err
 }

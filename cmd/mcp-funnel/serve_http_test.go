@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What is printed is a URL that works, and who else may call is told where others can reach it.
-func TestReach(t *testing.T) {
+// The URL works from this machine; a hint names --allow-host if other machines can connect.
+func TestDescribeAddress(t *testing.T) {
 	for at, want := range map[string]struct {
 		url  string
 		hint bool
@@ -25,11 +25,11 @@ func TestReach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		url, hint := reach(addr, false)
+		url, hint := describeAddress(addr, false)
 		if url != want.url || (hint != "") != want.hint || want.hint && !strings.Contains(hint, "--allow-host") {
 			t.Errorf("%s: %q, %q", at, url, hint)
 		}
-		if _, hint := reach(addr, true); hint != "" {
+		if _, hint := describeAddress(addr, true); hint != "" {
 			t.Errorf("%s with --allow-host: %q", at, hint)
 		}
 	}
@@ -43,7 +43,9 @@ func try(t *testing.T, args ...string) (code int, out, complaints string) {
 		t.Fatal(err)
 	}
 	var o, e strings.Builder
-	args = append([]string{"--root", filepath.Join(dir, "root"), "--store", filepath.Join(dir, "store"), "--min-free", "0"}, args...)
+	args = append(
+		[]string{"--root", filepath.Join(dir, "root"), "--store", filepath.Join(dir, "store"), "--min-free", "0"}, args...,
+	)
 	code = run(t.Context(), args, strings.NewReader(""), io.Writer(&o), io.Writer(&e))
 	return code, o.String(), e.String()
 }
@@ -51,7 +53,8 @@ func try(t *testing.T, args ...string) (code int, out, complaints string) {
 // What cannot be read is named with the flag that named it.
 func TestConfigIsNamed(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir()} {
-		if code, _, complaints := try(t, "--config", path, "doctor"); code != usage || !strings.Contains(complaints, "--config") {
+		if code, _, complaints := try(t, "--config", path, "doctor"); code != usage ||
+			!strings.Contains(complaints, "--config") {
 			t.Errorf("code %d: %s", code, complaints)
 		}
 	}
@@ -75,7 +78,8 @@ func TestServeHTTPExitCodes(t *testing.T) {
 		"":                    {usage, "--http is empty"},
 	} {
 		t.Setenv(tokenVariable, strings.Repeat("t", 40)) // the program takes it out
-		if code, _, complaints := try(t, "serve", "--http", addr); code != want.code || !strings.Contains(complaints, want.text) {
+		if code, _, complaints := try(t, "serve", "--http", addr); code != want.code ||
+			!strings.Contains(complaints, want.text) {
 			t.Errorf("--http %q: code %d: %s", addr, code, complaints)
 		}
 	}
@@ -86,7 +90,8 @@ func TestServeHTTPExitCodes(t *testing.T) {
 			t.Setenv(tokenVariable, strings.Repeat("t", 40))
 		}
 		code, _, complaints := try(t, append([]string{"serve", "--http", "127.0.0.1:0"}, args...)...)
-		if args[0] == "--token-file" && !strings.Contains(complaints, args[0]) || code != usage || strings.Contains(complaints, "serving MCP") {
+		if args[0] == "--token-file" && !strings.Contains(complaints, args[0]) || code != usage ||
+			strings.Contains(complaints, "serving MCP") {
 			t.Errorf("%v: code %d: %s", args, code, complaints)
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,75 +14,75 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
-	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Settings is everything that can be set, once: flags, environment and the
-// configuration file are derived from it.
+// Settings holds every setting of the program, one field each. From the field and its tags come the flag, the
+// environment variable, the key of the configuration file, help, default, lower limit (min) and the option it fills
+// (to, see [options]).
 type Settings struct {
 	Config string `group:"setup" placeholder:"FILE" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
 
-	Root        []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory tools may look into; repeatable (in the variable, several are separated as in PATH). Default: the current directory, unless that is a home, a system directory or the file system's root."`
-	ClientRoots bool     `group:"setup" default:"true" negatable:"" help:"Have the roots a client names narrow its own; --no-client-roots passes them over. They never widen."`
-	Store       string   `group:"setup" placeholder:"DIR" help:"Where observations are kept. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
+	Root        []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory that tools may read; repeatable (in the variable, separated as in PATH). Default: the current directory, unless that is a home, a system directory or the file system's root."`
+	ClientRoots bool     `group:"setup" to:"!Server.IgnoreRoots" default:"true" negatable:"" help:"Let the roots that a client sends narrow what it may read; --no-client-roots ignores them. They never widen it."`
+	Store       string   `group:"setup" to:"Store.Dir" placeholder:"DIR" help:"Directory of the observations. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
 
-	ReceiptTokens int    `group:"shown" default:"600" placeholder:"N" help:"Ceiling of a receipt in tokens, from 160 to 4000."`
-	LargeLines    int    `group:"shown" default:"50" placeholder:"N" help:"An output of more lines is large."`
-	LargeChars    int    `group:"shown" default:"2000" placeholder:"N" help:"An output of more characters is large."`
-	HeadLines     int    `group:"shown" default:"10" placeholder:"N" help:"First lines shown in a receipt, at most."`
-	TailLines     int    `group:"shown" default:"5" placeholder:"N" help:"Last lines shown in a receipt, at most."`
-	PageTokens    int    `group:"shown" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
-	Model         string `group:"shown" default:"o200k_base" placeholder:"NAME" help:"Whose tokens are counted: a model's name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base: their tokens are shown as ≈ with its error."`
+	ReceiptTokens int    `group:"shown" min:"1" to:"Limits.ReceiptTokens" default:"600" placeholder:"N" help:"Maximum size of a receipt in tokens, from 160 to 4000."`
+	LargeLines    int    `group:"shown" min:"1" to:"Limits.LargeLines" default:"50" placeholder:"N" help:"An output of more lines is large."`
+	LargeChars    int    `group:"shown" min:"1" to:"Limits.LargeChars" default:"2000" placeholder:"N" help:"An output of more characters is large."`
+	HeadLines     int    `group:"shown" min:"1" to:"Limits.HeadLines" default:"10" placeholder:"N" help:"Maximum number of first lines in a receipt."`
+	TailLines     int    `group:"shown" min:"1" to:"Limits.TailLines" default:"5" placeholder:"N" help:"Maximum number of last lines in a receipt."`
+	PageTokens    int    `group:"shown" min:"1" to:"Limits.PageTokens" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
+	Model         string `group:"shown" default:"o200k_base" placeholder:"NAME" help:"Model whose tokens are counted: its name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base and shown as ≈ with the error of that factor."`
 
-	Mask        bool `group:"shown" default:"true" negatable:"" help:"Mask secrets of known formats in what is shown, traced and logged; --no-mask shows them."`
-	RedactStore bool `group:"shown" help:"Mask them in what is kept too. By default what is kept is exact."`
+	Mask        bool `group:"shown" default:"true" negatable:"" help:"Mask secrets of known formats in answers, trace and logs; --no-mask shows them."`
+	RedactStore bool `group:"shown" help:"Mask them in observations too. By default observations are exact."`
 
-	ContextWindow   int  `group:"budget" default:"0" placeholder:"N" help:"Context window in tokens. 0: not known, nothing is ever rejected."`
-	ResponseReserve int  `group:"budget" default:"4096" placeholder:"N" help:"Of the window, kept for the model's answer."`
-	PromptBudget    int  `group:"budget" default:"0" placeholder:"N" help:"Of the window, kept for the prompt."`
-	EmergencyBuffer int  `group:"budget" default:"1024" placeholder:"N" help:"Of the window, never used."`
-	DryRun          bool `group:"budget" help:"Decide and record, but show as if there were room."`
-	Enabled         bool `group:"budget" default:"true" negatable:"" help:"Funnel at all; --no-enabled passes everything through, up to 1 MB an answer."`
+	ContextWindow   int  `group:"budget" to:"Policy.Window" default:"0" placeholder:"N" help:"Context window in tokens. 0: unknown, nothing is ever rejected."`
+	ResponseReserve int  `group:"budget" to:"Policy.Response" default:"4096" placeholder:"N" help:"Part of the window reserved for the model's answer."`
+	PromptBudget    int  `group:"budget" to:"Policy.Prompt" default:"0" placeholder:"N" help:"Part of the window reserved for the prompt."`
+	EmergencyBuffer int  `group:"budget" to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window that is never used."`
+	DryRun          bool `group:"budget" to:"Policy.DryRun" help:"Decide and record, but show outputs as if there were room."`
+	Enabled         bool `group:"budget" to:"!Policy.Disabled" default:"true" negatable:"" help:"Funnel outputs; --no-enabled shows everything whole, up to 1 MB per answer."`
 
-	MaxObservation size `group:"limits" default:"256MiB" placeholder:"SIZE" help:"One observation; what is over is told and not kept. 0: no limit."`
-	Quota          size `group:"limits" default:"1GiB" placeholder:"SIZE" help:"All observations; the least recently used make room. 0: no limit."`
-	MinFree        size `group:"limits" default:"1GiB" placeholder:"SIZE" help:"What stays free on the store's disk. 0: nothing."`
-	MaxAge         age  `group:"limits" default:"7d" placeholder:"AGE" help:"From last use, after which an observation expires. 0: never."`
-	Fsync          bool `group:"limits" help:"Make kept observations survive power loss, not only a crash."`
-	JqMemory       size `group:"limits" name:"jq-memory" default:"512MiB" placeholder:"SIZE" help:"Memory of one jq program."`
-	JqIdle         age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a started worker waits for the next jq program, after one. 0: none waits."`
+	MaxObservation size `group:"limits" to:"Store.MaxObservation" zero:"none" default:"256MiB" placeholder:"SIZE" help:"Maximum size of one observation; excess bytes are dropped and reported. 0: no limit."`
+	Quota          size `group:"limits" to:"Store.Quota" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Maximum size of all observations; the least recently used are removed. 0: no limit."`
+	MinFree        size `group:"limits" to:"Store.MinFree" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Space that must stay free on the store's disk. 0: none."`
+	MaxAge         age  `group:"limits" to:"Store.MaxAge" zero:"none" default:"7d" placeholder:"AGE" help:"Time since last use after which an observation expires. 0: never."`
+	Fsync          bool `group:"limits" to:"Store.Fsync" help:"Make observations survive power loss, not only a crash."`
+	JqMemory       size `group:"limits" to:"JQ.Memory" name:"jq-memory" default:"512MiB" placeholder:"SIZE" help:"Memory limit of one jq program."`
+	JqIdle         age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
 
-	CallTimeout age  `group:"limits" default:"50s" placeholder:"TIME" help:"One call; many clients give up at 60 s."`
-	AskTimeout  age  `group:"limits" default:"20s" placeholder:"TIME" help:"For the client to answer what a tool asks it."`
-	MaxMessage  size `group:"limits" default:"16MiB" placeholder:"SIZE" help:"One message of the protocol."`
-	MaxCalls    int  `group:"limits" default:"64" placeholder:"N" help:"Calls at once; more are told to try again."`
-	EofGrace    age  `group:"limits" name:"eof-grace" default:"30s" placeholder:"TIME" help:"After standard input ends, for answers under way."`
+	CallTimeout age  `group:"limits" min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
+	AskTimeout  age  `group:"limits" min:"1" to:"Server.AskTimeout" default:"20s" placeholder:"TIME" help:"Time limit for the client to answer a question of a tool."`
+	MaxMessage  size `group:"limits" min:"1" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
+	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
+	EofGrace    age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
 
-	HTTP            string   `group:"http" name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address, in place of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
-	SSE             bool     `group:"http" name:"sse" help:"With --http, serve old clients too: /sse and /message of protocol 2024-11-05."`
-	TokenFile       string   `group:"http" placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else one is made and kept in the store."`
-	AllowHost       []string `group:"http" placeholder:"NAME" sep:"," help:"A name by which HTTP clients may call this server, beside localhost; repeatable."`
-	AllowOrigin     []string `group:"http" placeholder:"ORIGIN" sep:"," help:"A web page's origin from which a browser may call this server, beside its own; repeatable."`
-	HTTPConnections int      `group:"http" name:"http-connections" default:"1024" placeholder:"N" help:"HTTP connections at once; idle ones give way. Of several identities each may have three quarters."`
-	HTTPSessions    int      `group:"http" name:"http-sessions" default:"1024" placeholder:"N" help:"HTTP sessions kept; idle ones give way."`
-	HTTPIdle        age      `group:"http" name:"http-idle" default:"12h" placeholder:"TIME" help:"After which an unused HTTP session ends."`
+	HTTP            string   `group:"http" name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address instead of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
+	SSE             bool     `group:"http" to:"HTTP.SSE" name:"sse" help:"With --http, also serve old clients: /sse and /message of protocol 2024-11-05."`
+	TokenFile       string   `group:"http" placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else a token generated once and kept in the store."`
+	AllowHost       []string `group:"http" to:"HTTP.Hosts" placeholder:"NAME" sep:"," help:"Host name that HTTP clients may use for this server besides localhost; repeatable."`
+	AllowOrigin     []string `group:"http" to:"HTTP.Origins" placeholder:"ORIGIN" sep:"," help:"Origin of web pages that may call this server, besides its own; repeatable."`
+	HTTPConnections int      `group:"http" min:"1" to:"HTTP.Connections" name:"http-connections" default:"1024" placeholder:"N" help:"Maximum number of HTTP connections; idle ones are closed first. With several identities each may use three quarters."`
+	HTTPSessions    int      `group:"http" min:"1" to:"HTTP.Sessions" name:"http-sessions" default:"1024" placeholder:"N" help:"Maximum number of HTTP sessions; idle ones end first."`
+	HTTPIdle        age      `group:"http" min:"1" to:"HTTP.Idle" name:"http-idle" default:"12h" placeholder:"TIME" help:"Time after which an unused HTTP session ends."`
 
-	LogFormat string `group:"log" enum:"text,json" default:"text" help:"Log lines on standard error: text or json."`
-	LogLevel  string `group:"log" enum:"debug,info,warn,error" default:"warn" help:"debug, info, warn or error."`
+	LogFormat string `group:"log" enum:"text,json" default:"text" help:"Format of log lines on standard error: text or json."`
+	LogLevel  string `group:"log" enum:"debug,info,warn,error" default:"warn" help:"Lowest level that is logged: debug, info, warn or error."`
 }
 
 var groups = []kong.Group{
 	{Key: "setup", Title: "Set-up"},
-	{Key: "shown", Title: "What is shown"},
+	{Key: "shown", Title: "Answers"},
 	{Key: "budget", Title: "Budget"},
 	{Key: "limits", Title: "Limits"},
 	{Key: "http", Title: "HTTP"},
 	{Key: "log", Title: "Logs"},
 }
 
-// size is a number of bytes: 1048576, 1MiB, 1MB, 1.5g.
+// size is a number of bytes, written as 1048576, 1MiB, 1MB or 1.5g.
 type size int64
 
 func (s *size) UnmarshalText(text []byte) error {
@@ -93,7 +91,7 @@ func (s *size) UnmarshalText(text []byte) error {
 	return err
 }
 
-// age is a time span that may be given in days: 90s, 12h, 7d.
+// age is a time span, written as 90s, 12h or 7d.
 type age time.Duration
 
 func (a *age) UnmarshalText(text []byte) error {
@@ -112,64 +110,14 @@ func (a *age) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// roots are the directories granted. The current directory is granted unasked
-// only where that cannot be a whole home or system.
-func (s *Settings) roots() []string {
-	if len(s.Root) > 0 {
-		return s.Root
-	}
-	wd, err := os.Getwd()
-	if err != nil || tooWide(wd) {
-		return nil
-	}
-	return []string{wd}
-}
-
-func tooWide(dir string) bool {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	if home, err := os.UserHomeDir(); err == nil && (dir == home || strings.HasPrefix(home, dir+string(filepath.Separator))) {
-		return true
-	}
-	if filepath.Dir(dir) == dir {
-		return true
-	}
-	system := []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var", "/home", "/opt", "/srv", "/mnt", "/media", "/tmp", "/Users", "/System", "/Library", "/Applications"}
-	if runtime.GOOS == "windows" {
-		system = []string{os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData"), os.Getenv("PUBLIC")}
-	}
-	for _, d := range system {
-		if d != "" && strings.EqualFold(dir, d) {
-			return true
-		}
-	}
-	return false
-}
-
-// storeOptions passes a limit of 0 on as none at all, which to the store is a
-// negative one: there 0 means the default.
-func (s *Settings) storeOptions() observations.Options {
-	none := func(n int64) int64 {
-		if n == 0 {
-			return -1
-		}
-		return n
-	}
-	return observations.Options{
-		Dir: s.Store, MaxObservation: none(int64(s.MaxObservation)), Quota: none(int64(s.Quota)), MinFree: none(int64(s.MinFree)),
-		MaxAge: time.Duration(none(int64(s.MaxAge))), Fsync: s.Fsync,
-	}
-}
-
-// AfterApply is called by kong when all settings are known: every command
-// refuses what the funnel could not work with.
+// AfterApply checks the settings; kong calls it once all of them are known. Every command thus refuses settings
+// with which the funnel could not work.
 func (s *Settings) AfterApply() error {
 	given := len(s.Root) > 0
-	// An empty one is as good as none: kong's own paths would take it for the current directory.
+	// kong would resolve an empty path to the current directory, so empty ones are removed before paths are expanded.
 	s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" })
-	// --root="$UNSET" must not grant another one; an empty variable is as good as none.
-	if text, set := os.LookupEnv(variables + "ROOT"); given && len(s.Root) == 0 && (!set || text != "") {
+	// --root="$UNSET" must not grant the current directory instead. An empty variable counts as unset.
+	if text, set := os.LookupEnv(variablePrefix + "ROOT"); given && len(s.Root) == 0 && (!set || text != "") {
 		return errors.New("--root is empty: name a directory, or leave it out for the current one")
 	}
 	for i, dir := range s.Root {
@@ -180,44 +128,22 @@ func (s *Settings) AfterApply() error {
 			*path = kong.ExpandPath(*path)
 		}
 	}
-	for name, n := range map[string]int{
-		"receipt-tokens": s.ReceiptTokens, "large-lines": s.LargeLines, "large-chars": s.LargeChars, "head-lines": s.HeadLines,
-		"tail-lines": s.TailLines, "page-tokens": s.PageTokens, "max-calls": s.MaxCalls,
-		"http-connections": s.HTTPConnections, "http-sessions": s.HTTPSessions,
-	} {
-		if n <= 0 { // to the packages 0 means the default, which is not what was said
-			return fmt.Errorf("--%s must be 1 or more, not %d", name, n)
-		}
+	if err := s.checkMinima(); err != nil {
+		return err
 	}
-	if s.CallTimeout == 0 || s.MaxMessage == 0 || s.HTTPIdle == 0 || s.AskTimeout == 0 {
-		return errors.New("--call-timeout, --ask-timeout, --max-message and --http-idle must be more than 0")
-	}
+	o := s.options()
 	_, err := funnel.New(funnel.Options{
-		Counter: tokens.New(tokens.O200k), Policy: s.policy(), Limits: s.limits(), Mask: s.masker(), Redact: s.RedactStore,
+		Counter: tokens.New(tokens.O200k), Policy: o.Policy, Limits: o.Limits, Mask: s.masker(), Redact: s.RedactStore,
 	})
 	return err
 }
 
-// masker is nil where nothing is to be masked.
+// masker returns nil with --no-mask.
 func (s *Settings) masker() *secrets.Masker {
 	if !s.Mask {
 		return nil
 	}
 	return secrets.New()
-}
-
-func (s *Settings) limits() funnel.Limits {
-	return funnel.Limits{
-		LargeLines: s.LargeLines, LargeChars: s.LargeChars, HeadLines: s.HeadLines, TailLines: s.TailLines,
-		ReceiptTokens: s.ReceiptTokens, PageTokens: s.PageTokens,
-	}
-}
-
-func (s *Settings) policy() funnel.Policy {
-	return funnel.Policy{
-		Window: s.ContextWindow, Response: s.ResponseReserve, Prompt: s.PromptBudget, Emergency: s.EmergencyBuffer,
-		DryRun: s.DryRun, Disabled: !s.Enabled,
-	}
 }
 
 func (s *Settings) counter() (*tokens.Counter, error) {
@@ -230,7 +156,7 @@ func (s *Settings) counter() (*tokens.Counter, error) {
 
 func (s *Settings) logger(w *streams) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(s.LogLevel)) // the values are an enum
+	_ = level.UnmarshalText([]byte(s.LogLevel)) // kong has checked the enum
 	mask := s.masker()
 	o := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Value.Kind() {

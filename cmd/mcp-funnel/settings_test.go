@@ -1,12 +1,72 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 )
+
+// Every tag `to` names a field that takes the setting's value, and a value of it arrives there. Settings without
+// the tag are listed here, with the code that reads them.
+func TestSettingsFillTheirOptions(t *testing.T) {
+	direct := map[string]string{
+		"Config": "configPath", "Root": "roots", "Model": "counter", "Mask": "masker", "RedactStore": "openFor",
+		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
+	}
+	var empty Settings
+	zero := empty.options()
+	eachSetting(&empty, func(field reflect.StructField, _ reflect.Value) {
+		if _, has := field.Tag.Lookup("to"); !has {
+			if direct[field.Name] == "" {
+				t.Errorf("%s fills no option and is not in the list of settings that are read directly", field.Name)
+			}
+			return
+		}
+		var s Settings
+		value := reflect.ValueOf(&s).Elem().FieldByName(field.Name)
+		switch value.Kind() {
+		case reflect.Bool:
+			value.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			value.SetInt(7)
+		case reflect.String:
+			value.SetString("x")
+		case reflect.Slice:
+			value.Set(reflect.ValueOf([]string{"x"}))
+		}
+		if reflect.DeepEqual(s.options(), zero) {
+			t.Errorf("%s: its value does not arrive in %s", field.Name, field.Tag.Get("to"))
+		}
+	})
+}
+
+// The names derived from fields are the flags that kong has.
+func TestFlagNames(t *testing.T) {
+	var c commands
+	exited := 0
+	parser, err := newParser(&c, io.Discard, io.Discard, &exited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := settingNames(parser.Model)
+	eachSetting(&c.Settings, func(field reflect.StructField, _ reflect.Value) {
+		if name := flagName(field); known[name] == nil && name != "config" {
+			t.Errorf("%s: no flag --%s", field.Name, name)
+		}
+	})
+}
+
+// A limit of 0 is none: to the store, for which 0 is the default, that is a negative one.
+func TestZeroIsNoLimit(t *testing.T) {
+	o := (&Settings{Quota: 0, MinFree: 5}).options()
+	if o.Store.Quota != -1 || o.Store.MinFree != 5 {
+		t.Errorf("quota %d, free space %d", o.Store.Quota, o.Store.MinFree)
+	}
+}
 
 func TestAgeIsReadInDaysToo(t *testing.T) {
 	for text, want := range map[string]time.Duration{"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "90s": 90 * time.Second, "12h": 12 * time.Hour, "0": 0} {
@@ -50,7 +110,9 @@ func TestEmptySettingsAreDefaults(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	var out, complaints strings.Builder
-	if code := run(t.Context(), []string{"--min-free", "0", "observations", "list"}, strings.NewReader(""), &out, &complaints); code != done {
+	if code := run(
+		t.Context(), []string{"--min-free", "0", "observations", "list"}, strings.NewReader(""), &out, &complaints,
+	); code != done {
 		t.Fatalf("code %d: %s", code, complaints.String())
 	}
 	if want := "nothing is kept in " + filepath.Join(home, "state", "mcp-funnel") + "\n"; out.String() != want {
@@ -85,11 +147,15 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, complaints := try(t, "--config", file, "observations", "list"); code != usage || !strings.Contains(complaints, want) {
+		if code, _, complaints := try(t, "--config", file, "observations", "list"); code != usage ||
+			!strings.Contains(complaints, want) {
 			t.Errorf("%q: code %d: %s", text, code, complaints)
 		}
 	}
-	if err := os.WriteFile(file, []byte("large-lines: 9\nmax-age: 2d\nenabled: false\nlog-level: debug\nquota: 5MiB\nallow-host: [a, b]\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		file, []byte("large-lines: 9\nmax-age: 2d\nenabled: false\nlog-level: debug\nquota: 5MiB\nallow-host: [a, b]\n"),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, complaints := try(t, "--config", file, "observations", "list"); code != done {
@@ -105,8 +171,11 @@ func TestAnEmptyRootIsRefused(t *testing.T) {
 			t.Setenv("MCP_FUNNEL_ROOT", variable)
 		}
 		var out, complaints strings.Builder
-		code := run(t.Context(), []string{"--store", t.TempDir(), "--root=", "call", "find"}, strings.NewReader(""), &out, &complaints)
-		if refused := code == usage && strings.Contains(complaints.String(), "--root is empty: name a directory"); refused != (variable != "") {
+		code := run(
+			t.Context(), []string{"--store", t.TempDir(), "--root=", "call", "find"}, strings.NewReader(""), &out, &complaints,
+		)
+		if refused := code == usage &&
+			strings.Contains(complaints.String(), "--root is empty: name a directory"); refused != (variable != "") {
 			t.Errorf("beside the variable %q: code %d: %s%s", variable, code, out.String(), complaints.String())
 		}
 	}
@@ -137,7 +206,8 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 				}
 			}
 			code, _, complaints := try(t, "tokens")
-			if want == "" && strings.Contains(complaints, "variable") || want != "" && (code != usage || !strings.Contains(complaints, want)) {
+			if want == "" && strings.Contains(complaints, "variable") || want != "" &&
+				(code != usage || !strings.Contains(complaints, want)) {
 				t.Errorf("code %d: %s", code, complaints)
 			}
 		})
@@ -154,7 +224,9 @@ func TestRootsOfTheVariable(t *testing.T) {
 	}
 	t.Setenv("MCP_FUNNEL_STORE", filepath.Join(t.TempDir(), "store"))
 	t.Setenv("MCP_FUNNEL_MIN_FREE", "0")
-	t.Setenv("MCP_FUNNEL_ROOT", strings.Join([]string{one, two, one + string(filepath.Separator)}, string(filepath.ListSeparator)))
+	t.Setenv(
+		"MCP_FUNNEL_ROOT", strings.Join([]string{one, two, one + string(filepath.Separator)}, string(filepath.ListSeparator)),
+	)
 	for _, k := range []struct {
 		args          []string
 		first, second int
@@ -166,7 +238,8 @@ func TestRootsOfTheVariable(t *testing.T) {
 		if code := run(t.Context(), append(k.args, "call", "find"), strings.NewReader(""), &out, &complaints); code != done {
 			t.Fatalf("%v: code %d: %s", k.args, code, complaints.String())
 		}
-		if n, m := strings.Count(out.String(), "first.txt"), strings.Count(out.String(), "second.txt"); n != k.first || m != k.second {
+		if n, m := strings.Count(out.String(), "first.txt"), strings.Count(out.String(), "second.txt"); n != k.first ||
+			m != k.second {
 			t.Errorf("%v: %s", k.args, out.String())
 		}
 	}

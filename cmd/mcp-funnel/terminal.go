@@ -15,19 +15,19 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 )
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// stopped is ctx, ended by the first signal; the second kills as usual.
-func stopped(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilSignal returns a context that the first signal cancels; a second one kills the process as usual.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
 const (
-	barAfter = time.Second            // of work before it is drawn: a bar that flashes by helps nobody
-	barEvery = 200 * time.Millisecond // from one drawing to the next
+	barAfter = time.Second            // of work before the bar is drawn, so that it does not flash up for short work
+	barEvery = 200 * time.Millisecond // between two drawings
 )
 
 // bar draws progress on one line of a terminal; elsewhere it does nothing.
@@ -47,7 +47,7 @@ func newBar(w io.Writer, what string) *bar {
 	return b
 }
 
-// progress may be called from any goroutine, as often as one likes.
+// progress draws the bar, at most once per barEvery. It is safe for concurrent use and cheap.
 func (b *bar) progress(done, total int64, message string) {
 	if b.w == nil {
 		return
@@ -62,13 +62,14 @@ func (b *bar) progress(done, total int64, message string) {
 	_, _ = fmt.Fprint(b.w, wipe+b.what+": "+barText(done, total, inLine(message), now.Sub(b.start)))
 }
 
-// wipe goes to the beginning of the line and clears it.
+// wipe moves to the beginning of the line and clears it.
 const wipe = "\r\x1b[K"
 
-// barText says how far the work is: "[######    ]  25 %  2.5 MiB of 10.0 MiB  1.2 MiB/s  2s", or without a total what was done so far.
+// barText describes the progress: "[######    ]  25 %  2.5 MiB of 10.0 MiB  1.2 MiB/s  2s", or only the amount if
+// there is no total.
 func barText(done, total int64, message string, elapsed time.Duration) string {
 	number := func(n int64) string { return fmt.Sprint(n) }
-	message = strings.TrimPrefix(message, number(done)) // some say themselves how many
+	message = strings.TrimPrefix(message, number(done)) // some messages repeat the number
 	if what, bytes := strings.CutPrefix(message, "bytes"); bytes {
 		number, message = bytesText, what
 	}
@@ -76,17 +77,23 @@ func barText(done, total int64, message string, elapsed time.Duration) string {
 	if total > 0 {
 		const width = 24
 		part := min(max(done, 0), total)
-		amount = fmt.Sprintf("[%-*s] %3.0f %%  %s of %s", width, dots[:int(float64(part)/float64(total)*width)], 100*float64(part)/float64(total), amount, number(total))
+		amount = fmt.Sprintf(
+			"[%-*s] %3.0f %%  %s of %s", width, dots[:int(float64(part)/float64(total)*width)], 100*float64(part)/float64(total),
+			amount, number(total),
+		)
 	}
 	if message = strings.TrimSpace(message); message != "" {
 		amount += " " + message
 	}
-	return fmt.Sprintf("%s  %s/s  %s", amount, number(int64(float64(done)/max(elapsed.Seconds(), 0.001))), elapsed.Round(100*time.Millisecond))
+	return fmt.Sprintf(
+		"%s  %s/s  %s", amount, number(int64(float64(done)/max(elapsed.Seconds(), 0.001))),
+		elapsed.Round(100*time.Millisecond),
+	)
 }
 
 const dots = "########################"
 
-// end wipes the line.
+// end clears the bar's line.
 func (b *bar) end() {
 	if b.w == nil {
 		return
@@ -98,11 +105,11 @@ func (b *bar) end() {
 	}
 }
 
-// inLine is what data says, a name for example, in a line for people: no newline or tab of it makes a row or a column, and
-// nothing of it acts on a terminal.
-func inLine(s string) string { return tools.VisibleName(strings.ReplaceAll(s, "\t", `\x09`)) }
+// inLine escapes untrusted text, such as a name, for one line of output: its newlines and tabs cannot make rows or
+// columns, and its control characters cannot act on the terminal.
+func inLine(s string) string { return source.VisibleName(strings.ReplaceAll(s, "\t", `\x09`)) }
 
-// writeJSON writes a value as JSON, in which what would be hidden or act on a terminal is escaped.
+// writeJSON writes a value as JSON with hidden and terminal control characters escaped.
 func writeJSON(w io.Writer, v any, indent string) error {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -115,7 +122,7 @@ func writeJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// observationsText is a number of them.
+// observationsText returns "1 observation" or "n observations".
 func observationsText(n int64) string {
 	if n == 1 {
 		return "1 observation"
@@ -123,7 +130,7 @@ func observationsText(n int64) string {
 	return fmt.Sprintf("%d observations", n)
 }
 
-// bytesText is a size as people read it: 1.5 MiB.
+// bytesText formats a size: 1.5 MiB.
 func bytesText(n int64) string {
 	const units = "KMGT"
 	if n < 1<<10 {
@@ -136,5 +143,5 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", v, units[u])
 }
 
-// shortTime is a duration as people read it.
+// shortTime formats a duration, rounded to 10 ms.
 func shortTime(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }

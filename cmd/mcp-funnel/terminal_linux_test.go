@@ -119,15 +119,24 @@ func TestCallShowsABarAtATerminal(t *testing.T) {
 	defer stop()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, append(settings, "call", "grep", "source=big.txt", "pattern=not there"), strings.NewReader(""), io.Discard, program)
+		code <- run(
+			ctx, append(settings, "call", "grep", "source=big.txt", "pattern=not there"), strings.NewReader(""), io.Discard,
+			program,
+		)
 	}()
-	see(t, screen, regexp.MustCompile(`\r\x1b\[Kgrep: \[#* *\] +\d+ %  \d+\.\d [KMG]iB of 64\.0 GiB read  \d+\.\d [KMG]iB/s  \d+(\.\d)?s`))
+	see(
+		t, screen,
+		regexp.MustCompile(
+			`\r\x1b\[Kgrep: \[#* *\] +\d+ %  \d+\.\d [KMG]iB of 64\.0 GiB read  \d+\.\d [KMG]iB/s  \d+(\.\d)?s`,
+		),
+	)
 	stop()
 	if c := <-code; c == done {
 		t.Error("a call that was stopped is done")
 	}
 	_, _ = program.WriteString("$ ")
-	if rest := see(t, screen, regexp.MustCompile(`\$ $`)); !strings.Contains(rest, "\r\x1b[K") || strings.Contains(rest[strings.LastIndex(rest, "\x1b[K"):], "grep: [") {
+	if rest := see(t, screen, regexp.MustCompile(`\$ $`)); !strings.Contains(rest, "\r\x1b[K") ||
+		strings.Contains(rest[strings.LastIndex(rest, "\x1b[K"):], "grep: [") {
 		t.Errorf("behind the end the screen shows %q", rest)
 	}
 }
@@ -170,11 +179,13 @@ func TestServeSaysAtATerminalThatItWaits(t *testing.T) {
 	stop()
 	var out, complaints strings.Builder
 	_ = run(ctx, append(settled(t), "serve"), program, &out, &complaints)
-	if said := complaints.String(); !strings.Contains(said, "waiting for its messages") || !strings.Contains(said, "Ctrl-D ends it") {
+	if said := complaints.String(); !strings.Contains(said, "waiting for its messages") ||
+		!strings.Contains(said, "Ctrl-D ends it") {
 		t.Errorf("%s", said)
 	}
 	complaints.Reset()
-	if code := run(t.Context(), append(settled(t), "serve"), strings.NewReader(""), &out, &complaints); code != done || complaints.String() != "" {
+	if code := run(t.Context(), append(settled(t), "serve"), strings.NewReader(""), &out, &complaints); code != done ||
+		complaints.String() != "" {
 		t.Errorf("to a program: code %d: %s", code, complaints.String())
 	}
 }
@@ -184,7 +195,8 @@ func TestServeSaysThatThereIsNoRoot(t *testing.T) {
 	t.Chdir("/")
 	var out, complaints strings.Builder
 	args := []string{"--store", filepath.Join(t.TempDir(), "store"), "--min-free", "0", "serve"}
-	if code := run(t.Context(), args, strings.NewReader(""), &out, &complaints); code != done || strings.Count(complaints.String(), "no root: ") != 1 {
+	if code := run(t.Context(), args, strings.NewReader(""), &out, &complaints); code != done ||
+		strings.Count(complaints.String(), "no root: ") != 1 {
 		t.Errorf("code %d: %s", code, complaints.String())
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
 type tokensCmd struct {
 	Files  []string `arg:"" optional:"" help:"Files to count; none or -: standard input."`
-	Policy bool     `env:"-" help:"Also say what the policy would decide."`
+	Policy bool     `env:"-" help:"Also show what the policy would decide."`
 }
 
 func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
@@ -24,7 +24,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes, and may fail, at its flush
+	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
 	head := "TOKENS\tBYTES\tLINES\t"
 	if c.Policy {
 		head += "VERDICT\t"
@@ -33,7 +33,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	one := func(name string, r io.Reader) {
 		n, size, encoding, err := count(ctx, counter, r)
 		if err != nil {
-			complain(w.err, fmt.Errorf("%s: %w", name, err))
+			printMessage(w.err, fmt.Errorf("%s: %w", name, err))
 			fail = errFailed
 			return
 		}
@@ -43,13 +43,13 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t", n, size.Bytes, size.Lines)
 		if c.Policy {
-			d := s.policy().Decide(size, 0)
+			d := s.options().Policy.Decide(size, 0)
 			_, _ = fmt.Fprintf(t, "%s\t", d.Verdict)
 			if d.Reason != "" {
 				name += " (" + d.Reason + ")"
 			}
 		}
-		if encoding.Writer(io.Discard) != nil { // the bytes are not the text
+		if encoding.Writer(io.Discard) != nil { // the text was decoded
 			name += " (decoded from " + string(encoding) + ")"
 		}
 		_, _ = fmt.Fprintf(t, " %s\n", inLine(name))
@@ -64,7 +64,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 		}
 		f, err := os.Open(path)
 		if err != nil {
-			complain(w.err, err)
+			printMessage(w.err, err)
 			fail = errFailed
 			continue
 		}
@@ -77,7 +77,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	return fail
 }
 
-// sized counts the bytes of what is read.
+// sized counts the bytes that are read through it.
 type sized struct {
 	io.Reader
 	n int64
@@ -89,10 +89,10 @@ func (s *sized) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// count reads a text once, as a model is shown it: decoded; its bytes are those that are stored. Its chars are not counted: the
-// policy asks for tokens alone.
-func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, funnel.Size, content.Encoding, error) {
-	var size funnel.Size
+// count reads a text once and counts its tokens and lines after decoding, and its bytes as stored. It does not
+// count chars: the policy needs tokens only.
+func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, policy.Size, content.Encoding, error) {
+	var size policy.Size
 	stored := &sized{Reader: r}
 	text, encoding, err := content.Decode(stored)
 	if err != nil {

@@ -36,8 +36,12 @@ func TestTokensAreOfTheTextDecoded(t *testing.T) {
 			code := run(t.Context(), append([]string{"tokens"}, words...), strings.NewReader(k.stored), &out, &complaints)
 			name := strings.Join(append(words, "-")[:1], "")
 			_, row, _ := strings.Cut(out.String(), "\n")
-			if got := strings.Join(strings.Fields(row), " "); code != done || complaints.Len() > 0 || got != k.want+" "+name+k.note {
-				t.Errorf("tokens %v of %q: code %d, %q, %s; want %s", words, k.stored, code, got, complaints.String(), k.want+" "+name+k.note)
+			if got := strings.Join(strings.Fields(row), " "); code != done || complaints.Len() > 0 ||
+				got != k.want+" "+name+k.note {
+				t.Errorf(
+					"tokens %v of %q: code %d, %q, %s; want %s", words, k.stored, code, got, complaints.String(),
+					k.want+" "+name+k.note,
+				)
 			}
 		}
 	}

@@ -8,23 +8,26 @@ import (
 	"strings"
 )
 
-// firstSafeGo is the first release whose os.Root holds: before it a link with a trailing slash leads out of a
-// root (CVE-2026-39822).
+// firstSafeGo is the first release with a safe os.Root: before it a link with a trailing slash leads out of a root
+// (CVE-2026-39822).
 const firstSafeGo = "go1.26.5"
 
-// safeToolchain refuses a Go by whose os.Root tools would not stay inside their roots. What is no release
-// (a build of the development branch that names none) counts as new.
-func safeToolchain(built string) error {
+// checkToolchain returns an error if the binary was built with a Go older than [firstSafeGo]. A development build
+// without a release number counts as new.
+func checkToolchain(built string) error {
 	release, _, _ := strings.Cut(built, " ") // "go1.26.8 X:simd"
 	if !goversion.IsValid(release) || goversion.Compare(release, firstSafeGo) >= 0 {
 		return nil
 	}
-	return fmt.Errorf("this binary was built with %s, by which links lead out of a root (CVE-2026-39822); build it with %s or newer", built, firstSafeGo)
+	return fmt.Errorf(
+		"this binary was built with %s, whose os.Root lets links lead out of a root (CVE-2026-39822); build it with %s or newer",
+		built, firstSafeGo,
+	)
 }
 
-// goVersion is the doctor's line about it.
+// goVersion is the check of the doctor command.
 func goVersion(context.Context, *Settings) []finding {
-	if err := safeToolchain(runtime.Version()); err != nil {
+	if err := checkToolchain(runtime.Version()); err != nil {
 		return []finding{{what: "go", bad: true, text: err.Error()}}
 	}
 	return []finding{{what: "go", text: "built with " + runtime.Version() + ", which keeps tools inside their roots"}}

@@ -24,8 +24,9 @@ func TestS3OldToolchainsAreRefused(t *testing.T) {
 		}
 		return n
 	}
-	failures := wrong(func(v string) bool { return safeToolchain(v) == nil })
-	if err := safeToolchain("go1.26.4"); err == nil || !strings.Contains(err.Error(), "go1.26.4") || !strings.Contains(err.Error(), "CVE-2026-39822") || !strings.Contains(err.Error(), firstSafeGo) {
+	failures := wrong(func(v string) bool { return checkToolchain(v) == nil })
+	if err := checkToolchain("go1.26.4"); err == nil || !strings.Contains(err.Error(), "go1.26.4") ||
+		!strings.Contains(err.Error(), "CVE-2026-39822") || !strings.Contains(err.Error(), firstSafeGo) {
 		t.Errorf("the refusal does not say why: %v", err)
 	}
 	promise.Kept(t, promise.Proof{

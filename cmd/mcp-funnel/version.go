@@ -16,10 +16,10 @@ func (version) Run(w *streams) error {
 	return err
 }
 
-// versionFlag is --version, which many try first.
+// versionFlag is --version.
 type versionFlag bool
 
-// BeforeReset is called by kong where the flag is given, whatever else is on the line.
+// BeforeReset prints the version and exits; kong calls it if the flag is given, whatever else is on the command line.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
 	if _, err := fmt.Fprintln(app.Stdout, versionLine()); err != nil {
 		return err
@@ -32,8 +32,8 @@ func versionLine() string {
 	return fmt.Sprintf("mcp-funnel %s (%s, %s/%s)", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// versionText comes from the build itself, so that `go install` knows it: the
-// module's version, or the commit of a checkout.
+// versionText returns the module's version or the commit of a checkout, as recorded by the build, so that it is
+// right after `go install` too.
 func versionText() string {
 	b, ok := debug.ReadBuildInfo()
 	if !ok {

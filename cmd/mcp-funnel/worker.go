@@ -1,11 +1,11 @@
 package main
 
 import (
-	"github.com/mcp-funnel/mcp-funnel/internal/child"
+	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
-// worker runs one of this binary's own workers where the arguments ask for it.
-func worker(args []string) (ran bool, code int) {
-	return child.Main(args, jq.Workers())
+// runWorker runs one of this binary's own workers where the arguments ask for it.
+func runWorker(args []string) (ran bool, code int) {
+	return worker.Main(args, jq.Workers())
 }

@@ -19,34 +19,30 @@ import (
 //go:embed testdata/*.zst
 var packed embed.FS
 
-func unpack(name string) []byte {
-	b, err := packed.ReadFile("testdata/" + name + ".zst")
-	if err != nil {
-		panic(err)
-	}
-	d, err := zstd.NewReader(nil)
-	if err != nil {
-		panic(err)
-	}
-	defer d.Close()
-	out, err := d.DecodeAll(b, nil)
-	if err != nil {
-		panic(err)
-	}
-	return out
+// unpacked is a file of testdata. Callers get the one copy; they must not write to it.
+func unpacked(name string) func() []byte {
+	return sync.OnceValue(func() []byte {
+		b, err := packed.ReadFile("testdata/" + name + ".zst")
+		if err != nil {
+			panic(err)
+		}
+		d, err := zstd.NewReader(nil)
+		if err != nil {
+			panic(err)
+		}
+		defer d.Close()
+		if b, err = d.DecodeAll(b, nil); err != nil {
+			panic(err)
+		}
+		return b
+	})
 }
 
-// Callers get the one copy; they must not write to it.
-var (
-	novel   = sync.OnceValue(func() []byte { return unpack("war-and-peace.txt") })
-	records = sync.OnceValue(func() []byte { return unpack("1MB.json") })
-)
-
 // WarAndPeace is Tolstoy's novel in English (public domain): 3.3 MB of plain text with CRLF lines.
-func WarAndPeace() []byte { return novel() }
+var WarAndPeace = unpacked("war-and-peace.txt")
 
 // JSON1MB is an indented array of dummy records (MIT licence, Microsoft Edge demos): name, language, id, bio, version.
-func JSON1MB() []byte { return records() }
+var JSON1MB = unpacked("1MB.json")
 
 // JSON1MBMinified is JSON1MB on one line.
 var JSON1MBMinified = sync.OnceValue(func() []byte {
@@ -69,25 +65,18 @@ var JSON5MB = sync.OnceValue(func() []byte {
 	if err := json.Unmarshal(JSON1MB(), &all); err != nil {
 		panic(err)
 	}
-	var b bytes.Buffer
-	b.WriteString("[\n")
+	many := all[:0:0]
 	for copied := range 5 {
-		for i, r := range all {
+		for _, r := range all {
 			r.ID = fmt.Sprintf("%s-%d", r.ID, copied)
-			line, err := json.MarshalIndent(r, "  ", "  ")
-			if err != nil {
-				panic(err)
-			}
-			b.WriteString("  ")
-			b.Write(line)
-			if copied < 4 || i < len(all)-1 {
-				b.WriteByte(',')
-			}
-			b.WriteByte('\n')
+			many = append(many, r)
 		}
 	}
-	b.WriteString("]\n")
-	return b.Bytes()
+	b, err := json.MarshalIndent(many, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	return append(b, '\n')
 })
 
 // PanicLine is the line of [PanicLog] at which its one panic stands, counted from 1.
@@ -101,7 +90,9 @@ var PanicLog = sync.OnceValue(func() []byte {
 		at := fmt.Sprintf("2026-11-20T%02d:%02d:%02d.%03dZ", i/3600%24, i/60%60, i%60, r.IntN(1000))
 		switch n := r.IntN(100); {
 		case n < 60:
-			fmt.Fprintf(&b, "%s INFO  request served method=GET path=/v1/items/%d status=200 took=%dms\n", at, r.IntN(10000), r.IntN(300))
+			fmt.Fprintf(
+				&b, "%s INFO  request served method=GET path=/v1/items/%d status=200 took=%dms\n", at, r.IntN(10000), r.IntN(300),
+			)
 		case n < 90:
 			fmt.Fprintf(&b, "%s DEBUG cache lookup key=item:%d hit=%t\n", at, r.IntN(10000), r.IntN(2) == 0)
 		default:
@@ -134,7 +125,10 @@ var CSV20k = sync.OnceValue(func() []byte {
 		case 1:
 			comment = "\"he said \"\"no\"\"\nand left\""
 		}
-		fmt.Fprintf(&b, "%d,customer-%04d,%s,%d.%02d,EUR,%t,%s\n", i, r.IntN(3000), countries[r.IntN(6)], r.IntN(900), r.IntN(100), r.IntN(2) == 0, comment)
+		fmt.Fprintf(
+			&b, "%d,customer-%04d,%s,%d.%02d,EUR,%t,%s\n", i, r.IntN(3000), countries[r.IntN(6)], r.IntN(900), r.IntN(100),
+			r.IntN(2) == 0, comment,
+		)
 	}
 	return b.Bytes()
 })
@@ -151,7 +145,10 @@ var RareKey9k = sync.OnceValue(func() []byte {
 		if i == RareKeyRecord {
 			rare = `,"legacy_ref":"A-17/3"`
 		}
-		fmt.Fprintf(&b, `{"id":%d,"user":{"name":"user%d","tags":["t%d","t%d"]},"score":%d.%d,"ok":%t%s}`+"\n", i, r.IntN(500), r.IntN(9), r.IntN(9), r.IntN(100), r.IntN(10), r.IntN(2) == 0, rare)
+		fmt.Fprintf(
+			&b, `{"id":%d,"user":{"name":"user%d","tags":["t%d","t%d"]},"score":%d.%d,"ok":%t%s}`+"\n", i, r.IntN(500),
+			r.IntN(9), r.IntN(9), r.IntN(100), r.IntN(10), r.IntN(2) == 0, rare,
+		)
 	}
 	return b.Bytes()
 })
@@ -192,7 +189,9 @@ var WarAndPeaceDiff = sync.OnceValue(func() []byte {
 		edited[i] = r.IntN(100) < 6
 	}
 	var b strings.Builder
-	b.WriteString("diff --git a/war-and-peace.txt b/war-and-peace.txt\nindex 3b18e51..a8f5f16 100644\n--- a/war-and-peace.txt\n+++ b/war-and-peace.txt\n")
+	b.WriteString(
+		"diff --git a/war-and-peace.txt b/war-and-peace.txt\nindex 3b18e51..a8f5f16 100644\n--- a/war-and-peace.txt\n+++ b/war-and-peace.txt\n",
+	)
 	const context = 3
 	for i := 0; i < len(old); {
 		if !edited[i] {

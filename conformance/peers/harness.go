@@ -11,20 +11,23 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
 
-// row is one line of the table: what is done, beside whom, and what is expected of it.
+// row is one line of the table: the work, the peer, and the bar.
 type row struct {
 	family, name string
-	beside       string  // the program or module beside it, whose version is told
-	bar          float64 // the ratio, or with a unit the figure itself, that is to be reached; 0 without a unit: none
-	unit         string  // "": the bar is of the ratio; else "ms", "µs", "MB", "%"
-	beyond       float64 // what the peer took where the bar was set, in its unit: the bar held is the ratio of the two; 0: the bar as it is
-	noisy        bool    // too unsteady at small size to be compared with what was recorded
-	setup        func(context.Context) (*duel, error)
-	figures      func(context.Context) (result, error) // in place of setup: the row measures itself
+	beside       string  // program or module of the peer; its version is reported
+	bar          float64 // maximum ratio, or with a unit the maximum figure; 0 without a unit: no bar
+	unit         string  // "": the bar limits the ratio; else "ms", "µs", "MB", "%"
+	// the peer's figure on the machine on which the bar was set, in the same unit: the ratio must then be at most
+	// bar/beyond; 0: the figure must be at most bar
+	beyond  float64
+	noisy   bool // too noisy at small size to compare with recorded ratios
+	setup   setup
+	figures func(context.Context) (result, error) // replaces setup for rows with a measurement of their own
 }
 
 func (r row) id() string { return r.family + "/" + r.name }
@@ -32,32 +35,35 @@ func (r row) id() string { return r.family + "/" + r.name }
 // sample is one run of one contestant.
 type sample struct {
 	took time.Duration
-	peak int64  // bytes, of all its processes; only where it was watched
+	peak int64  // peak memory of all its processes in bytes; only if watched
 	said string // standard output
 }
 
-// contestant does the work of a row once. Watched, it may take longer and tells its memory: such a run is not timed.
+// contestant does the work of a row once. A watched run measures memory and may take longer, so it is not timed.
 type contestant interface {
 	once(ctx context.Context, watched bool) (sample, error)
 	close()
 }
 
-// duel is ours and the peer with the same work before them.
+// setup makes the two contestants of a row.
+type setup = func(context.Context) (*duel, error)
+
+// duel is a pair of contestants, ours and the peer, that do the same work.
 type duel struct {
 	ours, peer contestant
-	served     contestant // ours again, asked of a server that runs already; nil: not told apart
+	served     contestant // ours again, by a server that is already running; nil: not measured
 	same       func(ours, peer string) error
 	work       float64 // in MB, or files
 }
 
-// result is what was seen of a row.
+// result holds the measurements of a row.
 type result struct {
 	row
 	ours, peer, served  []time.Duration
 	oursPeak, otherPeak int64
-	value, other        float64 // of a row with a unit that is no time
+	value, other        float64 // our figure and the peer's, for units other than time
 	note                string
-	version             string // of what stands beside it
+	version             string // version of the peer
 	skipped             string
 	err                 error
 }
@@ -65,14 +71,15 @@ type result struct {
 // bench is one run of the command.
 type bench struct {
 	options
-	work     string // removed at the end
+	work     string // temporary directory, removed at the end
 	goroot   string
 	versions map[string]string
-	wire     *wireFigures
+	servers  []*wireServer // the MCP servers; nil: not measured yet
 }
 
-// enough says that a row has had its time, so that the whole ends within half an hour, and the small form within two minutes, also where
-// ours is slow. A row that is held to a bar at full size has all its rounds. How many there were is told.
+// enough reports whether a row has had enough rounds. It keeps the full form within half an hour and the small form
+// within two minutes even if our side is slow. At full size a row with a bar gets all its rounds. The number of
+// rounds is reported.
 func (b *bench) enough(r row, rounds int, since time.Duration) bool {
 	if b.small {
 		return rounds >= 2 && since > 2*time.Second
@@ -111,7 +118,7 @@ func newBench(o options) (*bench, error) {
 
 func (b *bench) close() { _ = os.RemoveAll(b.work) }
 
-// measureAll measures the rows that are asked for. One that fails does not hold up the others.
+// measureAll measures the selected rows. If one fails, the others are still measured.
 func (b *bench) measureAll(ctx context.Context, rows []row) []result {
 	var results []result
 	for _, r := range rows {
@@ -126,31 +133,29 @@ func (b *bench) measureAll(ctx context.Context, rows []row) []result {
 	return results
 }
 
-// errSkipped is the cause of a row that cannot be measured here, told by name.
+// errSkipped says why a row cannot be measured on this machine; the table prints the cause.
 type errSkipped struct{ cause string }
 
 func (e errSkipped) Error() string { return e.cause }
 
-func (b *bench) measure(ctx context.Context, r row) result {
+func (b *bench) measure(ctx context.Context, r row) (got result) {
 	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
 	defer stop()
-	var got result
-	var err error
 	if r.figures != nil {
-		got, err = r.figures(ctx)
+		got, got.err = r.figures(ctx)
 	} else {
-		got, err = b.fight(ctx, r)
+		got, got.err = b.fight(ctx, r)
 	}
 	got.row, got.version = r, b.versionOf(r.beside)
 	var skipped errSkipped
-	if errors.As(err, &skipped) {
-		got.skipped, err = skipped.cause, nil
+	if errors.As(got.err, &skipped) {
+		got.skipped, got.err = skipped.cause, nil
 	}
-	got.err = err
 	return got
 }
 
-// fight has both do the work by turns. The first round warms up, weighs memory and compares what they say; it is not timed.
+// fight runs the contestants in turns. The first round, which is not timed, warms up, measures memory and compares
+// the outputs.
 func (b *bench) fight(ctx context.Context, r row) (got result, err error) {
 	d, err := r.setup(ctx)
 	if err != nil {
@@ -186,26 +191,38 @@ func (b *bench) fight(ctx context.Context, r row) (got result, err error) {
 		}
 	}
 	began := time.Now()
-	for round := range b.rounds {
-		if b.enough(r, round, time.Since(began)) {
-			break
+	enough := func(round int) bool { return b.enough(r, round, time.Since(began)) }
+	return got, interleave(b.rounds, len(sides), enough, func(i, round int) error {
+		s := sides[i]
+		if s.c == nil {
+			return nil
 		}
-		for i := range sides {
-			s := sides[(i+round)%len(sides)] // nobody is always first
-			if s.c == nil {
-				continue
-			}
-			one, err := s.c.once(ctx, false)
-			if err != nil {
-				return got, fmt.Errorf("%s, round %d: %w", s.name, round+1, err)
-			}
-			*s.took = append(*s.took, one.took)
+		one, err := s.c.once(ctx, false)
+		if err != nil {
+			return fmt.Errorf("%s, round %d: %w", s.name, round+1, err)
 		}
-	}
-	return got, nil
+		*s.took = append(*s.took, one.took)
+		return nil
+	})
 }
 
-// machine names what the figures depend on.
+// interleave calls turn for each of n sides in each round, until enough returns true before a round (nil: all
+// rounds).
+func interleave(rounds, n int, enough func(round int) bool, turn func(side, round int) error) error {
+	for round := range rounds {
+		if enough != nil && enough(round) {
+			return nil
+		}
+		for i := range n {
+			if err := turn((i+round)%n, round); err != nil { // a different side begins each round
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// machine describes the environment that affects the figures.
 func machine() string {
 	text := fmt.Sprintf("%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -214,7 +231,7 @@ func machine() string {
 	return text
 }
 
-// scaled is a size of the full form, or a twentieth of it in the small one.
+// scaled returns n, or a twentieth of n in the small form.
 func (b *bench) scaled(n int64) int64 {
 	if b.small {
 		return n / 20
@@ -222,7 +239,7 @@ func (b *bench) scaled(n int64) int64 {
 	return n
 }
 
-// program is the path of a peer. One that is missing leaves its rows out, by name.
+// program returns the path of a peer's program, or errSkipped if it is not installed: the table then names the peer.
 func program(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -231,7 +248,7 @@ func program(name string) (string, error) {
 	return path, nil
 }
 
-// versionOf is what a program says of itself in its first line, or the version of a module this is built with.
+// versionOf returns the first line that a program prints about its version, or the version of a module of this build.
 func (b *bench) versionOf(name string) string {
 	if v, ok := b.versions[name]; ok || name == "" {
 		return v
@@ -239,15 +256,37 @@ func (b *bench) versionOf(name string) string {
 	v := name
 	if strings.Contains(name, "/") {
 		if info, ok := debug.ReadBuildInfo(); ok {
-			for _, d := range info.Deps {
-				if d.Path == name {
-					v = strings.TrimPrefix(name, "github.com/") + " " + d.Version
-				}
-			}
+			v = strings.TrimPrefix(name, "github.com/") + " " + versionIn(info, name)
 		}
-	} else if out, err := exec.CommandContext(context.Background(), name, "--version").Output(); err == nil {
-		v, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+	} else {
+		flag := "--version"
+		if name == "openssl" {
+			flag = "version"
+		}
+		if out, err := exec.CommandContext(context.Background(), name, flag).Output(); err == nil {
+			v, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+			v, _, _ = strings.Cut(v, " (Library:")
+		}
 	}
 	b.versions[name] = v
 	return v
+}
+
+// versionIn returns the version of a module in a program; "" if the program does not contain it.
+func versionIn(info *debug.BuildInfo, module string) string {
+	at := slices.IndexFunc(info.Deps, func(d *debug.Module) bool { return d.Path == module })
+	if at < 0 {
+		return ""
+	}
+	return info.Deps[at].Version
+}
+
+// toolDuel returns a duel between one tool call, by its own process and by a running server, and a peer's command
+// line.
+func (b *bench) toolDuel(base []string, dir, tool string, args map[string]any, peer []string) *duel {
+	return &duel{
+		ours:   &command{b: b, dir: dir, words: slices.Concat(base, called(tool, args))},
+		served: &served{words: base, tool: tool, args: args},
+		peer:   &command{b: b, dir: dir, words: peer},
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// input is the path of a generated file in the cache: the same bytes for the same name at every run.
+// input returns the path of a generated file in the cache. The same name must always give the same bytes.
 func (b *bench) input(name string, write func(io.Writer) error) (string, error) {
 	path := filepath.Join(b.cache, "inputs", name)
 	if _, err := os.Stat(path); err == nil {
@@ -38,14 +38,14 @@ func (b *bench) input(name string, write func(io.Writer) error) (string, error) 
 	return path, os.Rename(f.Name(), path)
 }
 
-// hits is a JSON array of search hits of about size bytes, one a line.
+// hits returns the path of a JSON array of search hits, one per line, of about size bytes.
 func (b *bench) hits(size int64) (string, error) {
 	return b.input(fmt.Sprintf("hits-%d.json", size), func(w io.Writer) error { return writeHits(w, size, 1) })
 }
 
 func writeHits(w io.Writer, size int64, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 2))
-	texts := []string{ // as JSON has them
+	texts := []string{ // escaped for JSON
 		`return nil, fmt.Errorf(\"open: %w\", err)`, `\tif err := f.Close(); err != nil {`, `// a comment that says why, at some length`,
 		`func (s *Store) Open(owner string) (Reader, error) {`, `größer als 16 KiB – 大きい`, `x := map[string]int{\"a\": 1}`,
 	}
@@ -66,7 +66,7 @@ func writeHits(w io.Writer, size int64, seed uint64) error {
 	return err
 }
 
-// log is a log of about size bytes.
+// log returns the path of a log file of about size bytes.
 func (b *bench) log(size int64) (string, error) {
 	return b.input(fmt.Sprintf("log-%d.log", size), func(w io.Writer) error { return writeLog(w, size, 3) })
 }
@@ -83,17 +83,30 @@ func writeLog(w io.Writer, size int64, seed uint64) error {
 		var err error
 		switch k := r.IntN(20_000); {
 		case k < 2:
-			n, err = fmt.Fprintf(w, "%s ERROR %s deadline exceeded while flushing batch %d after %dms\n", at, module, r.IntN(100_000), r.IntN(9000))
+			n, err = fmt.Fprintf(
+				w, "%s ERROR %s deadline exceeded while flushing batch %d after %dms\n", at, module, r.IntN(100_000), r.IntN(9000),
+			)
 		case k < 6:
-			n, err = fmt.Fprintf(w, "%s ERROR %s TimeoutError: peer 10.0.%d.%d refused connection\n", at, module, r.IntN(256), r.IntN(256))
+			n, err = fmt.Fprintf(
+				w, "%s ERROR %s TimeoutError: peer 10.0.%d.%d refused connection\n", at, module, r.IntN(256), r.IntN(256),
+			)
 		case k < 8:
 			n, err = fmt.Fprintf(w, "%s WARN  %s пользователь user%d не найден\n", at, module, r.IntN(900))
 		case k < 400:
-			n, err = fmt.Fprintf(w, "%s WARN  %s slow request id=%016x status=5%02d took=%dms\n", at, module, r.Uint64(), r.IntN(5), 1000+r.IntN(9000))
+			n, err = fmt.Fprintf(
+				w, "%s WARN  %s slow request id=%016x status=5%02d took=%dms\n", at, module, r.Uint64(), r.IntN(5),
+				1000+r.IntN(9000),
+			)
 		case k < 14_000:
-			n, err = fmt.Fprintf(w, "%s %s %s request served method=GET path=/v1/items/%d status=200 took=%dms id=%016x\n", at, levels[r.IntN(len(levels))], module, r.IntN(10_000), r.IntN(300), r.Uint64())
+			n, err = fmt.Fprintf(
+				w, "%s %s %s request served method=GET path=/v1/items/%d status=200 took=%dms id=%016x\n", at,
+				levels[r.IntN(len(levels))], module, r.IntN(10_000), r.IntN(300), r.Uint64(),
+			)
 		default:
-			n, err = fmt.Fprintf(w, "%s %s %s lookup key=item:%d hit=%t shard=%d\n", at, levels[r.IntN(len(levels))], module, r.IntN(10_000), r.IntN(2) == 0, r.IntN(64))
+			n, err = fmt.Fprintf(
+				w, "%s %s %s lookup key=item:%d hit=%t shard=%d\n", at, levels[r.IntN(len(levels))], module, r.IntN(10_000),
+				r.IntN(2) == 0, r.IntN(64),
+			)
 		}
 		if err != nil {
 			return err

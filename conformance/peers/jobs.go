@@ -4,13 +4,12 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pkoukk/tiktoken-go"
@@ -23,12 +22,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// job is work of a library, in a process of its own so that its memory can be told: it prints how many nanoseconds the
-// work took, and a number to compare.
+// job runs work of a library in a process of its own, so that its memory can be measured. It prints the duration in
+// nanoseconds and a number to compare.
 func job(ctx context.Context, name string, args []string) error {
 	jobs := map[string]func(context.Context, string) (time.Duration, int, error){
-		"latency": addedLatency, "count": countOurs, "count-peer": countPeer, "init": initOurs, "init-peer": initPeer,
-		"sha256": hashOnly,
+		"latency": addedLatency, "count": counter(ownCounter).counting, "count-peer": counter(
+			sync.OnceValues(tiktokenGo),
+		).counting,
+		"init": counter(ownCounter).first, "init-peer": counter(tiktokenGo).first,
 	}
 	do := jobs[name]
 	if do == nil || len(args) != 1 {
@@ -41,7 +42,7 @@ func job(ctx context.Context, name string, args []string) error {
 	return err
 }
 
-// tookJob reads what a job has printed.
+// tookJob parses the duration from a job's output.
 func tookJob(said string) (time.Duration, error) {
 	var nanos int64
 	_, err := fmt.Sscan(said, &nanos)
@@ -57,34 +58,32 @@ func sameJob(ours, peer string) error {
 	return nil
 }
 
-// warm is the beginning of a text that is counted before the clock starts.
-func warm(text string) string { return text[:min(len(text)/4, 64<<10)] }
+// counter makes a new token counter with empty caches.
+type counter func() (func(string) int, error)
 
-func countOurs(_ context.Context, path string) (time.Duration, int, error) {
-	return best(path, func() (func(string) int, error) { return tokens.New(tokens.O200k).Count, nil })
+func ownCounter() (func(string) int, error) { return tokens.New(tokens.O200k).Count, nil }
+
+func tiktokenGo() (func(string) int, error) {
+	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	c, err := tiktoken.GetEncoding(string(tokens.O200k))
+	return func(text string) int { return len(c.EncodeOrdinary(text)) }, err
 }
 
-func countPeer(_ context.Context, path string) (time.Duration, int, error) {
-	c, err := tiktokenGo()
-	return best(path, func() (func(string) int, error) {
-		return func(text string) int { return len(c.EncodeOrdinary(text)) }, err
-	})
-}
-
-// best is the shortest of three counts of a file, or of as many as begin within a tenth of a second; each with a new
-// counter, which remembers nothing of the one before.
-func best(path string, counter func() (func(string) int, error)) (took time.Duration, n int, err error) {
+// counting returns the shortest of up to three counts of a file; counts start only within the first tenth of a
+// second. Before each count it warms the counter up with the beginning of the text. A tiktoken-go counter is made
+// only once: it has no cache of counts.
+func (of counter) counting(_ context.Context, path string) (took time.Duration, n int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, 0, err
 	}
 	s := string(text)
 	for first, i := time.Now(), 0; i == 0 || i < 3 && time.Since(first) < 100*time.Millisecond; i++ {
-		count, err := counter()
+		count, err := of()
 		if err != nil {
 			return 0, 0, err
 		}
-		count(warm(s))
+		count(s[:min(len(s)/4, 64<<10)])
 		began := time.Now()
 		n = count(s)
 		if one := time.Since(began); i == 0 || one < took {
@@ -94,56 +93,20 @@ func best(path string, counter func() (func(string) int, error)) (took time.Dura
 	return took, n, nil
 }
 
-func tiktokenGo() (*tiktoken.Tiktoken, error) {
-	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
-	return tiktoken.GetEncoding(string(tokens.O200k))
-}
-
-const firstText = "the first text of a process"
-
-func initOurs(context.Context, string) (time.Duration, int, error) {
+// first returns the time to make a counter and to count a first text.
+func (of counter) first(context.Context, string) (time.Duration, int, error) {
 	began := time.Now()
-	n := tokens.New(tokens.O200k).Count(firstText)
-	return time.Since(began), n, nil
-}
-
-func initPeer(context.Context, string) (time.Duration, int, error) {
-	began := time.Now()
-	c, err := tiktokenGo()
+	count, err := of()
 	if err != nil {
 		return 0, 0, err
 	}
-	n := len(c.EncodeOrdinary(firstText))
+	n := count("the first text of a process")
 	return time.Since(began), n, nil
 }
 
-// hashOnly takes the SHA-256 of a file as it comes; to read it is not counted.
-func hashOnly(_ context.Context, path string) (took time.Duration, n int, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	h, buf := sha256.New(), make([]byte, 256<<10)
-	for {
-		read, err := f.Read(buf)
-		began := time.Now()
-		h.Write(buf[:read])
-		took += time.Since(began)
-		n += read
-		if errors.Is(err, io.EOF) {
-			h.Sum(nil)
-			return took, n, nil
-		}
-		if err != nil {
-			return 0, 0, err
-		}
-	}
-}
-
-// addedLatency is a call of a tool that writes a text at once, as a server with its defaults makes it: kept, hashed, counted,
-// summed up, masked, and answered with a receipt. The tool itself takes no time worth telling. It is the second call of its
-// process: a server has made others before.
+// addedLatency measures one call of a tool that writes a text at once, on a server with default settings: the text is
+// kept, hashed, counted, summarized, masked, and answered with a receipt. The tool itself takes negligible time. It
+// measures the second call of the process, because a real server is warm.
 func addedLatency(ctx context.Context, path string) (took time.Duration, total int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -159,7 +122,9 @@ func addedLatency(ctx context.Context, path string) (took time.Duration, total i
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k), Mask: secrets.New(), SavedTo: true})
+	f, err := funnel.New(
+		funnel.Options{Store: store, Counter: tokens.New(tokens.O200k), Mask: secrets.New(), SavedTo: true},
+	)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -170,7 +135,12 @@ func addedLatency(ctx context.Context, path string) (took time.Duration, total i
 	})
 	for range 2 {
 		began := time.Now()
-		a, err := f.Call(ctx, funnel.Request{Tool: fetch, Args: json.RawMessage("{}"), Who: funnel.Session{ID: "local", Owner: observations.Local}})
+		a, err := f.Call(
+			ctx,
+			funnel.Request{
+				Tool: fetch, Args: json.RawMessage("{}"), Who: funnel.Session{ID: "local", Owner: observations.Local},
+			},
+		)
 		took = time.Since(began)
 		if err != nil {
 			return 0, 0, err

@@ -1,13 +1,14 @@
 //go:build linux
 
-// Package peers is a command that measures this program beside others in one run (make bench-peers): ripgrep, grep, jq, sed, cat,
-// git, tiktoken-go and servers of MCP. It writes docs/SPEED.md, and in its small form says whether a ratio has doubled.
+// Package peers is a command that compares this program with others in one run: ripgrep, grep, jq, sed, openssl, git,
+// tiktoken-go (make bench-peers, docs/SPEED.md), and MCP servers (make bench-wire, docs/WIRE.md). Its small form
+// reports whether a ratio has doubled. A ratio is our time or memory divided by the peer's.
 //
-// It builds and installs nothing (scripts/bench-peers does), and no test waits for a clock of it. It runs on Linux, where
-// memory peaks can be read and all peers are one package away.
+// It builds and installs nothing (the scripts do), and no test depends on its timing. It runs on Linux, where peak
+// memory can be read and all peers are available as packages.
 //
-// A row is data: a name, a bar, and a set-up that makes two contestants. There is one file a family of rows (grep.go, tree.go,
-// jq.go, write.go, tokens.go, wire.go) and one list of families.
+// A row is data: a name, a bar (the maximum ratio or figure), and a setup function that makes two contestants. Each
+// family of rows has a file (query.go, tree.go, write.go, tokens.go, wire.go), and families lists all of them.
 package main
 
 import (
@@ -18,14 +19,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/marked"
 )
 
 func main() {
 	ctx := context.Background()
-	if len(os.Args) > 2 && os.Args[1] == "job" { // the harness runs itself as a process of its own
+	if len(os.Args) > 2 && os.Args[1] == "job" { // the harness started this process for one job
 		if err := job(ctx, os.Args[2], os.Args[3:]); err != nil {
 			fmt.Fprintln(os.Stderr, "peers job:", err)
 			os.Exit(1)
@@ -36,9 +37,18 @@ func main() {
 	var only string
 	flag.StringVar(&o.bin, "bin", "", "directory of the built programs")
 	flag.StringVar(&o.npm, "npm", "", "node_modules with server-filesystem; empty: without it")
-	flag.StringVar(&o.cache, "cache", "", "directory for inputs (default: mcp-funnel-peers in the user's cache directory); the full form takes up to 6 GB")
-	flag.StringVar(&o.tree, "tree", "", "a Linux source tree whose ignore rules are upstream's; empty: unpacked from Debian's package into the cache")
-	flag.BoolVar(&o.small, "small", false, "inputs a twentieth as large, 3 rounds, Go's source in place of Linux, no growth")
+	flag.StringVar(
+		&o.cache, "cache", "",
+		"directory for inputs (default: mcp-funnel-peers in the user's cache directory); the full form takes up to 6 GB",
+	)
+	flag.StringVar(
+		&o.tree, "tree", "",
+		"a Linux source tree whose ignore rules are upstream's; empty: unpacked from Debian's package into the cache",
+	)
+	flag.BoolVar(
+		&o.small, "small", false, "inputs a twentieth as large, 3 rounds, Go's source in place of Linux, no growth",
+	)
+	flag.BoolVar(&o.wire, "wire", false, "measure the servers of MCP alone, and make the table of docs/WIRE.md")
 	flag.IntVar(&o.rounds, "rounds", 0, "rounds, interleaved (default 7, small 3)")
 	flag.StringVar(&only, "only", "", "regular expression of the rows to measure, by family/name")
 	flag.StringVar(&o.page, "page", "", "Markdown file whose table is to be written anew; not with -only")
@@ -59,18 +69,16 @@ func main() {
 
 type options struct {
 	bin, npm, cache, tree, page, record, check string
-	small, clean, all                          bool
+	small, clean, all, wire                    bool
 	rounds                                     int
 	only                                       *regexp.Regexp
 }
 
-// families are all rows, in the order of the table.
+// families returns all rows, in the order of the table.
 func families(b *bench) []row {
-	var all []row
-	for _, f := range []func(*bench) []row{latencyRows, tokenRows, grepRows, treeRows, jqRows, keepRows, sliceRows, wireRows} {
-		all = append(all, f(b)...)
-	}
-	return all
+	return slices.Concat(
+		latencyRows(b), tokenRows(b), grepRows(b), treeRows(b), jqRows(b), keepRows(b), sliceRows(b), wireRows(b),
+	)
 }
 
 func run(ctx context.Context, o options) error {
@@ -85,31 +93,34 @@ func run(ctx context.Context, o options) error {
 		return os.RemoveAll(o.cache)
 	}
 	if o.bin == "" || o.page != "" && (!o.all || o.small) {
-		return errors.New("usage: peers -bin DIR [-small] [-only REGEX | -page FILE] [-record FILE] [-check FILE]")
+		return errors.New("usage: peers -bin DIR [-wire] [-small] [-only REGEX | -page FILE] [-record FILE] [-check FILE]")
 	}
-	at := machine() // before this adds to the load
-	if o.small {
-		at += ", small: inputs are a twentieth of what the names say, and Go's source stands for Linux"
-	}
+	at := machine() // before the measurements raise the load average
 	b, err := newBench(o)
 	if err != nil {
 		return err
 	}
 	defer b.close()
+	if o.wire {
+		servers, err := b.measureServers(ctx, b.rounds, true)
+		if err != nil {
+			return err
+		}
+		return o.publish("make bench-wire", wireTable(servers, b.rounds, at))
+	}
+	if o.small {
+		at += ", small: inputs are a twentieth of what the names say, and Go's source stands for Linux"
+	}
 	results := b.measureAll(ctx, families(b))
 	var growths []growth
 	if !o.small {
 		growths = b.measureGrowth(ctx)
 	}
-	text := table(results, growths, b.rounds, at)
-	fmt.Print(text)
+	if err := o.publish("make bench-peers", table(results, growths, b.rounds, at)); err != nil {
+		return err
+	}
 	if o.record != "" {
 		if err := writeRatios(o.record, results); err != nil {
-			return err
-		}
-	}
-	if o.page != "" {
-		if err := marked.Rewrite(o.page, "make bench-peers", text); err != nil {
 			return err
 		}
 	}
@@ -118,19 +129,22 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	return failures(results)
-}
-
-// failures are rows that could not be measured, or whose answers differ: a figure without its work is worth nothing.
-func failures(results []result) error {
-	var failed []string
+	// A row that could not be measured, or whose answers differ, is a failure: a time without equal work means
+	// nothing.
+	var failed []error
 	for _, r := range results {
 		if r.err != nil {
-			failed = append(failed, r.id()+": "+r.err.Error())
+			failed = append(failed, fmt.Errorf("%s: %w", r.id(), r.err))
 		}
 	}
-	if failed == nil {
+	return errors.Join(failed...)
+}
+
+// publish prints a table, and rewrites it in the page if one is named.
+func (o options) publish(command, text string) error {
+	fmt.Print(text)
+	if o.page == "" {
 		return nil
 	}
-	return errors.New(strings.Join(failed, "\n"))
+	return marked.Rewrite(o.page, command, text)
 }

@@ -59,7 +59,12 @@ func TestRatiosLeaveOutWhatSaysNothing(t *testing.T) {
 	full := func(r row) result { return result{row: r, ours: ms(1), peer: ms(2), served: ms(3)} }
 	failed, skipped := full(row{name: "failed"}), full(row{name: "skipped"})
 	failed.err, skipped.skipped = context.Canceled, "not here"
-	got := ratios([]result{full(row{family: "f", name: "whole"}), full(row{name: "noisy", noisy: true}), failed, skipped, {row: row{name: "alone"}, ours: ms(1)}})
+	got := ratios(
+		[]result{
+			full(row{family: "f", name: "whole"}), full(row{name: "noisy", noisy: true}), failed, skipped,
+			{row: row{name: "alone"}, ours: ms(1)},
+		},
+	)
 	if len(got) != 2 || got["f/whole"] != 0.5 || got["f/whole (served)"] != 1.5 {
 		t.Errorf("%v", got)
 	}
@@ -112,7 +117,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// What the inputs hold is what the figures are of: the same bytes at every run, JSON that is whole, the sizes asked for.
+// What the inputs hold is what the figures are of: the same bytes at every run, JSON that is whole, the sizes asked
+// for.
 func TestInputs(t *testing.T) {
 	b := &bench{options: options{cache: t.TempDir()}, work: t.TempDir()}
 	for i := range 2 {

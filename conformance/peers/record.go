@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// doubled is how many times the recorded ratio a row's must be, in tries runs one after the other, to be a failure: machines
-// are noisy, a mistake is there every time.
+// A row fails if its ratio is at least doubled times the recorded ratio in each of tries consecutive runs: noise
+// passes, a regression does not.
 const (
 	doubled = 2.0
 	tries   = 3
@@ -23,7 +23,7 @@ const (
 
 const ofServed = " (served)"
 
-// ratios of what can be compared with another day's.
+// ratios returns the ratios that can be compared with those of another day, by name.
 func ratios(results []result) map[string]float64 {
 	all := map[string]float64{}
 	for _, r := range results {
@@ -40,7 +40,7 @@ func ratios(results []result) map[string]float64 {
 }
 
 func writeRatios(path string, results []result) error {
-	text, err := json.MarshalIndent(ratios(results), "", "\t") // keys in order
+	text, err := json.MarshalIndent(ratios(results), "", "\t") // sorts the keys
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func readRatios(path string) (recorded map[string]float64, err error) {
 	return recorded, nil
 }
 
-// grown are the names whose ratio has doubled, and those that were never recorded.
+// grown returns the names whose ratio has doubled, and those without a recorded ratio.
 func grown(recorded, now map[string]float64) (worse, unknown []string) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if was, ok := recorded[name]; !ok {
@@ -70,7 +70,7 @@ func grown(recorded, now map[string]float64) (worse, unknown []string) {
 	return worse, unknown
 }
 
-// compare measures rows that have doubled again, and fails where they do in every try.
+// compare measures rows whose ratio has doubled again, and returns an error for those that doubled in every try.
 func (b *bench) compare(ctx context.Context, path string, results []result) error {
 	recorded, err := readRatios(path)
 	if err != nil {
@@ -79,11 +79,13 @@ func (b *bench) compare(ctx context.Context, path string, results []result) erro
 	now := ratios(results)
 	worse, unknown := grown(recorded, now)
 	if len(unknown) > 0 {
-		return fmt.Errorf("not recorded in %s: %s; scripts/bench-peers -small -record %[1]s", path, strings.Join(unknown, ", "))
+		return fmt.Errorf(
+			"not recorded in %s: %s; scripts/bench-peers -small -record %[1]s", path, strings.Join(unknown, ", "),
+		)
 	}
 	for try := 1; try < tries && len(worse) > 0; try++ {
 		fmt.Fprintf(os.Stderr, "again, for their ratios have doubled: %s\n", strings.Join(worse, ", "))
-		b.wire = nil
+		b.servers = nil
 		var again []row
 		for _, r := range families(b) {
 			if slices.Contains(worse, r.id()) || slices.Contains(worse, r.id()+ofServed) {

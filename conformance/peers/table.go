@@ -11,45 +11,57 @@ import (
 	"time"
 )
 
-// median is the middle one, of an even number the upper of the two; 0 of none.
-func median[T cmp.Ordered](of []T) T {
-	var none T
+// quantile returns the q-quantile of the values, or 0 if there are none. It sorts a copy.
+func quantile[T cmp.Ordered](of []T, q float64) (at T) {
 	if len(of) == 0 {
-		return none
+		return at
 	}
 	sorted := slices.Sorted(slices.Values(of))
-	return sorted[len(sorted)/2]
+	return sorted[min(int(math.Ceil(q*float64(len(of))))-1, len(of)-1)]
 }
 
-// ratio is how many times the peer's time ours takes; 0 where there is no peer.
-func (r result) ratio() float64 {
-	switch {
-	case len(r.ours) > 0 && len(r.peer) > 0:
-		return float64(median(r.ours)) / float64(median(r.peer))
-	case r.other > 0:
-		return r.value / r.other
+func median[T cmp.Ordered](of []T) T { return quantile(of, 0.5) }
+
+// markdown formats a table: head holds the two header lines, rows the cells.
+func markdown(head string, rows [][]string) string {
+	b := strings.Builder{}
+	b.WriteString(head)
+	for _, cells := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
-	return 0
+	return b.String()
 }
 
-// servedRatio is that of a server which ran before.
-func (r result) servedRatio() float64 {
-	if len(r.served) == 0 || len(r.peer) == 0 {
+// oneLine returns an error's text for a table cell.
+func oneLine(err error) string { return strings.ReplaceAll(fmt.Sprintf("%.200s", err), "\n", " ") }
+
+// times returns the median of took divided by the peer's median time; 0 if either was not measured.
+func (r result) times(took []time.Duration) float64 {
+	if len(took) == 0 || len(r.peer) == 0 {
 		return 0
 	}
-	return float64(median(r.served)) / float64(median(r.peer))
+	return float64(median(took)) / float64(median(r.peer))
 }
 
-// figure is what the bar is held against: the way a model asks, where that was measured.
+// ratio returns our figure divided by the peer's; 0 if there is no peer.
+func (r result) ratio() float64 {
+	if len(r.ours) == 0 && r.other > 0 {
+		return r.value / r.other
+	}
+	return r.times(r.ours)
+}
+
+// servedRatio is ratio for a server that was already running.
+func (r result) servedRatio() float64 { return r.times(r.served) }
+
+// figure returns the value compared with the bar. For ratios it prefers that of a running server, which is how models
+// call tools.
 func (r result) figure() float64 {
 	switch {
 	case r.beyond > 0:
 		return r.ratio()
 	case r.unit == "":
-		if served := r.servedRatio(); served > 0 {
-			return served
-		}
-		return r.ratio()
+		return cmp.Or(r.servedRatio(), r.ratio())
 	case r.unit == "ms":
 		return float64(median(r.ours)) / float64(time.Millisecond)
 	case r.unit == "µs":
@@ -58,7 +70,7 @@ func (r result) figure() float64 {
 	return r.value
 }
 
-// most is what the figure is to be at most.
+// most returns the maximum figure that meets the bar.
 func (r row) most() float64 {
 	if r.beyond > 0 {
 		return r.bar / r.beyond
@@ -66,7 +78,7 @@ func (r row) most() float64 {
 	return r.bar
 }
 
-// verdict says whether the row stands at or below its bar.
+// verdict reports whether the row meets its bar.
 func (r result) verdict() string {
 	switch {
 	case r.err != nil:
@@ -90,7 +102,10 @@ func (r result) brief() string {
 	case r.skipped != "":
 		return r.skipped
 	}
-	return fmt.Sprintf("ours %s, peer %s, ratio %s, served %s, bar %s: %s", r.oursText(), r.peerText(), number(r.ratio()), number(r.servedRatio()), r.barText(), strings.ReplaceAll(r.verdict(), "*", ""))
+	return fmt.Sprintf(
+		"ours %s, peer %s, ratio %s, served %s, bar %s: %s", r.oursText(), r.peerText(), number(r.ratio()),
+		number(r.servedRatio()), r.barText(), strings.ReplaceAll(r.verdict(), "*", ""),
+	)
 }
 
 func (r result) oursText() string {
@@ -101,16 +116,13 @@ func (r result) oursText() string {
 }
 
 func (r result) peerText() string {
-	switch {
-	case len(r.peer) > 0:
-		return span(median(r.peer))
-	case r.other > 0:
+	if len(r.peer) == 0 && r.other > 0 {
 		return number(r.other) + " " + r.unit
 	}
-	return "–"
+	return span(median(r.peer))
 }
 
-// free says that a row has no bar: its ratio is only told.
+// free reports whether the row has no bar: its ratio is only reported.
 func (r row) free() bool { return r.bar == 0 && r.unit == "" }
 
 func (r result) barText() string {
@@ -123,7 +135,7 @@ func (r result) barText() string {
 	return "≤ " + strings.TrimSpace(fmt.Sprintf("%g %s", r.bar, r.unit))
 }
 
-// number has three digits that count; "–" is none.
+// number formats n with three significant digits, or as "–" if there is no value.
 func number(n float64) string {
 	switch {
 	case n == 0:
@@ -138,8 +150,11 @@ func number(n float64) string {
 	return fmt.Sprintf("%.4f", n)
 }
 
+// span formats a duration, or "–" if there is none.
 func span(d time.Duration) string {
 	switch {
+	case d == 0:
+		return "–"
 	case d >= 10*time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d >= time.Second:
@@ -157,52 +172,47 @@ func megabytes(n int64) string {
 	return fmt.Sprintf("%.0f", math.Max(1, float64(n)/(1<<20)))
 }
 
-// table is what goes into the page.
+// table returns the text for docs/SPEED.md.
 func table(results []result, growths []growth, rounds int, machine string) string {
-	var b strings.Builder
-	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+	var rows [][]string
 	met, held := 0, 0
 	for _, r := range results {
-		if r.err == nil && r.skipped == "" && !r.free() {
+		what := strings.ReplaceAll(r.family+": "+r.name, "|", `\|`)
+		if r.skipped != "" || r.err != nil {
+			why := r.skipped
+			if r.err != nil {
+				why = oneLine(r.err)
+			}
+			rows = append(
+				rows, []string{what, strings.ReplaceAll(why, "|", `\|`), "–", "–", "–", "–", r.barText(), r.verdict(), "–", "–"},
+			)
+			continue
+		}
+		if !r.free() {
 			held++
 			if r.figure() <= r.most() {
 				met++
 			}
 		}
-	}
-	fmt.Fprintf(&b, "%s. Medians of %d interleaved rounds, or of as many as the last column says. %d of %d rows stand at or below their bar.\n\n", machine, rounds, met, held)
-	b.WriteString("| what | beside | ours | peer | ratio | served | bar | at or below | MB at most, ours / peer | rounds |\n|---|---|---:|---:|---:|---:|---:|---|---:|---:|\n")
-	for _, r := range results {
-		peer, n := r.peerName(), max(len(r.ours), 1)
+		n := fmt.Sprint(max(len(r.ours), 1))
 		if r.figures != nil {
-			n = 0
+			n = "–"
 		}
-		cells := []string{cell(r.family + ": " + r.name), peer, r.oursText(), r.peerText(), number(r.ratio()), number(r.servedRatio()), r.barText(), r.verdict(), megabytes(r.oursPeak) + " / " + megabytes(r.otherPeak), fmt.Sprint(n)}
-		if r.figures != nil {
-			cells[9] = "–"
-		}
-		if r.skipped != "" || r.err != nil {
-			why := r.skipped
-			if r.err != nil {
-				why = strings.ReplaceAll(fmt.Sprintf("%.200s", r.err), "\n", " ")
-			}
-			cells = []string{cell(r.family + ": " + r.name), cell(why), "–", "–", "–", "–", r.barText(), r.verdict(), "–", "–"}
-		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		rows = append(rows, []string{
+			what, cmp.Or(r.note, r.version, "–"), r.oursText(), r.peerText(), number(r.ratio()), number(r.servedRatio()),
+			r.barText(), r.verdict(), megabytes(r.oursPeak) + " / " + megabytes(r.otherPeak), n,
+		})
 	}
+	text := fmt.Sprintf(
+		"%s. Medians of %d interleaved rounds, or of as many as the last column says. %d of %d rows stand at or below their bar.\n\n",
+		machine, rounds, met, held,
+	) +
+		markdown(
+			"| what | beside | ours | peer | ratio | served | bar | at or below | MB at most, ours / peer | rounds |\n|---|---|---:|---:|---:|---:|---:|---|---:|---:|\n",
+			rows,
+		)
 	if len(growths) > 0 {
-		b.WriteString(growthTable(growths))
+		text += growthTable(growths)
 	}
-	return b.String()
-}
-
-// peerName is the peer with its version.
-func (r result) peerName() string {
-	if r.note != "" {
-		return r.note
-	}
-	if r.version != "" {
-		return r.version
-	}
-	return "–"
+	return text
 }

@@ -30,8 +30,8 @@ func latencyRows(b *bench) []row {
 	}
 }
 
-// adding has tiktoken-go count the tokens alone beside it.
-func (b *bench) adding(size int64) func(context.Context) (*duel, error) {
+// adding compares a tool call with tiktoken-go, which only counts the tokens.
+func (b *bench) adding(size int64) setup {
 	return func(context.Context) (*duel, error) {
 		path, err := b.hits(b.scaled(size))
 		if err != nil {
@@ -50,48 +50,47 @@ func (b *bench) jobs(ours, peer, path string, work float64) (*duel, error) {
 	return &duel{ours: a, peer: c, same: sameJob, work: work}, err
 }
 
-// job has a job done in a process of its own.
+// job returns a command that runs a job in a process of its own.
 func (b *bench) job(name, path string) (*command, error) {
 	self, err := os.Executable()
-	return &command{b: b, words: []string{self, "job", name, path}, env: []string{"PEERS_WORK=" + b.work}, took: tookJob}, err
+	return &command{
+		b: b, words: []string{self, "job", name, path}, env: []string{"PEERS_WORK=" + b.work}, took: tookJob,
+	}, err
 }
 
 const textSize = 500_000
 
-// texts are the classes that tokens are counted in; each is one file of the cache.
-func (b *bench) texts() map[string]func(io.Writer, int64) error {
-	upTo := func(text []byte) func(io.Writer, int64) error {
-		return func(w io.Writer, size int64) error {
-			for size > 0 {
-				n, err := w.Write(text[:min(int64(len(text)), size)])
-				if err != nil {
-					return err
-				}
-				size -= int64(n)
-			}
-			return nil
+// writeText writes a text of one class (JSON, code, CJK …) to count tokens in.
+func (b *bench) writeText(w io.Writer, class string, size int64) error {
+	var text []byte
+	switch class {
+	case "JSON":
+		return writeHits(w, size, 5)
+	case "log":
+		return writeLog(w, size, 5)
+	case "code":
+		return writeCode(w, filepath.Join(b.goroot, "src"), size, 0)
+	case "prose":
+		text = corpus.WarAndPeace()
+	case "diff":
+		text = corpus.WarAndPeaceDiff()
+	case "CJK": // ToValidUTF8 removes a truncated rune at the end
+		text = bytes.ToValidUTF8(bytes.Repeat(corpus.CJK(), int(size)/len(corpus.CJK())+1)[:size], nil)
+		text = append(text, bytes.Repeat([]byte(" "), int(size)-len(text))...)
+	case "base64":
+		text = base64Lines(size)
+	case "blanks":
+		text = blanks(size)
+	}
+	for ; size > 0; size -= int64(len(text)) {
+		if _, err := w.Write(text[:min(int64(len(text)), size)]); err != nil {
+			return err
 		}
 	}
-	return map[string]func(io.Writer, int64) error{
-		"JSON":   func(w io.Writer, size int64) error { return writeHits(w, size, 5) },
-		"log":    func(w io.Writer, size int64) error { return writeLog(w, size, 5) },
-		"prose":  upTo(corpus.WarAndPeace()),
-		"diff":   upTo(corpus.WarAndPeaceDiff()),
-		"CJK":    func(w io.Writer, size int64) error { return upTo(wholeRunes(corpus.CJK(), size))(w, size) },
-		"code":   func(w io.Writer, size int64) error { return writeCode(w, filepath.Join(b.goroot, "src"), size, 0) },
-		"base64": func(w io.Writer, size int64) error { return upTo(base64Lines(size))(w, size) },
-		"blanks": func(w io.Writer, size int64) error { return upTo(blanks(size))(w, size) },
-		"random": func(w io.Writer, size int64) error { return upTo(hexes(size))(w, size) },
-	}
+	return nil
 }
 
-// wholeRunes repeats a text of runes of three bytes so that a cut at size falls between two.
-func wholeRunes(text []byte, size int64) []byte {
-	s := strings.ToValidUTF8(string(bytes.Repeat(text, int(size)/len(text)+1)[:size]), "")
-	return []byte(s + strings.Repeat(" ", int(size)-len(s)))
-}
-
-// base64Lines are lines of 76 characters, as mail and PEM files have them.
+// base64Lines returns base64 in lines of 76 characters, as in mail.
 func base64Lines(size int64) []byte {
 	var b []byte
 	for line := range slices.Chunk(corpus.Random(int(size)), 57) {
@@ -100,7 +99,7 @@ func base64Lines(size int64) []byte {
 	return b
 }
 
-// blanks are short words far apart: under indents, in columns, between empty lines.
+// blanks returns short words separated by much white space: indentation, columns, empty lines.
 func blanks(size int64) []byte {
 	r := rand.New(rand.NewPCG(15, 16))
 	var b []byte
@@ -111,11 +110,7 @@ func blanks(size int64) []byte {
 	return b
 }
 
-func hexes(size int64) []byte {
-	return fmt.Appendf(nil, "%x", corpus.Random(int(size)/2+1))[:size]
-}
-
-// writeCode is Go's source, one file after the other, beginning at one of them.
+// writeCode writes Go's source files one after the other, starting with file number from.
 func writeCode(w io.Writer, dir string, size int64, from int) error {
 	n := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -143,21 +138,29 @@ func writeCode(w io.Writer, dir string, size int64, from int) error {
 func tokenRows(b *bench) []row {
 	var rows []row
 	for _, class := range []string{"JSON", "log", "prose", "code", "diff", "CJK", "base64", "blanks"} {
-		rows = append(rows, row{family: "tokens", name: "counting, " + class, beside: pkoukk, bar: 0.04, setup: b.counting(class, textSize)})
+		rows = append(
+			rows,
+			row{family: "tokens", name: "counting, " + class, beside: pkoukk, bar: 0.04, setup: b.counting(class, textSize)},
+		)
 	}
 	return append(rows,
-		row{family: "tokens", noisy: true, name: "from nothing to the first count", beside: pkoukk, bar: 1, unit: "ms", setup: func(context.Context) (*duel, error) { return b.jobs("init", "init-peer", "-", 0) }},
+		row{
+			family: "tokens", noisy: true, name: "from nothing to the first count", beside: pkoukk, bar: 1, unit: "ms",
+			setup: func(context.Context) (*duel, error) { return b.jobs("init", "init-peer", "-", 0) },
+		},
 		row{family: "tokens", name: "1 MB without a break", bar: 1000, unit: "ms", setup: b.unbroken},
 		row{family: "tokens", name: "estimate above 16 MB, 95 % of errors", bar: 1, unit: "%", figures: b.estimates},
 	)
 }
 
-func (b *bench) counting(class string, size int64) func(context.Context) (*duel, error) {
+func (b *bench) counting(class string, size int64) setup {
 	return func(context.Context) (*duel, error) {
 		if b.small {
 			size /= 5
 		}
-		path, err := b.input(fmt.Sprintf("text-%s-%d", class, size), func(w io.Writer) error { return b.texts()[class](w, size) })
+		path, err := b.input(
+			fmt.Sprintf("text-%s-%d", class, size), func(w io.Writer) error { return b.writeText(w, class, size) },
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +168,7 @@ func (b *bench) counting(class string, size int64) func(context.Context) (*duel,
 	}
 }
 
-// unbroken has no peer: tiktoken-go's time is quadratic there.
+// unbroken has no peer: tiktoken-go takes quadratic time on unbroken text.
 func (b *bench) unbroken(context.Context) (*duel, error) {
 	path, err := b.input("unbroken", func(w io.Writer) error {
 		_, err := w.Write(bytes.Repeat([]byte("a"), 1<<20))
@@ -182,13 +185,10 @@ func (b *bench) unbroken(context.Context) (*duel, error) {
 	return d, nil
 }
 
-// How large the texts are whose tokens are estimated, and how many of each class.
-const (
-	estimated  = 24 << 20
-	ofEachText = 5
-)
+// estimated is the size in bytes of texts whose tokens are estimated.
+const estimated = 24 << 20
 
-// estimates compares estimates with exact counts, text by text.
+// estimates compares estimated with exact counts, for each kind of text.
 func (b *bench) estimates(context.Context) (got result, err error) {
 	if b.small {
 		return got, errSkipped{"measured at full size only: the texts are over 16 MB"}
@@ -197,7 +197,7 @@ func (b *bench) estimates(context.Context) (got result, err error) {
 	var errs, margins []float64
 	held := 0
 	began := time.Now()
-	for seed := range ofEachText {
+	for seed := range 5 {
 		for _, class := range []string{"JSON", "log", "code", "mixed"} {
 			text, err := b.longText(class, uint64(seed))
 			if err != nil {
@@ -216,9 +216,10 @@ func (b *bench) estimates(context.Context) (got result, err error) {
 			break
 		}
 	}
-	slices.Sort(errs)
-	got.value = errs[int(math.Ceil(0.95*float64(len(errs))))-1]
-	got.note = fmt.Sprintf("%d texts of 24 MB; the interval held in %d, it is ±%.2f %% (median)", len(errs), held, median(margins))
+	got.value = quantile(errs, 0.95)
+	got.note = fmt.Sprintf(
+		"%d texts of 24 MB; the interval held in %d, it is ±%.2f %% (median)", len(errs), held, median(margins),
+	)
 	return got, nil
 }
 
@@ -233,9 +234,12 @@ func (b *bench) longText(class string, seed uint64) ([]byte, error) {
 		err = writeLog(&text, estimated, 100+seed)
 	case "code":
 		err = writeCode(&text, filepath.Join(b.goroot, "src"), estimated, 300*int(seed))
-	default: // parts of all kinds, each from 1 kB to 1 MB
+	default: // parts of all kinds, 1 kB to 1 MB each
 		r := rand.New(rand.NewPCG(seed, 9))
-		parts := [][]byte{corpus.WarAndPeace(), corpus.JSON5MB(), corpus.CJK(), corpus.PanicLog(), corpus.CSV20k(), corpus.WarAndPeaceDiff(), hexes(1 << 20)}
+		parts := [][]byte{
+			corpus.WarAndPeace(), corpus.JSON5MB(), corpus.CJK(), corpus.PanicLog(), corpus.CSV20k(), corpus.WarAndPeaceDiff(),
+			fmt.Appendf(nil, "%x", corpus.Random(1<<19)),
+		}
 		for text.Len() < estimated {
 			part := parts[r.IntN(len(parts))]
 			n := min(1000+r.IntN(1_000_000), len(part))

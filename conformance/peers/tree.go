@@ -5,11 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -18,7 +14,7 @@ import (
 	"strings"
 )
 
-// rare is a literal in a few hundred lines of the tree, in Linux or in Go.
+// rare returns a literal that occurs in a few hundred lines of the tree, Linux or Go.
 func (b *bench) rare() string {
 	if b.small {
 		return "strings.TrimSuffix"
@@ -26,55 +22,34 @@ func (b *bench) rare() string {
 	return "PM_EVENT_"
 }
 
-const linuxPackage = "/usr/src/linux-source-6.1.tar.xz"
-
-// source is a tree of many files: Linux, or in the small form that of the Go commands.
-func (b *bench) source(ctx context.Context) (string, error) {
-	if b.small {
+// source returns a tree of many files: Linux, or in the small form the Go commands.
+func (b *bench) source() (string, error) {
+	switch {
+	case b.small:
 		return filepath.Join(b.goroot, "src", "cmd"), nil
-	}
-	if b.tree != "" {
-		return b.tree, nil
-	}
-	dir := filepath.Join(b.cache, "linux-source-6.1")
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	if _, err := os.Stat(linuxPackage); err != nil {
+	case b.tree == "":
 		return "", errSkipped{"linux-source-6.1 is not installed"}
 	}
-	fmt.Fprintln(os.Stderr, "unpacking linux-source-6.1")
-	if out, err := exec.CommandContext(ctx, "tar", "-xJf", linuxPackage, "-C", b.work).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("tar: %w: %.300s", err, out)
-	}
-	unpacked := filepath.Join(b.work, "linux-source-6.1")
-	if err := asUpstream(unpacked); err != nil {
-		return "", err
-	}
-	return dir, os.Rename(unpacked, dir)
+	return b.tree, nil
 }
 
-// asUpstream takes Debian's own rules from the end of .gitignore: they ignore the whole tree but debian/.
-func asUpstream(dir string) error {
-	path := filepath.Join(dir, ".gitignore")
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, _, _ := bytes.Cut(b, []byte("#\n# Debian packaging"))
-	return os.WriteFile(path, before, 0o644)
-}
-
-// bareRipgrep honours ignore files outside of repositories too, as we do.
+// bareRipgrep makes rg honour ignore files outside of repositories, like mcp-funnel.
 var bareRipgrep = []string{"rg", "--no-config", "--no-require-git"}
 
 func treeRows(b *bench) []row {
 	return []row{
-		{family: "tree", name: "search, a rare literal", beside: "rg", bar: 1.05, setup: b.searching(b.rare(), "matches", ".")},
-		{family: "tree", name: "search, a word in many files, counted", beside: "rg", bar: 1.05, setup: b.searching("return -EINVAL|errors.New", "counts", ".")},
-		{family: "tree", name: "search, a class without literal, counted", beside: "rg", bar: 1.05, setup: b.searching("[a-z]{4}[0-9]{5}", "counts", ".")},
+		{family: "tree", name: "search, a rare literal", beside: "rg", bar: 1.05, setup: b.searching(
+			b.rare(), "matches", ".",
+		)},
+		{family: "tree", name: "search, a word in many files, counted", beside: "rg", bar: 1.05, setup: b.searching(
+			"return -EINVAL|errors.New", "counts", ".",
+		)},
+		{family: "tree", name: "search, a class without literal, counted", beside: "rg", bar: 1.05, setup: b.searching(
+			"[a-z]{4}[0-9]{5}", "counts", ".",
+		)},
 		{family: "tree", name: "listing, all names kept, as a tree", beside: "rg", bar: 0.6, setup: b.listing("tree", ".")},
-		{family: "tree", name: "listing, all kept as records", beside: "rg", setup: b.listing("list", ".")}, // of size and time too, which rg does not ask for
+		// the records hold size and time, which rg does not read
+		{family: "tree", name: "listing, all kept as records", beside: "rg", setup: b.listing("list", ".")},
 		{family: "tree", name: "listing, counted by extension", beside: "rg", bar: 0.6, setup: b.listing("count", ".")},
 		{family: "tree", name: "listing, differences with git", beside: "git", bar: 0, unit: "files", figures: b.againstGit},
 	}
@@ -82,164 +57,90 @@ func treeRows(b *bench) []row {
 
 var totalMatches = regexp.MustCompile(`(\d+) (?:matches|match) in (\d+) file`)
 
-// searching prints, and keeps, every match or every count.
-func (b *bench) searching(pattern, show, path string) func(context.Context) (*duel, error) {
-	return func(ctx context.Context) (*duel, error) {
-		dir, err := b.source(ctx)
-		if err != nil {
-			return nil, err
-		}
-		args := map[string]any{"pattern": pattern, "show": show, "path": path}
-		peer := slices.Concat(bareRipgrep, []string{"-n", "--no-heading"})
+// searching prints and stores every match or every count.
+func (b *bench) searching(pattern, show, path string) setup {
+	return b.inTree("search", map[string]any{"pattern": pattern, "show": show, "path": path}, func(ours, peer string) error {
+		want := strings.Count(peer, "\n")
 		if show == "counts" {
-			peer = slices.Concat(bareRipgrep, []string{"--count"})
-		}
-		base := b.funnel(dir)
-		return &duel{
-			ours:   &command{b: b, words: append(base, called("search", args)...), dir: dir},
-			served: &served{words: base, tool: "search", args: args},
-			peer:   &command{b: b, words: append(peer, "-e", pattern, path), dir: dir},
-			same: func(ours, peer string) error {
-				want := strings.Count(peer, "\n")
-				if show == "counts" {
-					want = 0
-					for line := range strings.Lines(peer) {
-						n, err := strconv.Atoi(strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:]))
-						if err != nil {
-							return err
-						}
-						want += n
-					}
+			want = 0
+			for line := range strings.Lines(peer) {
+				n, err := strconv.Atoi(strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:]))
+				if err != nil {
+					return err
 				}
-				return sameCount(totalMatches.FindString(ours), strconv.Itoa(want))
-			},
-			work: float64(b.filesBelow(ctx, dir, path)),
-		}, nil
-	}
+				want += n
+			}
+		}
+		return sameCount(totalMatches.FindString(ours), strconv.Itoa(want))
+	}, slices.Concat(map[string][]string{"matches": {"-n", "--no-heading"}, "counts": {"--count"}}[show], []string{"-e", pattern, path}))
 }
 
-// listing walks the tree with its ignore rules.
-func (b *bench) listing(show, path string) func(context.Context) (*duel, error) {
+// listing lists the files of the tree by its ignore rules.
+func (b *bench) listing(show, path string) setup {
+	return b.inTree("find", map[string]any{"path": path, "type": "file", "show": show}, func(ours, peer string) error {
+		want := strings.Count(peer, "\n")
+		if !slices.Contains(firstNumber.FindAllString(ours, -1), strconv.Itoa(want)) {
+			return fmt.Errorf("the peer lists %d files: %.300q", want, ours)
+		}
+		return nil
+	}, []string{"--files", path})
+}
+
+// inTree compares a tool call on a path of the tree with ripgrep; the work is the number of files below the path.
+func (b *bench) inTree(tool string, args map[string]any, same func(ours, peer string) error, flags []string) setup {
 	return func(ctx context.Context) (*duel, error) {
-		dir, err := b.source(ctx)
+		dir, err := b.source()
 		if err != nil {
 			return nil, err
 		}
-		args := map[string]any{"path": path, "type": "file", "show": show}
-		base := b.funnel(dir)
-		return &duel{
-			ours:   &command{b: b, words: append(base, called("find", args)...), dir: dir},
-			served: &served{words: base, tool: "find", args: args},
-			peer:   &command{b: b, words: append(slices.Clip(bareRipgrep), "--files", path), dir: dir},
-			same:   func(ours, peer string) error { return sameTotal(ours, strings.Count(peer, "\n")) },
-			work:   float64(b.filesBelow(ctx, dir, path)),
-		}, nil
+		cmd := exec.CommandContext(ctx, "rg", slices.Concat(bareRipgrep[1:], []string{"--files", args["path"].(string)})...)
+		cmd.Dir = dir
+		out, _ := cmd.Output() // if rg is missing, measuring the row reports it
+		d := b.toolDuel(b.funnel(dir), dir, tool, args, slices.Concat(bareRipgrep, flags))
+		d.same, d.work = same, float64(max(bytes.Count(out, []byte("\n")), 1))
+		return d, nil
 	}
 }
 
-// sameTotal finds the number of files among what find tells.
-func sameTotal(ours string, want int) error {
-	for _, n := range firstNumber.FindAllString(ours, -1) {
-		if n == strconv.Itoa(want) {
-			return nil
-		}
-	}
-	return fmt.Errorf("the peer lists %d files: %.300q", want, ours)
-}
+// bothLists is a shell script. It writes two sorted lists to directory $1: the files that git would add by the ignore
+// rules alone, and the files that our find tool lists. It prints the number of git's files, then the names in only
+// one list, ours after a tab. It omits hidden names, for which git has no rule.
+const bothLists = `set -e
+git init -q --bare "$1/git"
+git -c core.excludesFile=/dev/null -c core.quotePath=off -c core.bare=false --git-dir "$1/git" --work-tree . ls-files --others --exclude-per-directory=.gitignore |
+	grep -v -e '^\.' -e '/\.' | while IFS= read -r f; do [ -L "$f" ] || ! [ -f "$f" ] || printf '%s\n' "$f"; done | LC_ALL=C sort >"$1/git.list"
+dir=$1; shift
+id=$("$@" call find '{"type":"file"}' | grep -o 'obs:[0-9a-z]*' | head -n 1)
+"$@" observations cat "$id" | jq -r .path | LC_ALL=C sort >"$dir/ours.list"
+[ -s "$dir/git.list" ] && [ -s "$dir/ours.list" ]
+wc -l <"$dir/git.list"
+LC_ALL=C comm -3 "$dir/git.list" "$dir/ours.list"`
 
-func (b *bench) filesBelow(ctx context.Context, dir, path string) int {
-	cmd := exec.CommandContext(ctx, "rg", "--no-config", "--no-require-git", "--files", path)
-	cmd.Dir = dir
-	out, _ := cmd.Output()
-	return max(bytes.Count(out, []byte("\n")), 1)
-}
-
-// againstGit counts the names that only one of us and git lists. Hidden names are left out: git has no such rule.
+// againstGit counts the names that only one of mcp-funnel and git lists.
 func (b *bench) againstGit(ctx context.Context) (got result, err error) {
-	dir, err := b.source(ctx)
+	dir, err := b.source()
 	if err != nil {
 		return got, err
 	}
-	want, err := b.gitFiles(ctx, dir)
-	if err != nil {
-		return got, err
-	}
-	ours, err := b.ourFiles(ctx, dir)
-	if err != nil {
-		return got, err
-	}
-	differ := 0
-	for name := range want {
-		if !ours[name] {
-			differ++
-			got.note = "only git: " + name
+	for _, peer := range []string{"git", "jq"} {
+		if _, err := program(peer); err != nil {
+			return got, err
 		}
 	}
-	for name := range ours {
-		if !want[name] {
-			differ++
-			got.note = "only ours: " + name
-		}
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", bothLists, "sh", b.work}, b.funnel(dir)...)...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return got, fmt.Errorf("the lists: %w", err)
 	}
-	got.value, got.other = float64(differ), 0
-	if got.note == "" {
-		got.note = fmt.Sprintf("of %d", len(want))
+	names := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	got.value, got.note = float64(len(names)-1), "of "+strings.TrimSpace(names[0])
+	if len(names) > 1 {
+		who := map[bool]string{true: "ours", false: "git"}[names[1][0] == '\t']
+		got.note = "only " + who + ": " + strings.TrimSpace(names[1])
 	}
 	return got, nil
 }
 
-// gitFiles are what git would take up, by the ignore rules alone.
-func (b *bench) gitFiles(ctx context.Context, dir string) (map[string]bool, error) {
-	if _, err := program("git"); err != nil {
-		return nil, err
-	}
-	repository := filepath.Join(b.work, "git")
-	if out, err := exec.CommandContext(ctx, "git", "init", "-q", "--bare", repository).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("git init: %w: %s", err, out)
-	}
-	cmd := exec.CommandContext(ctx, "git", "-c", "core.excludesFile=/dev/null", "-c", "core.bare=false", "--git-dir", repository, "--work-tree", ".",
-		"ls-files", "-z", "--others", "--exclude-per-directory=.gitignore")
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w", err)
-	}
-	names := map[string]bool{}
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
-			continue
-		}
-		if i, err := os.Lstat(filepath.Join(dir, name)); err == nil && i.Mode().IsRegular() {
-			names[name] = true
-		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return names, nil
-}
-
+// observation matches the ID of an observation in a receipt.
 var observation = regexp.MustCompile(`obs:[0-9a-z]{12}`)
-
-func (b *bench) ourFiles(ctx context.Context, dir string) (map[string]bool, error) {
-	base := b.funnel(dir)
-	out, err := exec.CommandContext(ctx, base[0], append(base[1:], called("find", map[string]any{"type": "file"})...)...).Output()
-	if err != nil {
-		return nil, fmt.Errorf("find: %w", err)
-	}
-	id := observation.FindString(string(out))
-	if id == "" {
-		return nil, fmt.Errorf("find kept nothing: %.300q", out)
-	}
-	if out, err = exec.CommandContext(ctx, base[0], append(base[1:], "observations", "cat", id)...).Output(); err != nil {
-		return nil, fmt.Errorf("observations cat: %w", err)
-	}
-	names := map[string]bool{}
-	for line := range bytes.Lines(out) {
-		var r struct{ Path string }
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, err
-		}
-		names[r.Path] = true
-	}
-	return names, nil
-}

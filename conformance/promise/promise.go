@@ -53,20 +53,29 @@ type Proof struct {
 	// whose control finds none proves nothing.
 	Control int    `json:"control"`
 	Figures string `json:"figures,omitempty"` // what else was measured: "p99 31 ms"
-	// Unchecked is what no run could look at here, and why, as what only a network has: the promise is held but for it, which is
-	// said wherever it is said that it is held. What a run left out by itself is skipped, and holds the promise in part only.
+	// Unchecked is what no run could look at here, and why, as what only a network has: the promise is held but for it,
+	// which is said wherever it is said that it is held. What a run left out by itself is skipped, and holds the promise
+	// in part only.
 	Unchecked string `json:"unchecked,omitempty"`
 }
 
 // Full says that promises are to be proved at full size (make safety), not at the modest one of every run.
 func Full() bool { return os.Getenv("SAFETY") == "full" }
 
-// OrdinaryRun skips a test under -short, which is how the tests run with the race detector: it would make minutes of what has no
-// goroutine of its own, or none that other tests do not have.
+// OrdinaryRun skips a test under -short, which is how the tests run with the race detector: it would make minutes of
+// what has no goroutine of its own, or none that other tests do not have.
 func OrdinaryRun(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("tried by the run without -short")
+	}
+}
+
+// WithoutRace skips a test under the race detector, for what has no goroutine and takes it long.
+func WithoutRace(t testing.TB) {
+	t.Helper()
+	if UnderRace {
+		t.Skip("it has no goroutine: tried by the run without the race detector")
 	}
 }
 

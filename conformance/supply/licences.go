@@ -10,17 +10,18 @@ import (
 	"strings"
 )
 
-// allowed are the licences a part may have: those that ask for their text to be passed on, and for nothing of ours.
+// allowed lists the licences a part may have: those that require their text to be passed on, and put no condition on
+// our own code.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
-// chosen are parts that offer a choice of licences, and the one taken.
+// chosen maps parts under a choice of licences to the one we use.
 var chosen = map[string]string{
-	"kernel.org/pub/linux/libs/security/libcap/psx": "BSD-3-Clause", // or GPL-2.0, as its text says first
+	"kernel.org/pub/linux/libs/security/libcap/psx": "BSD-3-Clause", // its text offers GPL-2.0 first
 }
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([-._].*)?$`)
 
-// phrases by which a licence is known, in a text of small letters and single blanks.
+// phrases identify a licence in a text that is in lower case with single spaces.
 var phrases = []struct{ id, phrase string }{
 	{"AGPL-3.0", "gnu affero general public license"},
 	{"LGPL", "gnu lesser general public license"},
@@ -41,11 +42,12 @@ var phrases = []struct{ id, phrase string }{
 	{"BSD-2-Clause", "redistribution and use in source and binary forms"},
 }
 
-// classify names the licences of a text.
+// classify returns the identifiers of the licences in a text.
 func classify(text string) (ids []string) {
 	text = strings.Join(strings.Fields(strings.ToLower(text)), " ")
 	for _, p := range phrases {
-		if !strings.Contains(text, p.phrase) || slices.Contains(ids, p.id) || p.id == "BSD-2-Clause" && slices.Contains(ids, "BSD-3-Clause") {
+		if !strings.Contains(text, p.phrase) || slices.Contains(ids, p.id) || p.id == "BSD-2-Clause" &&
+			slices.Contains(ids, "BSD-3-Clause") {
 			continue
 		}
 		ids = append(ids, p.id)
@@ -53,10 +55,7 @@ func classify(text string) (ids []string) {
 	return ids
 }
 
-// maxLicence bounds a licence's text, in bytes.
-const maxLicence = 1 << 20
-
-// licences are the names and texts at the top of a part's source.
+// licences returns the identifiers and texts of the licence files at the top of a part's source.
 func (p part) licences() (ids []string, texts []string, err error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -66,56 +65,51 @@ func (p part) licences() (ids []string, texts []string, err error) {
 		if !e.Type().IsRegular() || !licenceFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), ".go") {
 			continue
 		}
-		f, err := os.Open(filepath.Join(p.Dir, e.Name()))
-		if err != nil {
-			return nil, nil, err
-		}
-		b, err := io.ReadAll(io.LimitReader(f, maxLicence))
-		_ = f.Close()
+		b, err := os.ReadFile(filepath.Join(p.Dir, e.Name()))
 		if err != nil {
 			return nil, nil, err
 		}
 		texts = append(texts, string(b))
-		for _, id := range classify(string(b)) {
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
+		ids = append(ids, classify(string(b))...)
 	}
 	if id := chosen[p.Path]; slices.Contains(ids, id) {
 		ids = []string{id}
 	}
 	slices.Sort(ids)
-	return ids, texts, nil
+	return slices.Compact(ids), texts, nil
 }
 
-// check says of each part but our own and Go's what is wrong with its licence.
+// check returns a message for each part, except our own module and Go's library, whose licence is missing or not
+// allowed.
 func check(parts []part) (found []string) {
 	for _, p := range parts[2:] {
 		ids, texts, err := p.licences()
+		wrong := ""
 		switch {
 		case err != nil:
-			found = append(found, fmt.Sprintf("%s %s: %v", p.Path, p.Version, err))
-			continue
+			wrong = err.Error()
 		case len(texts) == 0:
-			found = append(found, fmt.Sprintf("%s %s has no licence", p.Path, p.Version))
-			continue
+			wrong = "has no licence"
 		case len(ids) == 0:
-			found = append(found, fmt.Sprintf("%s %s has a licence that is not known", p.Path, p.Version))
+			wrong = "has a licence that is not known"
+		case slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(allowed, id) }):
+			wrong = fmt.Sprintf(
+				"is under %s, of which not all is allowed (allowed: %s)", strings.Join(ids, ", "), strings.Join(allowed, ", "),
+			)
+		default:
+			continue
 		}
-		for _, id := range ids {
-			if !slices.Contains(allowed, id) {
-				found = append(found, fmt.Sprintf("%s %s is under %s, which is not allowed (allowed: %s)", p.Path, p.Version, id, strings.Join(allowed, ", ")))
-			}
-		}
+		found = append(found, fmt.Sprintf("%s %s %s", p.Path, p.Version, wrong))
 	}
 	return found
 }
 
-// notices writes the texts that must go with a binary.
+// notices writes the licence texts that must be distributed with a binary.
 func notices(out io.Writer, parts []part) error {
 	var b strings.Builder
-	b.WriteString("# Notices\n\nmcp-funnel is under the Apache License 2.0 (LICENSE). Its binary holds the modules below, and Go's standard\nlibrary, which is under the licence of golang.org/x/sys. Written by `make supply`.\n")
+	b.WriteString(
+		"# Notices\n\nmcp-funnel is under the Apache License 2.0 (LICENSE). Its binary holds the modules below, and Go's standard\nlibrary, which is under the licence of golang.org/x/sys. Written by `make supply`.\n",
+	)
 	for _, p := range parts[2:] {
 		ids, texts, err := p.licences()
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -64,28 +65,28 @@ func build(ctx context.Context, source, path string, more ...string) ([]byte, er
 	return cmd.CombinedOutput()
 }
 
-func located(t *testing.T) []part {
+// parts are the modules of the release, with their source.
+func parts(t *testing.T) []part {
 	t.Helper()
-	parts, err := partsOf(release(t))
+	all, err := partsOf(release(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := locate(parts); err != nil {
-		t.Fatal(err)
-	}
-	return parts
+	return all
 }
 
 // Every module of the binary, on every system, is under a licence that is allowed, and its text goes with the binary.
 func TestS32LicencesAreAllowed(t *testing.T) {
-	parts := located(t)
+	parts := parts(t)
 	found := check(parts)
 	for _, f := range found {
 		t.Error(f)
 	}
 	// What is built for other systems is not in this binary.
 	for _, system := range []string{"darwin", "windows"} {
-		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/mcp-funnel")
+		cmd := exec.CommandContext(
+			t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/mcp-funnel",
+		)
 		cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
 		out, err := cmd.Output()
 		if err != nil {
@@ -123,7 +124,12 @@ func TestS32LicencesAreAllowed(t *testing.T) {
 			control++
 		}
 	}
-	promise.Kept(t, promise.Proof{Promise: "S32", Cases: len(parts) - 2, Failures: len(found), Control: control, Figures: "modules, their licences"})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S32", Cases: len(parts) - 2, Failures: len(found), Control: control, Figures: "modules, their licences",
+		},
+	)
 }
 
 func TestLicencesAreKnownByTheirWords(t *testing.T) {
@@ -146,10 +152,7 @@ func TestLicencesAreKnownByTheirWords(t *testing.T) {
 
 // No module is of a version that is on the list of those nothing is built of.
 func TestS32NoDeniedVersions(t *testing.T) {
-	parts, err := partsOf(release(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := parts(t)
 	all, err := denials(denied)
 	if err != nil {
 		t.Fatal(err)
@@ -162,8 +165,8 @@ func TestS32NoDeniedVersions(t *testing.T) {
 	control := 0
 	for _, r := range all {
 		version := "0.0.1"
-		if r.bounds[0].operator != "<" {
-			version = r.bounds[0].version
+		if r.bounds[0][1] != "<" {
+			version = r.bounds[0][2]
 		}
 		if hits := all.check(append(slices.Clone(parts), part{Path: r.path, Version: "v" + version})); len(hits) == 0 {
 			t.Errorf("%s v%s is not found", r.path, version)
@@ -176,11 +179,20 @@ func TestS32NoDeniedVersions(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	promise.Kept(t, promise.Proof{Promise: "S32", Cases: len(parts), Failures: len(found), Control: control, Figures: fmt.Sprintf("parts against %d denied versions", len(all))})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S32", Cases: len(parts), Failures: len(found), Control: control,
+			Figures: fmt.Sprintf("parts against %d denied versions", len(all)),
+		},
+	)
 }
 
 func TestVersionsCompare(t *testing.T) {
-	ascending := []string{"v0.0.0-20260820222146-c27c302e5fc3", "v0.0.1", "0.9.0-rc.1", "0.9.0-rc.2", "0.9.0-rc.10", "0.9.0", "v1.0.0-alpha", "v1.0.0-alpha.1", "v1.0.0-beta", "v1.0.0", "1.2.0", "v1.10.0+incompatible", "v2.0.0"}
+	ascending := []string{
+		"v0.0.0-20260820222146-c27c302e5fc3", "v0.0.1", "0.9.0-rc.1", "0.9.0-rc.2", "0.9.0-rc.10", "0.9.0", "v1.0.0-alpha",
+		"v1.0.0-alpha.1", "v1.0.0-beta", "v1.0.0", "1.2.0", "v1.10.0+incompatible", "v2.0.0",
+	}
 	for i, a := range ascending {
 		for j, b := range ascending {
 			if got := compare(a, b); got < 0 != (i < j) || got > 0 != (i > j) {
@@ -207,37 +219,48 @@ func plant(t *testing.T, entries map[string]string) (dir string) {
 		Vulns []vuln `json:"vulns"`
 	}
 	var index []indexed
-	write := func(name string, b []byte) {
+	write := func(name string, b []byte) { // as a file of a copy, and packed, as it is asked for over HTTP
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		_, err := z.Write(b)
+		if err := errors.Join(
+			err, z.Close(), os.WriteFile(filepath.Join(dir, name), b, 0o600),
+			os.WriteFile(filepath.Join(dir, name+".gz"), packed.Bytes(), 0o600),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, events := range entries {
 		id := fmt.Sprintf("GO-2026-%04d", len(index))
 		index = append(index, indexed{path, []vuln{{id}}})
-		write("ID/"+id+".json", fmt.Appendf(nil, `{"id":%q,"aliases":["CVE-2026-1"],"summary":"planted","affected":[{"package":{"name":%q},"ranges":[{"type":"SEMVER","events":%s}]}]}`, id, path, events))
+		write(
+			"ID/"+id+".json",
+			fmt.Appendf(
+				nil,
+				`{"id":%q,"aliases":["CVE-2026-1"],"summary":"planted","affected":[{"package":{"name":%q},"ranges":[{"type":"SEMVER","events":%s}]}]}`,
+				id, path, events,
+			),
+		)
 	}
 	b, err := json.Marshal(index)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write("index/modules.json", b)
+	write("index/db.json", []byte(`{"modified":"2026-01-01T00:00:00Z"}`))
 	return dir
 }
 
 // No part has an entry in the vulnerability database; without one it is said that nothing was checked.
 func TestS32NoKnownVulnerabilities(t *testing.T) {
-	parts, err := partsOf(release(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts, binary := parts(t), release(t)
 	// The database is asked for where it is named: a test does not go to the network by itself.
 	figures, unchecked, failures := "the check itself, with databases that are known", "known vulnerabilities not checked: no database (VULN_DB is not set)", 0
 	if base := os.Getenv("VULN_DB"); base != "" {
-		found, err := vulnerabilities(base, parts)
+		found, err := vulnerabilities(base, binary)
 		for _, f := range found {
 			t.Error(f)
 		}
@@ -248,43 +271,55 @@ func TestS32NoKnownVulnerabilities(t *testing.T) {
 	}
 	t.Log(figures, unchecked)
 
-	// What the check itself does, with databases that are known.
+	// What the check itself does, with databases that are known: each names all parts.
 	cases, control := 0, 0
-	for _, p := range parts[1:] {
-		for events, affected := range map[string]bool{
-			`[{"introduced":"0"}]`:                     true,
-			`[{"introduced":"0"},{"fixed":"99.0.0"}]`:  true,
-			`[{"introduced":"0"},{"fixed":"0.0.0-0"}]`: false,
-			`[{"introduced":"99.0.0"}]`:                false,
-			`[{"introduced":"0"},{"fixed":"0.0.0-0"},{"introduced":"98.0.0"},{"fixed":"99.0.0"}]`: false,
-		} {
-			found, err := vulnerabilities(plant(t, map[string]string{p.Path: events, "example.org/other": `[{"introduced":"0"}]`}), parts)
-			if cases++; err != nil || len(found) > 0 != affected {
+	for events, affected := range map[string]bool{
+		`[{"introduced":"0"}]`:                     true,
+		`[{"introduced":"0"},{"fixed":"99.0.0"}]`:  true,
+		`[{"introduced":"0"},{"fixed":"0.0.0-0"}]`: false,
+		`[{"introduced":"99.0.0"}]`:                false,
+		`[{"introduced":"0"},{"fixed":"0.0.0-0"},{"introduced":"98.0.0"},{"fixed":"99.0.0"}]`: false,
+	} {
+		planted := map[string]string{"example.org/other": `[{"introduced":"0"}]`}
+		for _, p := range parts[1:] {
+			planted[p.Path] = events
+		}
+		found, err := vulnerabilities(plant(t, planted), binary)
+		for _, p := range parts[1:] {
+			hit := slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, p.Path+" ") })
+			if cases++; err != nil || hit != affected {
 				failures++
 				t.Errorf("%s %s: %v %v", p.Path, events, found, err)
 			}
-			if len(found) > 0 {
+			if hit {
 				control++
 			}
+		}
+		if want := len(parts) - 1; affected && len(found) != want || !affected && len(found) > 0 {
+			failures++
+			t.Errorf("%s: %d findings of %d modules: %v", events, len(found), want, found)
 		}
 	}
 	// Over HTTP, and where there is none.
 	dir := plant(t, map[string]string{"github.com/itchyny/gojq": `[{"introduced":"0"}]`})
 	web := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer web.Close()
-	if found, err := vulnerabilities(web.URL, parts); err != nil || len(found) != 1 {
+	if found, err := vulnerabilities(web.URL, binary); err != nil || len(found) != 1 ||
+		!strings.Contains(found[0], "(CVE-2026-1) planted") {
 		t.Errorf("over HTTP: %v %v", found, err)
 	}
-	for _, none := range []string{web.URL + "/nothing", t.TempDir(), "file://" + t.TempDir(), plant(t, nil)} {
-		if found, err := vulnerabilities(none, parts); !errors.Is(err, errNotChecked) || found != nil {
-			t.Errorf("without a database: %v %v", found, err)
-		}
+	for _, none := range []string{web.URL + "/nothing", t.TempDir(), "file://" + t.TempDir(), plant(t, nil), ""} {
 		t.Setenv("VULN_DB", none)
-		if err := run([]string{"vulnerabilities", release(t)}, io.Discard); !errors.Is(err, errNotChecked) {
+		if err := run([]string{"vulnerabilities", binary}, io.Discard); !errors.Is(err, errNotChecked) {
 			t.Errorf("without a database the command says %v", err)
 		}
 	}
-	promise.Kept(t, promise.Proof{Promise: "S32", Cases: cases, Failures: failures, Control: control, Figures: figures, Unchecked: unchecked})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S32", Cases: cases, Failures: failures, Control: control, Figures: figures, Unchecked: unchecked,
+		},
+	)
 }
 
 // The bill of materials names exactly what the binary was built of, and is the same each time.
@@ -302,8 +337,17 @@ func TestS32BillOfMaterials(t *testing.T) {
 	}
 	// wrong counts the modules that a bill does not name as the toolchain does.
 	wrong := func(text []byte) (cases, wrong int) {
-		var b bom
-		if err := json.Unmarshal(text, &b); err != nil || b.Format != "CycloneDX" || b.Metadata.Component.Name != module {
+		type component struct {
+			Name, Version, PURL string
+			Licenses            []any
+			Properties          []struct{ Name, Value string }
+		}
+		var b struct {
+			BOMFormat  string
+			Metadata   struct{ Component component }
+			Components []component
+		}
+		if err := json.Unmarshal(text, &b); err != nil || b.BOMFormat != "CycloneDX" || b.Metadata.Component.Name != module {
 			t.Fatalf("%v %+v", err, b.Metadata)
 		}
 		for line := range strings.Lines(string(out)) {
@@ -313,7 +357,8 @@ func TestS32BillOfMaterials(t *testing.T) {
 			}
 			cases++
 			if !slices.ContainsFunc(b.Components, func(c component) bool {
-				return c.Name == fields[1] && c.Version == fields[2] && len(c.Licences) > 0 && len(c.Properties) == 1 && c.Properties[0].Value == fields[3] && c.URL == "pkg:golang/"+strings.ToLower(fields[1])+"@"+fields[2]
+				return c.Name == fields[1] && c.Version == fields[2] && len(c.Licenses) > 0 && len(c.Properties) == 1 &&
+					c.Properties[0].Value == fields[3] && c.PURL == "pkg:golang/"+strings.ToLower(fields[1])+"@"+fields[2]
 			}) {
 				wrong++
 			}
@@ -329,7 +374,12 @@ func TestS32BillOfMaterials(t *testing.T) {
 	}
 	// The control: a bill of another build.
 	_, control := wrong(bytes.ReplaceAll(first.Bytes(), []byte("v1."), []byte("v7.")))
-	promise.Kept(t, promise.Proof{Promise: "S32", Cases: cases, Failures: failures, Control: control, Figures: "modules in the bill of materials"})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S32", Cases: cases, Failures: failures, Control: control, Figures: "modules in the bill of materials",
+		},
+	)
 }
 
 // Two builds in two directories give one binary.
@@ -380,13 +430,21 @@ func TestS32BuildsAreReproducible(t *testing.T) {
 			control++
 		}
 	}
-	promise.Kept(t, promise.Proof{Promise: "S32", Cases: 2, Failures: failures, Control: control, Figures: "builds in two directories, one sha256: " + sum[:16] + "…"})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S32", Cases: 2, Failures: failures, Control: control,
+			Figures: "builds in two directories, one sha256: " + sum[:16] + "…",
+		},
+	)
 }
 
 // source copies what the binary is built of, and nothing else.
 func source(t *testing.T, dir string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Dir,GoFiles,SFiles,EmbedFiles,Module", "./cmd/mcp-funnel")
+	cmd := exec.CommandContext(
+		t.Context(), "go", "list", "-deps", "-json=Dir,GoFiles,SFiles,EmbedFiles,Module", "./cmd/mcp-funnel",
+	)
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {
@@ -471,5 +529,12 @@ func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 	if failures > 0 || len(asked) != 3 {
 		t.Errorf("older than %s: %v", least, asked)
 	}
-	promise.Kept(t, promise.Proof{Promise: "S3", Cases: len(asked), Failures: failures, Control: bad(map[string]string{"go.mod": "1.26.4", "lint/go.mod": "1.26", "the binary": "1.25.9"}), Figures: "the binary's go " + asked["the binary"]})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S3", Cases: len(asked), Failures: failures,
+			Control: bad(map[string]string{"go.mod": "1.26.4", "lint/go.mod": "1.26", "the binary": "1.25.9"}),
+			Figures: "the binary's go " + asked["the binary"],
+		},
+	)
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// Clip cuts s in its middle to at most max runes, telling how many chars were left out ("… 1234 chars …"),
-// never inside a grapheme. Where there is no room to tell it, only "…" stands there, and where not for that, nothing.
+// Clip shortens s to at most max runes: it replaces the middle by a mark with the number of removed characters ("…
+// 1234 chars …"), and never splits a grapheme. If max is too small for that mark, the result is the beginning of s
+// and "…". It is "" if max < 1.
 func Clip(s string, max int) string {
 	if len(s) <= max || utf8.RuneCountInString(s) <= max {
 		return s
@@ -19,23 +20,24 @@ func Clip(s string, max int) string {
 	if max < mark+8 {
 		return shorten(s, max)
 	}
-	head := upTo(s, (max-mark+1)/2, runes)
-	tail := from(s[len(head):], (max-mark)/2, runes)
+	head := upTo(s, (max-mark+1)/2, utf8.RuneCountInString)
+	tail := from(s[len(head):], (max-mark)/2, utf8.RuneCountInString)
 	left := total - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail)
 	return head + omitted(left) + tail
 }
 
 func omitted(chars int) string { return fmt.Sprintf("… %d chars …", chars) }
 
-// shorten is for room too small to tell a number.
+// shorten is Clip for a max too small for a mark with a number: it cuts s at its end and appends "…".
 func shorten(s string, max int) string {
 	if max < 1 {
 		return ""
 	}
-	return upTo(s, max-1, runes) + "…"
+	return upTo(s, max-1, utf8.RuneCountInString) + "…"
 }
 
-// ClipBytes cuts what callers gave us, for error messages: at most max bytes, with "…" in its middle, never inside a grapheme.
+// ClipBytes shortens s to at most max bytes, with "…" in its middle, and never splits a grapheme. It is for text of
+// the caller that an error message quotes.
 func ClipBytes(s string, max int) string {
 	const mark = "…"
 	if len(s) <= max {
@@ -44,16 +46,12 @@ func ClipBytes(s string, max int) string {
 	if max < len(mark) {
 		return ""
 	}
-	room := max - len(mark)
-	head := upTo(s, room-room/3, bytesOf)
-	return head + mark + from(s[len(head):], room/3, bytesOf)
+	room, size := max-len(mark), func(s string) int { return len(s) }
+	head := upTo(s, room-room/3, size)
+	return head + mark + from(s[len(head):], room/3, size)
 }
 
-// measures of a grapheme
-func runes(s string) int   { return utf8.RuneCountInString(s) }
-func bytesOf(s string) int { return len(s) }
-
-// ClipEnd cuts s at its end to at most max bytes, with "…" there, never inside a char.
+// ClipEnd truncates s to at most max bytes, with "…" at its end, and never splits a UTF-8 sequence.
 func ClipEnd(s string, max int) string {
 	const mark = "…"
 	if len(s) <= max {
@@ -65,10 +63,10 @@ func ClipEnd(s string, max int) string {
 	return s[:runeStartIn(s, max-len(mark))] + mark
 }
 
-// upTo is the longest beginning of s of whole graphemes that measures at most room.
+// upTo returns the longest prefix of s that consists of whole graphemes and for which measure is at most room.
 func upTo(s string, room int, measure func(string) int) string {
 	n := 0
-	// A grapheme is cut off at four times the room, so that one of a megabyte is not walked through.
+	// Look at 4*room bytes at most, so that a single grapheme of a megabyte is not scanned to its end.
 	g := graphemes.FromString(s[:runeStartIn(s, 4*room+utf8.UTFMax)])
 	for g.Next() {
 		room -= measure(g.Value())
@@ -80,7 +78,7 @@ func upTo(s string, room int, measure func(string) int) string {
 	return s[:n]
 }
 
-// from is the longest end of s of whole graphemes that measures at most room.
+// from returns the longest suffix of s that consists of whole graphemes and for which measure is at most room.
 func from(s string, room int, measure func(string) int) string {
 	at := len(s)
 	for left := room; at > 0; {
@@ -91,7 +89,8 @@ func from(s string, room int, measure func(string) int) string {
 		}
 		at -= size
 	}
-	// at is between two runes; the grapheme it may stand in began at a sure border before it.
+	// at is between two runes but may be inside a grapheme: go back to a sure grapheme boundary, then forward to the
+	// first boundary at or after at.
 	border := at
 	for range 256 {
 		if border == 0 || sure(s, border) {
@@ -107,19 +106,20 @@ func from(s string, room int, measure func(string) int) string {
 	return s[border:]
 }
 
-// sure says whether graphemes break at i whatever stands further before: no emoji sequence, flag or Indic
-// conjunct reaches over it.
+// sure reports whether a grapheme boundary is at i, regardless of the text more than one rune before i: no emoji
+// sequence, flag or Indic conjunct can cross i.
 func sure(s string, i int) bool {
 	before, n := utf8.DecodeLastRuneInString(s[:i])
 	after, m := utf8.DecodeRuneInString(s[i:])
-	if before == 0x200d || unicode.IsMark(before) || before >= 0x1f1e6 && before <= 0x1f1ff || after >= 0x1f3fb && after <= 0x1f3ff {
+	if before == 0x200d || unicode.IsMark(before) || before >= 0x1f1e6 && before <= 0x1f1ff || after >= 0x1f3fb &&
+		after <= 0x1f3ff {
 		return false
 	}
 	g := graphemes.FromString(s[i-n : i+m])
 	return g.Next() && len(g.Value()) == n
 }
 
-// runeStartIn is the last index up to i at which no UTF-8 sequence of s is cut.
+// runeStartIn returns the last index up to i at which s can be cut without splitting a UTF-8 sequence.
 func runeStartIn(s string, i int) int {
 	if i >= len(s) {
 		return len(s)

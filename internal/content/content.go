@@ -1,17 +1,17 @@
-// Package content decodes text, names its kind, scans its JSON, and makes
-// what is hidden visible.
+// Package content decodes text, scans JSON, finds rows of tables, hunks of diffs and values at JSON Pointers, and
+// makes hidden characters visible.
 //
-// Its [Scanner] is the one JSON scanner of the house: internal/cutoff reads with it too. It exists
-// because a decoder of tokens holds a whole token: a string of 1 GB must not take 1 GB.
+// [Scanner] is the only JSON scanner of this project; internal/jsontrunc uses it too. encoding/json's token decoder
+// would not do because it holds a whole token in memory: a string of 1 GB would need 1 GB.
 //
-// It does not summarise (internal/summary) and does not say whether JSON is
-// whole (internal/cutoff).
+// Other packages detect the kind of a text (internal/kind), summarise a text (the packages below this one) and check
+// JSON for truncation (internal/jsontrunc).
 package content
 
-// Kind is what a text is.
+// Kind is the name of a text's format; the same name is used on the wire. internal/kind has a descriptor per kind.
 type Kind string
 
-// The kinds.
+// The kinds that other packages refer to. Each further kind is named in its own file in internal/kind.
 const (
 	JSON     Kind = "json"
 	NDJSON   Kind = "ndjson"
@@ -22,18 +22,3 @@ const (
 	Text     Kind = "text"
 	Binary   Kind = "binary"
 )
-
-// Ext is the file extension for a kind, without dot: json, ndjson, diff, log, csv, md, txt, bin.
-func (k Kind) Ext() string {
-	switch k {
-	case JSON, NDJSON, Diff, Log:
-		return string(k)
-	case Table:
-		return "csv"
-	case Markdown:
-		return "md"
-	case Binary:
-		return "bin"
-	}
-	return "txt"
-}

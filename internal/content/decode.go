@@ -13,27 +13,33 @@ import (
 	utf "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
-// Encoding says how a text was stored: "utf-8", "utf-8-bom", "utf-16le", "utf-16be", "utf-32le", "utf-32be",
-// "latin-1" (windows-1252), "an unknown 8-bit encoding, read as latin-1", or "binary".
+// SniffSize is the maximum length, in bytes, of the prefix that detection of the encoding and of the kind reads.
+const SniffSize = 64 << 10
+
+// Encoding is the character encoding of a stored text: "utf-8", "utf-8-bom", "utf-16le", "utf-16be", "utf-32le",
+// "utf-32be", "latin-1" (windows-1252), "an unknown 8-bit encoding, read as latin-1", or "binary".
 type Encoding string
 
-// The encodings that are told apart.
+// The encodings that [Detect] can return.
 const (
-	UTF8    Encoding = "utf-8" // also where some bytes are invalid
+	UTF8    Encoding = "utf-8" // also with a few invalid bytes
 	UTF8BOM Encoding = "utf-8-bom"
 	UTF16LE Encoding = "utf-16le"
 	UTF16BE Encoding = "utf-16be"
 	UTF32LE Encoding = "utf-32le"
 	UTF32BE Encoding = "utf-32be"
-	Latin1  Encoding = "latin-1"                                    // windows-1252, as browsers take it
-	Unknown Encoding = "an unknown 8-bit encoding, read as latin-1" // KOI8-R, Shift-JIS, GBK …: its letters are not those shown
+	Latin1  Encoding = "latin-1" // windows-1252, which browsers read as latin-1 too
+	// KOI8-R, Shift-JIS, GBK …: the decoded letters are wrong
+	Unknown Encoding = "an unknown 8-bit encoding, read as latin-1"
 	NoText  Encoding = "binary"
 )
 
-// Decode returns the text as UTF-8, without BOM, whatever its encoding; binary is passed on as it is
-// with Encoding "binary". Line ends are kept. Bounded memory.
+// Decode detects the encoding of r and returns a reader of its text as UTF-8 without BOM. Binary data is returned
+// unchanged, with Encoding "binary". Line ends are kept. Memory is bounded.
 func Decode(r io.Reader) (io.Reader, Encoding, error) {
 	b := bufio.NewReaderSize(r, SniffSize)
 	prefix, err := b.Peek(SniffSize)
@@ -44,7 +50,7 @@ func Decode(r io.Reader) (io.Reader, Encoding, error) {
 	return e.Reader(b), e, nil
 }
 
-// bom is the byte order mark that a text of this encoding may begin with.
+// bom returns the byte order mark with which a text of this encoding may begin; "" if the encoding has none.
 func (e Encoding) bom() string {
 	switch e {
 	case UTF8BOM:
@@ -61,8 +67,8 @@ func (e Encoding) bom() string {
 	return ""
 }
 
-// Reader reads a text stored as e from its start, as UTF-8 without BOM. What cannot be decoded becomes U+FFFD; UTF-8 and binary are
-// passed on as they are.
+// Reader returns a reader of r, a text in encoding e from its start, as UTF-8 without BOM. Bytes that cannot be
+// decoded become U+FFFD; UTF-8 and binary data are returned unchanged.
 func (e Encoding) Reader(r io.Reader) io.Reader {
 	if bom := e.bom(); bom != "" {
 		r = &bomSkipper{r: r, bom: bom}
@@ -73,8 +79,9 @@ func (e Encoding) Reader(r io.Reader) io.Reader {
 	return r
 }
 
-// Writer makes UTF-8 of a text stored as e that is written to it from its start, without BOM, and writes that to w; Close ends
-// it. nil where the bytes are the text: UTF-8, with a BOM or without, and binary.
+// Writer returns a writer that decodes a text in encoding e, from its start, and writes UTF-8 without BOM to w; Close
+// flushes the last bytes. It returns nil if no decoding is needed: for UTF-8, with or without BOM, and for binary
+// data.
 func (e Encoding) Writer(w io.Writer) io.WriteCloser {
 	if t := e.decoder(true); t != nil {
 		return transform.NewWriter(w, t)
@@ -82,7 +89,8 @@ func (e Encoding) Writer(w io.Writer) io.WriteCloser {
 	return nil
 }
 
-// decoder is nil where there is nothing to decode. mark says that the text may begin with its byte order mark, to be left out.
+// decoder returns nil if the encoding needs no decoding. If mark is true, the text may begin with a byte order mark,
+// which the decoder skips.
 func (e Encoding) decoder(mark bool) transform.Transformer {
 	policy, policy32 := utf.IgnoreBOM, utf32.IgnoreBOM
 	if mark {
@@ -103,7 +111,7 @@ func (e Encoding) decoder(mark bool) transform.Transformer {
 	return nil
 }
 
-// bomSkipper leaves out a byte order mark where there is one.
+// bomSkipper is a reader that skips the byte order mark at the start of r, if present.
 type bomSkipper struct {
 	r    io.Reader
 	bom  string
@@ -125,12 +133,13 @@ func (b *bomSkipper) Read(p []byte) (int, error) {
 	return b.r.Read(p)
 }
 
-// Detect says how a text is stored, by its first bytes (at most [SniffSize]); whole says that they are all of it.
+// Detect returns the encoding of a text from its first bytes (at most [SniffSize]). If whole is true, prefix is the
+// whole text.
 //
-// In this order: a byte order mark; NULs as UTF-16 and UTF-32 have them; what is binary by its NULs and
-// control characters; UTF-8; bytes that make sense in windows-1252. Other 8-bit encodings make sense in it too: where most
-// letters are above ASCII, as no language that it was made for has them, it is [Unknown]. Some that have few (Polish in
-// windows-1250) still pass for it.
+// Detect checks in this order: a byte order mark; NULs in the places where UTF-16 and UTF-32 have them; binary data,
+// by its NULs and control characters; UTF-8; bytes that are plausible as windows-1252. Texts in other 8-bit encodings
+// can be plausible too. If most of their letters are non-ASCII, unlike in any language of windows-1252, the result is
+// [Unknown]. Texts with few such letters (Polish in windows-1250) are wrongly reported as [Latin1].
 func Detect(prefix []byte, whole bool) Encoding {
 	for _, e := range []Encoding{UTF8BOM, UTF32LE, UTF32BE, UTF16LE, UTF16BE} {
 		if bytes.HasPrefix(prefix, []byte(e.bom())) {
@@ -164,7 +173,7 @@ func Detect(prefix []byte, whole bool) Encoding {
 	return UTF8
 }
 
-// plainUTF8 says of most texts what they are without a [census]: no NUL, few control characters, all of it UTF-8.
+// plainUTF8 is a fast check without a [census]: p is valid UTF-8 with no NUL and few control characters.
 func plainUTF8(p []byte, whole bool) bool {
 	if bytes.IndexByte(p, 0) >= 0 {
 		return false
@@ -177,25 +186,25 @@ func plainUTF8(p []byte, whole bool) bool {
 		return false
 	}
 	if !whole {
-		p = p[:completeRunes(p)]
+		p = p[:runes.Complete(p)]
 	}
 	return utf8.Valid(p)
 }
 
-// control has 1 for C0 and DEL, but those that text and terminals use.
+// control is 1 for C0 control characters and DEL, except those common in text and terminal output.
 var control = [256]uint8{
 	0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, '\v': 1, 14: 1, 15: 1, 16: 1, 17: 1, 18: 1, 19: 1, 20: 1, 21: 1, 22: 1, 23: 1, 24: 1, 25: 1, 26: 1,
 	28: 1, 29: 1, 30: 1, 31: 1, 0x7f: 1,
 }
 
-// census counts what tells encodings apart.
+// census counts the bytes and sequences by which [Detect] distinguishes encodings.
 type census struct {
 	nul      int
 	control  int
 	multi    int // UTF-8 sequences of several bytes
-	invalid  int // bytes that are no UTF-8
-	sensible int // of these: where windows-1252 has a letter beside a letter, or a sign
-	letters  int // of ASCII
+	invalid  int // bytes that are not valid UTF-8
+	sensible int // invalid bytes that are plausible as windows-1252, see sensible1252
+	letters  int // ASCII letters
 }
 
 func take(p []byte, whole bool) census {
@@ -219,7 +228,7 @@ func take(p []byte, whole bool) census {
 		switch {
 		case r != utf8.RuneError || size > 1:
 			c.multi++
-		case (!whole || c.multi > 0) && !utf8.FullRune(p[i:]): // cut by the end of the prefix, or of an output of UTF-8
+		case (!whole || c.multi > 0) && !utf8.FullRune(p[i:]): // truncated by the end of the prefix or of the output
 			return c
 		default:
 			c.invalid++
@@ -232,7 +241,8 @@ func take(p []byte, whole bool) census {
 	return c
 }
 
-// sensible1252 says whether the byte at i makes sense as windows-1252.
+// sensible1252 reports whether the byte at i is plausible as windows-1252: a letter next to a letter, or a common
+// sign.
 func sensible1252(p []byte, i int) bool {
 	switch b := p[i]; {
 	case letter1252(b):
@@ -247,14 +257,14 @@ func letter1252(b byte) bool {
 	switch b {
 	case 0x8a, 0x8c, 0x8e, 0x9a, 0x9c, 0x9e, 0x9f: // Š Œ Ž š œ ž Ÿ
 		return true
-	case 0xd7, 0xf7, 0xfe, 0xff: // × ÷, and þ ÿ: far more often bytes of something else
+	case 0xd7, 0xf7, 0xfe, 0xff: // × ÷, and þ ÿ, whose bytes are far more common in other encodings
 		return false
 	}
 	return b >= 0xc0 || b|0x20-'a' < 26
 }
 
-// wide recognises UTF-16 and UTF-32 without byte order mark: NULs stand where the high bytes
-// of ASCII characters would, and what is decoded reads as text.
+// wide detects UTF-16 and UTF-32 without byte order mark: the NULs are in the places of the high bytes of ASCII
+// characters, and the decoded text is readable. It returns "" for any other text.
 func wide(p []byte, whole bool) Encoding {
 	if whole && len(p)%2 != 0 || len(p) < 4 {
 		return ""
@@ -274,8 +284,8 @@ func wide(p []byte, whole bool) Encoding {
 			return UTF32BE
 		}
 	}
-	// Units that are ASCII one way and the other, and those that would be two ASCII characters if this were no UTF-16: names
-	// with NULs between them are all such, of Chinese it is a third.
+	// Count the pairs of bytes that are an ASCII character in little endian, in big endian, and the pairs that are
+	// two ASCII characters. A NUL-separated list of names has almost only the last, Chinese UTF-16 about one third.
 	var little, big, two int
 	pairs := len(p) / 2
 	for i := 0; i+1 < len(p); i += 2 {
@@ -300,7 +310,7 @@ func wide(p []byte, whole bool) Encoding {
 
 func texty(b byte) bool { return b >= 0x20 && b < 0x7f || b == '\t' || b == '\n' || b == '\r' }
 
-// readable says whether every character of p, decoded as e, is one that text has.
+// readable reports whether every character of p, decoded as e, is graphic, a format character or white space.
 func readable(p []byte, e Encoding) bool {
 	size := 2
 	if e == UTF32LE || e == UTF32BE {
@@ -321,21 +331,22 @@ func readable(p []byte, e Encoding) bool {
 		r := unit(i)
 		if size == 2 && utf16.IsSurrogate(r) {
 			if i+4 > len(p) {
-				break // the pair is cut by the end of the prefix
+				break // the end of the prefix splits the surrogate pair
 			}
 			if r = utf16.DecodeRune(r, unit(i+2)); r == utf8.RuneError {
 				return false
 			}
 			i += 2
 		}
-		if !unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r) && r != '\t' && r != '\n' && r != '\r' && r != '\f' && r != 0x1b {
+		if !unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r) && r != '\t' && r != '\n' && r != '\r' && r != '\f' &&
+			r != 0x1b {
 			return false
 		}
 	}
 	return true
 }
 
-// hasMagic says whether p begins as a known binary format does.
+// hasMagic reports whether p begins with the signature of a known binary format.
 func hasMagic(p []byte) bool {
 	m := mimetype.Detect(p)
 	if m.Is("application/octet-stream") {

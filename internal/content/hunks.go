@@ -6,9 +6,10 @@ import (
 	"io"
 )
 
-// hunks visits the hunks of a diff, unified or combined (a merge's): from "@@" to its last line, without that line's end. Lines are
-// taken by the counts of the header, so that a removed line "-- x", shown as "--- x", is not a file's header.
-func hunks(ctx context.Context, r io.Reader, visit func(index int64, at Span) bool) error {
+// Hunks calls visit for each hunk of a unified diff or of a combined one (the diff of a merge) until visit returns
+// false. The span goes from "@@" to the last line, without its newline. The line counts in the header decide where a
+// hunk ends, so that a removed line "-- x", which the diff shows as "--- x", is not mistaken for a file header.
+func Hunks(ctx context.Context, r io.Reader, visit func(index int64, at Span) bool) error {
 	var h hunkScanner
 	ended, err := pump(ctx, r, func(p []byte) (bool, error) { return !h.scan(p, visit), nil })
 	if !ended || err != nil {
@@ -28,14 +29,13 @@ func hunks(ctx context.Context, r io.Reader, visit func(index int64, at Span) bo
 type hunkScanner struct {
 	off       int64
 	lineStart int64
-	prefix    []byte // of the line, up to 256 bytes: more than any header's numbers
+	prefix    []byte // first 256 bytes of the line, enough for the numbers of a hunk header
 	index     int64
 
 	open  bool
-	start int64   // of the hunk
-	last  int64   // end of its last line
-	old   []int64 // lines of each parent that are still to come
-	new   int64   // lines of the result
+	start int64 // offset of the hunk
+	last  int64 // end offset of the hunk's last line so far
+	lines HunkLines
 }
 
 func (h *hunkScanner) scan(p []byte, visit func(int64, Span) bool) bool {
@@ -60,91 +60,114 @@ func (h *hunkScanner) scan(p []byte, visit func(int64, Span) bool) bool {
 	return true
 }
 
-// line takes the line that ends before end.
+// line processes the line whose newline is at offset end. It returns false if visit did.
 func (h *hunkScanner) line(end int64, visit func(int64, Span) bool) bool {
 	line := h.prefix
 	h.prefix = h.prefix[:0]
-	if h.open && h.belongs(line) {
-		h.last = end
-		return true
-	}
 	if h.open {
+		if belongs, _, _ := h.lines.Take(line); belongs {
+			h.last = end
+			return true
+		}
 		h.open = false
 		h.index++
 		if !visit(h.index-1, Span{h.start, h.last}) {
 			return false
 		}
 	}
-	if old, added, ok := hunkHeader(line, h.old[:0]); ok {
-		h.open, h.old, h.new = true, old, added
-		h.start, h.last = h.lineStart, end
+	if h.lines.Header(line) {
+		h.open, h.start, h.last = true, h.lineStart, end
 	}
 	return true
 }
 
-// belongs says whether the next line is part of the open hunk, and counts it.
-func (h *hunkScanner) belongs(line []byte) bool {
-	if len(line) > 0 && line[0] == '\\' { // "\ No newline at end of file"
-		return true
-	}
-	left := h.new > 0
-	for _, n := range h.old {
-		left = left || n > 0
-	}
-	if !left {
-		return false
-	}
-	// A blank line is a context line whose blank was trimmed on the way.
-	columns := line[:min(len(line), len(h.old))]
-	removed := false
-	for _, c := range columns {
-		switch c {
-		case '-':
-			removed = true
-		case '+', ' ':
-		case '\r':
-			columns = columns[:0]
-		default:
-			return false
-		}
-	}
-	for i := range h.old {
-		switch {
-		case i >= len(columns), columns[i] == '-', columns[i] == ' ' && !removed:
-			h.old[i]--
-		}
-	}
-	if !removed {
-		h.new--
-	}
-	return true
+// HunkLines counts down the remaining lines of a hunk of a diff.
+type HunkLines struct {
+	Old []int64 // remaining lines of each parent
+	New int64   // remaining lines of the result
 }
 
-// hunkHeader takes "@@ -1,2 +3,4 @@", with one more @ and one more range for each further parent of a merge.
-func hunkHeader(line []byte, old []int64) (_ []int64, added int64, ok bool) {
+// Header parses a hunk header such as "@@ -1,2 +3,4 @@ func main()" and sets the counts. A merge has one more @ and
+// one more range for each further parent. The counts are undefined if Header returns false.
+func (h *HunkLines) Header(line []byte) (ok bool) {
 	at := 0
 	for at < len(line) && line[at] == '@' {
 		at++
 	}
 	if at < 2 || at > 64 {
-		return old, 0, false
+		return false
 	}
 	rest := line[at:]
+	h.Old = h.Old[:0]
 	for range at - 1 {
 		var n int64
 		if n, rest, ok = hunkRange(rest, '-'); !ok {
-			return old, 0, false
+			return false
 		}
-		old = append(old, n)
+		h.Old = append(h.Old, n)
 	}
-	if added, rest, ok = hunkRange(rest, '+'); !ok {
-		return old, 0, false
+	if h.New, rest, ok = hunkRange(rest, '+'); !ok {
+		return false
 	}
 	rest, ok = bytes.CutPrefix(rest, []byte{' '})
-	return old, added, ok && bytes.HasPrefix(rest, line[:at])
+	return ok && bytes.HasPrefix(rest, line[:at])
 }
 
-// hunkRange takes " -1,2" (how many lines: 2) or " -1" (1).
+// Whole reports whether no lines remain: the hunk is complete.
+func (h *HunkLines) Whole() bool {
+	if h.New > 0 {
+		return false
+	}
+	for _, n := range h.Old {
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Take counts a line and reports whether the line belongs to the hunk and adds or removes text. The line does not
+// belong to the hunk if the hunk is already complete, or if the first characters of the line are not those of a hunk
+// line.
+func (h *HunkLines) Take(line []byte) (belongs, added, removed bool) {
+	if len(line) > 0 && line[0] == '\\' { // "\ No newline at end of file"
+		return true, false, false
+	}
+	if h.Whole() {
+		return false, false, false
+	}
+	if len(h.Old) == 1 && len(line) > 0 && line[0] == ' ' { // most lines of most diffs
+		h.Old[0]--
+		h.New--
+		return true, false, false
+	}
+	// An empty line is a context line whose leading blank was trimmed by some other program.
+	columns := line[:min(len(line), len(h.Old))]
+	for _, c := range columns {
+		switch c {
+		case '-':
+			removed = true
+		case '+':
+			added = true
+		case ' ':
+		case '\r':
+			columns = columns[:0]
+		default:
+			return false, false, false
+		}
+	}
+	for i := range h.Old {
+		if i >= len(columns) || columns[i] == '-' || columns[i] == ' ' && !removed {
+			h.Old[i]--
+		}
+	}
+	if !removed {
+		h.New--
+	}
+	return true, added && !removed, removed
+}
+
+// hunkRange parses a range of a hunk header, " -1,2" (2 lines) or " -1" (1 line), and returns the rest of the header.
 func hunkRange(p []byte, sign byte) (lines int64, rest []byte, ok bool) {
 	if len(p) < 3 || p[0] != ' ' || p[1] != sign {
 		return 0, p, false
@@ -159,7 +182,7 @@ func hunkRange(p []byte, sign byte) (lines int64, rest []byte, ok bool) {
 	return 1, rest, true
 }
 
-// digits takes up to 18 digits.
+// digits parses a decimal number of up to 18 digits at the start of p.
 func digits(p []byte) (n int64, rest []byte, ok bool) {
 	i := 0
 	for i < len(p) && i < 18 && p[i]-'0' < 10 {

@@ -3,19 +3,22 @@ package content
 import (
 	"context"
 	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
-// Leaf is a value of a JSON text that holds no other.
+// Leaf is a JSON value without children: a string, number or literal.
 type Leaf struct {
 	Pointer string
-	Value   string // of a string its text, without quotes, else as written
-	Text    bool   // it is a string
-	Member  bool   // it stands in an object, behind its key; not in an array, nor at the top
+	Value   string // a string's text, unescaped and without quotes; a number or literal as written
+	Text    bool   // the value is a string
+	Member  bool   // the value is a member of an object, neither an array element nor a top-level value
 }
 
-// Leaves calls visit with every leaf of a JSON or NDJSON text, in order, until it returns false. A value over max bytes, as
-// written, is its first max bytes, then "…"; a pointer over 4 KiB is clipped likewise. In NDJSON the pointer's first token is the record.
-// The error says where the text is broken, after the leaves that are right.
+// Leaves calls visit for every leaf of a JSON or NDJSON text, in order, until visit returns false. A value longer
+// than max bytes, as written, is truncated to max bytes and ends with "…"; a pointer is truncated to 4 KiB likewise.
+// In NDJSON the first token of the pointer is the record number. For invalid JSON, Leaves visits the leaves before
+// the error and then returns a [SyntaxError].
 func Leaves(ctx context.Context, r io.Reader, k Kind, max int, visit func(Leaf) bool) error {
 	l := leafReader{max: max, visit: visit, records: k == NDJSON}
 	ended, err := pump(ctx, r, l.window)
@@ -36,7 +39,7 @@ type leafReader struct {
 	records bool
 
 	item    Item
-	inside  bool // a scalar that [Scanner.Item] has not taken
+	inside  bool // within a scalar that [Scanner.Item] did not read
 	raw     []byte
 	long    bool
 	scratch []byte
@@ -45,7 +48,8 @@ type leafReader struct {
 func (l *leafReader) window(p []byte) (enough bool, err error) {
 	for len(p) > 0 {
 		if n := l.Item(p, &l.item); n > 0 {
-			if it := &l.item; it.Event != ObjectStart && it.Event != ArrayStart && !l.leaf(p[it.From:it.To], it.Event == StringEnd, false) {
+			if it := &l.item; it.Event != ObjectStart && it.Event != ArrayStart &&
+				!l.leaf(p[it.From:it.To], it.Event == StringEnd, false) {
 				return true, nil
 			}
 			p = p[n:]
@@ -70,7 +74,7 @@ func (l *leafReader) window(p []byte) (enough bool, err error) {
 }
 
 func (l *leafReader) add(p []byte) {
-	// Two more for the quotes.
+	// Two bytes more than max, for the quotes.
 	if room := l.max + 2 - len(l.raw); len(p) > room {
 		p, l.long = p[:room], true
 	}
@@ -92,7 +96,7 @@ func (l *leafReader) event(e Event) (enough bool) {
 	return !l.leaf(raw, e == StringEnd, l.long)
 }
 
-// leaf tells one value; long says that raw is not all of it. It is false where no more are wanted.
+// leaf visits one value; long means that raw is truncated. It returns the result of visit: false to stop.
 func (l *leafReader) leaf(raw []byte, text, long bool) bool {
 	if len(raw) > l.max {
 		raw, long = raw[:l.max], true
@@ -104,7 +108,7 @@ func (l *leafReader) leaf(raw []byte, text, long bool) bool {
 		value = append(value, raw...)
 	}
 	if long {
-		value = append(value[:completeRunes(value)], "…"...)
+		value = append(value[:runes.Complete(value)], "…"...)
 	}
 	l.scratch = value
 

@@ -7,25 +7,27 @@ import (
 	"io"
 )
 
-// Lines reads values that stand on lines of their own, and says where to go on behind a line that is none. Values may go
-// over several lines instead; then nothing tells where the next one begins. The zero value is ready.
+// Lines scans NDJSON, one value per line, and can continue on the next line after an invalid one. Values may span
+// several lines instead; then Lines cannot continue after an error because the start of the next value is unknown.
+// The zero value is ready to use.
 //
 //	for len(p) > 0 {
 //		from, to, cut := l.Line(p, values)
-//		… what was told of a value is void where cut; then Lost …
-//		… Scan p[from:to]; after an error Lost, and go on at the wrong byte …
+//		… if cut, discard the current value and call Lost …
+//		… Scan p[from:to]; after an error, call Lost and continue at the invalid byte …
 //		l.Scanned(p[from:to])
 //		p = p[to:]
 //	}
 type Lines struct {
 	Scanner
-	spread   bool // a value went over several lines
-	atStart  bool // a line begins inside a value
-	skipping bool // to the end of a line that is lost
+	spread   bool // values span several lines
+	atStart  bool // the next line begins inside a value
+	skipping bool // skipping the rest of an invalid line
 }
 
-// Line says what of p comes next: p[from:to], which is of one line where lines are values. cut says that a value begins at from
-// before the one before is complete: that one is lost. values are the complete ones so far.
+// Line returns the part of p to scan next, p[from:to]: at most one line, unless values span several lines. If cut is
+// true, a new value begins at from although the previous one is incomplete; the caller must discard the previous one.
+// values is the number of complete values so far.
 func (l *Lines) Line(p []byte, values int64) (from, to int, cut bool) {
 	if l.skipping {
 		if from = bytes.IndexByte(p, '\n'); from < 0 {
@@ -38,7 +40,7 @@ func (l *Lines) Line(p []byte, values int64) (from, to int, cut bool) {
 	if l.spread {
 		return from, len(p), false
 	}
-	if l.atStart { // values that go over several lines have their inner lines indented
+	if l.atStart { // in values that span several lines, the inner lines are indented
 		l.atStart = false
 		cut = values >= 2 && (p[from] == '{' || p[from] == '[')
 		l.spread = !cut
@@ -50,12 +52,13 @@ func (l *Lines) Line(p []byte, values int64) (from, to int, cut bool) {
 	return from, to, cut
 }
 
-// Scanned is told of what Line named, when all of it is used up.
+// Scanned must be called with the part of the text that Line returned, after all of it was scanned.
 func (l *Lines) Scanned(p []byte) {
 	l.atStart = len(p) > 0 && p[len(p)-1] == '\n' && l.depth > 0
 }
 
-// Lost gives up the value that is being read, and after an error the rest of its line. False: nothing tells where the next one begins.
+// Lost discards the current value and, after an error, skips the rest of its line. It returns false if scanning
+// cannot continue because the start of the next value is unknown.
 func (l *Lines) Lost() bool {
 	if l.spread {
 		return false
@@ -65,21 +68,22 @@ func (l *Lines) Lost() bool {
 	return true
 }
 
-// lineReader hands on the events of values on lines.
+// lineReader reads NDJSON and calls event for each event of its values.
 type lineReader struct {
 	Lines
 	event func(used []byte, e Event) (enough bool)
-	lost  func() // what was told since the last complete value is void
+	lost  func() // called to discard the events since the last complete value
 
-	values int64        // complete ones
-	broken *SyntaxError // of the first line that is no value
+	values int64        // number of complete values
+	broken *SyntaxError // error of the first invalid line; nil if none
 }
 
-// read goes through the text. A line that is no value is passed over; the error of a text that goes on
-// behind it is the first one's, with Lines; that of one that breaks off later has it as Before.
+// read reads the text and skips invalid lines. Its error is that of the first invalid line, with their number in
+// Lines. If the text is also truncated or cannot be read further, the error is about that, and Before is the first
+// invalid line's.
 func (l *lineReader) read(ctx context.Context, r io.Reader) error {
 	ended, err := pump(ctx, r, l.window)
-	if inside := l.Inside(); err == nil && ended && inside != BetweenValues { // a number at the very end is none yet
+	if inside := l.Inside(); err == nil && ended && inside != BetweenValues { // a last number may be truncated
 		err = l.breaksOff(inside)
 	}
 	switch why := (*SyntaxError)(nil); {
@@ -96,7 +100,8 @@ func (l *lineReader) window(p []byte) (enough bool, err error) {
 	for len(p) > 0 {
 		from, to, cut := l.Line(p, l.values)
 		if cut {
-			_ = l.lose(&SyntaxError{Offset: l.off, Reason: "a line begins inside " + article(l.Inside())}) // it is not spread
+			// lose returns nil here: each value is on one line.
+			_ = l.lose(&SyntaxError{Offset: l.off, Reason: "a line begins inside " + Article(l.Inside())})
 		}
 		for from < to {
 			n, e := l.Scan(p[from:to])
@@ -119,7 +124,7 @@ func (l *lineReader) window(p []byte) (enough bool, err error) {
 	return false, nil
 }
 
-// lose gives up a value, for a reason, which is the error where reading cannot go on.
+// lose discards the current value because of the error why. It returns why if reading cannot continue, else nil.
 func (l *lineReader) lose(why *SyntaxError) error {
 	if !l.Lost() {
 		return why

@@ -10,17 +10,19 @@ import (
 	"strings"
 )
 
-// ErrNoValue is wrapped by the error of [Point] where nothing stands at the pointer.
+// ErrNoValue is wrapped by the error of [Point] if the pointer leads to no value.
 var ErrNoValue = errors.New("no value")
 
-// maxKeysTold is how many keys of an object the error of [Point] names.
+// maxKeysTold is the maximum number of an object's keys that the error of [Point] lists.
 const maxKeysTold = 12
 
-// Point finds the value at an RFC 6901 JSON Pointer ("" is the whole; in NDJSON the first token is the record).
-// Of members with the same key the last counts, as it does to jq, so an object around the value is
-// read to its end; an array is not, nor is a record. The span of a value in a text that breaks off after it is right. Records are
-// numbered as [Records] does.
-// ErrNoValue where there is none: it names the deepest part that exists and what stands there.
+// Point returns the range of the value at an RFC 6901 JSON Pointer. "" is the whole text; in NDJSON the first token
+// is the record number, counted as by [LineValues].
+//
+// Of several members with the same key the last one counts, as in jq. Therefore each object around the value is read
+// to its end; an array around it is not. If the text is truncated after the value, the range is still correct. If
+// there is no value, the error is ErrNoValue; it names the deepest existing container on the path and its type or
+// keys.
 func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, error) {
 	tokens, err := splitPointer(pointer)
 	if err != nil {
@@ -42,17 +44,19 @@ func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, erro
 	case f.found:
 		return f.target, nil
 	case err != nil && f.reading:
-		return Span{}, fmt.Errorf("the value at %s begins at byte %d and is not complete: %w", told(pointer, 100), f.target.Start, err)
+		return Span{}, fmt.Errorf(
+			"the value at %s begins at byte %d and is not complete: %w", told(pointer, 100), f.target.Start, err,
+		)
 	case err != nil:
 		return Span{}, err
 	}
 	return Span{}, f.missing()
 }
 
-// told is a pointer, or a part of one, as an error shows it: at most max bytes, in one line.
+// told returns a pointer, or a part of one, for an error message: in one line of at most max bytes.
 func told(pointer string, max int) string { return ClipBytes(VisibleLine(pointer), max) }
 
-// splitPointer returns the tokens of a pointer, unescaped.
+// splitPointer returns the unescaped tokens of a pointer.
 func splitPointer(pointer string) ([]string, error) {
 	if pointer == "" {
 		return nil, nil
@@ -81,8 +85,8 @@ func whole(ctx context.Context, r io.Reader) (Span, error) {
 	return Span{0, size}, err
 }
 
-// finder follows one pointer down. on is how many containers that are open lie on the way to the value:
-// all of them, since what lies off it is passed over in silence.
+// finder follows one pointer through a text. Its field on is the number of open containers on the path to the value;
+// values outside the path cause no events.
 //
 //	{"a": [10, {"b": 1}]}     /a/1/b     on: 1 in the object, 2 in the array, 3 in the inner object
 type finder struct {
@@ -90,38 +94,38 @@ type finder struct {
 	tokens  []string
 	records bool // the first token is the top-level value
 
-	record  int64 // complete ones
+	record  int64 // number of complete records
 	on      int
 	trail   []place
-	next    bool   // the key just read is the one that leads on
-	key     []byte // as written, up to what can matter
+	next    bool   // the key just read is the current token
+	key     []byte // the current key as written, truncated by keyRoom
 	inKey   bool
-	reading bool // the value is being read
+	reading bool // within the value searched for
 	found   bool
 	target  Span
 }
 
-// place is a part of the way that exists.
+// place is an existing value on the path of the pointer.
 type place struct {
-	what  Event
-	count int64 // children begun
+	what  Event // start event of the value: its type
+	count int64 // number of children begun
 	keys  []string
 }
 
-// text goes through a text of one value.
+// text searches a text of one value.
 func (f *finder) text(ctx context.Context, r io.Reader) error {
 	f.Scanner = &Scanner{Quiet: 1}
 	ended, err := pump(ctx, r, f.window)
 	if ended {
 		var e Event
-		if e, err = f.End(); err == nil { // else the last value may go on behind the cut
+		if e, err = f.End(); err == nil { // else the text is truncated, and its last value may be incomplete
 			f.event(e)
 		}
 	}
 	return err
 }
 
-// lines goes through NDJSON, past lines that are no JSON.
+// lines searches NDJSON and skips invalid lines.
 func (f *finder) lines(ctx context.Context, r io.Reader) error {
 	l := lineReader{event: f.step}
 	l.lost = func() {
@@ -133,12 +137,12 @@ func (f *finder) lines(ctx context.Context, r io.Reader) error {
 	err := l.read(ctx, r)
 	var broken *SyntaxError
 	if errors.As(err, &broken) && broken.Lines > 0 {
-		return nil // it is not what was asked for that is broken
+		return nil // only other lines are invalid
 	}
 	return err
 }
 
-// step takes what was used up on the way to e.
+// step processes event e; used are the bytes that the scanner consumed up to e.
 func (f *finder) step(used []byte, e Event) (enough bool) {
 	if f.inKey {
 		f.key = append(f.key, used[:min(len(used), f.keyRoom())]...)
@@ -160,12 +164,13 @@ func (f *finder) window(p []byte) (enough bool, err error) {
 	return false, nil
 }
 
-// keyRoom is how much more of a key is worth keeping: what the token can be written as, or what an error shows.
+// keyRoom returns how many more bytes of the key to store: enough for the longest spelling of the token, in which
+// each byte is escaped as \u0000, and at least 256 in total for the error message.
 func (f *finder) keyRoom() int {
 	return max(len("\\u0000")*len(f.token())+1, 256) - len(f.key)
 }
 
-// token is what leads on from where we are.
+// token returns the pointer's token for the innermost container on the path; "" if there is none.
 func (f *finder) token() string {
 	at := f.on
 	if f.records {
@@ -177,7 +182,7 @@ func (f *finder) token() string {
 	return f.tokens[at-1]
 }
 
-// last says whether n containers deep the way is at its end.
+// last reports whether a value inside n containers on the path is the value searched for.
 func (f *finder) last(n int) bool {
 	if f.records {
 		n++
@@ -185,7 +190,7 @@ func (f *finder) last(n int) bool {
 	return n == len(f.tokens)
 }
 
-// event is true where nothing that follows can change the answer.
+// event processes one event. It returns true if the rest of the text cannot change the result.
 func (f *finder) event(e Event) (enough bool) {
 	switch {
 	case e == More:
@@ -211,7 +216,7 @@ func (f *finder) keyEnd() {
 	if len(here.keys) < maxKeysTold {
 		here.keys = append(here.keys, told(string(key), 40))
 	}
-	if f.next { // the last one counts
+	if f.next { // of several equal keys the last one counts
 		f.found = false
 		f.trail = f.trail[:f.on]
 	}
@@ -223,7 +228,7 @@ func (f *finder) starts(e Event) (enough bool) {
 		depth--
 	}
 	if depth != f.on {
-		return false // inside the value itself
+		return false // inside the value searched for
 	}
 	on := f.next
 	switch depth {
@@ -269,11 +274,11 @@ func (f *finder) ends(e Event) (enough bool) {
 		f.on--
 		f.Quiet = f.on + 1
 	default:
-		// A scalar, or a container that leads nowhere. At the top there may be nothing else.
+		// A value off the path, or a scalar with tokens left. At the top level nothing else can match.
 		return depth == 0 && len(f.trail) > 0
 	}
-	// The end of the value, or of a container on the way to it.
-	if f.records && depth > 0 { // the line may still prove to be no record
+	// The value, or a container on the path to it, has ended.
+	if f.records && depth > 0 { // the rest of the line may be invalid: then it is no record
 		return false
 	}
 	for _, p := range f.trail[:f.on] {
@@ -284,17 +289,20 @@ func (f *finder) ends(e Event) (enough bool) {
 	return true
 }
 
-// isIndex says whether a token is the index n: digits without a leading zero.
+// isIndex reports whether a token is the array index n: digits without a leading zero.
 func isIndex(token string, n int64) bool {
 	var b [20]byte
 	return token == string(strconv.AppendInt(b[:0], n, 10))
 }
 
-// missing says what there is instead.
+// missing returns the [ErrNoValue] error with the deepest existing value on the path.
 func (f *finder) missing() error {
 	if len(f.trail) == 0 {
 		if f.records {
-			return fmt.Errorf("%w: no record %s; there are %d (0-%d), and the first token of the pointer is the record", ErrNoValue, told(f.tokens[0], 40), f.record, max(f.record-1, 0))
+			return fmt.Errorf(
+				"%w: no record %s; there are %d (0-%d), and the first token of the pointer is the record", ErrNoValue,
+				told(f.tokens[0], 40), f.record, max(f.record-1, 0),
+			)
 		}
 		return fmt.Errorf("%w: the text is empty", ErrNoValue)
 	}
@@ -319,14 +327,18 @@ func (f *finder) missing() error {
 		if p.count == 0 {
 			return fmt.Errorf("%w: %s is an empty array", ErrNoValue, deepest)
 		}
-		return fmt.Errorf("%w: %s is an array of %d: give 0-%d, not %s", ErrNoValue, deepest, p.count, p.count-1, told(token, 40))
+		return fmt.Errorf(
+			"%w: %s is an array of %d: give 0-%d, not %s", ErrNoValue, deepest, p.count, p.count-1, told(token, 40),
+		)
 	case ObjectStart:
 		if p.count == 0 {
 			return fmt.Errorf("%w: %s is an empty object", ErrNoValue, deepest)
 		}
-		return fmt.Errorf("%w: %s is an object without %s; its keys: %s", ErrNoValue, deepest, ClipBytes(strconv.Quote(token), 60), keyList(p))
+		return fmt.Errorf(
+			"%w: %s is an object without %s; its keys: %s", ErrNoValue, deepest, ClipBytes(strconv.Quote(token), 60), keyList(p),
+		)
 	}
-	return fmt.Errorf("%w: %s is %s: nothing stands below it", ErrNoValue, deepest, article(map[Event]string{
+	return fmt.Errorf("%w: %s is %s: nothing stands below it", ErrNoValue, deepest, Article(map[Event]string{
 		StringStart: "string", NumberStart: "number", LiteralStart: "literal",
 	}[p.what]))
 }

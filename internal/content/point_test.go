@@ -149,7 +149,9 @@ func leavesOf(t *rapid.T, text []byte) (leaves []Leaf, parts map[string]string) 
 // What Point and Leaves find is what a walk with encoding/json finds, at every place of a random value.
 func TestPointAndLeavesAgreeWithEncodingJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text, err := json.MarshalIndent(contenttest.DrawJSON(t, keys, 4), "", rapid.SampledFrom([]string{"", " "}).Draw(t, "indent"))
+		text, err := json.MarshalIndent(
+			contenttest.DrawJSON(t, keys, 4), "", rapid.SampledFrom([]string{"", " "}).Draw(t, "indent"),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +170,8 @@ func TestPointAndLeavesAgreeWithEncodingJSON(t *testing.T) {
 				t.Fatalf("%s at %q: %v %v, want %s", text, pointer, at, err, part)
 			}
 			lines := "null\n" + string(text) + "\n0\n"
-			if at, err = Point(context.Background(), strings.NewReader(lines), NDJSON, "/1"+pointer); err != nil || lines[at.Start:at.End] != part {
+			if at, err = Point(context.Background(), strings.NewReader(lines), NDJSON, "/1"+pointer); err != nil ||
+				lines[at.Start:at.End] != part {
 				t.Fatalf("%s at record 1, %q: %v %v, want %s", text, pointer, at, err, part)
 			}
 		}
@@ -191,7 +194,10 @@ func TestLeavesClips(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := []Leaf{{"/0", "世世世…", true, false}, {"/1", "世…", true, false}, {"/2", "1234567890…", false, false}, {"/3", "kkkkkkkkkk", true, false}}
+	want := []Leaf{
+		{"/0", "世世世…", true, false}, {"/1", "世…", true, false}, {"/2", "1234567890…", false, false},
+		{"/3", "kkkkkkkkkk", true, false},
+	}
 	if diff := cmp.Diff(want, got[:4]); diff != "" {
 		t.Error(diff)
 	}
@@ -206,12 +212,17 @@ func TestLeavesOfRecords(t *testing.T) {
 		got = append(got, l)
 		return l.Pointer != "/2/0" || l.Value == "true"
 	})
-	want := []Leaf{{"/0/a/b/0", "1", false, false}, {"/0/a/b/1", "x", true, false}, {"/1", "7", false, false}, {"/2/0", "true", false, false}, {"/3", "8", false, false}}
+	want := []Leaf{
+		{"/0/a/b/0", "1", false, false}, {"/0/a/b/1", "x", true, false}, {"/1", "7", false, false},
+		{"/2/0", "true", false, false}, {"/3", "8", false, false},
+	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	n := 0
-	if err := Leaves(context.Background(), strings.NewReader("[1,2,3]x"), JSON, 9, func(Leaf) bool { n++; return n < 2 }); err != nil || n != 2 {
+	if err := Leaves(
+		context.Background(), strings.NewReader("[1,2,3]x"), JSON, 9, func(Leaf) bool { n++; return n < 2 },
+	); err != nil || n != 2 {
 		t.Error(n, err)
 	}
 }
@@ -283,7 +294,9 @@ func BenchmarkLeaves(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Leaves(context.Background(), bytes.NewReader(text), JSON, 1000, func(Leaf) bool { return true }); err != nil {
+		if err := Leaves(
+			context.Background(), bytes.NewReader(text), JSON, 1000, func(Leaf) bool { return true },
+		); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// window is how much is read at a time.
+// window is the size of the read buffer, in bytes.
 const window = 64 << 10
 
-// pump hands r to take, a window at a time, until take says that it has
-// enough or r ends; ended says which.
+// pump reads r to its end and calls take with each block of at most 64 KiB. It stops early if take returns enough or
+// an error. ended reports whether the end of r was reached.
 func pump(ctx context.Context, r io.Reader, take func(p []byte) (enough bool, err error)) (ended bool, err error) {
 	buf := make([]byte, window)
 	for {

@@ -9,7 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// FuzzRecords has the records of any text found in order, one behind the other and inside it, the same whatever pieces the text comes in.
+// FuzzRecords has the records of any text found in order, one behind the other and inside it, the same whatever
+// pieces the text comes in.
 func FuzzRecords(f *testing.F) {
 	kinds := []Kind{JSON, NDJSON, Table, Diff}
 	for i, s := range []string{
@@ -22,7 +23,7 @@ func FuzzRecords(f *testing.F) {
 		k := kinds[int(which)%len(kinds)]
 		read := func(in io.Reader) (all []string, ok bool) {
 			last, next := int64(0), int64(0)
-			err := Records(t.Context(), in, k, func(index int64, at Span) bool {
+			err := readRecords(t.Context(), in, k, func(index int64, at Span) bool {
 				if index != next || at.Start < last || at.End < at.Start || at.End > int64(len(text)) {
 					t.Errorf("%s: record %d at %v, after %d of %d bytes", k, index, at, last, len(text))
 				}

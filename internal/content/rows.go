@@ -8,18 +8,26 @@ import (
 	"io"
 )
 
-// MaxQuoted is how long a quoted field may be. One that is longer is a stray
-// quote: it ends its row where the line ends, rather than swallow the rest of the table.
+// MaxQuoted is the maximum length of a quoted field, in bytes. In a longer field the quote is a stray one: the row
+// ends at the next newline, so that a stray quote does not swallow the rest of the table.
 const MaxQuoted = 1 << 20
 
-// rows visits the rows of a table, the header too.
-func rows(ctx context.Context, r io.Reader, visit func(row int64, at Span) bool) error {
+// Header returns the range of the header of a table: its first row.
+func Header(ctx context.Context, r io.Reader) (Span, error) {
+	var header Span
+	err := Rows(ctx, r, func(_ int64, at Span) bool { header = at; return false })
+	return header, err
+}
+
+// Rows visits the rows of a table, including the header, until visit returns false. Rows end as in RFC 4180: quoted
+// fields may contain newlines. Empty lines are no rows. If the delimiter is a tab, quotes have no meaning.
+func Rows(ctx context.Context, r io.Reader, visit func(row int64, at Span) bool) error {
 	b := bufio.NewReaderSize(r, window)
 	head, err := b.Peek(window)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	t := rowScanner{delimiter: delimiter(head)}
+	t := rowScanner{delimiter: Delimiter(head)}
 	ended, err := pump(ctx, b, func(p []byte) (bool, error) { return !t.scan(p, visit), nil })
 	if !ended || err != nil {
 		return err
@@ -30,27 +38,37 @@ func rows(ctx context.Context, r io.Reader, visit func(row int64, at Span) bool)
 	return nil
 }
 
+// RowsOf visits the rows of a text in memory until visit returns false. It visits a last row without a newline only
+// if whole is true.
+func RowsOf(p []byte, whole bool, visit func(row []byte) bool) {
+	t := rowScanner{delimiter: Delimiter(p)}
+	more := t.scan(p, func(_ int64, at Span) bool { return visit(p[at.Start:at.End]) })
+	if whole && more && t.start < int64(len(p)) {
+		visit(bytes.TrimSuffix(p[t.start:], []byte{'\r'}))
+	}
+}
+
 type field uint8
 
 const (
 	fieldStart  field = iota
-	fieldBare         // not quoted
+	fieldBare         // in an unquoted field
 	fieldQuoted       // inside quotes
-	fieldQuote        // after a quote in a quoted field: its end, or the first of two
+	fieldQuote        // after a quote in a quoted field: the closing quote, or the first of an escaped pair
 )
 
-// rowScanner finds the rows of a table in pieces of any size.
+// rowScanner finds the rows of a table that arrives in blocks of any size.
 type rowScanner struct {
 	delimiter byte
 	state     field
-	off       int64 // of the piece
-	start     int64 // of the row
-	quoted    int64 // where the quoted field began
-	row       int64
-	cr        bool // the last byte was \r
+	off       int64 // offset of the block
+	start     int64 // offset of the row
+	quoted    int64 // offset of the quote that opened the current field
+	row       int64 // index of the row
+	cr        bool  // the last byte was \r
 }
 
-// scan is false where visit had enough.
+// scan processes the next block. It returns false if visit did.
 func (t *rowScanner) scan(p []byte, visit func(int64, Span) bool) bool {
 	for i := 0; i < len(p); {
 		if n := t.skip(p[i:], t.off+int64(i)); n > 0 {
@@ -67,12 +85,13 @@ func (t *rowScanner) scan(p []byte, visit func(int64, Span) bool) bool {
 	return true
 }
 
-// skip is how many bytes change nothing: most of a table.
+// skip returns how many bytes at the start of p do not change the state. Most of a table is skipped this way.
 func (t *rowScanner) skip(p []byte, at int64) int {
 	n := 0
 	switch {
 	case t.state == fieldQuoted && at-t.quoted < MaxQuoted:
-		p = p[:min(int64(len(p)), MaxQuoted-(at-t.quoted))] // so that where pieces end does not matter
+		// From MaxQuoted on the next newline ends the row: stop there, so that block sizes do not change the result.
+		p = p[:min(int64(len(p)), MaxQuoted-(at-t.quoted))]
 		n = bytes.IndexByte(p, '"')
 	case t.state == fieldBare:
 		for n < len(p) && p[n] != '\n' && p[n] != t.delimiter {
@@ -111,7 +130,8 @@ func (t *rowScanner) take(c byte, at int64, visit func(int64, Span) bool) bool {
 	return true
 }
 
-// end visits the row that ends before at; the next begins at next. A blank line is no row.
+// end visits the row whose newline is at offset at, unless the line is empty; the next row begins at offset next. It
+// returns false if visit did.
 func (t *rowScanner) end(at, next int64, visit func(int64, Span) bool) bool {
 	span := Span{t.start, at}
 	if t.cr {
@@ -125,8 +145,9 @@ func (t *rowScanner) end(at, next int64, visit func(int64, Span) bool) bool {
 	return visit(t.row-1, span)
 }
 
-// delimiter is the byte that stands most often between the fields of the first row: tab, comma or semicolon.
-func delimiter(p []byte) byte {
+// Delimiter returns the delimiter of a table: the most frequent of tab, comma and semicolon outside quotes in its
+// first row. A comma is the default.
+func Delimiter(p []byte) byte {
 	var tabs, commas, semicolons int
 	quoted := false
 scan:

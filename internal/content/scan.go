@@ -5,35 +5,35 @@ import (
 	"io"
 )
 
-// MaxDepth is how deep arrays and objects may be nested: the limit of
-// encoding/json, so that what is scanned here can be decoded there.
+// MaxDepth is the maximum nesting depth of arrays and objects. It is the limit of encoding/json, which can therefore
+// decode any JSON that [Scanner] accepts.
 const MaxDepth = 10_000
 
-// SyntaxError says where a text is not what its kind says. It is
-// [io.ErrUnexpectedEOF] to errors.Is where the text ends too early.
+// SyntaxError reports where a text is not valid JSON or NDJSON. If the text is truncated, errors.Is matches
+// [io.ErrUnexpectedEOF].
 type SyntaxError struct {
-	Offset int64  // of the first byte that may not stand there, or the end of a text that breaks off
+	Offset int64  // of the first invalid byte, or the end of a truncated text
 	Reason string // "invalid character 'x' after a value"
-	Cut    bool   // the text ends too early
-	Lines  int64  // of NDJSON that are no JSON: this is the first, they were passed over, and what stands behind them was read
+	Cut    bool   // the text is truncated
+	// number of invalid lines of NDJSON, all of them skipped; the other fields describe the first
+	Lines int64
 
-	Before *SyntaxError // the first of such lines, where the text is broken behind them too
+	Before *SyntaxError // error of the first invalid line, if the text has a further error after the skipped lines
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }
 
-// Is makes a text that breaks off recognisable without looking at its fields.
+// Is makes errors.Is(err, io.ErrUnexpectedEOF) true for a truncated text.
 func (e *SyntaxError) Is(target error) bool { return e.Cut && target == io.ErrUnexpectedEOF }
 
-// Event is what a [Scanner] has come to.
+// Event is a start or an end of a JSON value or key, as returned by [Scanner.Scan].
 type Event uint8
 
-// The events. A start is told when its first byte ('{', '[', '"', the first
-// digit or letter) is used up, an end when the last byte is. The end of a number
-// or literal is told only when the byte after it is seen, since nothing
-// in it says that it is over; that byte is not used up.
+// The events. A start event is returned after the first byte of the value ('{', '[', '"', the first digit or letter)
+// is consumed, an end event after the last byte. The end of a number or literal can be seen only from the next byte,
+// so its event is returned when that byte arrives; the byte itself is not consumed.
 const (
-	More Event = iota // all of p is used up, or the text is broken
+	More Event = iota // all input is consumed, or the text is invalid
 	ObjectStart
 	ObjectEnd
 	ArrayStart
@@ -48,12 +48,12 @@ const (
 	LiteralEnd
 )
 
-// Starts says whether a value begins with e (a key is not a value).
+// Starts reports whether e is the start of a value; a key is not a value.
 func (e Event) Starts() bool {
 	return e == ObjectStart || e == ArrayStart || e == StringStart || e == NumberStart || e == LiteralStart
 }
 
-// Ends says whether a value ends with e.
+// Ends reports whether e is the end of a value; a key is not a value.
 func (e Event) Ends() bool {
 	return e == ObjectEnd || e == ArrayEnd || e == StringEnd || e == NumberEnd || e == LiteralEnd
 }
@@ -61,7 +61,7 @@ func (e Event) Ends() bool {
 type step uint8
 
 const (
-	stepValue     step = iota // a value must follow; at the top, may
+	stepValue     step = iota // before a value; at the top level the value is optional
 	stepFirstElem             // after '[': a value or ']'
 	stepFirstKey              // after '{': a key or '}'
 	stepKey                   // after ',' in an object
@@ -81,37 +81,38 @@ const (
 	stepExpDigits
 )
 
-// Scanner finds the structure of JSON in pieces of any size: RFC 8259, one value
-// or several in a row, duplicate keys and invalid UTF-8 let pass. It keeps no text,
-// only a bit for each open container, so that a value may be of any
-// size. The zero value is ready.
+// Scanner finds the structure of JSON (RFC 8259) in a text that arrives in blocks of any size. It accepts one value
+// or several in a row, and does not reject duplicate keys or invalid UTF-8. It stores no text, only one bit for each
+// open container (array or object), so that a value may be of any size. The zero value is ready to use.
 //
 //	for len(p) > 0 && s.Err() == nil {
 //		n, e := s.Scan(p)
-//		… p[:n] was used up on the way to e …
+//		… p[:n] was consumed up to event e …
 //		p = p[n:]
 //	}
 type Scanner struct {
-	// Quiet is a depth: values nested as deep, or deeper, are checked but not told (nor their keys). 0: all are told.
+	// Quiet is a nesting depth: values inside at least that many containers are checked, but neither they nor their
+	// keys cause events. 0 means events for all values.
 	Quiet int
 
 	off    int64
 	depth  int
-	object [(MaxDepth + 63) / 64]uint64 // a bit for each open container: an object
+	object [(MaxDepth + 63) / 64]uint64 // one bit for each open container, set for an object
 	step   step
 	key    bool   // the string being read is a key
-	hex    uint8  // digits of \u read
-	word   string // rest of the literal being read
+	hex    uint8  // number of hexadecimal digits read after \u
+	word   string // unread rest of the current literal
 	err    *SyntaxError
 }
 
-// Offset is how many bytes were used up.
+// Offset returns the number of bytes consumed so far.
 func (s *Scanner) Offset() int64 { return s.off }
 
-// Depth is how many arrays and objects are open; one counts from its start event on, and no longer at its end event.
+// Depth returns the number of open arrays and objects. At its start event a container is counted; at its end event it
+// is not.
 func (s *Scanner) Depth() int { return s.depth }
 
-// Err says what was wrong; nil as long as the text is right so far. After an error nothing more is used up.
+// Err returns the error of the text so far, or nil. After an error the scanner consumes nothing more.
 func (s *Scanner) Err() error {
 	if s.err == nil {
 		return nil
@@ -119,15 +120,16 @@ func (s *Scanner) Err() error {
 	return s.err
 }
 
-// InObject says whether the innermost open container is an object.
+// InObject reports whether the innermost open container is an object.
 func (s *Scanner) InObject() bool { return s.depth > 0 && s.isObject(s.depth-1) }
 
 func (s *Scanner) isObject(d int) bool { return s.object[d>>6]>>(d&63)&1 != 0 }
 
-// BetweenValues is what [Scanner.Inside] says where no value is open.
+// BetweenValues is the result of [Scanner.Inside] if no value is open.
 const BetweenValues = "between values"
 
-// Inside names what the text stands in now: "string", "key", "number", "literal", "object", "array", or [BetweenValues] at the top.
+// Inside returns the type of the innermost open value: "string", "key", "number", "literal", "object" or "array", or
+// [BetweenValues] if none is open.
 func (s *Scanner) Inside() string {
 	switch {
 	case s.step == stepString || s.step == stepEscape || s.step == stepHex:
@@ -147,13 +149,13 @@ func (s *Scanner) Inside() string {
 	return "array"
 }
 
-// End is called where the text ends: a number or literal that is complete ends there, and its end is the event
-// (else More). What is still open then is a [SyntaxError] with Cut.
+// End must be called at the end of the text. It returns the end event of a number or literal that the end of the text
+// completes, else More. If a value is still open, the error is a [SyntaxError] with Cut.
 func (s *Scanner) End() (Event, error) {
 	if s.err != nil {
 		return More, s.err
 	}
-	e, inside := More, s.Inside() // before a number is closed that the text breaks off behind
+	e, inside := More, s.Inside() // as it is before the number is closed below
 	switch s.step {
 	case stepZero, stepInt, stepFrac, stepExpDigits:
 		e = NumberEnd
@@ -170,20 +172,12 @@ func (s *Scanner) End() (Event, error) {
 	return e, s.breaksOff(inside)
 }
 
-// breaksOff is the error of a text that ends here, inside something.
+// breaksOff returns the error of a text that is truncated at the current offset, inside the named type of value.
 func (s *Scanner) breaksOff(inside string) *SyntaxError {
-	return &SyntaxError{Offset: s.off, Reason: "the text ends inside " + article(inside), Cut: true}
+	return &SyntaxError{Offset: s.off, Reason: "the text ends inside " + Article(inside), Cut: true}
 }
 
-func article(what string) string {
-	switch what {
-	case "object", "array":
-		return "an " + what
-	}
-	return "a " + what
-}
-
-// ended sets what may follow a complete value.
+// ended sets the step after a complete value.
 func (s *Scanner) ended() {
 	if s.depth == 0 {
 		s.step = stepValue
@@ -211,7 +205,7 @@ func quoteByte(b byte) string {
 
 func (s *Scanner) told() bool { return s.Quiet == 0 || s.depth < s.Quiet }
 
-// Scan uses up p as far as the next event and says how much that was.
+// Scan consumes p up to the next event and returns the number of consumed bytes and the event.
 func (s *Scanner) Scan(p []byte) (int, Event) {
 	if s.err != nil {
 		return 0, More
@@ -235,7 +229,7 @@ func (s *Scanner) Scan(p []byte) (int, Event) {
 			i++
 			continue
 		}
-		switch { // the commonest two
+		switch { // the two most common bytes
 		case c == ',' && s.step == stepAfter:
 			s.step = stepValue
 			if s.isObject(s.depth - 1) {
@@ -273,7 +267,8 @@ func (s *Scanner) Scan(p []byte) (int, Event) {
 	return i, More
 }
 
-// structure takes one byte that is not white space and stands outside strings, numbers and literals, and is no ',' or ':' in its place.
+// structure processes one byte outside strings, numbers and literals. Scan itself handles white space and each ',' or
+// ':' that is allowed. The second result says what is wrong with the byte; "" if nothing.
 func (s *Scanner) structure(c byte) (Event, string) {
 	switch s.step {
 	case stepFirstElem:
@@ -309,7 +304,7 @@ func (s *Scanner) structure(c byte) (Event, string) {
 	return More, "after a value in an array, where ',' or ']' must stand"
 }
 
-// begin takes the first byte of a value.
+// begin processes the first byte of a value.
 func (s *Scanner) begin(c byte) (Event, string) {
 	switch c {
 	case '{':
@@ -345,7 +340,7 @@ func (s *Scanner) begin(c byte) (Event, string) {
 	if s.depth == 0 {
 		return More, "where a value must stand"
 	}
-	return More, "where a value must stand in " + article(s.Inside())
+	return More, "where a value must stand in " + Article(s.Inside())
 }
 
 func (s *Scanner) push(object bool) {

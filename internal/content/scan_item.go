@@ -1,25 +1,26 @@
 package content
 
-// longKey is the length in bytes from which a key is left to Scan.
+// longKey is the maximum length of a key, in bytes, that Item reads; longer keys are left to Scan.
 const longKey = 256
 
-// Item is a value that is no container, or the beginning of one, and in an object the key before it.
+// Item is a scalar value or the opening bracket of a container, with the key before it if it is in an object.
 type Item struct {
-	Event  Event // the last of it: StringEnd, NumberEnd, LiteralEnd, ObjectStart or ArrayStart
+	Event  Event // last event of the item: StringEnd, NumberEnd, LiteralEnd, ObjectStart or ArrayStart
 	HasKey bool
-	// Where they stand in the piece, without quotes. From is of a container where its bracket stands, and To behind it.
+	// Ranges of the key and the value in the scanned block, without quotes. For a container, the range of the value
+	// is its opening bracket.
 	KeyFrom, KeyTo, From, To int
 }
 
-// Item is [Scanner.Scan] over all the events of one item, where all of it stands in p, which is most of a text: it takes half the
-// time (BenchmarkItems, BenchmarkScanner). Else n is 0, nothing has changed, and Scan tells what comes. There are no items at the
-// top, and where Quiet is set.
+// Item is a fast path of [Scanner.Scan]: it consumes all events of one item that is complete in p, in half the time
+// (BenchmarkItems, BenchmarkScanner). Most of a text can be read with it. If n is 0, the scanner is unchanged and the
+// caller must call Scan. Item always returns 0 at the top level and if Quiet is set.
 func (s *Scanner) Item(p []byte, it *Item) (n int) {
 	if s.depth == 0 || s.depth >= MaxDepth || s.Quiet != 0 || s.step > stepAfter || s.step == stepColon || s.err != nil {
 		return 0
 	}
 	i := blank(p, 0)
-	it.HasKey = s.step != stepValue && s.isObject(s.depth-1) // else Scan has told it
+	it.HasKey = s.step != stepValue && s.isObject(s.depth-1) // else Scan already read the key, or there is none
 	if s.step == stepAfter {
 		if i == len(p) || p[i] != ',' {
 			return 0
@@ -47,7 +48,7 @@ func (s *Scanner) Item(p []byte, it *Item) (n int) {
 	return n
 }
 
-// item takes the value that begins at p[i].
+// item reads the value that begins at p[i] and returns its end, past a closing quote; 0 if p does not hold all of it.
 func (s *Scanner) item(p []byte, i int, it *Item) int {
 	it.From = i
 	end := 0
@@ -77,7 +78,7 @@ func (s *Scanner) item(p []byte, i int, it *Item) int {
 	return end
 }
 
-// blank is the next place from i on that is no white space.
+// blank returns the first index from i on that is not white space.
 func blank(p []byte, i int) int {
 	for i < len(p) && p[i] <= ' ' && (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t') {
 		i++
@@ -85,7 +86,8 @@ func blank(p []byte, i int) int {
 	return i
 }
 
-// quoted is where the closing quote of the string stands whose text begins at p[i]; −1 where p has none, or the string is wrong.
+// quoted returns the index of the closing quote of the string whose text begins at p[i]; −1 if the string is
+// incomplete or invalid.
 func quoted(p []byte, i int) int {
 	for {
 		i += plain(p[i:])
@@ -111,7 +113,7 @@ func quoted(p []byte, i int) int {
 	}
 }
 
-// figure is where the number ends that begins at p[i]; −1 where p does not tell, or it is wrong.
+// figure returns the end of the number that begins at p[i]; −1 if the number is invalid or reaches the end of p.
 func figure(p []byte, i int) int {
 	if p[i] == '-' {
 		i++
@@ -148,7 +150,7 @@ func afterDigits(p []byte, i int) int {
 	return i
 }
 
-// literal is where the literal ends that begins at p[i]; −1 where p does not tell, or it is wrong.
+// literal returns the end of the literal that begins at p[i]; −1 if the literal is invalid or reaches the end of p.
 func literal(p []byte, i int) int {
 	for _, word := range [...]string{"true", "false", "null"} {
 		if n := i + len(word); n < len(p) && string(p[i:n]) == word && !isWord(p[n]) {

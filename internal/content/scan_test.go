@@ -193,7 +193,8 @@ func TestScannerErrors(t *testing.T) {
 			t.Errorf("%q: %v is no SyntaxError", tt.text, err)
 			continue
 		}
-		if s.Reason != tt.reason || s.Offset != tt.offset || s.Cut != tt.cut || errors.Is(err, io.ErrUnexpectedEOF) != tt.cut {
+		if s.Reason != tt.reason || s.Offset != tt.offset || s.Cut != tt.cut ||
+			errors.Is(err, io.ErrUnexpectedEOF) != tt.cut {
 			t.Errorf("%q:\n got %+v\nwant %+v", tt.text, *s, tt)
 		}
 	}
@@ -283,7 +284,11 @@ func sampleJSON() []byte {
 		if i > 0 {
 			b.WriteString(",\n")
 		}
-		fmt.Fprintf(&b, `  {"file": "src/pkg%d/file_%d.go", "line": %d, "text": "\tif err := s.walk(ctx, \"%d\"); err != nil {", "score": %d.5, "seen": true}`, i%97, i, i%800, i, i%10)
+		fmt.Fprintf(
+			&b,
+			`  {"file": "src/pkg%d/file_%d.go", "line": %d, "text": "\tif err := s.walk(ctx, \"%d\"); err != nil {", "score": %d.5, "seen": true}`,
+			i%97, i, i%800, i, i%10,
+		)
 	}
 	b.WriteString("\n]\n")
 	return b.Bytes()

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// within goes on in a string, a literal or a number, as far as it goes in p; e is its end. bad says what is wrong with p[n].
+// within continues a string, literal or number and consumes n bytes of p. e is the end event if the value ended, else
+// More. bad describes the error at p[n]; "" if none.
 func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
 	switch s.step {
 	case stepString:
@@ -66,8 +67,8 @@ func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
 	return n, More, ""
 }
 
-// number goes on in a number: how many bytes belong to it, whether it is
-// over, and whether the byte it stopped at may stand there.
+// number continues a number. n is the number of bytes that belong to it, done reports whether the number is complete,
+// and ok is false if p[n] is not allowed there.
 func (s *Scanner) number(p []byte) (n int, done, ok bool) {
 	for n < len(p) {
 		c := p[n]
@@ -134,15 +135,15 @@ func (s *Scanner) number(p []byte) (n int, done, ok bool) {
 	return n, false, true
 }
 
-// isWord says whether c glued to a number or literal makes it another word: "truex", "1.2.3", "2026-11".
+// isWord reports whether c, directly after a number or literal, makes it invalid: "truex", "1.2.3", "2026-11".
 func isWord(c byte) bool {
 	return c-'0' < 10 || c|0x20-'a' < 26 || c == '_' || c == '.' || c == '-' || c == '+' || c >= 0x80
 }
 
 func isHex(c byte) bool { return c-'0' < 10 || c|0x20-'a' < 6 }
 
-// plain is how many bytes of p stand before the first that is '"', '\\' or a control character.
-// Eight at a time: a string is most of a JSON text.
+// plain returns the number of bytes of p before the first '"', '\\' or control character. It tests eight bytes at a
+// time because most of a JSON text is in strings.
 func plain(p []byte) int {
 	const (
 		ones  = 0x0101010101010101
@@ -153,8 +154,8 @@ func plain(p []byte) int {
 		w := binary.LittleEndian.Uint64(p[i:])
 		quote := w ^ ones*'"'
 		slash := w ^ ones*'\\'
-		// A byte's high bit is set where it is zero (quote, slash) or below 0x20. A borrow may mark
-		// a byte above the first hit as well, never one below it: the lowest one is right.
+		// hit has the high bit set of each byte that is a quote, a backslash or below 0x20. A borrow may also mark a
+		// wrong byte above the first hit, but never below it: the lowest set bit is correct.
 		hit := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs
 		if hit != 0 {
 			return i + bits.TrailingZeros64(hit)>>3

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// sources are the names of files that people write for machines: programs, markup, settings. By extension or whole name, lower
-// case, in words that blanks part. Not among them is what has a kind of its own, or holds what programs print: json, md, csv,
-// diff, log, txt, out.
+// sources lists the extensions and names of source files (programs, markup, settings), in lower case, separated by
+// blanks. It excludes formats with a [Kind] of their own and formats for program output: json, md, csv, diff, log,
+// txt, out.
 const sources = ` .adb .ads .asm .s .awk .bash .bat .c .cc .cfg .cjs .clj .cljs .cmake .conf .cpp .cs .css .cts .cu .cxx .d .dart .editorconfig
  .el .elm .env .erl .ex .exs .f90 .fish .fs .go .gql .gradle .graphql .groovy .h .hbs .hcl .hh .hpp .hs .htm .html .hxx .ini .java .jl .js .jsx
  .kt .kts .less .lisp .lua .m .mjs .mk .ml .mli .mm .mts .nim .nix .pas .php .pl .pm .properties .proto .ps1 .py .pyi .r .rb .rs .rst .sass
@@ -23,15 +23,15 @@ var isSource = func() map[string]bool {
 	return names
 }()
 
-// IsSource says by a file's name that it holds source: a program, markup or settings. Errors, times and stack traces in it are
-// spoken of; they did not happen.
+// IsSource reports whether a file is a source file by its name: a program, markup or settings. Errors, times and
+// stack traces in a source file are only examples, not events.
 func IsSource(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	return isSource[base] || isSource[path.Ext(base)]
 }
 
-// FileHeader reads the line above each of several files that were written one after the other, "==> NAME <==", as head, tail and
-// our own read write it. Behind it may stand why the file itself does not.
+// FileHeader parses the line "==> NAME <==" that head, tail and this server's read tool print above each of several
+// files. If the file could not be shown, a reason may follow after a blank.
 func FileHeader(line []byte) (name string, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte("==> "))
 	if !ok {

@@ -80,21 +80,29 @@ func TestDecode(t *testing.T) {
 		{"utf-16le, no BOM, Chinese", utf16Bytes("战争与和平，第一部。\r\n第一章 开头\r\n", false), "战争与和平，第一部。\r\n第一章 开头\r\n", UTF16LE},
 		{"utf-16le, two letters", utf16Bytes("hi", false), "hi", UTF16LE},
 		{"utf-16le, long", utf16Bytes(long, false), long, UTF16LE},
-		{"utf-16le, a pair across the end of the prefix", utf16Bytes("x"+strings.Repeat("a 😀", 20000), false), "x" + strings.Repeat("a 😀", 20000), UTF16LE},
+		{"utf-16le, a pair across the end of the prefix", utf16Bytes(
+			"x"+strings.Repeat("a 😀", 20000), false,
+		), "x" + strings.Repeat("a 😀", 20000), UTF16LE},
 		{"latin-1", latin1Bytes(german), german, Latin1},
 		{"windows-1252", []byte("\x93Well\x94, he said \x96 caf\xe9 \x80 5"), "“Well”, he said – café € 5", Latin1},
 		{"latin-1, long", latin1Bytes(strings.Repeat(german, 4000)), strings.Repeat(german, 4000), Latin1},
 		{"UTF-8, cut within its last letter", []byte("\xc7\x85A\xe6\x96"), "ǅA\xe6\x96", UTF8},
 		{"utf-8, a bad byte", []byte("世界 caf\xff 世界"), "世界 caf\xff 世界", UTF8},
-		{"utf-8, a rune across the end of the prefix", []byte("a" + strings.Repeat("世", 40000)), "a" + strings.Repeat("世", 40000), UTF8},
+		{"utf-8, a rune across the end of the prefix", []byte(
+			"a" + strings.Repeat("世", 40000),
+		), "a" + strings.Repeat("世", 40000), UTF8},
 		{"ascii, a bad byte", []byte("a log line with \xff in it\n"), "a log line with \xff in it\n", UTF8},
 		{"colours", []byte("\x1b[31mred\x1b[0m and \b back\n"), "\x1b[31mred\x1b[0m and \b back\n", UTF8},
-		{"one NUL in much text", []byte(strings.Repeat("much text\n", 200) + "\x00"), strings.Repeat("much text\n", 200) + "\x00", UTF8},
+		{"one NUL in much text", []byte(
+			strings.Repeat("much text\n", 200) + "\x00",
+		), strings.Repeat("much text\n", 200) + "\x00", UTF8},
 		{"NULs", []byte("a\x00b"), "a\x00b", NoText},
 		{"names with NULs", []byte("./one\x00./two\x00./three\x00"), "./one\x00./two\x00./three\x00", NoText},
 		{"random", random, string(random), NoText},
 		{"png", []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", NoText},
-		{"pdf", []byte("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< /Type /Catalog >>\nendobj\n"), "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< /Type /Catalog >>\nendobj\n", NoText},
+		{"pdf", []byte(
+			"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< /Type /Catalog >>\nendobj\n",
+		), "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< /Type /Catalog >>\nendobj\n", NoText},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, wrap := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.HalfReader} {
@@ -153,7 +161,9 @@ func TestDecodeRoundTrip(t *testing.T) {
 		s := letters.Draw(t, "text")
 		for want, stored := range map[Encoding][]byte{
 			UTF8: []byte(s), UTF8BOM: []byte("\xef\xbb\xbf" + s),
-			UTF16LE: append([]byte("\xff\xfe"), utf16Bytes(s, false)...), UTF16BE: append([]byte("\xfe\xff"), utf16Bytes(s, true)...),
+			UTF16LE: append(
+				[]byte("\xff\xfe"), utf16Bytes(s, false)...,
+			), UTF16BE: append([]byte("\xfe\xff"), utf16Bytes(s, true)...),
 			UTF32BE: append([]byte("\x00\x00\xfe\xff"), utf32Bytes(s, true)...),
 		} {
 			d, e, err := Decode(bytes.NewReader(stored))
@@ -239,7 +249,8 @@ func TestVisible(t *testing.T) {
 		{"noncharacter", "\ufdd0\U0001ffff", `\u{fdd0}\u{1ffff}`, `\ufdd0\ud83f\udfff`},
 		{"selectors carry bits", "a\U000e0101b\ufe01", `a\u{e0101}b\u{fe01}`, `a\udb40\udd01b\ufe01`},
 		{"family", "👨‍👩‍👧‍👦 and 👩🏽‍🚀, ❤️‍🔥, 🏳️‍🌈, 🏴‍☠️", "👨‍👩‍👧‍👦 and 👩🏽‍🚀, ❤️‍🔥, 🏳️‍🌈, 🏴‍☠️", "👨‍👩‍👧‍👦 and 👩🏽‍🚀, ❤️‍🔥, 🏳️‍🌈, 🏴‍☠️"},
-		{"keycap", "1\ufe0f\u20e3 #\ufe0f\u20e3 1\ufe0f", "1\ufe0f\u20e3 #\ufe0f\u20e3 1" + `\u{fe0f}`, "1\ufe0f\u20e3 #\ufe0f\u20e3 1" + `\ufe0f`},
+		{"keycap", "1\ufe0f\u20e3 #\ufe0f\u20e3 1\ufe0f", "1\ufe0f\u20e3 #\ufe0f\u20e3 1" +
+			`\u{fe0f}`, "1\ufe0f\u20e3 #\ufe0f\u20e3 1" + `\ufe0f`},
 		{"flag of Scotland", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"},
 		{"a flag of something else", "🏴\U000e0067\U000e0062\U000e007f", `🏴\u{e0067}\u{e0062}\u{e007f}`, `🏴\udb40\udc67\udb40\udc62\udb40\udc7f`},
 		{"joiner between letters", "a\u200db", `a\u{200d}b`, `a\u200db`},
@@ -328,7 +339,9 @@ func checkVisible(t interface{ Errorf(string, ...any) }, s string) {
 }
 
 func TestVisibleProperties(t *testing.T) {
-	odd := []rune("a1#\\\r\n\t\x1b\x7f\u0085\u00ad\u200b\u200c\u200d\u202e\ufe0f\ufe01\ufeff\U000e0067\U000e007f\U000e0101😀❤🏴🏽👩\u20e3क्षمی世\u180bᠠ\ufffd")
+	odd := []rune(
+		"a1#\\\r\n\t\x1b\x7f\u0085\u00ad\u200b\u200c\u200d\u202e\ufe0f\ufe01\ufeff\U000e0067\U000e007f\U000e0101😀❤🏴🏽👩\u20e3क्षمی世\u180bᠠ\ufffd",
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringOf(rapid.OneOf(rapid.RuneFrom(odd), rapid.Rune())).Draw(t, "text")
 		if rapid.Bool().Draw(t, "invalid") {
@@ -374,7 +387,8 @@ func TestClip(t *testing.T) {
 		{"x", 0, ""},
 		{"abcdefgh", 4, "abc…"},
 		{"abcdefgh", 1, "…"},
-		{strings.Repeat("a", 50) + strings.Repeat("b", 50), 40, strings.Repeat("a", 14) + "… 73 chars …" + strings.Repeat("b", 13)},
+		{strings.Repeat("a", 50) + strings.Repeat("b", 50), 40, strings.Repeat("a", 14) + "… 73 chars …" +
+			strings.Repeat("b", 13)},
 		{strings.Repeat("世", 60), 30, strings.Repeat("世", 9) + "… 42 chars …" + strings.Repeat("世", 9)},
 		{"e\u0301e\u0301e\u0301", 4, "e\u0301…"},
 	} {

@@ -9,16 +9,15 @@ import (
 )
 
 const (
-	// maxPointer is the longest pointer told, in bytes: a longer one is of no use in a call.
+	// maxPointer is the maximum length of a returned pointer, in bytes; a longer one is of no use as an argument.
 	maxPointer = 4 << 10
-	// maxKey is how much of a key, as written, is kept for pointers: 10,000 open objects then hold at most 10 MB.
+	// maxKey is how many bytes of a key, as written, are stored for pointers: at most 10 MB for 10,000 open objects.
 	maxKey = 1 << 10
 )
 
 var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Tracker is a [Scanner] that knows where it is: the JSON Pointer of what it
-// reads. The zero value is ready.
+// Tracker is a [Scanner] that also tracks the JSON Pointer of the current value. The zero value is ready to use.
 type Tracker struct {
 	Scanner
 
@@ -27,16 +26,17 @@ type Tracker struct {
 	inKey  bool
 
 	pointer []byte
-	built   int // how many frames' tokens stand in pointer
+	built   int // number of frames whose tokens are in pointer
 }
 
-// Key is a key of an object as it is written in JSON, without its quotes; of a long one its first 1 KiB.
+// Key is a key of an object as written in JSON, without quotes, truncated to 1 KiB.
 type Key struct {
 	raw  []byte
-	clip bool // raw is not all of it
+	clip bool // raw is truncated
 }
 
-// Append appends the key as a token of a JSON Pointer: "/" and the key, unquoted and escaped.
+// Append appends the key to dst as a token of a JSON Pointer: "/" and the key, with JSON escapes decoded and "~" and
+// "/" escaped. A truncated key ends with "…".
 func (k *Key) Append(dst []byte) []byte {
 	dst = append(dst, '/')
 	from := len(dst)
@@ -53,24 +53,25 @@ func (k *Key) Append(dst []byte) []byte {
 	return dst
 }
 
-// frame is one open container and where in it we are.
+// frame is one open container and the current position in it.
 type frame struct {
-	count  int64 // children begun
-	key    Key   // of the child read last
+	count  int64 // number of children begun
+	key    Key   // key of the child read last
 	object bool
-	end    int // length of the pointer up to and with this frame's token
+	end    int // length of the pointer including this frame's token
 }
 
-// Values is how many top-level values are complete.
+// Values returns the number of complete top-level values.
 func (t *Tracker) Values() int64 { return t.values }
 
-// Count is how many children of the container open at depth (from 0) have begun.
+// Count returns the number of children begun in the open container at the given depth; depth 0 is the outermost.
 func (t *Tracker) Count(depth int) int64 { return t.frames[depth].count }
 
-// IsObject says whether the container open at depth (from 0) is an object.
+// IsObject reports whether the open container at the given depth is an object; depth 0 is the outermost.
 func (t *Tracker) IsObject(depth int) bool { return t.frames[depth].object }
 
-// CopyKey copies the key read last in the object open at depth (from 0) to k, whose memory is used again.
+// CopyKey copies to k the key read last in the open object at the given depth and reuses the memory of k. Depth 0 is
+// the outermost container.
 func (t *Tracker) CopyKey(depth int, k *Key) {
 	f := &t.frames[depth]
 	k.raw, k.clip = append(k.raw[:0], f.key.raw...), f.key.clip
@@ -148,7 +149,7 @@ func (t *Tracker) take(e Event) {
 	}
 }
 
-// child counts a value that begins with depth containers around it.
+// child counts a new value in the innermost of the given number of open containers.
 func (t *Tracker) child(depth int) {
 	if depth == 0 {
 		return
@@ -168,9 +169,10 @@ func (t *Tracker) addKey(p []byte) {
 	f.key.raw = append(f.key.raw, p...)
 }
 
-// Pointer is the JSON Pointer of the container open at that depth (from 0: the
-// top-level value, ""), or for [Scanner.Depth] of its child read last. A pointer over
-// 4 KiB is clipped and ends with "…"; so does a key over 1 KiB in it. It is overwritten by the next call.
+// Pointer returns the JSON Pointer of the open container at the given depth; depth 0 is the top-level value, whose
+// pointer is "". For depth [Scanner.Depth] it returns the pointer of the last child begun in the innermost container.
+// A pointer over 4 KiB is truncated and ends with "…"; so does each key over 1 KiB in it. The next call overwrites
+// the result.
 func (t *Tracker) Pointer(depth int) []byte {
 	for ; t.built < depth; t.built++ {
 		f := &t.frames[t.built]
@@ -183,7 +185,7 @@ func (t *Tracker) Pointer(depth int) []byte {
 	return t.pointer[:t.end(depth)]
 }
 
-// end is where the tokens of the outermost depth containers end.
+// end returns the length of the pointer's tokens for the given number of outermost containers.
 func (t *Tracker) end(depth int) int {
 	if depth == 0 {
 		return 0
@@ -198,8 +200,8 @@ func (t *Tracker) token(dst []byte, f *frame) []byte {
 	return f.key.Append(dst)
 }
 
-// appendUnquoted appends the text of a string as written, without its quotes. Escapes become what they stand for, a lone
-// surrogate U+FFFD; an escape that is not complete (raw was clipped) is left out; invalid UTF-8 stays.
+// appendUnquoted decodes the escapes of raw, a JSON string without its quotes, and appends the text to dst. A lone
+// surrogate becomes U+FFFD, an incomplete escape (raw was truncated) is dropped, and invalid UTF-8 is kept.
 func appendUnquoted(dst, raw []byte) []byte {
 	for len(raw) > 0 {
 		n := 0
@@ -238,7 +240,8 @@ func appendUnquoted(dst, raw []byte) []byte {
 	return dst
 }
 
-// unescape takes \uXXXX, or two that are a surrogate pair; size 0 where it is not complete.
+// unescape decodes the escape \uXXXX at the start of raw, or two such escapes that form a surrogate pair. The second
+// result is their length; 0 if the escape is incomplete.
 func unescape(raw []byte) (rune, int) {
 	r, ok := hex4(raw)
 	if !ok {
@@ -263,7 +266,7 @@ func hex4(raw []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// runeStart is the last index up to i at which no UTF-8 sequence is cut.
+// runeStart returns the last index up to i at which b can be cut without splitting a UTF-8 sequence.
 func runeStart(b []byte, i int) int {
 	if i >= len(b) {
 		return len(b)
@@ -276,20 +279,7 @@ func runeStart(b []byte, i int) int {
 	return i
 }
 
-// completeRunes is how much of b is left without a UTF-8 sequence that its end cuts.
-func completeRunes(b []byte) int {
-	for i := len(b) - 1; i >= 0 && i >= len(b)-utf8.UTFMax; i-- {
-		if utf8.RuneStart(b[i]) {
-			if utf8.FullRune(b[i:]) {
-				break
-			}
-			return i
-		}
-	}
-	return len(b)
-}
-
-// recordPointer is the pointer of a value in an NDJSON record.
+// recordPointer returns the pointer in NDJSON of a value, given its record number and its pointer in that record.
 func recordPointer(record int64, pointer string) string {
 	return "/" + strconv.FormatInt(record, 10) + pointer
 }

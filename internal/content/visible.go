@@ -9,17 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// Visible makes control characters (but \t and \n), C1, bidi, zero-width, tag and other hidden
-// characters and invalid UTF-8 visible: \x1b, \u{202e}; with json as \u202e (pairs above U+FFFF), an invalid byte as \ufffd.
-// Idempotent; the identical string where there is nothing to do.
+// Visible escapes hidden characters and invalid UTF-8: control characters (except \t and \n), C1, bidi, zero-width,
+// tag characters and others become \x1b or \u{202e}. If json is true, they become \u202e (a surrogate pair above
+// U+FFFF), and an invalid byte becomes \ufffd. Visible is idempotent, and returns s itself if there is nothing to
+// escape.
 //
-// A carriage return shows as \r, except before a newline. What stays, because writing needs it and it shows there:
-//   - a zero-width joiner between the pictographs of one emoji, and a variation selector (U+FE0E, U+FE0F) after one or in a keycap;
+// A carriage return becomes \r, except before a newline. Some hidden characters are kept where they change the
+// rendering of the text:
+//   - a zero-width joiner between the pictographs of one emoji, and a variation selector (U+FE0E, U+FE0F) after a
+//     pictograph or in a keycap;
 //   - the three flags made of tag characters (England, Scotland, Wales), and no other tags;
-//   - one zero-width (non-)joiner between two letters of a script whose writing has it (Arabic, the Indic scripts, Khmer,
-//     Mongolian …), or after a virama; Mongolian's own selectors after a letter of it.
+//   - one zero-width (non-)joiner between two letters of a script that uses joiners (Arabic, the Indic scripts, Khmer,
+//     Mongolian …), or after a virama; a Mongolian variation selector after a Mongolian letter.
 //
-// All other variation selectors show: each can carry bits that nobody sees.
+// All other variation selectors are escaped, because they can carry hidden data.
 func Visible(s string, json bool) string {
 	i := next(s, 0)
 	if i == len(s) {
@@ -58,13 +61,14 @@ func Visible(s string, json bool) string {
 	return b.String()
 }
 
-// VisibleLine is what others named, a file or a JSON Pointer, as it stands in a line of text: in one line, its hidden characters
-// visible. [Hidden] takes it back.
+// VisibleLine escapes a name from outside, such as a file name or a JSON Pointer, for display in one line: as
+// [Visible] does, and newlines too. [Hidden] reverses it.
 func VisibleLine(name string) string {
 	return Visible(strings.ReplaceAll(name, "\n", `\x0a`), false)
 }
 
-// next is the first index from i on of something that hides, or may, or is invalid; len(s) where nothing does.
+// next returns the first index from i on of a character that is or may be hidden, or of an invalid byte; len(s) if
+// there is none.
 func next(s string, i int) int {
 	for i < len(s) {
 		if s[i] < utf8.RuneSelf {
@@ -93,10 +97,10 @@ func next(s string, i int) int {
 	return i
 }
 
-// Plain says that s is printable ASCII: each byte is a char, a grapheme, and visible.
+// Plain reports whether s is printable ASCII: each byte is one visible character and one grapheme.
 func Plain(s string) bool { return ascii(s, 0) == len(s) }
 
-// ascii is the first index from i on of a byte that is not printable ASCII. Eight at a time.
+// ascii returns the first index from i on of a byte that is not printable ASCII. It tests eight bytes at a time.
 func ascii(s string, i int) int {
 	const (
 		ones  = 0x0101010101010101
@@ -122,15 +126,15 @@ type hiding uint8
 
 const (
 	shows     hiding = iota
-	hidden           // always
+	hidden           // always escaped
 	joiner           // U+200C, U+200D
 	selector         // U+FE0E, U+FE0F
 	mongolian        // U+180B–U+180F
 	tag              // U+E0020–U+E007F
 )
 
-// hides classes runes: general categories Cc and Cf but the signs that are seen, Zl and Zp,
-// Default_Ignorable_Code_Point, and noncharacters (Unicode 15).
+// hides reports whether and how a rune is hidden. Hidden are the general categories Cc and Cf except visible signs,
+// Zl and Zp, Default_Ignorable_Code_Point, and noncharacters (Unicode 15).
 func hides(r rune) hiding {
 	switch {
 	case r < 0x300:
@@ -175,20 +179,20 @@ func hides(r rune) hiding {
 	return shows
 }
 
-// before is what stands before a rune: the last rune that is shown as it is, and
-// whether it ends (the beginning of) an emoji.
+// before is the context before a rune: the last rune that was not escaped, and whether an emoji, or the beginning of
+// one, ends with it.
 type before struct {
 	last  rune
 	emoji bool
 }
 
-// skip takes text that holds nothing hidden.
+// skip updates the context after text without hidden characters.
 func (c *before) skip(s string) {
 	if s == "" {
 		return
 	}
 	last, size := utf8.DecodeLastRuneInString(s)
-	if last >= 0x1f3fb && last <= 0x1f3ff { // a skin tone belongs to what it stands after
+	if last >= 0x1f3fb && last <= 0x1f3ff { // a skin tone modifies the pictograph before it
 		before, _ := utf8.DecodeLastRuneInString(s[:len(s)-size])
 		c.emoji = size < len(s) && pictograph(before) || size == len(s) && c.emoji
 	} else {
@@ -197,7 +201,7 @@ func (c *before) skip(s string) {
 	c.last = last
 }
 
-// take takes a rune that may hide but stays.
+// take updates the context after a hidden character that is kept.
 func (c *before) take(r rune) {
 	c.last = r
 	if r != 0xfe0e && r != 0xfe0f {
@@ -205,8 +209,8 @@ func (c *before) take(r rune) {
 	}
 }
 
-// keeps says whether a rune that may hide stays as it is before rest; the result is how many bytes of rest
-// stay with it, or −1.
+// keeps returns −1 if the hidden character r, followed by rest, must be escaped. Else r is kept, and the result is
+// how many bytes of rest are kept with it.
 func (c *before) keeps(r rune, rest string) int {
 	ok := false
 	following, _ := utf8.DecodeRuneInString(rest)
@@ -240,7 +244,7 @@ func (c *before) keeps(r rune, rest string) int {
 	return -1
 }
 
-// tags writes ASCII in tag characters, and the one that ends a flag.
+// tags returns ASCII as tag characters, followed by the tag character that ends a flag.
 func tags(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -250,7 +254,8 @@ func tags(s string) string {
 	return b.String()
 }
 
-// pictograph is Extended_Pictographic, and the arrows and symbols in whose blocks most of it stands.
+// pictograph reports whether r is Extended_Pictographic, or in one of the Unicode blocks of arrows and symbols that
+// contain most of these characters.
 func pictograph(r rune) bool {
 	switch {
 	case r < 0x2190:
@@ -261,7 +266,7 @@ func pictograph(r rune) bool {
 	return r <= 0x1faff && (r < 0x1f1e6 || r > 0x1f1ff) && (r < 0x1f3fb || r > 0x1f3ff)
 }
 
-// joins says whether r is a letter or mark of a script in which joiners change what is seen.
+// joins reports whether r is a letter or mark of a script in which joiners change the rendering.
 func joins(r rune) bool {
 	return r >= 0x600 && (unicode.IsLetter(r) || unicode.IsMark(r)) && unicode.In(r,
 		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Mandaic, unicode.Manichaean, unicode.Psalter_Pahlavi,
@@ -270,7 +275,7 @@ func joins(r rune) bool {
 		unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Balinese, unicode.Javanese)
 }
 
-// viramas are the signs of Indic scripts that take the vowel from a consonant (Indic_Syllabic_Category Virama).
+// viramas are the signs of Indic scripts that suppress a consonant's vowel (Indic_Syllabic_Category Virama).
 var viramas = &unicode.RangeTable{R16: []unicode.Range16{
 	{0x094d, 0x094d, 1}, {0x09cd, 0x09cd, 1}, {0x0a4d, 0x0a4d, 1}, {0x0acd, 0x0acd, 1}, {0x0b4d, 0x0b4d, 1},
 	{0x0bcd, 0x0bcd, 1}, {0x0c4d, 0x0c4d, 1}, {0x0ccd, 0x0ccd, 1}, {0x0d4d, 0x0d4d, 1}, {0x0dca, 0x0dca, 1},
@@ -309,7 +314,7 @@ func writeRune(b *strings.Builder, r rune, json bool) {
 	}
 }
 
-// writeHex writes at least width digits.
+// writeHex writes r in hexadecimal, with at least the given number of digits.
 func writeHex(b *strings.Builder, r rune, width int) {
 	for width < 8 && r>>(4*width) != 0 {
 		width++
@@ -319,9 +324,9 @@ func writeHex(b *strings.Builder, r rune, width int) {
 	}
 }
 
-// Hidden takes a name as Visible or [VisibleLine] showed it back to the bytes it stands for. What neither would
-// have written stays: a name that holds the text \x41 means just that. A name that
-// holds the text \x1b itself cannot be told from one that holds an escape character: try the name as given first.
+// Hidden reverses [Visible] and [VisibleLine]: it returns the original bytes of an escaped name. Escapes that neither
+// function writes are kept, for example the literal text \x41. A name with the literal text \x1b cannot be
+// distinguished from a name with an escape character; callers should try the name as given first.
 func Hidden(shown string) string {
 	i := strings.IndexByte(shown, '\\')
 	if i < 0 {
@@ -342,7 +347,8 @@ func Hidden(shown string) string {
 	return string(b)
 }
 
-// unhide appends what the escape at the start of s stands for; n is its length, 0 where there is none.
+// unhide decodes the escape at the start of s and appends the result to b. n is the length of the escape; 0 if s does
+// not start with one.
 func unhide(b []byte, s string) (_ []byte, n int) {
 	switch {
 	case strings.HasPrefix(s, `\r`):
@@ -375,7 +381,7 @@ func unhide(b []byte, s string) (_ []byte, n int) {
 	return b, 0
 }
 
-// hexadecimal takes n digits, lower case as Visible writes them.
+// hexadecimal parses n hexadecimal digits in lower case, which is the case that Visible writes.
 func hexadecimal(s string, n int) (rune, bool) {
 	if len(s) < n || strings.ToLower(s[:n]) != s[:n] {
 		return 0, false

@@ -1,7 +1,8 @@
-// Package panics carries a panic of one goroutine to another, as an error: what no one recovers ends the process, and with it every
-// other call.
+// Package panics carries a panic of one goroutine to another, as an error. A panic that no goroutine recovers ends the
+// process, and with it every other call.
 //
-// It is not a logger and not a way to go on: whoever waits for the goroutine raises the panic again, where a call can end with it.
+// It neither logs nor hides panics: the goroutine that waits for the work panics again, so that the panic ends its call
+// only.
 package panics
 
 import (
@@ -10,15 +11,15 @@ import (
 	"runtime/debug"
 )
 
-// Caught is a panic that was recovered.
+// Caught is a recovered panic.
 type Caught struct {
-	Value any    // of the first recover
+	Value any    // as passed to the first panic
 	Stack []byte // of the goroutine that panicked
 }
 
 func (c *Caught) Error() string { return fmt.Sprintf("%v\n%s", c.Value, c.Stack) }
 
-// Into runs work, and stores a panic of it in err.
+// Into runs work, and sets err to a [Caught] if it panics.
 func Into(err *error, work func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -28,7 +29,7 @@ func Into(err *error, work func()) {
 	work()
 }
 
-// Again panics with what was caught, where err is a [Caught]; else it returns err.
+// Again panics if err is a [Caught], else it returns err.
 func Again(err error) error {
 	if c := (*Caught)(nil); errors.As(err, &c) {
 		panic(c)

@@ -1,7 +1,7 @@
-// Package runes counts the runes and the newlines of a text, both in one look at it: at the speed of memory where there are vectors.
+// Package runes counts the runes and the newlines of a text, and finds newlines as bits for callers that visit every
+// line.
 //
-// It also says where the newlines stand, as bits, to who visits all lines. Where lines and runes are in what is kept, the index of an observation
-// says.
+// It does not decode or repair text. The rows "keep: 1 GB" of docs/SPEED.md need the vectors that find newlines.
 package runes
 
 import (
@@ -17,19 +17,14 @@ func Count(p []byte) int {
 	return n
 }
 
-// WithLines is [Count], and how many newlines are in p.
+// WithLines returns [Count] and the number of newlines in p.
 func WithLines(p []byte) (runes, newlines int) {
-	follow, plain := 0, false
-	if n := len(p) &^ 31; haveVectors && n > 0 {
-		var high int
-		newlines, follow, high = count(&p[0], n)
-		lines, more, rest := portable(p[n:])
-		newlines, follow, plain = newlines+lines, follow+more, high == 0 && rest
-	} else {
-		newlines, follow, plain = portable(p)
+	newlines = bytes.Count(p, []byte{'\n'})
+	if ascii(p) {
+		return len(p), newlines
 	}
-	if plain || utf8.Valid(p) {
-		return len(p) - follow, newlines
+	if utf8.Valid(p) {
+		return len(p) - continuations(p), newlines
 	}
 	// In Go 1.26 utf8.RuneCount, inlined, copies p.
 	for len(p) > 0 {
@@ -40,8 +35,40 @@ func WithLines(p []byte) (runes, newlines int) {
 	return runes, newlines
 }
 
-// Newlines sets, of each bit of at, whether the byte of p with its number is a newline: bit i%64 of at[i/64]. at has a word for each 64
-// bytes of p, the last maybe for fewer, and of that word the bits behind p's end are 0.
+const (
+	ones = 0x0101010101010101
+	tops = 0x80 * ones
+)
+
+// ascii reports whether all of p is ASCII.
+func ascii(p []byte) bool {
+	high := uint64(0)
+	for ; len(p) >= 32; p = p[32:] {
+		high |= binary.LittleEndian.Uint64(p) | binary.LittleEndian.Uint64(p[8:]) |
+			binary.LittleEndian.Uint64(p[16:]) | binary.LittleEndian.Uint64(p[24:])
+	}
+	for _, c := range p {
+		high |= uint64(c)
+	}
+	return high&tops == 0
+}
+
+// continuations counts the bytes of p that continue a rune (10xxxxxx).
+func continuations(p []byte) (n int) {
+	for ; len(p) >= 8; p = p[8:] {
+		w := binary.LittleEndian.Uint64(p)
+		n += bits.OnesCount64(w >> 7 &^ (w >> 6) & ones)
+	}
+	for _, c := range p {
+		if !utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// Newlines sets bit i%64 of at[i/64] to whether p[i] is a newline, for each byte of p. at has a word for each 64 bytes
+// of p or part of them; the bits of its last word behind p's end become 0.
 func Newlines(p []byte, at []uint64) {
 	n := 0
 	if n = len(p) &^ 63; haveVectors && n > 0 {
@@ -60,26 +87,8 @@ func Newlines(p []byte, at []uint64) {
 	}
 }
 
-// portable counts newlines, and the bytes that would go on a rune (10xxxxxx); plain says that all of p is ASCII.
-func portable(p []byte) (newlines, follow int, plain bool) {
-	newlines = bytes.Count(p, []byte{'\n'})
-	const low = 0x0101010101010101
-	high := uint64(0)
-	for ; len(p) >= 8; p = p[8:] {
-		w := binary.LittleEndian.Uint64(p)
-		high |= w
-		follow += bits.OnesCount64(w >> 7 &^ (w >> 6) & low)
-	}
-	for _, c := range p {
-		high |= uint64(c)
-		if !utf8.RuneStart(c) {
-			follow++
-		}
-	}
-	return newlines, follow, high&(low<<7) == 0
-}
-
-// Complete is how much of p is left without a char that its end cuts.
+// Complete returns the length of p without the incomplete rune at its end, if there is one. It is a cut at which no
+// rune is split.
 func Complete(p []byte) int {
 	for i := 1; i < utf8.UTFMax && i <= len(p); i++ {
 		if utf8.RuneStart(p[len(p)-i]) {
@@ -90,4 +99,12 @@ func Complete(p []byte) int {
 		}
 	}
 	return len(p)
+}
+
+// TrimStart returns p without the bytes at its start that continue a rune which began before p: at most three.
+func TrimStart(p []byte) []byte {
+	for i := 1; i < utf8.UTFMax && len(p) > 0 && !utf8.RuneStart(p[0]); i++ {
+		p = p[1:]
+	}
+	return p
 }

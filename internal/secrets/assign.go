@@ -2,166 +2,71 @@ package secrets
 
 import (
 	"bytes"
-	"slices"
 )
 
-var (
-	assigned = Format{Name: "password", Of: "value of a member, variable, setting, flag or element whose name says password, secret, API key, access key, private key …",
-		Source: "the names that programs use", fold: true,
-		Keywords: "passw|passphrase|_pass|pass=|pass:|pass\"|pass'|pwd=|pwd:|pwd\"|pwd'|pwd >|secret|apikey|api_key|api-key|api.key|accesskey|access_key|access-key|privatekey|private_key|private-key|" +
-			"credential|accountkey|account_key|sharedaccesskey|authkey|auth_key|masterkey|master_key|master-key|signingkey|signing_key|signing-key|encryptionkey|encryption_key|encryption-key|key-data",
-		Shape: "NAME, then one of = : => := or >, then a value of 6 or more, quoted or not",
-		Check: "letters and digits or signs; no word of a program, path, URL, hash, variable or stand-in such as EXAMPLE"}
-	assignedToken = Format{Name: "token", Of: "value of a member, variable, setting or flag whose name ends with token", Source: "the names that programs use", fold: true,
-		Keywords: "token", Shape: "as password, a value of 16 or more", Check: "letters and digits, entropy of 3 bits"}
-)
-
-// Words by which a name says that its value is a secret: its last one, or its last two together.
-var (
-	secretWords = []string{"password", "passwd", "passwort", "passphrase", "pwd", "pass", "secret", "apikey", "credential", "credentials", "accesskey", "secretkey",
-		"privatekey", "signingkey", "encryptionkey", "masterkey", "accountkey", "authkey", "sharedaccesskey", "sharedkey", "keydata", "clientsecret", "secretaccesskey"}
-	secretEnds = []string{"password", "passwd", "secret", "apikey", "passphrase", "accesskey", "secretkey", "privatekey", "accountkey", "masterkey"}
-	// Behind such a word these leave it a secret.
-	openEnds = []string{"value", "b64", "base64", "text", "prod", "production", "dev", "test", "live", "staging", "default", "new", "old", "current"}
-)
-
-const maxName = 64
-
-var nameSet = classOf("A-Za-z0-9_.-")
-
-// classify says which kind of secret a name says its value is; nil for none.
-func classify(name []byte) (f *Format, last string) {
-	words := split(name)
-	for n := len(words); n > 0; n-- {
-		last = words[n-1]
-		two, three := "", ""
-		if n > 1 {
-			two = words[n-2] + last
-		}
-		if n > 2 {
-			three = words[n-3] + two
-		}
-		switch {
-		case slices.Contains(secretWords, last), slices.Contains(secretWords, two), slices.Contains(secretWords, three):
-			return &assigned, last
-		case last == "token" || last == "authtoken":
-			return &assignedToken, last
-		case last == "authorization" || last == "cookie":
-			return &authorization, last
-		}
-		for _, e := range secretEnds {
-			if len(last) > len(e) && last[len(last)-len(e):] == e {
-				return &assigned, last
-			}
-		}
-		if len(last) > 5 && last[len(last)-5:] == "token" {
-			return &assignedToken, last
-		}
-		if !slices.Contains(openEnds, last) && digits.run([]byte(last), 9) < len(last) {
-			return nil, ""
-		}
-	}
-	return nil, ""
-}
-
-// split gives the words of a name in lower case: "AWS_SecretKey" is aws, secret, key. At most the last six.
-func split(name []byte) []string {
-	var words []string
-	end := len(name)
-	add := func(i int) {
-		if i < end && len(words) < 6 {
-			words = append(words, string(bytes.ToLower(name[i:end])))
-		}
-	}
-	for i := len(name) - 1; i >= 0; i-- {
-		c := name[i]
-		switch {
-		case !alnum[c]:
-			add(i + 1)
-			end = i
-		case c >= 'A' && c <= 'Z' && (i+1 < end && name[i+1] >= 'a' && name[i+1] <= 'z' || i > 0 && name[i-1] >= 'a' && name[i-1] <= 'z'):
-			add(i)
-			end = i
-		}
-	}
-	add(0)
-	slices.Reverse(words)
-	return words
-}
-
-// matchAssigned takes the value that a name around from is given.
-func matchAssigned(s *scan, h *hit, from int) (found, bool) {
+// matchAssigned matches the value that is assigned to the name at from.
+func matchAssigned(s *scan, h *hit, from int) (finding, bool) {
 	b := s.b
-	begin := from - nameSet.back(b[s.lo:from], maxName)
-	if n, _ := escaped(b, begin); begin+n <= from {
+	begin := from - nameSet.back(b[s.doneTo:from], maxName)
+	if n, _ := escapeAround(b, begin); begin+n <= from {
 		begin += n
 	}
 	end := from + len(h.keyword)
-	for end > from && !nameSet[b[end-1]] { // the keyword has more than the name
+	for end > from && !nameSet[b[end-1]] { // the keyword continues after the name, as in "pass="
 		end--
 	}
 	end += nameSet.run(b[end:], maxName)
-	if s.unnamed == (stretch{begin, end}) { // several keywords are in one name
-		return found{}, false
+	if s.lastName == (cachedRun{begin, end}) { // another keyword of the same name was tried before
+		return finding{}, false
 	}
 	f, ok := s.assigned(begin, end)
 	if !ok {
-		s.unnamed = stretch{begin, end}
+		s.lastName = cachedRun{begin, end}
 	}
 	return f, ok
 }
 
-// assigned takes the value that the name in b[begin:end] is given.
-func (s *scan) assigned(begin, end int) (found, bool) {
+// assigned matches the value that is assigned to the name b[begin:end].
+func (s *scan) assigned(begin, end int) (finding, bool) {
 	b := s.b
-	// Before the name is looked at, for most have no value.
-	at, v, ok := s.assignment(begin, end, checked)
+	// Check the value first: most names have none.
+	at, v, ok := s.assignment(begin, end, checkedBytes)
 	if !ok {
-		return found{}, false
+		return finding{}, false
 	}
-	special, public := s.specific(at)
-	if special == nil && !v.secret(&assigned) { // dearer than to look at the value is the name
-		return found{}, false
+	special, public := s.tokenAt(at)
+	if special == nil && !v.isSecret(&assigned) { // before the check of the name, which is more expensive
+		return finding{}, false
 	}
 	name := bytes.TrimLeft(b[begin:end], "-.")
 	f, _ := classify(name)
 	switch {
 	case f == nil:
-		return found{}, false
+		return finding{}, false
 	case special != nil:
 		f = special
-	case f == &authorization, f != &assigned && !v.secret(f), v.label && string(bytes.ToLower(name)) == "pass",
-		v.inList && variable(v.text),
-		len(name) > 9 && len(v.text) >= len(name) && bytes.EqualFold(name, v.text[:len(name)]): // it names itself
-		return found{}, false
+	case f == &authorization, f != &assigned && !v.isSecret(f), v.label && string(bytes.ToLower(name)) == "pass",
+		v.inList && isSecretVariable(v.text),
+		len(name) > 9 && len(v.text) >= len(name) && bytes.EqualFold(name, v.text[:len(name)]): // repeats the name
+		return finding{}, false
 	}
-	if len(v.text) == checked {
+	if len(v.text) == checkedBytes {
 		at, v, _ = s.assignment(begin, end, unbounded)
 	}
-	return found{from: at, to: at + len(v.text), public: public, format: f}, true
+	return finding{from: at, to: at + len(v.text), public: public, format: f}, true
 }
 
-// variable says that a value in a program is a variable whose own name says that it holds a secret, as testRSA2048PrivateKey.
-func variable(t []byte) bool {
-	if !alnum[t[0]] || digits[t[0]] || nameSet.run(t, len(t)) < len(t) || bytes.IndexByte(t, '-') >= 0 {
-		return false
-	}
-	words := split(t)
-	n := len(words)
-	return n > 1 && (slices.Contains(secretWords, words[n-1]) || slices.Contains(secretWords, words[n-2]+words[n-1]) || words[n-1] == "token")
-}
-
-// given is a value as it stands.
-type given struct {
-	text   []byte // as much as was asked for
+// assignedValue is the value of an assignment, as written.
+type assignedValue struct {
+	text   []byte // truncated to the limit of the caller
 	quoted bool
-	label  bool // it stands behind a colon, unquoted
-	inList bool // and a comma or a bracket stands behind it, as in a program
+	label  bool // unquoted after a colon
+	inList bool // unquoted after a colon and followed by a comma or bracket, as in source code
 }
 
 var (
 	noSpace = classOf("!-~")
-	inText  = classOf("!#-&(-+.-:<-_a-~-") // of a line in a JSON string
+	inText  = classOf("!#-&(-+.-:<-_a-~-") // characters of a value on a line within a JSON string
 	bare    = func() *class {
 		c := *noSpace
 		for _, b := range []byte("\"'`,;&<>()[]{}|\\") {
@@ -175,8 +80,8 @@ var (
 	typeSet = classOf("A-Za-z0-9_.<>?*[]")
 )
 
-// assignment finds the value behind the name in b[begin:end], at most limit bytes of it.
-func (s *scan) assignment(begin, end, limit int) (at int, v given, ok bool) {
+// assignment finds the value after the name b[begin:end] and returns at most limit bytes of it.
+func (s *scan) assignment(begin, end, limit int) (at int, v assignedValue, ok bool) {
 	b := s.b
 	i := end
 	flag := begin+2 < len(b) && b[begin] == '-' && b[begin+1] == '-'
@@ -201,7 +106,7 @@ func (s *scan) assignment(begin, end, limit int) (at int, v given, ok bool) {
 	case sep == '=':
 		i++
 		if n == 0 && i < len(b) && b[i] != ' ' {
-			sep = 'E' // as in a file of variables
+			sep = 'E' // NAME=value without a blank, as in .env files
 		}
 	case sep == ':' && i+1 < len(b) && b[i+1] == '=':
 		i += 2
@@ -228,13 +133,13 @@ func (s *scan) assignment(begin, end, limit int) (at int, v given, ok bool) {
 	return s.valueAt(begin, i, limit, sep)
 }
 
-// maxPointed is how far before a name its JSON pointer may begin, in bytes.
+// maxPointed is the maximum length, in bytes, of the JSON Pointer before a name.
 const maxPointed = 512
 
-// pointed says that the name at begin is the end of a JSON pointer that begins its line, as in a leaf that grep shows:
-// "/items/3/password: VALUE".
+// pointed reports whether the name at begin is the end of a JSON Pointer at the start of a line. grep shows JSON
+// values in this form: "/items/3/password: VALUE".
 func (s *scan) pointed(begin int) bool {
-	near := max(s.lo, begin-maxPointed)
+	near := max(s.doneTo, begin-maxPointed)
 	line := bytes.LastIndexByte(s.b[near:begin], '\n') + 1 + near
 	if line == near && near > 0 && s.b[near-1] != '\n' {
 		return false
@@ -243,27 +148,28 @@ func (s *scan) pointed(begin int) bool {
 	return len(pointer) > 0 && pointer[0] == '/' && !bytes.Contains(pointer, []byte(": "))
 }
 
-// leafAt reads the value of such a leaf, a string without its quotes, to the line's end.
-func (s *scan) leafAt(at, limit int) (int, given, bool) {
+// leafAt reads the value after such a pointer: a string without quotes, to the end of the line.
+func (s *scan) leafAt(at, limit int) (int, assignedValue, bool) {
 	n := noBlank.run(s.b[at:], limit)
 	end := at + n
 	switch {
 	case n == 0:
-		return 0, given{}, false
+		return 0, assignedValue{}, false
 	case n == limit, end == len(s.b), s.b[end] == '\n', s.b[end] == '\r', s.b[end] == ' ' && s.cutAt(end):
-		return at, given{text: s.b[at:end], quoted: true}, true
+		return at, assignedValue{text: s.b[at:end], quoted: true}, true
 	}
-	return 0, given{}, false
+	return 0, assignedValue{}, false
 }
 
-// noBlank is what a quoted value is of.
+// noBlank is the set of bytes in a value after a pointer: all but blanks and control characters.
 var noBlank = classOf("!-~\x80-\xff")
 
-// valueAt reads the value at i of the name at begin.
-func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {
+// valueAt reads the value at i that is assigned to the name at begin. sep is the separator between them: ' ', '=',
+// ':', '>', or 'E' for NAME=value without blanks.
+func (s *scan) valueAt(begin, i, limit int, sep byte) (int, assignedValue, bool) {
 	b := s.b
 	if rest := b[i:]; len(rest) > 2 {
-		switch { // what stands before a literal
+		switch { // skip a conversion or prefix before a string literal
 		case bytes.HasPrefix(rest, []byte("[]byte(")):
 			i += len("[]byte(")
 		case (rest[1] == '"' || rest[1] == '\'') && bytes.IndexByte([]byte("bBrRuUfF@"), rest[0]) >= 0:
@@ -286,63 +192,65 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, given, bool) {
 	}
 	n := set.value(b[i:], limit)
 	if n < limit {
-		n -= unopened(b[i : i+n])
+		n -= unopenedLen(b[i : i+n])
 	}
 	end := i + n
 	if n == 0 {
-		return 0, given{}, false
+		return 0, assignedValue{}, false
 	}
 	if n == limit {
-		return i, given{text: b[i:end]}, true
+		return i, assignedValue{text: b[i:end]}, true
 	}
 	if sep == '>' && (end == len(b) || b[end] != '<') {
-		return 0, given{}, false
+		return 0, assignedValue{}, false
 	}
 	if end < len(b) {
 		switch b[end] {
 		case '(', '[', '{', '<':
 			if sep != '>' {
-				return 0, given{}, false // a call or a type
+				return 0, assignedValue{}, false // a call or a type
 			}
 		}
 	}
 	text := bytes.TrimRight(b[i:end], ",;")
-	inList := sep == ':' && (len(text) < n && b[i+len(text)] == ',' || end < len(b) && bytes.IndexByte([]byte(",})"), b[end]) >= 0)
-	return i, given{text: text, label: sep == ':', inList: inList}, true
+	inList := sep == ':' &&
+		(len(text) < n && b[i+len(text)] == ',' || end < len(b) && bytes.IndexByte([]byte(",})"), b[end]) >= 0)
+	return i, assignedValue{text: text, label: sep == ':', inList: inList}, true
 }
 
-// quotedAt reads the value behind the quote at q, before which stand so many backslashes.
-func (s *scan) quotedAt(q, depth, limit int) (int, given, bool) {
+// quotedAt reads the value after the quote at q. depth is the number of backslashes before that quote.
+func (s *scan) quotedAt(q, depth, limit int) (int, assignedValue, bool) {
 	b, at := s.b, q+1
 	for n := at; n < len(b) && n-at < limit; n++ {
 		c := b[n]
 		switch {
 		case c == '"' || c == b[q]:
 			k := slash.back(b[at:n], limit)
-			if ends(b[q:], c, k, depth, b[n+1:]) {
+			if endsString(b[q:], c, k, depth, b[n+1:]) {
 				end := n - k
-				for m := lineEnds(b[at:end]); m > 0; m = lineEnds(b[at:end]) {
+				for m := lineEndEscape(b[at:end]); m > 0; m = lineEndEscape(b[at:end]) {
 					end -= m
 				}
-				return at, given{text: b[at:end], quoted: true}, end > at
+				return at, assignedValue{text: b[at:end], quoted: true}, end > at
 			}
 		case c <= ' ' || c == 0x7f:
 			if bytes.HasSuffix(b[at:n], cutOff) {
-				return at, given{text: b[at : n-len(cutOff)], quoted: true}, true
+				return at, assignedValue{text: b[at : n-len(cutOff)], quoted: true}, true
 			}
 			if n > at && bytes.HasPrefix(b[n:], []byte(" ...")) {
-				return at, given{text: b[at:n], quoted: true}, true
+				return at, assignedValue{text: b[at:n], quoted: true}, true
 			}
-			return 0, given{}, false
+			return 0, assignedValue{}, false
 		}
 	}
 	end := min(len(b), at+limit)
-	return at, given{text: b[at:end], quoted: true}, end > at && (end == at+limit || !s.final)
+	return at, assignedValue{text: b[at:end], quoted: true}, end > at && (end == at+limit || !s.final)
 }
 
-// ends says that the quote c with so many backslashes before it ends a text that began with open, or the JSON string in which
-// that text stands: rest is what follows.
-func ends(open []byte, c byte, slashes, depth int, rest []byte) bool {
+// endsString reports whether the quote c ends a quoted text or the JSON string that contains the text. open begins
+// with the opening quote. slashes and depth are the numbers of backslashes before c and before the opening quote, and
+// rest is the text after c.
+func endsString(open []byte, c byte, slashes, depth int, rest []byte) bool {
 	switch {
 	case c != open[0]: // a text in single quotes within a JSON string
 		return slashes%2 == 0 && (len(rest) == 0 || bytes.IndexByte([]byte(",:}]"), rest[0]) >= 0)
@@ -354,20 +262,20 @@ func ends(open []byte, c byte, slashes, depth int, rest []byte) bool {
 	return slashes%(2*depth+2) == depth
 }
 
-// lineEnds is how long the escape of a line's end or a tab is that ends b; 0 for none.
-func lineEnds(b []byte) int {
+// lineEndEscape returns the length of an escaped newline, carriage return or tab at the end of b; 0 if there is none.
+func lineEndEscape(b []byte) int {
 	if n := len(b); n > 1 && b[n-2] == '\\' && bytes.IndexByte([]byte("nrt"), b[n-1]) >= 0 {
 		return 1 + slash.back(b[:n-1], maxSlashes)
 	}
 	return 0
 }
 
-// secret says whether a value given to a name of that kind is likely one.
-func (v given) secret(f *Format) bool {
-	t := v.text[:min(len(v.text), checked)]
-	lower, upper, digit, sign := kinds(t)
+// isSecret reports whether the value is likely a secret, given the format of the name to which it is assigned.
+func (v assignedValue) isSecret(f *Format) bool {
+	t := v.text[:min(len(v.text), checkedBytes)]
+	lower, upper, digit, sign := countKinds(t)
 	letters := lower + upper
-	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || code(t) || standIn(t) {
+	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || isCode(t) || standIn(t) {
 		return false
 	}
 	if f == &assignedToken {
@@ -388,8 +296,8 @@ func (v given) secret(f *Format) bool {
 	return len(t) >= 20 && lower > 0 && upper > 0 && sign == 0 && entropy(t) >= 4.2
 }
 
-// code says that a value belongs to a program or names something: a path, a URL, a hash, a format, a pattern.
-func code(t []byte) bool {
+// isCode reports whether a value looks like source code or a name: a path, a URL, a hash, a format string, a pattern.
+func isCode(t []byte) bool {
 	if bytes.HasPrefix(t, []byte("sha")) && bytes.IndexAny(t[:min(len(t), 8)], "-:") > 0 {
 		return true
 	}
@@ -397,7 +305,7 @@ func code(t []byte) bool {
 	case '/', '.', '~', '$', '<', '{', '[', '(', '%', '\\', '*', ':':
 		return true
 	}
-	seen, _ := bytesIn(t)
+	seen, _ := byteSet(t)
 	for _, s := range codeSigns {
 		if seen.mayHold(s) && bytes.Contains(t, s) {
 			return true
@@ -409,7 +317,8 @@ func code(t []byte) bool {
 var codeSigns = [][]byte{[]byte("://"), []byte("%s"), []byte("%v"), []byte("%d"), []byte("%q"), []byte("\\x"), []byte("\\u"), []byte("a-z"), []byte("A-Z"), []byte("0-9"), []byte("(?"),
 	[]byte("()"), []byte("=="), []byte("::"), []byte("->"), []byte("arn:"), []byte("#{"), []byte("[masked"), []byte("secrets/"), []byte("process.env"), []byte("os.")}
 
-// pathOfWords says that an unquoted value reads as a name in a program or a package: words with dots between them.
+// pathOfWords reports whether an unquoted value looks like an identifier or a package name: words joined by dots or
+// underscores, with few digits.
 func pathOfWords(t []byte) bool {
 	if !(t[0] >= 'A' && t[0] <= 'Z' || t[0] >= 'a' && t[0] <= 'z' || t[0] == '_' || t[0] == '&' || t[0] == '*') {
 		return false
@@ -418,7 +327,7 @@ func pathOfWords(t []byte) bool {
 		return false
 	}
 	word := true
-	_, _, digit, _ := kinds(t)
+	_, _, digit, _ := countKinds(t)
 	for _, c := range t[1:] {
 		word = word && (alnum[c] || c == '_' || c == '.' || c == '-' || c == '/')
 	}

@@ -8,7 +8,7 @@ import (
 // class is a set of bytes.
 type class [256]bool
 
-// classOf reads ranges as a regular expression has them between brackets: "A-Za-z0-9_-".
+// classOf parses ranges as between the brackets of a regular expression: "A-Za-z0-9_-".
 func classOf(spec string) *class {
 	var c class
 	for i := 0; i < len(spec); i++ {
@@ -24,7 +24,7 @@ func classOf(spec string) *class {
 	return &c
 }
 
-// run is how many bytes at the beginning of b, at most limit, are of the class.
+// run returns the number of bytes at the start of b, at most limit, that are in the set.
 func (c *class) run(b []byte, limit int) int {
 	n := min(len(b), limit)
 	for i := range n {
@@ -35,13 +35,13 @@ func (c *class) run(b []byte, limit int) int {
 	return n
 }
 
-// stretch is a run of one class that was looked at already, so that looks from within it need not go over it again.
-type stretch struct{ from, to int }
+// cachedRun is the last run of bytes found in a set. A later search from within the run does not scan it again.
+type cachedRun struct{ from, to int }
 
-// run is c.run(b[i:], limit).
-func (t *stretch) run(c *class, b []byte, i, limit int) int {
+// run returns c.run(b[i:], limit).
+func (t *cachedRun) run(c *class, b []byte, i, limit int) int {
 	if i < t.from || i > t.to {
-		*t = stretch{i, i}
+		*t = cachedRun{i, i}
 	}
 	stop := min(len(b), i+limit)
 	for t.to < stop && c[b[t.to]] {
@@ -50,10 +50,10 @@ func (t *stretch) run(c *class, b []byte, i, limit int) int {
 	return min(t.to, stop) - i
 }
 
-// value is c.value(b[i:], limit).
-func (t *stretch) value(c *class, b []byte, i, limit int) int {
+// value returns c.value(b[i:], limit).
+func (t *cachedRun) value(c *class, b []byte, i, limit int) int {
 	if i < t.from || i > t.to {
-		*t = stretch{i, i}
+		*t = cachedRun{i, i}
 	}
 	if stop := min(len(b), i+limit); t.to < stop {
 		t.to += c.value(b[t.to:], stop-t.to)
@@ -61,7 +61,7 @@ func (t *stretch) value(c *class, b []byte, i, limit int) int {
 	return min(t.to-i, limit)
 }
 
-// back is how many bytes at the end of b, at most limit, are of the class.
+// back returns the number of bytes at the end of b, at most limit, that are in the set.
 func (c *class) back(b []byte, limit int) int {
 	n := min(len(b), limit)
 	for i := range n {
@@ -79,8 +79,8 @@ var (
 	digits    = classOf("0-9")
 )
 
-// startsWord says that a token may begin at i: what stands before is no letter or digit, or belongs to an escape, as in
-// "\nTOKEN", "%3DTOKEN" and an ANSI colour before it.
+// startsWord reports whether a token may start at i: the byte before i is not a letter or digit, or it belongs to an
+// escape, as in "\nTOKEN" or "%3DTOKEN", or to an ANSI colour code.
 func startsWord(b []byte, i int) bool {
 	if i == 0 || !alnum[b[i-1]] {
 		return true
@@ -105,31 +105,32 @@ func startsWord(b []byte, i int) bool {
 
 var classOfCodes = classOf("0-9;")
 
-// logs are n·log2(n), for entropy.
-var logs = func() (t [checked + 1]float64) {
+// nLogN is a table of n·log2(n), for entropy.
+var nLogN = func() (t [checkedBytes + 1]float64) {
 	for n := 2; n < len(t); n++ {
 		t[n] = float64(n) * math.Log2(float64(n))
 	}
 	return t
 }()
 
-// entropy of the first checked bytes of b in bits a byte, by how often each byte is in them.
+// entropy returns the entropy of the first checkedBytes bytes of b, in bits per byte, from the frequency of each
+// byte.
 func entropy(b []byte) float64 {
-	b = b[:min(len(b), checked)]
+	b = b[:min(len(b), checkedBytes)]
 	if len(b) == 0 {
 		return 0
 	}
 	var counts [256]uint8
 	sum := 0.0
 	for _, c := range b {
-		sum += logs[counts[c]+1] - logs[counts[c]]
+		sum += nLogN[counts[c]+1] - nLogN[counts[c]]
 		counts[c]++
 	}
-	return (logs[len(b)] - sum) / float64(len(b))
+	return (nLogN[len(b)] - sum) / float64(len(b))
 }
 
-// kinds counts which of lower case, upper case, digits and signs are there.
-func kinds(b []byte) (lower, upper, digit, sign int) {
+// countKinds counts lower-case letters, upper-case letters, digits and all other bytes.
+func countKinds(b []byte) (lower, upper, digit, sign int) {
 	for _, c := range b {
 		switch {
 		case c >= 'a' && c <= 'z':
@@ -146,12 +147,12 @@ func kinds(b []byte) (lower, upper, digit, sign int) {
 }
 
 func distinct(b []byte) int {
-	_, n := bytesIn(b)
+	_, n := byteSet(b)
 	return n
 }
 
-// bytesIn says which bytes are in b, and how many.
-func bytesIn(b []byte) (seen class, n int) {
+// byteSet returns the set of bytes in b, and the size of the set.
+func byteSet(b []byte) (seen class, n int) {
 	for _, c := range b {
 		if !seen[c] {
 			seen[c] = true
@@ -161,8 +162,8 @@ func bytesIn(b []byte) (seen class, n int) {
 	return seen, n
 }
 
-// mayHold says that the bytes of a text, as [bytesIn] tells them, do not rule out that s stands in it.
-// Most texts are ruled out so, and need not be searched.
+// mayHold reports whether all bytes of s are in the set. If the set is the [byteSet] of a text and the result is
+// false, the text does not contain s; this avoids most searches.
 func (c *class) mayHold(s []byte) bool {
 	for _, b := range s {
 		if !c[b] {
@@ -172,72 +173,31 @@ func (c *class) mayHold(s []byte) bool {
 	return true
 }
 
-// standIns are what documents write where a secret would be; none of them stands in a random token by chance.
-var standIns = [][]byte{
-	[]byte("example"), []byte("placeholder"), []byte("changeme"), []byte("change-me"), []byte("change_me"), []byte("redacted"), []byte("replace"),
-	[]byte("${"), []byte("{{"), []byte("$("), []byte("<"), []byte("…"), []byte("not-a-"), []byte("notreal"), []byte("abcdefgh"), []byte("12345678901234567890"),
-}
-
-// shortStandIns are the same, but so short that one of some ten thousand random tokens has one of them, in some case.
-var shortStandIns = [][]byte{[]byte("your"), []byte("xxxx"), []byte("****"), []byte("...."), []byte("masked"), []byte("dummy"), []byte("insert")}
-
-// standIn says that b is written in place of a secret: "EXAMPLE", "your-token-here", "xxxxxxxx", "${TOKEN}".
-func standIn(b []byte) bool { return standsFor(b, len(b) >= 24 && mixed(b, 4.2)) }
-
-// standsFor is standIn; where b looks random a short word counts only if it is one by itself, or what is left of b is
-// regular.
-func standsFor(b []byte, random bool) bool {
-	if distinct(b) < 5 {
-		return true
-	}
-	b = b[:min(len(b), checked)]
-	var folded [checked]byte
-	lower := folded[:copy(folded[:], b)]
-	for i, c := range lower {
-		if c >= 'A' && c <= 'Z' {
-			lower[i] = c | 0x20
-		}
-	}
-	seen, _ := bytesIn(lower)
-	for _, s := range standIns {
-		if seen.mayHold(s) && bytes.Contains(lower, s) {
-			return true
-		}
-	}
-	for _, s := range shortStandIns {
-		for at := 0; seen.mayHold(s); at++ {
-			n := bytes.Index(lower[at:], s)
-			if n < 0 {
-				break
-			}
-			if at += n; !random || deliberate(b, at, at+len(s)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// deliberate says that the short stand-in b[from:to] of what looks random was written by somebody.
-func deliberate(b []byte, from, to int) bool {
-	rest := make([]byte, 0, checked)
-	rest = append(append(rest, b[:from]...), b[to:]...)
-	if entropy(rest) < 3 {
-		return true
-	}
-	if lower, upper, _, _ := kinds(b[from:to]); lower > 0 && upper > 0 {
-		return false
-	}
-	// A word by itself: it begins b or stands behind a sign, and its case ends with it.
-	if from > 0 && alnum[b[from-1]] {
-		return false
-	}
-	first := b[from]
+func nibble(c byte) int {
 	switch {
-	case to == len(b) || !alnum[b[to]]:
-		return true
-	case first >= 'a' && first <= 'z':
-		return from == 0 && b[to] >= 'A' && b[to] <= 'Z'
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
 	}
-	return false
+	return -1
+}
+
+// unbounded is the maximum length, in bytes, of a part without a limit of its own; no token is longer.
+const unbounded = 16 << 10
+
+// checkedBytes is the number of bytes of a token, from its start, that checks such as entropy examine.
+const checkedBytes = 64
+
+var slash = classOf(`\`)
+
+var blanks = classOf(" \t")
+
+const maxName = 64
+
+var nameSet = classOf("A-Za-z0-9_.-")
+
+func mixed(b []byte, bits float64) bool {
+	lower, upper, digit, _ := countKinds(b)
+	return lower > 0 && upper > 0 && digit > 0 && entropy(b) >= bits
 }

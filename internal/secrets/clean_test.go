@@ -39,7 +39,10 @@ func TestNoFalseAlarm(t *testing.T) {
 	roots := []string{"../.."}
 	if out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output(); err == nil {
 		src := filepath.Join(strings.TrimSpace(string(out)), "src")
-		roots = append(roots, filepath.Join(src, "net"), filepath.Join(src, "crypto"), filepath.Join(src, "encoding"), filepath.Join(src, "os"))
+		roots = append(
+			roots, filepath.Join(src, "net"), filepath.Join(src, "crypto"), filepath.Join(src, "encoding"),
+			filepath.Join(src, "os"),
+		)
 		if !testing.Short() {
 			roots = append(roots, filepath.Join(src, "cmd", "go"), filepath.Join(src, "runtime"))
 		}
@@ -62,7 +65,7 @@ func TestNoFalseAlarm(t *testing.T) {
 				return err
 			}
 			files, size = files+1, size+len(b)
-			for _, f := range (&scan{b: b, final: true, f: m.f()}).all() {
+			for _, f := range (&scan{b: b, final: true, f: m.f()}).findAll() {
 				t.Errorf("%s: %s: %.60q", path, f.format.Name, b[max(0, f.from-20):f.to])
 			}
 			return nil

@@ -14,7 +14,7 @@ func TestStretchIsTheRun(t *testing.T) {
 		for i := range b {
 			b[i] = "aaaaaaaaaaaaaaaa b"[r.IntN(18)]
 		}
-		var s stretch
+		var s cachedRun
 		for range 200 {
 			i, limit := r.IntN(len(b)+1), 1+r.IntN(60)
 			if got, want := s.run(alnum, b, i, limit), alnum.run(b[i:], limit); got != want {
@@ -28,8 +28,8 @@ func TestStretchIsTheRun(t *testing.T) {
 // letters, and a name that has nothing behind it.
 func TestNothingIsLookedAtTwice(t *testing.T) {
 	scanned := func(piece string) *scan {
-		s := &scan{b: []byte(strings.Repeat(piece, 400)), final: true, f: compiled()}
-		if all := s.all(); len(all) > 0 {
+		s := &scan{b: []byte(strings.Repeat(piece, 400)), final: true, f: defaultFilter()}
+		if all := s.findAll(); len(all) > 0 {
 			t.Errorf("%d found in %q", len(all), piece)
 		}
 		return s
@@ -42,8 +42,8 @@ func TestNothingIsLookedAtTwice(t *testing.T) {
 	if s := scanned("XXauthorization:authorization:"); s.values.to != len(s.b) || s.values.from > 40 {
 		t.Errorf("%+v", s.values)
 	}
-	s := &scan{b: []byte("my_pass" + "word_secret: none"), final: true, f: compiled()}
-	if s.all(); s.unnamed != (stretch{0, len("my_pass" + "word_secret")}) {
-		t.Errorf("%+v", s.unnamed)
+	s := &scan{b: []byte("my_pass" + "word_secret: none"), final: true, f: defaultFilter()}
+	if s.findAll(); s.lastName != (cachedRun{0, len("my_pass" + "word_secret")}) {
+		t.Errorf("%+v", s.lastName)
 	}
 }

@@ -18,7 +18,8 @@ var pieces = []string{
 	beginLine, endLine, "\n", "\r\n", "\n+", "\n- ", "\n> ", "\n# ", "\n// ", "\n' ", "\n\"", "\n * ", "+", "'", "\"", "`", "\\", "\\n", "\\\\n", "\\u0041", "\\/", "\\u00", " ", "\t",
 	"-----BEGIN ", "-----BEGIN CERTIFICATE-----", "Proc-Type: 4,ENCRYPTED", "MIIEabc123MIIEabc123MII9", "ab12==", strings.Repeat("aB3/xY9+", 8), strings.Repeat("aB3/xY9+", 9)[:70],
 	"password", "token", "secret: ", "=", ":=", ": ", "=> ", ">", "<password>", "hunter2x9!", "[]byte(", "Authorization: ", "Basic ", "Bearer ", "Cookie: ", "a=b; c", "--user ", " -u ", "bob:",
-	"https://", "u:p9@h", "@", "eyJhbGciOiJIUzI1NiJ9", ".", "gh" + "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "AK" + "IA", "Q2W3E4R5T6Y7U8I9", "sk-", "T3BlbkFJ", ":AA", "…", "...", "é", "\xff",
+	"https://", "u:p9@h", "@", "eyJhbGciOiJIUzI1NiJ9", ".", "gh" + "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "AK" +
+		"IA", "Q2W3E4R5T6Y7U8I9", "sk-", "T3BlbkFJ", ":AA", "…", "...", "é", "\xff",
 }
 
 // cutTexts are texts of such pieces; the first of them are the shortest that end just where a matcher goes on.
@@ -61,7 +62,7 @@ func TestEveryCutIsSearched(t *testing.T) {
 			if shown += string(out); strings.Contains(shown, Unsearched) {
 				t.Fatalf("not searched in pieces: %q, %q", head, tail)
 			}
-			if at := page.Uncut([]byte(text), cut); at < 0 || at > len(text) {
+			if at := page.SafeCut([]byte(text), cut); at < 0 || at > len(text) {
 				t.Fatalf("%q cut at %d, not %d", text, at, cut)
 			}
 		}
@@ -71,7 +72,7 @@ func TestEveryCutIsSearched(t *testing.T) {
 // A fault of the masker shows nothing of the text, is counted, and ends with the text.
 func TestFaultShowsNothing(t *testing.T) {
 	told := 0
-	m := (&Masker{}).Telling(func(why any, stack []byte) { // without a filter each look at a text panics
+	m := (&Masker{}).OnPanic(func(why any, stack []byte) { // without a filter each look at a text panics
 		if told++; why == nil || !bytes.Contains(stack, []byte("secrets.")) {
 			t.Errorf("told %v at %s", why, stack)
 		}
@@ -84,13 +85,14 @@ func TestFaultShowsNothing(t *testing.T) {
 		t.Error("it holds nothing")
 	}
 	s := m.Stream()
-	if n, got := s.Next([]byte(text+"and more"), false); n != len(text) || string(got) != Unsearched+"\n" || s.Found() != 1 {
+	if n, got := s.Next([]byte(text+"and more"), false); n != len(text) || string(got) != Unsearched+"\n" ||
+		s.Found() != 1 {
 		t.Errorf("%d of it became %q, %d found", n, got, s.Found())
 	}
 	if got := s.Text([]byte("another of them")); string(got) != Unsearched || s.Found() != 2 {
 		t.Errorf("%q, %d found", got, s.Found())
 	}
-	if at := s.Uncut([]byte(text), 9); at != 9 {
+	if at := s.SafeCut([]byte(text), 9); at != 9 {
 		t.Errorf("cut at %d", at)
 	}
 	if got := m.JSON([]byte(`{"a":"a line of ordinary words"}`)); string(got) != `{"a":"`+Unsearched+`"}` {
@@ -114,12 +116,14 @@ func TestCutToken(t *testing.T) {
 	token := "gh" + "p_" + part
 	long := strings.Repeat("word ", 800)
 	for _, around := range [][2]string{
-		{`error: jq: keys cannot be applied to: string ("x `, ` ...")`}, {"x ", "..."}, {"x ", "…"}, {`{"line":1,"text":"` + long, `","column":3000,"cut":true}` + "\n"},
+		{`error: jq: keys cannot be applied to: string ("x `, ` ...")`}, {"x ", "..."}, {"x ", "…"}, {`{"line":1,"text":"` +
+			long, `","column":3000,"cut":true}` + "\n"},
 		{"/a/b: " + long, " [100-4195 of 90000]\n"}, {long, "\n"}, {long, ""}, {"before\n" + long, "\nafter\n"},
 	} {
 		for n := minClipped; n <= len(part); n++ {
 			text := around[0] + "gh" + "p_" + part[:n] + around[1]
-			if got, found := m.String(text); found != 1 || strings.Contains(got, part[:6]) || !strings.HasSuffix(got, "chars]"+around[1]) {
+			if got, finding := m.String(text); finding != 1 || strings.Contains(got, part[:6]) ||
+				!strings.HasSuffix(got, "chars]"+around[1]) {
 				t.Errorf("%d characters before %q: %q", n, around[1], got[max(0, len(got)-200):])
 			}
 			s := m.Middle()
@@ -127,14 +131,16 @@ func TestCutToken(t *testing.T) {
 				t.Errorf("%d characters before %q, as a page: %q", n, around[1], got[max(0, len(got)-200):])
 			}
 		}
-		for _, word := range []string{"np" + "m_configRegistry", "sk_" + "test_something", "key-" + "deadbeef", "gh" + "p_short", "gh" + "p_xxxxxxxxxxxx"} {
+		for _, word := range []string{"np" + "m_configRegistry", "sk_" + "test_something", "key-" + "deadbeef", "gh" +
+			"p_short", "gh" + "p_xxxxxxxxxxxx"} {
 			text := around[0] + word + around[1]
 			if got, _ := m.String(text); got != text && around[1] != "…" {
 				t.Errorf("%s before %q was masked: %q", word, around[1], got[max(0, len(got)-200):])
 			}
 		}
 	}
-	for _, text := range []string{"see " + token + " there", "see " + token + "\n", `{"text":"` + token + `"}`} { // no token, and no cut
+	// no token, and no cut
+	for _, text := range []string{"see " + token + " there", "see " + token + "\n", `{"text":"` + token + `"}`} {
 		if got, n := m.String(text); n != 0 {
 			t.Errorf("%q became %q", text, got)
 		}

@@ -2,16 +2,15 @@ package secrets
 
 import (
 	"encoding/json"
-	"runtime/debug"
 	"unicode/utf8"
 )
 
-// minEcho is the shortest part of a secret, in bytes, that is looked for where a text repeats what it was asked with.
+// minEcho is the minimum length, in bytes, of a part of a secret that [Masker.Echo] masks.
 const minEcho = 8
 
-// Echo masks a text that may repeat what a call was asked with, as its error does: beside the secrets of the text, every
-// part of 8 bytes and more of one that stands in args, however it was cut or quoted. args are JSON values; what is
-// none is not looked at. It gives how many secrets were masked.
+// Echo masks a text that may repeat the arguments of a call, such as an error message. It masks the secrets that
+// [Masker.String] finds, and each part of at least 8 bytes of a secret in args, even if the secret was truncated or
+// quoted differently. args are JSON values; invalid JSON is ignored. n is the number of masked secrets.
 func (m *Masker) Echo(s string, args ...json.RawMessage) (masked string, n int) {
 	if m == nil {
 		return s, 0
@@ -22,7 +21,7 @@ func (m *Masker) Echo(s string, args ...json.RawMessage) (masked string, n int) 
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			m.tell(p)
+			m.reportPanic(p)
 			masked, n = Unsearched, n+1
 		}
 	}()
@@ -33,44 +32,46 @@ func (m *Masker) Echo(s string, args ...json.RawMessage) (masked string, n int) 
 	}
 	for _, raw := range args {
 		if v, ok := decode(raw); ok {
-			m.echoes(v, &e)
+			m.findEchoes(v, &e)
 		}
 	}
 	if e.found == 0 {
 		return masked, n
 	}
-	return e.without(masked), max(n, e.found)
+	return e.mask(masked), max(n, e.found)
 }
 
-// echo is what of a text stands in the secrets of others.
+// echo collects the parts of a text that also occur in secrets of the arguments.
 type echo struct {
-	places  map[string][]int // where each part of the text begins that no secret was seen to hold
-	covered []bool           // by byte
-	found   int              // secrets of which a part stands there
+	places  map[string][]int // positions in the text of each part not yet found in a secret
+	covered []bool           // for each byte of the text, whether it must be masked
+	found   int              // number of secrets of which a part is in the text
 }
 
-// echoes looks for parts of the secrets in a value, and in the names of its members.
-func (m *Masker) echoes(v any, e *echo) {
+// findEchoes finds the secrets in a decoded JSON value, including the names of members, and marks their parts in the
+// text.
+func (m *Masker) findEchoes(v any, e *echo) {
 	switch v := v.(type) {
 	case string:
-		text := unescaped([]byte(v)).b
+		text := newView([]byte(v)).b
 		sc := scan{b: text, final: true, f: m.f()}
-		for _, f := range sc.all() {
+		for _, f := range sc.findAll() {
 			e.cover(text[f.from+f.public : f.to])
 		}
 	case []any:
 		for _, one := range v {
-			m.echoes(one, e)
+			m.findEchoes(one, e)
 		}
 	case map[string]any:
 		for name, one := range v {
-			m.echoes(name, e)
-			m.echoes(one, e)
+			m.findEchoes(name, e)
+			m.findEchoes(one, e)
 		}
 	}
 }
 
-// cover takes each part of a secret once, so that the whole costs linear time.
+// cover marks the parts of a secret that are in the text. It removes each part from places, so that the cost is
+// linear.
 func (e *echo) cover(secret []byte) {
 	told := false
 	for i := 0; i+minEcho <= len(secret); i++ {
@@ -88,8 +89,8 @@ func (e *echo) cover(secret []byte) {
 	}
 }
 
-// without is the text with a mask for each stretch that is covered.
-func (e *echo) without(text string) string {
+// mask returns the text with each covered range replaced by a mask.
+func (e *echo) mask(text string) string {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
 		if !e.covered[i] {
@@ -97,28 +98,14 @@ func (e *echo) without(text string) string {
 			i++
 			continue
 		}
-		for len(out) > 0 && !utf8.RuneStart(text[i]) { // a stretch may begin within a character
+		for len(out) > 0 && !utf8.RuneStart(text[i]) { // a range may start within a character
 			i--
 			out = out[:len(out)-1]
 		}
 		for i < len(text) && (e.covered[i] || !utf8.RuneStart(text[i])) {
 			i++
 		}
-		out = append(out, again...)
+		out = append(out, maskedLine...)
 	}
 	return string(out)
-}
-
-// Telling is the same masker, which tells why a text could not be searched: what went wrong, and where.
-func (m *Masker) Telling(to func(why any, stack []byte)) *Masker {
-	if m == nil {
-		return nil
-	}
-	return &Masker{m.f, to}
-}
-
-func (m *Masker) tell(why any) {
-	if m.told != nil {
-		m.told(why, debug.Stack())
-	}
 }

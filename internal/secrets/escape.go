@@ -1,19 +1,19 @@
 package secrets
 
-import "bytes"
+import (
+	"bytes"
+)
 
-// In a JSON string a quote, a tab and a line's end are written as a backslash and a letter, and in a JSON string within one as
-// several backslashes and a letter. To a matcher these are what they stand for: they end a value. And whatever a matcher took,
-// a mask begins and ends between escapes, never in one: else what was JSON were none any more.
+// A JSON string escapes quotes, tabs and newlines with a backslash; a JSON string within a JSON string needs several
+// backslashes. An escaped quote, tab or newline ends a value like the character itself. A mask never starts or ends
+// inside an escape, so that valid JSON stays valid.
 
-// maxSlashes is how many backslashes before a letter are looked at: seven levels of JSON in JSON.
+// maxSlashes is the maximum number of backslashes that are examined before a character: seven levels of JSON in JSON.
 const maxSlashes = 128
 
-var slash = classOf(`\`)
-
-// within is how many backslashes at the beginning of b belong to a value: none where they escape a quote, a tab or a line's
-// end, at whatever depth, or a character that is no ASCII.
-func within(b []byte) int {
+// valueSlashes returns the number of backslashes at the start of b that belong to a value. It is 0 if they escape a
+// quote, tab or newline, or start a \u escape, at any level of JSON in JSON.
+func valueSlashes(b []byte) int {
 	k := slash.run(b, maxSlashes)
 	if k == maxSlashes || k == len(b) || bytes.IndexByte([]byte("nrtu\"'`"), b[k]) >= 0 {
 		return 0
@@ -21,14 +21,14 @@ func within(b []byte) int {
 	return k
 }
 
-// value is run for a class of which values are: it stops at an escape that ends one.
+// value is like run, but also accepts backslashes in a value, and stops at an escape that ends the value.
 func (c *class) value(b []byte, limit int) int {
 	stop := min(len(b), limit)
 	i := 0
 	for i < stop {
 		switch {
 		case b[i] == '\\':
-			n := within(b[i:])
+			n := valueSlashes(b[i:])
 			if n == 0 {
 				return i
 			}
@@ -42,8 +42,9 @@ func (c *class) value(b []byte, limit int) int {
 	return min(i, stop)
 }
 
-// escaped is how much of an escape stands behind i, and how much before it; 0, 0 where i is within none.
-func escaped(b []byte, i int) (behind, before int) {
+// escapeAround returns how many bytes of the escape around i are at or after i, and how many are before i. Both are 0
+// if i is not within an escape.
+func escapeAround(b []byte, i int) (behind, before int) {
 	if i == 0 || i >= len(b) {
 		return 0, 0
 	}
@@ -74,24 +75,9 @@ func isHex(b []byte) bool {
 	return len(b) == 4
 }
 
-// whole takes from a secret what of an escape it has at its ends.
-func (s *scan) whole(f found) found {
-	if f.block {
-		return f
-	}
-	n, _ := escaped(s.b, f.from)
-	f.from, f.public, f.lead = f.from+n, max(0, f.public-n), f.lead+n
-	if f.from >= f.to {
-		return f
-	}
-	_, n = escaped(s.b, f.to)
-	f.to = max(f.from, f.to-n)
-	f.to -= slash.back(s.b[f.from:f.to], unbounded)
-	return f
-}
-
-// unopened is how many characters at the end of v close what stands around it: brackets that nothing in v opens, commas.
-func unopened(v []byte) int {
+// unopenedLen returns the number of bytes at the end of v that do not belong to the value: commas, semicolons, and
+// closing brackets without an opening bracket in v.
+func unopenedLen(v []byte) int {
 	end := len(v)
 	var open [3]int
 	for k, pair := range brackets {
@@ -111,3 +97,86 @@ func unopened(v []byte) int {
 }
 
 var brackets = [3][]byte{[]byte("()"), []byte("[]"), []byte("{}")}
+
+// view is a text in which JSON escapes of printable ASCII ("\u0041", "\/") are decoded, because such escapes would
+// hide a token from its matcher. Quotes and backslashes stay escaped, so that strings end where they did.
+type view struct {
+	b   []byte
+	pos []int // position in the text of each byte of b and of the end of b; nil if b is the text itself
+}
+
+// newView returns the view of b.
+func newView(b []byte) view {
+	i, c, n := nextEscape(b, 0)
+	if i < 0 {
+		return view{b: b}
+	}
+	v := view{b: make([]byte, 0, len(b)), pos: make([]int, 0, len(b)+1)}
+	done := 0
+	for i >= 0 {
+		v.appendRange(b, done, i)
+		v.b, v.pos = append(v.b, c), append(v.pos, i)
+		done = i + n
+		i, c, n = nextEscape(b, done)
+	}
+	v.appendRange(b, done, len(b))
+	v.pos = append(v.pos, len(b))
+	return v
+}
+
+func (v *view) appendRange(b []byte, from, to int) {
+	v.b = append(v.b, b[from:to]...)
+	for i := from; i < to; i++ {
+		v.pos = append(v.pos, i)
+	}
+}
+
+// at returns the position in the text of index i of the view.
+func (v *view) at(i int) int {
+	if v.pos == nil {
+		return i
+	}
+	return v.pos[i]
+}
+
+// nextEscape returns the position, character and length of the first escape from i on that a view decodes; position
+// −1 if there is none. In JSON within JSON the escape has two, four or eight backslashes.
+func nextEscape(b []byte, i int) (at int, c byte, size int) {
+	for i < len(b) {
+		n := bytes.IndexByte(b[i:], '\\')
+		if n < 0 {
+			break
+		}
+		i += n
+		k := slash.run(b[i:], len(b))
+		c, n := unescape(b[i+k-1:])
+		switch {
+		case n > 0 && (k == 2 || k == 4 || k == 8):
+			return i, c, k - 1 + n
+		case n > 0 && k%2 == 1: // the backslashes before the last one escape each other
+			return i + k - 1, c, n
+		}
+		i += k
+	}
+	return -1, 0, 0
+}
+
+// unescape decodes the escape of a printable ASCII character at the start of b. n is the length of the escape; 0 if b
+// does not start with one.
+func unescape(b []byte) (c byte, n int) {
+	if len(b) > 1 && b[1] == '/' {
+		return '/', 2
+	}
+	if len(b) < 6 || b[1] != 'u' || b[2] != '0' || b[3] != '0' {
+		return 0, 0
+	}
+	high, low := nibble(b[4]), nibble(b[5])
+	if high < 0 || low < 0 {
+		return 0, 0
+	}
+	c = byte(high<<4 | low)
+	if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+		return 0, 0
+	}
+	return c, 6
+}

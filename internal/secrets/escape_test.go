@@ -49,7 +49,8 @@ func outOf(value string, levels int) string {
 	return value
 }
 
-// spoiled says what is wrong with a masked text of such JSON: it is no JSON any more, or text around the secret is gone.
+// spoiled says what is wrong with a masked text of such JSON: it is no JSON any more, or text around the secret is
+// gone.
 func spoiled(masked, text string, s corpus.Secret, levels int) string {
 	if !json.Valid([]byte(masked)) {
 		return "no JSON any more"
@@ -94,7 +95,8 @@ func TestJSONStaysWhole(t *testing.T) {
 	t.Logf("%d cases", cases)
 }
 
-// A control: of values that end where the credentials' class did that had the backslash, most spoil the JSON around them.
+// A control: of values that end where the credentials' class did that had the backslash, most spoil the JSON around
+// them.
 func TestJSONIsSpoiledByABackslash(t *testing.T) {
 	set := *credentialSet
 	set['\\'] = true
@@ -124,23 +126,38 @@ func TestEscapesEndValues(t *testing.T) {
 	m := New()
 	const bearer, sid = "abcDEF0123456789abcdef0123", "abcDEF0123456789xyz"
 	for in, want := range map[string]string{
-		`{"text":"curl -H \"Authorization: Bearer ` + bearer + `\" https://x"}`: `{"text":"curl -H \"Authorization: Bearer [masked: authorization 26 chars]\" https://x"}`,
-		`{"text":"curl -H \"Cookie: sid=` + sid + `\" https://x"}`:              `{"text":"curl -H \"Cookie: sid=[masked: authorization 19 chars]\" https://x"}`,
-		`{"text":"curl -u \"admin:s3` + `cretPass9\" https://x"}`:               `{"text":"curl -u \"admin:[masked: user-flag 11 chars]\" https://x"}`,
-		`{"text":"sh -c \"curl -u admin:s3` + `cretPass9\""}`:                   `{"text":"sh -c \"curl -u admin:[masked: user-flag 11 chars]\""}`,
-		`"(\"Authorization: Basic YWxhZGRpbjpv` + `cGVuc2VzYW1l\\n\\n\")"`:      `"(\"Authorization: Basic [masked: authorization 24 chars]\\n\\n\")"`,
-		`"Authorization: Bearer ` + bearer + `\r\nHost: example.com\r\n"`:       `"Authorization: Bearer [masked: authorization 26 chars]\r\nHost: example.com\r\n"`,
-		`"curl --user admin:s3` + `cretPass9\nnext line"`:                       `"curl --user admin:[masked: user-flag 11 chars]\nnext line"`,
-		`"curl -u admin:s3\/cr\u003d` + `etPass9\n"`:                            `"curl -u admin:[masked: user-flag 13 chars]\n"`,
-		`"\"curl -u admin:s3\\/cr\\u003d` + `etPass9\\n\""`:                     `"\"curl -u admin:[masked: user-flag 13 chars]\\n\""`,
-		`"curl -u admin:s3\\cr` + `etPass9\n"`:                                  `"curl -u admin:[masked: user-flag 13 chars]\n"`,
-		`{"pass` + `word":"hunter2x9\\","user":"bob"}`:                          `{"password":"[masked: password 9 chars]\\","user":"bob"}`,
-		`{"pass` + `word":"hun\"ter2x9","user":"bob"}`:                          `{"password":"[masked: password 11 chars]","user":"bob"}`,
-		`"{\"pass` + `word\":\"hun\\\"ter2x9\",\"user\":\"bob\"}"`:              `"{\"password\":\"[masked: password 13 chars]\",\"user\":\"bob\"}"`,
-		`{"a":"pass` + `word='hunter2x9","b":"x'y"}`:                            `{"a":"password='[masked: password 9 chars]","b":"x'y"}`,
-		`"a\npwd=hun&ter2x9\nb"`:                                                `"a\npwd=[masked: password 10 chars]\nb"`,
-		`"x\np` + `m_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"`:                     `"x\n[masked: npm-token pm_… 39 chars]"`,
-		`"\u2028AK` + `IAQ2W3E4R5T6Y7U8I9\u2028"`:                               `"\u2028[masked: aws-access-key-id AKIA… 20 chars]\u2028"`,
+		`{"text":"curl -H \"Authorization: Bearer ` + bearer +
+			`\" https://x"}`: `{"text":"curl -H \"Authorization: Bearer [masked: authorization 26 chars]\" https://x"}`,
+		`{"text":"curl -H \"Cookie: sid=` + sid +
+			`\" https://x"}`: `{"text":"curl -H \"Cookie: sid=[masked: authorization 19 chars]\" https://x"}`,
+		`{"text":"curl -u \"admin:s3` +
+			`cretPass9\" https://x"}`: `{"text":"curl -u \"admin:[masked: user-flag 11 chars]\" https://x"}`,
+		`{"text":"sh -c \"curl -u admin:s3` +
+			`cretPass9\""}`: `{"text":"sh -c \"curl -u admin:[masked: user-flag 11 chars]\""}`,
+		`"(\"Authorization: Basic YWxhZGRpbjpv` +
+			`cGVuc2VzYW1l\\n\\n\")"`: `"(\"Authorization: Basic [masked: authorization 24 chars]\\n\\n\")"`,
+		`"Authorization: Bearer ` + bearer +
+			`\r\nHost: example.com\r\n"`: `"Authorization: Bearer [masked: authorization 26 chars]\r\nHost: example.com\r\n"`,
+		`"curl --user admin:s3` +
+			`cretPass9\nnext line"`: `"curl --user admin:[masked: user-flag 11 chars]\nnext line"`,
+		`"curl -u admin:s3\/cr\u003d` +
+			`etPass9\n"`: `"curl -u admin:[masked: user-flag 13 chars]\n"`,
+		`"\"curl -u admin:s3\\/cr\\u003d` +
+			`etPass9\\n\""`: `"\"curl -u admin:[masked: user-flag 13 chars]\\n\""`,
+		`"curl -u admin:s3\\cr` +
+			`etPass9\n"`: `"curl -u admin:[masked: user-flag 13 chars]\n"`,
+		`{"pass` +
+			`word":"hunter2x9\\","user":"bob"}`: `{"password":"[masked: password 9 chars]\\","user":"bob"}`,
+		`{"pass` +
+			`word":"hun\"ter2x9","user":"bob"}`: `{"password":"[masked: password 11 chars]","user":"bob"}`,
+		`"{\"pass` +
+			`word\":\"hun\\\"ter2x9\",\"user\":\"bob\"}"`: `"{\"password\":\"[masked: password 13 chars]\",\"user\":\"bob\"}"`,
+		`{"a":"pass` +
+			`word='hunter2x9","b":"x'y"}`: `{"a":"password='[masked: password 9 chars]","b":"x'y"}`,
+		`"a\npwd=hun&ter2x9\nb"`:                            `"a\npwd=[masked: password 10 chars]\nb"`,
+		`"x\np` + `m_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"`: `"x\n[masked: npm-token pm_… 39 chars]"`,
+		`"\u2028AK` +
+			`IAQ2W3E4R5T6Y7U8I9\u2028"`: `"\u2028[masked: aws-access-key-id AKIA… 20 chars]\u2028"`,
 	} {
 		if got, _ := m.String(in); got != want {
 			t.Errorf("%s became\n%s, want\n%s", in, got, want)
@@ -148,14 +165,16 @@ func TestEscapesEndValues(t *testing.T) {
 	}
 }
 
-// A header is masked as a member of JSON, as the elements of one, and as a pair of name and value, compact, indented, escaped,
-// and read row by row; the rest stays.
+// A header is masked as a member of JSON, as the elements of one, and as a pair of name and value, compact, indented,
+// escaped, and read row by row; the rest stays.
 func TestHeadersInJSON(t *testing.T) {
 	m := New()
 	const sid, tok = "sid=abcDEF0123456789xyz", "token abcDEF0123456789abcdef0123"
 	compact := []string{
-		`{"Cookie":"` + sid + `"}`, `{"Cookie":["` + sid + `"]}`, `{"a":1,"Authorization":["` + tok + `"],"b":2}`, `{"headers":[{"name":"Cookie","value":"` + sid + `"},{"name":"a","value":"b"}]}`,
-		`[{"name":"Set-Cookie","value":"` + sid + `; Path=/"}]`, `{"set-cookie":["lang=en; Path=/","` + sid + `; Path=/","` + sid + `; HttpOnly"]}`, `{"name":"authorization","value":"` + tok + `","comment":""}`,
+		`{"Cookie":"` + sid + `"}`, `{"Cookie":["` + sid + `"]}`, `{"a":1,"Authorization":["` + tok +
+			`"],"b":2}`, `{"headers":[{"name":"Cookie","value":"` + sid + `"},{"name":"a","value":"b"}]}`,
+		`[{"name":"Set-Cookie","value":"` + sid + `; Path=/"}]`, `{"set-cookie":["lang=en; Path=/","` + sid + `; Path=/","` +
+			sid + `; HttpOnly"]}`, `{"name":"authorization","value":"` + tok + `","comment":""}`,
 		`{"proxy-authorization":"` + tok + `"}`,
 	}
 	for _, in := range compact {
@@ -168,21 +187,23 @@ func TestHeadersInJSON(t *testing.T) {
 		in = strings.ReplaceAll(strings.ReplaceAll(in, sid, "SID"), tok, "TOK")
 		for _, text := range []string{in, strings.ReplaceAll(strings.ReplaceAll(indented.String(), sid, "SID"), tok, "TOK")} {
 			for level := range 4 {
-				given := strings.NewReplacer("SID", sid, "TOK", tok).Replace(text)
-				want := strings.NewReplacer("SID", "sid=[masked: authorization 19 chars]", "TOK", "token [masked: authorization 26 chars]").Replace(text)
+				assignedValue := strings.NewReplacer("SID", sid, "TOK", tok).Replace(text)
+				want := strings.NewReplacer(
+					"SID", "sid=[masked: authorization 19 chars]", "TOK", "token [masked: authorization 26 chars]",
+				).Replace(text)
 				if level > 0 {
-					given, want = inJSON(given, level), inJSON(want, level)
+					assignedValue, want = inJSON(assignedValue, level), inJSON(want, level)
 				}
-				if got, _ := m.String(given); got != want {
-					t.Errorf("%s became\n%s", given, got)
+				if got, _ := m.String(assignedValue); got != want {
+					t.Errorf("%s became\n%s", assignedValue, got)
 				}
 				var rows strings.Builder
 				s := m.Stream()
-				for row := range strings.Lines(given) {
+				for row := range strings.Lines(assignedValue) {
 					rows.Write(s.Text([]byte(row)))
 				}
 				if rows.String() != want {
-					t.Errorf("by rows %s became\n%s", given, rows.String())
+					t.Errorf("by rows %s became\n%s", assignedValue, rows.String())
 				}
 			}
 		}

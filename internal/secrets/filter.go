@@ -3,52 +3,51 @@ package secrets
 import (
 	"encoding/binary"
 	"math/bits"
+	"strings"
 	"sync"
 )
 
-// gram is how many bytes of a keyword the filter looks for.
+// gram is the length of a gram in bytes: the part of each keyword that the filter searches for.
 const gram = 4
 
-// shortest is how long a text must be to hold any secret.
+// shortest is the minimum length, in bytes, of a text that can contain a secret.
 const shortest = 12
 
-// filter finds keywords of all formats in one pass. A keyword is looked for by four bytes of it, a window, and each window by
-// three bytes of it that stand at an even place: of these one bit in a small table says whether there is anything to look
-// at. So six bytes of text cost three look-ups and one branch. Letters are folded to lower case. Where there are vectors, they
-// look at 32 places at a time before, see nibbles.
+// filter is the pre-filter: it finds the keywords of all formats in one pass, with letters folded to lower case. It
+// searches for a gram of each keyword, and at every second position it looks up a hash of three bytes in a small bit
+// table: one of the two triples of a gram is always at such a position. So six bytes of text cost three look-ups and
+// one branch. On CPUs with vectors, 32 positions at a time are tested before, see nibbles.
 type filter struct {
-	bits  [1 << (triple - 6)]uint64
-	table [1 << places]slot // open addressing by the window's four bytes
-	hits  []hit             // of each slot in a row
-	sets  func() *sets      // of all windows; made for the first text of some length
+	bits  [1 << (hashBits - 6)]uint64
+	table [1 << slotBits]slot // hash table by gram, with open addressing
+	hits  []hit               // the hits of one slot are adjacent
+	sets  func() *sets        // returns the vector tables of all grams; the first call builds them
 }
 
-// triple is how many bits a hash of three bytes has.
-const triple = 17
+// hashBits is the number of bits in a hash of three bytes.
+const hashBits = 17
 
-// places is how many bits a place in the table has: some 500 windows fill half of them. The tables are made anew by each process, and
-// a page of memory that is touched for the first time takes as long as 50 windows.
-const places = 10
+// slotBits is the number of bits in the index of a slot: about 500 grams fill half of the slots. The table is small
+// because each process builds it, and the first write to a page of memory takes as long as adding 50 grams.
+const slotBits = 10
 
-// slot is a window, with its hits.
+// slot is a gram with the range of its hits.
 type slot struct {
 	gram     uint32 // 0: none
 	from, to uint16
 }
 
-// hit is what a window of four bytes may be the beginning of.
+// hit is a keyword that contains a given gram.
 type hit struct {
-	keyword string // as it stands, or in lower case where fold
-	offset  int    // of the window in it
+	keyword string // in lower case if fold
+	offset  int    // offset of the gram in the keyword
 	fold    bool
 	format  *Format
 }
 
-var compiled = sync.OnceValue(func() *filter { return filterOf(Formats()) })
-
-func filterOf(formats []*Format) *filter {
+func newFilter(formats []*Format) *filter {
 	f := &filter{}
-	list := make([]hit, 0, 1<<places)
+	list := make([]hit, 0, 1<<slotBits)
 	for _, format := range formats {
 		list = format.hits(list)
 	}
@@ -70,13 +69,13 @@ func filterOf(formats []*Format) *filter {
 		f.hits[s.to] = h
 		s.to++
 	}
-	f.sets = sync.OnceValue(func() *sets { return setsOf(f.grams()) })
+	f.sets = sync.OnceValue(func() *sets { return newGramSets(f.grams()) })
 	return f
 }
 
-// slot is that of a window, or the one to put it in.
+// slot returns the slot of a gram, and assigns a free slot to a new gram.
 func (f *filter) slot(g uint32) *slot {
-	p := place(g)
+	p := slotIndex(g)
 	for f.table[p].gram != g && f.table[p].gram != 0 {
 		p = (p + 1) % len(f.table)
 	}
@@ -84,7 +83,7 @@ func (f *filter) slot(g uint32) *slot {
 	return &f.table[p]
 }
 
-// grams are all windows.
+// grams returns all grams in the table.
 func (f *filter) grams() []uint32 {
 	var list []uint32
 	for _, s := range f.table {
@@ -97,22 +96,23 @@ func (f *filter) grams() []uint32 {
 
 func foldGram(b []byte) uint32 { return binary.LittleEndian.Uint32(b) | 0x20202020 }
 
-func place(g uint32) int { return int(g * 2654435761 >> (32 - places)) }
+func slotIndex(g uint32) int { return int(g * 2654435761 >> (32 - slotBits)) }
 
-// hash3 is of the lower three bytes of g.
-func hash3(g uint32) uint32 { return g << 8 * 2654435761 >> (32 - triple) }
+// hash3 hashes the lower three bytes of g.
+func hash3(g uint32) uint32 { return g << 8 * 2654435761 >> (32 - hashBits) }
 
 func (f *filter) bit(h uint32) uint64 { return f.bits[h>>6] >> (h & 63) }
 
-// vectorsFrom is how long a text must be to be looked through by vectors: what they need is not made for a short one.
+// vectorsFrom is the minimum length, in bytes, of a text for which vectors are used. For shorter texts, building
+// their tables would not pay.
 const vectorsFrom = 4 << 10
 
-// next is the first index from i on where the window of a keyword stands, with what it may be; len(b) for none. What it saw before it
-// needed to is in a, which belongs to b and is empty at first; nil: it looks at one window after the other.
-func (f *filter) next(a *ahead, b []byte, i int) (int, []hit) {
+// next returns the first position of a gram from i on and the hits of the gram; len(b) if there is none. a caches the
+// candidate positions that vectors found in b. It must be empty at first, or nil to search without vectors.
+func (f *filter) next(a *lookahead, b []byte, i int) (int, []hit) {
 	for a != nil {
 		if i < a.from || i >= a.to {
-			if a.look(f, b, i); i == a.to {
+			if a.fill(f, b, i); i == a.to {
 				break
 			}
 		}
@@ -128,8 +128,8 @@ func (f *filter) next(a *ahead, b []byte, i int) (int, []hit) {
 	return f.plain(b, i)
 }
 
-// within is next within what a saw; the end of that for none.
-func (f *filter) within(a *ahead, b []byte, i int) (int, []hit) {
+// within is next for the range of a; it returns the end of that range if there is no gram in it.
+func (f *filter) within(a *lookahead, b []byte, i int) (int, []hit) {
 	k := (i - a.from) / 64
 	words := a.may[:(a.to-a.from+63)/64]
 	for word := words[k] &^ (1<<((i-a.from)%64) - 1); ; word = words[k] {
@@ -145,10 +145,10 @@ func (f *filter) within(a *ahead, b []byte, i int) (int, []hit) {
 	}
 }
 
-// plain is next where there are no vectors, and for the rest of a text that is too short for them.
+// plain is next without vectors. It also searches the last bytes of a text, which are too few for vectors.
 func (f *filter) plain(b []byte, i int) (int, []hit) {
 	const folded = 0x2020202020202020
-	low := i // no window begins before it
+	low := i // no gram starts before low
 	for ; i+8 <= len(b); i += 6 {
 		w := binary.LittleEndian.Uint64(b[i:]) | folded
 		first, second, third := f.bit(hash3(uint32(w))), f.bit(hash3(uint32(w>>16))), f.bit(hash3(uint32(w>>32)))
@@ -169,13 +169,13 @@ func (f *filter) plain(b []byte, i int) (int, []hit) {
 	return len(b), nil
 }
 
-// at are the hits whose window stands at i.
+// at returns the hits of the gram at i; nil if none.
 func (f *filter) at(b []byte, i int) []hit {
 	if i+gram > len(b) {
 		return nil
 	}
 	g := foldGram(b[i:])
-	for p := place(g); f.table[p].gram != 0; p = (p + 1) % len(f.table) {
+	for p := slotIndex(g); f.table[p].gram != 0; p = (p + 1) % len(f.table) {
 		if s := f.table[p]; s.gram == g {
 			return f.hits[s.from:s.to]
 		}
@@ -183,14 +183,14 @@ func (f *filter) at(b []byte, i int) []hit {
 	return nil
 }
 
-// gram is the window.
+// gram returns the gram of the keyword, in lower case.
 func (h *hit) gram() uint32 {
 	k := h.keyword[h.offset:]
 	return (uint32(k[0]) | uint32(k[1])<<8 | uint32(k[2])<<16 | uint32(k[3])<<24) | 0x20202020
 }
 
-// stands says whether the keyword is there, its window being at i, and where it begins.
-func (h *hit) stands(b []byte, i int) (from int, ok bool) {
+// matchesAt reports whether the whole keyword is in b, given that its gram is at i, and returns the keyword's start.
+func (h *hit) matchesAt(b []byte, i int) (from int, ok bool) {
 	from = i - h.offset
 	if from < 0 || from+len(h.keyword) > len(b) {
 		return 0, false
@@ -205,4 +205,85 @@ func (h *hit) stands(b []byte, i int) (from int, ok bool) {
 		}
 	}
 	return from, true
+}
+
+// lookahead holds the positions in a range of a text at which grams may start, as found by vectors.
+type lookahead struct {
+	from, to int  // range in the text; equal if empty
+	none     bool // no gram may start in the range
+	may      [lookaheadBytes / 64]uint64
+}
+
+const lookaheadBytes = 4 << 10
+
+// newLookahead returns an empty lookahead; nil if the CPU has no vectors or b is too short for them.
+func newLookahead(b []byte) *lookahead {
+	if !haveVectors || len(b) < vectorsFrom {
+		return nil
+	}
+	return &lookahead{}
+}
+
+// fill moves the range to start at i and tests its positions. The range is empty if too few bytes are left for
+// vectors.
+func (a *lookahead) fill(f *filter, b []byte, i int) {
+	n := min(lookaheadBytes, len(b)-gram-i) &^ 31
+	if n <= 0 {
+		a.from, a.to = i, i
+		return
+	}
+	words := a.may[:(n+63)/64]
+	words[len(words)-1] = 0 // gramsMask may write half of the last word
+	sets := f.sets()
+	gramsMask(&b[i], n, &sets.nibbles, &words[0])
+	a.none = knownMask(&b[i], len(words), &sets.known, &words[0]) == 0
+	a.from, a.to = i, i+n
+}
+
+// hits appends the keywords of the format to list. A keyword shorter than four bytes is added once for each byte that
+// may follow it.
+func (f *Format) hits(list []hit) []hit {
+	if f.Keywords == "" {
+		return list
+	}
+	for k := range strings.SplitSeq(f.Keywords, "|") {
+		if len(k) >= gram {
+			list = append(list, hit{k, rarestWindow(k), f.fold, f})
+			continue
+		}
+		var completed []byte
+		set := f.shape().parts[0].set
+		for c := range byte(0x80) {
+			if set[c] {
+				completed = append(append(completed, k...), c)
+			}
+		}
+		for all, n := string(completed), len(k)+1; all != ""; all = all[n:] {
+			list = append(list, hit{all[:n], 0, f.fold, f})
+		}
+	}
+	return list
+}
+
+// commonPairs are the most frequent pairs of letters in English. A gram that ends with one of them would match often
+// and slow the filter down.
+const commonPairs = "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ss wo rd ke ti ec et cr ie pi ey ok ss sp ac"
+
+// rarestWindow returns the offset of the first gram of a keyword that does not end with a common pair; 0 if none.
+func rarestWindow(k string) int {
+	for i := 0; i+gram <= len(k); i++ {
+		if !isCommon(k[i+2]|0x20, k[i+3]|0x20) {
+			return i
+		}
+	}
+	return 0
+}
+
+func isCommon(a, b byte) bool {
+	for i := 0; i < len(commonPairs); i += 3 {
+		if commonPairs[i] == a && commonPairs[i+1] == b {
+			return true
+		}
+	}
+	return false
 }

@@ -8,14 +8,23 @@ import (
 
 var (
 	jwt = Format{Name: "jwt", Of: "JSON web token", Source: "RFC 7519", Keywords: "eyJ", Shape: "three parts of base64url with dots between them, the first an object that names its algorithm",
-		shape: read("[h-z0-6]", "")}
+		shape: lazyShape("[h-z0-6]", "")}
 	urlPassword = Format{Name: "url-password", Of: "password in a URL or a connection string", Source: "RFC 3986, 3.2.1", Keywords: "://", Shape: "USER:PASSWORD@ behind it",
-		Check: "no variable of a shell or a template", shape: read("[A-Za-z0-9%$_~*-]", "")}
+		Check: "no variable of a shell or a template", shape: lazyShape("[A-Za-z0-9%$_~*-]", "")}
 	authorization = Format{Name: "authorization", Of: "credentials of an Authorization or Cookie header", Source: "RFC 9110, 11.6; RFC 6265", Keywords: "authorization|cookie", fold: true,
 		Shape: "a scheme, which stays, and what follows it; in JSON also a list of them, and a `value` behind a `name`"}
-	bearer   = Format{Name: "bearer-token", Of: "bearer token", Source: "RFC 6750", Keywords: "bearer ", fold: true, Shape: "16 or more of [A-Za-z0-9._~+/=-]", Check: "letters and digits, entropy of 3 bits"}
-	basic    = Format{Name: "basic-auth", Of: "Basic credentials", Source: "RFC 7617", Keywords: "basic ", fold: true, Shape: "base64 of USER:PASSWORD", Check: "it decodes to text with a colon"}
-	userFlag = Format{Name: "user-flag", Of: "curl's -u USER:PASSWORD", Source: "curl.se/docs/manpage.html", Keywords: " -u |--user |--user=|--proxy-user ", Shape: "USER:PASSWORD", Check: "as of an assigned password"}
+	bearer = Format{
+		Name: "bearer-token", Of: "bearer token", Source: "RFC 6750", Keywords: "bearer ", fold: true,
+		Shape: "16 or more of [A-Za-z0-9._~+/=-]", Check: "letters and digits, entropy of 3 bits",
+	}
+	basic = Format{
+		Name: "basic-auth", Of: "Basic credentials", Source: "RFC 7617", Keywords: "basic ", fold: true,
+		Shape: "base64 of USER:PASSWORD", Check: "it decodes to text with a colon",
+	}
+	userFlag = Format{
+		Name: "user-flag", Of: "curl's -u USER:PASSWORD", Source: "curl.se/docs/manpage.html",
+		Keywords: " -u |--user |--user=|--proxy-user ", Shape: "USER:PASSWORD", Check: "as of an assigned password",
+	}
 )
 
 var (
@@ -24,38 +33,40 @@ var (
 	credentialSet = classOf("A-Za-z0-9!#$%&()*+,./:<=>?@^_`{|}~[]-")
 )
 
-// matchJWT takes a token whose first part decodes to an object, and so its second.
-func matchJWT(s *scan, h *hit, from int) (found, bool) {
+// matchJWT matches a token whose first part decodes to a JSON object that looks like a JOSE header.
+func matchJWT(s *scan, h *hit, from int) (finding, bool) {
 	if !startsWord(s.b, from) {
-		return found{}, false
+		return finding{}, false
 	}
 	i := from + s.words.run(urlSafe, s.b, from, unbounded)
-	open := i == len(s.b) && !s.final // what follows is not here yet
+	open := i == len(s.b) && !s.final // the rest has not arrived yet
 	if !open && (i == len(s.b) || s.b[i] != '.' || i-from < 12) {
-		return found{}, false
+		return finding{}, false
 	}
-	head := s.b[from:min(i, from+checked)]
+	head := s.b[from:min(i, from+checkedBytes)]
 	text, err := base64.RawURLEncoding.DecodeString(string(head[:len(head)/4*4]))
-	if err != nil || !bytes.Contains(text, []byte(`"alg"`)) && !bytes.Contains(text, []byte(`"typ"`)) && !bytes.Contains(text, []byte(`"enc"`)) && !bytes.Contains(text, []byte(`"kid"`)) {
-		return found{}, false
+	if err != nil || !bytes.Contains(text, []byte(`"alg"`)) && !bytes.Contains(text, []byte(`"typ"`)) &&
+		!bytes.Contains(text, []byte(`"enc"`)) && !bytes.Contains(text, []byte(`"kid"`)) {
+		return finding{}, false
 	}
 	for !open && i < len(s.b) && s.b[i] == '.' {
 		i++
 		i += urlSafe.run(s.b[i:], unbounded)
 	}
-	return found{from: from, to: i, public: 3, format: h.format}, true
+	return finding{from: from, to: i, public: 3, format: h.format}, true
 }
 
-// maxUser is how long what stands before a URL's host may be.
+// maxUser is the longest userinfo of a URL, in bytes.
 const maxUser = 512
 
-// matchURL takes the password before the last @ of what names the host.
-func matchURL(s *scan, h *hit, from int) (found, bool) {
+// matchURL matches the password before the last @ of a URL's authority.
+func matchURL(s *scan, h *hit, from int) (finding, bool) {
 	at := from + len("://")
 	end, last, colon := at, -1, -1
 	for ; end < len(s.b) && end-at < maxUser; end++ {
 		c := s.b[end]
-		if c <= ' ' || c >= 0x7f || c == '/' || c == '"' || c == '\'' || c == '<' || c == '>' || c == '\\' || c == '`' || c == '(' || c == ')' {
+		if c <= ' ' || c >= 0x7f || c == '/' || c == '"' || c == '\'' || c == '<' || c == '>' || c == '\\' || c == '`' ||
+			c == '(' || c == ')' {
 			break
 		}
 		if c == '@' {
@@ -66,39 +77,38 @@ func matchURL(s *scan, h *hit, from int) (found, bool) {
 		}
 	}
 	if last < 0 || colon >= 0 && colon > last {
-		return found{}, false
+		return finding{}, false
 	}
 	user, password := s.b[at:last], []byte(nil)
 	begin := at
 	if colon >= 0 {
 		user, password, begin = s.b[at:colon], s.b[colon+1:last], colon+1
 	}
-	if len(password) == 0 || string(password) == "x-oauth-basic" { // then the user is the secret
+	if len(password) == 0 || string(password) == "x-oauth-basic" { // here the user name is the secret
 		if len(user) < 20 || !secretLike(user, 3) {
-			return found{}, false
+			return finding{}, false
 		}
 		begin, last = at, at+len(user)
 		password = user
 	}
-	if standsIn(password) || slices.Contains(documented, string(password)) {
-		return found{}, false
+	if isTemplate(password) || slices.Contains(documented, string(password)) {
+		return finding{}, false
 	}
-	if special, n := s.specific(begin); special != nil {
-		return found{from: begin, to: last, public: n, format: special}, true
+	if special, n := s.tokenAt(begin); special != nil {
+		return finding{from: begin, to: last, public: n, format: special}, true
 	}
-	return found{from: begin, to: last, format: h.format}, true
+	return finding{from: begin, to: last, format: h.format}, true
 }
 
-// documented are passwords of documents.
+// documented are example passwords from documentation.
 var documented = []string{"password", "pass", "passwd", "xxxxx"}
 
-// standsIn says that a password is a variable of a shell or a template, or masked already.
-func standsIn(p []byte) bool {
-	return p[0] == '$' || p[0] == '<' || p[0] == '{' || p[0] == '[' || p[0] == '*' || bytes.Contains(p, []byte("${")) || bytes.Contains(p, []byte("{{")) ||
+// isTemplate reports whether a password is a shell variable, a template placeholder or a mask.
+func isTemplate(p []byte) bool {
+	return p[0] == '$' || p[0] == '<' || p[0] == '{' || p[0] == '[' || p[0] == '*' || bytes.Contains(p, []byte("${")) ||
+		bytes.Contains(p, []byte("{{")) ||
 		p[0] == '%' && p[len(p)-1] == '%' || len(p) == 2 && p[0] == '%'
 }
-
-var blanks = classOf(" \t")
 
 func skipQuotes(b []byte, i int) int {
 	for n := 0; i < len(b) && n < 9 && (b[i] == '\\' || b[i] == '"' || b[i] == '\'' || b[i] == '`'); n++ {
@@ -110,56 +120,57 @@ func skipQuotes(b []byte, i int) int {
 	return i
 }
 
-// credentials is how much of the text from i on may be a credential of a header.
+// credentials returns the number of bytes from i on that may belong to a header's credentials.
 func (s *scan) credentials(i int) int { return s.values.value(credentialSet, s.b, i, unbounded) }
 
-// authorizationAt takes the credentials at a place, but their scheme.
-func (s *scan) authorizationAt(at int) (found, bool) {
+// authorizationAt matches the credentials at a position, without their scheme.
+func (s *scan) authorizationAt(at int) (finding, bool) {
 	n := s.credentials(at)
 	if n < 2 {
-		return found{}, false
+		return finding{}, false
 	}
-	// A word and a blank are the scheme.
+	// A word followed by a blank is the scheme, such as "Bearer ": skip both.
 	if at+n < len(s.b) && s.b[at+n] == ' ' && alnumDash.run(s.b[at:], n) == n && n <= 20 {
 		next := at + n + 1
 		if k := s.credentials(next); k > 0 {
 			at, n = next, k
 		}
 	}
-	v := s.b[at : at+min(n, checked)]
-	if n < 6 || standIn(v) || v[0] == '$' || v[0] == '{' || v[0] == '[' || bytes.IndexByte(v, '(') >= 0 || !hasDigitOrLong(v) {
-		return found{}, false
+	v := s.b[at : at+min(n, checkedBytes)]
+	if n < 6 || standIn(v) || v[0] == '$' || v[0] == '{' || v[0] == '[' || bytes.IndexByte(v, '(') >= 0 ||
+		!hasDigitOrLong(v) {
+		return finding{}, false
 	}
-	f := found{from: at, to: at + n - unopened(s.b[at:at+n]), format: &authorization}
-	if special, public := s.specific(at); special != nil {
+	f := finding{from: at, to: at + n - unopenedLen(s.b[at:at+n]), format: &authorization}
+	if special, public := s.tokenAt(at); special != nil {
 		f.format, f.public = special, public
 	}
 	return f, true
 }
 
-// hasDigitOrLong leaves words of a sentence and of a program alone.
+// hasDigitOrLong reports whether v has a digit or is long and random, unlike words of prose or source code.
 func hasDigitOrLong(v []byte) bool {
-	_, _, digit, _ := kinds(v)
+	_, _, digit, _ := countKinds(v)
 	return digit > 0 || len(v) >= 16 && entropy(v) >= 3.5 && bytes.IndexByte(v, '.') < 0
 }
 
 var alnumDash = classOf("A-Za-z0-9-")
 
-// How many values of a cookie header, and bytes of it, are looked at.
+// Limits on the part of a header value that is examined.
 const (
-	maxPairs  = 32
-	maxCookie = 1 << 10
+	maxPairs  = 32      // maximum number of pairs in a cookie header, and of parts of a quoted header's value
+	maxCookie = 1 << 10 // maximum number of bytes of a cookie header
 )
 
-// cookieAt takes the values of a cookie header at a place, up to the last one that is long and mixed.
-func (s *scan) cookieAt(at int) (found, bool) {
+// cookieAt matches the values of a cookie header at a position, up to the last value that is long and looks random.
+func (s *scan) cookieAt(at int) (finding, bool) {
 	n := s.cookies.value(cookieSet, s.b, at, unbounded)
 	line := s.b[at : at+min(n, maxCookie)]
 	eq := bytes.IndexByte(line[:min(len(line), maxName)], '=')
 	if eq < 0 {
-		return found{}, false
+		return finding{}, false
 	}
-	// All pairs up to the last long value are one secret: their names tell little.
+	// All pairs up to the last long value are one secret, because the names of cookies are of little use.
 	end := 0
 	for i, pairs := eq+1, 0; i <= len(line) && pairs < maxPairs; pairs++ {
 		n := bytes.IndexByte(line[i:], ';')
@@ -167,7 +178,7 @@ func (s *scan) cookieAt(at int) (found, bool) {
 			n = len(line) - i
 		}
 		v := line[i : i+n]
-		if k := bytes.IndexAny(v, " \t"); k >= 0 { // what follows is no cookie's
+		if k := bytes.IndexAny(v, " \t"); k >= 0 { // the rest of v is not part of the cookie
 			v = v[:k]
 		}
 		if len(v) >= 16 && secretLike(v, 3) {
@@ -180,71 +191,186 @@ func (s *scan) cookieAt(at int) (found, bool) {
 		i += n + next + 1
 	}
 	if end == 0 {
-		return found{}, false
+		return finding{}, false
 	}
-	if n > maxCookie { // of a longer one the rest is not looked at
+	if n > maxCookie { // the rest of a longer header is masked without a check
 		end = n
 	}
 	from := at + eq + 1
-	return found{from: from, to: at + end - unopened(s.b[from:at+end]), format: &authorization}, true
+	return finding{from: from, to: at + end - unopenedLen(s.b[from:at+end]), format: &authorization}, true
 }
 
-// cookieSet is what a cookie header may hold.
+// cookieSet is the set of bytes allowed in a cookie header.
 var cookieSet = classOf(" \t!#-&(-~\x80-\xff")
 
-func matchBearer(s *scan, h *hit, from int) (found, bool) {
+func matchBearer(s *scan, h *hit, from int) (finding, bool) {
 	at := from + len(h.keyword)
 	if from > 0 && alnum[s.b[from-1]] {
-		return found{}, false
+		return finding{}, false
 	}
 	n := bearerSet.run(s.b[at:], unbounded)
-	v := s.b[at : at+min(n, checked)]
+	v := s.b[at : at+min(n, checkedBytes)]
 	if n < 16 || !secretLike(v, 3) || standIn(v) {
-		return found{}, false
+		return finding{}, false
 	}
-	f := found{from: at, to: at + n, format: h.format}
-	if special, public := s.specific(at); special != nil {
+	f := finding{from: at, to: at + n, format: h.format}
+	if special, public := s.tokenAt(at); special != nil {
 		f.format, f.public = special, public
 	}
 	return f, true
 }
 
-func matchBasic(s *scan, h *hit, from int) (found, bool) {
+func matchBasic(s *scan, h *hit, from int) (finding, bool) {
 	at := from + len(h.keyword)
 	n := base64Set.run(s.b[at:], 1024)
 	if n < 8 || from > 0 && alnum[s.b[from-1]] {
-		return found{}, false
+		return finding{}, false
 	}
 	text := make([]byte, 0, 1024)
 	text, err := base64.RawStdEncoding.AppendDecode(text, bytes.TrimRight(s.b[at:at+n], "="))
 	if err != nil || bytes.IndexByte(text, ':') < 0 {
-		return found{}, false
+		return finding{}, false
 	}
 	for _, c := range text {
 		if c < ' ' || c == 0x7f {
-			return found{}, false
+			return finding{}, false
 		}
 	}
-	return found{from: at, to: at + n, format: h.format}, true
+	return finding{from: at, to: at + n, format: h.format}, true
 }
 
-func matchUser(s *scan, h *hit, from int) (found, bool) {
+func matchUser(s *scan, h *hit, from int) (finding, bool) {
 	at := skipQuotes(s.b, from+len(h.keyword))
 	n := userSet.run(s.b[at:], 128)
 	if n == 0 || at+n == len(s.b) || s.b[at+n] != ':' {
-		return found{}, false
+		return finding{}, false
 	}
 	at += n + 1
 	n = s.credentials(at)
-	if v := s.b[at : at+min(n, checked)]; n < 6 || standIn(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
-		return found{}, false
+	if v := s.b[at : at+min(n, checkedBytes)]; n < 6 || standIn(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
+		return finding{}, false
 	}
-	return found{from: at, to: at + n - unopened(s.b[at:at+n]), format: h.format}, true
+	return finding{from: at, to: at + n - unopenedLen(s.b[at:at+n]), format: h.format}, true
 }
 
-// secretLike says that v has letters and digits, and is not regular.
+// secretLike reports whether v has letters and digits, and at least the given entropy in bits per byte.
 func secretLike(v []byte, bits float64) bool {
-	v = v[:min(len(v), checked)]
-	lower, upper, digit, _ := kinds(v)
+	v = v[:min(len(v), checkedBytes)]
+	lower, upper, digit, _ := countKinds(v)
 	return lower+upper > 0 && digit > 0 && entropy(v) >= bits
+}
+
+// matchAuthorization matches the value of the header whose name is at from. The value may follow a colon, be a JSON
+// member or a list of strings in one, or be the member "value" after a member "name".
+func matchAuthorization(s *scan, h *hit, from int) (finding, bool) {
+	hd := header{cookie: h.keyword == "cookie", at: afterName}
+	at := from + len(h.keyword)
+	i := skipQuotes(s.b, at)
+	if i > at {
+		return s.headerValue(hd, i)
+	}
+	i += blanks.run(s.b[i:], 8)
+	if i == len(s.b) || s.b[i] != ':' && (hd.cookie || s.b[i] != '=') {
+		return finding{}, false
+	}
+	i++
+	hd.at = noHeader
+	return s.credential(hd, skipQuotes(s.b, i+blanks.run(s.b[i:], 8)))
+}
+
+// headerValue finds the first secret from i on in the value of a header whose name is quoted.
+func (s *scan) headerValue(hd header, i int) (finding, bool) {
+	b := s.b
+	for n := 0; n < maxPairs; n++ {
+		if i += gapLen(b[i:]); i == len(b) {
+			s.block.pendingHeader = hd
+			return finding{}, false
+		}
+		switch c := b[i]; {
+		case hd.at == afterName && c == ']': // source code: headers["Cookie"] = …
+			i++
+		case hd.at == afterName && c == ',':
+			i, hd.at = i+1, afterComma
+		case hd.at == afterComma:
+			k := skipQuotes(b, i)
+			if k == i || len(b)-k < len("value") || !bytes.EqualFold(b[k:k+len("value")], []byte("value")) {
+				return finding{}, false
+			}
+			i, hd.at = skipQuotes(b, k+len("value")), afterValue
+		case (hd.at == afterName || hd.at == afterValue) && (c == ':' || c == '='):
+			i, hd.at = i+1, afterColon
+		case hd.at == afterColon && c == '[':
+			i, hd.at = i+1, inList
+		case hd.at == afterColon:
+			hd.at = noHeader
+			return s.credential(hd, skipQuotes(b, i))
+		case hd.at == inList:
+			k := skipQuotes(b, i)
+			if k == i {
+				return finding{}, false
+			}
+			if f, ok := s.credential(hd, k); ok {
+				return f, true
+			}
+			if i = s.elementAfter(k); i < 0 {
+				return finding{}, false
+			}
+		default:
+			return finding{}, false
+		}
+	}
+	return finding{}, false
+}
+
+// elementAfter returns the position after the comma that follows the string around i in a list, or −1.
+func (s *scan) elementAfter(i int) int {
+	i += s.cookies.value(cookieSet, s.b, i, unbounded)
+	k := skipQuotes(s.b, i)
+	if k == i {
+		return -1
+	}
+	if k += gapLen(s.b[k:]); k == len(s.b) || s.b[k] != ',' {
+		return -1
+	}
+	return k + 1
+}
+
+// nextElement finds the next secret in the list elements after f.
+func (s *scan) nextElement(f finding) (finding, bool) {
+	if f.list.at != inList {
+		return finding{}, false
+	}
+	if i := s.elementAfter(f.to); i >= 0 {
+		return s.headerValue(f.list, i)
+	}
+	return finding{}, false
+}
+
+// credential matches the header value that starts at i.
+func (s *scan) credential(hd header, i int) (f finding, ok bool) {
+	if hd.cookie {
+		f, ok = s.cookieAt(i)
+	} else {
+		f, ok = s.authorizationAt(i)
+	}
+	f.list = hd
+	return f, ok
+}
+
+// maxGap is the maximum number of bytes of white space between two parts of a JSON member.
+const maxGap = 256
+
+var space = classOf(" \t\r\n")
+
+// gapLen returns the length of the white space at the start of b, plain or escaped; at most maxGap bytes.
+func gapLen(b []byte) int {
+	b = b[:min(len(b), maxGap)]
+	for i := 0; ; {
+		i += space.run(b[i:], maxGap)
+		n := slash.run(b[i:], maxSlashes)
+		if n == 0 || i+n == len(b) || bytes.IndexByte([]byte("nrt"), b[i+n]) < 0 {
+			return i
+		}
+		i += n + 1
+	}
 }

@@ -38,29 +38,44 @@ func TestEveryFormatIsFound(t *testing.T) {
 func TestWhatAMaskLooksLike(t *testing.T) {
 	m := New()
 	for in, want := range map[string]string{
-		"key AK" + "IAQ2W3E4R5T6Y7U8I9 x":                                      "key [masked: aws-access-key-id AKIA… 20 chars] x",
-		`{"a":"\u0041K` + `IAQ2W3E4R5T6Y7U8I9"}`:                               `{"a":"[masked: aws-access-key-id AKIA… 20 chars]"}`,
-		`{"u":"https:\/\/bob:s3` + `cr3tpw@h\/x"}`:                             `{"u":"https:\/\/bob:[masked: url-password 8 chars]@h\/x"}`,
-		`{"pass` + `word":"hunter2x9!"}`:                                       `{"password":"[masked: password 10 chars]"}`,
-		"DB_PA" + "SS=ab,cd(ef9":                                               "DB_PASS=[masked: password 9 chars]",
-		"export PASS" + "WORD=Tr0ub4dor&3":                                     "export PASSWORD=[masked: password 11 chars]",
-		"<pass" + "word>hunter22x</password>":                                  "<password>[masked: password 9 chars]</password>",
-		`config["api` + `_key"] = "a1b2c3d4e5"`:                                `config["api_key"] = "[masked: password 10 chars]"`,
-		"run --pass" + "word hunter2x9 now":                                    "run --password [masked: password 9 chars] now",
-		`let tok` + `en: String = "abz123def456ghi789"`:                        `let token: String = "[masked: token 18 chars]"`,
-		`\"client_sec` + `ret\":\"a8f9s8df7a9s8df7\"`:                          `\"client_secret\":\"[masked: password 16 chars]\"`,
-		"?access_tok" + "en=abz123def456ghi789&x=1":                            "?access_token=[masked: token 18 chars]&x=1",
-		"Server=x;Pass" + "word=abz123!;Port=1":                                "Server=x;Password=[masked: password 7 chars];Port=1",
-		"pass" + "word: hunter22secret,\n":                                     "password: [masked: password 14 chars],\n",
-		"PASS" + "WORD=Hunter2T9Secret":                                        "PASSWORD=[masked: password 15 chars]",
-		"pass" + "word: Hunter2T9Secret\n":                                     "password: [masked: password 15 chars]\n",
-		"+ pass" + "word: s3cr3t!pw # x":                                       "+ password: [masked: password 9 chars] # x",
-		"\x1b[32mAK" + "IAQ2W3E4R5T6Y7U8I9":                                    "\x1b[32m[masked: aws-access-key-id AKIA… 20 chars]",
-		`"a\nAK` + `IAQ2W3E4R5T6Y7U8I9\n"`:                                     `"a\n[masked: aws-access-key-id AKIA… 20 chars]\n"`,
-		"Authorization: Basic dXNlcjpw" + "YXNzd29yZDk=":                       "Authorization: Basic [masked: authorization 20 chars]",
-		"header 'Basic dXNlcjpw" + "YXNzd29yZDk='":                             "header 'Basic [masked: basic-auth 20 chars]'",
-		"https://oauth2:gl" + "pat-a1B2c3D4e5F6g7H8i9J0@gitlab.test/x.git":     "https://oauth2:[masked: gitlab-token glpat-… 26 chars]@gitlab.test/x.git",
-		"-----BEGIN PRIVATE" + " KEY-----\nMIIEabc123MIIEabc123MII9\nab12==\n": "-----BEGIN PRIVATE KEY-----\n[masked: private-key]\n[masked]\n",
+		"key AK" +
+			"IAQ2W3E4R5T6Y7U8I9 x": "key [masked: aws-access-key-id AKIA… 20 chars] x",
+		`{"a":"\u0041K` +
+			`IAQ2W3E4R5T6Y7U8I9"}`: `{"a":"[masked: aws-access-key-id AKIA… 20 chars]"}`,
+		`{"u":"https:\/\/bob:s3` +
+			`cr3tpw@h\/x"}`: `{"u":"https:\/\/bob:[masked: url-password 8 chars]@h\/x"}`,
+		`{"pass` + `word":"hunter2x9!"}`:   `{"password":"[masked: password 10 chars]"}`,
+		"DB_PA" + "SS=ab,cd(ef9":           "DB_PASS=[masked: password 9 chars]",
+		"export PASS" + "WORD=Tr0ub4dor&3": "export PASSWORD=[masked: password 11 chars]",
+		"<pass" +
+			"word>hunter22x</password>": "<password>[masked: password 9 chars]</password>",
+		`config["api` +
+			`_key"] = "a1b2c3d4e5"`: `config["api_key"] = "[masked: password 10 chars]"`,
+		"run --pass" +
+			"word hunter2x9 now": "run --password [masked: password 9 chars] now",
+		`let tok` +
+			`en: String = "abz123def456ghi789"`: `let token: String = "[masked: token 18 chars]"`,
+		`\"client_sec` +
+			`ret\":\"a8f9s8df7a9s8df7\"`: `\"client_secret\":\"[masked: password 16 chars]\"`,
+		"?access_tok" + "en=abz123def456ghi789&x=1": "?access_token=[masked: token 18 chars]&x=1",
+		"Server=x;Pass" +
+			"word=abz123!;Port=1": "Server=x;Password=[masked: password 7 chars];Port=1",
+		"pass" + "word: hunter22secret,\n": "password: [masked: password 14 chars],\n",
+		"PASS" + "WORD=Hunter2T9Secret":    "PASSWORD=[masked: password 15 chars]",
+		"pass" + "word: Hunter2T9Secret\n": "password: [masked: password 15 chars]\n",
+		"+ pass" + "word: s3cr3t!pw # x":   "+ password: [masked: password 9 chars] # x",
+		"\x1b[32mAK" +
+			"IAQ2W3E4R5T6Y7U8I9": "\x1b[32m[masked: aws-access-key-id AKIA… 20 chars]",
+		`"a\nAK` +
+			`IAQ2W3E4R5T6Y7U8I9\n"`: `"a\n[masked: aws-access-key-id AKIA… 20 chars]\n"`,
+		"Authorization: Basic dXNlcjpw" +
+			"YXNzd29yZDk=": "Authorization: Basic [masked: authorization 20 chars]",
+		"header 'Basic dXNlcjpw" +
+			"YXNzd29yZDk='": "header 'Basic [masked: basic-auth 20 chars]'",
+		"https://oauth2:gl" +
+			"pat-a1B2c3D4e5F6g7H8i9J0@gitlab.test/x.git": "https://oauth2:[masked: gitlab-token glpat-… 26 chars]@gitlab.test/x.git",
+		"-----BEGIN PRIVATE" +
+			" KEY-----\nMIIEabc123MIIEabc123MII9\nab12==\n": "-----BEGIN PRIVATE KEY-----\n[masked: private-key]\n[masked]\n",
 	} {
 		got, _ := m.String(in)
 		if got != want {
@@ -82,7 +97,8 @@ func TestOrdinaryTextIsLeftAlone(t *testing.T) {
 		"data:application/json;base64,eyJ2ZXJzaW9uIjozLCJmaWxlIjoiYSJ9", "-----BEGIN CERTIFICATE-----", "basic authentication is simple", "bearer of good news and of bad ones",
 		"authorization: required", `strings.Contains(s, "-----BEGIN PRIVATE` + ` KEY-----")`,
 		"--- PASS: TestAddrStringAllocs/ipv6+zone (0.00s)",
-		"\tPrivateKey: testRSA2048PrivateKey,\n", "cert{PrivateKey: testRSA2048PrivateKey}", "f(Options{Pass" + "word: my1db2Pass3Password, N: 1})", "\tCredentials: c.BearerToken,\n",
+		"\tPrivateKey: testRSA2048PrivateKey,\n", "cert{PrivateKey: testRSA2048PrivateKey}", "f(Options{Pass" +
+			"word: my1db2Pass3Password, N: 1})", "\tCredentials: c.BearerToken,\n",
 	} {
 		if got, n := m.String(in); n != 0 || got != in {
 			t.Errorf("%q became %q", in, got)
@@ -97,7 +113,8 @@ func TestLeafIsMaskedAsItsString(t *testing.T) {
 		for _, value := range []string{"hunter2x9", "p@ss,w(ord)1", "onlyLettersHereButQuotedValue", "12345678", "Tr0ub4dor&3;x", "correct horse battery", "required", "${PW_1}", "a8f9s8df7a9s8df7", "pass.word_one"} {
 			text, _ := json.Marshal(map[string]string{name: value})
 			_, want := m.String(string(text))
-			for _, row := range []string{"/3/" + name + ": " + value, "12 words\n/a/b c/" + name + ": " + value + "\n/a/d: 1\n", "/" + name + ": " + value + " [0-8 of 9000]\n"} {
+			for _, row := range []string{"/3/" + name + ": " + value, "12 words\n/a/b c/" + name + ": " + value +
+				"\n/a/d: 1\n", "/" + name + ": " + value + " [0-8 of 9000]\n"} {
 				got, n := m.String(row)
 				if n != want && !(strings.Contains(row, " of 9000") && strings.Contains(value, " ")) {
 					t.Errorf("%q became %q, but %s has %d", row, got, text, want)
@@ -277,7 +294,8 @@ func TestSecretWithoutEnd(t *testing.T) {
 		got = append(got, out...)
 		buf = buf[:copy(buf, buf[took:])]
 	}
-	if strings.Contains(string(got), "a1B2") || !strings.HasPrefix(string(got), "x [masked: github-token ghp_… ") || !strings.HasSuffix(string(got), "] y\n") {
+	if strings.Contains(string(got), "a1B2") || !strings.HasPrefix(string(got), "x [masked: github-token ghp_… ") ||
+		!strings.HasSuffix(string(got), "] y\n") {
 		t.Errorf("%.300q", got)
 	}
 }
@@ -300,8 +318,9 @@ func TestNilMasksNothing(t *testing.T) {
 func TestMaskedJSON(t *testing.T) {
 	m := New()
 	for in, want := range map[string]string{
-		`{"password":"x","n":12345678901234567890}`:           `{"n":12345678901234567890,"password":"[masked: password]"}`,
-		`["AK` + `IAQ2W3E4R5T6Y7U8I9",{"apiKey":"","k":[1]}]`: `["[masked: aws-access-key-id AKIA… 20 chars]",{"apiKey":"[masked: password]","k":[1]}]`,
+		`{"password":"x","n":12345678901234567890}`: `{"n":12345678901234567890,"password":"[masked: password]"}`,
+		`["AK` +
+			`IAQ2W3E4R5T6Y7U8I9",{"apiKey":"","k":[1]}]`: `["[masked: aws-access-key-id AKIA… 20 chars]",{"apiKey":"[masked: password]","k":[1]}]`,
 		`not json`: ``,
 	} {
 		if got := string(m.JSON([]byte(in))); got != want {
@@ -321,7 +340,8 @@ func hostile(size int) map[string]string {
 		}
 	}
 	for _, k := range []string{"-----BEGIN PRIVATE" + " KEY-----\n", "A1b", "eyJhbGciOiJI.", `token: "`, `\u0041`, "password=\"a1", "://a:", "a@", "x:AAA", `\\\\"`, "Bearer a1b2", "cookie: a=b;", "AAAA\n",
-		"eyJ" + "sk-", "eyJhbGciOiJ" + "PMAK-", "pass" + "word:" + "gh" + "p_", "XXauthorization:authorization:", "gs" + "k_pwd=",
+		"eyJ" + "sk-", "eyJhbGciOiJ" + "PMAK-", "pass" + "word:" + "gh" + "p_", "XXauthorization:authorization:", "gs" +
+			"k_pwd=",
 		"cookie\":[\"a=b\",", "\"cookie\",\"value\":\"", "-u a:b\\\\", "\\\\u0041", "pass" + "word='a1b2c3\\\\\"", "authorization: a1b2c3)", "\\npwd=a1,"} {
 		all[k] = strings.Repeat(k, size/len(k))
 	}
@@ -331,8 +351,8 @@ func hostile(size int) map[string]string {
 	return all
 }
 
-// Nothing makes the masker stop for long: these end within seconds also on a slow machine, where a quadratic one would take
-// minutes.
+// Nothing makes the masker stop for long: these end within seconds also on a slow machine, where a quadratic one
+// would take minutes.
 func TestHostileTextEnds(t *testing.T) {
 	m := New()
 	size := 64 << 10
@@ -386,9 +406,9 @@ func FuzzMask(f *testing.F) {
 			return
 		}
 		masks := maskShape.FindAllString(got, -1)
-		again, _ := m.String(got)
-		if left := maskShape.FindAllString(again, -1); len(left) < len(masks) {
-			t.Fatalf("masks were masked: %q, %q", got, again)
+		maskedLine, _ := m.String(got)
+		if left := maskShape.FindAllString(maskedLine, -1); len(left) < len(masks) {
+			t.Fatalf("masks were masked: %q, %q", got, maskedLine)
 		}
 	})
 }
@@ -406,7 +426,8 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// BenchmarkHostileGrows is the dearest of them at once, ten and a hundred times as long: what 16 KiB cost stays the same.
+// BenchmarkHostileGrows is the dearest of them at once, ten and a hundred times as long: what 16 KiB cost stays the
+// same.
 func BenchmarkHostileGrows(b *testing.B) {
 	m := New()
 	for _, times := range []int{1, 10, 100} {

@@ -7,28 +7,22 @@ import (
 	"sync"
 )
 
-// unbounded is the most bytes one part takes; what is longer is no token.
-const unbounded = 16 << 10
-
-// checked is how many bytes of a token its checks look at.
-const checked = 64
-
-// part of a shape: so many bytes of a class.
+// part is one part of a shape: from min to max bytes of a set.
 type part struct {
 	set      *class
 	min, max int
 }
 
-// shape of a token: its parts behind the keyword, and those before it.
+// shape is the pattern of a token: the parts after its keyword, and the parts before it.
 type shape struct{ parts, before []part }
 
-// read reads them when a keyword first asks for them: that of few formats is met in a process.
-func read(parts, before string) func() shape {
+// lazyShape returns a function that parses a shape on its first call, because a process meets few of the formats.
+func lazyShape(parts, before string) func() shape {
 	return sync.OnceValue(func() shape { return shape{parseShape(parts), parseShape(before)} })
 }
 
-// parseShape reads the small language of the table: literal characters and [ranges]{n}, {n,m} or {n,}. It panics on
-// anything else: the table is part of the program.
+// parseShape parses the pattern syntax of the table: literal characters, and [ranges] with an optional {n}, {n,m} or
+// {n,}. It panics on invalid patterns, because the table is part of the program.
 func parseShape(s string) []part {
 	var parts []part
 	for i := 0; i < len(s); {
@@ -67,11 +61,12 @@ func number(s string) int {
 	return n
 }
 
-// matchParts matches b[i:] from its beginning, each part taking as much as it can, but of one without an end at most
-// checked bytes more than it needs. more says that b ended within a part that could have taken more.
+// matchParts matches the parts greedily against the start of b[i:] and returns the end of the match. A part without
+// an upper limit matches at most checkedBytes bytes more than its minimum. more reports whether b ended within a part
+// that needs or could match more bytes.
 func matchParts(b []byte, i int, parts []part) (end int, ok, more bool) {
 	for k, p := range parts {
-		n := p.set.run(b[i:], min(p.max, p.min+checked))
+		n := p.set.run(b[i:], min(p.max, p.min+checkedBytes))
 		if n < p.min {
 			return i + n, false, i+n == len(b)
 		}
@@ -81,14 +76,14 @@ func matchParts(b []byte, i int, parts []part) (end int, ok, more bool) {
 				return i, true, true
 			}
 			if n == p.max && p.set[b[i]] && p.max < unbounded {
-				return i, false, false // a longer word
+				return i, false, false // part of a longer word
 			}
 		}
 	}
 	return i, true, false
 }
 
-// backParts is matchParts for what stands before a keyword that ends a token's beginning; it gives where that begins.
+// backParts matches the parts before a keyword backwards from i, not beyond lo, and returns the start of the token.
 func backParts(b []byte, lo, i int, parts []part) (from int, ok bool) {
 	for k := len(parts) - 1; k >= 0; k-- {
 		p := parts[k]

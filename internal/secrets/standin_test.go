@@ -17,8 +17,10 @@ func TestRandomTokensAreMasked(t *testing.T) {
 		prefix, set string
 		n           int
 	}{
-		{"gh" + "p_", letters, 36}, {"gh" + "s_", letters, 36}, {"glp" + "at-", letters, 20}, {"np" + "m_", letters, 36}, {"sk_" + "live_", letters, 24},
-		{"sk-" + "proj-", letters + "_-", 60}, {"pn" + "u_", small, 36}, {"pu" + "l-", hex, 40}, {"shp" + "at_", hex, 32}, {"figd" + "_", letters + "_-", 40},
+		{"gh" + "p_", letters, 36}, {"gh" + "s_", letters, 36}, {"glp" + "at-", letters, 20}, {"np" +
+			"m_", letters, 36}, {"sk_" + "live_", letters, 24},
+		{"sk-" + "proj-", letters + "_-", 60}, {"pn" + "u_", small, 36}, {"pu" + "l-", hex, 40}, {"shp" +
+			"at_", hex, 32}, {"figd" + "_", letters + "_-", 40},
 		{"Bearer ", letters, 40}, {"api_" + "key = \"", letters, 40},
 	}
 	n := 200_000
@@ -37,7 +39,7 @@ func TestRandomTokensAreMasked(t *testing.T) {
 		}
 		b[9] = '7' // without any digit a bearer token is taken for a word
 		text := "key " + s.prefix + string(b) + "\" end"
-		if got, found := m.String(text); found != 1 || strings.Contains(got, string(b[4:])) {
+		if got, finding := m.String(text); finding != 1 || strings.Contains(got, string(b[4:])) {
 			if missed++; missed < 10 {
 				t.Errorf("%q became %q", text, got)
 			}
@@ -47,7 +49,7 @@ func TestRandomTokensAreMasked(t *testing.T) {
 		t.Errorf("%d of %d are shown", missed, n)
 	}
 	for _, b := range []string{"PbmhJSUBOu7vmYOuRr86uqMvI5hE52SbbspO", "7YsQh0s1zJEulsje6dndfYOUrlT1hOcz17Vs", "utzOlguyYKkd4FnQPLoxvqzlcwoJXXXx4VxY", "OKCB0ptVBvQjaIFgzihKxxxXwFoArHfPhDRo"} {
-		if got, found := m.String("gh" + "p_" + b); found != 1 || strings.Contains(got, b) {
+		if got, finding := m.String("gh" + "p_" + b); finding != 1 || strings.Contains(got, b) {
 			t.Errorf("%s is shown: %s", b, got)
 		}
 	}
@@ -57,9 +59,12 @@ func TestRandomTokensAreMasked(t *testing.T) {
 func TestStandInsStay(t *testing.T) {
 	m := New()
 	for _, in := range []string{
-		"gh" + "p_yourGitHubTokenHere0123456789abcdefXYZ", "gh" + "p_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "gh" + "p_XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX1234",
-		"sk-" + "proj-your-key-goes-here-1234567890-and-nowhere-else", "sk-" + "proj-insert-your-key-here-000000000000000000000000", "glp" + "at-dummy-token-12345678",
-		"glp" + "at-xxxxxxxxxxxxxxxx1234", "AK" + "IAIOSFODNN7EXAMPLE", "gh" + "p_EXAMPLEtoken0123456789abcdefghijklmn", "Bearer your-token-goes-here-1", `token: "dummy-token-123456789"`,
+		"gh" + "p_yourGitHubTokenHere0123456789abcdefXYZ", "gh" + "p_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "gh" +
+			"p_XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX1234",
+		"sk-" + "proj-your-key-goes-here-1234567890-and-nowhere-else", "sk-" +
+			"proj-insert-your-key-here-000000000000000000000000", "glp" + "at-dummy-token-12345678",
+		"glp" + "at-xxxxxxxxxxxxxxxx1234", "AK" + "IAIOSFODNN7EXAMPLE", "gh" +
+			"p_EXAMPLEtoken0123456789abcdefghijklmn", "Bearer your-token-goes-here-1", `token: "dummy-token-123456789"`,
 	} {
 		if got, n := m.String(in); n != 0 {
 			t.Errorf("%q became %q", in, got)

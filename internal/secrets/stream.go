@@ -6,67 +6,69 @@ import (
 )
 
 const (
-	// reach is how much of a line without end is held back: what tells a secret stands within so many bytes, and what has
-	// been told goes on as far as it goes.
-	reach = 1 << 10
-	// maxLine is how much of a line is waited for before it is taken as one without end.
+	// heldBack is how many bytes at the end of a line longer than maxLine are held back. A secret is recognised
+	// within this many bytes, although a recognised secret may be longer.
+	heldBack = 1 << 10
+	// maxLine is the maximum length, in bytes, of an unfinished line that is held back as a whole.
 	maxLine = 8 << 10
-	// maxOpen is how much of a secret whose end has not come is held back; what follows of it is left out.
+	// maxOpen is how many bytes of an unfinished secret are held back; the rest of the secret is dropped.
 	maxOpen = 16 << 10
 )
 
-// Stream masks a text that comes piece by piece, in memory bounded by what it is handed. It is not safe for concurrent use.
+// Stream masks a text that arrives in chunks. Its memory is bounded by the size of a chunk. It is not safe for
+// concurrent use.
 type Stream struct {
-	m     *Masker
-	n     int
-	block block
-	eats  bool // within a secret longer than maxOpen: what belongs to it is left out
+	m          *Masker
+	n          int
+	block      block
+	discarding bool // within a secret longer than maxOpen, whose rest is dropped
 }
 
-// Stream begins a text. That of a nil masker hands everything on.
+// Stream returns a stream for a new text. The stream of a nil masker changes nothing.
 func (m *Masker) Stream() *Stream { return &Stream{m: m} }
 
-// Middle begins a text of which nobody knows what stands before it, as a page: it may begin with the end of a key.
-func (m *Masker) Middle() *Stream { return &Stream{m: m, block: block{middle: true}} }
+// Middle returns a stream for a part of a text, such as a page, that may start with the end of a key.
+func (m *Masker) Middle() *Stream { return &Stream{m: m, block: block{startUnknown: true}} }
 
-// Found is how many secrets were masked so far.
+// Found returns the number of secrets masked so far.
 func (s *Stream) Found() int { return s.n }
 
-// Holds says whether there is a secret in a text by itself.
+// Holds reports whether a text contains a secret. It ignores and keeps the state of the stream.
 func (s *Stream) Holds(text string) bool { return s.m.Holds(text) }
 
-// Fork is a stream in the same state, to try something out.
+// Fork returns a copy of the stream; masking with the copy does not change the original's state.
 func (s *Stream) Fork() Stream { return *s }
 
-// Text takes b as a whole text, such as a row or a note, and gives it masked: b itself where there is nothing to mask. A
-// key block that goes on in the next text stays known.
+// Text masks b, a whole text such as a row or a note; it returns b itself if there is nothing to mask. If b ends
+// within a key block, the next text of the stream is masked as its continuation.
 func (s *Stream) Text(b []byte) []byte {
 	if s.m == nil || len(b) == 0 {
 		return b
 	}
-	_, out := s.pass(b, len(b), true)
+	_, out := s.maskUpTo(b, len(b), true)
 	return out
 }
 
-// Uncut is the last place at or before at to cut b that is not within a secret, which a cut would hide from the masker.
-// Where a secret stands at b's beginning it is the end of that.
-func (s *Stream) Uncut(b []byte, at int) (cut int) {
+// SafeCut returns a position near at where b can be cut without splitting a secret; the masker would not find the
+// halves of a split secret. The result is at itself or the start of the secret that crosses at. If that secret starts
+// b, the result is its end.
+func (s *Stream) SafeCut(b []byte, at int) (cut int) {
 	if s.m == nil || at <= 0 || at >= len(b) {
 		return at
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			s.m.tell(p)
-			cut = at // what is shown of either half is masked by itself, or not shown
+			s.m.reportPanic(p)
+			cut = at // each part is masked again when it is shown
 		}
 	}()
 	near := max(0, at-maxOpen)
-	v := unescaped(b[near:min(len(b), at+reach)])
+	v := newView(b[near:min(len(b), at+heldBack)])
 	sc := scan{b: v.b, f: s.m.f(), block: s.block}
-	for _, f := range sc.all() {
-		from, to := near+v.at(f.from-f.lead), near+v.at(f.to)
+	for _, f := range sc.findAll() {
+		from, to := near+v.at(f.from-f.leadLen), near+v.at(f.to)
 		switch {
-		case f.block || from >= at || to <= at: // of a key each line is masked by itself
+		case f.block || from >= at || to <= at: // a key block may be split: its lines are masked one by one
 		case from > 0:
 			return from
 		default:
@@ -76,23 +78,24 @@ func (s *Stream) Uncut(b []byte, at int) (cut int) {
 	return at
 }
 
-// Next takes as much of b, n bytes, as can be told for certain, and gives it masked: b[:n] itself where there is nothing
-// to mask. What is left comes again, with more behind it. At least one byte of 20 KiB is taken, and all where final.
+// Next masks as much of the start of b as it can decide, and returns the number n of input bytes and their masked
+// text; the text is b[:n] itself if there is nothing to mask. The caller must pass the rest again, followed by more
+// text. n is at least 1 if b has 20 KiB, and len(b) if final is true.
 func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 	if s.m == nil {
 		return len(b), b
 	}
 	if final {
-		return s.pass(b, len(b), true)
+		return s.maskUpTo(b, len(b), true)
 	}
 	if nl := bytes.LastIndexByte(b, '\n') + 1; nl > 0 && len(b)-nl <= maxLine {
-		return s.pass(b, nl, false)
+		return s.maskUpTo(b, nl, false)
 	}
 	if len(b) <= maxLine {
 		return 0, nil
 	}
-	at := len(b) - reach
-	for back := 0; back < 256; back++ { // rather between two words
+	at := len(b) - heldBack
+	for back := 0; back < 256; back++ { // prefer a position between two words
 		if c := b[at-back]; c <= ' ' || c == ',' || c == ';' || c == '{' || c == '<' {
 			at -= back
 			break
@@ -101,63 +104,63 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 	for i := 0; i < utf8.UTFMax-1 && !utf8.RuneStart(b[at]); i++ {
 		at--
 	}
-	_, before := escaped(b, at)
+	_, before := escapeAround(b, at)
 	at -= before
-	return s.pass(b, at, false)
+	return s.maskUpTo(b, at, false)
 }
 
-// pass is find, closed where that fails: a text that cannot be masked is not shown, and what follows it is taken as
-// one whose beginning nobody knows.
-func (s *Stream) pass(b []byte, at int, final bool) (n int, out []byte) {
-	found := s.n
+// maskUpTo is findUpTo, but fails closed: after a panic it returns [Unsearched] in place of the text, and the next
+// text is treated as one whose beginning is unknown.
+func (s *Stream) maskUpTo(b []byte, at int, final bool) (n int, out []byte) {
+	finding := s.n
 	defer func() {
 		p := recover()
 		if p == nil {
 			return
 		}
-		s.m.tell(p)
+		s.m.reportPanic(p)
 		n, out = at, []byte(Unsearched)
 		if b[at-1] == '\n' {
 			out = append(out, '\n')
 		}
-		s.n, s.block, s.eats = found+1, block{middle: true}, false
+		s.n, s.block, s.discarding = finding+1, block{startUnknown: true}, false
 	}()
-	return s.find(b, at, final)
+	return s.findUpTo(b, at, final)
 }
 
-// find masks b up to at, or up to where a secret begins that reaches over it.
-func (s *Stream) find(b []byte, at int, final bool) (int, []byte) {
+// findUpTo masks b up to at, or up to the start of a secret that crosses at.
+func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 	start := 0
-	if s.eats {
-		for start < at && !endsToken(b[start]) {
+	if s.discarding {
+		for start < at && !isTokenEnd(b[start]) {
 			start++
 		}
-		if s.eats = start == at; s.eats {
+		if s.discarding = start == at; s.discarding {
 			return at, b[:0]
 		}
 	}
-	whole := final || b[at-1] == '\n' // what stands behind at does not matter
+	whole := final || b[at-1] == '\n' // the bytes after at do not matter
 	text := b[start:]
 	if whole {
 		text = b[start:at]
 	}
-	v := unescaped(text)
+	v := newView(text)
 	sc := scan{b: v.b, final: whole, f: s.m.f(), block: s.block}
-	all := sc.all()
+	all := sc.findAll()
 	var dst []byte
 	done := start
 	for _, f := range all {
 		from, to := start+v.at(f.from), start+v.at(f.to)
-		tells := max(done, start+v.at(f.from-f.lead))
+		tells := max(done, start+v.at(f.from-f.leadLen))
 		if tells >= at {
 			break
 		}
-		if to > at { // it reaches over, or what tells of it is before the cut: what is before that is certain
+		if to > at { // at splits the secret, or the secret from its name: stop before both
 			if tells > 0 && to-tells <= maxOpen {
 				at = tells
 				break
 			}
-			s.eats = to == len(b)
+			s.discarding = to == len(b)
 			at = to
 		}
 		dst = append(dst, b[done:from]...)
@@ -167,7 +170,7 @@ func (s *Stream) find(b []byte, at int, final bool) (int, []byte) {
 	if whole || at == len(b) {
 		s.block = sc.block
 	} else if len(all) == 0 {
-		s.block.lone = false
+		s.block.lineBefore = false
 	}
 	if dst == nil && done == start && start == 0 {
 		return at, b[:at]
@@ -175,19 +178,19 @@ func (s *Stream) find(b []byte, at int, final bool) (int, []byte) {
 	return at, append(dst, b[done:at]...)
 }
 
-// endsToken says that no secret of one piece goes on behind c.
-func endsToken(c byte) bool {
+// isTokenEnd reports whether c ends any secret that is within one line.
+func isTokenEnd(c byte) bool {
 	return c <= ' ' || c >= 0x7f || bytes.IndexByte([]byte("\"'<>,;\\&`"), c) >= 0
 }
 
-// mask appends what stands for one secret, whose text as it was written is raw.
-func (s *Stream) mask(dst []byte, v view, f found, raw []byte) []byte {
+// mask appends the mask of one secret to dst; raw is the secret's original text.
+func (s *Stream) mask(dst []byte, v view, f finding, raw []byte) []byte {
 	if !f.more {
 		s.n++
 	}
 	if !f.block {
 		if f.more {
-			return append(dst, again...)
+			return append(dst, maskedLine...)
 		}
 		public := v.b[f.from : f.from+f.public]
 		return appendMask(dst, f.format, public, utf8.RuneCount(v.b[f.from:f.to]))
@@ -205,12 +208,34 @@ func (s *Stream) mask(dst []byte, v view, f found, raw []byte) []byte {
 		switch {
 		case len(trimmed) == 0:
 		case told:
-			dst = append(dst, again...)
+			dst = append(dst, maskedLine...)
 		default:
-			dst = append(append(append(dst, "[masked: "...), f.format.Name...), ']') // how long it is may not be known yet
+			dst = append(append(append(dst, "[masked: "...), f.format.Name...), ']') // a key may continue: no length
 			told = true
 		}
 		dst = append(dst, end...)
 	}
 	return dst
+}
+
+// String masks the secrets of a whole text and returns their number; without secrets it returns s itself. Existing
+// masks are not masked again.
+//
+// The number of lines does not change, and valid JSON stays valid.
+func (m *Masker) String(s string) (string, int) {
+	if m == nil || len(s) < shortest {
+		return s, 0
+	}
+	st := Stream{m: m}
+	out := st.Text([]byte(s))
+	if st.n == 0 {
+		return s, 0
+	}
+	return string(out), st.n
+}
+
+// Holds reports whether s contains a secret.
+func (m *Masker) Holds(s string) bool {
+	_, n := m.String(s)
+	return n > 0
 }

@@ -32,7 +32,7 @@ func TestLongLinesAreNotCutBeforeASecret(t *testing.T) {
 		in := lead + c.text + strings.Repeat(`,"x y"`, maxLine/6)
 		for cut := range len(c.text) {
 			s := m.Stream()
-			end := len(lead) + cut + reach // the cut is looked for from reach before what there is
+			end := len(lead) + cut + heldBack // the cut is looked for from reach before what there is
 			n, out := s.Next([]byte(in[:end]), false)
 			all := string(out)
 			_, out = s.Next([]byte(in[n:]), true)

@@ -1,14 +1,16 @@
 package secrets
 
-import "sync"
+import (
+	"sync"
+)
 
-// Formats are all kinds of secrets that are known, in the order of docs/SECRETS.md. Those told by their shape stand in
-// the table below; those that need more are in files of their own.
+// Formats returns all known kinds of secrets, in the order of docs/SECRETS.md. Formats defined by a shape alone are
+// in the table below; formats with a hand-written matcher are in other files.
 var Formats = sync.OnceValue(func() []*Format {
 	list := make([]*Format, 0, len(table)+16)
 	for i := range table {
 		f := &table[i]
-		f.match, f.shape = token, read(f.Shape, f.Before)
+		f.match, f.shape = matchToken, lazyShape(f.Shape, f.Before)
 		if f.bits == 0 {
 			f.bits = 2.2
 		}
@@ -18,7 +20,7 @@ var Formats = sync.OnceValue(func() []*Format {
 		f     *Format
 		match matcher
 	}{
-		{&privateKey, beginKey}, {&keyLine, nil}, {&jwt, matchJWT}, {&urlPassword, matchURL}, {&authorization, matchAuthorization},
+		{&privateKey, matchKeyBlock}, {&keyLine, nil}, {&jwt, matchJWT}, {&urlPassword, matchURL}, {&authorization, matchAuthorization},
 		{&bearer, matchBearer}, {&basic, matchBasic}, {&userFlag, matchUser}, {&assigned, matchAssigned}, {&assignedToken, matchAssigned},
 	} {
 		h.f.match = h.match
@@ -27,7 +29,8 @@ var Formats = sync.OnceValue(func() []*Format {
 	return list
 })
 
-// The table. A source is a page where the issuer, or one who scans for the issuer, publishes the format.
+// The table of formats. The source of a format is a page on which the issuer, or a secret scanner that works with the
+// issuer, publishes it.
 var table = []Format{
 	// Clouds.
 	{Name: "aws-access-key-id", Of: "AWS access key ID", Source: "docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html", Keywords: "AKIA|ASIA|ABIA|ACCA", Shape: "[A-Z0-9]{16}"},
@@ -136,3 +139,5 @@ var table = []Format{
 	{Name: "mapbox-secret-token", Of: "Mapbox secret token", Source: "docs.mapbox.com/help/glossary/access-token", Keywords: "sk.eyJ", Shape: "[A-Za-z0-9_-]{30,}.[A-Za-z0-9_-]{16,}"},
 	{Name: "age-secret-key", Of: "age secret key", Source: "age-encryption.org/v1", Keywords: "AGE-SECRET-KEY-1", Shape: "[A-Z0-9]{58}", inWord: true},
 }
+
+var defaultFilter = sync.OnceValue(func() *filter { return newFilter(Formats()) })

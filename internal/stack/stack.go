@@ -1,16 +1,16 @@
-// Package stack gives a goroutine its room at once.
+// Package stack grows the stack of a goroutine in one step.
 //
-// It is not a measure of safety: stacks grow without it, only by steps, and each step looks at all that stands on them by then.
+// It is an optimization only: a stack grows without it, but in several steps, and each step copies the whole stack.
 package stack
 
-// Grow has the stack of the calling goroutine grow to 16 KiB, where it is smaller. Called first of all by a goroutine that will
-// go deep, it saves two or three steps of growth, which together take a tenth of the time of a small call.
+// Grow grows the stack of the calling goroutine to 16 KiB if it is smaller. Called at the start of a goroutine with
+// deep calls it saves two or three growth steps, which together take a tenth of the time of a small call.
 //
 //go:noinline
 func Grow() byte {
-	var room [9 << 10]byte // with a frame of 8 KiB and more, it takes 16
+	var room [9 << 10]byte // a frame over 8 KiB needs a stack of 16 KiB
 	return room[first]
 }
 
-// first is not known when this is compiled: else the room would be left out.
+// first is a variable so that the compiler cannot remove room.
 var first int

@@ -13,7 +13,8 @@ func deep(n int) byte {
 	return deep(n-1) + room[first]
 }
 
-// How much sooner a goroutine ends that was given its stack at once; how much that is of a call, BenchmarkRead of the server shows.
+// How much sooner a goroutine ends that was given its stack at once; how much that is of a call, BenchmarkRead of the
+// server shows.
 func BenchmarkGrow(b *testing.B) {
 	for name, begin := range map[string]func() byte{"at once": Grow, "by steps": func() byte { return 0 }} {
 		b.Run(name, func(b *testing.B) {

@@ -7,74 +7,78 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
 
-// How far a walk goes ahead of what is visited: to describe a file costs as much as to find it, and to write its name down a
-// third of that, so that two cores take less time than one.
+// Limits of a walk that runs ahead of its visitor. Describing a file takes as long as finding it, and printing its name
+// a third of that, so two cores take less time than one.
 const (
 	batchesAhead = 4
-	firstBatch   = 16 // entries: where there are few, both are soon at work
+	firstBatch   = 16 // entries: starts small so that both goroutines have work soon
 	largestBatch = 256
-	batchAge     = 20 * time.Millisecond // on a slow disk what was found does not wait for more
+	batchAge     = 20 * time.Millisecond // on a slow disk a batch does not wait for more entries
 )
 
-// ahead is between a walk, which goes on in a goroutine of its own, and its caller's, where the entries are described
-// and visited:
+// ahead connects a walk, which runs in its own goroutine, with the caller's goroutine, which describes and visits the
+// entries:
 //
-//	run ─► put ─► batches (4) ─► visitAll: describe, visit
-//	               free ◄────────────┘
+//	run ─► addEntry ─► batches (4) ─► visitAll: describe, visit
+//	                     free ◄────────────┘
 type ahead struct {
 	batches chan *batch
 	free    chan *batch
-	quit    chan struct{} // closed: nothing more is visited
+	quit    chan struct{} // closed: no more entries are visited
 
-	now    *batch // is visited
-	next   *batch // is filled
-	size   int
-	began  time.Time // next did
-	walked error     // by which the walk ended; written before batches is closed
+	visiting *batch // batch being visited
+	filling  *batch // batch being filled
+	size     int
+	began    time.Time // when filling was started
+	walked   error     // why the walk ended; set before batches is closed
 }
 
-// batch is some entries in order, with the directories they are described in, and perhaps the news that progress is to be told.
+// batch is a sequence of entries with the directories they are described in; isProgress asks for a progress report
+// after them.
 type batch struct {
-	entries []pending
-	held    []*Held
-	tell    bool
-	report  Report
+	entries    []pending
+	held       []*Held
+	isProgress bool
+	report     Report
 }
 
-// pending is an entry that was found.
+// pending is an entry found by the walk.
 type pending struct {
 	Entry
-	in        *Held // where it is, but for directories; nil: too many are held
+	in        *Held // its directory, for all but directories; nil: too many are held
 	described bool
-	report    Report // of the walk as far as here
+	report    Report // of the walk up to this entry
 }
 
 var errQuit = errors.New("nothing more is visited")
 
-// runAhead is run beside the caller's goroutine.
+// runAhead is run in a goroutine, concurrently with the visits in the caller's.
 func (w *walker) runAhead() error {
-	a := &ahead{batches: make(chan *batch, batchesAhead), free: make(chan *batch, batchesAhead+2), quit: make(chan struct{}), size: firstBatch}
-	tells := w.tells
+	a := &ahead{
+		batches: make(chan *batch, batchesAhead), free: make(chan *batch, batchesAhead+2),
+		quit: make(chan struct{}), size: firstBatch,
+	}
+	tells := w.reporter
 	w.ahead = a
 	if tells.progress != nil {
-		w.tells.progress = a.tell
+		w.reporter.progress = a.sendProgress
 	}
 	go func() {
 		defer close(a.batches)
 		panics.Into(&a.walked, func() {
 			if a.walked = w.run(); a.walked == nil {
-				a.walked = a.send()
+				a.walked = a.sendBatch()
 			}
 		})
 	}()
 	var seen Report
 	whole := false
-	defer func() { // also where visit panics: the walk ends before its root can be closed
+	defer func() { // also if visit panics: the walk must end before its root can be closed
 		close(a.quit)
 		for b := range a.batches {
 			b.release()
 		}
-		for _, b := range []*batch{a.now, a.next} {
+		for _, b := range []*batch{a.visiting, a.filling} {
 			if b != nil {
 				b.release()
 			}
@@ -90,44 +94,44 @@ func (w *walker) runAhead() error {
 	return panics.Again(a.walked)
 }
 
-// visitAll describes and visits what the walk finds until it has ended.
-func (w *walker) visitAll(a *ahead, tells *teller, seen *Report) error {
+// visitAll describes and visits entries until the walk has ended.
+func (w *walker) visitAll(a *ahead, tells *progressReporter, seen *Report) error {
 	for b := range a.batches {
-		a.now = b
+		a.visiting = b
 		err := w.ctx.Err()
 		for i := 0; i < len(b.entries) && err == nil; i++ {
 			p := &b.entries[i]
 			*seen = p.report
-			tells.inTime(p.report)
+			tells.reportIfDue(p.report)
 			if p.described || w.describeIn(p) {
-				err = w.visit(w.handed(p))
+				err = w.visit(w.entryOf(p))
 			}
 		}
-		if err == nil && b.tell {
-			tells.tell(b.report)
+		if err == nil && b.isProgress {
+			tells.report(b.report)
 		}
 		if err != nil {
 			return err
 		}
 		b.release()
-		a.now = nil
-		a.free <- b // there is room for all there are
+		a.visiting = nil
+		a.free <- b // never blocks: free has room for all batches
 	}
 	return nil
 }
 
-// describeIn is describe, in the directory that the walk has handed out.
+// describeIn is describe in a directory that the walk holds open.
 func (w *walker) describeIn(p *pending) bool {
 	at, err := p.in.dir.describe(nameOf(p.Path))
-	if err != nil || w.denies(at.id) {
+	if err != nil || w.isDenied(at.id) {
 		return false
 	}
 	p.Size, p.Modified, p.Type = at.size, at.mod, at.kind.typeOf()
 	return true
 }
 
-// handed is the entry as it is visited.
-func (w *walker) handed(p *pending) Entry {
+// entryOf returns the entry to visit, with a hold on its directory if asked for.
+func (w *walker) entryOf(p *pending) Entry {
 	if w.o.Hold && p.in != nil && p.Type == File {
 		p.in.holds.Add(1)
 		p.In = p.in
@@ -135,9 +139,10 @@ func (w *walker) handed(p *pending) Entry {
 	return p.Entry
 }
 
-// send is hand where the caller's goroutine describes what can wait: not directories, which are gone into before.
-func (w *walker) send(top int, base string, e Entry, k kind, told bool) error {
-	p := pending{Entry: e, described: !told || !w.o.Stat, report: w.report}
+// queueEntry adds an entry to a batch. The caller's goroutine describes it, unless it is a directory, which the walk
+// describes before it enters it.
+func (w *walker) queueEntry(top int, base string, e Entry, k kind, typeKnown bool) error {
+	p := pending{Entry: e, described: !typeKnown || !w.o.Stat, report: w.report}
 	if k != isDir && (w.o.Stat || w.o.Hold) {
 		p.in = w.hold(top)
 	}
@@ -148,12 +153,12 @@ func (w *walker) send(top int, base string, e Entry, k kind, told bool) error {
 		p.described = true
 	}
 	p.Type = k.typeOf()
-	return w.ahead.put(p)
+	return w.ahead.addEntry(p)
 }
 
-// put adds an entry to the batch that is filled.
-func (a *ahead) put(p pending) error {
-	b := a.batch()
+// addEntry adds an entry to the batch being filled.
+func (a *ahead) addEntry(p pending) error {
+	b := a.current()
 	b.entries = append(b.entries, p)
 	switch n := len(b.held); {
 	case p.in == nil:
@@ -165,15 +170,16 @@ func (a *ahead) put(p pending) error {
 	switch {
 	case len(b.entries) == a.size:
 		a.size = min(2*a.size, largestBatch)
-		return a.send()
+		return a.sendBatch()
 	case len(b.entries)%firstBatch == 0:
-		return a.age()
+		return a.sendIfOld()
 	}
 	return nil
 }
 
-// over says that nothing more is visited: a walk that finds nothing more to hand on would not be told by send.
-func (a *ahead) over() bool {
+// stopped reports whether no more entries are visited. A walk that finds no more entries would not notice it in
+// sendBatch.
+func (a *ahead) stopped() bool {
 	select {
 	case <-a.quit:
 		return true
@@ -182,48 +188,48 @@ func (a *ahead) over() bool {
 	}
 }
 
-// age sends the batch on where it has waited for long.
-func (a *ahead) age() error {
-	if a.next == nil || time.Since(a.began) < batchAge {
+// sendIfOld sends the batch if it is older than batchAge.
+func (a *ahead) sendIfOld() error {
+	if a.filling == nil || time.Since(a.began) < batchAge {
 		return nil
 	}
-	return a.send()
+	return a.sendBatch()
 }
 
-// tell sends the news of progress on, behind the entries before it.
-func (a *ahead) tell(r Report) {
-	b := a.batch()
-	b.tell, b.report = true, r
-	_ = a.send() // the walk finds out
+// sendProgress sends a progress report, after the entries before it.
+func (a *ahead) sendProgress(r Report) {
+	b := a.current()
+	b.isProgress, b.report = true, r
+	_ = a.sendBatch() // the walk itself checks for the end
 }
 
-func (a *ahead) batch() *batch {
-	if a.next == nil {
+func (a *ahead) current() *batch {
+	if a.filling == nil {
 		select {
-		case a.next = <-a.free:
+		case a.filling = <-a.free:
 		default:
-			a.next = &batch{}
+			a.filling = &batch{}
 		}
 		a.began = time.Now()
 	}
-	return a.next
+	return a.filling
 }
 
-// send hands the batch on.
-func (a *ahead) send() error {
-	if a.next == nil {
+// sendBatch sends the batch to the visitor.
+func (a *ahead) sendBatch() error {
+	if a.filling == nil {
 		return nil
 	}
 	select {
-	case a.batches <- a.next:
-		a.next = nil
+	case a.batches <- a.filling:
+		a.filling = nil
 		return nil
 	case <-a.quit:
 		return errQuit
 	}
 }
 
-// release lets go of the directories, and makes the batch an empty one.
+// release releases the directories and empties the batch for reuse.
 func (b *batch) release() {
 	for _, in := range b.held {
 		in.Release()

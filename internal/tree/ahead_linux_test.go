@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// many is a tree of more than goes ahead at once: directories of few files, of which every third is ignored.
+// many creates a tree larger than a walk runs ahead: directories of few files, of which every third is ignored.
 func many(t testing.TB) *Root {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,22 +35,25 @@ func many(t testing.TB) *Root {
 	return open(t, dir)
 }
 
-// A walk of which nothing more is visited ends, also where it finds nothing that it could hand on.
+// The walk ends when visits have ended, even if it finds no more entries to send.
 func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
 	none := must(CompileGlob("**/none"))
-	w := &walker{root: many(t), o: Options{Ahead: true, Glob: none}, ctx: t.Context(), shared: &shared{}, room: room{left: ownRoom}}
+	w := &walker{
+		root: many(t), o: Options{Ahead: true, Glob: none}, ctx: t.Context(), shared: &shared{},
+		budget: nameBudget{left: ownRoom},
+	}
 	defer w.closeAll()
 	if err := w.begin("."); err != nil {
 		t.Fatal(err)
 	}
 	w.ahead = &ahead{quit: make(chan struct{}), size: firstBatch}
 	close(w.ahead.quit)
-	if err := w.run(); !errors.Is(err, errQuit) || w.looked > 2*lookEvery {
-		t.Errorf("%v after %d entries", err, w.looked)
+	if err := w.run(); !errors.Is(err, errQuit) || w.visited > 2*checkEvery {
+		t.Errorf("%v after %d entries", err, w.visited)
 	}
 }
 
-// What is described while the walk goes on is what is found without, each as it is described by itself.
+// A walk that runs ahead finds the same entries as one that does not, each with its own size and time.
 func TestWalkAheadFindsTheSame(t *testing.T) {
 	r := many(t)
 	var want, got []string
@@ -99,7 +102,8 @@ func TestWalkAheadFindsTheSame(t *testing.T) {
 	}
 }
 
-// However a walk that goes ahead is ended, it has ended when Walk has, and the report is of what was visited.
+// However a walk that runs ahead is ended, its goroutine has ended when Walk returns, and the report covers the visited
+// entries.
 func TestWalkAheadEnds(t *testing.T) {
 	r := many(t)
 	odd := errors.New("odd")
@@ -116,7 +120,8 @@ func TestWalkAheadEnds(t *testing.T) {
 					}
 					return nil
 				})
-				if errors.Is(answer, SkipAll) && err != nil || errors.Is(answer, odd) && !errors.Is(err, odd) || visited != stopAt || report.Dirs != dirs || report.Files != int64(visited)-dirs {
+				if errors.Is(answer, SkipAll) && err != nil || errors.Is(answer, odd) && !errors.Is(err, odd) ||
+					visited != stopAt || report.Dirs != dirs || report.Files != int64(visited)-dirs {
 					t.Errorf("%v at %d: %d visited, %d of them directories, %+v, %v", answer, stopAt, visited, dirs, report, err)
 				}
 			})
@@ -149,7 +154,7 @@ func TestWalkAheadEnds(t *testing.T) {
 	})
 }
 
-// What went while the walk was ahead of it is passed over.
+// Entries removed while the walk was ahead of the visits are skipped.
 func TestWalkAheadOfARemoval(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, "a", "b", "c", "d/e")
@@ -176,7 +181,7 @@ func TestSlowVisitsTellProgress(t *testing.T) {
 			if visited++; visited == 8 {
 				return SkipAll
 			}
-			time.Sleep(tellAfter / 2)
+			time.Sleep(reportAfter / 2)
 			return nil
 		})
 		if err != nil || len(told) != 3 || !slices.IsSorted(told) {

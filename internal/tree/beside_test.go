@@ -18,8 +18,8 @@ import (
 
 var large = flag.String("large", "", "a large tree to list beside rg; Go's own source where none is named")
 
-// BenchmarkListBesideRg lists a tree in turns with rg --files. Both write the files' names, honour ignore files and
-// take the cores they find; rg's order is any, ours that of the paths.
+// BenchmarkListBesideRg lists a tree alternately with rg --files. Both write the names, honour ignore files and use all
+// cores; rg lists in any order, Walk in path order.
 func BenchmarkListBesideRg(b *testing.B) {
 	dir := *large
 	if dir == "" {
@@ -57,7 +57,7 @@ func BenchmarkListBesideRg(b *testing.B) {
 	b.ReportMetric(median(ours).Seconds()/median(theirs).Seconds(), "of-rg")
 }
 
-// differences is how many files a walk or git lists that the other does not, hidden ones apart.
+// differences counts the files that only one of a walk and git lists, without hidden ones.
 func differences(b *testing.B, r *Root, dir string) (n int) {
 	listed := map[string]bool{}
 	if _, err := r.Walk(b.Context(), Options{}, func(e Entry) error {
@@ -86,7 +86,8 @@ func median(of []time.Duration) time.Duration {
 	return of[len(of)/2]
 }
 
-// BenchmarkWalkGrowth walks trees of 100, 1,000 and 10,000 files, twenty in a directory: the cost of a file is to stay what it is.
+// BenchmarkWalkGrowth walks trees of 100, 1,000 and 10,000 files, twenty per directory: the time per file must not
+// grow.
 func BenchmarkWalkGrowth(b *testing.B) {
 	for _, files := range []int{100, 1000, 10_000} {
 		b.Run(strconv.Itoa(files), func(b *testing.B) {
@@ -102,7 +103,9 @@ func BenchmarkWalkGrowth(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.o\n[a-z]*.mod.c\n/tools/**/x\n!keep.o\n"), 0o600); err != nil {
+			if err := os.WriteFile(
+				filepath.Join(dir, ".gitignore"), []byte("*.o\n[a-z]*.mod.c\n/tools/**/x\n!keep.o\n"), 0o600,
+			); err != nil {
 				b.Fatal(err)
 			}
 			r := open(b, dir)

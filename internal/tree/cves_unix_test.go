@@ -13,9 +13,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// The holes that os.Root is known to have had, each tried on os.Root itself as this toolchain builds it, and
-// through this package. CVE-2026-32282 (Chmod follows a swapped link) has no way in: nothing here changes modes,
-// nor does CVE-2025-0913 (creating through a dangling link, on Windows): nothing here creates.
+// Known vulnerabilities of os.Root, each tried on os.Root itself as built by this toolchain, and through this package.
+// CVE-2026-32282 (Chmod follows a swapped link) and CVE-2025-0913 (creating through a dangling link, on Windows) do not
+// apply: this package neither changes modes nor creates files.
 func TestS3KnownHolesOfOSRoot(t *testing.T) {
 	parent, dir := house(t)
 	top, err := os.OpenRoot(dir)
@@ -29,7 +29,10 @@ func TestS3KnownHolesOfOSRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	plant(t, parent, "neighbour/in.txt")
-	plant(t, dir, "to-neighbour -> ../neighbour", "to-neighbour-abs -> "+parent+"/neighbour", "chain -> to-neighbour", "swapped/in.txt")
+	plant(
+		t, dir, "to-neighbour -> ../neighbour", "to-neighbour-abs -> "+parent+"/neighbour", "chain -> to-neighbour",
+		"swapped/in.txt",
+	)
 
 	cases, failures := 0, 0
 	holds := func(cve, what string, err error) {
@@ -39,7 +42,7 @@ func TestS3KnownHolesOfOSRoot(t *testing.T) {
 			t.Errorf("%s: %s: not refused", cve, what)
 		}
 	}
-	// body tries the ways in; they are those of all three implementations.
+	// ways tries every path of the attack on one of the three implementations.
 	ways := func(tryOpen func(string) error, tryStat func(string) error, told func(cve, what string, err error)) {
 		for _, name := range []string{"to-neighbour/", "to-neighbour-abs/", "chain/", "out-dir/", "out/", "to-neighbour/.", "to-neighbour//", "to-neighbour/./"} {
 			told(slash, "open "+name, tryOpen(name))
@@ -71,7 +74,8 @@ func TestS3KnownHolesOfOSRoot(t *testing.T) {
 		}, func(name string) error { _, err := r.Stat(name); return err }, holds)
 	}
 
-	// A directory read while it is swapped for a link out: what is described must be of the directory that was opened.
+	// A directory is read while it is swapped for a link out: the descriptions must be those of the directory that was
+	// opened.
 	big := strings.Repeat("x", 4321)
 	if err := os.WriteFile(filepath.Join(parent, "neighbour/in.txt"), []byte(big), 0o600); err != nil {
 		t.Fatal(err)
@@ -97,7 +101,7 @@ func TestS3KnownHolesOfOSRoot(t *testing.T) {
 		exchangeNames(t, filepath.Join(dir, "swapped"), filepath.Join(dir, "to-neighbour"))
 	}
 
-	// The control: the same ways with the check by the letter, and a plain open.
+	// Control: the same paths with a check by name and a plain open.
 	control := 0
 	weak := func(name string) (string, error) {
 		if clean := filepath.Clean(filepath.Join(dir, name)); clean != dir && !strings.HasPrefix(clean, dir) {
@@ -129,10 +133,16 @@ func TestS3KnownHolesOfOSRoot(t *testing.T) {
 	if at, err := top.Stat("to-neighbour/in.txt"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("os.Root: %v %v", at, err)
 	}
-	promise.Kept(t, promise.Proof{Promise: "S3", Cases: cases, Failures: failures, Control: control, Figures: strings.Join([]string{slash, up, entry}, ", ") + " tried"})
+	promise.Kept(
+		t,
+		promise.Proof{
+			Promise: "S3", Cases: cases, Failures: failures, Control: control,
+			Figures: strings.Join([]string{slash, up, entry}, ", ") + " tried",
+		},
+	)
 }
 
-// exchangeNames swaps two names by way of a third.
+// exchangeNames swaps two names through a third.
 func exchangeNames(t testing.TB, a, b string) {
 	t.Helper()
 	for _, step := range [][2]string{{a, a + ".tmp"}, {b, a}, {a + ".tmp", b}} {

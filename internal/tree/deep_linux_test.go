@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree deeper than any path, and deeper than there are descriptors, with
-// something to do on every level on the way back.
+// The tree is deeper than any path may be, and than there are descriptors, and each level has work left on the way
+// back.
 func TestWalkOfADeepTree(t *testing.T) {
 	const deep = 5_000
 	dir := t.TempDir()
@@ -62,7 +62,8 @@ func TestWalkOfADeepTree(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || dirs != deep+deep/every || files != deep/every || longest != 2*deep-1 || report.Unreadable != 0 || int(report.Dirs) != dirs {
+	if err != nil || dirs != deep+deep/every || files != deep/every || longest != 2*deep-1 || report.Unreadable != 0 ||
+		int(report.Dirs) != dirs {
 		t.Errorf("%d directories, %d files, longest %d, %+v, %v", dirs, files, longest, report, err)
 	}
 	if most > maxOpen+20 {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// denials are the places tools never touch: by name, existing or not, and by
-// identity, so that no link, no other name and no move leads to them.
+// denials are the paths that tools never open: by name, whether or not they exist, and by identity, so that no link,
+// hard link or rename leads to them.
 type denials struct {
 	list   []denial
 	inside bool // one of them lies inside the root, or may: something is mounted in it
@@ -17,7 +17,7 @@ type denials struct {
 type denial struct {
 	path string // absolute, links resolved as far as it exists
 	rel  string // slash path below the root; "" where it is outside
-	id   ident  // as it was when the root was opened; zero where it did not exist
+	id   ident  // when the root was opened; zero if it did not exist
 }
 
 func newDenials(dir string, top ident, paths []string) (denials, error) {
@@ -31,10 +31,10 @@ func newDenials(dir string, top ident, paths []string) (denials, error) {
 		if at, err := os.Stat(one.path); err == nil {
 			one.id = identOf(at)
 		}
-		if _, within := below(one.path, dir); within || one.id.same(top) {
+		if _, within := relUnder(one.path, dir); within || one.id.same(top) {
 			return d, fmt.Errorf("%w: it lies in %s", ErrDenied, clip(one.path))
 		}
-		if rel, ok := below(dir, one.path); ok {
+		if rel, ok := relUnder(dir, one.path); ok {
 			one.rel, d.inside = rel, true
 		}
 		d.list = append(d.list, one)
@@ -42,8 +42,8 @@ func newDenials(dir string, top ident, paths []string) (denials, error) {
 	return d, nil
 }
 
-// covers says that a slash path below the root is at or below a denied one by its name.
-func (d denials) covers(rel string) bool {
+// coversPath reports whether a slash path below the root is at or below a denied one by name.
+func (d denials) coversPath(rel string) bool {
 	if !d.inside {
 		return false
 	}
@@ -58,9 +58,9 @@ func (d denials) covers(rel string) bool {
 	return false
 }
 
-// holds says that this very file or directory is denied: one that was there when
-// the root was opened, wherever it is now, or the one that is there now.
-func (d denials) holds(id ident) bool {
+// coversFile reports whether a file or directory is denied by identity: as it was when the root was opened, wherever it
+// is now, or as found under the denied name now.
+func (d denials) coversFile(id ident) bool {
 	if len(d.list) == 0 {
 		return false
 	}

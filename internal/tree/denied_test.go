@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// vault is a root with a store, a config and a token in it.
+// vault creates a root that contains a store, a configuration file and a token.
 func vault(t testing.TB) (dir string, r *Root) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -60,7 +60,7 @@ func TestDeniedIsNeverReached(t *testing.T) {
 	if got := list(t, r, Options{All: true, Start: "to-state"}); !slices.Equal(got, []string{"to-state/other"}) {
 		t.Errorf("a walk of a link sees %q", got)
 	}
-	// Moved, and made later.
+	// Denied files are also moved, and created later.
 	if err := os.Rename(filepath.Join(dir, "state/store"), filepath.Join(dir, "moved")); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,10 @@ func TestDeniedIsNeverReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	plant(t, dir, "later/store/x", "state/store/new", "later-link -> later/store", "moved-link -> moved")
-	check("after a move", "moved/y", "moved", "moved-link/y", "later/store/x", "later-link/x", "state/store/new", "to-store/new", "token.bak/t")
+	check(
+		"after a move", "moved/y", "moved", "moved-link/y", "later/store/x", "later-link/x", "state/store/new",
+		"to-store/new", "token.bak/t",
+	)
 	for _, p := range list(t, r, Options{All: true}) {
 		if strings.Contains(p, "store/") || strings.HasPrefix(p, "moved/") || p == "moved" || p == "token.bak/t" {
 			t.Errorf("a walk sees %s", p)
@@ -76,7 +79,7 @@ func TestDeniedIsNeverReached(t *testing.T) {
 	}
 }
 
-// Control: comparing names alone lets links, hard links and moves through.
+// Control: comparing names alone misses links, hard links and moves.
 func TestDeniedByNameAloneIsNotEnough(t *testing.T) {
 	dir, _ := vault(t)
 	weak := open(t, dir, filepath.Join(dir, "state/store"), dir+"/token")

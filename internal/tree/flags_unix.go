@@ -4,5 +4,5 @@ package tree
 
 import "syscall"
 
-// openFlags keep the opening of a FIFO or a terminal from waiting or taking hold.
+// openFlags keep open from blocking on a FIFO and from acquiring a terminal.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY

@@ -1,6 +1,6 @@
 //go:build !unix || portable
 
-// The tag portable is for testing this way on Linux: go test -tags portable.
+// The build tag portable tests this implementation on Linux: go test -tags portable.
 
 package tree
 
@@ -10,19 +10,18 @@ import (
 	"os"
 )
 
-// ident is which file something is, whatever it is called.
+// ident identifies a file independently of its name.
 type ident struct{ at fs.FileInfo }
 
 func (a ident) same(b ident) bool { return a.at != nil && b.at != nil && os.SameFile(a.at, b.at) }
 
 func identOf(at fs.FileInfo) ident { return ident{at} }
 
-// folder is an open directory below the root. Everything in it is reached by
-// one name; a link is not followed: what was opened is compared with what
-// stands under the name.
+// folder is an open directory below the root. Files in it are opened by one name. Links are not followed: the opened
+// file is compared with the one under the name.
 type folder struct{ root *os.Root }
 
-// top is the root itself.
+// top opens the root itself.
 func (r *Root) top() (folder, error) {
 	sub, err := r.os.OpenRoot(".")
 	return folder{sub}, err
@@ -31,21 +30,21 @@ func (r *Root) top() (folder, error) {
 // folderAt opens a directory, following links inside the root.
 func (r *Root) folderAt(rel string) (folder, error) {
 	if !r.denied.inside {
-		// OpenRoot would wait for the other end of a FIFO.
+		// OpenRoot would block on a FIFO.
 		if at, err := r.os.Stat(rel); err == nil && !at.IsDir() {
 			return folder{}, errNotDir
 		}
 		sub, err := r.os.OpenRoot(rel)
-		if !r.linked(err) {
+		if !r.refusedLink(err) {
 			return folder{sub}, err
 		}
 	}
 	var found folder
-	err := r.stepwise(rel, func(dir folder, name string) (err error) {
+	err := r.resolveStepwise(rel, func(dir folder, name string) (err error) {
 		if name == "." {
 			found, err = r.top()
 		} else {
-			found, err = dir.enter(name)
+			found, err = dir.openDir(name)
 		}
 		return err
 	})
@@ -63,7 +62,7 @@ var (
 	errNotDir  = errors.New("not a directory")
 )
 
-func (d folder) enter(name string) (folder, error) {
+func (d folder) openDir(name string) (folder, error) {
 	at, err := d.root.Lstat(name)
 	if err != nil {
 		return folder{}, err
@@ -118,7 +117,7 @@ func (d folder) id() (ident, error) {
 
 func (d folder) lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
 
-// describe says what is called name in d.
+// describe returns size, time, type and identity of a name.
 func (d folder) describe(name string) (described, error) {
 	at, err := d.lstat(name)
 	if err != nil {

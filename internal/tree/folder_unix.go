@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ident is which file something is, whatever it is called.
+// ident identifies a file independently of its name.
 type ident struct{ dev, ino uint64 }
 
 func (a ident) same(b ident) bool { return a == b }
@@ -26,11 +26,10 @@ func identOf(at fs.FileInfo) ident {
 	return ident{}
 }
 
-// folder is an open directory below the root. Everything in it is reached by
-// one name, and no link is ever followed.
+// folder is an open directory below the root. Files in it are opened by one name, and links are never followed.
 type folder struct{ fd int }
 
-// top is the root itself, by a descriptor taken from os.Root.
+// top opens the root itself, with a descriptor from os.Root.
 func (r *Root) top() (folder, error) {
 	f, err := r.os.Open(".")
 	if err != nil {
@@ -48,7 +47,7 @@ func (r *Root) folderAt(rel string) (folder, error) {
 	return folderOf(f)
 }
 
-// folderOf takes the directory f, which it closes.
+// folderOf duplicates the descriptor of a directory and closes f.
 func folderOf(f *os.File) (folder, error) {
 	defer func() { _ = f.Close() }()
 	conn, err := f.SyscallConn()
@@ -82,13 +81,13 @@ func (d folder) openat(name string, flags int) (int, error) {
 	}
 }
 
-// enter opens a directory in d.
-func (d folder) enter(name string) (folder, error) {
+// openDir opens a directory in d.
+func (d folder) openDir(name string) (folder, error) {
 	fd, err := d.openat(name, unix.O_DIRECTORY|openFlags)
 	return folder{fd}, err
 }
 
-// openFile opens what is called name, whatever it is.
+// openFile opens a file of any type in d.
 func (d folder) openFile(name string, flags int) (*os.File, error) {
 	fd, err := d.openat(name, flags)
 	if err != nil {
@@ -112,7 +111,7 @@ func (d folder) id() (ident, error) {
 	return ident{uint64(s.Dev), s.Ino}, err //nolint:unconvert // darwin's Dev is an int32
 }
 
-// lstat describes what is called name in d.
+// lstat describes a name in d.
 func (d folder) lstat(name string) (fs.FileInfo, error) {
 	var s unix.Stat_t
 	for {
@@ -132,7 +131,7 @@ func (d folder) lstat(name string) (fs.FileInfo, error) {
 	}
 }
 
-// describe says what is called name in d, which is not made an [fs.FileInfo] of: there are many.
+// describe is lstat without an [fs.FileInfo], for the many entries of a walk.
 func (d folder) describe(name string) (described, error) {
 	var s unix.Stat_t
 	for {
@@ -151,7 +150,7 @@ func (d folder) describe(name string) (described, error) {
 	}
 }
 
-// info is a description taken in a folder.
+// info is the [fs.FileInfo] of a file in a folder.
 type info struct {
 	name string
 	size int64

@@ -19,10 +19,13 @@ import (
 
 var trees = flag.Int("trees", 6, "hostile trees to compare with git")
 
-// git runs git in dir, with no configuration but that of the repository.
+// git runs git in dir, with the configuration of the repository only.
 func git(t testing.TB, dir string, in []byte, args ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), peer.Find(t, "git"), append([]string{"-c", "core.excludesFile=/dev/null", "-c", "safe.directory=*"}, args...)...)
+	cmd := exec.CommandContext(
+		t.Context(), peer.Find(t, "git"),
+		append([]string{"-c", "core.excludesFile=/dev/null", "-c", "safe.directory=*"}, args...)...,
+	)
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(in)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "LC_ALL=C")
 	var stderr bytes.Buffer
@@ -37,7 +40,7 @@ func git(t testing.TB, dir string, in []byte, args ...string) []byte {
 	return out
 }
 
-// paths are all below dir but .git directories, slash, sorted.
+// paths returns all slash paths below dir without .git directories, sorted.
 func paths(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
@@ -57,7 +60,7 @@ func paths(t testing.TB, dir string) []string {
 	return all
 }
 
-// gitIgnored asks git of each path.
+// gitIgnored asks git about each path.
 func gitIgnored(t testing.TB, dir string, all []string) map[string]bool {
 	t.Helper()
 	var in bytes.Buffer
@@ -65,7 +68,9 @@ func gitIgnored(t testing.TB, dir string, all []string) map[string]bool {
 		in.WriteString("./" + p + "\x00")
 	}
 	ignored := map[string]bool{}
-	for p := range strings.SplitSeq(string(git(t, dir, in.Bytes(), "check-ignore", "--no-index", "-z", "--stdin")), "\x00") {
+	for p := range strings.SplitSeq(
+		string(git(t, dir, in.Bytes(), "check-ignore", "--no-index", "-z", "--stdin")), "\x00",
+	) {
 		if p != "" {
 			ignored[strings.TrimPrefix(p, "./")] = true
 		}
@@ -73,7 +78,7 @@ func gitIgnored(t testing.TB, dir string, all []string) map[string]bool {
 	return ignored
 }
 
-// ourIgnored decides of one path as a walk comes to it, hidden names apart.
+// ourIgnored decides about one path as a walk does, except for hidden names.
 func ourIgnored(t testing.TB, r *Root, p string) bool {
 	t.Helper()
 	w := &walker{root: r}
@@ -92,7 +97,7 @@ func ourIgnored(t testing.TB, r *Root, p string) bool {
 	return false
 }
 
-// A hostile tree: names and ignore lines made of the same few pieces, so that they meet.
+// A hostile tree: names and ignore lines are built from the same few parts, so that they match often.
 var (
 	pieces = []string{"a", "b", "ab", "a.go", "b.go", "c.tar.gz", "foo", "Foo", "build", "x", "foo bar", "x ", "#x", "!x",
 		`x\`, "[a]", "a*b", "**", "é", "\xff", "a\tb", "a\vb", ".h", ".h.go", "-", "]", "^", "{a,b}", "1", "~", "a\rb", "x\r"}
@@ -201,7 +206,7 @@ func randomTree(t testing.TB, r *rand.Rand, dir string, depth int) {
 	}
 }
 
-// Ignore rules decide as git does, on trees made to find differences.
+// Ignore rules decide as git does, on trees generated to find differences.
 func TestIgnoresWhatGitIgnores(t *testing.T) {
 	var asked, differ, positive int
 	for seed := range *trees {
@@ -236,7 +241,7 @@ func TestIgnoresWhatGitIgnores(t *testing.T) {
 	}
 }
 
-// One pattern at a time, against many names: what a tree seldom brings together.
+// Single patterns are matched with many names, in combinations that trees seldom have.
 func TestPatternsMatchAsInGit(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, nil, "init", "-q")
@@ -252,7 +257,9 @@ func TestPatternsMatchAsInGit(t *testing.T) {
 			names = append(names, a+b)
 		}
 	}
-	names = append(slices.Compact(slices.Sorted(slices.Values(names))), strings.Repeat("a/", 200)+"b", strings.Repeat("a", 255))
+	names = append(
+		slices.Compact(slices.Sorted(slices.Values(names))), strings.Repeat("a/", 200)+"b", strings.Repeat("a", 255),
+	)
 	var patterns []string
 	for _, w := range wild {
 		for _, before := range []string{"", "a", "a/", "/", "foo"} {
@@ -268,7 +275,7 @@ func TestPatternsMatchAsInGit(t *testing.T) {
 	for range 250 {
 		patterns = append(patterns, randomLine(r))
 	}
-	// Each pattern in a directory of its own: git is asked once.
+	// Each pattern is in a directory of its own, so that git is called once.
 	var in bytes.Buffer
 	for i, p := range patterns {
 		sub := filepath.Join(dir, fmt.Sprint(i))
@@ -283,7 +290,9 @@ func TestPatternsMatchAsInGit(t *testing.T) {
 		}
 	}
 	want := map[string]bool{}
-	for p := range strings.SplitSeq(string(git(t, dir, in.Bytes(), "check-ignore", "--no-index", "-z", "--stdin")), "\x00") {
+	for p := range strings.SplitSeq(
+		string(git(t, dir, in.Bytes(), "check-ignore", "--no-index", "-z", "--stdin")), "\x00",
+	) {
 		want[strings.TrimPrefix(p, "./")] = true
 	}
 	differ := 0
@@ -291,7 +300,7 @@ func TestPatternsMatchAsInGit(t *testing.T) {
 		prefix := fmt.Sprintf("%d/", i)
 		s := compile([]byte(p+"\n"), len(prefix), nil)
 		for _, n := range names {
-			// The names are not on the disk: git takes the last for no directory, those before it for directories.
+			// The names do not exist on disk: git treats the last as a file, those before it as directories.
 			got := false
 			for at := 0; at <= len(n) && !got; at++ {
 				if at == len(n) || n[at] == '/' {
@@ -308,7 +317,7 @@ func TestPatternsMatchAsInGit(t *testing.T) {
 	t.Logf("%d patterns × %d names, %d differences", len(patterns), len(names), differ)
 }
 
-// A walk passes over what git would not add, and nothing else.
+// A walk skips exactly what git would not add.
 func TestWalkListsWhatGitLists(t *testing.T) {
 	listed := 0
 	for seed := range *trees {
@@ -347,13 +356,12 @@ func TestWalkListsWhatGitLists(t *testing.T) {
 	}
 }
 
-// byComponents is the order of a walk.
+// byComponents compares paths in the order of a walk.
 func byComponents(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 
-// What stands above the root is none of its rules, nor is a link; a nested
-// repository is a directory like others.
+// Ignore files above the root and links do not count; a nested repository is an ordinary directory.
 func TestRulesThatGitHasToo(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, nil, "init", "-q")
@@ -391,7 +399,7 @@ func TestRulesThatGitHasToo(t *testing.T) {
 	if got, report := list("sub", "."); !slices.Equal(got, want) || report.CutRules != 1 {
 		t.Errorf("root below a repository: %q, %d rules cut", got, report.CutRules)
 	}
-	// The rules of the directories between the root and Start hold.
+	// The rules of the directories between the root and Start apply.
 	if got, _ := list(".", "sub/nested"); !slices.Equal(got, []string{"sub/nested/b.txt", "sub/nested/keep.log"}) {
 		t.Errorf("start below the root: %q", got)
 	}

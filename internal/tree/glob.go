@@ -10,17 +10,16 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Limits of a pattern. Braces multiply and "**" looks back, so that a short
-// pattern can cost more than a whole tree; nobody means more than these.
+// Limits of a pattern. Braces multiply and "**" backtracks, so a short pattern could take longer than walking a whole
+// tree. Useful patterns stay below these limits.
 const (
 	maxGlob         = 1 << 10 // bytes
 	maxDoubleStars  = 4       // of one alternative
-	maxAlternatives = 64      // in all: those of each pair of braces, multiplied
+	maxAlternatives = 64      // in all: the product over all braces
 )
 
-// Glob is a compiled doublestar pattern: "*" and "?" (not "/"), "**" (any
-// directories), "[a-z]", "[!a-z]", "{a,b}", and "\" before a character meant as it
-// is. A pattern without a slash matches the base name at any depth. Case counts.
+// Glob is a compiled doublestar pattern: "*" and "?" (not "/"), "**" (any directories), "[a-z]", "[!a-z]", "{a,b}", and
+// "\" to escape a character. A pattern without a slash matches the base name at any depth. Matching is case-sensitive.
 type Glob struct {
 	pattern      string
 	alternatives []alternative
@@ -29,14 +28,14 @@ type Glob struct {
 // alternative is a pattern without braces.
 type alternative struct {
 	pattern string
-	base    bool     // of the base name
-	literal string   // the whole, where it has nothing special
-	suffix  string   // of "*suffix", where that has nothing special
+	base    bool     // matches the base name
+	literal string   // the whole pattern, if it has no special characters
+	suffix  string   // of "*suffix" without other special characters
 	parts   []string // of a pattern for paths
 }
 
-// CompileGlob refuses a bad or too costly pattern with the reason. A leading "./" and a
-// trailing "/" say nothing and are left out.
+// CompileGlob compiles a pattern, or returns why it is invalid or too expensive. A leading "./" and a trailing "/" are
+// ignored.
 func CompileGlob(pattern string) (*Glob, error) {
 	g, err := compileGlob(pattern)
 	if err != nil {
@@ -48,13 +47,14 @@ func CompileGlob(pattern string) (*Glob, error) {
 func compileGlob(pattern string) (*Glob, error) {
 	switch {
 	case pattern == "":
-		return nil, errors.New(`empty; "**" is everything`)
+		return nil, errors.New(`empty; use "**" to match everything`)
 	case len(pattern) > maxGlob:
-		return nil, fmt.Errorf("%d bytes long, over the %d a pattern may have", len(pattern), maxGlob)
+		return nil, fmt.Errorf("%d bytes long; a pattern may have at most %d", len(pattern), maxGlob)
 	case strings.IndexByte(pattern, 0) >= 0:
-		return nil, errors.New("holds a NUL byte, which no file name can")
+		return nil, errors.New("contains a NUL byte, which no file name can")
 	case !doublestar.ValidatePattern(pattern):
-		return nil, errors.New(`not a pattern: a [class] or {a,b} is not closed or empty, or "\" stands at the end; put "\" before a character that is meant as it is`)
+		return nil, errors.New(`not a pattern: a [class] or {a,b} is not closed or empty, or "\" is at the end; ` +
+			`put "\" before a character to match it literally`)
 	}
 	plain, err := unescapeSlashes(pattern)
 	if err != nil {
@@ -77,7 +77,7 @@ func compileGlob(pattern string) (*Glob, error) {
 
 func newAlternative(p string) (alternative, error) {
 	if strings.HasPrefix(p, "/") {
-		return alternative{}, errors.New("begins with /: a glob matches below a directory, which path names")
+		return alternative{}, errors.New("begins with /, but a glob matches below a directory; name the directory with path")
 	}
 	base := !strings.Contains(strings.TrimSuffix(p, "/"), "/")
 	var parts []string
@@ -87,7 +87,7 @@ func newAlternative(p string) (alternative, error) {
 		case part == "" || part == ".":
 			continue
 		case strings.ReplaceAll(part, `\`, "") == "..":
-			return alternative{}, errors.New("has .. in it, and a glob cannot go up; name the directory with path")
+			return alternative{}, errors.New("contains .., but a glob cannot go up; name the directory with path")
 		case part == "**" && len(parts) > 0 && parts[len(parts)-1] == "**":
 			continue
 		case part == "**":
@@ -98,16 +98,16 @@ func newAlternative(p string) (alternative, error) {
 		parts = append(parts, part)
 	}
 	if deep > maxDoubleStars {
-		return alternative{}, fmt.Errorf("has %d times **, over the %d a pattern may have", deep, maxDoubleStars)
+		return alternative{}, fmt.Errorf("contains ** %d times; a pattern may have it at most %d times", deep, maxDoubleStars)
 	}
-	if len(parts) == 0 { // "./", or an alternative of nothing
+	if len(parts) == 0 { // "./", or an empty alternative
 		return alternative{literal: "."}, nil
 	}
 	a := alternative{pattern: strings.Join(parts, "/"), base: base, parts: parts}
 	if a.pattern == "**" {
 		a.base, a.suffix, a.pattern = true, "", "*"
 	}
-	// "**/name" is "name" at any depth.
+	// "**/name" matches name at any depth.
 	if len(parts) == 2 && parts[0] == "**" {
 		a.base, a.pattern = true, parts[1]
 	}
@@ -121,7 +121,7 @@ func newAlternative(p string) (alternative, error) {
 	return a, nil
 }
 
-// unescapeSlashes makes "/" of "\/", so that a pattern can be taken apart at its slashes.
+// unescapeSlashes replaces "\/" by "/", so that the pattern can be split at its slashes.
 func unescapeSlashes(p string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {
@@ -134,7 +134,7 @@ func unescapeSlashes(p string) (string, error) {
 		case p[i] == '[':
 			end := closing(p, i)
 			if strings.Contains(p[i:end], "/") {
-				return "", errors.New("has / in a [class], which matches no /")
+				return "", errors.New("contains / in a [class], which matches no /")
 			}
 			b.WriteString(p[i:end])
 			i = end
@@ -144,7 +144,7 @@ func unescapeSlashes(p string) (string, error) {
 	return b.String(), nil
 }
 
-// oneStar makes one "*" of several: "a**" is "a*".
+// oneStar replaces several "*" by one: "a**" becomes "a*".
 func oneStar(part string) string {
 	if !strings.Contains(part, "**") {
 		return part
@@ -168,7 +168,7 @@ func oneStar(part string) string {
 	return b.String()
 }
 
-// expand writes the braces out.
+// expand returns the patterns without braces that p stands for.
 func expand(p string) ([]string, error) {
 	open, end, commas := braces(p)
 	if open < 0 {
@@ -186,7 +186,7 @@ func expand(p string) ([]string, error) {
 			return nil, err
 		}
 		if len(all)+len(middles)*len(tails) > maxAlternatives {
-			return nil, fmt.Errorf("stands for over %d patterns when its braces are written out; use fewer {a,b}", maxAlternatives)
+			return nil, fmt.Errorf("expands to over %d patterns; use fewer {a,b}", maxAlternatives)
 		}
 		for _, m := range middles {
 			for _, t := range tails {
@@ -199,7 +199,7 @@ func expand(p string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// braces finds the first pair at the top of p, and the commas in it. The pattern is a valid one.
+// braces finds the first outermost pair of braces in a valid pattern, and the commas in it.
 func braces(p string) (open, end int, commas []int) {
 	open = -1
 	depth := 0
@@ -226,7 +226,7 @@ func braces(p string) (open, end int, commas []int) {
 	return -1, -1, nil
 }
 
-// closing is where the class that begins at p[i] ends.
+// closing returns the end of the class that begins at p[i].
 func closing(p string, i int) int {
 	for i++; i < len(p) && p[i] != ']'; i++ {
 		if p[i] == '\\' {
@@ -236,10 +236,10 @@ func closing(p string, i int) int {
 	return i
 }
 
-// String is the pattern as it was given.
+// String returns the pattern as given.
 func (g *Glob) String() string { return g.pattern }
 
-// Match says whether a slash path matches.
+// Match reports whether a slash path matches.
 func (g *Glob) Match(p string) bool {
 	base := path.Base(p)
 	for i := range g.alternatives {
@@ -265,12 +265,11 @@ func (a *alternative) match(p, base string) bool {
 	return matchNames(a.parts, p)
 }
 
-// matchNames matches a path name by name: doublestar alone would let a class
-// match a "/". Of several "**" only the latest needs another try, as the names
-// between two of them are best found as early as they can be.
+// matchNames matches a path name by name, because doublestar alone would let a class match a "/". Only the latest "**"
+// needs another try: the names between two of them are best matched as early as possible.
 func matchNames(parts []string, p string) bool {
 	const none = -1
-	again, from := none, "" // the part after the latest "**", and the names it was tried on
+	again, from := none, "" // the part after the latest "**", and the path where it was last tried
 	at := 0
 	for {
 		switch {
@@ -297,17 +296,17 @@ func matchNames(parts []string, p string) bool {
 	}
 }
 
-// below says whether paths in the directory p could match.
-func (g *Glob) below(p string) bool {
+// mayMatchBelow reports whether a path in the directory p could match.
+func (g *Glob) mayMatchBelow(p string) bool {
 	for i := range g.alternatives {
-		if g.alternatives[i].below(p) {
+		if g.alternatives[i].mayMatchBelow(p) {
 			return true
 		}
 	}
 	return false
 }
 
-func (a *alternative) below(p string) bool {
+func (a *alternative) mayMatchBelow(p string) bool {
 	if a.base {
 		return true
 	}
@@ -327,6 +326,6 @@ func (a *alternative) below(p string) bool {
 	return false
 }
 
-// IsGlob says whether a name has characters that mean something in a glob. A file may
-// be called so all the same: look for it first.
+// IsGlob reports whether a name has characters that are special in a glob. A file may have such a name: look for the
+// file first.
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[{") }

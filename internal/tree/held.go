@@ -2,43 +2,38 @@ package tree
 
 import (
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// maxHeld is how many directories with files in them one walk keeps open, its own way down and those that others hold:
-// each is a descriptor.
+// maxHeld is how many directories one walk keeps open, for itself and for its visitors: each takes a descriptor.
 const maxHeld = 2 * maxOpen
 
-// stale is how old what a walk knows of denied files may be when one is opened.
-const stale = 5 * time.Millisecond
+// deniedTTL is how long a walk caches the identities of denied files.
+const deniedTTL = 5 * time.Millisecond
 
-// Held is the directory a walk found a file in, kept open so that the file is opened by its one name, however deep it
-// stands, after the walk has gone on. Whoever was given one calls Release once, from any goroutine.
+// Held is a directory that a walk found a file in. It stays open so that the file can be opened by its base name,
+// however deep it is, after the walk has moved on. Its holder must call Release once, from any goroutine.
 type Held struct {
 	walk  *shared
 	dir   folder
 	holds atomic.Int32
 }
 
-// nameOf is the last name of a path.
-func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// shared is what the directories of one walk have in common.
+// shared is the state that the directories of one walk share.
 type shared struct {
 	root   *Root
 	held   atomic.Int32
-	denied atomic.Pointer[known]
+	denied atomic.Pointer[deniedFiles]
 }
 
-// known is which files were denied at a time.
-type known struct {
+// deniedFiles are the identities of the denied files at a time.
+type deniedFiles struct {
 	all []ident
 	at  time.Time
 }
 
-// hold hands out the directory of a level once more; nil where it cannot be opened again, or too many are held.
+// hold returns the directory of a level with one more hold; nil if it cannot be opened again or too many are held.
 func (w *walker) hold(at int) *Held {
 	l := &w.stack[at]
 	if l.held == nil {
@@ -51,13 +46,13 @@ func (w *walker) hold(at int) *Held {
 		}
 		w.shared.held.Add(1)
 		l.held = &Held{walk: w.shared, dir: dir}
-		l.held.holds.Add(1) // the level's own
+		l.held.holds.Add(1) // the hold of the level itself
 	}
 	l.held.holds.Add(1)
 	return l.held
 }
 
-// close closes the directory of a level, once nobody holds it any more.
+// close closes the directory of a level, or releases it to its holders.
 func (l *level) close() {
 	if l.held != nil {
 		l.held.Release()
@@ -68,7 +63,7 @@ func (l *level) close() {
 	l.open = false
 }
 
-// Release ends one hold.
+// Release ends one hold; the last one closes the directory.
 func (h *Held) Release() {
 	if h.holds.Add(-1) == 0 {
 		h.dir.close()
@@ -76,12 +71,12 @@ func (h *Held) Release() {
 	}
 }
 
-// Open opens the file that the walk called path, whose directory h is. What is found there is looked at as by
-// [Root.OpenFile], which is asked where there is anything special about it, and whose errors these are.
+// Open opens the file with this path, whose directory h is. Anything but a plain, non-empty, permitted file is left to
+// [Root.OpenFile], which returns the errors.
 func (h *Held) Open(path string) (Opened, error) {
 	o, id, regular, err := h.dir.openPlain(path)
 	switch {
-	case err == nil && regular && o.size > 0 && !h.walk.denies(id):
+	case err == nil && regular && o.size > 0 && !h.walk.isDenied(id):
 		return o, nil
 	case err == nil:
 		_ = o.Close()
@@ -93,15 +88,15 @@ func (h *Held) Open(path string) (Opened, error) {
 	return OpenedFile(f, fi.Size()), nil
 }
 
-// denies says that a file is denied, by what was so at most [stale] ago.
-func (s *shared) denies(id ident) bool {
+// isDenied reports whether a file is denied, by identities at most [deniedTTL] old.
+func (s *shared) isDenied(id ident) bool {
 	if len(s.root.denied.list) == 0 {
 		return false
 	}
 	now := s.denied.Load()
-	if now == nil || time.Since(now.at) > stale {
+	if now == nil || time.Since(now.at) > deniedTTL {
 		at := time.Now()
-		now = &known{s.root.denied.identities(), at}
+		now = &deniedFiles{s.root.denied.identities(), at}
 		s.denied.Store(now)
 	}
 	return slices.ContainsFunc(now.all, id.same)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What stands under a name by the time it is opened is looked at then: nothing outside, denied or special is opened.
+// A file is checked again when it is opened: nothing outside, denied or special is opened.
 func TestHeldFilesChangedMeanwhile(t *testing.T) {
 	parent, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -64,7 +64,7 @@ func TestHeldFilesChangedMeanwhile(t *testing.T) {
 		}
 		files[name].Release()
 	}
-	// The control: by their paths the same names lead to the secret.
+	// Control: opened by path, the same names lead to the secret.
 	for _, name := range []string{"link", "denied", "renewed", "swapped/f"} {
 		if b, err := os.ReadFile(in(name)); err != nil || string(b) != secret {
 			t.Errorf("control %s: %q, %v", name, b, err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// held walks and takes every file as it is handed out.
+// held walks and passes each file with its held directory to take.
 func held(t testing.TB, r *Root, take func(Entry)) {
 	t.Helper()
 	if _, err := r.Walk(t.Context(), Options{Hold: true}, func(e Entry) error {
@@ -23,7 +23,7 @@ func held(t testing.TB, r *Root, take func(Entry)) {
 	}
 }
 
-// What a walk handed out is opened after it has ended, by any number of holders, and tells what stands there.
+// Held directories can be used after the walk has ended, by any number of holders.
 func TestHeldFilesOutliveTheWalk(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, "a/b", "a/c/d", "a/c/e", "f", "link -> f")
@@ -62,7 +62,7 @@ func TestHeldFilesOutliveTheWalk(t *testing.T) {
 	}
 }
 
-// No more directories than the bound are held; what was released is handed out again.
+// A walk holds no more directories than the limit, and released ones can be held again.
 func TestHeldDirectoriesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	const over = 20

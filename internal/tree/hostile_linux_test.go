@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within fails the test where f hangs.
+// within fails the test if f hangs.
 func within(t *testing.T, d time.Duration, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -27,11 +27,11 @@ func within(t *testing.T, d time.Duration, what string, f func()) {
 	}
 }
 
-// What is no file neither hangs nor is read, by whichever way.
+// A special file neither blocks nor is read, by any operation.
 func TestSpecialFilesNeverHang(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, "file", "dir/", "sub/x", "to-fifo -> fifo", "to-zero -> zero", "store/")
-	// A socket is made, not listened at: the path of a directory for tests may be longer than such an address may be.
+	// The socket is created by mknod: the path of a test directory may be too long for a socket address.
 	for name, mode := range map[string]uint32{"fifo": unix.S_IFIFO, "sub/.gitignore": unix.S_IFIFO, "socket": unix.S_IFSOCK} {
 		if err := unix.Mknod(filepath.Join(dir, name), mode|0o600, 0); err != nil {
 			t.Fatal(err)
@@ -54,7 +54,9 @@ func TestSpecialFilesNeverHang(t *testing.T) {
 				if _, err := r.Stat(name); err != nil {
 					t.Errorf("stat %s: %v", name, err)
 				}
-				if _, err := r.Walk(t.Context(), Options{Start: name}, func(Entry) error { return nil }); (err == nil) != (name == "dir") {
+				if _, err := r.Walk(
+					t.Context(), Options{Start: name}, func(Entry) error { return nil },
+				); (err == nil) != (name == "dir") {
 					t.Errorf("walk %s: %v", name, err)
 				}
 			})
@@ -76,7 +78,7 @@ func TestSpecialFilesNeverHang(t *testing.T) {
 	}
 }
 
-// asNobody runs f in a thread that has no rights on others' files.
+// asNobody runs f in a thread without permissions on the user's files.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -118,7 +120,9 @@ func TestUnreadableIsCounted(t *testing.T) {
 		if _, _, err := r.OpenFile("file"); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("open: %v", err)
 		}
-		if _, err := r.Walk(t.Context(), Options{Start: "b"}, func(e Entry) error { return nil }); !errors.Is(err, fs.ErrPermission) {
+		if _, err := r.Walk(
+			t.Context(), Options{Start: "b"}, func(e Entry) error { return nil },
+		); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("start: %v", err)
 		}
 	})
@@ -133,7 +137,7 @@ func descriptors(t *testing.T) int64 {
 	return int64(len(all))
 }
 
-// A walk of what is being changed ends, and leaves nothing open.
+// A walk of a tree that is being changed ends and leaves no descriptor open.
 func TestWalkOfAChangingTree(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 20 {

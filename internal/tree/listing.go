@@ -6,20 +6,21 @@ import (
 	"io/fs"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
-// listing holds names of one directory, in order: all of them, or as many as there is room for, which are the first
-// ones behind those that were had before. A million names of 20 bytes take 36 MB.
+// listing holds the names of one directory, sorted: all of them, or as many as the budget permits, which are the first
+// after those of the listing before. A million names of 20 bytes take 36 MB.
 type listing struct {
 	names   []byte
 	items   []item
 	ignores bool // a .gitignore is in the directory
 
-	room   *room
-	own    int    // bytes taken of the room
-	pool   int64  // and of that of all walks
-	after  []byte // names up to this one were had before; nil: none was
-	before []byte // from this one on they are left for the next time; nil: nothing is left
+	budget   *nameBudget
+	own      int    // bytes taken from the walk's budget
+	pool     int64  // bytes taken from the pool of all walks
+	doneUpTo []byte // names before this one were listed earlier; nil: none were
+	leftFrom []byte // names from this one on are left for later; nil: none are
 }
 
 type item struct {
@@ -28,18 +29,18 @@ type item struct {
 	kind kind
 }
 
-// kind is a type as the directory tells it.
+// kind is the type of an entry as the directory reports it.
 type kind uint8
 
 const (
-	isUnknown kind = iota // the directory does not say
+	isUnknown kind = iota // the directory does not report it
 	isFile
 	isDir
 	isLink
 	isOther
 )
 
-// typeOf is the exported word.
+// typeOf returns the exported type.
 func (k kind) typeOf() Type {
 	switch k {
 	case isFile:
@@ -52,51 +53,52 @@ func (k kind) typeOf() Type {
 	return Other
 }
 
-// What names of directories may take in memory. What does not fit is read again from the directory when the names
-// before it were visited: whoever makes a directory of a million long names takes time of a walk, and no memory.
+// Memory for the names of directories. Names beyond it are read again from the directory after those before them were
+// visited: a directory of a million long names takes time, but no memory.
 const (
-	stepRoom   = 128 << 10 // is taken at once; each directory on the way down has as much, whatever the others hold
-	ownRoom    = 2 << 20   // of one walk
-	sharedRoom = 16 << 20  // of all walks, above that
+	// bytes reserved at a time; a directory may reserve this much once even if no memory is left
+	stepRoom   = 128 << 10
+	ownRoom    = 2 << 20  // of one walk
+	sharedRoom = 16 << 20 // of all walks, beyond ownRoom
 )
 
-// pooled is what all walks have taken of sharedRoom.
-var pooled atomic.Int64
+// pooledBytes is how many bytes of sharedRoom all walks have taken.
+var pooledBytes atomic.Int64
 
-// room is what one walk may hold of names.
-type room struct {
+// nameBudget is how many bytes of names one walk may hold.
+type nameBudget struct {
 	left  int
-	fixed bool // and nothing of the pool, in tests
+	fixed bool // never take from the pool, in tests
 }
 
-// grow takes another step of room; false: there is none.
+// grow takes another step of memory; false if there is none.
 func (l *listing) grow() bool {
 	switch {
-	case l.room.left >= stepRoom:
-		l.room.left -= stepRoom
+	case l.budget.left >= stepRoom:
+		l.budget.left -= stepRoom
 		l.own += stepRoom
 		return true
-	case l.room.fixed:
+	case l.budget.fixed:
 		return false
-	case pooled.Add(stepRoom) <= sharedRoom:
+	case pooledBytes.Add(stepRoom) <= sharedRoom:
 		l.pool += stepRoom
 		return true
 	}
-	pooled.Add(-stepRoom)
+	pooledBytes.Add(-stepRoom)
 	return false
 }
 
-// free gives back what was taken.
+// free returns the memory that was taken.
 func (l *listing) free() {
-	if l.room != nil {
-		l.room.left += l.own
+	if l.budget != nil {
+		l.budget.left += l.own
 	}
-	pooled.Add(-l.pool)
+	pooledBytes.Add(-l.pool)
 	l.own, l.pool = 0, 0
 }
 
-// full says that another name does not fit.
-func (l *listing) full(name []byte) bool {
+// isFull reports whether another name does not fit.
+func (l *listing) isFull(name []byte) bool {
 	const itemSize = 8
 	need := len(l.names) + len(name) + itemSize*(len(l.items)+1)
 	for need > stepRoom+l.own+int(l.pool) {
@@ -107,11 +109,11 @@ func (l *listing) full(name []byte) bool {
 	return false
 }
 
-// trim keeps the first half of the names, and leaves the others for the next time.
-func (l *listing) trim(ctx context.Context) {
+// keepFirstHalf removes the second half of the names, to be read later.
+func (l *listing) keepFirstHalf(ctx context.Context) {
 	l.sort(ctx)
 	half := len(l.items) / 2
-	l.before = bytes.Clone(l.name(half))
+	l.leftFrom = bytes.Clone(l.name(half))
 	old := *l
 	l.names, l.items = make([]byte, 0, cap(l.names)), l.items[:0]
 	for i := range half {
@@ -119,9 +121,9 @@ func (l *listing) trim(ctx context.Context) {
 	}
 }
 
-// next empties the list for the names that were left.
-func (l *listing) next() {
-	l.after, l.before = l.before, nil
+// reset empties the listing for the names left for later.
+func (l *listing) reset() {
+	l.doneUpTo, l.leftFrom = l.leftFrom, nil
 	l.names, l.items = l.names[:0], l.items[:0]
 }
 
@@ -135,7 +137,7 @@ func (l *listing) name(i int) []byte {
 	return l.names[it.at : it.at+uint32(it.size)]
 }
 
-// sort puts the names in byte order. A cancelled sort ends early, in any order.
+// sort sorts the names by bytes. If ctx is cancelled it stops, in any order.
 func (l *listing) sort(ctx context.Context) {
 	looked, stop := 0, false
 	slices.SortFunc(l.items, func(a, b item) int {
@@ -149,21 +151,21 @@ func (l *listing) sort(ctx context.Context) {
 	})
 }
 
-// take adds a name to the list, but not "." and "..", and none that was had before or is left for later.
-func (l *listing) take(ctx context.Context, name []byte, k kind) {
+// insert adds a name, unless it is "." or "..", was listed before, or is left for later.
+func (l *listing) insert(ctx context.Context, name []byte, k kind) {
 	if len(name) == 0 || name[0] == '.' && (len(name) == 1 || len(name) == 2 && name[1] == '.') {
 		return
 	}
 	l.ignores = l.ignores || string(name) == ".gitignore"
-	if l.after != nil && bytes.Compare(name, l.after) < 0 {
+	if l.doneUpTo != nil && bytes.Compare(name, l.doneUpTo) < 0 {
 		return
 	}
-	for l.before == nil || bytes.Compare(name, l.before) < 0 {
-		if !l.full(name) || len(l.items) < 2 {
+	for l.leftFrom == nil || bytes.Compare(name, l.leftFrom) < 0 {
+		if !l.isFull(name) || len(l.items) < 2 {
 			l.add(name, k)
 			return
 		}
-		l.trim(ctx)
+		l.keepFirstHalf(ctx)
 	}
 }
 
@@ -177,4 +179,23 @@ func kindOf(m fs.FileMode) kind {
 		return isLink
 	}
 	return isOther
+}
+
+// Type is the type of an entry.
+type Type string
+
+// Types of entries.
+const (
+	File  Type = "file"
+	Dir   Type = "dir"
+	Link  Type = "link"
+	Other Type = "other"
+)
+
+// described is the size, time, type and identity of a file.
+type described struct {
+	size int64
+	mod  time.Time
+	kind kind
+	id   ident
 }

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// noMore is room for one step, and nothing of what all walks share.
-var noMore = room{left: 1, fixed: true}
+// noMore is a budget for one step, without the shared pool.
+var noMore = nameBudget{left: 1, fixed: true}
 
-// Names that do not fit are had in order all the same, each once, and what is held at a time stays as small as it was said.
+// Names that do not fit are still listed in order, each once, and memory stays within the limit.
 func TestListingHoldsWhatFits(t *testing.T) {
 	var all []string
 	for i := range 20_000 {
@@ -22,15 +22,15 @@ func TestListingHoldsWhatFits(t *testing.T) {
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	room := noMore
-	l := listing{room: &room}
+	l := listing{budget: &room}
 	var had []string
 	times := 0
-	for again := true; again; again = l.before != nil {
+	for again := true; again; again = l.leftFrom != nil {
 		if times++; times > 1 {
-			l.next()
+			l.reset()
 		}
 		for _, name := range all {
-			l.take(t.Context(), []byte(name), isFile)
+			l.insert(t.Context(), []byte(name), isFile)
 			if held := len(l.names) + 8*len(l.items); held > stepRoom {
 				t.Fatalf("%d bytes are held, of %d", held, stepRoom)
 			}
@@ -49,8 +49,8 @@ func TestListingHoldsWhatFits(t *testing.T) {
 	}
 }
 
-// A walk finds the same in a directory of which only a part is held: the same entries in order, and the rules of an
-// ignore file that is not among the first names.
+// A walk finds the same entries in order when it holds only a part of a directory's names, and applies an ignore file
+// that is not among the first names.
 func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 	dir := t.TempDir()
 	must := func(err error) {
@@ -74,7 +74,7 @@ func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 	defer func() { _ = r.Close() }()
 	for _, all := range []bool{false, true} {
 		walk := func(ctx context.Context, names int) (found []string, report Report, err error) {
-			report, err = r.Walk(ctx, Options{All: all, room: names}, func(e Entry) error {
+			report, err = r.Walk(ctx, Options{All: all, budget: names}, func(e Entry) error {
 				found = append(found, e.Path)
 				return nil
 			})
@@ -93,7 +93,7 @@ func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 			t.Error("a walk that was stopped seems whole")
 		}
 	}
-	if n := pooled.Load(); n != 0 {
+	if n := pooledBytes.Load(); n != 0 {
 		t.Errorf("%d bytes were not given back", n)
 	}
 }

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// maxMounts is how much of the list of mounts is read, in bytes; machines full of containers have 1 MiB.
+// maxMounts is how many bytes of the mount list are read; machines full of containers have 1 MiB.
 const maxMounts = 16 << 20
 
-// mountedBelow says that something is mounted in dir, so that what stands
-// elsewhere by its name may be reached through it. Where that cannot be told, it
-// may be so. Mounting takes rights that no content of a root has: what is mounted
-// after the root was opened is the operator's doing.
+// mountedBelow reports whether a file system is mounted in dir, because a denied path elsewhere may then be reachable
+// through it; true if unknown. Mounting takes privileges that the content of a root does not have, so later mounts are
+// the operator's own.
 func mountedBelow(dir string) bool {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -24,7 +23,7 @@ func mountedBelow(dir string) bool {
 	for lines := bufio.NewReader(limited); ; {
 		line, err := lines.ReadString('\n')
 		if fields := strings.Fields(line); len(fields) > 4 {
-			if rel, ok := below(dir, unescapeMount(fields[4])); ok && rel != "." {
+			if rel, ok := relUnder(dir, unescapeMount(fields[4])); ok && rel != "." {
 				return true
 			}
 		}
@@ -34,5 +33,5 @@ func mountedBelow(dir string) bool {
 	}
 }
 
-// unescapeMount takes back the escapes of the list: blank, tab, newline and backslash as three octal digits.
+// unescapeMount decodes blank, tab, newline and backslash, which the list writes as three octal digits.
 var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace

@@ -2,6 +2,6 @@
 
 package tree
 
-// mountedBelow says that something may be mounted in dir. There is no cheap way to tell here, and
-// no directory is mounted twice on these systems' own file systems.
+// mountedBelow would report mounts in dir. There is no cheap way to find them here, and these systems do not mount a
+// directory twice.
 func mountedBelow(string) bool { return false }

@@ -9,18 +9,18 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 )
 
-// maxName is the longest name taken, in bytes: PATH_MAX on Linux.
+// maxName is the longest name accepted, in bytes: PATH_MAX on Linux.
 const maxName = 4096
 
 // maxEcho is how many bytes of a name an error repeats.
 const maxEcho = 200
 
-// Rel takes a name as a caller gave it ("a/b", "./a", an absolute path inside
-// the root) to the slash path below the root ("." is the root itself), without
-// looking at the disk. ".." is taken by the letter: "link/../a" is "a", wherever
+// Rel converts a name from a caller ("a/b", "./a", an absolute path inside the root) to the slash path below the root
+// ("." is the root itself) without accessing the disk. ".." is resolved in the name alone: "link/../a" is "a", wherever
 // the link points.
 func (r *Root) Rel(name string) (string, error) {
 	rel, err := r.rel(name)
@@ -33,9 +33,9 @@ func (r *Root) Rel(name string) (string, error) {
 func (r *Root) rel(name string) (string, error) {
 	switch {
 	case strings.IndexByte(name, 0) >= 0:
-		return "", errors.New("holds a NUL byte, which no file name can")
+		return "", errors.New("contains a NUL byte, which no file name can")
 	case len(name) > maxName:
-		return "", fmt.Errorf("%d bytes long, over the %d a path may have", len(name), maxName)
+		return "", fmt.Errorf("%d bytes long; a path may have at most %d", len(name), maxName)
 	}
 	slashed := filepath.ToSlash(name)
 	if filepath.IsAbs(name) || strings.HasPrefix(slashed, "/") {
@@ -46,30 +46,29 @@ func (r *Root) rel(name string) (string, error) {
 		return "", ErrOutside
 	}
 	if clean != "." && !filepath.IsLocal(filepath.FromSlash(clean)) {
-		return "", ErrOutside // a drive, a device name: Windows only
+		return "", ErrOutside // a drive or a device name on Windows
 	}
 	return clean, nil
 }
 
-// relOfAbsolute compares by the letter with the root as it was named and as it
-// really is. Nothing is asked of the disk: what a link outside points to, or
-// whether it is there at all, is no tool's business.
+// relOfAbsolute compares the name with the root as given and with its links resolved. It does not access the disk:
+// tools must not find out where a link outside points, or whether a file outside exists.
 func (r *Root) relOfAbsolute(name string) (string, error) {
 	clean := filepath.Clean(name)
 	for _, top := range r.spellings() {
-		if rel, ok := below(top, clean); ok {
+		if rel, ok := relUnder(top, clean); ok {
 			return rel, nil
 		}
 	}
 	return "", ErrOutside
 }
 
-// spellings are the absolute names of the root.
+// spellings returns the absolute names of the root.
 func (r *Root) spellings() []string {
-	all := []string{r.dir, r.named}
-	if runtime.GOOS == "darwin" { // where /tmp, /var and /etc are links to these
+	all := []string{r.dir, r.given}
+	if runtime.GOOS == "darwin" { // /tmp, /var and /etc are links to these
 		for _, top := range []string{"/private/tmp", "/private/var", "/private/etc"} {
-			if _, ok := below(top, r.dir); ok {
+			if _, ok := relUnder(top, r.dir); ok {
 				all = append(all, strings.TrimPrefix(r.dir, "/private"))
 			}
 		}
@@ -77,7 +76,7 @@ func (r *Root) spellings() []string {
 	return all
 }
 
-// resolve resolves the links of the longest part of an absolute path that exists.
+// resolve resolves links in the longest part of an absolute path that exists.
 func resolve(name string) string {
 	rest := ""
 	for at := name; ; {
@@ -93,8 +92,8 @@ func resolve(name string) string {
 	}
 }
 
-// below is the slash path of name under top, both clean and absolute.
-func below(top, name string) (string, bool) {
+// relUnder returns the slash path of name below top; both are clean and absolute.
+func relUnder(top, name string) (string, bool) {
 	if samePath(name, top) {
 		return ".", true
 	}
@@ -108,8 +107,8 @@ func below(top, name string) (string, bool) {
 	return "", false
 }
 
-// samePath compares as the usual file system of the platform does; where it is
-// wrong, the identity of what is opened decides.
+// samePath compares names like the platform's usual file system. If that is wrong for a volume, the identity of the
+// opened file decides.
 func samePath(a, b string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return strings.EqualFold(a, b)
@@ -117,8 +116,7 @@ func samePath(a, b string) bool {
 	return a == b
 }
 
-// clip is a name as an error repeats it: as it is where it can be printed,
-// else quoted; its ends where it is too long.
+// clip formats a name for an error: quoted if it is not printable, with its middle cut out if it is too long.
 func clip(name string) string {
 	shown := quoted(name)
 	for n := min(maxEcho, len(name)); len(shown) > maxEcho; n -= 10 {
@@ -146,8 +144,8 @@ func quoted(name string) string {
 	return name
 }
 
-// NameError is what a root answers about a name in it: "open a.go: no such file". Where a root is one of several, whoever
-// names them so puts the root's before it.
+// NameError is an error about a name in a root: "open a.go: no such file". With several roots, the caller puts the
+// root's name before it.
 type NameError struct {
 	Operation, Name string
 	Err             error
@@ -155,11 +153,10 @@ type NameError struct {
 
 func (e *NameError) Error() string { return e.Operation + " " + clip(e.Name) + ": " + e.Err.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *NameError) Unwrap() error { return e.Err }
 
-// explain turns an error of the operating system into one for the model: what
-// was wrong, without the whole path that os errors repeat.
+// explain turns an error of the operating system into one for the model: the cause, without the full path.
 func (r *Root) explain(operation, name string, err error) error {
 	if err == nil {
 		return nil
@@ -175,27 +172,52 @@ func (r *Root) explain(operation, name string, err error) error {
 		cause = at.Err
 	}
 	switch {
-	case errors.Is(cause, r.escapes):
+	case errors.Is(cause, r.errEscapes):
 		cause = ErrOutside
 	case errors.Is(cause, fs.ErrNotExist):
-		if gone := r.gone(); gone != nil {
+		if gone := r.checkPresent(); gone != nil {
 			return gone
 		}
 		hint := ""
 		if strings.Contains(name, `\`) && !strings.HasPrefix(name, `"`) && filepath.Separator != '\\' {
 			hint = `; names are written with "/", not "\"`
 		}
-		return &NameError{operation, name, fmt.Errorf("%w%s", noSuch, hint)}
+		return &NameError{operation, name, fmt.Errorf("%w%s", errNotExist, hint)}
 	case isLoop(cause):
-		return &NameError{operation, name, errors.New("too many links on the way, or a loop of links")}
+		return &NameError{operation, name, errors.New("too many links in the path, or a loop of links")}
 	}
 	return &NameError{operation, name, cause}
 }
 
-// noSuch is fs.ErrNotExist in the words a person uses.
-var noSuch error = missing{}
+// errNotExist is fs.ErrNotExist in words for the model.
+var errNotExist error = notExistError{}
 
-type missing struct{}
+type notExistError struct{}
 
-func (missing) Error() string        { return "no such file or directory" }
-func (missing) Is(target error) bool { return target == fs.ErrNotExist }
+func (notExistError) Error() string        { return "no such file or directory" }
+func (notExistError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// nameOf returns the base name of a path.
+func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// errLoop is returned for a path with too many links or steps.
+var errLoop = errors.New("too many links in the path")
+
+// isLoop reports whether err means a loop of links, or too many links. FreeBSD returns EMLINK where others return
+// ELOOP.
+func isLoop(err error) bool {
+	return errors.Is(err, errLoop) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK)
+}
+
+// errIsLink is returned for a link as the last name, which must be followed.
+var errIsLink = errors.New("is a link")
+
+// Errors that callers test for. Their messages are for the model and repeat at most 200 bytes of the name.
+var (
+	ErrOutside = errors.New("outside the root")
+	ErrNotFile = errors.New("not a regular file") // directory, FIFO, socket, device
+	// the store, the configuration, the token file
+	ErrDenied = errors.New("not readable by tools")
+	// the root itself; also an fs.ErrNotExist
+	ErrGone = errors.New("was removed, moved or replaced since it was opened")
+)

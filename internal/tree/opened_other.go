@@ -4,16 +4,16 @@ package tree
 
 import "os"
 
-// Opened is a regular file open for reading, as it was when it was opened.
+// Opened is a regular file open for reading, with its size when it was opened.
 type Opened struct {
 	*os.File
 	size int64
 }
 
-// OpenedFile is a file that the caller had open; Close closes it.
+// OpenedFile wraps a file that the caller opened; Close closes it.
 func OpenedFile(f *os.File, size int64) Opened { return Opened{f, size} }
 
-// openPlain opens what is called path, by its last name, and says what it is.
+// openPlain opens a file by the base name of path, and returns its identity and whether it is regular.
 func (d folder) openPlain(path string) (o Opened, id ident, regular bool, err error) {
 	f, err := d.openFile(nameOf(path), openFlags)
 	if err != nil {
@@ -27,10 +27,10 @@ func (d folder) openPlain(path string) (o Opened, id ident, regular bool, err er
 	return Opened{f, at.Size()}, identOf(at), at.Mode().IsRegular(), nil
 }
 
-// Size in bytes. A file of the kernel's may hold more.
+// Size returns the size in bytes. A kernel file may hold more.
 func (o *Opened) Size() int64 { return o.size }
 
-// Shrunk says that the file has become shorter since it was opened.
+// Shrunk reports whether the file is shorter than when it was opened.
 func (o *Opened) Shrunk() bool {
 	at, err := o.Stat()
 	return err == nil && at.Size() < o.size

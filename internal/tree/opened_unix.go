@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Opened is a regular file open for reading, as it was when it was opened. It is an *os.File, or a descriptor alone:
-// making the former costs as much as reading a small file.
+// Opened is a regular file open for reading, with its size when it was opened. It is an *os.File or a bare descriptor:
+// creating an os.File takes as long as reading a small file.
 type Opened struct {
-	file *os.File // else
-	fd   int      // …
-	open bool     // fd is
+	file *os.File // used if not nil
+	fd   int      // used if file is nil
+	open bool     // fd is open
 	size int64
 	path string
 }
 
-// OpenedFile is a file that the caller had open; Close closes it.
+// OpenedFile wraps a file that the caller opened; Close closes it.
 func OpenedFile(f *os.File, size int64) Opened { return Opened{file: f, size: size} }
 
-// openPlain opens what is called path, by its last name, and says what it is.
+// openPlain opens a file by the base name of path, and returns its identity and whether it is regular.
 func (d folder) openPlain(path string) (o Opened, id ident, regular bool, err error) {
 	fd, err := d.openat(nameOf(path), openFlags)
 	if err != nil {
@@ -40,13 +40,13 @@ func (d folder) openPlain(path string) (o Opened, id ident, regular bool, err er
 	return Opened{fd: fd, open: true, size: s.Size, path: path}, id, regular, nil
 }
 
-// maxRead is what is asked of the system at once: more than 2 GiB some refuse.
+// maxRead is the largest single read: some systems refuse more than 2 GiB.
 const maxRead = 1 << 30
 
-// Size in bytes. A file of the kernel's may hold more.
+// Size returns the size in bytes. A kernel file may hold more.
 func (o *Opened) Size() int64 { return o.size }
 
-// Shrunk says that the file has become shorter since it was opened.
+// Shrunk reports whether the file is shorter than when it was opened.
 func (o *Opened) Shrunk() bool {
 	if o.file != nil {
 		at, err := o.file.Stat()
@@ -63,7 +63,7 @@ func (o *Opened) Read(b []byte) (int, error) {
 	return o.read(b, func(b []byte) (int, error) { return unix.Read(o.fd, b) })
 }
 
-// ReadAt reads as an [io.ReaderAt] does.
+// ReadAt implements [io.ReaderAt].
 func (o *Opened) ReadAt(b []byte, at int64) (n int, err error) {
 	if o.file != nil {
 		return o.file.ReadAt(b, at)
@@ -76,7 +76,7 @@ func (o *Opened) ReadAt(b []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// read asks the system once, its error in the words of others that name the path.
+// read calls the system once, and formats errors with the path like an os.File.
 func (o *Opened) read(b []byte, from func([]byte) (int, error)) (n int, err error) {
 	switch {
 	case !o.open:
@@ -96,7 +96,7 @@ func (o *Opened) read(b []byte, from func([]byte) (int, error)) (n int, err erro
 	return n, nil
 }
 
-// Control runs f with the descriptor, as [syscall.RawConn] does; it is not to be used by several at once with Close.
+// Control runs f with the descriptor, as [syscall.RawConn] does. It must not run concurrently with Close.
 func (o *Opened) Control(f func(fd uintptr)) error {
 	switch {
 	case o.file != nil:
@@ -112,7 +112,7 @@ func (o *Opened) Control(f func(fd uintptr)) error {
 	return nil
 }
 
-// Close lets go of the file.
+// Close closes the file.
 func (o *Opened) Close() error {
 	switch {
 	case o.file != nil:

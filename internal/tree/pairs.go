@@ -1,12 +1,12 @@
 package tree
 
-// pairs is a set of two bytes that stand side by side in a name, "/" before its first byte and behind its last; several
-// share a bit. What a name lacks of those in a pattern tells at once, for nine patterns of ten, that it does not match.
+// pairs is a set of two adjacent bytes in a name, with "/" before the first and after the last; several pairs share a
+// bit. Comparing the pairs of a name with those of a pattern excludes nine patterns of ten without matching.
 type pairs uint64
 
 func pair(a, b byte) pairs { return 1 << ((a*7 + b) & 63) }
 
-// pairsOf are those of a name.
+// pairsOf returns the pairs of a name.
 func pairsOf(name string) (has pairs) {
 	last := byte('/')
 	for i := range len(name) {
@@ -16,9 +16,10 @@ func pairsOf(name string) (has pairs) {
 	return has | pair(last, '/')
 }
 
-// needs are the pairs in the last name of whatever matches a pattern that is not [hopeless]. A "/" is matched by a "/"
-// alone, or by nothing behind "**": to git even where the "**" stands behind other text, "a**/b" for "ab".
-func needs(p string) (all pairs) {
+// requiredPairs returns the pairs that the base name of every match has, for a pattern that is not [neverMatches]. A
+// "/" matches a "/" alone, or nothing after "**": in git even if other text precedes the "**", so that "a**/b" matches
+// "ab".
+func requiredPairs(p string) (all pairs) {
 	last, known := byte('/'), true
 	for i := 0; i < len(p); i++ {
 		c := p[i]
@@ -27,7 +28,7 @@ func needs(p string) (all pairs) {
 			known = false
 			continue
 		case '[':
-			_, next := class(p, i+1, 'x')
+			_, next := matchClass(p, i+1, 'x')
 			known, i = false, next-1
 			continue
 		case '\\':

@@ -16,14 +16,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// exchange swaps two names at once.
+// exchange swaps two names atomically.
 func exchange(t testing.TB, a, b string) {
 	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
 		t.Error(err)
 	}
 }
 
-// swapping exchanges two names again and again until stop is closed, counting in n where it is not nil.
+// swapping swaps two names until stop is closed, and counts the swaps in n if it is not nil.
 func swapping(t *testing.T, wg *sync.WaitGroup, stop chan struct{}, n *atomic.Int64, a, b string) {
 	wg.Go(func() {
 		for !t.Failed() {
@@ -40,11 +40,11 @@ func swapping(t *testing.T, wg *sync.WaitGroup, stop chan struct{}, n *atomic.In
 	})
 }
 
-// secret is what no operation may show: its text, and by its length its size.
+// secret is what no operation may reveal: by its text, or by its size.
 const secret = "a secret of a length that nothing else has"
 
-// racedTree is a root in which names stand in pairs, "x" beside "x2": a harmless one, and one that leads out
-// of the root or to what is denied there, or is no file at all.
+// racedTree creates a root with pairs of names, "x" and "x2": a harmless file, and one that leads out of the root or to
+// a denied file, or is no file at all.
 func racedTree(t *testing.T) (dir string, names []string) {
 	t.Helper()
 	parent, err := filepath.EvalSymlinks(t.TempDir())
@@ -81,12 +81,14 @@ func racedTree(t *testing.T) (dir string, names []string) {
 
 var racedNames = []string{"d/f", "f", "p/d/f", "l/f", "e/f", "g/f", "h", "q/f", "r", "s/f"}
 
-// raced counts what operations on a tree whose names are being swapped came to.
+// raced counts the results of operations on a tree whose names are being swapped.
 type raced struct{ operations, read, refused, escaped, swaps atomic.Int64 }
 
-// race swaps the names of the tree while readers do so many operations in it: opens, and where there is a root
-// beside them descriptions and walks. Now and then a reader waits for the swappers, so that it is raced on any machine.
-func (c *raced) race(t *testing.T, dir string, names []string, operations int, careful *Root, opens ...func(name string) (*os.File, error)) {
+// race swaps the names of the tree while readers open, describe and walk. Now and then a reader waits for the swappers,
+// so that races occur on any machine.
+func (c *raced) race(
+	t *testing.T, dir string, names []string, operations int, careful *Root, opens ...func(name string) (*os.File, error),
+) {
 	t.Helper()
 	stop := make(chan struct{})
 	var swappers, readers sync.WaitGroup
@@ -154,7 +156,7 @@ func (c *raced) walk(t *testing.T, r *Root) {
 	}
 }
 
-// openHeld opens a file that a walk handed out.
+// openHeld opens a file through its held directory.
 func (c *raced) openHeld(e Entry) {
 	o, err := e.In.Open(e.Path)
 	e.In.Release()
@@ -169,8 +171,8 @@ func (c *raced) openHeld(e Entry) {
 	}
 }
 
-// While files, directories, links and parents are exchanged for what leads out of the root, to what is denied
-// in it, or is no file, nothing of that is ever read, described or listed.
+// While files, directories, links and parents are swapped for ones that lead out of the root or to denied files, or are
+// no files, none of those is ever read, described or listed.
 func TestS2RacedTreeNeverEscapes(t *testing.T) {
 	dir, names := racedTree(t)
 	plain, careful := open(t, dir), open(t, dir, filepath.Join(dir, "store"))
@@ -186,28 +188,38 @@ func TestS2RacedTreeNeverEscapes(t *testing.T) {
 		operations = 6_000
 	}
 	before := descriptors(t)
-	leadOut := []string{"d/f", "f", "p/d/f", "l/f", "q/f", "r", "s/f"} // without a store of its own the root has nothing to deny
+	// without a store of its own the root has nothing to deny
+	leadOut := []string{"d/f", "f", "p/d/f", "l/f", "q/f", "r", "s/f"}
 	out.race(t, dir, leadOut, operations/4, nil, opener(plain), opener(careful))
 	both.race(t, dir, names, operations-operations/4, careful, opener(careful))
 	if left := descriptors(t) - before; left > 1 {
 		t.Errorf("%d descriptors left open", left)
 	}
 
-	// The control: the way that resolves, checks and then opens, with the swap between check and open.
+	// Control: an implementation that resolves, checks and then opens, with the swap between check and open.
 	var weak raced
 	control, _ := racedTree(t)
 	for i := range 20 {
 		name := []string{"f", "h"}[i%2]
-		weak.open(resolveCheckOpen(control, name, func() { exchange(t, filepath.Join(control, name), filepath.Join(control, name+"2")) }))
+		weak.open(
+			resolveCheckOpen(
+				control, name, func() { exchange(t, filepath.Join(control, name), filepath.Join(control, name+"2")) },
+			),
+		)
 		exchange(t, filepath.Join(control, name), filepath.Join(control, name+"2"))
 	}
 	promise.Kept(t, promise.Proof{
-		Promise: "S2", Cases: int(out.operations.Load() + both.operations.Load()), Failures: int(out.escaped.Load() + both.escaped.Load()), Control: int(weak.escaped.Load()),
-		Figures: fmt.Sprintf("%d swaps, %d read, %d refused", out.swaps.Load()+both.swaps.Load(), out.read.Load()+both.read.Load(), out.refused.Load()+both.refused.Load()),
+		Promise: "S2", Cases: int(
+			out.operations.Load() + both.operations.Load(),
+		), Failures: int(out.escaped.Load() + both.escaped.Load()), Control: int(weak.escaped.Load()),
+		Figures: fmt.Sprintf(
+			"%d swaps, %d read, %d refused", out.swaps.Load()+both.swaps.Load(), out.read.Load()+both.read.Load(),
+			out.refused.Load()+both.refused.Load(),
+		),
 	})
 }
 
-// resolveCheckOpen is the way that cannot work; meanwhile is what happens between the check and the use.
+// resolveCheckOpen is that insecure implementation; meanwhile runs between the check and the open.
 func resolveCheckOpen(dir, name string, meanwhile func()) (*os.File, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 	if err != nil {

@@ -10,22 +10,20 @@ import (
 	"time"
 )
 
-// Root is a directory the operator granted. Every operation starts at an
-// os.Root: nothing outside it can be named, whatever links say and however the
-// tree changes meanwhile. Bind mounts and hard links are not seen through, but
-// for what is denied: that is known by its identity. It is safe for concurrent use.
+// Root is a directory the operator granted. Every operation starts at an os.Root, so that nothing outside it can be
+// opened, whatever its links say and however the tree changes. Bind mounts and hard links are followed, unless they
+// lead to a denied file: that is known by its identity. Safe for concurrent use.
 type Root struct {
-	dir     string // absolute, links resolved
-	named   string // absolute, as the operator wrote it
-	os      *os.Root
-	id      ident
-	denied  denials
-	escapes error // the error by which os.Root says that a path leaves it
+	dir        string // absolute, links resolved
+	given      string // absolute, as given by the operator
+	os         *os.Root
+	id         ident
+	denied     denials
+	errEscapes error // the error os.Root returns for a path that leaves it
 }
 
-// Open opens dir. Nothing at or below a denied absolute path can be opened,
-// listed or walked, whether or not it exists yet; a root at or below one is
-// refused.
+// Open opens dir. Nothing at or below a denied absolute path can be opened, listed or walked, whether or not it exists
+// yet. A root at or below a denied path is an error.
 func Open(dir string, denied ...string) (*Root, error) {
 	named, err := filepath.Abs(dir)
 	if err != nil {
@@ -33,44 +31,44 @@ func Open(dir string, denied ...string) (*Root, error) {
 	}
 	real, err := filepath.EvalSymlinks(named)
 	if err != nil {
-		return nil, fmt.Errorf("open root %s: %w", clip(dir), bare(err))
+		return nil, fmt.Errorf("open root %s: %w", clip(dir), withoutPath(err))
 	}
 	if at, err := os.Stat(real); err != nil {
-		return nil, fmt.Errorf("open root %s: %w", clip(dir), bare(err))
+		return nil, fmt.Errorf("open root %s: %w", clip(dir), withoutPath(err))
 	} else if !at.IsDir() {
 		return nil, fmt.Errorf("open root %s: not a directory", clip(dir))
 	}
 	top, err := os.OpenRoot(real)
 	if err != nil {
-		return nil, fmt.Errorf("open root %s: %w", clip(dir), bare(err))
+		return nil, fmt.Errorf("open root %s: %w", clip(dir), withoutPath(err))
 	}
-	r := &Root{dir: real, named: named, os: top}
-	if err := r.settle(denied); err != nil {
+	r := &Root{dir: real, given: named, os: top}
+	if err := r.init(denied); err != nil {
 		_ = top.Close()
 		return nil, fmt.Errorf("open root %s: %w", clip(dir), err)
 	}
 	return r, nil
 }
 
-func (r *Root) settle(denied []string) error {
+func (r *Root) init(denied []string) error {
 	at, err := r.os.Stat(".")
 	if err != nil {
-		return bare(err)
+		return withoutPath(err)
 	}
 	r.id = identOf(at)
 	if r.denied, err = newDenials(r.dir, r.id, denied); err != nil {
 		return err
 	}
-	// os does not export the error; it is told by making one.
+	// os does not export this error, so provoke it.
 	_, err = r.os.Lstat("..")
-	if r.escapes = bare(err); r.escapes == nil {
-		return errors.New("os.Root does not hold: .. can be named")
+	if r.errEscapes = withoutPath(err); r.errEscapes == nil {
+		return errors.New("os.Root is unsafe here: it opens ..")
 	}
 	return nil
 }
 
-// bare is an os error without the path it repeats.
-func bare(err error) error {
+// withoutPath returns the cause of an os error, which repeats the path.
+func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return at.Err
@@ -78,7 +76,7 @@ func bare(err error) error {
 	return err
 }
 
-// Name is the base name of the directory; "root" for the top of a file system.
+// Name returns the base name of the directory; "root" for the top of a file system.
 func (r *Root) Name() string {
 	name := filepath.Base(r.dir)
 	if strings.ContainsAny(name, `/\`) {
@@ -87,74 +85,73 @@ func (r *Root) Name() string {
 	return name
 }
 
-// Dir is the directory's absolute path, links resolved.
+// Dir returns the absolute path of the directory, with links resolved.
 func (r *Root) Dir() string { return r.dir }
 
-// Close lets go of the root; files opened from it stay open.
+// Close closes the root; files opened from it stay open.
 func (r *Root) Close() error { return r.os.Close() }
 
-// gone says that the root itself was removed or replaced.
-func (r *Root) gone() error {
+// checkPresent returns an error if the root itself was removed or replaced.
+func (r *Root) checkPresent() error {
 	at, err := os.Stat(r.dir)
 	if err == nil && identOf(at).same(r.id) {
 		return nil
 	}
-	return fmt.Errorf("the root %s %w: %w; start the server again", clip(r.Name()), ErrGone, noSuch)
+	return fmt.Errorf("the root %s %w: %w; start the server again", clip(r.Name()), ErrGone, errNotExist)
 }
 
-// OpenFile opens a regular file for reading, following links inside the root,
-// without ever blocking on a FIFO or a device. Errors: [ErrOutside],
-// [ErrNotFile], [ErrDenied], fs.ErrNotExist, fs.ErrPermission.
+// OpenFile opens a regular file for reading. It follows links inside the root and never blocks on a FIFO or a device.
+// Errors: [ErrOutside], [ErrNotFile], [ErrDenied], fs.ErrNotExist, fs.ErrPermission.
 func (r *Root) OpenFile(name string) (*os.File, fs.FileInfo, error) {
-	rel, err := r.allowed(name)
+	rel, err := r.relAllowed(name)
 	if err != nil {
 		return nil, nil, r.explain("open", name, err)
 	}
 	f, err := r.open(rel, openFlags)
 	if err != nil {
-		return nil, nil, r.explain("open", name, r.whyNotOpened(rel, err))
+		return nil, nil, r.explain("open", name, r.openError(rel, err))
 	}
 	at, err := f.Stat()
 	switch {
 	case err != nil:
-		err = bare(err)
-	case r.denied.holds(identOf(at)):
+		err = withoutPath(err)
+	case r.denied.coversFile(identOf(at)):
 		err = ErrDenied
 	case !at.Mode().IsRegular():
-		err = fmt.Errorf("%w: it is %s", ErrNotFile, shape(at.Mode()))
+		err = fmt.Errorf("%w: it is %s", ErrNotFile, describeMode(at.Mode()))
 	case strings.HasSuffix(filepath.ToSlash(name), "/"):
-		err = errors.New("a file, not a directory: leave out the / at its end")
+		err = errors.New("a file, not a directory; remove the / at its end")
 	}
 	if err != nil {
 		_ = f.Close()
 		return nil, nil, r.explain("open", name, err)
 	}
 	if at.Size() == 0 {
-		// Kernel files that stand there as regular ones may wait for a reader's next line (/proc/kmsg). Files that
-		// cannot wait know no deadline.
-		_ = f.SetReadDeadline(time.Now().Add(maxWait))
+		// Kernel files that look regular, such as /proc/kmsg, may block until the next line. Files that cannot block
+		// ignore the deadline.
+		_ = f.SetReadDeadline(time.Now().Add(readTimeout))
 	}
 	return f, at, nil
 }
 
-// maxWait is how long a read may wait for a file that tells no size.
-const maxWait = time.Second
+// readTimeout is how long a read of a file without a size may block.
+const readTimeout = time.Second
 
-// whyNotOpened names the thing that could not be opened where that is the reason: a socket.
-func (r *Root) whyNotOpened(rel string, err error) error {
+// openError replaces an error of open by ErrNotFile if the file is a socket or another special file.
+func (r *Root) openError(rel string, err error) error {
 	for _, clear := range []error{ErrDenied, ErrOutside, fs.ErrNotExist, fs.ErrPermission} {
 		if errors.Is(err, clear) {
 			return err
 		}
 	}
 	if at, e := r.os.Stat(rel); e == nil && !at.Mode().IsRegular() {
-		return fmt.Errorf("%w: it is %s", ErrNotFile, shape(at.Mode()))
+		return fmt.Errorf("%w: it is %s", ErrNotFile, describeMode(at.Mode()))
 	}
 	return err
 }
 
-// shape says what a thing is.
-func shape(m fs.FileMode) string {
+// describeMode names the type of a file.
+func describeMode(m fs.FileMode) string {
 	switch {
 	case m.IsRegular():
 		return "a file"
@@ -172,46 +169,45 @@ func shape(m fs.FileMode) string {
 	return "a special file"
 }
 
-// allowed is Rel, and refuses what is denied by its name alone, existing or not.
-func (r *Root) allowed(name string) (string, error) {
+// relAllowed is Rel, and refuses names that are denied, whether or not they exist.
+func (r *Root) relAllowed(name string) (string, error) {
 	rel, err := r.rel(name)
-	if err == nil && r.denied.covers(rel) {
+	if err == nil && r.denied.coversPath(rel) {
 		return "", ErrDenied
 	}
 	return rel, err
 }
 
-// open opens rel, following links inside the root. Where something denied lies
-// inside the root, and for links os.Root does not follow though they stay inside
-// (absolute ones, more than 8 in a row), it goes down name by name and looks at
-// each directory.
+// open opens rel, following links inside the root. If a denied path lies inside the root, or if os.Root does not follow
+// a link although it stays inside (an absolute one, or more than 8 in a row), it opens each directory by name and
+// checks it.
 func (r *Root) open(rel string, flags int) (*os.File, error) {
 	if !r.denied.inside {
 		f, err := r.os.OpenFile(rel, os.O_RDONLY|flags, 0)
-		if !r.linked(err) {
+		if !r.refusedLink(err) {
 			return f, err
 		}
 	}
 	return r.openStepwise(rel, flags)
 }
 
-// linked says that os.Root refused because of a link.
-func (r *Root) linked(err error) bool {
-	return err != nil && (errors.Is(err, r.escapes) || isLoop(err))
+// refusedLink reports whether os.Root failed because of a link.
+func (r *Root) refusedLink(err error) bool {
+	return err != nil && (errors.Is(err, r.errEscapes) || isLoop(err))
 }
 
-// Stat describes a name, following links inside the root.
+// Stat describes a file, following links inside the root.
 func (r *Root) Stat(name string) (fs.FileInfo, error) {
 	return r.describe("stat", name, true)
 }
 
-// Lstat describes a name; a link is described itself.
+// Lstat describes a file or a link itself.
 func (r *Root) Lstat(name string) (fs.FileInfo, error) {
 	return r.describe("stat", name, false)
 }
 
 func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error) {
-	rel, err := r.allowed(name)
+	rel, err := r.relAllowed(name)
 	if err != nil {
 		return nil, r.explain(operation, name, err)
 	}
@@ -223,15 +219,15 @@ func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error
 			at, err = r.os.Lstat(rel)
 		}
 	}
-	if r.denied.inside || r.linked(err) {
+	if r.denied.inside || r.refusedLink(err) {
 		at, err = r.statStepwise(rel, follow)
 	}
 	switch {
 	case err != nil:
-	case r.denied.holds(identOf(at)):
+	case r.denied.coversFile(identOf(at)):
 		err = ErrDenied
 	case !at.IsDir() && strings.HasSuffix(filepath.ToSlash(name), "/"):
-		err = errors.New("not a directory: leave out the / at its end")
+		err = errors.New("not a directory; remove the / at its end")
 	}
 	if err != nil {
 		return nil, r.explain(operation, name, err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// plant makes files with their names as text below dir; "x/" is a directory, "x -> y" a link.
+// plant creates files that contain their own names below dir; "x/" is a directory, "x -> y" a link.
 func plant(t testing.TB, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -33,7 +33,7 @@ func plant(t testing.TB, dir string, names ...string) {
 	}
 }
 
-// house is a root with neighbours: everything outside holds "outside".
+// house creates a root and its neighbours: every file outside contains "outside".
 func house(t testing.TB) (parent, dir string) {
 	t.Helper()
 	parent, err := filepath.EvalSymlinks(t.TempDir())
@@ -150,7 +150,7 @@ func TestOpenFileStaysInside(t *testing.T) {
 		{"loop2/x", "loop of links"},
 		{"c45", "too many links"},
 		{strings.Repeat("x", 256), "name too long"},
-		{strings.Repeat("x/", 2048) + "y", "over the 4096"},
+		{strings.Repeat("x/", 2048) + "y", "at most 4096"},
 	} {
 		got, err := readAll(t, open(t, dir), test.name)
 		switch want := test.want.(type) {
@@ -172,14 +172,17 @@ func TestOpenFileStaysInside(t *testing.T) {
 	}
 }
 
-// The same names by the way that is gone where something denied lies inside.
+// The stepwise implementation, used when a denied path lies inside, opens the same names.
 func TestStepwiseIsAsOSRoot(t *testing.T) {
 	_, dir := house(t)
 	plain, careful := open(t, dir), open(t, dir, filepath.Join(dir, "no/such/store"))
 	if !careful.denied.inside || plain.denied.inside {
 		t.Fatal("the two roots go the same way")
 	}
-	all := append(paths(t, dir), ".", "nothing", "sub/nothing", "to-dir/up", "abs-dir/up", "out-dir/secret", "etc/passwd", "dot/dot/ok.txt", "to-dir/sub", "ok.txt/x", "dot/out")
+	all := append(
+		paths(t, dir), ".", "nothing", "sub/nothing", "to-dir/up", "abs-dir/up", "out-dir/secret", "etc/passwd",
+		"dot/dot/ok.txt", "to-dir/sub", "ok.txt/x", "dot/out",
+	)
 	opened := 0
 	for _, name := range all {
 		a, errA := readAll(t, plain, name)
@@ -196,7 +199,8 @@ func TestStepwiseIsAsOSRoot(t *testing.T) {
 		} {
 			x, errX := stat(plain)
 			y, errY := stat(careful)
-			if (errX == nil) != (errY == nil) || errX == nil && (x.Mode() != y.Mode() || x.Size() != y.Size() || !x.ModTime().Equal(y.ModTime())) {
+			if (errX == nil) != (errY == nil) || errX == nil &&
+				(x.Mode() != y.Mode() || x.Size() != y.Size() || !x.ModTime().Equal(y.ModTime())) {
 				t.Errorf("stat %s: %v %v; stepwise %v %v", name, x, errX, y, errY)
 			}
 		}
@@ -241,14 +245,17 @@ func TestRel(t *testing.T) {
 		t.Errorf("%s %s", r.Dir(), r.Name())
 	}
 	for in, want := range map[string]string{
-		"": ".", ".": ".", "./": ".", "a/b": "a/b", "./a//b/": "a/b", "a/../b": "b", "a/..": ".", dir: ".", dir + "/": ".", dir + "/a": "a",
+		"": ".", ".": ".", "./": ".", "a/b": "a/b", "./a//b/": "a/b", "a/../b": "b", "a/..": ".", dir: ".", dir +
+			"/": ".", dir + "/a": "a",
 		parent + "/alias/x/y": "x/y", parent + "/alias": ".", parent + "/root/../alias/z": "z", "...": "...", "..a": "..a",
 	} {
 		if got, err := r.Rel(in); err != nil || got != want {
 			t.Errorf("%q: %q %v, want %q", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"..", "../x", "a/../..", "/", parent, dir + "x", dir + "-evil/x", "/etc", parent + "/outside/a"} { // what a link outside points to is not asked
+	// what a link outside points to is not asked
+	for _, in := range []string{"..", "../x", "a/../..", "/", parent, dir + "x", dir + "-evil/x", "/etc", parent +
+		"/outside/a"} {
 		if got, err := r.Rel(in); !errors.Is(err, ErrOutside) {
 			t.Errorf("%q: %q %v", in, got, err)
 		}
@@ -278,7 +285,8 @@ func FuzzRel(f *testing.F) {
 			}
 			return
 		}
-		if !fs.ValidPath(got) && filepath.IsLocal(got) && !strings.ContainsFunc(got, func(c rune) bool { return c == '\uFFFD' }) {
+		if !fs.ValidPath(got) && filepath.IsLocal(got) &&
+			!strings.ContainsFunc(got, func(c rune) bool { return c == '\uFFFD' }) {
 			t.Errorf("%q: %q is not clean", name, got)
 		}
 		if !filepath.IsLocal(got) {
@@ -321,7 +329,7 @@ func TestOpenRootRefuses(t *testing.T) {
 	}
 }
 
-// A root that is gone says so, rather than that a file is not there.
+// If the root is missing, the error says so instead of reporting a missing file.
 func TestRootIsGone(t *testing.T) {
 	_, dir := house(t)
 	r := open(t, dir)
@@ -341,7 +349,8 @@ func TestRootIsGone(t *testing.T) {
 	if _, err := readAll(t, r, "ok.txt"); err == nil || !strings.Contains(err.Error(), "was removed, moved or replaced") {
 		t.Errorf("a root made anew: %v", err)
 	}
-	if _, err := r.Walk(t.Context(), Options{}, func(Entry) error { return nil }); err == nil || !strings.Contains(err.Error(), "was removed, moved or replaced") {
+	if _, err := r.Walk(t.Context(), Options{}, func(Entry) error { return nil }); err == nil ||
+		!strings.Contains(err.Error(), "was removed, moved or replaced") {
 		t.Errorf("a walk of it: %v", err)
 	}
 }

@@ -5,36 +5,35 @@ import (
 	"strings"
 )
 
-// Limits of ignore files, in bytes: of one, and of all that bear on one
-// directory. git takes 100 MB of each; a hostile tree would have us hold them.
+// Limits of ignore files, in bytes: of one, and of all that apply to one directory. git reads up to 100 MB of each,
+// which a hostile tree could make us hold.
 const (
 	MaxRules      = 1 << 20
 	maxRulesInAll = 4 << 20
 )
 
-// rules are one ignore file, compiled, and what stands above it. The last line
-// that matches decides; so each line has a rank, literal names and extensions
-// are looked up, and only lines of a higher rank are tried one by one.
+// rules are the rules of one ignore file, compiled, and of those above it. The last matching line decides, so each line
+// has a rank: literal names and extensions are looked up, and only lines of a higher rank are matched one by one.
 type rules struct {
 	above *rules
-	base  int // bytes of a path below the root that lead to the file's directory, with "/"
+	base  int // length of the path of the file's directory below the root, with "/"
 	held  int // bytes of this file and of those above
 
-	names map[string]ranks // the last name of a path
-	paths map[string]ranks // the path below base
-	exts  map[string]ranks // ".go" of "*.go": from the last dot of the name
+	names map[string]ranks // by base name
+	paths map[string]ranks // by path below base
+	exts  map[string]ranks // ".go" for "*.go": from the last dot of the name
 	rest  []rule           // highest rank first
 }
 
-// rank is 0 for no line, else 2 × (line + 1), plus 1 where the line begins with "!".
+// rank is 0 for no line, else 2 × (line + 1), plus 1 if the line begins with "!".
 type rank int32
 
 func (k rank) ignores() bool { return k != 0 && k&1 == 0 }
 
-// ranks are the highest of lines for anything, and of those for directories only.
+// ranks are the highest ranks of lines for any entry, and of lines for directories only.
 type ranks struct{ any, dir rank }
 
-// best is the highest that applies.
+// best returns the highest rank that applies.
 func (k ranks) best(dir bool) rank {
 	if dir {
 		return max(k.any, k.dir)
@@ -42,15 +41,15 @@ func (k ranks) best(dir bool) rank {
 	return k.any
 }
 
-// rule is a line that must be tried.
+// rule is a line that must be matched.
 type rule struct {
 	rank    rank
 	how     byte
 	dir     bool   // directories only
-	needs   pairs  // of the last name of what matches
-	literal string // what the name ends with, or what the name or the path begins with
+	needs   pairs  // pairs in the base name of every match
+	literal string // end of the name, or beginning of the name or path
 	wild    string
-	tail    string // what whatever matches wild ends with
+	tail    string // end of everything that matches wild
 }
 
 const (
@@ -59,15 +58,14 @@ const (
 	wildPath        // the path below base begins with literal, and the rest matches wild
 )
 
-// compile reads an ignore file whose directory is path[:base]. It returns above
-// where no line of it can match anything.
+// compile parses an ignore file in directory path[:base]. It returns above if no line can match anything.
 func compile(text []byte, base int, above *rules) *rules {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	s := &rules{above: above, base: base, held: len(text)}
 	if above != nil {
 		s.held += above.held
 	}
-	// One copy of the text holds all literals and patterns.
+	// All literals and patterns are substrings of one copy of the text.
 	for n, lines := 0, string(text); lines != ""; n++ {
 		var line string
 		line, lines, _ = strings.Cut(lines, "\n")
@@ -82,21 +80,21 @@ func compile(text []byte, base int, above *rules) *rules {
 	return s
 }
 
-// add takes one line without its newline.
+// add parses one line, given without its newline.
 func (s *rules) add(k rank, line string) {
 	if strings.HasPrefix(line, "#") {
 		return
 	}
 	line = strings.TrimSuffix(line, "\r")
 	if nul := strings.IndexByte(line, 0); nul >= 0 {
-		line = line[:nul] // git reads C strings
+		line = line[:nul] // git uses C strings
 	}
 	line = trimBlanks(line)
 	if strings.HasPrefix(line, "!") {
 		line, k = line[1:], k|1
 	}
 	line, dir := strings.CutSuffix(line, "/")
-	if line == "" || hopeless(line) {
+	if line == "" || neverMatches(line) {
 		return
 	}
 	if !strings.Contains(line, "/") {
@@ -105,14 +103,14 @@ func (s *rules) add(k rank, line string) {
 	}
 	line = strings.TrimPrefix(line, "/")
 	if last, ok := strings.CutPrefix(line, "**/"); ok && last != "" && !strings.Contains(last, "/") {
-		s.addName(k, last, dir) // at any depth, which is what a lone name means
+		s.addName(k, last, dir) // at any depth, like a name without slashes
 		return
 	}
 	switch at := strings.IndexAny(line, `*?[\`); {
 	case at < 0:
-		put(&s.paths, line, k, dir)
+		putRank(&s.paths, line, k, dir)
 	default:
-		s.rest = append(s.rest, rule{rank: k, how: wildPath, dir: dir, needs: needs(line), literal: line[:at], wild: line[at:], tail: tail(line)})
+		s.rest = append(s.rest, wildRule(k, wildPath, dir, line, at))
 	}
 }
 
@@ -120,21 +118,29 @@ func (s *rules) addName(k rank, line string, dir bool) {
 	at := strings.IndexAny(line, `*?[\`)
 	switch {
 	case at < 0:
-		put(&s.names, line, k, dir)
+		putRank(&s.names, line, k, dir)
 	case at > 0 || line[0] != '*' || strings.ContainsAny(line[1:], `*?[\`):
-		s.rest = append(s.rest, rule{rank: k, how: wildName, dir: dir, needs: needs(line), literal: line[:at], wild: line[at:], tail: tail(line)})
+		s.rest = append(s.rest, wildRule(k, wildName, dir, line, at))
 	case strings.LastIndexByte(line, '.') == 1 && len(line) > 2:
-		put(&s.exts, line[1:], k, dir)
+		putRank(&s.exts, line[1:], k, dir)
 	default:
-		s.rest = append(s.rest, rule{rank: k, how: suffix, dir: dir, needs: needs(line), literal: line[1:]})
+		s.rest = append(s.rest, rule{rank: k, how: suffix, dir: dir, needs: requiredPairs(line), literal: line[1:]})
 	}
 }
 
-// tail is the plain text at the end of a pattern that is not [hopeless]: what matches ends with it. It begins after
-// the last "/", because "**/" may stand for nothing.
-func tail(pattern string) string { return pattern[strings.LastIndexAny(pattern, `*?[]\/`)+1:] }
+// wildRule returns the rule for a line whose first special character is at an offset.
+func wildRule(k rank, how byte, dir bool, line string, at int) rule {
+	return rule{
+		rank: k, how: how, dir: dir, needs: requiredPairs(line),
+		literal: line[:at], wild: line[at:], tail: literalTail(line),
+	}
+}
 
-func put(m *map[string]ranks, key string, k rank, dir bool) {
+// literalTail returns the literal text at the end of a pattern that is not [neverMatches]. Every match ends with it. It
+// starts after the last "/", because "**/" may match nothing.
+func literalTail(pattern string) string { return pattern[strings.LastIndexAny(pattern, `*?[]\/`)+1:] }
+
+func putRank(m *map[string]ranks, key string, k rank, dir bool) {
 	if *m == nil {
 		*m = make(map[string]ranks)
 	}
@@ -147,7 +153,7 @@ func put(m *map[string]ranks, key string, k rank, dir bool) {
 	(*m)[key] = at
 }
 
-// trimBlanks takes blanks off the end, but not one behind a "\".
+// trimBlanks removes trailing blanks, but not one after a "\".
 func trimBlanks(line string) string {
 	end := 0
 	for i := 0; i < len(line); i++ {
@@ -163,24 +169,23 @@ func trimBlanks(line string) string {
 	return line[:end]
 }
 
-// ignores says what the rules say of a path below the root whose last name is
-// name: the file nearest to it in which a line matches decides. That a directory
-// above it is ignored is for the caller to see.
+// ignores reports whether a path below the root with this base name is ignored. The nearest ignore file with a matching
+// line decides. The caller must check the directories above it.
 func (s *rules) ignores(path, name string, dir bool) bool {
 	if s == nil {
 		return false
 	}
 	has := pairsOf(name)
 	for ; s != nil; s = s.above {
-		if k := s.find(path[s.base:], name, has, dir); k != 0 {
+		if k := s.lastMatch(path[s.base:], name, has, dir); k != 0 {
 			return k.ignores()
 		}
 	}
 	return false
 }
 
-// find is the rank of the last line that matches.
-func (s *rules) find(path, name string, has pairs, dir bool) rank {
+// lastMatch returns the rank of the last line that matches, 0 if none does.
+func (s *rules) lastMatch(path, name string, has pairs, dir bool) rank {
 	k := s.names[name].best(dir)
 	if s.paths != nil {
 		k = max(k, s.paths[path].best(dir))
@@ -209,5 +214,6 @@ func (r *rule) matches(path, name string) bool {
 	case wildName:
 		path = name
 	}
-	return strings.HasSuffix(path, r.tail) && strings.HasPrefix(path, r.literal) && wildmatch(r.wild, path[len(r.literal):])
+	return strings.HasSuffix(path, r.tail) && strings.HasPrefix(path, r.literal) &&
+		wildmatch(r.wild, path[len(r.literal):])
 }

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"io"
 	"path"
-	"slices"
 	"strings"
 )
 
-// rulesAbove reads the rules that bear on Start from outside it: the root's
-// .git/info/exclude, and the ignore files of the directories above Start.
+// rulesAbove reads the rules from above Start: the root's .git/info/exclude, and the ignore files of the directories
+// above Start.
 func (w *walker) rulesAbove(start string) *rules {
 	var s *rules
 	if f, _, err := w.root.OpenFile(".git/info/exclude"); err == nil {
@@ -35,10 +34,10 @@ func (w *walker) rulesAbove(start string) *rules {
 	return s
 }
 
-// readRules reads an ignore file of a directory. A link is none, for git too; nor
-// is anything that cannot be read.
+// readRules reads the ignore file of a directory. Like git it ignores a link, and it ignores a file it cannot read.
 func (w *walker) readRules(dir folder, name string, base int, above *rules) *rules {
-	if at, err := dir.lstat(name); err != nil || !at.Mode().IsRegular() || slices.ContainsFunc(w.denied, identOf(at).same) {
+	at, err := dir.lstat(name)
+	if err != nil || !at.Mode().IsRegular() || w.isDenied(identOf(at)) {
 		return above
 	}
 	f, err := dir.openFile(name, openFlags)

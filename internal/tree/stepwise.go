@@ -1,41 +1,26 @@
 package tree
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 )
 
-// Limits of a stepwise way down: links followed (Linux follows 40 in a path),
-// and directories entered in all, counting each start over that a ".." in a link costs.
+// Limits of resolveStepwise: links followed (Linux follows 40 in a path), and directories entered in all, including
+// each restart after a ".." in a link.
 const (
 	maxLinks = 40
 	maxSteps = 10_000
 )
 
-// errLoop is answered for a way with too many links or steps.
-var errLoop = errors.New("too many links on the way")
-
-// isLoop says that an error means a loop of links, or too many in a row. FreeBSD
-// answers EMLINK where others answer ELOOP.
-func isLoop(err error) bool {
-	return errors.Is(err, errLoop) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK)
-}
-
-// errIsLink is answered by a last step that wants the link followed.
-var errIsLink = errors.New("is a link")
-
-// stepwise goes down from the root one name at a time, never letting the system
-// follow a link: a link is read and its target put in its place, ".." goes back
-// to the names passed before. So it cannot leave the root, and every directory
-// on the way is looked at itself: a denied one ends it. last gets the directory
-// and the last name ("." for the root).
-func (r *Root) stepwise(rel string, last func(dir folder, name string) error) error {
+// resolveStepwise opens one directory after another from the root, and never lets the system follow a link: it reads
+// the link and continues with its target, and for ".." it restarts with the names before. So it cannot leave the root,
+// and it checks every directory: a denied one ends it. last is called with the last directory and the base name ("."
+// for the root).
+func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) error) error {
 	todo, done := strings.Split(rel, "/"), []string(nil)
 	denied := r.denied.identities()
 	dir, err := r.top()
@@ -81,7 +66,7 @@ func (r *Root) stepwise(rel string, last func(dir folder, name string) error) er
 			continue
 		default:
 			var sub folder
-			if sub, err = dir.enter(name); err == nil {
+			if sub, err = dir.openDir(name); err == nil {
 				dir.close()
 				dir = sub
 				if id, err := dir.id(); err != nil {
@@ -98,7 +83,7 @@ func (r *Root) stepwise(rel string, last func(dir folder, name string) error) er
 			return err
 		}
 		links++
-		if todo, err = r.spliced(target, todo[1:]); err != nil {
+		if todo, err = r.spliceTarget(target, todo[1:]); err != nil {
 			return err
 		}
 		if isAbsolute(target) {
@@ -109,8 +94,8 @@ func (r *Root) stepwise(rel string, last func(dir folder, name string) error) er
 	}
 }
 
-// spliced is what is to be gone once a link's target stands in its place.
-func (r *Root) spliced(target string, rest []string) ([]string, error) {
+// spliceTarget returns the names to resolve after a link: those of its target, then rest.
+func (r *Root) spliceTarget(target string, rest []string) ([]string, error) {
 	if len(target) > maxName {
 		return nil, errLoop
 	}
@@ -133,12 +118,12 @@ func isAbsolute(target string) bool {
 	return filepath.IsAbs(target) || path.IsAbs(filepath.ToSlash(target)) || filepath.VolumeName(target) != ""
 }
 
-// openStepwise opens rel with links inside the root followed.
+// openStepwise opens rel, following links inside the root.
 func (r *Root) openStepwise(rel string, flags int) (f *os.File, err error) {
-	err = r.stepwise(rel, func(dir folder, name string) error {
+	err = r.resolveStepwise(rel, func(dir folder, name string) error {
 		if r.denied.inside && name != "." {
-			// A directory that is denied must not even be opened.
-			if at, e := dir.lstat(name); e == nil && at.IsDir() && r.denied.holds(identOf(at)) {
+			// A denied directory must not even be opened.
+			if at, e := dir.lstat(name); e == nil && at.IsDir() && r.denied.coversFile(identOf(at)) {
 				return ErrDenied
 			}
 		}
@@ -153,7 +138,7 @@ func (r *Root) openStepwise(rel string, flags int) (f *os.File, err error) {
 
 // statStepwise is Stat or Lstat of rel.
 func (r *Root) statStepwise(rel string, follow bool) (at fs.FileInfo, err error) {
-	err = r.stepwise(rel, func(dir folder, name string) error {
+	err = r.resolveStepwise(rel, func(dir folder, name string) error {
 		if at, err = dir.lstat(name); err != nil {
 			return err
 		}

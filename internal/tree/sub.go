@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Sub opens a directory below the root, given as [Root.Rel] takes it, as a root of its own: one that
-// reaches no further, and denies all that r denies. Ignore files above it do not count in it. Close it.
+// Sub opens a directory below the root, named as in [Root.Rel], as a root of its own with the same denied paths. Ignore
+// files above it do not apply in it. The caller must close it.
 func (r *Root) Sub(name string) (*Root, error) {
 	sub, err := r.sub(name)
 	if err != nil {
@@ -16,33 +16,33 @@ func (r *Root) Sub(name string) (*Root, error) {
 }
 
 func (r *Root) sub(name string) (*Root, error) {
-	rel, err := r.allowed(name)
+	rel, err := r.relAllowed(name)
 	if err != nil {
 		return nil, err
 	}
-	// Links are resolved first, as os.Root follows no absolute ones. Should the way change meanwhile,
-	// os.Root still opens nothing outside, and what is opened is compared with what was resolved.
+	// Resolve links first, because os.Root does not follow absolute ones. If the path changes meanwhile, os.Root still
+	// opens nothing outside, and the result is compared with what was resolved.
 	dir, err := filepath.EvalSymlinks(filepath.Join(r.dir, filepath.FromSlash(rel)))
 	if err != nil {
-		return nil, bare(err)
+		return nil, withoutPath(err)
 	}
-	real, within := below(r.dir, dir)
+	real, within := relUnder(r.dir, dir)
 	if !within {
 		return nil, ErrOutside
 	}
 	top, err := r.os.OpenRoot(filepath.FromSlash(real))
 	if err != nil {
-		return nil, bare(err)
+		return nil, withoutPath(err)
 	}
-	sub := &Root{dir: dir, named: filepath.Join(r.named, filepath.FromSlash(rel)), os: top}
+	sub := &Root{dir: dir, given: filepath.Join(r.given, filepath.FromSlash(rel)), os: top}
 	denied := make([]string, len(r.denied.list))
 	for i, one := range r.denied.list {
 		denied[i] = one.path
 	}
-	if err = sub.settle(denied); err == nil && sub.gone() != nil {
+	if err = sub.init(denied); err == nil && sub.checkPresent() != nil {
 		err = errors.New("it was moved or replaced while it was opened")
 	}
-	if err == nil && r.denied.holds(sub.id) {
+	if err == nil && r.denied.coversFile(sub.id) {
 		err = ErrDenied
 	}
 	if err != nil {
@@ -52,14 +52,14 @@ func (r *Root) sub(name string) (*Root, error) {
 	return sub, nil
 }
 
-// Within says that the root is dir, an absolute path, or lies below it.
+// Within reports whether the root is dir, an absolute path, or lies below it.
 func (r *Root) Within(dir string) bool {
 	dir = filepath.Clean(dir)
 	for _, top := range []string{dir, resolve(dir)} {
-		if _, within := below(top, r.dir); within {
+		if _, within := relUnder(top, r.dir); within {
 			return true
 		}
 	}
-	_, within := below(dir, r.named)
+	_, within := relUnder(dir, r.given)
 	return within
 }

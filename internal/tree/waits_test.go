@@ -2,6 +2,6 @@
 
 package tree
 
-// waits says that a directory swapped for a FIFO while it is opened would be waited for: os.Root opens directories
-// so on systems whose way is the portable one, which have no FIFOs.
+// waits reports whether opening a directory that was swapped for a FIFO blocks. The portable implementation uses
+// os.Root, which blocks, but its systems have no FIFOs.
 const waits = false

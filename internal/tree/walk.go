@@ -11,40 +11,41 @@ import (
 	"time"
 )
 
-// maxOpen is how many directories of a deep way down stay open; the others are
-// opened again, by name from the start, when there is more to do in them.
+// maxOpen is how many directories on the path to the current one stay open; the others are opened again, by name, when
+// the walk returns to them.
 const maxOpen = 64
 
-// After how many entries the context is looked at, and when progress is told: after so many entries, or so long.
+// How many entries are visited between checks of the context and between progress reports, and the longest time between
+// reports.
 const (
-	lookEvery = 256
-	tellEvery = 4096
-	tellAfter = time.Second
+	checkEvery  = 256
+	reportEvery = 4096
+	reportAfter = time.Second
 )
 
-// Walk visits the entries below o.Start in path order, a directory before what
-// is in it: paths are compared name by name, names byte by byte, so that "a/b"
-// comes before "a.b". Links are visited as links, never followed below Start;
-// Start itself may be a link to a directory inside the root. What is denied is
-// passed over without a word. A directory that cannot be read is visited,
-// counted and passed over. Names are as the file system has them, any bytes.
+// Walk visits the entries below o.Start in path order, a directory before its entries: paths are compared name by name,
+// names byte by byte, so "a/b" comes before "a.b". Links are visited as links and never followed below Start; Start
+// itself may be a link to a directory inside the root. Denied entries are skipped silently. A directory that cannot be
+// read is visited and counted, its entries are skipped. Names are any bytes, as the file system returns them.
 //
-// Ignore rules are those of the .gitignore files from the root down, and of
-// .git/info/exclude of the root, as git decides them; where Start itself is
-// hidden or ignored, that it was named is taken as the wish to see it. Nothing
-// above the root is read. ".git" is never entered: not as Start either.
+// Ignore rules come from the .gitignore files from the root down and from .git/info/exclude of the root, and decide as
+// in git. If Start itself is hidden or ignored it is walked all the same. Nothing above the root is read. ".git" is
+// never entered, not even as Start.
 //
-// The error is that of ctx, of visit, or of a Start that cannot be opened.
-// Memory grows neither with the tree nor with the size of a directory: see ownRoom.
+// Walk returns the error of ctx, of visit, or of opening Start. Memory grows neither with the tree nor with the size of
+// a directory: see ownRoom.
 func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Report, error) {
-	start, err := r.allowed(o.Start)
+	start, err := r.relAllowed(o.Start)
 	if err == nil && slices.ContainsFunc(strings.Split(start, "/"), isGit) {
 		err = errors.New(".git is never entered; name a file in it to read it")
 	}
 	if err != nil {
 		return Report{}, r.explain("walk", o.Start, err)
 	}
-	w := &walker{root: r, o: o, visit: visit, ctx: ctx, tells: teller{o.Progress, time.Now()}, denied: r.denied.identities(), shared: &shared{root: r}, room: o.namesRoom()}
+	w := &walker{
+		root: r, o: o, visit: visit, ctx: ctx, reporter: progressReporter{o.Progress, time.Now()},
+		denied: r.denied.identities(), shared: &shared{root: r}, budget: o.nameBudget(),
+	}
 	defer w.closeAll()
 	if start != "." {
 		w.path = append(append(w.path, start...), '/')
@@ -62,49 +63,49 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 		err = nil
 	}
 	if err == nil && w.report.Files == 0 && w.report.Dirs == 0 {
-		err = r.gone() // an empty root may be one that was removed
+		err = r.checkPresent() // the root is empty: it may have been removed
 	}
 	return w.report, err
 }
 
-// walker is one walk: a stack of directories, the innermost last.
+// walker is the state of one walk: a stack of directories, the innermost last.
 type walker struct {
-	root   *Root
-	o      Options
-	visit  func(Entry) error
-	ctx    context.Context
-	denied []ident
-	shared *shared
-	report Report
-	stack  []level
-	path   []byte // of the directory at the top of the stack, with "/"; empty at the root
-	below  int    // bytes of path that lead to Start
-	looked int
-	tells  teller
-	ahead  *ahead // where entries are described and visited by another goroutine
-	buf    []byte // for reading directories
-	spare  listing
-	room   room // for names
+	root      *Root
+	o         Options
+	visit     func(Entry) error
+	ctx       context.Context
+	denied    []ident
+	shared    *shared
+	report    Report
+	stack     []level
+	path      []byte // path of the innermost directory, with "/"; empty at the root
+	below     int    // length of the path of Start in path
+	visited   int
+	reporter  progressReporter
+	ahead     *ahead // set if another goroutine describes and visits the entries
+	buf       []byte // buffer for reading directories
+	spareList listing
+	budget    nameBudget // memory for names
 }
 
-// level is a directory being visited.
+// level is a directory being walked.
 type level struct {
 	dir   folder
 	open  bool
-	held  *Held // dir, where it was handed out
+	held  *Held // dir, once a visitor holds it
 	list  listing
 	next  int
-	path  int // bytes of walker.path that lead here, with "/"
+	path  int // length of the path of dir in walker.path, with "/"
 	rules *rules
-	lost  error // it was closed, and could not be opened again
+	lost  error // why it could not be opened again
 }
 
-// isGit says that a name is ".git", as the file system reads it.
+// isGit reports whether the file system treats name as ".git".
 func isGit(name string) bool {
 	return name == ".git" || (runtime.GOOS == "windows" || runtime.GOOS == "darwin") && strings.EqualFold(name, ".git")
 }
 
-// begin opens Start, and reads the rules that bear on it from above.
+// begin opens Start and reads the rules from above it.
 func (w *walker) begin(start string) error {
 	var above *rules
 	if !w.o.All {
@@ -122,12 +123,12 @@ func (r *Root) openFolder(rel string) (folder, error) {
 	dir, err := r.folderAt(rel)
 	if err != nil {
 		if at, e := r.Stat(rel); e == nil && !at.IsDir() {
-			return folder{}, fmt.Errorf("not a directory: it is %s", shape(at.Mode()))
+			return folder{}, fmt.Errorf("not a directory: it is %s", describeMode(at.Mode()))
 		}
 		return folder{}, err
 	}
 	id, err := dir.id()
-	if err == nil && r.denied.holds(id) {
+	if err == nil && r.denied.coversFile(id) {
 		err = ErrDenied
 	}
 	if err != nil {
@@ -137,18 +138,18 @@ func (r *Root) openFolder(rel string) (folder, error) {
 	return dir, nil
 }
 
-// push reads the directory and puts it on the stack. One that cannot be read is
-// counted; at Start that is an error.
+// push reads a directory and puts it on the stack. An unreadable directory is counted; if it is Start, that is an
+// error.
 func (w *walker) push(dir folder, above *rules) error {
 	if w.ahead != nil {
-		if err := w.ahead.age(); err != nil {
+		if err := w.ahead.sendIfOld(); err != nil {
 			dir.close()
 			return err
 		}
 	}
-	l := level{dir: dir, open: true, path: len(w.path), rules: above, list: w.spare}
-	l.list = listing{names: l.list.names[:0], items: l.list.items[:0], room: &w.room}
-	w.spare = listing{}
+	l := level{dir: dir, open: true, path: len(w.path), rules: above, list: w.spareList}
+	l.list = listing{names: l.list.names[:0], items: l.list.items[:0], budget: &w.budget}
+	w.spareList = listing{}
 	if err := w.read(dir, &l.list); err != nil {
 		l.list.free()
 		dir.close()
@@ -172,12 +173,13 @@ func (w *walker) push(dir folder, above *rules) error {
 	return w.ctx.Err()
 }
 
-// again reads the names of a directory that did not fit the last time. Where they cannot be read any more, that is counted.
-func (w *walker) again(at int) error {
+// readMore reads the names of a directory that did not fit the last time. If that fails the directory counts as
+// unreadable.
+func (w *walker) readMore(at int) error {
 	dir, err := w.folder(at)
 	l := &w.stack[at]
 	l.next = 0
-	l.list.next()
+	l.list.reset()
 	if err == nil {
 		err = w.read(dir, &l.list)
 	}
@@ -193,7 +195,7 @@ func (w *walker) pop() {
 	top.close()
 	top.list.free()
 	if cap(top.list.names) <= 1<<20 {
-		w.spare = top.list
+		w.spareList = top.list
 	}
 	top.list = listing{}
 	w.stack = w.stack[:len(w.stack)-1]
@@ -213,26 +215,26 @@ func (w *walker) run() error {
 		top := len(w.stack) - 1
 		l := &w.stack[top]
 		if l.next == len(l.list.items) {
-			if l.list.before == nil {
+			if l.list.leftFrom == nil {
 				w.pop()
-			} else if err := w.again(top); err != nil {
+			} else if err := w.readMore(top); err != nil {
 				return err
 			}
 			continue
 		}
-		if w.looked++; w.looked%lookEvery == 0 {
+		if w.visited++; w.visited%checkEvery == 0 {
 			if err := w.ctx.Err(); err != nil {
 				return err
 			}
-			if w.ahead != nil && w.ahead.over() {
+			if w.ahead != nil && w.ahead.stopped() {
 				return errQuit
 			}
-			if w.looked%tellEvery == 0 {
-				w.tells.tell(w.report)
+			if w.visited%reportEvery == 0 {
+				w.reporter.report(w.report)
 			}
 		}
-		if w.ahead == nil || w.looked%16 == 0 { // who visits tells it too
-			w.tells.inTime(w.report)
+		if w.ahead == nil || w.visited%16 == 0 { // otherwise the visitor reports progress
+			w.reporter.reportIfDue(w.report)
 		}
 		i := l.next
 		l.next++
@@ -243,28 +245,28 @@ func (w *walker) run() error {
 	return nil
 }
 
-// teller tells progress, where somebody wants to know.
-type teller struct {
-	progress func(Report) // nil: nobody
-	told     time.Time    // when it was told last, or the walk began
+// progressReporter calls Options.Progress.
+type progressReporter struct {
+	progress   func(Report) // nil: not wanted
+	reportedAt time.Time    // last report, or start of the walk
 }
 
-func (t *teller) tell(r Report) {
+func (t *progressReporter) report(r Report) {
 	if t.progress != nil {
-		t.told = time.Now()
+		t.reportedAt = time.Now()
 		t.progress(r)
 	}
 }
 
-// inTime tells it where that was long ago: on a slow disk few entries take long. A clock is looked at for each
-// entry only where somebody wants to know.
-func (t *teller) inTime(r Report) {
-	if t.progress != nil && time.Since(t.told) >= tellAfter {
-		t.tell(r)
+// reportIfDue reports if the last report is older than reportAfter: on a slow disk a few entries may take long. It
+// reads the clock only if progress is wanted.
+func (t *progressReporter) reportIfDue(r Report) {
+	if t.progress != nil && time.Since(t.reportedAt) >= reportAfter {
+		t.report(r)
 	}
 }
 
-// entry visits one name, and goes down into it.
+// entry visits one name, and pushes it if it is a directory to walk.
 func (w *walker) entry(top int, name []byte, k kind) error {
 	git := isGit(string(name))
 	if !w.o.All && name[0] == '.' {
@@ -278,11 +280,11 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 	e := Entry{Path: string(w.path)}
 	w.path = w.path[:at]
 	base := e.Path[at:]
-	if w.root.denied.covers(e.Path) {
+	if w.root.denied.coversPath(e.Path) {
 		return nil
 	}
-	told := k != isUnknown
-	if !told && !w.describe(top, base, &e, &k) {
+	typeKnown := k != isUnknown
+	if !typeKnown && !w.describe(top, base, &e, &k) {
 		return nil
 	}
 	if w.stack[top].rules.ignores(e.Path, base, k == isDir) {
@@ -293,13 +295,13 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 		w.report.Files++
 	}
 	var sub folder
-	down := k == isDir && !git && w.deeper(e.Path)
+	down := k == isDir && !git && w.mayDescend(e.Path)
 	if down {
 		var err error
-		switch sub, err = w.enter(top, base); {
+		switch sub, err = w.openSubdir(top, base); {
 		case errors.Is(err, ErrDenied):
 			return nil
-		case err != nil: // it may be anything by now; what the directory said of it stands
+		case err != nil: // it may have changed since: keep the type the directory reported
 			w.report.Unreadable++
 			down = false
 		}
@@ -308,7 +310,7 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 		w.report.Dirs++
 	}
 	if w.o.Glob == nil || w.o.Glob.Match(e.Path[w.below:]) {
-		if err := w.hand(top, base, e, k, told); err != nil {
+		if err := w.visitEntry(top, base, e, k, typeKnown); err != nil {
 			if down {
 				sub.close()
 			}
@@ -330,13 +332,13 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 	return err
 }
 
-// errPassed says that there is nothing any more where an entry was, or something denied.
+// errPassed means that an entry was removed meanwhile, or is denied.
 var errPassed = errors.New("passed over")
 
-// hand has an entry visited. told says that its type is what the directory said.
-func (w *walker) hand(top int, base string, e Entry, k kind, told bool) error {
+// visitEntry visits an entry or queues it. typeKnown means that the directory reported its type.
+func (w *walker) visitEntry(top int, base string, e Entry, k kind, typeKnown bool) error {
 	if w.ahead != nil {
-		return w.send(top, base, e, k, told)
+		return w.queueEntry(top, base, e, k, typeKnown)
 	}
 	if e.Type = k.typeOf(); w.o.Hold && k == isFile {
 		e.In = w.hold(top)
@@ -344,52 +346,44 @@ func (w *walker) hand(top int, base string, e Entry, k kind, told bool) error {
 	return w.visit(e)
 }
 
-// deeper says that entries of the directory could be asked for.
-func (w *walker) deeper(full string) bool {
+// mayDescend reports whether an entry of the directory could be wanted.
+func (w *walker) mayDescend(full string) bool {
 	if w.o.Depth > 0 && len(w.stack) >= w.o.Depth {
 		return false
 	}
-	return w.o.Glob == nil || w.o.Glob.below(full[w.below:])
+	return w.o.Glob == nil || w.o.Glob.mayMatchBelow(full[w.below:])
 }
 
-// describe fills in size, time and type; false for what is gone by now, or denied.
+// describe fills in size, time and type; false if the entry was removed or is denied.
 func (w *walker) describe(top int, name string, e *Entry, k *kind) bool {
 	dir, err := w.folder(top)
 	if err != nil {
 		return false
 	}
 	at, err := dir.describe(name)
-	if err != nil || w.denies(at.id) {
+	if err != nil || w.isDenied(at.id) {
 		return false
 	}
 	e.Size, e.Modified, *k = at.size, at.mod, at.kind
 	return true
 }
 
-// described is what a file system says of a name.
-type described struct {
-	size int64
-	mod  time.Time
-	kind kind
-	id   ident
-}
-
-// denies says that this was denied when the walk began.
-func (w *walker) denies(id ident) bool {
+// isDenied reports whether a file was denied when the walk began.
+func (w *walker) isDenied(id ident) bool {
 	return len(w.denied) > 0 && slices.ContainsFunc(w.denied, id.same)
 }
 
-// enter opens the directory called name in the level at.
-func (w *walker) enter(at int, name string) (folder, error) {
+// openSubdir opens the directory called name in the level at.
+func (w *walker) openSubdir(at int, name string) (folder, error) {
 	dir, err := w.folder(at)
 	if err != nil {
 		return folder{}, err
 	}
-	return w.admit(dir.enter(name))
+	return w.checkDenied(dir.openDir(name))
 }
 
-// admit refuses a directory that is denied, whatever it is called.
-func (w *walker) admit(dir folder, err error) (folder, error) {
+// checkDenied closes and refuses a denied directory, whatever its name.
+func (w *walker) checkDenied(dir folder, err error) (folder, error) {
 	if err != nil || len(w.denied) == 0 {
 		return dir, err
 	}
@@ -404,10 +398,8 @@ func (w *walker) admit(dir folder, err error) (folder, error) {
 	return dir, nil
 }
 
-// folder is the open directory of a level. One that was closed is opened again
-// by its names from the nearest that is open, and with it up to maxOpen above
-// it, so that the way back up a deep tree costs one way down for each maxOpen
-// levels.
+// folder returns the open directory of a level. A closed one is opened again by name from the nearest open one, and up
+// to maxOpen levels above it stay open, so that walking back up a deep tree reopens each level about once.
 func (w *walker) folder(at int) (folder, error) {
 	if w.stack[at].lost != nil {
 		return folder{}, w.stack[at].lost
@@ -418,7 +410,7 @@ func (w *walker) folder(at int) (folder, error) {
 	}
 	dir, passing := w.stack[from].dir, false
 	for i := from + 1; i <= at; i++ {
-		sub, err := w.admit(dir.enter(string(w.path[w.stack[i-1].path : w.stack[i].path-1])))
+		sub, err := w.checkDenied(dir.openDir(string(w.path[w.stack[i-1].path : w.stack[i].path-1])))
 		if passing {
 			dir.close()
 		}

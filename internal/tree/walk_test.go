@@ -17,7 +17,10 @@ import (
 
 func TestWalk(t *testing.T) {
 	dir := t.TempDir()
-	plant(t, dir, "a.b", "a/b", "a/c/d.go", "a0", "B", "link -> a", "out -> /", ".git/HEAD", ".git/hooks/x", ".hid/.git/x", ".hid/y", ".dot", "z/.git", "z/q.go", "e/")
+	plant(
+		t, dir, "a.b", "a/b", "a/c/d.go", "a0", "B", "link -> a", "out -> /", ".git/HEAD", ".git/hooks/x", ".hid/.git/x",
+		".hid/y", ".dot", "z/.git", "z/q.go", "e/",
+	)
 	r := open(t, dir)
 	for _, test := range []struct {
 		name string
@@ -51,10 +54,12 @@ func TestWalk(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || types["a"] != Dir || types["link"] != Link || types["out"] != Link || types["a/c/d.go"] != File || sizes["a/c/d.go"] != 8 {
+	if err != nil || types["a"] != Dir || types["link"] != Link || types["out"] != Link || types["a/c/d.go"] != File ||
+		sizes["a/c/d.go"] != 8 {
 		t.Errorf("%v %v %v", err, types, sizes)
 	}
-	if want := (Report{Dirs: 4, Files: 8, Ignored: 2}); report != want { // .git is not an entry passed over: nothing shows it
+	// .git is not an entry passed over: nothing shows it
+	if want := (Report{Dirs: 4, Files: 8, Ignored: 2}); report != want {
 		t.Errorf("%+v", report)
 	}
 }
@@ -94,13 +99,15 @@ func TestWalkEnds(t *testing.T) {
 		t.Errorf("cancelled: %d entries, %v", n, err)
 	}
 	for start, want := range map[string]string{".git": "never entered", ".git/config": "never entered", "g": "it is a file", "nothing": "no such file", "../x": "outside the root", "a\x00": "NUL"} {
-		if _, err := r.Walk(t.Context(), Options{Start: start}, func(Entry) error { t.Error("visited"); return nil }); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := r.Walk(
+			t.Context(), Options{Start: start}, func(Entry) error { t.Error("visited"); return nil },
+		); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("start %q: %v", start, err)
 		}
 	}
 }
 
-// A directory of many names, and many directories: sorted, complete, cancelled at once.
+// A directory of many names, and many directories: sorted, complete, and cancelled at once.
 func TestWalkOfManyNames(t *testing.T) {
 	dir := t.TempDir()
 	const many = 6_000
@@ -127,12 +134,14 @@ func TestWalkOfManyNames(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if report, err := r.Walk(ctx, Options{}, func(Entry) error { t.Error("visited"); return nil }); !errors.Is(err, context.Canceled) || report.Dirs > 0 {
+	if report, err := r.Walk(
+		ctx, Options{}, func(Entry) error { t.Error("visited"); return nil },
+	); !errors.Is(err, context.Canceled) || report.Dirs > 0 {
 		t.Errorf("cancelled: %+v %v", report, err)
 	}
 }
 
-// Where a few entries take long, progress is told all the same.
+// Progress is reported even if few entries take long.
 func TestSlowWalkTellsProgress(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -157,7 +166,9 @@ func TestSlowWalkTellsProgress(t *testing.T) {
 
 func BenchmarkWalk(b *testing.B) {
 	r := open(b, peer.GoSource(b))
-	for name, o := range map[string]Options{"names": {}, "stat": {Stat: true}, "glob": {Glob: must(CompileGlob("**/*_test.go"))}} {
+	for name, o := range map[string]Options{"names": {}, "stat": {Stat: true}, "glob": {Glob: must(
+		CompileGlob("**/*_test.go"),
+	)}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
@@ -174,7 +185,9 @@ func BenchmarkWalk(b *testing.B) {
 
 func BenchmarkOpenFile(b *testing.B) {
 	dir := peer.GoSource(b)
-	for name, r := range map[string]*Root{"os.Root": open(b, dir), "stepwise": open(b, dir, filepath.Join(dir, "no/store"))} {
+	for name, r := range map[string]*Root{"os.Root": open(b, dir), "stepwise": open(
+		b, dir, filepath.Join(dir, "no/store"),
+	)} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				f, _, err := r.OpenFile("cmd/go/internal/load/pkg.go")

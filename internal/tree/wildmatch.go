@@ -2,26 +2,25 @@ package tree
 
 import "strings"
 
-// wildmatch says whether text matches an ignore pattern as git reads one:
+// wildmatch reports whether text matches an ignore pattern as git reads one:
 //
-//	?        one byte, not "/"
-//	*        any bytes but "/"
-//	[…]      one byte of a class, not "/"; [!…] and [^…] of none
+//	?        one byte other than "/"
+//	*        any bytes other than "/"
+//	[…]      one byte of a class, but not "/"; [!…] and [^…] one byte not in it
 //	\x       x
 //	**/      at the start of the pattern or after "/": nothing, or anything up to a "/"
 //	**       the same at the end of the pattern: anything
 //
-// A "**" elsewhere is a "*". Everything is a byte: git knows no encodings here.
-// Where git looks back for a better start it goes through all of them; here the
-// latest "*" and the latest "**/" suffice, because a "*" ends before the next
-// "/", so that the earliest place for what stands between two "**/" leaves most
-// to what follows. The cost is at most quadratic in the length of a name times
+// A "**" elsewhere is a "*". Patterns match bytes: git knows no encodings here. Where git backtracks over every start,
+// it suffices here to retry the latest "*" and the latest "**/": a "*" ends before the next "/", so the earliest match
+// of the text between two "**/" leaves most to the rest. The time is at most quadratic in the length of a name times
 // the number of directories, whatever the pattern.
 func wildmatch(p, text string) bool {
 	const none = -1
 	pi, ti := 0, 0
-	starP, starT := none, 0 // go on at starP with text from starT, once byte starT is given to the "*"
-	deepP, deepT := none, 0 // the same for "**/": text up to and with the next "/" is given to it
+	starP, starT := none, 0 // the "*" restarts at starP with text from starT, after it has taken one more byte
+	// the "**/" restarts at deepP with text from deepT, after it has taken the text up to the next "/"
+	deepP, deepT := none, 0
 	for {
 		ok := false
 		switch {
@@ -44,9 +43,9 @@ func wildmatch(p, text string) bool {
 					deepP, deepT, starP = pi, ti, none
 					continue
 				case p[pi] == '\\' && pi+1 < len(p) && p[pi+1] == '/':
-					// An escaped "/" is not skipped with the "**": it must be there.
+					// "**" does not cover an escaped "/": it must be in the text.
 					pi += 2
-					deepP, deepT, starP = pi, ti, none // as if nothing had matched yet: to the next "/"
+					deepP, deepT, starP = pi, ti, none // as if nothing matched before the next "/"
 				default:
 					starP, starT = pi, ti
 					continue
@@ -56,13 +55,13 @@ func wildmatch(p, text string) bool {
 				continue
 			}
 		case ti == len(text):
-			return false // every other start leaves even less
+			return false // every other start leaves even less text
 		case p[pi] == '?':
 			if ok = text[ti] != '/'; ok {
 				pi, ti = pi+1, ti+1
 			}
 		case p[pi] == '[':
-			in, next := class(p, pi+1, text[ti])
+			in, next := matchClass(p, pi+1, text[ti])
 			if ok = in && text[ti] != '/'; ok {
 				pi, ti = next, ti+1
 			}
@@ -95,16 +94,14 @@ func wildmatch(p, text string) bool {
 	}
 }
 
-// class reads the class that begins at p[i], after "[", and says whether c is in
-// it and where the pattern goes on. next < 0: there is no such class, and the
-// pattern matches nothing.
-func class(p string, i int, c byte) (in bool, next int) {
+// matchClass parses the class that begins at p[i], after "[", and reports whether c is in it and where the pattern
+// continues. next < 0 means that the class is invalid and the pattern matches nothing.
+func matchClass(p string, i int, c byte) (in bool, next int) {
 	negated := i < len(p) && (p[i] == '!' || p[i] == '^')
 	if negated {
 		i++
 	}
-	// from is the start of a range that may follow; 0 where none may: at the
-	// start, after a range and after a named class.
+	// from is the start of a possible range; 0 at the start, after a range and after a named class.
 	var from byte
 	for first := true; ; first = false {
 		if i >= len(p) {
@@ -135,11 +132,11 @@ func class(p string, i int, c byte) (in bool, next int) {
 			}
 			name := p[i+2 : i+2+end]
 			if !strings.HasSuffix(name, ":") {
-				in = in || c == '[' // not a named class: "[" itself, then ":" and so on
+				in = in || c == '[' // not a named class: a plain "[", then ":" and so on
 				from = '['
 				break
 			}
-			member, known := named(name[:len(name)-1], c)
+			member, known := inPosixClass(name[:len(name)-1], c)
 			if !known {
 				return false, -1
 			}
@@ -154,9 +151,9 @@ func class(p string, i int, c byte) (in bool, next int) {
 	}
 }
 
-// named says whether c belongs to a POSIX class, as git has them: ASCII alone,
-// and a space is blank, tab, newline or carriage return.
-func named(name string, c byte) (member, known bool) {
+// inPosixClass reports whether c is in a POSIX class as git defines it: ASCII only, and space is blank, tab, newline or
+// carriage return.
+func inPosixClass(name string, c byte) (member, known bool) {
 	lower, upper, digit := 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9'
 	graph := 0x21 <= c && c <= 0x7e
 	switch name {
@@ -190,9 +187,9 @@ func named(name string, c byte) (member, known bool) {
 	return member, true
 }
 
-// hopeless says that a pattern can match nothing: a class without end or of an
-// unknown name, or a "\" at the end.
-func hopeless(p string) bool {
+// neverMatches reports whether a pattern can match nothing: a class without end or with an unknown name, or a "\" at
+// the end.
+func neverMatches(p string) bool {
 	for i := 0; i < len(p); i++ {
 		switch p[i] {
 		case '\\':
@@ -200,7 +197,7 @@ func hopeless(p string) bool {
 				return true
 			}
 		case '[':
-			_, next := class(p, i+1, 'x')
+			_, next := matchClass(p, i+1, 'x')
 			if next < 0 {
 				return true
 			}

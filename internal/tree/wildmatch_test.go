@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// slow is wildmatch by its definition: every way is tried.
+// slow implements wildmatch by its definition and tries every match.
 func slow(p, t string, start bool) bool {
 	if p == "" {
 		return t == ""
@@ -42,7 +42,7 @@ func slow(p, t string, start bool) bool {
 		if t == "" {
 			return false
 		}
-		in, next := class(p, 1, t[0])
+		in, next := matchClass(p, 1, t[0])
 		return next >= 0 && in && t[0] != '/' && slow(p[next:], t[1:], false)
 	case '\\':
 		return len(p) > 1 && t != "" && t[0] == p[1] && slow(p[2:], t[1:], p[1] == '/')
@@ -63,7 +63,7 @@ func TestWildmatchIsWhatItsDefinitionSays(t *testing.T) {
 	for range 200_000 {
 		p := from([]string{"a", "b", "/", "*", "**", "?", "**/", "/**", "[ab]", "[!a]", `\a`, `**\/`, "/**/"}, 9)
 		s := from([]string{"a", "b", "/", "a/", "ab"}, 10)
-		if hopeless(p) {
+		if neverMatches(p) {
 			continue
 		}
 		got, want := wildmatch(p, s), slow(p, s, true)
@@ -72,7 +72,7 @@ func TestWildmatchIsWhatItsDefinitionSays(t *testing.T) {
 		}
 		if got {
 			matched++
-			if name := nameOf(s); name != "" && needs(p)&^pairsOf(name) != 0 {
+			if name := nameOf(s); name != "" && requiredPairs(p)&^pairsOf(name) != 0 {
 				t.Fatalf("%q is taken not to match %q by its pairs", s, p)
 			}
 		}
@@ -92,20 +92,21 @@ func FuzzWildmatch(f *testing.F) {
 			wildmatch(p, s)
 			return
 		}
-		if hopeless(p) {
+		if neverMatches(p) {
 			return // never asked
 		}
 		if got, want := wildmatch(p, s), slow(p, s, true); got != want {
 			t.Errorf("wildmatch(%q, %q) = %v", p, s, got)
-		} else if name := nameOf(s); got && name != "" && needs(p)&^pairsOf(name) != 0 {
+		} else if name := nameOf(s); got && name != "" && requiredPairs(p)&^pairsOf(name) != 0 {
 			t.Errorf("%q is taken not to match %q by its pairs", s, p)
 		}
 	})
 }
 
-// Patterns that take git years: each step here is cheap, whatever the pattern.
+// Patterns that take git years take little time here.
 func TestWildmatchNeverTakesLong(t *testing.T) {
-	for _, p := range []string{strings.Repeat("*a", 100) + "*b", strings.Repeat("**/", 100) + "b", strings.Repeat("**/a*", 60) + "/b", strings.Repeat("[a*]*", 60) + "b"} {
+	for _, p := range []string{strings.Repeat("*a", 100) + "*b", strings.Repeat("**/", 100) +
+		"b", strings.Repeat("**/a*", 60) + "/b", strings.Repeat("[a*]*", 60) + "b"} {
 		for _, s := range []string{strings.Repeat("a", 4000), strings.Repeat("a/", 2000) + "a"} {
 			if wildmatch(p, s) {
 				t.Errorf("%.20q matches %.20q", p, s)
@@ -121,7 +122,7 @@ func FuzzRules(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, p string) {
 		s := compile(text, 0, nil)
 		s.ignores(p, nameOf(p), false)
-		// One line more that ignores everything decides; one that takes it back decides again.
+		// A last line that ignores everything decides; one that negates it decides again.
 		more := append(append([]byte{}, text...), "\n**\n"...)
 		if p != "" && !compile(more, 0, nil).ignores(p, nameOf(p), false) {
 			t.Errorf("%q: not ignored by a last line **", p)
@@ -133,7 +134,12 @@ func FuzzRules(f *testing.F) {
 }
 
 func BenchmarkRules(b *testing.B) {
-	s := compile([]byte("node_modules/\n*.o\n*.a\n*.so\n/build\n/dist/\n!keep.o\n*.tmp\n.idea\n**/gen/*.pb.go\n/doc/*.html\n[Tt]humbs.db\n*~\n"), 0, nil)
+	s := compile(
+		[]byte(
+			"node_modules/\n*.o\n*.a\n*.so\n/build\n/dist/\n!keep.o\n*.tmp\n.idea\n**/gen/*.pb.go\n/doc/*.html\n[Tt]humbs.db\n*~\n",
+		),
+		0, nil,
+	)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.ignores("internal/tree/walk.go", "walk.go", false)

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// InOrder is the tokens of a rank file in order of rank.
+// InOrder returns the tokens of a rank file in order of rank. It returns an error if the ranks are not 0, 1, 2 …
+// without gaps.
 func InOrder(ranks map[string]int) ([]string, error) {
 	tokens := make([]string, len(ranks))
 	for t, rank := range ranks {
@@ -19,7 +20,7 @@ func InOrder(ranks map[string]int) ([]string, error) {
 	return tokens, nil
 }
 
-// Build makes the table of a vocabulary from its tokens in order of rank. The same tokens make the same bytes.
+// Build makes the table of a vocabulary from its tokens in order of rank. Equal tokens give equal bytes.
 func Build(tokens []string) ([]byte, error) {
 	if len(tokens) >= 1<<rankBits {
 		return nil, fmt.Errorf("%d tokens", len(tokens))
@@ -53,8 +54,9 @@ func Build(tokens []string) ([]byte, error) {
 	return table, nil
 }
 
-// recordsOf is each token's record without its slot. It proves what [Vocabulary.Apart] stands on: that the bytes of
-// every token, merged by themselves, become that token, in merges whose ranks never fall.
+// recordsOf returns the record of each token, without its slot. It checks the two properties [Vocabulary.IsBoundary]
+// relies on: the bytes of every token, merged by themselves, become that token, and the ranks of these merges never
+// fall.
 func recordsOf(tokens []string) ([]uint64, error) {
 	ranks := make(map[string]int, len(tokens))
 	for rank, t := range tokens {
@@ -78,7 +80,7 @@ func recordsOf(tokens []string) ([]uint64, error) {
 	return records, nil
 }
 
-// lastMerge is where the two parts meet that become the token last.
+// lastMerge returns the offset in t at which the last merge joins its two parts.
 func lastMerge(t string, ranks map[string]int) (cut int, _ error) {
 	starts := make([]int, len(t)+1)
 	for i := range starts {
@@ -101,17 +103,18 @@ func lastMerge(t string, ranks map[string]int) (cut int, _ error) {
 	return cut, nil
 }
 
-// grove is the tree of the tokens' bytes while slots are sought for its nodes. The root is node 0.
+// grove is the trie of the bytes of all tokens. It exists only while slots are assigned to its nodes. Node 0 is the
+// root.
 type grove struct {
-	kids [][]int // of a node, in order of their bytes
-	byte []byte  // that leads to a node
-	rank []int   // of the token that ends at a node, or -1
-	ends []int   // the node where a token ends
-	at   []int   // the slot of a node
+	kids [][]int // the children of each node, in order of their bytes
+	byte []byte  // the byte that leads to each node
+	rank []int   // the rank of the token that ends at each node, or -1
+	ends []int   // the node at which each token ends, by rank
+	at   []int   // the slot of each node
 	base []uint64
-	used []bool // of a slot
-	own  []bool // of a base: no two nodes share one, so that a slot's byte tells whose child it is
-	from []int  // where to begin the search, by how many children a node has
+	used []bool // whether each slot is taken
+	own  []bool // whether each base is taken: bases differ, so a slot's byte identifies its parent
+	from []int  // the block at which a search begins, by the node's number of children
 }
 
 func newGrove(tokens []string) *grove {
@@ -138,11 +141,12 @@ func (g *grove) child(n int, c byte) int {
 	return g.kids[n][i]
 }
 
-// place finds a slot for every node: first for those with many children, which fit in few places; among equals for
-// those that came first, whose tokens are the most frequent, so that they stand together.
+// place assigns a slot to every node. Nodes with many children come first, because few bases fit them. Among nodes
+// with equally many children the first ones come first: their tokens are the most frequent, so their slots are close
+// together.
 func (g *grove) place() []uint64 {
 	g.grow() // the root's children
-	g.grow() // the empty block, which is nobody's: where nodes without children look for them
+	g.grow() // the empty block: nodes without children use its base, so every lookup fails
 	for c := range 256 {
 		g.used[blockOf(noChild)*256+c] = true
 	}
@@ -184,7 +188,8 @@ func (g *grove) take(n, base int) {
 	}
 }
 
-// search finds a base for a node: the first that fits, but not in a block where others with as many children failed often.
+// search returns a base for a node: the first that fits. It skips blocks in which nodes with as many children failed
+// often.
 func (g *grove) search(n int) int {
 	kids := g.kids[n]
 	first := int(g.byte[kids[0]])

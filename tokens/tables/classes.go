@@ -2,7 +2,7 @@ package tables
 
 import "unicode"
 
-// Class is what a rune is to the patterns that cut a text into pieces, as bits.
+// Class is a bit set: it classifies a rune for the patterns that split a text.
 type Class uint8
 
 // The classes.
@@ -15,22 +15,22 @@ const (
 	Newline                   // \r \n
 )
 
-// The classes in two stages: a block of runes' number among the different blocks, then the blocks, a byte
-// a rune. The first block is ASCII.
+// The class table has two stages: for each block of runes, the index of its distinct block (one byte each), then the
+// distinct blocks with one byte per rune. The first block is ASCII.
 const (
 	blockSize = 128
 	blocks    = 0x110000 / blockSize
 )
 
-// ClassOf is the class of a rune.
+// ClassOf returns the class of a rune.
 func ClassOf(r rune) Class {
 	return Class(classes[blocks+blockSize*int(classes[uint32(r)/blockSize])+int(uint32(r)%blockSize)])
 }
 
-// ASCIIClass is ClassOf a byte below 0x80.
+// ASCIIClass is ClassOf for a byte below 0x80.
 func ASCIIClass(b byte) Class { return Class(classes[blocks+int(b)]) }
 
-// BuildClasses makes the table of the classes from package unicode.
+// BuildClasses builds the class table from package unicode.
 func BuildClasses() []byte {
 	table := make([]byte, blocks)
 	seen := map[[blockSize]byte]int{}

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Generate writes the tables: of the two encodings, from the public rank files as the module
-// tiktoken-go-loader carries them, and of the classes of runes, from package unicode.
+// Generate writes the tables: the two vocabularies from the public rank files in module tiktoken-go-loader, and the
+// rune classes from package unicode.
 package main
 
 import (

@@ -1,8 +1,11 @@
-// Package tables holds the vocabularies and the classes of runes as package
-// tokens reads them: prebuilt, embedded, read in place.
+// Package tables holds the vocabularies and the rune classes for package tokens: prebuilt, embedded and read in
+// place.
 //
-// Nothing is unpacked: a table costs no time at start and no heap, and the
-// operating system loads the pages that are read. It counts nothing (package tokens does).
+// Nothing is unpacked: a table takes no time at startup and no heap, and the operating system loads only the pages
+// that are read. The package does not count tokens of whole texts (package tokens does).
+//
+// A rank is the number of a token in its vocabulary; lower ranks merge first. A piece is a part of a text that is
+// merged by itself.
 package tables
 
 import (
@@ -13,7 +16,7 @@ import (
 
 //go:generate go run generate.go
 
-// The files are written by generate.go from the public rank files and from package unicode.
+// generate.go writes these files from the public rank files and from package unicode.
 var (
 	//go:embed o200k_base.table
 	o200k string
@@ -23,47 +26,49 @@ var (
 	classes string
 )
 
-// The vocabularies. The first byte that is read of one maps megabytes of it, so that none is before it is asked for.
+// The vocabularies are opened on first use: reading the first byte of a table maps megabytes.
 var (
 	O200k  = sync.OnceValue(func() *Vocabulary { return open(o200k) })
 	CL100k = sync.OnceValue(func() *Vocabulary { return open(cl100k) })
 )
 
-// Vocabulary is the tree of the tokens' bytes, and what each token was merged from. Its form, all numbers little-endian:
+// Vocabulary is the trie of all tokens' bytes, with the two parts from which each token was merged. Its format, all
+// numbers little-endian:
 //
-//	6 × uint32             the length in bytes of each part that follows
-//	8 bytes                nothing
-//	slots × uint64         the nodes of the tree: from the lowest bit on, 8 bits of the byte that leads to the node, 1 bit
-//	                       that is set, 23 bits of the node's base, and 32 bits of the rank of the token that ends
-//	                       here and one, or 0. An empty slot is 0.
-//	tokens × uint64        by rank: 18 bits of the rank of the left part, 18 bits of that of the right part, 7 bits of the
-//	                       length less one, 21 bits of the slot. One byte is its own parts.
-//	pilots, keys × uint64  the set of the tokens of up to 8 bytes that do not end with a NUL, see words: as many pilots
-//	                       as a power of two, and a key's bytes
-//	pilots, keys × 2       the set of those of 9 to 15 bytes, their keys as of [Key]
+//	6 × uint32             the length in bytes of each section that follows
+//	8 bytes                unused
+//	slots × uint64         the nodes of the trie: from the lowest bit on, 8 bits with the byte that leads to the
+//	                       node, 1 bit that is always set, 23 bits with the node's base, and 32 bits with 1 + the
+//	                       rank of the token that ends at the node, or 0. An empty slot is 0.
+//	tokens × uint64        one record per token, by rank: 18 bits with the rank of the left part, 18 bits with
+//	                       the rank of the right part, 7 bits with the length minus one, 21 bits with the slot. The
+//	                       parts of a one-byte token are the token itself.
+//	pilots, keys × uint64  the set of the tokens of up to 8 bytes that do not end with a NUL, see words: the
+//	                       pilots, whose number is a power of two, then the bytes of each key
+//	pilots, keys × 2       the set of the tokens of 9 to 15 bytes, with keys as returned by [Key]
 //
-// The child of a node by a byte stands in the slot of the node's base xor the byte, if that slot holds the byte. The
-// root's base is 0. All bases differ but those of nodes without children.
+// The child of a node for a byte is in slot (base of the node) xor (byte), if that slot holds the byte. The base of
+// the root is 0. All nodes with children have different bases.
 type Vocabulary struct {
 	slots, tokens string
 	short, long   words
 }
 
 const (
-	headSize = 32 // of a table
+	headSize = 32 // length of a table's head, in bytes
 
 	slotUsed  = 1 << 8
 	baseShift = 9
 	baseBits  = 23
 	rankShift = 32
 
-	rankBits  = 18 // of a token's record
+	rankBits  = 18 // number of bits of a rank in a token's record
 	sizeShift = 2 * rankBits
 	sizeBits  = 7
 	slotShift = sizeShift + sizeBits
 	slotBits  = 64 - slotShift
 
-	longest = 1 << sizeBits // token, in bytes
+	longest = 1 << sizeBits // maximum length of a token, in bytes
 	noChild = 256           // the base of a node without children: its block is empty
 )
 
@@ -77,7 +82,7 @@ func open(table string) *Vocabulary {
 	return &Vocabulary{parts[0], parts[1], words{parts[2], parts[3]}, words{parts[4], parts[5]}}
 }
 
-// Longest is the longest token that s begins with, its rank and its length; length 0 where s is empty.
+// Longest returns the rank and the length of the longest token that s begins with; the length is 0 if s is empty.
 func (v *Vocabulary) Longest(s []byte) (rank uint32, n int) {
 	var base uint32
 	for i, c := range s {
@@ -93,19 +98,19 @@ func (v *Vocabulary) Longest(s []byte) (rank uint32, n int) {
 	return rank, n
 }
 
-// End is where a token ends that a text begins with.
+// End is the rank and the length of a token at the beginning of a text.
 type End uint32
 
-// Rank is the token's rank.
+// Rank returns the token's rank.
 func (e End) Rank() uint32 { return uint32(e >> 8) }
 
-// Len is the token's length in bytes.
+// Len returns the token's length in bytes.
 func (e End) Len() int { return int(e & 0xff) }
 
 // Ends has room for all tokens that a text can begin with.
 type Ends [longest]End
 
-// Prefixes writes the tokens that s begins with, the shortest first, and returns how many there are.
+// Prefixes writes the tokens that s begins with to into, the shortest first, and returns their number.
 func (v *Vocabulary) Prefixes(s []byte, into *Ends) (n int) {
 	var base uint32
 	for i, c := range s {
@@ -122,11 +127,12 @@ func (v *Vocabulary) Prefixes(s []byte, into *Ends) (n int) {
 	return n
 }
 
-// FewMax is the longest piece in bytes that Few takes.
+// FewMax is the maximum length of Few's input, in bytes.
 const FewMax = 4
 
-// Few is Merge of a piece of 1 to FewMax bytes, by its [Key]: there are so few ways to join so few that it needs no steps. Joining any two
-// of three leaves two, or all are a token. Of four it is told by which two are joined first, and whether what is left can be joined once.
+// Few is Merge for n bytes, 1 to FewMax, given as a [Key]. So few bytes can be joined in so few ways that it needs no
+// loop. If any two of three bytes are joined, two tokens remain, or one if all three are a token. For four bytes the
+// result depends on which two are joined first, and on whether the remaining parts can be joined once more.
 func (v *Vocabulary) Few(key uint64, n int) int {
 	a, b := v.child(0, key), v.child(0, key>>8)
 	ab := v.child(baseOf(a), key>>8)
@@ -161,7 +167,7 @@ func (v *Vocabulary) Few(key uint64, n int) int {
 	return 3 - (ends(bcd) | ends(ab))
 }
 
-// child is the node by a byte, the lowest of c, below a base; an empty slot where there is none.
+// child returns the slot of the node that the lowest byte of c leads to from a base, or an empty slot.
 func (v *Vocabulary) child(base uint32, c uint64) uint64 {
 	slot := le64(v.slots, base^uint32(c&0xff))
 	if slot&(slotUsed|0xff) != slotUsed|c&0xff {
@@ -172,24 +178,27 @@ func (v *Vocabulary) child(base uint32, c uint64) uint64 {
 
 func baseOf(slot uint64) uint32 { return uint32(slot) >> baseShift }
 
-// ends is 1 where a token ends at a node, else 0.
+// ends returns 1 if a token ends at a node, else 0.
 func ends(slot uint64) int { return int((slot>>rankShift + 1<<32 - 1) >> 32) }
 
-// joins is the rank of the token that ends at a node; the highest number where there is none.
+// joins returns the rank of the token that ends at a node, or the highest uint32.
 func joins(slot uint64) uint32 { return uint32(slot>>rankShift) - 1 }
 
-// MergeMax is the longest piece in bytes that Merge takes.
+// MergeMax is the maximum length of Merge's input, in bytes.
 const MergeMax = 1 << mergeBits
 
 const mergeBits = 4
 
-// Merge is how many tokens a piece of at most MergeMax bytes is: its bytes, of which the neighbours of lowest rank are
-// joined, leftmost first, until none can be. It is faster than laying tokens where a piece is short and of many tokens.
+// Merge returns the number of tokens in at most MergeMax bytes. It joins the neighbours of lowest rank, leftmost
+// first, until none can be joined. For short inputs of many tokens it is faster than searching for the longest
+// tokens.
 func (v *Vocabulary) Merge(piece []byte) int {
 	const none = ^uint32(0)
-	var base, joined, both [MergeMax]uint32 // of the part that begins at a byte: its node's base; joined with the next, its rank and that byte, and its node's base
+	// by the offset at which a part begins: the base of its node; the rank of the part joined with the next one,
+	// combined with the offset; and the base of the joined node
+	var base, joined, both [MergeMax]uint32
 	n := min(len(piece), MergeMax)
-	begins := uint32(2)<<n - 1 // a bit for each byte that begins a part, and one for the end
+	begins := uint32(2)<<n - 1 // a bit for each offset at which a part begins, and one for the end
 	after := func(i int) int { return bits.TrailingZeros32(begins >> (i + 1) << (i + 1)) }
 	join := func(i int) {
 		joined[i] = none
@@ -223,8 +232,8 @@ func (v *Vocabulary) Merge(piece []byte) int {
 	}
 }
 
-// joinedFrom is the rank of the token of a node's bytes, by its base, and what comes after them, and that node's base;
-// the highest number where there is none.
+// joinedFrom returns the rank and the base of the token that consists of a node's bytes (the node given by its base)
+// followed by after; the rank is the highest uint32 if there is no such token.
 func (v *Vocabulary) joinedFrom(base uint32, after []byte) (rank, both uint32) {
 	var slot uint64
 	for _, c := range after {
@@ -237,13 +246,14 @@ func (v *Vocabulary) joinedFrom(base uint32, after []byte) (rank, both uint32) {
 	return uint32(slot>>rankShift) - 1, base
 }
 
-// Apart says whether two neighbouring tokens stay two: whether the bytes of both, merged from the beginning, become
-// just these. After is the text from the second token on.
+// IsBoundary reports whether two adjacent tokens stay apart: whether merging the bytes of both from the beginning
+// results in these two tokens. after is the text that starts with the second token.
 //
-// Merges within a token rise in rank (Build has proved it), so that its outer part stands for as long as no merge
-// of a higher rank comes. The parts that meet at the border are followed back, the latest merge first: the two never
-// stay apart where joining the parts of any moment comes before the merge that ended it, in rank, of equals from the left.
-func (v *Vocabulary) Apart(left, right uint32, after []byte) bool {
+// Ranks rise during the merges of a token (Build has checked it), so the part of a token at the boundary exists until
+// a merge of a higher rank consumes it. IsBoundary undoes the merges on both sides, the latest first, and looks at
+// the two parts that meet at the boundary each time. The tokens do not stay apart if those parts would be joined
+// before the merge that consumed one of them: by rank, and among equal ranks from the left.
+func (v *Vocabulary) IsBoundary(left, right uint32, after []byte) bool {
 	limit := ^uint32(0)
 	a, b := le64(v.tokens, left), le64(v.tokens, right)
 	for {
@@ -266,7 +276,8 @@ func (v *Vocabulary) Apart(left, right uint32, after []byte) bool {
 	}
 }
 
-// joined is the rank of the token that two tokens make, by their records; else the highest number.
+// joined returns the rank of the token that two adjacent tokens form, given by their records; else the highest
+// uint32.
 func (v *Vocabulary) joined(a, b uint64, after []byte) uint32 {
 	size := b>>sizeShift&(1<<sizeBits-1) + 1
 	if size+a>>sizeShift&(1<<sizeBits-1) >= longest {
@@ -287,7 +298,7 @@ func le32(s string, i uint32) uint32 {
 	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
 }
 
-// le64 is the number at a place.
+// le64 returns the i-th uint64 of s.
 func le64(s string, i uint32) uint64 {
 	s = s[8*uint64(i):]
 	s = s[:8]

@@ -89,7 +89,9 @@ func TestIsToken(t *testing.T) {
 			}
 			_, want := ranks[string(piece)]
 			low, high := Key(piece, len(piece))
-			if got := v.IsToken(low, high, Hash(low, high)); got != (want && (len(piece) > shortWord || piece[len(piece)-1] != 0)) {
+			if got := v.IsToken(
+				low, high, Hash(low, high),
+			); got != (want && (len(piece) > shortWord || piece[len(piece)-1] != 0)) {
 				t.Fatalf("%s: %q is a token: %v", name, piece, got)
 			}
 		}

@@ -8,20 +8,20 @@ import (
 	"slices"
 )
 
-// words is a set of short tokens as a perfect hash: a key can stand in one place only, which is told by its hash and a pilot, a
-// byte that all keys have in common whose hashes end with the same bits. The pilots are few enough to stay near, so
-// that a question costs one line of the cache that is not.
+// words is a set of short tokens: a perfect hash table in which each key has exactly one possible slot. A key's slot
+// depends on its hash and on a pilot, a byte shared by all keys whose hashes end with the same bits. All pilots
+// together fit into the CPU cache, so a lookup costs one cache miss.
 type words struct {
 	pilots, keys string
 }
 
 const (
-	wordMax   = 15 // the longest token in bytes that is in a set
-	shortWord = 8  // up to here a token's key has 8 bytes
+	wordMax   = 15 // maximum length of a token in a set, in bytes
+	shortWord = 8  // tokens of up to 8 bytes have keys of 8 bytes, longer ones of 16
 )
 
-// Key is a piece of 1 to 15 bytes, the n that text begins with: its bytes, and its length in the topmost four bits. The four
-// bits below are 0.
+// Key returns the first n bytes of text, 1 to 15, as two numbers. The topmost four bits of high are the length; the
+// four bits below them are 0.
 func Key(text []byte, n int) (low, high uint64) {
 	if len(text) >= 16 {
 		low, high = binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
@@ -40,14 +40,14 @@ func Key(text []byte, n int) (low, high uint64) {
 	return low, high | uint64(n)<<60
 }
 
-// Hash is a key's.
+// Hash returns the hash of a [Key].
 func Hash(low, high uint64) uint64 {
 	over, mixed := bits.Mul64(low^0x9e3779b97f4a7c15, high^0xd1342543de82ef95)
 	return over ^ mixed
 }
 
-// IsToken says whether a piece is a token, by its key and that key's hash. It does not know tokens of up to 8 bytes that end with
-// a NUL, as their keys do not tell how long they are.
+// IsToken reports whether a [Key] is that of a token; hash is its [Hash]. It returns false for tokens of up to 8
+// bytes that end with a NUL, because their keys in the set do not hold the length.
 func (v *Vocabulary) IsToken(low, high, hash uint64) bool {
 	n := high >> 60
 	if n > shortWord {
@@ -66,7 +66,7 @@ func placeOf(hash uint64, pilot byte, places int) uint32 {
 	return uint32(over)
 }
 
-// wordsOf makes both sets.
+// wordsOf makes the sets of short tokens (up to 8 bytes) and long tokens (9 to 15 bytes).
 func wordsOf(tokens []string) (short, long words, err error) {
 	var keys [2][]wordKey
 	for _, t := range tokens {
@@ -83,7 +83,8 @@ func wordsOf(tokens []string) (short, long words, err error) {
 
 type wordKey struct{ low, high, hash uint64 }
 
-// setOf makes a set with keys of so many numbers. The pilots of most keys are sought first, as long as there is room.
+// setOf makes a set with one or two numbers per key. Pilots shared by many keys are chosen first, while most slots
+// are free.
 func setOf(keys []wordKey, numbers int) (words, error) {
 	pilots := make([]byte, 1<<bits.Len(uint(len(keys)/4)))
 	of := make([][]wordKey, len(pilots))
@@ -117,7 +118,7 @@ func setOf(keys []wordKey, numbers int) (words, error) {
 	return words{string(pilots), string(table)}, nil
 }
 
-// pilotOf is a pilot by which all keys find a place of their own.
+// pilotOf returns a pilot with which each of the keys gets a free slot of its own.
 func pilotOf(keys, set []wordKey) (pilot byte, ok bool) {
 	var taken []uint32
 next:

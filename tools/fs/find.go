@@ -8,46 +8,47 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// findArgs are the arguments of find. Every word here is paid for in every conversation.
+// findArgs are the arguments of find. Every conversation pays for the words of the jsonschema tags.
 type findArgs struct {
-	Glob   string `json:"glob,omitempty" jsonschema:"default **" help:"Names to list, as in **/*.go or *.{md,txt}; ** is everything. Default: **."`
-	Path   string `json:"path,omitempty" jsonschema:"directory, or obs:" help:"Directory to look into, one file, or obs: for what was kept. Default: all roots."`
-	Type   string `json:"type,omitempty" enum:"file|dir|link" help:"Only entries of this type. Default: every type."`
-	Show   string `json:"show,omitempty" enum:"list|tree|count|stat" jsonschema:"stat adds lines, kind, tokens; count is by extension" help:"What to print: list is a record for each entry with size and time, tree is indented names, count is files and bytes by extension, stat is list with lines, kind and tokens of each file. Default: list."`
-	Sort   string `json:"sort,omitempty" enum:"path|modified|size" jsonschema:"newest, largest first" help:"Order: by path, the newest first (modified) or the largest first (size). Default: path."`
-	Limit  int64  `json:"limit,omitempty" range:"0," help:"Show at most so many. Default: 0, all."`
-	Depth  int64  `json:"depth,omitempty" range:"0," help:"Go at most so many directories deep. Default: 0, all the way."`
-	Newer  string `json:"newer,omitempty" jsonschema:"24h, 7d, RFC 3339" help:"Only what was changed since: so long ago (90m, 24h, 7d, 2w) or a time (2026-01-31, RFC 3339). Default: any time."`
-	Larger string `json:"larger,omitempty" jsonschema:"10KB, 1MB" help:"Only files of more than this: 500, 10KB, 1.5MB, 1GiB. Default: any size."`
-	All    bool   `json:"all,omitempty" jsonschema:"hidden and ignored too" help:"Hidden and ignored entries too. Default: false."`
+	Glob   string `json:"glob,omitempty" jsonschema:"default **" help:"Glob of the names to list, such as **/*.go or *.{md,txt}; ** matches everything. Default: **."`
+	Path   string `json:"path,omitempty" jsonschema:"directory, or obs:" help:"Directory or file to list, or obs: for stored observations. Default: all roots."`
+	Type   string `json:"type,omitempty" enum:"file|dir|link" help:"List only entries of this type. Default: every type."`
+	Show   string `json:"show,omitempty" enum:"list|tree|count|stat" jsonschema:"stat adds lines, kind, tokens; count is per extension" help:"Output format: list prints one record per entry with size and time; tree prints indented names; count prints files and bytes per extension; stat prints the records of list with lines, kind and tokens of each file. Default: list."`
+	Sort   string `json:"sort,omitempty" enum:"path|modified|size" jsonschema:"newest or largest first" help:"Sort order: by path, newest first (modified) or largest first (size). Default: path."`
+	Limit  int64  `json:"limit,omitempty" range:"0," help:"Maximum number of entries to show; 0 shows all. Default: 0."`
+	Depth  int64  `json:"depth,omitempty" range:"0," help:"Maximum number of directory levels to descend; 0 is unlimited. Default: 0."`
+	Newer  string `json:"newer,omitempty" jsonschema:"24h, 7d, RFC 3339" help:"List only entries modified within an age (90m, 24h, 7d, 2w) or after a time (2026-01-31, RFC 3339). Default: any time."`
+	Larger string `json:"larger,omitempty" jsonschema:"10KB, 1MB" help:"List only files larger than this size: 500, 10KB, 1.5MB, 1GiB. Default: any size."`
+	All    bool   `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored entries. Default: false."`
 }
 
-// Find is the tool.
+// Find returns the tool find.
 func Find() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "find",
 		Title:       "Find files",
-		Description: "List files and directories, or kept observations (path obs:); long lists are kept as NDJSON.",
+		Description: "List files and directories, or stored observations (path obs:); long lists are stored as NDJSON.",
 		Effect:      tools.ReadOnly,
 	}, find)
 }
 
-// found is one thing found.
-type found struct {
+// foundEntry is an entry that a walk visits.
+type foundEntry struct {
 	Path     string // as the caller should name it
 	Type     tree.Type
 	Size     int64
 	Modified time.Time
 
-	seen *observations.Observation // of an observation
+	observation *observations.Observation // nil for other entries
 }
 
-// findQuery is what is asked for, understood.
+// findQuery is the parsed arguments.
 type findQuery struct {
 	findArgs
 	glob   *tree.Glob // nil: everything
@@ -83,8 +84,8 @@ func (a findArgs) Check() error {
 	return err
 }
 
-// described says that size and time are wanted.
-func (q *findQuery) described() bool {
+// needsStat reports whether the walk must read size and time of each entry.
+func (q *findQuery) needsStat() bool {
 	return q.Show != "tree" || !q.newer.IsZero() || q.Larger != ""
 }
 
@@ -93,60 +94,60 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 	if err != nil {
 		return err
 	}
-	places, err := in.Sources.Places(ctx, a.Path)
+	locations, err := in.Sources.Locate(ctx, a.Path)
 	if err != nil {
 		return err
 	}
 	f := &finder{findQuery: q, in: in, out: out}
-	if f.show, err = f.shower(ctx, places); err != nil {
+	if f.writer, err = f.newWriter(ctx, locations); err != nil {
 		return err
 	}
-	if s, ok := f.show.(*ordered); ok {
+	if s, ok := f.writer.(*sortedWriter); ok {
 		defer s.release()
 	}
-	err = f.everywhere(ctx, places)
+	err = f.list(ctx, locations)
 	if err == nil || errors.Is(err, tree.SkipAll) {
-		err = f.show.end()
+		err = f.writer.finish()
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && f.listed() > 0 && f.Show != "count":
-		f.out.Note("it stopped after " + plural(f.listed(), "entry", "entries") + "; " + narrower)
+		f.out.Note("find stopped after " + content.Plural(f.listed(), "entry", "entries") + "; " + narrowHint)
 		return err
 	case err != nil && ctx.Err() != nil:
-		f.out.Note("it stopped before anything could be shown; " + narrower)
+		f.out.Note("find stopped before it could show an entry; " + narrowHint)
 		return err
 	case err != nil:
 		return err
 	}
-	f.tell()
+	f.reportTotals()
 	return nil
 }
 
-// narrower is what helps where the time was not enough.
-const narrower = "narrow it by path, glob, depth, newer or larger"
+// narrowHint is the advice after a timeout.
+const narrowHint = "narrow it by path, glob, depth, newer or larger"
 
 // finder is one call.
 type finder struct {
 	findQuery
-	in   tools.Input
-	out  tools.Output
-	show shower
+	in     tools.Input
+	out    tools.Output
+	writer entryWriter
 
-	report tree.Report
-	shown  byType
-	taken  int64 // shown or held to be shown
-	more   bool  // the limit ended it before all was seen
-	failed int64 // files that could not be read for stat
-	partly int64 // observations shown that are kept in part
-	old    int64 // of the type, but not newer
-	small  int64 // of the type and newer, but not larger, or not files
-	other  int64 // of another type
+	report       tree.Report
+	shown        byType
+	accepted     int64 // entries that match, whether shown, sorted or dropped
+	limitReached bool  // the limit ended the walk early
+	unreadable   int64 // files that could not be read for show=stat
+	keptInPart   int64 // observations shown that are kept in part
+	notNewer     int64 // of the right type, but not newer
+	notLarger    int64 // of the right type and newer, but not larger, or not files
+	otherType    int64 // of another type
 }
 
 // byType counts entries of each type.
 type byType [4]int64
 
-func (n *byType) of(t tree.Type) *int64 {
+func (n *byType) counter(t tree.Type) *int64 {
 	switch t {
 	case tree.Dir:
 		return &n[1]
@@ -158,96 +159,73 @@ func (n *byType) of(t tree.Type) *int64 {
 	return &n[0]
 }
 
-// everywhere looks into each place in turn.
-func (f *finder) everywhere(ctx context.Context, places []tools.Place) error {
-	survey := tools.Survey{Left: len(places), Tell: f.out.Note}
-	for _, p := range places {
-		var err error
-		switch {
-		case p.Observations:
-			err = f.observed(ctx)
-		case p.ID != "":
-			err = f.oneObserved(ctx, p.ID)
-		case p.IsDir:
-			err = f.walk(ctx, p)
-		default:
-			err = f.one(p)
-		}
-		if err := survey.Looked(p, err); err != nil {
+// list lists the locations in order.
+func (f *finder) list(ctx context.Context, locations []source.Location) error {
+	missing := source.MissingRoots{Left: len(locations), Report: f.out.Note}
+	for _, l := range locations {
+		if err := missing.Check(l, f.listOne(ctx, l)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *finder) walk(ctx context.Context, p tools.Place) error {
+// listOne returns tree.SkipAll if the limit was reached and further locations cannot matter.
+func (f *finder) listOne(ctx context.Context, l source.Location) error {
 	before := f.report
-	report, err := p.Root.Walk(ctx, tree.Options{
-		Start: p.Path, Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.described(), Ahead: true,
-		Progress: func(r tree.Report) {
-			n := before.Files + r.Files
-			f.out.Progress(n, 0, fmt.Sprintf("%d files walked", n))
+	o := source.ListOptions{
+		Newest: f.Sort != "path",
+		Walk: tree.Options{
+			Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.needsStat(), Ahead: true,
+			Progress: func(r tree.Report) {
+				n := before.Files + r.Files
+				f.out.Progress(n, 0, fmt.Sprintf("%d files walked", n))
+			},
 		},
-	}, func(e tree.Entry) error {
-		if e.Type == tree.Dir {
-			e.Size = 0 // what a file system says there differs from one to the next, and means nothing
-		}
-		return f.take(found{Path: p.Shown(e.Path), Type: e.Type, Size: e.Size, Modified: e.Modified})
+	}
+	report, err := l.List(ctx, o, func(e source.Entry) error {
+		return f.addEntry(
+			foundEntry{Path: e.Name(), Type: e.Type, Size: e.Size, Modified: e.Modified, observation: e.Observation},
+		)
 	})
-	f.report = sum(before, report)
-	if err == nil && f.more {
-		err = tree.SkipAll // in the next places too
+	f.report = addReports(before, report)
+	if err == nil && f.limitReached {
+		err = tree.SkipAll
 	}
 	return err
 }
 
-// sum is the report of two walks.
-func sum(a, b tree.Report) tree.Report {
+// addReports returns the sum of the reports of two walks.
+func addReports(a, b tree.Report) tree.Report {
 	return tree.Report{
 		Dirs: a.Dirs + b.Dirs, Files: a.Files + b.Files, Ignored: a.Ignored + b.Ignored,
 		Unreadable: a.Unreadable + b.Unreadable, CutRules: a.CutRules + b.CutRules,
 	}
 }
 
-// one is a place that is no directory.
-func (f *finder) one(p tools.Place) error {
-	at, err := p.Root.Stat(p.Path)
-	if err != nil {
-		return err
-	}
-	f.report.Files++
-	if f.glob != nil && !f.glob.Match(p.Path[strings.LastIndexByte(p.Path, '/')+1:]) {
-		return nil
-	}
-	typ := tree.File
-	if !at.Mode().IsRegular() {
-		typ = tree.Other
-	}
-	return f.take(found{Path: p.Shown(p.Path), Type: typ, Size: at.Size(), Modified: at.ModTime()})
-}
-
-// take hands on what passes; tree.SkipAll where the limit is reached and what follows cannot matter.
-func (f *finder) take(e found) error {
+// addEntry writes an entry if it matches the query. It returns tree.SkipAll if the limit is reached and later entries
+// cannot change the output.
+func (f *finder) addEntry(e foundEntry) error {
 	switch {
 	case f.Type != "" && string(e.Type) != f.Type:
-		f.other++
+		f.otherType++
 		return nil
 	case !f.newer.IsZero() && !e.Modified.After(f.newer):
-		f.old++
+		f.notNewer++
 		return nil
 	case f.Larger != "" && (e.Type != tree.File || e.Size <= f.larger):
-		f.small++
+		f.notLarger++
 		return nil
 	}
-	if f.Limit > 0 && f.taken == f.Limit && f.show.inOrder() {
-		f.more = true
+	if f.Limit > 0 && f.accepted == f.Limit && f.writer.streams() {
+		f.limitReached = true
 		return tree.SkipAll
 	}
-	f.taken++
-	return f.show.take(e)
+	f.accepted++
+	return f.writer.writeEntry(e)
 }
 
-// listed is how much was shown.
+// listed returns the number of entries shown.
 func (f *finder) listed() (n int64) {
 	for _, k := range f.shown {
 		n += k
@@ -255,51 +233,60 @@ func (f *finder) listed() (n int64) {
 	return n
 }
 
-// tell says what was found and what was passed over.
-func (f *finder) tell() {
+// reportTotals adds the counts and the notes on what was found and what was skipped.
+func (f *finder) reportTotals() {
 	n := f.listed()
 	for _, t := range []tree.Type{tree.File, tree.Dir, tree.Link, tree.Other} {
-		if n := *f.shown.of(t); n > 0 || t == tree.File {
+		if n := *f.shown.counter(t); n > 0 || t == tree.File {
 			f.out.Count(string(t)+"s_found", float64(n))
 		}
 	}
 	switch {
-	case f.more:
-		f.out.Note(fmt.Sprintf("the first %d; there are more: raise limit", f.Limit))
-	case n < f.taken && n == f.Limit && n < maxSorted:
-		f.out.Note(fmt.Sprintf("%d of %d; raise limit for more", n, f.taken))
-	case n < f.taken:
-		f.out.Note(fmt.Sprintf("the first %d of %d in this order, which is as many as are put in order: narrow it with glob, newer or larger", n, f.taken))
+	case f.limitReached:
+		f.out.Note(fmt.Sprintf("only the first %d are shown; there are more: raise limit", f.Limit))
+	case n < f.accepted && n == f.Limit && n < maxSorted:
+		f.out.Note(fmt.Sprintf("%d of %d are shown; raise limit for more", n, f.accepted))
+	case n < f.accepted:
+		f.out.Note(
+			fmt.Sprintf(
+				"the first %d of %d in this order; no more entries can be sorted: narrow it with glob, newer or larger", n,
+				f.accepted,
+			),
+		)
 	case n == 0:
-		f.out.Note(f.nothing())
+		f.out.Note(f.explainNoMatch())
 	}
-	if left := f.leftOut(); n > 0 && left != "" && !f.more { // where the limit ended the walk it is not known how many
+	if left := f.skippedNote(); n > 0 && left != "" && !f.limitReached { // a walk that the limit ended has not counted all
 		f.out.Note(left)
 	}
-	if f.failed > 0 {
-		f.out.Note(plural(f.failed, "file", "files") + " could not be read; the records say why")
+	if f.unreadable > 0 {
+		f.out.Note(content.Plural(f.unreadable, "file", "files") + " could not be read; the records say why")
 	}
-	if f.partly > 0 {
-		f.out.Note(plural(f.partly, "observation is", "observations are") + " kept in part, without the bytes dropped: size is of what is kept, all other counts are of the whole")
+	if f.keptInPart > 0 {
+		f.out.Note(
+			content.Plural(
+				f.keptInPart, "observation is", "observations are",
+			) + " kept in part: size counts the kept bytes, all other counts include the dropped bytes",
+		)
 	}
-	tellWalk(f.report, f.out)
+	reportWalk(f.report, f.out)
 }
 
-// tellWalk says what a walk could not look at.
-func tellWalk(r tree.Report, out tools.Output) {
+// reportWalk notes what a walk could not read.
+func reportWalk(r tree.Report, out tools.Output) {
 	if r.Unreadable > 0 {
-		out.Note(plural(r.Unreadable, "directory", "directories") + " could not be read")
+		out.Note(content.Plural(r.Unreadable, "directory", "directories") + " could not be read")
 	}
 	if r.CutRules > 0 {
-		out.Note(plural(r.CutRules, "ignore file is", "ignore files are") + " too large: applied in part")
+		out.Note(content.Plural(r.CutRules, "ignore file is", "ignore files are") + " too large: applied in part")
 	}
 }
 
-// nothing says why nothing was found, as far as that is known.
-func (f *finder) nothing() string {
-	said := "no match among " + plural(f.report.Files, "file", "files")
+// explainNoMatch returns the note for an empty result, with the numbers of entries that each argument excluded.
+func (f *finder) explainNoMatch() string {
+	said := "no match among " + content.Plural(f.report.Files, "file", "files")
 	if f.report.Dirs > 0 {
-		said += " and " + plural(f.report.Dirs, "directory", "directories")
+		said += " and " + content.Plural(f.report.Dirs, "directory", "directories")
 	}
 	if f.report.Files == 0 && f.report.Dirs == 0 {
 		said = "no match: the place is empty"
@@ -310,10 +297,10 @@ func (f *finder) nothing() string {
 			why = append(why, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	add(f.other, "of another type")
-	add(f.old, "not newer than "+content.ClipBytes(f.Newer, 40))
-	add(f.small, "not larger than "+content.ClipBytes(f.Larger, 40))
-	if left := f.leftOut(); left != "" {
+	add(f.otherType, "of another type")
+	add(f.notNewer, "not newer than "+content.ClipBytes(f.Newer, 40))
+	add(f.notLarger, "not larger than "+content.ClipBytes(f.Larger, 40))
+	if left := f.skippedNote(); left != "" {
 		why = append(why, left)
 	}
 	if len(why) == 0 {
@@ -322,17 +309,13 @@ func (f *finder) nothing() string {
 	return said + "; " + strings.Join(why, "; ")
 }
 
-// leftOut says how much was passed over as hidden or ignored, whatever it is and whatever is in it; "" where nothing was.
-func (f *finder) leftOut() string {
+// skippedNote returns the note on hidden and ignored entries that were skipped, "" if there were none. A skipped
+// directory counts as one entry.
+func (f *finder) skippedNote() string {
 	if f.report.Ignored == 0 {
 		return ""
 	}
-	return plural(f.report.Ignored, "ignored or hidden entry was", "ignored or hidden entries were") + " not looked at: all=true looks there too"
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return content.Plural(
+		f.report.Ignored, "ignored or hidden entry was", "ignored or hidden entries were",
+	) + " skipped: all=true includes them"
 }

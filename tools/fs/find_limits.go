@@ -11,8 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// parseWhen reads how long ago (90m, 24h, 7d, 2w) or a time (RFC 3339, or its date
-// alone, in UTC); zero for "".
+// parseWhen parses an age (90m, 24h, 7d, 2w) or a time (RFC 3339, or only its date, in UTC). "" is the zero time.
 func parseWhen(s string, now time.Time) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -26,7 +25,9 @@ func parseWhen(s string, now time.Time) (time.Time, error) {
 	if ago, ok := parseAgo(s); ok {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf("newer %q: not a duration (90m, 24h, 7d, 2w) nor an RFC 3339 time (2026-01-31T12:00:00Z)", content.ClipBytes(s, 200))
+	return time.Time{}, fmt.Errorf(
+		"newer %q: not a duration (90m, 24h, 7d, 2w) nor an RFC 3339 time (2026-01-31T12:00:00Z)", content.ClipBytes(s, 200),
+	)
 }
 
 func parseAgo(s string) (time.Duration, bool) {
@@ -43,7 +44,7 @@ func parseAgo(s string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// parseSize is tools.ParseSize; 0 for "".
+// parseSize is tools.ParseSize, with 0 for "".
 func parseSize(s string) (int64, error) {
 	if strings.TrimSpace(s) == "" {
 		return 0, nil

@@ -15,50 +15,50 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Entries are held to be put in order up to so many, and so many bytes of their names; those that come after them in that
-// order are told of, not listed. 12 MB with usual names.
+// Limits of the entries that are held for sorting, and of the bytes of their names. Entries past them in sort order are
+// counted but not listed. The entries take 12 MB with names of usual length.
 const (
 	maxSorted      = 100_000
 	maxSortedNames = 16 << 20
 )
 
-// A call that puts more than maxSortedFreely in order, or more of names, is one of maxLargeSorts at once; the others wait
-// for their turn, so that the process is not taken over what it may have by how many come at once.
+// At most maxLargeSorts calls at once may sort more than maxSortedFreely entries or maxNamesFreely bytes of names;
+// further calls wait. This bounds the memory of the process, however many calls run.
 const (
 	maxSortedFreely = 10_000
 	maxNamesFreely  = 512 << 10
 	maxLargeSorts   = 4
 )
 
-// largeSorts has a place for each of them.
+// largeSorts is the semaphore of large sorts.
 var largeSorts = make(chan struct{}, maxLargeSorts)
 
-// shower writes what is found. take comes in path order; end comes last.
-type shower interface {
-	inOrder() bool // what is taken is shown at once
-	take(found) error
-	end() error
+// entryWriter writes entries in the form that show selects. writeEntry is called in path order, finish once at the end.
+type entryWriter interface {
+	streams() bool // reports whether entries are written at once, in path order
+	writeEntry(foundEntry) error
+	finish() error
 }
 
-func (f *finder) shower(ctx context.Context, places []tools.Place) (shower, error) {
-	var write shower
+func (f *finder) newWriter(ctx context.Context, locations []source.Location) (entryWriter, error) {
+	var write entryWriter
 	switch f.Show {
 	case "tree":
-		return &drawing{f: f, top: topOf(places)}, nil
+		return &treeWriter{f: f, top: topDirName(locations)}, nil
 	case "count":
-		return &extensionCount{f: f, by: map[string]*extension{}}, nil
+		return &extensionCounter{f: f, by: map[string]*extensionTotal{}}, nil
 	case "stat":
 		write = &recordWriter{f: f, ctx: ctx, stat: true}
 	default:
 		write = &recordWriter{f: f, ctx: ctx}
 	}
 	if f.Sort == "modified" || f.Sort == "size" {
-		return &ordered{f: f, ctx: ctx, to: write}, nil
+		return &sortedWriter{f: f, ctx: ctx, to: write}, nil
 	}
 	return write, nil
 }
@@ -71,40 +71,40 @@ type recordWriter struct {
 	buf  []byte
 }
 
-func (r *recordWriter) inOrder() bool { return true }
-func (r *recordWriter) end() error    { return nil }
+func (r *recordWriter) streams() bool { return true }
+func (r *recordWriter) finish() error { return nil }
 
-func (r *recordWriter) take(e found) error {
+func (r *recordWriter) writeEntry(e foundEntry) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
 	b := append(r.buf[:0], `{"path":`...)
 	b = appendString(b, e.Path)
-	if o := e.seen; o != nil {
+	if o := e.observation; o != nil {
 		b = r.appendObservation(b, o)
 	} else {
 		b = append(b, `,"type":`...)
 		b = appendString(b, string(e.Type))
-		b = appendStamp(append(strconv.AppendInt(append(b, `,"size":`...), e.Size, 10), `,"modified":"`...), e.Modified)
+		b = appendTime(append(strconv.AppendInt(append(b, `,"size":`...), e.Size, 10), `,"modified":"`...), e.Modified)
 		if r.stat && e.Type == tree.File {
 			b = r.appendStat(b, e)
 		}
 	}
-	if err := r.ctx.Err(); err != nil { // while its file was read: what is said of it may be wrong
+	if err := r.ctx.Err(); err != nil { // cancelled while the file was read: the record may be wrong
 		return err
 	}
 	b = append(b, "}\n"...)
 	r.buf = b
-	// Nothing is held back: when the time is up, what was found stands written.
+	// Write each record at once: after a timeout the records so far are part of the result.
 	if _, err := r.f.out.Write(b); err != nil {
 		return err
 	}
-	*r.f.shown.of(e.Type)++
+	*r.f.shown.counter(e.Type)++
 	return nil
 }
 
-// appendStamp appends a time and the quote behind it. There are as many as there are files: fmt would take half of a record's time.
-func appendStamp(b []byte, t time.Time) []byte {
+// appendTime appends a time and the closing quote. It avoids fmt, which would take half of the time of a record.
+func appendTime(b []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(b, time.RFC3339), '"')
 }
 
@@ -118,15 +118,15 @@ func (r *recordWriter) appendObservation(b []byte, o *observations.Observation) 
 	b = append(b, `,"tool":`...)
 	b = appendString(b, o.Tool)
 	b = append(b, `,"kind":`...)
-	b = appendString(b, o.Seen.Kind)
-	b = appendStamp(fmt.Appendf(b, `,"lines":%d,"size":%d,"modified":"`, o.Seen.Lines, o.Bytes), o.Created)
+	b = appendString(b, o.Stats.Kind)
+	b = appendTime(fmt.Appendf(b, `,"lines":%d,"size":%d,"modified":"`, o.Stats.Lines, o.Bytes), o.Created)
 	if o.Dropped > 0 {
-		r.f.partly++
+		r.f.keptInPart++
 		b = fmt.Appendf(b, `,"dropped":%d`, o.Dropped)
 	}
 	if r.stat {
-		b = fmt.Appendf(b, `,"chars":%d`, o.Seen.Chars)
-		if n, off, ok := r.f.in.Weighed(o.Seen); ok {
+		b = fmt.Appendf(b, `,"chars":%d`, o.Stats.Chars)
+		if n, off, ok := r.f.in.ObservationTokens(o.Stats); ok {
 			b = appendTokens(b, n, off)
 		}
 		b = fmt.Appendf(b, `,"pinned":%t`, o.Pinned)
@@ -134,38 +134,38 @@ func (r *recordWriter) appendObservation(b []byte, o *observations.Observation) 
 	return b
 }
 
-// appendString appends a JSON string. A name that is not UTF-8, for which JSON has no way, stands as it is shown anywhere,
-// with \xNN, which every tool takes back.
+// appendString appends a JSON string. JSON cannot hold invalid UTF-8: such bytes are escaped as \xNN, a form that every
+// tool accepts as a name.
 func appendString(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = content.Visible(s, false)
 	}
-	b, _ = jsontext.AppendQuote(b, s) // its error tells of invalid UTF-8, and there is none left
+	b, _ = jsontext.AppendQuote(b, s) // the only error is invalid UTF-8, which Visible removed
 	return b
 }
 
-// ordered holds the entries that come first in another order.
-type ordered struct {
-	f     *finder
-	ctx   context.Context
-	to    shower
-	held  []found // a heap, the last in order on top, once it is full
-	names int     // bytes of the paths held
-	full  bool
-	large bool // it has its place in largeSorts
+// sortedWriter holds the first entries in order of size or time and writes them at the end.
+type sortedWriter struct {
+	f       *finder
+	ctx     context.Context
+	to      entryWriter
+	held    []foundEntry // a heap, the last in order on top, once it is full
+	names   int          // bytes of the paths held
+	full    bool
+	hasSlot bool // a slot of largeSorts is held
 }
 
-func (s *ordered) inOrder() bool { return false }
+func (s *sortedWriter) streams() bool { return false }
 
-func (s *ordered) room() int64 {
+func (s *sortedWriter) capacity() int64 {
 	if s.f.Limit > 0 {
 		return min(s.f.Limit, maxSorted)
 	}
 	return maxSorted
 }
 
-// order puts the newest or the largest first; equals by path.
-func (s *ordered) order(a, b found) int {
+// compare orders entries by newest or largest first, then by path.
+func (s *sortedWriter) compare(a, b foundEntry) int {
 	n := 0
 	if s.f.Sort == "size" {
 		n = cmp.Compare(b.Size, a.Size)
@@ -178,21 +178,21 @@ func (s *ordered) order(a, b found) int {
 	return n
 }
 
-func (s *ordered) Len() int           { return len(s.held) }
-func (s *ordered) Less(i, j int) bool { return s.order(s.held[i], s.held[j]) > 0 }
-func (s *ordered) Swap(i, j int)      { s.held[i], s.held[j] = s.held[j], s.held[i] }
-func (s *ordered) Push(x any)         { s.held = append(s.held, x.(found)) }
-func (s *ordered) Pop() any {
+func (s *sortedWriter) Len() int           { return len(s.held) }
+func (s *sortedWriter) Less(i, j int) bool { return s.compare(s.held[i], s.held[j]) > 0 }
+func (s *sortedWriter) Swap(i, j int)      { s.held[i], s.held[j] = s.held[j], s.held[i] }
+func (s *sortedWriter) Push(x any)         { s.held = append(s.held, x.(foundEntry)) }
+func (s *sortedWriter) Pop() any {
 	last := s.held[len(s.held)-1]
-	s.held[len(s.held)-1] = found{} // its name is let go
+	s.held[len(s.held)-1] = foundEntry{} // free its name
 	s.held = s.held[:len(s.held)-1]
 	return last
 }
 
-func (s *ordered) take(e found) error {
-	if !s.full && int64(len(s.held)) < s.room() && s.names+len(e.Path) <= maxSortedNames {
-		if !s.large && (len(s.held) == maxSortedFreely || s.names > maxNamesFreely) {
-			if err := s.enlarge(); err != nil {
+func (s *sortedWriter) writeEntry(e foundEntry) error {
+	if !s.full && int64(len(s.held)) < s.capacity() && s.names+len(e.Path) <= maxSortedNames {
+		if !s.hasSlot && (len(s.held) == maxSortedFreely || s.names > maxNamesFreely) {
+			if err := s.acquireSlot(); err != nil {
 				return err
 			}
 		}
@@ -204,76 +204,82 @@ func (s *ordered) take(e found) error {
 		heap.Init(s)
 		s.full = true
 	}
-	if s.order(e, s.held[0]) >= 0 {
+	if s.compare(e, s.held[0]) >= 0 {
 		return nil
 	}
 	s.names += len(e.Path) - len(s.held[0].Path)
 	s.held[0] = e
 	heap.Fix(s, 0)
-	for s.names > maxSortedNames { // whatever was let go comes after all that is held
-		s.names -= len(heap.Pop(s).(found).Path)
+	for s.names > maxSortedNames { // the heap pops the last in order
+		s.names -= len(heap.Pop(s).(foundEntry).Path)
 	}
 	return nil
 }
 
-// enlarge waits for a place among those that hold much, and makes room for all of it at once: to grow by steps would take
-// twice that.
-func (s *ordered) enlarge() error {
+// acquireSlot waits for a slot in largeSorts and allocates the full capacity at once: growing in steps would take
+// twice the memory.
+func (s *sortedWriter) acquireSlot() error {
 	select {
 	case largeSorts <- struct{}{}:
 	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
-	s.large = true
-	s.held = slices.Grow(s.held, int(s.room())-len(s.held))
+	s.hasSlot = true
+	s.held = slices.Grow(s.held, int(s.capacity())-len(s.held))
 	return nil
 }
 
-// release lets go of what is held, and of its place.
-func (s *ordered) release() {
-	if s.held = nil; s.large {
-		s.large = false
+// release drops the entries and gives back the slot.
+func (s *sortedWriter) release() {
+	if s.held = nil; s.hasSlot {
+		s.hasSlot = false
 		<-largeSorts
 	}
 }
 
-func (s *ordered) end() error {
-	slices.SortFunc(s.held, s.order)
+func (s *sortedWriter) finish() error {
+	slices.SortFunc(s.held, s.compare)
 	walked, held := s.f.report.Files, int64(len(s.held))
 	for i, e := range s.held {
-		if err := s.to.take(e); err != nil { // which reads the file, for stat
+		if err := s.to.writeEntry(e); err != nil { // reads the file for show=stat
 			return err
 		}
 		s.f.out.Progress(walked+int64(i)+1, walked+held, "files walked and shown in order")
 	}
-	return s.to.end()
+	return s.to.finish()
 }
 
-// drawing writes the tree as indented text: directories end in "/", links in "@".
-type drawing struct {
-	f    *finder
-	top  string
-	dir  string   // "a/b/" of the entry written last
-	path []string // of it
-	any  bool
-	buf  []byte
+// treeWriter writes the tree as indented text: directories end in "/", links in "@".
+type treeWriter struct {
+	f       *finder
+	top     string
+	dir     string   // "a/b/" of the entry written last
+	path    []string // its parts
+	started bool
+	buf     []byte
 }
 
-func topOf(places []tools.Place) string {
-	if len(places) == 1 && places[0].Root != nil && places[0].IsDir {
-		return strings.TrimSuffix(places[0].Shown(places[0].Path), "/.")
+// topDirName returns the name of the listed directory if there is exactly one, else "". A place without directories
+// has "".
+func topDirName(locations []source.Location) string {
+	if len(locations) != 1 || !locations[0].IsDir {
+		return ""
 	}
-	return ""
+	name := locations[0].Name()
+	if strings.HasSuffix(name, ":") {
+		return ""
+	}
+	return strings.TrimSuffix(name, "/.")
 }
 
-func (d *drawing) inOrder() bool { return true }
+func (d *treeWriter) streams() bool { return true }
 
-func (d *drawing) take(e found) error {
+func (d *treeWriter) writeEntry(e foundEntry) error {
 	name := strings.TrimPrefix(e.Path, "./")
-	if !d.any {
-		d.any = true
+	if !d.started {
+		d.started = true
 		if d.top != "" {
-			if err := d.line(0, d.top, "/"); err != nil {
+			if err := d.writeName(0, d.top, "/"); err != nil {
 				return err
 			}
 		}
@@ -286,25 +292,25 @@ func (d *drawing) take(e found) error {
 		margin = 1
 	}
 	last := strings.LastIndexByte(name, '/') + 1
-	if d.path == nil || name[:last] != d.dir { // most entries are beside the one before
-		if err := d.down(margin, name); err != nil {
+	if d.path == nil || name[:last] != d.dir { // most entries are in the same directory as the one before
+		if err := d.writeDirs(margin, name); err != nil {
 			return err
 		}
 		d.dir = name[:last]
 	}
-	if err := d.line(margin+len(d.path)-1, name[last:], marks[e.Type]); err != nil {
+	if err := d.writeName(margin+len(d.path)-1, name[last:], typeMarks[e.Type]); err != nil {
 		return err
 	}
-	*d.f.shown.of(e.Type)++
+	*d.f.shown.counter(e.Type)++
 	d.path[len(d.path)-1] = name[last:]
 	return nil
 }
 
-// marks are what stands behind the name of what is no file.
-var marks = map[tree.Type]string{tree.Dir: "/", tree.Link: "@", tree.Other: "|"}
+// typeMarks are the suffixes of names that are not files.
+var typeMarks = map[tree.Type]string{tree.Dir: "/", tree.Link: "@", tree.Other: "|"}
 
-// down writes the directories on the way to a name that are not on the way to the one before, nor were the one before.
-func (d *drawing) down(margin int, name string) error {
+// writeDirs writes the parent directories of a name that the previous entry did not share.
+func (d *treeWriter) writeDirs(margin int, name string) error {
 	parts := strings.Split(name, "/")
 	same := 0
 	for same < len(parts)-1 && same < len(d.path) && parts[same] == d.path[same] {
@@ -312,58 +318,58 @@ func (d *drawing) down(margin int, name string) error {
 	}
 	d.path = parts
 	for i := same; i < len(parts)-1; i++ {
-		if err := d.line(margin+i, parts[i], "/"); err != nil {
+		if err := d.writeName(margin+i, parts[i], "/"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// line writes one name. A newline in it is shown, as it would make two of it.
-func (d *drawing) line(depth int, name, mark string) error {
+// writeName writes one indented name; control characters such as newlines are escaped.
+func (d *treeWriter) writeName(depth int, name, mark string) error {
 	b := d.buf[:0]
 	for range 2 * depth {
 		b = append(b, ' ')
 	}
-	b = append(append(append(b, tools.VisibleName(name)...), mark...), '\n')
+	b = append(append(append(b, source.VisibleName(name)...), mark...), '\n')
 	d.buf = b
 	_, err := d.f.out.Write(b)
 	return err
 }
 
-func (d *drawing) end() error {
-	if !d.any {
+func (d *treeWriter) finish() error {
+	if !d.started {
 		return nil
 	}
-	_, err := fmt.Fprintf(d.f.out, "%s, %s\n", plural(*d.f.shown.of(tree.Dir), "directory", "directories"),
-		plural(d.f.listed()-*d.f.shown.of(tree.Dir), "file", "files"))
+	_, err := fmt.Fprintf(d.f.out, "%s, %s\n", content.Plural(*d.f.shown.counter(tree.Dir), "directory", "directories"),
+		content.Plural(d.f.listed()-*d.f.shown.counter(tree.Dir), "file", "files"))
 	return err
 }
 
-// maxExtensions is how many extensions are counted apart; names are any text.
+// maxExtensions is the maximum number of extensions counted separately; file names may have any text as extension.
 const maxExtensions = 10_000
 
-// extensionCount counts by extension. The last record is the total: it has no dot.
-type extensionCount struct {
+// extensionCounter counts files and bytes per extension. The last record is the total, whose name has no dot.
+type extensionCounter struct {
 	f  *finder
-	by map[string]*extension
+	by map[string]*extensionTotal
 }
 
-type extension struct {
+type extensionTotal struct {
 	name        string
 	files, size int64
 }
 
-func (t *extensionCount) inOrder() bool { return false }
+func (t *extensionCounter) streams() bool { return false }
 
-func (t *extensionCount) take(e found) error {
-	*t.f.shown.of(e.Type)++
+func (t *extensionCounter) writeEntry(e foundEntry) error {
+	*t.f.shown.counter(e.Type)++
 	if e.Type == tree.Dir {
 		return nil
 	}
 	name := path.Ext(path.Base(e.Path))
-	if e.seen != nil {
-		name = path.Ext(e.seen.File)
+	if e.observation != nil {
+		name = path.Ext(e.observation.File)
 	}
 	if name == "" || name == "." || name == path.Base(e.Path) {
 		name = "(none)"
@@ -374,7 +380,7 @@ func (t *extensionCount) take(e found) error {
 			name = "(others)"
 		}
 		if x = t.by[name]; x == nil {
-			x = &extension{name: name}
+			x = &extensionTotal{name: name}
 			t.by[name] = x
 		}
 	}
@@ -383,15 +389,15 @@ func (t *extensionCount) take(e found) error {
 	return nil
 }
 
-func (t *extensionCount) end() error {
-	total := extension{name: "total"}
-	all := make([]*extension, 0, len(t.by)+1)
+func (t *extensionCounter) finish() error {
+	total := extensionTotal{name: "total"}
+	all := make([]*extensionTotal, 0, len(t.by)+1)
 	for _, x := range t.by {
 		all = append(all, x)
 		total.files += x.files
 		total.size += x.size
 	}
-	slices.SortFunc(all, func(a, b *extension) int {
+	slices.SortFunc(all, func(a, b *extensionTotal) int {
 		return cmp.Or(cmp.Compare(b.files, a.files), strings.Compare(a.name, b.name))
 	})
 	rest := int64(0)
@@ -411,7 +417,11 @@ func (t *extensionCount) end() error {
 		}
 	}
 	if rest > 0 {
-		t.f.out.Note(fmt.Sprintf("%s not shown; the total has them: raise limit", plural(rest, "extension is", "extensions are")))
+		t.f.out.Note(
+			fmt.Sprintf(
+				"%s not shown but counted in the total: raise limit", content.Plural(rest, "extension is", "extensions are"),
+			),
+		)
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ func bySize(t *testing.T) (*finder, *answer) {
 	f := &finder{out: a}
 	f.Sort = "size"
 	var err error
-	if f.show, err = f.shower(t.Context(), nil); err != nil {
+	if f.writer, err = f.newWriter(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.show.(*ordered).release)
+	t.Cleanup(f.writer.(*sortedWriter).release)
 	return f, a
 }
 
@@ -30,14 +30,16 @@ func TestSortedIsBounded(t *testing.T) {
 	const over = 1000
 	f, a := bySize(t)
 	for i := range int64(maxSorted + over) { // the largest neither first nor last
-		if err := f.take(found{Path: fmt.Sprintf("f%06d", i), Type: tree.File, Size: i * 7919 % (maxSorted + over)}); err != nil {
+		if err := f.addEntry(
+			foundEntry{Path: fmt.Sprintf("f%06d", i), Type: tree.File, Size: i * 7919 % (maxSorted + over)},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.show.end(); err != nil {
+	if err := f.writer.finish(); err != nil {
 		t.Fatal(err)
 	}
-	f.tell()
+	f.reportTotals()
 	n, last := 0, int64(0)
 	for line := range strings.Lines(a.String()) {
 		want := fmt.Sprintf(`"size":%d,`, maxSorted+over-1-n)
@@ -53,29 +55,32 @@ func TestSortedIsBounded(t *testing.T) {
 	if a.told != maxSorted { // the files are read only now, where they are to be measured
 		t.Errorf("progress was told %d times while they were shown", a.told)
 	}
-	if said := strings.Join(a.notes, "\n"); !strings.Contains(said, fmt.Sprintf("the first %d of %d in this order", maxSorted, maxSorted+over)) {
+	if said := strings.Join(a.notes, "\n"); !strings.Contains(
+		said, fmt.Sprintf("the first %d of %d in this order", maxSorted, maxSorted+over),
+	) {
 		t.Errorf("told: %s", said)
 	}
 }
 
-// However long the names are, no more of them is held than what is said, and what is listed is still the first in that order.
+// However long the names are, no more of them is held than what is said, and what is listed is still the first in
+// that order.
 func TestSortedNamesAreBounded(t *testing.T) {
 	const entries, long = 9000, 4000
 	f, a := bySize(t)
 	for i := range int64(entries) {
 		size := i * 7919 % entries
 		name := strings.Repeat("x", int(size%2)*long+10) // every other is short
-		if err := f.take(found{Path: name, Type: tree.File, Size: size}); err != nil {
+		if err := f.addEntry(foundEntry{Path: name, Type: tree.File, Size: size}); err != nil {
 			t.Fatal(err)
 		}
-		if o := f.show.(*ordered); o.names > maxSortedNames {
+		if o := f.writer.(*sortedWriter); o.names > maxSortedNames {
 			t.Fatalf("%d bytes of names are held", o.names)
 		}
 	}
-	if err := f.show.end(); err != nil {
+	if err := f.writer.finish(); err != nil {
 		t.Fatal(err)
 	}
-	f.tell()
+	f.reportTotals()
 	n := 0
 	for line := range strings.Lines(a.String()) {
 		if want := fmt.Sprintf(`"size":%d,`, entries-1-n); !strings.Contains(line, want) {
@@ -86,25 +91,28 @@ func TestSortedNamesAreBounded(t *testing.T) {
 	if least := 2 * (maxSortedNames/(long+20) - 1); n < least || n >= entries {
 		t.Errorf("%d listed, at least %d have room", n, least)
 	}
-	if said := strings.Join(a.notes, "\n"); !strings.Contains(said, fmt.Sprintf("the first %d of %d in this order", n, entries)) {
+	if said := strings.Join(a.notes, "\n"); !strings.Contains(
+		said, fmt.Sprintf("the first %d of %d in this order", n, entries),
+	) {
 		t.Errorf("told: %s", said)
 	}
 }
 
-// A call that puts much in order waits where as many as may be are at it, no longer than it has time, and gives its place back.
+// A call that puts much in order waits where as many as may be are at it, no longer than it has time, and gives its
+// place back.
 func TestLargeSortsTakeTurns(t *testing.T) {
-	fill := func(ctx context.Context, n int) (*ordered, error) {
+	fill := func(ctx context.Context, n int) (*sortedWriter, error) {
 		f := &finder{out: &answer{counts: map[string]float64{}}}
 		f.Sort = "size"
-		show, err := f.shower(ctx, nil)
+		show, err := f.newWriter(ctx, nil)
 		for i := 0; err == nil && i < n; i++ {
-			err = show.take(found{Path: "f", Size: int64(i)})
+			err = show.writeEntry(foundEntry{Path: "f", Size: int64(i)})
 		}
-		return show.(*ordered), err
+		return show.(*sortedWriter), err
 	}
 	soon, stop := context.WithTimeout(t.Context(), time.Minute) // against hanging
 	defer stop()
-	var holders []*ordered
+	var holders []*sortedWriter
 	for range maxLargeSorts {
 		o, err := fill(soon, maxSortedFreely+1)
 		if err != nil {
@@ -120,8 +128,9 @@ func TestLargeSortsTakeTurns(t *testing.T) {
 	if _, err := fill(ended, maxSortedFreely); err != nil {
 		t.Errorf("one that holds little: %v", err)
 	}
-	long := found{Path: strings.Repeat("f", maxNamesFreely)}
-	if o, err := fill(ended, 0); err != nil || o.take(long) != nil || o.take(long) != nil || !errors.Is(o.take(long), context.Canceled) {
+	long := foundEntry{Path: strings.Repeat("f", maxNamesFreely)}
+	if o, err := fill(ended, 0); err != nil || o.writeEntry(long) != nil || o.writeEntry(long) != nil ||
+		!errors.Is(o.writeEntry(long), context.Canceled) {
 		t.Errorf("one with long names takes no turn: %v", err)
 	}
 	for _, o := range holders {

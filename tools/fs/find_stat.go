@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// appendStat adds what is in a file, or why that cannot be told: one that
-// cannot be read is no reason to show nothing of the others.
-func (r *recordWriter) appendStat(b []byte, e found) []byte {
+// appendStat appends kind, lines, tokens and language of a file. If the file cannot be read it appends the error
+// instead, so that the other files are still listed.
+func (r *recordWriter) appendStat(b []byte, e foundEntry) []byte {
 	language := languages[strings.ToLower(path.Ext(e.Path))]
 	if language == "" {
 		language = languages[strings.ToLower(path.Base(e.Path))]
@@ -28,10 +29,10 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 			return b
 		}
 		var lines int64
-		scale := r.f.in.Weigh()
-		if lines, err = r.measure(src, scale); err == nil {
+		counter := r.f.in.NewTokenCounter()
+		if lines, err = r.measure(src, counter); err == nil {
 			b = fmt.Appendf(b, `,"lines":%d`, lines)
-			n, off := scale.Weight()
+			n, off := counter.Total()
 			b = appendTokens(b, n, off)
 			if language != "" {
 				b = append(b, `,"language":`...)
@@ -40,12 +41,12 @@ func (r *recordWriter) appendStat(b []byte, e found) []byte {
 			return b
 		}
 	}
-	r.f.failed++
+	r.f.unreadable++
 	b = append(b, `,"error":`...)
 	return appendString(b, content.ClipBytes(err.Error(), 300))
 }
 
-// appendTokens adds the tokens, and how far they may be off where they are not exact.
+// appendTokens appends a token count, and its margin of error if it is an estimate.
 func appendTokens(b []byte, n int64, off float64) []byte {
 	b = fmt.Appendf(b, `,"tokens":%d`, n)
 	if off > 0 {
@@ -54,8 +55,8 @@ func appendTokens(b []byte, n int64, off float64) []byte {
 	return b
 }
 
-// measure reads a text once, onto the scale, and counts its lines.
-func (r *recordWriter) measure(src *tools.Source, scale tools.Scale) (lines int64, _ error) {
+// measure reads a text once and counts its lines and tokens.
+func (r *recordWriter) measure(src *source.Source, counter tools.TokenCounter) (lines int64, _ error) {
 	text, err := src.Text()
 	if err != nil {
 		return 0, err
@@ -70,7 +71,7 @@ func (r *recordWriter) measure(src *tools.Source, scale tools.Scale) (lines int6
 		if k > 0 {
 			lines += int64(bytes.Count(buf[:k], []byte{'\n'}))
 			last = buf[k-1]
-			_, _ = scale.Write(buf[:k])
+			_, _ = counter.Write(buf[:k])
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -85,7 +86,7 @@ func (r *recordWriter) measure(src *tools.Source, scale tools.Scale) (lines int6
 	return lines, nil
 }
 
-// languages by extension or whole name, lower case.
+// languages maps extensions and whole file names, in lower case, to languages.
 var languages = map[string]string{
 	".adb": "Ada", ".asm": "Assembly", ".s": "Assembly", ".awk": "Awk", ".bash": "Shell", ".bat": "Batch", ".c": "C", ".cc": "C++",
 	".cjs": "JavaScript", ".clj": "Clojure", ".cljs": "Clojure", ".cmake": "CMake", "cmakelists.txt": "CMake", ".cpp": "C++", ".cs": "C#",

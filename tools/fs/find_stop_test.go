@@ -44,15 +44,20 @@ func TestFindThatIsStoppedKeepsWhatItFound(t *testing.T) {
 		rows int
 		note string
 	}{
-		{`{"show":"stat"}`, 7, "it stopped after 7 entries; narrow it by path, glob, depth, newer or larger"},
-		{`{}`, 7, "it stopped after 7 entries; narrow it by path, glob, depth, newer or larger"},
-		{`{"show":"tree"}`, 7, "it stopped after 6 entries; narrow it by path, glob, depth, newer or larger"}, // and the top
-		{`{"sort":"size","show":"stat"}`, 7, "it stopped after 7 entries; narrow it by path, glob, depth, newer or larger"},
+		{`{"show":"stat"}`, 7, "find stopped after 7 entries; narrow it by path, glob, depth, newer or larger"},
+		{`{}`, 7, "find stopped after 7 entries; narrow it by path, glob, depth, newer or larger"},
+		// and the top
+		{`{"show":"tree"}`, 7, "find stopped after 6 entries; narrow it by path, glob, depth, newer or larger"},
+		{`{"sort":"size","show":"stat"}`, 7, "find stopped after 7 entries; narrow it by path, glob, depth, newer or larger"},
 	} {
 		a := &timely{answer: answer{counts: map[string]float64{}}, left: test.rows}
 		a.ctx, a.stop = context.WithCancel(t.Context())
-		err := Find().Run(a.ctx, tools.Input{Args: json.RawMessage(test.args), Sources: src, Weigh: weigh, Weighed: weighed}, a)
-		if !errors.Is(err, context.Canceled) || strings.Count(a.String(), "\n") != test.rows || strings.Contains(a.String(), "error") {
+		err := Find().Run(
+			a.ctx,
+			tools.Input{Args: json.RawMessage(test.args), Sources: src, NewTokenCounter: weigh, ObservationTokens: weighed}, a,
+		)
+		if !errors.Is(err, context.Canceled) || strings.Count(a.String(), "\n") != test.rows ||
+			strings.Contains(a.String(), "error") {
 			t.Errorf("%s: %v, written:\n%s", test.args, err, a.String())
 		}
 		if len(a.notes) != 1 || a.notes[0] != test.note {
@@ -63,7 +68,8 @@ func TestFindThatIsStoppedKeepsWhatItFound(t *testing.T) {
 	cancel()
 	a := &timely{answer: answer{counts: map[string]float64{}}, ctx: ctx}
 	err := Find().Run(ctx, tools.Input{Args: json.RawMessage(`{"show":"count"}`), Sources: src}, a)
-	if err == nil || len(a.notes) != 1 || !strings.HasPrefix(a.notes[0], "it stopped before anything could be shown; narrow") {
+	if err == nil || len(a.notes) != 1 ||
+		!strings.HasPrefix(a.notes[0], "find stopped before it could show an entry; narrow") {
 		t.Errorf("%v: notes %q", err, a.notes)
 	}
 }

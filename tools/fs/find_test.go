@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
@@ -36,17 +37,17 @@ type answer struct {
 	told   int
 }
 
-func (a *answer) Cut([]byte, []byte, int64, tools.Call) error { panic("not paged") }
-func (a *answer) Row(b []byte, _ tools.Call) error            { a.Write(append(b, '\n')); return nil }
-func (a *answer) Stretch([]byte) error                        { panic("not paged") }
-func (a *answer) Span(int64, int64)                           {}
-func (a *answer) Reach(string, int64, int64, int64)           {}
-func (a *answer) Next(tools.Call)                             {}
-func (a *answer) Keep(...string)                              {}
-func (a *answer) Source(name string)                          { a.source = name }
-func (a *answer) Count(name string, n float64)                { a.counts[name] = n }
-func (a *answer) Note(text string)                            { a.notes = append(a.notes, text) }
-func (a *answer) Progress(done, total int64, _ string)        { a.told++ }
+func (a *answer) TruncatedRow([]byte, []byte, int64, tools.Call) error { panic("not paged") }
+func (a *answer) Row(b []byte, _ tools.Call) error                     { a.Write(append(b, '\n')); return nil }
+func (a *answer) Text([]byte) error                                    { panic("not paged") }
+func (a *answer) SetRowRange(int64, int64)                             {}
+func (a *answer) SetTextRange(string, int64, int64, int64)             {}
+func (a *answer) Next(tools.Call)                                      {}
+func (a *answer) Keep(...string)                                       {}
+func (a *answer) Source(name string)                                   { a.source = name }
+func (a *answer) Count(name string, n float64)                         { a.counts[name] = n }
+func (a *answer) Note(text string)                                     { a.notes = append(a.notes, text) }
+func (a *answer) Progress(done, total int64, _ string)                 { a.told++ }
 func (a *answer) Part(mime, name string) io.Writer {
 	b := &bytes.Buffer{}
 	a.parts[mime+" "+name] = b
@@ -56,14 +57,14 @@ func (a *answer) Part(mime, name string) io.Writer {
 // scale weighs a byte as a token; over a MiB it is not sure.
 type scale struct{ bytes.Buffer }
 
-func weigh() tools.Scale { return &scale{} }
+func weigh() tools.TokenCounter { return &scale{} }
 
 // weighed takes what was counted.
-func weighed(s observations.Seen) (int64, float64, bool) {
+func weighed(s observations.Stats) (int64, float64, bool) {
 	return s.Tokens, s.TokensMargin, s.Tokens > 0
 }
 
-func (s *scale) Weight() (int64, float64) {
+func (s *scale) Total() (int64, float64) {
 	if s.Len() > 1<<20 {
 		return int64(s.Len()), 0.0125
 	}
@@ -71,10 +72,13 @@ func (s *scale) Weight() (int64, float64) {
 }
 
 // call runs a tool; args is JSON.
-func call(t testing.TB, tool tools.Tool, s tools.Sources, args string) (*answer, error) {
+func call(t testing.TB, tool tools.Tool, s source.Set, args string) (*answer, error) {
 	t.Helper()
 	a := &answer{counts: map[string]float64{}, parts: map[string]*bytes.Buffer{}}
-	err := tool.Run(context.Background(), tools.Input{Args: json.RawMessage(args), Sources: s, Weigh: weigh, Weighed: weighed}, a)
+	err := tool.Run(
+		context.Background(),
+		tools.Input{Args: json.RawMessage(args), Sources: s, NewTokenCounter: weigh, ObservationTokens: weighed}, a,
+	)
 	return a, err
 }
 
@@ -122,7 +126,7 @@ func plant(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-func garden(t testing.TB) (string, tools.Sources) {
+func garden(t testing.TB) (string, source.Set) {
 	dir := t.TempDir()
 	plant(t, dir, map[string]string{
 		".gitignore":       "*.log\n/build/\n",
@@ -159,7 +163,8 @@ func TestARootThatIsGoneIsToldAndTheOthersListed(t *testing.T) {
 			t.Errorf("%s: %v %q, notes %q", name, err, a.String(), a.notes)
 		}
 	}
-	if _, err := call(t, Read(), s, arguments(t, "path", s.Roots[0].Name()+"/a.txt")); err == nil || !strings.HasSuffix(err.Error(), "start the server again, or name another root: "+s.Roots[1].Name()) {
+	if _, err := call(t, Read(), s, arguments(t, "path", s.Roots[0].Name()+"/a.txt")); err == nil ||
+		!strings.HasSuffix(err.Error(), "start the server again, or name another root: "+s.Roots[1].Name()) {
 		t.Errorf("%v", err)
 	}
 	if err := os.RemoveAll(two); err != nil { // where none is left, nothing is known of what they hold
@@ -255,7 +260,8 @@ func TestStatSaysHowSureItIs(t *testing.T) {
 	}
 	s := toolstest.Roots(t, dir)
 	a, err := call(t, Find(), s, `{"show":"stat"}`)
-	if want := `"lines":200000,"tokens":1400000,"tokens_margin":0.0125}`; err != nil || !strings.Contains(a.String(), want) {
+	if want := `"lines":200000,"tokens":1400000,"tokens_margin":0.0125}`; err != nil ||
+		!strings.Contains(a.String(), want) {
 		t.Errorf("%v, %s, want %s", err, a, want)
 	}
 }
@@ -263,17 +269,25 @@ func TestStatSaysHowSureItIs(t *testing.T) {
 // What was passed over is said, and nothing found says why.
 func TestFindTellsWhatItPassedOver(t *testing.T) {
 	_, s := garden(t)
-	const left = "4 ignored or hidden entries were not looked at: all=true looks there too"
+	const left = "4 ignored or hidden entries were skipped: all=true includes them"
 	for _, test := range []struct {
 		args  string
 		notes []string
 	}{
-		{`{"glob":"*.log"}`, []string{"no match among 6 files and 5 directories; 4 ignored or hidden entries were not looked at: all=true looks there too"}},
-		{`{"glob":"*.go","type":"dir"}`, []string{"no match among 6 files and 5 directories; 3 of another type; 4 ignored or hidden entries were not looked at: all=true looks there too"}},
-		{`{"glob":"*.go","newer":"2027-01-01"}`, []string{"no match among 6 files and 5 directories; 3 not newer than 2027-01-01; 4 ignored or hidden entries were not looked at: all=true looks there too"}},
-		{`{"glob":"*.go","larger":"1MB","path":"pkg"}`, []string{"no match among 1 file and 2 directories; 1 not larger than 1MB"}},
-		{`{"type":"file","limit":2}`, []string{"the first 2; there are more: raise limit"}},
-		{`{"type":"file","limit":2,"sort":"size"}`, []string{"2 of 5; raise limit for more", left}},
+		{`{"glob":"*.log"}`, []string{
+			"no match among 6 files and 5 directories; 4 ignored or hidden entries were skipped: all=true includes them",
+		}},
+		{`{"glob":"*.go","type":"dir"}`, []string{
+			"no match among 6 files and 5 directories; 3 of another type; 4 ignored or hidden entries were skipped: all=true includes them",
+		}},
+		{`{"glob":"*.go","newer":"2027-01-01"}`, []string{
+			"no match among 6 files and 5 directories; 3 not newer than 2027-01-01; 4 ignored or hidden entries were skipped: all=true includes them",
+		}},
+		{`{"glob":"*.go","larger":"1MB","path":"pkg"}`, []string{
+			"no match among 1 file and 2 directories; 1 not larger than 1MB",
+		}},
+		{`{"type":"file","limit":2}`, []string{"only the first 2 are shown; there are more: raise limit"}},
+		{`{"type":"file","limit":2,"sort":"size"}`, []string{"2 of 5 are shown; raise limit for more", left}},
 		{`{"type":"file","limit":5}`, []string{left}}, // a limit that is not reached is not told of
 		{`{"glob":"*.go"}`, []string{left}},
 		{`{"show":"count"}`, []string{left}},
@@ -295,8 +309,8 @@ func TestFindTellsWhatItPassedOver(t *testing.T) {
 func TestFindRefuses(t *testing.T) {
 	_, s := garden(t)
 	for _, test := range []struct{ args, want string }{
-		{`{"path":"nowhere"}`, "no such file or directory; find lists the files there are"},
-		{`{"path":"cmd/*.go"}`, "path takes no glob, glob does"},
+		{`{"path":"nowhere"}`, "no such file or directory; find lists the existing files"},
+		{`{"path":"cmd/*.go"}`, "path takes no glob; use the argument glob"},
 		{`{"path":"../x"}`, "outside the root"},
 		{`{"path":".git"}`, "no such file"},
 		{`{"glob":"../*"}`, "cannot go up"},
@@ -322,7 +336,7 @@ func TestFindRefuses(t *testing.T) {
 			t.Errorf("%.30s: error of %d bytes", args, len(fmt.Sprint(err)))
 		}
 	}
-	if _, err := call(t, Find(), tools.Sources{}, `{}`); !errors.Is(err, tools.ErrNoRoot) {
+	if _, err := call(t, Find(), source.Set{}, `{}`); !errors.Is(err, source.ErrNoRoot) {
 		t.Errorf("without a root: %v", err)
 	}
 }
@@ -333,7 +347,10 @@ func TestFindNamesAreTakenBack(t *testing.T) {
 		t.Skip("names of any bytes: a Linux file system is needed")
 	}
 	dir := t.TempDir()
-	names := []string{"a b", "\xff\xfe.txt", "new\nline", "tab\t", "obs:k3v9q2m7x4ab", "OBS:x", "q\"uote", `back\slash`, "\u202egpj.exe", "\x1b[31m", "é", "[a]*?{b,c}", "-n"}
+	names := []string{
+		"a b", "\xff\xfe.txt", "new\nline", "tab\t", "obs:k3v9q2m7x4ab", "OBS:x", "q\"uote", `back\slash`, "\u202egpj.exe",
+		"\x1b[31m", "é", "[a]*?{b,c}", "-n",
+	}
 	files := map[string]string{}
 	for _, n := range names {
 		files[n] = "text of " + n
@@ -379,7 +396,8 @@ func TestFindInSeveralRoots(t *testing.T) {
 	if d := cmp.Diff("one/\n  a.go\ntwo/\n  b.go\n  c/\n    d.go\n0 directories, 3 files\n", a.String()); d != "" {
 		t.Error(d)
 	}
-	if a, err = call(t, Find(), s, `{"path":"two","type":"file","limit":1}`); err != nil || !strings.HasPrefix(a.String(), `{"path":"two/b.go"`) {
+	if a, err = call(t, Find(), s, `{"path":"two","type":"file","limit":1}`); err != nil ||
+		!strings.HasPrefix(a.String(), `{"path":"two/b.go"`) {
 		t.Errorf("%v %s", err, a.String())
 	}
 }
@@ -387,7 +405,10 @@ func TestFindInSeveralRoots(t *testing.T) {
 // find lists what rg lists, and what git takes for untracked, hidden names apart.
 func TestFindListsWhatOthersList(t *testing.T) {
 	dir := filepath.Join(peer.GoSource(t), "cmd", "go")
-	cmd := exec.CommandContext(t.Context(), peer.Find(t, "rg"), "--files", "--no-ignore-global", "--no-ignore-parent", "--no-require-git", "--no-ignore-dot", "--sort", "path")
+	cmd := exec.CommandContext(
+		t.Context(), peer.Find(t, "rg"), "--files", "--no-ignore-global", "--no-ignore-parent", "--no-require-git",
+		"--no-ignore-dot", "--sort", "path",
+	)
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
@@ -418,26 +439,31 @@ func TestFindListsWhatOthersList(t *testing.T) {
 
 func TestFindObservations(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1, Now: func() time.Time { now = now.Add(time.Minute); return now }})
+	store, err := observations.OpenStore(
+		observations.Options{
+			Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1,
+			Now: func() time.Time { now = now.Add(time.Minute); return now },
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	keep := func(tool, name, text string) observations.ID {
-		r, err := store.Record(observations.Made{Owner: observations.Local, Tool: tool, Name: name})
+		r, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: tool, Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		o, err := r.Commit(observations.Seen{Kind: "text", Ext: "txt", Lines: 1, Status: "success"})
+		o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt", Lines: 1, Status: "success"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o.ID
 	}
 	first, second := keep("search", "", "short\n"), keep("keep", "build log", "longer text\n")
-	s := tools.Sources{Store: store, Owner: observations.Local}
+	s := source.Set{Places: []source.NamedPlace{source.Observations(store, observations.Local)}}
 	paths := func(args string) (got []string) {
 		a, err := call(t, Find(), s, args)
 		if err != nil {
@@ -445,7 +471,8 @@ func TestFindObservations(t *testing.T) {
 		}
 		for line := range strings.Lines(a.String()) {
 			var rec struct{ Path, Name, Tool, Kind, Modified string }
-			if err := json.Unmarshal([]byte(line), &rec); err != nil || rec.Name == "" || rec.Tool == "" || rec.Kind != "text" || rec.Modified == "" {
+			if err := json.Unmarshal([]byte(line), &rec); err != nil || rec.Name == "" || rec.Tool == "" || rec.Kind != "text" ||
+				rec.Modified == "" {
 				t.Fatalf("%s: %v", line, err)
 			}
 			got = append(got, rec.Path)
@@ -473,12 +500,12 @@ func TestFindObservations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := part.Record(observations.Made{Owner: observations.Local, Tool: "keep"})
+	r, err := part.Record(observations.Provenance{Owner: observations.Local, Tool: "keep"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, _ = r.Write(make([]byte, 130)) // the error is that of the limit
-	o, err := r.Commit(observations.Seen{Kind: "text", Ext: "txt", Lines: 3, Chars: 130, Tokens: 40, TokensMargin: 0.35})
+	o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt", Lines: 3, Chars: 130, Tokens: 40, TokensMargin: 0.35})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,11 +516,12 @@ func TestFindObservations(t *testing.T) {
 		a, err := call(t, Find(), s, `{"path":"obs:`+string(o.ID)+`","show":"`+show+`"}`)
 		got := a.String()
 		want = strings.Replace(want, "MODIFIED", o.Created.Format(time.RFC3339), 1)
-		if err != nil || !strings.Contains(got, want) || !strings.Contains(strings.Join(a.notes, "\n"), "1 observation is kept in part") {
+		if err != nil || !strings.Contains(got, want) ||
+			!strings.Contains(strings.Join(a.notes, "\n"), "1 observation is kept in part") {
 			t.Errorf("%s: %s %v, %v; want %s", show, got, a.notes, err, want)
 		}
 	}
-	s.Owner = "another"
+	s.Places = []source.NamedPlace{source.Observations(store, "another")}
 	if got := paths(`{"path":"obs:"}`); got != nil {
 		t.Errorf("another owner sees %v", got)
 	}
@@ -503,7 +531,9 @@ func TestWhenAndSize(t *testing.T) {
 	now := time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC)
 	for in, want := range map[string]time.Time{
 		"": {}, "24h": now.Add(-24 * time.Hour), "7d": now.AddDate(0, 0, -7), "1.5d": now.Add(-36 * time.Hour), "2w": now.AddDate(0, 0, -14),
-		"2026-01-02": time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), "2026-01-02T03:04:05+02:00": time.Date(2026, 1, 2, 1, 4, 5, 0, time.UTC),
+		"2026-01-02": time.Date(
+			2026, 1, 2, 0, 0, 0, 0, time.UTC,
+		), "2026-01-02T03:04:05+02:00": time.Date(2026, 1, 2, 1, 4, 5, 0, time.UTC),
 	} {
 		if got, err := parseWhen(in, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q: %v %v", in, got, err)

@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// maxImage is the largest image passed on, in bytes: 5 MB once it is base64, which is what models take.
+// maxImage is the largest image that is returned, in bytes: 5 MB as base64, the limit of models.
 const maxImage = 3_750_000
 
 // readArgs are the arguments of read.
@@ -23,12 +25,12 @@ type readArgs struct {
 	Path string `json:"path" jsonschema:"file, glob, or obs:ID" help:"File, glob such as src/*.go, or obs:ID."`
 }
 
-// Read is the tool.
+// Read returns the tool read.
 func Read() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "read",
 		Title:       "Read files",
-		Description: "Read a file as text, an image as an image, or the files of a glob.",
+		Description: "Read a file as text, an image as an image, or all files that match a glob.",
 		Effect:      tools.ReadOnly,
 	}, read)
 }
@@ -48,20 +50,22 @@ func read(ctx context.Context, a readArgs, in tools.Input, out tools.Output) err
 	src, err := in.Sources.Open(ctx, a.Path)
 	switch {
 	case err == nil:
-		defer src.Done(out)
+		defer tools.CloseSource(src, out)
 		if strings.HasSuffix(a.Path, "/") {
-			return fmt.Errorf("%s is a file, not a directory: leave out the / at its end", content.ClipBytes(a.Path, 200))
+			return fmt.Errorf("%s is a file, not a directory; remove the trailing /", content.ClipBytes(a.Path, 200))
 		}
-		return readOne(ctx, src, out)
+		return readSource(ctx, src, out)
 	case tree.IsGlob(a.Path) && !isFinal(err):
 		return readGlob(ctx, a.Path, in, out)
 	case errors.Is(err, tree.ErrNotFile) && isDirectory(ctx, in.Sources, a.Path):
-		return fmt.Errorf("%s is a directory; find with this path lists it, a glob reads files in it", content.ClipBytes(a.Path, 200))
+		return fmt.Errorf(
+			"%s is a directory; find with this path lists it, a glob reads files in it", content.ClipBytes(a.Path, 200),
+		)
 	}
 	return err
 }
 
-// isFinal says that taking the name for a glob would not help.
+// isFinal reports whether an error would remain if the name were read as a glob.
 func isFinal(err error) bool {
 	for _, final := range []error{tree.ErrOutside, tree.ErrDenied, tree.ErrNotFile, iofs.ErrPermission, observations.ErrMalformed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, final) {
@@ -71,13 +75,13 @@ func isFinal(err error) bool {
 	return false
 }
 
-func isDirectory(ctx context.Context, s tools.Sources, name string) bool {
-	places, err := s.Places(ctx, name)
-	return err == nil && len(places) > 0 && places[0].IsDir
+func isDirectory(ctx context.Context, s source.Set, name string) bool {
+	locations, err := s.Locate(ctx, name)
+	return err == nil && len(locations) > 0 && locations[0].IsDir
 }
 
-// readOne writes a source: its text, or its image, or what it is.
-func readOne(ctx context.Context, src *tools.Source, out tools.Output) error {
+// readSource writes the text of a source, or an image; for other binaries one line with type and size.
+func readSource(ctx context.Context, src *source.Source, out tools.Output) error {
 	if src.Binary() {
 		return readBinary(ctx, src, out)
 	}
@@ -92,30 +96,35 @@ func readOne(ctx context.Context, src *tools.Source, out tools.Output) error {
 	return copyText(ctx, out, text, src.Size, out)
 }
 
-// readBinary writes an image, or what else it is.
-func readBinary(ctx context.Context, src *tools.Source, out tools.Output) error {
-	media, image, err := mediaOf(src)
+// readBinary writes an image, or one line with type and size.
+func readBinary(ctx context.Context, src *source.Source, out tools.Output) error {
+	media, image, err := detectMedia(src)
 	switch {
 	case err != nil:
 		return err
 	case image && src.Size <= maxImage:
 		return copyText(ctx, out.Part(media, path.Base(src.Name)), io.NewSectionReader(src, 0, src.Size), src.Size, out)
 	case image:
-		_, err = fmt.Fprintf(out, "%s: %s, %d bytes: over the %d an image may have to be shown\n", tools.VisibleName(src.Name), media, src.Size, maxImage)
+		_, err = fmt.Fprintf(
+			out, "%s: %s, %d bytes: too large to show; an image may have at most %d bytes\n", source.VisibleName(src.Name),
+			media, src.Size, maxImage,
+		)
 	default:
-		_, err = fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n", tools.VisibleName(src.Name), media, src.Size)
+		_, err = fmt.Fprintf(
+			out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n", source.VisibleName(src.Name), media, src.Size,
+		)
 	}
 	return err
 }
 
-// mediaOf looks at the first bytes: the MIME type, and whether it is an image that clients show.
-func mediaOf(src *tools.Source) (media string, image bool, err error) {
+// detectMedia returns the MIME type by the first 4 KiB, and whether clients show it as an image.
+func detectMedia(src *source.Source) (media string, image bool, err error) {
 	prefix := make([]byte, 4<<10)
 	n, err := src.ReadAt(prefix, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", false, err
 	}
-	media = content.Media(prefix[:n], path.Base(src.Name))
+	media = kind.Media(prefix[:n], path.Base(src.Name))
 	switch media {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		image = true
@@ -123,9 +132,10 @@ func mediaOf(src *tools.Source) (media string, image bool, err error) {
 	return media, image, nil
 }
 
-// copyText copies in pieces, looking at the context between them.
+// copyText copies in blocks of 64 KiB and checks the context before each.
 func copyText(ctx context.Context, to io.Writer, from io.Reader, total int64, out tools.Output) error {
-	buf := make([]byte, min(64<<10, max(total, 0)+512)) // at once, and with room to see the end, where it is small
+	// a small file is read at once; 512 spare bytes let Read see its end
+	buf := make([]byte, min(64<<10, max(total, 0)+512))
 	for done := int64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -19,7 +19,9 @@ func TestFilesThatBecomeShorterWhileTheyAreRead(t *testing.T) {
 		{"*.{log,txt}", "a.log became shorter during this call"},
 	} {
 		dir := t.TempDir()
-		for name, text := range map[string]string{"a.log": strings.Repeat("a line of some length\n", 100_000), "b.txt": "another\n"} {
+		for name, text := range map[string]string{"a.log": strings.Repeat(
+			"a line of some length\n", 100_000,
+		), "b.txt": "another\n"} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +38,8 @@ func TestFilesThatBecomeShorterWhileTheyAreRead(t *testing.T) {
 			}
 		}
 		err = Read().Run(t.Context(), tools.Input{Args: args, Sources: toolstest.Roots(t, dir)}, out)
-		if said := strings.Join(a.notes, "\n"); err != nil || out.First != nil || strings.Count(said, c.want) != 1 || strings.Contains(said, "b.txt") {
+		if said := strings.Join(a.notes, "\n"); err != nil || out.First != nil || strings.Count(said, c.want) != 1 ||
+			strings.Contains(said, "b.txt") {
 			t.Errorf("%s: %v, %q, want %q", c.path, err, said, c.want)
 		}
 	}

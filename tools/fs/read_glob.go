@@ -8,17 +8,18 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Limits of one read of several files. What is over them is told.
+// Limits of one read of several files. Notes report what exceeds them.
 const (
 	maxRead      = 1000
 	maxReadBytes = 64 << 20
 )
 
-// splitGlob takes a path apart where its first name with glob characters begins.
+// splitGlob splits a path before its first name with glob characters.
 func splitGlob(name string) (dir, pattern string) {
 	at := 0
 	for i := 0; i < len(name); i++ {
@@ -35,7 +36,7 @@ func splitGlob(name string) (dir, pattern string) {
 	return dir, pattern
 }
 
-// readGlob writes each file a glob takes under a line with its name. One alone is read like a file that was named.
+// readGlob writes each file that matches a glob below a line with its name. A single match is read like a named file.
 func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output) error {
 	dir, pattern := splitGlob(name)
 	glob, err := tree.CompileGlob(pattern)
@@ -44,47 +45,49 @@ func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output
 	}
 	o := tree.Options{Glob: glob}
 	if dir != "" && !strings.Contains(pattern, "/") && pattern != "**" {
-		o.Depth = 1 // "src/*.go" is what stands in src; "*.go" alone is at any depth
+		o.Depth = 1 // "src/*.go" matches files directly in src; "*.go" alone matches at any depth
 	}
-	places, err := in.Sources.Places(ctx, dir)
+	locations, err := in.Sources.Locate(ctx, dir)
 	if err != nil {
 		return err
 	}
-	names, report, more, err := filesOf(ctx, places, o, out)
+	names, report, more, err := listFiles(ctx, locations, o, out)
 	if err != nil {
 		return err
 	}
-	tellWalk(report, out)
+	reportWalk(report, out)
 	switch {
 	case len(names) == 0:
 		f := finder{report: report}
 		out.Count("files_found", 0)
-		out.Note(strings.Replace(f.nothing(), ": all=true looks there too", ": name them to read them", 1))
+		out.Note(strings.Replace(f.explainNoMatch(), ": all=true includes them", ": name them to read them", 1))
 		return nil
 	case len(names) == 1:
 		src, err := in.Sources.Open(ctx, names[0])
 		if err != nil {
 			return err
 		}
-		defer src.Done(out)
-		return readOne(ctx, src, out)
+		defer tools.CloseSource(src, out)
+		return readSource(ctx, src, out)
 	}
 	if more {
 		out.Note(fmt.Sprintf("only the first %d files are read; there are more", maxRead))
 	}
-	return readAll(ctx, names, report.Files, in, out)
+	return readFiles(ctx, names, report.Files, in, out)
 }
 
-// filesOf lists the files a glob takes, in path order.
-func filesOf(ctx context.Context, places []tools.Place, o tree.Options, out tools.Output) (names []string, all tree.Report, more bool, err error) {
+// listFiles returns the names of up to maxRead files that the walk options select, in path order; more is true if
+// there are further ones.
+func listFiles(
+	ctx context.Context, locations []source.Location, o tree.Options, out tools.Output,
+) (names []string, all tree.Report, more bool, err error) {
 	o.Progress = func(r tree.Report) { out.Progress(r.Files, 0, fmt.Sprintf("%d files walked", r.Files)) }
-	survey := tools.Survey{Left: len(places), Tell: out.Note}
-	for _, p := range places {
-		if !p.IsDir {
+	missing := source.MissingRoots{Left: len(locations), Report: out.Note}
+	for _, l := range locations {
+		if !l.IsDir {
 			continue
 		}
-		o.Start = p.Path
-		report, err := p.Root.Walk(ctx, o, func(e tree.Entry) error {
+		report, err := l.List(ctx, source.ListOptions{Walk: o}, func(e source.Entry) error {
 			if e.Type != tree.File {
 				return nil
 			}
@@ -92,30 +95,39 @@ func filesOf(ctx context.Context, places []tools.Place, o tree.Options, out tool
 				more = true
 				return tree.SkipAll
 			}
-			names = append(names, p.Shown(e.Path))
+			names = append(names, e.Name())
 			return nil
 		})
-		if err := survey.Looked(p, err); err != nil {
+		if err := missing.Check(l, err); err != nil {
 			return nil, all, false, err
 		}
-		all = sum(all, report)
+		all = addReports(all, report)
 	}
 	return names, all, more, nil
 }
 
-// readAll goes on with the progress where the walk of so many files has left it.
-func readAll(ctx context.Context, names []string, walked int64, in tools.Input, out tools.Output) error {
+// readFiles writes the named files. Its progress continues from the number of files walked.
+func readFiles(ctx context.Context, names []string, walked int64, in tools.Input, out tools.Output) error {
 	room := int64(maxReadBytes)
 	var read, failed int64
-	var decoded tools.Decoded
-	defer func() { decoded.TellAll(out) }()
+	var decoded source.Decoded
+	defer func() {
+		if note := decoded.NoteAll(); note != "" {
+			out.Note(note)
+		}
+	}()
 	for i, name := range names {
 		if room <= 0 {
-			out.Note(fmt.Sprintf("%s not read: the others hold %d MiB already", plural(int64(len(names)-i), "file is", "files are"), maxReadBytes>>20))
+			out.Note(
+				fmt.Sprintf(
+					"%s not read: the files before already have %d MiB, the limit for one call",
+					content.Plural(int64(len(names)-i), "file is", "files are"), maxReadBytes>>20,
+				),
+			)
 			break
 		}
 		left := room
-		ok, err := readUnder(ctx, name, &room, &decoded, in, out)
+		ok, err := readWithHeading(ctx, name, &room, &decoded, in, out)
 		if err != nil {
 			return err
 		}
@@ -129,14 +141,19 @@ func readAll(ctx context.Context, names []string, walked int64, in tools.Input, 
 	out.Count("files_found", float64(len(names)))
 	out.Count("files_read", float64(read))
 	if failed > 0 {
-		out.Note(plural(failed, "file is", "files are") + " not shown as text; the lines with their names say why")
+		out.Note(
+			content.Plural(failed, "file is", "files are") + " not shown as text; the line with the name of each says why",
+		)
 	}
 	return nil
 }
 
-// readUnder writes one file of several under its name. The error is one that ends the call.
-func readUnder(ctx context.Context, name string, room *int64, decoded *tools.Decoded, in tools.Input, out tools.Output) (ok bool, err error) {
-	head := tools.VisibleName(name)
+// readWithHeading writes one of several files below its heading. ok is false if its text was not written; an error
+// ends the call.
+func readWithHeading(
+	ctx context.Context, name string, room *int64, decoded *source.Decoded, in tools.Input, out tools.Output,
+) (ok bool, err error) {
+	head := source.VisibleName(name)
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
 		if e := ctx.Err(); e != nil {
@@ -145,9 +162,14 @@ func readUnder(ctx context.Context, name string, room *int64, decoded *tools.Dec
 		_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
 		return false, err
 	}
-	defer src.Leave(out)
+	defer func() {
+		if caveat := src.Caveat(); caveat != "" {
+			out.Note(caveat)
+		}
+		_ = src.Close()
+	}()
 	if src.Binary() {
-		media, _, err := mediaOf(src)
+		media, _, err := detectMedia(src)
 		if err != nil {
 			_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
 			return false, err
@@ -164,10 +186,10 @@ func readUnder(ctx context.Context, name string, room *int64, decoded *tools.Dec
 		return false, err
 	}
 	decoded.Add(name, src.Encoding)
-	last := lastByte{to: out}
+	last := lastByteWriter{to: out}
 	from := &io.LimitedReader{R: text, N: *room}
-	marked := marking{to: &last, fresh: true}
-	err = copyText(ctx, &marked, from, src.Size, silent{out})
+	marked := headingEscaper{to: &last, lineStart: true}
+	err = copyText(ctx, &marked, from, src.Size, noProgress{out})
 	if e := marked.flush(); err == nil {
 		err = e
 	}
@@ -177,7 +199,7 @@ func readUnder(ctx context.Context, name string, room *int64, decoded *tools.Dec
 		if e := ctx.Err(); e != nil {
 			return false, e
 		}
-		_, err = fmt.Fprintf(out, "\n==> %s <== breaks off: %s\n", head, content.ClipBytes(err.Error(), 300))
+		_, err = fmt.Fprintf(out, "\n==> %s <== truncated: %s\n", head, content.ClipBytes(err.Error(), 300))
 		return false, err
 	}
 	if last.n > 0 && last.c != '\n' {
@@ -186,33 +208,38 @@ func readUnder(ctx context.Context, name string, room *int64, decoded *tools.Dec
 		}
 	}
 	if cut {
-		out.Note(fmt.Sprintf("shown in part, as all files together may hold %d MiB: %q", maxReadBytes>>20, content.ClipBytes(head, 200)))
+		out.Note(
+			fmt.Sprintf(
+				"shown in part, because all files together may have at most %d MiB: %q", maxReadBytes>>20,
+				content.ClipBytes(head, 200),
+			),
+		)
 	}
 	return true, nil
 }
 
-// silent tells no progress.
-type silent struct{ tools.Output }
+// noProgress drops the progress of one file: readFiles reports that of all.
+type noProgress struct{ tools.Output }
 
-func (silent) Progress(int64, int64, string) {}
+func (noProgress) Progress(int64, int64, string) {}
 
-// heading is how the line above a file begins.
+// heading is the prefix of the line above each file.
 const heading = "==> "
 
-// marking sets ">" before each line that could be taken for the one above a file, however many of them it begins with, so
-// that each line that begins with the heading stands above a file.
-type marking struct {
-	to    io.Writer
-	fresh bool   // a line begins
-	held  []byte // a line's beginning that may become a heading
+// headingEscaper writes ">" before each line that looks like a heading, with any number of ">" in front, so that only
+// headings of this program begin with "==> ".
+type headingEscaper struct {
+	to        io.Writer
+	lineStart bool   // the next byte begins a line
+	pending   []byte // the start of a line that may become a heading
 }
 
-func (m *marking) Write(p []byte) (int, error) {
+func (m *headingEscaper) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
-		if !m.fresh {
+		if !m.lineStart {
 			i := bytes.IndexByte(p, '\n') + 1
-			if m.fresh = i > 0; !m.fresh {
+			if m.lineStart = i > 0; !m.lineStart {
 				i = len(p)
 			}
 			if _, err := m.to.Write(p[:i]); err != nil {
@@ -221,14 +248,14 @@ func (m *marking) Write(p []byte) (int, error) {
 			p = p[i:]
 			continue
 		}
-		m.held = append(m.held, p[0])
+		m.pending = append(m.pending, p[0])
 		p = p[1:]
-		after := bytes.TrimLeft(m.held, ">")
-		if len(after) < len(heading) && strings.HasPrefix(heading, string(after)) && len(m.held) < 64 {
+		after := bytes.TrimLeft(m.pending, ">")
+		if len(after) < len(heading) && strings.HasPrefix(heading, string(after)) && len(m.pending) < 64 {
 			continue
 		}
 		if string(after) == heading {
-			m.held = append([]byte{'>'}, m.held...)
+			m.pending = append([]byte{'>'}, m.pending...)
 		}
 		if err := m.flush(); err != nil {
 			return 0, err
@@ -237,25 +264,25 @@ func (m *marking) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// flush writes what was held.
-func (m *marking) flush() error {
-	if len(m.held) == 0 {
+// flush writes the pending bytes.
+func (m *headingEscaper) flush() error {
+	if len(m.pending) == 0 {
 		return nil
 	}
-	m.fresh = m.held[len(m.held)-1] == '\n'
-	_, err := m.to.Write(m.held)
-	m.held = m.held[:0]
+	m.lineStart = m.pending[len(m.pending)-1] == '\n'
+	_, err := m.to.Write(m.pending)
+	m.pending = m.pending[:0]
 	return err
 }
 
-// lastByte knows what was written last.
-type lastByte struct {
+// lastByteWriter remembers the last byte written and the number of bytes.
+type lastByteWriter struct {
 	to io.Writer
 	n  int64
 	c  byte
 }
 
-func (l *lastByte) Write(p []byte) (int, error) {
+func (l *lastByteWriter) Write(p []byte) (int, error) {
 	n, err := l.to.Write(p)
 	if n > 0 {
 		l.n += int64(n)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
@@ -29,7 +30,7 @@ func utf16le(s string) string {
 
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
 
-func library(t testing.TB) (string, tools.Sources) {
+func library(t testing.TB) (string, source.Set) {
 	dir := t.TempDir()
 	plant(t, dir, map[string]string{
 		"a.txt":            "one\ntwo\n",
@@ -81,14 +82,17 @@ func TestReadImagesAndBinaries(t *testing.T) {
 	if b := a.parts["image/png pic.png"]; b == nil || b.String() != png || a.Len() > 0 {
 		t.Errorf("parts %v, text %q", a.parts, a.String())
 	}
-	if a, err = call(t, Read(), s, `{"path":"prog"}`); err != nil || !strings.HasPrefix(a.String(), "prog: binary, application/") || !strings.Contains(a.String(), "24 bytes") || a.source != "" {
+	if a, err = call(t, Read(), s, `{"path":"prog"}`); err != nil ||
+		!strings.HasPrefix(a.String(), "prog: binary, application/") || !strings.Contains(a.String(), "24 bytes") ||
+		a.source != "" {
 		t.Errorf("%v: %q", err, a.String())
 	}
 	big := append([]byte(png), make([]byte, maxImage)...)
 	if err := os.WriteFile(filepath.Join(dir, "big.png"), big, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = call(t, Read(), s, `{"path":"big.png"}`); err != nil || len(a.parts) > 0 || !strings.Contains(a.String(), "over the") {
+	if a, err = call(t, Read(), s, `{"path":"big.png"}`); err != nil || len(a.parts) > 0 ||
+		!strings.Contains(a.String(), "too large to show") {
 		t.Errorf("%v: %q, %d parts", err, a.String(), len(a.parts))
 	}
 }
@@ -156,7 +160,8 @@ func TestReadGlobIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Len() > maxReadBytes+1000 || len(a.notes) != 2 || !strings.HasPrefix(a.notes[0], "shown in part, as") || !strings.HasPrefix(a.notes[1], "2 files are not read") {
+	if a.Len() > maxReadBytes+1000 || len(a.notes) != 2 || !strings.HasPrefix(a.notes[0], "shown in part, because") ||
+		!strings.HasPrefix(a.notes[1], "2 files are not read") {
 		t.Errorf("%d bytes, notes %q", a.Len(), a.notes)
 	}
 }
@@ -176,7 +181,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a\x00", "NUL"},
 		{"sub/{a", "not a pattern"},
 		{"obs:zzz", "observation"},
-		{strings.Repeat("y/", 3000), "over the 4096"},
+		{strings.Repeat("y/", 3000), "at most 4096"},
 	} {
 		_, err := call(t, Read(), s, arguments(t, "path", test.path))
 		if err == nil || !strings.Contains(err.Error(), test.want) || len(err.Error()) > 400 {
@@ -190,7 +195,9 @@ func TestReadAndFindStopWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, tool := range []tools.Tool{Read(), Find()} {
-		err := tool.Run(ctx, tools.Input{Args: json.RawMessage(`{"path":"sub"}`), Sources: s}, &answer{counts: map[string]float64{}})
+		err := tool.Run(
+			ctx, tools.Input{Args: json.RawMessage(`{"path":"sub"}`), Sources: s}, &answer{counts: map[string]float64{}},
+		)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", tool.Name, err)
 		}
@@ -199,7 +206,12 @@ func TestReadAndFindStopWhenCancelled(t *testing.T) {
 
 func BenchmarkRead(b *testing.B) {
 	dir := b.TempDir()
-	plant(b, dir, map[string]string{"small.txt": "one line\n", "novel.txt": string(corpus.WarAndPeace()), "1MB.json": string(corpus.JSON1MB())})
+	plant(
+		b, dir,
+		map[string]string{
+			"small.txt": "one line\n", "novel.txt": string(corpus.WarAndPeace()), "1MB.json": string(corpus.JSON1MB()),
+		},
+	)
 	s := toolstest.Roots(b, dir)
 	for _, name := range []string{"small.txt", "novel.txt", "1MB.json", "*"} {
 		b.Run(name, func(b *testing.B) {

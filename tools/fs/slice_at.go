@@ -14,37 +14,41 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// at shows the value at a JSON Pointer: as it stands where a page takes it, else its elements or members, a record each.
-// narrowed says that records were asked for, and r which.
-func (s *slicer) at(pointer string, r span, narrowed bool) error {
-	at, pointer, err := s.point(pointer)
+// showValue shows the value at a JSON Pointer: as stored if it fits on a page, else its elements or members as records.
+// narrowed reports whether the call gave records, with range r.
+func (s *slicer) showValue(pointer string, r sliceRange, narrowed bool) error {
+	at, pointer, err := s.findValue(pointer)
 	if err != nil {
 		return err
 	}
-	if s.src.Kind() == content.NDJSON && pointer == "" && (narrowed || !s.fits(at)) {
-		return s.records(r)
+	if s.src.Kind() == content.NDJSON && pointer == "" && (narrowed || !s.fitsPage(at)) {
+		return s.showRecords(r)
 	}
-	l, err := s.elements(pointer, at)
+	l, err := s.elementList(pointer, at)
 	if err != nil {
 		return err
 	}
 	switch {
-	case l != nil && (narrowed || !s.fits(at)):
-		return s.list(*l, r)
+	case l != nil && (narrowed || !s.fitsPage(at)):
+		return s.showList(*l, r)
 	case narrowed:
-		return fmt.Errorf("at %s in %s is no array or object with anything in it: it has no records", content.ClipBytes(content.VisibleLine(pointer), 100), s.src.Name)
+		return fmt.Errorf(
+			"at %s in %s is not an array or object with elements, so it has no records",
+			content.ClipBytes(content.VisibleLine(pointer), 100), s.src.Name,
+		)
 	}
-	return s.run(place{at: at.Start, unit: "bytes", number: at.Start, to: at.End - 1}, at.End, -1)
+	return s.showText(textCursor{at: at.Start, unit: "bytes", number: at.Start, to: at.End - 1}, at.End, -1)
 }
 
-// point finds the value, and the pointer by which it was found: one that was copied from where hidden chars were shown means these.
-func (s *slicer) point(pointer string) (content.Span, string, error) {
+// findValue returns the span of the value and the pointer that found it. If the pointer is not found, its escaped
+// hidden chars (\xNN) are decoded and the lookup is retried, because pointers are printed with such escapes.
+func (s *slicer) findValue(pointer string) (content.Span, string, error) {
 	k := s.src.Kind()
 	if k != content.NDJSON {
 		k = content.JSON
 	}
 	at, err := content.Point(s.ctx, s.text.reader(0), k, pointer)
-	if real := content.Hidden(pointer); err != nil && real != pointer { // not there, or not before the text breaks off
+	if real := content.Hidden(pointer); err != nil && real != pointer { // missing, or the text is malformed before it
 		if there, err2 := content.Point(s.ctx, s.text.reader(0), k, real); err2 == nil {
 			at, pointer, err = there, real, nil
 		}
@@ -61,17 +65,17 @@ func (s *slicer) point(pointer string) (content.Span, string, error) {
 	return at, pointer, err
 }
 
-// fits says whether a page takes all of a value.
-func (s *slicer) fits(at content.Span) bool {
-	if at.End-at.Start > longRow {
+// fitsPage reports whether a page can show all of a value.
+func (s *slicer) fitsPage(at content.Span) bool {
+	if at.End-at.Start > maxHeldRow {
 		return false
 	}
-	l, err := readPart(newText(s.ctx, s.src, s.out), at)
+	l, err := readPart(newSourceText(s.ctx, s.src, s.out), at)
 	return err == nil && s.fit(l.Whole) == len(l.Whole)
 }
 
-// elements lists what is in an array or object; nil for what has nothing in it.
-func (s *slicer) elements(pointer string, at content.Span) (*list, error) {
+// elementList returns the elements of an array or the members of an object; nil if there are none.
+func (s *slicer) elementList(pointer string, at content.Span) (*recordList, error) {
 	object := false
 	var one [1]byte
 	if _, err := s.text.ReadAt(one[:], at.Start); err != nil && !errors.Is(err, io.EOF) {
@@ -84,26 +88,26 @@ func (s *slicer) elements(pointer string, at content.Span) (*list, error) {
 	default:
 		return nil, nil
 	}
-	l := &list{name: s.src.Name + " at " + content.ClipBytes(content.VisibleLine(pointer), 100), end: at.End}
+	l := &recordList{name: s.src.Name + " at " + content.ClipBytes(content.VisibleLine(pointer), 100), end: at.End}
 	l.each = func(visit func(int64, content.Span) bool) error {
 		value := io.LimitReader(s.text.reader(at.Start), at.End-at.Start)
 		return content.Elements(s.ctx, value, func(i int64, e content.Span) bool {
 			return visit(i, content.Span{Start: at.Start + e.Start, End: at.Start + e.End})
 		})
 	}
-	l.call = func(r span) tools.Call {
+	l.call = func(r sliceRange) tools.Call {
 		return tools.Call{Tool: "slice", Args: sliceArgs{Source: s.src.Name, At: &pointer, Records: r.String()}}
 	}
-	l.whole = func(i int64, row part) tools.Call {
+	l.whole = func(i int64, row textRow) tools.Call {
 		token := strconv.FormatInt(i, 10)
 		if object {
 			key, ok := memberKey(row)
 			if !ok {
-				return s.bytesOf(row)
+				return s.bytesCall(row)
 			}
 			token = key
 		}
-		return s.callAt(pointer + "/" + token)
+		return s.pointerCall(pointer + "/" + token)
 	}
 	any := false
 	if err := l.each(func(int64, content.Span) bool { any = true; return false }); err != nil || !any {
@@ -112,14 +116,10 @@ func (s *slicer) elements(pointer string, at content.Span) (*list, error) {
 	return l, nil
 }
 
-func (s *slicer) callAt(pointer string) tools.Call {
-	return tools.Call{Tool: "slice", Args: sliceArgs{Source: s.src.Name, At: &pointer}}
-}
-
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// memberKey is the key of a member as a token of a JSON Pointer; false where it is too long to be told.
-func memberKey(row part) (token string, ok bool) {
+// memberKey returns the key of a member as a token of a JSON Pointer; ok is false if the row is cut within the key.
+func memberKey(row textRow) (token string, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(row.Head()))
 	t, err := d.ReadToken()
 	if err != nil || t.Kind() != '"' {

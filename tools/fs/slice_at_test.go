@@ -30,11 +30,14 @@ func jsonValue(depth int) *rapid.Generator[any] {
 		case 3:
 			return rapid.SliceOfN(jsonValue(depth-1), 0, 12).Draw(t, "array")
 		}
-		return rapid.MapOfN(rapid.SampledFrom([]string{"a", "a/b", "~", "", "é", `"q"`, "0", "x y"}), jsonValue(depth-1), 0, 8).Draw(t, "object")
+		return rapid.MapOfN(
+			rapid.SampledFrom([]string{"a", "a/b", "~", "", "é", `"q"`, "0", "x y"}), jsonValue(depth-1), 0, 8,
+		).Draw(t, "object")
 	})
 }
 
-// putTogether reads a value by slice at: it follows the next calls, and where a row is cut, the call that shows it whole.
+// putTogether reads a value by slice at: it follows the next calls, and where a row is cut, the call that shows it
+// whole.
 func putTogether(t failing, sources func(args string) *sheet, args string) json.RawMessage {
 	var rows []string
 	for calls := 0; ; calls++ {
@@ -175,14 +178,16 @@ func TestSliceAtWithRecords(t *testing.T) {
 	if err := s.run(src, `{"source":"a.json","at":"/items"}`); err != nil || s.total != 3000 || s.next == nil {
 		t.Fatalf("%v: of %d, next %v", err, s.total, s.next)
 	}
-	if next := marshalled(t, s.next.Args); next != fmt.Sprintf(`{"source":"a.json","records":"%d-","at":"/items"}`, len(s.rows)) {
+	if next := marshalled(t, s.next.Args); next != fmt.Sprintf(
+		`{"source":"a.json","records":"%d-","at":"/items"}`, len(s.rows),
+	) {
 		t.Errorf("next: %s", next)
 	}
 	for args, want := range map[string]string{
-		`{"source":"a.json","at":"/s","records":"0"}`:              "at /s in a.json is no array or object with anything in it: it has no records",
-		`{"source":"a.json","at":"/none","records":"0"}`:           "at /none in a.json is no array or object with anything in it: it has no records",
+		`{"source":"a.json","at":"/s","records":"0"}`:              "at /s in a.json is not an array or object with elements, so it has no records",
+		`{"source":"a.json","at":"/none","records":"0"}`:           "at /none in a.json is not an array or object with elements, so it has no records",
 		`{"source":"a.json","at":"/by","records":"2-"}`:            "records 2-: past the end: a.json at /by has 2 records (0-1)",
-		`{"source":"a.json","at":"/by","records":"x"}`:             `records "x": not a range; ranges are 4, 4-8, 4- and -9 (the last 9)`,
+		`{"source":"a.json","at":"/by","records":"x"}`:             `records "x": not a range; valid ranges are 4, 4-8, 4- and -9 (the last 9)`,
 		`{"source":"a.json","at":"/by","records":"0","lines":"1"}`: "lines and records and at were given: give exactly one of lines, chars, bytes, records, at",
 	} {
 		if err := (&sheet{room: wide}).run(src, args); err == nil || err.Error() != want {

@@ -13,29 +13,29 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// bytes shows the text between two bytes, or a hex dump where it is none.
-func (s *slicer) bytes(r span) error {
+// showBytes shows the text of a range of bytes, of a binary source a hex dump.
+func (s *slicer) showBytes(r sliceRange) error {
 	asked := r
-	total, err := s.text.total()
+	total, err := s.text.totalBytes()
 	if err != nil {
 		return err
 	}
-	r = r.resolve(0, total)
+	r = r.resolveLast(0, total)
 	if r.from >= total {
-		return s.past("bytes", asked, total)
+		return s.pastEnd("bytes", asked, total)
 	}
 	end := min(r.to, total-1) + 1
-	if r.to != open && r.to >= total {
+	if r.to != openEnd && r.to >= total {
 		s.out.Note(fmt.Sprintf("the source ends at byte %d", total-1))
 	}
 	if s.src.Encoding == content.NoText {
-		return s.dump(r.from, end)
+		return s.showHex(r.from, end)
 	}
-	return s.run(place{at: r.from, unit: "bytes", number: r.from, to: r.to, asked: true}, end, total)
+	return s.showText(textCursor{at: r.from, unit: "bytes", number: r.from, to: r.to, isRange: true}, end, total)
 }
 
-// chars shows the text between two chars. An invalid byte is a char.
-func (s *slicer) chars(r span) error {
+// showChars shows the text of a range of chars. An invalid byte counts as a char.
+func (s *slicer) showChars(r sliceRange) error {
 	asked := r
 	if r.last > 0 {
 		total, err := s.totalChars()
@@ -43,9 +43,9 @@ func (s *slicer) chars(r span) error {
 			return err
 		}
 		if total == 0 {
-			return s.past("chars", asked, 0)
+			return s.pastEnd("chars", asked, 0)
 		}
-		r = r.resolve(0, total)
+		r = r.resolveLast(0, total)
 	}
 	known, off := s.src.CharOffset(r.from)
 	at, passed, err := s.text.skipChars(off, r.from-known)
@@ -57,35 +57,35 @@ func (s *slicer) chars(r span) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		return s.past("chars", asked, known+passed) // all were passed: known+passed of them
+		return s.pastEnd("chars", asked, known+passed) // all were passed: known+passed of them
 	}
-	return s.run(place{at: at, unit: "chars", number: r.from, to: r.to, asked: true}, open, -1)
+	return s.showText(textCursor{at: at, unit: "chars", number: r.from, to: r.to, isRange: true}, openEnd, -1)
 }
 
 func (s *slicer) totalChars() (int64, error) {
-	if o := s.src.Observation; o != nil && o.Dropped == 0 && s.src.Plain() && o.Seen.Chars > 0 {
-		return o.Seen.Chars, nil
+	if o := s.src.Observation; o != nil && o.Dropped == 0 && s.src.Plain() && o.Stats.Chars > 0 {
+		return o.Stats.Chars, nil
 	}
-	_, n, err := s.text.skipChars(0, open)
+	_, n, err := s.text.skipChars(0, openEnd)
 	return n, err
 }
 
-// place is how far a run of text has come, in bytes and in the unit in which the call counts.
-type place struct {
-	at     int64
-	unit   string
-	number int64 // of the next byte or char
-	to     int64 // the last one wanted
-	asked  bool  // the call names this range, not a value that stands there
+// textCursor is the position of showText, in bytes and in the unit of the call.
+type textCursor struct {
+	at      int64
+	unit    string
+	number  int64 // of the next byte or char
+	to      int64 // the last one wanted
+	isRange bool  // the call names this range, not the JSON value at it
 }
 
-// run shows text from p to byte end, or to the last char wanted, exactly and a line at a time, until the page is full; the next call
-// then goes on at the very byte or char.
-func (s *slicer) run(p place, end, total int64) error {
+// showText shows the text from p to byte end, or to the last char wanted, line by line and unchanged, until the page is
+// full. The next call then continues at the exact byte or char.
+func (s *slicer) showText(p textCursor, end, total int64) error {
 	from, blank := p.number, true
 	in := bufio.NewReaderSize(s.text.reader(p.at), window)
 	for empty := true; p.at < end && p.number <= p.to; empty = false {
-		b, goesOn, err := p.line(in, end)
+		b, goesOn, err := p.nextLine(in, end)
 		if err != nil {
 			return err
 		}
@@ -98,38 +98,39 @@ func (s *slicer) run(p place, end, total int64) error {
 			b, goesOn = b[:n], true
 		}
 		if !full {
-			err := s.out.Stretch(b)
+			err := s.out.Text(b)
 			if full = errors.Is(err, tools.ErrPageFull); err != nil && !full {
 				return err
 			}
 		}
 		if !full {
-			p.number += p.measure(b)
+			p.number += p.unitsIn(b)
 			p.at += int64(len(b))
 			blank = blank && len(bytes.TrimRight(b, "\r\n")) == 0
 			_, _ = in.Discard(len(b)) // it is buffered
 		}
 		if full || goesOn {
-			s.out.Next(s.call(p.unit, span{from: p.number, to: p.to}))
-			return s.reach(p, from, total)
+			s.out.Next(s.call(p.unit, sliceRange{from: p.number, to: p.to}))
+			return s.setTextRange(p, from, total)
 		}
 	}
 	if blank {
-		s.out.Note("there are line ends only, no text")
+		s.out.Note("the range has only line ends, no text")
 	}
-	if !p.asked {
+	if !p.isRange {
 		return nil
 	}
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) && p.unit == "chars" {
-		if total = p.number; p.to != open && total <= p.to {
+		if total = p.number; p.to != openEnd && total <= p.to {
 			s.out.Note(fmt.Sprintf("the source ends at char %d", total-1))
 		}
 	}
-	return s.reach(p, from, total)
+	return s.setTextRange(p, from, total)
 }
 
-// line is the one that follows p, with its line end, up to the end of the range, or a window of it, behind which it goes on.
-func (p place) line(in *bufio.Reader, end int64) (b []byte, goesOn bool, err error) {
+// nextLine returns the line at p with its line end, cut at the end of the range. Of a line longer than window it
+// returns the beginning, and goesOn is true.
+func (p textCursor) nextLine(in *bufio.Reader, end int64) (b []byte, goesOn bool, err error) {
 	b, _ = in.Peek(in.Buffered())
 	newline := bytes.IndexByte(b, '\n')
 	if newline < 0 {
@@ -142,7 +143,7 @@ func (p place) line(in *bufio.Reader, end int64) (b []byte, goesOn bool, err err
 	if newline >= 0 {
 		b = b[:newline+1]
 	}
-	if goesOn { // no char is torn apart, and what is left of the line is more than its end
+	if goesOn { // do not split a char, and leave more of the line than its line end
 		b = b[:runes.Complete(b)]
 		if text := bytes.TrimRight(b, "\r"); len(text) > utf8.UTFMax {
 			_, size := utf8.DecodeLastRune(text)
@@ -152,7 +153,7 @@ func (p place) line(in *bufio.Reader, end int64) (b []byte, goesOn bool, err err
 	if left := end - p.at; left <= int64(len(b)) {
 		b, goesOn = b[:left], false
 	}
-	if p.unit == "chars" && p.to != open {
+	if p.unit == "chars" && p.to != openEnd {
 		if n, all := firstChars(b, p.to-p.number+1); all {
 			b, goesOn = b[:n], false
 		}
@@ -160,35 +161,36 @@ func (p place) line(in *bufio.Reader, end int64) (b []byte, goesOn bool, err err
 	return b, goesOn, nil
 }
 
-// reach tells which part of the text a page shows; total −1: it is still to be counted.
-func (s *slicer) reach(p place, from, total int64) error {
-	total, err := s.counted(p.unit, total)
+// setTextRange sets the range of the text that the page shows; total −1: not counted yet.
+func (s *slicer) setTextRange(p textCursor, from, total int64) error {
+	total, err := s.countIfCheap(p.unit, total)
 	if err == nil {
-		s.out.Reach(p.unit, from, p.number-1, total)
+		s.out.SetTextRange(p.unit, from, p.number-1, total)
 	}
 	return err
 }
 
-// counted is how many bytes or chars the text has: total where that is known, else counted where that is cheap, else −1.
-func (s *slicer) counted(unit string, total int64) (int64, error) {
+// countIfCheap returns the number of bytes or chars of the text: total if it is known, else a count if the source has
+// at most maxCountedBytes, else −1.
+func (s *slicer) countIfCheap(unit string, total int64) (int64, error) {
 	switch {
-	case total >= 0 || s.src.Size > cheap && (unit != "bytes" || s.text.size < 0):
+	case total >= 0 || s.src.Size > maxCountedBytes && (unit != "bytes" || s.text.size < 0):
 		return total, nil
 	case unit == "chars":
 		return s.totalChars()
 	}
-	return s.text.total()
+	return s.text.totalBytes()
 }
 
-// measure is how far a piece of the text leads, in the unit of the place.
-func (p place) measure(b []byte) int64 {
+// unitsIn returns the number of chars or bytes of b, in the unit of the cursor.
+func (p textCursor) unitsIn(b []byte) int64 {
 	if p.unit == "chars" {
 		return int64(utf8.RuneCount(b))
 	}
 	return int64(len(b))
 }
 
-// firstChars is how many bytes the first n chars of b have, or all of b; all says that b has that many.
+// firstChars returns the number of bytes of the first n chars of b; all is false if b has fewer.
 func firstChars(b []byte, n int64) (size int, all bool) {
 	if int64(len(b)) < n {
 		return len(b), false
@@ -200,8 +202,8 @@ func firstChars(b []byte, n int64) (size int, all bool) {
 	return size, n == 0
 }
 
-// dump shows bytes as xxd does, sixteen a row.
-func (s *slicer) dump(from, end int64) error {
+// showHex shows bytes as xxd does, 16 per row.
+func (s *slicer) showHex(from, end int64) error {
 	total := s.text.size
 	var b [16]byte
 	for at := from; at < end; at += 16 {
@@ -214,19 +216,19 @@ func (s *slicer) dump(from, end int64) error {
 		}
 		err = s.out.Row(hexRow(at, b[:n]), tools.Call{})
 		if errors.Is(err, tools.ErrPageFull) {
-			p := place{unit: "bytes", number: at}
+			p := textCursor{unit: "bytes", number: at}
 			to := end - 1
 			if end == total {
-				to = open
+				to = openEnd
 			}
-			s.out.Next(s.call("bytes", span{from: at, to: to}))
-			return s.reach(p, from, total)
+			s.out.Next(s.call("bytes", sliceRange{from: at, to: to}))
+			return s.setTextRange(p, from, total)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return s.reach(place{unit: "bytes", number: end}, from, total)
+	return s.setTextRange(textCursor{unit: "bytes", number: end}, from, total)
 }
 
 func hexRow(at int64, b []byte) []byte {

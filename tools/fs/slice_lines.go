@@ -11,33 +11,34 @@ import (
 )
 
 const (
-	// longRow is the longest row that is held: of a longer one only its ends are, so that a line of a gigabyte takes no memory.
-	longRow = 1 << 20
-	// cheap is how many bytes are read on only to tell a total, when the page is full.
-	cheap = 64 << 20
+	// maxHeldRow is the longest row that is held whole, in bytes; of a longer one only both ends are, so that a line
+	// of a gigabyte takes little memory.
+	maxHeldRow = 1 << 20
+	// maxCountedBytes is the maximum number of bytes that are read only to count a total, when the page is full.
+	maxCountedBytes = 64 << 20
 )
 
-// lines shows lines, as sed -n does: they end at a newline, and a carriage return before it belongs to the end.
-func (s *slicer) lines(r span) error {
+// showLines shows lines as sed -n does. A line end is "\n" or "\r\n".
+func (s *slicer) showLines(r sliceRange) error {
 	total, err := s.totalLines(r.last > 0)
 	if err != nil {
 		return err
 	}
 	if r.last > 0 && total == 0 {
-		return s.past("lines", r, 0)
+		return s.pastEnd("lines", r, 0)
 	}
 	asked := r
-	r = r.resolve(1, total)
+	r = r.resolveLast(1, total)
 	known, off := s.src.LineOffset(r.from)
 	at, passed, err := s.text.skipLines(off, r.from-known)
 	if err != nil {
 		return err
 	}
 	if passed < r.from-known { // the text ended before
-		if total, err = s.endedAt(known-1+passed, at); err != nil {
+		if total, err = s.linesBefore(known-1+passed, at); err != nil {
 			return err
 		}
-		return s.past("lines", asked, total)
+		return s.pastEnd("lines", asked, total)
 	}
 	b := bufio.NewReaderSize(s.text.reader(at), window)
 	full, blank := false, true
@@ -51,7 +52,7 @@ func (s *slicer) lines(r span) error {
 		if err != nil {
 			return err
 		}
-		err = l.Show(s.out, s.bytesOf(l))
+		err = l.Show(s.out, s.bytesCall(l))
 		if errors.Is(err, tools.ErrPageFull) {
 			full = true
 			break
@@ -63,39 +64,39 @@ func (s *slicer) lines(r span) error {
 		blank = blank && l.Size == 0
 	}
 	if total >= 0 && r.from > total {
-		return s.past("lines", asked, total)
+		return s.pastEnd("lines", asked, total)
 	}
 	if blank && !full {
-		s.out.Note("there are line ends only, no text")
+		s.out.Note("the range has only line ends, no text")
 	}
 	if full {
-		s.out.Next(s.call("lines", span{from: number, to: r.to}))
+		s.out.Next(s.call("lines", sliceRange{from: number, to: r.to}))
 	}
 	if total < 0 {
-		if total, err = s.restOfLines(number, at); err != nil {
+		if total, err = s.countRest(number, at); err != nil {
 			return err
 		}
 	}
-	s.out.Span(r.from, total)
-	if r.to != open && total >= 0 && r.to > total {
+	s.out.SetRowRange(r.from, total)
+	if r.to != openEnd && total >= 0 && r.to > total {
 		s.out.Note(fmt.Sprintf("the source ends at line %d", total))
 	}
 	return nil
 }
 
-// totalLines is how many lines there are: as they were counted, or now where need says that it must be known; else −1.
+// totalLines returns the number of lines: the recorded one of an observation, else a count if need is true, else −1.
 func (s *slicer) totalLines(need bool) (int64, error) {
-	if o := s.src.Observation; o != nil && o.Dropped == 0 && s.src.Plain() && (o.Seen.Lines > 0 || s.src.Size == 0) {
-		return o.Seen.Lines, nil
+	if o := s.src.Observation; o != nil && o.Dropped == 0 && s.src.Plain() && (o.Stats.Lines > 0 || s.src.Size == 0) {
+		return o.Stats.Lines, nil
 	}
 	if !need {
 		return -1, nil
 	}
-	return s.text.lines(0)
+	return s.text.countLines(0)
 }
 
-// endedAt is how many lines there are where the text ends at byte end after so many newlines.
-func (s *slicer) endedAt(newlines, end int64) (int64, error) {
+// linesBefore returns the number of lines of a text that ends at byte end and has so many newlines.
+func (s *slicer) linesBefore(newlines, end int64) (int64, error) {
 	if end == 0 {
 		return 0, nil
 	}
@@ -109,24 +110,25 @@ func (s *slicer) endedAt(newlines, end int64) (int64, error) {
 	return newlines, nil
 }
 
-// restOfLines counts what follows line number, which begins at at, where that is cheap; else −1.
-func (s *slicer) restOfLines(number, at int64) (int64, error) {
-	if s.src.Size-at > cheap {
+// countRest returns the total number of lines, given that line number begins at byte at; −1 if more than
+// maxCountedBytes would have to be read.
+func (s *slicer) countRest(number, at int64) (int64, error) {
+	if s.src.Size-at > maxCountedBytes {
 		return -1, nil
 	}
-	n, err := s.text.lines(at)
+	n, err := s.text.countLines(at)
 	return number - 1 + n, err
 }
 
-// part is a line or a record: bytes [start, end), with the next one at next.
-type part struct {
-	tools.Gathered
+// textRow is a line or a record at bytes [start, end); the next one begins at next.
+type textRow struct {
+	tools.RowBuffer
 	start, end, next int64
 }
 
-// readLine reads the line that begins at at.
-func readLine(b *bufio.Reader, at int64) (part, error) {
-	l := part{start: at}
+// readLine reads the line that begins at byte at.
+func readLine(b *bufio.Reader, at int64) (textRow, error) {
+	l := textRow{start: at}
 	for ended := false; !ended; {
 		p, err := b.ReadSlice('\n')
 		if errors.Is(err, io.EOF) && len(p) == 0 {
@@ -143,7 +145,7 @@ func readLine(b *bufio.Reader, at int64) (part, error) {
 		if err == nil {
 			p = p[:len(p)-1]
 		}
-		l.Add(p, longRow)
+		l.Add(p, maxHeldRow)
 	}
 	if l.next = at; at > l.start+l.Size { // a newline
 		l.CutSuffix('\r')
@@ -152,14 +154,14 @@ func readLine(b *bufio.Reader, at int64) (part, error) {
 	return l, nil
 }
 
-// bytesOf is the call that shows all of a part, by its bytes.
-func (s *slicer) bytesOf(l part) tools.Call {
-	return s.call("bytes", span{from: l.start, to: max(l.end-1, l.start)})
+// bytesCall returns the call that shows all of a row, by its bytes.
+func (s *slicer) bytesCall(l textRow) tools.Call {
+	return s.call("bytes", sliceRange{from: l.start, to: max(l.end-1, l.start)})
 }
 
 // readPart reads the bytes [at.Start, at.End) of t.
-func readPart(t *text, at content.Span) (part, error) {
-	l := part{start: at.Start, next: at.End}
+func readPart(t *sourceText, at content.Span) (textRow, error) {
+	l := textRow{start: at.Start, next: at.End}
 	buf := make([]byte, min(window, at.End-at.Start))
 	for off := at.Start; off < at.End; {
 		n, err := t.ReadAt(buf[:min(int64(len(buf)), at.End-off)], off)
@@ -170,7 +172,7 @@ func readPart(t *text, at content.Span) (part, error) {
 			return l, err
 		}
 		off += int64(n)
-		l.Add(buf[:n], longRow)
+		l.Add(buf[:n], maxHeldRow)
 	}
 	l.end = at.End
 	return l, nil

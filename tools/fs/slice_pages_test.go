@@ -13,8 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
@@ -43,9 +44,9 @@ type failing interface {
 	Fatalf(string, ...any)
 }
 
-// onPages follows the calls that pages name and puts the source together again: what a page takes of it begins where the
-// last one ended, its rows are the text up to the next line ends, and the last page reaches the end.
-func onPages(t failing, src tools.Sources, source, unit, text string, room func() int) {
+// onPages follows the calls that pages name and puts the source together again: what a page takes of it begins where
+// the last one ended, its rows are the text up to the next line ends, and the last page reaches the end.
+func onPages(t failing, src source.Set, source, unit, text string, room func() int) {
 	at := map[string]func(n int64) int{
 		"bytes": func(n int64) int { return int(n) },
 		"chars": func(n int64) int { return len(cutRunes(text, int(n))) },
@@ -128,6 +129,7 @@ func TestSlicePagesLoseNothing(t *testing.T) {
 
 // Lines longer than what is read at once, and pages larger than that.
 func TestSlicePagesLoseNothingOfLongLines(t *testing.T) {
+	promise.WithoutRace(t)
 	dir := t.TempDir()
 	src := toolstest.Roots(t, dir)
 	for i, raw := range []string{
@@ -155,7 +157,7 @@ func TestSlicePagesLoseNothingOfLongLines(t *testing.T) {
 }
 
 // decoded is a file's text; false where it has none.
-func decoded(t failing, src tools.Sources, name string) (string, bool) {
+func decoded(t failing, src source.Set, name string) (string, bool) {
 	s, err := src.Open(context.Background(), name)
 	if err != nil {
 		t.Fatal(err)

@@ -7,48 +7,50 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// cheapRecords is how many bytes are parsed on only to tell how many records there are, when the page is full.
-const cheapRecords = 16 << 20
+// maxCountedRecordBytes is the maximum number of bytes that are parsed only to count records, when the page is full.
+const maxCountedRecordBytes = 16 << 20
 
-// list is what has records: a source, or a value within it.
-type list struct {
+// recordList is a list of records: of a source, or of a JSON value in it.
+type recordList struct {
 	name  string
-	end   int64 // of it, in bytes of the source
+	end   int64 // offset of its end in the source, in bytes
 	each  func(visit func(i int64, at content.Span) bool) error
-	call  func(span) tools.Call
-	whole func(i int64, row part) tools.Call // shows all of a record
+	call  func(sliceRange) tools.Call
+	whole func(i int64, row textRow) tools.Call // returns the call that shows all of a record
 }
 
-// records shows elements of an array, lines of NDJSON, rows of a table (its header above the first), hunks of a diff.
-func (s *slicer) records(r span) error {
-	kind := s.src.Kind()
-	l := list{name: s.src.Name, end: s.src.Size}
+// showRecords shows elements of an array, lines of NDJSON, rows of a table (its header above the first), hunks of a
+// diff.
+func (s *slicer) showRecords(r sliceRange) error {
+	name := s.src.Kind()
+	l := recordList{name: s.src.Name, end: s.src.Size}
 	l.each = func(visit func(int64, content.Span) bool) error {
-		return content.Records(s.ctx, s.text.reader(0), kind, visit)
+		return kind.Records(s.ctx, s.text.reader(0), name, visit)
 	}
-	l.call = func(r span) tools.Call { return s.call("records", r) }
-	l.whole = func(i int64, row part) tools.Call {
-		// A pointer goes on element by element. In JSON that is no array a record has none.
-		if kind == content.NDJSON || kind == content.JSON && s.isArray() {
-			return s.callAt("/" + strconv.FormatInt(i, 10))
+	l.call = func(r sliceRange) tools.Call { return s.call("records", r) }
+	l.whole = func(i int64, row textRow) tools.Call {
+		// By pointer, the next pages go element by element. Records of JSON that is not an array have no pointer.
+		if name == content.NDJSON || name == content.JSON && s.isArray() {
+			return s.pointerCall("/" + strconv.FormatInt(i, 10))
 		}
-		return s.bytesOf(row)
+		return s.bytesCall(row)
 	}
-	return s.list(l, r)
+	return s.showList(l, r)
 }
 
-// isArray says that the text begins as an array.
+// isArray reports whether the text begins with "[".
 func (s *slicer) isArray() bool {
 	var b [64]byte
-	n, _ := newText(s.ctx, s.src, s.out).ReadAt(b[:], 0) // an error shows where the text is read
+	n, _ := newSourceText(s.ctx, s.src, s.out).ReadAt(b[:], 0) // an error shows where the text is read
 	return strings.HasPrefix(strings.TrimLeft(string(b[:n]), " \t\r\n"), "[")
 }
 
-// list shows the records r of a list.
-func (s *slicer) list(l list, r span) error {
+// showList shows the records r of a list.
+func (s *slicer) showList(l recordList, r sliceRange) error {
 	asked := r
 	total := int64(-1)
 	if r.last > 0 {
@@ -61,39 +63,39 @@ func (s *slicer) list(l list, r span) error {
 			return s.recordsError(err, 0)
 		}
 		if total == 0 {
-			return past("records", asked, l.name, 0)
+			return pastEnd("records", asked, l.name, 0)
 		}
-		r = r.resolve(0, total)
+		r = r.resolveLast(0, total)
 	}
-	// Records are read by a text of their own: where it must be decoded, the one that finds them has gone further.
-	p := recordPage{s: s, list: l, r: r, text: newText(s.ctx, s.src, s.out)}
+	// Rows are read through a second sourceText: in a decoded source, the one that finds the records is further ahead.
+	p := recordPage{s: s, list: l, r: r, text: newSourceText(s.ctx, s.src, s.out)}
 	err := l.each(p.visit)
 	if p.err != nil {
 		return p.err
 	}
-	err = s.linesLost(err)
+	err = s.noteSkippedLines(err)
 	switch {
 	case err != nil && !isSyntax(err), err != nil && p.shown == 0:
 		return s.recordsError(err, p.seen)
 	case err != nil:
 		s.out.Note(s.recordsError(err, p.seen).Error())
-		if total = -1; breaksOff(err) {
+		if total = -1; isTruncated(err) {
 			total = p.seen // no more are complete
 		}
 		if total < 0 || r.to >= total-1 {
-			s.out.Next(s.call("bytes", span{from: p.end, to: open})) // what no record shows
+			s.out.Next(s.call("bytes", sliceRange{from: p.end, to: openEnd})) // what no record shows
 		}
 	case !p.stopped:
 		total = p.seen
 	}
 	if p.shown == 0 && !p.full {
-		return past("records", asked, l.name, p.seen)
+		return pastEnd("records", asked, l.name, p.seen)
 	}
 	if p.full {
-		s.out.Next(l.call(span{from: p.next, to: r.to}))
+		s.out.Next(l.call(sliceRange{from: p.next, to: r.to}))
 	}
-	s.out.Span(r.from, total)
-	if err == nil && r.to != open && total >= 0 && r.to >= total {
+	s.out.SetRowRange(r.from, total)
+	if err == nil && r.to != openEnd && total >= 0 && r.to >= total {
 		s.out.Note(fmt.Sprintf("the source ends at record %d", total-1))
 	}
 	return nil
@@ -104,14 +106,15 @@ func isSyntax(err error) bool {
 	return errors.As(err, &syntax)
 }
 
-// breaksOff says whether a text just ends too early.
-func breaksOff(err error) bool {
+// isTruncated reports whether the error is that the text ends too early.
+func isTruncated(err error) bool {
 	var syntax *content.SyntaxError
 	return errors.As(err, &syntax) && syntax.Cut
 }
 
-// linesLost tells of lines that are no records. They are no error: those behind them were read.
-func (s *slicer) linesLost(err error) error {
+// noteSkippedLines notes NDJSON lines that are not JSON and returns the error that remains: the lines after them were
+// read.
+func (s *slicer) noteSkippedLines(err error) error {
 	var syntax *content.SyntaxError
 	switch {
 	case !errors.As(err, &syntax):
@@ -123,35 +126,33 @@ func (s *slicer) linesLost(err error) error {
 	default:
 		syntax = syntax.Before
 	}
-	lines := "a line is"
+	lost := fmt.Sprintf("1 line of %s is not JSON and was skipped", s.src.Name)
 	if syntax.Lines > 1 {
-		lines = fmt.Sprintf("%d lines are", syntax.Lines)
+		lost = fmt.Sprintf("%d lines of %s are not JSON and were skipped; the first", syntax.Lines, s.src.Name)
 	}
-	s.out.Note(fmt.Sprintf("%s not JSON in %s, and no record: at the first, %s; to look there: %s", lines, s.src.Name, syntax, words(s.around(syntax.Offset))))
+	s.out.Note(fmt.Sprintf("%s: %s; to see it: %s", lost, syntax, callText(s.callAround(syntax.Offset))))
 	return err
 }
 
-// around is the slice that shows what stands at a byte.
-func (s *slicer) around(at int64) tools.Call {
-	return s.call("bytes", span{from: max(at-200, 0), to: at + 100})
-}
-
-// recordsError words where a text breaks off after so many records.
+// recordsError returns the error of a text that cannot be parsed after so many records.
 func (s *slicer) recordsError(err error, records int64) error {
 	var syntax *content.SyntaxError
 	if !errors.As(err, &syntax) {
 		return fmt.Errorf("records: %s: %w", s.src.Name, err)
 	}
-	return fmt.Errorf("%s breaks off in record %d: %w; to look there: %s", s.src.Name, records, err, words(s.around(syntax.Offset)))
+	return fmt.Errorf(
+		"%s cannot be parsed in record %d: %w; to see it: %s", s.src.Name, records, err,
+		callText(s.callAround(syntax.Offset)),
+	)
 }
 
-// recordPage shows records while the page takes them, and counts on where that is cheap.
+// recordPage shows records until the page is full, then counts the rest if it has at most maxCountedRecordBytes.
 type recordPage struct {
 	s       *slicer
-	list    list
-	text    *text
-	r       span
-	seen    int64 // records passed so far
+	list    recordList
+	text    *sourceText
+	r       sliceRange
+	seen    int64 // records visited so far
 	shown   int64
 	end     int64 // of the last of them, in bytes
 	next    int64 // the first that the page did not take
@@ -169,10 +170,10 @@ func (p *recordPage) visit(i int64, at content.Span) bool {
 		return true
 	}
 	if p.full || i > p.r.to {
-		p.stopped = p.list.end-at.End > cheapRecords
+		p.stopped = p.list.end-at.End > maxCountedRecordBytes
 		return !p.stopped
 	}
-	if p.err = p.show(i, at); errors.Is(p.err, tools.ErrPageFull) {
+	if p.err = p.showRecord(i, at); errors.Is(p.err, tools.ErrPageFull) {
 		p.err, p.full, p.next = nil, true, i
 		return true
 	}
@@ -181,26 +182,26 @@ func (p *recordPage) visit(i int64, at content.Span) bool {
 	return p.err == nil
 }
 
-func (p *recordPage) show(i int64, at content.Span) error {
+func (p *recordPage) showRecord(i int64, at content.Span) error {
 	l, err := readPart(p.text, at)
 	if err != nil {
 		return err
 	}
 	if p.shown == 0 && p.s.src.Kind() == content.Table && !l.Long {
-		if l.Whole, err = p.underHeader(l.Whole); err != nil {
+		if l.Whole, err = p.withHeader(l.Whole); err != nil {
 			return err
 		}
 	}
 	return l.Show(p.s.out, p.list.whole(i, l))
 }
 
-// underHeader puts the header of the table above its first row shown.
-func (p *recordPage) underHeader(row []byte) ([]byte, error) {
-	at, err := content.Header(p.s.ctx, newText(p.s.ctx, p.s.src, p.s.out).reader(0))
+// withHeader returns the row with the header line of the table above it.
+func (p *recordPage) withHeader(row []byte) ([]byte, error) {
+	at, err := content.Header(p.s.ctx, newSourceText(p.s.ctx, p.s.src, p.s.out).reader(0))
 	if err != nil {
 		return nil, err
 	}
-	h, err := readPart(newText(p.s.ctx, p.s.src, p.s.out), at)
+	h, err := readPart(newSourceText(p.s.ctx, p.s.src, p.s.out), at)
 	if err != nil || h.Long {
 		return row, err
 	}

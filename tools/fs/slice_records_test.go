@@ -48,7 +48,8 @@ func TestSliceRecords(t *testing.T) {
 	}
 	// In pages, the header stands on each.
 	rows, calls := reading(t, src, `{"source":"a.csv","records":"0-"}`, 12)
-	if want := []string{"i,name\n0,\"a,\nb\"", "i,name\n1,c", "i,name\n2,d", "i,name\n3,e"}; calls < 3 || !cmp.Equal(rows, want) {
+	if want := []string{"i,name\n0,\"a,\nb\"", "i,name\n1,c", "i,name\n2,d", "i,name\n3,e"}; calls < 3 ||
+		!cmp.Equal(rows, want) {
 		t.Errorf("%d calls: %q", calls, rows)
 	}
 }
@@ -65,17 +66,18 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 	})
 	// Lines that are no JSON have no number; what stands behind them is reached, and they are told.
 	for args, want := range map[string][]string{
-		`{"source":"line.ndjson","records":"-1"}`:        {`{"i":1999}`, "1998 1999", "a line is not JSON in line.ndjson, and no record: at the first, a line begins inside an object at byte 9905;"},
-		`{"source":"line.ndjson","records":"999-1000"}`:  {`{"i":999} {"i":1001}`, "999 1999", "a line is not JSON in line.ndjson"},
+		`{"source":"line.ndjson","records":"-1"}`:        {`{"i":1999}`, "1998 1999", "1 line of line.ndjson is not JSON and was skipped: a line begins inside an object at byte 9905;"},
+		`{"source":"line.ndjson","records":"999-1000"}`:  {`{"i":999} {"i":1001}`, "999 1999", "1 line of line.ndjson is not JSON"},
 		`{"source":"line.ndjson","at":"/1500/i"}`:        {"1501", "0 0", ""},
-		`{"source":"broken.ndjson","records":"1-2"}`:     {`{"i":1} {"i":3}`, "1 33", "a line is not JSON in broken.ndjson, and no record: at the first, invalid character 'o' where a key must stand at byte 17;"},
+		`{"source":"broken.ndjson","records":"1-2"}`:     {`{"i":1} {"i":3}`, "1 33", "1 line of broken.ndjson is not JSON and was skipped: invalid character 'o' where a key must stand at byte 17;"},
 		`{"source":"broken.ndjson","at":"/2/i"}`:         {"3", "0 0", ""},
-		`{"source":"spread.ndjson","records":"0-3"}`:     {`{"i":0}`, "0 -1 7-", "spread.ndjson breaks off in record 1: invalid character '{'"},
-		`{"source":"spread.ndjson","records":"-1"}`:      {`{"i":0}`, "0 -1 7-", "spread.ndjson breaks off in record 1: invalid character '{'"},
-		`{"source":"number.ndjson","records":"299-301"}`: {`{"i":299}`, "299 300 2889-", "number.ndjson breaks off in record 300: the text ends inside a number at byte 2891"},
-		`{"source":"number.json","records":"0-9"}`:       {"1 2 3", "0 3 6-", "number.json breaks off in record 3: the text ends inside a number at byte 9"},
-		`{"source":"number.json","records":"0-2"}`:       {"1 2 3", "0 3 6-", "number.json breaks off in record 3"}, // all records are not all of the text
-		`{"source":"number.json","records":"0-1"}`:       {"1 2", "0 3", "number.json breaks off in record 3"},
+		`{"source":"spread.ndjson","records":"0-3"}`:     {`{"i":0}`, "0 -1 7-", "spread.ndjson cannot be parsed in record 1: invalid character '{'"},
+		`{"source":"spread.ndjson","records":"-1"}`:      {`{"i":0}`, "0 -1 7-", "spread.ndjson cannot be parsed in record 1: invalid character '{'"},
+		`{"source":"number.ndjson","records":"299-301"}`: {`{"i":299}`, "299 300 2889-", "number.ndjson cannot be parsed in record 300: the text ends inside a number at byte 2891"},
+		`{"source":"number.json","records":"0-9"}`:       {"1 2 3", "0 3 6-", "number.json cannot be parsed in record 3: the text ends inside a number at byte 9"},
+		// all records are not all of the text
+		`{"source":"number.json","records":"0-2"}`: {"1 2 3", "0 3 6-", "number.json cannot be parsed in record 3"},
+		`{"source":"number.json","records":"0-1"}`: {"1 2", "0 3", "number.json cannot be parsed in record 3"},
 	} {
 		s := cut(t, src, args)
 		place := fmt.Sprint(s.first, s.total)
@@ -85,18 +87,24 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 		if len(s.notes) != min(len(want[2]), 1) {
 			t.Errorf("%s: %q", args, s.notes)
 		}
-		if got := strings.Join(s.rows, " "); got != want[0] || strings.Contains(args, "records") && place != want[1] || !strings.HasPrefix(strings.Join(s.notes, "\n"), want[2]) {
+		if got := strings.Join(s.rows, " "); got != want[0] || strings.Contains(args, "records") && place != want[1] ||
+			!strings.HasPrefix(strings.Join(s.notes, "\n"), want[2]) {
 			t.Errorf("%s: %s, %s, %q, want %q", args, got, place, s.notes, want)
 		}
 	}
 	both := cut(t, src, `{"source":"both.ndjson","records":"3-"}`) // lines that are lost are told, whatever ends the text
 	if len(both.rows) != 2 || both.total != 5 || len(both.notes) != 2 ||
-		!strings.HasPrefix(both.notes[0], "2 lines are not JSON in both.ndjson, and no record: at the first, invalid character 'o' where a value must stand at byte 24;") ||
-		!strings.HasPrefix(both.notes[1], "both.ndjson breaks off in record 5: the text ends inside an array at byte 50;") {
+		!strings.HasPrefix(
+			both.notes[0],
+			"2 lines of both.ndjson are not JSON and were skipped; the first: invalid character 'o' where a value must stand at byte 24;",
+		) ||
+		!strings.HasPrefix(
+			both.notes[1], "both.ndjson cannot be parsed in record 5: the text ends inside an array at byte 50;",
+		) {
 		t.Errorf("%q of %d: %q", both.rows, both.total, both.notes)
 	}
 	s := cut(t, src, `{"source":"cut.json","records":"0-"}`)
-	want := `cut.json breaks off in record 2: the text ends inside an object at byte 22; to look there: slice {"source":"cut.json","bytes":"0-122"}`
+	want := `cut.json cannot be parsed in record 2: the text ends inside an object at byte 22; to see it: slice {"source":"cut.json","bytes":"0-122"}`
 	if len(s.rows) != 2 || len(s.notes) != 1 || s.notes[0] != want {
 		t.Errorf("%q %q", s.rows, s.notes)
 	}
@@ -104,9 +112,9 @@ func TestSliceRecordsOfBrokenText(t *testing.T) {
 		t.Errorf("%q", s.rows)
 	}
 	for args, want := range map[string]string{
-		`{"source":"cut.json","records":"2"}`:       "cut.json breaks off in record 2: the text ends inside an object at byte 22",
+		`{"source":"cut.json","records":"2"}`:       "cut.json cannot be parsed in record 2: the text ends inside an object at byte 22",
 		`{"source":"broken.ndjson","records":"33"}`: "records 33: past the end: broken.ndjson has 33 records (0-32)",
-		`{"source":"spread.ndjson","records":"9"}`:  "spread.ndjson breaks off in record 1: invalid character '{'",
+		`{"source":"spread.ndjson","records":"9"}`:  "spread.ndjson cannot be parsed in record 1: invalid character '{'",
 	} {
 		if err := (&sheet{room: wide}).run(src, args); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)

@@ -11,9 +11,9 @@ import (
 
 func TestSliceRefuses(t *testing.T) {
 	src, ids := shelf(t, map[string]string{"t.txt": "one\ntwo\nthree", "empty.txt": "", "n.txt": "one\n"})
-	forms := "ranges are 4, 4-8, 4- and -9 (the last 9)"
+	forms := "valid ranges are 4, 4-8, 4- and -9 (the last 9)"
 	for args, want := range map[string]string{
-		`{"source":"t.txt"}`:                                                    `no part named: give exactly one of lines, chars, bytes, records, at, as in lines="1-50"`,
+		`{"source":"t.txt"}`:                                                    `no range given: give exactly one of lines, chars, bytes, records, at, as in lines="1-50"`,
 		`{"source":"t.txt","lines":"1","bytes":"2"}`:                            "lines and bytes were given: give exactly one of lines, chars, bytes, records, at",
 		`{"source":"t.txt","chars":"1","at":""}`:                                "chars and at were given: give exactly one of lines, chars, bytes, records, at",
 		`{"source":"","lines":"1"}`:                                             "source is empty: name a file or obs:ID",
@@ -28,14 +28,16 @@ func TestSliceRefuses(t *testing.T) {
 		`{"source":"empty.txt","bytes":"0"}`:                                    "bytes 0: empty.txt has no bytes",
 		`{"source":"empty.txt","chars":"-1"}`:                                   "chars -1: empty.txt has no chars",
 		`{"source":"t.txt","records":"0"}`:                                      "records: t.txt: a text has no records: json, ndjson, csv, tsv and diffs have",
-		`{"source":"t.txt","lines":"0-5"}`:                                      `lines "0-5": lines count from 1; ` + strings.ReplaceAll(strings.ReplaceAll(forms, "4", "5"), "8", "9"),
-		`{"source":"t.txt","bytes":"5-3"}`:                                      `bytes "5-3": it ends before it begins; ` + forms,
-		`{"source":"t.txt","bytes":"x"}`:                                        `bytes "x": not a range; ` + forms,
-		`{"source":"t.txt","bytes":"-"}`:                                        `bytes "-": not a range; ` + forms,
-		`{"source":"t.txt","bytes":"--5"}`:                                      `bytes "--5": not a range; ` + forms,
-		`{"source":"t.txt","bytes":"1-2-3"}`:                                    `bytes "1-2-3": not a range; ` + forms,
-		`{"source":"t.txt","bytes":"-0"}`:                                       `bytes "-0": the last none; ` + forms,
-		`{"source":"t.txt","bytes":"1e3"}`:                                      `bytes "1e3": not a range; ` + forms,
+		`{"source":"t.txt","lines":"0-5"}`: `lines "0-5": lines count from 1; ` +
+			strings.ReplaceAll(strings.ReplaceAll(forms, "4", "5"), "8", "9"),
+		`{"source":"t.txt","bytes":"5-3"}`: `bytes "5-3": it ends before it begins; ` +
+			forms,
+		`{"source":"t.txt","bytes":"x"}`:     `bytes "x": not a range; ` + forms,
+		`{"source":"t.txt","bytes":"-"}`:     `bytes "-": not a range; ` + forms,
+		`{"source":"t.txt","bytes":"--5"}`:   `bytes "--5": not a range; ` + forms,
+		`{"source":"t.txt","bytes":"1-2-3"}`: `bytes "1-2-3": not a range; ` + forms,
+		`{"source":"t.txt","bytes":"-0"}`:    `bytes "-0": an empty range; ` + forms,
+		`{"source":"t.txt","bytes":"1e3"}`:   `bytes "1e3": not a range; ` + forms,
 	} {
 		err := (&sheet{room: wide}).run(src, args)
 		if err == nil || err.Error() != want {
@@ -49,12 +51,15 @@ func TestSliceRefuses(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("9x", 5000)
-	if err := (&sheet{room: wide}).run(src, arguments(t, "source", "t.txt", "lines", long)); err == nil || len(err.Error()) > 300 {
+	if err := (&sheet{room: wide}).run(src, arguments(t, "source", "t.txt", "lines", long)); err == nil ||
+		len(err.Error()) > 300 {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := (&sheet{room: wide}).runIn(ctx, src, fmt.Sprintf(`{"source":%q,"lines":"1"}`, ids["t.txt"])); !errors.Is(err, context.Canceled) {
+	if err := (&sheet{room: wide}).runIn(
+		ctx, src, fmt.Sprintf(`{"source":%q,"lines":"1"}`, ids["t.txt"]),
+	); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -67,7 +72,7 @@ func TestSliceOfLineEndsSaysSo(t *testing.T) {
 		`"source":"crlf.txt","lines":"1-2"`: true, `"source":"crlf.txt","bytes":"0-"`: true, `"source":"mid.txt","lines":"2"`: true,
 		`"source":"mid.txt","chars":"2-"`: false, `"source":"mid.txt","lines":"1-2"`: false,
 	} {
-		if s := cut(t, src, "{"+args+"}"); slices.Contains(s.notes, "there are line ends only, no text") != want {
+		if s := cut(t, src, "{"+args+"}"); slices.Contains(s.notes, "the range has only line ends, no text") != want {
 			t.Errorf("%s: %q, rows %q", args, s.notes, s.rows)
 		}
 	}
@@ -88,7 +93,8 @@ func TestSliceTellsWhereTheSourceEnds(t *testing.T) {
 			t.Errorf("%s: %q", args, s.notes)
 		}
 	}
-	if s := cut(t, src, `{"source":"a.ndjson","records":"1-2"}`); len(s.notes) != 1 || s.notes[0] != "the source ends at record 1" {
+	if s := cut(t, src, `{"source":"a.ndjson","records":"1-2"}`); len(s.notes) != 1 ||
+		s.notes[0] != "the source ends at record 1" {
 		t.Errorf("%q", s.notes)
 	}
 	for args, want := range map[string]string{

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
@@ -76,17 +78,17 @@ func cutChars(b []byte, n int) []byte {
 	}
 }
 
-func (s *sheet) Cut(head, tail []byte, between int64, more tools.Call) error {
+func (s *sheet) TruncatedRow(head, tail []byte, between int64, more tools.Call) error {
 	return s.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
-func (s *sheet) Stretch(b []byte) error {
+func (s *sheet) Text(b []byte) error {
 	err := s.Row(b, tools.Call{})
 	s.exact = s.exact || err == nil
 	return err
 }
 
-func (s *sheet) Span(first, total int64) { s.first, s.total, s.spanned = first, total, true }
-func (s *sheet) Reach(unit string, from, to, total int64) {
+func (s *sheet) SetRowRange(first, total int64) { s.first, s.total, s.spanned = first, total, true }
+func (s *sheet) SetTextRange(unit string, from, to, total int64) {
 	s.reach = fmt.Sprintf("%s %d-%d of %d", unit, from, to, total)
 }
 func (s *sheet) Next(c tools.Call)                { s.next = &c }
@@ -103,17 +105,17 @@ func (s *sheet) text() string {
 	return strings.Join(s.rows, "\n")
 }
 
-func (s *sheet) run(src tools.Sources, args string) error {
+func (s *sheet) run(src source.Set, args string) error {
 	return s.runIn(context.Background(), src, args)
 }
 
-func (s *sheet) runIn(ctx context.Context, src tools.Sources, args string) error {
-	return Slice().Run(ctx, tools.Input{Args: json.RawMessage(args), Sources: src, Fit: s.fit}, s)
+func (s *sheet) runIn(ctx context.Context, src source.Set, args string) error {
+	return Slice().Run(ctx, tools.Input{Args: json.RawMessage(args), Sources: src, BytesThatFit: s.fit}, s)
 }
 
 const wide = 1 << 30 // a page on which everything fits
 
-func cut(t testing.TB, src tools.Sources, args string) *sheet {
+func cut(t testing.TB, src source.Set, args string) *sheet {
 	t.Helper()
 	s := &sheet{room: wide}
 	if err := s.run(src, args); err != nil {
@@ -123,7 +125,7 @@ func cut(t testing.TB, src tools.Sources, args string) *sheet {
 }
 
 // shelf is a root with files, and a store with the same as observations; ids by name.
-func shelf(t testing.TB, files map[string]string) (src tools.Sources, ids map[string]string) {
+func shelf(t testing.TB, files map[string]string) (src source.Set, ids map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	plant(t, dir, files)
@@ -132,10 +134,10 @@ func shelf(t testing.TB, files map[string]string) (src tools.Sources, ids map[st
 	if err != nil {
 		t.Fatal(err)
 	}
-	src.Store, src.Owner = store, observations.Local
+	src.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
 	ids = map[string]string{}
 	for name, text := range files {
-		r, err := store.Record(observations.Made{Owner: observations.Local, Tool: "keep"})
+		r, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: "keep"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,8 +148,12 @@ func shelf(t testing.TB, files map[string]string) (src tools.Sources, ids map[st
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			lines++
 		}
-		k := content.Sniff([]byte(text), len(text) <= content.SniffSize, name)
-		o, err := r.Commit(observations.Seen{Kind: string(k), Ext: k.Ext(), Lines: lines, Chars: int64(utf8.RuneCountInString(text)), Status: "success"})
+		k := kind.Sniff([]byte(text), len(text) <= content.SniffSize, name)
+		o, err := r.Commit(
+			observations.Stats{
+				Kind: string(k), Ext: kind.Of(k).Ext, Lines: lines, Chars: int64(utf8.RuneCountInString(text)), Status: "success",
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

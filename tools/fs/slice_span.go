@@ -9,22 +9,23 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
-// span is a range as a call names it: both ends included, or the last ones.
-type span struct {
-	from, to int64 // to is open where the range has no end
-	last     int64 // not 0: the last so many, and from and to mean nothing
+// sliceRange is a range as a call gives it: both ends included, or the last units.
+type sliceRange struct {
+	from, to int64 // to is openEnd if the range has no end
+	last     int64 // if not 0: the last so many units; from and to are not used
 }
 
-const open = math.MaxInt64
+// openEnd is the end of a range without an end.
+const openEnd = math.MaxInt64
 
-// farthest stands for every number that no source reaches.
-const farthest = open - 2
+// maxNumber is used for larger numbers too; no source has as many units.
+const maxNumber = openEnd - 2
 
-func (s span) String() string {
+func (s sliceRange) String() string {
 	switch {
 	case s.last > 0:
 		return "-" + strconv.FormatInt(s.last, 10)
-	case s.to == open:
+	case s.to == openEnd:
 		return strconv.FormatInt(s.from, 10) + "-"
 	case s.from == s.to:
 		return strconv.FormatInt(s.from, 10)
@@ -32,43 +33,46 @@ func (s span) String() string {
 	return strconv.FormatInt(s.from, 10) + "-" + strconv.FormatInt(s.to, 10)
 }
 
-// resolve puts numbers to the last ones of total, where the first is number first.
-func (s span) resolve(first, total int64) span {
+// resolveLast turns "the last n" into a range, given the total and the number of the first unit.
+func (s sliceRange) resolveLast(first, total int64) sliceRange {
 	if s.last == 0 {
 		return s
 	}
-	return span{from: first + max(total-s.last, 0), to: open}
+	return sliceRange{from: first + max(total-s.last, 0), to: openEnd}
 }
 
-// parseSpan takes "5", "5-9", "5-" and "-9" (the last nine).
-func parseSpan(unit, given string) (span, error) {
+// parseRange parses "5", "5-9", "5-" and "-9" (the last nine).
+func parseRange(unit, given string) (sliceRange, error) {
 	first := int64(0)
 	if unit == "lines" {
 		first = 1
 	}
-	bad := func(why string) (span, error) {
-		return span{}, fmt.Errorf("%s %q: %s; ranges are %d, %d-%d, %d- and -9 (the last 9)", unit, content.ClipBytes(given, 100), why, first+4, first+4, first+8, first+4)
+	bad := func(why string) (sliceRange, error) {
+		return sliceRange{}, fmt.Errorf(
+			"%s %q: %s; valid ranges are %d, %d-%d, %d- and -9 (the last 9)", unit, content.ClipBytes(given, 100), why, first+4,
+			first+4, first+8, first+4,
+		)
 	}
 	text := strings.TrimSpace(given)
 	a, b, ranged := strings.Cut(text, "-")
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
-	from, okFrom := number(a)
-	to, okTo := number(b)
-	var s span
+	from, okFrom := parseNumber(a)
+	to, okTo := parseNumber(b)
+	var s sliceRange
 	switch {
 	case !ranged && okFrom:
-		s = span{from: from, to: from}
+		s = sliceRange{from: from, to: from}
 	case ranged && a == "" && okTo:
 		if to == 0 {
-			return bad("the last none")
+			return bad("an empty range")
 		}
-		return span{last: to}, nil
+		return sliceRange{last: to}, nil
 	case ranged && okFrom && b == "":
-		s = span{from: from, to: open}
+		s = sliceRange{from: from, to: openEnd}
 	case ranged && okFrom && okTo:
-		s = span{from: from, to: to}
-		if to == farthest { // and what follows a page of it is told so
-			s.to = open
+		s = sliceRange{from: from, to: to}
+		if to == maxNumber { // so that the call for the next page has no end either
+			s.to = openEnd
 		}
 	default:
 		return bad("not a range")
@@ -82,8 +86,8 @@ func parseSpan(unit, given string) (span, error) {
 	return s, nil
 }
 
-// number takes decimal digits; a number that no source reaches is as good as the largest.
-func number(s string) (int64, bool) {
+// parseNumber parses decimal digits; larger numbers than maxNumber become maxNumber.
+func parseNumber(s string) (int64, bool) {
 	if s == "" || len(s) > 100 {
 		return 0, false
 	}
@@ -93,8 +97,8 @@ func number(s string) (int64, bool) {
 		}
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n > farthest {
-		return farthest, true
+	if err != nil || n > maxNumber {
+		return maxNumber, true
 	}
 	return n, true
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
@@ -52,7 +53,8 @@ func TestSliceLinesAgreeWithSed(t *testing.T) {
 		if !strings.HasSuffix(text, "\n") {
 			lines++
 		}
-		for _, r := range [][2]int{{1, 1}, {1, 2}, {2, 3}, {3, 3}, {lines, lines}, {lines - 1, lines}, {1, lines}, {lines/2 + 1, lines/2 + 40}, {lines, lines + 5}} {
+		for _, r := range [][2]int{{1, 1}, {1, 2}, {2, 3}, {3, 3}, {lines, lines}, {lines - 1, lines}, {1, lines}, {lines/2 +
+			1, lines/2 + 40}, {lines, lines + 5}} {
 			if r[0] < 1 || r[0] > lines || r[1] < r[0] {
 				continue
 			}
@@ -66,7 +68,10 @@ func TestSliceLinesAgreeWithSed(t *testing.T) {
 			for _, source := range []string{name, ids[name]} {
 				args := []string{fmt.Sprintf(`{"source":%q,"lines":"%d-%d"}`, source, r[0], r[1])}
 				if r[1] == lines {
-					args = append(args, fmt.Sprintf(`{"source":%q,"lines":"%d-"}`, source, r[0]), fmt.Sprintf(`{"source":%q,"lines":"-%d"}`, source, lines-r[0]+1))
+					args = append(
+						args, fmt.Sprintf(`{"source":%q,"lines":"%d-"}`, source, r[0]),
+						fmt.Sprintf(`{"source":%q,"lines":"-%d"}`, source, lines-r[0]+1),
+					)
 				}
 				if r[0] == r[1] {
 					args = append(args, fmt.Sprintf(`{"source":%q,"lines":"%d"}`, source, r[0]))
@@ -88,7 +93,7 @@ func TestSliceLinesAgreeWithSed(t *testing.T) {
 }
 
 // reading follows the next calls and puts the rows together.
-func reading(t testing.TB, src tools.Sources, args string, room int) (rows []string, calls int) {
+func reading(t testing.TB, src source.Set, args string, room int) (rows []string, calls int) {
 	t.Helper()
 	for calls = 1; ; calls++ {
 		s := &sheet{room: room}
@@ -141,7 +146,8 @@ func TestSliceCharsAndBytes(t *testing.T) {
 			for to := from; to < len(runes); to++ {
 				s := cut(t, src, fmt.Sprintf(`{"source":%q,"chars":"%d-%d"}`, source, from, to))
 				start, end := len(cutRunes(text, from)), len(cutRunes(text, to+1))
-				if got, want := s.text(), text[start:end]; got != want || s.reach != fmt.Sprintf("chars %d-%d of %d", from, to, len(runes)) {
+				if got, want := s.text(), text[start:end]; got != want ||
+					s.reach != fmt.Sprintf("chars %d-%d of %d", from, to, len(runes)) {
 					t.Errorf("chars %d-%d are %q, want %q: %s", from, to, got, want, s.reach)
 				}
 			}
@@ -149,7 +155,8 @@ func TestSliceCharsAndBytes(t *testing.T) {
 		for from := range len(text) {
 			for to := from; to < len(text); to++ {
 				s := cut(t, src, fmt.Sprintf(`{"source":%q,"bytes":"%d-%d"}`, source, from, to))
-				if got, want := s.text(), text[from:to+1]; got != want || s.reach != fmt.Sprintf("bytes %d-%d of %d", from, to, len(text)) {
+				if got, want := s.text(), text[from:to+1]; got != want ||
+					s.reach != fmt.Sprintf("bytes %d-%d of %d", from, to, len(text)) {
 					t.Errorf("bytes %d-%d are %q, want %q: %s", from, to, got, want, s.reach)
 				}
 			}
@@ -197,7 +204,7 @@ func TestSliceOfOneEnormousLine(t *testing.T) {
 		if used := now.TotalAlloc - before.TotalAlloc; used > 12<<20 {
 			t.Errorf("%d bytes for one line", used)
 		}
-		if len(s.rows) != 1 || len(s.rows[0]) > 2*tools.Edge+40 || len(s.notes) != 0 {
+		if len(s.rows) != 1 || len(s.rows[0]) > 2*tools.MaxRowEdge+40 || len(s.notes) != 0 {
 			t.Fatalf("rows %.100q notes %q", s.rows, s.notes)
 		}
 		head, rest, _ := strings.Cut(s.rows[0], "… ")
@@ -209,7 +216,8 @@ func TestSliceOfOneEnormousLine(t *testing.T) {
 		if left+len(head)+len(tail) != len(line)+3 || !strings.HasSuffix(tail, `},0]`) {
 			t.Errorf("%d chars left out between %d and %d of %d", left, len(head), len(tail), len(line)+3)
 		}
-		if want, all := fmt.Sprintf("0-%d", len(line)+2), s.more[0].Args.(sliceArgs); all.Source != source || all.Bytes != want {
+		if want, all := fmt.Sprintf("0-%d", len(line)+2), s.more[0].Args.(sliceArgs); all.Source != source ||
+			all.Bytes != want {
 			t.Errorf("the whole row is %+v, want bytes %s", all, want)
 		}
 		// A part in its middle, at once.
@@ -303,7 +311,14 @@ func TestSliceDecodes(t *testing.T) {
 			}
 			notes := encoded[f]
 			if strings.HasPrefix(args, `"bytes"`) {
-				notes = append([]string{fmt.Sprintf("bytes are those of the text as UTF-8, without a byte order mark; %d are stored", len(files[f]))}, notes...)
+				notes = append(
+					[]string{
+						fmt.Sprintf(
+							"bytes count the text as UTF-8, without a byte order mark; the stored file has %d bytes", len(files[f]),
+						),
+					},
+					notes...,
+				)
 			}
 			if !slices.Equal(s.notes, notes) {
 				t.Errorf("%s %s: notes %q", f, args, s.notes)
@@ -311,7 +326,8 @@ func TestSliceDecodes(t *testing.T) {
 		}
 	}
 	s := &sheet{room: 500}
-	if err := s.run(src, `{"source":"w.csv","records":"15000-"}`); err != nil || s.rows[0] != "id,name\n15000,Größe" || s.rows[1] != "15001,Größe" || s.next == nil || s.total != 20_000 {
+	if err := s.run(src, `{"source":"w.csv","records":"15000-"}`); err != nil || s.rows[0] != "id,name\n15000,Größe" ||
+		s.rows[1] != "15001,Größe" || s.next == nil || s.total != 20_000 {
 		t.Errorf("%v %q of %d", err, s.rows, s.total)
 	}
 	if s = cut(t, src, `{"source":"w.json","at":"/12345/s"}`); s.text() != `"Größe"` {
@@ -417,14 +433,14 @@ func FuzzSliceRange(f *testing.F) {
 	}
 	src := toolstest.Roots(f, dir)
 	f.Fuzz(func(t *testing.T, given string) {
-		r, err := parseSpan("bytes", given)
+		r, err := parseRange("bytes", given)
 		if err != nil {
 			if len(err.Error()) > 500 {
 				t.Errorf("an error of %d bytes", len(err.Error()))
 			}
 			return
 		}
-		if again, err := parseSpan("bytes", r.String()); err != nil || again != r {
+		if again, err := parseRange("bytes", r.String()); err != nil || again != r {
 			t.Errorf("%q is %+v, written %s, and that is %+v %v", given, r, r, again, err)
 		}
 		for _, unit := range []string{"lines", "chars", "bytes"} {

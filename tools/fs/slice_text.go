@@ -8,17 +8,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// window is how much of a source is read at a time.
+// window is the number of bytes of a source that are read at a time.
 const window = 64 << 10
 
-// text reads a source as UTF-8 at any place. Where the stored bytes are not the text it is decoded from
-// the start as far as needed, once as long as the places asked for go forward.
-type text struct {
+// sourceText reads a source as UTF-8 at any offset. A source in another encoding is decoded from the start; reading
+// backwards starts over.
+type sourceText struct {
 	ctx  context.Context
-	src  *tools.Source
+	src  *source.Source
 	out  tools.Output
 	size int64 // −1: not known yet
 	buf  []byte
@@ -27,18 +28,18 @@ type text struct {
 	pos     int64     // of decoded
 }
 
-func newText(ctx context.Context, src *tools.Source, out tools.Output) *text {
-	t := &text{ctx: ctx, src: src, out: out, size: src.Size}
+func newSourceText(ctx context.Context, src *source.Source, out tools.Output) *sourceText {
+	t := &sourceText{ctx: ctx, src: src, out: out, size: src.Size}
 	if !src.Plain() {
 		t.size = -1
 	}
 	return t
 }
 
-func (t *text) plain() bool { return t.src.Plain() }
+func (t *sourceText) plain() bool { return t.src.Plain() }
 
-// ReadAt is of the text. It looks at the context, so that no loop over it outlives its call.
-func (t *text) ReadAt(p []byte, off int64) (int, error) {
+// ReadAt reads the decoded text at an offset. It checks the context, so that loops end with their call.
+func (t *sourceText) ReadAt(p []byte, off int64) (int, error) {
 	if err := t.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -66,7 +67,7 @@ func (t *text) ReadAt(p []byte, off int64) (int, error) {
 		}
 		n, err := io.CopyN(io.Discard, t.decoded, min(off-t.pos, 1<<20))
 		if t.pos += n; err != nil {
-			return 0, t.ended(err)
+			return 0, t.setSizeAtEOF(err)
 		}
 	}
 	n, err := io.ReadFull(t.decoded, p)
@@ -74,11 +75,11 @@ func (t *text) ReadAt(p []byte, off int64) (int, error) {
 	if n > 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
 		err = nil
 	}
-	return n, t.ended(err)
+	return n, t.setSizeAtEOF(err)
 }
 
-// ended notes the size where the text ends.
-func (t *text) ended(err error) error {
+// setSizeAtEOF sets the size if err is the end of the text, and returns io.EOF for it.
+func (t *sourceText) setSizeAtEOF(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		t.size = t.pos
 		return io.EOF
@@ -86,10 +87,10 @@ func (t *text) ended(err error) error {
 	return err
 }
 
-// total is the size of the text in bytes.
-func (t *text) total() (int64, error) {
+// totalBytes returns the size of the text in bytes. It reads a decoded text to its end.
+func (t *sourceText) totalBytes() (int64, error) {
 	if t.size < 0 {
-		if err := t.walk(0, func([]byte) bool { return true }); err != nil {
+		if err := t.eachWindow(0, func([]byte) bool { return true }); err != nil {
 			return 0, err
 		}
 		t.size = t.pos
@@ -97,8 +98,8 @@ func (t *text) total() (int64, error) {
 	return t.size, nil
 }
 
-// walk hands on the text from off, a window at a time, until take is false or the text ends.
-func (t *text) walk(off int64, take func(p []byte) bool) error {
+// eachWindow calls take with the text from off, one window at a time, until take returns false or the text ends.
+func (t *sourceText) eachWindow(off int64, take func(p []byte) bool) error {
 	if t.buf == nil {
 		t.buf = make([]byte, window)
 	}
@@ -118,25 +119,25 @@ func (t *text) walk(off int64, take func(p []byte) bool) error {
 	}
 }
 
-// reader reads from off on. It goes its own way: what it has read is not lost to others.
-func (t *text) reader(off int64) io.Reader { return &textReader{t, off} }
+// reader returns a reader from off. Readers of one text have their own positions.
+func (t *sourceText) reader(off int64) io.Reader { return &offsetReader{t, off} }
 
-type textReader struct {
-	t   *text
+type offsetReader struct {
+	t   *sourceText
 	off int64
 }
 
-func (r *textReader) Read(p []byte) (int, error) {
+func (r *offsetReader) Read(p []byte) (int, error) {
 	n, err := r.t.ReadAt(p, r.off)
 	r.off += int64(n)
 	return n, err
 }
 
-// lines counts the lines from off on, as a reader does: what stands after the last newline counts.
-func (t *text) lines(off int64) (int64, error) {
+// countLines returns the number of lines from off; text after the last newline counts as a line.
+func (t *sourceText) countLines(off int64) (int64, error) {
 	var n int64
 	last := byte('\n')
-	err := t.walk(off, func(p []byte) bool {
+	err := t.eachWindow(off, func(p []byte) bool {
 		n += int64(bytes.Count(p, []byte{'\n'}))
 		last = p[len(p)-1]
 		return true
@@ -147,13 +148,14 @@ func (t *text) lines(off int64) (int64, error) {
 	return n, err
 }
 
-// skipLines is where the line begins that is n lines after the one at off; passed is fewer than n where the text ends before.
-func (t *text) skipLines(off, n int64) (at, passed int64, err error) {
+// skipLines returns the offset of the line that is n lines after the one at off; passed is less than n if the text
+// ends before.
+func (t *sourceText) skipLines(off, n int64) (at, passed int64, err error) {
 	at = off
 	if n == 0 {
 		return at, 0, nil
 	}
-	err = t.walk(off, func(p []byte) bool {
+	err = t.eachWindow(off, func(p []byte) bool {
 		if c := int64(bytes.Count(p, []byte{'\n'})); passed+c < n {
 			passed += c
 			at += int64(len(p))
@@ -170,15 +172,15 @@ func (t *text) skipLines(off, n int64) (at, passed int64, err error) {
 	return at, passed, err
 }
 
-// skipChars is where the char stands that is n chars after the one at off; passed is fewer than n where the text ends before.
-// An invalid byte is a char.
-func (t *text) skipChars(off, n int64) (at, passed int64, err error) {
+// skipChars returns the offset of the char that is n chars after the one at off; passed is less than n if the text
+// ends before. An invalid byte counts as a char.
+func (t *sourceText) skipChars(off, n int64) (at, passed int64, err error) {
 	at = off
 	if n == 0 {
 		return at, 0, nil
 	}
-	var held []byte // a char that the end of a window cut
-	err = t.walk(off, func(p []byte) bool {
+	var held []byte // an incomplete char at the end of a window
+	err = t.eachWindow(off, func(p []byte) bool {
 		if len(held) > 0 {
 			p = append(held, p...)
 			held = nil
@@ -188,7 +190,7 @@ func (t *text) skipChars(off, n int64) (at, passed int64, err error) {
 				held = bytes.Clone(p)
 				return true
 			}
-			if c := int64(len(p)); c < n-passed && c > 4 { // all of it but its end lies before: count, do not look for the place
+			if c := int64(len(p)); c < n-passed && c > 4 { // the target is after this window: count its chars at once
 				whole := runes.Complete(p)
 				passed += int64(utf8.RuneCount(p[:whole]))
 				at += int64(whole)
@@ -202,7 +204,7 @@ func (t *text) skipChars(off, n int64) (at, passed int64, err error) {
 		}
 		return passed < n
 	})
-	for err == nil && len(held) > 0 && passed < n { // cut by the end of the text: each byte is one
+	for err == nil && len(held) > 0 && passed < n { // cut by the end of the text: each byte counts as a char
 		held = held[1:]
 		at++
 		passed++

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
-	"github.com/mcp-funnel/mcp-funnel/internal/child"
+	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
 // nothing is an Output that takes everything.
@@ -18,7 +19,7 @@ type nothing struct{ tools.Output }
 
 func (nothing) Write(b []byte) (int, error)   { return len(b), nil }
 func (nothing) Row([]byte, tools.Call) error  { return nil }
-func (nothing) Span(int64, int64)             {}
+func (nothing) SetRowRange(int64, int64)      {}
 func (nothing) Next(tools.Call)               {}
 func (nothing) Keep(...string)                {}
 func (nothing) Count(string, float64)         {}
@@ -60,7 +61,7 @@ func BenchmarkArray(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := newDecoder(bytes.NewReader(text)).next(nil); err != nil {
+			if _, err := decode.NewDecoder(bytes.NewReader(text)).Next(nil); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -69,23 +70,11 @@ func BenchmarkArray(b *testing.B) {
 	b.Run("whole", func(b *testing.B) { bench(b, inProcess, text, "[.[] | .id] | length") })
 }
 
-func BenchmarkCheap(b *testing.B) {
-	p, err := parse("group_by(.language) | map({language: .[0].language, n: length}) | sort_by(.n)", nil, "in")
-	if err != nil {
-		b.Fatal(err)
-	}
-	text := corpus.JSON1MB()[:0]
-	b.ReportAllocs()
-	for b.Loop() {
-		p.cheap(text, job{})
-	}
-}
-
-// What a job costs over the same work in this process where a worker waits for it, at the median: at most 5 ms is what is wanted.
-// The next worker starts in the pause after a call, as it does while a model thinks.
+// What a job costs over the same work in this process where a worker waits for it, at the median: at most 5 ms is
+// what is wanted. The next worker starts in the pause after a call, as it does while a model thinks.
 func BenchmarkWorkerOverhead(b *testing.B) {
-	child.KeepSpare(time.Minute)
-	defer child.KeepSpare(0)
+	worker.KeepSpare(time.Minute)
+	defer worker.KeepSpare(0)
 	from := folder(b, map[string]string{"in": `[{"a":1,"b":"x"},{"a":2,"b":"y"}]`})
 	input := tools.Input{Args: []byte(`{"source":"in","filter":".[] | select(.a > 1) | .b"}`), Sources: from}
 	var took [2][]time.Duration
@@ -107,25 +96,4 @@ func BenchmarkWorkerOverhead(b *testing.B) {
 	b.ReportMetric(p50[0], "ms-p50-in-process")
 	b.ReportMetric(p50[1], "ms-p50-worker")
 	b.ReportMetric(p50[1]-p50[0], "ms-p50-overhead")
-}
-
-// What it takes to read and compile a filter, which is done where it was not kept from a call before.
-func BenchmarkCompile(b *testing.B) {
-	for _, filter := range []string{
-		".", ".[] | select(.line == 4711 and .score > 0.95) | .file", "group_by(.language) | map({language: .[0].language, n: length}) | sort_by(.n) | reverse | .[:3]",
-		`to_entries | map(select(.value | type == "string" and test("^[a-z]+$"; "i")) | {(.key): (.value | ascii_upcase)}) | add // {}`,
-		`def f(x): x | if type == "array" then map(f(.)) elif type == "object" then with_entries(.value |= f(.)) else . end; walk(if type == "number" then . + 1 else . end) | f(.)`,
-	} {
-		b.Run(filter, func(b *testing.B) {
-			for b.Loop() {
-				p, err := parse(filter, nil, "in")
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := p.ready(p.query); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

@@ -33,11 +33,15 @@ func TestResults(t *testing.T) {
 		{"text", "one\ntwo\r\n\nlast", m{"filter": ".", "text": true}, "\"one\"\n\"two\\r\"\n\"\"\n\"last\""},
 		{"text, slurped", "one\ntwo\n", m{"filter": `split("\n")`, "text": true, "slurp": true}, `["one","two",""]`},
 		{"text, CSV", "a,b\n1,2\n", m{"filter": `split(",")[0]`, "text": true, "raw": true}, "a\n1"},
-		{"args", `{"a":1}`, m{"filter": `$x + .a, $y.z, $ARGS.named.x`, "args": m{"x": 41, "y": m{"z": []int{1}}}}, "42\n[1]\n41"},
+		{"args", `{"a":1}`, m{
+			"filter": `$x + .a, $y.z, $ARGS.named.x`, "args": m{"x": 41, "y": m{"z": []int{1}}},
+		}, "42\n[1]\n41"},
 		{"digits", "[12345678901234567890, 0.1000, 1e1000, -0, 3.0, 100000000000000000000000001]", m{"filter": ".[]"},
 			"12345678901234567890\n0.1000\n1e1000\n-0\n3.0\n100000000000000000000000001"},
 		{"big integers", "12345678901234567890", m{"filter": ". + 1, . * 10"}, "12345678901234567891\n123456789012345678900"},
-		{"digits of args", "null", m{"filter": "$n", "args": map[string]any{"n": rawNumber("12345678901234567890")}}, "12345678901234567890"},
+		{"digits of args", "null", m{
+			"filter": "$n", "args": map[string]any{"n": rawNumber("12345678901234567890")},
+		}, "12345678901234567890"},
 		{"environment", "null", m{"filter": "env, $ENV, env.HOME"}, "{}\n{}\nnull"},
 		{"debug and stderr", "1", m{"filter": `debug, stderr, debug("x")`}, "1\n1\n1"},
 		{"halt ends it all", "1 2 3", m{"filter": `., (if . == 2 then halt else empty end)`}, "1\n2"},
@@ -58,7 +62,8 @@ func TestResults(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if text := strings.Trim(test.text, "0123456789 \n"); text == "" && len(r.notes) > 0 && test.text != "" { // complete, as jq has it
+				// complete, as jq has it
+				if text := strings.Trim(test.text, "0123456789 \n"); text == "" && len(r.notes) > 0 && test.text != "" {
 					t.Errorf("notes: %q", r.notes)
 				}
 				if got := joined(r.rows); got != test.want {
@@ -145,41 +150,68 @@ func TestErrors(t *testing.T) {
 		rows       string
 		want       []string // each stands in the error
 	}{
-		{"does not parse", "1", m{"filter": ".a | | .b"}, "", []string{`unexpected token "|"`, "\n    .a | | .b\n         ^"}},
+		{"does not parse", "1", m{"filter": ".a | | .b"}, "", []string{
+			`unexpected token "|"`, "\n    .a | | .b\n         ^",
+		}},
 		{"ends too early", "1", m{"filter": ".a | ("}, "", []string{"unexpected EOF", "\n    .a | (\n          ^"}},
 		{"second line", "1", m{"filter": ".a |\n  .b }"}, "", []string{`unexpected token "}"`, "\n      .b }\n         ^"}},
 		{"long filter", "1", m{"filter": "." + long + " | }"}, "", []string{`unexpected token "}"`, "…xxx", "x | }\n", "^"}},
-		{"too long a filter", "1", m{"filter": strings.Repeat("1+", 100_000) + "1"}, "", []string{"filter is 200001 bytes long"}},
+		{"too long a filter", "1", m{
+			"filter": strings.Repeat("1+", 100_000) + "1",
+		}, "", []string{"filter is 200001 bytes long"}},
 		{"empty", "1", m{"filter": " "}, "", []string{"missing query"}},
 		{"only a comment", "1", m{"filter": "# x"}, "", []string{"missing query"}},
-		{"no such function", "1", m{"filter": `"foo(" | foo(1) | foo`}, "", []string{"function not defined: foo/1", "\n             ^"}},
+		{"no such function", "1", m{"filter": `"foo(" | foo(1) | foo`}, "", []string{
+			"function not defined: foo/1", "\n             ^",
+		}},
 		{"no such variable", "1", m{"filter": `. + $nope`}, "", []string{"variable not defined: $nope", "\n        ^"}},
-		{"input", "1 2", m{"filter": "[., input]"}, "", []string{"input and inputs are not available", `"slurp": true`, "(with \"text\" too: one string)\n", "\n        ^"}},
+		{"input", "1 2", m{"filter": "[., input]"}, "", []string{
+			"input and inputs are not available", `"slurp": true`, "(with \"text\" too: one string)\n", "\n        ^",
+		}},
 		{"inputs", "1 2", m{"filter": "[inputs]"}, "", []string{"input and inputs are not available"}},
 		{"import", "1", m{"filter": `import "a" as a; .`}, "", []string{"import and include are not available", "\n    ^"}},
 		{"bad name in args", "1", m{"filter": ".", "args": m{"a-b": 1}}, "", []string{"cannot be the name of a variable"}},
-		{"a record fails", "1\n{}\n3\n[]\n", m{"filter": ". + 1"}, "2\n4", []string{"record 1: cannot add: object ({}) and number (1)", "failed on 2 of 4 records"}},
-		{"a record fails after results", `[1,"a",3]`, m{"filter": ".[] | . + 1"}, "2", []string{"record 0, element 1: cannot add", "after 1 result of this record"}},
-		{"the record after an array that failed", `[1,"a",3][5]`, m{"filter": ".[] | . + 1"}, "2\n6", []string{"record 0, element 1", "the other 1 record went well"}},
-		{"materialised, too", `[1,"a",3]`, m{"filter": "(.[] | . + 1)"}, "2", []string{"record 0: cannot add", "after 1 result"}},
+		{"a record fails", "1\n{}\n3\n[]\n", m{"filter": ". + 1"}, "2\n4", []string{
+			"record 1: cannot add: object ({}) and number (1)", "failed on 2 of 4 records",
+		}},
+		{"a record fails after results", `[1,"a",3]`, m{"filter": ".[] | . + 1"}, "2", []string{
+			"record 0, element 1: cannot add", "after 1 result of this record",
+		}},
+		{"the record after an array that failed", `[1,"a",3][5]`, m{"filter": ".[] | . + 1"}, "2\n6", []string{
+			"record 0, element 1", "the other 1 record went well",
+		}},
+		{"materialised, too", `[1,"a",3]`, m{"filter": "(.[] | . + 1)"}, "2", []string{
+			"record 0: cannot add", "after 1 result",
+		}},
 		{"error with a value", "1", m{"filter": `error({a: 1})`}, "", []string{`record 0: error: {"a":1}`}},
 		{"halt_error", "1 2", m{"filter": `., halt_error`}, "1", []string{"record 0: halt error: 1"}},
 		{"long error", "1", m{"filter": `error("` + long + `")`}, "", []string{"xxx…"}},
 		{"cut off", `[{"a":1},{"a":`, m{"filter": "."}, "", []string{"cut off at byte 14", "grep and slice"}},
 		{"cut off, elements", `[{"a":1},{"a":`, m{"filter": ".[].a"}, "1", []string{"cut off at byte 14"}},
 		{"cut off, lines", "{\"a\":1}\n{\"a\":2}\n{\"a", m{"filter": ".a"}, "1\n2", []string{"cut off at byte"}},
-		{"cut off, a number", "[1,2,3,45", m{"filter": ".[]"}, "1\n2\n3", []string{"cut off at byte 9, inside a number, at /3; the last complete element is /2"}},
-		{"cut off, a number that is worked with", "[1,2,3,45", m{"filter": ".[] | . + 1"}, "2\n3\n4", []string{"inside a number, at /3"}},
-		{"cut off, a number that is looked for", "[1,2,3,45", m{"filter": ".[] | select(. > 2)"}, "3", []string{"inside a number, at /3"}},
-		{"cut off, a number in the page after", "[1,2,3,45", m{"filter": ".[]", "offset": 3}, "", []string{"inside a number, at /3"}},
+		{"cut off, a number", "[1,2,3,45", m{"filter": ".[]"}, "1\n2\n3", []string{
+			"cut off at byte 9, inside a number, at /3; the last complete element is /2",
+		}},
+		{"cut off, a number that is worked with", "[1,2,3,45", m{"filter": ".[] | . + 1"}, "2\n3\n4", []string{
+			"inside a number, at /3",
+		}},
+		{"cut off, a number that is looked for", "[1,2,3,45", m{
+			"filter": ".[] | select(. > 2)",
+		}, "3", []string{"inside a number, at /3"}},
+		{"cut off, a number in the page after", "[1,2,3,45", m{
+			"filter": ".[]", "offset": 3,
+		}, "", []string{"inside a number, at /3"}},
 		{"cut off, a literal", "[1,false", m{"filter": ".[]"}, "1", []string{"inside a literal, at /1"}},
 		{"cut off, a number that is over", "[1,45 ", m{"filter": ".[]"}, "1\n45", []string{"inside an array"}},
-		{"cut off, a key with line ends", `{"x\nerror: \r\n":[1,{"q"`, m{"filter": "."}, "", []string{`inside an object, at /x\x0aerror: \r\x0a/1;`, `the last complete element is /x\x0aerror: \r\x0a/0, bytes`}},
+		{"cut off, a key with line ends", `{"x\nerror: \r\n":[1,{"q"`, m{"filter": "."}, "", []string{
+			`inside an object, at /x\x0aerror: \r\x0a/1;`, `the last complete element is /x\x0aerror: \r\x0a/0, bytes`,
+		}},
 		{"broken", "[1,2,}", m{"filter": "."}, "", []string{"is not valid JSON at byte 5"}},
 		{"broken, lines", "{\"a\":1}\n{\"a\" 2}\n", m{"filter": ".a"}, "1", []string{"is not valid JSON at byte 13, at /1"}},
 		{"too deep", strings.Repeat("[", 100_000), m{"filter": "."}, "", []string{"10000 deep"}},
 		{"text", "hello there\n", m{"filter": "."}, "", []string{"is not JSON", `"text": true`}},
-		{"binary", "\x7fELF\x00\x01\x02\x03" + strings.Repeat("\x00\xfe", 500), m{"filter": "."}, "", []string{"is binary", "slice"}},
+		{"binary", "\x7fELF\x00\x01\x02\x03" +
+			strings.Repeat("\x00\xfe", 500), m{"filter": "."}, "", []string{"is binary", "slice"}},
 	}
 	for _, test := range tests {
 		for _, w := range ways {
@@ -213,7 +245,9 @@ func TestNotes(t *testing.T) {
 		{"nothing found", "[1]", m{"filter": "empty"}, "no results"},
 		{"nothing there", "", m{"filter": "."}, "the source is empty"},
 		{"a number that is a record and may be cut off", "{\"a\":1}\n[2]\n12", m{"filter": "."}, "the last record is a number or literal, and the text ends with it"},
-		{"a literal", "{\"a\":1} [2] true", m{"filter": "length?", "slurp": true}, "the last record is a number or literal, and the text ends with it"},
+		{"a literal", "{\"a\":1} [2] true", m{
+			"filter": "length?", "slurp": true,
+		}, "the last record is a number or literal, and the text ends with it"},
 		{"past the end", "[1,2]", m{"filter": ".[]", "offset": 7}, "offset 7 is past the last of 2 results"},
 		{"duplicate keys", `{"a":1,"b":2,"a":3}`, m{"filter": ".a"}, `duplicate keys: the last value of each counts (first: "a", before byte 18)`},
 	}
@@ -267,7 +301,8 @@ func TestLongRow(t *testing.T) {
 	}
 	head, rest, _ := strings.Cut(r.rows[0], "… ")
 	between, tail, _ := strings.Cut(rest, " chars …")
-	if n, err := strconv.Atoi(between); err != nil || len(head)+n+len(tail) != 50_000_002 || head[0] != '"' || !strings.HasSuffix(tail, `x"`) {
+	if n, err := strconv.Atoi(between); err != nil || len(head)+n+len(tail) != 50_000_002 || head[0] != '"' ||
+		!strings.HasSuffix(tail, `x"`) {
 		t.Errorf("%.20s, %s chars, %d bytes", head, between, len(tail))
 	}
 	if all, ok := r.more[0].Args.(args); !ok || !all.Save || all.Limit != 1 {
@@ -278,7 +313,8 @@ func TestLongRow(t *testing.T) {
 		t.Errorf("kept %d bytes: %v", r.Len(), err)
 	}
 	a = m{"filter": `"x" * 2000000, 7`}
-	if r, err = run(t, inWorker, "1", a); err != nil || len(r.rows) != 2 || len(r.rows[0]) != 2_000_002 || r.rows[1] != "7" {
+	if r, err = run(t, inWorker, "1", a); err != nil || len(r.rows) != 2 || len(r.rows[0]) != 2_000_002 ||
+		r.rows[1] != "7" {
 		t.Errorf("%d rows: %v", len(r.rows), err)
 	}
 }
@@ -290,7 +326,9 @@ func TestCallIsPatient(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	_, err := call(ctx, inWorker, folder(t, map[string]string{"in": "1"}), m{"source": "in", "filter": "until(false; .)"}, 10)
+	_, err := call(
+		ctx, inWorker, folder(t, map[string]string{"in": "1"}), m{"source": "in", "filter": "until(false; .)"}, 10,
+	)
 	if !errors.Is(err, context.Canceled) { // of a program that never ends
 		t.Errorf("%v", err)
 	}

@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/child/childtest"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/internal/worker/workertest"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
-func TestMain(m *testing.M) { os.Exit(childtest.Main(m, Workers())) }
+func TestMain(m *testing.M) { os.Exit(workertest.Main(m, Workers())) }
 
 // recorder is an Output that remembers. A page takes so many rows.
 type recorder struct {
@@ -48,22 +49,22 @@ func (r *recorder) Row(b []byte, more tools.Call) error {
 	r.more = append(r.more, more)
 	return nil
 }
-func (r *recorder) Cut(head, tail []byte, between int64, more tools.Call) error {
+func (r *recorder) TruncatedRow(head, tail []byte, between int64, more tools.Call) error {
 	return r.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
-func (r *recorder) Stretch([]byte) error                     { panic("jq shows results, not text") }
-func (r *recorder) Span(first, total int64)                  { r.first, r.total = first, total }
-func (r *recorder) Reach(unit string, from, to, total int64) {}
-func (r *recorder) Next(c tools.Call)                        { r.next = &c }
-func (r *recorder) Keep(from ...string)                      { r.kept, r.origin = true, from }
-func (r *recorder) Source(string)                            { panic("jq has no output that stands elsewhere") }
-func (r *recorder) Part(string, string) io.Writer            { panic("jq makes no images") }
-func (r *recorder) Count(name string, n float64)             { r.counts[name] = n }
-func (r *recorder) Note(text string)                         { r.notes = append(r.notes, text) }
-func (r *recorder) Progress(done, total int64, _ string)     { r.progressed++ }
+func (r *recorder) Text([]byte) error                               { panic("jq shows results, not text") }
+func (r *recorder) SetRowRange(first, total int64)                  { r.first, r.total = first, total }
+func (r *recorder) SetTextRange(unit string, from, to, total int64) {}
+func (r *recorder) Next(c tools.Call)                               { r.next = &c }
+func (r *recorder) Keep(from ...string)                             { r.kept, r.origin = true, from }
+func (r *recorder) Source(string)                                   { panic("jq has no output that stands elsewhere") }
+func (r *recorder) Part(string, string) io.Writer                   { panic("jq makes no images") }
+func (r *recorder) Count(name string, n float64)                    { r.counts[name] = n }
+func (r *recorder) Note(text string)                                { r.notes = append(r.notes, text) }
+func (r *recorder) Progress(done, total int64, _ string)            { r.progressed++ }
 
 // folder is a root with files in it.
-func folder(t testing.TB, files map[string]string) tools.Sources {
+func folder(t testing.TB, files map[string]string) source.Set {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -75,7 +76,7 @@ func folder(t testing.TB, files map[string]string) tools.Sources {
 }
 
 // call calls the tool as a client would.
-func call(ctx context.Context, tool tools.Tool, from tools.Sources, a any, page int) (*recorder, error) {
+func call(ctx context.Context, tool tools.Tool, from source.Set, a any, page int) (*recorder, error) {
 	b, err := json.Marshal(a)
 	if err != nil {
 		return nil, err

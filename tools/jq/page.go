@@ -7,39 +7,43 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/child"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/cutoff"
+	"github.com/mcp-funnel/mcp-funnel/internal/jsontrunc"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
 
-// wholeRow is the longest row that is held: of a longer one only its ends are.
+// wholeRow is the longest row, in bytes, that is held whole; of a longer one only the ends are.
 const wholeRow = 4 << 20
 
-// page hands results on as they come, and knows what was shown.
+// page shows results as they come, and counts them.
 type page struct {
-	out  tools.Output
-	args args
-	size int64 // of the text, for progress
+	out    tools.Output
+	args   args
+	size   int64 // of the text, for progress
+	memory int64 // bytes a worker may hold, for its error
 
 	next   int64 // number of the result that comes next
 	shown  int64
-	held   tools.Gathered // the row so far
-	ended  bool           // no more rows are wanted
+	held   tools.RowBuffer // the row so far
+	ended  bool            // no more rows are wanted
 	enough chan struct{}
 
 	whenFull func()
 	timer    *time.Timer
 }
 
-func (g *page) wanted() bool { return !g.ended }
+func (g *page) Wanted() bool { return !g.ended }
 
-func (g *page) progress(n int64) { g.out.Progress(n, g.size, "bytes read") }
+func (g *page) Progress(n int64) { g.out.Progress(n, g.size, "bytes read") }
 
-func (g *page) row(b []byte) error { return g.part(b, true) }
+func (g *page) Row(b []byte) error { return g.Part(b, true) }
 
-// part takes a piece of a row; nothing longer than a page is put together twice.
-func (g *page) part(b []byte, last bool) error {
+// part adds a part of a row, and shows the row after its last part.
+func (g *page) Part(b []byte, last bool) error {
 	if g.ended {
 		return nil
 	}
@@ -72,7 +76,7 @@ func (g *page) part(b []byte, last bool) error {
 		if cap(room) > 1<<20 {
 			room = nil
 		}
-		g.held = tools.Gathered{Whole: room}
+		g.held = tools.RowBuffer{Whole: room}
 	}
 	if errors.Is(err, tools.ErrPageFull) {
 		g.end()
@@ -88,22 +92,22 @@ func (g *page) part(b []byte, last bool) error {
 	return nil
 }
 
-// end says that no more rows are wanted: the rest is counted, where that is quick.
+// end stops the page: further results are only counted, for at most CountFor.
 func (g *page) end() {
 	g.ended = true
 	close(g.enough)
 	g.whenFull()
 }
 
-// one is the call that keeps one result.
+// one returns the arguments of a call that saves result i.
 func (g *page) one(i int64) args {
 	a := g.args
 	a.Offset, a.Limit, a.Save = i, 1, true
 	return a
 }
 
-// finish says what the page is of, what comes after it, and what went wrong.
-func (r runner) finish(ctx context.Context, g *page, src *tools.Source, o outcome, failed error) error {
+// finish sets the range and the next call of the page, adds notes, and returns what went wrong.
+func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome, failed error) error {
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
@@ -122,7 +126,7 @@ func (r runner) finish(ctx context.Context, g *page, src *tools.Source, o outcom
 	}
 	if !g.args.Save {
 		if failed == nil || g.args.Offset > 0 { // what failed tells what its rows are of
-			g.out.Span(g.args.Offset, total)
+			g.out.SetRowRange(g.args.Offset, total)
 		}
 		if g.ended && (total < 0 || end < total) {
 			a := g.args
@@ -131,17 +135,24 @@ func (r runner) finish(ctx context.Context, g *page, src *tools.Source, o outcom
 		}
 	}
 	if o.Twice != nil {
-		g.out.Note(fmt.Sprintf("duplicate keys: the last value of each counts (first: %q, before byte %d)", o.Twice.Key, o.Twice.Offset))
+		g.out.Note(
+			fmt.Sprintf(
+				"duplicate keys: the last value of each counts (first: %q, before byte %d)", o.Twice.Key, o.Twice.Offset,
+			),
+		)
 	}
-	if k := src.Kind(); o.Open && !g.args.Text && (k == content.JSON || k == content.NDJSON) { // a text of numbers alone is none of these
-		g.out.Note("the last record is a number or literal, and the text ends with it: where the text is cut off, it is not complete")
+	// a text of numbers alone is none of these
+	if k := src.Kind(); o.Open && !g.args.Text && (k == content.JSON || k == content.NDJSON) {
+		g.out.Note(
+			"the last record is a number or literal, and the text ends with it: where the text is cut off, it is not complete",
+		)
 	}
 	if failed != nil {
-		return r.stopped(g, failed)
+		return g.stopped(failed)
 	}
 	var wrong []string
 	if o.First != nil {
-		wrong = append(wrong, o.First.told(o))
+		wrong = append(wrong, failureText(o))
 	}
 	if o.Broken != nil {
 		wrong = append(wrong, brokenOff(ctx, src, *o.Broken))
@@ -160,8 +171,9 @@ func (r runner) finish(ctx context.Context, g *page, src *tools.Source, o outcom
 	return nil
 }
 
-// told is what went wrong in a record, and how many more there are.
-func (f *failure) told(o outcome) string {
+// failureText says why the first record failed, and how many more did.
+func failureText(o engine.Outcome) string {
+	f := o.First
 	s := fmt.Sprintf("jq: record %d", f.Record)
 	if f.Element >= 0 {
 		s += fmt.Sprintf(", element %d", f.Element)
@@ -171,7 +183,10 @@ func (f *failure) told(o outcome) string {
 		s += fmt.Sprintf(" (after %s of this record)", several(f.Results, "result"))
 	}
 	if o.Failed > 1 && o.Failed == o.Records {
-		s += fmt.Sprintf("; the filter failed on all %d records: it runs on each in turn, \"slurp\": true gives it all of them as one array", o.Records)
+		s += fmt.Sprintf(
+			"; the filter failed on all %d records: it runs on each in turn, \"slurp\": true gives it all of them as one array",
+			o.Records,
+		)
 	} else if o.Failed > 1 {
 		s += fmt.Sprintf("; the filter failed on %d of %d records, the others' results are complete", o.Failed, o.Records)
 	} else if o.Records > 1 {
@@ -187,18 +202,23 @@ func several(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// stopped is why a run did not come to its end, and what to do.
-func (r runner) stopped(g *page, err error) error {
+// stopped words why a run ended early, and what to do.
+func (g *page) stopped(err error) error {
 	so := "nothing came before that"
 	if g.shown > 0 {
 		so = several(g.shown, "result") + " came before that"
 	}
-	var e *child.Error
+	var e *worker.Error
 	switch {
-	case errors.Is(err, child.ErrMemory):
-		return fmt.Errorf("jq: the filter needs more than %d MiB of memory; %s; `.[] | …` reads an array element by element, slice takes a part of the source, --jq-memory raises the limit", r.Memory>>20, so)
-	case errors.Is(err, child.ErrCPU), errors.Is(err, context.DeadlineExceeded):
-		g.out.Note("narrow the filter, or take a part of the source by slice first; how long a call may take is set by the server's --call-timeout")
+	case errors.Is(err, worker.ErrMemory):
+		return fmt.Errorf(
+			"jq: the filter needs more than %d MiB of memory; %s; `.[] | …` reads an array element by element, slice takes a part of the source, --jq-memory raises the limit",
+			g.memory>>20, so,
+		)
+	case errors.Is(err, worker.ErrCPU), errors.Is(err, context.DeadlineExceeded):
+		g.out.Note(
+			"narrow the filter, or take a part of the source by slice first; how long a call may take is set by the server's --call-timeout",
+		)
 		return fmt.Errorf("jq: stopped at the call's deadline; %s; use a narrower filter or a part of the source", so)
 	case errors.As(err, &e):
 		return fmt.Errorf("jq: the worker failed; %s; %w", so, err)
@@ -207,22 +227,22 @@ func (r runner) stopped(g *page, err error) error {
 	}
 }
 
-// brokenOff says where a text stops being JSON, and how to go on.
-func brokenOff(ctx context.Context, src *tools.Source, b broken) string {
-	name := clip(src.Name)
-	var report cutoff.Report // a second look, which knows what stood last
+// brokenOff words where a text stops being JSON, and how to continue.
+func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string {
+	name := decode.Clip(src.Name)
+	var report jsontrunc.Report // a second look, which knows what stood last
 	if t, err := src.Text(); err == nil {
-		if report, err = cutoff.Check(&watched{ctx, t}); err != nil {
-			report = cutoff.Report{}
+		if report, err = jsontrunc.Check(decode.WithContext(ctx, t)); err != nil {
+			report = jsontrunc.Report{}
 		}
 	}
 	switch {
-	case b.Cut && report.State == cutoff.Cut:
-		b = broken{Offset: report.Offset, Pointer: middle(report.Pointer), Cut: true}
-	case !b.Cut && report.State == cutoff.Broken:
-		b = broken{Offset: report.Offset, Pointer: middle(report.Pointer), Message: clip(report.Reason)}
+	case b.Cut && report.State == jsontrunc.Cut:
+		b = decode.Broken{Offset: report.Offset, Pointer: decode.Middle(report.Pointer), Cut: true}
+	case !b.Cut && report.State == jsontrunc.Broken:
+		b = decode.Broken{Offset: report.Offset, Pointer: decode.Middle(report.Pointer), Message: decode.Clip(report.Reason)}
 	default: // they differ, on depth for example: what stopped the filter counts
-		report = cutoff.Report{}
+		report = jsontrunc.Report{}
 	}
 	var s strings.Builder
 	if b.Cut {
@@ -244,7 +264,10 @@ func brokenOff(ctx context.Context, src *tools.Source, b broken) string {
 		fmt.Fprintf(&s, ": %s", b.Message)
 	}
 	if report.LastEnd > report.LastStart {
-		fmt.Fprintf(&s, "; the last complete element is %s, bytes %d-%d", middle(report.LastPointer), report.LastStart, report.LastEnd-1)
+		fmt.Fprintf(
+			&s, "; the last complete element is %s, bytes %d-%d", decode.Middle(report.LastPointer), report.LastStart,
+			report.LastEnd-1,
+		)
 	}
 	s.WriteString("; grep and slice work on what is there")
 	return s.String()

@@ -42,7 +42,10 @@ func BenchmarkPeer(b *testing.B) {
 				for b.Loop() {
 					stop := watchChildren(&most)
 					start := time.Now()
-					if err := tool.Run(b.Context(), tools.Input{Args: fmt.Appendf(nil, `{"source":%q,"filter":%q}`, name, filter), Sources: from}, nothing{}); err != nil {
+					if err := tool.Run(
+						b.Context(), tools.Input{Args: fmt.Appendf(nil, `{"source":%q,"filter":%q}`, name, filter), Sources: from},
+						nothing{},
+					); err != nil {
 						b.Fatal(err)
 					}
 					ours = append(ours, time.Since(start))
@@ -69,7 +72,9 @@ func median(d []time.Duration) time.Duration {
 // writeLog writes an array of records, as much as size bytes.
 func writeLog(path string, size int) error {
 	r := rand.New(rand.NewPCG(7, 7))
-	words := strings.Fields("the quick brown fox jumps over a lazy dog while seventeen silent engineers measure latency in cold rooms")
+	words := strings.Fields(
+		"the quick brown fox jumps over a lazy dog while seventeen silent engineers measure latency in cold rooms",
+	)
 	some := func(n int) []string {
 		s := make([]string, n)
 		for i := range s {
@@ -84,7 +89,9 @@ func writeLog(path string, size int) error {
 	w := bufio.NewWriter(f)
 	for i, n := 0, 0; n < size; i++ {
 		k, _ := fmt.Fprintf(w, "%s{\"id\":%d,\"level\":%q,\"user\":{\"name\":%q,\"age\":%d},\"score\":%.3f,\"tags\":[\"%s\"],\"message\":%q,\"active\":%t,\"ref\":null}",
-			map[bool]string{true: "[", false: ",\n"}[i == 0], i, []string{"info", "warn", "error", "debug"}[r.IntN(4)], some(1)[0]+strconv.Itoa(r.IntN(99999)), r.IntN(90),
+			map[bool]string{true: "[", false: ",\n"}[i == 0], i, []string{
+				"info", "warn", "error", "debug",
+			}[r.IntN(4)], some(1)[0]+strconv.Itoa(r.IntN(99999)), r.IntN(90),
 			r.Float64()*1000, strings.Join(some(1+r.IntN(4)), `","`), strings.Join(some(5+r.IntN(25)), " "), r.IntN(2) == 0)
 		n += k
 	}
@@ -95,7 +102,8 @@ func writeLog(path string, size int) error {
 	return f.Close()
 }
 
-// watchChildren notes the most memory a child of this process held, in KiB, until it is stopped. It looks only where there is /proc.
+// watchChildren notes the most memory a child of this process held, in KiB, until it is stopped. It looks only where
+// there is /proc.
 func watchChildren(most *int64) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	parent := fmt.Sprintf("PPid:\t%d\n", os.Getpid())

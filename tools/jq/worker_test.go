@@ -1,11 +1,9 @@
 package jq
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,10 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // Both ways answer the same on a real megabyte.
@@ -57,7 +55,10 @@ func TestLargeArray(t *testing.T) {
 	const n = 200_000
 	var b bytes.Buffer
 	for i := range n {
-		fmt.Fprintf(&b, "%s{\"id\":%d,\"name\":\"record number %d\",\"tags\":[\"a\",\"b\",{\"c\":null}]}", map[bool]string{true: "[", false: ",\n"}[i == 0], i, i)
+		fmt.Fprintf(
+			&b, "%s{\"id\":%d,\"name\":\"record number %d\",\"tags\":[\"a\",\"b\",{\"c\":null}]}",
+			map[bool]string{true: "[", false: ",\n"}[i == 0], i, i,
+		)
 		if b.Len() > 1<<20 {
 			if _, err := b.WriteTo(f); err != nil {
 				t.Fatal(err)
@@ -76,7 +77,7 @@ func TestLargeArray(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = root.Close() }()
-	from := tools.Sources{Roots: []*tree.Root{root}}
+	from := source.Set{Roots: []*tree.Root{root}}
 	tool := JQ(Options{Memory: 64 << 20})
 
 	r, err := call(t.Context(), tool, from, m{"source": "in", "filter": ".[] | select(.id % 50000 == 49999) | .name"}, 100)
@@ -93,7 +94,8 @@ func TestLargeArray(t *testing.T) {
 		t.Skip("the hard memory limit is Linux: skipped")
 	}
 	_, err = call(t.Context(), tool, from, m{"source": "in", "filter": "map(.id) | add"}, 100)
-	if err == nil || !strings.Contains(err.Error(), "needs more than 64 MiB of memory") || !strings.Contains(err.Error(), "`.[] | …`") {
+	if err == nil || !strings.Contains(err.Error(), "needs more than 64 MiB of memory") ||
+		!strings.Contains(err.Error(), "`.[] | …`") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -105,7 +107,7 @@ func TestStreamedSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec, err := store.Record(observations.Made{Owner: observations.Local, Tool: "test"})
+	rec, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,20 +115,20 @@ func TestStreamedSources(t *testing.T) {
 	if _, err := rec.Write(big); err != nil {
 		t.Fatal(err)
 	}
-	o, err := rec.Commit(observations.Seen{Kind: "ndjson", Ext: "ndjson"})
+	o, err := rec.Commit(observations.Stats{Kind: "ndjson", Ext: "ndjson"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	from := folder(t, map[string]string{"utf16": utf16LE("{\"a\":\"日本\"}\n{\"a\":2}"), "bom": "\xef\xbb\xbf[1]"})
-	from.Store, from.Owner = store, observations.Local
+	from.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
 	for _, w := range ways {
-		for source, want := range map[string]string{"obs:" + string(o.ID): "100000", "utf16": "2", "bom": "1"} {
-			r, err := call(t.Context(), w.tool, from, m{"source": source, "filter": "length", "slurp": true}, 10)
+		for name, want := range map[string]string{"obs:" + string(o.ID): "100000", "utf16": "2", "bom": "1"} {
+			r, err := call(t.Context(), w.tool, from, m{"source": name, "filter": "length", "slurp": true}, 10)
 			if err != nil || joined(r.rows) != want {
-				t.Errorf("%s, %s: %q, %v", w.name, source, r.rows, err)
+				t.Errorf("%s, %s: %q, %v", w.name, name, r.rows, err)
 			}
-			if told := slices.Contains(r.notes, "decoded from utf-16le"); told != (source == "utf16") {
-				t.Errorf("%s, %s: notes %q", w.name, source, r.notes)
+			if told := slices.Contains(r.notes, "decoded from utf-16le"); told != (name == "utf16") {
+				t.Errorf("%s, %s: notes %q", w.name, name, r.notes)
 			}
 		}
 		// The reader of a pipe that nobody reads to its end is let go.
@@ -162,61 +164,6 @@ func TestManyCallsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// gathered takes a worker's answer.
-type gathered struct {
-	rows []string
-	row  []byte
-}
-
-func (g *gathered) part(b []byte, last bool) error {
-	g.row = append(g.row, b...)
-	if last {
-		g.rows, g.row = append(g.rows, string(g.row)), nil
-	}
-	return nil
-}
-func (g *gathered) progress(int64) {}
-
-// However the worker's answer is torn on its way, it arrives as it was.
-func FuzzFrames(f *testing.F) {
-	f.Add([]byte("one\ntwo"), uint16(3))
-	f.Add(bytes.Repeat([]byte("x"), 3*frameMost+7), uint16(65000))
-	f.Add([]byte("\n\n"), uint16(1))
-	f.Fuzz(func(t *testing.T, text []byte, step uint16) {
-		var wire bytes.Buffer
-		w := &frames{w: bufio.NewWriter(&wire)}
-		want := strings.Split(string(text), "\n")
-		for _, row := range want {
-			if err := w.row([]byte(row)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.end(outcome{Results: int64(len(want))}); err != nil {
-			t.Fatal(err)
-		}
-		g := &gathered{}
-		u := &unframe{to: g}
-		for b := wire.Bytes(); len(b) > 0; {
-			n := min(int(step)%1000+1, len(b))
-			if _, err := u.Write(b[:n]); err != nil {
-				t.Fatal(err)
-			}
-			b = b[n:]
-		}
-		if strings.Join(g.rows, "\n") != string(text) || u.outcome == nil || u.outcome.Results != int64(len(want)) {
-			t.Fatalf("%d rows, outcome %+v", len(g.rows), u.outcome)
-		}
-		// Whatever else it might say does no harm.
-		u = &unframe{to: &gathered{}}
-		if _, err := u.Write(text); err != nil && !errors.Is(err, errFrame) {
-			t.Fatal(err)
-		}
-		if cap(u.buf) > 4*frameMost {
-			t.Fatalf("%d bytes are held", cap(u.buf))
-		}
-	})
 }
 
 // The tool costs little of what the whole list may.

@@ -40,7 +40,9 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func BenchmarkGrep(b *testing.B) {
-	s := toolstest.Roots(b, folder(b, "panic.log", string(corpus.PanicLog()), "one.json", string(corpus.JSON1MBMinified())))
+	s := toolstest.Roots(
+		b, folder(b, "panic.log", string(corpus.PanicLog()), "one.json", string(corpus.JSON1MBMinified())),
+	)
 	for _, a := range []args{
 		{"source": "panic.log", "pattern": "panic:"}, {"source": "panic.log", "pattern": "[0-9]+ms$"},
 		{"source": "panic.log", "pattern": "e", "limit": 10}, {"source": "one.json", "pattern": "[aeiou]{3}", "limit": 10},

@@ -15,8 +15,8 @@ import (
 
 var large = flag.String("large", "", "a large tree to search beside rg; Go's own source where none is named")
 
-// BenchmarkSearchBesideRg searches a tree in turns with rg. Both honour ignore files, tell each line with its file and number, and
-// take the cores they find; rg's order is any, ours that of the paths, and ours is JSON.
+// BenchmarkSearchBesideRg searches a tree in turns with rg. Both honour ignore files, tell each line with its file
+// and number, and take the cores they find; rg's order is any, ours that of the paths, and ours is JSON.
 func BenchmarkSearchBesideRg(b *testing.B) {
 	dir := *large
 	if dir == "" {

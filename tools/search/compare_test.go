@@ -16,7 +16,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
-	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
@@ -116,7 +116,10 @@ func TestSameHitsAsGrepAndRipgrep(t *testing.T) {
 			}
 			a := args{"pattern": c.pattern, "literal": c.literal, "ignore_case": c.ignore}
 			t.Run(where+"/"+c.pattern, func(t *testing.T) {
-				compare(t, s, a, original(t, dir, "rg", append(flags, "--no-heading", "--no-messages", "--crlf", "-e", c.pattern, ".")...), false)
+				compare(
+					t, s, a, original(t, dir, "rg", append(flags, "--no-heading", "--no-messages", "--crlf", "-e", c.pattern, ".")...),
+					false,
+				)
 				if !strings.Contains(c.pattern, "$") { // which is not before \r\n to grep
 					perl := append(slices.Clip(flags), "-I")
 					if !c.literal {
@@ -129,7 +132,7 @@ func TestSameHitsAsGrepAndRipgrep(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, s tools.Sources, a args, want []string, all bool) {
+func compare(t *testing.T, s source.Set, a args, want []string, all bool) {
 	t.Helper()
 	if all {
 		a["all"] = true
@@ -158,7 +161,9 @@ func compare(t *testing.T, s tools.Sources, a args, want []string, all bool) {
 		t.Errorf("%v: -peer +ours\n%s", a, d)
 	}
 	if n := out.counts["total_matches"]; int(n) != len(want) || int(out.counts["files_with_matches"]) != len(files) {
-		t.Errorf("%v: %v matches in %v files told, %d in %d found", a, n, out.counts["files_with_matches"], len(want), len(files))
+		t.Errorf(
+			"%v: %v matches in %v files told, %d in %d found", a, n, out.counts["files_with_matches"], len(want), len(files),
+		)
 	}
 }
 
@@ -176,17 +181,24 @@ func TestSameLinesAsGrepN(t *testing.T) {
 				if c.flag != "" {
 					flags = append(flags, c.flag)
 				}
-				if text, err := os.ReadFile(filepath.Join(s.Roots[0].Dir(), file)); err == nil && bytes.Contains(text, []byte("\r\n")) && strings.Contains(c.pattern, "$") {
+				if text, err := os.ReadFile(filepath.Join(s.Roots[0].Dir(), file)); err == nil &&
+					bytes.Contains(text, []byte("\r\n")) && strings.Contains(c.pattern, "$") {
 					continue
 				}
 				var want []string
 				for _, l := range original(t, s.Roots[0].Dir(), "grep", append(flags, file)...) {
-					if n := strings.IndexFunc(l, func(r rune) bool { return r < '0' || r > '9' }); n > 0 { // grep has no blank behind the number
+					// grep has no blank behind the number
+					if n := strings.IndexFunc(l, func(r rune) bool { return r < '0' || r > '9' }); n > 0 {
 						l = l[:n+1] + " " + strings.TrimPrefix(l[n+1:], "\ufeff")
 					}
 					want = append(want, l)
 				}
-				a := must(t, Grep(), s, args{"source": file, "pattern": c.pattern, "ignore_case": c.flag == "-i", "invert": c.flag == "-v", "context": context})
+				a := must(
+					t, Grep(), s,
+					args{
+						"source": file, "pattern": c.pattern, "ignore_case": c.flag == "-i", "invert": c.flag == "-v", "context": context,
+					},
+				)
 				var got []string
 				if len(a.rows) > 0 {
 					got = strings.Split(strings.Join(a.rows, "\n"), "\n")

@@ -24,7 +24,9 @@ import (
 const story = "one\ntwo hit\nthree\nfour\nfive\nsix hit\nseven hit\neight\n"
 
 func TestGrepRows(t *testing.T) {
-	s := toolstest.Roots(t, folder(t, "s.txt", story, "w.txt", utf16le("eins\r\nzwei hit\r\n"), "empty.txt", "", "nul.txt", "a\x00hit\n"))
+	s := toolstest.Roots(
+		t, folder(t, "s.txt", story, "w.txt", utf16le("eins\r\nzwei hit\r\n"), "empty.txt", "", "nul.txt", "a\x00hit\n"),
+	)
 	for _, c := range []struct {
 		args        args
 		want        []string
@@ -37,25 +39,38 @@ func TestGrepRows(t *testing.T) {
 			want: []string{"1- one\n2: two hit\n3- three", "--\n5- five\n6: six hit", "7: seven hit\n8- eight"}},
 		{args: args{"source": "s.txt", "pattern": "hit", "context": 2}, all: 3,
 			want: []string{"1- one\n2: two hit\n3- three\n4- four", "5- five\n6: six hit", "7: seven hit\n8- eight"}},
-		{args: args{"source": "s.txt", "pattern": "hit", "offset": 1, "limit": 1}, want: []string{"6: six hit"}, first: 1, all: 3, nextIsAtAll: 2},
+		{args: args{
+			"source": "s.txt", "pattern": "hit", "offset": 1, "limit": 1,
+		}, want: []string{"6: six hit"}, first: 1, all: 3, nextIsAtAll: 2},
 		{args: args{"source": "s.txt", "pattern": "hit", "offset": 2}, want: []string{"7: seven hit"}, first: 2, all: 3},
-		{args: args{"source": "s.txt", "pattern": "HIT", "ignore_case": true, "limit": 2}, want: []string{"2: two hit", "6: six hit"}, all: 3, nextIsAtAll: 2},
+		{args: args{
+			"source": "s.txt", "pattern": "HIT", "ignore_case": true, "limit": 2,
+		}, want: []string{"2: two hit", "6: six hit"}, all: 3, nextIsAtAll: 2},
 		{args: args{"source": "s.txt", "pattern": "hit|e$", "invert": true}, want: []string{"4: four", "8: eight"}, all: 2},
-		{args: args{"source": "s.txt", "pattern": ".", "invert": true}, note: "every line matches, so that none is left: 8 lines"},
+		{args: args{
+			"source": "s.txt", "pattern": ".", "invert": true,
+		}, note: "every line matches, so invert leaves none: 8 lines"},
 		{args: args{"source": "s.txt", "pattern": "hit", "show": "count"}, want: []string{"3 matches in 8 lines"}},
 		{args: args{"source": "s.txt", "pattern": "nothing"}, note: "no match in 8 lines"},
 		{args: args{"source": "empty.txt", "pattern": ""}, note: "no match in 0 lines"},
-		{args: args{"source": "w.txt", "pattern": "^zwei hit$"}, want: []string{"2: zwei hit"}, all: 1, note: "decoded from utf-16le"},
-		{args: args{"source": "nul.txt", "pattern": "hit"}, want: []string{"1: a\x00hit"}, all: 1, note: "the source is binary: searched as bytes"},
+		{args: args{
+			"source": "w.txt", "pattern": "^zwei hit$",
+		}, want: []string{"2: zwei hit"}, all: 1, note: "decoded from utf-16le"},
+		{args: args{
+			"source": "nul.txt", "pattern": "hit",
+		}, want: []string{"1: a\x00hit"}, all: 1, note: "the source is binary: searched as bytes"},
 	} {
 		a := must(t, Grep(), s, c.args)
 		if d := cmp.Diff(c.want, a.rows); d != "" {
 			t.Errorf("%v: rows: -want +got\n%s", c.args, d)
 		}
 		if a.first != c.first || a.total != c.all || a.note() != c.note {
-			t.Errorf("%v: span %d of %d, notes %q; want %d of %d, %q", c.args, a.first, a.total, a.note(), c.first, c.all, c.note)
+			t.Errorf(
+				"%v: span %d of %d, notes %q; want %d of %d, %q", c.args, a.first, a.total, a.note(), c.first, c.all, c.note,
+			)
 		}
-		if c.nextIsAtAll == 0 && a.next != nil || c.nextIsAtAll > 0 && (a.next == nil || a.next.Args.(grepArgs).Offset != c.nextIsAtAll) {
+		if c.nextIsAtAll == 0 && a.next != nil || c.nextIsAtAll > 0 &&
+			(a.next == nil || a.next.Args.(grepArgs).Offset != c.nextIsAtAll) {
 			t.Errorf("%v: next is %+v", c.args, a.next)
 		}
 	}
@@ -105,22 +120,29 @@ func TestPagesAreTheWhole(t *testing.T) {
 }
 
 func TestGrepSave(t *testing.T) {
-	s := stored(t, toolstest.Roots(t, folder(t, "long.txt", "short\n"+strings.Repeat("x", 100_000)+"hit\n")))
-	id := keep(t, s, observations.Made{Tool: "run"}, story)
-	a, err := callOn(t, t.Context(), &answer{rowsMost: 1}, Grep(), s, args{"source": "observation://" + string(id), "pattern": "hit", "save": true})
+	s, store := stored(t, toolstest.Roots(t, folder(t, "long.txt", "short\n"+strings.Repeat("x", 100_000)+"hit\n")))
+	id := keep(t, store, observations.Provenance{Tool: "run"}, story)
+	a, err := callOn(
+		t, t.Context(), &answer{rowsMost: 1}, Grep(), s,
+		args{"source": "observation://" + string(id), "pattern": "hit", "save": true},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"obs:" + string(id)}, a.kept); d != "" || len(a.rows) != 3 || a.next != nil {
 		t.Errorf("kept from %v: %d rows, next %v", a.kept, len(a.rows), a.next)
 	}
-	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "hit", "save": true}); len(a.rows) != 1 || len(a.rows[0]) != 100_006 {
+	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "hit", "save": true}); len(a.rows) != 1 ||
+		len(a.rows[0]) != 100_006 {
 		t.Errorf("a long line is not saved whole: %d rows", len(a.rows))
 	}
-	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "nothing", "save": true}); a.kept != nil || a.note() != "no match in 2 lines\n"+notSaved {
+	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "nothing", "save": true}); a.kept != nil ||
+		a.note() != "no match in 2 lines\n"+notSaved {
 		t.Errorf("nothing was kept from %v; notes %q", a.kept, a.notes)
 	}
-	if a = must(t, Grep(), s, args{"source": "long.txt", "pattern": "hit", "save": true, "show": "count"}); a.kept != nil || a.note() != notSaved || a.rows[0] != "1 match in 2 lines" {
+	if a = must(
+		t, Grep(), s, args{"source": "long.txt", "pattern": "hit", "save": true, "show": "count"},
+	); a.kept != nil || a.note() != notSaved || a.rows[0] != "1 match in 2 lines" {
 		t.Errorf("a count was kept from %v; notes %q, rows %q", a.kept, a.notes, a.rows)
 	}
 }
@@ -133,10 +155,10 @@ func TestALongLineIsAWindowWithTheWayOn(t *testing.T) {
 	if d := cmp.Diff([]string{want}, a.rows); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if d := cmp.Diff(tools.Call{Tool: "slice", Args: sliceArgs{Source: "l.js", Lines: "2-2"}}, a.more[0]); d != "" {
+	if d := cmp.Diff(tools.Call{Tool: "slice", Args: tools.SliceArgs{Source: "l.js", Lines: "2-2"}}, a.more[0]); d != "" {
 		t.Errorf("more: -want +got\n%s", d)
 	}
-	if !strings.Contains(a.note(), "long lines are shown around their match") {
+	if !strings.Contains(a.note(), "long lines are cut to the text around their match") {
 		t.Errorf("notes %q", a.notes)
 	}
 }
@@ -151,7 +173,7 @@ func TestTheWayOnIsOfTheSource(t *testing.T) {
 			a := must(t, Grep(), s, args{"source": "one", "pattern": "hit", "context": context})
 			for i, first := range []int{3 - context, 4} {
 				last := []int{3, 4 + context}[i]
-				want := sliceArgs{Source: "one", Lines: fmt.Sprintf("%d-%d", first, last)}
+				want := tools.SliceArgs{Source: "one", Lines: fmt.Sprintf("%d-%d", first, last)}
 				if kind.name == "binary" {
 					each := strings.SplitAfter(text, "\n")
 					from := len(strings.Join(each[:first-1], ""))
@@ -159,7 +181,7 @@ func TestTheWayOnIsOfTheSource(t *testing.T) {
 					if context == 1 && i == 1 {
 						to += 2 // the empty line begins behind the line end
 					}
-					want = sliceArgs{Source: "one", Bytes: fmt.Sprintf("%d-%d", from, to-1)}
+					want = tools.SliceArgs{Source: "one", Bytes: fmt.Sprintf("%d-%d", from, to-1)}
 				}
 				if d := cmp.Diff(tools.Call{Tool: "slice", Args: want}, a.more[i]); d != "" {
 					t.Errorf("%s, context %d, row %d: -want +got\n%s", kind.name, context, i, d)
@@ -171,23 +193,34 @@ func TestTheWayOnIsOfTheSource(t *testing.T) {
 
 func TestOneLineJSONIsShownByPointer(t *testing.T) {
 	filler := strings.Repeat("z", 12_000)
-	text := `{"items":[{"name":"alpha","n":1},{"name":"beta gamma","status":"failed"},{"a/b~c":"x\nbeta"}],"filler":"` + filler + `beta","t":true}`
-	s := stored(t, toolstest.Roots(t, folder(t, "one.json", text, "broken.json", text[:len(text)-20], "pretty.json", "{\n\"a\": \"beta\"\n}\n")))
-	id := keep(t, s, observations.Made{Tool: "run"}, text)
+	text := `{"items":[{"name":"alpha","n":1},{"name":"beta gamma","status":"failed"},{"a/b~c":"x\nbeta"}],"filler":"` +
+		filler + `beta","t":true}`
+	s, store := stored(
+		t,
+		toolstest.Roots(
+			t, folder(t, "one.json", text, "broken.json", text[:len(text)-20], "pretty.json", "{\n\"a\": \"beta\"\n}\n"),
+		),
+	)
+	id := keep(t, store, observations.Provenance{Tool: "run"}, text)
 	for _, src := range []string{"one.json", "obs:" + string(id)} {
 		for _, c := range []struct {
 			args args
 			want []string
 			note string
 		}{
-			{args{"pattern": "beta"}, []string{"/items/1/name: beta gamma", `/items/2/a~1b~0c: x\nbeta`, "/filler: " + filler[:4092] + "beta [7908-12003 of 12004]"}, "long values"},
+			{args{"pattern": "beta"}, []string{
+				"/items/1/name: beta gamma", `/items/2/a~1b~0c: x\nbeta`,
+				"/filler: " + filler[:4092] + "beta [7908-12003 of 12004]",
+			}, "long values"},
 			{args{"pattern": "^beta"}, []string{"/items/1/name: beta gamma", `/items/2/a~1b~0c: x\nbeta`}, ""},
 			{args{"pattern": `"status": *"failed"`}, []string{"/items/1/status: failed"}, ""},
 			{args{"pattern": "status.*failed"}, []string{"/items/1/status: failed"}, ""},
 			{args{"pattern": "beta", "limit": 1, "offset": 1}, []string{`/items/2/a~1b~0c: x\nbeta`}, ""},
 			{args{"pattern": "^true$"}, []string{"/t: true"}, ""},
 			{args{"pattern": "beta", "show": "count"}, []string{"3 matches in 7 JSON values"}, ""},
-			{args{"pattern": "^alpha$|1", "context": 3}, []string{"/items/0/name: alpha", "/items/0/n: 1"}, "context does not apply"},
+			{args{"pattern": "^alpha$|1", "context": 3}, []string{
+				"/items/0/name: alpha", "/items/0/n: 1",
+			}, "context does not apply"},
 			{args{"pattern": "nothing at all"}, nil, "no match in 7 JSON values"},
 		} {
 			c.args["source"] = src
@@ -198,17 +231,22 @@ func TestOneLineJSONIsShownByPointer(t *testing.T) {
 		}
 	}
 	a := must(t, Grep(), s, args{"source": "one.json", "pattern": "gamma"})
-	if d := cmp.Diff(tools.Call{Tool: "slice", Args: sliceArgs{Source: "one.json", At: "/items/1/name"}}, a.more[0]); d != "" {
+	if d := cmp.Diff(
+		tools.Call{Tool: "slice", Args: tools.SliceArgs{Source: "one.json", At: new("/items/1/name")}}, a.more[0],
+	); d != "" {
 		t.Errorf("more: -want +got\n%s", d)
 	}
 	// Over the borders of values only the line matches.
-	if a = must(t, Grep(), s, args{"source": "one.json", "pattern": `alpha","n":1`}); len(a.rows) != 1 || !strings.HasPrefix(a.rows[0], `1: {"items":[{"name":"alpha"`) {
+	if a = must(t, Grep(), s, args{"source": "one.json", "pattern": `alpha","n":1`}); len(a.rows) != 1 ||
+		!strings.HasPrefix(a.rows[0], `1: {"items":[{"name":"alpha"`) {
 		t.Errorf("over a border: %q", a.rows)
 	}
-	if a = must(t, Grep(), s, args{"source": "broken.json", "pattern": "gamma"}); len(a.rows) != 1 || !strings.Contains(a.note(), "the JSON is broken") {
+	if a = must(t, Grep(), s, args{"source": "broken.json", "pattern": "gamma"}); len(a.rows) != 1 ||
+		!strings.Contains(a.note(), "the JSON is malformed") {
 		t.Errorf("broken: %q %q", a.notes, a.rows)
 	}
-	if a = must(t, Grep(), s, args{"source": "pretty.json", "pattern": "beta"}); len(a.rows) != 1 || a.rows[0] != `2: "a": "beta"` {
+	if a = must(t, Grep(), s, args{"source": "pretty.json", "pattern": "beta"}); len(a.rows) != 1 ||
+		a.rows[0] != `2: "a": "beta"` {
 		t.Errorf("JSON with short lines: %q", a.rows)
 	}
 }
@@ -228,14 +266,20 @@ func TestAPointerIsOneLine(t *testing.T) {
 			t.Errorf("save %v: -want +got\n%s", save, d)
 		}
 		pointer := content.Hidden(strings.TrimSuffix(want, ": hit"))
-		if d := cmp.Diff(sliceArgs{Source: "one.json", At: pointer}, a.more[0].Args); d != "" {
+		if d := cmp.Diff(tools.SliceArgs{Source: "one.json", At: &pointer}, a.more[0].Args); d != "" {
 			t.Errorf("save %v: the row's pointer is another than its call's: -row +call\n%s", save, d)
 		}
 	}
 }
 
 func TestQuotesInAPattern(t *testing.T) {
-	s := toolstest.Roots(t, folder(t, "one.json", `{"ids":[100,117,17],"pad":"`+strings.Repeat("p", 12_000)+`","ok":true,"no":["true","17",null],"17":{"7":"x"}}`))
+	s := toolstest.Roots(
+		t,
+		folder(
+			t, "one.json",
+			`{"ids":[100,117,17],"pad":"`+strings.Repeat("p", 12_000)+`","ok":true,"no":["true","17",null],"17":{"7":"x"}}`,
+		),
+	)
 	for _, c := range []struct {
 		pattern string
 		want    []string
@@ -254,8 +298,8 @@ func TestQuotesInAPattern(t *testing.T) {
 	}
 }
 
-// A pattern with a quote in it is meant for the text of the JSON: it finds something exactly where that has it, and of the
-// values only those that are written so, by themselves or behind their key.
+// A pattern with a quote in it is meant for the text of the JSON: it finds something exactly where that has it, and
+// of the values only those that are written so, by themselves or behind their key.
 func TestQuotesAreThoseOfTheText(t *testing.T) {
 	pad := `{"pad":"` + strings.Repeat("p", 12_000) + `","doc":`
 	key := rapid.SampledFrom([]string{"a", "1", "17", "true", "null", "p1"})
@@ -272,10 +316,13 @@ func TestQuotesAreThoseOfTheText(t *testing.T) {
 		}
 		word := key.Draw(r, "word")
 		pattern := regexp.MustCompile(rapid.SampledFrom([]string{
-			`"`, `"` + word, `"` + word + `"`, word + `"`, `"` + word + `":`, `"` + word + `":\d`, `:"` + word + `"`, `^"` + word + `"$`, `"` + word + `":` + word, `"":`,
+			`"`, `"` + word, `"` + word + `"`, word + `"`, `"` + word + `":`, `"` + word + `":\d`, `:"` + word + `"`, `^"` +
+				word + `"$`, `"` + word + `":` + word, `"":`,
 		}).Draw(r, "pattern"))
 		a := must(t, Grep(), s, args{"source": "one.json", "pattern": pattern.String()})
-		if count := must(t, Grep(), s, args{"source": "one.json", "pattern": pattern.String(), "show": "count"}); !strings.HasPrefix(count.rows[0], fmt.Sprint(a.total, " match")) {
+		if count := must(
+			t, Grep(), s, args{"source": "one.json", "pattern": pattern.String(), "show": "count"},
+		); !strings.HasPrefix(count.rows[0], fmt.Sprint(a.total, " match")) {
 			r.Fatalf("%s in %s: %d matches, the count says %s", pattern, doc, a.total, count.rows[0])
 		}
 		if a.total == 0 && pattern.MatchString(text) {
@@ -285,7 +332,7 @@ func TestQuotesAreThoseOfTheText(t *testing.T) {
 			if strings.HasPrefix(row, "1: ") {
 				continue // the line
 			}
-			at := a.more[i].Args.(sliceArgs).At
+			at := *a.more[i].Args.(tools.SliceArgs).At
 			if written := written(r, text, at); !pattern.MatchString(written) {
 				r.Fatalf("%s does not match %.100s at %s in %s", pattern, written, at, doc)
 			}
@@ -311,7 +358,7 @@ func written(t *rapid.T, text, pointer string) string {
 
 // Values that match are shown the same whether all of them are held or the JSON is read once more.
 func TestManyMatchingValues(t *testing.T) {
-	for _, n := range []int{50, maxFound / 64} { // each takes more than 64 bytes
+	for _, n := range []int{50, maxHeldMatches / 64} { // each takes more than 64 bytes
 		var b strings.Builder
 		for i := range n {
 			fmt.Fprintf(&b, `,{"v":"beta %d"},{"w":"gamma"}`, i)
@@ -331,7 +378,13 @@ func TestManyMatchingValues(t *testing.T) {
 }
 
 func TestGrepOnTheCorpus(t *testing.T) {
-	s := toolstest.Roots(t, folder(t, "min.json", string(corpus.JSON1MBMinified()), "war.txt", string(corpus.WarAndPeace()), "panic.log", string(corpus.PanicLog())))
+	s := toolstest.Roots(
+		t,
+		folder(
+			t, "min.json", string(corpus.JSON1MBMinified()), "war.txt", string(corpus.WarAndPeace()), "panic.log",
+			string(corpus.PanicLog()),
+		),
+	)
 	a := must(t, Grep(), s, args{"source": "panic.log", "pattern": "^panic:", "context": 1})
 	if len(a.rows) != 1 || !strings.Contains(a.rows[0], ": panic:") {
 		t.Errorf("the panic: %q", a.rows)

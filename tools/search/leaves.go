@@ -11,28 +11,29 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/lines"
+	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 const (
 	longLine = 10_000  // chars; JSON with a longer line is shown by its values
-	lookFor  = 4 << 20 // bytes of a file that are looked at for one
+	maxProbe = 4 << 20 // bytes of a file that are searched for a long line
 )
 
-// hasLongLines says whether the source is JSON with lines so long that a line tells nothing.
-func hasLongLines(ctx context.Context, src *tools.Source) (bool, error) {
+// hasLongLines reports whether the source is JSON with a line over longLine, which grep searches by values.
+func hasLongLines(ctx context.Context, src *source.Source) (bool, error) {
 	if src.Kind() != content.JSON && src.Kind() != content.NDJSON {
 		return false, nil
 	}
 	if o := src.Observation; o != nil {
-		return o.Seen.LongestLine > longLine, nil
+		return o.Stats.LongestLine > longLine, nil
 	}
 	r, err := src.Text()
 	if err != nil {
 		return false, err
 	}
-	b := bufio.NewReaderSize(io.LimitReader(r, lookFor), 64<<10)
+	b := bufio.NewReaderSize(io.LimitReader(r, maxProbe), 64<<10)
 	chars := 0
 	for {
 		if err := ctx.Err(); err != nil {
@@ -55,50 +56,50 @@ func hasLongLines(ctx context.Context, src *tools.Source) (bool, error) {
 	}
 }
 
-// leafScan finds the values of a JSON text that match.
+// leafScan finds the matching scalar values of a JSON text.
 type leafScan struct {
 	g     *grepper
 	ctx   context.Context
-	quote bool // the pattern holds a quote: it may be meant for the text of the JSON
+	quote bool // the pattern has a quote, so it may mean the JSON as written
 	buf   []byte
 
 	total, leaves int64
 	clipped       int64
 	err           error
 
-	found []foundLeaf // the values that match, as long as they are not more than maxFound
-	size  int         // bytes of them
+	held []leafMatch // the values that match, as long as they are not more than maxHeldMatches
+	size int         // bytes of them
 }
 
-// foundLeaf is a value that matches, and the bytes of its match.
-type foundLeaf struct {
+// leafMatch is a matching value, and the byte range of the match in it.
+type leafMatch struct {
 	pointer, value string
 	start, end     int
 }
 
-// maxFound is how many bytes of values that match are held until it is known that the JSON is whole; where there are
-// more, it is read once more to show them.
-const maxFound = 1 << 20
+// maxHeldMatches is the maximum number of bytes of matching values that are held until the whole JSON was parsed; if
+// there are more, the source is read a second time to show them.
+const maxHeldMatches = 1 << 20
 
-// hold is a take of each that holds what it is given.
-func (s *leafScan) hold(pointer, value string, start, end int) error {
-	if s.size += len(pointer) + len(value) + 64; s.size <= maxFound {
-		s.found = append(s.found, foundLeaf{pointer, value, start, end})
+// holdMatch stores a match; it is a callback of scan.
+func (s *leafScan) holdMatch(pointer, value string, start, end int) error {
+	if s.size += len(pointer) + len(value) + 64; s.size <= maxHeldMatches {
+		s.held = append(s.held, leafMatch{pointer, value, start, end})
 	} else {
-		s.found = nil
+		s.held = nil
 	}
 	return nil
 }
 
-// show shows what was found.
-func (s *leafScan) show() error {
-	if s.size > maxFound {
+// showMatches shows the matches, from memory or by a second scan.
+func (s *leafScan) showMatches() error {
+	if s.size > maxHeldMatches {
 		again := leafScan{g: s.g, ctx: s.ctx, quote: s.quote}
-		_, err := again.each(s.g.leaf)
+		_, err := again.scan(s.g.showLeaf)
 		return err
 	}
-	for _, l := range s.found {
-		if err := s.g.leaf(l.pointer, l.value, l.start, l.end); err != nil {
+	for _, l := range s.held {
+		if err := s.g.showLeaf(l.pointer, l.value, l.start, l.end); err != nil {
 			if errors.Is(err, tools.ErrPageFull) {
 				return nil
 			}
@@ -108,16 +109,18 @@ func (s *leafScan) show() error {
 	return nil
 }
 
-// leaves shows `pointer: value` of each value that matches. Where that is not the right answer it says so by done=false: the JSON is broken, so that
-// not all of it can be seen this way, or only its lines match, over the borders of values.
-func (g *grepper) leaves(ctx context.Context) (done bool, err error) {
+// grepJSON shows `pointer: value` for each matching value. done is false if the caller must search lines instead: the
+// JSON is malformed, or only its lines match, across values.
+func (g *grepper) grepJSON(ctx context.Context) (done bool, err error) {
 	s := &leafScan{g: g, ctx: ctx, quote: strings.Contains(g.Pattern, `"`)}
-	broken, err := s.each(s.hold)
+	broken, err := s.scan(s.holdMatch)
 	if err != nil {
 		return false, err
 	}
 	if broken != nil {
-		g.out.Note("the JSON is broken, so its lines are searched, not its values: " + content.ClipBytes(broken.Error(), 200))
+		g.out.Note(
+			"the JSON is malformed, so its lines were searched, not its values: " + content.ClipBytes(broken.Error(), 200),
+		)
 		return false, nil
 	}
 	if s.total == 0 {
@@ -125,7 +128,8 @@ func (g *grepper) leaves(ctx context.Context) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if totals, err := g.m.Scan(ctx, r, lines.Options{Invert: g.Invert, Progress: g.progress}, nil); err != nil || totals.Matches > 0 {
+		if totals, err := g.m.Scan(ctx, r, linesearch.Options{Invert: g.Invert, Progress: g.progress}, nil); err != nil ||
+			totals.Matches > 0 {
 			return false, err
 		}
 	}
@@ -133,23 +137,24 @@ func (g *grepper) leaves(ctx context.Context) (done bool, err error) {
 		g.out.Note("context does not apply to JSON values")
 	}
 	if s.clipped > 0 {
-		g.out.Note(plural(s.clipped, "value is", "values are") + " over 1 MiB: only that much was searched")
+		g.out.Note(content.Plural(s.clipped, "value is", "values are") + " over 1 MiB: only the first 1 MiB was searched")
 	}
 	if g.Show != "count" {
-		if err := s.show(); err != nil {
+		if err := s.showMatches(); err != nil {
 			return false, err
 		}
 	}
-	if g.cut {
-		g.cut = false
-		g.out.Note("long values are shown around their match; slice at=POINTER shows more")
+	if g.hasWindow {
+		g.hasWindow = false
+		g.out.Note("long values are cut to the text around their match; slice at=POINTER shows more")
 	}
-	return true, g.finish(s.total, plural(s.leaves, "JSON value", "JSON values"))
+	return true, g.reportTotals(s.total, content.Plural(s.leaves, "JSON value", "JSON values"))
 }
 
-// each calls take for each value that matches, with the bytes of its match, until take fails; ErrPageFull ends it early without an error.
-func (s *leafScan) each(take func(pointer, value string, start, end int) error) (broken, err error) {
-	r, err := s.g.text()
+// scan calls take for each matching value, with the byte range of the match, until take fails. ErrPageFull from take
+// ends the scan without an error. broken is the error of malformed JSON.
+func (s *leafScan) scan(take func(pointer, value string, start, end int) error) (broken, err error) {
+	r, err := s.g.openText()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +163,7 @@ func (s *leafScan) each(take func(pointer, value string, start, end int) error) 
 		if len(l.Value) > maxSaved {
 			s.clipped++
 		}
-		start, end, ok, err := s.matches(l)
+		start, end, ok, err := s.match(l)
 		if err == nil && ok != s.g.Invert {
 			s.total++
 			err = take(l.Pointer, l.Value, start, end)
@@ -178,10 +183,10 @@ func (s *leafScan) each(take func(pointer, value string, start, end int) error) 
 	return broken, nil
 }
 
-// matches tries the lines of the value, then `/key/key: value`, then, for a pattern with a quote in it, what stands in the
-// JSON as [asWritten] has it. The places in arrays stand in no text, so a number in the pattern does not match them (nor,
+// match tries the lines of the value, then `/key/key: value`, then, for a pattern with a quote, the JSON text of
+// [appendAsJSON]. Array indexes are not part of these texts, so a number in the pattern does not match them (nor,
 // without a quote, a key that is a number). start and end are bytes of the value.
-func (s *leafScan) matches(l content.Leaf) (start, end int, ok bool, err error) {
+func (s *leafScan) match(l content.Leaf) (start, end int, ok bool, err error) {
 	value := l.Value
 	s.buf = append(appendKeys(s.buf[:0], l.Pointer), ": "...)
 	head := len(s.buf)
@@ -207,7 +212,7 @@ func (s *leafScan) matches(l content.Leaf) (start, end int, ok bool, err error) 
 		return 0, 0, false, nil
 	}
 	for _, between := range []string{": ", ":"} {
-		s.buf = asWritten(s.buf[:0], l, between)
+		s.buf = appendAsJSON(s.buf[:0], l, between)
 		if _, _, ok, err = s.g.m.Find(s.ctx, s.buf); ok || err != nil {
 			return 0, 0, ok, err
 		}
@@ -218,12 +223,12 @@ func (s *leafScan) matches(l content.Leaf) (start, end int, ok bool, err error) 
 	return 0, 0, false, nil
 }
 
-// appendKeys adds the keys of a pointer, without the places in arrays: of /items/3/name /items/name.
+// appendKeys appends a pointer without its array indexes: /items/name for /items/3/name.
 func appendKeys(b []byte, pointer string) []byte {
 	for pointer != "" {
 		var token string
 		token, pointer, _ = strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-		if isPlace(token) {
+		if isIndex(token) {
 			continue
 		}
 		if strings.Contains(token, "~") {
@@ -234,8 +239,8 @@ func appendKeys(b []byte, pointer string) []byte {
 	return b
 }
 
-// isPlace says that a token of a pointer may be a place in an array, or is nothing.
-func isPlace(token string) bool {
+// isIndex reports whether a token of a pointer may be an array index, or is empty.
+func isIndex(token string) bool {
 	for i := range len(token) {
 		if token[i]-'0' > 9 {
 			return false
@@ -246,8 +251,8 @@ func isPlace(token string) bool {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// asWritten appends a leaf as a JSON text has it: with quotes only what is a string, with a key only a member of an object.
-func asWritten(b []byte, l content.Leaf, between string) []byte {
+// appendAsJSON appends a leaf as JSON: strings quoted, members of objects with their key.
+func appendAsJSON(b []byte, l content.Leaf, between string) []byte {
 	if l.Member {
 		b = append(jsonString(b, unescape.Replace(l.Pointer[strings.LastIndexByte(l.Pointer, '/')+1:])), between...)
 	}
@@ -257,31 +262,31 @@ func asWritten(b []byte, l content.Leaf, between string) []byte {
 	return append(b, l.Value...)
 }
 
-// leaf shows one value: `/items/3/name: text`.
-func (g *grepper) leaf(pointer, value string, start, _ int) error {
+// showLeaf shows one value: `/items/3/name: text`.
+func (g *grepper) showLeaf(pointer, value string, start, _ int) error {
 	g.seen++
 	if g.seen <= g.Offset {
 		return nil
 	}
-	if g.Limit > 0 && g.taken >= g.Limit {
+	if g.Limit > 0 && g.shown >= g.Limit {
 		return tools.ErrPageFull
 	}
 	text, cut := []byte(value), ""
-	if len(text) > lines.DefaultWindow && !g.Save {
-		w, at := lines.Window(text, start, lines.DefaultWindow)
+	if len(text) > linesearch.DefaultWindow && !g.Save {
+		w, at := linesearch.Window(text, start, linesearch.DefaultWindow)
 		cut = fmt.Sprintf(" [%d-%d of %d]", at, at+int64(len(w))-1, len(text))
 		text = w
 	}
 	row := append([]byte(content.VisibleLine(pointer)), ": "...)
-	row = append(row, oneLine(text)...)
+	row = append(row, escapeLineEnds(text)...)
 	row = append(row, cut...)
-	err := g.take(row, tools.Call{Tool: "slice", Args: sliceArgs{Source: g.Source, At: pointer}})
-	g.cut = g.cut || err == nil && cut != ""
+	err := g.addRow(row, tools.Call{Tool: "slice", Args: tools.SliceArgs{Source: g.Source, At: &pointer}})
+	g.hasWindow = g.hasWindow || err == nil && cut != ""
 	return err
 }
 
-// oneLine writes line ends as \n and \r, so that a value stays one line.
-func oneLine(b []byte) []byte {
+// escapeLineEnds writes line ends as \n and \r, so that a value stays one line.
+func escapeLineEnds(b []byte) []byte {
 	if !bytes.ContainsAny(b, "\r\n") {
 		return b
 	}

@@ -9,82 +9,74 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
-// opened is a text to search.
-type opened struct {
+// openedText is an open text to search.
+type openedText struct {
 	io.Reader
 	io.Closer
-	stored content.Encoding // of a small file see there
-	part   bool             // an observation that was kept in part
+	stored     content.Encoding // not set for a smallFile, which detects it while reading
+	keptInPart bool             // an observation that was kept in part
 }
 
-// errBinary says that a file is not text.
+// errBinary reports that a file is not text.
 var errBinary = errors.New("binary")
 
-// open opens a target. Only one of a worker's files is open at a time.
-func (w *worker) open(ctx context.Context, t *target) (opened, error) {
-	if t.id != "" {
-		return w.openObservation(ctx, t.name())
+// open opens a target. A worker must close it before it opens the next one.
+func (w *searchWorker) open(ctx context.Context, t *target) (openedText, error) {
+	if !t.entry.IsFile() {
+		return w.openSource(ctx, t)
 	}
-	if err := w.openFile(t); err != nil {
-		return opened{}, err
+	var err error
+	if w.file, err = t.entry.OpenFile(); err != nil {
+		return openedText{}, err
 	}
 	if size := w.file.Size(); size > 0 && size <= maxSmall && !w.Multiline {
-		w.small = small{file: &w.file}
-		return opened{Reader: &w.small, Closer: &w.small}, nil
+		w.small = smallFile{file: &w.file}
+		return openedText{Reader: &w.small, Closer: &w.small}, nil
 	}
-	r, stored, err := text(&w.file, w.file.Size())
+	r, stored, err := newTextReader(&w.file, w.file.Size())
 	if err != nil {
 		_ = w.file.Close()
-		return opened{}, err
+		return openedText{}, err
 	}
-	return opened{Reader: r, Closer: closer{r, &w.file}, stored: stored}, nil
+	return openedText{Reader: r, Closer: fileCloser{r, &w.file}, stored: stored}, nil
 }
 
-func (w *worker) openFile(t *target) (err error) {
-	if t.in != nil {
-		w.file, err = t.in.Open(t.path)
-		return err
-	}
-	f, fi, err := t.place.Root.OpenFile(t.path)
-	if err == nil {
-		w.file = tree.OpenedFile(f, fi.Size())
-	}
-	return err
-}
-
-func (s *searcher) openObservation(ctx context.Context, name string) (opened, error) {
-	src, err := s.in.Sources.Open(ctx, name)
+// openSource opens a target that is not a file below a root, such as an observation.
+func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, error) {
+	src, err := t.place.Open(ctx, t.entry.Path)
 	if err != nil {
-		return opened{}, err
+		return openedText{}, err
 	}
 	if src.Encoding == content.NoText {
 		_ = src.Close()
-		return opened{}, errBinary
+		return openedText{}, errBinary
 	}
 	r, err := src.Text()
 	if err != nil {
 		_ = src.Close()
-		return opened{}, err
+		return openedText{}, err
 	}
-	return opened{Reader: r, Closer: src, stored: src.Encoding, part: src.Observation != nil && src.Observation.Dropped > 0}, nil
+	inPart := src.Observation != nil && src.Observation.Dropped > 0
+	return openedText{Reader: r, Closer: src, stored: src.Encoding, keptInPart: inPart}, nil
 }
 
-// maxSmall is the size up to which a file is read at once, into the buffer of whoever asks for its text.
+// maxSmall is the maximum size in bytes of a file that is read with one call, into the buffer of the caller of Read.
 const maxSmall = 128 << 10
 
-// small is a file that is read at once. That it is UTF-8 is seen where it was read to; only if it is not, or has
-// changed since it was opened, is it read again by text.
-type small struct {
+// smallFile reads a small file at once and detects its encoding in the buffer of the caller. Only if it is not UTF-8,
+// or has changed since it was opened, newTextReader reads it again.
+type smallFile struct {
 	file   *tree.Opened
 	done   bool
-	rest   io.Reader        // what text made of it
-	stored content.Encoding // known with rest
+	rest   io.Reader        // of newTextReader, if it was needed
+	stored content.Encoding // set with rest
 }
 
-func (r *small) Read(b []byte) (int, error) {
+func (r *smallFile) Read(b []byte) (int, error) {
 	switch {
 	case r.rest != nil:
 		return r.rest.Read(b)
@@ -99,8 +91,8 @@ func (r *small) Read(b []byte) (int, error) {
 		}
 		head := b[:min(n, content.SniffSize)]
 		switch {
-		case int64(n) < size: // it has just become shorter
-		case plain(head):
+		case int64(n) < size: // the file has become shorter
+		case isPlainUTF8(head):
 			r.done = true
 			return n, nil
 		case content.Detect(head, n < content.SniffSize) == content.NoText:
@@ -108,72 +100,73 @@ func (r *small) Read(b []byte) (int, error) {
 		}
 	}
 	var err error
-	if r.rest, r.stored, err = text(io.NewSectionReader(r.file, 0, 1<<62), size); err != nil {
+	if r.rest, r.stored, err = newTextReader(io.NewSectionReader(r.file, 0, 1<<62), size); err != nil {
 		return 0, err
 	}
 	return r.rest.Read(b)
 }
 
 // Close closes the file.
-func (r *small) Close() error { return closer{r.rest, r.file}.Close() }
+func (r *smallFile) Close() error { return fileCloser{r.rest, r.file}.Close() }
 
-// closer closes a file, and gives back what the reader that text made of it holds.
-type closer struct {
+// fileCloser closes a file and releases the buffer of its reader.
+type fileCloser struct {
 	r io.Reader
 	f *tree.Opened
 }
 
-func (c closer) Close() error {
-	if p, ok := c.r.(*peeked); ok {
-		p.free()
+func (c fileCloser) Close() error {
+	if p, ok := c.r.(*peekedFile); ok {
+		p.release()
 	}
 	return c.f.Close()
 }
 
-// file is what text reads.
-type file interface {
+// rereadableFile is the input of newTextReader.
+type rereadableFile interface {
 	io.Reader
 	io.ReaderAt
 }
 
-// peeked is a file of which the first bytes were read to know what it holds.
-type peeked struct {
-	file
+// peekedFile is a file whose first bytes were read to detect its encoding.
+type peekedFile struct {
+	rereadableFile
 	head *[]byte
 	size int64
 	n    int // of head
 	pos  int64
 }
 
-var heads = sync.Pool{New: func() any { b := make([]byte, content.SniffSize); return &b }}
+var headPool = sync.Pool{New: func() any { b := make([]byte, content.SniffSize); return &b }}
 
-// text reads a file as UTF-8; close it with a [closer]. A file in UTF-8 without byte order mark, which most are, can be read again.
-func text(f file, size int64) (io.Reader, content.Encoding, error) {
-	p := &peeked{file: f, size: size, head: heads.Get().(*[]byte)}
+// newTextReader returns a reader of a file as UTF-8; close it with a [fileCloser]. For UTF-8 without byte order mark
+// it is a *peekedFile, which can be read again.
+func newTextReader(f rereadableFile, size int64) (io.Reader, content.Encoding, error) {
+	p := &peekedFile{rereadableFile: f, size: size, head: headPool.Get().(*[]byte)}
 	var err error
 	p.n, err = io.ReadFull(f, *p.head)
 	whole := err == io.EOF || err == io.ErrUnexpectedEOF
 	if err != nil && !whole {
-		p.free()
+		p.release()
 		return nil, "", err
 	}
 	head := (*p.head)[:p.n]
 	encoding := content.UTF8
-	if !plain(head) {
+	if !isPlainUTF8(head) {
 		encoding = content.Detect(head, whole)
 	}
 	switch {
 	case encoding == content.NoText:
-		p.free()
+		p.release()
 		return nil, encoding, errBinary
 	case encoding == content.UTF8BOM:
-		p.free()
+		p.release()
 		return io.NewSectionReader(f, 3, max(size-3, 0)), encoding, nil
 	case encoding != content.UTF8:
 		copied := bytes.Clone(head)
-		p.free()
+		p.release()
 		return encoding.Reader(io.MultiReader(bytes.NewReader(copied), f)), encoding, nil
-	case int64(p.n) > size || whole && int64(p.n) < size: // it says no size (/proc), or has just changed: what is read is what counts
+	case int64(p.n) > size || whole && int64(p.n) < size: // no size (/proc), or just changed: use the bytes read
 		p.size = int64(p.n)
 		if !whole {
 			return struct{ io.Reader }{io.MultiReader(bytes.NewReader(bytes.Clone(head)), f)}, encoding, nil
@@ -182,36 +175,28 @@ func text(f file, size int64) (io.Reader, content.Encoding, error) {
 	return p, encoding, nil
 }
 
-// plain says quickly what is true of most files: UTF-8 (perhaps cut in a character at its end), without NUL or byte order mark.
-func plain(head []byte) bool {
+// isPlainUTF8 reports whether head is UTF-8 without NUL or byte order mark, as in most files; its last char may be cut.
+func isPlainUTF8(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) || bytes.IndexByte(head, 0) >= 0 {
 		return false
 	}
-	for n := 1; n < utf8.UTFMax && n <= len(head); n++ {
-		if c := head[len(head)-n]; utf8.RuneStart(c) {
-			if !utf8.FullRune(head[len(head)-n:]) {
-				head = head[:len(head)-n]
-			}
-			break
-		}
-	}
-	return utf8.Valid(head)
+	return utf8.Valid(head[:runes.Complete(head)])
 }
 
-func (p *peeked) free() {
+func (p *peekedFile) release() {
 	if p.head != nil {
-		heads.Put(p.head)
+		headPool.Put(p.head)
 		p.head = nil
 	}
 }
 
-// Size is the file's as it was opened: what is written to it meanwhile is not read.
-func (p *peeked) Size() int64 { return p.size }
+// Size returns the size of the file when it was opened; bytes appended later are not read.
+func (p *peekedFile) Size() int64 { return p.size }
 
-// Outer is the file, as [io.SectionReader.Outer] tells it.
-func (p *peeked) Outer() (r io.ReaderAt, off, n int64) { return p.file, 0, p.size }
+// Outer returns the underlying file, like [io.SectionReader.Outer].
+func (p *peekedFile) Outer() (r io.ReaderAt, off, n int64) { return p.rereadableFile, 0, p.size }
 
-func (p *peeked) Read(b []byte) (n int, err error) {
+func (p *peekedFile) Read(b []byte) (n int, err error) {
 	left := p.size - p.pos
 	switch {
 	case left <= 0:
@@ -219,7 +204,7 @@ func (p *peeked) Read(b []byte) (n int, err error) {
 	case p.pos < int64(p.n):
 		n = copy(b, (*p.head)[p.pos:p.n])
 	default:
-		n, err = p.file.Read(b[:min(int64(len(b)), left)])
+		n, err = p.rereadableFile.Read(b[:min(int64(len(b)), left)])
 	}
 	p.pos += int64(n)
 	return n, err

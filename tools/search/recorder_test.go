@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -39,31 +40,31 @@ func (a *answer) Row(b []byte, more tools.Call) error {
 	a.more = append(a.more, more)
 	return nil
 }
-func (a *answer) Cut(head, tail []byte, between int64, more tools.Call) error {
+func (a *answer) TruncatedRow(head, tail []byte, between int64, more tools.Call) error {
 	return a.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
-func (a *answer) Stretch([]byte) error                     { panic("grep shows lines, not text") }
-func (a *answer) Span(first, total int64)                  { a.first, a.total = first, total }
-func (a *answer) Reach(unit string, from, to, total int64) {}
-func (a *answer) Next(c tools.Call)                        { a.next = &c }
-func (a *answer) Keep(from ...string)                      { a.kept = append(a.kept, from...) }
-func (a *answer) Source(string)                            {}
-func (a *answer) Count(name string, n float64)             { a.counts[name] = n }
-func (a *answer) Note(text string)                         { a.notes = append(a.notes, text) }
-func (a *answer) Progress(int64, int64, string)            { a.told.Add(1) }
-func (a *answer) Part(mime, name string) io.Writer         { return io.Discard }
+func (a *answer) Text([]byte) error                               { panic("grep shows lines, not text") }
+func (a *answer) SetRowRange(first, total int64)                  { a.first, a.total = first, total }
+func (a *answer) SetTextRange(unit string, from, to, total int64) {}
+func (a *answer) Next(c tools.Call)                               { a.next = &c }
+func (a *answer) Keep(from ...string)                             { a.kept = append(a.kept, from...) }
+func (a *answer) Source(string)                                   {}
+func (a *answer) Count(name string, n float64)                    { a.counts[name] = n }
+func (a *answer) Note(text string)                                { a.notes = append(a.notes, text) }
+func (a *answer) Progress(int64, int64, string)                   { a.told.Add(1) }
+func (a *answer) Part(mime, name string) io.Writer                { return io.Discard }
 
 func (a *answer) note() string { return strings.Join(a.notes, "\n") }
 
 // args is an object as JSON.
 type args map[string]any
 
-func call(t testing.TB, tool tools.Tool, s tools.Sources, a args) (*answer, error) {
+func call(t testing.TB, tool tools.Tool, s source.Set, a args) (*answer, error) {
 	t.Helper()
 	return callOn(t, t.Context(), &answer{}, tool, s, a)
 }
 
-func callOn(t testing.TB, ctx context.Context, out *answer, tool tools.Tool, s tools.Sources, a args) (*answer, error) {
+func callOn(t testing.TB, ctx context.Context, out *answer, tool tools.Tool, s source.Set, a args) (*answer, error) {
 	t.Helper()
 	b, err := json.Marshal(a)
 	if err != nil {
@@ -75,7 +76,7 @@ func callOn(t testing.TB, ctx context.Context, out *answer, tool tools.Tool, s t
 }
 
 // must is call that must not fail.
-func must(t testing.TB, tool tools.Tool, s tools.Sources, a args) *answer {
+func must(t testing.TB, tool tools.Tool, s source.Set, a args) *answer {
 	t.Helper()
 	out, err := call(t, tool, s, a)
 	if err != nil {
@@ -100,21 +101,22 @@ func folder(t testing.TB, files ...string) string {
 	return dir
 }
 
-func stored(t testing.TB, s tools.Sources) tools.Sources {
+// stored adds the observations of a new store to a set.
+func stored(t testing.TB, s source.Set) (source.Set, *observations.Store) {
 	t.Helper()
 	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Store = store
-	return s
+	s.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
+	return s, store
 }
 
 // keep makes an observation.
-func keep(t testing.TB, s tools.Sources, m observations.Made, text string) observations.ID {
+func keep(t testing.TB, store *observations.Store, m observations.Provenance, text string) observations.ID {
 	t.Helper()
 	m.Owner = observations.Local
-	r, err := s.Store.Record(m)
+	r, err := store.Record(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +131,9 @@ func keep(t testing.TB, s tools.Sources, m observations.Made, text string) obser
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		kind = "json"
 	}
-	if _, err := r.Commit(observations.Seen{Kind: kind, Ext: "txt", LongestLine: int64(longest), Status: "success"}); err != nil {
+	if _, err := r.Commit(
+		observations.Stats{Kind: kind, Ext: "txt", LongestLine: int64(longest), Status: "success"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	return r.ID()

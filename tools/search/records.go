@@ -9,37 +9,37 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/lines"
+	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
-// worker searches one file at a time.
-type worker struct {
+// searchWorker searches one file at a time.
+type searchWorker struct {
 	*searcher
 	ctx     context.Context
 	file    tree.Opened
-	small   small
-	records recorder
-	visit   func(lines.Line) error // nil: the lines are not wanted
+	small   smallFile
+	records matchRecorder
+	visit   func(linesearch.Line) error // nil: the lines are not wanted
 }
 
-func newWorker(ctx context.Context, s *searcher) *worker {
-	w := &worker{searcher: s, ctx: ctx, records: recorder{ctx: ctx, context: s.Context, multi: s.Multiline}}
+func newWorker(ctx context.Context, s *searcher) *searchWorker {
+	w := &searchWorker{searcher: s, ctx: ctx, records: matchRecorder{ctx: ctx, context: s.Context, multi: s.Multiline}}
 	if s.Show == "" || s.Show == "matches" {
-		w.visit = w.records.line
+		w.visit = w.records.addLine
 	}
 	return w
 }
 
-// search searches the files of a job and sends their records, chunk by chunk.
-func (w *worker) search(j *job) {
+// searchBatch searches the files of a batch and sends their records, chunk by chunk.
+func (w *searchWorker) searchBatch(j *fileBatch) {
 	defer close(j.chunks)
 	w.records.to = j.chunks
 	for i := range j.targets {
 		t, r := &j.targets[i], &j.results[i]
 		var err error
-		panics.Into(&err, func() { err = w.searchOne(t, r) })
+		panics.Into(&err, func() { err = w.searchFile(t, r) })
 		switch {
 		case errors.Is(err, errBinary):
 			r.status = binary
@@ -51,7 +51,7 @@ func (w *worker) search(j *job) {
 	_ = w.records.flush() // it fails only with ctx, which ends all
 }
 
-func (w *worker) searchOne(t *target, r *result) error {
+func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -60,25 +60,25 @@ func (w *worker) searchOne(t *target, r *result) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	r.part = f.part
+	r.keptInPart = f.keptInPart
 
-	w.records.begin(t)
-	totals, err := w.m.Scan(w.ctx, f.Reader, lines.Options{Before: w.Context, After: w.Context}, w.visit)
+	w.records.beginFile(t)
+	totals, err := w.m.Scan(w.ctx, f.Reader, linesearch.Options{Before: w.Context, After: w.Context}, w.visit)
 	r.matches, r.short, r.stored = totals.Matches, totals.Short, f.stored
 	switch p := f.Reader.(type) {
-	case *small: // was read at once
+	case *smallFile: // was read at once
 		r.stored = p.stored
-	case *peeked:
+	case *peekedFile:
 		r.shrunk = err == nil && !r.short && totals.Bytes < p.size
-	default: // what was looked at is not what the file holds, but made of it
-		r.shrunk = t.id == "" && w.file.Shrunk()
+	default: // a decoded text has another size than its file: ask the file
+		r.shrunk = t.entry.IsFile() && w.file.Shrunk()
 	}
-	r.window, r.odd = w.records.window, w.records.odd
-	if e := w.records.close(); err == nil {
+	r.window, r.notUTF8 = w.records.window, w.records.notUTF8
+	if e := w.records.endRecord(); err == nil {
 		err = e
 	}
 	if err == nil && w.Show == "files" && r.matches > 0 {
-		err = w.records.add(appendCount(nil, count{t.name(), r.matches}))
+		err = w.records.appendAndFlush(appendCount(nil, fileCount{t.name(), r.matches}))
 	}
 	return err
 }
@@ -88,13 +88,13 @@ func jsonString[T []byte | string](b []byte, s T) []byte {
 	return b
 }
 
-// text quotes a line. JSON holds no bytes that are not UTF-8: they stand as they are shown elsewhere, \xe9.
-func (r *recorder) text(b, line []byte) []byte {
+// appendText appends a line as a JSON string. JSON cannot hold invalid UTF-8: such bytes are written as \xe9.
+func (r *matchRecorder) appendText(b, line []byte) []byte {
 	quoted, err := jsontext.AppendQuote(b, line)
 	if err == nil {
 		return quoted
 	}
-	r.odd = true
+	r.notUTF8 = true
 	var legible []byte
 	for len(line) > 0 {
 		c, n := utf8.DecodeRune(line)
@@ -108,21 +108,21 @@ func (r *recorder) text(b, line []byte) []byte {
 	return jsonString(b, legible)
 }
 
-func appendCount(b []byte, c count) []byte {
+func appendCount(b []byte, c fileCount) []byte {
 	b = jsonString(append(b, `{"file":`...), c.name)
 	b = strconv.AppendInt(append(b, `,"matches":`...), c.matches, 10)
 	return append(b, "}\n"...)
 }
 
-// recorder makes records of the lines of one file:
+// matchRecorder makes records of the lines of one file:
 //
 //	{"file":"a.go","line":12,"text":"…","before":["…"],"after":["…"]}
 //
-// with "end" for multiline, and "column" (byte of the line at which its first match starts, from 1, as grep -bo counts them)
-// and "cut" where text is a window of the line around it.
-// A line stands once: what lies between two near matches is after the first, so that before, text and after of
-// all records are what grep -C shows.
-type recorder struct {
+// with "end" for multiline, and "column" (byte of the line at which its first match starts, from 1, as grep -bo
+// counts them) and "cut" where text is a window of the line around it. Each line is written once: lines between two
+// near matches are "after" of the first, so that before, text and after of all records together are the output of
+// grep -C.
+type matchRecorder struct {
 	ctx     context.Context
 	to      chan<- []byte
 	context int
@@ -135,18 +135,18 @@ type recorder struct {
 	last   int64  // line at which the open record ends; 0: none is open
 	afters int    // of the open record
 
-	window *lines.Line // the first match that is cut, without its text
-	odd    bool        // a line is not UTF-8
+	window  *linesearch.Line // the first match that is cut, without its text
+	notUTF8 bool             // a line is not UTF-8
 }
 
-// begin goes on to another file, the records of the last being closed.
-func (r *recorder) begin(t *target) {
-	r.target, r.head, r.before, r.window, r.odd = t, r.head[:0], r.before[:0], nil, false
+// beginFile starts the records of another file; the last record must have been ended.
+func (r *matchRecorder) beginFile(t *target) {
+	r.target, r.head, r.before, r.window, r.notUTF8 = t, r.head[:0], r.before[:0], nil, false
 }
 
-func (r *recorder) line(l lines.Line) error {
+func (r *matchRecorder) addLine(l linesearch.Line) error {
 	if l.Match {
-		return r.match(l)
+		return r.addMatch(l)
 	}
 	if r.last > 0 && l.Number <= r.last+int64(r.context) {
 		if r.afters == 0 {
@@ -155,18 +155,18 @@ func (r *recorder) line(l lines.Line) error {
 			r.buf = append(r.buf, ',')
 		}
 		r.afters++
-		r.buf = r.text(r.buf, l.Text)
+		r.buf = r.appendText(r.buf, l.Text)
 		return nil
 	}
 	if len(r.before) > 0 {
 		r.before = append(r.before, ',')
 	}
-	r.before = r.text(r.before, l.Text)
+	r.before = r.appendText(r.before, l.Text)
 	return nil
 }
 
-func (r *recorder) match(l lines.Line) error {
-	if err := r.close(); err != nil {
+func (r *matchRecorder) addMatch(l linesearch.Line) error {
+	if err := r.endRecord(); err != nil {
 		return err
 	}
 	if len(r.head) == 0 {
@@ -176,10 +176,10 @@ func (r *recorder) match(l lines.Line) error {
 	if r.multi {
 		b = strconv.AppendInt(append(b, `,"end":`...), l.End, 10)
 	}
-	b = r.text(append(b, `,"text":`...), l.Text)
+	b = r.appendText(append(b, `,"text":`...), l.Text)
 	if l.Cut() > 0 {
 		if r.window == nil {
-			r.window = &lines.Line{Number: l.Number, Offset: l.Offset, Size: l.Size, At: l.At}
+			r.window = &linesearch.Line{Number: l.Number, Offset: l.Offset, Size: l.Size, At: l.At}
 		}
 		b = strconv.AppendInt(append(b, `,"column":`...), l.Column, 10)
 		b = append(b, `,"cut":true`...)
@@ -192,8 +192,8 @@ func (r *recorder) match(l lines.Line) error {
 	return nil
 }
 
-// close ends the open record.
-func (r *recorder) close() error {
+// endRecord ends the open record.
+func (r *matchRecorder) endRecord() error {
 	if r.last == 0 {
 		return nil
 	}
@@ -201,19 +201,19 @@ func (r *recorder) close() error {
 		r.buf = append(r.buf, ']')
 	}
 	r.last = 0
-	return r.add([]byte("}\n"))
+	return r.appendAndFlush([]byte("}\n"))
 }
 
-// add ends a record, and sends what there is once it is worth it.
-func (r *recorder) add(b []byte) error {
+// appendAndFlush appends b and sends the buffer once it has chunkSize bytes.
+func (r *matchRecorder) appendAndFlush(b []byte) error {
 	if r.buf = append(r.buf, b...); len(r.buf) < chunkSize {
 		return nil
 	}
 	return r.flush()
 }
 
-// flush sends what there is.
-func (r *recorder) flush() error {
+// flush sends the buffer.
+func (r *matchRecorder) flush() error {
 	if len(r.buf) == 0 {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (r *recorder) flush() error {
 	return r.send(b)
 }
 
-func (r *recorder) send(b []byte) error {
+func (r *matchRecorder) send(b []byte) error {
 	select {
 	case r.to <- b:
 		return nil

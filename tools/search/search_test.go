@@ -95,8 +95,12 @@ func TestRecords(t *testing.T) {
 		{"a long line", args{"pattern": "NEEDLE", "path": "long.txt"}, []record{
 			{File: "long.txt", Line: 2, Text: long[4976 : 4976+4096], Column: 6001, Cut: true},
 		}},
-		{"literal", args{"pattern": "c // n", "literal": true}, []record{{File: "a/c.go", Line: 1, Text: "package c // needle"}}},
-		{"multiline", args{"pattern": `two.*\nthree`, "multiline": true}, []record{{File: "b.txt", Line: 2, End: 3, Text: "two needle\nthree"}}},
+		{"literal", args{"pattern": "c // n", "literal": true}, []record{
+			{File: "a/c.go", Line: 1, Text: "package c // needle"},
+		}},
+		{"multiline", args{"pattern": `two.*\nthree`, "multiline": true}, []record{
+			{File: "b.txt", Line: 2, End: 3, Text: "two needle\nthree"},
+		}},
 		{"files", args{"pattern": "needle", "show": "files", "path": "a"}, []record{{File: "a/c.go", Matches: 1}}},
 		{"counts", args{"pattern": "needle", "show": "counts", "glob": "{a,b}*.txt"}, []record{
 			{File: "b.txt", Matches: 2}, {File: "a.txt", Matches: 1}, {File: "bom.txt", Matches: 1},
@@ -104,7 +108,9 @@ func TestRecords(t *testing.T) {
 		{"all", args{"pattern": "needle", "all": true, "glob": "{ignored.txt,.hidden}"}, []record{
 			{File: ".hidden", Line: 1, Text: "needle"}, {File: "ignored.txt", Line: 1, Text: "needle"},
 		}},
-		{"one file, absolute", args{"pattern": "needle", "path": filepath.Join(s.Roots[0].Dir(), "a.txt")}, []record{{File: "a.txt", Line: 1, Text: "needle"}}},
+		{"one file, absolute", args{
+			"pattern": "needle", "path": filepath.Join(s.Roots[0].Dir(), "a.txt"),
+		}, []record{{File: "a.txt", Line: 1, Text: "needle"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := must(t, Search(), s, c.args)
@@ -124,10 +130,12 @@ func TestARootThatIsGoneIsToldAndTheOthersSearched(t *testing.T) {
 	}
 	a := must(t, Search(), s, args{"pattern": "needle"})
 	want := "the root " + s.Roots[0].Name() + " was removed, moved or replaced since it was opened: start the server again"
-	if found := records(t, a); len(found) != 1 || !strings.HasSuffix(found[0].File, "/b.txt") || !strings.HasPrefix(a.note(), want) {
+	if found := records(t, a); len(found) != 1 || !strings.HasSuffix(found[0].File, "/b.txt") ||
+		!strings.HasPrefix(a.note(), want) {
 		t.Errorf("%+v, notes %q", found, a.notes)
 	}
-	if _, err := call(t, Search(), s, args{"pattern": "needle", "path": s.Roots[0].Name()}); err == nil || !strings.HasSuffix(err.Error(), "; start the server again") {
+	if _, err := call(t, Search(), s, args{"pattern": "needle", "path": s.Roots[0].Name()}); err == nil ||
+		!strings.HasSuffix(err.Error(), "; start the server again") {
 		t.Errorf("%v", err)
 	}
 	if err := os.RemoveAll(two); err != nil { // where none is left, nothing is known of what they hold
@@ -140,7 +148,10 @@ func TestARootThatIsGoneIsToldAndTheOthersSearched(t *testing.T) {
 
 // One note tells of all texts of an answer that are not shown as they are stored.
 func TestDecodedIsToldOnce(t *testing.T) {
-	files := []string{"plain.txt", "needle\n", "bom.txt", "\xef\xbb\xbfneedle\n", "none.txt", utf16le("nothing of it\n"), "a.txt", utf16le("ein needle\n")}
+	files := []string{
+		"plain.txt", "needle\n", "bom.txt", "\xef\xbb\xbfneedle\n", "none.txt", utf16le("nothing of it\n"), "a.txt",
+		utf16le("ein needle\n"),
+	}
 	s := toolstest.Roots(t, folder(t, files...))
 	if a := must(t, Search(), s, args{"pattern": "needle"}); a.note() != "decoded: a.txt (utf-16le)" {
 		t.Errorf("%q", a.notes)
@@ -153,7 +164,9 @@ func TestDecodedIsToldOnce(t *testing.T) {
 	for i := range 500 {
 		files = append(files, fmt.Sprintf("many/%03d.txt", i), "caf\xe9 needle\n")
 	}
-	files = append(files, "many/long.txt", utf16le("needle\n"+strings.Repeat(strings.Repeat("z", 99)+"\n", 2*maxSmall/200)))
+	files = append(
+		files, "many/long.txt", utf16le("needle\n"+strings.Repeat(strings.Repeat("z", 99)+"\n", 2*maxSmall/200)),
+	)
 	s = toolstest.Roots(t, folder(t, files...))
 	want := "502 files are decoded, the first: a.txt (utf-16le), many/000.txt (latin-1), many/001.txt (latin-1)"
 	for _, show := range []string{"matches", "counts"} {
@@ -166,17 +179,30 @@ func TestDecodedIsToldOnce(t *testing.T) {
 // A record cannot hold bytes that are not UTF-8. None is lost, and what stands in place of them is said.
 func TestBytesThatAreNotUTF8StandInTheRecord(t *testing.T) {
 	late := strings.Repeat("plain\n", 20_000) // a text is not taken for another encoding by what stands so late
-	s := toolstest.Roots(t, folder(t, "late.txt", late+"caf\xe9\ncaf\xe9 \x1b needle\n\xff\xc3\n", "too.txt", late+"needle\n\xe4\xb8\n", "fine.txt", late+"needle �\n"))
+	s := toolstest.Roots(
+		t,
+		folder(
+			t, "late.txt", late+"caf\xe9\ncaf\xe9 \x1b needle\n\xff\xc3\n", "too.txt", late+"needle\n\xe4\xb8\n", "fine.txt",
+			late+"needle �\n",
+		),
+	)
 	for _, c := range []struct {
 		path    string
 		context int
 		want    record
 		note    string
 	}{
-		{"late.txt", 0, record{File: "late.txt", Line: 20002, Text: "caf\\xe9 \x1b needle"}, `1 file has lines here that are not UTF-8: such bytes are written \xNN`},
-		{"late.txt", 1, record{File: "late.txt", Line: 20002, Text: "caf\\xe9 \x1b needle", Before: []string{`caf\xe9`}, After: []string{`\xff\xc3`}}, "1 file has"},
+		{"late.txt", 0, record{
+			File: "late.txt", Line: 20002, Text: "caf\\xe9 \x1b needle",
+		}, `1 file has lines that are not UTF-8: their invalid bytes are shown as \xNN`},
+		{"late.txt", 1, record{
+			File: "late.txt", Line: 20002, Text: "caf\\xe9 \x1b needle", Before: []string{`caf\xe9`},
+			After: []string{`\xff\xc3`},
+		}, "1 file has"},
 		{"too.txt", 0, record{File: "too.txt", Line: 20001, Text: "needle"}, ""},
-		{"too.txt", 1, record{File: "too.txt", Line: 20001, Text: "needle", Before: []string{"plain"}, After: []string{`\xe4\xb8`}}, "1 file has"},
+		{"too.txt", 1, record{
+			File: "too.txt", Line: 20001, Text: "needle", Before: []string{"plain"}, After: []string{`\xe4\xb8`},
+		}, "1 file has"},
 		{"fine.txt", 0, record{File: "fine.txt", Line: 20001, Text: "needle �"}, ""},
 	} {
 		a := must(t, Search(), s, args{"pattern": "needle", "path": c.path, "context": c.context})
@@ -197,7 +223,9 @@ func TestWhatWasNotSearchedIsSaid(t *testing.T) {
 		want []string
 		not  []string
 	}{
-		{args{"pattern": "nothing"}, []string{"no match in 3 files; 1 ignored or hidden: all=true", "1 binary file was not searched"}, nil},
+		{args{"pattern": "nothing"}, []string{
+			"no match in 3 files; 1 ignored or hidden entry skipped: all=true includes them", "1 binary file was not searched",
+		}, nil},
 		{args{"pattern": "x"}, []string{"1 binary file was not searched"}, []string{"no match"}},
 		{args{"pattern": "x", "glob": "*.rs"}, []string{"no match: no file matches glob *.rs"}, nil},
 		{args{"pattern": "x", "path": "b.bin"}, []string{"no match in 0 files", "1 binary file was not searched"}, nil},
@@ -228,9 +256,11 @@ func TestWhatWasNotSearchedIsSaid(t *testing.T) {
 }
 
 func TestUTF16MultilineOver4MiBIsTold(t *testing.T) {
-	s := toolstest.Roots(t, folder(t, "wide.txt", utf16le(strings.Repeat(strings.Repeat("z", 99)+"\n", 60_000)+"end\nmark\n")))
+	s := toolstest.Roots(
+		t, folder(t, "wide.txt", utf16le(strings.Repeat(strings.Repeat("z", 99)+"\n", 60_000)+"end\nmark\n")),
+	)
 	a := must(t, Search(), s, args{"pattern": `end\nmark`, "multiline": true})
-	if a.Len() > 0 || !strings.Contains(a.note(), "multiline went only as far as the first 4 MiB of wide.txt") {
+	if a.Len() > 0 || !strings.Contains(a.note(), "multiline searched only the first 4 MiB of wide.txt") {
 		t.Errorf("told: %q, records %q", a.notes, a.String())
 	}
 	if a := must(t, Search(), s, args{"pattern": `^mark$`}); len(records(t, a)) != 1 {
@@ -247,25 +277,25 @@ func TestRefusals(t *testing.T) {
 		args args
 		want string
 	}{
-		{Search(), args{"pattern": "a(b"}, "pattern: missing closing )\n  a(b\n   ^\nto match the text as it stands: \"literal\": true"},
+		{Search(), args{"pattern": "a(b"}, "pattern: missing closing )\n  a(b\n   ^\nto search for it as plain text: \"literal\": true"},
 		{Search(), args{"pattern": "(?<=a)b"}, "RE2 has no look-behind"},
 		{Search(), args{"pattern": `a\nb`}, "set multiline"},
 		{Search(), args{"pattern": "x", "path": "../x"}, "outside the root"},
-		{Search(), args{"pattern": "x", "path": "gone"}, "gone: no such file or directory; find lists the files there are"},
-		{Search(), args{"pattern": "x", "path": "*.txt"}, "path takes no glob, glob does"},
+		{Search(), args{"pattern": "x", "path": "gone"}, "gone: no such file or directory; find lists the existing files"},
+		{Search(), args{"pattern": "x", "path": "*.txt"}, "path takes no glob; use the argument glob"},
 		{Search(), args{"pattern": "x", "path": "fifo"}, "not a regular file"},
 		{Search(), args{"pattern": "x", "path": "obs:"}, "keeps no observations"},
 		{Search(), args{"pattern": "x", "path": "obs:zzz"}, "obs:"},
 		{Search(), args{"pattern": "x", "context": 21}, "from 0 to 20"},
 		{Search(), args{"pattern": "x", "glob": strings.Repeat("**/", 12)}, ""},
 		{Search(), args{"query": "x"}, `did you mean "pattern"?`},
-		{Grep(), args{"source": "a.txt", "pattern": "a(b"}, "as it stands: \"literal\": true"},
+		{Grep(), args{"source": "a.txt", "pattern": "a(b"}, "as plain text: \"literal\": true"},
 		{Grep(), args{"source": "", "pattern": "x"}, "source is empty: name a file or obs:ID"},
 		{Grep(), args{"source": "a.txt", "pattern": `a\nb`}, "search with multiline"},
 		{Grep(), args{"source": "gone", "pattern": "x"}, "gone"},
 		{Grep(), args{"source": "d", "pattern": "x"}, "it is a directory; find with this path lists it"},
 		{Grep(), args{"source": "fifo", "pattern": "x"}, "not a regular file"},
-		{Grep(), args{"source": "a.txt", "pattern": "x", "offset": 7}, "offset 7 is past the last of 1 match in 1 line"},
+		{Grep(), args{"source": "a.txt", "pattern": "x", "offset": 7}, "offset 7 is past the last match: 1 match in 1 line"},
 		{Grep(), args{"source": "a.txt", "pattern": "x", "offset": -1}, "at least 0"},
 		{Grep(), args{"pattern": "x"}, `missing argument "source"`},
 	} {
@@ -283,20 +313,34 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestSearchOfObservations(t *testing.T) {
-	s := stored(t, toolstest.Roots(t, folder(t, "needle.txt", "needle in a file\n")))
-	one := keep(t, s, observations.Made{Tool: "run"}, "a\nneedle one\n")
-	two := keep(t, s, observations.Made{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"src"}`)}, "needle two\n")
-	keep(t, s, observations.Made{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"obs:"}`)}, "needle again\n")
-	keep(t, s, observations.Made{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"OBS:` + string(one) + `"}`)}, "needle again\n")
-	keep(t, s, observations.Made{Tool: "jq", Origin: []string{"obs:" + string(one)}}, "needle again\n")
+	s, store := stored(t, toolstest.Roots(t, folder(t, "needle.txt", "needle in a file\n")))
+	one := keep(t, store, observations.Provenance{Tool: "run"}, "a\nneedle one\n")
+	two := keep(
+		t, store, observations.Provenance{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"src"}`)},
+		"needle two\n",
+	)
+	keep(
+		t, store, observations.Provenance{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"obs:"}`)},
+		"needle again\n",
+	)
+	keep(
+		t, store,
+		observations.Provenance{
+			Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"OBS:` + string(one) + `"}`),
+		},
+		"needle again\n",
+	)
+	keep(t, store, observations.Provenance{Tool: "jq", Origin: []string{"obs:" + string(one)}}, "needle again\n")
 
-	want := []record{{File: "obs:" + string(one), Line: 2, Text: "needle one"}, {File: "obs:" + string(two), Line: 1, Text: "needle two"}}
+	want := []record{
+		{File: "obs:" + string(one), Line: 2, Text: "needle one"}, {File: "obs:" + string(two), Line: 1, Text: "needle two"},
+	}
 	slices.SortFunc(want, func(a, b record) int { return strings.Compare(a.File, b.File) })
 	a := must(t, Search(), s, args{"pattern": "needle", "path": "obs:"})
 	if d := cmp.Diff(want, records(t, a)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if !strings.Contains(a.note(), "3 observations made from observations left out") {
+	if !strings.Contains(a.note(), "3 observations derived from other observations skipped") {
 		t.Errorf("not told: %q", a.notes)
 	}
 	a = must(t, Search(), s, args{"pattern": "needle", "path": "obs:" + string(one)})
@@ -307,7 +351,8 @@ func TestSearchOfObservations(t *testing.T) {
 	if got := records(t, a); len(got) != 1 || got[0].File != "obs:"+string(one) {
 		t.Errorf("glob by tool: %v", got)
 	}
-	if _, err := call(t, Search(), s, args{"pattern": "x", "path": "obs:0123456789ab"}); err == nil || !errors.Is(err, observations.ErrNotFound) {
+	if _, err := call(t, Search(), s, args{"pattern": "x", "path": "obs:0123456789ab"}); err == nil ||
+		!errors.Is(err, observations.ErrNotFound) {
 		t.Errorf("an unknown observation: %v", err)
 	}
 }
@@ -405,7 +450,8 @@ func TestADearPatternIsCancelled(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v: %v after %v", a, err, time.Since(began))
 		}
-		if d := time.Since(began); d > 30*time.Second { // S7 allows 0.5 s; a loaded machine more. Not stopped, it would take minutes
+		// S7 allows 0.5 s; a loaded machine more. Not stopped, it would take minutes
+		if d := time.Since(began); d > 30*time.Second {
 			t.Errorf("%v: ended only after %v", a, d)
 		}
 	}

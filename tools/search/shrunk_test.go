@@ -22,19 +22,39 @@ func TestFilesThatChangeMeanwhile(t *testing.T) {
 		change func(path string) error
 		want   string // "": no note
 	}{
-		"grep, shorter":           {Grep(), args{"source": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "a.txt became shorter during this call, from 24800000 to 100000 bytes"},
-		"grep, written":           {Grep(), args{"source": "a.txt", "pattern": "needle"}, rewritten, "a.txt was written to during this call"},
-		"grep, longer":            {Grep(), args{"source": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
-		"search, shorter":         {Search(), args{"path": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
-		"search, longer":          {Search(), args{"path": "a.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
-		"search, shorter, marked": {Search(), args{"path": "marked.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
-		"search, longer, marked":  {Search(), args{"path": "marked.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
-		"search, shorter, wide":   {Search(), args{"path": "wide.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
-		"search, longer, wide":    {Search(), args{"path": "wide.txt", "pattern": "needle"}, func(p string) error { return os.Truncate(p, int64(len(wide))+100_000) }, ""},
+		"grep, shorter": {Grep(), args{
+			"source": "a.txt", "pattern": "needle",
+		}, func(p string) error { return os.Truncate(p, 100_000) }, "a.txt became shorter during this call, from 24800000 to 100000 bytes"},
+		"grep, written": {Grep(), args{
+			"source": "a.txt", "pattern": "needle",
+		}, rewritten, "a.txt was written to during this call"},
+		"grep, longer": {Grep(), args{
+			"source": "a.txt", "pattern": "needle",
+		}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+		"search, shorter": {Search(), args{
+			"path": "a.txt", "pattern": "needle",
+		}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
+		"search, longer": {Search(), args{
+			"path": "a.txt", "pattern": "needle",
+		}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+		"search, shorter, marked": {Search(), args{
+			"path": "marked.txt", "pattern": "needle",
+		}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
+		"search, longer, marked": {Search(), args{
+			"path": "marked.txt", "pattern": "needle",
+		}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
+		"search, shorter, wide": {Search(), args{
+			"path": "wide.txt", "pattern": "needle",
+		}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
+		"search, longer, wide": {Search(), args{
+			"path": "wide.txt", "pattern": "needle",
+		}, func(p string) error { return os.Truncate(p, int64(len(wide))+100_000) }, ""},
 	} {
 		file, _ := c.args["path"].(string)
 		file = cmp.Or(file, "a.txt")
-		dir := folder(t, file, map[string]string{"a.txt": text, "marked.txt": "\xef\xbb\xbf" + text, "wide.txt": "\xff\xfe" + wide}[file])
+		dir := folder(
+			t, file, map[string]string{"a.txt": text, "marked.txt": "\xef\xbb\xbf" + text, "wide.txt": "\xff\xfe" + wide}[file],
+		)
 		b, err := json.Marshal(c.args)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +70,8 @@ func TestFilesThatChangeMeanwhile(t *testing.T) {
 		if err := c.tool.Run(t.Context(), tools.Input{Args: b, Sources: toolstest.Roots(t, dir)}, out); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if note := said.note(); out.First != nil || !strings.Contains(note, c.want) || c.want == "" && strings.Contains(note, "during this call") {
+		if note := said.note(); out.First != nil || !strings.Contains(note, c.want) || c.want == "" &&
+			strings.Contains(note, "during this call") {
 			t.Errorf("%s: %q, want %q", name, note, c.want)
 		}
 	}

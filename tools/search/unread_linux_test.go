@@ -11,7 +11,9 @@ import (
 func TestUnreadableFilesAreTold(t *testing.T) {
 	s := toolstest.Roots(t, t.TempDir(), "/proc/self")
 	a := must(t, Search(), s, args{"pattern": "nothing", "glob": "mem", "all": true})
-	if named := regexp.MustCompile(`files could not be read: read [0-9]+/mem: input/output error`); !named.MatchString(a.note()) {
+	if named := regexp.MustCompile(
+		`files could not be read: read [0-9]+/mem: input/output error`,
+	); !named.MatchString(a.note()) {
 		t.Errorf("told: %q", a.notes)
 	}
 }

@@ -12,14 +12,23 @@ import (
 func TestAWindowNamesTheWayOn(t *testing.T) {
 	filler := strings.Repeat("z", 12_000)
 	text := fmt.Sprintf(`{"filler":%q,"items":[{"name":"<needle>"},{"name":"<needle> 2"}],"more":%[1]q}`, filler)
-	s := stored(t, toolstest.Roots(t, folder(t, "min.json", text, "app.js", "a\n"+filler+"<needle>"+filler+"\n", "short.json", `{"a":"`+filler[:5000]+`<needle>"}`)))
+	s, _ := stored(
+		t,
+		toolstest.Roots(
+			t,
+			folder(
+				t, "min.json", text, "app.js", "a\n"+filler+"<needle>"+filler+"\n", "short.json",
+				`{"a":"`+filler[:5000]+`<needle>"}`,
+			),
+		),
+	)
 	for file, want := range map[string]string{
-		"min.json":   `the values that match, by JSON Pointer: grep {"source":"min.json","pattern":"<n.*>","ignore_case":true}`,
-		"app.js":     `more of it: slice {"source":"app.js","bytes":"10978-"}`,
-		"short.json": `more of it: slice {"source":"short.json","bytes":"920-"}`,
+		"min.json":   `to see the matching values by JSON Pointer: grep {"source":"min.json","pattern":"<n.*>","ignore_case":true}`,
+		"app.js":     `to see more of it: slice {"source":"app.js","bytes":"10978-"}`,
+		"short.json": `to see more of it: slice {"source":"short.json","bytes":"920-"}`,
 	} {
 		a := must(t, Search(), s, args{"pattern": "<n.*>", "path": file, "ignore_case": true})
-		want = "of a line over 4 KiB only what is around its match stands here; " + want
+		want = "a line over 4 KiB is cut to the text around its match; " + want
 		if got := records(t, a); len(a.notes) != 1 || a.notes[0] != want || len(got) != 1 || !got[0].Cut {
 			t.Errorf("%s: %q of %d records, want %q", file, a.notes, len(got), want)
 		}
@@ -34,7 +43,9 @@ func TestAWindowNamesTheWayOn(t *testing.T) {
 		t.Errorf("by its text: %.200q", got)
 	}
 	// Once, however many windows there are, and never where nothing is cut.
-	if a := must(t, Search(), s, args{"pattern": "needle"}); strings.Count(a.note(), "only what is around") != 1 {
+	if a := must(t, Search(), s, args{"pattern": "needle"}); strings.Count(
+		a.note(), "is cut to the text around its match",
+	) != 1 {
 		t.Errorf("notes %q", a.notes)
 	}
 	if a := must(t, Search(), s, args{"pattern": "^a$", "path": "app.js"}); len(a.notes) != 0 {
@@ -70,7 +81,9 @@ func TestTheColumnIsWhereTheMatchStarts(t *testing.T) {
 		}
 		for _, multiline := range []bool{false, true} {
 			var got []string
-			for _, r := range records(t, must(t, Search(), toolstest.Roots(t, dir), args{"pattern": "Oslo", "multiline": multiline})) {
+			for _, r := range records(
+				t, must(t, Search(), toolstest.Roots(t, dir), args{"pattern": "Oslo", "multiline": multiline}),
+			) {
 				got = append(got, fmt.Sprint(starts[r.Line]+r.Column-1))
 			}
 			if len(got) == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
@@ -89,7 +102,7 @@ func TestTheWayToAMatchInALongValueHolds(t *testing.T) {
 		"short.json", `{"b":"`+long[:1<<16]+`needle"}`,
 	))
 	for name, want := range map[string]string{
-		"end.json": "more of it: slice {", "beside.json": "the values that match, by JSON Pointer: grep {", "short.json": "by JSON Pointer: grep {",
+		"end.json": "to see more of it: slice {", "beside.json": "to see the matching values by JSON Pointer: grep {", "short.json": "by JSON Pointer: grep {",
 	} {
 		a := must(t, Search(), s, args{"pattern": "needle", "path": name})
 		if !strings.Contains(a.note(), want) {

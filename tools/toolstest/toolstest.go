@@ -1,45 +1,45 @@
-// Package toolstest has what tests need to call tools.
+// Package toolstest has helpers for tests that call tools.
 //
-// It is imported from test files only, and records nothing: what a tool says is recorded as each test needs it.
+// Only test files import it. It has no recording Output: each test package has the one it needs.
 package toolstest
 
 import (
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
-	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// During is an Output that has something happen when the first of what the tool says comes.
+// During is an Output that calls a function before the first row or write of a tool.
 type During struct {
 	tools.Output
-	First func() // nil: it has happened
+	First func() // nil after it was called
 }
 
-func (d *During) once() {
+func (d *During) runFirst() {
 	if d.First != nil {
 		d.First()
 		d.First = nil
 	}
 }
 
-// Row is that of the Output, after First.
+// Row calls First once, then Row of the Output.
 func (d *During) Row(b []byte, more tools.Call) error {
-	d.once()
+	d.runFirst()
 	return d.Output.Row(b, more)
 }
 
-// Write is that of the Output, after First.
+// Write calls First once, then Write of the Output.
 func (d *During) Write(b []byte) (int, error) {
-	d.once()
+	d.runFirst()
 	return d.Output.Write(b)
 }
 
-// Roots are what a local caller may name: what lies below dirs, until the test ends.
-func Roots(t testing.TB, dirs ...string) tools.Sources {
+// Roots returns the sources of a local caller: the roots dirs, closed at the end of the test.
+func Roots(t testing.TB, dirs ...string) source.Set {
 	t.Helper()
-	s := tools.Sources{Owner: observations.Local}
+	s := source.Set{}
 	for _, dir := range dirs {
 		root, err := tree.Open(dir)
 		if err != nil {

@@ -1,4 +1,5 @@
-// Package mcpgoserver is a minimal server made with mcp-go and its own stdio transport: what ours costs is measured against it.
+// Package mcpgoserver is a minimal server made with mcp-go and its own stdio transport: what ours costs is measured
+// against it.
 //
 // It keeps nothing and bounds nothing.
 package main

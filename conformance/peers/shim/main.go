@@ -1,10 +1,11 @@
 //go:build linux
 
-// Package shim is a command that runs another one and says on file descriptor 3 how long it took and the most memory it held:
-// "NANOSECONDS BYTES EXITCODE". The kernel counts what a parent held when it forked among what its child held at most, so the
-// parent has to be small: this is why it is a program of its own, and holds next to nothing.
+// Package shim is a command that runs another program and reports on file descriptor 3 its duration, peak memory and
+// exit code: "NANOSECONDS BYTES EXITCODE". The kernel counts the memory of a parent at the fork as part of the
+// child's peak, so the parent must be small: the shim is therefore a program of its own that allocates almost
+// nothing.
 //
-// It does not look for the program, which is named by its path, and bounds nothing.
+// It does not search PATH: the program is given by its path. It sets no limits.
 package main
 
 import (
@@ -40,7 +41,8 @@ func run() int {
 		}
 	}
 	took := time.Since(began)
-	line := strconv.FormatInt(int64(took), 10) + " " + strconv.Itoa(int(used.Maxrss)<<10) + " " + strconv.Itoa(status.ExitStatus())
+	line := strconv.FormatInt(int64(took), 10) + " " + strconv.Itoa(int(used.Maxrss)<<10) + " " +
+		strconv.Itoa(status.ExitStatus())
 	if _, err := syscall.Write(report, []byte(line)); err != nil {
 		return 2
 	}

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/marked"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -32,10 +32,14 @@ func main() {
 	}
 }
 
-// run writes the page from the proofs, and from what go test -json said of the tests: a test that ended before its proof
-// was recorded is told by that alone.
+// run writes the page from the proofs, and from what go test -json said of the tests: a test that ended before its
+// proof was recorded is told by that alone.
 func run(proofs, events, markdown string) error {
-	all, err := read(proofs)
+	var all []promise.Proof
+	err := each(proofs, func(p promise.Proof) error {
+		all = append(all, p)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -43,17 +47,9 @@ func run(proofs, events, markdown string) error {
 	if err != nil {
 		return err
 	}
-	old, err := os.ReadFile(markdown)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
 	rows, held := table(all, tests)
-	text, err := page(string(old), rows)
-	if err != nil {
-		return err
-	}
 	fmt.Print(rows)
-	if err := os.WriteFile(markdown, []byte(text), 0o644); err != nil {
+	if err := marked.Rewrite(markdown, "make safety", rows); err != nil {
 		return err
 	}
 	if !held {
@@ -62,21 +58,23 @@ func run(proofs, events, markdown string) error {
 	return nil
 }
 
-func read(name string) ([]promise.Proof, error) {
-	b, err := os.ReadFile(name)
+// each decodes the values of a file of JSON, one after the other.
+func each[T any](name string, take func(T) error) error {
+	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var all []promise.Proof
-	for d := json.NewDecoder(bytes.NewReader(b)); ; {
-		var p promise.Proof
-		switch err := d.Decode(&p); {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", name, err)
+	defer func() { _ = f.Close() }()
+	for d := json.NewDecoder(f); ; {
+		var one T
+		if err := d.Decode(&one); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		all = append(all, p)
+		if err := take(one); err != nil {
+			return err
+		}
 	}
 }
 
@@ -89,109 +87,76 @@ type outcome struct{ test, action string }
 // outcomes reads the events of go test -json, by promise. What failing tests printed, and packages that could not be
 // tested, is written to out.
 func outcomes(name string, out io.Writer) (map[string][]outcome, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	all := map[string][]outcome{}
-	printed := map[string]*strings.Builder{}
-	for d := json.NewDecoder(f); ; {
-		var e struct{ Action, Package, ImportPath, Test, Output string }
-		switch err := d.Decode(&e); {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+	all, printed := map[string][]outcome{}, map[string]string{}
+	return all, each(name, func(e struct{ Action, Package, ImportPath, Test, Output string }) (err error) {
 		top, below, _ := strings.Cut(e.Test, "/")
 		key := e.Package + e.ImportPath + " " + top
 		switch e.Action {
 		case "output", "build-output":
-			if printed[key] == nil {
-				printed[key] = &strings.Builder{}
-			}
-			printed[key].WriteString(e.Output)
+			printed[key] += e.Output
 		case "pass", "fail", "skip", "build-fail":
 			if below != "" {
-				continue
+				return nil
 			}
 			if m := proofName.FindStringSubmatch(top); m != nil {
 				all[m[1]] = append(all[m[1]], outcome{top, e.Action})
 			}
-			if failed := strings.HasSuffix(e.Action, "fail"); failed && printed[key] != nil {
-				if _, err := fmt.Fprintf(out, "== %s\n%s", key, printed[key]); err != nil {
-					return nil, err
-				}
+			if strings.HasSuffix(e.Action, "fail") && printed[key] != "" {
+				_, err = fmt.Fprintf(out, "== %s\n%s", key, printed[key])
 			}
 			delete(printed, key)
 		}
-	}
-}
-
-const begin, end = "<!-- begin: make safety -->\n", "<!-- end: make safety -->\n"
-
-// page has the part between the two marks made anew.
-func page(old, rows string) (string, error) {
-	before, rest, ok := strings.Cut(old, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return "", errors.New("the page has lost its marks " + strconv.Quote(begin) + " and " + strconv.Quote(end))
-	}
-	return before + begin + rows + end + after, nil
+		return err
+	})
 }
 
 // table has a row a promise; several proofs of one are added up. held is false where a promise was tried and not
-// held, and at full size also where it was proved in part or not at all. What could not be looked at where the run was made
-// is told in its row and in the last line, and no fault of the run.
+// held, and at full size also where it was proved in part or not at all. What could not be looked at where the run
+// was made is told in its row and in the last line, and no fault of the run.
 func table(all []promise.Proof, tests map[string][]outcome) (rows string, held bool) {
 	var b strings.Builder
 	size := promise.Size("the modest size of every run", "full size")
-	fmt.Fprintf(&b, "Run at %s, %s, %s/%s, %d cores.\n\n", size, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	b.WriteString("| | promise | held | cases | failures | control's failures | figures | proved by |\n|---|---|---|---:|---:|---:|---|---|\n")
+	fmt.Fprintf(
+		&b, "Run at %s, %s, %s/%s, %d cores.\n\n", size, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
+	)
+	b.WriteString(
+		"| | promise | held | cases | failures | control's failures | figures | proved by |\n|---|---|---|---:|---:|---:|---|---|\n",
+	)
 	ids := slices.SortedFunc(maps.Keys(promise.All), func(a, b string) int { return number(a) - number(b) })
-	kept := 0
-	var open, partly, broken, but []string
+	by := map[string][]string{} // promises by whether they were held
+	but := ""
 	for _, id := range ids {
 		r := rowOf(id, all, tests[id])
-		switch r.held {
-		case "yes":
-			kept++
-		case butFor:
-			kept++
-			but = append(but, id+" held but for: "+strings.Join(r.unchecked, "; "))
-		case notProved:
-			open = append(open, id)
-		case inPart:
-			partly = append(partly, id)
-		default:
-			broken = append(broken, id)
+		by[r.held] = append(by[r.held], id)
+		if r.held == butFor {
+			but += " " + id + " held but for: " + strings.Join(r.unchecked, "; ") + "."
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", id, promise.All[id], r.held, r.counts, strings.Join(r.figures, "; "), strings.Join(r.tests, ", "))
+		fmt.Fprintf(
+			&b, "| %s | %s | %s | %s | %s | %s |\n", id, promise.All[id], r.held, r.counts, strings.Join(r.figures, "; "),
+			strings.Join(r.tests, ", "),
+		)
 	}
-	fmt.Fprintf(&b, "\n%d of %d promises held.", kept, len(ids))
-	if len(open) > 0 {
-		fmt.Fprintf(&b, " Not proved by this run: %s.", strings.Join(open, ", "))
+	named := func(held, format string) {
+		if by[held] != nil {
+			fmt.Fprintf(&b, format, strings.Join(by[held], ", "))
+		}
 	}
-	if len(partly) > 0 {
-		fmt.Fprintf(&b, " In part: %s.", strings.Join(partly, ", "))
-	}
-	for _, what := range but {
-		fmt.Fprintf(&b, " %s.", what)
-	}
-	if len(broken) > 0 {
-		fmt.Fprintf(&b, " **Not held: %s.**", strings.Join(broken, ", "))
-	}
+	fmt.Fprintf(&b, "\n%d of %d promises held.", len(by["yes"])+len(by[butFor]), len(ids))
+	named(notProved, " Not proved by this run: %s.")
+	named(inPart, " In part: %s.")
+	b.WriteString(but)
+	named(broken, " **Not held: %s.**")
 	b.WriteString("\n")
-	held = len(broken) == 0 && (!promise.Full() || len(open)+len(partly) == 0)
+	held = by[broken] == nil && (!promise.Full() || by[notProved] == nil && by[inPart] == nil)
 	return b.String(), held
 }
 
-// What a promise is that was neither held nor broken.
+// What a promise is that was not held, or not wholly.
 const (
 	notProved = "not proved" // by any proof
 	inPart    = "in part"    // by some of its tests; another was skipped, or recorded no proof
 	butFor    = "but for"    // by all of its tests, which could not look at something here
+	broken    = "**no**"
 )
 
 type row struct {
@@ -225,7 +190,7 @@ func rowOf(id string, all []promise.Proof, tests []outcome) row {
 			name += " (its control did not fail)"
 		}
 		if name[len(name)-1] == ')' {
-			r.held = "**no**"
+			r.held = broken
 		}
 		if p.Unchecked != "" {
 			what := strings.ReplaceAll(p.Unchecked, "|", "\\|")
@@ -244,7 +209,7 @@ func rowOf(id string, all []promise.Proof, tests []outcome) row {
 	for _, t := range tests {
 		switch {
 		case t.action == "fail":
-			r.held = "**no**"
+			r.held = broken
 			r.tests = append(r.tests, "`"+t.test+"` (the test failed)")
 		case t.action == "skip":
 			lacks = true

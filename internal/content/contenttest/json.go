@@ -1,12 +1,12 @@
 // Package contenttest draws values for the tests of packages that scan JSON.
 //
-// It is imported from test files only, and is not an oracle: what a text means is for each test to say.
+// Only test files import this package. It contains no reference decoder: each test defines its own expected results.
 package contenttest
 
 import "pgregory.net/rapid"
 
-// DrawJSON draws a value as encoding/json decodes it: its texts and keys from key, its lists and objects nested at
-// most depth deep and 4 long.
+// DrawJSON draws a value of the types to which encoding/json decodes. Strings and keys come from the generator key;
+// lists and objects have at most 4 elements, and depth is their maximum nesting depth.
 func DrawJSON(t *rapid.T, key *rapid.Generator[string], depth int) any {
 	most := 5
 	if depth == 0 {

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/trace"
+)
+
+// app holds the wired parts that commands use.
+type app struct {
+	store   *observations.Store // nil if it could not be opened: answers then say "not kept"
+	trace   *trace.Log
+	counter *tokens.Counter
+	catalog []tools.Tool
+	funnel  *funnel.Funnel
+	sources source.Set
+	log     *slog.Logger
+}
+
+// open wires an app whose receipts name the data file, for callers on this machine.
+func (s *Settings) open(w *streams) (*app, error) { return s.openFor(w, true) }
+
+// openFor wires an app; local says whether its callers are on this machine and receipts may name the data file. If
+// the store cannot be opened, openFor logs a warning instead of failing: tools still answer, and every receipt says
+// that nothing was kept.
+func (s *Settings) openFor(w *streams, local bool) (*app, error) {
+	if err := checkToolchain(runtime.Version()); err != nil {
+		return nil, err
+	}
+	o := s.options()
+	a := &app{log: s.logger(w)}
+	var err error
+	if a.counter, err = s.counter(); err != nil {
+		return nil, err
+	}
+	var noStore error
+	if a.store, noStore = observations.OpenStore(o.Store); noStore != nil {
+		a.log.Warn("nothing will be kept", "cause", noStore)
+		a.store = nil
+	} else if cause := a.store.Unwritable(); cause != nil {
+		a.log.Warn("nothing can be kept or traced now; what was kept can be read; make the store writable, or choose another with --store",
+			"store", a.store.Dir(), "cause", cause)
+	}
+	traceDir := ""
+	if a.store != nil && !isPermanent(a.store.Unwritable()) {
+		traceDir = trace.Dir(a.store.Dir())
+	}
+	if a.trace, err = trace.Open(traceDir); err != nil {
+		a.log.Warn("calls will not be traced", "cause", err)
+		a.trace = nil
+	}
+	a.catalog = server.Catalog(o.JQ)
+	if a.sources, err = s.sources(a.store); err != nil {
+		a.close()
+		return nil, err
+	}
+	a.funnel, err = funnel.New(funnel.Options{
+		Store: a.store, NoStore: noStore, Trace: a.trace, Counter: a.counter, Policy: o.Policy, Limits: o.Limits,
+		SavedTo: local, Offered: a.offered, Log: a.log, Mask: s.masker().OnPanic(a.logUnsearched), Redact: s.RedactStore,
+	})
+	if err != nil {
+		a.close()
+		return nil, usageError{err}
+	}
+	return a, nil
+}
+
+// logUnsearched logs why a text could not be searched for secrets; none of that text was shown.
+func (a *app) logUnsearched(why any, stack []byte) {
+	a.log.Error("a text could not be searched for secrets", "why", why, "stack", string(stack))
+}
+
+// isPermanent reports whether a store cannot be written to for a cause that does not go away by itself, as a full
+// disk may. With such a store every write to the trace would fail and log an error, so the trace is left out.
+func isPermanent(unwritable error) bool {
+	return errors.Is(unwritable, fs.ErrPermission) || errors.Is(unwritable, syscall.EROFS)
+}
+
+// sources opens the roots. Tools may not read the store, the configuration file and the token file, wherever they lie.
+func (s *Settings) sources(store *observations.Store) (source.Set, error) {
+	src := source.Set{Places: places(store, observations.Local)}
+	var denied []string
+	dir := s.Store // denied even if it could not be opened
+	if store != nil {
+		dir = store.Dir()
+	} else if dir == "" {
+		dir, _ = observations.DefaultDir() // without a default directory there is no store to deny
+	}
+	if dir != "" {
+		// The token is denied as a file too: a hard link to it may lie outside the store's directory.
+		denied = append(denied, dir, httpserver.TokenPath(dir))
+	}
+	for _, file := range []string{s.Config, s.TokenFile} {
+		if file != "" {
+			denied = append(denied, file)
+		}
+	}
+	for _, dir := range s.roots() {
+		r, err := tree.Open(dir, denied...)
+		if err != nil {
+			return src, usagef("--root %s: %v", content.ClipBytes(dir, 200), err)
+		}
+		if slices.ContainsFunc(src.Roots, func(other *tree.Root) bool { return other.Dir() == r.Dir() }) {
+			_ = r.Close() // a root given twice would be searched twice
+			continue
+		}
+		src.Roots = append(src.Roots, r)
+	}
+	return src, nil
+}
+
+// places lists the places besides the roots that an owner may name, in the order in which they are asked.
+func places(store *observations.Store, owner string) []source.NamedPlace {
+	return []source.NamedPlace{
+		source.Observations(store, owner),
+	}
+}
+
+// offered returns the names of the tools in the catalog.
+func (a *app) offered() []string {
+	names := make([]string, len(a.catalog))
+	for i, t := range a.catalog {
+		names[i] = t.Name
+	}
+	return names
+}
+
+func (a *app) tool(name string) (tools.Tool, error) {
+	for _, t := range a.catalog {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return tools.Tool{}, usagef("no tool %.60q; there are %s", name, strings.Join(a.offered(), ", "))
+}
+
+func (a *app) close() {
+	for _, r := range a.sources.Roots {
+		_ = r.Close()
+	}
+	if a.trace != nil {
+		_ = a.trace.Close()
+	}
+	if a.store != nil {
+		_ = a.store.Close()
+	}
+}
+
+// localSession returns the session of the command line and of stdio.
+func localSession() funnel.Session { return funnel.Session{ID: "local", Owner: observations.Local} }
+
+// print writes an answer's text as the model would see it; each block ends with a line end. It returns errFailed
+// for a failed call.
+func print(w *streams, a funnel.Answer) error {
+	for _, b := range a.Blocks {
+		text := b.Text
+		if b.MIME != "" {
+			text = fmt.Sprintf("[%s, %d bytes]", b.MIME, len(b.Data))
+		}
+		if !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if _, err := io.WriteString(w.out, text); err != nil {
+			return err
+		}
+	}
+	if a.Failed {
+		return errFailed
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package corpus
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// Kinds are outputs of each kind that a receipt knows.
+var Kinds = []struct {
+	Name string
+	Text func() []byte
+}{
+	{"text", WarAndPeace},
+	{"json", JSON1MB},
+	{"json-5MB", func() []byte { return JSON5MB() }},
+	{"json-one-line", func() []byte { return JSON1MBMinified() }},
+	{"ndjson-rare-key", func() []byte { return RareKey9k() }},
+	{"diff", func() []byte { return WarAndPeaceDiff() }},
+	{"log", func() []byte { return PanicLog() }},
+	{"csv", func() []byte { return CSV20k() }},
+	{"cjk", func() []byte { return CJK() }},
+	{"binary", func() []byte { return Random(64 << 10) }},
+	{"json-cut", func() []byte { return JSON1MB()[:700_003] }},
+	{"json-broken", func() []byte { // an array closed twice
+		whole := JSON1MB()
+		at := 500_000 + bytes.Index(whole[500_000:], []byte("},\n"))
+		return slices.Concat(whole[:at+1], []byte("]]"), whole[at+1:])
+	}},
+	{"diff-merge", diffOfAMerge},
+	{"diff-cut", func() []byte { // within a hunk
+		whole := WarAndPeaceDiff()
+		return whole[:600_000+bytes.Index(whole[600_000:], []byte("\n@@ "))+120]
+	}},
+	{"diff-many-files", diffOfManyFiles},
+	{"markdown", markdown},
+}
+
+// diffOfAMerge is a combined diff, as git show has it of a merge, of many files.
+func diffOfAMerge() []byte {
+	var b bytes.Buffer
+	for i := range 60 {
+		fmt.Fprintf(&b, "diff --cc src/part%d/file%d.go\nindex 1111111,2222222..3333333\n--- a/src/part%[1]d/file%[2]d.go\n+++ b/src/part%[1]d/file%[2]d.go\n", i%7, i)
+		fmt.Fprintf(&b, "@@@ -%[1]d,4 -%[1]d,4 +%[1]d,5 @@@ func f%[1]d() {\n  \tcommon := 1\n- \tours := 2\n -\ttheirs := 3\n++\tboth := %[1]d\n++\tmore := 4\n  \tend := 5\n  }\n", i+1)
+	}
+	return b.Bytes()
+}
+
+func diffOfManyFiles() []byte {
+	var b bytes.Buffer
+	for i := range 90 {
+		name := fmt.Sprintf("internal/some/folder/with/a/long/name/number%d/of_many_files_%d.go", i%9, i)
+		fmt.Fprintf(&b, "diff --git a/%[1]s b/%[1]s\nindex 1111111..2222222 100644\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-two %[2]d\n+zwei %[2]d\n three\n", name, i)
+	}
+	return b.Bytes()
+}
+
+func markdown() []byte {
+	var b bytes.Buffer
+	b.WriteString("# A manual\n\nWhat it is about, in a sentence or two of ordinary prose.\n")
+	for i := range 80 {
+		fmt.Fprintf(&b, "\n## Chapter %d, which has a longer heading\n\nSome words that follow the heading, and [a link](https://example.org/%d).\n\n### Part %d\n\n- one\n- two\n\n```go\nfunc f%d() {}\n```\n", i, i, i, i)
+	}
+	b.WriteString("\n```sh\nthis block never ends\n")
+	return b.Bytes()
+}

@@ -1,0 +1,102 @@
+// Package digesttest is what tests of the summarizers share: texts, programs to compare with, and what is promised of
+// every summary.
+//
+// It is for tests only, and knows no kind.
+package digesttest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+)
+
+// Cases are all texts that have a golden: files under testdata/cases of internal/kind, and the corpus.
+func Cases(t testing.TB) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir(), "testdata/cases/*"))
+	if err != nil || len(paths) < 30 {
+		t.Fatalf("%d cases: %v", len(paths), err)
+	}
+	all := map[string][]byte{
+		"corpus-novel.txt":     corpus.WarAndPeace(),
+		"corpus-novel.diff":    corpus.WarAndPeaceDiff(),
+		"corpus-1MB.json":      corpus.JSON1MB(),
+		"corpus-5MB.json":      corpus.JSON5MB(),
+		"corpus-minified.json": corpus.JSON1MBMinified(),
+		"corpus-panic.log":     corpus.PanicLog(),
+		"corpus-20k.csv":       corpus.CSV20k(),
+		"corpus-rare.ndjson":   corpus.RareKey9k(),
+		"corpus-cjk.txt":       corpus.CJK(),
+		"corpus-random.bin":    corpus.Random(100_000),
+		"corpus-hits.ndjson":   SearchHits(1200),
+	}
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(p)] = b
+	}
+	return all
+}
+
+// SearchHits is what search writes for n hits, sorted by file.
+func SearchHits(n int) []byte {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(
+			&b, `{"file":"src/dir%03d/file%04d.go","line":%d,"text":"\tif err := f(%d); err != nil {"}`+"\n", i*100/n, i*1000/n,
+			i%700+1, i,
+		)
+	}
+	return []byte(b.String())
+}
+
+// dir is the directory of internal/kind.
+func dir() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "internal", "kind")
+}
+
+// Output runs a program to compare with.
+func Output(t *testing.T, stdin []byte, name string, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), peer.Find(t, name), args...)
+	c.Stdin = bytes.NewReader(stdin)
+	c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "LC_ALL=C")
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	out, err := c.Output()
+	if err != nil && (c.ProcessState == nil || c.ProcessState.ExitCode() > 1) {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, errs.String())
+	}
+	return string(out)
+}
+
+// Promises checks what Summary says of its lines and counts.
+func Promises(t testing.TB, s digest.Summary) {
+	t.Helper()
+	for _, part := range [][]string{s.Total, s.Says, s.Shapes, s.Body} {
+		for _, l := range part {
+			if strings.ContainsAny(l, "\r\n") || l == "" {
+				t.Errorf("not one line: %q", l)
+			}
+			if n := utf8.RuneCountInString(l); n > digest.MaxLine {
+				t.Errorf("%d runes: %.200q", n, l)
+			}
+		}
+	}
+	if (s.Matches < 0) && s.Files >= 0 {
+		t.Errorf("files %d without matches", s.Files)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package promise
+
+// UnderRace says that the race detector is on.
+const UnderRace = false

@@ -1,0 +1,113 @@
+package funnel
+
+import (
+	"encoding/json"
+	"log/slog"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/trace"
+)
+
+// Names of the policy package that are part of this API.
+type (
+	Policy   = policy.Policy
+	Limits   = policy.Limits
+	Decision = policy.Decision
+)
+
+// Options of a funnel.
+type Options struct {
+	Store   *observations.Store // nil: nothing is kept, as every receipt says
+	NoStore error               // why Store is nil; nil: no reason is given
+	Trace   *trace.Log          // nil: none
+	Counter *tokens.Counter     // nil: one for o200k_base
+	Policy  Policy
+	Limits  Limits
+	SavedTo bool            // receipts name the data file: for stdio and the command line only
+	Offered func() []string // names of the tools a receipt may name in its next step; nil: jq, grep and slice
+	Log     *slog.Logger    // nil: none
+
+	Mask   *secrets.Masker // masks what is shown, traced and logged; nil: nothing is masked
+	Redact bool            // the store gets masked text too; needs Mask
+}
+
+// Keep says when an output is stored.
+type Keep int
+
+// When an output is stored.
+const (
+	Auto   Keep = iota // if it is large
+	Always             // even if it is small
+	Never
+)
+
+// Session is one client's context, and its owner.
+type Session struct {
+	ID    string
+	Owner string // observations.Local on stdio and the command line
+}
+
+// Request is one tool call.
+type Request struct {
+	Tool    tools.Tool
+	Args    json.RawMessage
+	Who     Session
+	Sources tools.Sources
+	Keep    Keep
+	Limits  Limits      // if not zero, instead of the funnel's
+	Name    string      // of the observation (keep --name)
+	Ask     tools.Asker // asks the client a tool's question; nil: there is no client to ask
+
+	// Progress is called from any goroutine, one call at a time, at most 10 times a second. Call waits for the last
+	// one, so it must not block for long. nil: none.
+	Progress func(done, total int64, message string)
+}
+
+// Block is one part of an answer: text, or an image with its MIME type.
+type Block struct {
+	Text string
+	MIME string // "" for text
+	Name string
+	Data []byte
+}
+
+// Answer is what the model is shown.
+type Answer struct {
+	Blocks   []Block
+	Receipts []Receipt // one for each observation or source the answer names; at least one
+	Failed   bool      // isError
+}
+
+// Receipt is sent as _meta["funnel/receipt"] with every answer.
+type Receipt struct {
+	Complete      bool               `json:"complete"` // the whole output is in this answer
+	Kept          bool               `json:"kept"`
+	Truncated     bool               `json:"truncated"` // the stored output is not complete
+	ObservationID string             `json:"observation_id,omitempty"`
+	URI           string             `json:"uri,omitempty"`
+	Kind          string             `json:"kind"`
+	Lines         int64              `json:"total_lines"`
+	Chars         int64              `json:"total_chars"`
+	Bytes         int64              `json:"total_bytes"`
+	Tokens        int64              `json:"total_tokens"`
+	TokensExact   bool               `json:"tokens_exact"`
+	TokensMargin  float64            `json:"tokens_margin,omitempty"`
+	Matches       *int64             `json:"total_matches,omitempty"`
+	Files         *int64             `json:"files_with_matches,omitempty"`
+	Status        string             `json:"status_flag"`        // success | failure | timeout | cancelled
+	Masked        int                `json:"masked,omitempty"`   // secrets masked in the whole output
+	Redacted      bool               `json:"redacted,omitempty"` // they are masked in the store too
+	SavedTo       string             `json:"full_output_saved_to,omitempty"`
+	ShownTokens   int64              `json:"shown_tokens"`
+	Cost          *float64           `json:"cost,omitempty"`
+	SHA256        string             `json:"sha256,omitempty"`
+	Millis        float64            `json:"duration_ms"`
+	Decision      Decision           `json:"decision"`
+	Metadata      map[string]float64 `json:"metadata,omitempty"` // what the tool counted
+
+	NotKept string `json:"-"` // why the output was not stored; "" if it was, or is shown whole
+}

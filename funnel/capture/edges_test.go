@@ -1,0 +1,147 @@
+package capture
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+)
+
+// naive counts as the doc comment of edges says, by splitting.
+type naive struct {
+	lines, chars, longest int64
+	split                 []string
+}
+
+func count(b []byte) naive {
+	n := naive{chars: int64(utf8.RuneCount(b))}
+	if len(b) == 0 {
+		return n
+	}
+	n.split = strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	n.lines = int64(len(n.split))
+	for i, l := range n.split {
+		n.longest = max(n.longest, int64(utf8.RuneCountInString(l)))
+		n.split[i] = strings.TrimSuffix(l, "\r")
+	}
+	return n
+}
+
+func TestEdgesCountAndKeepWhatSplittingFinds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := texttest.Outputs().Draw(t, "output")
+		head, tail := rapid.IntRange(1, 12).Draw(t, "head"), rapid.IntRange(1, 7).Draw(t, "tail")
+		e := newEdges(head, tail)
+		for rest := b; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "chunk")
+			if n < len(rest) {
+				n = runes.Complete(rest[:n])
+			}
+			if n == 0 {
+				n = min(utf8.UTFMax, len(rest))
+				n = runes.Complete(rest[:n])
+			}
+			_, _ = e.Write(rest[:n])
+			rest = rest[n:]
+		}
+		e.close()
+		want := count(b)
+		if e.lines != want.lines || e.chars != want.chars || e.longest != want.longest || e.bytes != int64(len(b)) {
+			t.Fatalf("lines %d, chars %d, longest %d, bytes %d; splitting finds %d, %d, %d, %d",
+				e.lines, e.chars, e.longest, e.bytes, want.lines, want.chars, want.longest, len(b))
+		}
+		sameLines(t, "head", e.head, want.split[:min(head, len(want.split))])
+		sameLines(t, "tail", e.lastLines(), want.split[max(0, len(want.split)-tail):])
+	})
+}
+
+func sameLines(t *rapid.T, what string, got []text.Line, want []string) {
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d lines, want %d", what, len(got), len(want))
+	}
+	for i, l := range got {
+		w := want[i]
+		if l.Chars != int64(utf8.RuneCountInString(w)) {
+			t.Fatalf("%s %d: %d chars, want %d", what, i, l.Chars, utf8.RuneCountInString(w))
+		}
+		if l.Whole() {
+			if string(l.Left) != w {
+				t.Fatalf("%s %d: %q, want %q", what, i, l.Left, w)
+			}
+			continue
+		}
+		if len(l.Left)+len(l.Right) > keptLine || len(l.Left) < keptHalf || len(l.Right) < keptHalf-1 {
+			t.Fatalf("%s %d: %d and %d bytes are kept of a line of %d", what, i, len(l.Left), len(l.Right), len(w))
+		}
+		if !strings.HasPrefix(w, string(l.Left)) || !strings.HasSuffix(w, string(l.Right)) {
+			t.Fatalf("%s %d: what is kept is not of the line's ends", what, i)
+		}
+	}
+}
+
+func TestEdgesMemoryIsBoundedByLines(t *testing.T) {
+	e := newEdges(10, 5)
+	block := bytes.Repeat([]byte("x"), 1<<20)
+	for range 64 {
+		_, _ = e.Write(block)
+	}
+	if held := cap(e.left) + cap(e.right); held > 64<<10 {
+		t.Errorf("an open line of 64 MiB holds %d bytes", held)
+	}
+	e.close()
+	if e.lines != 1 || e.longest != 64<<20 || len(e.head) != 1 {
+		t.Errorf("lines %d, longest %d, head %d", e.lines, e.longest, len(e.head))
+	}
+}
+
+func TestShownLineIsClippedInItsMiddle(t *testing.T) {
+	hundred := strings.Repeat("0123456789", 10_000)
+	flags := strings.Repeat("🇩🇪", 200)
+	cases := []struct {
+		name, in string
+		width    int
+		json     bool
+		want     string
+	}{
+		{"short", "plain", 80, false, "plain"},
+		{"exact", strings.Repeat("x", 80), 80, false, strings.Repeat("x", 80)},
+		{"100 kB", hundred, 60, false, hundred[:26] + "… 99956 chars …" + hundred[len(hundred)-18:]},
+		{"hidden", "a\x1b[31mb\u202e", 80, false, `a\x1b[31mb\u{202e}`},
+		{"hidden in JSON", "a\u202e", 80, true, `a\u202e`},
+		{"flags are not torn", flags, 50, false, strings.Repeat("🇩🇪", 11) + "… 364 chars …" + strings.Repeat("🇩🇪", 7)},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEdges(1, 1)
+			_, _ = e.Write([]byte(c.in))
+			e.close()
+			if diff := cmp.Diff(c.want, e.head[0].Clip(c.width, c.json)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestShownLineSaysHowMuchIsLeftOut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.ReplaceAll(rapid.StringN(0, 9000, -1).Draw(t, "line"), "\n", "")
+		width := rapid.IntRange(1, 5000).Draw(t, "width")
+		e := newEdges(1, 1)
+		_, _ = e.Write([]byte(s + "\n"))
+		e.close()
+		shown := e.head[0].Clip(width, false)
+		if n := utf8.RuneCountInString(shown); n > max(width, text.MinWidth) {
+			t.Fatalf("%d chars shown at width %d", n, width)
+		}
+		if strings.Contains(shown, "\n") {
+			t.Fatalf("two lines: %q", shown)
+		}
+	})
+}

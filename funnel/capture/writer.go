@@ -1,0 +1,314 @@
+package capture
+
+import (
+	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+)
+
+// smallOutput is the size below which counting tokens takes less time than starting a goroutine. Most outputs of that
+// size are shown whole, so their summary is made only when it is asked for.
+const smallOutput = 8 << 10
+
+// Options of a Writer.
+type Options struct {
+	HeadLines, TailLines int
+	Hold                 int // bytes of the beginning that are held, in case the output is shown whole or recorded late
+	Counter              *tokens.Counter
+	Mask                 *secrets.Masker // of what is shown; nil: nothing is masked
+	Redact               bool            // secrets are masked in the recording too
+}
+
+// Writer passes every byte of an output once, in order, to all that read it. It is not safe for concurrent use.
+type Writer struct {
+	name     string // of the file that the output is, if it is one: a hint for its kind
+	edges    *edges
+	digest   *kind.Digest // made for the first chunk
+	pending  bool         // the digest has read nothing: the output is in hold
+	tally    *tokens.Tally
+	recorder recorder
+	hold     hold
+
+	mask       *secrets.Stream
+	redact     bool
+	shownEdges *edges // of the masked text, from the first secret on; nil: nothing was masked
+
+	buf      []byte // what was not processed yet, at most the size of its block, or chunkSize
+	block    *block // that buf is in; nil: buf has memory of its own
+	pool     blockPool
+	digester *asyncConsumer // nil: everything was read by the writer so far
+	saver    *asyncConsumer // of recording and tokens
+
+	encoding content.Encoding // of the first chunk
+	decoder  io.WriteCloser   // to UTF-8; nil: the bytes are the text
+	decoded  []byte           // text that was not processed yet
+	encoded  int64            // bytes that were decoded
+	started  bool             // a chunk was processed
+}
+
+// NewWriter returns a Writer that records nothing until [Writer.RecordWith] is called.
+func NewWriter(o Options) *Writer {
+	return &Writer{
+		mask:   o.Mask.Stream(),
+		redact: o.Redact,
+		edges:  newEdges(o.HeadLines, o.TailLines),
+		tally:  o.Counter.Tally(),
+		hold:   hold{limit: o.Hold},
+	}
+}
+
+// SetName names the file that the output is: a hint for its kind.
+func (w *Writer) SetName(name string) { w.name = name }
+
+// RecordWith sets how a recording is opened. That happens when the output is longer than a chunk, or at
+// [Captured.Record].
+func (w *Writer) RecordWith(open func() (*observations.Recording, error)) { w.recorder.open = open }
+
+// Discard deletes the recording; the output is not recorded.
+func (w *Writer) Discard() {
+	w.wait()
+	w.recorder.discard()
+}
+
+// Write never fails. It panics with what a consumer panicked with, as if that had run in the caller's goroutine.
+func (w *Writer) Write(b []byte) (int, error) {
+	written := len(b)
+	for len(b) > 0 {
+		if w.block == nil && len(w.buf)+len(b) > chunkSize/16 {
+			w.block = w.pool.acquire()
+			w.buf = append(w.block.data, w.buf...)
+		}
+		room := chunkSize
+		if w.block != nil {
+			room = cap(w.block.data)
+		}
+		n := min(room-len(w.buf), len(b))
+		w.buf = append(w.buf, b[:n]...)
+		b = b[n:]
+		if len(w.buf) == room {
+			w.flush(false)
+			if p := w.failure(); p != nil {
+				panic(p)
+			}
+		}
+	}
+	return written, nil
+}
+
+// flush processes the buffer without the incomplete char at its end, and all of it if it is the last.
+func (w *Writer) flush(final bool) {
+	n := len(w.buf)
+	if !final {
+		n = runes.Complete(w.buf)
+		w.startRecording()
+	}
+	b := w.buf[:n]
+	if !w.started && n > 0 {
+		w.started = true
+		w.digest = kind.New(w.name)
+		w.encoding = content.Detect(b, final)
+		w.decoder = w.encoding.Writer((*decoderSink)(w))
+	}
+	if w.decoder == nil {
+		n = w.process(b, final)
+	} else {
+		w.decode(b, final)
+	}
+	if !final {
+		w.keepRest(n)
+	}
+}
+
+// keepRest leaves the buffer from n on, in another block if the current one may still be read.
+func (w *Writer) keepRest(n int) {
+	rest := w.buf[n:]
+	if w.digester == nil {
+		w.buf = w.buf[:copy(w.buf, rest)]
+		return
+	}
+	old := w.block
+	if w.edges.bytes > longOutput {
+		w.pool.blockSize = longChunkSize
+	}
+	w.block = w.pool.acquire()
+	w.buf = append(w.block.data, rest...)
+	w.pool.release(old)
+}
+
+// decode processes the text of b; the bytes as they are get recorded.
+func (w *Writer) decode(b []byte, final bool) {
+	w.encoded += int64(len(b))
+	if !w.redact {
+		w.recorder.write(b)
+	}
+	w.hold.addEncoded(b)
+	_, _ = w.decoder.Write(b) // its sink never fails
+	if final {
+		_ = w.decoder.Close()
+	}
+	n := w.process(w.decoded, final)
+	w.decoded = w.decoded[:copy(w.decoded, w.decoded[n:])]
+}
+
+// decoderSink is where the decoder of a Writer writes to. The text of a chunk is at most three times as long.
+type decoderSink Writer
+
+func (s *decoderSink) Write(b []byte) (int, error) {
+	s.decoded = append(s.decoded, b...)
+	return len(b), nil
+}
+
+// process hands over the part of a text in which no secret can begin that ends behind it, and returns its length. What
+// counts gets the text as it is, what shows gets it with its secrets masked; without a secret both are the same bytes.
+func (w *Writer) process(text []byte, final bool) int {
+	n, shown := w.mask.Next(text, final)
+	if n == 0 {
+		return 0
+	}
+	b := text[:n]
+	if w.redact {
+		b = shown
+	}
+	if w.shownEdges == nil && !sameBytes(b, shown) {
+		w.shownEdges = w.edges.clone()
+		w.hold.fork()
+	}
+	if w.shownEdges != nil {
+		_, _ = w.shownEdges.Write(shown)
+	}
+	w.dispatch(b, shown, final)
+	_, _ = w.edges.Write(b)
+	w.hold.add(b, shown)
+	return n
+}
+
+// dispatch has b recorded and counted, and shown summarized: concurrently if more may follow.
+func (w *Writer) dispatch(b, shown []byte, final bool) {
+	switch {
+	case w.digester != nil:
+	case final || w.decoder != nil: // decoded text is in no block
+		w.recordAndCount(b)
+		if w.pending = final && w.edges.bytes == 0 && len(shown) < min(smallOutput, w.hold.limit); !w.pending {
+			_, _ = w.digest.Write(shown)
+		}
+		return
+	default:
+		w.saver = newAsyncConsumer(&w.pool, w.recordAndCount)
+		w.digester = newAsyncConsumer(&w.pool, func(text []byte) { _, _ = w.digest.Write(text) })
+	}
+	w.saver.enqueue(chunkRef{b, w.block})
+	w.digester.enqueue(chunkRef{shown, w.block})
+}
+
+func (w *Writer) recordAndCount(b []byte) {
+	if w.decoder == nil || w.redact {
+		w.recorder.write(b)
+	}
+	_, _ = w.tally.Write(b)
+}
+
+// wait returns when the consumers are idle. After it everything may be read by the caller's goroutine.
+func (w *Writer) wait() {
+	if w.digester != nil {
+		w.saver.wait()
+		w.digester.wait()
+	}
+}
+
+// failure returns what a consumer panicked with.
+func (w *Writer) failure() any {
+	if p := w.saver.failure(); p != nil {
+		return p
+	}
+	return w.digester.failure()
+}
+
+// sameBytes reports whether two slices are the same memory.
+func sameBytes(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+func (w *Writer) startRecording() {
+	if w.recorder.tried || w.recorder.open == nil {
+		return
+	}
+	w.wait()
+	w.recorder.start(w.started, w.hold.overflow, w.hold.asStored(w.decoder != nil, w.redact))
+}
+
+// Close returns what was captured. Nothing may be written after it.
+func (w *Writer) Close() *Captured {
+	w.flush(true)
+	w.wait()
+	w.pool.release(w.block)
+	w.pool.close()
+	w.buf, w.block = nil, nil
+	failure := w.failure()
+	if failure != nil { // some of the output may be missing
+		w.recorder.discard()
+		w.recorder.err = ErrDefect
+	}
+	size := w.edges.bytes
+	if w.decoder != nil && !w.redact {
+		size = w.encoded
+	}
+	total := w.countRest()
+	w.edges.close()
+	shown := w.edges
+	if w.shownEdges != nil {
+		w.shownEdges.close()
+		shown = w.shownEdges
+	}
+	c := &Captured{
+		Lines: w.edges.lines, Chars: w.edges.chars, LongestLine: w.edges.longest, Bytes: size,
+		Head: shown.head, Tail: shown.lastLines(),
+		Masked:   w.mask.Found(),
+		Encoding: w.encoding, Decoded: w.decoder != nil, Redacted: w.redact,
+		Failure:  failure,
+		held:     w.hold,
+		sum:      digest.Summary{Kind: content.Text, Records: -1, Matches: -1, Files: -1},
+		recorder: &w.recorder,
+	}
+	w.summarize(c)
+	c.Tokens = total()
+	return c
+}
+
+// summarize completes the summary of c, or leaves that to its first use.
+func (w *Writer) summarize(c *Captured) {
+	switch {
+	case w.digest == nil || c.Failure != nil:
+	case w.pending:
+		c.sum.Kind, c.digest = kind.Sniff(w.hold.shown, true, w.name), w.digest
+		if c.JSON() { // its matches are reported even if it is shown whole
+			c.Summary()
+		}
+	default:
+		c.sum = w.digest.Close()
+	}
+}
+
+// countRest counts the last tokens, concurrently if there are many; the function it returns waits for that.
+func (w *Writer) countRest() func() tokens.Total {
+	var total tokens.Total
+	if w.edges.bytes < smallOutput {
+		total = w.tally.Total()
+		return func() tokens.Total { return total }
+	}
+	var failure error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		panics.Into(&failure, func() { total = w.tally.Total() })
+	}()
+	return func() tokens.Total {
+		<-done
+		_ = panics.Again(failure)
+		return total
+	}
+}

@@ -1,0 +1,245 @@
+package funnel
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// display decides how much of an output, or of a page, is shown.
+type display struct {
+	call    *call
+	outcome outcome
+	spent   int // tokens that the session was shown before
+
+	kind     content.Kind // of the page; "": that of the output
+	size     policy.Size  // of the output, or of the page
+	total    tokens.Total // its tokens
+	decision Decision
+	complete bool // all of it is shown
+	lost     bool // the answer has a receipt of an output that was not stored
+}
+
+// measure sets size and decision from the output.
+func (d *display) measure() {
+	c := d.call.captured
+	d.total = c.Tokens
+	d.size = policy.Size{Lines: c.Lines, Chars: c.Chars, Bytes: c.Bytes, Tokens: c.Tokens.N}
+	d.decision = d.call.options.Policy.Decide(d.size, d.spent)
+}
+
+// showOutput answers with the output: whole, or by a receipt.
+func (d *display) showOutput() {
+	c := d.call
+	d.measure()
+	verdict := d.decision.Verdict
+	if c.options.Policy.DryRun {
+		verdict = policy.OK
+	}
+	whole, can := receipt.ShowWhole(d.facts(policy.OK), c.options.Policy.Disabled)
+	if can {
+		c.reply.setCount(whole.Text, whole.Tokens)
+	}
+	var blocks []string
+	kept, asIs := c.output.kept, c.options.Policy.Disabled && !c.output.kept
+	switch {
+	case can && !kept && (asIs || verdict == policy.OK && !d.large(whole)):
+		blocks = d.asWhole(whole.Text)
+	case asIs:
+		blocks = d.asBeginning()
+	case can && kept && c.request.Keep == Auto && c.captured.Kind() != content.Binary:
+		blocks = d.asKeptWhole(verdict, whole)
+	default:
+		blocks = d.asReceipt(verdict, whole, can && !kept)
+	}
+	if d.outcome.err != nil {
+		c.reply.addText(c.failureText(d.outcome, d.afterError()))
+		if c.captured.Bytes == 0 {
+			blocks = nil
+			if n := receipt.Notes(d.notes()); n != "" {
+				blocks = []string{n}
+			}
+		}
+	}
+	for _, b := range blocks {
+		c.reply.addText(b)
+	}
+	if !c.output.page.Empty() { // rows shown before the tool asked for its output to be kept
+		c.reply.addText(c.output.page.Rows())
+	}
+}
+
+// keepOnly stores what a cancelled call wrote; nothing is shown.
+func (d *display) keepOnly() {
+	d.measure()
+	d.call.captured.Record()
+	text, _ := d.draft(policy.OK).Fit(d.call.limits.ReceiptTokens)
+	d.commit(text)
+}
+
+// facts returns what a receipt may say of the output as things stand.
+func (d *display) facts(verdict policy.Verdict) receipt.Facts {
+	c, tool := d.call, d.call.request.Tool
+	f := receipt.Facts{
+		Captured: c.captured,
+		Count:    c.options.Counter.Count,
+		Source:   c.output.source,
+		NotKept:  c.notKept(),
+		Notes:    d.notes(),
+		Images:   len(c.images()),
+		Counts:   c.output.counts,
+		Ours:     !tool.Paged && c.output.source == "" && (tool.Toolset == tools.Core || tool.Toolset == ""),
+		ReadOnly: tool.Effect == tools.ReadOnly,
+		Offered:  c.options.Offered,
+		Reject:   verdict == policy.Reject,
+		Left:     d.decision.Left,
+	}
+	if rec, _ := c.captured.Recording(); rec != nil {
+		f.Kept = receipt.Kept{
+			Name: observations.Prefix + string(rec.ID()),
+			Size: rec.Size(),
+			Part: rec.Dropped() > 0 || d.outcome.stopped,
+		}
+	}
+	return f
+}
+
+func (d *display) draft(verdict policy.Verdict) *receipt.Draft {
+	f := d.facts(verdict)
+	d.lost = f.NotKept != ""
+	return receipt.NewDraft(f)
+}
+
+func (d *display) commit(receipt string) { d.call.commit(d.outcome.status, receipt) }
+
+// large reports whether an output is too large to be shown unasked. A source was asked for by name, so it may take a
+// page.
+func (d *display) large(whole receipt.Whole) bool {
+	c, l := d.call.captured, d.call.limits
+	if d.call.output.paged || d.call.output.source != "" {
+		return c.Chars > policy.MaxPageChars || utf8.RuneCountInString(whole.Text) > policy.MaxPageChars ||
+			whole.Tokens > l.PageTokens
+	}
+	return c.Lines > int64(l.LargeLines) || c.Chars > int64(l.LargeChars) ||
+		// Bytes that are not text are shown as \xNN.
+		c.Kind() == content.Binary && utf8.RuneCountInString(whole.Text) > l.LargeChars
+}
+
+func (d *display) asWhole(whole string) []string {
+	d.complete = true
+	if d.call.request.Keep == Always {
+		d.call.captured.Record()
+		text, _ := d.draft(policy.OK).Fit(d.call.limits.ReceiptTokens)
+		d.commit(text)
+	}
+	if whole == "" { // there are only images
+		return nil
+	}
+	return []string{whole}
+}
+
+// asBeginning shows as much as one answer takes, below the totals.
+func (d *display) asBeginning() []string {
+	size, shown := receipt.Beginning(d.call.captured)
+	d.call.captured.Record()
+	totals := func() string {
+		draft := d.draft(policy.OK)
+		draft.OnlyTotals(size)
+		text, _ := draft.Fit(d.call.limits.ReceiptTokens)
+		return text
+	}
+	text := totals()
+	if d.commit(text); d.call.keepErr != nil {
+		text = totals()
+	}
+	return []string{text, shown}
+}
+
+// ceiling returns how many tokens a receipt may take.
+func (d *display) ceiling(verdict policy.Verdict) int {
+	if verdict != policy.OK {
+		return min(d.call.limits.ReceiptTokens, d.decision.Left)
+	}
+	return d.call.limits.ReceiptTokens
+}
+
+// asReceipt stores the output and shows its receipt, unless the whole can be shown and costs no more.
+func (d *display) asReceipt(verdict policy.Verdict, whole receipt.Whole, can bool) []string {
+	c, ceiling := d.call, d.ceiling(verdict)
+	c.captured.Record()
+	draft := d.draft(verdict)
+	text, n := draft.Fit(ceiling)
+	if can && n >= whole.Tokens {
+		return d.asWhole(whole.Text)
+	}
+	d.commit(text)
+	if c.keepErr != nil { // the receipt's text would claim that it is kept
+		if text, n = d.draft(verdict).Fit(ceiling); can && n >= whole.Tokens {
+			return d.asWhole(whole.Text)
+		}
+		return []string{text}
+	}
+	if c.options.SavedTo && c.observation != nil {
+		// The file's name is known only now. The stored receipt is without it: other clients may read that.
+		draft.SetSaved(c.options.Store.SavedTo(*c.observation))
+		if can {
+			ceiling = min(ceiling, whole.Tokens-1)
+		}
+		text, _ = draft.Fit(ceiling)
+	}
+	return []string{text}
+}
+
+// asKeptWhole stores the output because the tool asked for that, and shows all of it below one line that names it, if
+// that costs no more than its receipt.
+func (d *display) asKeptWhole(verdict policy.Verdict, whole receipt.Whole) []string {
+	d.call.captured.Record()
+	text, n := d.draft(verdict).Fit(d.ceiling(verdict))
+	above := func() string { return d.facts(verdict).AboveWhole() }
+	notes := receipt.Notes(d.notes())
+	shown := strings.TrimSuffix(whole.Text, notes)
+	if verdict == policy.Reject || whole.Tokens+d.call.options.Counter.Count(above()) > n ||
+		utf8.RuneCountInString(shown) > policy.MaxPageChars {
+		return d.asReceipt(verdict, receipt.Whole{}, false)
+	}
+	d.commit(text)
+	d.complete = true
+	first := above() // whether it is kept is known only now
+	if notes != "" {
+		first += "\n" + notes
+	}
+	return []string{first, shown}
+}
+
+// notes returns one line with the number of masked secrets and the tool's notes.
+func (d *display) notes() string {
+	notes := d.call.output.notes
+	if n := d.call.maskedSecrets(); n > 0 {
+		notes = append([]string{receipt.MaskedNote(n)}, notes...)
+	}
+	return strings.Join(notes, "; ")
+}
+
+// afterError returns the text behind an error: what happened to the output before it.
+func (d *display) afterError() string {
+	c := d.call
+	switch {
+	case c.captured.Bytes == 0 && d.outcome.status == timeout:
+		return "nothing was written until then: ask for less"
+	case c.captured.Bytes == 0:
+		return ""
+	case c.observation != nil:
+		return fmt.Sprintf("what was written until then is kept as %s%s", observations.Prefix, c.observation.ID)
+	case d.complete:
+		return "what was written until then follows"
+	default:
+		return "the receipt of what was written until then follows"
+	}
+}

@@ -1,0 +1,171 @@
+// Package receipt writes the text that is shown for an output: its receipt, or the whole output.
+//
+// It turns [Facts] into text: it does not decide which of the two is shown, and stores nothing.
+package receipt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+)
+
+// Facts are all that a receipt says of an output.
+type Facts struct {
+	Captured *capture.Captured
+	Count    func(string) int // of tokens
+
+	Source  string // the output is the text of this source, and needs no recording
+	NotKept string // why the output is not kept; "" if it is, or has a source
+	Kept    Kept
+
+	Notes    string             // in one line; "" for none
+	Images   int                // shown beside the text
+	Counts   map[string]float64 // what the tool counted
+	Ours     bool               // a tool of this server wrote it: NDJSON is laid out compactly
+	ReadOnly bool               // the call can be repeated without harm
+	Offered  func() []string    // the tools that the next step may name; nil: jq, grep and slice
+	Reject   bool               // only the totals and what is left are shown
+	Left     int                // tokens left, if rejected
+}
+
+// Kept is an output in the store.
+type Kept struct {
+	Name string // obs:ID
+	Size int64  // bytes kept
+	Part bool   // only a part of the output is kept
+}
+
+// Subject returns the first line without its first words.
+func (f Facts) Subject() string {
+	switch {
+	case f.Source != "":
+		return "read from " + f.Source
+	case f.NotKept != "":
+		return "not kept (" + f.NotKept + ")"
+	case f.Kept.Part:
+		return fmt.Sprintf("kept in part as %s (first %d bytes)", f.Kept.Name, f.Kept.Size)
+	}
+	return "kept whole as " + f.Kept.Name
+}
+
+// AboveWhole returns the line above an output that is kept and shown whole.
+func (f Facts) AboveWhole() string {
+	below := "all of them below"
+	if f.Captured.Lines == 1 {
+		below = "all of it below"
+	}
+	return text.LineOf(f.Subject()).Clip(300, false) + ": " + lines(f.Captured.Lines) + ", " + below
+}
+
+// records reports whether the output is laid out as records.
+func (f Facts) records() bool { return f.Ours && f.Captured.Kind() == content.NDJSON }
+
+// name returns the name that the next call can use, "" for none.
+func (f Facts) name() string {
+	switch {
+	case f.Source != "":
+		return f.Source
+	case f.NotKept != "":
+		return ""
+	}
+	return f.Kept.Name
+}
+
+// sizes formats the size of the output.
+func (f Facts) sizes() string {
+	c := f.Captured
+	if c.Kind() == content.Binary { // it has neither lines nor chars nor tokens
+		return content.Plural(c.Bytes, "byte", "bytes")
+	}
+	return fmt.Sprintf("%s, %s, %s", lines(c.Lines), content.Plural(c.Chars, "char", "chars"), tokenTotal(c.Tokens))
+}
+
+func lines(n int64) string { return content.Plural(n, "line", "lines") }
+
+// tokenTotal formats a token count: exact, or with its margin.
+func tokenTotal(t tokens.Total) string {
+	if t.Margin <= 0 {
+		return content.Plural(t.N, "token", "tokens")
+	}
+	return t.String() + " tokens"
+}
+
+// matchTotal matches the part of a total line that counts matches.
+var matchTotal = content.Pattern(`^\d+ match(es)?( in \d+ files?)?$`)
+
+// totals returns the further parts of the total line. The tool's counts replace those of the digest.
+func (f Facts) totals() []string {
+	out := f.Captured.Summary().Total
+	if _, ok := f.Counts["total_matches"]; ok {
+		out = slices.DeleteFunc(slices.Clone(out), matchTotal().MatchString)
+		matches, files := f.Matches()
+		word := content.Plural(*matches, "match", "matches")
+		if files != nil {
+			word += " in " + content.Plural(*files, "file", "files")
+		}
+		out = append([]string{word}, out...)
+	}
+	if code, ok := f.Counts["exit_code"]; ok && code != 0 {
+		out = append([]string{fmt.Sprintf("exit code %g", code)}, out...)
+	}
+	return append([]string{string(f.Captured.Kind())}, out...)
+}
+
+// Matches returns the matches and the files with matches, nil if unknown. The tool's counts take precedence.
+func (f Facts) Matches() (matches, files *int64) {
+	m, n := f.Captured.Counts()
+	return counted(f.Counts, "total_matches", m, f.Captured.Bytes), counted(
+		f.Counts, "files_with_matches", n, f.Captured.Bytes,
+	)
+}
+
+func counted(counts map[string]float64, name string, found, size int64) *int64 {
+	if n, ok := counts[name]; ok {
+		found = int64(n)
+		return &found
+	}
+	if found < 0 || size == 0 {
+		return nil
+	}
+	return &found
+}
+
+// nextSteps returns the wordings of the next step, longest first.
+func (f Facts) nextSteps() []string {
+	name := f.name()
+	if name == "" {
+		if !f.ReadOnly { // repeating it might do harm
+			return []string{"only what is shown here is left of it"}
+		}
+		return []string{"repeat the call so that it gives less: this output is gone"}
+	}
+	ways := []string{"jq", "grep", "slice"}
+	if f.Captured.Kind() == content.Binary {
+		ways = []string{"slice"}
+	}
+	if f.Offered != nil {
+		offered := f.Offered()
+		ways = slices.DeleteFunc(ways, func(w string) bool { return !slices.Contains(offered, w) })
+	}
+	if len(ways) == 0 {
+		return []string{"do not read it whole"}
+	}
+	list := ways[len(ways)-1]
+	if len(ways) > 1 {
+		list = strings.Join(ways[:len(ways)-1], ", ") + " or " + list
+	}
+	return []string{
+		fmt.Sprintf("direct %s at source %s; do not read it whole", list, name),
+		fmt.Sprintf("direct %s at that source; do not read it whole", list),
+	}
+}
+
+// NotShown replaces everything else when nothing more of the context window is left in this session.
+func NotShown(left int) string {
+	return "not shown: " + content.Plural(int64(left), "token", "tokens") + " left; begin a new session"
+}

@@ -1,0 +1,90 @@
+package receipt
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+)
+
+// MaxAnswer bounds one block of text, in bytes: a common client takes no more than 1 MB.
+const MaxAnswer = 1_000_000
+
+// Whole is an output as it is shown in full, with its notes.
+type Whole struct {
+	Text   string
+	Tokens int
+}
+
+// ShowWhole returns the output as it would be shown in full: records in their compact layout if that costs less, or
+// exactly as they are. ok is false if too much was written for that.
+func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
+	c := f.Captured
+	held, all := c.Beginning()
+	// No layout shrinks a text to a twelfth, and a page is smaller than that too.
+	if !all || !asIs && c.Tokens.N > 12*policy.MaxReceipt {
+		return Whole{}, false
+	}
+	w.Text = text.Sanitize(string(held), c.JSON(), text.Standalone)
+	if asIs && len(w.Text) > MaxAnswer {
+		return Whole{}, false
+	}
+	notes := Notes(f.Notes)
+	if len(held) == 0 && f.Images == 0 && notes == "" {
+		w.Text = "no output"
+	}
+	if c.Unmasked() && c.Tokens.Margin == 0 && w.Text == string(held) { // the very text whose tokens were counted
+		w.Tokens = int(c.Tokens.N)
+	} else {
+		w.Tokens = f.Count(w.Text)
+	}
+	if f.records() && !asIs {
+		if rows, found := layout(bytes.Split(bytes.TrimSuffix(held, []byte("\n")), []byte("\n"))); found {
+			t := text.Sanitize(strings.Join(rows, "\n"), false, text.Standalone)
+			if n := f.Count(t); n < w.Tokens {
+				w = Whole{t, n}
+			}
+		}
+	}
+	if notes != "" {
+		if w.Text != "" && !strings.HasSuffix(w.Text, "\n") {
+			w.Text += "\n"
+		}
+		w.Text += notes
+		w.Tokens = f.Count(w.Text)
+	}
+	return w, true
+}
+
+// Beginning returns as much of the output as one answer takes: its length in bytes, and the text as it is shown, which
+// may be longer.
+func Beginning(c *capture.Captured) (size int, shown string) {
+	held, _ := c.Beginning()
+	for limit := len(held); ; limit = min(int(int64(limit)*MaxAnswer/int64(len(shown))), limit*15/16) {
+		held = held[:limit]
+		if at := bytes.LastIndexByte(held, '\n'); at > len(held)/2 {
+			held = held[:at]
+		} else {
+			held = held[:runes.Complete(held)]
+		}
+		if shown = text.Sanitize(string(held), c.JSON(), text.Standalone); len(shown) <= MaxAnswer {
+			return len(held), shown
+		}
+		limit = len(held)
+	}
+}
+
+// Notes returns the notes as a line of their own, "" for none.
+func Notes(notes string) string {
+	if notes == "" {
+		return ""
+	}
+	return text.NotePrefix + text.LineOf(notes).Clip(600, false)
+}
+
+// MaskedNote returns a note of how much is masked, so that nobody takes a mask for a fault of the output.
+func MaskedNote(n int) string { return content.Plural(int64(n), "secret", "secrets") + " masked" }

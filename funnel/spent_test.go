@@ -1,0 +1,95 @@
+package funnel
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
+	cases := []struct {
+		o    Options
+		want string
+	}{
+		{Options{Limits: Limits{ReceiptTokens: 159}}, "limits: receipt tokens must be from 160 to 4000, not 159"},
+		{Options{Limits: Limits{ReceiptTokens: 4001}}, "limits: receipt tokens must be from 160 to 4000, not 4001"},
+		{Options{Limits: Limits{LargeLines: -1}}, "limits: large lines must be from 1 to 10000, not -1"},
+		{Options{Limits: Limits{PageTokens: 10}}, "limits: page tokens must be from 400 to 40000, not 10"},
+		{Options{Policy: Policy{Window: 1000, Response: 900}}, "policy: of a window of 1000 tokens less than 160 are left"},
+	}
+	for _, c := range cases {
+		if _, err := New(c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("New(%+v): %v, want %s", c.o, err, c.want)
+		}
+	}
+	f, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Limits{LargeLines: 50, LargeChars: 2000, HeadLines: 10, TailLines: 5, ReceiptTokens: 600, PageTokens: 4000}
+	if f.options.Limits != want {
+		t.Errorf("defaults %+v, want %+v", f.options.Limits, want)
+	}
+}
+
+func TestSpentIsBoundedAndReset(t *testing.T) {
+	var s ledger
+	s.add(Session{ID: "a"}, 10)
+	s.add(Session{ID: "a", Owner: "local"}, 5)
+	s.add(Session{ID: "a", Owner: "other"}, 1)
+	if got := s.spent(Session{ID: "a"}); got != 15 {
+		t.Errorf("spent %d, want 15", got)
+	}
+	s.reset(Session{ID: "a"})
+	if got, other := s.spent(Session{ID: "a"}), s.spent(Session{ID: "a", Owner: "other"}); got != 0 || other != 1 {
+		t.Errorf("after a reset: %d, and the other owner's %d", got, other)
+	}
+	for i := range 2 * maxSessions {
+		s.add(Session{ID: string(rune(i + 256))}, 1)
+	}
+	if len(s.accounts) > maxSessions {
+		t.Errorf("%d sessions are held", len(s.accounts))
+	}
+}
+
+// Calls that are made at once spend no more than one after another: each waits with its rows until all have some.
+func TestCallsAtOnceDoNotOverspend(t *testing.T) {
+	const usable, calls = 1000, 8
+	f := funnelOf(t, Options{Policy: Policy{Window: usable}})
+	var all, done sync.WaitGroup
+	all.Add(calls)
+	rows := tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
+		defer func() { all.Done(); all.Wait() }()
+		for range 40 {
+			if out.Row([]byte("a row of a page that is made beside others"), tools.Call{}) != nil {
+				break // the page is full
+			}
+		}
+		return nil
+	})
+	var shown, whole, none atomic.Int64
+	for range calls {
+		done.Go(func() {
+			a, err := f.Call(t.Context(), Request{Tool: rows})
+			switch {
+			case err != nil || len(a.Blocks) == 0:
+				t.Error(err, a)
+			case strings.HasPrefix(a.Blocks[0].Text, "not shown: ") && !a.Receipts[0].Complete:
+				none.Add(1)
+			default:
+				whole.Add(1)
+				shown.Add(a.Receipts[0].ShownTokens)
+			}
+		})
+	}
+	done.Wait()
+	if whole.Load() == 0 || none.Load() == 0 || shown.Load() > usable {
+		t.Errorf(
+			"%d answers show %d of %d tokens; %d say that they show nothing", whole.Load(), shown.Load(), usable, none.Load(),
+		)
+	}
+}

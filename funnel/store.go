@@ -1,0 +1,120 @@
+package funnel
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// newRecording opens the recording of the output.
+func (c *call) newRecording() (*observations.Recording, error) {
+	o := c.options
+	switch {
+	case c.request.Keep == Never:
+		return nil, errors.New("keeping was not asked for")
+	case o.Store == nil && o.NoStore != nil:
+		return nil, o.NoStore
+	case o.Store == nil:
+		return nil, errors.New("there is no store")
+	}
+	args, name := c.request.Args, c.request.Name
+	if o.Redact {
+		args = o.Mask.JSON(args)
+		name, _ = o.Mask.String(name)
+	}
+	return o.Store.Record(observations.Provenance{
+		Owner:  c.request.Who.Owner,
+		Tool:   c.request.Tool.Name,
+		Name:   name,
+		Args:   args,
+		Origin: c.output.origin,
+	})
+}
+
+// commit stores the output with its receipt, unless it was stored already or could not be.
+func (c *call) commit(status, receipt string) {
+	rec, _ := c.captured.Recording()
+	if rec == nil || c.observation != nil || c.keepErr != nil {
+		return
+	}
+	if rec.Size() == 0 && rec.Dropped() > 0 {
+		c.keepErr = rec.Err()
+		return
+	}
+	receipt = c.reply.maskText(receipt)
+	if c.redacted() {
+		counts := maps.Clone(c.output.counts)
+		if counts == nil {
+			counts = map[string]float64{}
+		}
+		counts["redacted"] = float64(c.captured.Masked)
+		c.output.counts = counts
+	}
+	model, name := c.options.Counter.Model(), c.captured.Kind()
+	obs, err := rec.Commit(observations.Stats{
+		Kind: string(name), Ext: kind.Of(name).Ext,
+		Lines: c.captured.Lines, Chars: c.captured.Chars, LongestLine: c.captured.LongestLine,
+		Tokens: c.captured.Tokens.N, TokensMargin: c.captured.Tokens.Margin,
+		Vocabulary: string(model.Encoding), Factor: model.Factor, FactorError: model.Error,
+		Status:  status,
+		Receipt: receipt, Counts: c.output.counts,
+	})
+	if err != nil {
+		c.keepErr = err
+		c.logError("keep: the output could not be kept", "tool", c.request.Tool.Name, "error", err)
+		return
+	}
+	c.observation = &obs
+}
+
+// redacted reports whether secrets were masked in the stored output.
+func (c *call) redacted() bool { return c.captured.Redacted && c.captured.Masked > 0 }
+
+// notKept returns why the output is not stored, "" if it is, or can be read from its source.
+func (c *call) notKept() string {
+	rec, err := c.captured.Recording()
+	switch {
+	case c.output.source != "":
+		return ""
+	case c.keepErr != nil:
+		return shortCause(c.keepErr)
+	case rec == nil && c.output.paged:
+		return "it stands in its source"
+	case rec == nil:
+		return shortCause(err)
+	case rec.Size() == 0 && rec.Dropped() > 0:
+		return shortCause(rec.Err())
+	}
+	return ""
+}
+
+// pathWord matches a word that may be an absolute path.
+var pathWord = content.Pattern(`(^|[\s"'(])(?:[A-Za-z]:)?[/\\][^\s:,;()]+`)
+
+// shortCause returns in a few words why an output was not stored. It omits paths, which are for the operator and not
+// for the model.
+func shortCause(err error) string {
+	var path *fs.PathError
+	var link interface{ Unwrap() error }
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return "unknown cause"
+	case errors.Is(err, observations.ErrNoRoom): // it names the limit, and no path
+		return content.ClipBytes(strings.TrimPrefix(err.Error(), "not kept: "), 160)
+	case errors.As(err, &errno):
+		return errno.Error()
+	case errors.As(err, &path):
+		return shortCause(path.Err)
+	case errors.As(err, &link) && strings.ContainsAny(err.Error(), `/\`):
+		return shortCause(link.Unwrap())
+	}
+	return content.ClipBytes(text.VisibleLine(pathWord().ReplaceAllString(err.Error(), "$1…"), false), 160)
+}

@@ -1,0 +1,142 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// Position is where untrusted text is shown, which decides what it could be mistaken for.
+type Position int
+
+// The positions.
+const (
+	Standalone Position = iota // an answer of its own, with notes and errors beside it
+	InRow                      // a row of a page, whose header, notes and errors are beside it
+	InReceipt                  // inside a receipt, whose own words each begin a line
+)
+
+// escapeImitations puts ">" before each line that imitates a line of this server.
+//
+// So every unmarked line of an answer that begins like one of ours is ours. Lines that begin with ">" already get
+// one more, as mail quotes "From ". To restore the text, remove one ">" from each line that imitates ours behind one or
+// more of them.
+func escapeImitations(s string, at Position) string {
+	var b strings.Builder
+	done := 0 // bytes of s that are in b
+	for from := 0; from < len(s); {
+		end := len(s)
+		if i := strings.IndexByte(s[from:], '\n'); i >= 0 {
+			end = from + i + 1
+		}
+		if imitates(s[from:end], at) {
+			b.WriteString(s[done:from])
+			b.WriteByte('>')
+			done = from
+		}
+		from = end
+	}
+	if done == 0 && b.Len() == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// The beginnings of this server's own lines. Few other lines begin as imitation and imitationExact have it, so each
+// such line is marked. Inside a receipt (imitationStrict) every line is marked that begins with one of its words;
+// elsewhere ordinary text has other things behind "next", "total" and the like.
+var (
+	// Compilers write such lines too, so only the exact form counts.
+	imitationExact = content.Pattern(
+		`^(note: |error: |kept (whole|in part) as |not kept \(|no (rows|output)$|\w+: no answer within )`,
+	)
+	imitation = content.Pattern(`(?i)^(large\s+output\s+detected` +
+		`|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
+		`|showing\s+(none\b|the\s+first\s+\d|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:\s*\d+\s+token` +
+		`|kept\s+whole\s+as\s+obs:` +
+		`|total\s*:\s*~?\d+\s+(lines?,\s*\d+\s+char|bytes?\s*;\s*binary)|next\s*:\s*(direct\b|\w+\s*\{))`)
+	imitationStrict = content.Pattern(`(?i)^(large\s+output\s+detected|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
+		`|showing\s+(none\b|the\s+first\s+\d|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:|(kept|read)\s+[a-z ]+\s(as\s+obs:|from\s)|not\s+kept\b` +
+		`|(total|shape|saved\s+to|next|note|error)\s*:)`)
+	imitationInRow = content.Pattern(`^==> .+ <==`)
+)
+
+// imitates reports whether a line could be mistaken for one of ours by its words, even behind marks and spaces or in
+// look-alike letters.
+func imitates(line string, at Position) bool {
+	line = strings.TrimRight(strings.TrimLeft(line, ">"), "\r\n")
+	if at == InRow && imitationInRow().MatchString(line) {
+		return true
+	}
+	bare := strings.TrimLeftFunc(line, func(r rune) bool { return r == '>' || unicode.IsSpace(r) })
+	if bare == "" || !firstLetterMatches(bare) {
+		return false
+	}
+	line, bare = foldLookalikes(line), foldLookalikes(bare)
+	return firstWordMatches(bare) && matchesPattern(line, bare, at)
+}
+
+// matchesPattern is the expensive check, after the two cheap ones.
+func matchesPattern(line, bare string, at Position) bool {
+	return imitationExact().MatchString(line) || imitation().MatchString(bare) || at == InReceipt &&
+		imitationStrict().MatchString(bare)
+}
+
+// firstLetterMatches reports whether a line may be one of ours by its first letter; most are not.
+func firstLetterMatches(line string) bool {
+	c := line[0]
+	if c >= utf8.RuneSelf {
+		r, _ := utf8.DecodeRuneInString(line)
+		c = foldLookalike(r)
+	}
+	return c != 0 && strings.IndexByte(firstLetters, c) >= 0 || maybeTimeout(line)
+}
+
+// maybeTimeout reports whether a line may begin with a tool name and "no answer within", look-alikes included.
+func maybeTimeout(line string) bool {
+	rest := timeoutWords
+	for _, r := range line[:min(len(line), maxInspected)] {
+		c := foldLookalike(r)
+		if c == rest[0] {
+			if rest = rest[1:]; rest == "" {
+				return true
+			}
+			continue
+		}
+		name := c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !name || len(rest) < len(timeoutWords) {
+			return false
+		}
+	}
+	return false
+}
+
+// firstWordMatches reports whether a line of folded letters may be one of ours by its first word.
+func firstWordMatches(line string) bool {
+	n := 0
+	var word [len("showing") + 1]byte
+	for n < min(len(line), len(word)) {
+		c := line[n] | 0x20
+		if c >= utf8.RuneSelf {
+			return true // it may be a letter that (?i) folds to an ASCII letter
+		}
+		if c < 'a' || c > 'z' {
+			break
+		}
+		word[n] = c
+		n++
+	}
+	switch string(word[:n]) {
+	case "error", "kept", "large", "next", "no", "not", "note", "read", "saved", "shape", "showing", "total":
+		return true
+	}
+	return strings.HasPrefix(line, "---") || maybeTimeout(line)
+}
+
+const (
+	firstLetters = "eEkKlLtTnNrRsS-"     // of our lines
+	timeoutWords = ": no answer within " // follows a tool's name
+)

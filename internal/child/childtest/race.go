@@ -1,5 +1,0 @@
-//go:build race
-
-package childtest
-
-const raceEnabled = true

@@ -1,8 +1,0 @@
-package child
-
-import "golang.org/x/sys/unix"
-
-const auditArch = unix.AUDIT_ARCH_AARCH64
-
-// deniedHere is empty: this machine has none of the older forms.
-var deniedHere []uintptr

@@ -1,0 +1,315 @@
+package jsontrunc
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+const (
+	// trackedLevels is the number of outermost levels that remember their last element. Deeper levels matter only if
+	// none of these has a complete element.
+	trackedLevels = 16
+	// errorTail is the maximum number of bytes after a syntax error that belong to Report.Piece.
+	errorTail = 80
+
+	bom = "\xef\xbb\xbf"
+)
+
+// Checker checks the text written to it. A number or literal at the very end of the text is not complete, even at the
+// top level: 12 may be the beginning of 123. A byte order mark is skipped. A Checker takes under 300 KiB, plus at
+// most 1 KiB for each open object. Write never fails. A Checker is not safe for concurrent use.
+type Checker struct {
+	t      content.Tracker
+	mark   int64 // length of the byte order mark seen so far, in bytes
+	begun  bool
+	base   int64 // offset of the current chunk in the text
+	room   int   // after a syntax error: remaining bytes of errorTail
+	levels [trackedLevels]level
+	item   content.Item // scratch for Write
+}
+
+// level is a sequence of elements: level 0 holds the top-level values, level n the elements of the container open at
+// depth n-1.
+//
+// While a chunk of the text is scanned, only offsets are recorded. The bytes are copied at the end of the chunk, so
+// that of a thousand elements in a chunk only the last one is copied.
+type level struct {
+	elements int64 // number of complete elements
+	key      content.Key
+	rest     excerpt // the text after the last complete element, or after the start of the container
+	last     excerpt // the last complete element
+	open     excerpt // the element being read
+
+	reading   bool // an element is being read
+	fresh     bool // the element being read started in this chunk
+	ended     bool // the last element ended in this chunk
+	restFresh bool // rest begins in this chunk
+	start     int64
+	lastFrom  int64
+	lastEnd   int64
+	restFrom  int64
+}
+
+// NewChecker returns a Checker for one text.
+func NewChecker() *Checker { return &Checker{} }
+
+// Write checks the next bytes of the text.
+func (c *Checker) Write(p []byte) (int, error) {
+	size := len(p)
+	if c.t.Offset() == 0 && c.t.Err() == nil {
+		p = c.skipMark(p)
+		c.base = c.mark
+		c.levels[0].rest.begin(c.mark)
+	}
+	for rest := p; len(rest) > 0 && c.t.Err() == nil; {
+		n := c.Item(rest, &c.item)
+		if n == 0 {
+			n, _ = c.Scan(rest)
+		}
+		rest = rest[n:]
+	}
+	c.Scanned(p)
+	return size, nil
+}
+
+// Scan is [content.Scanner.Scan], for callers that also need the events of the text: they read it once. Instead of
+// Write, call Scan up to the end of the chunk or to an error, and then Scanned. Write must be used for a byte order
+// mark.
+func (c *Checker) Scan(p []byte) (int, content.Event) {
+	n, e := c.t.Scan(p)
+	switch {
+	case e.Starts():
+		c.startElement(e)
+	case e.Ends():
+		c.endElement()
+	}
+	return n, e
+}
+
+// Item is [content.Scanner.Item]; it can be mixed with Scan.
+func (c *Checker) Item(p []byte, it *content.Item) int {
+	n := c.t.Item(p, it)
+	switch at := c.t.Depth(); {
+	case n == 0:
+	case it.Event == content.ObjectStart || it.Event == content.ArrayStart:
+		c.startElement(it.Event)
+	case at < trackedLevels:
+		l := &c.levels[at]
+		l.start, l.fresh = c.t.Offset()+c.mark-int64(n-it.From), true
+		if it.Event == content.StringEnd {
+			l.start-- // include the opening quote
+		}
+		c.endElement()
+	}
+	return n
+}
+
+// Scanned must be called after each chunk p that was read by Scan.
+func (c *Checker) Scanned(p []byte) {
+	switch right := c.t.Offset() + c.mark - c.base; {
+	case c.t.Err() == nil:
+		c.endWindow(p)
+	case right < 0:
+		c.addErrorTail(p)
+	default:
+		c.room = errorTail
+		c.endWindow(p[:right])
+		c.addErrorTail(p[right:])
+	}
+	c.base += int64(len(p))
+}
+
+// Scanner returns the scanner that Scan uses.
+func (c *Checker) Scanner() *content.Scanner { return &c.t.Scanner }
+
+// skipMark skips a byte order mark, which may be split across chunks. An incomplete mark is text.
+func (c *Checker) skipMark(p []byte) []byte {
+	for len(p) > 0 && c.mark < int64(len(bom)) && !c.begun && p[0] == bom[c.mark] {
+		p = p[1:]
+		c.mark++
+	}
+	if len(p) == 0 || c.begun {
+		return p
+	}
+	c.begun = true
+	if c.mark < int64(len(bom)) {
+		p = append([]byte(bom[:c.mark]), p...)
+		c.mark = 0
+	}
+	return p
+}
+
+// addErrorTail appends the bytes after a syntax error, at most errorTail of them, to the rest field of each level.
+func (c *Checker) addErrorTail(p []byte) {
+	p = p[:min(len(p), c.room)]
+	c.room -= len(p)
+	for l := 0; l <= min(c.t.Depth(), trackedLevels-1); l++ {
+		c.levels[l].rest.add(p)
+	}
+}
+
+func (c *Checker) startElement(e content.Event) {
+	at, container := c.t.Depth(), e == content.ObjectStart || e == content.ArrayStart
+	off := c.t.Offset() + c.mark
+	if container {
+		at--
+		if child := at + 1; child < trackedLevels {
+			l := &c.levels[child]
+			l.elements, l.reading, l.ended = 0, false, false
+			l.restFresh, l.restFrom = true, off
+			l.last.begin(0)
+		}
+	}
+	if at < trackedLevels {
+		l := &c.levels[at]
+		l.start, l.fresh, l.reading = off-1, true, true
+	}
+}
+
+// endElement records the end of a value.
+func (c *Checker) endElement() {
+	at := c.t.Depth()
+	if at >= trackedLevels {
+		return
+	}
+	l := &c.levels[at]
+	if l.fresh {
+		l.last.begin(l.start)
+		l.lastFrom = l.start
+	} else {
+		l.last, l.open = l.open, l.last
+		l.lastFrom = c.base
+	}
+	off := c.t.Offset() + c.mark
+	l.lastEnd, l.ended = off, true
+	l.restFrom, l.restFresh = off, true
+	l.reading = false
+	l.elements++
+	if at > 0 && c.t.IsObject(at-1) {
+		c.t.CopyKey(at-1, &l.key)
+	}
+}
+
+// endWindow copies the bytes that the levels recorded from the chunk.
+func (c *Checker) endWindow(p []byte) {
+	base := c.base
+	for i := range c.levels {
+		l := &c.levels[i]
+		if l.ended {
+			l.last.add(p[l.lastFrom-base : l.lastEnd-base])
+			l.ended = false
+		}
+		if i > c.t.Depth() {
+			continue
+		}
+		if l.restFresh {
+			l.rest.begin(l.restFrom)
+			l.rest.add(p[l.restFrom-base:])
+			l.restFresh = false
+		} else {
+			l.rest.add(p)
+		}
+		switch {
+		case l.reading && l.fresh:
+			l.open.begin(l.start)
+			l.open.add(p[l.start-base:])
+			l.fresh = false
+		case l.reading:
+			l.open.add(p)
+		}
+	}
+}
+
+// Close returns the report. The Checker must not be used afterwards.
+func (c *Checker) Close() Report {
+	if !c.begun && c.mark > 0 && c.mark < int64(len(bom)) {
+		half := []byte(bom[:c.mark])
+		c.mark, c.begun = 0, true
+		_, _ = c.Write(half)
+	}
+	r := Report{Values: c.t.Values(), Offset: c.t.Offset() + c.mark}
+	var syntax *content.SyntaxError
+	inside := c.t.Inside()
+	switch {
+	case errors.As(c.t.Err(), &syntax):
+		r.State, r.Reason, r.Inside = Broken, syntax.Reason, inside
+	case inside != content.BetweenValues:
+		r.State, r.Inside = Cut, inside
+	case r.Values == 0:
+		r.State = Empty
+		return r
+	default:
+		r.State = Whole
+	}
+	c.pointer(&r)
+	c.lastElement(&r)
+	return r
+}
+
+// pointer sets the JSON Pointer of the innermost open value.
+func (c *Checker) pointer(r *Report) {
+	depth := c.t.Depth()
+	switch r.Inside {
+	case "string", "number", "literal":
+	default:
+		if depth == 0 {
+			return
+		}
+		depth--
+	}
+	if r.Values > 0 {
+		r.Pointer = "/" + strconv.FormatInt(r.Values, 10)
+	}
+	r.Pointer += string(c.t.Pointer(depth))
+}
+
+func (c *Checker) lastElement(r *Report) {
+	at := c.lastLevel(r)
+	if at < 0 {
+		if r.State != Whole {
+			r.Piece = c.levels[0].rest.text()
+		}
+		return
+	}
+	l := &c.levels[at]
+	r.Elements = l.elements
+	r.LastStart, r.LastEnd, r.Last = l.last.start, l.last.end, l.last.text()
+	r.PieceStart = r.LastEnd
+	if r.State != Whole {
+		r.Piece = l.rest.text()
+	}
+	switch {
+	case at == 0:
+		r.LastPointer = "/" + strconv.FormatInt(l.elements-1, 10)
+	case c.t.IsObject(at - 1):
+		r.LastPointer = string(l.key.Append(c.t.Pointer(at - 1)))
+	default:
+		r.LastPointer = string(c.t.Pointer(at-1)) + "/" + strconv.FormatInt(l.elements-1, 10)
+	}
+}
+
+// lastLevel returns the level whose last element is reported; −1 if no level has a complete element.
+func (c *Checker) lastLevel(r *Report) int {
+	switch {
+	case r.State == Whole && r.Values == 1:
+		if c.levels[1].elements > 0 {
+			return 1
+		}
+		return -1
+	case r.Values > 0:
+		return 0
+	}
+	object := -1
+	for at := 1; at <= min(c.t.Depth(), trackedLevels-1); at++ {
+		switch {
+		case c.levels[at].elements == 0:
+		case !c.t.IsObject(at - 1):
+			return at
+		case object < 0:
+			object = at
+		}
+	}
+	return object
+}

@@ -1,0 +1,66 @@
+// Package digest defines the summary of a text and the code shared by the summarizers of all kinds: splitting
+// lines, counting file names, first sentences, line lengths.
+//
+// The package depends on no kind; internal/kind and its subpackages import it.
+package digest
+
+import (
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/jsontrunc"
+)
+
+// A Summarizer summarises text of one kind. Add receives the text in blocks of any size and must not retain them;
+// the summary must not depend on the block boundaries.
+type Summarizer interface {
+	Add(p []byte)
+	Finish(s *Summary)
+}
+
+// Summary describes a text. All lines are plain text without newline, at most 2,000 runes each. Hidden characters
+// are unchanged; the funnel escapes them.
+type Summary struct {
+	Kind  content.Kind
+	Media string // MIME type, for binary
+	// parts of the "total:" line after the kind: "1204 matches in 32 files", "12 files, 40 hunks, +312 −295",
+	// "20000 rows, 7 columns"
+	Total []string
+	// findings of the kind, most important first: where JSON breaks off, panics and errors of a log, files of a
+	// diff
+	Says   []string
+	Shapes []string // shapes from most to least detailed, without "shape: "; empty if the kind has no shape
+	// further lines, most important first: hunk headers, templates, headings, sentences, sample records, top files
+	Body    []string
+	Records int64 // number of records that slice can address; −1 if the kind has no records
+	// number of elements of an array or of NDJSON whose objects have file, path, filename, uri or url; −1 otherwise
+	Matches int64
+	// number of distinct files; −1 otherwise, or if there are too many to count in bounded memory
+	Files  int64
+	Cut    *jsontrunc.Report // position of the break if JSON or NDJSON is incomplete; else nil
+	Quotes []Quote           // lines of Says and Body that repeat a line of the text
+}
+
+// Quote is a line of Says or Body that repeats a line of the text. Short replaces Whole if the receipt shows the
+// repeated line elsewhere.
+type Quote struct {
+	Line         int64 // line number in the text, from 1
+	Whole, Short string
+}
+
+// AddQuote records a Quote of a line and returns its Whole form: lead, the quoted text, then more.
+func (s *Summary) AddQuote(lead string, line int64, text, more string) string {
+	whole := lead + ": " + text + more
+	s.Quotes = append(s.Quotes, Quote{line, whole, lead + ", shown below" + more})
+	return whole
+}
+
+// EachOneLine enforces the limits of Summary on all lines: no newline, at most 2,000 runes.
+func (s *Summary) EachOneLine() {
+	for _, group := range [][]string{s.Total, s.Says, s.Shapes, s.Body} {
+		for i, line := range group {
+			group[i] = OneLine(line)
+		}
+	}
+	for i, q := range s.Quotes {
+		s.Quotes[i] = Quote{q.Line, OneLine(q.Whole), OneLine(q.Short)}
+	}
+}

@@ -1,0 +1,78 @@
+package digest
+
+import "bytes"
+
+// LineBytes is the number of bytes kept of each line. The start of a line is enough to identify it, and a line of 1
+// GB must not be held in memory.
+const LineBytes = 4 << 10
+
+// LineSplitter splits the bytes written to it into lines.
+type LineSplitter struct {
+	// called for each line: the line without its ending, at most LineBytes bytes, and its full size
+	Visit func(line []byte, size int64)
+	// skips whole lines at the start of p, adds them to Number and returns their length in bytes; nil skips nothing
+	Skip    func(p []byte) int
+	Number  int64 // number of the current line, from 1
+	held    []byte
+	InPlace bool  // the current line lies completely inside the block passed to Write
+	size    int64 // size of the incomplete line so far
+}
+
+func (r *LineSplitter) Write(p []byte) {
+	for len(p) > 0 {
+		if r.Skip != nil && r.size == 0 {
+			if p = p[r.Skip(p):]; len(p) == 0 {
+				return
+			}
+		}
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			r.hold(p)
+			return
+		}
+		if r.size == 0 {
+			r.InPlace = true
+			r.emit(p[:end], int64(end))
+			r.InPlace = false
+		} else {
+			r.hold(p[:end])
+			r.flush()
+		}
+		p = p[end+1:]
+	}
+}
+
+func (r *LineSplitter) hold(p []byte) {
+	r.size += int64(len(p))
+	if room := LineBytes - len(r.held); room > 0 {
+		r.held = append(r.held, p[:min(room, len(p))]...)
+	}
+}
+
+func (r *LineSplitter) flush() {
+	line, size := r.held, r.size
+	r.held, r.size = r.held[:0], 0
+	r.emit(line, size)
+}
+
+func (r *LineSplitter) emit(line []byte, size int64) {
+	r.Number++
+	if len(line) > LineBytes {
+		line = line[:LineBytes]
+	}
+	if size == int64(len(line)) && size > 0 && line[size-1] == '\r' {
+		line = line[:size-1]
+		size--
+	}
+	r.Visit(line, size)
+}
+
+// Close visits a last line that has no line ending.
+func (r *LineSplitter) Close() {
+	if r.size > 0 {
+		r.flush()
+	}
+}
+
+// WithoutMark returns the beginning of a text without its byte order mark.
+func WithoutMark(p []byte) []byte { return bytes.TrimPrefix(p, []byte("\xef\xbb\xbf")) }

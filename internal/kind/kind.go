@@ -1,0 +1,93 @@
+// Package kind detects the kind of a text (JSON, log, diff, …). Each kind is one descriptor in a file of its own.
+//
+// [All] lists the kinds in detection order. The package does not decode text (internal/content does) and writes no
+// receipts. Its subpackages (shape, logs, diff, markdown) summarise texts; kind/digest defines the summary.
+package kind
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+)
+
+// Kind describes one kind of text. All fields are set.
+type Kind struct {
+	Name content.Kind // name on the wire and in the index of observations
+	Ext  string       // file extension without the dot
+
+	// MIME returns the MIME type of a text, without parameters, from the text's first bytes. prefix is nil if only
+	// the kind is known.
+	MIME func(prefix []byte) string
+
+	// Sniff reports whether a text is of this kind. It is called only if no earlier kind in All matched.
+	Sniff func(s *Sample) bool
+
+	// Summarizer returns a summarizer for a text. name is the file name or ""; prefix is the first bytes in UTF-8.
+	Summarizer func(name string, prefix []byte) digest.Summarizer
+
+	// Records visits the records of a text; see [Records].
+	Records func(ctx context.Context, r io.Reader, visit func(index int64, at content.Span) bool) error
+
+	Shares Shares
+}
+
+// Shares are the fractions of a receipt's space for the findings (Says) and the shape, and the fraction of the
+// remainder for the body; head and tail get the rest. The head and tail of a log, of prose and of a table represent
+// the middle well; those of JSON, a diff or Markdown do not.
+type Shares struct{ Says, Shape, Body float64 }
+
+// All lists the kinds in sniffing order. Text comes last because it matches every text.
+var All = []*Kind{
+	Binary,
+	JSON,
+	NDJSON,
+	Diff,
+	Log,
+	Table,
+	Markdown,
+	Text,
+}
+
+// Of returns the descriptor of a kind, or Text for an unknown name.
+func Of(name content.Kind) *Kind {
+	for _, k := range All {
+		if k.Name == name {
+			return k
+		}
+	}
+	return Text
+}
+
+// Records calls visit for each record of a text in order, until visit returns false. Records are the elements of a
+// top-level JSON array, NDJSON lines (or concatenated values), CSV rows after the header, and hunks of a diff. JSON
+// whose top level is not an array is read as a sequence of values. Records reads no further than needed and retains
+// no text. For broken text it visits the valid records and returns a [content.SyntaxError] with the position; see
+// [content.LineValues] for lines that are not JSON.
+func Records(ctx context.Context, r io.Reader, k content.Kind, visit func(index int64, at content.Span) bool) error {
+	return Of(k).Records(ctx, r, visit)
+}
+
+func noRecords(k content.Kind) func(context.Context, io.Reader, func(int64, content.Span) bool) error {
+	return func(context.Context, io.Reader, func(int64, content.Span) bool) error {
+		return fmt.Errorf("a %s has no records: json, ndjson, csv, tsv and diffs have", k)
+	}
+}
+
+func fixed(mime string) func([]byte) string { return func([]byte) string { return mime } }
+
+// detected returns a function that detects the MIME type from the first bytes of a text, and returns other for nil.
+func detected(other string) func([]byte) string {
+	return func(prefix []byte) string {
+		if prefix == nil {
+			return other
+		}
+		m, _, _ := strings.Cut(mimetype.Detect(prefix).String(), ";")
+		return m
+	}
+}

@@ -1,0 +1,325 @@
+package logs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+)
+
+// Limits of templates.
+const (
+	templatesMost = 1024 // maximum number of templates in memory
+	templateWords = 40   // maximum number of words compared per line
+	templateLeaf  = 48   // maximum number of templates a line is compared with
+	templateBytes = 512  // maximum number of bytes read per line
+	cacheSize     = 1 << 12
+	cacheFirst    = 1 << 4 // initial cache size; most texts have few lines
+	wild          = "<*>"
+)
+
+// templates finds the patterns of log lines with the Drain algorithm (He et al., 2017): lines with the same number
+// of words and the same first word are compared word by word; if at least half of the words are equal, the others
+// become wildcards. Words with a digit are wildcards from the start. A hash cache recognises lines that differ only
+// in such words.
+type templates struct {
+	leaves  map[leaf][]*template
+	all     []*template
+	cache   []cached // grows when two hashes collide, up to cacheSize
+	words   []string
+	gone    int64 // number of templates dropped for lack of room
+	lines   int64
+	stopped bool
+}
+
+type cached struct {
+	hash uint64
+	is   *template
+}
+
+type leaf struct {
+	words int
+	first string
+}
+
+type template struct {
+	words  []string
+	n      int64
+	thin   int64 // sampled lines in n, which represent skipped lines too; see [logs.pattern]
+	first  int64 // first line number
+	last   int64
+	level  level
+	text   string // text of the first line
+	late   bool   // n may be too low: created after a drop, or seen in few samples
+	about  bool   // n is an estimate
+	gone   bool
+	member leaf
+}
+
+func newTemplates() *templates {
+	return &templates{leaves: map[leaf][]*template{}, cache: make([]cached, cacheFirst)}
+}
+
+// add counts a line, passed without its time, and returns its template; nil after stop. at is the line number.
+func (t *templates) add(line []byte, at int64, l level) *template {
+	if t.stopped {
+		return nil
+	}
+	if len(line) > templateBytes {
+		line = line[:templateBytes]
+	}
+	hash := signature(line)
+	slot := t.slot(hash)
+	if slot.hash != hash || slot.is == nil || slot.is.gone {
+		slot.hash, slot.is = hash, t.find(line, at, l)
+	}
+	found := slot.is
+	found.n++
+	found.last = at
+	found.level = max(found.level, l)
+	t.lines++
+	return found
+}
+
+// slot returns the cache entry for a hash, used or unused. A grown cache holds the same entries as a cache of full
+// size would.
+func (t *templates) slot(hash uint64) *cached {
+	for {
+		slot := &t.cache[hash%uint64(len(t.cache))]
+		if slot.hash == hash || slot.is == nil || len(t.cache) == cacheSize {
+			return slot
+		}
+		small := t.cache
+		t.cache = make([]cached, 4*len(small))
+		for _, c := range small {
+			if c.is != nil {
+				t.cache[c.hash%uint64(len(t.cache))] = c
+			}
+		}
+	}
+}
+
+func (t *templates) find(line []byte, at int64, l level) *template {
+	t.split(line)
+	key := leaf{words: len(t.words)}
+	if len(t.words) > 0 {
+		key.first = t.words[0]
+	}
+	if l != noLevel && len(t.words) > 1 { // the first word may be the level, which is not specific
+		key.first += " " + t.words[1]
+	}
+	if strings.Contains(key.first, wild) {
+		key.first = wild
+	}
+	var best *template
+	score := 0
+	for _, c := range t.leaves[key] {
+		same := 0
+		for i, w := range t.words {
+			if c.words[i] == w || fits(c.words[i], w) {
+				same++
+			}
+		}
+		if same > score {
+			best, score = c, same
+		}
+	}
+	if best != nil && 2*score >= len(t.words) {
+		for i, w := range t.words {
+			if best.words[i] != w && !fits(best.words[i], w) {
+				best.words[i] = join(best.words[i], w)
+			}
+		}
+		return best
+	}
+	if len(t.all) >= templatesMost {
+		t.drop()
+	}
+	if len(t.leaves[key]) >= templateLeaf {
+		// The remaining lines of this leaf share its last template.
+		best = t.leaves[key][templateLeaf-1]
+		for i := range best.words[min(1, len(best.words)):] {
+			best.words[i+1] = wild
+		}
+		return best
+	}
+	c := &template{
+		words: slices.Clone(t.words), first: at, level: l, text: string(line[:min(len(line), 2*digest.LineRunes)]),
+		late: t.gone > 0, member: key,
+	}
+	t.leaves[c.member] = append(t.leaves[c.member], c)
+	t.all = append(t.all, c)
+	return c
+}
+
+// join returns the common pattern of two words: hit=<*>, or <*>.
+func join(a, b string) string {
+	if i := strings.IndexByte(a, '='); i > 0 && strings.HasPrefix(b, a[:i+1]) {
+		return a[:i+1] + wild
+	}
+	return wild
+}
+
+// fits reports whether the pattern key=<*> matches w.
+func fits(pattern, w string) bool {
+	key, ok := strings.CutSuffix(pattern, wild)
+	return ok && key != "" && strings.HasSuffix(key, "=") && strings.HasPrefix(w, key)
+}
+
+// drop removes templates with the lowest count, the oldest first and at most half of all templates.
+func (t *templates) drop() {
+	least := slices.MinFunc(t.all, func(a, b *template) int { return cmp.Compare(a.n, b.n) }).n
+	want := len(t.all) / 2
+	kept := t.all[:0]
+	for _, c := range t.all {
+		if c.n <= least && want > 0 {
+			want--
+			t.gone++
+			c.gone = true
+			same := t.leaves[c.member]
+			same = slices.DeleteFunc(same, func(x *template) bool { return x == c })
+			if len(same) == 0 {
+				delete(t.leaves, c.member)
+			} else {
+				t.leaves[c.member] = same
+			}
+			continue
+		}
+		kept = append(kept, c)
+	}
+	clear(t.all[len(kept):])
+	t.all = kept
+}
+
+// split splits a line into t.words. Parts of words that contain a digit become wildcards: /users/<*>/orders,
+// took=<*>.
+func (t *templates) split(line []byte) {
+	t.words = t.words[:0]
+	for i := 0; i < len(line); {
+		if line[i] == ' ' || line[i] == '\t' {
+			i++
+			continue
+		}
+		from := i
+		for i < len(line) && line[i] != ' ' && line[i] != '\t' {
+			i++
+		}
+		if len(t.words) == templateWords {
+			t.words = append(t.words, wild)
+			return
+		}
+		t.words = append(t.words, mask(line[from:i]))
+	}
+}
+
+// mask replaces each part of a word that contains a digit with a wildcard. Adjacent wildcards joined by . : - / ,
+// or + become one wildcard.
+func mask(word []byte) string {
+	if !slices.ContainsFunc(word, func(c byte) bool { return c-'0' <= 9 }) {
+		return string(word)
+	}
+	out := make([]byte, 0, len(word)+4)
+	for i := 0; i < len(word); {
+		if !digest.IsWord[word[i]] {
+			out = append(out, word[i])
+			i++
+			continue
+		}
+		from, digit := i, false
+		for i < len(word) && digest.IsWord[word[i]] {
+			digit = digit || word[i]-'0' <= 9
+			i++
+		}
+		if !digit {
+			out = append(out, word[from:i]...)
+			continue
+		}
+		if n := len(out); n > len(wild) && strings.IndexByte(".:-/,+", out[n-1]) >= 0 &&
+			string(out[n-1-len(wild):n-1]) == wild {
+			out = out[:n-1]
+			continue
+		}
+		out = append(out, wild...)
+	}
+	return string(out)
+}
+
+// pattern returns the template as one line.
+func (c *template) pattern() string { return strings.Join(c.words, " ") }
+
+// count formats the count: "1203×", "1203+×" if some lines may be uncounted, "about 1200×" if the count is
+// extrapolated.
+func (c *template) count() string {
+	if c.about {
+		return "about " + digest.Number(rounded(c.n)) + "×"
+	}
+	if c.late {
+		return digest.Number(c.n) + "+×"
+	}
+	return digest.Number(c.n) + "×"
+}
+
+// estimate extrapolates counts: each sampled line represents the given number of lines. Counts under ten samples
+// are not extrapolated but marked as minimum counts.
+func (t *templates) estimate(each float64) {
+	for _, c := range t.all {
+		if c.thin == 0 {
+			continue
+		}
+		if c.thin < 10 {
+			c.late = true
+			continue
+		}
+		c.about = true
+		more := int64(float64(c.thin) * (each - 1))
+		c.n += more
+		t.lines += more
+	}
+}
+
+// rounded rounds n to two digits, the precision of a sampled count.
+func rounded(n int64) int64 {
+	step := int64(1)
+	for n/step >= 100 {
+		step *= 10
+	}
+	return (n + step/2) / step * step
+}
+
+// telling reports whether at least half of the lines match a repeated template that is not vague.
+func (t *templates) telling() bool {
+	var n int64
+	for _, c := range t.all {
+		if c.n > 1 && !c.vague() {
+			n += c.n
+		}
+	}
+	return 2*n >= t.lines
+}
+
+// vague reports whether over 60 % of the words of a template are wildcards.
+func (c *template) vague() bool {
+	wilds := 0
+	for _, w := range c.words {
+		if w == wild {
+			wilds++
+		}
+	}
+	return 5*wilds > 3*len(c.words)
+}
+
+// common returns the templates sorted by count, highest first.
+func (t *templates) common() []*template {
+	all := slices.Clone(t.all)
+	slices.SortStableFunc(all, func(a, b *template) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.first, b.first))
+	})
+	return all
+}
+
+// stop ends the counting and frees the templates; it is called if the lines follow no patterns.
+func (t *templates) stop() {
+	t.stopped = true
+	t.all, t.leaves, t.cache = nil, nil, nil
+}

@@ -1,0 +1,18 @@
+package kind
+
+import (
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/shape"
+)
+
+// NDJSON is a sequence of JSON values, usually one per line.
+var NDJSON = &Kind{
+	Name:       content.NDJSON,
+	Ext:        "ndjson",
+	MIME:       fixed("application/x-ndjson"),
+	Sniff:      func(s *Sample) bool { return s.json() == content.NDJSON },
+	Summarizer: func(string, []byte) digest.Summarizer { return shape.NewDocument(content.NDJSON) },
+	Records:    content.LineValues,
+	Shares:     Shares{Says: 0.3, Shape: 0.4, Body: 0.35},
+}

@@ -1,0 +1,83 @@
+package shape
+
+// merge adds the statistics of m to n.
+func (n *node) merge(m *node) {
+	n.nulls += m.nulls
+	n.yes += m.yes
+	n.no += m.no
+	if m.text != nil {
+		if n.text == nil {
+			n.text = &texts{}
+		}
+		n.text.merge(m.text)
+	}
+	if m.number != nil {
+		if n.number == nil {
+			n.number = &numbers{}
+		}
+		n.number.merge(m.number)
+	}
+	if m.array != nil {
+		if n.array == nil {
+			n.array = &arrays{lo: m.array.lo}
+		}
+		n.array.merge(m.array)
+	}
+	if m.object != nil {
+		if n.object == nil {
+			n.object = &objects{lo: m.object.lo}
+		}
+		n.object.merge(m.object)
+	}
+}
+
+func (a *arrays) merge(b *arrays) {
+	a.n += b.n
+	a.total += b.total
+	a.lo, a.hi = min(a.lo, b.lo), max(a.hi, b.hi)
+	a.elem.merge(&b.elem)
+}
+
+func (o *objects) merge(p *objects) {
+	o.n += p.n
+	o.ended += p.ended
+	o.members += p.members
+	o.lo, o.hi = min(o.lo, p.lo), max(o.hi, p.hi)
+	if p.each != nil || o.each != nil || len(o.fields)+len(p.fields) > 2*fieldsMost {
+		o.toMap()
+		p.toMap()
+		o.each.merge(p.each)
+		return
+	}
+	for _, d := range p.fields {
+		i := o.find([]byte(d.name))
+		if i < 0 {
+			o.index = nil
+			o.fields = append(o.fields, &field{name: d.name, first: d.first, last: -1})
+			i = len(o.fields) - 1
+		}
+		o.fields[i].n += d.n
+		if d.first >= 0 && d.first < o.fields[i].first {
+			o.fields[i].first = d.first
+		}
+		o.fields[i].node.merge(&d.node)
+	}
+	if len(o.fields) > fieldsMost {
+		o.toMap()
+	}
+}
+
+// toMap turns o into a map: it merges the values of all fields into one node.
+func (o *objects) toMap() {
+	if o.each != nil {
+		return
+	}
+	o.each = &node{}
+	for _, d := range o.fields {
+		if o.example == "" {
+			o.example = d.name
+		}
+		o.each.merge(&d.node)
+	}
+	o.fields, o.index = nil, nil
+}

@@ -1,0 +1,109 @@
+package kind
+
+import (
+	"bytes"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// Sniff returns the kind of a text from its first bytes. whole reports whether prefix is the complete text. name is
+// a file name or ""; its extension only decides ambiguous cases and never makes invalid JSON count as JSON.
+//
+// The first kind of [All] whose Sniff matches wins. Lines that begin with "file:line:", as search tools print them,
+// are text. Source code is text whatever it quotes, unless it is JSON; the name ([content.IsSource]) or the
+// [content.FileHeader] at the start identifies source code.
+func Sniff(prefix []byte, whole bool, name string) content.Kind {
+	s := newSample(prefix, whole, name)
+	for _, k := range All {
+		if k.Sniff(s) {
+			return k.Name
+		}
+	}
+	return content.Text
+}
+
+// Media returns the MIME type of a text, without parameters, from the first bytes and the file name.
+func Media(prefix []byte, name string) string {
+	if len(prefix) > content.SniffSize {
+		prefix = prefix[:content.SniffSize]
+	}
+	return Of(Sniff(prefix, len(prefix) < content.SniffSize, name)).MIME(prefix)
+}
+
+// Sample is the beginning of a text, as sniffers see it.
+type Sample struct {
+	text   []byte // in UTF-8, at most 2·[content.SniffSize] bytes
+	whole  bool   // text is the complete text
+	name   string // file name, or ""
+	ext    string // file extension in lower case, with the dot
+	binary bool   // the bytes are not text in any encoding; field text is not decoded then
+
+	split  [][]byte // cached result of lines
+	asLine bool     // split is valid
+
+	jsonKind content.Kind // cached result of json
+	parsed   bool         // jsonKind is valid
+}
+
+func newSample(prefix []byte, whole bool, name string) *Sample {
+	if len(prefix) > content.SniffSize {
+		prefix, whole = prefix[:content.SniffSize], false
+	}
+	s := &Sample{text: prefix, whole: whole, name: name, ext: strings.ToLower(path.Ext(name))}
+	switch e := content.Detect(prefix, whole); e {
+	case content.NoText:
+		s.binary = true
+	case content.UTF8:
+	default:
+		// The prefix may end inside a character; the incomplete character does not matter here.
+		s.text, _ = io.ReadAll(io.LimitReader(e.Reader(bytes.NewReader(prefix)), 2*content.SniffSize))
+	}
+	return s
+}
+
+// json returns JSON, NDJSON, or "" for another text. The sniffers of JSON and NDJSON share one parse.
+func (s *Sample) json() content.Kind {
+	if !s.parsed {
+		s.parsed = true
+		if text := bytes.TrimLeft(s.text, " \t\r\n"); len(text) > 0 {
+			s.jsonKind = sniffJSON(text, s.whole, s.ext)
+		}
+	}
+	return s.jsonKind
+}
+
+// lines returns the lines of the text. It returns none for blank text and for source code: both are kind text,
+// whatever their lines look like.
+func (s *Sample) lines() [][]byte {
+	if s.asLine {
+		return s.split
+	}
+	s.asLine = true
+	if len(bytes.TrimLeft(s.text, " \t\r\n")) == 0 {
+		return nil
+	}
+	all := splitLines(s.text, s.whole)
+	name := s.name
+	if name == "" {
+		name, _ = content.FileHeader(all[0])
+	}
+	if !content.IsSource(name) {
+		s.split = all
+	}
+	return s.split
+}
+
+// splitLines splits a text into lines without line endings. It drops a last line that the end of the prefix cuts.
+func splitLines(p []byte, whole bool) [][]byte {
+	all := bytes.Split(p, []byte{'\n'})
+	if last := len(all) - 1; last > 0 && (!whole || len(all[last]) == 0) {
+		all = all[:last]
+	}
+	for i, l := range all {
+		all[i] = bytes.TrimSuffix(l, []byte{'\r'})
+	}
+	return all
+}

@@ -1,0 +1,18 @@
+package kind
+
+import (
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/logs"
+)
+
+// Text is any text that no other kind matches.
+var Text = &Kind{
+	Name:       content.Text,
+	Ext:        "txt",
+	MIME:       detected("text/plain"),
+	Sniff:      func(*Sample) bool { return true },
+	Summarizer: func(name string, _ []byte) digest.Summarizer { return withoutMark(logs.NewProse(name)) },
+	Records:    noRecords(content.Text),
+	Shares:     Shares{Says: 0.3, Shape: 0.3, Body: 0.5},
+}

@@ -1,0 +1,369 @@
+package linesearch
+
+import (
+	"context"
+	"encoding/binary"
+	"regexp/syntax"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// automaton is a lazy DFA as in RE2: it decides byte by byte which lines match, with the result of [regexp] on each
+// line as a separate text. A state is a set of instructions and the context before them. A state is made when a text
+// first needs it.
+//
+// If a line turns out to be invalid UTF-8 before it is known to match, regexp decides: it reads each bad byte as
+// U+FFFD, and the number of bad bytes is known only later.
+type automaton struct {
+	*alphabet
+	prog           *syntax.Prog
+	pool           sync.Pool    // of *walker: the next text reuses the states of a walker
+	abandoned      *atomic.Bool // the automaton needed new states so often that regexp is as fast
+	maxStates      int          // maximum number of states of a walker: the rows of its table
+	maxKeyBytes    int          // maximum total size of their keys, in bytes
+	maxEarlyResets int          // see resetCache
+}
+
+// newAutomaton returns nil for a program that would take too much memory.
+func newAutomaton(tree *syntax.Regexp, crlf bool) *automaton {
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil || len(prog.Inst) > maxInsts {
+		return nil
+	}
+	alpha := newAlphabet(prog, crlf)
+	if alpha == nil {
+		return nil
+	}
+	return &automaton{
+		alphabet: alpha, prog: prog, abandoned: new(atomic.Bool), maxStates: 1 << (16 - alpha.shift), maxKeyBytes: maxKeys,
+		maxEarlyResets: defaultEarlyResets,
+	}
+}
+
+const maxInsts = 1 << 16 // a state stores two bytes per instruction
+
+// walker runs the automaton over texts. Its transition table takes 128 KB for any pattern. The number of a state is
+// the index in the table at which its row starts.
+type walker struct {
+	*automaton
+	ctx         context.Context // context of the current text
+	trans       *[1 << 16]uint16
+	keys        []string // keys of the states, by row
+	ids         map[string]uint16
+	size        int // total size of the keys, in bytes
+	start       uint16
+	event       uint16 // smaller transitions lead to one of the rows up to rowAskRegexp
+	ended       uint16 // smaller transitions end the walk over a line
+	work        int    // instructions visited since the context was last checked
+	seen        int    // bytes walked since the table was last cleared
+	skipped     int    // bytes of lines that followed a known match
+	earlyResets int    // number of consecutive times the table was cleared too early
+
+	list, next []uint16 // sets of instructions: of the current state, and of the next
+	stack      []uint16
+	mark       []uint32 // by instruction: the last turn that visited it
+	turn       uint32
+	key        []byte
+}
+
+// The first rows of each table.
+const (
+	rowUnknown     = iota // the transition is not computed yet
+	rowHit                // the line has ended and matches
+	rowAskRegexp          // the line has ended; regexp must decide
+	rowMatched            // the line matches whatever follows
+	rowInvalidUTF8        // the line is not valid UTF-8
+	fixedRows
+)
+
+// Limits of a walker besides its table.
+const (
+	maxKeys            = 1 << 20 // total size of the keys of all states, in bytes
+	minWalk            = 16      // minimum bytes walked per state, else the table was cleared too early
+	defaultEarlyResets = 4
+)
+
+func (a *automaton) walker() *walker {
+	if w, ok := a.pool.Get().(*walker); ok {
+		return w
+	}
+	w := &walker{automaton: a, trans: new([1 << 16]uint16), mark: make([]uint32, len(a.prog.Inst))}
+	w.event, w.ended = rowMatched<<a.shift, fixedRows<<a.shift
+	w.clearStates()
+	return w
+}
+
+// clearStates deletes all states, and makes the fixed rows and the start state.
+func (w *walker) clearStates() {
+	if len(w.keys) > 0 { // a new table is empty
+		clear(w.trans[:])
+	}
+	w.keys = append(w.keys[:0], make([]string, fixedRows)...)
+	w.ids, w.size, w.seen = map[string]uint16{}, 0, 0
+	for c := range w.bytes {
+		w.trans[rowMatched<<w.shift+c] = rowMatched << w.shift
+		w.trans[rowInvalidUTF8<<w.shift+c] = rowInvalidUTF8 << w.shift
+	}
+	w.trans[rowMatched<<w.shift+int(w.class['\n'])] = rowHit << w.shift
+	w.trans[rowInvalidUTF8<<w.shift+int(w.class['\n'])] = rowAskRegexp << w.shift
+
+	w.beginTurn()
+	if w.add(uint16(w.prog.Start), true) { // Start is 0 or 1
+		w.start = rowMatched << w.shift
+		return
+	}
+	w.start, _ = w.intern(w.next, noNode, atStart)
+}
+
+// resetCache clears a full table but keeps the states in use, which get new numbers. If the table fills up too early
+// too often, resetCache abandons the automaton and returns false.
+func (w *walker) resetCache(walked int, inUse []uint16) bool {
+	if w.seen+walked < minWalk*len(w.keys) {
+		if w.earlyResets++; w.earlyResets >= w.maxEarlyResets {
+			w.abandoned.Store(true)
+			return false
+		}
+	} else {
+		w.earlyResets = 0
+	}
+	keys := make([]string, len(inUse))
+	for i, q := range inUse {
+		keys[i] = w.keys[q>>w.shift]
+	}
+	w.clearStates()
+	w.seen = -walked
+	for i, k := range keys {
+		if k == "" { // a fixed row
+			continue
+		}
+		inUse[i], _ = w.internKey(k)
+	}
+	return true
+}
+
+// Flags of the context before a state.
+const (
+	atStart   = 1 << iota // start of the line
+	afterWord             // after a word byte
+	afterCR               // after a \r not consumed yet, because it may belong to the line end
+)
+
+// intern returns the number of the state with a list of instructions; false if the table is full. It sorts list.
+func (w *walker) intern(list []uint16, node int16, before byte) (uint16, bool) {
+	slices.Sort(list)
+	k := append(w.key[:0], before)
+	k = binary.LittleEndian.AppendUint16(k, uint16(node)) // decodeState reverses the conversion
+	for _, pc := range list {
+		k = binary.LittleEndian.AppendUint16(k, pc)
+	}
+	w.key = k
+	if id, ok := w.ids[string(k)]; ok {
+		return id, true
+	}
+	return w.internKey(string(k))
+}
+
+func (w *walker) internKey(k string) (uint16, bool) {
+	if id, ok := w.ids[k]; ok {
+		return id, true
+	}
+	if len(w.keys) >= w.maxStates || len(w.keys) > fixedRows+lanes && w.size+len(k) > w.maxKeyBytes {
+		return 0, false
+	}
+	id := uint16(len(w.keys) << w.shift) // len(w.keys) < maxStates
+	w.keys = append(w.keys, k)
+	w.ids[k] = id
+	w.size += len(k)
+	return id, true
+}
+
+// addTransition computes and stores the transition from a state by a byte; false if the table is full.
+func (w *walker) addTransition(q uint16, b byte) (uint16, bool) {
+	to, ok := w.transition(w.keys[q>>w.shift], b)
+	if ok {
+		w.trans[q+uint16(w.class[b])] = to
+	}
+	return to, ok
+}
+
+// transition returns the state that follows a state, given by its key, after byte b; false if the table is full.
+func (w *walker) transition(key string, b byte) (uint16, bool) {
+	before, node := w.decodeState(key)
+	if node != noNode {
+		return w.transitionInRune(node, b)
+	}
+	if before&afterCR != 0 && b != '\n' {
+		if w.consume('\r', before) {
+			return rowMatched << w.shift, true
+		}
+		before = w.wordBefore('\r')
+		w.list, w.next = w.next, w.list
+	}
+	switch {
+	case b == '\n':
+		if w.atEnd(before) {
+			return rowHit << w.shift, true
+		}
+		return w.start, true
+	case b == '\r' && w.crlf:
+		return w.intern(w.list, noNode, before|afterCR)
+	case b < 0x80:
+		if w.consume(rune(b), before) {
+			return rowMatched << w.shift, true
+		}
+		return w.intern(w.next, noNode, w.wordBefore(rune(b)))
+	case w.lead[b] == noNode:
+		return rowInvalidUTF8 << w.shift, true
+	}
+	if w.resolve(before, flagsAt(before, false)) {
+		return rowMatched << w.shift, true
+	}
+	return w.intern(w.list, w.lead[b], 0)
+}
+
+// transitionInRune is transition for a byte inside a multi-byte rune.
+func (w *walker) transitionInRune(node int16, b byte) (uint16, bool) {
+	if b == '\n' {
+		return rowAskRegexp << w.shift, true
+	}
+	n := &w.nodes[node]
+	if b&0xC0 != 0x80 || n.to[b&0x3F] == noNode {
+		return rowInvalidUTF8 << w.shift, true
+	}
+	to := n.to[b&0x3F]
+	if !n.last {
+		return w.intern(w.list, to, 0)
+	}
+	if w.move(w.letters[to]) {
+		return rowMatched << w.shift, true
+	}
+	return w.intern(w.next, noNode, 0)
+}
+
+// decodeState decodes a state's key, and stores its instructions in w.list.
+func (w *walker) decodeState(key string) (before byte, node int16) {
+	w.list = w.list[:0]
+	for i := 3; i < len(key); i += 2 {
+		w.list = append(w.list, uint16(key[i])|uint16(key[i+1])<<8)
+	}
+	w.work += len(w.list) + 16
+	return key[0], int16(uint16(key[1]) | uint16(key[2])<<8) // see intern
+}
+
+// atEnd reports whether the line matches if the line ends here.
+func (w *walker) atEnd(before byte) bool {
+	return w.resolve(before, flagsAt(before, false)|syntax.EmptyEndText|syntax.EmptyEndLine)
+}
+
+// consume steps over an ASCII rune from w.list to w.next and reports whether the line matches then.
+func (w *walker) consume(r rune, before byte) bool {
+	return w.resolve(before, flagsAt(before, isWord(byte(r)))) || w.move(r) // ASCII
+}
+
+// wordBefore returns the context flags after an ASCII rune; 0 if no instruction in w.next depends on these flags.
+func (w *walker) wordBefore(r rune) byte {
+	if !isWord(byte(r)) { // ASCII
+		return 0
+	}
+	for _, pc := range w.next {
+		if w.prog.Inst[pc].Op == syntax.InstEmptyWidth {
+			return afterWord
+		}
+	}
+	return 0
+}
+
+// flagsAt returns the assertions that hold between the context and the next rune; word is true if the next rune is a
+// word character.
+func flagsAt(before byte, word bool) syntax.EmptyOp {
+	var f syntax.EmptyOp
+	if before&atStart != 0 {
+		f |= syntax.EmptyBeginText | syntax.EmptyBeginLine
+	}
+	if (before&afterWord != 0) != word {
+		return f | syntax.EmptyWordBoundary
+	}
+	return f | syntax.EmptyNoWordBoundary
+}
+
+// resolve replaces each assertion in w.list that holds by the instructions that follow it, and drops the others. It
+// reports whether the line matches then.
+func (w *walker) resolve(before byte, f syntax.EmptyOp) bool {
+	if !slices.ContainsFunc(w.list, func(pc uint16) bool { return w.prog.Inst[pc].Op == syntax.InstEmptyWidth }) {
+		return false
+	}
+	w.beginTurn()
+	for _, pc := range w.list {
+		if w.follow(pc, func(op syntax.EmptyOp) (through, keep bool) { return op&^f == 0, false }) {
+			return true
+		}
+	}
+	w.list, w.next = w.next, w.list
+	return false
+}
+
+// move steps over a rune from w.list, which has no assertions, to w.next, and adds the start of a new match. It
+// reports whether the line matches then.
+func (w *walker) move(r rune) bool {
+	w.beginTurn()
+	for _, pc := range w.list {
+		if in := &w.prog.Inst[pc]; matchRune(in, r) && w.add(uint16(in.Out), false) { // under maxInsts
+			return true
+		}
+	}
+	return w.add(uint16(w.prog.Start), false) // under maxInsts
+}
+
+func (w *walker) beginTurn() {
+	w.next = w.next[:0]
+	if w.turn++; w.turn == 0 {
+		clear(w.mark)
+		w.turn = 1
+	}
+}
+
+// add adds to w.next the instructions that pc reaches without reading a rune, and keeps assertions that may still
+// hold.
+func (w *walker) add(pc uint16, start bool) (match bool) {
+	return w.follow(pc, func(op syntax.EmptyOp) (through, keep bool) {
+		return false, start || op&(syntax.EmptyBeginText|syntax.EmptyBeginLine) == 0
+	})
+}
+
+// follow adds to w.next the instructions that pc reaches without reading a rune. assert decides whether an assertion
+// is passed, kept or dropped.
+func (w *walker) follow(pc uint16, assert func(syntax.EmptyOp) (through, keep bool)) (match bool) {
+	stack := append(w.stack[:0], pc)
+	for len(stack) > 0 {
+		pc := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if w.mark[pc] == w.turn {
+			continue
+		}
+		w.mark[pc] = w.turn
+		w.work++
+		in := &w.prog.Inst[pc]
+		switch in.Op {
+		case syntax.InstMatch:
+			w.stack = stack
+			return true
+		case syntax.InstFail:
+		case syntax.InstAlt, syntax.InstAltMatch:
+			stack = append(stack, uint16(in.Arg), uint16(in.Out)) // under maxInsts
+		case syntax.InstCapture, syntax.InstNop:
+			stack = append(stack, uint16(in.Out)) // under maxInsts
+		case syntax.InstEmptyWidth:
+			through, keep := assert(syntax.EmptyOp(in.Arg)) // fits into a byte
+			if through {
+				stack = append(stack, uint16(in.Out)) // under maxInsts
+			} else if keep {
+				w.next = append(w.next, pc)
+			}
+		default:
+			w.next = append(w.next, pc)
+		}
+	}
+	w.stack = stack
+	return false
+}

@@ -1,0 +1,239 @@
+package linesearch
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/linesearch/literal"
+)
+
+// finder finds the matching lines of a block. It belongs to one goroutine:
+//
+//	         ┌─ needles: lines that hold one ─► walker or regexp, unless a needle suffices
+//	block ───┼─ walker over all of it, if there are no needles or too many
+//	         └─ regexp line by line, if there is no walker
+type finder struct {
+	m            *Matcher
+	ctx          context.Context
+	literals     literal.Finders
+	searcher     literal.Searcher // finds needles with vectors; nil: use literals
+	w            *walker          // nil if not taken from the pool yet, or if there is no automaton
+	skipLiterals int              // number of next blocks in which needles are ignored
+	work         int              // instructions × bytes since ctx was checked
+}
+
+func (m *Matcher) finder(ctx context.Context) *finder {
+	f := &finder{m: m, ctx: ctx, literals: literal.NewFinders(m.needles)}
+	if m.newSearcher != nil {
+		f.searcher = m.newSearcher()
+	}
+	return f
+}
+
+// release puts the walker back into its pool.
+func (f *finder) release() {
+	if f.w != nil {
+		f.w.ctx = nil
+		f.w.pool.Put(f.w)
+		f.w = nil
+	}
+}
+
+// walker returns nil if only regexp can be used.
+func (f *finder) walker() *walker {
+	a := f.m.auto()
+	if a == nil || a.abandoned.Load() {
+		return nil
+	}
+	if f.w == nil {
+		f.w = a.walker()
+		f.w.ctx = f.ctx
+	}
+	return f.w
+}
+
+// find finds the matching lines of b, which consists of whole lines; the last line of the text may lack its newline.
+// It also counts all lines if that costs nothing extra.
+func (f *finder) find(b []byte, h *hits) error {
+	whole := b
+	if n := len(b); n > 0 && b[n-1] != '\n' {
+		whole = b[:lastNewline(b)+1]
+	}
+	if err := f.findWhole(whole, h); err != nil || len(whole) == len(b) {
+		return err
+	}
+	if h.lines > 0 {
+		h.lines++
+	}
+	ok, err := f.matches(b[len(whole):])
+	if ok {
+		h.add(len(b) - 1)
+	}
+	return err
+}
+
+func (f *finder) findWhole(b []byte, h *hits) error {
+	f.literals.Reset()
+	from := 0
+	if len(f.literals) > 0 && f.skipLiterals == 0 {
+		var err error
+		if from, err = f.candidates(b, h); err != nil || from == len(b) {
+			return err
+		}
+		f.skipLiterals = denseBlocks
+	}
+	f.skipLiterals = max(f.skipLiterals-1, 0)
+	if w := f.walker(); w != nil {
+		if w.start == rowMatched<<w.shift {
+			addAll(b, from, h)
+			return nil
+		}
+		before, n := len(h.at), h.n
+		if ok, err := w.walk(b, from, h, f.matches); ok || err != nil {
+			return err
+		}
+		h.at, h.n = h.at[:before], n
+		if err := f.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return f.matchEach(b, from, h)
+}
+
+// addAll adds every line, for a pattern that matches the empty text.
+func addAll(b []byte, from int, h *hits) {
+	if h.only {
+		h.n += int64(bytes.Count(b[from:], newline))
+		return
+	}
+	for from < len(b) {
+		from = lineEnd(b, from)
+		h.add(from - 1)
+	}
+}
+
+// If needles are so dense that checking each line costs more than walking over everything, they are ignored for
+// denseBlocks blocks.
+const (
+	denseBlocks = 16  // number of blocks in which needles are ignored
+	denseEvery  = 512 // lines checked per decision: a dense minute of a log says little about the rest
+	denseBytes  = 150 // needles are dense if there are fewer bytes per needle
+)
+
+// candidates checks only lines that contain a needle. If there are too many such lines it returns early, with the
+// start of the next line.
+func (f *finder) candidates(b []byte, h *hits) (int, error) {
+	lines := 0
+	for pos, n, mark := 0, 0, 0; pos < len(b); {
+		at, end, passed := 0, 0, 0
+		if f.searcher != nil {
+			at, end, passed = f.searcher.Find(b, pos)
+		} else {
+			at, end = f.literals.Find(b, pos)
+		}
+		lines += passed
+		if at >= len(b) {
+			break
+		}
+		lines++
+		next := lineEnd(b, at)
+		if f.m.literalSuffices {
+			if end <= at+len(f.m.text(b[at:next])) {
+				h.add(next - 1)
+			}
+			pos = next
+			continue
+		}
+		start := at
+		if !f.m.literalFirst {
+			start = pos + lastNewline(b[pos:at]) + 1
+		}
+		ok, err := f.matchesLine(b[start:next])
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			h.add(next - 1)
+		}
+		pos = next
+		if n++; n%denseEvery == 0 {
+			if pos-mark < denseEvery*denseBytes && f.walker() != nil {
+				return pos, nil
+			}
+			mark = pos
+		}
+	}
+	if f.searcher != nil {
+		h.lines = int64(lines)
+	}
+	return len(b), nil
+}
+
+// matchEach matches each line by regexp.
+func (f *finder) matchEach(b []byte, from int, h *hits) error {
+	for pos := from; pos < len(b); {
+		next := lineEnd(b, pos)
+		ok, err := f.matches(b[pos:next])
+		if err != nil {
+			return err
+		}
+		if ok {
+			h.add(next - 1)
+		}
+		pos = next
+	}
+	return nil
+}
+
+// matchesLine reports whether a line, which includes its newline, matches.
+func (f *finder) matchesLine(line []byte) (bool, error) {
+	if w := f.walker(); w != nil {
+		states := [1]uint16{w.start}
+		row, _, ok := w.line(line, 0, states[:], 0)
+		w.seen += len(line)
+		if ok && row != rowAskRegexp<<w.shift {
+			return row == rowHit<<w.shift, nil
+		}
+		if err := f.ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	return f.matches(line)
+}
+
+// matches reports by regexp whether a line matches. It checks the context once per expensiveWork/8.
+func (f *finder) matches(line []byte) (bool, error) {
+	text := f.m.text(line)
+	cost := f.m.weight * len(text)
+	if f.work += cost; f.work > expensiveWork/8 { // there are several lines, and the machine may be busy
+		f.work = 0
+		if err := f.ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	if cost <= expensiveWork {
+		return f.m.re.Match(text), nil
+	}
+	_, _, ok, err := f.m.find(f.ctx, text)
+	return ok, err
+}
+
+// text returns a line without its line end: \n, and the \r before it unless the pattern names \r.
+func (m *Matcher) text(line []byte) []byte {
+	n := len(line)
+	if n == 0 || line[n-1] != '\n' {
+		return line
+	}
+	n--
+	if n > 0 && line[n-1] == '\r' && !m.cr {
+		n--
+	}
+	return line[:n]
+}
+
+// May returns false if no part of text can match. It searches for the needles only, and is many times as fast as
+// [Matcher.Find] on a text without needles.
+func (m *Matcher) May(text []byte) bool {
+	// With multi, a \r\n in the text is read as \n, and may occur where a needle has \n.
+	return m.multi || len(m.needles) == 0 || literal.In(text, m.needles)
+}

@@ -1,0 +1,282 @@
+package linesearch
+
+import (
+	"bytes"
+)
+
+// hits holds the matching lines of a block: the position of one byte in each line, in order, or only their number.
+type hits struct {
+	only  bool // count the lines without storing positions
+	n     int64
+	at    []uint32
+	lines int64 // number of all lines of the block; 0 if not counted
+}
+
+func (h *hits) add(at int) {
+	h.n++
+	if !h.only {
+		h.at = append(h.at, uint32(at)) // a block is far smaller
+	}
+}
+
+// lanes is the number of parts of a block that one goroutine walks in lockstep: each step waits about five cycles for
+// the table, so a single walk leaves most of the processor idle. The lanes are needed to meet the rows "grep: … no
+// literal", "Unicode class" and "dense" of docs/SPEED.md.
+const lanes = 4
+
+// walk finds the matching lines of b[from:], where b ends with a newline. It calls asked, which uses regexp, for a
+// line (including its newline) that it cannot decide. walk returns false if the automaton was abandoned or the
+// context has ended: h is then incomplete.
+func (w *walker) walk(b []byte, from int, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
+	x := walk{walker: w, b: b, asked: asked}
+	x.lane[0] = lane{from: from, end: len(b), h: *h}
+	for i := range x.q {
+		x.q[i] = w.start
+	}
+	skipped := w.skipped
+	ok, err := x.walkLane(0, probeLines)
+	if walked := x.lane[0].from - from; ok && err == nil && w.skipped-skipped <= walked/4*3 {
+		ok, err = x.splitLanes(h.only)
+	}
+	for i := range x.lane {
+		if ok && err == nil {
+			ok, err = x.walkLane(i, len(b))
+		}
+	}
+	*h = x.lane[0].h
+	for i := 1; i < lanes; i++ {
+		h.n += x.lane[i].h.n
+		h.at = append(h.at, x.lane[i].h.at...)
+	}
+	return ok, err
+}
+
+// probeLines is the number of lines at the start of a block that are walked first, to measure how early lines match.
+// If they match very early, skipping from line to line is faster than lanes.
+const probeLines = 16
+
+// walk is one walk over a block.
+type walk struct {
+	*walker
+	b     []byte
+	asked func([]byte) (bool, error)
+	lane  [lanes]lane
+	q     [lanes]uint16 // the state of each lane; resetCache renumbers all of them
+}
+
+// lane is a part of the block that consists of whole lines.
+type lane struct {
+	from int // current position of the walk
+	end  int
+	h    hits
+}
+
+// splitLanes divides the rest of the first lane into lanes, and walks all lanes up to the length of the shortest.
+func (x *walk) splitLanes(only bool) (bool, error) {
+	from := x.lane[0].from
+	part, n := (len(x.b)-from)/lanes, len(x.b)
+	for i := range x.lane {
+		end := len(x.b)
+		if i < lanes-1 {
+			end = min(from+part, end)
+			if end > 0 && x.b[end-1] != '\n' {
+				end = lineEnd(x.b, end)
+			}
+		}
+		h := hits{only: only}
+		if i == 0 {
+			h = x.lane[0].h // the hits before the split come first
+		}
+		x.lane[i], x.q[i] = lane{from: from, end: end, h: h}, x.start
+		n = min(n, end-from)
+		from = end
+	}
+	if n < 16 {
+		return true, nil
+	}
+	return x.walkLanes(n)
+}
+
+// walkLanes walks the first n bytes of all lanes.
+func (x *walk) walkLanes(n int) (bool, error) {
+	t, class, event := x.trans, &x.class, x.event
+	b0, b1 := x.b[x.lane[0].from:][:n], x.b[x.lane[1].from:][:n]
+	b2, b3 := x.b[x.lane[2].from:][:n], x.b[x.lane[3].from:][:n]
+	q0, q1, q2, q3 := x.q[0], x.q[1], x.q[2], x.q[3]
+	for i := range b0 {
+		a0 := t[q0+uint16(class[b0[i]])]
+		a1 := t[q1+uint16(class[b1[i]])]
+		a2 := t[q2+uint16(class[b2[i]])]
+		a3 := t[q3+uint16(class[b3[i]])]
+		if a0 < event || a1 < event || a2 < event || a3 < event {
+			q := [lanes]uint16{q0, q1, q2, q3}
+			if ok, err := x.handleEvents(&q, i); !ok || err != nil {
+				return ok, err
+			}
+			q0, q1, q2, q3 = q[0], q[1], q[2], q[3]
+			continue
+		}
+		q0, q1, q2, q3 = a0, a1, a2, a3
+	}
+	x.q = [lanes]uint16{q0, q1, q2, q3}
+	for i := range x.lane {
+		x.lane[i].from += n
+	}
+	x.seen += n * lanes
+	return true, nil
+}
+
+// handleEvents steps each lane over its byte i, when at least one lane needs a new state or has reached the end of a
+// line.
+func (x *walk) handleEvents(q *[lanes]uint16, i int) (bool, error) {
+	var to [lanes]uint16
+	for k := 0; k < lanes; k++ {
+		b := x.b[x.lane[k].from+i]
+		to[k] = x.trans[q[k]+uint16(x.class[b])]
+		if to[k] != rowUnknown {
+			continue
+		}
+		var ok bool
+		if to[k], ok = x.addTransition(q[k], b); !ok {
+			if !x.resetCache(i*lanes, q[:]) {
+				return false, nil
+			}
+			k = -1 // all states have new numbers
+		}
+	}
+	if err := x.checkContext(); err != nil {
+		return true, err
+	}
+	for k := range to {
+		q[k] = to[k]
+		if to[k] < x.event {
+			q[k] = x.start
+			if err := x.lineEnded(k, to[k], x.lane[k].from+i); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// ctxCheckWork is the number of instructions visited between two context checks: a few milliseconds.
+const ctxCheckWork = 1 << 20
+
+// checkContext returns the context's error; it looks only once per ctxCheckWork instructions.
+func (w *walker) checkContext() error {
+	if w.work < ctxCheckWork {
+		return nil
+	}
+	w.work = 0
+	return w.ctx.Err()
+}
+
+// lineEnded records the line of lane k that ends at position at, if the line matches.
+func (x *walk) lineEnded(k int, row uint16, at int) error {
+	if row == rowAskRegexp<<x.shift {
+		start := lastNewline(x.b[:at]) + 1
+		ok, err := x.asked(x.b[start : at+1])
+		if !ok || err != nil {
+			return err
+		}
+	}
+	x.lane[k].h.add(at)
+	return nil
+}
+
+// walkLane walks one lane over at most the given number of lines. Once a line is known to match, walkLane skips to
+// its end.
+func (x *walk) walkLane(k, most int) (bool, error) {
+	l := &x.lane[k]
+	for n := 0; n < most && l.from < l.end; n++ {
+		q, at, ok := x.line(x.b[:l.end], l.from, x.q[:], k)
+		if !ok {
+			return false, nil
+		}
+		x.seen += at - l.from
+		x.q[k], l.from = x.start, at+1
+		if q < x.event {
+			if err := x.lineEnded(k, q, at); err != nil {
+				return true, err
+			}
+		}
+		if err := x.checkContext(); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// line walks from position from in state states[k] to the end of the line. It returns rowHit, rowAskRegexp or the
+// start state, and the position of the newline. If the table is cleared, line keeps all of states and updates their
+// numbers. It returns false if the automaton was abandoned or the context has ended.
+func (w *walker) line(b []byte, from int, states []uint16, k int) (row uint16, at int, ok bool) {
+	t, class, ended, q := w.trans, &w.class, w.ended, states[k]
+	for i := from; i < len(b); i++ {
+		c := b[i]
+		a := t[q+uint16(class[c])]
+		if a >= ended {
+			q = a
+			if c == '\n' {
+				return a, i, true
+			}
+			continue
+		}
+		if a == rowUnknown {
+			for {
+				if a, ok = w.addTransition(q, c); ok {
+					break
+				}
+				states[k] = q
+				if !w.resetCache(i-from, states) {
+					return 0, 0, false
+				}
+				q = states[k]
+			}
+			if w.checkContext() != nil {
+				return 0, 0, false
+			}
+			if a >= ended {
+				q = a
+				if c == '\n' {
+					return a, i, true
+				}
+				continue
+			}
+		}
+		if a < w.event { // the line has ended
+			return a, i, true
+		}
+		if c != '\n' {
+			n := bytes.IndexByte(b[i:], '\n')
+			i += n
+			w.skipped += n
+		}
+		return t[a+uint16(class['\n'])], i, true
+	}
+	return w.start, len(b), true
+}
+
+// lastNewline is bytes.LastIndexByte for a newline; it is fast if the newline is near the end of b.
+func lastNewline(b []byte) int {
+	i := len(b)
+	for ; i >= 8; i -= 8 {
+		w := uint64(b[i-8]) | uint64(b[i-7])<<8 | uint64(b[i-6])<<16 | uint64(b[i-5])<<24 |
+			uint64(b[i-4])<<32 | uint64(b[i-3])<<40 | uint64(b[i-2])<<48 | uint64(b[i-1])<<56
+		w ^= 0x0a0a0a0a0a0a0a0a
+		if (w-0x0101010101010101)&^w&0x8080808080808080 != 0 {
+			break
+		}
+	}
+	return bytes.LastIndexByte(b[:i], '\n')
+}
+
+var newline = []byte{'\n'}
+
+// lineEnd returns the position after the first newline at or after from, or len(b).
+func lineEnd(b []byte, from int) int {
+	if i := bytes.IndexByte(b[from:], '\n'); i >= 0 {
+		return from + i + 1
+	}
+	return len(b)
+}

@@ -1,0 +1,296 @@
+package literal
+
+import (
+	"regexp/syntax"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Above these limits, searching for the needles would cost more than it saves.
+const (
+	maxNeedles = 16
+	maxExact   = 32
+)
+
+// Requirement describes what each match of a pattern must contain.
+type Requirement struct {
+	Needles []Needle // each match holds at least one of them; empty if nothing is known
+	Suffice bool     // each line that holds a needle matches
+	Near    bool     // no newline can occur in a match before its first needle
+	Prefix  bool     // each match starts with a needle and does not depend on the bytes before it
+}
+
+// Required derives the needles of a simplified pattern. multi means that matches may span lines. crlf means that a \n
+// of the pattern also matches \r\n, so no needle may contain a \n.
+func Required(re *syntax.Regexp, multi, crlf bool) Requirement {
+	f := analyzer{multi, crlf}.analyze(re)
+	if w := f.fullSet(); f.sure && w.useful() {
+		return Requirement{w.needles, true, !w.afterNewline, true}
+	}
+	best := better(f.need, f.fullSet())
+	if !best.useful() {
+		return Requirement{}
+	}
+	return Requirement{best.needles, false, !best.afterNewline, best.head}
+}
+
+// analyzer walks a pattern's syntax tree; its fields are the arguments of [Required].
+type analyzer struct{ multi, crlf bool }
+
+// facts describes the texts that a subexpression matches.
+type facts struct {
+	exact []string  // all texts the subexpression can match; nil if unknown
+	whole needleSet // if exact is unknown: the subexpression matches these and nothing else
+	need  needleSet // each match holds one of these
+	sure  bool      // no assertions: each text of exact or whole is a match
+}
+
+// fullSet returns the needles that are all texts the subexpression can match; empty if unknown.
+func (f facts) fullSet() needleSet {
+	if f.exact != nil {
+		return needleSet{needles: needles(f.exact)}
+	}
+	return f.whole
+}
+
+// needleSet is a set of needles; each match holds at least one of them.
+type needleSet struct {
+	needles      []Needle
+	afterNewline bool // a match may hold a \n before the needle
+	head         bool // the match starts with the needle and does not depend on the bytes before it
+}
+
+func (s needleSet) useful() bool {
+	return len(s.needles) > 0 && len(s.needles) <= maxNeedles &&
+		!slices.ContainsFunc(s.needles, func(n Needle) bool { return n.Text == "" })
+}
+
+// score rates a set: longer, rarer and fewer needles score higher; an unusable set scores 0.
+func (s needleSet) score() int {
+	if !s.useful() {
+		return 0
+	}
+	worst := 1 << 20
+	for _, n := range s.needles {
+		worst = min(worst, min(len(n.Text), 6)*40-frequency(n.Text[n.rare]))
+	}
+	if s.afterNewline { // the regexp must also read everything before the needle
+		worst -= 200
+	}
+	return max(400+worst-8*len(s.needles), 1)
+}
+
+func better(a, b needleSet) needleSet {
+	if b.score() > a.score() {
+		return b
+	}
+	return a
+}
+
+func needles(texts []string) []Needle {
+	var ns []Needle
+	for _, t := range texts {
+		ns = append(ns, newNeedle(t, false))
+	}
+	return ns
+}
+
+func (h analyzer) analyze(re *syntax.Regexp) facts {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return h.analyzeLiteral(re)
+	case syntax.OpCharClass:
+		return h.analyzeClass(re)
+	case syntax.OpEmptyMatch:
+		return facts{exact: []string{""}, sure: true}
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return facts{exact: []string{""}}
+	case syntax.OpCapture:
+		return h.analyze(re.Sub[0])
+	case syntax.OpQuest:
+		f := h.analyze(re.Sub[0])
+		if f.exact == nil {
+			return facts{}
+		}
+		return facts{exact: append(slices.Clone(f.exact), ""), sure: f.sure}
+	case syntax.OpPlus:
+		return repeated(h.analyze(re.Sub[0]))
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return repeated(h.analyze(re.Sub[0]))
+		}
+	case syntax.OpConcat:
+		return h.analyzeConcat(re)
+	case syntax.OpAlternate:
+		return h.analyzeAlternate(re)
+	}
+	return facts{}
+}
+
+// repeated returns the facts of one or more repeats: each match holds what one repeat requires.
+func repeated(f facts) facts { return facts{need: better(f.need, f.fullSet())} }
+
+func (h analyzer) analyzeLiteral(re *syntax.Regexp) facts {
+	fold := re.Flags&syntax.FoldCase != 0
+	plain := true
+	var best needleSet
+	var piece []rune
+	far := false
+	flush := func() {
+		if len(piece) > 0 {
+			best = better(best, needleSet{needles: []Needle{newNeedle(string(piece), fold)}, afterNewline: far})
+			piece = nil
+		}
+	}
+	for _, r := range re.Rune {
+		if h.byteExact(r, fold) {
+			if fold {
+				r = unicode.ToLower(r)
+			}
+			piece = append(piece, r)
+		} else {
+			plain = false
+			flush()
+		}
+		if r == '\n' {
+			flush()
+			far = true
+		}
+	}
+	flush()
+	switch {
+	case !plain:
+		return facts{need: best}
+	case fold && far: // the \n split the literal
+		return facts{need: best}
+	case fold:
+		best.head = true
+		return facts{whole: best, need: best, sure: true}
+	default:
+		return facts{exact: []string{string(re.Rune)}, need: best, sure: true}
+	}
+}
+
+// byteExact reports whether a rune of the pattern matches only its own UTF-8 bytes (with fold, also those of its
+// other ASCII case). U+FFFD is not byte-exact: it also matches any invalid byte.
+func (h analyzer) byteExact(r rune, fold bool) bool {
+	switch {
+	case r == utf8.RuneError, h.crlf && r == '\n':
+		return false
+	case fold:
+		return r < utf8.RuneSelf && r != 'k' && r != 'K' && r != 's' && r != 'S'
+	}
+	return true
+}
+
+// analyzeClass returns the runes of a class as exact texts if it has at most 8 runes.
+func (h analyzer) analyzeClass(re *syntax.Regexp) facts {
+	var exact []string
+	for i := 0; i+1 < len(re.Rune); i += 2 {
+		for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
+			if len(exact) == 8 || !h.byteExact(r, false) || r == '\n' {
+				return facts{}
+			}
+			exact = append(exact, string(r))
+		}
+	}
+	return facts{exact: exact, sure: exact != nil}
+}
+
+func (h analyzer) analyzeAlternate(re *syntax.Regexp) facts {
+	all := facts{sure: true, exact: []string{}}
+	for _, sub := range re.Sub {
+		f := h.analyze(sub)
+		all.sure = all.sure && f.sure
+		if f.exact == nil {
+			all.exact = nil
+		} else if all.exact != nil {
+			all.exact = append(all.exact, f.exact...)
+		}
+		all.whole = all.whole.union(f.fullSet())
+		all.need = all.need.union(better(f.need, f.fullSet()))
+		if len(all.exact) > maxExact {
+			all.exact = nil
+		}
+	}
+	return all
+}
+
+// union returns the needles of both sets as one set; it is unusable if either set is.
+func (s needleSet) union(t needleSet) needleSet {
+	if !t.useful() {
+		t.needles = []Needle{{}}
+	}
+	if len(s.needles) > maxNeedles {
+		return s
+	}
+	return needleSet{needles: append(slices.Clip(s.needles), t.needles...), afterNewline: s.afterNewline || t.afterNewline}
+}
+
+func (h analyzer) analyzeConcat(re *syntax.Regexp) facts {
+	var (
+		best needleSet
+		acc  = []string{""} // all texts of the subexpressions since the last unknown one
+		far  bool           // a \n may precede acc
+		all  = true         // acc covers all subexpressions so far
+		bare = true         // … and none of them was an assertion
+		sure = true
+	)
+	flush := func() { best = better(best, needleSet{needles: needles(acc), afterNewline: far, head: all && bare}) }
+	for _, sub := range re.Sub {
+		f := h.analyze(sub)
+		sure = sure && f.sure
+		if f.exact != nil && len(acc)*len(f.exact) <= maxExact {
+			acc = product(acc, f.exact)
+			bare = bare && f.sure
+			continue
+		}
+		flush()
+		far = far || slices.ContainsFunc(acc, func(s string) bool { return slices.Contains([]byte(s), '\n') })
+		need := better(f.need, f.fullSet())
+		need.afterNewline = need.afterNewline || far
+		need.head = need.head && all && bare && len(acc) == 1 && acc[0] == ""
+		best = better(best, need)
+		far = far || h.multi && CanMatchNewline(sub)
+		acc, all = []string{""}, false
+	}
+	flush()
+	if !all {
+		return facts{need: best}
+	}
+	return facts{exact: acc, need: best, sure: sure}
+}
+
+func product(as, bs []string) []string {
+	out := make([]string, 0, len(as)*len(bs))
+	for _, a := range as {
+		for _, b := range bs {
+			out = append(out, a+b)
+		}
+	}
+	return out
+}
+
+// CanMatchNewline reports whether a match of the pattern may hold a \n.
+func CanMatchNewline(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return slices.Contains(re.Rune, '\n')
+	case syntax.OpCharClass:
+		return InClass(re.Rune, '\n')
+	case syntax.OpAnyChar:
+		return true
+	}
+	return slices.ContainsFunc(re.Sub, CanMatchNewline)
+}
+
+// InClass reports whether r is in one of the ranges of a character class.
+func InClass(ranges []rune, r rune) bool {
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if ranges[i] <= r && r <= ranges[i+1] {
+			return true
+		}
+	}
+	return false
+}

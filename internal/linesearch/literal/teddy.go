@@ -1,0 +1,160 @@
+package literal
+
+import "bytes"
+
+// The vectors of this package are needed to meet the rows "grep: 200 MB, …" with literals of docs/SPEED.md.
+
+// Searcher finds the first needle in b[from:], where from is the start of a line and b ends with a newline. at and
+// end are the start and end of the needle, lines is the number of newlines between from and the needle. If there is
+// no needle, at is len(b) and lines counts the newlines of b[from:]. Of several needles in one line any may be
+// returned. A Searcher belongs to one goroutine.
+type Searcher interface {
+	Find(b []byte, from int) (at, end, lines int)
+}
+
+// NewSearcher returns a function that makes searchers that use vectors; nil if the processor or the needles do not
+// allow that.
+func NewSearcher(ns []Needle) func() Searcher {
+	t := newTeddy(ns)
+	switch {
+	case t == nil:
+		return nil
+	case len(ns) == 1:
+		one := newPair(ns[0])
+		return func() Searcher { mine := *one; return &mine }
+	}
+	return func() Searcher { return t }
+}
+
+// teddy searches for several needles at once by three adjacent bytes of each, 32 positions at a time (the algorithm
+// of Hyperscan). Needles are grouped in 8 buckets. For each of the three bytes, two tables (by its low and its high
+// half) hold a bit set of the buckets that allow it. If all six tables share a bucket at a position, the needles of
+// that bucket are compared.
+type teddy struct {
+	nibbles nibbles
+	buckets [8][]teddyNeedle
+}
+
+// nibbles holds, for each of three bytes, a table by its low half and one by its high half; each table is stored
+// twice, as AVX2 needs it.
+type nibbles [6][32]byte
+
+// teddyNeedle is a needle with the offset of its three bytes.
+type teddyNeedle struct {
+	Needle
+	at int
+}
+
+// newTeddy returns nil without AVX2 or if a needle has only one byte: bytes.IndexByte is faster then. No needle may
+// contain a newline.
+func newTeddy(ns []Needle) *teddy {
+	if !haveTeddy || len(ns) == 0 {
+		return nil
+	}
+	t := &teddy{}
+	for i, n := range ns {
+		if len(n.Text) < 2 {
+			return nil
+		}
+		b := i % len(t.buckets)
+		at := rarestThree(n.Text)
+		t.buckets[b] = append(t.buckets[b], teddyNeedle{n, at})
+		for k := range 3 {
+			if at+k == len(n.Text) { // a needle of two bytes allows any third byte
+				t.allowAny(k, 1<<b)
+				continue
+			}
+			c := n.Text[at+k]
+			t.allow(k, 1<<b, c)
+			if n.Fold && 'a' <= c && c <= 'z' {
+				t.allow(k, 1<<b, c&^0x20)
+			}
+		}
+	}
+	return t
+}
+
+// allow adds c to the values of byte k (0 to 2) that a bucket allows.
+func (t *teddy) allow(k int, bucket, c byte) {
+	for _, half := range []int{0, 16} {
+		t.nibbles[2*k][half+int(c&0x0f)] |= bucket
+		t.nibbles[2*k+1][half+int(c>>4)] |= bucket
+	}
+}
+
+// allowAny makes a bucket allow every value of byte k.
+func (t *teddy) allowAny(k int, bucket byte) {
+	for i := range t.nibbles[2*k] {
+		t.nibbles[2*k][i] |= bucket
+		t.nibbles[2*k+1][i] |= bucket
+	}
+}
+
+// rarestThree returns the offset of the three adjacent bytes that are rarest together.
+func rarestThree(text string) (at int) {
+	least := 1 << 20
+	for i := 0; i == 0 || i+3 <= len(text); i++ {
+		n := 0
+		for k := i; k < min(i+3, len(text)); k++ {
+			n += frequency(text[k])
+		}
+		if n < least {
+			at, least = i, n
+		}
+	}
+	return at
+}
+
+// Find implements [Searcher].
+func (t *teddy) Find(b []byte, from int) (at, end, lines int) {
+	for i := from; ; i++ {
+		next, passed := t.next(b, i)
+		if i, lines = next, lines+passed; i == len(b) {
+			return i, i, lines
+		}
+		buckets := t.nibbles.at(b[i:])
+		for k := range t.buckets {
+			if buckets>>k&1 == 0 {
+				continue
+			}
+			for _, n := range t.buckets[k] {
+				at, end = i-n.at, i-n.at+len(n.Text)
+				if at >= from && end <= len(b) && n.equals(b[at:end]) {
+					return at, end, lines
+				}
+			}
+		}
+		if b[i] == '\n' {
+			lines++
+		}
+	}
+}
+
+// next returns the first position at or after from at which all tables share a bucket, or len(b), and the number of
+// newlines before that position.
+func (t *teddy) next(b []byte, from int) (at, lines int) {
+	if n := len(b) - 2 - from; n >= 32 {
+		at, lines = teddyNext(&b[from], n, &t.nibbles)
+		if at >= 0 {
+			return from + at, lines
+		}
+		from += n &^ 31
+	}
+	at = t.nibbles.next(b, from)
+	return at, lines + bytes.Count(b[from:at], newline)
+}
+
+// next is teddyNext without vectors; it also handles the last bytes of a block, too few for vectors.
+func (t *nibbles) next(b []byte, from int) int {
+	for i := from; i+2 < len(b); i++ {
+		if t.at(b[i:]) != 0 {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// at returns the buckets that allow the first three bytes of b.
+func (t *nibbles) at(b []byte) byte {
+	return t[0][b[0]&0x0f] & t[1][b[0]>>4] & t[2][b[1]&0x0f] & t[3][b[1]>>4] & t[4][b[2]&0x0f] & t[5][b[2]>>4]
+}

@@ -1,0 +1,174 @@
+// The rows "grep: 200 MB" of docs/SPEED.md with literals need these vectors.
+
+#include "textflag.h"
+
+DATA low<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA low<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA low<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA low<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
+GLOBL low<>(SB), RODATA|NOPTR, $32
+
+DATA newline<>+0(SB)/8, $0x0a0a0a0a0a0a0a0a
+GLOBL newline<>(SB), RODATA|NOPTR, $8
+
+// func teddyNext(p *byte, n int, t *nibbles) (i, lines int)
+TEXT ·teddyNext(SB), NOSPLIT, $0-40
+	MOVQ p+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ t+16(FP), DI
+	VMOVDQU (DI), Y0
+	VMOVDQU 32(DI), Y1
+	VMOVDQU 64(DI), Y2
+	VMOVDQU 96(DI), Y3
+	VMOVDQU 128(DI), Y4
+	VMOVDQU 160(DI), Y5
+	VMOVDQU low<>(SB), Y6
+	VPBROADCASTQ newline<>(SB), Y14
+	VPXOR Y7, Y7, Y7
+	VPXOR Y15, Y15, Y15 // newlines, by eights
+	XORQ AX, AX
+	SUBQ $32, CX
+
+loop:
+	CMPQ AX, CX
+	JGT  none
+	PREFETCHT0 3072(SI)(AX*1)
+	VMOVDQU (SI)(AX*1), Y8
+	VMOVDQU 1(SI)(AX*1), Y10
+	VMOVDQU 2(SI)(AX*1), Y12
+	VPSRLW $4, Y8, Y9
+	VPSRLW $4, Y10, Y11
+	VPSRLW $4, Y12, Y13
+	VPAND Y6, Y8, Y8
+	VPAND Y6, Y9, Y9
+	VPAND Y6, Y10, Y10
+	VPAND Y6, Y11, Y11
+	VPAND Y6, Y12, Y12
+	VPAND Y6, Y13, Y13
+	VPSHUFB Y8, Y0, Y8
+	VPSHUFB Y9, Y1, Y9
+	VPSHUFB Y10, Y2, Y10
+	VPSHUFB Y11, Y3, Y11
+	VPSHUFB Y12, Y4, Y12
+	VPSHUFB Y13, Y5, Y13
+	VPAND Y8, Y9, Y8
+	VPAND Y10, Y11, Y10
+	VPAND Y12, Y13, Y12
+	VPAND Y8, Y10, Y8
+	VPAND Y8, Y12, Y8
+	VPCMPEQB Y7, Y8, Y8
+	VPCMPEQB (SI)(AX*1), Y14, Y9
+	VPMOVMSKB Y8, DX
+	XORL $0xffffffff, DX
+	JNZ  found
+	VPABSB Y9, Y9
+	VPSADBW Y7, Y9, Y9
+	VPADDQ Y9, Y15, Y15
+	ADDQ $32, AX
+	JMP  loop
+
+found:
+	VPMOVMSKB Y9, BX
+	BSFL DX, CX
+	ADDQ CX, AX
+	MOVQ $1, DX
+	SHLQ CX, DX
+	DECQ DX
+	ANDQ DX, BX
+	POPCNTQ BX, BX
+	JMP  sum
+
+none:
+	MOVQ $-1, AX
+	XORQ BX, BX
+
+sum:
+	VEXTRACTI128 $1, Y15, X8
+	VPADDQ X8, X15, X15
+	VPSRLDQ $8, X15, X8
+	VPADDQ X8, X15, X15
+	VMOVQ X15, DX
+	ADDQ DX, BX
+	VZEROUPPER
+	MOVQ AX, i+24(FP)
+	MOVQ BX, lines+32(FP)
+	RET
+
+// func pairNext(p *byte, n, first, second int, x, y, foldX, foldY byte) (i, lines int)
+TEXT ·pairNext(SB), NOSPLIT, $0-56
+	MOVQ p+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ first+16(FP), R8
+	MOVQ second+24(FP), DI
+	ADDQ SI, R8
+	ADDQ SI, DI
+	VPBROADCASTB x+32(FP), Y0
+	VPBROADCASTB y+33(FP), Y1
+	VPBROADCASTB foldX+34(FP), Y10
+	VPBROADCASTB foldY+35(FP), Y11
+	VPBROADCASTQ newline<>(SB), Y14
+	VPXOR Y7, Y7, Y7
+	VPXOR Y15, Y15, Y15 // newlines, by eights
+	XORQ AX, AX
+	SUBQ $64, CX
+
+pairloop:
+	CMPQ AX, CX
+	JGT  pairnone
+	PREFETCHT0 3072(SI)(AX*1) // the processor's own stops at each page
+	VPOR (R8)(AX*1), Y10, Y2
+	VPOR 32(R8)(AX*1), Y10, Y3
+	VPOR (DI)(AX*1), Y11, Y4
+	VPOR 32(DI)(AX*1), Y11, Y5
+	VPCMPEQB Y2, Y0, Y2
+	VPCMPEQB Y3, Y0, Y3
+	VPCMPEQB Y4, Y1, Y4
+	VPCMPEQB Y5, Y1, Y5
+	VPAND Y2, Y4, Y2
+	VPAND Y3, Y5, Y3
+	VPOR Y2, Y3, Y6
+	VPCMPEQB (SI)(AX*1), Y14, Y8
+	VPCMPEQB 32(SI)(AX*1), Y14, Y9
+	VPMOVMSKB Y6, DX
+	TESTL DX, DX
+	JNZ  pairfound
+	VPADDB Y8, Y9, Y8
+	VPABSB Y8, Y8
+	VPSADBW Y7, Y8, Y8
+	VPADDQ Y8, Y15, Y15
+	ADDQ $64, AX
+	JMP  pairloop
+
+pairfound:
+	VPMOVMSKB Y2, DX
+	VPMOVMSKB Y3, BX
+	SHLQ $32, BX
+	ORQ  BX, DX
+	BSFQ DX, CX
+	ADDQ CX, AX
+	VPMOVMSKB Y8, DX
+	VPMOVMSKB Y9, BX
+	SHLQ $32, BX
+	ORQ  DX, BX
+	MOVQ $1, DX
+	SHLQ CX, DX
+	DECQ DX
+	ANDQ DX, BX
+	POPCNTQ BX, BX
+	JMP  pairsum
+
+pairnone:
+	MOVQ $-1, AX
+	XORQ BX, BX
+
+pairsum:
+	VEXTRACTI128 $1, Y15, X8
+	VPADDQ X8, X15, X15
+	VPSRLDQ $8, X15, X8
+	VPADDQ X8, X15, X15
+	VMOVQ X15, DX
+	ADDQ DX, BX
+	VZEROUPPER
+	MOVQ AX, i+40(FP)
+	MOVQ BX, lines+48(FP)
+	RET

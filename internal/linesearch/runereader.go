@@ -1,0 +1,127 @@
+package linesearch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"unicode/utf8"
+)
+
+// Window returns size bytes of text around the byte at index at, a quarter of them before it, and the offset at which
+// they start. It does not split runes. It returns a shorter text whole.
+func Window(text []byte, at, size int) (w []byte, from int64) {
+	if len(text) <= size {
+		return text, 0
+	}
+	start := max(0, min(at-size/4, len(text)-size))
+	end := start + size
+	for n := 0; n < utf8.UTFMax-1 && start > 0 && start < at && !utf8.RuneStart(text[start]); n++ {
+		start++
+	}
+	for n := 0; n < utf8.UTFMax-1 && end < len(text) && end > start+1 && !utf8.RuneStart(text[end]); n++ {
+		end--
+	}
+	return text[start:end], int64(start)
+}
+
+// ctxCheckBytes is the number of bytes read between two context checks: at 2,000 instructions about a tenth of a
+// second.
+const ctxCheckBytes = 4 << 10
+
+// memoryRunes reads the runes of a byte slice and checks the context. With crlf set, \r\n is read as one \n of two
+// bytes.
+type memoryRunes struct {
+	ctx  context.Context
+	b    []byte
+	pos  int
+	look int
+	crlf bool
+}
+
+func (m *memoryRunes) ReadRune() (rune, int, error) {
+	if m.pos >= len(m.b) {
+		return 0, 0, io.EOF
+	}
+	if m.pos >= m.look {
+		m.look = m.pos + ctxCheckBytes
+		if err := m.ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+	}
+	r, n := decodeRune(m.b[m.pos:], m.crlf)
+	m.pos += n
+	return r, n, nil
+}
+
+// decodeRune decodes the first rune of b, which is not empty.
+func decodeRune(b []byte, crlf bool) (rune, int) {
+	c := b[0]
+	if c >= utf8.RuneSelf {
+		return utf8.DecodeRune(b)
+	}
+	if crlf && c == '\r' && len(b) > 1 && b[1] == '\n' {
+		return '\n', 2
+	}
+	return rune(c), 1
+}
+
+// readerAtRunes reads the runes of a range of an [io.ReaderAt].
+type readerAtRunes struct {
+	ctx     context.Context
+	src     io.ReaderAt
+	at, end int64
+	crlf    bool
+	buf     []byte
+	pos     int
+	err     error
+}
+
+func (a *readerAtRunes) ReadRune() (rune, int, error) {
+	if len(a.buf)-a.pos < utf8.UTFMax && a.at < a.end {
+		if err := a.refill(); err != nil {
+			a.err = err
+			return 0, 0, err
+		}
+	}
+	if a.pos >= len(a.buf) {
+		return 0, 0, io.EOF
+	}
+	r, n := decodeRune(a.buf[a.pos:], a.crlf)
+	a.pos += n
+	return r, n, nil
+}
+
+// refill reads the next ctxCheckBytes bytes and checks the context.
+func (a *readerAtRunes) refill() error {
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	if cap(a.buf) == 0 {
+		a.buf = make([]byte, 0, ctxCheckBytes+utf8.UTFMax)
+	}
+	left := copy(a.buf[:cap(a.buf)], a.buf[a.pos:])
+	want := int(min(int64(cap(a.buf)-left), a.end-a.at))
+	n, err := a.src.ReadAt(a.buf[left:left+want], a.at)
+	a.at += int64(n)
+	a.buf, a.pos = a.buf[:left+n], 0
+	if n < want {
+		a.end = a.at // the text was truncated
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// ctxReader checks the context before each read.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (l *ctxReader) Read(p []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return l.r.Read(p)
+}

@@ -1,0 +1,243 @@
+package secrets
+
+import (
+	"bytes"
+)
+
+var privateKey = Format{
+	Name: "private-key", Of: "private key block (PKCS#1, PKCS#8, SEC 1, OpenSSH, PGP, PuTTY's lines in it)", Source: "RFC 7468; RFC 9580",
+	Keywords: "-----BEGIN |-----END ", Shape: "a label that says PRIVATE KEY, then lines of base64, also with their newlines escaped or as spaces",
+	Check: "its first and last lines stay, each line between them becomes [masked]",
+}
+
+var keyLine = Format{
+	Name: "key-line", Of: "line of a key block whose beginning is not there", Source: "RFC 7468, OpenSSH's PROTOCOL.key",
+	Keywords: "", Shape: "a line, or a quoted text, of just 64 or 70 characters of base64, and shorter ones directly behind it",
+	Check: "upper and lower case and digits, entropy of 4.2 bits; not within a certificate or another public block",
+}
+
+const (
+	minKeyRun  = 16 // minimum length, in bytes, of each run of base64 in a key except the last
+	maxLabel   = 64 // maximum length of a block's label, in bytes
+	pemLine    = 64 // length of a full line of PEM, in bytes
+	sshLine    = 70 // length of a full line of OpenSSH, in bytes
+	maxKeyHead = 12 // maximum number of header lines such as "Proc-Type: 4,ENCRYPTED"
+)
+
+// matchKeyBlock matches the BEGIN line of a block. The finding is the key lines after it, if the block is a private
+// key.
+func matchKeyBlock(s *scan, h *hit, from int) (finding, bool) {
+	if h.keyword != "-----BEGIN " {
+		s.block = block{}
+		return finding{}, false
+	}
+	at := from + len("-----BEGIN ")
+	end := bytes.Index(s.b[at:min(len(s.b), at+maxLabel)], []byte("-----"))
+	if end < 0 {
+		return finding{}, false
+	}
+	label := s.b[at : at+end]
+	if bytes.ContainsAny(label, "\n\"'\\") {
+		return finding{}, false
+	}
+	if !bytes.Contains(label, []byte("PRIVATE KEY")) {
+		s.block = block{public: true}
+		return finding{}, false
+	}
+	line := bytes.LastIndexByte(s.b[:from], '\n') + 1
+	s.block = block{key: true}
+	if from-line <= 16 {
+		s.block.prefix = bytes.Clone(s.b[line:from])
+	}
+	start := at + end + len("-----")
+	to := s.block.consumeKey(s.b, start)
+	if to <= start {
+		return finding{}, false
+	}
+	return finding{from: start, to: to, format: &privateKey, block: true, prefix: s.block.prefix}, true
+}
+
+// consumeKey continues a key from i and returns the end of its last run of base64. If b ends before the key does, the
+// state stays within the key.
+func (k *block) consumeKey(b []byte, i int) (to int) {
+	to = i
+	for i < len(b) {
+		if i == 0 || b[i-1] == '\n' {
+			if bytes.HasPrefix(b[i:], k.prefix) {
+				if i += len(k.prefix); i == len(b) {
+					break // the rest of the line has not arrived yet
+				}
+			}
+			if n := k.header(b[i:]); n > 0 {
+				i += n
+				continue
+			}
+		}
+		if n := separatorLen(b, i); n > 0 {
+			i += n
+			continue
+		}
+		n := base64Set.run(b[i:], unbounded)
+		switch {
+		case n == 0 || k.short:
+			*k = block{}
+			return to
+		case n >= minKeyRun:
+			k.sawRun = true
+		case k.sawRun && (b[i+n-1] == '=' || endsKeyLine(b[i+n:])):
+			k.short = true
+		default:
+			*k = block{}
+			return to
+		}
+		i += n
+		to = i
+	}
+	return to
+}
+
+// endsKeyLine reports whether b, the text after a short line of a key, does not continue that line.
+func endsKeyLine(b []byte) bool {
+	return len(b) == 0 || bytes.IndexByte([]byte("\n\r\\\"'-"), b[0]) >= 0 ||
+		bytes.HasPrefix(bytes.TrimLeft(b, " "), []byte("-----END"))
+}
+
+// separatorLen returns the length of a separator between two lines of a key at i: a blank, a quote, an escape or a
+// comment mark; 0 if there is none.
+func separatorLen(b []byte, i int) int {
+	switch c := b[i]; c {
+	case ' ', '\t', '\r', '\n', '"', '\'', '`', ',', '#', '>', '*', '|':
+		return 1
+	case '\\':
+		n := 1
+		for i+n < len(b) && b[i+n] == '\\' {
+			n++
+		}
+		if i+n < len(b) && (b[i+n] == 'n' || b[i+n] == 'r' || b[i+n] == 't') {
+			n++
+		}
+		return n
+	case '+': // joins two string literals in source code
+		if i > 0 && i+1 < len(b) && bytes.IndexByte([]byte(" \"'"), b[i-1]) >= 0 &&
+			bytes.IndexByte([]byte(" \n\r"), b[i+1]) >= 0 {
+			return 1
+		}
+	}
+	return 0
+}
+
+// header returns the length of a key's header line at the start of b, as in RFC 1421, PGP and PuTTY; 0 if there is
+// none.
+func (k *block) header(b []byte) int {
+	n := classOfHeader.run(b, 40)
+	if k.sawRun || n == 0 || n+1 >= len(b) || b[n] != ':' || b[n+1] != ' ' || k.lines >= maxKeyHead {
+		return 0
+	}
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 || end > 200 {
+		return 0
+	}
+	k.lines++
+	return end
+}
+
+var classOfHeader = classOf("A-Za-z-")
+
+// findKeyLine finds the first line or quoted text from i on that looks like a full line of a key by its length and
+// its characters.
+func findKeyLine(b []byte, i int, state *block) (finding, bool) {
+	// A run of 64 bytes contains at least one whole step of 32.
+	for at := nextStep(b, i); at >= 0; at = nextStep(b, at) {
+		from := at - base64Set.back(b[i:at], 128)
+		to := at + base64Set.run(b[at:], 256)
+		if isKeyLine(b, from, to) {
+			return finding{from: from, to: to, format: &keyLine}, true
+		}
+		if at = to + 1; at > len(b) {
+			break
+		}
+	}
+	return finding{}, false
+}
+
+func isKeyLine(b []byte, from, to int) bool {
+	if from < to && b[from] == '+' && to-from == 65 || to-from == 71 && b[from] == '+' { // an added line of a diff
+		from++
+	}
+	if n := to - from; n != pemLine && n != sshLine {
+		return false
+	}
+	return bounded(b, from, to) && mixed(b[from:to], 4.2) && !standIn(b[from:to])
+}
+
+// bounded reports whether b[from:to] is alone on its line, or between quotes.
+func bounded(b []byte, from, to int) bool {
+	if from > 0 && bytes.IndexByte([]byte("\n\r \t\"'`>|+-:"), b[from-1]) < 0 &&
+		!(b[from-1] == 'n' && from > 1 && b[from-2] == '\\') {
+		return false
+	}
+	if from > 0 && (b[from-1] == ' ' || b[from-1] == ':' || b[from-1] == '-') && to < len(b) && b[to] != '\n' &&
+		b[to] != '\r' {
+		return false
+	}
+	return to == len(b) || bytes.IndexByte([]byte("\n\r\"'`\\"), b[to]) >= 0
+}
+
+// lastKeyLine finds, at the start of b, the last line of a key whose other lines are before b. The line must be
+// padded with "=" or be at least 32 bytes long, because a shorter one cannot be recognised.
+func lastKeyLine(b []byte) (finding, bool) {
+	i := blanks.run(b, 16)
+	n := base64Set.run(b[i:], sshLine+1)
+	line := b[i : i+n]
+	if n < minKeyRun || n > sshLine || !bounded(b, i, i+n) || !mixed(line, 3) || line[n-1] != '=' &&
+		(n < 32 || entropy(line) < 4.2) {
+		return finding{}, false
+	}
+	return finding{from: i, to: i + n, format: &keyLine}, true
+}
+
+// shortKeyLine finds the short last line of a key directly after a full line found by findKeyLine.
+func shortKeyLine(b []byte, i int) (finding, bool) {
+	end := i
+	for range 2 { // the rest of this line, and the next one
+		n := bytes.IndexByte(b[end:min(len(b), end+2048)], '\n')
+		if n < 0 {
+			end = min(len(b), end+2048)
+			break
+		}
+		end += n + 1
+	}
+	for at := i; at < end; {
+		n := base64Set.run(b[at:end], 256)
+		if n >= 8 && n <= sshLine && bounded(b, at, at+n) && (mixed(b[at:at+n], 2.8) || b[at+n-1] == '=') {
+			return finding{from: at, to: at + n, format: &keyLine, more: true}, true
+		}
+		at += n + 1
+	}
+	return finding{}, false
+}
+
+// step is the length, in bytes, of the runs of base64 that [findKeyLine] searches for.
+const step = 32
+
+// nextStep tests the steps at i, i+32, i+64 … and returns the position of the first that is all base64; −1 if none
+// is.
+func nextStep(b []byte, i int) int {
+	if haveVectors && len(b)-i >= 2*step {
+		if n := base64Next(&b[i], len(b)-i); n >= 0 {
+			return i + n
+		}
+		return -1
+	}
+	return plainStep(b, i)
+}
+
+// plainStep is nextStep without vectors. It tests three bytes of a step first.
+func plainStep(b []byte, i int) int {
+	for ; i+step <= len(b); i += step {
+		if base64Set[b[i]] && base64Set[b[i+13]] && base64Set[b[i+26]] && base64Set.run(b[i:], step) == step {
+			return i
+		}
+	}
+	return -1
+}

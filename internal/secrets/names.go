@@ -1,0 +1,110 @@
+package secrets
+
+import (
+	"bytes"
+	"slices"
+)
+
+var (
+	assigned = Format{Name: "password", Of: "value of a member, variable, setting, flag or element whose name says password, secret, API key, access key, private key …",
+		Source: "the names that programs use", fold: true,
+		Keywords: "passw|passphrase|_pass|pass=|pass:|pass\"|pass'|pwd=|pwd:|pwd\"|pwd'|pwd >|secret|apikey|api_key|api-key|api.key|accesskey|access_key|access-key|privatekey|private_key|private-key|" +
+			"credential|accountkey|account_key|sharedaccesskey|authkey|auth_key|masterkey|master_key|master-key|signingkey|signing_key|signing-key|encryptionkey|encryption_key|encryption-key|key-data",
+		Shape: "NAME, then one of = : => := or >, then a value of 6 or more, quoted or not",
+		Check: "letters and digits or signs; no word of a program, path, URL, hash, variable or stand-in such as EXAMPLE"}
+	assignedToken = Format{Name: "token", Of: "value of a member, variable, setting or flag whose name ends with token", Source: "the names that programs use", fold: true,
+		Keywords: "token", Shape: "as password, a value of 16 or more", Check: "letters and digits, entropy of 3 bits"}
+)
+
+// A name announces a secret if its last word, or its last two or three words joined, are in secretWords, or if its
+// last word ends with one of secretEnds.
+var (
+	secretWords = []string{"password", "passwd", "passwort", "passphrase", "pwd", "pass", "secret", "apikey", "credential", "credentials", "accesskey", "secretkey",
+		"privatekey", "signingkey", "encryptionkey", "masterkey", "accountkey", "authkey", "sharedaccesskey", "sharedkey", "keydata", "clientsecret", "secretaccesskey"}
+	secretEnds = []string{
+		"password", "passwd", "secret", "apikey", "passphrase", "accesskey", "secretkey", "privatekey", "accountkey",
+		"masterkey",
+	}
+	// neutralWords at the end of a name are ignored.
+	neutralWords = []string{
+		"value", "b64", "base64", "text", "prod", "production", "dev", "test", "live", "staging", "default", "new", "old",
+		"current",
+	}
+)
+
+// classify returns the format of the secret that a name announces, and the last word of the name that is not neutral;
+// nil if the name announces none.
+func classify(name []byte) (f *Format, last string) {
+	words := nameWords(name)
+	for n := len(words); n > 0; n-- {
+		last = words[n-1]
+		two, three := "", ""
+		if n > 1 {
+			two = words[n-2] + last
+		}
+		if n > 2 {
+			three = words[n-3] + two
+		}
+		switch {
+		case slices.Contains(secretWords, last), slices.Contains(secretWords, two), slices.Contains(secretWords, three):
+			return &assigned, last
+		case last == "token" || last == "authtoken":
+			return &assignedToken, last
+		case last == "authorization" || last == "cookie":
+			return &authorization, last
+		}
+		for _, e := range secretEnds {
+			if len(last) > len(e) && last[len(last)-len(e):] == e {
+				return &assigned, last
+			}
+		}
+		if len(last) > 5 && last[len(last)-5:] == "token" {
+			return &assignedToken, last
+		}
+		if !slices.Contains(neutralWords, last) && digits.run([]byte(last), 9) < len(last) {
+			return nil, ""
+		}
+	}
+	return nil, ""
+}
+
+// nameWords returns the words of a name in lower case, at most the last six: "aws", "secret", "key" for
+// "AWS_SecretKey".
+func nameWords(name []byte) []string {
+	var words []string
+	end := len(name)
+	add := func(i int) {
+		if i < end && len(words) < 6 {
+			words = append(words, string(bytes.ToLower(name[i:end])))
+		}
+	}
+	for i := len(name) - 1; i >= 0; i-- {
+		c := name[i]
+		switch {
+		case !alnum[c]:
+			add(i + 1)
+			end = i
+		case c >= 'A' && c <= 'Z' &&
+			(i+1 < end && name[i+1] >= 'a' && name[i+1] <= 'z' || i > 0 && name[i-1] >= 'a' && name[i-1] <= 'z'):
+			add(i)
+			end = i
+		}
+	}
+	add(0)
+	slices.Reverse(words)
+	return words
+}
+
+// isSecretVariable reports whether a value in source code is a variable that is named after what it holds, such as
+// testRSA2048PrivateKey.
+func isSecretVariable(t []byte) bool {
+	if !alnum[t[0]] || digits[t[0]] || nameSet.run(t, len(t)) < len(t) || bytes.IndexByte(t, '-') >= 0 {
+		return false
+	}
+	words := nameWords(t)
+	n := len(words)
+	return n > 1 &&
+		(slices.Contains(secretWords, words[n-1]) || slices.Contains(
+			secretWords, words[n-2]+words[n-1],
+		) || words[n-1] == "token")
+}

@@ -1,0 +1,79 @@
+package secrets
+
+import (
+	"bytes"
+)
+
+// standIns are placeholders for secrets in documentation. They are too long, or have characters too unusual, to occur
+// in a random token by chance.
+var standIns = [][]byte{
+	[]byte("example"), []byte("placeholder"), []byte("changeme"), []byte("change-me"), []byte("change_me"), []byte("redacted"), []byte("replace"),
+	[]byte("${"), []byte("{{"), []byte("$("), []byte("<"), []byte("…"), []byte("not-a-"), []byte("notreal"), []byte("abcdefgh"), []byte("12345678901234567890"),
+}
+
+// shortStandIns are short placeholders. About one in ten thousand random tokens contains one of them by chance, in
+// upper or lower case.
+var shortStandIns = [][]byte{
+	[]byte("your"), []byte("xxxx"), []byte("****"), []byte("...."), []byte("masked"), []byte("dummy"), []byte("insert"),
+}
+
+// standIn reports whether b is a placeholder for a secret: "EXAMPLE", "your-token-here", "xxxxxxxx", "${TOKEN}".
+func standIn(b []byte) bool { return isStandIn(b, len(b) >= 24 && mixed(b, 4.2)) }
+
+// isStandIn is standIn with the caller's verdict whether b looks random. If it does, a short placeholder counts only
+// if it is a separate word or the rest of b is regular.
+func isStandIn(b []byte, random bool) bool {
+	if distinct(b) < 5 {
+		return true
+	}
+	b = b[:min(len(b), checkedBytes)]
+	var folded [checkedBytes]byte
+	lower := folded[:copy(folded[:], b)]
+	for i, c := range lower {
+		if c >= 'A' && c <= 'Z' {
+			lower[i] = c | 0x20
+		}
+	}
+	seen, _ := byteSet(lower)
+	for _, s := range standIns {
+		if seen.mayHold(s) && bytes.Contains(lower, s) {
+			return true
+		}
+	}
+	for _, s := range shortStandIns {
+		for at := 0; seen.mayHold(s); at++ {
+			n := bytes.Index(lower[at:], s)
+			if n < 0 {
+				break
+			}
+			if at += n; !random || deliberate(b, at, at+len(s)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deliberate reports whether the short placeholder b[from:to] is in a random-looking b on purpose, not by chance.
+func deliberate(b []byte, from, to int) bool {
+	rest := make([]byte, 0, checkedBytes)
+	rest = append(append(rest, b[:from]...), b[to:]...)
+	if entropy(rest) < 3 {
+		return true
+	}
+	if lower, upper, _, _ := countKinds(b[from:to]); lower > 0 && upper > 0 {
+		return false
+	}
+	// A separate word starts b or follows a sign, and ends at a sign, at the end of b or before an upper-case letter.
+	if from > 0 && alnum[b[from-1]] {
+		return false
+	}
+	first := b[from]
+	switch {
+	case to == len(b) || !alnum[b[to]]:
+		return true
+	case first >= 'a' && first <= 'z':
+		return from == 0 && b[to] >= 'A' && b[to] <= 'Z'
+	}
+	return false
+}

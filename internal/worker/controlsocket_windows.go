@@ -1,0 +1,32 @@
+package worker
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// controlSocket creates a worker's standard input, a pipe.
+func controlSocket() (ours, theirs *os.File, err error) {
+	theirs, ours, err = os.Pipe()
+	return ours, theirs, err
+}
+
+// sendJob sends a job's header. Open files cannot be passed on Windows.
+func sendJob(to *os.File, head []byte, files []*os.File) error {
+	if files != nil {
+		return errors.New("files cannot be handed on on this system")
+	}
+	_, err := to.Write(head)
+	return err
+}
+
+// receiveJob receives a job in the worker. io.EOF means that the parent ended or has no job.
+func receiveJob() (head []byte, files []*os.File, err error) {
+	head = make([]byte, headSize)
+	_, err = io.ReadFull(os.Stdin, head)
+	return head, nil, err
+}
+
+// readAvailable returns 0: a pipe has no deadline here that could have passed.
+func readAvailable(*os.File, []byte) int { return 0 }

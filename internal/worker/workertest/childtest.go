@@ -1,0 +1,45 @@
+// Package workertest lets tests run workers.
+//
+// It is imported from test files only.
+package workertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/worker"
+)
+
+// Race reports whether this is built with the race detector: then tests need [Main] to run workers.
+const Race = raceEnabled
+
+// Main runs the tests, or a worker if the test binary was started as one. TestMain must exit with its result.
+//
+// A binary with the race detector cannot run within a worker's memory limit, nor in its own process namespace (it is
+// linked with cgo). Then the workers of tests start from a second build of the same test binary, without either.
+func Main(m *testing.M, workers map[string]worker.Worker) int {
+	if ran, code := worker.Main(os.Args, workers); ran {
+		return code
+	}
+	if raceEnabled {
+		dir, err := os.MkdirTemp("", "workertest")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "workertest:", err)
+			return 1
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		path := filepath.Join(dir, "worker.test")
+		build := exec.CommandContext(context.Background(), "go", "test", "-c", "-race=false", "-o", path, ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "workertest: no build without the race detector: %v\n%s", err, out)
+			return 1
+		}
+		worker.Use(path)
+	}
+	return m.Run()
+}

@@ -1,0 +1,107 @@
+package observations
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
+)
+
+// entry describes the files a store has under one ID.
+type entry struct {
+	id                            ID
+	data                          string // name of the data file; "" in a tombstone
+	side, index, pin              bool
+	used                          time.Time // mtime of the sidecar, else of another file
+	dataSize, sideSize, indexSize int64
+
+	// err is set if the disk could not report these files: then nothing of them is removed.
+	err error
+}
+
+func (e *entry) size() int64 { return e.dataSize + e.sideSize + e.indexSize }
+
+// name returns the name of a file beside the data.
+func (e *entry) name(ext string) string { return storefs.ObservationsDir + "/" + string(e.id) + ext }
+
+// scan lists a store by file names, with their sizes if asked for. Files with other names are ignored.
+func (s *Store) scan(sizes bool) (map[ID]*entry, error) {
+	all := map[ID]*entry{}
+	of := func(id ID) *entry {
+		e := all[id]
+		if e == nil {
+			e = &entry{id: id}
+			all[id] = e
+		}
+		return e
+	}
+	err := s.disk.VisitNames(storefs.ObservationsDir, func(name string) {
+		if id, ok := parseDataName(name); ok {
+			of(id).data = name
+			return
+		}
+		stem, ext, _ := strings.Cut(name, ".")
+		id := ID(stem)
+		if !id.valid() {
+			return
+		}
+		switch "." + ext {
+		case sideExt:
+			of(id).side = true
+		case indexExt:
+			of(id).index = true
+		case pinExt:
+			of(id).pin = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if sizes {
+		for _, e := range all {
+			s.statEntry(e)
+		}
+	}
+	return all, nil
+}
+
+// statEntry fills in sizes and the last use, and clears the files that vanished meanwhile.
+func (s *Store) statEntry(e *entry) {
+	look := func(name string) (fs.FileInfo, bool) {
+		info, err := s.disk.Stat(storefs.ObservationsDir + "/" + name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			e.err = err
+			return nil, false
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return nil, false
+		}
+		return info, true
+	}
+	if e.data != "" {
+		if info, ok := look(e.data); ok {
+			e.dataSize, e.used = info.Size(), info.ModTime()
+		} else {
+			e.data = ""
+		}
+	}
+	if e.index {
+		if info, ok := look(string(e.id) + indexExt); ok {
+			e.indexSize = info.Size()
+			if e.used.IsZero() {
+				e.used = info.ModTime()
+			}
+		} else {
+			e.index = false
+		}
+	}
+	if e.side {
+		if info, ok := look(string(e.id) + sideExt); ok {
+			e.sideSize, e.used = info.Size(), info.ModTime()
+		} else {
+			e.side = false
+		}
+	}
+}

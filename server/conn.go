@@ -1,0 +1,221 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+)
+
+// These errors are the causes of a call's cancelled context.
+var (
+	ErrCancelled = errors.New("cancelled by the client")
+	ErrEnding    = errors.New("the server is ending")
+)
+
+// Conn is the connection of one client: its negotiated protocol, its identity and its calls in flight. Transports
+// pass it messages. It is safe for concurrent use, but [Conn.Accept] must get messages in the order of their arrival.
+type Conn struct {
+	server     *Server
+	session    *clientState
+	account    funnel.Session
+	ctx        context.Context // ends with the connection
+	end        context.CancelCauseFunc
+	ready      atomic.Bool // a client of the sessions era has sent notifications/initialized
+	subscriber subscriber  // used in the sessions era only, like roots
+	roots      clientRoots
+
+	mu         sync.Mutex
+	calls      map[string]*call                // open calls by jsonrpc.Frame.Key
+	unanswered int                             // calls and batches accepted and not yet answered
+	running    int                             // calls with a running worker, answered or not
+	changed    chan struct{}                   // closed and replaced by updateCounts
+	awaiting   map[string]chan<- jsonrpc.Frame // open requests to the client, by key of their id
+	requests   int64                           // requests sent to the client so far
+	streams    []*stream                       // streams for messages that belong to no call; the last one is used
+	listens    int                             // open subscriptions/listen
+}
+
+// Connect returns the connection of a new client. It lasts until ctx ends or [Conn.End] is called.
+func (s *Server) Connect(ctx context.Context) *Conn {
+	id := rand.Text()
+	c := &Conn{
+		server: s, session: newSession(id), calls: map[string]*call{}, changed: make(chan struct{}),
+		awaiting: map[string]chan<- jsonrpc.Frame{},
+		account:  funnel.Session{ID: id, Owner: observations.Local},
+	}
+	c.ctx, c.end = context.WithCancelCause(ctx)
+	return c
+}
+
+// Identify sets the identity and the session to which the client's calls belong. The stateless era has no sessions:
+// its calls belong to the key that message f declares in _meta, or else to one session of the whole identity.
+// Observations belong to the identity alone. Identify must be called before the first message is accepted.
+func (c *Conn) Identify(owner string, f jsonrpc.Frame) *jsonrpc.Fault {
+	c.account = funnel.Session{ID: c.session.id, Owner: owner}
+	if !f.Stateless() {
+		return nil
+	}
+	c.account.ID = "stateless"
+	raw := f.Meta(sessionMetaKey)
+	if raw == nil {
+		return nil
+	}
+	key, err := jsonrpc.Unquote(raw)
+	if err != nil || key == "" || len(key) > maxSessionKey {
+		return jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s must be a string of 1 to %d bytes", sessionMetaKey, maxSessionKey)
+	}
+	c.account.ID = "key " + key
+	return nil
+}
+
+// sessionMetaKey is the member of _meta in which a client of the stateless era may name the session of a request;
+// maxSessionKey is its maximum length in bytes.
+const (
+	sessionMetaKey = "funnel/session"
+	maxSessionKey  = 64
+)
+
+// Initialized reports whether the client has sent initialize.
+func (c *Conn) Initialized() bool { return c.session.initialized() }
+
+// Context returns a context that ends with the connection.
+func (c *Conn) Context() context.Context { return c.ctx }
+
+// Done returns a channel that is closed when the connection ends.
+func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }
+
+// End ends the connection and cancels its calls with this cause. It does not wait for them.
+func (c *Conn) End(cause error) { c.end(cause) }
+
+// StopGrace is the time that cancelled calls get to clean up before the server abandons them. All tools stop within
+// a few ms.
+const StopGrace = 200 * time.Millisecond
+
+// Stop ends the connection and waits up to [StopGrace] for its calls to stop.
+func (c *Conn) Stop() {
+	c.end(ErrEnding)
+	moment, stop := context.WithTimeout(context.Background(), StopGrace)
+	defer stop()
+	if !c.waitUntilZero(moment, func(c *Conn) int { return c.running }) {
+		c.server.log.Warn("some calls did not stop in time and were abandoned")
+	}
+}
+
+// WaitAnswered waits until every request is answered. It returns false if ctx ends first.
+func (c *Conn) WaitAnswered(ctx context.Context) bool {
+	return c.waitUntilZero(ctx, func(c *Conn) int { return c.unanswered })
+}
+
+// updateCounts calls change with mu held, then wakes the goroutines in waitUntilZero.
+func (c *Conn) updateCounts(change func(*Conn)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// waitUntilZero waits until count, which is called with mu held, returns 0. It returns false if ctx ends first.
+func (c *Conn) waitUntilZero(ctx context.Context, count func(*Conn) int) bool {
+	for {
+		c.mu.Lock()
+		n, changed := count(c), c.changed
+		c.mu.Unlock()
+		if n == 0 {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// call is one request, from acceptance to the end of its last worker.
+type call struct {
+	conn       *Conn
+	frame      jsonrpc.Frame
+	send       jsonrpc.Send
+	notes      *jsonrpc.Notifier
+	declared   *mcp.ClientCapabilities // declared by the request itself, in the stateless era
+	cancel     context.CancelCauseFunc
+	detach     func() bool            // unlinks cancel from the end of the connection
+	workers    int                    // goroutines that work for the call; guarded by conn.mu
+	claimed    bool                   // the call is being answered or was cancelled; guarded by conn.mu
+	answerSent bool                   // the answer was sent, or none will be; guarded by conn.mu
+	isListen   bool                   // a subscriptions/listen, which does not count as unanswered
+	filter     mcp.SubscriptionFilter // for subscriptions/listen: the part that this server can serve
+}
+
+type callKey struct{}
+
+// callOf returns the call of a handler's context.
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// addWorker counts one more goroutine that works for the call; it returns false if the call has ended. The call keeps
+// its slot until all workers have ended, answered or not, so that tools that ignore their context cannot pile up.
+func (k *call) addWorker() bool {
+	k.conn.mu.Lock()
+	defer k.conn.mu.Unlock()
+	if k.workers == 0 {
+		return false
+	}
+	k.workers++
+	return true
+}
+
+func (k *call) removeWorker() {
+	k.conn.updateCounts(func(c *Conn) {
+		if k.workers--; k.workers > 0 {
+			return
+		}
+		if c.running--; !k.isListen {
+			c.server.callLimit.Release(c.account.Owner, k.frame.Size)
+		}
+	})
+}
+
+// stream carries messages that belong to no call: stdio, or the GET stream of streamable HTTP.
+type stream struct{ send jsonrpc.Send }
+
+var errNoStream = errors.New("the client has no open stream for messages of the server")
+
+// Listen adds a stream for messages that belong to no call, until stop is called: notifications, and requests to
+// the client, whose responses go to [Conn.Accept]. If there are several streams, only the last one gets a message;
+// if its send fails, the one before it is tried. Goroutines of the connection call send, which may block.
+func (c *Conn) Listen(send jsonrpc.Send) (stop func()) {
+	s := &stream{send}
+	c.mu.Lock()
+	c.streams = append(c.streams, s)
+	c.mu.Unlock()
+	c.subscriber.retry() // changes that could not be sent before
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.streams = slices.DeleteFunc(c.streams, func(x *stream) bool { return x == s })
+	}
+}
+
+// SendOwn sends a message that belongs to no call. It returns an error if no open stream takes it.
+func (c *Conn) SendOwn(message []byte) error {
+	c.mu.Lock()
+	streams := slices.Clone(c.streams)
+	c.mu.Unlock()
+	err := errNoStream
+	for _, s := range slices.Backward(streams) {
+		if err = s.send(message, nil); err == nil {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,6 +1,0 @@
-//go:build unix && !linux
-
-package server
-
-// halfClosed: poll has no such event everywhere.
-const halfClosed = 0

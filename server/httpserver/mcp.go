@@ -1,0 +1,310 @@
+package httpserver
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+)
+
+// serveMCP serves /mcp: streamable HTTP, with sessions (protocols 2025-03-26 to 2025-11-25) or stateless
+// (2026-07-28). Each request decides which.
+func (h *httpServer) serveMCP(w http.ResponseWriter, r *http.Request, who caller) {
+	if n := len(r.Header.Values(mcp.HeaderProtocolVersion)); n > 1 { // a proxy may go by another one than we do
+		no := refuse(http.StatusBadRequest, "%d MCP-Protocol-Version headers; send one", n)
+		no.close = true // the body stays unread
+		no.write(w)
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		h.servePost(w, r, who)
+	case http.MethodGet:
+		h.serveGet(w, r, who)
+	default:
+		h.serveDelete(w, r, who)
+	}
+}
+
+func (h *httpServer) servePost(w http.ResponseWriter, r *http.Request, who caller) {
+	asJSON, asStream := acceptedTypes(r)
+	if !asJSON && !asStream {
+		refuse(
+			http.StatusNotAcceptable, "the response is application/json or text/event-stream; name both in Accept",
+		).write(w)
+		return
+	}
+	body, no := h.readBody(w, r, who.owner)
+	if no != nil {
+		no.write(w)
+		return
+	}
+	defer h.bodyBytes.release(who.owner, len(body))
+	x := newExchange(w, h.write, asJSON, asStream)
+	if jsonrpc.IsBatch(body) {
+		h.serveBatch(r, who, x, body)
+		return
+	}
+	f, fault := jsonrpc.Parse(body)
+	if fault != nil {
+		x.writeFault(http.StatusBadRequest, f.ID, fault)
+		return
+	}
+	if f.Stateless() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		h.serveStateless(r, who, x, f)
+		return
+	}
+	if fault := checkVersion(r); fault != nil {
+		x.writeFault(http.StatusBadRequest, f.ID, fault)
+		return
+	}
+	if f.Method == string(mcp.MethodInitialize) && f.ID != nil {
+		h.openSession(r, who, x, f)
+		return
+	}
+	s := h.findSession(x, r, who, f.ID)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	h.serveFrame(r.Context(), s.conn, x, f)
+}
+
+// findSession returns the session that the request names, in use until release. If there is none, it answers the
+// request and returns nil.
+func (h *httpServer) findSession(x *exchange, r *http.Request, who caller, id json.RawMessage) *httpSession {
+	names := r.Header.Values(mcp.HeaderSessionID)
+	if len(names) != 1 || names[0] == "" {
+		x.writeFault(http.StatusBadRequest, id, jsonrpc.Faultf(mcp.INVALID_REQUEST,
+			"send exactly one Mcp-Session-Id header, with the ID from the response to initialize"))
+		return nil
+	}
+	s := h.sessions.use(names[0], who.owner)
+	if s != nil && h.sessions.legacyOf(s) != nil { // opened by /sse
+		h.sessions.release(s)
+		s = nil
+	}
+	if s == nil {
+		x.writeFault(
+			http.StatusNotFound, id,
+			jsonrpc.Faultf(mcp.INVALID_REQUEST, "session not found or expired; start a new one with initialize"),
+		)
+	}
+	return s
+}
+
+// openSession answers an initialize request, and opens a session if it succeeds.
+func (h *httpServer) openSession(r *http.Request, who caller, x *exchange, f jsonrpc.Frame) {
+	conn := h.server.Connect(h.ctx)
+	_ = conn.Identify(who.owner, f)
+	var answer []byte
+	conn.AcceptFrame(r.Context(), f, func(m []byte, last func()) error {
+		if last != nil {
+			answer = m
+		}
+		return nil
+	})
+	if !conn.Initialized() {
+		conn.End(errRetired)
+		_ = x.send(answer, func() {})
+		return
+	}
+	s, no := h.sessions.add(who.owner, conn)
+	if no != nil {
+		conn.End(errRetired)
+		no.write(x.w)
+		return
+	}
+	defer h.sessions.release(s)
+	x.w.Header().Set(mcp.HeaderSessionID, s.id)
+	_ = x.send(answer, func() {})
+}
+
+// serveBatch serves an array of messages, which only protocol 2025-03-26 has.
+func (h *httpServer) serveBatch(r *http.Request, who caller, x *exchange, body []byte) {
+	if fault := checkVersion(r); fault != nil || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		if fault == nil {
+			fault = server.ErrNoBatch
+		}
+		x.writeFault(http.StatusBadRequest, nil, fault)
+		return
+	}
+	s := h.findSession(x, r, who, nil)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	x.batch = true
+	h.awaitAnswer(r.Context(), x, s.conn.AcceptBatch(r.Context(), body, x.send), func() {})
+}
+
+// serveStateless serves a request of the stateless protocol on a connection of its own, because two clients of one
+// identity may use the same request IDs.
+func (h *httpServer) serveStateless(r *http.Request, who caller, x *exchange, f jsonrpc.Frame) {
+	x.stateless = true
+	fault := checkHeaders(r, f)
+	if fault == nil {
+		fault = h.server.CheckParamHeaders(f, func(name string) (string, bool) { return oneHeader(r, name) })
+	}
+	if fault != nil {
+		x.writeFault(http.StatusBadRequest, f.ID, fault)
+		return
+	}
+	conn := h.server.Connect(h.ctx)
+	defer conn.End(server.ErrCancelled)
+	if fault = conn.Identify(who.owner, f); fault != nil {
+		x.writeFault(http.StatusBadRequest, f.ID, fault)
+		return
+	}
+	if f.ID != nil && f.Method == string(mcp.MethodSubscriptionsListen) { // it stays open, as a session's stream does
+		if !x.asStream {
+			refuse(
+				http.StatusNotAcceptable, "the response to %s is text/event-stream; name it in Accept", f.Method,
+			).write(x.w)
+			return
+		}
+		if full := h.streams.Acquire(who.owner); full != nil {
+			x.writeFault(http.StatusServiceUnavailable, f.ID, jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: "+streamsFull, full))
+			return
+		}
+		defer h.streams.Release(who.owner)
+	}
+	h.serveFrame(r.Context(), conn, x, f)
+}
+
+// serveFrame passes the message to the connection and returns when awaitAnswer does.
+func (h *httpServer) serveFrame(ctx context.Context, conn *server.Conn, x *exchange, f jsonrpc.Frame) {
+	work, cancel := conn.AcceptFrame(ctx, f, x.send)
+	if cancel == nil {
+		cancel = func() {}
+	}
+	h.awaitAnswer(ctx, x, work, cancel)
+}
+
+// awaitAnswer runs work in a goroutine and returns when the client has its answer, work has ended without one, or ctx
+// has ended because the client left; then it calls gone. Work may still run.
+func (h *httpServer) awaitAnswer(ctx context.Context, x *exchange, work func(), gone func()) {
+	defer x.close()
+	if work == nil {
+		x.writeAccepted()
+		return
+	}
+	done := make(chan struct{})
+	h.running.Add(1)
+	go func() {
+		defer h.running.Done()
+		defer close(done)
+		work()
+	}()
+	alive := time.NewTicker(streamPing)
+	defer alive.Stop()
+	for {
+		select {
+		case <-x.answered:
+			return
+		case <-done:
+			x.endUnanswered()
+			return
+		case <-ctx.Done():
+			gone()
+			return
+		case <-alive.C:
+			x.ping()
+		}
+	}
+}
+
+// serveGet opens the stream of a session for messages that belong to no request in progress.
+func (h *httpServer) serveGet(w http.ResponseWriter, r *http.Request, who caller) {
+	x := newExchange(w, h.write, true, true)
+	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		h.refuseStateless(w)
+		return
+	}
+	if _, asStream := acceptedTypes(r); !asStream {
+		refuse(http.StatusNotAcceptable, "the response is text/event-stream; name it in Accept").write(w)
+		return
+	}
+	if fault := checkVersion(r); fault != nil {
+		x.writeFault(http.StatusBadRequest, nil, fault)
+		return
+	}
+	s := h.findSession(x, r, who, nil)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s)
+	ctx, stop := h.sessions.replaceStream(r.Context(), s)
+	defer stop()
+	h.serveStream(ctx, w, s, func(out *jsonrpc.Outbox) func() {
+		return s.conn.Listen(func(m []byte, last func()) error { return out.Send(eventOf(m), last) })
+	})
+}
+
+func (h *httpServer) refuseStateless(w http.ResponseWriter) {
+	w.Header().Set("Allow", http.MethodPost)
+	refuse(http.StatusMethodNotAllowed,
+		"protocol %s has neither sessions nor a GET stream; use POST, and subscriptions/listen for changes",
+		mcp.ProtocolVersion20260728).write(w)
+}
+
+func (h *httpServer) serveDelete(w http.ResponseWriter, r *http.Request, who caller) {
+	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		h.refuseStateless(w)
+		return
+	}
+	x := newExchange(w, h.write, true, true)
+	s := h.findSession(x, r, who, nil)
+	if s == nil {
+		return
+	}
+	h.sessions.drop(s, errDeleted)
+	h.sessions.release(s)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// streamsFull is the format of the error for one stream too many; its argument is a [jsonrpc.LimitError].
+const streamsFull = "too many open streams: %s; close one, or raise --http-connections"
+
+// serveStream sends the session's messages until the client or the session ends. begin connects the session to the
+// outbox and must not block; serveStream calls the function it returns at the end.
+func (h *httpServer) serveStream(
+	ctx context.Context, w http.ResponseWriter, s *httpSession, begin func(*jsonrpc.Outbox) (end func()),
+) {
+	if full := h.streams.Acquire(s.owner); full != nil {
+		refuse(http.StatusServiceUnavailable, streamsFull, full).write(w)
+		return
+	}
+	defer h.streams.Release(s.owner)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	x := newExchange(w, h.write, true, true)
+	out := jsonrpc.NewOutbox(x)
+	end := begin(out) // before the client sees the stream, so that it misses no message
+	x.openStream()
+	var run sync.WaitGroup
+	run.Go(out.Run)
+	defer run.Wait()
+	defer x.stopWrites()
+	defer out.Fail(io.ErrClosedPipe)
+	defer end()
+	alive := time.NewTicker(streamPing)
+	defer alive.Stop()
+	for {
+		select {
+		case <-alive.C:
+			_ = out.Send(aliveComment, nil)
+		case <-ctx.Done():
+			return
+		case <-s.conn.Done():
+			return
+		case <-out.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package httpserver
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	prom "github.com/VictoriaMetrics/metrics"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// metrics are the counters of /metrics, in Prometheus' text format. They contain no name of a caller and nothing that
+// a caller sent. (Prometheus' own library adds over a millisecond before main to every start, also on stdio, and
+// 3.7 MB.)
+type metrics struct {
+	all                *prom.Set // not the library's global one
+	bytes, seen, shown *prom.Counter
+
+	mu            sync.Mutex
+	latencyByTool map[string]*histogram
+}
+
+// histogram is a Prometheus histogram. The library's own has other buckets, and its writer would sort the rows of
+// this one alphabetically.
+type histogram struct {
+	buckets []int64 // cumulative, one for each of callBuckets
+	count   int64
+	sum     float64 // seconds
+}
+
+// callBuckets are the upper bounds of the latency histogram, in seconds.
+var callBuckets = []float64{0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 50}
+
+// usageEvery is how long the store's usage is cached: measuring it reads its whole directory.
+const usageEvery = 10 * time.Second
+
+// help is the HELP text of each metric; the library writes HELP lines without text.
+var help = map[string]string{
+	"mcp_funnel_seen_bytes_total":   "Bytes of tool output.",
+	"mcp_funnel_seen_tokens_total":  "Tokens of tool output.",
+	"mcp_funnel_shown_tokens_total": "Tokens shown to clients.",
+	"mcp_funnel_calls_total":        "Tool calls that have ended, by tool and status.",
+	"mcp_funnel_call_seconds":       "Duration of tool calls in seconds.",
+	"mcp_funnel_calls_in_flight":    "Tool calls that are running.",
+	"mcp_funnel_http_sessions":      "Open HTTP sessions.",
+	"mcp_funnel_http_refused_total": "HTTP requests that were refused, by status.",
+	"mcp_funnel_store_bytes":        "Bytes of all observations in the store, which processes may share.",
+	"mcp_funnel_store_observations": "Observations in the store.",
+	"mcp_funnel_store_quota_bytes":  "Quota of the store in bytes.",
+}
+
+// newMetrics returns metrics whose gauges call these functions when /metrics is read; store may be nil.
+func newMetrics(calls, sessions func() int, store *observations.Store) *metrics {
+	all := prom.NewSet()
+	m := &metrics{
+		all:           all,
+		bytes:         all.NewCounter("mcp_funnel_seen_bytes_total"),
+		seen:          all.NewCounter("mcp_funnel_seen_tokens_total"),
+		shown:         all.NewCounter("mcp_funnel_shown_tokens_total"),
+		latencyByTool: map[string]*histogram{},
+	}
+	prom.ExposeMetadata(true) // a setting of the whole process, which has no other user
+	all.RegisterMetricsWriter(m.writeLatencies)
+	all.NewGauge("mcp_funnel_calls_in_flight", func() float64 { return float64(calls()) })
+	all.NewGauge("mcp_funnel_http_sessions", func() float64 { return float64(sessions()) })
+	if store != nil {
+		usage := cachedUsage(store)
+		all.NewGauge("mcp_funnel_store_bytes", func() float64 { return float64(usage().Bytes) })
+		all.NewGauge("mcp_funnel_store_observations", func() float64 { return float64(usage().Observations) })
+		all.NewGauge("mcp_funnel_store_quota_bytes", func() float64 { return float64(usage().Quota) })
+	}
+	return m
+}
+
+// cachedUsage returns a function that returns the store's usage, at most usageEvery old; if measuring fails, the
+// previous one.
+func cachedUsage(store *observations.Store) func() observations.Usage {
+	var mu sync.Mutex
+	var last observations.Usage
+	var at time.Time
+	return func() observations.Usage {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(at) > usageEvery {
+			if now, err := store.Usage(); err == nil {
+				last = now
+			}
+			at = time.Now()
+		}
+		return last
+	}
+}
+
+// countCall counts a call that has ended; one without receipts was cancelled. tool must be a name from the catalog,
+// so that the number of series stays bounded.
+func (m *metrics) countCall(tool string, answer funnel.Answer, took time.Duration) {
+	status := "cancelled"
+	for i, r := range answer.Receipts {
+		if i == 0 {
+			status = r.Status
+		}
+		m.bytes.AddInt64(max(r.Bytes, 0))
+		m.seen.AddInt64(max(r.Tokens, 0))
+		m.shown.AddInt64(max(r.ShownTokens, 0))
+	}
+	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_calls_total{tool=%q,status=%q}", tool, status)).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	of := m.latencyByTool[tool]
+	if of == nil {
+		of = &histogram{buckets: make([]int64, len(callBuckets))}
+		m.latencyByTool[tool] = of
+	}
+	of.count++
+	of.sum += took.Seconds()
+	for i, bound := range callBuckets {
+		if took.Seconds() <= bound {
+			of.buckets[i]++
+		}
+	}
+}
+
+func (m *metrics) writeLatencies(w io.Writer) {
+	const name = "mcp_funnel_call_seconds"
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.latencyByTool) == 0 {
+		return
+	}
+	prom.WriteMetadataIfNeeded(w, name, "histogram")
+	for _, tool := range slices.Sorted(maps.Keys(m.latencyByTool)) {
+		of := m.latencyByTool[tool]
+		for i, bound := range callBuckets {
+			_, _ = fmt.Fprintf(
+				w, "%s_bucket{tool=%q,le=%q} %d\n", name, tool, strconv.FormatFloat(bound, 'g', -1, 64), of.buckets[i],
+			)
+		}
+		_, _ = fmt.Fprintf(w, "%s_bucket{tool=%q,le=\"+Inf\"} %d\n", name, tool, of.count)
+		_, _ = fmt.Fprintf(w, "%s_sum{tool=%q} %g\n%s_count{tool=%q} %d\n", name, tool, of.sum, name, tool, of.count)
+	}
+}
+
+// countRefused counts a request that the guard refused.
+func (m *metrics) countRefused(status int) {
+	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_http_refused_total{status=\"%d\"}", status)).Inc()
+}
+
+// serve answers /metrics.
+func (m *metrics) serve(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	var text bytes.Buffer // so that no lock is held while a slow client reads
+	m.all.WritePrometheus(&text)
+	for line := range bytes.Lines(text.Bytes()) {
+		if name, bare := bytes.CutPrefix(line, []byte("# HELP ")); bare {
+			name = bytes.TrimSpace(name)
+			line = fmt.Appendf(nil, "# HELP %s %s\n", name, help[string(name)])
+		}
+		if _, err := w.Write(line); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package httpserver
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+)
+
+// route is one path. Paths without a route get 404.
+type route struct {
+	path    string
+	methods []string
+	query   string // the one query parameter it allows; "": none
+	open    bool   // needs no token; its response reveals only that the server runs
+	handle  func(*httpServer, http.ResponseWriter, *http.Request, caller)
+}
+
+// caller is the sender of a request that passed the guard.
+type caller struct {
+	owner     string
+	preflight bool // a browser's CORS preflight: no request yet
+}
+
+// httpServer is the HTTP handler of a server.
+type httpServer struct {
+	server      *server.Server
+	log         *slog.Logger
+	maxMessage  int64
+	authorize   func(http.ResponseWriter, *http.Request, route) (caller, *refusal) // guard.check
+	sessions    *sessionTable
+	metrics     *metrics
+	bodyBytes   bodyBudget
+	unreadBytes bodyBudget // answers that wait for a legacy client and no longer count as running calls
+	streams     jsonrpc.OwnerLimiter
+	requests    jsonrpc.OwnerLimiter // requests in progress, each on a connection of its own
+	arriving    jsonrpc.OwnerLimiter // requests whose body is still arriving
+	bodyPause   time.Duration
+	sse         bool
+	write       time.Duration
+	ctx         context.Context // parent of all MCP connections
+	end         context.CancelCauseFunc
+	running     sync.WaitGroup // work that runs, even if its client has left
+}

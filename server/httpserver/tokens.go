@@ -1,0 +1,153 @@
+package httpserver
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+)
+
+const (
+	// minToken and maxToken bound the length of a token, in bytes: 32 hexadecimal digits are 128 bits.
+	minToken = 32
+	maxToken = 512
+	// maxTokenFile bounds a token file, in bytes, and maxTokens the number of its tokens.
+	maxTokenFile = 1 << 20
+	maxTokens    = 1000
+)
+
+var ownerShape = content.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func checkOwner(owner string) error {
+	if !ownerShape().MatchString(owner) {
+		return fmt.Errorf(
+			"invalid identity %s; write 1 to 64 letters, digits, dots, dashes or underscores", jsonrpc.Quoted(owner),
+		)
+	}
+	return nil
+}
+
+func checkToken(token string) error {
+	if len(token) < minToken || len(token) > maxToken {
+		return fmt.Errorf(
+			"%d bytes are no token, which has %d to %d; make one with: openssl rand -hex 32",
+			len(token), minToken, maxToken,
+		)
+	}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return errors.New("a token may contain only visible ASCII characters; make one with: openssl rand -hex 32")
+	}
+	return nil
+}
+
+// OneToken returns the Identities of a server with one token: its sender is [observations.Local].
+func OneToken(token string) (map[string]string, error) {
+	if err := checkToken(token); err != nil {
+		return nil, err
+	}
+	return map[string]string{token: observations.Local}, nil
+}
+
+// ReadTokens reads a token file, which is one token or lines "identity: token"; it skips blank lines and lines that
+// begin with #. Only the file's owner may have access to it. Errors name the line and never quote it.
+func ReadTokens(path string) (map[string]string, error) {
+	fail := func(format string, args ...any) (map[string]string, error) {
+		return nil, fmt.Errorf("token file %s: %w", jsonrpc.Echo(path), fmt.Errorf(format, args...))
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0) // opening a FIFO would wait for a writer
+	if err != nil {
+		return nil, fmt.Errorf("token file: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return fail("%w", err)
+	case !info.Mode().IsRegular():
+		return fail("it is not a regular file")
+	case info.Size() > maxTokenFile:
+		return fail("%d bytes; it may have at most %d", info.Size(), maxTokenFile)
+	}
+	if err := checkPrivate(info); err != nil {
+		return fail("%w", err)
+	}
+	tokens := map[string]string{}
+	var owners []string
+	lines := bufio.NewScanner(io.LimitReader(f, maxTokenFile))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		owner, token, several := strings.Cut(line, ":")
+		if !several {
+			owner, token = observations.Local, line
+		}
+		owner, token = strings.TrimSpace(owner), strings.TrimSpace(token)
+		if !ownerShape().MatchString(owner) { // not quoted: it may be half of a token that contains a colon
+			return fail(
+				"line %d: invalid identity before the colon; write 1 to 64 letters, digits, dots, dashes or underscores",
+				n,
+			)
+		}
+		if err := checkToken(token); err != nil {
+			return fail("line %d: %w", n, err)
+		}
+		if _, twice := tokens[token]; twice {
+			return fail("line %d: duplicate token; give each identity its own", n)
+		}
+		for _, o := range owners {
+			// Names that differ only in case would be the same on some file systems, and to most readers.
+			if strings.EqualFold(o, owner) {
+				return fail("line %d: duplicate identity; remove one", n)
+			}
+		}
+		if len(owners) == maxTokens {
+			return fail("more than %d tokens; remove some", maxTokens)
+		}
+		owners = append(owners, owner)
+		tokens[token] = owner
+	}
+	if err := lines.Err(); err != nil {
+		return fail("%w", err)
+	}
+	if len(tokens) == 0 {
+		return fail("it has no token in it; make one with: openssl rand -hex 32")
+	}
+	return tokens, nil
+}
+
+// TokenPath returns the path of a store's own token, whether the file exists or not.
+func TokenPath(store string) string { return filepath.Join(store, "state", "http-token") }
+
+// KeepToken returns the path of the store's own token. It creates a random one if there is none yet.
+func KeepToken(store string) (path string, err error) {
+	path = TokenPath(store)
+	root, err := os.OpenRoot(filepath.Join(store, "state"))
+	if err != nil {
+		return "", fmt.Errorf("keep a token: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	if _, err := root.Lstat("http-token"); err == nil {
+		return path, nil
+	}
+	// Write a temporary file and link it: of two servers that start at once, both use the token of the first.
+	tmp := "http-token." + rand.Text()
+	defer func() { _ = root.Remove(tmp) }()
+	if err := root.WriteFile(tmp, []byte(rand.Text()+rand.Text()+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("keep a token: %w", err)
+	}
+	if err := root.Link(tmp, "http-token"); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("keep a token: %w", err)
+	}
+	return path, nil
+}

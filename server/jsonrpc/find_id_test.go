@@ -1,0 +1,30 @@
+package jsonrpc
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFindID(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"x":"yyyy`: "5",
+		`{"id":"a","params":{`:            `"a"`,
+		"{\"id\":5 \t,\"method\":":        "5",
+		`{"method":,"id":5}`:              "",
+		`{"method":"x","id":5}}`:          "5",
+		`{"id":007}`:                      "",
+		`{"id":5 6}`:                      "",
+		`{"id":5]`:                        "",
+		`{"id":"a":`:                      "",
+		`{"params":{"id":5},"method":"x`:  "",
+		`{"params":{"id":5`:               "",
+		`{"id":1.5,"method":"x"`:          "",
+		`[{"id":5}`:                       "",
+		``:                                "",
+		`{"id":` + strings.Repeat("1", 9): "",
+	} {
+		if got := string(FindID([]byte(line))); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package jsonrpc
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestShares(t *testing.T) {
+	s := OwnerLimiter{Total: 4, PerOwner: 3}
+	for range 3 {
+		if full := s.Acquire("ann"); full != nil {
+			t.Fatal(full)
+		}
+	}
+	if full := s.Acquire("ann"); full == nil || !full.PerOwner || full.count != 3 {
+		t.Errorf("her fourth: %v", full)
+	}
+	if full := s.Acquire("bob"); full != nil {
+		t.Errorf("another's first: %v", full)
+	}
+	if full := s.Acquire("bob"); full == nil || full.PerOwner || full.count != 4 {
+		t.Errorf("one too many: %v", full)
+	}
+	s.Release("bob")
+	if s.Count() != 3 || len(s.byOwner) != 1 {
+		t.Errorf("%+v", s.byOwner)
+	}
+	for n, want := range map[int]int{1: 1, 2: 1, 3: 2, 4: 3, 64: 48, 1024: 768} {
+		if got := OwnerShare(n); got != want {
+			t.Errorf("of %d one may hold %d, want %d", n, got, want)
+		}
+	}
+}
+
+// TestGateBytes has messages be too large together, for all and for one.
+func TestGateBytes(t *testing.T) {
+	g := CallLimiter{MaxCalls: 100, MaxBytes: 400}
+	if fault := g.Acquire("ann", 1000); fault != nil {
+		t.Errorf("one is always let in: %v", fault)
+	}
+	g.Release("ann", 1000)
+	g.ReserveForOthers()
+	for range 3 {
+		if fault := g.Acquire("ann", 100); fault != nil {
+			t.Fatal(fault)
+		}
+	}
+	if fault := g.Acquire("ann", 1); fault == nil || !strings.Contains(fault.Message, "3 calls of this identity") {
+		t.Errorf("%v", fault)
+	}
+	if fault := g.Acquire("bob", 100); fault != nil {
+		t.Errorf("another's: %v", fault)
+	}
+	if fault := g.Acquire("bob", 1); fault == nil || !strings.Contains(fault.Message, "4 calls are running") {
+		t.Errorf("%v", fault)
+	}
+}

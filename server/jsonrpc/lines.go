@@ -1,0 +1,75 @@
+package jsonrpc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// LineReader splits an input into lines. It buffers at most one line of max bytes.
+type LineReader struct {
+	in   *bufio.Reader
+	max  int64
+	next int64 // lines read so far
+}
+
+// NewLineReader returns a reader of the lines of in; max is the maximum length of a line in bytes.
+func NewLineReader(in io.Reader, max int64) *LineReader {
+	return &LineReader{in: bufio.NewReaderSize(in, 64<<10), max: max}
+}
+
+// TooLongError reports a line over the limit. The reader has skipped the line and keeps only its prefix of up to
+// 64 KiB, in which the caller can find the id of the message.
+type TooLongError struct {
+	Prefix []byte
+	Size   int64
+}
+
+func (*TooLongError) Error() string { return "line too long" }
+
+// Next returns the next line that is not blank, trimmed of white space; the last line may lack its newline.
+// The caller owns the bytes. After [TooLongError] Next continues with the next line; other errors are final.
+func (r *LineReader) Next() ([]byte, error) {
+	for {
+		line, err := r.readLine()
+		r.next++
+		if r.next == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // some shells pipe UTF-8 with a byte order mark
+		}
+		line = bytes.Trim(line, " \t\r\n")
+		if int64(len(line)) > r.max {
+			return nil, &TooLongError{Prefix: line[:min(len(line), maxPrefix)], Size: int64(len(line))}
+		}
+		if len(line) > 0 && (err == nil || errors.Is(err, io.EOF)) {
+			return line, nil // the next read returns EOF again
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *LineReader) readLine() ([]byte, error) {
+	var line []byte
+	var size int64
+	for {
+		part, err := r.in.ReadSlice('\n')
+		size += int64(len(part))
+		if size <= r.max+2 { // the line end may be \r\n
+			line = append(line, part...)
+		} else if int64(len(line)) > maxPrefix {
+			line = bytes.Clone(line[:maxPrefix]) // the clone frees the rest of the buffer
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if size > r.max+2 && (err == nil || errors.Is(err, io.EOF)) {
+			return nil, &TooLongError{Prefix: line, Size: size}
+		}
+		return line, err
+	}
+}
+
+// maxPrefix is the number of bytes kept of a line that is too long; they usually hold the id of the message.
+const maxPrefix = 64 << 10

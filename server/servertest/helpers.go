@@ -1,0 +1,443 @@
+// Package servertest has what the tests of the server and of its transports share: tools, messages, stores.
+//
+// It starts no server, so that the tests within package server can use it too.
+package servertest
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/fs"
+)
+
+func TestTools() []tools.Tool {
+	type echoArgs struct {
+		Text string `json:"text" jsonschema:"said back"`
+	}
+	type sleepArgs struct {
+		MS   int  `json:"ms" jsonschema:"milliseconds"`
+		Deaf bool `json:"deaf,omitempty" jsonschema:"ignore cancellation"`
+	}
+	return []tools.Tool{
+		tools.New(tools.Tool{Name: "say", Title: "Say", Description: "Says a text back."},
+			func(_ context.Context, a echoArgs, _ tools.Input, out tools.Output) error {
+				_, err := io.WriteString(out, a.Text)
+				return err
+			}),
+		{Name: "args", Title: "Arguments", Description: "Says its arguments back as they came.", Schema: json.RawMessage(`{"type":"object"}`),
+			Run: func(_ context.Context, in tools.Input, out tools.Output) error {
+				_, err := out.Write(in.Args)
+				return err
+			}},
+		tools.New(tools.Tool{Name: "sleep", Title: "Sleep", Description: "Sleeps."},
+			func(ctx context.Context, a sleepArgs, _ tools.Input, out tools.Output) error {
+				timer := time.After(time.Duration(a.MS) * time.Millisecond)
+				if a.Deaf {
+					<-timer
+				}
+				select {
+				case <-timer:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				_, err := fmt.Fprintf(out, "slept %d", a.MS)
+				return err
+			}),
+		tools.New(tools.Tool{Name: "fail", Title: "Fail", Description: "Fails."},
+			func(context.Context, struct{}, tools.Input, tools.Output) error {
+				return errors.New("fail: as it always does")
+			}),
+		tools.New(tools.Tool{Name: "panic", Title: "Panic", Description: "Panics.", Effect: tools.Destructive, OpenWorld: true},
+			func(context.Context, struct{}, tools.Input, tools.Output) error { panic("as it always does") }),
+		tools.New(tools.Tool{Name: "steps", Title: "Steps", Description: "Tells its progress."},
+			func(_ context.Context, a struct {
+				N int `json:"n" jsonschema:"steps"`
+			}, _ tools.Input, out tools.Output) error {
+				for i := range a.N {
+					out.Progress(int64(i+1), int64(a.N), "step")
+				}
+				_, err := io.WriteString(out, "done")
+				return err
+			}),
+		tools.New(tools.Tool{Name: "big", Title: "Big", Description: "Writes many lines."},
+			func(_ context.Context, a struct {
+				KB int `json:"kb" jsonschema:"kilobytes"`
+			}, _ tools.Input, out tools.Output) error {
+				line := strings.Repeat("x", 1023) + "\n"
+				for range a.KB {
+					if _, err := io.WriteString(out, line); err != nil {
+						return err
+					}
+				}
+				return nil
+			}),
+	}
+}
+
+// Answer is a response as a client reads it.
+type Answer struct {
+	ID     json.RawMessage
+	Error  *jsonrpc.Fault
+	Result struct {
+		Content []struct{ Type, Text, Data, MIMEType string }
+		IsError bool
+		Meta    map[string]json.RawMessage `json:"_meta"`
+	}
+}
+
+const Initialize = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+
+const ModernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+
+const Initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+
+func (a Answer) Text() string {
+	var b strings.Builder
+	for _, c := range a.Result.Content {
+		b.WriteString(c.Text)
+	}
+	return b.String()
+}
+
+func Read(t testing.TB, message string) Answer {
+	t.Helper()
+	var a Answer
+	if err := json.Unmarshal([]byte(message), &a); err != nil {
+		t.Fatalf("%v: %s", err, message)
+	}
+	return a
+}
+
+func Contains(t testing.TB, got string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			t.Errorf("want %q in:\n%s", w, got)
+		}
+	}
+}
+
+// Message is what a client reads, of any sort.
+type Message struct {
+	ID     json.RawMessage
+	Method string
+	Error  *jsonrpc.Fault
+	Result json.RawMessage
+	Params struct {
+		ProgressToken json.RawMessage
+		Progress      int
+	}
+}
+
+func ToolCall(id, tool, args, meta string) string {
+	return fmt.Sprintf(
+		`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id, tool, args, meta,
+	)
+}
+
+// AskTools ask their client: the seam is tried with them.
+func AskTools() []tools.Tool {
+	schema := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+	type who struct {
+		Model bool `json:"model,omitempty" jsonschema:"ask the model too"`
+		Twice bool `json:"twice,omitempty" jsonschema:"ask the user twice"`
+	}
+	return []tools.Tool{
+		tools.New(tools.Tool{Name: "greet", Title: "Greet", Description: "Asks for a name."},
+			func(ctx context.Context, a who, in tools.Input, out tools.Output) error {
+				if _, err := io.WriteString(out, "asking\n"); err != nil {
+					return err
+				}
+				var names []string
+				for i := range 2 {
+					r, err := in.Ask(ctx, tools.Question{Form: &tools.Form{Message: fmt.Sprint("who? ", i), Schema: schema}})
+					switch {
+					case err != nil:
+						return err
+					case r.Action != tools.Accepted:
+						_, err := fmt.Fprintf(out, "the user: %s", r.Action)
+						return err
+					}
+					var filled struct{ Name string }
+					if err := json.Unmarshal(r.Content, &filled); err != nil {
+						return err
+					}
+					names = append(names, filled.Name)
+					if !a.Twice {
+						break
+					}
+				}
+				text := "hello " + strings.Join(names, " and ")
+				if a.Model {
+					r, err := in.Ask(ctx, tools.Question{Prompt: &tools.Prompt{
+						System: "be brief", MaxTokens: 50, Messages: []tools.Message{{Role: "user", Text: text}},
+					}})
+					if err != nil {
+						return err
+					}
+					text += "; the model: " + r.Text
+				}
+				_, err := io.WriteString(out, text)
+				return err
+			}),
+		tools.New(tools.Tool{Name: "bad-question", Title: "Bad question", Description: "Asks what cannot be asked."},
+			func(ctx context.Context, _ struct{}, in tools.Input, _ tools.Output) error {
+				_, err := in.Ask(ctx, tools.Question{})
+				return err
+			}),
+	}
+}
+
+// Ours is a request or a notification of the server's, as a client reads it.
+type Ours struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+}
+
+func ReplyTo(o Ours) string {
+	switch o.Method {
+	case "elicitation/create":
+		return SayAnna
+	case "sampling/createMessage":
+		return SayModel
+	}
+	return ""
+}
+
+const (
+	CanAll   = `{"elicitation":{},"sampling":{}}`
+	SayAnna  = `"result":{"action":"accept","content":{"name":"Anna"}}`
+	SayModel = `"result":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m","stopReason":"endTurn"}`
+)
+
+func MetaWith(capabilities string) string {
+	return strings.Replace(ModernMeta, `clientCapabilities":{}`, `clientCapabilities":`+capabilities, 1)
+}
+
+func Within(t testing.TB, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s did not end within 10 s", what)
+	}
+}
+
+// Notes is a run that tells n notes of progress, and some more after its answer.
+func Notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
+	return func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
+		for i := range n {
+			r.Progress(int64(i+1), int64(n), "step")
+		}
+		late := r.Progress
+		go func() {
+			for i := range 20 { // a tool that goes on after its answer
+				late(int64(n+i+1), 0, "late")
+			}
+		}()
+		return funnel.Answer{Blocks: []funnel.Block{{Text: "done"}}}, nil
+	}
+}
+
+// SaysLate says that a call was answered at its deadline: by the funnel, or for it where the machine did not let it
+// in time.
+func SaysLate(text string) bool {
+	return strings.Contains(text, "timed out after ") || strings.Contains(text, "no answer within ")
+}
+
+func Wait(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 20 s", what)
+		}
+	}
+}
+
+const Ping = `{"jsonrpc":"2.0","id":"ping","method":"ping"}`
+
+// clock makes a second pass with every look at it, so that observations have an order.
+func clock() func() time.Time {
+	var n atomic.Int64
+	start := time.Date(2026, 11, 20, 14, 30, 0, 0, time.UTC)
+	return func() time.Time { return start.Add(time.Duration(n.Add(1)) * time.Second) }
+}
+
+func NewTestStore(t testing.TB) *observations.Store {
+	t.Helper()
+	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir(), Now: clock(), MinFree: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func Keep(t testing.TB, store *observations.Store, owner, text string, seen observations.Stats) observations.ID {
+	t.Helper()
+	r, err := store.Record(observations.Provenance{Owner: owner, Tool: "search", Args: json.RawMessage(`{"pattern":"x"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if seen.Kind == "" {
+		seen.Kind, seen.Ext = string(content.Text), "txt"
+	}
+	o, err := r.Commit(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.ID
+}
+
+// badFrame is one malformed message, and what is to be answered.
+type badFrame struct {
+	Name, Line string
+	Code       int    // 0: no answer at all
+	Id         string // in the answer
+	Says       string
+}
+
+//go:embed testdata/malformed.tsv
+var malformed string
+
+// BadFrames reads the corpus: a case a line, its fields between tabs; "-" is an empty one. In a frame ⟦s×n⟧ stands
+// for n times s, and \xNN for a byte.
+func BadFrames() (all []badFrame) {
+	repeated := regexp.MustCompile(`⟦(.+?)×(\d+)⟧`)
+	coded := regexp.MustCompile(`\\x[0-9a-f]{2}`)
+	for line := range strings.Lines(malformed) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 5)
+		for i, f := range fields {
+			if f == "-" {
+				fields[i] = ""
+			}
+		}
+		code, err := strconv.Atoi(fields[0])
+		if err != nil {
+			panic(err)
+		}
+		frame := repeated.ReplaceAllStringFunc(fields[4], func(s string) string {
+			parts := repeated.FindStringSubmatch(s)
+			n, _ := strconv.Atoi(parts[2])
+			return strings.Repeat(parts[1], n)
+		})
+		frame = coded.ReplaceAllStringFunc(frame, func(s string) string {
+			n, _ := strconv.ParseUint(s[2:], 16, 8)
+			return string([]byte{byte(n)})
+		})
+		all = append(all, badFrame{Name: fields[3], Line: frame, Code: code, Id: fields[1], Says: fields[2]})
+	}
+	return all
+}
+
+// Granted is a directory of the operator's: work is granted, its sub and its neighbours are there.
+type Granted struct {
+	Top  string
+	root *tree.Root
+}
+
+func NewGranted(t testing.TB) *Granted {
+	t.Helper()
+	g := &Granted{Top: t.TempDir()}
+	for _, dir := range []string{"work/sub", "work/two", "work/store", "outside", "work-evil"} {
+		if err := os.MkdirAll(filepath.Join(g.Top, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"work/top.txt", "work/sub/sub.txt", "work/two/two.txt", "work/store/secret.txt", "outside/secret.txt", "work-evil/secret.txt", "secret.txt"} {
+		if err := os.WriteFile(filepath.Join(g.Top, file), []byte("this is "+filepath.Base(file)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"work/leave": "../outside", "work/sub/up": ".."} {
+		if err := os.Symlink(to, filepath.Join(g.Top, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if g.root, err = tree.Open(filepath.Join(g.Top, "work"), filepath.Join(g.Top, "work", "store")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.root.Close() })
+	return g
+}
+
+// Tools returns the tools that work on files.
+func (g *Granted) Tools() []tools.Tool { return []tools.Tool{fs.Find(), fs.Read()} }
+
+// Sources returns what that session may name: the granted directory.
+func (g *Granted) Sources(who funnel.Session) source.Set {
+	return source.Set{Roots: []*tree.Root{g.root}}
+}
+
+// Says is the rest of a response with these directories as the client's roots.
+func (g *Granted) Says(dirs ...string) string {
+	roots := []map[string]string{}
+	for _, dir := range dirs {
+		uri := dir
+		if !strings.Contains(dir, ":") {
+			uri = "file://" + filepath.ToSlash(filepath.Join(g.Top, dir))
+		}
+		roots = append(roots, map[string]string{"uri": uri, "name": "x"})
+	}
+	text, _ := json.Marshal(map[string]any{"roots": roots}) // of strings
+	return `"result":` + string(text)
+}
+
+const CanRoots = `{"roots":{"listChanged":true}}`
+
+// StatelessRequest is a request of the stateless era.
+func StatelessRequest(method, params string) string {
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	if params != "" {
+		meta = "," + meta
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, meta)
+}
+
+// Round is an answer of the stateless era, as a client reads it.
+type Round struct {
+	Answer
+	Result struct {
+		ResultType    string
+		Content       []struct{ Text string }
+		IsError       bool
+		InputRequests map[string]struct {
+			Method string
+			Params json.RawMessage
+		}
+		RequestState string
+	}
+}
+
+// Again is what a round adds to the next: the state, and the responses.
+func (r Round) Again(responses string) string {
+	return fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, r.Result.RequestState, responses)
+}
+
+const Anna = `{"action":"accept","content":{"name":"Anna"}}`

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package stdio
+
+import "golang.org/x/sys/unix"
+
+// dupFD makes descriptor to a duplicate of from.
+func dupFD(from, to int) error { return unix.Dup2(from, to) }

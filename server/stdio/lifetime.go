@@ -1,0 +1,111 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A process that serves on stdio ends when its client does. The end of its input does not show that reliably: a
+// killed client may have left the pipe open in another child.
+
+// Causes with which a [Lifetime]'s context ends, besides signals.
+var (
+	ErrParentGone = errors.New("the parent process is gone")
+	ErrOutGone    = errors.New("the output has no reader any more")
+)
+
+// SignalError is the cause if a signal ended the context.
+type SignalError struct{ Signal os.Signal }
+
+func (e *SignalError) Error() string { return fmt.Sprintf("signal: %v", e.Signal) }
+
+// pollInterval is how often parent and output are checked, with two system calls: it bounds how late a dead client is
+// noticed, and leaves the rest of the second for clean-up. A death signal (PR_SET_PDEATHSIG) is no substitute: it is
+// sent when the parent's thread ends, and not at all if the parent has ended before.
+const pollInterval = 50 * time.Millisecond
+
+// Lifetime configures which events end this process.
+type Lifetime struct {
+	Parent bool          // ends when the parent process has ended
+	Out    *os.File      // ends when this has no reader any more; nil: not checked
+	Force  time.Duration // from the cause to the forced exit; default 800 ms
+	Exit   func(int)     // default os.Exit
+}
+
+// Context returns a context that ends, with its cause, on SIGTERM, SIGINT, SIGHUP or a configured event. Then the
+// process has Force to end by itself; after that, or on a second signal, Exit(1) is called. stop ends the context and
+// stops watching.
+func (l Lifetime) Context(parent context.Context) (ctx context.Context, stop func()) {
+	if l.Force <= 0 {
+		l.Force = 800 * time.Millisecond
+	}
+	if l.Exit == nil {
+		l.Exit = os.Exit
+	}
+	ctx, end := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 4)
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as nohup does for SIGHUP
+			signal.Notify(signals, s)
+		}
+	}
+	surviveBrokenPipes()
+
+	stopped := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.watch(signals, stopped, end)
+	}()
+	var once sync.Once
+	return ctx, func() {
+		once.Do(func() {
+			signal.Stop(signals)
+			close(stopped)
+			<-done
+			end(context.Canceled)
+		})
+	}
+}
+
+// watch waits for a cause and ends the context; after Force or a second signal it calls Exit.
+func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end context.CancelCauseFunc) {
+	gone := func() bool { return false }
+	if l.Parent {
+		gone = parentGone()
+	}
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	var cause error
+	for cause == nil {
+		select {
+		case s := <-signals:
+			cause = &SignalError{s}
+		case <-tick.C:
+			switch {
+			case gone():
+				cause = ErrParentGone
+			case l.Out != nil && outGone(l.Out):
+				cause = ErrOutGone
+			}
+		case <-stopped:
+			return
+		}
+	}
+	end(cause)
+	force := time.NewTimer(l.Force)
+	defer force.Stop()
+	select {
+	case <-signals:
+	case <-force.C:
+	case <-stopped:
+		return
+	}
+	l.Exit(1)
+}

@@ -1,0 +1,267 @@
+package server
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// An observation never changes: the server reports only that one was added or removed.
+
+const (
+	// storePollInterval is the interval at which the store is polled for changes by other processes and expiry.
+	// A poll is one stat; the names are read only if it shows a change.
+	storePollInterval = time.Second
+	// minSendInterval is the minimum time between two notifications to one subscriber.
+	minSendInterval = 250 * time.Millisecond
+	// maxSubscriptions is the maximum number of resources to which one subscriber can subscribe.
+	maxSubscriptions = 100
+	// modTimeGrain is an upper bound of the time between two changes that may have equal modification times.
+	modTimeGrain = 100 * time.Millisecond
+)
+
+// storeWatcher notifies subscribers of changes among the observations of their owner. It polls the store only while
+// there are subscribers.
+type storeWatcher struct {
+	store    *observations.Store
+	interval time.Duration // storePollInterval
+
+	mu          sync.Mutex
+	subscribers map[*subscriber]bool
+	known       map[observations.ID]bool // the observations at the last poll; nil before the first one
+	modTime     time.Time                // of the store at that poll
+	polling     bool                     // a poll is scheduled or running
+}
+
+// subscriber receives changes. One goroutine at a time calls its send, at most once per minSendInterval; send may
+// block. If send fails, the changes are kept until retry or the next change.
+type subscriber struct {
+	owner string
+	send  func(changes) error
+
+	mu      sync.Mutex
+	pending changes
+	uris    map[observations.ID]string // subscribed URIs, as the client spelled them
+	sending bool                       // a call of send is scheduled or running
+	last    time.Time
+	removed bool
+}
+
+// changes are the changes to report to a subscriber.
+type changes struct {
+	list bool     // the list of resources has changed
+	gone []string // URIs of subscribed observations that were removed
+}
+
+func (c changes) none() bool { return !c.list && len(c.gone) == 0 }
+
+// add adds a subscriber and starts polling if it is the first. Without a store it does nothing.
+func (w *storeWatcher) add(one *subscriber) {
+	if w.store == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.subscribers[one] = true
+	if !w.polling {
+		w.polling = true
+		w.known = nil // outdated since polling stopped
+		time.AfterFunc(0, w.poll)
+	}
+}
+
+// remove removes a subscriber; a call of its send may still be running.
+func (w *storeWatcher) remove(one *subscriber) {
+	w.mu.Lock()
+	delete(w.subscribers, one)
+	w.mu.Unlock()
+	one.mu.Lock()
+	one.removed = true
+	one.mu.Unlock()
+}
+
+// ofOwner returns the subscribers of an owner. The caller must hold mu.
+func (w *storeWatcher) ofOwner(owner string) (all []*subscriber) {
+	for one := range w.subscribers {
+		if one.owner == owner {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// recordCreated reports an observation that this process stored, without waiting for the next poll.
+func (w *storeWatcher) recordCreated(owner string, id observations.ID) {
+	w.mu.Lock()
+	found := w.known[id] // a poll has found and reported it already
+	if w.known != nil {
+		w.known[id] = true
+	}
+	told := w.ofOwner(owner)
+	w.mu.Unlock()
+	if found {
+		return
+	}
+	for _, one := range told {
+		one.enqueue(true, "")
+	}
+}
+
+// poll reports the changes in the store and schedules the next poll while there are subscribers.
+func (w *storeWatcher) poll() {
+	w.detectChanges()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.polling = len(w.subscribers) > 0; w.polling {
+		time.AfterFunc(w.interval, w.poll)
+	}
+}
+
+func (w *storeWatcher) detectChanges() {
+	stamp, err := w.store.ModTime()
+	w.mu.Lock()
+	unchanged := w.known != nil && stamp.Equal(w.modTime)
+	w.mu.Unlock()
+	if err != nil || unchanged {
+		return
+	}
+	now, err := w.store.IDs()
+	if err != nil {
+		return
+	}
+	fresh, lost, told := w.swapSnapshot(now, stamp)
+	for owner, watchers := range told {
+		w.notifyOwner(owner, watchers, fresh, lost)
+	}
+}
+
+// swapSnapshot replaces the known observations by now. It returns the added and removed ones, and the subscribers of
+// each owner.
+func (w *storeWatcher) swapSnapshot(
+	now map[observations.ID]bool, stamp time.Time,
+) (fresh, lost []observations.ID, told map[string][]*subscriber) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known != nil {
+		fresh, lost = difference(now, w.known), difference(w.known, now)
+	}
+	w.known, w.modTime = now, stamp
+	if time.Since(stamp) < modTimeGrain { // a later change may have the same modification time
+		w.modTime = time.Time{}
+	}
+	told = map[string][]*subscriber{}
+	for one := range w.subscribers {
+		told[one.owner] = append(told[one.owner], one)
+	}
+	return fresh, lost, told
+}
+
+// difference returns the IDs of the first set that are missing in the second.
+func difference(of, from map[observations.ID]bool) (ids []observations.ID) {
+	for id := range of {
+		if !from[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// notifyOwner reports to an owner's subscribers those added and removed observations that belong to the owner.
+func (w *storeWatcher) notifyOwner(owner string, watchers []*subscriber, fresh, lost []observations.ID) {
+	theirs := func(id observations.ID) bool {
+		_, err := w.store.Stat(owner, id)
+		return err == nil
+	}
+	list := slices.ContainsFunc(fresh, theirs)
+	for _, id := range lost {
+		switch _, err := w.store.Stat(owner, id); {
+		case err == nil: // this process stored it after the poll began
+			w.mu.Lock()
+			w.known[id] = true
+			w.mu.Unlock()
+		case errors.Is(err, observations.ErrExpired):
+			list = true
+			for _, one := range watchers {
+				one.enqueue(true, id)
+			}
+		}
+	}
+	for _, one := range watchers {
+		one.enqueue(list, "")
+	}
+}
+
+// subscribe subscribes to the removal of an observation; uri is its name as the client spelled it. It returns an
+// error if there are 100 subscriptions already.
+func (one *subscriber) subscribe(id observations.ID, uri string) error {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.uris[id] == "" && len(one.uris) >= maxSubscriptions {
+		return errSubscriptions
+	}
+	if one.uris == nil {
+		one.uris = map[observations.ID]string{}
+	}
+	one.uris[id] = uri
+	return nil
+}
+
+var errSubscriptions = errors.New("at most 100 resources can be subscribed to at once; unsubscribe from one")
+
+func (one *subscriber) unsubscribe(id observations.ID) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	delete(one.uris, id)
+}
+
+// enqueue adds changes to report: whether the list has changed, and the ID of a removed observation, or "".
+func (one *subscriber) enqueue(list bool, gone observations.ID) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.pending.list = one.pending.list || list
+	if uri := one.uris[gone]; uri != "" {
+		one.pending.gone = append(one.pending.gone, uri)
+		delete(one.uris, gone) // it can be removed only once
+	}
+	one.schedule()
+}
+
+// retry sends again the changes whose send failed.
+func (one *subscriber) retry() {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.schedule()
+}
+
+// schedule schedules a call of sendPending if there are changes and none is scheduled. The caller must hold mu.
+func (one *subscriber) schedule() {
+	if one.sending || one.removed || one.pending.none() {
+		return
+	}
+	one.sending = true
+	time.AfterFunc(max(0, minSendInterval-time.Since(one.last)), one.sendPending)
+}
+
+func (one *subscriber) sendPending() {
+	one.mu.Lock()
+	what := one.pending
+	one.pending = changes{}
+	over := one.removed
+	one.mu.Unlock()
+	var err error
+	if !over && !what.none() {
+		err = one.send(what)
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.sending, one.last = false, time.Now()
+	if err != nil { // keep the changes until retry or the next change
+		one.pending.list = one.pending.list || what.list
+		one.pending.gone = append(what.gone, one.pending.gone...)
+		return
+	}
+	one.schedule()
+}

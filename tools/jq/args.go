@@ -1,0 +1,34 @@
+package jq
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
+)
+
+// Options bound what a filter may take. Zero values mean the defaults.
+type Options struct {
+	Memory   int64         // bytes a worker may hold: worker.DefaultMemory, at least worker.MinMemory
+	CountFor time.Duration // how long results are still counted when the page is full: 2 s
+	// never start a worker: for tests and for filters that are the operator's own; nothing bounds memory then
+	InProcess bool
+}
+
+type args struct {
+	Source string                     `json:"source" jsonschema:"path or obs:ID" help:"File, or obs:ID."`
+	Filter string                     `json:"filter" help:"Filter in the language of jq."`
+	Raw    bool                       `json:"raw,omitempty" jsonschema:"strings unquoted" help:"Print strings without quotes, as jq -r does. Default: false."`
+	Slurp  bool                       `json:"slurp,omitempty" jsonschema:"all records as one array; with text all of it as one string" help:"Give all records to the filter as one array, as jq -s does; with text all of it as one string, as jq -R -s does. Default: false."`
+	Text   bool                       `json:"text,omitempty" jsonschema:"lines as strings" help:"Take the source for text: each line is a string. Default: false."`
+	Args   map[string]json.RawMessage `json:"args,omitempty" jsonschema:"values of $name" help:"Object of values that the filter names, $name for the key name."`
+	Offset int64                      `json:"offset,omitempty" range:"0," help:"Results to skip, as the page before said. Default: 0."`
+	Limit  int64                      `json:"limit,omitempty" range:"0," help:"Show at most so many results. Default: 0, as many as a page holds."`
+	Save   bool                       `json:"save,omitempty" jsonschema:"keep as obs:" help:"Keep all results as a new observation, and print its receipt. Default: false."`
+}
+
+// Check implements [tools.Checker].
+func (a args) Check() error {
+	_, err := (&engine.Job{Filter: a.Filter, Args: a.Args, Slurp: a.Slurp, Text: a.Text}).Prepare()
+	return err
+}

@@ -1,0 +1,87 @@
+package decode
+
+import (
+	"maps"
+	"slices"
+)
+
+// Projection says which parts of a value a filter reads; nil means all of it. The other parts are checked to be JSON
+// and never made.
+//
+// A part is read whole if it is a result, is computed with, compared, tested, bound to a variable or passed to a
+// function that plan does not know; so is the whole value if the filter defines functions. An error that quotes a
+// value therefore quotes all of it: only values on the path to a part are incomplete, and following a path cannot
+// fail.
+type Projection struct {
+	All     bool
+	Indexed bool                   // read by a number: an object here is an error that quotes it
+	Each    *Projection            // all elements or member values
+	Keys    map[string]*Projection // these members
+	few     []member               // the same, if at most fewKeys: comparing is faster than hashing
+}
+
+// member is a key and the parts of its value that are read.
+type member struct {
+	key string
+	at  *Projection
+}
+
+// fewKeys is how many keys are compared one by one.
+const fewKeys = 6
+
+// Trim replaces the projection of each value that is read whole by nil.
+func (n *Projection) Trim() *Projection {
+	if n == nil || n.All || n.Each != nil && n.Keys != nil {
+		return nil
+	}
+	if n.Each != nil {
+		if n.Each = n.Each.Trim(); n.Each == nil {
+			return nil
+		}
+	}
+	n.few = nil
+	for _, k := range slices.Sorted(maps.Keys(n.Keys)) {
+		n.Keys[k] = n.Keys[k].Trim()
+		n.few = append(n.few, member{k, n.Keys[k]})
+	}
+	if len(n.few) > fewKeys {
+		n.few = nil
+	}
+	return n
+}
+
+// Empty reports whether no part of the value is read, not even its kind.
+func (n *Projection) Empty() bool {
+	return n != nil && n.Each == nil && n.Keys == nil
+}
+
+// OfObject is the projection for a value that is an object.
+func (n *Projection) OfObject() *Projection {
+	if n != nil && n.Indexed {
+		return nil
+	}
+	return n
+}
+
+// Member is the projection of a member; read is false if it is not read at all.
+func (n *Projection) Member(key string) (at *Projection, read bool) {
+	switch {
+	case n == nil:
+		return nil, true
+	case n.Keys == nil:
+		return n.Each, true
+	}
+	at, read = n.Keys[key]
+	return at, read
+}
+
+// Element is the projection of each array element.
+func (n *Projection) Element() *Projection {
+	switch {
+	case n == nil || n.Keys != nil:
+		return nil
+	case n.Each == nil:
+		return n
+	}
+	return n.Each
+}

@@ -1,0 +1,154 @@
+package decode
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+)
+
+// maxRow is the longest table row, in bytes.
+const maxRow = 16 << 20
+
+// RowObjects writes the rows of a table as NDJSON objects with the names of the header. A cell that is a JSON number
+// stays one, digit by digit; all others are strings. A second column of one name is name_2, a cell beyond the header
+// is column_N, and a missing cell has no key.
+func RowObjects(ctx context.Context, t io.Reader, w io.Writer) error {
+	var held heldRows
+	var names []string
+	var delimiter byte
+	var failed error
+	row := -1
+	visit := func(at content.Span) bool {
+		var cells []string
+		text := held.cut(at)
+		if names == nil {
+			delimiter = content.Delimiter(text)
+		}
+		if cells, failed = cellsOf(text, delimiter); failed != nil {
+			failed = fmt.Errorf("row %d: %w", max(row, 0), failed)
+			return false
+		}
+		if row++; names == nil {
+			names = unique(cells)
+			return true
+		}
+		_, failed = w.Write(rowObject(&names, cells))
+		return failed == nil
+	}
+	header, rest, err := split(ctx, t, &held)
+	if err != nil {
+		return err
+	}
+	if header.End > header.Start && !visit(header) {
+		return failed
+	}
+	err = kind.Records(ctx, rest, content.Table, func(_ int64, at content.Span) bool { return visit(at) })
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// split finds the header, and returns a reader of the whole text that fills held.
+func split(ctx context.Context, t io.Reader, held *heldRows) (content.Span, io.Reader, error) {
+	var read bytes.Buffer
+	header, err := content.Header(ctx, io.TeeReader(io.LimitReader(t, maxRow), &read))
+	if err != nil {
+		return header, nil, err
+	}
+	held.r = io.MultiReader(&read, t)
+	if header.End > int64(read.Len()) {
+		return header, nil, fmt.Errorf("the header is longer than %d MiB", maxRow>>20)
+	}
+	held.bytes = append(held.bytes, read.Bytes()[:header.End]...)
+	held.skip = header.End
+	return header, held, nil
+}
+
+// heldRows holds the bytes that were read and not yet cut into rows.
+type heldRows struct {
+	r     io.Reader
+	bytes []byte
+	start int64 // of bytes in the text
+	skip  int64 // bytes of r that are held already
+}
+
+func (h *heldRows) Read(p []byte) (int, error) {
+	if len(h.bytes) > maxRow+len(p) {
+		return 0, fmt.Errorf("a row is longer than %d MiB", maxRow>>20)
+	}
+	n, err := h.r.Read(p)
+	fresh := p[:n]
+	known := min(h.skip, int64(n))
+	h.skip -= known
+	h.bytes = append(h.bytes, fresh[known:]...)
+	return n, err
+}
+
+// cut returns a row and drops all bytes before its end.
+func (h *heldRows) cut(at content.Span) []byte {
+	row := bytes.Clone(h.bytes[at.Start-h.start : at.End-h.start])
+	h.bytes = h.bytes[at.End-h.start:]
+	h.start = at.End
+	return row
+}
+
+func cellsOf(row []byte, delimiter byte) ([]string, error) {
+	c := csv.NewReader(bytes.NewReader(row))
+	c.Comma, c.LazyQuotes, c.FieldsPerRecord = rune(delimiter), true, -1
+	return c.Read()
+}
+
+// unique turns the cells of a header into unique, non-empty names.
+func unique(cells []string) []string {
+	names := make([]string, 0, len(cells))
+	taken := map[string]bool{}
+	for i, name := range cells {
+		if name == "" {
+			name = fmt.Sprintf("column_%d", i+1)
+		}
+		base := name
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprintf("%s_%d", base, n)
+		}
+		taken[name] = true
+		names = append(names, name)
+	}
+	return names
+}
+
+// numeral is a number as JSON writes it: 007 and +5 stay strings.
+var numeral = content.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+
+func rowObject(names *[]string, cells []string) []byte {
+	for i := len(*names); i < len(cells); i++ {
+		*names = unique(append(*names, ""))
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, cell := range cells {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		quoted(&b, (*names)[i])
+		b.WriteByte(':')
+		if numeral().MatchString(cell) {
+			b.WriteString(cell)
+		} else {
+			quoted(&b, cell)
+		}
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+func quoted(b *bytes.Buffer, s string) {
+	q, _ := json.Marshal(s) // a string always can be
+	b.Write(q)
+}

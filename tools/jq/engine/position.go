@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
+)
+
+// frame is an open array or object that is too large to be held; the engine reads inside it.
+type frame struct {
+	array bool
+	key   string // of an object: key of the member that is read
+	n     int64  // of an array: elements before this place; of an object: members
+	comma int64  // offset of the comma before this place, if n > 0
+}
+
+// place is what comes next in the innermost frame.
+type place int
+
+const (
+	beforeValue place = iota
+	afterValue
+	beforeKey // or the end of the object
+)
+
+// maxPath is how many frames the engine opens; the slow decoder reads deeper values.
+const maxPath = 64
+
+// decoder returns the slow decoder on r, which is the text from offset at, inside the arrays and objects that are open.
+func (e *engine) decoder(where place, r io.Reader, at int64) *decode.Decoder {
+	if e.keys == nil {
+		e.keys = map[string]string{}
+	}
+	return decode.NewDecoderAt(e.prefix(where), r, at, e.keys)
+}
+
+// prefix is the shortest text that opens the same arrays and objects as the text so far.
+func (e *engine) prefix(where place) []byte {
+	var b []byte
+	for i, f := range e.path {
+		inner := i == len(e.path)-1
+		switch {
+		case f.array && inner && where == afterValue:
+			b = append(b, "[0"...)
+		case f.array && f.n > 0:
+			b = append(b, "[0,"...)
+		case f.array:
+			b = append(b, '[')
+		case inner && where == beforeKey && f.n > 0:
+			b = append(b, `{"":0,`...)
+		case inner && where == beforeKey:
+			b = append(b, '{')
+		default:
+			key, _ := json.Marshal(f.key) // a string always can be
+			b = append(append(append(b, '{'), key...), ':')
+			if inner && where == afterValue {
+				b = append(b, '0')
+			}
+		}
+	}
+	return b
+}
+
+// pointer corrects a pointer of such a decoder, which counts array elements from its prefix on only.
+func (e *engine) pointer(p string) string {
+	parts := strings.Split(p, "/")
+	for i, f := range e.path {
+		if i+1 >= len(parts) || !f.array {
+			continue
+		}
+		n, err := strconv.ParseInt(parts[i+1], 10, 64)
+		if err != nil {
+			continue
+		}
+		if n += f.n; f.n > 0 {
+			n--
+		}
+		parts[i+1] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(parts, "/")
+}
+
+// noteDuplicateOf records the duplicate key that d found, if any.
+func (e *engine) noteDuplicateOf(d *decode.Decoder) {
+	if d.Twice != nil {
+		e.noteDuplicate(*d.Twice)
+	}
+}
+
+// noteDuplicate records the first duplicate key of a run.
+func (e *engine) noteDuplicate(d decode.Duplicate) {
+	if e.Twice == nil {
+		e.Twice = &d
+		e.twice.Store(true)
+	}
+}
+
+// errBroken means that the text is not JSON; the outcome has the place.
+var errBroken = errors.New("broken")
+
+// syntax records a syntax error in the outcome and returns errBroken; an error of the reader is returned as it is.
+func (e *engine) syntax(d *decode.Decoder, err error) error {
+	b := d.Broken(err)
+	if b == nil {
+		return err
+	}
+	if b.Offset < d.Base && len(e.path) > 0 { // a trailing comma
+		b.Offset = e.path[len(e.path)-1].comma
+	}
+	b.Pointer = decode.Middle(e.pointer(b.Pointer))
+	e.Broken = b
+	return errBroken
+}
+
+// decodeComplete decodes a record, or a value inside one. A number or literal at the end of the text may be cut off: as
+// a record it is taken, as jq does, and the outcome says so; inside a record it is an error.
+func (e *engine) decodeComplete(d *decode.Decoder, n *decode.Projection, blind bool) (any, error) {
+	kind := d.Kind()
+	v, err := d.NextOrSkip(n, blind)
+	if err == nil && d.OpenEnded(kind) {
+		if !d.Inside() {
+			e.Open = true
+		} else {
+			err = decode.Unexpected(d.Skip())
+		}
+	}
+	return v, err
+}
+
+// findError records the syntax error that comes next in the window.
+func (e *engine) findError(w *decode.Window, where place) error {
+	d := e.decoder(where, w.Rest(), w.Offset())
+	return e.syntax(d, d.FindError())
+}

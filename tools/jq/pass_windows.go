@@ -1,3 +1,0 @@
-package jq
-
-const canPassFiles = false

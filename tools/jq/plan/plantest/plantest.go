@@ -1,0 +1,114 @@
+// Package plantest has filters and JSON texts for the tests of plan, engine and jq.
+//
+// It has no tests and no expectations but the stream plan of each filter.
+package plantest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// maxFilter is the constant of that name in plan: longer filters are refused.
+const maxFilter = 16 << 10
+
+// Filters are filters with the stream plan they have; "" is one that needs the whole record.
+var Filters = []struct {
+	Filter string
+	Stream string
+}{
+	{".[]", "flow"}, {".[].a", "flow"}, {".[]?", "flow"}, {".[] | .a", "flow"}, {". | .[] | .a | .", "flow"}, {".[].a?", "flow"}, {".[]|select(.n>3)", "flow"},
+	{"def f: .a; .[] | f", "flow"}, {".[] as $x | $x", ""}, {". as $d | .[]", ""}, {".[], .[]", ""}, {".[] | (.n, .a)", "flow"}, {".[] // 1", ""},
+	{".a[]", "a flow"}, {".a.b[] | .n", "a.b flow"}, {`.["a"][].n?`, "a flow"}, {`."a"[]`, "a flow"}, {".a | .[]", "a flow"}, {".a?[]", "a flow"}, {".[1:3][]", "flow 1:3"}, {".a[2:][] | .n", "a flow 2:-1"}, {".[:2] | .[]", "flow 0:2"},
+	{"first(.[])", "flow most 1"}, {"limit(2; .[] | .n)", "flow most 2"}, {"limit(0; .[])", ""}, {"limit(-1; .[])", ""}, {"limit(.n; .[])", ""}, {"first(.a[] | select(.n > 2))", "a flow most 1"}, {"first(.[]) | .a", ""},
+	{"map(.a)", "gather"}, {"map(.n, .a)", "gather"}, {"map(select(.n > 2))", "gather"}, {"map(empty)", "gather"}, {"[.[] | .n]", "gather"}, {"[.[].n]", "gather"}, {"[.a[]]", "a gather"}, {".a | map(.n)", "a gather"}, {".[1:2]", "gather 1:2"}, {".[:2]", "gather 0:2"}, {".[3:1]", "gather 3:1"}, {".[-2:]", ""}, {".[1:-1]", ""},
+	{"[limit(2; .[])]", "gather most 2"}, {"[first(.[])]", "gather most 1"}, {"map(.a) | .[]", ""}, {"map(.a) | map(.b)", ""}, {"def map(f): 1; map(.a)", ""}, {"[.[]] | add", ""}, {".[1:] | map(.n)", "gather 1:-1"},
+	{"length", "count"}, {".a | length", "a count"}, {"map(.n) | length", "count"}, {"[.[] | select(.n > 2)] | length", "count"}, {"map(select(.n > 2)) | length", "count"}, {".[1:] | length", "count 1:-1"}, {".[] | length", "flow"}, {"length | . + 1", ""}, {"def length: 1; length", ""}, {"[.a[] | .n] | length", "a count"},
+	{".[0]", "item 0:1"}, {".[1000000].n", "item 1000000:1000001"}, {"limit(20000; .[])", "flow most 20000"}, {".[2].a", "item 2:3"}, {".[1] | .n", "item 1:2"}, {".a[1]", "a item 1:2"}, {"first", "item 0:1"}, {".[-1]", ""}, {".[9] | .a", "item 9:10"}, {".[1][]", "item 1:2"}, {".[0], .[1]", ""}, {".[.n]", ""},
+	{".[][.n]", ""}, {".[].a[.n]", ""}, {`.a[]."\(.b)"`, ""}, {".[0][.n:]", ""}, {".[] | .[.n]", "flow"}, {".[][-1]", "flow"}, {`.[]["a"]`, "flow"}, {".[][1:-1]", "flow"},
+	{".[] | select(.n == 2) | .a", "flow"}, {".[] | select(.a) | .n", "flow"}, {".a[] | select(.n > 1) | [.a]", "a flow"}, {"map(.a | select(.n) | .b)", "gather"}, {"select(.n > 2) | .a", ""}, {"select(.a.n)", ""},
+	{"group_by(.n)", ""}, {"sort_by(.n)", ""}, {"add", ""}, {"unique", ""}, {"reduce .[] as $x (0; . + 1)", ""}, {"last", ""}, {".", ""}, {".a", ""}, {"keys", ""}, {"to_entries", ""}, {"[.[] | .n] == []", ""}, {"..", ""}, {"any(.[]; .n)", ""},
+}
+
+var (
+	// Directs are filters that run without the interpreter.
+	Directs = []string{
+		".", ".a", ".a.b", `.["a"]`, `."a".n`, ".[0]", ".a[2]", ".[1].a", ".a | .n", "1", "-1", "1.50", "100000000000000000000", `"x"`, "null", "true",
+		".a == 1", ".n > 2.5", ".n >= .a", ".a != null", `.a < "x"`, ".a <= -1", ". == .a", ".n == 12345678901234567890123", ".a == 1 and .n > 2", ".a or .n", ".a and .n | not",
+		"select(.a)", "select(.n > 2 and .n < 5) | .a", "select(.a | not)", "select(.a == 1) | {a, n}", ".a // .n", `.a // "none"`, "(.a // .n) // empty", "empty", "empty // 1", "empty or true",
+		"{a}", `{a, "n": .n, x: 1}`, `{"a"}`, "{a: .a, a: .n}", "{a: .a.b}", "{}", "[.a]", "[.a, .n]", "[.a, empty, (.n | select(. > 2))]", "[empty]",
+		"if .a then .n else .b end", "if .a then .n end", "if .n > 3 then 1 elif .a then 2 else {a} end", "if .n > 3 then 1 elif .a then 2 end", "if empty then 1 else 2 end", "(.a)", "(.a).b", "{a: 1}.a", `"x" == .a`, "-1 < .n",
+	}
+	// Indirect are filters that must not.
+	Indirect = []string{
+		".[]", ".a?", ".a, .n", ".[-1]", ".[.n]", ".[1:]", ".a + 1", `"\(.a)"`, "map(.a)", "length", ". as $x | $x", "def f: .a; f", "def select(f): 1; select(.a)", "select(.a, .n)", "{(.a): 1}", "{$__loc__}", "[]", "[.[]]", "-.a", "..",
+		".a |= 1", "try .a", "@text", "first(.a)", "error", "input", "$ARGS", "reduce . as $x (0; 1)",
+	}
+)
+
+// Doubled doubles its input n times by pipes.
+func Doubled(n int) string { return "." + strings.Repeat("|[.,.]", n) }
+
+// Expensive are filters of the direct kinds that make or compare as much as those can, and many that are over the
+// bound.
+func Expensive() []string {
+	list := func(n int, of string) string { return "[" + strings.TrimSuffix(strings.Repeat(of+",", n), ",") + "]" }
+	var all []string
+	for _, n := range []int{1, 4, 5, 6, 16, 40} {
+		all = append(
+			all, Doubled(n), Doubled(n)+"|.==.", "["+Doubled(n)+"]==["+Doubled(n)+"]", "select("+Doubled(n)+"|.==.)",
+			"if "+Doubled(n)+"|.==. then "+Doubled(n)+" else . end",
+		)
+	}
+	for _, n := range []int{2, 15, 30, 32, 33, 64, 120, 1000, 8000} {
+		and := strings.TrimSuffix(strings.Repeat(".==. and ", n), " and ")
+		all = append(all, list(n, "."), list(n, ".")+"==.", and, list(n/2, ".")+"|"+and, Doubled(3)+"|"+and, "."+strings.Repeat("|.", n), strings.Repeat("[", n)+"."+strings.Repeat("]", n),
+			"."+strings.Repeat("|[.]", n), "."+strings.Repeat("|{a:.}", n), list(n, "{a:.,b:.}"), "{"+strings.TrimSuffix(
+				strings.Repeat("a: .,", n), ",",
+			)+"}", strings.Repeat("(", n)+"."+strings.Repeat(")", n),
+			fmt.Sprintf("%q|", strings.Repeat("x", n))+list(n, "."), fmt.Sprintf("{%q: .}", strings.Repeat("x", n)), strings.Repeat("if . then ", n)+"."+strings.Repeat(" else . end", n), "."+strings.Repeat(" // .", n))
+	}
+	for i, f := range all {
+		if len(f) > maxFilter {
+			all[i] = "."
+		} else if i%2 == 0 {
+			all = append(all, ".[] | "+f)
+		}
+	}
+	return all
+}
+
+// AnyJSON makes a text of values as the programs expect them, and some they do not.
+func AnyJSON(r *rand.Rand, depth int) string {
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	space := func() string { return pick("", "", "", " ", "\n", "\t ") }
+	switch n := r.IntN(12); {
+	case n < 4 && depth < 4:
+		s := "["
+		for i := range r.IntN(9) {
+			if i > 0 {
+				s += space() + ","
+			}
+			s += space() + AnyJSON(r, depth+1)
+		}
+		return s + space() + "]"
+	case n < 8 && depth < 4:
+		s := "{"
+		for i := range r.IntN(5) {
+			if i > 0 {
+				s += space() + ","
+			}
+			s += space() + pick(
+				`"a"`, `"a"`, `"b"`, `"n"`, `"n"`, `"\u0061"`, `"é"`, `""`,
+			) + space() + ":" + space() + AnyJSON(r, depth+1)
+		}
+		return s + space() + "}"
+	case n < 10:
+		return pick("0", "1", "2", "3", "4", "5", "-0", "1.50", "1e3", "12345678901234567890123", "-7")
+	default:
+		return pick(
+			"null", "true", "false", `"x"`, `"é\n\u00e9"`, `""`, `"\ud800"`, "\"\xff\"",
+			`"a long string that does not fit a small window, with [ and { and \" in it"`,
+		)
+	}
+}

@@ -1,0 +1,281 @@
+package plan
+
+import (
+	"github.com/itchyny/gojq"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
+)
+
+// maxPlaces is how many places a projection may have; a filter with more reads all of its input.
+const maxPlaces = 1000
+
+// readsOf returns which parts of its input a query reads; nil is all of it. If counted is set, results are not read.
+func readsOf(q *gojq.Query, counted bool) *decode.Projection {
+	root := &decode.Projection{}
+	if q == nil {
+		root.All = !counted
+		return root.Trim()
+	}
+	r := &reads{}
+	out := r.query(q, places{root})
+	if !counted {
+		out.whole()
+	}
+	if r.places > maxPlaces {
+		return nil
+	}
+	return root.Trim()
+}
+
+// places are the parts of the input that a value may be. A value that the filter made is none.
+type places []*decode.Projection
+
+// whole marks places as read whole.
+func (ps places) whole() {
+	for _, n := range ps {
+		n.All = true
+	}
+}
+
+func (ps places) and(more places) places {
+	out := ps[:len(ps):len(ps)]
+	for _, n := range more {
+		known := false
+		for _, o := range out {
+			known = known || o == n
+		}
+		if !known {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// reads walks a filter.
+type reads struct{ places int }
+
+func (r *reads) each(ps places) (out places) {
+	for _, n := range ps {
+		if n.Each == nil {
+			n.Each = &decode.Projection{}
+			r.places++
+		}
+		out = out.and(places{n.Each})
+	}
+	return out
+}
+
+func (r *reads) key(ps places, name string) (out places) {
+	for _, n := range ps {
+		if n.Keys == nil {
+			n.Keys = map[string]*decode.Projection{}
+		}
+		if n.Keys[name] == nil {
+			n.Keys[name] = &decode.Projection{}
+			r.places++
+		}
+		out = out.and(places{n.Keys[name]})
+	}
+	return out
+}
+
+// query returns the places of the results of q, whose input has the places in.
+func (r *reads) query(q *gojq.Query, in places) places {
+	if q == nil {
+		return in
+	}
+	if len(q.FuncDefs) > 0 || q.Meta != nil || len(q.Imports) > 0 || r.places > maxPlaces {
+		in.whole()
+		return nil
+	}
+	if q.Term != nil {
+		return r.term(q.Term, in)
+	}
+	switch q.Op {
+	case gojq.OpPipe:
+		left := r.query(q.Left, in)
+		if len(q.Patterns) == 0 {
+			return r.query(q.Right, left)
+		}
+		left.whole()
+		if len(q.Patterns) != 1 || q.Patterns[0].Name == "" {
+			in.whole()
+		}
+		return r.query(q.Right, in)
+	case gojq.OpComma:
+		return r.query(q.Left, in).and(r.query(q.Right, in))
+	case gojq.OpAlt:
+		left := r.query(q.Left, in)
+		left.whole()
+		return left.and(r.query(q.Right, in))
+	case gojq.OpAnd, gojq.OpOr, gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpLt, gojq.OpGe, gojq.OpLe,
+		gojq.OpAdd, gojq.OpSub, gojq.OpMul, gojq.OpDiv, gojq.OpMod:
+		r.query(q.Left, in).whole()
+		r.query(q.Right, in).whole()
+		return nil
+	default: // assignments give their input back, changed
+		in.whole()
+		return nil
+	}
+}
+
+func (r *reads) term(t *gojq.Term, in places) places {
+	out := r.head(t, in)
+	for _, s := range t.SuffixList {
+		switch {
+		case s.Iter:
+			out = r.each(out)
+		case s.Index != nil:
+			out = r.index(s.Index, out, in)
+		}
+	}
+	return out
+}
+
+func (r *reads) head(t *gojq.Term, in places) places {
+	switch t.Type {
+	case gojq.TermTypeIdentity:
+		return in
+	case gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber:
+		return nil
+	case gojq.TermTypeIndex:
+		return r.index(t.Index, in, in)
+	case gojq.TermTypeFunc:
+		return r.function(t.Func, in)
+	case gojq.TermTypeString:
+		return r.text(t.Str, in)
+	case gojq.TermTypeFormat:
+		if t.Str != nil {
+			return r.text(t.Str, in)
+		}
+	case gojq.TermTypeObject:
+		return r.object(t.Object, in)
+	case gojq.TermTypeArray:
+		if t.Array.Query != nil {
+			r.query(t.Array.Query, in).whole()
+		}
+		return nil
+	case gojq.TermTypeUnary:
+		r.term(t.Unary.Term, in).whole()
+		return nil
+	case gojq.TermTypeIf:
+		return r.branches(t.If, in)
+	case gojq.TermTypeTry:
+		out := r.query(t.Try.Body, in)
+		if t.Try.Catch != nil {
+			out = out.and(r.query(t.Try.Catch, nil))
+		}
+		return out
+	case gojq.TermTypeQuery:
+		return r.query(t.Query, in)
+	}
+	in.whole()
+	return nil
+}
+
+func (r *reads) text(s *gojq.String, in places) places {
+	for _, q := range s.Queries {
+		r.query(q, in).whole()
+	}
+	return nil
+}
+
+func (r *reads) branches(i *gojq.If, in places) places {
+	r.query(i.Cond, in).whole()
+	out := r.query(i.Then, in)
+	for _, e := range i.Elif {
+		r.query(e.Cond, in).whole()
+		out = out.and(r.query(e.Then, in))
+	}
+	return out.and(r.query(i.Else, in))
+}
+
+// index returns the places of a member or element of the value at of. The query in the brackets has the input in.
+func (r *reads) index(x *gojq.Index, of, in places) places {
+	name, plain := x.Name, x.Name != ""
+	if x.Str != nil && x.Str.Queries == nil {
+		name, plain = x.Str.Str, true
+	} else if s, ok := literal(x.Start); ok && !x.IsSlice {
+		name, plain = s, true
+	}
+	if plain {
+		return r.key(of, name)
+	}
+	if _, ok := smallIndex(x.Start); ok && !x.IsSlice {
+		for _, n := range of {
+			n.Indexed = true
+		}
+		return r.each(of)
+	}
+	if x.Str != nil {
+		r.text(x.Str, in)
+	}
+	for _, q := range []*gojq.Query{x.Start, x.End} {
+		if q != nil {
+			r.query(q, in).whole()
+		}
+	}
+	of.whole()
+	return nil
+}
+
+func (r *reads) object(o *gojq.Object, in places) places {
+	for _, kv := range o.KeyVals {
+		switch {
+		case kv.KeyQuery != nil:
+			r.query(kv.KeyQuery, in).whole()
+		case kv.KeyString != nil && kv.KeyString.Queries != nil:
+			r.text(kv.KeyString, in)
+			if kv.Val == nil {
+				in.whole()
+			}
+		case kv.Val == nil && kv.KeyString != nil:
+			r.key(in, kv.KeyString.Str).whole()
+		case kv.Val == nil && kv.Key != "" && kv.Key[0] != '$':
+			r.key(in, kv.Key).whole()
+		}
+		if kv.Val != nil {
+			r.query(kv.Val, in).whole()
+		}
+	}
+	return nil
+}
+
+// function knows what some functions read; all others read their whole input.
+func (r *reads) function(f *gojq.Func, in places) places {
+	if f.Name[0] == '$' {
+		return nil
+	}
+	switch len(f.Args) {
+	case 0:
+		switch f.Name {
+		case "empty", "input_filename":
+			return nil
+		case "any", "all":
+			r.each(in).whole()
+			return nil
+		}
+	case 1:
+		switch f.Name {
+		case "select":
+			r.query(f.Args[0], in).whole()
+			return in
+		case "map", "any", "all":
+			r.query(f.Args[0], r.each(in)).whole()
+			return nil
+		case "first":
+			return r.query(f.Args[0], in)
+		}
+	case 2:
+		switch f.Name {
+		case "limit":
+			r.query(f.Args[0], in).whole()
+			return r.query(f.Args[1], in)
+		case "any", "all":
+			r.query(f.Args[1], r.query(f.Args[0], in)).whole()
+			return nil
+		}
+	}
+	in.whole()
+	return nil
+}

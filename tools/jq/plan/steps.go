@@ -1,0 +1,120 @@
+package plan
+
+import "github.com/itchyny/gojq"
+
+// steps takes a query apart from its left: first the suffixes of its term, one by one, then the next stage of the pipe.
+type steps struct {
+	term  *gojq.Term     // the term the query begins with, where it is . or .key; nil: of another kind
+	first *gojq.Index    // of .key: the key, as if it were a suffix
+	tail  []*gojq.Suffix // of term, that are not taken
+	rest  *gojq.Query    // what it is piped into
+	whole *gojq.Query    // where nothing is taken
+}
+
+func stepsOf(q *gojq.Query) *steps {
+	if q == nil || len(q.FuncDefs) > 0 {
+		return nil
+	}
+	if q.Term == nil {
+		if q.Op != gojq.OpPipe || len(q.Patterns) > 0 {
+			return nil
+		}
+		s := stepsOf(q.Left)
+		if s == nil {
+			return nil
+		}
+		if s.rest == nil {
+			s.rest = q.Right
+		} else {
+			s.rest = &gojq.Query{Left: s.rest, Op: gojq.OpPipe, Right: q.Right}
+		}
+		return s.simplify()
+	}
+	s := &steps{whole: q}
+	switch t := q.Term; {
+	case !closed(t): // it can only be taken as it is
+	case t.Type == gojq.TermTypeIdentity:
+		s.term, s.tail = t, t.SuffixList
+	case t.Type == gojq.TermTypeIndex:
+		s.term, s.first, s.tail = t, t.Index, t.SuffixList
+	}
+	return s.simplify()
+}
+
+// closed reports whether the brackets of a term hold only constants. Those of .[][.a] read the input of the whole term.
+func closed(t *gojq.Term) bool {
+	indices := []*gojq.Index{t.Index}
+	for _, s := range t.SuffixList {
+		indices = append(indices, s.Index)
+	}
+	for _, x := range indices {
+		if x != nil && (x.Str != nil && x.Str.Queries != nil || !constantOrNone(x.Start) || !constantOrNone(x.End)) {
+			return false
+		}
+	}
+	return true
+}
+
+// simplify drops a . before a pipe.
+func (s *steps) simplify() *steps {
+	for s.term != nil && s.first == nil && len(s.tail) == 0 && s.rest != nil {
+		next := stepsOf(s.rest)
+		if next == nil {
+			return s
+		}
+		*s = *next
+	}
+	return s
+}
+
+// at is the index that comes next.
+func (s *steps) at() *gojq.Index {
+	switch {
+	case s.term == nil:
+		return nil
+	case s.first != nil:
+		return s.first
+	case len(s.tail) > 0:
+		return s.tail[0].Index
+	}
+	return nil
+}
+
+func (s *steps) iterates() bool { return s.first == nil && len(s.tail) > 0 && s.tail[0].Iter }
+
+func (s *steps) identity() bool {
+	return s.term != nil && s.first == nil && len(s.tail) == 0 && s.rest == nil
+}
+
+// next removes a step and the ? after it. It returns false if nothing is left.
+func (s *steps) next() bool {
+	if s.first != nil {
+		s.first = nil
+	} else {
+		s.tail = s.tail[1:]
+	}
+	for len(s.tail) > 0 && s.tail[0].Optional {
+		s.tail = s.tail[1:]
+	}
+	s.whole = nil
+	s.simplify()
+	return !s.identity()
+}
+
+// query returns what is left, nil for nothing.
+func (s *steps) query() *gojq.Query {
+	if s.identity() {
+		return nil
+	}
+	q := s.whole
+	if q == nil {
+		q = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: s.tail}}
+		if s.first != nil {
+			q.Term = &gojq.Term{Type: gojq.TermTypeIndex, Index: s.first, SuffixList: s.tail}
+		}
+	}
+	if s.rest != nil {
+		q = &gojq.Query{Left: q, Op: gojq.OpPipe, Right: s.rest}
+	}
+	return q
+}

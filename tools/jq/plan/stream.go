@@ -1,0 +1,229 @@
+package plan
+
+import "github.com/itchyny/gojq"
+
+// Stream is how a filter runs on one element of an array after the other.
+//
+// Let S be the elements of an array of the record: .[], .key[], .a.b[] or .[i:j][] with literal i and j ≥ 0, each
+// followed by anything that sees only one element (.[].x, .[] | f). These filters run element by element, in memory for
+// one element and the results, not for the array:
+//
+//	S                            each result is emitted at once
+//	first(S), limit(n; S)        n literal, above 0
+//	[S], map(f), .[i:j]          the text of the result array is held
+//	[S] | length, map(f) | length, length, .[i:j] | length, .key | length
+//	.[n], .key[n], first         and what follows them, with literal n ≥ 0
+//
+// with map(f) for [.[] | f], limit(n; S) and first(S) for S within [ ], and .key | before any of them.
+// All others need the whole record: those that order, group or compare elements (sort_by, group_by, unique, add,
+// reduce), count from the end, name the array (. as $all) or define functions. S alone may define functions: it needs
+// only syntax, which nobody can redefine.
+//
+// All but S hold their results until the end of the record, as gojq does: if the record is not JSON there are none. S
+// of a key or of a slice needs a first reading, to see that the record is JSON and which duplicate key counts; if the
+// text cannot be read twice, the record is decoded whole.
+type Stream struct {
+	Path     []string    // keys that lead to the array
+	From, To int64       // range of elements; To -1: up to the last
+	Each     *gojq.Query // runs on each element; nil: .
+	Most     int64       // maximum of results; -1: all
+	Form     Form
+}
+
+// Form is what a stream makes of the results.
+type Form int
+
+const (
+	Flow   Form = iota // each result is one
+	Gather             // all of them are one array
+	Count              // their number is the result
+	Item               // the results of one element, which is null where there is none
+)
+
+// streamOf returns the stream of a program, nil if it needs the whole record.
+func streamOf(p *program) *Stream {
+	q := p.query
+	if q.Meta != nil || len(q.Imports) > 0 {
+		return nil
+	}
+	defined := q.FuncDefs
+	bare := *q
+	bare.FuncDefs = nil
+	for _, way := range []func(*gojq.Query) *Stream{elements, counted, collected, limited, one} {
+		if s := way(&bare); s != nil {
+			if len(defined) > 0 && (s.Form != Flow || s.Most >= 0) {
+				return nil
+			}
+			if s.Each != nil && len(defined) > 0 {
+				with := *s.Each
+				with.FuncDefs = append(defined[:len(defined):len(defined)], with.FuncDefs...)
+				s.Each = &with
+			}
+			return s
+		}
+	}
+	return nil
+}
+
+// elements is S.
+func elements(q *gojq.Query) *Stream {
+	s, rest := leading(q)
+	if s == nil || rest == nil || rest.term == nil || !rest.iterates() {
+		return nil
+	}
+	rest.next()
+	s.Each = rest.query()
+	return s
+}
+
+// limited is first(S) or limit(n; S).
+func limited(q *gojq.Query) *Stream {
+	f := called(q)
+	if f == nil {
+		return nil
+	}
+	switch {
+	case f.Name == "first" && len(f.Args) == 1:
+		s := elements(f.Args[0])
+		if s != nil {
+			s.Most = 1
+		}
+		return s
+	case f.Name == "limit" && len(f.Args) == 2:
+		s := elements(f.Args[1])
+		n, ok := literalIndex(f.Args[0])
+		if s == nil || !ok || n < 1 {
+			return nil
+		}
+		s.Most = n
+		return s
+	}
+	return nil
+}
+
+// collected is what makes one array: [S], map(f) and .[i:j], after a path.
+func collected(q *gojq.Query) *Stream {
+	if t := plainTerm(q); t != nil && t.Type == gojq.TermTypeArray && t.Array.Query != nil {
+		s := elements(t.Array.Query)
+		if s == nil {
+			s = limited(t.Array.Query)
+		}
+		if s != nil {
+			s.Form = Gather
+		}
+		return s
+	}
+	s, rest := leading(q)
+	if s == nil {
+		return nil
+	}
+	s.Form = Gather
+	if rest == nil {
+		if s.From == 0 && s.To < 0 { // the array as it is
+			return nil
+		}
+		return s
+	}
+	f := called(rest.query())
+	if f == nil || f.Name != "map" || len(f.Args) != 1 {
+		return nil
+	}
+	s.Each = f.Args[0]
+	return s
+}
+
+// counted is one of those, or a path, and then length.
+func counted(q *gojq.Query) *Stream {
+	if isLength(q) {
+		return &Stream{To: -1, Most: -1, Form: Count}
+	}
+	if q.Term != nil || q.Op != gojq.OpPipe || len(q.Patterns) > 0 {
+		return nil
+	}
+	first, last := q.Left, q.Right
+	for last.Term == nil { // a | (b | length)
+		if last.Op != gojq.OpPipe || len(last.Patterns) > 0 || len(last.FuncDefs) > 0 {
+			return nil
+		}
+		first, last = &gojq.Query{Left: first, Op: gojq.OpPipe, Right: last.Left}, last.Right
+	}
+	if !isLength(last) {
+		return nil
+	}
+	s := collected(first)
+	if s == nil {
+		var rest *steps
+		if s, rest = leading(first); s == nil || rest != nil {
+			return nil
+		}
+	}
+	s.Form = Count
+	return s
+}
+
+// one is .[n] and what comes after it.
+func one(q *gojq.Query) *Stream {
+	if f := called(q); f != nil && f.Name == "first" && len(f.Args) == 0 {
+		return &Stream{To: 1, Most: -1, Form: Item}
+	}
+	s, rest := leading(q)
+	if s == nil || rest == nil || rest.term == nil || s.From != 0 || s.To >= 0 {
+		return nil
+	}
+	x := rest.at()
+	if x == nil || x.IsSlice {
+		return nil
+	}
+	n, ok := literalIndex(x.Start)
+	if !ok {
+		return nil
+	}
+	rest.next()
+	s.From, s.To, s.Form, s.Each = n, n+1, Item, rest.query()
+	return s
+}
+
+func isLength(q *gojq.Query) bool {
+	f := called(q)
+	return f != nil && f.Name == "length" && len(f.Args) == 0
+}
+
+// leading takes the path and the slice a query begins with, and gives what comes after them; nil: nothing.
+func leading(q *gojq.Query) (*Stream, *steps) {
+	s := &Stream{To: -1, Most: -1}
+	rest := stepsOf(q)
+	if rest == nil {
+		return nil, nil
+	}
+	for rest.term != nil {
+		x := rest.at()
+		if x == nil {
+			break
+		}
+		if name, ok := keyOf(x); ok && s.From == 0 && s.To < 0 {
+			s.Path = append(s.Path, name)
+		} else if from, to, ok := sliceOf(x); ok && s.From == 0 && s.To < 0 && (from > 0 || to >= 0) {
+			s.From, s.To = from, to
+		} else {
+			break
+		}
+		if !rest.next() {
+			return s, nil
+		}
+	}
+	if rest.identity() {
+		return s, nil
+	}
+	return s, rest
+}
+
+// Opens is the bracket of records that a plan is for.
+func (p *Stream) Opens() byte {
+	if len(p.Path) > 0 {
+		return '{'
+	}
+	return '['
+}
+
+// Flows says that results go out as they come.
+func (p *Stream) Flows() bool { return p.Form == Flow && p.Most < 0 }

@@ -1,0 +1,66 @@
+package search
+
+import (
+	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
+)
+
+// Limits of memory while files are searched concurrently: at most (ahead + workers) × (chunksHeld+1) chunks, about
+// 20 MiB in all, however many matches there are.
+const (
+	chunkSize  = 32 << 10
+	chunksHeld = 2
+	ahead      = 32 // batches that may be searched ahead of the one that is being written
+	maxBatch   = 16 // files of a batch: for small files, sending one by one costs more than the search
+	maxWorkers = 16 // each may hold some 5 MiB of a text
+)
+
+const (
+	searched fileStatus = iota
+	binary
+	failed
+)
+
+// fileBatch is a few files that one worker searches in order. The worker writes results before it closes chunks.
+type fileBatch struct {
+	targets []target
+	results []fileResult // of each target
+	chunks  chan []byte
+}
+
+// fileResult is the result of one file.
+type fileResult struct {
+	status     fileStatus
+	err        error
+	matches    int64
+	window     *linesearch.Line // the first truncated match
+	notUTF8    bool             // a line that is shown is not UTF-8
+	short      bool             // not searched to its end: linesearch.Totals.Short
+	keptInPart bool             // an observation that was kept in part
+	shrunk     bool             // the file became shorter during the search
+	stored     content.Encoding
+}
+
+// batchPool reuses batches: allocating one for every few files would cost garbage collection time.
+var batchPool = sync.Pool{New: func() any {
+	return &fileBatch{targets: make([]target, 0, maxBatch), results: make([]fileResult, 0, maxBatch)}
+}}
+
+// recycle empties the batch and returns it to the pool.
+func (j *fileBatch) recycle() {
+	clear(j.targets)
+	clear(j.results)
+	j.targets, j.results, j.chunks = j.targets[:0], j.results[:0], nil
+	batchPool.Put(j)
+}
+
+type fileStatus int
+
+// release releases the targets of a batch that will not be searched.
+func (j *fileBatch) release() {
+	for i := range j.targets {
+		j.targets[i].release()
+	}
+}

@@ -1,0 +1,148 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// grepArgs are the arguments of grep. Every conversation pays for the words of the jsonschema tags.
+type grepArgs struct {
+	Source     string `json:"source" jsonschema:"path or obs:ID" help:"File, or obs:ID."`
+	Pattern    string `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) to search for."`
+	Literal    bool   `json:"literal,omitempty" help:"Search for the pattern as plain text, not as a regular expression. Default: false."`
+	IgnoreCase bool   `json:"ignore_case,omitempty" help:"Ignore the case of letters. Default: false."`
+	Invert     bool   `json:"invert,omitempty" help:"Show the lines that do not match. Default: false."`
+	Context    int    `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
+	Show       string `json:"show,omitempty" enum:"matches|count" help:"What to print: the matches, or only their count. Default: matches."`
+	Offset     int64  `json:"offset,omitempty" range:"0," jsonschema:"matches to skip" help:"Number of matches to skip; the call printed below a page sets it. Default: 0."`
+	Limit      int64  `json:"limit,omitempty" range:"0," help:"Maximum number of matches to show; 0 shows as many as fit on a page. Default: 0."`
+	Save       bool   `json:"save,omitempty" jsonschema:"store all as a new observation" help:"Store all matches as a new observation and print its receipt. Default: false."`
+}
+
+// maxSaved is the maximum number of bytes of a JSON value that are searched, and of a line that are saved.
+const maxSaved = 1 << 20
+
+// Check implements [tools.Checker].
+func (a grepArgs) Check() error {
+	_, err := a.matcher()
+	return err
+}
+
+func (a grepArgs) matcher() (*linesearch.Matcher, error) {
+	m, err := linesearch.Compile(linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase})
+	if errors.Is(err, linesearch.ErrLineEnd) {
+		return nil, fmt.Errorf("%w; search with multiline matches across lines", err)
+	} else if err != nil {
+		return nil, explainPattern(err, a.Pattern, a.Literal)
+	}
+	return m, nil
+}
+
+// grepper runs one call.
+type grepper struct {
+	grepArgs
+	m   *linesearch.Matcher
+	src *source.Source
+	out tools.Output
+
+	seen  int64 // matches so far, skipped ones too
+	shown int64 // rows on the page
+	full  bool
+
+	row       []byte    // the match that is open, with its context
+	first     int64     // its first line, with context
+	last      int64     // its last line so far
+	matchLine int64     // its own line
+	rowBytes  byteRange // of the text that its lines take
+	lastShown int64     // the last line of the row before it
+	hasWindow bool      // some line is shown as a window
+}
+
+// byteRange is a range of bytes, both ends included.
+type byteRange struct{ from, to int64 }
+
+// notSaved is the note for save=true if no matches are shown.
+const notSaved = "save stores the matches that are shown; none are shown, so nothing was stored"
+
+// reportTotals adds the totals, the notes and the next call. among names what was searched, such as "12 lines".
+func (g *grepper) reportTotals(total int64, among string) error {
+	g.out.Count("total_matches", float64(total))
+	if g.Show == "count" {
+		if g.Save {
+			g.out.Note(notSaved)
+		}
+		return g.out.Row([]byte(content.Plural(total, "match", "matches")+" in "+among), tools.Call{})
+	}
+	if total > 0 && g.Offset >= total {
+		return fmt.Errorf(
+			"offset %d is past the last match: %s in %s", g.Offset, content.Plural(total, "match", "matches"), among,
+		)
+	}
+	g.out.SetRowRange(g.Offset, total)
+	if total == 0 {
+		said := "no match in " + among
+		if g.Invert {
+			said = "every line matches, so invert leaves none: " + among
+			if among == "0 lines" {
+				said = "no match in " + among
+			}
+		}
+		g.out.Note(said)
+		if g.Save {
+			g.out.Note(notSaved)
+		}
+	}
+	if g.hasWindow {
+		g.out.Note(
+			"long lines are cut to the text around their match; [from-to of size] counts bytes of the line; slice shows more",
+		)
+	}
+	if next := g.Offset + g.shown; next < total {
+		a := g.grepArgs
+		a.Offset, a.Save = next, false
+		g.out.Next(tools.Call{Tool: "grep", Args: a})
+	}
+	return nil
+}
+
+// addRow shows a row. With save it calls Keep before the first one, so that nothing is stored without a match.
+func (g *grepper) addRow(row []byte, more tools.Call) error {
+	if g.Save && g.shown == 0 {
+		g.out.Keep(g.src.Name)
+	}
+	if err := g.out.Row(row, more); err != nil {
+		return err
+	}
+	g.shown++
+	return nil
+}
+
+func (g *grepper) progress(done int64) { g.out.Progress(done, g.src.Size, "bytes read") }
+
+// openText returns a reader of the whole text that reports progress.
+func (g *grepper) openText() (io.Reader, error) {
+	r, err := g.src.Text()
+	if err != nil {
+		return nil, err
+	}
+	return &progressReader{r: r, g: g}, nil
+}
+
+type progressReader struct {
+	r    io.Reader
+	g    *grepper
+	done int64
+}
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.done += int64(n)
+	p.g.progress(p.done)
+	return n, err
+}

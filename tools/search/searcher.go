@@ -1,0 +1,90 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// searchArgs are the arguments of search. Every conversation pays for the words of the jsonschema tags.
+type searchArgs struct {
+	Pattern    string `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) to search for."`
+	Path       string `json:"path,omitempty" jsonschema:"file, directory or obs:" help:"File or directory to search, obs:ID, or obs: for all stored observations. Default: all roots."`
+	Glob       string `json:"glob,omitempty" jsonschema:"**/*.go" help:"Search only files that match this glob, such as **/*.go. Default: **."`
+	Literal    bool   `json:"literal,omitempty" help:"Search for the pattern as plain text, not as a regular expression. Default: false."`
+	IgnoreCase bool   `json:"ignore_case,omitempty" help:"Ignore the case of letters. Default: false."`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match across lines" help:"Let a match span several lines. Default: false."`
+	Context    int    `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
+	Show       string `json:"show,omitempty" enum:"matches|files|counts" help:"What to print: matching lines, names of files with a match, or the number of matches per file. Default: matches."`
+	All        bool   `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored files. Default: false."`
+}
+
+// Check implements [tools.Checker].
+func (a searchArgs) Check() error {
+	_, _, err := a.compile()
+	return err
+}
+
+// compile compiles the pattern and the glob; a nil glob matches everything.
+func (a searchArgs) compile() (m *linesearch.Matcher, glob *tree.Glob, err error) {
+	m, err = linesearch.Compile(
+		linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline},
+	)
+	switch {
+	case errors.Is(err, linesearch.ErrLineEnd):
+		return nil, nil, fmt.Errorf("%w; set multiline", err)
+	case err != nil:
+		return nil, nil, explainPattern(err, a.Pattern, a.Literal)
+	case a.Glob != "" && a.Glob != "**":
+		glob, err = tree.CompileGlob(a.Glob)
+	}
+	return m, glob, err
+}
+
+// explainPattern adds to a pattern error how to search for the pattern as plain text, if that is possible.
+func explainPattern(err error, pattern string, literal bool) error {
+	if literal || len(pattern) > linesearch.MaxPattern {
+		return err
+	}
+	return fmt.Errorf("%w\nto search for it as plain text: \"literal\": true", err)
+}
+
+// searcher runs one call.
+type searcher struct {
+	searchArgs
+	m    *linesearch.Matcher
+	glob *tree.Glob // nil: everything
+	in   tools.Input
+	out  tools.Output
+
+	report         tree.Report // of the walks; written by the walking goroutine, read after it has ended
+	missingRoots   []string    // notes on removed roots, written and read like report
+	skippedDerived int64       // observations derived from others, which are skipped
+
+	seen         int64 // files opened, searched or not
+	searched     int64
+	binary       int64
+	failed       int64
+	firstError   error // error of the first file that failed
+	keptInPart   int64 // observations that were kept in part
+	shrunk       int64 // files that became shorter meanwhile
+	notUTF8      int64 // files with lines shown that are not UTF-8
+	cutMultiline []string
+	matches      int64
+	files        int64
+	counts       []fileCount
+	decoded      source.Decoded // files with matches that were decoded
+
+	window     *linesearch.Line // the first truncated match …
+	windowFile string           // … and its file
+}
+
+// fileCount is a record of show=counts.
+type fileCount struct {
+	name    string
+	matches int64
+}

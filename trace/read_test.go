@@ -1,0 +1,88 @@
+package trace
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"time"
+)
+
+// maxLine is longer than any line that Append writes.
+const maxLine = 16 << 10
+
+// Read returns the calls since a time in the trace directory dir (see [Dir]): by day, and for each process in the order
+// they were written. It skips lines that are torn, foreign or of another [Version]; a missing directory has no calls.
+// If a file cannot be read it yields the error and continues with the next file. Memory does not grow with the trace.
+func Read(dir string, since time.Time) iter.Seq2[Call, error] {
+	return func(yield func(Call, error) bool) {
+		root, err := os.OpenRoot(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(Call{}, fmt.Errorf("read trace: %w", err))
+			return
+		}
+		defer func() { _ = root.Close() }()
+		all, err := names(root)
+		if err != nil {
+			yield(Call{}, fmt.Errorf("read trace: %w", err))
+			return
+		}
+		slices.Sort(all) // names begin with the day
+		for _, name := range all {
+			// A call is in the file of the day it ended on, which is never before its start.
+			at, ok := dayOf(name)
+			if !ok || at.Add(24*time.Hour).Before(since) {
+				continue
+			}
+			if !readFile(root, name, since, yield) {
+				return
+			}
+		}
+	}
+}
+
+func readFile(root *os.Root, name string, since time.Time, yield func(Call, error) bool) bool {
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+		return true
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		return true
+	}
+	var f *os.File
+	if err == nil {
+		f, err = root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	}
+	if err != nil {
+		return yield(Call{}, fmt.Errorf("read trace: %w", err))
+	}
+	defer func() { _ = f.Close() }()
+	r := bufio.NewReaderSize(f, maxLine)
+	for {
+		line, err := r.ReadSlice('\n')
+		if err == nil {
+			var c Call
+			if json.Unmarshal(line, &c) == nil && c.V == Version && !c.At.Before(since) && !yield(c, nil) {
+				return false
+			}
+			continue
+		}
+		for errors.Is(err, bufio.ErrBufferFull) { // not written by Append: skip to its end
+			_, err = r.ReadSlice('\n')
+		}
+		if err == io.EOF {
+			return true // text after the last newline is torn, or being written
+		}
+		if err != nil {
+			return yield(Call{}, fmt.Errorf("read trace: %w", err))
+		}
+	}
+}
