@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,8 +13,8 @@ import (
 	"strings"
 )
 
-// A row fails if its ratio is at least doubled times the recorded ratio in each of tries consecutive runs: noise
-// passes, a regression does not.
+// A row is reported if its ratio is at least doubled times the recorded ratio in each of tries consecutive runs. It does
+// not fail: on a shared machine a neighbour can triple the start of one process for minutes.
 const (
 	doubled = 2.0
 	tries   = 3
@@ -70,7 +69,8 @@ func grown(recorded, now map[string]float64) (worse, unknown []string) {
 	return worse, unknown
 }
 
-// compare measures rows whose ratio has doubled again, and returns an error for those that doubled in every try.
+// compare measures rows whose ratio has doubled again, and reports those that doubled in every try on standard error.
+// It fails only if a row has no recorded ratio.
 func (b *bench) compare(ctx context.Context, path string, results []result) error {
 	recorded, err := readRatios(path)
 	if err != nil {
@@ -96,12 +96,9 @@ func (b *bench) compare(ctx context.Context, path string, results []result) erro
 		still, _ := grown(recorded, now)
 		worse = slices.DeleteFunc(worse, func(name string) bool { return !slices.Contains(still, name) })
 	}
-	if len(worse) == 0 {
-		return nil
-	}
-	var told []string
 	for _, name := range worse {
-		told = append(told, fmt.Sprintf("%s: %.4f, recorded %.4f", name, now[name], recorded[name]))
+		fmt.Fprintf(os.Stderr, "WARNING: the ratio has doubled, %d runs in a row: %s: %.4f, recorded %.4f\n",
+			tries, name, now[name], recorded[name])
 	}
-	return errors.New("ratios have doubled, " + fmt.Sprint(tries) + " runs in a row:\n" + strings.Join(told, "\n"))
+	return nil
 }
