@@ -53,7 +53,7 @@ func main() {
 	flag.StringVar(&only, "only", "", "regular expression of the rows to measure, by family/name")
 	flag.StringVar(&o.page, "page", "", "Markdown file whose table is to be written anew; not with -only")
 	flag.StringVar(&o.record, "record", "", "file to write the ratios to")
-	flag.StringVar(&o.check, "check", "", "file of recorded ratios: warns where one has doubled, three runs in a row")
+	flag.StringVar(&o.check, "check", "", "file of recorded ratios: warns if one has doubled in three runs")
 	flag.BoolVar(&o.clean, "clean", false, "remove the cache and end")
 	flag.Parse()
 	var err error
