@@ -14,7 +14,7 @@ import (
 )
 
 // A row is reported if its ratio is at least doubled times the recorded ratio in each of tries consecutive runs. It does
-// not fail: on a shared machine a neighbour can triple the start of one process for minutes.
+// not fail: on a shared machine a neighbor can triple the start of one process for minutes.
 const (
 	doubled = 2.0
 	tries   = 3
