@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// A row is reported if its ratio is at least doubled times the recorded ratio in each of tries consecutive runs. It does
-// not fail: on a shared machine a neighbor can triple the start of one process for minutes.
+// A row is reported if its ratio is at least doubled times the recorded ratio in each of tries consecutive runs. The
+// run does not fail: on a shared machine, a busy neighbor can triple the start of a process for minutes.
 const (
 	doubled = 2.0
 	tries   = 3
