@@ -77,14 +77,14 @@ func TestRecordedRowsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := map[string]bool{}
-	for _, r := range families(&bench{options: options{small: true}}) {
+	for _, r := range (&bench{options: options{small: true}}).rows() {
 		if ids[r.id()] {
 			t.Errorf("two rows are called %s", r.id())
 		}
 		ids[r.id()] = true
 	}
 	for name := range recorded {
-		if !ids[strings.TrimSuffix(name, ofServed)] {
+		if !ids[strings.TrimSuffix(name, servedSuffix)] {
 			t.Errorf("recorded.json has %q, which no row is called", name)
 		}
 	}
@@ -122,8 +122,8 @@ func TestSame(t *testing.T) {
 func TestInputs(t *testing.T) {
 	b := &bench{options: options{cache: t.TempDir()}, work: t.TempDir()}
 	for i := range 2 {
-		for name, of := range map[string]func(int64) (string, error){"hits": b.hits, "log": b.log} {
-			path, err := of(100_000)
+		for name, generate := range map[string]func(int64) (string, float64, error){"hits": b.hits, "log": b.log} {
+			path, _, err := generate(100_000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,17 +159,17 @@ func TestWatchedMemory(t *testing.T) {
 		ballast[i] = 1
 	}
 	small := &command{b: b, words: []string{"true"}}
-	s, err := small.once(t.Context(), false)
-	if err != nil || s.took <= 0 || s.peak <= 0 || s.peak > 20<<20 {
+	s, err := small.run(t.Context(), false)
+	if err != nil || s.time <= 0 || s.peak <= 0 || s.peak > 20<<20 {
 		t.Errorf("true: %+v, %v", s, err)
 	}
 	// Both processes of a pipe count: sh waits for a child that holds 64 MiB.
 	large := &command{b: b, words: []string{"sh", "-c", "yes | head -c 64M | tail -c 64M | wc -c; true"}}
-	if s, err = large.once(t.Context(), true); err != nil || s.peak < 64<<20 || strings.TrimSpace(s.said) != "67108864" {
-		t.Errorf("64 MiB held by a child: %d bytes at most, said %q, %v", s.peak, s.said, err)
+	if s, err = large.run(t.Context(), true); err != nil || s.peak < 64<<20 || strings.TrimSpace(s.output) != "67108864" {
+		t.Errorf("64 MiB held by a child: %d bytes at most, said %q, %v", s.peak, s.output, err)
 	}
 	failing := &command{b: b, words: []string{"false"}}
-	if _, err := failing.once(t.Context(), false); err == nil {
+	if _, err := failing.run(t.Context(), false); err == nil {
 		t.Error("a command that fails is measured")
 	}
 	if ballast[4096] != 1 {
