@@ -158,8 +158,8 @@ func (b *bench) funnel(root string, flags ...string) []string {
 	}, flags...)
 }
 
-// toolPair returns one tool call, by a process of its own and by a running server, and a peer's command line. All run in
-// directory dir, which is the root.
+// toolPair returns one tool call, by a process of its own and by a running server, and a peer's command line. All run
+// in directory dir, which is the root.
 func (b *bench) toolPair(dir, tool string, args map[string]any, peer []string, flags ...string) *pair {
 	text, err := json.Marshal(args)
 	if err != nil {

@@ -100,7 +100,8 @@ func (b *bench) measure(ctx context.Context, rows []row) (results []result) {
 		} else {
 			got.err = err
 		}
-		fmt.Fprintf(os.Stderr, "%s: %s (%.0f s)\n", r.id(), got.brief(), time.Since(began).Seconds())
+		text := strings.ReplaceAll(strings.Join(got.cells()[1:8], ", "), "*", "")
+		fmt.Fprintf(os.Stderr, "%s: %s (%.0f s)\n", r.id(), text, time.Since(began).Seconds())
 		results = append(results, got)
 	}
 	return results

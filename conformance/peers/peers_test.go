@@ -106,7 +106,8 @@ func TestSame(t *testing.T) {
 		ours, peer string
 		want       bool
 	}{
-		{"41 matches in 100 lines", "41\n", true}, {"41 matches in 41 lines", "40\n", false}, {"0 matches in 7 lines", "", true}, {"no match in 7 lines", "", true}, {"no match in 7 lines", "7", false},
+		{"41 matches in 100 lines", "41\n", true}, {"41 matches in 41 lines", "40\n", false},
+		{"0 matches in 7 lines", "", true}, {"no match in 7 lines", "", true}, {"no match in 7 lines", "7", false},
 	} {
 		if got := sameCount(c.ours, c.peer) == nil; got != c.want {
 			t.Errorf("%q and %q: %t", c.ours, c.peer, got)

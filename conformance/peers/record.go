@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// A row is reported if its ratio is at least doubled times the recorded ratio in each of tries consecutive runs. It does
-// not fail: on a shared machine a neighbour can triple the start of one process for minutes.
+// A row is reported if its ratio is at least doubled times the recorded ratio in each of tries consecutive runs. It
+// does not fail: on a shared machine a neighbour can triple the start of one process for minutes.
 const (
 	doubled = 2.0
 	tries   = 3
@@ -70,8 +70,8 @@ func grown(recorded, now map[string]float64) (worse, unknown []string) {
 	return worse, unknown
 }
 
-// compareWith measures rows whose ratio has doubled again, and reports those that doubled in every try on standard error.
-// It fails only if a row has no recorded ratio.
+// compareWith measures rows again if their ratio has doubled, and reports those that doubled in every try on standard
+// error. It fails only if a row has no recorded ratio.
 func (b *bench) compareWith(ctx context.Context, path string, results []result) error {
 	recorded, err := readRatios(path)
 	if err != nil {

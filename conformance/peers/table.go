@@ -95,33 +95,6 @@ func (r result) verdict() string {
 	return "yes"
 }
 
-func (r result) brief() string {
-	switch {
-	case r.err != nil:
-		return "failed: " + r.err.Error()
-	case r.skipped != "":
-		return r.skipped
-	}
-	return fmt.Sprintf(
-		"ours %s, peer %s, ratio %s, served %s, bar %s: %s", r.oursText(), r.peerText(), number(r.ratio()),
-		number(r.servedRatio()), r.barText(), strings.ReplaceAll(r.verdict(), "*", ""),
-	)
-}
-
-func (r result) oursText() string {
-	if len(r.ours) > 0 {
-		return span(median(r.ours))
-	}
-	return number(r.value) + " " + r.unit
-}
-
-func (r result) peerText() string {
-	if len(r.peer) == 0 && r.other > 0 {
-		return number(r.other) + " " + r.unit
-	}
-	return span(median(r.peer))
-}
-
 // free reports whether the row has no bar: its ratio is only reported.
 func (r row) free() bool { return r.bar == 0 && r.unit == "" }
 
@@ -205,12 +178,17 @@ func (r result) cells() []string {
 		}
 		return []string{what, escape(why), "–", "–", "–", "–", r.barText(), r.verdict(), "–", "–"}
 	}
-	rounds := fmt.Sprint(max(len(r.ours), 1))
+	rounds, ours, peer := fmt.Sprint(max(len(r.ours), 1)), number(r.value)+" "+r.unit, span(median(r.peer))
 	if r.figures != nil {
 		rounds = "–"
 	}
+	if len(r.ours) > 0 {
+		ours = span(median(r.ours))
+	} else if r.other > 0 {
+		peer = number(r.other) + " " + r.unit
+	}
 	return []string{
-		what, cmp.Or(r.note, r.version, "–"), r.oursText(), r.peerText(), number(r.ratio()), number(r.servedRatio()),
+		what, cmp.Or(r.note, r.version, "–"), ours, peer, number(r.ratio()), number(r.servedRatio()),
 		r.barText(), r.verdict(), megabytes(r.oursPeak) + " / " + megabytes(r.peerPeak), rounds,
 	}
 }

@@ -53,7 +53,7 @@ const (
 	rest       = 300 * time.Millisecond // pause between initialize and reading the memory
 
 	overHTTP  = ", HTTP" // name suffix of servers measured over HTTP
-	wireToken = "0123456789abcdef0123456789abcdef"
+	wireToken = "no secret: it is used on loopback by this run"
 )
 
 // measureServers measures all MCP servers in interleaved rounds; with web false, only those over stdio.

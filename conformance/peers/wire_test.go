@@ -11,7 +11,8 @@ func TestWireTable(t *testing.T) {
 	const milli, mega = 1e6, 1 << 20
 	reference := &wireServer{name: "go-sdk", answerSize: bigSize}
 	reference.figures = [figureCount][]float64{
-		starting: {4 * milli, 2 * milli, 9 * milli}, echo50: {milli}, echo99: {2 * milli}, read50: {2 * milli}, read99: {4 * milli},
+		starting: {4 * milli, 2 * milli, 9 * milli}, echo50: {milli}, echo99: {2 * milli},
+		read50: {2 * milli}, read99: {4 * milli},
 		rate: {2000}, large: {100 * milli}, idle: {10 * mega},
 	}
 	one := &wireServer{name: "one", version: "v1", answerSize: 2048}
