@@ -13,10 +13,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// overIdle is what calls may take the server process over what it holds idle.
+// overIdle is the maximum memory of the server process during calls, over its idle memory.
 const overIdle = 256 << 20
 
-// glutton is an input, and the calls that would take all of it into memory in a program that reads files whole.
+// glutton is an input, with calls that would load all of it into memory in a program that reads files whole.
 type glutton struct {
 	name  string
 	calls []shape
@@ -39,7 +39,7 @@ func on(source string) []shape {
 	}
 }
 
-// across are calls on all of a directory.
+// across has calls on whole directories.
 func across(dir string) []shape {
 	all := []shape{
 		{"read", map[string]any{"path": dir + "/**"}},
