@@ -22,7 +22,7 @@ type badCase struct {
 	Slow bool   `json:"slow"` // it ends by its deadline only
 
 	Works bool `json:"works"` // paths: this one may be read
-	Large bool `json:"large"` // frames: over what one message may have
+	Large bool `json:"large"` // frames: over the maximum size of a message
 
 	File string `json:"file"` // files: its name below the root
 	Make string `json:"make"` // files: its type, if it is not a regular file

@@ -58,8 +58,8 @@ func (e endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// peakOf runs a program and returns its peak memory in bytes, from /proc. The figure of wait includes the memory of this
-// process at the fork.
+// peakOf runs a program and returns its peak memory in bytes, from /proc. The figure of wait includes the memory of
+// this process at the fork.
 func peakOf(cmd *exec.Cmd) (peak int64, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err

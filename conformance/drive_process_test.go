@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// launch describes how to start a server; the zero value is the released binary in an environment of its own. Its client
-// speaks stdio (drive_stdio_test.go) or HTTP (drive_http_test.go).
+// launch describes how to start a server; the zero value is the released binary in an environment of its own. Its
+// client speaks stdio (drive_stdio_test.go) or HTTP (drive_http_test.go).
 type launch struct {
 	program string   // "": the binary
 	wrap    []string // a command that runs the program, as words

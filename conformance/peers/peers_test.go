@@ -70,7 +70,7 @@ func TestRatiosLeaveOutWhatSaysNothing(t *testing.T) {
 	}
 }
 
-// Every row that is recorded is one that there is: a row renamed without its record would be compared no more.
+// Every recorded name is that of a row: a row renamed without its record would no longer be compared.
 func TestRecordedRowsExist(t *testing.T) {
 	recorded, err := readRatios("recorded.json")
 	if err != nil {
@@ -118,8 +118,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// What the inputs hold is what the figures are of: the same bytes at every run, JSON that is whole, the sizes asked
-// for.
+// Inputs have the requested size, and the same bytes in every run.
 func TestInputs(t *testing.T) {
 	b := &bench{options: options{cache: t.TempDir()}, work: t.TempDir()}
 	for i := range 2 {
@@ -147,7 +146,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// The shim tells a child's memory, not what its own parent holds.
+// The shim reports the memory of its child, not that of its own parent.
 func TestWatchedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program: skipped with -short")
@@ -164,7 +163,7 @@ func TestWatchedMemory(t *testing.T) {
 	if err != nil || s.time <= 0 || s.peak <= 0 || s.peak > 20<<20 {
 		t.Errorf("true: %+v, %v", s, err)
 	}
-	// Both processes of a pipe count: sh waits for a child that holds 64 MiB.
+	// All processes of a pipe count: sh waits for a child that holds 64 MiB.
 	large := &command{b: b, words: []string{"sh", "-c", "yes | head -c 64M | tail -c 64M | wc -c; true"}}
 	if s, err = large.run(t.Context(), true); err != nil || s.peak < 64<<20 || strings.TrimSpace(s.output) != "67108864" {
 		t.Errorf("64 MiB held by a child: %d bytes at most, said %q, %v", s.peak, s.output, err)
