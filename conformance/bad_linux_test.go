@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	badSecret = "planted-outside-4711" // stands outside the root only
-	badWord   = "an ordinary word"     // stands in every readable ok.txt
+	badSecret = "planted-outside-4711" // only in files outside the root
+	badWord   = "an ordinary word"     // in every readable ok.txt
 
-	mostShown = 42_000 // characters of an answer: a page, and what is said about it
-	mostError = 1_000  // bytes of the first line of an error; a caret, or what was found until then, may follow
+	mostShown = 42_000 // characters of an answer: a page and its header
+	mostError = 1_000  // bytes of the first line of an error; a caret or earlier results may follow
 	// bytes of an argument in an answer that is an error: 200, cut at a character, and some made visible
 	mostEcho = 260
 )
 
-// badRoot is a root with all files of the corpus in it, and what they lead to outside.
+// badRoot makes a root with all files of the corpus, and the files outside that links of the corpus lead to.
 func badRoot(t testing.TB) (root string, fill *strings.Replacer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -130,7 +130,7 @@ func badFile(t testing.TB, root, outside string, c badCase) {
 	}
 }
 
-// badInput is one use of a case: a call, or a line written as it is.
+// badInput is one use of a case: a call, or a line sent unchanged.
 type badInput struct {
 	name  string
 	tool  string
@@ -140,7 +140,7 @@ type badInput struct {
 	badCase
 }
 
-// badInputs are all uses of the corpus.
+// badInputs returns all uses of the corpus.
 func badInputs(t testing.TB, fill *strings.Replacer) (all []badInput) {
 	t.Helper()
 	add := func(c badCase, name, tool, bad string, args map[string]any) {
@@ -172,7 +172,7 @@ func badInputs(t testing.TB, fill *strings.Replacer) (all []badInput) {
 	for _, c := range badCases(t, "globs") {
 		text := c.Text.String()
 		add(c, "glob", "find", text, map[string]any{"glob": text, "path": "many"})
-		if text != "" { // which says nothing
+		if text != "" { // an empty line has no content to check
 			add(c, "glob", "search", text, map[string]any{"glob": text, "pattern": "x", "path": "dir"})
 		}
 	}
@@ -195,7 +195,7 @@ func badInputs(t testing.TB, fill *strings.Replacer) (all []badInput) {
 	return all
 }
 
-// wrong is what is wrong with a server's answer to a bad input, or "".
+// wrong returns the fault of a server's answer to a bad input, or "".
 func (in badInput) wrong(s *stdioClient) string {
 	if in.frame != nil {
 		in.frame.pour(s.write)
@@ -212,7 +212,7 @@ func (in badInput) wrong(s *stdioClient) string {
 	text := a.text()
 	said := strings.ToLower(text)
 	switch {
-	case text == "" && in.tool != "slice": // which may have been asked for a line end
+	case text == "" && in.tool != "slice": // slice may be asked for a line end only
 		return "an answer of nothing"
 	case strings.Contains(text, badSecret):
 		return "it shows what stands outside the root"
@@ -220,7 +220,7 @@ func (in badInput) wrong(s *stdioClient) string {
 		return fmt.Sprintf("an error of %d bytes: %.300s", strings.IndexByte(text+"\n", '\n'), text)
 	case utf8.RuneCountInString(text) > mostShown:
 		return fmt.Sprintf("an answer of %d characters", utf8.RuneCountInString(text))
-	case a.failed && echoes(strings.SplitN(text, "\n", 2)[0], in.bad): // results that were found may well hold it
+	case a.failed && echoes(strings.SplitN(text, "\n", 2)[0], in.bad): // results after the first line may contain it
 		return fmt.Sprintf("it repeats the argument: %.400s", text)
 	case in.Works && in.tool == "read" && !strings.Contains(text, badWord):
 		return "it should be readable: " + text
@@ -235,7 +235,7 @@ func (in badInput) wrong(s *stdioClient) string {
 	return ""
 }
 
-// echoes says whether a text holds a longer piece of an argument than it may.
+// echoes reports whether a text repeats more of an argument than is allowed.
 func echoes(text, argument string) bool {
 	if len(argument) <= mostEcho {
 		return false
@@ -248,9 +248,9 @@ func echoes(text, argument string) bool {
 	return false
 }
 
-// endure puts all inputs to one server, round by round, each round in another order.
+// endure sends all inputs to one server in rounds, each round in another order.
 //
-// Of each round only one in share inputs is taken, another one in each.
+// A round sends only one in share inputs, a different one each time.
 func endure(
 	s *stdioClient, inputs []badInput, rounds, share int, seed uint64, each func(round int),
 ) (cases int, failures []string) {
@@ -273,7 +273,7 @@ func endure(
 	return cases, failures
 }
 
-// badSeed orders the ordinary run, so that what fails here fails everywhere; at full size each run has its own.
+// badSeed is the fixed seed of the ordinary run, so that failures repeat; at full size each run has its own seed.
 const badSeed = 20261121
 
 func TestS6NoInputKillsTheServer(t *testing.T) {
@@ -327,7 +327,7 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 		}
 	}
 
-	// The control: a server as one writes it on an afternoon.
+	// The control: a naive server without checks.
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 	cmd := exec.Command(exe) //nolint:noctx // killed at the test's end
 	cmd.Env = append(os.Environ(), roleKey+"=fragile", "GOMEMLIMIT=1GiB")
 	cmd.Dir = root
-	var mild []badInput // what takes down nothing but the process itself
+	var mild []badInput // inputs that harm only the process itself
 	for _, in := range inputs {
 		if in.frame != nil && !in.Large || in.Says != "" {
 			mild = append(mild, in)

@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// badRequest writes a request of the corpus as it is, and says what is wrong with its answer, or "". It waits for the
-// answer for as long as patience says.
+// badRequest sends a request of the corpus unchanged, and returns the fault of its answer, or "". It waits for the
+// answer for at most patience.
 func badRequest(c badCase, host string, fill *strings.Replacer, patience time.Duration) string {
 	conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", host)
 	if err != nil {
@@ -34,7 +34,7 @@ func badRequest(c badCase, host string, fill *strings.Replacer, patience time.Du
 	}
 	broken := false
 	c.Text.pour(func(piece []byte) {
-		if len(piece) < 8<<10 { // what is filled in stands in no long piece
+		if len(piece) < 8<<10 { // placeholders are only in short pieces
 			piece = []byte(fill.Replace(string(piece)))
 		}
 		if !broken {
@@ -45,13 +45,13 @@ func badRequest(c badCase, host string, fill *strings.Replacer, patience time.Du
 	if c.Leave {
 		return ""
 	}
-	if c.Want == "" { // any answer, or none: it need not wait for more
+	if c.Want == "" { // any answer is right, or none: do not wait for more
 		_ = conn.SetReadDeadline(time.Now().Add(promise.Size(50*time.Millisecond, 300*time.Millisecond)))
 	}
 	line := <-status
 	word := strings.Fields(line)
 	switch {
-	case c.Want == "", broken && line == "": // it was hung up on
+	case c.Want == "", broken && line == "": // the server closed the connection
 		return ""
 	case len(word) < 2 || !strings.HasPrefix(word[1], c.Want):
 		return fmt.Sprintf("status %s wanted, not %q", c.Want, line)
@@ -59,7 +59,7 @@ func badRequest(c badCase, host string, fill *strings.Replacer, patience time.Du
 	return ""
 }
 
-// requested puts all requests to one server, each round in another order, and asks after each whether it still answers.
+// requested sends all requests to one server, each round in another order, and checks after each that it still answers.
 func requested(
 	cases []badCase, rounds, share int, host string, patience time.Duration, alive func() error,
 ) (tried int, failures []string) {
@@ -81,8 +81,7 @@ func requested(
 	return tried, failures
 }
 
-// Whatever comes over HTTP, the server refuses it and answers the next one. The control is a server that trusts what
-// it reads.
+// The server refuses every bad HTTP request and answers the next one. The control is a server that trusts its input.
 func TestS6NoRequestKillsTheServer(t *testing.T) {
 	drivesOnly(t)
 	s := serveHTTP(t, "--root", t.TempDir())
@@ -104,7 +103,7 @@ func TestS6NoRequestKillsTheServer(t *testing.T) {
 	}))
 	defer naive.Close()
 	host = strings.TrimPrefix(naive.URL, "http://")
-	_, control := requested(cases, 1, 2, host, 2*time.Second, func() error { return nil }) // it waits for what never comes
+	_, control := requested(cases, 1, 2, host, 2*time.Second, func() error { return nil }) // it waits for a missing body
 	promise.Kept(t, promise.Proof{
 		Promise:  "S6",
 		Cases:    tried,
@@ -114,7 +113,7 @@ func TestS6NoRequestKillsTheServer(t *testing.T) {
 	})
 }
 
-// Whatever a client says before it shakes hands, the handshake and a call work behind it.
+// After any first message of a client, the handshake and a call still work.
 func TestBadBeginnings(t *testing.T) {
 	drivesOnly(t)
 	root := t.TempDir()
@@ -140,8 +139,8 @@ func TestBadBeginnings(t *testing.T) {
 	}
 }
 
-// Whatever stands on the command line, in the environment or in the configuration, the program says in a few words
-// what is wrong with it, or serves. It neither crashes nor waits.
+// With every bad command line, environment and configuration, the program prints a short error or serves. It neither
+// crashes nor hangs.
 func TestBadCommandLines(t *testing.T) {
 	root, _ := badRoot(t)
 	cases := badCases(t, "commands")

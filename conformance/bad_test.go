@@ -17,29 +17,29 @@ import (
 type badCase struct {
 	Name string `json:"name"`
 	Text parts  `json:"text"`
-	Says string `json:"says"` // what its error must say
-	Want string `json:"want"` // what its answer must be
+	Says string `json:"says"` // text that its error must contain
+	Want string `json:"want"` // the required answer
 	Slow bool   `json:"slow"` // it ends by its deadline only
 
 	Works bool `json:"works"` // paths: this one may be read
-	Large bool `json:"large"` // frames: over what one message may have
+	Large bool `json:"large"` // frames: over the maximum size of a message
 
 	File string `json:"file"` // files: its name below the root
-	Make string `json:"make"` // files: what else than a plain file it is
+	Make string `json:"make"` // files: its type, if it is not a regular file
 	Size int64  `json:"size"`
-	Hex  string `json:"hex"` // files: its bytes, where they are no text
+	Hex  string `json:"hex"` // files: its bytes in hexadecimal, if they are not text
 
-	Flags  []parts `json:"flags"`  // commands: behind "serve"
-	Env    []parts `json:"env"`    // and what is set in the environment
-	Config *parts  `json:"config"` // and the configuration file
+	Flags  []parts `json:"flags"`  // commands: after "serve"
+	Env    []parts `json:"env"`    // commands: variables of the environment
+	Config *parts  `json:"config"` // commands: the configuration file
 
-	Leave bool `json:"leave"` // requests: no answer is waited for
+	Leave bool `json:"leave"` // requests: do not wait for an answer
 
 	Tool string                     `json:"tool"` // arguments
 	Args map[string]json.RawMessage `json:"args"`
 }
 
-// parts is a text: as it is, or as pieces, each repeated: [["(", 1001], ["x", 1]].
+// parts is a text: a string, or a list of pieces with their repetitions: [["(", 1001], ["x", 1]].
 type parts []part
 
 type part struct {
@@ -70,7 +70,7 @@ func (p *parts) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// pour hands on the text piece by piece, so that one of hundreds of megabytes need not be at hand.
+// pour writes the text piece by piece, so that a text of hundreds of megabytes is never in memory as a whole.
 func (p parts) pour(to func(piece []byte)) {
 	for _, one := range p {
 		at := max(1, (64<<10)/max(1, len(one.text))) // copies at once
@@ -88,7 +88,7 @@ func (p parts) String() string {
 	return b.String()
 }
 
-// arguments writes out what is repeated in the arguments of a call.
+// arguments returns the arguments of a call with repeated texts expanded.
 func (c badCase) arguments() map[string]any {
 	args := map[string]any{}
 	for name, raw := range c.Args {
@@ -97,7 +97,7 @@ func (c badCase) arguments() map[string]any {
 	return args
 }
 
-// written is a value with its repeated texts, which may stand in an object too.
+// written returns a value with repeated texts expanded, also inside objects.
 func written(raw json.RawMessage) any {
 	var text parts
 	var inner map[string]json.RawMessage
@@ -145,7 +145,7 @@ func (c badCase) bytes() ([]byte, error) {
 	return []byte(c.Text.String()), nil
 }
 
-// Every case of the corpus says what it is, once.
+// Every case of the corpus has a name of its own.
 func TestBadCasesAreNamed(t *testing.T) {
 	promise.WithoutRace(t)
 	total := 0
@@ -160,7 +160,7 @@ func TestBadCasesAreNamed(t *testing.T) {
 			}
 			seen[c.Name] = true
 			if c.Large {
-				continue // not to be had in one piece
+				continue // too large for one string
 			}
 			if _, err := c.bytes(); err != nil {
 				t.Errorf("%s, %s: %v", file, c.Name, err)

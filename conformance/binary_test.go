@@ -17,10 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite transcripts, tables and examples")
 
-// binary builds the product once, as it is released, and gives its path.
+// binary builds the product once, with the flags of a release, and returns its path.
 func binary(t testing.TB) string { return program(t, "mcp-funnel") }
 
-// program builds one of the programs, once and as it is released, and gives its path.
+// program builds one of the programs once, with the flags of a release, and returns its path.
 func program(t testing.TB, name string) string {
 	t.Helper()
 	path, err := programs[name]()
@@ -30,8 +30,8 @@ func program(t testing.TB, name string) string {
 	return path
 }
 
-// drivesOnly skips, under the race detector, a test that does nothing but drive programs: they are built without it,
-// so that it would see no more than in the run without it, and later.
+// drivesOnly skips a test under the race detector if the test only drives other programs: these are built without the
+// detector, so it would find nothing and take longer.
 func drivesOnly(t testing.TB) {
 	t.Helper()
 	if promise.UnderRace {
@@ -39,7 +39,7 @@ func drivesOnly(t testing.TB) {
 	}
 }
 
-// buildDir is where the programs are; TestMain makes and removes it.
+// buildDir is the directory of the built programs; TestMain makes and removes it.
 var buildDir string
 
 var programs = map[string]func() (string, error){
@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// environment is one in which the binary finds nothing of the person who runs the tests.
+// environment returns an environment that hides the files and settings of the person who runs the tests.
 func environment(t testing.TB) []string {
 	t.Helper()
 	home := t.TempDir()
@@ -90,14 +90,14 @@ func environment(t testing.TB) []string {
 	return env
 }
 
-// plainDir is an empty directory whose path takes the same tokens at each run and wherever temporary files go, where
-// that can be had: what there is room for in a receipt that names it depends on them.
+// plainDir makes an empty directory whose path has, if possible, the same token count in every run and on every
+// machine: the content of a receipt that names it depends on that count.
 func plainDir(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		dir := fmt.Sprintf("/tmp/mcp-funnel-conformance-%09d", rand.IntN(1e9))
 		if os.Mkdir(dir, 0o700) != nil {
-			continue // it is another's, or there is no such place
+			continue // it belongs to another process, or the parent does not exist
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		if dir, err := filepath.EvalSymlinks(dir); err == nil {
@@ -107,7 +107,7 @@ func plainDir(t testing.TB) string {
 	return t.TempDir()
 }
 
-// write makes a file, and the directories it stands in.
+// write makes a file and its parent directories.
 func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

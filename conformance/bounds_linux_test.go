@@ -15,10 +15,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// maxKeep is what keeping may take however much is kept.
+// maxKeep is the maximum memory of keep, whatever the size of its input.
 const maxKeep = 96 << 20
 
-// TestKeepIsBounded keeps log lines through the binary, many times what it may hold in memory.
+// TestKeepIsBounded keeps many times more log lines than the binary may hold in memory.
 func TestKeepIsBounded(t *testing.T) {
 	drivesOnly(t)
 	size := promise.Size(int64(384<<20), 1<<30)
@@ -58,8 +58,8 @@ func (e endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// peakOf runs a program and returns the most memory it held, in bytes: what /proc said last. (What wait says is no less
-// than what this process held when it started the other.)
+// peakOf runs a program and returns its peak memory in bytes, from /proc. The figure of wait includes the memory of
+// this process at the fork.
 func peakOf(cmd *exec.Cmd) (peak int64, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err
@@ -79,11 +79,10 @@ func peakOf(cmd *exec.Cmd) (peak int64, err error) {
 	}
 }
 
-// TestOneLongLine: one line that is longer than what memory may be taken is searched, sliced and read in bounded
-// memory.
+// TestOneLongLine searches, slices and reads one line that is longer than the memory limit.
 func TestOneLongLine(t *testing.T) {
 	drivesOnly(t)
-	size := promise.Size(int64(272<<20), 1<<30) // over what is allowed, which 256 MiB are
+	size := promise.Size(int64(272<<20), 1<<30) // over the limit of 256 MiB
 	if testing.Short() && !promise.Full() {
 		size = 64 << 20
 	}
@@ -146,5 +145,5 @@ func TestOneLongLine(t *testing.T) {
 	}
 }
 
-// timedOut is how an answer says that its call was stopped before its end.
+// timedOut matches the note of an answer whose call was stopped by its deadline.
 var timedOut = regexp.MustCompile(`timed out|time-out|timeout|stopped after`)

@@ -17,9 +17,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// TestS18NoWebPageCanDriveIt opens a real browser on pages of foreign origins, which try all that a page can on every
-// endpoint. Neither the binary, with its token, nor the fixture server, which asks for none, has anything from any of
-// them. The controls are the same two with the guard off.
+// TestS18NoWebPageCanDriveIt opens pages of foreign origins in a real browser; they attack every endpoint by all means
+// of a page. No call of theirs reaches the binary, which requires a token, or the fixture server, which requires none.
+// The controls are the same two servers without the guard.
 func TestS18NoWebPageCanDriveIt(t *testing.T) {
 	chromium := peer.Find(t, "chromium")
 	if testing.Short() && !promise.Full() {
@@ -73,16 +73,16 @@ func TestS18NoWebPageCanDriveIt(t *testing.T) {
 	})
 }
 
-// target is a server that pages are to attack, by a tool that leaves something behind.
+// target is a server that the pages attack, by a tool call that leaves a trace.
 type target struct {
 	URL   string            `json:"url"`
 	Pages map[string]string `json:"pages"` // addresses by name
 	Tool  string            `json:"tool"`
 	Args  map[string]any    `json:"args"`
-	By    string            `json:"by"` // the argument in which a call names its page; empty: the tool takes none
+	By    string            `json:"by"` // the argument that names the calling page; empty: the tool has none
 }
 
-// foreignPages serves the pages, and gives their addresses for a target.
+// foreignPages serves the pages and returns their addresses for a target.
 func foreignPages(t *testing.T) func(target string) map[string]string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +109,7 @@ func foreignPages(t *testing.T) func(target string) map[string]string {
 	}
 }
 
-// browse has the browser open the pages, and gives how much each has tried on each target.
+// browse opens the pages in the browser and returns the number of attempts of each page on each target.
 func browse(t *testing.T, chromium string, targets ...target) []map[string]int {
 	t.Helper()
 	order, err := json.Marshal(map[string]any{"full": promise.Full(), "targets": targets})
@@ -148,7 +148,7 @@ func total(of map[string]int) (n int) {
 	return n
 }
 
-// songs is how often the canary ran, by the page that made it.
+// songs returns the number of runs of the tool canary, by page.
 func songs(t *testing.T, canary string) map[string]int {
 	t.Helper()
 	b, err := os.ReadFile(canary)
@@ -170,7 +170,7 @@ func songs(t *testing.T, canary string) map[string]int {
 // statelessMeta makes a request one of the stateless era.
 const statelessMeta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
 
-// stateless makes one request with the token.
+// stateless sends one request with the token.
 func stateless(t *testing.T, url, method, name, params string) (json.RawMessage, error) {
 	t.Helper()
 	headers := []string{"Authorization", "Bearer " + testToken, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method}
@@ -202,7 +202,7 @@ func callOnce(t *testing.T, to target) {
 	}
 }
 
-// kept is how many observations the product has.
+// kept returns the number of observations in the product's store.
 func kept(t *testing.T, url string) int {
 	t.Helper()
 	result, err := stateless(t, url, "resources/list", "", "")

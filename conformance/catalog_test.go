@@ -12,13 +12,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
-// What the product costs a context before anything is called.
+// The maximum cost of the product in a context before the first call.
 const (
 	maxList         = 1200 // tokens of the tools as sent, o200k_base
 	maxInstructions = 150
 )
 
-// listed is a tool as the client sees it.
+// listed is a tool in the answer to tools/list.
 type listedTool struct {
 	Name, Title, Description string
 	InputSchema              struct {
@@ -29,7 +29,7 @@ type listedTool struct {
 	Annotations map[string]any
 }
 
-// listTools asks the binary, as a client does, and gives the list as it was sent too.
+// listTools requests tools/list from the binary and returns the list, parsed and as it was sent.
 func listTools(t *testing.T) (raw json.RawMessage, all []listedTool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary(t), "--root", mustAbs(t, ".."))

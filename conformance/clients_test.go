@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// What the workspace of the clients holds.
+// The content of the clients' workspace.
 const (
 	clientMatches = 3000
 	clientFiles   = 40
@@ -43,11 +43,11 @@ func clientWorkspace(t *testing.T) string {
 	return root
 }
 
-// clientChecks is how many checks each client makes.
+// clientChecks is the number of checks of each client.
 const clientChecks = 10
 
-// TestClients has the official SDKs' clients drive the binary over every transport in both eras: list, call, large
-// receipt, jq on it, resource, progress, cancel, a bad call. Each prints a line a check.
+// TestClients runs the clients of the official SDKs against the binary over every transport in both eras: list, call,
+// large receipt, jq on it, resource, progress, cancel, a bad call. Each client prints one line per check.
 func TestClients(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestClients(t *testing.T) {
 					}
 					t.Parallel()
 					args := []string{"--transport", transport, "--protocol", protocol, "--matches", strconv.Itoa(clientMatches)}
-					// One call at once, so that one which goes on after its cancellation is seen.
+					// One call at a time: a call that continues after its cancellation then blocks the next one.
 					serve := []string{"--root", root, "--max-calls", "1"}
 					if transport == "stdio" {
 						args = append(append(args, "--", binary(t)), serve...)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
 )
 
-// tab is what bash offers for a line typed so far, as its own completion machinery would call our function.
+// tab returns the completions that bash offers for an incomplete line, by calling our function as bash does.
 const tab = `source <(mcp-funnel completion bash)
 COMP_LINE=$1 COMP_POINT=${#1}
 COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
@@ -44,10 +44,10 @@ func TestBashCompletes(t *testing.T) {
 		"mcp-funnel call slice ":                {"at=", "bytes=", "chars=", "lines=", "records=", "source="},
 		"mcp-funnel call slice source=a ":       {"at=", "bytes=", "chars=", "lines=", "records="},
 		"mcp-funnel call grep 'pattern=a b' in": {"invert="},
-		// bash replaces only what is behind the =
+		// bash replaces only the text after the =
 		"mcp-funnel call search show=":                {"matches", "files", "counts"},
 		"mcp-funnel call grep source=obs:":            {id},
-		"mcp-funnel call grep source=":                nil, // the names of files, then
+		"mcp-funnel call grep source=":                nil, // bash then completes names of files
 		"mcp-funnel observations cat ":                {id},
 		"mcp-funnel obs show obs:" + id[:3]:           {id},
 		"mcp-funnel obs rm " + id[:3]:                 {id},
@@ -68,7 +68,7 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// The scripts are right in the language of their shell.
+// Each shell accepts the syntax of its script.
 func TestCompletionScriptsParse(t *testing.T) {
 	drivesOnly(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {

@@ -1,5 +1,5 @@
-// Package conformance holds what the whole product is held to: the rules of the house,
-// transcripts of the wire, other people's programs run against the binary.
+// Package conformance has the tests of the whole product: the rules of the layers, transcripts of the wire, and other
+// people's programs run against the binary.
 //
-// It holds tests and their fixtures only, and nothing of the product imports it.
+// It has tests and fixtures only, and no package of the product imports it.
 package conformance

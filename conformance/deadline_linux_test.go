@@ -15,9 +15,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// slack is what a call may take over its deadline before it counts as overrun: half a second, which is promised, at
-// full size. Every run may be on a busy machine, where only "soon" can be told from "never"; the figures say what was
-// seen.
+// slack is the maximum time of a call over its deadline: at full size half a second, as promised. An ordinary run may
+// be on a busy machine, so its slack only separates a late end from none; the figures have the measured times.
 func slack() time.Duration { return promise.Size(5*time.Second, 500*time.Millisecond) }
 
 // shape is one call that may take long.
@@ -26,8 +25,8 @@ type shape struct {
 	args map[string]any
 }
 
-// slowShapes are calls that would take long, or for ever, or look as if they would: the pieces of the corpus of
-// bad inputs that cost, each with every kind of input that makes it dear.
+// slowShapes returns calls that take long or never end without a deadline: the expensive cases of the corpus of bad
+// inputs, each with every kind of input that makes it expensive.
 func slowShapes(t testing.TB) (all []shape) {
 	t.Helper()
 	add := func(tool string, args map[string]any) { all = append(all, shape{tool, args}) }
@@ -68,7 +67,7 @@ func slowShapes(t testing.TB) (all []shape) {
 	return all
 }
 
-// slowFolder is a root in which everything is large, deep or waits for somebody.
+// slowFolder makes a root of files that are large, deep or block their reader.
 func slowFolder(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
@@ -97,7 +96,7 @@ func slowFolder(t testing.TB) string {
 	return root
 }
 
-// sparse makes a file that takes no room on the disk but for its beginning.
+// sparse makes a file that uses disk space only for its beginning.
 func sparse(t testing.TB, path string, size int64, beginning string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(beginning), 0o600); err != nil {
@@ -108,7 +107,7 @@ func sparse(t testing.TB, path string, size int64, beginning string) {
 	}
 }
 
-// timed makes calls, two at a time, and says how long each took over its deadline.
+// timed makes calls, two at a time, and returns how far each exceeded its deadline.
 func timed(s *stdioClient, shapes []shape, deadline, slack time.Duration) (over []time.Duration, failures []string) {
 	s.limit = deadline + slack
 	var mu sync.Mutex
@@ -125,7 +124,7 @@ func timed(s *stdioClient, shapes []shape, deadline, slack time.Duration) (over 
 			switch {
 			case err != nil:
 				failures = append(failures, fmt.Sprintf("%s %.200s: %v", c.tool, args, err))
-			case a.text() == "" && c.tool != "slice": // which may have been asked for a line end
+			case a.text() == "" && c.tool != "slice": // slice may be asked for a line end only
 				failures = append(failures, fmt.Sprintf("%s %.200s: an answer of nothing", c.tool, args))
 			default:
 				over = append(over, max(0, a.took-deadline))
@@ -171,7 +170,7 @@ func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 		)
 	}
 
-	// The control: the same body where the server has no deadline worth the name.
+	// The control: the same calls to a server with a very long deadline.
 	endless := []shape{
 		{"jq", map[string]any{"source": "null.json", "filter": "repeat(.) | empty"}},
 		{"jq", map[string]any{"source": "null.json", "filter": "until(false; .)"}},

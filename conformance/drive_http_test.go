@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// testToken is what the binary asks for in these tests, where none of them says otherwise.
+// testToken is the default token of these tests.
 const testToken = "0123456789abcdef0123456789abcdef"
 
-// httpServer is a server process that is driven over HTTP.
+// httpServer is a server process whose client speaks HTTP.
 type httpServer struct {
 	*process
 	url  string // "http://127.0.0.1:PORT"
-	told string // what it says behind its address when it starts
+	told string // the text after its address on standard error
 }
 
 // serveHTTP starts the binary over HTTP, with all its endpoints and testToken.
@@ -30,7 +30,7 @@ func serveHTTP(t testing.TB, flags ...string) *httpServer {
 	return launchHTTP(t, binary(t), flags...)
 }
 
-// launchHTTP does so with another program than the binary.
+// launchHTTP starts a program other than the binary over HTTP.
 func launchHTTP(t testing.TB, program string, flags ...string) *httpServer {
 	t.Helper()
 	return launch{
@@ -51,8 +51,8 @@ func (l launch) http(t testing.TB) *httpServer {
 	return s
 }
 
-// listening starts a server that says on standard error where it listens, behind a mark, up to a blank or a semicolon.
-// It is told to end at the test's end, and must.
+// listening starts a server that prints its address on standard error, between a mark and a space or semicolon. The
+// server is interrupted at the end of the test and must then exit.
 func listening(t testing.TB, cmd *exec.Cmd, mark string) *httpServer {
 	t.Helper()
 	s := &httpServer{process: run(t, cmd)}
@@ -94,7 +94,7 @@ func send(ctx context.Context, url, message string, headers ...string) (*http.Re
 	return http.DefaultClient.Do(request)
 }
 
-// post sends a message that must be taken.
+// post sends a message that the server must accept.
 func post(ctx context.Context, url, message string, headers ...string) (*http.Response, error) {
 	response, err := send(ctx, url, message, headers...)
 	if err == nil && response.StatusCode >= 300 {
@@ -105,7 +105,7 @@ func post(ctx context.Context, url, message string, headers ...string) (*http.Re
 	return response, err
 }
 
-// events hands on the data of each event, until the stream ends or each says so.
+// events calls each with the data of each event, until the stream ends or each returns false.
 func events(body io.Reader, each func(event, data string) (more bool)) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, 1<<20)
@@ -127,13 +127,13 @@ func events(body io.Reader, each func(event, data string) (more bool)) error {
 	return lines.Err()
 }
 
-// httpSession is a session of a client that has shaken hands.
+// httpSession is a session after the handshake.
 type httpSession struct {
 	server    *httpServer
 	token, id string
 }
 
-// open begins a session.
+// open opens a session.
 func (s *httpServer) open(token string) httpSession {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), answerLimit)
@@ -146,7 +146,7 @@ func (s *httpServer) open(token string) httpSession {
 	return httpSession{s, token, response.Header.Get("Mcp-Session-Id")}
 }
 
-// status is what becomes of a message in a session.
+// status returns the HTTP status of a message in a session.
 func (h httpSession) status(message string) int {
 	h.server.t.Helper()
 	ctx, stop := context.WithTimeout(h.server.t.Context(), answerLimit)
@@ -159,7 +159,7 @@ func (h httpSession) status(message string) int {
 	return response.StatusCode
 }
 
-// call makes a tool's call.
+// call calls a tool.
 func (h httpSession) call(tool string, args any) (answer, error) {
 	begun := time.Now()
 	request, err := json.Marshal(map[string]any{
@@ -212,7 +212,7 @@ func (h httpSession) call(tool string, args any) (answer, error) {
 	return m.said()
 }
 
-// mustCall makes a tool's call that must be answered, and gives the text.
+// mustCall calls a tool, which must answer, and returns the text.
 func (h httpSession) mustCall(tool string, args any) string {
 	h.server.t.Helper()
 	a, err := h.call(tool, args)

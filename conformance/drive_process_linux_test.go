@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// statusOf is a number from what the kernel says of a process, such as VmRSS, which it counts in KiB.
+// statusOf returns a number of /proc/PID/status, such as VmRSS in KiB.
 func statusOf(pid int, field string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -25,7 +25,7 @@ func statusOf(pid int, field string) (int64, error) {
 	return strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 }
 
-// highWater is the most memory that a process held so far, in bytes; false where it has ended.
+// highWater returns the peak memory of a process in bytes; false if it has ended.
 func highWater(pid int) (int64, bool) {
 	kib, err := statusOf(pid, "VmHWM")
 	return kib << 10, err == nil
@@ -40,7 +40,7 @@ func (p *process) peak() int64 {
 	return n
 }
 
-// descriptorsOf is how many a process has open.
+// descriptorsOf returns the number of open file descriptors of a process.
 func descriptorsOf(pid int) (int, error) {
 	names, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	return len(names), err
@@ -55,10 +55,10 @@ func (p *process) descriptors() int {
 	return n
 }
 
-// children are the processes that it has started, and that those have.
+// children returns the descendants of the process.
 func (p *process) children() []int { return below(p.pid()) }
 
-// stat is a process's state and its parent, from /proc; state 0: there is none.
+// stat returns the state and the parent of a process from /proc; state 0: no such process.
 func stat(pid int) (state byte, parent int) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -72,13 +72,13 @@ func stat(pid int) (state byte, parent int) {
 	return f[0][0], parent
 }
 
-// alive says that a process runs: one that only waits to be counted as dead does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	state, _ := stat(pid)
 	return state != 0 && state != 'Z' && state != 'X'
 }
 
-// below are the processes that one started, and that they started.
+// below returns the descendants of a process.
 func below(pid int) []int {
 	names, _ := filepath.Glob("/proc/[0-9]*")
 	parents := map[int]int{}
@@ -103,12 +103,11 @@ func below(pid int) []int {
 	return all
 }
 
-// toil is how far the processor time of a worker grows on its job before it counts as working, in the kernel's ticks of
-// 10 ms: by then it has read its input long since, and its end tells it nothing.
+// toil is the processor time in ticks of 10 ms after which a worker counts as working on its job: by then it has read
+// all its input and cannot notice that its input was closed.
 const toil = 5
 
-// awaitWork waits until one of the processes works on a job: one that waits for its first, or its next, does not. It
-// waits no more once all is over.
+// awaitWork waits until one of the processes works on a job, not merely waits for one, or until over reports the end.
 func awaitWork(limit time.Duration, pids func() []int, over func() bool) error {
 	begun := map[int]int{}
 	works := func(pid int) bool {
@@ -132,7 +131,7 @@ func awaitWork(limit time.Duration, pids func() []int, over func() bool) error {
 	return nil
 }
 
-// ticks is the processor time a process has used.
+// ticks returns the processor time of a process, in ticks of 10 ms.
 func ticks(pid int) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -147,7 +146,7 @@ func ticks(pid int) int {
 	return user + system
 }
 
-// hasJob says that a worker was given its job: only then is its processor time limited.
+// hasJob reports whether a worker has a job: only then is its processor time limited.
 func hasJob(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
 	if err != nil {

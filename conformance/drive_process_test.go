@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// launch says how a server is started: its zero value is the binary as it is released, in an environment of its own.
-// It is then driven over stdio (drive_stdio_test.go) or HTTP (drive_http_test.go).
+// launch describes how to start a server; the zero value is the released binary in an environment of its own. Its
+// client speaks stdio (drive_stdio_test.go) or HTTP (drive_http_test.go).
 type launch struct {
 	program string   // "": the binary
-	wrap    []string // the words of a command that runs the program
+	wrap    []string // a command that runs the program, as words
 	env     []string // all of it; nil: that of [environment]
 	flags   []string
 
-	// Over stdio: what the client says it is able to, and what it answers where the server asks, by method.
+	// Over stdio: the client's capabilities, and its answers to requests of the server, by method.
 	capabilities map[string]any
 	replies      map[string]func() any
-	first        parts // and what it writes before it shakes hands
+	first        parts // sent before the handshake
 }
 
-// command is not started yet.
+// command returns the command; it is not started yet.
 func (l launch) command(t testing.TB) *exec.Cmd {
 	t.Helper()
 	if l.program == "" {
@@ -40,21 +40,21 @@ func (l launch) command(t testing.TB) *exec.Cmd {
 	return cmd
 }
 
-// process is a program that a test has started.
+// process is a program started by a test.
 type process struct {
 	t     testing.TB
 	cmd   *exec.Cmd
-	log   logBuffer     // what it writes on standard error
-	ended chan struct{} // closed when it has ended and all that it wrote is read
-	err   error         // of its end; to be read after that
+	log   logBuffer     // its standard error
+	ended chan struct{} // closed after its end, when all its output is read
+	err   error         // from Wait; read it only after ended is closed
 }
 
-// run starts a command. Who calls it sees to its end.
+// run starts a command. The caller must end it.
 func run(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, ended: make(chan struct{})}
 	cmd.Stderr = &p.log
-	cmd.WaitDelay = 5 * time.Second // for what it has started and left with its output
+	cmd.WaitDelay = 5 * time.Second // for descendants that still hold its output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func run(t testing.TB, cmd *exec.Cmd) *process {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// kill ends it at once.
+// kill kills the process.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.ended

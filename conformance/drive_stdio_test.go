@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// stdioClient is the client of a server process, over its standard input and output. Many may call at once.
+// stdioClient is the client of a server process, over its standard input and output. Calls may run concurrently.
 type stdioClient struct {
 	*process
 	limit   time.Duration // for one answer
@@ -30,10 +30,10 @@ type stdioClient struct {
 	broken  []string                // what is no message of the protocol
 }
 
-// object is the arguments of a call.
+// object has the arguments of a call.
 type object = map[string]any
 
-// message is one from the server.
+// message is a message from the server.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -48,7 +48,7 @@ type message struct {
 	size int           // of its line, in bytes
 }
 
-// answer is what a tool's call gave the model.
+// answer is the result of a tool call, as the model gets it.
 type answer struct {
 	blocks []string
 	failed bool            // the tool's error, or the protocol's
@@ -58,13 +58,13 @@ type answer struct {
 
 func (a answer) text() string { return strings.Join(a.blocks, "\n") }
 
-// answerLimit is how long an answer may take where a test says nothing else: a ceiling against hanging.
+// answerLimit is the default time limit of an answer, against tests that hang.
 const answerLimit = time.Minute
 
-// errNoAnswer: none came within the limit, or the server has ended.
+// errNoAnswer means that no answer came within the limit, or that the server has ended.
 var errNoAnswer = errors.New("no answer")
 
-// serveStdio starts the binary on a root, with nothing kept back of the disk, and shakes hands with it.
+// serveStdio starts the binary on a root, without a free-space floor, and makes the handshake.
 func serveStdio(t testing.TB, root string, flags ...string) *stdioClient {
 	t.Helper()
 	return launch{
@@ -73,13 +73,13 @@ func serveStdio(t testing.TB, root string, flags ...string) *stdioClient {
 	}.stdio(t)
 }
 
-// stdio starts the server and shakes hands. It is killed at the test's end.
+// stdio starts the server and makes the handshake. The server is killed at the end of the test.
 func (l launch) stdio(t testing.TB) *stdioClient {
 	t.Helper()
 	return connect(t, l.command(t), l)
 }
 
-// connect starts a server by any command.
+// connect starts a server by a command.
 func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 	t.Helper()
 	c := &stdioClient{
@@ -116,7 +116,7 @@ func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 	return c
 }
 
-// send writes what is to be written. A server that has ended is found where its answer is waited for.
+// send writes the queued messages. If the server has ended, waiting for its answer fails.
 func (c *stdioClient) send(in io.Writer) {
 	for {
 		select {
@@ -128,7 +128,7 @@ func (c *stdioClient) send(in io.Writer) {
 	}
 }
 
-// write sends bytes as they are, after what was sent before.
+// write queues bytes, sent unchanged and in order.
 func (c *stdioClient) write(raw []byte) {
 	select {
 	case c.out <- raw:
@@ -145,7 +145,7 @@ func (c *stdioClient) writeMessage(m map[string]any) {
 	c.write(append(line, '\n'))
 }
 
-// lineSplitter hands on each line that is written to it.
+// lineSplitter calls a function with each line written to it.
 type lineSplitter struct {
 	rest []byte
 	each func(line []byte)
@@ -194,7 +194,7 @@ func (c *stdioClient) take(line []byte) {
 	}
 }
 
-// valid says that it has the form of a message: a request, a note, or an answer that is a result or an error.
+// valid reports whether the message is a request, a notification, or an answer with a result or an error.
 func (m message) valid() bool {
 	if m.Version != "2.0" {
 		return false
@@ -203,7 +203,7 @@ func (m message) valid() bool {
 	return m.Method != "" || m.ID != nil && isResult != (m.Error != nil)
 }
 
-// reply answers the server.
+// reply answers a request of the server.
 func (c *stdioClient) reply(m message) {
 	if of := c.replies[m.Method]; of != nil {
 		c.writeMessage(map[string]any{"id": m.ID, "result": of()})
@@ -212,7 +212,7 @@ func (c *stdioClient) reply(m message) {
 	}
 }
 
-// pending is a request whose answer is to come.
+// pending is a request without an answer yet.
 type pending struct {
 	c      *stdioClient
 	method string
@@ -233,12 +233,12 @@ func (c *stdioClient) begin(method string, params any) pending {
 	return p
 }
 
-// beginCall sends a tool's call.
+// beginCall sends a tool call.
 func (c *stdioClient) beginCall(tool string, args any) pending {
 	return c.begin("tools/call", map[string]any{"name": tool, "arguments": args})
 }
 
-// wait gives the answer.
+// wait waits for the answer.
 func (p pending) wait() (message, error) {
 	timer := time.NewTimer(p.c.limit)
 	defer timer.Stop()
@@ -262,15 +262,15 @@ func (p pending) wait() (message, error) {
 	}
 }
 
-// answered says that the answer is there.
+// answered reports whether the answer has come.
 func (p pending) answered() bool { return len(p.answer) > 0 }
 
-// cancel takes it back: no answer is due.
+// cancel cancels the request: no answer will come.
 func (p pending) cancel() {
 	p.c.notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(p.id)})
 }
 
-// forget waits no more.
+// forget stops waiting for the answer.
 func (p pending) forget() {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
@@ -286,7 +286,7 @@ func (c *stdioClient) ask(method string, params any) (message, error) {
 	return c.begin(method, params).wait()
 }
 
-// call makes a tool's call.
+// call calls a tool.
 func (c *stdioClient) call(tool string, args any) (answer, error) {
 	m, err := c.beginCall(tool, args).wait()
 	if err != nil {
@@ -295,7 +295,7 @@ func (c *stdioClient) call(tool string, args any) (answer, error) {
 	return m.said()
 }
 
-// said reads what the model is shown.
+// said parses the result of a tool call.
 func (m message) said() (answer, error) {
 	a := answer{result: m.Result, took: m.took}
 	if m.Error != nil {
@@ -327,7 +327,7 @@ func (c *stdioClient) ping() error {
 	return err
 }
 
-// strays is what stood on standard output that is neither a note nor the answer to a request.
+// strays returns the lines of standard output that are neither notifications nor answers to requests.
 func (c *stdioClient) strays() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -338,7 +338,7 @@ func (c *stdioClient) strays() []string {
 	return all
 }
 
-// toldOnItsOwn is what the server asked or told without being asked, by method.
+// toldOnItsOwn counts the requests and notifications of the server, by method.
 func (c *stdioClient) toldOnItsOwn() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

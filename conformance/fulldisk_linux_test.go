@@ -14,9 +14,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// onFullDisk is what a person would do on a disk that becomes full, as a script: each command's
-// output and exit code go to files of its number. $1 bounds the disk, $2 is where the store stands,
-// $3 where the outputs go, $4 what is done to the store after it was written to.
+// onFullDisk is a script that uses the program on a disk that becomes full. It writes the output and exit code of each
+// command to numbered files. $1 limits the disk, $2 is the directory of the store, $3 that of the outputs, $4 a command
+// that changes the store after it was written to.
 const onFullDisk = `
 step() { n=$1; shift; "$@" >"$out/$n" 2>"$out/$n.err"; echo $? >"$out/$n.code"; }
 store=$2/store out=$3
@@ -39,12 +39,12 @@ step place mcp-funnel --root root call find path=obs:
 step told mcp-funnel --root root call search pattern=the
 `
 
-// fullDisk is one run of it, and what was wrong with it.
+// fullDisk is one run of the script, and its faults.
 type fullDisk struct {
 	out   string
 	wrong []string
 	cases int
-	lost  int // outputs that were not kept, and said so
+	lost  int // outputs reported as not kept
 }
 
 func (d *fullDisk) step(n string) (out, err string, code string) {
@@ -56,7 +56,7 @@ var keptOrNot = regexp.MustCompile(
 	`^LARGE OUTPUT DETECTED: (kept whole as obs:[0-9a-z]{12}|kept in part as obs:[0-9a-z]{12} \(first \d+ bytes\)|not kept \(.+\))\n`,
 )
 
-// run plays the script; false where this machine does not allow it.
+// run runs the script; false if this machine does not allow it.
 func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) bool {
 	t.Helper()
 	dir := t.TempDir()
@@ -77,7 +77,7 @@ func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) boo
 	}
 	script := strings.NewReplacer("BOUND", "ulimit -f $1", "READONLY", "").Replace(onFullDisk)
 	words := []string{"sh", "-c"}
-	if tmpfs { // the mount is of this process and those below it
+	if tmpfs { // only this process and its descendants see the mount
 		script = "mount -t tmpfs -o mode=700,size=$1 none $2 || exit 77" + strings.NewReplacer(
 			"BOUND", "", "READONLY", "mount -o remount,ro $2 || exit 77",
 		).Replace(onFullDisk)

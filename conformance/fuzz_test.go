@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// fuzzTargets are the fuzz targets below a directory, found by their names, and how many inputs each has committed.
+// fuzzTargets finds the fuzz targets below a directory, and the number of committed inputs of each.
 func fuzzTargets(t *testing.T, top string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -51,7 +51,7 @@ func fuzzTargets(t *testing.T, top string) map[string]int {
 	return found
 }
 
-// parsers are those that read what others wrote, and the target each must have.
+// parsers maps each parser of foreign input to the fuzz target it must have.
 var parsers = map[string]string{
 	"frames":       "server FuzzFrames",
 	"receipts":     "funnel FuzzAnswer",

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// inspector runs the MCP inspector's command line, told by target where the server is, and gives what it
-// prints on standard output, which is the result as JSON.
+// inspector runs the command line of the MCP inspector against the server of target and returns its standard output,
+// the result as JSON.
 func inspector(t *testing.T, env, target []string, args ...string) (result map[string]any, stderr string) {
 	t.Helper()
 	cmd := nodeCommand(
@@ -39,7 +39,7 @@ func mustAbs(t testing.TB, path string) string {
 	return abs
 }
 
-// texts are the text blocks of a tools/call result.
+// texts returns the text blocks of a tools/call result.
 func texts(t *testing.T, result map[string]any) string {
 	t.Helper()
 	var all []string

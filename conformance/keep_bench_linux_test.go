@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// keepSizes are those of the benchmarks of what is kept, in MB; -short leaves out the last.
+// keepSizes are the input sizes of the benchmarks of keep, in MB; -short leaves out the last.
 var keepSizes = []int{10, 100, 1000}
 
-// logOf writes a log of so many MB in which no two lines are the same.
+// logOf writes a log of the given number of MB, without equal lines.
 func logOf(b *testing.B, mb int) (name string, lines int) {
 	b.Helper()
 	if mb == keepSizes[2] && testing.Short() {
@@ -45,7 +45,7 @@ func logOf(b *testing.B, mb int) (name string, lines int) {
 	return name, lines
 }
 
-// through is how long a program takes that reads one file and writes another.
+// through returns the duration of a program that reads one file and writes another.
 func through(b *testing.B, cmd *exec.Cmd, in string) (took time.Duration, peak int64, out string) {
 	b.Helper()
 	out = in + ".out"
@@ -97,7 +97,7 @@ func BenchmarkKeep(b *testing.B) {
 	}
 }
 
-// storeOf is where the program with this environment has its store.
+// storeOf returns the directory of the store in an environment.
 func storeOf(env []string) string {
 	for _, e := range env {
 		if home, ok := strings.CutPrefix(e, "XDG_STATE_HOME="); ok {

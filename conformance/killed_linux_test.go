@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
-// hasty is the product that acknowledges an observation and puts it in its place afterwards.
+// hasty is a weakened product that acknowledges an observation before it is renamed into place.
 var hasty = newVariant("hasty", variant{
 	replaced: map[string][]string{"observations/commit.go": {"func (r *Recording) renameIntoPlace("}},
 	added: map[string]string{"observations/hasty.go": `package observations
@@ -80,7 +80,7 @@ func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 					}
 				})
 			}
-			go func() { // a few answers, then the end at any moment
+			go func() { // a few answers, then the kill at a random moment
 				for range cap(first) {
 					<-first
 				}
@@ -109,7 +109,7 @@ func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 	)
 }
 
-// missing counts those that a new process does not find whole.
+// missing counts the acknowledged observations that a new process does not find whole.
 func missing(t *testing.T, dir string, acknowledged map[string]string, texts map[string][]byte) (n int) {
 	t.Helper()
 	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})

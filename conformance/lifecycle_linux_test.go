@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// namedProgram is a program of its own name, so that its processes can be told from those of other tests.
+// namedProgram is a program with a unique name, so that its processes differ from those of other tests.
 type namedProgram struct {
 	t    *testing.T
 	path string
@@ -43,7 +43,7 @@ func ownProgram(t *testing.T, path string) namedProgram {
 	return p
 }
 
-// running are the processes that run it: the server, and its workers.
+// running returns the processes of the program: the server and its workers.
 func (p namedProgram) running() (pids []int) {
 	all, err := os.ReadDir("/proc")
 	if err != nil {
@@ -61,8 +61,8 @@ func (p namedProgram) running() (pids []int) {
 	return pids
 }
 
-// first is the one that none of them has started: the server. Its workers' numbers may be smaller, once the system
-// begins anew.
+// first returns the process whose parent is not among them: the server. Process numbers do not show this: the system
+// reuses small ones.
 func (p namedProgram) first() int {
 	all := p.running()
 	for _, pid := range all {
@@ -74,21 +74,21 @@ func (p namedProgram) first() int {
 	return 0
 }
 
-// until waits for that many processes.
+// until waits until the number of processes is n.
 func (p namedProgram) until(limit time.Duration, wanted func(n int) bool) (took time.Duration, ok bool) {
 	start := time.Now()
 	ok = waitFor(limit, func() bool { return wanted(len(p.running())) })
 	return time.Since(start), ok
 }
 
-// client is what the ways to end a server work on.
+// client is the state that the ways to end a server act on.
 type client struct {
 	in, out *os.File // its ends of the pipes
 	server  *os.Process
 	parent  *os.Process // of the server
 }
 
-// ways are those in which a server learns that its client is gone.
+// ways are the ways in which a server learns that its client has ended.
 var ways = map[string]func(c client) error{
 	"end of input, nobody reads": func(c client) error { _ = c.in.Close(); return c.out.Close() },
 	"closed stdout":              func(c client) error { return c.out.Close() },
@@ -157,12 +157,12 @@ func startBusy(t *testing.T, p namedProgram) client {
 	return client{in, out, server, parent.Process}
 }
 
-// With a worker busy the server ends as fast, and the worker with it.
+// A server with a busy worker ends as fast, and the worker with it.
 func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	drivesOnly(t)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored under nohup, which children inherit
-	// The promise is a second, of which the server's own waits take 750 ms at most; in every run, beside the tests of
-	// other packages, the machine may be slow.
+	// The promise is one second, of which the server's own waits take at most 750 ms. In an ordinary run tests of other
+	// packages slow the machine down.
 	slowest := promise.Size(5*time.Second, time.Second)
 	var mu sync.Mutex
 	var took []time.Duration
@@ -203,8 +203,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	})
 }
 
-// Of all that all tools and their workers do, of libraries and children that print, only messages reach standard
-// output.
+// Only messages reach standard output, even if tools, workers, libraries or children print.
 func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 	drivesOnly(t)
 	dir := t.TempDir()

@@ -13,10 +13,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// overIdle is what calls may take the server process over what it holds idle.
+// overIdle is the maximum memory of the server process during calls, over its idle memory.
 const overIdle = 256 << 20
 
-// glutton is an input, and the calls that would take all of it into memory in a program that reads files whole.
+// glutton is an input, with calls that would load all of it into memory in a program that reads files whole.
 type glutton struct {
 	name  string
 	calls []shape
@@ -39,7 +39,7 @@ func on(source string) []shape {
 	}
 }
 
-// across are calls on all of a directory.
+// across has calls on whole directories.
 func across(dir string) []shape {
 	all := []shape{
 		{"read", map[string]any{"path": dir + "/**"}},
@@ -127,7 +127,7 @@ func gluttons(t testing.TB, root string) []glutton {
 	return append(all, glutton{atOnce, once})
 }
 
-// atOnce is the last of the gluttons: calls on all the others, of which sixteen run together.
+// atOnce has calls on all other gluttons, sixteen of them at a time.
 const atOnce = "16 at once"
 
 func TestS5MemoryStaysBounded(t *testing.T) {
@@ -175,7 +175,7 @@ func TestS5MemoryStaysBounded(t *testing.T) {
 	})
 }
 
-// feed makes the calls on a server of its own, and says what they took over what it held idle, and which had no answer.
+// feed makes the calls on a new server and returns their memory over the idle memory, and the calls without an answer.
 func (g glutton) feed(t testing.TB, program, root string, deadline time.Duration) (took int64, failures []string) {
 	t.Helper()
 	s := launch{
@@ -202,7 +202,7 @@ func (g glutton) feed(t testing.TB, program, root string, deadline time.Duration
 	return took, failures
 }
 
-// glut makes calls, so many at once, and says which had no answer.
+// glut makes calls concurrently and returns those without an answer.
 func glut(s *stdioClient, calls []shape, at int) (failures []string) {
 	var mu sync.Mutex
 	var all sync.WaitGroup

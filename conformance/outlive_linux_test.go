@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// lasting are calls whose worker runs for longer than anybody waits here.
+// lasting has calls whose worker runs longer than any wait of these tests.
 var lasting = map[string]map[string]any{
 	"spins":                  {"source": "null.json", "filter": "until(false; .)"},
 	"takes memory":           {"source": "null.json", "filter": "[range(1e12)]"},
@@ -31,13 +31,14 @@ var lasting = map[string]map[string]any{
 	"reads a text in UTF-16": {"source": "utf16.txt", "filter": "select(false)", "text": true},
 }
 
-// patience is how long a process may take to be gone before it counts as left. A second is promised on an idle machine.
+// patience is the time after which a process that still runs counts as left behind. The promise is one second on an
+// idle machine.
 const patience = 10 * time.Second
 
-// starts is how long a worker may take to be there; nothing depends on its being sooner.
+// starts is the time limit for the start of a worker; a fast start is not required.
 const starts = 40 * time.Second
 
-// left waits for processes to be gone. It gives how long that took, and how many never were, which are killed.
+// left waits until processes have ended. It returns the time, and the number of those that did not end, which it kills.
 func left(pids []int) (took time.Duration, n int) {
 	begun := time.Now()
 	waitFor(patience, func() bool { return !slices.ContainsFunc(pids, alive) })
@@ -211,7 +212,7 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 	})
 }
 
-// orphans is the control: a worker that is not tied to its server is left when the server is killed.
+// orphans is the control: a worker that is not tied to its server survives when the server is killed.
 func orphans(t *testing.T, root string) (n int) {
 	s := launch{program: untied.binary(t), flags: []string{"--root", root}}.stdio(t)
 	_, pids, err := atWork(s, s.pid(), lasting["spins"], starts)

@@ -10,7 +10,7 @@ import (
 	"regexp"
 )
 
-// roleKey names what this test binary is to be when it is started again by a test.
+// roleKey is the variable that gives this test binary a role when a test starts it again.
 const roleKey = "CONFORMANCE_ROLE"
 
 // roles are the processes that tests start: clients to be killed, and the weak fixtures of controls.
@@ -19,7 +19,7 @@ var roles = map[string]func() error{
 	"fragile": fragileRole,
 }
 
-// play is what TestMain does first: nothing, unless this process was given a role.
+// play runs the role of this process, if it has one. TestMain calls it first.
 func play() (played bool, code int) {
 	role, ok := roles[os.Getenv(roleKey)]
 	if !ok {
@@ -32,7 +32,7 @@ func play() (played bool, code int) {
 	return true, 0
 }
 
-// clientRole starts the server named by its arguments, writes its number to stderr, and hands everything on.
+// clientRole starts the server named by its arguments, writes its process number to stderr, and forwards all input.
 func clientRole() error {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...) //nolint:noctx // it is killed, or ends with its input
 	in, err := cmd.StdinPipe()
@@ -55,7 +55,7 @@ func clientRole() error {
 	return cmd.Wait()
 }
 
-// fragileRole is a server as one writes it on an afternoon: it trusts what it reads.
+// fragileRole is a naive server: it trusts its input.
 func fragileRole() error {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

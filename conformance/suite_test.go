@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// fixture starts the fixture server over HTTP and gives its address, "http://127.0.0.1:PORT".
+// fixture starts the fixture server over HTTP and returns its address, "http://127.0.0.1:PORT".
 func fixture(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(
@@ -31,8 +31,8 @@ var unchecked = map[string]string{
 	"server-sse-polling": "it is about resuming a stream, which is not offered: where nothing is told before the answer, that is JSON, and the scenario ends there",
 }
 
-// TestSuite has the official conformance suite try the fixture server: every scenario has to pass, none is expected to
-// fail, and each but those of unchecked has to check something.
+// TestSuite runs the official conformance suite against the fixture server. Every scenario must pass, and each except
+// those of unchecked must check something.
 func TestSuite(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestSuite(t *testing.T) {
 			}
 		})
 	}
-	// What other servers lose or send late, they lose now and then.
+	// Servers that lose or delay messages do so only in some runs.
 	for _, scenario := range []string{"tools-call-with-progress", "tools-call-with-logging"} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
@@ -87,8 +87,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestSuiteToCome has the suite's next version try the fixture server in the stateless era. It reports, and fails only
-// where the suite cannot be run: both it and what it asks for still change.
+// TestSuiteToCome runs the next version of the suite against the fixture server in the stateless era. It reports the
+// result, and fails only if the suite cannot run: the suite and its protocol version still change.
 func TestSuiteToCome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reported once, by the run without -short")
@@ -113,7 +113,7 @@ func count(s string) int {
 	return n
 }
 
-// runSuite runs one of the two versions of the suite that are installed.
+// runSuite runs one of the two installed versions of the suite.
 func runSuite(t *testing.T, version, url string, args ...string) (string, error) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -128,7 +128,7 @@ func runSuite(t *testing.T, version, url string, args ...string) (string, error)
 	return string(colours.ReplaceAll(out, nil)), err
 }
 
-// closing are the lines of the summary.
+// closing returns the lines of the summary.
 func closing(said string) string {
 	if at := strings.Index(said, "=== SUMMARY ==="); at >= 0 {
 		return strings.TrimSpace(said[at:])
@@ -136,7 +136,7 @@ func closing(said string) string {
 	return said
 }
 
-// failures are the lines before the summary that tell of one.
+// failures returns the lines before the summary that report a failure.
 func failures(said string) string {
 	before, _, _ := strings.Cut(said, "=== SUMMARY ===")
 	var b bytes.Buffer

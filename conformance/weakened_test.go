@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A variant is the product with a few of its functions replaced: for controls, which must fail, and for
-// what no input can bring about. Nothing of it is in the product: go build -overlay puts it in.
+// A variant is the product with a few functions replaced by go build -overlay: for controls, which must fail, and for
+// faults that no input can cause. The product itself has no code for this.
 type variant struct {
 	replaced map[string][]string           // file: the beginnings of the functions that are called strict… from here on
 	inserted map[string][]string           // file: text, what stands in its place, …
@@ -20,8 +20,8 @@ type variant struct {
 	build    func() (path string, e error) // once
 }
 
-// weak is the product without its guards: paths are checked by their beginning and opened as they are, what is
-// denied is known by its name alone, standard output is left to whoever prints, and nobody watches for the client.
+// weak is the product without its guards: it checks only the prefix of paths and opens them unchanged, denies files by
+// name only, lets anything print on standard output, and does not watch its client.
 var weak = newVariant("weak", variant{
 	replaced: map[string][]string{
 		"internal/tree/name.go":    {"func (r *Root) rel("},
@@ -73,8 +73,8 @@ func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end c
 	},
 })
 
-// admitting is the product with a guard that lets everything in, takes every body for JSON, and has every page read
-// every answer.
+// admitting is the product with a guard that admits every request, treats every body as JSON, and lets every web page
+// read every answer.
 var admitting = newVariant("admitting", variant{
 	replaced: map[string][]string{"server/httpserver/guard.go": {"func (g *guard) check("}},
 	added: map[string]string{"server/httpserver/admitting.go": `package httpserver
@@ -95,7 +95,7 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, _ route) (caller, 
 `},
 })
 
-// talkative is the product with libraries that print on standard output and standard error wherever a file is opened.
+// talkative is the product with a library that prints on standard output and standard error when a file is opened.
 var talkative = newVariant("talkative", variant{
 	replaced: map[string][]string{"internal/tree/root.go": {"func (r *Root) open("}},
 	added: map[string]string{"internal/tree/talkative.go": `package tree
@@ -117,7 +117,7 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 `},
 })
 
-// greedy is the product that reads each file whole before anything is looked for in it.
+// greedy is the product that reads each file whole before it searches it.
 var greedy = newVariant("greedy", variant{
 	replaced: map[string][]string{"internal/tree/root.go": {"func (r *Root) open("}},
 	added: map[string]string{"internal/tree/greedy.go": `package tree
@@ -137,7 +137,7 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 `},
 })
 
-// untied is the product whose workers do not die with it.
+// untied is the product whose workers survive it.
 var untied = newVariant("untied", variant{
 	inserted: map[string][]string{"internal/worker/confine_linux.go": {", Pdeathsig: syscall.SIGKILL", ""}},
 })
@@ -147,7 +147,7 @@ func newVariant(name string, v variant) variant {
 	return v
 }
 
-// binary builds the variant once, and gives its path.
+// binary builds the variant once and returns its path.
 func (v variant) binary(t testing.TB) string {
 	t.Helper()
 	path, err := v.build()

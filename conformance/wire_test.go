@@ -28,7 +28,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
-// begun is when this run began: a time since then is one of its own, an older one stands in a text.
+// begun is the start of this run: a later time in an answer belongs to the run, an earlier one is content.
 var begun = time.Now().Add(-2 * time.Second)
 
 // TestWire plays the transcripts in testdata/wire: what a client sends, and what it gets, on the wire.
@@ -152,7 +152,7 @@ func (w *wire) file(f txtar.File) {
 	}
 }
 
-// wireTime is when everything in a transcript's workspace was last changed.
+// wireTime is the modification time of everything in a transcript's workspace.
 var wireTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func (w *wire) open() {
@@ -191,7 +191,7 @@ func (w *wire) open() {
 
 var wirePlaceholder = regexp.MustCompile(`OBS([0-9]+)`)
 
-// real puts the IDs in place of their placeholders.
+// real replaces placeholders by IDs.
 func (w *wire) real(line string) string {
 	return wirePlaceholder.ReplaceAllStringFunc(line, func(p string) string {
 		var n int
@@ -219,7 +219,7 @@ func (w *wire) ask(request string) {
 	w.out.WriteString(w.readable(request, answer))
 }
 
-// do is what happens to the store between two requests.
+// do changes the store between two requests.
 func (w *wire) do(words []string) {
 	if len(words) == 2 && words[0] == "expire" {
 		if err := w.store.Remove(observations.Local, observations.ID(w.real(words[1]))); err != nil {
@@ -232,8 +232,8 @@ func (w *wire) do(words []string) {
 
 var wireID = regexp.MustCompile(`(?:obs:|observation://|"observation_id":")([0-9a-hjkmnp-tv-z]{12})\b`)
 
-// wireVolatile is what differs from run to run, and what is written in its place. What a text costs
-// depends on the IDs and paths in it.
+// wireVolatile has patterns of text that differs from run to run, with their replacements. Token counts are among them:
+// they depend on IDs and paths.
 var wireVolatile = []struct {
 	what *regexp.Regexp
 	as   string
@@ -249,7 +249,7 @@ var wireStamp = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 
 var totalTokens = regexp.MustCompile(`"total_tokens":\d+`)
 
-// readable is an answer as it stands in a transcript: indented, a line of text a line.
+// readable formats an answer for a transcript: indented, with each line of text on a line of its own.
 func (w *wire) readable(request string, answer json.RawMessage) string {
 	text := string(answer)
 	for _, m := range wireID.FindAllStringSubmatch(text, -1) {

@@ -1,7 +1,7 @@
-// Package corpus gives tests their real inputs: a novel, a megabyte of JSON,
-// and what is derived from them, the same bytes at every call.
+// Package corpus has realistic inputs for tests: a novel, a megabyte of JSON, and texts derived or generated from them.
+// Every call returns the same bytes.
 //
-// It is imported from tests only.
+// Only tests and the command conformance/peers import it.
 package corpus
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed testdata/*.zst
 var packed embed.FS
 
-// unpacked is a file of testdata. Callers get the one copy; they must not write to it.
+// unpacked returns a function that decompresses a file of testdata. All callers share one copy and must not change it.
 func unpacked(name string) func() []byte {
 	return sync.OnceValue(func() []byte {
 		b, err := packed.ReadFile("testdata/" + name + ".zst")
@@ -53,7 +53,7 @@ var JSON1MBMinified = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// JSON5MB is the records of JSON1MB five times over, each with an id of its own.
+// JSON5MB has the records of JSON1MB five times, each with a different id.
 var JSON5MB = sync.OnceValue(func() []byte {
 	var all []struct {
 		Name     string  `json:"name"`
@@ -79,10 +79,10 @@ var JSON5MB = sync.OnceValue(func() []byte {
 	return append(b, '\n')
 })
 
-// PanicLine is the line of [PanicLog] at which its one panic stands, counted from 1.
+// PanicLine is the number of the line of [PanicLog] at which its only panic begins, counted from 1.
 const PanicLine = 50_001
 
-// PanicLog is a log of 100,000 lines before and after one Go panic with its stack in the middle.
+// PanicLog is a log of 100,000 lines with one Go panic and its stack in the middle.
 var PanicLog = sync.OnceValue(func() []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
@@ -133,7 +133,7 @@ var CSV20k = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// RareKeyRecord is the element of [RareKey9k] that has the key "legacy_ref", counted from 0.
+// RareKeyRecord is the index of the record of [RareKey9k] that has the key "legacy_ref".
 const RareKeyRecord = 6_543
 
 // RareKey9k is NDJSON of 9,000 records; exactly one has the key "legacy_ref".
@@ -167,7 +167,7 @@ var CJK = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// Random is n bytes without any form.
+// Random returns n pseudo-random bytes.
 func Random(n int) []byte {
 	var seed [32]byte
 	copy(seed[:], "mcp-funnel corpus")

@@ -15,7 +15,10 @@ func TestCorpusIsWhatItSays(t *testing.T) {
 	if n := len(corpus.WarAndPeace()); n != 3293615 {
 		t.Errorf("novel: %d bytes", n)
 	}
-	for name, b := range map[string][]byte{"1MB": corpus.JSON1MB(), "minified": corpus.JSON1MBMinified(), "5MB": corpus.JSON5MB()} {
+	texts := map[string][]byte{
+		"1MB": corpus.JSON1MB(), "minified": corpus.JSON1MBMinified(), "5MB": corpus.JSON5MB(),
+	}
+	for name, b := range texts {
 		if !json.Valid(b) {
 			t.Errorf("%s is not JSON", name)
 		}

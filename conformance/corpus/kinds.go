@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Kinds are outputs of each kind that a receipt knows.
+// Kinds has outputs of each kind that a receipt describes.
 var Kinds = []struct {
 	Name string
 	Text func() []byte
 }{
 	{"text", WarAndPeace},
 	{"json", JSON1MB},
-	{"json-5MB", func() []byte { return JSON5MB() }},
-	{"json-one-line", func() []byte { return JSON1MBMinified() }},
-	{"ndjson-rare-key", func() []byte { return RareKey9k() }},
-	{"diff", func() []byte { return WarAndPeaceDiff() }},
-	{"log", func() []byte { return PanicLog() }},
-	{"csv", func() []byte { return CSV20k() }},
-	{"cjk", func() []byte { return CJK() }},
+	{"json-5MB", JSON5MB},
+	{"json-one-line", JSON1MBMinified},
+	{"ndjson-rare-key", RareKey9k},
+	{"diff", WarAndPeaceDiff},
+	{"log", PanicLog},
+	{"csv", CSV20k},
+	{"cjk", CJK},
 	{"binary", func() []byte { return Random(64 << 10) }},
 	{"json-cut", func() []byte { return JSON1MB()[:700_003] }},
 	{"json-broken", func() []byte { // an array closed twice
@@ -27,17 +27,17 @@ var Kinds = []struct {
 		at := 500_000 + bytes.Index(whole[500_000:], []byte("},\n"))
 		return slices.Concat(whole[:at+1], []byte("]]"), whole[at+1:])
 	}},
-	{"diff-merge", diffOfAMerge},
+	{"diff-merge", mergeDiff},
 	{"diff-cut", func() []byte { // within a hunk
 		whole := WarAndPeaceDiff()
 		return whole[:600_000+bytes.Index(whole[600_000:], []byte("\n@@ "))+120]
 	}},
-	{"diff-many-files", diffOfManyFiles},
+	{"diff-many-files", manyFilesDiff},
 	{"markdown", markdown},
 }
 
-// diffOfAMerge is a combined diff, as git show has it of a merge, of many files.
-func diffOfAMerge() []byte {
+// mergeDiff returns a combined diff of many files, as git show prints for a merge.
+func mergeDiff() []byte {
 	var b bytes.Buffer
 	for i := range 60 {
 		fmt.Fprintf(&b, "diff --cc src/part%d/file%d.go\nindex 1111111,2222222..3333333\n--- a/src/part%[1]d/file%[2]d.go\n+++ b/src/part%[1]d/file%[2]d.go\n", i%7, i)
@@ -46,7 +46,7 @@ func diffOfAMerge() []byte {
 	return b.Bytes()
 }
 
-func diffOfManyFiles() []byte {
+func manyFilesDiff() []byte {
 	var b bytes.Buffer
 	for i := range 90 {
 		name := fmt.Sprintf("internal/some/folder/with/a/long/name/number%d/of_many_files_%d.go", i%9, i)

@@ -9,28 +9,28 @@ import (
 	"strings"
 )
 
-// Secret is a made-up credential: in the form its issuer publishes, of random letters.
+// Secret is an invented credential: random characters in the format that its issuer publishes.
 type Secret struct {
-	Format string // as internal/secrets names it
-	Text   string // as it would stand in a file
-	Hidden string // the part of it that nobody is to be shown
-	Line   string // where its form is one of a context (a header, an assignment): all of that; else Text
+	Format string // the name of the format in internal/secrets
+	Text   string // the whole credential
+	Hidden string // the part that must never be shown
+	Line   string // Text with the context that the format needs (a header, an assignment)
 }
 
 //go:embed testdata/secret-forms.txt
 var secretForms string
 
-// Secrets makes one credential of each form, the same ones for the same seed.
+// Secrets returns one credential of each format; equal seeds give equal credentials.
 func Secrets(seed uint64) []Secret {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var all []Secret
 	for line := range strings.Lines(secretForms) {
 		if format, form, ok := strings.Cut(strings.TrimSpace(line), " "); ok && format != "#" {
-			text := formed(r, form)
-			all = append(all, Secret{format, text, random(text, form), text})
+			text := generate(r, form)
+			all = append(all, Secret{format, text, longestRandom(text, form), text})
 		}
 	}
-	word := func(n int) string { return formed(r, fmt.Sprintf("[a-z]{3}[A-Z]{2}[0-9]{2}[A-Za-z0-9]{%d}", n-7)) }
+	word := func(n int) string { return generate(r, fmt.Sprintf("[a-z]{3}[A-Z]{2}[0-9]{2}[A-Za-z0-9]{%d}", n-7)) }
 	line := func(format, before, secret, after string) {
 		all = append(all, Secret{format, secret, secret, before + secret + after})
 	}
@@ -38,8 +38,8 @@ func Secrets(seed uint64) []Secret {
 	line("password", `password = "`, word(12), `"`)
 	line("password", "DB_PASSWORD=", word(14)+"!x", "")
 	line("password", `"client_secret": "`, word(32), `"`)
-	line("password", "aws_secret_access_key = ", formed(r, "[A-Za-z0-9+]{38}7a"), "")
-	line("password", "AccountKey=", formed(r, "[A-Za-z0-9+]{84}7a==")+"", ";EndpointSuffix=core.windows.net")
+	line("password", "aws_secret_access_key = ", generate(r, "[A-Za-z0-9+]{38}7a"), "")
+	line("password", "AccountKey=", generate(r, "[A-Za-z0-9+]{84}7a=="), ";EndpointSuffix=core.windows.net")
 	line("token", "auth_token: ", word(32), "")
 	line("url-password", "postgres://app:", word(16), "@db.internal:5432/app")
 	line("url-password", "amqps://svc:", word(20), "@mq/vhost")
@@ -52,8 +52,9 @@ func Secrets(seed uint64) []Secret {
 	return all
 }
 
-// formed makes a text of a form.
-func formed(r *rand.Rand, form string) string {
+// generate returns a random text of a form: literal characters, and sets such as [a-z]{3}. A ~ is ignored; it keeps
+// secret scanners from finding the form itself.
+func generate(r *rand.Rand, form string) string {
 	var b strings.Builder
 	eachPart(form, func(literal byte, set string, n int) {
 		if set == "" {
@@ -67,8 +68,8 @@ func formed(r *rand.Rand, form string) string {
 	return b.String()
 }
 
-// random is the longest part of a text that its form leaves open.
-func random(text, form string) string {
+// longestRandom returns the longest part of a text that a set of its form generated.
+func longestRandom(text, form string) string {
 	at, longest := 0, ""
 	eachPart(form, func(_ byte, set string, n int) {
 		if set == "" {
@@ -81,6 +82,7 @@ func random(text, form string) string {
 	return longest
 }
 
+// eachPart calls part for each literal character of a form, with an empty set, and for each set with its count.
 func eachPart(form string, part func(literal byte, set string, n int)) {
 	for i := 0; i < len(form); i++ {
 		switch form[i] {
@@ -95,14 +97,15 @@ func eachPart(form string, part func(literal byte, set string, n int)) {
 				n, _ = strconv.Atoi(form[i+2 : end])
 				i = end
 			}
-			part(0, expanded(ranges), n)
+			part(0, expandSet(ranges), n)
 		default:
 			part(form[i], "", 1)
 		}
 	}
 }
 
-func expanded(ranges string) string {
+// expandSet returns the characters of a set such as A-Za-z0-9.
+func expandSet(ranges string) string {
 	var b strings.Builder
 	for i := 0; i < len(ranges); i++ {
 		if i+2 < len(ranges) && ranges[i+1] == '-' {
@@ -121,10 +124,10 @@ func jwt(r *rand.Rand) string {
 	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	return part(`{"alg":"HS256","typ":"JWT"}`) + "." + part(
 		fmt.Sprintf(`{"sub":"%d","name":"Ada"}`, r.Uint64()),
-	) + "." + formed(r, "[A-Za-z0-9_-]{43}")
+	) + "." + generate(r, "[A-Za-z0-9_-]{43}")
 }
 
-// PrivateKey is a key block of so many lines of random base64 of that width, and those lines.
+// PrivateKey returns a key block with the given number and width of lines of random base64, and these lines.
 func PrivateKey(seed uint64, label string, lines, width int) (block string, body []string) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	for i := range lines {
@@ -132,7 +135,7 @@ func PrivateKey(seed uint64, label string, lines, width int) (block string, body
 		if i == lines-1 {
 			n = 30
 		}
-		l := formed(r, fmt.Sprintf("[A-Za-z0-9+/]{%d}", n-3)) + "aZ8"
+		l := generate(r, fmt.Sprintf("[A-Za-z0-9+/]{%d}", n-3)) + "aZ8"
 		if i == lines-1 {
 			l += "=="
 		}

@@ -1,7 +1,7 @@
-// Package digesttest is what tests of the summarizers share: texts, programs to compare with, and what is promised of
-// every summary.
+// Package digesttest has helpers for the tests of the summarizers: texts, the output of other programs, and checks
+// that every summary must pass.
 //
-// It is for tests only, and knows no kind.
+// Only tests import it. It knows no kind of text.
 package digesttest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
 )
 
-// Cases are all texts that have a golden: files under testdata/cases of internal/kind, and the corpus.
+// Cases returns all texts that have a golden file, by name: testdata/cases of internal/kind, and the corpus.
 func Cases(t testing.TB) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir(), "testdata/cases/*"))
@@ -50,7 +50,7 @@ func Cases(t testing.TB) map[string][]byte {
 	return all
 }
 
-// SearchHits is what search writes for n hits, sorted by file.
+// SearchHits returns the output of the search tool for n hits, sorted by file.
 func SearchHits(n int) []byte {
 	var b strings.Builder
 	for i := range n {
@@ -62,13 +62,13 @@ func SearchHits(n int) []byte {
 	return []byte(b.String())
 }
 
-// dir is the directory of internal/kind.
+// dir returns the directory of internal/kind.
 func dir() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..", "internal", "kind")
 }
 
-// Output runs a program to compare with.
+// Output runs a program and returns its standard output. Exit codes 0 and 1 are success.
 func Output(t *testing.T, stdin []byte, name string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), peer.Find(t, name), args...)
@@ -83,7 +83,7 @@ func Output(t *testing.T, stdin []byte, name string, args ...string) string {
 	return string(out)
 }
 
-// Promises checks what Summary says of its lines and counts.
+// Promises checks what the type Summary promises of its lines and counts.
 func Promises(t testing.TB, s digest.Summary) {
 	t.Helper()
 	for _, part := range [][]string{s.Total, s.Says, s.Shapes, s.Body} {

@@ -1,6 +1,7 @@
-// Package marked rewrites the part of a Markdown page that a command makes, between two comments that name the command.
+// Package marked replaces the generated part of a Markdown page, which stands between two comments that name the
+// command that generates it.
 //
-// It makes no text itself. It is used by the commands and tests of conformance/ only.
+// It generates no text itself. Only commands and tests of conformance/ use it.
 package marked
 
 import (
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// Replace puts text between the marks of a command ("make safety") in a page. A page without the marks is an error.
+// Replace replaces the text between the marks of a command ("make safety") in a page. It fails if there are no marks.
 func Replace(page, command, text string) (string, error) {
 	begin, end := "<!-- begin: "+command+" -->\n", "<!-- end: "+command+" -->\n"
 	before, rest, ok := strings.Cut(page, begin)
@@ -20,7 +21,7 @@ func Replace(page, command, text string) (string, error) {
 	return before + begin + text + end + after, nil
 }
 
-// Rewrite does as [Replace] with a file.
+// Rewrite applies [Replace] to a file.
 func Rewrite(path, command, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil {

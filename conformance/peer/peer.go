@@ -1,6 +1,6 @@
-// Package peer finds what tests compare with and read: jq, rg, grep, sed, git, node, and Go's own source.
+// Package peer finds programs that tests compare with (jq, rg, grep, sed, git, node), and Go's own source.
 //
-// It installs nothing. It is imported from tests only.
+// It installs nothing. Only tests import it.
 package peer
 
 import (
@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Find is the path of a program. Where it is not installed the test is
-// skipped by name; under CI, where every one of them is, it fails.
+// Find returns the path of a program. If the program is not installed, it skips the test, or fails it under CI, where
+// all of them are installed.
 func Find(t testing.TB, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -26,7 +26,7 @@ func Find(t testing.TB, program string) string {
 	return ""
 }
 
-// GoSource is the directory of the Go toolchain's own source: many real files, large and small, in a deep tree.
+// GoSource returns the directory of the Go toolchain's source: many real files, large and small, in a deep tree.
 func GoSource(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), Find(t, "go"), "env", "GOROOT").Output()

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,50 +11,82 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// command is a contestant that starts a new process for every run, so its time includes the start.
+// command is a runner that starts a new process for every run, so its time includes the start.
 type command struct {
-	b      *bench
-	words  []string // program and arguments; the program is looked up in PATH
-	dir    string
-	stdin  string // path of a file; "": no input
-	stdout string // path of a file, removed after each run; "": read up to heldOutput
-	env    []string
-	pinned bool // run on one core
-	// extracts the time of the work from the process's output; nil: the time of the whole process
-	took  func(said string) (time.Duration, error)
-	after func() error // called after each run, not timed
+	b     *bench
+	words []string // program and arguments; the program is looked up in PATH
+	dir   string
+	stdin string // path of a file; "": no input
+	// reads the time of the work from the process's output; nil: the time of the whole process
+	timeIn func(output string) (time.Duration, error)
+	after  func() error // called after each run, not timed
 }
 
-// heldOutput is the maximum number of bytes of a command's output that are read for comparison.
-const heldOutput = 64 << 20
+// maxOutput is the maximum number of bytes of a command's output that are read for comparison.
+const maxOutput = 64 << 20
 
 func (c *command) close() {}
 
-func (c *command) once(ctx context.Context, watched bool) (s sample, err error) {
+// run runs the command through the shim, which reports time, peak memory and exit code in a file. A watched run also
+// adds up the peak memory of all its processes every 2 ms; that misses growth in a process's last 2 ms.
+func (c *command) run(ctx context.Context, watched bool) (s sample, err error) {
+	words := slices.Clone(c.words)
+	if words[0], err = program(words[0]); err != nil { // the shim does not search PATH
+		return s, err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(c.b.bin, "shim"), words...)
+	cmd.Dir, cmd.Env = c.dir, append(os.Environ(), "LC_ALL=C.UTF-8", "RIPGREP_CONFIG_PATH=")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
 	// Not /dev/null: grep stops at its first match if it sees that nobody reads its output.
-	target := cmp.Or(c.stdout, filepath.Join(c.b.work, "stdout"))
-	stdout, err := os.Create(target)
+	stdout, err := os.Create(filepath.Join(c.b.work, "stdout"))
 	if err != nil {
 		return s, err
 	}
-	defer func() { _, _ = stdout.Close(), os.Remove(target) }()
-	if s, err = c.run(ctx, stdout, watched); err != nil {
+	defer func() { _, _ = stdout.Close(), os.Remove(stdout.Name()) }()
+	report, err := os.Create(filepath.Join(c.b.work, "report"))
+	if err != nil {
 		return s, err
 	}
-	if watched || c.took != nil {
-		said, err := io.ReadAll(io.NewSectionReader(stdout, 0, heldOutput))
+	defer func() { _ = report.Close() }()
+	cmd.Stdout, cmd.ExtraFiles = stdout, []*os.File{report}
+	if c.stdin != "" {
+		f, err := os.Open(c.stdin)
 		if err != nil {
 			return s, err
 		}
-		s.said = string(said)
+		defer func() { _ = f.Close() }()
+		cmd.Stdin = f
 	}
-	if c.took != nil {
-		if s.took, err = c.took(s.said); err != nil {
+	if err := cmd.Start(); err != nil {
+		return s, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	peak := watch(cmd.Process.Pid, ended, watched)
+	var code int
+	if _, err := fmt.Fscan(io.NewSectionReader(report, 0, 100), &s.time, &s.peak, &code); err != nil {
+		return s, fmt.Errorf("%s: no report: %w: %.300s", c.words[0], err, errs.String())
+	}
+	if code != 0 && (code != 1 || !slices.Contains(c.words, "rg")) { // rg exits with 1 if it finds nothing
+		return s, fmt.Errorf("%s ended with %d: %.300s", strings.Join(c.words, " "), code, errs.String())
+	}
+	s.peak = max(peak, s.peak)
+	if watched || c.timeIn != nil {
+		text, err := io.ReadAll(io.NewSectionReader(stdout, 0, maxOutput))
+		if err != nil {
+			return s, err
+		}
+		s.output = string(text)
+	}
+	if c.timeIn != nil {
+		if s.time, err = c.timeIn(s.output); err != nil {
 			return s, err
 		}
 	}
@@ -65,75 +96,22 @@ func (c *command) once(ctx context.Context, watched bool) (s sample, err error) 
 	return s, nil
 }
 
-// run runs the command through the shim.
-func (c *command) run(ctx context.Context, stdout *os.File, watched bool) (s sample, err error) {
-	path, err := program(c.words[0])
-	if err != nil {
-		return s, err
-	}
-	words := onOneCore(append([]string{path}, c.words[1:]...), c.pinned)
-	if words[0], err = program(words[0]); err != nil { // taskset also needs its full path
-		return s, err
-	}
-	cmd := exec.CommandContext(ctx, filepath.Join(c.b.bin, "shim"), words...)
-	cmd.Dir, cmd.Env = c.dir, append(append(os.Environ(), "LC_ALL=C.UTF-8", "RIPGREP_CONFIG_PATH="), c.env...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = stdout, &errs
-	if c.stdin != "" {
-		f, err := os.Open(c.stdin)
-		if err != nil {
-			return s, err
-		}
-		defer func() { _ = f.Close() }()
-		cmd.Stdin = f
-	}
-	report, told, err := os.Pipe()
-	if err != nil {
-		return s, err
-	}
-	defer func() { _ = report.Close() }()
-	cmd.ExtraFiles = []*os.File{told}
-	err = cmd.Start()
-	_ = told.Close()
-	if err != nil {
-		return s, err
-	}
-	var peak int64
+// watch waits for a process. If watched, it returns the largest sum of the peak memory of its descendants, in bytes.
+// The exit status of the shim does not matter: the caller sees an incomplete report.
+func watch(pid int, ended <-chan error, watched bool) (most int64) {
+	var poll <-chan time.Time
 	if watched {
-		peak = watch(cmd.Process.Pid, report, &out)
-	} else if _, err := io.Copy(&out, report); err != nil {
-		return s, err
+		ticker := time.NewTicker(2 * time.Millisecond)
+		defer ticker.Stop()
+		poll = ticker.C
 	}
-	if err := cmd.Wait(); err != nil {
-		return s, fmt.Errorf("%s: %w: %.300s", c.words[0], err, errs.String())
-	}
-	var code int
-	if _, err := fmt.Sscan(out.String(), &s.took, &s.peak, &code); err != nil {
-		return s, fmt.Errorf("%s: no report: %w: %.300s", c.words[0], err, errs.String())
-	}
-	if code != 0 && (code != 1 || c.words[0] != "rg") { // rg exits with 1 if it finds nothing
-		return s, fmt.Errorf("%s ended with %d: %.300s", strings.Join(c.words, " "), code, errs.String())
-	}
-	s.peak = max(peak, s.peak)
-	return s, nil
-}
-
-// watch polls the descendants of a process every 2 ms and returns the largest sum of their peak memory, in bytes. It
-// misses growth in the last 2 ms of a process; the caller uses the shim's figure if that is larger.
-func watch(pid int, report io.Reader, out *bytes.Buffer) int64 {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = io.Copy(out, report) // ends with the shim; the caller detects an incomplete report
-	}()
-	var most int64
 	for {
 		select {
 		case <-ended:
 			return most
-		case <-time.After(2 * time.Millisecond):
+		case <-poll:
 			var sum int64
-			for _, p := range below(pid) {
+			for _, p := range descendants(pid) {
 				sum += statusBytes(p, "VmHWM:") // the peak of each process
 			}
 			most = max(most, sum)
@@ -141,14 +119,13 @@ func watch(pid int, report io.Reader, out *bytes.Buffer) int64 {
 	}
 }
 
-// below returns the descendants of a process, without the process itself.
-func below(pid int) (all []int) {
+func descendants(pid int) (all []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // empty if the process has ended
 	for _, list := range lists {
 		text, _ := os.ReadFile(list)
 		for _, field := range strings.Fields(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {
-				all = append(append(all, child), below(child)...)
+				all = append(append(all, child), descendants(child)...)
 			}
 		}
 	}
@@ -164,11 +141,8 @@ func statusBytes(pid int, figure string) int64 {
 	return kilobytes << 10
 }
 
-// onOneCore returns the command, with pinned prefixed so that it runs on the first core this process may use.
-func onOneCore(words []string, pinned bool) []string {
-	if !pinned {
-		return words
-	}
+// onOneCore returns the command so that it runs on the first core this process may use.
+func onOneCore(words []string) []string {
 	b, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := strings.Cut(string(b), "Cpus_allowed_list:")
 	var core int
@@ -176,23 +150,25 @@ func onOneCore(words []string, pinned bool) []string {
 	return append([]string{"taskset", "-c", strconv.Itoa(core)}, words...)
 }
 
-// funnel returns the product's command line: `mcp-funnel FLAGS call TOOL ARGS`.
+// funnel returns the product's command line without the command: `mcp-funnel FLAGS`.
 func (b *bench) funnel(root string, flags ...string) []string {
-	return append(
-		[]string{
-			filepath.Join(b.bin, "mcp-funnel"), "--root", root, "--store", b.store(), "--min-free", "0", "--call-timeout", "10m",
-		},
-		flags...,
-	)
+	return append([]string{
+		filepath.Join(b.bin, "mcp-funnel"), "--root", root, "--store", filepath.Join(b.work, "store"),
+		"--min-free", "0", "--call-timeout", "10m",
+	}, flags...)
 }
 
-func (b *bench) store() string { return filepath.Join(b.work, "store") }
-
-// called returns the arguments for one tool call.
-func called(tool string, args map[string]any) []string {
+// toolPair returns one tool call, by a process of its own and by a running server, and a peer's command line. All run
+// in directory dir, which is the root.
+func (b *bench) toolPair(dir, tool string, args map[string]any, peer []string, flags ...string) *pair {
 	text, err := json.Marshal(args)
 	if err != nil {
 		panic(err) // these maps always encode
 	}
-	return []string{"call", tool, string(text)}
+	base := b.funnel(dir, flags...)
+	return &pair{
+		ours:   &command{b: b, dir: dir, words: slices.Concat(base, []string{"call", tool, string(text)})},
+		served: &served{words: base, tool: tool, args: args},
+		peer:   &command{b: b, dir: dir, words: peer},
+	}
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,107 +12,103 @@ import (
 	"path/filepath"
 )
 
-// input returns the path of a generated file in the cache. The same name must always give the same bytes.
-func (b *bench) input(name string, write func(io.Writer) error) (string, error) {
-	path := filepath.Join(b.cache, "inputs", name)
+// input returns the path of a generated file of about size bytes, or a twentieth of that in the small form, and its
+// size in MB. name is a format for the size. The same name and size must always give the same bytes: files of earlier
+// runs are used again.
+func (b *bench) input(name string, size int64, write func(w io.Writer, size int64) error) (
+	path string, megabytes float64, err error,
+) {
+	if b.small {
+		size /= 20
+	}
+	path, megabytes = filepath.Join(b.cache, "inputs", fmt.Sprintf(name, size)), float64(size)/(1<<20)
 	if _, err := os.Stat(path); err == nil {
-		return path, nil
+		return path, megabytes, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
+		return "", 0, err
 	}
 	f, err := os.CreateTemp(b.work, "input-")
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	err = write(w)
-	if e := w.Flush(); err == nil {
-		err = e
+	if err := errors.Join(write(w, size), w.Flush(), f.Close()); err != nil {
+		return "", 0, err
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return "", err
-	}
-	return path, os.Rename(f.Name(), path)
+	return path, megabytes, os.Rename(f.Name(), path)
 }
 
-// hits returns the path of a JSON array of search hits, one per line, of about size bytes.
-func (b *bench) hits(size int64) (string, error) {
-	return b.input(fmt.Sprintf("hits-%d.json", size), func(w io.Writer) error { return writeHits(w, size, 1) })
+// hits generates a JSON array of search hits, one per line.
+func (b *bench) hits(size int64) (path string, megabytes float64, err error) {
+	return b.input("hits-%d.json", size, func(w io.Writer, size int64) error { return writeHits(w, size, 1) })
+}
+
+// log generates a log file.
+func (b *bench) log(size int64) (path string, megabytes float64, err error) {
+	return b.input("log-%d.log", size, func(w io.Writer, size int64) error { return writeLog(w, size, 3) })
+}
+
+// writeLines writes lines until they have at least size bytes.
+func writeLines(w io.Writer, size int64, line func(i int) string) error {
+	for i := 0; size > 0; i++ {
+		n, err := io.WriteString(w, line(i))
+		if err != nil {
+			return err
+		}
+		size -= int64(n)
+	}
+	return nil
 }
 
 func writeHits(w io.Writer, size int64, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 2))
 	texts := []string{ // escaped for JSON
-		`return nil, fmt.Errorf(\"open: %w\", err)`, `\tif err := f.Close(); err != nil {`, `// a comment that says why, at some length`,
-		`func (s *Store) Open(owner string) (Reader, error) {`, `größer als 16 KiB – 大きい`, `x := map[string]int{\"a\": 1}`,
+		`return nil, fmt.Errorf(\"open: %w\", err)`, `\tif err := f.Close(); err != nil {`,
+		`// a comment that says why, at some length`, `func (s *Store) Open(owner string) (Reader, error) {`,
+		`größer als 16 KiB – 大きい`, `x := map[string]int{\"a\": 1}`,
 	}
-	n, err := io.WriteString(w, "[\n")
-	done := int64(n)
-	for i := 0; err == nil && done < size-200; i++ {
+	const format = `%s{"file":"src/part%d/file%d.go","line":%d,"column":%d,"text":"%s","score":%.4f,` +
+		`"owner":{"name":"user%d","active":%t}}` + "\n"
+	if _, err := io.WriteString(w, "[\n"); err != nil {
+		return err
+	}
+	err := writeLines(w, size-202, func(i int) string {
 		comma := ","
 		if i == 0 {
 			comma = ""
 		}
-		n, err = fmt.Fprintf(w, "%s{\"file\":\"src/part%d/file%d.go\",\"line\":%d,\"column\":%d,\"text\":\"%s\",\"score\":%.4f,\"owner\":{\"name\":\"user%d\",\"active\":%t}}\n",
-			comma, r.IntN(40), r.IntN(400), r.IntN(5000), r.IntN(120), texts[r.IntN(len(texts))], r.Float64(), r.IntN(900), r.IntN(2) == 0)
-		done += int64(n)
-	}
-	if err == nil {
-		_, err = io.WriteString(w, "]\n")
-	}
-	return err
-}
-
-// log returns the path of a log file of about size bytes.
-func (b *bench) log(size int64) (string, error) {
-	return b.input(fmt.Sprintf("log-%d.log", size), func(w io.Writer) error { return writeLog(w, size, 3) })
+		return fmt.Sprintf(format, comma, r.IntN(40), r.IntN(400), r.IntN(5000), r.IntN(120), texts[r.IntN(len(texts))],
+			r.Float64(), r.IntN(900), r.IntN(2) == 0)
+	})
+	_, e := io.WriteString(w, "]\n")
+	return errors.Join(err, e)
 }
 
 func writeLog(w io.Writer, size int64, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 4))
 	levels := []string{"INFO ", "INFO ", "INFO ", "DEBUG", "DEBUG", "WARN "}
 	modules := []string{"http.server", "cart.store", "billing.worker", "cache", "auth.session", "search.index"}
-	var done int64
-	for i := 0; done < size; i++ {
+	return writeLines(w, size, func(i int) string {
 		at := fmt.Sprintf("2026-11-%02dT%02d:%02d:%02d.%03dZ", 1+i/90_000%28, i/3600%24, i/60%60, i%60, r.IntN(1000))
 		module := modules[r.IntN(len(modules))]
-		var n int
-		var err error
 		switch k := r.IntN(20_000); {
 		case k < 2:
-			n, err = fmt.Fprintf(
-				w, "%s ERROR %s deadline exceeded while flushing batch %d after %dms\n", at, module, r.IntN(100_000), r.IntN(9000),
-			)
+			return fmt.Sprintf("%s ERROR %s deadline exceeded while flushing batch %d after %dms\n",
+				at, module, r.IntN(100_000), r.IntN(9000))
 		case k < 6:
-			n, err = fmt.Fprintf(
-				w, "%s ERROR %s TimeoutError: peer 10.0.%d.%d refused connection\n", at, module, r.IntN(256), r.IntN(256),
-			)
+			return fmt.Sprintf("%s ERROR %s TimeoutError: peer 10.0.%d.%d refused connection\n",
+				at, module, r.IntN(256), r.IntN(256))
 		case k < 8:
-			n, err = fmt.Fprintf(w, "%s WARN  %s пользователь user%d не найден\n", at, module, r.IntN(900))
+			return fmt.Sprintf("%s WARN  %s пользователь user%d не найден\n", at, module, r.IntN(900))
 		case k < 400:
-			n, err = fmt.Fprintf(
-				w, "%s WARN  %s slow request id=%016x status=5%02d took=%dms\n", at, module, r.Uint64(), r.IntN(5),
-				1000+r.IntN(9000),
-			)
+			return fmt.Sprintf("%s WARN  %s slow request id=%016x status=5%02d took=%dms\n",
+				at, module, r.Uint64(), r.IntN(5), 1000+r.IntN(9000))
 		case k < 14_000:
-			n, err = fmt.Fprintf(
-				w, "%s %s %s request served method=GET path=/v1/items/%d status=200 took=%dms id=%016x\n", at,
-				levels[r.IntN(len(levels))], module, r.IntN(10_000), r.IntN(300), r.Uint64(),
-			)
-		default:
-			n, err = fmt.Fprintf(
-				w, "%s %s %s lookup key=item:%d hit=%t shard=%d\n", at, levels[r.IntN(len(levels))], module, r.IntN(10_000),
-				r.IntN(2) == 0, r.IntN(64),
-			)
+			return fmt.Sprintf("%s %s %s request served method=GET path=/v1/items/%d status=200 took=%dms id=%016x\n",
+				at, levels[r.IntN(len(levels))], module, r.IntN(10_000), r.IntN(300), r.Uint64())
 		}
-		if err != nil {
-			return err
-		}
-		done += int64(n)
-	}
-	return nil
+		return fmt.Sprintf("%s %s %s lookup key=item:%d hit=%t shard=%d\n",
+			at, levels[r.IntN(len(levels))], module, r.IntN(10_000), r.IntN(2) == 0, r.IntN(64))
+	})
 }

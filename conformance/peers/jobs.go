@@ -22,31 +22,44 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// job runs work of a library in a process of its own, so that its memory can be measured. It prints the duration in
+// jobs returns a pair of jobs, each run on the same file in a process of its own.
+func (b *bench) jobs(ours, peer, path string, work float64) (*pair, error) {
+	self, err := os.Executable()
+	job := func(name string) *command {
+		return &command{b: b, dir: b.work, words: []string{self, "job", name, path}, timeIn: jobTime}
+	}
+	return &pair{ours: job(ours), peer: job(peer), same: sameJob, work: work}, err
+}
+
+// job runs work of a library, in a process of its own so that its memory can be measured. It prints the duration in
 // nanoseconds and a number to compare.
-func job(ctx context.Context, name string, args []string) error {
-	jobs := map[string]func(context.Context, string) (time.Duration, int, error){
-		"latency": addedLatency, "count": counter(ownCounter).counting, "count-peer": counter(
-			sync.OnceValues(tiktokenGo),
-		).counting,
-		"init": counter(ownCounter).first, "init-peer": counter(tiktokenGo).first,
+func job(ctx context.Context, name, path string) (err error) {
+	var took time.Duration
+	var n int
+	switch name {
+	case "latency":
+		took, n, err = addedLatency(ctx, path)
+	case "count":
+		took, n, err = countFile(ownCounter, path)
+	case "count-peer": // made only once: it has no cache of counts
+		took, n, err = countFile(sync.OnceValues(tiktokenCounter), path)
+	case "init":
+		took, n, err = firstCount(ownCounter)
+	case "init-peer":
+		took, n, err = firstCount(tiktokenCounter)
+	default:
+		err = fmt.Errorf("no job %q", name)
 	}
-	do := jobs[name]
-	if do == nil || len(args) != 1 {
-		return errors.New("usage: peers job NAME FILE")
-	}
-	took, n, err := do(ctx, args[0])
 	if err == nil {
 		_, err = fmt.Println(int64(took), n)
 	}
 	return err
 }
 
-// tookJob parses the duration from a job's output.
-func tookJob(said string) (time.Duration, error) {
-	var nanos int64
-	_, err := fmt.Sscan(said, &nanos)
-	return time.Duration(nanos), err
+// jobTime parses the duration from a job's output.
+func jobTime(output string) (took time.Duration, err error) {
+	_, err = fmt.Sscan(output, (*int64)(&took))
+	return took, err
 }
 
 // sameJob compares the numbers of two jobs.
@@ -58,28 +71,27 @@ func sameJob(ours, peer string) error {
 	return nil
 }
 
-// counter makes a new token counter with empty caches.
-type counter func() (func(string) int, error)
+// newCounter makes a token counter with empty caches.
+type newCounter func() (func(string) int, error)
 
 func ownCounter() (func(string) int, error) { return tokens.New(tokens.O200k).Count, nil }
 
-func tiktokenGo() (func(string) int, error) {
+func tiktokenCounter() (func(string) int, error) {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	c, err := tiktoken.GetEncoding(string(tokens.O200k))
 	return func(text string) int { return len(c.EncodeOrdinary(text)) }, err
 }
 
-// counting returns the shortest of up to three counts of a file; counts start only within the first tenth of a
-// second. Before each count it warms the counter up with the beginning of the text. A tiktoken-go counter is made
-// only once: it has no cache of counts.
-func (of counter) counting(_ context.Context, path string) (took time.Duration, n int, err error) {
+// countFile returns the shortest of up to three counts of a file; counts start only within the first tenth of a
+// second. Before each count it warms the counter up with the beginning of the text.
+func countFile(make newCounter, path string) (took time.Duration, n int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, 0, err
 	}
 	s := string(text)
 	for first, i := time.Now(), 0; i == 0 || i < 3 && time.Since(first) < 100*time.Millisecond; i++ {
-		count, err := of()
+		count, err := make()
 		if err != nil {
 			return 0, 0, err
 		}
@@ -93,10 +105,10 @@ func (of counter) counting(_ context.Context, path string) (took time.Duration, 
 	return took, n, nil
 }
 
-// first returns the time to make a counter and to count a first text.
-func (of counter) first(context.Context, string) (time.Duration, int, error) {
+// firstCount returns the time to make a counter and to count a first text.
+func firstCount(make newCounter) (time.Duration, int, error) {
 	began := time.Now()
-	count, err := of()
+	count, err := make()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -105,14 +117,14 @@ func (of counter) first(context.Context, string) (time.Duration, int, error) {
 }
 
 // addedLatency measures one call of a tool that writes a text at once, on a server with default settings: the text is
-// kept, hashed, counted, summarized, masked, and answered with a receipt. The tool itself takes negligible time. It
+// stored, hashed, counted, summarized, masked, and answered with a receipt. The tool itself takes negligible time. It
 // measures the second call of the process, because a real server is warm.
 func addedLatency(ctx context.Context, path string) (took time.Duration, total int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, 0, err
 	}
-	dir, err := os.MkdirTemp(os.Getenv("PEERS_WORK"), "store-")
+	dir, err := os.MkdirTemp(".", "store-") // in the directory of this run, on the same disk as the inputs
 	if err != nil {
 		return 0, 0, err
 	}
@@ -122,25 +134,22 @@ func addedLatency(ctx context.Context, path string) (took time.Duration, total i
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	f, err := funnel.New(
-		funnel.Options{Store: store, Counter: tokens.New(tokens.O200k), Mask: secrets.New(), SavedTo: true},
-	)
+	counter := tokens.New(tokens.O200k)
+	f, err := funnel.New(funnel.Options{Store: store, Counter: counter, Mask: secrets.New(), SavedTo: true})
 	if err != nil {
 		return 0, 0, err
 	}
-	type none struct{}
-	fetch := tools.New(tools.Tool{Name: "fetch", Title: "Fetch", Description: "Writes a text."}, func(_ context.Context, _ none, _ tools.Input, out tools.Output) error {
+	write := func(_ context.Context, _ struct{}, _ tools.Input, out tools.Output) error {
 		_, err := out.Write(text)
 		return err
-	})
+	}
+	request := funnel.Request{
+		Tool: tools.New(tools.Tool{Name: "fetch", Title: "Fetch", Description: "Writes a text."}, write),
+		Args: json.RawMessage("{}"), Who: funnel.Session{ID: "local", Owner: observations.Local},
+	}
 	for range 2 {
 		began := time.Now()
-		a, err := f.Call(
-			ctx,
-			funnel.Request{
-				Tool: fetch, Args: json.RawMessage("{}"), Who: funnel.Session{ID: "local", Owner: observations.Local},
-			},
-		)
+		a, err := f.Call(ctx, request)
 		took = time.Since(began)
 		if err != nil {
 			return 0, 0, err

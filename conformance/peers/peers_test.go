@@ -70,21 +70,21 @@ func TestRatiosLeaveOutWhatSaysNothing(t *testing.T) {
 	}
 }
 
-// Every row that is recorded is one that there is: a row renamed without its record would be compared no more.
+// Every recorded name is that of a row: a row renamed without its record would no longer be compared.
 func TestRecordedRowsExist(t *testing.T) {
 	recorded, err := readRatios("recorded.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ids := map[string]bool{}
-	for _, r := range families(&bench{options: options{small: true}}) {
+	for _, r := range (&bench{options: options{small: true}}).rows() {
 		if ids[r.id()] {
 			t.Errorf("two rows are called %s", r.id())
 		}
 		ids[r.id()] = true
 	}
 	for name := range recorded {
-		if !ids[strings.TrimSuffix(name, ofServed)] {
+		if !ids[strings.TrimSuffix(name, servedSuffix)] {
 			t.Errorf("recorded.json has %q, which no row is called", name)
 		}
 	}
@@ -106,7 +106,8 @@ func TestSame(t *testing.T) {
 		ours, peer string
 		want       bool
 	}{
-		{"41 matches in 100 lines", "41\n", true}, {"41 matches in 41 lines", "40\n", false}, {"0 matches in 7 lines", "", true}, {"no match in 7 lines", "", true}, {"no match in 7 lines", "7", false},
+		{"41 matches in 100 lines", "41\n", true}, {"41 matches in 41 lines", "40\n", false},
+		{"0 matches in 7 lines", "", true}, {"no match in 7 lines", "", true}, {"no match in 7 lines", "7", false},
 	} {
 		if got := sameCount(c.ours, c.peer) == nil; got != c.want {
 			t.Errorf("%q and %q: %t", c.ours, c.peer, got)
@@ -117,13 +118,12 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// What the inputs hold is what the figures are of: the same bytes at every run, JSON that is whole, the sizes asked
-// for.
+// Inputs have the requested size, and the same bytes in every run.
 func TestInputs(t *testing.T) {
 	b := &bench{options: options{cache: t.TempDir()}, work: t.TempDir()}
 	for i := range 2 {
-		for name, of := range map[string]func(int64) (string, error){"hits": b.hits, "log": b.log} {
-			path, err := of(100_000)
+		for name, generate := range map[string]func(int64) (string, float64, error){"hits": b.hits, "log": b.log} {
+			path, _, err := generate(100_000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// The shim tells a child's memory, not what its own parent holds.
+// The shim reports the memory of its child, not that of its own parent.
 func TestWatchedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program: skipped with -short")
@@ -159,17 +159,17 @@ func TestWatchedMemory(t *testing.T) {
 		ballast[i] = 1
 	}
 	small := &command{b: b, words: []string{"true"}}
-	s, err := small.once(t.Context(), false)
-	if err != nil || s.took <= 0 || s.peak <= 0 || s.peak > 20<<20 {
+	s, err := small.run(t.Context(), false)
+	if err != nil || s.time <= 0 || s.peak <= 0 || s.peak > 20<<20 {
 		t.Errorf("true: %+v, %v", s, err)
 	}
-	// Both processes of a pipe count: sh waits for a child that holds 64 MiB.
+	// All processes of a pipe count: sh waits for a child that holds 64 MiB.
 	large := &command{b: b, words: []string{"sh", "-c", "yes | head -c 64M | tail -c 64M | wc -c; true"}}
-	if s, err = large.once(t.Context(), true); err != nil || s.peak < 64<<20 || strings.TrimSpace(s.said) != "67108864" {
-		t.Errorf("64 MiB held by a child: %d bytes at most, said %q, %v", s.peak, s.said, err)
+	if s, err = large.run(t.Context(), true); err != nil || s.peak < 64<<20 || strings.TrimSpace(s.output) != "67108864" {
+		t.Errorf("64 MiB held by a child: %d bytes at most, said %q, %v", s.peak, s.output, err)
 	}
 	failing := &command{b: b, words: []string{"false"}}
-	if _, err := failing.once(t.Context(), false); err == nil {
+	if _, err := failing.run(t.Context(), false); err == nil {
 		t.Error("a command that fails is measured")
 	}
 	if ballast[4096] != 1 {

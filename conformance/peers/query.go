@@ -3,100 +3,45 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-const (
-	grepSize = 200 << 20
-	jqSize   = 200 << 20
-
-	streamable   = `.[] | select(.line == 4711 and .score > 0.95) | .file`
-	materialised = `group_by(.file) | map({file: .[0].file, n: length}) | sort_by(.n) | reverse | .[:3] | .[].file`
-)
-
-// looked is a pattern with the rg flags that give it the same meaning as in RE2.
-type looked struct {
-	name, pattern string
-	flags         []string // for rg; -i also sets our ignore_case
-}
-
-// ascii makes rg read \w and \b as ASCII, like RE2.
-var ascii = []string{"--no-unicode"}
-
-var (
-	literal   = looked{name: "literal", pattern: "deadline exceeded"}
-	noLiteral = looked{name: "no literal", pattern: "[0-9]{6}[a-f]{2}[0-9]"}
-	everyLine = looked{name: "every line", pattern: "e"}
-)
-
-func grepRows(b *bench) []row {
-	rows := []row{
-		{family: "grep", name: "200 MB, a literal, one core", beside: "rg", bar: 0.9, setup: b.grepping(literal, grepSize, true)},
-		{family: "grep", name: "200 MB, a literal, two cores", beside: "rg", bar: 0.6, setup: b.grepping(
-			literal, grepSize, false,
-		)},
-	}
-	for _, c := range []looked{ // kinds of patterns for which matchers have special cases
-		{name: "no match", pattern: "zzyzx never"},
-		{name: "ignoring case", pattern: "Deadline Exceeded", flags: []string{"-i"}},
-		{name: "alternatives", pattern: "panic:|OutOfMemory|segfault|deadline exceeded"},
-		{name: "literal first", pattern: "status=5[0-9]{2}"},
-		{name: "literal last", pattern: "[a-zA-Z]+Error"},
-		{name: "literal within", pattern: `\w+ refused \w+`, flags: ascii},
-		{name: "line's begin", pattern: "^2026-11-0[1-3]T03:1"},
-		{name: "line's end", pattern: "took=[0-9]{4}ms$"},
-		{name: "whole word", pattern: `\btimeout\b`, flags: ascii},
-		noLiteral,
-		{name: "Unicode class", pattern: `\p{Cyrillic}{3}`},
-	} {
-		rows = append(
-			rows,
-			row{
-				family: "grep", name: "200 MB, " + c.name + ", one core", beside: "rg", bar: 1.6,
-				setup: b.grepping(c, grepSize, true),
-			},
-		)
-	}
-	for _, c := range []looked{everyLine, {name: "a class in every line", pattern: "[aeiou]t"}} {
-		rows = append(
-			rows,
-			row{
-				family: "grep", name: "200 MB, dense: " + c.name + ", one core", beside: "rg", bar: 1.5,
-				setup: b.grepping(c, grepSize, true),
-			},
-		)
-	}
-	return rows
-}
-
-// grepping counts the matching lines, so both programs scan the whole file.
-func (b *bench) grepping(c looked, size int64, pinned bool) setup {
-	return func(context.Context) (*duel, error) {
-		path, err := b.log(b.scaled(size))
+// grepping counts the matching lines, so both programs scan the whole file. flag is an additional flag for rg; -i also
+// sets our ignore_case.
+func (b *bench) grepping(pattern, flag string, size int64, oneCore bool) setup {
+	return func(context.Context) (*pair, error) {
+		path, megabytes, err := b.log(size)
 		if err != nil {
 			return nil, err
 		}
 		args := map[string]any{
-			"source": filepath.Base(path), "pattern": c.pattern, "show": "count",
-			"ignore_case": len(c.flags) > 0 && c.flags[0] == "-i",
+			"source": filepath.Base(path), "pattern": pattern, "show": "count", "ignore_case": flag == "-i",
 		}
-		peer := append(append([]string{"rg", "-j1", "--no-config", "--count"}, c.flags...), "-e", c.pattern, path)
-		dir := filepath.Dir(path)
-		d := b.toolDuel(b.funnel(dir), dir, "grep", args, peer)
-		d.ours.(*command).pinned, d.peer.(*command).pinned, d.served.(*served).pinned = pinned, pinned, pinned
-		d.same, d.work = sameCount, float64(b.scaled(size))/(1<<20)
-		return d, nil
+		peer := []string{"rg", "-j1", "--no-config", "--count", "-e", pattern, path}
+		if flag != "" {
+			peer = append(peer, flag)
+		}
+		p := b.toolPair(filepath.Dir(path), "grep", args, peer)
+		if oneCore {
+			ours, peer, server := p.ours.(*command), p.peer.(*command), p.served.(*served)
+			ours.words, peer.words, server.words = onOneCore(ours.words), onOneCore(peer.words), onOneCore(server.words)
+		}
+		p.same, p.work = sameCount, megabytes
+		return p, nil
 	}
 }
 
 var firstNumber = regexp.MustCompile(`\d+`)
 
-// sameCount compares the first number of each output; a count of 0 is an error.
+// sameCount compares the first number of each output; an output without a number counts as 0.
 func sameCount(ours, peer string) error {
 	a, _ := strconv.Atoi(firstNumber.FindString(ours))
 	c, _ := strconv.Atoi(firstNumber.FindString(peer))
@@ -109,38 +54,102 @@ func sameCount(ours, peer string) error {
 	return nil
 }
 
-func jqRows(b *bench) []row {
-	return []row{
-		{family: "jq", name: "200 MB, streamable: select by two keys", beside: "jq", bar: 0.35, setup: b.querying(streamable, jqSize)},
-		{family: "jq", name: "200 MB, streamable: length", beside: "jq", bar: 0.35, setup: b.querying(`length`, jqSize)},
-		{family: "jq", name: "200 MB, not streamable: group_by", beside: "jq", bar: 0.7, setup: b.querying(materialised, jqSize)},
-	}
-}
-
 // querying runs a filter with so few results that both programs print all of them.
 func (b *bench) querying(filter string, size int64) setup {
-	return func(context.Context) (*duel, error) {
-		size := b.scaled(size)
+	return func(context.Context) (*pair, error) {
 		if b.small {
 			size /= 2 // jq takes half a second for 10 MB
 		}
-		path, err := b.hits(size)
+		path, megabytes, err := b.hits(size)
 		if err != nil {
 			return nil, err
 		}
-		dir := filepath.Dir(path)
-		d := b.toolDuel(
-			b.funnel(dir, "--jq-memory", "2GiB"), dir, "jq",
-			map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true}, []string{"jq", "-r", filter, path},
-		)
-		d.served, d.work = nil, float64(size)/(1<<20)
-		d.same = func(ours, peer string) error {
+		args := map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true}
+		peer := []string{"jq", "-r", filter, path}
+		p := b.toolPair(filepath.Dir(path), "jq", args, peer, "--jq-memory", "2GiB")
+		p.served, p.work = nil, megabytes
+		p.same = func(ours, peer string) error {
 			// Our output may start with a line that says how many results there are.
 			if !strings.HasSuffix(strings.TrimSpace(ours), strings.TrimSpace(peer)) {
 				return fmt.Errorf("%.300q, %.300q", ours, peer)
 			}
 			return nil
 		}
-		return d, nil
+		return p, nil
 	}
+}
+
+// pointing shows one element of an array by index (negative: from the end), or a value inside it; jq must read the
+// whole text. by is the argument of slice: at or records.
+func (b *bench) pointing(size int64, by string, index int) setup {
+	return func(context.Context) (*pair, error) {
+		path, megabytes, err := b.hits(size)
+		if err != nil {
+			return nil, err
+		}
+		index := index
+		if index < 0 {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			index += bytes.Count(text, []byte("\n")) - 2 // the two brackets are on lines of their own
+		}
+		value := map[string]string{"at": fmt.Sprintf("/%d/file", index), "records": strconv.Itoa(index)}[by]
+		p := b.toolPair(filepath.Dir(path), "slice", map[string]any{"source": filepath.Base(path), by: value},
+			[]string{"jq", "-r", fmt.Sprintf(".[%d].file", index), path})
+		p.same, p.work = containsPeers, megabytes
+		return p, nil
+	}
+}
+
+func containsPeers(ours, peer string) error {
+	peer = strings.TrimSpace(peer)
+	if !strings.Contains(ours, peer) || peer == "" {
+		return fmt.Errorf("%.300q, %.300q", ours, peer)
+	}
+	return nil
+}
+
+// slicing shows 50 lines at nine tenths of an observation, compared with sed on the same text in a file.
+func (b *bench) slicing(size int64) setup {
+	return func(ctx context.Context) (*pair, error) {
+		path, megabytes, err := b.log(size)
+		if err != nil {
+			return nil, err
+		}
+		in, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = in.Close() }()
+		base := b.funnel(b.work, raisedLimits...)
+		cmd := exec.CommandContext(ctx, base[0], append(base[1:], "keep")...)
+		cmd.Stdin = in
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("keep: %w", err)
+		}
+		id := observation.FindString(string(out))
+		lines, _, err := receiptTotal(string(out))
+		if err != nil || id == "" {
+			return nil, fmt.Errorf("keep: %.300q: %w", out, err)
+		}
+		from, to := lines/10*9, lines/10*9+49
+		args := map[string]any{"source": id, "lines": fmt.Sprintf("%d-%d", from, to)}
+		peer := []string{"sed", "-n", fmt.Sprintf("%d,%dp;%[2]dq", from, to), path}
+		p := b.toolPair(b.work, "slice", args, peer, raisedLimits...)
+		p.same, p.work = containsPeers, megabytes
+		return p, nil
+	}
+}
+
+// observation matches the ID of an observation in a receipt.
+var observation = regexp.MustCompile(`obs:[0-9a-z]{12}`)
+
+// receiptTotal parses the total of a receipt.
+func receiptTotal(receipt string) (lines, chars int64, err error) {
+	_, total, _ := strings.Cut(receipt, "total: ")
+	_, err = fmt.Sscanf(total, "%d lines, %d chars", &lines, &chars)
+	return lines, chars, err
 }

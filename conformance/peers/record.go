@@ -20,7 +20,8 @@ const (
 	tries   = 3
 )
 
-const ofServed = " (served)"
+// servedSuffix marks the ratio of a running server.
+const servedSuffix = " (served)"
 
 // ratios returns the ratios that can be compared with those of another day, by name.
 func ratios(results []result) map[string]float64 {
@@ -29,7 +30,7 @@ func ratios(results []result) map[string]float64 {
 		if r.err != nil || r.skipped != "" || r.noisy {
 			continue
 		}
-		for name, n := range map[string]float64{r.id(): r.ratio(), r.id() + ofServed: r.servedRatio()} {
+		for name, n := range map[string]float64{r.id(): r.ratio(), r.id() + servedSuffix: r.servedRatio()} {
 			if n > 0 {
 				all[name] = math.Round(n*1e4) / 1e4
 			}
@@ -69,9 +70,9 @@ func grown(recorded, now map[string]float64) (worse, unknown []string) {
 	return worse, unknown
 }
 
-// compare measures rows whose ratio has doubled again, and reports those that doubled in every try on standard error.
-// It fails only if a row has no recorded ratio.
-func (b *bench) compare(ctx context.Context, path string, results []result) error {
+// compareWith measures rows again if their ratio has doubled, and reports those that doubled in every try on standard
+// error. It fails only if a row has no recorded ratio.
+func (b *bench) compareWith(ctx context.Context, path string, results []result) error {
 	recorded, err := readRatios(path)
 	if err != nil {
 		return err
@@ -87,12 +88,12 @@ func (b *bench) compare(ctx context.Context, path string, results []result) erro
 		fmt.Fprintf(os.Stderr, "again, for their ratios have doubled: %s\n", strings.Join(worse, ", "))
 		b.servers = nil
 		var again []row
-		for _, r := range families(b) {
-			if slices.Contains(worse, r.id()) || slices.Contains(worse, r.id()+ofServed) {
+		for _, r := range b.rows() {
+			if slices.Contains(worse, r.id()) || slices.Contains(worse, r.id()+servedSuffix) {
 				again = append(again, r)
 			}
 		}
-		now = ratios(b.measureAll(ctx, again))
+		now = ratios(b.measure(ctx, again))
 		still, _ := grown(recorded, now)
 		worse = slices.DeleteFunc(worse, func(name string) bool { return !slices.Contains(still, name) })
 	}

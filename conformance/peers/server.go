@@ -19,42 +19,69 @@ import (
 	"time"
 )
 
-// link is a connection to an MCP server that the harness has started, over stdio or HTTP.
-type link interface {
-	// ask sends one request and returns the JSON-RPC message of the answer, valid until the next request.
-	ask(request []byte) ([]byte, error)
-	// askAll sends all requests concurrently and waits for all answers.
-	askAll(requests [][]byte) error
-	notify(message []byte) error
-	// end stops the server: it closes its input or interrupts it, and kills it after 4 seconds.
-	end()
-	pid() int
+// transport carries messages to an MCP server that the harness has started, and answers back.
+type transport interface {
+	// exchange sends messages concurrently and waits for the given number of answers, none of which may be a failure.
+	// It returns the last answer, valid until the next exchange.
+	exchange(messages [][]byte, answers int) ([]byte, error)
+}
+
+// link is a connection to a server.
+type link struct {
+	transport
+	cmd  *exec.Cmd
+	stop func() // asks the server to end
 }
 
 const (
-	hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"peers","version":"1"}}}`
+	hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":` +
+		`{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"peers","version":"1"}}}`
 	ready = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
-// initialize opens the session. took is the time from began to the server's answer.
-func initialize(l link, began time.Time) (took time.Duration, err error) {
-	answer, err := l.ask([]byte(hello))
-	took = time.Since(began)
-	if err := errors.Join(err, failed(answer)); err != nil {
-		return took, err
+// startServer starts a server, over HTTP if token is not empty, and opens the session. The returned time is that from
+// before the start to the answer to initialize.
+func startServer(ctx context.Context, dir, token string, command []string) (*link, time.Duration, error) {
+	began := time.Now()
+	l := &link{cmd: exec.CommandContext(ctx, command[0], command[1:]...)}
+	l.cmd.Dir = dir
+	start := l.startStdio
+	if token != "" {
+		start = func() error { return l.startHTTP(ctx, token) }
 	}
-	return took, l.notify([]byte(ready))
+	if err := start(); err != nil {
+		return nil, 0, err
+	}
+	_, err := l.exchange([][]byte{[]byte(hello)}, 1)
+	took := time.Since(began)
+	if err == nil {
+		_, err = l.exchange([][]byte{[]byte(ready)}, 0)
+	}
+	if err != nil {
+		l.end()
+	}
+	return l, took, err
 }
 
-// toolCall is a tools/call request that every round repeats.
-type toolCall struct {
-	tool string
-	args map[string]any
+// end stops the server, and kills it after 4 seconds.
+func (l *link) end() {
+	l.stop()
+	defer time.AfterFunc(2*time.Second, func() { _ = l.cmd.Process.Signal(os.Interrupt) }).Stop()
+	defer time.AfterFunc(4*time.Second, func() { _ = l.cmd.Process.Kill() }).Stop()
+	_ = l.cmd.Wait() // the exit status does not matter
 }
 
-func (c toolCall) request(id int) []byte {
+// call makes one tool call and returns the time until its answer.
+func (l *link) call(request []byte) (answer []byte, took time.Duration, err error) {
+	began := time.Now()
+	answer, err = l.exchange([][]byte{request}, 1)
+	return answer, time.Since(began), err
+}
+
+// toolCall returns a tools/call request.
+func toolCall(id int, tool string, args map[string]any) []byte {
 	b, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": map[string]any{"name": c.tool, "arguments": c.args},
+		"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": args},
 	})
 	if err != nil {
 		panic(err) // plain maps of strings
@@ -67,7 +94,7 @@ func (c toolCall) request(id int) []byte {
 func failed(answer []byte) error {
 	edge := answer
 	if len(answer) > 4096 {
-		edge = append(append([]byte(nil), answer[:2048]...), answer[len(answer)-2048:]...)
+		edge = append(bytes.Clone(answer[:2048]), answer[len(answer)-2048:]...)
 	} else if len(answer) > 0 && !json.Valid(answer) {
 		return fmt.Errorf("not JSON: %.200q", answer)
 	}
@@ -77,91 +104,64 @@ func failed(answer []byte) error {
 	return nil
 }
 
-// stdio is a link over the pipes of a child process.
+// stdio is the transport over the pipes of a child process.
 type stdio struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
+	in   io.Writer
 	out  *bufio.Reader
 	line []byte // buffer of the last answer, reused for the next
 	errs bytes.Buffer
 }
 
-func startStdio(ctx context.Context, dir string, command []string) (_ link, err error) {
-	s := &stdio{cmd: exec.CommandContext(ctx, command[0], command[1:]...)}
-	s.cmd.Dir, s.cmd.Stderr = dir, &s.errs
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := s.cmd.StdoutPipe()
+func (l *link) startStdio() error {
+	s := &stdio{}
+	in, err := l.cmd.StdinPipe()
 	if err != nil {
+		return err
+	}
+	out, err := l.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	s.in, s.out, l.cmd.Stderr = in, bufio.NewReaderSize(out, 1<<20), &s.errs
+	l.transport, l.stop = s, func() { _ = in.Close() }
+	return l.cmd.Start()
+}
+
+func (s *stdio) exchange(messages [][]byte, answers int) ([]byte, error) {
+	if _, err := s.in.Write(append(bytes.Join(messages, []byte("\n")), '\n')); err != nil {
 		return nil, err
 	}
-	s.out = bufio.NewReaderSize(out, 1<<20)
-	return s, s.cmd.Start()
-}
-
-func (s *stdio) pid() int { return s.cmd.Process.Pid }
-
-func (s *stdio) notify(message []byte) error {
-	_, err := s.in.Write(append(bytes.Clone(message), '\n'))
-	return err
-}
-
-func (s *stdio) ask(request []byte) ([]byte, error) {
-	if err := s.notify(request); err != nil {
-		return nil, err
-	}
-	return s.answer()
-}
-
-func (s *stdio) askAll(requests [][]byte) error {
-	err := s.notify(bytes.Join(requests, []byte("\n")))
-	for range requests {
-		if err == nil {
-			var answer []byte
-			if answer, err = s.answer(); err == nil {
-				err = failed(answer)
-			}
+	for ; answers > 0; answers-- {
+		if err := s.readAnswer(); err != nil {
+			return nil, err
+		}
+		if err := failed(s.line); err != nil {
+			return nil, err
 		}
 	}
-	return err
+	return s.line, nil
 }
 
-// answer reads messages until the next answer and skips notifications.
-func (s *stdio) answer() ([]byte, error) {
+// readAnswer reads messages until the next answer and skips notifications.
+func (s *stdio) readAnswer() error {
 	for {
 		s.line = s.line[:0]
-		for {
+		for more := true; more; {
 			part, err := s.out.ReadSlice('\n')
 			s.line = append(s.line, part...)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, bufio.ErrBufferFull) {
-				return nil, fmt.Errorf("the server: %w: %s", err, s.errs.String())
+			if more = errors.Is(err, bufio.ErrBufferFull); err != nil && !more {
+				return fmt.Errorf("the server: %w: %s", err, s.errs.String())
 			}
 		}
 		if !bytes.Contains(s.line[:min(len(s.line), 200)], []byte(`"method":`)) {
-			return s.line, nil
+			return nil
 		}
 	}
 }
 
-func (s *stdio) end() {
-	_ = s.in.Close()
-	defer time.AfterFunc(2*time.Second, func() { _ = s.cmd.Process.Signal(os.Interrupt) }).Stop()
-	waitOrKill(s.cmd)
-}
-
-func waitOrKill(cmd *exec.Cmd) {
-	defer time.AfterFunc(4*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
-	_ = cmd.Wait() // the exit status does not matter
-}
-
-// overHTTP is a link over streamable HTTP with persistent connections.
-type overHTTP struct {
+// webTransport is streamable HTTP with persistent connections.
+type webTransport struct {
 	ctx                 context.Context
-	cmd                 *exec.Cmd
 	url, token, session string
 	client              *http.Client
 }
@@ -169,46 +169,61 @@ type overHTTP struct {
 // address matches the listening address in a server's standard error.
 var address = regexp.MustCompile(`(?m)(?:listening on |http://)(127\.0\.0\.1:\d+)`)
 
-func startHTTP(ctx context.Context, dir, token string, env, command []string) (link, error) {
-	h := &overHTTP{
-		ctx: ctx, token: token, cmd: exec.CommandContext(ctx, command[0], command[1:]...),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * atOnce}},
-	}
-	h.cmd.Dir, h.cmd.Env = dir, append(os.Environ(), env...)
-	errs, err := h.cmd.StderrPipe()
+func (l *link) startHTTP(ctx context.Context, token string) error {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * atOnce}}
+	l.stop = func() { client.CloseIdleConnections(); _ = l.cmd.Process.Signal(os.Interrupt) }
+	l.cmd.Env = append(os.Environ(), "MCP_FUNNEL_TOKEN="+token)
+	errs, err := l.cmd.StderrPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := h.cmd.Start(); err != nil {
-		return nil, err
+	if err := l.cmd.Start(); err != nil {
+		return err
 	}
-	said := make([]byte, 0, 4096)
-	for address.FindSubmatch(said) == nil {
-		n, err := errs.Read(said[len(said):cap(said)])
-		if said = said[:len(said)+n]; err != nil || len(said) == cap(said) {
-			h.end()
-			return nil, fmt.Errorf("it does not say where it listens: %s: %w", said, err)
+	text := make([]byte, 0, 4096)
+	for address.FindSubmatch(text) == nil {
+		n, err := errs.Read(text[len(text):cap(text)])
+		if text = text[:len(text)+n]; err != nil || len(text) == cap(text) {
+			l.end()
+			return fmt.Errorf("the server does not say where it listens: %s: %w", text, err)
 		}
 	}
-	h.url = "http://" + string(address.FindSubmatch(said)[1]) + "/mcp"
+	url := "http://" + string(address.FindSubmatch(text)[1]) + "/mcp"
+	l.transport = &webTransport{ctx: ctx, url: url, token: token, client: client}
 	go func() { _, _ = io.Copy(io.Discard, errs) }() // ends with the server
-	return h, nil
+	return nil
 }
 
-func (h *overHTTP) pid() int { return h.cmd.Process.Pid }
+func (t *webTransport) exchange(messages [][]byte, answers int) (last []byte, err error) {
+	results := make([]error, len(messages))
+	var all sync.WaitGroup
+	for i, message := range messages {
+		all.Go(func() {
+			answer, err := t.post(message)
+			if err == nil && answers > 0 {
+				err = failed(answer)
+			}
+			if results[i] = err; i == len(messages)-1 {
+				last = answer
+			}
+		})
+	}
+	all.Wait()
+	return last, errors.Join(results...)
+}
 
-func (h *overHTTP) ask(message []byte) ([]byte, error) {
-	r, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.url, bytes.NewReader(message))
+func (t *webTransport) post(message []byte) ([]byte, error) {
+	r, err := http.NewRequestWithContext(t.ctx, http.MethodPost, t.url, bytes.NewReader(message))
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	r.Header.Set("Authorization", "Bearer "+h.token)
-	if h.session != "" {
-		r.Header.Set("Mcp-Session-Id", h.session)
+	r.Header.Set("Authorization", "Bearer "+t.token)
+	if t.session != "" {
+		r.Header.Set("Mcp-Session-Id", t.session)
 	}
-	response, err := h.client.Do(r)
+	response, err := t.client.Do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -217,8 +232,8 @@ func (h *overHTTP) ask(message []byte) ([]byte, error) {
 	if err != nil || response.StatusCode >= 300 {
 		return nil, fmt.Errorf("%s: %.300s: %w", response.Status, body, err)
 	}
-	if s := response.Header.Get("Mcp-Session-Id"); s != "" && h.session == "" {
-		h.session = s
+	if t.session == "" { // only the answer to initialize: later requests run concurrently
+		t.session = response.Header.Get("Mcp-Session-Id")
 	}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		// The answer is the last event: no other request shares the stream.
@@ -229,67 +244,37 @@ func (h *overHTTP) ask(message []byte) ([]byte, error) {
 	return body, nil
 }
 
-func (h *overHTTP) notify(message []byte) error {
-	_, err := h.ask(message)
-	return err
-}
-
-func (h *overHTTP) askAll(requests [][]byte) error {
-	results := make([]error, len(requests))
-	var all sync.WaitGroup
-	for i, request := range requests {
-		all.Go(func() {
-			answer, err := h.ask(request)
-			if err == nil {
-				err = failed(answer)
-			}
-			results[i] = err
-		})
-	}
-	all.Wait()
-	return errors.Join(results...)
-}
-
-func (h *overHTTP) end() {
-	h.client.CloseIdleConnections()
-	_ = h.cmd.Process.Signal(os.Interrupt)
-	waitOrKill(h.cmd)
-}
-
-// served is a contestant that calls one tool of a server over stdio. The server starts before the first timed run and
+// served is a runner that calls one tool of a server over stdio. The server starts before the first timed run and
 // keeps running, so the time includes the protocol but not the start.
 type served struct {
 	words  []string
-	pinned bool
 	tool   string
 	args   map[string]any
-	server link
-	asked  int
+	server *link
+	calls  int
 }
 
-func (s *served) once(ctx context.Context, _ bool) (got sample, err error) {
+func (s *served) run(ctx context.Context, _ bool) (got sample, err error) {
 	if s.server == nil {
-		if s.server, err = startStdio(ctx, "", onOneCore(s.words, s.pinned)); err != nil {
-			return got, err
-		}
-		if _, err := initialize(s.server, time.Now()); err != nil {
+		if s.server, _, err = startServer(ctx, "", "", s.words); err != nil {
+			s.server = nil
 			return got, err
 		}
 	}
-	s.asked++
-	request := toolCall{s.tool, s.args}.request(s.asked)
+	s.calls++
+	request := toolCall(s.calls, s.tool, s.args)
 	began := time.Now()
-	answer, err := s.server.ask(request)
-	if err := errors.Join(err, failed(answer)); err != nil {
+	answer, _, err := s.server.call(request)
+	if err != nil {
 		return got, err
 	}
 	var m struct {
 		Result struct{ Content []struct{ Text string } }
 	}
 	err = json.Unmarshal(answer, &m)
-	got.took = time.Since(began)
+	got.time = time.Since(began)
 	for _, c := range m.Result.Content {
-		got.said += c.Text + "\n"
+		got.output += c.Text + "\n"
 	}
 	return got, err
 }

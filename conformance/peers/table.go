@@ -12,15 +12,15 @@ import (
 )
 
 // quantile returns the q-quantile of the values, or 0 if there are none. It sorts a copy.
-func quantile[T cmp.Ordered](of []T, q float64) (at T) {
-	if len(of) == 0 {
-		return at
+func quantile[T cmp.Ordered](values []T, q float64) (none T) {
+	if len(values) == 0 {
+		return none
 	}
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[min(int(math.Ceil(q*float64(len(of))))-1, len(of)-1)]
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(int(math.Ceil(q*float64(len(values))))-1, len(values)-1)]
 }
 
-func median[T cmp.Ordered](of []T) T { return quantile(of, 0.5) }
+func median[T cmp.Ordered](values []T) T { return quantile(values, 0.5) }
 
 // markdown formats a table: head holds the two header lines, rows the cells.
 func markdown(head string, rows [][]string) string {
@@ -35,12 +35,12 @@ func markdown(head string, rows [][]string) string {
 // oneLine returns an error's text for a table cell.
 func oneLine(err error) string { return strings.ReplaceAll(fmt.Sprintf("%.200s", err), "\n", " ") }
 
-// times returns the median of took divided by the peer's median time; 0 if either was not measured.
-func (r result) times(took []time.Duration) float64 {
-	if len(took) == 0 || len(r.peer) == 0 {
+// timesPeer returns the median of times divided by the peer's median time; 0 if either was not measured.
+func (r result) timesPeer(times []time.Duration) float64 {
+	if len(times) == 0 || len(r.peer) == 0 {
 		return 0
 	}
-	return float64(median(took)) / float64(median(r.peer))
+	return float64(median(times)) / float64(median(r.peer))
 }
 
 // ratio returns our figure divided by the peer's; 0 if there is no peer.
@@ -48,11 +48,11 @@ func (r result) ratio() float64 {
 	if len(r.ours) == 0 && r.other > 0 {
 		return r.value / r.other
 	}
-	return r.times(r.ours)
+	return r.timesPeer(r.ours)
 }
 
 // servedRatio is ratio for a server that was already running.
-func (r result) servedRatio() float64 { return r.times(r.served) }
+func (r result) servedRatio() float64 { return r.timesPeer(r.served) }
 
 // figure returns the value compared with the bar. For ratios it prefers that of a running server, which is how models
 // call tools.
@@ -70,8 +70,8 @@ func (r result) figure() float64 {
 	return r.value
 }
 
-// most returns the maximum figure that meets the bar.
-func (r row) most() float64 {
+// maxFigure returns the maximum figure that meets the bar.
+func (r row) maxFigure() float64 {
 	if r.beyond > 0 {
 		return r.bar / r.beyond
 	}
@@ -87,39 +87,12 @@ func (r result) verdict() string {
 		return "not measured"
 	case r.free():
 		return "–"
-	case r.figure() > r.most():
+	case r.figure() > r.maxFigure():
 		return "**no**"
 	case r.unit == "" && r.ratio() > r.bar:
 		return "yes (with its start: no)"
 	}
 	return "yes"
-}
-
-func (r result) brief() string {
-	switch {
-	case r.err != nil:
-		return "failed: " + r.err.Error()
-	case r.skipped != "":
-		return r.skipped
-	}
-	return fmt.Sprintf(
-		"ours %s, peer %s, ratio %s, served %s, bar %s: %s", r.oursText(), r.peerText(), number(r.ratio()),
-		number(r.servedRatio()), r.barText(), strings.ReplaceAll(r.verdict(), "*", ""),
-	)
-}
-
-func (r result) oursText() string {
-	if len(r.ours) > 0 {
-		return span(median(r.ours))
-	}
-	return number(r.value) + " " + r.unit
-}
-
-func (r result) peerText() string {
-	if len(r.peer) == 0 && r.other > 0 {
-		return number(r.other) + " " + r.unit
-	}
-	return span(median(r.peer))
 }
 
 // free reports whether the row has no bar: its ratio is only reported.
@@ -130,7 +103,7 @@ func (r result) barText() string {
 		return "–"
 	}
 	if r.beyond > 0 {
-		return fmt.Sprintf("≤ %s (%g of %g %s)", number(r.most()), r.bar, r.beyond, r.unit)
+		return fmt.Sprintf("≤ %s (%g of %g %s)", number(r.maxFigure()), r.bar, r.beyond, r.unit)
 	}
 	return "≤ " + strings.TrimSpace(fmt.Sprintf("%g %s", r.bar, r.unit))
 }
@@ -174,45 +147,48 @@ func megabytes(n int64) string {
 
 // table returns the text for docs/SPEED.md.
 func table(results []result, growths []growth, rounds int, machine string) string {
-	var rows [][]string
-	met, held := 0, 0
+	var cells [][]string
+	met, bars := 0, 0
 	for _, r := range results {
-		what := strings.ReplaceAll(r.family+": "+r.name, "|", `\|`)
-		if r.skipped != "" || r.err != nil {
-			why := r.skipped
-			if r.err != nil {
-				why = oneLine(r.err)
-			}
-			rows = append(
-				rows, []string{what, strings.ReplaceAll(why, "|", `\|`), "–", "–", "–", "–", r.barText(), r.verdict(), "–", "–"},
-			)
-			continue
-		}
-		if !r.free() {
-			held++
-			if r.figure() <= r.most() {
+		if r.skipped == "" && r.err == nil && !r.free() {
+			bars++
+			if r.figure() <= r.maxFigure() {
 				met++
 			}
 		}
-		n := fmt.Sprint(max(len(r.ours), 1))
-		if r.figures != nil {
-			n = "–"
-		}
-		rows = append(rows, []string{
-			what, cmp.Or(r.note, r.version, "–"), r.oursText(), r.peerText(), number(r.ratio()), number(r.servedRatio()),
-			r.barText(), r.verdict(), megabytes(r.oursPeak) + " / " + megabytes(r.otherPeak), n,
-		})
+		cells = append(cells, r.cells())
 	}
-	text := fmt.Sprintf(
-		"%s. Medians of %d interleaved rounds, or of as many as the last column says. %d of %d rows stand at or below their bar.\n\n",
-		machine, rounds, met, held,
-	) +
-		markdown(
-			"| what | beside | ours | peer | ratio | served | bar | at or below | MB at most, ours / peer | rounds |\n|---|---|---:|---:|---:|---:|---:|---|---:|---:|\n",
-			rows,
-		)
+	text := fmt.Sprintf("%s. Medians of %d interleaved rounds, or of as many as the last column says. %d of %d rows stand "+
+		"at or below their bar.\n\n", machine, rounds, met, bars) +
+		markdown("| what | beside | ours | peer | ratio | served | bar | at or below | MB at most, ours / peer | rounds |\n"+
+			"|---|---|---:|---:|---:|---:|---:|---|---:|---:|\n", cells)
 	if len(growths) > 0 {
 		text += growthTable(growths)
 	}
 	return text
+}
+
+func (r result) cells() []string {
+	escape := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+	what := escape(r.family + ": " + r.name)
+	if r.skipped != "" || r.err != nil {
+		why := r.skipped
+		if r.err != nil {
+			why = oneLine(r.err)
+		}
+		return []string{what, escape(why), "–", "–", "–", "–", r.barText(), r.verdict(), "–", "–"}
+	}
+	rounds, ours, peer := fmt.Sprint(max(len(r.ours), 1)), number(r.value)+" "+r.unit, span(median(r.peer))
+	if r.figures != nil {
+		rounds = "–"
+	}
+	if len(r.ours) > 0 {
+		ours = span(median(r.ours))
+	} else if r.other > 0 {
+		peer = number(r.other) + " " + r.unit
+	}
+	return []string{
+		what, cmp.Or(r.note, r.version, "–"), ours, peer, number(r.ratio()), number(r.servedRatio()),
+		r.barText(), r.verdict(), megabytes(r.oursPeak) + " / " + megabytes(r.peerPeak), rounds,
+	}
 }

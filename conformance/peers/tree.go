@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// rare returns a literal that occurs in a few hundred lines of the tree, Linux or Go.
-func (b *bench) rare() string {
+// rareLiteral returns a literal that occurs in a few hundred lines of the tree, Linux or Go.
+func (b *bench) rareLiteral() string {
 	if b.small {
 		return "strings.TrimSuffix"
 	}
@@ -33,33 +33,16 @@ func (b *bench) source() (string, error) {
 	return b.tree, nil
 }
 
-// bareRipgrep makes rg honour ignore files outside of repositories, like mcp-funnel.
-var bareRipgrep = []string{"rg", "--no-config", "--no-require-git"}
-
-func treeRows(b *bench) []row {
-	return []row{
-		{family: "tree", name: "search, a rare literal", beside: "rg", bar: 1.05, setup: b.searching(
-			b.rare(), "matches", ".",
-		)},
-		{family: "tree", name: "search, a word in many files, counted", beside: "rg", bar: 1.05, setup: b.searching(
-			"return -EINVAL|errors.New", "counts", ".",
-		)},
-		{family: "tree", name: "search, a class without literal, counted", beside: "rg", bar: 1.05, setup: b.searching(
-			"[a-z]{4}[0-9]{5}", "counts", ".",
-		)},
-		{family: "tree", name: "listing, all names kept, as a tree", beside: "rg", bar: 0.6, setup: b.listing("tree", ".")},
-		// the records hold size and time, which rg does not read
-		{family: "tree", name: "listing, all kept as records", beside: "rg", setup: b.listing("list", ".")},
-		{family: "tree", name: "listing, counted by extension", beside: "rg", bar: 0.6, setup: b.listing("count", ".")},
-		{family: "tree", name: "listing, differences with git", beside: "git", bar: 0, unit: "files", figures: b.againstGit},
-	}
-}
-
 var totalMatches = regexp.MustCompile(`(\d+) (?:matches|match) in (\d+) file`)
 
 // searching prints and stores every match or every count.
 func (b *bench) searching(pattern, show, path string) setup {
-	return b.inTree("search", map[string]any{"pattern": pattern, "show": show, "path": path}, func(ours, peer string) error {
+	flags := []string{"-n", "--no-heading", "-e", pattern, path}
+	if show == "counts" {
+		flags = []string{"--count", "-e", pattern, path}
+	}
+	args := map[string]any{"pattern": pattern, "show": show, "path": path}
+	return b.inTree("search", args, flags, func(ours, peer string) error {
 		want := strings.Count(peer, "\n")
 		if show == "counts" {
 			want = 0
@@ -72,33 +55,36 @@ func (b *bench) searching(pattern, show, path string) setup {
 			}
 		}
 		return sameCount(totalMatches.FindString(ours), strconv.Itoa(want))
-	}, slices.Concat(map[string][]string{"matches": {"-n", "--no-heading"}, "counts": {"--count"}}[show], []string{"-e", pattern, path}))
+	})
 }
 
 // listing lists the files of the tree by its ignore rules.
 func (b *bench) listing(show, path string) setup {
-	return b.inTree("find", map[string]any{"path": path, "type": "file", "show": show}, func(ours, peer string) error {
+	args := map[string]any{"path": path, "type": "file", "show": show}
+	return b.inTree("find", args, []string{"--files", path}, func(ours, peer string) error {
 		want := strings.Count(peer, "\n")
 		if !slices.Contains(firstNumber.FindAllString(ours, -1), strconv.Itoa(want)) {
 			return fmt.Errorf("the peer lists %d files: %.300q", want, ours)
 		}
 		return nil
-	}, []string{"--files", path})
+	})
 }
 
 // inTree compares a tool call on a path of the tree with ripgrep; the work is the number of files below the path.
-func (b *bench) inTree(tool string, args map[string]any, same func(ours, peer string) error, flags []string) setup {
-	return func(ctx context.Context) (*duel, error) {
+func (b *bench) inTree(tool string, args map[string]any, flags []string, same func(ours, peer string) error) setup {
+	return func(ctx context.Context) (*pair, error) {
 		dir, err := b.source()
 		if err != nil {
 			return nil, err
 		}
-		cmd := exec.CommandContext(ctx, "rg", slices.Concat(bareRipgrep[1:], []string{"--files", args["path"].(string)})...)
+		// rg honours ignore files outside of repositories, like mcp-funnel
+		rg := []string{"rg", "--no-config", "--no-require-git"}
+		cmd := exec.CommandContext(ctx, "rg", append(rg[1:], "--files", args["path"].(string))...)
 		cmd.Dir = dir
-		out, _ := cmd.Output() // if rg is missing, measuring the row reports it
-		d := b.toolDuel(b.funnel(dir), dir, tool, args, slices.Concat(bareRipgrep, flags))
-		d.same, d.work = same, float64(max(bytes.Count(out, []byte("\n")), 1))
-		return d, nil
+		out, _ := cmd.Output() // an error shows when the row is measured
+		p := b.toolPair(dir, tool, args, slices.Concat(rg, flags))
+		p.same, p.work = same, float64(max(bytes.Count(out, []byte("\n")), 1))
+		return p, nil
 	}
 }
 
@@ -107,8 +93,9 @@ func (b *bench) inTree(tool string, args map[string]any, same func(ours, peer st
 // one list, ours after a tab. It omits hidden names, for which git has no rule.
 const bothLists = `set -e
 git init -q --bare "$1/git"
-git -c core.excludesFile=/dev/null -c core.quotePath=off -c core.bare=false --git-dir "$1/git" --work-tree . ls-files --others --exclude-per-directory=.gitignore |
-	grep -v -e '^\.' -e '/\.' | while IFS= read -r f; do [ -L "$f" ] || ! [ -f "$f" ] || printf '%s\n' "$f"; done | LC_ALL=C sort >"$1/git.list"
+git -c core.excludesFile=/dev/null -c core.quotePath=off -c core.bare=false --git-dir "$1/git" --work-tree . \
+	ls-files --others --exclude-per-directory=.gitignore | grep -v -e '^\.' -e '/\.' |
+	while IFS= read -r f; do [ -L "$f" ] || ! [ -f "$f" ] || printf '%s\n' "$f"; done | LC_ALL=C sort >"$1/git.list"
 dir=$1; shift
 id=$("$@" call find '{"type":"file"}' | grep -o 'obs:[0-9a-z]*' | head -n 1)
 "$@" observations cat "$id" | jq -r .path | LC_ALL=C sort >"$dir/ours.list"
@@ -122,10 +109,8 @@ func (b *bench) againstGit(ctx context.Context) (got result, err error) {
 	if err != nil {
 		return got, err
 	}
-	for _, peer := range []string{"git", "jq"} {
-		if _, err := program(peer); err != nil {
-			return got, err
-		}
+	if _, err := program("jq"); err != nil {
+		return got, err
 	}
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", bothLists, "sh", b.work}, b.funnel(dir)...)...)
 	cmd.Dir = dir
@@ -136,11 +121,8 @@ func (b *bench) againstGit(ctx context.Context) (got result, err error) {
 	names := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	got.value, got.note = float64(len(names)-1), "of "+strings.TrimSpace(names[0])
 	if len(names) > 1 {
-		who := map[bool]string{true: "ours", false: "git"}[names[1][0] == '\t']
-		got.note = "only " + who + ": " + strings.TrimSpace(names[1])
+		lister := map[bool]string{true: "ours", false: "git"}[names[1][0] == '\t']
+		got.note = "only " + lister + ": " + strings.TrimSpace(names[1])
 	}
 	return got, nil
 }
-
-// observation matches the ID of an observation in a receipt.
-var observation = regexp.MustCompile(`obs:[0-9a-z]{12}`)

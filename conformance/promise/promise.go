@@ -1,18 +1,18 @@
-// Package promise holds the safety promises by name, and collects from the tests how each was proved.
+// Package promise lists the safety promises, and records the proofs that tests give of them.
 //
-// It proves nothing itself: the proofs stand in the packages they are about, as tests called
-// TestS12…, each with a control. It is imported from tests only, and by the command that writes
-// docs/SAFETY.md (page/).
+// It proves nothing itself: each package proves its own promises, by tests named TestS12… after the promise, each with
+// a control. It is imported by tests only, and by the command that writes docs/SAFETY.md (page/).
 package promise
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 )
 
-// All are the promises by number.
+// All maps the ID of each promise to its text.
 var All = map[string]string{
 	"S1":  "tools never read, list, stat or change anything outside the roots",
 	"S2":  "… even if the tree changes meanwhile",
@@ -43,27 +43,27 @@ var All = map[string]string{
 	"S32": "known holes are absent",
 }
 
-// Proof is what one test saw of one promise.
+// Proof is the result of one test of one promise.
 type Proof struct {
 	Promise  string `json:"promise"`
 	Test     string `json:"test"`
 	Cases    int    `json:"cases"`
 	Failures int    `json:"failures"`
-	// Control is how many failures the same test body found with the guarding part taken out. A proof
-	// whose control finds none proves nothing.
+	// Control is the number of failures that the same test finds in a weakened product. A test whose control finds none
+	// proves nothing.
 	Control int    `json:"control"`
-	Figures string `json:"figures,omitempty"` // what else was measured: "p99 31 ms"
-	// Unchecked is what no run could look at here, and why, as what only a network has: the promise is held but for it,
-	// which is said wherever it is said that it is held. What a run left out by itself is skipped, and holds the promise
-	// in part only.
+	Figures string `json:"figures,omitempty"` // further measurements: "p99 31 ms"
+	// Unchecked names a check that was impossible on this machine, and the cause (no network): docs/SAFETY.md then says
+	// that the promise is held but for that. A test that leaves out a check by its own choice is skipped instead, and the
+	// promise is then held in part.
 	Unchecked string `json:"unchecked,omitempty"`
 }
 
-// Full says that promises are to be proved at full size (make safety), not at the modest one of every run.
+// Full reports whether promises must be proved at full size (make safety), not at the modest size of every test run.
 func Full() bool { return os.Getenv("SAFETY") == "full" }
 
-// OrdinaryRun skips a test under -short, which is how the tests run with the race detector: it would make minutes of
-// what has no goroutine of its own, or none that other tests do not have.
+// OrdinaryRun skips a test under -short, the mode of the run with the race detector. It is for tests that start no
+// goroutines, or only those that other tests start too, and would take minutes under the detector.
 func OrdinaryRun(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -71,7 +71,7 @@ func OrdinaryRun(t testing.TB) {
 	}
 }
 
-// WithoutRace skips a test under the race detector, for what has no goroutine and takes it long.
+// WithoutRace skips a test under the race detector. It is for slow tests that start no goroutines.
 func WithoutRace(t testing.TB) {
 	t.Helper()
 	if UnderRace {
@@ -79,7 +79,7 @@ func WithoutRace(t testing.TB) {
 	}
 }
 
-// Size is modest in every run, full under make safety.
+// Size returns full under make safety, else modest.
 func Size[T any](modest, full T) T {
 	if Full() {
 		return full
@@ -87,8 +87,8 @@ func Size[T any](modest, full T) T {
 	return modest
 }
 
-// Kept records a proof, and fails the test where it is none: nothing was tried, something failed, or
-// the control found nothing. Where SAFETY_PROOFS names a file, the proof is appended to it, a line of JSON.
+// Kept records a proof. It fails the test if there was no case, if a case failed, or if the control found no failure.
+// If SAFETY_PROOFS names a file, the proof is appended to it as a line of JSON.
 func Kept(t testing.TB, p Proof) {
 	t.Helper()
 	p.Test = t.Name()
@@ -121,8 +121,5 @@ func write(name string, p Proof) error {
 		return err
 	}
 	_, err = f.Write(append(line, '\n')) // one write: several test processes append
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return errors.Join(err, f.Close())
 }

@@ -2,5 +2,5 @@
 
 package promise
 
-// UnderRace says that the race detector is on.
+// UnderRace reports whether the race detector is on.
 const UnderRace = true

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 //go:embed denied.txt
@@ -46,7 +46,7 @@ func denials(text string) (rules, error) {
 
 func (r rule) denies(p part) bool {
 	return r.path == p.Path && !slices.ContainsFunc(r.bounds, func(b []string) bool {
-		c := compare(p.Version, b[2])
+		c := semver.Compare("v"+strings.TrimPrefix(p.Version, "v"), "v"+b[2])
 		return !(b[1] == "<" && c < 0 || b[1] == ">=" && c >= 0 || b[1] == "=" && c == 0)
 	})
 }
@@ -61,40 +61,4 @@ func (all rules) check(parts []part) (found []string) {
 		}
 	}
 	return found
-}
-
-// compare compares two versions by semantic versioning.
-func compare(a, b string) int {
-	split := func(v string) (release, pre []string) {
-		v, _, _ = strings.Cut(strings.TrimPrefix(v, "v"), "+")
-		v, after, isPre := strings.Cut(v, "-")
-		if isPre {
-			pre = strings.Split(after, ".")
-		}
-		return strings.Split(v, "."), pre
-	}
-	release, pre := split(a)
-	otherRelease, otherPre := split(b)
-	if c := slices.CompareFunc(release, otherRelease, identifiers); c != 0 {
-		return c
-	}
-	if (pre == nil) != (otherPre == nil) { // a release is newer than its candidates
-		return cmp.Compare(len(otherPre), len(pre))
-	}
-	return slices.CompareFunc(pre, otherPre, identifiers)
-}
-
-// identifiers compares two pre-release identifiers: numbers by value, and any number before any word.
-func identifiers(a, b string) int {
-	m, errA := strconv.Atoi(a)
-	n, errB := strconv.Atoi(b)
-	switch {
-	case errA == nil && errB == nil:
-		return m - n
-	case errA == nil:
-		return -1
-	case errB == nil:
-		return 1
-	}
-	return strings.Compare(a, b)
 }

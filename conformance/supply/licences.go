@@ -107,9 +107,8 @@ func check(parts []part) (found []string) {
 // notices writes the licence texts that must be distributed with a binary.
 func notices(out io.Writer, parts []part) error {
 	var b strings.Builder
-	b.WriteString(
-		"# Notices\n\nmcp-funnel is under the Apache License 2.0 (LICENSE). Its binary holds the modules below, and Go's standard\nlibrary, which is under the licence of golang.org/x/sys. Written by `make supply`.\n",
-	)
+	b.WriteString("# Notices\n\nmcp-funnel is under the Apache License 2.0 (LICENSE). Its binary holds the modules " +
+		"below, and Go's standard\nlibrary, which is under the licence of golang.org/x/sys. Written by `make supply`.\n")
 	for _, p := range parts[2:] {
 		ids, texts, err := p.licences()
 		if err != nil {

@@ -104,29 +104,29 @@ func vulnerabilities(base, binary string) (found []string, err error) {
 	}
 	lint := filepath.Join(filepath.Dir(string(mod)), "lint")
 	var errs bytes.Buffer
-	cmd := exec.Command("go", "-C", lint, "tool", "govulncheck", "-format", "json", "-mode", "binary", "-scan", "module", "-db", base, binary) //nolint:noctx // as above
+	cmd := exec.Command("go", "-C", lint, "tool", "govulncheck", "-format", "json", "-mode", "binary", "-scan",
+		"module", "-db", base, binary) //nolint:noctx // as above
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%w: database %s: govulncheck: %w: %s", errNotChecked, base, err, errs.String())
 	}
+	type message struct {
+		OSV *struct {
+			ID, Summary string
+			Aliases     []string
+		}
+		Finding *struct {
+			OSV   string
+			Trace []struct{ Module, Version string }
+		}
+	}
+	messages, err := decodeAll[message](out)
+	if err != nil {
+		return nil, err
+	}
 	entries := map[string]string{} // summary of each entry, by its ID
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var m struct {
-			OSV *struct {
-				ID, Summary string
-				Aliases     []string
-			}
-			Finding *struct {
-				OSV   string
-				Trace []struct{ Module, Version string }
-			}
-		}
-		if err := d.Decode(&m); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
+	for _, m := range messages {
 		if m.OSV != nil {
 			entries[m.OSV.ID] = fmt.Sprintf("%s (%s) %s", m.OSV.ID, strings.Join(m.OSV.Aliases, ", "), m.OSV.Summary)
 		}

@@ -48,18 +48,27 @@ func partsOf(binary string) ([]part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go mod download: %w", err)
 	}
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var m part
-		if err := d.Decode(&m); errors.Is(err, io.EOF) {
-			return parts, nil
-		} else if err != nil {
-			return nil, err
-		}
+	modules, err := decodeAll[part](out)
+	for _, m := range modules {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.Path == m.Path })
 		if i < 0 || parts[i].Sum != "" && parts[i].Sum != m.Sum {
 			return nil, fmt.Errorf("%s %s: what is in the module cache is not what the binary was built of", m.Path, m.Version)
 		}
 		parts[i].Dir = m.Dir
+	}
+	return parts, err
+}
+
+// decodeAll decodes the JSON values of a text, one after the other.
+func decodeAll[T any](text []byte) (all []T, err error) {
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var one T
+		if err := d.Decode(&one); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
 }
 

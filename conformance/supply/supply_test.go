@@ -19,12 +19,14 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 const module = "github.com/mcp-funnel/mcp-funnel"
 
-// release builds the product as it is released, once.
+// release builds the product once, with the flags of a release.
 func release(t *testing.T) string {
 	t.Helper()
 	path, err := released()
@@ -65,7 +67,7 @@ func build(ctx context.Context, source, path string, more ...string) ([]byte, er
 	return cmd.CombinedOutput()
 }
 
-// parts are the modules of the release, with their source.
+// parts returns the modules of the release, with their source directories.
 func parts(t *testing.T) []part {
 	t.Helper()
 	all, err := partsOf(release(t))
@@ -75,14 +77,14 @@ func parts(t *testing.T) []part {
 	return all
 }
 
-// Every module of the binary, on every system, is under a licence that is allowed, and its text goes with the binary.
+// Every module of the binary, on every system, has an allowed licence, and NOTICES.md has its text.
 func TestS32LicencesAreAllowed(t *testing.T) {
 	parts := parts(t)
 	found := check(parts)
 	for _, f := range found {
 		t.Error(f)
 	}
-	// What is built for other systems is not in this binary.
+	// Modules that only other systems need are not in this binary.
 	for _, system := range []string{"darwin", "windows"} {
 		cmd := exec.CommandContext(
 			t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/mcp-funnel",
@@ -106,7 +108,7 @@ func TestS32LicencesAreAllowed(t *testing.T) {
 		t.Errorf("NOTICES.md needs updating, run make supply (%v)", err)
 	}
 
-	// The control: licences that may not be.
+	// The control: licences that are not allowed.
 	control := 0
 	for _, text := range []string{
 		"GNU GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007", "GNU AFFERO GENERAL PUBLIC\nLICENSE Version 3", "GNU Lesser General Public License v2.1", "Mozilla Public License Version 2.0", "Server Side Public License", "Business Source License 1.1",
@@ -150,7 +152,7 @@ func TestLicencesAreKnownByTheirWords(t *testing.T) {
 	}
 }
 
-// No module is of a version that is on the list of those nothing is built of.
+// No module of the binary has a denied version.
 func TestS32NoDeniedVersions(t *testing.T) {
 	parts := parts(t)
 	all, err := denials(denied)
@@ -161,7 +163,7 @@ func TestS32NoDeniedVersions(t *testing.T) {
 	for _, f := range found {
 		t.Error(f)
 	}
-	// The control: the same build with each of them planted.
+	// The control: the same build with a denied version added, for each.
 	control := 0
 	for _, r := range all {
 		version := "0.0.1"
@@ -188,18 +190,7 @@ func TestS32NoDeniedVersions(t *testing.T) {
 	)
 }
 
-func TestVersionsCompare(t *testing.T) {
-	ascending := []string{
-		"v0.0.0-20260820222146-c27c302e5fc3", "v0.0.1", "0.9.0-rc.1", "0.9.0-rc.2", "0.9.0-rc.10", "0.9.0", "v1.0.0-alpha",
-		"v1.0.0-alpha.1", "v1.0.0-beta", "v1.0.0", "1.2.0", "v1.10.0+incompatible", "v2.0.0",
-	}
-	for i, a := range ascending {
-		for j, b := range ascending {
-			if got := compare(a, b); got < 0 != (i < j) || got > 0 != (i > j) {
-				t.Errorf("%s and %s: %d", a, b, got)
-			}
-		}
-	}
+func TestGoVersionsAreSemantic(t *testing.T) {
 	for in, want := range map[string]string{"go1.26.8": "1.26.8", "go1.27rc1": "1.27.0-rc.1", "go1.27": "1.27.0", "go1.26.8 X:simd": "1.26.8"} {
 		if got := goVersion(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
@@ -207,7 +198,7 @@ func TestVersionsCompare(t *testing.T) {
 	}
 }
 
-// plant writes a database in which the parts named are affected.
+// plant writes a vulnerability database with the given entries.
 func plant(t *testing.T, entries map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -254,10 +245,10 @@ func plant(t *testing.T, entries map[string]string) (dir string) {
 	return dir
 }
 
-// No part has an entry in the vulnerability database; without one it is said that nothing was checked.
+// No part has an entry in the vulnerability database; without a database the command reports that it checked nothing.
 func TestS32NoKnownVulnerabilities(t *testing.T) {
 	parts, binary := parts(t), release(t)
-	// The database is asked for where it is named: a test does not go to the network by itself.
+	// Only VULN_DB enables the network: a test does not use it by itself.
 	figures, unchecked, failures := "the check itself, with databases that are known", "known vulnerabilities not checked: no database (VULN_DB is not set)", 0
 	if base := os.Getenv("VULN_DB"); base != "" {
 		found, err := vulnerabilities(base, binary)
@@ -271,7 +262,7 @@ func TestS32NoKnownVulnerabilities(t *testing.T) {
 	}
 	t.Log(figures, unchecked)
 
-	// What the check itself does, with databases that are known: each names all parts.
+	// The check itself, with known databases that have an entry for every part.
 	cases, control := 0, 0
 	for events, affected := range map[string]bool{
 		`[{"introduced":"0"}]`:                     true,
@@ -300,7 +291,7 @@ func TestS32NoKnownVulnerabilities(t *testing.T) {
 			t.Errorf("%s: %d findings of %d modules: %v", events, len(found), want, found)
 		}
 	}
-	// Over HTTP, and where there is none.
+	// Over HTTP, and without a database.
 	dir := plant(t, map[string]string{"github.com/itchyny/gojq": `[{"introduced":"0"}]`})
 	web := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer web.Close()
@@ -322,7 +313,7 @@ func TestS32NoKnownVulnerabilities(t *testing.T) {
 	)
 }
 
-// The bill of materials names exactly what the binary was built of, and is the same each time.
+// The bill of materials names exactly the modules of the binary, and two bills are equal.
 func TestS32BillOfMaterials(t *testing.T) {
 	var first, second bytes.Buffer
 	for _, out := range []*bytes.Buffer{&first, &second} {
@@ -335,7 +326,7 @@ func TestS32BillOfMaterials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// wrong counts the modules that a bill does not name as the toolchain does.
+	// wrong counts the modules that differ between a bill and the toolchain's list.
 	wrong := func(text []byte) (cases, wrong int) {
 		type component struct {
 			Name, Version, PURL string
@@ -382,7 +373,7 @@ func TestS32BillOfMaterials(t *testing.T) {
 	)
 }
 
-// Two builds in two directories give one binary.
+// Two builds in two directories give equal binaries.
 func TestS32BuildsAreReproducible(t *testing.T) {
 	hash := func(path string) string {
 		b, err := os.ReadFile(path)
@@ -413,7 +404,7 @@ func TestS32BuildsAreReproducible(t *testing.T) {
 	for sum = range builds {
 		break
 	}
-	// The control: a build with its time in it.
+	// The control: builds that contain their time.
 	control := 0
 	for i, at := range []string{"2026-11-21T10:00:00Z", "2026-11-21T10:00:01Z"} {
 		dir := filepath.Join(top, "a")
@@ -439,7 +430,7 @@ func TestS32BuildsAreReproducible(t *testing.T) {
 	)
 }
 
-// source copies what the binary is built of, and nothing else.
+// source copies only the source files of the binary.
 func source(t *testing.T, dir string) {
 	t.Helper()
 	cmd := exec.CommandContext(
@@ -491,7 +482,7 @@ func source(t *testing.T, dir string) {
 	}
 }
 
-// The module files ask for a Go whose os.Root holds, and so is this binary built.
+// The module files require a Go version whose os.Root is safe, and the binary was built with such a version.
 func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 	const least = "1.26.5"
 	asked := map[string]string{}
@@ -519,7 +510,7 @@ func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 	}
 	bad := func(asked map[string]string) (n int) {
 		for _, v := range asked {
-			if v == "" || compare(v, least) < 0 {
+			if v == "" || semver.Compare("v"+v, "v"+least) < 0 {
 				n++
 			}
 		}

@@ -1,4 +1,4 @@
-// Package servertest has what the tests of the server and of its transports share: tools, messages, stores.
+// Package servertest has helpers for the tests of the server and of its transports: tools, messages, stores.
 //
 // It starts no server, so that the tests within package server can use it too.
 package servertest
@@ -93,7 +93,7 @@ func TestTools() []tools.Tool {
 	}
 }
 
-// Answer is a response as a client reads it.
+// Answer is a response, parsed.
 type Answer struct {
 	ID     json.RawMessage
 	Error  *jsonrpc.Fault
@@ -136,7 +136,7 @@ func Contains(t testing.TB, got string, want ...string) {
 	}
 }
 
-// Message is what a client reads, of any sort.
+// Message is any message to a client, parsed.
 type Message struct {
 	ID     json.RawMessage
 	Method string
@@ -154,7 +154,7 @@ func ToolCall(id, tool, args, meta string) string {
 	)
 }
 
-// AskTools ask their client: the seam is tried with them.
+// AskTools returns tools that ask their client.
 func AskTools() []tools.Tool {
 	schema := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
 	type who struct {
@@ -207,7 +207,7 @@ func AskTools() []tools.Tool {
 	}
 }
 
-// Ours is a request or a notification of the server's, as a client reads it.
+// Ours is a request or notification of the server, parsed.
 type Ours struct {
 	ID     json.RawMessage
 	Method string
@@ -243,7 +243,7 @@ func Within(t testing.TB, what string, done <-chan struct{}) {
 	}
 }
 
-// Notes is a run that tells n notes of progress, and some more after its answer.
+// Notes returns a handler of calls that sends n progress notifications, and some more after its answer.
 func Notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
 	return func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
 		for i := range n {
@@ -259,8 +259,7 @@ func Notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
 	}
 }
 
-// SaysLate says that a call was answered at its deadline: by the funnel, or for it where the machine did not let it
-// in time.
+// SaysLate reports whether a call was answered at its deadline: by the funnel, or for it if the machine was too slow.
 func SaysLate(text string) bool {
 	return strings.Contains(text, "timed out after ") || strings.Contains(text, "no answer within ")
 }
@@ -276,7 +275,7 @@ func Wait(t testing.TB, what string, done func() bool) {
 
 const Ping = `{"jsonrpc":"2.0","id":"ping","method":"ping"}`
 
-// clock makes a second pass with every look at it, so that observations have an order.
+// clock advances by a second at every reading, so that observations have an order.
 func clock() func() time.Time {
 	var n atomic.Int64
 	start := time.Date(2026, 11, 20, 14, 30, 0, 0, time.UTC)
@@ -311,7 +310,7 @@ func Keep(t testing.TB, store *observations.Store, owner, text string, seen obse
 	return o.ID
 }
 
-// badFrame is one malformed message, and what is to be answered.
+// badFrame is one malformed message, with the answer it must get.
 type badFrame struct {
 	Name, Line string
 	Code       int    // 0: no answer at all
@@ -322,8 +321,8 @@ type badFrame struct {
 //go:embed testdata/malformed.tsv
 var malformed string
 
-// BadFrames reads the corpus: a case a line, its fields between tabs; "-" is an empty one. In a frame ⟦s×n⟧ stands
-// for n times s, and \xNN for a byte.
+// BadFrames reads the corpus: one case per line, its fields separated by tabs; "-" is an empty field. In a frame,
+// ⟦s×n⟧ is s repeated n times, and \xNN is a byte.
 func BadFrames() (all []badFrame) {
 	repeated := regexp.MustCompile(`⟦(.+?)×(\d+)⟧`)
 	coded := regexp.MustCompile(`\\x[0-9a-f]{2}`)
@@ -355,7 +354,7 @@ func BadFrames() (all []badFrame) {
 	return all
 }
 
-// Granted is a directory of the operator's: work is granted, its sub and its neighbours are there.
+// Granted is a directory of the operator whose subdirectory work is granted; it has a subdirectory and neighbours too.
 type Granted struct {
 	Top  string
 	root *tree.Root
@@ -390,12 +389,12 @@ func NewGranted(t testing.TB) *Granted {
 // Tools returns the tools that work on files.
 func (g *Granted) Tools() []tools.Tool { return []tools.Tool{fs.Find(), fs.Read()} }
 
-// Sources returns what that session may name: the granted directory.
+// Sources returns the sources of a session: the granted directory.
 func (g *Granted) Sources(who funnel.Session) source.Set {
 	return source.Set{Roots: []*tree.Root{g.root}}
 }
 
-// Says is the rest of a response with these directories as the client's roots.
+// Says returns the rest of a response that names these directories as the client's roots.
 func (g *Granted) Says(dirs ...string) string {
 	roots := []map[string]string{}
 	for _, dir := range dirs {
@@ -420,7 +419,7 @@ func StatelessRequest(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, meta)
 }
 
-// Round is an answer of the stateless era, as a client reads it.
+// Round is an answer of the stateless era, parsed.
 type Round struct {
 	Answer
 	Result struct {
@@ -435,7 +434,7 @@ type Round struct {
 	}
 }
 
-// Again is what a round adds to the next: the state, and the responses.
+// Again returns the parameters that a round adds to the next request: the state and the responses.
 func (r Round) Again(responses string) string {
 	return fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, r.Result.RequestState, responses)
 }

@@ -1,6 +1,6 @@
-// Package gosdkserver is a minimal server made with the official Go SDK, as a yardstick for ours.
+// Package gosdkserver is a minimal server made with the official Go SDK, to compare ours with.
 //
-// It keeps nothing and bounds nothing.
+// It stores nothing and limits nothing.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// run serves stdio, or streamable HTTP at /mcp where an address is named.
+// run serves stdio, or streamable HTTP at /mcp if an address is given.
 func run(ctx context.Context, args []string) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "gosdkserver", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Says a text back."}, echo)

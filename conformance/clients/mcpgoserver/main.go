@@ -1,7 +1,6 @@
-// Package mcpgoserver is a minimal server made with mcp-go and its own stdio transport: what ours costs is measured
-// against it.
+// Package mcpgoserver is a minimal server made with mcp-go and its own stdio transport, to compare ours with.
 //
-// It keeps nothing and bounds nothing.
+// It stores nothing and limits nothing.
 package main
 
 import (

@@ -32,11 +32,11 @@ func main() {
 	}
 }
 
-// run writes the page from the proofs, and from what go test -json said of the tests: a test that ended before its
-// proof was recorded is told by that alone.
+// run writes the page from the proofs and from the events of go test -json, which also name tests that ended before
+// they recorded a proof.
 func run(proofs, events, markdown string) error {
 	var all []promise.Proof
-	err := each(proofs, func(p promise.Proof) error {
+	err := eachValue(proofs, func(p promise.Proof) error {
 		all = append(all, p)
 		return nil
 	})
@@ -58,8 +58,8 @@ func run(proofs, events, markdown string) error {
 	return nil
 }
 
-// each decodes the values of a file of JSON, one after the other.
-func each[T any](name string, take func(T) error) error {
+// eachValue decodes the JSON values of a file, one after the other, and calls use with each.
+func eachValue[T any](name string, use func(T) error) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -72,34 +72,34 @@ func each[T any](name string, take func(T) error) error {
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := take(one); err != nil {
+		if err := use(one); err != nil {
 			return err
 		}
 	}
 }
 
-// proofName is what the test of a promise is called; the number is the promise's.
+// proofName matches the name of a test that proves a promise; the group is the promise's ID.
 var proofName = regexp.MustCompile(`^Test(S[0-9]+)[^0-9]`)
 
 // outcome is how a test of a promise ended: pass, fail or skip.
 type outcome struct{ test, action string }
 
-// outcomes reads the events of go test -json, by promise. What failing tests printed, and packages that could not be
-// tested, is written to out.
+// outcomes reads the events of go test -json and returns the outcomes by promise. It writes the output of failing
+// tests, and of packages that do not build, to out.
 func outcomes(name string, out io.Writer) (map[string][]outcome, error) {
 	all, printed := map[string][]outcome{}, map[string]string{}
-	return all, each(name, func(e struct{ Action, Package, ImportPath, Test, Output string }) (err error) {
-		top, below, _ := strings.Cut(e.Test, "/")
-		key := e.Package + e.ImportPath + " " + top
+	return all, eachValue(name, func(e struct{ Action, Package, ImportPath, Test, Output string }) (err error) {
+		test, subtest, _ := strings.Cut(e.Test, "/")
+		key := e.Package + e.ImportPath + " " + test
 		switch e.Action {
 		case "output", "build-output":
 			printed[key] += e.Output
 		case "pass", "fail", "skip", "build-fail":
-			if below != "" {
+			if subtest != "" {
 				return nil
 			}
-			if m := proofName.FindStringSubmatch(top); m != nil {
-				all[m[1]] = append(all[m[1]], outcome{top, e.Action})
+			if m := proofName.FindStringSubmatch(test); m != nil {
+				all[m[1]] = append(all[m[1]], outcome{test, e.Action})
 			}
 			if strings.HasSuffix(e.Action, "fail") && printed[key] != "" {
 				_, err = fmt.Fprintf(out, "== %s\n%s", key, printed[key])
@@ -110,121 +110,110 @@ func outcomes(name string, out io.Writer) (map[string][]outcome, error) {
 	})
 }
 
-// table has a row a promise; several proofs of one are added up. held is false where a promise was tried and not
-// held, and at full size also where it was proved in part or not at all. What could not be looked at where the run
-// was made is told in its row and in the last line, and no fault of the run.
-func table(all []promise.Proof, tests map[string][]outcome) (rows string, held bool) {
-	var b strings.Builder
-	size := promise.Size("the modest size of every run", "full size")
-	fmt.Fprintf(
-		&b, "Run at %s, %s, %s/%s, %d cores.\n\n", size, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
-	)
-	b.WriteString(
-		"| | promise | held | cases | failures | control's failures | figures | proved by |\n|---|---|---|---:|---:|---:|---|---|\n",
-	)
-	ids := slices.SortedFunc(maps.Keys(promise.All), func(a, b string) int { return number(a) - number(b) })
-	by := map[string][]string{} // promises by whether they were held
-	but := ""
-	for _, id := range ids {
-		r := rowOf(id, all, tests[id])
-		by[r.held] = append(by[r.held], id)
-		if r.held == butFor {
-			but += " " + id + " held but for: " + strings.Join(r.unchecked, "; ") + "."
-		}
-		fmt.Fprintf(
-			&b, "| %s | %s | %s | %s | %s | %s |\n", id, promise.All[id], r.held, r.counts, strings.Join(r.figures, "; "),
-			strings.Join(r.tests, ", "),
-		)
-	}
-	named := func(held, format string) {
-		if by[held] != nil {
-			fmt.Fprintf(&b, format, strings.Join(by[held], ", "))
-		}
-	}
-	fmt.Fprintf(&b, "\n%d of %d promises held.", len(by["yes"])+len(by[butFor]), len(ids))
-	named(notProved, " Not proved by this run: %s.")
-	named(inPart, " In part: %s.")
-	b.WriteString(but)
-	named(broken, " **Not held: %s.**")
-	b.WriteString("\n")
-	held = by[broken] == nil && (!promise.Full() || by[notProved] == nil && by[inPart] == nil)
-	return b.String(), held
-}
-
-// What a promise is that was not held, or not wholly.
+// The states of a promise that is not simply held ("yes").
 const (
-	notProved = "not proved" // by any proof
-	inPart    = "in part"    // by some of its tests; another was skipped, or recorded no proof
-	butFor    = "but for"    // by all of its tests, which could not look at something here
+	notProved = "not proved" // no test recorded a proof
+	inPart    = "in part"    // a test was skipped, or recorded no proof
+	butFor    = "but for"    // every test recorded a proof, but could not check something on this machine
 	broken    = "**no**"
 )
 
+// table returns a row per promise, with the sums of its proofs, and a last line that counts the states. held is false
+// if a promise is broken, and at full size also if one is not proved or proved in part. A check that was impossible on
+// this machine is named in the row and in the last line, and does not make held false.
+func table(all []promise.Proof, tests map[string][]outcome) (rows string, held bool) {
+	var b strings.Builder
+	size := promise.Size("the modest size of every run", "full size")
+	fmt.Fprintf(&b, "Run at %s, %s, %s/%s, %d cores.\n\n", size, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.NumCPU())
+	b.WriteString("| | promise | held | cases | failures | control's failures | figures | proved by |\n" +
+		"|---|---|---|---:|---:|---:|---|---|\n")
+	ids := slices.SortedFunc(maps.Keys(promise.All), func(a, b string) int { return number(a) - number(b) })
+	byState := map[string][]string{}
+	unchecked := ""
+	for _, id := range ids {
+		r := rowOf(id, all, tests[id])
+		byState[r.state] = append(byState[r.state], id)
+		if r.state == butFor {
+			unchecked += " " + id + " held but for: " + strings.Join(r.unchecked, "; ") + "."
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", id, promise.All[id], r.state, r.counts,
+			strings.Join(r.figures, "; "), strings.Join(r.tests, ", "))
+	}
+	list := func(state, format string) {
+		if byState[state] != nil {
+			fmt.Fprintf(&b, format, strings.Join(byState[state], ", "))
+		}
+	}
+	fmt.Fprintf(&b, "\n%d of %d promises held.", len(byState["yes"])+len(byState[butFor]), len(ids))
+	list(notProved, " Not proved by this run: %s.")
+	list(inPart, " In part: %s.")
+	b.WriteString(unchecked)
+	list(broken, " **Not held: %s.**")
+	b.WriteString("\n")
+	complete := byState[notProved] == nil && byState[inPart] == nil
+	return b.String(), byState[broken] == nil && (complete || !promise.Full())
+}
+
 type row struct {
-	held, counts              string
+	state, counts             string
 	figures, tests, unchecked []string
 }
 
-// rowOf adds up the proofs of a promise, and sees to it that each of its tests stands there, proof or not.
+// rowOf adds up the proofs of a promise. The row names every test of the promise, with or without a proof.
 func rowOf(id string, all []promise.Proof, tests []outcome) row {
-	var sum promise.Proof
-	r := row{held: notProved, counts: "– | – | –"}
-	told := map[string]bool{}
-	lacks := false // something that was to be proved
+	escape := func(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+	r := row{state: notProved, counts: "– | – | –"}
+	failed, incomplete := false, false
+	var cases, failures, controls int
+	proved := map[string]bool{}
 	for _, p := range all {
 		if p.Promise != id {
 			continue
 		}
-		sum.Cases += p.Cases
-		sum.Failures += p.Failures
-		sum.Control += p.Control
+		cases, failures, controls = cases+p.Cases, failures+p.Failures, controls+p.Control
+		r.counts = fmt.Sprintf("%d | %d | %d", cases, failures, controls)
 		if p.Figures != "" {
-			r.figures = append(r.figures, strings.ReplaceAll(p.Figures, "|", "\\|"))
+			r.figures = append(r.figures, escape(p.Figures))
 		}
-		name := "`" + p.Test + "`"
+		remark := ""
 		switch {
 		case p.Failures > 0:
-			name += " (failed)"
+			remark = " (failed)"
 		case p.Cases == 0:
-			name += " (tried nothing)"
+			remark = " (tried nothing)"
 		case p.Control == 0:
-			name += " (its control did not fail)"
+			remark = " (its control did not fail)"
 		}
-		if name[len(name)-1] == ')' {
-			r.held = broken
-		}
+		failed = failed || remark != ""
 		if p.Unchecked != "" {
-			what := strings.ReplaceAll(p.Unchecked, "|", "\\|")
-			name += " (but for: " + what + ")"
-			r.unchecked = append(r.unchecked, what)
+			remark += " (but for: " + escape(p.Unchecked) + ")"
+			r.unchecked = append(r.unchecked, escape(p.Unchecked))
 		}
-		told[p.Test] = true
-		r.tests = append(r.tests, name)
-	}
-	if len(told) > 0 {
-		r.counts = fmt.Sprintf("%d | %d | %d", sum.Cases, sum.Failures, sum.Control)
-		if r.held == notProved {
-			r.held = "yes"
-		}
+		proved[p.Test] = true
+		r.tests = append(r.tests, "`"+p.Test+"`"+remark)
 	}
 	for _, t := range tests {
-		switch {
-		case t.action == "fail":
-			r.held = broken
-			r.tests = append(r.tests, "`"+t.test+"` (the test failed)")
-		case t.action == "skip":
-			lacks = true
-			r.tests = append(r.tests, "`"+t.test+"` (skipped)")
-		case !told[t.test]:
-			lacks = true
-			r.tests = append(r.tests, "`"+t.test+"` (recorded no proof)")
+		remark := map[string]string{"fail": " (the test failed)", "skip": " (skipped)"}[t.action]
+		if remark == "" && !proved[t.test] {
+			remark = " (recorded no proof)"
+		}
+		if remark != "" {
+			r.tests = append(r.tests, "`"+t.test+"`"+remark)
+			failed = failed || t.action == "fail"
+			incomplete = true
 		}
 	}
 	switch {
-	case r.held != "yes":
-	case lacks:
-		r.held = inPart
+	case failed:
+		r.state = broken
+	case len(proved) == 0:
+	case incomplete:
+		r.state = inPart
 	case len(r.unchecked) > 0:
-		r.held = butFor
+		r.state = butFor
+	default:
+		r.state = "yes"
 	}
 	return r
 }

@@ -32,7 +32,8 @@ func TestTheTableHidesNothing(t *testing.T) {
 		t.Errorf("%v, printed %q", err, printed.String())
 	}
 	proofs := []promise.Proof{
-		{Promise: "S1", Test: "TestS1Whole", Cases: 5, Control: 2, Figures: "a | b"}, {Promise: "S1", Test: "TestS1More", Cases: 7, Control: 1},
+		{Promise: "S1", Test: "TestS1Whole", Cases: 5, Control: 2, Figures: "a | b"},
+		{Promise: "S1", Test: "TestS1More", Cases: 7, Control: 1},
 		{Promise: "S2", Test: "TestS2Fails", Cases: 3, Failures: 1, Control: 1},
 		{Promise: "S3", Test: "TestS3Tame", Cases: 3},
 		{Promise: "S4", Test: "TestS4Some", Cases: 1, Control: 1}, {Promise: "S5", Test: "TestS5Some", Cases: 1, Control: 1},

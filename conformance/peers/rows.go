@@ -1,0 +1,150 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// row is one line of the table: the work, the peer, and the bar.
+type row struct {
+	family, name string
+	beside       string  // program or module of the peer; its version is reported
+	bar          float64 // maximum ratio, or with a unit the maximum figure; 0 without a unit: no bar
+	unit         string  // "": the bar limits the ratio; else "ms", "µs", "MB", "%"
+	// the peer's figure on the machine on which the bar was set, in the same unit: the ratio must then be at most
+	// bar/beyond; 0: the figure must be at most bar
+	beyond  float64
+	noisy   bool // too noisy at small size to compare with recorded ratios
+	setup   setup
+	figures func(context.Context) (result, error) // replaces setup for rows with a measurement of their own
+}
+
+func (r row) id() string { return r.family + "/" + r.name }
+
+const (
+	grepSize = 200 << 20
+	jqSize   = 200 << 20
+	keepSize = 1 << 30
+	textSize = 500_000
+
+	tiktokenModule = "github.com/pkoukk/tiktoken-go"
+
+	literal   = "deadline exceeded"
+	noLiteral = "[0-9]{6}[a-f]{2}[0-9]"
+
+	streamable   = `.[] | select(.line == 4711 and .score > 0.95) | .file`
+	materialised = `group_by(.file) | map({file: .[0].file, n: length}) | sort_by(.n) | reverse | .[:3] | .[].file`
+)
+
+// rows returns all rows, in the order of the table.
+func (b *bench) rows() []row {
+	rows := []row{
+		{family: "latency", name: "1 MB JSON added: kept, hashed, counted, exact tokens", beside: tiktokenModule,
+			bar: 20, beyond: 524, unit: "ms", setup: b.adding(1 << 20)},
+		{family: "latency", name: "5 MB JSON added: the same", beside: tiktokenModule,
+			bar: 90, beyond: 5 * 524, unit: "ms", setup: b.adding(5 << 20)},
+	}
+	for class := range strings.FieldsSeq("JSON log prose code diff CJK base64 blanks") {
+		rows = append(rows, row{family: "tokens", name: "counting, " + class, beside: tiktokenModule, bar: 0.04,
+			setup: b.counting(class, textSize)})
+	}
+	rows = append(rows,
+		row{family: "tokens", name: "from nothing to the first count", beside: tiktokenModule, bar: 1, unit: "ms",
+			noisy: true, setup: func(context.Context) (*pair, error) { return b.jobs("init", "init-peer", "-", 0) }},
+		row{family: "tokens", name: "1 MB without a break", bar: 1000, unit: "ms", setup: b.unbroken},
+		row{family: "tokens", name: "estimate above 16 MB, 95 % of errors", bar: 1, unit: "%", figures: b.estimates},
+	)
+	for _, p := range []struct {
+		name          string
+		bar           float64
+		pattern, flag string // flag gives rg the meaning of RE2: \w and \b match ASCII only
+	}{
+		{"a literal, one core", 0.9, literal, ""},
+		{"a literal, two cores", 0.6, literal, ""},
+		{"no match, one core", 1.6, "zzyzx never", ""},
+		{"ignoring case, one core", 1.6, "Deadline Exceeded", "-i"},
+		{"alternatives, one core", 1.6, "panic:|OutOfMemory|segfault|deadline exceeded", ""},
+		{"literal first, one core", 1.6, "status=5[0-9]{2}", ""},
+		{"literal last, one core", 1.6, "[a-zA-Z]+Error", ""},
+		{"literal within, one core", 1.6, `\w+ refused \w+`, "--no-unicode"},
+		{"line's begin, one core", 1.6, "^2026-11-0[1-3]T03:1", ""},
+		{"line's end, one core", 1.6, "took=[0-9]{4}ms$", ""},
+		{"whole word, one core", 1.6, `\btimeout\b`, "--no-unicode"},
+		{"no literal, one core", 1.6, noLiteral, ""},
+		{"Unicode class, one core", 1.6, `\p{Cyrillic}{3}`, ""},
+		{"dense: every line, one core", 1.5, "e", ""},
+		{"dense: a class in every line, one core", 1.5, "[aeiou]t", ""},
+	} {
+		rows = append(rows, row{family: "grep", name: "200 MB, " + p.name, beside: "rg", bar: p.bar,
+			setup: b.grepping(p.pattern, p.flag, grepSize, strings.HasSuffix(p.name, "one core"))})
+	}
+	return append(append(rows, b.fileRows()...), b.wireRows()...)
+}
+
+func (b *bench) fileRows() []row {
+	const words, class = "return -EINVAL|errors.New", "[a-z]{4}[0-9]{5}"
+	tree := func(name string, bar float64, s setup) row {
+		return row{family: "tree", name: name, beside: "rg", bar: bar, setup: s}
+	}
+	rows := []row{
+		tree("search, a rare literal", 1.05, b.searching(b.rareLiteral(), "matches", ".")),
+		tree("search, a word in many files, counted", 1.05, b.searching(words, "counts", ".")),
+		tree("search, a class without literal, counted", 1.05, b.searching(class, "counts", ".")),
+		tree("listing, all names kept, as a tree", 0.6, b.listing("tree", ".")),
+		tree("listing, all kept as records", 0, b.listing("list", ".")), // sizes and times, which rg does not read
+		tree("listing, counted by extension", 0.6, b.listing("count", ".")),
+		{family: "tree", name: "listing, differences with git", beside: "git", unit: "files", figures: b.againstGit},
+	}
+	for _, q := range []struct {
+		name, filter string
+		bar          float64
+	}{
+		{"streamable: select by two keys", streamable, 0.35},
+		{"streamable: length", "length", 0.35},
+		{"not streamable: group_by", materialised, 0.7},
+	} {
+		rows = append(rows, row{family: "jq", name: "200 MB, " + q.name, beside: "jq", bar: q.bar,
+			setup: b.querying(q.filter, jqSize)})
+	}
+	rows = append(rows,
+		row{family: "keep", name: "1 GB from a file", beside: "openssl", bar: 1.9, setup: b.keeping(keepSize, false)},
+		row{family: "keep", name: "1 GB from a pipe", beside: "openssl", bar: 1.6, setup: b.keeping(keepSize, true)},
+		row{family: "slice", name: "50 lines deep in 1 GB", beside: "sed", bar: 0.02, setup: b.slicing(keepSize)},
+	)
+	for _, what := range []struct{ name, argument string }{{"value", "at"}, {"record", "records"}} {
+		for _, end := range []struct {
+			name  string
+			index int
+		}{{"start", 3}, {"end", -3}} {
+			rows = append(rows, row{family: "slice", beside: "jq", setup: b.pointing(jqSize, what.argument, end.index),
+				name: fmt.Sprintf("a %s near the %s of 200 MB of JSON", what.name, end.name)})
+		}
+	}
+	return rows
+}
+
+func (b *bench) wireRows() (rows []row) {
+	const product, transport = "mcp-funnel", "its transport alone"
+	for _, w := range []struct {
+		name, unit  string
+		bar, beyond float64
+		ours, peer  string
+		figure      int
+	}{
+		{"start → initialize, beside go-sdk", "ms", 10, 4, product, "go-sdk", starting},
+		{"start → initialize, beside an empty mcp-go", "ms", 10, 8, product, "mcp-go", starting},
+		{"start → initialize, beside node", "ms", 10, 258, product, "server-filesystem", starting},
+		{"idle memory, beside go-sdk", "MB", 20, 0, product, "go-sdk", idle},
+		{"tools/call p50: read 1 kB, beside go-sdk", "µs", 110, 70, product, "go-sdk", read50},
+		{"tools/call p99: read 1 kB, beside go-sdk", "µs", 400, 470, product, "go-sdk", read99},
+		{"tools/call p50: echo by the transport alone, beside go-sdk", "µs", 110, 70, transport, "go-sdk", echo50},
+		{"tools/call p99: echo by the transport alone, beside go-sdk", "µs", 400, 470, transport, "go-sdk", echo99},
+	} {
+		rows = append(rows, row{family: "wire", name: w.name, bar: w.bar, beyond: w.beyond, unit: w.unit,
+			noisy: w.figure == read99 || w.figure == echo99, figures: b.onWire(w.ours, w.peer, w.figure)})
+	}
+	return rows
+}
