@@ -21,8 +21,8 @@ const (
 	StateDir        = "state"
 )
 
-// FS performs all file operations of a store, below one directory that it holds open. [os.Root] resolves names, so that
-// no link leads out of it, and only regular files are opened. Names are relative to the store, with slashes.
+// FS performs all file operations of a store, below one directory that it keeps open. [os.Root] resolves names, so that
+// no link leads out of that directory. Open accepts only regular files. Names are relative to the store, with slashes.
 type FS struct {
 	root *os.Root
 	Dirs map[string]*os.Root // subdirectories of the store, opened once
@@ -31,8 +31,8 @@ type FS struct {
 	// Unwritable is why a subdirectory is missing and could not be created: then nothing can be written.
 	Unwritable error
 
-	// Fault is called before every operation in tests. If it returns an error the operation is not done; a write writes
-	// half, as on a full disk.
+	// Fault is called before every operation in tests. If it returns an error, the operation fails with that error; a
+	// write then writes half of its bytes, as on a full disk.
 	Fault func(op, name string) error
 	// Free replaces the free space of the disk in tests.
 	Free func() (int64, error)
@@ -103,8 +103,8 @@ func (f *FS) Create(name string) (*File, error) {
 	return &File{h, name, f}, nil
 }
 
-// maxOpens is how often Open retries when another process renames a new file over this one, such as a tombstone over a
-// sidecar. Either of the two is correct.
+// maxOpens is how often Open tries if another process renames a new file over the name meanwhile, such as a tombstone
+// over a sidecar. Either of the two files is correct.
 const maxOpens = 100
 
 // Open opens a regular file for reading; with write also for writing, and creates it if missing.
@@ -277,6 +277,7 @@ func (f *FS) FreeBytes() (int64, error) {
 	return n, wrap("free", ".", err)
 }
 
+// Close closes all directories. It may be called after a failed OpenDirs.
 func (f *FS) Close() {
 	for _, d := range f.Dirs {
 		_ = d.Close()
@@ -390,15 +391,15 @@ func (f *File) UnlockAndClose() {
 
 // isLinked reports whether the open file still exists under its name.
 func (f *File) isLinked() (bool, error) {
-	have, err := f.Stat()
+	open, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	stands, err := f.disk.Stat(f.Name)
+	named, err := f.disk.Stat(f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && os.SameFile(have, stands), err
+	return err == nil && os.SameFile(open, named), err
 }
 
 // LockLinked locks the file if it is free and still exists under its name.

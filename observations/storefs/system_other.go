@@ -16,10 +16,10 @@ func unlock(*os.File) {}
 
 func syncDirectory(d *os.File) error { return d.Sync() }
 
-func owner(fs.FileInfo) (uid int, known bool) { return 0, false }
+func ownerUID(fs.FileInfo) (uid int, known bool) { return 0, false }
 
-func writable(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
+func writableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
 
-func isFull(error) bool { return false }
+func IsFull(error) bool { return false }
 
-func isReadOnly(err error) bool { return errors.Is(err, fs.ErrPermission) }
+func IsReadOnly(err error) bool { return errors.Is(err, fs.ErrPermission) }
