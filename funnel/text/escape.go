@@ -20,9 +20,8 @@ const (
 
 // escapeImitations puts ">" before each line that imitates a line of this server.
 //
-// So every unmarked line of an answer that begins like one of ours is ours. Lines that begin with ">" already get
-// one more, as mail quotes "From ". To restore the text, remove one ">" from each line that imitates ours behind one or
-// more of them.
+// So every unmarked line of an answer that begins like one of ours is ours. A line that imitates ours behind one or more
+// ">" gets one more, as mail quotes "From ". To restore the text, remove one ">" from each such line.
 func escapeImitations(s string, at Position) string {
 	var b strings.Builder
 	done := 0 // bytes of s that are in b
@@ -45,9 +44,9 @@ func escapeImitations(s string, at Position) string {
 	return b.String()
 }
 
-// The beginnings of this server's own lines. Few other lines begin as imitation and imitationExact have it, so each
-// such line is marked. Inside a receipt (imitationStrict) every line is marked that begins with one of its words;
-// elsewhere ordinary text has other things behind "next", "total" and the like.
+// The beginnings of this server's own lines. Few other lines begin as imitation and imitationExact match, so each
+// such line is marked. Inside a receipt every line that begins with a word of a receipt is marked (imitationStrict);
+// elsewhere "next", "total" and the like often begin ordinary lines.
 var (
 	// Compilers write such lines too, so only the exact form counts.
 	imitationExact = content.Pattern(
@@ -64,7 +63,7 @@ var (
 	imitationInRow = content.Pattern(`^==> .+ <==`)
 )
 
-// imitates reports whether a line could be mistaken for one of ours by its words, even behind marks and spaces or in
+// imitates reports whether the words of a line could be mistaken for a line of ours, even after marks and spaces or in
 // look-alike letters.
 func imitates(line string, at Position) bool {
 	line = strings.TrimRight(strings.TrimLeft(line, ">"), "\r\n")
@@ -79,7 +78,7 @@ func imitates(line string, at Position) bool {
 	return firstWordMatches(bare) && matchesPattern(line, bare, at)
 }
 
-// matchesPattern is the expensive check, after the two cheap ones.
+// matchesPattern is the expensive check of a line that passed firstLetterMatches and firstWordMatches.
 func matchesPattern(line, bare string, at Position) bool {
 	return imitationExact().MatchString(line) || imitation().MatchString(bare) || at == InReceipt &&
 		imitationStrict().MatchString(bare)
@@ -138,5 +137,5 @@ func firstWordMatches(line string) bool {
 
 const (
 	firstLetters = "eEkKlLtTnNrRsS-"     // of our lines
-	timeoutWords = ": no answer within " // follows a tool's name
+	timeoutWords = ": no answer within " // after a tool's name
 )
