@@ -37,9 +37,9 @@ type app struct {
 // open wires an app whose receipts name the data file, for callers on this machine.
 func (s *Settings) open(w *streams) (*app, error) { return s.openFor(w, true) }
 
-// openFor wires an app; local says whether its callers are on this machine and receipts may name the data file. If
-// the store cannot be opened, openFor logs a warning instead of failing: tools still answer, and every receipt says
-// that nothing was kept.
+// openFor wires an app. If local is true its callers are on this machine, and receipts may name the data file. If the
+// store cannot be opened, openFor logs a warning instead of failing: tools still answer, and every receipt says that
+// nothing was kept.
 func (s *Settings) openFor(w *streams, local bool) (*app, error) {
 	if err := checkToolchain(runtime.Version()); err != nil {
 		return nil, err
@@ -166,9 +166,24 @@ func (a *app) close() {
 // localSession returns the session of the command line and of stdio.
 func localSession() funnel.Session { return funnel.Session{ID: "local", Owner: observations.Local} }
 
-// print writes an answer's text as the model would see it; each block ends with a line end. It returns errFailed
-// for a failed call.
-func print(w *streams, a funnel.Answer) error {
+// print writes the text of an answer as the model would see it, or the whole answer as JSON. It returns errFailed for a
+// failed call.
+func print(w *streams, a funnel.Answer, asJSON bool) error {
+	show := printText
+	if asJSON {
+		show = printJSON
+	}
+	if err := show(w, a); err != nil {
+		return err
+	}
+	if a.Failed {
+		return errFailed
+	}
+	return nil
+}
+
+// printText writes the blocks of an answer, each with a line end.
+func printText(w *streams, a funnel.Answer) error {
 	for _, b := range a.Blocks {
 		text := b.Text
 		if b.MIME != "" {
@@ -180,9 +195,6 @@ func print(w *streams, a funnel.Answer) error {
 		if _, err := io.WriteString(w.out, text); err != nil {
 			return err
 		}
-	}
-	if a.Failed {
-		return errFailed
 	}
 	return nil
 }

@@ -52,16 +52,13 @@ func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
-	show := print
-	if c.JSON {
-		show = printJSON
-	}
-	if err = show(w, a); errors.Is(err, errFailed) && t.Check(args) != nil {
+	if err = print(w, a, c.JSON); errors.Is(err, errFailed) && t.Check(args) != nil {
 		return errBadArguments
 	}
 	return err
 }
 
+// printJSON writes a whole answer as JSON.
 func printJSON(w *streams, a funnel.Answer) error {
 	type block struct {
 		Text string `json:"text,omitempty"`
@@ -73,15 +70,7 @@ func printJSON(w *streams, a funnel.Answer) error {
 	for i, b := range a.Blocks {
 		blocks[i] = block(b)
 	}
-	if err := writeJSON(
-		w.out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  ",
-	); err != nil {
-		return err
-	}
-	if a.Failed {
-		return errFailed
-	}
-	return nil
+	return writeJSON(w.out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  ")
 }
 
 // arguments parses one JSON object, or KEY=VALUE words whose values are read by the type that the tool's schema

@@ -129,7 +129,7 @@ func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error
 		kong.Help(printHelp),
 		kong.DefaultEnvars("MCP_FUNNEL"),
 		kong.ExplicitGroups(groups),
-		kong.Resolvers(&fileResolver{path: configPath}),
+		kong.Resolvers(&fileResolver{}),
 	)
 }
 

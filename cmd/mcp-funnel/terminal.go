@@ -123,12 +123,7 @@ func writeJSON(w io.Writer, v any, indent string) error {
 }
 
 // observationsText returns "1 observation" or "n observations".
-func observationsText(n int64) string {
-	if n == 1 {
-		return "1 observation"
-	}
-	return fmt.Sprintf("%d observations", n)
-}
+func observationsText(n int) string { return content.Plural(int64(n), "observation", "observations") }
 
 // bytesText formats a size: 1.5 MiB.
 func bytesText(n int64) string {
@@ -142,6 +137,3 @@ func bytesText(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %ciB", v, units[u])
 }
-
-// shortTime formats a duration, rounded to 10 ms.
-func shortTime(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
