@@ -26,8 +26,8 @@ const (
 	cleanupSlice = 200 * time.Millisecond // limit of a clean-up, because others may wait for the lock
 )
 
-// ledger is the content of the quota file: the bytes stored, and the bytes each writer reserved beyond that. If the file
-// is missing or torn, it is rebuilt from the files of the store.
+// ledger is the content of the quota file: the bytes stored, and the bytes each writer reserved beyond that. If the
+// file is missing or torn, it is rebuilt from the files of the store.
 type ledger struct {
 	V     int              `json:"v"`
 	Kept  int64            `json:"kept"`
@@ -237,8 +237,8 @@ func (s *Store) endReservation(key string, size int64) {
 // reserveAhead returns how many bytes a writer reserves at a time.
 func (s *Store) reserveAhead() int64 { return min(reserveStep, max(s.quota/64, blockSize)) }
 
-// reserve adds at least need bytes, and up to want if there is room, to the reservation of have bytes under a key. If it
-// gets less than need, err says why.
+// reserve adds at least need bytes, and up to want if there is room, to the reservation of have bytes under a key. If
+// it gets less than need, err says why.
 func (s *Store) reserve(key string, have, need, want int64) (got int64, err error) {
 	want = max(need, want)
 	failed := s.locked(func(l *ledger) error {

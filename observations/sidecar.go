@@ -147,8 +147,8 @@ func (o Observation) tombstone(why string, at time.Time) Observation {
 	at = at.UTC().Round(0)
 	o.Expired, o.Why = &at, why
 	if len(o.Args) > 0 {
-		// A tombstone outlives its observation by months: mask secrets in the arguments, which are at most 4 KiB. Masking
-		// is best effort and drops anything but JSON.
+		// A tombstone outlives its observation by months: mask secrets in the arguments, which are at most 4 KiB.
+		// Masking is best effort and drops anything but JSON.
 		o.Args = clipArgs(secrets.New().JSON(o.Args), tombstoneArgs)
 	}
 	o.Origin = clipList(o.Origin, 512)

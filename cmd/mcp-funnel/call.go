@@ -27,7 +27,7 @@ func (c *call) Help() string {
 }
 
 func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
-	app, err := s.open(w)
+	app, err := s.open(w, true)
 	if err != nil {
 		return err
 	}
@@ -79,12 +79,8 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
 		return json.RawMessage(words[0]), nil
 	}
-	var schema struct {
-		Properties map[string]struct {
-			Type string `json:"type"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(t.Schema, &schema); err != nil {
+	schema, err := schemaOf(t)
+	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t.Name, err)
 	}
 	args := map[string]json.RawMessage{}

@@ -28,8 +28,8 @@ type fileResolver struct {
 	values map[string]any // nil: the file has not been read yet
 }
 
-// configError is an error in the file itself. kong puts the name of the setting that it was resolving before every error,
-// which would mislead here; the type lets run remove that name.
+// configError is an error in the file itself. kong puts the name of the setting that it was resolving before every
+// error, which would mislead here; the type lets run remove that name.
 type configError struct{ error }
 
 func (e configError) Unwrap() error { return e.error }

@@ -98,8 +98,10 @@ func storeWorks(s *Settings) []finding {
 	if err != nil {
 		return bad("store", store.Dir()+": "+err.Error())
 	}
-	all := []finding{{what: "store", bad: u.Free < int64(s.MinFree), text: fmt.Sprintf("%s: %s, %s of %s; %s free on its disk, %s stay free",
-		store.Dir(), observationsText(u.Observations), bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(int64(s.MinFree)))}}
+	minFree := int64(s.MinFree)
+	all := []finding{{what: "store", bad: u.Free < minFree, text: fmt.Sprintf(
+		"%s: %s, %s of %s; %s free on its disk, %s stay free", store.Dir(), observationsText(u.Observations),
+		bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(minFree))}}
 	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil &&
 		strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
 		all = append(all, finding{what: "store", text: "it is below " + tmp + ", which a reboot may empty"})

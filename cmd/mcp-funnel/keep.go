@@ -26,10 +26,10 @@ func (k *keep) Help() string {
 
 // Run keeps standard input up to its end. It has no time limit: the writer of the pipe sets the pace.
 func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
-	if f := fileOf(w.in); f != nil && isTerminal(f) {
+	if isTerminal(w.in) {
 		return usagef("keep reads standard input; write COMMAND | mcp-funnel keep, or mcp-funnel keep < FILE")
 	}
-	app, err := s.open(w)
+	app, err := s.open(w, true)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 )
 
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
 
 // untilSignal returns a context that the first signal cancels; a second one kills the process as usual.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -41,8 +45,8 @@ type bar struct {
 
 func newBar(w io.Writer, what string) *bar {
 	b := &bar{what: what, start: time.Now()}
-	if f := fileOf(w); f != nil && isTerminal(f) {
-		b.w = f
+	if isTerminal(w) {
+		b.w = w
 	}
 	return b
 }

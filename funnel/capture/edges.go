@@ -42,8 +42,8 @@ func (e *edges) Write(p []byte) (int, error) {
 	n := len(p)
 	e.bytes += int64(n)
 	e.chars += int64(runes.Count(p))
-	// The last cap(tail) complete lines of this chunk replace every earlier line in the tail, so earlier lines need not be
-	// copied. They end at behind; the line that the end of the chunk leaves open begins after it.
+	// The last cap(tail) complete lines of this chunk replace every earlier line in the tail, so earlier lines need not
+	// be copied. They end at behind; the line that the end of the chunk leaves open begins after it.
 	behind := -1
 	for i, end := 0, n; i <= cap(e.tail); i++ {
 		if behind = bytes.LastIndexByte(p[:end], '\n'); behind < 0 {

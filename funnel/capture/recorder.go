@@ -19,8 +19,8 @@ type recorder struct {
 	err       error                                   // why opening it failed
 }
 
-// start opens the recording. If the output has begun, start writes held, its beginning; tooLate reports that held is not
-// all of it.
+// start opens the recording. If the output has begun, start writes held, its beginning; tooLate reports that held is
+// not all of it.
 func (r *recorder) start(begun, tooLate bool, held []byte) {
 	if r.tried || r.open == nil {
 		return

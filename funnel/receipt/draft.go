@@ -87,14 +87,14 @@ func rowLayoutOf(count func(string) int, head, tail []text.Line) rowLayout {
 		if !ok {
 			return nil
 		}
-		rows, ok := layout(records)
+		rows, _, ok := layout(records)
 		if !ok || count(strings.Join(rows, "\n")) >= count(string(bytes.Join(records, []byte("\n")))) {
 			return nil
 		}
 	}
 	return func(part []text.Line) ([]string, bool) {
 		records, _ := wholeLines(part)
-		rows, header, ok := layoutRows(records)
+		rows, header, ok := layout(records)
 		if ok {
 			return rows, header
 		}
@@ -119,8 +119,8 @@ func wholeLines(part []text.Line) (out [][]byte, ok bool) {
 // SetSaved names the file that holds the output.
 func (d *Draft) SetSaved(path string) { d.saved = path }
 
-// OnlyTotals removes everything about the output but its totals, because the first below bytes of the output follow in a
-// block of their own.
+// OnlyTotals removes everything about the output but its totals, because the first below bytes of the output follow in
+// a block of their own.
 func (d *Draft) OnlyTotals(below int) {
 	d.says, d.cutLines, d.shapes, d.body, d.head, d.tail, d.saved = nil, 0, nil, nil, nil, nil, ""
 	d.below = below
@@ -209,7 +209,8 @@ type choice struct {
 	saved             bool
 }
 
-// edgeLines returns the lines and markers of head and tail. Markers name line numbers of the output, whatever the layout.
+// edgeLines returns the lines and markers of head and tail. Markers name line numbers of the output, whatever the
+// layout.
 func (d *Draft) edgeLines(c choice) []string {
 	if c.head == 0 {
 		return nil

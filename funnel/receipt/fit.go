@@ -9,8 +9,8 @@ import (
 
 // fitter chooses what a receipt shows of a draft within a ceiling.
 //
-// It adds up the tokens of single lines, which is close to the tokens of the whole text. Fit counts the whole text at the
-// end, so that the ceiling is never exceeded.
+// It adds up the tokens of single lines, which is close to the tokens of the whole text. Fit counts the whole text at
+// the end, so that the ceiling is never exceeded.
 type fitter struct{ *Draft }
 
 // cost returns the tokens of lines, each with its newline.
@@ -104,7 +104,8 @@ func (f *fitter) leastOfEach(c choice, room int) choice {
 		return c
 	}
 	if n := len(f.shapes); n > 0 {
-		// The least detailed one, and a better one at once where its share allows it: the shape is worth more than the edges.
+		// The least detailed one, and a better one at once where its share allows it: the shape is worth more than the
+		// edges.
 		if !try(func(c *choice, w int) { c.shape, c.shapeWidth = n-1, w }, 300, 200, 120, 80, text.MinWidth) {
 			return c
 		}
@@ -126,9 +127,9 @@ func (f *fitter) leastOfEach(c choice, room int) choice {
 	return c
 }
 
-// leastSays chooses the smallest form of the findings: first the lines that say where the text breaks off, without which
-// nothing else is shown, then as many of the other lines as fit into half of the room, at least one. all is false if
-// nothing else has room.
+// leastSays chooses the smallest form of the findings: first the lines that say where the text breaks off, without
+// which nothing else is shown, then as many of the other lines as fit into half of the room, at least one. all is false
+// if nothing else has room.
 func (f *fitter) leastSays(c choice, room int) (_ choice, all bool) {
 	if f.cutLines > 0 {
 		c.says = f.cutLines
@@ -197,8 +198,9 @@ func (f *fitter) tailRoom(c choice) int {
 // widths that a line may be clipped to, widest first.
 var widths = []int{2000, 1200, 800, 500, 360, 260, 200, 160, 120, 100, 80, 60, text.MinWidth}
 
-// grow distributes the room that is left. The first round obeys the shares of the kind: for the findings, for the shape,
-// and, of what these leave, for the body; head and tail get the rest. Then the parts that have more get what is left.
+// grow distributes the room that is left. The first round obeys the shares of the kind: for the findings, for the
+// shape, and, of what these leave, for the body; head and tail get the rest. Then the parts that have more get what is
+// left.
 func (f *fitter) grow(c choice, room int) choice {
 	s := kind.Of(f.kind).Shares
 	share := func(of float64, all int) int { return int(of * float64(all)) }

@@ -21,14 +21,9 @@ type member struct {
 	value jsontext.Value
 }
 
-// layout returns the lines of NDJSON records in a more compact form; ok is false if there is none.
-func layout(records [][]byte) ([]string, bool) {
-	rows, _, ok := layoutRows(records)
-	return rows, ok
-}
-
-// layoutRows is layout, and says whether the first row is the header of a table.
-func layoutRows(records [][]byte) (rows []string, header, ok bool) {
+// layout returns the lines of NDJSON records in a more compact form, and whether the first row is the header of a
+// table. ok is false if no layout fits.
+func layout(records [][]byte) (rows []string, header, ok bool) {
 	parsed := make([][]member, 0, len(records))
 	for _, r := range records {
 		if len(bytes.TrimSpace(r)) == 0 {
