@@ -20,8 +20,8 @@ const (
 
 // escapeImitations puts ">" before each line that imitates a line of this server.
 //
-// So every unmarked line of an answer that begins like one of ours is ours. A line that imitates ours behind one or more
-// ">" gets one more, as mail quotes "From ". To restore the text, remove one ">" from each such line.
+// So every unmarked line of an answer that begins like one of ours is ours. A line that imitates ours behind one or
+// more ">" gets one more, as mail quotes "From ". To restore the text, remove one ">" from each such line.
 func escapeImitations(s string, at Position) string {
 	var b strings.Builder
 	done := 0 // bytes of s that are in b
@@ -75,10 +75,10 @@ func imitates(line string, at Position) bool {
 		return false
 	}
 	line, bare = foldLookalikes(line), foldLookalikes(bare)
-	return firstWordMatches(bare) && matchesPattern(line, bare, at)
+	return matchesPattern(line, bare, at)
 }
 
-// matchesPattern is the expensive check of a line that passed firstLetterMatches and firstWordMatches.
+// matchesPattern is the expensive check of a line that passed firstLetterMatches.
 func matchesPattern(line, bare string, at Position) bool {
 	return imitationExact().MatchString(line) || imitation().MatchString(bare) || at == InReceipt &&
 		imitationStrict().MatchString(bare)
@@ -111,28 +111,6 @@ func maybeTimeout(line string) bool {
 		}
 	}
 	return false
-}
-
-// firstWordMatches reports whether a line of folded letters may be one of ours by its first word.
-func firstWordMatches(line string) bool {
-	n := 0
-	var word [len("showing") + 1]byte
-	for n < min(len(line), len(word)) {
-		c := line[n] | 0x20
-		if c >= utf8.RuneSelf {
-			return true // it may be a letter that (?i) folds to an ASCII letter
-		}
-		if c < 'a' || c > 'z' {
-			break
-		}
-		word[n] = c
-		n++
-	}
-	switch string(word[:n]) {
-	case "error", "kept", "large", "next", "no", "not", "note", "read", "saved", "shape", "showing", "total":
-		return true
-	}
-	return strings.HasPrefix(line, "---") || maybeTimeout(line)
 }
 
 const (
