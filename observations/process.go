@@ -62,10 +62,10 @@ func (s *Store) createLiveFile() error {
 		if err != nil {
 			_ = s.disk.Remove(f.Name)
 			_ = f.File.Close()
-			s.proc = newProcess() // if the file could not be removed, its name is taken
+			s.proc = newProcess() // the old name is still in use if the file could not be removed
 			return noLocks(err)
 		}
-		// A sweeper may have locked or removed the file first.
+		// ok is false if a sweep of another process locked or removed the file first.
 		if ok {
 			s.live = f
 			return nil

@@ -91,9 +91,7 @@ func (f *FS) openSubdir(dir, name string) error {
 	path := filepath.Join(dir, name)
 	info, err := f.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = f.check("make", name); err == nil {
-			err = wrap("make", name, f.root.Mkdir(name, 0o700))
-		}
+		err = f.do("make", name, func() error { return f.root.Mkdir(name, 0o700) })
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%w: make it writable, or choose another with --store", err)
 		}

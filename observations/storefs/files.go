@@ -52,6 +52,14 @@ func (f *FS) check(op, name string) error {
 	return wrap(op, name, f.Fault(op, name))
 }
 
+// do runs an operation whose only result is an error.
+func (f *FS) do(op, name string, run func() error) error {
+	if err := f.check(op, name); err != nil {
+		return err
+	}
+	return wrap(op, name, run())
+}
+
 // wrap shortens an error to the name below the store: the model may read it, and it must neither repeat a long path nor
 // reveal where the store is.
 func wrap(op, name string, err error) error {
@@ -196,32 +204,24 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 
 // Rename renames a file within the store.
 func (f *FS) Rename(from, to string) error {
-	if err := f.check("rename", to); err != nil {
-		return err
-	}
-	return wrap("rename", to, f.root.Rename(from, to))
+	return f.do("rename", to, func() error { return f.root.Rename(from, to) })
 }
 
 // Remove removes a file. A missing file is no error.
 func (f *FS) Remove(name string) error {
-	if err := f.check("remove", name); err != nil {
-		return err
-	}
-	root, base := f.resolve(name)
-	err := root.Remove(base)
-	if errors.Is(err, fs.ErrNotExist) {
+	return f.do("remove", name, func() error {
+		root, base := f.resolve(name)
+		if err := root.Remove(base); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		return nil
-	}
-	return wrap("remove", name, err)
+	})
 }
 
 // Touch sets the time of last use.
 func (f *FS) Touch(name string, at time.Time) error {
-	if err := f.check("touch", name); err != nil {
-		return err
-	}
 	root, base := f.resolve(name)
-	return wrap("touch", name, root.Chtimes(base, at, at))
+	return f.do("touch", name, func() error { return root.Chtimes(base, at, at) })
 }
 
 // VisitNames calls visit for each name in a directory, in no order. It reads 1,024 names at a time.
@@ -357,10 +357,7 @@ func (f *File) Stat() (fs.FileInfo, error) {
 
 // Sync replaces that of [os.File].
 func (f *File) Sync() error {
-	if err := f.disk.check("sync", f.Name); err != nil {
-		return err
-	}
-	return wrap("sync", f.Name, f.File.Sync())
+	return f.disk.do("sync", f.Name, f.File.Sync)
 }
 
 // Close replaces that of [os.File]. It closes the descriptor even if it returns an error.
