@@ -327,7 +327,7 @@ func (c *obsRm) Run(s *Settings, w *streams, of *observationsCmd) error {
 			err = store.Remove(of.owner(store, id), id)
 		}
 		switch {
-		case errors.Is(err, observations.ErrExpired): // it is gone already, as was asked
+		case errors.Is(err, observations.ErrExpired): // already removed
 			return nil
 		case err == nil && o.Pinned:
 			printMessage(w.err, "removed obs:"+string(id)+", which was pinned")

@@ -16,7 +16,7 @@ import (
 )
 
 // smallOutput is the size below which counting tokens takes less time than starting a goroutine. Most outputs of that
-// size are shown whole, so their summary is made only when it is asked for.
+// size are shown whole, so their summary is made only if a caller needs it.
 const smallOutput = 8 << 10
 
 // Options of a Writer.

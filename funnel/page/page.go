@@ -114,7 +114,7 @@ func (p *Page) append(shown, separator string, tokens, chars int) {
 	p.usedChars += chars + 1
 }
 
-// sanitize returns a row as it is shown, and what it costs.
+// sanitize returns a row as it is shown, with its tokens and chars.
 func (p *Page) sanitize(b []byte, mask *secrets.Stream) (shown string, tokens, chars int) {
 	b = mask.Text(b)
 	shown = text.Sanitize(string(b), isJSON(b), text.InRow)

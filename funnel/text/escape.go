@@ -8,13 +8,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
-// Position is where untrusted text is shown, which decides what it could be mistaken for.
+// Position is the place of untrusted text in an answer. It determines which lines of ours that text could imitate.
 type Position int
 
 // The positions.
 const (
-	Standalone Position = iota // an answer of its own, with notes and errors beside it
-	InRow                      // a row of a page, whose header, notes and errors are beside it
+	Standalone Position = iota // an answer of its own, before or after notes and errors
+	InRow                      // a row of a page that also has a header, notes and errors
 	InReceipt                  // inside a receipt, whose own words each begin a line
 )
 
