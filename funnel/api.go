@@ -21,7 +21,7 @@ type (
 
 // Options of a funnel.
 type Options struct {
-	Store   *observations.Store // nil: nothing is kept, as every receipt says
+	Store   *observations.Store // nil: nothing is stored, and every receipt says so
 	NoStore error               // why Store is nil; nil: no reason is given
 	Trace   *trace.Log          // nil: none
 	Counter *tokens.Counter     // nil: one for o200k_base
@@ -58,7 +58,7 @@ type Request struct {
 	Who     Session
 	Sources tools.Sources
 	Keep    Keep
-	Limits  Limits      // if not zero, instead of the funnel's
+	Limits  Limits      // its fields that are not zero replace the funnel's
 	Name    string      // of the observation (keep --name)
 	Ask     tools.Asker // asks the client a tool's question; nil: there is no client to ask
 

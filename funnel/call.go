@@ -2,6 +2,7 @@ package funnel
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
@@ -14,7 +15,7 @@ type call struct {
 	options *Options
 	ledger  *ledger
 	ctx     context.Context
-	stop    context.CancelCauseFunc // of the tool's context, below ctx
+	stop    context.CancelCauseFunc // cancels the tool's context, which is derived from ctx
 	request Request
 	limits  Limits
 	began   time.Time
@@ -28,13 +29,6 @@ type call struct {
 	keepErr     error                     // why storing it failed
 }
 
-func newCall(ctx context.Context, o *Options, l *ledger, r Request, limits Limits) *call {
-	return &call{
-		options: o, ledger: l, ctx: ctx, request: r, limits: limits, began: time.Now(),
-		reply: reply{mask: o.Mask, counter: o.Counter},
-	}
-}
-
 // maskedSecrets returns how many secrets were masked in the output, its rows and the text around them.
 func (c *call) maskedSecrets() int {
 	n := c.reply.masked
@@ -46,19 +40,14 @@ func (c *call) maskedSecrets() int {
 
 // images returns the images that are shown.
 func (c *call) images() []*image {
-	var shown []*image
-	if c.output != nil {
-		for _, i := range c.output.images {
-			if len(i.data) > 0 {
-				shown = append(shown, i)
-			}
-		}
+	if c.output == nil {
+		return nil
 	}
-	return shown
+	return slices.DeleteFunc(slices.Clone(c.output.images), func(i *image) bool { return len(i.data) == 0 })
 }
 
-// maskForLog masks secrets in a failure, which may repeat the arguments. It counts none: it may run in the tool's
-// goroutine.
+// maskForLog masks secrets in a failure, which may repeat the arguments. It does not count them, because it may run in
+// the tool's goroutine.
 func (c *call) maskForLog(s string) string {
 	s, _ = c.options.Mask.Echo(s, c.request.Args)
 	return s

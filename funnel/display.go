@@ -76,15 +76,14 @@ func (d *display) showOutput() {
 	}
 }
 
-// keepOnly stores what a cancelled call wrote; nothing is shown.
-func (d *display) keepOnly() {
-	d.measure()
+// store stores the output and its receipt, of which nothing is shown.
+func (d *display) store() {
 	d.call.captured.Record()
 	text, _ := d.draft(policy.OK).Fit(d.call.limits.ReceiptTokens)
 	d.commit(text)
 }
 
-// facts returns what a receipt may say of the output as things stand.
+// facts returns what a receipt may say of the output. It changes when the output is stored or storing it fails.
 func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 	c, tool := d.call, d.call.request.Tool
 	f := receipt.Facts{
@@ -111,6 +110,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 	return f
 }
 
+// draft returns the draft of a receipt from the facts as they are now.
 func (d *display) draft(verdict policy.Verdict) *receipt.Draft {
 	f := d.facts(verdict)
 	d.lost = f.NotKept != ""
@@ -135,9 +135,7 @@ func (d *display) large(whole receipt.Whole) bool {
 func (d *display) asWhole(whole string) []string {
 	d.complete = true
 	if d.call.request.Keep == Always {
-		d.call.captured.Record()
-		text, _ := d.draft(policy.OK).Fit(d.call.limits.ReceiptTokens)
-		d.commit(text)
+		d.store()
 	}
 	if whole == "" { // there are only images
 		return nil
@@ -187,7 +185,7 @@ func (d *display) asReceipt(verdict policy.Verdict, whole receipt.Whole, can boo
 		return []string{text}
 	}
 	if c.options.SavedTo && c.observation != nil {
-		// The file's name is known only now. The stored receipt is without it: other clients may read that.
+		// The file has its name only now. The stored receipt does not name the file, because other clients may read it.
 		draft.SetSaved(c.options.Store.SavedTo(*c.observation))
 		if can {
 			ceiling = min(ceiling, whole.Tokens-1)
@@ -211,7 +209,7 @@ func (d *display) asKeptWhole(verdict policy.Verdict, whole receipt.Whole) []str
 	}
 	d.commit(text)
 	d.complete = true
-	first := above() // whether it is kept is known only now
+	first := above() // only now it is known whether the output was stored
 	if notes != "" {
 		first += "\n" + notes
 	}

@@ -27,7 +27,7 @@ import (
 // Funnel is safe for concurrent use.
 type Funnel struct {
 	options Options
-	ledger  ledger
+	ledger  *ledger
 }
 
 // New returns an error that names the limit and its range if a limit is out of range.
@@ -46,30 +46,31 @@ func New(o Options) (*Funnel, error) {
 	if o.Counter == nil {
 		o.Counter = tokens.New(tokens.O200k)
 	}
-	return &Funnel{options: o}, nil
+	return &Funnel{options: o, ledger: newLedger()}, nil
 }
 
 // Call runs one tool call. It returns an error only if the caller cancelled the context (no answer is due then), or
-// if Request.Ask returned [tools.ErrAsked]: that error, with nothing stored. A failure of the tool is an Answer with
-// Failed.
+// if Request.Ask returned [tools.ErrAsked]: it returns that error and stores nothing. A failure of the tool is an
+// Answer with Failed.
 //
-// If the context has a deadline and it passes, the answer says so and shows what was written until then.
+// If the context's deadline passes, the answer says so and shows what was written until then.
 func (f *Funnel) Call(ctx context.Context, r Request) (Answer, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return Answer{}, ctx.Err()
 	}
-	if r.Who.Owner == "" {
-		r.Who.Owner = observations.Local
-	}
+	r.Who = owned(r.Who)
 	limits, err := r.Limits.WithDefaults(f.options.Limits)
-	c := newCall(ctx, &f.options, &f.ledger, r, limits)
+	c := &call{
+		options: &f.options, ledger: f.ledger, ctx: ctx, request: r, limits: limits, began: time.Now(),
+		reply: reply{mask: f.options.Mask, counter: f.options.Counter},
+	}
 	if err != nil {
 		return c.refuse(err), nil
 	}
 	return c.execute()
 }
 
-// Reset forgets what a session has spent: its client began a new context, or compacted it.
+// Reset sets the tokens that a session was shown to 0: its client began a new context, or compacted it.
 func (f *Funnel) Reset(who Session) { f.ledger.reset(who) }
 
 // refuse answers a call that cannot be run.
@@ -91,14 +92,14 @@ func (c *call) execute() (Answer, error) {
 	spent := c.ledger.spent(c.request.Who)
 	ctx, stop := context.WithCancelCause(c.ctx)
 	c.stop = stop
-	defer stop(nil) // goroutines that the tool left running must stop
+	defer stop(nil) // ends goroutines that the tool left running
 	c.openOutput(ctx, spent)
 	o := c.runTool()
 	c.millis = float64(time.Since(c.began).Microseconds()) / 1000
 	c.output.close()
 	c.captured = c.output.capture.Close()
 	defer c.captured.Discard() // deletes what was not committed
-	o = c.settleOutcome(o)
+	o = c.outcomeOfCall(o)
 	if o.status == asked {
 		return Answer{}, o.err
 	}
@@ -111,7 +112,8 @@ func (c *call) execute() (Answer, error) {
 	switch {
 	case o.status == cancelled:
 		if c.captured.Bytes > 0 {
-			d.keepOnly()
+			d.measure()
+			d.store()
 		}
 		c.finish(d.receipt(), o)
 		return Answer{}, c.ctx.Err()
@@ -147,8 +149,8 @@ func (c *call) openOutput(ctx context.Context, spent int) {
 	}
 }
 
-// holdLimit returns how many bytes of an output's beginning are held, because it might be shown whole: a page, or text
-// that costs no more than a receipt. No token is longer than 128 bytes.
+// holdLimit returns how many bytes of an output's beginning stay in memory, because the output might be shown whole: a
+// page, or text that costs no more than a receipt. No token is longer than 128 bytes.
 func (c *call) holdLimit() int {
 	limit := max(utf8.UTFMax*policy.MaxPageChars, 128*c.limits.ReceiptTokens, utf8.UTFMax*c.limits.LargeChars)
 	if c.options.Policy.Disabled {
@@ -157,8 +159,8 @@ func (c *call) holdLimit() int {
 	return limit
 }
 
-// settleOutcome returns the outcome of the call, from that of the tool and from what was captured.
-func (c *call) settleOutcome(o outcome) outcome {
+// outcomeOfCall returns the outcome of the call, from the outcome of the tool and from what was captured.
+func (c *call) outcomeOfCall(o outcome) outcome {
 	if p := c.captured.Failure; p != nil && o.err == nil { // otherwise the tool's write has failed already
 		c.logError("reading an output panicked", "tool", c.request.Tool.Name, "panic", c.maskForLog(fmt.Sprint(p)))
 		o = outcome{status: failure, err: capture.ErrDefect, stopped: true}

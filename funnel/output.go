@@ -1,11 +1,11 @@
 package funnel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -20,15 +20,15 @@ import (
 
 var errEnded = errors.New("the call has ended")
 
-// Limits of what is neither stored nor clipped as text.
+// Limits of images and notes, which are neither stored nor clipped as text.
 const (
 	maxImage  = 5 << 20  // bytes of one image
 	maxImages = 20 << 20 // bytes of all images of an answer
 	maxNotes  = 20
 )
 
-// output is the [tools.Output] of one call. A lock guards it against a tool that goes on writing after its call has
-// ended. It need not be fast: what is written is buffered below it.
+// output is the [tools.Output] of one call. Its lock guards against a tool that continues to write after its call has
+// ended.
 type output struct {
 	ctx  context.Context
 	mask *secrets.Masker
@@ -69,49 +69,33 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.capture.Write(p)
 }
 
-func (o *output) writeAll(parts ...[]byte) error {
+// add calls toPage if rows go to the page, else it writes the parts.
+func (o *output) add(toPage func() error, parts ...[]byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.ready(); err != nil {
+		return err
+	}
+	if o.paged {
+		return toPage()
+	}
 	for _, b := range parts {
-		if _, err := o.capture.Write(b); err != nil {
-			return err
-		}
+		_, _ = o.capture.Write(b) // never fails
 	}
 	return nil
 }
 
 func (o *output) Row(b []byte, more tools.Call) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.ready(); err != nil {
-		return err
-	}
-	if o.paged {
-		return o.page.AddRow(b, more)
-	}
-	return o.writeAll(b, []byte{'\n'})
+	return o.add(func() error { return o.page.AddRow(b, more) }, b, []byte{'\n'})
 }
 
 func (o *output) Text(b []byte) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.ready(); err != nil {
-		return err
-	}
-	if o.paged {
-		return o.page.AddText(b)
-	}
-	return o.writeAll(b)
+	return o.add(func() error { return o.page.AddText(b) }, b)
 }
 
 func (o *output) TruncatedRow(head, tail []byte, between int64, more tools.Call) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.ready(); err != nil {
-		return err
-	}
-	if o.paged {
-		return o.page.AddTruncatedRow(head, tail, between, more)
-	}
-	return o.writeAll(head, []byte(text.LeftOut(between)), tail, []byte{'\n'})
+	return o.add(func() error { return o.page.AddTruncatedRow(head, tail, between, more) },
+		head, []byte(text.LeftOut(between)), tail, []byte{'\n'})
 }
 
 // bytesThatFit is the [tools.Input.BytesThatFit] of the call.
@@ -215,7 +199,7 @@ func (p *image) Write(b []byte) (int, error) {
 	if err := p.o.ready(); err != nil {
 		return 0, err
 	}
-	all := len(b)
+	all, label := len(b), cmp.Or(p.name, p.mime)
 	for _, q := range p.o.images {
 		all += len(q.data)
 	}
@@ -223,21 +207,14 @@ func (p *image) Write(b []byte) (int, error) {
 	case p.tooLarge:
 	case len(p.data)+len(b) > maxImage:
 		p.tooLarge, p.data = true, nil
-		p.o.note(fmt.Sprintf("%s is over %d MiB and is not shown", p.label(), maxImage>>20))
+		p.o.note(fmt.Sprintf("%s is over %d MiB and is not shown", label, maxImage>>20))
 	case all > maxImages:
 		p.tooLarge, p.data = true, nil
-		p.o.note(fmt.Sprintf("%s is not shown: an answer takes at most %d MiB of images", p.label(), maxImages>>20))
+		p.o.note(fmt.Sprintf("%s is not shown: an answer takes at most %d MiB of images", label, maxImages>>20))
 	default:
 		p.data = append(p.data, b...)
 	}
 	return len(b), nil
-}
-
-func (p *image) label() string {
-	if p.name != "" {
-		return p.name
-	}
-	return p.mime
 }
 
 // progressEvery is the shortest time between two progress reports.
@@ -263,6 +240,5 @@ func (o *output) close() {
 	o.progressMu.Unlock()
 	o.mu.Lock()
 	o.ended = true
-	o.counts = maps.Clone(o.counts)
 	o.mu.Unlock()
 }

@@ -1,43 +1,45 @@
 package funnel
 
 import (
+	"cmp"
 	"sync"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/lru"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
-// maxSessions is how many sessions have an account. Then the session whose last call is longest ago is forgotten, and
-// starts from zero if it comes back.
+// maxSessions is how many sessions have an account. A further one evicts the least recently used account; its session
+// starts from zero again if it comes back.
 const maxSessions = 4096
 
-// ledger is what each session was shown, in tokens.
+// ledger counts the tokens that each session was shown.
 type ledger struct {
 	mu       sync.Mutex
-	clock    int64
-	accounts map[Session]*account
+	accounts *lru.Values[Session, *account]
 }
 
 type account struct {
-	deciding sync.Mutex // held while an answer is decided: concurrent calls would each spend what is left
+	deciding sync.Mutex // held while an answer is decided, so that concurrent calls cannot spend the same tokens
 	tokens   int
-	used     int64 // the clock at its last call
 }
+
+func newLedger() *ledger { return &ledger{accounts: lru.New[Session, *account](maxSessions)} }
 
 // spent returns the tokens that a session was shown.
 func (l *ledger) spent(who Session) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a := l.accounts[owned(who)]; a != nil {
+	if a, ok := l.accounts.Get(owned(who)); ok {
 		return a.tokens
 	}
 	return 0
 }
 
-// begin waits until the answers before this one are accounted for, and returns what is spent then. done must be called
-// when this one is.
+// begin waits until the answers that were begun before are accounted for, and returns the tokens spent by then. The
+// caller must call done once its own answer is accounted for.
 func (l *ledger) begin(who Session) (tokens int, done func()) {
 	l.mu.Lock()
-	a := l.account(owned(who))
+	a := l.account(who)
 	l.mu.Unlock()
 	a.deciding.Lock()
 	return l.spent(who), a.deciding.Unlock
@@ -46,48 +48,29 @@ func (l *ledger) begin(who Session) (tokens int, done func()) {
 func (l *ledger) add(who Session, tokens int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.account(owned(who)).tokens += tokens
+	l.account(who).tokens += tokens
 }
 
 // account returns the account of a session, and opens it if there is none. The caller holds l.mu.
 func (l *ledger) account(who Session) *account {
-	a := l.accounts[who]
-	if a == nil {
-		if l.accounts == nil {
-			l.accounts = map[Session]*account{}
-		}
-		if len(l.accounts) >= maxSessions {
-			l.evict()
-		}
+	a, ok := l.accounts.Get(owned(who))
+	if !ok {
 		a = &account{}
-		l.accounts[who] = a
+		l.accounts.Put(owned(who), a, 1)
 	}
-	l.clock++
-	a.used = l.clock
 	return a
-}
-
-func (l *ledger) evict() {
-	var oldest Session
-	least := l.clock + 1
-	for who, a := range l.accounts {
-		if a.used < least {
-			oldest, least = who, a.used
-		}
-	}
-	delete(l.accounts, oldest)
 }
 
 func (l *ledger) reset(who Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.accounts, owned(who))
+	if _, ok := l.accounts.Get(owned(who)); ok {
+		l.accounts.Put(owned(who), &account{}, 1)
+	}
 }
 
-// owned names the local owner if there is no other.
+// owned returns the session with the local owner if it has none.
 func owned(who Session) Session {
-	if who.Owner == "" {
-		who.Owner = observations.Local
-	}
+	who.Owner = cmp.Or(who.Owner, observations.Local)
 	return who
 }

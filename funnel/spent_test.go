@@ -37,7 +37,7 @@ func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
 }
 
 func TestSpentIsBoundedAndReset(t *testing.T) {
-	var s ledger
+	s := newLedger()
 	s.add(Session{ID: "a"}, 10)
 	s.add(Session{ID: "a", Owner: "local"}, 5)
 	s.add(Session{ID: "a", Owner: "other"}, 1)
@@ -51,8 +51,12 @@ func TestSpentIsBoundedAndReset(t *testing.T) {
 	for i := range 2 * maxSessions {
 		s.add(Session{ID: string(rune(i + 256))}, 1)
 	}
-	if len(s.accounts) > maxSessions {
-		t.Errorf("%d sessions are held", len(s.accounts))
+	held := 0
+	for i := range 2 * maxSessions {
+		held += s.spent(Session{ID: string(rune(i + 256))})
+	}
+	if held != maxSessions {
+		t.Errorf("%d sessions are held, want %d", held, maxSessions)
 	}
 }
 

@@ -24,12 +24,12 @@ const (
 	cancelled = "cancelled"
 )
 
-// asked is the status of a run that ended with a question to the client. No receipt has it: the client repeats the
-// call.
+// asked is the status of a run that ended with a question to the client. No receipt has this status, because the client
+// repeats the call.
 const asked = "asked"
 
-// grace is how long a tool may take to return after its context is done. Then its call ends without it: a call must end
-// within half a second of its deadline.
+// grace is how long a tool may take to return after its context is done. After that the call ends without waiting for
+// the tool: a call must end within half a second of its deadline.
 const grace = 200 * time.Millisecond
 
 // maxError is the length of an error, in chars.
@@ -52,7 +52,7 @@ func (c *call) runTool() outcome {
 			if returned {
 				return
 			}
-			p := recover() // nil if the goroutine was ended
+			p := recover() // nil if the tool ended its goroutine
 			c.logError("a tool panicked", "tool", c.request.Tool.Name,
 				"panic", c.maskForLog(fmt.Sprint(p)), "stack", string(debug.Stack()))
 			done <- capture.ErrDefect
@@ -69,11 +69,9 @@ func (c *call) runTool() outcome {
 	select {
 	case err = <-done:
 	case <-c.output.ctx.Done():
-		after := time.NewTimer(grace)
-		defer after.Stop()
 		select {
 		case err = <-done:
-		case <-after.C:
+		case <-time.After(grace):
 			err = c.output.ctx.Err()
 			c.logError("a tool goes on after its call has ended", "tool", c.request.Tool.Name)
 		}
@@ -97,12 +95,10 @@ func (c *call) runTool() outcome {
 // newTokenCounter is the [tools.Input.NewTokenCounter] of the call.
 func (c *call) newTokenCounter() tools.TokenCounter { return tokenCounter{c.options.Counter.Tally()} }
 
-type tokenCounter struct{ tally *tokens.Tally }
-
-func (t tokenCounter) Write(p []byte) (int, error) { return t.tally.Write(p) }
+type tokenCounter struct{ *tokens.Tally }
 
 func (t tokenCounter) Total() (n int64, margin float64) {
-	total := t.tally.Total()
+	total := t.Tally.Total()
 	return total.N, total.Margin
 }
 
@@ -118,8 +114,7 @@ func (c *call) observationTokens(s observations.Stats) (n int64, margin float64,
 	return t.N, t.Margin, ok
 }
 
-// ask is the [tools.Input.Ask] of the call. If the client answers by repeating the call, this
-// run is stopped.
+// ask is the [tools.Input.Ask] of the call. If the client answers by repeating the call, it cancels this run.
 func (c *call) ask(ctx context.Context, q tools.Question) (tools.Reply, error) {
 	if err := q.Check(); err != nil {
 		return tools.Reply{}, err
@@ -152,7 +147,7 @@ func (c *call) failureText(o outcome, rest string) string {
 	default:
 		msg = o.err.Error()
 	}
-	msg = c.maskForLog(msg) // settleOutcome has counted its secrets
+	msg = c.maskForLog(msg) // outcomeOfCall has counted its secrets
 	msg = content.Clip(text.Sanitize(msg, false, text.Standalone), maxError)
 	if rest != "" {
 		msg += "; " + rest

@@ -3,7 +3,6 @@ package funnel
 import (
 	"errors"
 	"io/fs"
-	"maps"
 	"strings"
 	"syscall"
 
@@ -50,12 +49,10 @@ func (c *call) commit(status, receipt string) {
 	}
 	receipt = c.reply.maskText(receipt)
 	if c.redacted() {
-		counts := maps.Clone(c.output.counts)
-		if counts == nil {
-			counts = map[string]float64{}
+		if c.output.counts == nil {
+			c.output.counts = map[string]float64{}
 		}
-		counts["redacted"] = float64(c.captured.Masked)
-		c.output.counts = counts
+		c.output.counts["redacted"] = float64(c.captured.Masked)
 	}
 	model, name := c.options.Counter.Model(), c.captured.Kind()
 	obs, err := rec.Commit(observations.Stats{
@@ -77,7 +74,7 @@ func (c *call) commit(status, receipt string) {
 // redacted reports whether secrets were masked in the stored output.
 func (c *call) redacted() bool { return c.captured.Redacted && c.captured.Masked > 0 }
 
-// notKept returns why the output is not stored, "" if it is, or can be read from its source.
+// notKept returns why the output is not stored; "" if it is stored or can be read from its source.
 func (c *call) notKept() string {
 	rec, err := c.captured.Recording()
 	switch {

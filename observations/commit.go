@@ -1,6 +1,7 @@
 package observations
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -58,7 +59,7 @@ func (r *Recording) commit(seen Stats) (Observation, error) {
 	}
 	r.s.endReservation(r.key, r.flushed+int64(len(lines)+len(side)))
 	r.reserved = 0
-	// Return the observation as the sidecar stores it.
+	// The sidecar may have truncated fields: return what was stored.
 	if back, err := decode(side, r.id); err == nil {
 		o = back
 	}
@@ -89,15 +90,13 @@ func (r *Recording) flushAll() error {
 	return nil
 }
 
-// closeFile syncs and closes the file while no rename was done, so that an error leaves nothing behind.
+// closeFile syncs and closes the data file. It runs before the first rename, so that an error leaves nothing behind.
 func (r *Recording) closeFile() error {
 	var err error
 	if r.s.fsync {
 		err = r.file.Sync()
 	}
-	if e := r.file.Close(); err == nil {
-		err = e
-	}
+	err = cmp.Or(err, r.file.Close())
 	r.file = nil
 	return err
 }
@@ -139,19 +138,18 @@ func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.T
 	return nil
 }
 
-// undoCommit removes all files of a commit but the data, the sidecar first, because the sidecar makes an observation.
+// undoCommit removes all files of a commit except the data. The sidecar is removed first: without it the observation
+// does not exist.
 func (r *Recording) undoCommit() error {
 	base, tmp := storefs.ObservationsDir+"/"+string(r.id), storefs.TmpDir+"/"+r.key
 	var err error
 	for _, name := range []string{base + sideExt, base + indexExt, tmp + sideExt, tmp + indexExt} {
-		if e := r.s.disk.Remove(name); err == nil {
-			err = e
-		}
+		err = cmp.Or(err, r.s.disk.Remove(name))
 	}
 	return err
 }
 
-// syncNames makes all renames, creations and removals so far survive a power loss.
+// syncNames makes all renames, creations and removals so far survive a power loss, if [Options.Fsync] is set.
 func (s *Store) syncNames() error {
 	if !s.fsync {
 		return nil

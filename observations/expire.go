@@ -1,6 +1,7 @@
 package observations
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -14,7 +15,7 @@ func (s *Store) expire(l *ledger, e *entry, why string) (freed int64, ok bool) {
 		return 0, false
 	}
 	defer data.UnlockAndClose()
-	if err != nil { // damaged: it cannot be opened, and its owner is unknown
+	if err != nil { // a damaged sidecar names no owner and no call: leave no tombstone
 		size := e.size()
 		s.markRecount(l, e.id)
 		if s.removeBytes(e) != nil || s.disk.Remove(e.name(sideExt)) != nil {
@@ -113,7 +114,8 @@ func (s *Store) markRecount(l *ledger, id ID) {
 	}
 }
 
-// writeBeside writes one small file beside an observation, complete or not at all. Its time is the store's clock.
+// writeBeside writes a small file beside an observation, complete or not at all. Its mtime is the store's current
+// time.
 func (s *Store) writeBeside(k, ext string, content []byte) error {
 	_, id, _ := parseKey(k)
 	tmp := storefs.TmpDir + "/" + k + ext
@@ -127,8 +129,8 @@ func (s *Store) writeBeside(k, ext string, content []byte) error {
 	return err
 }
 
-// writeTmp writes a file in tmp/ and reports every error before it is renamed. If at is not zero it becomes the file's
-// time of last use.
+// writeTmp writes a file in tmp/, which the caller renames if there was no error. If at is not zero it becomes the
+// file's mtime.
 func (s *Store) writeTmp(tmp string, content []byte, at time.Time) error {
 	f, err := s.disk.Create(tmp)
 	if err != nil {
@@ -138,9 +140,7 @@ func (s *Store) writeTmp(tmp string, content []byte, at time.Time) error {
 	if err == nil && s.fsync {
 		err = f.Sync()
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
+	err = cmp.Or(err, f.Close())
 	if err == nil && !at.IsZero() {
 		err = s.disk.Touch(tmp, at)
 	}

@@ -27,20 +27,18 @@ const (
 	timeLayout = "20060102T150405"
 )
 
-// IsName reports whether a source is named as an observation: by either prefix, in any case, whatever follows it.
+// IsName reports whether a name begins with either prefix of an observation, in any case. It does not check the ID.
 func IsName(source string) bool {
-	if source == "" || source[0] != 'o' && source[0] != 'O' { // most paths of a listing end here
+	if source == "" || source[0] != 'o' && source[0] != 'O' { // true for most paths of a listing
 		return false
 	}
 	lower := strings.ToLower(source)
 	return strings.HasPrefix(lower, Prefix) || strings.HasPrefix(lower, URIPrefix)
 }
 
-// newID returns 60 random bits. The system's random source does not fail.
-func newID() ID {
-	return ID(randomText(idLength))
-}
+func newID() ID { return ID(randomText(idLength)) }
 
+// randomText returns n random characters of the alphabet, 5 bits each.
 func randomText(n int) string {
 	raw := make([]byte, n)
 	rand.Read(raw)
@@ -52,14 +50,13 @@ func randomText(n int) string {
 
 // ParseID accepts "k3v9q2m7x4ab", "obs:k3v9…" and "observation://k3v9…", in any case.
 func ParseID(s string) (ID, error) {
-	if len(s) <= len(URIPrefix)+idLength { // anything longer may be megabytes: not lowered, not copied
+	if len(s) <= len(URIPrefix)+idLength { // a longer text may be megabytes: do not copy it
 		t := strings.ToLower(s)
-		if rest, ok := strings.CutPrefix(t, URIPrefix); ok {
-			t = rest
-		} else {
-			t = strings.TrimPrefix(t, Prefix)
+		rest, isURI := strings.CutPrefix(t, URIPrefix)
+		if !isURI {
+			rest = strings.TrimPrefix(t, Prefix)
 		}
-		if id := ID(t); id.valid() {
+		if id := ID(rest); id.valid() {
 			return id, nil
 		}
 	}
@@ -75,10 +72,10 @@ func (id ID) valid() bool {
 	return len(id) == idLength && consistsOf(string(id), alphabet)
 }
 
-// consistsOf reports whether s is not empty and contains only bytes of a set.
-func consistsOf(s, of string) bool {
+// consistsOf reports whether s is not empty and contains only bytes of the set.
+func consistsOf(s, set string) bool {
 	for i := range len(s) {
-		if strings.IndexByte(of, s[i]) < 0 {
+		if strings.IndexByte(set, s[i]) < 0 {
 			return false
 		}
 	}
@@ -86,8 +83,8 @@ func consistsOf(s, of string) bool {
 }
 
 const (
-	lower     = "abcdefghijklmnopqrstuvwxyz0123456789"
-	toolChars = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-"
+	extChars  = "abcdefghijklmnopqrstuvwxyz0123456789"
+	toolChars = extChars + "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-"
 )
 
 // dataName returns the name of a data file. Tool and extension are reduced to characters that are safe in file names on
@@ -105,16 +102,17 @@ func dataName(tool string, at time.Time, id ID, ext string) string {
 	if len(clean) == 0 {
 		clean = []byte("tool")
 	}
-	if len(ext) > 10 || !consistsOf(ext, lower) {
+	if len(ext) > 10 || !consistsOf(ext, extChars) {
 		ext = "txt"
 	}
 	return fmt.Sprintf("%s_%s_%s.%s", clean, at.UTC().Format(timeLayout), id, ext)
 }
 
-// parseDataName accepts only names that dataName can return: other files are never touched.
+// parseDataName returns the ID in the name of a data file. It accepts only names that dataName can return, so that the
+// store never touches other files.
 func parseDataName(name string) (ID, bool) {
 	stem, ext, ok := strings.Cut(name, ".")
-	if !ok || len(ext) > 10 || !consistsOf(ext, lower) {
+	if !ok || len(ext) > 10 || !consistsOf(ext, extChars) {
 		return "", false
 	}
 	cut := len(stem) - idLength - len(timeLayout) - 2
@@ -129,7 +127,7 @@ func parseDataName(name string) (ID, bool) {
 	return id, id.valid()
 }
 
-// Find returns the ID of a printed `saved to` path. It opens no file.
+// Find returns the ID in the path of a data file, as a receipt's `saved to` names it. It opens no file.
 func (s *Store) Find(path string) (ID, bool) {
 	if !filepath.IsAbs(path) || len(path) > 4096 {
 		return "", false

@@ -23,7 +23,7 @@ const indexMark = "mfl1"
 
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-// indexer builds an index while the bytes are written, in writes of any size.
+// indexer builds an index of the bytes written to it, in writes of any size.
 type indexer struct {
 	out    []byte // the finished blocks
 	blocks int64  // their number
@@ -39,7 +39,9 @@ type indexer struct {
 	tailInNext, newlinesInNext int
 }
 
-func (x *indexer) add(b []byte) {
+// Write never fails.
+func (x *indexer) Write(b []byte) (int, error) {
+	all := len(b)
 	for len(b) > 0 {
 		if x.tailLen > 0 {
 			x.addByte(b[0])
@@ -59,6 +61,7 @@ func (x *indexer) add(b []byte) {
 			x.endBlock(0)
 		}
 	}
+	return all, nil
 }
 
 // addByte adds one byte while a rune is incomplete.
@@ -94,7 +97,7 @@ func (x *indexer) countRune(n int) {
 	}
 }
 
-// endBlock finishes a block; skip is that of the next one.
+// endBlock finishes a block. skip is how many bytes at the start of the next block belong to a rune of this one.
 func (x *indexer) endBlock(skip int) {
 	x.out = binary.AppendUvarint(x.out, uint64(x.newlines))
 	x.out = binary.AppendUvarint(x.out, uint64(x.runes)<<2|uint64(x.skip))
@@ -103,7 +106,7 @@ func (x *indexer) endBlock(skip int) {
 	x.tailInNext, x.newlinesInNext = 0, 0
 }
 
-// finish ends the text and returns the index file.
+// finish returns the content of the index file; no bytes may be written after it.
 func (x *indexer) finish() []byte {
 	for x.tailLen > 0 {
 		x.countRune(1) // the end cuts a rune: each of its bytes counts as one
@@ -156,7 +159,7 @@ type block struct {
 	skip     int64 // bytes at its start that belong to a rune of the block before
 	lines    int64 // newlines before it
 	chars    int64 // runes that start before it
-	newlines int64 // in it
+	newlines int64 // newlines in it
 	runes    int64 // runes that start in it
 }
 
@@ -182,23 +185,12 @@ func (x index) blocks(visit func(block) bool) {
 	}
 }
 
-// blockOfNewline returns the block with the nth newline, counted from 1; all is the number of newlines if there are
-// fewer.
-func (x index) blockOfNewline(n int64) (in block, all int64, found bool) {
-	for b := range x.blocks {
-		if all = b.lines + b.newlines; n <= all {
-			return b, all, true
+// find returns the first block that match accepts, or the last block and false.
+func (x index) find(match func(block) bool) (b block, found bool) {
+	for b = range x.blocks {
+		if match(b) {
+			return b, true
 		}
 	}
-	return block{}, all, false
-}
-
-// blockOfRune returns the block in which rune n starts, counted from 0; all is the number of runes if there are fewer.
-func (x index) blockOfRune(n int64) (in block, all int64, found bool) {
-	for b := range x.blocks {
-		if all = b.chars + b.runes; n < all {
-			return b, all, true
-		}
-	}
-	return block{}, all, false
+	return b, false
 }

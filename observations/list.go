@@ -1,14 +1,12 @@
 package observations
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
@@ -23,44 +21,32 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list observations: %w", err)
 	}
-	shown := make([]*entry, 0, len(all))
+	list := make([]Observation, 0, len(all))
 	for _, e := range all {
-		if e.side && (e.data != "" || tombstones) {
-			shown = append(shown, e)
+		if !e.side || e.data == "" && !tombstones {
+			continue
 		}
-	}
-	found := make([]Observation, len(shown))
-	err = inParallel(len(shown), func(i int) error {
-		e := shown[i]
 		o, err := s.readUnpinned(e.id)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			return nil
+			continue
 		case err != nil:
-			return err
+			return nil, fmt.Errorf("list observations: %w", err)
 		case owner != "" && o.Owner != owner, o.Expired != nil && !tombstones:
-			return nil
+			continue
 		}
 		o.Lost = o.Expired == nil && e.data == "" && s.isLost(o)
 		o.Stats.Receipt, o.Pinned = "", e.pin
-		found[i] = o
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list observations: %w", err)
+		list = append(list, o)
 	}
-	list := slices.DeleteFunc(found, func(o Observation) bool { return o.ID == "" })
 	slices.SortFunc(list, func(a, b Observation) int {
-		if c := b.Created.Compare(a.Created); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.ID), string(b.ID))
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return list, nil
 }
 
-// isLost reports whether the data of an observation are missing without a tombstone. Open checks twice, because the
-// observation may be expiring at this moment.
+// isLost reports whether the data of an observation are missing although it has not expired. It uses open, which
+// retries, because the observation may be expiring at this moment.
 func (s *Store) isLost(o Observation) bool {
 	r, err := s.open(o.Owner, o.ID)
 	if err == nil {
@@ -104,41 +90,6 @@ func (s *Store) ModTime() (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// inParallel calls do for 0 … n-1, on up to 8 goroutines if n > 200. It continues after an error and returns one of
-// them.
-func inParallel(n int, do func(i int) error) error {
-	workers := 1
-	if n > 200 {
-		workers = min(runtime.GOMAXPROCS(0), 8)
-	}
-	var (
-		group sync.WaitGroup
-		next  atomic.Int64
-		fault atomic.Pointer[error]
-	)
-	for range workers {
-		group.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := do(i); err != nil {
-					fault.Store(&err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	if err := fault.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// Stat returns an observation without opening it, which does not count as use. Its errors are those of [Store.Open].
-func (s *Store) Stat(owner string, id ID) (Observation, error) { return s.readOwned(owner, id) }
-
 // Usage is what the store holds now.
 type Usage struct {
 	Observations int   // without tombstones
@@ -176,7 +127,7 @@ func (s *Store) Damaged() ([]ID, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list damaged observations: %w", err)
 	}
-	coming, err := s.beingCommitted() // after the scan: a sidecar stays in tmp/ until it is in place
+	committing, err := s.beingCommitted() // after the scan: a sidecar stays in tmp/ until it is in place
 	if err != nil {
 		return nil, fmt.Errorf("list damaged observations: %w", err)
 	}
@@ -185,11 +136,11 @@ func (s *Store) Damaged() ([]ID, error) {
 		if e.err != nil {
 			return nil, fmt.Errorf("list damaged observations: %w", e.err)
 		}
-		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor || coming[id]) {
+		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor || committing[id]) {
 			continue
 		}
 		o, err := s.readSidecar(id)
-		// a tombstone that was removed meanwhile
+		// The second case is a tombstone that was removed meanwhile.
 		if errors.Is(err, errForeign) || e.data == "" && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -213,7 +164,7 @@ func (s *Store) beingCommitted() (map[ID]bool, error) {
 			ids[id] = true
 		}
 	})
-	if err != nil && s.disk.Unwritable != nil { // nothing can be written here
+	if err != nil && s.disk.Unwritable != nil { // there may be no tmp/, and no process can write here
 		err = nil
 	}
 	return ids, err

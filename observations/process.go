@@ -17,8 +17,8 @@ import (
 
 const (
 	liveExt = ".live"
-	dataExt = ".data" // bytes being recorded
-	goneExt = ".gone" // this observation is being replaced by a tombstone
+	dataExt = ".data" // the bytes of a recording
+	goneExt = ".gone" // marks an observation that is being replaced by a tombstone
 )
 
 // Extensions of the files beside a data file.
@@ -32,7 +32,7 @@ func newProcess() string {
 	return strconv.Itoa(os.Getpid()) + "-" + randomText(8)
 }
 
-// key names one observation as worked on by one process.
+// key names the files in tmp/ of one process for one observation, and its reservation.
 func key(proc string, id ID) string { return proc + "_" + string(id) }
 
 func parseKey(k string) (proc string, id ID, ok bool) {
@@ -62,10 +62,10 @@ func (s *Store) createLiveFile() error {
 		if err != nil {
 			_ = s.disk.Remove(f.Name)
 			_ = f.File.Close()
-			s.proc = newProcess() // if the file could not be removed, its name is taken
+			s.proc = newProcess() // the old name is still in use if the file could not be removed
 			return noLocks(err)
 		}
-		// A sweeper may have locked or removed the file first.
+		// ok is false if a sweep of another process locked or removed the file first.
 		if ok {
 			s.live = f
 			return nil
@@ -95,7 +95,7 @@ func (s *Store) processName() string {
 type census struct {
 	s     *Store
 	alive map[string]bool
-	dead  map[string]*storefs.File // nil: it has no live file any more
+	dead  map[string]*storefs.File // live files, locked; nil: the process has none any more
 }
 
 func (s *Store) newCensus() *census {
@@ -122,7 +122,7 @@ func (c *census) isAlive(proc string) bool {
 		}
 		f.UnlockAndClose()
 	}
-	c.alive[proc] = true // if in doubt, nothing of it is removed
+	c.alive[proc] = true // in doubt, keep its files
 	return true
 }
 

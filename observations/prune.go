@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// freshFor is how long after its last use an observation is never evicted or expired: a caller that was given its ID
-// needs time to use it.
+// freshFor is the time after its last use in which an observation is never evicted or expired: a caller that received
+// its ID needs time to use it.
 const freshFor = time.Minute
 
 // Pruned reports the result of [Store.Prune].
@@ -19,9 +19,10 @@ type Pruned struct {
 	Kept      int
 	KeptBytes int64
 
-	// Of those kept: how many are too old or over the quota, and why they stay.
-	// used within a minute; pinned, which exempts from the quota alone; in use, or not removable
-	Fresh, Pinned, Busy int
+	// How many of those kept are too old or over the quota, by the reason why they stay.
+	Fresh  int // used within the last minute
+	Pinned int // counted only while the store is over its quota
+	Busy   int // open in some process, or not removable
 }
 
 // Prune expires what is older than the maximum age, then the least recently used observations until the quota holds.
@@ -184,7 +185,7 @@ func (s *Store) expireWhile(l *ledger, all map[ID]*entry, more func() bool) (fre
 // Remove deletes the data and leaves a tombstone, even if the observation is pinned or open.
 func (s *Store) Remove(owner string, id ID) error {
 	return s.locked(func(l *ledger) error {
-		o, err := s.readOwned(owner, id)
+		o, err := s.Stat(owner, id)
 		if err != nil {
 			return err
 		}
@@ -211,7 +212,7 @@ func (s *Store) entryOf(o Observation) *entry {
 func (s *Store) Pin(owner string, id ID, pinned bool) error {
 	// Take the ledger's lock, so that no other process is just removing the observation.
 	return s.locked(func(*ledger) error {
-		o, err := s.readOwned(owner, id)
+		o, err := s.Stat(owner, id)
 		if err != nil {
 			return err
 		}

@@ -22,22 +22,22 @@ const (
 	// allowance is the part of a reservation that is left for the sidecar.
 	allowance = maxSidecar
 
-	lockWait     = time.Second            // a longer wait counts as no room
-	cleanupSlice = 200 * time.Millisecond // limit of a clean-up while others wait for the lock
+	lockWait     = time.Second            // a longer wait for the lock is ErrNoRoom
+	cleanupSlice = 200 * time.Millisecond // limit of a clean-up, because others may wait for the lock
 )
 
-// ledger is the quota file: the bytes stored, and the bytes each writer reserved beyond that. It is a cache: if it is
-// missing or torn, it is rebuilt from the files.
+// ledger is the content of the quota file: the bytes stored, and the bytes each writer reserved beyond that. If the
+// file is missing or torn, it is rebuilt from the files of the store.
 type ledger struct {
 	V     int              `json:"v"`
 	Kept  int64            `json:"kept"`
 	Held  map[string]int64 `json:"held,omitempty"` // by key: process and ID
 	Swept time.Time        `json:"swept"`          // last check for old observations
 
-	// If the ledger cannot be written, these make a later sweep check their observations again; they are removed once
-	// it is.
-	marks  []string // files in tmp/
-	census *census  // its dead processes are removed then
+	// The next two are released once the ledger is written. If that fails, they make a later sweep check their
+	// observations again.
+	marks  []string // files in tmp/ to remove
+	census *census  // its dead processes' live files are to be removed
 }
 
 func (l *ledger) reserved() int64 {
@@ -59,7 +59,7 @@ func (l *ledger) writers() map[ID]bool {
 	return ids
 }
 
-// settlement ends a reservation: its observation now has this size, 0 if it was discarded.
+// settlement ends the reservation of a key. size is the final size of its observation, 0 if it was discarded.
 type settlement struct {
 	key  string
 	size int64
@@ -69,7 +69,7 @@ type settlement struct {
 // files by then. Waiting for more than a second is ErrNoRoom.
 func (s *Store) locked(do func(*ledger) error) error { return s.lockedWithin(lockWait, do) }
 
-// lockedWithin is locked with another limit on waiting.
+// lockedWithin is locked with patience instead of a second.
 func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) error {
 	if err := s.enterGate(patience); err != nil {
 		return err
@@ -80,22 +80,22 @@ func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) err
 		return err
 	}
 	defer f.UnlockAndClose()
-	stands, err := f.ReadAll(maxQuota, 4<<10)
+	old, err := f.ReadAll(maxQuota, 4<<10)
 	if err != nil {
 		return err
 	}
-	l, err := s.load(stands)
+	l, err := s.load(old)
 	if err != nil {
 		return err
 	}
-	owed := s.applyPending(l)
+	applied := s.applyPending(l)
 	err = do(l)
 	b, failed := json.Marshal(l)
-	if failed == nil && !bytes.Equal(b, stands) {
+	if failed == nil && !bytes.Equal(b, old) {
 		failed = f.Overwrite(b)
 	}
 	if l.finishMarks(s, failed == nil); failed != nil {
-		s.deferSettlement(owed...)
+		s.deferSettlement(applied...)
 		return failed
 	}
 	return err
@@ -120,19 +120,17 @@ func (l *ledger) finishMarks(s *Store, written bool) {
 
 var errBusy = fmt.Errorf("%w: another process had its quota file locked for over a second; try again", ErrNoRoom)
 
-// enterGate waits for the other goroutines of this process, which would otherwise poll for the file lock.
+// enterGate waits for the other goroutines of this process, so that only one of them polls for the file lock.
 func (s *Store) enterGate(patience time.Duration) error {
 	select {
 	case s.gate <- struct{}{}: // free: take it even if the wait was long
 		return nil
 	default:
 	}
-	wait := time.NewTimer(patience)
-	defer wait.Stop()
 	select {
 	case s.gate <- struct{}{}:
 		return nil
-	case <-wait.C:
+	case <-time.After(patience):
 	}
 	select {
 	case s.gate <- struct{}{}: // it became free while this process was suspended
@@ -182,11 +180,11 @@ func (s *Store) load(b []byte) (*ledger, error) {
 // the bytes written so far; its holder reports the rest at its next reservation.
 func (s *Store) rebuild() (*ledger, error) {
 	l := &ledger{V: version, Held: map[string]int64{}}
-	processes := s.newCensus()
-	defer processes.unlockDead()
+	census := s.newCensus()
+	defer census.unlockDead()
 	err := s.disk.VisitNames(storefs.TmpDir, func(name string) {
 		k, ok := strings.CutSuffix(name, dataExt)
-		if proc, _, named := parseKey(k); !ok || !named || !processes.isAlive(proc) {
+		if proc, _, named := parseKey(k); !ok || !named || !census.isAlive(proc) {
 			return
 		}
 		if info, err := s.disk.Stat(storefs.TmpDir + "/" + name); err == nil {
@@ -239,8 +237,8 @@ func (s *Store) endReservation(key string, size int64) {
 // reserveAhead returns how many bytes a writer reserves at a time.
 func (s *Store) reserveAhead() int64 { return min(reserveStep, max(s.quota/64, blockSize)) }
 
-// reserve adds at least need bytes, and up to want if there is room, to the reservation of have bytes under a key. It
-// may get less: then the error says why.
+// reserve adds at least need bytes, and up to want if there is room, to the reservation of have bytes under a key. If
+// it gets less than need, err says why.
 func (s *Store) reserve(key string, have, need, want int64) (got int64, err error) {
 	want = max(need, want)
 	failed := s.locked(func(l *ledger) error {
@@ -324,7 +322,7 @@ func (s *Store) count(l *ledger) (map[ID]*entry, error) {
 	return all, err
 }
 
-// recount sets the stored bytes from a scan. Files of an observation being written are not counted: its reservation
+// recount sets the stored bytes from a scan. It skips files of an observation that is being written: its reservation
 // covers them, even once they are in place.
 func (s *Store) recount(l *ledger, all map[ID]*entry) {
 	holders := l.writers()

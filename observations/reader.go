@@ -30,7 +30,7 @@ type Reader struct {
 // Open opens an observation of this owner; an observation of another owner is [ErrNotFound].
 func (s *Store) Open(owner string, id ID) (*Reader, error) {
 	s.tidyIfDue()
-	o, err := s.readOwned(owner, id)
+	o, err := s.Stat(owner, id)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func (s *Store) Open(owner string, id ID) (*Reader, error) {
 }
 
 // open opens without counting as use. A process that expires an observation locks the data exclusively, writes the
-// tombstone and removes the data; if open meets it between these steps, it retries.
+// tombstone and removes the data; open retries if it finds an observation between these steps.
 func (s *Store) open(owner string, id ID) (*Reader, error) {
 	gone := 0
 	for pause := time.Millisecond; ; pause *= 2 {
-		o, err := s.readOwned(owner, id)
+		o, err := s.Stat(owner, id)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (s *Store) reader(o Observation, data *storefs.File) (*Reader, error) {
 // ReadAt reads the bytes as the tool wrote them.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) { return r.data.ReadAt(p, off) }
 
-// SyscallConn gives access to the file's descriptor, so that its pages can be mapped.
+// SyscallConn gives access to the file's descriptor, so that a caller can map its pages.
 func (r *Reader) SyscallConn() (syscall.RawConn, error) { return r.data.SyscallConn() }
 
 // Size returns the number of stored bytes.
@@ -132,9 +132,9 @@ func (r *Reader) LineOffset(line int64) (offset, at int64, err error) {
 	if err != nil {
 		return 0, 1, err
 	}
-	in, all, found := x.blockOfNewline(line - 1)
+	in, found := x.find(func(b block) bool { return line-1 <= b.lines+b.newlines })
 	if !found {
-		return r.LineOffset(all + 1)
+		return r.LineOffset(in.lines + in.newlines + 1)
 	}
 	text, err := r.block(in.at)
 	if err != nil {
@@ -164,9 +164,9 @@ func (r *Reader) CharOffset(char int64) (offset, at int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	in, all, found := x.blockOfRune(char)
+	in, found := x.find(func(b block) bool { return char < b.chars+b.runes })
 	if !found {
-		return r.Size(), all, nil
+		return r.Size(), in.chars + in.runes, nil
 	}
 	text, err := r.block(in.at)
 	if err != nil {
@@ -203,26 +203,20 @@ func (r *Reader) loadIndex() (index, error) {
 	if _, err := io.CopyBuffer(&x, io.NewSectionReader(r, 0, size), make([]byte, blockSize)); err != nil {
 		return index{}, err
 	}
-	made := x.finish()
-	// Store the rebuilt index if possible. Its size is counted first: the quota file may count too much, never too
+	rebuilt := x.finish()
+	// Store the rebuilt index if possible. Add its size to the quota file first: that may count too much, never too
 	// little.
 	counted := r.s.lockedWithin(lockPatience, func(l *ledger) error {
 		if err := r.s.createLiveFile(); err != nil {
 			return err
 		}
-		l.Kept += int64(len(made))
+		l.Kept += int64(len(rebuilt))
 		return nil
 	})
 	if counted == nil {
-		_ = r.s.writeBeside(key(r.s.processName(), id), indexExt, made)
+		_ = r.s.writeBeside(key(r.s.processName(), id), indexExt, rebuilt)
 	}
-	return parseIndex(made, size)
-}
-
-// Write lets [io.Copy] write to an indexer.
-func (x *indexer) Write(p []byte) (int, error) {
-	x.add(p)
-	return len(p), nil
+	return parseIndex(rebuilt, size)
 }
 
 // Verify reads the data and compares size and sha256; it returns ErrDamaged if they differ. It does not count as use.

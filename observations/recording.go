@@ -1,6 +1,7 @@
 package observations
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -47,20 +48,14 @@ func (s *Store) Record(m Provenance) (*Recording, error) {
 	if m.Owner == "" {
 		m.Owner = Local
 	}
-	r := &Recording{s: s, id: newID(), provenance: m, created: s.now(), hash: sha256.New()}
-	for range 3 { // in case 60 random bits collide
-		if !s.idExists(r.id) {
+	r := &Recording{s: s, provenance: m, created: s.now(), hash: sha256.New()}
+	for range 4 { // in case 60 random bits collide
+		r.id = newID()
+		if _, err := s.disk.Stat(storefs.ObservationsDir + "/" + string(r.id) + sideExt); err != nil {
 			break
 		}
-		r.id = newID()
 	}
 	return r, nil
-}
-
-// idExists reports whether an ID has a sidecar; false if the disk cannot tell.
-func (s *Store) idExists(id ID) bool {
-	_, err := s.disk.Stat(storefs.ObservationsDir + "/" + string(id) + sideExt)
-	return err == nil
 }
 
 // ID returns the ID under which the observation is committed.
@@ -71,7 +66,7 @@ func (r *Recording) Write(p []byte) (int, error) {
 	n := len(p)
 	if r.state != "" || r.Err() != nil {
 		r.dropped += int64(n)
-		return n, nil //nolint:nilerr // what is not kept is counted, and named by Err
+		return n, nil //nolint:nilerr // Dropped counts the bytes, and Err has the error
 	}
 	var over int64
 	if left := r.s.maxObservation - r.Size(); int64(len(p)) > left {
@@ -131,8 +126,8 @@ func (r *Recording) Err() error {
 	return r.capErr
 }
 
-// flush writes b to the file and says how much of it is kept. ahead is what to
-// reserve where b has no room yet.
+// flush writes b to the file and returns how many of its bytes were stored. If b has no room yet, flush reserves up to
+// ahead bytes.
 func (r *Recording) flush(b []byte, ahead int64) int {
 	if err := r.createFile(); err != nil {
 		r.diskErr = err
@@ -147,7 +142,7 @@ func (r *Recording) flush(b []byte, ahead int64) int {
 		return 0
 	}
 	r.hash.Write(b[:n])
-	r.index.add(b[:n])
+	_, _ = r.index.Write(b[:n])
 	r.flushed += int64(n)
 	return n
 }
@@ -168,8 +163,8 @@ func (r *Recording) createFile() error {
 	return nil
 }
 
-// reserveRoom returns how many of the next n bytes have room. If the reservation is too small it asks for at least that
-// much, up to ahead bytes.
+// reserveRoom returns how many of the next n bytes have room. If the reservation is too small for them, it is extended
+// by what they need, or by ahead bytes if that is more and there is room.
 func (r *Recording) reserveRoom(n, ahead int64) int64 {
 	if r.roomNeeded(n) <= r.reserved {
 		return n
@@ -205,11 +200,13 @@ func (r *Recording) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n := 0
 	if off < r.flushed {
-		if err := r.reopen(); err != nil {
-			return 0, err
+		var err error
+		if r.file == nil { // Commit closed it
+			if r.file, err = r.s.disk.Open(r.name, false); err != nil {
+				return 0, err
+			}
 		}
 		want := min(int64(len(p)), r.flushed-off)
-		var err error
 		if n, err = r.file.ReadAt(p[:want], off); int64(n) < want {
 			return n, err
 		}
@@ -232,14 +229,6 @@ func readSlice(p, from []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// reopen opens the data file again after Commit closed it.
-func (r *Recording) reopen() (err error) {
-	if r.file == nil {
-		r.file, err = r.s.disk.Open(r.name, false)
-	}
-	return err
-}
-
 // Discard deletes an uncommitted recording. After a successful Commit it only closes the file ReadAt opened. It may be
 // called again.
 func (r *Recording) Discard() error {
@@ -260,9 +249,7 @@ func (r *Recording) Discard() error {
 	if was == failed {
 		err = r.undoCommit()
 	}
-	if e := r.s.disk.Remove(r.name); err == nil {
-		err = e
-	}
+	err = cmp.Or(err, r.s.disk.Remove(r.name))
 	if r.reserved > 0 {
 		r.s.endReservation(r.key, 0)
 		r.reserved = 0

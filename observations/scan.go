@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// entry describes the files a store has under one ID.
+// entry describes the files of one ID.
 type entry struct {
 	id                            ID
 	data                          string // name of the data file; "" in a tombstone
@@ -17,7 +17,7 @@ type entry struct {
 	used                          time.Time // mtime of the sidecar, else of another file
 	dataSize, sideSize, indexSize int64
 
-	// err is set if the disk could not report these files: then nothing of them is removed.
+	// err is set if the disk could not report these files: then none of them is removed.
 	err error
 }
 
@@ -69,39 +69,27 @@ func (s *Store) scan(sizes bool) (map[ID]*entry, error) {
 
 // statEntry fills in sizes and the last use, and clears the files that vanished meanwhile.
 func (s *Store) statEntry(e *entry) {
-	look := func(name string) (fs.FileInfo, bool) {
+	stat := func(exists bool, name string, size *int64) bool {
+		if !exists {
+			return false
+		}
 		info, err := s.disk.Stat(storefs.ObservationsDir + "/" + name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			e.err = err
-			return nil, false
 		}
 		if err != nil || !info.Mode().IsRegular() {
-			return nil, false
+			return false
 		}
-		return info, true
-	}
-	if e.data != "" {
-		if info, ok := look(e.data); ok {
-			e.dataSize, e.used = info.Size(), info.ModTime()
-		} else {
-			e.data = ""
+		*size = info.Size()
+		if e.used.IsZero() {
+			e.used = info.ModTime()
 		}
+		return true
 	}
-	if e.index {
-		if info, ok := look(string(e.id) + indexExt); ok {
-			e.indexSize = info.Size()
-			if e.used.IsZero() {
-				e.used = info.ModTime()
-			}
-		} else {
-			e.index = false
-		}
+	// The sidecar is the first, because its mtime is the last use.
+	e.side = stat(e.side, string(e.id)+sideExt, &e.sideSize)
+	if !stat(e.data != "", e.data, &e.dataSize) {
+		e.data = ""
 	}
-	if e.side {
-		if info, ok := look(string(e.id) + sideExt); ok {
-			e.sideSize, e.used = info.Size(), info.ModTime()
-		} else {
-			e.side = false
-		}
-	}
+	e.index = stat(e.index, string(e.id)+indexExt, &e.indexSize)
 }

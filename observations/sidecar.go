@@ -23,7 +23,7 @@ const (
 	maxArgs       = 4 << 10
 	maxOrigin     = 4 << 10
 	maxCounts     = 64
-	maxCanonical  = 1 << 20 // longer arguments are hashed as they are: sorting keys takes 50× their size
+	maxCanonical  = 1 << 20 // bytes; longer arguments are hashed unsorted: sorting keys takes 50× their size in memory
 	tombstoneArgs = 1 << 10
 )
 
@@ -142,24 +142,19 @@ func (o Observation) encode(max int) ([]byte, error) {
 	return nil, fmt.Errorf("write sidecar: over %d bytes", max)
 }
 
-// tombstone returns what remains of an expired observation: the call that made it.
+// tombstone returns the sidecar that replaces an expired observation. It names the call to repeat.
 func (o Observation) tombstone(why string, at time.Time) Observation {
 	at = at.UTC().Round(0)
 	o.Expired, o.Why = &at, why
-	o.Args = clipArgs(mask(o.Args), tombstoneArgs)
+	if len(o.Args) > 0 {
+		// A tombstone outlives its observation by months: mask secrets in the arguments, which are at most 4 KiB.
+		// Masking is best effort and drops anything but JSON.
+		o.Args = clipArgs(secrets.New().JSON(o.Args), tombstoneArgs)
+	}
 	o.Origin = clipList(o.Origin, 512)
 	o.Cause = content.ClipEnd(o.Cause, 200)
 	o.Stats.Receipt, o.Stats.Counts = "", nil
 	return o
-}
-
-// mask replaces what looks like a secret in arguments. A tombstone outlives its observation by months and needs its
-// arguments only to repeat the call. It is best effort, on at most 4 KiB; anything but JSON is dropped.
-func mask(args json.RawMessage) json.RawMessage {
-	if len(args) == 0 {
-		return nil
-	}
-	return secrets.New().JSON(args)
 }
 
 // readSidecar returns the observation of an ID for any owner. A missing or invalid sidecar is ErrNotFound, because its
@@ -170,7 +165,7 @@ func (s *Store) readSidecar(id ID) (Observation, error) {
 		return o, err
 	}
 	_, err = s.disk.Stat(storefs.ObservationsDir + "/" + string(id) + pinExt)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else a pinned observation could expire
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // to ignore it could expire a pinned observation
 		return Observation{}, err
 	}
 	o.Pinned = err == nil
@@ -214,8 +209,9 @@ func decode(b []byte, id ID) (Observation, error) {
 	return o, nil
 }
 
-// readOwned returns an observation that belongs to owner and has not expired.
-func (s *Store) readOwned(owner string, id ID) (Observation, error) {
+// Stat returns an observation of this owner without opening it, which does not count as use. Its errors are those of
+// [Store.Open].
+func (s *Store) Stat(owner string, id ID) (Observation, error) {
 	if !id.valid() {
 		return Observation{}, malformed(string(id))
 	}

@@ -1,8 +1,10 @@
 package observations
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -70,7 +72,7 @@ func DefaultDir() (string, error) {
 // [Store.Unwritable]. If it cannot be read either, the error says what to do.
 func OpenStore(o Options) (*Store, error) { return openStore(o, &storefs.FS{}) }
 
-// openStore is OpenStore on a file system that is not open yet, which tests prepare.
+// openStore is OpenStore with a file system that tests prepare to fail.
 func openStore(o Options, disk *storefs.FS) (*Store, error) {
 	dir := o.Dir
 	if dir == "" {
@@ -89,7 +91,7 @@ func openStore(o Options, disk *storefs.FS) (*Store, error) {
 	}
 	s := newStore(dir, disk, o)
 	if s.unwritable = disk.Unwritable; s.unwritable != nil {
-		return s, nil //nolint:nilerr // a store that cannot be written to is read
+		return s, nil //nolint:nilerr // the store can still be read
 	}
 	switch err := s.sweepAtOpen(); {
 	case err == nil:
@@ -108,27 +110,16 @@ func openStore(o Options, disk *storefs.FS) (*Store, error) {
 func (s *Store) Unwritable() error { return s.unwritable }
 
 func newStore(dir string, disk *storefs.FS, o Options) *Store {
+	const unlimited = 1 << 62 // bytes: adding a file's size does not overflow
 	s := &Store{
 		dir: dir, disk: disk, fsync: o.Fsync,
-		maxObservation: limit(o.MaxObservation, DefaultMaxObservation),
-		quota:          limit(o.Quota, DefaultQuota),
-		minFree:        o.MinFree,
-		maxAge:         o.MaxAge,
+		maxObservation: limit(o.MaxObservation, DefaultMaxObservation, unlimited),
+		quota:          limit(o.Quota, DefaultQuota, unlimited),
+		minFree:        limit(o.MinFree, DefaultMinFree, 0),
+		maxAge:         limit(o.MaxAge, DefaultMaxAge, math.MaxInt64),
 		now:            o.Now,
 		proc:           newProcess(),
 		gate:           make(chan struct{}, 1),
-	}
-	switch {
-	case o.MinFree == 0:
-		s.minFree = DefaultMinFree
-	case o.MinFree < 0:
-		s.minFree = 0
-	}
-	switch {
-	case o.MaxAge == 0:
-		s.maxAge = DefaultMaxAge
-	case o.MaxAge < 0:
-		s.maxAge = 1<<63 - 1
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -136,18 +127,15 @@ func newStore(dir string, disk *storefs.FS, o Options) *Store {
 	return s
 }
 
-// limit returns the default for 0, no limit for a negative value, else n.
-func limit(n, normal int64) int64 {
-	switch {
-	case n == 0:
-		return normal
-	case n < 0:
-		return 1 << 62 // adding a file's size does not overflow
+// limit returns the default for 0, none for a negative value, else n.
+func limit[T int64 | time.Duration](n, normal, none T) T {
+	if n < 0 {
+		return none
 	}
-	return n
+	return cmp.Or(n, normal)
 }
 
-// Dir is the store's absolute directory.
+// Dir returns the store's absolute directory.
 func (s *Store) Dir() string { return s.dir }
 
 // Close closes the store. Recordings and readers must be closed before. If Close is never called, the next process

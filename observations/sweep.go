@@ -14,7 +14,7 @@ const (
 	maxTombstones = 10_000
 	tombstoneAge  = 90 * 24 * time.Hour
 
-	lockPatience = 5 * time.Millisecond // wait for the lock if the work can be done later
+	lockPatience = 5 * time.Millisecond // longest wait for the lock if the work can be done later
 )
 
 // sweepAtOpen takes the lock and removes what dead processes left. It takes two short reads if there is nothing to do,
@@ -34,10 +34,10 @@ func (s *Store) sweepAtOpen() error {
 // one without a sidecar was never committed, one with a tombstone must lose its bytes, any other was acknowledged and
 // stays.
 func (s *Store) sweep(l *ledger) error {
-	processes := s.newCensus()
+	census := s.newCensus()
 	defer func() {
-		if l.census != processes {
-			processes.unlockDead()
+		if l.census != census {
+			census.unlockDead()
 		}
 	}()
 	var left []string
@@ -46,11 +46,11 @@ func (s *Store) sweep(l *ledger) error {
 		proc, isLive := stem, "."+ext == liveExt && isProcess(stem)
 		if !isLive {
 			var ours bool
-			if proc, _, ours = parseKey(stem); !ours || !isTmpExt("."+ext) {
+			if proc, _, ours = parseKey(stem); !ours || !slices.Contains(tmpExts, "."+ext) {
 				return
 			}
 		}
-		if !processes.isAlive(proc) && !isLive {
+		if !census.isAlive(proc) && !isLive {
 			left = append(left, name)
 		}
 	})
@@ -60,7 +60,7 @@ func (s *Store) sweep(l *ledger) error {
 	worked := map[ID]bool{}
 	for k := range l.Held {
 		proc, id, ok := parseKey(k)
-		if ok && processes.isAlive(proc) {
+		if ok && census.isAlive(proc) {
 			continue
 		}
 		delete(l.Held, k)
@@ -88,13 +88,11 @@ func (s *Store) sweep(l *ledger) error {
 	for _, name := range left {
 		l.marks = append(l.marks, storefs.TmpDir+"/"+name)
 	}
-	l.census = processes
+	l.census = census
 	return nil
 }
 
-func isTmpExt(ext string) bool {
-	return slices.Contains([]string{dataExt, indexExt, sideExt, goneExt}, ext)
-}
+var tmpExts = []string{dataExt, indexExt, sideExt, goneExt}
 
 // finishRemoval completes the removal that a dead process had begun.
 func (s *Store) finishRemoval(e *entry) error {
@@ -103,7 +101,7 @@ func (s *Store) finishRemoval(e *entry) error {
 	}
 	if e.side {
 		if o, err := s.readSidecar(e.id); err != nil || o.Expired == nil {
-			return nil //nolint:nilerr // in doubt nothing is taken
+			return nil //nolint:nilerr // in doubt, keep the files
 		}
 	}
 	return s.removeBytes(e)
@@ -132,8 +130,8 @@ func (s *Store) removeBytes(e *entry) error {
 	return nil
 }
 
-// tidyIfDue removes old observations, once an hour among all processes. An error is ignored and the work tried again a
-// minute later: the call that triggered it must not fail.
+// tidyIfDue removes old observations, once an hour among all processes. It ignores an error, because the call that
+// triggered it must not fail, and tries again a minute later.
 func (s *Store) tidyIfDue() {
 	if s.now().UnixNano() < s.nextTidy.Load() {
 		return

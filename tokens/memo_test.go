@@ -54,7 +54,7 @@ func TestMergedAsLaid(t *testing.T) {
 			piece := rapid.SliceOfN(
 				rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetnQZ01= \n\t"))), 1, tables.MergeMax,
 			).Draw(t, "piece")
-			merged, laid := v.Merge(piece), d.tileLong(piece)
+			merged, laid := v.Merge(piece), d.tile(piece)
 			if merged != laid {
 				t.Fatalf("%q: merged %d, laid %d", piece, merged, laid)
 			}

@@ -42,6 +42,7 @@ func (m Model) Estimated() bool { return m.Factor != 0 }
 // Other models: no factor fits all of them. DeepSeek says 0.3 tokens per English character
 // (api-docs.deepseek.com/quick_start/token_usage), about 1.3 times o200k_base.
 var (
+	exact      = Model{Encoding: O200k}
 	claude3    = Model{O200k, 1.2, 0.25}
 	claude47   = Model{O200k, 1.4, 0.35}
 	gemini     = Model{O200k, 1.15, 0.5}
@@ -51,18 +52,13 @@ var (
 // families lists prefixes of model names that tiktoken-go does not know.
 var families = []struct {
 	prefix string
-	model  func(name string) Model
+	model  Model
 }{
-	{"gpt-5", always(Model{Encoding: O200k})},
-	{"gpt-oss", always(Model{Encoding: O200k})}, {"chatgpt-", always(Model{Encoding: O200k})},
-	{"o1", always(Model{Encoding: O200k})}, {"o3", always(Model{Encoding: O200k})},
-	{"o4", always(Model{Encoding: O200k})},
-	{"claude", claude}, {"gemini", always(gemini)},
-	{"mistral", always(otherModel)}, {"llama", always(otherModel)}, {"deepseek", always(otherModel)},
-	{"qwen", always(otherModel)}, {"kimi", always(otherModel)}, {"grok", always(otherModel)},
+	{"gpt-5", exact}, {"gpt-oss", exact}, {"chatgpt-", exact}, {"o1", exact}, {"o3", exact}, {"o4", exact},
+	{"claude", claude47}, {"gemini", gemini},
+	{"mistral", otherModel}, {"llama", otherModel}, {"deepseek", otherModel},
+	{"qwen", otherModel}, {"kimi", otherModel}, {"grok", otherModel},
 }
-
-func always(m Model) func(string) Model { return func(string) Model { return m } }
 
 // claude returns the model for a Claude name. The version decides between two vocabularies:
 // claude-3-5-sonnet-20241022, claude-opus-4-7, claude-sonnet-4.6.
@@ -102,8 +98,12 @@ func Parse(name string) (Model, error) {
 		}
 	}
 	for _, f := range families {
-		if strings.HasPrefix(n, f.prefix) {
-			return f.model(n), nil
+		switch {
+		case !strings.HasPrefix(n, f.prefix):
+		case f.model == claude47:
+			return claude(n), nil
+		default:
+			return f.model, nil
 		}
 	}
 	return Model{}, fmt.Errorf("unknown model or encoding %.60q; use %s, %s or a model's name"+

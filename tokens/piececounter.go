@@ -53,24 +53,15 @@ func (d *pieceCounter) countTokens(piece []byte) int {
 			return d.Merge(piece)
 		}
 	}
-	return d.tileLong(piece)
+	return d.tile(piece)
 }
 
-// tileLong is tile for a piece of any length: it also allocates the scratch memory.
-func (d *pieceCounter) tileLong(piece []byte) int {
+// tile counts the tokens of a piece by placing tokens side by side.
+func (d *pieceCounter) tile(piece []byte) (parts int) {
 	if len(piece) > len(d.sizes) {
 		d.deadEnds, d.sizes = make([]uint64, len(piece)/64+1), make([]uint8, len(piece))
 	}
 	clear(d.deadEnds[:len(piece)/64+1])
-	parts := d.tile(piece)
-	if len(d.sizes) > keepScratch {
-		d.deadEnds, d.sizes = nil, nil
-	}
-	return parts
-}
-
-// tile counts the tokens of a piece by placing tokens side by side. The scratch memory must be large enough.
-func (d *pieceCounter) tile(piece []byte) (parts int) {
 	at, last := 0, uint32(noToken)
 	place := func(e tables.End, how uint8) {
 		d.sizes[parts] = uint8(e.Len()-1) | how
@@ -123,6 +114,9 @@ func (d *pieceCounter) tile(piece []byte) (parts int) {
 				place(e, again)
 			}
 		}
+	}
+	if len(d.sizes) > keepScratch {
+		d.deadEnds, d.sizes = nil, nil
 	}
 	return parts
 }

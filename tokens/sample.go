@@ -97,7 +97,7 @@ type sample struct {
 func (c *Counter) sample(window []byte) sample {
 	d := c.acquire()
 	defer c.release(d)
-	text := window[leading(window):]
+	text := runes.TrimStart(window)
 	text = toValidUTF8(text[:runes.Complete(text)])
 	if len(text) == 0 {
 		return sample{}
@@ -113,16 +113,6 @@ func (c *Counter) sample(window []byte) sample {
 		end += n
 	}
 	return sample{float64(end - from), float64(tokens + d.countPending(text))}
-}
-
-// leading returns the number of bytes at the beginning of b that belong to a truncated rune.
-func leading(b []byte) int {
-	for n := range min(3, len(b)) {
-		if b[n]&0xc0 != 0x80 {
-			return n
-		}
-	}
-	return 0
 }
 
 // samples accumulates the samples of a stream in constant memory. Each sample is weighted by the length of its block.

@@ -34,13 +34,10 @@ type app struct {
 	log     *slog.Logger
 }
 
-// open wires an app whose receipts name the data file, for callers on this machine.
-func (s *Settings) open(w *streams) (*app, error) { return s.openFor(w, true) }
-
-// openFor wires an app; local says whether its callers are on this machine and receipts may name the data file. If
-// the store cannot be opened, openFor logs a warning instead of failing: tools still answer, and every receipt says
-// that nothing was kept.
-func (s *Settings) openFor(w *streams, local bool) (*app, error) {
+// open wires an app. If local is true its callers are on this machine, and receipts may name the data file. If the
+// store cannot be opened, open logs a warning instead of failing: tools still answer, and every receipt says that
+// nothing was kept.
+func (s *Settings) open(w *streams, local bool) (*app, error) {
 	if err := checkToolchain(runtime.Version()); err != nil {
 		return nil, err
 	}
@@ -73,7 +70,8 @@ func (s *Settings) openFor(w *streams, local bool) (*app, error) {
 	}
 	a.funnel, err = funnel.New(funnel.Options{
 		Store: a.store, NoStore: noStore, Trace: a.trace, Counter: a.counter, Policy: o.Policy, Limits: o.Limits,
-		SavedTo: local, Offered: a.offered, Log: a.log, Mask: s.masker().OnPanic(a.logUnsearched), Redact: s.RedactStore,
+		SavedTo: local, Offered: func() []string { return toolNames(a.catalog) }, Log: a.log,
+		Mask: s.masker().OnPanic(a.logUnsearched), Redact: s.RedactStore,
 	})
 	if err != nil {
 		a.close()
@@ -133,10 +131,9 @@ func places(store *observations.Store, owner string) []source.NamedPlace {
 	}
 }
 
-// offered returns the names of the tools in the catalog.
-func (a *app) offered() []string {
-	names := make([]string, len(a.catalog))
-	for i, t := range a.catalog {
+func toolNames(catalog []tools.Tool) []string {
+	names := make([]string, len(catalog))
+	for i, t := range catalog {
 		names[i] = t.Name
 	}
 	return names
@@ -148,7 +145,7 @@ func (a *app) tool(name string) (tools.Tool, error) {
 			return t, nil
 		}
 	}
-	return tools.Tool{}, usagef("no tool %.60q; there are %s", name, strings.Join(a.offered(), ", "))
+	return tools.Tool{}, usagef("no tool %.60q; there are %s", name, strings.Join(toolNames(a.catalog), ", "))
 }
 
 func (a *app) close() {
@@ -166,9 +163,24 @@ func (a *app) close() {
 // localSession returns the session of the command line and of stdio.
 func localSession() funnel.Session { return funnel.Session{ID: "local", Owner: observations.Local} }
 
-// print writes an answer's text as the model would see it; each block ends with a line end. It returns errFailed
-// for a failed call.
-func print(w *streams, a funnel.Answer) error {
+// print writes the text of an answer as the model would see it, or the whole answer as JSON. It returns errFailed for a
+// failed call.
+func print(w *streams, a funnel.Answer, asJSON bool) error {
+	show := printText
+	if asJSON {
+		show = printJSON
+	}
+	if err := show(w, a); err != nil {
+		return err
+	}
+	if a.Failed {
+		return errFailed
+	}
+	return nil
+}
+
+// printText writes the blocks of an answer, each with a line end.
+func printText(w *streams, a funnel.Answer) error {
 	for _, b := range a.Blocks {
 		text := b.Text
 		if b.MIME != "" {
@@ -180,9 +192,6 @@ func print(w *streams, a funnel.Answer) error {
 		if _, err := io.WriteString(w.out, text); err != nil {
 			return err
 		}
-	}
-	if a.Failed {
-		return errFailed
 	}
 	return nil
 }

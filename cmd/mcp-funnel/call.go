@@ -27,7 +27,7 @@ func (c *call) Help() string {
 }
 
 func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
-	app, err := s.open(w)
+	app, err := s.open(w, true)
 	if err != nil {
 		return err
 	}
@@ -52,16 +52,13 @@ func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
-	show := print
-	if c.JSON {
-		show = printJSON
-	}
-	if err = show(w, a); errors.Is(err, errFailed) && t.Check(args) != nil {
+	if err = print(w, a, c.JSON); errors.Is(err, errFailed) && t.Check(args) != nil {
 		return errBadArguments
 	}
 	return err
 }
 
+// printJSON writes a whole answer as JSON.
 func printJSON(w *streams, a funnel.Answer) error {
 	type block struct {
 		Text string `json:"text,omitempty"`
@@ -73,15 +70,7 @@ func printJSON(w *streams, a funnel.Answer) error {
 	for i, b := range a.Blocks {
 		blocks[i] = block(b)
 	}
-	if err := writeJSON(
-		w.out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  ",
-	); err != nil {
-		return err
-	}
-	if a.Failed {
-		return errFailed
-	}
-	return nil
+	return writeJSON(w.out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  ")
 }
 
 // arguments parses one JSON object, or KEY=VALUE words whose values are read by the type that the tool's schema
@@ -90,12 +79,8 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
 		return json.RawMessage(words[0]), nil
 	}
-	var schema struct {
-		Properties map[string]struct {
-			Type string `json:"type"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(t.Schema, &schema); err != nil {
+	schema, err := schemaOf(t)
+	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t.Name, err)
 	}
 	args := map[string]json.RawMessage{}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -93,7 +92,11 @@ func candidates(k *kong.Kong, words []string, typed string) []candidate {
 	}
 	switch {
 	case node.Name == "call" && len(positional) == 0:
-		return toolNames()
+		var out []candidate
+		for _, t := range catalog() {
+			out = append(out, candidate{t.Name, t.Title})
+		}
+		return out
 	case node.Name == "call":
 		return keys(positional[0], positional[1:], typed, settings)
 	case node.Parent != nil && node.Parent.Name == "observations" && len(node.Positional) > 0:
@@ -112,11 +115,9 @@ func flagOf(n *kong.Node, word string) *kong.Flag {
 	if !strings.HasPrefix(word, "--") {
 		return nil
 	}
-	for _, level := range n.AllFlags(true) {
-		for _, f := range level {
-			if f.Name == name || "no-"+f.Name == name && f.Tag.Negatable != "" {
-				return f
-			}
+	for _, f := range slices.Concat(n.AllFlags(true)...) {
+		if f.Name == name || "no-"+f.Name == name && f.Tag.Negatable != "" {
+			return f
 		}
 	}
 	return nil
@@ -141,12 +142,10 @@ func children(n *kong.Node) (out []candidate) {
 }
 
 func flags(n *kong.Node) (out []candidate) {
-	for _, level := range n.AllFlags(true) {
-		for _, f := range level {
-			out = append(out, candidate{"--" + f.Name, f.Help})
-			if f.Tag.Negatable != "" {
-				out = append(out, candidate{"--no-" + f.Name, f.Help})
-			}
+	for _, f := range slices.Concat(n.AllFlags(true)...) {
+		out = append(out, candidate{"--" + f.Name, f.Help})
+		if f.Tag.Negatable != "" {
+			out = append(out, candidate{"--no-" + f.Name, f.Help})
 		}
 	}
 	return out
@@ -174,36 +173,14 @@ func enums(v *kong.Value, before string) (out []candidate) {
 
 func catalog() []tools.Tool { return server.Catalog(jq.Options{}) }
 
-// names returns the words of the candidates.
-func names(of []candidate) []string {
-	words := make([]string, len(of))
-	for i, c := range of {
-		words[i] = c.word
-	}
-	return words
-}
-
-func toolNames() (out []candidate) {
-	for _, t := range catalog() {
-		out = append(out, candidate{t.Name, t.Title})
-	}
-	return out
-}
-
 // keys returns the arguments of a tool that are not given yet, as KEY=, or the values of the one being typed.
 func keys(tool string, given []string, typed string, settings []string) (out []candidate) {
 	at := slices.IndexFunc(catalog(), func(t tools.Tool) bool { return t.Name == tool })
 	if at < 0 {
 		return nil
 	}
-	var schema struct {
-		Properties map[string]struct {
-			Type        string   `json:"type"`
-			Enum        []string `json:"enum"`
-			Description string   `json:"description"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(catalog()[at].Schema, &schema); err != nil {
+	schema, err := schemaOf(catalog()[at])
+	if err != nil {
 		return nil
 	}
 	if key, _, valued := strings.Cut(typed, "="); valued {

@@ -17,8 +17,8 @@ func (c *completion) Help() string {
   mcp-funnel completion fish > ~/.config/fish/completions/mcp-funnel.fish`
 }
 
-// scripts are the completion scripts by shell. They call the program, which knows its tools, their arguments and
-// the store. Where it prints nothing the shell completes file names.
+// scripts are the completion scripts by shell. They call the program, which knows its tools, their arguments and the
+// store. If the program prints nothing, the shell completes file names.
 var scripts = map[string]string{
 	// Bash replaces only the text after the last of COMP_WORDBREAKS, which contain = and :.
 	"bash": `_mcp_funnel() {

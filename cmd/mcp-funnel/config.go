@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -26,12 +25,11 @@ const maxConfig = 1 << 20
 // fileResolver gives kong the values of the configuration file, whose keys are the names of flags. Flags and
 // environment variables take precedence.
 type fileResolver struct {
-	path   func(*kong.Context) string
-	values map[string]any
+	values map[string]any // nil: the file has not been read yet
 }
 
-// configError is an error in the file itself. It has a type of its own because kong puts the name of the setting that
-// it was resolving before every error, which would mislead here.
+// configError is an error in the file itself. kong puts the name of the setting that it was resolving before every
+// error, which would mislead here; the type lets run remove that name.
 type configError struct{ error }
 
 func (e configError) Unwrap() error { return e.error }
@@ -66,7 +64,7 @@ func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 		if err := unknownVariable(os.Environ(), k.Model); err != nil && !withoutSettings(k) {
 			return nil, configError{err}
 		}
-		if path := r.path(k); path != "" {
+		if path := configPath(k); path != "" {
 			values, err := readConfig(path, k.Model)
 			if err != nil {
 				return nil, configError{err}
@@ -75,30 +73,23 @@ func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 		}
 	}
 	for _, env := range flag.Envs {
-		if text, set := os.LookupEnv(env); set && flag.Name == "root" && text != "" {
-			return dirList(text), nil
-		} else if set {
+		text, set := os.LookupEnv(env)
+		if !set {
+			continue
+		}
+		if flag.Name != "root" || text == "" {
 			return nil, nil
 		}
+		var dirs []any // MCP_FUNNEL_ROOT separates directories as PATH does
+		for _, dir := range filepath.SplitList(text) {
+			dirs = append(dirs, dir)
+		}
+		return dirs, nil
 	}
-	v, ok := r.values[flag.Name]
-	if !ok {
-		return nil, nil
-	}
-	return v, nil
+	return r.values[flag.Name], nil
 }
 
-// dirList splits MCP_FUNNEL_ROOT at the separator of PATH.
-func dirList(text string) []any {
-	var dirs []any
-	for _, dir := range filepath.SplitList(text) {
-		dirs = append(dirs, dir)
-	}
-	return dirs
-}
-
-// withoutSettings reports whether a command uses no settings, or is run by a shell for completion, where nobody
-// reads errors.
+// withoutSettings reports whether a command uses no settings, or completes a line for a shell, which shows no errors.
 func withoutSettings(k *kong.Context) bool {
 	command, _, _ := strings.Cut(k.Command(), " ")
 	return slices.Contains([]string{"version", "completion", "__complete"}, command)
@@ -187,7 +178,7 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			name := strings.TrimSpace(e.Key.String())
 			flag, ok := known[name]
 			if !ok {
-				keys := sorted(known)
+				keys := slices.Sorted(maps.Keys(known))
 				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
 					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}
@@ -223,7 +214,7 @@ func checkFlat(path string, text []byte) error {
 	return nil
 }
 
-// scalar returns a value as the text that a flag would take; a list only for a repeatable flag.
+// scalar returns a value as the text that a flag would take, or a list if the flag is repeatable.
 func scalar(n ast.Node, flag *kong.Flag) (any, error) {
 	switch v := n.(type) {
 	case *ast.SequenceNode:
@@ -271,13 +262,4 @@ func checkValue(v any, flag *kong.Flag) error {
 func at(path string, n ast.Node, err error) error {
 	p := n.GetToken().Position
 	return fmt.Errorf("%s:%d:%d: %w", path, p.Line, p.Column, err)
-}
-
-func sorted(known map[string]*kong.Flag) []string {
-	names := make([]string, 0, len(known))
-	for n := range known {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,17 +25,18 @@ The exit code is 1 if something does not work.`
 // finding is one line of the report.
 type finding struct {
 	what string
-	bad  bool
 	text string
+	bad  bool // it does not work
 	weak bool // it works, but not as well as it could
 }
 
-func (doctor) Run(ctx context.Context, s *Settings, w *streams) error {
+// bad returns the finding that something does not work.
+func bad(what, text string) []finding { return []finding{{what: what, bad: true, text: text}} }
+
+func (doctor) Run(s *Settings, w *streams) error {
 	var all []finding
-	for _, check := range []func(
-		context.Context, *Settings,
-	) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks} {
-		all = append(all, check(ctx, s)...)
+	for _, check := range []func(*Settings) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks} {
+		all = append(all, check(s)...)
 	}
 	sick := false
 	for _, f := range all {
@@ -57,17 +57,16 @@ func (doctor) Run(ctx context.Context, s *Settings, w *streams) error {
 	return nil
 }
 
-func rootsFound(_ context.Context, s *Settings) []finding {
+func rootsFound(s *Settings) []finding {
 	dirs := s.roots()
 	if len(dirs) == 0 {
-		return []finding{
-			{what: "root", bad: true, text: "none: the current directory is a home, a system directory or the file system's root; set --root DIR"},
-		}
+		return bad("root",
+			"none: the current directory is a home, a system directory or the file system's root; set --root DIR")
 	}
 	var all []finding
 	src, err := s.sources(nil)
 	if err != nil {
-		return []finding{{what: "root", bad: true, text: err.Error()}}
+		return bad("root", err.Error())
 	}
 	for _, r := range src.Roots {
 		text := r.Dir()
@@ -75,35 +74,37 @@ func rootsFound(_ context.Context, s *Settings) []finding {
 			text += " (the current directory; set --root to grant another)"
 		}
 		if _, err := r.Stat("."); err != nil {
-			all = append(all, finding{what: "root", bad: true, text: err.Error()})
+			all = append(all, bad("root", err.Error())...)
 		} else {
-			all = append(all, finding{what: "root", bad: false, text: text})
+			all = append(all, finding{what: "root", text: text})
 		}
 		_ = r.Close()
 	}
 	return all
 }
 
-func storeWorks(ctx context.Context, s *Settings) []finding {
+func storeWorks(s *Settings) []finding {
 	store, err := s.openStore()
 	if err != nil {
-		return []finding{{what: "store", bad: true, text: err.Error()}}
+		return bad("store", err.Error())
 	}
 	defer func() { _ = store.Close() }()
 	if err := explainWrite(store, roundTrip(store)); errors.Is(err, errUnwritable) { // the error names the directory
-		return []finding{{what: "store", bad: true, text: err.Error()}}
+		return bad("store", err.Error())
 	} else if err != nil {
-		return []finding{{what: "store", bad: true, text: store.Dir() + ": " + err.Error()}}
+		return bad("store", store.Dir()+": "+err.Error())
 	}
 	u, err := store.Usage()
 	if err != nil {
-		return []finding{{what: "store", bad: true, text: store.Dir() + ": " + err.Error()}}
+		return bad("store", store.Dir()+": "+err.Error())
 	}
-	all := []finding{{what: "store", bad: u.Free < int64(s.MinFree), text: fmt.Sprintf("%s: %s, %s of %s; %s free on its disk, %s stay free",
-		store.Dir(), observationsText(int64(u.Observations)), bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(int64(s.MinFree)))}}
+	minFree := int64(s.MinFree)
+	all := []finding{{what: "store", bad: u.Free < minFree, text: fmt.Sprintf(
+		"%s: %s, %s of %s; %s free on its disk, %s stay free", store.Dir(), observationsText(u.Observations),
+		bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(minFree))}}
 	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil &&
 		strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
-		all = append(all, finding{what: "store", bad: false, text: "it is below " + tmp + ", which a reboot may empty"})
+		all = append(all, finding{what: "store", text: "it is below " + tmp + ", which a reboot may empty"})
 	}
 	return all
 }
@@ -130,46 +131,42 @@ func roundTrip(store *observations.Store) error {
 	return store.Verify(observations.Local, o.ID)
 }
 
-func tokenizerWorks(_ context.Context, s *Settings) []finding {
+func tokenizerWorks(s *Settings) []finding {
 	c, err := s.counter()
 	if err != nil {
-		return []finding{{what: "tokenizer", bad: true, text: err.Error()}}
+		return bad("tokenizer", err.Error())
 	}
 	start := time.Now()
 	// Three tokens in both vocabularies, counted with tiktoken.
 	const probe, want = "tokens are counted", 3
 	encoding := c.Model().Encoding
 	if n := tokens.New(encoding).Count(probe); n != want {
-		return []finding{
-			{what: "tokenizer", bad: true, text: fmt.Sprintf("%s counts %q as %d tokens, not %d", encoding, probe, n, want)},
-		}
+		return bad("tokenizer", fmt.Sprintf("%s counts %q as %d tokens, not %d", encoding, probe, n, want))
 	}
-	text := fmt.Sprintf("%s, loaded in %s", encoding, shortTime(time.Since(start)))
+	text := fmt.Sprintf("%s, loaded in %s", encoding, time.Since(start).Round(10*time.Millisecond))
 	if m := c.Model(); m.Estimated() {
 		text += fmt.Sprintf("; %s is estimated: ×%v ±%.0f %%", s.Model, m.Factor, 100*m.Error)
 	}
 	if s.ContextWindow > 0 {
 		text += fmt.Sprintf("; window of %d tokens", s.ContextWindow)
 	}
-	return []finding{{what: "tokenizer", bad: false, text: text}}
+	return []finding{{what: "tokenizer", text: text}}
 }
 
 // workerWorks lists the layers that confine a worker on this machine. A missing one is reported with its cause as
 // weak; a worker that cannot start is bad, because the jq tool then fails.
-func workerWorks(context.Context, *Settings) []finding {
+func workerWorks(*Settings) []finding {
 	var all []finding
 	holding := 0
 	layers := worker.Layers()
 	for _, l := range layers {
-		f := finding{
-			what: "worker", bad: !l.Holds && l.Name == "worker", weak: !l.Holds,
-			text: "does not hold: " + l.Name + " (" + l.Detail + ")",
-		}
+		text := "does not hold: "
 		if l.Holds {
 			holding++
-			f.text = "holds: " + l.Name + " (" + l.Detail + ")"
+			text = "holds: "
 		}
-		all = append(all, f)
+		text += l.Name + " (" + l.Detail + ")"
+		all = append(all, finding{what: "worker", text: text, bad: !l.Holds && l.Name == "worker", weak: !l.Holds})
 	}
 	return append(all, finding{what: "worker", text: fmt.Sprintf("%d of %d layers hold", holding, len(layers))})
 }

@@ -59,11 +59,8 @@ func toolArguments(words []string) string {
 	}
 	var b strings.Builder
 	for _, t := range catalog {
-		var schema struct {
-			Properties map[string]property
-			Required   []string
-		}
-		if json.Unmarshal(t.Schema, &schema) != nil {
+		schema, err := schemaOf(t)
+		if err != nil {
 			continue
 		}
 		names := slices.SortedFunc(maps.Keys(schema.Properties), func(x, y string) int { // required ones first
@@ -99,10 +96,22 @@ func toolArguments(words []string) string {
 	return b.String()
 }
 
-// property is an argument in a tool's schema.
+// toolSchema is the JSON schema of a tool's arguments.
+type toolSchema struct {
+	Properties map[string]property
+	Required   []string
+}
+
+// property is one argument.
 type property struct {
-	Enum             []string
-	Minimum, Maximum *float64
+	Type, Description string
+	Enum              []string
+	Minimum, Maximum  *float64
+}
+
+func schemaOf(t tools.Tool) (schema toolSchema, err error) {
+	err = json.Unmarshal(t.Schema, &schema)
+	return schema, err
 }
 
 // values describes the valid values if they are restricted: " One of a, b." or " From 0 to 20."; else "".

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,10 +26,10 @@ func (k *keep) Help() string {
 
 // Run keeps standard input up to its end. It has no time limit: the writer of the pipe sets the pace.
 func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
-	if f := fileOf(w.in); f != nil && isTerminal(f) {
+	if isTerminal(w.in) {
 		return usagef("keep reads standard input; write COMMAND | mcp-funnel keep, or mcp-funnel keep < FILE")
 	}
-	app, err := s.open(w)
+	app, err := s.open(w, true)
 	if err != nil {
 		return err
 	}
@@ -46,19 +47,17 @@ func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
-	if k.JSON {
-		err = printJSON(w, a)
-	} else {
-		err = print(w, a)
+	if err := print(w, a, k.JSON); err != nil {
+		return err
 	}
-	if err == nil && !k.JSON && len(a.Receipts) > 0 && a.Receipts[0].Kept && a.Receipts[0].Complete {
-		// Standard output holds the input unchanged, so the ID goes to standard error.
-		printMessage(w.err, "kept as "+observations.Prefix+a.Receipts[0].ObservationID)
-	}
-	if err == nil && len(a.Receipts) > 0 && !a.Receipts[0].Kept {
+	switch r := a.Receipts[0]; {
+	case !r.Kept:
 		return errors.New("standard input was not kept (run mcp-funnel doctor to see why)")
+	case r.Complete && !k.JSON:
+		// Standard output holds the input unchanged, so the ID goes to standard error.
+		printMessage(w.err, "kept as "+observations.Prefix+r.ObservationID)
 	}
-	return err
+	return nil
 }
 
 // keepTool returns a tool that copies standard input into the funnel. It is not in the catalog.
@@ -79,10 +78,7 @@ func keepTool(in io.Reader) tools.Tool {
 			if err == io.EOF {
 				return nil
 			}
-			if err != nil {
-				return err
-			}
-			if err := ctx.Err(); err != nil {
+			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return err
 			}
 		}

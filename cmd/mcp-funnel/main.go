@@ -1,18 +1,19 @@
-// Command mcp-funnel is an MCP server whose search and filesystem tools never
-// flood the model's context: a large output is kept whole, and the model gets a
-// receipt and the tools to work on it.
+// Command mcp-funnel is an MCP server whose search and filesystem tools never flood the model's context: a large output
+// is kept whole, and the model gets a receipt and the tools to work on it.
 //
-// It only wires: what a tool is, how much is shown and how the protocol is
-// spoken stand in the packages it imports.
+// It only wires. The packages it imports define tools, decide how much is shown and speak the protocol.
 package main
 
 import (
 	"context"
 	"os"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/worker"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 func main() {
-	if ran, code := runWorker(os.Args); ran {
+	if ran, code := worker.Main(os.Args, jq.Workers()); ran { // the server started this process as a worker
 		os.Exit(code)
 	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

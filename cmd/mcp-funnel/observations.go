@@ -32,6 +32,16 @@ func (s *Settings) openStore() (*observations.Store, error) {
 	return observations.OpenStore(s.options().Store)
 }
 
+// withStore runs do with the store open.
+func (s *Settings) withStore(do func(*observations.Store) error) error {
+	store, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	return do(store)
+}
+
 // explainWrite adds to the error of a change what to do if the store cannot be written to.
 func explainWrite(store *observations.Store, err error) error {
 	if err == nil || store.Unwritable() == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
@@ -73,12 +83,9 @@ func forEachID(w *streams, words []string, do func(observations.ID) error) error
 func forEachInStore(
 	s *Settings, w *streams, words []string, do func(*observations.Store, observations.ID) error,
 ) error {
-	store, err := s.openStore()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	return forEachID(w, words, func(id observations.ID) error { return do(store, id) })
+	return s.withStore(func(store *observations.Store) error {
+		return forEachID(w, words, func(id observations.ID) error { return do(store, id) })
+	})
 }
 
 // owner returns the owner to use for an observation: that of the command line, or with --any-owner the one it has.
@@ -106,22 +113,21 @@ func (c *observationsCmd) list(
 // reportOthers reports on standard error how many observations were left out.
 func reportOthers(w *streams, others int, verb string) {
 	if others > 0 {
-		printMessage(w.err, observationsText(int64(others))+" of other identities: --any-owner "+verb+" them too")
+		printMessage(w.err, observationsText(others)+" of other identities: --any-owner "+verb+" them too")
 	}
 }
 
 // explain adds to an error of the store which command helps.
 func explain(id observations.ID, err error) error {
-	if errors.Is(err, observations.ErrNotFound) {
+	switch {
+	case errors.Is(err, observations.ErrNotFound):
 		return fmt.Errorf(
 			"obs:%s: %w; observations list shows those there are, with --any-owner those of other identities too", id,
 			observations.ErrNotFound,
 		)
-	}
-	if errors.Is(err, observations.ErrDamaged) { // it names the observation
+	case errors.Is(err, observations.ErrDamaged): // the error names the observation
 		return fmt.Errorf("%w; repeat the call that made it, and delete it with mcp-funnel observations rm %s", err, id)
-	}
-	if errors.Is(err, errUnwritable) {
+	case errors.Is(err, errUnwritable):
 		return fmt.Errorf("obs:%s: %w", id, err)
 	}
 	return source.ExplainObservation(id, err)
@@ -179,7 +185,7 @@ type listed struct {
 // label returns the name or else the call of an observation, after its state in brackets.
 func label(o observations.Observation) string {
 	label := o.Name
-	if label == "" && len(o.Args) > 2 {
+	if label == "" && len(o.Args) > len("{}") {
 		label = string(o.Args)
 	}
 	label = content.Clip(label, 60) // the state below is never clipped
@@ -283,7 +289,7 @@ func (c *obsPrune) Run(s *Settings, w *streams) error {
 		verb = "would remove"
 	}
 	_, err = fmt.Fprintf(
-		w.out, "%s %s, %s; %d stay, %s%s\n", verb, observationsText(int64(p.Removed)), bytesText(p.Bytes), p.Kept,
+		w.out, "%s %s, %s; %d stay, %s%s\n", verb, observationsText(p.Removed), bytesText(p.Bytes), p.Kept,
 		bytesText(p.KeptBytes), sparedText(p),
 	)
 	return err
@@ -321,7 +327,7 @@ func (c *obsRm) Run(s *Settings, w *streams, of *observationsCmd) error {
 			err = store.Remove(of.owner(store, id), id)
 		}
 		switch {
-		case errors.Is(err, observations.ErrExpired): // it is gone already, as was asked
+		case errors.Is(err, observations.ErrExpired): // already removed
 			return nil
 		case err == nil && o.Pinned:
 			printMessage(w.err, "removed obs:"+string(id)+", which was pinned")

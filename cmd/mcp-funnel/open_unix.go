@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// nonblock keeps the opening of a file from waiting.
+// nonblock makes opening a FIFO return at once instead of waiting for a writer.
 const nonblock = syscall.O_NONBLOCK

@@ -1,4 +1,4 @@
 package main
 
-// nonblock: opening a file does not wait here.
+// nonblock is 0: opening a file never waits on Windows.
 const nonblock = 0

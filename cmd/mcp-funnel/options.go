@@ -27,10 +27,10 @@ type options struct {
 // options returns the options that the settings describe. Fields without a setting keep their zero value.
 func (s *Settings) options() options {
 	var o options
-	eachSetting(s, func(field reflect.StructField, value reflect.Value) {
+	for field, value := range reflect.ValueOf(s).Elem().Fields() {
 		path, ok := field.Tag.Lookup("to")
 		if !ok {
-			return
+			continue
 		}
 		path, negated := strings.CutPrefix(path, "!")
 		target := reflect.ValueOf(&o).Elem()
@@ -51,17 +51,17 @@ func (s *Settings) options() options {
 		default:
 			target.Set(value)
 		}
-	})
+	}
 	return o
 }
 
 // checkMinima returns an error for the first setting below its tag `min`. To the packages 0 means the default,
 // which is not what the operator wrote.
-func (s *Settings) checkMinima() (err error) {
-	eachSetting(s, func(field reflect.StructField, value reflect.Value) {
+func (s *Settings) checkMinima() error {
+	for field, value := range reflect.ValueOf(s).Elem().Fields() {
 		text, ok := field.Tag.Lookup("min")
-		if !ok || err != nil {
-			return
+		if !ok {
+			continue
 		}
 		lowest, wrong := strconv.ParseInt(text, 10, 64)
 		if wrong != nil {
@@ -70,20 +70,12 @@ func (s *Settings) checkMinima() (err error) {
 		switch {
 		case value.Int() >= lowest:
 		case value.Type() != reflect.TypeFor[int](): // a size or a time span
-			err = fmt.Errorf("--%s must be more than 0", flagName(field))
+			return fmt.Errorf("--%s must be more than 0", flagName(field))
 		default:
-			err = fmt.Errorf("--%s must be %d or more, not %d", flagName(field), lowest, value.Int())
+			return fmt.Errorf("--%s must be %d or more, not %d", flagName(field), lowest, value.Int())
 		}
-	})
-	return err
-}
-
-// eachSetting calls do for every field of [Settings], in their order.
-func eachSetting(s *Settings, do func(reflect.StructField, reflect.Value)) {
-	v := reflect.ValueOf(s).Elem()
-	for i := range v.NumField() {
-		do(v.Type().Field(i), v.Field(i))
 	}
+	return nil
 }
 
 // flagName returns the name of a setting's flag: its tag `name`, else the field's words joined by "-", as kong

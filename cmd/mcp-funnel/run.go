@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -76,7 +75,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		}
 		message := withoutNegativeAdvice(strings.TrimSpace(err.Error()))
 		if strings.Contains(message, `expected "<tool>`) {
-			message += "; the tools are " + strings.Join(names(toolNames()), ", ")
+			message += "; the tools are " + strings.Join(toolNames(catalog()), ", ")
 		}
 		printMessage(errw, message)
 		var parse *kong.ParseError
@@ -129,7 +128,7 @@ func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error
 		kong.Help(printHelp),
 		kong.DefaultEnvars("MCP_FUNNEL"),
 		kong.ExplicitGroups(groups),
-		kong.Resolvers(&fileResolver{path: configPath}),
+		kong.Resolvers(&fileResolver{}),
 	)
 }
 
@@ -150,10 +149,4 @@ func commandPath(k *kong.Context) string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// fileOf returns the file behind a stream, or nil.
-func fileOf(stream any) *os.File {
-	f, _ := stream.(*os.File)
-	return f
 }

@@ -33,7 +33,7 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 	if s.SSE && s.HTTP == "" {
 		return usagef("--sse is served over HTTP: set --http too")
 	}
-	app, err := s.openFor(w, s.HTTP == "")
+	app, err := s.open(w, s.HTTP == "")
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 
 // serveStdio serves MCP on standard input and output until the input ends, the parent dies or a signal arrives.
 func (s *Settings) serveStdio(ctx context.Context, a *app, w *streams) error {
-	if f := fileOf(w.in); f != nil && isTerminal(f) {
+	if isTerminal(w.in) {
 		printMessage(
 			w.err,
 			"serving MCP on standard input and output, for an MCP client to start; waiting for its messages. Ctrl-C or Ctrl-D ends it; mcp-funnel --help says what else there is",
@@ -62,7 +62,7 @@ func (s *Settings) serveStdio(ctx context.Context, a *app, w *streams) error {
 	}
 	life := stdio.Lifetime{Parent: true}
 	in, out := w.in, w.out
-	if fileOf(w.in) == os.Stdin && fileOf(w.out) == os.Stdout {
+	if w.in == os.Stdin && w.out == os.Stdout {
 		// From here on only the protocol can reach standard output; what a library prints goes to standard error.
 		var err error
 		if in, life.Out, err = stdio.Take(); err != nil {

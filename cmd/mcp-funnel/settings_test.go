@@ -19,12 +19,12 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 	}
 	var empty Settings
 	zero := empty.options()
-	eachSetting(&empty, func(field reflect.StructField, _ reflect.Value) {
+	for field := range reflect.ValueOf(&empty).Elem().Fields() {
 		if _, has := field.Tag.Lookup("to"); !has {
 			if direct[field.Name] == "" {
 				t.Errorf("%s fills no option and is not in the list of settings that are read directly", field.Name)
 			}
-			return
+			continue
 		}
 		var s Settings
 		value := reflect.ValueOf(&s).Elem().FieldByName(field.Name)
@@ -41,7 +41,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		if reflect.DeepEqual(s.options(), zero) {
 			t.Errorf("%s: its value does not arrive in %s", field.Name, field.Tag.Get("to"))
 		}
-	})
+	}
 }
 
 // The names derived from fields are the flags that kong has.
@@ -53,11 +53,11 @@ func TestFlagNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := settingNames(parser.Model)
-	eachSetting(&c.Settings, func(field reflect.StructField, _ reflect.Value) {
+	for field := range reflect.ValueOf(&c.Settings).Elem().Fields() {
 		if name := flagName(field); known[name] == nil && name != "config" {
 			t.Errorf("%s: no flag --%s", field.Name, name)
 		}
-	})
+	}
 }
 
 // A limit of 0 is none: to the store, for which 0 is the default, that is a negative one.

@@ -18,7 +18,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 )
 
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
 
 // untilSignal returns a context that the first signal cancels; a second one kills the process as usual.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -41,8 +45,8 @@ type bar struct {
 
 func newBar(w io.Writer, what string) *bar {
 	b := &bar{what: what, start: time.Now()}
-	if f := fileOf(w); f != nil && isTerminal(f) {
-		b.w = f
+	if isTerminal(w) {
+		b.w = w
 	}
 	return b
 }
@@ -123,12 +127,7 @@ func writeJSON(w io.Writer, v any, indent string) error {
 }
 
 // observationsText returns "1 observation" or "n observations".
-func observationsText(n int64) string {
-	if n == 1 {
-		return "1 observation"
-	}
-	return fmt.Sprintf("%d observations", n)
-}
+func observationsText(n int) string { return content.Plural(int64(n), "observation", "observations") }
 
 // bytesText formats a size: 1.5 MiB.
 func bytesText(n int64) string {
@@ -142,6 +141,3 @@ func bytesText(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %ciB", v, units[u])
 }
-
-// shortTime formats a duration, rounded to 10 ms.
-func shortTime(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }

@@ -77,7 +77,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	return fail
 }
 
-// sized counts the bytes that are read through it.
+// sized is a reader that counts the bytes read.
 type sized struct {
 	io.Reader
 	n int64

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	goversion "go/version"
 	"runtime"
@@ -26,9 +25,9 @@ func checkToolchain(built string) error {
 }
 
 // goVersion is the check of the doctor command.
-func goVersion(context.Context, *Settings) []finding {
+func goVersion(*Settings) []finding {
 	if err := checkToolchain(runtime.Version()); err != nil {
-		return []finding{{what: "go", bad: true, text: err.Error()}}
+		return bad("go", err.Error())
 	}
 	return []finding{{what: "go", text: "built with " + runtime.Version() + ", which keeps tools inside their roots"}}
 }

@@ -10,7 +10,8 @@ import (
 // one goroutine, the recording and the tokens in another, see asyncConsumer.
 const chunkSize = 64 << 10
 
-// An output of over longOutput bytes is processed in chunks of longChunkSize: they are handed over a quarter as often.
+// An output of over longOutput bytes is processed in chunks of longChunkSize, so that the goroutines synchronize a
+// quarter as often.
 const (
 	longOutput    = 1 << 20
 	longChunkSize = 256 << 10
@@ -20,7 +21,7 @@ const (
 // and so the memory: 64 KiB each, 256 KiB each of a long output.
 const maxBlocks = 6
 
-// block is a part of an output that several goroutines read. It is used again when the last of them has released it.
+// block is a part of an output that several goroutines read. When the last reader has released it, it is used again.
 type block struct {
 	data    []byte
 	readers atomic.Int32
@@ -28,7 +29,7 @@ type block struct {
 
 var idleBlocks = sync.Pool{New: func() any { return &block{data: make([]byte, 0, chunkSize)} }}
 
-// blockPool hands out at most maxBlocks at a time to one writer.
+// blockPool lends at most maxBlocks blocks at a time to one writer.
 type blockPool struct {
 	blockSize int // bytes of a block, if more than chunkSize
 	allocated int
@@ -59,14 +60,14 @@ func (p *blockPool) acquire() *block {
 	return b
 }
 
-// release is called once by each reader.
+// release must be called once by each reader.
 func (p *blockPool) release(b *block) {
 	if b != nil && b.readers.Add(-1) == 0 {
 		p.free <- b
 	}
 }
 
-// close returns the blocks that nobody reads any more to idleBlocks. No block may be acquired after it.
+// close returns the blocks without readers to idleBlocks. No block may be acquired after it.
 func (p *blockPool) close() {
 	for p.allocated > 0 {
 		select {
@@ -76,7 +77,7 @@ func (p *blockPool) close() {
 			}
 			p.allocated--
 		default:
-			return // it is still being read and will be garbage
+			return // the other blocks still have readers: the garbage collector frees them later
 		}
 	}
 }

@@ -24,15 +24,15 @@ type Captured struct {
 	Encoding                  content.Encoding // what the text was decoded from
 	Decoded                   bool             // the output was not UTF-8
 	Redacted                  bool             // secrets are masked in the recording too
-	Failure                   any              // a panic while the output was read; nil: none
+	Failure                   error            // a panic while the output was read; nil: none
 
 	held     hold
 	sum      digest.Summary
-	digest   *kind.Digest // has read nothing yet: sum holds only the kind; nil: sum is complete
+	digest   *kind.Digest // if not nil it has read nothing yet, and sum holds only the kind; nil: sum is complete
 	recorder *recorder
 }
 
-// Summary returns the summary of the output. Of a short output it is made at the first call.
+// Summary returns the summary of the output. The first call makes that of a short output.
 func (c *Captured) Summary() digest.Summary {
 	if c.digest != nil {
 		_, _ = c.digest.Write(c.held.shown)
@@ -51,7 +51,7 @@ func (c *Captured) Kind() content.Kind { return c.sum.Kind }
 // JSON reports whether hidden characters are shown as JSON escapes.
 func (c *Captured) JSON() bool { return c.sum.Kind == content.JSON || c.sum.Kind == content.NDJSON }
 
-// Beginning returns the first bytes of the output as text with its secrets masked; all says that nothing follows.
+// Beginning returns the first bytes of the output as text with its secrets masked; all reports that nothing follows.
 func (c *Captured) Beginning() (b []byte, all bool) { return c.held.shown, !c.held.overflow }
 
 // Unmasked reports whether no secret was masked in the text: then Tokens also counts the text as shown.

@@ -1,9 +1,9 @@
 package capture
 
 import (
-	"fmt"
-	"runtime/debug"
 	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
 
 // chunkRef is a text to be consumed, and the block it came from. The block is held meanwhile, even if the text is a
@@ -13,8 +13,8 @@ type chunkRef struct {
 	block *block
 }
 
-// asyncConsumer consumes texts in their order in a goroutine of its own, concurrently with their writer. The goroutine
-// exits when it is idle; an asyncConsumer needs no Close.
+// asyncConsumer calls consume for each text, in order, in its own goroutine, concurrently with the writer of the texts.
+// The goroutine exits when it is idle; an asyncConsumer needs no Close.
 type asyncConsumer struct {
 	consume func(text []byte)
 	pool    *blockPool
@@ -23,7 +23,7 @@ type asyncConsumer struct {
 	idle    sync.Cond  // on mu
 	queue   []chunkRef // at most maxBlocks
 	running bool
-	failed  any // what consume panicked with: nothing is consumed after it
+	failed  error // the panic of consume, after which nothing is consumed
 }
 
 func newAsyncConsumer(pool *blockPool, consume func(text []byte)) *asyncConsumer {
@@ -32,7 +32,7 @@ func newAsyncConsumer(pool *blockPool, consume func(text []byte)) *asyncConsumer
 	return c
 }
 
-// enqueue hands over a text; it does not wait.
+// enqueue adds a text to the queue; it does not wait.
 func (c *asyncConsumer) enqueue(r chunkRef) {
 	r.block.readers.Add(1)
 	c.mu.Lock()
@@ -53,8 +53,8 @@ func (c *asyncConsumer) wait() {
 	}
 }
 
-// failure returns what consume panicked with so far, nil for nothing.
-func (c *asyncConsumer) failure() any {
+// failure returns the panic of consume, nil if there was none so far.
+func (c *asyncConsumer) failure() error {
 	if c == nil {
 		return nil
 	}
@@ -77,19 +77,13 @@ func (c *asyncConsumer) run() {
 		failed := c.failed
 		c.mu.Unlock()
 		if failed == nil {
-			c.consumeOne(r.text)
+			panics.Into(&failed, func() { c.consume(r.text) })
+			if failed != nil {
+				c.mu.Lock()
+				c.failed = failed
+				c.mu.Unlock()
+			}
 		}
 		c.pool.release(r.block)
 	}
-}
-
-func (c *asyncConsumer) consumeOne(text []byte) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.mu.Lock()
-			c.failed = fmt.Sprintf("%v\n%s", p, debug.Stack())
-			c.mu.Unlock()
-		}
-	}()
-	c.consume(text)
 }

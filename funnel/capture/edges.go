@@ -15,8 +15,8 @@ const (
 	keptHalf = keptLine / 2
 )
 
-// edges counts an output and holds its first and last lines, in memory bounded by 4 KiB a line. Each chunk must end
-// between two chars: a char that is cut is counted twice. "\r\n" ends a line like "\n".
+// edges counts an output and holds its first and last lines, in at most 4 KiB a line. Each chunk must end between two
+// chars, because a char that is cut would be counted twice. "\r\n" ends a line like "\n".
 type edges struct {
 	lines, chars, bytes, longest int64
 
@@ -25,11 +25,12 @@ type edges struct {
 	tail      []text.Line // a ring of the last lines
 	oldest    int         // index in the ring of the oldest line, which the next one replaces
 
-	open  bool // a line has begun that may be shown
-	left  []byte
-	right []byte // the last of its bytes behind left
-	size  int64  // its bytes so far
-	runes int64  // its chars so far
+	// The current line, if it may be shown:
+	open  bool   // it has begun
+	left  []byte // its first bytes
+	right []byte // its last bytes after left
+	size  int64  // bytes so far
+	runes int64  // chars so far
 }
 
 func newEdges(head, tail int) *edges {
@@ -41,8 +42,8 @@ func (e *edges) Write(p []byte) (int, error) {
 	n := len(p)
 	e.bytes += int64(n)
 	e.chars += int64(runes.Count(p))
-	// The last cap(tail) complete lines of this chunk replace every line that ends before them: it need not be copied.
-	// The line left open at the end of the chunk always begins behind that place.
+	// The last cap(tail) complete lines of this chunk replace every earlier line in the tail, so earlier lines need not
+	// be copied. They end at behind; the line that the end of the chunk leaves open begins after it.
 	behind := -1
 	for i, end := 0, n; i <= cap(e.tail); i++ {
 		if behind = bytes.LastIndexByte(p[:end], '\n'); behind < 0 {

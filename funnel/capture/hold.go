@@ -1,23 +1,16 @@
 package capture
 
-import "bytes"
-
 // hold is the beginning of an output, at most limit bytes, in case it is shown whole or recorded later.
 type hold struct {
 	limit    int
 	shown    []byte // with its secrets masked
 	plain    []byte // before they were masked, if forked
-	forked   bool   // a secret was masked: shown and plain differ
+	forked   bool   // a secret was masked, so shown and plain differ
 	encoded  []byte // as written, if the output is not UTF-8
-	overflow bool   // the output is longer than that
+	overflow bool   // the output is longer than limit
 }
 
-// fork starts to hold the text twice, at the first secret.
-func (h *hold) fork() {
-	h.forked, h.plain = true, bytes.Clone(h.shown)
-}
-
-// add appends a text and the same with its secrets masked.
+// add appends a text, and the same text with its secrets masked.
 func (h *hold) add(plain, shown []byte) {
 	if h.overflow {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
-// ErrDefect is all that a model sees of a panic; its value and stack are in the log.
+// ErrDefect is what a model sees of a panic. The log has its value and stack.
 var ErrDefect = errors.New("broke off: a defect in the tool, not in the call; the server's log says more")
 
 var errLate = errors.New("the tool asked for it too late")
@@ -16,11 +16,11 @@ type recorder struct {
 	open      func() (*observations.Recording, error) // nil: nothing is recorded
 	tried     bool                                    // open was called
 	recording *observations.Recording                 // nil: none
-	err       error                                   // why there is none though there should be
+	err       error                                   // why opening it failed
 }
 
-// start opens the recording and writes what is held of an output that has begun. If more than that has been written
-// already it is too late.
+// start opens the recording. If the output has begun, start writes held, its beginning; tooLate reports that held is
+// not all of it.
 func (r *recorder) start(begun, tooLate bool, held []byte) {
 	if r.tried || r.open == nil {
 		return

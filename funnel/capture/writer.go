@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"bytes"
+	"cmp"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -14,7 +16,7 @@ import (
 )
 
 // smallOutput is the size below which counting tokens takes less time than starting a goroutine. Most outputs of that
-// size are shown whole, so their summary is made only when it is asked for.
+// size are shown whole, so their summary is made only if a caller needs it.
 const smallOutput = 8 << 10
 
 // Options of a Writer.
@@ -26,12 +28,13 @@ type Options struct {
 	Redact               bool            // secrets are masked in the recording too
 }
 
-// Writer passes every byte of an output once, in order, to all that read it. It is not safe for concurrent use.
+// Writer passes every byte of an output once, in order, to the edges, the digest, the token count and the recording. It
+// is not safe for concurrent use.
 type Writer struct {
-	name     string // of the file that the output is, if it is one: a hint for its kind
+	name     string // of the file, if the output is one: a hint for its kind
 	edges    *edges
 	digest   *kind.Digest // made for the first chunk
-	pending  bool         // the digest has read nothing: the output is in hold
+	pending  bool         // the digest has read nothing yet: all of the output is in hold
 	tally    *tokens.Tally
 	recorder recorder
 	hold     hold
@@ -40,11 +43,11 @@ type Writer struct {
 	redact     bool
 	shownEdges *edges // of the masked text, from the first secret on; nil: nothing was masked
 
-	buf      []byte // what was not processed yet, at most the size of its block, or chunkSize
-	block    *block // that buf is in; nil: buf has memory of its own
+	buf      []byte // bytes not processed yet, at most the size of the block, or chunkSize
+	block    *block // the block that buf is in; nil: buf has memory of its own
 	pool     blockPool
-	digester *asyncConsumer // nil: everything was read by the writer so far
-	saver    *asyncConsumer // of recording and tokens
+	digester *asyncConsumer // nil: the caller's goroutine has processed everything so far
+	saver    *asyncConsumer // records and counts tokens; nil if digester is
 
 	encoding content.Encoding // of the first chunk
 	decoder  io.WriteCloser   // to UTF-8; nil: the bytes are the text
@@ -64,7 +67,7 @@ func NewWriter(o Options) *Writer {
 	}
 }
 
-// SetName names the file that the output is: a hint for its kind.
+// SetName sets the name of the file, if the output is one: a hint for its kind.
 func (w *Writer) SetName(name string) { w.name = name }
 
 // RecordWith sets how a recording is opened. That happens when the output is longer than a chunk, or at
@@ -77,7 +80,7 @@ func (w *Writer) Discard() {
 	w.recorder.discard()
 }
 
-// Write never fails. It panics with what a consumer panicked with, as if that had run in the caller's goroutine.
+// Write never fails. If a consumer panicked, Write panics with the same value.
 func (w *Writer) Write(b []byte) (int, error) {
 	written := len(b)
 	for len(b) > 0 {
@@ -126,7 +129,8 @@ func (w *Writer) flush(final bool) {
 	}
 }
 
-// keepRest leaves the buffer from n on, in another block if the current one may still be read.
+// keepRest removes the first n bytes of the buffer. If a consumer may still read the current block, the rest moves to
+// another one.
 func (w *Writer) keepRest(n int) {
 	rest := w.buf[n:]
 	if w.digester == nil {
@@ -142,7 +146,7 @@ func (w *Writer) keepRest(n int) {
 	w.pool.release(old)
 }
 
-// decode processes the text of b; the bytes as they are get recorded.
+// decode processes the text that b decodes to, and records the bytes of b unless secrets are redacted.
 func (w *Writer) decode(b []byte, final bool) {
 	w.encoded += int64(len(b))
 	if !w.redact {
@@ -157,7 +161,7 @@ func (w *Writer) decode(b []byte, final bool) {
 	w.decoded = w.decoded[:copy(w.decoded, w.decoded[n:])]
 }
 
-// decoderSink is where the decoder of a Writer writes to. The text of a chunk is at most three times as long.
+// decoderSink collects the text that the decoder of a Writer writes, at most three bytes for each byte of a chunk.
 type decoderSink Writer
 
 func (s *decoderSink) Write(b []byte) (int, error) {
@@ -165,8 +169,9 @@ func (s *decoderSink) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// process hands over the part of a text in which no secret can begin that ends behind it, and returns its length. What
-// counts gets the text as it is, what shows gets it with its secrets masked; without a secret both are the same bytes.
+// process passes on the beginning of a text, up to where a secret could begin that ends after the text, and returns its
+// length. The counts are of the text as it is; what may be shown has its secrets masked. Without a secret both are the
+// same bytes.
 func (w *Writer) process(text []byte, final bool) int {
 	n, shown := w.mask.Next(text, final)
 	if n == 0 {
@@ -178,7 +183,7 @@ func (w *Writer) process(text []byte, final bool) int {
 	}
 	if w.shownEdges == nil && !sameBytes(b, shown) {
 		w.shownEdges = w.edges.clone()
-		w.hold.fork()
+		w.hold.forked, w.hold.plain = true, bytes.Clone(w.hold.shown)
 	}
 	if w.shownEdges != nil {
 		_, _ = w.shownEdges.Write(shown)
@@ -189,7 +194,7 @@ func (w *Writer) process(text []byte, final bool) int {
 	return n
 }
 
-// dispatch has b recorded and counted, and shown summarized: concurrently if more may follow.
+// dispatch records and counts b, and summarizes shown: in two goroutines if more may follow.
 func (w *Writer) dispatch(b, shown []byte, final bool) {
 	switch {
 	case w.digester != nil:
@@ -214,7 +219,7 @@ func (w *Writer) recordAndCount(b []byte) {
 	_, _ = w.tally.Write(b)
 }
 
-// wait returns when the consumers are idle. After it everything may be read by the caller's goroutine.
+// wait returns when the consumers are idle. Then the caller's goroutine may read all they have written.
 func (w *Writer) wait() {
 	if w.digester != nil {
 		w.saver.wait()
@@ -222,13 +227,8 @@ func (w *Writer) wait() {
 	}
 }
 
-// failure returns what a consumer panicked with.
-func (w *Writer) failure() any {
-	if p := w.saver.failure(); p != nil {
-		return p
-	}
-	return w.digester.failure()
-}
+// failure returns the panic of a consumer, nil if none panicked.
+func (w *Writer) failure() error { return cmp.Or(w.saver.failure(), w.digester.failure()) }
 
 // sameBytes reports whether two slices are the same memory.
 func sameBytes(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
@@ -293,7 +293,7 @@ func (w *Writer) summarize(c *Captured) {
 	}
 }
 
-// countRest counts the last tokens, concurrently if there are many; the function it returns waits for that.
+// countRest counts the last tokens, in a goroutine if there are many. The function it returns waits for the total.
 func (w *Writer) countRest() func() tokens.Total {
 	var total tokens.Total
 	if w.edges.bytes < smallOutput {

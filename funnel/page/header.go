@@ -2,8 +2,10 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +17,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// callWidths are the most bytes that a call's arguments may take in a header, tried in this order; the last always
-// fits. noteWidths are the chars that the notes may take in the same attempt.
+// callWidths are the maximum bytes of a call's arguments in a header, tried in this order; the last always fits.
+// noteWidths are the maximum chars of the notes in the same attempt.
 var (
 	callWidths = []int{600, 300, 150, 80, 40, 0, noArguments}
 	noteWidths = []int{600, 300, 160, 100, 60, text.MinWidth, text.MinWidth}
@@ -25,8 +27,8 @@ var (
 // noArguments is the width of a call that names only the argument which continues the page.
 const noArguments = -1
 
-// Header returns the block before the rows of a page that is not complete, "" if it is, and the notes, both clipped so
-// that they fit beside rows of that many tokens and chars. call is the call that is being answered.
+// Header returns the block before the rows of a page that is not complete, "" if it is, and the notes. Both are clipped
+// so that they fit on a page with rows of that many tokens and chars. call is the call that is being answered.
 func (p *Page) Header(call tools.Call, notes string, rowTokens, rowChars int) (header, clipped string) {
 	for i, width := range callWidths {
 		header, clipped = p.headerOf(call, width), ""
@@ -76,8 +78,8 @@ func totalOrUnknown(total int64) string {
 }
 
 // describeCall formats a call: the tool, and its arguments as compact JSON if they take at most width bytes as shown.
-// Otherwise it names the arguments that differ from those of current, and if even these are too long, the short ones
-// among them, and says what is not repeated. Arguments with a secret are left out: masked, they would be another call.
+// Otherwise it names only the arguments that differ from those of current, shortest first, as many as width allows, and
+// says if some are left out. It omits arguments with a secret, because masked they would be another call.
 func describeCall(c, current tools.Call, width int, secret func(string) bool) string {
 	if c.Tool == "" || c.Args == nil {
 		return c.Tool
@@ -135,7 +137,7 @@ func describeCall(c, current tools.Call, width int, secret func(string) bool) st
 func diffArguments(old, next map[string]json.RawMessage) (changed map[string]json.RawMessage, without []string) {
 	changed = map[string]json.RawMessage{}
 	for k, v := range next {
-		if was, ok := old[k]; !ok || !bytes.Equal(canonical(was), canonical(v)) {
+		if before, ok := old[k]; !ok || !bytes.Equal(canonical(before), canonical(v)) {
 			changed[k] = v
 		}
 	}
@@ -167,26 +169,18 @@ func canonical(v json.RawMessage) []byte {
 const maxNumber = 40
 
 // shortestMembers returns the members that take at most width bytes, shortest first, as a JSON object, and whether some
-// are missing. One number is always there: without its offset a call would start from the beginning.
+// are missing. It always includes one number: without its offset a call would start from the beginning.
 func shortestMembers(
 	members map[string]json.RawMessage, width int, secret func(string) bool,
 ) (object string, some bool) {
-	names := make([]string, 0, len(members))
-	for k := range members {
-		names = append(names, k)
+	rank := func(v json.RawMessage) int { // numbers first: they are offsets
+		if len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9') {
+			return 0
+		}
+		return 1
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		// Numbers first: they are offsets.
-		if na, nb := isNumber(members[a]), isNumber(members[b]); na != nb {
-			if na {
-				return -1
-			}
-			return 1
-		}
-		if d := len(members[a]) - len(members[b]); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
+		return cmp.Or(rank(members[a])-rank(members[b]), len(members[a])-len(members[b]), strings.Compare(a, b))
 	})
 	taken := map[string]json.RawMessage{}
 	object = "{}"
@@ -202,8 +196,4 @@ func shortestMembers(
 		object = string(b)
 	}
 	return object, some
-}
-
-func isNumber(v json.RawMessage) bool {
-	return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9')
 }

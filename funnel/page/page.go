@@ -24,7 +24,7 @@ type Page struct {
 	budget              int // tokens of header and rows
 	maxTokens, maxChars int // of the rows
 	count               func(string) int
-	mask                *secrets.Stream // over all rows, because a key's block may span several
+	mask                *secrets.Stream // of all rows, because a block of a key may span several
 
 	rows       strings.Builder
 	rowCount   int64
@@ -36,7 +36,7 @@ type Page struct {
 	first, total int64 // of SetRowRange; total −1: not counted
 	textRange    *textRange
 	next         *tools.Call
-	truncated    *tools.Call // the call that shows the row that was truncated; that row is alone on its page
+	truncated    *tools.Call // shows the truncated row whole; a truncated row is alone on its page
 }
 
 // textRange is a range of a text, in a unit that is not that of the rows.
@@ -45,15 +45,12 @@ type textRange struct {
 	from, to, total int64 // total −1: not counted
 }
 
-// headerTokens is how much of a page's tokens is left for the header: the next call with its arguments.
-func headerTokens(tokens int) int { return min(tokens/4, 400) }
-
 // headerChars is how many chars a page leaves for each token of the header.
 const headerChars = 5
 
 // New returns an empty page of at most that many tokens, as count counts them, and [policy.MaxPageChars].
 func New(tokens int, count func(string) int, mask *secrets.Masker) *Page {
-	header := headerTokens(tokens)
+	header := min(tokens/4, 400) // tokens left for the header: the next call with its arguments
 	return &Page{
 		mask: mask.Middle(), budget: tokens, count: count, total: -1,
 		maxTokens: max(tokens-header, 1), maxChars: policy.MaxPageChars - headerChars*header,
@@ -67,13 +64,10 @@ func (p *Page) AddRow(b []byte, more tools.Call) error { return p.addSanitized(b
 // AddText appends a row that has its own line ends.
 func (p *Page) AddText(b []byte) error { return p.addSanitized(b, "", tools.Call{}) }
 
-// addSanitized appends a row, behind the separator unless it is the first.
+// addSanitized appends a row, after the separator unless it is the first row.
 func (p *Page) addSanitized(b []byte, separator string, more tools.Call) error {
-	if p.full {
-		return tools.ErrPageFull
-	}
 	chars := runes.Count(b)
-	if p.usedChars+chars > p.maxChars && p.rowCount > 0 {
+	if p.full || p.usedChars+chars > p.maxChars && p.rowCount > 0 {
 		p.full = true
 		return tools.ErrPageFull
 	}
@@ -100,10 +94,8 @@ func (p *Page) addSanitized(b []byte, separator string, more tools.Call) error {
 
 // AddTruncatedRow appends a row of which only the ends are given, and the number of chars between them.
 func (p *Page) AddTruncatedRow(head, tail []byte, between int64, more tools.Call) error {
-	if p.rowCount > 0 {
+	if p.full || p.rowCount > 0 {
 		p.full = true
-	}
-	if p.full {
 		return tools.ErrPageFull
 	}
 	between += int64(runes.Count(head) + runes.Count(tail))
@@ -122,7 +114,7 @@ func (p *Page) append(shown, separator string, tokens, chars int) {
 	p.usedChars += chars + 1
 }
 
-// sanitize returns a row as it is shown, and what it costs.
+// sanitize returns a row as it is shown, with its tokens and chars.
 func (p *Page) sanitize(b []byte, mask *secrets.Stream) (shown string, tokens, chars int) {
 	b = mask.Text(b)
 	shown = text.Sanitize(string(b), isJSON(b), text.InRow)
@@ -133,14 +125,14 @@ func (p *Page) hasRoom(tokens, chars int) bool {
 	return p.usedTokens+tokens <= p.maxTokens && p.usedChars+chars <= p.maxChars
 }
 
-// BytesThatFit returns how many bytes of b, from its start, AddRow takes whole. They use at least four fifths of the
-// room if chars cost the same throughout. On a page without rows it is at least one char.
+// BytesThatFit returns how many bytes from the start of b make a row that AddRow accepts whole. They use at least four
+// fifths of the room if all chars cost the same. On a page without rows the result is at least one char.
 func (p *Page) BytesThatFit(b []byte) int {
 	if p.full {
 		return 0
 	}
 	tokensLeft, charsLeft := max(p.maxTokens-p.usedTokens, 0), max(p.maxChars-p.usedChars, 0)
-	low, high := 0, min(len(b), utf8.UTFMax*charsLeft) // low fits, nothing over high does
+	low, high := 0, min(len(b), utf8.UTFMax*charsLeft) // low bytes fit, more than high do not
 	for guess := text.CutBefore(b, high); guess > low; guess = text.CutBefore(b, guess) {
 		mask := p.mask.Fork()
 		_, tokens, chars := p.sanitize(b[:guess], &mask)
@@ -166,7 +158,7 @@ func (p *Page) BytesThatFit(b []byte) int {
 	return low
 }
 
-// rowEnds returns a row of which n bytes of each end may be shown.
+// rowEnds returns a row as a line. It holds only n bytes of each end if the row is longer than both together.
 func rowEnds(b []byte, n int) text.Line {
 	l := text.Line{Left: b, Chars: int64(runes.Count(b)), MultiLine: true}
 	if len(b) > 2*n {
@@ -196,7 +188,7 @@ func isJSON(b []byte) bool {
 	return len(b) > 1 && strings.IndexByte(`{["`, b[0]) >= 0 && json.Valid(b)
 }
 
-// SetRowRange is [tools.Output.SetRowRange].
+// SetRowRange is [tools.Output.SetRowRange]. A negative total means that the rows were not counted.
 func (p *Page) SetRowRange(first, total int64) {
 	p.numbered, p.first, p.total = true, max(first, 0), max(total, -1)
 }

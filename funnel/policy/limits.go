@@ -22,7 +22,7 @@ const (
 // MaxPageChars bounds a page whatever its tokens: common clients cut above 25,000 tokens or 50,000 chars.
 const MaxPageChars = 40_000
 
-// minPageTokens leaves room for rows beside the header: a call worded in full takes up to 150 tokens.
+// minPageTokens leaves room for rows after the header, in which a call with all its arguments takes up to 150 tokens.
 const minPageTokens = 400
 
 // Defaults are a screen of lines before an output counts as large, a receipt of one screen, and a page of five.

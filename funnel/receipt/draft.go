@@ -3,7 +3,6 @@ package receipt
 import (
 	"bytes"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -26,20 +25,20 @@ type Draft struct {
 	below   int      // bytes of the output that follow in a block of their own; 0: none
 	next    []string // wordings of the next step without its first word, longest first
 
-	says     []string // those that say where the text breaks off are first
-	cutLines int      // how many of says these are
+	says     []string // findings; lines that say where the text breaks off are first
+	cutLines int      // how many lines of says say where the text breaks off
 	shapes   []string // most to least detailed
 	body     []string
-	saved    string // path, or ""
+	saved    string // path of the file with the output, or ""
 
-	quotes map[string]digest.Quote // of says and body, by their whole
+	quotes map[string]digest.Quote // lines of says and body that quote a line of the output, by their text
 
 	lines      int64
 	head, tail []text.Line
 	rows       rowLayout // nil: the lines as they are
 	kind       content.Kind
 
-	clipped map[clipKey]string // lines as they are shown; Fit asks for the same ones again and again
+	clipped map[clipKey]string // lines as they are shown, because Fit needs the same ones many times
 	costs   map[string]int     // tokens of a line with its newline
 }
 
@@ -72,7 +71,7 @@ func NewDraft(f Facts) *Draft {
 		d.total = slices.DeleteFunc(d.total, func(s string) bool { return s == d.sizes })
 		d.head, d.tail = nil, nil // its bytes are not readable
 	case d.kind == content.NDJSON && len(d.head) > 0:
-		// The head's first line is this record already.
+		// The first line of the head shows this record already.
 		d.body = slices.DeleteFunc(slices.Clone(d.body), func(s string) bool { return strings.HasPrefix(s, "record 0: ") })
 	}
 	if f.records() {
@@ -88,22 +87,21 @@ func rowLayoutOf(count func(string) int, head, tail []text.Line) rowLayout {
 		if !ok {
 			return nil
 		}
-		rows, ok := layout(records)
+		rows, _, ok := layout(records)
 		if !ok || count(strings.Join(rows, "\n")) >= count(string(bytes.Join(records, []byte("\n")))) {
 			return nil
 		}
 	}
 	return func(part []text.Line) ([]string, bool) {
 		records, _ := wholeLines(part)
-		rows, header, ok := layoutRows(records)
+		rows, header, ok := layout(records)
 		if ok {
 			return rows, header
 		}
-		out := make([]string, len(records))
-		for i, r := range records {
-			out[i] = string(r)
+		for _, r := range records {
+			rows = append(rows, string(r))
 		}
-		return out, false
+		return rows, false
 	}
 }
 
@@ -121,7 +119,8 @@ func wholeLines(part []text.Line) (out [][]byte, ok bool) {
 // SetSaved names the file that holds the output.
 func (d *Draft) SetSaved(path string) { d.saved = path }
 
-// OnlyTotals leaves out everything about the output but its totals: its first bytes follow in a block of their own.
+// OnlyTotals removes everything about the output but its totals, because the first below bytes of the output follow in
+// a block of their own.
 func (d *Draft) OnlyTotals(below int) {
 	d.says, d.cutLines, d.shapes, d.body, d.head, d.tail, d.saved = nil, 0, nil, nil, nil, nil, ""
 	d.below = below
@@ -130,20 +129,17 @@ func (d *Draft) OnlyTotals(below int) {
 // cutWords begin the lines that say where a text breaks off.
 var cutWords = []string{"breaks off ", "broken at ", "last complete: ", "cut-off piece "}
 
-// cutsFirst returns the lines with those first that say where a text breaks off, and how many they are.
+// cutsFirst sorts the lines that say where a text breaks off before the others, and returns how many they are.
 func cutsFirst(says []string) (sorted []string, cuts int) {
-	rank := func(s string) int {
+	var others []string
+	for _, s := range says {
 		if slices.ContainsFunc(cutWords, func(w string) bool { return strings.HasPrefix(s, w) }) {
-			return 0
+			sorted = append(sorted, s)
+		} else {
+			others = append(others, s)
 		}
-		return 1
 	}
-	sorted = slices.Clone(says)
-	slices.SortStableFunc(sorted, func(a, b string) int { return rank(a) - rank(b) })
-	for cuts < len(sorted) && rank(sorted[cuts]) == 0 {
-		cuts++
-	}
-	return sorted, cuts
+	return append(sorted, others...), len(sorted)
 }
 
 // clipKey is a line of a part at a width.
@@ -170,7 +166,7 @@ func (d *Draft) clip(part byte, index int, l text.Line, width int) string {
 // json reports whether hidden characters are shown as JSON escapes.
 func (d *Draft) json() bool { return d.kind == content.JSON || d.kind == content.NDJSON }
 
-// frameLevels is how many wordings the lines around the content have. Level 0 is the longest, the last the shortest.
+// frameLevels is the number of wordings of the lines around the content. Level 0 is the longest, the last the shortest.
 const frameLevels = 6
 
 // frame returns the lines above and below the content.
@@ -213,70 +209,48 @@ type choice struct {
 	saved             bool
 }
 
-// edgeLines returns the lines and markers of head and tail. The numbers are those of the output, whatever the layout.
-func (d *Draft) edgeLines(c choice) []string { return slices.Collect(d.eachEdge(c)) }
-
-// eachEdge is edgeLines without building the lines that the caller does not use.
-func (d *Draft) eachEdge(c choice) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if c.head == 0 || !yield(fmt.Sprintf("--- head: 1-%d of %d ---", c.head, d.lines)) {
-			return
-		}
-		var names string // of the columns, if the head begins with them
-		for l, header := range d.edge('h', 0, d.head[:c.head], c.width) {
-			if header {
-				names = l
-			}
-			if !yield(l) {
-				return
-			}
-		}
-		if hidden := d.lines - int64(c.head) - int64(c.tail); hidden > 0 &&
-			!yield(fmt.Sprintf("--- %s not shown ---", lines(hidden))) {
-			return
-		}
-		if c.tail == 0 || !yield(fmt.Sprintf("--- tail: %d-%d ---", d.lines-int64(c.tail)+1, d.lines)) {
-			return
-		}
-		from := len(d.tail) - c.tail
-		for l, header := range d.edge('t', from, d.tail[from:], c.width) {
-			if header && names == l { // one table: its columns are named once
-				continue
-			}
-			if !yield(l) {
-				return
-			}
-		}
+// edgeLines returns the lines and markers of head and tail. Markers name line numbers of the output, whatever the
+// layout.
+func (d *Draft) edgeLines(c choice) []string {
+	if c.head == 0 {
+		return nil
 	}
+	head, columns := d.edge('h', 0, d.head[:c.head], c.width)
+	out := append([]string{fmt.Sprintf("--- head: 1-%d of %d ---", c.head, d.lines)}, head...)
+	if hidden := d.lines - int64(c.head) - int64(c.tail); hidden > 0 {
+		out = append(out, fmt.Sprintf("--- %s not shown ---", lines(hidden)))
+	}
+	if c.tail == 0 {
+		return out
+	}
+	from := len(d.tail) - c.tail
+	tail, again := d.edge('t', from, d.tail[from:], c.width)
+	if columns && again && head[0] == tail[0] { // one table: name its columns once
+		tail = tail[1:]
+	}
+	return append(append(out, fmt.Sprintf("--- tail: %d-%d ---", d.lines-int64(c.tail)+1, d.lines)), tail...)
 }
 
-// edge returns the head or the tail as it is shown; true marks the row that names the columns of a table.
-func (d *Draft) edge(part byte, from int, edge []text.Line, width int) iter.Seq2[string, bool] {
-	return func(yield func(string, bool) bool) {
-		if d.rows != nil {
-			rows, header := d.rows(edge)
-			for i, r := range rows {
-				if !yield(text.Escape(text.LineOf(r).Clip(width, false), text.InReceipt), header && i == 0) {
-					return
-				}
-			}
-			return
+// edge returns the head or the tail as it is shown; columns reports that the first row names the columns of a table.
+func (d *Draft) edge(part byte, from int, edge []text.Line, width int) (rows []string, columns bool) {
+	if d.rows != nil {
+		rows, columns = d.rows(edge)
+		for i, r := range rows {
+			rows[i] = text.Escape(text.LineOf(r).Clip(width, false), text.InReceipt)
 		}
-		for i, l := range edge {
-			if !yield(d.clip(part, from+i, l, width), false) {
-				return
-			}
-		}
+		return rows, columns
 	}
+	for i, l := range edge {
+		rows = append(rows, d.clip(part, from+i, l, width))
+	}
+	return rows, false
 }
 
 func (d *Draft) saysLines(c choice) (out []string) {
+	width := max(c.saysWidth, c.lead) // of the first line
 	for i, s := range d.says[:c.says] {
-		width := c.saysWidth
-		if i == 0 {
-			width = max(width, c.lead)
-		}
 		out = append(out, d.summaryLine('s', i, s, c, width))
+		width = c.saysWidth
 	}
 	return out
 }
@@ -288,7 +262,7 @@ func (d *Draft) bodyLines(c choice) (out []string) {
 	return out
 }
 
-// summaryLine returns a line of the summary. If it repeats a line that head or tail shows whole, it says only where.
+// summaryLine returns a line of the summary. If head or tail shows the quoted line whole, only its place is given.
 func (d *Draft) summaryLine(part byte, index int, s string, c choice, width int) string {
 	if q, ok := d.quotes[s]; ok && d.showsWhole(c, q.Line) {
 		return d.clip(part-'a'+'A', index, text.LineOf(q.Short), width)
@@ -331,18 +305,8 @@ func (d *Draft) savedLines(c choice) []string {
 func (d *Draft) render(level int, c choice) string {
 	top, bottom := d.frame(level)
 	// The order: totals, what the kind says, shape, body, file name, notes, head and tail, next step.
-	n := 1
-	if len(top) > 1 {
-		n = 2
-	}
-	var out []string
-	out = append(out, top[:n]...)
-	out = append(out, d.saysLines(c)...)
-	out = append(out, d.shapeLines(c)...)
-	out = append(out, d.bodyLines(c)...)
-	out = append(out, d.savedLines(c)...)
-	out = append(out, top[n:]...)
-	out = append(out, d.edgeLines(c)...)
-	out = append(out, bottom...)
-	return strings.Join(out, "\n")
+	const totals = 2 // lines of top
+	return strings.Join(slices.Concat(
+		top[:totals], d.saysLines(c), d.shapeLines(c), d.bodyLines(c), d.savedLines(c), top[totals:], d.edgeLines(c), bottom,
+	), "\n")
 }

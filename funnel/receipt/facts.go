@@ -24,7 +24,7 @@ type Facts struct {
 	Kept    Kept
 
 	Notes    string             // in one line; "" for none
-	Images   int                // shown beside the text
+	Images   int                // shown together with the text
 	Counts   map[string]float64 // what the tool counted
 	Ours     bool               // a tool of this server wrote it: NDJSON is laid out compactly
 	ReadOnly bool               // the call can be repeated without harm

@@ -4,57 +4,37 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind"
 )
 
 // fitter chooses what a receipt shows of a draft within a ceiling.
 //
-// It adds up what the lines cost one by one, which is close to what they cost together, and Fit counts the whole text
-// at the end: the ceiling is never exceeded.
+// It adds up the tokens of single lines, which is close to the tokens of the whole text. Fit counts the whole text at
+// the end, so that the ceiling is never exceeded.
 type fitter struct{ *Draft }
 
 // cost returns the tokens of lines, each with its newline.
-func (f *fitter) cost(lines []string) int {
-	sum := 0
+func (f *fitter) cost(lines []string) (sum int) {
 	for _, l := range lines {
-		sum += f.lineCost(l)
+		n, ok := f.costs[l]
+		if !ok {
+			n = f.count(l + "\n")
+			f.costs[l] = n
+		}
+		sum += n
 	}
 	return sum
 }
 
-func (f *fitter) lineCost(l string) int {
-	n, ok := f.costs[l]
-	if !ok {
-		n = f.count(l + "\n")
-		f.costs[l] = n
-	}
-	return n
+// total returns the tokens of a choice.
+func (f *fitter) total(c choice) int {
+	return f.saysCost(c) + f.shapeCost(c) + f.bodyCost(c) + f.edgesCost(c) + f.cost(f.savedLines(c))
 }
 
-// parts are the tokens of each part of a choice.
-type parts struct{ says, shape, body, edges, saved int }
-
-func (p parts) sum() int { return p.says + p.shape + p.body + p.edges + p.saved }
-
-func (f *fitter) parts(c choice) parts {
-	return parts{f.saysCost(c), f.shapeCost(c), f.bodyCost(c), f.cost(f.edgeLines(c)), f.cost(f.savedLines(c))}
-}
-
+func (f *fitter) edgesCost(c choice) int { return f.cost(f.edgeLines(c)) }
 func (f *fitter) saysCost(c choice) int  { return f.cost(f.saysLines(c)) }
 func (f *fitter) shapeCost(c choice) int { return f.cost(f.shapeLines(c)) }
 func (f *fitter) bodyCost(c choice) int  { return f.cost(f.bodyLines(c)) }
-
-// shares are the parts of the room for what the kind says, for the shape, and, of what these leave, for the body; head
-// and tail get the rest. A share bounds only the first round: what is left over goes to the parts that have more.
-type shares struct{ says, shape, body float64 }
-
-// sharesOf gives head and tail more room in a log, in prose and in a table, where they are like what is between them,
-// than in JSON, a diff or Markdown.
-func sharesOf(k content.Kind) shares {
-	s := kind.Of(k).Shares
-	return shares{s.Says, s.Shape, s.Body}
-}
 
 // Fit returns the text of the receipt and its tokens: at most ceiling, unless the shortest frame takes more.
 func (d *Draft) Fit(ceiling int) (receipt string, tokens int) {
@@ -105,14 +85,14 @@ func (f *fitter) level(ceiling int) int {
 	return fits
 }
 
-// leastOfEach gives every part that has something to show its smallest form, most needed first. From the first that
-// does not fit on, no part is there.
+// leastOfEach chooses the smallest form of every part that is not empty, most needed first. It stops at the first part
+// that does not fit.
 func (f *fitter) leastOfEach(c choice, room int) choice {
 	try := func(change func(*choice, int), widths ...int) bool {
 		for _, w := range widths {
 			next := c
 			change(&next, w)
-			if f.parts(next).sum() <= room {
+			if f.total(next) <= room {
 				c = next
 				return true
 			}
@@ -124,11 +104,12 @@ func (f *fitter) leastOfEach(c choice, room int) choice {
 		return c
 	}
 	if n := len(f.shapes); n > 0 {
-		// The least detailed one, and a better one at once where its share allows it: the shape is worth more than the edges.
+		// The least detailed one, and a better one at once where its share allows it: the shape is worth more than the
+		// edges.
 		if !try(func(c *choice, w int) { c.shape, c.shapeWidth = n-1, w }, 300, 200, 120, 80, text.MinWidth) {
 			return c
 		}
-		share := int(sharesOf(f.kind).shape * float64(room))
+		share := int(kind.Of(f.kind).Shares.Shape * float64(room))
 		c = f.moreShape(c, room, max(share, min(room*3/4, 64)))
 	}
 	if len(f.head) > 0 && !try(func(c *choice, w int) { c.head, c.width = 1, w }, 100, 70, text.MinWidth) {
@@ -146,23 +127,22 @@ func (f *fitter) leastOfEach(c choice, room int) choice {
 	return c
 }
 
-// leastSays gives what the kind says its smallest form: first the lines on where the text breaks off, without which
-// nothing else is shown, then the other lines, as many as half of the room takes, at least one. all is false if nothing
-// else has room.
+// leastSays chooses the smallest form of the findings: first the lines that say where the text breaks off, without
+// which nothing else is shown, then as many of the other lines as fit into half of the room, at least one. all is false
+// if nothing else has room.
 func (f *fitter) leastSays(c choice, room int) (_ choice, all bool) {
-	cost := func(c choice) int { return f.cost(f.saysLines(c)) }
 	if f.cutLines > 0 {
 		c.says = f.cutLines
 		for _, form := range []struct{ width, lead, room int }{
 			{240, 240, room / 2}, {160, 200, room * 3 / 5}, {100, 200, room * 3 / 5}, {80, 160, room * 2 / 3}, {60, 160, room},
 			{text.MinWidth, 120, room}, {text.MinWidth, text.MinWidth, room},
 		} {
-			if c.saysWidth, c.lead = form.width, form.lead; cost(c) <= form.room {
+			if c.saysWidth, c.lead = form.width, form.lead; f.saysCost(c) <= form.room {
 				all = true
 				break
 			}
 		}
-		for !all && c.says > 0 && cost(c) > room {
+		for !all && c.says > 0 && f.saysCost(c) > room {
 			c.says--
 		}
 		if !all {
@@ -175,7 +155,7 @@ func (f *fitter) leastSays(c choice, room int) (_ choice, all bool) {
 	if c.says == 0 {
 		c.says = 1
 		for _, w := range []int{240, 160, 100, 70, text.MinWidth} {
-			if c.saysWidth, c.lead = w, w; cost(c) <= room {
+			if c.saysWidth, c.lead = w, w; f.saysCost(c) <= room {
 				all = true
 				break
 			}
@@ -186,7 +166,7 @@ func (f *fitter) leastSays(c choice, room int) (_ choice, all bool) {
 		}
 	}
 	if c.says == f.cutLines {
-		if c.says++; cost(c) > room {
+		if c.says++; f.saysCost(c) > room {
 			c.says--
 			return c, false
 		}
@@ -198,7 +178,7 @@ func (f *fitter) leastSays(c choice, room int) (_ choice, all bool) {
 		next.saysWidth = min(next.saysWidth, w)
 		for next.says < len(f.says) {
 			more := next
-			if more.says++; cost(more) > room/2 {
+			if more.says++; f.saysCost(more) > room/2 {
 				break
 			}
 			next = more
@@ -218,15 +198,16 @@ func (f *fitter) tailRoom(c choice) int {
 // widths that a line may be clipped to, widest first.
 var widths = []int{2000, 1200, 800, 500, 360, 260, 200, 160, 120, 100, 80, 60, text.MinWidth}
 
-// grow distributes the room that is left: by shares first, then to the parts that have more.
+// grow distributes the room that is left. The first round obeys the shares of the kind: for the findings, for the
+// shape, and, of what these leave, for the body; head and tail get the rest. Then the parts that have more get what is
+// left.
 func (f *fitter) grow(c choice, room int) choice {
-	s := sharesOf(f.kind)
+	s := kind.Of(f.kind).Shares
 	share := func(of float64, all int) int { return int(of * float64(all)) }
-	c = f.moreSays(c, room, share(s.says, room), 240)
-	c = f.moreShape(c, room, share(s.shape, room))
-	used := f.parts(c)
-	rest := room - used.sum() + used.body + used.edges
-	c = f.moreBody(c, room, share(s.body, rest), 240)
+	c = f.moreSays(c, room, share(s.Says, room), 240)
+	c = f.moreShape(c, room, share(s.Shape, room))
+	rest := room - f.total(c) + f.bodyCost(c) + f.edgesCost(c)
+	c = f.moreBody(c, room, share(s.Body, rest), 240)
 	c = f.moreEdges(c, room)
 	c = f.moreBody(c, room, room, 400)
 	c = f.moreSays(c, room, room, 400)
@@ -254,7 +235,7 @@ func (f *fitter) moreBody(c choice, room, share, width int) choice {
 }
 
 // growPart adds lines while the part stays within share and everything within room, and then widens them up to width.
-// A part that is not shown stays so.
+// It never adds a part that is not shown.
 func (f *fitter) growPart(c choice, room, share, width int, g growable) choice {
 	if *g.lines(&c) == 0 {
 		return c
@@ -284,7 +265,7 @@ func (f *fitter) growPart(c choice, room, share, width int, g growable) choice {
 // within returns a check of choices that differ from c in one part: that part must stay within share, everything
 // within room.
 func (f *fitter) within(c choice, room, share int, part func(choice) int) func(next choice) bool {
-	most := min(share, room-f.parts(c).sum()+part(c))
+	most := min(share, room-f.total(c)+part(c))
 	return func(next choice) bool { return part(next) <= most }
 }
 
@@ -341,13 +322,7 @@ func (f *fitter) moreEdges(c choice, room int) choice {
 
 // edgesFit reports whether head and tail, and the summary lines that may refer to them, stay within room.
 func (f *fitter) edgesFit(c choice, room int) bool {
-	room -= f.saysCost(c) + f.bodyCost(c)
-	for l := range f.eachEdge(c) {
-		if room -= f.lineCost(l); room < 0 {
-			return false
-		}
-	}
-	return room >= 0
+	return f.saysCost(c)+f.bodyCost(c)+f.edgesCost(c) <= room
 }
 
 // shrink removes the least needed part of a choice, and reports whether there was one.

@@ -21,14 +21,9 @@ type member struct {
 	value jsontext.Value
 }
 
-// layout returns the lines of NDJSON records in a more compact form; ok is false if there is none.
-func layout(records [][]byte) ([]string, bool) {
-	rows, _, ok := layoutRows(records)
-	return rows, ok
-}
-
-// layoutRows is layout, and says whether the first row is the header of a table.
-func layoutRows(records [][]byte) (rows []string, header, ok bool) {
+// layout returns the lines of NDJSON records in a more compact form, and whether the first row is the header of a
+// table. ok is false if no layout fits.
+func layout(records [][]byte) (rows []string, header, ok bool) {
 	parsed := make([][]member, 0, len(records))
 	for _, r := range records {
 		if len(bytes.TrimSpace(r)) == 0 {
@@ -112,11 +107,6 @@ func hits(records [][]member) ([]string, bool) {
 	return out, true
 }
 
-// nameable reports whether a file name, which begins its line, cannot be mistaken for a hit. Few names can.
-func nameable(file string) bool {
-	return file != "" && !strings.ContainsAny(file, "\n\r") && !strings.HasPrefix(file, "  ")
-}
-
 func asHit(r []member) (hit, bool) {
 	h := hit{}
 	seen := 0
@@ -125,7 +115,8 @@ func asHit(r []member) (hit, bool) {
 		switch m.name {
 		case "file":
 			h.file, ok = stringValue(m.value)
-			ok = ok && nameable(h.file)
+			// The name begins its line: it must not be mistaken for a hit.
+			ok = ok && h.file != "" && !strings.ContainsAny(h.file, "\n\r") && !strings.HasPrefix(h.file, "  ")
 			seen |= 1
 		case "line":
 			h.line, ok = integerValue(m.value)
@@ -172,14 +163,10 @@ func (h hit) appendLines(out []string) []string {
 	if h.cut != "" {
 		head += "~" + h.cut
 	}
-	first := true
+	head += ": "
 	for t := range strings.SplitSeq(h.text, "\n") {
-		if first {
-			out = append(out, head+": "+t)
-		} else {
-			out = append(out, "  | "+t)
-		}
-		first = false
+		out = append(out, head+t)
+		head = "  | "
 	}
 	for i, t := range h.after {
 		out = append(out, "  "+strconv.FormatInt(last+1+int64(i), 10)+"+ "+t)

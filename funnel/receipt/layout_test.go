@@ -16,7 +16,8 @@ import (
 )
 
 func lay(ndjson string) ([]string, bool) {
-	return layout(bytes.Split(bytes.TrimSuffix([]byte(ndjson), []byte("\n")), []byte("\n")))
+	rows, _, ok := layout(bytes.Split(bytes.TrimSuffix([]byte(ndjson), []byte("\n")), []byte("\n")))
+	return rows, ok
 }
 
 func TestLayout(t *testing.T) {

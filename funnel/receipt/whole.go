@@ -43,7 +43,7 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 		w.Tokens = f.Count(w.Text)
 	}
 	if f.records() && !asIs {
-		if rows, found := layout(bytes.Split(bytes.TrimSuffix(held, []byte("\n")), []byte("\n"))); found {
+		if rows, _, found := layout(bytes.Split(bytes.TrimSuffix(held, []byte("\n")), []byte("\n"))); found {
 			t := text.Sanitize(strings.Join(rows, "\n"), false, text.Standalone)
 			if n := f.Count(t); n < w.Tokens {
 				w = Whole{t, n}

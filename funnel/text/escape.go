@@ -8,21 +8,20 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
-// Position is where untrusted text is shown, which decides what it could be mistaken for.
+// Position is the place of untrusted text in an answer. It determines which lines of ours that text could imitate.
 type Position int
 
 // The positions.
 const (
-	Standalone Position = iota // an answer of its own, with notes and errors beside it
-	InRow                      // a row of a page, whose header, notes and errors are beside it
+	Standalone Position = iota // an answer of its own, before or after notes and errors
+	InRow                      // a row of a page that also has a header, notes and errors
 	InReceipt                  // inside a receipt, whose own words each begin a line
 )
 
 // escapeImitations puts ">" before each line that imitates a line of this server.
 //
-// So every unmarked line of an answer that begins like one of ours is ours. Lines that begin with ">" already get
-// one more, as mail quotes "From ". To restore the text, remove one ">" from each line that imitates ours behind one or
-// more of them.
+// So every unmarked line of an answer that begins like one of ours is ours. A line that imitates ours behind one or
+// more ">" gets one more, as mail quotes "From ". To restore the text, remove one ">" from each such line.
 func escapeImitations(s string, at Position) string {
 	var b strings.Builder
 	done := 0 // bytes of s that are in b
@@ -45,9 +44,9 @@ func escapeImitations(s string, at Position) string {
 	return b.String()
 }
 
-// The beginnings of this server's own lines. Few other lines begin as imitation and imitationExact have it, so each
-// such line is marked. Inside a receipt (imitationStrict) every line is marked that begins with one of its words;
-// elsewhere ordinary text has other things behind "next", "total" and the like.
+// The beginnings of this server's own lines. Few other lines begin as imitation and imitationExact match, so each
+// such line is marked. Inside a receipt every line that begins with a word of a receipt is marked (imitationStrict);
+// elsewhere "next", "total" and the like often begin ordinary lines.
 var (
 	// Compilers write such lines too, so only the exact form counts.
 	imitationExact = content.Pattern(
@@ -64,7 +63,7 @@ var (
 	imitationInRow = content.Pattern(`^==> .+ <==`)
 )
 
-// imitates reports whether a line could be mistaken for one of ours by its words, even behind marks and spaces or in
+// imitates reports whether the words of a line could be mistaken for a line of ours, even after marks and spaces or in
 // look-alike letters.
 func imitates(line string, at Position) bool {
 	line = strings.TrimRight(strings.TrimLeft(line, ">"), "\r\n")
@@ -76,10 +75,10 @@ func imitates(line string, at Position) bool {
 		return false
 	}
 	line, bare = foldLookalikes(line), foldLookalikes(bare)
-	return firstWordMatches(bare) && matchesPattern(line, bare, at)
+	return matchesPattern(line, bare, at)
 }
 
-// matchesPattern is the expensive check, after the two cheap ones.
+// matchesPattern is the expensive check of a line that passed firstLetterMatches.
 func matchesPattern(line, bare string, at Position) bool {
 	return imitationExact().MatchString(line) || imitation().MatchString(bare) || at == InReceipt &&
 		imitationStrict().MatchString(bare)
@@ -114,29 +113,7 @@ func maybeTimeout(line string) bool {
 	return false
 }
 
-// firstWordMatches reports whether a line of folded letters may be one of ours by its first word.
-func firstWordMatches(line string) bool {
-	n := 0
-	var word [len("showing") + 1]byte
-	for n < min(len(line), len(word)) {
-		c := line[n] | 0x20
-		if c >= utf8.RuneSelf {
-			return true // it may be a letter that (?i) folds to an ASCII letter
-		}
-		if c < 'a' || c > 'z' {
-			break
-		}
-		word[n] = c
-		n++
-	}
-	switch string(word[:n]) {
-	case "error", "kept", "large", "next", "no", "not", "note", "read", "saved", "shape", "showing", "total":
-		return true
-	}
-	return strings.HasPrefix(line, "---") || maybeTimeout(line)
-}
-
 const (
 	firstLetters = "eEkKlLtTnNrRsS-"     // of our lines
-	timeoutWords = ": no answer within " // follows a tool's name
+	timeoutWords = ": no answer within " // after a tool's name
 )

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -14,11 +15,11 @@ import (
 // MinWidth is the smallest width a line is clipped to: 12 chars on each side of the count.
 const MinWidth = 44
 
-// Line is one line of an output, without its line end. Of a long line only the ends are held.
+// Line is one line of an output, without its line end. It holds only the two ends of a long line.
 type Line struct {
 	Left, Right []byte // Right is empty if Left is the whole line
 	Chars       int64  // of the whole line
-	MultiLine   bool   // it is a row that holds line ends, which stay as they are
+	MultiLine   bool   // the line is a row with line ends in it, which are not escaped
 }
 
 // LineOf returns the line of a string that is held in full.
@@ -67,9 +68,7 @@ func CutBefore(b []byte, n int) int {
 	for g := graphemes.FromBytes(b); g.Next() && at+len(g.Value()) <= n; {
 		at += len(g.Value())
 	}
-	if at == 0 {
-		at = n
-	}
+	at = cmp.Or(at, n)
 	// A char begins at most three bytes before; each byte that is not UTF-8 is a char of its own.
 	for i := at - 1; i >= max(at-utf8.UTFMax+1, 0); i-- {
 		if utf8.RuneStart(b[i]) {
@@ -82,7 +81,7 @@ func CutBefore(b []byte, n int) int {
 	return at
 }
 
-// fittingPrefix returns the leading graphemes that fit into room chars as see shows them, and how many chars of s
+// fittingPrefix returns the leading graphemes that take at most room chars as see shows them, and how many chars of s
 // they are.
 func fittingPrefix(s string, room int, see func(string) string) (shown string, chars int64) {
 	if content.Plain(s) {
@@ -123,11 +122,11 @@ func fittingSuffix(s string, cut bool, room int, see func(string) string) (shown
 
 func graphemeSuffix(s string, cut bool, room int, see func(string) string) (shown string, chars int64) {
 	var parts []string
-	first := true
-	for g := graphemes.FromString(s); g.Next(); first = false {
-		if !first || !cut {
-			parts = append(parts, g.Value())
-		}
+	for g := graphemes.FromString(s); g.Next(); {
+		parts = append(parts, g.Value())
+	}
+	if cut && len(parts) > 0 {
+		parts = parts[1:]
 	}
 	at := len(parts)
 	for at > 0 {

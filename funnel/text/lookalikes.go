@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxInspected is how many bytes of a line decide whether it imitates ours: 96 letters of any alphabet.
+// maxInspected is how many bytes at the start of a line are compared with our lines: 96 letters of any alphabet.
 const maxInspected = 96 * utf8.UTFMax
 
 // foldLookalikes returns the line with the look-alikes in its first maxInspected bytes replaced by the ASCII letters.

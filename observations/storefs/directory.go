@@ -13,7 +13,7 @@ import (
 // OpenDirs opens the directory of a store and its subdirectories and creates missing ones. It refuses a directory that
 // other users could change. If tmp/ or state/ is missing and cannot be created, f.Unwritable says why.
 func (f *FS) OpenDirs(dir string, fsync bool) error {
-	made, err := f.makeDirs(dir)
+	created, err := f.makeDirs(dir)
 	if err != nil {
 		return fmt.Errorf("%w: choose another with --store", wrap("make", "the directory", err))
 	}
@@ -48,16 +48,16 @@ func (f *FS) OpenDirs(dir string, fsync bool) error {
 		}
 	}
 	if fsync && f.Unwritable == nil {
-		return f.syncParents(made)
+		return f.syncParents(created)
 	}
 	return nil
 }
 
-// makeDirs creates a directory and its missing parents. It returns the created ones, and last the directory they were
-// created in.
-func (f *FS) makeDirs(dir string) (made []string, err error) {
+// makeDirs creates a directory and its missing parents. It returns the created ones, and last the directory that
+// contains them.
+func (f *FS) makeDirs(dir string) (created []string, err error) {
 	for up := dir; ; up = filepath.Dir(up) {
-		made = append(made, up)
+		created = append(created, up)
 		if _, err := os.Stat(up); err == nil || up == filepath.Dir(up) {
 			break
 		}
@@ -65,12 +65,12 @@ func (f *FS) makeDirs(dir string) (made []string, err error) {
 	if err := f.check("mkdir", "."); err != nil {
 		return nil, err
 	}
-	return made, os.MkdirAll(dir, 0o700)
+	return created, os.MkdirAll(dir, 0o700)
 }
 
-// syncParents makes new directories survive a power loss, which would otherwise take the files in them along.
-func (f *FS) syncParents(made []string) error {
-	for _, dir := range made {
+// syncParents makes new directories survive a power loss, which could otherwise remove them with all files in them.
+func (f *FS) syncParents(created []string) error {
+	for _, dir := range created {
 		if err := f.check("sync", "."); err != nil {
 			return err
 		}
@@ -91,7 +91,8 @@ func (f *FS) openSubdir(dir, name string) error {
 	path := filepath.Join(dir, name)
 	info, err := f.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = f.mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		err = f.do("make", name, func() error { return f.root.Mkdir(name, 0o700) })
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%w: make it writable, or choose another with --store", err)
 		}
 		info, err = f.Stat(name)
@@ -120,15 +121,8 @@ func (f *FS) openSubdir(dir, name string) error {
 	return nil
 }
 
-func (f *FS) mkdir(name string) error {
-	if err := f.check("make", name); err != nil {
-		return err
-	}
-	return wrap("make", name, f.root.Mkdir(name, 0o700))
-}
-
-// checkPrivate refuses a directory that belongs to another user or that others may write to: they could plant, swap or
-// read observations.
+// checkPrivate refuses a directory that belongs to another user or that others may write to, because they could plant,
+// replace or read observations.
 func checkPrivate(dir string, info fs.FileInfo) error {
 	if uid, known := ownerUID(info); known && uid != os.Geteuid() {
 		return fmt.Errorf("%s belongs to user %d, not to user %d who runs this:"+

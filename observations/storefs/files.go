@@ -21,8 +21,8 @@ const (
 	StateDir        = "state"
 )
 
-// FS performs all file operations of a store, below one directory that it holds open. [os.Root] resolves names, so that
-// no link leads out of it, and only regular files are opened. Names are relative to the store, with slashes.
+// FS performs all file operations of a store, below one directory that it keeps open. [os.Root] resolves names, so that
+// no link leads out of that directory. Open accepts only regular files. Names are relative to the store, with slashes.
 type FS struct {
 	root *os.Root
 	Dirs map[string]*os.Root // subdirectories of the store, opened once
@@ -31,8 +31,8 @@ type FS struct {
 	// Unwritable is why a subdirectory is missing and could not be created: then nothing can be written.
 	Unwritable error
 
-	// Fault is called before every operation in tests. If it returns an error the operation is not done; a write writes
-	// half, as on a full disk.
+	// Fault is called before every operation in tests. If it returns an error, the operation fails with that error; a
+	// write then writes half of its bytes, as on a full disk.
 	Fault func(op, name string) error
 	// Free replaces the free space of the disk in tests.
 	Free func() (int64, error)
@@ -50,6 +50,14 @@ func (f *FS) check(op, name string) error {
 		return nil
 	}
 	return wrap(op, name, f.Fault(op, name))
+}
+
+// do runs an operation whose only result is an error.
+func (f *FS) do(op, name string, run func() error) error {
+	if err := f.check(op, name); err != nil {
+		return err
+	}
+	return wrap(op, name, run())
 }
 
 // wrap shortens an error to the name below the store: the model may read it, and it must neither repeat a long path nor
@@ -103,8 +111,8 @@ func (f *FS) Create(name string) (*File, error) {
 	return &File{h, name, f}, nil
 }
 
-// maxOpens is how often Open retries when another process renames a new file over this one, such as a tombstone over a
-// sidecar. Either of the two is correct.
+// maxOpens is how often Open tries if another process renames a new file over the name meanwhile, such as a tombstone
+// over a sidecar. Either of the two files is correct.
 const maxOpens = 100
 
 // Open opens a regular file for reading; with write also for writing, and creates it if missing.
@@ -196,32 +204,24 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 
 // Rename renames a file within the store.
 func (f *FS) Rename(from, to string) error {
-	if err := f.check("rename", to); err != nil {
-		return err
-	}
-	return wrap("rename", to, f.root.Rename(from, to))
+	return f.do("rename", to, func() error { return f.root.Rename(from, to) })
 }
 
 // Remove removes a file. A missing file is no error.
 func (f *FS) Remove(name string) error {
-	if err := f.check("remove", name); err != nil {
-		return err
-	}
-	root, base := f.resolve(name)
-	err := root.Remove(base)
-	if errors.Is(err, fs.ErrNotExist) {
+	return f.do("remove", name, func() error {
+		root, base := f.resolve(name)
+		if err := root.Remove(base); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		return nil
-	}
-	return wrap("remove", name, err)
+	})
 }
 
 // Touch sets the time of last use.
 func (f *FS) Touch(name string, at time.Time) error {
-	if err := f.check("touch", name); err != nil {
-		return err
-	}
 	root, base := f.resolve(name)
-	return wrap("touch", name, root.Chtimes(base, at, at))
+	return f.do("touch", name, func() error { return root.Chtimes(base, at, at) })
 }
 
 // VisitNames calls visit for each name in a directory, in no order. It reads 1,024 names at a time.
@@ -277,6 +277,7 @@ func (f *FS) FreeBytes() (int64, error) {
 	return n, wrap("free", ".", err)
 }
 
+// Close closes all directories. It may be called after a failed OpenDirs.
 func (f *FS) Close() {
 	for _, d := range f.Dirs {
 		_ = d.Close()
@@ -356,10 +357,7 @@ func (f *File) Stat() (fs.FileInfo, error) {
 
 // Sync replaces that of [os.File].
 func (f *File) Sync() error {
-	if err := f.disk.check("sync", f.Name); err != nil {
-		return err
-	}
-	return wrap("sync", f.Name, f.File.Sync())
+	return f.disk.do("sync", f.Name, f.File.Sync)
 }
 
 // Close replaces that of [os.File]. It closes the descriptor even if it returns an error.
@@ -390,15 +388,15 @@ func (f *File) UnlockAndClose() {
 
 // isLinked reports whether the open file still exists under its name.
 func (f *File) isLinked() (bool, error) {
-	have, err := f.Stat()
+	open, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	stands, err := f.disk.Stat(f.Name)
+	named, err := f.disk.Stat(f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && os.SameFile(have, stands), err
+	return err == nil && os.SameFile(open, named), err
 }
 
 // LockLinked locks the file if it is free and still exists under its name.

@@ -14,9 +14,9 @@ import (
 	"sync"
 )
 
-//go:generate go run generate.go
+//go:generate go test -run ^TestTablesAreGenerated$ -update .
 
-// generate.go writes these files from the public rank files and from package unicode.
+// build_test.go makes these files from the public rank files and from package unicode.
 var (
 	//go:embed o200k_base.table
 	o200k string
@@ -249,9 +249,9 @@ func (v *Vocabulary) joinedFrom(base uint32, after []byte) (rank, both uint32) {
 // IsBoundary reports whether two adjacent tokens stay apart: whether merging the bytes of both from the beginning
 // results in these two tokens. after is the text that starts with the second token.
 //
-// Ranks rise during the merges of a token (Build has checked it), so the part of a token at the boundary exists until
-// a merge of a higher rank consumes it. IsBoundary undoes the merges on both sides, the latest first, and looks at
-// the two parts that meet at the boundary each time. The tokens do not stay apart if those parts would be joined
+// Ranks rise during the merges of a token (build_test.go checks this), so the part of a token at the boundary exists
+// until a merge of a higher rank consumes it. IsBoundary undoes the merges on both sides, the latest first, and looks
+// at the two parts that meet at the boundary each time. The tokens do not stay apart if those parts would be joined
 // before the merge that consumed one of them: by rank, and among equal ranks from the left.
 func (v *Vocabulary) IsBoundary(left, right uint32, after []byte) bool {
 	limit := ^uint32(0)

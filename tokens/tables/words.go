@@ -1,11 +1,8 @@
 package tables
 
 import (
-	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
-	"slices"
 )
 
 // words is a set of short tokens: a perfect hash table in which each key has exactly one possible slot. A key's slot
@@ -15,10 +12,7 @@ type words struct {
 	pilots, keys string
 }
 
-const (
-	wordMax   = 15 // maximum length of a token in a set, in bytes
-	shortWord = 8  // tokens of up to 8 bytes have keys of 8 bytes, longer ones of 16
-)
+const shortWord = 8 // tokens of up to 8 bytes have keys of 8 bytes, longer ones of 16
 
 // Key returns the first n bytes of text, 1 to 15, as two numbers. The topmost four bits of high are the length; the
 // four bits below them are 0.
@@ -64,74 +58,4 @@ func (w *words) place(hash uint64, places int) uint32 {
 func placeOf(hash uint64, pilot byte, places int) uint32 {
 	over, _ := bits.Mul64(hash*(0xd1342543de82ef95+uint64(pilot)*0x3c6ef372fe94f82a), uint64(places))
 	return uint32(over)
-}
-
-// wordsOf makes the sets of short tokens (up to 8 bytes) and long tokens (9 to 15 bytes).
-func wordsOf(tokens []string) (short, long words, err error) {
-	var keys [2][]wordKey
-	for _, t := range tokens {
-		if n := len(t); n <= wordMax && (n > shortWord || t[n-1] != 0) {
-			low, high := Key([]byte(t), n)
-			keys[n/(shortWord+1)] = append(keys[n/(shortWord+1)], wordKey{low, high, Hash(low, high)})
-		}
-	}
-	if short, err = setOf(keys[0], 1); err == nil {
-		long, err = setOf(keys[1], 2)
-	}
-	return short, long, err
-}
-
-type wordKey struct{ low, high, hash uint64 }
-
-// setOf makes a set with one or two numbers per key. Pilots shared by many keys are chosen first, while most slots
-// are free.
-func setOf(keys []wordKey, numbers int) (words, error) {
-	pilots := make([]byte, 1<<bits.Len(uint(len(keys)/4)))
-	of := make([][]wordKey, len(pilots))
-	for _, k := range keys {
-		at := k.hash % uint64(len(of))
-		of[at] = append(of[at], k)
-	}
-	order := make([]int, len(of))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(of[b]), len(of[a])) })
-	set := make([]wordKey, len(keys)+len(keys)/8+1)
-	for _, at := range order {
-		pilot, ok := pilotOf(of[at], set)
-		if !ok {
-			return words{}, fmt.Errorf("no place for %x among %d", of[at], len(keys))
-		}
-		pilots[at] = pilot
-		for _, k := range of[at] {
-			set[placeOf(k.hash, pilot, len(set))] = k
-		}
-	}
-	var table []byte
-	for _, k := range set {
-		table = binary.LittleEndian.AppendUint64(table, k.low)
-		if numbers == 2 {
-			table = binary.LittleEndian.AppendUint64(table, k.high)
-		}
-	}
-	return words{string(pilots), string(table)}, nil
-}
-
-// pilotOf returns a pilot with which each of the keys gets a free slot of its own.
-func pilotOf(keys, set []wordKey) (pilot byte, ok bool) {
-	var taken []uint32
-next:
-	for p := range 256 {
-		taken = taken[:0]
-		for _, k := range keys {
-			at := placeOf(k.hash, byte(p), len(set))
-			if set[at] != (wordKey{}) || slices.Contains(taken, at) {
-				continue next
-			}
-			taken = append(taken, at)
-		}
-		return byte(p), true
-	}
-	return 0, false
 }

@@ -4,12 +4,19 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
+	"unicode"
 )
 
-// InOrder returns the tokens of a rank file in order of rank. It returns an error if the ranks are not 0, 1, 2 …
+// This file generates the embedded tables. It is part of the tests, because the program only reads the tables:
+// `go generate ./tokens/tables` runs TestTablesAreGenerated with -update.
+
+const wordMax = 15 // maximum length of a token in a set, in bytes
+
+// inOrder returns the tokens of a rank file in order of rank. It returns an error if the ranks are not 0, 1, 2 …
 // without gaps.
-func InOrder(ranks map[string]int) ([]string, error) {
+func inOrder(ranks map[string]int) ([]string, error) {
 	tokens := make([]string, len(ranks))
 	for t, rank := range ranks {
 		if rank < 0 || rank >= len(tokens) || tokens[rank] != "" {
@@ -20,8 +27,8 @@ func InOrder(ranks map[string]int) ([]string, error) {
 	return tokens, nil
 }
 
-// Build makes the table of a vocabulary from its tokens in order of rank. Equal tokens give equal bytes.
-func Build(tokens []string) ([]byte, error) {
+// buildTable makes the table of a vocabulary from its tokens in order of rank. Equal tokens give equal bytes.
+func buildTable(tokens []string) ([]byte, error) {
 	if len(tokens) >= 1<<rankBits {
 		return nil, fmt.Errorf("%d tokens", len(tokens))
 	}
@@ -218,4 +225,117 @@ func (g *grove) fits(kids []int, base int) bool {
 		}
 	}
 	return true
+}
+
+// wordsOf makes the sets of short tokens (up to 8 bytes) and long tokens (9 to 15 bytes).
+func wordsOf(tokens []string) (short, long words, err error) {
+	var keys [2][]wordKey
+	for _, t := range tokens {
+		if n := len(t); n <= wordMax && (n > shortWord || t[n-1] != 0) {
+			low, high := Key([]byte(t), n)
+			keys[n/(shortWord+1)] = append(keys[n/(shortWord+1)], wordKey{low, high, Hash(low, high)})
+		}
+	}
+	if short, err = setOf(keys[0], 1); err == nil {
+		long, err = setOf(keys[1], 2)
+	}
+	return short, long, err
+}
+
+type wordKey struct{ low, high, hash uint64 }
+
+// setOf makes a set with one or two numbers per key. Pilots shared by many keys are chosen first, while most slots
+// are free.
+func setOf(keys []wordKey, numbers int) (words, error) {
+	pilots := make([]byte, 1<<bits.Len(uint(len(keys)/4)))
+	of := make([][]wordKey, len(pilots))
+	for _, k := range keys {
+		at := k.hash % uint64(len(of))
+		of[at] = append(of[at], k)
+	}
+	order := make([]int, len(of))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(of[b]), len(of[a])) })
+	set := make([]wordKey, len(keys)+len(keys)/8+1)
+	for _, at := range order {
+		pilot, ok := pilotOf(of[at], set)
+		if !ok {
+			return words{}, fmt.Errorf("no place for %x among %d", of[at], len(keys))
+		}
+		pilots[at] = pilot
+		for _, k := range of[at] {
+			set[placeOf(k.hash, pilot, len(set))] = k
+		}
+	}
+	var table []byte
+	for _, k := range set {
+		table = binary.LittleEndian.AppendUint64(table, k.low)
+		if numbers == 2 {
+			table = binary.LittleEndian.AppendUint64(table, k.high)
+		}
+	}
+	return words{string(pilots), string(table)}, nil
+}
+
+// pilotOf returns a pilot with which each of the keys gets a free slot of its own.
+func pilotOf(keys, set []wordKey) (pilot byte, ok bool) {
+	var taken []uint32
+next:
+	for p := range 256 {
+		taken = taken[:0]
+		for _, k := range keys {
+			at := placeOf(k.hash, byte(p), len(set))
+			if set[at] != (wordKey{}) || slices.Contains(taken, at) {
+				continue next
+			}
+			taken = append(taken, at)
+		}
+		return byte(p), true
+	}
+	return 0, false
+}
+
+// buildClasses builds the class table from package unicode.
+func buildClasses() []byte {
+	table := make([]byte, blocks)
+	seen := map[[blockSize]byte]int{}
+	for i := range blocks {
+		var block [blockSize]byte
+		for j := range block {
+			block[j] = byte(classify(rune(i*blockSize + j)))
+		}
+		n, ok := seen[block]
+		if !ok {
+			n = len(seen)
+			seen[block] = n
+			table = append(table, block[:]...)
+		}
+		table[i] = byte(n)
+	}
+	if len(seen) > 256 {
+		panic("tables: too many different blocks of runes")
+	}
+	return table
+}
+
+func classify(r rune) Class {
+	switch {
+	case r == '\r' || r == '\n':
+		return Space | Newline
+	case unicode.IsSpace(r):
+		return Space
+	case unicode.Is(unicode.Ll, r):
+		return Letter | Lower
+	case unicode.In(r, unicode.Lu, unicode.Lt):
+		return Letter | Upper
+	case unicode.IsLetter(r): // Lm, Lo
+		return Letter | Upper | Lower
+	case unicode.IsMark(r):
+		return Upper | Lower
+	case unicode.IsNumber(r):
+		return Number
+	}
+	return 0
 }
