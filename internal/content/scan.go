@@ -156,15 +156,13 @@ func (s *Scanner) End() (Event, error) {
 		return More, s.err
 	}
 	e, inside := More, s.Inside() // as it is before the number is closed below
-	switch s.step {
-	case stepZero, stepInt, stepFrac, stepExpDigits:
+	switch {
+	case s.step.endsNumber():
 		e = NumberEnd
 		s.ended()
-	case stepLiteral:
-		if s.word == "" {
-			e = LiteralEnd
-			s.ended()
-		}
+	case s.step == stepLiteral && s.word == "":
+		e = LiteralEnd
+		s.ended()
 	}
 	if s.depth == 0 && s.step == stepValue {
 		return e, nil
