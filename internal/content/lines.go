@@ -71,8 +71,8 @@ func (l *Lines) Lost() bool {
 // lineReader reads NDJSON and calls event for each event of its values.
 type lineReader struct {
 	Lines
-	event func(used []byte, e Event) (enough bool)
-	lost  func() // called to discard the events since the last complete value
+	event   func(used []byte, e Event) (enough bool)
+	discard func() // called to discard the events since the last complete value
 
 	values int64        // number of complete values
 	broken *SyntaxError // error of the first invalid line; nil if none
@@ -133,6 +133,6 @@ func (l *lineReader) lose(why *SyntaxError) error {
 		l.broken = why
 	}
 	l.broken.Lines++
-	l.lost()
+	l.discard()
 	return nil
 }

@@ -278,8 +278,3 @@ func runeStart(b []byte, i int) int {
 	}
 	return i
 }
-
-// recordPointer returns the pointer in NDJSON of a value, given its record number and its pointer in that record.
-func recordPointer(record int64, pointer string) string {
-	return "/" + strconv.FormatInt(record, 10) + pointer
-}
