@@ -84,7 +84,7 @@ type lineReader struct {
 func (l *lineReader) read(ctx context.Context, r io.Reader) error {
 	ended, err := pump(ctx, r, l.window)
 	if inside := l.Inside(); err == nil && ended && inside != BetweenValues { // a last number may be truncated
-		err = l.breaksOff(inside)
+		err = l.truncated(inside)
 	}
 	switch why := (*SyntaxError)(nil); {
 	case l.broken == nil:

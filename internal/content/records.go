@@ -87,7 +87,7 @@ func scanValues(
 	case err != nil: // the text is truncated: its last number or literal may be incomplete, so do not visit it
 		return err
 	case e != More && index > 0: // a number or literal at the end, after other values, may be truncated too
-		return s.breaksOff(inside)
+		return s.truncated(inside)
 	}
 	event(nil, e)
 	return nil

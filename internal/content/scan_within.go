@@ -18,7 +18,7 @@ func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
 			s.step = stepColon
 			return n + 1, KeyEnd, ""
 		case p[n] == '"':
-			s.ended()
+			s.endValue()
 			return n + 1, StringEnd, ""
 		case p[n] == '\\':
 			s.step = stepEscape
@@ -48,7 +48,7 @@ func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
 		case s.word == "" && isWord(p[0]):
 			return 0, More, "after a literal"
 		case s.word == "":
-			s.ended()
+			s.endValue()
 			return 0, LiteralEnd, ""
 		case p[0] != s.word[0]:
 			return 0, More, "in a literal (true, false or null)"
@@ -63,7 +63,7 @@ func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
 	case !s.step.endsNumber() || isWord(p[n]):
 		return n, More, "in a number"
 	}
-	s.ended()
+	s.endValue()
 	return n, NumberEnd, ""
 }
 
