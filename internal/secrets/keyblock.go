@@ -109,11 +109,8 @@ func separatorLen(b []byte, i int) int {
 	case ' ', '\t', '\r', '\n', '"', '\'', '`', ',', '#', '>', '*', '|':
 		return 1
 	case '\\':
-		n := 1
-		for i+n < len(b) && b[i+n] == '\\' {
-			n++
-		}
-		if i+n < len(b) && (b[i+n] == 'n' || b[i+n] == 'r' || b[i+n] == 't') {
+		n := slash.run(b[i:], len(b))
+		if i+n < len(b) && bytes.IndexByte([]byte("nrt"), b[i+n]) >= 0 {
 			n++
 		}
 		return n
@@ -161,7 +158,7 @@ func findKeyLine(b []byte, i int, state *block) (finding, bool) {
 }
 
 func isKeyLine(b []byte, from, to int) bool {
-	if from < to && b[from] == '+' && to-from == 65 || to-from == 71 && b[from] == '+' { // an added line of a diff
+	if n := to - from; (n == pemLine+1 || n == sshLine+1) && b[from] == '+' { // an added line of a diff
 		from++
 	}
 	if n := to - from; n != pemLine && n != sshLine {
@@ -176,8 +173,7 @@ func bounded(b []byte, from, to int) bool {
 		!(b[from-1] == 'n' && from > 1 && b[from-2] == '\\') {
 		return false
 	}
-	if from > 0 && (b[from-1] == ' ' || b[from-1] == ':' || b[from-1] == '-') && to < len(b) && b[to] != '\n' &&
-		b[to] != '\r' {
+	if from > 0 && bytes.IndexByte([]byte(" :-"), b[from-1]) >= 0 && to < len(b) && b[to] != '\n' && b[to] != '\r' {
 		return false
 	}
 	return to == len(b) || bytes.IndexByte([]byte("\n\r\"'`\\"), b[to]) >= 0
@@ -189,8 +185,8 @@ func lastKeyLine(b []byte) (finding, bool) {
 	i := blanks.run(b, 16)
 	n := base64Set.run(b[i:], sshLine+1)
 	line := b[i : i+n]
-	if n < minKeyRun || n > sshLine || !bounded(b, i, i+n) || !mixed(line, 3) || line[n-1] != '=' &&
-		(n < 32 || entropy(line) < 4.2) {
+	if n < minKeyRun || n > sshLine || !bounded(b, i, i+n) || !mixed(line, 3) ||
+		line[n-1] != '=' && (n < 32 || entropy(line) < 4.2) {
 		return finding{}, false
 	}
 	return finding{from: i, to: i + n, format: &keyLine}, true

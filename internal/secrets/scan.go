@@ -61,6 +61,14 @@ func (s *scan) tokenAt(i int) (*Format, int) {
 	return nil, 0
 }
 
+// withToken returns f with the more specific format of the table that matches at its start, if there is one.
+func (s *scan) withToken(f finding) finding {
+	if special, public := s.tokenAt(f.from); special != nil {
+		f.format, f.public = special, public
+	}
+	return f
+}
+
 // block is the state that a stream carries from one text to the next: whether it is within a private key, a public
 // block such as a certificate, or a header.
 type block struct {

@@ -68,12 +68,8 @@ func deliberate(b []byte, from, to int) bool {
 	if from > 0 && alnum[b[from-1]] {
 		return false
 	}
-	first := b[from]
-	switch {
-	case to == len(b) || !alnum[b[to]]:
+	if to == len(b) || !alnum[b[to]] {
 		return true
-	case first >= 'a' && first <= 'z':
-		return from == 0 && b[to] >= 'A' && b[to] <= 'Z'
 	}
-	return false
+	return from == 0 && b[0] >= 'a' && b[0] <= 'z' && b[to] >= 'A' && b[to] <= 'Z'
 }

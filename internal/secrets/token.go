@@ -10,12 +10,9 @@ func matchToken(s *scan, h *hit, from int) (finding, bool) {
 	f := h.format
 	shape := f.shape()
 	body := from + len(f.keywordAt(s.b[from:]))
-	begin := from
-	if shape.before != nil {
-		var ok bool
-		if begin, ok = backParts(s.b, s.doneTo, from, shape.before); !ok {
-			return finding{}, false
-		}
+	begin, ok := backParts(s.b, s.doneTo, from, shape.before)
+	if !ok {
+		return finding{}, false
 	}
 	if !f.inWord && !startsWord(s.b, begin) {
 		return finding{}, false
