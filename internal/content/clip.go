@@ -21,10 +21,10 @@ func Clip(s string, max int) string {
 		if max < 1 {
 			return ""
 		}
-		return upTo(s, max-1, utf8.RuneCountInString) + "…"
+		return prefixWithin(s, max-1, utf8.RuneCountInString) + "…"
 	}
-	head := upTo(s, (max-mark+1)/2, utf8.RuneCountInString)
-	tail := from(s[len(head):], (max-mark)/2, utf8.RuneCountInString)
+	head := prefixWithin(s, (max-mark+1)/2, utf8.RuneCountInString)
+	tail := suffixWithin(s[len(head):], (max-mark)/2, utf8.RuneCountInString)
 	left := total - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail)
 	return head + omitted(left) + tail
 }
@@ -42,8 +42,8 @@ func ClipBytes(s string, max int) string {
 		return ""
 	}
 	room, size := max-len(mark), func(s string) int { return len(s) }
-	head := upTo(s, room-room/3, size)
-	return head + mark + from(s[len(head):], room/3, size)
+	head := prefixWithin(s, room-room/3, size)
+	return head + mark + suffixWithin(s[len(head):], room/3, size)
 }
 
 // ClipEnd truncates s to at most max bytes, with "…" at its end, and never splits a UTF-8 sequence.
@@ -58,8 +58,8 @@ func ClipEnd(s string, max int) string {
 	return s[:runeStart(s, max-len(mark))] + mark
 }
 
-// upTo returns the longest prefix of s that consists of whole graphemes and for which measure is at most room.
-func upTo(s string, room int, measure func(string) int) string {
+// prefixWithin returns the longest prefix of s that consists of whole graphemes and for which measure is at most room.
+func prefixWithin(s string, room int, measure func(string) int) string {
 	n := 0
 	// Look at 4*room bytes at most, so that a single grapheme of a megabyte is not scanned to its end.
 	g := graphemes.FromString(s[:runeStart(s, 4*room+utf8.UTFMax)])
@@ -73,8 +73,8 @@ func upTo(s string, room int, measure func(string) int) string {
 	return s[:n]
 }
 
-// from returns the longest suffix of s that consists of whole graphemes and for which measure is at most room.
-func from(s string, room int, measure func(string) int) string {
+// suffixWithin returns the longest suffix of s that consists of whole graphemes and for which measure is at most room.
+func suffixWithin(s string, room int, measure func(string) int) string {
 	at := len(s)
 	for left := room; at > 0; {
 		_, size := utf8.DecodeLastRuneInString(s[:at])
@@ -88,7 +88,7 @@ func from(s string, room int, measure func(string) int) string {
 	// first boundary at or after at.
 	border := at
 	for range 256 {
-		if border == 0 || sure(s, border) {
+		if border == 0 || isBoundary(s, border) {
 			break
 		}
 		_, size := utf8.DecodeLastRuneInString(s[:border])
@@ -101,9 +101,9 @@ func from(s string, room int, measure func(string) int) string {
 	return s[border:]
 }
 
-// sure reports whether a grapheme boundary is at i, regardless of the text more than one rune before i: no emoji
+// isBoundary reports whether a grapheme boundary is at i, regardless of the text more than one rune before i: no emoji
 // sequence, flag or Indic conjunct can cross i.
-func sure(s string, i int) bool {
+func isBoundary(s string, i int) bool {
 	before, n := utf8.DecodeLastRuneInString(s[:i])
 	after, m := utf8.DecodeRuneInString(s[i:])
 	if before == 0x200d || unicode.IsMark(before) || before >= 0x1f1e6 && before <= 0x1f1ff ||

@@ -100,8 +100,8 @@ func (l *lineReader) window(p []byte) (enough bool, err error) {
 	for len(p) > 0 {
 		from, to, cut := l.Line(p, l.values)
 		if cut {
-			// lose returns nil here: each value is on one line.
-			_ = l.lose(&SyntaxError{Offset: l.off, Reason: "a line begins inside " + Article(l.Inside())})
+			// The error is nil here: each value is on one line.
+			_ = l.discardLine(&SyntaxError{Offset: l.off, Reason: "a line begins inside " + Article(l.Inside())})
 		}
 		for from < to {
 			n, e := l.Scan(p[from:to])
@@ -113,7 +113,7 @@ func (l *lineReader) window(p []byte) (enough bool, err error) {
 			}
 			if from += n; l.err != nil {
 				to = from
-				if err := l.lose(l.err); err != nil {
+				if err := l.discardLine(l.err); err != nil {
 					return false, err
 				}
 			}
@@ -124,8 +124,8 @@ func (l *lineReader) window(p []byte) (enough bool, err error) {
 	return false, nil
 }
 
-// lose discards the current value because of the error why. It returns why if reading cannot continue, else nil.
-func (l *lineReader) lose(why *SyntaxError) error {
+// discardLine discards the current value because of the error why. It returns why if reading cannot continue, else nil.
+func (l *lineReader) discardLine(why *SyntaxError) error {
 	if !l.Lost() {
 		return why
 	}

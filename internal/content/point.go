@@ -79,24 +79,24 @@ func splitPointer(pointer string) ([]string, error) {
 	return tokens, nil
 }
 
-// finder follows one pointer through a text. Its field on is the number of open containers on the path to the value;
+// finder follows one pointer through a text. Its field onPath is the number of open containers on the path to the value;
 // values outside the path cause no events.
 //
-//	{"a": [10, {"b": 1}]}     /a/1/b     on: 1 in the object, 2 in the array, 3 in the inner object
+//	{"a": [10, {"b": 1}]}     /a/1/b     onPath: 1 in the object, 2 in the array, 3 in the inner object
 type finder struct {
 	*Scanner
 	tokens []string
 	top    int // number of tokens for the top-level value: 1 in NDJSON, else 0
 
 	record  int64 // number of complete records
-	on      int
+	onPath  int
 	trail   []pathValue
 	next    bool   // the key just read is the current token
 	key     []byte // the current key as written, truncated by keyRoom
 	inKey   bool
-	reading bool // within the value searched for
-	found   bool
-	target  Span
+	reading bool // within the target
+	found   bool // the target is complete
+	target  Span // the value at the pointer
 }
 
 // pathValue is an existing value on the path of the pointer.
@@ -144,7 +144,7 @@ func (f *finder) keyRoom() int {
 
 // token returns the pointer's token for the innermost container on the path; "" if there is none.
 func (f *finder) token() string {
-	at := f.on + f.top
+	at := f.onPath + f.top
 	if at == 0 || at > len(f.tokens) {
 		return ""
 	}
@@ -172,7 +172,7 @@ func (f *finder) event(used []byte, e Event) (enough bool) {
 
 func (f *finder) keyEnd() {
 	f.inKey = false
-	here := &f.trail[f.on-1]
+	here := &f.trail[f.onPath-1]
 	whole := f.key[:max(len(f.key)-1, 0)]
 	key := appendUnquoted(nil, whole)
 	f.next = string(key) == f.token()
@@ -181,7 +181,7 @@ func (f *finder) keyEnd() {
 	}
 	if f.next { // of several equal keys the last one counts
 		f.found = false
-		f.trail = f.trail[:f.on]
+		f.trail = f.trail[:f.onPath]
 	}
 }
 
@@ -190,30 +190,30 @@ func (f *finder) valueStart(e Event) {
 	if e == ObjectStart || e == ArrayStart {
 		depth--
 	}
-	if depth != f.on {
-		return // inside the value searched for
+	if depth != f.onPath {
+		return // inside the target
 	}
-	onPath := f.next
+	matches := f.next
 	if depth == 0 {
-		onPath = f.top == 0 || isIndex(f.tokens[0], f.record)
+		matches = f.top == 0 || isIndex(f.tokens[0], f.record)
 	} else {
-		here := &f.trail[f.on-1]
+		here := &f.trail[f.onPath-1]
 		if here.what == ArrayStart {
-			onPath = isIndex(f.token(), here.count)
+			matches = isIndex(f.token(), here.count)
 		}
 		here.count++
 	}
 	f.next = false
-	if !onPath {
+	if !matches {
 		return
 	}
-	f.trail = append(f.trail[:f.on], pathValue{what: e})
+	f.trail = append(f.trail[:f.onPath], pathValue{what: e})
 	switch {
-	case len(f.tokens) == f.on+f.top:
+	case len(f.tokens) == f.onPath+f.top:
 		f.reading, f.target.Start = true, f.Offset()-1
 	case e == ObjectStart || e == ArrayStart:
-		f.on++
-		f.Quiet = f.on + 1
+		f.onPath++
+		f.Quiet = f.onPath + 1
 	}
 }
 
@@ -223,12 +223,12 @@ func (f *finder) valueEnd() (enough bool) {
 		f.record++
 	}
 	switch {
-	case f.reading && depth == f.on:
+	case f.reading && depth == f.onPath:
 		f.reading, f.found = false, true
 		f.target.End = f.Offset()
-	case depth < f.on:
-		f.on--
-		f.Quiet = f.on + 1
+	case depth < f.onPath:
+		f.onPath--
+		f.Quiet = f.onPath + 1
 	default:
 		// A value off the path, or a scalar with tokens left. At the top level nothing else can match.
 		return depth == 0 && len(f.trail) > 0
@@ -237,7 +237,7 @@ func (f *finder) valueEnd() (enough bool) {
 	if f.top > 0 && depth > 0 { // the rest of the line may be invalid: then it is no record
 		return false
 	}
-	return !slices.ContainsFunc(f.trail[:f.on], func(p pathValue) bool { return p.what == ObjectStart })
+	return !slices.ContainsFunc(f.trail[:f.onPath], func(p pathValue) bool { return p.what == ObjectStart })
 }
 
 // isIndex reports whether a token is the array index n: digits without a leading zero.

@@ -312,7 +312,7 @@ func checkVisible(t interface{ Errorf(string, ...any) }, s string) {
 			}
 		}
 		for _, r := range v {
-			switch hides(r) {
+			switch hidingOf(r) {
 			case hidden:
 				if r != '\r' {
 					t.Errorf("%q shows as %q, with %U", s, v, r)

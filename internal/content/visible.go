@@ -71,7 +71,7 @@ func nextHidden(s string, i int) int {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || hides(r) != shows {
+		if r == utf8.RuneError && size == 1 || hidingOf(r) != visible {
 			break
 		}
 		i += size
@@ -92,7 +92,7 @@ func Plain(s string) bool {
 type hiding uint8
 
 const (
-	shows     hiding = iota
+	visible   hiding = iota
 	hidden           // always escaped
 	joiner           // U+200C, U+200D
 	selector         // U+FE0E, U+FE0F
@@ -100,17 +100,17 @@ const (
 	tag              // U+E0020–U+E007F
 )
 
-// hides reports whether and how a rune is hidden. Hidden are the general categories Cc and Cf except visible signs,
+// hidingOf reports whether and how a rune is hidden. Hidden are the general categories Cc and Cf except visible signs,
 // Zl and Zp, Default_Ignorable_Code_Point, and noncharacters (Unicode 15).
-func hides(r rune) hiding {
+func hidingOf(r rune) hiding {
 	switch {
 	case r < 0x300:
 		if r < 0x20 && r != '\t' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0xad {
 			return hidden
 		}
-		return shows
+		return visible
 	case r >= 0x3165 && r < 0xfdd0: // CJK, Hangul, private use
-		return shows
+		return visible
 	case r < 0x2000:
 		switch {
 		case r >= 0x180b && r <= 0x180f:
@@ -118,7 +118,7 @@ func hides(r rune) hiding {
 		case r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5:
 			return hidden
 		}
-		return shows
+		return visible
 	case r < 0x3165:
 		switch {
 		case r == 0x200c, r == 0x200d:
@@ -126,7 +126,7 @@ func hides(r rune) hiding {
 		case r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0x3164:
 			return hidden
 		}
-		return shows
+		return visible
 	case r <= 0xffff:
 		switch {
 		case r == 0xfe0e, r == 0xfe0f:
@@ -134,7 +134,7 @@ func hides(r rune) hiding {
 		case r <= 0xfdef, r >= 0xfe00 && r <= 0xfe0d, r == 0xfeff, r == 0xffa0, r >= 0xfff0 && r <= 0xfffb, r >= 0xfffe:
 			return hidden
 		}
-		return shows
+		return visible
 	case r >= 0xe0000 && r <= 0xe0fff:
 		if r >= 0xe0020 && r <= 0xe007f {
 			return tag
@@ -143,7 +143,7 @@ func hides(r rune) hiding {
 	case r >= 0x1bca0 && r <= 0x1bca3, r >= 0x1d173 && r <= 0x1d17a, r >= 0x13430 && r <= 0x1343f, r&0xfffe == 0xfffe:
 		return hidden
 	}
-	return shows
+	return visible
 }
 
 // textBefore describes the text before a rune: the last rune that was not escaped, and whether an emoji, or the beginning
@@ -179,8 +179,8 @@ func (c *textBefore) addKept(r rune) {
 func (c *textBefore) keeps(r rune, rest string) int {
 	ok := false
 	following, _ := utf8.DecodeRuneInString(rest)
-	switch hides(r) {
-	case shows:
+	switch hidingOf(r) {
+	case visible:
 		ok = true
 	case joiner:
 		if r == 0x200d && c.emoji {
@@ -280,12 +280,12 @@ func unhide(b []byte, s string) (_ []byte, n int) {
 	case strings.HasPrefix(s, `\r`):
 		return append(b, '\r'), 2
 	case strings.HasPrefix(s, `\x`):
-		if c, ok := hexadecimal(s[2:], 2); ok && (c >= 0x80 || c == '\n' || hides(c) != shows) {
+		if c, ok := hexadecimal(s[2:], 2); ok && (c >= 0x80 || c == '\n' || hidingOf(c) != visible) {
 			return append(b, byte(c)), 4
 		}
 	case strings.HasPrefix(s, `\u{`):
 		if end := strings.IndexByte(s[:min(len(s), 10)], '}'); end > 3 {
-			if r, ok := hexadecimal(s[3:], end-3); ok && hides(r) != shows && r >= 0x80 {
+			if r, ok := hexadecimal(s[3:], end-3); ok && hidingOf(r) != visible && r >= 0x80 {
 				return utf8.AppendRune(b, r), end + 1
 			}
 		}
@@ -300,7 +300,7 @@ func unhide(b []byte, s string) (_ []byte, n int) {
 			r = utf16.DecodeRune(r, low)
 			n = 12
 		}
-		if hides(r) != shows {
+		if hidingOf(r) != visible {
 			return utf8.AppendRune(b, r), n
 		}
 	}

@@ -262,7 +262,7 @@ func (v assignedValue) isSecret(f *Format) bool {
 	t := v.text[:min(len(v.text), checkedBytes)]
 	lower, upper, digit, sign := countKinds(t)
 	letters := lower + upper
-	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || isCode(t) || standIn(t) {
+	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || isCode(t) || isPlaceholder(t) {
 		return false
 	}
 	if f == &assignedToken {

@@ -98,14 +98,14 @@ func startsWord(b []byte, i int) bool {
 	case i >= 6 && b[i-6] == '\\' && b[i-5] == 'u':
 		return true
 	case c == 'm':
-		codes := classOfCodes.back(b[:i-1], 16)
+		codes := ansiCodes.back(b[:i-1], 16)
 		at := i - 1 - codes
 		return at >= 2 && b[at-1] == '[' && (b[at-2] == 0x1b || b[at-2] == 'b' || b[at-2] == '3' || b[at-2] == 'e')
 	}
 	return false
 }
 
-var classOfCodes = classOf("0-9;")
+var ansiCodes = classOf("0-9;")
 
 // nLogN is a table of n·log2(n), for entropy.
 var nLogN = func() (t [checkedBytes + 1]float64) {
@@ -189,7 +189,8 @@ const maxName = 64
 
 var nameSet = classOf("A-Za-z0-9_.-")
 
-func mixed(b []byte, bits float64) bool {
+// isMixed reports whether b has lower and upper case, digits, and at least the given entropy in bits per byte.
+func isMixed(b []byte, bits float64) bool {
 	lower, upper, digit, _ := countKinds(b)
 	return lower > 0 && upper > 0 && digit > 0 && entropy(b) >= bits
 }

@@ -1,8 +1,6 @@
 package secrets
 
-import (
-	"strings"
-)
+import "strings"
 
 // nibbles are lookup tables for sixteen sets of grams: for each of the four bytes of a gram, one table by the byte's
 // lower half and one by its upper half. An entry has one bit per set that contains such a gram: entries 0–15 for the

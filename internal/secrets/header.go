@@ -129,7 +129,7 @@ func (s *scan) authorizationAt(at int) (finding, bool) {
 		}
 	}
 	v := s.b[at : at+min(n, checkedBytes)]
-	if n < 6 || standIn(v) || v[0] == '$' || v[0] == '{' || v[0] == '[' || bytes.IndexByte(v, '(') >= 0 ||
+	if n < 6 || isPlaceholder(v) || v[0] == '$' || v[0] == '{' || v[0] == '[' || bytes.IndexByte(v, '(') >= 0 ||
 		!hasDigitOrLong(v) {
 		return finding{}, false
 	}
@@ -198,7 +198,7 @@ func matchBearer(s *scan, h *hit, from int) (finding, bool) {
 	}
 	n := bearerSet.run(s.b[at:], unbounded)
 	v := s.b[at : at+min(n, checkedBytes)]
-	if n < 16 || !secretLike(v, 3) || standIn(v) {
+	if n < 16 || !secretLike(v, 3) || isPlaceholder(v) {
 		return finding{}, false
 	}
 	return s.withToken(finding{from: at, to: at + n, format: h.format}), true
@@ -227,7 +227,7 @@ func matchUser(s *scan, h *hit, from int) (finding, bool) {
 	}
 	at += n + 1
 	n = s.credentials(at)
-	if v := s.b[at : at+min(n, checkedBytes)]; n < 6 || standIn(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
+	if v := s.b[at : at+min(n, checkedBytes)]; n < 6 || isPlaceholder(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
 		return finding{}, false
 	}
 	return finding{from: at, to: at + n - unopenedLen(s.b[at:at+n]), format: h.format}, true

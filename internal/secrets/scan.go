@@ -20,8 +20,8 @@ func (s *scan) match(at int, hits []hit) (finding, bool) {
 	ok := false
 	for k := range hits {
 		h := &hits[k]
-		from, stands := h.matchesAt(s.b, at)
-		if !stands || from < s.doneTo {
+		from, whole := h.matchesAt(s.b, at)
+		if !whole || from < s.doneTo {
 			continue
 		}
 		f, is := h.format.match(s, h, from)
@@ -52,7 +52,7 @@ func (s *scan) tokenAt(i int) (*Format, int) {
 		if h.format.shape == nil || h.offset != 0 || h.format.Before != "" {
 			continue
 		}
-		if from, stands := h.matchesAt(s.b, i); stands {
+		if from, whole := h.matchesAt(s.b, i); whole {
 			if f, ok := h.format.match(s, h, from); ok && f.from == i {
 				return h.format, f.public
 			}

@@ -1,28 +1,26 @@
 package secrets
 
-import (
-	"bytes"
-)
+import "bytes"
 
-// standIns are placeholders for secrets in documentation. They are too long, or have characters too unusual, to occur
+// placeholders are placeholders for secrets in documentation. They are too long, or have characters too unusual, to occur
 // in a random token by chance.
-var standIns = [][]byte{
+var placeholders = [][]byte{
 	[]byte("example"), []byte("placeholder"), []byte("changeme"), []byte("change-me"), []byte("change_me"), []byte("redacted"), []byte("replace"),
 	[]byte("${"), []byte("{{"), []byte("$("), []byte("<"), []byte("…"), []byte("not-a-"), []byte("notreal"), []byte("abcdefgh"), []byte("12345678901234567890"),
 }
 
-// shortStandIns are short placeholders. About one in ten thousand random tokens contains one of them by chance, in
+// shortPlaceholders are short placeholders. About one in ten thousand random tokens contains one of them by chance, in
 // upper or lower case.
-var shortStandIns = [][]byte{
+var shortPlaceholders = [][]byte{
 	[]byte("your"), []byte("xxxx"), []byte("****"), []byte("...."), []byte("masked"), []byte("dummy"), []byte("insert"),
 }
 
-// standIn reports whether b is a placeholder for a secret: "EXAMPLE", "your-token-here", "xxxxxxxx", "${TOKEN}".
-func standIn(b []byte) bool { return isStandIn(b, len(b) >= 24 && mixed(b, 4.2)) }
+// isPlaceholder reports whether b is a placeholder for a secret: "EXAMPLE", "your-token-here", "xxxxxxxx", "${TOKEN}".
+func isPlaceholder(b []byte) bool { return hasPlaceholder(b, len(b) >= 24 && isMixed(b, 4.2)) }
 
-// isStandIn is standIn with the caller's verdict whether b looks random. If it does, a short placeholder counts only
-// if it is a separate word or the rest of b is regular.
-func isStandIn(b []byte, random bool) bool {
+// hasPlaceholder reports whether b has few distinct bytes or contains a placeholder. If random is true, because b looks
+// random, a short placeholder counts only if it is a separate word or the rest of b is regular.
+func hasPlaceholder(b []byte, random bool) bool {
 	if distinct(b) < 5 {
 		return true
 	}
@@ -35,12 +33,12 @@ func isStandIn(b []byte, random bool) bool {
 		}
 	}
 	seen, _ := byteSet(lower)
-	for _, s := range standIns {
+	for _, s := range placeholders {
 		if seen.mayHold(s) && bytes.Contains(lower, s) {
 			return true
 		}
 	}
-	for _, s := range shortStandIns {
+	for _, s := range shortPlaceholders {
 		for at := 0; seen.mayHold(s); at++ {
 			n := bytes.Index(lower[at:], s)
 			if n < 0 {
