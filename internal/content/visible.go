@@ -2,6 +2,7 @@ package content
 
 import (
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -100,47 +101,28 @@ const (
 	tag              // U+E0020–U+E007F
 )
 
-// hidingOf reports whether and how a rune is hidden. Hidden are the general categories Cc and Cf except visible signs,
-// Zl and Zp, Default_Ignorable_Code_Point, and noncharacters (Unicode 15).
+// hidingRanges are the hidden runes in ascending order: the general categories Cc and Cf except visible signs, Zl and
+// Zp, Default_Ignorable_Code_Point, and noncharacters up to U+FFFF (Unicode 15).
+var hidingRanges = []struct {
+	from, to rune
+	hiding   hiding
+}{
+	{0, 0x08, hidden}, {0x0b, 0x1f, hidden}, {0x7f, 0x9f, hidden}, {0xad, 0xad, hidden}, {0x34f, 0x34f, hidden},
+	{0x61c, 0x61c, hidden}, {0x115f, 0x1160, hidden}, {0x17b4, 0x17b5, hidden}, {0x180b, 0x180f, mongolian},
+	{0x200b, 0x200b, hidden}, {0x200c, 0x200d, joiner}, {0x200e, 0x200f, hidden}, {0x2028, 0x202e, hidden},
+	{0x2060, 0x206f, hidden}, {0x3164, 0x3164, hidden}, {0xfdd0, 0xfdef, hidden}, {0xfe00, 0xfe0d, hidden},
+	{0xfe0e, 0xfe0f, selector}, {0xfeff, 0xfeff, hidden}, {0xffa0, 0xffa0, hidden}, {0xfff0, 0xfffb, hidden},
+	{0xfffe, 0xffff, hidden}, {0x13430, 0x1343f, hidden}, {0x1bca0, 0x1bca3, hidden}, {0x1d173, 0x1d17a, hidden},
+	{0xe0000, 0xe001f, hidden}, {0xe0020, 0xe007f, tag}, {0xe0080, 0xe0fff, hidden},
+}
+
+// hidingOf reports whether and how a rune is hidden.
 func hidingOf(r rune) hiding {
+	i := sort.Search(len(hidingRanges), func(i int) bool { return hidingRanges[i].to >= r })
 	switch {
-	case r < 0x300:
-		if r < 0x20 && r != '\t' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0xad {
-			return hidden
-		}
-		return visible
-	case r >= 0x3165 && r < 0xfdd0: // CJK, Hangul, private use
-		return visible
-	case r < 0x2000:
-		switch {
-		case r >= 0x180b && r <= 0x180f:
-			return mongolian
-		case r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5:
-			return hidden
-		}
-		return visible
-	case r < 0x3165:
-		switch {
-		case r == 0x200c, r == 0x200d:
-			return joiner
-		case r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0x3164:
-			return hidden
-		}
-		return visible
-	case r <= 0xffff:
-		switch {
-		case r == 0xfe0e, r == 0xfe0f:
-			return selector
-		case r <= 0xfdef, r >= 0xfe00 && r <= 0xfe0d, r == 0xfeff, r == 0xffa0, r >= 0xfff0 && r <= 0xfffb, r >= 0xfffe:
-			return hidden
-		}
-		return visible
-	case r >= 0xe0000 && r <= 0xe0fff:
-		if r >= 0xe0020 && r <= 0xe007f {
-			return tag
-		}
-		return hidden
-	case r >= 0x1bca0 && r <= 0x1bca3, r >= 0x1d173 && r <= 0x1d17a, r >= 0x13430 && r <= 0x1343f, r&0xfffe == 0xfffe:
+	case i < len(hidingRanges) && r >= hidingRanges[i].from:
+		return hidingRanges[i].hiding
+	case r > 0xffff && r&0xfffe == 0xfffe: // a noncharacter
 		return hidden
 	}
 	return visible
