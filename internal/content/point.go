@@ -48,7 +48,7 @@ func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, erro
 		return f.target, nil
 	case err != nil && f.reading:
 		return Span{}, fmt.Errorf(
-			"the value at %s begins at byte %d and is not complete: %w", quotePointer(pointer, 100), f.target.Start, err,
+			"the value at %s begins at byte %d and is not complete: %w", clipLine(pointer, 100), f.target.Start, err,
 		)
 	case err != nil:
 		return Span{}, err
@@ -56,8 +56,8 @@ func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, erro
 	return Span{}, f.missing()
 }
 
-// quotePointer returns a pointer, or a part of one, for an error message: in one line of at most max bytes.
-func quotePointer(pointer string, max int) string { return ClipBytes(VisibleLine(pointer), max) }
+// clipLine returns a pointer, or a part of one, for an error message: in one line of at most max bytes.
+func clipLine(pointer string, max int) string { return ClipBytes(VisibleLine(pointer), max) }
 
 // splitPointer returns the unescaped tokens of a pointer.
 func splitPointer(pointer string) ([]string, error) {
@@ -65,13 +65,13 @@ func splitPointer(pointer string) ([]string, error) {
 		return nil, nil
 	}
 	if pointer[0] != '/' {
-		return nil, fmt.Errorf("not a JSON Pointer: %s; it begins with \"/\", as in /items/0/name", quotePointer(pointer, 100))
+		return nil, fmt.Errorf("not a JSON Pointer: %s; it begins with \"/\", as in /items/0/name", clipLine(pointer, 100))
 	}
 	tokens := strings.Split(pointer[1:], "/")
 	for i, t := range tokens {
 		for _, after := range strings.Split(t, "~")[1:] {
 			if after == "" || after[0] != '0' && after[0] != '1' {
-				return nil, fmt.Errorf("not a JSON Pointer: in %s a ~ must be written ~0 (and a / in a key ~1)", quotePointer(t, 100))
+				return nil, fmt.Errorf("not a JSON Pointer: in %s a ~ must be written ~0 (and a / in a key ~1)", clipLine(t, 100))
 			}
 		}
 		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
@@ -79,8 +79,8 @@ func splitPointer(pointer string) ([]string, error) {
 	return tokens, nil
 }
 
-// finder follows one pointer through a text. Its field onPath is the number of open containers on the path to the value;
-// values outside the path cause no events.
+// finder follows one pointer through a text. Its field onPath is the number of open containers on the path to the
+// value; values outside the path cause no events.
 //
 //	{"a": [10, {"b": 1}]}     /a/1/b     onPath: 1 in the object, 2 in the array, 3 in the inner object
 type finder struct {
@@ -177,7 +177,7 @@ func (f *finder) keyEnd() {
 	key := appendUnquoted(nil, whole)
 	f.next = string(key) == f.token()
 	if len(here.keys) < maxKeysListed {
-		here.keys = append(here.keys, quotePointer(string(key), 40))
+		here.keys = append(here.keys, clipLine(string(key), 40))
 	}
 	if f.next { // of several equal keys the last one counts
 		f.found = false
@@ -252,7 +252,7 @@ func (f *finder) missing() error {
 		if f.top > 0 {
 			return fmt.Errorf(
 				"%w: no record %s; there are %d (0-%d), and the first token of the pointer is the record", ErrNoValue,
-				quotePointer(f.tokens[0], 40), f.record, max(f.record-1, 0),
+				clipLine(f.tokens[0], 40), f.record, max(f.record-1, 0),
 			)
 		}
 		return fmt.Errorf("%w: the text is empty", ErrNoValue)
@@ -265,7 +265,7 @@ func (f *finder) missing() error {
 	if end < len(f.tokens) {
 		token = f.tokens[end]
 	}
-	deepest = quotePointer(deepest, 100)
+	deepest = clipLine(deepest, 100)
 	if deepest == "" {
 		deepest = "the top level"
 	}
@@ -276,7 +276,7 @@ func (f *finder) missing() error {
 			return fmt.Errorf("%w: %s is an empty array", ErrNoValue, deepest)
 		}
 		return fmt.Errorf(
-			"%w: %s is an array of %d: give 0-%d, not %s", ErrNoValue, deepest, p.count, p.count-1, quotePointer(token, 40),
+			"%w: %s is an array of %d: give 0-%d, not %s", ErrNoValue, deepest, p.count, p.count-1, clipLine(token, 40),
 		)
 	case ObjectStart:
 		if p.count == 0 {

@@ -128,8 +128,8 @@ func hidingOf(r rune) hiding {
 	return visible
 }
 
-// textBefore describes the text before a rune: the last rune that was not escaped, and whether an emoji, or the beginning
-// of one, ends with it.
+// textBefore describes the text before a rune: the last rune that was not escaped, and whether an emoji, or the
+// beginning of one, ends with it.
 type textBefore struct {
 	last  rune
 	emoji bool

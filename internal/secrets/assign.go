@@ -262,7 +262,8 @@ func (v assignedValue) isSecret(f *Format) bool {
 	t := v.text[:min(len(v.text), checkedBytes)]
 	lower, upper, digit, sign := countKinds(t)
 	letters := lower + upper
-	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || isCode(t) || isPlaceholder(t) {
+	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || isCode(t) ||
+		isPlaceholder(t) {
 		return false
 	}
 	if f == &assignedToken {
@@ -300,8 +301,9 @@ func isCode(t []byte) bool {
 	return false
 }
 
-var codeSigns = [][]byte{[]byte("://"), []byte("%s"), []byte("%v"), []byte("%d"), []byte("%q"), []byte("\\x"), []byte("\\u"), []byte("a-z"), []byte("A-Z"), []byte("0-9"), []byte("(?"),
-	[]byte("()"), []byte("=="), []byte("::"), []byte("->"), []byte("arn:"), []byte("#{"), []byte("[masked"), []byte("secrets/"), []byte("process.env"), []byte("os.")}
+var codeSigns = bytes.Fields([]byte(
+	`:// %s %v %d %q \x \u a-z A-Z 0-9 (? () == :: -> arn: #{ [masked secrets/ process.env os.`,
+))
 
 var (
 	pathStart = classOf("A-Za-z_&*")

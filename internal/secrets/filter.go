@@ -240,7 +240,9 @@ func (f *Format) hits(list []hit) []hit {
 
 // commonPairs are the most frequent pairs of letters in English. A gram that ends with one of them would match often
 // and slow the filter down.
-var commonPairs = strings.Fields("th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ss wo rd ke ti ec et cr ie pi ey ok ss sp ac")
+var commonPairs = strings.Fields("th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha " +
+	"as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ss wo rd ke ti ec et cr ie pi ey ok ss " +
+	"sp ac")
 
 // rarestWindow returns the offset of the first gram of a keyword that does not end with a common pair; 0 if none.
 func rarestWindow(k string) int {

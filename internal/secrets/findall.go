@@ -45,19 +45,19 @@ func (s *scan) findAll() []finding {
 			s.block.lineBefore = f.to-f.from == pemLine || f.to-f.from == sshLine
 		}
 	}
-	lone, isLone := findKeyLine(s.b, i, &s.block)
+	lone, isLone := findKeyLine(s.b, i)
 	at, hits := -1, []hit(nil)
 	s.lookahead = newLookahead(s.b)
 	for {
-		if at < i { // else at is still ahead; searching again after each key line would add quadratic time
+		if at < i { // else at is still ahead; searching again after each key line would take quadratic time
 			at, hits = s.f.next(s.lookahead, s.b, i)
 		}
 		for isLone && lone.from < s.doneTo {
-			lone, isLone = findKeyLine(s.b, s.doneTo, &s.block)
+			lone, isLone = findKeyLine(s.b, s.doneTo)
 		}
 		if isLone && lone.from <= at {
 			i = s.addKeyLine(lone, add)
-			lone, isLone = findKeyLine(s.b, i, &s.block)
+			lone, isLone = findKeyLine(s.b, i)
 			continue
 		}
 		if hits == nil {
@@ -79,7 +79,7 @@ func (s *scan) addKeyLine(f finding, add func(finding)) int {
 	}
 	add(f)
 	s.block.lineBefore = true
-	if next, ok := findKeyLine(s.b[:min(len(s.b), f.to+4096)], f.to, &s.block); ok && next.to > f.to {
+	if next, ok := findKeyLine(s.b[:min(len(s.b), f.to+4096)], f.to); ok && next.to > f.to {
 		return f.to // another full line follows; the last full line handles the short line
 	}
 	if len(bytes.TrimLeft(s.b[f.to:], "\r\n")) == 0 { // the next line is in the next text

@@ -227,7 +227,8 @@ func matchUser(s *scan, h *hit, from int) (finding, bool) {
 	}
 	at += n + 1
 	n = s.credentials(at)
-	if v := s.b[at : at+min(n, checkedBytes)]; n < 6 || isPlaceholder(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
+	v := s.b[at : at+min(n, checkedBytes)]
+	if n < 6 || isPlaceholder(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
 		return finding{}, false
 	}
 	return finding{from: at, to: at + n - unopenedLen(s.b[at:at+n]), format: h.format}, true

@@ -140,7 +140,7 @@ var headerNameSet = classOf("A-Za-z-")
 
 // findKeyLine finds the first line or quoted text from i on that looks like a full line of a key by its length and
 // its characters.
-func findKeyLine(b []byte, i int, state *block) (finding, bool) {
+func findKeyLine(b []byte, i int) (finding, bool) {
 	// A run of 64 bytes contains at least one whole step of 32.
 	for at := nextStep(b, i); at >= 0; at = nextStep(b, at) {
 		from := at - base64Set.back(b[i:at], 128)

@@ -2,18 +2,14 @@ package secrets
 
 import "bytes"
 
-// placeholders are placeholders for secrets in documentation. They are too long, or have characters too unusual, to occur
-// in a random token by chance.
-var placeholders = [][]byte{
-	[]byte("example"), []byte("placeholder"), []byte("changeme"), []byte("change-me"), []byte("change_me"), []byte("redacted"), []byte("replace"),
-	[]byte("${"), []byte("{{"), []byte("$("), []byte("<"), []byte("…"), []byte("not-a-"), []byte("notreal"), []byte("abcdefgh"), []byte("12345678901234567890"),
-}
+// placeholders stand for secrets in documentation. They are too long, or have characters too unusual, to occur in a
+// random token by chance.
+var placeholders = bytes.Fields([]byte("example placeholder changeme change-me change_me redacted replace " +
+	"${ {{ $( < … not-a- notreal abcdefgh 12345678901234567890"))
 
-// shortPlaceholders are short placeholders. About one in ten thousand random tokens contains one of them by chance, in
-// upper or lower case.
-var shortPlaceholders = [][]byte{
-	[]byte("your"), []byte("xxxx"), []byte("****"), []byte("...."), []byte("masked"), []byte("dummy"), []byte("insert"),
-}
+// shortPlaceholders are short. About one in ten thousand random tokens contains one of them by chance, in upper or
+// lower case.
+var shortPlaceholders = bytes.Fields([]byte("your xxxx **** .... masked dummy insert"))
 
 // isPlaceholder reports whether b is a placeholder for a secret: "EXAMPLE", "your-token-here", "xxxxxxxx", "${TOKEN}".
 func isPlaceholder(b []byte) bool { return hasPlaceholder(b, len(b) >= 24 && isMixed(b, 4.2)) }
