@@ -18,23 +18,18 @@ func Clip(s string, max int) string {
 	total := utf8.RuneCountInString(s)
 	mark := utf8.RuneCountInString(omitted(total))
 	if max < mark+8 {
-		return shorten(s, max)
+		if max < 1 {
+			return ""
+		}
+		return prefixWithin(s, max-1, utf8.RuneCountInString) + "…"
 	}
-	head := upTo(s, (max-mark+1)/2, utf8.RuneCountInString)
-	tail := from(s[len(head):], (max-mark)/2, utf8.RuneCountInString)
+	head := prefixWithin(s, (max-mark+1)/2, utf8.RuneCountInString)
+	tail := suffixWithin(s[len(head):], (max-mark)/2, utf8.RuneCountInString)
 	left := total - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail)
 	return head + omitted(left) + tail
 }
 
 func omitted(chars int) string { return fmt.Sprintf("… %d chars …", chars) }
-
-// shorten is Clip for a max too small for a mark with a number: it cuts s at its end and appends "…".
-func shorten(s string, max int) string {
-	if max < 1 {
-		return ""
-	}
-	return upTo(s, max-1, utf8.RuneCountInString) + "…"
-}
 
 // ClipBytes shortens s to at most max bytes, with "…" in its middle, and never splits a grapheme. It is for text of
 // the caller that an error message quotes.
@@ -47,8 +42,8 @@ func ClipBytes(s string, max int) string {
 		return ""
 	}
 	room, size := max-len(mark), func(s string) int { return len(s) }
-	head := upTo(s, room-room/3, size)
-	return head + mark + from(s[len(head):], room/3, size)
+	head := prefixWithin(s, room-room/3, size)
+	return head + mark + suffixWithin(s[len(head):], room/3, size)
 }
 
 // ClipEnd truncates s to at most max bytes, with "…" at its end, and never splits a UTF-8 sequence.
@@ -60,14 +55,14 @@ func ClipEnd(s string, max int) string {
 	if max < len(mark) {
 		return ""
 	}
-	return s[:runeStartIn(s, max-len(mark))] + mark
+	return s[:runeStart(s, max-len(mark))] + mark
 }
 
-// upTo returns the longest prefix of s that consists of whole graphemes and for which measure is at most room.
-func upTo(s string, room int, measure func(string) int) string {
+// prefixWithin returns the longest prefix of s that consists of whole graphemes and for which measure is at most room.
+func prefixWithin(s string, room int, measure func(string) int) string {
 	n := 0
 	// Look at 4*room bytes at most, so that a single grapheme of a megabyte is not scanned to its end.
-	g := graphemes.FromString(s[:runeStartIn(s, 4*room+utf8.UTFMax)])
+	g := graphemes.FromString(s[:runeStart(s, 4*room+utf8.UTFMax)])
 	for g.Next() {
 		room -= measure(g.Value())
 		if room < 0 {
@@ -78,8 +73,8 @@ func upTo(s string, room int, measure func(string) int) string {
 	return s[:n]
 }
 
-// from returns the longest suffix of s that consists of whole graphemes and for which measure is at most room.
-func from(s string, room int, measure func(string) int) string {
+// suffixWithin returns the longest suffix of s that consists of whole graphemes and for which measure is at most room.
+func suffixWithin(s string, room int, measure func(string) int) string {
 	at := len(s)
 	for left := room; at > 0; {
 		_, size := utf8.DecodeLastRuneInString(s[:at])
@@ -93,7 +88,7 @@ func from(s string, room int, measure func(string) int) string {
 	// first boundary at or after at.
 	border := at
 	for range 256 {
-		if border == 0 || sure(s, border) {
+		if border == 0 || isBoundary(s, border) {
 			break
 		}
 		_, size := utf8.DecodeLastRuneInString(s[:border])
@@ -106,23 +101,28 @@ func from(s string, room int, measure func(string) int) string {
 	return s[border:]
 }
 
-// sure reports whether a grapheme boundary is at i, regardless of the text more than one rune before i: no emoji
+// isBoundary reports whether a grapheme boundary is at i, regardless of the text more than one rune before i: no emoji
 // sequence, flag or Indic conjunct can cross i.
-func sure(s string, i int) bool {
+func isBoundary(s string, i int) bool {
 	before, n := utf8.DecodeLastRuneInString(s[:i])
 	after, m := utf8.DecodeRuneInString(s[i:])
-	if before == 0x200d || unicode.IsMark(before) || before >= 0x1f1e6 && before <= 0x1f1ff || after >= 0x1f3fb &&
-		after <= 0x1f3ff {
+	if before == 0x200d || unicode.IsMark(before) || before >= 0x1f1e6 && before <= 0x1f1ff ||
+		after >= 0x1f3fb && after <= 0x1f3ff {
 		return false
 	}
 	g := graphemes.FromString(s[i-n : i+m])
 	return g.Next() && len(g.Value()) == n
 }
 
-// runeStartIn returns the last index up to i at which s can be cut without splitting a UTF-8 sequence.
-func runeStartIn(s string, i int) int {
+// runeStart returns the last index up to i at which s can be cut without splitting a UTF-8 sequence.
+func runeStart[T string | []byte](s T, i int) int {
 	if i >= len(s) {
 		return len(s)
 	}
-	return runeStart([]byte(s[max(0, i-utf8.UTFMax):i+1]), min(i, utf8.UTFMax)) + max(0, i-utf8.UTFMax)
+	for back := 0; back < utf8.UTFMax && i-back > 0; back++ {
+		if utf8.RuneStart(s[i-back]) {
+			return i - back
+		}
+	}
+	return i
 }

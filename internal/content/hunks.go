@@ -1,84 +1,65 @@
 package content
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
+	"slices"
 )
 
 // Hunks calls visit for each hunk of a unified diff or of a combined one (the diff of a merge) until visit returns
 // false. The span goes from "@@" to the last line, without its newline. The line counts in the header decide where a
 // hunk ends, so that a removed line "-- x", which the diff shows as "--- x", is not mistaken for a file header.
 func Hunks(ctx context.Context, r io.Reader, visit func(index int64, at Span) bool) error {
-	var h hunkScanner
-	ended, err := pump(ctx, r, func(p []byte) (bool, error) { return !h.scan(p, visit), nil })
-	if !ended || err != nil {
-		return err
-	}
-	if h.off > h.lineStart {
-		if !h.line(h.off, visit) {
+	b := bufio.NewReaderSize(r, window)
+	var (
+		lines HunkLines
+		open  bool
+		hunk  Span
+		index int64
+		head  []byte // first 256 bytes of the line, enough for the numbers of a hunk header
+	)
+	for start := int64(0); ; {
+		line, err := b.ReadSlice('\n')
+		head = append(head[:0], line[:min(len(line), 256)]...)
+		next := start + int64(len(line))
+		for err == bufio.ErrBufferFull && ctx.Err() == nil {
+			line, err = b.ReadSlice('\n')
+			next += int64(len(line))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		end := next
+		if err == nil {
+			end--
+		}
+		if text := bytes.TrimSuffix(head, []byte{'\n'}); next > start {
+			if open {
+				if open, _, _ = lines.Take(text); open {
+					hunk.End = end
+				} else if !visit(index, hunk) {
+					return nil
+				} else {
+					index++
+				}
+			}
+			if !open && lines.Header(text) {
+				open, hunk = true, Span{start, end}
+			}
+		}
+		if err == io.EOF {
+			if open {
+				visit(index, hunk)
+			}
 			return nil
 		}
+		start = next
 	}
-	if h.open {
-		visit(h.index, Span{h.start, h.last})
-	}
-	return nil
-}
-
-type hunkScanner struct {
-	off       int64
-	lineStart int64
-	prefix    []byte // first 256 bytes of the line, enough for the numbers of a hunk header
-	index     int64
-
-	open  bool
-	start int64 // offset of the hunk
-	last  int64 // end offset of the hunk's last line so far
-	lines HunkLines
-}
-
-func (h *hunkScanner) scan(p []byte, visit func(int64, Span) bool) bool {
-	for len(p) > 0 {
-		n := bytes.IndexByte(p, '\n')
-		text := p
-		if n >= 0 {
-			text = p[:n]
-		}
-		h.prefix = append(h.prefix, text[:min(len(text), 256-len(h.prefix))]...)
-		h.off += int64(len(text))
-		if n < 0 {
-			return true
-		}
-		if !h.line(h.off, visit) {
-			return false
-		}
-		h.off++
-		h.lineStart = h.off
-		p = p[n+1:]
-	}
-	return true
-}
-
-// line processes the line whose newline is at offset end. It returns false if visit did.
-func (h *hunkScanner) line(end int64, visit func(int64, Span) bool) bool {
-	line := h.prefix
-	h.prefix = h.prefix[:0]
-	if h.open {
-		if belongs, _, _ := h.lines.Take(line); belongs {
-			h.last = end
-			return true
-		}
-		h.open = false
-		h.index++
-		if !visit(h.index-1, Span{h.start, h.last}) {
-			return false
-		}
-	}
-	if h.lines.Header(line) {
-		h.open, h.start, h.last = true, h.lineStart, end
-	}
-	return true
 }
 
 // HunkLines counts down the remaining lines of a hunk of a diff.
@@ -115,15 +96,7 @@ func (h *HunkLines) Header(line []byte) (ok bool) {
 
 // Whole reports whether no lines remain: the hunk is complete.
 func (h *HunkLines) Whole() bool {
-	if h.New > 0 {
-		return false
-	}
-	for _, n := range h.Old {
-		if n > 0 {
-			return false
-		}
-	}
-	return true
+	return h.New <= 0 && !slices.ContainsFunc(h.Old, func(n int64) bool { return n > 0 })
 }
 
 // Take counts a line and reports whether the line belongs to the hunk and adds or removes text. The line does not

@@ -3,6 +3,7 @@ package content
 import (
 	"context"
 	"io"
+	"strconv"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
@@ -21,12 +22,12 @@ type Leaf struct {
 // the error and then returns a [SyntaxError].
 func Leaves(ctx context.Context, r io.Reader, k Kind, max int, visit func(Leaf) bool) error {
 	l := leafReader{max: max, visit: visit, records: k == NDJSON}
-	ended, err := pump(ctx, r, l.window)
+	ended, err := scanEvents(ctx, r, &l.Tracker, l.event)
 	if !ended || err != nil {
 		return err
 	}
 	e, err := l.End()
-	if l.event(e) {
+	if l.event(nil, e) {
 		return nil
 	}
 	return err
@@ -38,50 +39,23 @@ type leafReader struct {
 	visit   func(Leaf) bool
 	records bool
 
-	item    Item
-	inside  bool // within a scalar that [Scanner.Item] did not read
+	inside  bool // within a leaf
 	raw     []byte
-	long    bool
+	long    bool // raw is truncated
 	scratch []byte
 }
 
-func (l *leafReader) window(p []byte) (enough bool, err error) {
-	for len(p) > 0 {
-		if n := l.Item(p, &l.item); n > 0 {
-			if it := &l.item; it.Event != ObjectStart && it.Event != ArrayStart &&
-				!l.leaf(p[it.From:it.To], it.Event == StringEnd, false) {
-				return true, nil
-			}
-			p = p[n:]
-			continue
-		}
-		n, e := l.Scan(p)
-		if l.inside {
-			l.add(p[:n])
-		} else if e == StringStart || e == NumberStart || e == LiteralStart {
-			l.inside, l.raw, l.long = true, l.raw[:0], false
-			l.add(p[n-1 : n])
-		}
-		if l.event(e) {
-			return true, nil
-		}
-		if err := l.Err(); err != nil {
-			return false, err
-		}
-		p = p[n:]
+func (l *leafReader) event(used []byte, e Event) (enough bool) {
+	if e == StringStart || e == NumberStart || e == LiteralStart {
+		l.inside, l.raw, l.long = true, l.raw[:0], false
+		used = used[len(used)-1:]
 	}
-	return false, nil
-}
-
-func (l *leafReader) add(p []byte) {
-	// Two bytes more than max, for the quotes.
-	if room := l.max + 2 - len(l.raw); len(p) > room {
-		p, l.long = p[:room], true
+	if l.inside {
+		if room := l.max + 2 - len(l.raw); len(used) > room { // two bytes more than max, for the quotes
+			used, l.long = used[:room], true
+		}
+		l.raw = append(l.raw, used...)
 	}
-	l.raw = append(l.raw, p...)
-}
-
-func (l *leafReader) event(e Event) (enough bool) {
 	if e != StringEnd && e != NumberEnd && e != LiteralEnd {
 		return false
 	}
@@ -93,13 +67,13 @@ func (l *leafReader) event(e Event) (enough bool) {
 			raw = raw[:len(raw)-1]
 		}
 	}
-	return !l.leaf(raw, e == StringEnd, l.long)
+	return !l.leaf(raw, e == StringEnd)
 }
 
-// leaf visits one value; long means that raw is truncated. It returns the result of visit: false to stop.
-func (l *leafReader) leaf(raw []byte, text, long bool) bool {
+// leaf visits one value. It returns the result of visit: false to stop.
+func (l *leafReader) leaf(raw []byte, text bool) bool {
 	if len(raw) > l.max {
-		raw, long = raw[:l.max], true
+		raw, l.long = raw[:l.max], true
 	}
 	value := l.scratch[:0]
 	if text {
@@ -107,7 +81,7 @@ func (l *leafReader) leaf(raw []byte, text, long bool) bool {
 	} else {
 		value = append(value, raw...)
 	}
-	if long {
+	if l.long {
 		value = append(value[:runes.Complete(value)], "…"...)
 	}
 	l.scratch = value
@@ -119,7 +93,7 @@ func (l *leafReader) leaf(raw []byte, text, long bool) bool {
 		if depth == 0 {
 			n-- // this leaf is the record, and was counted
 		}
-		pointer = recordPointer(n, pointer)
+		pointer = "/" + strconv.FormatInt(n, 10) + pointer
 	}
 	return l.visit(Leaf{Pointer: pointer, Value: string(value), Text: text, Member: depth > 0 && l.IsObject(depth-1)})
 }

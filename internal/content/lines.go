@@ -71,8 +71,8 @@ func (l *Lines) Lost() bool {
 // lineReader reads NDJSON and calls event for each event of its values.
 type lineReader struct {
 	Lines
-	event func(used []byte, e Event) (enough bool)
-	lost  func() // called to discard the events since the last complete value
+	event   func(used []byte, e Event) (enough bool)
+	discard func() // called to discard the events since the last complete value
 
 	values int64        // number of complete values
 	broken *SyntaxError // error of the first invalid line; nil if none
@@ -84,7 +84,7 @@ type lineReader struct {
 func (l *lineReader) read(ctx context.Context, r io.Reader) error {
 	ended, err := pump(ctx, r, l.window)
 	if inside := l.Inside(); err == nil && ended && inside != BetweenValues { // a last number may be truncated
-		err = l.breaksOff(inside)
+		err = l.truncated(inside)
 	}
 	switch why := (*SyntaxError)(nil); {
 	case l.broken == nil:
@@ -100,8 +100,8 @@ func (l *lineReader) window(p []byte) (enough bool, err error) {
 	for len(p) > 0 {
 		from, to, cut := l.Line(p, l.values)
 		if cut {
-			// lose returns nil here: each value is on one line.
-			_ = l.lose(&SyntaxError{Offset: l.off, Reason: "a line begins inside " + Article(l.Inside())})
+			// The error is nil here: each value is on one line.
+			_ = l.discardLine(&SyntaxError{Offset: l.off, Reason: "a line begins inside " + Article(l.Inside())})
 		}
 		for from < to {
 			n, e := l.Scan(p[from:to])
@@ -113,7 +113,7 @@ func (l *lineReader) window(p []byte) (enough bool, err error) {
 			}
 			if from += n; l.err != nil {
 				to = from
-				if err := l.lose(l.err); err != nil {
+				if err := l.discardLine(l.err); err != nil {
 					return false, err
 				}
 			}
@@ -124,8 +124,8 @@ func (l *lineReader) window(p []byte) (enough bool, err error) {
 	return false, nil
 }
 
-// lose discards the current value because of the error why. It returns why if reading cannot continue, else nil.
-func (l *lineReader) lose(why *SyntaxError) error {
+// discardLine discards the current value because of the error why. It returns why if reading cannot continue, else nil.
+func (l *lineReader) discardLine(why *SyntaxError) error {
 	if !l.Lost() {
 		return why
 	}
@@ -133,6 +133,6 @@ func (l *lineReader) lose(why *SyntaxError) error {
 		l.broken = why
 	}
 	l.broken.Lines++
-	l.lost()
+	l.discard()
 	return nil
 }

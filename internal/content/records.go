@@ -31,7 +31,7 @@ func LineValues(ctx context.Context, r io.Reader, visit func(int64, Span) bool) 
 	var l lineReader
 	l.Quiet = 1 // events of top-level values only
 	var start int64
-	l.lost = func() {}
+	l.discard = func() {}
 	l.event = func(_ []byte, e Event) (enough bool) {
 		switch {
 		case e.Starts():
@@ -54,7 +54,7 @@ func scanValues(
 	level := 0
 	var index, start int64
 	first, keyed := true, false
-	take := func(e Event) (enough bool) {
+	event := func(_ []byte, e Event) (enough bool) {
 		switch {
 		case first && e.Starts():
 			first = false
@@ -77,19 +77,7 @@ func scanValues(
 		}
 		return enough
 	}
-	ended, err := pump(ctx, r, func(p []byte) (bool, error) {
-		for len(p) > 0 {
-			n, e := s.Scan(p)
-			if take(e) {
-				return true, nil
-			}
-			if err := s.Err(); err != nil {
-				return false, err
-			}
-			p = p[n:]
-		}
-		return false, nil
-	})
+	ended, err := scanEvents(ctx, r, &s, event)
 	if !ended || err != nil {
 		return err
 	}
@@ -99,8 +87,8 @@ func scanValues(
 	case err != nil: // the text is truncated: its last number or literal may be incomplete, so do not visit it
 		return err
 	case e != More && index > 0: // a number or literal at the end, after other values, may be truncated too
-		return s.breaksOff(inside)
+		return s.truncated(inside)
 	}
-	take(e)
+	event(nil, e)
 	return nil
 }

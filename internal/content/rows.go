@@ -76,7 +76,7 @@ func (t *rowScanner) scan(p []byte, visit func(int64, Span) bool) bool {
 			t.cr = p[i-1] == '\r'
 			continue
 		}
-		if !t.take(p[i], t.off+int64(i), visit) {
+		if !t.processByte(p[i], t.off+int64(i), visit) {
 			return false
 		}
 		i++
@@ -86,25 +86,25 @@ func (t *rowScanner) scan(p []byte, visit func(int64, Span) bool) bool {
 }
 
 // skip returns how many bytes at the start of p do not change the state. Most of a table is skipped this way.
-func (t *rowScanner) skip(p []byte, at int64) int {
-	n := 0
+func (t *rowScanner) skip(p []byte, at int64) (n int) {
 	switch {
 	case t.state == fieldQuoted && at-t.quoted < MaxQuoted:
 		// From MaxQuoted on the next newline ends the row: stop there, so that block sizes do not change the result.
 		p = p[:min(int64(len(p)), MaxQuoted-(at-t.quoted))]
-		n = bytes.IndexByte(p, '"')
+		if n := bytes.IndexByte(p, '"'); n >= 0 {
+			return n
+		}
+		return len(p)
 	case t.state == fieldBare:
 		for n < len(p) && p[n] != '\n' && p[n] != t.delimiter {
 			n++
 		}
 	}
-	if n < 0 {
-		return len(p)
-	}
 	return n
 }
 
-func (t *rowScanner) take(c byte, at int64, visit func(int64, Span) bool) bool {
+// processByte processes the byte c at offset at. It returns false if visit did.
+func (t *rowScanner) processByte(c byte, at int64, visit func(int64, Span) bool) bool {
 	if t.state == fieldQuote {
 		t.state = fieldBare
 		if c == '"' {
@@ -148,25 +148,19 @@ func (t *rowScanner) end(at, next int64, visit func(int64, Span) bool) bool {
 // Delimiter returns the delimiter of a table: the most frequent of tab, comma and semicolon outside quotes in its
 // first row. A comma is the default.
 func Delimiter(p []byte) byte {
-	var tabs, commas, semicolons int
+	var count [256]int
 	quoted := false
-scan:
 	for _, c := range bytes.TrimLeft(p, "\r\n") {
-		switch {
-		case c == '"':
+		if c == '"' {
 			quoted = !quoted
-		case quoted:
-		case c == '\n':
-			break scan
-		case c == '\t':
-			tabs++
-		case c == ',':
-			commas++
-		case c == ';':
-			semicolons++
+		} else if !quoted {
+			if c == '\n' {
+				break
+			}
+			count[c]++
 		}
 	}
-	switch {
+	switch tabs, commas, semicolons := count['\t'], count[','], count[';']; {
 	case tabs > 0 && tabs >= commas && tabs >= semicolons:
 		return '\t'
 	case semicolons > commas:

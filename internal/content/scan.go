@@ -156,29 +156,27 @@ func (s *Scanner) End() (Event, error) {
 		return More, s.err
 	}
 	e, inside := More, s.Inside() // as it is before the number is closed below
-	switch s.step {
-	case stepZero, stepInt, stepFrac, stepExpDigits:
+	switch {
+	case s.step.endsNumber():
 		e = NumberEnd
-		s.ended()
-	case stepLiteral:
-		if s.word == "" {
-			e = LiteralEnd
-			s.ended()
-		}
+		s.endValue()
+	case s.step == stepLiteral && s.word == "":
+		e = LiteralEnd
+		s.endValue()
 	}
 	if s.depth == 0 && s.step == stepValue {
 		return e, nil
 	}
-	return e, s.breaksOff(inside)
+	return e, s.truncated(inside)
 }
 
-// breaksOff returns the error of a text that is truncated at the current offset, inside the named type of value.
-func (s *Scanner) breaksOff(inside string) *SyntaxError {
+// truncated returns the error of a text that is truncated at the current offset, inside the named type of value.
+func (s *Scanner) truncated(inside string) *SyntaxError {
 	return &SyntaxError{Offset: s.off, Reason: "the text ends inside " + Article(inside), Cut: true}
 }
 
-// ended sets the step after a complete value.
-func (s *Scanner) ended() {
+// endValue sets the step after a complete value.
+func (s *Scanner) endValue() {
 	if s.depth == 0 {
 		s.step = stepValue
 	} else {
@@ -203,7 +201,8 @@ func quoteByte(b byte) string {
 	return fmt.Sprintf(`'\x%02x'`, b)
 }
 
-func (s *Scanner) told() bool { return s.Quiet == 0 || s.depth < s.Quiet }
+// reports reports whether values inside depth containers cause events.
+func (s *Scanner) reports(depth int) bool { return s.Quiet == 0 || depth < s.Quiet }
 
 // Scan consumes p up to the next event and returns the number of consumed bytes and the event.
 func (s *Scanner) Scan(p []byte) (int, Event) {
@@ -218,7 +217,7 @@ func (s *Scanner) Scan(p []byte) (int, Event) {
 			if bad != "" {
 				return s.unexpected(p, i, bad)
 			}
-			if e != More && s.told() {
+			if e != More && s.reports(s.depth) {
 				s.off += int64(i)
 				return i, e
 			}
@@ -251,14 +250,11 @@ func (s *Scanner) Scan(p []byte) (int, Event) {
 			return s.fail(i, fmt.Sprintf("nested over %d deep", MaxDepth))
 		}
 		i++
-		if e == More {
-			continue
-		}
-		tell := s.told()
+		depth := s.depth
 		if e == ObjectStart || e == ArrayStart {
-			tell = s.Quiet == 0 || s.depth-1 < s.Quiet
+			depth--
 		}
-		if tell {
+		if s.reports(depth) {
 			s.off += int64(i)
 			return i, e
 		}
@@ -346,10 +342,9 @@ func (s *Scanner) begin(c byte) (Event, string) {
 func (s *Scanner) push(object bool) {
 	if s.depth < MaxDepth {
 		bit := uint64(1) << (s.depth & 63)
+		s.object[s.depth>>6] &^= bit
 		if object {
 			s.object[s.depth>>6] |= bit
-		} else {
-			s.object[s.depth>>6] &^= bit
 		}
 	}
 	s.depth++
@@ -357,6 +352,6 @@ func (s *Scanner) push(object bool) {
 
 func (s *Scanner) pop(e Event) Event {
 	s.depth--
-	s.ended()
+	s.endValue()
 	return e
 }

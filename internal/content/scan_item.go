@@ -58,7 +58,7 @@ func (s *Scanner) item(p []byte, i int, it *Item) int {
 		it.Event, it.To = StringEnd, quoted(p, i+1)
 		end = it.To + 1
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		it.Event, it.To = NumberEnd, figure(p, i)
+		it.Event, it.To = NumberEnd, numberEnd(p, i)
 		end = it.To
 	case 't', 'f', 'n':
 		it.Event, it.To = LiteralEnd, literal(p, i)
@@ -113,39 +113,18 @@ func quoted(p []byte, i int) int {
 	}
 }
 
-// figure returns the end of the number that begins at p[i]; −1 if the number is invalid or reaches the end of p.
-func figure(p []byte, i int) int {
-	if p[i] == '-' {
-		i++
+// numberEnd returns the end of the number that begins at p[i]; −1 if the number is invalid or reaches the end of p.
+func numberEnd(p []byte, i int) int {
+	first := stepInt
+	switch p[i] {
+	case '-':
+		first = stepMinus
+	case '0':
+		first = stepZero
 	}
-	from := i
-	if i = afterDigits(p, i); i == from || p[from] == '0' && i > from+1 {
+	i, last := number(p, i+1, first)
+	if i == len(p) || !last.endsNumber() || isWord(p[i]) {
 		return -1
-	}
-	if i < len(p) && p[i] == '.' {
-		from = i + 1
-		if i = afterDigits(p, from); i == from {
-			return -1
-		}
-	}
-	if i < len(p) && p[i]|0x20 == 'e' {
-		if i++; i < len(p) && (p[i] == '+' || p[i] == '-') {
-			i++
-		}
-		from = i
-		if i = afterDigits(p, i); i == from {
-			return -1
-		}
-	}
-	if i == len(p) || isWord(p[i]) {
-		return -1
-	}
-	return i
-}
-
-func afterDigits(p []byte, i int) int {
-	for i < len(p) && p[i]-'0' < 10 {
-		i++
 	}
 	return i
 }

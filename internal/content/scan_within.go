@@ -18,7 +18,7 @@ func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
 			s.step = stepColon
 			return n + 1, KeyEnd, ""
 		case p[n] == '"':
-			s.ended()
+			s.endValue()
 			return n + 1, StringEnd, ""
 		case p[n] == '\\':
 			s.step = stepEscape
@@ -48,7 +48,7 @@ func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
 		case s.word == "" && isWord(p[0]):
 			return 0, More, "after a literal"
 		case s.word == "":
-			s.ended()
+			s.endValue()
 			return 0, LiteralEnd, ""
 		case p[0] != s.word[0]:
 			return 0, More, "in a literal (true, false or null)"
@@ -56,83 +56,56 @@ func (s *Scanner) within(p []byte) (n int, e Event, bad string) {
 		s.word = s.word[1:]
 		return 1, More, ""
 	}
-	n, done, ok := s.number(p)
+	n, s.step = number(p, 0, s.step)
 	switch {
-	case !ok:
+	case n == len(p):
+		return n, More, ""
+	case !s.step.endsNumber() || isWord(p[n]):
 		return n, More, "in a number"
-	case done:
-		s.ended()
-		return n, NumberEnd, ""
 	}
-	return n, More, ""
+	s.endValue()
+	return n, NumberEnd, ""
 }
 
-// number continues a number. n is the number of bytes that belong to it, done reports whether the number is complete,
-// and ok is false if p[n] is not allowed there.
-func (s *Scanner) number(p []byte) (n int, done, ok bool) {
-	for n < len(p) {
-		c := p[n]
-		digit := c-'0' < 10
-		switch s.step {
-		case stepMinus:
-			switch {
-			case c == '0':
-				s.step = stepZero
-			case digit:
-				s.step = stepInt
-			default:
-				return n, false, false
-			}
-		case stepZero, stepInt:
-			switch {
-			case digit && s.step == stepInt:
-				for n+1 < len(p) && p[n+1]-'0' < 10 {
-					n++
-				}
-			case digit:
-				return n, false, false // a leading zero
-			case c == '.':
-				s.step = stepPoint
-			case c|0x20 == 'e':
-				s.step = stepExp
-			default:
-				return n, !isWord(c), !isWord(c)
-			}
-		case stepPoint:
-			if !digit {
-				return n, false, false
-			}
-			s.step = stepFrac
-		case stepFrac:
-			switch {
-			case digit:
-			case c|0x20 == 'e':
-				s.step = stepExp
-			default:
-				return n, !isWord(c), !isWord(c)
-			}
-		case stepExp:
-			switch {
-			case c == '+' || c == '-':
-				s.step = stepExpSign
-			case digit:
-				s.step = stepExpDigits
-			default:
-				return n, false, false
-			}
-		case stepExpSign:
-			if !digit {
-				return n, false, false
-			}
-			s.step = stepExpDigits
-		case stepExpDigits:
-			if !digit {
-				return n, !isWord(c), !isWord(c)
+// numberSteps maps the step of a number and the next byte to the next step; a missing pair means that the byte cannot
+// continue the number. '0' stands for a single zero, '1' for any other digit, 'e' for 'E' too and '+' for '-' too.
+var numberSteps = func() (table [stepExpDigits + 1][256]step) {
+	for from, next := range map[step]map[byte]step{
+		stepMinus:     {'0': stepZero, '1': stepInt},
+		stepZero:      {'.': stepPoint, 'e': stepExp},
+		stepInt:       {'0': stepInt, '1': stepInt, '.': stepPoint, 'e': stepExp},
+		stepPoint:     {'0': stepFrac, '1': stepFrac},
+		stepFrac:      {'0': stepFrac, '1': stepFrac, 'e': stepExp},
+		stepExp:       {'0': stepExpDigits, '1': stepExpDigits, '+': stepExpSign},
+		stepExpSign:   {'0': stepExpDigits, '1': stepExpDigits},
+		stepExpDigits: {'0': stepExpDigits, '1': stepExpDigits},
+	} {
+		for c, to := range next {
+			for _, same := range map[byte]string{'1': "123456789", 'e': "eE", '+': "+-"}[c] + string(c) {
+				table[from][same] = to
 			}
 		}
-		n++
 	}
-	return n, false, true
+	return table
+}()
+
+// number continues a number at p[i] and returns the position of the first byte that cannot belong to it, and the step
+// reached.
+func number(p []byte, i int, at step) (int, step) {
+	for i < len(p) {
+		next := numberSteps[at][p[i]]
+		if next == 0 {
+			break
+		}
+		at = next
+		i++
+	}
+	return i, at
+}
+
+// endsNumber reports whether a number is valid if it ends at this step.
+func (s step) endsNumber() bool {
+	return s == stepZero || s == stepInt || s == stepFrac || s == stepExpDigits
 }
 
 // isWord reports whether c, directly after a number or literal, makes it invalid: "truex", "1.2.3", "2026-11".

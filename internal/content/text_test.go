@@ -312,7 +312,7 @@ func checkVisible(t interface{ Errorf(string, ...any) }, s string) {
 			}
 		}
 		for _, r := range v {
-			switch hides(r) {
+			switch hidingOf(r) {
 			case hidden:
 				if r != '\r' {
 					t.Errorf("%q shows as %q, with %U", s, v, r)
@@ -503,7 +503,7 @@ func TestPlainUTF8IsWhatTheCensusFinds(t *testing.T) {
 			continue
 		}
 		told++
-		if c := take(b, whole); c.nul > 0 || c.control*20 > len(b) || c.invalid > 0 && c.multi < 2*c.invalid {
+		if c := countBytes(b, whole); c.nul > 0 || c.control*20 > len(b) || c.invalid > 0 && c.multi < 2*c.invalid {
 			t.Fatalf("%q, whole %v: %+v", b, whole, c)
 		}
 	}

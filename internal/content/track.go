@@ -83,7 +83,7 @@ func (t *Tracker) Scan(p []byte) (int, Event) {
 	if t.inKey {
 		t.addKey(p[:n])
 	}
-	t.take(e)
+	t.update(e)
 	return n, e
 }
 
@@ -103,7 +103,7 @@ func (t *Tracker) Item(p []byte, it *Item) int {
 		f.key.raw, f.key.clip = append(f.key.raw[:0], p[it.KeyFrom:it.KeyTo]...), false
 	}
 	if container {
-		t.take(it.Event)
+		t.update(it.Event)
 	} else {
 		f.count++
 	}
@@ -113,11 +113,12 @@ func (t *Tracker) Item(p []byte, it *Item) int {
 // End is [Scanner.End].
 func (t *Tracker) End() (Event, error) {
 	e, err := t.Scanner.End()
-	t.take(e)
+	t.update(e)
 	return e, err
 }
 
-func (t *Tracker) take(e Event) {
+// update follows an event.
+func (t *Tracker) update(e Event) {
 	switch e {
 	case More:
 	case KeyStart:
@@ -132,7 +133,7 @@ func (t *Tracker) take(e Event) {
 		t.inKey = false
 		t.built = min(t.built, t.depth-1)
 	case ObjectStart, ArrayStart:
-		t.child(t.depth - 1)
+		t.addChild(t.depth - 1)
 		if len(t.frames) < t.depth {
 			t.frames = append(t.frames, frame{})
 		}
@@ -141,7 +142,7 @@ func (t *Tracker) take(e Event) {
 		f.key.raw, f.key.clip = f.key.raw[:0], false
 		t.built = min(t.built, t.depth-1)
 	case StringStart, NumberStart, LiteralStart:
-		t.child(t.depth)
+		t.addChild(t.depth)
 	default: // the end of a value
 		if t.depth == 0 {
 			t.values++
@@ -149,8 +150,8 @@ func (t *Tracker) take(e Event) {
 	}
 }
 
-// child counts a new value in the innermost of the given number of open containers.
-func (t *Tracker) child(depth int) {
+// addChild counts a new value in the innermost of the given number of open containers.
+func (t *Tracker) addChild(depth int) {
 	if depth == 0 {
 		return
 	}
@@ -203,18 +204,17 @@ func (t *Tracker) token(dst []byte, f *frame) []byte {
 // appendUnquoted decodes the escapes of raw, a JSON string without its quotes, and appends the text to dst. A lone
 // surrogate becomes U+FFFD, an incomplete escape (raw was truncated) is dropped, and invalid UTF-8 is kept.
 func appendUnquoted(dst, raw []byte) []byte {
-	for len(raw) > 0 {
-		n := 0
-		for n < len(raw) && raw[n] != '\\' {
-			n++
+	for {
+		n := bytes.IndexByte(raw, '\\')
+		if n < 0 {
+			return append(dst, raw...)
 		}
 		dst = append(dst, raw[:n]...)
 		raw = raw[n:]
 		if len(raw) < 2 {
 			return dst
 		}
-		switch c := raw[1]; c {
-		case 'u':
+		if raw[1] == 'u' {
 			r, size := unescape(raw)
 			if size == 0 {
 				return dst
@@ -222,22 +222,14 @@ func appendUnquoted(dst, raw []byte) []byte {
 			dst = utf8.AppendRune(dst, r)
 			raw = raw[size:]
 			continue
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		default:
-			dst = append(dst, c)
 		}
+		c := raw[1]
+		if k := strings.IndexByte("bfnrt", c); k >= 0 {
+			c = "\b\f\n\r\t"[k]
+		}
+		dst = append(dst, c)
 		raw = raw[2:]
 	}
-	return dst
 }
 
 // unescape decodes the escape \uXXXX at the start of raw, or two such escapes that form a surrogate pair. The second
@@ -248,12 +240,10 @@ func unescape(raw []byte) (rune, int) {
 		return 0, 0
 	}
 	if utf16.IsSurrogate(r) {
-		if low, ok := hex4(raw[6:]); ok {
-			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-				return pair, 12
-			}
+		low, _ := hex4(raw[6:])
+		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+			return r, 12
 		}
-		return utf8.RuneError, 6
 	}
 	return r, 6
 }
@@ -264,22 +254,4 @@ func hex4(raw []byte) (rune, bool) {
 	}
 	n, err := strconv.ParseUint(string(raw[2:6]), 16, 32)
 	return rune(n), err == nil
-}
-
-// runeStart returns the last index up to i at which b can be cut without splitting a UTF-8 sequence.
-func runeStart(b []byte, i int) int {
-	if i >= len(b) {
-		return len(b)
-	}
-	for back := 0; back < utf8.UTFMax && i-back > 0; back++ {
-		if utf8.RuneStart(b[i-back]) {
-			return i - back
-		}
-	}
-	return i
-}
-
-// recordPointer returns the pointer in NDJSON of a value, given its record number and its pointer in that record.
-func recordPointer(record int64, pointer string) string {
-	return "/" + strconv.FormatInt(record, 10) + pointer
 }

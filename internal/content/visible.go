@@ -1,7 +1,8 @@
 package content
 
 import (
-	"math/bits"
+	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -24,41 +25,35 @@ import (
 //
 // All other variation selectors are escaped, because they can carry hidden data.
 func Visible(s string, json bool) string {
-	i := next(s, 0)
+	i := nextHidden(s, 0)
 	if i == len(s) {
 		return s
 	}
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8 + 16)
-	var c before
-	done := 0
-	for i < len(s) {
-		c.skip(s[done:i])
+	var c textBefore
+	for done := 0; ; {
+		c.addVisible(s[done:i])
 		b.WriteString(s[done:i])
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			writeByte(&b, s[i], json)
-			c = before{}
-		default:
-			if n := c.keeps(r, s[i+size:]); n >= 0 {
-				size += n
-				b.WriteString(s[i : i+size])
-				c.take(r)
-				if n > 0 {
-					c = before{}
-				}
-				break
-			}
-			writeRune(&b, r, json)
-			c = before{}
+		if i == len(s) {
+			return b.String()
 		}
-		i += size
-		done = i
-		i = next(s, i)
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch n := c.keeps(r, s[i+size:]); {
+		case n < 0, r == utf8.RuneError && size == 1:
+			b.WriteString(escape(s[i:i+size], json))
+			c = textBefore{}
+		case n > 0:
+			size += n
+			b.WriteString(s[i : i+size])
+			c = textBefore{}
+		default:
+			b.WriteString(s[i : i+size])
+			c.addKept(r)
+		}
+		done = i + size
+		i = nextHidden(s, done)
 	}
-	b.WriteString(s[done:])
-	return b.String()
 }
 
 // VisibleLine escapes a name from outside, such as a file name or a JSON Pointer, for display in one line: as
@@ -67,30 +62,18 @@ func VisibleLine(name string) string {
 	return Visible(strings.ReplaceAll(name, "\n", `\x0a`), false)
 }
 
-// next returns the first index from i on of a character that is or may be hidden, or of an invalid byte; len(s) if
-// there is none.
-func next(s string, i int) int {
+// nextHidden returns the first index from i on of a character that is or may be hidden, or of an invalid byte; len(s)
+// if there is none.
+func nextHidden(s string, i int) int {
 	for i < len(s) {
-		if s[i] < utf8.RuneSelf {
-			i = ascii(s, i)
-			if i == len(s) {
-				break
-			}
-			if c := s[i]; c < utf8.RuneSelf {
-				if c == '\r' && i+1 < len(s) && s[i+1] == '\n' {
-					i += 2
-					continue
-				}
-				if c < 0x20 && c != '\t' && c != '\n' || c == 0x7f {
-					return i
-				}
-				i++
-				continue
-			}
+		c := s[i]
+		if c >= 0x20 && c < 0x7f || c == '\t' || c == '\n' || c == '\r' && i+1 < len(s) && s[i+1] == '\n' {
+			i++
+			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || hides(r) != shows {
-			return i
+		if r == utf8.RuneError && size == 1 || hidingOf(r) != visible {
+			break
 		}
 		i += size
 	}
@@ -98,34 +81,19 @@ func next(s string, i int) int {
 }
 
 // Plain reports whether s is printable ASCII: each byte is one visible character and one grapheme.
-func Plain(s string) bool { return ascii(s, 0) == len(s) }
-
-// ascii returns the first index from i on of a byte that is not printable ASCII. It tests eight bytes at a time.
-func ascii(s string, i int) int {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
-	for ; i+8 <= len(s); i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		del := w ^ ones*0x7f
-		if hit := (w | (w-ones*0x20)&^w | (del-ones)&^del) & highs; hit != 0 {
-			return i + bits.TrailingZeros64(hit)>>3
+func Plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] >= 0x7f {
+			return false
 		}
 	}
-	for ; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c >= 0x7f {
-			break
-		}
-	}
-	return i
+	return true
 }
 
 type hiding uint8
 
 const (
-	shows     hiding = iota
+	visible   hiding = iota
 	hidden           // always escaped
 	joiner           // U+200C, U+200D
 	selector         // U+FE0E, U+FE0F
@@ -133,96 +101,74 @@ const (
 	tag              // U+E0020–U+E007F
 )
 
-// hides reports whether and how a rune is hidden. Hidden are the general categories Cc and Cf except visible signs,
-// Zl and Zp, Default_Ignorable_Code_Point, and noncharacters (Unicode 15).
-func hides(r rune) hiding {
-	switch {
-	case r < 0x300:
-		if r < 0x20 && r != '\t' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0xad {
-			return hidden
-		}
-		return shows
-	case r >= 0x3165 && r < 0xfdd0: // CJK, Hangul, private use
-		return shows
-	case r < 0x2000:
-		switch {
-		case r >= 0x180b && r <= 0x180f:
-			return mongolian
-		case r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5:
-			return hidden
-		}
-		return shows
-	case r < 0x3165:
-		switch {
-		case r == 0x200c, r == 0x200d:
-			return joiner
-		case r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0x3164:
-			return hidden
-		}
-		return shows
-	case r <= 0xffff:
-		switch {
-		case r == 0xfe0e, r == 0xfe0f:
-			return selector
-		case r <= 0xfdef, r >= 0xfe00 && r <= 0xfe0d, r == 0xfeff, r == 0xffa0, r >= 0xfff0 && r <= 0xfffb, r >= 0xfffe:
-			return hidden
-		}
-		return shows
-	case r >= 0xe0000 && r <= 0xe0fff:
-		if r >= 0xe0020 && r <= 0xe007f {
-			return tag
-		}
-		return hidden
-	case r >= 0x1bca0 && r <= 0x1bca3, r >= 0x1d173 && r <= 0x1d17a, r >= 0x13430 && r <= 0x1343f, r&0xfffe == 0xfffe:
-		return hidden
-	}
-	return shows
+// hidingRanges are the hidden runes in ascending order: the general categories Cc and Cf except visible signs, Zl and
+// Zp, Default_Ignorable_Code_Point, and noncharacters up to U+FFFF (Unicode 15).
+var hidingRanges = []struct {
+	from, to rune
+	hiding   hiding
+}{
+	{0, 0x08, hidden}, {0x0b, 0x1f, hidden}, {0x7f, 0x9f, hidden}, {0xad, 0xad, hidden}, {0x34f, 0x34f, hidden},
+	{0x61c, 0x61c, hidden}, {0x115f, 0x1160, hidden}, {0x17b4, 0x17b5, hidden}, {0x180b, 0x180f, mongolian},
+	{0x200b, 0x200b, hidden}, {0x200c, 0x200d, joiner}, {0x200e, 0x200f, hidden}, {0x2028, 0x202e, hidden},
+	{0x2060, 0x206f, hidden}, {0x3164, 0x3164, hidden}, {0xfdd0, 0xfdef, hidden}, {0xfe00, 0xfe0d, hidden},
+	{0xfe0e, 0xfe0f, selector}, {0xfeff, 0xfeff, hidden}, {0xffa0, 0xffa0, hidden}, {0xfff0, 0xfffb, hidden},
+	{0xfffe, 0xffff, hidden}, {0x13430, 0x1343f, hidden}, {0x1bca0, 0x1bca3, hidden}, {0x1d173, 0x1d17a, hidden},
+	{0xe0000, 0xe001f, hidden}, {0xe0020, 0xe007f, tag}, {0xe0080, 0xe0fff, hidden},
 }
 
-// before is the context before a rune: the last rune that was not escaped, and whether an emoji, or the beginning of
-// one, ends with it.
-type before struct {
+// hidingOf reports whether and how a rune is hidden.
+func hidingOf(r rune) hiding {
+	i := sort.Search(len(hidingRanges), func(i int) bool { return hidingRanges[i].to >= r })
+	switch {
+	case i < len(hidingRanges) && r >= hidingRanges[i].from:
+		return hidingRanges[i].hiding
+	case r > 0xffff && r&0xfffe == 0xfffe: // a noncharacter
+		return hidden
+	}
+	return visible
+}
+
+// textBefore describes the text before a rune: the last rune that was not escaped, and whether an emoji, or the
+// beginning of one, ends with it.
+type textBefore struct {
 	last  rune
 	emoji bool
 }
 
-// skip updates the context after text without hidden characters.
-func (c *before) skip(s string) {
+// addVisible updates the context after text without hidden characters.
+func (c *textBefore) addVisible(s string) {
 	if s == "" {
 		return
 	}
 	last, size := utf8.DecodeLastRuneInString(s)
 	if last >= 0x1f3fb && last <= 0x1f3ff { // a skin tone modifies the pictograph before it
-		before, _ := utf8.DecodeLastRuneInString(s[:len(s)-size])
-		c.emoji = size < len(s) && pictograph(before) || size == len(s) && c.emoji
+		previous, _ := utf8.DecodeLastRuneInString(s[:len(s)-size])
+		c.emoji = size < len(s) && pictograph(previous) || size == len(s) && c.emoji
 	} else {
 		c.emoji = pictograph(last)
 	}
 	c.last = last
 }
 
-// take updates the context after a hidden character that is kept.
-func (c *before) take(r rune) {
+// addKept updates the context after a hidden character that is kept.
+func (c *textBefore) addKept(r rune) {
 	c.last = r
-	if r != 0xfe0e && r != 0xfe0f {
-		c.emoji = false
-	}
+	c.emoji = c.emoji && (r == 0xfe0e || r == 0xfe0f)
 }
 
 // keeps returns −1 if the hidden character r, followed by rest, must be escaped. Else r is kept, and the result is
 // how many bytes of rest are kept with it.
-func (c *before) keeps(r rune, rest string) int {
+func (c *textBefore) keeps(r rune, rest string) int {
 	ok := false
 	following, _ := utf8.DecodeRuneInString(rest)
-	switch hides(r) {
-	case shows:
+	switch hidingOf(r) {
+	case visible:
 		ok = true
 	case joiner:
-		switch {
-		case r == 0x200d && c.emoji:
+		if r == 0x200d && c.emoji {
 			ok = pictograph(following)
-		default:
-			ok = joins(c.last) && joins(following) || unicode.Is(viramas, c.last)
+		} else {
+			ok = joins(c.last) && joins(following) || strings.ContainsRune(viramas, c.last)
 		}
 	case selector:
 		ok = c.last != 0xfe0e && c.last != 0xfe0f && c.emoji ||
@@ -230,11 +176,9 @@ func (c *before) keeps(r rune, rest string) int {
 	case mongolian:
 		ok = unicode.In(c.last, unicode.Mongolian) && unicode.IsLetter(c.last)
 	case tag:
-		if c.last == 0x1f3f4 && r == 0xe0067 {
-			for _, flag := range []string{"beng", "bsct", "bwls"} {
-				if after := tags(flag); strings.HasPrefix(rest, after) {
-					return len(after)
-				}
+		for _, flag := range flags {
+			if c.last == 0x1f3f4 && r == 0xe0067 && strings.HasPrefix(rest, flag) {
+				return len(flag)
 			}
 		}
 	}
@@ -244,14 +188,11 @@ func (c *before) keeps(r rune, rest string) int {
 	return -1
 }
 
-// tags returns ASCII as tag characters, followed by the tag character that ends a flag.
-func tags(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		b.WriteRune(0xe0000 + r)
-	}
-	b.WriteRune(0xe007f)
-	return b.String()
+// flags are the tag characters of the flags of England, Scotland and Wales after the first, which is g in each: beng,
+// bsct and bwls, each followed by the tag character that ends a flag.
+var flags = [...]string{
+	"\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+	"\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f",
 }
 
 // pictograph reports whether r is Extended_Pictographic, or in one of the Unicode blocks of arrows and symbols that
@@ -276,75 +217,42 @@ func joins(r rune) bool {
 }
 
 // viramas are the signs of Indic scripts that suppress a consonant's vowel (Indic_Syllabic_Category Virama).
-var viramas = &unicode.RangeTable{R16: []unicode.Range16{
-	{0x094d, 0x094d, 1}, {0x09cd, 0x09cd, 1}, {0x0a4d, 0x0a4d, 1}, {0x0acd, 0x0acd, 1}, {0x0b4d, 0x0b4d, 1},
-	{0x0bcd, 0x0bcd, 1}, {0x0c4d, 0x0c4d, 1}, {0x0ccd, 0x0ccd, 1}, {0x0d4d, 0x0d4d, 1}, {0x0dca, 0x0dca, 1},
-	{0x1039, 0x1039, 1}, {0x17d2, 0x17d2, 1}, {0x1b44, 0x1b44, 1}, {0xa9c0, 0xa9c0, 1},
-}}
+const viramas = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u1039\u17d2\u1b44\ua9c0"
 
-func writeByte(b *strings.Builder, c byte, json bool) {
-	if json {
-		b.WriteString(`\ufffd`)
-		return
-	}
-	b.WriteString(`\x`)
-	writeHex(b, rune(c), 2)
-}
-
-func writeRune(b *strings.Builder, r rune, json bool) {
+// escape returns the escape that [Visible] writes for a hidden character or an invalid byte.
+func escape(s string, json bool) string {
+	r, size := utf8.DecodeRuneInString(s)
 	switch {
 	case r == '\r':
-		b.WriteString(`\r`)
+		return `\r`
 	case json && r > 0xffff:
 		high, low := utf16.EncodeRune(r)
-		b.WriteString(`\u`)
-		writeHex(b, high, 4)
-		b.WriteString(`\u`)
-		writeHex(b, low, 4)
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
 	case json:
-		b.WriteString(`\u`)
-		writeHex(b, r, 4)
-	case r < 0x80:
-		b.WriteString(`\x`)
-		writeHex(b, r, 2)
-	default:
-		b.WriteString(`\u{`)
-		writeHex(b, r, 1)
-		b.WriteByte('}')
+		return fmt.Sprintf(`\u%04x`, r)
+	case size == 1:
+		return fmt.Sprintf(`\x%02x`, s[0])
 	}
-}
-
-// writeHex writes r in hexadecimal, with at least the given number of digits.
-func writeHex(b *strings.Builder, r rune, width int) {
-	for width < 8 && r>>(4*width) != 0 {
-		width++
-	}
-	for width--; width >= 0; width-- {
-		b.WriteByte("0123456789abcdef"[r>>(4*width)&15])
-	}
+	return fmt.Sprintf(`\u{%x}`, r)
 }
 
 // Hidden reverses [Visible] and [VisibleLine]: it returns the original bytes of an escaped name. Escapes that neither
 // function writes are kept, for example the literal text \x41. A name with the literal text \x1b cannot be
 // distinguished from a name with an escape character; callers should try the name as given first.
 func Hidden(shown string) string {
-	i := strings.IndexByte(shown, '\\')
-	if i < 0 {
-		return shown
-	}
-	b := []byte(shown[:i])
-	for i < len(shown) {
+	var b []byte
+	for {
+		i := strings.IndexByte(shown, '\\')
+		if i < 0 {
+			return string(append(b, shown...))
+		}
+		b = append(b, shown[:i]...)
 		n := 0
-		if shown[i] == '\\' {
-			b, n = unhide(b, shown[i:])
+		if b, n = unhide(b, shown[i:]); n == 0 {
+			b, n = append(b, '\\'), 1
 		}
-		if n == 0 {
-			b = append(b, shown[i])
-			n = 1
-		}
-		i += n
+		shown = shown[i+n:]
 	}
-	return string(b)
 }
 
 // unhide decodes the escape at the start of s and appends the result to b. n is the length of the escape; 0 if s does
@@ -354,12 +262,12 @@ func unhide(b []byte, s string) (_ []byte, n int) {
 	case strings.HasPrefix(s, `\r`):
 		return append(b, '\r'), 2
 	case strings.HasPrefix(s, `\x`):
-		if c, ok := hexadecimal(s[2:], 2); ok && (c >= 0x80 || c == '\n' || hides(c) != shows) {
+		if c, ok := hexadecimal(s[2:], 2); ok && (c >= 0x80 || c == '\n' || hidingOf(c) != visible) {
 			return append(b, byte(c)), 4
 		}
 	case strings.HasPrefix(s, `\u{`):
 		if end := strings.IndexByte(s[:min(len(s), 10)], '}'); end > 3 {
-			if r, ok := hexadecimal(s[3:], end-3); ok && hides(r) != shows && r >= 0x80 {
+			if r, ok := hexadecimal(s[3:], end-3); ok && hidingOf(r) != visible && r >= 0x80 {
 				return utf8.AppendRune(b, r), end + 1
 			}
 		}
@@ -374,7 +282,7 @@ func unhide(b []byte, s string) (_ []byte, n int) {
 			r = utf16.DecodeRune(r, low)
 			n = 12
 		}
-		if hides(r) != shows {
+		if hidingOf(r) != visible {
 			return utf8.AppendRune(b, r), n
 		}
 	}

@@ -21,13 +21,13 @@ const (
 // top level: 12 may be the beginning of 123. A byte order mark is skipped. A Checker takes under 300 KiB, plus at
 // most 1 KiB for each open object. Write never fails. A Checker is not safe for concurrent use.
 type Checker struct {
-	t      content.Tracker
-	mark   int64 // length of the byte order mark seen so far, in bytes
-	begun  bool
-	base   int64 // offset of the current chunk in the text
-	room   int   // after a syntax error: remaining bytes of errorTail
-	levels [trackedLevels]level
-	item   content.Item // scratch for Write
+	t       content.Tracker
+	bomSize int64 // number of bytes of a byte order mark that were skipped
+	begun   bool  // a byte after the byte order mark was read
+	base    int64 // offset of the current chunk in the text
+	room    int   // after a syntax error: remaining bytes of errorTail
+	levels  [trackedLevels]level
+	item    content.Item // scratch for Write
 }
 
 // level is a sequence of elements: level 0 holds the top-level values, level n the elements of the container open at
@@ -42,14 +42,14 @@ type level struct {
 	last     excerpt // the last complete element
 	open     excerpt // the element being read
 
-	reading   bool // an element is being read
-	fresh     bool // the element being read started in this chunk
-	ended     bool // the last element ended in this chunk
-	restFresh bool // rest begins in this chunk
-	start     int64
-	lastFrom  int64
-	lastEnd   int64
-	restFrom  int64
+	reading      bool  // an element is being read
+	startInChunk bool  // the element being read started in this chunk
+	endInChunk   bool  // the last element ended in this chunk
+	restInChunk  bool  // rest begins in this chunk
+	start        int64 // offset of the element being read
+	lastFrom     int64 // offset of the part of the last element that is in this chunk
+	lastEnd      int64
+	restFrom     int64
 }
 
 // NewChecker returns a Checker for one text.
@@ -59,9 +59,9 @@ func NewChecker() *Checker { return &Checker{} }
 func (c *Checker) Write(p []byte) (int, error) {
 	size := len(p)
 	if c.t.Offset() == 0 && c.t.Err() == nil {
-		p = c.skipMark(p)
-		c.base = c.mark
-		c.levels[0].rest.begin(c.mark)
+		p = c.skipBOM(p)
+		c.base = c.bomSize
+		c.levels[0].rest.begin(c.bomSize)
 	}
 	for rest := p; len(rest) > 0 && c.t.Err() == nil; {
 		n := c.Item(rest, &c.item)
@@ -97,7 +97,7 @@ func (c *Checker) Item(p []byte, it *content.Item) int {
 		c.startElement(it.Event)
 	case at < trackedLevels:
 		l := &c.levels[at]
-		l.start, l.fresh = c.t.Offset()+c.mark-int64(n-it.From), true
+		l.start, l.startInChunk = c.t.Offset()+c.bomSize-int64(n-it.From), true
 		if it.Event == content.StringEnd {
 			l.start-- // include the opening quote
 		}
@@ -108,14 +108,14 @@ func (c *Checker) Item(p []byte, it *content.Item) int {
 
 // Scanned must be called after each chunk p that was read by Scan.
 func (c *Checker) Scanned(p []byte) {
-	switch right := c.t.Offset() + c.mark - c.base; {
+	switch right := c.t.Offset() + c.bomSize - c.base; {
 	case c.t.Err() == nil:
-		c.endWindow(p)
+		c.endChunk(p)
 	case right < 0:
 		c.addErrorTail(p)
 	default:
 		c.room = errorTail
-		c.endWindow(p[:right])
+		c.endChunk(p[:right])
 		c.addErrorTail(p[right:])
 	}
 	c.base += int64(len(p))
@@ -124,19 +124,19 @@ func (c *Checker) Scanned(p []byte) {
 // Scanner returns the scanner that Scan uses.
 func (c *Checker) Scanner() *content.Scanner { return &c.t.Scanner }
 
-// skipMark skips a byte order mark, which may be split across chunks. An incomplete mark is text.
-func (c *Checker) skipMark(p []byte) []byte {
-	for len(p) > 0 && c.mark < int64(len(bom)) && !c.begun && p[0] == bom[c.mark] {
+// skipBOM skips a byte order mark, which may be split across chunks. An incomplete mark is text.
+func (c *Checker) skipBOM(p []byte) []byte {
+	for len(p) > 0 && c.bomSize < int64(len(bom)) && !c.begun && p[0] == bom[c.bomSize] {
 		p = p[1:]
-		c.mark++
+		c.bomSize++
 	}
 	if len(p) == 0 || c.begun {
 		return p
 	}
 	c.begun = true
-	if c.mark < int64(len(bom)) {
-		p = append([]byte(bom[:c.mark]), p...)
-		c.mark = 0
+	if c.bomSize < int64(len(bom)) {
+		p = append([]byte(bom[:c.bomSize]), p...)
+		c.bomSize = 0
 	}
 	return p
 }
@@ -152,19 +152,19 @@ func (c *Checker) addErrorTail(p []byte) {
 
 func (c *Checker) startElement(e content.Event) {
 	at, container := c.t.Depth(), e == content.ObjectStart || e == content.ArrayStart
-	off := c.t.Offset() + c.mark
+	off := c.t.Offset() + c.bomSize
 	if container {
 		at--
 		if child := at + 1; child < trackedLevels {
 			l := &c.levels[child]
-			l.elements, l.reading, l.ended = 0, false, false
-			l.restFresh, l.restFrom = true, off
+			l.elements, l.reading, l.endInChunk = 0, false, false
+			l.restInChunk, l.restFrom = true, off
 			l.last.begin(0)
 		}
 	}
 	if at < trackedLevels {
 		l := &c.levels[at]
-		l.start, l.fresh, l.reading = off-1, true, true
+		l.start, l.startInChunk, l.reading = off-1, true, true
 	}
 }
 
@@ -175,16 +175,16 @@ func (c *Checker) endElement() {
 		return
 	}
 	l := &c.levels[at]
-	if l.fresh {
+	if l.startInChunk {
 		l.last.begin(l.start)
 		l.lastFrom = l.start
 	} else {
 		l.last, l.open = l.open, l.last
 		l.lastFrom = c.base
 	}
-	off := c.t.Offset() + c.mark
-	l.lastEnd, l.ended = off, true
-	l.restFrom, l.restFresh = off, true
+	off := c.t.Offset() + c.bomSize
+	l.lastEnd, l.endInChunk = off, true
+	l.restFrom, l.restInChunk = off, true
 	l.reading = false
 	l.elements++
 	if at > 0 && c.t.IsObject(at-1) {
@@ -192,30 +192,30 @@ func (c *Checker) endElement() {
 	}
 }
 
-// endWindow copies the bytes that the levels recorded from the chunk.
-func (c *Checker) endWindow(p []byte) {
+// endChunk copies the bytes that the levels recorded from the chunk.
+func (c *Checker) endChunk(p []byte) {
 	base := c.base
 	for i := range c.levels {
 		l := &c.levels[i]
-		if l.ended {
+		if l.endInChunk {
 			l.last.add(p[l.lastFrom-base : l.lastEnd-base])
-			l.ended = false
+			l.endInChunk = false
 		}
 		if i > c.t.Depth() {
 			continue
 		}
-		if l.restFresh {
+		if l.restInChunk {
 			l.rest.begin(l.restFrom)
 			l.rest.add(p[l.restFrom-base:])
-			l.restFresh = false
+			l.restInChunk = false
 		} else {
 			l.rest.add(p)
 		}
 		switch {
-		case l.reading && l.fresh:
+		case l.reading && l.startInChunk:
 			l.open.begin(l.start)
 			l.open.add(p[l.start-base:])
-			l.fresh = false
+			l.startInChunk = false
 		case l.reading:
 			l.open.add(p)
 		}
@@ -224,12 +224,12 @@ func (c *Checker) endWindow(p []byte) {
 
 // Close returns the report. The Checker must not be used afterwards.
 func (c *Checker) Close() Report {
-	if !c.begun && c.mark > 0 && c.mark < int64(len(bom)) {
-		half := []byte(bom[:c.mark])
-		c.mark, c.begun = 0, true
+	if !c.begun && c.bomSize > 0 && c.bomSize < int64(len(bom)) { // an incomplete mark is text
+		half := []byte(bom[:c.bomSize])
+		c.bomSize, c.begun = 0, true
 		_, _ = c.Write(half)
 	}
-	r := Report{Values: c.t.Values(), Offset: c.t.Offset() + c.mark}
+	r := Report{Values: c.t.Values(), Offset: c.t.Offset() + c.bomSize}
 	var syntax *content.SyntaxError
 	inside := c.t.Inside()
 	switch {

@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"strings"
 )
 
 // matchAssigned matches the value that is assigned to the name at from.
@@ -39,7 +40,7 @@ func (s *scan) assigned(begin, end int) (finding, bool) {
 		return finding{}, false
 	}
 	name := bytes.TrimLeft(b[begin:end], "-.")
-	f, _ := classify(name)
+	f := classify(name)
 	switch {
 	case f == nil:
 		return finding{}, false
@@ -66,17 +67,8 @@ type assignedValue struct {
 
 var (
 	noSpace = classOf("!-~")
-	inText  = classOf("!#-&(-+.-:<-_a-~-") // characters of a value on a line within a JSON string
-	bare    = func() *class {
-		c := *noSpace
-		for _, b := range []byte("\"'`,;&<>()[]{}|\\") {
-			c[b] = false
-		}
-		for b := 0x80; b < 0x100; b++ {
-			c[b] = true
-		}
-		return &c
-	}()
+	inText  = classOf("!#-&(-+.-:<-_a-~-")             // characters of a value on a line within a JSON string
+	bare    = classOf("!#-%*+.-:=?-Z^_a-z~\x80-\xff-") // without quotes, brackets, backslash and , ; & |
 	typeSet = classOf("A-Za-z0-9_.<>?*[]")
 )
 
@@ -204,13 +196,8 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, assignedValue, bool)
 	if sep == '>' && (end == len(b) || b[end] != '<') {
 		return 0, assignedValue{}, false
 	}
-	if end < len(b) {
-		switch b[end] {
-		case '(', '[', '{', '<':
-			if sep != '>' {
-				return 0, assignedValue{}, false // a call or a type
-			}
-		}
+	if sep != '>' && end < len(b) && strings.IndexByte("([{<", b[end]) >= 0 { // a call or a type
+		return 0, assignedValue{}, false
 	}
 	text := bytes.TrimRight(b[i:end], ",;")
 	inList := sep == ':' &&
@@ -275,7 +262,8 @@ func (v assignedValue) isSecret(f *Format) bool {
 	t := v.text[:min(len(v.text), checkedBytes)]
 	lower, upper, digit, sign := countKinds(t)
 	letters := lower + upper
-	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || isCode(t) || standIn(t) {
+	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || isCode(t) ||
+		isPlaceholder(t) {
 		return false
 	}
 	if f == &assignedToken {
@@ -301,8 +289,7 @@ func isCode(t []byte) bool {
 	if bytes.HasPrefix(t, []byte("sha")) && bytes.IndexAny(t[:min(len(t), 8)], "-:") > 0 {
 		return true
 	}
-	switch t[0] {
-	case '/', '.', '~', '$', '<', '{', '[', '(', '%', '\\', '*', ':':
+	if strings.IndexByte(`/.~$<{[(%\*:`, t[0]) >= 0 {
 		return true
 	}
 	seen, _ := byteSet(t)
@@ -314,26 +301,28 @@ func isCode(t []byte) bool {
 	return false
 }
 
-var codeSigns = [][]byte{[]byte("://"), []byte("%s"), []byte("%v"), []byte("%d"), []byte("%q"), []byte("\\x"), []byte("\\u"), []byte("a-z"), []byte("A-Z"), []byte("0-9"), []byte("(?"),
-	[]byte("()"), []byte("=="), []byte("::"), []byte("->"), []byte("arn:"), []byte("#{"), []byte("[masked"), []byte("secrets/"), []byte("process.env"), []byte("os.")}
+var codeSigns = bytes.Fields([]byte(
+	`:// %s %v %d %q \x \u a-z A-Z 0-9 (? () == :: -> arn: #{ [masked secrets/ process.env os.`,
+))
+
+var (
+	pathStart = classOf("A-Za-z_&*")
+	pathSet   = classOf("A-Za-z0-9_./-")
+)
 
 // pathOfWords reports whether an unquoted value looks like an identifier or a package name: words joined by dots or
 // underscores, with few digits.
 func pathOfWords(t []byte) bool {
-	if !(t[0] >= 'A' && t[0] <= 'Z' || t[0] >= 'a' && t[0] <= 'z' || t[0] == '_' || t[0] == '&' || t[0] == '*') {
+	if !pathStart[t[0]] {
 		return false
 	}
 	if len(t) >= 24 && entropy(t) >= 4.2 && bytes.IndexByte(t, '.') < 0 {
 		return false
 	}
-	word := true
-	_, _, digit, _ := countKinds(t)
-	for _, c := range t[1:] {
-		word = word && (alnum[c] || c == '_' || c == '.' || c == '-' || c == '/')
-	}
-	if !word {
+	if pathSet.run(t[1:], len(t)) < len(t)-1 {
 		return false
 	}
+	_, _, digit, _ := countKinds(t)
 	if bytes.IndexByte(t, '.') > 0 || bytes.IndexByte(t, '_') > 0 {
 		return digit*4 < len(t)
 	}

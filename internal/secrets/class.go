@@ -77,6 +77,8 @@ var (
 	urlSafe   = classOf("A-Za-z0-9_-")
 	base64Set = classOf("A-Za-z0-9+/=")
 	digits    = classOf("0-9")
+
+	hexadecimal = classOf("0-9A-Fa-f")
 )
 
 // startsWord reports whether a token may start at i: the byte before i is not a letter or digit, or it belongs to an
@@ -89,21 +91,21 @@ func startsWord(b []byte, i int) bool {
 	switch {
 	case i >= 2 && b[i-2] == '\\' && bytes.IndexByte([]byte("nrtbfv0"), c) >= 0:
 		return true
-	case i >= 3 && b[i-3] == '%' && nibble(c) >= 0 && nibble(b[i-2]) >= 0:
+	case i >= 3 && b[i-3] == '%' && hexadecimal[c] && hexadecimal[b[i-2]]:
 		return true
-	case i >= 4 && b[i-4] == '\\' && b[i-3] == 'x' && nibble(c) >= 0 && nibble(b[i-2]) >= 0:
+	case i >= 4 && b[i-4] == '\\' && b[i-3] == 'x' && hexadecimal[c] && hexadecimal[b[i-2]]:
 		return true
 	case i >= 6 && b[i-6] == '\\' && b[i-5] == 'u':
 		return true
 	case c == 'm':
-		codes := classOfCodes.back(b[:i-1], 16)
+		codes := ansiCodes.back(b[:i-1], 16)
 		at := i - 1 - codes
 		return at >= 2 && b[at-1] == '[' && (b[at-2] == 0x1b || b[at-2] == 'b' || b[at-2] == '3' || b[at-2] == 'e')
 	}
 	return false
 }
 
-var classOfCodes = classOf("0-9;")
+var ansiCodes = classOf("0-9;")
 
 // nLogN is a table of n·log2(n), for entropy.
 var nLogN = func() (t [checkedBytes + 1]float64) {
@@ -173,16 +175,6 @@ func (c *class) mayHold(s []byte) bool {
 	return true
 }
 
-func nibble(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
-}
-
 // unbounded is the maximum length, in bytes, of a part without a limit of its own; no token is longer.
 const unbounded = 16 << 10
 
@@ -197,7 +189,8 @@ const maxName = 64
 
 var nameSet = classOf("A-Za-z0-9_.-")
 
-func mixed(b []byte, bits float64) bool {
+// isMixed reports whether b has lower and upper case, digits, and at least the given entropy in bits per byte.
+func isMixed(b []byte, bits float64) bool {
 	lower, upper, digit, _ := countKinds(b)
 	return lower > 0 && upper > 0 && digit > 0 && entropy(b) >= bits
 }

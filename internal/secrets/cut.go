@@ -2,6 +2,8 @@ package secrets
 
 import (
 	"bytes"
+	"regexp"
+	"sync"
 )
 
 // cutOff is the usual mark of truncation.
@@ -34,15 +36,8 @@ func (s *scan) cutAt(i int) bool {
 			return true
 		}
 	}
-	// An excerpt of a value ends with " [FROM-TO of SIZE]".
-	if !bytes.HasPrefix(rest, []byte(" [")) {
-		return false
-	}
-	n := 2 + digits.run(rest[2:], 20)
-	if n == 2 || n == len(rest) || rest[n] != '-' {
-		return false
-	}
-	n++
-	n += digits.run(rest[n:], 20)
-	return bytes.HasPrefix(rest[n:], []byte(" of "))
+	return bytes.HasPrefix(rest, []byte(" [")) && excerptRange().Match(rest)
 }
+
+// excerptRange matches " [FROM-TO of SIZE]", which follows an excerpt of a value.
+var excerptRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ \[\d{1,20}-\d{0,20} of `) })

@@ -73,18 +73,18 @@ func (m *Masker) findEchoes(v any, e *echo) {
 // cover marks the parts of a secret that are in the text. It removes each part from places, so that the cost is
 // linear.
 func (e *echo) cover(secret []byte) {
-	told := false
+	found := false
 	for i := 0; i+minEcho <= len(secret); i++ {
 		part := string(secret[i : i+minEcho])
 		for _, at := range e.places[part] {
-			told = true
+			found = true
 			for k := range minEcho {
 				e.covered[at+k] = true
 			}
 		}
 		delete(e.places, part)
 	}
-	if told {
+	if found {
 		e.found++
 	}
 }

@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"strconv"
 )
 
 // A JSON string escapes quotes, tabs and newlines with a backslash; a JSON string within a JSON string needs several
@@ -51,7 +52,7 @@ func escapeAround(b []byte, i int) (behind, before int) {
 	if b[i-1] == '\\' {
 		end := i + slash.run(b[i:], maxSlashes)
 		switch {
-		case end+5 <= len(b) && b[end] == 'u' && isHex(b[end+1:end+5]):
+		case end < len(b) && b[end] == 'u' && hexadecimal.run(b[end+1:], 4) == 4:
 			end += 5
 		case end < len(b) && bytes.IndexByte([]byte("nrtbf"), b[end]) >= 0:
 			end++
@@ -59,20 +60,11 @@ func escapeAround(b []byte, i int) (behind, before int) {
 		return end - i, slash.back(b[:i], maxSlashes)
 	}
 	for k := 1; k < 5 && i-k > 0; k++ {
-		if u := i - k; b[u] == 'u' && b[u-1] == '\\' && u+5 <= len(b) && isHex(b[u+1:u+5]) {
+		if u := i - k; b[u] == 'u' && b[u-1] == '\\' && hexadecimal.run(b[u+1:], 4) == 4 {
 			return u + 5 - i, k + slash.back(b[:u], maxSlashes)
 		}
 	}
 	return 0, 0
-}
-
-func isHex(b []byte) bool {
-	for _, c := range b {
-		if nibble(c) < 0 {
-			return false
-		}
-	}
-	return len(b) == 4
 }
 
 // unopenedLen returns the number of bytes at the end of v that do not belong to the value: commas, semicolons, and
@@ -167,16 +159,12 @@ func unescape(b []byte) (c byte, n int) {
 	if len(b) > 1 && b[1] == '/' {
 		return '/', 2
 	}
-	if len(b) < 6 || b[1] != 'u' || b[2] != '0' || b[3] != '0' {
+	if len(b) < 6 || b[1] != 'u' {
 		return 0, 0
 	}
-	high, low := nibble(b[4]), nibble(b[5])
-	if high < 0 || low < 0 {
+	code, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil || code <= ' ' || code >= 0x7f || code == '"' || code == '\\' {
 		return 0, 0
 	}
-	c = byte(high<<4 | low)
-	if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
-		return 0, 0
-	}
-	return c, 6
+	return byte(code), 6
 }

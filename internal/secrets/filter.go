@@ -3,6 +3,7 @@ package secrets
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -14,18 +15,14 @@ const gram = 4
 const shortest = 12
 
 // filter is the pre-filter: it finds the keywords of all formats in one pass, with letters folded to lower case. It
-// searches for a gram of each keyword, and at every second position it looks up a hash of three bytes in a small bit
-// table: one of the two triples of a gram is always at such a position. So six bytes of text cost three look-ups and
-// one branch. On CPUs with vectors, 32 positions at a time are tested before, see nibbles.
+// searches for a gram of each keyword: it looks up each position in a bit set, and then in a hash table. On CPUs with
+// vectors, 32 positions at a time are tested before, see nibbles.
 type filter struct {
-	bits  [1 << (hashBits - 6)]uint64
-	table [1 << slotBits]slot // hash table by gram, with open addressing
-	hits  []hit               // the hits of one slot are adjacent
-	sets  func() *sets        // returns the vector tables of all grams; the first call builds them
+	known   known
+	table   [1 << slotBits]slot // hash table by gram, with open addressing
+	hits    []hit               // the hits of one slot are adjacent
+	nibbles func() *nibbles     // returns the vector tables of all grams; the first call builds them
 }
-
-// hashBits is the number of bits in a hash of three bytes.
-const hashBits = 17
 
 // slotBits is the number of bits in the index of a slot: about 500 grams fill half of the slots. The table is small
 // because each process builds it, and the first write to a page of memory takes as long as adding 50 grams.
@@ -61,15 +58,12 @@ func newFilter(formats []*Format) *filter {
 	}
 	f.hits = make([]hit, len(list))
 	for _, h := range list {
-		g := h.gram()
-		for _, h := range []uint32{hash3(g), hash3(g >> 8)} {
-			f.bits[h>>6] |= 1 << (h & 63)
-		}
-		s := f.slot(g)
+		f.known.add(h.gram())
+		s := f.slot(h.gram())
 		f.hits[s.to] = h
 		s.to++
 	}
-	f.sets = sync.OnceValue(func() *sets { return newGramSets(f.grams()) })
+	f.nibbles = sync.OnceValue(func() *nibbles { return newNibbles(f.grams()) })
 	return f
 }
 
@@ -97,11 +91,6 @@ func (f *filter) grams() []uint32 {
 func foldGram(b []byte) uint32 { return binary.LittleEndian.Uint32(b) | 0x20202020 }
 
 func slotIndex(g uint32) int { return int(g * 2654435761 >> (32 - slotBits)) }
-
-// hash3 hashes the lower three bytes of g.
-func hash3(g uint32) uint32 { return g << 8 * 2654435761 >> (32 - hashBits) }
-
-func (f *filter) bit(h uint32) uint64 { return f.bits[h>>6] >> (h & 63) }
 
 // vectorsFrom is the minimum length, in bytes, of a text for which vectors are used. For shorter texts, building
 // their tables would not pay.
@@ -147,23 +136,11 @@ func (f *filter) within(a *lookahead, b []byte, i int) (int, []hit) {
 
 // plain is next without vectors. It also searches the last bytes of a text, which are too few for vectors.
 func (f *filter) plain(b []byte, i int) (int, []hit) {
-	const folded = 0x2020202020202020
-	low := i // no gram starts before low
-	for ; i+8 <= len(b); i += 6 {
-		w := binary.LittleEndian.Uint64(b[i:]) | folded
-		first, second, third := f.bit(hash3(uint32(w))), f.bit(hash3(uint32(w>>16))), f.bit(hash3(uint32(w>>32)))
-		if (first|second|third)&1 == 0 {
-			continue
-		}
-		for at := max(i-1, low); at <= i+4; at++ {
-			if hits := f.at(b, at); hits != nil {
-				return at, hits
+	for ; i+gram <= len(b); i++ {
+		if f.known.has(foldGram(b[i:])) {
+			if hits := f.at(b, i); hits != nil {
+				return i, hits
 			}
-		}
-	}
-	for at := max(i-1, low); at+gram <= len(b); at++ {
-		if hits := f.at(b, at); hits != nil {
-			return at, hits
 		}
 	}
 	return len(b), nil
@@ -184,10 +161,7 @@ func (f *filter) at(b []byte, i int) []hit {
 }
 
 // gram returns the gram of the keyword, in lower case.
-func (h *hit) gram() uint32 {
-	k := h.keyword[h.offset:]
-	return (uint32(k[0]) | uint32(k[1])<<8 | uint32(k[2])<<16 | uint32(k[3])<<24) | 0x20202020
-}
+func (h *hit) gram() uint32 { return foldGram([]byte(h.keyword[h.offset:])) }
 
 // matchesAt reports whether the whole keyword is in b, given that its gram is at i, and returns the keyword's start.
 func (h *hit) matchesAt(b []byte, i int) (from int, ok bool) {
@@ -234,9 +208,8 @@ func (a *lookahead) fill(f *filter, b []byte, i int) {
 	}
 	words := a.may[:(n+63)/64]
 	words[len(words)-1] = 0 // gramsMask may write half of the last word
-	sets := f.sets()
-	gramsMask(&b[i], n, &sets.nibbles, &words[0])
-	a.none = knownMask(&b[i], len(words), &sets.known, &words[0]) == 0
+	gramsMask(&b[i], n, f.nibbles(), &words[0])
+	a.none = knownMask(&b[i], len(words), &f.known, &words[0]) == 0
 	a.from, a.to = i, i+n
 }
 
@@ -267,23 +240,16 @@ func (f *Format) hits(list []hit) []hit {
 
 // commonPairs are the most frequent pairs of letters in English. A gram that ends with one of them would match often
 // and slow the filter down.
-const commonPairs = "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ss wo rd ke ti ec et cr ie pi ey ok ss sp ac"
+var commonPairs = strings.Fields("th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha " +
+	"as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ss wo rd ke ti ec et cr ie pi ey ok ss " +
+	"sp ac")
 
 // rarestWindow returns the offset of the first gram of a keyword that does not end with a common pair; 0 if none.
 func rarestWindow(k string) int {
 	for i := 0; i+gram <= len(k); i++ {
-		if !isCommon(k[i+2]|0x20, k[i+3]|0x20) {
+		if !slices.Contains(commonPairs, strings.ToLower(k[i+2:i+gram])) {
 			return i
 		}
 	}
 	return 0
-}
-
-func isCommon(a, b byte) bool {
-	for i := 0; i < len(commonPairs); i += 3 {
-		if commonPairs[i] == a && commonPairs[i+1] == b {
-			return true
-		}
-	}
-	return false
 }

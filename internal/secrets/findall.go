@@ -1,14 +1,12 @@
 package secrets
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // findAll returns the secrets of the text, in order and without overlaps. It updates s.block for the next text, which
 // may continue a key block or a header.
 func (s *scan) findAll() []finding {
 	var out []finding
-	take := func(f finding) {
+	add := func(f finding) {
 		if f = s.trimEscapes(f); f.from < f.to {
 			out = append(out, f)
 		}
@@ -17,7 +15,7 @@ func (s *scan) findAll() []finding {
 	i := 0
 	list := func(f finding, ok bool) {
 		for ; ok; f, ok = s.nextElement(f) {
-			take(f)
+			add(f)
 			i = max(i, s.doneTo)
 		}
 	}
@@ -28,26 +26,26 @@ func (s *scan) findAll() []finding {
 	if s.block.key { // the previous text ended within a key block
 		prefix := s.block.prefix
 		if to := s.block.consumeKey(s.b, 0); to > 0 {
-			take(finding{from: 0, to: to, format: &privateKey, block: true, more: true, prefix: prefix})
+			add(finding{from: 0, to: to, format: &privateKey, block: true, more: true, prefix: prefix})
 			i = to
 		}
 	}
 	if s.block.startUnknown {
 		s.block.startUnknown = false
 		if f, ok := lastKeyLine(s.b); ok && f.to-f.from != pemLine && f.to-f.from != sshLine {
-			take(f)
+			add(f)
 			i = f.to
 		}
 	}
 	if s.block.lineBefore {
 		s.block.lineBefore = false
 		if f, ok := shortKeyLine(s.b, i); ok {
-			take(f)
+			add(f)
 			i = f.to
 			s.block.lineBefore = f.to-f.from == pemLine || f.to-f.from == sshLine
 		}
 	}
-	lone, isLone := findKeyLine(s.b, i, &s.block)
+	lone, isLone := findKeyLine(s.b, i)
 	at, hits := -1, []hit(nil)
 	s.lookahead = newLookahead(s.b)
 	for {
@@ -55,11 +53,11 @@ func (s *scan) findAll() []finding {
 			at, hits = s.f.next(s.lookahead, s.b, i)
 		}
 		for isLone && lone.from < s.doneTo {
-			lone, isLone = findKeyLine(s.b, s.doneTo, &s.block)
+			lone, isLone = findKeyLine(s.b, s.doneTo)
 		}
 		if isLone && lone.from <= at {
-			i = s.addKeyLine(lone, take)
-			lone, isLone = findKeyLine(s.b, i, &s.block)
+			i = s.addKeyLine(lone, add)
+			lone, isLone = findKeyLine(s.b, i)
 			continue
 		}
 		if hits == nil {
@@ -72,16 +70,16 @@ func (s *scan) findAll() []finding {
 
 // addKeyLine adds a key line outside a block, and the key's short last line if it follows. It returns the position at
 // which to continue.
-func (s *scan) addKeyLine(f finding, take func(finding)) int {
+func (s *scan) addKeyLine(f finding, add func(finding)) int {
 	if s.block.public {
 		return f.to
 	}
 	if s.block.lineBefore {
 		f.more = true
 	}
-	take(f)
+	add(f)
 	s.block.lineBefore = true
-	if next, ok := findKeyLine(s.b[:min(len(s.b), f.to+4096)], f.to, &s.block); ok && next.to > f.to {
+	if next, ok := findKeyLine(s.b[:min(len(s.b), f.to+4096)], f.to); ok && next.to > f.to {
 		return f.to // another full line follows; the last full line handles the short line
 	}
 	if len(bytes.TrimLeft(s.b[f.to:], "\r\n")) == 0 { // the next line is in the next text
@@ -89,7 +87,7 @@ func (s *scan) addKeyLine(f finding, take func(finding)) int {
 	}
 	s.block.lineBefore = false
 	if short, ok := shortKeyLine(s.b, f.to); ok {
-		take(short)
+		add(short)
 		return short.to
 	}
 	return f.to

@@ -1,8 +1,6 @@
 package secrets
 
-import (
-	"strings"
-)
+import "strings"
 
 // nibbles are lookup tables for sixteen sets of grams: for each of the four bytes of a gram, one table by the byte's
 // lower half and one by its upper half. An entry has one bit per set that contains such a gram: entries 0–15 for the
@@ -40,34 +38,26 @@ func knownPlace(g uint32) uint32 { return g * 2654435761 >> 16 }
 
 func (t *known) add(g uint32) { t[knownPlace(g)>>6] |= 1 << (knownPlace(g) & 63) }
 
-// sets are the tables for vectors: nibbles finds candidates, and known rejects most candidates that are not grams.
-type sets struct {
-	nibbles nibbles
-	known   known
-}
+func (t *known) has(g uint32) bool { return t[knownPlace(g)>>6]>>(knownPlace(g)&63)&1 != 0 }
 
-// newGramSets puts each gram into a set.
-func newGramSets(grams []uint32) *sets {
+// newNibbles puts each gram into a set.
+func newNibbles(grams []uint32) *nibbles {
 	of := map[uint32]int{} // set of a gram, by the gram's first three bytes
 	for set, list := range setLists {
 		for g := range strings.SplitSeq(list, "|") {
 			of[foldGram([]byte(g))<<8] = set
 		}
 	}
-	t := &sets{}
+	t := &nibbles{}
 	for _, g := range grams {
-		t.known.add(g)
-		t.nibbles.add([]byte{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}, of[g<<8])
+		set := of[g<<8]
+		bit, lane := byte(1)<<(set%8), 16*(set/8)
+		for k := range gram { // in lower and upper case
+			c := byte(g >> (8 * k))
+			t[2*k][lane+int(c&15)] |= bit
+			t[2*k+1][lane+int(c>>4)] |= bit
+			t[2*k+1][lane+int(c>>4&^2)] |= bit
+		}
 	}
 	return t
-}
-
-// add puts a gram, in lower and upper case, into a set.
-func (t *nibbles) add(g []byte, set int) {
-	bit, lane := byte(1)<<(set%8), 16*(set/8)
-	for k, c := range g {
-		t[2*k][lane+int(c&15)] |= bit
-		t[2*k+1][lane+int(c>>4)] |= bit
-		t[2*k+1][lane+int(c>>4&^2)] |= bit
-	}
 }

@@ -71,7 +71,7 @@ func TestVectorsFindTheSame(t *testing.T) {
 				at = got
 			}
 		}
-		sets, want := &f.sets().nibbles, make([]uint64, lookaheadBytes/64)
+		sets, want := f.nibbles(), make([]uint64, lookaheadBytes/64)
 		for at := 0; at < len(b); at += 1 + at%977 {
 			for k := range a.may {
 				a.may[k] = r.Uint64()
@@ -82,7 +82,7 @@ func TestVectorsFindTheSame(t *testing.T) {
 			}
 			sets.mask(b, at, a.to-at, want)
 			for i := range a.to - at {
-				if f.sets().known.bit(foldGram(b[at+i:])) == 0 {
+				if !f.known.has(foldGram(b[at+i:])) {
 					want[i/64] &^= 1 << (i % 64)
 				}
 			}
@@ -101,13 +101,13 @@ func TestVectorsFindTheSame(t *testing.T) {
 // No window is passed over, and most text is.
 func TestSetsHoldAllGrams(t *testing.T) {
 	f := defaultFilter()
-	sets, may := &f.sets().nibbles, make([]uint64, 1)
+	sets, may := f.nibbles(), make([]uint64, 1)
 	for _, g := range f.grams() {
 		for _, in := range [][]byte{{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}, {byte(g) &^ 0x20, byte(g>>8) &^ 0x20, byte(g>>16) &^ 0x20, byte(g>>24) &^ 0x20}} {
 			if sets.mask(in, 0, 1, may); may[0] != 1 {
 				t.Errorf("%q is passed over", in)
 			}
-			if f.sets().known.bit(foldGram(in)) != 1 {
+			if !f.known.has(foldGram(in)) {
 				t.Errorf("%q is not known", in)
 			}
 		}
@@ -143,6 +143,3 @@ func (t *nibbles) mask(b []byte, i, n int, out []uint64) {
 		}
 	}
 }
-
-// bit is 1 where g may be a gram.
-func (t *known) bit(g uint32) uint64 { return t[knownPlace(g)>>6] >> (knownPlace(g) & 63) & 1 }

@@ -28,6 +28,7 @@ var (
 )
 
 var (
+	authoritySet  = classOf("!#-&*-.0-;=?-[]-_a-~") // without /, quotes, backslash and ( ) < >
 	bearerSet     = classOf("A-Za-z0-9._~+/=-")
 	userSet       = classOf(`A-Za-z0-9._~%!$&*+,;=@\-`)
 	credentialSet = classOf("A-Za-z0-9!#$%&()*+,./:<=>?@^_`{|}~[]-")
@@ -45,8 +46,8 @@ func matchJWT(s *scan, h *hit, from int) (finding, bool) {
 	}
 	head := s.b[from:min(i, from+checkedBytes)]
 	text, err := base64.RawURLEncoding.DecodeString(string(head[:len(head)/4*4]))
-	if err != nil || !bytes.Contains(text, []byte(`"alg"`)) && !bytes.Contains(text, []byte(`"typ"`)) &&
-		!bytes.Contains(text, []byte(`"enc"`)) && !bytes.Contains(text, []byte(`"kid"`)) {
+	names := func(key string) bool { return bytes.Contains(text, []byte(key)) }
+	if err != nil || !slices.ContainsFunc([]string{`"alg"`, `"typ"`, `"enc"`, `"kid"`}, names) {
 		return finding{}, false
 	}
 	for !open && i < len(s.b) && s.b[i] == '.' {
@@ -63,20 +64,15 @@ const maxUser = 512
 func matchURL(s *scan, h *hit, from int) (finding, bool) {
 	at := from + len("://")
 	end, last, colon := at, -1, -1
-	for ; end < len(s.b) && end-at < maxUser; end++ {
-		c := s.b[end]
-		if c <= ' ' || c >= 0x7f || c == '/' || c == '"' || c == '\'' || c == '<' || c == '>' || c == '\\' || c == '`' ||
-			c == '(' || c == ')' {
-			break
-		}
-		if c == '@' {
+	for ; end < len(s.b) && end-at < maxUser && authoritySet[s.b[end]]; end++ {
+		switch c := s.b[end]; {
+		case c == '@':
 			last = end
-		}
-		if c == ':' && colon < 0 {
+		case c == ':' && colon < 0:
 			colon = end
 		}
 	}
-	if last < 0 || colon >= 0 && colon > last {
+	if last < 0 || colon > last {
 		return finding{}, false
 	}
 	user, password := s.b[at:last], []byte(nil)
@@ -94,10 +90,7 @@ func matchURL(s *scan, h *hit, from int) (finding, bool) {
 	if isTemplate(password) || slices.Contains(documented, string(password)) {
 		return finding{}, false
 	}
-	if special, n := s.tokenAt(begin); special != nil {
-		return finding{from: begin, to: last, public: n, format: special}, true
-	}
-	return finding{from: begin, to: last, format: h.format}, true
+	return s.withToken(finding{from: begin, to: last, format: h.format}), true
 }
 
 // documented are example passwords from documentation.
@@ -105,9 +98,8 @@ var documented = []string{"password", "pass", "passwd", "xxxxx"}
 
 // isTemplate reports whether a password is a shell variable, a template placeholder or a mask.
 func isTemplate(p []byte) bool {
-	return p[0] == '$' || p[0] == '<' || p[0] == '{' || p[0] == '[' || p[0] == '*' || bytes.Contains(p, []byte("${")) ||
-		bytes.Contains(p, []byte("{{")) ||
-		p[0] == '%' && p[len(p)-1] == '%' || len(p) == 2 && p[0] == '%'
+	return bytes.IndexByte([]byte("$<{[*"), p[0]) >= 0 || bytes.Contains(p, []byte("${")) ||
+		bytes.Contains(p, []byte("{{")) || p[0] == '%' && (len(p) == 2 || p[len(p)-1] == '%')
 }
 
 func skipQuotes(b []byte, i int) int {
@@ -137,15 +129,11 @@ func (s *scan) authorizationAt(at int) (finding, bool) {
 		}
 	}
 	v := s.b[at : at+min(n, checkedBytes)]
-	if n < 6 || standIn(v) || v[0] == '$' || v[0] == '{' || v[0] == '[' || bytes.IndexByte(v, '(') >= 0 ||
+	if n < 6 || isPlaceholder(v) || v[0] == '$' || v[0] == '{' || v[0] == '[' || bytes.IndexByte(v, '(') >= 0 ||
 		!hasDigitOrLong(v) {
 		return finding{}, false
 	}
-	f := finding{from: at, to: at + n - unopenedLen(s.b[at:at+n]), format: &authorization}
-	if special, public := s.tokenAt(at); special != nil {
-		f.format, f.public = special, public
-	}
-	return f, true
+	return s.withToken(finding{from: at, to: at + n - unopenedLen(s.b[at:at+n]), format: &authorization}), true
 }
 
 // hasDigitOrLong reports whether v has a digit or is long and random, unlike words of prose or source code.
@@ -210,14 +198,10 @@ func matchBearer(s *scan, h *hit, from int) (finding, bool) {
 	}
 	n := bearerSet.run(s.b[at:], unbounded)
 	v := s.b[at : at+min(n, checkedBytes)]
-	if n < 16 || !secretLike(v, 3) || standIn(v) {
+	if n < 16 || !secretLike(v, 3) || isPlaceholder(v) {
 		return finding{}, false
 	}
-	f := finding{from: at, to: at + n, format: h.format}
-	if special, public := s.tokenAt(at); special != nil {
-		f.format, f.public = special, public
-	}
-	return f, true
+	return s.withToken(finding{from: at, to: at + n, format: h.format}), true
 }
 
 func matchBasic(s *scan, h *hit, from int) (finding, bool) {
@@ -231,12 +215,8 @@ func matchBasic(s *scan, h *hit, from int) (finding, bool) {
 	if err != nil || bytes.IndexByte(text, ':') < 0 {
 		return finding{}, false
 	}
-	for _, c := range text {
-		if c < ' ' || c == 0x7f {
-			return finding{}, false
-		}
-	}
-	return finding{from: at, to: at + n, format: h.format}, true
+	isControl := func(c byte) bool { return c < ' ' || c == 0x7f }
+	return finding{from: at, to: at + n, format: h.format}, !slices.ContainsFunc(text, isControl)
 }
 
 func matchUser(s *scan, h *hit, from int) (finding, bool) {
@@ -247,7 +227,8 @@ func matchUser(s *scan, h *hit, from int) (finding, bool) {
 	}
 	at += n + 1
 	n = s.credentials(at)
-	if v := s.b[at : at+min(n, checkedBytes)]; n < 6 || standIn(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
+	v := s.b[at : at+min(n, checkedBytes)]
+	if n < 6 || isPlaceholder(v) || v[0] == '$' || v[0] == '[' || !secretLike(v, 2) {
 		return finding{}, false
 	}
 	return finding{from: at, to: at + n - unopenedLen(s.b[at:at+n]), format: h.format}, true

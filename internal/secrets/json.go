@@ -52,8 +52,8 @@ func (m *Masker) maskValue(v any) any {
 	case map[string]any:
 		for k := range v {
 			_, is := v[k].(string)
-			if class, _ := classify([]byte(k)); class != nil && is {
-				v[k] = "[masked: " + class.Name + "]"
+			if f := classify([]byte(k)); f != nil && is {
+				v[k] = "[masked: " + f.Name + "]"
 			} else {
 				v[k] = m.maskValue(v[k])
 			}

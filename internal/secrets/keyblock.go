@@ -1,8 +1,6 @@
 package secrets
 
-import (
-	"bytes"
-)
+import "bytes"
 
 var privateKey = Format{
 	Name: "private-key", Of: "private key block (PKCS#1, PKCS#8, SEC 1, OpenSSH, PGP, PuTTY's lines in it)", Source: "RFC 7468; RFC 9580",
@@ -68,7 +66,7 @@ func (k *block) consumeKey(b []byte, i int) (to int) {
 					break // the rest of the line has not arrived yet
 				}
 			}
-			if n := k.header(b[i:]); n > 0 {
+			if n := k.headerLine(b[i:]); n > 0 {
 				i += n
 				continue
 			}
@@ -109,11 +107,8 @@ func separatorLen(b []byte, i int) int {
 	case ' ', '\t', '\r', '\n', '"', '\'', '`', ',', '#', '>', '*', '|':
 		return 1
 	case '\\':
-		n := 1
-		for i+n < len(b) && b[i+n] == '\\' {
-			n++
-		}
-		if i+n < len(b) && (b[i+n] == 'n' || b[i+n] == 'r' || b[i+n] == 't') {
+		n := slash.run(b[i:], len(b))
+		if i+n < len(b) && bytes.IndexByte([]byte("nrt"), b[i+n]) >= 0 {
 			n++
 		}
 		return n
@@ -126,10 +121,10 @@ func separatorLen(b []byte, i int) int {
 	return 0
 }
 
-// header returns the length of a key's header line at the start of b, as in RFC 1421, PGP and PuTTY; 0 if there is
+// headerLine returns the length of a key's header line at the start of b, as in RFC 1421, PGP and PuTTY; 0 if there is
 // none.
-func (k *block) header(b []byte) int {
-	n := classOfHeader.run(b, 40)
+func (k *block) headerLine(b []byte) int {
+	n := headerNameSet.run(b, 40)
 	if k.sawRun || n == 0 || n+1 >= len(b) || b[n] != ':' || b[n+1] != ' ' || k.lines >= maxKeyHead {
 		return 0
 	}
@@ -141,11 +136,11 @@ func (k *block) header(b []byte) int {
 	return end
 }
 
-var classOfHeader = classOf("A-Za-z-")
+var headerNameSet = classOf("A-Za-z-")
 
 // findKeyLine finds the first line or quoted text from i on that looks like a full line of a key by its length and
 // its characters.
-func findKeyLine(b []byte, i int, state *block) (finding, bool) {
+func findKeyLine(b []byte, i int) (finding, bool) {
 	// A run of 64 bytes contains at least one whole step of 32.
 	for at := nextStep(b, i); at >= 0; at = nextStep(b, at) {
 		from := at - base64Set.back(b[i:at], 128)
@@ -161,23 +156,22 @@ func findKeyLine(b []byte, i int, state *block) (finding, bool) {
 }
 
 func isKeyLine(b []byte, from, to int) bool {
-	if from < to && b[from] == '+' && to-from == 65 || to-from == 71 && b[from] == '+' { // an added line of a diff
+	if n := to - from; (n == pemLine+1 || n == sshLine+1) && b[from] == '+' { // an added line of a diff
 		from++
 	}
 	if n := to - from; n != pemLine && n != sshLine {
 		return false
 	}
-	return bounded(b, from, to) && mixed(b[from:to], 4.2) && !standIn(b[from:to])
+	return isDelimited(b, from, to) && isMixed(b[from:to], 4.2) && !isPlaceholder(b[from:to])
 }
 
 // bounded reports whether b[from:to] is alone on its line, or between quotes.
-func bounded(b []byte, from, to int) bool {
+func isDelimited(b []byte, from, to int) bool {
 	if from > 0 && bytes.IndexByte([]byte("\n\r \t\"'`>|+-:"), b[from-1]) < 0 &&
 		!(b[from-1] == 'n' && from > 1 && b[from-2] == '\\') {
 		return false
 	}
-	if from > 0 && (b[from-1] == ' ' || b[from-1] == ':' || b[from-1] == '-') && to < len(b) && b[to] != '\n' &&
-		b[to] != '\r' {
+	if from > 0 && bytes.IndexByte([]byte(" :-"), b[from-1]) >= 0 && to < len(b) && b[to] != '\n' && b[to] != '\r' {
 		return false
 	}
 	return to == len(b) || bytes.IndexByte([]byte("\n\r\"'`\\"), b[to]) >= 0
@@ -189,8 +183,8 @@ func lastKeyLine(b []byte) (finding, bool) {
 	i := blanks.run(b, 16)
 	n := base64Set.run(b[i:], sshLine+1)
 	line := b[i : i+n]
-	if n < minKeyRun || n > sshLine || !bounded(b, i, i+n) || !mixed(line, 3) || line[n-1] != '=' &&
-		(n < 32 || entropy(line) < 4.2) {
+	if n < minKeyRun || n > sshLine || !isDelimited(b, i, i+n) || !isMixed(line, 3) ||
+		line[n-1] != '=' && (n < 32 || entropy(line) < 4.2) {
 		return finding{}, false
 	}
 	return finding{from: i, to: i + n, format: &keyLine}, true
@@ -209,7 +203,7 @@ func shortKeyLine(b []byte, i int) (finding, bool) {
 	}
 	for at := i; at < end; {
 		n := base64Set.run(b[at:end], 256)
-		if n >= 8 && n <= sshLine && bounded(b, at, at+n) && (mixed(b[at:at+n], 2.8) || b[at+n-1] == '=') {
+		if n >= 8 && n <= sshLine && isDelimited(b, at, at+n) && (isMixed(b[at:at+n], 2.8) || b[at+n-1] == '=') {
 			return finding{from: at, to: at + n, format: &keyLine, more: true}, true
 		}
 		at += n + 1

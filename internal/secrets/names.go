@@ -3,6 +3,7 @@ package secrets
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 var (
@@ -32,12 +33,11 @@ var (
 	}
 )
 
-// classify returns the format of the secret that a name announces, and the last word of the name that is not neutral;
-// nil if the name announces none.
-func classify(name []byte) (f *Format, last string) {
+// classify returns the format of the secret that a name announces; nil if the name announces none.
+func classify(name []byte) *Format {
 	words := nameWords(name)
 	for n := len(words); n > 0; n-- {
-		last = words[n-1]
+		last := words[n-1]
 		two, three := "", ""
 		if n > 1 {
 			two = words[n-2] + last
@@ -47,25 +47,18 @@ func classify(name []byte) (f *Format, last string) {
 		}
 		switch {
 		case slices.Contains(secretWords, last), slices.Contains(secretWords, two), slices.Contains(secretWords, three):
-			return &assigned, last
-		case last == "token" || last == "authtoken":
-			return &assignedToken, last
+			return &assigned
 		case last == "authorization" || last == "cookie":
-			return &authorization, last
-		}
-		for _, e := range secretEnds {
-			if len(last) > len(e) && last[len(last)-len(e):] == e {
-				return &assigned, last
-			}
-		}
-		if len(last) > 5 && last[len(last)-5:] == "token" {
-			return &assignedToken, last
-		}
-		if !slices.Contains(neutralWords, last) && digits.run([]byte(last), 9) < len(last) {
-			return nil, ""
+			return &authorization
+		case slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(last, end) }):
+			return &assigned
+		case strings.HasSuffix(last, "token"):
+			return &assignedToken
+		case !slices.Contains(neutralWords, last) && digits.run([]byte(last), 9) < len(last):
+			return nil
 		}
 	}
-	return nil, ""
+	return nil
 }
 
 // nameWords returns the words of a name in lower case, at most the last six: "aws", "secret", "key" for
@@ -103,8 +96,6 @@ func isSecretVariable(t []byte) bool {
 	}
 	words := nameWords(t)
 	n := len(words)
-	return n > 1 &&
-		(slices.Contains(secretWords, words[n-1]) || slices.Contains(
-			secretWords, words[n-2]+words[n-1],
-		) || words[n-1] == "token")
+	return n > 1 && (words[n-1] == "token" || slices.Contains(secretWords, words[n-1]) ||
+		slices.Contains(secretWords, words[n-2]+words[n-1]))
 }

@@ -20,8 +20,8 @@ func (s *scan) match(at int, hits []hit) (finding, bool) {
 	ok := false
 	for k := range hits {
 		h := &hits[k]
-		from, stands := h.matchesAt(s.b, at)
-		if !stands || from < s.doneTo {
+		from, whole := h.matchesAt(s.b, at)
+		if !whole || from < s.doneTo {
 			continue
 		}
 		f, is := h.format.match(s, h, from)
@@ -52,13 +52,21 @@ func (s *scan) tokenAt(i int) (*Format, int) {
 		if h.format.shape == nil || h.offset != 0 || h.format.Before != "" {
 			continue
 		}
-		if from, stands := h.matchesAt(s.b, i); stands {
+		if from, whole := h.matchesAt(s.b, i); whole {
 			if f, ok := h.format.match(s, h, from); ok && f.from == i {
 				return h.format, f.public
 			}
 		}
 	}
 	return nil, 0
+}
+
+// withToken returns f with the more specific format of the table that matches at its start, if there is one.
+func (s *scan) withToken(f finding) finding {
+	if special, public := s.tokenAt(f.from); special != nil {
+		f.format, f.public = special, public
+	}
+	return f
 }
 
 // block is the state that a stream carries from one text to the next: whether it is within a private key, a public

@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -95,11 +96,9 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 		return 0, nil
 	}
 	at := len(b) - heldBack
-	for back := 0; back < 256; back++ { // prefer a position between two words
-		if c := b[at-back]; c <= ' ' || c == ',' || c == ';' || c == '{' || c == '<' {
-			at -= back
-			break
-		}
+	betweenWords := func(r rune) bool { return r <= ' ' || strings.ContainsRune(",;{<", r) }
+	if k := bytes.LastIndexFunc(b[at-255:at+1], betweenWords); k >= 0 { // prefer a position between two words
+		at += k - 255
 	}
 	for i := 0; i < utf8.UTFMax-1 && !utf8.RuneStart(b[at]); i++ {
 		at--
@@ -112,7 +111,7 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 // maskUpTo is findUpTo, but fails closed: after a panic it returns [Unsearched] in place of the text, and the next
 // text is treated as one whose beginning is unknown.
 func (s *Stream) maskUpTo(b []byte, at int, final bool) (n int, out []byte) {
-	finding := s.n
+	before := s.n
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -123,7 +122,7 @@ func (s *Stream) maskUpTo(b []byte, at int, final bool) (n int, out []byte) {
 		if b[at-1] == '\n' {
 			out = append(out, '\n')
 		}
-		s.n, s.block, s.discarding = finding+1, block{startUnknown: true}, false
+		s.n, s.block, s.discarding = before+1, block{startUnknown: true}, false
 	}()
 	return s.findUpTo(b, at, final)
 }
@@ -151,13 +150,13 @@ func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 	done := start
 	for _, f := range all {
 		from, to := start+v.at(f.from), start+v.at(f.to)
-		tells := max(done, start+v.at(f.from-f.leadLen))
-		if tells >= at {
+		lead := max(done, start+v.at(f.from-f.leadLen))
+		if lead >= at {
 			break
 		}
 		if to > at { // at splits the secret, or the secret from its name: stop before both
-			if tells > 0 && to-tells <= maxOpen {
-				at = tells
+			if lead > 0 && to-lead <= maxOpen {
+				at = lead
 				break
 			}
 			s.discarding = to == len(b)
@@ -195,7 +194,7 @@ func (s *Stream) mask(dst []byte, v view, f finding, raw []byte) []byte {
 		public := v.b[f.from : f.from+f.public]
 		return appendMask(dst, f.format, public, utf8.RuneCount(v.b[f.from:f.to]))
 	}
-	told := f.more
+	named := f.more
 	for line := range bytes.Lines(raw) {
 		text := bytes.TrimRight(line, "\r\n")
 		end := line[len(text):]
@@ -207,11 +206,11 @@ func (s *Stream) mask(dst []byte, v view, f finding, raw []byte) []byte {
 		dst = append(dst, text[:len(text)-len(trimmed)]...)
 		switch {
 		case len(trimmed) == 0:
-		case told:
+		case named:
 			dst = append(dst, maskedLine...)
 		default:
 			dst = append(append(append(dst, "[masked: "...), f.format.Name...), ']') // a key may continue: no length
-			told = true
+			named = true
 		}
 		dst = append(dst, end...)
 	}

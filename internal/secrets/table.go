@@ -1,8 +1,6 @@
 package secrets
 
-import (
-	"sync"
-)
+import "sync"
 
 // Formats returns all known kinds of secrets, in the order of docs/SECRETS.md. Formats defined by a shape alone are
 // in the table below; formats with a hand-written matcher are in other files.

@@ -10,12 +10,9 @@ func matchToken(s *scan, h *hit, from int) (finding, bool) {
 	f := h.format
 	shape := f.shape()
 	body := from + len(f.keywordAt(s.b[from:]))
-	begin := from
-	if shape.before != nil {
-		var ok bool
-		if begin, ok = backParts(s.b, s.doneTo, from, shape.before); !ok {
-			return finding{}, false
-		}
+	begin, ok := backParts(s.b, s.doneTo, from, shape.before)
+	if !ok {
+		return finding{}, false
 	}
 	if !f.inWord && !startsWord(s.b, begin) {
 		return finding{}, false
@@ -31,7 +28,7 @@ func matchToken(s *scan, h *hit, from int) (finding, bool) {
 	if shape.before != nil {
 		sample = s.b[begin:min(end, begin+checkedBytes)]
 	}
-	if entropy(sample) < f.bits || isStandIn(sample, true) {
+	if entropy(sample) < f.bits || hasPlaceholder(sample, true) {
 		return finding{}, false
 	}
 	if last := shape.parts[len(shape.parts)-1]; ok && last.max == unbounded {
@@ -63,7 +60,7 @@ func (s *scan) clipped(f *Format, body, end int) bool {
 		return len(b) >= 4
 	}
 	return len(b) >= minClipped && s.cutAt(end) && (f.inWord || jumbled(b)) &&
-		!isStandIn(b[:min(len(b), checkedBytes)], true)
+		!hasPlaceholder(b[:min(len(b), checkedBytes)], true)
 }
 
 // jumbled reports whether b looks random, unlike a word or an identifier: at least a quarter of its bytes are a
