@@ -96,7 +96,7 @@ func (c *Conn) answerAtOnce(ctx context.Context, f jsonrpc.Frame, send jsonrpc.S
 func (c *Conn) handleNotification(f jsonrpc.Frame) {
 	switch mcp.MCPMethod(f.Method) {
 	case mcp.MethodNotificationCancelled:
-		if key := jsonrpc.KeyOf(f.Params["requestId"]); key != "" {
+		if key, _ := jsonrpc.KeyOf(f.Params["requestId"]); key != "" {
 			c.cancelID(key)
 		}
 	case mcp.MethodNotificationInitialized:

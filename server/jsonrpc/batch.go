@@ -3,8 +3,6 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -15,7 +13,7 @@ const maxBatch = 100
 
 // IsBatch reports whether message starts as a JSON array.
 func IsBatch(message []byte) bool {
-	start := bytes.TrimLeft(message, " \t\r\n")
+	start := bytes.TrimLeft(message, whiteSpace)
 	return len(start) > 0 && start[0] == '['
 }
 
@@ -41,8 +39,8 @@ func SplitBatch(message []byte) ([]json.RawMessage, *Fault) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, parseFault(err)
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, parseFault(errTrailing)
+	if err := checkEnd(d); err != nil {
+		return nil, parseFault(err)
 	}
 	if len(elements) == 0 {
 		return nil, Faultf(mcp.INVALID_REQUEST, "the batch is empty")
