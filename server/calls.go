@@ -122,7 +122,7 @@ func (k *call) claim() bool {
 func (k *call) abort() {
 	if k.claim() {
 		k.cancel(ErrCancelled)
-		k.notes.CloseAsync()
+		go k.notes.Close() // which waits for a slow client
 		k.countAnswered()
 	}
 }

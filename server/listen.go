@@ -93,18 +93,15 @@ func (c *Conn) admitListen(f jsonrpc.Frame) *jsonrpc.Fault {
 			jsonrpc.CodeBusy, "busy: %d subscriptions of this connection are open; cancel one and try again", c.listens,
 		)
 	}
-	switch full := c.server.listens.Acquire(c.account.Owner); {
-	case full == nil:
+	full := c.server.listens.Acquire(c.account.Owner, 1)
+	if full == nil {
 		return nil
-	case full.PerOwner:
-		return jsonrpc.Faultf(
-			jsonrpc.CodeBusy, "busy: too many open subscriptions, %s; cancel one and try again", full,
-		)
-	default:
-		return jsonrpc.Faultf(
-			jsonrpc.CodeBusy, "busy: too many open subscriptions, %s; try again later", full,
-		)
 	}
+	next := "try again later"
+	if full.PerOwner {
+		next = "cancel one and try again"
+	}
+	return jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: too many open subscriptions, %s; %s", full, next)
 }
 
 // listen sends the requested notifications until the client cancels the request or the connection ends.
@@ -113,7 +110,7 @@ func (k *call) listen(ctx context.Context) {
 	defer func() {
 		k.detach()
 		k.cancel(nil)
-		s.listens.Release(k.conn.account.Owner)
+		s.listens.Release(k.conn.account.Owner, 1)
 		k.conn.updateCounts(func(c *Conn) { c.listens-- })
 		k.removeWorker()
 	}()

@@ -14,10 +14,10 @@ import (
 // readBody reads the request body within bodyTimeout and the byte budget of all bodies. On success the caller must
 // release len(body) bytes from h.bodyBytes; on a refusal nothing stays reserved.
 func (h *httpServer) readBody(w http.ResponseWriter, r *http.Request, owner string) ([]byte, *refusal) {
-	if full := h.arriving.Acquire(owner); full != nil {
+	if full := h.arriving.Acquire(owner, 1); full != nil {
 		return nil, busy("too many requests whose bodies are still arriving: %s; finish them, then try again", full)
 	}
-	defer h.arriving.Release(owner)
+	defer h.arriving.Release(owner, 1)
 	rc, end := http.NewResponseController(w), time.Now().Add(bodyTimeout)
 	size := max(r.ContentLength, 0)
 	body := make([]byte, 0, min(size, freeBytes)+512)

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -39,13 +40,12 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 		return nil, err
 	}
 	connections := cmp.Or(max(o.Connections, 0), DefaultConnections)
+	allBodies := int(min(4*set.MaxMessage, math.MaxInt)) // bytes
 	h := &httpServer{
 		server: s, log: set.Log, authorize: g.check, sse: o.SSE, maxMessage: set.MaxMessage,
-		write:    cmp.Or(max(o.WriteTimeout, 0), set.WriteTimeout),
-		sessions: newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
-		bodyBytes: bodyBudget{
-			all: byteBudget{max: 4 * set.MaxMessage},
-		}, unreadBytes: bodyBudget{all: byteBudget{max: 4 * set.MaxMessage}},
+		write:     cmp.Or(max(o.WriteTimeout, 0), set.WriteTimeout),
+		sessions:  newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
+		bodyBytes: newBodyBudget(allBodies), unreadBytes: newBodyBudget(allBodies),
 		// Streams stay open: half of the connections remain for requests.
 		streams:  jsonrpc.OwnerLimiter{PerOwner: max(connections/2, 1)},
 		requests: jsonrpc.OwnerLimiter{PerOwner: connections},
@@ -55,8 +55,7 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 	if g.several() {
 		h.requests.PerOwner = jsonrpc.OwnerShare(connections)
 		s.ReserveForOthers()
-		h.bodyBytes.splitByOwner(g.tokens)
-		h.unreadBytes.splitByOwner(g.tokens)
+		h.bodyBytes.PerOwner, h.unreadBytes.PerOwner = allBodies/4*3, allBodies/4*3
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
 	h.metrics = newMetrics(s.RunningCalls, h.sessions.count, set.Store)
@@ -117,14 +116,14 @@ func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case to.open:
 		to.handle(h, w, r, who)
 	default:
-		if full := h.requests.Acquire(who.owner); full != nil {
+		if full := h.requests.Acquire(who.owner, 1); full != nil {
 			busy(
 				"too many requests in progress: %s; wait for one to end, or raise --http-connections",
 				full,
 			).write(w)
 			return
 		}
-		defer h.requests.Release(who.owner)
+		defer h.requests.Release(who.owner, 1)
 		passed = true
 		to.handle(h, w, r, who)
 	}

@@ -86,7 +86,7 @@ func (h *httpServer) findSession(x *exchange, r *http.Request, who caller, id js
 		return nil
 	}
 	s := h.sessions.use(names[0], who.owner)
-	if s != nil && h.sessions.legacyOf(s) != nil { // opened by /sse
+	if s != nil && s.legacy.Load() != nil { // opened by /sse
 		h.sessions.release(s)
 		s = nil
 	}
@@ -169,11 +169,11 @@ func (h *httpServer) serveStateless(r *http.Request, who caller, x *exchange, f 
 			).write(x.w)
 			return
 		}
-		if full := h.streams.Acquire(who.owner); full != nil {
+		if full := h.streams.Acquire(who.owner, 1); full != nil {
 			x.writeFault(http.StatusServiceUnavailable, f.ID, jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: "+streamsFull, full))
 			return
 		}
-		defer h.streams.Release(who.owner)
+		defer h.streams.Release(who.owner, 1)
 	}
 	h.serveFrame(r.Context(), conn, x, f)
 }
@@ -277,11 +277,11 @@ const streamsFull = "too many open streams: %s; close one, or raise --http-conne
 func (h *httpServer) serveStream(
 	ctx context.Context, w http.ResponseWriter, s *httpSession, begin func(*jsonrpc.Outbox) (end func()),
 ) {
-	if full := h.streams.Acquire(s.owner); full != nil {
+	if full := h.streams.Acquire(s.owner, 1); full != nil {
 		refuse(http.StatusServiceUnavailable, streamsFull, full).write(w)
 		return
 	}
-	defer h.streams.Release(s.owner)
+	defer h.streams.Release(s.owner, 1)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	x := newExchange(w, h.write, true, true)
 	out := jsonrpc.NewOutbox(x)
@@ -303,7 +303,7 @@ func (h *httpServer) serveStream(
 			return
 		case <-s.conn.Done():
 			return
-		case <-out.Done():
+		case <-out.Ctx.Done():
 			return
 		}
 	}

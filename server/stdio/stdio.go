@@ -54,7 +54,7 @@ func Serve(ctx context.Context, s *server.Server, in io.Reader, out io.Writer) e
 	case err := <-read:
 		ended.Store(true)
 		return t.drain(ctx, err)
-	case <-t.box.Done():
+	case <-t.box.Ctx.Done():
 		return t.leave()
 	case <-ctx.Done():
 		return t.leave()
@@ -92,7 +92,7 @@ func (t *transport) ended() bool { return t.conn.Context().Err() != nil }
 func (t *transport) drain(ctx context.Context, readErr error) error {
 	grace, stop := context.WithTimeout(ctx, t.options.EOFGrace)
 	defer stop()
-	defer context.AfterFunc(t.box.Context(), stop)()
+	defer context.AfterFunc(t.box.Ctx, stop)()
 	if !t.conn.WaitAnswered(grace) && ctx.Err() == nil {
 		t.conn.FailOpenCalls(jsonrpc.Faultf(jsonrpc.CodeEnding,
 			"the input has ended, and this call took longer than %s after it", t.options.EOFGrace))
