@@ -46,7 +46,7 @@ func (c *Conn) request(
 	case f := <-came:
 		return resultOfResponse(f)
 	case <-late.C:
-		err = &silenceError{patience}
+		err = fmt.Errorf("%w within %s", errSilent, patience)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -58,14 +58,8 @@ func (c *Conn) request(
 	return nil, err
 }
 
-// silenceError reports that the client did not respond within patience.
-type silenceError struct{ patience time.Duration }
-
-func (e *silenceError) Error() string {
-	return fmt.Sprintf("%s within %s", tools.ErrNoReply, e.patience)
-}
-
-func (*silenceError) Unwrap() error { return tools.ErrNoReply }
+// errSilent reports that the client did not respond in time.
+var errSilent = fmt.Errorf("%w", tools.ErrNoReply)
 
 // registerRequest returns the id of a new request to the client, and the channel that receives its response. The
 // caller must call unregisterRequest. It returns [tools.ErrNoReply] if 64 requests are open.

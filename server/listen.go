@@ -170,7 +170,7 @@ func (c *Conn) EndListening() {
 	c.mu.Unlock()
 	moment, stop := context.WithTimeout(context.Background(), StopGrace)
 	defer stop()
-	c.waitUntilZero(moment, func(c *Conn) int { return c.listens })
+	c.waitUntil(moment, func(c *Conn) bool { return c.listens == 0 })
 }
 
 // ReserveForOthers limits each identity to its share of the slots for calls and subscriptions. It must be called if

@@ -86,9 +86,7 @@ func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
 	}
 	at := slices.IndexFunc(s.offers.Tools, func(t RawTool) bool { return t.Name == name })
 	if at < 0 {
-		return nil, jsonrpc.Faultf(
-			mcp.INVALID_PARAMS, "unknown tool %s; tools: %s", jsonrpc.Quoted(name), strings.Join(s.names, ", "),
-		)
+		return nil, jsonrpc.BadParams("unknown tool %s; tools: %s", jsonrpc.Quoted(name), strings.Join(s.names, ", "))
 	}
 	return s.offers.Tools[at].Call(ctx)
 }

@@ -22,10 +22,15 @@ func (h *httpServer) serveMCP(w http.ResponseWriter, r *http.Request, who caller
 		no.write(w)
 		return
 	}
-	switch r.Method {
-	case http.MethodPost:
+	switch modern := mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)); {
+	case r.Method == http.MethodPost:
 		h.servePost(w, r, who)
-	case http.MethodGet:
+	case modern:
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(http.StatusMethodNotAllowed,
+			"protocol %s has neither sessions nor a GET stream; use POST, and subscriptions/listen for changes",
+			mcp.ProtocolVersion20260728).write(w)
+	case r.Method == http.MethodGet:
 		h.serveGet(w, r, who)
 	default:
 		h.serveDelete(w, r, who)
@@ -81,7 +86,7 @@ func (h *httpServer) servePost(w http.ResponseWriter, r *http.Request, who calle
 func (h *httpServer) findSession(x *exchange, r *http.Request, who caller, id json.RawMessage) *httpSession {
 	names := r.Header.Values(mcp.HeaderSessionID)
 	if len(names) != 1 || names[0] == "" {
-		x.writeFault(http.StatusBadRequest, id, jsonrpc.Faultf(mcp.INVALID_REQUEST,
+		x.writeFault(http.StatusBadRequest, id, jsonrpc.BadRequest(
 			"send exactly one Mcp-Session-Id header, with the ID from the response to initialize"))
 		return nil
 	}
@@ -93,8 +98,7 @@ func (h *httpServer) findSession(x *exchange, r *http.Request, who caller, id js
 	if s == nil {
 		x.writeFault(
 			http.StatusNotFound, id,
-			jsonrpc.Faultf(mcp.INVALID_REQUEST, "session not found or expired; start a new one with initialize"),
-		)
+			jsonrpc.BadRequest("session not found or expired; start a new one with initialize"))
 	}
 	return s
 }
@@ -223,10 +227,6 @@ func (h *httpServer) awaitAnswer(ctx context.Context, x *exchange, work func(), 
 // serveGet opens the stream of a session for messages that belong to no request in progress.
 func (h *httpServer) serveGet(w http.ResponseWriter, r *http.Request, who caller) {
 	x := newExchange(w, h.write, true, true)
-	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
-		h.refuseStateless(w)
-		return
-	}
 	if _, asStream := acceptedTypes(r); !asStream {
 		refuse(http.StatusNotAcceptable, "the response is text/event-stream; name it in Accept").write(w)
 		return
@@ -247,18 +247,7 @@ func (h *httpServer) serveGet(w http.ResponseWriter, r *http.Request, who caller
 	})
 }
 
-func (h *httpServer) refuseStateless(w http.ResponseWriter) {
-	w.Header().Set("Allow", http.MethodPost)
-	refuse(http.StatusMethodNotAllowed,
-		"protocol %s has neither sessions nor a GET stream; use POST, and subscriptions/listen for changes",
-		mcp.ProtocolVersion20260728).write(w)
-}
-
 func (h *httpServer) serveDelete(w http.ResponseWriter, r *http.Request, who caller) {
-	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
-		h.refuseStateless(w)
-		return
-	}
 	x := newExchange(w, h.write, true, true)
 	s := h.findSession(x, r, who, nil)
 	if s == nil {

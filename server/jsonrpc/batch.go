@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // maxBatch is the maximum number of messages in one batch.
@@ -33,7 +32,7 @@ func SplitBatch(message []byte) ([]json.RawMessage, *Fault) {
 		end := int(d.InputOffset())
 		elements = append(elements, message[end-len(value):end:end])
 		if len(elements) > maxBatch {
-			return nil, Faultf(mcp.INVALID_REQUEST, "a batch may hold at most %d messages; send several batches", maxBatch)
+			return nil, BadRequest("a batch may hold at most %d messages; send several batches", maxBatch)
 		}
 	}
 	if _, err := d.ReadToken(); err != nil {
@@ -43,7 +42,7 @@ func SplitBatch(message []byte) ([]json.RawMessage, *Fault) {
 		return nil, parseFault(err)
 	}
 	if len(elements) == 0 {
-		return nil, Faultf(mcp.INVALID_REQUEST, "the batch is empty")
+		return nil, BadRequest("the batch is empty")
 	}
 	return elements, nil
 }

@@ -56,7 +56,7 @@ func (f Frame) Param(name string, v any) *Fault {
 		return nil
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return Faultf(mcp.INVALID_PARAMS, "%s: %s", f.Method, WrongType(name, err))
+		return BadParams("%s: %s", f.Method, WrongType(name, err))
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (f Frame) Param(name string, v any) *Fault {
 // RequiredString returns a member of params that must be a string, or a fault if the member is missing or null.
 func (f Frame) RequiredString(name string) (string, *Fault) {
 	if raw := f.Params[name]; raw == nil || string(raw) == "null" {
-		return "", Faultf(mcp.INVALID_PARAMS, "%s: %s is missing", f.Method, name)
+		return "", BadParams("%s: %s is missing", f.Method, name)
 	}
 	return f.StringParam(name)
 }
@@ -124,17 +124,17 @@ func KeyOf(id json.RawMessage) (string, *Fault) {
 	case id == nil:
 		return "", nil
 	case len(id) > maxID:
-		return "", Faultf(mcp.INVALID_REQUEST, "the id is %d bytes long; send at most %d", len(id), maxID)
+		return "", BadRequest("the id is %d bytes long; send at most %d", len(id), maxID)
 	case id[0] == '"':
 		s, err := Unquote(id)
 		if err != nil {
-			return "", Faultf(mcp.INVALID_REQUEST, "the id is not a valid string")
+			return "", BadRequest("the id is not a valid string")
 		}
 		return StringKey(s), nil
 	case isInteger(id):
 		return "n" + string(id), nil
 	}
-	return "", Faultf(mcp.INVALID_REQUEST, "the id must be a string or an integer, not %s", Echo(string(id)))
+	return "", BadRequest("the id must be a string or an integer, not %s", Echo(string(id)))
 }
 
 // StringKey returns the [Frame.Key] of a string id.
@@ -146,15 +146,15 @@ func checkEnvelope(e map[string]json.RawMessage) *Fault {
 	method, isResponse := e["method"], e["result"] != nil || e["error"] != nil
 	switch {
 	case e["jsonrpc"] == nil:
-		return Faultf(mcp.INVALID_REQUEST, `"jsonrpc": "2.0" is missing`)
+		return BadRequest(`"jsonrpc": "2.0" is missing`)
 	case version != mcp.JSONRPC_VERSION:
-		return Faultf(mcp.INVALID_REQUEST, `jsonrpc must be "2.0", not %s`, Echo(string(e["jsonrpc"])))
+		return BadRequest(`jsonrpc must be "2.0", not %s`, Echo(string(e["jsonrpc"])))
 	case method != nil && isResponse:
-		return Faultf(mcp.INVALID_REQUEST, "a message has either a method or a result")
+		return BadRequest("a message has either a method or a result")
 	case method == nil && !isResponse:
-		return Faultf(mcp.INVALID_REQUEST, "method is missing")
+		return BadRequest("method is missing")
 	case method != nil && (method[0] != '"' || len(method) == 2):
-		return Faultf(mcp.INVALID_REQUEST, "method must be a string, not %s", Echo(string(method)))
+		return BadRequest("method must be a string, not %s", Echo(string(method)))
 	}
 	return nil
 }
@@ -182,13 +182,13 @@ func (f *Frame) readParams(raw json.RawMessage) (err error) {
 	token := meta["progressToken"]
 	if token != nil && string(token) != "null" { // some clients send null for no token
 		if len(token) > maxID || token[0] != '"' && !isInteger(token) {
-			return Faultf(mcp.INVALID_PARAMS, "progressToken must be a string or an integer of at most %d bytes", maxID)
+			return BadParams("progressToken must be a string or an integer of at most %d bytes", maxID)
 		}
 		f.ProgressToken = token
 	}
 	if version := meta[mcp.MetaKeyProtocolVersion]; version != nil {
 		if f.Protocol, err = Unquote(version); err != nil {
-			return Faultf(mcp.INVALID_PARAMS, "%s must be a string, not %s", mcp.MetaKeyProtocolVersion, KindOf(version))
+			return BadParams("%s must be a string, not %s", mcp.MetaKeyProtocolVersion, KindOf(version))
 		}
 	}
 	f.LogLevel, _ = Unquote(meta[mcp.MetaKeyLogLevel])
@@ -198,8 +198,7 @@ func (f *Frame) readParams(raw json.RawMessage) (err error) {
 		size -= len(f.Params["arguments"])
 	}
 	if f.ID != nil && size > maxParams {
-		return Faultf(mcp.INVALID_PARAMS,
-			"params of %d bytes are too long; send at most %d, not counting a tool's arguments", size, maxParams)
+		return BadParams("params of %d bytes are too long; send at most %d, not counting a tool's arguments", size, maxParams)
 	}
 	return nil
 }
@@ -210,7 +209,7 @@ func optionalMembers(name string, raw json.RawMessage, known []string) (map[stri
 		return nil, nil
 	}
 	if raw[0] != '{' {
-		return nil, Faultf(mcp.INVALID_PARAMS, "%s must be an object, not %s", name, KindOf(raw))
+		return nil, BadParams("%s must be an object, not %s", name, KindOf(raw))
 	}
 	return members(raw, known)
 }
@@ -227,7 +226,7 @@ func members(raw []byte, known []string) (map[string]json.RawMessage, error) {
 		}
 		sameLetters := func(k string) bool { return strings.EqualFold(name, k) }
 		if at := slices.IndexFunc(known, sameLetters); at >= 0 && misspelt == nil {
-			misspelt = Faultf(mcp.INVALID_REQUEST, "unknown key %s; write %q", Quoted(name), known[at])
+			misspelt = BadRequest("unknown key %s; write %q", Quoted(name), known[at])
 		}
 	})
 	return all, cmp.Or(err, misspelt)
@@ -271,7 +270,7 @@ func checkEnd(d *jsontext.Decoder) error {
 	return nil
 }
 
-var errNotObject = Faultf(mcp.INVALID_REQUEST, "a message must be an object")
+var errNotObject = BadRequest("a message must be an object")
 
 var errTrailing = errors.New("unexpected data after the message; send each message on its own line")
 
@@ -295,7 +294,7 @@ func parseFault(err error) *Fault {
 	where := " at byte " + strconv.FormatInt(at.ByteOffset, 10)
 	switch {
 	case errors.Is(at.Err, jsontext.ErrDuplicateName):
-		return Faultf(mcp.INVALID_REQUEST, "duplicate key %s%s; remove one", Quoted(at.JSONPointer.LastToken()), where)
+		return BadRequest("duplicate key %s%s; remove one", Quoted(at.JSONPointer.LastToken()), where)
 	case errors.Is(at.Err, io.ErrUnexpectedEOF):
 		return Faultf(mcp.PARSE_ERROR, "not JSON: the message is truncated%s", where)
 	}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
@@ -70,8 +69,7 @@ func (t *transport) readLines(in io.Reader) error {
 		switch {
 		case errors.As(err, &long):
 			t.options.Log.Warn("message dropped: too long", "bytes", long.Size, "max", t.options.MaxMessage)
-			jsonrpc.Send(t.box.Send).Answer(jsonrpc.FindID(long.Prefix), nil, jsonrpc.Faultf(mcp.INVALID_REQUEST,
-				"a message of %d bytes was dropped; send at most %d (--max-message)", long.Size, t.options.MaxMessage))
+			jsonrpc.Send(t.box.Send).Answer(jsonrpc.FindID(long.Prefix), nil, jsonrpc.BadRequest("a message of %d bytes was dropped; send at most %d (--max-message)", long.Size, t.options.MaxMessage))
 			continue
 		case errors.Is(err, io.EOF):
 			return nil
