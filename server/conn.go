@@ -209,7 +209,7 @@ func (c *Conn) Listen(send jsonrpc.Send) (stop func()) {
 	c.mu.Lock()
 	c.streams = append(c.streams, s)
 	c.mu.Unlock()
-	c.subscriber.retry() // changes that could not be sent before
+	c.subscriber.enqueue(false, "") // sends the changes that could not be sent before
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -44,15 +44,12 @@ func checkHeaders(r *http.Request, f jsonrpc.Frame) *jsonrpc.Fault {
 			mcp.ProtocolVersion20260728)
 	}
 	mismatch := func(name, have, want string) *jsonrpc.Fault {
+		text := "is " + jsonrpc.Quoted(have) + ","
 		if have == "" {
-			return jsonrpc.Faultf(
-				mcp.HEADER_MISMATCH, "header mismatch: %s is missing; the message says %s", name, jsonrpc.Quoted(want),
-			)
+			text = "is missing;"
 		}
 		return jsonrpc.Faultf(
-			mcp.HEADER_MISMATCH, "header mismatch: %s is %s, the message says %s", name, jsonrpc.Quoted(have),
-			jsonrpc.Quoted(want),
-		)
+			mcp.HEADER_MISMATCH, "header mismatch: %s %s the message says %s", name, text, jsonrpc.Quoted(want))
 	}
 	if version, _ := oneHeader(r, mcp.HeaderProtocolVersion); version != f.Protocol {
 		if f.Protocol == "" && f.ID != nil {

@@ -20,6 +20,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -129,10 +130,6 @@ func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *httpServer) serveMetrics(w http.ResponseWriter, _ *http.Request, _ caller) {
-	h.metrics.serve(w)
-}
-
 func (h *httpServer) serveHealth(w http.ResponseWriter, _ *http.Request, _ caller) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = fmt.Fprintln(w, "ok")
@@ -149,7 +146,7 @@ func Serve(ctx context.Context, s *server.Server, l net.Listener, o Options) err
 	defer h.end(server.ErrEnding)
 	var only http.Protocols
 	only.SetHTTP1(true) // one request per connection at a time, so the limit of connections bounds requests too
-	conns := newBoundedListener(l, cmp.Or(max(o.Connections, 0), DefaultConnections))
+	conns := &boundedListener{Listener: l, max: cmp.Or(max(o.Connections, 0), DefaultConnections)}
 	srv := &http.Server{
 		Handler: h, Protocols: &only,
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: keepAliveTimeout, MaxHeaderBytes: maxHeader - headerSlack,
@@ -170,28 +167,18 @@ func Serve(ctx context.Context, s *server.Server, l net.Listener, o Options) err
 	defer stop()
 	_ = srv.Shutdown(moment)
 	_ = srv.Close()
-	if !h.waitIdle(moment) {
+	idle, setIdle := context.WithCancel(moment)
+	go func() {
+		h.running.Wait()
+		setIdle()
+	}()
+	if <-idle.Done(); moment.Err() != nil {
 		h.log.Warn("some calls did not stop in time and were abandoned")
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
-}
-
-// waitIdle waits until no call runs; it returns false if ctx ends first.
-func (h *httpServer) waitIdle(ctx context.Context) bool {
-	done := make(chan struct{})
-	go func() {
-		h.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Listen listens on the address of --http. Without a host that is loopback: "8080" and ":8080" mean 127.0.0.1:8080.
@@ -208,7 +195,7 @@ func Listen(ctx context.Context, addr string, own bool) (net.Listener, error) {
 		return nil, fmt.Errorf("--http %s: %w", jsonrpc.Echo(addr), err)
 	}
 	ip := ips[0]
-	if at := slices.IndexFunc(ips, isIPv4); at >= 0 && host == "localhost" {
+	if at := slices.IndexFunc(ips, netip.Addr.Is4); at >= 0 && host == "localhost" {
 		ip = ips[at]
 	}
 	if !ip.Unmap().IsLoopback() && !own {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
-
-func isIPv4(ip netip.Addr) bool { return ip.Is4() }
 
 // splitAddr parses HOST:PORT, :PORT or PORT; the default host is 127.0.0.1.
 func splitAddr(addr string) (host, port string, err error) {
@@ -51,10 +48,6 @@ type boundedListener struct {
 	mu      sync.Mutex
 	open    int
 	waiting evictionQueue // of *trackedConn; those are proven on which a request passed the guard
-}
-
-func newBoundedListener(l net.Listener, max int) *boundedListener {
-	return &boundedListener{Listener: l, max: max}
 }
 
 // trackedConn is a connection of a boundedListener. The listener's mu guards its fields.

@@ -16,7 +16,7 @@ import (
 // serveMCP serves /mcp: streamable HTTP, with sessions (protocols 2025-03-26 to 2025-11-25) or stateless
 // (2026-07-28). Each request decides which.
 func (h *httpServer) serveMCP(w http.ResponseWriter, r *http.Request, who caller) {
-	if n := len(r.Header.Values(mcp.HeaderProtocolVersion)); n > 1 { // a proxy may go by another one than we do
+	if n := len(r.Header.Values(mcp.HeaderProtocolVersion)); n > 1 { // a proxy may use another one than this server
 		no := refuse(http.StatusBadRequest, "%d MCP-Protocol-Version headers; send one", n)
 		no.close = true // the body stays unread
 		no.write(w)

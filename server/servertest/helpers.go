@@ -1,4 +1,4 @@
-// Package servertest has what the tests of the server and of its transports share: tools, messages, stores.
+// Package servertest holds the tools, messages and stores that tests of the server and of its transports share.
 //
 // It starts no server, so that the tests within package server can use it too.
 package servertest
@@ -29,6 +29,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 )
 
+// TestTools returns tools that echo, sleep, fail, panic, report progress or write much.
 func TestTools() []tools.Tool {
 	type echoArgs struct {
 		Text string `json:"text" jsonschema:"said back"`
@@ -93,7 +94,7 @@ func TestTools() []tools.Tool {
 	}
 }
 
-// Answer is a response as a client reads it.
+// Answer is a response to a tools/call, decoded by the client.
 type Answer struct {
 	ID     json.RawMessage
 	Error  *jsonrpc.Fault
@@ -136,7 +137,7 @@ func Contains(t testing.TB, got string, want ...string) {
 	}
 }
 
-// Message is what a client reads, of any sort.
+// Message is a message of any type from the server, decoded by the client.
 type Message struct {
 	ID     json.RawMessage
 	Method string
@@ -154,7 +155,7 @@ func ToolCall(id, tool, args, meta string) string {
 	)
 }
 
-// AskTools ask their client: the seam is tried with them.
+// AskTools returns tools that ask their client questions.
 func AskTools() []tools.Tool {
 	schema := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
 	type who struct {
@@ -207,13 +208,14 @@ func AskTools() []tools.Tool {
 	}
 }
 
-// Ours is a request or a notification of the server's, as a client reads it.
+// Ours is a request or a notification from the server, decoded by the client.
 type Ours struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 }
 
+// ReplyTo returns the result member with which a test client replies to a question, or "" for other messages.
 func ReplyTo(o Ours) string {
 	switch o.Method {
 	case "elicitation/create":
@@ -243,7 +245,7 @@ func Within(t testing.TB, what string, done <-chan struct{}) {
 	}
 }
 
-// Notes is a run that tells n notes of progress, and some more after its answer.
+// Notes returns a run function that reports progress n times, and 20 times more after its answer.
 func Notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
 	return func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
 		for i := range n {
@@ -259,8 +261,8 @@ func Notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
 	}
 }
 
-// SaysLate says that a call was answered at its deadline: by the funnel, or for it where the machine did not let it
-// in time.
+// SaysLate reports whether text answers a call at its deadline. The funnel words it, or the server if the funnel is
+// late on a busy machine.
 func SaysLate(text string) bool {
 	return strings.Contains(text, "timed out after ") || strings.Contains(text, "no answer within ")
 }
@@ -276,7 +278,7 @@ func Wait(t testing.TB, what string, done func() bool) {
 
 const Ping = `{"jsonrpc":"2.0","id":"ping","method":"ping"}`
 
-// clock makes a second pass with every look at it, so that observations have an order.
+// clock returns a clock that advances by one second on each call, so that observations have distinct times.
 func clock() func() time.Time {
 	var n atomic.Int64
 	start := time.Date(2026, 11, 20, 14, 30, 0, 0, time.UTC)
@@ -311,19 +313,19 @@ func Keep(t testing.TB, store *observations.Store, owner, text string, seen obse
 	return o.ID
 }
 
-// badFrame is one malformed message, and what is to be answered.
+// badFrame is one malformed message and its expected answer.
 type badFrame struct {
 	Name, Line string
-	Code       int    // 0: no answer at all
+	Code       int    // of the error; 0: no answer
 	Id         string // in the answer
-	Says       string
+	Says       string // text that the answer contains
 }
 
 //go:embed testdata/malformed.tsv
 var malformed string
 
-// BadFrames reads the corpus: a case a line, its fields between tabs; "-" is an empty one. In a frame ⟦s×n⟧ stands
-// for n times s, and \xNN for a byte.
+// BadFrames reads testdata/malformed.tsv: one case per line, with five fields separated by tabs; "-" is an empty
+// field. In a frame, ⟦s×n⟧ means n times s, and \xNN means one byte.
 func BadFrames() (all []badFrame) {
 	repeated := regexp.MustCompile(`⟦(.+?)×(\d+)⟧`)
 	coded := regexp.MustCompile(`\\x[0-9a-f]{2}`)
@@ -355,7 +357,8 @@ func BadFrames() (all []badFrame) {
 	return all
 }
 
-// Granted is a directory of the operator's: work is granted, its sub and its neighbours are there.
+// Granted is a temporary directory in which the operator granted the directory work. Files and links lie in and
+// outside of work.
 type Granted struct {
 	Top  string
 	root *tree.Root
@@ -387,15 +390,15 @@ func NewGranted(t testing.TB) *Granted {
 	return g
 }
 
-// Tools returns the tools that work on files.
+// Tools returns two tools that read files.
 func (g *Granted) Tools() []tools.Tool { return []tools.Tool{fs.Find(), fs.Read()} }
 
-// Sources returns what that session may name: the granted directory.
-func (g *Granted) Sources(who funnel.Session) source.Set {
+// Sources returns the granted directory, for every session.
+func (g *Granted) Sources(funnel.Session) source.Set {
 	return source.Set{Roots: []*tree.Root{g.root}}
 }
 
-// Says is the rest of a response with these directories as the client's roots.
+// Says returns the result member of a response to roots/list with these directories.
 func (g *Granted) Says(dirs ...string) string {
 	roots := []map[string]string{}
 	for _, dir := range dirs {
@@ -411,7 +414,7 @@ func (g *Granted) Says(dirs ...string) string {
 
 const CanRoots = `{"roots":{"listChanged":true}}`
 
-// StatelessRequest is a request of the stateless era.
+// StatelessRequest returns a request of the stateless era.
 func StatelessRequest(method, params string) string {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	if params != "" {
@@ -420,7 +423,7 @@ func StatelessRequest(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, meta)
 }
 
-// Round is an answer of the stateless era, as a client reads it.
+// Round is a response to a tools/call of the stateless era, decoded by the client.
 type Round struct {
 	Answer
 	Result struct {
@@ -435,7 +438,7 @@ type Round struct {
 	}
 }
 
-// Again is what a round adds to the next: the state, and the responses.
+// Again returns the params that repeat the call with responses: the request state and the responses.
 func (r Round) Again(responses string) string {
 	return fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, r.Result.RequestState, responses)
 }
