@@ -167,7 +167,8 @@ var (
 		"name", "notifications", "protocolVersion", "reason", "ref", "requestId", "requestState", "task", "uri",
 	}
 	metaKeys = []string{
-		"progressToken", mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel,
+		"progressToken", mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities,
+		mcp.MetaKeyLogLevel,
 	}
 )
 
