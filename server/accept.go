@@ -22,10 +22,6 @@ func (c *Conn) Accept(ctx context.Context, message []byte, send jsonrpc.Send) (w
 	if jsonrpc.IsBatch(message) {
 		return c.AcceptBatch(ctx, message, send)
 	}
-	return c.acceptOne(ctx, message, send)
-}
-
-func (c *Conn) acceptOne(ctx context.Context, message []byte, send jsonrpc.Send) (work func()) {
 	f, fault := jsonrpc.Parse(message)
 	if fault != nil {
 		send.Answer(f.ID, nil, fault)
@@ -48,8 +44,8 @@ func (c *Conn) AcceptFrame(ctx context.Context, f jsonrpc.Frame, send jsonrpc.Se
 	}
 	if c.inFlight(f.Key) {
 		// The answer has no id: under the id it would pass for the answer to the first request.
-		send.Answer(nil, nil, jsonrpc.Faultf(mcp.INVALID_REQUEST,
-			"the id %s is in flight; the second request with it was not run", jsonrpc.Echo(string(f.ID))))
+		send.Answer(nil, nil, jsonrpc.BadRequest("the id %s is in flight; the second request with it was not run",
+			jsonrpc.Echo(string(f.ID))))
 		return nil, nil
 	}
 	if c.answerAtOnce(ctx, f, send) {
@@ -80,8 +76,8 @@ func (c *Conn) answerAtOnce(ctx context.Context, f jsonrpc.Frame, send jsonrpc.S
 		send.Answer(f.ID, struct{}{}, nil)
 	case method == mcp.MethodInitialize, method == mcp.MethodServerDiscover:
 		now()
-	case !f.Stateless() && !c.session.initialized():
-		send.Answer(f.ID, nil, jsonrpc.Faultf(mcp.INVALID_REQUEST,
+	case !f.Stateless() && !c.Initialized():
+		send.Answer(f.ID, nil, jsonrpc.BadRequest(
 			"%s before initialize; send initialize first, or declare protocol version %s in _meta",
 			jsonrpc.Echo(f.Method), mcp.ProtocolVersion20260728))
 	case method == mcp.MethodSetLogLevel:
@@ -96,11 +92,11 @@ func (c *Conn) answerAtOnce(ctx context.Context, f jsonrpc.Frame, send jsonrpc.S
 func (c *Conn) handleNotification(f jsonrpc.Frame) {
 	switch mcp.MCPMethod(f.Method) {
 	case mcp.MethodNotificationCancelled:
-		if key := jsonrpc.KeyOf(f.Params["requestId"]); key != "" {
+		if key, _ := jsonrpc.KeyOf(f.Params["requestId"]); key != "" {
 			c.cancelID(key)
 		}
 	case mcp.MethodNotificationInitialized:
-		if c.session.initialized() && c.ready.CompareAndSwap(false, true) {
+		if c.Initialized() && c.ready.CompareAndSwap(false, true) {
 			c.startNotifications()
 			c.rootsChanged()
 		}
@@ -115,7 +111,7 @@ func (c *Conn) handleNotification(f jsonrpc.Frame) {
 // array when all are known, and notifications at once.
 func (c *Conn) AcceptBatch(ctx context.Context, message []byte, send jsonrpc.Send) (work func()) {
 	elements, fault := jsonrpc.SplitBatch(message)
-	if fault == nil && c.session.handshake().protocol != mcp.ProtocolVersion20250326 {
+	if fault == nil && c.agreed.Load().protocol != mcp.ProtocolVersion20250326 {
 		fault = ErrNoBatch
 	}
 	if fault != nil {
@@ -156,21 +152,20 @@ func (c *Conn) AcceptBatch(ctx context.Context, message []byte, send jsonrpc.Sen
 }
 
 // ErrNoBatch is the fault for a batch in a protocol without batches.
-var ErrNoBatch = jsonrpc.Faultf(
-	mcp.INVALID_REQUEST, "only protocol %s has batches; send each message by itself", mcp.ProtocolVersion20250326,
-)
+var ErrNoBatch = jsonrpc.BadRequest(
+	"only protocol %s has batches; send each message by itself", mcp.ProtocolVersion20250326)
 
 // acceptInBatch accepts one message of a batch. It refuses initialize, which decides whether the protocol has
 // batches, and methods of protocols without batches.
 func (c *Conn) acceptInBatch(ctx context.Context, message []byte, send jsonrpc.Send) (work func()) {
 	f, fault := jsonrpc.Parse(message)
 	if fault == nil {
-		if fault = notInBatch(f); fault == nil {
+		fault = notInBatch(f)
+		if fault == nil {
 			work, _ = c.AcceptFrame(ctx, f, send)
-			return work
 		}
-		if f.ID == nil { // a notification
-			return nil
+		if fault == nil || f.ID == nil { // a notification gets no answer
+			return work
 		}
 	}
 	send.Answer(f.ID, nil, fault)
@@ -180,9 +175,9 @@ func (c *Conn) acceptInBatch(ctx context.Context, message []byte, send jsonrpc.S
 func notInBatch(f jsonrpc.Frame) *jsonrpc.Fault {
 	switch method := mcp.MCPMethod(f.Method); {
 	case method == mcp.MethodInitialize:
-		return jsonrpc.Faultf(mcp.INVALID_REQUEST, "initialize is not allowed in a batch; send it by itself")
+		return jsonrpc.BadRequest("initialize is not allowed in a batch; send it by itself")
 	case f.Stateless(), method == mcp.MethodSubscriptionsListen, method == mcp.MethodServerDiscover:
-		return jsonrpc.Faultf(mcp.INVALID_REQUEST, "%s belongs to protocol %s, which has no batches; send it by itself",
+		return jsonrpc.BadRequest("%s belongs to protocol %s, which has no batches; send it by itself",
 			jsonrpc.Echo(f.Method), mcp.ProtocolVersion20260728)
 	}
 	return nil

@@ -28,7 +28,7 @@ const (
 func (c *Conn) request(
 	ctx context.Context, send func([]byte) error, method mcp.MCPMethod, params any, patience time.Duration,
 ) (json.RawMessage, error) {
-	id, came, err := c.registerRequest()
+	id, reply, err := c.registerRequest()
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ func (c *Conn) request(
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
-	case f := <-came:
+	case f := <-reply:
 		return resultOfResponse(f)
 	case <-late.C:
-		err = &silenceError{patience}
+		err = fmt.Errorf("%w within %s", errSilent, patience)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -58,18 +58,12 @@ func (c *Conn) request(
 	return nil, err
 }
 
-// silenceError reports that the client did not respond within patience.
-type silenceError struct{ patience time.Duration }
-
-func (e *silenceError) Error() string {
-	return fmt.Sprintf("%s within %s", tools.ErrNoReply, e.patience)
-}
-
-func (*silenceError) Unwrap() error { return tools.ErrNoReply }
+// errSilent reports that the client did not respond in time.
+var errSilent = fmt.Errorf("%w", tools.ErrNoReply)
 
 // registerRequest returns the id of a new request to the client, and the channel that receives its response. The
 // caller must call unregisterRequest. It returns [tools.ErrNoReply] if 64 requests are open.
-func (c *Conn) registerRequest() (id string, came <-chan jsonrpc.Frame, err error) {
+func (c *Conn) registerRequest() (id string, reply <-chan jsonrpc.Frame, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.awaiting) >= maxAsked {
@@ -92,9 +86,9 @@ func (c *Conn) unregisterRequest(id string) {
 func (c *Conn) handleResponse(f jsonrpc.Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if came := c.awaiting[f.Key]; came != nil {
+	if reply := c.awaiting[f.Key]; reply != nil {
 		delete(c.awaiting, f.Key)
-		came <- f
+		reply <- f
 	}
 }
 

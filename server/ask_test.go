@@ -182,7 +182,7 @@ func TestAskEndsWithItsCall(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if !c2.conn.waitUntilZero(ctx, func(c *Conn) int { return c.running }) {
+	if !c2.conn.waitUntil(ctx, func(c *Conn) bool { return c.running == 0 }) {
 		t.Error("the tool still waits")
 	}
 	c2.idle()

@@ -41,7 +41,7 @@ func (c *Conn) startCall(
 func (c *Conn) newCall(f jsonrpc.Frame, send jsonrpc.Send) *call {
 	messages, level := true, mcp.LoggingLevel(f.LogLevel)
 	if !f.Stateless() {
-		messages, level = c.session.handshake().protocol >= mcp.ProtocolVersion20250326, c.session.logLevel()
+		messages, level = c.agreed.Load().protocol >= mcp.ProtocolVersion20250326, *c.logLevel.Load()
 	}
 	return &call{conn: c, frame: f, send: send, notes: jsonrpc.NewNotifier(send, f.ProgressToken, level, messages)}
 }
@@ -71,12 +71,7 @@ func (k *call) run(ctx context.Context) {
 	result, fault := s.dispatch(ctx, k)
 	k.answerAndRelease(result, fault, left)
 	left()
-	k.conn.waitUntilZero(context.Background(), func(*Conn) int { // the wait is short: writes have a timeout
-		if k.answerSent {
-			return 0
-		}
-		return 1
-	})
+	k.conn.waitUntil(context.Background(), func(*Conn) bool { return k.answerSent }) // short: writes have a timeout
 }
 
 // answer sends the answer, unless the call was answered or cancelled before.
@@ -122,7 +117,7 @@ func (k *call) claim() bool {
 func (k *call) abort() {
 	if k.claim() {
 		k.cancel(ErrCancelled)
-		k.notes.CloseAsync()
+		go k.notes.Close() // which waits for a slow client
 		k.countAnswered()
 	}
 }

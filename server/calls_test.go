@@ -136,7 +136,7 @@ func TestDeafTools(t *testing.T) {
 	s.options.CallTimeout = time.Minute // the next call is to be answered, on any machine
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if !c.conn.waitUntilZero(ctx, func(c *Conn) int { return c.running }) {
+	if !c.conn.waitUntil(ctx, func(c *Conn) bool { return c.running == 0 }) {
 		t.Fatal("the tool never ended")
 	}
 	if got := c.call("say", `{"text":"x"}`); got.Text() != "x" {
@@ -160,7 +160,7 @@ func TestOverdueLayer(t *testing.T) {
 	done := c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`)
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if !c.conn.waitUntilZero(ctx, func(c *Conn) int { return c.unanswered }) {
+	if !c.conn.waitUntil(ctx, func(c *Conn) bool { return c.unanswered == 0 }) {
 		t.Fatal("never answered")
 	}
 	close(hang)

@@ -40,10 +40,8 @@ func (s *Server) complete(ctx context.Context, k *call) (any, error) {
 	case "ref/resource":
 		out, err = s.completeResource(ctx, ref.URI, argument.Name, argument.Value)
 	default:
-		return nil, jsonrpc.Faultf(
-			mcp.INVALID_PARAMS, "%s: unknown reference type %s; types: ref/prompt, ref/resource", k.frame.Method,
-			jsonrpc.Quoted(ref.Type),
-		)
+		return nil, jsonrpc.BadParams("%s: unknown reference type %s; types: ref/prompt, ref/resource", k.frame.Method,
+			jsonrpc.Quoted(ref.Type))
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +62,7 @@ func (s *Server) completePrompt(ctx context.Context, name, argument, value strin
 		return &mcp.Completion{}, nil
 	}
 	if !slices.ContainsFunc(p.Arguments, func(a mcp.PromptArgument) bool { return a.Name == argument }) {
-		return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "prompt %s has no argument %s", name, jsonrpc.Quoted(argument))
+		return nil, jsonrpc.BadParams("prompt %s has no argument %s", name, jsonrpc.Quoted(argument))
 	}
 	if argument != "source" && argument != "path" {
 		return &mcp.Completion{}, nil
@@ -100,13 +98,11 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 // completeResource proposes the IDs of observations.
 func (s *Server) completeResource(ctx context.Context, uri, argument, value string) (*mcp.Completion, error) {
 	if uri != observationTemplate && uri != receiptTemplate {
-		return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "unknown resource template %s; templates: %s, %s",
+		return nil, jsonrpc.BadParams("unknown resource template %s; templates: %s, %s",
 			jsonrpc.Quoted(uri), observationTemplate, receiptTemplate)
 	}
 	if argument != "id" {
-		return nil, jsonrpc.Faultf(
-			mcp.INVALID_PARAMS, "%s has no argument %s; its argument is id", uri, jsonrpc.Quoted(argument),
-		)
+		return nil, jsonrpc.BadParams("%s has no argument %s; its argument is id", uri, jsonrpc.Quoted(argument))
 	}
 	return s.completeID(callOf(ctx).conn.account.Owner, "", value)
 }

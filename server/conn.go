@@ -25,12 +25,14 @@ var (
 // pass it messages. It is safe for concurrent use, but [Conn.Accept] must get messages in the order of their arrival.
 type Conn struct {
 	server     *Server
-	session    *clientState
+	id         string // of the session
 	account    funnel.Session
 	ctx        context.Context // ends with the connection
 	end        context.CancelCauseFunc
-	ready      atomic.Bool // a client of the sessions era has sent notifications/initialized
-	subscriber subscriber  // used in the sessions era only, like roots
+	agreed     atomic.Pointer[handshake]        // used in the sessions era only, as the four below
+	logLevel   atomic.Pointer[mcp.LoggingLevel] // the client gets log messages from this level on
+	ready      atomic.Bool                      // the client has sent notifications/initialized
+	subscriber subscriber
 	roots      clientRoots
 
 	mu         sync.Mutex
@@ -44,14 +46,23 @@ type Conn struct {
 	listens    int                             // open subscriptions/listen
 }
 
+// handshake is what initialize negotiated with a client of the sessions era.
+type handshake struct {
+	protocol     string // "" before initialize
+	client       mcp.Implementation
+	capabilities mcp.ClientCapabilities
+}
+
 // Connect returns the connection of a new client. It lasts until ctx ends or [Conn.End] is called.
 func (s *Server) Connect(ctx context.Context) *Conn {
 	id := rand.Text()
 	c := &Conn{
-		server: s, session: newSession(id), calls: map[string]*call{}, changed: make(chan struct{}),
+		server: s, id: id, calls: map[string]*call{}, changed: make(chan struct{}),
 		awaiting: map[string]chan<- jsonrpc.Frame{},
 		account:  funnel.Session{ID: id, Owner: observations.Local},
 	}
+	c.agreed.Store(&handshake{})
+	c.logLevel.Store(new(mcp.LoggingLevelError)) // MCP leaves the level before logging/setLevel to the server
 	c.ctx, c.end = context.WithCancelCause(ctx)
 	return c
 }
@@ -60,7 +71,7 @@ func (s *Server) Connect(ctx context.Context) *Conn {
 // its calls belong to the key that message f declares in _meta, or else to one session of the whole identity.
 // Observations belong to the identity alone. Identify must be called before the first message is accepted.
 func (c *Conn) Identify(owner string, f jsonrpc.Frame) *jsonrpc.Fault {
-	c.account = funnel.Session{ID: c.session.id, Owner: owner}
+	c.account = funnel.Session{ID: c.id, Owner: owner}
 	if !f.Stateless() {
 		return nil
 	}
@@ -71,7 +82,7 @@ func (c *Conn) Identify(owner string, f jsonrpc.Frame) *jsonrpc.Fault {
 	}
 	key, err := jsonrpc.Unquote(raw)
 	if err != nil || key == "" || len(key) > maxSessionKey {
-		return jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s must be a string of 1 to %d bytes", sessionMetaKey, maxSessionKey)
+		return jsonrpc.BadParams("%s must be a string of 1 to %d bytes", sessionMetaKey, maxSessionKey)
 	}
 	c.account.ID = "key " + key
 	return nil
@@ -85,7 +96,7 @@ const (
 )
 
 // Initialized reports whether the client has sent initialize.
-func (c *Conn) Initialized() bool { return c.session.initialized() }
+func (c *Conn) Initialized() bool { return c.agreed.Load().protocol != "" }
 
 // Context returns a context that ends with the connection.
 func (c *Conn) Context() context.Context { return c.ctx }
@@ -105,17 +116,17 @@ func (c *Conn) Stop() {
 	c.end(ErrEnding)
 	moment, stop := context.WithTimeout(context.Background(), StopGrace)
 	defer stop()
-	if !c.waitUntilZero(moment, func(c *Conn) int { return c.running }) {
+	if !c.waitUntil(moment, func(c *Conn) bool { return c.running == 0 }) {
 		c.server.log.Warn("some calls did not stop in time and were abandoned")
 	}
 }
 
 // WaitAnswered waits until every request is answered. It returns false if ctx ends first.
 func (c *Conn) WaitAnswered(ctx context.Context) bool {
-	return c.waitUntilZero(ctx, func(c *Conn) int { return c.unanswered })
+	return c.waitUntil(ctx, func(c *Conn) bool { return c.unanswered == 0 })
 }
 
-// updateCounts calls change with mu held, then wakes the goroutines in waitUntilZero.
+// updateCounts calls change with mu held, then wakes the goroutines in waitUntil.
 func (c *Conn) updateCounts(change func(*Conn)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,13 +135,13 @@ func (c *Conn) updateCounts(change func(*Conn)) {
 	c.changed = make(chan struct{})
 }
 
-// waitUntilZero waits until count, which is called with mu held, returns 0. It returns false if ctx ends first.
-func (c *Conn) waitUntilZero(ctx context.Context, count func(*Conn) int) bool {
+// waitUntil waits until done, which is called with mu held, returns true. It returns false if ctx ends first.
+func (c *Conn) waitUntil(ctx context.Context, done func(*Conn) bool) bool {
 	for {
 		c.mu.Lock()
-		n, changed := count(c), c.changed
+		isDone, changed := done(c), c.changed
 		c.mu.Unlock()
-		if n == 0 {
+		if isDone {
 			return true
 		}
 		select {
@@ -198,7 +209,7 @@ func (c *Conn) Listen(send jsonrpc.Send) (stop func()) {
 	c.mu.Lock()
 	c.streams = append(c.streams, s)
 	c.mu.Unlock()
-	c.subscriber.retry() // changes that could not be sent before
+	c.subscriber.enqueue(false, "") // sends the changes that could not be sent before
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -31,7 +31,7 @@ func TestAccounted(t *testing.T) {
 			t.Errorf("%s: %+v %v", meta, who, fault)
 		}
 	}
-	if _ = conn.Identify("anna", jsonrpc.Frame{}); conn.account.ID != conn.session.id || conn.account.Owner != "anna" {
+	if _ = conn.Identify("anna", jsonrpc.Frame{}); conn.account.ID != conn.id || conn.account.Owner != "anna" {
 		t.Errorf("%+v", conn.account)
 	}
 }

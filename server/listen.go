@@ -38,9 +38,9 @@ func (c *Conn) sendChanges(what changes) error {
 	})
 }
 
-// forEach calls tell with one notification per change and stops at the first error. id is the subscription's id; nil
+// forEach calls notify with one notification per change and stops at the first error. id is the subscription's id; nil
 // in the sessions era.
-func (c changes) forEach(id json.RawMessage, tell func(method string, params any) error) error {
+func (c changes) forEach(id json.RawMessage, notify func(method string, params any) error) error {
 	type params struct {
 		Meta map[string]json.RawMessage `json:"_meta,omitempty"`
 		URI  string                     `json:"uri,omitempty"`
@@ -50,7 +50,7 @@ func (c changes) forEach(id json.RawMessage, tell func(method string, params any
 		p.Meta = map[string]json.RawMessage{mcp.MetaKeySubscriptionID: id}
 	}
 	for _, uri := range c.gone {
-		if err := tell(mcp.MethodNotificationResourceUpdated, params{p.Meta, uri}); err != nil {
+		if err := notify(mcp.MethodNotificationResourceUpdated, params{p.Meta, uri}); err != nil {
 			return err
 		}
 	}
@@ -58,9 +58,9 @@ func (c changes) forEach(id json.RawMessage, tell func(method string, params any
 		return nil
 	}
 	if id == nil {
-		return tell(mcp.MethodNotificationResourcesListChanged, nil)
+		return notify(mcp.MethodNotificationResourcesListChanged, nil)
 	}
-	return tell(mcp.MethodNotificationResourcesListChanged, p)
+	return notify(mcp.MethodNotificationResourcesListChanged, p)
 }
 
 // startListening registers a subscriptions/listen. It uses no call slot and has no deadline, and the end of the
@@ -93,18 +93,15 @@ func (c *Conn) admitListen(f jsonrpc.Frame) *jsonrpc.Fault {
 			jsonrpc.CodeBusy, "busy: %d subscriptions of this connection are open; cancel one and try again", c.listens,
 		)
 	}
-	switch full := c.server.listens.Acquire(c.account.Owner); {
-	case full == nil:
+	full := c.server.listens.Acquire(c.account.Owner, 1)
+	if full == nil {
 		return nil
-	case full.PerOwner:
-		return jsonrpc.Faultf(
-			jsonrpc.CodeBusy, "busy: too many open subscriptions, %s; cancel one and try again", full,
-		)
-	default:
-		return jsonrpc.Faultf(
-			jsonrpc.CodeBusy, "busy: too many open subscriptions, %s; try again later", full,
-		)
 	}
+	next := "try again later"
+	if full.PerOwner {
+		next = "cancel one and try again"
+	}
+	return jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: too many open subscriptions, %s; %s", full, next)
 }
 
 // listen sends the requested notifications until the client cancels the request or the connection ends.
@@ -113,7 +110,7 @@ func (k *call) listen(ctx context.Context) {
 	defer func() {
 		k.detach()
 		k.cancel(nil)
-		s.listens.Release(k.conn.account.Owner)
+		s.listens.Release(k.conn.account.Owner, 1)
 		k.conn.updateCounts(func(c *Conn) { c.listens-- })
 		k.removeWorker()
 	}()
@@ -133,16 +130,16 @@ func (k *call) listen(ctx context.Context) {
 		})
 	}}
 	one.sending = true // blocks notifications until the acknowledgement is sent
-	var honoured []string
+	var accepted []string
 	wanted := k.filter.ResourceSubscriptions
 	for _, uri := range wanted[:min(len(wanted), 2*maxSubscriptions)] { // each needs a lookup in the store
 		observation, err := s.subscribable(one.owner, uri, true)
 		if err != nil || observation != "" && one.subscribe(observation, uri) != nil {
 			continue
 		}
-		honoured = append(honoured, uri)
+		accepted = append(accepted, uri)
 	}
-	k.filter.ResourceSubscriptions = honoured
+	k.filter.ResourceSubscriptions = accepted
 	if !k.filter.IsEmpty() {
 		s.storeWatch.add(one)
 		defer s.storeWatch.remove(one)
@@ -173,7 +170,7 @@ func (c *Conn) EndListening() {
 	c.mu.Unlock()
 	moment, stop := context.WithTimeout(context.Background(), StopGrace)
 	defer stop()
-	c.waitUntilZero(moment, func(c *Conn) int { return c.listens })
+	c.waitUntil(moment, func(c *Conn) bool { return c.listens == 0 })
 }
 
 // ReserveForOthers limits each identity to its share of the slots for calls and subscriptions. It must be called if

@@ -101,7 +101,7 @@ func (s *Server) serve(ctx context.Context, k *call) (any, error) {
 // must declare.
 func (k *call) readDeclared() *jsonrpc.Fault {
 	if raw := k.frame.Capabilities; raw == nil || json.Unmarshal(raw, &k.declared) != nil || k.declared == nil {
-		return jsonrpc.Faultf(mcp.INVALID_PARAMS, "missing or invalid _meta field %s", mcp.MetaKeyClientCapabilities)
+		return jsonrpc.BadParams("missing or invalid _meta field %s", mcp.MetaKeyClientCapabilities)
 	}
 	if version := k.frame.Protocol; !mcp.IsValidProtocolVersion(version) {
 		fault := mcp.UnsupportedProtocolVersionError{
@@ -119,7 +119,7 @@ func (k *call) capabilities() mcp.ClientCapabilities {
 	if k.declared != nil {
 		return *k.declared
 	}
-	return k.conn.session.handshake().capabilities
+	return k.conn.agreed.Load().capabilities
 }
 
 // addResultMeta adds the members that the stateless era requires of a result: its type, the server's name, and that
@@ -163,7 +163,7 @@ func (s *Server) initialize(_ context.Context, k *call) (any, error) {
 		return nil, fault
 	}
 	h.protocol = mcp.NegotiateLegacyVersion(h.protocol)
-	k.conn.session.initialize(h)
+	k.conn.agreed.Store(&h)
 	return &mcp.InitializeResult{
 		ProtocolVersion: h.protocol, ServerInfo: s.self, Capabilities: s.capabilities(), Instructions: prompts.Instructions(),
 	}, nil
@@ -202,11 +202,9 @@ func (s *Server) setLevel(_ context.Context, k *call) (any, error) {
 	}
 	level := mcp.LoggingLevel(text)
 	if !slices.Contains(levels, level) {
-		return nil, jsonrpc.Faultf(
-			mcp.INVALID_PARAMS, "invalid logging level %s; levels: %s", jsonrpc.Quoted(text), levelNames(),
-		)
+		return nil, jsonrpc.BadParams("invalid logging level %s; levels: %s", jsonrpc.Quoted(text), levelNames())
 	}
-	k.conn.session.setLevel(level)
+	k.conn.logLevel.Store(&level)
 	return &mcp.EmptyResult{}, nil
 }
 

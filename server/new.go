@@ -16,12 +16,12 @@ func New(o Options) (*Server, error) {
 	if o.Funnel == nil || o.Sources == nil {
 		return nil, errors.New("server: Options.Funnel and Options.Sources are required")
 	}
-	o.MaxMessage = orDefault(o.MaxMessage, DefaultMaxMessage)
-	o.MaxCalls = orDefault(o.MaxCalls, DefaultMaxCalls)
-	o.CallTimeout = orDefault(o.CallTimeout, DefaultCallTimeout)
-	o.EOFGrace = orDefault(o.EOFGrace, DefaultEOFGrace)
-	o.WriteTimeout = orDefault(o.WriteTimeout, DefaultWriteTimeout)
-	o.AskTimeout = orDefault(o.AskTimeout, DefaultAskTimeout)
+	o.MaxMessage = cmp.Or(max(o.MaxMessage, 0), DefaultMaxMessage)
+	o.MaxCalls = cmp.Or(max(o.MaxCalls, 0), DefaultMaxCalls)
+	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), DefaultCallTimeout)
+	o.EOFGrace = cmp.Or(max(o.EOFGrace, 0), DefaultEOFGrace)
+	o.WriteTimeout = cmp.Or(max(o.WriteTimeout, 0), DefaultWriteTimeout)
+	o.AskTimeout = cmp.Or(max(o.AskTimeout, 0), DefaultAskTimeout)
 	o.Version = cmp.Or(o.Version, "dev")
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{
@@ -29,7 +29,14 @@ func New(o Options) (*Server, error) {
 		sealer: newStateSealer(), lateRoots: lateRoots,
 		self: mcp.Implementation{Name: "mcp-funnel", Version: o.Version, Title: "mcp-funnel"},
 	}
-	s.run = s.observed(o.Funnel.Call)
+	s.run = func(ctx context.Context, r funnel.Request) (funnel.Answer, error) {
+		began := time.Now()
+		answer, err := o.Funnel.Call(ctx, r)
+		if observe := s.observer.Load(); observe != nil {
+			(*observe)(r.Tool.Name, answer, time.Since(began))
+		}
+		return answer, err
+	}
 	// The messages of all running calls together may be four times as large as one message.
 	s.callLimit.MaxCalls, s.callLimit.MaxBytes = o.MaxCalls, 4*o.MaxMessage
 	s.listens.Total, s.listens.PerOwner = maxAllListens, maxAllListens
@@ -42,25 +49,4 @@ func New(o Options) (*Server, error) {
 	s.offers.Templates = append(s.templates(), o.Extra.Templates...)
 	s.offers.Prompts = o.Extra.Prompts
 	return s, nil
-}
-
-func orDefault[T int | int64 | time.Duration](v, or T) T {
-	if v <= 0 {
-		return or
-	}
-	return v
-}
-
-// observed wraps run so that it reports each call to the observer, if one is set.
-func (s *Server) observed(
-	run func(context.Context, funnel.Request) (funnel.Answer, error),
-) func(context.Context, funnel.Request) (funnel.Answer, error) {
-	return func(ctx context.Context, r funnel.Request) (funnel.Answer, error) {
-		began := time.Now()
-		answer, err := run(ctx, r)
-		if o := s.observer.Load(); o != nil {
-			(*o)(r.Tool.Name, answer, time.Since(began))
-		}
-		return answer, err
-	}
 }

@@ -37,7 +37,7 @@ func (s *Server) CheckParamHeaders(f jsonrpc.Frame, lookup func(name string) (st
 	case errors.As(err, &mismatch):
 		return jsonrpc.Faultf(mcp.HEADER_MISMATCH, "header mismatch: %s: %s", mismatch.Header, jsonrpc.Echo(mismatch.Reason))
 	case err != nil:
-		return jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s", jsonrpc.Echo(err.Error()))
+		return jsonrpc.BadParams("%s", jsonrpc.Echo(err.Error()))
 	}
 	return nil
 }

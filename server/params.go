@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
 
@@ -16,7 +15,7 @@ func noCursor(f jsonrpc.Frame) *jsonrpc.Fault {
 }
 
 func unknownCursor(method string) *jsonrpc.Fault {
-	return jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s: unknown cursor; omit it to start again", method)
+	return jsonrpc.BadParams("%s: unknown cursor; omit it to start again", method)
 }
 
 // arguments returns the arguments of a tools/call as sent; {} if there are none.
@@ -26,10 +25,8 @@ func arguments(f jsonrpc.Frame) (json.RawMessage, *jsonrpc.Fault) {
 		return json.RawMessage("{}"), nil
 	}
 	if raw[0] != '{' {
-		return nil, jsonrpc.Faultf(
-			mcp.INVALID_PARAMS, "%s: arguments must be an object, not %s", jsonrpc.Echo(f.StringOrEmpty("name")),
-			jsonrpc.KindOf(raw),
-		)
+		return nil, jsonrpc.BadParams("%s: arguments must be an object, not %s", jsonrpc.Echo(f.StringOrEmpty("name")),
+			jsonrpc.KindOf(raw))
 	}
 	return raw, nil
 }

@@ -42,7 +42,7 @@ func (s *Server) promptHandler(p prompts.Prompt) func(
 		}
 		text, err := p.Text(args)
 		if err != nil {
-			return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s", err)
+			return nil, jsonrpc.BadParams("%s", err)
 		}
 		message := mcp.PromptMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}
 		return &mcp.GetPromptResult{Description: p.Description, Messages: []mcp.PromptMessage{message}}, nil
@@ -59,9 +59,7 @@ func (s *Server) prompt(name string) (Prompt, *jsonrpc.Fault) {
 	for i, p := range all {
 		names[i] = p.Name
 	}
-	return Prompt{}, jsonrpc.Faultf(
-		mcp.INVALID_PARAMS, "unknown prompt %s; prompts: %s", jsonrpc.Quoted(name), strings.Join(names, ", "),
-	)
+	return Prompt{}, jsonrpc.BadParams("unknown prompt %s; prompts: %s", jsonrpc.Quoted(name), strings.Join(names, ", "))
 }
 
 func (s *Server) listPrompts(_ context.Context, k *call) (any, error) {
@@ -93,7 +91,7 @@ func (s *Server) getPrompt(ctx context.Context, k *call) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		var value string
 		if err := json.Unmarshal(sent[name], &value); err != nil {
-			return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s: %s", k.frame.Method, jsonrpc.WrongType("arguments."+name, err))
+			return nil, jsonrpc.BadParams("%s: %s", k.frame.Method, jsonrpc.WrongType("arguments."+name, err))
 		}
 		args[name] = value
 	}

@@ -257,11 +257,13 @@ func (s *Server) unreadable(modern bool, id observations.ID, err error) *jsonrpc
 // model; binary content is unchanged.
 func (s *Server) wholeObservation(uri string, r *observations.Reader) ([]mcp.ResourceContents, error) {
 	o := r.Observation
+	fail := func(what string, err error) ([]mcp.ResourceContents, error) {
+		return nil, jsonrpc.Faultf(
+			mcp.INTERNAL_ERROR, "%s%s cannot be %s: %s", observations.Prefix, o.ID, what, jsonrpc.Echo(err.Error()))
+	}
 	raw := make([]byte, r.Size())
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, r.Size()), raw); err != nil {
-		return nil, jsonrpc.Faultf(
-			mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, o.ID, jsonrpc.Echo(err.Error()),
-		)
+		return fail("read", err)
 	}
 	if content.Kind(o.Stats.Kind) == content.Binary {
 		return []mcp.ResourceContents{mcp.BlobResourceContents{
@@ -271,16 +273,12 @@ func (s *Server) wholeObservation(uri string, r *observations.Reader) ([]mcp.Res
 	}
 	decoded, _, err := content.Decode(bytes.NewReader(raw))
 	if err != nil {
-		return nil, jsonrpc.Faultf(
-			mcp.INTERNAL_ERROR, "%s%s cannot be decoded: %s", observations.Prefix, o.ID, jsonrpc.Echo(err.Error()),
-		)
+		return fail("decoded", err)
 	}
 	// Decoding to UTF-8 at most triples the size of a text.
 	whole, err := io.ReadAll(io.LimitReader(decoded, 3*maxResource))
 	if err != nil {
-		return nil, jsonrpc.Faultf(
-			mcp.INTERNAL_ERROR, "%s%s cannot be decoded: %s", observations.Prefix, o.ID, jsonrpc.Echo(err.Error()),
-		)
+		return fail("decoded", err)
 	}
 	isJSON := content.Kind(o.Stats.Kind) == content.JSON || content.Kind(o.Stats.Kind) == content.NDJSON
 	return []mcp.ResourceContents{mcp.TextResourceContents{

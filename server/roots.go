@@ -28,7 +28,7 @@ const (
 
 // rootsChanged queries the client's roots, if the client has the capability and the operator allows it.
 func (c *Conn) rootsChanged() {
-	if c.server.options.IgnoreRoots || c.session.handshake().capabilities.Roots == nil {
+	if c.server.options.IgnoreRoots || c.agreed.Load().capabilities.Roots == nil {
 		return
 	}
 	c.roots.mu.Lock()
@@ -97,8 +97,7 @@ func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
 		c.server.log.Warn("the client did not report its roots", "error", err)
 	}
 	// If the query was not sent or not answered in time, the next call may succeed.
-	var silent *silenceError
-	c.roots.finishQuery(n, dirs, err, unsent || errors.As(err, &silent))
+	c.roots.finishQuery(n, dirs, err, unsent || errors.Is(err, errSilent))
 }
 
 // dirsOf returns the paths of the file URIs in a result of roots/list; nil if it lists no roots.
@@ -148,7 +147,7 @@ func (k *call) narrowedSources(ctx context.Context, sources source.Set) (source.
 	sources, done := sources.Narrow(dirs)
 	if errors.Is(sources.NoRoot, source.ErrNarrowed) && k.conn.roots.warned.CompareAndSwap(false, true) {
 		k.conn.server.log.Warn("calls on files are refused: none of the client's roots lies within --root; "+
-			"start with another --root, or with --no-client-roots", "client", jsonrpc.Echo(k.conn.session.handshake().client.Name))
+			"start with another --root, or with --no-client-roots", "client", jsonrpc.Echo(k.conn.agreed.Load().client.Name))
 	}
 	return sources, done, nil
 }

@@ -60,8 +60,7 @@ func (k *call) roundTrips(args json.RawMessage) (*roundTrips, *jsonrpc.Fault) {
 	}
 	s, ok := r.server.sealer.unseal(r.binding, sealed)
 	if !ok {
-		return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS,
-			"%s: requestState is invalid for this call or older than %s; repeat the call without it",
+		return nil, jsonrpc.BadParams("%s: requestState is invalid for this call or older than %s; repeat the call without it",
 			jsonrpc.Echo(tool), roundLifetime)
 	}
 	r.answered = s.Given

@@ -381,7 +381,7 @@ func TestPromptsAndLevels(t *testing.T) {
 	servertest.Contains(
 		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`), `"result":{}`,
 	)
-	if got := c.conn.session.logLevel(); got != "debug" {
+	if got := *c.conn.logLevel.Load(); got != "debug" {
 		t.Errorf("the level is %q", got)
 	}
 }

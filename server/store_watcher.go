@@ -37,7 +37,7 @@ type storeWatcher struct {
 }
 
 // subscriber receives changes. One goroutine at a time calls its send, at most once per minSendInterval; send may
-// block. If send fails, the changes are kept until retry or the next change.
+// block. If send fails, the changes are kept until the next call of enqueue.
 type subscriber struct {
 	owner string
 	send  func(changes) error
@@ -83,12 +83,11 @@ func (w *storeWatcher) remove(one *subscriber) {
 	one.mu.Unlock()
 }
 
-// ofOwner returns the subscribers of an owner. The caller must hold mu.
-func (w *storeWatcher) ofOwner(owner string) (all []*subscriber) {
+// byOwner returns the subscribers of each owner. The caller must hold mu.
+func (w *storeWatcher) byOwner() map[string][]*subscriber {
+	all := map[string][]*subscriber{}
 	for one := range w.subscribers {
-		if one.owner == owner {
-			all = append(all, one)
-		}
+		all[one.owner] = append(all[one.owner], one)
 	}
 	return all
 }
@@ -100,12 +99,12 @@ func (w *storeWatcher) recordCreated(owner string, id observations.ID) {
 	if w.known != nil {
 		w.known[id] = true
 	}
-	told := w.ofOwner(owner)
+	watchers := w.byOwner()[owner]
 	w.mu.Unlock()
 	if found {
 		return
 	}
-	for _, one := range told {
+	for _, one := range watchers {
 		one.enqueue(true, "")
 	}
 }
@@ -132,8 +131,8 @@ func (w *storeWatcher) detectChanges() {
 	if err != nil {
 		return
 	}
-	fresh, lost, told := w.swapSnapshot(now, stamp)
-	for owner, watchers := range told {
+	fresh, lost, watching := w.swapSnapshot(now, stamp)
+	for owner, watchers := range watching {
 		w.notifyOwner(owner, watchers, fresh, lost)
 	}
 }
@@ -142,7 +141,7 @@ func (w *storeWatcher) detectChanges() {
 // each owner.
 func (w *storeWatcher) swapSnapshot(
 	now map[observations.ID]bool, stamp time.Time,
-) (fresh, lost []observations.ID, told map[string][]*subscriber) {
+) (fresh, lost []observations.ID, watching map[string][]*subscriber) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.known != nil {
@@ -152,11 +151,7 @@ func (w *storeWatcher) swapSnapshot(
 	if time.Since(stamp) < modTimeGrain { // a later change may have the same modification time
 		w.modTime = time.Time{}
 	}
-	told = map[string][]*subscriber{}
-	for one := range w.subscribers {
-		told[one.owner] = append(told[one.owner], one)
-	}
-	return fresh, lost, told
+	return fresh, lost, w.byOwner()
 }
 
 // difference returns the IDs of the first set that are missing in the second.
@@ -217,7 +212,8 @@ func (one *subscriber) unsubscribe(id observations.ID) {
 	delete(one.uris, id)
 }
 
-// enqueue adds changes to report: whether the list has changed, and the ID of a removed observation, or "".
+// enqueue adds changes to report: whether the list has changed, and the ID of a removed observation, or "". Without
+// a change it sends again those whose send failed.
 func (one *subscriber) enqueue(list bool, gone observations.ID) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -226,13 +222,6 @@ func (one *subscriber) enqueue(list bool, gone observations.ID) {
 		one.pending.gone = append(one.pending.gone, uri)
 		delete(one.uris, gone) // it can be removed only once
 	}
-	one.schedule()
-}
-
-// retry sends again the changes whose send failed.
-func (one *subscriber) retry() {
-	one.mu.Lock()
-	defer one.mu.Unlock()
 	one.schedule()
 }
 
@@ -249,16 +238,16 @@ func (one *subscriber) sendPending() {
 	one.mu.Lock()
 	what := one.pending
 	one.pending = changes{}
-	over := one.removed
+	removed := one.removed
 	one.mu.Unlock()
 	var err error
-	if !over && !what.none() {
+	if !removed && !what.none() {
 		err = one.send(what)
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.sending, one.last = false, time.Now()
-	if err != nil { // keep the changes until retry or the next change
+	if err != nil { // keep the changes until the next call of enqueue
 		one.pending.list = one.pending.list || what.list
 		one.pending.gone = append(what.gone, one.pending.gone...)
 		return

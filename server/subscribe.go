@@ -23,7 +23,7 @@ func (s *Server) subscribe(_ context.Context, k *call) (any, error) {
 		err = k.conn.subscriber.subscribe(id, uri)
 	}
 	if err != nil {
-		return nil, jsonrpc.Faultf(mcp.INVALID_PARAMS, "%s", err)
+		return nil, jsonrpc.BadParams("%s", err)
 	}
 	return &mcp.EmptyResult{}, nil
 }
@@ -46,7 +46,7 @@ func (s *Server) subscriptionURI(f jsonrpc.Frame) (uri string, fault *jsonrpc.Fa
 		return "", jsonrpc.Faultf(mcp.METHOD_NOT_FOUND, "resources subscribe not supported")
 	}
 	if uri, fault = f.StringParam("uri"); fault == nil && uri == "" {
-		fault = jsonrpc.Faultf(mcp.INVALID_PARAMS, "uri is required")
+		fault = jsonrpc.BadParams("uri is required")
 	}
 	return uri, fault
 }

@@ -86,9 +86,7 @@ func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
 	}
 	at := slices.IndexFunc(s.offers.Tools, func(t RawTool) bool { return t.Name == name })
 	if at < 0 {
-		return nil, jsonrpc.Faultf(
-			mcp.INVALID_PARAMS, "unknown tool %s; tools: %s", jsonrpc.Quoted(name), strings.Join(s.names, ", "),
-		)
+		return nil, jsonrpc.BadParams("unknown tool %s; tools: %s", jsonrpc.Quoted(name), strings.Join(s.names, ", "))
 	}
 	return s.offers.Tools[at].Call(ctx)
 }
@@ -147,7 +145,8 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (*mcp.CallToolResul
 			return callResult(answer, k.notes.Messages), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			k.notes.Log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: no answer within %s", t.Name, s.options.CallTimeout))
-			return s.timeoutResult(k.frame), nil
+			result, _ := s.overdueResult(k.frame)
+			return result.(*mcp.CallToolResult), nil
 		case ctx.Err() != nil:
 			return nil, jsonrpc.Faultf(jsonrpc.CodeEnding, "%s: stopped, %v", t.Name, ErrEnding)
 		}
@@ -212,50 +211,38 @@ func textResult(failed bool, text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{mcp.NewTextContent(text)}}
 }
 
-// The functions below answer a call that has no result of its own. A tools/call gets a failed result, which the
-// model sees and can act on; other methods get a fault.
+// The functions below answer a call that has no result of its own.
 
 func busyResult(f jsonrpc.Frame, fault *jsonrpc.Fault) (any, *jsonrpc.Fault) {
-	if f.Method == string(mcp.MethodToolsCall) && fault.Code == jsonrpc.CodeBusy {
-		return failedResult(f, fault.Message), nil
+	if fault.Code != jsonrpc.CodeBusy {
+		return nil, fault
 	}
-	return nil, fault
+	return failure(f, fault.Message, fault)
 }
 
 func (s *Server) overdueResult(f jsonrpc.Frame) (any, *jsonrpc.Fault) {
-	if f.Method == string(mcp.MethodToolsCall) {
-		return s.timeoutResult(f), nil
-	}
-	return nil, jsonrpc.Faultf(jsonrpc.CodeLate, "%s: no answer within %s", jsonrpc.Echo(f.Method), s.options.CallTimeout)
-}
-
-func (s *Server) timeoutResult(f jsonrpc.Frame) *mcp.CallToolResult {
-	return failedResult(
-		f,
-		fmt.Sprintf(
-			"%s: no answer within %s, the call was stopped; narrow the call", jsonrpc.Echo(f.StringOrEmpty("name")),
-			s.options.CallTimeout,
-		),
-	)
+	fault := jsonrpc.Faultf(jsonrpc.CodeLate, "%s: no answer within %s", jsonrpc.Echo(f.Method), s.options.CallTimeout)
+	return failure(f, fmt.Sprintf("%s: no answer within %s, the call was stopped; narrow the call",
+		jsonrpc.Echo(f.StringOrEmpty("name")), s.options.CallTimeout), fault)
 }
 
 func panicResult(f jsonrpc.Frame) (any, *jsonrpc.Fault) {
-	if f.Method == string(mcp.MethodToolsCall) {
-		return failedResult(
-			f, jsonrpc.Echo(f.StringOrEmpty("name"))+": internal error, this call failed; other calls are not affected",
-		), nil
-	}
-	return nil, jsonrpc.Faultf(mcp.INTERNAL_ERROR, "%s: internal error", jsonrpc.Echo(f.Method))
+	return failure(
+		f, jsonrpc.Echo(f.StringOrEmpty("name"))+": internal error, this call failed; other calls are not affected",
+		jsonrpc.Faultf(mcp.INTERNAL_ERROR, "%s: internal error", jsonrpc.Echo(f.Method)))
 }
 
-// failedResult returns a failed result of one text. It sets the result type that the stateless era requires, since
-// addResultMeta does not see all of these results.
-func failedResult(f jsonrpc.Frame, text string) *mcp.CallToolResult {
+// failure returns a failed result with this text for a tools/call, since the model sees the result and can act on it.
+// For other methods it returns the fault.
+func failure(f jsonrpc.Frame, text string, fault *jsonrpc.Fault) (any, *jsonrpc.Fault) {
+	if f.Method != string(mcp.MethodToolsCall) {
+		return nil, fault
+	}
 	out := textResult(true, text)
-	if f.Stateless() {
+	if f.Stateless() { // addResultMeta does not see all of these results
 		out.ResultType = mcp.ResultTypeComplete
 	}
-	return out
+	return out, nil
 }
 
 // forEncoding converts a tool's result to a type that is encoded once and without HTML escapes: mcp-go's own

@@ -14,10 +14,10 @@ import (
 // readBody reads the request body within bodyTimeout and the byte budget of all bodies. On success the caller must
 // release len(body) bytes from h.bodyBytes; on a refusal nothing stays reserved.
 func (h *httpServer) readBody(w http.ResponseWriter, r *http.Request, owner string) ([]byte, *refusal) {
-	if full := h.arriving.Acquire(owner); full != nil {
+	if full := h.arriving.Acquire(owner, 1); full != nil {
 		return nil, busy("too many requests whose bodies are still arriving: %s; finish them, then try again", full)
 	}
-	defer h.arriving.Release(owner)
+	defer h.arriving.Release(owner, 1)
 	rc, end := http.NewResponseController(w), time.Now().Add(bodyTimeout)
 	size := max(r.ContentLength, 0)
 	body := make([]byte, 0, min(size, freeBytes)+512)
@@ -30,8 +30,7 @@ func (h *httpServer) readBody(w http.ResponseWriter, r *http.Request, owner stri
 		if len(body) == cap(body) {
 			body = slices.Grow(body, min(max(len(body), freeBytes), int(h.maxMessage)))
 		}
-		silent := time.Now().Add(h.bodyPause)
-		_ = rc.SetReadDeadline(earlier(silent, end))
+		_ = rc.SetReadDeadline(time.Now().Add(min(h.bodyPause, time.Until(end))))
 		n, err := r.Body.Read(body[len(body):min(cap(body), len(body)+freeBytes)])
 		grown := h.bodyBytes.reserve(owner, len(body), n)
 		body = body[:len(body)+n]
@@ -62,11 +61,4 @@ func (h *httpServer) bodyError(r *http.Request, err error) *refusal {
 		http.StatusBadRequest, "the message did not arrive completely; send it within %s and never pause for %s",
 		bodyTimeout, h.bodyPause,
 	)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
@@ -227,26 +226,13 @@ func statusOf(answer []byte) int {
 	return http.StatusOK
 }
 
-// codeOf returns the error code of one of our answers, 0 for a result. It stops at the result, which may be large.
+// codeOf returns the error code of one of our answers, 0 for a result. It does not parse the result, which may be
+// large: strings hold no unescaped quotes, so the first match of either key is that of the answer.
 func codeOf(answer []byte) int {
-	d := jsontext.NewDecoder(bytes.NewBuffer(answer))
-	if _, err := d.ReadToken(); err != nil {
+	before, object, _ := bytes.Cut(answer, []byte(`,"error":`))
+	var fault jsonrpc.Fault
+	if bytes.Contains(before, []byte(`,"result":`)) || json.NewDecoder(bytes.NewReader(object)).Decode(&fault) != nil {
 		return 0
 	}
-	for d.PeekKind() == '"' {
-		t, err := d.ReadToken()
-		if err != nil || t.String() == "result" {
-			return 0
-		}
-		name := t.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			return 0
-		}
-		var fault jsonrpc.Fault
-		if name == "error" && json.Unmarshal(value, &fault) == nil {
-			return fault.Code
-		}
-	}
-	return 0
+	return fault.Code
 }

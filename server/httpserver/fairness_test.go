@@ -222,17 +222,17 @@ func TestBusyWithOnesOwn(t *testing.T) {
 
 // TestBodiesOfOne has one identity's messages leave room for those of another.
 func TestBodiesOfOne(t *testing.T) {
-	b := bodyBudget{all: byteBudget{max: 400}}
-	b.splitByOwner([]credential{{owner: "ann"}, {owner: "bob"}})
+	b := newBodyBudget(400)
+	b.PerOwner = 300
 	if !b.reserve("ann", freeBytes, 300) || b.reserve("ann", freeBytes, 1) {
-		t.Errorf("%d held of 300", b.byOwner["ann"].used)
+		t.Errorf("%d held of 300", b.Count())
 	}
-	if !b.reserve("bob", freeBytes-10, 60) || b.reserve("bob", freeBytes+50, 51) || b.byOwner["bob"].used != 50 {
-		t.Errorf("another's: %d held", b.byOwner["bob"].used)
+	if !b.reserve("bob", freeBytes-10, 60) || b.reserve("bob", freeBytes+50, 51) || b.Count() != 350 {
+		t.Errorf("another's: %d held", b.Count()-300)
 	}
 	b.release("ann", freeBytes+300)
 	b.release("bob", freeBytes+50)
-	if b.all.used != 0 || b.byOwner["ann"].used != 0 || b.byOwner["bob"].used != 0 {
+	if b.Count() != 0 || !b.reserve("ann", freeBytes, 300) || !b.reserve("bob", freeBytes, 100) {
 		t.Error("something is held")
 	}
 }

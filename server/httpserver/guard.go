@@ -79,8 +79,8 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, to route) (caller,
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Add("Vary", "Origin")
-	for _, look := range []func(*http.Request, route) *refusal{g.checkHost, g.checkOrigin, g.checkBrowser, g.checkQuery} {
-		if no := look(r, to); no != nil {
+	for _, check := range []func(*http.Request, route) *refusal{g.checkHost, g.checkOrigin, g.checkBrowser, g.checkQuery} {
+		if no := check(r, to); no != nil {
 			no.close = true
 			return caller{}, no
 		}
@@ -103,14 +103,13 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, to route) (caller,
 	who, no := g.identify(r, to)
 	if no != nil {
 		h.Set("WWW-Authenticate", `Bearer realm="mcp-funnel"`)
-		no.close = true
-		return who, no
+	} else {
+		no = g.checkBody(w, r, to)
 	}
-	if no := g.checkBody(w, r, to); no != nil {
+	if no != nil {
 		no.close = true
-		return who, no
 	}
-	return who, nil
+	return who, no
 }
 
 // checkHost refuses a Host that is not this server's. It is the only defence against DNS rebinding: after a page has
@@ -183,33 +182,27 @@ func (g *guard) checkBrowser(r *http.Request, _ route) *refusal {
 			return refuse(http.StatusForbidden, "two %s headers; send one", name)
 		}
 	}
-	switch site := r.Header.Get("Sec-Fetch-Site"); site {
+	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":
 	case "same-site", "cross-site", "none": // none: the address bar, or an extension
 		if r.Header.Get("Origin") == "" { // checkOrigin has accepted any that is there
 			return refuse(http.StatusForbidden, "a request from another site needs an Origin header")
 		}
 	default:
-		return refuse(
-			http.StatusForbidden, "Sec-Fetch-Site %s is not allowed; this is not a page to open in a browser",
-			jsonrpc.Quoted(site),
-		)
+		return refuseFetch(r, "Sec-Fetch-Site")
 	}
-	switch mode := r.Header.Get("Sec-Fetch-Mode"); mode {
-	case "", "cors", "same-origin":
-	default:
-		return refuse(
-			http.StatusForbidden, "Sec-Fetch-Mode %s is not allowed; this is not a page to open in a browser",
-			jsonrpc.Quoted(mode),
-		)
+	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" && mode != "cors" && mode != "same-origin" {
+		return refuseFetch(r, "Sec-Fetch-Mode")
 	}
 	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" && dest != "empty" {
-		return refuse(
-			http.StatusForbidden, "Sec-Fetch-Dest %s is not allowed; this is not a page to open in a browser",
-			jsonrpc.Quoted(dest),
-		)
+		return refuseFetch(r, "Sec-Fetch-Dest")
 	}
 	return nil
+}
+
+func refuseFetch(r *http.Request, header string) *refusal {
+	return refuse(http.StatusForbidden, "%s %s is not allowed; this is not a page to open in a browser",
+		header, jsonrpc.Quoted(r.Header.Get(header)))
 }
 
 // checkQuery refuses query parameters, because a token there would end up in logs and histories. The error repeats

@@ -409,18 +409,19 @@ func TestLargeBodies(t *testing.T) {
 }
 
 func TestBodyBudget(t *testing.T) {
-	b := byteBudget{max: 100}
-	if !b.reserve(0, freeBytes) || b.used != 0 {
+	b := newBodyBudget(100)
+	if !b.reserve("ann", 0, freeBytes) || b.Count() != 0 {
 		t.Error("the first part is free")
 	}
-	if !b.reserve(freeBytes-10, 60) || b.used != 50 || b.reserve(freeBytes, 60) || !b.reserve(freeBytes, 50) {
-		t.Errorf("%d held", b.used)
+	if !b.reserve("ann", freeBytes-10, 60) || b.Count() != 50 || b.reserve("ann", freeBytes, 60) ||
+		!b.reserve("ann", freeBytes, 50) {
+		t.Errorf("%d held", b.Count())
 	}
-	b.release(freeBytes + 50)
-	b.release(freeBytes + 50)
-	b.release(10)
-	if b.used != 0 {
-		t.Errorf("%d held", b.used)
+	b.release("ann", freeBytes+50)
+	b.release("ann", freeBytes+50)
+	b.release("ann", 10)
+	if b.Count() != 0 {
+		t.Errorf("%d held", b.Count())
 	}
 }
 

@@ -32,7 +32,7 @@ func checkVersion(r *http.Request) *jsonrpc.Fault {
 	if version == "" || mcp.IsValidProtocolVersion(version) {
 		return nil
 	}
-	return jsonrpc.Faultf(mcp.INVALID_REQUEST, "unknown MCP-Protocol-Version %s; known: %s",
+	return jsonrpc.BadRequest("unknown MCP-Protocol-Version %s; known: %s",
 		jsonrpc.Quoted(version), strings.Join(mcp.ValidProtocolVersions, ", "))
 }
 
@@ -40,27 +40,21 @@ func checkVersion(r *http.Request) *jsonrpc.Fault {
 // decided by the headers.
 func checkHeaders(r *http.Request, f jsonrpc.Frame) *jsonrpc.Fault {
 	if f.IsResponse {
-		return jsonrpc.Faultf(mcp.INVALID_REQUEST,
-			"protocol %s has no responses from clients; repeat the call with inputResponses",
+		return jsonrpc.BadRequest("protocol %s has no responses from clients; repeat the call with inputResponses",
 			mcp.ProtocolVersion20260728)
 	}
 	mismatch := func(name, have, want string) *jsonrpc.Fault {
+		text := "is " + jsonrpc.Quoted(have) + ","
 		if have == "" {
-			return jsonrpc.Faultf(
-				mcp.HEADER_MISMATCH, "header mismatch: %s is missing; the message says %s", name, jsonrpc.Quoted(want),
-			)
+			text = "is missing;"
 		}
 		return jsonrpc.Faultf(
-			mcp.HEADER_MISMATCH, "header mismatch: %s is %s, the message says %s", name, jsonrpc.Quoted(have),
-			jsonrpc.Quoted(want),
-		)
+			mcp.HEADER_MISMATCH, "header mismatch: %s %s the message says %s", name, text, jsonrpc.Quoted(want))
 	}
 	if version, _ := oneHeader(r, mcp.HeaderProtocolVersion); version != f.Protocol {
 		if f.Protocol == "" && f.ID != nil {
-			return jsonrpc.Faultf(
-				mcp.INVALID_PARAMS, "_meta lacks %s, which protocol %s requires in every request",
-				mcp.MetaKeyProtocolVersion, jsonrpc.Quoted(version),
-			)
+			return jsonrpc.BadParams("_meta lacks %s, which protocol %s requires in every request",
+				mcp.MetaKeyProtocolVersion, jsonrpc.Quoted(version))
 		}
 		if f.ID != nil || f.Protocol != "" { // the protocol defines no headers for notifications
 			return mismatch("MCP-Protocol-Version", version, f.Protocol)

@@ -17,8 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -39,13 +41,12 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 		return nil, err
 	}
 	connections := cmp.Or(max(o.Connections, 0), DefaultConnections)
+	allBodies := int(min(4*set.MaxMessage, math.MaxInt)) // bytes
 	h := &httpServer{
 		server: s, log: set.Log, authorize: g.check, sse: o.SSE, maxMessage: set.MaxMessage,
-		write:    cmp.Or(max(o.WriteTimeout, 0), set.WriteTimeout),
-		sessions: newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
-		bodyBytes: bodyBudget{
-			all: byteBudget{max: 4 * set.MaxMessage},
-		}, unreadBytes: bodyBudget{all: byteBudget{max: 4 * set.MaxMessage}},
+		write:     cmp.Or(max(o.WriteTimeout, 0), set.WriteTimeout),
+		sessions:  newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
+		bodyBytes: newBodyBudget(allBodies), unreadBytes: newBodyBudget(allBodies),
 		// Streams stay open: half of the connections remain for requests.
 		streams:  jsonrpc.OwnerLimiter{PerOwner: max(connections/2, 1)},
 		requests: jsonrpc.OwnerLimiter{PerOwner: connections},
@@ -55,8 +56,7 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 	if g.several() {
 		h.requests.PerOwner = jsonrpc.OwnerShare(connections)
 		s.ReserveForOthers()
-		h.bodyBytes.splitByOwner(g.tokens)
-		h.unreadBytes.splitByOwner(g.tokens)
+		h.bodyBytes.PerOwner, h.unreadBytes.PerOwner = allBodies/4*3, allBodies/4*3
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
 	h.metrics = newMetrics(s.RunningCalls, h.sessions.count, set.Store)
@@ -117,21 +117,17 @@ func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case to.open:
 		to.handle(h, w, r, who)
 	default:
-		if full := h.requests.Acquire(who.owner); full != nil {
+		if full := h.requests.Acquire(who.owner, 1); full != nil {
 			busy(
 				"too many requests in progress: %s; wait for one to end, or raise --http-connections",
 				full,
 			).write(w)
 			return
 		}
-		defer h.requests.Release(who.owner)
+		defer h.requests.Release(who.owner, 1)
 		passed = true
 		to.handle(h, w, r, who)
 	}
-}
-
-func (h *httpServer) serveMetrics(w http.ResponseWriter, _ *http.Request, _ caller) {
-	h.metrics.serve(w)
 }
 
 func (h *httpServer) serveHealth(w http.ResponseWriter, _ *http.Request, _ caller) {
@@ -150,7 +146,7 @@ func Serve(ctx context.Context, s *server.Server, l net.Listener, o Options) err
 	defer h.end(server.ErrEnding)
 	var only http.Protocols
 	only.SetHTTP1(true) // one request per connection at a time, so the limit of connections bounds requests too
-	conns := newBoundedListener(l, cmp.Or(max(o.Connections, 0), DefaultConnections))
+	conns := &boundedListener{Listener: l, max: cmp.Or(max(o.Connections, 0), DefaultConnections)}
 	srv := &http.Server{
 		Handler: h, Protocols: &only,
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: keepAliveTimeout, MaxHeaderBytes: maxHeader - headerSlack,
@@ -171,28 +167,18 @@ func Serve(ctx context.Context, s *server.Server, l net.Listener, o Options) err
 	defer stop()
 	_ = srv.Shutdown(moment)
 	_ = srv.Close()
-	if !h.waitIdle(moment) {
+	idle, setIdle := context.WithCancel(moment)
+	go func() {
+		h.running.Wait()
+		setIdle()
+	}()
+	if <-idle.Done(); moment.Err() != nil {
 		h.log.Warn("some calls did not stop in time and were abandoned")
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
-}
-
-// waitIdle waits until no call runs; it returns false if ctx ends first.
-func (h *httpServer) waitIdle(ctx context.Context) bool {
-	done := make(chan struct{})
-	go func() {
-		h.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Listen listens on the address of --http. Without a host that is loopback: "8080" and ":8080" mean 127.0.0.1:8080.
@@ -209,7 +195,7 @@ func Listen(ctx context.Context, addr string, own bool) (net.Listener, error) {
 		return nil, fmt.Errorf("--http %s: %w", jsonrpc.Echo(addr), err)
 	}
 	ip := ips[0]
-	if at := slices.IndexFunc(ips, isIPv4); at >= 0 && host == "localhost" {
+	if at := slices.IndexFunc(ips, netip.Addr.Is4); at >= 0 && host == "localhost" {
 		ip = ips[at]
 	}
 	if !ip.Unmap().IsLoopback() && !own {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
-
-func isIPv4(ip netip.Addr) bool { return ip.Is4() }
 
 // splitAddr parses HOST:PORT, :PORT or PORT; the default host is 127.0.0.1.
 func splitAddr(addr string) (host, port string, err error) {
@@ -48,21 +45,16 @@ type boundedListener struct {
 	net.Listener
 	max int
 
-	mu     sync.Mutex
-	open   int
-	fresh  list.List // *trackedConn that wait and never passed the guard, longest waiting first
-	proven list.List // *trackedConn that wait and have passed the guard, in the same order
-}
-
-func newBoundedListener(l net.Listener, max int) *boundedListener {
-	return &boundedListener{Listener: l, max: max}
+	mu      sync.Mutex
+	open    int
+	waiting evictionQueue // of *trackedConn; those are proven on which a request passed the guard
 }
 
 // trackedConn is a connection of a boundedListener. The listener's mu guards its fields.
 type trackedConn struct {
 	net.Conn
 	listener *boundedListener
-	element  *list.Element // in fresh or proven; nil while a request is in progress
+	element  *list.Element // in listener.waiting; nil while a request is in progress
 	proven   bool          // a request on it passed the guard
 	closed   bool
 }
@@ -93,10 +85,7 @@ func (l *boundedListener) admit(c net.Conn) *trackedConn {
 	l.mu.Lock()
 	var loser *trackedConn
 	if l.open >= l.max {
-		first := l.fresh.Front()
-		if first == nil {
-			first = l.proven.Front()
-		}
+		first := l.waiting.first()
 		if first == nil {
 			l.mu.Unlock()
 			return nil
@@ -125,20 +114,10 @@ func (l *boundedListener) drop(t *trackedConn) {
 }
 
 // list and unlist add a connection to those that may be replaced, and remove it. The caller holds l.mu.
-func (l *boundedListener) list(t *trackedConn) {
-	if t.proven {
-		t.element = l.proven.PushBack(t)
-	} else {
-		t.element = l.fresh.PushBack(t)
-	}
-}
+func (l *boundedListener) list(t *trackedConn) { t.element = l.waiting.add(t, t.proven) }
 
 func (l *boundedListener) unlist(t *trackedConn) {
-	if t.element == nil {
-		return
-	}
-	l.fresh.Remove(t.element) // does nothing on the list that lacks it
-	l.proven.Remove(t.element)
+	l.waiting.remove(t.element)
 	t.element = nil
 }
 

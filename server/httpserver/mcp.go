@@ -16,16 +16,21 @@ import (
 // serveMCP serves /mcp: streamable HTTP, with sessions (protocols 2025-03-26 to 2025-11-25) or stateless
 // (2026-07-28). Each request decides which.
 func (h *httpServer) serveMCP(w http.ResponseWriter, r *http.Request, who caller) {
-	if n := len(r.Header.Values(mcp.HeaderProtocolVersion)); n > 1 { // a proxy may go by another one than we do
+	if n := len(r.Header.Values(mcp.HeaderProtocolVersion)); n > 1 { // a proxy may use another one than this server
 		no := refuse(http.StatusBadRequest, "%d MCP-Protocol-Version headers; send one", n)
 		no.close = true // the body stays unread
 		no.write(w)
 		return
 	}
-	switch r.Method {
-	case http.MethodPost:
+	switch modern := mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)); {
+	case r.Method == http.MethodPost:
 		h.servePost(w, r, who)
-	case http.MethodGet:
+	case modern:
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(http.StatusMethodNotAllowed,
+			"protocol %s has neither sessions nor a GET stream; use POST, and subscriptions/listen for changes",
+			mcp.ProtocolVersion20260728).write(w)
+	case r.Method == http.MethodGet:
 		h.serveGet(w, r, who)
 	default:
 		h.serveDelete(w, r, who)
@@ -81,20 +86,19 @@ func (h *httpServer) servePost(w http.ResponseWriter, r *http.Request, who calle
 func (h *httpServer) findSession(x *exchange, r *http.Request, who caller, id json.RawMessage) *httpSession {
 	names := r.Header.Values(mcp.HeaderSessionID)
 	if len(names) != 1 || names[0] == "" {
-		x.writeFault(http.StatusBadRequest, id, jsonrpc.Faultf(mcp.INVALID_REQUEST,
+		x.writeFault(http.StatusBadRequest, id, jsonrpc.BadRequest(
 			"send exactly one Mcp-Session-Id header, with the ID from the response to initialize"))
 		return nil
 	}
 	s := h.sessions.use(names[0], who.owner)
-	if s != nil && h.sessions.legacyOf(s) != nil { // opened by /sse
+	if s != nil && s.legacy.Load() != nil { // opened by /sse
 		h.sessions.release(s)
 		s = nil
 	}
 	if s == nil {
 		x.writeFault(
 			http.StatusNotFound, id,
-			jsonrpc.Faultf(mcp.INVALID_REQUEST, "session not found or expired; start a new one with initialize"),
-		)
+			jsonrpc.BadRequest("session not found or expired; start a new one with initialize"))
 	}
 	return s
 }
@@ -169,11 +173,11 @@ func (h *httpServer) serveStateless(r *http.Request, who caller, x *exchange, f 
 			).write(x.w)
 			return
 		}
-		if full := h.streams.Acquire(who.owner); full != nil {
+		if full := h.streams.Acquire(who.owner, 1); full != nil {
 			x.writeFault(http.StatusServiceUnavailable, f.ID, jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: "+streamsFull, full))
 			return
 		}
-		defer h.streams.Release(who.owner)
+		defer h.streams.Release(who.owner, 1)
 	}
 	h.serveFrame(r.Context(), conn, x, f)
 }
@@ -223,10 +227,6 @@ func (h *httpServer) awaitAnswer(ctx context.Context, x *exchange, work func(), 
 // serveGet opens the stream of a session for messages that belong to no request in progress.
 func (h *httpServer) serveGet(w http.ResponseWriter, r *http.Request, who caller) {
 	x := newExchange(w, h.write, true, true)
-	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
-		h.refuseStateless(w)
-		return
-	}
 	if _, asStream := acceptedTypes(r); !asStream {
 		refuse(http.StatusNotAcceptable, "the response is text/event-stream; name it in Accept").write(w)
 		return
@@ -247,18 +247,7 @@ func (h *httpServer) serveGet(w http.ResponseWriter, r *http.Request, who caller
 	})
 }
 
-func (h *httpServer) refuseStateless(w http.ResponseWriter) {
-	w.Header().Set("Allow", http.MethodPost)
-	refuse(http.StatusMethodNotAllowed,
-		"protocol %s has neither sessions nor a GET stream; use POST, and subscriptions/listen for changes",
-		mcp.ProtocolVersion20260728).write(w)
-}
-
 func (h *httpServer) serveDelete(w http.ResponseWriter, r *http.Request, who caller) {
-	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
-		h.refuseStateless(w)
-		return
-	}
 	x := newExchange(w, h.write, true, true)
 	s := h.findSession(x, r, who, nil)
 	if s == nil {
@@ -277,11 +266,11 @@ const streamsFull = "too many open streams: %s; close one, or raise --http-conne
 func (h *httpServer) serveStream(
 	ctx context.Context, w http.ResponseWriter, s *httpSession, begin func(*jsonrpc.Outbox) (end func()),
 ) {
-	if full := h.streams.Acquire(s.owner); full != nil {
+	if full := h.streams.Acquire(s.owner, 1); full != nil {
 		refuse(http.StatusServiceUnavailable, streamsFull, full).write(w)
 		return
 	}
-	defer h.streams.Release(s.owner)
+	defer h.streams.Release(s.owner, 1)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	x := newExchange(w, h.write, true, true)
 	out := jsonrpc.NewOutbox(x)
@@ -303,7 +292,7 @@ func (h *httpServer) serveStream(
 			return
 		case <-s.conn.Done():
 			return
-		case <-out.Done():
+		case <-out.Ctx.Done():
 			return
 		}
 	}

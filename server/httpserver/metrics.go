@@ -153,11 +153,10 @@ func (m *metrics) countRefused(status int) {
 	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_http_refused_total{status=\"%d\"}", status)).Inc()
 }
 
-// serve answers /metrics.
-func (m *metrics) serve(w http.ResponseWriter) {
+func (h *httpServer) serveMetrics(w http.ResponseWriter, _ *http.Request, _ caller) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	var text bytes.Buffer // so that no lock is held while a slow client reads
-	m.all.WritePrometheus(&text)
+	h.metrics.all.WritePrometheus(&text)
 	for line := range bytes.Lines(text.Bytes()) {
 		if name, bare := bytes.CutPrefix(line, []byte("# HELP ")); bare {
 			name = bytes.TrimSpace(name)

@@ -34,8 +34,8 @@ type httpServer struct {
 	authorize   func(http.ResponseWriter, *http.Request, route) (caller, *refusal) // guard.check
 	sessions    *sessionTable
 	metrics     *metrics
-	bodyBytes   bodyBudget
-	unreadBytes bodyBudget // answers that wait for a legacy client and no longer count as running calls
+	bodyBytes   *bodyBudget
+	unreadBytes *bodyBudget // answers that wait for a legacy client and no longer count as running calls
 	streams     jsonrpc.OwnerLimiter
 	requests    jsonrpc.OwnerLimiter // requests in progress, each on a connection of its own
 	arriving    jsonrpc.OwnerLimiter // requests whose body is still arriving

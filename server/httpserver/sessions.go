@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -32,11 +33,10 @@ type sessionTable struct {
 	owners map[string]*ownerSessions
 }
 
-// ownerSessions are the sessions of one identity.
+// ownerSessions are the sessions of one identity: their number, and the idle ones.
 type ownerSessions struct {
-	n      int
-	fresh  list.List // idle and never used since they were opened, longest idle first
-	proven list.List // idle, used before; in the same order
+	n    int
+	idle evictionQueue
 }
 
 // httpSession is a session of a streamable or a legacy client.
@@ -46,10 +46,11 @@ type httpSession struct {
 	conn      *server.Conn
 	uses      int // requests and streams now; guarded by sessionTable.mu, as all below
 	proven    bool
-	element   *list.Element      // in its owner's lists; nil while in use
+	element   *list.Element      // in its owner's queue; nil while in use
 	since     time.Time          // idle since then
 	endStream context.CancelFunc // ends the latest GET stream; nil: none was opened
-	legacy    *legacyStream      // the stream of a legacy client; nil for a streamable one
+
+	legacy atomic.Pointer[jsonrpc.Outbox] // the stream of a legacy client; nil for a streamable one
 }
 
 func newSessions(max int, idle time.Duration) *sessionTable {
@@ -103,12 +104,7 @@ func (s *sessionTable) release(x *httpSession) {
 		return
 	}
 	x.since = s.now()
-	of := s.owners[x.owner]
-	if x.proven {
-		x.element = of.proven.PushBack(x)
-	} else {
-		x.element = of.fresh.PushBack(x)
-	}
+	x.element = s.owners[x.owner].idle.add(x, x.proven)
 }
 
 // drop ends a session and its connection with cause.
@@ -133,14 +129,7 @@ func (s *sessionTable) remove(x *httpSession, cause error) {
 }
 
 func (s *sessionTable) unlist(x *httpSession) {
-	if x.element == nil {
-		return
-	}
-	of := s.owners[x.owner]
-	if x.element.Value == any(x) {
-		of.fresh.Remove(x.element) // does nothing on the list that lacks it
-		of.proven.Remove(x.element)
-	}
+	s.owners[x.owner].idle.remove(x.element)
 	x.element = nil
 }
 
@@ -148,7 +137,7 @@ func (s *sessionTable) unlist(x *httpSession) {
 func (s *sessionTable) expire() {
 	last := s.now().Add(-s.idle)
 	for _, of := range s.owners {
-		for _, l := range []*list.List{&of.fresh, &of.proven} {
+		for _, l := range []*list.List{&of.idle.fresh, &of.idle.proven} {
 			for e := l.Front(); e != nil && e.Value.(*httpSession).since.Before(last); e = l.Front() {
 				s.remove(e.Value.(*httpSession), errRetired)
 			}
@@ -157,21 +146,17 @@ func (s *sessionTable) expire() {
 }
 
 func (s *sessionTable) evictOne() bool {
-	var most *ownerSessions
+	var first *list.Element
+	most := 0
 	for _, of := range s.owners {
-		if of.fresh.Len()+of.proven.Len() > 0 && (most == nil || of.n > most.n) {
-			most = of
+		if e := of.idle.first(); e != nil && of.n > most {
+			first, most = e, of.n
 		}
 	}
-	if most == nil {
-		return false
+	if first != nil {
+		s.remove(first.Value.(*httpSession), errRetired)
 	}
-	e := most.fresh.Front()
-	if e == nil {
-		e = most.proven.Front()
-	}
-	s.remove(e.Value.(*httpSession), errRetired)
-	return true
+	return first != nil
 }
 
 func (s *sessionTable) count() int {
@@ -192,21 +177,3 @@ func (s *sessionTable) replaceStream(ctx context.Context, x *httpSession) (conte
 	}
 	return ctx, stop
 }
-
-// setLegacy sets the stream of a legacy session.
-func (s *sessionTable) setLegacy(x *httpSession, stream *legacyStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x.legacy = stream
-}
-
-func (s *sessionTable) legacyOf(x *httpSession) *legacyStream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return x.legacy
-}
-
-// legacyStream is the event stream that carries a legacy client's answers.
-type legacyStream struct{ out *jsonrpc.Outbox }
-
-func (c *legacyStream) send(m []byte, last func()) error { return c.out.SendDetached(eventOf(m), last) }

@@ -283,7 +283,7 @@ func httpFlood(
 	if err != nil {
 		t.Fatal(err)
 	}
-	conns := newBoundedListener(l, connections)
+	conns := &boundedListener{Listener: l, max: connections}
 	h, err := newHTTP(t.Context(), s, Options{Identities: map[string]string{testToken: "local"}, Sessions: sessions})
 	if err != nil {
 		t.Fatal(err)

@@ -28,10 +28,9 @@ func (h *httpServer) serveSSE(w http.ResponseWriter, r *http.Request, who caller
 	}
 	defer h.sessions.drop(s, errDeleted)
 	h.serveStream(r.Context(), w, s, func(out *jsonrpc.Outbox) func() {
-		out.SetReserve(
-			func(n int) bool { return h.unreadBytes.reserve(who.owner, 0, n) },
-			func(n int) { h.unreadBytes.release(who.owner, n) })
-		h.sessions.setLegacy(s, &legacyStream{out})
+		out.Reserve = func(n int) bool { return h.unreadBytes.reserve(who.owner, 0, n) }
+		out.Release = func(n int) { h.unreadBytes.release(who.owner, n) }
+		s.legacy.Store(out)
 		_ = out.Send([]byte("event: endpoint\ndata: /message?"+legacySession+"="+s.id+"\n\n"), nil)
 		return conn.Listen(func(m []byte, last func()) error { return out.Send(eventOf(m), last) })
 	})
@@ -39,22 +38,20 @@ func (h *httpServer) serveSSE(w http.ResponseWriter, r *http.Request, who caller
 
 func (h *httpServer) serveMessage(w http.ResponseWriter, r *http.Request, who caller) {
 	s := h.sessions.use(r.URL.Query().Get(legacySession), who.owner)
-	if s == nil {
+	if s != nil {
+		defer h.sessions.release(s)
+	}
+	if s == nil || s.legacy.Load() == nil { // unknown, or opened by /mcp
 		refuse(http.StatusNotFound, "session not found or expired; open /sse again").write(w)
 		return
 	}
-	defer h.sessions.release(s)
-	stream := h.sessions.legacyOf(s)
-	if stream == nil { // opened by /mcp
-		refuse(http.StatusNotFound, "session not found or expired; open /sse again").write(w)
-		return
-	}
+	stream := s.legacy.Load()
 	body, no := h.readBody(w, r, who.owner)
 	if no != nil {
 		no.write(w)
 		return
 	}
-	if stream.out.HasWaiters() && needsAnswer(body) {
+	if stream.HasWaiters() && needsAnswer(body) {
 		h.bodyBytes.release(who.owner, len(body))
 		refuse(
 			http.StatusServiceUnavailable,
@@ -62,7 +59,9 @@ func (h *httpServer) serveMessage(w http.ResponseWriter, r *http.Request, who ca
 		).write(w)
 		return
 	}
-	work := s.conn.Accept(s.conn.Context(), body, stream.send)
+	work := s.conn.Accept(s.conn.Context(), body, func(m []byte, last func()) error {
+		return stream.SendDetached(eventOf(m), last)
+	})
 	if work == nil {
 		h.bodyBytes.release(who.owner, len(body))
 	} else {

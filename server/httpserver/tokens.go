@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -105,11 +106,9 @@ func ReadTokens(path string) (map[string]string, error) {
 		if _, twice := tokens[token]; twice {
 			return fail("line %d: duplicate token; give each identity its own", n)
 		}
-		for _, o := range owners {
-			// Names that differ only in case would be the same on some file systems, and to most readers.
-			if strings.EqualFold(o, owner) {
-				return fail("line %d: duplicate identity; remove one", n)
-			}
+		// Names that differ only in case would be the same on some file systems, and to most readers.
+		if slices.ContainsFunc(owners, func(o string) bool { return strings.EqualFold(o, owner) }) {
+			return fail("line %d: duplicate identity; remove one", n)
 		}
 		if len(owners) == maxTokens {
 			return fail("more than %d tokens; remove some", maxTokens)

@@ -3,11 +3,8 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // maxBatch is the maximum number of messages in one batch.
@@ -15,7 +12,7 @@ const maxBatch = 100
 
 // IsBatch reports whether message starts as a JSON array.
 func IsBatch(message []byte) bool {
-	start := bytes.TrimLeft(message, " \t\r\n")
+	start := bytes.TrimLeft(message, whiteSpace)
 	return len(start) > 0 && start[0] == '['
 }
 
@@ -35,17 +32,17 @@ func SplitBatch(message []byte) ([]json.RawMessage, *Fault) {
 		end := int(d.InputOffset())
 		elements = append(elements, message[end-len(value):end:end])
 		if len(elements) > maxBatch {
-			return nil, Faultf(mcp.INVALID_REQUEST, "a batch may hold at most %d messages; send several batches", maxBatch)
+			return nil, BadRequest("a batch may hold at most %d messages; send several batches", maxBatch)
 		}
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return nil, parseFault(err)
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, parseFault(errTrailing)
+	if err := checkEnd(d); err != nil {
+		return nil, parseFault(err)
 	}
 	if len(elements) == 0 {
-		return nil, Faultf(mcp.INVALID_REQUEST, "the batch is empty")
+		return nil, BadRequest("the batch is empty")
 	}
 	return elements, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
@@ -32,6 +34,14 @@ func (f *Fault) Error() string { return f.Message }
 // Faultf returns a fault with a formatted message.
 func Faultf(code int, format string, args ...any) *Fault {
 	return &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// BadParams returns a fault for invalid params.
+func BadParams(format string, args ...any) *Fault { return Faultf(mcp.INVALID_PARAMS, format, args...) }
+
+// BadRequest returns a fault for an invalid message.
+func BadRequest(format string, args ...any) *Fault {
+	return Faultf(mcp.INVALID_REQUEST, format, args...)
 }
 
 // Echo cuts a client's text to [MaxEcho] bytes and escapes its hidden characters, so that an error can repeat it.

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -55,7 +56,7 @@ func (f Frame) Param(name string, v any) *Fault {
 		return nil
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return Faultf(mcp.INVALID_PARAMS, "%s: %s", f.Method, WrongType(name, err))
+		return BadParams("%s: %s", f.Method, WrongType(name, err))
 	}
 	return nil
 }
@@ -63,7 +64,7 @@ func (f Frame) Param(name string, v any) *Fault {
 // RequiredString returns a member of params that must be a string, or a fault if the member is missing or null.
 func (f Frame) RequiredString(name string) (string, *Fault) {
 	if raw := f.Params[name]; raw == nil || string(raw) == "null" {
-		return "", Faultf(mcp.INVALID_PARAMS, "%s: %s is missing", f.Method, name)
+		return "", BadParams("%s: %s is missing", f.Method, name)
 	}
 	return f.StringParam(name)
 }
@@ -74,246 +75,175 @@ func (f Frame) StringOrEmpty(name string) string {
 	return s
 }
 
-// Parse parses and checks one message. With a fault it still returns the frame's ID if it could be found.
-func Parse(line []byte) (Frame, *Fault) {
-	var f Frame
-	f.Size = len(line)
-	switch start := bytes.TrimLeft(line, " \t\r\n"); {
-	case len(start) == 0:
-		return f, Faultf(mcp.PARSE_ERROR, "not JSON: nothing was sent")
-	case start[0] != '{':
-		if err := checkOneValue(line); err != nil {
-			return f, parseFault(err)
-		}
-		return f, errNotObject
-	}
-	env := envelope{}
-	if err := eachMember(line, env.set); err != nil {
-		f.ID = FindID(line)
-		return f, parseFault(err)
-	}
-	var fault *Fault
-	if f.ID, f.Key, fault = env.id(); fault != nil {
-		return f, fault
-	}
-	if fault := env.check(); fault != nil {
-		return f, fault
-	}
-	if env.method == nil {
-		f.IsResponse, f.Result, f.Error = true, env.result, env.fault
-		return f, nil
-	}
-	f.Method, _ = Unquote(env.method)
-	if fault := f.readParams(env.params); fault != nil {
-		return f, fault
-	}
-	return f, nil
-}
-
 // Meta returns a member of _meta as sent; nil if there is none.
-func (f Frame) Meta(name string) json.RawMessage {
-	raw := f.Params["_meta"]
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil
-	}
-	var value json.RawMessage
-	_ = eachMember(raw, func(member string, v json.RawMessage) error { // Parse has checked raw
+func (f Frame) Meta(name string) (value json.RawMessage) {
+	_ = eachMember(f.Params["_meta"], func(member string, v, _ json.RawMessage) { // Parse has checked _meta
 		if member == name {
 			value = v
 		}
-		return nil
 	})
 	return value
 }
 
-// checkOneValue returns an error unless line is exactly one JSON value.
-func checkOneValue(line []byte) error {
-	d := jsontext.NewDecoder(bytes.NewBuffer(line))
-	if _, err := d.ReadValue(); err != nil {
-		return err
+// Parse parses and checks one message. With a fault it still returns the frame's ID if it could be found.
+func Parse(line []byte) (Frame, *Fault) {
+	var f Frame
+	f.Size = len(line)
+	if len(bytes.TrimLeft(line, whiteSpace)) == 0 {
+		return f, Faultf(mcp.PARSE_ERROR, "not JSON: nothing was sent")
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return errTrailing
+	envelope, err := members(line, envelopeKeys)
+	if err != nil {
+		f.ID = FindID(line)
+		return f, parseFault(err)
 	}
-	return nil
+	var fault *Fault
+	if f.Key, fault = KeyOf(envelope["id"]); fault != nil {
+		return f, fault
+	}
+	f.ID = envelope["id"]
+	if fault := checkEnvelope(envelope); fault != nil {
+		return f, fault
+	}
+	if envelope["method"] == nil {
+		f.IsResponse, f.Result, f.Error = true, envelope["result"], envelope["error"]
+		return f, nil
+	}
+	f.Method, _ = Unquote(envelope["method"])
+	if err := f.readParams(envelope["params"]); err != nil {
+		return f, parseFault(err)
+	}
+	return f, nil
 }
 
-// envelope holds the members of the outermost object as sent; a missing member is nil.
-type envelope struct {
-	jsonrpc, rawID, method, params, result, fault json.RawMessage
-}
+const whiteSpace = " \t\r\n" // of JSON
 
-var envelopeKeys = []string{"jsonrpc", "id", "method", "params", "result", "error"}
-
-// set stores one member. It ignores unknown keys, except those that differ from a known key only in case:
-// another parser might accept them as the known key.
-func (e *envelope) set(name string, value json.RawMessage) error {
-	switch name {
-	case "jsonrpc":
-		e.jsonrpc = value
-	case "id":
-		e.rawID = value
-	case "method":
-		e.method = value
-	case "params":
-		e.params = value
-	case "result":
-		e.result = value
-	case "error":
-		e.fault = value
-	default:
-		return checkCase(name, envelopeKeys)
-	}
-	return nil
-}
-
-// checkCase returns a fault if name differs from a known key only in case.
-func checkCase(name string, known []string) error {
-	if slices.Contains(known, name) {
-		return nil
-	}
-	for _, k := range known {
-		if strings.EqualFold(name, k) {
-			return Faultf(mcp.INVALID_REQUEST, "unknown key %s; write %q", Quoted(name), k)
-		}
-	}
-	return nil
-}
-
-// id returns the id as sent, and the key that it shares with all equal ids.
-func (e *envelope) id() (id json.RawMessage, key string, fault *Fault) {
-	raw := e.rawID
+// KeyOf returns the [Frame.Key] of an id as sent, or a fault if the id is invalid.
+func KeyOf(id json.RawMessage) (string, *Fault) {
 	switch {
-	case raw == nil:
-		return nil, "", nil
-	case len(raw) > maxID:
-		return nil, "", Faultf(mcp.INVALID_REQUEST, "the id is %d bytes long; send at most %d", len(raw), maxID)
-	case raw[0] == '"':
-		s, err := Unquote(raw)
+	case id == nil:
+		return "", nil
+	case len(id) > maxID:
+		return "", BadRequest("the id is %d bytes long; send at most %d", len(id), maxID)
+	case id[0] == '"':
+		s, err := Unquote(id)
 		if err != nil {
-			return nil, "", Faultf(mcp.INVALID_REQUEST, "the id is not a valid string")
+			return "", BadRequest("the id is not a valid string")
 		}
-		return raw, StringKey(s), nil
-	case isInteger(raw):
-		return raw, "n" + string(raw), nil
+		return StringKey(s), nil
+	case isInteger(id):
+		return "n" + string(id), nil
 	}
-	return nil, "", Faultf(mcp.INVALID_REQUEST, "the id must be a string or an integer, not %s", Echo(string(raw)))
-}
-
-// KeyOf returns the [Frame.Key] of an id as sent, or "" if the id is invalid.
-func KeyOf(id json.RawMessage) string {
-	_, key, _ := (&envelope{rawID: id}).id()
-	return key
+	return "", BadRequest("the id must be a string or an integer, not %s", Echo(string(id)))
 }
 
 // StringKey returns the [Frame.Key] of a string id.
 func StringKey(id string) string { return "s" + id }
 
-func (e *envelope) check() *Fault {
-	version, _ := Unquote(e.jsonrpc)
+// checkEnvelope returns a fault unless the message is a request, a notification or a response of JSON-RPC 2.0.
+func checkEnvelope(e map[string]json.RawMessage) *Fault {
+	version, _ := Unquote(e["jsonrpc"])
+	method, isResponse := e["method"], e["result"] != nil || e["error"] != nil
 	switch {
-	case e.jsonrpc == nil:
-		return Faultf(mcp.INVALID_REQUEST, `"jsonrpc": "2.0" is missing`)
+	case e["jsonrpc"] == nil:
+		return BadRequest(`"jsonrpc": "2.0" is missing`)
 	case version != mcp.JSONRPC_VERSION:
-		return Faultf(mcp.INVALID_REQUEST, `jsonrpc must be "2.0", not %s`, Echo(string(e.jsonrpc)))
-	case e.method != nil && (e.result != nil || e.fault != nil):
-		return Faultf(mcp.INVALID_REQUEST, "a message has either a method or a result")
-	case e.method == nil && e.result == nil && e.fault == nil:
-		return Faultf(mcp.INVALID_REQUEST, "method is missing")
-	case e.method != nil && (e.method[0] != '"' || len(e.method) == 2):
-		return Faultf(mcp.INVALID_REQUEST, "method must be a string, not %s", Echo(string(e.method)))
+		return BadRequest(`jsonrpc must be "2.0", not %s`, Echo(string(e["jsonrpc"])))
+	case method != nil && isResponse:
+		return BadRequest("a message has either a method or a result")
+	case method == nil && !isResponse:
+		return BadRequest("method is missing")
+	case method != nil && (method[0] != '"' || len(method) == 2):
+		return BadRequest("method must be a string, not %s", Echo(string(method)))
 	}
 	return nil
 }
 
-// paramKeys are the members of params of all methods. A key that differs from one of them only in case is refused,
-// since another parser might accept it as that key.
-var paramKeys = []string{
-	"_meta", "argument", "arguments", "capabilities", "clientInfo", "context", "cursor", "inputResponses", "level",
-	"name", "notifications", "protocolVersion", "reason", "ref", "requestId", "requestState", "task", "uri",
-}
+// These are the known members of the message, of the params of all methods, and of _meta.
+var (
+	envelopeKeys = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+	paramKeys    = []string{
+		"_meta", "argument", "arguments", "capabilities", "clientInfo", "context", "cursor", "inputResponses", "level",
+		"name", "notifications", "protocolVersion", "reason", "ref", "requestId", "requestState", "task", "uri",
+	}
+	metaKeys = []string{
+		"progressToken", mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities,
+		mcp.MetaKeyLogLevel,
+	}
+)
 
-// metaKeys are the members of _meta, with the same rule.
-var metaKeys = []string{
-	"progressToken", mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel,
-}
-
-func (f *Frame) readParams(raw json.RawMessage) *Fault {
-	if raw == nil || string(raw) == "null" {
-		return nil
+func (f *Frame) readParams(raw json.RawMessage) (err error) {
+	if f.Params, err = optionalMembers("params", raw, paramKeys); err != nil {
+		return err
 	}
-	if raw[0] != '{' {
-		return Faultf(mcp.INVALID_PARAMS, "params must be an object, not %s", KindOf(raw))
-	}
-	f.Params = make(map[string]json.RawMessage, 4)
-	err := eachMember(raw, func(name string, value json.RawMessage) error {
-		f.Params[name] = value
-		return checkCase(name, paramKeys)
-	})
-	if err == nil {
-		err = f.readMeta(f.Params["_meta"])
-	}
+	meta, err := optionalMembers("_meta", f.Params["_meta"], metaKeys)
 	if err != nil {
-		return parseFault(err)
+		return err
 	}
-	if f.ID == nil { // a notification
-		return nil
+	token := meta["progressToken"]
+	if token != nil && string(token) != "null" { // some clients send null for no token
+		if len(token) > maxID || token[0] != '"' && !isInteger(token) {
+			return BadParams("progressToken must be a string or an integer of at most %d bytes", maxID)
+		}
+		f.ProgressToken = token
 	}
+	if version := meta[mcp.MetaKeyProtocolVersion]; version != nil {
+		if f.Protocol, err = Unquote(version); err != nil {
+			return BadParams("%s must be a string, not %s", mcp.MetaKeyProtocolVersion, KindOf(version))
+		}
+	}
+	f.LogLevel, _ = Unquote(meta[mcp.MetaKeyLogLevel])
+	f.Capabilities = meta[mcp.MetaKeyClientCapabilities]
 	size := len(raw)
 	if f.Method == string(mcp.MethodToolsCall) {
 		size -= len(f.Params["arguments"])
 	}
-	if size > maxParams {
-		return Faultf(mcp.INVALID_PARAMS,
-			"params of %d bytes are too long; send at most %d, not counting a tool's arguments", size, maxParams)
+	if f.ID != nil && size > maxParams {
+		return BadParams("params of %d bytes are too long; send at most %d, not counting a tool's arguments", size, maxParams)
 	}
 	return nil
 }
 
-func (f *Frame) readMeta(raw json.RawMessage) error {
+// optionalMembers is members for an object that may be missing or null. It returns a fault for other values.
+func optionalMembers(name string, raw json.RawMessage, known []string) (map[string]json.RawMessage, error) {
 	if raw == nil || string(raw) == "null" {
-		return nil
+		return nil, nil
 	}
 	if raw[0] != '{' {
-		return Faultf(mcp.INVALID_PARAMS, "_meta must be an object, not %s", KindOf(raw))
+		return nil, BadParams("%s must be an object, not %s", name, KindOf(raw))
 	}
-	return eachMember(raw, func(name string, value json.RawMessage) error {
-		switch name {
-		case "progressToken":
-			if string(value) == "null" { // some clients send null for no token
-				return nil
-			}
-			if len(value) > maxID || (value[0] != '"' && !isInteger(value)) {
-				return Faultf(mcp.INVALID_PARAMS, "progressToken must be a string or an integer of at most %d bytes", maxID)
-			}
-			f.ProgressToken = value
-		case mcp.MetaKeyProtocolVersion:
-			s, err := Unquote(value)
-			if err != nil {
-				return Faultf(mcp.INVALID_PARAMS, "%s must be a string, not %s", name, KindOf(value))
-			}
-			f.Protocol = s
-		case mcp.MetaKeyLogLevel:
-			f.LogLevel, _ = Unquote(value)
-		case mcp.MetaKeyClientCapabilities:
-			f.Capabilities = value
-		default:
-			return checkCase(name, metaKeys)
-		}
-		return nil
-	})
+	return members(raw, known)
 }
 
-// eachMember calls visit for each member of the object raw, in order. It refuses duplicate keys and invalid UTF-8 at
-// any depth, and text after the object. Values are slices of raw.
-func eachMember(raw []byte, visit func(name string, value json.RawMessage) error) error {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	if t, err := d.ReadToken(); err != nil {
-		return err
-	} else if t.Kind() != '{' {
-		return errNotObject
+// members returns the known members of an object as sent, and ignores the others. It returns a fault if a key differs
+// from a known key only in case, since another parser might accept it as that key.
+func members(raw []byte, known []string) (map[string]json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	var misspelt error // a syntax error anywhere takes precedence
+	err := eachMember(raw, func(name string, value, _ json.RawMessage) {
+		if slices.Contains(known, name) {
+			all[name] = value
+			return
+		}
+		sameLetters := func(k string) bool { return strings.EqualFold(name, k) }
+		if at := slices.IndexFunc(known, sameLetters); at >= 0 && misspelt == nil {
+			misspelt = BadRequest("unknown key %s; write %q", Quoted(name), known[at])
+		}
+	})
+	return all, cmp.Or(err, misspelt)
+}
+
+// eachMember calls visit for each member of the object raw, in order, with the text that follows the value. Unless
+// options allow them, it refuses duplicate keys and invalid UTF-8 at any depth. It refuses text after the object.
+func eachMember(raw []byte, visit func(name string, value, rest json.RawMessage), options ...jsontext.Options) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), options...)
+	if d.PeekKind() != '{' {
+		_, err := d.ReadValue()
+		return cmp.Or(err, checkEnd(d), error(errNotObject))
 	}
-	var misspelt error // the first error of visit; a syntax error anywhere takes precedence
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
 	for d.PeekKind() == '"' {
 		t, err := d.ReadToken()
 		if err != nil {
@@ -325,20 +255,23 @@ func eachMember(raw []byte, visit func(name string, value json.RawMessage) error
 			return err
 		}
 		end := int(d.InputOffset())
-		if err := visit(name, raw[end-len(value):end:end]); err != nil && misspelt == nil {
-			misspelt = err
-		}
+		visit(name, raw[end-len(value):end:end], raw[end:])
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
+	return checkEnd(d)
+}
+
+// checkEnd returns an error if text follows the value that d has read.
+func checkEnd(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return errTrailing
 	}
-	return misspelt
+	return nil
 }
 
-var errNotObject = Faultf(mcp.INVALID_REQUEST, "a message must be an object")
+var errNotObject = BadRequest("a message must be an object")
 
 var errTrailing = errors.New("unexpected data after the message; send each message on its own line")
 
@@ -362,7 +295,7 @@ func parseFault(err error) *Fault {
 	where := " at byte " + strconv.FormatInt(at.ByteOffset, 10)
 	switch {
 	case errors.Is(at.Err, jsontext.ErrDuplicateName):
-		return Faultf(mcp.INVALID_REQUEST, "duplicate key %s%s; remove one", Quoted(at.JSONPointer.LastToken()), where)
+		return BadRequest("duplicate key %s%s; remove one", Quoted(at.JSONPointer.LastToken()), where)
 	case errors.Is(at.Err, io.ErrUnexpectedEOF):
 		return Faultf(mcp.PARSE_ERROR, "not JSON: the message is truncated%s", where)
 	}
@@ -373,32 +306,16 @@ func parseFault(err error) *Fault {
 // It returns nil if the id is not certain: if there are two, or if no comma or closing brace follows it
 // (in "id": 007 the id is not 0).
 func FindID(raw []byte) json.RawMessage {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil
-	}
-	var e envelope
-	for d.PeekKind() == '"' {
-		t, err := d.ReadToken()
-		if err != nil {
-			break
+	var id json.RawMessage
+	certain := true
+	_ = eachMember(raw, func(name string, value, rest json.RawMessage) {
+		if name == "id" {
+			next := bytes.TrimLeft(rest, whiteSpace)
+			certain = certain && id == nil && len(next) > 0 && (next[0] == ',' || next[0] == '}')
+			id = bytes.Clone(value)
 		}
-		isID := t.String() == "id"
-		value, err := d.ReadValue()
-		if err != nil {
-			break
-		}
-		if !isID {
-			continue
-		}
-		rest := bytes.TrimLeft(raw[d.InputOffset():], " \t\r\n")
-		if e.rawID != nil || len(rest) == 0 || rest[0] != ',' && rest[0] != '}' { // two ids, or part of one
-			return nil
-		}
-		e.rawID = json.RawMessage(bytes.Clone(value))
-	}
-	id, _, fault := e.id()
-	if fault != nil {
+	}, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if _, fault := KeyOf(id); fault != nil || !certain {
 		return nil
 	}
 	return id

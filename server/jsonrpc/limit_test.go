@@ -8,20 +8,20 @@ import (
 func TestShares(t *testing.T) {
 	s := OwnerLimiter{Total: 4, PerOwner: 3}
 	for range 3 {
-		if full := s.Acquire("ann"); full != nil {
+		if full := s.Acquire("ann", 1); full != nil {
 			t.Fatal(full)
 		}
 	}
-	if full := s.Acquire("ann"); full == nil || !full.PerOwner || full.count != 3 {
+	if full := s.Acquire("ann", 1); full == nil || !full.PerOwner || full.count != 3 {
 		t.Errorf("her fourth: %v", full)
 	}
-	if full := s.Acquire("bob"); full != nil {
+	if full := s.Acquire("bob", 1); full != nil {
 		t.Errorf("another's first: %v", full)
 	}
-	if full := s.Acquire("bob"); full == nil || full.PerOwner || full.count != 4 {
+	if full := s.Acquire("bob", 1); full == nil || full.PerOwner || full.count != 4 {
 		t.Errorf("one too many: %v", full)
 	}
-	s.Release("bob")
+	s.Release("bob", 1)
 	if s.Count() != 3 || len(s.byOwner) != 1 {
 		t.Errorf("%+v", s.byOwner)
 	}

@@ -37,7 +37,7 @@ func (r *LineReader) Next() ([]byte, error) {
 		if r.next == 1 {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // some shells pipe UTF-8 with a byte order mark
 		}
-		line = bytes.Trim(line, " \t\r\n")
+		line = bytes.Trim(line, whiteSpace)
 		if int64(len(line)) > r.max {
 			return nil, &TooLongError{Prefix: line[:min(len(line), maxPrefix)], Size: int64(len(line))}
 		}

@@ -76,7 +76,7 @@ func (n *Notifier) Progress(done, total int64, message string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.closed && float64(done) > n.Last {
+	if float64(done) > n.Last {
 		n.sendProgress(float64(done), max(total, 0), message)
 	}
 }
@@ -100,13 +100,8 @@ type progressParams struct {
 
 // Log sends a log message if the client asked for messages of this level.
 func (n *Notifier) Log(level mcp.LoggingLevel, logger, text string) {
-	if n.level == "" || !level.ShouldSendTo(n.level) {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.closed {
-		n.sendLocked("notifications/message", map[string]any{"level": level, "logger": logger, "data": text})
+	if n.level != "" && level.ShouldSendTo(n.level) {
+		n.Notify("notifications/message", map[string]any{"level": level, "logger": logger, "data": text})
 	}
 }
 
@@ -114,15 +109,12 @@ func (n *Notifier) Log(level mcp.LoggingLevel, logger, text string) {
 func (n *Notifier) Notify(method string, params any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.closed {
-		n.sendLocked(method, params)
-	}
+	n.sendLocked(method, params)
 }
 
-// sendLocked encodes and sends a notification. The caller must hold mu.
+// sendLocked encodes and sends a notification, unless the notifier is closed. The caller must hold mu.
 func (n *Notifier) sendLocked(method string, params any) {
-	message, err := Notification(method, params)
-	if err == nil {
+	if message, err := Notification(method, params); err == nil && !n.closed {
 		_ = n.Send(message, nil)
 	}
 }
@@ -141,7 +133,8 @@ func (n *Notifier) Forward(message []byte) error {
 // ErrAnswered reports that the call was answered, so that nothing more can be sent for it.
 var ErrAnswered = errors.New("the call was answered")
 
-// Close waits for the message that is being sent; nothing is sent after Close.
+// Close waits for the message that is being sent, which may take as long as the client takes to read. Nothing is sent
+// after Close.
 func (n *Notifier) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -150,6 +143,3 @@ func (n *Notifier) Close() {
 		n.timer.Stop()
 	}
 }
-
-// CloseAsync calls Close in a goroutine. A call that was cancelled need not wait for a slow client.
-func (n *Notifier) CloseAsync() { go n.Close() }

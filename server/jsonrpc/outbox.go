@@ -40,9 +40,9 @@ type Outbox struct {
 
 	waiters int // senders blocked by a full queue
 
-	// Set by SetReserve.
+	// [Outbox.SendDetached] calls these. They must be set before the first message is sent.
 	Reserve func(answer int) bool // reserves that many bytes for a waiting answer; false if there is no room
-	Release func(answer int)      // returns the reserved bytes
+	Release func(answer int)      // returns the reserved bytes when the answer is queued
 }
 
 // NewOutbox returns an outbox that writes to out once [Outbox.Run] runs.
@@ -52,18 +52,6 @@ func NewOutbox(out io.Writer) *Outbox {
 	o.room.L = &o.mu
 	return o
 }
-
-// SetReserve limits the bytes of answers that wait in [Outbox.SendDetached], which calls reserve before an answer of
-// that size waits, and release when the answer is queued. SetReserve must be called before the first message is sent.
-func (o *Outbox) SetReserve(reserve func(answer int) bool, release func(answer int)) {
-	o.Reserve, o.Release = reserve, release
-}
-
-// Context returns a context that ends when the outbox fails.
-func (o *Outbox) Context() context.Context { return o.Ctx }
-
-// Done returns a channel that is closed when the outbox fails.
-func (o *Outbox) Done() <-chan struct{} { return o.Ctx.Done() }
 
 // Send queues a message. It blocks while the queue is full. It is a [Send] function.
 func (o *Outbox) Send(message []byte, answer func()) error {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// OwnerLimiter limits how many units of a shared resource, such as open streams, each identity and all together may
-// hold. Methods are safe for concurrent use.
+// OwnerLimiter limits how many units of a shared resource, such as open streams or bytes of memory, each identity and
+// all together may hold. Methods are safe for concurrent use.
 type OwnerLimiter struct {
 	Total    int // the limit for all identities together; 0: no limit
 	PerOwner int // the limit for one identity
@@ -30,30 +30,36 @@ func (c LimitError) Error() string {
 	return fmt.Sprintf("%d of all identities", c.count)
 }
 
-// Acquire counts one unit for owner. If it returns nil, the caller must call Release; else a limit is reached.
-func (s *OwnerLimiter) Acquire(owner string) *LimitError {
+// Acquire counts n units for owner. If it returns nil, the caller must call Release; else a limit would be exceeded.
+func (s *OwnerLimiter) Acquire(owner string, n int) *LimitError {
+	if n == 0 {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.byOwner[owner] >= s.PerOwner:
+	case s.byOwner[owner]+n > s.PerOwner:
 		return &LimitError{s.byOwner[owner], true}
-	case s.Total > 0 && s.inUse >= s.Total:
+	case s.Total > 0 && s.inUse+n > s.Total:
 		return &LimitError{s.inUse, false}
 	}
 	if s.byOwner == nil {
 		s.byOwner = map[string]int{}
 	}
-	s.byOwner[owner]++
-	s.inUse++
+	s.byOwner[owner] += n
+	s.inUse += n
 	return nil
 }
 
-// Release returns one unit that Acquire counted.
-func (s *OwnerLimiter) Release(owner string) {
+// Release returns n units that Acquire counted.
+func (s *OwnerLimiter) Release(owner string, n int) {
+	if n == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inUse--
-	if s.byOwner[owner]--; s.byOwner[owner] == 0 {
+	s.inUse -= n
+	if s.byOwner[owner] -= n; s.byOwner[owner] == 0 {
 		delete(s.byOwner, owner)
 	}
 }

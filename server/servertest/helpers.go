@@ -1,4 +1,4 @@
-// Package servertest has helpers for the tests of the server and of its transports: tools, messages, stores.
+// Package servertest holds the tools, messages and stores that tests of the server and of its transports share.
 //
 // It starts no server, so that the tests within package server can use it too.
 package servertest
@@ -29,6 +29,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 )
 
+// TestTools returns tools that echo, sleep, fail, panic, report progress or write much.
 func TestTools() []tools.Tool {
 	type echoArgs struct {
 		Text string `json:"text" jsonschema:"said back"`
@@ -93,7 +94,7 @@ func TestTools() []tools.Tool {
 	}
 }
 
-// Answer is a response, parsed.
+// Answer is a response to a tools/call, decoded by the client.
 type Answer struct {
 	ID     json.RawMessage
 	Error  *jsonrpc.Fault
@@ -136,7 +137,7 @@ func Contains(t testing.TB, got string, want ...string) {
 	}
 }
 
-// Message is any message to a client, parsed.
+// Message is a message of any type from the server, decoded by the client.
 type Message struct {
 	ID     json.RawMessage
 	Method string
@@ -154,7 +155,7 @@ func ToolCall(id, tool, args, meta string) string {
 	)
 }
 
-// AskTools returns tools that ask their client.
+// AskTools returns tools that ask their client questions.
 func AskTools() []tools.Tool {
 	schema := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
 	type who struct {
@@ -207,13 +208,14 @@ func AskTools() []tools.Tool {
 	}
 }
 
-// Ours is a request or notification of the server, parsed.
+// Ours is a request or a notification from the server, decoded by the client.
 type Ours struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 }
 
+// ReplyTo returns the result member with which a test client replies to a question, or "" for other messages.
 func ReplyTo(o Ours) string {
 	switch o.Method {
 	case "elicitation/create":
@@ -243,7 +245,7 @@ func Within(t testing.TB, what string, done <-chan struct{}) {
 	}
 }
 
-// Notes returns a handler of calls that sends n progress notifications, and some more after its answer.
+// Notes returns a run function that reports progress n times, and 20 times more after its answer.
 func Notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
 	return func(_ context.Context, r funnel.Request) (funnel.Answer, error) {
 		for i := range n {
@@ -259,7 +261,8 @@ func Notes(n int) func(context.Context, funnel.Request) (funnel.Answer, error) {
 	}
 }
 
-// SaysLate reports whether a call was answered at its deadline: by the funnel, or for it if the machine was too slow.
+// SaysLate reports whether text answers a call at its deadline. The funnel words it, or the server if the funnel is
+// late on a busy machine.
 func SaysLate(text string) bool {
 	return strings.Contains(text, "timed out after ") || strings.Contains(text, "no answer within ")
 }
@@ -275,7 +278,7 @@ func Wait(t testing.TB, what string, done func() bool) {
 
 const Ping = `{"jsonrpc":"2.0","id":"ping","method":"ping"}`
 
-// clock advances by a second at every reading, so that observations have an order.
+// clock returns a clock that advances by one second on each call, so that observations have distinct times.
 func clock() func() time.Time {
 	var n atomic.Int64
 	start := time.Date(2026, 11, 20, 14, 30, 0, 0, time.UTC)
@@ -310,19 +313,19 @@ func Keep(t testing.TB, store *observations.Store, owner, text string, seen obse
 	return o.ID
 }
 
-// badFrame is one malformed message, with the answer it must get.
+// badFrame is one malformed message and its expected answer.
 type badFrame struct {
 	Name, Line string
-	Code       int    // 0: no answer at all
+	Code       int    // of the error; 0: no answer
 	Id         string // in the answer
-	Says       string
+	Says       string // text that the answer contains
 }
 
 //go:embed testdata/malformed.tsv
 var malformed string
 
-// BadFrames reads the corpus: one case per line, its fields separated by tabs; "-" is an empty field. In a frame,
-// ⟦s×n⟧ is s repeated n times, and \xNN is a byte.
+// BadFrames reads testdata/malformed.tsv: one case per line, with five fields separated by tabs; "-" is an empty
+// field. In a frame, ⟦s×n⟧ means n times s, and \xNN means one byte.
 func BadFrames() (all []badFrame) {
 	repeated := regexp.MustCompile(`⟦(.+?)×(\d+)⟧`)
 	coded := regexp.MustCompile(`\\x[0-9a-f]{2}`)
@@ -354,7 +357,8 @@ func BadFrames() (all []badFrame) {
 	return all
 }
 
-// Granted is a directory of the operator whose subdirectory work is granted; it has a subdirectory and neighbours too.
+// Granted is a temporary directory in which the operator granted the directory work. Files and links lie in and
+// outside of work.
 type Granted struct {
 	Top  string
 	root *tree.Root
@@ -386,15 +390,15 @@ func NewGranted(t testing.TB) *Granted {
 	return g
 }
 
-// Tools returns the tools that work on files.
+// Tools returns two tools that read files.
 func (g *Granted) Tools() []tools.Tool { return []tools.Tool{fs.Find(), fs.Read()} }
 
-// Sources returns the sources of a session: the granted directory.
-func (g *Granted) Sources(who funnel.Session) source.Set {
+// Sources returns the granted directory, for every session.
+func (g *Granted) Sources(funnel.Session) source.Set {
 	return source.Set{Roots: []*tree.Root{g.root}}
 }
 
-// Says returns the rest of a response that names these directories as the client's roots.
+// Says returns the result member of a response to roots/list with these directories.
 func (g *Granted) Says(dirs ...string) string {
 	roots := []map[string]string{}
 	for _, dir := range dirs {
@@ -410,7 +414,7 @@ func (g *Granted) Says(dirs ...string) string {
 
 const CanRoots = `{"roots":{"listChanged":true}}`
 
-// StatelessRequest is a request of the stateless era.
+// StatelessRequest returns a request of the stateless era.
 func StatelessRequest(method, params string) string {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	if params != "" {
@@ -419,7 +423,7 @@ func StatelessRequest(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, meta)
 }
 
-// Round is an answer of the stateless era, parsed.
+// Round is a response to a tools/call of the stateless era, decoded by the client.
 type Round struct {
 	Answer
 	Result struct {
@@ -434,7 +438,7 @@ type Round struct {
 	}
 }
 
-// Again returns the parameters that a round adds to the next request: the state and the responses.
+// Again returns the params that repeat the call with responses: the request state and the responses.
 func (r Round) Again(responses string) string {
 	return fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, r.Result.RequestState, responses)
 }

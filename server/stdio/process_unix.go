@@ -24,26 +24,26 @@ func parentGone() func() bool {
 
 // outGone reports whether all readers of a pipe, socket or terminal have closed it.
 func outGone(out *os.File) bool {
-	said, ok := pollFile(out, 0)
-	return !ok || said&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0
+	reported, ok := pollFile(out, 0)
+	return !ok || reported&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0
 }
 
 // inputGone reports whether all writers of a pipe, socket or terminal have closed it, even if data is unread. For
 // other inputs it returns false: only reading would show it.
 func inputGone(in io.Reader) bool {
-	said, _ := pollFile(in, pollRDHup)
-	return said&(unix.POLLHUP|pollRDHup) != 0
+	reported, _ := pollFile(in, pollRDHup)
+	return reported&(unix.POLLHUP|pollRDHup) != 0
 }
 
 // hasRoom reports whether out accepts more data now: then a write that does not return waits for this process, not
 // for the reader. It returns false if out is not a file.
 func hasRoom(out io.Writer) bool {
-	said, _ := pollFile(out, unix.POLLOUT)
-	return said == unix.POLLOUT
+	reported, _ := pollFile(out, unix.POLLOUT)
+	return reported == unix.POLLOUT
 }
 
 // pollFile returns the poll events of a file without waiting; ok is false if it is closed or not a file.
-func pollFile(of any, events int16) (said int16, ok bool) {
+func pollFile(of any, events int16) (reported int16, ok bool) {
 	file, is := of.(syscall.Conn)
 	if !is {
 		return 0, false
@@ -53,12 +53,12 @@ func pollFile(of any, events int16) (said int16, ok bool) {
 		return 0, false
 	}
 	err = raw.Control(func(fd uintptr) {
-		look := []unix.PollFd{{Fd: int32(fd), Events: events}}
-		if n, err := unix.Poll(look, 0); err == nil && n > 0 {
-			said = look[0].Revents
+		fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
+		if n, err := unix.Poll(fds, 0); err == nil && n > 0 {
+			reported = fds[0].Revents
 		}
 	})
-	return said, err == nil
+	return reported, err == nil
 }
 
 // Take returns duplicates of standard input and output that only the protocol uses. From then on standard input is at

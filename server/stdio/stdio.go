@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
@@ -54,7 +53,7 @@ func Serve(ctx context.Context, s *server.Server, in io.Reader, out io.Writer) e
 	case err := <-read:
 		ended.Store(true)
 		return t.drain(ctx, err)
-	case <-t.box.Done():
+	case <-t.box.Ctx.Done():
 		return t.leave()
 	case <-ctx.Done():
 		return t.leave()
@@ -70,8 +69,7 @@ func (t *transport) readLines(in io.Reader) error {
 		switch {
 		case errors.As(err, &long):
 			t.options.Log.Warn("message dropped: too long", "bytes", long.Size, "max", t.options.MaxMessage)
-			jsonrpc.Send(t.box.Send).Answer(jsonrpc.FindID(long.Prefix), nil, jsonrpc.Faultf(mcp.INVALID_REQUEST,
-				"a message of %d bytes was dropped; send at most %d (--max-message)", long.Size, t.options.MaxMessage))
+			jsonrpc.Send(t.box.Send).Answer(jsonrpc.FindID(long.Prefix), nil, jsonrpc.BadRequest("a message of %d bytes was dropped; send at most %d (--max-message)", long.Size, t.options.MaxMessage))
 			continue
 		case errors.Is(err, io.EOF):
 			return nil
@@ -92,7 +90,7 @@ func (t *transport) ended() bool { return t.conn.Context().Err() != nil }
 func (t *transport) drain(ctx context.Context, readErr error) error {
 	grace, stop := context.WithTimeout(ctx, t.options.EOFGrace)
 	defer stop()
-	defer context.AfterFunc(t.box.Context(), stop)()
+	defer context.AfterFunc(t.box.Ctx, stop)()
 	if !t.conn.WaitAnswered(grace) && ctx.Err() == nil {
 		t.conn.FailOpenCalls(jsonrpc.Faultf(jsonrpc.CodeEnding,
 			"the input has ended, and this call took longer than %s after it", t.options.EOFGrace))

@@ -397,7 +397,7 @@ func TestOwnSlownessIsNotTheClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(4*limit, func() { conn.End(server.ErrEnding) })
-	if tr.watch(func() bool { return true }); tr.box.Context().Err() != nil {
+	if tr.watch(func() bool { return true }); tr.box.Ctx.Err() != nil {
 		t.Errorf("of a pipe with room: %v", tr.box.Flush())
 	}
 	if err := w.SetWriteDeadline(time.Now().Add(limit)); err != nil {
@@ -407,7 +407,7 @@ func TestOwnSlownessIsNotTheClients(t *testing.T) {
 		t.Fatalf("a pipe that nobody reads took 1 MiB: %v", err)
 	}
 	tr.conn = newTestServer(t).Connect(t.Context())
-	if tr.watch(func() bool { return true }); tr.box.Context().Err() == nil ||
+	if tr.watch(func() bool { return true }); tr.box.Ctx.Err() == nil ||
 		!errors.Is(tr.box.Flush(), jsonrpc.ErrStalled) {
 		t.Errorf("of a full pipe: want %v", jsonrpc.ErrStalled)
 	}
