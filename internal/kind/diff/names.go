@@ -49,6 +49,12 @@ func headerName(b []byte, known string) string {
 	return cutSide(name)
 }
 
+// isNull reports whether the text after "--- " or "+++ " names no file: the file is added or deleted.
+func isNull(b []byte) bool {
+	name, _, _ := strings.Cut(string(b), "\t")
+	return strings.TrimRight(name, " \r") == "/dev/null"
+}
+
 // cutSide removes git's prefix a/ or b/ (also i/, w/, c/, o/ with mnemonic prefixes).
 func cutSide(name string) string {
 	if len(name) > 2 && name[1] == '/' && strings.IndexByte("abiwco", name[0]) >= 0 {
