@@ -84,7 +84,7 @@ func (d *difference) Finish(s *digest.Summary) {
 		}
 		d.read.endHunk()
 	}
-	s.Records = d.read.hunks
+	s.Records = d.read.files
 	if d.read.commits > 0 {
 		s.Total = append(s.Total, content.Plural(d.read.commits, "commit", "commits"))
 	}
@@ -98,6 +98,9 @@ func (d *difference) Finish(s *digest.Summary) {
 		s.Says = append(s.Says, cut)
 	}
 	slices.SortStableFunc(d.list, byChanges)
+	if line := d.extremes(); line != "" {
+		s.Says = append(s.Says, line)
+	}
 	for _, f := range d.list[:min(len(d.list), diffShown)] {
 		s.Says = append(s.Says, f.stat())
 	}
@@ -138,9 +141,32 @@ func (f *changed) name() string {
 	return f.to
 }
 
-// stat returns a line like one of "git diff --stat": "src/a.go +12 −3 (hunks 4-6)".
+// extremes names the files with most added and with most deleted lines, unless these are one file. The list that
+// follows is sorted by the sum.
+func (d *difference) extremes() string {
+	if d.read.files < 2 {
+		return ""
+	}
+	most, least := d.list[0], d.list[0]
+	for _, f := range d.list {
+		if f.added > most.added {
+			most = f
+		}
+		if f.removed > least.removed {
+			least = f
+		}
+	}
+	if most == least {
+		return ""
+	}
+	return "most added: " + content.Clip(most.name(), digest.NameRunes) + " +" + digest.Number(most.added) +
+		"; most deleted: " + content.Clip(least.name(), digest.NameRunes) + " −" + digest.Number(least.removed)
+}
+
+// stat returns a line like that of diff --stat, with the number of the file's record: "4: src/a.go +12 −3 (3 hunks)".
 func (f *changed) stat() string {
 	var b strings.Builder
+	b.WriteString(digest.Number(f.order) + ": ")
 	if f.moved {
 		b.WriteString(content.Clip(f.from, digest.NameRunes) + " → ")
 	}
@@ -156,19 +182,16 @@ func (f *changed) stat() string {
 		}
 		b.WriteString(note)
 	}
-	switch {
-	case f.hunks == 1:
-		b.WriteString(" (hunk " + digest.Number(f.hunk) + ")")
-	case f.hunks > 1:
-		b.WriteString(" (hunks " + digest.Span(f.hunk, f.hunk+f.hunks-1) + ")")
+	if f.hunks > 1 {
+		b.WriteString(" (" + content.Plural(f.hunks, "hunk", "hunks") + ")")
 	}
 	return b.String()
 }
 
-// text returns the line that lists the hunk, "3: src/a.go @@ -10,6 +12,9 @@ func x (+3 −0)". The receipt prints
-// short instead of whole if it shows the header line elsewhere. file adds the name of the file.
+// text returns the hunk as listed, with the pointer that slice takes: "/3/hunks/0: src/a.go @@ -10,6 +12,9 @@ (+3 −0)".
+// The receipt prints short instead if it shows the header line elsewhere.
 func (h *hunk) text(file bool) (whole, short string) {
-	name := digest.Number(h.number) + ":"
+	name := "/" + digest.Number(h.file.order) + "/hunks/" + digest.Number(h.number) + ":"
 	if file {
 		name += " " + content.Clip(h.file.name(), digest.NameRunes)
 	}

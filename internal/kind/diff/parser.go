@@ -35,12 +35,11 @@ type changed struct {
 	note           []string
 	added, removed int64
 	hunks          int64
-	hunk           int64 // number of the first hunk, from 0; -1 if there is none
-	order          int64
+	order          int64 // number of the file, from 0
 }
 
 type hunk struct {
-	number, line   int64 // number of the hunk, from 0; line number of its header, from 1
+	number, line   int64 // number of the hunk in its file, from 0; line number of its header, from 1
 	header         string
 	file           *changed
 	added, removed int64
@@ -177,7 +176,7 @@ func isHash(s string) bool {
 
 // begin starts the next file.
 func (p *parser) begin() {
-	p.now = &changed{order: p.files, hunk: -1}
+	p.now = &changed{order: p.files}
 	p.named = false
 	p.files++
 	p.onFile(p.now)
@@ -218,11 +217,8 @@ func (p *parser) header(line []byte, number int64) {
 		p.begin()
 	}
 	p.named = true
-	if p.now.hunks == 0 {
-		p.now.hunk = p.hunks
-	}
 	p.now.hunks++
-	p.hunk = &hunk{number: p.hunks, line: number, file: p.now, header: string(line[:min(len(line), 160)])}
+	p.hunk = &hunk{number: p.now.hunks - 1, line: number, file: p.now, header: string(line[:min(len(line), 160)])}
 	p.hunks++
 }
 

@@ -81,7 +81,7 @@ func (s *summary) Finish(d *digest.Summary) {
 	s.rows.Close()
 	s.read.end()
 	d.Records = s.commits
-	d.Total = append(d.Total, "git log, "+content.Plural(s.commits, "commit", "commits"))
+	d.Total = append(d.Total, content.Plural(s.commits, "commit", "commits"))
 	if !s.first.IsZero() {
 		d.Total = append(d.Total, s.first.Format(time.DateOnly)+" to "+s.last.Format(time.DateOnly))
 	}
