@@ -53,6 +53,12 @@ func (s *searcher) reportTotals(ctx context.Context) {
 	s.out.Count("total_matches", float64(s.matches))
 	s.out.Count("files_with_matches", float64(s.files))
 	s.out.Count("files_searched", float64(s.searched))
+	if s.Show == "groups" {
+		s.out.Count("occurrences", float64(s.groups.occurrences))
+		for _, note := range s.groups.notes() {
+			s.out.Note(note)
+		}
+	}
 	if s.matches == 0 {
 		s.out.Note(s.explainNoMatch())
 	}

@@ -19,14 +19,16 @@ type searchArgs struct {
 	IgnoreCase bool   `json:"ignore_case,omitempty" help:"Ignore the case of letters. Default: false."`
 	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match across lines" help:"Let a match span several lines. Default: false."`
 	Context    int    `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
-	Show       string `json:"show,omitempty" enum:"matches|files|counts" help:"What to print: matching lines, names of files with a match, or the number of matches per file. Default: matches."`
+	Show       string `json:"show,omitempty" enum:"matches|files|counts|dirs|groups" help:"What to print: matches (matching lines), files (names of files with a match), counts (matching lines of each file), dirs (of each directory), or groups (how often each captured group, or matched text, occurs; most frequent first). Default: matches."`
 	All        bool   `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored files. Default: false."`
 }
 
 // Check implements [tools.Checker].
 func (a searchArgs) Check() error {
-	_, _, err := a.compile()
-	return err
+	if _, _, err := a.compile(); err != nil {
+		return err
+	}
+	return checkGroups(a.Show, false, a.Context)
 }
 
 // compile compiles the pattern and the glob; a nil glob matches everything.
@@ -77,7 +79,9 @@ type searcher struct {
 	matches      int64
 	files        int64
 	counts       []fileCount
-	decoded      source.Decoded // files with matches that were decoded
+	dirs         map[string]dirCount // with show=dirs, by name
+	groups       groupCounts         // with show=groups
+	decoded      source.Decoded      // files with matches that were decoded
 
 	window     *linesearch.Line // the first truncated match …
 	windowFile string           // … and its file
