@@ -188,19 +188,11 @@ func (f *finder) listOne(ctx context.Context, l source.Location) error {
 			foundEntry{Path: e.Name(), Type: e.Type, Size: e.Size, Modified: e.Modified, observation: e.Observation},
 		)
 	})
-	f.report = addReports(before, report)
+	f.report = source.SumReports(before, report)
 	if err == nil && f.limitReached {
 		err = tree.SkipAll
 	}
 	return err
-}
-
-// addReports returns the sum of the reports of two walks.
-func addReports(a, b tree.Report) tree.Report {
-	return tree.Report{
-		Dirs: a.Dirs + b.Dirs, Files: a.Files + b.Files, Ignored: a.Ignored + b.Ignored,
-		Unreadable: a.Unreadable + b.Unreadable, CutRules: a.CutRules + b.CutRules,
-	}
 }
 
 // addEntry writes an entry if it matches the query. It returns tree.SkipAll if the limit is reached and later entries

@@ -15,6 +15,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,57 +63,96 @@ type runner struct {
 const smallText = 64 << 10
 
 func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Output) error {
-	src, err := in.Sources.Open(ctx, a.Source)
-	if err != nil {
-		return err
-	}
-	defer tools.CloseSource(src, out)
-	write, err := asObjects(ctx, src, a)
+	names, err := sourceNames(ctx, a.Source, in, out)
 	if err != nil {
 		return err
 	}
 	work, stop := context.WithCancel(ctx)
 	defer stop()
-	open := opener(work, src, write)
-	j := engine.Job{
-		Name: src.Name, Filter: a.Filter, Args: a.Args,
-		Raw: a.Raw, Slurp: a.Slurp, Text: a.Text, Offset: a.Offset, Limit: a.Limit,
+	g := &page{out: out, args: a, memory: r.Memory, next: a.Offset, enough: make(chan struct{})}
+	g.whenFull = func() { g.timer = time.AfterFunc(r.CountFor, stop) }
+	defer func() {
+		if g.timer != nil {
+			g.timer.Stop()
+		}
+	}()
+	if len(names) > 1 {
+		return r.runSeveral(ctx, work, names, g, in)
 	}
-	p, err := j.Prepare()
+	src, err := in.Sources.Open(ctx, names[0])
 	if err != nil {
 		return err
 	}
-	var small []byte // nil: the filter runs in a worker
-	if !r.always && p.Bounded() && src.Size <= smallText {
-		if small, err = wholeText(open); err != nil {
-			return err
-		}
+	defer tools.CloseSource(src, out)
+	t, err := textOf(work, src, a)
+	if err != nil {
+		return err
 	}
 	if a.Save {
 		out.Keep(src.Name)
 	}
-	g := &page{out: out, args: a, size: src.Size, memory: r.Memory, next: a.Offset, enough: make(chan struct{})}
-	g.whenFull = func() { g.timer = time.AfterFunc(r.CountFor, stop) }
-	var o engine.Outcome
-	switch {
-	case small != nil:
-		o, err = j.RunPlan(work, p, bytes.NewReader(small), g)
-	case r.InProcess:
-		var t io.Reader
-		if t, err = open(); err == nil {
-			o, err = j.RunPlan(work, p, t, g)
-		}
-	default:
-		output := engine.PageOutput(r.Memory)
-		if a.Save {
-			output = 0
-		}
-		o, err = engine.RunWorker(work, j, inputOf(src, open, write == nil), r.Memory, output, g, g.enough)
-	}
-	if g.timer != nil {
-		g.timer.Stop()
+	g.size = src.Size
+	o, err := r.runText(work, t, g, a.Offset)
+	if err != nil && errors.As(err, new(badFilter)) {
+		return err
 	}
 	return g.finish(ctx, src, o, err)
+}
+
+// text is what a filter runs on: a source, its records as objects, or several of these in a row.
+type text struct {
+	name  string
+	size  int64 // bytes of the source
+	open  func() (io.Reader, error)
+	input engine.WorkerInput
+}
+
+// textOf returns the text of a source. Its goroutine exits when ctx is done.
+func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
+	write, err := asObjects(ctx, src, a)
+	if err != nil {
+		return text{}, err
+	}
+	open := opener(ctx, src, write)
+	return text{src.Name, src.Size, open, inputOf(src, open, write == nil)}, nil
+}
+
+// badFilter is the error of a filter that does not compile.
+type badFilter struct{ error }
+
+func (e badFilter) Unwrap() error { return e.error }
+
+// runText runs the filter of the call on a text and shows the results after the first offset ones.
+func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o engine.Outcome, err error) {
+	a := g.args
+	j := engine.Job{
+		Name: t.name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text, Offset: offset, Limit: a.Limit,
+	}
+	p, err := j.Prepare()
+	if err != nil {
+		return o, badFilter{err}
+	}
+	if !r.always && p.Bounded() && t.size <= smallText {
+		small, err := wholeText(t.open)
+		if err != nil {
+			return o, err
+		}
+		if small != nil {
+			return j.RunPlan(ctx, p, bytes.NewReader(small), g)
+		}
+	}
+	if r.InProcess {
+		from, err := t.open()
+		if err != nil {
+			return o, err
+		}
+		return j.RunPlan(ctx, p, from, g)
+	}
+	output := engine.PageOutput(r.Memory)
+	if a.Save {
+		output = 0
+	}
+	return engine.RunWorker(ctx, j, t.input, r.Memory, output, g, g.enough)
 }
 
 // wholeText returns the text, nil if it is longer than smallText: the objects of a table are longer than its file.

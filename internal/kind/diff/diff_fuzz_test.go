@@ -84,7 +84,7 @@ func FuzzDiff(f *testing.F) {
 				"the files have %d hunks, +%d −%d; in all there are %d, +%d −%d", hunks, added, removed, d.read.hunks, d.added,
 				d.removed,
 			)
-		case d.read.files+d.read.hunks+d.added+d.removed > 2*lines || s.Records != d.read.hunks: // a hunk's header may begin a file
+		case d.read.files+d.read.hunks+d.added+d.removed > 2*lines || s.Records != d.read.files: // a hunk's header may begin a file
 			t.Errorf("%d files, %d hunks, +%d −%d in %d lines", d.read.files, d.read.hunks, d.added, d.removed, lines)
 		}
 		at := min(max(cut, 0), len(text))
