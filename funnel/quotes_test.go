@@ -85,7 +85,7 @@ func TestAHunkHeaderIsShownOnce(t *testing.T) {
 		if n := strings.Count(receipt, header); n != 1 {
 			t.Errorf("%q stands %d times in\n%s", header, n, receipt)
 		}
-		if !strings.Contains(receipt, fmt.Sprintf("\n%d: f%d.go @@", i, i)) {
+		if !strings.Contains(receipt, fmt.Sprintf("\n/%d/hunks/0: f%d.go @@", i, i)) {
 			t.Errorf("hunk %d is not listed in\n%s", i, receipt)
 		}
 	}

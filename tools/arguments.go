@@ -173,6 +173,9 @@ func members(raw json.RawMessage) ([]member, error) {
 
 // check validates a value and returns it in the form to decode: an integer such as 1e3 or 2.0 as plain digits.
 func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error) {
+	if f.kind == stringsKind {
+		return v, f.checkStrings(v, fields)
+	}
 	got := jsonTypeOf(v)
 	if f.kind == "integer" && got == "number" {
 		if n, ok := normalizeInteger(string(v)); ok {

@@ -60,6 +60,9 @@ func parseBounds(tool, name, r string) (lo, hi *float64) {
 }
 
 func jsonType(t reflect.Type) string {
+	if t == stringsType {
+		return stringsKind
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return jsonType(t.Elem())
@@ -86,8 +89,12 @@ func schemaOf(fields []field) json.RawMessage {
 	var required []string
 	for i, f := range fields {
 		b = append(b, []string{`,"properties":{`, `,`}[min(i, 1)]...)
-		b = append(append(b, marshal(f.name)...), `:{"type":`...)
-		b = append(b, marshal(f.kind)...)
+		b = append(append(b, marshal(f.name)...), `:{`...)
+		if f.kind == stringsKind {
+			b = append(b, stringsSchema...)
+		} else {
+			b = append(append(b, `"type":`...), marshal(f.kind)...)
+		}
 		if f.description != "" {
 			b = append(append(b, `,"description":`...), marshal(f.description)...)
 		}

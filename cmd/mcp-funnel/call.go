@@ -92,13 +92,30 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 		p, known := schema.Properties[key]
 		raw := json.RawMessage(value)
 		// A value of another type is passed as a string, so that the tool's own error names it.
-		if !known || p.Type == "string" || !json.Valid(raw) {
+		list := known && p.Type == "" // one string or several: as a JSON array, or KEY= given several times
+		if !known || p.Type == "string" || !json.Valid(raw) || list && !isStringArray(raw) {
 			raw, _ = json.Marshal(value)
 		}
-		if _, twice := args[key]; twice {
+		if before, twice := args[key]; twice && !list {
 			return nil, usagef("%s= is given twice", key)
+		} else if twice {
+			raw = appendStrings(before, raw)
 		}
 		args[key] = raw
 	}
 	return json.Marshal(args)
+}
+
+func isStringArray(raw json.RawMessage) bool {
+	var list []string
+	return json.Unmarshal(raw, &list) == nil
+}
+
+// appendStrings returns the strings of both values, each a string or an array of strings, as one array.
+func appendStrings(a, b json.RawMessage) json.RawMessage {
+	var all, more tools.Strings
+	_ = json.Unmarshal(a, &all) // both were checked or written here
+	_ = json.Unmarshal(b, &more)
+	raw, _ := json.Marshal(append(all, more...))
+	return raw
 }

@@ -16,6 +16,7 @@ const (
 	JSON     Kind = "json"
 	NDJSON   Kind = "ndjson"
 	Diff     Kind = "diff"
+	GitLog   Kind = "gitlog"
 	Log      Kind = "log"
 	Table    Kind = "table" // CSV, TSV
 	Markdown Kind = "markdown"

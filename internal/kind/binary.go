@@ -22,6 +22,7 @@ var Binary = &Kind{
 	Sniff:      func(s *Sample) bool { return s.binary },
 	Summarizer: func(_ string, prefix []byte) digest.Summarizer { return newBinary(prefix) },
 	Records:    noRecords(content.Binary),
+	RecordIs:   "none",
 	Shares:     Shares{Says: 0.3, Shape: 0.3, Body: 0.5},
 }
 

@@ -15,7 +15,9 @@ var Diff = &Kind{
 	MIME:       fixed("text/x-diff"),
 	Sniff:      func(s *Sample) bool { return isDiff(s.lines(), s.ext) },
 	Summarizer: func(string, []byte) digest.Summarizer { return withoutMark(diff.New()) },
-	Records:    content.Hunks,
+	Records:    diff.Spans,
+	Objects:    diff.Objects,
+	RecordIs:   "a file {file, old_file, status, added, deleted, hunks: [{at, lines, added, deleted, header}]}",
 	Shares:     Shares{Says: 0.35, Shape: 0, Body: 0.7},
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
 )
 
-// Kind describes one kind of text. All fields are set.
+// Kind describes one kind of text. All fields but Objects are set.
 type Kind struct {
 	Name content.Kind // name on the wire and in the index of observations
 	Ext  string       // file extension without the dot
@@ -34,6 +34,12 @@ type Kind struct {
 	// Records visits the records of a text; see [Records].
 	Records func(ctx context.Context, r io.Reader, visit func(index int64, at content.Span) bool) error
 
+	// Objects writes the records as JSON objects, one a line, in the order and number of Records. It is nil if the
+	// text is JSON or binary.
+	Objects func(ctx context.Context, r io.Reader, w io.Writer) error
+
+	RecordIs string // what jq takes for a record: "a file {file, status, …}"; for help and receipts
+
 	Shares Shares
 }
 
@@ -48,6 +54,7 @@ var All = []*Kind{
 	JSON,
 	NDJSON,
 	Diff,
+	GitLog,
 	Log,
 	Table,
 	Markdown,
@@ -65,8 +72,8 @@ func Of(name content.Kind) *Kind {
 }
 
 // Records calls visit for each record of a text in order, until visit returns false. Records are the elements of a
-// top-level JSON array, NDJSON lines (or concatenated values), CSV rows after the header, and hunks of a diff. JSON
-// whose top level is not an array is read as a sequence of values. Records reads no further than needed and retains
+// top-level JSON array, NDJSON lines (or concatenated values), CSV rows after the header, files of a diff, commits of a
+// git log, and lines of a log or text. JSON whose top level is not an array is read as a sequence of values. Records reads no further than needed and retains
 // no text. For broken text it visits the valid records and returns a [content.SyntaxError] with the position; see
 // [content.LineValues] for lines that are not JSON.
 func Records(ctx context.Context, r io.Reader, k content.Kind, visit func(index int64, at content.Span) bool) error {
@@ -75,7 +82,7 @@ func Records(ctx context.Context, r io.Reader, k content.Kind, visit func(index 
 
 func noRecords(k content.Kind) func(context.Context, io.Reader, func(int64, content.Span) bool) error {
 	return func(context.Context, io.Reader, func(int64, content.Span) bool) error {
-		return fmt.Errorf("a %s has no records: json, ndjson, csv, tsv and diffs have", k)
+		return fmt.Errorf("a %s has no records", k)
 	}
 }
 

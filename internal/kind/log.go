@@ -6,6 +6,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/logs"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/record"
 )
 
 // Log is a text most of whose lines begin with a time or a level.
@@ -15,7 +16,9 @@ var Log = &Kind{
 	MIME:       fixed("text/plain"),
 	Sniff:      func(s *Sample) bool { return isLog(s.lines(), s.ext) },
 	Summarizer: func(name string, _ []byte) digest.Summarizer { return withoutMark(logs.New(name)) },
-	Records:    noRecords(content.Log),
+	Records:    record.LineSpans,
+	Objects:    logs.Objects,
+	RecordIs:   "a line {line, time, level, source, text, and each key=value pair}",
 	Shares:     Shares{Says: 0.5, Shape: 0.2, Body: 0.45},
 }
 

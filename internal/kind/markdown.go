@@ -6,6 +6,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/markdown"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/record"
 )
 
 // Markdown is Markdown text.
@@ -15,7 +16,9 @@ var Markdown = &Kind{
 	MIME:       fixed("text/markdown"),
 	Sniff:      func(s *Sample) bool { return len(s.lines()) > 0 && isMarkdown(s.lines(), s.ext) },
 	Summarizer: func(string, []byte) digest.Summarizer { return withoutMark(markdown.New()) },
-	Records:    noRecords(content.Markdown),
+	Records:    record.LineSpans,
+	Objects:    record.TextLines,
+	RecordIs:   "a line {line, text}",
 	Shares:     Shares{Says: 0.3, Shape: 0.2, Body: 0.7},
 }
 

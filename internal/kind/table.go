@@ -18,6 +18,7 @@ var Table = &Kind{
 	Sniff:      func(s *Sample) bool { return s.ext != ".md" && len(s.lines()) > 0 && isTable(s.text, s.whole, s.ext) },
 	Summarizer: func(_ string, prefix []byte) digest.Summarizer { return withoutMark(shape.NewTable(prefix)) },
 	Records:    tableRecords,
+	RecordIs:   "a row, an object with the names of the header",
 	Shares:     Shares{Says: 0.3, Shape: 0.4, Body: 0.3},
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/logs"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/record"
 )
 
 // Text is any text that no other kind matches.
@@ -13,6 +14,8 @@ var Text = &Kind{
 	MIME:       detected("text/plain"),
 	Sniff:      func(*Sample) bool { return true },
 	Summarizer: func(name string, _ []byte) digest.Summarizer { return withoutMark(logs.NewProse(name)) },
-	Records:    noRecords(content.Text),
+	Records:    record.LineSpans,
+	Objects:    record.TextLines,
+	RecordIs:   "a line {line, text}",
 	Shares:     Shares{Says: 0.3, Shape: 0.3, Body: 0.5},
 }

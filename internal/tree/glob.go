@@ -23,6 +23,7 @@ const (
 type Glob struct {
 	pattern      string
 	alternatives []alternative
+	except       []alternative // see [CompileGlobs]
 }
 
 // alternative is a pattern without braces.
@@ -55,6 +56,9 @@ func compileGlob(pattern string) (*Glob, error) {
 	case !doublestar.ValidatePattern(pattern):
 		return nil, errors.New(`not a pattern: a [class] or {a,b} is not closed or empty, or "\" is at the end; ` +
 			`put "\" before a character to match it literally`)
+	}
+	if hint := extendedGlob(pattern); hint != "" {
+		return nil, errors.New(hint)
 	}
 	plain, err := unescapeSlashes(pattern)
 	if err != nil {
@@ -244,7 +248,7 @@ func (g *Glob) Match(p string) bool {
 	base := path.Base(p)
 	for i := range g.alternatives {
 		if g.alternatives[i].match(p, base) {
-			return true
+			return !g.excludes(p)
 		}
 	}
 	return false
@@ -300,7 +304,7 @@ func matchNames(parts []string, p string) bool {
 func (g *Glob) mayMatchBelow(p string) bool {
 	for i := range g.alternatives {
 		if g.alternatives[i].mayMatchBelow(p) {
-			return true
+			return !g.excludes(p)
 		}
 	}
 	return false

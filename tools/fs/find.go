@@ -16,16 +16,16 @@ import (
 
 // findArgs are the arguments of find. Every conversation pays for the words of the jsonschema tags.
 type findArgs struct {
-	Glob   string `json:"glob,omitempty" jsonschema:"default **" help:"Glob of the names to list, such as **/*.go or *.{md,txt}; ** matches everything. Default: **."`
-	Path   string `json:"path,omitempty" jsonschema:"directory, or obs:" help:"Directory or file to list, or obs: for stored observations. Default: all roots."`
-	Type   string `json:"type,omitempty" enum:"file|dir|link" help:"List only entries of this type. Default: every type."`
-	Show   string `json:"show,omitempty" enum:"list|tree|count|stat" jsonschema:"stat adds lines, kind, tokens; count is per extension" help:"Output format: list prints one record per entry with size and time; tree prints indented names; count prints files and bytes per extension; stat prints the records of list with lines, kind and tokens of each file. Default: list."`
-	Sort   string `json:"sort,omitempty" enum:"path|modified|size" jsonschema:"newest or largest first" help:"Sort order: by path, newest first (modified) or largest first (size). Default: path."`
-	Limit  int64  `json:"limit,omitempty" range:"0," help:"Maximum number of entries to show; 0 shows all. Default: 0."`
-	Depth  int64  `json:"depth,omitempty" range:"0," help:"Maximum number of directory levels to descend; 0 is unlimited. Default: 0."`
-	Newer  string `json:"newer,omitempty" jsonschema:"24h, 7d, RFC 3339" help:"List only entries modified within an age (90m, 24h, 7d, 2w) or after a time (2026-01-31, RFC 3339). Default: any time."`
-	Larger string `json:"larger,omitempty" jsonschema:"10KB, 1MB" help:"List only files larger than this size: 500, 10KB, 1.5MB, 1GiB. Default: any size."`
-	All    bool   `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored entries. Default: false."`
+	Glob   tools.Strings `json:"glob,omitempty" jsonschema:"default **; !p excludes" help:"Glob of the names to list, such as **/*.go or *.{md,txt}, or several; a pattern that begins with ! excludes. Default: **."`
+	Path   string        `json:"path,omitempty" jsonschema:"directory, or obs:" help:"Directory or file to list, or obs: for stored observations. Default: all roots."`
+	Type   string        `json:"type,omitempty" enum:"file|dir|link" help:"List only entries of this type. Default: every type."`
+	Show   string        `json:"show,omitempty" enum:"list|tree|count|stat" jsonschema:"stat adds lines, kind, tokens; count is per extension" help:"Output format: list prints one record per entry with size and time; tree prints indented names; count prints files and bytes per extension; stat prints the records of list with lines, kind and tokens of each file. Default: list."`
+	Sort   string        `json:"sort,omitempty" enum:"path|modified|size" jsonschema:"newest or largest first" help:"Sort order: by path, newest first (modified) or largest first (size). Default: path."`
+	Limit  int64         `json:"limit,omitempty" range:"0," help:"Maximum number of entries to show; 0 shows all. Default: 0."`
+	Depth  int64         `json:"depth,omitempty" range:"0," help:"Maximum number of directory levels to descend; 0 is unlimited. Default: 0."`
+	Newer  string        `json:"newer,omitempty" jsonschema:"24h, 7d, RFC 3339" help:"List only entries modified within an age (90m, 24h, 7d, 2w) or after a time (2026-01-31, RFC 3339). Default: any time."`
+	Larger string        `json:"larger,omitempty" jsonschema:"10KB, 1MB" help:"List only files larger than this size: 500, 10KB, 1.5MB, 1GiB. Default: any size."`
+	All    bool          `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored entries. Default: false."`
 }
 
 // Find returns the tool find.
@@ -61,8 +61,8 @@ func newFindQuery(a findArgs, now time.Time) (q findQuery, err error) {
 	if q.Show == "" {
 		q.Show = "list"
 	}
-	if q.Glob != "" && q.Glob != "**" {
-		if q.glob, err = tree.CompileGlob(q.Glob); err != nil {
+	if len(q.Glob) > 0 {
+		if q.glob, err = tree.CompileGlobs(q.Glob); err != nil {
 			return q, err
 		}
 	}
@@ -188,19 +188,11 @@ func (f *finder) listOne(ctx context.Context, l source.Location) error {
 			foundEntry{Path: e.Name(), Type: e.Type, Size: e.Size, Modified: e.Modified, observation: e.Observation},
 		)
 	})
-	f.report = addReports(before, report)
+	f.report = source.SumReports(before, report)
 	if err == nil && f.limitReached {
 		err = tree.SkipAll
 	}
 	return err
-}
-
-// addReports returns the sum of the reports of two walks.
-func addReports(a, b tree.Report) tree.Report {
-	return tree.Report{
-		Dirs: a.Dirs + b.Dirs, Files: a.Files + b.Files, Ignored: a.Ignored + b.Ignored,
-		Unreadable: a.Unreadable + b.Unreadable, CutRules: a.CutRules + b.CutRules,
-	}
 }
 
 // addEntry writes an entry if it matches the query. It returns tree.SkipAll if the limit is reached and later entries

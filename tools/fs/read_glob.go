@@ -19,46 +19,19 @@ const (
 	maxReadBytes = 64 << 20
 )
 
-// splitGlob splits a path before its first name with glob characters.
-func splitGlob(name string) (dir, pattern string) {
-	at := 0
-	for i := 0; i < len(name); i++ {
-		if name[i] == '/' {
-			at = i + 1
-		} else if strings.IndexByte(`*?[{\`, name[i]) >= 0 {
-			break
-		}
-	}
-	dir, pattern = name[:at], name[at:]
-	if dir != "/" {
-		dir = strings.TrimSuffix(dir, "/")
-	}
-	return dir, pattern
-}
-
 // readGlob writes each file that matches a glob below a line with its name. A single match is read like a named file.
 func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output) error {
-	dir, pattern := splitGlob(name)
-	glob, err := tree.CompileGlob(pattern)
+	m, err := in.Sources.Match(ctx, name, maxRead, func(r tree.Report) {
+		out.Progress(r.Files, 0, fmt.Sprintf("%d files walked", r.Files))
+	}, out.Note)
 	if err != nil {
 		return err
 	}
-	o := tree.Options{Glob: glob}
-	if dir != "" && !strings.Contains(pattern, "/") && pattern != "**" {
-		o.Depth = 1 // "src/*.go" matches files directly in src; "*.go" alone matches at any depth
-	}
-	locations, err := in.Sources.Locate(ctx, dir)
-	if err != nil {
-		return err
-	}
-	names, report, more, err := listFiles(ctx, locations, o, out)
-	if err != nil {
-		return err
-	}
-	reportWalk(report, out)
+	names := m.Names
+	reportWalk(m.Report, out)
 	switch {
 	case len(names) == 0:
-		f := finder{report: report}
+		f := finder{report: m.Report}
 		out.Count("files_found", 0)
 		out.Note(strings.Replace(f.explainNoMatch(), ": all=true includes them", ": name them to read them", 1))
 		return nil
@@ -70,40 +43,10 @@ func readGlob(ctx context.Context, name string, in tools.Input, out tools.Output
 		defer tools.CloseSource(src, out)
 		return readSource(ctx, src, out)
 	}
-	if more {
+	if m.More {
 		out.Note(fmt.Sprintf("only the first %d files are read; there are more", maxRead))
 	}
-	return readFiles(ctx, names, report.Files, in, out)
-}
-
-// listFiles returns the names of up to maxRead files that the walk options select, in path order; more is true if
-// there are further ones.
-func listFiles(
-	ctx context.Context, locations []source.Location, o tree.Options, out tools.Output,
-) (names []string, all tree.Report, more bool, err error) {
-	o.Progress = func(r tree.Report) { out.Progress(r.Files, 0, fmt.Sprintf("%d files walked", r.Files)) }
-	missing := source.MissingRoots{Left: len(locations), Report: out.Note}
-	for _, l := range locations {
-		if !l.IsDir {
-			continue
-		}
-		report, err := l.List(ctx, source.ListOptions{Walk: o}, func(e source.Entry) error {
-			if e.Type != tree.File {
-				return nil
-			}
-			if len(names) == maxRead {
-				more = true
-				return tree.SkipAll
-			}
-			names = append(names, e.Name())
-			return nil
-		})
-		if err := missing.Check(l, err); err != nil {
-			return nil, all, false, err
-		}
-		all = addReports(all, report)
-	}
-	return names, all, more, nil
+	return readFiles(ctx, names, m.Report.Files, in, out)
 }
 
 // readFiles writes the named files. Its progress continues from the number of files walked.

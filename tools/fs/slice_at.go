@@ -17,6 +17,16 @@ import (
 // showValue shows the value at a JSON Pointer: as stored if it fits on a page, else its elements or members as records.
 // narrowed reports whether the call gave records, with range r.
 func (s *slicer) showValue(pointer string, r sliceRange, narrowed bool) error {
+	if s.src.Kind() == content.Diff {
+		at, err := s.findInDiff(pointer)
+		switch {
+		case err != nil:
+			return fmt.Errorf("at %w", err)
+		case narrowed:
+			return errors.New("at names one file or hunk of a diff: give either at or records")
+		}
+		return s.showSpan(at)
+	}
 	at, pointer, err := s.findValue(pointer)
 	if err != nil {
 		return err
@@ -37,6 +47,11 @@ func (s *slicer) showValue(pointer string, r sliceRange, narrowed bool) error {
 			content.ClipBytes(content.VisibleLine(pointer), 100), s.src.Name,
 		)
 	}
+	return s.showSpan(at)
+}
+
+// showSpan shows a part of the text as it stands.
+func (s *slicer) showSpan(at content.Span) error {
 	return s.showText(textCursor{at: at.Start, unit: "bytes", number: at.Start, to: at.End - 1}, at.End, -1)
 }
 

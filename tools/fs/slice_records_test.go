@@ -10,9 +10,8 @@ import (
 
 func TestSliceRecords(t *testing.T) {
 	var diff strings.Builder
-	diff.WriteString("--- a/f\n+++ b/f\n")
 	for i := range 5 {
-		fmt.Fprintf(&diff, "@@ -%d +%d @@\n-old %d\n+new %d\n", i*10+1, i*10+1, i, i)
+		fmt.Fprintf(&diff, "--- a/f%d\n+++ b/f%d\n@@ -%d +%d @@\n-old %d\n+new %d\n", i, i, i*10+1, i*10+1, i, i)
 	}
 	files := map[string]string{
 		"a.json":   "[\n  {\"i\": 0},\n  {\n    \"i\": 1\n  },\n  2,\n  \"three\"\n]\n",
@@ -35,8 +34,8 @@ func TestSliceRecords(t *testing.T) {
 		{"a.csv", "0", []string{"i,name\n0,\"a,\nb\""}, 0, 4},
 		{"a.csv", "1-2", []string{"i,name\n1,c", "2,d"}, 1, 4},
 		{"a.csv", "-2", []string{"i,name\n2,d", "3,e"}, 2, 4},
-		{"a.diff", "1-1", []string{"@@ -11 +11 @@\n-old 1\n+new 1"}, 1, 5},
-		{"a.diff", "4-", []string{"@@ -41 +41 @@\n-old 4\n+new 4"}, 4, 5},
+		{"a.diff", "1-1", []string{"--- a/f1\n+++ b/f1\n@@ -11 +11 @@\n-old 1\n+new 1"}, 1, 5},
+		{"a.diff", "4-", []string{"--- a/f4\n+++ b/f4\n@@ -41 +41 @@\n-old 4\n+new 4"}, 4, 5},
 		{"o.json", "0", []string{`{"a":[1,2]}`}, 0, 1},
 	} {
 		for _, source := range []string{tt.file, ids[tt.file]} {

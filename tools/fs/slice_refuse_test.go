@@ -27,7 +27,7 @@ func TestSliceRefuses(t *testing.T) {
 		`{"source":"empty.txt","lines":"-3"}`:                                   "lines -3: empty.txt has no lines",
 		`{"source":"empty.txt","bytes":"0"}`:                                    "bytes 0: empty.txt has no bytes",
 		`{"source":"empty.txt","chars":"-1"}`:                                   "chars -1: empty.txt has no chars",
-		`{"source":"t.txt","records":"0"}`:                                      "records: t.txt: a text has no records: json, ndjson, csv, tsv and diffs have",
+		`{"source":"t.txt","records":"3"}`:                                      "records 3: past the end: t.txt has 3 records (0-2)",
 		`{"source":"t.txt","lines":"0-5"}`: `lines "0-5": lines count from 1; ` +
 			strings.ReplaceAll(strings.ReplaceAll(forms, "4", "5"), "8", "9"),
 		`{"source":"t.txt","bytes":"5-3"}`: `bytes "5-3": it ends before it begins; ` +

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
 
@@ -16,7 +17,7 @@ type Options struct {
 }
 
 type args struct {
-	Source string                     `json:"source" jsonschema:"path or obs:ID" help:"File, or obs:ID."`
+	Source tools.Strings              `json:"source" jsonschema:"path, glob or obs:ID" help:"File, obs:ID, a glob of files, or an array of these: the filter runs on each in turn, and input_filename names it; with slurp on the records of all."`
 	Filter string                     `json:"filter" help:"Filter in the language of jq."`
 	Raw    bool                       `json:"raw,omitempty" jsonschema:"strings unquoted" help:"Print strings without quotes, as jq -r does. Default: false."`
 	Slurp  bool                       `json:"slurp,omitempty" jsonschema:"all records as one array; with text all of it as one string" help:"Give all records to the filter as one array, as jq -s does; with text all of it as one string, as jq -R -s does. Default: false."`

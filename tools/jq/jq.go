@@ -12,14 +12,17 @@
 package jq
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -43,7 +46,7 @@ func newTool(r runner) tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "jq",
 		Title:       "Query JSON",
-		Description: "jq on JSON, NDJSON or a table (each row an object)",
+		Description: "jq on JSON, NDJSON; a table row is an object, a diff file {file, old_file, status, added, deleted, hunks}, a log line {line, time, level, text, key=value pairs}, a git commit {commit, author, date, subject, files, added, deleted}, other text {line, text}",
 		Effect:      tools.ReadOnly,
 		Paged:       true,
 	}, r.run)
@@ -60,56 +63,96 @@ type runner struct {
 const smallText = 64 << 10
 
 func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Output) error {
-	src, err := in.Sources.Open(ctx, a.Source)
+	names, err := sourceNames(ctx, a.Source, in, out)
 	if err != nil {
-		return err
-	}
-	defer tools.CloseSource(src, out)
-	if err := accepts(ctx, src, a); err != nil {
 		return err
 	}
 	work, stop := context.WithCancel(ctx)
 	defer stop()
-	open := opener(work, src, a)
-	j := engine.Job{
-		Name: src.Name, Filter: a.Filter, Args: a.Args,
-		Raw: a.Raw, Slurp: a.Slurp, Text: a.Text, Offset: a.Offset, Limit: a.Limit,
+	g := &page{out: out, args: a, memory: r.Memory, next: a.Offset, enough: make(chan struct{})}
+	g.whenFull = func() { g.timer = time.AfterFunc(r.CountFor, stop) }
+	defer func() {
+		if g.timer != nil {
+			g.timer.Stop()
+		}
+	}()
+	if len(names) > 1 {
+		return r.runSeveral(ctx, work, names, g, in)
 	}
-	p, err := j.Prepare()
+	src, err := in.Sources.Open(ctx, names[0])
 	if err != nil {
 		return err
 	}
-	var small []byte // nil: the filter runs in a worker
-	if !r.always && p.Bounded() && src.Size <= smallText {
-		if small, err = wholeText(open); err != nil {
-			return err
-		}
+	defer tools.CloseSource(src, out)
+	t, err := textOf(work, src, a)
+	if err != nil {
+		return err
 	}
 	if a.Save {
 		out.Keep(src.Name)
 	}
-	g := &page{out: out, args: a, size: src.Size, memory: r.Memory, next: a.Offset, enough: make(chan struct{})}
-	g.whenFull = func() { g.timer = time.AfterFunc(r.CountFor, stop) }
-	var o engine.Outcome
-	switch {
-	case small != nil:
-		o, err = j.RunPlan(work, p, bytes.NewReader(small), g)
-	case r.InProcess:
-		var t io.Reader
-		if t, err = open(); err == nil {
-			o, err = j.RunPlan(work, p, t, g)
-		}
-	default:
-		output := engine.PageOutput(r.Memory)
-		if a.Save {
-			output = 0
-		}
-		o, err = engine.RunWorker(work, j, inputOf(src, open, a), r.Memory, output, g, g.enough)
-	}
-	if g.timer != nil {
-		g.timer.Stop()
+	g.size = src.Size
+	o, err := r.runText(work, t, g, a.Offset)
+	if err != nil && errors.As(err, new(badFilter)) {
+		return err
 	}
 	return g.finish(ctx, src, o, err)
+}
+
+// text is what a filter runs on: a source, its records as objects, or several of these in a row.
+type text struct {
+	name  string
+	size  int64 // bytes of the source
+	open  func() (io.Reader, error)
+	input engine.WorkerInput
+}
+
+// textOf returns the text of a source. Its goroutine exits when ctx is done.
+func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
+	write, err := asObjects(ctx, src, a)
+	if err != nil {
+		return text{}, err
+	}
+	open := opener(ctx, src, write)
+	return text{src.Name, src.Size, open, inputOf(src, open, write == nil)}, nil
+}
+
+// badFilter is the error of a filter that does not compile.
+type badFilter struct{ error }
+
+func (e badFilter) Unwrap() error { return e.error }
+
+// runText runs the filter of the call on a text and shows the results after the first offset ones.
+func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o engine.Outcome, err error) {
+	a := g.args
+	j := engine.Job{
+		Name: t.name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text, Offset: offset, Limit: a.Limit,
+	}
+	p, err := j.Prepare()
+	if err != nil {
+		return o, badFilter{err}
+	}
+	if !r.always && p.Bounded() && t.size <= smallText {
+		small, err := wholeText(t.open)
+		if err != nil {
+			return o, err
+		}
+		if small != nil {
+			return j.RunPlan(ctx, p, bytes.NewReader(small), g)
+		}
+	}
+	if r.InProcess {
+		from, err := t.open()
+		if err != nil {
+			return o, err
+		}
+		return j.RunPlan(ctx, p, from, g)
+	}
+	output := engine.PageOutput(r.Memory)
+	if a.Save {
+		output = 0
+	}
+	return engine.RunWorker(ctx, j, t.input, r.Memory, output, g, g.enough)
 }
 
 // wholeText returns the text, nil if it is longer than smallText: the objects of a table are longer than its file.
@@ -126,54 +169,53 @@ func wholeText(open func() (io.Reader, error)) ([]byte, error) {
 }
 
 // inputOf returns the source for a worker: the open file if its bytes are the text, else a stream.
-func inputOf(src *source.Source, open func() (io.Reader, error), a args) engine.WorkerInput {
+func inputOf(src *source.Source, open func() (io.Reader, error), itself bool) engine.WorkerInput {
 	t := engine.WorkerInput{Open: open, Small: src.Size <= smallText}
-	if f, ok := src.ReaderAt.(*os.File); ok && src.Plain() && src.Size > 0 && (src.Kind() != content.Table || a.Text) {
+	if f, ok := src.ReaderAt.(*os.File); ok && itself && src.Plain() && src.Size > 0 {
 		t.File, t.Size = f, src.Size
 	}
 	return t
 }
 
-// accepts returns an error for a source that is surely not JSON, before the filter gives results of a part of it.
-func accepts(ctx context.Context, src *source.Source, a args) error {
-	if src.Kind() == content.Binary {
-		return fmt.Errorf(
+// asObjects returns the writer of the source's records as objects, nil if the filter reads the text itself: JSON,
+// NDJSON, and a text that begins like JSON, so that the filter's error says where it is broken.
+func asObjects(ctx context.Context, src *source.Source, a args) (objects, error) {
+	k := kind.Of(src.Kind())
+	switch {
+	case a.Text || src.Size == 0 || k == kind.JSON || k == kind.NDJSON:
+		return nil, nil
+	case k == kind.Binary:
+		return nil, fmt.Errorf(
 			`jq: %s is binary, neither JSON nor text: look into it with slice {"bytes": …}`, decode.Clip(src.Name),
 		)
-	}
-	if a.Text || src.Kind() == content.JSON || src.Kind() == content.NDJSON || src.Kind() == content.Table ||
-		src.Size == 0 {
-		return nil
+	case k == kind.Table:
+		return decode.RowObjects, nil
+	case k != kind.Text:
+		return k.Objects, nil
 	}
 	t, err := src.Text()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	window, err := io.ReadAll(io.LimitReader(decode.WithContext(ctx, t), content.SniffSize))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wrong := decode.CheckSyntax(window)
-	if wrong == nil {
-		return nil
-	}
 	begun := bytes.HasPrefix(bytes.TrimSpace(window), []byte{'{'}) || bytes.HasPrefix(bytes.TrimSpace(window), []byte{'['})
-	switch {
-	case wrong.Cut && int64(len(window)) >= content.SniffSize: // it is only this look at it that ends here
-		return nil
-	case src.Kind() == content.Text && begun && wrong.Offset > 1: // JSON with a fault in it, which is told where it stands
-		return nil
+	if wrong == nil || wrong.Cut && int64(len(window)) >= content.SniffSize || begun && wrong.Offset > 1 {
+		return nil, nil
 	}
-	way := `"text": true gives its lines as strings; grep and slice work on it too`
-	return fmt.Errorf(
-		"jq: %s is not JSON, but %s (byte %d: %s): %s", decode.Clip(src.Name), src.Kind(), wrong.Offset, wrong.Message, way,
-	)
+	return k.Objects, nil
 }
 
-// opener returns a function that opens the text for the filter: the source's own, or the rows of a table as objects,
-// one a line. Its goroutine exits when ctx is done.
-func opener(ctx context.Context, src *source.Source, a args) func() (io.Reader, error) {
-	if src.Kind() != content.Table || a.Text {
+// objects writes the records of a text as JSON objects, one a line.
+type objects func(ctx context.Context, r io.Reader, w io.Writer) error
+
+// opener returns a function that opens the text for the filter: the source's own, or its records as objects, one a
+// line. Its goroutine exits when ctx is done.
+func opener(ctx context.Context, src *source.Source, write objects) func() (io.Reader, error) {
+	if write == nil {
 		return src.Text
 	}
 	return func() (io.Reader, error) {
@@ -183,7 +225,14 @@ func opener(ctx context.Context, src *source.Source, a args) func() (io.Reader, 
 		}
 		r, w := io.Pipe()
 		context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
-		go func() { _ = w.CloseWithError(decode.RowObjects(ctx, t, w)) }()
+		go func() {
+			b := bufio.NewWriterSize(w, 64<<10)
+			err := write(ctx, t, b)
+			if err == nil {
+				err = b.Flush()
+			}
+			_ = w.CloseWithError(err)
+		}()
 		return r, nil
 	}
 }

@@ -114,25 +114,19 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 	if o.Compile != "" {
 		return errors.New(o.Compile)
 	}
-	end := g.args.Offset + g.shown
 	total := o.Results
 	switch {
 	case failed == nil:
 		g.out.Count("results", float64(total))
 	case g.ended && (errors.Is(failed, context.Canceled) || errors.Is(failed, context.DeadlineExceeded)):
-		total, failed = -1, nil // what was asked for is there; only the number is not
+		total, failed = -1, nil // the page is complete; only the results after it were not counted
 	default:
 		total = -1
 	}
-	if !g.args.Save {
-		if failed == nil || g.args.Offset > 0 { // what failed tells what its rows are of
-			g.out.SetRowRange(g.args.Offset, total)
-		}
-		if g.ended && (total < 0 || end < total) {
-			a := g.args
-			a.Offset = end
-			g.out.Next(tools.Call{Tool: "jq", Args: a})
-		}
+	if failed == nil || g.args.Offset > 0 { // the error says what its rows are of
+		g.showRange(total)
+	} else {
+		g.setNext(total)
 	}
 	if o.Twice != nil {
 		g.out.Note(
@@ -142,7 +136,7 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 		)
 	}
 	// a text of numbers alone is none of these
-	if k := src.Kind(); o.Open && !g.args.Text && (k == content.JSON || k == content.NDJSON) {
+	if o.Open && src != nil && !g.args.Text && (src.Kind() == content.JSON || src.Kind() == content.NDJSON) {
 		g.out.Note(
 			"the last record is a number or literal, and the text ends with it: where the text is cut off, it is not complete",
 		)
@@ -150,6 +144,20 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 	if failed != nil {
 		return g.stopped(failed)
 	}
+	if err := errorOf(ctx, src, o); err != nil {
+		return err
+	}
+	if o.Records == 0 && total == 0 { // not if counting was stopped in the first record
+		g.out.Note("the source is empty: there was nothing to run the filter on")
+		return nil
+	}
+	g.noteNoResults(total)
+	return nil
+}
+
+// errorOf returns on which record the filter failed, and where the text is broken. src is nil for several sources in a
+// row.
+func errorOf(ctx context.Context, src *source.Source, o engine.Outcome) error {
 	var wrong []string
 	if o.First != nil {
 		wrong = append(wrong, failureText(o))
@@ -157,18 +165,38 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 	if o.Broken != nil {
 		wrong = append(wrong, brokenOff(ctx, src, *o.Broken))
 	}
-	if wrong != nil {
-		return errors.New(strings.Join(wrong, "\n"))
+	if wrong == nil {
+		return nil
 	}
+	return errors.New(strings.Join(wrong, "\n"))
+}
+
+// showRange sets the range of the page among total results (−1: not counted), and the next call.
+func (g *page) showRange(total int64) {
+	if !g.args.Save {
+		g.out.SetRowRange(g.args.Offset, total)
+	}
+	g.setNext(total)
+}
+
+func (g *page) setNext(total int64) {
+	end := g.args.Offset + g.shown
+	if g.args.Save || !g.ended || total >= 0 && end >= total {
+		return
+	}
+	a := g.args
+	a.Offset = end
+	g.out.Next(tools.Call{Tool: "jq", Args: a})
+}
+
+// noteNoResults says why a page of a filter without an error is empty.
+func (g *page) noteNoResults(total int64) {
 	switch {
-	case o.Records == 0 && total == 0: // not where counting was stopped in the first record
-		g.out.Note("the source is empty: there was nothing to run the filter on")
 	case total == 0:
 		g.out.Note("no results")
 	case total > 0 && g.args.Offset >= total:
 		g.out.Note(fmt.Sprintf("offset %d is past the last of %d results", g.args.Offset, total))
 	}
-	return nil
 }
 
 // failureText says why the first record failed, and how many more did.
@@ -229,6 +257,9 @@ func (g *page) stopped(err error) error {
 
 // brokenOff words where a text stops being JSON, and how to continue.
 func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string {
+	if src == nil {
+		return fmt.Sprintf("jq: one of the sources is not complete JSON: byte %d of all in a row; without slurp the error names it", b.Offset)
+	}
 	name := decode.Clip(src.Name)
 	var report jsontrunc.Report // a second look, which knows what stood last
 	if t, err := src.Text(); err == nil {

@@ -41,6 +41,7 @@ type fileResult struct {
 	keptInPart bool             // an observation that was kept in part
 	shrunk     bool             // the file became shorter during the search
 	stored     content.Encoding
+	groups     groupCounts // with show=groups
 }
 
 // batchPool reuses batches: allocating one for every few files would cost garbage collection time.

@@ -61,12 +61,15 @@ func (g *grepper) run(ctx context.Context) error {
 		return err
 	}
 	o := linesearch.Options{Invert: g.Invert, Before: g.Context, After: g.Context, Progress: g.progress}
-	if g.Save {
+	if g.Save || g.Show == "groups" {
 		o.Window = maxSaved
 	}
 	visit := g.addLine
-	if g.Show == "count" {
+	switch g.Show {
+	case "count":
 		visit = nil
+	case "groups":
+		visit = g.addGroups
 	}
 	totals, err := g.m.Scan(ctx, r, o, visit)
 	if err == nil && !g.full {
@@ -76,6 +79,12 @@ func (g *grepper) run(ctx context.Context) error {
 		return err
 	}
 	return g.reportTotals(totals.Matches, content.Plural(totals.Lines, "line", "lines"))
+}
+
+// addGroups counts the groups of a matching line.
+func (g *grepper) addGroups(l linesearch.Line) error {
+	g.groups.addLine(g.m, l)
+	return nil
 }
 
 // addLine collects the lines of a scan into rows: each match with its context.

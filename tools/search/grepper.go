@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
@@ -19,7 +20,7 @@ type grepArgs struct {
 	IgnoreCase bool   `json:"ignore_case,omitempty" help:"Ignore the case of letters. Default: false."`
 	Invert     bool   `json:"invert,omitempty" help:"Show the lines that do not match. Default: false."`
 	Context    int    `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
-	Show       string `json:"show,omitempty" enum:"matches|count" help:"What to print: the matches, or only their count. Default: matches."`
+	Show       string `json:"show,omitempty" enum:"matches|count|groups" help:"What to print: matches (matching lines), count (only their number), or groups (how often each captured group, or matched text, occurs; most frequent first). Default: matches."`
 	Offset     int64  `json:"offset,omitempty" range:"0," jsonschema:"matches to skip" help:"Number of matches to skip; the call printed below a page sets it. Default: 0."`
 	Limit      int64  `json:"limit,omitempty" range:"0," help:"Maximum number of matches to show; 0 shows as many as fit on a page. Default: 0."`
 	Save       bool   `json:"save,omitempty" jsonschema:"store all as a new observation" help:"Store all matches as a new observation and print its receipt. Default: false."`
@@ -30,8 +31,10 @@ const maxSaved = 1 << 20
 
 // Check implements [tools.Checker].
 func (a grepArgs) Check() error {
-	_, err := a.matcher()
-	return err
+	if _, err := a.matcher(); err != nil {
+		return err
+	}
+	return checkGroups(a.Show, a.Invert, a.Context)
 }
 
 func (a grepArgs) matcher() (*linesearch.Matcher, error) {
@@ -62,6 +65,8 @@ type grepper struct {
 	rowBytes  byteRange // of the text that its lines take
 	lastShown int64     // the last line of the row before it
 	hasWindow bool      // some line is shown as a window
+
+	groups groupCounts // with show=groups
 }
 
 // byteRange is a range of bytes, both ends included.
@@ -78,6 +83,9 @@ func (g *grepper) reportTotals(total int64, among string) error {
 			g.out.Note(notSaved)
 		}
 		return g.out.Row([]byte(content.Plural(total, "match", "matches")+" in "+among), tools.Call{})
+	}
+	if g.Show == "groups" {
+		return g.reportGroups(total, among)
 	}
 	if total > 0 && g.Offset >= total {
 		return fmt.Errorf(
@@ -102,6 +110,48 @@ func (g *grepper) reportTotals(total int64, among string) error {
 		g.out.Note(
 			"long lines are cut to the text around their match; [from-to of size] counts bytes of the line; slice shows more",
 		)
+	}
+	if next := g.Offset + g.shown; next < total {
+		a := g.grepArgs
+		a.Offset, a.Save = next, false
+		g.out.Next(tools.Call{Tool: "grep", Args: a})
+	}
+	return nil
+}
+
+// reportGroups shows the groups as rows, "COUNT<tab>GROUP", and the totals.
+func (g *grepper) reportGroups(lines int64, among string) error {
+	all := g.groups.sorted()
+	total := int64(len(all))
+	g.out.Count("occurrences", float64(g.groups.occurrences))
+	g.out.Count("groups", float64(total))
+	if total > 0 && g.Offset >= total {
+		return fmt.Errorf("offset %d is past the last of %s", g.Offset, content.Plural(total, "group", "groups"))
+	}
+	g.out.SetRowRange(g.Offset, total)
+	for _, c := range all[g.Offset:] {
+		if g.Limit > 0 && g.shown >= g.Limit {
+			break
+		}
+		row := append(strconv.AppendInt(nil, c.n, 10), '\t')
+		if err := g.addRow(append(row, c.group...), tools.Call{}); errors.Is(err, tools.ErrPageFull) {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	if lines == 0 {
+		g.out.Note("no match in " + among)
+	} else {
+		g.out.Note(content.Plural(total, "group", "groups") + ", " +
+			content.Plural(g.groups.occurrences, "occurrence", "occurrences") + " in " +
+			content.Plural(lines, "matching line", "matching lines") + " of " + among)
+	}
+	for _, note := range g.groups.notes() {
+		g.out.Note(note)
+	}
+	if g.Save && g.shown == 0 {
+		g.out.Note(notSaved)
 	}
 	if next := g.Offset + g.shown; next < total {
 		a := g.grepArgs

@@ -113,11 +113,19 @@ func (s *leafScan) showMatches() error {
 // JSON is malformed, or only its lines match, across values.
 func (g *grepper) grepJSON(ctx context.Context) (done bool, err error) {
 	s := &leafScan{g: g, ctx: ctx, quote: strings.Contains(g.Pattern, `"`)}
-	broken, err := s.scan(s.holdMatch)
+	hold := s.holdMatch
+	if g.Show == "groups" {
+		hold = func(_, value string, _, _ int) error {
+			g.groups.addText(g.m, []byte(value))
+			return nil
+		}
+	}
+	broken, err := s.scan(hold)
 	if err != nil {
 		return false, err
 	}
 	if broken != nil {
+		g.groups = groupCounts{}
 		g.out.Note(
 			"the JSON is malformed, so its lines were searched, not its values: " + content.ClipBytes(broken.Error(), 200),
 		)
@@ -139,7 +147,7 @@ func (g *grepper) grepJSON(ctx context.Context) (done bool, err error) {
 	if s.clipped > 0 {
 		g.out.Note(content.Plural(s.clipped, "value is", "values are") + " over 1 MiB: only the first 1 MiB was searched")
 	}
-	if g.Show != "count" {
+	if g.Show == "" || g.Show == "matches" {
 		if err := s.showMatches(); err != nil {
 			return false, err
 		}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"runtime"
@@ -164,12 +165,22 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	if j.window != nil && s.window == nil {
 		s.window, s.windowFile = j.window, t.name()
 	}
-	if s.Show == "counts" {
+	switch s.Show {
+	case "counts":
 		s.counts = append(s.counts, fileCount{t.name(), j.matches})
+	case "dirs":
+		if s.dirs == nil {
+			s.dirs = map[string]dirCount{}
+		}
+		dir := dirOf(t.name())
+		d := s.dirs[dir]
+		s.dirs[dir] = dirCount{d.matches + j.matches, d.files + 1}
+	case "groups":
+		s.groups.merge(&j.groups)
 	}
 }
 
-// writeCounts writes the records of show=counts: most matches first, then by path.
+// writeCounts writes the records of show=counts, dirs and groups: most matches or occurrences first, then by name.
 func (s *searcher) writeCounts() error {
 	slices.SortStableFunc(s.counts, func(a, b fileCount) int {
 		switch {
@@ -179,19 +190,16 @@ func (s *searcher) writeCounts() error {
 			return strings.Compare(a.name, b.name)
 		}
 	})
-	var b []byte
+	b := bufio.NewWriterSize(s.out, chunkSize)
 	for _, c := range s.counts {
-		b = appendCount(b, c)
-		if len(b) >= chunkSize {
-			if _, err := s.out.Write(b); err != nil {
-				return err
-			}
-			b = b[:0]
-		}
+		_, _ = b.Write(appendCount(nil, c)) // Flush returns its error
 	}
-	if len(b) == 0 {
-		return nil
+	for _, dir := range sortedDirs(s.dirs) {
+		d := s.dirs[dir]
+		_, _ = fmt.Fprintf(b, `{"dir":%s,"matches":%d,"files":%d}`+"\n", jsonString(nil, dir), d.matches, d.files)
 	}
-	_, err := s.out.Write(b)
-	return err
+	for _, c := range s.groups.sorted() {
+		_, _ = fmt.Fprintf(b, `{"group":%s,"count":%d}`+"\n", jsonString(nil, c.group), c.n)
+	}
+	return b.Flush()
 }

@@ -21,13 +21,20 @@ type searchWorker struct {
 	file    tree.Opened
 	small   smallFile
 	records matchRecorder
+	groups  groupCounts                 // of the file, with show=groups
 	visit   func(linesearch.Line) error // nil: the lines are not wanted
 }
 
 func newWorker(ctx context.Context, s *searcher) *searchWorker {
 	w := &searchWorker{searcher: s, ctx: ctx, records: matchRecorder{ctx: ctx, context: s.Context, multi: s.Multiline}}
-	if s.Show == "" || s.Show == "matches" {
+	switch s.Show {
+	case "", "matches":
 		w.visit = w.records.addLine
+	case "groups":
+		w.visit = func(l linesearch.Line) error {
+			w.groups.addLine(w.m, l)
+			return nil
+		}
 	}
 	return w
 }
@@ -63,7 +70,12 @@ func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 	r.keptInPart = f.keptInPart
 
 	w.records.beginFile(t)
-	totals, err := w.m.Scan(w.ctx, f.Reader, linesearch.Options{Before: w.Context, After: w.Context}, w.visit)
+	o := linesearch.Options{Before: w.Context, After: w.Context}
+	if w.Show == "groups" {
+		o.Window = maxSaved
+	}
+	totals, err := w.m.Scan(w.ctx, f.Reader, o, w.visit)
+	r.groups, w.groups = w.groups, groupCounts{}
 	r.matches, r.short, r.stored = totals.Matches, totals.Short, f.stored
 	switch p := f.Reader.(type) {
 	case *smallFile: // was read at once

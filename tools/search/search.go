@@ -53,6 +53,12 @@ func (s *searcher) reportTotals(ctx context.Context) {
 	s.out.Count("total_matches", float64(s.matches))
 	s.out.Count("files_with_matches", float64(s.files))
 	s.out.Count("files_searched", float64(s.searched))
+	if s.Show == "groups" {
+		s.out.Count("occurrences", float64(s.groups.occurrences))
+		for _, note := range s.groups.notes() {
+			s.out.Note(note)
+		}
+	}
 	if s.matches == 0 {
 		s.out.Note(s.explainNoMatch())
 	}
@@ -158,10 +164,12 @@ func (s *searcher) grepFindsValue(ctx context.Context, src *source.Source, a gre
 // explainNoMatch returns the note for an empty result: what was searched, and what might help.
 func (s *searcher) explainNoMatch() string {
 	said := "no match in " + content.Plural(s.searched, "file", "files")
+	hidden := true
 	if s.searched == 0 && s.seen == 0 && s.glob != nil {
-		said = "no match: no file matches glob " + content.ClipBytes(s.Glob, 200)
+		said = "no match: no file matches glob " + content.ClipBytes(s.glob.String(), 200)
+		hidden = strings.Contains("/"+s.glob.String(), "/.")
 	}
-	if n := s.report.Ignored; n > 0 {
+	if n := s.report.Ignored; n > 0 && hidden {
 		said += "; " + content.Plural(
 			n, "ignored or hidden entry", "ignored or hidden entries",
 		) + " skipped: all=true includes them"

@@ -12,21 +12,23 @@ import (
 
 // searchArgs are the arguments of search. Every conversation pays for the words of the jsonschema tags.
 type searchArgs struct {
-	Pattern    string `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) to search for."`
-	Path       string `json:"path,omitempty" jsonschema:"file, directory or obs:" help:"File or directory to search, obs:ID, or obs: for all stored observations. Default: all roots."`
-	Glob       string `json:"glob,omitempty" jsonschema:"**/*.go" help:"Search only files that match this glob, such as **/*.go. Default: **."`
-	Literal    bool   `json:"literal,omitempty" help:"Search for the pattern as plain text, not as a regular expression. Default: false."`
-	IgnoreCase bool   `json:"ignore_case,omitempty" help:"Ignore the case of letters. Default: false."`
-	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match across lines" help:"Let a match span several lines. Default: false."`
-	Context    int    `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
-	Show       string `json:"show,omitempty" enum:"matches|files|counts" help:"What to print: matching lines, names of files with a match, or the number of matches per file. Default: matches."`
-	All        bool   `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored files. Default: false."`
+	Pattern    string        `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) to search for."`
+	Path       string        `json:"path,omitempty" jsonschema:"file, directory or obs:" help:"File or directory to search, obs:ID, or obs: for all stored observations. Default: all roots."`
+	Glob       tools.Strings `json:"glob,omitempty" jsonschema:"*.go; !*_test.go excludes" help:"Search only files that match this glob, such as **/*.go, or one of several. A pattern that begins with ! excludes. Default: **."`
+	Literal    bool          `json:"literal,omitempty" help:"Search for the pattern as plain text, not as a regular expression. Default: false."`
+	IgnoreCase bool          `json:"ignore_case,omitempty" help:"Ignore the case of letters. Default: false."`
+	Multiline  bool          `json:"multiline,omitempty" jsonschema:"match across lines" help:"Let a match span several lines. Default: false."`
+	Context    int           `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
+	Show       string        `json:"show,omitempty" enum:"matches|files|counts|dirs|groups" help:"What to print: matches (matching lines), files (names of files with a match), counts (matching lines of each file), dirs (of each directory), or groups (how often each captured group, or matched text, occurs; most frequent first). Default: matches."`
+	All        bool          `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored files. Default: false."`
 }
 
 // Check implements [tools.Checker].
 func (a searchArgs) Check() error {
-	_, _, err := a.compile()
-	return err
+	if _, _, err := a.compile(); err != nil {
+		return err
+	}
+	return checkGroups(a.Show, false, a.Context)
 }
 
 // compile compiles the pattern and the glob; a nil glob matches everything.
@@ -39,9 +41,8 @@ func (a searchArgs) compile() (m *linesearch.Matcher, glob *tree.Glob, err error
 		return nil, nil, fmt.Errorf("%w; set multiline", err)
 	case err != nil:
 		return nil, nil, explainPattern(err, a.Pattern, a.Literal)
-	case a.Glob != "" && a.Glob != "**":
-		glob, err = tree.CompileGlob(a.Glob)
 	}
+	glob, err = tree.CompileGlobs(a.Glob)
 	return m, glob, err
 }
 
@@ -77,7 +78,9 @@ type searcher struct {
 	matches      int64
 	files        int64
 	counts       []fileCount
-	decoded      source.Decoded // files with matches that were decoded
+	dirs         map[string]dirCount // with show=dirs, by name
+	groups       groupCounts         // with show=groups
+	decoded      source.Decoded      // files with matches that were decoded
 
 	window     *linesearch.Line // the first truncated match …
 	windowFile string           // … and its file

@@ -78,14 +78,14 @@ func FuzzDiff(f *testing.F) {
 		}
 		lines := int64(bytes.Count(text, []byte("\n")) + 1)
 		switch {
-		case d.files <= 2*diffFiles &&
-			(added != d.added || removed != d.removed || hunks != d.hunks || int64(len(d.list)) != d.files):
+		case d.read.files <= 2*diffFiles &&
+			(added != d.added || removed != d.removed || hunks != d.read.hunks || int64(len(d.list)) != d.read.files):
 			t.Errorf(
-				"the files have %d hunks, +%d −%d; in all there are %d, +%d −%d", hunks, added, removed, d.hunks, d.added,
+				"the files have %d hunks, +%d −%d; in all there are %d, +%d −%d", hunks, added, removed, d.read.hunks, d.added,
 				d.removed,
 			)
-		case d.files+d.hunks+d.added+d.removed > 2*lines || s.Records != d.hunks: // a hunk's header may begin a file
-			t.Errorf("%d files, %d hunks, +%d −%d in %d lines", d.files, d.hunks, d.added, d.removed, lines)
+		case d.read.files+d.read.hunks+d.added+d.removed > 2*lines || s.Records != d.read.files: // a hunk's header may begin a file
+			t.Errorf("%d files, %d hunks, +%d −%d in %d lines", d.read.files, d.read.hunks, d.added, d.removed, lines)
 		}
 		at := min(max(cut, 0), len(text))
 		if _, again := take(text[:at], text[at:]); !slices.Equal(s.Total, again.Total) || !slices.Equal(s.Says, again.Says) ||
@@ -93,8 +93,8 @@ func FuzzDiff(f *testing.F) {
 			t.Errorf("cut at %d it says %q, not %q", at, again.Total, s.Total)
 		}
 		if hunks, added, removed, ok := plainDiff(string(text)); ok &&
-			(d.hunks != hunks || d.added != added || d.removed != removed) {
-			t.Errorf("%d hunks, +%d −%d; counted by hand %d, +%d −%d", d.hunks, d.added, d.removed, hunks, added, removed)
+			(d.read.hunks != hunks || d.added != added || d.removed != removed) {
+			t.Errorf("%d hunks, +%d −%d; counted by hand %d, +%d −%d", d.read.hunks, d.added, d.removed, hunks, added, removed)
 		}
 		s.EachOneLine()
 		digesttest.Promises(t, s)

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// gitNames parses the two names after "diff --git"; git quotes names with special characters. Unquoted names with
-// spaces are certain only if both names are equal; a rename line corrects other names later.
+// gitNames parses the two names after "diff --git". git quotes names with special characters. Two unquoted names
+// with spaces can be told apart only if they are equal; otherwise the split is a guess, and a later "rename from",
+// "---" or "+++" line corrects it.
 func gitNames(s string) (from, to string) {
 	if strings.HasPrefix(s, `"`) || strings.HasSuffix(s, `"`) {
 		if strings.HasPrefix(s, `"`) {
@@ -32,7 +33,7 @@ func gitNames(s string) (from, to string) {
 }
 
 // headerName parses the text after "--- " or "+++ ": a name, possibly quoted, possibly followed by a tab and a
-// time. known is the name from an earlier git header or ""; /dev/null does not replace it.
+// time. known is the name from an earlier git header or ""; if the text is /dev/null, headerName returns known.
 func headerName(b []byte, known string) string {
 	name, _, _ := strings.Cut(string(b), "\t")
 	name = unquoteName(strings.TrimRight(name, " \r"))
@@ -48,6 +49,12 @@ func headerName(b []byte, known string) string {
 	return cutSide(name)
 }
 
+// isNull reports whether the text after "--- " or "+++ " names no file: the file is added or deleted.
+func isNull(b []byte) bool {
+	name, _, _ := strings.Cut(string(b), "\t")
+	return strings.TrimRight(name, " \r") == "/dev/null"
+}
+
 // cutSide removes git's prefix a/ or b/ (also i/, w/, c/, o/ with mnemonic prefixes).
 func cutSide(name string) string {
 	if len(name) > 2 && name[1] == '/' && strings.IndexByte("abiwco", name[0]) >= 0 {
@@ -56,7 +63,8 @@ func cutSide(name string) string {
 	return name
 }
 
-// unquoteName decodes a name that git has quoted like a C string, which strconv.Unquote can read.
+// unquoteName decodes a name that git has quoted like a C string. strconv.Unquote reads those escapes; if it cannot,
+// unquoteName returns s unchanged.
 func unquoteName(s string) string {
 	if strings.HasPrefix(s, `"`) {
 		if u, err := strconv.Unquote(s); err == nil {

@@ -1,0 +1,55 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// Strings is an argument that is one string or an array of strings. Its schema is anyOf the two: clients that take no
+// list of types in "type" take that.
+type Strings []string
+
+// stringsKind is the kind of a [Strings] argument in messages.
+const stringsKind = "string or array of strings"
+
+var stringsType = reflect.TypeFor[Strings]()
+
+// stringsSchema is the schema of a [Strings] argument, without the braces around it.
+const stringsSchema = `"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]`
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Strings) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, (*[]string)(s))
+	}
+	var one string
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	*s = nil
+	if one != "" { // as an argument that is left out
+		*s = Strings{one}
+	}
+	return nil
+}
+
+// MarshalJSON writes a single string as a string.
+func (s Strings) MarshalJSON() ([]byte, error) {
+	if len(s) == 1 {
+		return json.Marshal(s[0])
+	}
+	return json.Marshal([]string(s))
+}
+
+// checkStrings returns an error if the value is not a string or an array of strings.
+func (f field) checkStrings(v json.RawMessage, fields []field) error {
+	var s Strings
+	if jsonTypeOf(v) != "string" && jsonTypeOf(v) != "array" || json.Unmarshal(v, &s) != nil {
+		return fmt.Errorf("argument %q must be a string or an array of strings, not %s; valid arguments: %s",
+			f.name, content.ClipBytes(string(v), 200), fieldNames(fields))
+	}
+	return nil
+}
