@@ -1,6 +1,6 @@
 // Package diff summarises diffs: files, hunks, lines added and removed.
 //
-// The package trusts the line counts in hunk headers; it does not apply or check a diff.
+// The package trusts the line counts in hunk headers. It does not apply a diff or check that a diff applies.
 package diff
 
 import (
@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	diffFiles = 4000 // maximum number of files kept; if there are more, those with most changes
+	diffFiles = 4000 // maximum number of files sorted; of more files, those with the most changed lines remain
 	diffShown = 200  // maximum number of files listed
 	diffHunks = 40   // maximum number of hunk headers listed
 )
 
-// difference summarises a diff: from git or plain, of a merge, several in a row, truncated.
-//
-// The counts in the hunk header decide which lines belong to the hunk, so a removed line "-- x", which the diff
-// shows as "--- x", is not mistaken for a file header. Records are hunks, numbered as internal/kind.Records does.
+// difference summarises a unified diff from git or from plain diff. The text may describe a merge, contain several
+// diffs, or be truncated. The counts in a hunk header decide which lines belong to the hunk: a removed line "-- x",
+// which the diff shows as "--- x", is not mistaken for a file header. Each hunk is a record, numbered from 0.
 type difference struct {
 	rows digest.LineSplitter
 
@@ -33,13 +32,14 @@ type difference struct {
 	commits int64
 	list    []*changed
 	now     *changed
-	// The current file has its names from a "---" or "+++" line, or has a hunk: the next "---" line begins another
+	// named is true if the current file has had a "---" or "+++" line or a hunk: the next "---" line begins another
 	// file.
 	named bool
-	first []*hunk
-	// hunks with most changes, largest first; shown if there are more hunks than first holds
+	first []*hunk // the first diffHunks hunks
+	// most holds the diffHunks hunks with the most changed lines, largest first. The summary lists them instead of
+	// first if the diff has more than diffHunks hunks.
 	most     []*hunk
-	hunk     *hunk // the current hunk, until a line that does not belong to it
+	hunk     *hunk // the current hunk; nil outside hunks
 	lines    content.HunkLines
 	expected struct{ old, new int64 }
 }
@@ -47,16 +47,16 @@ type difference struct {
 // changed describes one file of a diff.
 type changed struct {
 	from, to       string // names without a/ and b/; "" if unknown
-	moved          bool   // renamed or copied
+	moved          bool   // the diff renames or copies the file
 	note           []string
 	added, removed int64
 	hunks          int64
-	hunk           int64 // number of the first hunk
+	hunk           int64 // number of the first hunk, from 0; -1 if there is none
 	order          int64
 }
 
 type hunk struct {
-	number, line   int64 // hunk number, and line number of the hunk header
+	number, line   int64 // number of the hunk, from 0; line number of its header, from 1
 	header         string
 	file           *changed
 	added, removed int64
@@ -124,8 +124,8 @@ func (d *difference) line(line []byte, size int64) {
 	}
 }
 
-// extended reads git's extended headers between "diff --git" and the first hunk, commit headers, and the lines that
-// diff prints for files it does not compare.
+// extended reads a line outside hunks: one of git's extended headers between "diff --git" and the first hunk, a
+// commit header, or a line that diff prints for a file that it does not compare.
 func (d *difference) extended(line []byte) {
 	text := string(line[:min(len(line), 1024)])
 	switch {
@@ -164,7 +164,7 @@ func (d *difference) extended(line []byte) {
 			}
 		}
 		d.tell("binary")
-		// A plain diff -r prints nothing more about the file, and the next file may begin without a "diff" line.
+		// Plain diff -r prints no other line for this file, and the next file may begin without a "diff" line.
 		d.named = true
 	case strings.HasPrefix(text, "Only in "):
 		d.begin()
@@ -187,7 +187,7 @@ func isHash(s string) bool {
 	return strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// begin starts the next file.
+// begin starts the next file. If the list of files is full, the half with fewer changed lines is dropped.
 func (d *difference) begin() {
 	if len(d.list) == 2*diffFiles {
 		slices.SortStableFunc(d.list, byChanges)
@@ -216,8 +216,8 @@ func (d *difference) notes() int {
 	return len(d.now.note)
 }
 
-// header reads a hunk header, "@@ -1,2 +3,4 @@ text". The diff of a merge has one more @ and one more range for
-// each further parent.
+// header reads a hunk header, "@@ -1,2 +3,4 @@ text". In the diff of a merge, the header has one more @ and one more
+// old range for each parent after the first.
 func (d *difference) header(line []byte) {
 	if !d.lines.Header(line) {
 		return
@@ -316,7 +316,7 @@ func (d *difference) Finish(s *digest.Summary) {
 	}
 }
 
-// cutOff describes which lines the truncated last hunk lacks.
+// cutOff reports how many lines are missing from the last hunk, which is truncated.
 func (d *difference) cutOff(h *hunk) string {
 	old := int64(0)
 	for _, n := range d.lines.Old {
@@ -338,7 +338,7 @@ func (f *changed) name() string {
 	return f.to
 }
 
-// stat returns a line like that of diff --stat: "src/a.go +12 −3 (hunks 4-6)".
+// stat returns a line like one of "git diff --stat": "src/a.go +12 −3 (hunks 4-6)".
 func (f *changed) stat() string {
 	var b strings.Builder
 	if f.moved {
@@ -365,8 +365,8 @@ func (f *changed) stat() string {
 	return b.String()
 }
 
-// text returns the hunk as listed, "3: src/a.go @@ -10,6 +12,9 @@ func x (+3 −0)". short replaces whole if the
-// receipt shows the header line elsewhere.
+// text returns the line that lists the hunk, "3: src/a.go @@ -10,6 +12,9 @@ func x (+3 −0)". The receipt prints
+// short instead of whole if it shows the header line elsewhere. file adds the name of the file.
 func (h *hunk) text(file bool) (whole, short string) {
 	name := digest.Number(h.number) + ":"
 	if file {

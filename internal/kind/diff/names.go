@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// gitNames parses the two names after "diff --git"; git quotes names with special characters. Unquoted names with
-// spaces are certain only if both names are equal; a rename line corrects other names later.
+// gitNames parses the two names after "diff --git". git quotes names with special characters. Two unquoted names
+// with spaces can be told apart only if they are equal; otherwise the split is a guess, and a later "rename from",
+// "---" or "+++" line corrects it.
 func gitNames(s string) (from, to string) {
 	if strings.HasPrefix(s, `"`) || strings.HasSuffix(s, `"`) {
 		if strings.HasPrefix(s, `"`) {
@@ -32,7 +33,7 @@ func gitNames(s string) (from, to string) {
 }
 
 // headerName parses the text after "--- " or "+++ ": a name, possibly quoted, possibly followed by a tab and a
-// time. known is the name from an earlier git header or ""; /dev/null does not replace it.
+// time. known is the name from an earlier git header or ""; if the text is /dev/null, headerName returns known.
 func headerName(b []byte, known string) string {
 	name, _, _ := strings.Cut(string(b), "\t")
 	name = unquoteName(strings.TrimRight(name, " \r"))
@@ -56,7 +57,8 @@ func cutSide(name string) string {
 	return name
 }
 
-// unquoteName decodes a name that git has quoted like a C string, which strconv.Unquote can read.
+// unquoteName decodes a name that git has quoted like a C string. strconv.Unquote reads those escapes; if it cannot,
+// unquoteName returns s unchanged.
 func unquoteName(s string) string {
 	if strings.HasPrefix(s, `"`) {
 		if u, err := strconv.Unquote(s); err == nil {
