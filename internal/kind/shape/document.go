@@ -79,7 +79,7 @@ func (d *document) Finish(s *digest.Summary) {
 	if shape.outer() != nil {
 		top = "[" + digest.Number(records.n) + "] "
 	}
-	if shape.root.kinds() > 0 {
+	if shape.root.types() != "" {
 		s.Shapes = shapes(&shape.root, top, "null", word)
 	}
 }

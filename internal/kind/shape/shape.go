@@ -37,8 +37,7 @@ type objects struct {
 	index   map[string]int
 	each    *node  // statistics of all values, if the object is a map
 	example string // one key of a map
-	members int64
-	lo, hi  int64 // least and greatest number of members of one object
+	lo, hi  int64  // least and greatest number of members of one object
 	ended   int64
 }
 
@@ -65,7 +64,6 @@ type shape struct {
 	deep   int // number of open containers that are ignored
 	nodes  int
 	names  int
-	full   bool // a limit was reached: some keys are not recorded
 
 	collections []*collection
 	in          *collection        // collection of the current element, or nil
@@ -246,7 +244,6 @@ func (o *objects) end(members int64) {
 		o.lo = members
 	}
 	o.hi = max(o.hi, members)
-	o.members += members
 	o.ended++
 }
 
@@ -314,9 +311,6 @@ func (o *objects) find(raw []byte) int {
 // add adds a field for a new key. It returns nil if o has become a map or a limit was reached.
 func (s *shape) add(o *objects, raw []byte) *field {
 	room := s.nodes < shapeNodes && s.names+len(raw) <= shapeNames
-	if !room {
-		s.full = true
-	}
 	if len(raw) > nameBytes || len(o.fields) >= fieldsMost || !room && len(o.fields) > fieldsFew {
 		s.collapse(o)
 		return nil

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"bytes"
+	"encoding/json"
 	"hash/maphash"
 	"strconv"
 
@@ -252,41 +253,10 @@ func isTruth(b []byte, word string) bool {
 	return len(b) == len(word) && (string(b) == word || bytes.EqualFold(b, []byte(word)))
 }
 
-// isCellNumber reports whether b is a JSON number of at most 32 bytes; longer ones are strings of digits.
+// isCellNumber reports whether b, which has no space at its ends, is a JSON number of at most 32 bytes. Longer numbers
+// and numbers with leading zeros, such as 007, are identifiers.
 func isCellNumber(b []byte) bool {
-	if len(b) > 32 || b[0] != '-' && b[0]-'0' > 9 {
-		return false
-	}
-	i := 0
-	digits := func() bool {
-		from := i
-		for i < len(b) && b[i]-'0' <= 9 {
-			i++
-		}
-		return i > from
-	}
-	if b[0] == '-' {
-		i++
-	}
-	zero := i < len(b) && b[i] == '0'
-	from := i
-	if !digits() || zero && i > from+1 { // 007 is an identifier
-		return false
-	}
-	if i < len(b) && b[i] == '.' {
-		if i++; !digits() {
-			return false
-		}
-	}
-	if i < len(b) && b[i]|0x20 == 'e' {
-		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
-			i++
-		}
-		if !digits() {
-			return false
-		}
-	}
-	return i == len(b)
+	return len(b) <= 32 && (b[0] == '-' || b[0]-'0' <= 9) && json.Valid(b)
 }
 
 func (t *table) Finish(s *digest.Summary) {
