@@ -53,10 +53,7 @@ func place(line []byte) int {
 		bytes.IndexByte(line[:i], '.') < 0 {
 		return 0
 	}
-	at := i + 1
-	for at < len(line) && line[at]-'0' <= 9 {
-		at++
-	}
+	at := digitsEnd(line, i+1)
 	if at == i+1 || at == len(line) || line[at] != ':' && line[at] != '-' || at-i > 8 || line[i-1]-'0' <= 9 &&
 		bytes.IndexByte(line[:i], '/') < 0 {
 		return 0 // 10:30: is a time

@@ -326,24 +326,14 @@ func (l *logs) total() []string {
 // range.
 func (l *logs) says(s *digest.Summary) []string {
 	says := l.panics.lines(s)
-	l.lastBad.text = string(l.quote)
+	quote := func(name string, q quoted) {
+		says = append(says, s.AddQuote(name+", line "+digest.Number(q.line), q.line, content.Clip(q.text, digest.LineRunes), ""))
+	}
 	if l.bad > 0 {
-		says = append(
-			says,
-			s.AddQuote(
-				"first error, line "+digest.Number(l.firstBad.line), l.firstBad.line,
-				content.Clip(l.firstBad.text, digest.LineRunes), "",
-			),
-		)
+		quote("first error", l.firstBad)
 	}
 	if l.bad > 1 {
-		says = append(
-			says,
-			s.AddQuote(
-				"last error, line "+digest.Number(l.lastBad.line), l.lastBad.line, content.Clip(l.lastBad.text, digest.LineRunes),
-				"",
-			),
-		)
+		quote("last error", quoted{l.lastBad.line, string(l.quote)})
 	}
 	for _, t := range l.errors() {
 		says = append(says, t.count()+" "+content.Clip(t.pattern(), digest.LineRunes)+where(t, l.samples(t)))
