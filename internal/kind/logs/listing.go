@@ -13,12 +13,8 @@ type listing struct {
 	lines int64
 	found int64
 	paths int64
-	files *digest.FileCounts // files of the lines "file:12: …"
-	dirs  *digest.FileCounts // directories of the path lines
-}
-
-func newListing() *listing {
-	return &listing{files: digest.NewFileCounts(), dirs: digest.NewFileCounts()}
+	files digest.FileCounts // files of the lines "file:12: …"
+	dirs  digest.FileCounts // directories of the path lines
 }
 
 // add counts a line. Empty lines and "--" (between groups of grep's context) are ignored.
@@ -69,9 +65,9 @@ func (l *listing) is() bool {
 // tell adds the totals to the summary, "300 matches in 12 files" or "300 paths in 12 directories", and the files or
 // directories with most lines.
 func (l *listing) tell(s *digest.Summary) {
-	f, n, one, more, in, ins := l.files, l.found, "match", "matches", "file", "files"
+	f, n, one, more, in, ins := &l.files, l.found, "match", "matches", "file", "files"
 	if l.paths > l.found {
-		f, n, one, more, in, ins = l.dirs, l.paths, "path", "paths", "directory", "directories"
+		f, n, one, more, in, ins = &l.dirs, l.paths, "path", "paths", "directory", "directories"
 	}
 	total := content.Plural(n, one, more)
 	if d := f.Distinct(); d >= 0 {

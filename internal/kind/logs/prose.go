@@ -24,7 +24,7 @@ const (
 // source files, prose lists the start of each file.
 type prose struct {
 	logs    *logs
-	listing *listing
+	listing listing
 	opening digest.Sentences
 	pending title // title candidate; a title if the next line is blank
 	blank   bool  // the previous line is blank
@@ -48,7 +48,7 @@ type titles struct {
 }
 
 func NewProse(name string) *prose {
-	p := &prose{logs: New(name), listing: newListing(), titles: map[string]*titles{}, blank: true}
+	p := &prose{logs: New(name), titles: map[string]*titles{}, blank: true}
 	p.logs.rows.Visit, p.logs.rows.Skip = p.line, nil
 	return p
 }

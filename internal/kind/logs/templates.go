@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ const (
 	templateLeaf  = 48   // maximum number of templates a line is compared with
 	templateBytes = 512  // maximum number of bytes read per line
 	cacheSize     = 1 << 12
-	cacheFirst    = 1 << 4 // initial cache size; most texts have few lines
 	wild          = "<*>"
 )
 
@@ -26,7 +26,7 @@ const (
 type templates struct {
 	leaves  map[leaf][]*template
 	all     []*template
-	cache   []cached // grows when two hashes collide, up to cacheSize
+	cache   []cached // by hash modulo cacheSize
 	words   []string
 	gone    int64 // number of templates dropped for lack of room
 	lines   int64
@@ -58,7 +58,7 @@ type template struct {
 }
 
 func newTemplates() *templates {
-	return &templates{leaves: map[leaf][]*template{}, cache: make([]cached, cacheFirst)}
+	return &templates{leaves: map[leaf][]*template{}, cache: make([]cached, cacheSize)}
 }
 
 // add counts a line, passed without its time, and returns its template; nil after stop. at is the line number.
@@ -70,7 +70,7 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 		line = line[:templateBytes]
 	}
 	hash := signature(line)
-	slot := t.slot(hash)
+	slot := &t.cache[hash%cacheSize]
 	if slot.hash != hash || slot.is == nil || slot.is.gone {
 		slot.hash, slot.is = hash, t.find(line, at, l)
 	}
@@ -80,24 +80,6 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	found.level = max(found.level, l)
 	t.lines++
 	return found
-}
-
-// slot returns the cache entry for a hash, used or unused. A grown cache holds the same entries as a cache of full
-// size would.
-func (t *templates) slot(hash uint64) *cached {
-	for {
-		slot := &t.cache[hash%uint64(len(t.cache))]
-		if slot.hash == hash || slot.is == nil || len(t.cache) == cacheSize {
-			return slot
-		}
-		small := t.cache
-		t.cache = make([]cached, 4*len(small))
-		for _, c := range small {
-			if c.is != nil {
-				t.cache[c.hash%uint64(len(t.cache))] = c
-			}
-		}
-	}
 }
 
 func (t *templates) find(line []byte, at int64, l level) *template {
@@ -171,45 +153,31 @@ func fits(pattern, w string) bool {
 func (t *templates) drop() {
 	least := slices.MinFunc(t.all, func(a, b *template) int { return cmp.Compare(a.n, b.n) }).n
 	want := len(t.all) / 2
-	kept := t.all[:0]
-	for _, c := range t.all {
-		if c.n <= least && want > 0 {
-			want--
-			t.gone++
-			c.gone = true
-			same := t.leaves[c.member]
-			same = slices.DeleteFunc(same, func(x *template) bool { return x == c })
-			if len(same) == 0 {
-				delete(t.leaves, c.member)
-			} else {
-				t.leaves[c.member] = same
-			}
-			continue
+	t.all = slices.DeleteFunc(t.all, func(c *template) bool {
+		if c.n > least || want == 0 {
+			return false
 		}
-		kept = append(kept, c)
-	}
-	clear(t.all[len(kept):])
-	t.all = kept
+		want--
+		t.gone++
+		c.gone = true
+		same := slices.DeleteFunc(t.leaves[c.member], func(x *template) bool { return x == c })
+		if t.leaves[c.member] = same; len(same) == 0 {
+			delete(t.leaves, c.member)
+		}
+		return true
+	})
 }
 
 // split splits a line into t.words. Parts of words that contain a digit become wildcards: /users/<*>/orders,
 // took=<*>.
 func (t *templates) split(line []byte) {
 	t.words = t.words[:0]
-	for i := 0; i < len(line); {
-		if line[i] == ' ' || line[i] == '\t' {
-			i++
-			continue
-		}
-		from := i
-		for i < len(line) && line[i] != ' ' && line[i] != '\t' {
-			i++
-		}
+	for word := range bytes.FieldsFuncSeq(line, func(r rune) bool { return r == ' ' || r == '\t' }) {
 		if len(t.words) == templateWords {
 			t.words = append(t.words, wild)
 			return
 		}
-		t.words = append(t.words, mask(line[from:i]))
+		t.words = append(t.words, mask(word))
 	}
 }
 

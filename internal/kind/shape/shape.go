@@ -94,7 +94,7 @@ type frame struct {
 }
 
 func newShape(lines bool) *shape {
-	s := &shape{files: digest.NewFileCounts()}
+	s := &shape{files: &digest.FileCounts{}}
 	if lines {
 		s.collections = []*collection{{of: &s.root, top: true}}
 	}
