@@ -157,14 +157,13 @@ func (d *document) breaks(r *jsontrunc.Report, records *collection) []string {
 	case r.Elements > 0:
 		first += "; " + content.Plural(r.Elements, "complete element", "complete elements")
 	}
-	switch {
-	case d.scan.broken > 0:
+	if d.scan.broken > 0 {
 		first += "; line " + digest.Number(d.scan.first) + " is not JSON"
 		if d.scan.broken > 1 {
 			first += " (the first of " + digest.Number(d.scan.broken) + ")"
 		}
 		first += "; shape and counts are of the other lines"
-	default:
+	} else {
 		first += "; shape and counts are of what stands before"
 	}
 	says := []string{first}

@@ -1,21 +1,23 @@
 package shape
 
+// ensure allocates *p if it is nil, and returns it.
+func ensure[T any](p **T) *T {
+	if *p == nil {
+		*p = new(T)
+	}
+	return *p
+}
+
 // merge adds the statistics of m to n.
 func (n *node) merge(m *node) {
 	n.nulls += m.nulls
 	n.yes += m.yes
 	n.no += m.no
 	if m.text != nil {
-		if n.text == nil {
-			n.text = &texts{}
-		}
-		n.text.merge(m.text)
+		ensure(&n.text).merge(m.text)
 	}
 	if m.number != nil {
-		if n.number == nil {
-			n.number = &numbers{}
-		}
-		n.number.merge(m.number)
+		ensure(&n.number).merge(m.number)
 	}
 	if m.array != nil {
 		if n.array == nil {

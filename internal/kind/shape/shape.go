@@ -172,10 +172,7 @@ func (s *shape) open(object bool, at int) {
 		f.fixed = up.fixed && up.object && up.name != ""
 	}
 	if object {
-		if n.object == nil {
-			n.object = &objects{}
-		}
-		n.object.n++
+		ensure(&n.object).n++
 	} else {
 		if n.array == nil {
 			n.array = &arrays{}
@@ -376,10 +373,7 @@ func (n *node) size() int {
 
 func (s *shape) text(raw []byte, size int64) {
 	if n, _ := s.next(); n != nil {
-		if n.text == nil {
-			n.text = &texts{}
-		}
-		n.text.add(raw, size, s.record())
+		ensure(&n.text).add(raw, size, s.record())
 		if len(s.frames) > 0 {
 			if f := &s.frames[len(s.frames)-1]; f.place != nil {
 				s.files.See(f.place.place, raw, size)
@@ -392,10 +386,7 @@ func (s *shape) text(raw []byte, size int64) {
 
 func (s *shape) figure(raw []byte) {
 	if n, _ := s.next(); n != nil {
-		if n.number == nil {
-			n.number = &numbers{}
-		}
-		n.number.add(raw, s.record())
+		ensure(&n.number).add(raw, s.record())
 	}
 	s.ended()
 }

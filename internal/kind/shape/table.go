@@ -206,10 +206,7 @@ func (t *table) cell(c *column, b []byte) {
 	case isCellNumber(b):
 		t.figure(c, b)
 	default:
-		if c.text == nil {
-			c.text = &texts{}
-		}
-		c.text.add(b, int64(len(b)), t.rows)
+		ensure(&c.text).add(b, int64(len(b)), t.rows)
 	}
 	if c.many {
 		return
