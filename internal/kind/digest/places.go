@@ -60,9 +60,9 @@ type fileRun struct {
 	n    int64
 }
 
-// See records a file name found in the current element. raw is the JSON string as written, possibly truncated; size
-// is its full length, or −1 if raw has no escapes to decode. A key with a lower place replaces an earlier name.
-func (f *FileCounts) See(place uint8, raw []byte, size int64) {
+// AddName stores the file name of the current element. raw is the JSON string as written, possibly truncated; size is
+// its full length in bytes, or −1 if raw has no escapes to decode. A key with a lower place replaces an earlier name.
+func (f *FileCounts) AddName(place uint8, raw []byte, size int64) {
 	if f.Best != 0 && f.Best <= place {
 		return
 	}

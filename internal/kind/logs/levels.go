@@ -63,7 +63,7 @@ func levelOf(b []byte, stamped bool) level {
 			continue
 		}
 		if l, upper := levelNamed(b[from:i]); l != noLevel &&
-			(upper && !glued(b, from, i) && !inLiteral(b, from, stamped) || marked(b, from, i, stamped)) {
+			(upper && !inLongerName(b, from, i) && !inLiteral(b, from, stamped) || levelByPosition(b, from, i, stamped)) {
 			return l
 		}
 	}
@@ -96,16 +96,16 @@ func levelNamed(word []byte) (l level, upper bool) {
 	return noLevel, false
 }
 
-// glued reports whether a word in capitals is part of a longer name: ERROR-42, X.ERROR, /INFO.
-func glued(b []byte, from, to int) bool {
+// inLongerName reports whether a word in capitals is part of a longer name: ERROR-42, X.ERROR, /INFO.
+func inLongerName(b []byte, from, to int) bool {
 	if from > 0 && bytes.IndexByte([]byte("-./\\$"), b[from-1]) >= 0 {
 		return true
 	}
 	return to+1 < len(b) && (b[to] == '-' || b[to] == '.' || b[to] == '/') && digest.IsWord[b[to+1]]
 }
 
-// marked reports whether the position of a word makes the word a level, in upper or lower case.
-func marked(b []byte, from, to int, stamped bool) bool {
+// levelByPosition reports whether the position of a word makes the word a level, in upper or lower case.
+func levelByPosition(b []byte, from, to int, stamped bool) bool {
 	next := byte(' ')
 	if to < len(b) {
 		next = b[to]

@@ -29,14 +29,14 @@ func (l *listing) add(line []byte) {
 	}
 	if n := place(line); n > 0 {
 		l.found++
-		l.files.See(1, line[:n], -1)
+		l.files.AddName(1, line[:n], -1)
 		l.files.End()
 		return
 	}
 	if i := bytes.LastIndexByte(line, '/'); i >= 0 && len(line) < 1024 && bytes.IndexByte(line, ' ') < 0 &&
 		bytes.IndexByte(line, '=') < 0 && !bytes.Contains(line, []byte("://")) {
 		l.paths++
-		l.dirs.See(1, line[:max(i, 1)], -1)
+		l.dirs.AddName(1, line[:max(i, 1)], -1)
 		l.dirs.End()
 	}
 }
@@ -62,9 +62,9 @@ func (l *listing) is() bool {
 	return l.lines >= 5 && (10*l.found >= 9*l.lines || 10*l.paths >= 9*l.lines)
 }
 
-// tell adds the totals to the summary, "300 matches in 12 files" or "300 paths in 12 directories", and the files or
-// directories with most lines.
-func (l *listing) tell(s *digest.Summary) {
+// summarize adds the totals to the summary, "300 matches in 12 files" or "300 paths in 12 directories", and the
+// files or directories with most lines.
+func (l *listing) summarize(s *digest.Summary) {
 	f, n, one, more, in, ins := &l.files, l.found, "match", "matches", "file", "files"
 	if l.paths > l.found {
 		f, n, one, more, in, ins = &l.dirs, l.paths, "path", "paths", "directory", "directories"

@@ -43,7 +43,7 @@ type panics struct {
 	list []*incident
 	open *incident
 
-	before     []byte // the previous line, which is the head of a stack without its own head
+	before     []byte // the previous line; it becomes the head of a stack that begins without a head
 	beforeLine int64
 	function   string // function of the Go frame whose file:line is on the next line
 }
@@ -72,7 +72,7 @@ func (p *panics) add(b []byte, at int64, stamped bool, may marks) bool {
 	return false
 }
 
-// interrupt closes the current incident, because the following lines belong to another file.
+// interrupt closes the open incident. The following lines belong to another file.
 func (p *panics) interrupt() { p.open, p.before = nil, nil }
 
 func (p *panics) begin(b []byte, at int64, kind incidentKind) {
@@ -97,7 +97,7 @@ func sameHead(a, b string) bool {
 	return a == b || len(a) == len(b) && signature([]byte(a)) == signature([]byte(b))
 }
 
-// continues reports whether a line belongs to the stack trace that is being read.
+// continues reports whether a line belongs to the open incident, and stores the details it finds.
 func (p *panics) continues(b []byte, at int64, stamped bool) bool {
 	i := p.open
 	if at-i.line > panicLines {
@@ -259,8 +259,8 @@ func inLiteral(b []byte, i int, stamped bool) bool {
 		bytes.Contains(before, []byte("// "))
 }
 
-// incidentWithin finds a panic or crash message that follows other words on its line. may says which of the searched
-// words the block contains; most blocks contain none.
+// incidentWithin finds a panic or crash message that follows other words on its line. may tells which of the
+// words the block may contain; most blocks contain none.
 func incidentWithin(b []byte, stamped bool, may marks) (incidentKind, bool) {
 	i := -1
 	if may.panic {

@@ -142,7 +142,7 @@ func (p *prose) Finish(s *digest.Summary) {
 		p.addTitle(p.pending)
 	}
 	if p.listing.is() { // the listed lines quote other files
-		p.listing.tell(s)
+		p.listing.summarize(s)
 		return
 	}
 	if p.logs.bad > 0 {
@@ -151,7 +151,7 @@ func (p *prose) Finish(s *digest.Summary) {
 		s.Says = p.logs.panics.lines(s)
 	}
 	s.Total = p.total()
-	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.telling() {
+	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.repetitive() {
 		s.Body = p.logs.body()
 	}
 	// Program output has no first sentences.

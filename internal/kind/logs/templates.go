@@ -28,7 +28,7 @@ type templates struct {
 	all     []*template
 	cache   []cached // by hash modulo cacheSize
 	words   []string
-	gone    int64 // number of templates dropped for lack of room
+	dropped int64 // number of templates dropped for lack of room
 	lines   int64
 	stopped bool
 }
@@ -44,24 +44,24 @@ type leaf struct {
 }
 
 type template struct {
-	words  []string
-	n      int64
-	thin   int64 // sampled lines in n, which represent skipped lines too; see [logs.pattern]
-	first  int64 // first line number
-	last   int64
-	level  level
-	text   string // text of the first line
-	late   bool   // n may be too low: created after a drop, or seen in few samples
-	about  bool   // n is an estimate
-	gone   bool
-	member leaf
+	words     []string
+	n         int64
+	sampled   int64 // number of lines in n that were sampled and stand for skipped lines too; see [logs.pattern]
+	first     int64 // first line number
+	last      int64
+	level     level
+	text      string // text of the first line
+	minimum   bool   // n may be too low: the template is younger than a dropped one, or has under ten samples
+	estimated bool   // n is an estimate
+	dropped   bool
+	member    leaf
 }
 
 func newTemplates() *templates {
 	return &templates{leaves: map[leaf][]*template{}, cache: make([]cached, cacheSize)}
 }
 
-// add counts a line, passed without its time, and returns its template; nil after stop. at is the line number.
+// add counts a line and returns its template; nil after stop. The line is passed without its time; at is its number.
 func (t *templates) add(line []byte, at int64, l level) *template {
 	if t.stopped {
 		return nil
@@ -71,7 +71,7 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	}
 	hash := signature(line)
 	slot := &t.cache[hash%cacheSize]
-	if slot.hash != hash || slot.is == nil || slot.is.gone {
+	if slot.hash != hash || slot.is == nil || slot.is.dropped {
 		slot.hash, slot.is = hash, t.find(line, at, l)
 	}
 	found := slot.is
@@ -82,6 +82,7 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	return found
 }
 
+// find returns the template of the leaf with most words of a line. It makes a template if none has half of the words.
 func (t *templates) find(line []byte, at int64, l level) *template {
 	t.split(line)
 	key := leaf{words: len(t.words)}
@@ -128,7 +129,7 @@ func (t *templates) find(line []byte, at int64, l level) *template {
 	}
 	c := &template{
 		words: slices.Clone(t.words), first: at, level: l, text: string(line[:min(len(line), 2*digest.LineRunes)]),
-		late: t.gone > 0, member: key,
+		minimum: t.dropped > 0, member: key,
 	}
 	t.leaves[c.member] = append(t.leaves[c.member], c)
 	t.all = append(t.all, c)
@@ -158,8 +159,8 @@ func (t *templates) drop() {
 			return false
 		}
 		want--
-		t.gone++
-		c.gone = true
+		t.dropped++
+		c.dropped = true
 		same := slices.DeleteFunc(t.leaves[c.member], func(x *template) bool { return x == c })
 		if t.leaves[c.member] = same; len(same) == 0 {
 			delete(t.leaves, c.member)
@@ -219,10 +220,10 @@ func (c *template) pattern() string { return strings.Join(c.words, " ") }
 // count formats the count: "1203×", "1203+×" if some lines may be uncounted, "about 1200×" if the count is
 // extrapolated.
 func (c *template) count() string {
-	if c.about {
+	if c.estimated {
 		return "about " + digest.Number(rounded(c.n)) + "×"
 	}
-	if c.late {
+	if c.minimum {
 		return digest.Number(c.n) + "+×"
 	}
 	return digest.Number(c.n) + "×"
@@ -232,15 +233,15 @@ func (c *template) count() string {
 // are not extrapolated but marked as minimum counts.
 func (t *templates) estimate(each float64) {
 	for _, c := range t.all {
-		if c.thin == 0 {
+		if c.sampled == 0 {
 			continue
 		}
-		if c.thin < 10 {
-			c.late = true
+		if c.sampled < 10 {
+			c.minimum = true
 			continue
 		}
-		c.about = true
-		more := int64(float64(c.thin) * (each - 1))
+		c.estimated = true
+		more := int64(float64(c.sampled) * (each - 1))
 		c.n += more
 		t.lines += more
 	}
@@ -255,8 +256,8 @@ func rounded(n int64) int64 {
 	return (n + step/2) / step * step
 }
 
-// telling reports whether at least half of the lines match a repeated template that is not vague.
-func (t *templates) telling() bool {
+// repetitive reports whether at least half of the lines match a repeated template that is not vague.
+func (t *templates) repetitive() bool {
 	var n int64
 	for _, c := range t.all {
 		if c.n > 1 && !c.vague() {

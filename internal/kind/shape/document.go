@@ -74,7 +74,7 @@ func (d *document) Finish(s *digest.Summary) {
 		s.Body = append(s.Body, line)
 	}
 	s.Body = append(s.Body, most.lines()...)
-	shape.root.settle()
+	shape.root.inferMaps()
 	top := ""
 	if shape.outer() != nil {
 		top = "[" + digest.Number(records.n) + "] "

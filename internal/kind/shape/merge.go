@@ -42,7 +42,7 @@ func (a *arrays) merge(b *arrays) {
 
 func (o *objects) merge(p *objects) {
 	o.n += p.n
-	o.ended += p.ended
+	o.complete += p.complete
 	o.lo, o.hi = min(o.lo, p.lo), max(o.hi, p.hi)
 	if p.each != nil || o.each != nil || len(o.fields)+len(p.fields) > 2*fieldsMost {
 		o.toMap()

@@ -93,7 +93,7 @@ func (d detail) write(n *node, top, empty, record string) string {
 	}
 }
 
-// Weight estimates the reading cost of a text: 1 for an ASCII character, 4 for any other.
+// Weight estimates the cost of a text in a receipt: 1 for an ASCII character, 4 for any other.
 func Weight(s string) (weight int) {
 	for _, r := range s {
 		if weight++; r >= utf8.RuneSelf {
@@ -119,6 +119,8 @@ func (n *node) hasKeys() bool {
 	return n.object != nil || n.array != nil && n.array.elem.hasKeys()
 }
 
+// node writes the types at n, separated by "|", in parentheses if group is true and there are several. Without
+// o.types, types below the top level are omitted next to containers that have keys.
 func (o *outline) node(n *node, depth int, group bool) {
 	if !o.types && depth > 0 && n.hasKeys() {
 		n = &node{object: n.object, array: n.array}

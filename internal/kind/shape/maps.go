@@ -2,11 +2,11 @@ package shape
 
 import "strings"
 
-// settle turns objects into maps if their keys look like data: very many keys with values of one type, each key in
-// few objects, or keys that are unlikely field names.
-func (n *node) settle() {
+// inferMaps turns objects into maps if their keys look like data: many keys with values of one type, keys that few
+// objects have, or keys that are unlikely field names.
+func (n *node) inferMaps() {
 	if n.array != nil {
-		n.array.elem.settle()
+		n.array.elem.inferMaps()
 	}
 	o := n.object
 	if o == nil {
@@ -16,13 +16,14 @@ func (n *node) settle() {
 		o.toMap()
 	}
 	if o.each != nil {
-		o.each.settle()
+		o.each.inferMaps()
 	}
 	for _, d := range o.fields {
-		d.node.settle()
+		d.node.inferMaps()
 	}
 }
 
+// isMap reports whether the keys of o look like data. An object with fewer than 4 keys is never a map.
 func (o *objects) isMap() bool {
 	k := len(o.fields)
 	if k < 4 {
