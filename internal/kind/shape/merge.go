@@ -1,6 +1,6 @@
 package shape
 
-// ensure allocates *p if it is nil, and returns it.
+// ensure returns *p, which it allocates first if *p is nil.
 func ensure[T any](p **T) *T {
 	if *p == nil {
 		*p = new(T)

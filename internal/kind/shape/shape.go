@@ -69,7 +69,7 @@ type shape struct {
 	in          *collection        // collection of the current element, or nil
 	files       *digest.FileCounts // files named by the elements of the text
 
-	// sampling is true while an element of a collection is read that is a container. sampled holds the element's bytes
+	// sampling is true while scan reads an element that is a container. sampled holds the element's bytes
 	// from earlier blocks, at most sampleBytes; mark is the element's offset in the current block.
 	sampling bool
 	mark     int

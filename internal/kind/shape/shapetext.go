@@ -17,7 +17,7 @@ type detail struct {
 	types  bool // show types; otherwise only keys and the containers that have keys
 	depth  int  // maximum nesting depth
 	keys   int  // maximum number of keys per object
-	runes  int  // maximum size of the shape, as Weight counts it
+	runes  int  // maximum Weight of the shape
 }
 
 // details lists the levels of detail from most to least. The last level is for the smallest receipts: under 25

@@ -23,7 +23,7 @@ type tail struct {
 	base   int64 // offset of the start of held in the text
 	before int64 // number of records before the one that placeholder represents in held
 	held   []byte
-	check  *jsontrunc.Checker // replaces held once that is too long or the text is broken
+	check  *jsontrunc.Checker // replaces held once held is too long or the text is broken
 	fixed  bool               // the text is broken: check must read the whole rest
 }
 
