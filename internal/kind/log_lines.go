@@ -118,7 +118,7 @@ func mayStamp(l []byte) bool {
 }
 
 // dateEnd matches the most common times of stamped, such as "2026-11-20T14:30:22.123Z ", without the regular
-// expression, which takes five times as long for a text. It returns the end of the match; 0 if stamped must decide.
+// expression, because every line of most logs has one. It returns the end of the match; 0 if stamped must decide.
 func dateEnd(l []byte) int {
 	at := len("2026-11-20T14:30:22")
 	if len(l) < at {
