@@ -8,6 +8,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -63,18 +64,10 @@ func (o *opaque) Finish(s *digest.Summary) {
 		s.Total = append(s.Total, o.image)
 	}
 	if len(o.start) > 0 {
-		s.Body = []string{"first bytes: " + spaced(hex.EncodeToString(o.start))}
-	}
-}
-
-// spaced inserts a space after every four hex digits.
-func spaced(digits string) string {
-	var b bytes.Buffer
-	for i := 0; i < len(digits); i += 4 {
-		if i > 0 {
-			b.WriteByte(' ')
+		line := "first bytes:"
+		for pair := range slices.Chunk(o.start, 2) {
+			line += " " + hex.EncodeToString(pair)
 		}
-		b.WriteString(digits[i:min(i+4, len(digits))])
+		s.Body = []string{line}
 	}
-	return b.String()
 }

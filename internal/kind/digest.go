@@ -26,21 +26,19 @@ func New(name string) *Digest { return &Digest{name: name} }
 func (d *Digest) Write(p []byte) (int, error) {
 	n := len(p)
 	if d.summarizer == nil {
-		want := content.SniffSize - len(d.prefix)
-		if len(d.prefix) == 0 && n >= want {
-			d.begin(p[:want], false)
-			p = p[want:]
-		} else {
-			take := min(want, n)
-			d.prefix = append(d.prefix, p[:take]...)
-			p = p[take:]
-			if len(d.prefix) == content.SniffSize {
-				d.begin(d.prefix, false)
-				d.prefix = nil
-			}
+		prefix := p[:min(content.SniffSize-len(d.prefix), n)]
+		p = p[len(prefix):]
+		if len(prefix) < content.SniffSize { // otherwise the block need not be copied
+			d.prefix = append(d.prefix, prefix...)
+			prefix = d.prefix
 		}
+		if len(prefix) < content.SniffSize {
+			return n, nil
+		}
+		d.begin(prefix, false)
+		d.prefix = nil
 	}
-	if d.summarizer != nil && len(p) > 0 {
+	if len(p) > 0 {
 		d.pass(p)
 	}
 	return n, nil

@@ -69,8 +69,7 @@ type logCensus struct {
 func (c *logCensus) add(l []byte) {
 	end := stampEnd(l)
 	stamp := end > 0 || bytes.IndexByte(l, '[') > 0 && request().Match(l)
-	level := mayLevel(l) && levelled().Match(l) ||
-		hasLevelField(l) ||
+	level := hasLevel(l) ||
 		end > 0 && hasLevelWord(l[end-1:min(len(l), end+60)]) // only near the start of the line
 	if !stamp && !level {
 		place := isFound(l)

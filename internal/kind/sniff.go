@@ -5,6 +5,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
@@ -41,11 +42,8 @@ type Sample struct {
 	ext    string // file extension in lower case, with the dot
 	binary bool   // the bytes are not text in any encoding; field text is not decoded then
 
-	split  [][]byte // cached result of lines
-	asLine bool     // split is valid
-
-	jsonKind content.Kind // cached result of json
-	parsed   bool         // jsonKind is valid
+	lines func() [][]byte     // calls splitText once
+	json  func() content.Kind // calls parseJSON once, for the sniffers of JSON and of NDJSON
 }
 
 func newSample(prefix []byte, whole bool, name string) *Sample {
@@ -61,27 +59,21 @@ func newSample(prefix []byte, whole bool, name string) *Sample {
 		// The prefix may end inside a character; the incomplete character does not matter here.
 		s.text, _ = io.ReadAll(io.LimitReader(e.Reader(bytes.NewReader(prefix)), 2*content.SniffSize))
 	}
+	s.lines, s.json = sync.OnceValue(s.splitText), sync.OnceValue(s.parseJSON)
 	return s
 }
 
-// json returns JSON, NDJSON, or "" for another text. The sniffers of JSON and NDJSON share one parse.
-func (s *Sample) json() content.Kind {
-	if !s.parsed {
-		s.parsed = true
-		if text := bytes.TrimLeft(s.text, " \t\r\n"); len(text) > 0 {
-			s.jsonKind = sniffJSON(text, s.whole, s.ext)
-		}
+// parseJSON returns JSON, NDJSON, or "" for another text.
+func (s *Sample) parseJSON() content.Kind {
+	if text := bytes.TrimLeft(s.text, " \t\r\n"); len(text) > 0 {
+		return sniffJSON(text, s.whole, s.ext)
 	}
-	return s.jsonKind
+	return ""
 }
 
-// lines returns the lines of the text. It returns none for blank text and for source code: both are kind text,
+// splitText returns the lines of the text. It returns none for blank text and for source code: both are kind text,
 // whatever their lines look like.
-func (s *Sample) lines() [][]byte {
-	if s.asLine {
-		return s.split
-	}
-	s.asLine = true
+func (s *Sample) splitText() [][]byte {
 	if len(bytes.TrimLeft(s.text, " \t\r\n")) == 0 {
 		return nil
 	}
@@ -90,10 +82,10 @@ func (s *Sample) lines() [][]byte {
 	if name == "" {
 		name, _ = content.FileHeader(all[0])
 	}
-	if !content.IsSource(name) {
-		s.split = all
+	if content.IsSource(name) {
+		return nil
 	}
-	return s.split
+	return all
 }
 
 // splitLines splits a text into lines without line endings. It drops a last line that the end of the prefix cuts.

@@ -60,11 +60,9 @@ type fileRun struct {
 	n    int64
 }
 
-func NewFileCounts() *FileCounts { return &FileCounts{} }
-
-// See records a file name found in the current element. raw is the JSON string as written, possibly truncated; size
-// is its full length, or −1 if raw has no escapes to decode. A key with a lower place replaces an earlier name.
-func (f *FileCounts) See(place uint8, raw []byte, size int64) {
+// AddName stores the file name of the current element. raw is the JSON string as written, possibly truncated; size is
+// its full length in bytes, or −1 if raw has no escapes to decode. A key with a lower place replaces an earlier name.
+func (f *FileCounts) AddName(place uint8, raw []byte, size int64) {
 	if f.Best != 0 && f.Best <= place {
 		return
 	}
@@ -119,20 +117,9 @@ func (f *FileCounts) End() {
 }
 
 func (f *FileCounts) endRun() {
-	if f.run == 0 {
-		return
+	if f.run > 0 && (len(f.top) < topFiles || f.run > f.top[topFiles-1].n) {
+		f.top = addTop(f.top, fileRun{string(f.last), f.run})
 	}
-	if len(f.top) == topFiles && f.run <= f.top[topFiles-1].n {
-		return
-	}
-	i, _ := slices.BinarySearchFunc(f.top, f.run, func(r fileRun, n int64) int {
-		if r.n >= n {
-			return -1
-		}
-		return 1
-	})
-	f.top = slices.Insert(f.top, i, fileRun{string(f.last), f.run})
-	f.top = f.top[:min(len(f.top), topFiles)]
 }
 
 // Distinct returns the number of distinct files, or −1 if it could not be counted.
@@ -165,11 +152,13 @@ func (f *FileCounts) TopLine() string {
 	var all []fileRun
 	switch {
 	case !f.many:
-		all = longest(f.all)
+		for _, r := range f.all {
+			all = addTop(all, r)
+		}
 	case !f.jumped:
 		f.endRun()
 		f.run = 0
-		all = longest(f.top)
+		all = f.top
 	default:
 		return ""
 	}
@@ -185,21 +174,16 @@ func (f *FileCounts) TopLine() string {
 	return "top: " + strings.Join(parts, ", ")
 }
 
-// longest returns the topFiles files with most elements, ties sorted by name.
-func longest(all []fileRun) []fileRun {
-	order := func(a, b fileRun) int { return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.name, b.name)) }
-	var top []fileRun
-	for _, r := range all {
-		if len(top) == topFiles {
-			if order(r, top[topFiles-1]) >= 0 {
-				continue
-			}
-			top = top[:topFiles-1]
-		}
-		i, _ := slices.BinarySearchFunc(top, r, order)
-		top = slices.Insert(top, i, r)
+// addTop adds a file to the topFiles files with most elements, which are sorted by count, then by name.
+func addTop(top []fileRun, r fileRun) []fileRun {
+	i, _ := slices.BinarySearchFunc(top, r, func(a, b fileRun) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.name, b.name))
+	})
+	if i == topFiles {
+		return top
 	}
-	return top
+	top = slices.Insert(top, i, r)
+	return top[:min(len(top), topFiles)]
 }
 
 // AppendUnescaped appends the decoded text of a JSON string. A string that cannot be decoded, such as one cut

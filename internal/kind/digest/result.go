@@ -21,19 +21,21 @@ type Summarizer interface {
 type Summary struct {
 	Kind  content.Kind
 	Media string // MIME type, for binary
-	// parts of the "total:" line after the kind: "1204 matches in 32 files", "12 files, 40 hunks, +312 −295",
-	// "20000 rows, 7 columns"
+	// Total has the parts of the "total:" line after the kind: "1204 matches in 32 files", "12 files, 40 hunks,
+	// +312 −295", "20000 rows, 7 columns".
 	Total []string
-	// findings of the kind, most important first: where JSON breaks off, panics and errors of a log, files of a
-	// diff
+	// Says lists findings, most important first: the position where JSON breaks off, panics and errors of a log, files
+	// of a diff.
 	Says   []string
 	Shapes []string // shapes from most to least detailed, without "shape: "; empty if the kind has no shape
-	// further lines, most important first: hunk headers, templates, headings, sentences, sample records, top files
+	// Body lists further lines, most important first: hunk headers, templates, headings, sentences, sample records, top
+	// files.
 	Body    []string
 	Records int64 // number of records that slice can address; −1 if the kind has no records
-	// number of elements of an array or of NDJSON whose objects have file, path, filename, uri or url; −1 otherwise
+	// Matches is the number of records with a key file, path, filename, uri or url; −1 if under half have one.
 	Matches int64
-	// number of distinct files; −1 otherwise, or if there are too many to count in bounded memory
+	// Files is the number of distinct files that these records name; −1 if Matches is −1 or the files are too many to
+	// count in bounded memory.
 	Files  int64
 	Cut    *jsontrunc.Report // position of the break if JSON or NDJSON is incomplete; else nil
 	Quotes []Quote           // lines of Says and Body that repeat a line of the text

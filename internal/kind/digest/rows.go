@@ -8,9 +8,10 @@ const LineBytes = 4 << 10
 
 // LineSplitter splits the bytes written to it into lines.
 type LineSplitter struct {
-	// called for each line: the line without its ending, at most LineBytes bytes, and its full size
+	// Visit is called for each line. line has no line ending and at most LineBytes bytes; size is the full size in bytes.
 	Visit func(line []byte, size int64)
-	// skips whole lines at the start of p, adds them to Number and returns their length in bytes; nil skips nothing
+	// Skip, unless nil, is called before each line. It may skip whole lines at the start of p: it must add their count
+	// to Number and return their length in bytes.
 	Skip    func(p []byte) int
 	Number  int64 // number of the current line, from 1
 	held    []byte

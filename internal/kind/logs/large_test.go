@@ -79,7 +79,7 @@ func TestAlikeIsUsed(t *testing.T) {
 	if l.ahead(l.piece[len("before\n"):]) != 2*len(next) || l.rows.Number != 4 {
 		t.Errorf("lines that are alike are not passed over: %d", l.rows.Number)
 	}
-	l.settle()
+	l.recordAccepted()
 	if l.panics.beforeLine != 4 || string(l.panics.before) != "DEBUG d e" || string(l.last) != "2026-11-01T10:00:02.789Z" {
 		t.Errorf("%d %q %q", l.panics.beforeLine, l.panics.before, l.last)
 	}
@@ -170,10 +170,10 @@ func TestPatternsFromSamples(t *testing.T) {
 func TestSamplesSayNoMoreThanTheyKnow(t *testing.T) {
 	ts := newTemplates()
 	for range 20 {
-		ts.add([]byte("INFO often"), 7, info).thin++
+		ts.add([]byte("INFO often"), 7, info).sampled++
 	}
 	for range 3 {
-		ts.add([]byte("INFO now and then"), 8, info).thin++
+		ts.add([]byte("INFO now and then"), 8, info).sampled++
 	}
 	ts.add([]byte("ERROR once"), 9, failure)
 	ts.estimate(16.4)

@@ -3,7 +3,7 @@ package logs
 import "encoding/binary"
 
 // layout describes the beginning of the last parsed line with a time. A line whose beginning equals it except for
-// digits has its time and level at the same offsets, so the line need not be parsed again; see [logs.alike].
+// digits has its time and level at the same offsets, so the line need not be parsed again; see [logs.acceptSimilar].
 type layout struct {
 	from, to, rest int // results of [stamp]; rest is 0 if there is no layout
 	words          [layoutBytes / 8]layoutWord
@@ -15,8 +15,8 @@ const layoutBytes = 48 // lines with a longer beginning are always parsed
 type layoutWord struct {
 	text  uint64 // expected bytes; every digit is stored as '0'
 	looks uint64 // mask: 0xff for each byte that belongs to the beginning
-	// Per byte: the addend that carries a difference from text over 0x7f if the difference is too large: over 0 for
-	// a fixed byte, over 9 for a digit.
+	// above has an addend per byte. The sum with the difference from text exceeds 0x7f if the difference is too large:
+	// over 0 for a fixed byte, over 9 for a digit.
 	above uint64
 }
 

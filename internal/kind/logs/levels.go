@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
@@ -46,8 +47,8 @@ var firstOf, secondOf = func() (first, second [256]uint8) {
 // levelOf returns the level of a line, which is passed without its time. The level is the first level name in
 // capitals, in brackets, after level=, or before a colon. stamped reports whether the line has a time.
 func levelOf(b []byte, stamped bool) level {
-	if l := verdict(b); l != noLevel {
-		return l
+	if reportsFailure(b) {
+		return failure
 	}
 	b = b[:min(len(b), levelWithin)]
 	for i := 1; i < len(b); i++ {
@@ -62,7 +63,7 @@ func levelOf(b []byte, stamped bool) level {
 			continue
 		}
 		if l, upper := levelNamed(b[from:i]); l != noLevel &&
-			(upper && !glued(b, from, i) && !spoken(b, from, stamped) || marked(b, from, i, stamped)) {
+			(upper && !inLongerName(b, from, i) && !inLiteral(b, from, stamped) || levelByPosition(b, from, i, stamped)) {
 			return l
 		}
 	}
@@ -95,16 +96,16 @@ func levelNamed(word []byte) (l level, upper bool) {
 	return noLevel, false
 }
 
-// glued reports whether a word in capitals is part of a longer name: ERROR-42, X.ERROR, /INFO.
-func glued(b []byte, from, to int) bool {
+// inLongerName reports whether a word in capitals is part of a longer name: ERROR-42, X.ERROR, /INFO.
+func inLongerName(b []byte, from, to int) bool {
 	if from > 0 && bytes.IndexByte([]byte("-./\\$"), b[from-1]) >= 0 {
 		return true
 	}
 	return to+1 < len(b) && (b[to] == '-' || b[to] == '.' || b[to] == '/') && digest.IsWord[b[to+1]]
 }
 
-// marked reports whether the position of a word makes the word a level, in upper or lower case.
-func marked(b []byte, from, to int, stamped bool) bool {
+// levelByPosition reports whether the position of a word makes the word a level, in upper or lower case.
+func levelByPosition(b []byte, from, to int, stamped bool) bool {
 	next := byte(' ')
 	if to < len(b) {
 		next = b[to]
@@ -114,7 +115,7 @@ func marked(b []byte, from, to int, stamped bool) bool {
 	}
 	switch b[from-1] {
 	case '[', '<', '|':
-		if spoken(b, from, stamped) {
+		if inLiteral(b, from, stamped) {
 			return false
 		}
 		return next == ']' || next == '>' || next == '|' || next == ' '
@@ -123,36 +124,19 @@ func marked(b []byte, from, to int, stamped bool) bool {
 		return bytes.HasSuffix(key, []byte("level")) || bytes.HasSuffix(key, []byte("lvl")) ||
 			bytes.HasSuffix(key, []byte("severity"))
 	case ' ':
-		return next == ':' && from >= 2 && b[from-2] == ':' && !spoken(b, from, stamped) // main.c:12:3: error: …
+		return next == ':' && from >= 2 && b[from-2] == ':' && !inLiteral(b, from, stamped) // main.c:12:3: error: …
 	}
 	return false
 }
 
-// verdict returns failure for lines with which test runners and build tools report a failure.
-func verdict(b []byte) level {
-	if len(b) < 4 {
-		return noLevel
-	}
-	switch b[0] {
-	case '-':
-		if bytes.HasPrefix(b, []byte("--- FAIL")) {
-			return failure
-		}
-	case 'F':
-		if bytes.HasPrefix(b, []byte("FAIL\t")) || bytes.HasPrefix(b, []byte("FAIL ")) ||
-			bytes.HasPrefix(b, []byte("FAILED ")) || bytes.HasPrefix(b, []byte("FAIL: ")) {
-			return failure
-		}
-	case 'n':
-		if bytes.HasPrefix(b, []byte("not ok ")) || bytes.HasPrefix(b, []byte("npm ERR!")) {
-			return failure
-		}
-	case 'm':
-		if bytes.HasPrefix(b, []byte("make: *** ")) {
-			return failure
-		}
-	}
-	return noLevel
+// failures are the beginnings of lines with which test runners and build tools report a failure.
+var failures = []string{"--- FAIL", "FAIL\t", "FAIL ", "FAILED ", "FAIL: ", "not ok ", "npm ERR!", "make: *** "}
+
+// reportsFailure reports whether a line begins with one of failures.
+func reportsFailure(b []byte) bool {
+	return len(b) > 0 && bytes.IndexByte([]byte("-Fnm"), b[0]) >= 0 && slices.ContainsFunc(failures, func(s string) bool {
+		return bytes.HasPrefix(b, []byte(s))
+	})
 }
 
 // status returns the HTTP status of an access log line, which follows the quoted request; 0 if there is none.
@@ -222,18 +206,15 @@ func stamp(b []byte) (from, to, rest int) {
 var closesStamp = [256]bool{']': true, ')': true, ' ': true, '\t': true, '"': true, '|': true, ',': true}
 
 func digitsAt(b []byte, i, n int) bool {
-	if i+n > len(b) {
-		return false
+	return i+n <= len(b) && digitsEnd(b[:i+n], i) == i+n
+}
+
+// digitsEnd returns the end of the digits that begin at b[i], or i if there are none.
+func digitsEnd(b []byte, i int) int {
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
 	}
-	if n == 2 {
-		return b[i]-'0' <= 9 && b[i+1]-'0' <= 9
-	}
-	for _, c := range b[i : i+n] {
-		if c-'0' > 9 {
-			return false
-		}
-	}
-	return true
+	return i
 }
 
 // date returns the end of a date that begins at b[i], or i if there is none.
@@ -255,10 +236,7 @@ func date(b []byte, i int) int {
 }
 
 func month(b []byte) bool {
-	if len(b) < 3 {
-		return false
-	}
-	switch string(b[:3]) {
+	switch string(b[:min(len(b), 3)]) {
 	case "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec":
 		return true
 	}
@@ -277,8 +255,7 @@ func clock(b []byte, i int) int {
 		return i
 	}
 	if digitsAt(b, at+1, 1) && (b[at] == '.' || b[at] == ',') {
-		for at++; at < len(b) && b[at]-'0' <= 9; at++ {
-		}
+		at = digitsEnd(b, at+1)
 	}
 	zone := at
 	if zone < len(b) && b[zone] == ' ' {
@@ -307,13 +284,10 @@ func counter(b []byte, i int) int {
 		at++
 	}
 	from := at
-	for at < len(b) && b[at]-'0' <= 9 {
-		at++
-	}
+	at = digitsEnd(b, at)
 	n := at - from
-	if at+1 < len(b) && b[at] == '.' && digitsAt(b, at+1, 3) {
-		for at++; at < len(b) && b[at]-'0' <= 9; at++ {
-		}
+	if at < len(b) && b[at] == '.' && digitsAt(b, at+1, 3) {
+		at = digitsEnd(b, at+1)
 		if n == 10 || i > 0 && n > 0 && at < len(b) && b[at] == ']' {
 			return at
 		}

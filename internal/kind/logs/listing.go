@@ -13,12 +13,8 @@ type listing struct {
 	lines int64
 	found int64
 	paths int64
-	files *digest.FileCounts // files of the lines "file:12: …"
-	dirs  *digest.FileCounts // directories of the path lines
-}
-
-func newListing() *listing {
-	return &listing{files: digest.NewFileCounts(), dirs: digest.NewFileCounts()}
+	files digest.FileCounts // files of the lines "file:12: …"
+	dirs  digest.FileCounts // directories of the path lines
 }
 
 // add counts a line. Empty lines and "--" (between groups of grep's context) are ignored.
@@ -33,14 +29,14 @@ func (l *listing) add(line []byte) {
 	}
 	if n := place(line); n > 0 {
 		l.found++
-		l.files.See(1, line[:n], -1)
+		l.files.AddName(1, line[:n], -1)
 		l.files.End()
 		return
 	}
 	if i := bytes.LastIndexByte(line, '/'); i >= 0 && len(line) < 1024 && bytes.IndexByte(line, ' ') < 0 &&
 		bytes.IndexByte(line, '=') < 0 && !bytes.Contains(line, []byte("://")) {
 		l.paths++
-		l.dirs.See(1, line[:max(i, 1)], -1)
+		l.dirs.AddName(1, line[:max(i, 1)], -1)
 		l.dirs.End()
 	}
 }
@@ -53,10 +49,7 @@ func place(line []byte) int {
 		bytes.IndexByte(line[:i], '.') < 0 {
 		return 0
 	}
-	at := i + 1
-	for at < len(line) && line[at]-'0' <= 9 {
-		at++
-	}
+	at := digitsEnd(line, i+1)
 	if at == i+1 || at == len(line) || line[at] != ':' && line[at] != '-' || at-i > 8 || line[i-1]-'0' <= 9 &&
 		bytes.IndexByte(line[:i], '/') < 0 {
 		return 0 // 10:30: is a time
@@ -69,12 +62,12 @@ func (l *listing) is() bool {
 	return l.lines >= 5 && (10*l.found >= 9*l.lines || 10*l.paths >= 9*l.lines)
 }
 
-// tell adds the totals to the summary, "300 matches in 12 files" or "300 paths in 12 directories", and the files or
-// directories with most lines.
-func (l *listing) tell(s *digest.Summary) {
-	f, n, one, more, in, ins := l.files, l.found, "match", "matches", "file", "files"
+// summarize adds the totals to the summary, "300 matches in 12 files" or "300 paths in 12 directories", and the
+// files or directories with most lines.
+func (l *listing) summarize(s *digest.Summary) {
+	f, n, one, more, in, ins := &l.files, l.found, "match", "matches", "file", "files"
 	if l.paths > l.found {
-		f, n, one, more, in, ins = l.dirs, l.paths, "path", "paths", "directory", "directories"
+		f, n, one, more, in, ins = &l.dirs, l.paths, "path", "paths", "directory", "directories"
 	}
 	total := content.Plural(n, one, more)
 	if d := f.Distinct(); d >= 0 {

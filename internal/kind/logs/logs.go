@@ -43,21 +43,21 @@ type logs struct {
 	named     bool     // the file name says that the text is source code
 	source    bool     // the current lines are source code, which quotes program output
 
-	read   int64 // number of bytes up to the end of the current line
-	whole  int64 // number of bytes matched completely: [patternsWhole]
-	sure   int64 // last line that ends within these bytes
-	thin   int64 // number of lines after these bytes that are not errors, sampled or not
-	taken  int64 // number of sampled lines
-	looked int64 // number of bytes in sampled lines
+	read         int64 // number of bytes up to the end of the current line
+	whole        int64 // number of bytes matched completely: [patternsWhole]
+	wholeEnd     int64 // number of the last line that ends within these bytes
+	beyond       int64 // number of lines after these bytes that are not errors, including the sampled ones
+	sampledLines int64 // number of sampled lines
+	sampledBytes int64 // number of bytes in sampled lines
 
 	layout layout
 	piece  []byte                 // the current block, at most lookBytes
 	ends   [lookBytes / 64]uint64 // bit set of the newlines in the block
 	mapped bool                   // ends is computed
-	// The previous line if [logs.alike] accepted it, else nil. It points into the current block.
-	passed []byte
+	// accepted is the previous line if [logs.acceptSimilar] accepted it, else nil. It points into the current block.
+	accepted []byte
 
-	from     string // time in the first line that has a time
+	from     string // time of the first line that has a time, as written
 	last     []byte // time in the last line that has a time
 	stamped  int64
 	firstBad quoted
@@ -88,17 +88,17 @@ func (l *logs) Add(p []byte) {
 		l.piece, l.mapped = p[:n], false
 		l.has.look(l.piece)
 		l.rows.Write(l.piece)
-		l.settle()
+		l.recordAccepted()
 		p = p[n:]
 	}
 }
 
-// lookBytes is the size of the blocks searched for rare marks. If one line of a block has a mark, all lines of the
-// block are parsed.
+// lookBytes is the maximum size in bytes of the blocks that are searched for marks. If one line of a block has a mark,
+// all lines of the block are parsed.
 const lookBytes = 32 << 10
 
-// ahead skips the leading lines of p that [logs.alike] accepts and returns their length in bytes. p is a suffix of
-// the current block.
+// ahead skips the leading lines of p that [logs.acceptSimilar] accepts and returns their length in bytes. p is a
+// suffix of the current block.
 func (l *logs) ahead(p []byte) (n int) {
 	if l.has != (marks{}) || l.source || l.panics.open != nil || l.layout.rest == 0 {
 		return 0
@@ -112,7 +112,7 @@ func (l *logs) ahead(p []byte) (n int) {
 	for word := words[k] &^ (1<<(from%64) - 1); ; word = words[k] {
 		for ; word != 0; word &= word - 1 {
 			end := k*64 + bits.TrailingZeros64(word)
-			if !l.alike(l.piece[from:end]) {
+			if !l.acceptSimilar(l.piece[from:end]) {
 				return from - start
 			}
 			from = end + 1
@@ -123,7 +123,8 @@ func (l *logs) ahead(p []byte) (n int) {
 	}
 }
 
-// marks returns the marks that the current line may have: all of them if the line began in an earlier block.
+// marks returns the marks that the current line may have: those of the current block, or all if the line began in an
+// earlier block.
 func (l *logs) marks() marks {
 	if l.rows.InPlace {
 		return l.has
@@ -135,8 +136,8 @@ func (l *logs) line(line []byte, size int64) {
 	at := l.rows.Number
 	l.read += size + 1
 	may := l.marks()
-	l.settle()
-	if l.quotes(line) {
+	l.recordAccepted()
+	if l.isSource(line) {
 		return
 	}
 	if may.escape && bytes.IndexByte(line, 0x1b) >= 0 {
@@ -200,45 +201,45 @@ func (l *logs) line(line []byte, size int64) {
 // pattern matches a line against the patterns, unless sampling skips the line.
 func (l *logs) pattern(b []byte, at int64, lv level) {
 	if l.read <= l.whole {
-		l.sure = at
+		l.wholeEnd = at
 	}
 	if l.read <= l.whole || lv >= failure || l.templates.stopped {
 		l.templates.add(b, at, lv)
 		return
 	}
-	l.thin++
+	l.beyond++
 	// The position of the window varies pseudo-randomly between the blocks of windowEvery bytes, because the output
 	// of a program may be periodic.
 	place := uint64(l.read/windowEvery) * 0x9E3779B97F4A7C15 >> 60
 	if uint64(l.read%windowEvery/windowSize) != place {
 		return
 	}
-	l.taken++
-	l.looked += int64(len(b))
-	l.templates.add(b, at, lv).thin++
+	l.sampledLines++
+	l.sampledBytes += int64(len(b))
+	l.templates.add(b, at, lv).sampled++
 }
 
 // end ends the text and extrapolates the counts of sampled patterns.
 func (l *logs) end() {
 	l.rows.Close()
-	l.settle()
-	if l.taken > 0 && !l.templates.stopped {
-		l.templates.estimate(float64(l.thin) / float64(l.taken))
+	l.recordAccepted()
+	if l.sampledLines > 0 && !l.templates.stopped {
+		l.templates.estimate(float64(l.beyond) / float64(l.sampledLines))
 	}
 }
 
 // samples returns a note on how much text a pattern count is based on; "" if the count covers the whole text.
 func (l *logs) samples(t *template) string {
-	if t.thin == 0 {
+	if t.sampled == 0 {
 		return ""
 	}
-	return "; from samples of " + digest.Number((l.whole+l.looked)>>20) + " MiB"
+	return "; from samples of " + digest.Number((l.whole+l.sampledBytes)>>20) + " MiB"
 }
 
-// alike accepts a line that begins like the previous parsed line and has one of the commonest levels; most lines of
-// most logs do. Such a line in a block without marks is no error, begins no panic and names no file, so only its
-// counters are updated here; settle stores the last of these lines.
-func (l *logs) alike(line []byte) bool {
+// acceptSimilar accepts a line that begins like the previous parsed line and has one of the commonest levels, as most
+// lines of most logs do. In a block without marks, such a line is no error, begins no panic and names no file, so
+// acceptSimilar only updates counters. recordAccepted stores the last accepted line.
+func (l *logs) acceptSimilar(line []byte) bool {
 	if len(line) == 0 || len(line) > digest.LineBytes || line[len(line)-1] == '\r' || !l.layout.fits(line) {
 		return false
 	}
@@ -251,25 +252,26 @@ func (l *logs) alike(line []byte) bool {
 	l.read += int64(len(line)) + 1
 	l.stamped++
 	l.levels[lv]++
-	l.passed = line
+	l.accepted = line
 	l.panics.beforeLine = l.rows.Number
 	l.pattern(b, l.rows.Number, lv)
 	return true
 }
 
-// settle records the time and the text of the last line that alike accepted, as line does for parsed lines.
-func (l *logs) settle() {
-	if l.passed == nil {
+// recordAccepted stores the time and the text of the last line that acceptSimilar accepted, as line does for parsed
+// lines.
+func (l *logs) recordAccepted() {
+	if l.accepted == nil {
 		return
 	}
-	l.last = append(l.last[:0], l.passed[l.layout.from:l.layout.to]...)
-	b := l.passed[l.layout.rest:]
+	l.last = append(l.last[:0], l.accepted[l.layout.from:l.layout.to]...)
+	b := l.accepted[l.layout.rest:]
 	l.panics.before = append(l.panics.before[:0], b[:min(len(b), digest.HeadBytes)]...)
-	l.passed = nil
+	l.accepted = nil
 }
 
-// quotes reports whether a line is source code, or is a header that names the next of several files.
-func (l *logs) quotes(line []byte) bool {
+// isSource reports whether a line is source code, or is a header that names the next of several files.
+func (l *logs) isSource(line []byte) bool {
 	if !l.named && len(line) > 0 && line[0] == '=' {
 		if name, ok := content.FileHeader(line); ok {
 			l.source = content.IsSource(name)
@@ -326,24 +328,15 @@ func (l *logs) total() []string {
 // range.
 func (l *logs) says(s *digest.Summary) []string {
 	says := l.panics.lines(s)
-	l.lastBad.text = string(l.quote)
+	quote := func(name string, q quoted) {
+		lead := name + ", line " + digest.Number(q.line)
+		says = append(says, s.AddQuote(lead, q.line, content.Clip(q.text, digest.LineRunes), ""))
+	}
 	if l.bad > 0 {
-		says = append(
-			says,
-			s.AddQuote(
-				"first error, line "+digest.Number(l.firstBad.line), l.firstBad.line,
-				content.Clip(l.firstBad.text, digest.LineRunes), "",
-			),
-		)
+		quote("first error", l.firstBad)
 	}
 	if l.bad > 1 {
-		says = append(
-			says,
-			s.AddQuote(
-				"last error, line "+digest.Number(l.lastBad.line), l.lastBad.line, content.Clip(l.lastBad.text, digest.LineRunes),
-				"",
-			),
-		)
+		quote("last error", quoted{l.lastBad.line, string(l.quote)})
 	}
 	for _, t := range l.errors() {
 		says = append(says, t.count()+" "+content.Clip(t.pattern(), digest.LineRunes)+where(t, l.samples(t)))
@@ -363,8 +356,8 @@ func (l *logs) errors() []*template {
 	}
 	var out []*template
 	for _, t := range l.templates.common() {
-		told := t.n == 1 && (t.first == l.firstBad.line || t.first == l.lastBad.line)
-		if t.level >= failure && !told && len(out) < errorsShown {
+		shown := t.n == 1 && (t.first == l.firstBad.line || t.first == l.lastBad.line)
+		if t.level >= failure && !shown && len(out) < errorsShown {
 			out = append(out, t)
 		}
 	}
@@ -385,7 +378,7 @@ func where(t *template, samples string) string {
 // if lines were sampled or templates dropped, because rarity is unknown then.
 func (l *logs) rare(s *digest.Summary) []string {
 	t := l.templates
-	if t.lines < rareLines || t.stopped || t.gone > 0 || l.thin > 0 {
+	if t.lines < rareLines || t.stopped || t.dropped > 0 || l.beyond > 0 {
 		return nil
 	}
 	var warned, out []string
@@ -418,18 +411,18 @@ func (l *logs) body() []string {
 	if l.templates.stopped {
 		return nil
 	}
-	told, said := l.errors(), false
+	errors, noted := l.errors(), false
 	var out []string
 	for _, t := range l.templates.common() {
-		if t.n > 1 && !t.vague() && !slices.Contains(told, t) && len(out) < templatesShown {
+		if t.n > 1 && !t.vague() && !slices.Contains(errors, t) && len(out) < templatesShown {
 			place := " (first line "
-			if t.thin > 0 && t.first > l.sure {
+			if t.sampled > 0 && t.first > l.wholeEnd {
 				place = " (seen at line "
 			}
 			from := ""
-			if !said {
+			if !noted {
 				from = l.samples(t)
-				said = from != ""
+				noted = from != ""
 			}
 			out = append(out, t.count()+" "+content.Clip(t.pattern(), digest.LineRunes)+place+digest.Number(t.first)+from+")")
 		}

@@ -12,7 +12,7 @@ type marks struct{ escape, panic, kernel, bracket bool }
 
 var allMarks = marks{escape: true, panic: true, kernel: true, bracket: true}
 
-// The words that [marks.look] searches for; panicWithin uses them.
+// The words that [marks.look] searches for; incidentWithin uses them.
 var (
 	panicWord  = literal.NewText("panic")
 	kernelWord = literal.NewText("kernel: ")

@@ -20,30 +20,30 @@ type incident struct {
 	line, end int64
 	head      string
 	detail    string // cause, or location
-	breed     breed
+	kind      incidentKind
 	seen      int64  // number of later incidents with the same head
 	last      int64  // line of the last such incident
 	fallback  string // location used if detail is empty
 }
 
-type breed uint8
+type incidentKind uint8
 
 const (
-	single    breed = iota // a single line
-	goPanic                // panic: …, goroutine 1 [running]:, functions and their file:line
-	traceback              // Python: the exception is on the last line
-	frames                 // Java, JavaScript, .NET: lines that begin with "at"
-	rustPanic              // thread 'main' panicked at …
-	breeds
+	single    incidentKind = iota // a single line
+	goPanic                       // panic: …, goroutine 1 [running]:, functions and their file:line
+	traceback                     // Python: the exception is on the last line
+	frames                        // Java, JavaScript, .NET: lines that begin with "at"
+	rustPanic                     // thread 'main' panicked at …
+	incidentKinds
 )
 
 // panics finds incidents line by line.
 type panics struct {
-	n    [breeds]int64
+	n    [incidentKinds]int64
 	list []*incident
 	open *incident
 
-	before     []byte // the previous line, which is the head of a stack without its own head
+	before     []byte // the previous line; it becomes the head of a stack that begins without a head
 	beforeLine int64
 	function   string // function of the Go frame whose file:line is on the next line
 }
@@ -52,13 +52,13 @@ type panics struct {
 // may says which marks the line can contain.
 func (p *panics) add(b []byte, at int64, stamped bool, may marks) bool {
 	if p.open != nil {
-		if p.goesOn(b, at, stamped) {
+		if p.continues(b, at, stamped) {
 			return true
 		}
 		p.open = nil
 	}
-	if br, ok := panicHead(b, stamped, may); ok {
-		p.begin(b, at, br)
+	if kind, ok := incidentHead(b, stamped, may); ok {
+		p.begin(b, at, kind)
 		return true
 	}
 	if isFrame(b) && p.before != nil && at == p.beforeLine+1 && len(p.before) > 0 {
@@ -72,15 +72,15 @@ func (p *panics) add(b []byte, at int64, stamped bool, may marks) bool {
 	return false
 }
 
-// interrupt closes the current incident, because the following lines belong to another file.
+// interrupt closes the open incident. The following lines belong to another file.
 func (p *panics) interrupt() { p.open, p.before = nil, nil }
 
-func (p *panics) begin(b []byte, at int64, br breed) {
-	p.n[br]++
+func (p *panics) begin(b []byte, at int64, kind incidentKind) {
+	p.n[kind]++
 	p.function = ""
-	p.open = &incident{line: at, end: at, head: string(bytes.TrimSpace(b[:min(len(b), digest.HeadBytes)])), breed: br}
+	p.open = &incident{line: at, end: at, head: string(bytes.TrimSpace(b[:min(len(b), digest.HeadBytes)])), kind: kind}
 	for _, seen := range p.list {
-		if sameHead(seen.head, p.open.head) && br != traceback {
+		if sameHead(seen.head, p.open.head) && kind != traceback {
 			seen.seen++
 			seen.last = at
 			return
@@ -97,15 +97,15 @@ func sameHead(a, b string) bool {
 	return a == b || len(a) == len(b) && signature([]byte(a)) == signature([]byte(b))
 }
 
-// goesOn reports whether a line belongs to the stack trace that is being read.
-func (p *panics) goesOn(b []byte, at int64, stamped bool) bool {
+// continues reports whether a line belongs to the open incident, and stores the details it finds.
+func (p *panics) continues(b []byte, at int64, stamped bool) bool {
 	i := p.open
 	if at-i.line > panicLines {
 		return false
 	}
 	blank := len(bytes.TrimSpace(b)) == 0
 	indented := len(b) > 0 && (b[0] == ' ' || b[0] == '\t')
-	switch i.breed {
+	switch i.kind {
 	case single:
 		return false
 	case goPanic:
@@ -212,56 +212,45 @@ func isFrame(b []byte) bool {
 	return i > 0 || bytes.Contains(b, []byte("js:")) || bytes.Contains(b, []byte("ts:"))
 }
 
-// panicHead reports whether a line begins an incident. It matches the messages that runtimes print, not prose about
+// incidentHeads lists how runtimes begin the message of an incident.
+var incidentHeads = []struct {
+	start string
+	kind  incidentKind
+}{
+	{"panic: ", goPanic},
+	{"fatal error: ", goPanic},
+	{"SIGSEGV: ", goPanic},
+	{"SIGABRT: ", goPanic},
+	{"SIGQUIT: ", goPanic},
+	{"Segmentation fault", single},
+	{"Traceback (most recent call last)", traceback},
+	{"terminate called ", single},
+	{"Exception in thread ", frames},
+	{"Unhandled exception", frames},
+	{"Uncaught ", frames},
+	{"UnhandledPromiseRejection", frames},
+	{"WARNING: DATA RACE", single},
+}
+
+// incidentHead reports whether a line begins an incident. It matches the messages that runtimes print, not prose about
 // panics.
-func panicHead(b []byte, stamped bool, may marks) (breed, bool) {
+func incidentHead(b []byte, stamped bool, may marks) (incidentKind, bool) {
 	if len(b) < 6 {
 		return 0, false
 	}
-	starts := func(s string) bool { return bytes.HasPrefix(b, []byte(s)) }
-	switch b[0] {
-	case 'p':
-		if starts("panic: ") {
-			return goPanic, true
-		}
-	case 'f':
-		if starts("fatal error: ") {
-			return goPanic, true
-		}
-	case 'S':
-		if starts("SIGSEGV: ") || starts("SIGABRT: ") || starts("SIGQUIT: ") {
-			return goPanic, true
-		}
-		if starts("Segmentation fault") {
-			return single, true
-		}
-	case 'T':
-		if starts("Traceback (most recent call last)") {
-			return traceback, true
-		}
-	case 't':
-		if starts("terminate called ") {
-			return single, true
-		}
-	case 'E':
-		if starts("Exception in thread ") {
-			return frames, true
-		}
-	case 'U':
-		if starts("Unhandled exception") || starts("Uncaught ") || starts("UnhandledPromiseRejection") {
-			return frames, true
-		}
-	case 'W':
-		if starts("WARNING: DATA RACE") {
-			return single, true
+	if bytes.IndexByte([]byte("pfSTtEUW"), b[0]) >= 0 {
+		for _, h := range incidentHeads {
+			if bytes.HasPrefix(b, []byte(h.start)) {
+				return h.kind, true
+			}
 		}
 	}
-	return panicWithin(b, stamped, may)
+	return incidentWithin(b, stamped, may)
 }
 
-// spoken reports whether b[i] is inside a string or a comment of source code. A line with a time is a log line, not
+// inLiteral reports whether b[i] is inside a string or a comment of source code. A line with a time is a log line, not
 // source.
-func spoken(b []byte, i int, stamped bool) bool {
+func inLiteral(b []byte, i int, stamped bool) bool {
 	if stamped {
 		return false
 	}
@@ -270,9 +259,9 @@ func spoken(b []byte, i int, stamped bool) bool {
 		bytes.Contains(before, []byte("// "))
 }
 
-// panicWithin finds a panic or crash message that follows other words on its line. may says which of the searched
-// words the block contains; most blocks contain none.
-func panicWithin(b []byte, stamped bool, may marks) (breed, bool) {
+// incidentWithin finds a panic or crash message that follows other words on its line. may tells which of the
+// words the block may contain; most blocks contain none.
+func incidentWithin(b []byte, stamped bool, may marks) (incidentKind, bool) {
 	i := -1
 	if may.panic {
 		i = bytes.Index(b, []byte("panic"))
@@ -280,7 +269,7 @@ func panicWithin(b []byte, stamped bool, may marks) (breed, bool) {
 	if i >= 0 {
 		rest := b[i:]
 		switch {
-		case spoken(b, i, stamped):
+		case inLiteral(b, i, stamped):
 		case bytes.HasPrefix(rest, []byte("panicked at ")) && bytes.Contains(b[:i], []byte("thread '")):
 			return rustPanic, true
 		case bytes.HasPrefix(rest, []byte("panic serving ")), bytes.HasPrefix(
@@ -296,7 +285,7 @@ func panicWithin(b []byte, stamped bool, may marks) (breed, bool) {
 	}
 	if i >= 0 {
 		switch rest := b[i:]; {
-		case spoken(b, i, stamped):
+		case inLiteral(b, i, stamped):
 		case bytes.HasPrefix(rest, []byte("(most recent call last)")) && bytes.HasSuffix(b[:i], []byte("Traceback ")):
 			return traceback, true
 		case bytes.Contains(rest, []byte("(core dumped)")):
@@ -342,7 +331,7 @@ func (p *panics) lines(s *digest.Summary) []string {
 		if i.seen > 0 {
 			more += " (" + digest.Number(i.seen) + " more like it, the last at line " + digest.Number(i.last) + ")"
 		}
-		if i.breed == traceback { // the head combines two lines, so it is not a quote
+		if i.kind == traceback { // the head combines two lines, so it is not a quote
 			out = append(out, line+": "+content.Clip(i.head, digest.LineRunes)+more)
 		} else {
 			out = append(out, s.AddQuote(line, i.line, content.Clip(i.head, digest.LineRunes), more))

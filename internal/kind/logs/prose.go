@@ -24,7 +24,7 @@ const (
 // source files, prose lists the start of each file.
 type prose struct {
 	logs    *logs
-	listing *listing
+	listing listing
 	opening digest.Sentences
 	pending title // title candidate; a title if the next line is blank
 	blank   bool  // the previous line is blank
@@ -48,7 +48,7 @@ type titles struct {
 }
 
 func NewProse(name string) *prose {
-	p := &prose{logs: New(name), listing: newListing(), titles: map[string]*titles{}, blank: true}
+	p := &prose{logs: New(name), titles: map[string]*titles{}, blank: true}
 	p.logs.rows.Visit, p.logs.rows.Skip = p.line, nil
 	return p
 }
@@ -142,7 +142,7 @@ func (p *prose) Finish(s *digest.Summary) {
 		p.addTitle(p.pending)
 	}
 	if p.listing.is() { // the listed lines quote other files
-		p.listing.tell(s)
+		p.listing.summarize(s)
 		return
 	}
 	if p.logs.bad > 0 {
@@ -151,7 +151,7 @@ func (p *prose) Finish(s *digest.Summary) {
 		s.Says = p.logs.panics.lines(s)
 	}
 	s.Total = p.total()
-	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.telling() {
+	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.repetitive() {
 		s.Body = p.logs.body()
 	}
 	// Program output has no first sentences.

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ const (
 	templateLeaf  = 48   // maximum number of templates a line is compared with
 	templateBytes = 512  // maximum number of bytes read per line
 	cacheSize     = 1 << 12
-	cacheFirst    = 1 << 4 // initial cache size; most texts have few lines
 	wild          = "<*>"
 )
 
@@ -26,9 +26,9 @@ const (
 type templates struct {
 	leaves  map[leaf][]*template
 	all     []*template
-	cache   []cached // grows when two hashes collide, up to cacheSize
+	cache   []cached // by hash modulo cacheSize
 	words   []string
-	gone    int64 // number of templates dropped for lack of room
+	dropped int64 // number of templates dropped for lack of room
 	lines   int64
 	stopped bool
 }
@@ -44,24 +44,24 @@ type leaf struct {
 }
 
 type template struct {
-	words  []string
-	n      int64
-	thin   int64 // sampled lines in n, which represent skipped lines too; see [logs.pattern]
-	first  int64 // first line number
-	last   int64
-	level  level
-	text   string // text of the first line
-	late   bool   // n may be too low: created after a drop, or seen in few samples
-	about  bool   // n is an estimate
-	gone   bool
-	member leaf
+	words     []string
+	n         int64
+	sampled   int64 // number of lines in n that were sampled and stand for skipped lines too; see [logs.pattern]
+	first     int64 // first line number
+	last      int64
+	level     level
+	text      string // text of the first line
+	minimum   bool   // n may be too low: the template is younger than a dropped one, or has under ten samples
+	estimated bool   // n is an estimate
+	dropped   bool
+	member    leaf
 }
 
 func newTemplates() *templates {
-	return &templates{leaves: map[leaf][]*template{}, cache: make([]cached, cacheFirst)}
+	return &templates{leaves: map[leaf][]*template{}, cache: make([]cached, cacheSize)}
 }
 
-// add counts a line, passed without its time, and returns its template; nil after stop. at is the line number.
+// add counts a line and returns its template; nil after stop. The line is passed without its time; at is its number.
 func (t *templates) add(line []byte, at int64, l level) *template {
 	if t.stopped {
 		return nil
@@ -70,8 +70,8 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 		line = line[:templateBytes]
 	}
 	hash := signature(line)
-	slot := t.slot(hash)
-	if slot.hash != hash || slot.is == nil || slot.is.gone {
+	slot := &t.cache[hash%cacheSize]
+	if slot.hash != hash || slot.is == nil || slot.is.dropped {
 		slot.hash, slot.is = hash, t.find(line, at, l)
 	}
 	found := slot.is
@@ -82,24 +82,7 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	return found
 }
 
-// slot returns the cache entry for a hash, used or unused. A grown cache holds the same entries as a cache of full
-// size would.
-func (t *templates) slot(hash uint64) *cached {
-	for {
-		slot := &t.cache[hash%uint64(len(t.cache))]
-		if slot.hash == hash || slot.is == nil || len(t.cache) == cacheSize {
-			return slot
-		}
-		small := t.cache
-		t.cache = make([]cached, 4*len(small))
-		for _, c := range small {
-			if c.is != nil {
-				t.cache[c.hash%uint64(len(t.cache))] = c
-			}
-		}
-	}
-}
-
+// find returns the template of the leaf with most words of a line. It makes a template if none has half of the words.
 func (t *templates) find(line []byte, at int64, l level) *template {
 	t.split(line)
 	key := leaf{words: len(t.words)}
@@ -146,7 +129,7 @@ func (t *templates) find(line []byte, at int64, l level) *template {
 	}
 	c := &template{
 		words: slices.Clone(t.words), first: at, level: l, text: string(line[:min(len(line), 2*digest.LineRunes)]),
-		late: t.gone > 0, member: key,
+		minimum: t.dropped > 0, member: key,
 	}
 	t.leaves[c.member] = append(t.leaves[c.member], c)
 	t.all = append(t.all, c)
@@ -171,45 +154,31 @@ func fits(pattern, w string) bool {
 func (t *templates) drop() {
 	least := slices.MinFunc(t.all, func(a, b *template) int { return cmp.Compare(a.n, b.n) }).n
 	want := len(t.all) / 2
-	kept := t.all[:0]
-	for _, c := range t.all {
-		if c.n <= least && want > 0 {
-			want--
-			t.gone++
-			c.gone = true
-			same := t.leaves[c.member]
-			same = slices.DeleteFunc(same, func(x *template) bool { return x == c })
-			if len(same) == 0 {
-				delete(t.leaves, c.member)
-			} else {
-				t.leaves[c.member] = same
-			}
-			continue
+	t.all = slices.DeleteFunc(t.all, func(c *template) bool {
+		if c.n > least || want == 0 {
+			return false
 		}
-		kept = append(kept, c)
-	}
-	clear(t.all[len(kept):])
-	t.all = kept
+		want--
+		t.dropped++
+		c.dropped = true
+		same := slices.DeleteFunc(t.leaves[c.member], func(x *template) bool { return x == c })
+		if t.leaves[c.member] = same; len(same) == 0 {
+			delete(t.leaves, c.member)
+		}
+		return true
+	})
 }
 
 // split splits a line into t.words. Parts of words that contain a digit become wildcards: /users/<*>/orders,
 // took=<*>.
 func (t *templates) split(line []byte) {
 	t.words = t.words[:0]
-	for i := 0; i < len(line); {
-		if line[i] == ' ' || line[i] == '\t' {
-			i++
-			continue
-		}
-		from := i
-		for i < len(line) && line[i] != ' ' && line[i] != '\t' {
-			i++
-		}
+	for word := range bytes.FieldsFuncSeq(line, func(r rune) bool { return r == ' ' || r == '\t' }) {
 		if len(t.words) == templateWords {
 			t.words = append(t.words, wild)
 			return
 		}
-		t.words = append(t.words, mask(line[from:i]))
+		t.words = append(t.words, mask(word))
 	}
 }
 
@@ -251,10 +220,10 @@ func (c *template) pattern() string { return strings.Join(c.words, " ") }
 // count formats the count: "1203×", "1203+×" if some lines may be uncounted, "about 1200×" if the count is
 // extrapolated.
 func (c *template) count() string {
-	if c.about {
+	if c.estimated {
 		return "about " + digest.Number(rounded(c.n)) + "×"
 	}
-	if c.late {
+	if c.minimum {
 		return digest.Number(c.n) + "+×"
 	}
 	return digest.Number(c.n) + "×"
@@ -264,15 +233,15 @@ func (c *template) count() string {
 // are not extrapolated but marked as minimum counts.
 func (t *templates) estimate(each float64) {
 	for _, c := range t.all {
-		if c.thin == 0 {
+		if c.sampled == 0 {
 			continue
 		}
-		if c.thin < 10 {
-			c.late = true
+		if c.sampled < 10 {
+			c.minimum = true
 			continue
 		}
-		c.about = true
-		more := int64(float64(c.thin) * (each - 1))
+		c.estimated = true
+		more := int64(float64(c.sampled) * (each - 1))
 		c.n += more
 		t.lines += more
 	}
@@ -287,8 +256,8 @@ func rounded(n int64) int64 {
 	return (n + step/2) / step * step
 }
 
-// telling reports whether at least half of the lines match a repeated template that is not vague.
-func (t *templates) telling() bool {
+// repetitive reports whether at least half of the lines match a repeated template that is not vague.
+func (t *templates) repetitive() bool {
 	var n int64
 	for _, c := range t.all {
 		if c.n > 1 && !c.vague() {

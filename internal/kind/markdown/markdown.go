@@ -5,6 +5,8 @@ package markdown
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -70,10 +72,7 @@ func (m *markdown) line(line []byte, _ int64) {
 		return
 	}
 	if text[0] == '#' {
-		level := 0
-		for level < len(text) && text[level] == '#' {
-			level++
-		}
+		level := len(text) - len(bytes.TrimLeft(text, "#"))
 		if level <= 6 && (level == len(text) || text[level] == ' ' || text[level] == '\t') {
 			title := bytes.TrimSpace(bytes.TrimRight(bytes.TrimSpace(text[level:]), "#"))
 			m.add(heading{at, level, string(title[:min(len(title), digest.HeadBytes)])})
@@ -91,9 +90,7 @@ func (m *markdown) fenced(text []byte) bool {
 	trimmed := bytes.TrimLeft(text, " ")
 	marks := 0
 	if len(trimmed) > 0 && (trimmed[0] == '`' || trimmed[0] == '~') {
-		for marks < len(trimmed) && trimmed[marks] == trimmed[0] {
-			marks++
-		}
+		marks = len(trimmed) - len(bytes.TrimLeft(trimmed, string(trimmed[:1])))
 	}
 	if len(m.fence) > 0 {
 		if marks >= len(m.fence) && trimmed[0] == m.fence[0] && marks == len(trimmed) {
@@ -125,20 +122,11 @@ func underline(text []byte) int {
 func (m *markdown) add(h heading) {
 	m.counts[h.level]++
 	if len(m.headings) == headingsKept {
-		deepest := 0
-		for _, k := range m.headings {
-			deepest = max(deepest, k.level)
-		}
+		deepest := slices.MaxFunc(m.headings, func(a, b heading) int { return cmp.Compare(a.level, b.level) }).level
 		if h.level >= deepest {
 			return
 		}
-		kept := m.headings[:0]
-		for _, k := range m.headings {
-			if k.level < deepest {
-				kept = append(kept, k)
-			}
-		}
-		m.headings = kept
+		m.headings = slices.DeleteFunc(m.headings, func(k heading) bool { return k.level == deepest })
 	}
 	m.headings = append(m.headings, h)
 }

@@ -74,12 +74,12 @@ func (d *document) Finish(s *digest.Summary) {
 		s.Body = append(s.Body, line)
 	}
 	s.Body = append(s.Body, most.lines()...)
-	shape.root.settle()
+	shape.root.inferMaps()
 	top := ""
 	if shape.outer() != nil {
 		top = "[" + digest.Number(records.n) + "] "
 	}
-	if shape.root.kinds() > 0 {
+	if shape.root.types() != "" {
 		s.Shapes = shapes(&shape.root, top, "null", word)
 	}
 }
@@ -157,14 +157,13 @@ func (d *document) breaks(r *jsontrunc.Report, records *collection) []string {
 	case r.Elements > 0:
 		first += "; " + content.Plural(r.Elements, "complete element", "complete elements")
 	}
-	switch {
-	case d.scan.broken > 0:
+	if d.scan.broken > 0 {
 		first += "; line " + digest.Number(d.scan.first) + " is not JSON"
 		if d.scan.broken > 1 {
 			first += " (the first of " + digest.Number(d.scan.broken) + ")"
 		}
 		first += "; shape and counts are of the other lines"
-	default:
+	} else {
 		first += "; shape and counts are of what stands before"
 	}
 	says := []string{first}

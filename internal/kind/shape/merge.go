@@ -1,21 +1,23 @@
 package shape
 
+// ensure returns *p, which it allocates first if *p is nil.
+func ensure[T any](p **T) *T {
+	if *p == nil {
+		*p = new(T)
+	}
+	return *p
+}
+
 // merge adds the statistics of m to n.
 func (n *node) merge(m *node) {
 	n.nulls += m.nulls
 	n.yes += m.yes
 	n.no += m.no
 	if m.text != nil {
-		if n.text == nil {
-			n.text = &texts{}
-		}
-		n.text.merge(m.text)
+		ensure(&n.text).merge(m.text)
 	}
 	if m.number != nil {
-		if n.number == nil {
-			n.number = &numbers{}
-		}
-		n.number.merge(m.number)
+		ensure(&n.number).merge(m.number)
 	}
 	if m.array != nil {
 		if n.array == nil {
@@ -40,8 +42,7 @@ func (a *arrays) merge(b *arrays) {
 
 func (o *objects) merge(p *objects) {
 	o.n += p.n
-	o.ended += p.ended
-	o.members += p.members
+	o.complete += p.complete
 	o.lo, o.hi = min(o.lo, p.lo), max(o.hi, p.hi)
 	if p.each != nil || o.each != nil || len(o.fields)+len(p.fields) > 2*fieldsMost {
 		o.toMap()

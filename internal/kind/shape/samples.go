@@ -16,8 +16,8 @@ const (
 	sampleText  = 48      // maximum runes of a string inside a shown element
 )
 
-// collection is an array whose elements are records: the top-level array, the values of NDJSON, or an array at a
-// fixed path that only objects lead to.
+// collection is a sequence of values that are sampled as records: the elements of the top-level array, the values of
+// NDJSON, or the elements of an array that is nested in objects only.
 type collection struct {
 	pointer string // JSON pointer of the array
 	top     bool   // the elements are the records of the text
@@ -27,24 +27,24 @@ type collection struct {
 }
 
 type sample struct {
-	at    int64
-	raw   []byte
-	fresh *field // the key that this element introduced; nil for the first element
+	at     int64
+	raw    []byte
+	newKey *field // the key that this element introduced; nil for the first element
 }
 
-// sample stores the element that just ended. If there is no room, it drops the sample whose new key is most common
-// so far.
-func (c *collection) sample(raw []byte, fresh *field) {
+// sample stores the element that just ended. If sampleMost elements with new keys are stored, sample first drops the
+// one whose new key is now the most common.
+func (c *collection) sample(raw []byte, newKey *field) {
 	if len(c.samples) > sampleMost {
 		most := 1
 		for i := 2; i < len(c.samples); i++ {
-			if c.samples[i].fresh.n > c.samples[most].fresh.n {
+			if c.samples[i].newKey.n > c.samples[most].newKey.n {
 				most = i
 			}
 		}
 		c.samples = slices.Delete(c.samples, most, most+1)
 	}
-	c.samples = append(c.samples, sample{c.n, slices.Clone(raw), fresh})
+	c.samples = append(c.samples, sample{c.n, slices.Clone(raw), newKey})
 }
 
 // pointer returns the RFC 6901 pointer of the current member.
@@ -89,7 +89,7 @@ func (c *collection) lines() []string {
 		return nil
 	}
 	var out []string
-	if first := c.samples[0]; first.fresh == nil {
+	if first := c.samples[0]; first.newKey == nil {
 		out = append(out, c.name(first.at)+": "+brief(first.raw, ""))
 	}
 	rare, path := rarest(c.of, "", 8)
@@ -97,7 +97,7 @@ func (c *collection) lines() []string {
 		return out
 	}
 	for _, s := range c.samples {
-		if s.at != rare.first || s.fresh == nil {
+		if s.at != rare.first || s.newKey == nil {
 			continue
 		}
 		which := "the only one with "

@@ -10,8 +10,8 @@ import (
 // tokenBytes is the number of bytes examined of each string, number or key.
 const tokenBytes = 4 << 10
 
-// scan reads JSON with a [content.Scanner] and passes the tokens to a shape. If every line is a value of its own,
-// scan continues after a broken line.
+// scan reads JSON with a [content.Scanner] and passes the tokens to a shape. In NDJSON, scan continues after a broken
+// line.
 type scan struct {
 	shape *shape
 	lines *content.Lines // finds the next line after an error; nil if the text is one value
@@ -23,23 +23,21 @@ type scan struct {
 	from    int    // offset of the token in the current block
 	held    []byte // beginning of a token that began in an earlier block
 	size    int64  // full length of the token in bytes
-	dead    bool   // an error ended the text; the rest is ignored
+	stopped bool   // an error ended the text; the rest is ignored
 
 	offset int64 // offset of the current block in the text
 	at     int64 // offset of the current top-level value
 	lastAt int64 // offset of the last complete top-level value
 
 	newlines int64
-	// number of bytes of the current block whose newlines are already counted
-	counted int
-	start   int64 // number of newlines before the current top-level value
-	values  int64 // number of complete top-level values
-	broken  int64 // number of lines that are not JSON
-	first   int64 // number of the first such line, from 1
+	counted  int   // number of bytes of the current block whose newlines are already counted
+	start    int64 // number of newlines before the current top-level value
+	values   int64 // number of complete top-level values
+	broken   int64 // number of lines that are not JSON
+	first    int64 // number of the first such line, from 1
 }
 
-// newScan returns a scan that fills shape. check is nil if every line is a value of its own; otherwise it checks
-// the single value.
+// newScan returns a scan that fills shape. check checks the single value of JSON; nil for NDJSON.
 func newScan(shape *shape, check *jsontrunc.Checker) scan {
 	if check == nil {
 		l := &content.Lines{}
@@ -57,9 +55,9 @@ func (s *scan) next(p []byte) (int, content.Event) {
 
 func (s *scan) write(p []byte) {
 	s.counted = 0
-	for at := 0; at < len(p) && !s.dead; {
+	for at := 0; at < len(p) && !s.stopped; {
 		if s.lines == nil {
-			at = s.scanned(p, at, len(p))
+			at = s.scanRange(p, at, len(p))
 			continue
 		}
 		from, to, cut := s.lines.Line(p[at:], s.values)
@@ -67,14 +65,14 @@ func (s *scan) write(p []byte) {
 		if cut {
 			s.fail(p, from)
 		}
-		at = s.scanned(p, from, to)
+		at = s.scanRange(p, from, to)
 		s.lines.Scanned(p[:at])
 	}
 	if s.inToken {
-		s.hold(p[s.from:])
+		s.appendToken(p[s.from:])
 		s.from = 0
 	}
-	s.shape.carry(p)
+	s.shape.endBlock(p)
 	if s.check != nil {
 		s.check.Scanned(p)
 	}
@@ -82,8 +80,8 @@ func (s *scan) write(p []byte) {
 	s.offset += int64(len(p))
 }
 
-// scanned reads p[at:end] up to the first error and returns the offset it reached.
-func (s *scan) scanned(p []byte, at, end int) int {
+// scanRange reads p[at:end] up to the first error and returns the offset it reached.
+func (s *scan) scanRange(p []byte, at, end int) int {
 	for at < end {
 		if n := s.item(p[at:end], at); n > 0 {
 			at += n
@@ -92,7 +90,7 @@ func (s *scan) scanned(p []byte, at, end int) int {
 		n, e := s.next(p[at:end])
 		at += n
 		if e != content.More {
-			s.take(e, p, at)
+			s.handle(e, p, at)
 		} else if s.json.Err() != nil {
 			s.fail(p, at)
 			break
@@ -101,8 +99,8 @@ func (s *scan) scanned(p []byte, at, end int) int {
 	return at
 }
 
-// item reads one complete item at the start of p, which is at offset at of the block, and returns the item's
-// length; 0 if the caller must scan byte by byte.
+// item reads one complete item at the start of p and returns the item's length; 0 if the caller must scan byte by
+// byte. at is the offset of p in the block.
 func (s *scan) item(p []byte, at int) (n int) {
 	it := &s.read
 	if s.check != nil {
@@ -121,9 +119,9 @@ func (s *scan) item(p []byte, at int) (n int) {
 	case content.StringEnd:
 		s.shape.text(raw[:min(size, tokenBytes)], int64(size))
 	case content.NumberEnd:
-		s.shape.figure(raw[:min(size, tokenBytes)])
+		s.shape.number(raw[:min(size, tokenBytes)])
 	case content.LiteralEnd:
-		s.shape.word(raw[0])
+		s.shape.literal(raw[0])
 	default:
 		s.shape.open(it.Event == content.ObjectStart, at+it.From)
 	}
@@ -133,13 +131,13 @@ func (s *scan) item(p []byte, at int) (n int) {
 // close ends the text. A number or literal at the very end may be incomplete, so the containers around it count as
 // incomplete too.
 func (s *scan) close() {
-	if !s.dead && s.json.Inside() != content.BetweenValues {
+	if !s.stopped && s.json.Inside() != content.BetweenValues {
 		s.shape.abandon()
 	}
 }
 
-// take passes an event to the shape. at is the offset in block p just after the byte that caused the event.
-func (s *scan) take(e content.Event, p []byte, at int) {
+// handle passes an event to the shape. at is the offset in block p just after the byte that caused the event.
+func (s *scan) handle(e content.Event, p []byte, at int) {
 	if e.Starts() && s.top(e) {
 		s.count(p, at)
 		s.start = s.newlines
@@ -149,7 +147,7 @@ func (s *scan) take(e content.Event, p []byte, at int) {
 	case content.ObjectStart, content.ArrayStart:
 		s.shape.open(e == content.ObjectStart, at-1)
 	case content.ObjectEnd, content.ArrayEnd:
-		s.shape.shut(p, at)
+		s.shape.close(p, at)
 	case content.KeyStart, content.StringStart:
 		s.inToken, s.from, s.held, s.size = true, at, s.held[:0], 0
 	case content.NumberStart, content.LiteralStart:
@@ -160,9 +158,9 @@ func (s *scan) take(e content.Event, p []byte, at int) {
 		raw := s.token(p, at-1)
 		s.shape.text(raw, s.size)
 	case content.NumberEnd:
-		s.shape.figure(s.token(p, at))
+		s.shape.number(s.token(p, at))
 	case content.LiteralEnd:
-		s.shape.word(s.token(p, at)[0])
+		s.shape.literal(s.token(p, at)[0])
 	}
 	if e.Ends() && s.json.Depth() == 0 {
 		s.values++
@@ -182,21 +180,21 @@ func (s *scan) token(p []byte, end int) []byte {
 	s.inToken = false
 	raw := p[s.from:end]
 	if s.size > 0 {
-		s.hold(raw)
+		s.appendToken(raw)
 		return s.held
 	}
 	s.size = int64(len(raw))
 	return raw[:min(len(raw), tokenBytes)]
 }
 
-func (s *scan) hold(p []byte) {
+func (s *scan) appendToken(p []byte) {
 	s.size += int64(len(p))
 	if room := tokenBytes - len(s.held); room > 0 {
 		s.held = append(s.held, p[:min(room, len(p))]...)
 	}
 }
 
-// count adds the newlines of p[:at] that are not counted yet.
+// count adds the number of newlines in p[:at] that were not counted before.
 func (s *scan) count(p []byte, at int) {
 	if at > s.counted {
 		s.newlines += int64(bytes.Count(p[s.counted:at], []byte{'\n'}))
@@ -215,7 +213,7 @@ func (s *scan) fail(p []byte, at int) {
 	}
 	inLine := s.json.Err() != nil // otherwise the next value begins here
 	if s.lines == nil || !s.lines.Lost() {
-		s.dead = true
+		s.stopped = true
 		return
 	}
 	if s.broken == 0 {

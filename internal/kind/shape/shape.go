@@ -32,14 +32,13 @@ type node struct {
 }
 
 type objects struct {
-	n       int64
-	fields  []*field
-	index   map[string]int
-	each    *node  // statistics of all values, if the object is a map
-	example string // one key of a map
-	members int64
-	lo, hi  int64 // least and greatest number of members of one object
-	ended   int64
+	n        int64
+	fields   []*field
+	index    map[string]int
+	each     *node  // statistics of all values, if the object is a map
+	example  string // one key of a map
+	lo, hi   int64  // least and greatest number of members of one object
+	complete int64  // number of objects that were read to their end
 }
 
 type field struct {
@@ -60,23 +59,22 @@ type arrays struct {
 
 // shape collects the structure of a JSON text. scan calls its methods for each token.
 type shape struct {
-	root   node
-	frames []frame
-	deep   int // number of open containers that are ignored
-	nodes  int
-	names  int
-	full   bool // a limit was reached: some keys are not recorded
+	root    node
+	frames  []frame
+	ignored int // number of open containers that are ignored
+	nodes   int
+	names   int
 
 	collections []*collection
 	in          *collection        // collection of the current element, or nil
 	files       *digest.FileCounts // files named by the elements of the text
 
-	// The current element, if it is a container: taken holds the bytes from earlier blocks, mark is the start in
-	// the current block.
-	taking bool
-	mark   int
-	taken  []byte
-	fresh  *field // a key that this element introduced
+	// sampling is true while scan reads an element that is a container. sampled holds the element's bytes
+	// from earlier blocks, at most sampleBytes; mark is the element's offset in the current block.
+	sampling bool
+	mark     int
+	sampled  []byte
+	newKey   *field // a key that this element introduced
 
 	plain []byte // buffer for a key written with escapes
 }
@@ -89,21 +87,21 @@ type frame struct {
 	next   int   // index of the expected next field: similar objects list their keys in the same order
 	done   int64 // number of complete members or elements
 	object bool
-	fixed  bool        // occurs once in the text: only objects contain it
+	fixed  bool        // occurs at most once in the text, because only objects contain it, no array
 	of     *collection // collection of this array, if its elements are sampled
-	starts bool        // is an element of a collection
+	starts bool        // the container is an element of a collection
 	place  *field      // field of the current key, if it may name a file
 }
 
 func newShape(lines bool) *shape {
-	s := &shape{files: digest.NewFileCounts()}
+	s := &shape{files: &digest.FileCounts{}}
 	if lines {
 		s.collections = []*collection{{of: &s.root, top: true}}
 	}
 	return s
 }
 
-// outer returns the collection of the top-level values themselves, or nil.
+// outer returns the collection whose elements are the top-level values, or nil: only NDJSON has one.
 func (s *shape) outer() *collection {
 	if len(s.collections) > 0 && s.collections[0].of == &s.root {
 		return s.collections[0]
@@ -111,10 +109,10 @@ func (s *shape) outer() *collection {
 	return nil
 }
 
-// next returns the node of the value that begins, or nil if the value is ignored. An element of a collection also
-// begins a new record.
+// next returns the node of the value that begins, or nil if the value is ignored. of is the collection that has the
+// value as an element, or nil; next makes that collection the current one.
 func (s *shape) next() (at *node, of *collection) {
-	if s.deep > 0 {
+	if s.ignored > 0 {
 		return nil, nil
 	}
 	if len(s.frames) == 0 {
@@ -130,9 +128,9 @@ func (s *shape) next() (at *node, of *collection) {
 	return at, of
 }
 
-// ended counts a complete value. It is called after each scalar, and when a container is closed.
-func (s *shape) ended() {
-	if s.deep > 0 {
+// countValue counts a complete value. It is called after each scalar, and when a container is closed.
+func (s *shape) countValue() {
+	if s.ignored > 0 {
 		return
 	}
 	if len(s.frames) > 0 {
@@ -159,12 +157,12 @@ func (s *shape) record() int64 {
 func (s *shape) open(object bool, at int) {
 	n, of := s.next()
 	if n == nil || len(s.frames) == shapeDepth {
-		s.deep++
+		s.ignored++
 		return
 	}
 	f := frame{at: n, object: object, starts: of != nil}
 	if f.starts {
-		s.taking, s.mark, s.taken, s.fresh = true, at, s.taken[:0], nil
+		s.sampling, s.mark, s.sampled, s.newKey = true, at, s.sampled[:0], nil
 		s.files.Best = 0
 	}
 	if len(s.frames) == 0 {
@@ -174,10 +172,7 @@ func (s *shape) open(object bool, at int) {
 		f.fixed = up.fixed && up.object && up.name != ""
 	}
 	if object {
-		if n.object == nil {
-			n.object = &objects{}
-		}
-		n.object.n++
+		ensure(&n.object).n++
 	} else {
 		if n.array == nil {
 			n.array = &arrays{}
@@ -191,19 +186,19 @@ func (s *shape) open(object bool, at int) {
 	s.frames = append(s.frames, f)
 }
 
-// shut closes the innermost container, whose last byte is p[end-1].
-func (s *shape) shut(p []byte, end int) {
-	if s.deep > 0 {
-		if s.deep--; s.deep == 0 {
-			s.ended()
+// close closes the innermost container, whose last byte is p[end-1].
+func (s *shape) close(p []byte, end int) {
+	if s.ignored > 0 {
+		if s.ignored--; s.ignored == 0 {
+			s.countValue()
 		}
 		return
 	}
 	f := &s.frames[len(s.frames)-1]
 	if f.object {
-		f.at.object.end(f.done)
+		f.at.object.addLength(f.done)
 	} else {
-		f.at.array.end(f.done)
+		f.at.array.addLength(f.done)
 	}
 	if f.starts {
 		s.element(f, p, end)
@@ -212,45 +207,44 @@ func (s *shape) shut(p []byte, end int) {
 		s.in = nil
 	}
 	s.frames = s.frames[:len(s.frames)-1]
-	s.ended()
+	s.countValue()
 }
 
 // element ends an element of a collection and samples it if it is the first or introduced a key.
 func (s *shape) element(f *frame, p []byte, end int) {
-	if s.fresh != nil || s.in.n == 0 {
-		s.take(p[:end])
-		s.in.sample(s.taken, s.fresh)
+	if s.newKey != nil || s.in.n == 0 {
+		s.appendSample(p[:end])
+		s.in.sample(s.sampled, s.newKey)
 	}
-	s.taking = false
+	s.sampling = false
 	if f.object && s.in.top {
 		s.files.End()
 	}
 }
 
-// carry saves the bytes of the current element at the end of block p.
-func (s *shape) carry(p []byte) {
-	if s.taking {
-		s.take(p)
+// endBlock saves the bytes of the current element at the end of block p.
+func (s *shape) endBlock(p []byte) {
+	if s.sampling {
+		s.appendSample(p)
 		s.mark = 0
 	}
 }
 
-func (s *shape) take(p []byte) {
-	if room := sampleBytes - len(s.taken); room > 0 && s.mark < len(p) {
-		s.taken = append(s.taken, p[s.mark:min(len(p), s.mark+room)]...)
+func (s *shape) appendSample(p []byte) {
+	if room := sampleBytes - len(s.sampled); room > 0 && s.mark < len(p) {
+		s.sampled = append(s.sampled, p[s.mark:min(len(p), s.mark+room)]...)
 	}
 }
 
-func (o *objects) end(members int64) {
-	if o.ended == 0 || members < o.lo {
+func (o *objects) addLength(members int64) {
+	if o.complete == 0 || members < o.lo {
 		o.lo = members
 	}
 	o.hi = max(o.hi, members)
-	o.members += members
-	o.ended++
+	o.complete++
 }
 
-func (a *arrays) end(length int64) {
+func (a *arrays) addLength(length int64) {
 	if a.n == 0 || length < a.lo {
 		a.lo = length
 	}
@@ -260,7 +254,7 @@ func (a *arrays) end(length int64) {
 }
 
 func (s *shape) key(raw []byte) {
-	if s.deep > 0 {
+	if s.ignored > 0 {
 		return
 	}
 	if bytes.IndexByte(raw, '\\') >= 0 {
@@ -314,9 +308,6 @@ func (o *objects) find(raw []byte) int {
 // add adds a field for a new key. It returns nil if o has become a map or a limit was reached.
 func (s *shape) add(o *objects, raw []byte) *field {
 	room := s.nodes < shapeNodes && s.names+len(raw) <= shapeNames
-	if !room {
-		s.full = true
-	}
 	if len(raw) > nameBytes || len(o.fields) >= fieldsMost || !room && len(o.fields) > fieldsFew {
 		s.collapse(o)
 		return nil
@@ -330,7 +321,7 @@ func (s *shape) add(o *objects, raw []byte) *field {
 	if s.in != nil {
 		d.first = s.in.n
 		if s.in.n > 0 {
-			s.fresh = d
+			s.newKey = d
 		}
 	}
 	o.fields = append(o.fields, d)
@@ -360,7 +351,7 @@ func (s *shape) collapse(o *objects) {
 	}
 	s.nodes += 1 + each.size() - before
 	o.each, o.fields, o.index = each, nil, nil
-	s.fresh = nil
+	s.newKey = nil
 }
 
 // size returns the number of nodes below n.
@@ -382,31 +373,25 @@ func (n *node) size() int {
 
 func (s *shape) text(raw []byte, size int64) {
 	if n, _ := s.next(); n != nil {
-		if n.text == nil {
-			n.text = &texts{}
-		}
-		n.text.add(raw, size, s.record())
+		ensure(&n.text).add(raw, size, s.record())
 		if len(s.frames) > 0 {
 			if f := &s.frames[len(s.frames)-1]; f.place != nil {
-				s.files.See(f.place.place, raw, size)
+				s.files.AddName(f.place.place, raw, size)
 				f.place = nil
 			}
 		}
 	}
-	s.ended()
+	s.countValue()
 }
 
-func (s *shape) figure(raw []byte) {
+func (s *shape) number(raw []byte) {
 	if n, _ := s.next(); n != nil {
-		if n.number == nil {
-			n.number = &numbers{}
-		}
-		n.number.add(raw, s.record())
+		ensure(&n.number).add(raw, s.record())
 	}
-	s.ended()
+	s.countValue()
 }
 
-func (s *shape) word(first byte) {
+func (s *shape) literal(first byte) {
 	if n, _ := s.next(); n != nil {
 		switch first {
 		case 't':
@@ -417,7 +402,7 @@ func (s *shape) word(first byte) {
 			n.nulls++
 		}
 	}
-	s.ended()
+	s.countValue()
 }
 
 // abandon discards the open containers when the text breaks off. Their values stay in the statistics. An incomplete
@@ -434,12 +419,12 @@ func (s *shape) abandon() {
 				}
 			}
 			o.n--
-		case f.object && f.at.object.ended == 0:
-			f.at.object.end(f.done)
+		case f.object && f.at.object.complete == 0:
+			f.at.object.addLength(f.done)
 		case !f.object && f.at.array.n == 0:
-			f.at.array.end(f.done)
+			f.at.array.addLength(f.done)
 		}
 	}
-	s.frames, s.deep, s.taking = s.frames[:0], 0, false
+	s.frames, s.ignored, s.sampling = s.frames[:0], 0, false
 	s.files.Best = 0
 }

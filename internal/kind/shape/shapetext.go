@@ -17,7 +17,7 @@ type detail struct {
 	types  bool // show types; otherwise only keys and the containers that have keys
 	depth  int  // maximum nesting depth
 	keys   int  // maximum number of keys per object
-	runes  int  // maximum size of the shape, as Weight counts it
+	runes  int  // maximum Weight of the shape
 }
 
 // details lists the levels of detail from most to least. The last level is for the smallest receipts: under 25
@@ -58,7 +58,7 @@ func (d detail) write(n *node, top, empty, record string) string {
 	for {
 		o := outline{detail: d, empty: empty, record: record}
 		o.b.WriteString(top)
-		o.node(n, 0, top != "" && n.kinds() > 1)
+		o.node(n, 0, top != "" && len(n.types()) > 1)
 		s := o.b.String()
 		if Weight(s) <= d.runes {
 			return s
@@ -85,7 +85,7 @@ func (d detail) write(n *node, top, empty, record string) string {
 		case d.depth > 0:
 			d.depth--
 		default:
-			if n.array != nil && n.kinds() == 1 {
+			if n.array != nil && len(n.types()) == 1 {
 				top = "[" + digest.Span(n.array.lo, n.array.hi) + "] "
 			}
 			return top + "mixed"
@@ -93,27 +93,25 @@ func (d detail) write(n *node, top, empty, record string) string {
 	}
 }
 
-// Weight estimates the reading cost of a text: 1 for an ASCII character, 4 for any other.
-func Weight(s string) int { return utf8.RuneCountInString(s)*4 - 3*ascii(s) }
-
-func ascii(s string) (n int) {
-	for i := range len(s) {
-		if s[i] < utf8.RuneSelf {
-			n++
+// Weight estimates the cost of a text in a receipt: 1 for an ASCII character, 4 for any other.
+func Weight(s string) (weight int) {
+	for _, r := range s {
+		if weight++; r >= utf8.RuneSelf {
+			weight += 3
 		}
 	}
-	return n
+	return weight
 }
 
-// kinds returns the number of JSON types seen at n.
-func (n *node) kinds() int {
-	k := 0
-	for _, is := range [...]bool{n.object != nil, n.array != nil, n.text != nil, n.number != nil, n.yes+n.no > 0, n.nulls > 0} {
+// types returns a letter for each JSON type of the values at n: object, array, string, number, boolean; 0 for null.
+func (n *node) types() string {
+	letters := make([]byte, 0, 6)
+	for i, is := range [...]bool{n.object != nil, n.array != nil, n.text != nil, n.number != nil, n.yes+n.no > 0, n.nulls > 0} {
 		if is {
-			k++
+			letters = append(letters, "oasnb0"[i])
 		}
 	}
-	return k
+	return string(letters)
 }
 
 // hasKeys reports whether n or its array elements include objects.
@@ -121,50 +119,40 @@ func (n *node) hasKeys() bool {
 	return n.object != nil || n.array != nil && n.array.elem.hasKeys()
 }
 
+// node writes the types at n, separated by "|", in parentheses if group is true and there are several. Without
+// o.types, types below the top level are omitted next to containers that have keys.
 func (o *outline) node(n *node, depth int, group bool) {
 	if !o.types && depth > 0 && n.hasKeys() {
 		n = &node{object: n.object, array: n.array}
 	}
-	k := n.kinds()
-	group = group && k > 1
+	types := n.types()
+	group = group && len(types) > 1
 	if group {
 		o.b.WriteByte('(')
 	}
-	first := true
-	or := func() {
-		if !first {
+	for i, t := range types {
+		if i > 0 {
 			o.b.WriteByte('|')
 		}
-		first = false
-	}
-	if n.object != nil {
-		or()
-		o.object(n.object, depth)
-	}
-	if n.array != nil {
-		or()
-		o.array(n.array, depth)
-	}
-	if n.text != nil {
-		or()
-		o.texts(n.text)
-	}
-	if n.number != nil {
-		or()
-		o.numbers(n.number)
-	}
-	if n.yes+n.no > 0 {
-		or()
-		o.truth(n)
-	}
-	if n.nulls > 0 {
-		or()
-		o.b.WriteString(o.empty)
-		if o.values && k > 1 {
-			o.b.WriteString(" ×" + digest.Number(n.nulls))
+		switch t {
+		case 'o':
+			o.object(n.object, depth)
+		case 'a':
+			o.array(n.array, depth)
+		case 's':
+			o.texts(n.text)
+		case 'n':
+			o.numbers(n.number)
+		case 'b':
+			o.truth(n)
+		default:
+			o.b.WriteString(o.empty)
+			if o.values && i > 0 {
+				o.b.WriteString(" ×" + digest.Number(n.nulls))
+			}
 		}
 	}
-	if first {
+	if types == "" {
 		o.b.WriteString("?")
 	}
 	if group {
@@ -174,7 +162,7 @@ func (o *outline) node(n *node, depth int, group bool) {
 
 func (o *outline) array(a *arrays, depth int) {
 	o.b.WriteString("[" + digest.Span(a.lo, a.hi) + "]")
-	if a.elem.kinds() == 0 {
+	if a.elem.types() == "" {
 		return
 	}
 	o.b.WriteByte(' ')

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"bytes"
+	"encoding/json"
 	"hash/maphash"
 	"strconv"
 
@@ -14,7 +15,7 @@ const (
 	cellBytes    = 256     // bytes kept of a cell
 	distinctMost = 1024    // maximum number of distinct values counted per column
 	distinctAll  = 1 << 16 // maximum number of distinct values over all columns
-	figuresShown = 8
+	numbersShown = 8
 )
 
 // table summarises CSV and TSV: the number of rows, counted as in internal/kind.Records, and statistics of each
@@ -26,7 +27,7 @@ type table struct {
 	quoted int64 // length of the current quoted cell in bytes
 	empty  bool  // the row is empty so far, except for a \r
 	field  []byte
-	clean  bool // field holds the complete cell
+	clean  bool // field holds the complete cell, not only the first cellBytes bytes
 	row    int  // number of complete cells in the current row
 	line   int64
 
@@ -59,7 +60,7 @@ type column struct {
 	name        string
 	least, most int64 // record numbers of the minimum and the maximum
 	latest      float64
-	rising      bool
+	rising      bool // each number is greater than the one before
 	distinct    map[uint64]struct{}
 	many        bool
 }
@@ -73,19 +74,19 @@ func NewTable(prefix []byte) *table {
 
 func (t *table) Add(p []byte) {
 	for len(p) > 0 {
-		n := t.run(p)
+		n := t.plainRun(p)
 		if n > 0 {
-			t.keep(p[:n])
+			t.appendField(p[:n])
 			p = p[n:]
 			continue
 		}
-		t.take(p[0])
+		t.step(p[0])
 		p = p[1:]
 	}
 }
 
-// run returns the number of leading bytes of p that are plain content of the current cell.
-func (t *table) run(p []byte) int {
+// plainRun returns the number of leading bytes of p that are plain content of the current cell.
+func (t *table) plainRun(p []byte) int {
 	n := 0
 	switch t.state {
 	case cellQuoted:
@@ -107,7 +108,7 @@ func (t *table) run(p []byte) int {
 	return n
 }
 
-func (t *table) keep(p []byte) {
+func (t *table) appendField(p []byte) {
 	t.empty = false
 	room := cellBytes - len(t.field)
 	if len(p) > room {
@@ -116,13 +117,13 @@ func (t *table) keep(p []byte) {
 	t.field = append(t.field, p...)
 }
 
-func (t *table) take(c byte) {
+func (t *table) step(c byte) {
 	if t.state == cellQuote {
 		t.state = cellBare
 		if c == '"' {
 			t.state = cellQuoted
 			t.quoted++
-			t.keep([]byte{'"'})
+			t.appendField([]byte{'"'})
 			return
 		}
 	}
@@ -136,7 +137,7 @@ func (t *table) take(c byte) {
 		if c == '"' {
 			t.state = cellQuote
 		} else {
-			t.keep([]byte{c})
+			t.appendField([]byte{c})
 		}
 	case c == t.delimiter:
 		t.empty = false
@@ -151,7 +152,7 @@ func (t *table) take(c byte) {
 		t.field = append(t.field, c)
 	default:
 		t.state = cellBare
-		t.keep([]byte{c})
+		t.appendField([]byte{c})
 	}
 }
 
@@ -203,12 +204,9 @@ func (t *table) cell(c *column, b []byte) {
 		c.no++
 		return
 	case isCellNumber(b):
-		t.figure(c, b)
+		t.addNumber(c, b)
 	default:
-		if c.text == nil {
-			c.text = &texts{}
-		}
-		c.text.add(b, int64(len(b)), t.rows)
+		ensure(&c.text).add(b, int64(len(b)), t.rows)
 	}
 	if c.many {
 		return
@@ -229,7 +227,7 @@ func (t *table) cell(c *column, b []byte) {
 	t.values++
 }
 
-func (t *table) figure(c *column, b []byte) {
+func (t *table) addNumber(c *column, b []byte) {
 	v := parseNumber(b)
 	if c.number == nil {
 		c.number = &numbers{}
@@ -252,41 +250,10 @@ func isTruth(b []byte, word string) bool {
 	return len(b) == len(word) && (string(b) == word || bytes.EqualFold(b, []byte(word)))
 }
 
-// isCellNumber reports whether b is a JSON number of at most 32 bytes; longer ones are strings of digits.
+// isCellNumber reports whether b, which has no space at its ends, is a JSON number of at most 32 bytes. Longer numbers
+// and numbers with leading zeros, such as 007, are identifiers.
 func isCellNumber(b []byte) bool {
-	if len(b) > 32 || b[0] != '-' && b[0]-'0' > 9 {
-		return false
-	}
-	i := 0
-	digits := func() bool {
-		from := i
-		for i < len(b) && b[i]-'0' <= 9 {
-			i++
-		}
-		return i > from
-	}
-	if b[0] == '-' {
-		i++
-	}
-	zero := i < len(b) && b[i] == '0'
-	from := i
-	if !digits() || zero && i > from+1 { // 007 is an identifier
-		return false
-	}
-	if i < len(b) && b[i] == '.' {
-		if i++; !digits() {
-			return false
-		}
-	}
-	if i < len(b) && b[i]|0x20 == 'e' {
-		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
-			i++
-		}
-		if !digits() {
-			return false
-		}
-	}
-	return i == len(b)
+	return len(b) <= 32 && (b[0] == '-' || b[0]-'0' <= 9) && json.Valid(b)
 }
 
 func (t *table) Finish(s *digest.Summary) {
@@ -304,7 +271,7 @@ func (t *table) Finish(s *digest.Summary) {
 		s.Says = append(s.Says, content.Plural(t.odd, "row has", "rows have")+" not "+content.Plural(int64(t.wide), "cell", "cells")+
 			": first record "+digest.Number(t.oddRow)+" (line "+digest.Number(t.oddLine)+") with "+digest.Number(int64(t.oddSize)))
 	}
-	row := &objects{n: t.rows, ended: t.rows, lo: int64(t.wide), hi: int64(t.wide)}
+	row := &objects{n: t.rows, complete: t.rows, lo: int64(t.wide), hi: int64(t.wide)}
 	data := 0
 	for _, c := range t.columns {
 		if c.text != nil && !c.many {
@@ -330,16 +297,16 @@ func (t *table) Finish(s *digest.Summary) {
 	if t.wide > 0 {
 		s.Shapes = shapes(&node{object: row}, "["+digest.Number(t.rows)+"] ", "empty", "record")
 	}
-	s.Body = t.figures()
+	s.Body = t.numberLines()
 }
 
-// figures returns a line per numeric column: minimum, maximum with their records, and mean. Columns whose numbers
+// numberLines returns a line per numeric column: minimum, maximum with their records, and mean. Columns whose numbers
 // only rise, such as a key or a time, are omitted.
-func (t *table) figures() []string {
+func (t *table) numberLines() []string {
 	var out []string
 	for _, c := range t.columns {
 		n := c.number
-		if n == nil || n.n < 3 || c.rising || len(out) == figuresShown || n.lo == n.hi {
+		if n == nil || n.n < 3 || c.rising || len(out) == numbersShown || n.lo == n.hi {
 			continue
 		}
 		out = append(out, content.Clip(keyName(c.name), digest.NameRunes)+": least "+string(n.low)+" (record "+digest.Number(c.least)+"), greatest "+string(n.top)+

@@ -11,9 +11,9 @@ import (
 // tailBytes is the number of bytes at the end of NDJSON that are buffered before a Checker reads them.
 const tailBytes = 256 << 10
 
-// standIn replaces the records before the last one, because the Checker reports a text of several values
+// placeholder replaces the records before the last complete one, because the Checker reports a text of several values
 // differently from a text of one value.
-const standIn = "[] "
+const placeholder = "[] "
 
 // tail checks only the last records of NDJSON. scan has already accepted the records before them, so the report of
 // the last records equals that of the whole text except for record numbers and offsets. Checking everything again
@@ -21,10 +21,10 @@ const standIn = "[] "
 type tail struct {
 	offset int64 // number of bytes read
 	base   int64 // offset of the start of held in the text
-	before int64 // number of records before the one that standIn represents in held
+	before int64 // number of records before the one that placeholder represents in held
 	held   []byte
-	check  *jsontrunc.Checker // replaces held once that is too long or the text is broken
-	fixed  bool               // the text is broken: check reads all the rest
+	check  *jsontrunc.Checker // replaces held once held is too long or the text is broken
+	fixed  bool               // the text is broken: check must read the whole rest
 }
 
 // add reads block p, which s has already scanned. mark is the length of the byte order mark in bytes.
@@ -35,10 +35,10 @@ func (t *tail) add(p []byte, s *scan, mark int) {
 		_, _ = t.check.Write(p)
 		return
 	}
-	t.fixed = s.dead || s.broken > 0
+	t.fixed = s.stopped || s.broken > 0
 	if at := s.lastAt + int64(mark); !t.fixed && s.values > 1 && at >= from {
-		t.base, t.before = at-int64(len(standIn)), s.values-2
-		t.held = append(append(t.held[:0], standIn...), p[at-from:]...)
+		t.base, t.before = at-int64(len(placeholder)), s.values-2
+		t.held = append(append(t.held[:0], placeholder...), p[at-from:]...)
 		t.check = nil
 		return
 	}
@@ -50,6 +50,7 @@ func (t *tail) add(p []byte, s *scan, mark int) {
 	_, _ = t.check.Write(p)
 }
 
+// start creates the Checker, unless it exists, and passes the held bytes to it.
 func (t *tail) start() {
 	if t.check == nil {
 		t.check = jsontrunc.NewChecker()

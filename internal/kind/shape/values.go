@@ -13,7 +13,7 @@ const (
 	dateBytes = 35 // maximum bytes of a date with time, fraction and zone
 )
 
-// few counts values as long as there are at most fewValues distinct ones.
+// few counts values as long as there are at most fewValues distinct ones, all short and valid UTF-8.
 type few struct {
 	values []value
 	last   int // index of the previous value: the next value is often the same
@@ -41,7 +41,7 @@ func (f *few) add(raw []byte, n, first int64) {
 			return
 		}
 	}
-	if len(f.values) == fewValues || len(raw) > fewBytes || cutRune(raw) {
+	if len(f.values) == fewValues || len(raw) > fewBytes || !utf8.Valid(raw) {
 		f.values, f.many = nil, true
 		return
 	}
@@ -58,9 +58,6 @@ func (f *few) merge(g *few) {
 		f.add([]byte(v.text), v.n, v.first)
 	}
 }
-
-// cutRune reports whether b is invalid UTF-8. Such values are not listed.
-func cutRune(b []byte) bool { return !utf8.Valid(b) }
 
 // texts holds the statistics of strings.
 type texts struct {
@@ -196,41 +193,8 @@ func isInteger(b []byte) bool {
 	return len(b) > 0
 }
 
-var tens = [...]float64{
-	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
-}
-
-// parseNumber parses a number, with a fast path for short plain numbers, which are the most common.
+// parseNumber parses a JSON number. It returns an infinity for a number that is too large.
 func parseNumber(raw []byte) float64 {
-	digits := raw
-	if len(digits) > 0 && digits[0] == '-' {
-		digits = digits[1:]
-	}
-	if len(digits) <= 16 {
-		var m uint64
-		point := -1
-		ok := len(digits) > 0
-		for i, c := range digits {
-			switch {
-			case c >= '0' && c <= '9':
-				m = m*10 + uint64(c-'0')
-			case c == '.' && point < 0:
-				point = i
-			default:
-				ok = false
-			}
-		}
-		if ok && m < 1<<53 { // numerator and power of ten are exact, so the quotient is rounded once
-			v := float64(m)
-			if point >= 0 {
-				v /= tens[len(digits)-1-point]
-			}
-			if len(digits) < len(raw) {
-				v = -v
-			}
-			return v
-		}
-	}
 	v, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil && !math.IsInf(v, 0) {
 		return 0

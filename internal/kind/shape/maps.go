@@ -1,10 +1,12 @@
 package shape
 
-// settle turns objects into maps if their keys look like data: very many keys with values of one type, each key in
-// few objects, or keys that are unlikely field names.
-func (n *node) settle() {
+import "strings"
+
+// inferMaps turns objects into maps if their keys look like data: many keys with values of one type, keys that few
+// objects have, or keys that are unlikely field names.
+func (n *node) inferMaps() {
 	if n.array != nil {
-		n.array.elem.settle()
+		n.array.elem.inferMaps()
 	}
 	o := n.object
 	if o == nil {
@@ -14,13 +16,14 @@ func (n *node) settle() {
 		o.toMap()
 	}
 	if o.each != nil {
-		o.each.settle()
+		o.each.inferMaps()
 	}
 	for _, d := range o.fields {
-		d.node.settle()
+		d.node.inferMaps()
 	}
 }
 
+// isMap reports whether the keys of o look like data. An object with fewer than 4 keys is never a map.
 func (o *objects) isMap() bool {
 	k := len(o.fields)
 	if k < 4 {
@@ -28,10 +31,10 @@ func (o *objects) isMap() bool {
 	}
 	var present, size int64
 	odd := 0
-	kind := o.fields[0].node.only()
+	kind := o.fields[0].node.onlyType()
 	union := map[string]bool{}
 	for _, d := range o.fields {
-		if d.node.only() != kind || kind == 0 {
+		if d.node.onlyType() != kind || kind == 0 {
 			return false
 		}
 		present += d.n
@@ -60,21 +63,12 @@ func (o *objects) isMap() bool {
 	}
 }
 
-// only returns the single JSON type seen at n, ignoring null; 0 if there are several.
-func (n *node) only() byte {
-	var kind byte
-	for _, x := range [...]struct {
-		is   bool
-		kind byte
-	}{{n.object != nil, 'o'}, {n.array != nil, 'a'}, {n.text != nil, 's'}, {n.number != nil, 'n'}, {n.yes+n.no > 0, 'b'}} {
-		if x.is {
-			if kind != 0 {
-				return 0
-			}
-			kind = x.kind
-		}
+// onlyType returns the single JSON type of the values at n, ignoring null; 0 if there are none or several types.
+func (n *node) onlyType() byte {
+	if types := strings.TrimSuffix(n.types(), "0"); len(types) == 1 {
+		return types[0]
 	}
-	return kind
+	return 0
 }
 
 // unlikeKey reports whether a key looks like data: a number, an address, a path, a date, an identifier.
