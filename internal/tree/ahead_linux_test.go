@@ -46,7 +46,7 @@ func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
 	if err := w.begin("."); err != nil {
 		t.Fatal(err)
 	}
-	w.ahead = &ahead{quit: make(chan struct{}), size: firstBatch}
+	w.ahead = &ahead{quit: make(chan struct{}), filling: &batch{}, size: firstBatch}
 	close(w.ahead.quit)
 	if err := w.run(); !errors.Is(err, errQuit) || w.visited > 2*checkEvery {
 		t.Errorf("%v after %d entries", err, w.visited)

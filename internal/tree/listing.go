@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync/atomic"
-	"time"
 )
 
 // listing holds the names of one directory, sorted: all of them, or as many as the budget permits, which are the first
@@ -41,17 +40,7 @@ const (
 )
 
 // typeOf returns the exported type.
-func (k kind) typeOf() Type {
-	switch k {
-	case isFile:
-		return File
-	case isDir:
-		return Dir
-	case isLink:
-		return Link
-	}
-	return Other
-}
+func (k kind) typeOf() Type { return [...]Type{Other, File, Dir, Link, Other}[k] }
 
 // Memory for the names of directories. Names beyond it are read again from the directory after those before them were
 // visited: a directory of a million long names takes time, but no memory.
@@ -191,11 +180,3 @@ const (
 	Link  Type = "link"
 	Other Type = "other"
 )
-
-// described is the size, time, type and identity of a file.
-type described struct {
-	size int64
-	mod  time.Time
-	kind kind
-	id   ident
-}

@@ -123,7 +123,7 @@ func (r *Root) openStepwise(rel string, flags int) (f *os.File, err error) {
 	err = r.resolveStepwise(rel, func(dir folder, name string) error {
 		if r.denied.inside && name != "." {
 			// A denied directory must not even be opened.
-			if at, e := dir.lstat(name); e == nil && at.IsDir() && r.denied.coversFile(identOf(at)) {
+			if at, e := dir.lstat(name); e == nil && at.IsDir() && r.denied.coversFile(at.id) {
 				return ErrDenied
 			}
 		}
@@ -139,13 +139,12 @@ func (r *Root) openStepwise(rel string, flags int) (f *os.File, err error) {
 // statStepwise is Stat or Lstat of rel.
 func (r *Root) statStepwise(rel string, follow bool) (at fs.FileInfo, err error) {
 	err = r.resolveStepwise(rel, func(dir folder, name string) error {
-		if at, err = dir.lstat(name); err != nil {
-			return err
+		found, err := dir.lstat(name)
+		if err == nil && follow && found.Mode()&fs.ModeSymlink != 0 {
+			err = errIsLink
 		}
-		if follow && at.Mode()&fs.ModeSymlink != 0 {
-			return errIsLink
-		}
-		return nil
+		at = found
+		return err
 	})
 	if err != nil {
 		return nil, err
