@@ -40,18 +40,9 @@ type lineIndex interface {
 	CharOffset(char int64) (offset, known int64, err error)
 }
 
-// newSource returns an open source after a look at its first bytes; base is a file name that hints at its kind, or "".
-func newSource(name, base string, r io.ReaderAt, size int64, modified time.Time, closer io.Closer) (*Source, error) {
-	s := &Source{ReaderAt: r, Name: name, Size: size, Modified: modified, closer: closer}
-	if err := s.sniff(base); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // ReadError returns the error for a file that could not be read, under the name that the caller uses.
 func ReadError(shown string, err error) error {
-	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err // it would name the path a second time
 	}
 	return fmt.Errorf("read %s: %w", content.ClipBytes(shown, 200), err)
@@ -163,18 +154,18 @@ func (s *Source) Text() (io.Reader, error) {
 // LineOffset returns a line at or before line (from 1) and the offset of its first byte; 1, 0 without an index.
 func (s *Source) LineOffset(line int64) (known, at int64) {
 	if s.index != nil && s.Plain() {
-		if offset, at, err := s.index.LineOffset(line); err == nil {
-			return at, offset
+		if offset, known, err := s.index.LineOffset(line); err == nil {
+			return known, offset
 		}
 	}
 	return 1, 0
 }
 
-// CharOffset does the same for chars, counted from 0.
+// CharOffset returns a char at or before char (from 0) and its offset; 0, 0 without an index.
 func (s *Source) CharOffset(char int64) (known, at int64) {
 	if s.index != nil && s.Plain() {
-		if offset, at, err := s.index.CharOffset(char); err == nil {
-			return at, offset
+		if offset, known, err := s.index.CharOffset(char); err == nil {
+			return known, offset
 		}
 	}
 	return 0, 0
