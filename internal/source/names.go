@@ -79,15 +79,15 @@ func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error)
 			"%s: it names all roots, not a file: find lists them; %s", content.ClipBytes(name, 200), s.nameHelp(),
 		)
 	}
-	meant := ""
+	hint := ""
 	for i, r := range s.Roots {
 		if f, _, err := r.OpenFile(clean); err == nil {
 			_ = f.Close()
-			meant = "; did you mean " + content.ClipBytes(VisibleName(quoteName(path.Join(labels[i], clean))), 200) + "?"
+			hint = "; did you mean " + content.ClipBytes(VisibleName(quoteName(path.Join(labels[i], clean))), 200) + "?"
 			break
 		}
 	}
-	return nil, "", "", fmt.Errorf("%s: %s%s", content.ClipBytes(name, 200), s.nameHelp(), meant)
+	return nil, "", "", fmt.Errorf("%s: %s%s", content.ClipBytes(name, 200), s.nameHelp(), hint)
 }
 
 // nameHelp says how a path must begin. It does not reveal where the roots are.

@@ -1,7 +1,7 @@
 // Package source resolves the names in a call to sources: files below the roots, observations, and the sources of
 // other places.
 //
-// It runs no tool and knows neither tokens nor MCP: what an answer must say of a source is returned as notes.
+// It runs no tool and knows neither tokens nor MCP. It returns notes that an answer must show.
 package source
 
 import (
@@ -34,7 +34,7 @@ type Source struct {
 	index  lineIndex // nil: none
 }
 
-// lineIndex finds the byte offset of a line or char near the one that is wanted.
+// lineIndex returns the byte offset of the nearest indexed line or char at or before the given one.
 type lineIndex interface {
 	LineOffset(line int64) (offset, known int64, err error)
 	CharOffset(char int64) (offset, known int64, err error)
@@ -48,7 +48,7 @@ func ReadError(shown string, err error) error {
 	return fmt.Errorf("read %s: %w", content.ClipBytes(shown, 200), err)
 }
 
-// maxUnsized is the most that is read of a file that reports no size, in bytes.
+// maxUnsized is the largest file that is read although it reports no size, in bytes.
 const maxUnsized = 1 << 20
 
 // readUnsized reads a file that reports size 0 into memory: files of the kernel (/proc, /sys) always do, and a file
@@ -103,7 +103,7 @@ func (s *Source) Binary() bool {
 // Close closes the source.
 func (s *Source) Close() error { return s.closer.Close() }
 
-// Notes returns what an answer must say of the source in one line each: that it was decoded, and its [Source.Caveat].
+// Notes returns notes of one line each that an answer must show: that the source was decoded, and its [Source.Caveat].
 func (s *Source) Notes() []string {
 	var d Decoded
 	d.Add(s.Name, s.Encoding)

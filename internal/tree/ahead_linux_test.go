@@ -40,7 +40,7 @@ func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
 	none := must(CompileGlob("**/none"))
 	w := &walker{
 		root: many(t), o: Options{Ahead: true, Glob: none}, ctx: t.Context(), shared: &shared{},
-		budget: nameBudget{left: ownRoom},
+		budget: ownRoom,
 	}
 	defer w.closeAll()
 	if err := w.begin("."); err != nil {

@@ -15,7 +15,7 @@ type listing struct {
 	items   []item
 	ignores bool // a .gitignore is in the directory
 
-	budget   *nameBudget
+	budget   *int   // bytes left of ownRoom
 	own      int    // bytes taken from the walk's budget
 	pool     int64  // bytes taken from the pool of all walks
 	doneUpTo []byte // names before this one were listed earlier; nil: none were
@@ -54,21 +54,13 @@ const (
 // pooledBytes is how many bytes of sharedRoom all walks have taken.
 var pooledBytes atomic.Int64
 
-// nameBudget is how many bytes of names one walk may hold.
-type nameBudget struct {
-	left  int
-	fixed bool // never take from the pool, in tests
-}
-
-// grow takes another step of memory; false if there is none.
+// grow reserves another stepRoom bytes; false if none are left.
 func (l *listing) grow() bool {
 	switch {
-	case l.budget.left >= stepRoom:
-		l.budget.left -= stepRoom
+	case *l.budget >= stepRoom:
+		*l.budget -= stepRoom
 		l.own += stepRoom
 		return true
-	case l.budget.fixed:
-		return false
 	case pooledBytes.Add(stepRoom) <= sharedRoom:
 		l.pool += stepRoom
 		return true
@@ -77,11 +69,9 @@ func (l *listing) grow() bool {
 	return false
 }
 
-// free returns the memory that was taken.
+// free returns the reserved bytes.
 func (l *listing) free() {
-	if l.budget != nil {
-		l.budget.left += l.own
-	}
+	*l.budget += l.own
 	pooledBytes.Add(-l.pool)
 	l.own, l.pool = 0, 0
 }

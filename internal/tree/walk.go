@@ -47,7 +47,7 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	}
 	w := &walker{
 		root: r, o: o, visit: visit, ctx: ctx, reporter: progressReporter{o.Progress, time.Now()},
-		denied: r.denied.identities(), shared: &shared{root: r}, budget: o.nameBudget(),
+		denied: r.denied.identities(), shared: &shared{root: r}, budget: ownRoom,
 	}
 	defer w.closeAll()
 	if start != "." {
@@ -88,7 +88,7 @@ type walker struct {
 	ahead     *ahead // set if another goroutine describes and visits the entries
 	buf       []byte // buffer for reading directories
 	spareList listing
-	budget    nameBudget // memory for names
+	budget    int // bytes left of ownRoom
 }
 
 // level is a directory being walked.
@@ -100,7 +100,7 @@ type level struct {
 	next  int
 	path  int // length of the path of dir in walker.path, with "/"
 	rules *rules
-	lost  error // why it could not be opened again
+	err   error // why it could not be opened again
 }
 
 // hold returns the directory of a level with one more hold; nil if it cannot be opened again or too many are held.
@@ -420,25 +420,25 @@ func (w *walker) checkDenied(dir folder, err error) (folder, error) {
 // folder returns the open directory of a level. A closed one is opened again by name from the nearest open one, and up
 // to maxOpen levels above it stay open, so that walking back up a deep tree reopens each level about once.
 func (w *walker) folder(at int) (folder, error) {
-	if w.stack[at].lost != nil {
-		return folder{}, w.stack[at].lost
+	if w.stack[at].err != nil {
+		return folder{}, w.stack[at].err
 	}
 	from := at
 	for !w.stack[from].open {
 		from--
 	}
-	dir, passing := w.stack[from].dir, false
+	dir, temporary := w.stack[from].dir, false
 	for i := from + 1; i <= at; i++ {
 		sub, err := w.checkDenied(dir.openDir(string(w.path[w.stack[i-1].path : w.stack[i].path-1])))
-		if passing {
+		if temporary {
 			dir.close()
 		}
 		if err != nil {
-			w.stack[at].lost = err
+			w.stack[at].err = err
 			return folder{}, err
 		}
-		dir, passing = sub, at-i >= maxOpen
-		if !passing {
+		dir, temporary = sub, at-i >= maxOpen
+		if !temporary {
 			w.stack[i].dir, w.stack[i].open = sub, true
 		}
 	}
