@@ -20,7 +20,7 @@ type Completions struct {
 }
 
 // Complete returns the paths that begin with prefix, one directory deep, in path order: those that find would list. It
-// returns at limit names; ctx ends the walk. Names for which withhold returns true are neither listed nor
+// returns at most limit names; ctx ends the walk. Names for which withhold returns true are neither listed nor
 // counted, because a count would reveal them.
 func (s Set) Complete(ctx context.Context, prefix string, limit int, withhold func(name string) bool) (p Completions) {
 	at := strings.LastIndexByte(prefix, '/') + 1

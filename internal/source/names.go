@@ -24,8 +24,8 @@ func existing(root *tree.Root, rel string) string {
 	return rel
 }
 
-// resolve returns the root of a path, the path below it, and the path as it is shown. The path need not exist. If no such
-// name exists, the lookup is retried without the surrounding quotes.
+// resolve returns the root of a path, the path below it, and the path as it is shown. The path need not exist. If no
+// such name exists, the lookup is retried without the surrounding quotes.
 func (s Set) resolve(name string) (root *tree.Root, rel, shown string, err error) {
 	if len(s.Roots) == 0 {
 		return nil, "", "", s.noRoot()

@@ -104,8 +104,8 @@ func (l Location) List(
 // Name returns the name of the location.
 func (l Location) Name() string { return l.Place.Name(l.Path) }
 
-// MissingRoots lets a call on several roots continue if one of them was removed: it reports the root and drops the error,
-// unless no root is left.
+// MissingRoots lets a call on several roots continue if one of them was removed: it reports the root and drops the
+// error, unless no root is left.
 type MissingRoots struct {
 	Left   int               // locations that are not missing
 	Report func(note string) // of a missing root

@@ -144,8 +144,8 @@ func unescapeSlashes(p string) (string, error) {
 	return b.String(), nil
 }
 
-// oneStar shortens the stars of a part that is not "**": doublestar reads "a**" as "a*", but "a***" wrongly. The first of
-// the stars may be escaped, so two are left.
+// oneStar shortens the stars of a part that is not "**": doublestar reads "a**" as "a*", but "a***" wrongly. The first
+// of the stars may be escaped, so two are left.
 func oneStar(part string) string {
 	for strings.Contains(part, "***") {
 		part = strings.ReplaceAll(part, "***", "**")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// usePool reserves the whole shared pool until the test ends, so that a walk without a budget may hold one step of names.
+// usePool reserves the whole shared pool until the test ends, so that a walk without a budget may hold one step.
 func usePool(t *testing.T) {
 	pooledBytes.Add(sharedRoom)
 	t.Cleanup(func() {

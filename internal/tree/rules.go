@@ -99,7 +99,8 @@ func (s *rules) add(k rank, line string) {
 	switch {
 	case at < 0 && byName:
 		literals = s.names
-	case byName && at == 0 && strings.HasPrefix(line, "*.") && len(line) > 2 && !strings.ContainsAny(line[2:], special+"."):
+	case byName && at == 0 && strings.HasPrefix(line, "*.") && len(line) > 2 &&
+		!strings.ContainsAny(line[2:], special+"."):
 		literals, key = s.exts, line[1:]
 	case at >= 0:
 		s.rest = append(s.rest, rule{k, byName, dir, requiredPairs(line), line[:at], line[at:], literalTail(line)})

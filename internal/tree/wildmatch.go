@@ -151,8 +151,8 @@ func matchClass(p string, i int, c byte) (in bool, next int) {
 	}
 }
 
-// posixClasses are the POSIX classes as git defines them, each as pairs of a first and a last byte: ASCII only, and space
-// is blank, tab, newline or carriage return.
+// posixClasses are the POSIX classes as git defines them, each as pairs of a first and a last byte: ASCII only, and
+// space is blank, tab, newline or carriage return.
 var posixClasses = map[string]string{
 	"alnum": "azAZ09", "alpha": "azAZ", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09", "graph": "!~",
 	"lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\n\r\r", "upper": "AZ", "xdigit": "09afAF",
