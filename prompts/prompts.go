@@ -26,7 +26,7 @@ var order = []string{"director", "investigate-output"}
 // document in it would flood the context.
 const maxValue = 8 << 10
 
-// Prompt is one prompt.
+// Prompt is one prompt. The front matter of its file has its exported fields, in lower case.
 type Prompt struct {
 	Name, Title, Description string
 	Arguments                []Argument
@@ -43,12 +43,9 @@ type Argument struct {
 func All() []Prompt { return slices.Clone(load()) }
 
 // Instructions returns the server's instructions for a client: at most 150 tokens.
-func Instructions() string { return instructions() }
+func Instructions() string { return strings.TrimSpace(must(files.ReadFile("instructions.md"))) }
 
-var (
-	load         = sync.OnceValue(readAll)
-	instructions = sync.OnceValue(func() string { return strings.TrimSpace(must(files.ReadFile("instructions.md"))) })
-)
+var load = sync.OnceValue(readAll)
 
 // readAll panics on an invalid file: the files are part of the program, and a test reads them all.
 func readAll() []Prompt {
@@ -83,28 +80,17 @@ func parse(file string) (Prompt, error) {
 	if !found {
 		return Prompt{}, errors.New("the front matter must end with a line ---")
 	}
-	var head struct {
-		Name        string `yaml:"name"`
-		Title       string `yaml:"title"`
-		Description string `yaml:"description"`
-		Arguments   []struct {
-			Name        string `yaml:"name"`
-			Description string `yaml:"description"`
-			Required    bool   `yaml:"required"`
-		} `yaml:"arguments"`
-	}
-	if err := yaml.UnmarshalWithOptions([]byte(front), &head, yaml.DisallowUnknownField()); err != nil {
+	var p Prompt
+	if err := yaml.UnmarshalWithOptions([]byte(front), &p, yaml.DisallowUnknownField()); err != nil {
 		return Prompt{}, err
 	}
-	p := Prompt{Name: head.Name, Title: head.Title, Description: head.Description, text: strings.TrimSpace(text)}
-	if p.Name == "" || p.Title == "" || p.Description == "" || p.text == "" {
+	if p.text = strings.TrimSpace(text); p.Name == "" || p.Title == "" || p.Description == "" || p.text == "" {
 		return Prompt{}, errors.New("name, title, description and a text are required")
 	}
-	for _, a := range head.Arguments {
+	for _, a := range p.Arguments {
 		if !strings.Contains(p.text, "{{"+a.Name+"}}") {
 			return Prompt{}, fmt.Errorf("argument %q does not stand in the text", a.Name)
 		}
-		p.Arguments = append(p.Arguments, Argument(a))
 	}
 	return p, nil
 }
@@ -116,8 +102,7 @@ func (p Prompt) Text(args map[string]string) (string, error) {
 		return "", err
 	}
 	// Replace in one pass: {{…}} inside a value is not replaced.
-	var pairs []string
-	var absent []string
+	var pairs, absent []string
 	for _, a := range p.Arguments {
 		mark := "{{" + a.Name + "}}"
 		if value := strings.TrimSpace(args[a.Name]); value != "" {
@@ -158,12 +143,12 @@ func (p Prompt) valid() string {
 	if len(p.Arguments) == 0 {
 		return "it takes no arguments"
 	}
-	names := make([]string, len(p.Arguments))
-	for i, a := range p.Arguments {
-		names[i] = a.Name
+	var names []string
+	for _, a := range p.Arguments {
 		if a.Required {
-			names[i] += " (required)"
+			a.Name += " (required)"
 		}
+		names = append(names, a.Name)
 	}
 	return "valid arguments: " + strings.Join(names, ", ")
 }

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,28 +47,36 @@ func open(dir string, now func() time.Time) (*Log, error) {
 	if dir == "" {
 		return &Log{}, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open trace: %w", err)
-	}
-	info, err := os.Lstat(dir)
+	root, err := openRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open trace: %w", err)
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("open trace: %s is not a directory: move it away", dir)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open trace: %w", err)
-	}
-	if have, err := root.Stat("."); err != nil || !os.SameFile(info, have) {
-		_ = root.Close()
-		return nil, fmt.Errorf("open trace: %s was replaced while it was opened", dir)
 	}
 	var random [4]byte
 	rand.Read(random[:])
-	name := strconv.Itoa(os.Getpid()) + "-" + hex.EncodeToString(random[:])
-	return &Log{root: root, name: name, now: now}, nil
+	return &Log{root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now}, nil
+}
+
+// openRoot opens a directory, never through a link.
+func openRoot(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory: move it away", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(info, opened) {
+		_ = root.Close()
+		return nil, fmt.Errorf("%s was replaced while it was opened", dir)
+	}
+	return root, nil
 }
 
 // Append writes one line in one write, each text field truncated to 200 bytes. Safe for concurrent use. If it fails the
@@ -112,7 +119,7 @@ func (l *Log) openDay() error {
 	if l.file != nil && l.day == today {
 		return nil
 	}
-	seen := l.lastChangedDay() == today
+	cleaned := l.lastChangedDay() == today
 	f, err := l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) && l.day != "" { // the clock went back a day: the file is our own
 		f, err = l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND, 0)
@@ -127,7 +134,7 @@ func (l *Log) openDay() error {
 	if info, err := f.Stat(); err == nil {
 		l.size = info.Size()
 	}
-	if !seen {
+	if !cleaned {
 		l.removeOld()
 	}
 	return nil
@@ -145,13 +152,10 @@ func (l *Log) lastChangedDay() string {
 
 // removeOld removes the files of days beyond Retention, and ignores other names.
 func (l *Log) removeOld() {
-	names, err := names(l.root)
-	if err != nil {
-		return
-	}
-	for _, n := range names {
-		if at, ok := dayOf(n); ok && l.now().Sub(at) > Retention+24*time.Hour {
-			_ = l.root.Remove(n)
+	files, _ := fs.Glob(l.root.FS(), "*"+ext)
+	for _, name := range files {
+		if at, ok := dayOf(name); ok && l.now().Sub(at) > Retention+24*time.Hour {
+			_ = l.root.Remove(name)
 		}
 	}
 }
@@ -178,15 +182,6 @@ func (l *Log) Close() error {
 // Dir returns the trace directory of a store.
 func Dir(store string) string { return filepath.Join(store, "trace") }
 
-func names(root *os.Root) ([]string, error) {
-	d, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = d.Close() }()
-	return d.Readdirnames(-1)
-}
-
 // dayOf returns the day of a trace file; false for any other name.
 func dayOf(name string) (time.Time, bool) {
 	stem, ok := strings.CutSuffix(name, ext)
@@ -203,10 +198,9 @@ func dayOf(name string) (time.Time, bool) {
 func (c Call) bounded() Call {
 	c.V = Version
 	c.At = c.At.UTC().Round(0)
-	texts := []*string{
+	for _, s := range []*string{
 		&c.Session, &c.Owner, &c.Tool, &c.CallHash, &c.Status, &c.Verdict, &c.Observation, &c.Error,
-	}
-	for _, s := range texts {
+	} {
 		*s = content.ClipEnd(*s, maxText)
 	}
 	for _, f := range []*float64{&c.SeenMargin, &c.Millis} {

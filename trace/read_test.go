@@ -30,12 +30,12 @@ func Read(dir string, since time.Time) iter.Seq2[Call, error] {
 			return
 		}
 		defer func() { _ = root.Close() }()
-		all, err := names(root)
+		all, err := fs.Glob(root.FS(), "*"+ext)
 		if err != nil {
 			yield(Call{}, fmt.Errorf("read trace: %w", err))
 			return
 		}
-		slices.Sort(all) // names begin with the day
+		slices.Sort(all) // all begin with the day
 		for _, name := range all {
 			// A call is in the file of the day it ended on, which is never before its start.
 			at, ok := dayOf(name)

@@ -19,14 +19,14 @@ type Completions struct {
 	Incomplete bool     // the walk ended early: there may be more than Total
 }
 
-// Complete returns the paths that begin with begun, one directory deep, in path order: those that find would list. It
-// returns at most most names; ctx ends the walk. Names for which withhold returns true are neither listed nor
+// Complete returns the paths that begin with prefix, one directory deep, in path order: those that find would list. It
+// returns at most limit names; ctx ends the walk. Names for which withhold returns true are neither listed nor
 // counted, because a count would reveal them.
-func (s Set) Complete(ctx context.Context, begun string, most int, withhold func(name string) bool) (p Completions) {
-	at := strings.LastIndexByte(begun, '/') + 1
-	dir, first := begun[:at], begun[at:]
+func (s Set) Complete(ctx context.Context, prefix string, limit int, withhold func(name string) bool) (p Completions) {
+	at := strings.LastIndexByte(prefix, '/') + 1
+	dir, first := prefix[:at], prefix[at:]
 	locations, err := s.Locate(ctx, dir)
-	if err != nil || observations.IsName(begun) {
+	if err != nil || observations.IsName(prefix) {
 		return p
 	}
 	add := func(name string) {
@@ -34,7 +34,7 @@ func (s Set) Complete(ctx context.Context, begun string, most int, withhold func
 			return
 		}
 		p.Total++
-		if len(p.Names) < most {
+		if len(p.Names) < limit {
 			p.Names = append(p.Names, quoteName(dir+name))
 		}
 	}

@@ -14,34 +14,25 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
-// locate returns the root of a path, the path below it, and the path as it is shown. The path need not exist.
-func (s Set) locate(name string) (root *tree.Root, rel, shown string, err error) {
-	if root, rel, shown, err = s.resolve(name); err == nil {
-		if real, ok := resolveMissing(root, rel); ok {
-			rel = real
+// existing returns rel if it exists, else the path that was shown as rel with its hidden characters escaped, else rel.
+func existing(root *tree.Root, rel string) string {
+	if _, err := root.Lstat(rel); err != nil {
+		if real, ok := resolveShown(root, rel); ok {
+			return real
 		}
 	}
-	return root, rel, shown, err
+	return rel
 }
 
-// resolveMissing returns the existing path that was shown as rel with its hidden characters escaped, if rel itself
-// does not exist.
-func resolveMissing(root *tree.Root, rel string) (real string, ok bool) {
-	if _, gone := root.Lstat(rel); gone == nil {
-		return "", false
-	}
-	return resolveShown(root, rel)
-}
-
-// resolve is locate without looking for escaped forms. If no such name exists, the lookup is retried without the
-// surrounding quotes.
+// resolve returns the root of a path, the path below it, and the path as it is shown. The path need not exist. If no
+// such name exists, the lookup is retried without the surrounding quotes.
 func (s Set) resolve(name string) (root *tree.Root, rel, shown string, err error) {
 	if len(s.Roots) == 0 {
 		return nil, "", "", s.noRoot()
 	}
 	root, rel, shown, err = s.inRoot(name)
 	if plain, ok := unquote(name); ok && (err != nil || !exists(root, rel)) {
-		if r, at, as, unfit := s.inRoot(plain); unfit == nil && exists(r, at) {
+		if r, at, as, e := s.inRoot(plain); e == nil && exists(r, at) {
 			name, root, rel, shown, err = plain, r, at, as, nil
 		}
 	}
@@ -88,15 +79,15 @@ func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error)
 			"%s: it names all roots, not a file: find lists them; %s", content.ClipBytes(name, 200), s.nameHelp(),
 		)
 	}
-	meant := ""
+	hint := ""
 	for i, r := range s.Roots {
 		if f, _, err := r.OpenFile(clean); err == nil {
 			_ = f.Close()
-			meant = "; did you mean " + content.ClipBytes(VisibleName(quoteName(path.Join(labels[i], clean))), 200) + "?"
+			hint = "; did you mean " + content.ClipBytes(VisibleName(quoteName(path.Join(labels[i], clean))), 200) + "?"
 			break
 		}
 	}
-	return nil, "", "", fmt.Errorf("%s: %s%s", content.ClipBytes(name, 200), s.nameHelp(), meant)
+	return nil, "", "", fmt.Errorf("%s: %s%s", content.ClipBytes(name, 200), s.nameHelp(), hint)
 }
 
 // nameHelp says how a path must begin. It does not reveal where the roots are.

@@ -50,10 +50,12 @@ func outermost(root *tree.Root, dirs []string) []string {
 			rels = append(rels, rel)
 		}
 	}
-	slices.Sort(rels)
-	rels = slices.Compact(rels)
-	all := slices.Clone(rels)
-	return slices.DeleteFunc(rels, func(rel string) bool {
-		return slices.ContainsFunc(all, func(other string) bool { return strings.HasPrefix(rel, other+"/") })
-	})
+	slices.Sort(rels) // a directory comes before those inside it
+	var outer []string
+	for _, rel := range slices.Compact(rels) {
+		if !slices.ContainsFunc(outer, func(dir string) bool { return strings.HasPrefix(rel, dir+"/") }) {
+			outer = append(outer, rel)
+		}
+	}
+	return outer
 }

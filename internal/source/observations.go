@@ -38,8 +38,7 @@ func (p observationPlace) Resolve(name string) (path string, ok bool, err error)
 	case observations.IsName(name):
 		id, err := observations.ParseID(name)
 		if err != nil {
-			return "", true, fmt.Errorf("%q: %w: an ID is obs: and 12 characters of 0-9 a-z; find path=obs: lists all",
-				content.ClipBytes(name, 200), observations.ErrMalformed)
+			return "", true, malformed(name)
 		}
 		if p.store == nil {
 			return "", true, fmt.Errorf("obs:%s: %w", id, errNoObservations)
@@ -50,6 +49,11 @@ func (p observationPlace) Resolve(name string) (path string, ok bool, err error)
 		return string(id), ok, nil
 	}
 	return "", false, nil
+}
+
+func malformed(name string) error {
+	return fmt.Errorf("%q: %w: an ID is obs: and 12 characters of 0-9 a-z; find path=obs: lists all",
+		content.ClipBytes(name, 200), observations.ErrMalformed)
 }
 
 // Name implements [Place].
@@ -84,10 +88,9 @@ func (p observationPlace) List(
 		if g := o.Walk.Glob; g != nil && !all[i].HasName(g.Match) {
 			continue
 		}
-		if err := visit(p.entry(&all[i])); err != nil {
-			if errors.Is(err, tree.SkipAll) {
-				err = nil
-			}
+		if err := visit(p.entry(&all[i])); errors.Is(err, tree.SkipAll) {
+			break
+		} else if err != nil {
 			return report, err
 		}
 	}
@@ -115,10 +118,7 @@ func (p observationPlace) Describe(ctx context.Context, at string) (Entry, error
 // Open implements [Place].
 func (p observationPlace) Open(_ context.Context, at string) (*Source, error) {
 	if at == "." {
-		return nil, fmt.Errorf(
-			"%q: %w: an ID is obs: and 12 characters of 0-9 a-z; find path=obs: lists all", observations.Prefix,
-			observations.ErrMalformed,
-		)
+		return nil, malformed(observations.Prefix)
 	}
 	id := observations.ID(at)
 	r, err := p.store.Open(p.owner, id)
@@ -126,28 +126,31 @@ func (p observationPlace) Open(_ context.Context, at string) (*Source, error) {
 		return nil, ExplainObservation(id, err)
 	}
 	o := r.Observation
-	src, err := newSource(observations.Prefix+string(id), "", r, r.Size(), o.Created, r)
-	if err != nil {
+	src := &Source{
+		ReaderAt: r, Name: observations.Prefix + string(id), Size: r.Size(), Modified: o.Created, Observation: &o,
+		closer: r, index: r,
+	}
+	if err := src.sniff(""); err != nil {
 		_ = r.Close()
 		return nil, fmt.Errorf("read obs:%s: %w", id, err)
 	}
-	src.Observation, src.index = &o, r
 	if o.Stats.Kind != "" {
 		src.kind = func() content.Kind { return content.Kind(o.Stats.Kind) }
 	}
 	return src, nil
 }
 
-// ExplainObservation words an error of the store for the model: which call made an expired observation, and the way on.
+// ExplainObservation returns an error of the store in words for the model: it names the call that made an expired
+// observation, or the next call.
 func ExplainObservation(id observations.ID, err error) error {
 	var expired *observations.ExpiredError
 	switch {
 	case errors.As(err, &expired):
-		return expired // it names the call that made it
+		return expired // names the call that made it
 	case errors.Is(err, observations.ErrNotFound):
 		return fmt.Errorf("obs:%s: %w; find path=obs: lists all observations", id, observations.ErrNotFound)
 	case errors.Is(err, observations.ErrDamaged):
-		return fmt.Errorf("%w; repeat the call that made it", err) // it says of which
+		return fmt.Errorf("%w; repeat the call that made it", err) // err names it
 	default:
 		return fmt.Errorf("open obs:%s: %w", id, err)
 	}

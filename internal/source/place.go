@@ -14,7 +14,7 @@ import (
 // the place itself. Implementations are safe for concurrent use.
 type Place interface {
 	// List calls visit for the entries below path, or for the one entry at path if that is no directory. It ends
-	// without an error if visit returns [tree.SkipAll]. The report counts what was seen, also after an error.
+	// without an error if visit returns [tree.SkipAll]. The report counts the entries found, also after an error.
 	List(ctx context.Context, path string, o ListOptions, visit func(Entry) error) (tree.Report, error)
 
 	// Open opens the source at path. Its errors name the source as a caller does, and say what to do.
@@ -104,10 +104,10 @@ func (l Location) List(
 // Name returns the name of the location.
 func (l Location) Name() string { return l.Place.Name(l.Path) }
 
-// MissingRoots lets a call that looks into several roots go on if one of them was removed: it reports the root and
-// drops the error, unless no root is left.
+// MissingRoots lets a call on several roots continue if one of them was removed: it reports the root and drops the
+// error, unless no root is left.
 type MissingRoots struct {
-	Left   int               // locations that can still be looked into
+	Left   int               // locations that are not missing
 	Report func(note string) // of a missing root
 }
 

@@ -35,11 +35,9 @@ func (p rootPlace) List(
 	ctx context.Context, at string, o ListOptions, visit func(Entry) error,
 ) (tree.Report, error) {
 	if at != "." {
-		fi, err := p.root.Stat(at)
-		if err != nil {
+		if fi, err := p.root.Stat(at); err != nil {
 			return tree.Report{}, err
-		}
-		if !fi.IsDir() {
+		} else if !fi.IsDir() {
 			return p.listOne(at, fi, o.Walk.Glob, visit)
 		}
 	}
@@ -63,23 +61,21 @@ func (p rootPlace) listOne(at string, fi fs.FileInfo, glob *tree.Glob, visit fun
 	if glob != nil && !glob.Match(path.Base(at)) {
 		return report, nil
 	}
-	err := visit(p.entry(at, fi))
-	if errors.Is(err, tree.SkipAll) {
-		err = nil
+	if err := visit(p.entry(at, fi)); !errors.Is(err, tree.SkipAll) {
+		return report, err
 	}
-	return report, err
+	return report, nil
 }
 
-// entry returns the entry of what was found at a path that is no directory.
+// entry returns the entry at a path below the root, for an answer of Stat.
 func (p rootPlace) entry(at string, fi fs.FileInfo) Entry {
-	e := Entry{Path: at, Type: tree.Other, Size: fi.Size(), Modified: fi.ModTime(), prefix: p.prefix()}
+	e := Entry{Path: at, Type: tree.Other, Size: fi.Size(), Modified: fi.ModTime(), prefix: p.prefix(), root: p.root}
 	switch {
 	case fi.IsDir():
 		e.Type, e.Size = tree.Dir, 0
 	case fi.Mode().IsRegular():
 		e.Type = tree.File
 	}
-	e.root = p.root
 	return e
 }
 
@@ -101,7 +97,7 @@ func (p rootPlace) Open(ctx context.Context, at string) (*Source, error) {
 func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error) {
 	f, fi, err := p.root.OpenFile(rel)
 	if err != nil {
-		if real, ok := resolveMissing(p.root, rel); ok {
+		if real := existing(p.root, rel); real != rel {
 			rel = real
 			f, fi, err = p.root.OpenFile(rel)
 		}
@@ -142,7 +138,7 @@ func (p rootPlace) nameError(err error) error {
 	if errors.Is(err, tree.ErrGone) {
 		return fmt.Errorf("%w, or name another root: %s", err, content.ClipBytes(strings.Join(p.others, ", "), 200))
 	}
-	if in := (*tree.NameError)(nil); errors.As(err, &in) {
+	if in, ok := errors.AsType[*tree.NameError](err); ok {
 		return &tree.NameError{Operation: in.Operation, Name: p.label + "/" + in.Name, Err: in.Err}
 	}
 	return err

@@ -72,10 +72,11 @@ func (s Set) Locate(ctx context.Context, name string) ([]Location, error) {
 		}
 		return all, nil
 	}
-	root, rel, _, err := s.locate(name)
+	root, rel, _, err := s.resolve(name)
 	if err != nil {
 		return nil, err
 	}
+	rel = existing(root, rel)
 	p := s.place(root)
 	fi, err := root.Stat(rel)
 	err = p.nameError(err)

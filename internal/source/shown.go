@@ -67,9 +67,9 @@ func findShown(root *tree.Root, dir, name string) (string, bool) {
 	if !strings.ContainsAny(name, `\>�`) {
 		return "", false
 	}
-	found, seen := "", 0
+	found, scanned := "", 0
 	_, err := root.Walk(context.Background(), tree.Options{Start: dir, Depth: 1, All: true}, func(e tree.Entry) error {
-		if seen++; seen > maxScanned {
+		if scanned++; scanned > maxScanned {
 			return tree.SkipAll
 		}
 		if slices.Contains(shownForms(path.Base(e.Path)), name) {

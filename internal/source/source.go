@@ -1,7 +1,7 @@
 // Package source resolves the names in a call to sources: files below the roots, observations, and the sources of
 // other places.
 //
-// It runs no tool and knows neither tokens nor MCP: what an answer must say of a source is returned as notes.
+// It runs no tool and knows neither tokens nor MCP. It returns notes that an answer must show.
 package source
 
 import (
@@ -34,30 +34,21 @@ type Source struct {
 	index  lineIndex // nil: none
 }
 
-// lineIndex finds the byte offset of a line or char near the one that is wanted.
+// lineIndex returns the byte offset of the nearest indexed line or char at or before the given one.
 type lineIndex interface {
 	LineOffset(line int64) (offset, known int64, err error)
 	CharOffset(char int64) (offset, known int64, err error)
 }
 
-// newSource returns an open source after a look at its first bytes; base is a file name that hints at its kind, or "".
-func newSource(name, base string, r io.ReaderAt, size int64, modified time.Time, closer io.Closer) (*Source, error) {
-	s := &Source{ReaderAt: r, Name: name, Size: size, Modified: modified, closer: closer}
-	if err := s.sniff(base); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // ReadError returns the error for a file that could not be read, under the name that the caller uses.
 func ReadError(shown string, err error) error {
-	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err // it would name the path a second time
 	}
 	return fmt.Errorf("read %s: %w", content.ClipBytes(shown, 200), err)
 }
 
-// maxUnsized is the most that is read of a file that reports no size, in bytes.
+// maxUnsized is the largest file that is read although it reports no size, in bytes.
 const maxUnsized = 1 << 20
 
 // readUnsized reads a file that reports size 0 into memory: files of the kernel (/proc, /sys) always do, and a file
@@ -112,7 +103,7 @@ func (s *Source) Binary() bool {
 // Close closes the source.
 func (s *Source) Close() error { return s.closer.Close() }
 
-// Notes returns what an answer must say of the source in one line each: that it was decoded, and its [Source.Caveat].
+// Notes returns notes of one line each that an answer must show: that the source was decoded, and its [Source.Caveat].
 func (s *Source) Notes() []string {
 	var d Decoded
 	d.Add(s.Name, s.Encoding)
@@ -163,18 +154,18 @@ func (s *Source) Text() (io.Reader, error) {
 // LineOffset returns a line at or before line (from 1) and the offset of its first byte; 1, 0 without an index.
 func (s *Source) LineOffset(line int64) (known, at int64) {
 	if s.index != nil && s.Plain() {
-		if offset, at, err := s.index.LineOffset(line); err == nil {
-			return at, offset
+		if offset, known, err := s.index.LineOffset(line); err == nil {
+			return known, offset
 		}
 	}
 	return 1, 0
 }
 
-// CharOffset does the same for chars, counted from 0.
+// CharOffset returns a char at or before char (from 0) and its offset; 0, 0 without an index.
 func (s *Source) CharOffset(char int64) (known, at int64) {
 	if s.index != nil && s.Plain() {
-		if offset, at, err := s.index.CharOffset(char); err == nil {
-			return at, offset
+		if offset, known, err := s.index.CharOffset(char); err == nil {
+			return known, offset
 		}
 	}
 	return 0, 0

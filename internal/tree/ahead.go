@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"errors"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
@@ -20,26 +19,21 @@ const (
 // entries:
 //
 //	run ─► addEntry ─► batches (4) ─► visitAll: describe, visit
-//	                     free ◄────────────┘
 type ahead struct {
 	batches chan *batch
-	free    chan *batch
 	quit    chan struct{} // closed: no more entries are visited
 
-	visiting *batch // batch being visited
-	filling  *batch // batch being filled
-	size     int
-	began    time.Time // when filling was started
+	visiting *batch
+	filling  *batch
+	size     int       // entries at which filling is sent
+	began    time.Time // when filling got its first entry
 	walked   error     // why the walk ended; set before batches is closed
 }
 
-// batch is a sequence of entries with the directories they are described in; isProgress asks for a progress report
-// after them.
+// batch is a sequence of entries. The visitor reports progress after them, unless that is nil.
 type batch struct {
-	entries    []pending
-	held       []*Held
-	isProgress bool
-	report     Report
+	entries  []pending
+	progress *Report
 }
 
 // pending is an entry found by the walk.
@@ -50,17 +44,15 @@ type pending struct {
 	report    Report // of the walk up to this entry
 }
 
-var errQuit = errors.New("nothing more is visited")
-
-// runAhead is run in a goroutine, concurrently with the visits in the caller's.
+// runAhead runs the walk in a new goroutine, and the visits in the caller's.
 func (w *walker) runAhead() error {
 	a := &ahead{
-		batches: make(chan *batch, batchesAhead), free: make(chan *batch, batchesAhead+2),
-		quit: make(chan struct{}), size: firstBatch,
+		batches: make(chan *batch, batchesAhead), quit: make(chan struct{}),
+		visiting: &batch{}, filling: &batch{}, size: firstBatch,
 	}
-	tells := w.reporter
+	reporter := w.reporter
 	w.ahead = a
-	if tells.progress != nil {
+	if reporter.progress != nil {
 		w.reporter.progress = a.sendProgress
 	}
 	go func() {
@@ -71,107 +63,83 @@ func (w *walker) runAhead() error {
 			}
 		})
 	}()
-	var seen Report
-	whole := false
+	var visited Report
+	visitedAll := false
 	defer func() { // also if visit panics: the walk must end before its root can be closed
 		close(a.quit)
 		for b := range a.batches {
 			b.release()
 		}
-		for _, b := range []*batch{a.visiting, a.filling} {
-			if b != nil {
-				b.release()
-			}
-		}
-		if !whole {
-			w.report = seen
+		a.visiting.release()
+		a.filling.release()
+		if !visitedAll {
+			w.report = visited
 		}
 	}()
-	if err := w.visitAll(a, &tells, &seen); err != nil {
+	if err := w.visitAll(a, &reporter, &visited); err != nil {
 		return err
 	}
-	whole = true
+	visitedAll = true
 	return panics.Again(a.walked)
 }
 
-// visitAll describes and visits entries until the walk has ended.
-func (w *walker) visitAll(a *ahead, tells *progressReporter, seen *Report) error {
+// visitAll describes and visits entries until the walk has ended. It sets visited to the report up to the entry it
+// visits.
+func (w *walker) visitAll(a *ahead, reporter *progressReporter, visited *Report) error {
 	for b := range a.batches {
 		a.visiting = b
-		err := w.ctx.Err()
-		for i := 0; i < len(b.entries) && err == nil; i++ {
-			p := &b.entries[i]
-			*seen = p.report
-			tells.reportIfDue(p.report)
-			if p.described || w.describeIn(p) {
-				err = w.visit(w.entryOf(p))
-			}
-		}
-		if err == nil && b.isProgress {
-			tells.report(b.report)
-		}
-		if err != nil {
+		if err := w.ctx.Err(); err != nil {
 			return err
 		}
+		for i := range b.entries {
+			p := &b.entries[i]
+			*visited = p.report
+			reporter.reportIfDue(p.report)
+			if !p.described && !w.describe(p.in.dir, nameOf(p.Path), &p.Entry) {
+				continue
+			}
+			if w.o.Hold && p.Type == File {
+				p.In, p.in = p.in, nil // the visitor releases it
+			}
+			if err := w.visit(p.Entry); err != nil {
+				return err
+			}
+		}
+		if b.progress != nil {
+			reporter.report(*b.progress)
+		}
 		b.release()
-		a.visiting = nil
-		a.free <- b // never blocks: free has room for all batches
 	}
 	return nil
 }
 
-// describeIn is describe in a directory that the walk holds open.
-func (w *walker) describeIn(p *pending) bool {
-	at, err := p.in.dir.describe(nameOf(p.Path))
-	if err != nil || w.isDenied(at.id) {
-		return false
-	}
-	p.Size, p.Modified, p.Type = at.size, at.mod, at.kind.typeOf()
-	return true
-}
-
-// entryOf returns the entry to visit, with a hold on its directory if asked for.
-func (w *walker) entryOf(p *pending) Entry {
-	if w.o.Hold && p.in != nil && p.Type == File {
-		p.in.holds.Add(1)
-		p.In = p.in
-	}
-	return p.Entry
-}
-
 // queueEntry adds an entry to a batch. The caller's goroutine describes it, unless it is a directory, which the walk
 // describes before it enters it.
-func (w *walker) queueEntry(top int, base string, e Entry, k kind, typeKnown bool) error {
+func (w *walker) queueEntry(top int, base string, e Entry, typeKnown bool) error {
 	p := pending{Entry: e, described: !typeKnown || !w.o.Stat, report: w.report}
-	if k != isDir && (w.o.Stat || w.o.Hold) {
+	if e.Type != Dir && (w.o.Stat || w.o.Hold) {
 		p.in = w.hold(top)
 	}
 	if !p.described && p.in == nil {
-		if !w.describe(top, base, &p.Entry, &k) {
-			return errPassed
+		if !w.describeIn(top, base, &p.Entry) {
+			return errSkipped
 		}
 		p.described = true
 	}
-	p.Type = k.typeOf()
 	return w.ahead.addEntry(p)
 }
 
 // addEntry adds an entry to the batch being filled.
 func (a *ahead) addEntry(p pending) error {
-	b := a.current()
-	b.entries = append(b.entries, p)
-	switch n := len(b.held); {
-	case p.in == nil:
-	case n > 0 && b.held[n-1] == p.in:
-		p.in.Release() // the batch holds it already
-	default:
-		b.held = append(b.held, p.in)
+	if len(a.filling.entries) == 0 {
+		a.began = time.Now()
 	}
-	switch {
-	case len(b.entries) == a.size:
+	a.filling.entries = append(a.filling.entries, p)
+	switch n := len(a.filling.entries); {
+	case n == a.size:
 		a.size = min(2*a.size, largestBatch)
 		return a.sendBatch()
-	case len(b.entries)%firstBatch == 0:
+	case n%firstBatch == 0:
 		return a.sendIfOld()
 	}
 	return nil
@@ -188,9 +156,9 @@ func (a *ahead) stopped() bool {
 	}
 }
 
-// sendIfOld sends the batch if it is older than batchAge.
+// sendIfOld sends the batch if its first entry was added more than batchAge ago.
 func (a *ahead) sendIfOld() error {
-	if a.filling == nil || time.Since(a.began) < batchAge {
+	if time.Since(a.began) < batchAge {
 		return nil
 	}
 	return a.sendBatch()
@@ -198,43 +166,30 @@ func (a *ahead) sendIfOld() error {
 
 // sendProgress sends a progress report, after the entries before it.
 func (a *ahead) sendProgress(r Report) {
-	b := a.current()
-	b.isProgress, b.report = true, r
+	a.filling.progress = &r
 	_ = a.sendBatch() // the walk itself checks for the end
 }
 
-func (a *ahead) current() *batch {
-	if a.filling == nil {
-		select {
-		case a.filling = <-a.free:
-		default:
-			a.filling = &batch{}
-		}
-		a.began = time.Now()
-	}
-	return a.filling
-}
-
-// sendBatch sends the batch to the visitor.
+// sendBatch sends the batch to the visitor, unless it is empty.
 func (a *ahead) sendBatch() error {
-	if a.filling == nil {
+	if len(a.filling.entries) == 0 && a.filling.progress == nil {
 		return nil
 	}
 	select {
 	case a.batches <- a.filling:
-		a.filling = nil
+		a.filling = &batch{entries: make([]pending, 0, a.size)}
 		return nil
 	case <-a.quit:
 		return errQuit
 	}
 }
 
-// release releases the directories and empties the batch for reuse.
+// release releases the directories. It may be called again.
 func (b *batch) release() {
-	for _, in := range b.held {
-		in.Release()
+	for i := range b.entries {
+		if in := b.entries[i].in; in != nil {
+			in.Release()
+		}
 	}
-	clear(b.held)
-	clear(b.entries)
-	*b = batch{entries: b.entries[:0], held: b.held[:0]}
+	b.entries = nil
 }

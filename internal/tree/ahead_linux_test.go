@@ -40,13 +40,13 @@ func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
 	none := must(CompileGlob("**/none"))
 	w := &walker{
 		root: many(t), o: Options{Ahead: true, Glob: none}, ctx: t.Context(), shared: &shared{},
-		budget: nameBudget{left: ownRoom},
+		budget: ownRoom,
 	}
 	defer w.closeAll()
 	if err := w.begin("."); err != nil {
 		t.Fatal(err)
 	}
-	w.ahead = &ahead{quit: make(chan struct{}), size: firstBatch}
+	w.ahead = &ahead{quit: make(chan struct{}), filling: &batch{}, size: firstBatch}
 	close(w.ahead.quit)
 	if err := w.run(); !errors.Is(err, errQuit) || w.visited > 2*checkEvery {
 		t.Errorf("%v after %d entries", err, w.visited)

@@ -48,10 +48,8 @@ func (d denials) coversPath(rel string) bool {
 		return false
 	}
 	for _, one := range d.list {
-		if one.rel == "" || len(rel) < len(one.rel) || !samePath(rel[:len(one.rel)], one.rel) {
-			continue
-		}
-		if len(rel) == len(one.rel) || rel[len(one.rel)] == '/' {
+		n := len(one.rel)
+		if n > 0 && len(rel) >= n && samePath(rel[:n], one.rel) && (len(rel) == n || rel[n] == '/') {
 			return true
 		}
 	}
@@ -61,9 +59,6 @@ func (d denials) coversPath(rel string) bool {
 // coversFile reports whether a file or directory is denied by identity: as it was when the root was opened, wherever it
 // is now, or as found under the denied name now.
 func (d denials) coversFile(id ident) bool {
-	if len(d.list) == 0 {
-		return false
-	}
 	return slices.ContainsFunc(d.identities(), id.same)
 }
 

@@ -15,7 +15,12 @@ type ident struct{ at fs.FileInfo }
 
 func (a ident) same(b ident) bool { return a.at != nil && b.at != nil && os.SameFile(a.at, b.at) }
 
-func identOf(at fs.FileInfo) ident { return ident{at} }
+func identOf(at fs.FileInfo) ident {
+	if in, ok := at.(info); ok {
+		return in.id
+	}
+	return ident{at}
+}
 
 // folder is an open directory below the root. Files in it are opened by one name. Links are not followed: the opened
 // file is compared with the one under the name.
@@ -115,13 +120,14 @@ func (d folder) id() (ident, error) {
 	return ident{at}, err
 }
 
-func (d folder) lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
+// lstat describes a name in d, and does not follow a link.
+func (d folder) lstat(name string) (info, error) {
+	at, err := d.root.Lstat(name)
+	return info{at, ident{at}}, err
+}
 
-// describe returns size, time, type and identity of a name.
-func (d folder) describe(name string) (described, error) {
-	at, err := d.lstat(name)
-	if err != nil {
-		return described{}, err
-	}
-	return described{at.Size(), at.ModTime(), kindOf(at.Mode()), identOf(at)}, nil
+// info is the [fs.FileInfo] of a name in a folder.
+type info struct {
+	fs.FileInfo
+	id ident
 }

@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -20,10 +21,14 @@ func identOf(at fs.FileInfo) ident {
 	switch s := at.Sys().(type) {
 	case *syscall.Stat_t:
 		return ident{uint64(s.Dev), s.Ino} //nolint:unconvert // darwin's Dev is an int32
-	case ident:
+	case ident: // an [info]
 		return s
 	}
 	return ident{}
+}
+
+func statIdent(s *unix.Stat_t) ident {
+	return ident{uint64(s.Dev), s.Ino} //nolint:unconvert // darwin's Dev is an int32
 }
 
 // folder is an open directory below the root. Files in it are opened by one name, and links are never followed.
@@ -108,49 +113,26 @@ func (d folder) readlink(name string) (string, error) {
 func (d folder) id() (ident, error) {
 	var s unix.Stat_t
 	err := unix.Fstat(d.fd, &s)
-	return ident{uint64(s.Dev), s.Ino}, err //nolint:unconvert // darwin's Dev is an int32
+	return statIdent(&s), err
 }
 
-// lstat describes a name in d.
-func (d folder) lstat(name string) (fs.FileInfo, error) {
+// lstat describes a name in d, and does not follow a link.
+func (d folder) lstat(name string) (info, error) {
 	var s unix.Stat_t
-	for {
-		err := unix.Fstatat(d.fd, name, &s, unix.AT_SYMLINK_NOFOLLOW)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return info{
-			name: name, size: s.Size,
-			mode: modeOf(uint32(s.Mode)), //nolint:unconvert // darwin's Mode is a uint16
-			mod:  time.Unix(s.Mtim.Unix()),
-			id:   ident{uint64(s.Dev), s.Ino}, //nolint:unconvert // darwin's Dev is an int32
-		}, nil
+	err := unix.Fstatat(d.fd, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Fstatat(d.fd, name, &s, unix.AT_SYMLINK_NOFOLLOW)
 	}
+	if err != nil {
+		return info{}, err
+	}
+	return info{
+		name: name, size: s.Size, mod: time.Unix(s.Mtim.Unix()), id: statIdent(&s),
+		mode: modeOf(uint32(s.Mode)), //nolint:unconvert // darwin's Mode is a uint16
+	}, nil
 }
 
-// describe is lstat without an [fs.FileInfo], for the many entries of a walk.
-func (d folder) describe(name string) (described, error) {
-	var s unix.Stat_t
-	for {
-		err := unix.Fstatat(d.fd, name, &s, unix.AT_SYMLINK_NOFOLLOW)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return described{}, err
-		}
-		return described{
-			size: s.Size, mod: time.Unix(s.Mtim.Unix()),
-			kind: kindOf(modeOf(uint32(s.Mode))), //nolint:unconvert // darwin's Mode is a uint16
-			id:   ident{uint64(s.Dev), s.Ino},    //nolint:unconvert // darwin's Dev is an int32
-		}, nil
-	}
-}
-
-// info is the [fs.FileInfo] of a file in a folder.
+// info is the [fs.FileInfo] of a name in a folder.
 type info struct {
 	name string
 	size int64
@@ -166,23 +148,17 @@ func (i info) ModTime() time.Time { return i.mod }
 func (i info) IsDir() bool        { return i.mode.IsDir() }
 func (i info) Sys() any           { return i.id }
 
+// types has the mode bits of each file type; the index is the type in st_mode without its 12 permission bits.
+var types = [16]fs.FileMode{
+	unix.S_IFDIR >> 12: fs.ModeDir, unix.S_IFLNK >> 12: fs.ModeSymlink, unix.S_IFIFO >> 12: fs.ModeNamedPipe,
+	unix.S_IFSOCK >> 12: fs.ModeSocket, unix.S_IFBLK >> 12: fs.ModeDevice,
+	unix.S_IFCHR >> 12: fs.ModeDevice | fs.ModeCharDevice,
+}
+
+// modeOf converts st_mode, without the set-user-ID, set-group-ID and sticky bits.
 func modeOf(m uint32) fs.FileMode {
-	mode := fs.FileMode(m & 0o777)
-	switch m & unix.S_IFMT {
-	case unix.S_IFREG:
-	case unix.S_IFDIR:
-		mode |= fs.ModeDir
-	case unix.S_IFLNK:
-		mode |= fs.ModeSymlink
-	case unix.S_IFIFO:
-		mode |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		mode |= fs.ModeSocket
-	case unix.S_IFCHR:
-		mode |= fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
-		mode |= fs.ModeDevice
-	default:
+	mode := types[m&unix.S_IFMT>>12] | fs.FileMode(m&0o777)
+	if mode.IsRegular() && m&unix.S_IFMT != unix.S_IFREG {
 		mode |= fs.ModeIrregular
 	}
 	return mode

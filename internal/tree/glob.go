@@ -115,12 +115,12 @@ func newAlternative(p string) (alternative, error) {
 	if len(parts) == 2 && parts[0] == "**" {
 		a.base, a.pattern = true, parts[1]
 	}
-	switch at := strings.IndexAny(a.pattern, `*?[\`); {
-	case at < 0:
+	end, isSuffix := strings.CutPrefix(a.pattern, "*")
+	switch {
+	case !strings.ContainsAny(a.pattern, special):
 		a.literal = a.pattern
-	case a.base && at == 0 && a.pattern[0] == '*' && !strings.ContainsAny(a.pattern[1:], `*?[\`):
-		a.suffix = a.pattern[1:]
-		a.pattern = ""
+	case a.base && isSuffix && !strings.ContainsAny(end, special):
+		a.suffix, a.pattern = end, ""
 	}
 	return a, nil
 }
@@ -148,28 +148,16 @@ func unescapeSlashes(p string) (string, error) {
 	return b.String(), nil
 }
 
-// oneStar replaces several "*" by one: "a**" becomes "a*".
+// oneStar shortens the stars of a part that is not "**": doublestar reads "a**" as "a*", but "a***" wrongly. The first
+// of the stars may be escaped, so two are left.
 func oneStar(part string) string {
-	if !strings.Contains(part, "**") {
-		return part
+	for strings.Contains(part, "***") {
+		part = strings.ReplaceAll(part, "***", "**")
 	}
-	var b strings.Builder
-	for i := 0; i < len(part); i++ {
-		from := i
-		switch part[i] {
-		case '\\':
-			i++
-		case '[':
-			i = closing(part, i)
-		case '*':
-			for i+1 < len(part) && part[i+1] == '*' {
-				i++
-			}
-			from = i
-		}
-		b.WriteString(part[from : i+1])
+	if part == "**" {
+		return "*"
 	}
-	return b.String()
+	return part
 }
 
 // expand returns the patterns without braces that p stands for.
@@ -272,8 +260,7 @@ func (a *alternative) match(p, base string) bool {
 // matchNames matches a path name by name, because doublestar alone would let a class match a "/". Only the latest "**"
 // needs another try: the names between two of them are best matched as early as possible.
 func matchNames(parts []string, p string) bool {
-	const none = -1
-	again, from := none, "" // the part after the latest "**", and the path where it was last tried
+	after, from := 0, "" // the part after the latest "**", and the path where it was last tried
 	at := 0
 	for {
 		switch {
@@ -281,7 +268,7 @@ func matchNames(parts []string, p string) bool {
 			if at++; at == len(parts) {
 				return true
 			}
-			again, from = at, p
+			after, from = at, p
 			continue
 		case p == "":
 			return at == len(parts)
@@ -292,11 +279,11 @@ func matchNames(parts []string, p string) bool {
 				continue
 			}
 		}
-		if again == none || from == "" {
+		if from == "" {
 			return false
 		}
 		_, from, _ = strings.Cut(from, "/")
-		at, p = again, from
+		at, p = after, from
 	}
 }
 
@@ -315,10 +302,7 @@ func (a *alternative) mayMatchBelow(p string) bool {
 		return true
 	}
 	for _, part := range a.parts {
-		if part == "**" {
-			return true
-		}
-		if p == "" {
+		if part == "**" || p == "" {
 			return true
 		}
 		var name string

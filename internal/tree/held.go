@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// maxHeld is how many directories one walk keeps open, for itself and for its visitors: each takes a descriptor.
-const maxHeld = 2 * maxOpen
-
 // deniedTTL is how long a walk caches the identities of denied files.
 const deniedTTL = 5 * time.Millisecond
 
@@ -31,36 +28,6 @@ type shared struct {
 type deniedFiles struct {
 	all []ident
 	at  time.Time
-}
-
-// hold returns the directory of a level with one more hold; nil if it cannot be opened again or too many are held.
-func (w *walker) hold(at int) *Held {
-	l := &w.stack[at]
-	if l.held == nil {
-		if w.shared.held.Load() >= maxHeld {
-			return nil
-		}
-		dir, err := w.folder(at)
-		if err != nil {
-			return nil
-		}
-		w.shared.held.Add(1)
-		l.held = &Held{walk: w.shared, dir: dir}
-		l.held.holds.Add(1) // the hold of the level itself
-	}
-	l.held.holds.Add(1)
-	return l.held
-}
-
-// close closes the directory of a level, or releases it to its holders.
-func (l *level) close() {
-	if l.held != nil {
-		l.held.Release()
-		l.held = nil
-	} else if l.open {
-		l.dir.close()
-	}
-	l.open = false
 }
 
 // Release ends one hold; the last one closes the directory.
@@ -93,11 +60,10 @@ func (s *shared) isDenied(id ident) bool {
 	if len(s.root.denied.list) == 0 {
 		return false
 	}
-	now := s.denied.Load()
-	if now == nil || time.Since(now.at) > deniedTTL {
-		at := time.Now()
-		now = &deniedFiles{s.root.denied.identities(), at}
-		s.denied.Store(now)
+	cached := s.denied.Load()
+	if cached == nil || time.Since(cached.at) > deniedTTL {
+		cached = &deniedFiles{at: time.Now(), all: s.root.denied.identities()}
+		s.denied.Store(cached)
 	}
-	return slices.ContainsFunc(now.all, id.same)
+	return slices.ContainsFunc(cached.all, id.same)
 }

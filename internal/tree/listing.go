@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync/atomic"
-	"time"
 )
 
 // listing holds the names of one directory, sorted: all of them, or as many as the budget permits, which are the first
@@ -16,7 +15,7 @@ type listing struct {
 	items   []item
 	ignores bool // a .gitignore is in the directory
 
-	budget   *nameBudget
+	budget   *int   // bytes left of ownRoom
 	own      int    // bytes taken from the walk's budget
 	pool     int64  // bytes taken from the pool of all walks
 	doneUpTo []byte // names before this one were listed earlier; nil: none were
@@ -41,17 +40,7 @@ const (
 )
 
 // typeOf returns the exported type.
-func (k kind) typeOf() Type {
-	switch k {
-	case isFile:
-		return File
-	case isDir:
-		return Dir
-	case isLink:
-		return Link
-	}
-	return Other
-}
+func (k kind) typeOf() Type { return [...]Type{Other, File, Dir, Link, Other}[k] }
 
 // Memory for the names of directories. Names beyond it are read again from the directory after those before them were
 // visited: a directory of a million long names takes time, but no memory.
@@ -65,21 +54,13 @@ const (
 // pooledBytes is how many bytes of sharedRoom all walks have taken.
 var pooledBytes atomic.Int64
 
-// nameBudget is how many bytes of names one walk may hold.
-type nameBudget struct {
-	left  int
-	fixed bool // never take from the pool, in tests
-}
-
-// grow takes another step of memory; false if there is none.
+// grow reserves another stepRoom bytes; false if none are left.
 func (l *listing) grow() bool {
 	switch {
-	case l.budget.left >= stepRoom:
-		l.budget.left -= stepRoom
+	case *l.budget >= stepRoom:
+		*l.budget -= stepRoom
 		l.own += stepRoom
 		return true
-	case l.budget.fixed:
-		return false
 	case pooledBytes.Add(stepRoom) <= sharedRoom:
 		l.pool += stepRoom
 		return true
@@ -88,11 +69,9 @@ func (l *listing) grow() bool {
 	return false
 }
 
-// free returns the memory that was taken.
+// free returns the reserved bytes.
 func (l *listing) free() {
-	if l.budget != nil {
-		l.budget.left += l.own
-	}
+	*l.budget += l.own
 	pooledBytes.Add(-l.pool)
 	l.own, l.pool = 0, 0
 }
@@ -191,11 +170,3 @@ const (
 	Link  Type = "link"
 	Other Type = "other"
 )
-
-// described is the size, time, type and identity of a file.
-type described struct {
-	size int64
-	mod  time.Time
-	kind kind
-	id   ident
-}

@@ -11,8 +11,15 @@ import (
 	"testing"
 )
 
-// noMore is a budget for one step, without the shared pool.
-var noMore = nameBudget{left: 1, fixed: true}
+// usePool reserves the whole shared pool until the test ends, so that a walk without a budget may hold one step.
+func usePool(t *testing.T) {
+	pooledBytes.Add(sharedRoom)
+	t.Cleanup(func() {
+		if n := pooledBytes.Add(-sharedRoom); n != 0 {
+			t.Errorf("%d bytes were not given back", n)
+		}
+	})
+}
 
 // Names that do not fit are still listed in order, each once, and memory stays within the limit.
 func TestListingHoldsWhatFits(t *testing.T) {
@@ -21,7 +28,8 @@ func TestListingHoldsWhatFits(t *testing.T) {
 		all = append(all, fmt.Sprintf("%d%s", i, strings.Repeat("n", i%200)))
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	room := noMore
+	usePool(t)
+	room := 0
 	l := listing{budget: &room}
 	var had []string
 	times := 0
@@ -72,28 +80,33 @@ func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 	r, err := Open(dir)
 	must(err)
 	defer func() { _ = r.Close() }()
+	usePool(t)
 	for _, all := range []bool{false, true} {
 		walk := func(ctx context.Context, names int) (found []string, report Report, err error) {
-			report, err = r.Walk(ctx, Options{All: all, budget: names}, func(e Entry) error {
-				found = append(found, e.Path)
-				return nil
-			})
-			return found, report, err
+			w := &walker{
+				root: r, o: Options{All: all}, ctx: ctx, shared: &shared{root: r}, budget: names,
+				visit: func(e Entry) error {
+					found = append(found, e.Path)
+					return nil
+				},
+			}
+			defer w.closeAll()
+			if err = w.begin("."); err == nil {
+				err = w.run()
+			}
+			return found, w.report, err
 		}
-		want, whole, err := walk(t.Context(), 0)
+		want, whole, err := walk(t.Context(), ownRoom)
 		must(err)
-		got, parts, err := walk(t.Context(), noMore.left)
+		got, parts, err := walk(t.Context(), 0)
 		must(err)
 		if !slices.Equal(got, want) || parts != whole || len(want) < 2000 {
 			t.Errorf("all %v: %d entries, %+v; in parts %d, %+v", all, len(want), whole, len(got), parts)
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		if _, _, err := walk(stopped, noMore.left); err == nil {
+		if _, _, err := walk(stopped, 0); err == nil {
 			t.Error("a walk that was stopped seems whole")
 		}
-	}
-	if n := pooledBytes.Load(); n != 0 {
-		t.Errorf("%d bytes were not given back", n)
 	}
 }

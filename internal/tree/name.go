@@ -161,22 +161,15 @@ func (r *Root) explain(operation, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, ours := range []error{ErrOutside, ErrNotFile, ErrDenied} {
-		if errors.Is(err, ours) {
-			return &NameError{operation, name, err}
-		}
-	}
-	cause := err
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		cause = at.Err
-	}
+	cause := withoutPath(err)
 	switch {
+	case errors.Is(err, ErrOutside), errors.Is(err, ErrNotFile), errors.Is(err, ErrDenied):
+		return &NameError{operation, name, err}
 	case errors.Is(cause, r.errEscapes):
 		cause = ErrOutside
 	case errors.Is(cause, fs.ErrNotExist):
-		if gone := r.checkPresent(); gone != nil {
-			return gone
+		if err := r.checkPresent(); err != nil {
+			return err
 		}
 		hint := ""
 		if strings.Contains(name, `\`) && !strings.HasPrefix(name, `"`) && filepath.Separator != '\\' {
@@ -200,13 +193,10 @@ func (notExistError) Is(target error) bool { return target == fs.ErrNotExist }
 // nameOf returns the base name of a path.
 func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// errLoop is returned for a path with too many links or steps.
-var errLoop = errors.New("too many links in the path")
-
 // isLoop reports whether err means a loop of links, or too many links. FreeBSD returns EMLINK where others return
 // ELOOP.
 func isLoop(err error) bool {
-	return errors.Is(err, errLoop) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK)
+	return errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK)
 }
 
 // errIsLink is returned for a link as the last name, which must be followed.

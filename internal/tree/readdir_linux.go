@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,24 +61,13 @@ func (w *walker) read(dir folder, list *listing) error {
 // maybeDenied reports whether an inode number is that of a denied file. The directory does not say on which file system
 // it is.
 func (w *walker) maybeDenied(ino uint64) bool {
-	for i := range w.denied {
-		if w.denied[i].ino == ino {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.denied, func(id ident) bool { return id.ino == ino })
 }
 
+// direntKind converts the type of a record: that of st_mode without its 12 permission bits, or 0 if unknown.
 func direntKind(t byte) kind {
-	switch t {
-	case unix.DT_UNKNOWN:
+	if t == unix.DT_UNKNOWN {
 		return isUnknown
-	case unix.DT_REG:
-		return isFile
-	case unix.DT_DIR:
-		return isDir
-	case unix.DT_LNK:
-		return isLink
 	}
-	return isOther
+	return kindOf(modeOf(uint32(t) << 12))
 }

@@ -25,27 +25,40 @@ type Root struct {
 // Open opens dir. Nothing at or below a denied absolute path can be opened, listed or walked, whether or not it exists
 // yet. A root at or below a denied path is an error.
 func Open(dir string, denied ...string) (*Root, error) {
-	named, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open root %s: %w", clip(dir), err)
-	}
-	real, err := filepath.EvalSymlinks(named)
+	r, err := openRoot(dir, denied)
 	if err != nil {
 		return nil, fmt.Errorf("open root %s: %w", clip(dir), withoutPath(err))
 	}
-	if at, err := os.Stat(real); err != nil {
-		return nil, fmt.Errorf("open root %s: %w", clip(dir), withoutPath(err))
+	return r, nil
+}
+
+func openRoot(dir string, denied []string) (*Root, error) {
+	given, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return nil, err
+	}
+	if at, err := os.Stat(real); err != nil { // OpenRoot would block on a FIFO
+		return nil, err
 	} else if !at.IsDir() {
-		return nil, fmt.Errorf("open root %s: not a directory", clip(dir))
+		return nil, errors.New("not a directory")
 	}
 	top, err := os.OpenRoot(real)
 	if err != nil {
-		return nil, fmt.Errorf("open root %s: %w", clip(dir), withoutPath(err))
+		return nil, err
 	}
-	r := &Root{dir: real, given: named, os: top}
+	return newRoot(real, given, top, denied)
+}
+
+// newRoot returns the root for an open directory. It closes top if that fails.
+func newRoot(dir, given string, top *os.Root, denied []string) (*Root, error) {
+	r := &Root{dir: dir, given: given, os: top}
 	if err := r.init(denied); err != nil {
 		_ = top.Close()
-		return nil, fmt.Errorf("open root %s: %w", clip(dir), err)
+		return nil, err
 	}
 	return r, nil
 }
@@ -69,8 +82,7 @@ func (r *Root) init(denied []string) error {
 
 // withoutPath returns the cause of an os error, which repeats the path.
 func withoutPath(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

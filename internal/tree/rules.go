@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -19,10 +20,10 @@ type rules struct {
 	base  int // length of the path of the file's directory below the root, with "/"
 	held  int // bytes of this file and of those above
 
-	names map[string]ranks // by base name
-	paths map[string]ranks // by path below base
-	exts  map[string]ranks // ".go" for "*.go": from the last dot of the name
-	rest  []rule           // highest rank first
+	names lines  // by base name
+	paths lines  // by path below base
+	exts  lines  // ".go" for "*.go": from the last dot of the name
+	rest  []rule // highest rank first
 }
 
 // rank is 0 for no line, else 2 × (line + 1), plus 1 if the line begins with "!".
@@ -30,53 +31,44 @@ type rank int32
 
 func (k rank) ignores() bool { return k != 0 && k&1 == 0 }
 
-// ranks are the highest ranks of lines for any entry, and of lines for directories only.
-type ranks struct{ any, dir rank }
+// lines have the rank of the last line for each literal; that of a line for directories only ends with "/".
+type lines map[string]rank
 
-// best returns the highest rank that applies.
-func (k ranks) best(dir bool) rank {
-	if dir {
-		return max(k.any, k.dir)
+// last returns the rank of the last line that applies.
+func (l lines) last(literal string, dir bool) rank {
+	if dir && len(l) > 0 {
+		return max(l[literal], l[literal+"/"])
 	}
-	return k.any
+	return l[literal]
 }
 
 // rule is a line that must be matched.
 type rule struct {
 	rank    rank
-	how     byte
-	dir     bool   // directories only
+	byName  bool   // matches the base name, else the path below base
+	dir     bool   // matches directories only
 	needs   pairs  // pairs in the base name of every match
-	literal string // end of the name, or beginning of the name or path
-	wild    string
-	tail    string // end of everything that matches wild
+	literal string // beginning of every match, up to the first special character
+	wild    string // pattern of the rest: as in git, a "**" that follows literal text is at its start
+	tail    string // end of every match
 }
-
-const (
-	suffix   = iota // the name ends with literal
-	wildName        // the name begins with literal, and the rest matches wild
-	wildPath        // the path below base begins with literal, and the rest matches wild
-)
 
 // compile parses an ignore file in directory path[:base]. It returns above if no line can match anything.
 func compile(text []byte, base int, above *rules) *rules {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	s := &rules{above: above, base: base, held: len(text)}
+	s := &rules{above: above, base: base, held: len(text), names: lines{}, paths: lines{}, exts: lines{}}
 	if above != nil {
 		s.held += above.held
 	}
-	// All literals and patterns are substrings of one copy of the text.
-	for n, lines := 0, string(text); lines != ""; n++ {
-		var line string
-		line, lines, _ = strings.Cut(lines, "\n")
-		s.add(rank(n+1)<<1, line)
+	n := rank(0)
+	for line := range strings.SplitSeq(string(text), "\n") {
+		n++
+		s.add(n<<1, line)
 	}
-	if s.names == nil && s.paths == nil && s.exts == nil && s.rest == nil {
+	if len(s.names)+len(s.paths)+len(s.exts)+len(s.rest) == 0 {
 		return above
 	}
-	for i, j := 0, len(s.rest)-1; i < j; i, j = i+1, j-1 {
-		s.rest[i], s.rest[j] = s.rest[j], s.rest[i]
-	}
+	slices.Reverse(s.rest)
 	return s
 }
 
@@ -97,61 +89,35 @@ func (s *rules) add(k rank, line string) {
 	if line == "" || neverMatches(line) {
 		return
 	}
-	if !strings.Contains(line, "/") {
-		s.addName(k, line, dir)
-		return
-	}
+	byName := !strings.Contains(line, "/")
 	line = strings.TrimPrefix(line, "/")
 	if last, ok := strings.CutPrefix(line, "**/"); ok && last != "" && !strings.Contains(last, "/") {
-		s.addName(k, last, dir) // at any depth, like a name without slashes
+		byName, line = true, last // at any depth, like a name without slashes
+	}
+	at := strings.IndexAny(line, special)
+	literals, key := s.paths, line
+	switch {
+	case at < 0 && byName:
+		literals = s.names
+	case byName && at == 0 && strings.HasPrefix(line, "*.") && len(line) > 2 &&
+		!strings.ContainsAny(line[2:], special+"."):
+		literals, key = s.exts, line[1:]
+	case at >= 0:
+		s.rest = append(s.rest, rule{k, byName, dir, requiredPairs(line), line[:at], line[at:], literalTail(line)})
 		return
 	}
-	switch at := strings.IndexAny(line, `*?[\`); {
-	case at < 0:
-		putRank(&s.paths, line, k, dir)
-	default:
-		s.rest = append(s.rest, wildRule(k, wildPath, dir, line, at))
+	if dir {
+		key += "/"
 	}
+	literals[key] = k
 }
 
-func (s *rules) addName(k rank, line string, dir bool) {
-	at := strings.IndexAny(line, `*?[\`)
-	switch {
-	case at < 0:
-		putRank(&s.names, line, k, dir)
-	case at > 0 || line[0] != '*' || strings.ContainsAny(line[1:], `*?[\`):
-		s.rest = append(s.rest, wildRule(k, wildName, dir, line, at))
-	case strings.LastIndexByte(line, '.') == 1 && len(line) > 2:
-		putRank(&s.exts, line[1:], k, dir)
-	default:
-		s.rest = append(s.rest, rule{rank: k, how: suffix, dir: dir, needs: requiredPairs(line), literal: line[1:]})
-	}
-}
-
-// wildRule returns the rule for a line whose first special character is at an offset.
-func wildRule(k rank, how byte, dir bool, line string, at int) rule {
-	return rule{
-		rank: k, how: how, dir: dir, needs: requiredPairs(line),
-		literal: line[:at], wild: line[at:], tail: literalTail(line),
-	}
-}
+// special are the characters with a meaning in a pattern.
+const special = `*?[\`
 
 // literalTail returns the literal text at the end of a pattern that is not [neverMatches]. Every match ends with it. It
 // starts after the last "/", because "**/" may match nothing.
 func literalTail(pattern string) string { return pattern[strings.LastIndexAny(pattern, `*?[]\/`)+1:] }
-
-func putRank(m *map[string]ranks, key string, k rank, dir bool) {
-	if *m == nil {
-		*m = make(map[string]ranks)
-	}
-	at := (*m)[key]
-	if dir {
-		at.dir = k
-	} else {
-		at.any = k
-	}
-	(*m)[key] = at
-}
 
 // trimBlanks removes trailing blanks, but not one after a "\".
 func trimBlanks(line string) string {
@@ -186,14 +152,9 @@ func (s *rules) ignores(path, name string, dir bool) bool {
 
 // lastMatch returns the rank of the last line that matches, 0 if none does.
 func (s *rules) lastMatch(path, name string, has pairs, dir bool) rank {
-	k := s.names[name].best(dir)
-	if s.paths != nil {
-		k = max(k, s.paths[path].best(dir))
-	}
-	if s.exts != nil {
-		if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
-			k = max(k, s.exts[name[dot:]].best(dir))
-		}
+	k := max(s.names.last(name, dir), s.paths.last(path, dir))
+	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
+		k = max(k, s.exts.last(name[dot:], dir))
 	}
 	for i := range s.rest {
 		r := &s.rest[i]
@@ -208,10 +169,7 @@ func (s *rules) lastMatch(path, name string, has pairs, dir bool) rank {
 }
 
 func (r *rule) matches(path, name string) bool {
-	switch r.how {
-	case suffix:
-		return strings.HasSuffix(name, r.literal)
-	case wildName:
+	if r.byName {
 		path = name
 	}
 	return strings.HasSuffix(path, r.tail) && strings.HasPrefix(path, r.literal) &&

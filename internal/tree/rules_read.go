@@ -24,7 +24,7 @@ func (w *walker) rulesAbove(start string) *rules {
 			if dir != "." {
 				base = len(dir) + 1
 			}
-			s = w.readRules(at, ".gitignore", base, s)
+			s = w.readRules(at, base, s)
 			at.close()
 		}
 		var name string
@@ -35,12 +35,12 @@ func (w *walker) rulesAbove(start string) *rules {
 }
 
 // readRules reads the ignore file of a directory. Like git it ignores a link, and it ignores a file it cannot read.
-func (w *walker) readRules(dir folder, name string, base int, above *rules) *rules {
-	at, err := dir.lstat(name)
-	if err != nil || !at.Mode().IsRegular() || w.isDenied(identOf(at)) {
+func (w *walker) readRules(dir folder, base int, above *rules) *rules {
+	at, err := dir.lstat(".gitignore")
+	if err != nil || !at.Mode().IsRegular() || w.isDenied(at.id) {
 		return above
 	}
-	f, err := dir.openFile(name, openFlags)
+	f, err := dir.openFile(".gitignore", openFlags)
 	if err != nil {
 		return above
 	}

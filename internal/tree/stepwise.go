@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Limits of resolveStepwise: links followed (Linux follows 40 in a path), and directories entered in all, including
@@ -28,19 +29,19 @@ func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) er
 		return err
 	}
 	defer func() { dir.close() }()
-	over := func(names []string) error {
-		up, err := r.top()
+	restart := func(names []string) error {
+		top, err := r.top()
 		if err != nil {
 			return err
 		}
 		dir.close()
-		dir, todo, done = up, names, nil
+		dir, todo, done = top, names, nil
 		return nil
 	}
 	links := 0
 	for steps := 0; ; steps++ {
 		if links > maxLinks || steps > maxSteps {
-			return errLoop
+			return syscall.ELOOP
 		}
 		name := todo[0]
 		switch {
@@ -52,7 +53,7 @@ func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) er
 			if len(rest) == 0 {
 				rest = []string{"."}
 			}
-			if err := over(rest); err != nil {
+			if err := restart(rest); err != nil {
 				return err
 			}
 			continue
@@ -87,7 +88,7 @@ func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) er
 			return err
 		}
 		if isAbsolute(target) {
-			if err := over(todo); err != nil {
+			if err := restart(todo); err != nil {
 				return err
 			}
 		}
@@ -97,7 +98,7 @@ func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) er
 // spliceTarget returns the names to resolve after a link: those of its target, then rest.
 func (r *Root) spliceTarget(target string, rest []string) ([]string, error) {
 	if len(target) > maxName {
-		return nil, errLoop
+		return nil, syscall.ELOOP
 	}
 	if isAbsolute(target) {
 		rel, err := r.relOfAbsolute(target)
@@ -123,7 +124,7 @@ func (r *Root) openStepwise(rel string, flags int) (f *os.File, err error) {
 	err = r.resolveStepwise(rel, func(dir folder, name string) error {
 		if r.denied.inside && name != "." {
 			// A denied directory must not even be opened.
-			if at, e := dir.lstat(name); e == nil && at.IsDir() && r.denied.coversFile(identOf(at)) {
+			if at, e := dir.lstat(name); e == nil && at.IsDir() && r.denied.coversFile(at.id) {
 				return ErrDenied
 			}
 		}
@@ -139,13 +140,12 @@ func (r *Root) openStepwise(rel string, flags int) (f *os.File, err error) {
 // statStepwise is Stat or Lstat of rel.
 func (r *Root) statStepwise(rel string, follow bool) (at fs.FileInfo, err error) {
 	err = r.resolveStepwise(rel, func(dir folder, name string) error {
-		if at, err = dir.lstat(name); err != nil {
-			return err
+		found, err := dir.lstat(name)
+		if err == nil && follow && found.Mode()&fs.ModeSymlink != 0 {
+			err = errIsLink
 		}
-		if follow && at.Mode()&fs.ModeSymlink != 0 {
-			return errIsLink
-		}
-		return nil
+		at = found
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -34,22 +34,23 @@ func (r *Root) sub(name string) (*Root, error) {
 	if err != nil {
 		return nil, withoutPath(err)
 	}
-	sub := &Root{dir: dir, given: filepath.Join(r.given, filepath.FromSlash(rel)), os: top}
-	denied := make([]string, len(r.denied.list))
-	for i, one := range r.denied.list {
-		denied[i] = one.path
+	var denied []string
+	for _, one := range r.denied.list {
+		denied = append(denied, one.path)
 	}
-	if err = sub.init(denied); err == nil && sub.checkPresent() != nil {
-		err = errors.New("it was moved or replaced while it was opened")
-	}
-	if err == nil && r.denied.coversFile(sub.id) {
-		err = ErrDenied
-	}
-	if err != nil {
-		_ = top.Close()
+	sub, err := newRoot(dir, filepath.Join(r.given, filepath.FromSlash(rel)), top, denied)
+	switch {
+	case err != nil:
 		return nil, err
+	case r.denied.coversFile(sub.id):
+		err = ErrDenied
+	case sub.checkPresent() != nil:
+		err = errors.New("it was moved or replaced while it was opened")
+	default:
+		return sub, nil
 	}
-	return sub, nil
+	_ = sub.Close()
+	return nil, err
 }
 
 // Within reports whether the root is dir, an absolute path, or lies below it.

@@ -30,16 +30,6 @@ type Options struct {
 
 	// Progress, if not nil, is called now and then with the report so far.
 	Progress func(Report)
-
-	budget int // bytes for names, in tests; 0: [ownRoom], and what is left of sharedRoom
-}
-
-// nameBudget returns the budget of a new walk.
-func (o Options) nameBudget() nameBudget {
-	if o.budget > 0 {
-		return nameBudget{o.budget, true}
-	}
-	return nameBudget{left: ownRoom}
 }
 
 // Report counts what a walk found and what it skipped.

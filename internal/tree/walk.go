@@ -15,6 +15,9 @@ import (
 // the walk returns to them.
 const maxOpen = 64
 
+// maxHeld is how many directories one walk keeps open, for itself and for its visitors: each takes a descriptor.
+const maxHeld = 2 * maxOpen
+
 // How many entries are visited between checks of the context and between progress reports, and the longest time between
 // reports.
 const (
@@ -44,7 +47,7 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	}
 	w := &walker{
 		root: r, o: o, visit: visit, ctx: ctx, reporter: progressReporter{o.Progress, time.Now()},
-		denied: r.denied.identities(), shared: &shared{root: r}, budget: o.nameBudget(),
+		denied: r.denied.identities(), shared: &shared{root: r}, budget: ownRoom,
 	}
 	defer w.closeAll()
 	if start != "." {
@@ -85,7 +88,7 @@ type walker struct {
 	ahead     *ahead // set if another goroutine describes and visits the entries
 	buf       []byte // buffer for reading directories
 	spareList listing
-	budget    nameBudget // memory for names
+	budget    int // bytes left of ownRoom
 }
 
 // level is a directory being walked.
@@ -97,7 +100,37 @@ type level struct {
 	next  int
 	path  int // length of the path of dir in walker.path, with "/"
 	rules *rules
-	lost  error // why it could not be opened again
+	err   error // why it could not be opened again
+}
+
+// hold returns the directory of a level with one more hold; nil if it cannot be opened again or too many are held.
+func (w *walker) hold(at int) *Held {
+	l := &w.stack[at]
+	if l.held == nil {
+		if w.shared.held.Load() >= maxHeld {
+			return nil
+		}
+		dir, err := w.folder(at)
+		if err != nil {
+			return nil
+		}
+		w.shared.held.Add(1)
+		l.held = &Held{walk: w.shared, dir: dir}
+		l.held.holds.Add(1) // the hold of the level itself
+	}
+	l.held.holds.Add(1)
+	return l.held
+}
+
+// close closes the directory of a level, or releases it to its holders.
+func (l *level) close() {
+	if l.held != nil {
+		l.held.Release()
+		l.held = nil
+	} else if l.open {
+		l.dir.close()
+	}
+	l.open = false
 }
 
 // isGit reports whether the file system treats name as ".git".
@@ -111,31 +144,14 @@ func (w *walker) begin(start string) error {
 	if !w.o.All {
 		above = w.rulesAbove(start)
 	}
-	dir, err := w.root.openFolder(start)
+	dir, err := w.checkDenied(w.root.folderAt(start))
 	if err != nil {
+		if at, e := w.root.Stat(start); e == nil && !at.IsDir() {
+			return fmt.Errorf("not a directory: it is %s", describeMode(at.Mode()))
+		}
 		return err
 	}
 	return w.push(dir, above)
-}
-
-// openFolder opens a directory, following links inside the root.
-func (r *Root) openFolder(rel string) (folder, error) {
-	dir, err := r.folderAt(rel)
-	if err != nil {
-		if at, e := r.Stat(rel); e == nil && !at.IsDir() {
-			return folder{}, fmt.Errorf("not a directory: it is %s", describeMode(at.Mode()))
-		}
-		return folder{}, err
-	}
-	id, err := dir.id()
-	if err == nil && r.denied.coversFile(id) {
-		err = ErrDenied
-	}
-	if err != nil {
-		dir.close()
-		return folder{}, err
-	}
-	return dir, nil
 }
 
 // push reads a directory and puts it on the stack. An unreadable directory is counted; if it is Start, that is an
@@ -164,7 +180,7 @@ func (w *walker) push(dir folder, above *rules) error {
 	}
 	l.list.sort(w.ctx)
 	if !w.o.All && l.list.ignores {
-		l.rules = w.readRules(dir, ".gitignore", len(w.path), above)
+		l.rules = w.readRules(dir, len(w.path), above)
 	}
 	w.stack = append(w.stack, l)
 	if at := len(w.stack) - 1 - maxOpen; at > 0 && w.stack[at].open { // Start stays open
@@ -268,59 +284,58 @@ func (t *progressReporter) reportIfDue(r Report) {
 
 // entry visits one name, and pushes it if it is a directory to walk.
 func (w *walker) entry(top int, name []byte, k kind) error {
-	git := isGit(string(name))
+	isGit := isGit(string(name))
 	if !w.o.All && name[0] == '.' {
-		if !git {
+		if !isGit {
 			w.report.Ignored++
 		}
 		return nil
 	}
 	at := len(w.path)
 	w.path = append(w.path, name...)
-	e := Entry{Path: string(w.path)}
+	e := Entry{Path: string(w.path), Type: k.typeOf()}
 	w.path = w.path[:at]
 	base := e.Path[at:]
 	if w.root.denied.coversPath(e.Path) {
 		return nil
 	}
 	typeKnown := k != isUnknown
-	if !typeKnown && !w.describe(top, base, &e, &k) {
+	if !typeKnown && !w.describeIn(top, base, &e) {
 		return nil
 	}
-	if w.stack[top].rules.ignores(e.Path, base, k == isDir) {
+	if w.stack[top].rules.ignores(e.Path, base, e.Type == Dir) {
 		w.report.Ignored++
 		return nil
 	}
-	if k != isDir {
-		w.report.Files++
-	}
 	var sub folder
-	down := k == isDir && !git && w.mayDescend(e.Path)
-	if down {
+	descend := e.Type == Dir && !isGit && w.mayDescend(e.Path)
+	if descend {
 		var err error
 		switch sub, err = w.openSubdir(top, base); {
 		case errors.Is(err, ErrDenied):
 			return nil
 		case err != nil: // it may have changed since: keep the type the directory reported
 			w.report.Unreadable++
-			down = false
+			descend = false
 		}
 	}
-	if k == isDir {
+	if e.Type == Dir {
 		w.report.Dirs++
+	} else {
+		w.report.Files++
 	}
 	if w.o.Glob == nil || w.o.Glob.Match(e.Path[w.below:]) {
-		if err := w.visitEntry(top, base, e, k, typeKnown); err != nil {
-			if down {
+		if err := w.visitEntry(top, base, e, typeKnown); err != nil {
+			if descend {
 				sub.close()
 			}
-			if errors.Is(err, errPassed) {
+			if errors.Is(err, errSkipped) {
 				return nil
 			}
 			return err
 		}
 	}
-	if !down {
+	if !descend {
 		return nil
 	}
 	w.path = append(append(w.path, base...), '/')
@@ -332,15 +347,17 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 	return err
 }
 
-// errPassed means that an entry was removed meanwhile, or is denied.
-var errPassed = errors.New("passed over")
+var (
+	errSkipped = errors.New("the entry was removed meanwhile, or is denied")
+	errQuit    = errors.New("no more entries are visited")
+)
 
 // visitEntry visits an entry or queues it. typeKnown means that the directory reported its type.
-func (w *walker) visitEntry(top int, base string, e Entry, k kind, typeKnown bool) error {
+func (w *walker) visitEntry(top int, base string, e Entry, typeKnown bool) error {
 	if w.ahead != nil {
-		return w.queueEntry(top, base, e, k, typeKnown)
+		return w.queueEntry(top, base, e, typeKnown)
 	}
-	if e.Type = k.typeOf(); w.o.Hold && k == isFile {
+	if w.o.Hold && e.Type == File {
 		e.In = w.hold(top)
 	}
 	return w.visit(e)
@@ -355,17 +372,19 @@ func (w *walker) mayDescend(full string) bool {
 }
 
 // describe fills in size, time and type; false if the entry was removed or is denied.
-func (w *walker) describe(top int, name string, e *Entry, k *kind) bool {
-	dir, err := w.folder(top)
-	if err != nil {
-		return false
-	}
-	at, err := dir.describe(name)
+func (w *walker) describe(dir folder, name string, e *Entry) bool {
+	at, err := dir.lstat(name)
 	if err != nil || w.isDenied(at.id) {
 		return false
 	}
-	e.Size, e.Modified, *k = at.size, at.mod, at.kind
+	e.Size, e.Modified, e.Type = at.Size(), at.ModTime(), kindOf(at.Mode()).typeOf()
 	return true
+}
+
+// describeIn describes an entry of the directory of a level.
+func (w *walker) describeIn(top int, name string, e *Entry) bool {
+	dir, err := w.folder(top)
+	return err == nil && w.describe(dir, name, e)
 }
 
 // isDenied reports whether a file was denied when the walk began.
@@ -388,7 +407,7 @@ func (w *walker) checkDenied(dir folder, err error) (folder, error) {
 		return dir, err
 	}
 	id, err := dir.id()
-	if err == nil && slices.ContainsFunc(w.denied, id.same) {
+	if err == nil && w.isDenied(id) {
 		err = ErrDenied
 	}
 	if err != nil {
@@ -401,25 +420,25 @@ func (w *walker) checkDenied(dir folder, err error) (folder, error) {
 // folder returns the open directory of a level. A closed one is opened again by name from the nearest open one, and up
 // to maxOpen levels above it stay open, so that walking back up a deep tree reopens each level about once.
 func (w *walker) folder(at int) (folder, error) {
-	if w.stack[at].lost != nil {
-		return folder{}, w.stack[at].lost
+	if w.stack[at].err != nil {
+		return folder{}, w.stack[at].err
 	}
 	from := at
 	for !w.stack[from].open {
 		from--
 	}
-	dir, passing := w.stack[from].dir, false
+	dir, temporary := w.stack[from].dir, false
 	for i := from + 1; i <= at; i++ {
 		sub, err := w.checkDenied(dir.openDir(string(w.path[w.stack[i-1].path : w.stack[i].path-1])))
-		if passing {
+		if temporary {
 			dir.close()
 		}
 		if err != nil {
-			w.stack[at].lost = err
+			w.stack[at].err = err
 			return folder{}, err
 		}
-		dir, passing = sub, at-i >= maxOpen
-		if !passing {
+		dir, temporary = sub, at-i >= maxOpen
+		if !temporary {
 			w.stack[i].dir, w.stack[i].open = sub, true
 		}
 	}

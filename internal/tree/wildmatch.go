@@ -151,40 +151,20 @@ func matchClass(p string, i int, c byte) (in bool, next int) {
 	}
 }
 
-// inPosixClass reports whether c is in a POSIX class as git defines it: ASCII only, and space is blank, tab, newline or
-// carriage return.
+// posixClasses are the POSIX classes as git defines them, each as pairs of a first and a last byte: ASCII only, and
+// space is blank, tab, newline or carriage return.
+var posixClasses = map[string]string{
+	"alnum": "azAZ09", "alpha": "azAZ", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09", "graph": "!~",
+	"lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\n\r\r", "upper": "AZ", "xdigit": "09afAF",
+}
+
+// inPosixClass reports whether c is in a POSIX class.
 func inPosixClass(name string, c byte) (member, known bool) {
-	lower, upper, digit := 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9'
-	graph := 0x21 <= c && c <= 0x7e
-	switch name {
-	case "alnum":
-		member = lower || upper || digit
-	case "alpha":
-		member = lower || upper
-	case "blank":
-		member = c == ' ' || c == '\t'
-	case "cntrl":
-		member = c < 0x20 || c == 0x7f
-	case "digit":
-		member = digit
-	case "graph":
-		member = graph
-	case "lower":
-		member = lower
-	case "print":
-		member = graph || c == ' '
-	case "punct":
-		member = graph && !lower && !upper && !digit
-	case "space":
-		member = c == ' ' || c == '\t' || c == '\n' || c == '\r'
-	case "upper":
-		member = upper
-	case "xdigit":
-		member = digit || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-	default:
-		return false, false
+	ranges, known := posixClasses[name]
+	for ; ranges != "" && !member; ranges = ranges[2:] {
+		member = ranges[0] <= c && c <= ranges[1]
 	}
-	return member, true
+	return member, known
 }
 
 // neverMatches reports whether a pattern can match nothing: a class without end or with an unknown name, or a "\" at
