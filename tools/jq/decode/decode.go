@@ -131,14 +131,6 @@ func (d *Decoder) OpenEnded(kind jsontext.Kind) bool {
 	return d.d.PeekKind() == 0 && len(d.d.UnreadBuffer()) == 0
 }
 
-// NextOrSkip is next, but skips the value if blind is set.
-func (d *Decoder) NextOrSkip(n *Projection, blind bool) (any, error) {
-	if blind {
-		return nil, d.Skip()
-	}
-	return d.Next(n)
-}
-
 // Skip skips a value in the same steps as Next: the errors of jsontext depend on them.
 func (d *Decoder) Skip() error {
 	kind := d.d.PeekKind()
