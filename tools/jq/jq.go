@@ -1,14 +1,14 @@
 // Package jq runs jq programs over sources.
 //
-// It has the arguments of the tool, its pages and its notes; decode, plan and engine below it do the work. The
-// language is gojq's. A filter runs in a worker process under a hard memory limit and the deadline of the call. Only a
-// filter that plan/direct.go compiles runs in this process, on a source of at most 64 KiB. The answers are the same.
+// It has the arguments, pages and notes of the tool; its packages decode, plan and engine run the filter. The language
+// is that of gojq. A filter runs in a worker process with a hard memory limit and the deadline of the call. Only a filter
+// that plan/direct.go compiles runs in this process, on a source of at most 64 KiB. The results are the same.
 //
-// Filters are parsed and compiled at every call, twice: when the arguments are checked, and when the filter runs. Each
-// time takes 8 to 65 µs for usual ones, 0.2 ms for long ones (BenchmarkCompile of plan). No filter is cached between
+// A filter is parsed and compiled twice in each call: when the arguments are checked, and when the filter runs. Each
+// time takes 8 to 65 µs for usual filters, 0.2 ms for long ones (BenchmarkCompile of plan). No filter is cached between
 // calls.
 //
-// It changes nothing, reads nothing but the source, and does not decide how much of the results is shown.
+// The package changes no source and reads only the named one. The caller decides how many results are shown.
 package jq
 
 import (
@@ -52,11 +52,11 @@ func newTool(r runner) tools.Tool {
 // runner runs calls of the tool.
 type runner struct {
 	Options
-	always bool // a worker for every filter, direct ones too: for tests
+	always bool // run direct filters in a worker too, for tests
 }
 
-// smallText is the largest source, in bytes, on which a direct filter runs in this process; a worker for one may take
-// the slot reserved for small jobs.
+// smallText is the size of the largest source, in bytes, on which a direct filter runs in this process. A worker for such
+// a source may use the slot reserved for small jobs.
 const smallText = 64 << 10
 
 func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Output) error {
@@ -112,7 +112,8 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 	return g.finish(ctx, src, o, err)
 }
 
-// wholeText returns the text, nil if it is longer than smallText: the objects of a table are longer than its file.
+// wholeText returns the text, nil if it is longer than smallText. The text of a table, its rows as objects, may be longer
+// than the source.
 func wholeText(open func() (io.Reader, error)) ([]byte, error) {
 	t, err := open()
 	if err != nil {
@@ -134,7 +135,8 @@ func inputOf(src *source.Source, open func() (io.Reader, error), a args) engine.
 	return t
 }
 
-// accepts returns an error for a source that is surely not JSON, before the filter gives results of a part of it.
+// accepts returns an error for a source that is surely not JSON. Otherwise the filter would return results of the part
+// before the error.
 func accepts(ctx context.Context, src *source.Source, a args) error {
 	if src.Kind() == content.Binary {
 		return fmt.Errorf(
@@ -159,9 +161,9 @@ func accepts(ctx context.Context, src *source.Source, a args) error {
 	}
 	begun := bytes.HasPrefix(bytes.TrimSpace(window), []byte{'{'}) || bytes.HasPrefix(bytes.TrimSpace(window), []byte{'['})
 	switch {
-	case wrong.Cut && int64(len(window)) >= content.SniffSize: // it is only this look at it that ends here
+	case wrong.Cut && int64(len(window)) >= content.SniffSize: // only the window ends here, not the source
 		return nil
-	case src.Kind() == content.Text && begun && wrong.Offset > 1: // JSON with a fault in it, which is told where it stands
+	case src.Kind() == content.Text && begun && wrong.Offset > 1: // the run reports the place of the error
 		return nil
 	}
 	way := `"text": true gives its lines as strings; grep and slice work on it too`
@@ -170,8 +172,8 @@ func accepts(ctx context.Context, src *source.Source, a args) error {
 	)
 }
 
-// opener returns a function that opens the text for the filter: the source's own, or the rows of a table as objects,
-// one a line. Its goroutine exits when ctx is done.
+// opener returns a function that opens the text for the filter: that of the source, or the rows of a table as objects,
+// one per line. The goroutine that converts rows exits when ctx is done.
 func opener(ctx context.Context, src *source.Source, a args) func() (io.Reader, error) {
 	if src.Kind() != content.Table || a.Text {
 		return src.Text

@@ -16,21 +16,21 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
 
-// wholeRow is the longest row, in bytes, that is held whole; of a longer one only the ends are.
+// wholeRow is the length of the longest row, in bytes, that is held whole; of a longer row only both ends are held.
 const wholeRow = 4 << 20
 
-// page shows results as they come, and counts them.
+// page shows and counts the results of a run.
 type page struct {
 	out    tools.Output
 	args   args
-	size   int64 // of the text, for progress
-	memory int64 // bytes a worker may hold, for its error
+	size   int64 // bytes of the text, for progress
+	memory int64 // bytes a worker may use, for the error
 
-	next   int64 // number of the result that comes next
-	shown  int64
-	held   tools.RowBuffer // the row so far
+	next   int64           // number of the next result
+	shown  int64           // results shown
+	held   tools.RowBuffer // the parts of the current row
 	ended  bool            // no more rows are wanted
-	enough chan struct{}
+	enough chan struct{}   // closed when ended is set
 
 	whenFull func()
 	timer    *time.Timer
@@ -42,7 +42,7 @@ func (g *page) Progress(n int64) { g.out.Progress(n, g.size, "bytes read") }
 
 func (g *page) Row(b []byte) error { return g.Part(b, true) }
 
-// part adds a part of a row, and shows the row after its last part.
+// Part adds a part of a row, and shows the row after its last part.
 func (g *page) Part(b []byte, last bool) error {
 	if g.ended {
 		return nil
@@ -120,12 +120,12 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 	case failed == nil:
 		g.out.Count("results", float64(total))
 	case g.ended && (errors.Is(failed, context.Canceled) || errors.Is(failed, context.DeadlineExceeded)):
-		total, failed = -1, nil // what was asked for is there; only the number is not
+		total, failed = -1, nil // the page is complete; only the number of results is unknown
 	default:
 		total = -1
 	}
 	if !g.args.Save {
-		if failed == nil || g.args.Offset > 0 { // what failed tells what its rows are of
+		if failed == nil || g.args.Offset > 0 { // the error says which rows are shown
 			g.out.SetRowRange(g.args.Offset, total)
 		}
 		if g.ended && (total < 0 || end < total) {
@@ -141,7 +141,7 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 			),
 		)
 	}
-	// a text of numbers alone is none of these
+	// A text of numbers alone has another kind.
 	if k := src.Kind(); o.Open && !g.args.Text && (k == content.JSON || k == content.NDJSON) {
 		g.out.Note(
 			"the last record is a number or literal, and the text ends with it: where the text is cut off, it is not complete",
@@ -161,7 +161,7 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 		return errors.New(strings.Join(wrong, "\n"))
 	}
 	switch {
-	case o.Records == 0 && total == 0: // not where counting was stopped in the first record
+	case o.Records == 0 && total == 0: // if counting stopped in the first record, total is -1
 		g.out.Note("the source is empty: there was nothing to run the filter on")
 	case total == 0:
 		g.out.Note("no results")
@@ -171,7 +171,7 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 	return nil
 }
 
-// failureText says why the first record failed, and how many more did.
+// failureText says why the filter failed on the first record, and on how many more it failed.
 func failureText(o engine.Outcome) string {
 	f := o.First
 	s := fmt.Sprintf("jq: record %d", f.Record)
@@ -230,7 +230,7 @@ func (g *page) stopped(err error) error {
 // brokenOff words where a text stops being JSON, and how to continue.
 func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string {
 	name := decode.Clip(src.Name)
-	var report jsontrunc.Report // a second look, which knows what stood last
+	var report jsontrunc.Report // also has the last complete element
 	if t, err := src.Text(); err == nil {
 		if report, err = jsontrunc.Check(decode.WithContext(ctx, t)); err != nil {
 			report = jsontrunc.Report{}
@@ -241,7 +241,7 @@ func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string 
 		b = decode.Broken{Offset: report.Offset, Pointer: decode.Middle(report.Pointer), Cut: true}
 	case !b.Cut && report.State == jsontrunc.Broken:
 		b = decode.Broken{Offset: report.Offset, Pointer: decode.Middle(report.Pointer), Message: decode.Clip(report.Reason)}
-	default: // they differ, on depth for example: what stopped the filter counts
+	default: // jsontrunc differs, for example in the depth it allows: the error that stopped the filter counts
 		report = jsontrunc.Report{}
 	}
 	var s strings.Builder
