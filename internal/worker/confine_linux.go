@@ -35,8 +35,8 @@ func attributes(isolated bool) *syscall.SysProcAttr {
 	return a
 }
 
-// killGroup kills a worker and all processes that the worker started. Call it before the worker is reaped: until then no
-// other process can get the worker's pid.
+// killGroup kills a worker and all processes that the worker started. Call it before the worker is reaped: until then
+// no other process can get the worker's pid.
 func killGroup(p *os.Process) { _ = unix.Kill(-p.Pid, unix.SIGKILL) }
 
 // awaitEnd waits until a process has ended, without reaping it. It returns false if that is not possible.
@@ -125,7 +125,8 @@ const maxOpen = 64
 // blocking call.
 const maxThreads = 256
 
-// dataBytes returns how many bytes of this process count against RLIMIT_DATA now, the usual 80 MiB if it cannot be read.
+// dataBytes returns how many bytes of this process count against RLIMIT_DATA now, the usual 80 MiB if it cannot be
+// read.
 func dataBytes() int64 {
 	b, _ := os.ReadFile("/proc/self/statm")
 	if fields := strings.Fields(string(b)); len(fields) > 5 { // the sixth field is data and stack, in pages

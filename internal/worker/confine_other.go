@@ -23,8 +23,8 @@ type confined struct{}
 
 func confine() (confined, error) { return confined{}, nil }
 
-// limit ends this process soon after it exceeds its memory limit, since the kernel sets none here. A huge allocation can
-// exceed the limit for some milliseconds. CPU time is not limited.
+// limit ends this process soon after it exceeds its memory limit, since the kernel sets none here. A huge allocation
+// can exceed the limit for some milliseconds. CPU time is not limited.
 func (confined) limit(memory, _ int64) error {
 	debug.SetMemoryLimit(memory - memory/8)
 	debug.SetMaxStack(int(memory / 4))

@@ -29,8 +29,8 @@ type process struct {
 	copying        sync.WaitGroup
 }
 
-// start starts a worker process, on a thread that lives as long as the process: the kernel sends the parent-death signal
-// when the thread ends.
+// start starts a worker process, on a thread that lives as long as the process: the kernel sends the parent-death
+// signal when the thread ends.
 func start(isolated bool) (*process, error) {
 	p := &process{done: make(chan struct{}), abort: make(chan error, 1)}
 	cmd := exec.Command(binary(), argument, awaits) //nolint:noctx // run kills the whole group when ctx ends
@@ -124,8 +124,8 @@ func (p *process) reap() (err error) {
 	return err
 }
 
-// readOutput passes the output to write until its end, or until the process has ended and nothing was read for the grace
-// period. size is the size of its buffer in bytes.
+// readOutput passes the output to write until its end, or until the process has ended and nothing was read for the
+// grace period. size is the size of its buffer in bytes.
 func (p *process) readOutput(r *os.File, size int, write func([]byte) error) {
 	defer p.copying.Done()
 	buf := make([]byte, size)

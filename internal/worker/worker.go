@@ -91,8 +91,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// ready is set by Main. Run refuses to start workers before: in a program that does not call Main, each worker would run
-// the program's own main, or its tests, and start further workers.
+// ready is set by Main. Run refuses to start workers before: in a program that does not call Main, each worker would
+// run the program's own main, or its tests, and start further workers.
 var ready atomic.Bool
 
 // Main runs a worker if the arguments ask for one. Then ran is true, and the process must exit with code at once. Call

@@ -1,8 +1,8 @@
 // Package jq runs jq programs over sources.
 //
 // It has the arguments, pages and notes of the tool; its packages decode, plan and engine run the filter. The language
-// is that of gojq. A filter runs in a worker process with a hard memory limit and the deadline of the call. Only a filter
-// that plan/direct.go compiles runs in this process, on a source of at most 64 KiB. The results are the same.
+// is that of gojq. A filter runs in a worker process with a hard memory limit and the deadline of the call. Only a
+// filter that plan/direct.go compiles runs in this process, on a source of at most 64 KiB. The results are the same.
 //
 // A filter is parsed and compiled twice in each call: when the arguments are checked, and when the filter runs. Each
 // time takes 8 to 65 µs for usual filters, 0.2 ms for long ones (BenchmarkCompile of plan). No filter is cached between
@@ -55,8 +55,8 @@ type runner struct {
 	always bool // run direct filters in a worker too, for tests
 }
 
-// smallText is the size of the largest source, in bytes, on which a direct filter runs in this process. A worker for such
-// a source may use the slot reserved for small jobs.
+// smallText is the size of the largest source, in bytes, on which a direct filter runs in this process. A worker for
+// such a source may use the slot reserved for small jobs.
 const smallText = 64 << 10
 
 func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Output) error {
@@ -112,8 +112,8 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 	return g.finish(ctx, src, o, err)
 }
 
-// wholeText returns the text, nil if it is longer than smallText. The text of a table, its rows as objects, may be longer
-// than the source.
+// wholeText returns the text, nil if it is longer than smallText. The text of a table, its rows as objects, may be
+// longer than the source.
 func wholeText(open func() (io.Reader, error)) ([]byte, error) {
 	t, err := open()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package decode turns JSON text into the values that gojq works on.
 //
-// A [Window] over the text is cut into chunks, which [FastDecoder] reads. [Decoder], the slow one, reads the values that
-// the fast one refuses, and words all errors. Both decode only the parts of a value that a [Projection] names. The
+// A [Window] over the text is cut into chunks, which [FastDecoder] reads. [Decoder], the slow one, reads the values
+// that the fast one refuses, and words all errors. Both decode only the parts of a value that a [Projection] names. The
 // package also converts table rows to JSON objects. It runs no filters and starts no goroutines.
 package decode
 
@@ -53,8 +53,9 @@ func NewDecoder(r io.Reader) *Decoder {
 	}
 }
 
-// NewDecoderAt returns a decoder of r, which is the text from offset at. The decoder starts inside the arrays and objects
-// that prefix opens, so that its errors are those of reading the whole text. Decoders with the same keys share strings.
+// NewDecoderAt returns a decoder of r, which is the text from offset at. The decoder starts inside the arrays and
+// objects that prefix opens, so that its errors are those of reading the whole text. Decoders with the same keys share
+// strings.
 func NewDecoderAt(prefix []byte, r io.Reader, at int64, keys map[string]string) *Decoder {
 	d := NewDecoder(io.MultiReader(bytes.NewReader(prefix), r))
 	d.prefix, d.Base, d.keys = int64(len(prefix)), at, keys
@@ -179,7 +180,8 @@ func (d *Decoder) FindError() error {
 	}
 }
 
-// Broken returns the place of a syntax error, nil if err comes from the reader. An offset below Base lies in the prefix.
+// Broken returns the place of a syntax error, nil if err comes from the reader. An offset below Base lies in the
+// prefix.
 func (d *Decoder) Broken(err error) *Broken {
 	var s *jsontext.SyntacticError
 	if !errors.As(err, &s) {
@@ -274,8 +276,8 @@ func Unexpected(err error) error {
 // intDigits is how many decimal digits fit an int, whatever they are.
 const intDigits = 9 + 9*(strconv.IntSize/64)
 
-// number returns an int for an integer of up to intDigits digits, else a json.Number with the digits of raw. It does not
-// use strconv.Atoi, whose errors would be allocated for each number with a fraction.
+// number returns an int for an integer of up to intDigits digits, else a json.Number with the digits of raw. It does
+// not use strconv.Atoi, whose errors would be allocated for each number with a fraction.
 func number(raw []byte) any {
 	digits := bytes.TrimPrefix(raw, []byte{'-'})
 	if len(digits) > intDigits || len(digits) < len(raw) && digits[0] == '0' { // -0 is not 0

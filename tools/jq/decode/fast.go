@@ -10,8 +10,8 @@ import (
 // FastDecoder decodes the parts of a value that a filter reads, to the same values as [Decoder]. The value must be in
 // memory as a whole.
 //
-// It refuses rare JSON (invalid UTF-8, lone surrogates, deep nesting, the first duplicate key) and invalid JSON, without
-// a reason. Decoder reads the refused value again, so a refusal takes time and changes no answer.
+// It refuses rare JSON (invalid UTF-8, lone surrogates, deep nesting, the first duplicate key) and invalid JSON,
+// without a reason. Decoder reads the refused value again, so a refusal takes time and changes no answer.
 //
 // The rows "jq: 200 MB, streamable" of docs/SPEED.md need it: with the slow decoder alone select takes 2.3 times as
 // long, and without ReuseMaps 1.3 times.
@@ -132,8 +132,8 @@ func (q *FastDecoder) lend(size int) (m map[string]any) {
 	return m
 }
 
-// ReclaimMaps clears the maps of all decoded values for reuse; the caller must hold none of these values. Large maps are
-// dropped, since clearing a map takes time in proportion to its size.
+// ReclaimMaps clears the maps of all decoded values for reuse; the caller must hold none of these values. Large maps
+// are dropped, since clearing a map takes time in proportion to its size.
 func (q *FastDecoder) ReclaimMaps() {
 	for _, m := range q.lent {
 		if len(m) <= mostHint {

@@ -8,9 +8,9 @@ import (
 // Projection says which parts of a value a filter reads; nil is the whole value. The other parts are checked to be JSON
 // but not decoded.
 //
-// A part is read whole if it is a result, an operand, compared, tested, bound to a variable or passed to a function that
-// plan does not know. The whole value is read if the filter defines functions. Therefore an error that quotes a value
-// quotes all of it: only values on the path to a part are incomplete, and following a path cannot fail.
+// A part is read whole if it is a result, an operand, compared, tested, bound to a variable or passed to a function
+// that plan does not know. The whole value is read if the filter defines functions. Therefore an error that quotes a
+// value quotes all of it: only values on the path to a part are incomplete, and following a path cannot fail.
 type Projection struct {
 	All     bool                   // the whole value is read
 	Indexed bool                   // read by a number; this fails on an object, and the error quotes the object

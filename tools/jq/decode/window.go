@@ -295,8 +295,12 @@ func (s *scan) over(b []byte, array bool) {
 			if s.depth == 0 && !array {
 				s.cut = i + 1
 			}
-		case commaByte, spaceByte:
-			if s.depth == 0 && array == (b[i] == ',') {
+		case commaByte:
+			if s.depth == 0 && array {
+				s.cut = i + 1
+			}
+		case spaceByte:
+			if s.depth == 0 && !array {
 				s.cut = i + 1
 			}
 		}

@@ -76,8 +76,8 @@ func (s *sequence) decodeBatch(q *decode.FastDecoder, b *batch) {
 	q.ReuseMaps = false
 }
 
-// decodeValues decodes the rest of a batch and passes each value, and its size in bytes, to visit. It stops before a value
-// that the fast decoder refuses (then refused is true), and before one for which visit returns false.
+// decodeValues decodes the rest of a batch and passes each value, and its size in bytes, to visit. It stops before a
+// value that the fast decoder refuses (then refused is true), and before one for which visit returns false.
 func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, visit func(v any, size int) bool) (refused bool) {
 	q.Reset(b.Text, s.node == nil && !s.blind, s.e.twice.Load())
 	q.Pos = b.next

@@ -88,8 +88,8 @@ type Parts interface {
 	Progress(bytes int64)
 }
 
-// unframe parses the answer of a worker in the parent process. It buffers at most one frame and one write, and trusts no
-// byte of the answer.
+// unframe parses the answer of a worker in the parent process. It buffers at most one frame and one write, and trusts
+// no byte of the answer.
 type unframe struct {
 	to      Parts
 	buf     []byte

@@ -199,8 +199,8 @@ func (m *batchResult) each(f func([]byte) error) error {
 	return nil
 }
 
-// maxBatchResult is how many bytes of results a lane holds. If there are more, the merging goroutine decodes the rest of
-// the batch.
+// maxBatchResult is how many bytes of results a lane holds. If there are more, the merging goroutine decodes the rest
+// of the batch.
 const maxBatchResult = 1 << 20
 
 // style is how a result is written.

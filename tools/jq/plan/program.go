@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
-// maxFilter is the length of the longest filter, in bytes. A filter is parsed in this process, and the parser needs more
-// memory and stack for a filter that is nested deeper.
+// maxFilter is the length of the longest filter, in bytes. A filter is parsed in this process, and the parser needs
+// more memory and stack for a filter that is nested deeper.
 const maxFilter = 16 << 10
 
 // maxArgs is the size of the largest args object, in bytes, for the same reason.

@@ -187,8 +187,8 @@ func isLength(q *gojq.Query) bool {
 	return f != nil && f.Name == "length" && len(f.Args) == 0
 }
 
-// leading returns a stream with the path and the slice with which a query begins, and the steps after them, nil if there
-// are none.
+// leading returns a stream with the path and the slice with which a query begins, and the steps after them, nil if
+// there are none.
 func leading(q *gojq.Query) (*Stream, *steps) {
 	s := &Stream{To: -1, Most: -1}
 	rest := stepsOf(q)
