@@ -2,14 +2,15 @@ package worker
 
 import "sync/atomic"
 
-var other atomic.Pointer[string]
+// otherBinary is the path that Use has set.
+var otherBinary atomic.Pointer[string]
 
-// Use makes workers start from another build of this program. It is for tests built with the race detector, which needs
-// more memory than a worker may use: it starts workers from a build without it.
-func Use(path string) { other.Store(&path) }
+// Use makes workers start from another build of this program. Tests with the race detector call it, because the
+// detector needs more memory than a worker may use.
+func Use(path string) { otherBinary.Store(&path) }
 
 func binary() string {
-	if p := other.Load(); p != nil {
+	if p := otherBinary.Load(); p != nil {
 		return *p
 	}
 	return ownBinary()

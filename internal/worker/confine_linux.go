@@ -15,14 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// neutral is the working directory of a worker.
-const neutral = "/"
+// workDir is the working directory of a worker.
+const workDir = "/"
 
 // ownBinary returns this very binary, even if its file was replaced or removed.
 func ownBinary() string { return "/proc/self/exe" }
 
-// attributes returns the attributes of a worker process: its own process group, killed when the parent dies; isolated,
-// it also has its own namespaces: no other processes, no network, no shared memory, and no mounts visible to others.
+// attributes returns the attributes of a worker process: its own process group, and SIGKILL when the parent dies. An
+// isolated worker also gets namespaces: it sees no other processes, no network and no shared memory, and others do not
+// see its mounts.
 func attributes(isolated bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if isolated {
@@ -34,11 +35,11 @@ func attributes(isolated bool) *syscall.SysProcAttr {
 	return a
 }
 
-// killGroup kills a worker and all processes it started. The worker must not have been waited for: until then no other
-// process can get its pid.
+// killGroup kills a worker and all processes that the worker started. Call it before the worker is reaped: until then
+// no other process can get the worker's pid.
 func killGroup(p *os.Process) { _ = unix.Kill(-p.Pid, unix.SIGKILL) }
 
-// awaitEnd waits until a process has ended, without reaping it.
+// awaitEnd waits until a process has ended, without reaping it. It returns false if that is not possible.
 func awaitEnd(p *os.Process) bool {
 	for {
 		var info unix.Siginfo
@@ -49,20 +50,20 @@ func awaitEnd(p *os.Process) bool {
 	}
 }
 
-// outOfCPU reports whether the kernel ended a process at its CPU limit. The CPU time it counts towards the limit, in
-// ticks of all threads, and the time it reports differ by up to a quarter under load.
+// outOfCPU reports whether the kernel killed a process at its CPU limit. The CPU time that the kernel compares with the
+// limit, in ticks of all threads, and the CPU time that it reports differ by up to a quarter under load.
 func outOfCPU(state *os.ProcessState, limit time.Duration) bool {
 	w, ok := state.Sys().(syscall.WaitStatus)
 	used := state.UserTime() + state.SystemTime()
 	return ok && w.Signaled() && w.Signal() == syscall.SIGKILL && used >= limit*3/4
 }
 
-// confined is a process that has given up its rights, and the memory it started with.
+// confined is this process after it has dropped its rights; start is its memory then, in bytes.
 type confined struct{ start int64 }
 
-// confine gives up the rights that a worker does not need, in an order in which each step is still permitted.
+// confine drops the rights that a worker does not need, in an order in which each step is still permitted.
 func confine() (confined, error) {
-	// Be the first to be killed if the machine runs out of memory.
+	// If the machine runs out of memory, the kernel kills this process first.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	c := confined{start: dataBytes()}
 	for _, l := range []struct {
@@ -76,29 +77,30 @@ func confine() (confined, error) {
 		{"RLIMIT_NPROC", unix.RLIMIT_NPROC, maxThreads},
 	} {
 		if l.resource == unix.RLIMIT_NPROC && os.Getpid() != 1 {
-			continue // without its own namespace all processes of the user would count
+			continue // without its own namespace, all processes of the user count
 		}
 		if err := setLimit(l.name, l.resource, l.value); err != nil {
 			return c, err
 		}
 	}
-	// Best effort: if one is missing the other layers still work, and Layers reports it.
-	_ = noNewPrivileges()
-	landlockFailed = denyAll()
+	// Best effort: if one layer is missing, the others still work, and Layers reports the missing one.
+	_ = allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0)
+	// A rule set without rules denies all that the kernel's version of Landlock can deny.
+	landlockFailed = landlock.V9.BestEffort().Restrict()
 	_ = dropCapabilities()
 	filterFailed = filterCalls()
 	return c, nil
 }
 
-// limit bounds memory and CPU time for a job.
+// limit bounds memory, in bytes, and CPU time, in seconds, for a job.
 //
-// RLIMIT_AS would break the Go runtime, which reserves far more memory than it uses, so this sets RLIMIT_DATA, which
-// counts writable memory. Some 80 MiB of that are tables the runtime never touches, so the limit is added to the size
-// at the start. The runtime dies when it is denied memory, so its own soft limit is lower.
+// It sets RLIMIT_DATA, which counts writable memory: RLIMIT_AS would break the Go runtime, which reserves far more
+// memory than it uses. Some 80 MiB of the writable memory are tables that the runtime never touches, so limit adds
+// memory to the size at the start. The runtime dies when the kernel refuses memory, so its own soft limit is lower.
 func (c confined) limit(memory, cpu int64) error {
 	debug.SetMemoryLimit(memory - memory/8)
 	debug.SetMaxStack(int(memory / 4))
-	if !raceLinked { // the race detector's own tables are larger than the limit
+	if !RaceLinked { // the race detector's own tables are larger than the limit
 		if err := setLimit("RLIMIT_DATA", unix.RLIMIT_DATA, uint64(c.start+memory)); err != nil {
 			return err
 		}
@@ -113,31 +115,26 @@ func setLimit(name string, resource int, value uint64) error {
 	return nil
 }
 
-// Errors of these two layers, for Layers.
+// landlockFailed and filterFailed are why these two layers are missing, for Layers.
 var landlockFailed, filterFailed error
 
-// maxOpen is more than the files of a worker and those the runtime needs.
+// maxOpen is how many files a worker may have open: more than it gets and the runtime needs.
 const maxOpen = 64
 
-// maxThreads is far more than the Go runtime needs: one for each core, and one for each blocking call.
+// maxThreads is how many threads a worker may have. The Go runtime needs far fewer: one for each core, and one for each
+// blocking call.
 const maxThreads = 256
 
-// dataBytes returns how many bytes of this process count against RLIMIT_DATA now.
+// dataBytes returns how many bytes of this process count against RLIMIT_DATA now, the usual 80 MiB if it cannot be
+// read.
 func dataBytes() int64 {
-	const usual = 80 << 20
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return usual
+	b, _ := os.ReadFile("/proc/self/statm")
+	if fields := strings.Fields(string(b)); len(fields) > 5 { // the sixth field is data and stack, in pages
+		if pages, err := strconv.ParseInt(fields[5], 10, 64); err == nil {
+			return pages * int64(os.Getpagesize())
+		}
 	}
-	fields := strings.Fields(string(b)) // the sixth field is data and stack, in pages
-	if len(fields) < 6 {
-		return usual
-	}
-	pages, err := strconv.ParseInt(fields[5], 10, 64)
-	if err != nil {
-		return usual
-	}
-	return pages * int64(os.Getpagesize())
+	return 80 << 20
 }
 
 // allThreads makes a system call on every thread. It is not available to programs linked with cgo.
@@ -157,19 +154,3 @@ func dropCapabilities() error {
 	var none [2]unix.CapUserData
 	return allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
 }
-
-func noNewPrivileges() error {
-	return allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0)
-}
-
-// landlockABI returns the kernel's version of Landlock, 0 if it has none.
-func landlockABI() int {
-	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if e != 0 {
-		return 0
-	}
-	return int(v)
-}
-
-// denyAll denies everything that the kernel's version of Landlock can deny: a rule set without rules.
-func denyAll() error { return landlock.V9.BestEffort().Restrict() }

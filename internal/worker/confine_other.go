@@ -18,9 +18,14 @@ func ownBinary() string {
 	return p
 }
 
-// watchMemory replaces a limit by the kernel: it ends the process soon after it exceeds its memory limit. One huge
-// allocation escapes it for some milliseconds.
-func watchMemory(memory int64) {
+// confined is empty: on this system a worker keeps its rights.
+type confined struct{}
+
+func confine() (confined, error) { return confined{}, nil }
+
+// limit ends this process soon after it exceeds its memory limit, since the kernel sets none here. A huge allocation
+// can exceed the limit for some milliseconds. CPU time is not limited.
+func (confined) limit(memory, _ int64) error {
 	debug.SetMemoryLimit(memory - memory/8)
 	debug.SetMaxStack(int(memory / 4))
 	go func() {
@@ -33,15 +38,6 @@ func watchMemory(memory int64) {
 			}
 		}
 	}()
-}
-
-// confined is empty: no rights are given up on this system.
-type confined struct{}
-
-func confine() (confined, error) { return confined{}, nil }
-
-func (confined) limit(memory, _ int64) error {
-	watchMemory(memory)
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-const neutral = "/"
+const workDir = "/"
 
 func attributes(isolated bool) *syscall.SysProcAttr {
 	if isolated {
@@ -16,7 +16,7 @@ func attributes(isolated bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// killGroup kills a worker and all processes it started.
+// killGroup kills a worker and all processes that the worker started.
 func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
 // awaitEnd returns false: on this system, waiting for the end also reaps the process.

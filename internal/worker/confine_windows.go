@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-const neutral = ""
+const workDir = ""
 
 func attributes(isolated bool) *syscall.SysProcAttr {
 	if isolated {

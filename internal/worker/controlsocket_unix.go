@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlSocket creates a worker's standard input. It is a socket, because only a socket can pass open files to a
-// running process.
+// controlSocket creates a worker's standard input: a socket, because only a socket can pass open files to a running
+// process.
 func controlSocket() (ours, theirs *os.File, err error) {
-	syscall.ForkLock.RLock() // so that no other child process inherits them
+	syscall.ForkLock.RLock() // no other child process may inherit the sockets
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
 		unix.CloseOnExec(pair[0])
@@ -35,12 +35,12 @@ func controlSocket() (ours, theirs *os.File, err error) {
 
 // sendJob sends a job's header and its files in one message.
 func sendJob(to *os.File, head []byte, files []*os.File) error {
-	var fds []int
-	for _, f := range files {
-		fds = append(fds, int(f.Fd()))
-	}
 	var rights []byte
-	if fds != nil {
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for i, f := range files {
+			fds[i] = int(f.Fd())
+		}
 		rights = unix.UnixRights(fds...)
 	}
 	raw, err := to.SyscallConn()
@@ -59,7 +59,7 @@ func sendJob(to *os.File, head []byte, files []*os.File) error {
 	return err
 }
 
-// receiveJob receives a job in the worker. io.EOF means that the parent ended or has no job.
+// receiveJob receives a job in the worker. The error is io.EOF if the parent ended or has no job.
 func receiveJob() (head []byte, files []*os.File, err error) {
 	head = make([]byte, headSize)
 	rights := make([]byte, unix.CmsgSpace(4*maxFiles))
@@ -94,13 +94,14 @@ func receiveJob() (head []byte, files []*os.File, err error) {
 	return head, files, nil
 }
 
-// readAvailable reads what is in a pipe now, whatever its deadline; 0: nothing.
+// readAvailable reads the bytes that are in a pipe now, even if the pipe's deadline has passed. It returns 0 if there
+// are none.
 func readAvailable(r *os.File, buf []byte) (n int) {
 	raw, err := r.SyscallConn()
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) { // our ends are non-blocking
+	_ = raw.Control(func(fd uintptr) { // the parent's ends of the pipes are non-blocking
 		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 			n, err = unix.Read(int(fd), buf)
 		}

@@ -21,12 +21,12 @@ func sendJob(to *os.File, head []byte, files []*os.File) error {
 	return err
 }
 
-// receiveJob receives a job in the worker. io.EOF means that the parent ended or has no job.
+// receiveJob receives a job in the worker. The error is io.EOF if the parent ended or has no job.
 func receiveJob() (head []byte, files []*os.File, err error) {
 	head = make([]byte, headSize)
 	_, err = io.ReadFull(os.Stdin, head)
 	return head, nil, err
 }
 
-// readAvailable returns 0: a pipe has no deadline here that could have passed.
+// readAvailable returns 0: on Windows a pipe has no deadline.
 func readAvailable(*os.File, []byte) int { return 0 }

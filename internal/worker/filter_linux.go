@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// denied lists the system calls that fail with EPERM in a worker: files by name, the network, other processes, and
-// parts of the kernel with a history of holes. A worker may read and write its open files. It is a deny list, because
-// any version of the Go runtime may start to use another call.
+// denied lists the system calls that fail with EPERM in a worker: opening files by name, the network, other processes,
+// and parts of the kernel with a history of vulnerabilities. A worker may read and write its open files. This is a deny
+// list, because any version of the Go runtime may start to use another call.
 var denied = append([]uintptr{
 	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_TREE, unix.SYS_TRUNCATE,
 	unix.SYS_UNLINKAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_MKDIRAT, unix.SYS_MKNODAT, unix.SYS_FCHMODAT, unix.SYS_FCHOWNAT,
@@ -44,7 +44,7 @@ func filterCalls() error {
 	return nil
 }
 
-// filter returns the program that the kernel runs on each call. Its jumps are forward, by at most 255.
+// filter returns the program that the kernel runs on each call. A jump goes forward, by at most 255 instructions.
 func filter(denied []uintptr) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -52,7 +52,7 @@ func filter(denied []uintptr) []unix.SockFilter {
 		least = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 		set   = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
 		end   = unix.BPF_RET | unix.BPF_K
-		// Calls of another ABI, which some kernels accept too, are numbered from here on.
+		// Some kernels also accept calls of another ABI, whose numbers start here.
 		foreign = 0x40000000
 	)
 	p := []unix.SockFilter{

@@ -15,10 +15,11 @@ type jobHeader struct {
 }
 
 const (
-	headSize = 256 // of an encoded header, padded with blanks: the worker's input follows
-	maxFiles = 16  // most files of a worker
+	headSize = 256 // bytes of an encoded header, padded with blanks: the worker's input follows
+	maxFiles = 16  // files of a worker, at most
 )
 
+// encode returns the header as headSize bytes.
 func (j jobHeader) encode() ([]byte, error) {
 	b, err := json.Marshal(j)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Layers starts a worker that tries what it must not be able to do, and reports what was prevented. The result is
-// cached.
+// Layers starts a worker that tries forbidden operations, and reports which of them failed. The result is cached.
 func Layers() []Layer {
 	isolate()
-	return append([]Layer(nil), layers...)
+	return slices.Clone(layers)
 }
 
 // probe is the name of the worker behind [Layers].
@@ -27,7 +27,7 @@ var (
 	layers   []Layer
 )
 
-// isolate reports whether workers can have their own namespaces here. It is tried once: some systems refuse them, and a
+// isolate reports whether workers can have their own namespaces. It tries once: some systems refuse namespaces, and a
 // program linked with cgo hangs as the first process of a new process namespace.
 func isolate() bool {
 	probing.Do(func() {
@@ -38,23 +38,21 @@ func isolate() bool {
 		case cgoLinked():
 			why = errors.New("this program is linked with cgo; build it with CGO_ENABLED=0")
 		default:
-			if layers, why = runProbe(true); why == nil {
-				isolated = true
-				layers = append(
-					[]Layer{{"namespaces", true, "its own user, process, network, IPC, mount and host name namespaces"}}, layers...,
-				)
-				return
+			layers, why = runProbe(true)
+		}
+		first := Layer{"namespaces", true, "its own user, process, network, IPC, mount and host name namespaces"}
+		if isolated = why == nil; !isolated {
+			first = Layer{"namespaces", false, why.Error()}
+			if layers, why = runProbe(false); why != nil {
+				layers = []Layer{{"worker", false, why.Error()}}
 			}
 		}
-		none := Layer{"namespaces", false, why.Error()}
-		if layers, why = runProbe(false); why != nil {
-			layers = []Layer{{"worker", false, why.Error()}}
-		}
-		layers = append([]Layer{none}, layers...)
+		layers = append([]Layer{first}, layers...)
 	})
 	return isolated
 }
 
+// runProbe runs the probe worker and returns its layers.
 func runProbe(isolated bool) ([]Layer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

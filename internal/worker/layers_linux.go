@@ -6,17 +6,26 @@ import (
 	"os"
 	"strings"
 
+	"github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
-// probeLayers tries, inside a worker, what it must not be able to do, and reports each layer.
+// probeLayers tries forbidden operations inside a worker, and reports each layer.
 func probeLayers() []Layer {
+	privileges, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	_, memory := limitOf(unix.RLIMIT_DATA)
+	_, cpu := limitOf(unix.RLIMIT_CPU)
 	return []Layer{
-		tryLandlock(), tryCalls(), tryCapabilities(), tryPrivileges(),
-		tryMemory(), tryTime(), tryRest(), tryEnvironment(),
+		tryLandlock(), tryCalls(), tryCapabilities(),
+		layer("no new privileges", err == nil && privileges == 1, "nothing gains it rights", "not set"),
+		layer("memory", memory, "a hard limit, by the kernel", "not limited"),
+		layer("processor time", cpu, "a hard limit, by the kernel; the deadline, by the parent",
+			"the deadline only, by the parent"),
+		tryRest(), tryEnvironment(),
 	}
 }
 
+// layer returns a layer whose detail is detail if it holds, else otherwise.
 func layer(name string, holds bool, detail, otherwise string) Layer {
 	if !holds {
 		detail = otherwise
@@ -24,18 +33,18 @@ func layer(name string, holds bool, detail, otherwise string) Layer {
 	return Layer{name, holds, detail}
 }
 
-// tryLandlock relies on the kernel's answer: the system call filter already denies what Landlock would deny.
+// tryLandlock reports the kernel's answer. It cannot try to open a file: the system call filter already denies that.
 func tryLandlock() Layer {
-	version := landlockABI()
+	version, err := syscall.LandlockGetABIVersion()
 	otherwise := "refused by the kernel"
 	switch {
-	case version == 0:
+	case err != nil:
 		otherwise = "not in this kernel, or switched off"
 	case landlockFailed != nil:
 		otherwise = "refused by the kernel: " + landlockFailed.Error()
 	}
 	return layer(
-		"landlock", version > 0 && landlockFailed == nil, fmt.Sprintf("version %d of it: no file can be opened", version),
+		"landlock", err == nil && landlockFailed == nil, fmt.Sprintf("version %d of it: no file can be opened", version),
 		otherwise,
 	)
 }
@@ -61,27 +70,11 @@ func tryCapabilities() Layer {
 	return layer("capabilities", none, "none, also where it runs as root", "it has some of root's")
 }
 
-func tryPrivileges() Layer {
-	v, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-	return layer("no new privileges", err == nil && v == 1, "nothing gains it rights", "not set")
-}
-
-func limited(resource int) (uint64, bool) {
+// limitOf returns the value of a resource limit; ok is false if the resource is not limited.
+func limitOf(resource int) (value uint64, ok bool) {
 	var r unix.Rlimit
 	err := unix.Getrlimit(resource, &r)
 	return r.Cur, err == nil && r.Cur != unix.RLIM_INFINITY
-}
-
-func tryMemory() Layer {
-	_, ok := limited(unix.RLIMIT_DATA)
-	return layer("memory", ok, "a hard limit, by the kernel", "not limited")
-}
-
-func tryTime() Layer {
-	_, ok := limited(unix.RLIMIT_CPU)
-	return layer(
-		"processor time", ok, "a hard limit, by the kernel; the deadline, by the parent", "the deadline only, by the parent",
-	)
 }
 
 func tryRest() Layer {
@@ -91,7 +84,7 @@ func tryRest() Layer {
 		resource int
 		most     uint64
 	}{{"core dumps", unix.RLIMIT_CORE, 0}, {"file writes", unix.RLIMIT_FSIZE, 0}, {"open files", unix.RLIMIT_NOFILE, maxOpen}} {
-		if v, ok := limited(l.resource); !ok || v > l.most {
+		if v, ok := limitOf(l.resource); !ok || v > l.most {
 			missing = append(missing, l.name)
 		}
 	}

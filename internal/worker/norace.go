@@ -2,4 +2,5 @@
 
 package worker
 
-const raceLinked = false
+// RaceLinked reports whether this binary has the race detector.
+const RaceLinked = false

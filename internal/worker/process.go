@@ -15,28 +15,28 @@ import (
 // process is one started worker and the parent's ends of its pipes.
 type process struct {
 	cmd            *exec.Cmd
-	cpu            time.Duration // its limit
-	stdin          *os.File      // the job, then In
+	cpu            time.Duration // the worker's CPU limit
+	stdin          *os.File      // carries the job, then Spec.In
 	stdout, stderr *os.File
-	ended          atomic.Bool // the process has ended; only the rest of its output is in the pipes
-	done           chan struct{}
-	exitErr        error      // how it ended; valid once done is closed
-	mu             sync.Mutex // held while the pid is used or released
-	reaped         bool       // the pid may belong to another process
-	abort          chan error // a reason to kill it
-	copied         int64
+	ended          atomic.Bool   // the process has ended; the pipes hold only the rest of its output
+	done           chan struct{} // closed when the process was reaped
+	exitErr        error         // the exit status; valid once done is closed
+	mu             sync.Mutex    // held while the pid is used or released
+	reaped         bool          // the pid may belong to another process
+	abort          chan error    // a reason to kill the process
+	copied         int64         // bytes of output
 	tail           tail
 	copying        sync.WaitGroup
 }
 
-// start starts the process on a thread that lives as long as the process: the kernel sends the parent-death signal when
-// the thread ends.
+// start starts a worker process, on a thread that lives as long as the process: the kernel sends the parent-death
+// signal when the thread ends.
 func start(isolated bool) (*process, error) {
 	p := &process{done: make(chan struct{}), abort: make(chan error, 1)}
-	cmd := exec.Command(binary()) //nolint:noctx // run kills the whole group when ctx ends
-	cmd.Args = []string{"mcp-funnel", argument, awaits}
+	cmd := exec.Command(binary(), argument, awaits) //nolint:noctx // run kills the whole group when ctx ends
+	cmd.Args[0] = "mcp-funnel"
 	cmd.Env = environment()
-	cmd.Dir = neutral
+	cmd.Dir = workDir
 	cmd.SysProcAttr = attributes(isolated)
 	p.cmd = cmd
 
@@ -91,24 +91,24 @@ func start(isolated bool) (*process, error) {
 // discard ends a worker that has no job.
 func (p *process) discard() {
 	p.kill()
-	select {
-	case <-p.done:
-	case <-time.After(killTimeout):
-	}
 	p.close()
 }
 
-// kill kills the worker and all processes it started.
+// kill kills the worker and all processes that the worker started, and waits for its end, at most killTimeout.
 func (p *process) kill() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if !p.reaped {
 		killGroup(p.cmd.Process)
 	}
 	_ = p.cmd.Process.Kill() // os.Process checks whether the process has ended
+	p.mu.Unlock()
+	select {
+	case <-p.done:
+	case <-time.After(killTimeout):
+	}
 }
 
-// reap waits for the end of the worker and kills the rest of its process group while the pid is still its own.
+// reap waits for the end of the worker and kills the rest of its process group while the pid still belongs to it.
 func (p *process) reap() (err error) {
 	ended := awaitEnd(p.cmd.Process)
 	if !ended {
@@ -124,8 +124,9 @@ func (p *process) reap() (err error) {
 	return err
 }
 
-// readOutput reads until the end, or until nothing has come for the grace period after the process has ended.
-func (p *process) readOutput(r *os.File, size int, take func([]byte) error) {
+// readOutput passes the output to write until its end, or until the process has ended and nothing was read for the
+// grace period. size is the size of its buffer in bytes.
+func (p *process) readOutput(r *os.File, size int, write func([]byte) error) {
 	defer p.copying.Done()
 	buf := make([]byte, size)
 	for {
@@ -135,16 +136,16 @@ func (p *process) readOutput(r *os.File, size int, take func([]byte) error) {
 		}
 		n, err := r.Read(buf)
 		if last && errors.Is(err, os.ErrDeadlineExceeded) {
-			// The deadline may have passed before the first read: then the rest of the output is in the pipe.
+			// If the deadline had passed before the first read, the rest of the output is still in the pipe.
 			if n = readAvailable(r, buf); n > 0 {
 				err = nil
 			}
 		}
 		if n > 0 {
-			if err := take(buf[:n]); err != nil {
+			if err := write(buf[:n]); err != nil {
 				p.abort <- err
 				// Discard the rest, so that the worker does not block on a full pipe until it is killed.
-				take = func([]byte) error { return nil }
+				write = func([]byte) error { return nil }
 			}
 		}
 		if err != nil && (last || !errors.Is(err, os.ErrDeadlineExceeded)) {
@@ -153,21 +154,20 @@ func (p *process) readOutput(r *os.File, size int, take func([]byte) error) {
 	}
 }
 
+// copyOutput copies output up to limit bytes in all, and returns ErrOutput at the first byte beyond; 0 is no limit.
 func (p *process) copyOutput(b []byte, limit int64, out io.Writer) error {
+	var exceeded error
 	if limit > 0 && p.copied+int64(len(b)) > limit {
-		b = b[:limit-p.copied]
-		p.copied = limit
-		if _, err := out.Write(b); err != nil {
-			return err
-		}
-		return ErrOutput
+		b, exceeded = b[:limit-p.copied], ErrOutput
 	}
 	p.copied += int64(len(b))
-	_, err := out.Write(b)
-	return err
+	if _, err := out.Write(b); err != nil {
+		return err
+	}
+	return exceeded
 }
 
-// waitForOutput waits until the rest of the output was copied, and closes the pipes.
+// waitForOutput waits until the rest of the output is copied, and closes the pipes.
 func (p *process) waitForOutput() {
 	p.ended.Store(true)
 	_ = p.stdout.SetReadDeadline(time.Now()) // wakes a reader whose pipe may never end
@@ -191,13 +191,13 @@ func (p *process) verdict(s Spec, cause error) error {
 	case cause == nil:
 	case errors.Is(cause, ErrOutput), errors.Is(cause, context.Canceled), errors.Is(cause, context.DeadlineExceeded):
 		return e
-	default: // an error of out: the caller's own
+	default: // an error of the caller's writer
 		return cause
 	}
 	select {
 	case <-p.done:
 	default:
-		return e // killed, but hanging in the kernel
+		return e // the process was killed but hangs in the kernel
 	}
 	if p.exitErr == nil {
 		return nil

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,27 +11,29 @@ import (
 )
 
 const (
-	// grace is how long to wait for more output after the process has ended: a descriptor inherited by another process
-	// never reaches its end.
+	// grace is how long to wait for more output after the process has ended. A pipe whose other end another process
+	// has inherited never reaches its end.
 	grace = 200 * time.Millisecond
 
-	// killTimeout is how long to wait for a killed process; one that hangs in the kernel is left to the reaper.
+	// killTimeout is how long to wait for a killed process. The goroutine of start reaps one that hangs in the kernel.
 	killTimeout = 2 * time.Second
 
+	// longestCPU is the CPU time that a worker may use unless its Spec says otherwise.
 	longestCPU = 10 * time.Minute
 )
 
-// Slots limit how many workers run at once, because each may use its whole memory limit. Any job may take a workerSlot.
-// The reserved slot is for jobs with a small input when all others are taken, so that they don't wait for long jobs.
+// Slots limit how many workers run at once, because each worker may use its whole memory limit. Any job may take a
+// workerSlot. When all are taken, a job with a small input may take the smallJobSlot, so that it does not wait for long
+// jobs.
 var (
 	workerSlots  = make(chan struct{}, max(2, runtime.NumCPU()))
 	smallJobSlot = make(chan struct{}, 1)
 )
 
-// acquireSlot waits for a slot until ctx ends. The caller must release it.
+// acquireSlot waits for a slot until ctx ends. The caller must release the slot.
 func acquireSlot(ctx context.Context, small bool) (release func(), err error) {
 	select {
-	case workerSlots <- struct{}{}:
+	case workerSlots <- struct{}{}: // leave the reserved slot free if another is
 		return func() { <-workerSlots }, nil
 	default:
 	}
@@ -48,9 +51,9 @@ func acquireSlot(ctx context.Context, small bool) (release func(), err error) {
 	}
 }
 
-// Run runs a worker and copies its output to out as it comes. It returns when the worker has ended and all its output
-// was written. When ctx ends the worker is killed. Errors are an *Error, an error of out unchanged, or why no worker
-// could be started.
+// Run runs a worker and copies its output to out at once. It returns when the worker has ended and all its output is
+// written. When ctx ends, Run kills the worker. The error is an *Error, an unchanged error of out, or the reason why no
+// worker could be started.
 func Run(ctx context.Context, s Spec, out io.Writer) error {
 	if !ready.Load() {
 		return errors.New(
@@ -73,7 +76,7 @@ func Run(ctx context.Context, s Spec, out io.Writer) error {
 }
 
 func run(ctx context.Context, s Spec, out io.Writer, isolated bool) error {
-	p, err := handOver(ctx, s, isolated)
+	p, err := startJob(ctx, s, isolated)
 	if err != nil {
 		return fmt.Errorf("worker %s: it could not be started: %w", s.Name, err)
 	}
@@ -96,25 +99,21 @@ func run(ctx context.Context, s Spec, out io.Writer, isolated bool) error {
 	}
 	if cause != nil {
 		p.kill()
-		select {
-		case <-p.done:
-		case <-time.After(killTimeout):
-		}
 	}
 	p.waitForOutput()
 	if cause == nil {
 		select {
-		case cause = <-p.abort: // the last output exceeded the cap, or out failed
+		case cause = <-p.abort: // the last output exceeded the limit, or out failed
 		default:
 		}
 	}
 	return p.verdict(s, cause)
 }
 
-// handOver sends a job to the spare worker, or to a new one.
-func handOver(ctx context.Context, s Spec, isolated bool) (*process, error) {
+// startJob sends a job to the spare worker, or to a new one if there is none or sending fails.
+func startJob(ctx context.Context, s Spec, isolated bool) (*process, error) {
 	cpu := cpuSeconds(ctx, s)
-	head, err := jobHeader{s.Name, memory(s), cpu, len(s.Files)}.encode()
+	head, err := jobHeader{s.Name, max(cmp.Or(s.Memory, DefaultMemory), MinMemory), cpu, len(s.Files)}.encode()
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +135,7 @@ func handOver(ctx context.Context, s Spec, isolated bool) (*process, error) {
 	}
 }
 
-func memory(s Spec) int64 {
-	if s.Memory <= 0 {
-		return DefaultMemory
-	}
-	return max(s.Memory, MinMemory)
-}
-
+// cpuSeconds returns the CPU limit of a run in whole seconds, rounded up.
 func cpuSeconds(ctx context.Context, s Spec) int64 {
 	cpu := s.CPU
 	if cpu <= 0 {

@@ -6,8 +6,8 @@ import (
 )
 
 // KeepSpare makes this process keep one spare worker, started, confined and without a job, because starting is most of
-// the cost of a worker. The first spare is started after a worker has succeeded, and none after one was killed; a spare
-// that was idle for this long is ended. 0, the default, keeps none. The spare worker always ends with this process.
+// the cost of a worker. A spare is started after a worker has succeeded, never after one has failed. A spare that was
+// idle for this long is ended; 0, the default, keeps none. The spare worker always ends with this process.
 func KeepSpare(idle time.Duration) {
 	spare.mu.Lock()
 	spare.idle = idle
@@ -24,13 +24,13 @@ var spare spareWorker
 
 type spareWorker struct {
 	mu       sync.Mutex
-	idle     time.Duration // 0: keep none
-	p        *process      // nil: none is waiting
-	end      *time.Timer   // ends p when idle for too long
+	idle     time.Duration // how long a spare may be idle; 0 keeps none
+	p        *process      // the spare, nil if there is none
+	end      *time.Timer   // ends p when it was idle for too long
 	starting bool
 }
 
-// claim returns the spare worker, nil if there is none that is alive.
+// claim removes and returns the spare worker, nil if there is none or it has ended.
 func (s *spareWorker) claim() *process {
 	s.mu.Lock()
 	p := s.p
@@ -78,12 +78,12 @@ func (s *spareWorker) refill() {
 // expire ends a spare worker that was idle for too long.
 func (s *spareWorker) expire(p *process) {
 	s.mu.Lock()
-	mine := s.p == p
-	if mine {
+	unclaimed := s.p == p
+	if unclaimed {
 		s.p = nil
 	}
 	s.mu.Unlock()
-	if mine {
+	if unclaimed {
 		p.discard()
 	}
 }

@@ -2,20 +2,21 @@ package worker
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
-// memoryWords are in the messages of the Go runtime when an allocation fails, at the hard limit or on the stack. A new
-// thread without memory dies of a SIGSEGV in the runtime, without a Go panic.
+// memoryWords are parts of the messages that the Go runtime prints when an allocation fails or the stack is too large.
+// If there is no memory for a new thread, the runtime dies of a SIGSEGV, without a Go panic.
 var memoryWords = []string{
 	"out of memory", "cannot allocate memory", "stack overflow", "stack exceeds",
 	"failed to create new OS thread", "SIGSEGV: segmentation violation\nPC=",
 }
 
-// tail keeps the first and the last 4 KiB of stderr: the runtime reports its cause of death first and then a lot more,
-// a worker reports its error last.
+// tail keeps the first and the last 4 KiB of stderr: the runtime prints its cause of death first and then goroutines, a
+// worker function prints its error last.
 type tail struct {
 	first, last []byte
 }
@@ -35,12 +36,9 @@ func (t *tail) write(b []byte) {
 }
 
 func (t *tail) containsAny(words []string) bool {
-	for _, w := range words {
-		if bytes.Contains(t.first, []byte(w)) || bytes.Contains(t.last, []byte(w)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool {
+		return bytes.Contains(t.first, []byte(w)) || bytes.Contains(t.last, []byte(w))
+	})
 }
 
 // line returns the runtime's cause of death, else the last line that is not empty; at most 200 bytes.

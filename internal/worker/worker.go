@@ -1,8 +1,8 @@
 // Package worker runs functions of this binary in processes of their own, and bounds and ends these processes.
 //
-// A worker is a function that must not use the memory, the time or the rights of the process that needs its answer. It
-// runs in a child process of the same binary, which holds nothing but the descriptors it was given, and is killed at
-// the latest when its caller's context ends:
+// A worker is a function that must not use the memory, the time or the rights of its caller's process. It runs in a
+// child process of the same binary. The child holds only the descriptors it was given, and is killed at the latest when
+// the caller's context ends:
 //
 //	parent                                   child (__worker job)
 //	Run ── start, in namespaces ───────────► Main
@@ -12,9 +12,9 @@
 //	  ├─ out ◄────────── stdout, counted ───── out
 //	  └─ SIGKILL at the end of ctx, at a cap, or when the parent dies
 //
-// A worker receives its job after it has started, so that one can be started ahead: see [KeepSpare].
+// A worker receives its job after it has started, so that it can be started before there is a job: see [KeepSpare].
 //
-// The package does not know what a worker does: package main passes the functions. It is no sandbox for other commands.
+// Package main passes the worker functions. This package is no sandbox for other commands.
 package worker
 
 import (
@@ -32,7 +32,7 @@ import (
 // DefaultMemory is the memory limit of a worker if [Spec] has none: 512 MiB.
 const DefaultMemory = 512 << 20
 
-// MinMemory is the least memory a worker can run in; smaller limits are raised to it.
+// MinMemory is the smallest memory limit of a worker, 64 MiB; smaller limits are raised to it.
 const MinMemory = 64 << 20
 
 // Hidden arguments that make a process a worker.
@@ -41,28 +41,28 @@ const (
 	awaits   = "job"
 )
 
-// A Worker reads in and files and writes its answer to out. Its process ends when it returns; an error becomes the last
-// line of stderr.
+// A Worker reads in and files and writes its answer to out. The process ends when the function returns; its error
+// becomes the last line of stderr.
 type Worker func(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) error
 
 // Spec describes one run of a worker.
 type Spec struct {
 	Name string // of the worker function
 
-	// In is copied to the worker until it ends, fails, or the worker ends; nil is empty. Run does not wait for a Read
-	// that blocks: the caller must end it.
+	// In is copied to the worker until In ends or fails, or the worker ends; nil is empty. Run does not wait for a Read
+	// that blocks: the caller must end that Read.
 	In io.Reader
 
-	// Files are passed open, in this order. Run does not close them. Parent and worker share the offset of a file:
-	// workers must use ReadAt.
+	// Files are passed to the worker open, in this order. Run does not close them. Parent and worker share the offset
+	// of a file, so workers must use ReadAt.
 	Files []*os.File
 
-	Small bool // its input is small: it may use the slot reserved for such jobs
+	Small bool // the input is small: the job may use the slot reserved for such jobs
 
 	Memory int64 // bytes the worker may use beyond those at its start; 0: DefaultMemory
-	// of all its threads, in whole seconds; 0: twice the time until the deadline, at most 10 minutes
+	// CPU is the CPU time of all threads, in whole seconds; 0: twice the time until the deadline, at most 10 minutes.
 	CPU    time.Duration
-	Output int64 // bytes of output before the worker is ended with [ErrOutput]; 0: unlimited
+	Output int64 // bytes of output before Run ends the worker with [ErrOutput]; 0: unlimited
 }
 
 // Reasons why a worker ended. An [*Error] wraps one of these, [context.Canceled] or [context.DeadlineExceeded].
@@ -71,14 +71,14 @@ var (
 	ErrCPU     = errors.New("out of processor time")
 	ErrOutput  = errors.New("too much output")
 	ErrFailed  = errors.New("failed")  // the worker function returned an error
-	ErrCrashed = errors.New("crashed") // it panicked or was killed from outside
+	ErrCrashed = errors.New("crashed") // the worker panicked, or another process killed it
 )
 
 // Error reports why a worker failed.
 type Error struct {
 	Name  string
 	Cause error
-	Line  string // the last line of its stderr, at most 200 bytes; may be empty
+	Line  string // the last line of the worker's stderr, at most 200 bytes; may be empty
 }
 
 func (e *Error) Error() string {
@@ -91,12 +91,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// ready is set by Main. Only then may this process start copies of itself: a program without Main would run its own
-// main, or its tests, again and again.
+// ready is set by Main. Run refuses to start workers before: in a program that does not call Main, each worker would
+// run the program's own main, or its tests, and start further workers.
 var ready atomic.Bool
 
-// Main runs a worker if the arguments ask for one. Then ran is true and the process must exit with code at once. Call
-// it first in main, and in TestMain of tests whose code runs workers.
+// Main runs a worker if the arguments ask for one. Then ran is true, and the process must exit with code at once. Call
+// Main first in main, and in TestMain of tests whose code runs workers.
 func Main(args []string, workers map[string]Worker) (ran bool, code int) {
 	if len(args) < 2 || args[1] != argument {
 		ready.Store(true)
@@ -112,7 +112,7 @@ func Main(args []string, workers map[string]Worker) (ran bool, code int) {
 // exitFailed is the exit code of a worker whose function failed; the Go runtime uses 2 for panics and fatal errors.
 const exitFailed = 1
 
-// runChild is the main function of a child process: it gives up its rights, receives its job and runs it.
+// runChild is the main function of a child process: it drops its rights, receives a job and runs the job.
 func runChild(args []string, workers map[string]Worker) error {
 	if len(args) != 1 || args[0] != awaits {
 		return errors.New("this is how mcp-funnel starts its own workers; there is nothing to call here")
@@ -124,7 +124,7 @@ func runChild(args []string, workers map[string]Worker) error {
 		return fmt.Errorf("limits: %w", err)
 	}
 	head, files, err := receiveJob()
-	if errors.Is(err, io.EOF) { // the parent did not need it
+	if errors.Is(err, io.EOF) { // the parent has no job for this worker
 		return nil
 	} else if err != nil {
 		return err
@@ -149,7 +149,7 @@ func runChild(args []string, workers map[string]Worker) error {
 	return worker(context.Background(), os.Stdin, files, os.Stdout)
 }
 
-// environment returns all variables a worker gets: a setting that keeps the Go runtime's crash reports short, and the
+// environment returns all variables of a worker: a setting that keeps the Go runtime's crash reports short, and the
 // parent's time zone.
 func environment() []string {
 	env := []string{"GOTRACEBACK=none"}
@@ -163,5 +163,5 @@ func environment() []string {
 type Layer struct {
 	Name   string `json:"name"`
 	Holds  bool   `json:"holds"`
-	Detail string `json:"detail"` // what it prevents, or why it does not work
+	Detail string `json:"detail"` // what the layer prevents, or why it does not work
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
 
-// Options bound what a filter may take. Zero values mean the defaults.
+// Options limit the memory and time of a filter. A zero value means the default.
 type Options struct {
-	Memory   int64         // bytes a worker may hold: worker.DefaultMemory, at least worker.MinMemory
-	CountFor time.Duration // how long results are still counted when the page is full: 2 s
-	// never start a worker: for tests and for filters that are the operator's own; nothing bounds memory then
+	Memory   int64         // bytes a worker may use; default worker.DefaultMemory, at least worker.MinMemory
+	CountFor time.Duration // how long results are counted after the page is full; default 2 s
+	// InProcess never starts a worker, so memory has no limit: for tests and for filters of the operator.
 	InProcess bool
 }
 

@@ -1,14 +1,14 @@
 // Package jq runs jq programs over sources.
 //
-// It has the arguments of the tool, its pages and its notes; decode, plan and engine below it do the work. The
-// language is gojq's. A filter runs in a worker process under a hard memory limit and the deadline of the call. Only a
-// filter that plan/direct.go compiles runs in this process, on a source of at most 64 KiB. The answers are the same.
+// It has the arguments, pages and notes of the tool; its packages decode, plan and engine run the filter. The language
+// is that of gojq. A filter runs in a worker process with a hard memory limit and the deadline of the call. Only a
+// filter that plan/direct.go compiles runs in this process, on a source of at most 64 KiB. The results are the same.
 //
-// Filters are parsed and compiled at every call, twice: when the arguments are checked, and when the filter runs. Each
-// time takes 8 to 65 µs for usual ones, 0.2 ms for long ones (BenchmarkCompile of plan). No filter is cached between
+// A filter is parsed and compiled twice in each call: when the arguments are checked, and when the filter runs. Each
+// time takes 8 to 65 µs for usual filters, 0.2 ms for long ones (BenchmarkCompile of plan). No filter is cached between
 // calls.
 //
-// It changes nothing, reads nothing but the source, and does not decide how much of the results is shown.
+// The package changes no source and reads only the named one. The caller decides how many results are shown.
 package jq
 
 import (
@@ -55,11 +55,11 @@ func newTool(r runner) tools.Tool {
 // runner runs calls of the tool.
 type runner struct {
 	Options
-	always bool // a worker for every filter, direct ones too: for tests
+	always bool // run direct filters in a worker too, for tests
 }
 
-// smallText is the largest source, in bytes, on which a direct filter runs in this process; a worker for one may take
-// the slot reserved for small jobs.
+// smallText is the size of the largest source, in bytes, on which a direct filter runs in this process. A worker for
+// such a source may use the slot reserved for small jobs.
 const smallText = 64 << 10
 
 func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Output) error {

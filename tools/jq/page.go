@@ -16,21 +16,21 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
 
-// wholeRow is the longest row, in bytes, that is held whole; of a longer one only the ends are.
+// wholeRow is the length of the longest row, in bytes, that is held whole; of a longer row only both ends are held.
 const wholeRow = 4 << 20
 
-// page shows results as they come, and counts them.
+// page shows and counts the results of a run.
 type page struct {
 	out    tools.Output
 	args   args
-	size   int64 // of the text, for progress
-	memory int64 // bytes a worker may hold, for its error
+	size   int64 // bytes of the text, for progress
+	memory int64 // bytes a worker may use, for the error
 
-	next   int64 // number of the result that comes next
-	shown  int64
-	held   tools.RowBuffer // the row so far
+	next   int64           // number of the next result
+	shown  int64           // results shown
+	held   tools.RowBuffer // the parts of the current row
 	ended  bool            // no more rows are wanted
-	enough chan struct{}
+	enough chan struct{}   // closed when ended is set
 
 	whenFull func()
 	timer    *time.Timer
@@ -42,7 +42,7 @@ func (g *page) Progress(n int64) { g.out.Progress(n, g.size, "bytes read") }
 
 func (g *page) Row(b []byte) error { return g.Part(b, true) }
 
-// part adds a part of a row, and shows the row after its last part.
+// Part adds a part of a row, and shows the row after its last part.
 func (g *page) Part(b []byte, last bool) error {
 	if g.ended {
 		return nil
@@ -135,7 +135,7 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 			),
 		)
 	}
-	// a text of numbers alone is none of these
+	// A text of numbers alone has another kind.
 	if o.Open && src != nil && !g.args.Text && (src.Kind() == content.JSON || src.Kind() == content.NDJSON) {
 		g.out.Note(
 			"the last record is a number or literal, and the text ends with it: where the text is cut off, it is not complete",
@@ -199,7 +199,7 @@ func (g *page) noteNoResults(total int64) {
 	}
 }
 
-// failureText says why the first record failed, and how many more did.
+// failureText says why the filter failed on the first record, and on how many more it failed.
 func failureText(o engine.Outcome) string {
 	f := o.First
 	s := fmt.Sprintf("jq: record %d", f.Record)
@@ -261,7 +261,7 @@ func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string 
 		return fmt.Sprintf("jq: one of the sources is not complete JSON: byte %d of all in a row; without slurp the error names it", b.Offset)
 	}
 	name := decode.Clip(src.Name)
-	var report jsontrunc.Report // a second look, which knows what stood last
+	var report jsontrunc.Report // also has the last complete element
 	if t, err := src.Text(); err == nil {
 		if report, err = jsontrunc.Check(decode.WithContext(ctx, t)); err != nil {
 			report = jsontrunc.Report{}
@@ -272,7 +272,7 @@ func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string 
 		b = decode.Broken{Offset: report.Offset, Pointer: decode.Middle(report.Pointer), Cut: true}
 	case !b.Cut && report.State == jsontrunc.Broken:
 		b = decode.Broken{Offset: report.Offset, Pointer: decode.Middle(report.Pointer), Message: decode.Clip(report.Reason)}
-	default: // they differ, on depth for example: what stopped the filter counts
+	default: // jsontrunc differs, for example in the depth it allows: the error that stopped the filter counts
 		report = jsontrunc.Report{}
 	}
 	var s strings.Builder

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 )
 
-// Race reports whether this is built with the race detector: then tests need [Main] to run workers.
-const Race = raceEnabled
+// Race reports whether this binary has the race detector: then tests need [Main] to run workers.
+const Race = worker.RaceLinked
 
 // Main runs the tests, or a worker if the test binary was started as one. TestMain must exit with its result.
 //
@@ -25,7 +25,7 @@ func Main(m *testing.M, workers map[string]worker.Worker) int {
 	if ran, code := worker.Main(os.Args, workers); ran {
 		return code
 	}
-	if raceEnabled {
+	if Race {
 		dir, err := os.MkdirTemp("", "workertest")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "workertest:", err)

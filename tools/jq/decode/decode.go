@@ -1,8 +1,8 @@
 // Package decode turns JSON text into the values that gojq works on.
 //
-// A window over the text is cut into chunks, which the fast decoder reads; the slow decoder reads whatever the fast
-// one refuses, and words all errors. Both make only the parts of a value that a [Projection] names. Table rows become
-// JSON objects here too. The package knows nothing of filters, runs nothing and starts no goroutines.
+// A [Window] over the text is cut into chunks, which [FastDecoder] reads. [Decoder], the slow one, reads the values
+// that the fast one refuses, and words all errors. Both decode only the parts of a value that a [Projection] names. The
+// package also converts table rows to JSON objects. It runs no filters and starts no goroutines.
 package decode
 
 import (
@@ -15,34 +15,34 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decoder reads JSON values as gojq wants them, one after the other.
+// Decoder reads JSON values, one after the other, and returns them as gojq expects them.
 //
-// Numbers keep their digits: what does not fit an int exactly as written is a
-// json.Number. Invalid UTF-8 and lone surrogates become U+FFFD. Of duplicate keys the last one counts.
+// A number keeps its digits: it is a json.Number unless it is a short integer. Invalid UTF-8 and lone surrogates become
+// U+FFFD. Of duplicate keys the last one counts.
 type Decoder struct {
 	d       *jsontext.Decoder
-	keys    map[string]string // keys seen, so that each is held once
+	keys    map[string]string // cache of keys: equal keys share one string
 	scratch []byte
-	Twice   *Duplicate
-	prefix  int64 // bytes put before the text
-	Base    int64 // offset of the first byte of the text, without prefix
+	Twice   *Duplicate // nil if there is none
+	prefix  int64      // bytes before the text that open arrays and objects
+	Base    int64      // offset of the first byte of the text, without prefix
 }
 
-// Duplicate is the first key that stood twice in one object.
+// Duplicate is the first key that occurs twice in one object.
 type Duplicate struct {
 	Key    string `json:"key"`
-	Offset int64  `json:"offset"` // byte after the second one
+	Offset int64  `json:"offset"` // of the byte after the second value
 }
 
-// Broken says where the text is not JSON.
+// Broken says where and why the text is not JSON.
 type Broken struct {
 	Offset  int64  `json:"offset"`
 	Pointer string `json:"pointer"`
-	Cut     bool   `json:"cut"` // the text ends too early
+	Cut     bool   `json:"cut"` // the text ends inside a value
 	Message string `json:"message"`
 }
 
-// maxKeys is how many keys are kept.
+// maxKeys is how many keys a decoder caches.
 const maxKeys = 10_000
 
 // NewDecoder returns a decoder of the JSON values in r.
@@ -53,8 +53,9 @@ func NewDecoder(r io.Reader) *Decoder {
 	}
 }
 
-// NewDecoderAt returns a decoder of r, which is the text from offset at. It starts inside the arrays and objects that
-// prefix opens, so that errors read as if the whole text had been read. Decoders with the same keys share strings.
+// NewDecoderAt returns a decoder of r, which is the text from offset at. The decoder starts inside the arrays and
+// objects that prefix opens, so that its errors are those of reading the whole text. Decoders with the same keys share
+// strings.
 func NewDecoderAt(prefix []byte, r io.Reader, at int64, keys map[string]string) *Decoder {
 	d := NewDecoder(io.MultiReader(bytes.NewReader(prefix), r))
 	d.prefix, d.Base, d.keys = int64(len(prefix)), at, keys
@@ -78,13 +79,13 @@ func CheckSyntax(text []byte) *Broken {
 	}
 }
 
-// Kind looks at what comes next without reading it: '[', '{', …; 0 at an error or the end.
+// Kind returns the kind of the next token without reading it: '[', '{', …; 0 at an error or the end.
 func (d *Decoder) Kind() jsontext.Kind { return d.d.PeekKind() }
 
-// Used is how many bytes of the text are read.
+// Used returns how many bytes of the text were read.
 func (d *Decoder) Used() int64 { return max(0, d.d.InputOffset()-d.prefix) }
 
-// offset is the offset in the whole text of the next byte.
+// offset returns the offset of the next byte in the whole text.
 func (d *Decoder) offset() int64 { return d.Base + d.Used() }
 
 // Next decodes the parts of the next value that n reads. The error is io.EOF if there is none.
@@ -112,7 +113,7 @@ func (d *Decoder) Next(n *Projection) (any, error) {
 	case '"':
 		b, err := jsontext.AppendUnquote(d.scratch[:0], raw)
 		d.scratch = shrink(b)
-		if err != nil && len(b) == 0 && len(raw) > 2 { // invalid UTF-8 is replaced and reported; other errors stay
+		if err != nil && len(b) == 0 && len(raw) > 2 { // ignore errors of invalid UTF-8, which is replaced
 			return nil, err
 		}
 		return string(b), nil
@@ -121,8 +122,8 @@ func (d *Decoder) Next(n *Projection) (any, error) {
 	}
 }
 
-// OpenEnded reports whether the value just read, of that kind, is a number or literal that ends with the text. It may
-// be cut off.
+// OpenEnded reports whether the last value, of that kind, is a number or literal at the end of the text, and so may be
+// cut off.
 func (d *Decoder) OpenEnded(kind jsontext.Kind) bool {
 	switch kind {
 	case '"', '[', '{':
@@ -131,15 +132,7 @@ func (d *Decoder) OpenEnded(kind jsontext.Kind) bool {
 	return d.d.PeekKind() == 0 && len(d.d.UnreadBuffer()) == 0
 }
 
-// NextOrSkip is next, but skips the value if blind is set.
-func (d *Decoder) NextOrSkip(n *Projection, blind bool) (any, error) {
-	if blind {
-		return nil, d.Skip()
-	}
-	return d.Next(n)
-}
-
-// Skip skips a value in the same steps as Next: the errors of jsontext depend on them.
+// Skip skips a value. It reads the same tokens as Next, because the errors of jsontext depend on them.
 func (d *Decoder) Skip() error {
 	kind := d.d.PeekKind()
 	if kind != '[' && kind != '{' {
@@ -149,7 +142,7 @@ func (d *Decoder) Skip() error {
 	if _, err := d.d.ReadToken(); err != nil {
 		return err
 	}
-	for d.d.PeekKind() != kind+2 { // the closing one
+	for d.d.PeekKind() != kind+2 { // the closing bracket
 		if kind == '{' {
 			if _, err := d.d.ReadValue(); err != nil {
 				return Unexpected(err)
@@ -163,7 +156,7 @@ func (d *Decoder) Skip() error {
 	return err
 }
 
-// Bracket reads the bracket that comes next.
+// Bracket reads the next bracket.
 func (d *Decoder) Bracket() error {
 	_, err := d.d.ReadToken()
 	return err
@@ -172,7 +165,7 @@ func (d *Decoder) Bracket() error {
 // Inside reports whether an array or object is open.
 func (d *Decoder) Inside() bool { return d.d.StackDepth() > 0 }
 
-// FindError reads on to the next syntax error and returns it. It reads in the same steps as next.
+// FindError reads up to the next syntax error and returns it. It reads the same tokens as Next.
 func (d *Decoder) FindError() error {
 	for {
 		var err error
@@ -187,7 +180,8 @@ func (d *Decoder) FindError() error {
 	}
 }
 
-// Broken returns the place of a syntax error; nil: err comes from the reader. An offset before base lies in the prefix.
+// Broken returns the place of a syntax error, nil if err comes from the reader. An offset below Base lies in the
+// prefix.
 func (d *Decoder) Broken(err error) *Broken {
 	var s *jsontext.SyntacticError
 	if !errors.As(err, &s) {
@@ -249,7 +243,7 @@ func (d *Decoder) object(n *Projection) (any, error) {
 	return m, err
 }
 
-// key returns the name in raw, the same string for the same name.
+// key returns the key in raw, from the cache if it is there.
 func (d *Decoder) key(raw jsontext.Value) string {
 	b, _ := jsontext.AppendUnquote(d.scratch[:0], raw)
 	d.scratch = shrink(b)
@@ -263,7 +257,7 @@ func (d *Decoder) key(raw jsontext.Value) string {
 	return k
 }
 
-// shrink returns a buffer for the next string, nil if it is over 1 MiB.
+// shrink returns b for reuse, nil if its capacity is over 1 MiB.
 func shrink(b []byte) []byte {
 	if cap(b) > 1<<20 {
 		return nil
@@ -271,7 +265,7 @@ func shrink(b []byte) []byte {
 	return b
 }
 
-// Unexpected returns err, or io.ErrUnexpectedEOF for io.EOF: inside a value the text may not end.
+// Unexpected returns err, or io.ErrUnexpectedEOF for io.EOF: the text must not end inside a value.
 func Unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -279,15 +273,13 @@ func Unexpected(err error) error {
 	return err
 }
 
-// intDigits is how many digits surely fit an int.
+// intDigits is how many decimal digits fit an int, whatever they are.
 const intDigits = 9 + 9*(strconv.IntSize/64)
 
-// number keeps the digits as they are written.
+// number returns an int for an integer of up to intDigits digits, else a json.Number with the digits of raw. It does
+// not use strconv.Atoi, whose errors would be allocated for each number with a fraction.
 func number(raw []byte) any {
-	digits := raw
-	if digits[0] == '-' {
-		digits = digits[1:]
-	}
+	digits := bytes.TrimPrefix(raw, []byte{'-'})
 	if len(digits) > intDigits || len(digits) < len(raw) && digits[0] == '0' { // -0 is not 0
 		return json.Number(raw)
 	}

@@ -7,37 +7,38 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FastDecoder decodes values that lie whole in memory, as [decoder] would, and only what the filter reads of them.
+// FastDecoder decodes the parts of a value that a filter reads, to the same values as [Decoder]. The value must be in
+// memory as a whole.
 //
-// It refuses rare JSON (invalid UTF-8, lone surrogates, deep nesting, the first duplicate key) and whatever is no JSON,
-// without a reason. Decoder reads that instead, so a refusal costs time and changes no answer.
+// It refuses rare JSON (invalid UTF-8, lone surrogates, deep nesting, the first duplicate key) and invalid JSON,
+// without a reason. Decoder reads the refused value again, so a refusal takes time and changes no answer.
 //
 // The rows "jq: 200 MB, streamable" of docs/SPEED.md need it: with the slow decoder alone select takes 2.3 times as
 // long, and without ReuseMaps 1.3 times.
 type FastDecoder struct {
 	scanner
-	text  string // b, where strings are parts of it
-	share bool   // strings are parts of one copy of the text: for callers that keep most of it
-	twice bool   // a duplicate key was reported before: the last one counts
+	text  string // a copy of b if share is set and a string needed it
+	share bool   // long strings are parts of text: for callers that hold most of the text
+	twice bool   // a duplicate key was reported before: accept further ones
 
-	keys    [256]string
-	strings [512]boxed
-	sizes   [64]int // of the last array or object at each depth: the next one is likely as large
+	keys    [256]string // cache, by hash
+	strings [512]boxed  // cache, by hash
+	sizes   [64]int     // size of the last array or object at each depth, to allocate the next one
 	scratch []byte
 
-	ReuseMaps  bool             // maps are reused after ReclaimMaps
-	lent, free []map[string]any // maps in use, and empty ones
+	ReuseMaps  bool             // reuse maps after ReclaimMaps
+	lent, free []map[string]any // maps in use, and empty maps
 }
 
-// boxed is a short string with its value as an interface, which is allocated once.
+// boxed is a cached string, also as an interface value, so that it is allocated once.
 type boxed struct {
 	s string
 	v any
 }
 
 const (
-	shortString = 24  // bytes of the longest string that is cached
-	mostHint    = 64  // elements allocated in advance, at most
+	shortString = 24  // length in bytes of the longest string that is cached
+	mostHint    = 64  // elements that are allocated in advance, at most
 	mostLent    = 256 // maps that are reused, at most
 )
 
@@ -131,8 +132,8 @@ func (q *FastDecoder) lend(size int) (m map[string]any) {
 	return m
 }
 
-// ReclaimMaps makes the maps of all decoded values available again; the caller must hold none of them. Large maps are
-// dropped, since clearing them takes time in proportion to their size.
+// ReclaimMaps clears the maps of all decoded values for reuse; the caller must hold none of these values. Large maps
+// are dropped, since clearing a map takes time in proportion to its size.
 func (q *FastDecoder) ReclaimMaps() {
 	for _, m := range q.lent {
 		if len(m) <= mostHint {
@@ -174,7 +175,7 @@ func (q *FastDecoder) array(element *Projection, depth int) (any, bool) {
 	}
 }
 
-// key reads a key. read is true if n reads the value of that key, and at is which parts.
+// key reads a key. read is true if n reads the value of the key; at says which parts of the value.
 func (q *FastDecoder) key(n *Projection) (key string, at *Projection, read, ok bool) {
 	raw, ok := q.raw()
 	if !ok {
@@ -198,7 +199,7 @@ func (q *FastDecoder) key(n *Projection) (key string, at *Projection, read, ok b
 	return q.name(raw), at, read, true
 }
 
-// name returns a key as a string, from the cache if it is there.
+// name returns a key as a string, from the cache if the key is there.
 func (q *FastDecoder) name(b []byte) string {
 	k := &q.keys[hash(b)%uint32(len(q.keys))]
 	if *k != string(b) {
@@ -207,7 +208,7 @@ func (q *FastDecoder) name(b []byte) string {
 	return *k
 }
 
-// string reads a string as a value.
+// string reads a string.
 func (q *FastDecoder) string() (any, bool) {
 	start := q.Pos + 1
 	b, ok := q.raw()
@@ -228,7 +229,7 @@ func (q *FastDecoder) string() (any, bool) {
 	return string(b), true
 }
 
-// part returns a part of the text as a string.
+// part returns a part of the shared copy of the text.
 func (q *FastDecoder) part(from, to int) string {
 	if q.text == "" {
 		q.text = string(q.b)
@@ -236,7 +237,7 @@ func (q *FastDecoder) part(from, to int) string {
 	return q.text[from:to]
 }
 
-// raw reads a string and returns its bytes without escapes. They are valid until the next call.
+// raw reads a string and returns its unescaped bytes, which are valid until the next call.
 func (q *FastDecoder) raw() ([]byte, bool) {
 	if q.SkipSpace() != '"' {
 		return nil, false

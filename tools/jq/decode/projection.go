@@ -5,19 +5,18 @@ import (
 	"slices"
 )
 
-// Projection says which parts of a value a filter reads; nil means all of it. The other parts are checked to be JSON
-// and never made.
+// Projection says which parts of a value a filter reads; nil is the whole value. The other parts are checked to be JSON
+// but not decoded.
 //
-// A part is read whole if it is a result, is computed with, compared, tested, bound to a variable or passed to a
-// function that plan does not know; so is the whole value if the filter defines functions. An error that quotes a
-// value therefore quotes all of it: only values on the path to a part are incomplete, and following a path cannot
-// fail.
+// A part is read whole if it is a result, an operand, compared, tested, bound to a variable or passed to a function
+// that plan does not know. The whole value is read if the filter defines functions. Therefore an error that quotes a
+// value quotes all of it: only values on the path to a part are incomplete, and following a path cannot fail.
 type Projection struct {
-	All     bool
-	Indexed bool                   // read by a number: an object here is an error that quotes it
-	Each    *Projection            // all elements or member values
-	Keys    map[string]*Projection // these members
-	few     []member               // the same, if at most fewKeys: comparing is faster than hashing
+	All     bool                   // the whole value is read
+	Indexed bool                   // read by a number; this fails on an object, and the error quotes the object
+	Each    *Projection            // parts of all elements or member values
+	Keys    map[string]*Projection // parts of these members
+	few     []member               // the same as Keys, if at most fewKeys: comparing is faster than hashing
 }
 
 // member is a key and the parts of its value that are read.
@@ -55,7 +54,7 @@ func (n *Projection) Empty() bool {
 	return n != nil && n.Each == nil && n.Keys == nil
 }
 
-// OfObject is the projection for a value that is an object.
+// OfObject returns the projection for a value that is an object.
 func (n *Projection) OfObject() *Projection {
 	if n != nil && n.Indexed {
 		return nil
@@ -63,7 +62,7 @@ func (n *Projection) OfObject() *Projection {
 	return n
 }
 
-// Member is the projection of a member; read is false if it is not read at all.
+// Member returns the projection of a member; read is false if no part of the member is read.
 func (n *Projection) Member(key string) (at *Projection, read bool) {
 	switch {
 	case n == nil:
@@ -75,7 +74,7 @@ func (n *Projection) Member(key string) (at *Projection, read bool) {
 	return at, read
 }
 
-// Element is the projection of each array element.
+// Element returns the projection of each array element.
 func (n *Projection) Element() *Projection {
 	switch {
 	case n == nil || n.Keys != nil:

@@ -5,17 +5,16 @@ import (
 	"math/bits"
 )
 
-// maxFastDepth is the nesting that the fast decoder accepts.
+// maxFastDepth is how deep a value may be nested for the fast decoder.
 const maxFastDepth = 200
 
-// scanner skips values that are whole in memory, and checks that they are JSON. It accepts invalid UTF-8 in strings, as
-// Decoder does.
+// scanner skips values in memory and checks that they are JSON. Like Decoder, it accepts invalid UTF-8 in strings.
 type scanner struct {
 	b   []byte
 	Pos int
 }
 
-// SkipSpace moves to the next byte that is no white space and returns it, 0 at the end.
+// SkipSpace moves to the next byte that is not white space and returns that byte, 0 at the end.
 func (q *scanner) SkipSpace() byte {
 	for q.Pos < len(q.b) {
 		c := q.b[q.Pos]
@@ -121,7 +120,7 @@ func (q *scanner) digits() bool {
 	return q.Pos > start
 }
 
-// quoted skips a string, from its first quote on.
+// quoted skips a string, starting at its first quote. It returns false if the string is not valid or does not end.
 func (q *scanner) quoted() bool {
 	for i := q.Pos + 1; ; {
 		end, _ := q.plain(i)
@@ -154,30 +153,30 @@ func hex(b []byte) bool {
 	return true
 }
 
-// Eight bytes at a time.
+// ones and highs have the lowest and the highest bit of each of eight bytes.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x80 * ones
 )
 
-// plain returns the end of the run of ordinary bytes from i on: a quote, a backslash, a control character or the end of
-// the text. wide is true if some of them are not ASCII.
+// plain returns the index of the next quote, backslash or control character from i on, or the end of the text. wide is
+// true if a byte before is not ASCII. It reads eight bytes at a time.
 func (q *scanner) plain(i int) (end int, wide bool) {
 	b := q.b
-	var seen uint64
+	var or uint64 // of the bytes before end
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
-		// A byte's top bit is set where it was below what is taken from it; above the first such byte that may be wrong.
+		// The highest bit of a byte is set if the subtraction underflows there. Bytes above the first one may be wrong.
 		stop := ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | (w - ' '*ones)
 		if stop &^= w; stop&highs != 0 {
 			n := bits.TrailingZeros64(stop & highs)
-			seen |= w & (1<<(n&^7) - 1)
-			return i + n/8, seen&highs != 0
+			or |= w & (1<<(n&^7) - 1)
+			return i + n/8, or&highs != 0
 		}
-		seen |= w
+		or |= w
 	}
 	for ; i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' '; i++ {
-		seen |= uint64(b[i])
+		or |= uint64(b[i])
 	}
-	return i, seen&highs != 0
+	return i, or&highs != 0
 }

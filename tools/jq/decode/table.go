@@ -15,9 +15,9 @@ import (
 // maxRow is the longest table row, in bytes.
 const maxRow = 16 << 20
 
-// RowObjects writes the rows of a table as NDJSON objects with the names of the header. A cell that is a JSON number
-// stays one, digit by digit; all others are strings. A second column of one name is name_2, a cell beyond the header
-// is column_N, and a missing cell has no key.
+// RowObjects writes the rows of a table as NDJSON objects whose keys are the names in the header. A cell that is a JSON
+// number becomes a number with the same digits; all others become strings. The second column of one name has the key
+// name_2, a cell beyond the header has the key column_N, and a missing cell has none.
 func RowObjects(ctx context.Context, t io.Reader, w io.Writer) error {
 	var held heldRows
 	var names []string
@@ -55,7 +55,7 @@ func RowObjects(ctx context.Context, t io.Reader, w io.Writer) error {
 	return err
 }
 
-// split finds the header, and returns a reader of the whole text that fills held.
+// split finds the header, and returns a reader of the whole text that also writes to held.
 func split(ctx context.Context, t io.Reader, held *heldRows) (content.Span, io.Reader, error) {
 	var read bytes.Buffer
 	header, err := content.Header(ctx, io.TeeReader(io.LimitReader(t, maxRow), &read))
@@ -71,12 +71,12 @@ func split(ctx context.Context, t io.Reader, held *heldRows) (content.Span, io.R
 	return header, held, nil
 }
 
-// heldRows holds the bytes that were read and not yet cut into rows.
+// heldRows reads r and holds the bytes that were read and not yet cut into rows.
 type heldRows struct {
 	r     io.Reader
 	bytes []byte
-	start int64 // of bytes in the text
-	skip  int64 // bytes of r that are held already
+	start int64 // offset of bytes in the text
+	skip  int64 // bytes that r will return and that are held already
 }
 
 func (h *heldRows) Read(p []byte) (int, error) {
@@ -84,10 +84,9 @@ func (h *heldRows) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("a row is longer than %d MiB", maxRow>>20)
 	}
 	n, err := h.r.Read(p)
-	fresh := p[:n]
 	known := min(h.skip, int64(n))
 	h.skip -= known
-	h.bytes = append(h.bytes, fresh[known:]...)
+	h.bytes = append(h.bytes, p[known:n]...)
 	return n, err
 }
 
@@ -99,6 +98,7 @@ func (h *heldRows) cut(at content.Span) []byte {
 	return row
 }
 
+// cellsOf splits a row into its cells.
 func cellsOf(row []byte, delimiter byte) ([]string, error) {
 	c := csv.NewReader(bytes.NewReader(row))
 	c.Comma, c.LazyQuotes, c.FieldsPerRecord = rune(delimiter), true, -1
@@ -123,9 +123,10 @@ func unique(cells []string) []string {
 	return names
 }
 
-// numeral is a number as JSON writes it: 007 and +5 stay strings.
+// numeral matches a JSON number: 007 and +5 stay strings.
 var numeral = content.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 
+// rowObject returns a row as a JSON object and a newline. It appends names for cells beyond the header.
 func rowObject(names *[]string, cells []string) []byte {
 	for i := len(*names); i < len(cells); i++ {
 		*names = unique(append(*names, ""))
@@ -149,6 +150,6 @@ func rowObject(names *[]string, cells []string) []byte {
 }
 
 func quoted(b *bytes.Buffer, s string) {
-	q, _ := json.Marshal(s) // a string always can be
+	q, _ := json.Marshal(s) // a string has no errors
 	b.Write(q)
 }

@@ -11,7 +11,8 @@ import (
 // DefaultWindow is the usual size of a window, and so of a chunk, in bytes.
 const DefaultWindow = 256 << 10
 
-// maxWindows is how many windows one value may fill. A larger one is decoded member by member, or as it is read.
+// maxWindows is how many times the size of a window a value may have to be decoded at once. A larger value is decoded
+// member by member, or while it is read.
 const maxWindows = 4
 
 // Window is the part of a text that is held in memory while the text is read.
@@ -21,19 +22,20 @@ type Window struct {
 	i    int   // index in buf of the next byte
 	base int64 // offset of buf[0] in the text
 	end  bool  // buf holds the rest of the text
-	size int   // DefaultWindow, except in tests
+	size int   // bytes of a buffer
 	free chan []byte
 }
 
-// NewWindow returns a window of size bytes over the text that r gives from offset at. It keeps up to spare buffers.
+// NewWindow returns a window of size bytes over r, which is the text from offset at. The window keeps up to spare free
+// buffers for reuse.
 func NewWindow(r io.Reader, size int, at int64, spare int) *Window {
 	return &Window{r: r, size: size, base: at, free: make(chan []byte, spare)}
 }
 
-// Offset is the offset of the next byte in the text.
+// Offset returns the offset of the next byte in the text.
 func (w *Window) Offset() int64 { return w.base + int64(w.i) }
 
-// more reads more of the text and keeps the bytes from the next one on. It returns false at the end of the text.
+// more reads more of the text after the bytes that are held and not yet read. It returns false at the end of the text.
 func (w *Window) more() (bool, error) {
 	if w.end {
 		return false, nil
@@ -71,7 +73,7 @@ func (w *Window) read() (bool, error) {
 	return false, io.ErrNoProgress
 }
 
-// buffer returns an empty buffer, a recycled one if there is one.
+// buffer returns an empty buffer, a recycled one if possible.
 func (w *Window) buffer() []byte {
 	select {
 	case b := <-w.free:
@@ -81,7 +83,7 @@ func (w *Window) buffer() []byte {
 	}
 }
 
-// Recycle keeps b for reuse. The caller must not use it any more.
+// Recycle keeps b for reuse. The caller must not use b any more. It may be called concurrently.
 func (w *Window) Recycle(b []byte) {
 	if cap(b) != w.size {
 		return
@@ -92,12 +94,13 @@ func (w *Window) Recycle(b []byte) {
 	}
 }
 
-// Next skips white space and returns the byte after it, without reading it; 0 at the end of the text, and for NUL.
+// Next skips white space and returns the next byte without reading that byte; 0 at the end of the text, and for NUL.
 func (w *Window) Next() (byte, error) {
 	for {
 		q := scanner{w.buf, w.i}
 		c := q.SkipSpace()
-		if w.i = q.Pos; w.i < len(w.buf) {
+		w.i = q.Pos
+		if w.i < len(w.buf) {
 			return c, nil
 		}
 		if more, err := w.more(); !more {
@@ -106,7 +109,7 @@ func (w *Window) Next() (byte, error) {
 	}
 }
 
-// cut removes the next n bytes from the window and returns them, with their offset. The caller owns them.
+// cut removes the next n bytes from the window and returns them with their offset. The caller owns the bytes.
 func (w *Window) cut(n int) (text []byte, at int64) {
 	text, at = w.buf[w.i:w.i+n], w.Offset()
 	rest := w.buf[w.i+n:]
@@ -118,18 +121,18 @@ func (w *Window) cut(n int) (text []byte, at int64) {
 	return text, at
 }
 
-// Rest is the text from the next byte on.
+// Rest returns a reader of the text from the next byte on.
 func (w *Window) Rest() io.Reader { return io.MultiReader(bytes.NewReader(w.buf[w.i:]), w.r) }
 
-// Skip moves on by n bytes that are held.
+// Skip skips n bytes, which the window must hold.
 func (w *Window) Skip(n int) { w.i += n }
 
-// ContinueAfter goes on after what d read of r, the rest of this window.
+// ContinueAfter moves the window to the byte after those that d has read of r, the Rest of this window.
 func (w *Window) ContinueAfter(d *Decoder, r io.Reader) {
 	w.buf, w.base, w.i, w.r, w.end = bytes.Clone(d.d.UnreadBuffer()), d.offset(), 0, r, false
 }
 
-// Key reads the key of a member and its colon. If something else follows, ok is false and the window stays there.
+// Key reads the key of a member and its colon. If something else follows, ok is false and the window does not move.
 func (w *Window) Key() (key string, ok bool, err error) {
 	for {
 		q := scanner{w.buf, w.i}
@@ -158,8 +161,8 @@ func (w *Window) Key() (key string, ok bool, err error) {
 	}
 }
 
-// FastValue decodes the parts of the next value that n reads. If the fast decoder refuses the value, or it does not fit
-// the window, ok is false and nothing is read.
+// FastValue decodes the parts of the next value that n reads. If the fast decoder refuses the value, or the value does
+// not fit the window, ok is false and the window does not move.
 func (w *Window) FastValue(q *FastDecoder, n *Projection, twice bool) (v any, ok bool, err error) {
 	for tried := 0; ; {
 		if held := len(w.buf) - w.i; held >= 2*tried || w.end {
@@ -179,18 +182,19 @@ func (w *Window) FastValue(q *FastDecoder, n *Projection, twice bool) (v any, ok
 	}
 }
 
-// Chunk is a part of a text that holds whole values and what separates them.
+// Chunk is a part of a text that holds whole values and their separators.
 type Chunk struct {
 	Text []byte
 	At   int64 // offset in the text
-	Last bool  // the end of the array follows
-	Open bool  // the text ends here
+	Last bool  // the chunk is followed by the end of the array
+	Open bool  // the chunk is followed by the end of the text
 }
 
 // ErrTooLarge means that a value does not fit the window.
 var ErrTooLarge = errors.New("too large")
 
-// Chunk removes and returns the next values, about a window of them. The closing bracket of an array is skipped.
+// Chunk removes the next values from the window, about as many as it holds, and returns them. It skips the closing
+// bracket of an array.
 func (w *Window) Chunk(array bool) (c Chunk, err error) {
 	s, err := w.findChunk(array)
 	if err != nil {
@@ -216,7 +220,7 @@ func (w *Window) Chunk(array bool) (c Chunk, err error) {
 	return c, nil
 }
 
-// findChunk reads until there is a chunk in the window.
+// findChunk reads until the window holds a chunk.
 func (w *Window) findChunk(array bool) (s scan, err error) {
 	for {
 		s.over(w.buf[w.i:], array)
@@ -233,17 +237,17 @@ func (w *Window) findChunk(array bool) (s scan, err error) {
 	}
 }
 
-// scan finds where values end, by quotes and brackets alone; the text between them may be wrong. Up to the first syntax
-// error scan and a parser agree on quotes and brackets, so the error lies before the end that scan finds for its value.
+// scan finds the ends of values by quotes and brackets alone, and does not check the text between them. Up to the first
+// syntax error, scan and a parser agree on quotes and brackets. So the error lies before the end that scan finds.
 type scan struct {
 	i      int  // bytes scanned, from the next byte of the window on
-	depth  int  // of open brackets
-	inside bool // a string
-	cut    int  // index after the last separator of values at depth 0; 0: none
+	depth  int  // number of open brackets
+	inside bool // i is inside a string
+	cut    int  // index after the last separator of values at depth 0; 0 if there is none
 	ended  bool // the closing bracket of the array is at i
 }
 
-// Classes of bytes for scan.
+// These are the classes of bytes that scan tells apart.
 const (
 	plainByte = iota
 	quoteByte
@@ -305,7 +309,7 @@ func (s *scan) over(b []byte, array bool) {
 	s.i = i
 }
 
-// endOfString returns the index after the closing quote of a string; open is true if the string does not end in b.
+// endOfString returns the index after the closing quote of a string; open is true if the text ends before.
 func (q *scanner) endOfString() (i int, open bool) {
 	for i = q.Pos; ; {
 		if i, _ = q.plain(i); i >= len(q.b) {
@@ -317,7 +321,7 @@ func (q *scanner) endOfString() (i int, open bool) {
 		case q.b[i] != '\\':
 			i++
 		case i+1 >= len(q.b):
-			return i, true // the next call starts at the backslash
+			return i, true // the next call must start at the backslash
 		default:
 			i += 2
 		}

@@ -20,7 +20,7 @@ func (s *sequence) dispatch(w *decode.Window, b *batch) error {
 		s.start(w)
 	}
 	b.done = make(chan struct{})
-	s.under.Add(1)
+	s.inFlight.Add(1)
 	s.todo <- b
 	s.order <- b
 	return nil
@@ -52,14 +52,14 @@ func (s *sequence) start(w *decode.Window) {
 				}
 			}
 			w.Recycle(b.Text)
-			s.under.Done()
+			s.inFlight.Done()
 		}
 	})
 }
 
-// decodeBatch decodes a batch in a lane, and runs the filter on its values where that may happen ahead of their turn.
+// decodeBatch decodes a batch in a lane, and runs the filter on the values if s.ahead is set.
 func (s *sequence) decodeBatch(q *decode.FastDecoder, b *batch) {
-	q.ReuseMaps = s.ahead != nil // what is written need not be held
+	q.ReuseMaps = s.ahead != nil // then no value is needed after its run
 	b.wrong = s.decodeValues(q, b, func(v any, size int) bool {
 		switch {
 		case s.ahead == nil:
@@ -76,12 +76,12 @@ func (s *sequence) decodeBatch(q *decode.FastDecoder, b *batch) {
 	q.ReuseMaps = false
 }
 
-// decodeValues decodes a batch from where it was left. It stops before a value that the fast decoder refuses (then
-// refused is true), and before one that take refuses.
-func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, take func(v any, size int) bool) (refused bool) {
+// decodeValues decodes the rest of a batch and passes each value, and its size in bytes, to visit. It stops before a
+// value that the fast decoder refuses (then refused is true), and before one for which visit returns false.
+func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, visit func(v any, size int) bool) (refused bool) {
 	q.Reset(b.Text, s.node == nil && !s.blind, s.e.twice.Load())
 	q.Pos = b.next
-	due := !b.first || b.next > 0 // a value, after a comma
+	due := !b.first || b.next > 0 // a value must follow the comma before
 	for {
 		if q.SkipSpace(); q.Pos == len(b.Text) {
 			return s.array && (b.Open || b.Last && due)
@@ -99,7 +99,7 @@ func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, take func(v any
 		if !ok || !s.separated(q, b) {
 			return true
 		}
-		if !blind && !take(v, size) {
+		if !blind && !visit(v, size) {
 			return false
 		}
 		b.n++
@@ -112,7 +112,7 @@ func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, take func(v any
 
 // separated skips the separator after a value. It returns false if there is none.
 func (s *sequence) separated(q *decode.FastDecoder, b *batch) bool {
-	if !s.array { // what follows without a space is rare
+	if !s.array { // records without white space between them are rare: refuse them
 		if q.Pos == len(b.Text) {
 			b.bare = b.Open && decode.IsPlain(b.Text[q.Pos-1]) // a number or literal
 			return true
@@ -127,7 +127,7 @@ func (s *sequence) separated(q *decode.FastDecoder, b *batch) bool {
 	return c == ','
 }
 
-// mergeBatch emits the values or results of a batch, and decodes the values that its lane left.
+// mergeBatch emits the values or results of a batch, and decodes the values that its lane has not decoded.
 func (s *sequence) mergeBatch(b *batch) error {
 	before := s.index
 	switch {
@@ -166,7 +166,7 @@ func (s *sequence) mergeBatch(b *batch) error {
 	return nil
 }
 
-// decodeSlowly decodes the rest of a batch by the slow decoder, which words the error if it is not JSON.
+// decodeSlowly decodes the rest of a batch by the slow decoder, which words the error if the text is not JSON.
 func (s *sequence) decodeSlowly(b *batch) error {
 	text := b.Text[b.next:]
 	if b.Last {
@@ -194,7 +194,7 @@ func (s *sequence) decodeSlowly(b *batch) error {
 			s.index++
 			continue
 		}
-		v, err := s.e.decodeComplete(d, s.node, s.blind || s.quiet.Load())
+		v, err := s.e.decodeComplete(d, s.reads())
 		if !s.array && errors.Is(err, io.EOF) {
 			return nil
 		}

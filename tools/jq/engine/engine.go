@@ -1,12 +1,13 @@
-// Package engine runs a planned filter over a text, in this process or in a worker process, and hands out rows.
+// Package engine runs a planned filter over a text, in this process or in a worker process, and returns rows.
 //
-// Goroutines ("lanes") decode batches of the text concurrently and run cheap filters on them; the results come out in
-// the order of the text. The package does not decide how a filter runs (plan), where it runs, or how many rows are
-// shown (jq).
+// Goroutines ("lanes") decode batches of the text concurrently and run cheap filters on them; the results are emitted
+// in the order of the text. Package plan decides how a filter runs. Package jq decides where it runs and how many rows
+// are shown.
 package engine
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -20,7 +21,7 @@ import (
 func (j *Job) Run(ctx context.Context, r io.Reader, out Rows) (Outcome, error) {
 	p, err := j.Prepare()
 	if err != nil {
-		return Outcome{Compile: err.Error()}, nil //nolint:nilerr // it stands in the outcome
+		return Outcome{Compile: err.Error()}, nil //nolint:nilerr // the outcome has it
 	}
 	return j.RunPlan(ctx, p, r, out)
 }
@@ -64,10 +65,7 @@ func (e *engine) lines(r io.Reader) error {
 		}
 		if len(line) > 0 {
 			at += int64(len(line))
-			if line[len(line)-1] == '\n' {
-				line = line[:len(line)-1]
-			}
-			if err := e.record(decode.Valid(line)); err != nil {
+			if err := e.record(decode.Valid(bytes.TrimSuffix(line, []byte{'\n'}))); err != nil {
 				return err
 			}
 			e.out.Progress(at)
@@ -104,7 +102,7 @@ func (e *engine) records(r io.Reader) error {
 	return e.record(all)
 }
 
-// windowSize is how many bytes are read at once: no more than the text has, if its size is known.
+// windowSize returns how many bytes are read at once: about the size of the text if it is known and small.
 func (e *engine) windowSize() int {
 	switch {
 	case e.Window > 0:
@@ -118,7 +116,7 @@ func (e *engine) windowSize() int {
 // recordAhead runs the filter on a record in a lane.
 func (e *engine) recordAhead(v any, m *batchResult) {
 	before := m.n
-	f, err := e.on(v, func(v any) error { return m.add(e, v, asRow) })
+	f, err := e.runRecord(v, func(v any) error { return m.add(e, v, asRow) })
 	if f != nil {
 		f.Record, f.Results = m.records, m.n-before
 		if m.failed++; m.first == nil {
@@ -144,7 +142,7 @@ func (e *engine) merge(m *batchResult) error {
 	return m.err
 }
 
-// large runs the filter on a record that is too large to be held.
+// large runs the filter on a record that does not fit the window; c is its first byte.
 func (e *engine) large(w *decode.Window, c byte) error {
 	record, before := e.Records, e.Results
 	switch {
@@ -176,7 +174,11 @@ func (e *engine) elements(d *decode.Decoder) error {
 	e.Records++
 	failed := false
 	for i := int64(0); d.Kind() != ']'; i++ {
-		v, err := e.decodeComplete(d, e.EachReads, failed)
+		reads := e.EachReads
+		if failed {
+			reads = &decode.Projection{}
+		}
+		v, err := e.decodeComplete(d, reads)
 		if err != nil {
 			return decode.Unexpected(err)
 		}

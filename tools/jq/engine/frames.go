@@ -12,39 +12,39 @@ import (
 
 // The worker answers in frames: one byte for the type, a big-endian length of four bytes, and that many bytes.
 const (
-	framePart     = 'p' // a piece of a row that goes on in the next frame
-	frameRow      = 'r' // the last, or only, piece of a row
-	frameProgress = 'b' // bytes of the text read so far, 8 bytes
-	frameOutcome  = 'o' // how it went, JSON; the last one
+	framePart     = 'p' // a part of a row; the next frame continues the row
+	frameRow      = 'r' // the last, or only, part of a row
+	frameProgress = 'b' // how many bytes of the text were read so far, 8 bytes big-endian
+	frameOutcome  = 'o' // the outcome of the run, JSON; the last frame
 
-	frameHead = 5
-	frameMost = 64 << 10
+	frameHead = 5        // bytes of type and length
+	frameMost = 64 << 10 // bytes after those, at most
 )
 
 // frames writes the rows, progress and outcome of a run as frames.
 type frames struct {
-	enough atomic.Bool
+	enough atomic.Bool  // no more rows are wanted
 	read   atomic.Int64 // bytes of the text
 
-	mu   sync.Mutex
-	w    *bufio.Writer
-	told int64 // of read
+	mu       sync.Mutex
+	w        *bufio.Writer
+	reported int64 // bytes of the last progress frame
 }
 
-// flushing sends progress and flushes every flushEvery, until the process ends.
-func (f *frames) flushing() {
+// flushLoop sends progress and flushes every flushEvery, until the process ends.
+func (f *frames) flushLoop() {
 	for range time.Tick(flushEvery) {
 		f.mu.Lock()
-		if n := f.read.Load(); n != f.told {
-			f.told = n
+		if n := f.read.Load(); n != f.reported {
+			f.reported = n
 			_ = f.frame(frameProgress, binary.BigEndian.AppendUint64(nil, uint64(n)))
 		}
-		_ = f.w.Flush() // an error stays, and the next row finds it
+		_ = f.w.Flush() // the next write returns the error
 		f.mu.Unlock()
 	}
 }
 
-// flushEvery is how long a row stays in the worker at most, so that slow filters show progress.
+// flushEvery is the longest time that a row is buffered in the worker, so that slow filters show progress.
 const flushEvery = 30 * time.Millisecond
 
 func (f *frames) Wanted() bool { return !f.enough.Load() }
@@ -63,12 +63,13 @@ func (f *frames) Row(b []byte) error {
 	return f.frame(frameRow, b)
 }
 
+// end writes the outcome, and blocks all later frames.
 func (f *frames) end(o Outcome) error {
 	b, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	f.mu.Lock() // and never unlocked: this is the last word
+	f.mu.Lock() // never unlocked: no frame may follow the outcome
 	if err := f.frame(frameOutcome, b); err != nil {
 		return err
 	}
@@ -76,12 +77,7 @@ func (f *frames) end(o Outcome) error {
 }
 
 func (f *frames) frame(kind byte, b []byte) error {
-	var head [frameHead]byte
-	head[0] = kind
-	binary.BigEndian.PutUint32(head[1:], uint32(len(b)))
-	if _, err := f.w.Write(head[:]); err != nil {
-		return err
-	}
+	_, _ = f.w.Write(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(b)))) // the next write returns the error
 	_, err := f.w.Write(b)
 	return err
 }
@@ -92,7 +88,8 @@ type Parts interface {
 	Progress(bytes int64)
 }
 
-// unframe parses the answer of a worker in the parent process. It holds at most one frame, and trusts no byte of it.
+// unframe parses the answer of a worker in the parent process. It buffers at most one frame and one write, and trusts
+// no byte of the answer.
 type unframe struct {
 	to      Parts
 	buf     []byte
@@ -102,54 +99,28 @@ type unframe struct {
 var errFrame = errors.New("jq: the worker's answer makes no sense")
 
 func (u *unframe) Write(b []byte) (int, error) {
-	n := len(b)
-	for len(b) > 0 {
-		if len(u.buf) == 0 && len(b) >= frameHead { // the usual case: whole frames, nothing copied
-			if size, err := frameSize(b); err != nil {
-				return 0, err
-			} else if len(b) >= size {
-				if err := u.take(b[:size]); err != nil {
-					return 0, err
-				}
-				b = b[size:]
-				continue
-			}
+	u.buf = append(u.buf, b...)
+	rest := u.buf
+	for len(rest) >= frameHead {
+		size := binary.BigEndian.Uint32(rest[1:])
+		if size > frameMost {
+			return 0, errFrame
 		}
-		want := frameHead
-		if len(u.buf) >= frameHead {
-			var err error
-			if want, err = frameSize(u.buf); err != nil {
-				return 0, err
-			}
+		end := frameHead + int(size)
+		if len(rest) < end {
+			break
 		}
-		k := min(want-len(u.buf), len(b))
-		u.buf = append(u.buf, b[:k]...)
-		b = b[k:]
-		if len(u.buf) < frameHead {
-			continue
-		}
-		if want, err := frameSize(u.buf); err != nil {
+		if err := u.frame(rest[0], rest[frameHead:end]); err != nil {
 			return 0, err
-		} else if len(u.buf) == want {
-			if err := u.take(u.buf); err != nil {
-				return 0, err
-			}
-			u.buf = u.buf[:0]
 		}
+		rest = rest[end:]
 	}
-	return n, nil
+	u.buf = append(u.buf[:0], rest...)
+	return len(b), nil
 }
 
-func frameSize(b []byte) (int, error) {
-	n := binary.BigEndian.Uint32(b[1:])
-	if n > frameMost {
-		return 0, errFrame
-	}
-	return frameHead + int(n), nil
-}
-
-func (u *unframe) take(f []byte) error {
-	kind, b := f[0], f[frameHead:]
+// frame passes the content of a frame to its receiver.
+func (u *unframe) frame(kind byte, b []byte) error {
 	if u.outcome != nil {
 		return errFrame
 	}

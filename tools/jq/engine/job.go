@@ -9,7 +9,7 @@ import (
 
 // Job is one run of a filter over a text, in this process or in a worker: the answers are the same.
 type Job struct {
-	Name   string                     `json:"name"` // of the source
+	Name   string                     `json:"name"` // name of the source
 	Filter string                     `json:"filter"`
 	Args   map[string]json.RawMessage `json:"args,omitempty"`
 	Raw    bool                       `json:"raw,omitempty"`
@@ -19,7 +19,7 @@ type Job struct {
 	Limit  int64                      `json:"limit,omitempty"`  // results wanted after those; 0: all
 	Size   int64                      `json:"size,omitempty"`   // bytes of the file; 0: a pipe
 
-	Window int `json:"-"` // bytes read at once; 0: the default, tests take less
+	Window int `json:"-"` // bytes read at once, for tests; 0: the default
 }
 
 // Prepare parses and compiles the filter of the job, and decides how it runs.

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 
-// decodeLarge decodes the parts that n reads of a value too large to be held, whose first byte is c.
+// decodeLarge decodes the parts that n reads of a value that does not fit the window and starts with the byte c.
 func (e *engine) decodeLarge(w *decode.Window, c byte, n *decode.Projection) (any, error) {
 	switch {
 	case len(e.path) >= maxPath:
@@ -13,7 +13,7 @@ func (e *engine) decodeLarge(w *decode.Window, c byte, n *decode.Projection) (an
 	}
 	r := w.Rest()
 	d := e.decoder(beforeValue, r, w.Offset())
-	v, err := e.decodeComplete(d, n, false)
+	v, err := e.decodeComplete(d, n)
 	e.noteDuplicateOf(d)
 	if err != nil {
 		return nil, e.syntax(d, decode.Unexpected(err))
@@ -33,7 +33,7 @@ func (e *engine) largeArray(w *decode.Window, n *decode.Projection) (any, error)
 	return a, err
 }
 
-// within runs run inside the array or object of frame f, whose bracket comes next.
+// within skips the next bracket and runs run inside the array or object of frame f.
 func (e *engine) within(w *decode.Window, f frame, run func() error) error {
 	w.Skip(1)
 	e.path = append(e.path, f)

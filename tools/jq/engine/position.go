@@ -10,15 +10,15 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
-// frame is an open array or object that is too large to be held; the engine reads inside it.
+// frame is an open array or object that does not fit the window: the engine reads its elements or members one by one.
 type frame struct {
 	array bool
-	key   string // of an object: key of the member that is read
-	n     int64  // of an array: elements before this place; of an object: members
-	comma int64  // offset of the comma before this place, if n > 0
+	key   string // key of the current member, if this is an object
+	n     int64  // elements or members that were read
+	comma int64  // offset of the comma after those, if n > 0
 }
 
-// place is what comes next in the innermost frame.
+// place says what comes next in the innermost frame.
 type place int
 
 const (
@@ -27,10 +27,10 @@ const (
 	beforeKey // or the end of the object
 )
 
-// maxPath is how many frames the engine opens; the slow decoder reads deeper values.
+// maxPath is how many frames the engine opens, one in the other; the slow decoder reads deeper values.
 const maxPath = 64
 
-// decoder returns the slow decoder on r, which is the text from offset at, inside the arrays and objects that are open.
+// decoder returns a slow decoder of r, which is the text from offset at, inside the open arrays and objects.
 func (e *engine) decoder(where place, r io.Reader, at int64) *decode.Decoder {
 	if e.keys == nil {
 		e.keys = map[string]string{}
@@ -38,7 +38,7 @@ func (e *engine) decoder(where place, r io.Reader, at int64) *decode.Decoder {
 	return decode.NewDecoderAt(e.prefix(where), r, at, e.keys)
 }
 
-// prefix is the shortest text that opens the same arrays and objects as the text so far.
+// prefix returns the shortest text that opens the same arrays and objects as the text so far.
 func (e *engine) prefix(where place) []byte {
 	var b []byte
 	for i, f := range e.path {
@@ -65,7 +65,7 @@ func (e *engine) prefix(where place) []byte {
 	return b
 }
 
-// pointer corrects a pointer of such a decoder, which counts array elements from its prefix on only.
+// pointer corrects a JSON Pointer of a slow decoder, which counts the array elements only from the prefix on.
 func (e *engine) pointer(p string) string {
 	parts := strings.Split(p, "/")
 	for i, f := range e.path {
@@ -108,7 +108,7 @@ func (e *engine) syntax(d *decode.Decoder, err error) error {
 	if b == nil {
 		return err
 	}
-	if b.Offset < d.Base && len(e.path) > 0 { // a trailing comma
+	if b.Offset < d.Base && len(e.path) > 0 { // the error is the comma before the text of d
 		b.Offset = e.path[len(e.path)-1].comma
 	}
 	b.Pointer = decode.Middle(e.pointer(b.Pointer))
@@ -116,11 +116,12 @@ func (e *engine) syntax(d *decode.Decoder, err error) error {
 	return errBroken
 }
 
-// decodeComplete decodes a record, or a value inside one. A number or literal at the end of the text may be cut off: as
-// a record it is taken, as jq does, and the outcome says so; inside a record it is an error.
-func (e *engine) decodeComplete(d *decode.Decoder, n *decode.Projection, blind bool) (any, error) {
+// decodeComplete decodes the parts that n reads of a record, or of a value inside a record. A number or literal at the
+// end of the text may be cut off: a record is accepted, as in jq, and the outcome mentions it; inside a record it is an
+// error.
+func (e *engine) decodeComplete(d *decode.Decoder, n *decode.Projection) (any, error) {
 	kind := d.Kind()
-	v, err := d.NextOrSkip(n, blind)
+	v, err := d.Next(n)
 	if err == nil && d.OpenEnded(kind) {
 		if !d.Inside() {
 			e.Open = true

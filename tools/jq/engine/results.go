@@ -14,62 +14,48 @@ var errEnough = errors.New("enough")
 // holder collects the results of a filter that runs element by element.
 type holder struct {
 	e       *engine
-	p       *plan.Stream
 	how     style
-	held    batchResult // held until the record is known to be whole
-	n       int64
-	started bool // on any element
+	held    batchResult // the results until the whole record is known to be JSON
+	n       int64       // results
+	started bool        // the filter ran on an element
 
 	message string // why the filter failed
-	element int64  // on which
+	element int64  // index of the element on which it failed
 }
 
-func (e *engine) holder() *holder {
-	h := &holder{e: e, p: e.Stream}
-	switch e.Stream.Form {
-	case plan.Gather:
-		h.how = asJSON
-	case plan.Count:
-		h.how = unwritten
-	}
-	return h
-}
+// styles are the styles of held results; asRow is the default.
+var styles = map[plan.Form]style{plan.Gather: asJSON, plan.Count: unwritten}
 
-// value adds a result; text adds one that a lane has encoded.
+// value adds a result. It returns errEnough after the last result that the filter wants.
 func (h *holder) value(v any) error {
 	h.n++
 	var err error
-	if h.p.Flows() {
+	if h.e.Stream.Flows() {
 		err = h.e.result(v)
 	} else {
 		err = h.held.add(h.e, v, h.how)
 	}
-	return h.enough(err)
-}
-
-func (h *holder) text(b []byte) error {
-	h.n++
-	var err error
-	if h.p.Flows() {
-		err = h.e.row(b)
-	} else {
-		h.held.n++
-		h.held.results = append(h.held.results, b...)
-		h.held.ends = append(h.held.ends, len(h.held.results))
-	}
-	return h.enough(err)
-}
-
-func (h *holder) enough(err error) error {
-	if err == nil && h.p.Most >= 0 && h.n >= h.p.Most {
+	if err == nil && h.e.Stream.Most >= 0 && h.n >= h.e.Stream.Most {
 		return errEnough
 	}
 	return err
 }
 
+// text adds a result that a lane has encoded. Lanes run no filters that limit the number of results.
+func (h *holder) text(b []byte) error {
+	h.n++
+	if h.e.Stream.Flows() {
+		return h.e.row(b)
+	}
+	h.held.n++
+	h.held.append(b)
+	return nil
+}
+
 // runElements runs the filter on the elements of the array that comes next.
 func (e *engine) runElements(w *decode.Window) (*holder, error) {
-	h, p := e.holder(), e.Stream
+	p := e.Stream
+	h := &holder{e: e, how: styles[p.Form]}
 	plain := p.From == 0 && p.To < 0
 	s := &sequence{e: e, array: true, node: e.EachReads, blind: plain && p.Form == plan.Count && p.Each == nil}
 	s.unit = func(v any) error {
@@ -94,7 +80,7 @@ func (e *engine) runElements(w *decode.Window) (*holder, error) {
 	return h, err
 }
 
-// runEnded records how a run on one element ended: a failure ends the record.
+// runEnded records how a run on one element ended. After a failure the rest of the record is only checked.
 func (h *holder) runEnded(s *sequence, r runResult) error {
 	if r.message != "" {
 		h.message, h.element = r.message, s.index
@@ -107,6 +93,7 @@ func (h *holder) runEnded(s *sequence, r runResult) error {
 	return r.err
 }
 
+// elementAhead returns a function that runs the filter on an element in a lane.
 func (e *engine) elementAhead(how style) func(any, *batchResult) {
 	return func(v any, m *batchResult) {
 		if m.first != nil || m.err != nil {
@@ -120,36 +107,32 @@ func (e *engine) elementAhead(how style) func(any, *batchResult) {
 	}
 }
 
+// merge adds the results of a lane.
 func (h *holder) merge(s *sequence, m *batchResult) error {
-	err := m.each(h.text)
-	if err == nil {
-		rest := m.n - int64(len(m.ends))
-		h.n += rest
-		h.held.n += rest
-		if h.p.Flows() {
-			h.e.Results += rest
-		}
-		if m.first != nil {
-			s.index += m.first.Element
-			err = h.runEnded(s, runResult{m.first.Message, m.err})
-		} else {
-			err = m.err
-		}
-	} else if errors.Is(err, errEnough) {
-		err = h.runEnded(s, runResult{err: err})
+	if err := m.each(h.text); err != nil {
+		return err
 	}
-	return err
+	rest := m.n - int64(len(m.ends))
+	h.n += rest
+	h.held.n += rest
+	if h.e.Stream.Flows() {
+		h.e.Results += rest
+	}
+	if m.first == nil {
+		return m.err
+	}
+	s.index += m.first.Element
+	return h.runEnded(s, runResult{m.first.Message, m.err})
 }
 
 // finish emits the held results at the end of a record; before is the number of results before it.
 func (h *holder) finish(record, before int64, element bool) error {
-	e := h.e
+	e, form := h.e, h.e.Stream.Form
 	var err error
 	switch {
-	case h.p.Flows():
-	case h.p.Form == plan.Flow || h.p.Form == plan.Item:
-		if !h.started && h.p.Form == plan.Item {
-			h.message = ""
+	case e.Stream.Flows():
+	case form == plan.Flow || form == plan.Item:
+		if !h.started && form == plan.Item {
 			r := e.run(e.Each, nil, h.value)
 			if r.err != nil {
 				return r.err
@@ -159,7 +142,7 @@ func (h *holder) finish(record, before int64, element bool) error {
 		err = h.held.each(e.row)
 		e.Results += h.held.n - int64(len(h.held.ends))
 	case h.message != "":
-	case h.p.Form == plan.Count:
+	case form == plan.Count:
 		err = e.row(strconv.AppendInt(nil, h.n, 10))
 	default:
 		err = e.row(h.array())
@@ -174,7 +157,7 @@ func (h *holder) finish(record, before int64, element bool) error {
 	return err
 }
 
-// array is the JSON array of all results.
+// array returns the held results as a JSON array.
 func (h *holder) array() []byte {
 	b := make([]byte, 0, len(h.held.results)+len(h.held.ends)+2)
 	b = append(b, '[')

@@ -19,11 +19,11 @@ type engine struct {
 	ctx context.Context
 	out Rows
 
-	again byPosition // the text, where it can be read twice
-	path  []frame    // the open arrays and objects that are too large to be held
+	again byPosition // the text; nil if it cannot be read twice
+	path  []frame    // the open arrays and objects that do not fit the window
 	fast  decode.FastDecoder
-	keys  map[string]string // of all slow decoders
-	twice atomic.Bool       // a key stood twice
+	keys  map[string]string // cache that all slow decoders share
+	twice atomic.Bool       // a duplicate key was found
 	full  atomic.Bool       // no more rows are wanted
 	Outcome
 }
@@ -51,7 +51,7 @@ func (e *engine) run(f *plan.Filter, v any, emit func(any) error) (r runResult) 
 		}
 	}
 	defer func() {
-		if p := recover(); p != nil { // gojq should not, and it must not take more than this run with it
+		if p := recover(); p != nil { // a panic of gojq must not end more than this run
 			r = runResult{message: decode.Clip(fmt.Sprint("internal error of the filter's interpreter: ", p))}
 		}
 	}()
@@ -83,7 +83,7 @@ func (e *engine) run(f *plan.Filter, v any, emit func(any) error) (r runResult) 
 // record runs the filter on one value.
 func (e *engine) record(v any) error {
 	before := e.Results
-	f, err := e.on(v, e.result)
+	f, err := e.runRecord(v, e.result)
 	if f != nil {
 		f.Record, f.Results = e.Records, e.Results-before
 		e.fail(*f)
@@ -92,8 +92,8 @@ func (e *engine) record(v any) error {
 	return err
 }
 
-// on runs the filter on one value, or on each of its elements, and returns where it failed.
-func (e *engine) on(v any, emit func(any) error) (*Failure, error) {
+// runRecord runs the filter on one record, or on each of its elements, and returns where the filter failed.
+func (e *engine) runRecord(v any, emit func(any) error) (*Failure, error) {
 	a, ok := v.([]any)
 	if !ok || !e.InElements() {
 		r := e.run(e.Code, v, emit)
@@ -114,13 +114,14 @@ func (e *engine) on(v any, emit func(any) error) (*Failure, error) {
 	return nil, nil
 }
 
+// fail counts a record on which the filter failed, and stores the first one.
 func (e *engine) fail(f Failure) {
 	if e.Failed++; e.First == nil {
 		e.First = &f
 	}
 }
 
-// wanted reports whether the next result is to be shown.
+// wanted reports whether the caller wants the text of the next result.
 func (e *engine) wanted() bool {
 	if e.Limit > 0 && e.Results >= e.Offset+e.Limit || !e.out.Wanted() {
 		e.full.Store(true)
@@ -129,6 +130,7 @@ func (e *engine) wanted() bool {
 	return e.Results >= e.Offset
 }
 
+// result encodes a result and passes it to the caller of the run, or only counts it.
 func (e *engine) result(v any) error {
 	if !e.wanted() {
 		e.Results++
@@ -141,7 +143,7 @@ func (e *engine) result(v any) error {
 	return e.row(b)
 }
 
-// row passes an encoded result to the caller of the run.
+// row passes an encoded result to the caller of the run, or only counts it.
 func (e *engine) row(b []byte) error {
 	wanted := e.wanted()
 	e.Results++
@@ -155,31 +157,37 @@ func (e *engine) row(b []byte) error {
 // 200 MB, streamable: select by two keys" of docs/SPEED.md needs it: with lanes that only decode it takes 1.5 times as
 // long.
 type batchResult struct {
-	results []byte // texts, one after the other
-	ends    []int  // where each ends
-	n       int64  // results, also those whose text was not wanted
+	results []byte // encoded results, one after the other
+	ends    []int  // index in results after each of them
+	n       int64  // number of results, including those that are not encoded
 
-	records int64 // the filter was run on
-	failed  int64
-	first   *Failure // its record counts from the batch
-	err     error    // of the context
+	records int64    // values on which the filter ran
+	failed  int64    // values on which it failed
+	first   *Failure // the first failure; its record number starts at 0 in each batch
+	err     error    // error of the context
 }
 
+// full reports whether the lane must stop.
 func (m *batchResult) full() bool { return len(m.results) > maxBatchResult || m.err != nil }
 
-// add encodes a result and keeps it, if it is wanted.
+// add counts a result, and encodes it if its text is wanted.
 func (m *batchResult) add(e *engine, v any, how style) error {
 	m.n++
 	if how == unwritten || how != asJSON && e.full.Load() {
 		return nil
 	}
 	b, err := e.write(v, how)
-	m.results = append(m.results, b...)
-	m.ends = append(m.ends, len(m.results))
+	m.append(b)
 	return err
 }
 
-// each calls f with each text.
+// append adds an encoded result.
+func (m *batchResult) append(b []byte) {
+	m.results = append(m.results, b...)
+	m.ends = append(m.ends, len(m.results))
+}
+
+// each calls f with each encoded result.
 func (m *batchResult) each(f func([]byte) error) error {
 	start := 0
 	for _, end := range m.ends {
@@ -191,15 +199,16 @@ func (m *batchResult) each(f func([]byte) error) error {
 	return nil
 }
 
-// maxBatchResult is how many bytes of results a lane keeps before the rest of its batch waits for its turn.
+// maxBatchResult is how many bytes of results a lane holds. If there are more, the merging goroutine decodes the rest
+// of the batch.
 const maxBatchResult = 1 << 20
 
 // style is how a result is written.
 type style int
 
 const (
-	asRow     style = iota // strings as they are, where that is asked for
-	asJSON                 // a part of an array
+	asRow     style = iota // JSON, or an unquoted string if the job is raw
+	asJSON                 // JSON, as part of an array
 	unwritten              // only counted
 )
 
@@ -210,8 +219,8 @@ func (e *engine) write(v any, how style) ([]byte, error) {
 	return gojq.Marshal(v)
 }
 
-// runResult is how a run of a filter on one value ended.
+// runResult says how a run of a filter on one value ended.
 type runResult struct {
-	message string // gojq's, where it failed
-	err     error
+	message string // gojq's error message if the filter failed
+	err     error  // the run ends with this error
 }

@@ -9,40 +9,24 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/worker"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
 // WorkerInput is the text on which a worker runs a filter.
 type WorkerInput struct {
-	File  *os.File // to be read by position, or nil
-	Small bool     // its source is of at most smallText bytes
-	Size  int64    // of file
+	File  *os.File // the text as a file, which the worker reads by position; nil: use Open
+	Small bool     // the source has at most smallText bytes
+	Size  int64    // bytes of File
 	Open  func() (io.Reader, error)
 }
 
-// gate is a reader that blocks until the channel is closed, and then returns io.EOF.
-type gate chan struct{}
-
-func (g gate) Read([]byte) (int, error) {
-	<-g
-	return 0, io.EOF
-}
-
-// reading reads a text for a worker and keeps the first error.
-type reading struct {
-	ctx    context.Context
+// errorReader reads from r and stores the first error that is not io.EOF.
+type errorReader struct {
 	r      io.Reader
 	failed atomic.Pointer[error]
 }
 
-func (r *reading) from(text io.Reader) *reading {
-	r.r = text
-	return r
-}
-
-func (r *reading) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
+func (r *errorReader) Read(b []byte) (int, error) {
 	n, err := r.r.Read(b)
 	if err != nil && err != io.EOF {
 		r.failed.CompareAndSwap(nil, &err)
@@ -50,23 +34,24 @@ func (r *reading) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// PageOutput is how many bytes a worker may write for a page: one row as large as its memory, each byte of it escaped,
-// and the rows under way until it hears that the page is full.
+// PageOutput returns how many bytes a worker may write for a page: one row as large as the memory, with each byte
+// escaped, and 64 MiB of rows until the worker learns that the page is full.
 func PageOutput(memory int64) int64 { return 6*memory + 64<<20 }
 
-// RunWorker runs a job in a worker process with a memory limit in bytes. It may write output bytes; 0 is no limit, for
-// callers with a limit of their own. The caller closes enough when it wants no more rows.
+// RunWorker runs a job in a worker process. memory is its limit in bytes. output is how many bytes the worker may
+// write; 0 is no limit, for callers with a limit of their own. The caller closes enough if it wants no more rows.
 func RunWorker(
 	ctx context.Context, j Job, t WorkerInput, memory, output int64, to Parts, enough <-chan struct{},
 ) (Outcome, error) {
 	s := worker.Spec{Name: WorkerName, Small: t.Small, Memory: memory, Output: output}
-	read := &reading{ctx: ctx}
-	var clean []func()
-	defer func() {
-		for _, f := range clean {
-			f()
+	read := &errorReader{}
+	if t.File == nil || !canPassFiles {
+		text, err := t.Open()
+		if err != nil {
+			return Outcome{}, err
 		}
-	}()
+		read.r = decode.WithContext(ctx, text)
+	}
 	switch {
 	case t.File != nil && canPassFiles:
 		j.Size = t.Size
@@ -77,51 +62,40 @@ func RunWorker(
 			return Outcome{}, err
 		}
 		s.Files = []*os.File{r}
-		from, err := t.Open()
-		if err != nil {
-			_, _ = r.Close(), w.Close()
-			return Outcome{}, err
-		}
 		copied := make(chan struct{})
 		go func() {
 			defer close(copied)
-			_, _ = io.Copy(w, read.from(from))
+			_, _ = io.Copy(w, read)
 			_ = w.Close()
 		}()
-		clean = append(clean, func() {
+		defer func() {
 			_, _ = r.Close(), w.Close()
 			<-copied
-		})
+		}()
 	}
 	head, err := json.Marshal(j)
 	if err != nil {
 		return Outcome{}, err
 	}
-	in := []io.Reader{bytes.NewReader(append(head, 0x0a))}
-	if s.Files == nil {
-		from, err := t.Open()
-		if err != nil {
-			return Outcome{}, err
-		}
-		in = append(in, read.from(from))
-	} else {
-		shut := make(gate)
+	var rest io.Reader = read
+	if s.Files != nil { // the input goes on, empty, until the caller wants no more rows
+		open, end := io.Pipe()
 		done := make(chan struct{})
-		clean = append(clean, func() { close(done) })
+		defer close(done)
 		go func() {
 			select {
 			case <-enough:
 			case <-done:
 			}
-			close(shut)
+			_ = end.Close()
 		}()
-		in = append(in, shut)
+		rest = open
 	}
-	s.In = io.MultiReader(in...)
+	s.In = io.MultiReader(bytes.NewReader(append(head, '\n')), rest)
 	u := &unframe{to: to}
 	err = worker.Run(ctx, s, u)
 	if failed := read.failed.Load(); failed != nil && ctx.Err() == nil {
-		return Outcome{}, *failed // to the worker it looked like the end of the text
+		return Outcome{}, *failed // the worker took the error for the end of the text
 	}
 	if u.outcome != nil && err == nil {
 		return *u.outcome, nil

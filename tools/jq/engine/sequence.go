@@ -9,10 +9,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
-// lanes is how many batches are decoded concurrently.
+// lanes is how many goroutines decode batches concurrently.
 const lanes = 2
 
-// spareBuffers is how many buffers a window keeps: one for each batch under way, and two.
+// spareBuffers is how many free buffers a window keeps: one for each of the lanes + 2 batches in flight, and two more.
 const spareBuffers = lanes + 4
 
 // maxAhead is the longest value, in bytes, on which a lane runs a filter ahead of its turn.
@@ -21,43 +21,43 @@ const maxAhead = 64 << 10
 // sequence decodes values that follow each other: the records of the text, or the elements of an array.
 //
 //	window ─► chunks ─┬─► lane ─┬─► merge, in order ─► unit
-//	                  └─► lane ─┘   decodes what a lane left
+//	                  └─► lane ─┘   decodes what the lane has not decoded
 //
 // The lanes get batches as they are cut; the merging goroutine emits them in the order of the text. At most lanes + 2
-// batches are under way. A text of one batch starts no goroutines. The row "jq: 200 MB, streamable: length" of
+// batches are in flight. A text of one batch starts no goroutines. The row "jq: 200 MB, streamable: length" of
 // docs/SPEED.md needs the lanes: with one it takes 1.6 times as long.
 type sequence struct {
 	e     *engine
 	array bool
 	node  *decode.Projection
-	blind bool                    // values are checked, not made
-	unit  func(any) error         // one value, in order
-	ahead func(any, *batchResult) // one value in a lane, its results kept; nil: unit does it
+	blind bool                    // values are checked but not decoded
+	unit  func(any) error         // called with each value, in order
+	ahead func(any, *batchResult) // called with each value in a lane, instead of unit; may be nil
 	merge func(*batchResult) error
 
-	record   func(w *decode.Window, c byte) error // a value that is too large to be held; nil: as any other
-	elements func(*decode.Decoder) error          // an array, by the slow decoder, element by element; nil: as any other
+	record   func(w *decode.Window, c byte) error // reads a value that does not fit the window; may be nil
+	elements func(*decode.Decoder) error          // reads an array by the slow decoder; may be nil
 
 	index int64       // of the next value
-	quiet atomic.Bool // the rest is only checked
+	quiet atomic.Bool // the rest of the values is only checked
 	begun bool        // a batch was dispatched
 
 	todo, order chan *batch
-	running     sync.WaitGroup
-	under       sync.WaitGroup // batches under way
+	running     sync.WaitGroup // goroutines
+	inFlight    sync.WaitGroup // batches
 	stop        atomic.Bool
-	err         error // of the merging goroutine; read it only when no batch is under way
+	err         error // error of the merging goroutine; read it only if no batch is in flight
 }
 
-// batch is a chunk, and what a lane made of it.
+// batch is a chunk with the values or results that a lane has made of it.
 type batch struct {
 	decode.Chunk
-	first bool // it begins the sequence
+	first bool // the batch begins the sequence
 	bare  bool // the text ends with a record that is a number or literal
 
 	n      int64 // values that were decoded
-	next   int   // index in text of the next value
-	wrong  bool  // the fast decoder refused that value
+	next   int   // index in Text of the next value
+	wrong  bool  // the fast decoder refused the next value
 	values []any
 	result batchResult
 	defect error // a panic of the lane
@@ -72,7 +72,7 @@ func (s *sequence) drive(w *decode.Window) error {
 		close(s.order)
 		s.running.Wait()
 	}
-	if s.err != nil { // it was earlier in the text
+	if s.err != nil { // this error is earlier in the text than err
 		return panics.Again(s.err)
 	}
 	return err
@@ -101,9 +101,9 @@ func (s *sequence) dispatchAll(w *decode.Window) error {
 	return nil
 }
 
-// large decodes one value that does not fit the window.
+// large decodes one value that does not fit the window. ended is true after the last value.
 func (s *sequence) large(w *decode.Window) (ended bool, err error) {
-	if s.under.Wait(); s.err != nil {
+	if s.inFlight.Wait(); s.err != nil {
 		return true, panics.Again(s.err)
 	}
 	c, err := w.Next()
@@ -140,7 +140,7 @@ func (s *sequence) large(w *decode.Window) (ended bool, err error) {
 	}
 }
 
-// reads is the projection of the values.
+// reads returns the projection of the values, an empty one if they are only checked.
 func (s *sequence) reads() *decode.Projection {
 	if s.blind || s.quiet.Load() {
 		return &decode.Projection{}

@@ -8,46 +8,37 @@ import (
 
 // runStreamPath runs the filter on the elements of the array to which the path of the stream leads in a record.
 //
-// The last of duplicate keys counts, which is known only at the end of the object. Held results are dropped when the
-// key comes again. Results that go out at once need a second reading: the first one checks that the record is JSON,
-// and finds the last array.
+// Of duplicate keys the last one counts, which is known only at the end of the object. Held results are dropped if the
+// key comes again. Results that are emitted at once need a second reading: the first reading checks that the record is
+// JSON, and finds the last array.
 func (e *engine) runStreamPath(w *decode.Window) error {
 	record, before, at := e.Records, e.Results, w.Offset()
-	arrays := 0 // that the path led to
+	const all, none = 0, -1
+	arrays, wanted := 0, all // arrays on the path, and the number of the one to run the filter on
+	if e.Stream.Flows() {
+		wanted = none
+	}
 	var h *holder
 	read := func(w *decode.Window) (err error) {
-		arrays++
-		h, err = e.runElements(w)
-		return err
-	}
-	if e.Stream.Flows() {
-		read = func(w *decode.Window) error {
-			arrays++
-			_, err := e.largeArray(w, &decode.Projection{})
-			return err
+		if arrays++; wanted == all || wanted == arrays {
+			h, err = e.runElements(w)
+		} else {
+			_, err = e.largeArray(w, &decode.Projection{})
 		}
+		return err
 	}
 	v, found, err := e.descend(w, e.Stream.Path, read)
 	if err != nil {
 		return err
 	}
-	if !found { // it leads elsewhere, which the filter says: it reads nothing else of the record
+	if !found { // the filter words the error; it reads no other part of the record
 		return e.record(v)
 	}
 	if e.Stream.Flows() {
-		last := arrays
-		arrays = 0
+		arrays, wanted = 0, arrays
 		rest := io.NewSectionReader(e.again, at, e.again.Size()-at)
 		second := decode.NewWindow(decode.WithContext(e.ctx, rest), e.windowSize(), at, spareBuffers)
-		_, _, err = e.descend(second, e.Stream.Path, func(w *decode.Window) (err error) {
-			if arrays++; arrays == last {
-				h, err = e.runElements(w)
-				return err
-			}
-			_, err = e.largeArray(w, &decode.Projection{})
-			return err
-		})
-		if err != nil {
+		if _, _, err = e.descend(second, e.Stream.Path, read); err != nil {
 			return err
 		}
 	}
@@ -60,14 +51,14 @@ func (e *engine) runStreamPath(w *decode.Window) error {
 func (e *engine) descend(
 	w *decode.Window, keys []string, read func(*decode.Window) error,
 ) (v any, found bool, err error) {
-	if _, err = w.Next(); err != nil { // of a second reading nothing is there yet
+	if _, err = w.Next(); err != nil { // fills the window of a second reading
 		return nil, false, err
 	}
 	if len(keys) == 0 {
 		return nil, true, read(w)
 	}
 	m := map[string]any{}
-	seen := false
+	known := false // the key was read before
 	err = e.eachMember(w, func(key string, c byte) (err error) {
 		if key != keys[0] {
 			_, err = e.decodeValue(w, c, &decode.Projection{})
@@ -86,10 +77,10 @@ func (e *engine) descend(
 			found = false
 			m[key], err = e.decodeValue(w, c, nil)
 		}
-		if seen && err == nil {
+		if known && err == nil {
 			e.noteDuplicate(decode.Duplicate{Key: decode.Clip(key), Offset: w.Offset()})
 		}
-		seen = true
+		known = true
 		return err
 	})
 	return m, found, err

@@ -13,9 +13,9 @@ import (
 // WorkerName is the name of [Worker] for worker.Main.
 const WorkerName = "jq"
 
-// Worker runs a job in a worker process. Its input starts with the job, a line of JSON; the end of the input means
-// that further rows are only counted. The text is the file it gets; on Windows, where files cannot be passed, it is
-// the rest of the input.
+// Worker runs a job in a worker process. The input starts with the job, a line of JSON; after the end of the input,
+// further rows are only counted. The text is the passed file; on Windows, where files cannot be passed, the text is the
+// rest of the input.
 func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) error {
 	input := bufio.NewReaderSize(in, 64<<10)
 	line, err := input.ReadBytes('\n')
@@ -28,7 +28,7 @@ func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) 
 	}
 	debug.SetGCPercent(garbage)
 	w := &frames{w: bufio.NewWriterSize(out, frameMost)}
-	go w.flushing()
+	go w.flushLoop()
 	var text io.Reader = input
 	if len(files) > 0 {
 		text = files[0]
@@ -47,6 +47,6 @@ func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) 
 	return w.end(o)
 }
 
-// garbage is GOGC of a worker, in percent. Most filters hold little; the memory limit, which internal/worker sets,
-// makes the collector run earlier for those that hold much.
+// garbage is GOGC of a worker, in percent. Most filters need little memory; for the others the memory limit, which
+// internal/worker sets, makes the collector run earlier.
 const garbage = 400

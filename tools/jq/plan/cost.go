@@ -3,35 +3,35 @@ package plan
 import "github.com/itchyny/gojq"
 
 const (
-	maxCopies = 32  // of its input that a direct filter's result holds
-	maxSteps  = 256 // of a direct filter for each value
+	maxCopies = 32  // copies of its input in the result of a direct filter, at most
+	maxSteps  = 256 // steps of a direct filter for each value, at most
 )
 
-// cost bounds the size and the time of the result of a direct filter, for any value. Its unit is the larger of the
-// value and 64 bytes: a longer literal counts as several. [.,.]|[.,.] makes four copies, and each further pair doubles
-// them, so a pipe multiplies.
+// cost bounds the size of the result of a direct filter and the time to compute it, for any value. Its unit is the size
+// of the value, at least 64 bytes; a longer literal counts as several. The costs of the two sides of a pipe multiply:
+// [.,.]|[.,.] makes four copies, and each further |[.,.] doubles them.
 type cost struct {
-	copies int // of the input that the result holds, at most
-	steps  int // parts of the filter that are run, and copies that are compared
+	copies int // upper bound of the copies of the input in the result
+	steps  int // upper bound of the terms that run and the copies that are compared
 }
 
 // bounded reports whether a filter of this cost is safe in this process.
 func (c cost) bounded() bool { return c.copies <= maxCopies && c.steps <= maxSteps }
 
-// then is the cost of next run on the result of c.
+// then returns the cost of running next on the result of c.
 func (c cost) then(next cost) cost {
 	return cost{c.copies * next.copies, c.steps + c.copies*next.steps}.clipped()
 }
 
-// with is the cost of both on the same input, with both results.
+// with returns the cost of both on the same input, with both results.
 func (c cost) with(d cost) cost { return cost{c.copies + d.copies, c.steps + d.steps}.clipped() }
 
-// either is the cost of both on the same input, with one of the results.
+// either returns the cost of both on the same input, with one of the results.
 func (c cost) either(d cost) cost {
 	return cost{max(c.copies, d.copies), c.steps + d.steps}.clipped()
 }
 
-// clipped limits both numbers far above the bounds, so that they never overflow.
+// clipped limits both numbers to 4,096, far above maxCopies and maxSteps, so that they never overflow.
 func (c cost) clipped() cost {
 	const most = 1 << 12
 	return cost{min(c.copies, most), min(c.steps, most)}
@@ -39,7 +39,7 @@ func (c cost) clipped() cost {
 
 func costOfText(s string) cost { return cost{1 + len(s)/64, 1} }
 
-// costOf is the cost of a query that directly takes.
+// costOf returns the cost of a query that compileDirect accepts.
 func costOf(q *gojq.Query) cost {
 	if q.Term != nil {
 		return costOfTerm(q.Term)
@@ -67,7 +67,7 @@ func costOfTerm(t *gojq.Term) cost {
 	case gojq.TermTypeString:
 		c = costOfText(t.Str.Str)
 	case gojq.TermTypeFunc:
-		for _, arg := range t.Func.Args { // of select, which gives its input
+		for _, arg := range t.Func.Args { // of select, which returns its input
 			c.steps += costOf(arg).steps
 		}
 	case gojq.TermTypeQuery:

@@ -8,24 +8,24 @@ import (
 
 // # Filters that are answered without the interpreter
 //
-// gojq makes an environment for each run, which costs more than most filters of one value do. Filters that give at
-// most one result, and use nothing but paths of names and indices, literals, comparisons, and, or, not, select, empty,
-// //, if, and objects and arrays of those, are also Go functions. A function answers only if gojq surely gives the
-// same result; otherwise it returns unsure, and gojq runs the filter and words the error. gojq itself evaluates the
-// literals and compares.
+// gojq makes an environment for each run, which takes longer than most filters of one value. A filter is also compiled
+// to a Go function if it has at most one result and uses only paths of names and indices, literals, comparisons, and,
+// or, not, select, empty, //, if, and objects and arrays of those. The function returns a result only if gojq surely
+// returns the same; otherwise it returns unsure, and gojq runs the filter and words the error. gojq evaluates the
+// literals and compares the values.
 //
 // The row "jq: 200 MB, streamable: select by two keys" of docs/SPEED.md needs it.
 //
 // # Which filters are safe in this process
 //
-// gojq can take all memory at once, overflow the stack, and ignore cancellation inside one built-in: most filters run
-// in a worker. A direct filter can do none of that, in gojq either: it has no loops, no recursion and no built-in that
-// makes values, and costOf bounds from its syntax how many copies of its input it makes and compares. So direct
-// filters run in this process on sources of at most 64 KiB (smallText of tools/jq), and ahead of their turn in the
-// lanes. A result takes at most maxCopies × 64 KiB there before it is escaped, and the steps of all records take about
-// a second at most.
+// gojq can allocate all memory at once, overflow the stack, and ignore cancellation inside a built-in function.
+// Therefore most filters run in a worker. A direct filter does none of these, in gojq neither: it has no loop, no
+// recursion and no built-in function that makes values, and costOf bounds from its syntax how many copies of its input
+// it makes and compares. So direct filters run in this process on sources of at most 64 KiB (smallText of tools/jq),
+// and ahead of their turn in the lanes. A result takes at most maxCopies × 64 KiB there before it is escaped, and the
+// steps of all records take about a second at most.
 
-// Answer is what a direct function says of its result.
+// Answer reports whether a direct function has a result.
 type Answer int
 
 const (
@@ -34,21 +34,22 @@ const (
 	OneResult
 )
 
-// Direct returns the one result of a filter on v, or none. If the answer is neither, gojq must run the filter.
+// Direct runs a filter on v. The value counts only with OneResult; with unsure, gojq must run the filter.
 type Direct func(v any) (any, Answer)
 
 // Filter is a compiled query.
 type Filter struct {
 	Code   *gojq.Code
-	Direct Direct // nil: only Code can run it
+	Direct Direct // nil if the filter needs gojq
 }
 
-// maxDirect is the length in bytes of a filter that may become a Go function. gojq compiles each literal of such a
-// filter by itself: the 8,000 of "1+1+…" took 54 MiB. A bounded filter has at most maxSteps steps, and is far shorter.
+// maxDirect is the length, in bytes, of the longest filter that is compiled to a Go function. gojq compiles each
+// literal of such a filter separately: the 8,000 literals of "1+1+…" took 54 MiB. A filter of at most maxSteps steps is
+// far shorter.
 const maxDirect = 2 << 10
 
-// ready compiles a query of this program, also to a Go function if it is one of those.
-func (p *program) ready(q *gojq.Query) (*Filter, error) {
+// compileFilter compiles a query of this program by gojq, and to a Go function if the query is direct and bounded.
+func (p *program) compileFilter(q *gojq.Query) (*Filter, error) {
 	code, err := p.compile(q)
 	if err != nil {
 		return nil, err
@@ -57,27 +58,33 @@ func (p *program) ready(q *gojq.Query) (*Filter, error) {
 	if len(p.filter) > maxDirect {
 		return f, nil
 	}
-	if d := directly(q); d != nil && costOf(q).bounded() {
+	if d := compileDirect(q); d != nil && costOf(q).bounded() {
 		f.Direct = d
 	}
 	return f, nil
 }
 
-// directly returns a query as a function, nil if it is not one of those.
-func directly(q *gojq.Query) Direct {
+// compileDirect compiles a query to a Go function. It returns nil if the query is not direct.
+func compileDirect(q *gojq.Query) Direct {
 	if q == nil || len(q.FuncDefs) > 0 || q.Meta != nil || len(q.Imports) > 0 || len(q.Patterns) > 0 {
 		return nil
 	}
 	if q.Term != nil {
 		return directTerm(q.Term)
 	}
-	left, right := directly(q.Left), directly(q.Right)
+	left, right := compileDirect(q.Left), compileDirect(q.Right)
 	if left == nil || right == nil {
 		return nil
 	}
 	switch q.Op {
 	case gojq.OpPipe:
-		return piped(left, right)
+		return func(v any) (any, Answer) {
+			v, a := left(v)
+			if a != OneResult {
+				return nil, a
+			}
+			return right(v)
+		}
 	case gojq.OpAlt:
 		return func(v any) (any, Answer) {
 			if w, a := left(v); a != NoResult && (a == unsure || truth(w)) {
@@ -86,11 +93,11 @@ func directly(q *gojq.Query) Direct {
 			return right(v)
 		}
 	case gojq.OpAnd:
-		return joinedBy(left, right, false)
+		return logical(left, right, false)
 	case gojq.OpOr:
-		return joinedBy(left, right, true)
+		return logical(left, right, true)
 	}
-	if holds := comparing(q.Op); holds != nil {
+	if holds := comparisons[q.Op]; holds != nil {
 		return func(v any) (any, Answer) {
 			l, a := left(v)
 			r, b := right(v)
@@ -103,18 +110,8 @@ func directly(q *gojq.Query) Direct {
 	return nil
 }
 
-func piped(left, right Direct) Direct {
-	return func(v any) (any, Answer) {
-		v, a := left(v)
-		if a != OneResult {
-			return nil, a
-		}
-		return right(v)
-	}
-}
-
-// joinedBy is and and or: the second one is not asked where the first one decides.
-func joinedBy(left, right Direct, decides bool) Direct {
+// logical compiles and (decides is false) and or (decides is true). If the left result decides, right does not run.
+func logical(left, right Direct, decides bool) Direct {
 	return func(v any) (any, Answer) {
 		l, a := left(v)
 		if a != OneResult {
@@ -124,35 +121,26 @@ func joinedBy(left, right Direct, decides bool) Direct {
 			return decides, OneResult
 		}
 		r, a := right(v)
-		if a != OneResult {
-			return nil, a
-		}
-		return truth(r), OneResult
+		return truth(r), a
 	}
 }
 
 func truth(v any) bool { return v != nil && v != false }
 
-// comparing says of an operator which results of a comparison make it true; nil: it does not compare.
-func comparing(op gojq.Operator) func(int) bool {
-	switch op {
-	case gojq.OpEq:
-		return func(c int) bool { return c == 0 }
-	case gojq.OpNe:
-		return func(c int) bool { return c != 0 }
-	case gojq.OpGt:
-		return func(c int) bool { return c > 0 }
-	case gojq.OpLt:
-		return func(c int) bool { return c < 0 }
-	case gojq.OpGe:
-		return func(c int) bool { return c >= 0 }
-	case gojq.OpLe:
-		return func(c int) bool { return c <= 0 }
-	}
-	return nil
+// comparisons maps each comparing operator to the results of gojq.Compare for which the operator is true.
+var comparisons = map[gojq.Operator]func(int) bool{
+	gojq.OpEq: func(c int) bool { return c == 0 },
+	gojq.OpNe: func(c int) bool { return c != 0 },
+	gojq.OpGt: func(c int) bool { return c > 0 },
+	gojq.OpLt: func(c int) bool { return c < 0 },
+	gojq.OpGe: func(c int) bool { return c >= 0 },
+	gojq.OpLe: func(c int) bool { return c <= 0 },
 }
 
-// directTerm is a term with its suffixes.
+// identity returns its input.
+func identity(v any) (any, Answer) { return v, OneResult }
+
+// directTerm compiles a term with its suffixes.
 func directTerm(t *gojq.Term) Direct {
 	d := directHead(t)
 	for _, s := range t.SuffixList {
@@ -167,15 +155,15 @@ func directTerm(t *gojq.Term) Direct {
 func directHead(t *gojq.Term) Direct {
 	switch t.Type {
 	case gojq.TermTypeIdentity:
-		return func(v any) (any, Answer) { return v, OneResult }
+		return identity
 	case gojq.TermTypeIndex:
-		return indexed(func(v any) (any, Answer) { return v, OneResult }, t.Index)
+		return indexed(identity, t.Index)
 	case gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber, gojq.TermTypeUnary, gojq.TermTypeString:
 		return constant(t)
 	case gojq.TermTypeFunc:
 		return directCall(t.Func)
 	case gojq.TermTypeQuery:
-		return directly(t.Query)
+		return compileDirect(t.Query)
 	case gojq.TermTypeIf:
 		return directIf(t.If)
 	case gojq.TermTypeObject:
@@ -186,7 +174,7 @@ func directHead(t *gojq.Term) Direct {
 	return nil
 }
 
-// constant is a literal, which gojq itself reads.
+// constant compiles a literal. gojq evaluates the literal once, so that both have the same value.
 func constant(t *gojq.Term) Direct {
 	of := t
 	if t.Type == gojq.TermTypeUnary {
@@ -210,7 +198,7 @@ func constant(t *gojq.Term) Direct {
 	return func(any) (any, Answer) { return c, OneResult }
 }
 
-// indexed is .name or .[n] of what d gives.
+// indexed compiles .name or .[n] on the result of d.
 func indexed(d Direct, x *gojq.Index) Direct {
 	if d == nil {
 		return nil
@@ -228,7 +216,7 @@ func indexed(d Direct, x *gojq.Index) Direct {
 			return m[name], OneResult
 		}
 	}
-	i, ok := smallIndex(x.Start)
+	i, ok := literalIndex(x.Start)
 	if !ok || x.IsSlice {
 		return nil
 	}
@@ -241,7 +229,7 @@ func indexed(d Direct, x *gojq.Index) Direct {
 		switch {
 		case !ok:
 			return nil, unsure
-		case i >= len(s):
+		case i >= int64(len(s)):
 			return nil, OneResult
 		}
 		return s[i], OneResult
@@ -253,35 +241,29 @@ func directCall(f *gojq.Func) Direct {
 	case f.Name == "not" && len(f.Args) == 0:
 		return func(v any) (any, Answer) { return !truth(v), OneResult }
 	case f.Name == "empty" && len(f.Args) == 0:
-		return func(any) (any, Answer) { return nil, NoResult }
+		return noResult
 	case f.Name == "select" && len(f.Args) == 1:
-		test := directly(f.Args[0])
-		if test == nil {
-			return nil
-		}
-		return func(v any) (any, Answer) {
-			is, a := test(v)
-			switch {
-			case a != OneResult:
-				return nil, a
-			case truth(is):
-				return v, OneResult
-			}
-			return nil, NoResult
-		}
+		return branch(compileDirect(f.Args[0]), identity, noResult)
 	}
 	return nil
 }
 
+// noResult is the filter empty.
+func noResult(any) (any, Answer) { return nil, NoResult }
+
 func directIf(i *gojq.If) Direct {
-	test, then := directly(i.Cond), directly(i.Then)
-	otherwise := func(v any) (any, Answer) { return v, OneResult }
+	var otherwise Direct = identity
 	switch {
 	case len(i.Elif) > 0:
 		otherwise = directIf(&gojq.If{Cond: i.Elif[0].Cond, Then: i.Elif[0].Then, Elif: i.Elif[1:], Else: i.Else})
 	case i.Else != nil:
-		otherwise = directly(i.Else)
+		otherwise = compileDirect(i.Else)
 	}
+	return branch(compileDirect(i.Cond), compileDirect(i.Then), otherwise)
+}
+
+// branch runs then or otherwise, as the result of test decides. It returns nil if one of the three is nil.
+func branch(test, then, otherwise Direct) Direct {
 	if test == nil || then == nil || otherwise == nil {
 		return nil
 	}
@@ -306,9 +288,9 @@ func directObject(o *gojq.Object) Direct {
 		} else if key == "" || key[0] == '$' {
 			return nil
 		}
-		keys[i], values[i] = key, directly(kv.Val)
-		if kv.Val == nil {
-			values[i] = directTerm(&gojq.Term{Type: gojq.TermTypeIndex, Index: &gojq.Index{Str: &gojq.String{Str: key}}})
+		keys[i], values[i] = key, compileDirect(kv.Val)
+		if kv.Val == nil { // {a} is {a: .a}
+			values[i] = indexed(identity, &gojq.Index{Str: &gojq.String{Str: key}})
 		}
 		if values[i] == nil {
 			return nil
@@ -346,7 +328,8 @@ func directArray(a *gojq.Array) Direct {
 	}
 }
 
-// directParts are what commas stand between; nil: they are not all direct, or there are none.
+// directParts compiles the queries that are joined by commas, and appends them to before. It returns nil if one of them
+// is not direct, or if there are none.
 func directParts(q *gojq.Query, before []Direct) []Direct {
 	if q != nil && q.Term == nil && q.Op == gojq.OpComma && len(q.FuncDefs) == 0 {
 		if before = directParts(q.Left, before); before == nil {
@@ -354,7 +337,7 @@ func directParts(q *gojq.Query, before []Direct) []Direct {
 		}
 		return directParts(q.Right, before)
 	}
-	d := directly(q)
+	d := compileDirect(q)
 	if d == nil {
 		return nil
 	}

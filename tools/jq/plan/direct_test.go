@@ -39,7 +39,7 @@ func TestDirectIsGojq(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := p.ready(p.query)
+		f, err := p.compileFilter(p.query)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestIndirect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if directly(p.query) != nil {
+		if compileDirect(p.query) != nil {
 			t.Errorf("%s is answered Directly", text)
 		}
 	}

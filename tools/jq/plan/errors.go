@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// locate finds the name in an error of gojq, which gives no place, and shows it in the filter.
+// locate shows the name that an error of gojq mentions in the filter, since gojq reports no position. It returns "" if
+// the name is not found.
 func (p *program) locate(message string) string {
 	what, name, found := strings.Cut(message, ": ")
 	arity := -1
@@ -35,11 +36,11 @@ func (p *program) locate(message string) string {
 	return ""
 }
 
-// word finds a name in a filter as a whole word, outside string literals. With arity 0 it must have no arguments,
-// above 0 it must have some; -1 is any.
+// word returns the index of a name in a filter, as a whole word outside of string literals, -1 if it is not found. With
+// arity 0 the name must have no arguments, above 0 it must have some; with -1 both are accepted.
 func word(filter, name string, arity int) int {
 	part := func(c byte) bool { return c == '_' || c == '$' || c == '@' || identifier("a"+string(rune(c))) }
-	quoted := 0 // open quotes of strings; inside \( … ) is code again
+	quoted := 0 // 1 inside a string, 0 in code and inside \( … )
 	var resume []int
 	for i := 0; i < len(filter); i++ {
 		switch c := filter[i]; {
@@ -76,7 +77,7 @@ func word(filter, name string, arity int) int {
 	return -1
 }
 
-// caret shows the line of a filter around a byte, and ^ below that byte.
+// caret returns the line of a filter around the byte at, and a line with ^ below that byte.
 func caret(filter string, at int) string {
 	at = max(0, min(at, len(filter)))
 	start := strings.LastIndexByte(filter[:at], '\n') + 1
@@ -84,7 +85,7 @@ func caret(filter string, at int) string {
 	if i := strings.IndexByte(filter[at:], '\n'); i >= 0 {
 		end = at + i
 	}
-	const before, after = 100, 60 // bytes: an error repeats at most 200 of what it was given
+	const before, after = 100, 60 // bytes: an error repeats at most 200 bytes of its input
 	left, right := "", ""
 	if at-start > before {
 		start, left = at-before, "…"

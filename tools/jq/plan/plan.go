@@ -1,8 +1,8 @@
 // Package plan reads a filter and decides how it runs.
 //
-// It parses and compiles a filter by gojq, and finds out which parts of a record it reads, whether it can run on one
-// array element after the other, and whether it is cheap enough to run as a Go function. It reads no source and runs
-// no filter.
+// It parses and compiles a filter by gojq, and finds out which parts of a record the filter reads, whether the filter
+// can run on one array element after the other, and whether a Go function can replace gojq. The package reads no source
+// and runs no filter.
 package plan
 
 import (
@@ -11,56 +11,54 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
-// Plan is how a filter runs: the part of a run that depends only on the filter and its args. It is read-only.
+// Plan says how a filter runs. It depends only on the filter and its args, and is read-only.
 type Plan struct {
 	Code   *Filter
-	Values []any // of the variables
+	Values []any // values of the variables
 
-	// The rest is of JSON, not of text.
+	// The fields below are set only for JSON sources, not for text.
 
-	Reads *decode.Projection // by code
+	Reads *decode.Projection // parts of a record that Code reads
 
-	Stream    *Stream // nil: the filter needs a record whole
-	Each      *Filter // of one element; nil: the element itself
-	EachReads *decode.Projection
+	Stream    *Stream            // nil if the filter needs a whole record
+	Each      *Filter            // runs on each element; nil returns the element itself
+	EachReads *decode.Projection // parts of an element that Each reads
 }
 
-// New parses and compiles a filter, and decides how it runs; name is the source's.
+// New parses and compiles a filter, and decides how it runs; name is the name of the source.
 func New(filter string, args map[string]json.RawMessage, name string, slurp, text bool) (*Plan, error) {
 	p, err := parse(filter, args, name)
 	if err != nil {
 		return nil, err
 	}
-	return p.prepare(slurp, text)
-}
-
-func (p *program) prepare(slurp, text bool) (r *Plan, err error) {
-	r = &Plan{Values: p.values}
-	if r.Code, err = p.ready(p.query); err != nil || text {
+	r := &Plan{Values: p.values}
+	if r.Code, err = p.compileFilter(p.query); err != nil || text {
 		return r, err
 	}
 	r.Reads = readsOf(p.query, false)
-	if r.Stream = streamOf(p); r.Stream == nil || slurp {
-		r.Stream = nil
+	if slurp {
+		return r, nil
+	}
+	if r.Stream = streamOf(p.query); r.Stream == nil {
 		return r, nil
 	}
 	r.EachReads = readsOf(r.Stream.Each, r.Stream.Form == Count)
 	if r.Stream.Each != nil {
-		r.Each, err = p.ready(r.Stream.Each)
+		r.Each, err = p.compileFilter(r.Stream.Each)
 	}
 	return r, err
 }
 
-// InElements says that an array is read element by element, whatever its size: the filter is .[], with more after it.
+// InElements reports whether arrays of any size are read element by element: the filter begins with .[].
 func (r *Plan) InElements() bool {
 	return r.Stream != nil && r.Stream.Flows() && r.Stream.Path == nil && r.Stream.From == 0 && r.Stream.To < 0
 }
 
-// Bounded says that the filter may run in this process on a small source, and in a lane on a small record: it is
-// direct, or runs a direct filter on each element.
+// Bounded reports whether the filter may run in this process on a small source, and in a lane on a small record: the
+// filter is direct, or runs a direct filter on each element.
 func (r *Plan) Bounded() bool {
 	return r.Code.Direct != nil || r.InElements() && r.Each.Bounded()
 }
 
-// Bounded reports whether the filter is safe in this process; nil, which returns its input, is.
+// Bounded reports whether the filter is safe in this process. A nil filter is: it returns its input.
 func (f *Filter) Bounded() bool { return f == nil || f.Direct != nil }

@@ -33,7 +33,7 @@ func TestPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := described(streamOf(p)); got != c.Stream {
+		if got := described(streamOf(p.query)); got != c.Stream {
 			t.Errorf("%s: %q, want %q", c.Filter, got, c.Stream)
 		}
 	}
@@ -48,7 +48,7 @@ func TestCostHolds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%.80s: %v", filter, err)
 		}
-		c, d := cost{}, directly(p.query)
+		c, d := cost{}, compileDirect(p.query)
 		if d == nil {
 			continue
 		}
@@ -109,7 +109,7 @@ func BenchmarkCompile(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := p.ready(p.query); err != nil {
+				if _, err := p.compileFilter(p.query); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -17,11 +17,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
-// maxFilter is the longest filter, in bytes: it is parsed in this process, at a cost in memory and stack that grows
-// with its nesting.
+// maxFilter is the length of the longest filter, in bytes. A filter is parsed in this process, and the parser needs
+// more memory and stack for a filter that is nested deeper.
 const maxFilter = 16 << 10
 
-// maxArgs is the largest args object, in bytes, for the same reason.
+// maxArgs is the size of the largest args object, in bytes, for the same reason.
 const maxArgs = 64 << 10
 
 // program is a parsed filter with the values of its variables.
@@ -33,7 +33,7 @@ type program struct {
 	name   string // of the source, for input_filename
 }
 
-// parse parses a filter and its args. The error shows the place.
+// parse parses a filter and its args. An error shows the place in the filter.
 func parse(filter string, args map[string]json.RawMessage, name string) (*program, error) {
 	if len(filter) > maxFilter {
 		return nil, fmt.Errorf(
@@ -44,7 +44,7 @@ func parse(filter string, args map[string]json.RawMessage, name string) (*progra
 	if !utf8.ValidString(filter) {
 		return nil, errors.New("jq: filter is not valid UTF-8")
 	}
-	if at := strings.IndexByte(filter, 0); at >= 0 { // which the parser takes for its end
+	if at := strings.IndexByte(filter, 0); at >= 0 { // the parser would stop there
 		return nil, fmt.Errorf("jq: filter does not parse: a NUL byte stands in it\n%s", caret(filter, at))
 	}
 	q, err := gojq.Parse(filter)
@@ -79,6 +79,7 @@ func parse(filter string, args map[string]json.RawMessage, name string) (*progra
 	return p, nil
 }
 
+// identifier reports whether s can be the name of a variable that is not predefined.
 func identifier(s string) bool {
 	for i, r := range s {
 		switch {
@@ -90,16 +91,19 @@ func identifier(s string) bool {
 	return s != "" && s != "ENV" && s != "ARGS" && s != "__loc__"
 }
 
-// compile compiles a query with the variables of this program. It can reach nothing outside: no environment, no
-// modules, no further inputs. debug and stderr return their input.
+// compile compiles a query with the variables of this program. The code can read no environment, no modules and no
+// further inputs; debug and stderr return their input.
 func (p *program) compile(q *gojq.Query) (*gojq.Code, error) {
 	identity := func(v any, _ []any) any { return v }
-	if defs := p.additions(); defs != nil {
-		with := *q
-		with.FuncDefs = append(defs, q.FuncDefs...)
-		q = &with
+	with := *q
+	with.FuncDefs = nil
+	for _, d := range lacking() {
+		if strings.Contains(p.filter, d.Name) {
+			with.FuncDefs = append(with.FuncDefs, d)
+		}
 	}
-	code, err := gojq.Compile(q,
+	with.FuncDefs = append(with.FuncDefs, q.FuncDefs...)
+	code, err := gojq.Compile(&with,
 		gojq.WithVariables(p.names),
 		gojq.WithFunction("debug", 0, 0, identity),
 		gojq.WithFunction("stderr", 0, 0, identity),
@@ -108,7 +112,7 @@ func (p *program) compile(q *gojq.Query) (*gojq.Code, error) {
 	if err == nil {
 		return code, nil
 	}
-	message := content.ClipEnd(err.Error(), 120) // it repeats names of the filter; what is said in its place is whole
+	message := content.ClipEnd(err.Error(), 120) // the error repeats names of the filter
 	if message == "input(s)/0 is not allowed" {
 		message = `input and inputs are not available: the filter runs on every record in turn; with "slurp": true it gets all of them as one array (with "text" too: one string)`
 	}
@@ -118,7 +122,7 @@ func (p *program) compile(q *gojq.Query) (*gojq.Code, error) {
 	return nil, fmt.Errorf("jq: filter does not compile: %s%s", message, p.locate(err.Error()))
 }
 
-// lacking are functions of jq that gojq lacks. gojq does not keep the order of keys, so keys_unsorted is keys.
+// lacking returns the functions of jq that gojq lacks. gojq does not keep the order of keys, so keys_unsorted is keys.
 var lacking = sync.OnceValue(func() []*gojq.FuncDef {
 	q, err := gojq.Parse(`
 		def keys_unsorted: keys;
@@ -131,13 +135,3 @@ var lacking = sync.OnceValue(func() []*gojq.FuncDef {
 	}
 	return q.FuncDefs
 })
-
-// additions are the lacking functions whose names occur in the filter.
-func (p *program) additions() (defs []*gojq.FuncDef) {
-	for _, d := range lacking() {
-		if strings.Contains(p.filter, d.Name) {
-			defs = append(defs, d)
-		}
-	}
-	return defs
-}

@@ -1,15 +1,18 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/itchyny/gojq"
 
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
-// maxPlaces is how many places a projection may have; a filter with more reads all of its input.
+// maxPlaces is how many parts a projection may have; a filter that names more reads its whole input.
 const maxPlaces = 1000
 
-// readsOf returns which parts of its input a query reads; nil is all of it. If counted is set, results are not read.
+// readsOf returns which parts of its input a query reads, nil for the whole input. If counted is set, the results are
+// only counted and need not be read.
 func readsOf(q *gojq.Query, counted bool) *decode.Projection {
 	root := &decode.Projection{}
 	if q == nil {
@@ -27,7 +30,7 @@ func readsOf(q *gojq.Query, counted bool) *decode.Projection {
 	return root.Trim()
 }
 
-// places are the parts of the input that a value may be. A value that the filter made is none.
+// places are the parts of the input from which a value may come. A value that the filter makes has no places.
 type places []*decode.Projection
 
 // whole marks places as read whole.
@@ -37,23 +40,21 @@ func (ps places) whole() {
 	}
 }
 
+// and returns the union of ps and more.
 func (ps places) and(more places) places {
 	out := ps[:len(ps):len(ps)]
 	for _, n := range more {
-		known := false
-		for _, o := range out {
-			known = known || o == n
-		}
-		if !known {
+		if !slices.Contains(out, n) {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-// reads walks a filter.
+// reads walks a filter and builds the projection of its input. places counts the parts of the projection.
 type reads struct{ places int }
 
+// each returns the places of all elements and member values.
 func (r *reads) each(ps places) (out places) {
 	for _, n := range ps {
 		if n.Each == nil {
@@ -65,6 +66,7 @@ func (r *reads) each(ps places) (out places) {
 	return out
 }
 
+// key returns the places of one member.
 func (r *reads) key(ps places, name string) (out places) {
 	for _, n := range ps {
 		if n.Keys == nil {
@@ -113,7 +115,7 @@ func (r *reads) query(q *gojq.Query, in places) places {
 		r.query(q.Left, in).whole()
 		r.query(q.Right, in).whole()
 		return nil
-	default: // assignments give their input back, changed
+	default: // assignments return their changed input
 		in.whole()
 		return nil
 	}
@@ -190,18 +192,13 @@ func (r *reads) branches(i *gojq.If, in places) places {
 	return out.and(r.query(i.Else, in))
 }
 
-// index returns the places of a member or element of the value at of. The query in the brackets has the input in.
+// index returns the places of a member or element of a value with the places of. The input of the query in the brackets
+// has the places in.
 func (r *reads) index(x *gojq.Index, of, in places) places {
-	name, plain := x.Name, x.Name != ""
-	if x.Str != nil && x.Str.Queries == nil {
-		name, plain = x.Str.Str, true
-	} else if s, ok := literal(x.Start); ok && !x.IsSlice {
-		name, plain = s, true
-	}
-	if plain {
+	if name, ok := keyOf(x); ok {
 		return r.key(of, name)
 	}
-	if _, ok := smallIndex(x.Start); ok && !x.IsSlice {
+	if _, ok := literalIndex(x.Start); ok && !x.IsSlice {
 		for _, n := range of {
 			n.Indexed = true
 		}
@@ -241,7 +238,8 @@ func (r *reads) object(o *gojq.Object, in places) places {
 	return nil
 }
 
-// function knows what some functions read; all others read their whole input.
+// function returns the places of the results of a function call. A function that is not listed here reads its whole
+// input.
 func (r *reads) function(f *gojq.Func, in places) places {
 	if f.Name[0] == '$' {
 		return nil

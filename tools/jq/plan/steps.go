@@ -2,13 +2,14 @@ package plan
 
 import "github.com/itchyny/gojq"
 
-// steps takes a query apart from its left: first the suffixes of its term, one by one, then the next stage of the pipe.
+// steps removes steps from the left of a query: first the suffixes of its term, one by one, then the next stage of the
+// pipe.
 type steps struct {
-	term  *gojq.Term     // the term the query begins with, where it is . or .key; nil: of another kind
-	first *gojq.Index    // of .key: the key, as if it were a suffix
-	tail  []*gojq.Suffix // of term, that are not taken
-	rest  *gojq.Query    // what it is piped into
-	whole *gojq.Query    // where nothing is taken
+	term  *gojq.Term     // the first term of the query if it is . or .key, else nil
+	first *gojq.Index    // the key of .key, as if it were a suffix; nil once it is removed
+	tail  []*gojq.Suffix // the remaining suffixes of term
+	rest  *gojq.Query    // the stages of the pipe after term
+	whole *gojq.Query    // the first stage, until a step is removed
 }
 
 func stepsOf(q *gojq.Query) *steps {
@@ -32,7 +33,7 @@ func stepsOf(q *gojq.Query) *steps {
 	}
 	s := &steps{whole: q}
 	switch t := q.Term; {
-	case !closed(t): // it can only be taken as it is
+	case !closed(t): // no step can be removed
 	case t.Type == gojq.TermTypeIdentity:
 		s.term, s.tail = t, t.SuffixList
 	case t.Type == gojq.TermTypeIndex:
@@ -41,7 +42,8 @@ func stepsOf(q *gojq.Query) *steps {
 	return s.simplify()
 }
 
-// closed reports whether the brackets of a term hold only constants. Those of .[][.a] read the input of the whole term.
+// closed reports whether all brackets of a term hold only constants. The query in .[][.a] reads the input of the whole
+// term, so that its steps cannot be separated.
 func closed(t *gojq.Term) bool {
 	indices := []*gojq.Index{t.Index}
 	for _, s := range t.SuffixList {
@@ -55,7 +57,7 @@ func closed(t *gojq.Term) bool {
 	return true
 }
 
-// simplify drops a . before a pipe.
+// simplify removes each . before a pipe.
 func (s *steps) simplify() *steps {
 	for s.term != nil && s.first == nil && len(s.tail) == 0 && s.rest != nil {
 		next := stepsOf(s.rest)
@@ -67,8 +69,8 @@ func (s *steps) simplify() *steps {
 	return s
 }
 
-// at is the index that comes next.
-func (s *steps) at() *gojq.Index {
+// index returns the next step if it is an index, else nil.
+func (s *steps) index() *gojq.Index {
 	switch {
 	case s.term == nil:
 		return nil
@@ -80,13 +82,15 @@ func (s *steps) at() *gojq.Index {
 	return nil
 }
 
+// iterates reports whether the next step is [].
 func (s *steps) iterates() bool { return s.first == nil && len(s.tail) > 0 && s.tail[0].Iter }
 
+// identity reports whether no step is left.
 func (s *steps) identity() bool {
 	return s.term != nil && s.first == nil && len(s.tail) == 0 && s.rest == nil
 }
 
-// next removes a step and the ? after it. It returns false if nothing is left.
+// next removes a step and the ? after it. It returns false if no step is left.
 func (s *steps) next() bool {
 	if s.first != nil {
 		s.first = nil
@@ -101,7 +105,7 @@ func (s *steps) next() bool {
 	return !s.identity()
 }
 
-// query returns what is left, nil for nothing.
+// query returns the remaining steps as a query, nil if there are none.
 func (s *steps) query() *gojq.Query {
 	if s.identity() {
 		return nil

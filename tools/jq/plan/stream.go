@@ -2,7 +2,7 @@ package plan
 
 import "github.com/itchyny/gojq"
 
-// Stream is how a filter runs on one element of an array after the other.
+// Stream says how a filter runs on one element of an array after the other.
 //
 // Let S be the elements of an array of the record: .[], .key[], .a.b[] or .[i:j][] with literal i and j ≥ 0, each
 // followed by anything that sees only one element (.[].x, .[] | f). These filters run element by element, in memory for
@@ -30,19 +30,18 @@ type Stream struct {
 	Form     Form
 }
 
-// Form is what a stream makes of the results.
+// Form says how the results of the elements become results of the filter.
 type Form int
 
 const (
-	Flow   Form = iota // each result is one
-	Gather             // all of them are one array
-	Count              // their number is the result
-	Item               // the results of one element, which is null where there is none
+	Flow   Form = iota // each result of an element is a result
+	Gather             // one array of all results is the result
+	Count              // the number of results is the result
+	Item               // the results of one element are the results; a missing element is null
 )
 
-// streamOf returns the stream of a program, nil if it needs the whole record.
-func streamOf(p *program) *Stream {
-	q := p.query
+// streamOf returns the stream of a query, nil if the query needs the whole record.
+func streamOf(q *gojq.Query) *Stream {
 	if q.Meta != nil || len(q.Imports) > 0 {
 		return nil
 	}
@@ -65,7 +64,7 @@ func streamOf(p *program) *Stream {
 	return nil
 }
 
-// elements is S.
+// elements returns the stream of S, nil if q is something else; likewise the functions below.
 func elements(q *gojq.Query) *Stream {
 	s, rest := leading(q)
 	if s == nil || rest == nil || rest.term == nil || !rest.iterates() {
@@ -76,7 +75,7 @@ func elements(q *gojq.Query) *Stream {
 	return s
 }
 
-// limited is first(S) or limit(n; S).
+// limited returns the stream of first(S) or limit(n; S).
 func limited(q *gojq.Query) *Stream {
 	f := called(q)
 	if f == nil {
@@ -101,7 +100,7 @@ func limited(q *gojq.Query) *Stream {
 	return nil
 }
 
-// collected is what makes one array: [S], map(f) and .[i:j], after a path.
+// collected returns the stream of a query whose result is one array: [S], map(f) or .[i:j], after a path.
 func collected(q *gojq.Query) *Stream {
 	if t := plainTerm(q); t != nil && t.Type == gojq.TermTypeArray && t.Array.Query != nil {
 		s := elements(t.Array.Query)
@@ -132,7 +131,7 @@ func collected(q *gojq.Query) *Stream {
 	return s
 }
 
-// counted is one of those, or a path, and then length.
+// counted returns the stream of length after a path or a query that collected accepts.
 func counted(q *gojq.Query) *Stream {
 	if isLength(q) {
 		return &Stream{To: -1, Most: -1, Form: Count}
@@ -161,7 +160,7 @@ func counted(q *gojq.Query) *Stream {
 	return s
 }
 
-// one is .[n] and what comes after it.
+// one returns the stream of .[n] and the filter after it.
 func one(q *gojq.Query) *Stream {
 	if f := called(q); f != nil && f.Name == "first" && len(f.Args) == 0 {
 		return &Stream{To: 1, Most: -1, Form: Item}
@@ -170,7 +169,7 @@ func one(q *gojq.Query) *Stream {
 	if s == nil || rest == nil || rest.term == nil || s.From != 0 || s.To >= 0 {
 		return nil
 	}
-	x := rest.at()
+	x := rest.index()
 	if x == nil || x.IsSlice {
 		return nil
 	}
@@ -188,7 +187,8 @@ func isLength(q *gojq.Query) bool {
 	return f != nil && f.Name == "length" && len(f.Args) == 0
 }
 
-// leading takes the path and the slice a query begins with, and gives what comes after them; nil: nothing.
+// leading returns a stream with the path and the slice with which a query begins, and the steps after them, nil if
+// there are none.
 func leading(q *gojq.Query) (*Stream, *steps) {
 	s := &Stream{To: -1, Most: -1}
 	rest := stepsOf(q)
@@ -196,7 +196,7 @@ func leading(q *gojq.Query) (*Stream, *steps) {
 		return nil, nil
 	}
 	for rest.term != nil {
-		x := rest.at()
+		x := rest.index()
 		if x == nil {
 			break
 		}
@@ -217,7 +217,7 @@ func leading(q *gojq.Query) (*Stream, *steps) {
 	return s, rest
 }
 
-// Opens is the bracket of records that a plan is for.
+// Opens returns the opening bracket of the records that the stream applies to.
 func (p *Stream) Opens() byte {
 	if len(p.Path) > 0 {
 		return '{'
@@ -225,5 +225,5 @@ func (p *Stream) Opens() byte {
 	return '['
 }
 
-// Flows says that results go out as they come.
+// Flows reports whether results are emitted at once.
 func (p *Stream) Flows() bool { return p.Form == Flow && p.Most < 0 }

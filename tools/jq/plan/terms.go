@@ -7,7 +7,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// called is the function that is all of q.
+// called returns the function call of which q consists, nil if q is something else.
 func called(q *gojq.Query) *gojq.Func {
 	if t := plainTerm(q); t != nil && t.Type == gojq.TermTypeFunc {
 		return t.Func
@@ -15,7 +15,7 @@ func called(q *gojq.Query) *gojq.Func {
 	return nil
 }
 
-// plainTerm is the term that is all of q, without suffixes.
+// plainTerm returns the term of which q consists, nil if q is something else or the term has suffixes.
 func plainTerm(q *gojq.Query) *gojq.Term {
 	if q == nil || q.Term == nil || len(q.FuncDefs) > 0 || len(q.Term.SuffixList) > 0 {
 		return nil
@@ -23,7 +23,8 @@ func plainTerm(q *gojq.Query) *gojq.Term {
 	return q.Term
 }
 
-func keyOf(x *gojq.Index) (string, bool) {
+// keyOf returns the literal key of an index, as in .a, ."a" and .["a"]; ok is false for all others.
+func keyOf(x *gojq.Index) (key string, ok bool) {
 	switch {
 	case x.Name != "":
 		return x.Name, true
@@ -35,28 +36,19 @@ func keyOf(x *gojq.Index) (string, bool) {
 	return literal(x.Start)
 }
 
+// sliceOf returns the literal range of a slice; to is -1 if the slice has no end. ok is false for all other indices.
 func sliceOf(x *gojq.Index) (from, to int64, ok bool) {
-	to = -1
-	if !x.IsSlice {
-		return 0, 0, false
+	ok, to = x.IsSlice, -1
+	if ok && x.Start != nil {
+		from, ok = literalIndex(x.Start)
 	}
-	for _, end := range []struct {
-		q  *gojq.Query
-		at *int64
-	}{{x.Start, &from}, {x.End, &to}} {
-		if end.q == nil {
-			continue
-		}
-		n, ok := literalIndex(end.q)
-		if !ok {
-			return 0, 0, false
-		}
-		*end.at = n
+	if ok && x.End != nil {
+		to, ok = literalIndex(x.End)
 	}
-	return from, to, true
+	return from, to, ok
 }
 
-// literalIndex is the value of a literal whole number that is not negative.
+// literalIndex returns the value of a literal whole number from 0 to 2³¹-1.
 func literalIndex(q *gojq.Query) (int64, bool) {
 	t := plainTerm(q)
 	if t == nil || t.Type != gojq.TermTypeNumber {
@@ -66,7 +58,7 @@ func literalIndex(q *gojq.Query) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// literal is the text of a plain string query.
+// literal returns the text of a string literal without interpolation.
 func literal(q *gojq.Query) (string, bool) {
 	t := plainTerm(q)
 	if t == nil || t.Type != gojq.TermTypeString || t.Str.Queries != nil {
@@ -75,12 +67,7 @@ func literal(q *gojq.Query) (string, bool) {
 	return t.Str.Str, true
 }
 
-// smallIndex is the value of a literal whole number from 0 to 10,000.
-func smallIndex(q *gojq.Query) (int, bool) {
-	n, ok := literalIndex(q)
-	return int(n), ok && n <= 10_000
-}
-
+// constantOrNone reports whether q is missing, a number or a string literal.
 func constantOrNone(q *gojq.Query) bool {
 	if q == nil {
 		return true

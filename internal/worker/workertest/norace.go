@@ -1,5 +1,0 @@
-//go:build !race
-
-package workertest
-
-const raceEnabled = false
