@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/record"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/shape"
 )
 
@@ -18,6 +19,7 @@ var Table = &Kind{
 	Sniff:      func(s *Sample) bool { return s.ext != ".md" && len(s.lines()) > 0 && isTable(s.text, s.whole, s.ext) },
 	Summarizer: func(_ string, prefix []byte) digest.Summarizer { return withoutMark(shape.NewTable(prefix)) },
 	Records:    tableRecords,
+	Objects:    record.TableRows,
 	RecordIs:   "a row, an object with the names of the header",
 	Shares:     Shares{Says: 0.3, Shape: 0.4, Body: 0.3},
 }

@@ -188,8 +188,6 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 		return nil, fmt.Errorf(
 			`jq: %s is binary, neither JSON nor text: look into it with slice {"bytes": …}`, decode.Clip(src.Name),
 		)
-	case k == kind.Table:
-		return decode.RowObjects, nil
 	case k != kind.Text:
 		return k.Objects, nil
 	}

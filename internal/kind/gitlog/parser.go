@@ -142,7 +142,7 @@ func (c *commit) setDate(s string) {
 		return
 	}
 	seconds, zone, _ := strings.Cut(s, " ")
-	if n, err := strconv.ParseInt(seconds, 10, 64); err == nil { // --date=raw or unix
+	if n, err := strconv.ParseInt(seconds, 10, 64); err == nil && len(seconds) >= 9 { // --date=raw or unix
 		c.when = time.Unix(n, 0).UTC()
 		if t, err := time.Parse("-0700", zone); err == nil {
 			c.when = c.when.In(t.Location())

@@ -146,7 +146,7 @@ func Quote(b []byte, s string) []byte {
 }
 
 // IsNumber reports whether s is a number as JSON writes it: 007 and +5 are none. The exponent has at most 3 digits.
-func IsNumber(s string) bool { return len(s) <= 400 && number().MatchString(s) }
+func IsNumber(s string) bool { return number().MatchString(s) }
 
 var number = content.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 

@@ -1,4 +1,4 @@
-package decode
+package record
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func TestTableOfAnyCells(t *testing.T) {
 		}
 		w.Flush()
 		var out bytes.Buffer
-		if err := RowObjects(t.Context(), &in, &out); err != nil {
+		if err := TableRows(t.Context(), &in, &out); err != nil {
 			t.Fatal(err)
 		}
 		d := json.NewDecoder(&out)
@@ -55,12 +55,12 @@ func TestTableOfAnyCells(t *testing.T) {
 // Rows of any width have a name for each cell.
 func TestTableEdges(t *testing.T) {
 	var out bytes.Buffer
-	if err := RowObjects(t.Context(), strings.NewReader("a,,a\n1,2,3,4\n5\n"), &out); err != nil ||
+	if err := TableRows(t.Context(), strings.NewReader("a,,a\n1,2,3,4\n5\n"), &out); err != nil ||
 		out.String() != "{\"a\":1,\"column_2\":2,\"a_2\":3,\"column_4\":4}\n{\"a\":5}\n" {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	if err := RowObjects(
-		t.Context(), strings.NewReader("a,b\n1,"+strings.Repeat("x", maxRow+1<<20)+"\n"), &out,
+	if err := TableRows(
+		t.Context(), strings.NewReader("a,b\n1,"+strings.Repeat("x", MaxLine+1<<20)+"\n"), &out,
 	); err == nil || !strings.Contains(err.Error(), "longer than 16 MiB") {
 		t.Errorf("a row of 17 MiB: %v", err)
 	}

@@ -1,24 +1,19 @@
-package decode
+package record
 
 import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
 )
 
-// maxRow is the longest table row, in bytes.
-const maxRow = 16 << 20
-
-// RowObjects writes the rows of a table as NDJSON objects whose keys are the names in the header. A cell that is a JSON
+// TableRows writes the rows of a table as NDJSON objects whose keys are the names in the header. A cell that is a JSON
 // number becomes a number with the same digits; all others become strings. The second column of one name has the key
 // name_2, a cell beyond the header has the key column_N, and a missing cell has none.
-func RowObjects(ctx context.Context, t io.Reader, w io.Writer) error {
+func TableRows(ctx context.Context, t io.Reader, w io.Writer) error {
 	var held heldRows
 	var names []string
 	var delimiter byte
@@ -38,7 +33,7 @@ func RowObjects(ctx context.Context, t io.Reader, w io.Writer) error {
 			names = unique(cells)
 			return true
 		}
-		_, failed = w.Write(rowObject(&names, cells))
+		failed = writeRow(w, &names, cells)
 		return failed == nil
 	}
 	header, rest, err := split(ctx, t, &held)
@@ -48,7 +43,7 @@ func RowObjects(ctx context.Context, t io.Reader, w io.Writer) error {
 	if header.End > header.Start && !visit(header) {
 		return failed
 	}
-	err = kind.Records(ctx, rest, content.Table, func(_ int64, at content.Span) bool { return visit(at) })
+	err = content.Rows(ctx, rest, func(row int64, at content.Span) bool { return row == 0 || visit(at) })
 	if failed != nil {
 		return failed
 	}
@@ -58,13 +53,13 @@ func RowObjects(ctx context.Context, t io.Reader, w io.Writer) error {
 // split finds the header, and returns a reader of the whole text that also writes to held.
 func split(ctx context.Context, t io.Reader, held *heldRows) (content.Span, io.Reader, error) {
 	var read bytes.Buffer
-	header, err := content.Header(ctx, io.TeeReader(io.LimitReader(t, maxRow), &read))
+	header, err := content.Header(ctx, io.TeeReader(io.LimitReader(t, MaxLine), &read))
 	if err != nil {
 		return header, nil, err
 	}
 	held.r = io.MultiReader(&read, t)
 	if header.End > int64(read.Len()) {
-		return header, nil, fmt.Errorf("the header is longer than %d MiB", maxRow>>20)
+		return header, nil, fmt.Errorf("the header is longer than %d MiB", MaxLine>>20)
 	}
 	held.bytes = append(held.bytes, read.Bytes()[:header.End]...)
 	held.skip = header.End
@@ -80,8 +75,8 @@ type heldRows struct {
 }
 
 func (h *heldRows) Read(p []byte) (int, error) {
-	if len(h.bytes) > maxRow+len(p) {
-		return 0, fmt.Errorf("a row is longer than %d MiB", maxRow>>20)
+	if len(h.bytes) > MaxLine+len(p) {
+		return 0, fmt.Errorf("a row is longer than %d MiB", MaxLine>>20)
 	}
 	n, err := h.r.Read(p)
 	known := min(h.skip, int64(n))
@@ -123,33 +118,14 @@ func unique(cells []string) []string {
 	return names
 }
 
-// numeral matches a JSON number: 007 and +5 stay strings.
-var numeral = content.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
-
-// rowObject returns a row as a JSON object and a newline. It appends names for cells beyond the header.
-func rowObject(names *[]string, cells []string) []byte {
+// writeRow writes a row, and names the columns beyond the header.
+func writeRow(w io.Writer, names *[]string, cells []string) error {
 	for i := len(*names); i < len(cells); i++ {
 		*names = unique(append(*names, ""))
 	}
-	var b bytes.Buffer
-	b.WriteByte('{')
+	var o Object
 	for i, cell := range cells {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		quoted(&b, (*names)[i])
-		b.WriteByte(':')
-		if numeral().MatchString(cell) {
-			b.WriteString(cell)
-		} else {
-			quoted(&b, cell)
-		}
+		o.Scalar((*names)[i], cell)
 	}
-	b.WriteString("}\n")
-	return b.Bytes()
-}
-
-func quoted(b *bytes.Buffer, s string) {
-	q, _ := json.Marshal(s) // a string has no errors
-	b.Write(q)
+	return o.WriteLine(w)
 }
