@@ -50,6 +50,9 @@ func addLine(o *record.Object, number int64, text []byte) {
 		from, to = midStamp(line)
 	}
 	lv := levelOf(line[rest:], to > 0)
+	if from == 1 && rest == 0 { // glog: the letter before the time
+		lv = map[byte]level{'I': info, 'W': warn, 'E': failure, 'F': fatal}[line[0]]
+	}
 	o.Int("line", number)
 	o.StringOrNull("time", string(line[from:to]))
 	name := ""
