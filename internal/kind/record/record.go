@@ -39,35 +39,39 @@ func NewLines(ctx context.Context, r io.Reader, max int) *Lines {
 // next call. At the end of the text the error is io.EOF.
 func (l *Lines) Next() ([]byte, error) {
 	l.text = l.text[:0]
-	size := int64(0)
+	var size, ending int64
+	var before byte // the last byte of the part before
 	for {
 		part, err := l.r.ReadSlice('\n')
 		size += int64(len(part))
 		l.text = append(l.text, part[:min(len(part), l.max+2-len(l.text))]...)
-		switch {
-		case err == bufio.ErrBufferFull:
+		if err == bufio.ErrBufferFull {
 			if err := l.ctx.Err(); err != nil {
 				return nil, err
 			}
+			before = part[len(part)-1]
 			continue
-		case err != nil && (err != io.EOF || size == 0):
+		}
+		if err != nil && (err != io.EOF || size == 0) {
 			return nil, err
+		}
+		if err == nil {
+			ending = 1
+			if len(part) > 1 {
+				before = part[len(part)-2]
+			}
+			if before == '\r' && size > 1 {
+				ending = 2
+			}
 		}
 		break
 	}
 	if l.Number++; l.Number%1024 == 0 && l.ctx.Err() != nil {
 		return nil, l.ctx.Err()
 	}
-	ending := int64(0)
-	if size == int64(len(l.text)) && l.text[size-1] == '\n' {
-		if ending = 1; size > 1 && l.text[size-2] == '\r' {
-			ending = 2
-		}
-		l.text = l.text[:size-ending]
-	}
 	l.At = content.Span{Start: l.next, End: l.next + size - ending}
 	l.next += size
-	return l.text[:min(len(l.text), l.max)], nil
+	return l.text[:min(size-ending, int64(l.max))], nil
 }
 
 // Whole reports whether Next returned all of the current line.

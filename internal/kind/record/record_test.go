@@ -20,11 +20,10 @@ func TestTextLines(t *testing.T) {
 		{"a\n\nb\r\n", `{"line":1,"text":"a"}` + "\n" + `{"line":2,"text":""}` + "\n" + `{"line":3,"text":"b"}` + "\n"},
 		{"\r\n\xff\"\\", `{"line":1,"text":""}` + "\n" + `{"line":2,"text":"` + "\ufffd" + `\"\\"}` + "\n"},
 	} {
-		for _, r := range []*strings.Reader{strings.NewReader(tt.text)} {
-			var out bytes.Buffer
-			if err := TextLines(t.Context(), iotest.OneByteReader(r), &out); err != nil || out.String() != tt.want {
-				t.Errorf("%q: %v\n%s", tt.text, err, out.String())
-			}
+		var out bytes.Buffer
+		r := iotest.OneByteReader(strings.NewReader(tt.text))
+		if err := TextLines(t.Context(), r, &out); err != nil || out.String() != tt.want {
+			t.Errorf("%q: %v\n%s", tt.text, err, out.String())
 		}
 	}
 }
@@ -44,9 +43,6 @@ func TestLineSpans(t *testing.T) {
 		return true
 	}); err != nil {
 		t.Fatal(err)
-	}
-	for i := range got {
-		got[i] = strings.TrimSuffix(got[i], "\r") // a line that is not held whole keeps its \r in the span
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
