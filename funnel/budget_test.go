@@ -160,7 +160,8 @@ func ceiling(l funnel.Limits) (tokens, chars int) {
 		return n
 	}
 	receipt, page := or(l.ReceiptTokens, 600), or(l.PageTokens, 4000)
-	return max(receipt, page), mostChars
+	// A receipt that would save less than the share of MinSaving gives way to the whole output.
+	return max(100*receipt/(100-or(l.MinSaving, 40))+1, page), mostChars
 }
 
 // over says by what an answer is over what it may be; "" where it is not.
@@ -177,7 +178,7 @@ func over(count func(string) int, tool tools.Tool, l funnel.Limits, a funnel.Ans
 		}
 		total += count(b.Text)
 		chars += utf8.RuneCountInString(b.Text)
-		if b.Text != "" && strings.HasPrefix(b.Text, "LARGE OUTPUT DETECTED: ") &&
+		if (strings.HasPrefix(b.Text, "LARGE OUTPUT DETECTED: ") || strings.HasPrefix(b.Text, "SAVED ")) &&
 			!strings.Contains(b.Text, "\nshowing the first") {
 			receipted = true
 			receipt := l.ReceiptTokens
@@ -198,7 +199,7 @@ func over(count func(string) int, tool tools.Tool, l funnel.Limits, a funnel.Ans
 	if largeChars == 0 {
 		largeChars = 2000
 	}
-	if r := a.Receipts[0]; !tool.Paged && !receipted && r.Chars <= int64(largeChars) {
+	if r := a.Receipts[0]; !tool.Paged && !receipted && (r.Chars <= int64(largeChars) || chars <= largeChars+note) {
 		most = max(most, 8*largeChars+note) // each char may be shown as eight: \u{202e}
 		if chars > most {
 			return fmt.Sprintf("%d chars shown whole, at most %d", chars, most)

@@ -221,6 +221,51 @@ func TestLargeIsOverTheLimitsNotAtThem(t *testing.T) {
 	}
 }
 
+// What counts is the text as it would be shown: records are shown as rows, without their keys.
+func TestLargeIsWhatWouldBeShown(t *testing.T) {
+	f := funnelOf(t, Options{})
+	hits := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `{"file":"internal/a%d.go","line":%d,"text":"\tTODO: %d"}`+"\n", i/10, i, i)
+		}
+		return b.String()
+	}
+	for n, whole := range map[int]bool{40: true, 45: true, 46: false} { // with the line of each file
+		out := hits(n)
+		a := answered(t, f, Request{Tool: tool(tools.Tool{Name: "search"}, writes([]byte(out))), Limits: Limits{ReceiptTokens: 160}})
+		if a.Receipts[0].Complete != whole || len(out) < 2000 {
+			t.Errorf("%d hits in %d chars: complete %t\n%s", n, len(out), a.Receipts[0].Complete, texted(a))
+		}
+	}
+}
+
+// A receipt must save the share of the output's tokens that the operator set.
+func TestAReceiptMustPay(t *testing.T) {
+	f := funnelOf(t, Options{})
+	out := string(numbered(60)) // about 900 tokens; its smallest receipt has 160
+	count := f.options.Counter.Count
+	for _, saving := range []int{0, 1, 40, 80, 90} {
+		a := answered(t, f, Request{
+			Tool: tool(tools.Tool{}, writes([]byte(out))), Limits: Limits{ReceiptTokens: 400, MinSaving: saving},
+		})
+		want := saving
+		if want == 0 {
+			want = 40
+		}
+		shown := count(texted(a))
+		if whole := texted(a) == out; !whole && 100*shown > (100-want)*count(out) || whole && saving <= 1 {
+			t.Errorf("min saving %d: %d of %d tokens shown, whole %t", saving, shown, count(out), whole)
+		}
+	}
+	whole := answered(t, f, Request{
+		Tool: tool(tools.Tool{}, writes([]byte(out))), Limits: Limits{ReceiptTokens: 400, MinSaving: 90},
+	})
+	if texted(whole) != out {
+		t.Errorf("a receipt that cannot save 90 %% is shown:\n%s", texted(whole))
+	}
+}
+
 func TestNeverWorseThanTheOutput(t *testing.T) {
 	f := funnelOf(t, Options{Store: storeIn(t, observations.Options{})})
 	for name, out := range map[string]string{
@@ -345,7 +390,7 @@ func TestKeepAlways(t *testing.T) {
 		t.Errorf("%q %+v", texted(a), r)
 	}
 	if o := mustOpen(t, s, r); o.Name != "a name" || o.Tool != "keep" ||
-		!strings.HasPrefix(o.Stats.Receipt, "LARGE OUTPUT DETECTED: kept whole as obs:") {
+		!strings.HasPrefix(o.Stats.Receipt, "SAVED as obs:") {
 		t.Errorf("%+v", o)
 	}
 }
@@ -364,9 +409,9 @@ func TestToolThatAsksForKeepingIsAnsweredWithAReceipt(t *testing.T) {
 			return nil
 		})})
 		r := a.Receipts[0]
-		want := "LARGE OUTPUT DETECTED: kept whole as obs:" + r.ObservationID
+		want := "SAVED as obs:" + r.ObservationID
 		if rows < 20_000 {
-			want = "kept whole as obs:" + r.ObservationID + ": " + content.Plural(int64(rows), "line", "lines") + ", all of "
+			want = "SAVED as obs:" + r.ObservationID + ": " + content.Plural(int64(rows), "line", "lines") + ", all of "
 		}
 		if r.Complete != (rows < 20_000) || len(a.Blocks) != 1+map[bool]int{true: 1}[r.Complete] {
 			t.Errorf("%d rows: complete %t, %d blocks", rows, r.Complete, len(a.Blocks))
@@ -408,17 +453,17 @@ func TestWhatWasToBeKeptIsShownWholeOnlyWhereThatIsCheaper(t *testing.T) {
 	}
 	a := answered(t, f, keeps("400\n", ""))
 	r := a.Receipts[0]
-	if want := "kept whole as obs:" + r.ObservationID + ": 1 line, all of it below\n===\n400\n"; texted(a) != want ||
+	if want := "SAVED as obs:" + r.ObservationID + ": 1 line, all of it below\n===\n400\n"; texted(a) != want ||
 		!r.Complete || !r.Kept {
 		t.Errorf("%q %+v", texted(a), r)
 	}
 	if got := mustOpen(t, s, r).Stats.Receipt; !strings.HasPrefix(
-		got, "LARGE OUTPUT DETECTED: kept whole as obs:"+r.ObservationID+"\n",
+		got, "SAVED as obs:"+r.ObservationID+"\n",
 	) {
 		t.Errorf("the receipt kept: %q", got)
 	}
 	a = answered(t, f, keeps("400\nnote: not ours", "of a file that changed"))
-	if want := "kept whole as obs:" + a.Receipts[0].ObservationID +
+	if want := "SAVED as obs:" + a.Receipts[0].ObservationID +
 		": 2 lines, all of them below\nnote: of a file that changed\n===\n400\n>note: not ours\n"; texted(a) != want {
 		t.Errorf("%q", texted(a))
 	}
@@ -432,7 +477,7 @@ func TestWhatWasToBeKeptIsShownWholeOnlyWhereThatIsCheaper(t *testing.T) {
 		}
 	}
 	a = answered(t, f, keeps(string(numbered(200)), ""))
-	if !strings.HasPrefix(texted(a), "LARGE OUTPUT DETECTED: kept whole as obs:") || a.Receipts[0].Complete {
+	if !strings.HasPrefix(texted(a), "SAVED as obs:") || a.Receipts[0].Complete {
 		t.Errorf("%q", texted(a))
 	}
 	// What could not be kept says so in the same place.

@@ -92,6 +92,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 		Source:   c.output.source,
 		NotKept:  c.notKept(),
 		Notes:    d.notes(),
+		Asked:    c.output.kept || c.request.Keep == Always,
 		Images:   len(c.images()),
 		Counts:   c.output.counts,
 		Ours:     !tool.Paged && c.output.source == "" && (tool.Toolset == tools.Core || tool.Toolset == ""),
@@ -119,17 +120,16 @@ func (d *display) draft(verdict policy.Verdict) *receipt.Draft {
 
 func (d *display) commit(receipt string) { d.call.commit(d.outcome.status, receipt) }
 
-// large reports whether an output is too large to be shown unasked. A source was asked for by name, so it may take a
-// page.
+// large reports whether an output is too large to be shown unasked, as it would be shown. A source was asked for by
+// name, so it may take a page.
 func (d *display) large(whole receipt.Whole) bool {
 	c, l := d.call.captured, d.call.limits
 	if d.call.output.paged || d.call.output.source != "" {
 		return c.Chars > policy.MaxPageChars || utf8.RuneCountInString(whole.Text) > policy.MaxPageChars ||
 			whole.Tokens > l.PageTokens
 	}
-	return c.Lines > int64(l.LargeLines) || c.Chars > int64(l.LargeChars) ||
-		// Bytes that are not text are shown as \xNN.
-		c.Kind() == content.Binary && utf8.RuneCountInString(whole.Text) > l.LargeChars
+	shown := strings.TrimSuffix(strings.TrimSuffix(whole.Text, receipt.Notes(d.notes())), "\n")
+	return strings.Count(shown, "\n")+1 > l.LargeLines || utf8.RuneCountInString(shown) > l.LargeChars
 }
 
 func (d *display) asWhole(whole string) []string {
@@ -168,18 +168,27 @@ func (d *display) ceiling(verdict policy.Verdict) int {
 	return d.call.limits.ReceiptTokens
 }
 
+// pays reports whether a receipt of n tokens is shown rather than the whole output: if it costs less, and saves at least
+// the share that the operator set. If the session's budget asks for a receipt, any saving will do.
+func (d *display) pays(verdict policy.Verdict, n int, whole receipt.Whole) bool {
+	if n >= whole.Tokens || verdict != policy.OK || utf8.RuneCountInString(whole.Text) > policy.MaxPageChars {
+		return n < whole.Tokens
+	}
+	return 100*n <= (100-d.call.limits.MinSaving)*whole.Tokens
+}
+
 // asReceipt stores the output and shows its receipt, unless the whole can be shown and costs no more.
 func (d *display) asReceipt(verdict policy.Verdict, whole receipt.Whole, can bool) []string {
 	c, ceiling := d.call, d.ceiling(verdict)
 	c.captured.Record()
 	draft := d.draft(verdict)
 	text, n := draft.Fit(ceiling)
-	if can && n >= whole.Tokens {
+	if can && !d.pays(verdict, n, whole) {
 		return d.asWhole(whole.Text)
 	}
 	d.commit(text)
 	if c.keepErr != nil { // the receipt's text would claim that it is kept
-		if text, n = d.draft(verdict).Fit(ceiling); can && n >= whole.Tokens {
+		if text, n = d.draft(verdict).Fit(ceiling); can && !d.pays(verdict, n, whole) {
 			return d.asWhole(whole.Text)
 		}
 		return []string{text}

@@ -17,6 +17,7 @@ func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
 	}{
 		{Options{Limits: Limits{ReceiptTokens: 159}}, "limits: receipt tokens must be from 160 to 4000, not 159"},
 		{Options{Limits: Limits{ReceiptTokens: 4001}}, "limits: receipt tokens must be from 160 to 4000, not 4001"},
+		{Options{Limits: Limits{MinSaving: 91}}, "limits: min saving must be from 1 to 90, not 91"},
 		{Options{Limits: Limits{LargeLines: -1}}, "limits: large lines must be from 1 to 10000, not -1"},
 		{Options{Limits: Limits{PageTokens: 10}}, "limits: page tokens must be from 400 to 40000, not 10"},
 		{Options{Policy: Policy{Window: 1000, Response: 900}}, "policy: of a window of 1000 tokens less than 160 are left"},
@@ -30,7 +31,7 @@ func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Limits{LargeLines: 50, LargeChars: 2000, HeadLines: 10, TailLines: 5, ReceiptTokens: 600, PageTokens: 4000}
+	want := Limits{LargeLines: 50, LargeChars: 2000, HeadLines: 10, TailLines: 5, ReceiptTokens: 600, MinSaving: 40, PageTokens: 4000}
 	if f.options.Limits != want {
 		t.Errorf("defaults %+v, want %+v", f.options.Limits, want)
 	}

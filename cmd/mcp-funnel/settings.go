@@ -29,6 +29,7 @@ type Settings struct {
 	Store       string   `group:"setup" to:"Store.Dir" placeholder:"DIR" help:"Directory of the observations. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
 
 	ReceiptTokens int    `group:"shown" min:"1" to:"Limits.ReceiptTokens" default:"600" placeholder:"N" help:"Maximum size of a receipt in tokens, from 160 to 4000."`
+	MinSaving     int    `group:"shown" min:"1" to:"Limits.MinSaving" default:"40" placeholder:"N" help:"Percentage of an output's tokens that its receipt must save, from 1 to 90; an output for which it would save less is shown whole."`
 	LargeLines    int    `group:"shown" min:"1" to:"Limits.LargeLines" default:"50" placeholder:"N" help:"An output of more lines is large."`
 	LargeChars    int    `group:"shown" min:"1" to:"Limits.LargeChars" default:"2000" placeholder:"N" help:"An output of more characters is large."`
 	HeadLines     int    `group:"shown" min:"1" to:"Limits.HeadLines" default:"10" placeholder:"N" help:"Maximum number of first lines in a receipt."`

@@ -89,7 +89,7 @@ func TestKeepShowsABarAtATerminal(t *testing.T) {
 	}()
 	see(t, screen, keepBar)
 	close(seen)
-	if c := <-code; c != done || !strings.HasPrefix(out.String(), "LARGE OUTPUT DETECTED: kept whole as obs:") {
+	if c := <-code; c != done || !strings.HasPrefix(out.String(), "SAVED as obs:") {
 		t.Errorf("code %d, answer %q", c, out.String())
 	}
 	_, _ = program.WriteString("$ ")

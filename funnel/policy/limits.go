@@ -9,6 +9,7 @@ type Limits struct {
 	HeadLines     int // maximum number of head lines in a receipt; default 10
 	TailLines     int // lines of the tail in a receipt, at most: 5
 	ReceiptTokens int // of a receipt, at most: 600, from 160 to 4,000
+	MinSaving     int // percentage of an output's tokens that a receipt must save, else the output is shown: 40, from 1 to 90
 	PageTokens    int // of a page, at most: 4,000, from 400 to 40,000; never over 40,000 chars
 }
 
@@ -27,7 +28,7 @@ const minPageTokens = 400
 
 // Defaults are a screen of lines before an output counts as large, a receipt of one screen, and a page of five.
 var Defaults = Limits{
-	LargeLines: 50, LargeChars: 2000, HeadLines: 10, TailLines: 5, ReceiptTokens: 600, PageTokens: 4000,
+	LargeLines: 50, LargeChars: 2000, HeadLines: 10, TailLines: 5, ReceiptTokens: 600, MinSaving: 40, PageTokens: 4000,
 }
 
 // bounds of each limit, both ends included.
@@ -41,6 +42,7 @@ var bounds = []struct {
 	{"head lines", func(l *Limits) *int { return &l.HeadLines }, 1, 100},
 	{"tail lines", func(l *Limits) *int { return &l.TailLines }, 1, 100},
 	{"receipt tokens", func(l *Limits) *int { return &l.ReceiptTokens }, MinReceipt, MaxReceipt},
+	{"min saving", func(l *Limits) *int { return &l.MinSaving }, 1, 90},
 	{"page tokens", func(l *Limits) *int { return &l.PageTokens }, minPageTokens, MaxPageChars},
 }
 

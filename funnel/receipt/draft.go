@@ -16,6 +16,7 @@ import (
 type Draft struct {
 	count func(string) int // tokens
 
+	lead    string   // of the first line: "LARGE OUTPUT DETECTED: " or ""
 	subject string   // of the first line: "kept whole as obs:…", "read from …", "not kept (…)"
 	sizes   string   // "1204 lines, 98311 chars, 24611 tokens"
 	total   []string // further parts of the total line, most needed first
@@ -51,6 +52,7 @@ func NewDraft(f Facts) *Draft {
 	c, sum := f.Captured, f.Captured.Summary()
 	d := &Draft{
 		count:   f.Count,
+		lead:    f.lead(),
 		subject: f.Subject(),
 		sizes:   f.sizes(),
 		total:   f.totals(),
@@ -173,7 +175,7 @@ const frameLevels = 6
 func (d *Draft) frame(level int) (top, bottom []string) {
 	subjectWidth := []int{1 << 20, 1 << 20, 300, 160, 100, 60}[level]
 	noteWidth := []int{600, 300, 160, 100, 60, text.MinWidth}[level]
-	top = append(top, text.LargeOutput+text.LineOf(d.subject).Clip(subjectWidth, false))
+	top = append(top, d.lead+text.LineOf(d.subject).Clip(subjectWidth, false))
 	total := "total: " + d.sizes
 	parts := d.total
 	if level >= 2 {

@@ -22,6 +22,7 @@ type Facts struct {
 	Source  string // the output is the text of this source, and needs no recording
 	NotKept string // why the output is not kept; "" if it is, or has a source
 	Kept    Kept
+	Asked   bool // the caller asked for it to be stored
 
 	Notes    string             // in one line; "" for none
 	Images   int                // shown together with the text
@@ -47,11 +48,26 @@ func (f Facts) Subject() string {
 		return "read from " + f.Source
 	case f.NotKept != "":
 		return "not kept (" + f.NotKept + ")"
+	case f.saved() && f.Kept.Part:
+		return fmt.Sprintf("SAVED in part as %s (first %d bytes)", f.Kept.Name, f.Kept.Size)
+	case f.saved():
+		return "SAVED as " + f.Kept.Name
 	case f.Kept.Part:
 		return fmt.Sprintf("kept in part as %s (first %d bytes)", f.Kept.Name, f.Kept.Size)
 	}
 	return "kept whole as " + f.Kept.Name
 }
+
+// lead returns the first words of the first line: none if the caller asked for the output to be stored.
+func (f Facts) lead() string {
+	if f.saved() {
+		return ""
+	}
+	return text.LargeOutput
+}
+
+// saved reports whether the output is stored because the caller asked for that.
+func (f Facts) saved() bool { return f.Asked && f.Source == "" && f.NotKept == "" }
 
 // AboveWhole returns the line above an output that is kept and shown whole.
 func (f Facts) AboveWhole() string {

@@ -50,12 +50,12 @@ func escapeImitations(s string, at Position) string {
 var (
 	// Compilers write such lines too, so only the exact form counts.
 	imitationExact = content.Pattern(
-		`^(note: |error: |kept (whole|in part) as |not kept \(|no (rows|output)$|\w+: no answer within )`,
+		`^(note: |error: |kept (whole|in part) as |SAVED (in part )?as |not kept \(|no (rows|output)$|\w+: no answer within )`,
 	)
 	imitation = content.Pattern(`(?i)^(large\s+output\s+detected` +
 		`|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
 		`|showing\s+(none\b|the\s+first\s+\d|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:\s*\d+\s+token` +
-		`|kept\s+whole\s+as\s+obs:` +
+		`|kept\s+whole\s+as\s+obs:|saved\s+(in\s+part\s+)?as\s+obs:` +
 		`|total\s*:\s*~?\d+\s+(lines?,\s*\d+\s+char|bytes?\s*;\s*binary)|next\s*:\s*(direct\b|\w+\s*\{))`)
 	imitationStrict = content.Pattern(`(?i)^(large\s+output\s+detected|---\s*(head|tail)\s*:|---\s*\d+\s+lines?\s+not\s+shown` +
 		`|showing\s+(none\b|the\s+first\s+\d|\d+\s*-\s*\d+\s+of\b)|not\s+shown\s*:|(kept|read)\s+[a-z ]+\s(as\s+obs:|from\s)|not\s+kept\b` +
