@@ -45,7 +45,7 @@ func TestBashCompletes(t *testing.T) {
 		"mcp-funnel call slice source=a ":       {"at=", "bytes=", "chars=", "lines=", "records="},
 		"mcp-funnel call grep 'pattern=a b' in": {"invert="},
 		// bash replaces only the text after the =
-		"mcp-funnel call search show=":                {"matches", "files", "counts"},
+		"mcp-funnel call search show=":                {"matches", "files", "counts", "dirs", "groups"},
 		"mcp-funnel call grep source=obs:":            {id},
 		"mcp-funnel call grep source=":                nil, // bash then completes names of files
 		"mcp-funnel observations cat ":                {id},

@@ -63,7 +63,7 @@ var limits = []struct {
 	{"jq", []limit{
 		{"a filter", "tools/jq/plan.maxFilter", "bytes", "error: `filter is N bytes long, at most … are taken`"},
 		{"`args` in all", "tools/jq/plan.maxArgs", "bytes", "error: `args are over … bytes`"},
-		{"a row of a table made an object", "tools/jq/decode.maxRow", "bytes", "error: `a row is longer than …`"},
+		{"a line or row made an object", "internal/kind/record.MaxLine", "bytes", "error: `line … is longer than …`"},
 		{"a result shown; all of a longer one can be saved", "tools/jq.wholeRow", "bytes", "its ends, cut in its middle; `save` keeps it"},
 		{"a source on which a filter may run without a worker", "tools/jq.smallText", "bytes", "nothing: the answers are the same"},
 		{"the text of such a filter", "tools/jq/plan.maxDirect", "bytes", "nothing: it runs in a worker"},

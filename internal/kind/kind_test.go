@@ -58,8 +58,16 @@ func TestKindsInOrder(t *testing.T) {
 // Shares are those that receipts have had from the start.
 func TestShares(t *testing.T) {
 	want := map[content.Kind]Shares{
-		content.Binary: {0.3, 0.3, 0.5}, content.JSON: {0.3, 0.45, 0.6}, content.NDJSON: {0.3, 0.4, 0.35}, content.Diff: {0.35, 0, 0.7},
-		content.GitLog: {0.3, 0, 0.7}, content.Log: {0.5, 0.2, 0.45}, content.Table: {0.3, 0.4, 0.3}, content.Markdown: {0.3, 0.2, 0.7}, content.Text: {0.3, 0.3, 0.5},
+		content.Binary: {
+			0.3,
+			0.3,
+			0.5,
+		}, content.JSON: {0.3, 0.45, 0.6}, content.NDJSON: {0.3, 0.4, 0.35}, content.Diff: {0.35, 0, 0.7},
+		content.GitLog: {
+			0.3,
+			0,
+			0.7,
+		}, content.Log: {0.5, 0.2, 0.45}, content.Table: {0.3, 0.4, 0.3}, content.Markdown: {0.3, 0.2, 0.7}, content.Text: {0.3, 0.3, 0.5},
 	}
 	got := map[content.Kind]Shares{}
 	for _, k := range All {
@@ -72,7 +80,12 @@ func TestShares(t *testing.T) {
 
 func TestNoRecords(t *testing.T) {
 	const want = "a binary has no records"
-	err := Records(t.Context(), strings.NewReader("a\nb\n"), content.Binary, func(int64, content.Span) bool { return true })
+	err := Records(
+		t.Context(),
+		strings.NewReader("a\nb\n"),
+		content.Binary,
+		func(int64, content.Span) bool { return true },
+	)
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}

@@ -10,8 +10,8 @@ import (
 // maxPatterns is the maximum number of patterns of one call, braces expanded.
 const maxPatterns = 1000
 
-// CompileGlobs compiles several patterns into one glob: a name matches if it matches a pattern, and none of the patterns
-// that begin with "!". The order does not matter. If all patterns begin with "!", everything else matches. An exclusion
+// CompileGlobs compiles several patterns into one glob. A name matches if it matches a pattern, and none of those that
+// begin with "!". The order does not matter. If all patterns begin with "!", everything else matches. An exclusion
 // that matches a directory excludes all that is below it. No patterns, or "**" alone, give nil: everything.
 func CompileGlobs(patterns []string) (*Glob, error) {
 	all := &Glob{pattern: strings.Join(patterns, " ")}

@@ -126,7 +126,8 @@ func (e badFilter) Unwrap() error { return e.error }
 func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o engine.Outcome, err error) {
 	a := g.args
 	j := engine.Job{
-		Name: t.name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text, Offset: offset, Limit: a.Limit,
+		Name: t.name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text,
+		Offset: offset, Limit: a.Limit,
 	}
 	p, err := j.Prepare()
 	if err != nil {
@@ -200,7 +201,8 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 		return nil, err
 	}
 	wrong := decode.CheckSyntax(window)
-	begun := bytes.HasPrefix(bytes.TrimSpace(window), []byte{'{'}) || bytes.HasPrefix(bytes.TrimSpace(window), []byte{'['})
+	begun := bytes.HasPrefix(bytes.TrimSpace(window), []byte{'{'}) ||
+		bytes.HasPrefix(bytes.TrimSpace(window), []byte{'['})
 	if wrong == nil || wrong.Cut && int64(len(window)) >= content.SniffSize || begun && wrong.Offset > 1 {
 		return nil, nil
 	}

@@ -81,20 +81,35 @@ func FuzzDiff(f *testing.F) {
 		case d.read.files <= 2*diffFiles &&
 			(added != d.added || removed != d.removed || hunks != d.read.hunks || int64(len(d.list)) != d.read.files):
 			t.Errorf(
-				"the files have %d hunks, +%d −%d; in all there are %d, +%d −%d", hunks, added, removed, d.read.hunks, d.added,
+				"the files have %d hunks, +%d −%d; in all there are %d, +%d −%d",
+				hunks,
+				added,
+				removed,
+				d.read.hunks,
+				d.added,
 				d.removed,
 			)
-		case d.read.files+d.read.hunks+d.added+d.removed > 2*lines || s.Records != d.read.files: // a hunk's header may begin a file
+		case d.read.files+d.read.hunks+d.added+d.removed > 2*lines, // a hunk's header may begin a file
+			s.Records != d.read.files:
 			t.Errorf("%d files, %d hunks, +%d −%d in %d lines", d.read.files, d.read.hunks, d.added, d.removed, lines)
 		}
 		at := min(max(cut, 0), len(text))
-		if _, again := take(text[:at], text[at:]); !slices.Equal(s.Total, again.Total) || !slices.Equal(s.Says, again.Says) ||
+		if _, again := take(text[:at], text[at:]); !slices.Equal(s.Total, again.Total) ||
+			!slices.Equal(s.Says, again.Says) ||
 			!slices.Equal(s.Body, again.Body) {
 			t.Errorf("cut at %d it says %q, not %q", at, again.Total, s.Total)
 		}
 		if hunks, added, removed, ok := plainDiff(string(text)); ok &&
 			(d.read.hunks != hunks || d.added != added || d.removed != removed) {
-			t.Errorf("%d hunks, +%d −%d; counted by hand %d, +%d −%d", d.read.hunks, d.added, d.removed, hunks, added, removed)
+			t.Errorf(
+				"%d hunks, +%d −%d; counted by hand %d, +%d −%d",
+				d.read.hunks,
+				d.added,
+				d.removed,
+				hunks,
+				added,
+				removed,
+			)
 		}
 		s.EachOneLine()
 		digesttest.Promises(t, s)

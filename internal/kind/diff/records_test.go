@@ -59,7 +59,15 @@ func brief(all []fileRecord) (lines []string) {
 		return strconv.FormatInt(*n, 10)
 	}
 	for _, f := range all {
-		s := fmt.Sprintf("%s %s→%s +%s −%s %d", word(f.Status), word(f.OldFile), f.File, number(f.Added), number(f.Deleted), len(f.Hunks))
+		s := fmt.Sprintf(
+			"%s %s→%s +%s −%s %d",
+			word(f.Status),
+			word(f.OldFile),
+			f.File,
+			number(f.Added),
+			number(f.Deleted),
+			len(f.Hunks),
+		)
 		if f.Truncated {
 			s += " truncated"
 		}
@@ -82,14 +90,21 @@ func TestRecords(t *testing.T) {
 		{"a removed line like a header", "--- a/n\n+++ b/n\n@@ -1,2 +1 @@\n--- x\n y\n--- a/o\n+++ b/o\n@@ -1 +1 @@\n-a\n+b\n", []string{
 			"modified n→n +0 −1 1", "modified o→o +1 −1 1",
 		}},
-		{"truncated", fmt.Sprintf(git, "f", "f") + "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n", []string{"modified f→f +0 −1 1 truncated"}},
+		{"truncated", fmt.Sprintf(git, "f", "f") + "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n", []string{
+			"modified f→f +0 −1 1 truncated",
+		}},
 		{"mode alone", fmt.Sprintf(git, "f", "f") + "old mode 100644\nnew mode 100755\n", []string{"modified f→f +0 −0 0"}},
-		{"copy", fmt.Sprintf(git, "f", "g") + "similarity index 100%\ncopy from f\ncopy to g\n", []string{"added f→g +0 −0 0"}},
-		{"binary", fmt.Sprintf(git, "f", "f") + "index 1..2 100644\nBinary files a/f and b/f differ\n", []string{"modified f→f +null −null 0"}},
+		{"copy", fmt.Sprintf(git, "f", "g") + "similarity index 100%\ncopy from f\ncopy to g\n", []string{
+			"added f→g +0 −0 0",
+		}},
+		{"binary", fmt.Sprintf(git, "f", "f") + "index 1..2 100644\nBinary files a/f and b/f differ\n", []string{
+			"modified f→f +null −null 0",
+		}},
 		{"only in", "Only in b: x.txt\n", []string{"null b/x.txt→b/x.txt +null −null 0"}},
 		{"merge", "diff --cc f\nindex 1,2..3\n--- a/f\n+++ b/f\n@@@ -1,1 -1,1 +1,2 @@@\n- a\n -b\n++c\n++d\n", []string{"modified f→f +2 −2 1"}},
 		{"several commits", "commit " + strings.Repeat("a", 40) + "\nAuthor: A\n\n    m\n\n" + fmt.Sprintf(git, "f", "f") +
-			"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n\ncommit " + strings.Repeat("b", 40) + "\n\n    --- x\n\n" + fmt.Sprintf(git, "g", "g") +
+			"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n\ncommit " + strings.Repeat("b", 40) + "\n\n    --- x\n\n" +
+			fmt.Sprintf(git, "g", "g") +
 			"--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", []string{"modified f→f +1 −1 1", "modified g→g +1 −1 1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,7 +130,10 @@ func TestHunksOfRecords(t *testing.T) {
 		}
 		err := Files(t.Context(), strings.NewReader(text), func(_ int64, f *File) bool {
 			at := f.Hunks[i].At
-			if got := strings.TrimSuffix(text[at.Start:at.End], "\r"); got != strings.TrimSuffix(strings.Join(shown, "\n"), "\r") {
+			if got := strings.TrimSuffix(text[at.Start:at.End], "\r"); got != strings.TrimSuffix(
+				strings.Join(shown, "\n"),
+				"\r",
+			) {
 				t.Errorf("hunk %d: the span is %q, the lines are %q", i, got, shown)
 			}
 			return true
@@ -135,7 +153,10 @@ func TestRecordsAgreeWithGit(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), git, append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		cmd := exec.CommandContext(
+			t.Context(),
+			git,
+			append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -14,7 +14,8 @@ func TestRecords(t *testing.T) {
 			`"time":"2026-11-20T14:30:22.123Z","level":"info","source":"scheduler"|,"id":42,"took":"1.5s","user":"Ada L"`},
 		{"pairs never replace the fields", `2026-11-20T14:30:23Z ERROR line=3 level=x text=y time=z source=q a=1`,
 			`"time":"2026-11-20T14:30:23Z","level":"error"|,"a":1`},
-		{"the first of two pairs counts", `2026-11-20T14:30:23Z WARN a=1 a=2`, `"time":"2026-11-20T14:30:23Z","level":"warn"|,"a":1`},
+		{"the first of two pairs counts", `2026-11-20T14:30:23Z WARN a=1 a=2`,
+			`"time":"2026-11-20T14:30:23Z","level":"warn"|,"a":1`},
 		{"logfmt", `time=2026-11-20T14:30:22Z level=ERROR msg="a \"b\"" n=-1.5e3`,
 			`"time":"2026-11-20T14:30:22Z","level":"error"|,"msg":"a \"b\"","n":-1.5e3`},
 		{"syslog", `Nov 20 14:30:22 host sshd[123]: session for user=root; uid=0)`,
@@ -35,7 +36,8 @@ func TestRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			head, tail, _ := strings.Cut(tt.want, "|")
-			text := strings.NewReplacer(`"`, `\"`, "\t", `\t`, "\x1b", `\u001b`).Replace(strings.ReplaceAll(tt.line, `\`, `\\`))
+			text := strings.NewReplacer(`"`, `\"`, "\t", `\t`, "\x1b", `\u001b`).
+				Replace(strings.ReplaceAll(tt.line, `\`, `\\`))
 			want := `{"line":1,` + head + `,"text":"` + text + `"` + tail + "}\n"
 			if diff := cmp.Diff(want, out.String()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)

@@ -54,12 +54,16 @@ func TestLinesEnd(t *testing.T) {
 	if line, err := long.Next(); string(line) != "abc" || err != nil || long.Whole() || long.Check() == nil {
 		t.Errorf("%q, %v", line, err)
 	}
-	if line, err := long.Next(); string(line) != "x" || err != nil || !long.Whole() || long.Number != 2 || long.Check() != nil {
+	if line, err := long.Next(); string(line) != "x" || err != nil || !long.Whole() || long.Number != 2 ||
+		long.Check() != nil {
 		t.Errorf("%q, %v", line, err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := TextLines(ctx, strings.NewReader(strings.Repeat("a\n", 5000)), &bytes.Buffer{}); !errors.Is(err, context.Canceled) {
+	if err := TextLines(ctx, strings.NewReader(strings.Repeat("a\n", 5000)), &bytes.Buffer{}); !errors.Is(
+		err,
+		context.Canceled,
+	) {
 		t.Errorf("canceled: %v", err)
 	}
 	broken := errors.New("broken")
