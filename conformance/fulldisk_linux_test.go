@@ -53,7 +53,8 @@ func (d *fullDisk) step(n string) (out, err string, code string) {
 }
 
 var keptOrNot = regexp.MustCompile(
-	`^LARGE OUTPUT DETECTED: (kept whole as obs:[0-9a-z]{12}|kept in part as obs:[0-9a-z]{12} \(first \d+ bytes\)|not kept \(.+\))\n`,
+	`^(SAVED as obs:[0-9a-z]{12}|SAVED in part as obs:[0-9a-z]{12} \(first \d+ bytes\)|` +
+		`LARGE OUTPUT DETECTED: not kept \(.+\))\n`,
 )
 
 // run runs the script; false if this machine does not allow it.
@@ -104,7 +105,7 @@ func (d *fullDisk) judge(bound string, readOnly bool) {
 		d.cases++
 		out, err, code := d.step(n)
 		m := keptOrNot.FindStringSubmatch(out)
-		kept := m != nil && !strings.HasPrefix(m[1], "not kept")
+		kept := m != nil && strings.HasPrefix(m[1], "SAVED")
 		switch {
 		case n == "again" && code == "0" && strings.Contains(err, "kept as obs:"), n != "again" && kept && code == "0":
 			whole++

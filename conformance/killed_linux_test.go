@@ -34,7 +34,7 @@ func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.T
 `},
 })
 
-var acknowledgement = regexp.MustCompile(`kept whole as obs:([a-z0-9]{12})`)
+var acknowledgement = regexp.MustCompile(`(?:kept whole|SAVED) as obs:([a-z0-9]{12})`)
 
 // TestS12AKilledServerKeptWhatItSaid kills the server itself, at random moments of eight calls at once, and has a later
 // process look for every ID of the answers that came: each is whole, and has every line that was found.

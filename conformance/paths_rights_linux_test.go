@@ -249,7 +249,7 @@ func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
 // that one is where it is named.
 func (e estate) tryConfigurations(t testing.TB, fail func(string)) (cases int) {
 	large := filepath.Dir(e.root) + "/large.yaml"
-	write(t, large, "large-chars: 1\nlarge-lines: 1\nreceipt-tokens: 160\n")
+	write(t, large, "large-chars: 1\nlarge-lines: 1\nreceipt-tokens: 160\nmin-saving: 1\n")
 	write(t, filepath.Dir(e.root)+"/lines.txt", strings.Repeat("one of some lines \n", 24))
 	for _, named := range []bool{false, true} {
 		args := []string{

@@ -105,7 +105,7 @@ func (l likeness) walk(s *stdioClient, spoil func([]string) []string) (all shown
 	return all, pages, nil
 }
 
-var keptWhole = regexp.MustCompile(`^LARGE OUTPUT DETECTED: kept whole as (obs:\w+)`)
+var keptWhole = regexp.MustCompile(`^(?:LARGE OUTPUT DETECTED: kept whole|SAVED) as (obs:\w+)`)
 
 // hits asks a search, and gives file:line:text of all it found, from the answer or, where it was kept, from there.
 func (l likeness) hits(s *stdioClient, spoil func([]string) []string) (all shownPage, pages int, err error) {

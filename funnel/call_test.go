@@ -233,7 +233,11 @@ func TestLargeIsWhatWouldBeShown(t *testing.T) {
 	}
 	for n, whole := range map[int]bool{40: true, 45: true, 46: false} { // with the line of each file
 		out := hits(n)
-		a := answered(t, f, Request{Tool: tool(tools.Tool{Name: "search"}, writes([]byte(out))), Limits: Limits{ReceiptTokens: 160}})
+		a := answered(
+			t,
+			f,
+			Request{Tool: tool(tools.Tool{Name: "search"}, writes([]byte(out))), Limits: Limits{ReceiptTokens: 160}},
+		)
 		if a.Receipts[0].Complete != whole || len(out) < 2000 {
 			t.Errorf("%d hits in %d chars: complete %t\n%s", n, len(out), a.Receipts[0].Complete, texted(a))
 		}
@@ -299,11 +303,16 @@ func TestFirstLineSaysWhatBecameOfTheOutput(t *testing.T) {
 		{"no room", Options{Store: failing}, Request{
 			Tool: tool(tools.Tool{}, writes(big)),
 		}, `^not kept \(no room in the store: its quota of 1000 bytes is used up \(--quota\)\)$`},
-		{"a source", Options{Store: storeIn(t, observations.Options{})}, Request{Tool: tool(tools.Tool{Paged: true}, func(_ context.Context, out tools.Output) error {
-			out.Source("docs/big.txt")
-			_, err := out.Write(big)
-			return err
-		})}, `^read from docs/big\.txt$`},
+		{
+			"a source",
+			Options{Store: storeIn(t, observations.Options{})},
+			Request{Tool: tool(tools.Tool{Paged: true}, func(_ context.Context, out tools.Output) error {
+				out.Source("docs/big.txt")
+				_, err := out.Write(big)
+				return err
+			})},
+			`^read from docs/big\.txt$`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -319,7 +328,8 @@ func TestFirstLineSaysWhatBecameOfTheOutput(t *testing.T) {
 				t.Errorf("%q, and kept is %t", first, r.Kept)
 			}
 			if strings.Contains(first, "in part") {
-				if !r.Truncated || !bytes.Equal(kept(t, c.options.Store, r), big[:mustOpen(t, c.options.Store, r).Bytes]) {
+				if !r.Truncated ||
+					!bytes.Equal(kept(t, c.options.Store, r), big[:mustOpen(t, c.options.Store, r).Bytes]) {
 					t.Errorf("kept in part: %+v", r)
 				}
 			}
@@ -343,7 +353,8 @@ func TestSavedToIsNamedOnlyWhereAskedFor(t *testing.T) {
 		f := funnelOf(t, Options{Store: s, SavedTo: saved})
 		a := answered(t, f, Request{Tool: tool(tools.Tool{}, writes(numbered(600)))})
 		r := a.Receipts[0]
-		if got := strings.Contains(texted(a), "\nsaved to: "+r.SavedTo+"\n"); got != saved || (r.SavedTo != "") != saved {
+		if got := strings.Contains(texted(a), "\nsaved to: "+r.SavedTo+"\n"); got != saved ||
+			(r.SavedTo != "") != saved {
 			t.Errorf("saved to %q, in the text %t, want %t", r.SavedTo, got, saved)
 		}
 		if saved {
@@ -399,15 +410,19 @@ func TestToolThatAsksForKeepingIsAnsweredWithAReceipt(t *testing.T) {
 	s := storeIn(t, observations.Options{})
 	f := funnelOf(t, Options{Store: s})
 	for _, rows := range []int{1, 3, 20_000} {
-		a := answered(t, f, Request{Tool: tool(tools.Tool{Name: "grep", Paged: true}, func(_ context.Context, out tools.Output) error {
-			out.Keep("obs:k3v9q2m7x4ab", "src/a.go")
-			for i := range rows {
-				if err := out.Row([]byte(strconv.Itoa(i)+": row"), tools.Call{}); err != nil {
-					return err
+		a := answered(
+			t,
+			f,
+			Request{Tool: tool(tools.Tool{Name: "grep", Paged: true}, func(_ context.Context, out tools.Output) error {
+				out.Keep("obs:k3v9q2m7x4ab", "src/a.go")
+				for i := range rows {
+					if err := out.Row([]byte(strconv.Itoa(i)+": row"), tools.Call{}); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})})
+				return nil
+			})},
+		)
 		r := a.Receipts[0]
 		want := "SAVED as obs:" + r.ObservationID
 		if rows < 20_000 {
@@ -430,11 +445,15 @@ func TestToolThatAsksForKeepingIsAnsweredWithAReceipt(t *testing.T) {
 		}
 	}
 	before := observed(t, s)
-	a := answered(t, f, Request{Tool: tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
-		out.Keep("obs:k3v9q2m7x4ab")
-		out.Note("no results")
-		return nil
-	})})
+	a := answered(
+		t,
+		f,
+		Request{Tool: tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
+			out.Keep("obs:k3v9q2m7x4ab")
+			out.Note("no results")
+			return nil
+		})},
+	)
 	if texted(a) != "note: no results" || observed(t, s) != before {
 		t.Errorf("nothing to keep: %q", texted(a))
 	}
@@ -549,7 +568,11 @@ func TestNotesAreAlwaysShown(t *testing.T) {
 	}
 	for _, tokens := range []int{160, 600} {
 		got := texted(
-			answered(t, f, Request{Tool: tool(tools.Tool{}, noted(numbered(500))), Limits: Limits{ReceiptTokens: tokens}}),
+			answered(
+				t,
+				f,
+				Request{Tool: tool(tools.Tool{}, noted(numbered(500))), Limits: Limits{ReceiptTokens: tokens}},
+			),
 		)
 		if !strings.Contains(got, "\nnote: 3 directories could not be read\n") {
 			t.Errorf("receipt of %d: %s", tokens, got)
@@ -564,13 +587,20 @@ func TestProgressIsPassedOnSparsely(t *testing.T) {
 	var n atomic.Int64
 	f := funnelOf(t, Options{})
 	var late func()
-	answered(t, f, Request{Progress: func(done, total int64, _ string) { n.Add(1) }, Tool: tool(tools.Tool{}, func(_ context.Context, out tools.Output) error {
-		for i := range 100_000 {
-			out.Progress(int64(i), 100_000, "lines")
-		}
-		late = func() { out.Progress(1, 1, "late") }
-		return nil
-	})})
+	answered(
+		t,
+		f,
+		Request{
+			Progress: func(done, total int64, _ string) { n.Add(1) },
+			Tool: tool(tools.Tool{}, func(_ context.Context, out tools.Output) error {
+				for i := range 100_000 {
+					out.Progress(int64(i), 100_000, "lines")
+				}
+				late = func() { out.Progress(1, 1, "late") }
+				return nil
+			}),
+		},
+	)
 	if got := n.Load(); got < 1 || got > 20 {
 		t.Errorf("%d of 100,000 reports passed on", got)
 	}
@@ -594,7 +624,10 @@ func TestEveryCallIsTraced(t *testing.T) {
 	answered(
 		t, f,
 		Request{
-			Tool: tool(tools.Tool{Name: "b"}, func(context.Context, tools.Output) error { return errors.New("broken\n\x1b") }),
+			Tool: tool(
+				tools.Tool{Name: "b"},
+				func(context.Context, tools.Output) error { return errors.New("broken\n\x1b") },
+			),
 		},
 	)
 	if err := l.Close(); err != nil {

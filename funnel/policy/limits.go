@@ -9,7 +9,7 @@ type Limits struct {
 	HeadLines     int // maximum number of head lines in a receipt; default 10
 	TailLines     int // lines of the tail in a receipt, at most: 5
 	ReceiptTokens int // of a receipt, at most: 600, from 160 to 4,000
-	MinSaving     int // percentage of an output's tokens that a receipt must save, else the output is shown: 40, from 1 to 90
+	MinSaving     int // percentage of an output's tokens that its receipt must save: 40, from 1 to 90
 	PageTokens    int // of a page, at most: 4,000, from 400 to 40,000; never over 40,000 chars
 }
 
