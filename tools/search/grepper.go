@@ -31,13 +31,14 @@ const maxSaved = 1 << 20
 
 // Check implements [tools.Checker].
 func (a grepArgs) Check() error {
-	if _, err := a.matcher(); err != nil {
-		return err
-	}
-	return checkGroups(a.Show, a.Invert, a.Context)
+	_, err := a.matcher()
+	return err
 }
 
 func (a grepArgs) matcher() (*linesearch.Matcher, error) {
+	if err := checkGroups(a.Show, a.Invert, a.Context); err != nil {
+		return nil, err
+	}
 	m, err := linesearch.Compile(linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase})
 	if errors.Is(err, linesearch.ErrLineEnd) {
 		return nil, fmt.Errorf("%w; search with multiline matches across lines", err)

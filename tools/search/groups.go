@@ -109,7 +109,7 @@ func (g *groupCounts) notes() []string {
 	}
 	if g.cutLines > 0 {
 		notes = append(notes, "only 1 MiB around the first match was searched for groups in "+
-			content.Plural(g.cutLines, "a longer line", "longer lines"))
+			content.Plural(g.cutLines, "longer line", "longer lines"))
 	}
 	return notes
 }

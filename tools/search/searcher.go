@@ -25,14 +25,15 @@ type searchArgs struct {
 
 // Check implements [tools.Checker].
 func (a searchArgs) Check() error {
-	if _, _, err := a.compile(); err != nil {
-		return err
-	}
-	return checkGroups(a.Show, false, a.Context)
+	_, _, err := a.compile()
+	return err
 }
 
 // compile compiles the pattern and the glob; a nil glob matches everything.
 func (a searchArgs) compile() (m *linesearch.Matcher, glob *tree.Glob, err error) {
+	if err := checkGroups(a.Show, false, a.Context); err != nil {
+		return nil, nil, err
+	}
 	m, err = linesearch.Compile(
 		linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline},
 	)
