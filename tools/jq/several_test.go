@@ -1,0 +1,153 @@
+package jq
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSeveralSources(t *testing.T) {
+	from := folder(t, map[string]string{
+		"a.json": `{"n":1}`, "b.json": `[{"n":2},{"n":3}]`, "c.ndjson": "{\"n\":4}\n{\"n\":5}\n", "d.csv": "n,m\n6,x\n",
+		"cut.json": `{"n":`, "bin": "\x00\x01\x02\xff", "e[1].json": `{"n":7}`, "empty.json": "",
+	})
+	for _, w := range ways {
+		for _, tt := range []struct {
+			name  string
+			args  m
+			rows  string
+			total int64
+			err   string
+		}{
+			{"array", m{"source": []string{"a.json", "c.ndjson"}, "filter": "[input_filename,.n]"},
+				`["a.json",1] ["c.ndjson",4] ["c.ndjson",5]`, 3, ""},
+			{"glob", m{"source": "?.json", "filter": "[input_filename,length]"}, `["a.json",1] ["b.json",2]`, 2, ""},
+			{"glob and name", m{"source": []string{"?.json", "d.csv"}, "filter": "length"}, "1 2 2", 3, ""},
+			{"a name with glob characters", m{"source": "e[1].json", "filter": ".n"}, "7", 1, ""},
+			{"offset and limit over sources", m{
+				"source": []string{"a.json", "c.ndjson", "d.csv"}, "filter": ".n", "offset": 1, "limit": 2,
+			}, "4 5", 4, ""},
+			{"offset past all", m{"source": []string{"a.json", "c.ndjson"}, "filter": ".n", "offset": 9}, "", 3, ""},
+			{"slurp", m{"source": []string{"a.json", "c.ndjson", "d.csv"}, "filter": "[.[].n]", "slurp": true}, "[1,4,5,6]", 1, ""},
+			{"text", m{"source": []string{"a.json", "d.csv"}, "filter": ".", "text": true, "raw": true}, `{"n":1} n,m 6,x`, 3, ""},
+			{"an empty one", m{"source": []string{"empty.json", "a.json"}, "filter": ".n"}, "1", 1, ""},
+			{"a broken one", m{"source": []string{"a.json", "cut.json", "c.ndjson"}, "filter": ".n"}, "1 4 5", 3, "cut.json is cut off"},
+			{"a missing one", m{"source": []string{"a.json", "none.json"}, "filter": ".n"}, "1", 1, "none.json"},
+			{"a binary one", m{"source": []string{"bin", "a.json"}, "filter": ".n"}, "1", 1, "bin is binary"},
+			{"a filter that fails on one", m{"source": []string{"a.json", "b.json"}, "filter": ".n+1"}, "2", 1, "b.json: jq: record 0"},
+			{"a broken one, slurped", m{"source": []string{"cut.json", "a.json"}, "filter": "length", "slurp": true},
+				"", -1, "one of the sources is not complete JSON"},
+			{"no match", m{"source": "*.yaml", "filter": "."}, "", 0, "no file matches *.yaml"},
+			{"no source", m{"source": []string{}, "filter": "."}, "", 0, "source is empty"},
+			{"a filter that does not parse", m{"source": []string{"a.json", "b.json"}, "filter": ".["}, "", 0, "does not parse"},
+		} {
+			t.Run(tt.name+"/"+w.name, func(t *testing.T) {
+				r, err := call(t.Context(), w.tool, from, tt.args, 1000)
+				if got := strings.Join(r.rows, " "); got != tt.rows {
+					t.Errorf("rows %s, want %s", got, tt.rows)
+				}
+				switch {
+				case tt.err == "" && (err != nil || r.total != tt.total):
+					t.Errorf("%v, %d in all, want %d", err, r.total, tt.total)
+				case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+					t.Errorf("%v, want %q", err, tt.err)
+				}
+			})
+		}
+	}
+}
+
+// Pages over several sources are all results, each once.
+func TestPagesOfSeveralSources(t *testing.T) {
+	files, names, want := map[string]string{}, []string{}, []string{}
+	for i := range 7 {
+		var b strings.Builder
+		for j := range i * 3 {
+			fmt.Fprintf(&b, "{\"v\":%d}\n", 100*i+j)
+			want = append(want, fmt.Sprint(100*i+j))
+		}
+		name := fmt.Sprintf("f%d.ndjson", i)
+		files[name], names = b.String(), append(names, name)
+	}
+	from := folder(t, files)
+	args := m{"source": names, "filter": ".v"}
+	var got []string
+	for range 20 {
+		r, err := call(t.Context(), asItIs, from, args, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.first != int64(len(got)) || r.total != int64(len(want)) {
+			t.Fatalf("page from %d of %d, %d shown before", r.first, r.total, len(got))
+		}
+		got = append(got, r.rows...)
+		if r.next == nil {
+			break
+		}
+		sent, err := json.Marshal(r.next.Args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = m{}
+		if err := json.Unmarshal(sent, &args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-all +pages\n%s", d)
+	}
+}
+
+func TestSeveralSourcesAreKeptWithTheirOrigin(t *testing.T) {
+	from := folder(t, map[string]string{"a.json": "1", "b.json": "2"})
+	r, err := call(t.Context(), asItIs, from, m{"source": "*.json", "filter": ". * 10", "save": true}, 1000)
+	if err != nil || r.String() != "10\n20\n" || !slices.Equal(r.origin, []string{"a.json", "b.json"}) {
+		t.Errorf("%q from %q: %v", r.String(), r.origin, err)
+	}
+	many := slices.Repeat([]string{"a.json"}, maxSources+1)
+	if _, err := call(t.Context(), asItIs, from, m{"source": many, "filter": "."}, 1000); err == nil ||
+		!strings.Contains(err.Error(), "1001 sources; one call takes at most 1000") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Every kind of text has records, and bad input gives one clear answer.
+func TestRecordsOfEveryKind(t *testing.T) {
+	wide := make([]string, 2000)
+	for i := range wide {
+		wide[i] = fmt.Sprintf("c%d", i)
+	}
+	logs := "2026-11-20T10:00:00Z ERROR a n=1\nNov 20 10:00:01 host app[1]: b\n[20/Nov/2026:10:00:02 +0000] INFO c\n"
+	for _, tt := range []struct{ name, file, text, filter, want string }{
+		{"log with three times", "a.log", logs, "[.line,.time,.level,.n]",
+			`[1,"2026-11-20T10:00:00Z","error",1] [2,"Nov 20 10:00:01",null,null] [3,"20/Nov/2026:10:00:02 +0000","info",null]`},
+		{"ragged CSV", "a.csv", "a,b\n" + strings.Repeat("0,0\n", 20) + "1\n2,3,4\n", "select(.a > 0)",
+			`{"a":1} {"a":2,"b":3,"column_3":4}`},
+		{"2,000 columns", "a.csv", strings.Join(wide, ",") + "\n" + strings.Join(wide, ",") + "\n", "[length,.c1999]", `[2000,"c1999"]`},
+		{"truncated diff", "a.diff", "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n", "[.file,.deleted,.truncated]", `["f",1,true]`},
+		{"git log", "a.txt", "commit " + strings.Repeat("a", 40) + "\nAuthor: A <a@x>\nDate:   2026-11-20\n\n    S\n\n 1 file changed, 2 insertions(+)\n",
+			"[.author,.date,.subject,.files,.added,.deleted]", `["A","2026-11-20","S",1,2,0]`},
+		{"text", "a.txt", "hello there\nand more\n", "[.line,.text]", `[1,"hello there"] [2,"and more"]`},
+		{"Markdown", "a.md", "# T\n\ntext\n", ".text", `"# T" "" "text"`},
+		{"JSON wrapped five deep", "a.json", `{"a":{"b":{"c":{"d":{"e":[1,2]}}}}}`, ".a.b.c.d.e | length", "2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, w := range ways {
+				r, err := call(
+					t.Context(),
+					w.tool,
+					folder(t, map[string]string{tt.file: tt.text}),
+					m{"source": tt.file, "filter": tt.filter},
+					1000,
+				)
+				if got := strings.Join(r.rows, " "); err != nil || got != tt.want {
+					t.Errorf("%s: %s, want %s (%v)", w.name, got, tt.want, err)
+				}
+			}
+		})
+	}
+}
