@@ -117,7 +117,7 @@ func (c *call) execute() (Answer, error) {
 		}
 		c.finish(d.receipt(), o)
 		return Answer{}, c.ctx.Err()
-	case c.captured.Bytes > 0 || !c.request.Tool.Paged || c.output.kept:
+	case c.captured.Bytes > 0 || !c.output.paged || c.output.kept:
 		d.showOutput()
 	default:
 		d.showPage()

@@ -117,6 +117,8 @@ func (o *output) set(f func()) {
 	}
 }
 
+func (o *output) Page() { o.set(func() { o.paged = true }) }
+
 func (o *output) SetRowRange(first, total int64) {
 	o.set(func() { o.page.SetRowRange(first, total) })
 }

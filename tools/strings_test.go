@@ -17,14 +17,13 @@ func TestStringsArgument(t *testing.T) {
 		got = a.Glob
 		return nil
 	})
-	if want := `"glob":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}],"description":"some"}`; !strings.Contains(
-		string(tool.Schema),
-		want,
-	) {
+	want := `"glob":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}],"description":"some"}`
+	if !strings.Contains(string(tool.Schema), want) {
 		t.Errorf("%s lacks %s", tool.Schema, want)
 	}
 	for raw, want := range map[string][]string{
-		`{}`: nil, `{"glob":null}`: nil, `{"glob":""}`: nil, `{"glob":[]}`: {}, `{"glob":"a"}`: {"a"}, `{"glob":["a","!b"]}`: {"a", "!b"},
+		`{}`: nil, `{"glob":null}`: nil, `{"glob":""}`: nil, `{"glob":[]}`: {},
+		`{"glob":"a"}`: {"a"}, `{"glob":["a","!b"]}`: {"a", "!b"},
 	} {
 		got = nil
 		if err := tool.Run(t.Context(), Input{Args: json.RawMessage(raw)}, nil); err != nil ||

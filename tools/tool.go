@@ -113,6 +113,10 @@ type Output interface {
 	// previous row.
 	Text(b []byte) error
 
+	// Page makes the output of a tool that is not paged a page, which is never stored. It must be called before anything
+	// is written; only rows may follow.
+	Page()
+
 	// SetRowRange numbers the rows of a page: the number of the first row, and how many there are in all (−1: not
 	// counted). It may be called at any time before the tool returns; the last call counts. The default is 0.
 	SetRowRange(first, total int64)

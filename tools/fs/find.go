@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type findArgs struct {
 	Show   string        `json:"show,omitempty" enum:"list|tree|count|stat" jsonschema:"stat adds lines, kind, tokens; count is per extension" help:"Output format: list prints one record per entry with size and time; tree prints indented names; count prints files and bytes per extension; stat prints the records of list with lines, kind and tokens of each file. Default: list."`
 	Sort   string        `json:"sort,omitempty" enum:"path|modified|size" jsonschema:"newest or largest first" help:"Sort order: by path, newest first (modified) or largest first (size). Default: path."`
 	Limit  int64         `json:"limit,omitempty" range:"0," help:"Maximum number of entries to show; 0 shows all. Default: 0."`
+	Offset int64         `json:"offset,omitempty" range:"0," help:"Rows of the list of obs: to skip; the call printed above a page sets it. Default: 0."`
 	Depth  int64         `json:"depth,omitempty" range:"0," help:"Maximum number of directory levels to descend; 0 is unlimited. Default: 0."`
 	Newer  string        `json:"newer,omitempty" jsonschema:"24h, 7d, RFC 3339" help:"List only entries modified within an age (90m, 24h, 7d, 2w) or after a time (2026-01-31, RFC 3339). Default: any time."`
 	Larger string        `json:"larger,omitempty" jsonschema:"10KB, 1MB" help:"List only files larger than this size: 500, 10KB, 1.5MB, 1GiB. Default: any size."`
@@ -99,6 +101,16 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 		return err
 	}
 	f := &finder{findQuery: q, in: in, out: out}
+	f.paged = observations.IsName(strings.TrimSpace(a.Path)) && q.Show != "count"
+	switch {
+	case f.paged: // a stored list of what is stored would fill the store
+		out.Page()
+		if f.Limit > 0 {
+			f.Limit += f.Offset // rows before the page count too
+		}
+	case f.Offset > 0:
+		return errors.New("offset counts rows of the list of obs:; narrow other lists by path, glob, depth, newer or larger")
+	}
 	if f.writer, err = f.newWriter(ctx, locations); err != nil {
 		return err
 	}
@@ -120,7 +132,48 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 		return err
 	}
 	f.reportTotals()
+	f.endPage()
 	return nil
+}
+
+// write writes lines to the output, or as rows to the page.
+func (f *finder) write(b []byte) error {
+	if !f.paged {
+		_, err := f.out.Write(b)
+		return err
+	}
+	for line := range bytes.Lines(b) {
+		if f.rows++; f.rows <= f.Offset || f.nextRow > 0 {
+			continue
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if f.rows == f.Offset+1 && f.heading != "" {
+			line = append([]byte(f.heading+"\n"), line...)
+		}
+		if err := f.out.Row(line, tools.Call{}); errors.Is(err, tools.ErrPageFull) {
+			f.nextRow = f.rows
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endPage sets the range of the page, and the call for the next one.
+func (f *finder) endPage() {
+	if !f.paged {
+		return
+	}
+	if f.rows > 0 && f.Offset >= f.rows {
+		f.out.Note(fmt.Sprintf("offset %d is past the last of %s", f.Offset, content.Plural(f.rows, "row", "rows")))
+	}
+	f.out.SetRowRange(f.Offset, f.rows)
+	if f.nextRow > 0 {
+		a := f.findArgs
+		a.Offset = f.nextRow - 1
+		a.Limit = max(a.Limit-a.Offset, 0)
+		f.out.Next(tools.Call{Tool: "find", Args: a})
+	}
 }
 
 // narrowHint is the advice after a timeout.
@@ -142,6 +195,11 @@ type finder struct {
 	notNewer     int64 // of the right type, but not newer
 	notLarger    int64 // of the right type and newer, but not larger, or not files
 	otherType    int64 // of another type
+
+	paged   bool   // the output is a page
+	heading string // above the first row of a page
+	rows    int64  // of the output, shown or not
+	nextRow int64  // the first that the page did not take, from 1; 0: none
 }
 
 // byType counts entries of each type.

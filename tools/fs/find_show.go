@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
-	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
 // Limits of the entries that are held for sorting, and of the bytes of their names. Entries past them in sort order are
@@ -52,10 +51,11 @@ func (f *finder) newWriter(ctx context.Context, locations []source.Location) (en
 		return &treeWriter{f: f, top: topDirName(locations)}, nil
 	case "count":
 		return &extensionCounter{f: f, by: map[string]*extensionTotal{}}, nil
-	case "stat":
-		write = &recordWriter{f: f, ctx: ctx, stat: true}
 	default:
-		write = &recordWriter{f: f, ctx: ctx}
+		write = &recordWriter{f: f, ctx: ctx, stat: f.Show == "stat"}
+		if f.paged {
+			write = &observationWriter{f}
+		}
 	}
 	if f.Sort == "modified" || f.Sort == "size" {
 		return &sortedWriter{f: f, ctx: ctx, to: write}, nil
@@ -80,15 +80,11 @@ func (r *recordWriter) writeEntry(e foundEntry) error {
 	}
 	b := append(r.buf[:0], `{"path":`...)
 	b = appendString(b, e.Path)
-	if o := e.observation; o != nil {
-		b = r.appendObservation(b, o)
-	} else {
-		b = append(b, `,"type":`...)
-		b = appendString(b, string(e.Type))
-		b = appendTime(append(strconv.AppendInt(append(b, `,"size":`...), e.Size, 10), `,"modified":"`...), e.Modified)
-		if r.stat && e.Type == tree.File {
-			b = r.appendStat(b, e)
-		}
+	b = append(b, `,"type":`...)
+	b = appendString(b, string(e.Type))
+	b = appendTime(append(strconv.AppendInt(append(b, `,"size":`...), e.Size, 10), `,"modified":"`...), e.Modified)
+	if r.stat && e.Type == tree.File {
+		b = r.appendStat(b, e)
 	}
 	if err := r.ctx.Err(); err != nil { // cancelled while the file was read: the record may be wrong
 		return err
@@ -96,7 +92,7 @@ func (r *recordWriter) writeEntry(e foundEntry) error {
 	b = append(b, "}\n"...)
 	r.buf = b
 	// Write each record at once: after a timeout the records so far are part of the result.
-	if _, err := r.f.out.Write(b); err != nil {
+	if err := r.f.write(b); err != nil {
 		return err
 	}
 	*r.f.shown.counter(e.Type)++
@@ -106,32 +102,6 @@ func (r *recordWriter) writeEntry(e foundEntry) error {
 // appendTime appends a time and the closing quote. It avoids fmt, which would take half of the time of a record.
 func appendTime(b []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(b, time.RFC3339), '"')
-}
-
-func (r *recordWriter) appendObservation(b []byte, o *observations.Observation) []byte {
-	name := o.Name
-	if name == "" {
-		name = o.File
-	}
-	b = append(b, `,"name":`...)
-	b = appendString(b, name)
-	b = append(b, `,"tool":`...)
-	b = appendString(b, o.Tool)
-	b = append(b, `,"kind":`...)
-	b = appendString(b, o.Stats.Kind)
-	b = appendTime(fmt.Appendf(b, `,"lines":%d,"size":%d,"modified":"`, o.Stats.Lines, o.Bytes), o.Created)
-	if o.Dropped > 0 {
-		r.f.keptInPart++
-		b = fmt.Appendf(b, `,"dropped":%d`, o.Dropped)
-	}
-	if r.stat {
-		b = fmt.Appendf(b, `,"chars":%d`, o.Stats.Chars)
-		if n, off, ok := r.f.in.ObservationTokens(o.Stats); ok {
-			b = appendTokens(b, n, off)
-		}
-		b = fmt.Appendf(b, `,"pinned":%t`, o.Pinned)
-	}
-	return b
 }
 
 // appendString appends a JSON string. JSON cannot hold invalid UTF-8: such bytes are escaped as \xNN, a form that every
@@ -333,8 +303,7 @@ func (d *treeWriter) writeName(depth int, name, mark string) error {
 	}
 	b = append(append(append(b, source.VisibleName(name)...), mark...), '\n')
 	d.buf = b
-	_, err := d.f.out.Write(b)
-	return err
+	return d.f.write(b)
 }
 
 func (d *treeWriter) finish() error {
@@ -412,7 +381,7 @@ func (t *extensionCounter) finish() error {
 		b := append([]byte(nil), `{"extension":`...)
 		b = appendString(b, x.name)
 		b = fmt.Appendf(b, ",\"files\":%d,\"size\":%d}\n", x.files, x.size)
-		if _, err := t.f.out.Write(b); err != nil {
+		if err := t.f.write(b); err != nil {
 			return err
 		}
 	}

@@ -35,19 +35,33 @@ type answer struct {
 	source string
 	parts  map[string]*bytes.Buffer
 	told   int
+
+	paged        bool // the tool asked for a page, of at most rowsMost rows; 0: any
+	rows         int
+	rowsMost     int
+	first, total int64
+	next         *tools.Call
 }
 
 func (a *answer) TruncatedRow([]byte, []byte, int64, tools.Call) error { panic("not paged") }
-func (a *answer) Row(b []byte, _ tools.Call) error                     { a.Write(append(b, '\n')); return nil }
-func (a *answer) Text([]byte) error                                    { panic("not paged") }
-func (a *answer) SetRowRange(int64, int64)                             {}
-func (a *answer) SetTextRange(string, int64, int64, int64)             {}
-func (a *answer) Next(tools.Call)                                      {}
-func (a *answer) Keep(...string)                                       {}
-func (a *answer) Source(name string)                                   { a.source = name }
-func (a *answer) Count(name string, n float64)                         { a.counts[name] = n }
-func (a *answer) Note(text string)                                     { a.notes = append(a.notes, text) }
-func (a *answer) Progress(done, total int64, _ string)                 { a.told++ }
+func (a *answer) Row(b []byte, _ tools.Call) error {
+	if a.paged && a.rowsMost > 0 && a.rows == a.rowsMost {
+		return tools.ErrPageFull
+	}
+	a.rows++
+	a.Write(append(b, '\n'))
+	return nil
+}
+func (a *answer) Page()                                    { a.paged = true }
+func (a *answer) Text([]byte) error                        { panic("not paged") }
+func (a *answer) SetRowRange(first, total int64)           { a.first, a.total = first, total }
+func (a *answer) SetTextRange(string, int64, int64, int64) {}
+func (a *answer) Next(c tools.Call)                        { a.next = &c }
+func (a *answer) Keep(...string)                           {}
+func (a *answer) Source(name string)                       { a.source = name }
+func (a *answer) Count(name string, n float64)             { a.counts[name] = n }
+func (a *answer) Note(text string)                         { a.notes = append(a.notes, text) }
+func (a *answer) Progress(done, total int64, _ string)     { a.told++ }
 func (a *answer) Part(mime, name string) io.Writer {
 	b := &bytes.Buffer{}
 	a.parts[mime+" "+name] = b
@@ -74,12 +88,17 @@ func (s *scale) Total() (int64, float64) {
 // call runs a tool; args is JSON.
 func call(t testing.TB, tool tools.Tool, s source.Set, args string) (*answer, error) {
 	t.Helper()
-	a := &answer{counts: map[string]float64{}, parts: map[string]*bytes.Buffer{}}
-	err := tool.Run(
+	a := &answer{}
+	return a, callOn(t, a, tool, s, args)
+}
+
+func callOn(t testing.TB, a *answer, tool tools.Tool, s source.Set, args string) error {
+	t.Helper()
+	a.counts, a.parts = map[string]float64{}, map[string]*bytes.Buffer{}
+	return tool.Run(
 		context.Background(),
 		tools.Input{Args: json.RawMessage(args), Sources: s, NewTokenCounter: weigh, ObservationTokens: weighed}, a,
 	)
-	return a, err
 }
 
 func arguments(t testing.TB, kv ...any) string {
@@ -159,7 +178,8 @@ func TestARootThatIsGoneIsToldAndTheOthersListed(t *testing.T) {
 			tool = Read()
 		}
 		a, err := call(t, tool, s, args)
-		if err != nil || strings.Count(a.String(), ".txt") != 2 || len(a.notes) != 1 || !strings.HasPrefix(a.notes[0], want) {
+		if err != nil || strings.Count(a.String(), ".txt") != 2 || len(a.notes) != 1 ||
+			!strings.HasPrefix(a.notes[0], want) {
 			t.Errorf("%s: %v %q, notes %q", name, err, a.String(), a.notes)
 		}
 	}
@@ -469,13 +489,20 @@ func TestFindObservations(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", args, err)
 		}
-		for line := range strings.Lines(a.String()) {
-			var rec struct{ Path, Name, Tool, Kind, Modified string }
-			if err := json.Unmarshal([]byte(line), &rec); err != nil || rec.Name == "" || rec.Tool == "" || rec.Kind != "text" ||
-				rec.Modified == "" {
-				t.Fatalf("%s: %v", line, err)
+		if !a.paged {
+			t.Fatalf("%s: the list is not a page", args)
+		}
+		for i, line := range strings.Split(strings.TrimSuffix(a.String(), "\n"), "\n") {
+			c := strings.Split(line, "\t")
+			switch {
+			case line == "":
+			case i == 0 && !strings.HasPrefix(line, "path\tkind\tlines\tsize\tmodified\ttool\tname"),
+				len(c) < 7,
+				i > 0 && c[1] != "text":
+				t.Fatalf("%s: %q", args, line)
+			case i > 0:
+				got = append(got, c[0])
 			}
-			got = append(got, rec.Path)
 		}
 		return got
 	}
@@ -505,13 +532,15 @@ func TestFindObservations(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = r.Write(make([]byte, 130)) // the error is that of the limit
-	o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt", Lines: 3, Chars: 130, Tokens: 40, TokensMargin: 0.35})
+	o, err := r.Commit(
+		observations.Stats{Kind: "text", Ext: "txt", Lines: 3, Chars: 130, Tokens: 40, TokensMargin: 0.35},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for show, want := range map[string]string{
-		"list": `"size":100,"modified":"MODIFIED","dropped":30}`,
-		"stat": `"size":100,"modified":"MODIFIED","dropped":30,"chars":130,"tokens":40,"tokens_margin":0.35,"pinned":false}`,
+		"list": "\ttext\t3\t100 of 130\tMODIFIED\tkeep\t",
+		"stat": "\ttext\t3\t100 of 130\tMODIFIED\tkeep\t" + o.File + "\t130\t40 ±35.0 %\tfalse",
 	} {
 		a, err := call(t, Find(), s, `{"path":"obs:`+string(o.ID)+`","show":"`+show+`"}`)
 		got := a.String()
@@ -519,6 +548,46 @@ func TestFindObservations(t *testing.T) {
 		if err != nil || !strings.Contains(got, want) ||
 			!strings.Contains(strings.Join(a.notes, "\n"), "1 observation is kept in part") {
 			t.Errorf("%s: %s %v, %v; want %s", show, got, a.notes, err, want)
+		}
+	}
+	// Pages are all rows, each once, with and without a limit.
+	for i := range 30 {
+		keep("keep", fmt.Sprintf("more %d", i), "x\n")
+	}
+	whole := paths(`{"path":"obs:"}`)
+	for _, limit := range []int{0, 1, 7, 20, 33} {
+		want := whole
+		if limit > 0 {
+			want = whole[:min(limit, len(whole))]
+		}
+		var got []string
+		for args := fmt.Sprintf(`{"path":"obs:","limit":%d}`, limit); args != ""; {
+			page := &answer{rowsMost: 7}
+			if err := callOn(t, page, Find(), s, args); err != nil || page.first != int64(len(got)) {
+				t.Fatalf("%s: %v, from %d, shown before %d", args, err, page.first, len(got))
+			}
+			for line := range strings.Lines(page.String()) {
+				if path, _, _ := strings.Cut(line, "\t"); path != "path" {
+					got = append(got, path)
+				}
+			}
+			if args = ""; page.next != nil {
+				b, err := json.Marshal(page.next.Args)
+				if err != nil {
+					t.Fatal(err)
+				}
+				args = string(b)
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" || len(whole) < 30 {
+			t.Errorf("limit %d of %d: -whole +pages\n%s", limit, len(whole), d)
+		}
+	}
+	for args, want := range map[string]string{
+		`{"path":"obs:","offset":-1}`: "at least 0",
+	} {
+		if _, err := call(t, Find(), s, args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", args, err)
 		}
 	}
 	s.Places = []source.NamedPlace{source.Observations(store, "another")}

@@ -20,7 +20,7 @@ type args struct {
 	Source tools.Strings              `json:"source" jsonschema:"path, glob or obs:ID" help:"File, obs:ID, a glob of files, or an array of these: the filter runs on each in turn, and input_filename names it; with slurp on the records of all."`
 	Filter string                     `json:"filter" help:"Filter in the language of jq."`
 	Raw    bool                       `json:"raw,omitempty" jsonschema:"strings unquoted" help:"Print strings without quotes, as jq -r does. Default: false."`
-	Slurp  bool                       `json:"slurp,omitempty" jsonschema:"all records as one array; with text all of it as one string" help:"Give all records to the filter as one array, as jq -s does; with text all of it as one string, as jq -R -s does. Default: false."`
+	Slurp  bool                       `json:"slurp,omitempty" jsonschema:"all records as one array" help:"Give all records to the filter as one array, as jq -s does; with text all of it as one string, as jq -R -s does. Default: false."`
 	Text   bool                       `json:"text,omitempty" jsonschema:"lines as strings" help:"Take the source for text: each line is a string. Default: false."`
 	Args   map[string]json.RawMessage `json:"args,omitempty" jsonschema:"values of $name" help:"Object of values that the filter names, $name for the key name."`
 	Offset int64                      `json:"offset,omitempty" range:"0," help:"Results to skip, as the page before said. Default: 0."`
