@@ -68,6 +68,11 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 		a.close()
 		return nil, err
 	}
+	for _, r := range a.sources.Roots {
+		if grantsHome(r.Dir()) {
+			a.log.Warn(wideRoot(r.Dir()))
+		}
+	}
 	a.funnel, err = funnel.New(funnel.Options{
 		Store: a.store, NoStore: noStore, Trace: a.trace, Counter: a.counter, Policy: o.Policy, Limits: o.Limits,
 		SavedTo: local, Offered: func() []string { return toolNames(a.catalog) }, Log: a.log,
@@ -100,6 +105,9 @@ func (s *Settings) sources(store *observations.Store) (source.Set, error) {
 		dir = store.Dir()
 	} else if dir == "" {
 		dir, _ = observations.DefaultDir() // without a default directory there is no store to deny
+	}
+	if other, err := observations.DefaultDir(); err == nil && other != dir { // another server's
+		denied = append(denied, other, httpserver.TokenPath(other))
 	}
 	if dir != "" {
 		// The token is denied as a file too: a hard link to it may lie outside the store's directory.

@@ -41,13 +41,13 @@ func configPath(k *kong.Context) string {
 		for _, f := range p.Flags {
 			if f.Name == "config" {
 				if s, ok := k.FlagValue(f).(string); ok && s != "" {
-					return kong.ExpandPath(s)
+					return expandPath(s)
 				}
 			}
 		}
 	}
 	if s := os.Getenv("MCP_FUNNEL_CONFIG"); s != "" {
-		return kong.ExpandPath(s)
+		return expandPath(s)
 	}
 	return ""
 }

@@ -78,6 +78,9 @@ func rootsFound(s *Settings) []finding {
 		} else {
 			all = append(all, finding{what: "root", text: text})
 		}
+		if grantsHome(r.Dir()) {
+			all = append(all, finding{what: "root", text: wideRoot(r.Dir())})
+		}
 		_ = r.Close()
 	}
 	return all

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // roots returns the directories that tools may look into: those of --root, else the current directory unless it is
@@ -20,18 +23,59 @@ func (s *Settings) roots() []string {
 	return []string{wd}
 }
 
-// tooWide reports whether a directory is a home, contains one, is a system directory or the root of the file
-// system: granting it unasked would expose far more than a project.
-func tooWide(dir string) bool {
+// expandPath returns an absolute path; "~" is $HOME, as in a shell. (kong asks the password file instead.)
+func expandPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// unexpanded matches a variable that a client writes for a directory and has not replaced.
+var unexpanded = content.Pattern(`\$\{[A-Za-z][\w:.]*\}`)
+
+// checkRoot returns an error for a root that still has a variable of the client in it.
+func checkRoot(dir string) error {
+	name := unexpanded().FindString(dir)
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Stat(dir); err == nil { // a directory of that name
+		return nil
+	}
+	return fmt.Errorf("--root %s: the client did not replace %s; write the directory itself", content.ClipBytes(dir, 200), name)
+}
+
+// grantsHome reports whether a directory is the root of the file system, or is or contains the home directory.
+func grantsHome(dir string) bool {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	if home, err := os.UserHomeDir(); err == nil &&
-		(dir == home || strings.HasPrefix(home, dir+string(filepath.Separator))) {
+	home, err := os.UserHomeDir()
+	if err == nil && (dir == home || strings.HasPrefix(home, dir+string(filepath.Separator))) {
 		return true
 	}
-	if filepath.Dir(dir) == dir {
+	return filepath.Dir(dir) == dir
+}
+
+// wideRoot words the warning for such a root.
+func wideRoot(dir string) string {
+	return "root " + dir + " grants the tools all files in it, keys and mail included; name a project with --root DIR"
+}
+
+// tooWide reports whether a directory is a home, contains one, is a system directory or the root of the file
+// system: granting it unasked would expose far more than a project.
+func tooWide(dir string) bool {
+	if grantsHome(dir) {
 		return true
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
 	}
 	system := []string{
 		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var", "/home",

@@ -122,11 +122,13 @@ func (s *Settings) AfterApply() error {
 		return errors.New("--root is empty: name a directory, or leave it out for the current one")
 	}
 	for i, dir := range s.Root {
-		s.Root[i] = kong.ExpandPath(dir)
+		if s.Root[i] = expandPath(dir); checkRoot(s.Root[i]) != nil {
+			return checkRoot(dir)
+		}
 	}
 	for _, path := range []*string{&s.Config, &s.Store, &s.TokenFile} {
 		if *path != "" {
-			*path = kong.ExpandPath(*path)
+			*path = expandPath(*path)
 		}
 	}
 	if err := s.checkMinima(); err != nil {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runs runs a command line and returns what it printed.
+func runs(t *testing.T, args ...string) (code int, out, complaints string) {
+	t.Helper()
+	var o, e strings.Builder
+	code = run(t.Context(), append([]string{"--min-free", "0"}, args...), strings.NewReader(""), &o, &e)
+	return code, o.String(), e.String()
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ~ is $HOME in flags, variables and the configuration.
+func TestTildeIsHome(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Setenv("MCP_FUNNEL_STORE", "~/kept")
+	write(t, filepath.Join(home, "work", "a.txt"), "x")
+	write(t, filepath.Join(home, "config.yaml"), "root: [~/work]\n")
+	for _, args := range [][]string{{"--root", "~/work"}, {"--config", "~/config.yaml"}} {
+		code, out, complaints := runs(t, append(args, "call", "find", "show=tree")...)
+		if code != done || !strings.Contains(out, "a.txt") {
+			t.Errorf("%q: code %d, %s%s", args, code, out, complaints)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home, "kept")); err != nil {
+		t.Errorf("the store: %v", err)
+	}
+	for path, want := range map[string]string{
+		"~": home, "~/a": filepath.Join(home, "a"), "/a": filepath.FromSlash("/a"),
+	} {
+		if got := expandPath(path); got != want && filepath.Separator == '/' {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	if got := expandPath("~ann/a"); filepath.Base(
+		filepath.Dir(got),
+	) != "~ann" { // another person's home is not looked up
+		t.Errorf("~ann: %s", got)
+	}
+}
+
+func TestUnexpandedRoot(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	for _, root := range []string{"${workspaceFolder}", "${workspaceFolder}/sub", "${env:HOME}"} {
+		code, _, complaints := runs(t, "--root", root, "call", "find")
+		if code != usage || !strings.Contains(complaints, "the client did not replace ${") {
+			t.Errorf("%s: code %d, %s", root, code, complaints)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "${odd}")
+	write(t, filepath.Join(dir, "a.txt"), "x")
+	if code, out, complaints := runs(t, "--root", dir, "call", "find", "show=tree"); code != done ||
+		!strings.Contains(out, "a.txt") {
+		t.Errorf("a directory of that name: code %d, %s", code, complaints)
+	}
+}
+
+// A root that grants a home says so once, and in doctor.
+func TestWideRootsAreNamed(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	project := filepath.Join(home, "project")
+	write(t, filepath.Join(project, "a.txt"), "x")
+	for dir, wide := range map[string]bool{home: true, filepath.Dir(home): true, project: false} {
+		_, _, complaints := runs(t, "--root", dir, "call", "find", "limit=1")
+		_, report, _ := runs(t, "--root", dir, "doctor")
+		for what, text := range map[string]string{"call": complaints, "doctor": report} {
+			if n := strings.Count(text, "keys and mail included"); n != map[bool]int{true: 1}[wide] {
+				t.Errorf("%s %s: named %d times:\n%s", what, dir, n, text)
+			}
+		}
+	}
+}
+
+// The store of another server is hidden too, where stores are by default.
+func TestTheDefaultStoreIsHidden(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	secret := filepath.Join(home, "state", "mcp-funnel", "state", "http-token")
+	write(t, secret, "the other server's token")
+	write(t, filepath.Join(home, "state", "other", "a.txt"), "the control")
+	store := filepath.Join(t.TempDir(), "store")
+	for path, shown := range map[string]bool{secret: false, filepath.Join(home, "state", "other", "a.txt"): true} {
+		code, out, complaints := runs(t, "--root", home, "--store", store, "call", "read", "path="+path)
+		if got := code == done && strings.Contains(out, "the "); got != shown {
+			t.Errorf("%s: shown %t\n%s%s", path, got, out, complaints)
+		}
+	}
+	if _, out, _ := runs(t, "--root", home, "--store", store, "call", "search", "pattern=the", "all=true"); strings.Contains(
+		out,
+		"token",
+	) {
+		t.Errorf("search: %s", out)
+	}
+}
