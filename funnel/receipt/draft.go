@@ -74,10 +74,29 @@ func NewDraft(f Facts) *Draft {
 		// The first line of the head shows this record already.
 		d.body = slices.DeleteFunc(slices.Clone(d.body), func(s string) bool { return strings.HasPrefix(s, "record 0: ") })
 	}
+	if sum.First.Line != "" && sum.Cut == nil && c.Lines == 1 && len(d.head) == 1 {
+		d.head = []text.Line{around(d.head[0], sum.First.Offset)}
+	}
 	if f.records() {
 		d.rows = rowLayoutOf(f.Count, d.head, d.tail)
 	}
 	return d
+}
+
+// around returns a line of JSON without its records, of which the body shows the first one: what stands before offset,
+// and the brackets at its end.
+func around(l text.Line, offset int64) text.Line {
+	end := l.Right
+	if l.Whole() {
+		end = l.Left
+	}
+	end = bytes.TrimRight(end, " \t\r\n")
+	open := bytes.TrimRight(end, "]}")
+	if offset >= int64(len(l.Left)) || strings.IndexByte("{[", l.Left[offset]) < 0 || len(open) == len(end) {
+		return l
+	}
+	// Clip drops the first char of Right, because it could be incomplete.
+	return text.Line{Left: l.Left[:offset], Right: append([]byte{' '}, end[len(open):]...), Chars: l.Chars}
 }
 
 // rowLayoutOf returns the layout of head and tail if it costs less than the lines as they are, else nil.
@@ -193,7 +212,7 @@ func (d *Draft) frame(level int) (top, bottom []string) {
 		if d.below > 0 {
 			bottom = append(bottom, fmt.Sprintf("showing the first %d bytes below", d.below))
 		}
-		wording := d.next[min(max(0, level-1), len(d.next)-1)]
+		wording := d.next[min(level, len(d.next)-1)]
 		bottom = append(bottom, text.NextPrefix+text.VisibleLine(wording, false))
 	}
 	return top, bottom

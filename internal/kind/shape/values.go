@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	fewValues = 5  // maximum number of distinct values listed
+	fewValues = 12 // maximum number of distinct values listed
 	fewBytes  = 40 // maximum bytes of one listed value
 	dateBytes = 35 // maximum bytes of a date with time, fraction and zone
 )
