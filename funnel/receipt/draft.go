@@ -91,12 +91,13 @@ func around(l text.Line, offset int64) text.Line {
 		end = l.Left
 	}
 	end = bytes.TrimRight(end, " \t\r\n")
-	open := bytes.TrimRight(end, "]}")
-	if offset >= int64(len(l.Left)) || strings.IndexByte("{[", l.Left[offset]) < 0 || len(open) == len(end) {
+	closing := end[len(bytes.TrimRight(end, "]}")):]
+	closing = closing[max(0, bytes.LastIndexByte(closing, ']')):] // without the brackets of the last record
+	if offset >= int64(len(l.Left)) || strings.IndexByte("{[", l.Left[offset]) < 0 || len(closing) == 0 {
 		return l
 	}
 	// Clip drops the first char of Right, because it could be incomplete.
-	return text.Line{Left: l.Left[:offset], Right: append([]byte{' '}, end[len(open):]...), Chars: l.Chars}
+	return text.Line{Left: l.Left[:offset], Right: append([]byte{' '}, closing...), Chars: l.Chars}
 }
 
 // rowLayoutOf returns the layout of head and tail if it costs less than the lines as they are, else nil.
@@ -186,6 +187,7 @@ func (d *Draft) clip(part byte, index int, l text.Line, width int) string {
 func (d *Draft) json() bool { return d.kind == content.JSON || d.kind == content.NDJSON }
 
 // frameLevels is the number of wordings of the lines around the content. Level 0 is the longest, the last the shortest.
+// Only level 0 says what a record is.
 const frameLevels = 6
 
 // frame returns the lines above and below the content.

@@ -22,13 +22,14 @@ type detail struct {
 }
 
 // fewMiddle is the number of listed values at which a shape that is too long loses other parts first.
-const fewMiddle = 4
+const fewMiddle = 5
 
 // details lists the levels of detail from most to least. The last level is for the smallest receipts: under 25
 // tokens.
 var details = []detail{
 	{counts: true, values: true, list: fewValues, types: true, depth: 12, keys: 64, runes: 1500},
 	{counts: true, values: true, list: fewValues, types: true, depth: 6, keys: 32, runes: 700},
+	{counts: true, values: true, list: fewMiddle, types: true, depth: 6, keys: 32, runes: 700},
 	{counts: true, types: true, depth: 4, keys: 32, runes: 400},
 	{counts: true, types: true, depth: 3, keys: 24, runes: 240},
 	{types: true, depth: 2, keys: 16, runes: 130},
@@ -69,7 +70,7 @@ func (d detail) write(n *node, top, empty, record string) string {
 		}
 		switch {
 		case d.values && d.list > fewMiddle:
-			d.list -= 2
+			d.list = max(fewMiddle, d.list-3)
 		case d.depth > 4:
 			d.depth--
 		case d.keys > 24:
