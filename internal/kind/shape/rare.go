@@ -70,7 +70,8 @@ func pathText(path []step) string {
 }
 
 // rareLine describes the element with the rarest key: its place, the value of that key, and the fields that identify
-// the element. An element of a few words is shown whole. rareLine returns "" if no key is rare.
+// the element. An element of a few words is shown whole, unless it
+// is the first, which has a line of its own. rareLine returns "" if no key is rare.
 func (c *collection) rareLine() string {
 	if c == nil {
 		return ""
@@ -80,7 +81,7 @@ func (c *collection) rareLine() string {
 		return ""
 	}
 	for _, s := range c.samples {
-		if s.at != rare.first || s.newKey == nil {
+		if s.at != rare.first {
 			continue
 		}
 		which := "the only one with "
@@ -89,7 +90,7 @@ func (c *collection) rareLine() string {
 		}
 		line := c.name(s.at) + ", " + which + pathText(path) + ": "
 		whole := brief(s.raw)
-		if utf8.RuneCountInString(whole) <= rareShort {
+		if s.at > 0 && utf8.RuneCountInString(whole) <= rareShort {
 			return line + whole
 		}
 		raw, ok := valueAt(decoderOf(s.raw), s.raw, path)

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -23,18 +24,27 @@ type sample struct {
 }
 
 // sample stores the element that just ended. If sampleMost elements with new keys are stored, sample first drops the
-// one whose new key is now the most common.
+// one whose new key is now the most common, and of equally common ones that in the object with the most keys.
 func (c *collection) sample(raw []byte, newKey *field) {
 	if len(c.samples) > sampleMost {
 		most := 1
 		for i := 2; i < len(c.samples); i++ {
-			if c.samples[i].newKey.n > c.samples[most].newKey.n {
+			if c.samples[i].newKey.moreCommon(c.samples[most].newKey) {
 				most = i
 			}
 		}
 		c.samples = slices.Delete(c.samples, most, most+1)
 	}
 	c.samples = append(c.samples, sample{c.n, slices.Clone(raw), newKey})
+}
+
+// moreCommon reports whether d says less of an element than e: more objects have it, or the objects have more keys. A
+// key of a map says least.
+func (d *field) moreCommon(e *field) bool {
+	if d, e := d.in.each != nil, e.in.each != nil; d != e {
+		return d
+	}
+	return cmp.Or(cmp.Compare(d.n, e.n), cmp.Compare(len(d.in.fields), len(e.in.fields))) > 0
 }
 
 // firstLine shows the first element; "" if it is not held.
@@ -80,7 +90,7 @@ func brief(raw []byte) string {
 			}
 			if end >= len(raw) {
 				add(digest.CutText(string(raw[i:]), sampleText) + "…")
-				return strings.TrimSuffix(b.String(), "……") + "…"
+				return strings.TrimRight(b.String(), "…") + "…"
 			}
 			add(`"` + shortText(string(raw[i+1:end])) + `"`)
 			i = end + 1

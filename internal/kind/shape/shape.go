@@ -43,6 +43,7 @@ type objects struct {
 
 type field struct {
 	name  string
+	in    *objects // the objects that have the key
 	node  node
 	n     int64 // number of objects that have the key
 	last  int64 // number of the last object with the key, so that duplicate keys count once
@@ -74,7 +75,7 @@ type shape struct {
 	sampling bool
 	mark     int
 	sampled  []byte
-	newKey   *field // a key that this element introduced
+	newKey   *field // a key that this element introduced, in the object with the fewest keys
 
 	plain []byte // buffer for a key written with escapes
 }
@@ -316,13 +317,13 @@ func (s *shape) add(o *objects, raw []byte) *field {
 	if !room {
 		return nil
 	}
-	d := &field{name: string(raw), first: -1, last: -1, place: s.placeOf(raw)}
+	d := &field{name: string(raw), in: o, first: -1, last: -1, place: s.placeOf(raw)}
 	s.nodes++
 	s.names += len(raw)
 	if s.in != nil {
 		d.first = s.in.n
-		if s.in.n > 0 {
-			s.newKey = d
+		if s.in.n > 0 && (s.newKey == nil || len(o.fields) <= len(s.newKey.in.fields)) {
+			s.newKey = d // rather one of few keys than one of many, which may be data
 		}
 	}
 	o.fields = append(o.fields, d)
@@ -352,7 +353,9 @@ func (s *shape) collapse(o *objects) {
 	}
 	s.nodes += 1 + each.size() - before
 	o.each, o.fields, o.index = each, nil, nil
-	s.newKey = nil
+	if s.newKey != nil && s.newKey.in == o {
+		s.newKey = nil
+	}
 }
 
 // size returns the number of nodes below n.
