@@ -61,7 +61,7 @@ func TestNextSaysWhatARecordIs(t *testing.T) {
 	item := `{"id":1,"message":"some words of a message"}`
 	items := "[" + strings.Repeat(item+",\n", 400) + item + "]"
 	for _, c := range []struct{ text, want string }{
-		{lines(item), "for jq, a record is a line"},
+		{lines(item), "for jq, a record is the JSON value of a line"},
 		{items, "for jq, .[] gives the records"},
 		{`{"results":` + items + "}", "for jq, .results[] gives the records"},
 		{`{"a b":{"items":` + items + "}}", `for jq, ."a b".items[] gives the records`},
