@@ -66,11 +66,14 @@ func TestFilesOfRecords(t *testing.T) {
 	named := func(key string) func(i int) string {
 		return func(i int) string { return fmt.Sprintf(`{"line":%d,%q:"src/f%d.go"}`, i, key, i%7) }
 	}
+	row := func(format string) string {
+		return repeated(40, "\n", func(i int) string { return fmt.Sprintf(format, i, i%7) })
+	}
 	ripgrep := repeated(5, "\n", func(i int) string {
 		path := fmt.Sprintf(`"data":{"path":{"text":"src/f%d.go"}`, i)
 		match := `{"type":"match",` + path + `,"lines":{"text":"TODO\n"},"line_number":4}}`
-		return `{"type":"begin",` + path + `}}` + "\n" + match + "\n" + `{"type":"context",` + path + `}}` + "\n" + match + "\n" +
-			`{"type":"end",` + path + `,"stats":{}}}`
+		other := func(kind string) string { return `{"type":"` + kind + `",` + path + `}}` }
+		return strings.Join([]string{other("begin"), match, other("context"), match, other("end")}, "\n")
 	}) + "\n" + `{"data":{"elapsed_total":{"secs":0}},"type":"summary"}` + "\n"
 	for _, c := range []struct {
 		name, text     string
@@ -88,13 +91,11 @@ func TestFilesOfRecords(t *testing.T) {
 		{"x.json", `{"a":{"b":{"c":[` + repeated(40, ",", named("file")) + `]}}}`, -1, -1, "1 key, 40 elements at /a/b/c"},
 		{"x.json", `{"results":[` + repeated(40, ",", named("name")) + `]}`, -1, -1, "1 key, 40 elements at /results"},
 		{"rg.ndjson", ripgrep, 10, 5, "26 records, 10 matches in 5 files"},
-		{"x.csv", "Line,File Path\n" + repeated(40, "\n", func(i int) string { return fmt.Sprintf(`%d,"src/f%d.go"`, i, i%7) }),
-			40, 7, "40 rows, 2 columns; 40 matches in 7 files"},
+		{"x.csv", "Line,File Path\n" + row(`%d,"src/f%d.go"`), 40, 7, "40 rows, 2 columns; 40 matches in 7 files"},
 		{"x.csv", "line,filename\n" + repeated(40, "\n", func(i int) string {
 			return strings.TrimSuffix(fmt.Sprintf(`%d,f%d.go`, i, i%7), "f0.go")
 		}), 34, 6, "40 rows, 2 columns; 34 matches in 6 files"},
-		{"x.csv", "line,name\n" + repeated(40, "\n", func(i int) string { return fmt.Sprintf(`%d,f%d.go`, i, i%7) }), -1, -1,
-			"40 rows, 2 columns"},
+		{"x.csv", "line,name\n" + row(`%d,f%d.go`), -1, -1, "40 rows, 2 columns"},
 	} {
 		s := summarize(c.name, []byte(c.text))
 		if total := strings.Join(s.Total, "; "); s.Matches != c.matches || s.Files != c.files || total != c.total {
@@ -108,8 +109,8 @@ func TestFilesOfRecords(t *testing.T) {
 func TestRareValue(t *testing.T) {
 	filler := `"notes":["` + strings.Repeat(`words of a note","`, 10) + `"]`
 	pod := func(i int, state string) string {
-		return fmt.Sprintf(`{"metadata":{"labels":{"a/b%d":"x"},"name":"pod-%d"},%s,"status":{"containers":[{"id":1},{"ok":true%s}]}}`,
-			i, i, filler, state)
+		return fmt.Sprintf(`{"metadata":{"labels":{"a/b%d":"x"},"name":"pod-%d"},%s,`+
+			`"status":{"containers":[{"id":1},{"ok":true%s}]}}`, i, i, filler, state)
 	}
 	pods := repeated(200, ", ", func(i int) string {
 		if i == 137 {

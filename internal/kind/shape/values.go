@@ -9,7 +9,7 @@ import (
 
 const (
 	fewValues = 12 // maximum number of distinct values listed
-	fewSlots  = 32 // slots of the hash of listed values
+	fewSlots  = 32 // slots of the hash of listed values, a power of 2
 	fewBytes  = 40 // maximum bytes of one listed value
 	dateBytes = 35 // maximum bytes of a date with time, fraction and zone
 )
@@ -17,7 +17,7 @@ const (
 // few counts values as long as there are at most fewValues distinct ones, all short and valid UTF-8.
 type few struct {
 	values []value
-	slots  [fewSlots]uint8 // likely index of a value, by its hash: linear search costs a tenth of "latency" in docs/SPEED.md
+	slots  [fewSlots]uint8 // likely index of a value, by its hash: linear search would slow "keep" in docs/SPEED.md
 	many   bool
 }
 
@@ -51,13 +51,14 @@ func (f *few) add(raw []byte, n, first int64) {
 	f.values = append(f.values, value{string(raw), n, first})
 }
 
-// slotOf hashes a value by its length and three of its bytes.
-func slotOf(raw []byte) int {
+// slotOf hashes a value by its length and three of its bytes. Numbers in a row and names that differ only in their last
+// digit get slots of their own, because the sum of the factors of the last bytes is odd.
+func slotOf(raw []byte) uint {
 	n := len(raw)
 	if n == 0 {
 		return 0
 	}
-	return (n + int(raw[0]) + 3*int(raw[n/2]) + 5*int(raw[n-1])) % fewSlots
+	return (uint(n) + 4*uint(raw[0]) + 2*uint(raw[n/2]) + uint(raw[n-1])) % fewSlots
 }
 
 func (f *few) merge(g *few) {
