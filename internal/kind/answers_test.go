@@ -37,6 +37,7 @@ func TestFilter(t *testing.T) {
 		{`{` + nine + `,"matches":` + list + `,` + strings.ReplaceAll(nine, "k", "l") + `}`, ".matches[]"},
 		{`{"ids":[` + strings.Repeat("1,", 500) + `1],"name":"x"}`, ""},
 		{`{"name":"x","of":{"id":17},"none":[]}`, ""},
+		{`{"results":` + list[:len(list)-9], ""}, // jq refuses it
 	} {
 		s := summarize("x.json", []byte(c.text))
 		if s.Kind != content.JSON || s.Filter != c.filter {
@@ -135,7 +136,8 @@ func TestRareValue(t *testing.T) {
 		{flat(`"legacy": [1, 2]`, 9), `record 9, the only one with .legacy: [1,2]; in the element with name "n9", id 9`},
 		{flat(`"legacy":null`, 9, 12), `record 9, first of 2 with .legacy: null; in the element with name "n9", id 9`},
 		{flat(`"a":{"b":{"c":1}}`, 0), `record 0, the only one with .a: {"b":{"c":1}}; in the element with name "n0", id 0`},
-		{flat(`"legacy":"`+long+`"`, 9), `record 9, the only one with .legacy: "` + strings.Repeat("x", 47) + "…; in the element with "},
+		{flat(`"legacy":"`+long+`"`, 9),
+			`record 9, the only one with .legacy: "` + strings.Repeat("x", 47) + "…; in the element with "},
 		{strings.ReplaceAll(flat(`"legacy":1`, 9), filler, `"ok":1`),
 			`record 9, the only one with .legacy: {"id":9,"name":"n9","ok":1,"legacy":1}`},
 		{flat(`"legacy":1`), ""},
@@ -163,11 +165,13 @@ func inPieces(text []byte, size int) digest.Summary {
 // TestFirstRecordHasItsPlace: the offset of the first record is that of its first byte.
 func TestFirstRecordHasItsPlace(t *testing.T) {
 	for _, text := range []string{
-		`[{"a":1},{"a":2}]`, "\xef\xbb\xbf" + ` [ {"a":1},{"a":2}]`, `{"n":` + strings.Repeat("1", 20_000) + `,"items":[ {"a":1}]}`,
+		`[{"a":1},{"a":2}]`, "\xef\xbb\xbf" + ` [ {"a":1},{"a":2}]`,
+		`{"n":` + strings.Repeat("1", 20_000) + `,"items":[ {"a":1}]}`,
 	} {
 		for _, size := range []int{1 << 20, 7} {
 			s := inPieces([]byte(text), size)
-			if want := int64(strings.Index(text, `{"a":1}`)); s.First.Offset != want || !strings.HasSuffix(s.First.Line, `: {"a":1}`) {
+			want := int64(strings.Index(text, `{"a":1}`))
+			if s.First.Offset != want || !strings.HasSuffix(s.First.Line, `: {"a":1}`) {
 				t.Errorf("%.30s… in pieces of %d: %+v, want %d", text, size, s.First, want)
 			}
 		}

@@ -108,8 +108,8 @@ func (d *document) count(s *digest.Summary, records, shown *collection) {
 			}
 			s.Total = append(s.Total, total)
 		}
-		if shown != nil && shown.n > 0 && shown.of.object != nil && len(shown.filter) <= digest.NameRunes {
-			s.Filter = shown.filter
+		if shown != nil && shown.n > 0 && shown.of.object != nil {
+			setFilter(s, shown)
 		}
 		return
 	}
@@ -127,6 +127,14 @@ func (d *document) count(s *digest.Summary, records, shown *collection) {
 	s.Total = append(s.Total, content.Plural(records.n, one, more))
 	if d.scan.broken > 0 {
 		s.Total = append(s.Total, content.Plural(d.scan.broken, "line is", "lines are")+" not JSON")
+	}
+}
+
+// setFilter sets the filter of the elements of c, which is inside an object. jq gives no results for an object that
+// breaks off.
+func setFilter(s *digest.Summary, c *collection) {
+	if s.Cut == nil && len(c.filter) <= digest.NameRunes {
+		s.Filter = c.filter
 	}
 }
 
@@ -149,9 +157,7 @@ func (d *document) countFiles(s *digest.Summary, c *collection, top bool) {
 		return
 	}
 	s.Total = append(s.Total, total)
-	if len(c.filter) <= digest.NameRunes {
-		s.Filter = c.filter
-	}
+	setFilter(s, c)
 }
 
 // breaks describes the position and reason of a break in the text.
