@@ -284,7 +284,8 @@ func TestFirstLineSaysWhatBecameOfTheOutput(t *testing.T) {
 		})
 	}
 	a := answered(t, funnelOf(t, cases[4].options), cases[4].request)
-	if last := texted(a)[strings.LastIndex(texted(a), "\n")+1:]; last != "next: direct jq, grep or slice at source docs/big.txt "+
+	last := texted(a)[strings.LastIndex(texted(a), "\n")+1:]
+	if last != "next: direct jq, grep or slice at source docs/big.txt "+
 		"(for jq, a record is a line {line, text}); do not read it whole" {
 		t.Errorf("last line %q", last)
 	}

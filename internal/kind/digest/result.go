@@ -44,8 +44,8 @@ type Summary struct {
 	Quotes []Quote           // lines of Says and Body that repeat a line of the text
 }
 
-// First says that Body shows the first record of a JSON text: in Line, which the text has at Offset in bytes. Line is ""
-// if Body shows none.
+// First names the line of Body that shows the first record of a JSON text, and the offset of that record in bytes. Line
+// is "" if Body shows none.
 type First struct {
 	Line   string
 	Offset int64

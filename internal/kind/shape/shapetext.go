@@ -338,11 +338,11 @@ func (o *outline) truth(n *node) {
 	}
 }
 
-// listed reports whether the n values are few enough to list: all are equal, or there are at most most distinct ones
-// and each occurs about twice.
-func (f *few) listed(n int64, most int) bool {
+// listed reports whether the n values are few enough to list: all are equal, or at most limit are distinct and each
+// occurs about twice.
+func (f *few) listed(n int64, limit int) bool {
 	k := len(f.values)
-	return !f.many && (k == 1 || k <= most && n >= 2*int64(k) && n >= 4)
+	return !f.many && (k == 1 || k <= limit && n >= 2*int64(k) && n >= 4)
 }
 
 // list writes the values, most frequent first, and for a rare value the first record with it.
