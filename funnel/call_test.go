@@ -175,7 +175,7 @@ func TestLargeOutputIsKeptAndAnsweredWithItsReceipt(t *testing.T) {
 		t.Errorf("second line %q, want %q", lines[1], want)
 	}
 	if want := "next: direct jq, grep or slice at source obs:" + r.ObservationID +
-		"; do not read it whole"; lines[len(lines)-1] != want {
+		" (for jq, a record is a line {line, text}); do not read it whole"; lines[len(lines)-1] != want {
 		t.Errorf("last line %q, want %q", lines[len(lines)-1], want)
 	}
 	for _, want := range []string{"\n--- head: 1-10 of 1204 ---\nline 1 of", "\n--- 1189 lines not shown ---\n--- tail: 1200-1204 ---\nline 1200 of"} {
@@ -339,7 +339,9 @@ func TestFirstLineSaysWhatBecameOfTheOutput(t *testing.T) {
 		})
 	}
 	a := answered(t, funnelOf(t, cases[4].options), cases[4].request)
-	if last := texted(a)[strings.LastIndex(texted(a), "\n")+1:]; last != "next: direct jq, grep or slice at source docs/big.txt; do not read it whole" {
+	last := texted(a)[strings.LastIndex(texted(a), "\n")+1:]
+	if last != "next: direct jq, grep or slice at source docs/big.txt "+
+		"(for jq, a record is a line {line, text}); do not read it whole" {
 		t.Errorf("last line %q", last)
 	}
 	if n := observed(t, cases[4].options.Store); n != 0 {
@@ -373,7 +375,8 @@ func TestHintNamesOnlyWhatIsOffered(t *testing.T) {
 		offered []string
 		want    string
 	}{
-		{[]string{"search", "grep", "slice", "jq"}, "next: direct jq, grep or slice at source docs; do not read it whole"},
+		{[]string{"search", "grep", "slice", "jq"}, "next: direct jq, grep or slice at source docs " +
+			"(for jq, a record is a line {line, text}); do not read it whole"},
 		{[]string{"slice", "grep"}, "next: direct grep or slice at source docs; do not read it whole"},
 		{[]string{"slice"}, "next: direct slice at source docs; do not read it whole"},
 		{[]string{"search"}, "next: do not read it whole"},

@@ -76,10 +76,30 @@ func NewDraft(f Facts) *Draft {
 		// The first line of the head shows this record already.
 		d.body = slices.DeleteFunc(slices.Clone(d.body), func(s string) bool { return strings.HasPrefix(s, "record 0: ") })
 	}
+	if sum.First.Line != "" && sum.Cut == nil && c.Lines == 1 && len(d.head) == 1 {
+		d.head = []text.Line{around(d.head[0], sum.First.Offset)}
+	}
 	if f.records() {
 		d.rows = rowLayoutOf(f.Count, d.head, d.tail)
 	}
 	return d
+}
+
+// around returns a line of JSON without its records, of which the body shows the first one: what stands before offset,
+// and the brackets at its end.
+func around(l text.Line, offset int64) text.Line {
+	end := l.Right
+	if l.Whole() {
+		end = l.Left
+	}
+	end = bytes.TrimRight(end, " \t\r\n")
+	closing := end[len(bytes.TrimRight(end, "]}")):]
+	closing = closing[max(0, bytes.LastIndexByte(closing, ']')):] // without the brackets of the last record
+	if offset >= int64(len(l.Left)) || strings.IndexByte("{[", l.Left[offset]) < 0 || len(closing) == 0 {
+		return l
+	}
+	// Clip drops the first char of Right, because it could be incomplete.
+	return text.Line{Left: l.Left[:offset], Right: append([]byte{' '}, closing...), Chars: l.Chars}
 }
 
 // rowLayoutOf returns the layout of head and tail if it costs less than the lines as they are, else nil.
@@ -169,6 +189,7 @@ func (d *Draft) clip(part byte, index int, l text.Line, width int) string {
 func (d *Draft) json() bool { return d.kind == content.JSON || d.kind == content.NDJSON }
 
 // frameLevels is the number of wordings of the lines around the content. Level 0 is the longest, the last the shortest.
+// Only level 0 says what a record is.
 const frameLevels = 6
 
 // frame returns the lines above and below the content.
@@ -195,7 +216,7 @@ func (d *Draft) frame(level int) (top, bottom []string) {
 		if d.below > 0 {
 			bottom = append(bottom, fmt.Sprintf("showing the first %d bytes below", d.below))
 		}
-		wording := d.next[min(max(0, level-1), len(d.next)-1)]
+		wording := d.next[min(level, len(d.next)-1)]
 		bottom = append(bottom, text.NextPrefix+text.VisibleLine(wording, false))
 	}
 	return top, bottom

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
@@ -175,10 +176,24 @@ func (f Facts) nextSteps() []string {
 	if len(ways) > 1 {
 		list = strings.Join(ways[:len(ways)-1], ", ") + " or " + list
 	}
-	return []string{
-		fmt.Sprintf("direct %s at source %s; do not read it whole", list, name),
-		fmt.Sprintf("direct %s at that source; do not read it whole", list),
+	long := fmt.Sprintf("direct %s at source %s; do not read it whole", list, name)
+	steps := []string{long, long, fmt.Sprintf("direct %s at that source; do not read it whole", list)}
+	if record := f.record(); record != "" && slices.Contains(ways, "jq") {
+		steps[0] = fmt.Sprintf("direct %s at source %s (%s); do not read it whole", list, name, record)
 	}
+	return steps
+}
+
+// record says what jq takes for a record, or which filter gives the records of one JSON value; "" if there are none.
+func (f Facts) record() string {
+	s := f.Captured.Summary()
+	switch {
+	case s.Filter != "":
+		return "for jq, " + text.VisibleLine(s.Filter, true) + " gives the records"
+	case s.Kind == content.JSON || s.Kind == content.Binary:
+		return ""
+	}
+	return "for jq, a record is " + kind.Of(s.Kind).RecordIs
 }
 
 // NotShown replaces everything else when nothing more of the context window is left in this session.

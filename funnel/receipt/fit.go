@@ -68,6 +68,7 @@ func (d *Draft) Fit(ceiling int) (receipt string, tokens int) {
 }
 
 // level returns the lowest level at which the frame leaves a quarter of the ceiling, else the lowest that fits at all.
+// Level 0 must leave two thirds, because the content is worth more than what a record is.
 func (f *fitter) level(ceiling int) int {
 	fits := frameLevels - 1
 	for level := frameLevels - 1; level >= 0; level-- {
@@ -78,7 +79,8 @@ func (f *fitter) level(ceiling int) int {
 	}
 	for level := fits; level < frameLevels; level++ {
 		top, bottom := f.frame(level)
-		if 4*(f.cost(top)+f.cost(bottom)) <= 3*ceiling {
+		cost := f.cost(top) + f.cost(bottom)
+		if level > 0 && 4*cost <= 3*ceiling || 3*cost <= ceiling {
 			return level
 		}
 	}

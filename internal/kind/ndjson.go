@@ -14,6 +14,6 @@ var NDJSON = &Kind{
 	Sniff:      func(s *Sample) bool { return s.json() == content.NDJSON },
 	Summarizer: func(string, []byte) digest.Summarizer { return shape.NewDocument(content.NDJSON) },
 	Records:    content.LineValues,
-	RecordIs:   "a line",
+	RecordIs:   "the JSON value of a line",
 	Shares:     Shares{Says: 0.3, Shape: 0.4, Body: 0.35},
 }

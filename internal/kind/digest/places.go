@@ -19,13 +19,37 @@ const (
 )
 
 // places lists the JSON keys whose value names a file, preferred key first.
-var places = [...]string{"file", "path", "filename", "uri", "url"}
+var places = [...]string{
+	"file", "path", "filename", "filePath", "file_path", "fileName", RipgrepPath, "uri", "url",
+}
 
-// PlaceOf returns the 1-based index of key in places, or 0 for other keys.
+const (
+	// RipgrepPath is the path of the key in which a record of "rg --json" names its file.
+	RipgrepPath = "data.path.text"
+
+	typePlace = 255 // place of the key "type", which says whether a record of "rg --json" is a match
+)
+
+// PlaceOf returns the 1-based index of key in places, a place of its own for the key "type", or 0 for other keys.
 func PlaceOf(key []byte) uint8 {
+	if string(key) == "type" {
+		return typePlace
+	}
 	for i, p := range places {
 		if string(key) == p {
 			return uint8(i + 1)
+		}
+	}
+	return 0
+}
+
+// ColumnPlace returns the place of the column of a table, or 0 if the column names no file: the case of its name and
+// its spaces, dashes and underscores do not matter.
+func ColumnPlace(name string) uint8 {
+	plain := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(name)
+	for _, p := range places[:slices.Index(places[:], RipgrepPath)] {
+		if strings.EqualFold(plain, p) {
+			return PlaceOf([]byte(p))
 		}
 	}
 	return 0
@@ -39,6 +63,8 @@ type FileCounts struct {
 	name     []byte
 	keys     [len(places) + 1]int64
 	Elements int64            // number of elements that name a file
+	Others   int64            // number of records of "rg --json" that name a file but are no match
+	other    bool             // the current element is such a record
 	at       map[string]int32 // index into all, by name
 	all      []fileRun
 	bytes    int
@@ -63,6 +89,10 @@ type fileRun struct {
 // AddName stores the file name of the current element. raw is the JSON string as written, possibly truncated; size is
 // its full length in bytes, or −1 if raw has no escapes to decode. A key with a lower place replaces an earlier name.
 func (f *FileCounts) AddName(place uint8, raw []byte, size int64) {
+	if place == typePlace {
+		f.other = string(raw) == "begin" || string(raw) == "end" || string(raw) == "context"
+		return
+	}
 	if f.Best != 0 && f.Best <= place {
 		return
 	}
@@ -73,9 +103,17 @@ func (f *FileCounts) AddName(place uint8, raw []byte, size int64) {
 	}
 }
 
+// Begin starts an element and forgets one that did not end.
+func (f *FileCounts) Begin() { f.Best, f.other = 0, false }
+
 // End counts the current element.
 func (f *FileCounts) End() {
 	if f.Best == 0 {
+		return
+	}
+	if f.other && places[f.Best-1] == RipgrepPath {
+		f.Others++
+		f.Best = 0
 		return
 	}
 	f.keys[f.Best]++
@@ -144,6 +182,25 @@ func (f *FileCounts) Key() string {
 		}
 	}
 	return ""
+}
+
+// MostOf reports whether at least half of n elements name a file.
+func (f *FileCounts) MostOf(n int64) bool { return f.Elements > 0 && (f.Elements+f.Others)*2 >= n }
+
+// Total returns a part of a total line: "1204 matches in 32 files", or "32 files" with list=true if the elements are a
+// list of files, in which each file occurs once.
+func (f *FileCounts) Total() (total string, list bool) {
+	files, key := f.Distinct(), f.Key()
+	matches := content.Plural(f.Elements, "match", "matches")
+	switch {
+	case files < 0:
+		return matches, false
+	case key == "file" || key == "filename" || key == RipgrepPath || files < f.Elements:
+		return matches + " in " + content.Plural(files, "file", "files"), false
+	case strings.HasPrefix(key, "file"):
+		key = "file"
+	}
+	return content.Plural(files, key, key+"s"), true
 }
 
 // TopLine returns a line such as "top: src/a.go 120, src/b.go 88" with the files that have most elements; "" if

@@ -31,14 +31,24 @@ type Summary struct {
 	// Body lists further lines, most important first: hunk headers, templates, headings, sentences, sample records, top
 	// files.
 	Body    []string
-	Records int64 // number of records that slice can address; −1 if the kind has no records
-	// Matches is the number of records with a key file, path, filename, uri or url; −1 if under half have one.
+	Records int64  // number of records that slice can address; −1 if the kind has no records
+	Filter  string // jq filter of the records of one JSON value: ".[]", ".results[]"; "" if there are none
+	First   First
+	// Matches is the number of records that name a file, by a key such as file, path, filePath or url; −1 if under half
+	// do. The records may also be the elements of an array at most two keys below a JSON object.
 	Matches int64
 	// Files is the number of distinct files that these records name; −1 if Matches is −1 or the files are too many to
 	// count in bounded memory.
 	Files  int64
 	Cut    *jsontrunc.Report // position of the break if JSON or NDJSON is incomplete; else nil
 	Quotes []Quote           // lines of Says and Body that repeat a line of the text
+}
+
+// First names the line of Body that shows the first record of a JSON text, and the offset of that record in bytes. Line
+// is "" if Body shows none.
+type First struct {
+	Line   string
+	Offset int64
 }
 
 // Quote is a line of Says or Body that repeats a line of the text. Short replaces Whole if the receipt shows the
@@ -62,6 +72,7 @@ func (s *Summary) EachOneLine() {
 			group[i] = OneLine(line)
 		}
 	}
+	s.First.Line = OneLine(s.First.Line)
 	for i, q := range s.Quotes {
 		s.Quotes[i] = Quote{q.Line, OneLine(q.Whole), OneLine(q.Short)}
 	}

@@ -54,28 +54,39 @@ func (d *document) Finish(s *digest.Summary) {
 	if report.State == jsontrunc.Cut || report.State == jsontrunc.Broken {
 		s.Cut = &report
 	}
-	records := shape.outer()
-	var most *collection
+	var records *collection // the records that slice can address
 	for _, c := range shape.collections {
-		if most == nil || c.n > most.n {
-			most = c
-		}
 		if c.top {
 			records = c
 		}
 	}
-	d.count(s, records, most)
-	word := ""
+	shown, listed := records, records
+	if records == nil {
+		shown = shape.largest(shapeDepth)
+		listed = shape.largest(filesDepth)
+	}
+	shape.root.inferMaps()
+	d.count(s, records, shown)
+	d.countFiles(s, listed, records != nil)
+	s.Says = d.breaks(s.Cut, records)
+	if line := shown.rareLine(); line != "" {
+		s.Says = append(s.Says, line)
+	}
+	if s.Files >= 0 {
+		if line := listed.files.TopLine(); line != "" {
+			s.Body = append(s.Body, line)
+		}
+	}
+	if line := shown.firstLine(); line != "" {
+		s.Body = append(s.Body, line)
+		if shown.start > 0 && d.check != nil {
+			s.First = digest.First{Line: line, Offset: shown.start + int64(d.mark)}
+		}
+	}
+	top, word := "", ""
 	if records != nil {
 		word = "record"
 	}
-	s.Says = d.breaks(s.Cut, records)
-	if line := shape.files.TopLine(); line != "" && s.Files >= 0 {
-		s.Body = append(s.Body, line)
-	}
-	s.Body = append(s.Body, most.lines()...)
-	shape.root.inferMaps()
-	top := ""
 	if shape.outer() != nil {
 		top = "[" + digest.Number(records.n) + "] "
 	}
@@ -84,22 +95,28 @@ func (d *document) Finish(s *digest.Summary) {
 	}
 }
 
-// count sets Records, Matches, Files and Total.
-func (d *document) count(s *digest.Summary, records, most *collection) {
+// count sets Records and Total.
+func (d *document) count(s *digest.Summary, records, shown *collection) {
 	if records == nil {
 		o := d.scan.shape.root.object
 		if o != nil && o.each == nil {
 			total := content.Plural(int64(o.seen()), "key", "keys")
-			if most != nil && most.n > 0 {
-				total += ", " + content.Plural(most.n, "element", "elements") + " at " + content.Clip(
-					content.VisibleLine(most.pointer), digest.NameRunes,
+			if shown != nil && shown.n > 0 {
+				total += ", " + content.Plural(shown.n, "element", "elements") + " at " + content.Clip(
+					content.VisibleLine(shown.pointer), digest.NameRunes,
 				)
 			}
 			s.Total = append(s.Total, total)
 		}
+		if shown != nil && shown.n > 0 && shown.of.object != nil {
+			setFilter(s, shown)
+		}
 		return
 	}
 	s.Records = records.n
+	if d.check != nil {
+		s.Filter = records.filter
+	}
 	one, more := "element", "elements"
 	if d.kind == content.NDJSON {
 		one, more = "record", "records"
@@ -107,27 +124,40 @@ func (d *document) count(s *digest.Summary, records, most *collection) {
 	if s.Cut != nil {
 		one, more = "complete "+one, "complete "+more
 	}
-	total := content.Plural(records.n, one, more)
-	f := d.scan.shape.files
-	if f.Elements > 0 && f.Elements*2 >= records.n && records.of.object != nil {
-		s.Matches, s.Files = f.Elements, f.Distinct()
-		key := f.Key()
-		switch {
-		case s.Files < 0:
-			total = content.Plural(f.Elements, "match", "matches")
-		case key == "file" || key == "filename" || s.Files < f.Elements:
-			total = content.Plural(f.Elements, "match", "matches") + " in " + content.Plural(s.Files, "file", "files")
-		default: // a list of files, in which each file occurs once
-			total += ", " + content.Plural(s.Files, key, key+"s")
-		}
-		if s.Cut != nil {
-			total += " before the break"
-		}
-	}
-	s.Total = append(s.Total, total)
+	s.Total = append(s.Total, content.Plural(records.n, one, more))
 	if d.scan.broken > 0 {
 		s.Total = append(s.Total, content.Plural(d.scan.broken, "line is", "lines are")+" not JSON")
 	}
+}
+
+// setFilter sets the filter of the elements of c, which is inside an object. jq gives no results for an object that
+// breaks off.
+func setFilter(s *digest.Summary, c *collection) {
+	if s.Cut == nil && len(c.filter) <= digest.NameRunes {
+		s.Filter = c.filter
+	}
+}
+
+// countFiles sets Matches and Files and adds them to Total, if most elements of c name a file. In a top-level
+// collection they replace the number of elements.
+func (d *document) countFiles(s *digest.Summary, c *collection, top bool) {
+	if c == nil || c.of.object == nil || !c.files.MostOf(c.n) {
+		return
+	}
+	s.Matches, s.Files = c.files.Elements, c.files.Distinct()
+	total, list := c.files.Total()
+	if top && (list || c.files.Others > 0) {
+		total = s.Total[0] + ", " + total
+	}
+	if s.Cut != nil {
+		total += " before the break"
+	}
+	if top {
+		s.Total[0] = total
+		return
+	}
+	s.Total = append(s.Total, total)
+	setFilter(s, c)
 }
 
 // breaks describes the position and reason of a break in the text.

@@ -55,6 +55,7 @@ func (s *scan) next(p []byte) (int, content.Event) {
 
 func (s *scan) write(p []byte) {
 	s.counted = 0
+	s.shape.base = s.offset
 	for at := 0; at < len(p) && !s.stopped; {
 		if s.lines == nil {
 			at = s.scanRange(p, at, len(p))

@@ -19,7 +19,7 @@ const (
 	fieldsMost  = 1000    // an object with more distinct keys becomes a map
 	fieldsFew   = 8       // once the limits are reached, an object with more keys becomes a map
 	nameBytes   = 256     // an object with a longer key becomes a map
-	collections = 4       // maximum number of arrays whose elements are sampled
+	collections = 8       // maximum number of arrays whose elements are sampled
 )
 
 // node holds the statistics of all values at one path. All elements of an array share one node.
@@ -43,11 +43,12 @@ type objects struct {
 
 type field struct {
 	name  string
+	in    *objects // the objects that have the key
 	node  node
 	n     int64 // number of objects that have the key
 	last  int64 // number of the last object with the key, so that duplicate keys count once
 	first int64 // number of the first record with the key; −1 outside of records
-	place uint8 // result of [digest.PlaceOf]
+	place uint8 // result of [digest.PlaceOf] if the value may name a file
 }
 
 type arrays struct {
@@ -66,15 +67,15 @@ type shape struct {
 	names   int
 
 	collections []*collection
-	in          *collection        // collection of the current element, or nil
-	files       *digest.FileCounts // files named by the elements of the text
+	in          *collection // collection of the current element, or nil
+	base        int64       // offset of the current block in the text
 
 	// sampling is true while scan reads an element that is a container. sampled holds the element's bytes
 	// from earlier blocks, at most sampleBytes; mark is the element's offset in the current block.
 	sampling bool
 	mark     int
 	sampled  []byte
-	newKey   *field // a key that this element introduced
+	newKey   *field // a key that this element introduced, in the object with the fewest keys
 
 	plain []byte // buffer for a key written with escapes
 }
@@ -94,7 +95,7 @@ type frame struct {
 }
 
 func newShape(lines bool) *shape {
-	s := &shape{files: &digest.FileCounts{}}
+	s := &shape{}
 	if lines {
 		s.collections = []*collection{{of: &s.root, top: true}}
 	}
@@ -163,7 +164,9 @@ func (s *shape) open(object bool, at int) {
 	f := frame{at: n, object: object, starts: of != nil}
 	if f.starts {
 		s.sampling, s.mark, s.sampled, s.newKey = true, at, s.sampled[:0], nil
-		s.files.Best = 0
+		if of.files.Begin(); of.n == 0 {
+			of.start = s.base + int64(at)
+		}
 	}
 	if len(s.frames) == 0 {
 		f.fixed = s.outer() == nil
@@ -178,9 +181,8 @@ func (s *shape) open(object bool, at int) {
 			n.array = &arrays{}
 			s.nodes++
 		}
-		if f.fixed && n.array.n == 0 && len(s.collections) < collections {
-			f.of = &collection{pointer: s.pointer(), of: &n.array.elem, top: len(s.frames) == 0}
-			s.collections = append(s.collections, f.of)
+		if f.fixed && n.array.n == 0 {
+			f.of = s.collect(&n.array.elem)
 		}
 	}
 	s.frames = append(s.frames, f)
@@ -217,8 +219,8 @@ func (s *shape) element(f *frame, p []byte, end int) {
 		s.in.sample(s.sampled, s.newKey)
 	}
 	s.sampling = false
-	if f.object && s.in.top {
-		s.files.End()
+	if f.object {
+		s.in.files.End()
 	}
 }
 
@@ -281,7 +283,7 @@ func (s *shape) key(raw []byte) {
 				d.n++
 			}
 			f.target, f.name = &d.node, d.name
-			if d.place > 0 && f.starts && s.in.top {
+			if d.place > 0 && s.in != nil {
 				f.place = d
 			}
 			return
@@ -315,13 +317,13 @@ func (s *shape) add(o *objects, raw []byte) *field {
 	if !room {
 		return nil
 	}
-	d := &field{name: string(raw), first: -1, last: -1, place: digest.PlaceOf(raw)}
+	d := &field{name: string(raw), in: o, first: -1, last: -1, place: s.placeOf(raw)}
 	s.nodes++
 	s.names += len(raw)
 	if s.in != nil {
 		d.first = s.in.n
-		if s.in.n > 0 {
-			s.newKey = d
+		if s.in.n > 0 && (s.newKey == nil || len(o.fields) <= len(s.newKey.in.fields)) {
+			s.newKey = d // rather one of few keys than one of many, which may be data
 		}
 	}
 	o.fields = append(o.fields, d)
@@ -351,7 +353,9 @@ func (s *shape) collapse(o *objects) {
 	}
 	s.nodes += 1 + each.size() - before
 	o.each, o.fields, o.index = each, nil, nil
-	s.newKey = nil
+	if s.newKey != nil && s.newKey.in == o {
+		s.newKey = nil
+	}
 }
 
 // size returns the number of nodes below n.
@@ -376,7 +380,7 @@ func (s *shape) text(raw []byte, size int64) {
 		ensure(&n.text).add(raw, size, s.record())
 		if len(s.frames) > 0 {
 			if f := &s.frames[len(s.frames)-1]; f.place != nil {
-				s.files.AddName(f.place.place, raw, size)
+				s.in.files.AddName(f.place.place, raw, size)
 				f.place = nil
 			}
 		}
@@ -426,5 +430,7 @@ func (s *shape) abandon() {
 		}
 	}
 	s.frames, s.ignored, s.sampling = s.frames[:0], 0, false
-	s.files.Best = 0
+	if s.in != nil {
+		s.in.files.Begin()
+	}
 }

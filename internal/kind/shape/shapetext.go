@@ -14,17 +14,22 @@ import (
 type detail struct {
 	counts bool // show how often a key is present; otherwise only that the key may be missing
 	values bool // show values if they are few, minimum and maximum, dates, lengths of long strings
+	list   int  // maximum number of distinct values to list at one path
 	types  bool // show types; otherwise only keys and the containers that have keys
 	depth  int  // maximum nesting depth
 	keys   int  // maximum number of keys per object
 	runes  int  // maximum Weight of the shape
 }
 
+// fewMiddle is the number of listed values at which a shape that is too long loses other parts first.
+const fewMiddle = 5
+
 // details lists the levels of detail from most to least. The last level is for the smallest receipts: under 25
 // tokens.
 var details = []detail{
-	{counts: true, values: true, types: true, depth: 12, keys: 64, runes: 1500},
-	{counts: true, values: true, types: true, depth: 6, keys: 32, runes: 700},
+	{counts: true, values: true, list: fewValues, types: true, depth: 12, keys: 64, runes: 1500},
+	{counts: true, values: true, list: fewValues, types: true, depth: 6, keys: 32, runes: 700},
+	{counts: true, values: true, list: fewMiddle, types: true, depth: 6, keys: 32, runes: 700},
 	{counts: true, types: true, depth: 4, keys: 32, runes: 400},
 	{counts: true, types: true, depth: 3, keys: 24, runes: 240},
 	{types: true, depth: 2, keys: 16, runes: 130},
@@ -64,6 +69,8 @@ func (d detail) write(n *node, top, empty, record string) string {
 			return s
 		}
 		switch {
+		case d.values && d.list > fewMiddle:
+			d.list = max(fewMiddle, d.list-3)
 		case d.depth > 4:
 			d.depth--
 		case d.keys > 24:
@@ -291,7 +298,7 @@ func (o *outline) texts(t *texts) {
 			return
 		}
 		o.b.WriteString("date " + string(t.from) + "…" + string(t.to))
-	case f.listed(t.n):
+	case f.listed(t.n, o.detail.list):
 		o.list(f, `"`, t.n)
 	default:
 		o.b.WriteString("string")
@@ -309,7 +316,7 @@ func (o *outline) numbers(t *numbers) {
 	switch {
 	case !o.values || t.low == nil:
 		o.b.WriteString("number")
-	case f.listed(t.n):
+	case f.listed(t.n, o.detail.list):
 		o.list(f, "", t.n)
 	case string(t.low) == string(t.top):
 		o.b.Write(t.low)
@@ -331,9 +338,11 @@ func (o *outline) truth(n *node) {
 	}
 }
 
-// listed reports whether the n values are few enough to list: all are equal, or each occurs about twice.
-func (f *few) listed(n int64) bool {
-	return !f.many && (len(f.values) == 1 || n >= 2*int64(len(f.values)) && n >= 4)
+// listed reports whether the n values are few enough to list: all are equal, or at most limit are distinct and each
+// occurs about twice.
+func (f *few) listed(n int64, limit int) bool {
+	k := len(f.values)
+	return !f.many && (k == 1 || k <= limit && n >= 2*int64(k) && n >= 4)
 }
 
 // list writes the values, most frequent first, and for a rare value the first record with it.

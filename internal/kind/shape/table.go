@@ -32,7 +32,8 @@ type table struct {
 	line   int64
 
 	columns []*column
-	wide    int // number of cells in the header; 0 before the header
+	files   digest.FileCounts // files named by the rows
+	wide    int               // number of cells in the header; 0 before the header
 	rows    int64
 	odd     int64 // number of rows whose cell count differs from the header
 	oddRow  int64
@@ -58,6 +59,7 @@ const (
 type column struct {
 	node
 	name        string
+	place       uint8 // result of [digest.ColumnPlace]
 	least, most int64 // record numbers of the minimum and the maximum
 	latest      float64
 	rising      bool // each number is greater than the one before
@@ -175,6 +177,7 @@ func (t *table) endRow() {
 			}
 		}
 		t.rows++
+		t.files.End()
 	}
 	t.state, t.row, t.empty = cellStart, 0, true
 }
@@ -183,7 +186,8 @@ func (t *table) endCell() {
 	switch i := t.row; {
 	case i >= columnsMost:
 	case t.wide == 0:
-		t.columns = append(t.columns, &column{name: string(bytes.TrimSpace(t.field))})
+		name := string(bytes.TrimSpace(t.field))
+		t.columns = append(t.columns, &column{name: name, place: digest.ColumnPlace(name)})
 	case i < len(t.columns):
 		t.cell(t.columns[i], bytes.TrimSpace(t.field))
 	}
@@ -207,6 +211,9 @@ func (t *table) cell(c *column, b []byte) {
 		t.addNumber(c, b)
 	default:
 		ensure(&c.text).add(b, int64(len(b)), t.rows)
+		if c.place > 0 {
+			t.files.AddName(c.place, b, -1)
+		}
 	}
 	if c.many {
 		return
@@ -297,7 +304,15 @@ func (t *table) Finish(s *digest.Summary) {
 	if t.wide > 0 {
 		s.Shapes = shapes(&node{object: row}, "["+digest.Number(t.rows)+"] ", "empty", "record")
 	}
-	s.Body = t.numberLines()
+	if t.files.MostOf(t.rows) {
+		s.Matches, s.Files = t.files.Elements, t.files.Distinct()
+		total, _ := t.files.Total()
+		s.Total = append(s.Total, total)
+		if line := t.files.TopLine(); line != "" && s.Files >= 0 {
+			s.Body = append(s.Body, line)
+		}
+	}
+	s.Body = append(s.Body, t.numberLines()...)
 }
 
 // numberLines returns a line per numeric column: minimum, maximum with their records, and mean. Columns whose numbers

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	fewValues = 5  // maximum number of distinct values listed
+	fewValues = 12 // maximum number of distinct values listed
+	fewSlots  = 32 // slots of the hash of listed values, a power of 2
 	fewBytes  = 40 // maximum bytes of one listed value
 	dateBytes = 35 // maximum bytes of a date with time, fraction and zone
 )
@@ -16,7 +17,7 @@ const (
 // few counts values as long as there are at most fewValues distinct ones, all short and valid UTF-8.
 type few struct {
 	values []value
-	last   int // index of the previous value: the next value is often the same
+	slots  [fewSlots]uint8 // likely index of a value, by its hash: linear search would slow "keep" in docs/SPEED.md
 	many   bool
 }
 
@@ -30,14 +31,15 @@ func (f *few) add(raw []byte, n, first int64) {
 	if f.many {
 		return
 	}
-	if f.last < len(f.values) && f.values[f.last].text == string(raw) {
-		f.values[f.last].n += n
+	slot := &f.slots[slotOf(raw)]
+	if i := int(*slot); i < len(f.values) && f.values[i].text == string(raw) {
+		f.values[i].n += n
 		return
 	}
 	for i := range f.values {
 		if f.values[i].text == string(raw) {
 			f.values[i].n += n
-			f.last = i
+			*slot = uint8(i)
 			return
 		}
 	}
@@ -45,8 +47,18 @@ func (f *few) add(raw []byte, n, first int64) {
 		f.values, f.many = nil, true
 		return
 	}
-	f.last = len(f.values)
+	*slot = uint8(len(f.values))
 	f.values = append(f.values, value{string(raw), n, first})
+}
+
+// slotOf hashes a value by its length and three of its bytes. Numbers in a row and names that differ only in their last
+// digit get slots of their own, because the sum of the factors of the last bytes is odd.
+func slotOf(raw []byte) uint {
+	n := len(raw)
+	if n == 0 {
+		return 0
+	}
+	return (uint(n) + 4*uint(raw[0]) + 2*uint(raw[n/2]) + uint(raw[n-1])) % fewSlots
 }
 
 func (f *few) merge(g *few) {
