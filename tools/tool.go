@@ -32,6 +32,7 @@ type Tool struct {
 	Name, Title, Description string
 	Schema                   json.RawMessage   // JSON Schema of the arguments, as listed; New sets it
 	Help                     map[string]string // help text of each argument on the command line; New sets it
+	Rules                    []string          // sentences that the command line's help shows above the arguments
 	Effect                   Effect
 	OpenWorld                bool
 	Paged                    bool   // returns pages; otherwise the funnel decides between whole output and receipt

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 type call struct {
-	Tool string   `arg:"" help:"Name of the tool; the list below names all of them."`
+	Tool string   `arg:"" optional:"" help:"Name of the tool; without it, print what the tools do."`
 	Args []string `arg:"" optional:"" placeholder:"KEY=VALUE" help:"Arguments: KEY=VALUE …, or one JSON object."`
 	JSON bool     `env:"-" name:"json" help:"Print the whole answer as JSON: blocks, receipts, failed."`
 }
@@ -27,6 +28,10 @@ func (c *call) Help() string {
 }
 
 func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
+	if c.Tool == "" {
+		_, err := io.WriteString(w.out, overview())
+		return err
+	}
 	app, err := s.open(w, true)
 	if err != nil {
 		return err

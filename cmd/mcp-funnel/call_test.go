@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/prompts"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // Arguments that are not taken are wrong usage; a tool that says no has failed.
@@ -63,9 +67,24 @@ func TestANumberBelowZeroGetsNoWorseAdvice(t *testing.T) {
 }
 
 func TestCallHelpNamesTheArguments(t *testing.T) {
-	if _, out, _ := try(t, "call", "--help"); !strings.Contains(out, "  search   pattern* ") ||
-		!strings.Contains(out, "  slice    source* ") {
-		t.Errorf("of all: %s", out)
+	_, all, _ := try(t, "call", "--help")
+	for _, tool := range catalog() {
+		at := strings.Index(all, "\n"+tool.Name+": "+tool.Description+"\n")
+		if at < 0 {
+			t.Errorf("%s is not explained: %s", tool.Name, all)
+			continue
+		}
+		rest := all[at:]
+		for _, rule := range tool.Rules { // above the arguments
+			before, after, found := strings.Cut(rest, "\n  "+rule+"\n")
+			if rest = "\n" + after; !found || strings.Contains(before, "Arguments of "+tool.Name) {
+				t.Errorf("%s lacks the rule %q", tool.Name, rule)
+			}
+		}
+	}
+	pattern, glob := strings.Index(all, "\n  pattern (required)"), strings.Index(all, "\n  glob\n")
+	if allOf := strings.Index(all, "\n  all\n"); pattern < 0 || pattern > glob || glob > allOf {
+		t.Errorf("the arguments are not in the order of the schema: %s", all)
 	}
 	if _, out, _ := try(t, "call", "slice", "--help"); !strings.Contains(
 		out, "Arguments of slice:\n  source (required)\n",
@@ -119,5 +138,58 @@ func TestHelpOfObservationsCanBePasted(t *testing.T) {
 			strings.Contains(out, "(obs)") {
 			t.Errorf("%v: %s", words, out)
 		}
+	}
+}
+
+// call without a tool prints the instructions and a line for each tool.
+func TestCallWithoutAToolExplainsThem(t *testing.T) {
+	code, out, said := try(t, "call")
+	if code != done || said != "" || !strings.HasPrefix(out, prompts.Instructions()+"\n") {
+		t.Errorf("code %d: %s%s", code, out, said)
+	}
+	for _, tool := range catalog() {
+		if !strings.Contains(out, "\n  "+tool.Name+strings.Repeat(" ", 8-len(tool.Name))+tool.Description+"\n") {
+			t.Errorf("no line for %s: %s", tool.Name, out)
+		}
+	}
+}
+
+// jq's help has the records of each kind in the words of the kind, and the limits of the language.
+func TestHelpOfJQNamesRecords(t *testing.T) {
+	_, out, _ := try(t, "call", "jq", "--help")
+	for _, k := range kind.All {
+		line := "\n    " + string(k.Name) + ": " + k.RecordIs
+		if strings.Contains(out, line) != (k != kind.Binary) || !strings.Contains(out, k.RecordNote) {
+			t.Errorf("%s: %s", k.Name, out)
+		}
+	}
+	for _, want := range []string{"RE2, without look-ahead", `split("\n…")`, "keys of objects come out sorted"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q: %s", want, out)
+		}
+	}
+}
+
+// An argument that takes several strings may be given several times, one string or a JSON array each.
+func TestCallTakesAListSeveralTimes(t *testing.T) {
+	for _, c := range []struct {
+		tool  string
+		words []string
+		want  string
+	}{
+		{"search", []string{"pattern=x", "glob=*.go"}, `{"glob":"*.go","pattern":"x"}`},
+		{"search", []string{"pattern=x", "glob=*.go", "glob=!*_test.go"}, `{"glob":["*.go","!*_test.go"],"pattern":"x"}`},
+		{"search", []string{"glob=a", `glob=["b","c"]`, "glob=d"}, `{"glob":["a","b","c","d"]}`},
+		{"search", []string{"glob=[ab]", "glob=7"}, `{"glob":["[ab]","7"]}`},
+		{"jq", []string{"source=a.json", "source=b.json"}, `{"source":["a.json","b.json"]}`},
+	} {
+		i := slices.IndexFunc(catalog(), func(t tools.Tool) bool { return t.Name == c.tool })
+		if got, err := arguments(catalog()[i], c.words); err != nil || string(got) != c.want {
+			t.Errorf("%s %q: %s, %v, want %s", c.tool, c.words, got, err, c.want)
+		}
+	}
+	if code, _, said := try(t, "call", "search", "pattern=a", "pattern=b"); code != usage ||
+		!strings.Contains(said, "pattern= is given twice") {
+		t.Errorf("code %d: %s", code, said)
 	}
 }

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
@@ -50,8 +51,8 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	return err
 }
 
-// toolArguments lists the arguments of the tool named among the words, with their help, else the names of all
-// tools' arguments.
+// toolArguments explains the tool named among the words, else all tools: its description, its rules, and its arguments
+// in the order of the schema, which is by use.
 func toolArguments(words []string) string {
 	catalog := server.Catalog(jq.Options{})
 	if i := slices.IndexFunc(catalog, func(t tools.Tool) bool { return slices.Contains(words, t.Name) }); i >= 0 {
@@ -63,36 +64,30 @@ func toolArguments(words []string) string {
 		if err != nil {
 			continue
 		}
-		names := slices.SortedFunc(maps.Keys(schema.Properties), func(x, y string) int { // required ones first
-			if a, b := slices.Contains(schema.Required, x), slices.Contains(schema.Required, y); a != b {
-				return map[bool]int{true: -1, false: 1}[a]
-			}
-			return strings.Compare(x, y)
-		})
-		if len(catalog) == 1 {
-			fmt.Fprintf(&b, "\nArguments of %s:\n", t.Name)
-		} else {
-			fmt.Fprintf(&b, "  %-8s", t.Name)
+		fmt.Fprintf(&b, "\n%s: %s\n", t.Name, t.Description)
+		for _, rule := range t.Rules {
+			fmt.Fprintf(&b, "  %s\n", rule)
 		}
-		for _, name := range names {
+		fmt.Fprintf(&b, "\nArguments of %s:\n", t.Name)
+		for _, name := range schema.names {
 			mark := ""
 			if slices.Contains(schema.Required, name) {
 				mark = " (required)"
 			}
-			if len(catalog) == 1 {
-				p := schema.Properties[name]
-				fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, t.Help[name], p.values())
-			} else {
-				fmt.Fprintf(&b, " %s%s", name, strings.Replace(mark, " (required)", "*", 1))
-			}
-		}
-		if len(catalog) > 1 {
-			b.WriteString("\n")
+			fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, t.Help[name], schema.Properties[name].values())
 		}
 	}
-	if len(catalog) > 1 {
-		return "\nArguments of the tools (* required; mcp-funnel call TOOL --help says what each is):\n" + b.String()
+	return b.String()
+}
+
+// overview is what call prints without a tool: the server's instructions and one line for each tool.
+func overview() string {
+	var b strings.Builder
+	b.WriteString(prompts.Instructions() + "\n\nTools:\n")
+	for _, t := range server.Catalog(jq.Options{}) {
+		fmt.Fprintf(&b, "  %-8s%s\n", t.Name, t.Description)
 	}
+	b.WriteString("\nmcp-funnel call --help explains all tools, mcp-funnel call TOOL --help one.\n")
 	return b.String()
 }
 
@@ -100,6 +95,8 @@ func toolArguments(words []string) string {
 type toolSchema struct {
 	Properties map[string]property
 	Required   []string
+
+	names []string // of the properties, in the order of the schema
 }
 
 // property is one argument.
@@ -110,8 +107,28 @@ type property struct {
 }
 
 func schemaOf(t tools.Tool) (schema toolSchema, err error) {
-	err = json.Unmarshal(t.Schema, &schema)
-	return schema, err
+	if err := json.Unmarshal(t.Schema, &schema); err != nil {
+		return schema, err
+	}
+	var raw struct{ Properties json.RawMessage }
+	if err := json.Unmarshal(t.Schema, &raw); err != nil || raw.Properties == nil {
+		return schema, err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw.Properties))
+	if _, err := d.Token(); err != nil { // the opening brace
+		return schema, err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err == nil {
+			err = d.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return schema, err
+		}
+		schema.names = append(schema.names, fmt.Sprint(name))
+	}
+	return schema, nil
 }
 
 // values describes the valid values if they are restricted: " One of a, b." or " From 0 to 20."; else "".

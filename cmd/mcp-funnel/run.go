@@ -74,9 +74,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 			return usage
 		}
 		message := withoutNegativeAdvice(strings.TrimSpace(err.Error()))
-		if strings.Contains(message, `expected "<tool>`) {
-			message += "; the tools are " + strings.Join(toolNames(catalog()), ", ")
-		}
 		printMessage(errw, message)
 		var parse *kong.ParseError
 		if errors.As(err, &parse) && parse.Context != nil {

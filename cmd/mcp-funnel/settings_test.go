@@ -248,9 +248,8 @@ func TestRootsOfTheVariable(t *testing.T) {
 // A wrong word is told once, with those there are.
 func TestWrongWords(t *testing.T) {
 	for want, args := range map[string][]string{
-		`expected "<tool>"; the tools are search, find, read, grep, jq, slice`: {"call"},
-		`no tool "nosuch"; there are search, find, read, grep, jq, slice`:      {"call", "nosuch"},
-		`mcp-funnel: not an observation ID: "zzz": it takes`:                   {"observations", "cat", "zzz"},
+		`no tool "nosuch"; there are search, find, read, grep, jq, slice`: {"call", "nosuch"},
+		`mcp-funnel: not an observation ID: "zzz": it takes`:              {"observations", "cat", "zzz"},
 	} {
 		code, _, complaints := try(t, args...)
 		if code != usage || !strings.Contains(complaints, want) || strings.Count(complaints, "zzz") > 1 {

@@ -18,6 +18,7 @@ var Diff = &Kind{
 	Records:    diff.Spans,
 	Objects:    diff.Objects,
 	RecordIs:   "a file {file, old_file, status, added, deleted, hunks: [{at, lines, added, deleted, header}]}",
+	RecordNote: "status is added, deleted, modified or renamed; at is a line of the diff; counts of a binary file are null",
 	Shares:     Shares{Says: 0.35, Shape: 0, Body: 0.7},
 }
 

@@ -18,6 +18,7 @@ var GitLog = &Kind{
 	Records:    gitlog.Spans,
 	Objects:    gitlog.Objects,
 	RecordIs:   "a commit {commit, author, date, subject, files, added, deleted}",
+	RecordNote: "the last three only with --stat; files is a number",
 	Shares:     Shares{Says: 0.3, Shape: 0, Body: 0.7},
 }
 

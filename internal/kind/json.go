@@ -16,7 +16,8 @@ var JSON = &Kind{
 	Sniff:      func(s *Sample) bool { return s.json() == content.JSON },
 	Summarizer: func(string, []byte) digest.Summarizer { return shape.NewDocument(content.JSON) },
 	Records:    content.Values,
-	RecordIs:   "an element of the array, or the value",
+	RecordIs:   "the value",
+	RecordNote: "an array is one value for jq, .[] gives the elements that slice counts",
 	Shares:     Shares{Says: 0.3, Shape: 0.45, Body: 0.6},
 }
 

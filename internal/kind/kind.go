@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
 )
 
-// Kind describes one kind of text. All fields but Objects are set.
+// Kind describes one kind of text. All fields but Objects and RecordNote are set.
 type Kind struct {
 	Name content.Kind // name on the wire and in the index of observations
 	Ext  string       // file extension without the dot
@@ -38,7 +38,8 @@ type Kind struct {
 	// text is JSON or binary.
 	Objects func(ctx context.Context, r io.Reader, w io.Writer) error
 
-	RecordIs string // what jq takes for a record: "a file {file, status, …}"; for help and receipts
+	RecordIs   string // what jq takes for a record: "a file {file, status, …}"; for help and receipts
+	RecordNote string // what help adds to RecordIs, "" if nothing
 
 	Shares Shares
 }

@@ -19,6 +19,7 @@ var Log = &Kind{
 	Records:    record.LineSpans,
 	Objects:    logs.Objects,
 	RecordIs:   "a line {line, time, level, source, text, and each key=value pair}",
+	RecordNote: "text is the whole line; a pair never replaces the first five",
 	Shares:     Shares{Says: 0.5, Shape: 0.2, Body: 0.45},
 }
 

@@ -21,6 +21,7 @@ var Table = &Kind{
 	Records:    tableRecords,
 	Objects:    record.TableRows,
 	RecordIs:   "a row, an object with the names of the header",
+	RecordNote: "numbers as numbers",
 	Shares:     Shares{Says: 0.3, Shape: 0.4, Body: 0.3},
 }
 

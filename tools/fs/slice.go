@@ -17,8 +17,12 @@ func Slice() tools.Tool {
 		Name:        "slice",
 		Title:       "Show a part",
 		Description: "Show a part of a file or observation: one range of lines, chars, bytes or records (both ends included), or one JSON value.",
-		Effect:      tools.ReadOnly,
-		Paged:       true,
+		Rules: []string{
+			"Give exactly one of lines, chars, bytes, records and at; only records and at may be combined.",
+			"Both ends of a range are included. Lines count from 1; chars, bytes and records count from 0.",
+		},
+		Effect: tools.ReadOnly,
+		Paged:  true,
 	}, slice)
 }
 

@@ -47,10 +47,33 @@ func newTool(r runner) tools.Tool {
 		Name:        "jq",
 		Title:       "Query JSON",
 		Description: "jq on JSON, NDJSON; a table row is an object, a diff file {file, old_file, status, added, deleted, hunks}, a log line {line, time, level, text, key=value pairs}, a git commit {commit, author, date, subject, files, added, deleted}, other text {line, text}",
+		Rules:       rules(),
 		Effect:      tools.ReadOnly,
 		Paged:       true,
 	}, r.run)
 }
+
+// rules are what the help says of the language and of the records of each kind.
+func rules() []string {
+	all := []string{
+		"The keys of objects come out sorted. " + noLookaround,
+		"The filter runs on each record in turn, with slurp on all as one array. A record is:",
+	}
+	for _, k := range kind.All {
+		if k != kind.Binary {
+			line := "  " + string(k.Name) + ": " + k.RecordIs
+			if k.RecordNote != "" {
+				line += "; " + k.RecordNote
+			}
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// noLookaround says how the regular expressions of this jq differ from those of others.
+const noLookaround = "Regular expressions are RE2, without look-ahead, look-behind and back-references: " +
+	`to divide a text before a string use split("\n…") instead.`
 
 // runner runs calls of the tool.
 type runner struct {

@@ -207,6 +207,9 @@ func failureText(o engine.Outcome) string {
 		s += fmt.Sprintf(", element %d", f.Element)
 	}
 	s += ": " + f.Message
+	if unsupportedPattern(f.Message) {
+		s += "; " + strings.ToLower(noLookaround[:1]) + strings.TrimSuffix(noLookaround[1:], ".")
+	}
 	if f.Results > 0 {
 		s += fmt.Sprintf(" (after %s of this record)", several(f.Results, "result"))
 	}
@@ -221,6 +224,13 @@ func failureText(o engine.Outcome) string {
 		s += fmt.Sprintf("; the other %s went well", several(o.Records-1, "record"))
 	}
 	return s
+}
+
+// unsupportedPattern reports whether an error is that of a regular expression which uses more than RE2 has.
+func unsupportedPattern(message string) bool {
+	_, reason, found := strings.Cut(message, "error parsing regexp: ")
+	return found && (strings.HasPrefix(reason, "invalid or unsupported Perl syntax") ||
+		strings.HasPrefix(reason, "invalid named capture: `(?<") || strings.HasPrefix(reason, "invalid escape sequence"))
 }
 
 func several(n int64, what string) string {

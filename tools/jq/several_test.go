@@ -135,6 +135,8 @@ func TestRecordsOfEveryKind(t *testing.T) {
 			"[length,.c1999]", `[2000,"c1999"]`},
 		{"truncated diff", "a.diff", "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n",
 			"[.file,.deleted,.truncated]", `["f",1,true]`},
+		{"merged diff", "a.diff", "diff --cc f\nindex 1,2..3\n--- a/f\n+++ b/f\n@@@ -1,2 -1,2 +1,2 @@@\n  a\n- b\n -c\n++d\n",
+			".file", `"f"`},
 		{"git log", "a.txt", "commit " + strings.Repeat("a", 40) + "\nAuthor: A <a@x>\nDate:   2026-11-20\n\n    S\n\n 1 file changed, 2 insertions(+)\n",
 			"[.author,.date,.subject,.files,.added,.deleted]", `["A","2026-11-20","S",1,2,0]`},
 		{"text", "a.txt", "hello there\nand more\n", "[.line,.text]", `[1,"hello there"] [2,"and more"]`},
@@ -155,5 +157,22 @@ func TestRecordsOfEveryKind(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A regular expression that RE2 lacks gets the way that works; one that is broken does not.
+func TestErrorsOfRegularExpressionsNameRE2(t *testing.T) {
+	from := folder(t, map[string]string{"a.json": `"x"`})
+	for pattern, said := range map[string]bool{
+		"(?=x)": true, "(?!x)": true, "(?<=x)y": true, "(?<!x)y": true, `(x)\1`: true, "(": false, "[": false, "x**": false,
+	} {
+		quoted, _ := json.Marshal(pattern)
+		for _, w := range ways {
+			_, err := call(t.Context(), w.tool, from, m{"source": "a.json", "filter": "test(" + string(quoted) + ")"}, 10)
+			if err == nil || strings.Contains(err.Error(), `regular expressions are RE2`) != said ||
+				strings.Contains(err.Error(), `split("\n…")`) != said {
+				t.Errorf("%s: %s: %v", w.name, pattern, err)
+			}
+		}
 	}
 }

@@ -17,6 +17,7 @@ func Grep() tools.Tool {
 		Name:        "grep",
 		Title:       "Grep a source",
 		Description: "Show the matching lines of one source, a page at a time; for one-line JSON, the matching values with their JSON Pointer.",
+		Rules:       []string{countingRule, "show=groups cannot be combined with invert or context."},
 		Effect:      tools.ReadOnly,
 		Paged:       true,
 	}, grep)

@@ -18,6 +18,9 @@ const (
 	maxGroupBytes = 64 << 20 // bytes of all distinct groups, with 64 for the entry of each
 )
 
+// countingRule is what the help says of the numbers of grep and search.
+const countingRule = "matches are matching lines, however often the pattern matches in one; groups count occurrences."
+
 // groupCounts counts the groups that a pattern captures, or the texts it matches.
 type groupCounts struct {
 	n           map[string]int64

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -219,5 +220,36 @@ func TestGroupsSayTheirLimits(t *testing.T) {
 	if full.uncounted != 5 ||
 		!strings.Contains(strings.Join(full.notes(), ""), "5 occurrences belong to further groups") {
 		t.Errorf("%+v, %q", full, full.notes())
+	}
+}
+
+func TestSearchGroupsOverLinesAndFiles(t *testing.T) {
+	one := `{"items":[` + strings.Repeat(`{"state":"up"},`, 900) + `{"state":"down"}]}`
+	s := toolstest.Roots(t, folder(t, "a.txt", "x {\ny}\nx {\nz}\nX\n", "b.txt", "x {\ny}\n", "one.json", one))
+	for _, c := range []struct {
+		args args
+		want string
+	}{
+		{args{"pattern": `\{\n(\w)`, "multiline": true, "glob": "*.txt"}, "y 2 z 1"},
+		{args{"pattern": "x", "ignore_case": true, "glob": "*.txt"}, "x 3 X 1"},
+		{args{"pattern": "x {", "literal": true, "glob": []string{"*.txt", "!b*"}}, "x { 2"},
+		{args{"pattern": `"state":"(\w+)"`, "path": "one.json"}, "up 900 down 1"},
+		{args{"pattern": "nothing"}, ""},
+	} {
+		c.args["show"] = "groups"
+		var got []string
+		for row := range strings.Lines(must(t, Search(), s, c.args).String()) {
+			var r struct {
+				Group string
+				Count int
+			}
+			if err := json.Unmarshal([]byte(row), &r); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(r.Group, " ", r.Count))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%v: %s, want %s", c.args, s, c.want)
+		}
 	}
 }

@@ -20,6 +20,7 @@ func Search() tools.Tool {
 		Name:        "search",
 		Title:       "Search files",
 		Description: "Search files, or stored observations (path obs:), for matching lines; long results are stored as NDJSON.",
+		Rules:       []string{countingRule, "show=groups cannot be combined with context."},
 		Effect:      tools.ReadOnly,
 	}, search)
 }
