@@ -29,14 +29,27 @@ func serviceLog(f *fixture) {
 		if ms > slowest {
 			slowest, slowestID = ms, id
 		}
-		fmt.Fprintf(&b, "%s %s [%s] %s request_id=%s duration_us=%d\n", at.Format("2006-01-02T15:04:05.000Z"), level, service,
-			message, id, ms)
+		fmt.Fprintf(
+			&b,
+			"%s %s [%s] %s request_id=%s duration_us=%d\n",
+			at.Format("2006-01-02T15:04:05.000Z"),
+			level,
+			service,
+			message,
+			id,
+			ms,
+		)
 	}
 	f.outputs[name] = b.String()
 	f.ask(name, "How many ERROR lines has each service?", counted(errors), groups(name, ` ERROR \[(\w+)\]`))
 	f.ask(name, "Which request took longest?", []string{slowestID, fmt.Sprint(slowest)},
 		jq(name, `max_by(.duration_us|tonumber)|.text`))
-	f.ask(name, "Which request failed last?", []string{lastFatal}, jq(name, `map(select(.level|ascii_downcase=="error"))|last|.text`))
+	f.ask(
+		name,
+		"Which request failed last?",
+		[]string{lastFatal},
+		jq(name, `map(select(.level|ascii_downcase=="error"))|last|.text`),
+	)
 }
 
 // counted returns "N key" of each key.
@@ -53,7 +66,18 @@ func apiDump(f *fixture) {
 	var items []object
 	restarts, phases, broken := 0, map[string]int{}, ""
 	for i := range 300 * f.scale {
-		ns, phase, n := f.pick("web", "data", "ops"), f.pick("Running", "Running", "Running", "Pending"), f.random.IntN(5)
+		ns, phase, n := f.pick(
+			"web",
+			"data",
+			"ops",
+		), f.pick(
+			"Running",
+			"Running",
+			"Running",
+			"Pending",
+		), f.random.IntN(
+			5,
+		)
 		pod := fmt.Sprintf("%s-%s", ns, f.hex(10))
 		status := object{"phase": phase, "restartCount": n, "hostIP": fmt.Sprintf("10.0.%d.%d", i%7, i%250)}
 		if i == 211*f.scale {
@@ -65,14 +89,27 @@ func apiDump(f *fixture) {
 		}
 		phases[phase]++
 		items = append(items, object{
-			"metadata": object{"name": pod, "namespace": ns, "uid": f.hex(32), "labels": object{"app": ns, "hash": f.hex(10)}},
-			"spec":     object{"image": "registry.example/" + ns + ":" + f.hex(7), "nodeName": "node-" + f.hex(2)}, "status": status,
+			"metadata": object{
+				"name":      pod,
+				"namespace": ns,
+				"uid":       f.hex(32),
+				"labels":    object{"app": ns, "hash": f.hex(10)},
+			},
+			"spec": object{
+				"image":    "registry.example/" + ns + ":" + f.hex(7),
+				"nodeName": "node-" + f.hex(2),
+			}, "status": status,
 		})
 	}
 	text, _ := json.MarshalIndent(object{"kind": "PodList", "items": items}, "", "  ")
 	f.outputs[name] = string(text)
-	f.ask(name, "Which pod was killed, and why?", []string{broken, "OOMKilled", "137"}, call{"read", map[string]any{"path": name}},
-		jq(name, `.[].items[]|select(.status.lastState)|{name: .metadata.name, state: .status.lastState}`))
+	f.ask(
+		name,
+		"Which pod was killed, and why?",
+		[]string{broken, "OOMKilled", "137"},
+		call{"read", map[string]any{"path": name}},
+		jq(name, `.[].items[]|select(.status.lastState)|{name: .metadata.name, state: .status.lastState}`),
+	)
 	f.ask(name, "How many restarts has namespace data?", []string{fmt.Sprint(restarts)},
 		call{"read", map[string]any{"path": name}},
 		jq(name, `[.[].items[]|select(.metadata.namespace=="data").status.restartCount]|add`))
@@ -94,13 +131,21 @@ func geoJSON(f *fixture) {
 			capitals++
 		}
 		features = append(features, object{"type": "Feature",
-			"geometry":   object{"type": "Point", "coordinates": []float64{float64(f.random.IntN(36000)) / 100, float64(i) / 100}},
+			"geometry": object{
+				"type":        "Point",
+				"coordinates": []float64{float64(f.random.IntN(36000)) / 100, float64(i) / 100},
+			},
 			"properties": object{"name": place, "kind": kind, "population": n}})
 	}
 	text, _ := json.Marshal(object{"type": "FeatureCollection", "features": features})
 	f.outputs[name] = string(text)
-	f.ask(name, "Which place has the most people?", []string{largestName, fmt.Sprint(largest)}, call{"read", map[string]any{"path": name}},
-		jq(name, `[.[].features[].properties]|max_by(.population)`))
+	f.ask(
+		name,
+		"Which place has the most people?",
+		[]string{largestName, fmt.Sprint(largest)},
+		call{"read", map[string]any{"path": name}},
+		jq(name, `[.[].features[].properties]|max_by(.population)`),
+	)
 	f.ask(name, "How many places of each kind?", counted(kinds),
 		jq(name, `[.[].features[].properties.kind]|group_by(.)[]|"\(length) \(.[0])"`))
 	f.ask(name, "How many places have over 15 million people?", []string{fmt.Sprint(capitals)},
@@ -124,7 +169,12 @@ func orders(f *fixture) {
 	}
 	f.outputs[name] = b.String()
 	top := most(customers)
-	f.ask(name, "What is the revenue of region west?", []string{fmt.Sprint(cents)}, jq(name, `map(select(.region=="west").cents)|add`))
+	f.ask(
+		name,
+		"What is the revenue of region west?",
+		[]string{fmt.Sprint(cents)},
+		jq(name, `map(select(.region=="west").cents)|add`),
+	)
 	f.ask(name, "Which customer spent most?", []string{top, fmt.Sprint(customers[top])},
 		jq(name, `group_by(.customer)|map({customer: .[0].customer, cents: (map(.cents)|add)})|max_by(.cents)`))
 	f.ask(name, "How many orders were refunded?", []string{fmt.Sprint(status["refunded"])}, count(name, `,refunded,`))
@@ -141,8 +191,14 @@ func changes(f *fixture) {
 		n := 5 + f.random.IntN(40)*2 + i%2
 		if i%17 == 3 {
 			deleted++
-			fmt.Fprintf(&b, "diff --git a/%[1]s b/%[1]s\ndeleted file mode 100644\nindex %[2]s..0000000\n--- a/%[1]s\n+++ /dev/null\n"+
-				"@@ -1,%[3]d +0,0 @@\n", file, f.hex(7), n)
+			fmt.Fprintf(
+				&b,
+				"diff --git a/%[1]s b/%[1]s\ndeleted file mode 100644\nindex %[2]s..0000000\n--- a/%[1]s\n+++ /dev/null\n"+
+					"@@ -1,%[3]d +0,0 @@\n",
+				file,
+				f.hex(7),
+				n,
+			)
 			for range n {
 				fmt.Fprintf(&b, "-\told(%q)\n", f.hex(20))
 			}
@@ -159,8 +215,18 @@ func changes(f *fixture) {
 	}
 	f.outputs[name] = b.String()
 	top := most(added)
-	f.ask(name, "Which file gains most lines?", []string{fmt.Sprint(added[top])}, jq(name, `max_by(.added)|{file, added}`))
-	f.ask(name, "How many files are deleted?", []string{fmt.Sprint(deleted)}, jq(name, `map(select(.status=="deleted"))|length`))
+	f.ask(
+		name,
+		"Which file gains most lines?",
+		[]string{fmt.Sprint(added[top])},
+		jq(name, `max_by(.added)|{file, added}`),
+	)
+	f.ask(
+		name,
+		"How many files are deleted?",
+		[]string{fmt.Sprint(deleted)},
+		jq(name, `map(select(.status=="deleted"))|length`),
+	)
 	f.ask(name, "How many files change in each directory?", counted(dirs), groups(name, `^diff --git a/(\w+)/`))
 }
 
@@ -170,7 +236,15 @@ func testEvents(f *fixture) {
 	var failed []string
 	packages, slowest, slowestName := map[string]int{}, 0, ""
 	for i := range 400 * f.scale {
-		pkg, test, ms := "example.org/shop/"+f.pick("api", "cart", "pay"), fmt.Sprintf("Test%s%d", f.pick("Add", "Get", "Put"), i), i
+		pkg, test, ms := "example.org/shop/"+f.pick(
+			"api",
+			"cart",
+			"pay",
+		), fmt.Sprintf(
+			"Test%s%d",
+			f.pick("Add", "Get", "Put"),
+			i,
+		), i
 		ms += f.random.IntN(90) * 10000
 		action, out := "pass", "--- PASS: "
 		if i%(150*f.scale) == 149 {
@@ -181,16 +255,29 @@ func testEvents(f *fixture) {
 			slowest, slowestName = ms, test
 		}
 		packages[pkg]++
-		for _, e := range []string{`"run"`, `"output","Output":"=== RUN   ` + test + `\n"`, `"output","Output":"` + out + test + `\n"`,
-			fmt.Sprintf(`%q,"Elapsed":%d.%03d`, action, ms/1000, ms%1000)} {
-			fmt.Fprintf(&b, `{"Time":%q,"Package":%q,"Test":%q,"Action":%s}`+"\n", start.Add(time.Duration(i)*time.Second).Format(time.RFC3339),
-				pkg, test, e)
+		for _, e := range []string{
+			`"run"`, `"output","Output":"=== RUN   ` + test + `\n"`, `"output","Output":"` + out + test + `\n"`,
+			fmt.Sprintf(`%q,"Elapsed":%d.%03d`, action, ms/1000, ms%1000),
+		} {
+			fmt.Fprintf(
+				&b,
+				`{"Time":%q,"Package":%q,"Test":%q,"Action":%s}`+"\n",
+				start.Add(time.Duration(i)*time.Second).Format(time.RFC3339),
+				pkg,
+				test,
+				e,
+			)
 		}
 	}
 	f.outputs[name] = b.String()
 	f.ask(name, "Which tests failed?", failed, jq(name, `.[]|select(.Action=="fail")|.Test`))
 	f.ask(name, "Which test was slowest?", []string{slowestName}, jq(name, `max_by(.Elapsed)|.Test`))
-	f.ask(name, "How many tests ran in each package?", counted(packages), groups(name, `"Package":"([^"]+)".*"Action":"run"`))
+	f.ask(
+		name,
+		"How many tests ran in each package?",
+		counted(packages),
+		groups(name, `"Package":"([^"]+)".*"Action":"run"`),
+	)
 }
 
 func history(f *fixture) {
@@ -209,13 +296,29 @@ func history(f *fixture) {
 		if n > largest {
 			largest, largestID = n, id
 		}
-		fmt.Fprintf(&b, "commit %s\nAuthor: %s <dev@example.org>\nDate:   %s\n\n    store: %s %s\n\n store/%s.go | %d +++++\n"+
-			" 1 file changed, %d insertions(+)\n\n", id, author, at.Format("Mon Jan 2 15:04:05 2006 -0700"), verb, f.hex(8), f.hex(6), n, n)
+		fmt.Fprintf(
+			&b,
+			"commit %s\nAuthor: %s <dev@example.org>\nDate:   %s\n\n    store: %s %s\n\n store/%s.go | %d +++++\n"+
+				" 1 file changed, %d insertions(+)\n\n",
+			id,
+			author,
+			at.Format("Mon Jan 2 15:04:05 2006 -0700"),
+			verb,
+			f.hex(8),
+			f.hex(6),
+			n,
+			n,
+		)
 	}
 	f.outputs[name] = b.String()
 	f.ask(name, "How many commits has each author?", counted(authors), groups(name, `^Author: ([^<]+) <`))
 	f.ask(name, "Which commit adds most lines?", []string{largestID}, jq(name, `max_by(.added)|.commit`))
-	f.ask(name, "How many commits fix something?", []string{fmt.Sprint(fixes)}, jq(name, `map(select(.subject|test(": fix ")))|length`))
+	f.ask(
+		name,
+		"How many commits fix something?",
+		[]string{fmt.Sprint(fixes)},
+		jq(name, `map(select(.subject|test(": fix ")))|length`),
+	)
 }
 
 func goSource(f *fixture) {

@@ -43,13 +43,17 @@ func TestSavings(t *testing.T) {
 		whole[name] = counter.Count(text)
 	}
 	var rows strings.Builder
-	rows.WriteString("| output | question | calls | tokens shown | whole output | head and tail |\n|---|---|---:|---:|---:|---:|\n")
+	rows.WriteString(
+		"| output | question | calls | tokens shown | whole output | head and tail |\n|---|---|---:|---:|---:|---:|\n",
+	)
 	calls, shown, all, cut := 0, 0, 0, 0
 	for _, q := range f.questions {
 		tokens, last := 0, ""
 		for _, c := range q.calls {
 			last = ask(c)
-			tokens += counter.Count(strings.ReplaceAll(shownID.ReplaceAllString(last, "obs:k3v9q2m7x4ab"), f.dir, "/data"))
+			tokens += counter.Count(
+				strings.ReplaceAll(shownID.ReplaceAllString(last, "obs:k3v9q2m7x4ab"), f.dir, "/data"),
+			)
 		}
 		flat := " " + spaces.ReplaceAllString(last, " ") + " "
 		for _, want := range q.want {
@@ -61,12 +65,28 @@ func TestSavings(t *testing.T) {
 			t.Errorf("%s: %s: %d tokens shown, the whole output has %d", q.source, q.text, tokens, whole[q.source])
 		}
 		kept := min(truncated, whole[q.source])
-		fmt.Fprintf(&rows, "| `%s` | %s | %d | %d | %d | %d |\n", q.source, q.text, len(q.calls), tokens, whole[q.source], kept)
+		fmt.Fprintf(
+			&rows,
+			"| `%s` | %s | %d | %d | %d | %d |\n",
+			q.source,
+			q.text,
+			len(q.calls),
+			tokens,
+			whole[q.source],
+			kept,
+		)
 		calls, shown, all, cut = calls+len(q.calls), shown+tokens, all+whole[q.source], cut+kept
 	}
 	n := len(f.questions)
-	fmt.Fprintf(&rows, "| **average** | %d questions, all answered | %.2f | %d | %d | %d |\n", n, float64(calls)/float64(n), shown/n,
-		all/n, cut/n)
+	fmt.Fprintf(
+		&rows,
+		"| **average** | %d questions, all answered | %.2f | %d | %d | %d |\n",
+		n,
+		float64(calls)/float64(n),
+		shown/n,
+		all/n,
+		cut/n,
+	)
 	if n < 24 || len(f.outputs) < 8 || 2*calls > 3*n || shown > 450*n {
 		t.Errorf("%d questions of %d outputs, %d calls, %d tokens shown", n, len(f.outputs), calls, shown)
 	}

@@ -51,6 +51,8 @@ func TestGrepGroups(t *testing.T) {
 			note: "1 group, 29 occurrences in 5 matching lines of 5 lines"},
 		{args: args{"source": "one.json", "pattern": "up|down"}, want: []string{"900\tup", "1\tdown"},
 			note: "2 groups, 901 occurrences in 901 matching lines of 901 JSON values"},
+		{args: args{"source": "one.json", "pattern": `"state": ?"(\w+)"`}, want: []string{"900\tup", "1\tdown"},
+			note: "2 groups, 901 occurrences in 901 matching lines of 901 JSON values"},
 	} {
 		all := args{"source": "log", "show": "groups"}
 		for k, v := range c.args {

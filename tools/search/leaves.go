@@ -62,6 +62,8 @@ type leafScan struct {
 	ctx   context.Context
 	quote bool // the pattern has a quote, so it may mean the JSON as written
 	buf   []byte
+	// matched is the text in which match found the pattern: the value, or the value with its keys; valid until the next.
+	matched []byte
 
 	total, leaves int64
 	clipped       int64
@@ -115,8 +117,10 @@ func (g *grepper) grepJSON(ctx context.Context) (done bool, err error) {
 	s := &leafScan{g: g, ctx: ctx, quote: strings.Contains(g.Pattern, `"`)}
 	hold := s.holdMatch
 	if g.Show == "groups" {
-		hold = func(_, value string, _, _ int) error {
-			g.groups.addText(g.m, []byte(value))
+		hold = func(string, string, int, int) error {
+			for line := range bytes.SplitSeq(s.matched, []byte("\n")) {
+				g.groups.addText(g.m, bytes.TrimSuffix(line, []byte("\r")))
+			}
 			return nil
 		}
 	}
@@ -206,6 +210,7 @@ func (s *leafScan) match(l content.Leaf) (start, end int, ok bool, err error) {
 		line, _, more := bytes.Cut(s.buf[at:], []byte("\n"))
 		start, end, ok, err = s.g.m.Find(s.ctx, bytes.TrimSuffix(line, []byte("\r")))
 		if ok || err != nil {
+			s.matched = s.buf[head:]
 			return at - head + start, at - head + end, ok, err
 		}
 		if !more {
@@ -213,6 +218,7 @@ func (s *leafScan) match(l content.Leaf) (start, end int, ok bool, err error) {
 		}
 		at += len(line) + 1
 	}
+	s.matched = s.buf
 	if _, end, ok, err = s.g.m.Find(s.ctx, s.buf); ok || err != nil {
 		return 0, min(max(end-head, 0), len(value)), ok, err
 	}
@@ -221,6 +227,7 @@ func (s *leafScan) match(l content.Leaf) (start, end int, ok bool, err error) {
 	}
 	for _, between := range []string{": ", ":"} {
 		s.buf = appendAsJSON(s.buf[:0], l, between)
+		s.matched = s.buf
 		if _, _, ok, err = s.g.m.Find(s.ctx, s.buf); ok || err != nil {
 			return 0, 0, ok, err
 		}
