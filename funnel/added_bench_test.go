@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// BenchmarkAdded is what the funnel adds to a tool that writes JSON, beside cat > file of the same bytes: one of each
-// in turn, and the medians of all rounds. At 50 MB tokens are sampled. Run it with -benchtime 7x.
+// BenchmarkAdded measures the time that the funnel adds to a tool that writes JSON, and the time of cat > file for the
+// same bytes. The two run in turn; it reports the medians of all rounds. At 50 MB tokens are sampled. Run it with -benchtime 7x.
 func BenchmarkAdded(b *testing.B) {
 	for _, in := range []struct {
 		name string

@@ -15,8 +15,7 @@ import (
 
 var shownBelow = regexp.MustCompile(`(?m)^(?:first error, |last error, |stands out, )?line (\d+), shown below`)
 
-// A line that stands out is told once: where head or tail shows it, the receipt says only its number, and says so
-// truly.
+// The receipt quotes a remarkable line once: if head or tail shows the line, the finding gives only its number.
 func TestALineThatStandsOutIsShownOnce(t *testing.T) {
 	pointed := 0
 	f := funnelOf(t, Options{Store: nil})

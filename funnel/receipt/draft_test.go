@@ -142,7 +142,7 @@ func order(t *rapid.T, d *Draft, receipt string) {
 	}
 }
 
-// What a receipt says of a cut stands in every one that shows anything at all.
+// If a text is truncated or broken, its receipt says where, at every ceiling and before shape, head and path.
 func TestWhereItBreaksOffIsSaidFirst(t *testing.T) {
 	for i, c := range captured() {
 		want := map[string][]string{

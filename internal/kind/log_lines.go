@@ -11,7 +11,7 @@ import (
 )
 
 // This file matches the beginnings of lines, passed without line endings. isLog tests up to 200 lines of every text,
-// so each regular expression here stands behind a cheap test that most lines fail.
+// so a cheap test, which most lines fail, comes before each regular expression.
 
 // isCarried reports whether a line continues the previous entry, as the lines of a stack trace do:
 //

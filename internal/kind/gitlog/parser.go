@@ -31,7 +31,7 @@ type parser struct {
 	authored bool          // the date is the author's: a committer's does not replace it
 }
 
-// line reads a line without its ending, which stands at the given place of the text.
+// line parses a line, which is passed without its ending. at is its span in the text.
 func (p *parser) line(line []byte, at content.Span) {
 	if hash, ok := Header(line); ok {
 		p.end()
