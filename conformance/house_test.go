@@ -22,9 +22,9 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 var floors = [][]string{
 	1: {
 		"internal/linesearch/literal", "internal/lru", "internal/mmap", "internal/panics", "internal/runes",
-		"internal/secrets", "internal/stack",
+		"internal/seccomp", "internal/secrets", "internal/stack",
 	},
-	2: {"internal/content", "internal/linesearch", "internal/tree"},
+	2: {"internal/content", "internal/linesearch", "internal/sandbox", "internal/tree"},
 	3: {"internal/jsontrunc", "internal/worker", "observations", "prompts", "server/jsonrpc", "tokens"},
 	4: {"internal/kind/digest", "internal/kind/record", "trace"},
 	5: {

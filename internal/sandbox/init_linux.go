@@ -1,0 +1,209 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlFD is the descriptor of the control socket in init; those of mounts follow.
+const controlFD = 3
+
+// runChild is the main function of a child process.
+func runChild(kind string) int {
+	if kind == asOwner {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return 0
+	}
+	control := os.NewFile(controlFD, "control")
+	in := bufio.NewReader(control)
+	var h header
+	line, err := in.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &h)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "this is how mcp-funnel contains commands; there is nothing to call here")
+		return 1
+	}
+	i := &initProcess{header: h, control: control, in: in}
+	if err := i.run(); err != nil {
+		r := reply{Error: err.Error()}
+		if lacks := (*Unavailable)(nil); errors.As(err, &lacks) {
+			r.Layer, r.Error = lacks.Layer, lacks.Cause.Error()
+		}
+		r.Missing = errors.Is(err, ErrNotFound)
+		i.report(r)
+		return 1
+	}
+	return 0
+}
+
+// initProcess is the first process of a sandbox: it prepares the command's view, starts it and reaps its tree.
+type initProcess struct {
+	header
+	control *os.File
+	in      *bufio.Reader
+	pid     int // of the command
+}
+
+func (i *initProcess) report(r reply) {
+	line, err := json.Marshal(r)
+	if err == nil {
+		_, _ = i.control.Write(append(line, '\n'))
+	}
+}
+
+func (i *initProcess) run() error {
+	// A command may signal init, which must not end. Handlers, unlike ignored signals, are not inherited by commands.
+	signal.Notify(make(chan os.Signal, 1))
+	if err := i.prepare(); err != nil {
+		return err
+	}
+	if err := i.startCommand(); err != nil {
+		return err
+	}
+	i.report(reply{Started: true})
+	go i.watchServer()
+	limits := i.watchLimits()
+	status := i.reap()
+	if hit := limits(); hit != "" {
+		status.Limit = hit
+	}
+	status.Left = i.killRest()
+	i.report(reply{End: &status})
+	return nil
+}
+
+// prepare drops all that the command must not have, in an order in which each step is still permitted.
+func (i *initProcess) prepare() error {
+	for n := range i.Sources { // the command gets none of these
+		if fd := i.Sources[n].FD; fd > 0 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	unix.CloseOnExec(controlFD)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // the kernel kills commands before the server
+	if i.Namespaces {
+		if !i.Net {
+			if err := loopbackUp(); err != nil {
+				return &Unavailable{layerNetwork, err}
+			}
+		}
+		if err := i.buildView(); err != nil {
+			return &Unavailable{layerFiles, err}
+		}
+	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("subreaper: %w", err)
+	}
+	if err := i.setLimits(); err != nil {
+		return err
+	}
+	if i.Mode == Off {
+		return nil
+	}
+	return i.restrict()
+}
+
+// startCommand starts the command in a session of its own, without a terminal.
+func (i *initProcess) startCommand() error {
+	if err := os.Chdir(i.Dir); err != nil {
+		return fmt.Errorf("cwd: %w", err)
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	// Package os would first start a process only to learn what the kernel can do.
+	i.pid, err = syscall.ForkExec(i.Args[0], i.Args, &syscall.ProcAttr{
+		Env: i.Env, Files: []uintptr{null.Fd(), 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	// The pipes end when the last process of the command closes them, not when init does.
+	_ = unix.Dup2(int(null.Fd()), 1)
+	_ = unix.Dup2(int(null.Fd()), 2)
+	return nil
+}
+
+// watchServer ends the tree when the server closes the control socket or ends.
+func (i *initProcess) watchServer() {
+	_, _ = io.Copy(io.Discard, i.in)
+	i.killTree()
+	os.Exit(0)
+}
+
+// reap waits for the end of the command, and reaps all processes that end meanwhile.
+func (i *initProcess) reap() Status {
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR) || err == nil && pid != i.pid:
+			continue
+		case err != nil:
+			return Status{Exit: 1}
+		case ws.Signaled():
+			return Status{Exit: 128 + int(ws.Signal()), Signal: ws.Signal().String()}
+		}
+		return Status{Exit: ws.ExitStatus()}
+	}
+}
+
+// leftGrace is how long processes may outlive the command: the rest of a pipeline ends by itself within it.
+const leftGrace = 100 * time.Millisecond
+
+// killRest kills the processes that the command left running, after a grace, and returns how many there were.
+func (i *initProcess) killRest() (left int) {
+	for deadline := time.Now().Add(leftGrace); ; {
+		for {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if errors.Is(err, unix.ECHILD) {
+				return 0
+			}
+			if pid <= 0 && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			left = len(i.tree())
+			i.killTree()
+			return left
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// killTree kills all processes but init, and reaps those that are init's children.
+func (i *initProcess) killTree() {
+	for range 1000 { // a process may fork while others are killed
+		if i.Namespaces {
+			_ = unix.Kill(-1, unix.SIGKILL)
+		} else {
+			for _, pid := range i.tree() {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+		for {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if errors.Is(err, unix.ECHILD) {
+				return
+			}
+			if pid <= 0 && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

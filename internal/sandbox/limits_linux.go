@@ -1,0 +1,201 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const maxOpen = 4096 // open files of one process
+
+// setLimits bounds each process of the command; watchLimits bounds the tree.
+func (i *initProcess) setLimits() error {
+	const niceness = 5 // the server answers other calls meanwhile
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
+	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: maxOpen}
+	if i.Memory > 0 {
+		limits[unix.RLIMIT_DATA] = uint64(i.Memory) // RLIMIT_AS would break Go, Java and V8, which reserve far more
+	}
+	if i.Processes > 0 && i.Namespaces {
+		// Without namespaces, all processes of the user would count.
+		limits[unix.RLIMIT_NPROC] = uint64(i.Processes)
+	}
+	for resource, value := range limits {
+		var now unix.Rlimit
+		if unix.Getrlimit(resource, &now) == nil && now.Max < value {
+			value = now.Max
+		}
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
+			return fmt.Errorf("limit %d: %w", resource, err)
+		}
+	}
+	return nil
+}
+
+// watchEvery is how often the limits of the tree are compared.
+const watchEvery = 50 * time.Millisecond
+
+// watchLimits kills the tree when it exceeds a limit. The function that it returns says which.
+func (i *initProcess) watchLimits() func() string {
+	var hit atomic.Pointer[string]
+	go func() {
+		w := &watch{initProcess: i, free: map[string]int64{}}
+		for range time.Tick(watchEvery) {
+			if found := w.exceeded(); found != "" {
+				hit.CompareAndSwap(nil, &found)
+				i.killTree()
+			}
+		}
+	}()
+	return func() string {
+		if found := hit.Load(); found != nil {
+			return *found
+		}
+		return ""
+	}
+}
+
+// watch remembers what the limits were compared with.
+type watch struct {
+	*initProcess
+	free     map[string]int64 // free space when the size of the scratch directory was last measured
+	measured time.Time
+}
+
+// exceeded returns the limit that is exceeded, "" if none is.
+func (w *watch) exceeded() string {
+	pids := w.tree()
+	if w.Processes > 0 && len(pids) > w.Processes {
+		return fmt.Sprintf("%d processes", w.Processes)
+	}
+	if w.Memory > 0 && residentMemory(pids) > w.Memory {
+		return sizeText(w.Memory) + " of memory"
+	}
+	for n, m := range w.Mounts {
+		if !m.Write || w.Namespaces && w.Sources[n].NotThere {
+			continue
+		}
+		path := m.Target
+		if !w.Namespaces {
+			path = m.Source
+		}
+		var st unix.Statfs_t
+		if unix.Statfs(path, &st) != nil {
+			continue
+		}
+		free := int64(st.Bavail) * st.Bsize
+		if w.MinFree > 0 && free < w.MinFree {
+			return fmt.Sprintf("the %s that must stay free on the disk of %s", sizeText(w.MinFree), path)
+		}
+		if m.Source == w.Scratch && w.ScratchMax > 0 && w.mayBeFull(path, free) && directorySize(path) > w.ScratchMax {
+			return fmt.Sprintf("%s in the scratch directory", sizeText(w.ScratchMax))
+		}
+	}
+	return ""
+}
+
+// mayBeFull reports whether the scratch directory must be measured: every second, and when a sixteenth of its size was
+// written meanwhile.
+func (w *watch) mayBeFull(path string, free int64) bool {
+	before, known := w.free[path]
+	if known && before-free < w.ScratchMax/16 && time.Since(w.measured) < time.Second {
+		return false
+	}
+	w.free[path], w.measured = free, time.Now()
+	return true
+}
+
+// directorySize returns the space that the files below a directory take, in bytes.
+func directorySize(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		var st unix.Stat_t
+		if err == nil && unix.Lstat(path, &st) == nil {
+			size += st.Blocks * 512
+		}
+		return nil
+	})
+	return size
+}
+
+// residentMemory returns the sum of the processes' resident memory, in bytes. Memory that several share counts for each.
+func residentMemory(pids []int) (sum int64) {
+	for _, pid := range pids {
+		b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+		if fields := bytes.Fields(b); len(fields) > 2 {
+			resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+			shared, _ := strconv.ParseInt(string(fields[2]), 10, 64)
+			sum += max(resident-shared, 0) * int64(os.Getpagesize())
+		}
+	}
+	return sum
+}
+
+// tree returns the processes of the command: in namespaces all but init, else init's descendants.
+func (i *initProcess) tree() []int {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer d.Close() //nolint:errcheck // nothing was written to it
+	names, _ := d.Readdirnames(-1)
+	var pids []int
+	parents := map[int]int{}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		pids = append(pids, pid)
+		if !i.Namespaces {
+			parents[pid] = parentOf(pid)
+		}
+	}
+	if i.Namespaces {
+		return pids
+	}
+	var ours []int
+	for _, pid := range pids {
+		up := pid
+		for range len(pids) {
+			if up = parents[up]; up == os.Getpid() || up == 0 {
+				break
+			}
+		}
+		if up == os.Getpid() {
+			ours = append(ours, pid)
+		}
+	}
+	return ours
+}
+
+// parentOf returns the parent of a process, 0 if it is gone.
+func parentOf(pid int) int {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	// The name of the program, in parentheses, may hold any byte.
+	if end := bytes.LastIndexByte(b, ')'); end > 0 {
+		if fields := bytes.Fields(b[end+1:]); len(fields) > 1 {
+			parent, _ := strconv.Atoi(string(fields[1]))
+			return parent
+		}
+	}
+	return 0
+}
+
+func sizeText(n int64) string {
+	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 1<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

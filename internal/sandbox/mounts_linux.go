@@ -1,0 +1,115 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// mountSources are the sources of a command's mounts. A server of root passes them as detached mounts whose owners are
+// mapped, because the command's user may not even reach them by path. Other servers pass paths with the identity of the
+// file, which init compares after it has opened the path: nothing can be exchanged between check and use.
+type mountSources struct {
+	ids   []sourceID
+	files []*os.File
+	fds   int // number of the next descriptor in init
+}
+
+func (m *mountSources) close() {
+	for _, f := range m.files {
+		_ = f.Close()
+	}
+}
+
+func (m *mountSources) open(mounts []Mount) error {
+	for _, one := range mounts {
+		id, err := m.openOne(one)
+		if err != nil {
+			return fmt.Errorf("%s: %w", one.Source, err)
+		}
+		m.ids = append(m.ids, id)
+	}
+	return nil
+}
+
+func (m *mountSources) openOne(one Mount) (id sourceID, err error) {
+	if one.Source == "" {
+		return sourceID{File: one.File}, nil
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(one.Source, &st); errors.Is(err, unix.ENOENT) && one.Maybe {
+		return sourceID{NotThere: true}, nil
+	} else if err != nil {
+		return id, err
+	}
+	id = sourceID{Device: uint64(st.Dev), Inode: st.Ino, File: st.Mode&unix.S_IFMT != unix.S_IFDIR}
+	if os.Geteuid() != 0 {
+		return id, nil
+	}
+	fd, err := detached(one)
+	if errors.Is(err, unix.EPERM) {
+		return id, nil // this root has no right to mount: its commands read what anyone may
+	}
+	if err != nil {
+		return id, err
+	}
+	m.files = append(m.files, os.NewFile(uintptr(fd), one.Source))
+	id.FD = m.fds
+	m.fds++
+	return id, nil
+}
+
+// detached returns a mount of a source, of which files of root belong to the command's user. If the file system cannot
+// map owners, the command reads and writes what anyone may.
+func detached(one Mount) (int, error) {
+	owner, err := owners()
+	if err != nil {
+		return 0, err
+	}
+	fd, err := openTree(one.Source)
+	if err != nil {
+		return 0, err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(owner.Fd())}
+	if unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr) != nil {
+		_ = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr) // perhaps a mount below cannot
+	}
+	return fd, nil
+}
+
+// openTree returns a detached copy of the mounts at a path.
+func openTree(path string) (int, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path,
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return 0, fmt.Errorf("open_tree: %w", err)
+	}
+	return fd, nil
+}
+
+// owners returns a user namespace that maps files of root to [commandUID]. It is opened once and stays open.
+var owners = sync.OnceValues(func() (*os.File, error) {
+	cmd := exec.Command("/proc/self/exe", argument, asOwner) //nolint:noctx // it ends with its standard input
+	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL}
+	mapUser(a)
+	a.Credential = nil
+	cmd.SysProcAttr, cmd.Env = a, []string{"GOTRACEBACK=none"}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, &Unavailable{layerNamespaces, err}
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", cmd.Process.Pid))
+	_ = in.Close()
+	_ = cmd.Wait()
+	return f, err
+})

@@ -1,0 +1,114 @@
+// Package sandbox runs a command in a process tree that sees only what was granted, and ends with its caller.
+//
+//	server                                  init: this binary (__sandbox), PID 1 of its own namespaces
+//	Start ── namespaces, user mapping ────► Main
+//	  │                                       mounts: a root of granted directories only
+//	  ├─ Spec, mounts ── control socket ────► limits, no capabilities, Landlock, system call filter
+//	  ├─ stdout, stderr ◄──── the command ◄── fork, exec
+//	  ├─ Status ◄────── control socket ─────  reap, count, limit
+//	  └─ SIGKILL, or the socket's end ──────► the whole tree ends with it
+//
+// Authority is what is mounted: there is no list of forbidden commands. The package does not read the command, knows no
+// tool and stores nothing. For functions of this binary see package worker.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Mode says what must hold before a command is run.
+type Mode string
+
+// The modes.
+const (
+	Required   Mode = "required"    // every layer, or the command is refused
+	BestEffort Mode = "best-effort" // the layers that this machine has
+	Off        Mode = "off"         // none; the tree still ends with its caller
+)
+
+// Spec describes one command and what it may touch.
+type Spec struct {
+	Args []string // the program, as an absolute path, and its arguments
+	Dir  string   // the working directory, as the command sees it
+	Env  []string
+	Mode Mode
+
+	// Mounts is what the command sees besides the system's directories, in order: later ones cover earlier ones.
+	Mounts []Mount
+	Net    bool // the network of this machine; otherwise a loopback interface of its own
+
+	Scratch    string // a directory on this machine whose size is bounded; "": none
+	ScratchMax int64  // bytes; 0: unlimited
+	MinFree    int64  // bytes that must stay free on the file systems that the command may write to
+
+	Memory    int64 // bytes: for each process, and for the resident memory of the tree; 0: unlimited
+	Processes int   // processes and threads of the tree; 0: unlimited
+}
+
+// Mount makes a file or directory of this machine visible to a command.
+type Mount struct {
+	Source string // absolute, without links; "": an empty directory or file that hides what is at Target
+	Target string // where the command sees it; the same as Source but for scratch directories
+	Write  bool
+	File   bool // Target is a file (of an empty Source)
+	Maybe  bool // skip it if Source is missing
+}
+
+// Status is how a command ended.
+type Status struct {
+	Exit   int    `json:"exit"`             // exit code; 128 + the signal if a signal ended it, as a shell reports it
+	Signal string `json:"signal,omitempty"` // "killed", "segmentation fault"; "": it exited
+	Left   int    `json:"left,omitempty"`   // processes that it left running, and that were killed
+	Limit  string `json:"limit,omitempty"`  // the limit that ended it: "4 GiB of memory"
+}
+
+// Errors of [Start].
+var (
+	// ErrNotReady is for programs that did not call [Main].
+	ErrNotReady = errors.New("sandbox.Main was not called first thing in main")
+
+	// ErrNotFound is returned if the program of the command does not exist or cannot be executed.
+	ErrNotFound = errors.New("cannot be run")
+)
+
+// Unavailable reports that this machine cannot contain a command as required.
+type Unavailable struct {
+	Layer string // the layer that is missing
+	Cause error
+}
+
+func (e *Unavailable) Error() string { return fmt.Sprintf("%s: %v", e.Layer, e.Cause) }
+
+func (e *Unavailable) Unwrap() error { return e.Cause }
+
+// Layer is one layer of containment, and whether it holds on this machine.
+type Layer struct {
+	Name   string `json:"name"`
+	Holds  bool   `json:"holds"`
+	Detail string `json:"detail"` // what it prevents, or why it is missing
+}
+
+// argument is the hidden argument that makes a process the init of a sandbox.
+const argument = "__sandbox"
+
+// startTimeout bounds the time until a command runs: mounts of a hanging file system never return.
+const startTimeout = 20 * time.Second
+
+var ready bool
+
+// Main runs the init of a sandbox if the arguments ask for one. Then ran is true, and the process must exit with code at
+// once. Call Main first in main, and in TestMain of tests whose code runs commands.
+func Main(args []string) (ran bool, code int) {
+	if len(args) < 2 || args[1] != argument {
+		ready = true
+		return false, 0
+	}
+	if len(args) != 3 {
+		fmt.Fprintln(os.Stderr, "this is how mcp-funnel contains commands; there is nothing to call here")
+		return true, 1
+	}
+	return true, runChild(args[2])
+}

@@ -1,0 +1,67 @@
+//go:build amd64 || arm64
+
+package sandbox_test
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Main(os.Args); ran {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// runCommand runs a shell command and returns its status and what it wrote.
+func runCommand(t testing.TB, s sandbox.Spec, command string) (sandbox.Status, string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // a test's pipe
+	s.Args = []string{"/bin/sh", "-c", command}
+	if s.Dir == "" {
+		s.Dir = "/"
+	}
+	if s.Mode == "" {
+		s.Mode = sandbox.Required
+	}
+	if s.Env == nil {
+		s.Env = []string{"PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"}
+	}
+	p, err := sandbox.Start(s, w, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := p.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, string(out)
+}
+
+func TestRunsACommand(t *testing.T) {
+	dir := t.TempDir()
+	status, out := runCommand(t, sandbox.Spec{
+		Mounts: []sandbox.Mount{{Source: dir, Target: dir, Write: true}}, Dir: dir,
+	}, `pwd; echo hi > file; cat file; ls /; exit 3`)
+	want := dir + "\nhi\n"
+	if status.Exit != 3 || !strings.HasPrefix(out, want) || !strings.Contains(out, "tmp\n") {
+		t.Fatalf("exit %d: %s", status.Exit, out)
+	}
+	if strings.Contains(out, "home\n") || strings.Contains(out, "root\n") {
+		t.Errorf("more than was granted is visible: %s", out)
+	}
+}

@@ -1,0 +1,262 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Kinds of child processes: the second argument of __sandbox.
+const (
+	asInit  = "init"  // runs one command
+	asOwner = "owner" // holds a user namespace open
+)
+
+// commandUID is the kernel's user and group of commands that a server of root runs: kernel user 0 could write to files
+// of /proc and /sys even in its own namespaces. It lies above the ranges that distributions give to users and
+// containers.
+const commandUID = 0x7ffe0000
+
+// Process is a running command.
+type Process struct {
+	cmd     *exec.Cmd
+	control *os.File // the server's end; init ends when it is closed
+	replies *bufio.Reader
+
+	done chan struct{}
+	end  struct {
+		status Status
+		err    error
+	}
+	reapMu sync.Mutex
+	reaped bool
+}
+
+// header is what init is told over the control socket.
+type header struct {
+	Spec
+	Namespaces bool
+	Sources    []sourceID // one for each of Spec.Mounts
+}
+
+// sourceID says how init finds the source of a mount.
+type sourceID struct {
+	FD       int    // descriptor of a detached mount; 0: by path
+	Device   uint64 // identity of the file at the path; 0: it does not exist
+	Inode    uint64
+	File     bool
+	NotThere bool
+}
+
+// reply is what init reports: first that the command runs, then how it ended.
+type reply struct {
+	Started bool    `json:"started,omitempty"`
+	Layer   string  `json:"layer,omitempty"` // the layer that failed
+	Error   string  `json:"error,omitempty"`
+	Missing bool    `json:"missing,omitempty"` // the program cannot be run
+	End     *Status `json:"end,omitempty"`
+}
+
+// Start runs a command whose standard output and error are stdout and stderr; its standard input is empty. Start does
+// not close them. The error is an [*Unavailable] if containment fails, and wraps [ErrNotFound] if the program does.
+//
+// The command and all processes that it starts end with [Process.Kill], and with this process.
+func Start(s Spec, stdout, stderr *os.File) (*Process, error) {
+	if !ready {
+		return nil, ErrNotReady
+	}
+	p, err := start(s, stdout, stderr, s.Mode != Off)
+	if lacks := (*Unavailable)(nil); s.Mode == BestEffort && errors.As(err, &lacks) && lacks.Layer == layerNamespaces {
+		return start(s, stdout, stderr, false)
+	}
+	return p, err
+}
+
+func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
+	h := header{Spec: s, Namespaces: namespaces}
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close() //nolint:errcheck // the child has its own
+	p := &Process{control: ours, replies: bufio.NewReader(ours), done: make(chan struct{})}
+	p.cmd = exec.Command("/proc/self/exe", argument, asInit) //nolint:noctx // Kill ends the whole tree
+	p.cmd.Args[0] = "mcp-funnel"
+	p.cmd.Dir = "/"
+	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2"}
+	p.cmd.Stdout, p.cmd.Stderr = stdout, stderr
+	p.cmd.ExtraFiles = []*os.File{theirs}
+	mounts := &mountSources{fds: len(p.cmd.ExtraFiles) + 3}
+	defer mounts.close()
+	if namespaces {
+		if err := mounts.open(s.Mounts); err != nil {
+			_ = ours.Close()
+			return nil, err
+		}
+		p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, mounts.files...)
+		h.Sources = mounts.ids
+	}
+	p.cmd.SysProcAttr = attributes(namespaces, s.Net)
+	if err := p.launch(); err != nil {
+		_ = ours.Close()
+		if namespaces {
+			return nil, &Unavailable{layerNamespaces, err}
+		}
+		return nil, err
+	}
+	if err := p.begin(h); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	go p.await()
+	return p, nil
+}
+
+// attributes returns the attributes of init.
+func attributes(namespaces, net bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true}
+	if !namespaces {
+		return a // init ends the tree when the control socket ends: killing init would leave the tree
+	}
+	a.Pdeathsig = syscall.SIGKILL
+	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNS |
+		syscall.CLONE_NEWUTS
+	if !net {
+		a.Cloneflags |= syscall.CLONE_NEWNET
+	}
+	mapUser(a)
+	return a
+}
+
+// mapUser maps the one user that the command has: root to [commandUID], others to themselves.
+func mapUser(a *syscall.SysProcAttr) {
+	uid, gid := os.Geteuid(), os.Getegid()
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+	if uid == 0 {
+		a.UidMappings[0] = syscall.SysProcIDMap{ContainerID: 0, HostID: commandUID, Size: 1}
+		a.GidMappings[0] = syscall.SysProcIDMap{ContainerID: 0, HostID: commandUID, Size: 1}
+		a.GidMappingsEnableSetgroups = true
+		a.Credential = &syscall.Credential{} // user and group 0 of the namespace, no further groups
+	}
+}
+
+func socketPair() (ours, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "server"), nil
+}
+
+// launch starts init on a thread that lives as long as init: the kernel sends the parent-death signal when the thread
+// ends.
+func (p *Process) launch() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = awaitEnd(p.cmd.Process.Pid)
+		p.reapMu.Lock()
+		p.reaped = true
+		_ = p.cmd.Wait()
+		p.reapMu.Unlock()
+		_ = p.control.SetReadDeadline(time.Now().Add(time.Second)) // a reply that came before stays readable
+	}()
+	return <-started
+}
+
+// awaitEnd waits until a process has ended, without reaping it.
+func awaitEnd(pid int) error {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// begin sends the header and waits until the command runs.
+func (p *Process) begin(h header) error {
+	_ = p.control.SetDeadline(time.Now().Add(startTimeout))
+	if err := json.NewEncoder(p.control).Encode(h); err != nil {
+		return &Unavailable{layerNamespaces, fmt.Errorf("init ended: %w", err)}
+	}
+	r, err := p.reply()
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("the sandbox was not ready after %s", startTimeout)
+	case err != nil:
+		return &Unavailable{layerNamespaces, errors.New("init ended before the command began")}
+	case r.Missing:
+		return fmt.Errorf("%s %w: %s", h.Args[0], ErrNotFound, r.Error)
+	case r.Layer != "":
+		return &Unavailable{r.Layer, errors.New(r.Error)}
+	case r.Error != "":
+		return errors.New(r.Error)
+	}
+	return p.control.SetDeadline(time.Time{})
+}
+
+func (p *Process) reply() (r reply, err error) {
+	line, err := p.replies.ReadBytes('\n')
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(line, &r)
+}
+
+// await reads how the command ended.
+func (p *Process) await() {
+	defer close(p.done)
+	r, err := p.reply()
+	_ = p.control.Close()
+	if err != nil || r.End == nil {
+		p.end.status = Status{Exit: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL.String()}
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) &&
+			!errors.Is(err, unix.ECONNRESET) {
+			p.end.err = err
+		}
+		return
+	}
+	p.end.status = *r.End
+}
+
+// Done is closed when the command has ended and [Process.Wait] returns at once.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait waits for the end of the command and of all processes that it started.
+func (p *Process) Wait() (Status, error) {
+	<-p.done
+	return p.end.status, p.end.err
+}
+
+// Kill ends the command and all processes that it started. It does not wait.
+func (p *Process) Kill() {
+	_ = p.control.Close() // without namespaces, init now kills its descendants
+	if p.cmd.SysProcAttr.Cloneflags == 0 {
+		return
+	}
+	p.reapMu.Lock()
+	defer p.reapMu.Unlock()
+	if !p.reaped {
+		_ = p.cmd.Process.Kill()
+	}
+}

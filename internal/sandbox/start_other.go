@@ -1,0 +1,30 @@
+//go:build !linux || !(amd64 || arm64)
+
+package sandbox
+
+import (
+	"errors"
+	"os"
+)
+
+// errNotHere is why no command is run on this system.
+var errNotHere = errors.New("commands can be contained on Linux on amd64 and arm64 only")
+
+// Process is a running command.
+type Process struct{}
+
+// Start refuses every command on this system.
+func Start(Spec, *os.File, *os.File) (*Process, error) {
+	return nil, &Unavailable{"sandbox", errNotHere}
+}
+
+// Done returns a channel that is never closed: there is no process on this system.
+func (*Process) Done() <-chan struct{} { return nil }
+
+// Wait returns an error: there is no process on this system.
+func (*Process) Wait() (Status, error) { return Status{}, errNotHere }
+
+// Kill does nothing.
+func (*Process) Kill() {}
+
+func runChild(string) int { return 1 }

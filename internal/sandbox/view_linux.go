@@ -1,0 +1,300 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names below the root of the old mounts while the view is built.
+const (
+	oldRoot = "/old"
+	newRoot = "/new"
+)
+
+// system are the directories that every command may read, if they exist. /etc is read by nearly every program; of a
+// server of root, files that only root may read stay unreadable.
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"}
+
+// devices are the devices that every command may use.
+var devices = []string{"null", "zero", "full", "random", "urandom"}
+
+// links are in /dev, for shells.
+var links = map[string]string{
+	"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+}
+
+const readOnly = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+
+// buildView gives this process a root directory in which only the system's directories and the mounts exist.
+func (i *initProcess) buildView() error {
+	if err := i.enterBase(); err != nil {
+		return err
+	}
+	for _, dir := range system {
+		if err := mountSystem(dir); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	for n, m := range i.Mounts {
+		if err := i.mount(m, i.Sources[n]); err != nil {
+			return fmt.Errorf("%s: %w", m.Target, err)
+		}
+	}
+	if err := mountProc(); err != nil {
+		return fmt.Errorf("/proc: %w", err)
+	}
+	if err := mountDevices(); err != nil {
+		return fmt.Errorf("/dev: %w", err)
+	}
+	return leaveBase()
+}
+
+// enterBase makes an empty file system the root: the old one is at oldRoot, the view grows at newRoot.
+func (i *initProcess) enterBase() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	base := "/tmp"
+	if fi, err := os.Stat(base); err != nil || !fi.IsDir() {
+		base = "/usr"
+	}
+	if err := unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m"); err != nil {
+		return fmt.Errorf("tmpfs: %w", err)
+	}
+	for _, dir := range []string{oldRoot, newRoot} {
+		if err := os.Mkdir(base+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.PivotRoot(base, base+oldRoot); err != nil {
+		return fmt.Errorf("pivot_root: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", newRoot, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m"); err != nil {
+		return fmt.Errorf("tmpfs: %w", err)
+	}
+	return nil
+}
+
+// leaveBase makes the view the root, read-only, and detaches everything else.
+func leaveBase() error {
+	if err := os.Chdir(newRoot); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("pivot_root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("unmount: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: readOnly})
+}
+
+// mountSystem mounts a directory of the system read-only, or repeats the link that is in its place.
+func mountSystem(dir string) error {
+	fi, err := os.Lstat(oldRoot + dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case fi.Mode()&fs.ModeSymlink != 0:
+		to, err := os.Readlink(oldRoot + dir)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(to, newRoot+dir)
+	}
+	fd, err := openTree(oldRoot + dir)
+	if err != nil {
+		return err
+	}
+	return attach(fd, dir, false, readOnly)
+}
+
+// mount adds one of the command's mounts to the view.
+func (i *initProcess) mount(m Mount, id sourceID) error {
+	if id.NotThere {
+		return nil
+	}
+	attributes := uint64(readOnly)
+	if m.Write {
+		attributes &^= unix.MOUNT_ATTR_RDONLY
+	}
+	switch {
+	case m.Source == "" && id.File:
+		fd, err := openTree(oldRoot + "/dev/null")
+		if err != nil {
+			return err
+		}
+		return attach(fd, m.Target, true, readOnly|unix.MOUNT_ATTR_NODEV)
+	case m.Source == "":
+		fd, err := emptyDirectory()
+		if err != nil {
+			return err
+		}
+		return attach(fd, m.Target, false, readOnly)
+	case id.FD > 0:
+		return attach(id.FD, m.Target, id.File, attributes)
+	}
+	fd, err := openTree(filepath.Join(oldRoot, m.Source))
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if uint64(st.Dev) != id.Device || st.Ino != id.Inode {
+		return errors.New("it was replaced meanwhile")
+	}
+	return attach(fd, m.Target, id.File, attributes)
+}
+
+// emptyDirectory returns a detached file system without files.
+func emptyDirectory() (int, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return 0, fmt.Errorf("fsopen: %w", err)
+	}
+	defer unix.Close(fs) //nolint:errcheck // nothing was written to it
+	if err := unix.FsconfigSetString(fs, "size", "4k"); err != nil {
+		return 0, err
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return 0, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+}
+
+// attach sets the attributes of a detached mount and attaches it to the view. No part of the target is followed if it
+// is a link: commands write to directories in which later targets lie.
+func attach(fd int, target string, file bool, attributes uint64) error {
+	defer unix.Close(fd) //nolint:errcheck // nothing was written to it
+	attr := unix.MountAttr{Attr_set: attributes}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		return fmt.Errorf("mount_setattr: %w", err)
+	}
+	at, err := mountPoint(target, file)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at) //nolint:errcheck // nothing was written to it
+	if err := unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+		return fmt.Errorf("move_mount: %w", err)
+	}
+	return nil
+}
+
+// mountPoint opens the target in the view, and makes the directories, or the file, that are missing.
+func mountPoint(target string, file bool) (int, error) {
+	at, err := unix.Open(newRoot, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	names := strings.Split(strings.Trim(target, "/"), "/")
+	if names[0] == "" {
+		return at, nil
+	}
+	for n, name := range names {
+		last := file && n == len(names)-1
+		next, err := openName(at, name, last)
+		_ = unix.Close(at)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", "/"+strings.Join(names[:n+1], "/"), err)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// openName opens one name below a directory, and makes it if it is missing.
+func openName(dir int, name string, file bool) (int, error) {
+	flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if !file {
+		flags |= unix.O_DIRECTORY
+	}
+	fd, err := unix.Openat(dir, name, flags, 0)
+	if !errors.Is(err, unix.ENOENT) {
+		return fd, err
+	}
+	if file {
+		made, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, 0o444)
+		if err != nil {
+			return 0, err
+		}
+		_ = unix.Close(made)
+	} else if err := unix.Mkdirat(dir, name, 0o755); err != nil {
+		return 0, err
+	}
+	return unix.Openat(dir, name, flags, 0)
+}
+
+func mountProc() error {
+	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs) //nolint:errcheck // nothing was written to it
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return fmt.Errorf("a container that hides parts of its own /proc lets nobody mount another: %w", err)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	return attach(fd, "/proc", false, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+}
+
+func mountDevices() error {
+	if err := os.MkdirAll(newRoot+"/dev", 0o755); err != nil {
+		return err
+	}
+	for _, name := range devices {
+		fd, err := openTree(oldRoot + "/dev/" + name)
+		if err != nil {
+			return err
+		}
+		if err := attach(fd, "/dev/"+name, true, unix.MOUNT_ATTR_NOSUID); err != nil {
+			return err
+		}
+	}
+	for name, to := range links {
+		if err := os.Symlink(to, newRoot+"/dev/"+name); err != nil {
+			return err
+		}
+	}
+	fd, err := sharedMemory()
+	if err != nil {
+		return err
+	}
+	return attach(fd, "/dev/shm", false, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+}
+
+// sharedMemory returns the file system of POSIX shared memory, of a bounded size.
+func sharedMemory() (int, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fs) //nolint:errcheck // nothing was written to it
+	if err := errors.Join(
+		unix.FsconfigSetString(fs, "size", "64m"), unix.FsconfigSetString(fs, "mode", "1777"), unix.FsconfigCreate(fs),
+	); err != nil {
+		return 0, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+}
