@@ -35,7 +35,7 @@ var floors = [][]string{
 	7:  {"internal/source", "tools/jq/decode"},
 	8:  {"tools/jq/plan"},
 	9:  {"tools", "tools/jq/engine"},
-	10: {"funnel", "tools/fs", "tools/jq", "tools/search"},
+	10: {"funnel", "tools/fs", "tools/jq", "tools/search", "tools/shell"},
 	11: {"server"},
 	12: {"server/httpserver", "server/stdio"}, // transports: the server does not know which of them brings a message
 	13: {"cmd/mcp-funnel", "examples/embed"},

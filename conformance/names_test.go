@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 // desk calls tools as a model does, and reads what it is shown.
@@ -76,7 +75,7 @@ func TestNamesAreAcceptedAsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	offers := map[string]tools.Tool{}
-	for _, tool := range server.Catalog(jq.Options{}) {
+	for _, tool := range server.Catalog(server.Parts{}) {
 		offers[tool.Name] = tool
 	}
 	top := t.TempDir()

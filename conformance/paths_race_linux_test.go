@@ -38,7 +38,7 @@ func inProcess(t testing.TB, dir string) func(ctx context.Context, tool string, 
 		t.Fatal(err)
 	}
 	byName := map[string]tools.Tool{}
-	for _, tool := range server.Catalog(jq.Options{InProcess: true}) {
+	for _, tool := range server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}}) {
 		byName[tool.Name] = tool
 	}
 	return func(ctx context.Context, tool string, args any) answer {

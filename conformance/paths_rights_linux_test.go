@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 // estate is a root with what an agent would need to widen its own rights: the store and the configuration in use,
@@ -271,7 +270,7 @@ func (e estate) tryConfigurations(t testing.TB, fail func(string)) (cases int) {
 
 // tryCatalog holds that no tool of the default set writes, or says that it does.
 func tryCatalog(_ testing.TB, fail func(string)) (cases int) {
-	for _, tool := range server.Catalog(jq.Options{}) {
+	for _, tool := range server.Catalog(server.Parts{}) {
 		cases++
 		if tool.Effect != tools.ReadOnly || tool.OpenWorld {
 			fail(tool.Name + " may change the world, and is in the default set")

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 const readme = "../README.md"
@@ -22,7 +21,7 @@ const readme = "../README.md"
 func TestReadmeToolTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| tool | arguments (required in bold) | what it does |\n|---|---|---|\n")
-	for _, tool := range server.Catalog(jq.Options{}) {
+	for _, tool := range server.Catalog(server.Parts{}) {
 		var schema struct {
 			Properties map[string]any `json:"properties"`
 			Required   []string       `json:"required"`

@@ -170,7 +170,7 @@ func (w *wire) open() {
 	check(err)
 	w.t.Cleanup(func() { _ = root.Close() })
 	// In this process: the worker is another program's business, and the same answers come from both.
-	catalog := server.Catalog(jq.Options{InProcess: true})
+	catalog := server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}})
 	names := make([]string, len(catalog))
 	for i, t := range catalog {
 		names[i] = t.Name

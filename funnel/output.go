@@ -45,6 +45,7 @@ type output struct {
 	counts  map[string]float64
 	notes   []string
 	masked  int                                     // secrets masked in the notes
+	stored  func(id string)                         // called when the output is stored; nil: nothing is
 	record  func() (*observations.Recording, error) // opens the recording of the output
 
 	progressMu   sync.Mutex // held while a progress report is passed on
@@ -68,6 +69,25 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	return o.capture.Write(p)
 }
+
+// Stderr implements [tools.Output].
+func (o *output) Stderr() io.Writer {
+	o.set(func() { o.capture.SplitStreams() })
+	return stderrOf{o}
+}
+
+type stderrOf struct{ o *output }
+
+func (s stderrOf) Write(p []byte) (int, error) {
+	s.o.mu.Lock()
+	defer s.o.mu.Unlock()
+	if err := s.o.ready(); err != nil {
+		return 0, err
+	}
+	return s.o.capture.WriteStderr(p)
+}
+
+func (o *output) OnStored(f func(id string)) { o.set(func() { o.stored = f }) }
 
 // add calls toPage if rows go to the page, else it writes the parts.
 func (o *output) add(toPage func() error, parts ...[]byte) error {

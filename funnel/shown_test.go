@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 // house is the whole catalog over real files, a real store and a server: all places from which text is shown.
@@ -55,7 +54,7 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 	h.sources = source.Set{
 		Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(h.store, observations.Local)},
 	}
-	catalog := server.Catalog(jq.Options{})
+	catalog := server.Catalog(server.Parts{})
 	for _, x := range catalog {
 		h.tools[x.Name] = x
 	}

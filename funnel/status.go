@@ -58,7 +58,7 @@ func (c *call) runTool() outcome {
 			done <- capture.ErrDefect
 		}()
 		err := c.request.Tool.Run(c.output.ctx, tools.Input{
-			Args: c.request.Args, Sources: c.request.Sources,
+			Args: c.request.Args, Sources: c.request.Sources, Owner: c.request.Who.Owner,
 			BytesThatFit: c.output.bytesThatFit, NewTokenCounter: c.newTokenCounter, ObservationTokens: c.observationTokens,
 			Ask: c.ask,
 		}, c.output)

@@ -61,7 +61,7 @@ func (c *call) commit(status, receipt string) {
 		Tokens: c.captured.Tokens.N, TokensMargin: c.captured.Tokens.Margin,
 		Vocabulary: string(model.Encoding), Factor: model.Factor, FactorError: model.Error,
 		Status:  status,
-		Receipt: receipt, Counts: c.output.counts,
+		Receipt: receipt, Counts: c.output.counts, Stderr: c.captured.Streams.Ranges(),
 	})
 	if err != nil {
 		c.keepErr = err
@@ -69,6 +69,9 @@ func (c *call) commit(status, receipt string) {
 		return
 	}
 	c.observation = &obs
+	if c.output.stored != nil {
+		c.output.stored(string(obs.ID))
+	}
 }
 
 // redacted reports whether secrets were masked in the stored output.

@@ -36,6 +36,9 @@ func IsName(source string) bool {
 	return strings.HasPrefix(lower, Prefix) || strings.HasPrefix(lower, URIPrefix)
 }
 
+// RandomID returns a new ID, also for other things that a caller must not guess.
+func RandomID() ID { return newID() }
+
 func newID() ID { return ID(randomText(idLength)) }
 
 // randomText returns n random characters of the alphabet, 5 bits each.

@@ -83,6 +83,8 @@ type Stats struct {
 	// the receipt text as returned, for observation://ID/receipt
 	Receipt string             `json:"receipt,omitempty"`
 	Counts  map[string]float64 `json:"counts,omitempty"` // total_matches, …
+	// bytes that were written to standard error, as pairs of offsets, the second one behind the last byte
+	Stderr [][2]int64 `json:"stderr,omitempty"`
 }
 
 // Observation is the content of a sidecar: all that is known of one stored output.

@@ -309,7 +309,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	c := newClient(b, newTestServer(b, func(o *Options) {
-		o.Funnel, o.Store, o.Tools, o.Mask = f, store, Catalog(jq.Options{InProcess: true}), secrets.New()
+		o.Funnel, o.Store, o.Tools, o.Mask = f, store, Catalog(Parts{JQ: jq.Options{InProcess: true}}), secrets.New()
 		o.Sources = func(who funnel.Session) source.Set {
 			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(store, who.Owner)}}
 		}

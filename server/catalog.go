@@ -1,20 +1,37 @@
 package server
 
 import (
+	"slices"
+
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/search"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
+// Toolsets are the names of the toolsets, the default one first.
+var Toolsets = []string{tools.Core, shell.Toolset}
+
+// Parts are what the tools of a catalog need, and which of them are offered.
+type Parts struct {
+	JQ       jq.Options
+	Shell    *shell.Shell // needed by the toolset shell only
+	Toolsets []string     // names of [Toolsets]; none: the default one
+}
+
 // Catalog returns the tools in the order in which tools/list shows them.
-func Catalog(o jq.Options) []tools.Tool {
-	return []tools.Tool{
+func Catalog(p Parts) []tools.Tool {
+	if len(p.Toolsets) == 0 {
+		p.Toolsets = Toolsets[:1]
+	}
+	return slices.DeleteFunc([]tools.Tool{
 		search.Search(),
 		fs.Find(),
 		fs.Read(),
 		search.Grep(),
-		jq.JQ(o),
+		jq.JQ(p.JQ),
 		fs.Slice(),
-	}
+		p.Shell.Run(),
+	}, func(t tools.Tool) bool { return !slices.Contains(p.Toolsets, t.Toolset) })
 }

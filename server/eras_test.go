@@ -196,7 +196,7 @@ func TestProgressOfEachTool(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = root.Close() })
 	c := newClient(t, newTestServer(t, func(o *Options) {
-		o.Tools = Catalog(jq.Options{InProcess: true})
+		o.Tools = Catalog(Parts{JQ: jq.Options{InProcess: true}})
 		o.Sources = func(who funnel.Session) source.Set {
 			return source.Set{Roots: []*tree.Root{root}}
 		}

@@ -46,6 +46,7 @@ type Tool struct {
 type Input struct {
 	Args    json.RawMessage
 	Sources source.Set // this caller's roots and observations
+	Owner   string     // of what the call stores or starts: [observations.Local] on stdio and the command line
 
 	// BytesThatFit returns how many bytes of text, from its start, the page can take as its next row: [Output.Row]
 	// shows that much whole, and the next page begins at the byte after it. It never splits a char, and returns 0 only
@@ -101,6 +102,10 @@ type Output interface {
 	// Write appends output unchanged. Everything written is part of the result, even if an error or a timeout follows.
 	io.Writer
 
+	// Stderr returns a writer whose bytes are stored like those of Write, in the order of the writes, and are marked as
+	// standard error where they are shown. If both wrote, kind and jq read what Write got alone.
+	Stderr() io.Writer
+
 	// Row takes one whole line or record (which may hold several lines: a match with its context), without its final
 	// newline. A row that is longer than a page is clipped; more is the call that shows it whole (zero: there is none).
 	// The error is nil, or ErrPageFull if the row was not taken.
@@ -133,6 +138,9 @@ type Output interface {
 	// Keep stores everything written from here on, even if it is small, and the answer is its receipt; from are the
 	// sources it was derived from. Rows are no longer limited by a page.
 	Keep(from ...string)
+
+	// OnStored sets a function that is called with the ID of the stored output, if it is stored.
+	OnStored(f func(id string))
 
 	// Source says that the output is the content of this source (a path): it is never stored, and a receipt names it.
 	Source(name string)

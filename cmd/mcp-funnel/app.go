@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
@@ -31,6 +33,7 @@ type app struct {
 	catalog []tools.Tool
 	funnel  *funnel.Funnel
 	sources source.Set
+	shell   *shell.Shell
 	log     *slog.Logger
 }
 
@@ -63,7 +66,8 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 		a.log.Warn("calls will not be traced", "cause", err)
 		a.trace = nil
 	}
-	a.catalog = server.Catalog(o.JQ)
+	a.shell = s.shell(o, a.store)
+	a.catalog = server.Catalog(server.Parts{JQ: o.JQ, Shell: a.shell, Toolsets: s.toolsets()})
 	if a.sources, err = s.sources(a.store); err != nil {
 		a.close()
 		return nil, err
@@ -96,10 +100,19 @@ func isPermanent(unwritable error) bool {
 	return errors.Is(unwritable, fs.ErrPermission) || errors.Is(unwritable, syscall.EROFS)
 }
 
-// sources opens the roots. Tools may not read the store, the configuration file and the token file, wherever they lie.
-func (s *Settings) sources(store *observations.Store) (source.Set, error) {
-	src := source.Set{Places: places(store, observations.Local)}
-	var denied []string
+// shell returns what runs commands. Their scratch directories lie in the store, which no command sees otherwise.
+func (s *Settings) shell(o options, store *observations.Store) *shell.Shell {
+	o.Shell.Store, o.Shell.Hidden, o.Shell.AllowRead = store, s.hidden(store), s.AllowRead
+	o.Shell.Output, o.Shell.MinFree = max(o.Store.MaxObservation, 0), max(o.Store.MinFree, 0)
+	if store != nil && store.Unwritable() == nil {
+		o.Shell.Dir = filepath.Join(store.Dir(), "scratch")
+	}
+	return shell.New(o.Shell)
+}
+
+// hidden returns the paths that neither tools nor commands may see, wherever they lie: the stores, the configuration
+// file and the token files.
+func (s *Settings) hidden(store *observations.Store) (denied []string) {
 	dir := s.Store // denied even if it could not be opened
 	if store != nil {
 		dir = store.Dir()
@@ -118,6 +131,13 @@ func (s *Settings) sources(store *observations.Store) (source.Set, error) {
 			denied = append(denied, file)
 		}
 	}
+	return denied
+}
+
+// sources opens the roots. Tools see nothing that is hidden.
+func (s *Settings) sources(store *observations.Store) (source.Set, error) {
+	src := source.Set{Places: places(store, observations.Local)}
+	denied := s.hidden(store)
 	for _, dir := range s.roots() {
 		r, err := tree.Open(dir, denied...)
 		if err != nil {
@@ -157,6 +177,7 @@ func (a *app) tool(name string) (tools.Tool, error) {
 }
 
 func (a *app) close() {
+	a.shell.Close()
 	for _, r := range a.sources.Roots {
 		_ = r.Close()
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 // complete prints completions for the word at the cursor; the completion scripts call it.
@@ -171,7 +170,7 @@ func enums(v *kong.Value, before string) (out []candidate) {
 	return out
 }
 
-func catalog() []tools.Tool { return server.Catalog(jq.Options{}) }
+func catalog() []tools.Tool { return server.Catalog(server.Parts{}) }
 
 // keys returns the arguments of a tool that are not given yet, as KEY=, or the values of the one being typed.
 func keys(tool string, given []string, typed string, settings []string) (out []candidate) {

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 const description = `Tools whose output never floods a model's context.
@@ -54,7 +53,7 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 // toolArguments explains the tool named among the words, else all tools: its description, its rules, and its arguments
 // in the order of the schema, which is by use.
 func toolArguments(words []string) string {
-	catalog := server.Catalog(jq.Options{})
+	catalog := server.Catalog(server.Parts{})
 	if i := slices.IndexFunc(catalog, func(t tools.Tool) bool { return slices.Contains(words, t.Name) }); i >= 0 {
 		catalog = catalog[i : i+1]
 	}
@@ -84,7 +83,7 @@ func toolArguments(words []string) string {
 func overview() string {
 	var b strings.Builder
 	b.WriteString(prompts.Instructions() + "\n\nTools:\n")
-	for _, t := range server.Catalog(jq.Options{}) {
+	for _, t := range server.Catalog(server.Parts{}) {
 		fmt.Fprintf(&b, "  %-8s%s\n", t.Name, t.Description)
 	}
 	b.WriteString("\nmcp-funnel call --help explains all tools, mcp-funnel call TOOL --help one.\n")

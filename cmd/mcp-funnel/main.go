@@ -8,12 +8,16 @@ import (
 	"context"
 	"os"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 func main() {
 	if ran, code := worker.Main(os.Args, jq.Workers()); ran { // the server started this process as a worker
+		os.Exit(code)
+	}
+	if ran, code := sandbox.Main(os.Args); ran { // the server started this process as the init of a sandbox
 		os.Exit(code)
 	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

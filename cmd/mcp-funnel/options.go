@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
 // options are the options of the packages that settings configure. The tag `to` of a setting names the field that it
@@ -20,6 +21,7 @@ type options struct {
 	Policy funnel.Policy
 	Store  observations.Options
 	JQ     jq.Options
+	Shell  shell.Options
 	Server server.Options
 	HTTP   httpserver.Options
 }

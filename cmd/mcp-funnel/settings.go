@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -61,6 +62,21 @@ type Settings struct {
 	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
 	EofGrace    age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
 
+	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), all; separated by commas."`
+	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
+	AllowWrite   bool     `group:"commands" to:"Shell.AllowWrite" help:"Let commands write below the roots."`
+	AllowRead    []string `group:"commands" placeholder:"DIR" sep:"none" help:"Further directory that commands may read; repeatable."`
+	AllowNet     bool     `group:"commands" to:"Shell.AllowNet" help:"Let commands use the network."`
+	AllowProgram []string `group:"commands" to:"Shell.AllowProgram" placeholder:"NAME" sep:"," help:"Program that commands may name; repeatable. A help against mistakes, no boundary. Default: all."`
+	KeepEnv      []string `group:"commands" to:"Shell.KeepEnv" placeholder:"NAME" sep:"," help:"Environment variable that commands get; repeatable. Default: PATH, the language and the time zone."`
+	Shell        string   `group:"commands" to:"Shell.Shell" default:"/bin/sh" placeholder:"FILE" help:"Program that runs commands, with -c."`
+	Slice        age      `group:"commands" min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run answers; a command that takes longer continues."`
+	RunTimeout   age      `group:"commands" min:"1" to:"Shell.MaxTimeout" default:"10m" placeholder:"TIME" help:"The longest time of one command."`
+	RunMemory    size     `group:"commands" to:"Shell.Memory" min:"1" default:"4GiB" placeholder:"SIZE" help:"Memory limit of a command and all that it starts."`
+	RunProcesses int      `group:"commands" to:"Shell.Processes" min:"1" default:"1024" placeholder:"N" help:"Maximum number of processes and threads of a command."`
+	ScratchSize  size     `group:"commands" to:"Shell.ScratchMax" min:"1" default:"2GiB" placeholder:"SIZE" help:"Maximum size of the temporary files, home and caches of commands."`
+	Deltas       bool     `group:"commands" to:"!Shell.NoDeltas" default:"true" negatable:"" help:"Say what changed since the last stored output of the same command."`
+
 	HTTP            string   `group:"http" name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address instead of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
 	SSE             bool     `group:"http" to:"HTTP.SSE" name:"sse" help:"With --http, also serve old clients: /sse and /message of protocol 2024-11-05."`
 	TokenFile       string   `group:"http" placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else a token generated once and kept in the store."`
@@ -74,11 +90,23 @@ type Settings struct {
 	LogLevel  string `group:"log" enum:"debug,info,warn,error" default:"warn" help:"Lowest level that is logged: debug, info, warn or error."`
 }
 
+// allToolsets stands for every toolset.
+const allToolsets = "all"
+
+// toolsets returns the names of the toolsets to offer.
+func (s *Settings) toolsets() []string {
+	if slices.Contains(s.Toolsets, allToolsets) {
+		return server.Toolsets
+	}
+	return s.Toolsets
+}
+
 var groups = []kong.Group{
 	{Key: "setup", Title: "Set-up"},
 	{Key: "shown", Title: "Answers"},
 	{Key: "budget", Title: "Budget"},
 	{Key: "limits", Title: "Limits"},
+	{Key: "commands", Title: "Commands"},
 	{Key: "http", Title: "HTTP"},
 	{Key: "log", Title: "Logs"},
 }
@@ -129,6 +157,15 @@ func (s *Settings) AfterApply() error {
 	for _, path := range []*string{&s.Config, &s.Store, &s.TokenFile} {
 		if *path != "" {
 			*path = expandPath(*path)
+		}
+	}
+	for i, dir := range s.AllowRead {
+		s.AllowRead[i] = expandPath(dir)
+	}
+	for _, name := range s.Toolsets {
+		if name != allToolsets && !slices.Contains(server.Toolsets, name) {
+			return fmt.Errorf("--toolsets: there is no toolset %.60q; there are %s and %s",
+				name, strings.Join(server.Toolsets, ", "), allToolsets)
 		}
 	}
 	if err := s.checkMinima(); err != nil {

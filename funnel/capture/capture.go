@@ -25,6 +25,7 @@ type Captured struct {
 	Decoded                   bool             // the output was not UTF-8
 	Redacted                  bool             // secrets are masked in the recording too
 	Failure                   error            // a panic while the output was read; nil: none
+	Streams                   Streams          // which parts are standard error
 
 	held     hold
 	sum      digest.Summary

@@ -1,5 +1,7 @@
 package capture
 
+import "io"
+
 // hold is the beginning of an output, at most limit bytes, in case it is shown whole or recorded later.
 type hold struct {
 	limit    int
@@ -8,6 +10,20 @@ type hold struct {
 	forked   bool   // a secret was masked, so shown and plain differ
 	encoded  []byte // as written, if the output is not UTF-8
 	overflow bool   // the output is longer than limit
+}
+
+// plainReader reads what is held, without masks.
+func (h *hold) plainReader() func(b []byte, at int64) (int, error) {
+	text := h.shown
+	if h.forked {
+		text = h.plain
+	}
+	return func(b []byte, at int64) (int, error) {
+		if at >= int64(len(text)) {
+			return 0, io.EOF
+		}
+		return copy(b, text[at:]), nil
+	}
 }
 
 // add appends a text, and the same text with its secrets masked.

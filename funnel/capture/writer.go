@@ -49,6 +49,8 @@ type Writer struct {
 	digester *asyncConsumer // nil: the caller's goroutine has processed everything so far
 	saver    *asyncConsumer // records and counts tokens; nil if digester is
 
+	streams *Streams // nil: the output has one stream
+
 	encoding content.Encoding // of the first chunk
 	decoder  io.WriteCloser   // to UTF-8; nil: the bytes are the text
 	decoded  []byte           // text that was not processed yet
@@ -80,9 +82,24 @@ func (w *Writer) Discard() {
 	w.recorder.discard()
 }
 
+// SplitStreams makes the writer remember which bytes are standard error. It must be called before the first Write.
+func (w *Writer) SplitStreams() {
+	if w.streams == nil {
+		w.streams = &Streams{}
+	}
+}
+
+// WriteStderr is Write for standard error.
+func (w *Writer) WriteStderr(b []byte) (int, error) { return w.write(b, true) }
+
 // Write never fails. If a consumer panicked, Write panics with the same value.
-func (w *Writer) Write(b []byte) (int, error) {
+func (w *Writer) Write(b []byte) (int, error) { return w.write(b, false) }
+
+func (w *Writer) write(b []byte, stderr bool) (int, error) {
 	written := len(b)
+	if w.streams != nil {
+		w.streams.add(b, stderr)
+	}
 	for len(b) > 0 {
 		if w.block == nil && len(w.buf)+len(b) > chunkSize/16 {
 			w.block = w.pool.acquire()
@@ -274,9 +291,49 @@ func (w *Writer) Close() *Captured {
 		sum:      digest.Summary{Kind: content.Text, Records: -1, Matches: -1, Files: -1},
 		recorder: &w.recorder,
 	}
+	w.splitStreams(c)
 	w.summarize(c)
 	c.Tokens = total()
 	return c
+}
+
+// splitStreams adds the streams to c. If both wrote, the digest of both is replaced by that of standard output.
+func (w *Writer) splitStreams(c *Captured) {
+	s := w.streams
+	if s == nil || c.Failure != nil || w.decoder != nil || w.redact {
+		return // offsets of what was written are not those of what is stored
+	}
+	c.Streams = *s
+	if !s.Mixed() {
+		return
+	}
+	read := w.hold.plainReader()
+	if r := w.recorder.recording; r != nil {
+		read = r.ReadAt
+	} else if w.hold.overflow {
+		return
+	}
+	d, mask := kind.New(w.name), w.mask.Again()
+	var rest []byte
+	pass := func(b []byte, final bool) {
+		rest = append(rest, b...)
+		n, shown := mask.Next(rest, final)
+		_, _ = d.Write(shown)
+		rest = rest[:copy(rest, rest[n:])]
+	}
+	buf := make([]byte, chunkSize)
+	s.stdout(func(from, to int64) {
+		for from < to {
+			n, _ := read(buf[:min(int64(len(buf)), to-from)], from)
+			if n == 0 {
+				return
+			}
+			pass(buf[:n], false)
+			from += int64(n)
+		}
+	})
+	pass(nil, true)
+	w.digest, w.pending = d, false
 }
 
 // summarize completes the summary of c, or leaves that to its first use.

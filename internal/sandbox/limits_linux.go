@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +49,7 @@ const watchEvery = 50 * time.Millisecond
 func (i *initProcess) watchLimits() func() string {
 	var hit atomic.Pointer[string]
 	go func() {
-		w := &watch{initProcess: i, free: map[string]int64{}}
+		w := &watch{initProcess: i}
 		for range time.Tick(watchEvery) {
 			if found := w.exceeded(); found != "" {
 				hit.CompareAndSwap(nil, &found)
@@ -67,7 +68,7 @@ func (i *initProcess) watchLimits() func() string {
 // watch remembers what the limits were compared with.
 type watch struct {
 	*initProcess
-	free     map[string]int64 // free space when the size of the scratch directory was last measured
+	free     int64 // free space when the size of the scratch directory was last measured
 	measured time.Time
 }
 
@@ -80,6 +81,8 @@ func (w *watch) exceeded() string {
 	if w.Memory > 0 && residentMemory(pids) > w.Memory {
 		return sizeText(w.Memory) + " of memory"
 	}
+	var scratch []string
+	free := int64(0)
 	for n, m := range w.Mounts {
 		if !m.Write || w.Namespaces && w.Sources[n].NotThere {
 			continue
@@ -92,37 +95,41 @@ func (w *watch) exceeded() string {
 		if unix.Statfs(path, &st) != nil {
 			continue
 		}
-		free := int64(st.Bavail) * st.Bsize
+		free = int64(st.Bavail) * st.Bsize
 		if w.MinFree > 0 && free < w.MinFree {
 			return fmt.Sprintf("the %s that must stay free on the disk of %s", sizeText(w.MinFree), path)
 		}
-		if m.Source == w.Scratch && w.ScratchMax > 0 && w.mayBeFull(path, free) && directorySize(path) > w.ScratchMax {
-			return fmt.Sprintf("%s in the scratch directory", sizeText(w.ScratchMax))
+		if w.ScratchMax > 0 && strings.HasPrefix(m.Source, w.Scratch+"/") {
+			scratch = append(scratch, path)
 		}
+	}
+	if len(scratch) > 0 && w.mayBeFull(free) && directorySize(scratch) > w.ScratchMax {
+		return sizeText(w.ScratchMax) + " in the scratch directory"
 	}
 	return ""
 }
 
 // mayBeFull reports whether the scratch directory must be measured: every second, and when a sixteenth of its size was
 // written meanwhile.
-func (w *watch) mayBeFull(path string, free int64) bool {
-	before, known := w.free[path]
-	if known && before-free < w.ScratchMax/16 && time.Since(w.measured) < time.Second {
+func (w *watch) mayBeFull(free int64) bool {
+	if w.free-free < w.ScratchMax/16 && time.Since(w.measured) < time.Second {
 		return false
 	}
-	w.free[path], w.measured = free, time.Now()
+	w.free, w.measured = free, time.Now()
 	return true
 }
 
-// directorySize returns the space that the files below a directory take, in bytes.
-func directorySize(dir string) (size int64) {
-	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		var st unix.Stat_t
-		if err == nil && unix.Lstat(path, &st) == nil {
-			size += st.Blocks * 512
-		}
-		return nil
-	})
+// directorySize returns the space that the files below directories take, in bytes.
+func directorySize(dirs []string) (size int64) {
+	for _, dir := range dirs {
+		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			var st unix.Stat_t
+			if err == nil && unix.Lstat(path, &st) == nil {
+				size += st.Blocks * 512
+			}
+			return nil
+		})
+	}
 	return size
 }
 

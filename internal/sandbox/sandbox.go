@@ -40,7 +40,7 @@ type Spec struct {
 	Mounts []Mount
 	Net    bool // the network of this machine; otherwise a loopback interface of its own
 
-	Scratch    string // a directory on this machine whose size is bounded; "": none
+	Scratch    string // the directory of this machine in which mounts of bounded size lie; "": none
 	ScratchMax int64  // bytes; 0: unlimited
 	MinFree    int64  // bytes that must stay free on the file systems that the command may write to
 

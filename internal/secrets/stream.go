@@ -28,6 +28,9 @@ type Stream struct {
 // Stream returns a stream for a new text. The stream of a nil masker changes nothing.
 func (m *Masker) Stream() *Stream { return &Stream{m: m} }
 
+// Again returns a stream for another text, by the same masker.
+func (s *Stream) Again() *Stream { return s.m.Stream() }
+
 // Middle returns a stream for a part of a text, such as a page, that may start with the end of a key.
 func (m *Masker) Middle() *Stream { return &Stream{m: m, block: block{startUnknown: true}} }
 

@@ -28,7 +28,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 // held is what the process holds in heap and stacks, in bytes, after a collection.
@@ -501,7 +500,7 @@ func newHouse(t *testing.T, whose func(funnel.Session) string) (*server.Server, 
 		t.Fatal(err)
 	}
 	s, err := server.New(server.Options{
-		Funnel: f, Store: store, Tools: server.Catalog(jq.Options{}), Version: "test",
+		Funnel: f, Store: store, Tools: server.Catalog(server.Parts{}), Version: "test",
 		Sources: func(who funnel.Session) source.Set {
 			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(store, whose(who))}}
 		},

@@ -146,7 +146,7 @@ func TestS8CancelStopsTheWork(t *testing.T) {
 	began, ended := make(chan string, 16), make(chan ending, 16)
 	var running atomic.Int64
 	s := newTestServer(t, func(o *server.Options) {
-		for _, tool := range server.Catalog(jq.Options{InProcess: workertest.Race}) {
+		for _, tool := range server.Catalog(server.Parts{JQ: jq.Options{InProcess: workertest.Race}}) {
 			o.Tools = append(o.Tools, watched(tool, began, ended, &running))
 		}
 		o.MaxCalls, o.EOFGrace, o.CallTimeout = 600, time.Millisecond, 10*time.Minute

@@ -22,6 +22,8 @@ func (nothing) Row([]byte, tools.Call) error  { return nil }
 func (nothing) SetRowRange(int64, int64)      {}
 func (nothing) Next(tools.Call)               {}
 func (nothing) Keep(...string)                {}
+func (nothing) Stderr() io.Writer             { return io.Discard }
+func (nothing) OnStored(func(id string))      {}
 func (nothing) Count(string, float64)         {}
 func (nothing) Note(string)                   {}
 func (nothing) Progress(int64, int64, string) {}

@@ -102,7 +102,7 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 	if len(names) > 1 {
 		return r.runSeveral(ctx, work, names, g, in)
 	}
-	src, err := in.Sources.Open(ctx, names[0])
+	src, err := openRecords(ctx, in, names[0])
 	if err != nil {
 		return err
 	}
@@ -120,6 +120,15 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 		return err
 	}
 	return g.finish(ctx, src, o, err)
+}
+
+// openRecords opens a source whose records are read: of a command's output, standard output alone.
+func openRecords(ctx context.Context, in tools.Input, name string) (*source.Source, error) {
+	src, err := in.Sources.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return src.StandardOutput(), nil
 }
 
 // text is what a filter runs on: a source, its records as objects, or several of these in a row.

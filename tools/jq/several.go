@@ -32,7 +32,7 @@ func sourceNames(ctx context.Context, given tools.Strings, in tools.Input, out t
 			names = append(names, name)
 			continue
 		}
-		if src, err := in.Sources.Open(ctx, name); err == nil {
+		if src, err := openRecords(ctx, in, name); err == nil {
 			_ = src.Close()
 			names = append(names, name)
 			continue
@@ -135,7 +135,7 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 func (r runner) runNamed(
 	ctx, work context.Context, name string, g *page, in tools.Input, results int64,
 ) (int64, error) {
-	src, err := in.Sources.Open(ctx, name)
+	src, err := openRecords(ctx, in, name)
 	if err != nil {
 		return 0, err
 	}
@@ -163,7 +163,7 @@ func (r runner) runTogether(ctx, work context.Context, names []string, g *page, 
 	var texts []text
 	var failed failures
 	for _, name := range names {
-		src, err := in.Sources.Open(ctx, name)
+		src, err := openRecords(ctx, in, name)
 		if err == nil {
 			defer tools.CloseSource(src, g.out)
 			var t text

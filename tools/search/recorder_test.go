@@ -49,6 +49,8 @@ func (a *answer) SetTextRange(unit string, from, to, total int64) {}
 func (a *answer) Page()                                           { panic("only find makes a page of its list") }
 func (a *answer) Next(c tools.Call)                               { a.next = &c }
 func (a *answer) Keep(from ...string)                             { a.kept = append(a.kept, from...) }
+func (a *answer) Stderr() io.Writer                               { return a }
+func (a *answer) OnStored(func(id string))                        {}
 func (a *answer) Source(string)                                   {}
 func (a *answer) Count(name string, n float64)                    { a.counts[name] = n }
 func (a *answer) Note(text string)                                { a.notes = append(a.notes, text) }

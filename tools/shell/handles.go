@@ -1,0 +1,96 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// Prefix begins the handle of a command.
+const Prefix = "run:"
+
+// idleTimeout is how long a command, or the rest of its output, waits for the next call.
+const idleTimeout = 30 * time.Minute
+
+// keep makes a job available to later calls, and returns its handle.
+func (s *Shell) keep(j *job) string {
+	if err := j.detach(); err != nil {
+		j.kill(endedOutput)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j.handle == "" {
+		j.handle = Prefix + string(observations.RandomID())
+	}
+	if s.closed {
+		j.kill(endedServer)
+	}
+	s.jobs[j.handle], j.taken = j, false
+	j.idle = time.AfterFunc(idleTimeout, func() { s.expire(j) })
+	return j.handle
+}
+
+// claim returns the job of a handle. Handles of others read like unknown ones.
+func (s *Shell) claim(owner, handle string) (*job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	handle = strings.ToLower(strings.TrimSpace(handle))
+	if !strings.HasPrefix(handle, Prefix) {
+		handle = Prefix + handle
+	}
+	j := s.jobs[handle]
+	if j == nil || j.owner != owner {
+		return nil, fmt.Errorf(
+			"after: no command is running as %s: it has ended and was answered, waited over %s, or the server began anew; "+
+				"run command=… starts one", content.ClipBytes(handle, 60), shortTime(idleTimeout))
+	}
+	if j.taken {
+		return nil, fmt.Errorf("after: another call follows %s now: wait for its answer", handle)
+	}
+	j.taken = true
+	j.idle.Stop()
+	return j, nil
+}
+
+// release gives a claimed job back.
+func (s *Shell) release(j *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j.taken = false
+	if j.idle != nil {
+		j.idle.Reset(idleTimeout)
+	}
+}
+
+// finish forgets a job that has ended.
+func (s *Shell) finish(j *job) {
+	s.mu.Lock()
+	if j.handle != "" {
+		delete(s.jobs, j.handle)
+	}
+	s.mu.Unlock()
+	j.discard()
+	s.end(j.owner)
+}
+
+// expire ends a command that no call continues.
+func (s *Shell) expire(j *job) {
+	s.mu.Lock()
+	if j.taken || s.jobs[j.handle] != j {
+		s.mu.Unlock()
+		return
+	}
+	j.taken = true
+	s.mu.Unlock()
+	j.kill(endedIdle)
+	j.attach()
+	j.wait(time.Second)
+	s.finish(j)
+}
+
+func shortTime(d time.Duration) string {
+	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+}

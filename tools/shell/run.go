@@ -1,0 +1,234 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+type runArgs struct {
+	Command string `json:"command,omitempty" jsonschema:"$OBS/ID is the file of obs:ID" help:"Command for the shell. Its standard input is empty. It may name stored observations, as $OBS/ID, to work on what was kept."`
+	Cwd     string `json:"cwd,omitempty" help:"Directory inside a root. Default: the first root."`
+	Timeout int    `json:"timeout_s,omitempty" range:"0,86400" help:"Seconds after which the command is ended, counted from its start; 0 or left out: 600, or what the operator allows."`
+	After   string `json:"after,omitempty" jsonschema:"run:ID, to continue" help:"Handle of a command that was still running when an earlier call answered: run:ID. The call continues with it, and answers with all of its output."`
+}
+
+// Run returns the tool run. That of a nil Shell can be listed, but not called.
+func (s *Shell) Run() tools.Tool {
+	if s == nil {
+		s = New(Options{})
+	}
+	contained := "contained: it sees the roots, read-only"
+	if s.options.AllowWrite {
+		contained = "contained: it may change what is below the roots"
+	}
+	if s.options.Mode == sandbox.Off {
+		contained = "not contained: it may touch all that the user may"
+	}
+	effect := tools.Writes
+	if s.options.AllowWrite || s.options.Mode == sandbox.Off {
+		effect = tools.Destructive
+	}
+	return tools.New(tools.Tool{
+		Name:        "run",
+		Title:       "Run a command",
+		Description: "Run a shell command, " + contained + ". Long output is stored.",
+		Rules:       []string{"Give exactly one of command and after."},
+		Effect:      effect,
+		OpenWorld:   s.options.AllowNet || s.options.Mode == sandbox.Off,
+		Toolset:     Toolset,
+	}, s.run)
+}
+
+// maxCommand is the longest command, in bytes: the kernel takes 128 KiB for one argument.
+const maxCommand = 128<<10 - 1
+
+// Check implements [tools.Checker].
+func (a runArgs) Check() error {
+	switch {
+	case a.After != "" && (a.Command != "" || a.Cwd != "" || a.Timeout != 0):
+		return errors.New("after continues a command: leave out command, cwd and timeout_s")
+	case a.After != "":
+		return nil
+	case strings.TrimSpace(a.Command) == "":
+		return errors.New("command is empty: give a command for the shell, or after to continue one")
+	case strings.ContainsRune(a.Command, 0):
+		return errors.New("command holds a NUL character, which no shell can take: remove it")
+	case len(a.Command) > maxCommand:
+		return fmt.Errorf("command has %d bytes, and the system takes %d: write it to a file below a root and run that",
+			len(a.Command), maxCommand)
+	}
+	return nil
+}
+
+func (s *Shell) run(ctx context.Context, a runArgs, in tools.Input, out tools.Output) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if a.After != "" {
+		j, err := s.claim(in.Owner, a.After)
+		if err != nil {
+			return err
+		}
+		return s.follow(ctx, j, in, out)
+	}
+	j, err := s.start(a, in)
+	if err != nil {
+		return err
+	}
+	return s.follow(ctx, j, in, out)
+}
+
+// start starts a command.
+func (s *Shell) start(a runArgs, in tools.Input) (*job, error) {
+	script := parse(a.Command)
+	if err := script.allowed(s.options.AllowProgram); err != nil {
+		return nil, err
+	}
+	cwd, err := in.Sources.Directory(a.Cwd)
+	if err != nil {
+		return nil, fmt.Errorf("cwd: %w", err)
+	}
+	timeout := min(defaultTimeout, s.options.MaxTimeout)
+	if a.Timeout > 0 {
+		timeout = min(time.Duration(a.Timeout)*time.Second, s.options.MaxTimeout)
+	}
+	if err := s.begin(in.Owner); err != nil {
+		return nil, err
+	}
+	j, err := s.launch(a, in, cwd, timeout)
+	if err != nil {
+		s.end(in.Owner)
+		return nil, err
+	}
+	j.script = script
+	return j, nil
+}
+
+// launch prepares the view of a command and starts it.
+func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Duration) (*job, error) {
+	dir, err := s.scratchOf(in.Owner)
+	if err != nil {
+		return nil, fmt.Errorf("no scratch directory: %w", err)
+	}
+	v := &view{options: &s.options, owner: in.Owner, roots: in.Sources.Roots, scratch: dir}
+	mounts, err := v.mounts(a.Command)
+	if err != nil {
+		return nil, err
+	}
+	o := &s.options
+	j := newJob(s, in.Owner, lastKey{in.Owner, cwd, a.Command})
+	j.guarded = v.unguarded()
+	err = j.start(sandbox.Spec{
+		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v.home()), Mode: o.Mode,
+		Mounts: mounts, Net: o.AllowNet,
+		Scratch: dir.path, ScratchMax: o.ScratchMax, MinFree: o.MinFree,
+		Memory: o.Memory, Processes: o.Processes,
+	}, timeout)
+	if err != nil {
+		return nil, s.explainStart(err)
+	}
+	return j, nil
+}
+
+// explainStart returns the error of a command that could not be started, with what to do.
+func (s *Shell) explainStart(err error) error {
+	var lacks *sandbox.Unavailable
+	switch {
+	case errors.As(err, &lacks):
+		return fmt.Errorf(
+			"commands cannot be contained here (%s): %s; mcp-funnel doctor says what would help, "+
+				"and the operator can choose --sandbox best-effort or off", lacks.Layer,
+			content.ClipBytes(lacks.Cause.Error(), 300))
+	case errors.Is(err, sandbox.ErrNotFound):
+		return fmt.Errorf("the shell %w; choose another with --shell", err)
+	}
+	return fmt.Errorf("the command could not be started: %w", err)
+}
+
+// follow passes the output of a command on until it ends or the slice of this call has passed.
+func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Output) error {
+	slice := s.options.Slice
+	if deadline, ok := ctx.Deadline(); ok {
+		slice = min(slice, time.Until(deadline)-2*time.Second) // the answer must be stored and sent within it
+	}
+	if err := j.replay(ctx, in, out); err != nil {
+		s.release(j)
+		return err
+	}
+	switch j.pump(ctx, out, slice) {
+	case pumpCancelled:
+		j.kill(endedCancelled)
+		j.wait(time.Second)
+		s.finish(j)
+		return context.Cause(ctx)
+	case pumpSlice:
+		return s.answerSoFar(j, out)
+	}
+	defer s.finish(j)
+	return s.report(ctx, j, in, out)
+}
+
+// answerSoFar ends a call whose command still runs.
+func (s *Shell) answerSoFar(j *job, out tools.Output) error {
+	handle := s.keep(j)
+	out.Keep()
+	out.OnStored(j.setPrefix)
+	out.Count("running", 1)
+	out.Note(fmt.Sprintf("still running after %s; next: run after=%s", j.age(), handle))
+	return nil
+}
+
+// report says how a command ended.
+func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Output) error {
+	status, err := j.process.Wait()
+	if err != nil {
+		return fmt.Errorf("the end of the command is unknown: %w", err)
+	}
+	out.Count("exit_code", float64(status.Exit))
+	for _, note := range s.notes(ctx, j, status, in) {
+		out.Note(note)
+	}
+	out.OnStored(func(id string) { s.remember(j, id) })
+	if j.ended() == endedTimeout {
+		return fmt.Errorf("the command was ended after %s (timeout_s)", j.timeout)
+	}
+	return nil
+}
+
+// notes returns what must be shown of a command's end.
+func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in tools.Input) (notes []string) {
+	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	switch {
+	case j.ended() == endedOutput:
+		add("ended: it wrote over %s of output, the limit; what came before is here", sizeText(s.options.Output))
+	case j.ended() != endedItself:
+	case status.Limit != "":
+		add("ended: it exceeded %s", status.Limit)
+	case status.Signal != "":
+		add("ended by a signal: %s", status.Signal)
+	}
+	if status.Left > 0 {
+		add("%s that it left running ended with it", content.Plural(int64(status.Left), "process", "processes"))
+	}
+	if status.Exit != 0 {
+		if hint := s.grantHint(j); hint != "" {
+			add("%s", hint)
+		} else if j.script.fault != "" {
+			add("%s", j.script.fault)
+		}
+	}
+	notes = append(notes, s.quarantine(j)...)
+	if !s.options.NoDeltas {
+		if d := s.delta(ctx, j, in); d != "" {
+			add("%s", d)
+		}
+	}
+	return notes
+}

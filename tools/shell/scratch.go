@@ -1,0 +1,93 @@
+package shell
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// scratch is the directory of one owner's commands, for as long as the server runs: their /tmp, home and caches.
+type scratch struct {
+	path string
+	lock *os.File // held while the server lives: other servers delete directories whose lock is free
+}
+
+const scratchPrefix = "run-"
+
+func (d *scratch) tmp() string  { return filepath.Join(d.path, "tmp") }
+func (d *scratch) home() string { return filepath.Join(d.path, "home") }
+
+// scratchOf returns the scratch directory of an owner, and makes it if there is none.
+func (s *Shell) scratchOf(owner string) (*scratch, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.scratch[owner]; d != nil {
+		return d, d.make() // a command may have deleted parts of it
+	}
+	parent := s.options.Dir
+	if parent == "" {
+		parent = os.TempDir()
+	} else if err := os.MkdirAll(parent, 0o700); err != nil {
+		return nil, err
+	}
+	parent, err := filepath.EvalSymlinks(parent)
+	if err != nil {
+		return nil, err
+	}
+	s.leftover.Do(func() { removeLeftovers(parent) })
+	path, err := os.MkdirTemp(parent, scratchPrefix)
+	if err != nil {
+		return nil, err
+	}
+	d := &scratch{path: path}
+	if d.lock, err = lockFile(path + ".lock"); err == nil {
+		err = d.make()
+	}
+	if err != nil {
+		d.remove()
+		return nil, err
+	}
+	s.scratch[owner] = d
+	return d, nil
+}
+
+func (d *scratch) make() error {
+	return errors.Join(os.MkdirAll(d.tmp(), 0o700), os.MkdirAll(d.home(), 0o700))
+}
+
+func (d *scratch) remove() {
+	removeAll(d.path)
+	if d.lock != nil {
+		_ = d.lock.Close()
+		_ = os.Remove(d.path + ".lock")
+	}
+}
+
+// removeAll deletes a directory in which a command may have made directories that even their owner may not change, as
+// the module cache of Go does.
+func removeAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			_ = os.Chmod(path, 0o700) //nolint:gosec // it is about to be deleted
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// removeLeftovers deletes the scratch directories of servers that have ended.
+func removeLeftovers(parent string) {
+	found, _ := filepath.Glob(filepath.Join(parent, scratchPrefix+"*.lock"))
+	for _, path := range found {
+		if lock, err := lockFile(path); err == nil {
+			removeAll(strings.TrimSuffix(path, ".lock"))
+			_ = os.Remove(path)
+			_ = lock.Close()
+		}
+	}
+}

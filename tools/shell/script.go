@@ -1,0 +1,72 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// script is what parsing a command tells about it. It explains; it never decides what a command may touch.
+type script struct {
+	programs []string // named by the command, each once
+	fault    string   // why it does not parse; "": it does
+}
+
+// parse reads a command as the shell would, by the rules of bash, which are wider than those of sh.
+func parse(command string) script {
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	var s script
+	if err != nil {
+		s.fault = "the command does not parse: " + err.Error()
+		var at syntax.ParseError
+		if errors.As(err, &at) {
+			s.fault = fmt.Sprintf("the command does not parse: line %d, column %d: %s", at.Pos.Line(), at.Pos.Col(), at.Text)
+		}
+		if f == nil {
+			return s
+		}
+	}
+	functions := map[string]bool{}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.FuncDecl:
+			functions[n.Name.Value] = true
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 {
+				break
+			}
+			name := n.Args[0].Lit()
+			if name != "" && !functions[name] && !isBuiltin(name) && !slices.Contains(s.programs, name) {
+				s.programs = append(s.programs, name)
+			}
+		}
+		return true
+	})
+	return s
+}
+
+// isBuiltin reports whether the shell itself runs a command of this name.
+func isBuiltin(name string) bool {
+	return slices.Contains(strings.Fields(
+		": . [ alias bg break cd command continue echo eval exec exit export false fg getopts hash jobs kill printf pwd read "+
+			"readonly return set shift source test times trap true type ulimit umask unalias unset wait local declare"), name)
+}
+
+// allowed returns an error if the command names a program that the operator did not list. A script can hide what it
+// runs, so this helps against mistakes only.
+func (s script) allowed(programs []string) error {
+	if len(programs) == 0 {
+		return nil
+	}
+	for _, name := range s.programs {
+		if !slices.Contains(programs, name) && !slices.Contains(programs, path.Base(name)) {
+			return fmt.Errorf("%s is not among the programs that the operator allows: %s (--allow-program)",
+				name, strings.Join(programs, ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+// Package shell has the tool run: a shell command in a sandbox, whose output goes through the funnel.
+//
+// It does not decide by reading a command: what a command may touch is what [sandbox] mounts. A command that takes
+// longer than one call continues, and a later call continues with it.
+package shell
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// Toolset is the name of this package's toolset.
+const Toolset = "shell"
+
+// Options configure the tool run. The zero value of a limit is its default.
+type Options struct {
+	Mode       sandbox.Mode  // [sandbox.Required] by default
+	Shell      string        // the program that runs a command with -c; /bin/sh by default
+	Slice      time.Duration // a call answers within this time; 45 s by default
+	MaxTimeout time.Duration // the longest time of one command, and its default up to [defaultTimeout]
+	Output     int64         // bytes of output after which a command is ended; 256 MiB
+	Memory     int64         // bytes of one process, and of all; 4 GiB
+	Processes  int           // processes and threads of one command; 1024
+	ScratchMax int64         // bytes below the scratch directory; 2 GiB
+	MinFree    int64         // bytes that stay free on the disks that a command may write to; 0: none
+	NoDeltas   bool          // do not compare with the last output of the same command
+
+	AllowWrite   bool     // below the roots
+	AllowRead    []string // further directories
+	AllowNet     bool
+	AllowProgram []string // the only programs that a command may name; none: any. It is no boundary
+	KeepEnv      []string // variables of the server that commands get
+
+	Store  *observations.Store // nil: commands cannot name observations
+	Hidden []string            // paths that no command sees, even below a root
+	Dir    string              // where scratch directories are made; "": the system's directory for temporary files
+}
+
+// Defaults of Options.
+const (
+	defaultShell     = "/bin/sh"
+	defaultSlice     = 45 * time.Second
+	defaultTimeout   = 10 * time.Minute
+	defaultOutput    = 256 << 20
+	defaultMemory    = 4 << 30
+	defaultProcesses = 1024
+	defaultScratch   = 2 << 30
+)
+
+func (o Options) withDefaults() Options {
+	set(&o.Mode, sandbox.Required)
+	set(&o.Shell, defaultShell)
+	set(&o.Slice, defaultSlice)
+	set(&o.MaxTimeout, defaultTimeout)
+	set(&o.Output, defaultOutput)
+	set(&o.Memory, defaultMemory)
+	set(&o.Processes, defaultProcesses)
+	set(&o.ScratchMax, defaultScratch)
+	return o
+}
+
+func set[T comparable](value *T, normal T) {
+	var zero T
+	if *value == zero {
+		*value = normal
+	}
+}
+
+// Shell runs commands. It is safe for concurrent use. Close it to end the commands that still run.
+type Shell struct {
+	options Options
+
+	mu       sync.Mutex
+	closed   bool
+	running  map[string]int      // commands of each owner
+	jobs     map[string]*job     // by handle: those that outlived their call
+	last     map[lastKey]lastRun // of each command, for deltas
+	scratch  map[string]*scratch // by owner
+	leftover sync.Once
+}
+
+// New returns a Shell. It starts nothing.
+func New(o Options) *Shell {
+	return &Shell{
+		options: o.withDefaults(),
+		running: map[string]int{}, jobs: map[string]*job{}, last: map[lastKey]lastRun{}, scratch: map[string]*scratch{},
+	}
+}
+
+// Close ends all commands and deletes the scratch directories.
+func (s *Shell) Close() {
+	s.mu.Lock()
+	s.closed = true
+	jobs, dirs := s.jobs, s.scratch
+	s.jobs, s.scratch = map[string]*job{}, map[string]*scratch{}
+	s.mu.Unlock()
+	for _, j := range jobs {
+		j.kill(endedServer)
+	}
+	for _, j := range jobs {
+		j.attach()
+		j.wait(time.Second)
+		j.discard()
+	}
+	for _, d := range dirs {
+		d.remove()
+	}
+}
+
+// maxRunning is how many commands of one owner run at the same time.
+const maxRunning = 16
+
+// begin counts a command of an owner. The caller must call end unless begin fails.
+func (s *Shell) begin(owner string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return fmt.Errorf("the server is ending")
+	case s.running[owner] >= maxRunning:
+		return fmt.Errorf("%d commands are running already: wait for one, or continue it with after", maxRunning)
+	}
+	s.running[owner]++
+	return nil
+}
+
+func (s *Shell) end(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[owner]--; s.running[owner] <= 0 {
+		delete(s.running, owner)
+	}
+}
+
+// environment returns the variables of a command. Nothing of the server's environment is passed on but what is harmless
+// or was named by the operator.
+func (s *Shell) environment(home string) []string {
+	env := []string{
+		"HOME=" + home, "TMPDIR=/tmp", "OBS=" + obsDir, "SHELL=" + s.options.Shell, "TERM=dumb", "NO_COLOR=1", "PAGER=cat",
+		"GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "XDG_CACHE_HOME=" + filepath.Join(home, ".cache"),
+	}
+	given := map[string]bool{}
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		given[name] = true
+	}
+	add := func(name string) {
+		if value, ok := os.LookupEnv(name); ok && (!given[name] || name == "TMPDIR") {
+			env = append(env, name+"="+value)
+			given[name] = true
+		}
+	}
+	for _, name := range []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME"} {
+		add(name)
+	}
+	if !given["PATH"] {
+		env = append(env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+	}
+	for _, name := range s.options.KeepEnv {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value) // the last one of a name counts
+		}
+	}
+	return env
+}

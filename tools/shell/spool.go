@@ -1,0 +1,77 @@
+package shell
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+)
+
+// spool holds output that came between two calls, in a file without a name: it ends with the server.
+type spool struct {
+	f *os.File
+	w *bufio.Writer
+}
+
+func newSpool(dir string) (*spool, error) {
+	f, err := os.CreateTemp(dir, "run-*.spool")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name())
+	return &spool{f: f, w: bufio.NewWriterSize(f, chunkSize)}, nil
+}
+
+// stream returns a writer to one stream of the spool.
+func (s *spool) stream(stderr bool) io.Writer { return spoolStream{s, stderr} }
+
+type spoolStream struct {
+	spool  *spool
+	stderr bool
+}
+
+// Write writes a record: which stream, the length, the bytes.
+func (w spoolStream) Write(b []byte) (int, error) {
+	head := make([]byte, 1, 1+binary.MaxVarintLen64)
+	if w.stderr {
+		head[0] = 1
+	}
+	if _, err := w.spool.w.Write(binary.AppendUvarint(head, uint64(len(b)))); err != nil {
+		return 0, err
+	}
+	return w.spool.w.Write(b)
+}
+
+// replay writes all that was spooled.
+func (s *spool) replay(stdout, stderr io.Writer) error {
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	r := bufio.NewReaderSize(s.f, chunkSize)
+	for {
+		which, err := r.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		n, err := binary.ReadUvarint(r)
+		if err != nil {
+			return err
+		}
+		to := stdout
+		if which == 1 {
+			to = stderr
+		}
+		if _, err := io.CopyN(to, r, int64(n)); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *spool) close() { _ = s.f.Close() }

@@ -1,0 +1,38 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// maxTail is how many of the last bytes of each stream are held, to find out why a command failed.
+const maxTail = 8 << 10
+
+// summary is what a job remembers of its output.
+type summary struct {
+	bytes, lines int64
+	tail         []byte // of both streams
+	text         copied // for deltas
+}
+
+func newSummary() summary { return summary{} }
+
+func (s *summary) add(c chunk) {
+	s.bytes += int64(len(c.data))
+	s.lines += int64(bytes.Count(c.data, []byte{'\n'}))
+	s.tail = append(s.tail, c.data[max(0, len(c.data)-maxTail):]...)
+	if drop := len(s.tail) - maxTail; drop > 0 {
+		s.tail = s.tail[:copy(s.tail, s.tail[drop:])]
+	}
+	s.text.add(c.data)
+}
+
+// progress returns how far the command is, in one line.
+func (s *summary) progress() string {
+	last := bytes.TrimRight(s.tail, "\r\n \t")
+	last = last[bytes.LastIndexAny(last, "\r\n")+1:]
+	return fmt.Sprintf("%s, %s: %s", content.Plural(s.bytes, "byte", "bytes"), content.Plural(s.lines, "line", "lines"),
+		content.ClipBytes(string(last), 120))
+}
