@@ -44,6 +44,11 @@ func (d *display) showOutput() {
 		verdict = policy.OK
 	}
 	whole, can := receipt.ShowWhole(d.facts(policy.OK), c.options.Policy.Disabled)
+	if can && whole.Collapsed { // what is not shown must be stored
+		c.output.kept = true
+		c.output.notes = append(c.output.notes, "colours and overwritten lines are left out here")
+		whole, can = receipt.ShowWhole(d.facts(policy.OK), c.options.Policy.Disabled)
+	}
 	if can {
 		c.reply.setCount(whole.Text, whole.Tokens)
 	}
@@ -96,6 +101,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 		Images:   len(c.images()),
 		Counts:   c.output.counts,
 		Ours:     !tool.Paged && c.output.source == "" && (tool.Toolset == tools.Core || tool.Toolset == ""),
+		Terminal: tool.Terminal,
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,
 		Reject:   verdict == policy.Reject,

@@ -35,6 +35,7 @@ type Tool struct {
 	Rules                    []string          // sentences that the command line's help shows above the arguments
 	Effect                   Effect
 	OpenWorld                bool
+	Terminal                 bool   // writes for a terminal: colours and overwritten lines are not shown
 	Paged                    bool   // returns pages; otherwise the funnel decides between whole output and receipt
 	Toolset                  string // Core by default
 	Run                      func(ctx context.Context, in Input, out Output) error

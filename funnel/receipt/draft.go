@@ -79,10 +79,25 @@ func NewDraft(f Facts) *Draft {
 	if sum.First.Line != "" && sum.Cut == nil && c.Lines == 1 && len(d.head) == 1 {
 		d.head = []text.Line{around(d.head[0], sum.First.Offset)}
 	}
+	if f.Terminal {
+		d.head, d.tail = f.terminalLines(d.head, 0), f.terminalLines(d.tail, c.Lines-int64(len(d.tail)))
+	}
 	if f.records() {
 		d.rows = rowLayoutOf(f.Count, d.head, d.tail)
 	}
 	return d
+}
+
+// terminalLines returns lines, of which the first has the number from, as a terminal would show them.
+func (f Facts) terminalLines(part []text.Line, from int64) []text.Line {
+	shown := make([]text.Line, len(part))
+	for i, l := range part {
+		shown[i] = l.Terminal()
+		if s := &f.Captured.Streams; s.Mixed() && s.HasStderr(from+int64(i)) {
+			shown[i] = shown[i].Marked(text.StderrMark)
+		}
+	}
+	return shown
 }
 
 // around returns a line of JSON without its records, of which the body shows the first one: what stands before offset,

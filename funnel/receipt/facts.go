@@ -29,6 +29,7 @@ type Facts struct {
 	Images   int                // shown together with the text
 	Counts   map[string]float64 // what the tool counted
 	Ours     bool               // a tool of this server wrote it: NDJSON is laid out compactly
+	Terminal bool               // it is shown as a terminal would
 	ReadOnly bool               // the call can be repeated without harm
 	Offered  func() []string    // the tools that the next step may name; nil: jq, grep and slice
 	Reject   bool               // only the totals and what is left are shown
@@ -126,6 +127,12 @@ func (f Facts) totals() []string {
 			word += " in " + content.Plural(*files, "file", "files")
 		}
 		out = append([]string{word}, out...)
+	}
+	switch s := &f.Captured.Streams; {
+	case s.Mixed():
+		out = append(out, lines(s.Lines())+" of standard error, marked "+strings.TrimSpace(text.StderrMark)+"; jq reads the others")
+	case s.Only():
+		out = append(out, "all standard error")
 	}
 	if code, ok := f.Counts["exit_code"]; ok && code != 0 {
 		out = append([]string{fmt.Sprintf("exit code %g", code)}, out...)

@@ -2,6 +2,7 @@ package receipt
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
@@ -16,8 +17,9 @@ const MaxAnswer = 1_000_000
 
 // Whole is an output as it is shown in full, with its notes.
 type Whole struct {
-	Text   string
-	Tokens int
+	Text      string
+	Tokens    int
+	Collapsed bool // it is shown as a terminal would: the output itself has more bytes
 }
 
 // ShowWhole returns the output as it would be shown in full: records in their compact layout if that costs less, or
@@ -29,11 +31,17 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 	if !all || !asIs && c.Tokens.N > 12*policy.MaxReceipt {
 		return Whole{}, false
 	}
-	w.Text = text.Sanitize(string(held), c.JSON(), text.Standalone)
+	shown := held
+	if f.Terminal && !asIs {
+		shown = text.Terminal(held)
+		w.Collapsed = len(shown) != len(held)
+		shown = markStderr(shown, &c.Streams)
+	}
+	w.Text = text.Sanitize(string(shown), c.JSON(), text.Standalone)
 	if asIs && len(w.Text) > MaxAnswer {
 		return Whole{}, false
 	}
-	notes := Notes(f.Notes)
+	notes := Notes(f.wholeNotes())
 	if len(held) == 0 && f.Images == 0 && notes == "" {
 		w.Text = "no output"
 	}
@@ -46,7 +54,7 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 		if rows, _, found := layout(bytes.Split(bytes.TrimSuffix(held, []byte("\n")), []byte("\n"))); found {
 			t := text.Sanitize(strings.Join(rows, "\n"), false, text.Standalone)
 			if n := f.Count(t); n < w.Tokens {
-				w = Whole{t, n}
+				w = Whole{Text: t, Tokens: n}
 			}
 		}
 	}
@@ -58,6 +66,32 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 		w.Tokens = f.Count(w.Text)
 	}
 	return w, true
+}
+
+// markStderr marks the lines of standard error, if there are others.
+func markStderr(b []byte, s *capture.Streams) []byte {
+	if !s.Mixed() {
+		return b
+	}
+	var out []byte
+	n := int64(0)
+	for line := range bytes.Lines(b) {
+		if s.HasStderr(n) {
+			out = append(out, text.StderrMark...)
+		}
+		out = append(out, line...)
+		n++
+	}
+	return out
+}
+
+// wholeNotes returns the notes below an output that is shown whole: a receipt says more in its line of totals.
+func (f Facts) wholeNotes() string {
+	code, ok := f.Counts["exit_code"]
+	if !ok || code == 0 {
+		return f.Notes
+	}
+	return strings.TrimSuffix(fmt.Sprintf("exit code %g; %s", code, f.Notes), "; ")
 }
 
 // Beginning returns as much of the output as one answer takes: its length in bytes, and the text as it is shown, which

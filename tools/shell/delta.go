@@ -3,9 +3,8 @@ package shell
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"hash"
+	"hash/maphash"
 	"io"
 	"os"
 	"regexp"
@@ -24,7 +23,7 @@ type lastKey struct{ owner, cwd, command string }
 // lastRun is the last stored output of a command.
 type lastRun struct {
 	name string // obs:ID
-	sum  [sha256.Size]byte
+	sum  uint64 // of all its bytes
 }
 
 // Limits of deltas.
@@ -34,66 +33,35 @@ const (
 	maxDeltaHunk = 3       // changed lines that are quoted
 )
 
-// copied is the output of a command, with times and durations replaced, as far as it is compared.
+// copied is the output of a command as far as it is compared. A longer output is compared as a whole, and exactly.
 type copied struct {
-	sum  hash.Hash
-	line []byte // the last line, which has not ended
-	text []byte // nil: over maxCompared
-	over bool
+	sum  maphash.Hash
+	text []byte
+	over bool // longer than maxCompared
 }
 
 // changing matches what differs between two runs of the same program: times of day, dates, durations, addresses.
 var changing = regexp.MustCompile(`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(\.\d+)?\b|` +
 	`\b\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|secs|seconds|m|min|minutes)\b|0x[0-9a-f]{6,}`)
 
+func newCopied() (c copied) {
+	c.sum.SetSeed(seed)
+	return c
+}
+
+var seed = maphash.MakeSeed()
+
 func (c *copied) add(b []byte) {
-	if c.sum == nil {
-		c.sum = sha256.New()
-	}
-	for {
-		i := bytes.IndexByte(b, '\n')
-		if i < 0 {
-			if len(c.line)+len(b) <= chunkSize { // of a longer line the rest is compared as it is
-				c.line = append(c.line, b...)
-			} else {
-				c.write(append(c.line, b...))
-				c.line = nil
-			}
-			return
-		}
-		line := b[:i+1]
-		if len(c.line) > 0 {
-			line = append(c.line, line...)
-		}
-		c.write(line)
-		c.line, b = c.line[:0], b[i+1:]
-	}
-}
-
-func (c *copied) write(line []byte) {
-	if bytes.ContainsAny(line, "0123456789") {
-		line = changing.ReplaceAll(line, []byte("#"))
-	}
-	_, _ = c.sum.Write(line)
-	if c.over = c.over || len(c.text)+len(line) > maxCompared; !c.over {
-		c.text = append(c.text, line...)
-	} else {
+	_, _ = c.sum.Write(b)
+	if c.over = c.over || len(c.text)+len(b) > maxCompared; c.over {
 		c.text = nil
+	} else {
+		c.text = append(c.text, b...)
 	}
 }
 
-// close ends the last line, and returns the sum of all.
-func (c *copied) close() (sum [sha256.Size]byte) {
-	if c.sum == nil {
-		return sum
-	}
-	if len(c.line) > 0 {
-		c.write(c.line)
-		c.line = nil
-	}
-	copy(sum[:], c.sum.Sum(nil))
-	return sum
-}
+// lines returns the text without what differs between two runs.
+func (c *copied) lines() []byte { return changing.ReplaceAll(c.text, []byte("#")) }
 
 // remember notes where the output of a command is stored.
 func (s *Shell) remember(j *job, id string) {
@@ -102,7 +70,7 @@ func (s *Shell) remember(j *job, id string) {
 	if len(s.last) >= maxLastRuns {
 		clear(s.last)
 	}
-	s.last[j.key] = lastRun{observations.Prefix + id, j.seen.text.close()}
+	s.last[j.key] = lastRun{observations.Prefix + id, j.seen.text.sum.Sum64()}
 }
 
 // delta says in one line what changed since the last stored output of the same command; "" if there is none.
@@ -110,12 +78,11 @@ func (s *Shell) delta(ctx context.Context, j *job, in tools.Input) string {
 	s.mu.Lock()
 	last, known := s.last[j.key]
 	s.mu.Unlock()
-	sum := j.seen.text.close()
-	if !known {
+	switch {
+	case !known:
 		return ""
-	}
-	if sum == last.sum {
-		return "unchanged since " + last.name + " but for times"
+	case j.seen.text.sum.Sum64() == last.sum:
+		return "unchanged since " + last.name
 	}
 	src, err := in.Sources.Open(ctx, last.name)
 	if err != nil {
@@ -125,14 +92,17 @@ func (s *Shell) delta(ctx context.Context, j *job, in tools.Input) string {
 	if src.Size > maxCompared || j.seen.text.over {
 		return "changed since " + last.name + "; both are too long to be compared here"
 	}
-	var before copied
+	before := newCopied()
 	b, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size))
 	if err != nil {
 		return ""
 	}
 	before.add(b)
-	before.close()
-	return describeDelta(last.name, before.text, j.seen.text.text)
+	old, now := before.lines(), j.seen.text.lines()
+	if bytes.Equal(old, now) {
+		return "unchanged since " + last.name + ", times aside"
+	}
+	return describeDelta(last.name, old, now)
 }
 
 // describeDelta counts and quotes the lines that differ.

@@ -43,6 +43,7 @@ func (s *Shell) Run() tools.Tool {
 		Effect:      effect,
 		OpenWorld:   s.options.AllowNet || s.options.Mode == sandbox.Off,
 		Toolset:     Toolset,
+		Terminal:    true,
 	}, s.run)
 }
 

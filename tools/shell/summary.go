@@ -17,7 +17,7 @@ type summary struct {
 	text         copied // for deltas
 }
 
-func newSummary() summary { return summary{} }
+func newSummary() summary { return summary{text: newCopied()} }
 
 func (s *summary) add(c chunk) {
 	s.bytes += int64(len(c.data))
