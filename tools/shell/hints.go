@@ -51,7 +51,7 @@ func sizeText(n int64) string {
 
 // hiddenFrom reports whether a path exists on this machine, but not for commands.
 func (s *Shell) hiddenFrom(path string) bool {
-	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/dev", "/tmp", homeDir, obsDir, "/nix"} {
+	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/dev", homeDir, obsDir, "/nix"} {
 		if within(dir, path) {
 			return false
 		}

@@ -1,0 +1,233 @@
+package shell_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+)
+
+// TestSmallOutputs compares what is shown of small outputs, and their status.
+func TestSmallOutputs(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	for _, c := range []struct{ name, command, want, status string }{
+		{"whole", "echo one; echo two", "one\ntwo\n", "success"},
+		{"nothing", "true", "no output\n", "success"},
+		{"exit code", "echo no; exit 3", "no\nnote: exit code 3\n", "failure"},
+		{"two streams", "echo a; sleep .02; echo b >&2; sleep .02; echo c", "a\nstderr| b\nc\n", "success"},
+		{"standard error alone", "echo b >&2", "b\n", "success"},
+		{"standard input is empty", "cat; echo end", "end\n", "success"},
+		{"signal", "kill -SEGV $$", "note: exit code 139; ended by a signal: segmentation fault\n", "failure"},
+		{"left running", "sleep 100 & echo end", "end\nnote: 1 process that it left running ended with it\n", "success"},
+		{"no terminal", "test -t 0 || test -t 1 || tty", "not a tty\nnote: exit code 1\n", "failure"},
+		{"no parse", "if true", "stderr", "failure"},
+		{"not found", "no-such-program", "not found", "failure"},
+		{"home", "cd; pwd; touch x && ls", "/home/run\nx\n", "success"},
+		{"last of a pipeline", "seq 3 | tail -1", "3\n", "success"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b.t = t
+			text, answer := b.run(c.command)
+			if c.want == "stderr" {
+				c.want = "the command does not parse: line 1, column 1"
+			}
+			if !strings.Contains(text, c.want) || answer.Failed || answer.Receipts[0].Status != c.status {
+				t.Errorf("%q, failed %v, %s; want %q, %s", text, answer.Failed, answer.Receipts[0].Status, c.want, c.status)
+			}
+		})
+	}
+}
+
+// TestBadArguments compares the errors of calls that start nothing.
+func TestBadArguments(t *testing.T) {
+	b := newBench(t, shell.Options{AllowProgram: []string{"echo", "ls"}})
+	if err := os.WriteFile(filepath.Join(b.root, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		args map[string]any
+		want string
+	}{
+		{"nothing", map[string]any{}, "command is empty"},
+		{"blank", map[string]any{"command": " \n"}, "command is empty"},
+		{"NUL", map[string]any{"command": "echo \x00"}, "NUL"},
+		{"too long", map[string]any{"command": strings.Repeat("x", 2<<20)}, "2097152 bytes"},
+		{"negative time", map[string]any{"command": "ls", "timeout_s": -1}, "timeout_s"},
+		{"long time", map[string]any{"command": "ls", "timeout_s": 1e9}, "timeout_s"},
+		{"outside", map[string]any{"command": "ls", "cwd": "/etc"}, "outside the root"},
+		{"missing", map[string]any{"command": "ls", "cwd": "no/such"}, "no/such"},
+		{"a file", map[string]any{"command": "ls", "cwd": "file"}, "name a directory"},
+		{"unknown handle", map[string]any{"after": "run:0123456789ab"}, "no command is running"},
+		{"both", map[string]any{"after": "run:0123456789ab", "command": "ls"}, "leave out command"},
+		{"program", map[string]any{"command": "echo x; ls | rm -rf /tmp/x"}, "rm is not among the programs"},
+		{"observation", map[string]any{"command": "ls $OBS/0123456789ab"}, "no such observation"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b.t = t
+			text, answer := b.call(t.Context(), c.args)
+			if !answer.Failed || !strings.Contains(text, c.want) || len(text) > 600 {
+				t.Errorf("%q; want an error with %q", text, c.want)
+			}
+		})
+	}
+}
+
+// TestContinues follows a command over several calls, and compares what is stored in the end.
+func TestContinues(t *testing.T) {
+	b := newBench(t, shell.Options{Slice: 300 * time.Millisecond})
+	text, answer := b.run("for i in 1 2 3 4 5 6; do echo line $i; echo error $i >&2; sleep .2; done; exit 2")
+	handle := regexp.MustCompile(`run:[0-9a-z]{12}`)
+	calls := 1
+	for ; answer.Receipts[0].Metadata["running"] == 1; calls++ {
+		name := handle.FindString(text)
+		if name == "" || calls > 20 {
+			t.Fatalf("call %d: no handle: %s", calls, text)
+		}
+		time.Sleep(100 * time.Millisecond) // output that comes between two calls is not lost
+		text, answer = b.call(t.Context(), map[string]any{"after": name})
+	}
+	if calls < 3 || answer.Receipts[0].Metadata["exit_code"] != 2 {
+		t.Fatalf("%d calls: %s", calls, text)
+	}
+	for i := 1; i <= 6; i++ {
+		if !strings.Contains(text, fmt.Sprintf("line %d\n", i)) || !strings.Contains(text, fmt.Sprintf("stderr| error %d\n", i)) {
+			t.Errorf("output %d is missing: %s", i, text)
+		}
+	}
+	if text, answer := b.call(t.Context(), map[string]any{"after": handle.FindString(text)}); !answer.Failed {
+		t.Errorf("a handle that was answered: %s", text)
+	}
+}
+
+// TestForeignHandle checks that a handle of another owner reads like an unknown one.
+func TestForeignHandle(t *testing.T) {
+	b := newBench(t, shell.Options{Slice: 100 * time.Millisecond})
+	text, _ := b.run("sleep 30")
+	name := regexp.MustCompile(`run:[0-9a-z]{12}`).FindString(text)
+	b.owner = "other"
+	theirs, answer := b.call(t.Context(), map[string]any{"after": name})
+	unknown, _ := b.call(t.Context(), map[string]any{"after": "run:0123456789ab"})
+	if name == "" || !answer.Failed || strings.ReplaceAll(theirs, name, "") != strings.ReplaceAll(unknown, "run:0123456789ab", "") {
+		t.Errorf("%q and %q", theirs, unknown)
+	}
+}
+
+// TestTimeout ends a command, and keeps what it wrote.
+func TestTimeout(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	text, answer := b.call(t.Context(), map[string]any{"command": "echo before; sleep 100", "timeout_s": 1})
+	if !answer.Failed || !strings.Contains(text, "after 1s") || !strings.Contains(text, "before") {
+		t.Error(text)
+	}
+}
+
+// TestCancel ends a command when its call is cancelled.
+func TestCancel(t *testing.T) {
+	b := newBench(t, shell.Options{AllowWrite: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	b.call(ctx, map[string]any{"command": "sleep 1; touch late"})
+	time.Sleep(1200 * time.Millisecond)
+	if _, err := os.Stat(filepath.Join(b.root, "late")); err == nil {
+		t.Error("the command went on")
+	}
+}
+
+// TestLongOutput checks that the store has every byte of an output, and that output beyond the limit ends the command.
+func TestLongOutput(t *testing.T) {
+	b := newBench(t, shell.Options{Output: 1 << 20})
+	text, answer := b.run("seq 100000")
+	var want strings.Builder
+	for i := 1; i <= 100000; i++ {
+		fmt.Fprintln(&want, i)
+	}
+	if _, got := b.stored(answer); got != want.String() || !strings.Contains(text, "100000 lines") {
+		t.Errorf("%d of %d bytes stored: %s", len(got), want.Len(), text)
+	}
+	text, answer = b.run("yes")
+	if o, _ := b.stored(answer); o.Bytes != 1<<20 || !strings.Contains(text, "over 1 MiB of output") {
+		t.Errorf("%d bytes: %s", o.Bytes, text)
+	}
+}
+
+// TestStandardErrorRanges checks that what is stored has no marks, and that the ranges of standard error are right.
+func TestStandardErrorRanges(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	_, answer := b.run(`for i in $(seq 60); do echo "out $i"; sleep .005; echo "err $i" >&2; sleep .005; done; seq 1000`)
+	o, text := b.stored(answer)
+	var out, err strings.Builder
+	at := int64(0)
+	for _, r := range o.Stats.Stderr {
+		out.WriteString(text[at:r[0]])
+		err.WriteString(text[r[0]:r[1]])
+		at = r[1]
+	}
+	out.WriteString(text[at:])
+	var wantOut, wantErr strings.Builder
+	for i := 1; i <= 60; i++ {
+		fmt.Fprintf(&wantOut, "out %d\n", i)
+		fmt.Fprintf(&wantErr, "err %d\n", i)
+	}
+	for i := 1; i <= 1000; i++ {
+		fmt.Fprintln(&wantOut, i)
+	}
+	if out.String() != wantOut.String() || err.String() != wantErr.String() || len(o.Stats.Stderr) != 60 {
+		t.Errorf("%d ranges; %q", len(o.Stats.Stderr), err.String())
+	}
+}
+
+// TestObservationReference runs a command on a stored output, and checks that others are not visible.
+func TestObservationReference(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	_, first := b.run("seq 5000")
+	_, other := b.run("seq 6000")
+	id, hidden := first.Receipts[0].ObservationID, other.Receipts[0].ObservationID
+	text, _ := b.run("wc -l < $OBS/" + id + "; ls $OBS; echo x > $OBS/" + id)
+	if !strings.Contains(text, "5000\n") || strings.Contains(text, hidden) || !strings.Contains(text, "Read-only file system") {
+		t.Error(text)
+	}
+}
+
+// TestDeltas compares what is said of a command that ran before.
+func TestDeltas(t *testing.T) {
+	b := newBench(t, shell.Options{AllowWrite: true})
+	const command = "cat list; seq 1000; echo took 0.$(date +%N) s"
+	for _, c := range []struct{ list, want string }{
+		{"a\nb\n", ""},
+		{"a\nb\n", "times aside"},
+		{"a\nc\n", "1 line added, 1 removed, times aside: -b | +c"},
+	} {
+		if err := os.WriteFile(filepath.Join(b.root, "list"), []byte(c.list), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := b.run(command)
+		if !strings.Contains(text, c.want) || c.want == "" && strings.Contains(text, "since obs:") || !strings.Contains(text, "1003 lines") {
+			t.Errorf("want %q: %s", c.want, text)
+		}
+	}
+}
+
+// TestGrantHints checks that a refusal names the grant that would allow it.
+func TestGrantHints(t *testing.T) {
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "secret"), nil, 0o644); err != nil { //nolint:gosec // a test's file
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ command, want string }{
+		{"touch here", "--allow-write"},
+		{"python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80))'", "--allow-net"},
+		{"cat " + filepath.Join(outside, "secret"), "--allow-read"},
+	} {
+		b := newBench(t, shell.Options{})
+		if text, _ := b.run(c.command); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s", c.command, text)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package shell_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+)
+
+// git runs git on this machine, outside the sandbox.
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", append([]string{
+		"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.invalid",
+	}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+const commit = "git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m new && git log --oneline | wc -l"
+
+// TestCommits checks that git works where commands may write, in a repository and in a worktree of one outside the root.
+func TestCommits(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	b := newBench(t, shell.Options{AllowWrite: true})
+	git(t, b.root, "init", "-q")
+	if text, _ := b.run("echo x > file && git add file && " + commit); !strings.Contains(text, "1\n") {
+		t.Errorf("repository: %s", text)
+	}
+	main := b.root
+	b.root = filepath.Join(t.TempDir(), "tree")
+	git(t, main, "worktree", "add", "-q", b.root)
+	if text, _ := b.run("echo y > file2 && git add file2 && " + commit); !strings.Contains(text, "2\n") {
+		t.Errorf("worktree: %s", text)
+	}
+	if text, _ := b.run("ls " + main + "; cat " + filepath.Join(main, "file")); !strings.Contains(text, "No such file") {
+		t.Errorf("a worktree grants more of its repository than its git directory: %s", text)
+	}
+}
+
+// TestForgedWorktree checks that a file .git alone grants no directory.
+func TestForgedWorktree(t *testing.T) {
+	b := newBench(t, shell.Options{AllowWrite: true})
+	other := t.TempDir()
+	git(t, other, "init", "-q")
+	dir := filepath.Join(other, ".git", "worktrees", "x")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.root, ".git"), []byte("gitdir: "+dir+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := b.run("ls " + other + "/.git"); !strings.Contains(text, "No such file") {
+		t.Error(text)
+	}
+}
+
+// TestGuarded tries to change what git and clients run. With the guards off the same attempts succeed, so that each
+// failure is theirs.
+func TestGuarded(t *testing.T) {
+	b := newBench(t, shell.Options{AllowWrite: true})
+	git(t, b.root, "init", "-q")
+	if err := os.Mkdir(filepath.Join(b.root, ".vscode"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, attempt := range []string{
+		"echo x > .git/hooks/pre-commit", "git config core.hooksPath /tmp", "mv .git .g", "mv .git/hooks .git/h",
+		"rm -rf .git/hooks", "echo x > .vscode/tasks.json", "mv .vscode v", "ln -sf /tmp .git/hooks", "chmod 777 .git/config",
+		"touch .git/config", "rm .git/config",
+	} {
+		if text, answer := b.run(attempt); answer.Receipts[0].Metadata["exit_code"] == 0 {
+			t.Errorf("%s: %s", attempt, text)
+		}
+	}
+	control := newBench(t, shell.Options{AllowWrite: true})
+	if text, answer := control.run("mkdir -p x/.git/hooks && echo x > x/.git/hooks/pre-commit && mv x/.git x/g"); answer.Receipts[0].
+		Metadata["exit_code"] != 0 {
+		t.Errorf("the control failed: %s", text)
+	}
+	text, _ := b.run("mkdir .cursor && echo '{}' > .cursor/mcp.json && echo '{}' > .mcp.json")
+	for _, name := range []string{".cursor", ".mcp.json"} {
+		if _, err := os.Lstat(filepath.Join(b.root, name)); err == nil || !strings.Contains(text, "renamed to "+name+".from-run") {
+			t.Errorf("%s was left: %s", name, text)
+		}
+	}
+}
+
+// TestStoreIsHidden checks that a store below a root is not visible, and that everything else is.
+func TestStoreIsHidden(t *testing.T) {
+	root := t.TempDir()
+	hidden := filepath.Join(root, "store")
+	if err := os.MkdirAll(hidden, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"store/token", "seen"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte("text of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := newBench(t, shell.Options{Hidden: []string{hidden}})
+	b.root = root
+	if text, _ := b.run("cat seen store/token; ls store"); !strings.Contains(text, "text of seen") || strings.Contains(text, "text of store") {
+		t.Error(text)
+	}
+	control := newBench(t, shell.Options{})
+	control.root = root
+	if text, _ := control.run("cat store/token"); !strings.Contains(text, "text of store") {
+		t.Errorf("the control failed: %s", text)
+	}
+}
