@@ -68,7 +68,7 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 	}
 	a.shell = s.shell(o, a.store)
 	a.catalog = server.Catalog(server.Parts{JQ: o.JQ, Shell: a.shell, Toolsets: s.toolsets()})
-	if a.sources, err = s.sources(a.store); err != nil {
+	if a.sources, err = s.sources(a.store, a.shell); err != nil {
 		a.close()
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 }
 
 // sources opens the roots. Tools see nothing that is hidden.
-func (s *Settings) sources(store *observations.Store) (source.Set, error) {
-	src := source.Set{Places: places(store, observations.Local)}
+func (s *Settings) sources(store *observations.Store, sh *shell.Shell) (source.Set, error) {
+	src := source.Set{Places: places(store, sh, observations.Local)}
 	denied := s.hidden(store)
 	for _, dir := range s.roots() {
 		r, err := tree.Open(dir, denied...)
@@ -153,9 +153,10 @@ func (s *Settings) sources(store *observations.Store) (source.Set, error) {
 }
 
 // places lists the places besides the roots that an owner may name, in the order in which they are asked.
-func places(store *observations.Store, owner string) []source.NamedPlace {
+func places(store *observations.Store, sh *shell.Shell, owner string) []source.NamedPlace {
 	return []source.NamedPlace{
 		source.Observations(store, owner),
+		source.Scratch(func() (*tree.Root, error) { return sh.Root(owner) }),
 	}
 }
 

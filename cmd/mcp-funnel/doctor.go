@@ -64,7 +64,7 @@ func rootsFound(s *Settings) []finding {
 			"none: the current directory is a home, a system directory or the file system's root; set --root DIR")
 	}
 	var all []finding
-	src, err := s.sources(nil)
+	src, err := s.sources(nil, nil)
 	if err != nil {
 		return bad("root", err.Error())
 	}

@@ -99,6 +99,6 @@ func (a *app) ended(ctx context.Context, err error) error {
 // sourcesOf returns what a session may name: all roots, and the observations of its owner.
 func (a *app) sourcesOf(who funnel.Session) source.Set {
 	src := a.sources
-	src.Places = places(a.store, who.Owner)
+	src.Places = places(a.store, a.shell, who.Owner)
 	return src
 }

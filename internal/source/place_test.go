@@ -21,13 +21,19 @@ func TestPlaces(t *testing.T) {
 	}
 	files := map[string]string{"a/b/c.txt": "one", "a/d.txt": "two", "e.txt": "three"}
 	other := workspace(t, "other", map[string]string{"f.txt": "four"})
+	scratch := workspace(t, "s", files)
 	for name, k := range map[string]struct {
 		set   source.Set
 		start string
 	}{
 		"one root":      {source.Set{Roots: []*tree.Root{workspace(t, "w", files)}}, "."},
 		"several roots": {source.Set{Roots: []*tree.Root{workspace(t, "w", files), other}}, "w"},
-		"observations":  {source.Set{Places: []source.NamedPlace{source.Observations(st, observations.Local)}}, "obs:"},
+		"scratch": {
+			source.Set{Places: []source.NamedPlace{
+				source.Scratch(func() (*tree.Root, error) { return scratch, nil }),
+			}}, "scratch:",
+		},
+		"observations": {source.Set{Places: []source.NamedPlace{source.Observations(st, observations.Local)}}, "obs:"},
 	} {
 		t.Run(name, func(t *testing.T) { testPlace(t, k.set, k.start) })
 	}

@@ -6,11 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
 // scratch is the directory of one owner's commands, for as long as the server runs: their /tmp, home and caches.
 type scratch struct {
 	path string
+	root *tree.Root
 	lock *os.File // held while the server lives: other servers delete directories whose lock is free
 }
 
@@ -45,6 +48,9 @@ func (s *Shell) scratchOf(owner string) (*scratch, error) {
 	if d.lock, err = lockFile(path + ".lock"); err == nil {
 		err = d.make()
 	}
+	if err == nil {
+		d.root, err = tree.Open(path)
+	}
 	if err != nil {
 		d.remove()
 		return nil, err
@@ -57,7 +63,20 @@ func (d *scratch) make() error {
 	return errors.Join(os.MkdirAll(d.tmp(), 0o700), os.MkdirAll(d.home(), 0o700))
 }
 
+// Root returns the scratch directory of an owner for tools that read; it stays open until [Shell.Close].
+func (s *Shell) Root(owner string) (*tree.Root, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.scratch[owner]; d != nil {
+		return d.root, nil
+	}
+	return nil, errors.New("scratch: is empty: it holds what commands of run write to /tmp and to their home")
+}
+
 func (d *scratch) remove() {
+	if d.root != nil {
+		_ = d.root.Close()
+	}
 	removeAll(d.path)
 	if d.lock != nil {
 		_ = d.lock.Close()
