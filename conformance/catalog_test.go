@@ -30,9 +30,9 @@ type listedTool struct {
 }
 
 // listTools requests tools/list from the binary and returns the list, parsed and as it was sent.
-func listTools(t *testing.T) (raw json.RawMessage, all []listedTool) {
+func listTools(t *testing.T, flags ...string) (raw json.RawMessage, all []listedTool) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary(t), "--root", mustAbs(t, ".."))
+	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"--root", mustAbs(t, "..")}, flags...)...)
 	cmd.Env = environment(t)
 	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rules","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
@@ -101,5 +101,24 @@ func TestCatalog(t *testing.T) {
 	}
 	if n := tokens.New(tokens.O200k).Count(prompts.Instructions()); n > maxInstructions {
 		t.Errorf("the instructions cost %d tokens, at most %d", n, maxInstructions)
+	}
+}
+
+// TestToolsetShell compares what the toolset shell adds to the list: one tool, within its budget.
+func TestToolsetShell(t *testing.T) {
+	const maxRun = 130 // tokens
+	core, _ := listTools(t)
+	for _, flags := range [][]string{
+		{"--toolsets", "core,shell"}, {"--toolsets", "all", "--allow-write"}, {"--toolsets", "core,shell", "--sandbox", "off"},
+	} {
+		raw, all := listTools(t, flags...)
+		count := tokens.New(tokens.O200k).Count
+		if n := count(string(raw)) - count(string(core)); n > maxRun || n < 20 {
+			t.Errorf("%v: run costs %d tokens, at most %d", flags, n, maxRun)
+		}
+		run := all[len(all)-1]
+		if len(all) != 7 || run.Name != "run" || strings.Contains(run.Description, "not contained") != slices.Contains(flags, "off") {
+			t.Errorf("%v: %d tools, %s: %s", flags, len(all), run.Name, run.Description)
+		}
 	}
 }

@@ -101,7 +101,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 		Images:   len(c.images()),
 		Counts:   c.output.counts,
 		Ours:     !tool.Paged && c.output.source == "" && (tool.Toolset == tools.Core || tool.Toolset == ""),
-		Terminal: tool.Terminal,
+		Terminal: tool.Terminal, Findings: c.output.found,
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,
 		Reject:   verdict == policy.Reject,

@@ -44,6 +44,7 @@ type output struct {
 	images  []*image
 	counts  map[string]float64
 	notes   []string
+	found   []string                                // see [tools.Output.Findings]
 	masked  int                                     // secrets masked in the notes
 	stored  func(id string)                         // called when the output is stored; nil: nothing is
 	record  func() (*observations.Recording, error) // opens the recording of the output
@@ -86,6 +87,8 @@ func (s stderrOf) Write(p []byte) (int, error) {
 	}
 	return s.o.capture.WriteStderr(p)
 }
+
+func (o *output) Findings(lines []string) { o.set(func() { o.found = lines }) }
 
 func (o *output) OnStored(f func(id string)) { o.set(func() { o.stored = f }) }
 

@@ -155,6 +155,9 @@ type Output interface {
 	// Note adds a line that the answer must show, even if it is a receipt: "3 directories could not be read".
 	Note(text string)
 
+	// Findings sets lines that a receipt shows before what it says of the kind: the errors in the output of a compiler.
+	Findings(lines []string)
+
 	// Progress reports how far the work is; total ≤ 0 if it is unknown. It is cheap: call it as often as you like.
 	Progress(done, total int64, message string)
 }

@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
 type doctor struct{}
@@ -35,7 +37,7 @@ func bad(what, text string) []finding { return []finding{{what: what, bad: true,
 
 func (doctor) Run(s *Settings, w *streams) error {
 	var all []finding
-	for _, check := range []func(*Settings) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks} {
+	for _, check := range []func(*Settings) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks, commandsWork} {
 		all = append(all, check(s)...)
 	}
 	sick := false
@@ -108,6 +110,24 @@ func storeWorks(s *Settings) []finding {
 	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil &&
 		strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
 		all = append(all, finding{what: "store", text: "it is below " + tmp + ", which a reboot may empty"})
+	}
+	return all
+}
+
+// commandsWork tests whether commands can be contained, if the tool run is offered.
+func commandsWork(s *Settings) []finding {
+	if !slices.Contains(s.toolsets(), shell.Toolset) {
+		return nil
+	}
+	sh := s.shell(s.options(), nil)
+	defer sh.Close()
+	if err := sh.Try(); err != nil {
+		return bad("commands", err.Error())
+	}
+	all := []finding{{what: "commands", weak: s.Sandbox != "required", text: "run works, with --sandbox " + s.Sandbox}}
+	if dirs := sh.Unreachable(s.roots()); len(dirs) > 0 {
+		all = append(all, finding{what: "commands", weak: true, text: fmt.Sprintf(
+			"programs in these directories of PATH cannot be run: %s; --allow-read grants them", strings.Join(dirs, ", "))})
 	}
 	return all
 }

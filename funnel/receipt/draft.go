@@ -63,7 +63,7 @@ func NewDraft(f Facts) *Draft {
 		lines: c.Lines, head: c.Head, tail: c.Tail,
 		kind: c.Kind(),
 	}
-	d.says, d.cutLines = cutsFirst(sum.Says)
+	d.says, d.cutLines = cutsFirst(append(f.Findings[:len(f.Findings):len(f.Findings)], sum.Says...))
 	d.quotes = make(map[string]digest.Quote, len(sum.Quotes))
 	for _, q := range sum.Quotes {
 		d.quotes[q.Whole] = q

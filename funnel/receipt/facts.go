@@ -29,6 +29,7 @@ type Facts struct {
 	Images   int                // shown together with the text
 	Counts   map[string]float64 // what the tool counted
 	Ours     bool               // a tool of this server wrote it: NDJSON is laid out compactly
+	Findings []string           // lines that the tool found worth showing first
 	Terminal bool               // it is shown as a terminal would
 	ReadOnly bool               // the call can be repeated without harm
 	Offered  func() []string    // the tools that the next step may name; nil: jq, grep and slice
@@ -130,7 +131,10 @@ func (f Facts) totals() []string {
 	}
 	switch s := &f.Captured.Streams; {
 	case s.Mixed():
-		out = append(out, lines(s.Lines())+" of standard error, marked "+strings.TrimSpace(text.StderrMark)+"; jq reads the others")
+		out = append(
+			out,
+			lines(s.Lines())+" of standard error, marked "+strings.TrimSpace(text.StderrMark)+"; jq reads the others",
+		)
 	case s.Only():
 		out = append(out, "all standard error")
 	}

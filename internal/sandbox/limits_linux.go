@@ -133,7 +133,7 @@ func directorySize(dirs []string) (size int64) {
 	return size
 }
 
-// residentMemory returns the sum of the processes' resident memory, in bytes. Memory that several share counts for each.
+// residentMemory returns the sum of the processes' resident memory that they do not share, in bytes.
 func residentMemory(pids []int) (sum int64) {
 	for _, pid := range pids {
 		b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")

@@ -98,7 +98,7 @@ func allThreads(call, a, b, c uintptr) error {
 // dropCapabilities drops the capabilities that the first process of a user namespace has, for good: without new
 // privileges, no program can give them back.
 func dropCapabilities() error {
-	const secureBits = 0x2f // noroot, no setuid fixup, no ambient raise: each with its lock, but keep_caps off and unlocked
+	const secureBits = 0x2f // noroot, no setuid fixup, no keep_caps: the first two and the last one locked
 	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, secureBits, 0); err != nil {
 		return fmt.Errorf("securebits: %w", err)
 	}
@@ -108,30 +108,34 @@ func dropCapabilities() error {
 }
 
 // namespaceFlags are the flags of clone that make namespaces.
-const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWNS |
-	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
 const linuxTIOCLINUX = 0x541c // pastes into a console, as TIOCSTI does
 
 // rules are the system calls that a command may not make: namespaces and mounts, other processes, keys, parts of the
 // kernel with a history of vulnerabilities, and sockets that leave the command's network. A unix socket does: a path
 // reaches servers outside, whatever the network namespace is; pairs of connected streams stay allowed.
-var rules = append(seccomp.Deny(append([]uintptr{
-	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
-	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
-	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
-	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
-	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
-	unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_SYSLOG,
-	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME,
-	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
-}, rulesHere...)...),
+var rules = append(
+	seccomp.Deny(append([]uintptr{
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
+		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
+		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
+		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
+		unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_SYSLOG,
+		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME,
+		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
+	}, rulesHere...)...),
 	seccomp.Rule{Call: unix.SYS_CLONE, If: []seccomp.Test{{Argument: 0, Mask: namespaceFlags}}, Errno: seccomp.Allow},
 	seccomp.Rule{Call: unix.SYS_CLONE, Errno: unix.EPERM},
-	seccomp.Rule{Call: unix.SYS_CLONE3, Errno: unix.ENOSYS}, // its flags are behind a pointer; callers fall back to clone
+	seccomp.Rule{
+		Call:  unix.SYS_CLONE3,
+		Errno: unix.ENOSYS,
+	}, // its flags are behind a pointer; callers fall back to clone
 	seccomp.Rule{Call: unix.SYS_IOCTL, If: []seccomp.Test{seccomp.Is(1, unix.TIOCSTI)}, Errno: unix.EPERM},
 	seccomp.Rule{Call: unix.SYS_IOCTL, If: []seccomp.Test{seccomp.Is(1, linuxTIOCLINUX)}, Errno: unix.EPERM},
 	seccomp.Rule{Call: unix.SYS_SOCKET, If: []seccomp.Test{seccomp.Is(0, unix.AF_INET)}, Errno: seccomp.Allow},

@@ -99,8 +99,8 @@ const startTimeout = 20 * time.Second
 
 var ready bool
 
-// Main runs the init of a sandbox if the arguments ask for one. Then ran is true, and the process must exit with code at
-// once. Call Main first in main, and in TestMain of tests whose code runs commands.
+// Main runs the init of a sandbox if the arguments ask for one. Then ran is true, and the process must exit with code
+// at once. Call Main first in main, and in TestMain of tests whose code runs commands.
 func Main(args []string) (ran bool, code int) {
 	if len(args) < 2 || args[1] != argument {
 		ready = true

@@ -44,7 +44,7 @@ type Process struct {
 	reaped bool
 }
 
-// header is what init is told over the control socket.
+// header is what the server sends to init over the control socket.
 type header struct {
 	Spec
 	Namespaces bool
@@ -230,7 +230,8 @@ func (p *Process) await() {
 	_ = p.control.Close()
 	if err != nil || r.End == nil {
 		p.end.status = Status{Exit: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL.String()}
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) &&
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) &&
+			!errors.Is(err, os.ErrDeadlineExceeded) &&
 			!errors.Is(err, unix.ECONNRESET) {
 			p.end.err = err
 		}

@@ -95,6 +95,7 @@ func (s *sheet) SetTextRange(unit string, from, to, total int64) {
 func (s *sheet) Next(c tools.Call)                { s.next = &c }
 func (s *sheet) Keep(...string)                   { panic("slice keeps nothing") }
 func (s *sheet) Stderr() io.Writer                { return io.Discard }
+func (s *sheet) Findings([]string)                {}
 func (s *sheet) OnStored(func(id string))         {}
 func (s *sheet) Source(string)                    { panic("slice is no source") }
 func (s *sheet) Count(string, float64)            {}

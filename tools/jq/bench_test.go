@@ -23,6 +23,7 @@ func (nothing) SetRowRange(int64, int64)      {}
 func (nothing) Next(tools.Call)               {}
 func (nothing) Keep(...string)                {}
 func (nothing) Stderr() io.Writer             { return io.Discard }
+func (nothing) Findings([]string)             {}
 func (nothing) OnStored(func(id string))      {}
 func (nothing) Count(string, float64)         {}
 func (nothing) Note(string)                   {}

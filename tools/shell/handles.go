@@ -45,7 +45,10 @@ func (s *Shell) claim(owner, handle string) (*job, error) {
 	if j == nil || j.owner != owner {
 		return nil, fmt.Errorf(
 			"after: no command is running as %s: it has ended and was answered, waited over %s, or the server began anew; "+
-				"run command=… starts one", content.ClipBytes(handle, 60), shortTime(idleTimeout))
+				"run command=… starts one",
+			content.ClipBytes(handle, 60),
+			shortTime(idleTimeout),
+		)
 	}
 	if j.taken {
 		return nil, fmt.Errorf("after: another call follows %s now: wait for its answer", handle)

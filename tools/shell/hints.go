@@ -11,9 +11,13 @@ import (
 // Words by which programs report what a sandbox refuses.
 var (
 	refusedWrite = regexp.MustCompile(`(?i)read-only file system|EROFS`)
-	refusedPath  = regexp.MustCompile(`(?i)permission denied|operation not permitted|no such file or directory|EACCES|ENOENT|not found`)
-	refusedNet   = regexp.MustCompile(`(?i)could not resolve|couldn't resolve|network is unreachable|name resolution|no such host|` +
-		`ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo|temporary failure|dial tcp|failed to connect`)
+	refusedPath  = regexp.MustCompile(
+		`(?i)permission denied|operation not permitted|no such file or directory|EACCES|ENOENT|not found`,
+	)
+	refusedNet = regexp.MustCompile(
+		`(?i)could not resolve|couldn't resolve|network is unreachable|name resolution|no such host|` +
+			`ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo|temporary failure|dial tcp|failed to connect`,
+	)
 	absolutePath = regexp.MustCompile(`(?:^|[\s'"(=:])(/[\w.@+~/-]{2,200})`)
 )
 
@@ -36,7 +40,10 @@ func (s *Shell) grantHint(j *job) string {
 	for _, m := range absolutePath.FindAllSubmatch(tail, -1) {
 		path := filepath.Clean(string(m[1]))
 		if s.hiddenFrom(path) {
-			return fmt.Sprintf("%s is outside what commands may see: the operator can allow its directory with --allow-read", path)
+			return fmt.Sprintf(
+				"%s is outside what commands may see: the operator can allow its directory with --allow-read",
+				path,
+			)
 		}
 	}
 	return ""
@@ -51,7 +58,7 @@ func sizeText(n int64) string {
 
 // hiddenFrom reports whether a path exists on this machine, but not for commands.
 func (s *Shell) hiddenFrom(path string) bool {
-	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/dev", homeDir, obsDir, "/nix"} {
+	for _, dir := range append([]string{"/proc", "/dev", homeDir, obsDir}, systemDirs...) {
 		if within(dir, path) {
 			return false
 		}

@@ -138,21 +138,6 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	return j, nil
 }
 
-// explainStart returns the error of a command that could not be started, with what to do.
-func (s *Shell) explainStart(err error) error {
-	var lacks *sandbox.Unavailable
-	switch {
-	case errors.As(err, &lacks):
-		return fmt.Errorf(
-			"commands cannot be contained here (%s): %s; mcp-funnel doctor says what would help, "+
-				"and the operator can choose --sandbox best-effort or off", lacks.Layer,
-			content.ClipBytes(lacks.Cause.Error(), 300))
-	case errors.Is(err, sandbox.ErrNotFound):
-		return fmt.Errorf("the shell %w; choose another with --shell", err)
-	}
-	return fmt.Errorf("the command could not be started: %w", err)
-}
-
 // follow passes the output of a command on until it ends or the slice of this call has passed.
 func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Output) error {
 	slice := s.options.Slice
@@ -195,6 +180,9 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	out.Count("exit_code", float64(status.Exit))
 	for _, note := range s.notes(ctx, j, status, in) {
 		out.Note(note)
+	}
+	if status.Exit != 0 {
+		out.Findings(j.seen.found.close())
 	}
 	out.OnStored(func(id string) { s.remember(j, id) })
 	if j.ended() == endedTimeout {

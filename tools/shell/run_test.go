@@ -38,7 +38,14 @@ func TestSmallOutputs(t *testing.T) {
 				c.want = "the command does not parse: line 1, column 1"
 			}
 			if !strings.Contains(text, c.want) || answer.Failed || answer.Receipts[0].Status != c.status {
-				t.Errorf("%q, failed %v, %s; want %q, %s", text, answer.Failed, answer.Receipts[0].Status, c.want, c.status)
+				t.Errorf(
+					"%q, failed %v, %s; want %q, %s",
+					text,
+					answer.Failed,
+					answer.Receipts[0].Status,
+					c.want,
+					c.status,
+				)
 			}
 		})
 	}
@@ -97,7 +104,8 @@ func TestContinues(t *testing.T) {
 		t.Fatalf("%d calls: %s", calls, text)
 	}
 	for i := 1; i <= 6; i++ {
-		if !strings.Contains(text, fmt.Sprintf("line %d\n", i)) || !strings.Contains(text, fmt.Sprintf("stderr| error %d\n", i)) {
+		if !strings.Contains(text, fmt.Sprintf("line %d\n", i)) ||
+			!strings.Contains(text, fmt.Sprintf("stderr| error %d\n", i)) {
 			t.Errorf("output %d is missing: %s", i, text)
 		}
 	}
@@ -114,7 +122,8 @@ func TestForeignHandle(t *testing.T) {
 	b.owner = "other"
 	theirs, answer := b.call(t.Context(), map[string]any{"after": name})
 	unknown, _ := b.call(t.Context(), map[string]any{"after": "run:0123456789ab"})
-	if name == "" || !answer.Failed || strings.ReplaceAll(theirs, name, "") != strings.ReplaceAll(unknown, "run:0123456789ab", "") {
+	if name == "" || !answer.Failed ||
+		strings.ReplaceAll(theirs, name, "") != strings.ReplaceAll(unknown, "run:0123456789ab", "") {
 		t.Errorf("%q and %q", theirs, unknown)
 	}
 }
@@ -160,7 +169,9 @@ func TestLongOutput(t *testing.T) {
 // TestStandardErrorRanges checks that what is stored has no marks, and that the ranges of standard error are right.
 func TestStandardErrorRanges(t *testing.T) {
 	b := newBench(t, shell.Options{})
-	_, answer := b.run(`for i in $(seq 60); do echo "out $i"; sleep .005; echo "err $i" >&2; sleep .005; done; seq 1000`)
+	_, answer := b.run(
+		`for i in $(seq 60); do echo "out $i"; sleep .005; echo "err $i" >&2; sleep .005; done; seq 1000`,
+	)
 	o, text := b.stored(answer)
 	var out, err strings.Builder
 	at := int64(0)
@@ -190,7 +201,8 @@ func TestObservationReference(t *testing.T) {
 	_, other := b.run("seq 6000")
 	id, hidden := first.Receipts[0].ObservationID, other.Receipts[0].ObservationID
 	text, _ := b.run("wc -l < $OBS/" + id + "; ls $OBS; echo x > $OBS/" + id)
-	if !strings.Contains(text, "5000\n") || strings.Contains(text, hidden) || !strings.Contains(text, "Read-only file system") {
+	if !strings.Contains(text, "5000\n") || strings.Contains(text, hidden) ||
+		!strings.Contains(text, "Read-only file system") {
 		t.Error(text)
 	}
 }
@@ -208,7 +220,8 @@ func TestDeltas(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, _ := b.run(command)
-		if !strings.Contains(text, c.want) || c.want == "" && strings.Contains(text, "since obs:") || !strings.Contains(text, "1003 lines") {
+		if !strings.Contains(text, c.want) || c.want == "" && strings.Contains(text, "since obs:") ||
+			!strings.Contains(text, "1003 lines") {
 			t.Errorf("want %q: %s", c.want, text)
 		}
 	}

@@ -24,7 +24,12 @@ func parse(command string) script {
 		s.fault = "the command does not parse: " + err.Error()
 		var at syntax.ParseError
 		if errors.As(err, &at) {
-			s.fault = fmt.Sprintf("the command does not parse: line %d, column %d: %s", at.Pos.Line(), at.Pos.Col(), at.Text)
+			s.fault = fmt.Sprintf(
+				"the command does not parse: line %d, column %d: %s",
+				at.Pos.Line(),
+				at.Pos.Col(),
+				at.Text,
+			)
 		}
 		if f == nil {
 			return s
@@ -53,7 +58,8 @@ func parse(command string) script {
 func isBuiltin(name string) bool {
 	return slices.Contains(strings.Fields(
 		": . [ alias bg break cd command continue echo eval exec exit export false fg getopts hash jobs kill printf pwd read "+
-			"readonly return set shift source test times trap true type ulimit umask unalias unset wait local declare"), name)
+			"readonly return set shift source test times trap true type ulimit umask unalias unset wait local declare",
+	), name)
 }
 
 // allowed returns an error if the command names a program that the operator did not list. A script can hide what it

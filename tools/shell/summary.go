@@ -15,6 +15,7 @@ type summary struct {
 	bytes, lines int64
 	tail         []byte // of both streams
 	text         copied // for deltas
+	found        findings
 }
 
 func newSummary() summary { return summary{text: newCopied()} }
@@ -27,6 +28,7 @@ func (s *summary) add(c chunk) {
 		s.tail = s.tail[:copy(s.tail, s.tail[drop:])]
 	}
 	s.text.add(c.data)
+	s.found.add(c.data)
 }
 
 // progress returns how far the command is, in one line.

@@ -227,11 +227,20 @@ func (s *Shell) quarantine(j *job) (notes []string) {
 		}
 		aside := fmt.Sprintf("%s.from-run-%d", path, os.Getpid())
 		if err := os.Rename(path, aside); err != nil {
-			notes = append(notes, fmt.Sprintf("%s was created by the command and could not be renamed: look at it before a client runs it", path))
+			notes = append(
+				notes,
+				fmt.Sprintf(
+					"%s was created by the command and could not be renamed: look at it before a client runs it",
+					path,
+				),
+			)
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("clients run what is in %s: it was renamed to %s; a person may rename it back",
-			g.name, filepath.Base(aside)))
+		notes = append(
+			notes,
+			fmt.Sprintf("clients run what is in %s: it was renamed to %s; a person may rename it back",
+				g.name, filepath.Base(aside)),
+		)
 	}
 	return notes
 }

@@ -23,9 +23,11 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-const commit = "git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m new && git log --oneline | wc -l"
+const commit = "git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m new && " +
+	"git log --oneline | wc -l"
 
-// TestCommits checks that git works where commands may write, in a repository and in a worktree of one outside the root.
+// TestCommits checks that git works where commands may write: in a repository, and in a worktree of one outside the
+// root.
 func TestCommits(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -41,7 +43,10 @@ func TestCommits(t *testing.T) {
 	if text, _ := b.run("echo y > file2 && git add file2 && " + commit); !strings.Contains(text, "2\n") {
 		t.Errorf("worktree: %s", text)
 	}
-	if text, _ := b.run("ls " + main + "; cat " + filepath.Join(main, "file")); !strings.Contains(text, "No such file") {
+	if text, _ := b.run("ls " + main + "; cat " + filepath.Join(main, "file")); !strings.Contains(
+		text,
+		"No such file",
+	) {
 		t.Errorf("a worktree grants more of its repository than its git directory: %s", text)
 	}
 }
@@ -87,7 +92,8 @@ func TestGuarded(t *testing.T) {
 	}
 	text, _ := b.run("mkdir .cursor && echo '{}' > .cursor/mcp.json && echo '{}' > .mcp.json")
 	for _, name := range []string{".cursor", ".mcp.json"} {
-		if _, err := os.Lstat(filepath.Join(b.root, name)); err == nil || !strings.Contains(text, "renamed to "+name+".from-run") {
+		if _, err := os.Lstat(filepath.Join(b.root, name)); err == nil ||
+			!strings.Contains(text, "renamed to "+name+".from-run") {
 			t.Errorf("%s was left: %s", name, text)
 		}
 	}
@@ -107,7 +113,8 @@ func TestStoreIsHidden(t *testing.T) {
 	}
 	b := newBench(t, shell.Options{Hidden: []string{hidden}})
 	b.root = root
-	if text, _ := b.run("cat seen store/token; ls store"); !strings.Contains(text, "text of seen") || strings.Contains(text, "text of store") {
+	if text, _ := b.run("cat seen store/token; ls store"); !strings.Contains(text, "text of seen") ||
+		strings.Contains(text, "text of store") {
 		t.Error(text)
 	}
 	control := newBench(t, shell.Options{})

@@ -1,0 +1,80 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+)
+
+// Try runs a command that does nothing, contained as the options ask for. The error says what would make it work.
+func (s *Shell) Try() error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close() //nolint:errcheck // nothing was written to it
+	p, err := sandbox.Start(sandbox.Spec{
+		Args: []string{s.options.Shell, "-c", "exit 0"}, Dir: "/", Env: s.environment("/"), Mode: s.options.Mode,
+		Net: s.options.AllowNet, Memory: s.options.Memory, Processes: s.options.Processes,
+	}, null, null)
+	if err != nil {
+		return s.explainStart(err)
+	}
+	status, err := p.Wait()
+	if err == nil && status.Exit != 0 {
+		err = fmt.Errorf("%s ended with exit code %d", s.options.Shell, status.Exit)
+	}
+	return err
+}
+
+// remedies say what makes a missing layer of containment available.
+var remedies = map[string]string{
+	"namespaces": "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, " +
+		"kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0; in a container, a seccomp profile " +
+		"that permits unshare)",
+	"files":        "run the server outside a container that hides parts of its /proc",
+	"landlock":     "a kernel of 5.13 or later with landlock in its lsm= list",
+	"rights":       "a build with CGO_ENABLED=0",
+	"system calls": "a kernel with CONFIG_SECCOMP_FILTER",
+	"sandbox":      "Linux on amd64 or arm64",
+}
+
+// explainStart returns the error of a command that could not be started, with what to do.
+func (s *Shell) explainStart(err error) error {
+	var lacks *sandbox.Unavailable
+	switch {
+	case errors.As(err, &lacks):
+		return fmt.Errorf("commands cannot be contained here: %s: %s; needed: %s; the operator can also choose "+
+			"--sandbox best-effort or off", lacks.Layer, content.ClipBytes(lacks.Cause.Error(), 200), remedies[lacks.Layer])
+	case errors.Is(err, sandbox.ErrNotFound):
+		return fmt.Errorf("the shell %w; choose another with --shell", err)
+	}
+	return fmt.Errorf("the command could not be started: %w", err)
+}
+
+// Unreachable returns the directories of PATH whose programs a command cannot run, because nothing grants them.
+func (s *Shell) Unreachable(roots []string) (dirs []string) {
+	if s.options.Mode == sandbox.Off {
+		return nil
+	}
+	granted := slices.Concat(systemDirs, s.options.AllowRead, roots)
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !filepath.IsAbs(real) || slices.Contains(dirs, dir) {
+			continue
+		}
+		if !slices.ContainsFunc(granted, func(g string) bool { return within(g, real) }) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// systemDirs are the directories that every command may read; see package sandbox.
+var systemDirs = strings.Fields("/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix /gnu")

@@ -1,0 +1,125 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// Limits of findings.
+const (
+	maxFindings    = 12
+	maxFindingLine = 400 // bytes; longer lines are no messages of a compiler or a test
+	findingWidth   = 200 // bytes that are quoted
+)
+
+// findings are the lines by which compilers, test runners and package managers report what failed. They are shown only
+// if the command failed.
+type findings struct {
+	lines  []string
+	count  int64
+	line   int64  // lines that have ended
+	open   []byte // the line that has not ended, as far as it is held
+	cut    bool   // open is not all of it
+	detail string // a line of a Go test's log; it belongs to the failure after or before it
+	after  bool   // the line before reported a failure
+}
+
+// hints are words of which a finding has at least one: most blocks of output have none.
+var hintWords = [][]byte{
+	[]byte(
+		"rror",
+	), []byte("FAIL"), []byte("panic:"), []byte("not ok"), []byte(".go:"), []byte("✕"), []byte("✗"), []byte("●"),
+	[]byte("ERR!"), []byte("***"), []byte("xception"), []byte("atal"),
+}
+
+// finding matches the lines: of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of test runners
+// (go, pytest, cargo, TAP, jest, mocha), of uncaught exceptions.
+var finding = regexp.MustCompile(
+	`^\S+?[:(]\d+(?:[:,]\d+)?\)?: (?:fatal |internal )?error\b|^\S+\.go:\d+:\d+: |^(?:fatal )?error(?:\[\w+\])?: |` +
+		`^make(?:\[\d+\])?: \*\*\* |^npm (?:ERR!|error) \S|^\s*--- FAIL: |^FAIL[:\t]|^panic: |^(?:FAILED|ERROR) \S+|^test \S.* \.\.\. FAILED|^not ok\b|` +
+		`^\s*[✕✗] |^\s+● \S.* › |^(?:[\w.]+\.)?\w*(?:Error|Exception): |^Uncaught |^fatal: `,
+)
+
+// goDetail matches a line of a Go test's log.
+var goDetail = regexp.MustCompile(`^\s+\S+_test\.go:\d+: `)
+
+func (f *findings) add(b []byte) {
+	hinted := len(f.open) > 0
+	for _, w := range hintWords {
+		hinted = hinted || bytes.Contains(b, w)
+	}
+	if !hinted { // only the line that the next block continues matters
+		f.line += int64(bytes.Count(b, []byte{'\n'}))
+		b = b[bytes.LastIndexByte(b, '\n')+1:]
+		f.detail, f.after = "", false
+	}
+	for {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			if room := maxFindingLine + 1 - len(f.open); len(b) > room {
+				b, f.cut = b[:max(room, 0)], true
+			}
+			f.open = append(f.open, b...)
+			return
+		}
+		line := b[:i]
+		if len(f.open) > 0 {
+			line = append(f.open, line...)
+		}
+		if f.line++; len(line) <= maxFindingLine && !f.cut {
+			f.inspect(bytes.TrimRight(line, "\r"))
+		}
+		f.open, f.cut, b = f.open[:0], false, b[i+1:]
+	}
+}
+
+// inspect adds a line if it is a finding.
+func (f *findings) inspect(line []byte) {
+	if goDetail.Match(line) {
+		if f.detail = f.text(line); f.after {
+			f.quote(f.detail)
+			f.detail, f.after = "", false
+		}
+		return
+	}
+	if !finding.Match(line) {
+		if f.detail != "" && !bytes.HasPrefix(line, []byte("    ")) {
+			f.detail = ""
+		}
+		f.after = false
+		return
+	}
+	f.count++
+	f.after = bytes.Contains(line, []byte("--- FAIL: "))
+	f.quote(f.text(line))
+	if f.after && f.detail != "" {
+		f.quote(f.detail)
+		f.after = false
+	}
+	f.detail = ""
+}
+
+// text returns a line with its number.
+func (f *findings) text(line []byte) string {
+	return fmt.Sprintf("line %d: %s", f.line, content.ClipBytes(string(bytes.TrimSpace(line)), findingWidth))
+}
+
+func (f *findings) quote(text string) {
+	if len(f.lines) < maxFindings {
+		f.lines = append(f.lines, text)
+	}
+}
+
+// close returns the findings, and how many more there are.
+func (f *findings) close() []string {
+	if len(f.open) > 0 {
+		f.add([]byte{'\n'})
+	}
+	if more := f.count - int64(len(f.lines)); more > 0 {
+		return append(f.lines, fmt.Sprintf("… and %s like these", content.Plural(more, "more line", "more lines")))
+	}
+	return f.lines
+}

@@ -1,0 +1,41 @@
+package shell_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+)
+
+// TestFindings compares the lines that the receipt of a failed command names, for the output of well-known programs.
+func TestFindings(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	for _, c := range []struct{ name, output, want string }{
+		{"go test -v", "=== RUN   TestAdd\n    a_test.go:3: got 1, want 3\n--- FAIL: TestAdd (0.00s)\nFAIL\tx\t0.1s\n",
+			"line 3: --- FAIL: TestAdd (0.00s)\nline 2: a_test.go:3: got 1, want 3\nline 4: FAIL"},
+		{"go test", "--- FAIL: TestAdd (0.00s)\n    a_test.go:3: got 1, want 3\nFAIL\n",
+			"line 1: --- FAIL: TestAdd (0.00s)\nline 2: a_test.go:3: got 1, want 3\n"},
+		{"go build", "# x\n./a.go:3:5: undefined: y\n", "line 2: ./a.go:3:5: undefined: y\n"},
+		{"gcc", "a.c: In function f:\na.c:2:15: warning: w\na.c:3:1: error: no\n", "line 3: a.c:3:1: error: no\n"},
+		{"rustc", "error[E0308]: mismatched types\n --> src/main.rs:2:5\n", "line 1: error[E0308]: mismatched types\n"},
+		{"tsc", "src/a.ts(3,7): error TS2322: Type\n", "line 1: src/a.ts(3,7): error TS2322: Type\n"},
+		{"pytest", "FAILED tests/test_a.py::test_x - assert 1 == 2\n", "line 1: FAILED tests/test_a.py::test_x"},
+		{"python", "Traceback (most recent call last):\n  File \"a\"\nValueError: bad\n", "line 3: ValueError: bad\n"},
+		{"npm", "npm error code E404\n", "line 1: npm error code E404\n"},
+		{"make", "make[1]: *** [Makefile:3: all] Error 1\n", "line 1: make[1]: *** [Makefile:3: all] Error 1\n"},
+		{"TAP", "ok 1 - a\nnot ok 2 - b\n", "line 2: not ok 2 - b\n"},
+		{"many", strings.Repeat("a.c:1:1: error: e\n", 40), "… and 28 more lines like these\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b.t = t
+			text, _ := b.run("cat <<'END'\n" + c.output + "END\nseq 3000; exit 1")
+			if !strings.Contains(text, c.want) {
+				t.Errorf("want %q:\n%s", c.want, text)
+			}
+			if text, _ = b.run("cat <<'END'\n" + c.output + "END\nseq 3000 #"); strings.Contains(text, "line 1: ") ||
+				strings.Contains(text, "line 3: ") {
+				t.Errorf("findings of a command that succeeded:\n%s", text)
+			}
+		})
+	}
+}
