@@ -39,6 +39,7 @@ var All = map[string]string{
 	"S24": "every answer fits its budget, errors included",
 	"S25": "an answer is right or says that it is not complete",
 	"S26": "the agent cannot widen its own rights",
+	"S27": "contained commands cannot touch what is outside, or the network",
 	"S31": "it runs for days",
 	"S32": "known holes are absent",
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -87,12 +88,12 @@ func (i *initProcess) run() error {
 
 // prepare drops all that the command must not have, in an order in which each step is still permitted.
 func (i *initProcess) prepare() error {
-	for n := range i.Sources { // the command gets none of these
-		if fd := i.Sources[n].FD; fd > 0 {
+	// The command gets none of these, nor what the server itself has inherited from its client.
+	if err := unix.CloseRange(controlFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		for fd := controlFD; fd < maxOpen; fd++ {
 			unix.CloseOnExec(fd)
 		}
 	}
-	unix.CloseOnExec(controlFD)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // the kernel kills commands before the server
 	if i.Namespaces {
 		if !i.Net {

@@ -70,6 +70,7 @@ type watch struct {
 	*initProcess
 	free     int64 // free space when the size of the scratch directory was last measured
 	measured time.Time
+	allowed  int64 // bytes in the scratch directory: its limit, or its size when the command began; 0: not measured yet
 }
 
 // exceeded returns the limit that is exceeded, "" if none is.
@@ -103,8 +104,15 @@ func (w *watch) exceeded() string {
 			scratch = append(scratch, path)
 		}
 	}
-	if len(scratch) > 0 && w.mayBeFull(free) && directorySize(scratch) > w.ScratchMax {
-		return sizeText(w.ScratchMax) + " in the scratch directory"
+	if len(scratch) == 0 || !w.mayBeFull(free) {
+		return ""
+	}
+	size := directorySize(scratch)
+	if w.allowed == 0 { // a command may delete what earlier ones have left
+		w.allowed = max(w.ScratchMax, size)
+	}
+	if size > w.allowed {
+		return sizeText(w.ScratchMax) + " in the scratch directory: delete files in /tmp and $HOME"
 	}
 	return ""
 }
