@@ -1,0 +1,93 @@
+package savings
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// client calls the tools of a built server over stdio.
+type client struct {
+	t       *testing.T
+	in      io.Writer
+	out     *bufio.Reader
+	id      int
+	offered any // the instructions and the list of tools
+}
+
+func startServer(t *testing.T, root string) *client {
+	t.Helper()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "mcp-funnel")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/mcp-funnel").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(binary, "serve", "--root", root, "--store", filepath.Join(dir, "store"))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	s := &client{t: t, in: in, out: bufio.NewReader(out)}
+	var begun struct{ Instructions string }
+	s.request("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": "savings", "version": "1"}}, &begun)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	var listed map[string]any
+	s.request("tools/list", map[string]any{}, &listed)
+	s.offered = []any{begun.Instructions, listed}
+	return s
+}
+
+// request decodes the result of one request, and skips notifications.
+func (s *client) request(method string, params, result any) {
+	s.id++
+	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params})
+	fmt.Fprintf(s.in, "%s\n", text)
+	for {
+		line, err := s.out.ReadBytes('\n')
+		if err != nil {
+			s.t.Fatal(method, err)
+		}
+		var m struct {
+			ID     int
+			Result json.RawMessage
+			Error  *struct{ Message string }
+		}
+		if err := json.Unmarshal(line, &m); err != nil || m.ID != s.id {
+			continue
+		}
+		if m.Error != nil {
+			s.t.Fatal(method, m.Error.Message)
+		}
+		if err := json.Unmarshal(m.Result, result); err != nil {
+			s.t.Fatal(method, err)
+		}
+		return
+	}
+}
+
+// call returns the text of a tool's answer.
+func (s *client) call(c call) string {
+	var result struct{ Content []struct{ Text string } }
+	s.request("tools/call", map[string]any{"name": c.tool, "arguments": c.args}, &result)
+	var b strings.Builder
+	for _, block := range result.Content {
+		b.WriteString(block.Text + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,81 @@
+package savings
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+)
+
+// truncate returns what a client shows that keeps the head and the tail of an output, both together of at most limit
+// tokens, with a line between them that counts the characters left out.
+func truncate(text string, limit int, counter *tokens.Counter) string {
+	const room = 20 // tokens of that line
+	if len(text) <= limit || counter.Count(text) <= limit {
+		return text
+	}
+	head := longest(len(text), func(n int) int { return counter.Count(text[:cut(text, n)]) }, limit/2)
+	tail := longest(
+		len(text),
+		func(n int) int { return counter.Count(text[cut(text, len(text)-n):]) },
+		limit-limit/2-room,
+	)
+	from, to := cut(text, head), cut(text, len(text)-tail)
+	return fmt.Sprintf(
+		"%s\n… %d characters truncated …\n%s",
+		text[:from],
+		utf8.RuneCountInString(text[from:to]),
+		text[to:],
+	)
+}
+
+// cut returns the beginning of the character that holds byte n.
+func cut(text string, n int) int {
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}
+
+// longest returns the greatest number of bytes up to most whose count is within the limit. A token has one byte or
+// more, so that it tries doubling lengths before it halves the interval: it never counts all of a large text.
+func longest(most int, count func(int) int, limit int) int {
+	low, high := 0, min(limit+1, most)
+	for high < most && count(high) <= limit {
+		low, high = high, min(2*high, most)
+	}
+	if count(high) <= limit {
+		return high
+	}
+	for high-low > 1 {
+		if middle := (low + high) / 2; count(middle) <= limit {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+func TestTruncate(t *testing.T) {
+	counter := tokens.New(tokens.O200k)
+	for name, unit := range map[string]string{
+		"lines": "2026-03-02 INFO done id=3f\n", "one line": `{"a":17,"b":"größer"},`, "wide": "日本語のテキスト",
+	} {
+		text := strings.Repeat(unit, 3000) + "end"
+		got := truncate(text, 1000, counter)
+		head, tail, ok := strings.Cut(got, "\n… ")
+		_, tail, more := strings.Cut(tail, "truncated …\n")
+		if n := counter.Count(got); n > 1000 || n < 950 || !utf8.ValidString(got) {
+			t.Errorf("%s: %d tokens, valid %v", name, n, utf8.ValidString(got))
+		}
+		if !ok || !more || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
+			t.Errorf("%s: not head and tail of the text: %.100q … %.100q", name, head, tail)
+		}
+	}
+	if got := truncate("short text", 1000, counter); got != "short text" {
+		t.Errorf("a short text became %q", got)
+	}
+}
