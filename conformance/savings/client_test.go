@@ -18,7 +18,8 @@ type client struct {
 	in      io.Writer
 	out     *bufio.Reader
 	id      int
-	offered any // the instructions and the list of tools
+	offered any               // the instructions and the list of tools
+	about   map[string]string // description by tool
 }
 
 func startServer(t *testing.T, root string) *client {
@@ -42,14 +43,19 @@ func startServer(t *testing.T, root string) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
-	s := &client{t: t, in: in, out: bufio.NewReader(out)}
+	s := &client{t: t, in: in, out: bufio.NewReader(out), about: map[string]string{}}
 	var begun struct{ Instructions string }
 	s.request("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
 		"clientInfo": map[string]any{"name": "savings", "version": "1"}}, &begun)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	var listed map[string]any
+	var listed struct{ Tools []map[string]any }
 	s.request("tools/list", map[string]any{}, &listed)
-	s.offered = []any{begun.Instructions, listed}
+	offered := []any{begun.Instructions}
+	for _, tool := range listed.Tools {
+		offered = append(offered, tool)
+		s.about[fmt.Sprint(tool["name"])] = fmt.Sprint(tool["description"])
+	}
+	s.offered = offered
 	return s
 }
 

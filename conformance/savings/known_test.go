@@ -17,7 +17,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// known is the text that a script has seen. A script may use only names that occur in it.
+// known is a text that was read, with its words.
 type known struct {
 	text  string
 	words map[string]bool
@@ -60,25 +60,38 @@ func (k *known) learnJSON(v any) {
 	}
 }
 
-// unknown returns the names of a call that occur nowhere in the text: words and numbers of all arguments, names and
-// strings of a filter, literal parts of a pattern. Words of the jq language itself are no names, nor are single digits.
-func (k *known) unknown(c call) (names []string) {
-	names = k.unknownWords(c.tool)
+// caller is what the caller of a script has read.
+type caller struct {
+	seen    known             // the question and the answers so far
+	offered known             // the instructions and the whole list of tools
+	about   map[string]string // description by tool
+}
+
+// unknown returns the names of a call that the caller has not read: words and numbers of all arguments, names and
+// strings of a filter, literal parts of a pattern. Words of jq itself are no names, nor are single digits.
+//
+// A filter or a pattern names data. Of the list of tools, it gets names only from the description of its own tool: the
+// argument path of another tool is no reason to know a field path.
+func (r *caller) unknown(c call) (names []string) {
+	var data, all known
+	data.learn(r.seen.text + r.about[c.tool])
+	all.learn(r.seen.text + r.offered.text)
+	names = all.unknownWords(c.tool)
 	for _, arg := range slices.Sorted(maps.Keys(c.args)) {
-		names = append(names, k.unknownWords(arg)...)
+		names = append(names, all.unknownWords(arg)...)
 		text, ok := c.args[arg].(string)
 		switch {
 		case arg == "filter" && ok:
-			names = append(names, k.unknownInFilter(text)...)
+			names = append(names, data.unknownInFilter(text)...)
 		case arg == "pattern" && ok && c.args["literal"] == true:
-			names = append(names, k.unknownRun(text, false)...)
+			names = append(names, data.unknownRun(text, false)...)
 		case arg == "pattern" && ok:
-			names = append(names, k.unknownInPattern(text)...)
+			names = append(names, data.unknownInPattern(text)...)
 		case ok:
-			names = append(names, k.unknownWords(text)...)
+			names = append(names, all.unknownWords(text)...)
 		default:
 			value, _ := json.Marshal(c.args[arg])
-			names = append(names, k.unknownWords(string(value))...)
+			names = append(names, all.unknownWords(string(value))...)
 		}
 	}
 	return names
@@ -115,8 +128,8 @@ func (k *known) unknownInPattern(pattern string) (names []string) {
 	return names
 }
 
-// unknownRun returns the run unless the text holds it, not as a part of longer words. A single punctuation mark, such as
-// the / of paths, need not be seen.
+// unknownRun returns the run unless the text holds it, not as a part of longer words. A single punctuation mark, such
+// as the / of paths, need not be seen.
 func (k *known) unknownRun(run string, fold bool) []string {
 	if utf8.RuneCountInString(run) == 1 && !inWord([]rune(run)[0]) {
 		return nil
@@ -190,8 +203,9 @@ func (k *known) unknownIn(v reflect.Value) (names []string) {
 
 // TestUnknown finds the names that a script cannot know, each alone among names that it knows.
 func TestUnknown(t *testing.T) {
-	const seen = `read path grep source pattern jq filter slice at records raw search show groups
-pods.json; 3,000 elements at /items; shape: {items: [3000] {meta: {name: string, phase: "Running" ×21}}} obs:k3v9q2m7x4ab
+	const offered = `read path grep source pattern literal jq filter slice at records raw search show groups`
+	const seen = `pods.json; 3,000 elements at /items; obs:k3v9q2m7x4ab
+shape: {items: [3000] {meta: {name: string, phase: "Running" ×21}}}
 58× ERROR [orders] queue full request_id=<*> line\tTAB`
 	filter := func(text string) call { return call{"jq", map[string]any{"source": "pods.json", "filter": text}} }
 	grep := func(text string) call { return call{"grep", map[string]any{"source": "pods.json", "pattern": text}} }
@@ -203,6 +217,10 @@ pods.json; 3,000 elements at /items; shape: {items: [3000] {meta: {name: string,
 		{"known names", filter(`.items[]|select(.meta.phase=="Running")|.meta.name|length`), ""},
 		{"jq's own words", filter(`def f(x): x|add; . as $total|[.[]|f(.)]|@csv, (label $out|break $out), 7`), ""},
 		{"a known number", filter(`select(. > 3000)`), ""},
+		{"a field that the tool describes", filter(`.added`), ""},
+		{"a field called as an argument", filter(`.path`), "path"},
+		{"a word that another tool describes", grep(`added`), "added"},
+		{"plain text", call{"grep", map[string]any{"pattern": "(name", "literal": true}}, "(name"},
 		{"a field", filter(`.items[]|.meta.uid`), "uid"},
 		{"a field whose name is a function of jq", filter(`.items[]|.length`), "length"},
 		{"a field in brackets", filter(`.items[]["uid"]`), "uid"},
@@ -235,9 +253,10 @@ pods.json; 3,000 elements at /items; shape: {items: [3000] {meta: {name: string,
 		{"an argument", call{"grep", map[string]any{"source": "pods.json", "invert": true}}, "invert"},
 		{"a tool", call{"find", map[string]any{"path": "pods.json"}}, "find"},
 	} {
-		var k known
-		k.learn(seen)
-		if got := strings.Join(k.unknown(c.call), " "); got != c.want {
+		r := caller{about: map[string]string{"jq": "a diff file {added}", "grep": "matching lines"}}
+		r.seen.learn(seen)
+		r.offered.learn(offered)
+		if got := strings.Join(r.unknown(c.call), " "); got != c.want {
 			t.Errorf("%s: %s %v: got unknown %q, want %q", c.name, c.call.tool, c.call.args, got, c.want)
 		}
 	}
@@ -245,7 +264,8 @@ pods.json; 3,000 elements at /items; shape: {items: [3000] {meta: {name: string,
 
 func TestLearnJSON(t *testing.T) {
 	var v any
-	if err := json.Unmarshal([]byte(`{"tools": [{"name": "jq", "about": "a\nlog {line}", "max": 1200}]}`), &v); err != nil {
+	const list = `{"tools": [{"name": "jq", "about": "a\nlog {line}", "max": 1200}]}`
+	if err := json.Unmarshal([]byte(list), &v); err != nil {
 		t.Fatal(err)
 	}
 	var k known

@@ -79,15 +79,15 @@ func TestSavings(t *testing.T) {
 
 // run makes the calls of a question, each of names that are known by then, and returns the last answer.
 func (f *fixture) run(s *client, q question, show func(string)) (answer string) {
-	var seen known
-	seen.learnJSON(s.offered)
-	seen.learn(q.source + ": " + q.text)
+	r := caller{about: s.about}
+	r.offered.learnJSON(s.offered)
+	r.seen.learn(q.source + ": " + q.text)
 	for i, c := range q.calls {
-		if names := seen.unknown(c); names != nil {
+		if names := r.unknown(c); names != nil {
 			f.t.Errorf("%s: %s: call %d, %s %v: %q occur in no text that the caller has seen",
 				q.source, q.text, i+1, c.tool, c.args, names)
 		}
-		if last := q.calls[len(q.calls)-1]; i < len(q.calls)-1 && seen.unknown(last) == nil {
+		if last := q.calls[len(q.calls)-1]; i < len(q.calls)-1 && r.unknown(last) == nil {
 			f.t.Errorf(
 				"%s: %s: the last call needs no name from the calls before it; remove call %d",
 				q.source,
@@ -96,7 +96,7 @@ func (f *fixture) run(s *client, q question, show func(string)) (answer string) 
 			)
 		}
 		answer = strings.ReplaceAll(shownID.ReplaceAllString(s.call(c), "obs:k3v9q2m7x4ab"), f.dir, "/data")
-		seen.learn(answer)
+		r.seen.learn(answer)
 		show(answer)
 	}
 	return answer
