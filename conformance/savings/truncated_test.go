@@ -13,15 +13,12 @@ import (
 // tokens, with a line between them that counts the characters left out.
 func truncate(text string, limit int, counter *tokens.Counter) string {
 	const room = 20 // tokens of that line
-	if len(text) <= limit || counter.Count(text) <= limit {
+	prefix := func(n int) int { return counter.Count(text[:cut(text, n)]) }
+	suffix := func(n int) int { return counter.Count(text[cut(text, len(text)-n):]) }
+	if longest(len(text), prefix, limit) == len(text) {
 		return text
 	}
-	head := longest(len(text), func(n int) int { return counter.Count(text[:cut(text, n)]) }, limit/2)
-	tail := longest(
-		len(text),
-		func(n int) int { return counter.Count(text[cut(text, len(text)-n):]) },
-		limit-limit/2-room,
-	)
+	head, tail := longest(len(text), prefix, limit/2), longest(len(text), suffix, limit-limit/2-room)
 	from, to := cut(text, head), cut(text, len(text)-tail)
 	return fmt.Sprintf(
 		"%s\n… %d characters truncated …\n%s",
