@@ -209,6 +209,9 @@ func (c *call) trace(r Receipt, o outcome) {
 		SeenBytes: r.Bytes, SeenTokens: r.Tokens, SeenMargin: r.TokensMargin, ShownTokens: r.ShownTokens,
 		Observation: r.ObservationID, Kept: r.Kept, Millis: r.Millis,
 	}
+	if c.output != nil {
+		t.Name = c.maskForLog(c.output.name)
+	}
 	if o.err != nil {
 		t.Error = content.ClipBytes(text.VisibleLine(c.maskForLog(o.err.Error()), false), 200)
 	}

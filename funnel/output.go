@@ -39,6 +39,7 @@ type output struct {
 	kept    bool // the tool asked for its output to be kept
 	origin  []string
 	source  string
+	name    string // see [tools.Output.Name]
 	capture *capture.Writer
 	page    *page.Page
 	images  []*image
@@ -89,6 +90,8 @@ func (s stderrOf) Write(p []byte) (int, error) {
 }
 
 func (o *output) Findings(lines []string) { o.set(func() { o.found = lines }) }
+
+func (o *output) Name(name string) { o.set(func() { o.name = name }) }
 
 func (o *output) OnStored(f func(id string)) { o.set(func() { o.stored = f }) }
 

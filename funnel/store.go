@@ -1,6 +1,7 @@
 package funnel
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"strings"
@@ -23,7 +24,7 @@ func (c *call) newRecording() (*observations.Recording, error) {
 	case o.Store == nil:
 		return nil, errors.New("there is no store")
 	}
-	args, name := c.request.Args, c.request.Name
+	args, name := c.request.Args, cmp.Or(c.request.Name, c.output.name)
 	if o.Redact {
 		args = o.Mask.JSON(args)
 		name, _ = o.Mask.String(name)

@@ -140,6 +140,10 @@ type Output interface {
 	// sources it was derived from. Rows are no longer limited by a page.
 	Keep(from ...string)
 
+	// Name names the output in lists of observations and in the trace: the programs of a command. It must be called
+	// before anything is written.
+	Name(name string)
+
 	// OnStored sets a function that is called with the ID of the stored output, if it is stored.
 	OnStored(f func(id string))
 

@@ -199,7 +199,7 @@ func (c Call) bounded() Call {
 	c.V = Version
 	c.At = c.At.UTC().Round(0)
 	for _, s := range []*string{
-		&c.Session, &c.Owner, &c.Tool, &c.CallHash, &c.Status, &c.Verdict, &c.Observation, &c.Error,
+		&c.Session, &c.Owner, &c.Tool, &c.CallHash, &c.Name, &c.Status, &c.Verdict, &c.Observation, &c.Error,
 	} {
 		*s = content.ClipEnd(*s, maxText)
 	}

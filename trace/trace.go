@@ -19,7 +19,8 @@ type Call struct {
 	Owner       string    `json:"owner"`
 	Tool        string    `json:"tool"`
 	CallHash    string    `json:"call_hash"`
-	Status      string    `json:"status"` // success | failure | timeout | cancelled
+	Name        string    `json:"name,omitempty"` // what the tool called its output: the programs of a command
+	Status      string    `json:"status"`         // success | failure | timeout | cancelled
 	Verdict     string    `json:"verdict"`
 	SeenBytes   int64     `json:"seen_bytes"`
 	SeenTokens  int64     `json:"seen_tokens"`

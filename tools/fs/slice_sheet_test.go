@@ -96,6 +96,7 @@ func (s *sheet) Next(c tools.Call)                { s.next = &c }
 func (s *sheet) Keep(...string)                   { panic("slice keeps nothing") }
 func (s *sheet) Stderr() io.Writer                { return io.Discard }
 func (s *sheet) Findings([]string)                {}
+func (s *sheet) Name(string)                      {}
 func (s *sheet) OnStored(func(id string))         {}
 func (s *sheet) Source(string)                    { panic("slice is no source") }
 func (s *sheet) Count(string, float64)            {}

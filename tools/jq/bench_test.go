@@ -24,6 +24,7 @@ func (nothing) Next(tools.Call)               {}
 func (nothing) Keep(...string)                {}
 func (nothing) Stderr() io.Writer             { return io.Discard }
 func (nothing) Findings([]string)             {}
+func (nothing) Name(string)                   {}
 func (nothing) OnStored(func(id string))      {}
 func (nothing) Count(string, float64)         {}
 func (nothing) Note(string)                   {}

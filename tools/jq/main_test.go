@@ -60,6 +60,7 @@ func (r *recorder) Next(c tools.Call)                               { r.next = &
 func (r *recorder) Keep(from ...string)                             { r.kept, r.origin = true, from }
 func (r *recorder) Stderr() io.Writer                               { return r }
 func (r *recorder) Findings([]string)                               {}
+func (r *recorder) Name(string)                                     {}
 func (r *recorder) OnStored(func(id string))                        {}
 func (r *recorder) Source(string)                                   { panic("jq has no output that stands elsewhere") }
 func (r *recorder) Part(string, string) io.Writer                   { panic("jq makes no images") }

@@ -51,6 +51,7 @@ func (a *answer) Next(c tools.Call)                               { a.next = &c 
 func (a *answer) Keep(from ...string)                             { a.kept = append(a.kept, from...) }
 func (a *answer) Stderr() io.Writer                               { return a }
 func (a *answer) Findings([]string)                               {}
+func (a *answer) Name(string)                                     {}
 func (a *answer) OnStored(func(id string))                        {}
 func (a *answer) Source(string)                                   {}
 func (a *answer) Count(name string, n float64)                    { a.counts[name] = n }

@@ -140,6 +140,7 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 
 // follow passes the output of a command on until it ends or the slice of this call has passed.
 func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Output) error {
+	out.Name(strings.Join(j.script.programs, " "))
 	slice := s.options.Slice
 	if deadline, ok := ctx.Deadline(); ok {
 		slice = min(slice, time.Until(deadline)-2*time.Second) // the answer must be stored and sent within it

@@ -157,7 +157,7 @@ func TestLongOutput(t *testing.T) {
 	for i := 1; i <= 100000; i++ {
 		fmt.Fprintln(&want, i)
 	}
-	if _, got := b.stored(answer); got != want.String() || !strings.Contains(text, "100000 lines") {
+	if o, got := b.stored(answer); got != want.String() || o.Name != "seq" || !strings.Contains(text, "100000 lines") {
 		t.Errorf("%d of %d bytes stored: %s", len(got), want.Len(), text)
 	}
 	text, answer = b.run("yes")
