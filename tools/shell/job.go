@@ -31,9 +31,9 @@ const (
 
 // A job is one command. Its output goes to the call that follows it; between calls, to a spool file.
 //
-//	stdout ─► read ─┐
-//	                ├─► chunks ─► pump ─► Output of the call, or spool
-//	stderr ─► read ─┘
+//	stdout ─┐
+//	        ├─► readStreams ─► chunks ─► pump ─► Output of the call, or spool
+//	stderr ─┘
 type job struct {
 	shell   *Shell
 	owner   string
@@ -102,33 +102,14 @@ func (j *job) start(spec sandbox.Spec, timeout time.Duration) error {
 	}
 	j.process, j.began, j.timeout = p, time.Now(), timeout
 	j.expiry = time.AfterFunc(timeout, func() { j.kill(endedTimeout) })
-	var reading sync.WaitGroup
-	for i, r := range readers {
-		reading.Go(func() { j.read(r, i == 1) })
-	}
 	go func() {
-		reading.Wait()
+		j.readStreams(readers)
 		closeAll(readers)
 		<-p.Done()
 		j.expiry.Stop()
 		close(j.chunks)
 	}()
 	return nil
-}
-
-// read passes one stream on, in the order in which it arrives. Each stream is read as soon as there is something, so
-// that writes to both, some milliseconds apart, keep their order.
-func (j *job) read(r *os.File, stderr bool) {
-	for {
-		data := make([]byte, chunkSize)
-		n, err := r.Read(data)
-		if n > 0 {
-			j.chunks <- chunk{stderr, data[:n]}
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // kill ends the command for a reason.

@@ -170,7 +170,7 @@ func TestLongOutput(t *testing.T) {
 func TestStandardErrorRanges(t *testing.T) {
 	b := newBench(t, shell.Options{})
 	_, answer := b.run(
-		`for i in $(seq 60); do echo "out $i"; sleep .005; echo "err $i" >&2; sleep .005; done; seq 1000`,
+		`for i in $(seq 10); do echo "out $i"; sleep .1; echo "err $i" >&2; sleep .1; done; seq 1000`,
 	)
 	o, text := b.stored(answer)
 	var out, err strings.Builder
@@ -182,14 +182,14 @@ func TestStandardErrorRanges(t *testing.T) {
 	}
 	out.WriteString(text[at:])
 	var wantOut, wantErr strings.Builder
-	for i := 1; i <= 60; i++ {
+	for i := 1; i <= 10; i++ {
 		fmt.Fprintf(&wantOut, "out %d\n", i)
 		fmt.Fprintf(&wantErr, "err %d\n", i)
 	}
 	for i := 1; i <= 1000; i++ {
 		fmt.Fprintln(&wantOut, i)
 	}
-	if out.String() != wantOut.String() || err.String() != wantErr.String() || len(o.Stats.Stderr) != 60 {
+	if out.String() != wantOut.String() || err.String() != wantErr.String() || len(o.Stats.Stderr) != 10 {
 		t.Errorf("%d ranges; %q", len(o.Stats.Stderr), err.String())
 	}
 }
