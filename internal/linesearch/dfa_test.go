@@ -44,23 +44,22 @@ func checkFinder(t testing.TB, p Pattern, text []byte) {
 	for _, c := range []struct {
 		name           string
 		room, patience int
+		needles        []literal.Needle
 		vectors        func() literal.Searcher
-		dense          int
 	}{
-		{"needles", a.maxStates, defaultEarlyResets, nil, 0},
-		{"needles at once", a.maxStates, defaultEarlyResets, m.newSearcher, 0},
-		{"walker", a.maxStates, defaultEarlyResets, nil, denseBlocks},
-		{"small table", 5*lanes + fixedRows, 1 << 30, nil, denseBlocks},
-		{"small table, needles", 5*lanes + fixedRows, 1 << 30, m.newSearcher, 0},
-		{"given up", 5*lanes + fixedRows, 1, nil, denseBlocks},
+		{"needles", a.maxStates, defaultEarlyResets, m.needles, nil},
+		{"needles at once", a.maxStates, defaultEarlyResets, m.needles, m.newSearcher},
+		{"walker", a.maxStates, defaultEarlyResets, nil, nil},
+		{"small table", 5*lanes + fixedRows, 1 << 30, nil, nil},
+		{"small table, needles", 5*lanes + fixedRows, 1 << 30, m.needles, m.newSearcher},
+		{"given up", 5*lanes + fixedRows, 1, nil, nil},
 	} {
 		small := *m
-		small.newSearcher = c.vectors
+		small.needles, small.newSearcher = c.needles, c.vectors
 		few := newAutomaton(mustParse(p), !m.cr)
 		few.maxStates, few.maxEarlyResets = c.room, c.patience
 		small.auto = func() *automaton { return few }
 		f := small.finder(context.Background())
-		f.skipLiterals = c.dense
 		for range 2 { // the second time the states are there
 			h := hits{}
 			if err := f.find(text, &h); err != nil {

@@ -1,7 +1,6 @@
 package linesearch
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/linesearch/literal"
@@ -9,17 +8,16 @@ import (
 
 // finder finds the matching lines of a block. It belongs to one goroutine:
 //
-//	         ┌─ needles: lines that hold one ─► walker or regexp, unless a needle suffices
-//	block ───┼─ walker over all of it, if there are no needles or too many
+//	         ┌─ lines that hold a needle ─► walker or regexp, unless a needle suffices
+//	block ───┼─ walker over the whole block, if the pattern has no needles
 //	         └─ regexp line by line, if there is no walker
 type finder struct {
-	m            *Matcher
-	ctx          context.Context
-	literals     literal.Finders
-	searcher     literal.Searcher // finds needles with vectors; nil: use literals
-	w            *walker          // nil if not taken from the pool yet, or if there is no automaton
-	skipLiterals int              // number of next blocks in which needles are ignored
-	work         int              // instructions × bytes since ctx was checked
+	m        *Matcher
+	ctx      context.Context
+	literals literal.Finders
+	searcher literal.Searcher // finds needles with vectors; nil: use literals
+	w        *walker          // nil if not taken from the pool yet, or if there is no automaton
+	work     int              // instructions × bytes since ctx was checked
 }
 
 func (m *Matcher) finder(ctx context.Context) *finder {
@@ -73,58 +71,25 @@ func (f *finder) find(b []byte, h *hits) error {
 }
 
 func (f *finder) findWhole(b []byte, h *hits) error {
-	f.literals.Reset()
-	from := 0
-	if len(f.literals) > 0 && f.skipLiterals == 0 {
-		var err error
-		if from, err = f.candidates(b, h); err != nil || from == len(b) {
-			return err
-		}
-		f.skipLiterals = denseBlocks
+	if len(f.literals) > 0 {
+		return f.candidates(b, h)
 	}
-	f.skipLiterals = max(f.skipLiterals-1, 0)
 	if w := f.walker(); w != nil {
-		if w.start == rowMatched<<w.shift {
-			addAll(b, from, h)
-			return nil
-		}
-		before, n := len(h.at), h.n
-		if ok, err := w.walk(b, from, h, f.matches); ok || err != nil {
+		if ok, err := w.walk(b, h, f.matches); ok || err != nil {
 			return err
 		}
-		h.at, h.n = h.at[:before], n
 		if err := f.ctx.Err(); err != nil {
 			return err
 		}
 	}
-	return f.matchEach(b, from, h)
+	return f.matchEach(b, h)
 }
 
-// addAll adds every line, for a pattern that matches the empty text.
-func addAll(b []byte, from int, h *hits) {
-	if h.only {
-		h.n += int64(bytes.Count(b[from:], newline))
-		return
-	}
-	for from < len(b) {
-		from = lineEnd(b, from)
-		h.add(from - 1)
-	}
-}
-
-// If needles are so dense that checking each line costs more than walking over everything, they are ignored for
-// denseBlocks blocks.
-const (
-	denseBlocks = 16  // number of blocks in which needles are ignored
-	denseEvery  = 512 // lines checked per decision: a dense minute of a log says little about the rest
-	denseBytes  = 150 // needles are dense if there are fewer bytes per needle
-)
-
-// candidates checks only lines that contain a needle. If there are too many such lines it returns early, with the
-// start of the next line.
-func (f *finder) candidates(b []byte, h *hits) (int, error) {
+// candidates checks only lines that contain a needle.
+func (f *finder) candidates(b []byte, h *hits) error {
+	f.literals.Reset()
 	lines := 0
-	for pos, n, mark := 0, 0, 0; pos < len(b); {
+	for pos := 0; pos < len(b); {
 		at, end, passed := 0, 0, 0
 		if f.searcher != nil {
 			at, end, passed = f.searcher.Find(b, pos)
@@ -150,28 +115,22 @@ func (f *finder) candidates(b []byte, h *hits) (int, error) {
 		}
 		ok, err := f.matchesLine(b[start:next])
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if ok {
 			h.add(next - 1)
 		}
 		pos = next
-		if n++; n%denseEvery == 0 {
-			if pos-mark < denseEvery*denseBytes && f.walker() != nil {
-				return pos, nil
-			}
-			mark = pos
-		}
 	}
 	if f.searcher != nil {
 		h.lines = int64(lines)
 	}
-	return len(b), nil
+	return nil
 }
 
 // matchEach matches each line by regexp.
-func (f *finder) matchEach(b []byte, from int, h *hits) error {
-	for pos := from; pos < len(b); {
+func (f *finder) matchEach(b []byte, h *hits) error {
+	for pos := 0; pos < len(b); {
 		next := lineEnd(b, pos)
 		ok, err := f.matches(b[pos:next])
 		if err != nil {

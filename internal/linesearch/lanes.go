@@ -24,18 +24,18 @@ func (h *hits) add(at int) {
 // literal", "Unicode class" and "dense" of docs/SPEED.md.
 const lanes = 4
 
-// walk finds the matching lines of b[from:], where b ends with a newline. It calls asked, which uses regexp, for a
-// line (including its newline) that it cannot decide. walk returns false if the automaton was abandoned or the
-// context has ended: h is then incomplete.
-func (w *walker) walk(b []byte, from int, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
+// walk finds the matching lines of b, which ends with a newline. It calls asked, which uses regexp, for a line
+// (including its newline) that the automaton cannot decide. walk returns false and leaves h unchanged if the automaton
+// was abandoned or the context has ended.
+func (w *walker) walk(b []byte, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
 	x := walk{walker: w, b: b, asked: asked}
-	x.lane[0] = lane{from: from, end: len(b), h: *h}
+	x.lane[0] = lane{end: len(b), h: *h}
 	for i := range x.q {
 		x.q[i] = w.start
 	}
 	skipped := w.skipped
 	ok, err := x.walkLane(0, probeLines)
-	if walked := x.lane[0].from - from; ok && err == nil && w.skipped-skipped <= walked/4*3 {
+	if ok && err == nil && w.skipped-skipped <= x.lane[0].from/4*3 {
 		ok, err = x.splitLanes(h.only)
 	}
 	for i := range x.lane {
@@ -43,12 +43,15 @@ func (w *walker) walk(b []byte, from int, h *hits, asked func(line []byte) (bool
 			ok, err = x.walkLane(i, len(b))
 		}
 	}
+	if !ok || err != nil {
+		return ok, err
+	}
 	*h = x.lane[0].h
 	for i := 1; i < lanes; i++ {
 		h.n += x.lane[i].h.n
 		h.at = append(h.at, x.lane[i].h.at...)
 	}
-	return ok, err
+	return true, nil
 }
 
 // probeLines is the number of lines at the start of a block that are walked first, to measure how early lines match.

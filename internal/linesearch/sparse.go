@@ -74,7 +74,7 @@ func (v *sparseScan) pieces(c *chunk, f *finder, b []byte, base int64) error {
 		}
 		end := min(startAfter(b, min(start+v.s.m.sizes.near(), len(b))-1), len(b))
 		// the last condition is true if the file grew and the last line got a newline
-		if end-start > len(room) || f.skipLiterals > 0 || whole < end && end < len(b) {
+		if end-start > len(room) || whole < end && end < len(b) {
 			c.ended, c.incomplete = false, true
 			return nil
 		}

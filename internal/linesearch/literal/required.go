@@ -29,7 +29,7 @@ func Required(re *syntax.Regexp, multi, crlf bool) Requirement {
 		return Requirement{w.needles, true, !w.afterNewline, true}
 	}
 	best := better(f.need, f.fullSet())
-	if !best.useful() {
+	if !best.useful() || slices.ContainsFunc(best.needles, Needle.common) {
 		return Requirement{}
 	}
 	return Requirement{best.needles, false, !best.afterNewline, best.head}
@@ -87,6 +87,10 @@ func better(a, b needleSet) needleSet {
 	}
 	return a
 }
+
+// common reports whether the needle is a single byte that most texts hold in each line. Running the automaton over
+// everything is then faster than checking the lines that hold the needle.
+func (n Needle) common() bool { return len(n.Text) == 1 && frequency(n.Text[0]) >= frequency('Z') }
 
 func needles(texts []string) []Needle {
 	var ns []Needle
