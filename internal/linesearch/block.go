@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 )
 
 // lineScan searches a text block by block:
@@ -68,7 +69,7 @@ func (s *lineScan) discard(n int) {
 
 // block searches whole lines; the last line of the text may lack its newline.
 func (s *lineScan) block(b []byte) error {
-	s.hits = hits{only: s.t.quiet, at: s.hits.at[:0]}
+	s.hits = hits{at: s.hits.at[:0]}
 	if err := s.f.find(b, &s.hits); err != nil {
 		return err
 	}
@@ -77,11 +78,9 @@ func (s *lineScan) block(b []byte) error {
 
 // emit counts the lines of a block, and emits the matches and their context.
 func (s *lineScan) emit(b []byte, h *hits) error {
-	first, pos, told := s.line, 0, int64(0)
-	for _, at := range h.at {
-		if s.t.quiet {
-			break
-		}
+	pos, emitted := 0, 0
+	for ; emitted < len(h.at) && !s.t.quiet; emitted++ {
+		at := h.at[emitted]
 		start, next := pos+lastNewline(b[pos:at])+1, int(at)+1
 		if err := s.passUnmatched(b, pos, start); err != nil {
 			return err
@@ -90,7 +89,6 @@ func (s *lineScan) emit(b []byte, h *hits) error {
 			return err
 		}
 		pos = next
-		told++
 	}
 	if !s.t.quiet {
 		if pos == 0 && h.lines > 0 && s.t.after == 0 && !s.t.o.Invert {
@@ -98,10 +96,10 @@ func (s *lineScan) emit(b []byte, h *hits) error {
 		} else if err := s.passUnmatched(b, pos, len(b)); err != nil {
 			return err
 		}
-		s.saveContext(b, first)
+		s.saveContext(b)
 		return nil
 	}
-	n, hits := h.lines, h.n-told
+	n, hits := h.lines, int64(len(h.at)-emitted)
 	if n == 0 || pos > 0 {
 		n = countLines(b[pos:])
 	}
@@ -194,52 +192,42 @@ func (s *lineScan) before(b []byte, start int, n int64) error {
 	if due <= 0 {
 		return nil
 	}
-	starts := make([]int, 0, due)
-	for at := start; at > 0 && len(starts) < due; {
-		at = lastNewline(b[:at-1]) + 1
-		starts = append(starts, at)
-	}
-	for _, l := range s.tail[max(0, len(s.tail)-(due-len(starts))):] {
+	lines := s.linesBefore(b, start, n, due)
+	for _, l := range slices.Concat(s.tail[max(0, len(s.tail)-due+len(lines)):], lines) {
 		if err := s.t.emit(l); err != nil {
-			return err
-		}
-	}
-	for i := len(starts) - 1; i >= 0; i-- {
-		end := start
-		if i > 0 {
-			end = starts[i-1]
-		}
-		if err := s.t.emit(s.context(n-int64(i)-1, starts[i], s.m.text(b[starts[i]:end]))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// saveContext copies the last lines of a block, as context for the next block. first is the number of the block's
-// first line.
-func (s *lineScan) saveContext(b []byte, first int64) {
-	keep := s.t.o.Before
-	if keep == 0 || s.t.quiet || s.eof && len(b) == s.fill {
+// linesBefore returns the last lines of b[:end], at most most of them. n is the number of the line after them.
+func (s *lineScan) linesBefore(b []byte, end int, n int64, most int) (lines []Line) {
+	for end > 0 && len(lines) < most {
+		start := lastNewline(b[:end-1]) + 1
+		n--
+		lines = append(lines, s.context(n, start, s.m.text(b[start:end])))
+		end = start
+	}
+	slices.Reverse(lines)
+	return lines
+}
+
+// saveContext copies the last lines of a block, as context for the next block.
+func (s *lineScan) saveContext(b []byte) {
+	if s.t.o.Before == 0 || s.eof && len(b) == s.fill {
 		return
 	}
-	var lines []Line
-	for at, n := len(b), s.line-1; at > 0 && len(lines) < keep && n >= first; n-- {
-		end := at
-		at = lastNewline(b[:at-1]) + 1
-		l := s.context(n, at, s.m.text(b[at:end]))
+	for _, l := range s.linesBefore(b, len(b), s.line, s.t.o.Before) {
 		l.Text = bytes.Clone(l.Text)
-		lines = append(lines, l)
-	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		s.pushContext(lines[i])
+		s.tail = appendLast(s.tail, l, s.t.o.Before)
 	}
 }
 
-// pushContext adds a line to s.tail, and drops the oldest line if the tail is full.
-func (s *lineScan) pushContext(l Line) {
-	if len(s.tail) >= s.t.o.Before {
-		s.tail = append(s.tail[:0], s.tail[len(s.tail)-s.t.o.Before+1:]...)
+// appendLast appends v to a list that holds at most n values, and drops the first value if the list is full.
+func appendLast[T any](list []T, v T, n int) []T {
+	if len(list) >= n {
+		list = append(list[:0], list[len(list)-n+1:]...)
 	}
-	s.tail = append(s.tail, l)
+	return append(list, v)
 }

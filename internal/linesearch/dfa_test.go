@@ -65,13 +65,9 @@ func checkFinder(t testing.TB, p Pattern, text []byte) {
 			if err := f.find(text, &h); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(h.at, want) || h.n != int64(len(want)) {
-				t.Fatalf("%s: pattern %+v text %q: lines that end at %d (%d), want %d", c.name, p, text, h.at, h.n, want)
+			if !slices.Equal(h.at, want) {
+				t.Fatalf("%s: pattern %+v text %q: lines that end at %d , want %d", c.name, p, text, h.at, want)
 			}
-		}
-		h := hits{only: true}
-		if err := f.find(text, &h); err != nil || h.n != int64(len(want)) || h.at != nil {
-			t.Fatalf("%s: pattern %+v text %q: counted %d, want %d", c.name, p, text, h.n, len(want))
 		}
 		f.release()
 	}

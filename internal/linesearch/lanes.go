@@ -4,20 +4,13 @@ import (
 	"bytes"
 )
 
-// hits holds the matching lines of a block: the position of one byte in each line, in order, or only their number.
+// hits holds the matching lines of a block.
 type hits struct {
-	only  bool // count the lines without storing positions
-	n     int64
-	at    []uint32
-	lines int64 // number of all lines of the block; 0 if not counted
+	at    []uint32 // the position of the last byte of each line, in order
+	lines int64    // number of all lines of the block; 0 if not counted
 }
 
-func (h *hits) add(at int) {
-	h.n++
-	if !h.only {
-		h.at = append(h.at, uint32(at)) // a block is far smaller
-	}
-}
+func (h *hits) add(at int) { h.at = append(h.at, uint32(at)) }
 
 // lanes is the number of parts of a block that one goroutine walks in lockstep: each step waits about five cycles for
 // the table, so a single walk leaves most of the processor idle. The lanes are needed to meet the rows "grep: … no
@@ -29,14 +22,14 @@ const lanes = 4
 // was abandoned or the context has ended.
 func (w *walker) walk(b []byte, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
 	x := walk{walker: w, b: b, asked: asked}
-	x.lane[0] = lane{end: len(b), h: *h}
+	x.lane[0] = lane{end: len(b), hits: hits{at: h.at}}
 	for i := range x.q {
 		x.q[i] = w.start
 	}
 	skipped := w.skipped
 	ok, err := x.walkLane(0, probeLines)
 	if ok && err == nil && w.skipped-skipped <= x.lane[0].from/4*3 {
-		ok, err = x.splitLanes(h.only)
+		ok, err = x.splitLanes()
 	}
 	for i := range x.lane {
 		if ok && err == nil {
@@ -46,10 +39,9 @@ func (w *walker) walk(b []byte, h *hits, asked func(line []byte) (bool, error)) 
 	if !ok || err != nil {
 		return ok, err
 	}
-	*h = x.lane[0].h
+	h.at = x.lane[0].at
 	for i := 1; i < lanes; i++ {
-		h.n += x.lane[i].h.n
-		h.at = append(h.at, x.lane[i].h.at...)
+		h.at = append(h.at, x.lane[i].at...)
 	}
 	return true, nil
 }
@@ -69,13 +61,13 @@ type walk struct {
 
 // lane is a part of the block that consists of whole lines.
 type lane struct {
+	hits
 	from int // current position of the walk
 	end  int
-	h    hits
 }
 
 // splitLanes divides the rest of the first lane into lanes, and walks all lanes up to the length of the shortest.
-func (x *walk) splitLanes(only bool) (bool, error) {
+func (x *walk) splitLanes() (bool, error) {
 	from := x.lane[0].from
 	part, n := (len(x.b)-from)/lanes, len(x.b)
 	for i := range x.lane {
@@ -86,11 +78,7 @@ func (x *walk) splitLanes(only bool) (bool, error) {
 				end = lineEnd(x.b, end)
 			}
 		}
-		h := hits{only: only}
-		if i == 0 {
-			h = x.lane[0].h // the hits before the split come first
-		}
-		x.lane[i], x.q[i] = lane{from: from, end: end, h: h}, x.start
+		x.lane[i].from, x.lane[i].end, x.q[i] = from, end, x.start
 		n = min(n, end-from)
 		from = end
 	}
@@ -183,7 +171,7 @@ func (x *walk) lineEnded(k int, row uint16, at int) error {
 			return err
 		}
 	}
-	x.lane[k].h.add(at)
+	x.lane[k].add(at)
 	return nil
 }
 

@@ -167,7 +167,7 @@ func (s *lineScan) scanLongLine() error {
 		l.Match, l.Column = false, 0
 		first, _ := Window(head, 0, o.Window)
 		l.Text, l.At = bytes.Clone(first), 0
-		s.pushContext(l)
+		s.tail = appendLast(s.tail, l, o.Before)
 	}
 	s.line++
 	s.base += t.lo + int64(t.after)

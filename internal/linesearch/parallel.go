@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
 )
@@ -27,8 +26,7 @@ type parallel struct {
 	step      int // distance between the starts of two chunks, in bytes
 	scanChunk func(c *chunk, f *finder) error
 	work      chan *chunk
-	quiet     atomic.Bool // only counts are needed from now on
-	pending   []*chunk    // chunks queued or searched but not emitted, in order
+	pending   []*chunk // chunks queued or searched but not emitted, in order
 	free      []*chunk
 }
 
@@ -91,7 +89,6 @@ func (s *lineScan) scanParallel(workers int) (bool, error) {
 func (p *parallel) run(workers int) (bool, error) {
 	ctx, cancel := context.WithCancel(p.s.ctx)
 	p.ctx, p.work = ctx, make(chan *chunk, 2*workers)
-	p.quiet.Store(p.s.t.quiet)
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(p.worker)
@@ -150,9 +147,6 @@ func (p *parallel) emitChunk(c *chunk) (bool, error) {
 			return false, err
 		}
 		s.base += int64(piece.size)
-	}
-	if s.t.quiet {
-		p.quiet.Store(true)
 	}
 	s.progress(s.base)
 	return c.ended || c.incomplete, s.ctx.Err()
@@ -222,7 +216,6 @@ func (p *parallel) lines(c *chunk, from int64, b []byte, short bool) (start, sto
 func (p *parallel) found(c *chunk, f *finder, b []byte, base int64) error {
 	piece := c.next()
 	piece.b, piece.base, piece.size = b, base, len(b)
-	piece.hits.only = p.quiet.Load()
 	if err := f.find(b, &piece.hits); err != nil {
 		return err
 	}

@@ -271,10 +271,7 @@ func (x *text) walk(to int64) error {
 			}
 		}
 		if keep := x.t.o.Before; keep > 0 {
-			if len(x.starts) >= keep {
-				x.starts = append(x.starts[:0], x.starts[len(x.starts)-keep+1:]...)
-			}
-			x.starts = append(x.starts, x.at)
+			x.starts = appendLast(x.starts, x.at, keep)
 		}
 		x.at, x.line = end, x.line+1
 	}
