@@ -39,26 +39,31 @@ func (s *lineScan) progress(done int64) {
 
 // read fills the buffer, or reads to the end of the text.
 func (s *lineScan) read() error {
-	for idle := 0; s.fill < len(s.buf) && !s.eof; {
-		if err := s.ctx.Err(); err != nil {
-			return err
-		}
-		n, err := s.src.Read(s.buf[s.fill:])
+	for s.fill < len(s.buf) && !s.eof {
+		n, err := s.readSome(s.buf[s.fill:])
 		s.fill += n
-		switch {
-		case err == io.EOF:
-			s.eof = true
-		case err != nil:
+		if err != nil {
 			return err
-		case n > 0:
-			idle = 0
-		default:
-			if idle++; idle == 100 {
-				return io.ErrNoProgress
-			}
 		}
 	}
 	return s.ctx.Err()
+}
+
+// readSome reads at least one byte, or sets s.eof. It checks the context.
+func (s *lineScan) readSome(b []byte) (int, error) {
+	for range 100 {
+		if err := s.ctx.Err(); err != nil {
+			return 0, err
+		}
+		n, err := s.src.Read(b)
+		if err == io.EOF {
+			s.eof, err = true, nil
+		}
+		if n > 0 || s.eof || err != nil {
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
 }
 
 // discard drops the first n bytes, which were searched. s.line already counts their lines.
@@ -146,7 +151,7 @@ func (s *lineScan) passLine(b []byte, start, next int, text []byte, hit bool) er
 	l := Line{Number: n, End: n, Offset: s.base + int64(start), Size: int64(len(text)), Text: text}
 	if len(text) > s.t.o.Window {
 		if !s.t.o.Invert {
-			from, _, _, err := s.m.find(s.ctx, text)
+			from, _, _, err := s.m.Find(s.ctx, text)
 			if err != nil {
 				return err
 			}

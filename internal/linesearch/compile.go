@@ -1,6 +1,7 @@
 package linesearch
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"regexp"
@@ -187,12 +188,14 @@ func withoutTextStart(re *syntax.Regexp) *syntax.Regexp {
 // tenth of a second.
 const expensiveWork = 8 << 20
 
-func (m *Matcher) find(ctx context.Context, line []byte) (start, end int, ok bool, err error) {
+// Find reports whether one line (without its line end) matches, and the byte range [start, end) of its first match. A
+// line that contains newlines is matched as one text.
+func (m *Matcher) Find(ctx context.Context, line []byte) (start, end int, ok bool, err error) {
 	var loc []int
 	if m.weight*len(line) <= expensiveWork {
 		loc = m.re.FindIndex(line)
 	} else {
-		loc = m.re.FindReaderIndex(&memoryRunes{ctx: ctx, b: line})
+		loc = m.re.FindReaderIndex(&readerAtRunes{ctx: ctx, src: bytes.NewReader(line), end: int64(len(line))})
 		if err := ctx.Err(); err != nil {
 			return 0, 0, false, err
 		}
@@ -221,9 +224,3 @@ func Compile(p Pattern) (*Matcher, error) {
 // (BenchmarkFirstLine, 2 shared cores of a Xeon). The cache holds at most 2 MB. It does not count the states of an
 // automaton, 150 KB or more, which become garbage when no walk runs.
 var compiled = lru.New[Pattern, *Matcher](4 * MaxProgram)
-
-// Find reports whether one line (without its line end) matches, and the byte range [start, end) of its first match. A
-// line that contains newlines is matched as one text.
-func (m *Matcher) Find(ctx context.Context, line []byte) (start, end int, ok bool, err error) {
-	return m.find(ctx, line)
-}

@@ -173,7 +173,7 @@ func (f *finder) matches(line []byte) (bool, error) {
 	if cost <= expensiveWork {
 		return f.m.re.Match(text), nil
 	}
-	_, _, ok, err := f.m.find(f.ctx, text)
+	_, _, ok, err := f.m.Find(f.ctx, text)
 	return ok, err
 }
 

@@ -56,20 +56,11 @@ func (t *longLineReader) readMore() (bool, error) {
 	t.ready -= from
 	t.old = t.ready
 	seen := t.fill
-	for idle := 0; t.fill == seen && !t.s.eof; {
-		if err := t.s.ctx.Err(); err != nil {
-			return false, err
-		}
-		n, err := t.s.src.Read(t.buf[t.fill:])
+	if !t.s.eof {
+		n, err := t.s.readSome(t.buf[t.fill:])
 		t.fill += n
-		if err == io.EOF {
-			t.s.eof = true
-		} else if err != nil {
+		if err != nil {
 			return false, err
-		} else if n == 0 {
-			if idle++; idle == 100 {
-				return false, io.ErrNoProgress
-			}
 		}
 	}
 	t.s.progress(t.s.base + t.lo + int64(t.fill))
@@ -87,21 +78,26 @@ func (t *longLineReader) readMore() (bool, error) {
 	return t.ready > t.old || !t.done, nil
 }
 
+func (t *longLineReader) readToEnd() error {
+	for {
+		if ok, err := t.readMore(); err != nil || !ok {
+			return err
+		}
+	}
+}
+
 // size returns the length of the line up to the bytes read so far.
 func (t *longLineReader) size() int64 { return t.lo + int64(t.ready) }
 
-// longLineRunes reads the runes of the line from its start: the head, then the rest.
+// longLineRunes reads the runes of the line from its start.
 type longLineRunes struct {
-	t    *longLineReader
-	head memoryRunes
-	read int
+	t     *longLineReader
+	chunk []byte // initially the head of the line, then chunks of the rest, without the runes read
+	read  int    // number of runes read
 }
 
 func (r *longLineRunes) ReadRune() (rune, int, error) {
-	if r.head.pos < len(r.head.b) {
-		return r.head.ReadRune()
-	}
-	for r.t.old >= r.t.ready {
+	for len(r.chunk) == 0 {
 		ok, err := r.t.readMore()
 		if err != nil {
 			r.t.err = err
@@ -110,14 +106,15 @@ func (r *longLineRunes) ReadRune() (rune, int, error) {
 		if !ok {
 			return 0, 0, io.EOF
 		}
+		r.chunk = r.t.buf[r.t.old:r.t.ready]
 	}
 	if r.read++; r.read%ctxCheckBytes == 0 {
 		if err := r.t.s.ctx.Err(); err != nil {
 			return 0, 0, err
 		}
 	}
-	c, n := decodeRune(r.t.buf[r.t.old:r.t.ready], false)
-	r.t.old += n
+	c, n := decodeRune(r.chunk, false)
+	r.chunk = r.chunk[n:]
 	return c, n, nil
 }
 
@@ -143,10 +140,8 @@ func (s *lineScan) scanLongLine() error {
 			return err
 		}
 	}
-	for ok := true; ok; {
-		if ok, err = t.readMore(); err != nil {
-			return err
-		}
+	if err := t.readToEnd(); err != nil {
+		return err
 	}
 	l.Size = t.size()
 	if hit != o.Invert {
@@ -182,7 +177,7 @@ func (s *lineScan) searchLongLine(head []byte, t *longLineReader) (hit bool, at 
 		if err != nil || at < 0 || s.m.literalSuffices {
 			return at >= 0, at, err
 		}
-		if err := s.readToEnd(t); err != nil {
+		if err := t.readToEnd(); err != nil {
 			return false, 0, err
 		}
 		line := &readerAtRunes{ctx: s.ctx, src: s.again, at: s.base, end: s.base + t.size()}
@@ -195,8 +190,7 @@ func (s *lineScan) searchLongLine(head []byte, t *longLineReader) (hit bool, at 
 		}
 		return true, int64(loc[0]), s.ctx.Err()
 	}
-	r := &longLineRunes{t: t, head: memoryRunes{ctx: s.ctx, b: head}}
-	loc := s.m.re.FindReaderIndex(r)
+	loc := s.m.re.FindReaderIndex(&longLineRunes{t: t, chunk: head})
 	if t.err != nil {
 		return false, 0, t.err
 	}
@@ -223,14 +217,6 @@ func (s *lineScan) findLiteral(head []byte, t *longLineReader) (int64, error) {
 			return t.lo + int64(at), nil
 		}
 		t.old = t.ready
-	}
-}
-
-func (s *lineScan) readToEnd(t *longLineReader) error {
-	for {
-		if ok, err := t.readMore(); err != nil || !ok {
-			return err
-		}
 	}
 }
 

@@ -28,32 +28,7 @@ func Window(text []byte, at, size int) (w []byte, from int64) {
 // second.
 const ctxCheckBytes = 4 << 10
 
-// memoryRunes reads the runes of a byte slice and checks the context. With crlf set, \r\n is read as one \n of two
-// bytes.
-type memoryRunes struct {
-	ctx  context.Context
-	b    []byte
-	pos  int
-	look int
-	crlf bool
-}
-
-func (m *memoryRunes) ReadRune() (rune, int, error) {
-	if m.pos >= len(m.b) {
-		return 0, 0, io.EOF
-	}
-	if m.pos >= m.look {
-		m.look = m.pos + ctxCheckBytes
-		if err := m.ctx.Err(); err != nil {
-			return 0, 0, err
-		}
-	}
-	r, n := decodeRune(m.b[m.pos:], m.crlf)
-	m.pos += n
-	return r, n, nil
-}
-
-// decodeRune decodes the first rune of b, which is not empty.
+// decodeRune decodes the first rune of b, which is not empty. With crlf set, \r\n is read as one \n of two bytes.
 func decodeRune(b []byte, crlf bool) (rune, int) {
 	c := b[0]
 	if c >= utf8.RuneSelf {
@@ -65,7 +40,7 @@ func decodeRune(b []byte, crlf bool) (rune, int) {
 	return rune(c), 1
 }
 
-// readerAtRunes reads the runes of a range of an [io.ReaderAt].
+// readerAtRunes reads the runes of a range of an [io.ReaderAt] and checks the context.
 type readerAtRunes struct {
 	ctx     context.Context
 	src     io.ReaderAt

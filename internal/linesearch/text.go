@@ -23,6 +23,7 @@ type text struct {
 	win      []byte // the bytes in memory, from offset off
 	off      int64
 	buf      []byte
+	runes    []byte          // buffer of readerAtRunes
 	literals literal.Finders // finders of the needles in win
 
 	line   int64   // number of the current line; all lines before it are done
@@ -334,12 +335,10 @@ func (x *text) search(re *regexp.Regexp, from int64, group int) (start, end int6
 	switch {
 	case x.plain && int64(x.m.weight)*(x.size-from) <= expensiveWork:
 		loc = re.FindSubmatchIndex(x.win[from:])
-	case x.off == 0 && int64(len(x.win)) == x.size:
-		loc = re.FindReaderSubmatchIndex(&memoryRunes{ctx: x.ctx, b: x.win[from:], crlf: !x.m.cr})
 	default:
-		r := &readerAtRunes{ctx: x.ctx, src: x.src, at: from, end: x.size, crlf: !x.m.cr}
+		r := &readerAtRunes{ctx: x.ctx, src: x.src, at: from, end: x.size, crlf: !x.m.cr, buf: x.runes[:0]}
 		loc = re.FindReaderSubmatchIndex(r)
-		err = r.err
+		x.runes, err = r.buf, r.err
 	}
 	if err == nil {
 		err = x.ctx.Err()
