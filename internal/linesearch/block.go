@@ -20,11 +20,10 @@ type lineScan struct {
 	again sizedReaderAt // the same text for reading again; nil if it can be read only once
 	eof   bool
 
-	until int64  // offset from which several workers take over; 0: never
-	buf   []byte // buf[:fill] was read but not searched yet
-	fill  int
-	base  int64 // offset of buf[0] in the text
-	line  int64 // number of the line at buf[0]
+	buf  []byte // buf[:fill] was read but not searched yet
+	fill int
+	base int64 // offset of buf[0] in the text
+	line int64 // number of the line at buf[0]
 
 	f    *finder
 	hits hits   // hits of the current block

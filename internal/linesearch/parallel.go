@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/panics"
@@ -51,32 +52,11 @@ type piece struct {
 
 // next appends a run to the chunk and returns it; the run reuses the memory of an earlier one.
 func (c *chunk) next() *piece {
-	if len(c.runs) < cap(c.runs) {
-		c.runs = c.runs[:len(c.runs)+1]
-	} else {
-		c.runs = append(c.runs, piece{})
-	}
+	c.runs = slices.Grow(c.runs, 1)[:len(c.runs)+1]
 	p := &c.runs[len(c.runs)-1]
 	*p = piece{hits: hits{at: p.hits.at[:0]}}
 	return p
 }
-
-// held returns the memory of the chunk's hits in bytes.
-func (c *chunk) held() (n int) {
-	for _, p := range c.runs[:cap(c.runs)] {
-		n += 4 * cap(p.hits.at)
-	}
-	return n
-}
-
-func (c *chunk) panicked() bool {
-	caught := (*panics.Caught)(nil)
-	return errors.As(c.err, &caught)
-}
-
-var chunks = sync.Pool{New: func() any {
-	return &chunk{buf: make([]byte, 1+defaultSizes.block+defaultSizes.overlap), done: make(chan struct{}, 1)}
-}}
 
 // scanParallel continues the search at s.base. It returns true at the end of the text. If it returns false, the
 // caller must search the line at s.base itself.
@@ -94,21 +74,14 @@ func (p *parallel) run(workers int) (bool, error) {
 		wg.Go(p.worker)
 	}
 	for range 2 * workers {
-		p.free = append(p.free, chunks.Get().(*chunk))
+		p.free = append(p.free, &chunk{
+			buf: make([]byte, 1+defaultSizes.block+defaultSizes.overlap), done: make(chan struct{}, 1),
+		})
 	}
 	defer func() {
 		cancel()
 		close(p.work)
 		wg.Wait()
-		for _, c := range append(p.free, p.pending...) {
-			select { // a worker may have finished the chunk
-			case <-c.done:
-			default:
-			}
-			if c.held() <= defaultSizes.block {
-				chunks.Put(c)
-			}
-		}
 	}()
 	for next := p.from; ; {
 		for len(p.free) > 0 && next < p.size {
@@ -157,10 +130,11 @@ func (p *parallel) worker() {
 	for c := range p.work {
 		c.runs, c.ended, c.incomplete = c.runs[:0], false, false
 		if c.err = p.ctx.Err(); c.err == nil {
-			panics.Into(&c.err, func() { c.err = p.scanChunk(c, f) })
-		}
-		if c.panicked() {
-			f = p.s.m.finder(p.ctx) // the panic may have left the old finder in any state
+			intact := false
+			panics.Into(&c.err, func() { c.err = p.scanChunk(c, f); intact = true })
+			if !intact {
+				f = p.s.m.finder(p.ctx) // the panic may have left the old finder in any state
+			}
 		}
 		c.done <- struct{}{}
 	}

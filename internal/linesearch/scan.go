@@ -25,8 +25,8 @@ func (m *Matcher) scanLines(ctx context.Context, r io.Reader, t *emitter) error 
 	return err
 }
 
-// scanAll searches the text: by a sparse scan if possible, with several workers if the text is large, and in this
-// goroutine if the workers give up.
+// scanAll searches the text: by a sparse scan if possible, with several workers if the text is large, and from where
+// these give up in this goroutine.
 func (s *lineScan) scanAll() error {
 	if v := s.newSparseScan(); v != nil {
 		if ended, err := v.run(s.workers()); ended || err != nil {
@@ -34,21 +34,13 @@ func (s *lineScan) scanAll() error {
 		}
 		s.reopen()
 	}
-	for ended := false; !ended; {
-		if n := s.workers(); n > 1 {
-			ended, err := s.scanParallel(n)
-			if ended || err != nil {
-				return err
-			}
-			s.reopen()
-			s.until = s.base + int64(16*s.m.sizes.block)
-		}
-		var err error
-		if ended, err = s.run(); err != nil {
+	if n := s.workers(); n > 1 {
+		if ended, err := s.scanParallel(n); ended || err != nil {
 			return err
 		}
+		s.reopen()
 	}
-	return nil
+	return s.run()
 }
 
 // reopen makes this goroutine read on from s.base.
@@ -64,11 +56,11 @@ func (s *lineScan) workers() int {
 	return min(s.m.sizes.workers, runtime.GOMAXPROCS(0))
 }
 
-// run searches to the end of the text or to s.until, and reports whether it reached the end.
-func (s *lineScan) run() (bool, error) {
-	for s.until == 0 || s.base < s.until || s.workers() == 1 {
+// run searches to the end of the text.
+func (s *lineScan) run() error {
+	for {
 		if err := s.read(); err != nil {
-			return false, err
+			return err
 		}
 		piece := s.buf[:min(s.fill, s.m.sizes.block)]
 		whole := bytes.LastIndexByte(piece, '\n') + 1
@@ -86,20 +78,19 @@ func (s *lineScan) run() (bool, error) {
 			continue
 		case whole == 0:
 			if err := s.scanLongLine(); err != nil {
-				return false, err
+				return err
 			}
 			continue
 		}
 		if err := s.block(s.buf[:whole]); err != nil {
-			return false, err
+			return err
 		}
 		s.discard(whole)
 		s.progress(s.base)
 		if s.eof && s.fill == 0 {
-			return true, nil
+			return nil
 		}
 	}
-	return false, nil
 }
 
 // Scan passes the matching lines of r, with their context, to visit, in order and each once, and counts them. visit
