@@ -204,8 +204,6 @@ func (a *alphabet) newNode(n int, lo rune) int16 {
 			t.to[i] = noNode
 		case n == 1:
 			t.to[i] = a.letter(r)
-		case i > 0 && inUTF8(n, r-step) && a.spanOf(r-step) == a.spanOf(r+step-1):
-			t.to[i] = t.to[i-1] // one letter throughout
 		default:
 			t.to[i] = a.node(n-1, r)
 		}

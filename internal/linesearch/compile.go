@@ -21,8 +21,8 @@ func compile(p Pattern) (*Matcher, error) {
 	expr := p.Expr
 	if p.Literal {
 		expr = regexp.QuoteMeta(expr)
-	} else if countUnicodeClasses(expr) > MaxProgram {
-		return nil, tooLarge()
+	} else if strings.Count(expr, `\p`)+strings.Count(expr, `\P`) > MaxProgram {
+		return nil, errTooLarge // each Unicode class takes up to 6 KB before the size of the program is known
 	}
 	flags, prefix := flags(p)
 	tree, err := syntax.Parse(expr, flags)
@@ -31,11 +31,10 @@ func compile(p Pattern) (*Matcher, error) {
 	}
 	weight := estimateProgramSize(tree)
 	if weight > MaxProgram {
-		return nil, tooLarge()
+		return nil, errTooLarge
 	}
 	m := &Matcher{weight: weight + 1, cr: namesCR(tree), sizes: defaultSizes, abandoned: new(atomic.Bool)}
-	crossing := hasNewlineLiteral(tree)
-	if crossing && !p.Multiline {
+	if !p.Multiline && hasNewlineLiteral(tree) {
 		return nil, fmt.Errorf("pattern: %w", ErrLineEnd)
 	}
 	// If no match can span lines, searching line by line gives the same result faster.
@@ -48,18 +47,11 @@ func compile(p Pattern) (*Matcher, error) {
 			return nil, err
 		}
 	}
-	m.auto = sync.OnceValue(func() *automaton {
-		a := newAutomaton(tree, !m.cr)
-		if a != nil {
-			a.abandoned = m.abandoned
-		}
-		return a
-	})
-	need := literal.Required(tree.Simplify(), m.multi, m.multi && !m.cr)
-	m.needles, m.literalSuffices, m.literalOnFirstLine, m.literalFirst = need.Needles, need.Suffice, need.Near, need.Prefix
+	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr, m.abandoned) })
+	m.need = literal.Required(tree.Simplify(), m.multi, m.multi && !m.cr)
 	if !m.multi {
-		m.newSearcher = literal.NewSearcher(m.needles)
-		m.literalFirst = m.literalFirst && len(m.needles) == 1 // any of several needles may be found first
+		m.newSearcher = literal.NewSearcher(m.need.Needles)
+		m.need.Prefix = m.need.Prefix && len(m.need.Needles) == 1 // any of several needles may be found first
 	}
 	return m, nil
 }
@@ -77,17 +69,9 @@ func flags(p Pattern) (syntax.Flags, string) {
 	return syntax.Perl, ""
 }
 
-func tooLarge() error {
-	return fmt.Errorf(
-		"pattern: it is too large: more than %d instructions; use fewer or smaller repeat counts", MaxProgram,
-	)
-}
-
-// countUnicodeClasses counts the Unicode classes in a pattern. Each class makes the parser allocate up to 6 KB before
-// the size of the program is known.
-func countUnicodeClasses(expr string) int {
-	return strings.Count(expr, `\p`) + strings.Count(expr, `\P`)
-}
+var errTooLarge = fmt.Errorf(
+	"pattern: it is too large: more than %d instructions; use fewer or smaller repeat counts", MaxProgram,
+)
 
 // compileMultiline compiles two forms of the pattern with which a search can start inside a text, because regexp
 // cannot do that:

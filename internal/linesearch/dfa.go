@@ -21,12 +21,11 @@ type automaton struct {
 	pool           sync.Pool    // of *walker: the next text reuses the states of a walker
 	abandoned      *atomic.Bool // the automaton needed new states so often that regexp is as fast
 	maxStates      int          // maximum number of states of a walker: the rows of its table
-	maxKeyBytes    int          // maximum total size of their keys, in bytes
 	maxEarlyResets int          // see resetCache
 }
 
 // newAutomaton returns nil for a program that would take too much memory.
-func newAutomaton(tree *syntax.Regexp, crlf bool) *automaton {
+func newAutomaton(tree *syntax.Regexp, crlf bool, abandoned *atomic.Bool) *automaton {
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(prog.Inst) > maxInsts {
 		return nil
@@ -36,7 +35,7 @@ func newAutomaton(tree *syntax.Regexp, crlf bool) *automaton {
 		return nil
 	}
 	return &automaton{
-		alphabet: alpha, prog: prog, abandoned: new(atomic.Bool), maxStates: 1 << (16 - alpha.shift), maxKeyBytes: maxKeys,
+		alphabet: alpha, prog: prog, abandoned: abandoned, maxStates: 1 << (16 - alpha.shift),
 		maxEarlyResets: defaultEarlyResets,
 	}
 }
@@ -168,7 +167,7 @@ func (w *walker) internKey(k string) (uint16, bool) {
 	if id, ok := w.ids[k]; ok {
 		return id, true
 	}
-	if len(w.keys) >= w.maxStates || len(w.keys) > fixedRows+lanes && w.size+len(k) > w.maxKeyBytes {
+	if len(w.keys) >= w.maxStates || len(w.keys) > fixedRows+lanes && w.size+len(k) > maxKeys {
 		return 0, false
 	}
 	id := uint16(len(w.keys) << w.shift) // len(w.keys) < maxStates

@@ -9,6 +9,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
@@ -47,16 +48,16 @@ func checkFinder(t testing.TB, p Pattern, text []byte) {
 		needles        []literal.Needle
 		vectors        func() literal.Searcher
 	}{
-		{"needles", a.maxStates, defaultEarlyResets, m.needles, nil},
-		{"needles at once", a.maxStates, defaultEarlyResets, m.needles, m.newSearcher},
+		{"needles", a.maxStates, defaultEarlyResets, m.need.Needles, nil},
+		{"needles at once", a.maxStates, defaultEarlyResets, m.need.Needles, m.newSearcher},
 		{"walker", a.maxStates, defaultEarlyResets, nil, nil},
 		{"small table", 5*lanes + fixedRows, 1 << 30, nil, nil},
-		{"small table, needles", 5*lanes + fixedRows, 1 << 30, m.needles, m.newSearcher},
+		{"small table, needles", 5*lanes + fixedRows, 1 << 30, m.need.Needles, m.newSearcher},
 		{"given up", 5*lanes + fixedRows, 1, nil, nil},
 	} {
 		small := *m
-		small.needles, small.newSearcher = c.needles, c.vectors
-		few := newAutomaton(mustParse(p), !m.cr)
+		small.need.Needles, small.newSearcher = c.needles, c.vectors
+		few := newAutomaton(mustParse(p), !m.cr, new(atomic.Bool))
 		few.maxStates, few.maxEarlyResets = c.room, c.patience
 		small.auto = func() *automaton { return few }
 		f := small.finder(context.Background())

@@ -21,7 +21,7 @@ type finder struct {
 }
 
 func (m *Matcher) finder(ctx context.Context) *finder {
-	f := &finder{m: m, ctx: ctx, literals: literal.NewFinders(m.needles)}
+	f := &finder{m: m, ctx: ctx, literals: literal.NewFinders(m.need.Needles)}
 	if m.newSearcher != nil {
 		f.searcher = m.newSearcher()
 	}
@@ -102,7 +102,7 @@ func (f *finder) candidates(b []byte, h *hits) error {
 		}
 		lines++
 		next := lineEnd(b, at)
-		if f.m.literalSuffices {
+		if f.m.need.Suffice {
 			if end <= at+len(f.m.text(b[at:next])) {
 				h.add(next - 1)
 			}
@@ -110,7 +110,7 @@ func (f *finder) candidates(b []byte, h *hits) error {
 			continue
 		}
 		start := at
-		if !f.m.literalFirst {
+		if !f.m.need.Prefix {
 			start = pos + lastNewline(b[pos:at]) + 1
 		}
 		ok, err := f.matchesLine(b[start:next])
@@ -194,5 +194,5 @@ func (m *Matcher) text(line []byte) []byte {
 // [Matcher.Find] on a text without needles.
 func (m *Matcher) May(text []byte) bool {
 	// With multi, a \r\n in the text is read as \n, and may occur where a needle has \n.
-	return m.multi || len(m.needles) == 0 || literal.In(text, m.needles)
+	return m.multi || len(m.need.Needles) == 0 || literal.In(text, m.need.Needles)
 }

@@ -2,6 +2,7 @@ package linesearch
 
 import (
 	"bytes"
+	"encoding/binary"
 )
 
 // hits holds the matching lines of a block.
@@ -252,9 +253,7 @@ func (w *walker) line(b []byte, from int, states []uint16, k int) (row uint16, a
 func lastNewline(b []byte) int {
 	i := len(b)
 	for ; i >= 8; i -= 8 {
-		w := uint64(b[i-8]) | uint64(b[i-7])<<8 | uint64(b[i-6])<<16 | uint64(b[i-5])<<24 |
-			uint64(b[i-4])<<32 | uint64(b[i-3])<<40 | uint64(b[i-2])<<48 | uint64(b[i-1])<<56
-		w ^= 0x0a0a0a0a0a0a0a0a
+		w := binary.LittleEndian.Uint64(b[i-8:]) ^ 0x0a0a0a0a0a0a0a0a
 		if (w-0x0101010101010101)&^w&0x8080808080808080 != 0 {
 			break
 		}
@@ -265,9 +264,4 @@ func lastNewline(b []byte) int {
 var newline = []byte{'\n'}
 
 // lineEnd returns the position after the first newline at or after from, or len(b).
-func lineEnd(b []byte, from int) int {
-	if i := bytes.IndexByte(b[from:], '\n'); i >= 0 {
-		return from + i + 1
-	}
-	return len(b)
-}
+func lineEnd(b []byte, from int) int { return min(startAfter(b, from), len(b)) }

@@ -88,11 +88,8 @@ type Matcher struct {
 	auto      func() *automaton // returns nil if only regexp can be used
 	abandoned *atomic.Bool      // the automaton was abandoned: the next Compile makes a new one
 
-	needles            []literal.Needle        // each match holds at least one; empty if unknown
-	newSearcher        func() literal.Searcher // makes searchers for the needles with vectors; nil if not possible
-	literalSuffices    bool                    // every line that holds a needle matches
-	literalOnFirstLine bool                    // no newline can occur between a match's start and its first needle
-	literalFirst       bool                    // no match starts before its first needle or depends on the bytes before it
+	need        literal.Requirement
+	newSearcher func() literal.Searcher // makes searchers for the needles with vectors; nil if not possible
 
 	cr         bool           // the pattern names \r, so \r is text; otherwise \r\n is a line end
 	multi      bool           // matches may span lines

@@ -159,15 +159,15 @@ func TestNeedles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, n := range m.needles {
+		for _, n := range m.need.Needles {
 			if n.Fold {
 				n.Text += "~"
 			}
 			got = append(got, n.Text)
 		}
-		if m.literalSuffices {
+		if m.need.Suffice {
 			got = append(got, "sure")
-		} else if m.literalFirst {
+		} else if m.need.Prefix {
 			got = append(got, "head")
 		}
 		if s := strings.Join(got, " "); s != c.want {
@@ -464,7 +464,7 @@ func TestAPanicOfAWorkerIsRaisedInTheScan(t *testing.T) {
 	broken := *m
 	broken.sizes = split
 	broken.auto = func() *automaton { panic("a defect") }
-	broken.needles, broken.newSearcher = nil, nil
+	broken.need.Needles, broken.newSearcher = nil, nil
 	defer func() {
 		if p, ok := recover().(*panics.Caught); !ok || p.Value != "a defect" {
 			t.Errorf("recovered %v", p)

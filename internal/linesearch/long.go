@@ -172,9 +172,9 @@ func (s *lineScan) scanLongLine() error {
 
 // searchLongLine reports whether the line matches, and the position of the match in the line.
 func (s *lineScan) searchLongLine(head []byte, t *longLineReader) (hit bool, at int64, err error) {
-	if len(s.f.literals) > 0 && (s.m.literalSuffices || s.again != nil) {
+	if len(s.f.literals) > 0 && (s.m.need.Suffice || s.again != nil) {
 		at, err = s.findLiteral(head, t)
-		if err != nil || at < 0 || s.m.literalSuffices {
+		if err != nil || at < 0 || s.m.need.Suffice {
 			return at >= 0, at, err
 		}
 		if err := t.readToEnd(); err != nil {

@@ -171,7 +171,7 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 	want, totals := oracle(p, o, text)
 	for _, l := range want {
 		if l.Match && !o.Invert && (!m.May([]byte(l.Text)) || !m.May(text)) {
-			t.Fatalf("pattern %+v text %q: line %q matches, and may not (needles %+v)", p, text, l.Text, m.needles)
+			t.Fatalf("pattern %+v text %q: line %q matches, and may not (needles %+v)", p, text, l.Text, m.need.Needles)
 		}
 	}
 	ways := []way{
@@ -190,7 +190,7 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 		}
 		small := *m
 		small.sizes = c.sizes
-		if longest(small.needles) >= c.sizes.block { // 2,000 runes at most: never so in the usual sizes
+		if longest(small.need.Needles) >= c.sizes.block { // 2,000 runes at most: never so in the usual sizes
 			continue
 		}
 		got, gotTotals := scanAll(t, &small, o, c.r)
@@ -206,8 +206,8 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf(
-				"%s: pattern %+v options %+v text %q (needles %+v sure %v near %v): -want +got\n%s", c.name, p, o, text, m.needles,
-				m.literalSuffices, m.literalOnFirstLine, d,
+				"%s: pattern %+v options %+v text %q (needles %+v sure %v near %v): -want +got\n%s", c.name, p, o, text, m.need.Needles,
+				m.need.Suffice, m.need.Near, d,
 			)
 		}
 		if d := cmp.Diff(totals, gotTotals); d != "" {

@@ -16,9 +16,6 @@ type sparseScan struct {
 	base int64 // offset in the file at which the text starts
 }
 
-// near returns the number of bytes read around a needle: usually there is one match, or several close together.
-func (b sizes) near() int { return b.block / 16 }
-
 // newSparseScan returns nil if the text is not a file that can be mapped, if no needle is known, or if context or
 // inverted lines are wanted, because these lines are not read.
 func (s *lineScan) newSparseScan() *sparseScan {
@@ -72,7 +69,8 @@ func (v *sparseScan) pieces(c *chunk, f *finder, b []byte, base int64) error {
 		if start == len(b) {
 			return nil
 		}
-		end := min(startAfter(b, min(start+v.s.m.sizes.near(), len(b))-1), len(b))
+		// usually there is one match, or several close together
+		end := lineEnd(b, min(start+v.s.m.sizes.block/16, len(b))-1)
 		// the last condition is true if the file grew and the last line got a newline
 		if end-start > len(room) || whole < end && end < len(b) {
 			c.ended, c.incomplete = false, true

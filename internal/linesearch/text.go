@@ -32,7 +32,7 @@ type text struct {
 }
 
 func (m *Matcher) scanText(ctx context.Context, r io.Reader, t *emitter) error {
-	x := &text{m: m, ctx: ctx, t: t, line: 1, literals: literal.NewFinders(m.needles)}
+	x := &text{m: m, ctx: ctx, t: t, line: 1, literals: literal.NewFinders(m.need.Needles)}
 	if readerAtRunes, ok := r.(sizedReaderAt); ok && readerAtRunes.Size() > int64(m.sizes.text) {
 		x.src, x.size = readerAtRunes, readerAtRunes.Size()
 	} else if err := x.hold(r); err != nil {
@@ -98,7 +98,7 @@ func (x *text) candidate(pos int64) (int64, error) {
 	if err != nil || at < 0 {
 		return -1, err
 	}
-	if !x.m.literalOnFirstLine {
+	if !x.m.need.Near {
 		return pos, nil
 	}
 	if err := x.walk(at); err != nil {

@@ -61,7 +61,9 @@ func newTeddy(ns []Needle) *teddy {
 		t.buckets[b] = append(t.buckets[b], teddyNeedle{n, at})
 		for k := range 3 {
 			if at+k == len(n.Text) { // a needle of two bytes allows any third byte
-				t.allowAny(k, 1<<b)
+				for c := range 256 {
+					t.allow(k, 1<<b, byte(c))
+				}
 				continue
 			}
 			c := n.Text[at+k]
@@ -79,14 +81,6 @@ func (t *teddy) allow(k int, bucket, c byte) {
 	for _, half := range []int{0, 16} {
 		t.nibbles[2*k][half+int(c&0x0f)] |= bucket
 		t.nibbles[2*k+1][half+int(c>>4)] |= bucket
-	}
-}
-
-// allowAny makes a bucket allow every value of byte k.
-func (t *teddy) allowAny(k int, bucket byte) {
-	for i := range t.nibbles[2*k] {
-		t.nibbles[2*k][i] |= bucket
-		t.nibbles[2*k+1][i] |= bucket
 	}
 }
 
