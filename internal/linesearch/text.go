@@ -175,23 +175,24 @@ func (x *text) emitMatch(start, stop int64) error {
 	if err := x.before(); err != nil {
 		return err
 	}
-	n, err := x.count(first, stop)
+	at, next, err := x.lineOf(stop)
 	if err != nil {
 		return err
 	}
+	if at < stop { // the last line has no line end
+		next++
+	}
+	var l Line
 	if !x.t.quiet {
-		l, err := x.lineAt(number, first, stop, start-first)
-		if err != nil {
+		if l, err = x.lineAt(number, first, stop, start-first); err != nil {
 			return err
 		}
-		l.End = number + n - 1
-		if err := x.t.match(l); err != nil {
-			return err
-		}
-	} else if err := x.t.match(Line{}); err != nil {
+		l.End = next - 1
+	}
+	if err := x.t.match(l); err != nil {
 		return err
 	}
-	x.at, x.line = stop, number+n
+	x.at, x.line = stop, next
 	x.starts = x.starts[:0]
 	return nil
 }
@@ -259,7 +260,9 @@ func (x *text) context(number, from, to int64) error {
 func (x *text) walk(to int64) error {
 	for x.at < to {
 		if x.t.quiet || x.t.after == 0 && x.t.o.Before == 0 {
-			return x.skip(to)
+			var err error
+			x.at, x.line, err = x.lineOf(to)
+			return err
 		}
 		end, err := x.lineEnd(x.at)
 		if err != nil || to < end || end == x.size && !x.endsLine() {
@@ -279,21 +282,22 @@ func (x *text) walk(to int64) error {
 	return nil
 }
 
-// skip is walk for lines that are not emitted.
-func (x *text) skip(to int64) error {
-	for pos := x.at; pos < to; {
+// lineOf returns the start and the number of the line that contains position to, which is not before the current line.
+func (x *text) lineOf(to int64) (at, number int64, err error) {
+	at, number = x.at, x.line
+	for pos := at; pos < to; {
 		b, err := x.from(pos)
 		if err != nil || len(b) == 0 {
-			return err
+			return at, number, err
 		}
 		b = b[:min(int64(len(b)), to-pos)]
-		x.line += int64(bytes.Count(b, newline))
+		number += int64(bytes.Count(b, newline))
 		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
-			x.at = pos + int64(i) + 1
+			at = pos + int64(i) + 1
 		}
 		pos += int64(len(b))
 	}
-	return nil
+	return at, number, nil
 }
 
 // finish advances to the end of the text, to count all lines.
@@ -371,25 +375,6 @@ func (x *text) lineEnd(pos int64) (int64, error) {
 		}
 		pos += int64(len(b))
 	}
-}
-
-// count returns the number of lines in [from, to).
-func (x *text) count(from, to int64) (n int64, err error) {
-	last := byte('\n')
-	for from < to {
-		b, err := x.from(from)
-		if err != nil || len(b) == 0 {
-			return n, err
-		}
-		b = b[:min(int64(len(b)), to-from)]
-		n += int64(bytes.Count(b, newline))
-		last = b[len(b)-1]
-		from += int64(len(b))
-	}
-	if last != '\n' {
-		n++
-	}
-	return n, nil
 }
 
 func (x *text) endsLine() bool {
