@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Needle is a text to search for before the regexp runs. Only newNeedle makes a valid one: it sets rare.
+// Needle is a text that is searched for before the regexp runs. newNeedle makes a Needle and sets rare.
 type Needle struct {
 	Text string // in lower case if Fold is set
 	Fold bool   // ASCII letters match either case; Text has no k or s: they also fold to U+212A, U+017F
@@ -46,7 +46,7 @@ func frequency(b byte) int {
 }
 
 // Finder searches one block for one needle, from left to right. It caches the last position found, so that no byte is
-// searched twice. A Finder belongs to one goroutine; call Reset before each new block.
+// searched twice. A Finder belongs to one goroutine. The caller must call Reset before each new block.
 type Finder struct {
 	Needle
 	next   int // position of the needle at or after the last argument of Find; len(block) if there is none

@@ -7,10 +7,10 @@ type pair struct {
 	Needle
 	first, second int // offsets of the two bytes in the needle
 
-	wrong        int  // misses (both bytes matched but the needle did not) since position since
+	misses       int  // number of misses since position since, see recordMiss
 	since        int  // position in the block
 	replaced     int  // number of times a byte was replaced
-	replaceFirst bool // replace first next, else second
+	replaceFirst bool // the next miss replaces first, else second
 }
 
 // newPair returns a pair for a needle of at least two bytes.
@@ -56,7 +56,7 @@ func (p *pair) next(b []byte, from int) (at, lines int) {
 	return at, lines + bytes.Count(b[from:at], newline)
 }
 
-// nextScalar is pairNext without vectors; it also handles the last bytes of a block, too few for vectors.
+// nextScalar is pairNext without vectors. It also searches the last bytes of a block, which are too few for vectors.
 func (p *pair) nextScalar(b []byte, from int) int {
 	x, y := p.Text[p.first], p.Text[p.second]
 	foldX, foldY := p.caseBit(x), p.caseBit(y)
@@ -76,29 +76,29 @@ func (n *Needle) caseBit(c byte) byte {
 	return 0
 }
 
-// A byte is replaced after maxWrong misses within wrongBytes bytes, and at most maxReplaced times.
+// A byte is replaced after maxMisses misses within missBytes bytes, and at most maxReplaced times.
 const (
-	maxWrong    = 32
-	wrongBytes  = maxWrong * 1024 // a miss costs as much as 500 bytes of search
+	maxMisses   = 32
+	missBytes   = maxMisses * 1024 // a miss costs as much as 500 bytes of search
 	maxReplaced = 16
 )
 
-// recordMiss counts a miss: a position of b at which both bytes matched but the needle did not. If misses are dense,
-// it replaces one of the two bytes by a byte of the needle that differed there: a byte that is rare in most texts may
-// occur in each line of this text.
+// recordMiss counts a miss: both bytes matched at position at of b, but the needle did not. If misses are dense,
+// recordMiss replaces one of the two bytes by a byte of the needle that differs from b there. The reason: a byte that is
+// rare in most texts may occur in each line of this text.
 func (p *pair) recordMiss(b []byte, at int) {
 	if at < p.since { // b is a new block
-		p.wrong, p.since = 0, at
+		p.misses, p.since = 0, at
 	}
-	if p.wrong++; p.wrong < maxWrong || p.replaced == maxReplaced {
+	if p.misses++; p.misses < maxMisses || p.replaced == maxReplaced {
 		return
 	}
-	dense := at-p.since < wrongBytes
-	p.wrong, p.since = 0, at
+	dense := at-p.since < missBytes
+	p.misses, p.since = 0, at
 	if !dense {
 		return
 	}
-	differs := -1 // −1 only if the text has changed since the comparison
+	differs := -1 // index in the needle; -1 only if the text has changed since the comparison
 	for i := range len(p.Text) {
 		c := p.Text[i]
 		if b[at+i]|p.caseBit(c) != c && (differs < 0 || frequency(c) < frequency(p.Text[differs])) {

@@ -3,14 +3,15 @@ package literal
 import (
 	"regexp/syntax"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Above these limits, searching for the needles would cost more than it saves.
+// Above these limits, searching for the needles costs more than it saves.
 const (
-	maxNeedles = 16
-	maxExact   = 32
+	maxNeedles = 16 // maximum number of needles in a set
+	maxExact   = 32 // maximum number of texts in facts.exact
 )
 
 // Requirement describes what each match of a pattern must contain.
@@ -25,10 +26,10 @@ type Requirement struct {
 // of the pattern also matches \r\n, so no needle may contain a \n.
 func Required(re *syntax.Regexp, multi, crlf bool) Requirement {
 	f := analyzer{multi, crlf}.analyze(re)
-	if w := f.fullSet(); f.sure && w.useful() {
-		return Requirement{w.needles, true, !w.afterNewline, true}
+	if full := f.fullSet(); f.sure && full.useful() {
+		return Requirement{full.needles, true, !full.afterNewline, true}
 	}
-	best := better(f.need, f.fullSet())
+	best := f.best()
 	if !best.useful() || slices.ContainsFunc(best.needles, Needle.common) {
 		return Requirement{}
 	}
@@ -41,18 +42,21 @@ type analyzer struct{ multi, crlf bool }
 // facts describes the texts that a subexpression matches.
 type facts struct {
 	exact []string  // all texts the subexpression can match; nil if unknown
-	whole needleSet // if exact is unknown: the subexpression matches these and nothing else
-	need  needleSet // each match holds one of these
+	whole needleSet // if exact is nil: needles that match exactly the same texts; empty if unknown
+	need  needleSet // each match holds one of these needles
 	sure  bool      // no assertions: each text of exact or whole is a match
 }
 
-// fullSet returns the needles that are all texts the subexpression can match; empty if unknown.
+// fullSet returns needles that match exactly the texts the subexpression matches; empty if unknown.
 func (f facts) fullSet() needleSet {
 	if f.exact != nil {
 		return needleSet{needles: needles(f.exact)}
 	}
 	return f.whole
 }
+
+// best returns the set with the higher score of need and the full set.
+func (f facts) best() needleSet { return better(f.need, f.fullSet()) }
 
 // needleSet is a set of needles; each match holds at least one of them.
 type needleSet struct {
@@ -61,6 +65,7 @@ type needleSet struct {
 	head         bool // the match starts with the needle and does not depend on the bytes before it
 }
 
+// useful reports whether the set is known, not too large, and has no empty needle.
 func (s needleSet) useful() bool {
 	return len(s.needles) > 0 && len(s.needles) <= maxNeedles &&
 		!slices.ContainsFunc(s.needles, func(n Needle) bool { return n.Text == "" })
@@ -81,6 +86,7 @@ func (s needleSet) score() int {
 	return max(400+worst-8*len(s.needles), 1)
 }
 
+// better returns the set with the higher score.
 func better(a, b needleSet) needleSet {
 	if b.score() > a.score() {
 		return b
@@ -88,10 +94,11 @@ func better(a, b needleSet) needleSet {
 	return a
 }
 
-// common reports whether the needle is a single byte that most texts hold in each line. Running the automaton over
-// everything is then faster than checking the lines that hold the needle.
+// common reports whether the needle is a single byte that occurs in most lines of most texts. Running the automaton
+// over the whole text is then faster than checking each line that holds the needle.
 func (n Needle) common() bool { return len(n.Text) == 1 && frequency(n.Text[0]) >= frequency('Z') }
 
+// needles returns a case-sensitive needle for each text.
 func needles(texts []string) []Needle {
 	var ns []Needle
 	for _, t := range texts {
@@ -108,7 +115,8 @@ func (h analyzer) analyze(re *syntax.Regexp) facts {
 		return h.analyzeClass(re)
 	case syntax.OpEmptyMatch:
 		return facts{exact: []string{""}, sure: true}
-	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary,
+		syntax.OpNoWordBoundary:
 		return facts{exact: []string{""}}
 	case syntax.OpCapture:
 		return h.analyze(re.Sub[0])
@@ -119,10 +127,10 @@ func (h analyzer) analyze(re *syntax.Regexp) facts {
 		}
 		return facts{exact: append(slices.Clone(f.exact), ""), sure: f.sure}
 	case syntax.OpPlus:
-		return repeated(h.analyze(re.Sub[0]))
+		return facts{need: h.analyze(re.Sub[0]).best()} // each match holds what one repeat requires
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return repeated(h.analyze(re.Sub[0]))
+			return facts{need: h.analyze(re.Sub[0]).best()}
 		}
 	case syntax.OpConcat:
 		return h.analyzeConcat(re)
@@ -132,19 +140,18 @@ func (h analyzer) analyze(re *syntax.Regexp) facts {
 	return facts{}
 }
 
-// repeated returns the facts of one or more repeats: each match holds what one repeat requires.
-func repeated(f facts) facts { return facts{need: better(f.need, f.fullSet())} }
-
+// analyzeLiteral splits a literal at runes that are not byte-exact and after each \n, and chooses the best part as
+// needle.
 func (h analyzer) analyzeLiteral(re *syntax.Regexp) facts {
 	fold := re.Flags&syntax.FoldCase != 0
-	plain := true
+	allExact := true
 	var best needleSet
-	var piece []rune
-	far := false
+	var part []rune
+	afterNewline := false
 	flush := func() {
-		if len(piece) > 0 {
-			best = better(best, needleSet{needles: []Needle{newNeedle(string(piece), fold)}, afterNewline: far})
-			piece = nil
+		if len(part) > 0 {
+			best = better(best, needleSet{needles: []Needle{newNeedle(string(part), fold)}, afterNewline: afterNewline})
+			part = nil
 		}
 	}
 	for _, r := range re.Rune {
@@ -152,40 +159,34 @@ func (h analyzer) analyzeLiteral(re *syntax.Regexp) facts {
 			if fold {
 				r = unicode.ToLower(r)
 			}
-			piece = append(piece, r)
+			part = append(part, r)
 		} else {
-			plain = false
+			allExact = false
 			flush()
 		}
 		if r == '\n' {
 			flush()
-			far = true
+			afterNewline = true
 		}
 	}
 	flush()
 	switch {
-	case !plain:
-		return facts{need: best}
-	case fold && far: // the \n split the literal
+	case !allExact, fold && afterNewline: // no needle covers the whole literal
 		return facts{need: best}
 	case fold:
 		best.head = true
 		return facts{whole: best, need: best, sure: true}
-	default:
-		return facts{exact: []string{string(re.Rune)}, need: best, sure: true}
 	}
+	return facts{exact: []string{string(re.Rune)}, need: best, sure: true}
 }
 
 // byteExact reports whether a rune of the pattern matches only its own UTF-8 bytes (with fold, also those of its
 // other ASCII case). U+FFFD is not byte-exact: it also matches any invalid byte.
 func (h analyzer) byteExact(r rune, fold bool) bool {
-	switch {
-	case r == utf8.RuneError, h.crlf && r == '\n':
+	if r == utf8.RuneError || h.crlf && r == '\n' {
 		return false
-	case fold:
-		return r < utf8.RuneSelf && r != 'k' && r != 'K' && r != 's' && r != 'S'
 	}
-	return true
+	return !fold || r < utf8.RuneSelf && !strings.ContainsRune("kKsS", r)
 }
 
 // analyzeClass returns the runes of a class as exact texts if it has at most 8 runes.
@@ -202,6 +203,7 @@ func (h analyzer) analyzeClass(re *syntax.Regexp) facts {
 	return facts{exact: exact, sure: exact != nil}
 }
 
+// analyzeAlternate merges the facts of all alternatives.
 func (h analyzer) analyzeAlternate(re *syntax.Regexp) facts {
 	all := facts{sure: true, exact: []string{}}
 	for _, sub := range re.Sub {
@@ -213,7 +215,7 @@ func (h analyzer) analyzeAlternate(re *syntax.Regexp) facts {
 			all.exact = append(all.exact, f.exact...)
 		}
 		all.whole = all.whole.union(f.fullSet())
-		all.need = all.need.union(better(f.need, f.fullSet()))
+		all.need = all.need.union(f.best())
 		if len(all.exact) > maxExact {
 			all.exact = nil
 		}
@@ -232,31 +234,35 @@ func (s needleSet) union(t needleSet) needleSet {
 	return needleSet{needles: append(slices.Clip(s.needles), t.needles...), afterNewline: s.afterNewline || t.afterNewline}
 }
 
+// analyzeConcat multiplies the exact texts of adjacent subexpressions, and chooses the best set of needles.
 func (h analyzer) analyzeConcat(re *syntax.Regexp) facts {
 	var (
 		best needleSet
 		acc  = []string{""} // all texts of the subexpressions since the last unknown one
-		far  bool           // a \n may precede acc
 		all  = true         // acc covers all subexpressions so far
-		bare = true         // … and none of them was an assertion
-		sure = true
+		head = true         // no assertion was added to acc
+		sure = true         // there was no assertion at all
+
+		afterNewline bool // a match may hold a \n before acc
 	)
-	flush := func() { best = better(best, needleSet{needles: needles(acc), afterNewline: far, head: all && bare}) }
+	flush := func() {
+		best = better(best, needleSet{needles: needles(acc), afterNewline: afterNewline, head: all && head})
+	}
 	for _, sub := range re.Sub {
 		f := h.analyze(sub)
 		sure = sure && f.sure
 		if f.exact != nil && len(acc)*len(f.exact) <= maxExact {
 			acc = product(acc, f.exact)
-			bare = bare && f.sure
+			head = head && f.sure
 			continue
 		}
 		flush()
-		far = far || slices.ContainsFunc(acc, func(s string) bool { return slices.Contains([]byte(s), '\n') })
-		need := better(f.need, f.fullSet())
-		need.afterNewline = need.afterNewline || far
-		need.head = need.head && all && bare && len(acc) == 1 && acc[0] == ""
+		afterNewline = afterNewline || slices.ContainsFunc(acc, func(s string) bool { return strings.Contains(s, "\n") })
+		need := f.best()
+		need.afterNewline = need.afterNewline || afterNewline
+		need.head = need.head && all && head && len(acc) == 1 && acc[0] == ""
 		best = better(best, need)
-		far = far || h.multi && CanMatchNewline(sub)
+		afterNewline = afterNewline || h.multi && CanMatchNewline(sub)
 		acc, all = []string{""}, false
 	}
 	flush()
@@ -266,6 +272,7 @@ func (h analyzer) analyzeConcat(re *syntax.Regexp) facts {
 	return facts{exact: acc, need: best, sure: sure}
 }
 
+// product returns each text of as followed by each text of bs.
 func product(as, bs []string) []string {
 	out := make([]string, 0, len(as)*len(bs))
 	for _, a := range as {

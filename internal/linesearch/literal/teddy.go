@@ -4,16 +4,16 @@ import "bytes"
 
 // The vectors of this package are needed to meet the rows "grep: 200 MB, …" with literals of docs/SPEED.md.
 
-// Searcher finds the first needle in b[from:], where from is the start of a line and b ends with a newline. at and
-// end are the start and end of the needle, lines is the number of newlines between from and the needle. If there is
-// no needle, at is len(b) and lines counts the newlines of b[from:]. Of several needles in one line any may be
-// returned. A Searcher belongs to one goroutine.
+// Searcher finds needles with vectors. A Searcher belongs to one goroutine.
 type Searcher interface {
+	// Find returns the start and end of the first needle in b[from:], and the number of newlines between from and the
+	// needle; if there is no needle, at is len(b) and lines counts the newlines of b[from:]. b must end with a newline,
+	// and from must be the start of a line. If a line holds several needles, Find may return any of them.
 	Find(b []byte, from int) (at, end, lines int)
 }
 
-// NewSearcher returns a function that makes searchers that use vectors; nil if the processor or the needles do not
-// allow that.
+// NewSearcher returns a function that makes searchers for the needles; nil if the processor has no AVX2 or a needle has
+// only one byte.
 func NewSearcher(ns []Needle) func() Searcher {
 	t := newTeddy(ns)
 	switch {
@@ -28,15 +28,15 @@ func NewSearcher(ns []Needle) func() Searcher {
 
 // teddy searches for several needles at once by three adjacent bytes of each, 32 positions at a time (the algorithm
 // of Hyperscan). Needles are grouped in 8 buckets. For each of the three bytes, two tables (by its low and its high
-// half) hold a bit set of the buckets that allow it. If all six tables share a bucket at a position, the needles of
-// that bucket are compared.
+// half) hold a bit set of the buckets that allow the byte. If all six tables share a bucket at a position, Find
+// compares the needles of that bucket.
 type teddy struct {
 	nibbles nibbles
 	buckets [8][]teddyNeedle
 }
 
-// nibbles holds, for each of three bytes, a table by its low half and one by its high half; each table is stored
-// twice, as AVX2 needs it.
+// nibbles holds two tables for each of three bytes: one by the low half of the byte, one by the high half. Each table
+// is stored twice, because an AVX2 shuffle looks up 16 bytes in each half of a vector.
 type nibbles [6][32]byte
 
 // teddyNeedle is a needle with the offset of its three bytes.
@@ -45,8 +45,8 @@ type teddyNeedle struct {
 	at int
 }
 
-// newTeddy returns nil without AVX2 or if a needle has only one byte: bytes.IndexByte is faster then. No needle may
-// contain a newline.
+// newTeddy returns nil without AVX2, and if a needle has only one byte, for which bytes.IndexByte is faster. No needle
+// may contain a newline.
 func newTeddy(ns []Needle) *teddy {
 	if !haveTeddy || len(ns) == 0 {
 		return nil
@@ -138,7 +138,7 @@ func (t *teddy) next(b []byte, from int) (at, lines int) {
 	return at, lines + bytes.Count(b[from:at], newline)
 }
 
-// next is teddyNext without vectors; it also handles the last bytes of a block, too few for vectors.
+// next is teddyNext without vectors. It also searches the last bytes of a block, which are too few for vectors.
 func (t *nibbles) next(b []byte, from int) int {
 	for i := from; i+2 < len(b); i++ {
 		if t.at(b[i:]) != 0 {
