@@ -9,16 +9,16 @@ import (
 
 // lineScan searches a text block by block:
 //
-//	fill ── a block of whole lines ─► finder ─► matching lines ─► emitter
+//	read ── a block of whole lines ─► finder ─► matching lines ─► emitter
 //	  └──── 1 MiB without a line end ─► scanLongLine (long.go)
 type lineScan struct {
 	m   *Matcher
 	ctx context.Context
-	t   *emitter
+	out *emitter
 
-	src   io.Reader
-	again sizedReaderAt // the same text for reading again; nil if it can be read only once
-	eof   bool
+	src      io.Reader
+	readerAt sizedReaderAt // reads any part of the same text; nil if the text can be read only once
+	eof      bool
 
 	buf  []byte // buf[:fill] was read but not searched yet
 	fill int
@@ -27,12 +27,13 @@ type lineScan struct {
 
 	f    *finder
 	hits hits   // hits of the current block
-	tail []Line // the last lines before buf[0], for context, with Text copied
+	tail []Line // the last lines before buf[0], with copied Text: context of a match in the next block
 }
 
+// progress reports the number of bytes searched.
 func (s *lineScan) progress(done int64) {
-	if s.t.o.Progress != nil {
-		s.t.o.Progress(done)
+	if s.out.Progress != nil {
+		s.out.Progress(done)
 	}
 }
 
@@ -65,37 +66,37 @@ func (s *lineScan) readSome(b []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// discard drops the first n bytes, which were searched. s.line already counts their lines.
+// discard drops the first n bytes of the buffer. They were searched, and s.line counts their lines.
 func (s *lineScan) discard(n int) {
 	s.base += int64(n)
 	s.fill = copy(s.buf, s.buf[n:s.fill])
 }
 
-// block searches whole lines; the last line of the text may lack its newline.
-func (s *lineScan) block(b []byte) error {
+// scanBlock searches whole lines. The last line of the text may lack its newline.
+func (s *lineScan) scanBlock(b []byte) error {
 	s.hits = hits{at: s.hits.at[:0]}
 	if err := s.f.find(b, &s.hits); err != nil {
 		return err
 	}
-	return s.emit(b, &s.hits)
+	return s.emitBlock(b, &s.hits)
 }
 
-// emit counts the lines of a block, and emits the matches and their context.
-func (s *lineScan) emit(b []byte, h *hits) error {
+// emitBlock counts the lines and matches of a block, and emits the matches and their context.
+func (s *lineScan) emitBlock(b []byte, h *hits) error {
 	pos, emitted := 0, 0
-	for ; emitted < len(h.at) && !s.t.quiet; emitted++ {
+	for ; emitted < len(h.at) && !s.out.quiet; emitted++ {
 		at := h.at[emitted]
 		start, next := pos+lastNewline(b[pos:at])+1, int(at)+1
 		if err := s.passUnmatched(b, pos, start); err != nil {
 			return err
 		}
-		if err := s.passLine(b, start, next, s.m.text(b[start:next]), !s.t.o.Invert); err != nil {
+		if err := s.passLine(b, start, s.m.text(b[start:next]), !s.out.Invert); err != nil {
 			return err
 		}
 		pos = next
 	}
-	if !s.t.quiet {
-		if pos == 0 && h.lines > 0 && s.t.after == 0 && !s.t.o.Invert {
+	if !s.out.quiet {
+		if pos == 0 && h.lines > 0 && s.out.contextLeft == 0 && !s.out.Invert {
 			s.line += h.lines
 		} else if err := s.passUnmatched(b, pos, len(b)); err != nil {
 			return err
@@ -103,26 +104,26 @@ func (s *lineScan) emit(b []byte, h *hits) error {
 		s.saveContext(b)
 		return nil
 	}
-	n, hits := h.lines, int64(len(h.at)-emitted)
-	if n == 0 || pos > 0 {
-		n = countLines(b[pos:])
+	lines, matches := h.lines, int64(len(h.at)-emitted)
+	if lines == 0 || pos > 0 {
+		lines = countLines(b[pos:])
 	}
-	s.line += n
-	if s.t.o.Invert {
-		hits = n - hits
+	s.line += lines
+	if s.out.Invert {
+		matches = lines - matches
 	}
-	s.t.totals.Matches += hits
+	s.out.totals.Matches += matches
 	return nil
 }
 
-// passUnmatched processes lines that the pattern does not match; with Invert they are emitted.
+// passUnmatched emits lines that the pattern does not match if Options.Invert is set, and otherwise skips them.
 func (s *lineScan) passUnmatched(b []byte, from, to int) error {
-	if !s.t.o.Invert {
+	if !s.out.Invert {
 		return s.skipLines(b, from, to)
 	}
 	for from < to {
 		next := lineEnd(b, from)
-		if err := s.passLine(b, from, next, s.m.text(b[from:next]), true); err != nil {
+		if err := s.passLine(b, from, s.m.text(b[from:next]), true); err != nil {
 			return err
 		}
 		from = next
@@ -130,42 +131,42 @@ func (s *lineScan) passUnmatched(b []byte, from, to int) error {
 	return nil
 }
 
-// passLine emits the line b[start:next] if the line is a match or is due as context.
-func (s *lineScan) passLine(b []byte, start, next int, text []byte, hit bool) error {
+// passLine counts the line that starts at b[start], and emits the line if it is a match or due as context.
+func (s *lineScan) passLine(b []byte, start int, text []byte, match bool) error {
 	n := s.line
 	s.line++
-	if !hit {
-		if s.t.after == 0 {
+	if !match {
+		if s.out.contextLeft == 0 {
 			return nil
 		}
-		s.t.after--
-		return s.t.emit(s.context(n, start, text))
+		s.out.contextLeft--
+		return s.out.emit(s.context(n, start, text))
 	}
-	if s.t.quiet {
-		return s.t.match(Line{})
+	if s.out.quiet {
+		return s.out.match(Line{})
 	}
-	if err := s.before(b, start, n); err != nil {
+	if err := s.emitBefore(b, start, n); err != nil {
 		return err
 	}
 	l := Line{Number: n, End: n, Offset: s.base + int64(start), Size: int64(len(text)), Text: text}
-	if len(text) > s.t.o.Window {
-		if !s.t.o.Invert {
+	if len(text) > s.out.Window {
+		if !s.out.Invert {
 			from, _, _, err := s.m.Find(s.ctx, text)
 			if err != nil {
 				return err
 			}
 			l.Column = int64(from) + 1
 		}
-		l.Text, l.At = Window(text, int(max(l.Column-1, 0)), s.t.o.Window)
+		l.Text, l.At = Window(text, int(max(l.Column-1, 0)), s.out.Window)
 	}
-	return s.t.match(l)
+	return s.out.match(l)
 }
 
-// skipLines counts lines that are not matches, and emits the lines still due as context.
+// skipLines counts lines that are not matches, and emits those due as context.
 func (s *lineScan) skipLines(b []byte, from, to int) error {
-	for from < to && s.t.after > 0 {
+	for from < to && s.out.contextLeft > 0 {
 		next := lineEnd(b, from)
-		if err := s.passLine(b, from, next, s.m.text(b[from:next]), false); err != nil {
+		if err := s.passLine(b, from, s.m.text(b[from:next]), false); err != nil {
 			return err
 		}
 		from = next
@@ -186,19 +187,19 @@ func countLines(b []byte) int64 {
 // context returns the context line with number n, which starts at b[start].
 func (s *lineScan) context(n int64, start int, text []byte) Line {
 	l := Line{Number: n, End: n, Offset: s.base + int64(start), Size: int64(len(text))}
-	l.Text, l.At = Window(text, 0, s.t.o.Window)
+	l.Text, l.At = Window(text, 0, s.out.Window)
 	return l
 }
 
-// before emits the context due before line n, which starts at b[start].
-func (s *lineScan) before(b []byte, start int, n int64) error {
-	due := int(s.t.before(n))
+// emitBefore emits the context due before line n, which starts at b[start].
+func (s *lineScan) emitBefore(b []byte, start int, n int64) error {
+	due := int(s.out.before(n))
 	if due <= 0 {
 		return nil
 	}
 	lines := s.linesBefore(b, start, n, due)
 	for _, l := range slices.Concat(s.tail[max(0, len(s.tail)-due+len(lines)):], lines) {
-		if err := s.t.emit(l); err != nil {
+		if err := s.out.emit(l); err != nil {
 			return err
 		}
 	}
@@ -219,12 +220,12 @@ func (s *lineScan) linesBefore(b []byte, end int, n int64, most int) (lines []Li
 
 // saveContext copies the last lines of a block, as context for the next block.
 func (s *lineScan) saveContext(b []byte) {
-	if s.t.o.Before == 0 || s.eof && len(b) == s.fill {
+	if s.out.Before == 0 || s.eof && len(b) == s.fill {
 		return
 	}
-	for _, l := range s.linesBefore(b, len(b), s.line, s.t.o.Before) {
+	for _, l := range s.linesBefore(b, len(b), s.line, s.out.Before) {
 		l.Text = bytes.Clone(l.Text)
-		s.tail = appendLast(s.tail, l, s.t.o.Before)
+		s.tail = appendLast(s.tail, l, s.out.Before)
 	}
 }
 

@@ -98,45 +98,45 @@ type Matcher struct {
 	sizes sizes
 }
 
-// emitter passes lines to the visitor and counts them.
+// emitter passes lines to the visitor and counts matches.
 type emitter struct {
-	o           Options
+	Options
 	visit       func(Line) error
-	quiet       bool
+	quiet       bool  // the visitor wants no further lines, or is nil
 	lastEmitted int64 // number of the last line emitted
-	after       int   // lines of context still to be emitted
+	contextLeft int   // number of lines after the last match that are still to be emitted as context
 	totals      Totals
 }
 
 // match counts a match and emits its line.
-func (t *emitter) match(l Line) error {
-	t.totals.Matches++
-	if t.quiet {
+func (e *emitter) match(l Line) error {
+	e.totals.Matches++
+	if e.quiet {
 		return nil
 	}
 	l.Match = true
-	t.after = t.o.After
-	return t.emit(l)
+	e.contextLeft = e.After
+	return e.emit(l)
 }
 
-func (t *emitter) emit(l Line) error {
-	if t.quiet {
+func (e *emitter) emit(l Line) error {
+	if e.quiet {
 		return nil
 	}
-	t.lastEmitted = l.End
-	err := t.visit(l)
+	e.lastEmitted = l.End
+	err := e.visit(l)
 	if errors.Is(err, Quiet) {
-		t.quiet, t.after, err = true, 0, nil
+		e.quiet, e.contextLeft, err = true, 0, nil
 	}
 	return err
 }
 
 // before returns the number of context lines due before line number n.
-func (t *emitter) before(n int64) int64 {
-	if t.quiet {
+func (e *emitter) before(n int64) int64 {
+	if e.quiet {
 		return 0
 	}
-	return min(int64(t.o.Before), n-1-t.lastEmitted)
+	return min(int64(e.Before), n-1-e.lastEmitted)
 }
 
 // sizes are the sizes of buffers and chunks. Tests set small sizes to reach every boundary.

@@ -8,108 +8,110 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
-// longLineReader reads the rest of a long line chunk by chunk. buf[:ready] is text of the line. The bytes after it
-// may be an incomplete rune, a \r that may belong to the line end, or the next lines.
+// longLineReader reads the rest of a long line chunk by chunk. The current chunk is buf[start:end]. buf[:start] is the
+// text before the chunk, at most sizes.history bytes. buf[end:fill] may hold an incomplete rune, a \r that may belong
+// to the line end, or the next lines.
 type longLineReader struct {
 	s     *lineScan
 	buf   []byte
-	lo    int64 // offset in the line of buf[0]
-	old   int   // index in buf of the new chunk
-	ready int
+	base  int64 // offset of buf[0] in the line
+	start int
+	end   int
 	fill  int
-	after int // index in buf of the next line, once done
-	done  bool
-	err   error // a read error, for callers of ReadRune
+	next  int   // index in buf of the next line, once done
+	done  bool  // the end of the line was read
+	err   error // a read error of longLineRunes, which FindReaderIndex does not return
 }
 
-// newLongLineReader returns a reader that continues after the head of a line, which fills s.buf. The last bytes of
-// the head may be undecided.
+// newLongLineReader returns a reader that continues after the head of a line, which fills s.buf. The first chunk is
+// empty. The last bytes of the head may be undecided.
 func newLongLineReader(s *lineScan) *longLineReader {
-	past := s.m.sizes.history
-	t := &longLineReader{s: s, buf: make([]byte, past+s.m.sizes.block)}
-	t.lo = int64(s.fill - past)
-	t.fill = copy(t.buf, s.buf[s.fill-past:s.fill])
-	t.ready = t.fill - t.undecided()
-	t.old = t.ready
-	return t
+	history := s.m.sizes.history
+	r := &longLineReader{s: s, buf: make([]byte, history+s.m.sizes.block)}
+	r.base = int64(s.fill - history)
+	r.fill = copy(r.buf, s.buf[s.fill-history:s.fill])
+	r.end = r.fill - r.undecided()
+	r.start = r.end
+	return r
 }
 
 // undecided returns the number of bytes at the end of the bytes read that may not be text of the line: an incomplete
 // rune or a \r.
-func (t *longLineReader) undecided() int {
-	b := t.buf[:t.fill]
-	if !t.s.m.cr && b[t.fill-1] == '\r' {
+func (r *longLineReader) undecided() int {
+	b := r.buf[:r.fill]
+	if !r.s.m.cr && b[r.fill-1] == '\r' {
 		return 1
 	}
 	return len(b[1:]) - runes.Complete(b[1:])
 }
 
-// readMore reads the next chunk of the line to buf[old:ready]. It returns false at the end of the line.
-func (t *longLineReader) readMore() (bool, error) {
-	if t.done {
-		t.old = t.ready
+// readMore reads the next chunk of the line. It returns false at the end of the line.
+func (r *longLineReader) readMore() (bool, error) {
+	if r.done {
+		r.start = r.end
 		return false, nil
 	}
-	from := t.ready - min(t.ready, t.s.m.sizes.history)
-	t.fill = copy(t.buf, t.buf[from:t.fill])
-	t.lo += int64(from)
-	t.ready -= from
-	t.old = t.ready
-	seen := t.fill
-	if !t.s.eof {
-		n, err := t.s.readSome(t.buf[t.fill:])
-		t.fill += n
+	from := r.end - min(r.end, r.s.m.sizes.history)
+	r.fill = copy(r.buf, r.buf[from:r.fill])
+	r.base += int64(from)
+	r.end -= from
+	r.start = r.end
+	searched := r.fill // there is no newline before this index
+	if !r.s.eof {
+		n, err := r.s.readSome(r.buf[r.fill:])
+		r.fill += n
 		if err != nil {
 			return false, err
 		}
 	}
-	t.s.progress(t.s.base + t.lo + int64(t.fill))
-	if i := bytes.IndexByte(t.buf[seen:t.fill], '\n'); i >= 0 {
-		t.done = true
-		t.after = seen + i + 1
-		t.ready = t.old + len(t.s.m.text(t.buf[t.old:t.after]))
-	} else if t.s.eof {
-		t.done = true
-		t.after = t.fill
-		t.ready = t.fill
+	r.s.progress(r.s.base + r.base + int64(r.fill))
+	if i := bytes.IndexByte(r.buf[searched:r.fill], '\n'); i >= 0 {
+		r.done = true
+		r.next = searched + i + 1
+		r.end = r.start + len(r.s.m.text(r.buf[r.start:r.next]))
+	} else if r.s.eof {
+		r.done = true
+		r.next = r.fill
+		r.end = r.fill
 	} else {
-		t.ready = t.fill - t.undecided()
+		r.end = r.fill - r.undecided()
 	}
-	return t.ready > t.old || !t.done, nil
+	return r.end > r.start || !r.done, nil
 }
 
-func (t *longLineReader) readToEnd() error {
+// readToEnd reads the rest of the line.
+func (r *longLineReader) readToEnd() error {
 	for {
-		if ok, err := t.readMore(); err != nil || !ok {
+		if ok, err := r.readMore(); err != nil || !ok {
 			return err
 		}
 	}
 }
 
 // size returns the length of the line up to the bytes read so far.
-func (t *longLineReader) size() int64 { return t.lo + int64(t.ready) }
+func (r *longLineReader) size() int64 { return r.base + int64(r.end) }
 
 // longLineRunes reads the runes of the line from its start.
 type longLineRunes struct {
-	t     *longLineReader
+	line  *longLineReader
 	chunk []byte // initially the head of the line, then chunks of the rest, without the runes read
 	read  int    // number of runes read
 }
 
 func (r *longLineRunes) ReadRune() (rune, int, error) {
 	for len(r.chunk) == 0 {
-		ok, err := r.t.readMore()
+		ok, err := r.line.readMore()
 		if err != nil {
-			r.t.err = err
+			r.line.err = err
 			return 0, 0, err
 		}
 		if !ok {
 			return 0, 0, io.EOF
 		}
-		r.chunk = r.t.buf[r.t.old:r.t.ready]
+		r.chunk = r.line.buf[r.line.start:r.line.end]
 	}
 	if r.read++; r.read%ctxCheckBytes == 0 {
-		if err := r.t.s.ctx.Err(); err != nil {
+		if err := r.line.s.ctx.Err(); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -118,69 +120,69 @@ func (r *longLineRunes) ReadRune() (rune, int, error) {
 	return c, n, nil
 }
 
-// scanLongLine searches a line longer than sizes.held, and leaves the buffer at the next line.
+// scanLongLine searches all of a line longer than sizes.held, and leaves the buffer at the next line.
 //
-// The whole line is searched. If the line holds no needle, that takes no longer than reading. Otherwise the regexp
-// reads the line rune by rune, and the context is checked regularly.
+// If the line holds no needle, the search takes no longer than reading. Otherwise regexp reads the line rune by rune,
+// and the reader checks the context.
 func (s *lineScan) scanLongLine() error {
 	head := s.buf[:s.fill]
-	t := newLongLineReader(s)
-	head = head[:t.size()]
-	o := s.t.o
+	r := newLongLineReader(s)
+	head = head[:r.size()]
+	o := s.out.Options
 	l := Line{Number: s.line, End: s.line, Offset: s.base}
 	l.Text, l.At = Window(head, 0, o.Window)
 
-	hit, at, err := s.searchLongLine(head, t)
+	match, at, err := s.searchLongLine(head, r)
 	if err != nil {
 		return err
 	}
-	if hit && !o.Invert && !s.t.quiet {
+	if match && !o.Invert && !s.out.quiet {
 		l.Column = at + 1
-		if l.Text, l.At, err = s.windowAround(head, t, at); err != nil {
+		if l.Text, l.At, err = s.windowAround(head, r, at); err != nil {
 			return err
 		}
 	}
-	if err := t.readToEnd(); err != nil {
+	if err := r.readToEnd(); err != nil {
 		return err
 	}
-	l.Size = t.size()
-	if hit != o.Invert {
-		if !s.t.quiet {
-			if err := s.before(nil, 0, l.Number); err != nil {
+	l.Size = r.size()
+	if match != o.Invert {
+		if !s.out.quiet {
+			if err := s.emitBefore(nil, 0, l.Number); err != nil {
 				return err
 			}
 		}
-		err = s.t.match(l)
-	} else if s.t.after > 0 {
-		s.t.after--
-		err = s.t.emit(l)
+		err = s.out.match(l)
+	} else if s.out.contextLeft > 0 {
+		s.out.contextLeft--
+		err = s.out.emit(l)
 	}
 	if err != nil {
 		return err
 	}
-	if o.Before > 0 && !s.t.quiet {
+	if o.Before > 0 && !s.out.quiet {
 		l.Match, l.Column = false, 0
 		first, _ := Window(head, 0, o.Window)
 		l.Text, l.At = bytes.Clone(first), 0
 		s.tail = appendLast(s.tail, l, o.Before)
 	}
 	s.line++
-	s.base += t.lo + int64(t.after)
-	s.fill = copy(s.buf, t.buf[t.after:t.fill])
+	s.base += r.base + int64(r.next)
+	s.fill = copy(s.buf, r.buf[r.next:r.fill])
 	return nil
 }
 
 // searchLongLine reports whether the line matches, and the position of the match in the line.
-func (s *lineScan) searchLongLine(head []byte, t *longLineReader) (hit bool, at int64, err error) {
-	if len(s.f.literals) > 0 && (s.m.need.Suffice || s.again != nil) {
-		at, err = s.findLiteral(head, t)
+func (s *lineScan) searchLongLine(head []byte, r *longLineReader) (match bool, at int64, err error) {
+	if len(s.f.literals) > 0 && (s.m.need.Suffice || s.readerAt != nil) {
+		at, err = s.findLiteral(head, r)
 		if err != nil || at < 0 || s.m.need.Suffice {
 			return at >= 0, at, err
 		}
-		if err := t.readToEnd(); err != nil {
+		if err := r.readToEnd(); err != nil {
 			return false, 0, err
 		}
-		line := &readerAtRunes{ctx: s.ctx, src: s.again, at: s.base, end: s.base + t.size()}
+		line := &readerAtRunes{ctx: s.ctx, src: s.readerAt, at: s.base, end: s.base + r.size()}
 		loc := s.m.re.FindReaderIndex(line)
 		if line.err != nil {
 			return false, 0, line.err
@@ -190,9 +192,9 @@ func (s *lineScan) searchLongLine(head []byte, t *longLineReader) (hit bool, at 
 		}
 		return true, int64(loc[0]), s.ctx.Err()
 	}
-	loc := s.m.re.FindReaderIndex(&longLineRunes{t: t, chunk: head})
-	if t.err != nil {
-		return false, 0, t.err
+	loc := s.m.re.FindReaderIndex(&longLineRunes{line: r, chunk: head})
+	if r.err != nil {
+		return false, 0, r.err
 	}
 	if err := s.ctx.Err(); err != nil || loc == nil {
 		return false, 0, err
@@ -201,31 +203,31 @@ func (s *lineScan) searchLongLine(head []byte, t *longLineReader) (hit bool, at 
 }
 
 // findLiteral returns the position of the line's first needle, or -1.
-func (s *lineScan) findLiteral(head []byte, t *longLineReader) (int64, error) {
+func (s *lineScan) findLiteral(head []byte, r *longLineReader) (int64, error) {
 	s.f.literals.Reset()
 	if at, _ := s.f.literals.Find(head, 0); at < len(head) {
 		return int64(at), nil
 	}
 	for {
-		ok, err := t.readMore()
+		ok, err := r.readMore()
 		if err != nil || !ok {
 			return -1, err
 		}
-		from := max(0, t.old-s.f.literals.Longest()+1)
+		from := max(0, r.start-s.f.literals.Longest()+1)
 		s.f.literals.Reset()
-		if at, _ := s.f.literals.Find(t.buf[:t.ready], from); at < t.ready {
-			return t.lo + int64(at), nil
+		if at, _ := s.f.literals.Find(r.buf[:r.end], from); at < r.end {
+			return r.base + int64(at), nil
 		}
-		t.old = t.ready
+		r.start = r.end
 	}
 }
 
-// windowAround returns a window around position at of the line, and its position in the line. It rereads the text if
-// that is possible, and otherwise uses the bytes still in memory. If these don't include the position, the window is
-// at the start of the line.
-func (s *lineScan) windowAround(head []byte, t *longLineReader, at int64) ([]byte, int64, error) {
-	size := s.t.o.Window
-	if s.again != nil {
+// windowAround returns a window around position at of the line, and the position of the window in the line. If the text
+// can be read only once, windowAround uses the bytes still in memory. If these do not include position at, the window
+// is at the start of the line.
+func (s *lineScan) windowAround(head []byte, r *longLineReader, at int64) ([]byte, int64, error) {
+	size := s.out.Window
+	if s.readerAt != nil {
 		return s.rereadWindow(at, size)
 	}
 	size = min(size, s.m.sizes.history/2)
@@ -233,24 +235,24 @@ func (s *lineScan) windowAround(head []byte, t *longLineReader, at int64) ([]byt
 		w, from := Window(head, int(at), size)
 		return w, from, nil
 	}
-	if t.lo+int64(t.ready)-at < int64(size) && !t.done {
-		if _, err := t.readMore(); err != nil {
+	if r.base+int64(r.end)-at < int64(size) && !r.done {
+		if _, err := r.readMore(); err != nil {
 			return nil, 0, err
 		}
 	}
-	if at < t.lo {
+	if at < r.base {
 		w, from := Window(head, int(min(at, int64(len(head)))), size)
 		return w, from, nil
 	}
-	w, from := Window(t.buf[:t.ready], int(at-t.lo), size)
-	return bytes.Clone(w), t.lo + from, nil
+	w, from := Window(r.buf[:r.end], int(at-r.base), size)
+	return bytes.Clone(w), r.base + from, nil
 }
 
-// rereadWindow is windowAround by reading the text again.
+// rereadWindow is windowAround for a text that can be read again.
 func (s *lineScan) rereadWindow(at int64, size int) ([]byte, int64, error) {
 	from := max(0, at-int64(size))
 	b := make([]byte, 2*size)
-	n, err := s.again.ReadAt(b, s.base+from)
+	n, err := s.readerAt.ReadAt(b, s.base+from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, 0, err
 	}

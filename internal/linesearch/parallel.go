@@ -61,7 +61,7 @@ func (c *chunk) next() *piece {
 // scanParallel continues the search at s.base. It returns true at the end of the text. If it returns false, the
 // caller must search the line at s.base itself.
 func (s *lineScan) scanParallel(workers int) (bool, error) {
-	p := &parallel{s: s, from: s.base, size: s.again.Size(), step: s.m.sizes.block}
+	p := &parallel{s: s, from: s.base, size: s.readerAt.Size(), step: s.m.sizes.block}
 	p.scanChunk = p.read
 	return p.run(workers)
 }
@@ -116,7 +116,7 @@ func (p *parallel) emitChunk(c *chunk) (bool, error) {
 			c.ended, c.incomplete = false, true
 			break
 		}
-		if err := s.emit(piece.b, &piece.hits); err != nil {
+		if err := s.emitBlock(piece.b, &piece.hits); err != nil {
 			return false, err
 		}
 		s.base += int64(piece.size)
@@ -145,7 +145,7 @@ func (p *parallel) worker() {
 func (p *parallel) read(c *chunk, f *finder) error {
 	from, n := p.readRange(c)
 	buf := c.buf[:n]
-	n, err := p.s.again.ReadAt(buf, from)
+	n, err := p.s.readerAt.ReadAt(buf, from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}

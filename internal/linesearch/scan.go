@@ -9,27 +9,27 @@ import (
 	"sync"
 )
 
+// blocks reuses buffers: a search of a tree reads one file after the other.
 var blocks = sync.Pool{New: func() any { b := make([]byte, defaultSizes.block); return &b }}
 
-func (m *Matcher) scanLines(ctx context.Context, r io.Reader, t *emitter) error {
-	held := blocks.Get().(*[]byte)
-	defer blocks.Put(held)
-	s := &lineScan{m: m, ctx: ctx, t: t, src: r, buf: (*held)[:m.sizes.block], line: 1, f: m.finder(ctx)}
+// scanLines searches line by line.
+func (m *Matcher) scanLines(ctx context.Context, r io.Reader, out *emitter) error {
+	buf := blocks.Get().(*[]byte)
+	defer blocks.Put(buf)
+	s := &lineScan{m: m, ctx: ctx, out: out, src: r, buf: (*buf)[:m.sizes.block], line: 1, f: m.finder(ctx)}
 	defer s.f.release()
-	if again, ok := r.(sizedReaderAt); ok {
-		s.again = again
-	}
+	s.readerAt, _ = r.(sizedReaderAt)
 	err := s.scanAll()
-	t.totals.Lines = s.line - 1
-	t.totals.Bytes = s.base
+	out.totals.Lines = s.line - 1
+	out.totals.Bytes = s.base
 	return err
 }
 
-// scanAll searches the text: by a sparse scan if possible, with several workers if the text is large, and from where
-// these give up in this goroutine.
+// scanAll searches the text: first by a sparse scan if possible, then with several workers if the text is large. If the
+// workers give up, this goroutine continues at their position.
 func (s *lineScan) scanAll() error {
-	if v := s.newSparseScan(); v != nil {
-		if ended, err := v.run(s.workers()); ended || err != nil {
+	if sparse := s.newSparseScan(); sparse != nil {
+		if ended, err := sparse.run(s.workers()); ended || err != nil {
 			return err
 		}
 		s.reopen()
@@ -43,14 +43,15 @@ func (s *lineScan) scanAll() error {
 	return s.run()
 }
 
-// reopen makes this goroutine read on from s.base.
+// reopen makes s.read continue at s.base.
 func (s *lineScan) reopen() {
-	s.src = io.NewSectionReader(s.again, s.base, s.again.Size()-s.base)
+	s.src = io.NewSectionReader(s.readerAt, s.base, s.readerAt.Size()-s.base)
 	s.fill, s.eof = 0, false
 }
 
+// workers returns the number of workers for the rest of the text.
 func (s *lineScan) workers() int {
-	if s.again == nil || s.again.Size()-s.base < s.m.sizes.large {
+	if s.readerAt == nil || s.readerAt.Size()-s.base < s.m.sizes.large {
 		return 1
 	}
 	return min(s.m.sizes.workers, runtime.GOMAXPROCS(0))
@@ -62,19 +63,19 @@ func (s *lineScan) run() error {
 		if err := s.read(); err != nil {
 			return err
 		}
-		piece := s.buf[:min(s.fill, s.m.sizes.block)]
-		whole := bytes.LastIndexByte(piece, '\n') + 1
-		if whole == 0 && len(piece) < s.fill {
-			piece = s.buf[:s.fill]
-			whole = bytes.IndexByte(piece, '\n') + 1
+		b := s.buf[:min(s.fill, s.m.sizes.block)]
+		whole := bytes.LastIndexByte(b, '\n') + 1 // length of the whole lines
+		if whole == 0 && len(b) < s.fill {
+			b = s.buf[:s.fill]
+			whole = bytes.IndexByte(b, '\n') + 1
 		}
 		switch {
-		case s.eof && len(piece) == s.fill:
+		case s.eof && len(b) == s.fill:
 			whole = s.fill
 		case whole == 0 && len(s.buf) < s.m.sizes.held:
-			bigger := make([]byte, s.m.sizes.held)
-			copy(bigger, s.buf[:s.fill])
-			s.buf = bigger
+			larger := make([]byte, s.m.sizes.held)
+			copy(larger, s.buf[:s.fill])
+			s.buf = larger
 			continue
 		case whole == 0:
 			if err := s.scanLongLine(); err != nil {
@@ -82,7 +83,7 @@ func (s *lineScan) run() error {
 			}
 			continue
 		}
-		if err := s.block(s.buf[:whole]); err != nil {
+		if err := s.scanBlock(s.buf[:whole]); err != nil {
 			return err
 		}
 		s.discard(whole)
@@ -93,16 +94,16 @@ func (s *lineScan) run() error {
 	}
 }
 
-// Scan passes the matching lines of r, with their context, to visit, in order and each once, and counts them. visit
+// Scan passes the matching lines of r and their context to visit, in order and each once, and counts the matches. visit
 // may be nil if only the totals are needed.
 //
-// r is UTF-8. NUL and invalid UTF-8 are matched as regexp does (an invalid byte is U+FFFD). Memory is bounded for any
+// r is UTF-8. Scan matches NUL and invalid UTF-8 as regexp does (an invalid byte is U+FFFD). Memory is bounded for any
 // length of a line or a match: Scan holds at most 1 MiB of a line, or 4 MiB of a text with Multiline.
 //
-// If r is an [io.ReaderAt] with a Size method ([io.SectionReader], [bytes.Reader]), read from its start, Scan
-// searches all of it. If r also has an Outer method like that of [io.SectionReader] and its result is a file that
-// [mmap.Of] accepts, parts that cannot match are not read. Any other reader is also searched whole, except that with
-// Multiline only its first 4 MiB are searched, see Totals.Short.
+// Scan searches all of r, with one exception: with Multiline, only the first 4 MiB (see Totals.Short) if r is not an
+// [io.ReaderAt] with a Size method, such as [io.SectionReader] and [bytes.Reader]. Nothing may have been read from such
+// an r before. If r also has an Outer method like that of [io.SectionReader] that returns a file which [mmap.Of]
+// accepts, Scan does not read parts that cannot match.
 //
 // After ctx is done Scan returns within about a tenth of a second, with the error of ctx and the totals so far.
 func (m *Matcher) Scan(ctx context.Context, r io.Reader, o Options, visit func(Line) error) (Totals, error) {
@@ -112,15 +113,15 @@ func (m *Matcher) Scan(ctx context.Context, r io.Reader, o Options, visit func(L
 	if m.multi && o.Invert {
 		return Totals{}, errors.New("invert and multiline do not go together")
 	}
-	t := emitter{o: o, visit: visit, quiet: visit == nil}
+	out := emitter{Options: o, visit: visit, quiet: visit == nil}
 	var err error
 	if m.multi {
-		err = m.scanText(ctx, r, &t)
+		err = m.scanText(ctx, r, &out)
 	} else {
-		err = m.scanLines(ctx, r, &t)
+		err = m.scanLines(ctx, r, &out)
 	}
 	if errors.Is(err, Stop) {
 		err = nil
 	}
-	return t.totals, err
+	return out.totals, err
 }

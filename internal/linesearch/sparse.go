@@ -19,11 +19,11 @@ type sparseScan struct {
 // newSparseScan returns nil if the text is not a file that can be mapped, if no needle is known, or if context or
 // inverted lines are wanted, because these lines are not read.
 func (s *lineScan) newSparseScan() *sparseScan {
-	if s.m.newSearcher == nil || s.t.o.Invert || s.t.o.Before+s.t.o.After > 0 || s.again == nil ||
-		s.again.Size() < s.m.sizes.large {
+	if s.m.newSearcher == nil || s.out.Invert || s.out.Before+s.out.After > 0 || s.readerAt == nil ||
+		s.readerAt.Size() < s.m.sizes.large {
 		return nil
 	}
-	section, ok := s.again.(interface {
+	section, ok := s.readerAt.(interface {
 		Outer() (r io.ReaderAt, off, n int64)
 	})
 	if !ok {
@@ -78,7 +78,7 @@ func (v *sparseScan) pieces(c *chunk, f *finder, b []byte, base int64) error {
 		}
 		text := room[:end-start]
 		room = room[end-start:]
-		if n, err := v.s.again.ReadAt(text, base+int64(start)); n < len(text) {
+		if n, err := v.s.readerAt.ReadAt(text, base+int64(start)); n < len(text) {
 			c.ended, c.incomplete = false, true
 			if errors.Is(err, io.EOF) {
 				err = nil // the file was truncated: the caller reads the text again

@@ -58,7 +58,7 @@ func sparseMatcher(t *testing.T, f *counted, size int64) *Matcher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &lineScan{m: m, t: &emitter{}, again: io.NewSectionReader(f, 0, size)}
+	s := &lineScan{m: m, out: &emitter{}, readerAt: io.NewSectionReader(f, 0, size)}
 	if s.newSparseScan() == nil {
 		t.Skip("files cannot be looked at here: no AVX2, or the directory for temporary files is on another file system")
 	}

@@ -10,55 +10,57 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/linesearch/literal"
 )
 
-// text searches for matches that may span lines, with the result of regexp's FindAll. It searches in steps, each from
-// a position where regexp can start: the start of a line (rest), or one rune before the position (tail).
-type text struct {
+// textScan searches for matches that may span lines, with the result of regexp's FindAll. It searches in steps. Each
+// starts where one of the two forms of the pattern can start: at the start of a line (rest), or one rune before a
+// position within a line (tail), see compileMultiline.
+type textScan struct {
 	m     *Matcher
 	ctx   context.Context
-	t     *emitter
+	out   *emitter
 	src   io.ReaderAt
 	size  int64
-	plain bool // win is the whole text, and no \r\n must be read as \n: regexp may read win
+	plain bool // win is the whole text and holds no \r\n that must be read as \n: regexp may search win
 
 	win      []byte // the bytes in memory, from offset off
 	off      int64
-	buf      []byte
+	buf      []byte          // buffer of load
 	runes    []byte          // buffer of readerAtRunes
 	literals literal.Finders // finders of the needles in win
 
-	line   int64   // number of the current line; all lines before it are done
+	line   int64   // number of the current line; the lines before it were emitted or skipped
 	at     int64   // offset of the current line
 	starts []int64 // starts of the last lines before at, for context
 }
 
-func (m *Matcher) scanText(ctx context.Context, r io.Reader, t *emitter) error {
-	x := &text{m: m, ctx: ctx, t: t, line: 1, literals: literal.NewFinders(m.need.Needles)}
-	if readerAtRunes, ok := r.(sizedReaderAt); ok && readerAtRunes.Size() > int64(m.sizes.text) {
-		x.src, x.size = readerAtRunes, readerAtRunes.Size()
-	} else if err := x.hold(r); err != nil {
+// scanText searches for matches that may span lines.
+func (m *Matcher) scanText(ctx context.Context, r io.Reader, out *emitter) error {
+	x := &textScan{m: m, ctx: ctx, out: out, line: 1, literals: literal.NewFinders(m.need.Needles)}
+	if src, ok := r.(sizedReaderAt); ok && src.Size() > int64(m.sizes.text) {
+		x.src, x.size = src, src.Size()
+	} else if err := x.readText(r); err != nil {
 		return err
 	}
 	err := x.run()
-	t.totals.Lines = x.line - 1
-	t.totals.Bytes = x.size
+	out.totals.Lines = x.line - 1
+	out.totals.Bytes = x.size
 	return err
 }
 
-// hold reads the whole text into memory, or as many whole lines as sizes.text allows.
-func (x *text) hold(r io.Reader) error {
+// readText reads the whole text into memory, or as many whole lines as sizes.text allows.
+func (x *textScan) readText(r io.Reader) error {
 	var b bytes.Buffer
-	most := x.m.sizes.text
-	if _, err := io.Copy(&b, io.LimitReader(&ctxReader{x.ctx, r}, int64(most)+1)); err != nil {
+	limit := x.m.sizes.text
+	if _, err := io.Copy(&b, io.LimitReader(&ctxReader{x.ctx, r}, int64(limit)+1)); err != nil {
 		return err
 	}
 	x.win = b.Bytes()
-	if len(x.win) > most {
-		cut := bytes.LastIndexByte(x.win[:most], '\n') + 1
+	if len(x.win) > limit {
+		cut := bytes.LastIndexByte(x.win[:limit], '\n') + 1
 		if cut == 0 {
-			cut = most
+			cut = limit
 		}
 		x.win = x.win[:cut]
-		x.t.totals.Short = true
+		x.out.totals.Short = true
 	}
 	x.size = int64(len(x.win))
 	x.src = bytes.NewReader(x.win)
@@ -66,7 +68,7 @@ func (x *text) hold(r io.Reader) error {
 	return nil
 }
 
-func (x *text) run() error {
+func (x *textScan) run() error {
 	for pos := int64(0); pos < x.size; {
 		from, err := x.candidate(pos)
 		if err != nil {
@@ -75,22 +77,22 @@ func (x *text) run() error {
 		if from < 0 {
 			break
 		}
-		start, end, ok, err := x.find(from)
+		start, end, ok, err := x.findFromLine(from)
 		if err != nil {
 			return err
 		}
-		if !ok || start == x.size && x.endsLine() {
+		if !ok || start == x.size && x.endsWithNewline() {
 			break
 		}
-		if pos, err = x.match(start, end); err != nil {
+		if pos, err = x.expandMatch(start, end); err != nil {
 			return err
 		}
 	}
 	return x.finish()
 }
 
-// candidate returns the position at which to search for the next match: the start of a line at or after pos, or -1.
-func (x *text) candidate(pos int64) (int64, error) {
+// candidate returns the start of a line, at or after pos, from which to search for the next match; -1 if there is none.
+func (x *textScan) candidate(pos int64) (int64, error) {
 	if len(x.literals) == 0 {
 		return pos, nil
 	}
@@ -101,16 +103,16 @@ func (x *text) candidate(pos int64) (int64, error) {
 	if !x.m.need.Near {
 		return pos, nil
 	}
-	if err := x.walk(at); err != nil {
+	if err := x.advance(at); err != nil {
 		return -1, err
 	}
 	return max(pos, x.at), nil
 }
 
 // needle returns the position of the first needle at or after pos, or -1.
-func (x *text) needle(pos int64) (int64, error) {
+func (x *textScan) needle(pos int64) (int64, error) {
 	for {
-		b, err := x.from(pos)
+		b, err := x.bytesFrom(pos)
 		if err != nil || len(b) == 0 {
 			return -1, err
 		}
@@ -128,10 +130,10 @@ func (x *text) needle(pos int64) (int64, error) {
 	}
 }
 
-// match emits the lines of the match [start, end) and of all matches that share a line with that match. It returns
+// expandMatch emits the lines of the match [start, end), extended by the matches that share a line with it. It returns
 // the start of the next line.
-func (x *text) match(start, end int64) (int64, error) {
-	if err := x.walk(start); err != nil {
+func (x *textScan) expandMatch(start, end int64) (int64, error) {
+	if err := x.advance(start); err != nil {
 		return 0, err
 	}
 	last := start
@@ -147,8 +149,8 @@ func (x *text) match(start, end int64) (int64, error) {
 			return 0, err
 		}
 	}
-	for end < stop {
-		s, e, ok, err := x.findIn(end)
+	for end < stop { // stop is the end of the last line of the match
+		s, e, ok, err := x.findInLine(end)
 		if err != nil {
 			return 0, err
 		}
@@ -170,9 +172,10 @@ func (x *text) match(start, end int64) (int64, error) {
 	return stop, x.emitMatch(start, stop)
 }
 
-func (x *text) emitMatch(start, stop int64) error {
+// emitMatch emits the lines up to stop as one match, which begins in the current line at position start.
+func (x *textScan) emitMatch(start, stop int64) error {
 	first, number := x.at, x.line
-	if err := x.before(); err != nil {
+	if err := x.emitBefore(); err != nil {
 		return err
 	}
 	at, next, err := x.lineOf(stop)
@@ -183,13 +186,13 @@ func (x *text) emitMatch(start, stop int64) error {
 		next++
 	}
 	var l Line
-	if !x.t.quiet {
+	if !x.out.quiet {
 		if l, err = x.lineAt(number, first, stop, start-first); err != nil {
 			return err
 		}
 		l.End = next - 1
 	}
-	if err := x.t.match(l); err != nil {
+	if err := x.out.match(l); err != nil {
 		return err
 	}
 	x.at, x.line = stop, next
@@ -197,11 +200,11 @@ func (x *text) emitMatch(start, stop int64) error {
 	return nil
 }
 
-// lineAt returns the line [from, to), where to is the position after its newline. A long line is cut to a window
-// around position focus of the line.
-func (x *text) lineAt(number, from, to, focus int64) (Line, error) {
+// lineAt returns the line or lines [from, to), where to is the position after the last newline. It truncates a text
+// longer than Options.Window to a window around position focus of the text.
+func (x *textScan) lineAt(number, from, to, focus int64) (Line, error) {
 	end := to
-	tail, err := x.bytes(max(from, to-2), to)
+	tail, err := x.readRange(max(from, to-2), to)
 	if err != nil {
 		return Line{}, err
 	}
@@ -212,14 +215,14 @@ func (x *text) lineAt(number, from, to, focus int64) (Line, error) {
 		}
 	}
 	l := Line{Number: number, End: number, Offset: from, Size: end - from}
-	if l.Size <= int64(x.t.o.Window) {
-		l.Text, err = x.bytes(from, end)
+	if l.Size <= int64(x.out.Window) {
+		l.Text, err = x.readRange(from, end)
 		return l, err
 	}
 	l.Column = focus + 1
-	size := int64(x.t.o.Window)
+	size := int64(x.out.Window)
 	lo := max(0, min(focus-size, l.Size-2*size))
-	b, err := x.bytes(from+lo, min(from+lo+2*size, end))
+	b, err := x.readRange(from+lo, min(from+lo+2*size, end))
 	if err != nil {
 		return Line{}, err
 	}
@@ -228,53 +231,55 @@ func (x *text) lineAt(number, from, to, focus int64) (Line, error) {
 	return l, nil
 }
 
-// before emits the context due before the line at x.at.
-func (x *text) before() error {
-	due := x.t.before(x.line)
+// emitBefore emits the context due before the current line.
+func (x *textScan) emitBefore() error {
+	due := x.out.before(x.line)
 	if due <= 0 {
 		return nil
 	}
-	ring := x.starts[max(0, len(x.starts)-int(due)):]
-	for i, from := range ring {
+	starts := x.starts[max(0, len(x.starts)-int(due)):]
+	for i, from := range starts {
 		to := x.at
-		if i+1 < len(ring) {
-			to = ring[i+1]
+		if i+1 < len(starts) {
+			to = starts[i+1]
 		}
-		if err := x.context(x.line-int64(len(ring)-i), from, to); err != nil {
+		if err := x.context(x.line-int64(len(starts)-i), from, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (x *text) context(number, from, to int64) error {
+// context emits the line [from, to) as context.
+func (x *textScan) context(number, from, to int64) error {
 	l, err := x.lineAt(number, from, to, 0)
 	if err != nil {
 		return err
 	}
 	l.Column = 0
-	return x.t.emit(l)
+	return x.out.emit(l)
 }
 
-// walk advances to the line that contains position to, and emits the context due on the way.
-func (x *text) walk(to int64) error {
+// advance makes the line that contains position to the current line, and emits the lines before it that are due as
+// context of the last match.
+func (x *textScan) advance(to int64) error {
 	for x.at < to {
-		if x.t.quiet || x.t.after == 0 && x.t.o.Before == 0 {
+		if x.out.quiet || x.out.contextLeft == 0 && x.out.Before == 0 {
 			var err error
 			x.at, x.line, err = x.lineOf(to)
 			return err
 		}
 		end, err := x.lineEnd(x.at)
-		if err != nil || to < end || end == x.size && !x.endsLine() {
+		if err != nil || to < end || end == x.size && !x.endsWithNewline() {
 			return err
 		}
-		if x.t.after > 0 {
-			x.t.after--
+		if x.out.contextLeft > 0 {
+			x.out.contextLeft--
 			if err := x.context(x.line, x.at, end); err != nil {
 				return err
 			}
 		}
-		if keep := x.t.o.Before; keep > 0 {
+		if keep := x.out.Before; keep > 0 {
 			x.starts = appendLast(x.starts, x.at, keep)
 		}
 		x.at, x.line = end, x.line+1
@@ -283,10 +288,10 @@ func (x *text) walk(to int64) error {
 }
 
 // lineOf returns the start and the number of the line that contains position to, which is not before the current line.
-func (x *text) lineOf(to int64) (at, number int64, err error) {
+func (x *textScan) lineOf(to int64) (at, number int64, err error) {
 	at, number = x.at, x.line
 	for pos := at; pos < to; {
-		b, err := x.from(pos)
+		b, err := x.bytesFrom(pos)
 		if err != nil || len(b) == 0 {
 			return at, number, err
 		}
@@ -300,13 +305,13 @@ func (x *text) lineOf(to int64) (at, number int64, err error) {
 	return at, number, nil
 }
 
-// finish advances to the end of the text, to count all lines.
-func (x *text) finish() error {
-	if err := x.walk(x.size); err != nil || x.at >= x.size {
+// finish advances to the end of the text, so that all lines are counted.
+func (x *textScan) finish() error {
+	if err := x.advance(x.size); err != nil || x.at >= x.size {
 		return err
 	}
-	if x.t.after > 0 && !x.t.quiet { // the last line, without a line end
-		x.t.after--
+	if x.out.contextLeft > 0 { // the last line, without a line end
+		x.out.contextLeft--
 		if err := x.context(x.line, x.at, x.size); err != nil {
 			return err
 		}
@@ -315,8 +320,8 @@ func (x *text) finish() error {
 	return nil
 }
 
-// find returns the first match at or after from, which is the start of a line.
-func (x *text) find(from int64) (start, end int64, ok bool, err error) {
+// findFromLine returns the first match at or after from, which must be the start of a line.
+func (x *textScan) findFromLine(from int64) (start, end int64, ok bool, err error) {
 	re := x.m.rest
 	if from == 0 {
 		re = x.m.re
@@ -324,9 +329,9 @@ func (x *text) find(from int64) (start, end int64, ok bool, err error) {
 	return x.search(re, from, 0)
 }
 
-// findIn returns the first match that starts at or after pos on the same line. pos is not the start of a line.
-func (x *text) findIn(pos int64) (start, end int64, ok bool, err error) {
-	b, err := x.bytes(max(0, pos-utf8.UTFMax), pos)
+// findInLine returns the first match that starts at or after pos on the same line. pos must not be the start of a line.
+func (x *textScan) findInLine(pos int64) (start, end int64, ok bool, err error) {
+	b, err := x.readRange(max(0, pos-utf8.UTFMax), pos)
 	if err != nil {
 		return 0, 0, false, err
 	}
@@ -334,7 +339,8 @@ func (x *text) findIn(pos int64) (start, end int64, ok bool, err error) {
 	return x.search(x.m.tail, pos-int64(n), 1)
 }
 
-func (x *text) search(re *regexp.Regexp, from int64, group int) (start, end int64, ok bool, err error) {
+// search returns the range of a group of the first match of re in the text from position from.
+func (x *textScan) search(re *regexp.Regexp, from int64, group int) (start, end int64, ok bool, err error) {
 	var loc []int
 	switch {
 	case x.plain && int64(x.m.weight)*(x.size-from) <= expensiveWork:
@@ -354,8 +360,8 @@ func (x *text) search(re *regexp.Regexp, from int64, group int) (start, end int6
 }
 
 // step returns the position after the rune at pos.
-func (x *text) step(pos int64) (int64, error) {
-	b, err := x.bytes(pos, min(pos+utf8.UTFMax, x.size))
+func (x *textScan) step(pos int64) (int64, error) {
+	b, err := x.readRange(pos, min(pos+utf8.UTFMax, x.size))
 	if err != nil || len(b) == 0 {
 		return pos + 1, err
 	}
@@ -364,9 +370,9 @@ func (x *text) step(pos int64) (int64, error) {
 }
 
 // lineEnd returns the position after the newline of the line that contains position pos.
-func (x *text) lineEnd(pos int64) (int64, error) {
+func (x *textScan) lineEnd(pos int64) (int64, error) {
 	for {
-		b, err := x.from(pos)
+		b, err := x.bytesFrom(pos)
 		if err != nil || len(b) == 0 {
 			return pos, err
 		}
@@ -377,13 +383,15 @@ func (x *text) lineEnd(pos int64) (int64, error) {
 	}
 }
 
-func (x *text) endsLine() bool {
-	b, err := x.bytes(max(0, x.size-1), x.size)
+// endsWithNewline reports whether the last byte of the text is a newline.
+func (x *textScan) endsWithNewline() bool {
+	b, err := x.readRange(max(0, x.size-1), x.size)
 	return err == nil && bytes.Equal(b, newline)
 }
 
-// from returns the bytes in memory from pos on: at least one byte, unless the text ends at pos.
-func (x *text) from(pos int64) ([]byte, error) {
+// bytesFrom returns the bytes in memory from position pos, and loads a block if there are none. The result is empty only
+// at the end of the text.
+func (x *textScan) bytesFrom(pos int64) ([]byte, error) {
 	if pos >= x.size {
 		return nil, nil
 	}
@@ -395,8 +403,8 @@ func (x *text) from(pos int64) ([]byte, error) {
 	return x.win[pos-x.off:], nil
 }
 
-// load reads the block at pos.
-func (x *text) load(pos int64) error {
+// load reads the block at position pos into memory.
+func (x *textScan) load(pos int64) error {
 	if err := x.ctx.Err(); err != nil {
 		return err
 	}
@@ -415,8 +423,8 @@ func (x *text) load(pos int64) error {
 	return nil
 }
 
-// bytes returns the short range [from, to), valid until the next call.
-func (x *text) bytes(from, to int64) ([]byte, error) {
+// readRange returns the bytes [from, to), valid until the next block is loaded.
+func (x *textScan) readRange(from, to int64) ([]byte, error) {
 	if x.off <= from && to <= x.off+int64(len(x.win)) {
 		return x.win[from-x.off : to-x.off], nil
 	}

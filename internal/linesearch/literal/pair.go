@@ -84,7 +84,7 @@ const (
 )
 
 // recordMiss counts a miss: both bytes matched at position at of b, but the needle did not. If misses are dense,
-// recordMiss replaces one of the two bytes by a byte of the needle that differs from b there. The reason: a byte that is
+// recordMiss replaces one of the two bytes by a byte of the needle that differs from b there, because a byte that is
 // rare in most texts may occur in each line of this text.
 func (p *pair) recordMiss(b []byte, at int) {
 	if at < p.since { // b is a new block
