@@ -17,15 +17,15 @@ import (
 //	   └─────► pending, in order ◄─────────────────────────────────────┘─► emitter
 //
 // A line belongs to the chunk in which it starts. If the last line of a chunk does not end within sizes.overlap bytes
-// after the chunk, the caller continues from that chunk in one goroutine. The workers are needed to meet the row
-// "grep: a literal, two cores" of docs/SPEED.md. sparseScan has larger chunks, and maps them instead of reading them.
+// after the chunk, the workers give up: the caller continues at that chunk in one goroutine. The row "grep: a literal,
+// two cores" of docs/SPEED.md needs the workers. [sparseScan] has larger chunks, and maps them instead of reading them.
 type parallel struct {
 	s         *lineScan
 	ctx       context.Context
 	from      int64 // offset at which the search begins: the start of a line
 	size      int64
-	step      int // distance between the starts of two chunks, in bytes
-	scanChunk func(c *chunk, f *finder) error
+	step      int                             // distance between the starts of two chunks, in bytes
+	scanChunk func(c *chunk, f *finder) error // readChunk, or sparseScan.searchChunk
 	work      chan *chunk
 	pending   []*chunk // chunks queued or searched but not emitted, in order
 	free      []*chunk
@@ -35,37 +35,38 @@ type parallel struct {
 type chunk struct {
 	at         int64 // offset of the chunk in the text; its first line starts here or later
 	buf        []byte
-	runs       []piece // runs of the chunk's lines
-	ended      bool    // the text ends with this chunk
-	incomplete bool    // lines are missing after runs: no newline was found, or a sparse scan gave up
+	runs       []lineRun // runs of the chunk's lines
+	ended      bool      // the text ends with this chunk
+	incomplete bool      // the workers give up: lines are missing after runs
 	err        error
 	done       chan struct{}
 }
 
-// piece is a run of adjacent lines.
-type piece struct {
-	base int64 // offset in the text
-	size int
+// lineRun is a run of adjacent lines.
+type lineRun struct {
+	base int64  // offset in the text
+	size int    // length of the lines in bytes
 	b    []byte // the lines; nil if they were not read because none matches
 	hits hits
 }
 
-// next appends a run to the chunk and returns it; the run reuses the memory of an earlier one.
-func (c *chunk) next() *piece {
+// addRun appends a run to the chunk and returns the run, which reuses the memory of an earlier run.
+func (c *chunk) addRun() *lineRun {
 	c.runs = slices.Grow(c.runs, 1)[:len(c.runs)+1]
-	p := &c.runs[len(c.runs)-1]
-	*p = piece{hits: hits{at: p.hits.at[:0]}}
-	return p
+	run := &c.runs[len(c.runs)-1]
+	*run = lineRun{hits: hits{at: run.hits.at[:0]}}
+	return run
 }
 
-// scanParallel continues the search at s.base. It returns true at the end of the text. If it returns false, the
-// caller must search the line at s.base itself.
+// scanParallel searches the text from s.base with several workers. It returns false if the workers give up: the caller
+// must then continue at s.base.
 func (s *lineScan) scanParallel(workers int) (bool, error) {
 	p := &parallel{s: s, from: s.base, size: s.readerAt.Size(), step: s.m.sizes.block}
-	p.scanChunk = p.read
+	p.scanChunk = p.readChunk
 	return p.run(workers)
 }
 
+// run searches the text in chunks. It returns false if the workers give up.
 func (p *parallel) run(workers int) (bool, error) {
 	ctx, cancel := context.WithCancel(p.s.ctx)
 	p.ctx, p.work = ctx, make(chan *chunk, 2*workers)
@@ -104,36 +105,36 @@ func (p *parallel) run(workers int) (bool, error) {
 	}
 }
 
-// emitChunk emits the lines of a chunk; it returns true if no further chunk may be emitted.
+// emitChunk emits the lines of a chunk. It returns true if no further chunk may be emitted.
 func (p *parallel) emitChunk(c *chunk) (bool, error) {
 	if c.err != nil {
 		return false, panics.Again(c.err)
 	}
 	s := p.s
 	for i := range c.runs {
-		piece := &c.runs[i]
-		if piece.base != s.base { // the file changed between two reads: the caller continues after the lines emitted
-			c.ended, c.incomplete = false, true
+		run := &c.runs[i]
+		if run.base != s.base { // the file changed between two reads: the caller continues after the lines emitted
+			c.incomplete = true
 			break
 		}
-		if err := s.emitBlock(piece.b, &piece.hits); err != nil {
+		if err := s.emitBlock(run.b, &run.hits); err != nil {
 			return false, err
 		}
-		s.base += int64(piece.size)
+		s.base += int64(run.size)
 	}
 	s.progress(s.base)
 	return c.ended || c.incomplete, s.ctx.Err()
 }
 
+// worker searches the chunks queued in p.work.
 func (p *parallel) worker() {
 	f := p.s.m.finder(p.ctx)
 	for c := range p.work {
 		c.runs, c.ended, c.incomplete = c.runs[:0], false, false
 		if c.err = p.ctx.Err(); c.err == nil {
-			intact := false
-			panics.Into(&c.err, func() { c.err = p.scanChunk(c, f); intact = true })
-			if !intact {
-				f = p.s.m.finder(p.ctx) // the panic may have left the old finder in any state
+			panics.Into(&c.err, func() { c.err = p.scanChunk(c, f) })
+			if c.err != nil {
+				f = p.s.m.finder(p.ctx) // a panic may have left the old finder in any state
 			}
 		}
 		c.done <- struct{}{}
@@ -141,23 +142,23 @@ func (p *parallel) worker() {
 	f.release()
 }
 
-// read reads a chunk and finds its matching lines.
-func (p *parallel) read(c *chunk, f *finder) error {
+// readChunk reads a chunk and finds its matching lines.
+func (p *parallel) readChunk(c *chunk, f *finder) error {
 	from, n := p.readRange(c)
 	buf := c.buf[:n]
 	n, err := p.s.readerAt.ReadAt(buf, from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	start, stop := p.lines(c, from, buf[:n], n < len(buf))
+	start, stop := p.lineRange(c, from, buf[:n], n < len(buf))
 	if start == stop {
 		return nil
 	}
-	return p.found(c, f, buf[start:stop], from+int64(start))
+	return p.searchRun(c, f, buf[start:stop], from+int64(start))
 }
 
-// readRange returns the range of bytes that a chunk needs: one byte before the chunk, to see a line end there, and
-// sizes.overlap bytes after the chunk, for the end of its last line.
+// readRange returns the offset and the number of bytes that the search of a chunk needs: one byte before the chunk, to
+// see a line end there, and sizes.overlap bytes after the chunk, for the end of its last line.
 func (p *parallel) readRange(c *chunk) (from int64, n int) {
 	from, n = c.at, p.step+p.s.m.sizes.overlap
 	if c.at != p.from {
@@ -166,9 +167,9 @@ func (p *parallel) readRange(c *chunk) (from int64, n int) {
 	return from, int(min(int64(n), p.size-from))
 }
 
-// lines returns the start and end, in b, of the lines of a chunk. from is the offset of b in the text; short is true
+// lineRange returns the start and end, in b, of the lines of a chunk. from is the offset of b in the text. short is true
 // if the text was truncated.
-func (p *parallel) lines(c *chunk, from int64, b []byte, short bool) (start, stop int) {
+func (p *parallel) lineRange(c *chunk, from int64, b []byte, short bool) (start, stop int) {
 	last := short || from+int64(len(b)) >= p.size
 	next := int(c.at-from) + p.step // the next chunk starts here
 	stop = len(b)
@@ -186,15 +187,15 @@ func (p *parallel) lines(c *chunk, from int64, b []byte, short bool) (start, sto
 	return start, stop
 }
 
-// found searches lines that were read and appends them to the chunk as a run.
-func (p *parallel) found(c *chunk, f *finder, b []byte, base int64) error {
-	piece := c.next()
-	piece.b, piece.base, piece.size = b, base, len(b)
-	if err := f.find(b, &piece.hits); err != nil {
+// searchRun searches lines that were read and appends them to the chunk as a run.
+func (p *parallel) searchRun(c *chunk, f *finder, b []byte, base int64) error {
+	run := c.addRun()
+	run.b, run.base, run.size = b, base, len(b)
+	if err := f.find(b, &run.hits); err != nil {
 		return err
 	}
-	if piece.hits.lines == 0 {
-		piece.hits.lines = countLines(b)
+	if run.hits.lines == 0 {
+		run.hits.lines = countLines(b)
 	}
 	return nil
 }

@@ -389,8 +389,8 @@ func (x *textScan) endsWithNewline() bool {
 	return err == nil && bytes.Equal(b, newline)
 }
 
-// bytesFrom returns the bytes in memory from position pos, and loads a block if there are none. The result is empty only
-// at the end of the text.
+// bytesFrom returns the bytes in memory from position pos, and loads a block if there are none. The result is empty
+// only at the end of the text.
 func (x *textScan) bytesFrom(pos int64) ([]byte, error) {
 	if pos >= x.size {
 		return nil, nil
