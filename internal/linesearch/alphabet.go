@@ -10,41 +10,40 @@ import (
 	"unicode/utf8"
 )
 
-// alphabet groups the bytes and runes that a program cannot distinguish. A class is a set of equivalent bytes, a
-// letter a set of equivalent runes above ASCII. The bytes of a multi-byte rune lead through a trie to the letter of
-// the rune.
+// alphabet groups the bytes and runes that a program cannot distinguish: a class is a set of equivalent bytes, a letter
+// is a set of equivalent runes above ASCII. The bytes of a multi-byte rune lead through a trie to its letter.
 type alphabet struct {
 	class [256]uint8 // the class of each byte
 	bytes []byte     // one byte of each class
-	shift uint       // there are at most 1<<shift classes
+	shift uint       // a row of the walker's table has 1<<shift entries, at least one for each class
 
 	lead    [256]int16 // by first byte of a rune: the next node; noNode if no rune starts with the byte
 	nodes   []trieNode // nodes of the trie
 	letters []rune     // one rune of each letter above ASCII
-	crlf    bool       // \r\n is a line end, so \r is a class of its own
+	crlf    bool       // \r\n is a line end: \r is then a class of its own
 
-	sets         []*syntax.Inst        // during construction: one instruction per set of runes
-	spans        []runeSpan            // during construction: the letters above ASCII, in order without gaps
-	nodeIDs      map[trieNode]int16    // during construction
-	uniformNodes map[uniformNode]int16 // during construction: nodes below which there is one letter
+	// The following fields are used during construction only.
+	sets         []*syntax.Inst // one instruction for each distinct set of runes
+	spans        []runeSpan     // the runes above ASCII, in order and without gaps
+	nodeIDs      map[trieNode]int16
+	uniformNodes map[uniformNode]int16 // nodes from which all bytes lead to the same letter
 }
 
-// uniformNode is a node from which all sequences of n more bytes lead to the same letter.
+// uniformNode is the key of a node from which all sequences of n more bytes lead to the same letter.
 type uniformNode struct {
 	n      int
 	letter int16
 }
 
-// trieNode maps the low six bits of a continuation byte to the next node or, for the last byte of a rune, to the
-// letter of the rune.
+// trieNode maps the low six bits of a continuation byte to the next node or, if last is set, to the letter of the rune.
 type trieNode struct {
 	last bool
 	to   [64]int16
 }
 
-const noNode = -1
+const noNode = -1 // no rune continues with this byte
 
-// runeSpan is a range of runes: from the end of the previous span to its last rune.
+// runeSpan is a range of runes that have the same letter. It starts after the last rune of the previous span.
 type runeSpan struct {
 	last   rune
 	letter int16
@@ -56,7 +55,7 @@ const (
 	maxTrieNodes = 512
 )
 
-// newAlphabet returns nil if the program has too many sets.
+// newAlphabet returns nil if the program exceeds one of these limits, or if collectSets returns false.
 func newAlphabet(p *syntax.Prog, crlf bool) *alphabet {
 	a := &alphabet{crlf: crlf, nodeIDs: map[trieNode]int16{}, uniformNodes: map[uniformNode]int16{}}
 	if !a.collectSets(p) || !a.makeSpans() || !a.makeTrie() {
@@ -67,8 +66,8 @@ func newAlphabet(p *syntax.Prog, crlf bool) *alphabet {
 	return a
 }
 
-// collectSets lists the distinct sets of the program. It returns false if a set is a single surrogate: regexp reads a
-// surrogate as U+FFFD in some parts of a pattern but not in others.
+// collectSets lists the distinct sets of runes in the program. It returns false if a set is a single surrogate, because
+// regexp reads a surrogate as U+FFFD in some parts of a pattern but not in others.
 func (a *alphabet) collectSets(p *syntax.Prog) bool {
 	seen := map[string]bool{}
 	for i := range p.Inst {
@@ -93,8 +92,8 @@ func (a *alphabet) collectSets(p *syntax.Prog) bool {
 	return true
 }
 
-// makeSpans splits the runes above ASCII where a set starts or ends. Spans that belong to the same sets share a
-// letter.
+// makeSpans splits the runes above ASCII where a set starts or ends. Spans in the same sets share a letter. makeSpans
+// returns false if there are too many spans or letters.
 func (a *alphabet) makeSpans() bool {
 	cuts := []rune{utf8.RuneSelf}
 	cut := func(lo, hi rune) { cuts = append(cuts, lo, hi+1) }
@@ -173,8 +172,8 @@ func (a *alphabet) makeTrie() bool {
 	return true
 }
 
-// node returns the node for the runes from lo on that n more bytes select. Most of these nodes lead to a single
-// letter: that of all runes the pattern does not name.
+// node returns the node from which n more bytes select a rune; lo is the first of these runes. Most nodes lead to one
+// letter only, which is that of the runes the pattern does not name.
 func (a *alphabet) node(n int, lo rune) int16 {
 	last := lo + 1<<(6*n) - 1
 	span := a.spanOf(lo)
@@ -190,7 +189,7 @@ func (a *alphabet) node(n int, lo rune) int16 {
 	return id
 }
 
-// newNode is node without sharing uniform nodes: it computes each entry.
+// newNode is node without the shortcut for uniform nodes: it computes each entry.
 func (a *alphabet) newNode(n int, lo rune) int16 {
 	if len(a.nodes) > maxTrieNodes {
 		return noNode
@@ -217,7 +216,7 @@ func (a *alphabet) newNode(n int, lo rune) int16 {
 	return id
 }
 
-// inUTF8 reports whether the runes from r on are valid UTF-8 at a node with n bytes left.
+// inUTF8 reports whether a rune r that n more bytes select is valid: in its shortest form, and no surrogate.
 func inUTF8(n int, r rune) bool {
 	switch n {
 	case 2:
@@ -228,6 +227,7 @@ func inUTF8(n int, r rune) bool {
 	return true
 }
 
+// spanOf returns the index of the span that contains r.
 func (a *alphabet) spanOf(r rune) int {
 	i, _ := slices.BinarySearchFunc(a.spans, r, func(s runeSpan, r rune) int { return int(s.last - r) })
 	return i
@@ -258,7 +258,7 @@ func (a *alphabet) makeClasses() {
 	}
 }
 
-// byteSignature appends a key that is equal for bytes that no state distinguishes.
+// byteSignature appends a key to k. Bytes that no state distinguishes have equal keys.
 func (a *alphabet) byteSignature(k []byte, b byte) []byte {
 	switch {
 	case b == '\n', b == '\r' && a.crlf:

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/lru"
 )
 
+// compile is Compile without the cache.
 func compile(p Pattern) (*Matcher, error) {
 	if len(p.Expr) > MaxPattern {
 		return nil, fmt.Errorf("pattern: %d bytes are over the limit of %d", len(p.Expr), MaxPattern)
@@ -29,11 +30,11 @@ func compile(p Pattern) (*Matcher, error) {
 	if err != nil {
 		return nil, explainParseError(expr, flags, err)
 	}
-	weight := estimateProgramSize(tree)
-	if weight > MaxProgram {
+	size := estimateProgramSize(tree)
+	if size > MaxProgram {
 		return nil, errTooLarge
 	}
-	m := &Matcher{weight: weight + 1, cr: namesCR(tree), sizes: defaultSizes, abandoned: new(atomic.Bool)}
+	m := &Matcher{instructions: size + 1, cr: namesCR(tree), sizes: defaultSizes, abandoned: new(atomic.Bool)}
 	if !p.Multiline && hasNewlineLiteral(tree) {
 		return nil, fmt.Errorf("pattern: %w", ErrLineEnd)
 	}
@@ -73,11 +74,10 @@ var errTooLarge = fmt.Errorf(
 	"pattern: it is too large: more than %d instructions; use fewer or smaller repeat counts", MaxProgram,
 )
 
-// compileMultiline compiles two forms of the pattern with which a search can start inside a text, because regexp
-// cannot do that:
+// compileMultiline compiles two forms of the pattern, because regexp cannot start a search inside a text:
 //
-//	rest  from the start of a later line: the same pattern, but \A never matches
-//	tail  from one rune before a position: the first match that starts between that position and the end of the line
+//	rest  starts at the start of a later line: the same pattern, but \A never matches
+//	tail  starts one rune before a position: group 1 is the first match between that position and the end of the line
 func (m *Matcher) compileMultiline(tree *syntax.Regexp) (err error) {
 	inner := withoutTextStart(tree).String()
 	if m.rest, err = regexp.Compile(inner); err == nil {
@@ -89,8 +89,8 @@ func (m *Matcher) compileMultiline(tree *syntax.Regexp) (err error) {
 	return nil
 }
 
-// estimateProgramSize returns the number of instructions of the compiled pattern, except for a few at its ends, but
-// at most MaxProgram+1. Compiling first would take up to 128 MB.
+// estimateProgramSize returns the number of instructions of the compiled pattern, within 4, but at most MaxProgram+1.
+// It does not compile the pattern, which would take up to 128 MB.
 func estimateProgramSize(re *syntax.Regexp) int {
 	n := 0
 	for _, sub := range re.Sub {
@@ -130,8 +130,8 @@ func hasTextAnchor(re *syntax.Regexp) bool {
 	return anyNode(re, func(re *syntax.Regexp) bool { return re.Op == syntax.OpBeginText || re.Op == syntax.OpEndText })
 }
 
-// namesCR reports whether the pattern names \r explicitly, alone or in a small class. \s, a negated class and the
-// like do not count.
+// namesCR reports whether the pattern names \r, alone or in a class that does not contain the space. So \s and most
+// negated classes do not count.
 func namesCR(re *syntax.Regexp) bool {
 	return anyNode(re, func(re *syntax.Regexp) bool {
 		switch re.Op {
@@ -144,6 +144,7 @@ func namesCR(re *syntax.Regexp) bool {
 	})
 }
 
+// anyNode reports whether is returns true for a node of the syntax tree.
 func anyNode(re *syntax.Regexp, is func(*syntax.Regexp) bool) bool {
 	if is(re) {
 		return true
@@ -156,6 +157,7 @@ func anyNode(re *syntax.Regexp, is func(*syntax.Regexp) bool) bool {
 	return false
 }
 
+// withoutTextStart returns the pattern with \A replaced by a pattern that never matches.
 func withoutTextStart(re *syntax.Regexp) *syntax.Regexp {
 	if re.Op == syntax.OpBeginText {
 		return &syntax.Regexp{Op: syntax.OpNoMatch}
@@ -168,15 +170,15 @@ func withoutTextStart(re *syntax.Regexp) *syntax.Regexp {
 	return &out
 }
 
-// expensiveWork is the work (instructions × bytes) from which a search must check the context while it runs: about a
-// tenth of a second.
+// expensiveWork is the work, in instructions × bytes, above which regexp must check the context while it runs. Less
+// work takes at most about a tenth of a second.
 const expensiveWork = 8 << 20
 
-// Find reports whether one line (without its line end) matches, and the byte range [start, end) of its first match. A
-// line that contains newlines is matched as one text.
+// Find reports whether one line (without its line end) matches, and the byte range [start, end) of its first match.
+// Find matches a line that contains newlines as one text. It returns an error only if ctx is done.
 func (m *Matcher) Find(ctx context.Context, line []byte) (start, end int, ok bool, err error) {
 	var loc []int
-	if m.weight*len(line) <= expensiveWork {
+	if m.instructions*len(line) <= expensiveWork {
 		loc = m.re.FindIndex(line)
 	} else {
 		loc = m.re.FindReaderIndex(&readerAtRunes{ctx: ctx, src: bytes.NewReader(line), end: int64(len(line))})
@@ -190,21 +192,21 @@ func (m *Matcher) Find(ctx context.Context, line []byte) (start, end int, ok boo
 	return loc[0], loc[1], true, nil
 }
 
-// Compile compiles a pattern, or returns it from a cache. The error for a pattern that does not parse has a caret
-// under the position. A pattern that is too large is also an error.
+// Compile compiles a pattern, or returns its Matcher from a cache. The error for a pattern that does not parse shows
+// the pattern with a caret under the position. A pattern that exceeds [MaxPattern] or [MaxProgram] is also an error.
 func Compile(p Pattern) (*Matcher, error) {
 	if m, ok := compiled.Get(p); ok && !m.abandoned.Load() {
 		return m, nil
 	}
 	m, err := compile(p)
 	if err == nil {
-		compiled.Put(p, m, m.weight+len(p.Expr))
+		compiled.Put(p, m, m.instructions+len(p.Expr))
 	}
 	return m, err
 }
 
-// compiled caches the patterns compiled last: the next page of an answer and the next file use the same pattern.
-// Compiling takes about 15 µs, and 80 to 150 µs with the automaton, which is made when the first line must be walked
-// (BenchmarkFirstLine, 2 shared cores of a Xeon). The cache holds at most 2 MB. It does not count the states of an
-// automaton, 150 KB or more, which become garbage when no walk runs.
+// compiled caches Matchers, because the next page and the next call often have the same pattern. Compiling takes about
+// 15 µs, and 80 to 150 µs with the automaton, which is made when the first line must be walked (BenchmarkFirstLine, 2
+// shared cores of a Xeon). The cache holds at most 2 MB, without the tables of walkers: 150 KB or more each, which the
+// garbage collector may free when no scan runs.
 var compiled = lru.New[Pattern, *Matcher](4 * MaxProgram)

@@ -9,22 +9,22 @@ import (
 	"sync/atomic"
 )
 
-// automaton is a lazy DFA as in RE2: it decides byte by byte which lines match, with the result of [regexp] on each
-// line as a separate text. A state is a set of instructions and the context before them. A state is made when a text
-// first needs it.
+// automaton is a lazy DFA as in RE2. It decides byte by byte which lines match, with the result of [regexp] on each
+// line as a separate text. A state is a set of instructions and the context before them. The automaton makes a state
+// when a text first needs the state.
 //
-// If a line turns out to be invalid UTF-8 before it is known to match, regexp decides: it reads each bad byte as
-// U+FFFD, and the number of bad bytes is known only later.
+// If a line has invalid UTF-8 before it is known to match, regexp decides, which reads each invalid byte as U+FFFD: how
+// many of the bytes of an incomplete rune are invalid is known only later.
 type automaton struct {
 	*alphabet
 	prog           *syntax.Prog
 	pool           sync.Pool    // of *walker: the next text reuses the states of a walker
 	abandoned      *atomic.Bool // the automaton needed new states so often that regexp is as fast
-	maxStates      int          // maximum number of states of a walker: the rows of its table
-	maxEarlyResets int          // see resetCache
+	maxStates      int          // maximum number of states of a walker: the number of rows of its table
+	maxEarlyResets int          // number of early resets of the table after which the automaton is abandoned
 }
 
-// newAutomaton returns nil for a program that would take too much memory.
+// newAutomaton returns nil if the alphabet of the pattern would take too much memory.
 func newAutomaton(tree *syntax.Regexp, crlf bool, abandoned *atomic.Bool) *automaton {
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(prog.Inst) > maxInsts {
@@ -40,38 +40,38 @@ func newAutomaton(tree *syntax.Regexp, crlf bool, abandoned *atomic.Bool) *autom
 	}
 }
 
-const maxInsts = 1 << 16 // a state stores two bytes per instruction
+const maxInsts = 1 << 16 // a state stores two bytes for each instruction
 
-// walker runs the automaton over texts. Its transition table takes 128 KB for any pattern. The number of a state is
-// the index in the table at which its row starts.
+// walker runs the automaton over texts, in one goroutine at a time. Its transition table takes 128 KB for any pattern.
+// The number of a state is the index in the table at which the row of the state starts.
 type walker struct {
 	*automaton
-	ctx         context.Context // context of the current text
+	ctx         context.Context // context of the current scan
 	trans       *[1 << 16]uint16
-	keys        []string // keys of the states, by row
-	ids         map[string]uint16
-	size        int // total size of the keys, in bytes
+	keys        []string          // keys of the states, by row
+	ids         map[string]uint16 // numbers of the states, by key
+	size        int               // total size of the keys, in bytes
 	start       uint16
-	event       uint16 // smaller transitions lead to one of the rows up to rowAskRegexp
-	ended       uint16 // smaller transitions end the walk over a line
+	event       uint16 // smaller transitions are unknown, or end a line that matches or may match
+	ended       uint16 // smaller transitions are unknown or lead to a fixed row
 	work        int    // instructions visited since the context was last checked
 	seen        int    // bytes walked since the table was last cleared
-	skipped     int    // bytes of lines that followed a known match
-	earlyResets int    // number of consecutive times the table was cleared too early
+	skipped     int    // bytes skipped because the line was already known to match
+	earlyResets int    // number of consecutive early resets, see resetCache
 
 	list, next []uint16 // sets of instructions: of the current state, and of the next
-	stack      []uint16
-	mark       []uint32 // by instruction: the last turn that visited it
-	turn       uint32
-	key        []byte
+	stack      []uint16 // buffer of follow
+	mark       []uint32 // by instruction: the last turn that visited the instruction
+	turn       uint32   // number of the current step; each step visits an instruction at most once
+	key        []byte   // buffer of intern
 }
 
-// The first rows of each table.
+// The first rows of each table. They have no key.
 const (
 	rowUnknown     = iota // the transition is not computed yet
 	rowHit                // the line has ended and matches
 	rowAskRegexp          // the line has ended; regexp must decide
-	rowMatched            // the line matches whatever follows
+	rowMatched            // the line is known to match
 	rowInvalidUTF8        // the line is not valid UTF-8
 	fixedRows
 )
@@ -79,10 +79,11 @@ const (
 // Limits of a walker besides its table.
 const (
 	maxKeys            = 1 << 20 // total size of the keys of all states, in bytes
-	minWalk            = 16      // minimum bytes walked per state, else the table was cleared too early
-	defaultEarlyResets = 4
+	minWalk            = 16      // minimum bytes walked for each state before a reset, else the reset is early
+	defaultEarlyResets = 4       // default of automaton.maxEarlyResets
 )
 
+// walker returns a walker from the pool, or a new one.
 func (a *automaton) walker() *walker {
 	if w, ok := a.pool.Get().(*walker); ok {
 		return w
@@ -108,15 +109,16 @@ func (w *walker) clearStates() {
 	w.trans[rowInvalidUTF8<<w.shift+int(w.class['\n'])] = rowAskRegexp << w.shift
 
 	w.beginTurn()
-	if w.add(uint16(w.prog.Start), true) { // Start is 0 or 1
+	if w.add(uint16(w.prog.Start), true) { // the pattern matches the empty text; Start is 0 or 1
 		w.start = rowMatched << w.shift
 		return
 	}
 	w.start, _ = w.intern(w.next, noNode, atStart)
 }
 
-// resetCache clears a full table but keeps the states in use, which get new numbers. If the table fills up too early
-// too often, resetCache abandons the automaton and returns false.
+// resetCache clears a full table but keeps the states in use, which get new numbers. walked is the number of bytes not
+// counted in w.seen yet. If maxEarlyResets consecutive resets are early, resetCache abandons the automaton and returns
+// false.
 func (w *walker) resetCache(walked int, inUse []uint16) bool {
 	if w.seen+walked < minWalk*len(w.keys) {
 		if w.earlyResets++; w.earlyResets >= w.maxEarlyResets {
@@ -145,14 +147,15 @@ func (w *walker) resetCache(walked int, inUse []uint16) bool {
 const (
 	atStart   = 1 << iota // start of the line
 	afterWord             // after a word byte
-	afterCR               // after a \r not consumed yet, because it may belong to the line end
+	afterCR               // after a \r that is not consumed yet, because it may belong to the line end
 )
 
-// intern returns the number of the state with a list of instructions; false if the table is full. It sorts list.
+// intern returns the number of the state for a list of instructions, which it sorts, a node of the trie (or noNode) and
+// the context before; false if the table is full.
 func (w *walker) intern(list []uint16, node int16, before byte) (uint16, bool) {
 	slices.Sort(list)
 	k := append(w.key[:0], before)
-	k = binary.LittleEndian.AppendUint16(k, uint16(node)) // decodeState reverses the conversion
+	k = binary.LittleEndian.AppendUint16(k, uint16(node)) // decodeState converts back
 	for _, pc := range list {
 		k = binary.LittleEndian.AppendUint16(k, pc)
 	}
@@ -163,6 +166,7 @@ func (w *walker) intern(list []uint16, node int16, before byte) (uint16, bool) {
 	return w.internKey(string(k))
 }
 
+// internKey is intern for the key of a state.
 func (w *walker) internKey(k string) (uint16, bool) {
 	if id, ok := w.ids[k]; ok {
 		return id, true
@@ -240,14 +244,14 @@ func (w *walker) transitionInRune(node int16, b byte) (uint16, bool) {
 	return w.intern(w.next, noNode, 0)
 }
 
-// decodeState decodes a state's key, and stores its instructions in w.list.
+// decodeState decodes the key of a state, and stores the instructions of the state in w.list.
 func (w *walker) decodeState(key string) (before byte, node int16) {
 	w.list = w.list[:0]
 	for i := 3; i < len(key); i += 2 {
 		w.list = append(w.list, uint16(key[i])|uint16(key[i+1])<<8)
 	}
 	w.work += len(w.list) + 16
-	return key[0], int16(uint16(key[1]) | uint16(key[2])<<8) // see intern
+	return key[0], int16(uint16(key[1]) | uint16(key[2])<<8)
 }
 
 // atEnd reports whether the line matches if the line ends here.
@@ -255,12 +259,12 @@ func (w *walker) atEnd(before byte) bool {
 	return w.resolve(before, flagsAt(before, false)|syntax.EmptyEndText|syntax.EmptyEndLine)
 }
 
-// consume steps over an ASCII rune from w.list to w.next and reports whether the line matches then.
+// consume steps over an ASCII rune from w.list to w.next. It reports whether the line is known to match then.
 func (w *walker) consume(r rune, before byte) bool {
 	return w.resolve(before, flagsAt(before, isWord(byte(r)))) || w.move(r) // ASCII
 }
 
-// wordBefore returns the context flags after an ASCII rune; 0 if no instruction in w.next depends on these flags.
+// wordBefore returns the context after an ASCII rune: afterWord, or 0 if no instruction in w.next depends on that.
 func (w *walker) wordBefore(r rune) byte {
 	if !isWord(byte(r)) { // ASCII
 		return 0
@@ -286,8 +290,8 @@ func flagsAt(before byte, word bool) syntax.EmptyOp {
 	return f | syntax.EmptyNoWordBoundary
 }
 
-// resolve replaces each assertion in w.list that holds by the instructions that follow it, and drops the others. It
-// reports whether the line matches then.
+// resolve replaces each assertion in w.list that holds by the instructions after the assertion, and drops the others.
+// It reports whether the line is known to match then.
 func (w *walker) resolve(before byte, f syntax.EmptyOp) bool {
 	if !slices.ContainsFunc(w.list, func(pc uint16) bool { return w.prog.Inst[pc].Op == syntax.InstEmptyWidth }) {
 		return false
@@ -303,7 +307,7 @@ func (w *walker) resolve(before byte, f syntax.EmptyOp) bool {
 }
 
 // move steps over a rune from w.list, which has no assertions, to w.next, and adds the start of a new match. It
-// reports whether the line matches then.
+// reports whether the line is known to match then.
 func (w *walker) move(r rune) bool {
 	w.beginTurn()
 	for _, pc := range w.list {
@@ -314,6 +318,7 @@ func (w *walker) move(r rune) bool {
 	return w.add(uint16(w.prog.Start), false) // under maxInsts
 }
 
+// beginTurn empties w.next and marks all instructions as not visited.
 func (w *walker) beginTurn() {
 	w.next = w.next[:0]
 	if w.turn++; w.turn == 0 {
@@ -322,16 +327,16 @@ func (w *walker) beginTurn() {
 	}
 }
 
-// add adds to w.next the instructions that pc reaches without reading a rune, and keeps assertions that may still
-// hold.
+// add adds to w.next the instructions that pc reaches without reading a rune, and assertions that may still hold. start
+// is true at the start of the line.
 func (w *walker) add(pc uint16, start bool) (match bool) {
 	return w.follow(pc, func(op syntax.EmptyOp) (through, keep bool) {
 		return false, start || op&(syntax.EmptyBeginText|syntax.EmptyBeginLine) == 0
 	})
 }
 
-// follow adds to w.next the instructions that pc reaches without reading a rune. assert decides whether an assertion
-// is passed, kept or dropped.
+// follow adds to w.next the instructions that pc reaches without reading a rune, and reports whether a match is among
+// them. assert decides whether an assertion is passed, kept or dropped.
 func (w *walker) follow(pc uint16, assert func(syntax.EmptyOp) (through, keep bool)) (match bool) {
 	stack := append(w.stack[:0], pc)
 	for len(stack) > 0 {

@@ -16,10 +16,11 @@ type finder struct {
 	ctx      context.Context
 	literals literal.Finders
 	searcher literal.Searcher // finds needles with vectors; nil: use literals
-	w        *walker          // nil if not taken from the pool yet, or if there is no automaton
-	work     int              // instructions × bytes since ctx was checked
+	w        *walker          // nil before the first call of walker, and if only regexp can be used
+	work     int              // work of regexp since the last context check, in instructions × bytes
 }
 
+// finder returns a finder that release must be called on.
 func (m *Matcher) finder(ctx context.Context) *finder {
 	f := &finder{m: m, ctx: ctx, literals: literal.NewFinders(m.need.Needles)}
 	if m.newSearcher != nil {
@@ -37,7 +38,7 @@ func (f *finder) release() {
 	}
 }
 
-// walker returns nil if only regexp can be used.
+// walker returns a walker from the pool of the automaton; nil if only regexp can be used.
 func (f *finder) walker() *walker {
 	a := f.m.auto()
 	if a == nil || a.abandoned.Load() {
@@ -50,13 +51,10 @@ func (f *finder) walker() *walker {
 	return f.w
 }
 
-// find finds the matching lines of b, which consists of whole lines; the last line of the text may lack its newline.
-// It also counts all lines if that costs nothing extra.
+// find finds the matching lines of b, which consists of whole lines. The last line of the text may lack its newline.
+// find also counts all lines if the search for needles yields their number.
 func (f *finder) find(b []byte, h *hits) error {
-	whole := b
-	if n := len(b); n > 0 && b[n-1] != '\n' {
-		whole = b[:lastNewline(b)+1]
-	}
+	whole := b[:lastNewline(b)+1]
 	if err := f.findWhole(whole, h); err != nil || len(whole) == len(b) {
 		return err
 	}
@@ -70,12 +68,13 @@ func (f *finder) find(b []byte, h *hits) error {
 	return err
 }
 
+// findWhole is find for lines that all have a newline.
 func (f *finder) findWhole(b []byte, h *hits) error {
 	if len(f.literals) > 0 {
-		return f.candidates(b, h)
+		return f.findCandidates(b, h)
 	}
 	if w := f.walker(); w != nil {
-		if ok, err := w.walk(b, h, f.matches); ok || err != nil {
+		if ok, err := w.walkBlock(b, h, f.matches); ok || err != nil {
 			return err
 		}
 		if err := f.ctx.Err(); err != nil {
@@ -85,8 +84,8 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 	return f.matchEach(b, h)
 }
 
-// candidates checks only lines that contain a needle.
-func (f *finder) candidates(b []byte, h *hits) error {
+// findCandidates checks only lines that hold a needle.
+func (f *finder) findCandidates(b []byte, h *hits) error {
 	f.literals.Reset()
 	lines := 0
 	for pos := 0; pos < len(b); {
@@ -102,20 +101,16 @@ func (f *finder) candidates(b []byte, h *hits) error {
 		}
 		lines++
 		next := lineEnd(b, at)
-		if f.m.need.Suffice {
-			if end <= at+len(f.m.text(b[at:next])) {
-				h.add(next - 1)
+		ok := f.m.need.Suffice && end <= at+len(f.m.text(b[at:next])) // the needle may hold the \r of the line end
+		if !f.m.need.Suffice {
+			start := at
+			if !f.m.need.Prefix {
+				start = pos + lastNewline(b[pos:at]) + 1
 			}
-			pos = next
-			continue
-		}
-		start := at
-		if !f.m.need.Prefix {
-			start = pos + lastNewline(b[pos:at]) + 1
-		}
-		ok, err := f.matchesLine(b[start:next])
-		if err != nil {
-			return err
+			var err error
+			if ok, err = f.matchesLine(b[start:next]); err != nil {
+				return err
+			}
 		}
 		if ok {
 			h.add(next - 1)
@@ -144,11 +139,11 @@ func (f *finder) matchEach(b []byte, h *hits) error {
 	return nil
 }
 
-// matchesLine reports whether a line, which includes its newline, matches.
+// matchesLine reports whether a line matches, by the automaton if possible. The line includes its newline.
 func (f *finder) matchesLine(line []byte) (bool, error) {
 	if w := f.walker(); w != nil {
 		states := [1]uint16{w.start}
-		row, _, ok := w.line(line, 0, states[:], 0)
+		row, _, ok := w.walkLine(line, 0, states[:], 0)
 		w.seen += len(line)
 		if ok && row != rowAskRegexp<<w.shift {
 			return row == rowHit<<w.shift, nil
@@ -160,11 +155,12 @@ func (f *finder) matchesLine(line []byte) (bool, error) {
 	return f.matches(line)
 }
 
-// matches reports by regexp whether a line matches. It checks the context once per expensiveWork/8.
+// matches reports by regexp whether a line matches. It checks the context once per expensiveWork/8: callers search
+// several lines between two checks of their own, and the machine may be busy.
 func (f *finder) matches(line []byte) (bool, error) {
 	text := f.m.text(line)
-	cost := f.m.weight * len(text)
-	if f.work += cost; f.work > expensiveWork/8 { // there are several lines, and the machine may be busy
+	cost := f.m.instructions * len(text)
+	if f.work += cost; f.work > expensiveWork/8 {
 		f.work = 0
 		if err := f.ctx.Err(); err != nil {
 			return false, err
@@ -190,9 +186,9 @@ func (m *Matcher) text(line []byte) []byte {
 	return line[:n]
 }
 
-// May returns false if no part of text can match. It searches for the needles only, and is many times as fast as
+// MayMatch returns false if no part of text can match. It searches for the needles only, and is many times as fast as
 // [Matcher.Find] on a text without needles.
-func (m *Matcher) May(text []byte) bool {
-	// With multi, a \r\n in the text is read as \n, and may occur where a needle has \n.
+func (m *Matcher) MayMatch(text []byte) bool {
+	// With multi, text may hold \r\n where a needle has \n.
 	return m.multi || len(m.need.Needles) == 0 || literal.In(text, m.need.Needles)
 }

@@ -1,8 +1,8 @@
 package linesearch
 
-// Groups calls visit with each match in a line: with the texts of the pattern's capturing groups, separated by tabs
-// and empty where a group took no part, or with the text of the match if the pattern has no groups. The tuple is valid
-// until visit returns. Groups uses the regexp package, which takes some 50 ns a byte: call it for matching lines only.
+// Groups calls visit for each match in a line. The tuple is the text of the match or, if the pattern has capturing
+// groups, the texts of the groups, separated by tabs. A group that is not part of the match is empty. The tuple is
+// valid until visit returns. Call Groups for matching lines only: the regexp package takes about 50 ns for each byte.
 func (m *Matcher) Groups(line []byte, visit func(tuple []byte)) {
 	var tuple []byte
 	for _, at := range m.re.FindAllSubmatchIndex(line, -1) {

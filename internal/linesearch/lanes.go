@@ -13,16 +13,16 @@ type hits struct {
 
 func (h *hits) add(at int) { h.at = append(h.at, uint32(at)) }
 
-// lanes is the number of parts of a block that one goroutine walks in lockstep: each step waits about five cycles for
-// the table, so a single walk leaves most of the processor idle. The lanes are needed to meet the rows "grep: … no
-// literal", "Unicode class" and "dense" of docs/SPEED.md.
+// lanes is the number of parts of a block that one goroutine walks in lockstep. Each step waits about five cycles for
+// the table, so a single lane leaves most of the processor idle. The row "tree: search, a class without literal" of
+// docs/SPEED.md needs the lanes: one lane takes twice as long.
 const lanes = 4
 
-// walk finds the matching lines of b, which ends with a newline. It calls asked, which uses regexp, for a line
-// (including its newline) that the automaton cannot decide. walk returns false and leaves h unchanged if the automaton
-// was abandoned or the context has ended.
-func (w *walker) walk(b []byte, h *hits, asked func(line []byte) (bool, error)) (bool, error) {
-	x := walk{walker: w, b: b, asked: asked}
+// walkBlock finds the matching lines of b, which ends with a newline. It calls matches, which uses regexp, for a line
+// (including its newline) that the automaton cannot decide. walkBlock returns false and leaves h unchanged if the
+// automaton was abandoned or the context has ended.
+func (w *walker) walkBlock(b []byte, h *hits, matches func(line []byte) (bool, error)) (bool, error) {
+	x := blockWalk{walker: w, b: b, matches: matches}
 	x.lane[0] = lane{end: len(b), hits: hits{at: h.at}}
 	for i := range x.q {
 		x.q[i] = w.start
@@ -47,28 +47,28 @@ func (w *walker) walk(b []byte, h *hits, asked func(line []byte) (bool, error)) 
 	return true, nil
 }
 
-// probeLines is the number of lines at the start of a block that are walked first, to measure how early lines match.
-// If they match very early, skipping from line to line is faster than lanes.
+// probeLines is the number of lines at the start of a block that one lane walks first to measure how early lines match.
+// If three quarters of their bytes follow a match, skipping from line to line is faster than four lanes.
 const probeLines = 16
 
-// walk is one walk over a block.
-type walk struct {
+// blockWalk is one run of the automaton over a block.
+type blockWalk struct {
 	*walker
-	b     []byte
-	asked func([]byte) (bool, error)
-	lane  [lanes]lane
-	q     [lanes]uint16 // the state of each lane; resetCache renumbers all of them
+	b       []byte
+	matches func(line []byte) (bool, error)
+	lane    [lanes]lane
+	q       [lanes]uint16 // the state of each lane; resetCache renumbers all of them
 }
 
 // lane is a part of the block that consists of whole lines.
 type lane struct {
 	hits
-	from int // current position of the walk
+	from int // the next position to walk
 	end  int
 }
 
 // splitLanes divides the rest of the first lane into lanes, and walks all lanes up to the length of the shortest.
-func (x *walk) splitLanes() (bool, error) {
+func (x *blockWalk) splitLanes() (bool, error) {
 	from := x.lane[0].from
 	part, n := (len(x.b)-from)/lanes, len(x.b)
 	for i := range x.lane {
@@ -90,7 +90,7 @@ func (x *walk) splitLanes() (bool, error) {
 }
 
 // walkLanes walks the first n bytes of all lanes.
-func (x *walk) walkLanes(n int) (bool, error) {
+func (x *blockWalk) walkLanes(n int) (bool, error) {
 	t, class, event := x.trans, &x.class, x.event
 	b0, b1 := x.b[x.lane[0].from:][:n], x.b[x.lane[1].from:][:n]
 	b2, b3 := x.b[x.lane[2].from:][:n], x.b[x.lane[3].from:][:n]
@@ -118,9 +118,9 @@ func (x *walk) walkLanes(n int) (bool, error) {
 	return true, nil
 }
 
-// handleEvents steps each lane over its byte i, when at least one lane needs a new state or has reached the end of a
-// line.
-func (x *walk) handleEvents(q *[lanes]uint16, i int) (bool, error) {
+// handleEvents steps each lane over its byte i if at least one lane needs a new state or has reached the end of a line.
+// It returns false if the automaton was abandoned.
+func (x *blockWalk) handleEvents(q *[lanes]uint16, i int) (bool, error) {
 	var to [lanes]uint16
 	for k := 0; k < lanes; k++ {
 		b := x.b[x.lane[k].from+i]
@@ -151,10 +151,10 @@ func (x *walk) handleEvents(q *[lanes]uint16, i int) (bool, error) {
 	return true, nil
 }
 
-// ctxCheckWork is the number of instructions visited between two context checks: a few milliseconds.
+// ctxCheckWork is the number of instructions visited between two context checks. They take a few milliseconds.
 const ctxCheckWork = 1 << 20
 
-// checkContext returns the context's error; it looks only once per ctxCheckWork instructions.
+// checkContext returns the error of the context. It checks the context only once per ctxCheckWork instructions.
 func (w *walker) checkContext() error {
 	if w.work < ctxCheckWork {
 		return nil
@@ -164,10 +164,10 @@ func (w *walker) checkContext() error {
 }
 
 // lineEnded records the line of lane k that ends at position at, if the line matches.
-func (x *walk) lineEnded(k int, row uint16, at int) error {
+func (x *blockWalk) lineEnded(k int, row uint16, at int) error {
 	if row == rowAskRegexp<<x.shift {
 		start := lastNewline(x.b[:at]) + 1
-		ok, err := x.asked(x.b[start : at+1])
+		ok, err := x.matches(x.b[start : at+1])
 		if !ok || err != nil {
 			return err
 		}
@@ -178,10 +178,10 @@ func (x *walk) lineEnded(k int, row uint16, at int) error {
 
 // walkLane walks one lane over at most the given number of lines. Once a line is known to match, walkLane skips to
 // its end.
-func (x *walk) walkLane(k, most int) (bool, error) {
+func (x *blockWalk) walkLane(k, most int) (bool, error) {
 	l := &x.lane[k]
 	for n := 0; n < most && l.from < l.end; n++ {
-		q, at, ok := x.line(x.b[:l.end], l.from, x.q[:], k)
+		q, at, ok := x.walkLine(x.b[:l.end], l.from, x.q[:], k)
 		if !ok {
 			return false, nil
 		}
@@ -199,10 +199,10 @@ func (x *walk) walkLane(k, most int) (bool, error) {
 	return true, nil
 }
 
-// line walks from position from in state states[k] to the end of the line. It returns rowHit, rowAskRegexp or the
-// start state, and the position of the newline. If the table is cleared, line keeps all of states and updates their
+// walkLine walks from position from in state states[k] to the end of the line. It returns rowHit, rowAskRegexp or the
+// start state, and the position of the newline. If the table is cleared, walkLine keeps all of states and updates their
 // numbers. It returns false if the automaton was abandoned or the context has ended.
-func (w *walker) line(b []byte, from int, states []uint16, k int) (row uint16, at int, ok bool) {
+func (w *walker) walkLine(b []byte, from int, states []uint16, k int) (row uint16, at int, ok bool) {
 	t, class, ended, q := w.trans, &w.class, w.ended, states[k]
 	for i := from; i < len(b); i++ {
 		c := b[i]
@@ -249,7 +249,7 @@ func (w *walker) line(b []byte, from int, states []uint16, k int) (row uint16, a
 	return w.start, len(b), true
 }
 
-// lastNewline is bytes.LastIndexByte for a newline; it is fast if the newline is near the end of b.
+// lastNewline is bytes.LastIndexByte for a newline. It compares eight bytes at a time; LastIndexByte compares one.
 func lastNewline(b []byte) int {
 	i := len(b)
 	for ; i >= 8; i -= 8 {

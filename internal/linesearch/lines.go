@@ -1,11 +1,11 @@
 // Package linesearch finds the lines of a text that match.
 //
-// It does not walk trees, decode text or know of tools. A text is bytes that are mostly UTF-8. Callers use [Compile],
-// [Matcher.Scan] and [Matcher.Find]; everything else is internal.
+// It does not walk trees, decode text or know of tools. A text is bytes that are mostly UTF-8. Callers compile a
+// pattern by [Compile] and search by [Matcher.Scan] or [Matcher.Find].
 //
-// A needle is a literal text: a set of needles is derived from a pattern such that each match contains at least one.
-// A block is a buffer of whole lines; a chunk is a range of a text given to one worker. A window is the part of a
-// long line that is emitted. To walk is to run the automaton over bytes.
+// A needle is a literal text: each match of a pattern holds at least one of the needles derived from the pattern. A
+// block is a buffer of whole lines; a chunk is a range of a text given to one worker. A window is the part of a long
+// line that is emitted. To walk is to run the automaton over bytes.
 package linesearch
 
 import (
@@ -25,8 +25,8 @@ type Pattern struct {
 	Multiline  bool // a match may span lines; ^ and $ still match at each line
 }
 
-// Limits of a pattern. Matching takes about 5 to 20 ns × instructions × bytes (measured on stdlib regexp), so the
-// size of the program bounds the time.
+// Limits of a pattern. The size of the program bounds the time: the regexp package takes 5 to 20 ns for each
+// instruction and byte.
 const (
 	MaxPattern = 64 << 10 // maximum length in bytes
 	MaxProgram = 2000     // maximum number of instructions of the compiled program
@@ -41,7 +41,8 @@ type Options struct {
 	Before, After int  // number of context lines emitted before and after each match
 	Window        int  // maximum bytes emitted of a line, around its match; 0: [DefaultWindow]
 
-	// called regularly with the number of bytes searched so far, but not if matches may span lines; may be nil
+	// Progress is called after each block with the number of bytes searched so far, but not if matches may span lines.
+	// Progress may be nil.
 	Progress func(done int64)
 }
 
@@ -57,8 +58,8 @@ type Line struct {
 	Size   int64  // length of the line or lines in bytes, without the last line end
 	Text   []byte // the line, or a window of it; valid until the visitor returns
 	At     int64  // offset in the line at which Text starts; 0 if the line is whole
-	// position in the line at which the match starts, in bytes from 1; 0 if it was not needed: in whole or inverted
-	// lines, and in context
+	// Column is the position in the line at which the match starts, in bytes from 1. It is set only in truncated matches,
+	// but not in inverted ones; else 0.
 	Column int64
 	Match  bool // false: context
 }
@@ -74,7 +75,7 @@ type Totals struct {
 	Short   bool  // only the first Bytes bytes of the text were searched, see [Matcher.Scan]
 }
 
-// A visitor may return these besides nil and errors of its own.
+// A visitor may return Stop or Quiet, which are not errors of the scan.
 var (
 	Stop  = errors.New("stop")  //nolint:staticcheck // no error: Stop ends the scan
 	Quiet = errors.New("quiet") //nolint:staticcheck // no error: further lines are counted, not emitted
@@ -83,10 +84,10 @@ var (
 // Matcher is a compiled [Pattern]. It is safe for concurrent use. If the pattern names \r, a \r before a \n is text;
 // otherwise that \r is part of the line end.
 type Matcher struct {
-	re        *regexp.Regexp    // matches one line as a separate text; with multi, the whole text
-	weight    int               // approximate size of the program, in instructions
-	auto      func() *automaton // returns nil if only regexp can be used
-	abandoned *atomic.Bool      // the automaton was abandoned: the next Compile makes a new one
+	re           *regexp.Regexp    // matches one line as a separate text; with multi, the whole text
+	instructions int               // approximate size of the program
+	auto         func() *automaton // makes the automaton when first called; nil if only regexp can be used
+	abandoned    *atomic.Bool      // the automaton was abandoned: the next Compile makes a new Matcher
 
 	need        literal.Requirement
 	newSearcher func() literal.Searcher // makes searchers for the needles with vectors; nil if not possible

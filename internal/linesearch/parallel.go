@@ -167,8 +167,8 @@ func (p *parallel) readRange(c *chunk) (from int64, n int) {
 	return from, int(min(int64(n), p.size-from))
 }
 
-// lineRange returns the start and end, in b, of the lines of a chunk. from is the offset of b in the text. short is true
-// if the text was truncated.
+// lineRange returns the start and end, in b, of the lines of a chunk. from is the offset of b in the text. short is
+// true if the text was truncated.
 func (p *parallel) lineRange(c *chunk, from int64, b []byte, short bool) (start, stop int) {
 	last := short || from+int64(len(b)) >= p.size
 	next := int(c.at-from) + p.step // the next chunk starts here

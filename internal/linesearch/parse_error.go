@@ -66,9 +66,9 @@ func unsupported(rest string) string {
 	return ""
 }
 
-// errorOffset returns the offset of the error in the pattern, in bytes. The parser reports only the text of the bad
-// part. errorOffset returns the first occurrence of that text for which the pattern up to the next occurrence fails
-// in the same way.
+// errorOffset returns the offset of the error in the pattern, in bytes. The parser reports only the text of the invalid
+// part, which may occur several times. errorOffset returns the first occurrence for which the pattern up to the next
+// occurrence fails with the same error.
 func errorOffset(expr string, flags syntax.Flags, e *syntax.Error) int {
 	switch e.Code {
 	case syntax.ErrMissingParen:
@@ -102,7 +102,8 @@ func errorOffset(expr string, flags syntax.Flags, e *syntax.Error) int {
 	return at
 }
 
-// unbalancedParens returns the offsets of the last "(" without a ")" and of the first ")" without a "(", or 0.
+// unbalancedParens returns the offset of the last "(" without a ")" and that of the first ")" without a "("; 0 if there
+// is none.
 func unbalancedParens(expr string) (open, unexpected int) {
 	var stack []int
 	unexpected = -1
@@ -135,7 +136,7 @@ func unbalancedParens(expr string) (open, unexpected int) {
 	return open, max(unexpected, 0)
 }
 
-// classEnd returns the end of the bracket expression that starts at i.
+// classEnd returns the index of the "]" of the bracket expression that starts at i; len(expr) if there is none.
 func classEnd(expr string, i int) int {
 	j := i + 1
 	if j < len(expr) && expr[j] == '^' {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Window returns size bytes of text around the byte at index at, a quarter of them before it, and the offset at which
-// they start. It does not split runes. It returns a shorter text whole.
+// Window returns at most size bytes of text around index at, a quarter of them before at, and their offset in text. It
+// does not split runes. It returns a text of at most size bytes whole.
 func Window(text []byte, at, size int) (w []byte, from int64) {
 	if len(text) <= size {
 		return text, 0
@@ -24,8 +24,8 @@ func Window(text []byte, at, size int) (w []byte, from int64) {
 	return text[start:end], int64(start)
 }
 
-// ctxCheckBytes is the number of bytes read between two context checks: at 2,000 instructions about a tenth of a
-// second.
+// ctxCheckBytes is the number of bytes or runes read between two context checks. With MaxProgram instructions, regexp
+// takes about a tenth of a second for them.
 const ctxCheckBytes = 4 << 10
 
 // decodeRune decodes the first rune of b, which is not empty. With crlf set, \r\n is read as one \n of two bytes.
@@ -66,7 +66,7 @@ func (a *readerAtRunes) ReadRune() (rune, int, error) {
 	return r, n, nil
 }
 
-// refill reads the next ctxCheckBytes bytes and checks the context.
+// refill checks the context and reads the next ctxCheckBytes bytes.
 func (a *readerAtRunes) refill() error {
 	if err := a.ctx.Err(); err != nil {
 		return err

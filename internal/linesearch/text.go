@@ -343,7 +343,7 @@ func (x *textScan) findInLine(pos int64) (start, end int64, ok bool, err error) 
 func (x *textScan) search(re *regexp.Regexp, from int64, group int) (start, end int64, ok bool, err error) {
 	var loc []int
 	switch {
-	case x.plain && int64(x.m.weight)*(x.size-from) <= expensiveWork:
+	case x.plain && int64(x.m.instructions)*(x.size-from) <= expensiveWork:
 		loc = re.FindSubmatchIndex(x.win[from:])
 	default:
 		r := &readerAtRunes{ctx: x.ctx, src: x.src, at: from, end: x.size, crlf: !x.m.cr, buf: x.runes[:0]}

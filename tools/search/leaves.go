@@ -203,7 +203,7 @@ func (s *leafScan) match(l content.Leaf) (start, end int, ok bool, err error) {
 	s.buf = append(appendKeys(s.buf[:0], l.Pointer), ": "...)
 	head := len(s.buf)
 	s.buf = append(s.buf, value...)
-	if !s.quote && !s.g.m.May(s.buf) {
+	if !s.quote && !s.g.m.MayMatch(s.buf) {
 		return 0, 0, false, nil
 	}
 	for at := head; ; {
