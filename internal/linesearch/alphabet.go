@@ -1,8 +1,6 @@
 package linesearch
 
 import (
-	"bytes"
-	"encoding/binary"
 	"regexp/syntax"
 	"slices"
 	"unicode"
@@ -14,7 +12,6 @@ import (
 // is a set of equivalent runes above ASCII. The bytes of a multi-byte rune lead through a trie to its letter.
 type alphabet struct {
 	class [256]uint8 // the class of each byte
-	bytes []byte     // one byte of each class
 	shift uint       // a row of the walker's table has 1<<shift entries, at least one for each class
 
 	lead    [256]int16 // by first byte of a rune: the next node; noNode if no rune starts with the byte
@@ -69,7 +66,6 @@ func newAlphabet(p *syntax.Prog, crlf bool) *alphabet {
 // collectSets lists the distinct sets of runes in the program. It returns false if a set is a single surrogate, because
 // regexp reads a surrogate as U+FFFD in some parts of a pattern but not in others.
 func (a *alphabet) collectSets(p *syntax.Prog) bool {
-	seen := map[string]bool{}
 	for i := range p.Inst {
 		in := &p.Inst[i]
 		switch in.Op {
@@ -80,12 +76,8 @@ func (a *alphabet) collectSets(p *syntax.Prog) bool {
 		if len(in.Rune) == 1 && utf16.IsSurrogate(in.Rune[0]) {
 			return false
 		}
-		key := []byte{byte(in.Op), byte(in.Arg)}
-		for _, r := range in.Rune {
-			key = binary.AppendVarint(key, int64(r))
-		}
-		if !seen[string(key)] {
-			seen[string(key)] = true
+		same := func(s *syntax.Inst) bool { return s.Op == in.Op && s.Arg == in.Arg && slices.Equal(s.Rune, in.Rune) }
+		if !slices.ContainsFunc(a.sets, same) {
 			a.sets = append(a.sets, in)
 		}
 	}
@@ -238,18 +230,13 @@ func (a *alphabet) letter(r rune) int16 { return a.spans[a.spanOf(r)].letter }
 // makeClasses groups the bytes that no state distinguishes.
 func (a *alphabet) makeClasses() {
 	known := map[string]uint8{}
-	var k, last []byte
+	var k []byte
 	for b := range 256 {
-		k, last = a.byteSignature(last[:0], byte(b)), k
-		if b > 0 && bytes.Equal(k, last) { // true for most bytes
-			a.class[b] = a.class[b-1]
-			continue
-		}
+		k = a.byteSignature(k[:0], byte(b))
 		c, ok := known[string(k)]
 		if !ok {
 			c = uint8(len(known)) // there are only 256 bytes
 			known[string(k)] = c
-			a.bytes = append(a.bytes, byte(b))
 		}
 		a.class[b] = c
 	}

@@ -116,18 +116,17 @@ func (s *lineScan) emitBlock(b []byte, h *hits) error {
 	return nil
 }
 
-// passUnmatched emits lines that the pattern does not match if Options.Invert is set, and otherwise skips them.
+// passUnmatched counts lines that the pattern does not match. It emits all of them if Options.Invert is set, else those
+// due as context.
 func (s *lineScan) passUnmatched(b []byte, from, to int) error {
-	if !s.out.Invert {
-		return s.skipLines(b, from, to)
-	}
-	for from < to {
+	for from < to && (s.out.Invert || s.out.contextLeft > 0) {
 		next := lineEnd(b, from)
-		if err := s.passLine(b, from, s.m.text(b[from:next]), true); err != nil {
+		if err := s.passLine(b, from, s.m.text(b[from:next]), s.out.Invert); err != nil {
 			return err
 		}
 		from = next
 	}
+	s.line += countLines(b[from:to])
 	return nil
 }
 
@@ -160,19 +159,6 @@ func (s *lineScan) passLine(b []byte, start int, text []byte, match bool) error 
 		l.Text, l.At = Window(text, int(max(l.Column-1, 0)), s.out.Window)
 	}
 	return s.out.match(l)
-}
-
-// skipLines counts lines that are not matches, and emits those due as context.
-func (s *lineScan) skipLines(b []byte, from, to int) error {
-	for from < to && s.out.contextLeft > 0 {
-		next := lineEnd(b, from)
-		if err := s.passLine(b, from, s.m.text(b[from:next]), false); err != nil {
-			return err
-		}
-		from = next
-	}
-	s.line += countLines(b[from:to])
-	return nil
 }
 
 // countLines returns the number of lines in b; the last line may lack its newline.

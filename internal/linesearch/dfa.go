@@ -101,7 +101,7 @@ func (w *walker) clearStates() {
 	}
 	w.keys = append(w.keys[:0], make([]string, fixedRows)...)
 	w.ids, w.size, w.seen = map[string]uint16{}, 0, 0
-	for c := range w.bytes {
+	for c := range 1 << w.shift {
 		w.trans[rowMatched<<w.shift+c] = rowMatched << w.shift
 		w.trans[rowInvalidUTF8<<w.shift+c] = rowInvalidUTF8 << w.shift
 	}

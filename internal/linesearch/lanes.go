@@ -74,17 +74,11 @@ func (x *blockWalk) splitLanes() (bool, error) {
 	for i := range x.lane {
 		end := len(x.b)
 		if i < lanes-1 {
-			end = min(from+part, end)
-			if end > 0 && x.b[end-1] != '\n' {
-				end = lineEnd(x.b, end)
-			}
+			end = lineEnd(x.b, max(min(from+part, end)-1, 0))
 		}
 		x.lane[i].from, x.lane[i].end, x.q[i] = from, end, x.start
 		n = min(n, end-from)
 		from = end
-	}
-	if n < 16 {
-		return true, nil
 	}
 	return x.walkLanes(n)
 }

@@ -136,38 +136,28 @@ func (x *textScan) expandMatch(start, end int64) (int64, error) {
 	if err := x.advance(start); err != nil {
 		return 0, err
 	}
-	last := start
-	if end > start {
-		last = end - 1
-	}
-	stop, err := x.lineEnd(last)
+	stop, err := x.lineEnd(max(start, end-1)) // the end of the last line
 	if err != nil {
 		return 0, err
 	}
-	if end == start {
-		if end, err = x.step(end); err != nil {
-			return 0, err
+	from := start
+	for ok := true; ok; {
+		if end == from { // the match is empty
+			if end, err = x.step(end); err != nil {
+				return 0, err
+			}
 		}
-	}
-	for end < stop { // stop is the end of the last line of the match
-		s, e, ok, err := x.findInLine(end)
-		if err != nil {
-			return 0, err
-		}
-		if !ok {
+		if end >= stop {
 			break
 		}
-		if e > stop {
-			if stop, err = x.lineEnd(e - 1); err != nil {
+		if from, end, ok, err = x.findInLine(end); err != nil {
+			return 0, err
+		}
+		if ok && end > stop {
+			if stop, err = x.lineEnd(end - 1); err != nil {
 				return 0, err
 			}
 		}
-		if e == s {
-			if e, err = x.step(e); err != nil {
-				return 0, err
-			}
-		}
-		end = e
 	}
 	return stop, x.emitMatch(start, stop)
 }

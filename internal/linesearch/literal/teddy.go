@@ -68,9 +68,7 @@ func newTeddy(ns []Needle) *teddy {
 			}
 			c := n.Text[at+k]
 			t.allow(k, 1<<b, c)
-			if n.Fold && 'a' <= c && c <= 'z' {
-				t.allow(k, 1<<b, c&^0x20)
-			}
+			t.allow(k, 1<<b, c&^n.caseBit(c))
 		}
 	}
 	return t
