@@ -1,6 +1,7 @@
 package observations
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -51,9 +52,8 @@ func (x *indexer) Write(b []byte) (int, error) {
 		n := int(min(int64(len(b)), blockSize-x.size%blockSize))
 		p := b[:n]
 		whole := runes.Complete(p)
-		started, newlines := runes.WithLines(p[:whole])
-		x.newlines += newlines
-		x.runes += started
+		x.newlines += bytes.Count(p[:whole], []byte{'\n'})
+		x.runes += runes.Count(p[:whole])
 		x.tailLen = copy(x.tail[:], p[whole:])
 		x.size += int64(n)
 		b = b[n:]

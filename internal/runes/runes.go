@@ -1,38 +1,29 @@
-// Package runes counts the runes and the newlines of a text, and finds newlines as bits for callers that visit every
-// line.
+// Package runes counts the runes of a text, cuts a text between runes, and returns the newlines of a text as a bit set
+// for callers that visit every line.
 //
 // It does not decode or repair text. The rows "keep: 1 GB" of docs/SPEED.md need the vectors that find newlines.
 package runes
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
 )
 
 // Count is [utf8.RuneCount]: each invalid byte is one rune.
-func Count(p []byte) int {
-	n, _ := WithLines(p)
-	return n
-}
-
-// WithLines returns [Count] and the number of newlines in p.
-func WithLines(p []byte) (runes, newlines int) {
-	newlines = bytes.Count(p, []byte{'\n'})
+func Count(p []byte) (n int) {
 	if ascii(p) {
-		return len(p), newlines
+		return len(p)
 	}
 	if utf8.Valid(p) {
-		return len(p) - continuations(p), newlines
+		return len(p) - continuations(p)
 	}
-	// In Go 1.26 utf8.RuneCount, inlined, copies p.
-	for len(p) > 0 {
+	for len(p) > 0 { // utf8.RuneCount copies p if Go 1.26 inlines the call
 		_, size := utf8.DecodeRune(p)
 		p = p[size:]
-		runes++
+		n++
 	}
-	return runes, newlines
+	return n
 }
 
 const (
@@ -40,7 +31,7 @@ const (
 	tops = 0x80 * ones
 )
 
-// ascii reports whether all of p is ASCII.
+// ascii reports whether p is ASCII. It tests 32 bytes at a time.
 func ascii(p []byte) bool {
 	high := uint64(0)
 	for ; len(p) >= 32; p = p[32:] {
@@ -67,14 +58,13 @@ func continuations(p []byte) (n int) {
 	return n
 }
 
-// Newlines sets bit i%64 of at[i/64] to whether p[i] is a newline, for each byte of p. at has a word for each 64 bytes
-// of p or part of them; the bits of its last word behind p's end become 0.
+// Newlines sets bit i%64 of at[i/64] to 1 if p[i] is a newline, else to 0. at must have a word for each 64 bytes of p,
+// rounded up. Newlines clears the bits of the last word beyond the end of p.
 func Newlines(p []byte, at []uint64) {
 	n := 0
-	if n = len(p) &^ 63; haveVectors && n > 0 {
+	if haveVectors && len(p) >= 64 {
+		n = len(p) &^ 63
 		newlines(&p[0], n, &at[0])
-	} else {
-		n = 0
 	}
 	for ; n < len(p); n += 64 {
 		word := uint64(0)
@@ -87,8 +77,7 @@ func Newlines(p []byte, at []uint64) {
 	}
 }
 
-// Complete returns the length of p without the incomplete rune at its end, if there is one. It is a cut at which no
-// rune is split.
+// Complete returns the length of p without an incomplete rune at the end of p. A cut there splits no rune.
 func Complete(p []byte) int {
 	for i := 1; i < utf8.UTFMax && i <= len(p); i++ {
 		if utf8.RuneStart(p[len(p)-i]) {
@@ -101,7 +90,7 @@ func Complete(p []byte) int {
 	return len(p)
 }
 
-// TrimStart returns p without the bytes at its start that continue a rune which began before p: at most three.
+// TrimStart returns p without the first bytes that continue a rune which started before p: at most three.
 func TrimStart(p []byte) []byte {
 	for i := 1; i < utf8.UTFMax && len(p) > 0 && !utf8.RuneStart(p[0]); i++ {
 		p = p[1:]

@@ -4,5 +4,5 @@ package runes
 
 const haveVectors = false
 
-// newlines is not called where there are no vectors.
+// newlines is never called without vectors.
 func newlines(_ *byte, _ int, _ *uint64) {}

@@ -1,9 +1,0 @@
-package mmap
-
-// A File can be mapped. Its opener must close it after the last View.
-type File struct{ open opened }
-
-// opened runs f with the descriptor of a file that stays open meanwhile, like [syscall.RawConn].
-type opened interface {
-	Control(f func(fd uintptr)) error
-}
