@@ -1,7 +1,7 @@
 // Package mmap maps parts of large files into memory, without a copy.
 //
-// It is no substitute for reading: another process may change or truncate the file meanwhile. Use it to find out where
-// nothing is; read what is found, by [os.File.ReadAt], before you use it.
+// It is no substitute for reading, because another process may change or truncate the file meanwhile. Use a mapping to
+// find parts of a file, and read these parts by [os.File.ReadAt] before you use them.
 package mmap
 
 import (
@@ -11,9 +11,17 @@ import (
 	"unsafe"
 )
 
-// Of returns nil unless r is a file: an [os.File], another [syscall.Conn], or a type with its own Control. It also
-// returns nil on a system or file system where a page fault may take long, because a fault blocks a processor and a
-// read does not.
+// A File can be mapped. Its opener must close it after the last View.
+type File struct{ open opened }
+
+// opened calls f with the descriptor of a file, which stays open during the call, like [syscall.RawConn].
+type opened interface {
+	Control(f func(fd uintptr)) error
+}
+
+// Of returns nil unless r is a file: an [os.File], another [syscall.Conn], or a type with a method Control. It also
+// returns nil on a system or file system on which a page fault may take long, because a fault blocks a processor of
+// the Go scheduler and a read does not.
 func Of(r io.ReaderAt) *File {
 	o, ok := r.(opened)
 	if c, is := r.(syscall.Conn); is {
@@ -26,19 +34,19 @@ func Of(r io.ReaderAt) *File {
 	return &File{o}
 }
 
-// Limits on the bytes of one View and on concurrent Views in this process; together they bound the memory.
+// Together these limits bound the mapped memory of this process.
 const (
-	MaxView  = 4 << 20
-	maxViews = 4
+	MaxView  = 4 << 20 // maximum bytes of one View
+	maxViews = 4       // maximum number of concurrent Views
 )
 
 var viewSlots = make(chan struct{}, maxViews)
 
-// View calls look with the n bytes at from, at most once. It returns false if the bytes could not be shown completely:
-// the file is shorter or was truncated meanwhile, it cannot be mapped, or 4 other Views run. The results of look are
-// invalid then.
+// View maps the n bytes from offset from, and calls look with them at most once. It returns false if the file is too
+// short, was truncated during the call or cannot be mapped, if n is over MaxView, or if 4 other Views run. The caller
+// must then ignore the results of look.
 //
-// look must neither write to b nor keep it. b may change at any time.
+// look must not write to b, and not use b after it returns. b may change at any time.
 func (f *File) View(from int64, n int, look func(b []byte)) bool {
 	if from < 0 || n <= 0 || n > MaxView {
 		return false
@@ -57,7 +65,7 @@ func (f *File) View(from int64, n int, look func(b []byte)) bool {
 	return guard(all, func() { look(view) })
 }
 
-// guard runs look, and returns false if a page of b was missing: the file was truncated, or could not be read.
+// guard runs look. It returns false if look accessed a missing page of b: the file was truncated, or cannot be read.
 func guard(b []byte, look func()) (ok bool) {
 	before := debug.SetPanicOnFault(true)
 	defer func() {

@@ -16,6 +16,7 @@ var locals = map[uint32]bool{
 	unix.OVERLAYFS_SUPER_MAGIC: true,
 }
 
+// local reports whether a file is on one of these file systems.
 func local(o opened) (is bool) {
 	err := o.Control(func(fd uintptr) {
 		var s unix.Statfs_t
@@ -24,8 +25,8 @@ func local(o opened) (is bool) {
 	return is && err == nil
 }
 
-// mapRange maps the pages of n bytes at from and loads them: missing pages are read here, where only this call blocks,
-// and pages beyond the end of the file are reported. It takes Linux 5.14.
+// mapRange maps the pages of n bytes from offset from, and loads them, so that look does not wait for the disk. It
+// returns all mapped bytes and the n bytes as view; nil if a page is beyond the end of the file, or before Linux 5.14.
 func (f *File) mapRange(from int64, n int) (all, view []byte) {
 	skip := int(from % int64(os.Getpagesize()))
 	err := f.open.Control(func(fd uintptr) {
