@@ -1,7 +1,6 @@
-// Package lru is a least recently used cache, bounded by the size of its values: compiled patterns and filters that the
-// next page needs again.
+// Package lru is a cache that evicts the least recently used values when the sum of their sizes exceeds a limit.
 //
-// It is no store: nothing outlives the process, any value may be missing, and values must not change.
+// It is no store: values are lost when the process ends, and any value may have been evicted.
 package lru
 
 import (
@@ -9,12 +8,12 @@ import (
 	"sync"
 )
 
-// Values is the cache. Safe for concurrent use.
+// Values is the cache. It is safe for concurrent use.
 type Values[K comparable, V any] struct {
-	maxSize int
+	maxSize int // maximum sum of the sizes
 
 	mu    sync.Mutex
-	size  int
+	size  int                 // sum of the sizes
 	byKey map[K]*list.Element // of *entry[K, V]
 	order list.List           // most recently used first
 }
@@ -25,36 +24,36 @@ type entry[K comparable, V any] struct {
 	size  int
 }
 
-// New returns a cache for values of maxSize in all, in the unit that Put uses.
-func New[K comparable, V any](most int) *Values[K, V] {
-	return &Values[K, V]{maxSize: most, byKey: map[K]*list.Element{}}
+// New returns a cache for values with sizes of at most maxSize in all. The unit of a size is up to the caller.
+func New[K comparable, V any](maxSize int) *Values[K, V] {
+	return &Values[K, V]{maxSize: maxSize, byKey: map[K]*list.Element{}}
 }
 
-// Get returns the value of a key, if cached.
+// Get returns the value of a key. ok is false if the cache does not hold the key.
 func (v *Values[K, V]) Get(key K) (value V, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at := v.byKey[key]
-	if at == nil {
+	at, ok := v.byKey[key]
+	if !ok {
 		return value, false
 	}
 	v.order.MoveToFront(at)
 	return at.Value.(*entry[K, V]).value, true
 }
 
-// Put caches a value in place of the old one of its key, and evicts the least recently used. A value larger than the
-// whole cache is not cached.
-func (v *Values[K, V]) Put(key K, value V, weight int) {
+// Put caches a value, replaces an older value of the key, and evicts the least recently used values. It does not cache
+// a value larger than the whole cache.
+func (v *Values[K, V]) Put(key K, value V, size int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if at := v.byKey[key]; at != nil {
 		v.remove(at)
 	}
-	if weight > v.maxSize {
+	if size > v.maxSize {
 		return
 	}
-	v.byKey[key] = v.order.PushFront(&entry[K, V]{key, value, weight})
-	for v.size += weight; v.size > v.maxSize; {
+	v.byKey[key] = v.order.PushFront(&entry[K, V]{key, value, size})
+	for v.size += size; v.size > v.maxSize; {
 		v.remove(v.order.Back())
 	}
 }

@@ -1,8 +1,7 @@
-// Package panics carries a panic of one goroutine to another, as an error. A panic that no goroutine recovers ends the
-// process, and with it every other call.
+// Package panics carries a panic of one goroutine to another, as an error. A panic that is not recovered would end the
+// process with all its calls.
 //
-// It neither logs nor hides panics: the goroutine that waits for the work panics again, so that the panic ends its call
-// only.
+// It neither logs nor hides panics: the goroutine that waits for the work panics again, so that only its call ends.
 package panics
 
 import (
@@ -14,7 +13,7 @@ import (
 // Caught is a recovered panic.
 type Caught struct {
 	Value any    // as passed to the first panic
-	Stack []byte // of the goroutine that panicked
+	Stack []byte // stack trace of the goroutine that panicked
 }
 
 func (c *Caught) Error() string { return fmt.Sprintf("%v\n%s", c.Value, c.Stack) }
@@ -29,9 +28,9 @@ func Into(err *error, work func()) {
 	work()
 }
 
-// Again panics if err is a [Caught], else it returns err.
+// Again panics with the [Caught] that err wraps; if there is none, it returns err.
 func Again(err error) error {
-	if c := (*Caught)(nil); errors.As(err, &c) {
+	if c, ok := errors.AsType[*Caught](err); ok {
 		panic(c)
 	}
 	return err

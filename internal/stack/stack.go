@@ -1,10 +1,10 @@
 // Package stack grows the stack of a goroutine in one step.
 //
-// It is an optimization only: a stack grows without it, but in several steps, and each step copies the whole stack.
+// Without it the stack also grows, but in several steps, each of which copies the whole stack.
 package stack
 
-// Grow grows the stack of the calling goroutine to 16 KiB if it is smaller. Called at the start of a goroutine with
-// deep calls it saves two or three growth steps, which together take a tenth of the time of a small call.
+// Grow grows the stack of the calling goroutine to at least 16 KiB. At the start of a goroutine with deep calls, Grow
+// saves two or three steps, which together take a tenth of the time of a small tool call. The result has no meaning.
 //
 //go:noinline
 func Grow() byte {
