@@ -171,13 +171,20 @@ func corpus(b *testing.B, name string, write func(w io.Writer, size int64) error
 func writeLog(w io.Writer, size int64) error {
 	r := rand.New(rand.NewPCG(1, 2))
 	rare := []string{
-		"ERROR connection reset by peer from 10.0.%d.7", "WARN error timeout after %d tries", "ERROR fatal error: segfault at %d",
+		"ERROR connection reset by peer from 10.0.%d.7", "WARN error timeout after %d tries",
+		"ERROR fatal error: segfault at %d",
 		"WARN ошибка чтения файла %d", "INFO die größe ist %d", "INFO 世界 こんにちは %d", "WARN Connection Reset, code %d",
 	}
 	for at, n := int64(0), 0; at < size; n++ {
 		stamp := fmt.Sprintf("2026-11-20T%02d:%02d:%02d.%03dZ ", n/360_000%24, n/6000%60, n/100%60, n%1000)
-		line := fmt.Sprintf("INFO request id=%08x served path=/api/v1/items/%d user=u%d status=200 bytes=%d took %dms\n",
-			r.Uint32(), r.IntN(1e5), r.IntN(5000), r.IntN(1<<20), r.IntN(400))
+		line := fmt.Sprintf(
+			"INFO request id=%08x served path=/api/v1/items/%d user=u%d status=200 bytes=%d took %dms\n",
+			r.Uint32(),
+			r.IntN(1e5),
+			r.IntN(5000),
+			r.IntN(1<<20),
+			r.IntN(400),
+		)
 		if n%997 == 0 {
 			line = fmt.Sprintf(rare[r.IntN(len(rare))]+"\n", r.IntN(200))
 		}
@@ -193,12 +200,16 @@ func writeLog(w io.Writer, size int64) error {
 func writeSource(w io.Writer, size int64) error {
 	dir := os.Getenv("BESIDE_SOURCE")
 	if dir == "" {
-		dir = filepath.Join(runtime.GOROOT(), "src") //nolint:staticcheck // the toolchain that runs the test has its source
+		dir = filepath.Join(
+			runtime.GOROOT(),
+			"src",
+		) //nolint:staticcheck // the toolchain that runs the test has its source
 	}
 	for at := int64(0); at < size; {
 		before := at
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() || !slices.Contains([]string{".c", ".h", ".go", ".rst"}, filepath.Ext(path)) {
+			if err != nil || !d.Type().IsRegular() ||
+				!slices.Contains([]string{".c", ".h", ".go", ".rst"}, filepath.Ext(path)) {
 				return err
 			}
 			if at >= size {

@@ -116,7 +116,8 @@ func TestEveryRune(t *testing.T) {
 			text.Write([]byte{byte(a), byte(b), 0x80, '\n', 0xF0, byte(a), byte(b), 0x80, '\n'})
 		}
 	}
-	for _, expr := range []string{`^\pL$`, `^[^\pL]$`, `^[\x{7ff}-\x{d7ff}\x{e001}-\x{fffe}]$`, `^[^\x{10000}-\x{10fffe}]$`, "(?i)^[k-sσ]$", `^\x{d800}?$`, `^[\x{d000}-\x{dfff}]$`, `^.$`, `\pN|ß`} {
+	for _, expr := range []string{`^\pL$`, `^[^\pL]$`, `^[\x{7ff}-\x{d7ff}\x{e001}-\x{fffe}]$`,
+		`^[^\x{10000}-\x{10fffe}]$`, "(?i)^[k-sσ]$", `^\x{d800}?$`, `^[\x{d000}-\x{dfff}]$`, `^.$`, `\pN|ß`} {
 		m, err := Compile(Pattern{Expr: expr})
 		if err != nil {
 			t.Fatal(err)

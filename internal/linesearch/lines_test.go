@@ -101,7 +101,8 @@ func FuzzCompile(f *testing.F) {
 
 // TestProgramIsTheCompiledSize holds the estimate, which bounds compiling, against what compiling makes.
 func TestProgramIsTheCompiledSize(t *testing.T) {
-	for _, expr := range []string{"abc", "a|bc|d+", "(a(b)*)?", "[a-z]{3,9}x", "(?:ab?){2,}", "^$", `\b\w+\b`, "(?i)straße", ".*.+.?", "(foo|bar){10}", "x{0}", "(?:x{5}){4}"} {
+	for _, expr := range []string{"abc", "a|bc|d+", "(a(b)*)?", "[a-z]{3,9}x", "(?:ab?){2,}", "^$", `\b\w+\b`,
+		"(?i)straße", ".*.+.?", "(foo|bar){10}", "x{0}", "(?:x{5}){4}"} {
 		tree, err := syntax.Parse(expr, syntax.Perl)
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +197,16 @@ func TestStopAndQuiet(t *testing.T) {
 			return nil
 		})
 		if err != c.want || n != c.told || totals.Matches != c.matches { //nolint:errorlint // the very error
-			t.Errorf("%v: %v, told %d, %d matches; want %v, %d, %d", c.answer, err, n, totals.Matches, c.want, c.told, c.matches)
+			t.Errorf(
+				"%v: %v, told %d, %d matches; want %v, %d, %d",
+				c.answer,
+				err,
+				n,
+				totals.Matches,
+				c.want,
+				c.told,
+				c.matches,
+			)
 		}
 	}
 }
@@ -246,7 +256,8 @@ func TestAHugeLineIsSearchedWholeInBoundedMemory(t *testing.T) {
 		hit   bool
 	}{
 		{"first mark", false, true}, {"first mark", true, true},
-		{"f[i]rst.mark$", true, false}, {"f[i]rst ma.k", true, true}, {"f[i]rst ma.k", false, true}, {"not there", false, false}, {"second", true, false},
+		{"f[i]rst.mark$", true, false}, {"f[i]rst ma.k", true, true}, {"f[i]rst ma.k", false, true}, {"not there",
+			false, false}, {"second", true, false},
 	} {
 		m, err := Compile(Pattern{Expr: c.expr})
 		if err != nil {
@@ -353,9 +364,15 @@ func TestALargeTextBySeveralWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, totals := scanAll(t, m, Options{Before: 1, Window: 100}, &once{r: bytes.NewReader(text.Bytes())})
-	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(text.Bytes()), "shrunk": shrinking{bytes.NewReader(text.Bytes()), int64(text.Len()) * 2}} {
+	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(text.Bytes()),
+		"shrunk": shrinking{bytes.NewReader(text.Bytes()), int64(text.Len()) * 2}} {
 		var seen int64
-		got, gotTotals := scanAll(t, m, Options{Before: 1, Window: 100, Progress: func(n int64) { seen = max(seen, n) }}, r)
+		got, gotTotals := scanAll(
+			t,
+			m,
+			Options{Before: 1, Window: 100, Progress: func(n int64) { seen = max(seen, n) }},
+			r,
+		)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: -want +got\n%.2000s", name, d)
 		}
@@ -365,7 +382,12 @@ func TestALargeTextBySeveralWorkers(t *testing.T) {
 	}
 	before := runtime.NumGoroutine()
 	for _, answer := range []error{Stop, errors.New("other")} {
-		_, err := m.Scan(context.Background(), bytes.NewReader(text.Bytes()), Options{}, func(Line) error { return answer })
+		_, err := m.Scan(
+			context.Background(),
+			bytes.NewReader(text.Bytes()),
+			Options{},
+			func(Line) error { return answer },
+		)
 		if answer != Stop && err != answer || answer == Stop && err != nil { //nolint:errorlint // the very error
 			t.Errorf("%v: %v", answer, err)
 		}
@@ -406,8 +428,13 @@ func BenchmarkScan(b *testing.B) {
 	var text bytes.Buffer
 	for i := 0; text.Len() < 16<<20; i++ {
 		fmt.Fprintf(
-			&text, "2026-11-20T14:%02d:%02d INFO request %d served path=/api/v1/items/%d status=200 took %dms\n", i/60%60, i%60,
-			i, i%977, i%313,
+			&text,
+			"2026-11-20T14:%02d:%02d INFO request %d served path=/api/v1/items/%d status=200 took %dms\n",
+			i/60%60,
+			i%60,
+			i,
+			i%977,
+			i%313,
 		)
 		if i%5000 == 4999 {
 			text.WriteString("2026-11-20T14:00:00 ERROR connection reset by peer\n")

@@ -199,15 +199,28 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 			again := got[i].Match && !o.Invert && c.name != "tiny, once"
 			if c.sizes != defaultSizes && !again && i < len(want) && int64(len(got[i].Text)) < got[i].Size {
 				if !strings.Contains(want[i].Text, got[i].Text) {
-					t.Errorf("%s: line %d: the window %q is not in %q", c.name, got[i].Number, got[i].Text, want[i].Text)
+					t.Errorf(
+						"%s: line %d: the window %q is not in %q",
+						c.name,
+						got[i].Number,
+						got[i].Text,
+						want[i].Text,
+					)
 				}
 				got[i].Text = want[i].Text
 			}
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf(
-				"%s: pattern %+v options %+v text %q (needles %+v sure %v near %v): -want +got\n%s", c.name, p, o, text, m.need.Needles,
-				m.need.Suffice, m.need.Near, d,
+				"%s: pattern %+v options %+v text %q (needles %+v sure %v near %v): -want +got\n%s",
+				c.name,
+				p,
+				o,
+				text,
+				m.need.Needles,
+				m.need.Suffice,
+				m.need.Near,
+				d,
 			)
 		}
 		if d := cmp.Diff(totals, gotTotals); d != "" {
@@ -254,8 +267,10 @@ func longest(ns []literal.Needle) int { return literal.NewFinders(ns).Longest() 
 func exprs() *rapid.Generator[string] {
 	atom := rapid.SampledFrom([]string{
 		"a", "b", "foo", "bar", "foobar", "k", "s", "K", "task", "é", "ß", "ſ", "\u212a", "世界", "\ufffd", " ", "x",
-		".", "[ab]", "[^a]", "[^\\n]", `\s`, `\S`, `\w`, `\d`, `\b`, `\B`, "^", "$", `\A`, `\z`, "(?s:.)", "[\\r\\n]", `\r`, `\n`, `\r?\n`,
-		"(?i:foo)", "(?i)s", "(?-i:B)", "(?-s:.)", `\x00`, `\pL`, "", "[kK]", "[[:upper:]]", "(?m:^)", "(?-m:$)", "e", "error", ":",
+		".", "[ab]", "[^a]", "[^\\n]", `\s`, `\S`, `\w`, `\d`, `\b`, `\B`, "^", "$", `\A`, `\z`, "(?s:.)",
+		"[\\r\\n]", `\r`, `\n`, `\r?\n`,
+		"(?i:foo)", "(?i)s", "(?-i:B)", "(?-s:.)", `\x00`, `\pL`, "", "[kK]", "[[:upper:]]", "(?m:^)", "(?-m:$)",
+		"e", "error", ":",
 	})
 	return rapid.Custom(func(t *rapid.T) string {
 		var build func(depth int) string
@@ -280,8 +295,10 @@ func exprs() *rapid.Generator[string] {
 
 func texts() *rapid.Generator[[]byte] {
 	piece := rapid.SampledFrom([]string{
-		"a", "b", "foo", "bar", "foobar", "FOO", "k", "s", "task", "TASK", "ta\u017fk", "tas\u212a", "é", "ß", "ẞ", "世界", "\ufffd", "\xff", "\xc3", "\xe4\xb8",
-		" ", "\n", "\n", "\n", "\r\n", "\r\n", "\r", "\x00", "x", "error: ", "\t", "0", "ſ", "\u212a", "🏳️‍🌈", "\u0085", "Error", "\v",
+		"a", "b", "foo", "bar", "foobar", "FOO", "k", "s", "task", "TASK", "ta\u017fk", "tas\u212a", "é", "ß", "ẞ",
+		"世界", "\ufffd", "\xff", "\xc3", "\xe4\xb8",
+		" ", "\n", "\n", "\n", "\r\n", "\r\n", "\r", "\x00", "x", "error: ", "\t", "0", "ſ", "\u212a", "🏳️‍🌈",
+		"\u0085", "Error", "\v",
 	})
 	return rapid.Custom(func(t *rapid.T) []byte {
 		var b []byte
@@ -355,7 +372,12 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		p := Pattern{Expr: expr, Literal: how&1 != 0, IgnoreCase: how&2 != 0, Multiline: how&4 != 0}
-		check(t, p, Options{Invert: how&8 != 0 && !p.Multiline, Before: int(context & 3), After: int(context >> 2 & 3)}, text)
+		check(
+			t,
+			p,
+			Options{Invert: how&8 != 0 && !p.Multiline, Before: int(context & 3), After: int(context >> 2 & 3)},
+			text,
+		)
 	})
 }
 

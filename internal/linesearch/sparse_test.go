@@ -60,7 +60,9 @@ func sparseMatcher(t *testing.T, f *counted, size int64) *Matcher {
 	}
 	s := &lineScan{m: m, out: &emitter{}, readerAt: io.NewSectionReader(f, 0, size)}
 	if s.newSparseScan() == nil {
-		t.Skip("files cannot be looked at here: no AVX2, or the directory for temporary files is on another file system")
+		t.Skip(
+			"files cannot be looked at here: no AVX2, or the directory for temporary files is on another file system",
+		)
 	}
 	return m
 }
@@ -81,7 +83,14 @@ func TestSurveyReadsLittle(t *testing.T) {
 		want, totals := scanAll(t, m, Options{}, bytes.NewReader(text))
 		got, gotTotals := scanAll(t, m, Options{}, io.NewSectionReader(f, 0, int64(len(text))))
 		if totals != gotTotals || len(want) != len(got) {
-			t.Fatalf("every %dth line: %d lines, %+v, and in memory %d, %+v", c.nth, len(got), gotTotals, len(want), totals)
+			t.Fatalf(
+				"every %dth line: %d lines, %+v, and in memory %d, %+v",
+				c.nth,
+				len(got),
+				gotTotals,
+				len(want),
+				totals,
+			)
 		}
 		for i := range want {
 			if want[i] != got[i] {
@@ -193,7 +202,14 @@ func TestSurveyOfAFileThatIsWrittenTo(t *testing.T) {
 			told, number := int64(0), int64(0)
 			_, err := m.Scan(t.Context(), io.NewSectionReader(f, 0, size), Options{}, func(l Line) error {
 				if l.Offset < told || l.Number <= number {
-					t.Errorf("%s: line %d at %d is told after line %d, which ends at %d", name, l.Number, l.Offset, number, told)
+					t.Errorf(
+						"%s: line %d at %d is told after line %d, which ends at %d",
+						name,
+						l.Number,
+						l.Offset,
+						number,
+						told,
+					)
 				}
 				told, number = l.Offset+l.Size, l.Number
 				if l.Size < 2000 && !bytes.Contains(l.Text, []byte("deadline exceeded")) {

@@ -44,7 +44,8 @@ func FuzzTeddy(f *testing.F) {
 		hs := NewFinders(ns)
 		for at := 0; at < len(text); at = lineEnd(text, at) {
 			got, _, lines := p.Find(text, at)
-			if want, _ := NewFinders(ns[:1]).Find(text, at); got != want || lines != bytes.Count(text[at:got], newline) {
+			if want, _ := NewFinders(ns[:1]).Find(text, at); got != want ||
+				lines != bytes.Count(text[at:got], newline) {
 				t.Fatalf("%q from %d of %q: %d after %d lines, want %d", p.Text, at, text, got, lines, want)
 			}
 			got, end, lines := td.Find(text, at)
@@ -52,7 +53,8 @@ func FuzzTeddy(f *testing.F) {
 				t.Fatalf("needles %+v from %d of %q: %d lines before %d", ns, at, text, lines, got)
 			}
 			want, _ := hs.Find(text, at)
-			if lineEnd(text, min(got, len(text))) != lineEnd(text, min(want, len(text))) || got < len(text) && end <= got {
+			if lineEnd(text, min(got, len(text))) != lineEnd(text, min(want, len(text))) ||
+				got < len(text) && end <= got {
 				t.Fatalf("needles %+v from %d of %q: %d, want a place in the line of %d", ns, at, text, got, want)
 			}
 		}
