@@ -87,16 +87,3 @@ func (a *readerAtRunes) refill() error {
 	}
 	return nil
 }
-
-// ctxReader checks the context before each read.
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (l *ctxReader) Read(p []byte) (int, error) {
-	if err := l.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return l.r.Read(p)
-}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"regexp"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/linesearch/literal"
@@ -48,12 +49,17 @@ func (m *Matcher) scanText(ctx context.Context, r io.Reader, out *emitter) error
 
 // readText reads the whole text into memory, or as many whole lines as sizes.text allows.
 func (x *textScan) readText(r io.Reader) error {
-	var b bytes.Buffer
 	limit := x.m.sizes.text
-	if _, err := io.Copy(&b, io.LimitReader(&ctxReader{x.ctx, r}, int64(limit)+1)); err != nil {
-		return err
+	for s := (lineScan{ctx: x.ctx, src: r}); len(x.win) <= limit && !s.eof; {
+		if len(x.win) == cap(x.win) {
+			x.win = slices.Grow(x.win, len(x.win)+4<<10) // doubles the capacity
+		}
+		n, err := s.readSome(x.win[len(x.win):min(cap(x.win), limit+1)])
+		if err != nil {
+			return err
+		}
+		x.win = x.win[:len(x.win)+n]
 	}
-	x.win = b.Bytes()
 	if len(x.win) > limit {
 		cut := bytes.LastIndexByte(x.win[:limit], '\n') + 1
 		if cut == 0 {
