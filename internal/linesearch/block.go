@@ -192,9 +192,9 @@ func (s *lineScan) emitBefore(b []byte, start int, n int64) error {
 	return nil
 }
 
-// linesBefore returns the last lines of b[:end], at most most of them. n is the number of the line after them.
-func (s *lineScan) linesBefore(b []byte, end int, n int64, most int) (lines []Line) {
-	for end > 0 && len(lines) < most {
+// linesBefore returns the last lines of b[:end], at most limit lines. n is the number of the line after them.
+func (s *lineScan) linesBefore(b []byte, end int, n int64, limit int) (lines []Line) {
+	for end > 0 && len(lines) < limit {
 		start := lastNewline(b[:end-1]) + 1
 		n--
 		lines = append(lines, s.context(n, start, s.m.text(b[start:end])))
