@@ -49,6 +49,23 @@ func Arguments(ctx context.Context) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// InputResponses returns the client's replies to the requests of an earlier result "input required", by name, and the
+// request state of that result. There are none in the first round and in the sessions era.
+func InputResponses(ctx context.Context) (responses mcp.InputResponses, state string, err error) {
+	f := callOf(ctx).frame
+	if !f.Stateless() {
+		return nil, "", nil
+	}
+	state, fault := f.StringParam("requestState")
+	if fault == nil {
+		fault = f.Param("inputResponses", &responses)
+	}
+	if fault != nil {
+		return nil, "", fault
+	}
+	return responses, state, nil
+}
+
 // Progress reports the progress of the call of ctx each time it is called; values that do not grow are ignored.
 // Tools of package tools report progress through [tools.Output] instead.
 func Progress(ctx context.Context, done, total int64, message string) {

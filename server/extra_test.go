@@ -19,30 +19,50 @@ import (
 )
 
 func withExtra(o *Options) {
-	o.Extra.Resources = []Resource{{mcp.NewResource("test://one", "one"), func(context.Context, string) ([]mcp.ResourceContents, error) {
-		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://one", Text: "the text of one"}}, nil
-	}}}
-	o.Extra.Templates = []Template{{mcp.NewResourceTemplate("test://all/{name}", "all"), func(_ context.Context, uri string) ([]mcp.ResourceContents, error) {
-		return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, Text: "the text of " + uri}}, nil
-	}}}
-	o.Extra.Prompts = []Prompt{{mcp.NewPrompt("poem", mcp.WithArgument("on")), func(_ context.Context, args map[string]string) (*mcp.GetPromptResult, error) {
-		return mcp.NewGetPromptResult(
-			"", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("a poem on "+args["on"]))},
-		), nil
-	}}}
-	o.Extra.Tools = []RawTool{{mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")), func(ctx context.Context) (*mcp.CallToolResult, error) {
-		raw, err := Arguments(ctx)
-		var args struct{ N int }
-		if err := errors.Join(err, json.Unmarshal(raw, &args)); err != nil {
-			return nil, err
-		}
-		for i := range args.N {
-			Progress(ctx, int64(i+1), 300, "")
-		}
-		Log(ctx, mcp.LoggingLevelWarning, "raw", "not asked for")
-		Log(ctx, mcp.LoggingLevelError, "raw", "asked for")
-		return mcp.NewToolResultText("told"), nil
-	}}}
+	o.Extra.Resources = []Resource{
+		{mcp.NewResource("test://one", "one"), func(context.Context, string) ([]mcp.ResourceContents, error) {
+			return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://one", Text: "the text of one"}}, nil
+		}},
+	}
+	o.Extra.Templates = []Template{
+		{
+			mcp.NewResourceTemplate("test://all/{name}", "all"),
+			func(_ context.Context, uri string) ([]mcp.ResourceContents, error) {
+				return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, Text: "the text of " + uri}}, nil
+			},
+		},
+	}
+	o.Extra.Prompts = []Prompt{
+		{
+			mcp.NewPrompt("poem", mcp.WithArgument("on")),
+			func(_ context.Context, args map[string]string) (*mcp.GetPromptResult, error) {
+				return mcp.NewGetPromptResult(
+					"",
+					[]mcp.PromptMessage{
+						mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("a poem on "+args["on"])),
+					},
+				), nil
+			},
+		},
+	}
+	o.Extra.Tools = []RawTool{
+		{
+			mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")),
+			func(ctx context.Context) (*mcp.CallToolResult, error) {
+				raw, err := Arguments(ctx)
+				var args struct{ N int }
+				if err := errors.Join(err, json.Unmarshal(raw, &args)); err != nil {
+					return nil, err
+				}
+				for i := range args.N {
+					Progress(ctx, int64(i+1), 300, "")
+				}
+				Log(ctx, mcp.LoggingLevelWarning, "raw", "not asked for")
+				Log(ctx, mcp.LoggingLevelError, "raw", "asked for")
+				return mcp.NewToolResultText("told"), nil
+			},
+		},
+	}
 }
 
 func TestExtraIsServedToo(t *testing.T) {
@@ -116,6 +136,67 @@ func TestSoundIsShownAsSound(t *testing.T) {
 		})
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Tools = []tools.Tool{beep} }))
 	servertest.Contains(
-		t, c.ask(servertest.ToolCall("1", "beep", "{}", "")), `"type":"audio"`, `"mimeType":"audio/wav"`, `"data":"UklGRg=="`,
+		t,
+		c.ask(servertest.ToolCall("1", "beep", "{}", "")),
+		`"type":"audio"`,
+		`"mimeType":"audio/wav"`,
+		`"data":"UklGRg=="`,
 	)
+}
+
+// TestExtraAsksItsClient has a tool and a prompt answer "input required" and read the replies of the repeated request.
+func TestExtraAsksItsClient(t *testing.T) {
+	requests := mcp.InputRequests{"roots": mcp.NewRootsInputRequest()}
+	replied := func(ctx context.Context) (*mcp.InputRequiredResult, string, error) {
+		sent, state, err := InputResponses(ctx)
+		if err != nil || len(sent) == 0 {
+			return mcp.NewInputRequiredResult(requests, "first round"), "", err
+		}
+		err = sent.DecodeFor(requests)
+		return nil, fmt.Sprint(state, ": ", sent["roots"].Roots.Roots[0].URI), err
+	}
+	c := newClient(t, newTestServer(t, func(o *Options) {
+		o.Extra.Tools = []RawTool{
+			{
+				mcp.NewTool("where", mcp.WithDescription("Asks.")),
+				func(ctx context.Context) (*mcp.CallToolResult, error) {
+					asked, text, err := replied(ctx)
+					if err != nil || asked == nil {
+						return mcp.NewToolResultText(text), err
+					}
+					return &mcp.CallToolResult{
+						Result:               asked.Result,
+						MultiRoundTripResult: asked.MultiRoundTripResult,
+					}, nil
+				},
+			},
+		}
+		o.Extra.Prompts = []Prompt{
+			{mcp.NewPrompt("where"), func(ctx context.Context, _ map[string]string) (*mcp.GetPromptResult, error) {
+				asked, text, err := replied(ctx)
+				if err != nil || asked == nil {
+					text := mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(text))
+					return mcp.NewGetPromptResult("", []mcp.PromptMessage{text}), err
+				}
+				return &mcp.GetPromptResult{Result: asked.Result, MultiRoundTripResult: asked.MultiRoundTripResult}, nil
+			}},
+		}
+	}))
+	for _, method := range []string{"tools/call", "prompts/get"} {
+		first := c.ask(servertest.StatelessRequest(method, `"name":"where"`))
+		servertest.Contains(
+			t, first, `"resultType":"input_required"`, `"roots":{"method":"roots/list"`, `"requestState":"first round"`,
+		)
+		if strings.Contains(first, `"content"`) || strings.Contains(first, `"messages"`) {
+			t.Errorf("%s: it asks and answers: %s", method, first)
+		}
+		const reply = `"name":"where","requestState":"first round","inputResponses":{"roots":{"roots":[{"uri":"file:///x"}]}}`
+		servertest.Contains(t, c.ask(servertest.StatelessRequest(method, reply)), `"first round: file:///x"`)
+		servertest.Contains(
+			t,
+			c.ask(servertest.StatelessRequest(method, `"name":"where","inputResponses":5`)),
+			`"code":-32602`,
+			"inputResponses",
+		)
+	}
 }

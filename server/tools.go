@@ -249,6 +249,9 @@ func failure(f jsonrpc.Frame, text string, fault *jsonrpc.Fault) (any, *jsonrpc.
 // MarshalJSON encodes it twice and escapes its text. It returns other results unchanged.
 func forEncoding(result any) any {
 	type bare mcp.CallToolResult // without its MarshalJSON
+	if p, ok := result.(*mcp.GetPromptResult); ok && p.NeedsInput() {
+		return mcp.InputRequiredResult{Result: p.Result, MultiRoundTripResult: p.MultiRoundTripResult}
+	}
 	r, ok := result.(*mcp.CallToolResult)
 	switch {
 	case ok && r.NeedsInput(): // it must have no content member, not even an empty one
