@@ -205,7 +205,8 @@ func TestProgressOfEachTool(t *testing.T) {
 	for _, k := range []struct{ tool, args, words, total string }{
 		{"find", `{"show":"count"}`, "files walked", ""},
 		// it tells four times a second
-		{"search", `{"pattern":"[01]*1[01]{150}[c-z]","path":"words.txt"}`, "files searched", ""},
+		{"search", `{"pattern":"[01]*1[01]{150}[c-z]","path":"words.txt"}`, "bytes read", fmt.Sprint(`"total":`, random.Len())},
+		{"search", `{"pattern":"[01]*1[01]{150}[c-z]"}`, "files searched", ""},
 		{"read", `{"path":"100*.txt"}`, "files walked", ""},
 		{"read", `{"path":"lines.txt"}`, "bytes read", size},
 		{"grep", `{"source":"lines.txt","pattern":"value","show":"count"}`, "bytes read", size},

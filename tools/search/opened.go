@@ -17,6 +17,7 @@ import (
 type openedText struct {
 	io.Reader
 	io.Closer
+	size       int64            // bytes, as stored
 	stored     content.Encoding // not set for a smallFile, which detects it while reading
 	keptInPart bool             // an observation that was kept in part
 }
@@ -35,14 +36,14 @@ func (w *searchWorker) open(ctx context.Context, t *target) (openedText, error) 
 	}
 	if size := w.file.Size(); size > 0 && size <= maxSmall && !w.Multiline {
 		w.small = smallFile{file: &w.file}
-		return openedText{Reader: &w.small, Closer: &w.small}, nil
+		return openedText{Reader: &w.small, Closer: &w.small, size: size}, nil
 	}
 	r, stored, err := newTextReader(&w.file, w.file.Size())
 	if err != nil {
 		_ = w.file.Close()
 		return openedText{}, err
 	}
-	return openedText{Reader: r, Closer: fileCloser{r, &w.file}, stored: stored}, nil
+	return openedText{Reader: r, Closer: fileCloser{r, &w.file}, size: w.file.Size(), stored: stored}, nil
 }
 
 // openSource opens a target that is not a file below a root, such as an observation.
@@ -61,7 +62,7 @@ func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, e
 		return openedText{}, err
 	}
 	inPart := src.Observation != nil && src.Observation.Dropped > 0
-	return openedText{Reader: r, Closer: src, stored: src.Encoding, keptInPart: inPart}, nil
+	return openedText{Reader: r, Closer: src, size: src.Size, stored: src.Encoding, keptInPart: inPart}, nil
 }
 
 // maxSmall is the maximum size in bytes of a file that is read with one call, into the buffer of the caller of Read.

@@ -23,6 +23,7 @@ import (
 // A worker whose batch is not yet being written blocks once it has two chunks. Workers receive batches in order, so the
 // batch that is being written always has a worker.
 func (s *searcher) run(ctx context.Context, locations []source.Location) (err error) {
+	s.oneFile = len(locations) == 1 && !locations[0].IsDir
 	ctx, cancel := context.WithCancel(ctx)
 	order, work := make(chan *fileBatch, ahead), make(chan *fileBatch, ahead)
 	var wg sync.WaitGroup
@@ -116,7 +117,7 @@ func (s *searcher) sendBatches(ctx context.Context, locations []source.Location,
 	return err
 }
 
-// reportProgress reports the number of files searched every 250 ms, until ctx ends.
+// reportProgress reports every 250 ms, until ctx ends, how many files were searched; of one file, how many bytes of it.
 func (s *searcher) reportProgress(ctx context.Context, written *atomic.Int64) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -125,6 +126,10 @@ func (s *searcher) reportProgress(ctx context.Context, written *atomic.Int64) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			if s.oneFile {
+				s.out.Progress(s.fileRead.Load(), s.fileSize.Load(), "bytes read")
+				continue
+			}
 			n := written.Load()
 			s.out.Progress(n, 0, fmt.Sprintf("%d files searched", n))
 		}

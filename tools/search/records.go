@@ -74,6 +74,11 @@ func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 	if w.Show == "groups" {
 		o.Window = maxSaved
 	}
+	if w.oneFile {
+		w.fileSize.Store(f.size)
+		// A decoded text may be longer than its file.
+		o.Progress = func(done int64) { w.fileRead.Store(min(done, f.size)) }
+	}
 	totals, err := w.m.Scan(w.ctx, f.Reader, o, w.visit)
 	r.groups, w.groups = w.groups, groupCounts{}
 	r.matches, r.short, r.stored = totals.Matches, totals.Short, f.stored

@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
@@ -62,6 +63,9 @@ type searcher struct {
 	glob *tree.Glob // nil: everything
 	in   tools.Input
 	out  tools.Output
+
+	oneFile            bool         // the path names one file: progress is in bytes
+	fileRead, fileSize atomic.Int64 // of that file; the worker writes them
 
 	report         tree.Report // of the walks; written by the walking goroutine, read after it has ended
 	missingRoots   []string    // notes on removed roots, written and read like report
