@@ -96,7 +96,7 @@ var limits = []struct {
 		{"calls at once (`--max-calls`)", "server.DefaultMaxCalls", "calls", "error that says to try again"},
 		{"a call (`--call-timeout`)", "server.DefaultCallTimeout", "time", "error: `timed out after …`, with what was found until then"},
 		{"after the end of input (`--eof-grace`)", "server.DefaultEOFGrace", "time", "error: `the input has ended`"},
-		{"time in which a client must read something", "server.DefaultWriteTimeout", "time", "its calls are cancelled"},
+		{"time in which a client must read something", "server.DefaultWriteTimeout", "time", "its calls are cancelled; in an HTTP session only the answer is lost"},
 	}},
 	{"HTTP", []limit{
 		{"connections (`--http-connections`)", "server/httpserver.DefaultConnections", "connections", "503 with Retry-After"},

@@ -37,7 +37,7 @@ const (
 	DefaultMaxCalls     = 64
 	DefaultCallTimeout  = 50 * time.Second // a common client gives up at 60
 	DefaultEOFGrace     = 30 * time.Second
-	DefaultWriteTimeout = 60 * time.Second // if a client reads nothing for this long, its calls are cancelled
+	DefaultWriteTimeout = 60 * time.Second // if a client reads nothing for this long, it counts as disconnected
 	DefaultAskTimeout   = 20 * time.Second
 )
 

@@ -147,48 +147,6 @@ func take(t testing.TB, what string, c <-chan struct{}) {
 	}
 }
 
-// TestDisconnectCancels has the client hang up: in both eras, and where the stream of /sse ends.
-func TestDisconnectCancels(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	started, ended := make(chan struct{}, 1), make(chan struct{}, 1)
-	s := newTestServer(t, runs(waiting(started, ended)))
-	w := serveWeb(t, s)
-	defer w.close()
-	session := w.open()
-	stateless, headers := modern("tools/call", "say", `"name":"say","arguments":{}`)
-	for name, k := range map[string]struct {
-		message string
-		change  []with
-	}{
-		"session": {servertest.ToolCall("1", "say", "{}", ""), []with{session}}, "stateless": {stateless, headers},
-	} {
-		ctx, hangUp := context.WithCancel(t.Context())
-		gone := make(chan struct{})
-		go func() {
-			if res, err := w.request(ctx, http.MethodPost, "/mcp", k.message, k.change...); err == nil {
-				_ = res.Body.Close()
-				t.Errorf("%s: %s", name, res.Status)
-			}
-			close(gone)
-		}()
-		take(t, name+": start", started)
-		hangUp()
-		take(t, name+": end of the call", ended)
-		take(t, name+": end of the request", gone)
-	}
-	// Its id is free again.
-	if got := w.post(servertest.Ping, session); got.status != http.StatusOK {
-		t.Errorf("%+v", got)
-	}
-	stream := w.openSSE()
-	stream.post(servertest.Initialize)
-	stream.next()
-	stream.post(servertest.ToolCall("1", "say", "{}", ""))
-	take(t, "SSE: start", started)
-	stream.close()
-	take(t, "SSE: end of the call", ended)
-}
-
 // TestCancelAcrossPosts cancels by another POST of the session. The call's own response ends without an answer.
 func TestCancelAcrossPosts(t *testing.T) {
 	started, ended := make(chan struct{}, 1), make(chan struct{}, 1)

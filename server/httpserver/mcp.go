@@ -78,7 +78,8 @@ func (h *httpServer) servePost(w http.ResponseWriter, r *http.Request, who calle
 		return
 	}
 	defer h.sessions.release(s)
-	h.serveFrame(r.Context(), s.conn, x, f)
+	work, _ := s.conn.AcceptFrame(context.WithoutCancel(r.Context()), f, x.send)
+	h.awaitAnswer(r.Context(), x, work, nil)
 }
 
 // findSession returns the session that the request names, in use until release. If there is none, it answers the
@@ -145,7 +146,7 @@ func (h *httpServer) serveBatch(r *http.Request, who caller, x *exchange, body [
 	}
 	defer h.sessions.release(s)
 	x.batch = true
-	h.awaitAnswer(r.Context(), x, s.conn.AcceptBatch(r.Context(), body, x.send), func() {})
+	h.awaitAnswer(r.Context(), x, s.conn.AcceptBatch(context.WithoutCancel(r.Context()), body, x.send), nil)
 }
 
 // serveStateless serves a request of the stateless protocol on a connection of its own, because two clients of one
@@ -182,7 +183,8 @@ func (h *httpServer) serveStateless(r *http.Request, who caller, x *exchange, f 
 	h.serveFrame(r.Context(), conn, x, f)
 }
 
-// serveFrame passes the message to the connection and returns when awaitAnswer does.
+// serveFrame passes the message to the connection and returns when awaitAnswer does. A client that leaves cancels its
+// call, as the stateless protocol demands.
 func (h *httpServer) serveFrame(ctx context.Context, conn *server.Conn, x *exchange, f jsonrpc.Frame) {
 	work, cancel := conn.AcceptFrame(ctx, f, x.send)
 	if cancel == nil {
@@ -191,8 +193,12 @@ func (h *httpServer) serveFrame(ctx context.Context, conn *server.Conn, x *excha
 	h.awaitAnswer(ctx, x, work, cancel)
 }
 
-// awaitAnswer runs work in a goroutine and returns when the client has its answer, work has ended without one, or ctx
-// has ended because the client left; then it calls gone. Work may still run.
+// awaitAnswer runs work in a goroutine and returns when the client has its answer or work has ended without one. If
+// ctx ends before, because the client left, it calls gone and returns; work may still run.
+//
+// A nil gone means that leaving cancels nothing, as the protocols with sessions demand: the client may have lost its
+// connection, and cancels by notifications/cancelled. The call goes on until its own time limit at most, and keeps
+// its places in all limits meanwhile. Its answer is dropped, since streams cannot be resumed.
 func (h *httpServer) awaitAnswer(ctx context.Context, x *exchange, work func(), gone func()) {
 	defer x.close()
 	if work == nil {
@@ -206,6 +212,10 @@ func (h *httpServer) awaitAnswer(ctx context.Context, x *exchange, work func(), 
 		defer close(done)
 		work()
 	}()
+	left := ctx.Done()
+	if gone == nil {
+		left = nil
+	}
 	alive := time.NewTicker(streamPing)
 	defer alive.Stop()
 	for {
@@ -215,7 +225,7 @@ func (h *httpServer) awaitAnswer(ctx context.Context, x *exchange, work func(), 
 		case <-done:
 			x.endUnanswered()
 			return
-		case <-ctx.Done():
+		case <-left:
 			gone()
 			return
 		case <-alive.C:
