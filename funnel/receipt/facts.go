@@ -122,12 +122,7 @@ func (f Facts) totals() []string {
 	out := f.Captured.Summary().Total
 	if _, ok := f.Counts["total_matches"]; ok {
 		out = slices.DeleteFunc(slices.Clone(out), matchTotal().MatchString)
-		matches, files := f.Matches()
-		word := content.Plural(*matches, "match", "matches")
-		if files != nil {
-			word += " in " + content.Plural(*files, "file", "files")
-		}
-		out = append([]string{word}, out...)
+		out = append([]string{f.matchCounts()}, out...)
 	}
 	switch s := &f.Captured.Streams; {
 	case s.Mixed():
@@ -142,6 +137,23 @@ func (f Facts) totals() []string {
 		out = append([]string{fmt.Sprintf("exit code %g", code)}, out...)
 	}
 	return append([]string{string(f.Captured.Kind())}, out...)
+}
+
+// matchCounts formats the tool's counts of matches. Those of groups say that a group's count is of occurrences, because
+// a line may have several.
+func (f Facts) matchCounts() string {
+	matches, files := f.Matches()
+	occurrences, ofGroups := f.Counts["occurrences"]
+	word, in := content.Plural(*matches, "match", "matches"), " in "
+	if ofGroups {
+		word = fmt.Sprintf("counts are occurrences: %.0f in ", occurrences) +
+			content.Plural(*matches, "matching line", "matching lines")
+		in = " of "
+	}
+	if files != nil {
+		word += in + content.Plural(*files, "file", "files")
+	}
+	return word
 }
 
 // Matches returns the matches and the files with matches, nil if unknown. The tool's counts take precedence.
