@@ -406,15 +406,13 @@ func (l *logs) rare(s *digest.Summary) []string {
 	return out[:min(len(out), rareShown)]
 }
 
-// body returns the commonest patterns.
+// body returns the commonest patterns: those that 2 % of the lines have, and those of errors.
 func (l *logs) body() []string {
-	if l.templates.stopped {
-		return nil
-	}
 	errors, noted := l.errors(), false
 	var out []string
 	for _, t := range l.templates.common() {
-		if t.n > 1 && !t.vague() && !slices.Contains(errors, t) && len(out) < templatesShown {
+		shown := l.templates.isCommon(t) || t.level >= failure
+		if shown && t.n > 1 && !t.vague() && !slices.Contains(errors, t) && len(out) < templatesShown {
 			place := " (first line "
 			if t.sampled > 0 && t.first > l.wholeEnd {
 				place = " (seen at line "

@@ -3,6 +3,7 @@ package logs
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +17,8 @@ const (
 	templateLeaf  = 48   // maximum number of templates a line is compared with
 	templateBytes = 512  // maximum number of bytes read per line
 	cacheSize     = 1 << 12
+	templateProbe = 4096 // number of lines after which it is checked, again and again, whether the lines repeat
+	templateShare = 50   // a template is common if it has at least one in so many lines: 2 %
 	wild          = "<*>"
 )
 
@@ -30,7 +33,10 @@ type templates struct {
 	words   []string
 	dropped int64 // number of templates dropped for lack of room
 	lines   int64
-	stopped bool
+	probed  int64 // number of lines since the last probe
+	misses  int64 // number of these that the cache did not know
+	stopped bool  // only errors are matched, until ended
+	ended   bool  // nothing is matched any more
 }
 
 type cached struct {
@@ -46,6 +52,7 @@ type leaf struct {
 type template struct {
 	words     []string
 	n         int64
+	before    int64 // n at the last probe
 	sampled   int64 // number of lines in n that were sampled and stand for skipped lines too; see [logs.pattern]
 	first     int64 // first line number
 	last      int64
@@ -61,9 +68,11 @@ func newTemplates() *templates {
 	return &templates{leaves: map[leaf][]*template{}, cache: make([]cached, cacheSize)}
 }
 
-// add counts a line and returns its template; nil after stop. The line is passed without its time; at is its number.
+// add counts a line and returns its template; nil if the line is not matched because the lines do not repeat. The line
+// is passed without its time; at is its number.
 func (t *templates) add(line []byte, at int64, l level) *template {
-	if t.stopped {
+	t.lines++
+	if t.ended || t.stopped && l < failure {
 		return nil
 	}
 	if len(line) > templateBytes {
@@ -73,14 +82,41 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	slot := &t.cache[hash%cacheSize]
 	if slot.hash != hash || slot.is == nil || slot.is.dropped {
 		slot.hash, slot.is = hash, t.find(line, at, l)
+		t.misses++
 	}
 	found := slot.is
 	found.n++
 	found.last = at
 	found.level = max(found.level, l)
-	t.lines++
+	if t.probed++; t.probed == templateProbe {
+		t.probe()
+	}
 	return found
 }
+
+// probe stops the matching of lines that do not repeat, because it is expensive and finds nothing: the cache did not
+// know half of them, and under a tenth have a common template. Common templates and those of errors remain.
+func (t *templates) probe() {
+	covered := int64(0)
+	for _, c := range t.all {
+		if t.isCommon(c) && !c.vague() {
+			covered += c.n - c.before
+		}
+		c.before = c.n
+	}
+	if 2*t.misses > t.probed && 10*covered < t.probed {
+		t.ended = t.stopped
+		t.stopped = true
+		t.remove(func(c *template) bool { return c.level < failure && (!t.isCommon(c) || c.vague()) })
+		for _, c := range t.all {
+			c.minimum = c.minimum || c.level < failure
+		}
+	}
+	t.probed, t.misses = 0, 0
+}
+
+// isCommon reports whether a template has at least 2 % of the lines.
+func (t *templates) isCommon(c *template) bool { return c.n*templateShare >= t.lines }
 
 // find returns the template of the leaf with most words of a line. It makes a template if none has half of the words.
 func (t *templates) find(line []byte, at int64, l level) *template {
@@ -150,15 +186,37 @@ func fits(pattern, w string) bool {
 	return ok && key != "" && strings.HasSuffix(key, "=") && strings.HasPrefix(w, key)
 }
 
-// drop removes templates with the lowest count, the oldest first and at most half of all templates.
+// drop removes templates with the lowest count, the oldest first and at most half of all templates. It keeps those of
+// errors unless they are over half.
 func (t *templates) drop() {
-	least := slices.MinFunc(t.all, func(a, b *template) int { return cmp.Compare(a.n, b.n) }).n
+	errors, least := 0, int64(math.MaxInt64)
+	for _, c := range t.all {
+		if c.level >= failure {
+			errors++
+		}
+	}
+	droppable := func(c *template) bool { return c.level < failure || 2*errors > len(t.all) }
+	for _, c := range t.all {
+		if droppable(c) {
+			least = min(least, c.n)
+		}
+	}
 	want := len(t.all) / 2
-	t.all = slices.DeleteFunc(t.all, func(c *template) bool {
-		if c.n > least || want == 0 {
+	t.remove(func(c *template) bool {
+		if !droppable(c) || c.n > least || want == 0 {
 			return false
 		}
 		want--
+		return true
+	})
+}
+
+// remove removes the templates for which unwanted returns true. It calls unwanted once for each, oldest first.
+func (t *templates) remove(unwanted func(*template) bool) {
+	t.all = slices.DeleteFunc(t.all, func(c *template) bool {
+		if !unwanted(c) {
+			return false
+		}
 		t.dropped++
 		c.dropped = true
 		same := slices.DeleteFunc(t.leaves[c.member], func(x *template) bool { return x == c })
@@ -289,6 +347,6 @@ func (t *templates) common() []*template {
 
 // stop ends the counting and frees the templates; it is called if the lines follow no patterns.
 func (t *templates) stop() {
-	t.stopped = true
+	t.stopped, t.ended = true, true
 	t.all, t.leaves, t.cache = nil, nil, nil
 }
