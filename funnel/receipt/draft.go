@@ -28,6 +28,7 @@ type Draft struct {
 
 	says     []string // findings; lines that say where the text breaks off are first
 	cutLines int      // how many lines of says say where the text breaks off
+	listed   digest.List
 	shapes   []string // most to least detailed
 	body     []string
 	saved    string // path of the file with the output, or ""
@@ -64,6 +65,7 @@ func NewDraft(f Facts) *Draft {
 		kind: c.Kind(),
 	}
 	d.says, d.cutLines = cutsFirst(append(f.Findings[:len(f.Findings):len(f.Findings)], sum.Says...))
+	d.listed = sum.Listed
 	d.quotes = make(map[string]digest.Quote, len(sum.Quotes))
 	for _, q := range sum.Quotes {
 		d.quotes[q.Whole] = q
@@ -287,6 +289,9 @@ func (d *Draft) edge(part byte, from int, edge []text.Line, width int) (rows []s
 func (d *Draft) saysLines(c choice) (out []string) {
 	width := max(c.saysWidth, c.lead) // of the first line
 	for i, s := range d.says[:c.says] {
+		if shown := int64(c.says - d.listed.From); i == d.listed.From && d.listed.Title != "" && shown < d.listed.Total {
+			out = append(out, fmt.Sprintf("%s, %d of %d:", d.listed.Title, shown, d.listed.Total))
+		}
 		out = append(out, d.summaryLine('s', i, s, c, width))
 		width = c.saysWidth
 	}

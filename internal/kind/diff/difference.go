@@ -101,11 +101,9 @@ func (d *difference) Finish(s *digest.Summary) {
 	if line := d.extremes(); line != "" {
 		s.Says = append(s.Says, line)
 	}
+	s.Listed = digest.List{Title: "largest files (added + deleted)", From: len(s.Says), Total: d.read.files}
 	for _, f := range d.list[:min(len(d.list), diffShown)] {
 		s.Says = append(s.Says, f.stat())
-	}
-	if rest := d.read.files - int64(min(len(d.list), diffShown)); rest > 0 {
-		s.Says = append(s.Says, "… and "+content.Plural(rest, "file", "files")+" with fewer changes")
 	}
 	hunks := d.first
 	if d.read.hunks > diffHunks {

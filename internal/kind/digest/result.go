@@ -27,6 +27,7 @@ type Summary struct {
 	// Says lists findings, most important first: the position where JSON breaks off, panics and errors of a log, files
 	// of a diff.
 	Says   []string
+	Listed List     // the list at the end of Says, if there is one
 	Shapes []string // shapes from most to least detailed, without "shape: "; empty if the kind has no shape
 	// Body lists further lines, most important first: hunk headers, templates, headings, sentences, sample records, top
 	// files.
@@ -42,6 +43,14 @@ type Summary struct {
 	Files  int64
 	Cut    *jsontrunc.Report // position of the break if JSON or NDJSON is incomplete; else nil
 	Quotes []Quote           // lines of Says and Body that repeat a line of the text
+}
+
+// List is a list at the end of Says, of which a receipt may show a part: the lines from index From on. Total counts all
+// items, also those without a line. A partial list is shown below "Title, 13 of 220:". Title is "" if there is no list.
+type List struct {
+	Title string
+	From  int
+	Total int64
 }
 
 // First names the line of Body that shows the first record of a JSON text, and the offset of that record in bytes. Line
