@@ -107,7 +107,10 @@ func (f *FileCounts) AddName(place uint8, raw []byte, size int64) {
 func (f *FileCounts) Begin() { f.Best, f.other = 0, false }
 
 // End counts the current element.
-func (f *FileCounts) End() {
+func (f *FileCounts) End() { f.EndTimes(1) }
+
+// EndTimes counts the current element n times.
+func (f *FileCounts) EndTimes(n int64) {
 	if f.Best == 0 {
 		return
 	}
@@ -116,19 +119,19 @@ func (f *FileCounts) End() {
 		f.Best = 0
 		return
 	}
-	f.keys[f.Best]++
+	f.keys[f.Best] += n
 	f.Best = 0
-	f.Elements++
+	f.Elements += n
 	if f.runs > 0 && string(f.name) == string(f.last) {
-		f.run++
+		f.run += n
 	} else {
 		f.endRun()
 		f.jumped = f.jumped || f.runs > 0 && string(f.name) < string(f.last)
 		f.last = append(f.last[:0], f.name...)
-		f.run, f.runs = 1, f.runs+1
+		f.run, f.runs = n, f.runs+1
 	}
 	if i, ok := f.at[string(f.name)]; ok {
-		f.all[i].n++
+		f.all[i].n += n
 		return
 	}
 	if len(f.all) < fileNames && f.bytes+len(f.name) <= fileBytes {
@@ -137,7 +140,7 @@ func (f *FileCounts) End() {
 		}
 		name := string(f.name)
 		f.at[name] = int32(len(f.all))
-		f.all = append(f.all, fileRun{name, 1})
+		f.all = append(f.all, fileRun{name, n})
 		f.bytes += len(name)
 		return
 	}

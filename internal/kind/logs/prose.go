@@ -25,6 +25,7 @@ const (
 type prose struct {
 	logs    *logs
 	listing listing
+	bullets digest.Bullets
 	opening digest.Sentences
 	pending title // title candidate; a title if the next line is blank
 	blank   bool  // the previous line is blank
@@ -72,6 +73,7 @@ func (p *prose) line(line []byte, size int64) {
 	if t := p.logs.templates; at == probeLines && int64(len(t.all))*4 > t.lines {
 		t.stop()
 	}
+	p.bullets.Add(line, at)
 	text := bytes.TrimSpace(line)
 	if len(text) == 0 {
 		if p.pending.line > 0 {
@@ -151,6 +153,9 @@ func (p *prose) Finish(s *digest.Summary) {
 		s.Says = p.logs.panics.lines(s)
 	}
 	s.Total = p.total()
+	if p.bullets.Is() {
+		p.bullets.Summarize(s)
+	}
 	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.repetitive() {
 		s.Body = p.logs.body()
 	}

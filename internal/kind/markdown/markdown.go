@@ -27,6 +27,7 @@ type markdown struct {
 	fence    []byte   // opening marks of the current code block; empty outside code blocks
 	matter   bool     // inside the front matter
 	before   []byte   // the previous line, which is a heading if the current line underlines it
+	bullets  digest.Bullets
 	opening  digest.Sentences
 }
 
@@ -59,6 +60,7 @@ func (m *markdown) line(line []byte, _ int64) {
 		m.before = m.before[:0]
 		return
 	}
+	m.bullets.Add(text, at)
 	indent := len(text) - len(bytes.TrimLeft(text, " "))
 	text = text[indent:]
 	if level := underline(text); level > 0 && len(m.before) > 0 && indent < 4 {
@@ -142,6 +144,9 @@ func (m *markdown) Finish(s *digest.Summary) {
 		total += ", " + content.Plural(m.blocks, "code block", "code blocks")
 	}
 	s.Total = []string{total}
+	if m.bullets.Is() {
+		m.bullets.Summarize(s)
+	}
 	if len(m.fence) > 0 {
 		s.Says = append(s.Says, "ends inside a code block")
 	}
