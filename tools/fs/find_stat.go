@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"strings"
 
@@ -16,10 +17,6 @@ import (
 // appendStat appends kind, lines, tokens and language of a file. If the file cannot be read it appends the error
 // instead, so that the other files are still listed.
 func (r *recordWriter) appendStat(b []byte, e foundEntry) []byte {
-	language := languages[strings.ToLower(path.Ext(e.Path))]
-	if language == "" {
-		language = languages[strings.ToLower(path.Base(e.Path))]
-	}
 	src, err := r.f.in.Sources.Open(r.ctx, e.Path)
 	if err == nil {
 		defer func() { _ = src.Close() }()
@@ -33,12 +30,8 @@ func (r *recordWriter) appendStat(b []byte, e foundEntry) []byte {
 		if lines, err = r.measure(src, counter); err == nil {
 			b = fmt.Appendf(b, `,"lines":%d`, lines)
 			n, off := counter.Total()
-			b = appendTokens(b, n, off)
-			if language != "" {
-				b = append(b, `,"language":`...)
-				b = appendString(b, language)
-			}
-			return b
+			b = append(appendTokens(b, n, off), `,"language":`...)
+			return appendString(b, languageOf(e.Path, src.Kind()))
 		}
 	}
 	r.f.unreadable++
@@ -50,7 +43,7 @@ func (r *recordWriter) appendStat(b []byte, e foundEntry) []byte {
 func appendTokens(b []byte, n int64, off float64) []byte {
 	b = fmt.Appendf(b, `,"tokens":%d`, n)
 	if off > 0 {
-		b = fmt.Appendf(b, `,"tokens_margin":%.3g`, off)
+		b = fmt.Appendf(b, `,"tokens_within":"±%.1f %%"`, math.Ceil(off*1000)/10)
 	}
 	return b
 }
@@ -86,21 +79,40 @@ func (r *recordWriter) measure(src *source.Source, counter tools.TokenCounter) (
 	return lines, nil
 }
 
+// languageOf returns the language that the name of a text file stands for, else that of its kind.
+func languageOf(name string, kind content.Kind) string {
+	for _, key := range []string{path.Ext(name), path.Base(name)} {
+		if language := languages[strings.ToLower(key)]; language != "" {
+			return language
+		}
+	}
+	if language := kindLanguages[kind]; language != "" {
+		return language
+	}
+	return "Text"
+}
+
+// kindLanguages are the languages of kinds in files whose name tells none.
+var kindLanguages = map[content.Kind]string{
+	content.JSON: "JSON", content.NDJSON: "JSON", content.Diff: "Diff", content.GitLog: "Git log", content.Log: "Log",
+	content.Table: "CSV", content.Markdown: "Markdown",
+}
+
 // languages maps extensions and whole file names, in lower case, to languages.
 var languages = map[string]string{
 	".adb": "Ada", ".asm": "Assembly", ".s": "Assembly", ".awk": "Awk", ".bash": "Shell", ".bat": "Batch", ".c": "C", ".cc": "C++",
 	".cjs": "JavaScript", ".clj": "Clojure", ".cljs": "Clojure", ".cmake": "CMake", "cmakelists.txt": "CMake", ".cpp": "C++", ".cs": "C#",
-	".css": "CSS", ".cu": "CUDA", ".cxx": "C++", ".d": "D", ".dart": "Dart", "dockerfile": "Dockerfile", ".el": "Emacs Lisp",
+	".css": "CSS", ".csv": "CSV", ".cu": "CUDA", ".cxx": "C++", ".d": "D", ".dart": "Dart", ".diff": "Diff", "dockerfile": "Dockerfile", ".el": "Emacs Lisp",
 	".elm": "Elm", ".erl": "Erlang", ".ex": "Elixir", ".exs": "Elixir", ".f90": "Fortran", ".fish": "Shell", ".fs": "F#", ".go": "Go",
 	".gql": "GraphQL", ".gradle": "Gradle", ".graphql": "GraphQL", ".groovy": "Groovy", ".h": "C", ".hcl": "HCL", ".hh": "C++",
 	".hpp": "C++", ".hs": "Haskell", ".htm": "HTML", ".html": "HTML", ".hxx": "C++", ".ini": "INI", ".ipynb": "Jupyter", ".java": "Java",
 	".jl": "Julia", ".js": "JavaScript", ".json": "JSON", ".jsonl": "JSON", ".jsx": "JavaScript", ".kt": "Kotlin", ".kts": "Kotlin",
-	".less": "Less", ".lisp": "Lisp", ".lua": "Lua", ".m": "Objective-C", "makefile": "Makefile", ".md": "Markdown", ".mjs": "JavaScript",
+	".less": "Less", ".lisp": "Lisp", ".lua": "Lua", ".m": "Objective-C", "makefile": "Makefile", ".markdown": "Markdown", ".md": "Markdown", ".mjs": "JavaScript",
 	".mk": "Makefile", ".ml": "OCaml", ".mli": "OCaml", ".mm": "Objective-C++", ".ndjson": "JSON", ".nim": "Nim", ".nix": "Nix",
-	".pas": "Pascal", ".php": "PHP", ".pl": "Perl", ".pm": "Perl", ".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python",
+	".pas": "Pascal", ".patch": "Diff", ".php": "PHP", ".pl": "Perl", ".pm": "Perl", ".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python",
 	".pyi": "Python", ".r": "R", ".rb": "Ruby", "rakefile": "Ruby", "gemfile": "Ruby", ".rs": "Rust", ".rst": "reStructuredText",
 	".sass": "Sass", ".scala": "Scala", ".scm": "Scheme", ".scss": "SCSS", ".sh": "Shell", ".sol": "Solidity", ".sql": "SQL", ".svelte": "Svelte",
-	".svg": "SVG", ".swift": "Swift", ".tcl": "Tcl", ".tex": "TeX", ".tf": "HCL", ".toml": "TOML", ".ts": "TypeScript", ".tsx": "TypeScript",
+	".svg": "SVG", ".swift": "Swift", ".tcl": "Tcl", ".tex": "TeX", ".tf": "HCL", ".toml": "TOML", ".ts": "TypeScript", ".tsv": "TSV", ".tsx": "TypeScript",
 	".vb": "Visual Basic", ".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML",
 	".zig": "Zig", ".zsh": "Shell", "go.mod": "Go module", "go.sum": "Go checksums", "jenkinsfile": "Groovy",
 }

@@ -257,7 +257,7 @@ func TestFindShows(t *testing.T) {
 `},
 		{"stat", `{"show":"stat","glob":"{*.md,a*.txt,main.go}"}`, `{"path":"README.md","type":"file","size":15,"modified":"2026-01-02T03:04:15Z","kind":"markdown","lines":3,"tokens":15,"language":"Markdown"}
 {"path":"cmd/main.go","type":"file","size":29,"modified":"2026-01-02T03:04:29Z","kind":"text","lines":3,"tokens":29,"language":"Go"}
-{"path":"doc/a b.txt","type":"file","size":7,"modified":"2026-01-02T03:04:07Z","kind":"text","lines":2,"tokens":7}
+{"path":"doc/a b.txt","type":"file","size":7,"modified":"2026-01-02T03:04:07Z","kind":"text","lines":2,"tokens":7,"language":"Text"}
 `},
 		{"links and directories", `{"type":"link","path":"doc","show":"tree"}`, "doc/\n  link@\n0 directories, 1 file\n"},
 		{"an ignored directory that is named", `{"path":"build","show":"tree"}`, "build/\n  out.bin\n0 directories, 1 file\n"},
@@ -284,7 +284,7 @@ func TestStatSaysHowSureItIs(t *testing.T) {
 	}
 	s := toolstest.Roots(t, dir)
 	a, err := call(t, Find(), s, `{"show":"stat"}`)
-	if want := `"lines":200000,"tokens":1400000,"tokens_margin":0.0125}`; err != nil ||
+	if want := `"lines":200000,"tokens":1400000,"tokens_within":"±1.3 %","language":"Text"}`; err != nil ||
 		!strings.Contains(a.String(), want) {
 		t.Errorf("%v, %s, want %s", err, a, want)
 	}
