@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
@@ -39,6 +40,7 @@ type Draft struct {
 	head, tail []text.Line
 	rows       rowLayout // nil: the lines as they are
 	kind       content.Kind
+	keepers    func() []*text.Keeper // of the lines of head and tail
 
 	clipped map[clipKey]string // lines as they are shown, because Fit needs the same ones many times
 	costs   map[string]int     // tokens of a line with its newline
@@ -66,6 +68,7 @@ func NewDraft(f Facts) *Draft {
 	}
 	d.says, d.cutLines = cutsFirst(append(f.Findings[:len(f.Findings):len(f.Findings)], sum.Says...))
 	d.listed = sum.Listed
+	d.listed.From += len(f.Findings)
 	d.quotes = make(map[string]digest.Quote, len(sum.Quotes))
 	for _, q := range sum.Quotes {
 		d.quotes[q.Whole] = q
@@ -84,6 +87,7 @@ func NewDraft(f Facts) *Draft {
 	if f.Terminal {
 		d.head, d.tail = f.terminalLines(d.head, 0), f.terminalLines(d.tail, c.Lines-int64(len(d.tail)))
 	}
+	d.keepers = sync.OnceValue(d.keepVarying)
 	if f.records() {
 		d.rows = rowLayoutOf(f.Count, d.head, d.tail)
 	}
@@ -193,13 +197,34 @@ func (d *Draft) clip(part byte, index int, l text.Line, width int) string {
 	k := clipKey{part, index, width}
 	s, ok := d.clipped[k]
 	if !ok {
-		s = text.Escape(l.Clip(width, d.json()), text.InReceipt)
+		s = text.Escape(d.clipEdge(part, index, l, width), text.InReceipt)
 		if d.clipped == nil {
 			d.clipped = map[clipKey]string{}
 		}
 		d.clipped[k] = s
 	}
 	return s
+}
+
+// clipEdge clips a line so that the fields in which a line of head or tail differs from the others stay.
+func (d *Draft) clipEdge(part byte, index int, l text.Line, width int) string {
+	switch {
+	case l.Whole() && len(l.Left) <= width || part != 'h' && part != 't':
+		return l.Clip(width, d.json())
+	case part == 't':
+		index += len(d.head)
+	}
+	return d.keepers()[index].Clip(width)
+}
+
+// keepVarying returns the lines of head and tail with the fields in which they differ.
+func (d *Draft) keepVarying() []*text.Keeper {
+	lines := slices.Concat(d.head, d.tail)
+	out := make([]*text.Keeper, len(lines))
+	for i, fields := range varyingFields(d.kind, lines) {
+		out[i] = text.NewKeeper(lines[i], d.json(), fields)
+	}
+	return out
 }
 
 // json reports whether hidden characters are shown as JSON escapes.

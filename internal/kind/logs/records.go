@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -96,26 +97,11 @@ func sourceOf(line string) string {
 	return name
 }
 
-// addPairs adds the key=value pairs of a line. A value is quoted, or goes to the next white space without a comma, a
-// semicolon or an unmatched bracket at its end.
+// addPairs adds the key=value pairs of a line.
 func addPairs(o *record.Object, line string) {
 	var seen map[string]bool
-	for at := 0; ; {
-		m := pair().FindStringSubmatchIndex(line[at:])
-		if m == nil {
-			return
-		}
-		key, value := line[at+m[2]:at+m[3]], line[at+m[3]+1:]
-		at += m[3] + 1
-		if prefix, err := strconv.QuotedPrefix(value); err == nil && value[0] != '`' && value[0] != '\'' {
-			value, at = prefix, at+len(prefix)
-		} else {
-			end := strings.IndexAny(value, " \t")
-			if end < 0 {
-				end = len(value)
-			}
-			value, at = trimValue(value[:end]), at+end
-		}
+	for p := range Pairs(line) {
+		key, value := line[p.From:p.Value-1], line[p.Value:p.To]
 		switch {
 		case key == "line", key == "time", key == "level", key == "source", key == "text", seen[key]:
 			continue
@@ -128,6 +114,38 @@ func addPairs(o *record.Object, line string) {
 			continue
 		}
 		o.Scalar(key, value)
+	}
+}
+
+// Pair is a key=value pair of a line: the offsets of its key, of its value, and of its end.
+type Pair struct{ From, Value, To int }
+
+// Pairs returns the key=value pairs of a line. A value is quoted, or goes to the next white space without a comma, a
+// semicolon or an unmatched bracket at its end.
+func Pairs(line string) iter.Seq[Pair] {
+	return func(yield func(Pair) bool) {
+		for at := 0; ; {
+			m := pair().FindStringSubmatchIndex(line[at:])
+			if m == nil {
+				return
+			}
+			p := Pair{From: at + m[2], Value: at + m[3] + 1}
+			value := line[p.Value:]
+			if prefix, err := strconv.QuotedPrefix(value); err == nil && value[0] != '`' && value[0] != '\'' {
+				p.To = p.Value + len(prefix)
+				at = p.To
+			} else {
+				end := strings.IndexAny(value, " \t")
+				if end < 0 {
+					end = len(value)
+				}
+				p.To = p.Value + len(trimValue(value[:end]))
+				at = p.Value + end
+			}
+			if !yield(p) {
+				return
+			}
+		}
 	}
 }
 
