@@ -22,8 +22,8 @@ type field struct {
 	at    text.Range // with its key
 }
 
-// varyingFields returns, for each line of head and tail, the fields whose value is not the same in all lines: those with
-// most values first, then in the order of the line.
+// varyingFields returns, for each line of head and tail, the fields whose value is not the same in all lines: those
+// with most values first, then in the order of the line.
 func varyingFields(kind content.Kind, lines []text.Line) [][]text.Range {
 	fields := make([][]field, len(lines))
 	values, lacking := map[string]map[string]bool{}, map[string]int{}
@@ -53,6 +53,7 @@ func varyingFields(kind content.Kind, lines []text.Line) [][]text.Range {
 		list = slices.DeleteFunc(list, func(f field) bool { return rank(f) < 2 })
 		slices.SortStableFunc(list, func(a, b field) int { return cmp.Compare(rank(b), rank(a)) })
 		for _, f := range list {
+			f.at.Weight = rank(f)
 			out[i] = append(out[i], f.at)
 		}
 	}
@@ -78,7 +79,8 @@ func fieldsOf(kind content.Kind, l text.Line) []field {
 	return nil
 }
 
-// jsonFields returns the scalars in the object at the beginning of a line, until its end or the first error.
+// jsonFields returns the members of the object at the beginning of a line that are no objects, at any depth below
+// objects, until the object's end or the first error.
 func jsonFields(line []byte) (out []field) {
 	blank := len(line) - len(bytes.TrimLeft(line, " \t"))
 	line = line[blank:]
@@ -86,28 +88,25 @@ func jsonFields(line []byte) (out []field) {
 		return nil
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	from := 0
-	for len(out) < maxFields {
+	for from := 0; len(out) < maxFields; {
 		before := int(d.InputOffset())
-		t, err := d.ReadToken()
-		if err != nil {
+		_, n := d.StackIndex(d.StackDepth())
+		isName := d.StackDepth() > 0 && n%2 == 0
+		var err error
+		if next := d.PeekKind(); next == '{' || next == '}' || isName {
+			_, err = d.ReadToken()
+		} else {
+			err = d.SkipValue()
+		}
+		if err != nil || d.StackDepth() == 0 {
 			return out
 		}
-		switch t.Kind() {
-		case '{', '[':
-		case '}', ']':
-			if d.StackDepth() == 0 {
-				return out
-			}
-		default:
-			end := int(d.InputOffset())
-			start := before + len(line[before:end]) - len(bytes.TrimLeft(line[before:end], " \t\r\n,:"))
-			if parent, n := d.StackIndex(d.StackDepth()); parent == '{' && n%2 == 1 {
-				from = start // a name
-				continue
-			} else if parent == '[' {
-				from = start
-			}
+		end := int(d.InputOffset())
+		start := end - len(bytes.TrimLeft(line[before:end], " \t\r\n,:"))
+		switch {
+		case isName:
+			from = start
+		case line[start] != '{' && line[start] != '}':
 			out = append(out, field{
 				name: string(d.StackPointer()), value: string(line[start:end]), at: text.Range{From: blank + from, To: blank + end},
 			})

@@ -13,15 +13,18 @@ import (
 )
 
 // Range is a range of bytes of the left part of a line, which begins and ends between two graphemes.
-type Range struct{ From, To int }
+type Range struct {
+	From, To int
+	Weight   int // how much it is worth to see the range
+}
 
-// At most mostKept of the first mostTried ranges are kept, and only the first keptBytes of each. A range is hidden if
-// its first seenBytes are not all shown.
+// At most mostKept of the first mostTried ranges are kept, and only the first keptBytes of each. A range is seen
+// if its first seenBytes are shown.
 const (
 	mostKept  = 8
 	mostTried = 24
-	keptBytes = 64
-	seenBytes = 32
+	keptBytes = 40
+	seenBytes = 10
 )
 
 // Keeper clips a line to several widths so that ranges of it stay.
@@ -42,8 +45,8 @@ func NewKeeper(l Line, json bool, keep []Range) *Keeper {
 	return &Keeper{Line: l, json: json, keep: keep}
 }
 
-// Clip returns the line like [Line.Clip]. If that hides one of the first ranges, it shows as many of them as there is
-// room for, the first ones first, and less of both ends.
+// Clip returns the line like [Line.Clip], or with less of both ends and with as many ranges as there is room for, the
+// first ones first, if ranges of more weight are seen so.
 func (k *Keeper) Clip(width int) string {
 	plain := k.Line.Clip(width, k.json)
 	if len(k.keep) == 0 || k.MultiLine || !strings.Contains(plain, "… ") {
@@ -62,10 +65,7 @@ func (k *Keeper) Clip(width int) string {
 	if k.Whole() {
 		to = k.left.suffix(room - room*3/5)
 	}
-	hidden := func(r Range) bool { return min(r.To, r.From+seenBytes) > from && r.From < to }
-	if !slices.ContainsFunc(k.keep[:min(len(k.keep), mostKept)], hidden) {
-		return plain
-	}
+	seen := k.seen([]Range{{To: from}, {From: to, To: len(k.Left)}})
 	chosen := k.choose(width)
 	if len(chosen) == 0 {
 		return plain
@@ -73,10 +73,26 @@ func (k *Keeper) Clip(width int) string {
 	// The largest number of further columns at both ends that fits.
 	more := sort.Search(width, func(more int) bool { _, _, n := k.layout(chosen, more+1); return n > width })
 	shown, right, _ := k.layout(chosen, more)
+	if k.seen(shown) <= seen {
+		return plain
+	}
 	if s := k.render(shown, right); utf8.RuneCountInString(s) <= width {
 		return s
 	}
 	return plain
+}
+
+// seen returns the weight of the first ranges that are seen if these parts of the line are shown.
+func (k *Keeper) seen(shown []Range) (weight int) {
+	for _, r := range k.keep[:min(len(k.keep), mostKept)] {
+		if slices.ContainsFunc(
+			shown,
+			func(s Range) bool { return s.From <= r.From && min(r.To, r.From+seenBytes) <= s.To },
+		) {
+			weight += r.Weight
+		}
+	}
+	return weight
 }
 
 // choose returns the ranges for which there is room, cut to their first bytes.
@@ -99,9 +115,9 @@ func (k *Keeper) choose(width int) (chosen []Range) {
 // the line takes.
 func (k *Keeper) layout(chosen []Range, more int) (shown []Range, right, columns int) {
 	size := len(k.Left)
-	parts := append([]Range{{0, k.left.prefix(more * 3 / 5)}}, chosen...)
+	parts := append([]Range{{To: k.left.prefix(more * 3 / 5)}}, chosen...)
 	if k.Whole() {
-		parts = append(parts, Range{k.left.suffix(more - more*3/5), size})
+		parts = append(parts, Range{From: k.left.suffix(more - more*3/5), To: size})
 	} else {
 		right = k.right.suffix(more - more*3/5)
 		if right == 0 { // the first grapheme may be incomplete

@@ -24,7 +24,7 @@ func TestKeeper(t *testing.T) {
 		"c",
 		100,
 	) + " end"
-	at := func(s string) Range { i := strings.Index(line, s); return Range{i, i + len(s)} }
+	at := func(s string) Range { i := strings.Index(line, s); return Range{i, i + len(s), 1} }
 	id, user, begin := at("id=17"), at("user=zoë"), at("begin")
 	long := Line{Left: []byte(line), Right: []byte(strings.Repeat("c", 50) + " end"), Chars: 9000}
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestKeeper(t *testing.T) {
 		{LineOf(line), 44, []Range{user, id}, "begin … 208 chars …user=zoë… 101 chars … end"},
 		{LineOf(line), 400, []Range{user, id}, line},
 		{long, 70, []Range{id}, "begin aaaaaaaaaaaaaaaaa… 84 chars …id=17… 8872 chars …cccccccccccc end"},
-		{long, 70, []Range{{len(line) - 1, len(line) + 9}}, "begin aaaaaaaaaaaaaaaaaaaaaaaaaaa… 8944 chars …ccccccccccccccccccc end"},
+		{long, 70, []Range{{len(line) - 1, len(line) + 9, 1}}, "begin aaaaaaaaaaaaaaaaaaaaaaaaaaa… 8944 chars …ccccccccccccccccccc end"},
 	} {
 		got := NewKeeper(c.line, false, c.keep).Clip(c.width)
 		if n := utf8.RuneCountInString(got); got != c.want || n > c.width {
@@ -66,7 +66,7 @@ func TestKeeperCountsAllChars(t *testing.T) {
 		var keep []Range
 		for range rapid.IntRange(0, 9).Draw(t, "ranges") {
 			from := CutBefore(l.Left, rapid.IntRange(1, 900).Draw(t, "from"))
-			keep = append(keep, Range{from, from + CutBefore(l.Left[from:], rapid.IntRange(1, 90).Draw(t, "size"))})
+			keep = append(keep, Range{from, from + CutBefore(l.Left[from:], rapid.IntRange(1, 90).Draw(t, "size")), 1})
 		}
 		width := rapid.IntRange(0, 300).Draw(t, "width")
 		got := NewKeeper(l, false, keep).Clip(width)

@@ -144,7 +144,8 @@ func place(line []byte) int {
 	return i
 }
 
-// isContext reports whether a line begins with "name-12-", where the name has an extension or is that of the last match.
+// isContext reports whether a line begins with "name-12-", where the name has an extension or is that of the last
+// match.
 func (l *listing) isContext(line []byte) bool {
 	line = line[:min(len(line), 512)]
 	if i := bytes.IndexByte(line, ' '); i >= 0 {
