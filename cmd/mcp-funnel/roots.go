@@ -57,6 +57,9 @@ func grantsHome(dir string) bool {
 		dir = real
 	}
 	home, err := os.UserHomeDir()
+	if real, wrong := filepath.EvalSymlinks(home); err == nil && wrong == nil {
+		home = real // many systems have a link in it
+	}
 	if err == nil && (dir == home || strings.HasPrefix(home, dir+string(filepath.Separator))) {
 		return true
 	}

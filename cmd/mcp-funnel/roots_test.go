@@ -90,6 +90,34 @@ func TestWideRootsAreNamed(t *testing.T) {
 	}
 }
 
+// A home that is a link is a home under its name and where it leads.
+func TestALinkedHomeIsAHome(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	real, linked := filepath.Join(top, "disk", "ann"), filepath.Join(top, "home", "ann")
+	write(t, filepath.Join(real, "project", "a.txt"), "x")
+	write(t, filepath.Join(top, "home", "b.txt"), "x")
+	if err := os.Symlink(real, linked); err != nil {
+		t.Skip("links cannot be made here")
+	}
+	t.Setenv("HOME", linked)
+	t.Setenv("USERPROFILE", linked)
+	for dir, want := range map[string]bool{
+		real: true, linked: true, filepath.Join(top, "disk"): true,
+		filepath.Join(linked, "project"): false, filepath.Join(top, "home"): false,
+	} {
+		if got := grantsHome(dir); got != want {
+			t.Errorf("%s: %t", dir, got)
+		}
+		_, report, _ := runs(t, "--root", dir, "--store", filepath.Join(top, "store"), "doctor")
+		if got := strings.Contains(report, "keys and mail included"); got != want {
+			t.Errorf("doctor %s: %t\n%s", dir, got, report)
+		}
+	}
+}
+
 // The store of another server is hidden too, where stores are by default.
 func TestTheDefaultStoreIsHidden(t *testing.T) {
 	home := t.TempDir()
