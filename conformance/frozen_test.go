@@ -136,6 +136,11 @@ func (f frozenFlag) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// hiddenSettings are accepted, but --help does not show them.
+var hiddenSettings = map[string]frozenFlag{
+	"ask-timeout": {value: true, text: "Default: 20s."},
+}
+
 // frozenCommandLine lists the commands with their usage, their aliases and their own flags; and of each setting its
 // default, its valid words, its variable and its key of the configuration file, each tried.
 func frozenCommandLine(t *testing.T) []string {
@@ -144,6 +149,22 @@ func frozenCommandLine(t *testing.T) []string {
 	_, commands, settings := helpOf(text)
 	if len(commands) < 8 || len(settings) < 40 {
 		t.Fatalf("--help was not understood: %d commands, %d flags\n%s", len(commands), len(settings), text)
+	}
+	for name, flag := range hiddenSettings {
+		if _, shown := settings[name]; shown {
+			t.Errorf("--help shows --%s", name)
+		}
+		if words, _ := p.run("", nil, "__complete", "mcp-funnel --"+name); words != "" {
+			t.Errorf("completion shows --%s: %s", name, words)
+		}
+		value := helpDefault.FindStringSubmatch(flag.text)[1]
+		if _, code := p.run("", nil, "--"+name, value, "tokens"); code != 0 {
+			t.Errorf("--%s %s: code %d", name, value, code)
+		}
+		if _, code := p.run("", nil, "--"+name, "0", "tokens"); code == 0 {
+			t.Errorf("--%s 0 is accepted", name)
+		}
+		settings[name] = flag
 	}
 	names := append(slices.Sorted(maps.Keys(commands)), "__complete")
 	out := append([]string{"# commands and their own flags"}, frozenCommands(p, names, commands)...)

@@ -114,7 +114,7 @@ func flagOf(n *kong.Node, word string) *kong.Flag {
 	if !strings.HasPrefix(word, "--") {
 		return nil
 	}
-	for _, f := range slices.Concat(n.AllFlags(true)...) {
+	for _, f := range slices.Concat(n.AllFlags(false)...) {
 		if f.Name == name || "no-"+f.Name == name && f.Tag.Negatable != "" {
 			return f
 		}

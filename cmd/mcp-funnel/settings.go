@@ -57,7 +57,7 @@ type Settings struct {
 	JqIdle         age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
 
 	CallTimeout age  `group:"limits" min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
-	AskTimeout  age  `group:"limits" min:"1" to:"Server.AskTimeout" default:"20s" placeholder:"TIME" help:"Time limit for the client to answer a question of a tool."`
+	AskTimeout  age  `hidden:"" group:"limits" min:"1" to:"Server.AskTimeout" default:"20s" placeholder:"TIME" help:"Time limit for the client to answer a question of a tool."`
 	MaxMessage  size `group:"limits" min:"1" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
 	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
 	EofGrace    age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
