@@ -509,25 +509,6 @@ func TestWhatWasToBeKeptIsShownWholeOnlyWhereThatIsCheaper(t *testing.T) {
 	}
 }
 
-func TestWhyThereIsNoStoreIsTold(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{nil, "there is no store"},
-		{fmt.Errorf(
-			"open store /srv/x: %w", &os.PathError{Op: "mkdir", Path: "/srv/x", Err: os.ErrPermission},
-		), "permission denied"},
-		{errors.New("others may write in /srv/my (mode 0777): run chmod go-w on it, and/or choose another with --store"),
-			"others may write in … (mode 0777): run chmod go-w on it, and/or choose another with --store"},
-	} {
-		a := answered(t, funnelOf(t, Options{NoStore: c.err}), Request{Tool: tool(tools.Tool{}, writes(numbered(300)))})
-		if first, _, _ := strings.Cut(texted(a), "\n"); first != "LARGE OUTPUT DETECTED: not kept ("+c.want+")" {
-			t.Errorf("%v: %q", c.err, first)
-		}
-	}
-}
-
 func TestImagesPassAndTheTooLargeAreTold(t *testing.T) {
 	f := funnelOf(t, Options{})
 	png := bytes.Repeat([]byte{0x89, 'P', 0, 0xff}, 100)

@@ -85,15 +85,43 @@ func (c *call) notKept() string {
 	case c.output.source != "":
 		return ""
 	case c.keepErr != nil:
-		return shortCause(c.keepErr)
+		return c.storeCause(c.keepErr)
 	case rec == nil && c.output.paged:
 		return "it stands in its source"
 	case rec == nil:
-		return shortCause(err)
+		return c.storeCause(err)
 	case rec.Size() == 0 && rec.Dropped() > 0:
-		return shortCause(rec.Err())
+		return c.storeCause(rec.Err())
 	}
 	return ""
+}
+
+// storeCause returns why an output was not stored. If the operating system refused, it says that the store is meant,
+// and what to do; it names the store's directory to callers on this machine only.
+func (c *call) storeCause(err error) string {
+	cause, dir, happened := shortCause(err), "", "cannot be written to"
+	advice := "; make it writable, or choose another with --store"
+	var unopened *observations.OpenError
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &unopened):
+		dir, happened, advice = unopened.Dir, "cannot be used", "; choose another with --store"
+		if strings.Contains(cause, "--store") {
+			advice = ""
+		}
+	case errors.Is(err, observations.ErrNoRoom), c.options.Store == nil, !errors.As(err, &errno):
+		return cause
+	default:
+		dir = c.options.Store.Dir()
+		if errors.Is(err, syscall.ENOSPC) {
+			advice = "; free space on its disk, or choose another with --store"
+		}
+	}
+	name := "the store"
+	if c.options.SavedTo {
+		name += " " + text.VisibleLine(content.ClipEnd(dir, 120), false)
+	}
+	return name + " " + happened + ": " + cause + advice
 }
 
 // pathWord matches a word that may be an absolute path.

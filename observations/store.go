@@ -87,7 +87,7 @@ func openStore(o Options, disk *storefs.FS) (*Store, error) {
 	}
 	if err := disk.OpenDirs(dir, o.Fsync); err != nil {
 		disk.Close()
-		return nil, fmt.Errorf("open store %s: %w", content.ClipEnd(dir, 200), err)
+		return nil, &OpenError{dir, err}
 	}
 	s := newStore(dir, disk, o)
 	if s.unwritable = disk.Unwritable; s.unwritable != nil {
@@ -99,11 +99,23 @@ func openStore(o Options, disk *storefs.FS) (*Store, error) {
 		s.unwritable = err
 	default:
 		disk.Close()
-		return nil, fmt.Errorf("open store %s: %w: make it writable, or choose another with --store",
-			content.ClipEnd(dir, 200), err)
+		return nil, &OpenError{dir, fmt.Errorf("%w: make it writable, or choose another with --store", err)}
 	}
 	return s, nil
 }
+
+// OpenError is why a store could not be opened.
+type OpenError struct {
+	Dir string // absolute
+	Err error
+}
+
+func (e *OpenError) Error() string {
+	return "open store " + content.ClipEnd(e.Dir, 200) + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *OpenError) Unwrap() error { return e.Err }
 
 // Unwritable returns why the store is open for reading only, nil if it was writable when opened. Recordings fail until
 // the cause, such as a full disk, has passed.
