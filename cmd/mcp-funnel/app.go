@@ -72,6 +72,9 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 		a.close()
 		return nil, err
 	}
+	for _, absent := range a.sources.Absent {
+		a.log.Warn(absent)
+	}
 	for _, r := range a.sources.Roots {
 		if grantsHome(r.Dir()) {
 			a.log.Warn(wideRoot(r.Dir()))
@@ -134,14 +137,18 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 	return denied
 }
 
-// sources opens the roots. Tools see nothing that is hidden.
+// sources opens the roots; those that cannot be opened are absent. Tools see nothing that is hidden.
 func (s *Settings) sources(store *observations.Store, sh *shell.Shell) (source.Set, error) {
 	src := source.Set{Places: places(store, sh, observations.Local)}
 	denied := s.hidden(store)
 	for _, dir := range s.roots() {
 		r, err := tree.Open(dir, denied...)
-		if err != nil {
+		if errors.Is(err, tree.ErrDenied) {
 			return src, usagef("--root %s: %v", content.ClipBytes(dir, 200), err)
+		}
+		if err != nil { // the client of a server that ended would see no reason
+			src.Absent = append(src.Absent, absentRoot(dir, err))
+			continue
 		}
 		if slices.ContainsFunc(src.Roots, func(other *tree.Root) bool { return other.Dir() == r.Dir() }) {
 			_ = r.Close() // a root given twice would be searched twice

@@ -70,6 +70,9 @@ func rootsFound(s *Settings) []finding {
 	if err != nil {
 		return bad("root", err.Error())
 	}
+	for _, absent := range src.Absent {
+		all = append(all, bad("root", absent)...)
+	}
 	for _, r := range src.Roots {
 		text := r.Dir()
 		if len(s.Root) == 0 {

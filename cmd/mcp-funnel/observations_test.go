@@ -252,7 +252,7 @@ func TestNamesStayInTheirLine(t *testing.T) {
 		{1, []string{"tokens", odd + "?"}},
 		{2, []string{name}},
 		{2, []string{"--" + name}},
-		{1, []string{"call", "find", "--root", odd}},
+		{2, []string{"call", "find", "--root", odd}}, // a note, and a warning
 		{-1, []string{"doctor", "--store", filepath.Join(dir, name)}},
 		{1, []string{"observations", "list", "--store", odd}},
 		{2, []string{"observations", "list", "--config", odd + "?"}},

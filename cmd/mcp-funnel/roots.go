@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -49,6 +51,25 @@ func checkRoot(dir string) error {
 		return nil
 	}
 	return fmt.Errorf("--root %s: the client did not replace %s; write the directory itself", content.ClipBytes(dir, 200), name)
+}
+
+// absentRoot words that a root could not be opened when the program started, and what to do. It is not opened later:
+// meanwhile somebody else could have put a link in its place.
+func absentRoot(dir string, err error) string {
+	happened, advice := "could not be opened ("+cause(err)+")", "make it a readable directory"
+	if errors.Is(err, fs.ErrNotExist) {
+		happened, advice = "was missing", "create it"
+	}
+	return fmt.Sprintf("the root %s %s when mcp-funnel started: %s or correct --root, then start it again",
+		content.ClipEnd(content.Visible(dir, false), 200), happened, advice)
+}
+
+// cause returns the innermost error.
+func cause(err error) string {
+	for errors.Unwrap(err) != nil {
+		err = errors.Unwrap(err)
+	}
+	return err.Error()
 }
 
 // grantsHome reports whether a directory is the root of the file system, or is or contains the home directory.

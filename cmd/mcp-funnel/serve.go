@@ -38,7 +38,7 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 		return err
 	}
 	defer app.close()
-	if len(app.sources.Roots) == 0 {
+	if len(app.sources.Roots) == 0 && len(app.sources.Absent) == 0 {
 		app.log.Warn(
 			"no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)",
 		)

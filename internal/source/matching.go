@@ -50,7 +50,7 @@ func (s Set) Match(
 	if err != nil {
 		return m, err
 	}
-	missing := MissingRoots{Left: len(locations), Report: note}
+	missing := s.CheckRoots(locations, note)
 	for _, l := range locations {
 		if !l.IsDir {
 			continue

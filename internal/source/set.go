@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -24,6 +25,7 @@ type Set struct {
 	Roots  []*tree.Root
 	NoRoot error        // the error if there are no roots; nil: [ErrNoRoot]
 	Places []NamedPlace // asked in this order, before the roots
+	Absent []string     // sentences on the roots that could not be opened: which, and what to do
 }
 
 // Open opens the source that a call names: a path, obs:ID, observation://ID, a printed `saved to` path, or a name of
@@ -45,9 +47,10 @@ func (s Set) Open(ctx context.Context, name string) (*Source, error) {
 	}
 	root, rel, shown, err := s.resolve(name)
 	if err != nil {
-		return nil, err
+		return nil, s.addAbsent(err)
 	}
-	return s.place(root).open(ctx, rel, shown)
+	src, err := s.place(root).open(ctx, rel, shown)
+	return src, s.addAbsent(err)
 }
 
 // Locate returns the locations that a path names. "." or "" names all roots, one location each.
@@ -62,6 +65,12 @@ func (s Set) Locate(ctx context.Context, name string) ([]Location, error) {
 	if len(s.Roots) == 0 {
 		return nil, s.noRoot()
 	}
+	all, err := s.locateInRoots(ctx, name)
+	return all, s.addAbsent(err)
+}
+
+// locateInRoots is Locate for a path below the roots.
+func (s Set) locateInRoots(ctx context.Context, name string) ([]Location, error) {
 	if name == "" {
 		name = "."
 	}
@@ -120,8 +129,38 @@ func (s Set) place(root *tree.Root) rootPlace {
 }
 
 func (s Set) noRoot() error {
-	if s.NoRoot != nil {
-		return s.NoRoot
+	switch {
+	case s.NoRoot != nil:
+		return s.addAbsent(s.NoRoot)
+	case len(s.Absent) > 0:
+		return fmt.Errorf("no root: %s (obs:ID sources work without one)", s.absentText())
 	}
 	return ErrNoRoot
+}
+
+// addAbsent adds the absent roots to the error on a name that does not exist, or is in no root: it may be in one.
+func (s Set) addAbsent(err error) error {
+	if err == nil || len(s.Absent) == 0 || len(s.Roots) == 0 && !errors.Is(err, ErrNarrowed) {
+		return err
+	}
+	if _, other := errors.AsType[*tree.NameError](err); other && !errors.Is(err, fs.ErrNotExist) &&
+		!errors.Is(err, tree.ErrOutside) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, s.absentText())
+}
+
+// maxAbsent bounds the text on absent roots in one error, in bytes.
+const maxAbsent = 600
+
+func (s Set) absentText() string { return content.ClipBytes(strings.Join(s.Absent, "; "), maxAbsent) }
+
+// CheckRoots returns the check for a call on these locations, and reports the absent roots if it is on whole roots.
+func (s Set) CheckRoots(locations []Location, report func(note string)) MissingRoots {
+	if len(locations) > 0 && len(s.Absent) > 0 {
+		if _, ok := locations[0].Place.(rootPlace); ok && locations[0].Path == "." {
+			report(s.absentText())
+		}
+	}
+	return MissingRoots{Left: len(locations), Report: report}
 }

@@ -219,7 +219,7 @@ func (n *byType) counter(t tree.Type) *int64 {
 
 // list lists the locations in order.
 func (f *finder) list(ctx context.Context, locations []source.Location) error {
-	missing := source.MissingRoots{Left: len(locations), Report: f.out.Note}
+	missing := f.in.Sources.CheckRoots(locations, f.out.Note)
 	for _, l := range locations {
 		if err := missing.Check(l, f.listOne(ctx, l)); err != nil {
 			return err

@@ -33,9 +33,7 @@ func (t *target) release() { t.entry.Release() }
 
 // eachTarget calls to for each file and observation to search, in order. The callee releases the target.
 func (s *searcher) eachTarget(ctx context.Context, locations []source.Location, to func(target) error) error {
-	missing := source.MissingRoots{
-		Left: len(locations), Report: func(note string) { s.missingRoots = append(s.missingRoots, note) },
-	}
+	missing := s.in.Sources.CheckRoots(locations, func(note string) { s.missingRoots = append(s.missingRoots, note) })
 	for _, l := range locations {
 		if err := missing.Check(l, s.eachTargetAt(ctx, l, to)); err != nil {
 			return err
