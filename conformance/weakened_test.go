@@ -26,11 +26,12 @@ var weak = newVariant("weak", variant{
 	replaced: map[string][]string{
 		"internal/tree/name.go":    {"func (r *Root) rel("},
 		"internal/tree/root.go":    {"func (r *Root) open(", "func (r *Root) describe("},
-		"internal/tree/denied.go":  {"func (d denials) coversFile(", "func (d denials) identities("},
+		"internal/tree/denied.go":  {"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore("},
 		"server/stdio/lifetime.go": {"func (l Lifetime) watch("},
 	},
 	inserted: map[string][]string{
-		"cmd/mcp-funnel/serve.go": {"stdio.Take()", "os.Stdin, os.Stdout, error(nil)"},
+		"cmd/mcp-funnel/serve.go":  {"stdio.Take()", "os.Stdin, os.Stdout, error(nil)"},
+		"internal/tree/listing.go": {"string(name) == StoreMarker", "false"},
 	},
 	added: map[string]string{
 		"internal/tree/weak.go": `package tree
@@ -58,6 +59,8 @@ func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error
 }
 
 func (d denials) coversFile(ident) bool { return false }
+
+func (d folder) isStore() bool { return false }
 
 func (d denials) identities() []ident { return nil }
 `,

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
 // runs runs a command line and returns what it printed.
@@ -138,5 +140,69 @@ func TestTheDefaultStoreIsHidden(t *testing.T) {
 		"token",
 	) {
 		t.Errorf("search: %s", out)
+	}
+}
+
+// The token in a store of another server, wherever that is, is shown by no tool; without the marker, the control, by
+// every tool.
+func TestStoresOfOthersAreHidden(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	other := filepath.Join(home, "elsewhere", "funnel")
+	if code, _, complaints := runs(t, "--store", other, "observations", "list"); code != done { // it makes a store
+		t.Fatal(complaints)
+	}
+	token := filepath.Join(other, "state", "http-token")
+	write(t, token, "anothers-token")
+	marker := filepath.Join(other, tree.StoreMarker)
+	if _, err := os.Stat(marker); err != nil {
+		t.Fatalf("a new store has no marker: %v", err)
+	}
+	for _, marked := range []bool{true, false} {
+		if !marked {
+			if err := os.Remove(marker); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, call := range [][]string{
+			{"read", "path=" + token},
+			{"read", "path=elsewhere/funnel/state/*-token"},
+			{"slice", "source=elsewhere/funnel/state/http-token", "lines=1"},
+			{"grep", "source=elsewhere/funnel/state/http-token", "pattern=."},
+			{"jq", "source=elsewhere/funnel/state/http-token", "filter=.text"},
+			{"jq", "source=elsewhere/funnel/state/*-token", "filter=.text"},
+			{"search", "pattern=anothers", "all=true"},
+			{"search", "pattern=anothers", "path=elsewhere/funnel/state"},
+			{"find", "glob=**/http-token", "all=true"},
+			{"find", "path=elsewhere/funnel"},
+		} {
+			args := []string{"--root", home, "--store", filepath.Join(t.TempDir(), "store"), "--no-mask", "call"}
+			_, out, complaints := runs(t, append(args, call...)...)
+			shown := strings.Contains(out, "anothers-token") || strings.Contains(out, "quota.json")
+			if shown == marked {
+				t.Errorf("marked %t: %q shows it: %t\n%s%s", marked, call, shown, out, complaints)
+			}
+		}
+		_, out, _ := runs(
+			t,
+			"--root",
+			home,
+			"--store",
+			filepath.Join(t.TempDir(), "store"),
+			"call",
+			"find",
+			"path=elsewhere",
+			"show=tree",
+		)
+		if strings.Contains(out, "funnel") == marked {
+			t.Errorf("marked %t: %s", marked, out)
+		}
+	}
+	if code, _, complaints := runs(t, "--store", other, "observations", "list"); code != done {
+		t.Fatal(complaints)
+	}
+	if _, err := os.Stat(marker); err != nil {
+		t.Errorf("a store of an earlier version gets no marker when it is opened: %v", err)
 	}
 }

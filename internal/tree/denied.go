@@ -14,6 +14,39 @@ type denials struct {
 	inside bool // one of them lies inside the root, or may: something is mounted in it
 }
 
+// StoreMarker is the file that marks a directory as a store of observations, whoever uses it. Tools never see such a
+// directory. A store has this file before any other, so a file that was opened before the marker was looked for, and
+// not found, is none of a store.
+const StoreMarker = ".mcp-funnel-store"
+
+// isStore reports whether a directory has the marker.
+func (d folder) isStore() bool {
+	_, err := d.lstat(StoreMarker)
+	return err == nil
+}
+
+// hasStore reports whether a name in d is a directory with the marker.
+func (d folder) hasStore(name string) bool {
+	sub, err := d.openDir(name)
+	if err != nil {
+		return false
+	}
+	defer sub.close()
+	return sub.isStore()
+}
+
+// checkOutsideStores returns an error if an absolute directory is a store or lies in one.
+func checkOutsideStores(dir string) error {
+	for up := dir; ; up = filepath.Dir(up) {
+		if _, err := os.Lstat(filepath.Join(up, StoreMarker)); err == nil {
+			return fmt.Errorf("%w: it lies in the store %s", ErrDenied, clip(up))
+		}
+		if up == filepath.Dir(up) {
+			return nil
+		}
+	}
+}
+
 type denial struct {
 	path string // absolute, links resolved as far as it exists
 	rel  string // slash path below the root; "" where it is outside

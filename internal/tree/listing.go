@@ -14,6 +14,7 @@ type listing struct {
 	names   []byte
 	items   []item
 	ignores bool // a .gitignore is in the directory
+	store   bool // [StoreMarker] is in it
 
 	budget   *int   // bytes left of ownRoom
 	own      int    // bytes taken from the walk's budget
@@ -135,6 +136,7 @@ func (l *listing) insert(ctx context.Context, name []byte, k kind) {
 	if len(name) == 0 || name[0] == '.' && (len(name) == 1 || len(name) == 2 && name[1] == '.') {
 		return
 	}
+	l.store = l.store || string(name) == StoreMarker
 	l.ignores = l.ignores || string(name) == ".gitignore"
 	if l.doneUpTo != nil && bytes.Compare(name, l.doneUpTo) < 0 {
 		return

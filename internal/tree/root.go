@@ -72,6 +72,9 @@ func (r *Root) init(denied []string) error {
 	if r.denied, err = newDenials(r.dir, r.id, denied); err != nil {
 		return err
 	}
+	if err := checkOutsideStores(r.dir); err != nil {
+		return err
+	}
 	// os does not export this error, so provoke it.
 	_, err = r.os.Lstat("..")
 	if r.errEscapes = withoutPath(err); r.errEscapes == nil {
@@ -131,6 +134,9 @@ func (r *Root) OpenFile(name string) (*os.File, fs.FileInfo, error) {
 		err = ErrDenied
 	case !at.Mode().IsRegular():
 		err = fmt.Errorf("%w: it is %s", ErrNotFile, describeMode(at.Mode()))
+		if _, denied := r.Stat(name); errors.Is(denied, ErrDenied) { // the directory of a store
+			err = ErrDenied
+		}
 	case strings.HasSuffix(filepath.ToSlash(name), "/"):
 		err = errors.New("a file, not a directory; remove the / at its end")
 	}
@@ -190,23 +196,8 @@ func (r *Root) relAllowed(name string) (string, error) {
 	return rel, err
 }
 
-// open opens rel, following links inside the root. If a denied path lies inside the root, or if os.Root does not follow
-// a link although it stays inside (an absolute one, or more than 8 in a row), it opens each directory by name and
-// checks it.
-func (r *Root) open(rel string, flags int) (*os.File, error) {
-	if !r.denied.inside {
-		f, err := r.os.OpenFile(rel, os.O_RDONLY|flags, 0)
-		if !r.refusedLink(err) {
-			return f, err
-		}
-	}
-	return r.openStepwise(rel, flags)
-}
-
-// refusedLink reports whether os.Root failed because of a link.
-func (r *Root) refusedLink(err error) bool {
-	return err != nil && (errors.Is(err, r.errEscapes) || isLoop(err))
-}
+// open opens rel, following links inside the root. os.Root alone would follow them past denied files and stores.
+func (r *Root) open(rel string, flags int) (*os.File, error) { return r.openStepwise(rel, flags) }
 
 // Stat describes a file, following links inside the root.
 func (r *Root) Stat(name string) (fs.FileInfo, error) {
@@ -223,17 +214,7 @@ func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error
 	if err != nil {
 		return nil, r.explain(operation, name, err)
 	}
-	var at fs.FileInfo
-	if !r.denied.inside {
-		if follow {
-			at, err = r.os.Stat(rel)
-		} else {
-			at, err = r.os.Lstat(rel)
-		}
-	}
-	if r.denied.inside || r.refusedLink(err) {
-		at, err = r.statStepwise(rel, follow)
-	}
+	at, err := r.statStepwise(rel, follow)
 	switch {
 	case err != nil:
 	case r.denied.coversFile(identOf(at)):

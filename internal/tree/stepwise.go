@@ -19,7 +19,7 @@ const (
 
 // resolveStepwise opens one directory after another from the root, and never lets the system follow a link: it reads
 // the link and continues with its target, and for ".." it restarts with the names before. So it cannot leave the root,
-// and it checks every directory: a denied one ends it. last is called with the last directory and the base name ("."
+// and it checks every directory: a denied one and a store end it. last is called with the last directory and the base name ("."
 // for the root).
 func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) error) error {
 	todo, done := strings.Split(rel, "/"), []string(nil)
@@ -59,6 +59,9 @@ func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) er
 			continue
 		case len(todo) == 1:
 			err = last(dir, name)
+			if dir.isStore() {
+				return ErrDenied
+			}
 			if err == nil || name == "." {
 				return err
 			}
@@ -67,7 +70,14 @@ func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) er
 			continue
 		default:
 			var sub folder
-			if sub, err = dir.openDir(name); err == nil {
+			sub, err = dir.openDir(name)
+			if dir.isStore() {
+				if err == nil {
+					sub.close()
+				}
+				return ErrDenied
+			}
+			if err == nil {
 				dir.close()
 				dir = sub
 				if id, err := dir.id(); err != nil {
@@ -132,6 +142,9 @@ func (r *Root) openStepwise(rel string, flags int) (f *os.File, err error) {
 		return err
 	})
 	if err != nil {
+		if f != nil {
+			_ = f.Close()
+		}
 		return nil, err
 	}
 	return f, nil
@@ -143,6 +156,9 @@ func (r *Root) statStepwise(rel string, follow bool) (at fs.FileInfo, err error)
 		found, err := dir.lstat(name)
 		if err == nil && follow && found.Mode()&fs.ModeSymlink != 0 {
 			err = errIsLink
+		}
+		if err == nil && found.IsDir() && dir.hasStore(name) {
+			err = ErrDenied
 		}
 		at = found
 		return err

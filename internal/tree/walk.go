@@ -154,7 +154,7 @@ func (w *walker) begin(start string) error {
 	return w.push(dir, above)
 }
 
-// push reads a directory and puts it on the stack. An unreadable directory is counted; if it is Start, that is an
+// push reads a directory and puts it on the stack; a store is denied. An unreadable directory is counted; if it is Start, that is an
 // error.
 func (w *walker) push(dir folder, above *rules) error {
 	if w.ahead != nil {
@@ -177,6 +177,11 @@ func (w *walker) push(dir folder, above *rules) error {
 		}
 		w.report.Unreadable++
 		return nil
+	}
+	if l.list.store {
+		l.list.free()
+		dir.close()
+		return ErrDenied
 	}
 	l.list.sort(w.ctx)
 	if !w.o.All && l.list.ignores {
@@ -201,6 +206,9 @@ func (w *walker) readMore(at int) error {
 	}
 	if err != nil {
 		w.report.Unreadable++
+	}
+	if l.list.store { // by now
+		l.list.items, l.list.leftFrom = l.list.items[:0], nil
 	}
 	l.list.sort(w.ctx)
 	return w.ctx.Err()
@@ -319,32 +327,52 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 			descend = false
 		}
 	}
+	matches := w.o.Glob == nil || w.o.Glob.Match(e.Path[w.below:])
+	if descend { // before the visit: the names in a directory tell whether it is a store
+		var err error
+		if descend, err = w.enter(top, base, sub); err != nil {
+			if errors.Is(err, ErrDenied) {
+				return nil
+			}
+			return err
+		}
+	} else if e.Type == Dir && matches && w.isStore(top, base) {
+		return nil
+	}
 	if e.Type == Dir {
 		w.report.Dirs++
 	} else {
 		w.report.Files++
 	}
-	if w.o.Glob == nil || w.o.Glob.Match(e.Path[w.below:]) {
-		if err := w.visitEntry(top, base, e, typeKnown); err != nil {
-			if descend {
-				sub.close()
-			}
-			if errors.Is(err, errSkipped) {
-				return nil
-			}
-			return err
-		}
-	}
-	if !descend {
+	if !matches {
 		return nil
 	}
-	w.path = append(append(w.path, base...), '/')
-	depth := len(w.stack)
-	err := w.push(sub, w.stack[top].rules)
-	if len(w.stack) == depth {
-		w.path = w.path[:at]
+	err := w.visitEntry(top, base, e, typeKnown)
+	if errors.Is(err, errSkipped) {
+		if descend {
+			w.pop()
+		}
+		return nil
 	}
 	return err
+}
+
+// enter pushes the directory called base of the level top; false if it cannot be read.
+func (w *walker) enter(top int, base string, dir folder) (bool, error) {
+	at := len(w.path)
+	w.path = append(append(w.path, base...), '/')
+	err := w.push(dir, w.stack[top].rules)
+	if len(w.stack) == top+1 {
+		w.path = w.path[:at]
+		return false, err
+	}
+	return true, err
+}
+
+// isStore reports whether a directory that the walk does not enter is a store.
+func (w *walker) isStore(top int, base string) bool {
+	dir, err := w.folder(top)
+	return err == nil && dir.hasStore(base)
 }
 
 var (
@@ -430,6 +458,10 @@ func (w *walker) folder(at int) (folder, error) {
 	dir, temporary := w.stack[from].dir, false
 	for i := from + 1; i <= at; i++ {
 		sub, err := w.checkDenied(dir.openDir(string(w.path[w.stack[i-1].path : w.stack[i].path-1])))
+		if err == nil && sub.isStore() {
+			sub.close()
+			err = ErrDenied
+		}
 		if temporary {
 			dir.close()
 		}

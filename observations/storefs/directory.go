@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
 // OpenDirs opens the directory of a store and its subdirectories and creates missing ones. It refuses a directory that
@@ -39,6 +40,11 @@ func (f *FS) OpenDirs(dir string, fsync bool) error {
 		return wrap("open", ".", err)
 	}
 	f.Dirs = map[string]*os.Root{}
+	if err := f.mark(); IsReadOnly(err) || IsFull(err) {
+		f.Unwritable = err
+	} else if err != nil {
+		return err
+	}
 	for _, name := range []string{ObservationsDir, TmpDir, StateDir} {
 		err := f.openSubdir(dir, name)
 		if name != ObservationsDir && f.Dirs[name] == nil && (IsReadOnly(err) || IsFull(err)) {
@@ -51,6 +57,22 @@ func (f *FS) OpenDirs(dir string, fsync bool) error {
 		return f.syncParents(created)
 	}
 	return nil
+}
+
+// mark creates the marker file of a store if it is missing, before anything else in it: package tree hides every
+// directory with such a file from tools.
+func (f *FS) mark() error {
+	if _, err := f.Stat(tree.StoreMarker); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	h, err := f.Create(tree.StoreMarker)
+	if errors.Is(err, fs.ErrExist) { // another process was first
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: make it writable, or choose another with --store", err)
+	}
+	return h.File.Close()
 }
 
 // makeDirs creates a directory and its missing parents. It returns the created ones, and last the directory that
