@@ -179,7 +179,8 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 		} {
 			args := []string{"--root", home, "--store", filepath.Join(t.TempDir(), "store"), "--no-mask", "call"}
 			_, out, complaints := runs(t, append(args, call...)...)
-			shown := strings.Contains(out, "anothers-token") || strings.Contains(out, "quota.json")
+			shown := strings.Contains(out, "anothers-token") || strings.Contains(out, "quota.json") ||
+				strings.Contains(out, `"path":"elsewhere/funnel/state/http-token"`)
 			if shown == marked {
 				t.Errorf("marked %t: %q shows it: %t\n%s%s", marked, call, shown, out, complaints)
 			}
