@@ -117,15 +117,18 @@ func Detect(prefix []byte, whole bool) Encoding {
 	if plainUTF8(prefix, whole) {
 		return UTF8
 	}
-	c := countBytes(prefix, whole)
-	if c.nul > 0 {
+	n := len(prefix)
+	if nul := bytes.Count(prefix, []byte{0}); nul > 0 {
 		if e := wide(prefix, whole); e != "" {
 			return e
 		}
+		if nul*1000 > n { // most binary files end here: a census would take most of the time of their search
+			return NoText
+		}
 	}
-	n := len(prefix)
+	c := countBytes(prefix, whole)
 	switch {
-	case c.nul*1000 > n, c.control*20 > n:
+	case c.control*20 > n:
 		return NoText
 	case c.invalid == 0, c.multi >= 2*c.invalid:
 		return UTF8
@@ -168,7 +171,6 @@ var control = [256]uint8{
 
 // census counts the bytes and sequences by which [Detect] distinguishes encodings.
 type census struct {
-	nul      int
 	control  int
 	multi    int // UTF-8 sequences of several bytes
 	invalid  int // bytes that are not valid UTF-8
@@ -181,10 +183,7 @@ func countBytes(p []byte, whole bool) census {
 	for i := 0; i < len(p); {
 		b := p[i]
 		if b < utf8.RuneSelf {
-			switch {
-			case b == 0:
-				c.nul++
-			case b|0x20-'a' < 26:
+			if b|0x20-'a' < 26 {
 				c.letters++
 			}
 			c.control += int(control[b])
@@ -236,7 +235,8 @@ func wide(p []byte, whole bool) Encoding {
 	if whole && len(p)%2 != 0 || len(p) < 4 {
 		return ""
 	}
-	if !whole || len(p)%4 == 0 {
+	// Few binary files are readable beyond their first characters, so readable is cheaper than the counts.
+	if little, big := readable(p, UTF32LE), readable(p, UTF32BE); (little || big) && (!whole || len(p)%4 == 0) {
 		var nuls [4]int
 		for i, b := range p {
 			if b == 0 {
@@ -245,11 +245,15 @@ func wide(p []byte, whole bool) Encoding {
 		}
 		quads := len(p) / 4
 		switch {
-		case quads >= 2 && nuls[3] >= quads && nuls[2]*10 >= quads*9 && readable(p, UTF32LE):
+		case little && quads >= 2 && nuls[3] >= quads && nuls[2]*10 >= quads*9:
 			return UTF32LE
-		case quads >= 2 && nuls[0] >= quads && nuls[1]*10 >= quads*9 && readable(p, UTF32BE):
+		case big && quads >= 2 && nuls[0] >= quads && nuls[1]*10 >= quads*9:
 			return UTF32BE
 		}
+	}
+	readableLittle, readableBig := readable(p, UTF16LE), readable(p, UTF16BE)
+	if !readableLittle && !readableBig {
+		return ""
 	}
 	// Count the pairs of bytes that are an ASCII character in little endian, in big endian, and the pairs that are
 	// two ASCII characters. A NUL-separated list of names has almost only the last, Chinese UTF-16 about one third.
@@ -267,9 +271,9 @@ func wide(p []byte, whole bool) Encoding {
 		}
 	}
 	switch {
-	case little > big && little*100 >= pairs && two*10 <= (pairs-little)*7 && readable(p, UTF16LE):
+	case little > big && little*100 >= pairs && two*10 <= (pairs-little)*7 && readableLittle:
 		return UTF16LE
-	case big > little && big*100 >= pairs && two*10 <= (pairs-big)*7 && readable(p, UTF16BE):
+	case big > little && big*100 >= pairs && two*10 <= (pairs-big)*7 && readableBig:
 		return UTF16BE
 	}
 	return ""
