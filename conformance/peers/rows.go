@@ -98,6 +98,16 @@ func (b *bench) fileRows() []row {
 		tree("listing, counted by extension", 0.6, b.listing("count", ".")),
 		{family: "tree", name: "listing, differences with git", beside: "git", unit: "files", figures: b.againstGit},
 	}
+	for _, size := range goTrees {
+		for _, q := range []struct{ name, pattern, show string }{
+			{"a rare literal", `strings\.TrimSuffix`, "matches"},
+			{"a common word, counted", "return", "counts"},
+			{"a class, counted", "[A-Z]{3}_[A-Z]{3}[0-9]", "counts"},
+		} {
+			rows = append(rows, tree("search, Go's source, "+size.name+" files, "+q.name, 1.05,
+				b.searchingGo(q.pattern, q.show, size.path)))
+		}
+	}
 	for _, q := range []struct {
 		name, filter string
 		bar          float64
