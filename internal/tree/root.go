@@ -26,8 +26,22 @@ type Root struct {
 // yet. A root at or below a denied path is an error.
 func Open(dir string, denied ...string) (*Root, error) {
 	r, err := openRoot(dir, denied)
+	if err == nil {
+		if err = checkOutsideStores(r.dir); err != nil {
+			_ = r.Close()
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open root %s: %w", clip(dir), withoutPath(err))
+	}
+	return r, nil
+}
+
+// OpenScratch opens a directory that this program has made for commands. It may lie in a store.
+func OpenScratch(dir string) (*Root, error) {
+	r, err := openRoot(dir, nil)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", clip(dir), withoutPath(err))
 	}
 	return r, nil
 }
@@ -70,9 +84,6 @@ func (r *Root) init(denied []string) error {
 	}
 	r.id = identOf(at)
 	if r.denied, err = newDenials(r.dir, r.id, denied); err != nil {
-		return err
-	}
-	if err := checkOutsideStores(r.dir); err != nil {
 		return err
 	}
 	// os does not export this error, so provoke it.

@@ -49,7 +49,7 @@ func (s *Shell) scratchOf(owner string) (*scratch, error) {
 		err = d.make()
 	}
 	if err == nil {
-		d.root, err = tree.Open(path)
+		d.root, err = tree.OpenScratch(path)
 	}
 	if err != nil {
 		d.remove()
