@@ -45,7 +45,7 @@ var frozenCalls = []struct {
 	{words: "call"},
 	{words: "call nothing"},
 	{words: "call search"},
-	{words: "call read path"},
+	{words: "call grep path"},
 	{words: "call read path=missing.txt"},
 	{words: "call read path=small.txt"},
 	{words: "--page-tokens 400 call read path=log.txt"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,13 +16,14 @@ import (
 
 type call struct {
 	Tool string   `arg:"" optional:"" help:"Name of the tool; without it, print what the tools do."`
-	Args []string `arg:"" optional:"" placeholder:"KEY=VALUE" help:"Arguments: KEY=VALUE …, or one JSON object."`
+	Args []string `arg:"" optional:"" placeholder:"KEY=VALUE" help:"Arguments: KEY=VALUE …, or one JSON object. A word without = is the required argument of a tool that has only one."`
 	JSON bool     `env:"-" name:"json" help:"Print the whole answer as JSON: blocks, receipts, failed."`
 }
 
 func (c *call) Help() string {
 	return `Examples:
 
+  mcp-funnel call read README.md
   mcp-funnel call search pattern=TODO path=src
   mcp-funnel call jq source=obs:k3v9q2m7x4ab filter='group_by(.file)|length' slurp=true
   mcp-funnel call slice '{"source":"go.mod","lines":"1-5"}'`
@@ -79,7 +81,7 @@ func printJSON(w *streams, a funnel.Answer) error {
 }
 
 // arguments parses one JSON object, or KEY=VALUE words whose values are read by the type that the tool's schema
-// gives them.
+// gives them. A word without = is the value of the only required argument.
 func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
 		return json.RawMessage(words[0]), nil
@@ -92,7 +94,14 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok {
-			return nil, usagef("%.60q is not KEY=VALUE; write for example pattern=TODO, or one JSON object", word)
+			given := func(name string) bool {
+				_, bare := args[name]
+				return bare || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, name+"=") })
+			}
+			if key, err = schema.bareWord(t.Name, word, given); err != nil {
+				return nil, err
+			}
+			value = word
 		}
 		p, known := schema.Properties[key]
 		raw := json.RawMessage(value)
@@ -109,6 +118,42 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 		args[key] = raw
 	}
 	return json.Marshal(args)
+}
+
+// bareWord returns the argument whose value is a word without =: the only required one, unless it is given
+// otherwise. Its error names the argument that was probably meant.
+func (s toolSchema) bareWord(tool, word string, given func(name string) bool) (string, error) {
+	key := s.onlyRequired()
+	if key != "" && !given(key) {
+		return key, nil
+	}
+	meant := func(name string) error { return usagef("%.60q is not KEY=VALUE; write %s", word, name) }
+	if p, known := s.Properties[word]; known && p.Type == "boolean" {
+		return "", meant(word + "=true")
+	} else if known {
+		return "", meant(word + "=VALUE")
+	}
+	for _, name := range s.Required {
+		if !given(name) {
+			return "", meant(fmt.Sprintf("%s=%.60s (%s requires %s)", name, word, tool, strings.Join(s.Required, " and ")))
+		}
+	}
+	if key != "" {
+		return "", usagef("%.60q is not KEY=VALUE, and %s= is given already; arguments of %s: %s", word, key, tool,
+			strings.Join(s.names, ", "))
+	}
+	if slices.Contains(s.names, "path") {
+		return "", meant(fmt.Sprintf("path=%.60s; arguments of %s: %s", word, tool, strings.Join(s.names, ", ")))
+	}
+	return "", meant("one of " + strings.Join(s.names, "=, ") + "=")
+}
+
+// onlyRequired returns the name of the required argument if there is only one, else "".
+func (s toolSchema) onlyRequired() string {
+	if len(s.Required) != 1 {
+		return ""
+	}
+	return s.Required[0]
 }
 
 func isStringArray(raw json.RawMessage) bool {

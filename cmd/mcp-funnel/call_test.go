@@ -193,3 +193,40 @@ func TestCallTakesAListSeveralTimes(t *testing.T) {
 		t.Errorf("code %d: %s", code, said)
 	}
 }
+
+// A word without = is the only required argument; elsewhere the error names the argument that was probably meant.
+func TestCallTakesABareWord(t *testing.T) {
+	for _, c := range []struct {
+		words []string // the tool and its arguments
+		want  string   // the arguments, or what the error says
+	}{
+		{[]string{"read", "README.md"}, `{"path":"README.md"}`},
+		{[]string{"search", "path=src", "TODO"}, `{"path":"src","pattern":"TODO"}`},
+		{[]string{"search", "12"}, `{"pattern":"12"}`},
+		{[]string{"search", ""}, `{"pattern":""}`},
+		{[]string{"slice", "go.mod", "lines=1-5"}, `{"lines":"1-5","source":"go.mod"}`},
+		{[]string{"read", "a", "b"}, `"b" is not KEY=VALUE, and path= is given already; arguments of read: path`},
+		{[]string{"read", "path=a", "b"}, `"b" is not KEY=VALUE, and path= is given already`},
+		{[]string{"read", "a", "path=b"}, `"a" is not KEY=VALUE, and path= is given already`},
+		{[]string{"grep", "func", "source=a.go"}, "write pattern=func (grep requires source and pattern)"},
+		{[]string{"search", "TODO", "all"}, `"all" is not KEY=VALUE; write all=true`},
+		{[]string{"search", "TODO", "glob"}, `"glob" is not KEY=VALUE; write glob=VALUE`},
+		{[]string{"grep", "a.go"}, `"a.go" is not KEY=VALUE; write source=a.go (grep requires source and pattern)`},
+		{[]string{"grep", "source=a.go", "func"}, "write pattern=func (grep requires source and pattern)"},
+		{[]string{"jq", "source=a", "filter=.", ".x"}, `".x" is not KEY=VALUE; write one of source=, filter=`},
+		{[]string{"find", "src"}, `"src" is not KEY=VALUE; write path=src; arguments of find: `},
+	} {
+		i := slices.IndexFunc(catalog(), func(t tools.Tool) bool { return t.Name == c.words[0] })
+		raw, err := arguments(catalog()[i], c.words[1:])
+		got := string(raw)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
+			t.Errorf("%q: %s, want %s", c.words, got, c.want)
+		}
+	}
+	if code, _, said := try(t, "call", "find", "src"); code != usage || !strings.Contains(said, "write path=src") {
+		t.Errorf("code %d: %s", code, said)
+	}
+}

@@ -195,8 +195,12 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 		}
 		return out
 	}
+	sole := schema.onlyRequired() // a word without = is its value
 	for key, p := range schema.Properties {
-		if !slices.ContainsFunc(given, func(word string) bool { return strings.HasPrefix(word, key+"=") }) {
+		if !slices.ContainsFunc(given, func(word string) bool {
+			name, _, valued := strings.Cut(word, "=")
+			return valued && name == key || !valued && key == sole
+		}) {
 			out = append(out, candidate{key + "=", p.Description})
 		}
 	}
