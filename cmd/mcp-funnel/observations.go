@@ -23,8 +23,9 @@ type observationsCmd struct {
 	Cat    obsCat    `cmd:"" help:"Print an observation, byte for byte."`
 	Verify obsVerify `cmd:"" help:"Read the data again and compare their SHA-256: of the given observations, or of all."`
 	Pin    obsPin    `cmd:"" help:"Protect an observation from expiry and from removal for room; --off ends that."`
+	Unpin  obsUnpin  `cmd:"" help:"End the protection of an observation."`
 	Prune  obsPrune  `cmd:"" help:"Expire observations that are too old or exceed the quota, except those used within the last minute."`
-	Rm     obsRm     `cmd:"" help:"Delete the data of an observation; its ID still names the call that made it."`
+	Rm     obsRm     `cmd:"" help:"Delete the data of observations, pinned ones after a question; their IDs still name the calls that made them."`
 }
 
 // openStore opens the store for commands that cannot work without it.
@@ -270,6 +271,14 @@ func (c *obsPin) Run(s *Settings, w *streams, of *observationsCmd) error {
 	})
 }
 
+type obsUnpin struct {
+	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
+}
+
+func (c *obsUnpin) Run(s *Settings, w *streams, of *observationsCmd) error {
+	return (&obsPin{IDs: c.IDs, Off: true}).Run(s, w, of)
+}
+
 type obsPrune struct {
 	DryRun bool `env:"-" name:"dry" help:"Only report what would be removed."`
 }
@@ -314,24 +323,4 @@ func sparedText(p observations.Pruned) string {
 		return ""
 	}
 	return ", of them, though too old or too much, " + strings.Join(why, ", ")
-}
-
-type obsRm struct {
-	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
-}
-
-func (c *obsRm) Run(s *Settings, w *streams, of *observationsCmd) error {
-	return forEachInStore(s, w, c.IDs, func(store *observations.Store, id observations.ID) error {
-		o, err := store.Stat(of.owner(store, id), id)
-		if err == nil || !errors.Is(err, observations.ErrExpired) {
-			err = store.Remove(of.owner(store, id), id)
-		}
-		switch {
-		case errors.Is(err, observations.ErrExpired): // already removed
-			return nil
-		case err == nil && o.Pinned:
-			printMessage(w.err, "removed obs:"+string(id)+", which was pinned")
-		}
-		return explainWrite(store, err)
-	})
 }

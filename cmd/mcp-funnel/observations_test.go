@@ -57,20 +57,85 @@ func TestPruneSaysWhatStays(t *testing.T) {
 	}
 }
 
-func TestRemovingAPinnedOneSaysSo(t *testing.T) {
+// rm removes a pinned observation only with --yes (or after a question at a terminal), and nothing beside it.
+func TestRemovingAPinnedOneNeedsYes(t *testing.T) {
 	_, o, run1 := stocked(t)
-	if code, _, complaints := run1("observations", "pin", string(o.ID)); code != done || complaints != "" {
+	id := string(o.ID)
+	code, kept, complaints := run1("keep", "--json")
+	other := between(kept, `"observation_id": "`, `"`)
+	if code != done || len(other) != len(id) {
+		t.Fatalf("keep: code %d: %s%s", code, kept, complaints)
+	}
+	if code, _, complaints := run1("observations", "pin", id); code != done || complaints != "" {
 		t.Fatalf("pin: code %d: %s", code, complaints)
 	}
-	if code, out, _ := run1("doctor"); !strings.Contains(out, ": 1 observation, ") {
+	if code, out, _ := run1("doctor"); !strings.Contains(out, ": 2 observations, ") {
 		t.Errorf("doctor: code %d: %s", code, out)
 	}
-	if code, _, complaints := run1("observations", "rm", string(o.ID)); code != done ||
-		!strings.Contains(complaints, "which was pinned") {
-		t.Errorf("rm: code %d: %s", code, complaints)
+	for _, k := range []struct {
+		words     []string
+		code      int
+		out, said string
+	}{
+		{[]string{"rm", id}, usage, "", "obs:" + id + " is pinned: nothing is removed; add --yes to remove it"},
+		{[]string{"rm", other, id, id}, usage, "", "obs:" + id + " is pinned: nothing is removed"},
+		{[]string{"rm", "--all"}, usage, "", ", 1 pinned: nothing is removed; add --yes to remove all"},
+		{[]string{"rm"}, usage, "", "or --all"},
+		{[]string{"rm", "--all", id}, usage, "", "either IDs or --all"},
+		{[]string{"verify"}, done, "2 of 2 intact\n", ""},
+		{[]string{"unpin", id}, done, "", ""},
+		{[]string{"pin", id}, done, "", ""},
+		{[]string{"rm", "--yes", id}, done, "", "removed obs:" + id + ", which was pinned"},
+		{[]string{"rm", id}, done, "", ""}, // it is removed already
+		{[]string{"pin", other}, done, "", ""},
+		{[]string{"unpin", other}, done, "", ""},
+		{[]string{"rm", other}, done, "", ""},
+		{[]string{"rm", "--all"}, done, "nothing is kept in ", ""},
+	} {
+		code, out, complaints := run1(append([]string{"observations"}, k.words...)...)
+		if code != k.code || !strings.Contains(out, k.out) || !strings.Contains(complaints, k.said) ||
+			(complaints == "") != (k.said == "") {
+			t.Errorf("%v: code %d, %q, %q; want %d, %q, %q", k.words, code, out, complaints, k.code, k.out, k.said)
+		}
 	}
-	if code, _, complaints := run1("observations", "rm", string(o.ID)); code != done || complaints != "" {
-		t.Errorf("rm of what is gone: code %d: %s", code, complaints)
+}
+
+// between returns the text between the first from and the next to.
+func between(s, from, to string) string {
+	_, s, _ = strings.Cut(s, from)
+	s, _, _ = strings.Cut(s, to)
+	return s
+}
+
+// rm --all removes all observations of the command line, pinned ones and those whose data are missing too.
+func TestRemovingAll(t *testing.T) {
+	dir, o, run1 := stocked(t)
+	for range 3 {
+		if code, _, complaints := run1("keep"); code != done {
+			t.Fatalf("keep: code %d: %s", code, complaints)
+		}
+	}
+	if code, _, complaints := run1("observations", "pin", string(o.ID)); code != done {
+		t.Fatalf("pin: code %d: %s", code, complaints)
+	}
+	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	list, err := store.List(observations.Local, false)
+	if err != nil || len(list) != 4 {
+		t.Fatalf("%d, %v", len(list), err)
+	}
+	if err := os.Remove(filepath.Join(dir, "observations", list[0].File)); err != nil {
+		t.Fatal(err)
+	}
+	code, out, complaints := run1("observations", "rm", "--all", "--yes")
+	if code != done || !strings.HasPrefix(out, "removed 4 observations, ") || complaints != "" {
+		t.Errorf("code %d: %s%s", code, out, complaints)
+	}
+	if _, out, _ := run1("observations", "list", "--all"); strings.Count(out, "[expired]") != 4 {
+		t.Errorf("left: %s", out)
 	}
 }
 
@@ -306,7 +371,8 @@ func TestAnyOwner(t *testing.T) {
 		{[]string{"show", "--any-owner", id}, done, `"owner": "anna"`, ""},
 		{[]string{"pin", "--any-owner", id}, done, "", ""},
 		{[]string{"rm", id}, failed, "", "with --any-owner"},
-		{[]string{"rm", "--any-owner", id}, done, "", "which was pinned"},
+		{[]string{"rm", "--any-owner", id}, usage, "", "is pinned: nothing is removed"},
+		{[]string{"rm", "--any-owner", "--yes", id}, done, "", "which was pinned"},
 		{[]string{"list"}, done, string(mine.ID), ""},
 		{[]string{"list", "--all", "--any-owner"}, done, "[expired]", ""},
 	} {
