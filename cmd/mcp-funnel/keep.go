@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
@@ -34,11 +36,19 @@ func (k *keep) Run(ctx context.Context, s *Settings, w *streams) error {
 		return err
 	}
 	defer app.close()
+	in := bufio.NewReader(w.in)
+	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
+		return errors.New(
+			"standard input is empty: nothing is kept; if the command writes to standard error, add 2>&1 before the pipe",
+		)
+	} else if err != nil {
+		return fmt.Errorf("standard input: nothing is kept: %w", err)
+	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	bar := newBar(w.err, "keep")
 	a, err := app.funnel.Call(ctx, funnel.Request{
-		Tool: keepTool(w.in), Args: json.RawMessage("{}"), Who: localSession(), Sources: app.sources, Keep: funnel.Always, Name: k.Name, Progress: bar.progress,
+		Tool: keepTool(in), Args: json.RawMessage("{}"), Who: localSession(), Sources: app.sources, Keep: funnel.Always, Name: k.Name, Progress: bar.progress,
 	})
 	bar.end()
 	if errors.Is(err, context.Canceled) {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -105,6 +108,33 @@ func between(s, from, to string) string {
 	_, s, _ = strings.Cut(s, from)
 	s, _, _ = strings.Cut(s, to)
 	return s
+}
+
+// Standard input of which nothing can be read is not kept as an observation of 0 bytes.
+func TestKeepNeedsInput(t *testing.T) {
+	settings := []string{"--store", filepath.Join(t.TempDir(), "store"), "--min-free", "0", "--root", t.TempDir()}
+	for _, k := range []struct {
+		in   io.Reader
+		said string
+	}{
+		{strings.NewReader(""), "standard input is empty: nothing is kept; "},
+		{iotest.ErrReader(os.ErrPermission), "standard input: nothing is kept: permission denied"},
+	} {
+		for _, words := range [][]string{{"keep"}, {"keep", "--json"}} {
+			var out, complaints strings.Builder
+			code := run(t.Context(), append(slices.Clone(settings), words...), k.in, &out, &complaints)
+			if said := complaints.String(); code != failed || out.String() != "" || strings.Count(said, "\n") != 1 ||
+				!strings.Contains(said, k.said) {
+				t.Errorf("%v: code %d: %q, %q", words, code, out.String(), said)
+			}
+		}
+	}
+	var out strings.Builder
+	words := append(slices.Clone(settings), "observations", "list", "--all")
+	if code := run(t.Context(), words, strings.NewReader(""), &out, io.Discard); code != done ||
+		!strings.HasPrefix(out.String(), "nothing is kept") {
+		t.Errorf("code %d: %s", code, out.String())
+	}
 }
 
 // rm --all removes all observations of the command line, pinned ones and those whose data are missing too.
