@@ -170,11 +170,14 @@ func (l *obsList) Run(s *Settings, w *streams, of *observationsCmd) error {
 	_, _ = fmt.Fprintln(t, head+"NAME")
 	for _, o := range list {
 		o = s.maskFields(o)
-		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"),
+		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n", o.ID, o.Created.Local().Format(listTime),
 			inLine(o.Tool), inLine(o.Stats.Kind), o.Stats.Lines, o.Bytes, whose(o), inLine(label(o)))
 	}
 	return t.Flush()
 }
+
+// listTime is local time with its offset from UTC: errors and files of the store name times in UTC.
+const listTime = "2006-01-02 15:04:05 -07:00"
 
 // listed is the JSON of an observation, with facts that its sidecar does not hold.
 type listed struct {

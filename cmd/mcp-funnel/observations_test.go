@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -134,6 +135,31 @@ func TestKeepNeedsInput(t *testing.T) {
 	if code := run(t.Context(), words, strings.NewReader(""), &out, io.Discard); code != done ||
 		!strings.HasPrefix(out.String(), "nothing is kept") {
 		t.Errorf("code %d: %s", code, out.String())
+	}
+}
+
+// The list's times name their zone, and those of JSON are the same instants.
+func TestListTimesHaveAZone(t *testing.T) {
+	before := time.Local
+	defer func() { time.Local = before }()
+	for _, k := range []struct {
+		zone *time.Location
+		want string
+	}{
+		{time.UTC, "+00:00"},
+		{time.FixedZone("IST", 5*3600+1800), "+05:30"},
+		{time.FixedZone("", -3*3600), "-03:00"},
+	} {
+		time.Local = k.zone
+		_, o, run1 := stocked(t)
+		want := o.Created.In(k.zone).Format("2006-01-02 15:04:05 ") + k.want
+		if _, out, _ := run1("observations", "list"); !strings.Contains(out, want) {
+			t.Errorf("no %q: %s", want, out)
+		}
+		_, out, _ := run1("observations", "list", "--json")
+		if at, err := time.Parse(time.RFC3339, between(out, `"created":"`, `"`)); err != nil || !at.Equal(o.Created) {
+			t.Errorf("%v: %s", err, out)
+		}
 	}
 }
 
