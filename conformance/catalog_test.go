@@ -34,10 +34,12 @@ func listTools(t *testing.T, flags ...string) (raw json.RawMessage, all []listed
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"--root", mustAbs(t, "..")}, flags...)...)
 	cmd.Env = environment(t)
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rules","version":"1"}}}
+	cmd.Stdin = strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rules","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
-`)
+`,
+	)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +90,10 @@ func TestCatalog(t *testing.T) {
 			}
 		}
 		if _, bad := tool.InputSchema.Properties["file_path"]; bad {
-			t.Errorf("%s: an argument named file_path makes a common client replace the result by the raw file", tool.Name)
+			t.Errorf(
+				"%s: an argument named file_path makes a common client replace the result by the raw file",
+				tool.Name,
+			)
 		}
 		for _, r := range tool.InputSchema.Required {
 			if _, there := tool.InputSchema.Properties[r]; !there {
@@ -109,7 +114,9 @@ func TestToolsetShell(t *testing.T) {
 	const maxRun = 130 // tokens
 	core, _ := listTools(t)
 	for _, flags := range [][]string{
-		{"--toolsets", "core,shell"}, {"--toolsets", "all", "--allow-write"}, {"--toolsets", "core,shell", "--sandbox", "off"},
+		{"--toolsets", "core,shell"},
+		{"--toolsets", "all", "--allow-write"},
+		{"--toolsets", "core,shell", "--sandbox", "off"},
 	} {
 		raw, all := listTools(t, flags...)
 		count := tokens.New(tokens.O200k).Count
@@ -117,7 +124,8 @@ func TestToolsetShell(t *testing.T) {
 			t.Errorf("%v: run costs %d tokens, at most %d", flags, n, maxRun)
 		}
 		run := all[len(all)-1]
-		if len(all) != 7 || run.Name != "run" || strings.Contains(run.Description, "not contained") != slices.Contains(flags, "off") {
+		if len(all) != 7 || run.Name != "run" ||
+			strings.Contains(run.Description, "not contained") != slices.Contains(flags, "off") {
 			t.Errorf("%v: %d tools, %s: %s", flags, len(all), run.Name, run.Description)
 		}
 	}

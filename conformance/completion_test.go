@@ -43,7 +43,7 @@ func TestBashCompletes(t *testing.T) {
 		"mcp-funnel call s":                     {"search", "slice"},
 		"mcp-funnel call slice ":                {"at=", "bytes=", "chars=", "lines=", "records=", "source="},
 		"mcp-funnel call slice source=a ":       {"at=", "bytes=", "chars=", "lines=", "records="},
-		"mcp-funnel call slice a ":               {"at=", "bytes=", "chars=", "lines=", "records="},
+		"mcp-funnel call slice a ":              {"at=", "bytes=", "chars=", "lines=", "records="},
 		"mcp-funnel call grep 'pattern=a b' in": {"invert="},
 		// bash replaces only the text after the =
 		"mcp-funnel call search show=":                {"matches", "files", "counts", "dirs", "groups"},

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,29 +42,32 @@ func (o outside) attempts() map[string]string {
 		"hard link in a root":         "ln " + o.root + "/file " + o.root + "/hard && rm " + o.root + "/hard",
 		"hard link to scratch":        "ln " + o.root + "/file $HOME/hard && rm $HOME/hard",
 		"symbolic link in a root":     "ln -s x " + o.root + "/soft && rm " + o.root + "/soft",
-		"rename in a root":            "mv " + o.root + "/file " + o.root + "/moved && mv " + o.root + "/moved " + o.root + "/file",
-		"delete in a root":            "cp -p " + o.root + "/file $HOME/copy && rm -f " + o.root + "/file && cp $HOME/copy " + o.root + "/file",
-		"directory in a root":         "mkdir " + o.root + "/made && rmdir " + o.root + "/made",
-		"pipe in a root":              "mkfifo " + o.root + "/pipe && rm " + o.root + "/pipe",
-		"environment of the server":   "tr '\\0' '\\n' < /proc/" + fmt.Sprint(o.server) + "/environ | grep -q HOME",
-		"environment of processes":    "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -q PLANTED",
-		"memory of init":              "head -c 1 /proc/1/mem || readlink /proc/1/fd/3",
-		"settings of the kernel":      "n=$(cat /proc/sys/kernel/core_uses_pid) && echo $n > /proc/sys/kernel/core_uses_pid",
-		"mount":                       "mkdir -p $HOME/m && mount -t tmpfs none $HOME/m && umount $HOME/m",
-		"user namespace":              "unshare -U true",
-		"namespaces of init":          "nsenter -t 1 -m true",
-		"change of root":              "chroot / true",
-		"fill the scratch directory":  "head -c 200000000 /dev/zero > $HOME/big && sleep 3 && rm $HOME/big",
-		"many processes":              "for i in $(seq 400); do sleep 2 & done; wait",
-		"host's devices":              "test -e /dev/mem || test -e /dev/kmsg || test -e /dev/vda || test -e /dev/tty",
-		"home":                        "ls ~root/.. 2>/dev/null | grep -qx root && ls ~root",
-		"store":                       "ls " + o.dir + "/store0/observations || ls " + o.dir + "/store7/observations",
+		"rename in a root": "mv " + o.root + "/file " + o.root + "/moved && mv " + o.root + "/moved " +
+			o.root + "/file",
+		"delete in a root": "cp -p " + o.root + "/file $HOME/copy && rm -f " + o.root +
+			"/file && cp $HOME/copy " + o.root + "/file",
+		"directory in a root":        "mkdir " + o.root + "/made && rmdir " + o.root + "/made",
+		"pipe in a root":             "mkfifo " + o.root + "/pipe && rm " + o.root + "/pipe",
+		"environment of the server":  "tr '\\0' '\\n' < /proc/" + fmt.Sprint(o.server) + "/environ | grep -q HOME",
+		"environment of processes":   "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -q PLANTED",
+		"memory of init":             "head -c 1 /proc/1/mem || readlink /proc/1/fd/3",
+		"settings of the kernel":     "n=$(cat /proc/sys/kernel/core_uses_pid) && echo $n > /proc/sys/kernel/core_uses_pid",
+		"mount":                      "mkdir -p $HOME/m && mount -t tmpfs none $HOME/m && umount $HOME/m",
+		"user namespace":             "unshare -U true",
+		"namespaces of init":         "nsenter -t 1 -m true",
+		"change of root":             "chroot / true",
+		"fill the scratch directory": "head -c 200000000 /dev/zero > $HOME/big && sleep 3 && rm $HOME/big",
+		"many processes":             "for i in $(seq 400); do sleep 2 & done; wait",
+		"host's devices":             "test -e /dev/mem || test -e /dev/kmsg || test -e /dev/vda || test -e /dev/tty",
+		"home":                       "ls ~root/.. 2>/dev/null | grep -qx root && ls ~root",
+		"store":                      "ls " + o.dir + "/store0/observations || ls " + o.dir + "/store7/observations",
 	}
+	server := strconv.Itoa(o.server)
 	for name, arg := range map[string]string{
-		"signal": fmt.Sprint(o.server), "priority": fmt.Sprint(o.server), "ptrace": fmt.Sprint(o.server), "pidfd": fmt.Sprint(o.server),
-		"memory of another process": fmt.Sprint(o.server), "tcp": o.tcp, "unix socket": o.socket, "unix socket of a pair": o.socket,
-		"packets": "", "vsock": "", "netlink": "", "algorithms": "", "unix": "", "keyring": "", "perf": "", "userfaultfd": "", "io_uring": "",
-		"bpf": "", "types into a terminal": "", "namespace": "", "handle": o.root + "/file", "descriptors": "", "memory": "",
+		"signal": server, "priority": server, "ptrace": server, "pidfd": server, "memory of another process": server,
+		"tcp": o.tcp, "unix socket": o.socket, "unix socket of a pair": o.socket, "handle": o.root + "/file",
+		"packets": "", "vsock": "", "netlink": "", "algorithms": "", "unix": "", "keyring": "", "perf": "", "memory": "",
+		"userfaultfd": "", "io_uring": "", "bpf": "", "types into a terminal": "", "namespace": "", "descriptors": "",
 	} {
 		list["call: "+name] = fmt.Sprintf("%s=escape %s '%s' '%s'", roleKey, o.probe, name, arg)
 	}
@@ -78,7 +82,11 @@ func prepareOutside(t *testing.T) outside {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := outside{root: filepath.Join(top, "root"), dir: filepath.Join(top, "outside"), probe: filepath.Join(top, "root", "probe")}
+	o := outside{
+		root:  filepath.Join(top, "root"),
+		dir:   filepath.Join(top, "outside"),
+		probe: filepath.Join(top, "root", "probe"),
+	}
 	for _, dir := range []string{o.root, o.dir} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -140,7 +148,8 @@ func (o outside) try(t *testing.T, wrap []string, flags ...string) (succeeded []
 	t.Helper()
 	env := append(environment(t), "PLANTED=secret of the server", "HOME="+o.dir)
 	s := launch{program: o.program(), wrap: wrap, env: env, flags: append([]string{
-		"--root", o.root, "--store", filepath.Join(o.dir, fmt.Sprint("store", len(wrap))), "--min-free", "0", "--toolsets", "core,shell",
+		"--root", o.root, "--store", filepath.Join(o.dir, fmt.Sprint("store", len(wrap))), "--min-free", "0",
+		"--toolsets", "core,shell",
 	}, flags...)}.stdio(t)
 	o.server = s.pid()
 	attempts := o.attempts()
@@ -200,6 +209,11 @@ func TestS27CommandsStayInside(t *testing.T) {
 	t.Logf("refused by this machine even without a sandbox: %s", strings.Join(uncontrolled, ", "))
 	promise.Kept(t, promise.Proof{
 		Promise: "S27", Cases: cases, Failures: failures, Control: len(controls),
-		Figures: fmt.Sprintf("%d attempts as %d users; without a sandbox %d of them succeed", len(all), len(users), len(controls)),
+		Figures: fmt.Sprintf(
+			"%d attempts as %d users; without a sandbox %d of them succeed",
+			len(all),
+			len(users),
+			len(controls),
+		),
 	})
 }

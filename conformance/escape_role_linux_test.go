@@ -64,7 +64,8 @@ var escapes = map[string]func(arg string) error{
 	},
 	"perf": func(string) error {
 		return closeAfter(unix.PerfEventOpen(&unix.PerfEventAttr{
-			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
+			Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		}, 0, -1, -1, 0))
 	},
 	"userfaultfd": func(string) error { return callOnly(unix.SYS_USERFAULTFD, 1) },
@@ -94,7 +95,8 @@ var escapes = map[string]func(arg string) error{
 		for fd := 3; fd < 64; fd++ {
 			var st unix.Stat_t
 			if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != 0 {
-				if name, _ := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); name != "" && name[0] != 'a' { // anon_inode
+				if name, _ := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); name != "" &&
+					name[0] != 'a' { // anon_inode
 					fmt.Println(fd, name)
 					return nil
 				}

@@ -93,8 +93,8 @@ var (
 	}
 )
 
-// TestLanguage keeps the worst phrases out of comments and errors, and lines of Go within 120 columns. Struct tags, which cannot be
-// broken, and lines that are one long string are exempt.
+// TestLanguage keeps the worst phrases out of comments and errors, and lines of Go within 120 columns. Struct tags, which
+// cannot be broken, and lines that are one long string are exempt.
 func TestLanguage(t *testing.T) {
 	phrases := phrasePattern()
 	found, long := map[string]int{}, map[string]int{}

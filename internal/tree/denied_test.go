@@ -16,13 +16,38 @@ func vault(t testing.TB) (dir string, r *Root) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plant(t, dir, "a.txt", "state/store/observations/x.txt", "state/store/y", "state/other", "cfg/config.yaml", "cfg/other.yaml", "store-not/z", "token",
-		"to-store -> state/store", "to-state -> state", "to-token -> token", "abs -> "+dir+"/state/store", "sub/up -> ../state/store/observations", "via -> to-state/store",
-		"link-file -> state/store/y", "token.bak/", "out -> ..")
+	plant(
+		t,
+		dir,
+		"a.txt",
+		"state/store/observations/x.txt",
+		"state/store/y",
+		"state/other",
+		"cfg/config.yaml",
+		"cfg/other.yaml",
+		"store-not/z",
+		"token",
+		"to-store -> state/store",
+		"to-state -> state",
+		"to-token -> token",
+		"abs -> "+dir+"/state/store",
+		"sub/up -> ../state/store/observations",
+		"via -> to-state/store",
+		"link-file -> state/store/y",
+		"token.bak/",
+		"out -> ..",
+	)
 	if err := os.Link(filepath.Join(dir, "token"), filepath.Join(dir, "hard")); err != nil {
 		t.Fatal(err)
 	}
-	return dir, open(t, dir, filepath.Join(dir, "state/store"), dir+"/cfg/config.yaml", dir+"/./token", dir+"/later/store")
+	return dir, open(
+		t,
+		dir,
+		filepath.Join(dir, "state/store"),
+		dir+"/cfg/config.yaml",
+		dir+"/./token",
+		dir+"/later/store",
+	)
 }
 
 func TestDeniedIsNeverReached(t *testing.T) {
@@ -52,8 +77,25 @@ func TestDeniedIsNeverReached(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	want := []string{"a.txt", "abs", "cfg", "cfg/other.yaml", "link-file", "out", "state", "state/other", "store-not", "store-not/z", "sub", "sub/up",
-		"to-state", "to-store", "to-token", "token.bak", "via"}
+	want := []string{
+		"a.txt",
+		"abs",
+		"cfg",
+		"cfg/other.yaml",
+		"link-file",
+		"out",
+		"state",
+		"state/other",
+		"store-not",
+		"store-not/z",
+		"sub",
+		"sub/up",
+		"to-state",
+		"to-store",
+		"to-token",
+		"token.bak",
+		"via",
+	}
 	if got := list(t, r, Options{All: true}); !slices.Equal(got, want) {
 		t.Errorf("a walk sees %q", got)
 	}

@@ -35,8 +35,8 @@ var hintWords = [][]byte{
 	[]byte("ERR!"), []byte("***"), []byte("xception"), []byte("atal"),
 }
 
-// finding matches the lines: of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of test runners
-// (go, pytest, cargo, TAP, jest, mocha), of uncaught exceptions.
+// finding matches the lines: of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of test
+// runners (go, pytest, cargo, TAP, jest, mocha), of uncaught exceptions.
 var finding = regexp.MustCompile(
 	`^\S+?[:(]\d+(?:[:,]\d+)?\)?: (?:fatal |internal )?error\b|^\S+\.go:\d+:\d+: |^(?:fatal )?error(?:\[\w+\])?: |` +
 		`^make(?:\[\d+\])?: \*\*\* |^npm (?:ERR!|error) \S|^\s*--- FAIL: |^FAIL[:\t]|^panic: |^(?:FAILED|ERROR) \S+|^test \S.* \.\.\. FAILED|^not ok\b|` +
