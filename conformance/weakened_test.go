@@ -24,9 +24,11 @@ type variant struct {
 // name only, lets anything print on standard output, and does not watch its client.
 var weak = newVariant("weak", variant{
 	replaced: map[string][]string{
-		"internal/tree/name.go":    {"func (r *Root) rel("},
-		"internal/tree/root.go":    {"func (r *Root) open(", "func (r *Root) describe("},
-		"internal/tree/denied.go":  {"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore("},
+		"internal/tree/name.go": {"func (r *Root) rel("},
+		"internal/tree/root.go": {"func (r *Root) open(", "func (r *Root) describe("},
+		"internal/tree/denied.go": {
+			"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore(",
+		},
 		"server/stdio/lifetime.go": {"func (l Lifetime) watch("},
 	},
 	inserted: map[string][]string{
