@@ -101,7 +101,7 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 		return err
 	}
 	f := &finder{findQuery: q, in: in, out: out}
-	f.paged = observations.IsName(strings.TrimSpace(a.Path)) && q.Show != "count"
+	f.paged = observations.IsName(a.Path) && q.Show != "count"
 	switch {
 	case f.paged: // a stored list of what is stored would fill the store
 		out.Page()
