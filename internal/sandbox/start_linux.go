@@ -95,7 +95,7 @@ func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 	p.cmd = exec.Command("/proc/self/exe", argument, asInit) //nolint:noctx // Kill ends the whole tree
 	p.cmd.Args[0] = "mcp-funnel"
 	p.cmd.Dir = "/"
-	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2"}
+	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=1", "GOGC=off"}
 	p.cmd.Stdout, p.cmd.Stderr = stdout, stderr
 	p.cmd.ExtraFiles = []*os.File{theirs}
 	mounts := &mountSources{fds: len(p.cmd.ExtraFiles) + 3}
