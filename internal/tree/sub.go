@@ -39,9 +39,11 @@ func (r *Root) sub(name string) (*Root, error) {
 		denied = append(denied, one.path)
 	}
 	sub, err := newRoot(dir, filepath.Join(r.given, filepath.FromSlash(rel)), top, denied)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	switch err = checkOutsideStores(dir); {
+	case err != nil:
 	case r.denied.coversFile(sub.id):
 		err = ErrDenied
 	case sub.checkPresent() != nil:
