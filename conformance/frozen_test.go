@@ -19,7 +19,7 @@ import (
 
 // TestFrozen compares what programs and people rely on with testdata/frozen: the command line, settings, exit codes,
 // JSON keys, files of the store and the fixed phrases of answers. A rename inside the code or a new wording of help
-// changes none of it. Tool arguments and whole answers are in testdata/wire; help texts are in the README.
+// changes none of it. Tool arguments and whole answers are in testdata/wire; help texts are in docs/SETTINGS.md.
 //
 // go test ./conformance -run TestFrozen -update rewrites the files.
 func TestFrozen(t *testing.T) {

@@ -58,7 +58,7 @@ func TestReadmeSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	between(t, readme, "<!-- help -->\n```\n", "```\n<!-- end of help -->", string(out))
+	between(t, "../docs/SETTINGS.md", "<!-- help -->\n```\n", "```\n<!-- end of help -->", string(out))
 }
 
 // between compares, or with -update rewrites, the part of a file between two marks.
