@@ -150,7 +150,10 @@ func mapUser(a *syscall.SysProcAttr) {
 		a.GidMappings[0] = syscall.SysProcIDMap{ContainerID: 0, HostID: commandUID, Size: 1}
 		a.GidMappingsEnableSetgroups = true
 		a.Credential = &syscall.Credential{} // user and group 0 of the namespace, no further groups
+		return
 	}
+	// A program that another user executes would lose the rights in its namespaces that init needs until it drops them.
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 }
 
 func socketPair() (ours, theirs *os.File, err error) {
