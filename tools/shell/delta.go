@@ -7,7 +7,6 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -41,7 +40,7 @@ type copied struct {
 }
 
 // changing matches what differs between two runs of the same program: times of day, dates, durations, addresses.
-var changing = regexp.MustCompile(
+var changing = content.Pattern(
 	`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(\.\d+)?\b|` +
 		`\b\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|secs|seconds|m|min|minutes)\b|0x[0-9a-f]{6,}`,
 )
@@ -63,7 +62,7 @@ func (c *copied) add(b []byte) {
 }
 
 // lines returns the text without what differs between two runs.
-func (c *copied) lines() []byte { return changing.ReplaceAll(c.text, []byte("#")) }
+func (c *copied) lines() []byte { return changing().ReplaceAll(c.text, []byte("#")) }
 
 // remember notes where the output of a command is stored.
 func (s *Shell) remember(j *job, id string) {

@@ -3,7 +3,6 @@ package shell
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
@@ -37,14 +36,14 @@ var hintWords = [][]byte{
 
 // finding matches the lines: of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of test
 // runners (go, pytest, cargo, TAP, jest, mocha), of uncaught exceptions.
-var finding = regexp.MustCompile(
+var finding = content.Pattern(
 	`^\S+?[:(]\d+(?:[:,]\d+)?\)?: (?:fatal |internal )?error\b|^\S+\.go:\d+:\d+: |^(?:fatal )?error(?:\[\w+\])?: |` +
 		`^make(?:\[\d+\])?: \*\*\* |^npm (?:ERR!|error) \S|^\s*--- FAIL: |^FAIL[:\t]|^panic: |^(?:FAILED|ERROR) \S+|^test \S.* \.\.\. FAILED|^not ok\b|` +
 		`^\s*[✕✗] |^\s+● \S.* › |^(?:[\w.]+\.)?\w*(?:Error|Exception): |^Uncaught |^fatal: `,
 )
 
 // goDetail matches a line of a Go test's log.
-var goDetail = regexp.MustCompile(`^\s+\S+_test\.go:\d+: `)
+var goDetail = content.Pattern(`^\s+\S+_test\.go:\d+: `)
 
 func (f *findings) add(b []byte) {
 	hinted := len(f.open) > 0
@@ -78,14 +77,14 @@ func (f *findings) add(b []byte) {
 
 // inspect adds a line if it is a finding.
 func (f *findings) inspect(line []byte) {
-	if goDetail.Match(line) {
+	if goDetail().Match(line) {
 		if f.detail = f.text(line); f.after {
 			f.quote(f.detail)
 			f.detail, f.after = "", false
 		}
 		return
 	}
-	if !finding.Match(line) {
+	if !finding().Match(line) {
 		if f.detail != "" && !bytes.HasPrefix(line, []byte("    ")) {
 			f.detail = ""
 		}

@@ -3,22 +3,22 @@ package shell
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 )
 
 // Words by which programs report what a sandbox refuses.
 var (
-	refusedWrite = regexp.MustCompile(`(?i)read-only file system|EROFS`)
-	refusedPath  = regexp.MustCompile(
+	refusedWrite = content.Pattern(`(?i)read-only file system|EROFS`)
+	refusedPath  = content.Pattern(
 		`(?i)permission denied|operation not permitted|no such file or directory|EACCES|ENOENT|not found`,
 	)
-	refusedNet = regexp.MustCompile(
+	refusedNet = content.Pattern(
 		`(?i)could not resolve|couldn't resolve|network is unreachable|name resolution|no such host|` +
 			`ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo|temporary failure|dial tcp|failed to connect`,
 	)
-	absolutePath = regexp.MustCompile(`(?:^|[\s'"(=:])(/[\w.@+~/-]{2,200})`)
+	absolutePath = content.Pattern(`(?:^|[\s'"(=:])(/[\w.@+~/-]{2,200})`)
 )
 
 // grantHint returns which grant would allow what a failed command seems to have been refused; "" if nothing points to
@@ -29,15 +29,15 @@ func (s *Shell) grantHint(j *job) string {
 	switch {
 	case o.Mode == sandbox.Off:
 		return ""
-	case !o.AllowWrite && refusedWrite.Match(tail):
+	case !o.AllowWrite && refusedWrite().Match(tail):
 		return "commands may not write below the roots: the operator can allow it with --allow-write; /tmp and $HOME can be written"
-	case !o.AllowNet && refusedNet.Match(tail):
+	case !o.AllowNet && refusedNet().Match(tail):
 		return "commands have no network but their own loopback: the operator can allow it with --allow-net"
 	}
-	if !refusedPath.Match(tail) {
+	if !refusedPath().Match(tail) {
 		return ""
 	}
-	for _, m := range absolutePath.FindAllSubmatch(tail, -1) {
+	for _, m := range absolutePath().FindAllSubmatch(tail, -1) {
 		path := filepath.Clean(string(m[1]))
 		if s.hiddenFrom(path) {
 			return fmt.Sprintf(

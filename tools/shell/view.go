@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
@@ -87,11 +87,11 @@ func within(dir, path string) bool {
 }
 
 // obsName matches an observation that a command names as a file.
-var obsName = regexp.MustCompile(`(?:\$OBS|\$\{OBS\}|` + obsDir + `)/([0-9A-Za-z]{12})\b`)
+var obsName = content.Pattern(`(?:\$OBS|\$\{OBS\}|` + obsDir + `)/([0-9A-Za-z]{12})\b`)
 
 // observations returns mounts of the observations that a command names, and of no others.
 func (v *view) observations(command string) (list []sandbox.Mount, err error) {
-	for _, m := range obsName.FindAllStringSubmatch(command, -1) {
+	for _, m := range obsName().FindAllStringSubmatch(command, -1) {
 		id, err := observations.ParseID(m[1])
 		if err != nil {
 			return nil, fmt.Errorf("%s: it is no observation: an ID is 12 characters of 0-9 a-z", m[0])
