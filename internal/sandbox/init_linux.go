@@ -11,6 +11,8 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -56,6 +58,8 @@ type initProcess struct {
 	control *os.File
 	in      *bufio.Reader
 	pid     int // of the command
+
+	sharedByKey bool // System V shared memory has a bounded size
 }
 
 func (i *initProcess) report(r reply) {
@@ -66,6 +70,7 @@ func (i *initProcess) report(r reply) {
 }
 
 func (i *initProcess) run() error {
+	runtime.LockOSThread() // the command inherits what [scopeThread] does to this thread
 	// A command may signal init, which must not end. Handlers, unlike ignored signals, are not inherited by commands.
 	signal.Notify(make(chan os.Signal, 1))
 	if err := i.prepare(); err != nil {
@@ -104,6 +109,9 @@ func (i *initProcess) prepare() error {
 		if err := i.buildView(); err != nil {
 			return &Unavailable{layerFiles, err}
 		}
+		// Memory that is shared by key is nobody's resident memory unless a process has it mapped.
+		pages := strconv.Itoa(sharedSize / os.Getpagesize())
+		i.sharedByKey = os.WriteFile("/proc/sys/kernel/shmall", []byte(pages), 0) == nil
 	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("subreaper: %w", err)
 	}

@@ -141,14 +141,20 @@ func directorySize(dirs []string) (size int64) {
 	return size
 }
 
-// residentMemory returns the sum of the processes' resident memory that they do not share, in bytes.
+// residentMemory returns the sum of the processes' resident memory, in bytes, without pages of files. Anonymous memory
+// that several processes share counts once for each: the kernel says only to tracers what is shared with whom.
 func residentMemory(pids []int) (sum int64) {
 	for _, pid := range pids {
-		b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
-		if fields := bytes.Fields(b); len(fields) > 2 {
-			resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-			shared, _ := strconv.ParseInt(string(fields[2]), 10, 64)
-			sum += max(resident-shared, 0) * int64(os.Getpagesize())
+		b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		for line := range bytes.Lines(b) {
+			name, value, _ := bytes.Cut(line, []byte(":"))
+			if n := string(name); n != "RssAnon" && n != "RssShmem" {
+				continue
+			}
+			if fields := bytes.Fields(value); len(fields) > 0 {
+				kib, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+				sum += kib << 10
+			}
 		}
 	}
 	return sum

@@ -39,7 +39,7 @@ func (i *initProcess) restrict() error {
 	if err := must(layerLandlock, i.landlock()); err != nil {
 		return err
 	}
-	if i.Namespaces {
+	if i.Namespaces || os.Geteuid() == 0 {
 		if err := must(layerRights, dropCapabilities()); err != nil {
 			return err
 		}
@@ -48,7 +48,61 @@ func (i *initProcess) restrict() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return &Unavailable{layerRights, err}
 	}
-	return must(layerCalls, seccomp.Install(rules))
+	var more []seccomp.Rule
+	if !i.sharedByKey {
+		more = seccomp.Deny(unix.SYS_SHMGET)
+	}
+	if !i.Namespaces {
+		scopeThread()
+		more = append(more, rulesOutsideNamespaces(i.Net)...)
+	}
+	return must(layerCalls, seccomp.Install(append(more, rules...)))
+}
+
+// scopeThread makes the kernel deny signals to processes outside, if it can, to all that this thread starts. Other
+// threads of init stay free: Landlock domains differ from thread to thread, and one could not kill what another
+// started.
+func scopeThread() {
+	version, err := lsys.LandlockGetABIVersion()
+	if err != nil || version < landlockScopes {
+		return
+	}
+	attr := lsys.RulesetAttr{Scoped: lsys.ScopeSignal | lsys.ScopeAbstractUnixSocket}
+	fd, err := lsys.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return
+	}
+	_, _, _ = unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(fd), 0, 0)
+	_ = unix.Close(fd)
+}
+
+const landlockScopes = 6 // the version of Landlock that knows scopes
+
+// rulesOutsideNamespaces are what namespaces would deny: the network of the machine, the priorities and limits of other
+// processes, and queues by key or name. They come before [rules].
+func rulesOutsideNamespaces(net bool) []seccomp.Rule {
+	const ioprioProcess = 1
+	var list []seccomp.Rule
+	allow := func(call uintptr, tests ...seccomp.Test) {
+		list = append(list, seccomp.Rule{Call: call, If: tests, Errno: seccomp.Allow})
+		list = append(list, seccomp.Rule{Call: call, Errno: unix.EPERM})
+	}
+	allow(unix.SYS_SETPRIORITY, seccomp.Is(0, unix.PRIO_PROCESS), seccomp.Is(1, 0))
+	allow(unix.SYS_IOPRIO_SET, seccomp.Is(0, ioprioProcess), seccomp.Is(1, 0))
+	for _, call := range []uintptr{
+		unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
+		unix.SYS_PRLIMIT64,
+	} {
+		allow(call, seccomp.Is(0, 0))
+	}
+	list = append(list, seccomp.Deny(
+		unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+		unix.SYS_PIDFD_SEND_SIGNAL,
+	)...)
+	if !net {
+		list = append(list, seccomp.Deny(unix.SYS_SOCKET)...)
+	}
+	return list
 }
 
 func (i *initProcess) landlock() error {
@@ -136,6 +190,9 @@ var rules = append(
 		Call:  unix.SYS_CLONE3,
 		Errno: unix.ENOSYS,
 	}, // its flags are behind a pointer; callers fall back to clone
+	// Its pages are nobody's resident memory unless mapped; callers fall back to a file.
+	seccomp.Rule{Call: unix.SYS_MEMFD_CREATE, Errno: unix.ENOSYS},
+	seccomp.Rule{Call: unix.SYS_MEMFD_SECRET, Errno: unix.ENOSYS},
 	seccomp.Rule{Call: unix.SYS_IOCTL, If: []seccomp.Test{seccomp.Is(1, unix.TIOCSTI)}, Errno: unix.EPERM},
 	seccomp.Rule{Call: unix.SYS_IOCTL, If: []seccomp.Test{seccomp.Is(1, linuxTIOCLINUX)}, Errno: unix.EPERM},
 	seccomp.Rule{Call: unix.SYS_SOCKET, If: []seccomp.Test{seccomp.Is(0, unix.AF_INET)}, Errno: seccomp.Allow},

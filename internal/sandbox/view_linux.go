@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -284,6 +285,8 @@ func mountDevices() error {
 	return attach(fd, "/dev/shm", false, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
+const sharedSize = 64 << 20 // bytes of POSIX shared memory, and of System V shared memory
+
 // sharedMemory returns the file system of POSIX shared memory, of a bounded size.
 func sharedMemory() (int, error) {
 	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
@@ -292,7 +295,8 @@ func sharedMemory() (int, error) {
 	}
 	defer unix.Close(fs) //nolint:errcheck // nothing was written to it
 	if err := errors.Join(
-		unix.FsconfigSetString(fs, "size", "64m"), unix.FsconfigSetString(fs, "mode", "1777"), unix.FsconfigCreate(fs),
+		unix.FsconfigSetString(fs, "size", strconv.Itoa(sharedSize)), unix.FsconfigSetString(fs, "mode", "1777"),
+		unix.FsconfigCreate(fs),
 	); err != nil {
 		return 0, err
 	}
