@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,87 @@ func TestBashCompletes(t *testing.T) {
 	}
 	if _, err := os.Stat("/nowhere"); err == nil {
 		t.Error("a store was made by completing")
+	}
+}
+
+// askers print the candidates that a shell is given for "mcp-funnel obs cat " and for "mcp-funnel call read path=obs:",
+// one on a line with its description, in the order in which the shell keeps them.
+var askers = map[string]string{
+	// 63: after a second tab, bash lists candidates
+	"bash": `source <(mcp-funnel completion bash)
+compopt() { [[ $* == "-o nosort" ]] && sorted=no; }
+COMP_WORDBREAKS=$' \t\n"\'><=;|&(:' COMP_TYPE=63
+shopt -s nullglob
+for COMP_LINE in "mcp-funnel obs cat " "mcp-funnel call read path=obs:"; do
+  COMP_POINT=${#COMP_LINE} sorted=yes
+  _mcp_funnel mcp-funnel
+  [[ $sorted == no ]] || COMPREPLY=("sorted by the shell")
+  printf '%s\n' "${COMPREPLY[@]}"
+done
+`,
+	// compadd -V does not sort a group
+	"zsh": `compdef() { }
+source <(mcp-funnel completion zsh)
+compadd() {
+  local array=${@[${@[(i)-d]}+1]}
+  [[ $1 == -V ]] && print -rl -- "${(@P)array}"
+  print -r -- inserted ${@[${@[(i)--]}+1,-1]} >&2
+}
+words=(mcp-funnel obs cat '') CURRENT=4
+_mcp-funnel
+words=(mcp-funnel call read path=obs:) CURRENT=4
+_mcp-funnel
+`,
+	"fish": `mcp-funnel completion fish | source
+complete -C "mcp-funnel obs cat "
+complete -C "mcp-funnel call read path=obs:"
+`,
+}
+
+// Each shell lists observations newest first, each with its tool, kind, size, age and name.
+func TestShellsDescribeObservations(t *testing.T) {
+	drivesOnly(t)
+	env := append(environment(t), "PATH="+filepath.Dir(binary(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	run := func(stdin string, name string, args ...string) (string, string) {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), name, args...)
+		var said strings.Builder
+		c.Env, c.Dir, c.Stdin, c.Stderr = env, t.TempDir(), strings.NewReader(stdin), &said
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%s %q: %v\n%s%s", name, args, err, out, said.String())
+		}
+		return string(out), said.String()
+	}
+	var want []string // newest first
+	for _, k := range []struct{ text, name, about string }{
+		{"a line\n", "*", "keep, text, 7 bytes, AGE ago: *"},
+		{"{\"a\":1}\n{\"a\":2}\n", "two", "keep, ndjson, 16 bytes, AGE ago: two"},
+		{strings.Repeat("x y z\n", 300), "", "keep, text, 1.8 KiB, AGE ago"},
+	} {
+		out, _ := run(k.text, binary(t), "keep", "--json", "--name", k.name)
+		_, id, _ := strings.Cut(out, `"observation_id": "`)
+		id, _, _ = strings.Cut(id, `"`)
+		want = append([]string{id + " " + k.about}, want...)
+	}
+	_, _ = run("", binary(t), "observations", "pin", want[2][:12])
+	want[2] = strings.Replace(want[2], "ago: *", "ago: [pinned] *", 1)
+	age := regexp.MustCompile(`\d+[smh] ago`)
+	for shell, script := range askers {
+		t.Run(shell, func(t *testing.T) {
+			out, said := run("", peer.Find(t, shell), "-c", script)
+			var got []string
+			for _, line := range strings.Split(strings.TrimSpace(age.ReplaceAllString(out, "AGE ago")), "\n") {
+				line = strings.TrimPrefix(line, "path=obs:")
+				got = append(got, strings.Join(strings.Fields(strings.Replace(line, "  # ", " ", 1)), " "))
+			}
+			if !slices.Equal(got, append(slices.Clone(want), want...)) {
+				t.Errorf("listed: %q\nwant twice %q", got, want)
+			}
+			if shell == "zsh" && !strings.Contains(said, "inserted "+want[0][:12]+" "+want[1][:12]) {
+				t.Errorf("inserted: %s", said)
+			}
+		})
 	}
 }
 

@@ -179,6 +179,15 @@ func TestCompletion(t *testing.T) {
 	if len(values) != maxCompletions || total != maxCompletions+5 || !more || values[0] != string(last) {
 		t.Errorf("%d values of %d, more %v, first %s", len(values), total, more, values[0])
 	}
+	list, err := store.List(observations.Local, false)
+	if err != nil || len(list) < len(values) {
+		t.Fatalf("%d, %v", len(list), err)
+	}
+	for i, v := range values {
+		if v != string(list[i].ID) || i > 0 && list[i].Created.After(list[i-1].Created) {
+			t.Errorf("value %d is %s, not %s: newest first", i, v, list[i].ID)
+		}
+	}
 	values, total, more = ask(template, "id", strings.ToUpper(string(last[:6])))
 	if len(values) == 0 || total != len(values) || more {
 		t.Errorf("by a prefix: %v, %d, %v", values, total, more)

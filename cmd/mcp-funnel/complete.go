@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -244,12 +245,18 @@ func ids(settings []string, typed, before string) (out []candidate) {
 	if err != nil {
 		return nil
 	}
+	now := time.Now()
 	for _, o := range list[:min(len(list), 200)] {
-		name := o.Name
-		if name == "" {
-			name = string(o.Args)
-		}
-		out = append(out, candidate{before + string(o.ID), o.Tool + " " + name})
+		out = append(out, candidate{before + string(o.ID), describe(c.maskFields(o), now)})
 	}
 	return out
+}
+
+// describe says what an observation is: "search, ndjson, 58.8 KiB, 3m ago: NAME".
+func describe(o observations.Observation, now time.Time) string {
+	text := fmt.Sprintf("%s, %s, %s, %s", o.Tool, o.Stats.Kind, bytesText(o.Bytes), ageText(now.Sub(o.Created)))
+	if name := label(o); name != "" {
+		text += ": " + name
+	}
+	return text
 }

@@ -18,12 +18,24 @@ func (c *completion) Help() string {
 }
 
 // scripts are the completion scripts by shell. They call the program, which knows its tools, their arguments and the
-// store. If the program prints nothing, the shell completes file names.
+// store. If the program prints nothing, the shell completes file names. They keep the program's order (observations are
+// newest first) and show descriptions where the shell lists candidates.
 var scripts = map[string]string{
-	// Bash replaces only the text after the last of COMP_WORDBREAKS, which contain = and :.
+	// Bash replaces only the text after the last of COMP_WORDBREAKS, which contain = and :. It has no descriptions:
+	// they are part of a candidate where bash only lists them (?) or inserts their common beginning (! and @).
 	"bash": `_mcp_funnel() {
-  local IFS=$'\n'
-  COMPREPLY=($("$1" __complete --breaks "$COMP_WORDBREAKS" -- "${COMP_LINE:0:COMP_POINT}" 2>/dev/null | cut -f1))
+  local i line
+  COMPREPLY=()
+  while IFS= read -r line; do # a substitution of words would expand * in descriptions
+    COMPREPLY+=("$line")
+  done < <("$1" __complete --breaks "$COMP_WORDBREAKS" -- "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+  compopt -o nosort 2>/dev/null
+  for i in "${!COMPREPLY[@]}"; do
+    case ${#COMPREPLY[@]}:${COMP_TYPE:-9} in
+      1:*|*:9|*:37|*:42) COMPREPLY[i]=${COMPREPLY[i]%%$'\t'*} ;;
+      *) COMPREPLY[i]=${COMPREPLY[i]/$'\t'/  # } ;;
+    esac
+  done
   [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
   return 0
 }
@@ -31,12 +43,18 @@ complete -o default -F _mcp_funnel mcp-funnel
 `,
 	"zsh": `#compdef mcp-funnel
 _mcp-funnel() {
-  local -a found
-  found=("${(@f)$("$words[1]" __complete -- "${(j: :)${(@)words[1,CURRENT]}}" 2>/dev/null | cut -f1)}")
+  local -a found open shut shown
+  local line
+  found=("${(@f)$("$words[1]" __complete -- "${(j: :)${(@)words[1,CURRENT]}}" 2>/dev/null)}")
   found=(${found:#})
+  for line in $found; do
+    if [[ ${line%%$'\t'*} == *= ]]; then open+=($line); else shut+=($line); fi
+  done
   if (( $#found )); then
-    compadd -S '' -- ${(M)found:#*=}
-    compadd -- ${found:#*=}
+    shown=("${(@)open/$'\t'/  # }")
+    (( $#open )) && compadd -V open -l -d shown -S '' -- ${open%%$'\t'*}
+    shown=("${(@)shut/$'\t'/  # }")
+    (( $#shut )) && compadd -V shut -l -d shown -- ${shut%%$'\t'*}
   else
     compset -P '*='
     _files
@@ -57,7 +75,7 @@ fi
     __fish_complete_path (commandline -ct)
   end
 end
-complete -c mcp-funnel -f -a '(__mcp_funnel_complete)'
+complete -c mcp-funnel -f -k -a '(__mcp_funnel_complete)'
 `,
 }
 

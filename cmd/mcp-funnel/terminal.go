@@ -141,3 +141,17 @@ func bytesText(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %ciB", v, units[u])
 }
+
+// ageText formats an age by its largest unit: "5s ago", "3m ago", "2h ago", "6d ago".
+func ageText(age time.Duration) string {
+	const day = 24 * time.Hour
+	switch age = max(age, 0); {
+	case age < time.Minute:
+		return fmt.Sprintf("%ds ago", age/time.Second)
+	case age < time.Hour:
+		return fmt.Sprintf("%dm ago", age/time.Minute)
+	case age < 2*day:
+		return fmt.Sprintf("%dh ago", age/time.Hour)
+	}
+	return fmt.Sprintf("%dd ago", age/day)
+}

@@ -25,3 +25,20 @@ func TestBarText(t *testing.T) {
 		}
 	}
 }
+
+func TestAgeText(t *testing.T) {
+	for age, want := range map[time.Duration]string{
+		-time.Second:                    "0s ago",
+		59 * time.Second:                "59s ago",
+		time.Minute:                     "1m ago",
+		59*time.Minute + 59*time.Second: "59m ago",
+		time.Hour:                       "1h ago",
+		47 * time.Hour:                  "47h ago",
+		48 * time.Hour:                  "2d ago",
+		400 * 24 * time.Hour:            "400d ago",
+	} {
+		if got := ageText(age); got != want {
+			t.Errorf("%v: %s, want %s", age, got, want)
+		}
+	}
+}
