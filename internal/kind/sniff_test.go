@@ -70,6 +70,12 @@ func TestSniff(t *testing.T) {
 		{"", "time,value\n2026-11-20 10:00:00,5\n2026-11-20 10:00:01,6\n", content.Table},
 		{"", "time\tvalue\n2026-11-20 10:00:00\t5\n2026-11-20 10:00:01\t6\n", content.Table},
 		{"x.csv", "a,b\n", content.Table},
+		{"x.csv", "a,b\n1,2,3\n1,2\n1\n", content.Table}, // ragged
+		{"x.csv", "a,b\n1,2,\n3,4,\n", content.Table},    // every row has one more column than the header
+		{"x.tsv", "a\tb\n1\t2\t3\n", content.Table},
+		{"", "a,b\n1,2,3\n1,2\n1\n", content.Text},
+		{"x.csv", "Dear Sir, dear Madam\nthis is a letter, not a table, and that\nfor a reason\n", content.Text},
+		{"x.csv", "Report of sales\n1,2,3\n4,5,6\n", content.Text}, // the first line is no header
 		{"x.csv", "\"a\"\n\"b\"\n", content.Table},
 		{"", "Dear John,\nyours sincerely,\n", content.Text},
 		{"", "It was late, and cold.\nShe ran, and fell.\nThey went home, too.\n", content.Text},

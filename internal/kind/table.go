@@ -38,7 +38,8 @@ func tableRecords(ctx context.Context, r io.Reader, visit func(index int64, at c
 }
 
 // isTable reports whether the text is CSV or TSV: all rows have as many columns as the first row, and at least two.
-// Prose with commas rarely has equal rows; the remaining checks reject prose and code that do.
+// Prose with commas rarely has equal rows; the remaining checks reject prose and code that do. A file with the name of
+// a table may have ragged rows, which its summary counts.
 func isTable(p []byte, whole bool, ext string) bool {
 	c := columnCensus{delimiter: content.Delimiter(p)}
 	named := ext == ".csv" || ext == ".tsv"
@@ -50,8 +51,10 @@ func isTable(p []byte, whole bool, ext string) bool {
 	switch {
 	case c.rows == 0:
 		return false
-	case named:
-		return c.same*10 >= c.rows*9
+	case named && c.same*10 >= c.rows*9:
+		return true
+	case named: // ragged rows are counted; a space after most commas is prose
+		return c.columns > 1 && (c.delimiter == '\t' || c.spaced*2 <= c.cells-c.rows)
 	case c.columns < 2 || c.rows < 2 || c.same < c.rows:
 		return false
 	case c.delimiter == ',' && c.columns == 2 && c.rows < 3:
