@@ -32,7 +32,7 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 		return Whole{}, false
 	}
 	shown := held
-	if f.Terminal && !asIs {
+	if f.Terminal && !asIs && c.Kind() != content.Binary {
 		shown = text.Terminal(held)
 		w.Collapsed = len(shown) != len(held)
 		shown = markStderr(shown, &c.Streams)

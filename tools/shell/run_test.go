@@ -29,6 +29,7 @@ func TestSmallOutputs(t *testing.T) {
 		{"no parse", "if true", "stderr", "failure"},
 		{"not found", "no-such-program", "not found", "failure"},
 		{"home", "cd; pwd; touch x && ls", "/home/run\nx\n", "success"},
+		{"binary", "head -c 9000 /bin/ls", "total: 9000 bytes; binary; application/", "success"},
 		{"last of a pipeline", "seq 3 | tail -1", "3\n", "success"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
