@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -59,7 +60,8 @@ type initProcess struct {
 	in      *bufio.Reader
 	pid     int // of the command
 
-	sharedByKey bool // System V shared memory has a bounded size
+	scratchSize atomic.Int64 // see [Status.Scratch]
+	sharedByKey bool         // System V shared memory has a bounded size
 }
 
 func (i *initProcess) report(r reply) {
@@ -87,6 +89,7 @@ func (i *initProcess) run() error {
 		status.Limit = hit
 	}
 	status.Left = i.killRest()
+	status.Scratch = i.scratchSize.Load()
 	i.report(reply{End: &status})
 	return nil
 }

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -70,7 +71,6 @@ type watch struct {
 	*initProcess
 	free     int64 // free space when the size of the scratch directory was last measured
 	measured time.Time
-	allowed  int64 // bytes in the scratch directory: its limit, or its size when the command began; 0: not measured yet
 }
 
 // exceeded returns the limit that is exceeded, "" if none is.
@@ -107,11 +107,9 @@ func (w *watch) exceeded() string {
 	if len(scratch) == 0 || !w.mayBeFull(free) {
 		return ""
 	}
-	size := directorySize(scratch)
-	if w.allowed == 0 { // a command may delete what earlier ones have left
-		w.allowed = max(w.ScratchMax, size)
-	}
-	if size > w.allowed {
+	size := directorySize(scratch) + deletedFiles(pids)
+	w.scratchSize.Store(size)
+	if size > max(w.ScratchMax, w.ScratchNow) { // a command may delete what earlier ones have left
 		return sizeText(w.ScratchMax) + " in the scratch directory: delete files in /tmp and $HOME"
 	}
 	return ""
@@ -127,16 +125,44 @@ func (w *watch) mayBeFull(free int64) bool {
 	return true
 }
 
-// directorySize returns the space that the files below directories take, in bytes.
+// directorySize returns the space that the files below directories take, in bytes. A directory that its owner may not
+// read is made readable: otherwise a command could hide its files.
 func directorySize(dirs []string) (size int64) {
 	for _, dir := range dirs {
-		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrPermission) && e.IsDir() && os.Chmod(path, 0o700) == nil { //nolint:gosec // a command's
+				size += directorySize([]string{path})
+				return nil
+			}
 			var st unix.Stat_t
 			if err == nil && unix.Lstat(path, &st) == nil {
 				size += st.Blocks * 512
 			}
 			return nil
 		})
+	}
+	return size
+}
+
+// deletedFiles returns the space that files take which processes hold open after they were deleted, in bytes.
+func deletedFiles(pids []int) (size int64) {
+	seen := map[[2]uint64]bool{}
+	for _, pid := range pids {
+		dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, name := range names {
+			var st unix.Stat_t
+			if unix.Stat(dir+"/"+name.Name(), &st) != nil || st.Nlink > 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+				continue
+			}
+			if id := [2]uint64{uint64(st.Dev), st.Ino}; !seen[id] { //nolint:unconvert // not on every system
+				seen[id] = true
+				size += st.Blocks * 512
+			}
+		}
 	}
 	return size
 }

@@ -96,7 +96,7 @@ func openTree(path string) (int, error) {
 
 // owners returns a user namespace that maps files of root to [commandUID]. It is opened once and stays open.
 var owners = sync.OnceValues(func() (*os.File, error) {
-	cmd := exec.Command("/proc/self/exe", argument, asOwner) //nolint:noctx // it ends with its standard input
+	cmd := exec.Command(initBinary, argument, asOwner) //nolint:noctx // it ends with its standard input
 	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL}
 	mapUser(a)
 	a.Credential = nil

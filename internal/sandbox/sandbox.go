@@ -42,6 +42,7 @@ type Spec struct {
 
 	Scratch    string // the directory of this machine in which mounts of bounded size lie; "": none
 	ScratchMax int64  // bytes; 0: unlimited
+	ScratchNow int64  // its size when it was last measured: a command that finds it over its limit must not add to it
 	MinFree    int64  // bytes that must stay free on the file systems that the command may write to
 
 	Memory    int64 // bytes: for each process, and for the resident memory of the tree; 0: unlimited
@@ -59,10 +60,11 @@ type Mount struct {
 
 // Status is how a command ended.
 type Status struct {
-	Exit   int    `json:"exit"`             // exit code; 128 + the signal if a signal ended it, as a shell reports it
-	Signal string `json:"signal,omitempty"` // "killed", "segmentation fault"; "": it exited
-	Left   int    `json:"left,omitempty"`   // processes that it left running, and that were killed
-	Limit  string `json:"limit,omitempty"`  // the limit that ended it: "4 GiB of memory"
+	Exit    int    `json:"exit"`              // exit code; 128 + the signal if a signal ended it, as a shell reports it
+	Signal  string `json:"signal,omitempty"`  // "killed", "segmentation fault"; "": it exited
+	Left    int    `json:"left,omitempty"`    // processes that it left running, and that were killed
+	Scratch int64  `json:"scratch,omitempty"` // size of the scratch directory when it was last measured; 0: it was not
+	Limit   string `json:"limit,omitempty"`   // the limit that ended it: "4 GiB of memory"
 }
 
 // Errors of [Start].
@@ -98,6 +100,13 @@ const argument = "__sandbox"
 const startTimeout = 20 * time.Second
 
 var ready bool
+
+// initBinary is the program that becomes init.
+var initBinary = "/proc/self/exe"
+
+// Use makes init start from another build of this program. Tests with the race detector call it: the detector needs cgo,
+// and a program linked with cgo cannot drop its rights on all threads.
+func Use(path string) { initBinary = path }
 
 // Main runs the init of a sandbox if the arguments ask for one. Then ran is true, and the process must exit with code
 // at once. Call Main first in main, and in TestMain of tests whose code runs commands.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/internal/worker/workertest"
 )
 
 func TestMain(m *testing.M) {
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(probeKey); name != "" {
 		os.Exit(runProbe(name, os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(workertest.WithPlainBuild(m, sandbox.Use))
 }
 
 // runCommand runs a shell command and returns its status and what it wrote.

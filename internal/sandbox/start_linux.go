@@ -92,7 +92,7 @@ func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 	}
 	defer theirs.Close() //nolint:errcheck // the child has its own
 	p := &Process{control: ours, replies: bufio.NewReader(ours), done: make(chan struct{})}
-	p.cmd = exec.Command("/proc/self/exe", argument, asInit) //nolint:noctx // Kill ends the whole tree
+	p.cmd = exec.Command(initBinary, argument, asInit) //nolint:noctx // Kill ends the whole tree
 	p.cmd.Args[0] = "mcp-funnel"
 	p.cmd.Dir = "/"
 	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=1", "GOGC=off"}

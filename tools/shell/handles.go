@@ -76,6 +76,7 @@ func (s *Shell) finish(j *job) {
 	}
 	s.mu.Unlock()
 	j.discard()
+	s.releaseGuards(j.guarded)
 	s.end(j.owner)
 }
 
@@ -95,5 +96,5 @@ func (s *Shell) expire(j *job) {
 }
 
 func shortTime(d time.Duration) string {
-	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "m0s")+"m", "h0m")
 }

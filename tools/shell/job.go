@@ -42,7 +42,8 @@ type job struct {
 	handle  string // "": no call gave it out
 	began   time.Time
 	timeout time.Duration
-	guarded []guard // names that the command must not create
+	scratch *scratch
+	guarded []string // roots below which it may write
 
 	process *sandbox.Process
 	chunks  chan chunk

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/internal/worker/workertest"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 	if ran, code := sandbox.Main(os.Args); ran {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	os.Exit(workertest.WithPlainBuild(m, sandbox.Use))
 }
 
 // bench is a funnel with the tool run, a store and one root.

@@ -125,14 +125,21 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	}
 	o := &s.options
 	j := newJob(s, in.Owner, lastKey{in.Owner, cwd, a.Command})
-	j.guarded = v.unguarded()
+	j.scratch = dir
+	if o.AllowWrite {
+		for _, r := range in.Sources.Roots {
+			j.guarded = append(j.guarded, r.Dir())
+		}
+	}
+	s.guard(j.guarded)
 	err = j.start(sandbox.Spec{
 		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v.home()), Mode: o.Mode,
 		Mounts: mounts, Net: o.AllowNet,
-		Scratch: dir.path, ScratchMax: o.ScratchMax, MinFree: o.MinFree,
+		Scratch: dir.path, ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
 		Memory: o.Memory, Processes: o.Processes,
 	}, timeout)
 	if err != nil {
+		s.releaseGuards(j.guarded)
 		return nil, s.explainStart(err)
 	}
 	return j, nil
@@ -168,6 +175,9 @@ func (s *Shell) answerSoFar(j *job, out tools.Output) error {
 	out.Keep()
 	out.OnStored(j.setPrefix)
 	out.Count("running", 1)
+	for _, note := range s.quarantine(j.guarded) {
+		out.Note(note)
+	}
 	out.Note(fmt.Sprintf("still running after %s; next: run after=%s", j.age(), handle))
 	return nil
 }
@@ -179,6 +189,9 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		return fmt.Errorf("the end of the command is unknown: %w", err)
 	}
 	out.Count("exit_code", float64(status.Exit))
+	if status.Scratch > 0 {
+		j.scratch.size.Store(status.Scratch)
+	}
 	for _, note := range s.notes(ctx, j, status, in) {
 		out.Note(note)
 	}
@@ -214,7 +227,7 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 			add("%s", j.script.fault)
 		}
 	}
-	notes = append(notes, s.quarantine(j)...)
+	notes = append(notes, s.quarantine(j.guarded)...)
 	if !s.options.NoDeltas {
 		if d := s.delta(ctx, j, in); d != "" {
 			add("%s", d)

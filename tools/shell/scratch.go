@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
@@ -14,7 +15,8 @@ import (
 type scratch struct {
 	path string
 	root *tree.Root
-	lock *os.File // held while the server lives: other servers delete directories whose lock is free
+	size atomic.Int64 // as last measured
+	lock *os.File     // held while the server lives: other servers delete directories whose lock is free
 }
 
 const scratchPrefix = "run-"

@@ -83,6 +83,7 @@ type Shell struct {
 	jobs     map[string]*job     // by handle: those that outlived their call
 	last     map[lastKey]lastRun // of each command, for deltas
 	scratch  map[string]*scratch // by owner
+	guards   map[string]*guards  // by root, while commands may write below it
 	leftover sync.Once
 }
 
@@ -91,6 +92,7 @@ func New(o Options) *Shell {
 	return &Shell{
 		options: o.withDefaults(),
 		running: map[string]int{}, jobs: map[string]*job{}, last: map[lastKey]lastRun{}, scratch: map[string]*scratch{},
+		guards: map[string]*guards{},
 	}
 }
 
@@ -108,6 +110,7 @@ func (s *Shell) Close() {
 		j.attach()
 		j.wait(time.Second)
 		j.discard()
+		s.releaseGuards(j.guarded)
 	}
 	for _, d := range dirs {
 		d.remove()

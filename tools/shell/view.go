@@ -114,15 +114,11 @@ func (v *view) observations(command string) (list []sandbox.Mount, err error) {
 	return list, nil
 }
 
-// A guard is a name directly below a root that a command must not create or change: clients and git run what it holds.
-type guard struct {
-	root, name string
-}
-
 // guardedNames are files and directories from which clients read commands to run.
 var guardedNames = []string{
 	".mcp.json", ".claude", ".claude.json", ".cursor", ".vscode", ".codex", ".gemini", ".windsurf", ".zed", ".idea",
-	".continue", ".roo", ".kilocode", ".opencode", "opencode.json", ".devcontainer", ".envrc",
+	".continue", ".roo", ".kilocode", ".opencode", "opencode.json", ".devcontainer", ".envrc", ".kiro", ".amazonq", ".fleet",
+	".vs", ".husky", ".mise.toml", ".cargo", ".npmrc", ".exrc", ".gdbinit",
 }
 
 // guardedMounts returns read-only mounts over what git and clients run, below a root that commands may write to. A
@@ -201,46 +197,4 @@ func worktreeOf(dotGit string) (common string, ok bool) {
 	}
 	real, err := filepath.EvalSymlinks(common)
 	return common, err == nil && real == common
-}
-
-// unguarded returns the guarded names that do not exist yet: no mount can cover them.
-func (v *view) unguarded() (list []guard) {
-	if !v.options.AllowWrite {
-		return nil
-	}
-	for _, r := range v.roots {
-		for _, name := range guardedNames {
-			if _, err := os.Lstat(filepath.Join(r.Dir(), name)); errors.Is(err, fs.ErrNotExist) {
-				list = append(list, guard{r.Dir(), name})
-			}
-		}
-	}
-	return list
-}
-
-// quarantine renames what the command has created under guarded names, and returns a note for each.
-func (s *Shell) quarantine(j *job) (notes []string) {
-	for _, g := range j.guarded {
-		path := filepath.Join(g.root, g.name)
-		if _, err := os.Lstat(path); err != nil {
-			continue
-		}
-		aside := fmt.Sprintf("%s.from-run-%d", path, os.Getpid())
-		if err := os.Rename(path, aside); err != nil {
-			notes = append(
-				notes,
-				fmt.Sprintf(
-					"%s was created by the command and could not be renamed: look at it before a client runs it",
-					path,
-				),
-			)
-			continue
-		}
-		notes = append(
-			notes,
-			fmt.Sprintf("clients run what is in %s: it was renamed to %s; a person may rename it back",
-				g.name, filepath.Base(aside)),
-		)
-	}
-	return notes
 }

@@ -25,6 +25,12 @@ func Main(m *testing.M, workers map[string]worker.Worker) int {
 	if ran, code := worker.Main(os.Args, workers); ran {
 		return code
 	}
+	return WithPlainBuild(m, worker.Use)
+}
+
+// WithPlainBuild runs the tests. If this binary has the race detector, it calls use before, with the path of a second
+// build of the same test binary that has neither the detector nor cgo.
+func WithPlainBuild(m *testing.M, use func(path string)) int {
 	if Race {
 		dir, err := os.MkdirTemp("", "workertest")
 		if err != nil {
@@ -32,6 +38,10 @@ func Main(m *testing.M, workers map[string]worker.Worker) int {
 			return 1
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
+		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another user runs what is in it
+			fmt.Fprintln(os.Stderr, "workertest:", err)
+			return 1
+		}
 		path := filepath.Join(dir, "worker.test")
 		build := exec.CommandContext(context.Background(), "go", "test", "-c", "-race=false", "-o", path, ".")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -39,7 +49,7 @@ func Main(m *testing.M, workers map[string]worker.Worker) int {
 			fmt.Fprintf(os.Stderr, "workertest: no build without the race detector: %v\n%s", err, out)
 			return 1
 		}
-		worker.Use(path)
+		use(path)
 	}
 	return m.Run()
 }
