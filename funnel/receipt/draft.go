@@ -79,7 +79,10 @@ func NewDraft(f Facts) *Draft {
 		d.head, d.tail = nil, nil // its bytes are not readable
 	case d.kind == content.NDJSON && len(d.head) > 0:
 		// The first line of the head shows this record already.
-		d.body = slices.DeleteFunc(slices.Clone(d.body), func(s string) bool { return strings.HasPrefix(s, "record 0: ") })
+		d.body = slices.DeleteFunc(
+			slices.Clone(d.body),
+			func(s string) bool { return strings.HasPrefix(s, "record 0: ") },
+		)
 	}
 	if sum.First.Line != "" && sum.Cut == nil && c.Lines == 1 && len(d.head) == 1 {
 		d.head = []text.Line{around(d.head[0], sum.First.Offset)}
@@ -99,8 +102,11 @@ func (f Facts) terminalLines(part []text.Line, from int64) []text.Line {
 	shown := make([]text.Line, len(part))
 	for i, l := range part {
 		shown[i] = l.Terminal()
-		if s := &f.Captured.Streams; s.Mixed() && s.HasStderr(from+int64(i)) {
+		switch s := &f.Captured.Streams; {
+		case s.Mixed() && s.HasStderr(from+int64(i)):
 			shown[i] = shown[i].Marked(text.StderrMark)
+		case bytes.HasPrefix(bytes.TrimLeft(shown[i].Left, "> "), []byte(text.StderrMark)):
+			shown[i] = shown[i].Marked(">") // a command may not imitate the mark
 		}
 	}
 	return shown
@@ -314,7 +320,8 @@ func (d *Draft) edge(part byte, from int, edge []text.Line, width int) (rows []s
 func (d *Draft) saysLines(c choice) (out []string) {
 	width := max(c.saysWidth, c.lead) // of the first line
 	for i, s := range d.says[:c.says] {
-		if shown := int64(c.says - d.listed.From); i == d.listed.From && d.listed.Title != "" && shown < d.listed.Total {
+		if shown := int64(c.says - d.listed.From); i == d.listed.From && d.listed.Title != "" &&
+			shown < d.listed.Total {
 			out = append(out, fmt.Sprintf("%s, %d of %d:", d.listed.Title, shown, d.listed.Total))
 		}
 		out = append(out, d.summaryLine('s', i, s, c, width))
@@ -352,7 +359,8 @@ func (d *Draft) showsWhole(c choice, n int64) bool {
 	default:
 		return false
 	}
-	return l.Whole() && utf8.RuneCountInString(text.VisibleLine(string(l.Left), d.json())) <= max(c.width, text.MinWidth)
+	return l.Whole() &&
+		utf8.RuneCountInString(text.VisibleLine(string(l.Left), d.json())) <= max(c.width, text.MinWidth)
 }
 
 func (d *Draft) shapeLines(c choice) []string {
@@ -375,6 +383,13 @@ func (d *Draft) render(level int, c choice) string {
 	// The order: totals, what the kind says, shape, body, file name, notes, head and tail, next step.
 	const totals = 2 // lines of top
 	return strings.Join(slices.Concat(
-		top[:totals], d.saysLines(c), d.shapeLines(c), d.bodyLines(c), d.savedLines(c), top[totals:], d.edgeLines(c), bottom,
+		top[:totals],
+		d.saysLines(c),
+		d.shapeLines(c),
+		d.bodyLines(c),
+		d.savedLines(c),
+		top[totals:],
+		d.edgeLines(c),
+		bottom,
 	), "\n")
 }

@@ -35,9 +35,11 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 	if f.Terminal && !asIs && c.Kind() != content.Binary {
 		shown = text.Terminal(held)
 		w.Collapsed = len(shown) != len(held)
-		shown = markStderr(shown, &c.Streams)
 	}
 	w.Text = text.Sanitize(string(shown), c.JSON(), text.Standalone)
+	if f.Terminal {
+		w.Text = markStderr(w.Text, &c.Streams)
+	}
 	if asIs && len(w.Text) > MaxAnswer {
 		return Whole{}, false
 	}
@@ -68,21 +70,24 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 	return w, true
 }
 
-// markStderr marks the lines of standard error, if there are others.
-func markStderr(b []byte, s *capture.Streams) []byte {
-	if !s.Mixed() {
-		return b
+// markStderr marks the lines of standard error, if there are others, and lines that begin as if they were marked.
+func markStderr(shown string, s *capture.Streams) string {
+	if !s.Mixed() && !strings.Contains(shown, text.StderrMark) {
+		return shown
 	}
-	var out []byte
+	var out strings.Builder
 	n := int64(0)
-	for line := range bytes.Lines(b) {
-		if s.HasStderr(n) {
-			out = append(out, text.StderrMark...)
+	for line := range strings.Lines(shown) {
+		switch {
+		case s.Mixed() && s.HasStderr(n):
+			out.WriteString(text.StderrMark)
+		case strings.HasPrefix(strings.TrimLeft(line, "> "), text.StderrMark):
+			out.WriteByte('>')
 		}
-		out = append(out, line...)
+		out.WriteString(line)
 		n++
 	}
-	return out
+	return out.String()
 }
 
 // wholeNotes returns the notes below an output that is shown whole: a receipt says more in its line of totals.

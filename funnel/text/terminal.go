@@ -9,9 +9,6 @@ import (
 // StderrMark begins a line that holds standard error, if an output has lines of both streams.
 const StderrMark = "stderr| "
 
-// control matches the sequences by which programs colour and move text on a terminal.
-var control = content.Pattern("\x1b\\[[0-9;:?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[=>()][A-Z0-9]?")
-
 // Terminal returns a text as a terminal would show it at the end: without colours, and with the last state of each line
 // that was overwritten by a carriage return. Text without either is returned as it is.
 func Terminal(b []byte) []byte {
@@ -21,30 +18,22 @@ func Terminal(b []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(b) {
 		end := line[len(bytes.TrimRight(line, "\r\n")):]
-		out = append(append(out, terminalLine(line[:len(line)-len(end)])...), end...)
+		out = append(append(out, content.TerminalLine(line[:len(line)-len(end)])...), end...)
 	}
 	return out
-}
-
-func terminalLine(line []byte) []byte {
-	if bytes.IndexByte(line, '\x1b') >= 0 {
-		line = control().ReplaceAll(line, nil)
-	}
-	line = bytes.TrimRight(line, "\r")
-	return line[bytes.LastIndexByte(line, '\r')+1:]
 }
 
 // Terminal returns a line as [Terminal] does. Of a long line, of which only the ends are held, it is the last state.
 func (l Line) Terminal() Line {
 	if l.Whole() {
-		shown := terminalLine(l.Left)
+		shown := content.TerminalLine(l.Left)
 		if len(shown) == len(l.Left) {
 			return l
 		}
 		return LineOf(string(shown))
 	}
 	if i := bytes.LastIndexByte(bytes.TrimRight(l.Right, "\r"), '\r'); i >= 0 {
-		return LineOf(string(terminalLine(l.Right[i+1:])))
+		return LineOf(string(content.TerminalLine(l.Right[i+1:])))
 	}
 	return l
 }

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -60,8 +60,7 @@ type initProcess struct {
 	in      *bufio.Reader
 	pid     int // of the command
 
-	scratchSize atomic.Int64 // see [Status.Scratch]
-	sharedByKey bool         // System V shared memory has a bounded size
+	sharedByKey bool // System V shared memory has a bounded size
 }
 
 func (i *initProcess) report(r reply) {
@@ -83,13 +82,11 @@ func (i *initProcess) run() error {
 	}
 	i.report(reply{Started: true})
 	go i.watchServer()
-	limits := i.watchLimits()
 	status := i.reap()
-	if hit := limits(); hit != "" {
-		status.Limit = hit
-	}
 	status.Left = i.killRest()
-	status.Scratch = i.scratchSize.Load()
+	if i.ScratchMax > 0 && i.ScratchNow > i.ScratchMax { // the command may have deleted what was too much
+		status.Scratch = directorySize(i.scratchDirs()) + 1 // 0 would mean that it was not measured
+	}
 	i.report(reply{End: &status})
 	return nil
 }
@@ -156,20 +153,50 @@ func (i *initProcess) watchServer() {
 	os.Exit(0)
 }
 
-// reap waits for the end of the command, and reaps all processes that end meanwhile.
-func (i *initProcess) reap() Status {
+// reap waits for the end of the command, reaps what ends meanwhile, and ends the tree if it exceeds a limit.
+// All of it is done in the thread that started the command: Landlock lets only that one see its processes' files.
+func (i *initProcess) reap() (status Status) {
+	w := &watch{initProcess: i}
+	fd, err := unix.PidfdOpen(i.pid, 0)
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	if err != nil {
+		poll = nil
+	}
+	for {
+		n, _ := unix.Poll(poll, int(watchEvery.Milliseconds()))
+		ended, ok := i.reapEnded()
+		if ok {
+			ended.Limit, ended.Scratch = status.Limit, w.scratchSize
+			return ended
+		}
+		if n != 0 {
+			continue
+		}
+		if hit := w.exceeded(); hit != "" {
+			status.Limit = cmp.Or(status.Limit, hit)
+			i.signalTree()
+		}
+	}
+}
+
+// reapEnded reaps processes that have ended; ok reports that the command is among them.
+func (i *initProcess) reapEnded() (status Status, ok bool) {
 	for {
 		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
 		switch {
-		case errors.Is(err, unix.EINTR) || err == nil && pid != i.pid:
+		case errors.Is(err, unix.EINTR):
 			continue
-		case err != nil:
-			return Status{Exit: 1}
+		case errors.Is(err, unix.ECHILD):
+			return Status{Exit: 1}, true // it cannot be: the command is a child of init
+		case err != nil || pid <= 0:
+			return status, false
+		case pid != i.pid:
+			continue
 		case ws.Signaled():
-			return Status{Exit: 128 + int(ws.Signal()), Signal: ws.Signal().String()}
+			return Status{Exit: 128 + int(ws.Signal()), Signal: ws.Signal().String()}, true
 		}
-		return Status{Exit: ws.ExitStatus()}
+		return Status{Exit: ws.ExitStatus()}, true
 	}
 }
 
@@ -197,16 +224,21 @@ func (i *initProcess) killRest() (left int) {
 	}
 }
 
+// signalTree kills all processes but init, without reaping them.
+func (i *initProcess) signalTree() {
+	if i.Namespaces {
+		_ = unix.Kill(-1, unix.SIGKILL)
+		return
+	}
+	for _, pid := range i.tree() {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
 // killTree kills all processes but init, and reaps those that are init's children.
 func (i *initProcess) killTree() {
 	for range 1000 { // a process may fork while others are killed
-		if i.Namespaces {
-			_ = unix.Kill(-1, unix.SIGKILL)
-		} else {
-			for _, pid := range i.tree() {
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
-		}
+		i.signalTree()
 		for {
 			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 			if errors.Is(err, unix.ECHILD) {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -46,31 +45,12 @@ func (i *initProcess) setLimits() error {
 // watchEvery is how often the limits of the tree are compared.
 const watchEvery = 50 * time.Millisecond
 
-// watchLimits kills the tree when it exceeds a limit. The function that it returns says which.
-func (i *initProcess) watchLimits() func() string {
-	var hit atomic.Pointer[string]
-	go func() {
-		w := &watch{initProcess: i}
-		for range time.Tick(watchEvery) {
-			if found := w.exceeded(); found != "" {
-				hit.CompareAndSwap(nil, &found)
-				i.killTree()
-			}
-		}
-	}()
-	return func() string {
-		if found := hit.Load(); found != nil {
-			return *found
-		}
-		return ""
-	}
-}
-
 // watch remembers what the limits were compared with.
 type watch struct {
 	*initProcess
-	free     int64 // free space when the size of the scratch directory was last measured
-	measured time.Time
+	free        int64 // free space when the size of the scratch directory was last measured
+	measured    time.Time
+	scratchSize int64 // then; 0: it was not measured
 }
 
 // exceeded returns the limit that is exceeded, "" if none is.
@@ -82,16 +62,12 @@ func (w *watch) exceeded() string {
 	if w.Memory > 0 && residentMemory(pids) > w.Memory {
 		return sizeText(w.Memory) + " of memory"
 	}
-	var scratch []string
 	free := int64(0)
 	for n, m := range w.Mounts {
 		if !m.Write || w.Namespaces && w.Sources[n].NotThere {
 			continue
 		}
-		path := m.Target
-		if !w.Namespaces {
-			path = m.Source
-		}
+		path := w.seenAs(m)
 		var st unix.Statfs_t
 		if unix.Statfs(path, &st) != nil {
 			continue
@@ -100,19 +76,35 @@ func (w *watch) exceeded() string {
 		if w.MinFree > 0 && free < w.MinFree {
 			return fmt.Sprintf("the %s that must stay free on the disk of %s", sizeText(w.MinFree), path)
 		}
-		if w.ScratchMax > 0 && strings.HasPrefix(m.Source, w.Scratch+"/") {
-			scratch = append(scratch, path)
-		}
 	}
-	if len(scratch) == 0 || !w.mayBeFull(free) {
+	scratch := w.scratchDirs()
+	if w.ScratchMax <= 0 || len(scratch) == 0 || !w.mayBeFull(free) {
 		return ""
 	}
 	size := directorySize(scratch) + deletedFiles(pids)
-	w.scratchSize.Store(size)
+	w.scratchSize = size
 	if size > max(w.ScratchMax, w.ScratchNow) { // a command may delete what earlier ones have left
 		return sizeText(w.ScratchMax) + " in the scratch directory: delete files in /tmp and $HOME"
 	}
 	return ""
+}
+
+// seenAs returns the path by which init sees the source of a mount.
+func (i *initProcess) seenAs(m Mount) string {
+	if i.Namespaces {
+		return m.Target
+	}
+	return m.Source
+}
+
+// scratchDirs returns the directories of bounded size.
+func (i *initProcess) scratchDirs() (dirs []string) {
+	for _, m := range i.Mounts {
+		if m.Write && strings.HasPrefix(m.Source, i.Scratch+"/") {
+			dirs = append(dirs, i.seenAs(m))
+		}
+	}
+	return dirs
 }
 
 // mayBeFull reports whether the scratch directory must be measured: every second, and when a sixteenth of its size was
@@ -130,7 +122,8 @@ func (w *watch) mayBeFull(free int64) bool {
 func directorySize(dirs []string) (size int64) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrPermission) && e.IsDir() && os.Chmod(path, 0o700) == nil { //nolint:gosec // a command's
+			if errors.Is(err, fs.ErrPermission) && e.IsDir() &&
+				os.Chmod(path, 0o700) == nil { //nolint:gosec // a command's
 				size += directorySize([]string{path})
 				return nil
 			}

@@ -104,8 +104,8 @@ var ready bool
 // initBinary is the program that becomes init.
 var initBinary = "/proc/self/exe"
 
-// Use makes init start from another build of this program. Tests with the race detector call it: the detector needs cgo,
-// and a program linked with cgo cannot drop its rights on all threads.
+// Use makes init start from another build of this program. Tests with the race detector call it: the detector needs
+// cgo, and a program linked with cgo cannot drop its rights on all threads.
 func Use(path string) { initBinary = path }
 
 // Main runs the init of a sandbox if the arguments ask for one. Then ran is true, and the process must exit with code

@@ -69,7 +69,7 @@ func (f *findings) add(b []byte) {
 			line = append(f.open, line...)
 		}
 		if f.line++; len(line) <= maxFindingLine && !f.cut {
-			f.inspect(bytes.TrimRight(line, "\r"))
+			f.inspect(content.TerminalLine(line))
 		}
 		f.open, f.cut, b = f.open[:0], false, b[i+1:]
 	}

@@ -24,6 +24,7 @@ func TestFindings(t *testing.T) {
 		{"npm", "npm error code E404\n", "line 1: npm error code E404\n"},
 		{"make", "make[1]: *** [Makefile:3: all] Error 1\n", "line 1: make[1]: *** [Makefile:3: all] Error 1\n"},
 		{"TAP", "ok 1 - a\nnot ok 2 - b\n", "line 2: not ok 2 - b\n"},
+		{"colours", "\x1b[31merror: bad\x1b[0m thing\n", "line 1: error: bad thing\n"},
 		{"many", strings.Repeat("a.c:1:1: error: e\n", 40), "… and 28 more lines like these\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

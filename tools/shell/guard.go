@@ -17,8 +17,8 @@ var gitNames = []string{".git/commondir", ".git/hooks", ".git/config", ".git/con
 // bareNames make a directory a bare repository, of which git reads the configuration that lies beside them.
 var bareNames = []string{"HEAD", "objects", "refs"}
 
-// guards are the names below one root that did not exist when the first of its running commands began. No mount can cover
-// them, so what commands create there is renamed when each of them ends.
+// guards are the names below one root that did not exist when the first of its running commands began. No mount can
+// cover them, so what commands create there is renamed when each of them ends.
 type guards struct {
 	commands int // that run
 	names    []string
@@ -95,11 +95,16 @@ func (s *Shell) quarantine(roots []string) (notes []string) {
 			aside := path + ".from-run-" + string(observations.RandomID())
 			if err := os.Rename(path, aside); err != nil {
 				notes = append(notes, fmt.Sprintf(
-					"%s was created by a command and cannot be renamed: delete it before a client or git runs what it holds", path))
+					"%s was created by a command and cannot be renamed: delete it before a client or git runs what it holds",
+					path,
+				))
 				continue
 			}
-			notes = append(notes, fmt.Sprintf("clients and git run what is in %s: it was renamed to %s; a person may rename it back",
-				name, filepath.Base(aside)))
+			notes = append(
+				notes,
+				fmt.Sprintf("clients and git run what is in %s: it was renamed to %s; a person may rename it back",
+					name, filepath.Base(aside)),
+			)
 		}
 	}
 	return notes

@@ -196,7 +196,11 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		out.Note(note)
 	}
 	if status.Exit != 0 {
-		out.Findings(j.seen.found.close())
+		found := j.seen.found.close()
+		if len(found) == 0 && j.seen.bytes > int64(len(j.seen.tail)) {
+			found = j.seen.errors.close()
+		}
+		out.Findings(found)
 	}
 	out.OnStored(func(id string) { s.remember(j, id) })
 	if j.ended() == endedTimeout {

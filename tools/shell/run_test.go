@@ -21,6 +21,7 @@ func TestSmallOutputs(t *testing.T) {
 		{"nothing", "true", "no output\n", "success"},
 		{"exit code", "echo no; exit 3", "no\nnote: exit code 3\n", "failure"},
 		{"two streams", "echo a; sleep .02; echo b >&2; sleep .02; echo c", "a\nstderr| b\nc\n", "success"},
+		{"a forged mark", "echo 'stderr| x'; echo y", ">stderr| x\ny\n", "success"},
 		{"standard error alone", "echo b >&2", "b\n", "success"},
 		{"standard input is empty", "cat; echo end", "end\n", "success"},
 		{"signal", "kill -SEGV $$", "note: exit code 139; ended by a signal: segmentation fault\n", "failure"},

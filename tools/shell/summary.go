@@ -16,6 +16,7 @@ type summary struct {
 	tail         []byte // of both streams
 	text         copied // for deltas
 	found        findings
+	errors       errorLines
 }
 
 func newSummary() summary { return summary{text: newCopied()} }
@@ -28,6 +29,9 @@ func (s *summary) add(c chunk) {
 		s.tail = s.tail[:copy(s.tail, s.tail[drop:])]
 	}
 	s.text.add(c.data)
+	if c.stderr {
+		s.errors.add(c.data, s.found.line)
+	}
 	s.found.add(c.data)
 }
 
@@ -37,4 +41,38 @@ func (s *summary) progress() string {
 	last = last[bytes.LastIndexAny(last, "\r\n")+1:]
 	return fmt.Sprintf("%s, %s: %s", content.Plural(s.bytes, "byte", "bytes"), content.Plural(s.lines, "line", "lines"),
 		content.ClipBytes(string(last), 120))
+}
+
+// errorLines are the lines of standard error, if they are few: then a failed command's are shown first.
+type errorLines struct {
+	lines []string
+	count int
+}
+
+// maxErrorLines is how many lines of standard error are shown first.
+const maxErrorLines = 5
+
+// add takes a chunk of standard error that begins in the line behind the given one.
+func (e *errorLines) add(b []byte, before int64) {
+	for line := range bytes.Lines(b) {
+		before++
+		text := bytes.TrimSpace(content.TerminalLine(bytes.TrimRight(line, "\n")))
+		if len(text) == 0 {
+			continue
+		}
+		if e.count++; len(e.lines) < maxErrorLines {
+			e.lines = append(
+				e.lines,
+				fmt.Sprintf("standard error, line %d: %s", before, content.ClipBytes(string(text), findingWidth)),
+			)
+		}
+	}
+}
+
+// close returns the lines, none if there were more.
+func (e *errorLines) close() []string {
+	if e.count > maxErrorLines {
+		return nil
+	}
+	return e.lines
 }

@@ -117,8 +117,8 @@ func (v *view) observations(command string) (list []sandbox.Mount, err error) {
 // guardedNames are files and directories from which clients read commands to run.
 var guardedNames = []string{
 	".mcp.json", ".claude", ".claude.json", ".cursor", ".vscode", ".codex", ".gemini", ".windsurf", ".zed", ".idea",
-	".continue", ".roo", ".kilocode", ".opencode", "opencode.json", ".devcontainer", ".envrc", ".kiro", ".amazonq", ".fleet",
-	".vs", ".husky", ".mise.toml", ".cargo", ".npmrc", ".exrc", ".gdbinit",
+	".continue", ".roo", ".kilocode", ".opencode", "opencode.json", ".devcontainer", ".envrc", ".kiro", ".amazonq",
+	".fleet", ".vs", ".husky", ".mise.toml", ".cargo", ".npmrc", ".exrc", ".gdbinit",
 }
 
 // guardedMounts returns read-only mounts over what git and clients run, below a root that commands may write to. A

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
@@ -121,5 +122,66 @@ func TestStoreIsHidden(t *testing.T) {
 	control.root = root
 	if text, _ := control.run("cat store/token"); !strings.Contains(text, "text of store") {
 		t.Errorf("the control failed: %s", text)
+	}
+}
+
+// TestGuardsAtEveryEnd creates guarded names in calls that end in other ways, and by means that no mount can cover.
+func TestGuardsAtEveryEnd(t *testing.T) {
+	left := func(t *testing.T, b *bench, name string) {
+		t.Helper()
+		if _, err := os.Lstat(filepath.Join(b.root, name)); err == nil {
+			t.Errorf("%s was left", name)
+		}
+	}
+	t.Run("time-out", func(t *testing.T) {
+		b := newBench(t, shell.Options{AllowWrite: true})
+		b.call(t.Context(), map[string]any{"command": "echo x > .envrc; sleep 30", "timeout_s": 1})
+		left(t, b, ".envrc")
+	})
+	t.Run("still running, then closed", func(t *testing.T) {
+		b := newBench(t, shell.Options{AllowWrite: true, Slice: 300 * time.Millisecond})
+		if text, _ := b.run("echo x > .envrc; sleep 1; echo x > .mcp.json; sleep 30"); !strings.Contains(
+			text,
+			".envrc",
+		) {
+			t.Error(text)
+		}
+		left(t, b, ".envrc")
+		time.Sleep(time.Second)
+		b.shell.Close()
+		left(t, b, ".mcp.json")
+	})
+	t.Run("git", func(t *testing.T) {
+		b := newBench(t, shell.Options{AllowWrite: true})
+		b.run("git init -q; echo x > .git/hooks/pre-commit; git config core.fsmonitor x")
+		left(t, b, ".git/hooks")
+		left(t, b, ".git/config")
+		b = newBench(t, shell.Options{AllowWrite: true})
+		git(t, b.root, "init", "-q")
+		b.run("echo ../evil > .git/commondir")
+		left(t, b, ".git/commondir")
+		b.run("mv .git/HEAD .git/x; mkdir refs objects; echo 'ref: refs/heads/x' > HEAD; echo > config")
+		left(t, b, "HEAD")
+	})
+}
+
+// TestScratchIsBounded tries to exceed the size of the scratch directory.
+func TestScratchIsBounded(t *testing.T) {
+	b := newBench(t, shell.Options{ScratchMax: 20 << 20})
+	for _, command := range []string{
+		"fallocate -l 100M /tmp/a; sleep 3; echo survived",
+		"exec 3>/tmp/h; rm /tmp/h; head -c 100000000 /dev/zero >&3; sleep 3; echo survived",
+		"mkdir /tmp/d; chmod 300 /tmp/d; head -c 100000000 /dev/zero > /tmp/d/q; sleep 3; echo survived",
+	} {
+		if text, _ := b.run(command); strings.Contains(text, "survived\n") ||
+			!strings.Contains(text, "scratch directory") {
+			t.Errorf("%s: %s", command, text)
+		}
+		if text, _ := b.run("chmod 700 /tmp/d; rm -rf /tmp/a /tmp/d && echo deleted"); !strings.Contains(
+			text,
+			"deleted",
+		) {
+			t.Errorf("files cannot be deleted: %s", text)
+		}
 	}
 }
