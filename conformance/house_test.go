@@ -25,7 +25,7 @@ var floors = [][]string{
 		"internal/seccomp", "internal/secrets", "internal/stack",
 	},
 	2: {"internal/content", "internal/linesearch", "internal/sandbox", "internal/tree"},
-	3: {"internal/jsontrunc", "internal/worker", "observations", "prompts", "server/jsonrpc", "tokens"},
+	3: {"internal/continuation", "internal/jsontrunc", "internal/worker", "observations", "prompts", "server/jsonrpc", "tokens"},
 	4: {"internal/kind/digest", "internal/kind/record", "trace"},
 	5: {
 		"internal/kind/diff", "internal/kind/gitlog", "internal/kind/logs", "internal/kind/markdown",
@@ -35,7 +35,7 @@ var floors = [][]string{
 	7:  {"internal/source", "tools/jq/decode"},
 	8:  {"tools/jq/plan"},
 	9:  {"tools", "tools/jq/engine"},
-	10: {"funnel", "tools/fs", "tools/jq", "tools/search", "tools/shell"},
+	10: {"funnel", "tools/documents", "tools/fs", "tools/jq", "tools/search", "tools/shell"},
 	11: {"server"},
 	12: {"server/httpserver", "server/stdio"}, // transports: the server does not know which of them brings a message
 	13: {"cmd/mcp-funnel", "examples/embed"},

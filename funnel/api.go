@@ -80,6 +80,7 @@ type Answer struct {
 	Blocks   []Block
 	Receipts []Receipt // one for each observation or source the answer names; at least one
 	Failed   bool      // isError
+	Extra    any       // see [tools.Output.Attach]; nil: nothing
 }
 
 // Receipt is sent as _meta["funnel/receipt"] with every answer.

@@ -142,6 +142,7 @@ func (c *call) openOutput(ctx context.Context, spent int) {
 			Counter: o.Counter, Mask: o.Mask, Redact: o.Redact,
 		}),
 		record:   c.newRecording,
+		store:    c.storeText,
 		progress: c.request.Progress,
 	}
 	if !c.request.Tool.Paged {
@@ -191,6 +192,9 @@ func (c *call) finish(r Receipt, o outcome) Answer {
 	r.Masked = c.maskedSecrets()
 	r.Millis = c.millis
 	c.reply.answer.Receipts = []Receipt{r}
+	if c.output != nil { // nil: the call was refused
+		c.reply.answer.Extra = c.output.extra
+	}
 	if c.options.Policy.Window > 0 && o.status != cancelled {
 		c.ledger.add(c.request.Who, int(c.reply.shownTokens))
 	}

@@ -49,6 +49,8 @@ type output struct {
 	masked  int                                     // secrets masked in the notes
 	stored  func(id string)                         // called when the output is stored; nil: nothing is
 	record  func() (*observations.Recording, error) // opens the recording of the output
+	store   func(tools.Stored) (string, error)      // see [tools.Output.Store]
+	extra   any                                     // see [tools.Output.Attach]
 
 	progressMu   sync.Mutex // held while a progress report is passed on
 	progress     func(done, total int64, message string)
@@ -94,6 +96,18 @@ func (o *output) Findings(lines []string) { o.set(func() { o.found = lines }) }
 func (o *output) Name(name string) { o.set(func() { o.name = name }) }
 
 func (o *output) OnStored(f func(id string)) { o.set(func() { o.stored = f }) }
+
+func (o *output) Attach(v any) { o.set(func() { o.extra = v }) }
+
+// Store implements [tools.Output].
+func (o *output) Store(s tools.Stored) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.ready(); err != nil {
+		return "", err
+	}
+	return o.store(s)
+}
 
 // add calls toPage if rows go to the page, else it writes the parts.
 func (o *output) add(toPage func() error, parts ...[]byte) error {

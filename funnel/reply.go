@@ -45,3 +45,9 @@ func (r *reply) maskText(s string) string {
 	r.masked += n
 	return s
 }
+
+// asShown reports whether a text would be shown as it is.
+func (r *reply) asShown(s string) bool {
+	masked, n := r.mask.String(s)
+	return n == 0 && text.Visible(masked, false) == s
+}

@@ -2,29 +2,37 @@ package funnel
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
 	"syscall"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // newRecording opens the recording of the output.
 func (c *call) newRecording() (*observations.Recording, error) {
+	if c.request.Keep == Never {
+		return nil, errors.New("keeping was not asked for")
+	}
+	return c.openRecording(cmp.Or(c.request.Name, c.output.name), c.request.Args, c.output.origin)
+}
+
+// openRecording opens a recording of this call.
+func (c *call) openRecording(name string, args json.RawMessage, origin []string) (*observations.Recording, error) {
 	o := c.options
 	switch {
-	case c.request.Keep == Never:
-		return nil, errors.New("keeping was not asked for")
 	case o.Store == nil && o.NoStore != nil:
 		return nil, o.NoStore
 	case o.Store == nil:
 		return nil, errors.New("there is no store")
 	}
-	args, name := c.request.Args, cmp.Or(c.request.Name, c.output.name)
 	if o.Redact {
 		args = o.Mask.JSON(args)
 		name, _ = o.Mask.String(name)
@@ -34,8 +42,51 @@ func (c *call) newRecording() (*observations.Recording, error) {
 		Tool:   c.request.Tool.Name,
 		Name:   name,
 		Args:   args,
-		Origin: c.output.origin,
+		Origin: origin,
 	})
+}
+
+// storeText implements [tools.Output.Store].
+func (c *call) storeText(s tools.Stored) (string, error) {
+	args, err := content.PlainJSON(s.Args)
+	if err != nil {
+		return "", err
+	}
+	w := capture.NewWriter(capture.Options{
+		Hold: len(s.Text), Counter: c.options.Counter, Mask: c.options.Mask, Redact: c.options.Redact,
+	})
+	w.RecordWith(func() (*observations.Recording, error) { return c.openRecording(s.Name, args, s.From) })
+	_, _ = w.Write(s.Text) // never fails
+	captured := w.Close()
+	defer captured.Discard()
+	captured.Record()
+	rec, err := captured.Recording()
+	if rec == nil {
+		return "", errors.New(c.storeCause(err))
+	}
+	if rec.Dropped() > 0 {
+		return "", errors.New(c.storeCause(rec.Err()))
+	}
+	stats := c.stats(captured, success)
+	stats.State = s.State
+	obs, err := rec.Commit(stats)
+	if err != nil {
+		c.logError("keep: a text could not be kept", "tool", c.request.Tool.Name, "error", err)
+		return "", errors.New(c.storeCause(err))
+	}
+	return string(obs.ID), nil
+}
+
+// stats returns what is stored with an output.
+func (c *call) stats(captured *capture.Captured, status string) observations.Stats {
+	model, name := c.options.Counter.Model(), captured.Kind()
+	return observations.Stats{
+		Kind: string(name), Ext: kind.Of(name).Ext,
+		Lines: captured.Lines, Chars: captured.Chars, LongestLine: captured.LongestLine,
+		Tokens: captured.Tokens.N, TokensMargin: captured.Tokens.Margin,
+		Vocabulary: string(model.Encoding), Factor: model.Factor, FactorError: model.Error,
+		Status: status,
+	}
 }
 
 // commit stores the output with its receipt, unless it was stored already or could not be.
@@ -55,15 +106,9 @@ func (c *call) commit(status, receipt string) {
 		}
 		c.output.counts["redacted"] = float64(c.captured.Masked)
 	}
-	model, name := c.options.Counter.Model(), c.captured.Kind()
-	obs, err := rec.Commit(observations.Stats{
-		Kind: string(name), Ext: kind.Of(name).Ext,
-		Lines: c.captured.Lines, Chars: c.captured.Chars, LongestLine: c.captured.LongestLine,
-		Tokens: c.captured.Tokens.N, TokensMargin: c.captured.Tokens.Margin,
-		Vocabulary: string(model.Encoding), Factor: model.Factor, FactorError: model.Error,
-		Status:  status,
-		Receipt: receipt, Counts: c.output.counts, Stderr: c.captured.Streams.Ranges(),
-	})
+	stats := c.stats(c.captured, status)
+	stats.Receipt, stats.Counts, stats.Stderr = receipt, c.output.counts, c.captured.Streams.Ranges()
+	obs, err := rec.Commit(stats)
 	if err != nil {
 		c.keepErr = err
 		c.logError("keep: the output could not be kept", "tool", c.request.Tool.Name, "error", err)

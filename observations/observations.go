@@ -85,6 +85,8 @@ type Stats struct {
 	Counts  map[string]float64 `json:"counts,omitempty"` // total_matches, …
 	// bytes that were written to standard error, as pairs of offsets, the second one behind the last byte
 	Stderr [][2]int64 `json:"stderr,omitempty"`
+	// what the tool needs to go on with this output; dropped if the sidecar has no room for it
+	State json.RawMessage `json:"state,omitempty"`
 }
 
 // Observation is the content of a sidecar: all that is known of one stored output.

@@ -125,6 +125,7 @@ func (o Observation) encode(max int) ([]byte, error) {
 		func() {},
 		func() { o.Stats.Receipt = content.ClipEnd(o.Stats.Receipt, max/2) },
 		func() { o.Stats.Receipt = "" },
+		func() { o.Stats.State = nil },
 		func() { o.Stats.Counts = nil },
 		func() { o.Origin, o.Args = clipList(o.Origin, 256), clipArgs(o.Args, 512) },
 		func() { o.Origin, o.Args, o.Name, o.Cause = nil, nil, "", content.ClipEnd(o.Cause, 100) },
@@ -153,7 +154,7 @@ func (o Observation) tombstone(why string, at time.Time) Observation {
 	}
 	o.Origin = clipList(o.Origin, 512)
 	o.Cause = content.ClipEnd(o.Cause, 200)
-	o.Stats.Receipt, o.Stats.Counts = "", nil
+	o.Stats.Receipt, o.Stats.Counts, o.Stats.State = "", nil, nil
 	return o
 }
 

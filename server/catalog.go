@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/documents"
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/search"
@@ -11,13 +12,14 @@ import (
 )
 
 // Toolsets are the names of the toolsets, the default one first.
-var Toolsets = []string{tools.Core, shell.Toolset}
+var Toolsets = []string{tools.Core, shell.Toolset, documents.Toolset}
 
 // Parts are what the tools of a catalog need, and which of them are offered.
 type Parts struct {
-	JQ       jq.Options
-	Shell    *shell.Shell // needed by the toolset shell only
-	Toolsets []string     // names of [Toolsets]; none: the default one
+	JQ        jq.Options
+	Shell     *shell.Shell // needed by the toolset shell only
+	Documents documents.Options
+	Toolsets  []string // names of [Toolsets]; none: the default one
 }
 
 // Catalog returns the tools in the order in which tools/list shows them.
@@ -33,5 +35,6 @@ func Catalog(p Parts) []tools.Tool {
 		jq.JQ(p.JQ),
 		fs.Slice(),
 		p.Shell.Run(),
+		documents.Deliver(p.Documents),
 	}, func(t tools.Tool) bool { return !slices.Contains(p.Toolsets, t.Toolset) })
 }

@@ -19,7 +19,10 @@ import (
 )
 
 // receiptMetaKey is the member of _meta that holds the receipt of an answer: one object, or an array of several.
-const receiptMetaKey = "funnel/receipt"
+const receiptMetaKey = metaPrefix + "receipt"
+
+// metaPrefix begins the names of this server's members of _meta.
+const metaPrefix = "funnel/"
 
 func (s *Server) addTools(all []tools.Tool) error {
 	for _, t := range all {
@@ -142,7 +145,7 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (*mcp.CallToolResul
 					return nil, fault
 				}
 			}
-			return callResult(answer, k.notes.Messages), nil
+			return callResult(t.Name, answer, k.notes.Messages), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			k.notes.Log(mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: no answer within %s", t.Name, s.options.CallTimeout))
 			result, _ := s.overdueResult(k.frame)
@@ -177,7 +180,7 @@ func (k *call) logOutcome(tool string, a funnel.Answer) {
 // callResult converts the funnel's answer to an MCP result of text, images, audio and embedded resources. If sound is
 // false, audio becomes a resource: protocols before 2025-03-26 have no audio content. It never sets structured
 // content, since some clients then show nothing else.
-func callResult(a funnel.Answer, sound bool) *mcp.CallToolResult {
+func callResult(tool string, a funnel.Answer, sound bool) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{IsError: a.Failed, Content: make([]mcp.Content, 0, len(a.Blocks))}
 	for _, b := range a.Blocks {
 		switch {
@@ -203,6 +206,9 @@ func callResult(a funnel.Answer, sound bool) *mcp.CallToolResult {
 		receipt = a.Receipts
 	}
 	out.Meta = &mcp.Meta{AdditionalFields: map[string]any{receiptMetaKey: receipt}}
+	if a.Extra != nil {
+		out.Meta.AdditionalFields[metaPrefix+tool] = a.Extra
+	}
 	return out
 }
 

@@ -177,6 +177,12 @@ func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error)
 		return v, f.checkStrings(v, fields)
 	}
 	got := jsonTypeOf(v)
+	if f.kind == textKind && got != "string" {
+		return json.Marshal(string(v))
+	}
+	if f.kind == textKind {
+		return v, nil
+	}
 	if f.kind == "integer" && got == "number" {
 		if n, ok := normalizeInteger(string(v)); ok {
 			v, got = json.RawMessage(n), "integer"

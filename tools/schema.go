@@ -60,8 +60,11 @@ func parseBounds(tool, name, r string) (lo, hi *float64) {
 }
 
 func jsonType(t reflect.Type) string {
-	if t == stringsType {
+	switch t {
+	case stringsType:
 		return stringsKind
+	case textType:
+		return textKind
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -90,9 +93,12 @@ func schemaOf(fields []field) json.RawMessage {
 	for i, f := range fields {
 		b = append(b, []string{`,"properties":{`, `,`}[min(i, 1)]...)
 		b = append(append(b, marshal(f.name)...), `:{`...)
-		if f.kind == stringsKind {
+		switch f.kind {
+		case stringsKind:
 			b = append(b, stringsSchema...)
-		} else {
+		case textKind: // that an object is accepted too is not offered
+			b = append(b, `"type":"string"`...)
+		default:
 			b = append(append(b, `"type":`...), marshal(f.kind)...)
 		}
 		if f.description != "" {

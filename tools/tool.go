@@ -63,6 +63,18 @@ type Input struct {
 
 	// Ask puts a question to the client; the funnel always sets it.
 	Ask Asker
+
+	// AsShown reports whether a text is shown as it is: nothing in it is masked or escaped. The funnel always sets it.
+	AsShown func(text string) bool
+}
+
+// Stored is a text that a tool stores besides its answer; see [Output.Store].
+type Stored struct {
+	Text  []byte
+	Name  string          // shown in lists
+	Args  any             // arguments that are stored with it, without the text
+	From  []string        // sources it was derived from
+	State json.RawMessage // what the tool needs to go on with it, at most 24 KiB; see [observations.Stats]
 }
 
 // TokenCounter counts the tokens of a text that is written to it in parts.
@@ -146,6 +158,13 @@ type Output interface {
 
 	// OnStored sets a function that is called with the ID of the stored output, if it is stored.
 	OnStored(f func(id string))
+
+	// Store stores a text as an observation of its own and returns its ID. The answer does not show it. An error says why
+	// it is not stored.
+	Store(s Stored) (id string, err error)
+
+	// Attach sends a value with the answer, as member funnel/TOOL of its _meta: what a program may read.
+	Attach(v any)
 
 	// Source says that the output is the content of this source (a path): it is never stored, and a receipt names it.
 	Source(name string)

@@ -67,7 +67,7 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 		a.trace = nil
 	}
 	a.shell = s.shell(o, a.store)
-	a.catalog = server.Catalog(server.Parts{JQ: o.JQ, Shell: a.shell, Toolsets: s.toolsets()})
+	a.catalog = server.Catalog(server.Parts{JQ: o.JQ, Shell: a.shell, Documents: o.Documents, Toolsets: s.toolsets()})
 	if a.sources, err = s.sources(a.store, a.shell); err != nil {
 		a.close()
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
+	"github.com/mcp-funnel/mcp-funnel/tools/documents"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
@@ -22,8 +23,10 @@ type options struct {
 	Store  observations.Options
 	JQ     jq.Options
 	Shell  shell.Options
-	Server server.Options
-	HTTP   httpserver.Options
+
+	Documents documents.Options
+	Server    server.Options
+	HTTP      httpserver.Options
 }
 
 // options returns the options that the settings describe. Fields without a setting keep their zero value.

@@ -62,7 +62,7 @@ type Settings struct {
 	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
 	EofGrace    age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
 
-	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), all; separated by commas."`
+	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), all; separated by commas."`
 	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
 	AllowWrite   bool     `group:"commands" to:"Shell.AllowWrite" help:"Let commands write below the roots."`
 	AllowRead    []string `group:"commands" placeholder:"DIR" sep:"none" help:"Further directory that commands may read; repeatable."`

@@ -92,17 +92,19 @@ func (s *sheet) Page()                          { panic("slice is paged") }
 func (s *sheet) SetTextRange(unit string, from, to, total int64) {
 	s.reach = fmt.Sprintf("%s %d-%d of %d", unit, from, to, total)
 }
-func (s *sheet) Next(c tools.Call)                { s.next = &c }
-func (s *sheet) Keep(...string)                   { panic("slice keeps nothing") }
-func (s *sheet) Stderr() io.Writer                { return io.Discard }
-func (s *sheet) Findings([]string)                {}
-func (s *sheet) Name(string)                      {}
-func (s *sheet) OnStored(func(id string))         {}
-func (s *sheet) Source(string)                    { panic("slice is no source") }
-func (s *sheet) Count(string, float64)            {}
-func (s *sheet) Note(text string)                 { s.notes = append(s.notes, text) }
-func (s *sheet) Progress(int64, int64, string)    {}
-func (s *sheet) Part(mime, name string) io.Writer { panic("slice has no parts") }
+func (s *sheet) Next(c tools.Call)                  { s.next = &c }
+func (s *sheet) Keep(...string)                     { panic("slice keeps nothing") }
+func (s *sheet) Stderr() io.Writer                  { return io.Discard }
+func (s *sheet) Findings([]string)                  {}
+func (s *sheet) Name(string)                        {}
+func (s *sheet) OnStored(func(id string))           {}
+func (s *sheet) Attach(any)                         {}
+func (s *sheet) Store(tools.Stored) (string, error) { return "", nil }
+func (s *sheet) Source(string)                      { panic("slice is no source") }
+func (s *sheet) Count(string, float64)              {}
+func (s *sheet) Note(text string)                   { s.notes = append(s.notes, text) }
+func (s *sheet) Progress(int64, int64, string)      {}
+func (s *sheet) Part(mime, name string) io.Writer   { panic("slice has no parts") }
 func (s *sheet) text() string {
 	if s.exact {
 		return strings.Join(s.rows, "")

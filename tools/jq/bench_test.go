@@ -17,19 +17,21 @@ import (
 // nothing is an Output that takes everything.
 type nothing struct{ tools.Output }
 
-func (nothing) Write(b []byte) (int, error)   { return len(b), nil }
-func (nothing) Row([]byte, tools.Call) error  { return nil }
-func (nothing) SetRowRange(int64, int64)      {}
-func (nothing) Next(tools.Call)               {}
-func (nothing) Keep(...string)                {}
-func (nothing) Stderr() io.Writer             { return io.Discard }
-func (nothing) Findings([]string)             {}
-func (nothing) Name(string)                   {}
-func (nothing) OnStored(func(id string))      {}
-func (nothing) Count(string, float64)         {}
-func (nothing) Note(string)                   {}
-func (nothing) Progress(int64, int64, string) {}
-func (nothing) Part(string, string) io.Writer { return io.Discard }
+func (nothing) Write(b []byte) (int, error)        { return len(b), nil }
+func (nothing) Row([]byte, tools.Call) error       { return nil }
+func (nothing) SetRowRange(int64, int64)           {}
+func (nothing) Next(tools.Call)                    {}
+func (nothing) Keep(...string)                     {}
+func (nothing) Stderr() io.Writer                  { return io.Discard }
+func (nothing) Findings([]string)                  {}
+func (nothing) Name(string)                        {}
+func (nothing) OnStored(func(id string))           {}
+func (nothing) Attach(any)                         {}
+func (nothing) Store(tools.Stored) (string, error) { return "", nil }
+func (nothing) Count(string, float64)              {}
+func (nothing) Note(string)                        {}
+func (nothing) Progress(int64, int64, string)      {}
+func (nothing) Part(string, string) io.Writer      { return io.Discard }
 
 func bench(b *testing.B, tool tools.Tool, text []byte, filter string) {
 	from := folder(b, map[string]string{"in": string(text)})

@@ -62,6 +62,8 @@ func (r *recorder) Stderr() io.Writer                               { return r }
 func (r *recorder) Findings([]string)                               {}
 func (r *recorder) Name(string)                                     {}
 func (r *recorder) OnStored(func(id string))                        {}
+func (r *recorder) Attach(any)                                      {}
+func (r *recorder) Store(tools.Stored) (string, error)              { return "", nil }
 func (r *recorder) Source(string)                                   { panic("jq has no output that stands elsewhere") }
 func (r *recorder) Part(string, string) io.Writer                   { panic("jq makes no images") }
 func (r *recorder) Count(name string, n float64)                    { r.counts[name] = n }

@@ -53,6 +53,8 @@ func (a *answer) Stderr() io.Writer                               { return a }
 func (a *answer) Findings([]string)                               {}
 func (a *answer) Name(string)                                     {}
 func (a *answer) OnStored(func(id string))                        {}
+func (a *answer) Attach(any)                                      {}
+func (a *answer) Store(tools.Stored) (string, error)              { return "", nil }
 func (a *answer) Source(string)                                   {}
 func (a *answer) Count(name string, n float64)                    { a.counts[name] = n }
 func (a *answer) Note(text string)                                { a.notes = append(a.notes, text) }

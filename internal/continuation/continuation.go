@@ -1,0 +1,275 @@
+// Package continuation takes a JSON document that arrives in parts: it says by parsing whether the document is whole,
+// what has arrived and word for word where to go on, and joins the next part to it.
+//
+// It never guesses: a part that could be joined in two ways, or only by inventing text, is refused and the document
+// stays as it was. It stores nothing, and asks no model. Markdown and code are kept as they are: it cannot say whether
+// they are whole.
+package continuation
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+// Verdict says what whoever writes the document should do.
+type Verdict string
+
+// The verdicts.
+const (
+	Continue Verdict = "continue" // send the next part
+	Done     Verdict = "done"     // the document is whole
+	Refused  Verdict = "refused"  // the part was not joined; the document is as it was
+	Stop     Verdict = "stop"     // more text cannot help
+	Unknown  Verdict = "unknown"  // the text is not JSON: only its writer knows
+)
+
+// State says what the text is, by parsing it.
+type State string
+
+// The states.
+const (
+	Whole     State = "whole"
+	Cut       State = "cut"      // more text can make it whole
+	Broken    State = "broken"   // no text can
+	Trailing  State = "trailing" // text follows a complete value
+	Empty     State = "empty"
+	Ambiguous State = "ambiguous" // a number that more digits may follow
+	NotJSON   State = "not JSON"  // Markdown or code
+)
+
+// Options of a Document. The zero value is ready to use.
+type Options struct {
+	MaxParts      int              // parts after which the document is stuck; 20
+	OutlineTokens int              // of the outline in an answer; 150
+	Tokens        func(string) int // counts tokens; a quarter of the bytes by default
+	// AsShown reports whether a text can be shown as it is: nothing in it is masked or escaped. All of it by default.
+	AsShown func(string) bool
+}
+
+const (
+	defaultMaxParts      = 20
+	defaultOutlineTokens = 150
+)
+
+// Document is a text of which parts arrive. It is not safe for concurrent use.
+type Document struct {
+	options Options
+	text    []byte // what was joined so far, in UTF-8
+	plain   bool   // the text is not JSON
+	parser  *parser
+	near    *parser // read the text up to or before the place of the restart text; nil: nothing
+	anchor  anchor
+	history history
+	scanned int64
+}
+
+// Result is what Add found.
+type Result struct {
+	Verdict Verdict
+	State   State
+	Join    string // how the part was joined: "first part", "restart text", "element", …; "" if it was not
+	Reason  string // why it was refused, or is broken or stuck
+	Dropped string // what of the part was left out: a preface, a doubled element
+}
+
+// New returns an empty document.
+func New(o Options) *Document {
+	if o.MaxParts <= 0 {
+		o.MaxParts = defaultMaxParts
+	}
+	if o.OutlineTokens <= 0 {
+		o.OutlineTokens = defaultOutlineTokens
+	}
+	if o.Tokens == nil {
+		o.Tokens = func(s string) int { return (len(s) + 3) / 4 }
+	}
+	if o.AsShown == nil {
+		o.AsShown = func(string) bool { return true }
+	}
+	return &Document{options: o, parser: newParser()}
+}
+
+// Open returns a document of which text arrived. The state must be one that [Document.Stored] returned for it; without
+// one, or if it is of another text, the text is parsed again.
+func Open(text []byte, state []byte, o Options) *Document {
+	d := New(o)
+	d.text = text
+	d.load(state)
+	d.plain = notJSON(text)
+	if !d.plain {
+		d.parse(text)
+	}
+	return d
+}
+
+// Text returns the text so far. The caller must not change it.
+func (d *Document) Text() []byte { return d.text }
+
+// Parts returns how many parts arrived, refused ones included.
+func (d *Document) Parts() int { return len(d.history.Parts) }
+
+// Scanned returns how many bytes were parsed in all.
+func (d *Document) Scanned() int64 { return d.scanned }
+
+// Add joins a part to the document, or refuses it.
+func (d *Document) Add(part []byte) Result {
+	body, preface, err := normalize(part)
+	if err != nil {
+		d.history.add(part, false, d.options.MaxParts)
+		return d.stuckOr(Result{Verdict: Refused, State: d.state(), Reason: err.Error()})
+	}
+	if reason := d.history.loop(part, d.options.MaxParts); reason != "" {
+		return Result{Verdict: Stop, State: d.state(), Reason: reason}
+	}
+	r := d.join(body)
+	if preface != "" && r.Join != "" && r.Dropped == "" {
+		r.Dropped = preface
+	}
+	d.history.add(part, r.Join != "", d.options.MaxParts)
+	if r.Verdict != Continue {
+		return d.stuckOr(r)
+	}
+	if s := d.repeated(); s != "" {
+		r.Verdict, r.Reason = Stop, s
+	}
+	return d.stuckOr(r)
+}
+
+// stuckOr returns the result, or that the document is stuck.
+func (d *Document) stuckOr(r Result) Result {
+	if r.Verdict == Done || r.Verdict == Stop {
+		return r
+	}
+	if reason := d.history.idle(); reason != "" {
+		r.Verdict, r.Reason = Stop, reason
+	}
+	return r
+}
+
+// parse reads a text that begins with what was read before, from the place nearest to its end from which it can.
+func (d *Document) parse(text []byte) {
+	p := d.near
+	if p == nil {
+		p = newParser()
+	} else {
+		p = p.clone()
+	}
+	d.accept(text, p)
+}
+
+// accept makes the text the document's, read by p as far as p has read.
+func (d *Document) accept(text []byte, p *parser) {
+	before := p.scanned
+	snapshots := p.readAll(text)
+	d.scanned += p.scanned - before
+	d.text, d.parser = text, p
+	d.anchor = d.findAnchor()
+	d.near = nil
+	for _, s := range snapshots {
+		if s.offset() <= d.anchor.at {
+			d.near = s
+		}
+	}
+}
+
+// Restart returns the text that the next part must begin with.
+func (d *Document) Restart() string {
+	if d.plain {
+		return d.lastLine()
+	}
+	return d.restart()
+}
+
+// State says what the text is.
+func (d *Document) State() State { return d.state() }
+
+// state says what the text is.
+func (d *Document) state() State {
+	if d.plain {
+		return NotJSON
+	}
+	return d.parser.state()
+}
+
+// state says what the text that was read is.
+func (p *parser) state() State {
+	inside := p.scan.Inside()
+	switch {
+	case p.trailing >= 0,
+		p.scan.Err() != nil && len(p.frames) == 1 && p.frames[0].Count > 0 && inside == content.BetweenValues:
+		return Trailing
+	case p.scan.Err() != nil:
+		return Broken
+	case len(p.frames) == 1 && inside == "number" && p.isNumber():
+		return Ambiguous
+	case len(p.frames) == 1 && inside == "literal" && p.isLiteral():
+		return Whole
+	case inside != content.BetweenValues:
+		return Cut
+	case p.frames[0].Count == 0:
+		return Empty
+	}
+	return Whole
+}
+
+func (p *parser) isLiteral() bool {
+	switch string(p.text[p.value:p.offset()]) {
+	case "true", "false", "null":
+		return true
+	}
+	return false
+}
+
+func (p *parser) isNumber() bool {
+	last := p.text[p.offset()-1]
+	return last >= '0' && last <= '9'
+}
+
+// result returns the verdict on the text as it is now.
+func (d *Document) result(join string) Result {
+	r := Result{State: d.state(), Join: join}
+	switch r.State {
+	case Whole:
+		r.Verdict = Done
+		if d.parser.outline.Found && d.parser.outline.Sections == 0 {
+			r.Verdict, r.Reason = Continue, "no section yet"
+		}
+	case Empty:
+		r.Verdict, r.Reason = Continue, "nothing has arrived"
+	case Cut, Ambiguous:
+		r.Verdict = Continue
+	case NotJSON:
+		r.Verdict = Unknown
+	default:
+		r.Verdict, r.Reason = Stop, d.parser.fault()
+	}
+	return r
+}
+
+// fault says where and why the text is broken.
+func (p *parser) fault() string {
+	at, why := p.trailing, "text follows the end of the document"
+	if p.trailing < 0 {
+		at = p.offset()
+		if err := p.scan.Err(); p.state() != Trailing && err != nil {
+			why = err.(*content.SyntaxError).Reason
+		}
+	}
+	line := bytes.Count(p.text[:at], []byte{'\n'}) + 1
+	return fmt.Sprintf(
+		"line %d, byte %d: %s: %q",
+		line,
+		at,
+		why,
+		clip(string(p.text[at:min(len(p.text), int(at)+60)]), 60),
+	)
+}
+
+// Check says what a text is that arrived in one part: its state, and for a broken one where and why.
+func Check(text []byte) (State, string) {
+	d := Open(text, nil, Options{})
+	r := d.result("")
+	return r.State, r.Reason
+}

@@ -1,0 +1,426 @@
+package continuation
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+)
+
+const (
+	// overlapMin is the least number of characters of an overlap that is no restart of an element.
+	overlapMin = 12
+	// maxCompared is the size in bytes up to which a text is searched for overlaps.
+	maxCompared = 16 << 20
+)
+
+// reading is one way to join a part: the part replaces what follows offset at.
+type reading struct {
+	at     int64
+	how    string
+	part   []byte
+	joined []byte
+	parser *parser
+}
+
+// join joins the body of a part, or says why it is refused.
+func (d *Document) join(part []byte) Result {
+	if len(bytes.TrimSpace(part)) == 0 {
+		return Result{Verdict: Refused, State: d.state(), Reason: "the part is empty"}
+	}
+	if len(bytes.TrimSpace(d.text)) == 0 {
+		d.plain = notJSON(part)
+		return d.take(part, "first part")
+	}
+	if d.plain {
+		return d.joinPlain(part)
+	}
+	switch s := d.state(); {
+	case s == Broken || s == Trailing:
+		return Result{Verdict: Stop, State: s, Reason: d.parser.fault()}
+	case s == Whole && d.noSections():
+		return d.joinFresh(part)
+	case s == Whole && !d.lines():
+		return Result{Verdict: Refused, State: s, Reason: "the document is whole already"}
+	}
+	if at := d.anchor.at; d.repeats(at, d.anchor.inside, part) {
+		r := d.reading(at, "restart text", part, d.anchor.inside)
+		if fault := r.fault(); fault != "" {
+			return d.refuse("the part goes on from the restart text, but is broken: " + fault)
+		}
+		return d.choose(r)
+	}
+	readings, unclear := d.readings(part)
+	switch {
+	case unclear:
+		return d.refuse("it may or may not repeat the last characters, too few to tell")
+	case len(readings) == 1:
+		return d.choose(readings[0])
+	case len(readings) > 1:
+		return d.refuse(fmt.Sprintf("the part fits in %d ways (%s, %s)",
+			len(readings), d.place(readings[0]), d.place(readings[1])))
+	}
+	if merged, dropped, ok := d.merge(part); ok {
+		r := d.take(merged, "sections merged by id")
+		r.Dropped = dropped
+		return r
+	}
+	plain := d.reading(int64(len(d.text)), "plain continuation", part, false)
+	if reason := d.notPlain(part, plain); reason != "" {
+		return d.refuse(reason)
+	}
+	return d.choose(plain)
+}
+
+// take makes the text the document's: it is parsed anew.
+func (d *Document) take(text []byte, how string) Result {
+	d.near = nil
+	if d.plain {
+		d.text = text
+		d.history.grew(int64(len(text)))
+		return Result{Verdict: Unknown, State: NotJSON, Join: how}
+	}
+	d.accept(text, newParser())
+	d.history.grew(int64(len(text)))
+	return d.result(how)
+}
+
+// choose makes a reading the document's.
+func (d *Document) choose(r *reading) Result {
+	before := d.near
+	if before != nil && before.offset() > r.at {
+		before = nil
+	}
+	d.near = before
+	d.parse(r.joined)
+	d.history.grew(int64(len(r.joined)))
+	return d.result(r.how)
+}
+
+func (d *Document) refuse(reason string) Result {
+	return Result{Verdict: Refused, State: d.state(), Reason: reason}
+}
+
+// noSections reports whether the document is whole but its list of sections is empty.
+func (d *Document) noSections() bool {
+	return d.parser.outline.Found && d.parser.outline.Sections == 0
+}
+
+// lines reports whether the text is NDJSON: a value may follow on the next line.
+func (d *Document) lines() bool {
+	f := &d.parser.frames[0]
+	return f.Count > 1 || bytes.HasSuffix(d.text, []byte("}\n"))
+}
+
+// repeats reports whether the part begins with the text from an offset on. inside says that the offset is inside of a
+// string.
+func (d *Document) repeats(at int64, inside bool, part []byte) bool {
+	kept, _ := units(d.text[at:max(at, d.anchor.end)], inside)
+	if inside {
+		part = bytes.TrimLeft(part, " \t\r\n")
+	}
+	// A unit takes at most twelve bytes; white space may take more.
+	got, _ := units(part[:min(len(part), 64*len(kept)+4096)], inside)
+	return len(kept) > 0 && hasPrefix(got, kept)
+}
+
+// reading joins a part at an offset and reads the result.
+func (d *Document) reading(at int64, how string, part []byte, inside bool) *reading {
+	if inside {
+		part = bytes.TrimLeft(part, " \t\r\n")
+	}
+	r := &reading{at: at, how: how, part: part}
+	r.joined = append(append(make([]byte, 0, int(at)+len(part)), d.text[:at]...), part...)
+	if how == "restart text" {
+		return r // choose reads it
+	}
+	r.parser = newParser()
+	if d.near != nil && d.near.offset() <= at {
+		r.parser = d.near.clone()
+	}
+	before := r.parser.scanned
+	r.parser.read(r.joined, int64(len(r.joined)))
+	d.scanned += r.parser.scanned - before
+	return r
+}
+
+// fault returns where and why the joined text is broken; "" if it is not.
+func (r *reading) fault() string {
+	if r.parser == nil {
+		return ""
+	}
+	if s := r.parser.state(); s == Broken || s == Trailing {
+		return r.parser.fault()
+	}
+	return ""
+}
+
+// candidate is a place from which the text is repeated at the beginning of the part.
+type candidate struct {
+	at      int64
+	how     string
+	inside  bool
+	matched int  // units that are repeated
+	open    bool // it is the beginning of something that is not complete
+}
+
+// readings returns the readings of a part that repeats some of the text, without those that break the document or
+// double a name or an id. unclear says that there are some, but too little is repeated to tell them from others.
+func (d *Document) readings(part []byte) (found []*reading, unclear bool) {
+	var short []*reading
+	longest := 0
+	plainBreaks := d.reading(int64(len(d.text)), "", part, false).fault() != ""
+	list := d.candidates(part)
+	for _, c := range list {
+		longest = max(longest, c.matched)
+	}
+	for _, c := range list {
+		if c.matched < overlapMin && longest >= 2*overlapMin { // by chance
+			continue
+		}
+		r := d.reading(c.at, c.how, part, c.inside)
+		if r.fault() != "" || r.doubles(d.parser) {
+			continue
+		}
+		if c.matched >= overlapMin || c.open && (plainBreaks || d.telling(c)) {
+			found = append(found, r)
+		} else {
+			short = append(short, r)
+		}
+	}
+	if len(found) == 1 && len(short) > 0 && longest < 2*overlapMin {
+		return append(found, short...), false
+	}
+	return found, len(found) == 0 && len(short) > 0
+}
+
+// doubles reports whether a name or an id is double that was not before.
+func (r *reading) doubles(before *parser) bool {
+	return r.parser.doubles > before.doubles || r.parser.outline.Counts.Doubled > before.outline.Counts.Doubled
+}
+
+// telling reports whether what is repeated is more than brackets, or digits of a number.
+func (d *Document) telling(c candidate) bool {
+	switch d.text[c.at] {
+	case '{', '[', '"':
+	default:
+		return false
+	}
+	for _, b := range d.text[c.at+1 : d.anchor.end] {
+		if bytes.IndexByte([]byte("[{ \t\r\n"), b) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// candidates returns the places of elements whose text up to the end is repeated at the beginning of the part, and of
+// longer overlaps.
+func (d *Document) candidates(part []byte) []candidate {
+	var list []candidate
+	add := func(at int64, how string, inside, open bool) {
+		for _, c := range list {
+			if c.at == at {
+				return
+			}
+		}
+		if at >= 0 && d.repeats(at, inside, part) {
+			kept, _ := units(d.text[at:max(at, d.anchor.end)], inside)
+			list = append(list, candidate{at, how, inside, len(kept), open})
+		}
+	}
+	add(0, "restart of the document", false, true)
+	for depth := range d.parser.frames {
+		f := &d.parser.frames[depth]
+		add(f.Open, "restart of an element", false, true)
+		if f.Object && f.Open >= 0 && depth+1 < len(d.parser.frames) {
+			add(d.parser.frames[depth+1].Start, "restart of an element", false, true)
+		}
+		for _, at := range f.Last[max(0, len(f.Last)-8):] {
+			add(at, "restart of an element", false, false)
+		}
+	}
+	if d.insideScalar() {
+		add(d.parser.value, "restart of a value", false, true)
+	}
+	for _, inside := range []bool{false, true} {
+		for _, at := range d.overlaps(part, inside) {
+			add(at, "overlap", inside, false)
+		}
+	}
+	return list
+}
+
+func (d *Document) insideScalar() bool {
+	switch d.parser.scan.Inside() {
+	case "string", "number", "literal":
+		return true
+	}
+	return false
+}
+
+// overlaps returns where the text has the beginning of the part at its end, at least overlapMin characters that occur
+// once.
+func (d *Document) overlaps(part []byte, inside bool) []int64 {
+	if len(d.text) > maxCompared {
+		return nil
+	}
+	if inside {
+		part = bytes.TrimLeft(part, " \t\r\n")
+	}
+	got, _ := units(part, inside)
+	kept, at := units(d.text[:d.anchor.end], false)
+	var places []int64
+	for _, n := range borders(kept, got) {
+		if n >= overlapMin && n < len(kept) && occurrences(kept, got[:n], 2) == 1 {
+			places = append(places, int64(at[len(kept)-n]))
+		}
+	}
+	return places
+}
+
+// place names where a reading goes on.
+func (d *Document) place(r *reading) string {
+	return fmt.Sprintf("%s at byte %d", r.how, r.at)
+}
+
+// opener matches what begins an explanation, a comment or an omission rather than the rest of a text.
+var opener = regexp.MustCompile(`^\s*(?:…|\.\.\.|//|/\*|<!--|#|\*\*|\[?(?i:continu|here|sure|certainly|okay|ok\b|` +
+	`of course|i |i'|let me|as requested|below|the rest|rest of|note|sorry|understood|got it))`)
+
+// notPlain returns why a part cannot simply be appended; "" if it can.
+func (d *Document) notPlain(part []byte, r *reading) string {
+	const hint = "it does not begin with text that is there already"
+	if fault := r.fault(); fault != "" {
+		return hint + ", and simply appended it is broken: " + fault
+	}
+	if r.doubles(d.parser) {
+		return "simply appended it would repeat a name or an id"
+	}
+	switch inside := d.parser.scan.Inside(); inside {
+	case "number", "literal":
+		return "the text ends inside of " + content.Article(inside) + ", which may or may not be complete"
+	case "key":
+		if r.parser.scan.Inside() == "key" && len(r.parser.frames) == len(d.parser.frames) {
+			return "it does not complete the name at the end"
+		}
+		return d.notPlainString(part)
+	case "string":
+		return d.notPlainString(part)
+	}
+	return d.notPlainBetween(part)
+}
+
+// notPlainString is notPlain for a text that ends inside of a string.
+func (d *Document) notPlainString(part []byte) string {
+	if opener.Match(part) {
+		return "it begins like an explanation, not like the rest of the string"
+	}
+	first, _ := utf8.DecodeRune(part)
+	last, _ := utf8.DecodeLastRune(d.text[:d.anchor.end])
+	if unicode.IsUpper(first) && unicode.IsLower(last) {
+		return "it begins like a sentence, in the middle of a word"
+	}
+	got, _ := units(part[:min(len(part), 4096)], true)
+	kept := d.lastUnits()
+	for _, n := range borders(kept, got) {
+		begin := len(kept) - n
+		if n >= 4 || begin == 0 || !isWordRune(kept[begin-1]) || !isWordRune(kept[begin]) {
+			return fmt.Sprintf("it may or may not repeat the last %s", plural(int64(n), "character"))
+		}
+	}
+	return ""
+}
+
+// lastUnits returns the last units of the text, from the beginning of an element or string on.
+func (d *Document) lastUnits() []rune {
+	from := int64(0)
+	for depth := range d.parser.frames {
+		f := &d.parser.frames[depth]
+		for _, at := range append(f.Last[max(0, len(f.Last)-8):len(f.Last):len(f.Last)], f.Open) {
+			if at >= 0 && int64(len(d.text))-at > 4096 || from == 0 {
+				from = max(from, at)
+			}
+		}
+	}
+	kept, _ := units(d.text[from:d.anchor.end], false)
+	return kept
+}
+
+func isWordRune(r rune) bool {
+	r &^= inString
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+// notPlainBetween is notPlain for a text that ends between values.
+func (d *Document) notPlainBetween(part []byte) string {
+	f := d.parser.top()
+	got, _ := units(part, false)
+	if len(got) == 0 {
+		return "it is empty"
+	}
+	before := bytes.TrimRight(d.text, " \t\r\n")
+	begin := 0
+	if last := before[len(before)-1]; last != ',' && last != ':' && last != '[' && last != '{' {
+		begin = 1 // the comma that is due
+	}
+	if len(got) == begin {
+		return ""
+	}
+	if c := got[begin]; f.Count > 0 && !f.Object && strings.ContainsRune("-0123456789tfn", c) {
+		return "the text ends between bare values, of which it may or may not repeat some"
+	}
+	if n := borders(d.lastUnits(), got); len(n) > 0 && n[0] > 1 {
+		return "it may or may not repeat the last characters"
+	}
+	if begin == 1 {
+		return ""
+	}
+	// The first element, or its first two members, must not be one that is there already.
+	lead := firstItems(got)
+	for depth := range d.parser.frames {
+		f := &d.parser.frames[depth]
+		for _, at := range append(f.Last[max(0, len(f.Last)-8):len(f.Last):len(f.Last)], f.Open) {
+			if at < 0 {
+				continue
+			}
+			window := d.text[at:min(len(d.text), int(at)+8*len(lead)+512)]
+			if kept, _ := units(window, false); hasPrefix(kept, lead) {
+				return "it begins nearly like an element that is there already"
+			}
+		}
+	}
+	return ""
+}
+
+// firstItems returns the first scalar, or the beginning of the first container up to the end of its second member.
+func firstItems(us []rune) []rune {
+	within, commas := false, 0
+	for i, r := range us {
+		switch {
+		case r == '"':
+			within = !within
+		case within || r >= inString:
+		case r == ',' && (commas == 1 || us[0] != '{'), (r == '}' || r == ']') && i > 0:
+			return us[:i]
+		case r == ',':
+			commas++
+		}
+	}
+	return us
+}
+
+// joinPlain joins a part of a text that is not JSON, if it repeats the end of the text.
+func (d *Document) joinPlain(part []byte) Result {
+	text, body := d.text, bytes.TrimLeft(part, "\r\n")
+	for n := min(len(text), len(body), 1<<16); n >= overlapMin; n-- {
+		if bytes.HasSuffix(text, body[:n]) && bytes.Count(text, body[:n]) == 1 {
+			return d.take(append(text[:len(text)-n:len(text)-n], body...), "restart text")
+		}
+	}
+	return Result{Verdict: Refused, State: NotJSON, Reason: "it does not begin with the restart text"}
+}

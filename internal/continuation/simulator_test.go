@@ -1,0 +1,224 @@
+package continuation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The documents of the simulator, by name.
+func simulated(r *rand.Rand) map[string][]byte {
+	docs := map[string][]byte{}
+	indent := func(v any) []byte {
+		b, _ := json.MarshalIndent(v, "", "  ")
+		return b
+	}
+	compact := func(v any) []byte {
+		b, _ := json.Marshal(v)
+		return b
+	}
+	docs["sections, indented"] = indent(sectionDocument(r, 12))
+	docs["sections, compact"] = compact(sectionDocument(r, 12))
+	docs["long strings"] = indent(map[string]any{"title": "Report", "chapters": []any{
+		map[string]any{"name": "one", "text": prose(r, 400)}, map[string]any{"name": "two", "text": prose(r, 500)},
+	}})
+	var lines bytes.Buffer
+	for i := range 40 {
+		lines.Write(compact(map[string]any{"id": i, "time": fmt.Sprintf("12:%02d", i), "message": prose(r, 6)}))
+		lines.WriteByte('\n')
+	}
+	docs["ndjson"] = lines.Bytes()
+	var alike []any
+	for i := range 60 {
+		alike = append(
+			alike,
+			map[string]any{"kind": "row", "name": "item", "ok": true, "note": "same text in every record", "n": i},
+		)
+	}
+	docs["look-alikes"] = indent(map[string]any{"records": alike})
+	return docs
+}
+
+func sectionDocument(r *rand.Rand, n int) any {
+	var list []any
+	for i := range n {
+		s := map[string]any{"id": fmt.Sprintf("s%d", i)}
+		switch i % 5 {
+		case 0:
+			s["content_type"], s["elements"] = "heading", []any{
+				map[string]any{"level": 1, "text": "Überblick " + prose(r, 2)},
+			}
+		case 1:
+			s["content_type"], s["elements"] = "paragraph", []any{
+				map[string]any{"text": prose(r, 30)}, map[string]any{"text": prose(r, 50) + "\n\t\"quoted\" text"},
+			}
+		case 2:
+			var items []any
+			for range 12 {
+				items = append(items, prose(r, 4))
+			}
+			s["content_type"], s["elements"] = "bullet_list", []any{map[string]any{"items": items}}
+		case 3:
+			var rows []any
+			for j := range 15 {
+				rows = append(rows, []any{fmt.Sprintf("2026-03-%02d", j), word1(r), r.IntN(99999), r.Float64() < .5})
+			}
+			s["content_type"] = "table"
+			s["elements"] = []any{map[string]any{"headers": []any{"date", "name", "sum", "ok"}, "rows": rows}}
+		default:
+			s["content_type"] = "code_block"
+			s["elements"] = map[string]any{
+				"language": "go",
+				"code":     "func f() {\n\treturn \"" + prose(r, 10) + "\"\n}\n// ] }\n",
+			}
+		}
+		list = append(list, s)
+	}
+	return map[string]any{"title": "Plan", "sections": list}
+}
+
+var words = strings.Fields(
+	`the a of and to in for with report number quick brown fox jumps over lazy dog Übung naïve résumé
+data value list table code section result {brace} [bracket] end, stop. 42 3.14 true null path/to/file "quote" C:\dir`,
+)
+
+func word1(r *rand.Rand) string { return words[r.IntN(len(words))] }
+
+func prose(r *rand.Rand, n int) string {
+	var s []string
+	for range n {
+		s = append(s, word1(r))
+	}
+	return strings.Join(s, " ")
+}
+
+// place is where a writer of some habit goes on after a text was cut off.
+func place(habit string, doc []byte, cut int, d *Document, r *rand.Rand) int {
+	p := d.parser
+	switch habit {
+	case "declared":
+		return int(d.anchor.at)
+	case "byte":
+		return cut
+	case "token":
+		switch p.scan.Inside() {
+		case "string", "number", "literal":
+			return int(p.value)
+		case "key":
+			return int(p.top().Open)
+		}
+		return cut
+	case "element":
+		for depth := len(p.frames) - 1; depth >= 0; depth-- {
+			if f := &p.frames[depth]; f.Open >= 0 && (!f.Object || depth == len(p.frames)-1) {
+				return int(f.Open)
+			}
+		}
+		return cut
+	case "one before":
+		f := &p.frames[d.anchor.depth]
+		if n := len(f.Last); n > 0 {
+			return int(f.Last[n-1])
+		}
+		return 0
+	case "all over":
+		return 0
+	}
+	// some words again
+	at := cut
+	for n := 3 + r.IntN(6); n > 0 && at > 0; n-- {
+		at = bytes.LastIndexByte(doc[:at-1], ' ') + 1
+		if at <= 0 {
+			return 0
+		}
+	}
+	return at
+}
+
+var habits = []string{"declared", "byte", "token", "element", "one before", "all over", "words"}
+
+// TestSimulator cuts documents at random places and goes on as writers of six habits do, and as the answer asks.
+func TestSimulator(t *testing.T) {
+	rounds, _ := strconv.Atoi(os.Getenv("CONTINUATIONS"))
+	if rounds == 0 {
+		rounds = 1400
+	}
+	r := rand.New(rand.NewPCG(7, 11))
+	type tally struct{ right, wrong, refused int }
+	byHabit, byDoc := map[string]*tally{}, map[string]*tally{}
+	shown := map[string]int{}
+	docs := simulated(r)
+	var names []string
+	for name := range docs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i := range rounds {
+		if i%200 == 0 {
+			docs = simulated(r)
+		}
+		name := names[r.IntN(len(names))]
+		doc := docs[name]
+		cut := 1 + r.IntN(len(doc)-1)
+		d := New(Options{})
+		d.Add(doc[:cut])
+		if d.state() == Whole {
+			continue
+		}
+		for _, habit := range habits {
+			e := Open(doc[:cut:cut], d.Stored(), Options{})
+			from := place(habit, doc, cut, e, r)
+			part := slices.Clone(doc[from:])
+			fenced := r.IntN(3) == 0
+			if fenced {
+				part = []byte("Here is the rest of the document:\n\n```json\n" + string(part) + "\n```\n")
+			}
+			res := e.Add(part)
+			h := byHabit[habit]
+			if h == nil {
+				h = &tally{}
+				byHabit[habit] = h
+			}
+			b := byDoc[name]
+			if b == nil {
+				b = &tally{}
+				byDoc[name] = b
+			}
+			switch got, want := unitsOf(e.Text()), unitsOf(doc); {
+			case res.Join == "":
+				h.refused++
+				b.refused++
+				if k := habit + "/refused"; shown[k] < 3 {
+					shown[k]++
+					t.Logf("%s, %s: refused %q after %q, part %q", name, habit, res.Reason, tail(doc[:cut]), head(part))
+				}
+			case slices.Equal(got, want):
+				h.right++
+				b.right++
+			default:
+				h.wrong++
+				b.wrong++
+				if k := habit + "/wrong"; shown[k] < 5 {
+					shown[k]++
+					t.Errorf("%s, %s: WRONG (%s) after %q, part %q", name, habit, res.Join, tail(doc[:cut]), head(part))
+				}
+			}
+		}
+	}
+	for _, h := range habits {
+		t.Logf("%-12s %+v", h, *byHabit[h])
+	}
+	for _, n := range names {
+		t.Logf("%-20s %+v", n, *byDoc[n])
+	}
+}
+
+func unitsOf(b []byte) []rune { us, _ := units(b, false); return us }
+func tail(b []byte) string    { return string(b[max(0, len(b)-60):]) }
+func head(b []byte) string    { return string(b[:min(60, len(b))]) }

@@ -1,0 +1,205 @@
+package continuation
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// maxState is the largest state in bytes: it is stored in a sidecar.
+const maxState = 24 << 10
+
+// maxStoredNames is the largest number of names of open objects, and of ids, in a stored state.
+const maxStoredNames = 400
+
+// stored is a state as it is stored: the history, and a parser near the end of the text.
+type stored struct {
+	History history    `json:"history"`
+	Length  int64      `json:"length"` // of the text
+	Sum     uint64     `json:"sum"`    // of the text's last bytes
+	Offset  int64      `json:"offset,omitempty"`
+	Value   int64      `json:"value,omitempty"` // offset of the string being read
+	Inside  bool       `json:"inside,omitempty"`
+	Doubles int64      `json:"doubles,omitempty"`
+	Frames  []frame    `json:"frames,omitempty"`
+	Names   [][]uint64 `json:"names,omitempty"`
+	IDs     []uint64   `json:"ids,omitempty"`
+	Outline *outline   `json:"outline,omitempty"`
+}
+
+// Stored returns what [Open] needs to go on without parsing the text again: at most 24 KiB. It is valid for the text as
+// it is now.
+func (d *Document) Stored() []byte {
+	s := stored{History: d.history, Length: int64(len(d.text)), Sum: tailSum(d.text)}
+	small, _ := json.Marshal(s) // of numbers and strings: cannot fail
+	p := d.near
+	if p == nil || d.plain {
+		return small
+	}
+	s.Offset, s.Value, s.Inside, s.Doubles = p.offset(), p.value, p.scan.Inside() == "string", p.doubles
+	s.Frames, s.Outline = p.frames, &p.outline
+	names := len(p.outline.IDs)
+	for i := range p.frames {
+		f := &p.frames[i]
+		names += len(f.names)
+		f.Last = f.Last[max(0, len(f.Last)-storedStarts):]
+	}
+	if names > maxStoredNames {
+		return small
+	}
+	for i := range p.frames {
+		s.Names = append(s.Names, keys(p.frames[i].names))
+	}
+	for sum := range p.outline.IDs {
+		s.IDs = append(s.IDs, sum)
+	}
+	all, err := json.Marshal(s)
+	if err != nil || len(all) > maxState {
+		return small
+	}
+	return all
+}
+
+func keys(set map[uint64]struct{}) []uint64 {
+	list := make([]uint64, 0, len(set))
+	for k := range set {
+		list = append(list, k)
+	}
+	return list
+}
+
+// tailSum identifies the end of a text.
+func tailSum(text []byte) uint64 { return hashOf(text[max(0, len(text)-4096):]) }
+
+// load takes a state, if it is one of the document's text.
+func (d *Document) load(state []byte) {
+	var s stored
+	if len(state) == 0 || json.Unmarshal(state, &s) != nil {
+		return
+	}
+	d.history = s.History
+	n := int64(len(d.text))
+	if s.Length != n || s.Sum != tailSum(d.text) || s.Offset <= 0 || s.Offset > n || len(s.Frames) == 0 ||
+		s.Outline == nil || !inRange(s, n) {
+		return
+	}
+	p := newParser()
+	p.text, p.frames, p.value, p.doubles, p.outline = d.text, s.Frames, s.Value, s.Doubles, *s.Outline
+	for i := range p.frames {
+		if i < len(s.Names) && len(s.Names[i]) > 0 {
+			p.frames[i].names = map[uint64]struct{}{}
+			for _, sum := range s.Names[i] {
+				p.frames[i].names[sum] = struct{}{}
+			}
+		}
+	}
+	p.outline.IDs = map[uint64]bool{}
+	for _, sum := range s.IDs {
+		p.outline.IDs[sum] = true
+	}
+	p.resume(s.Offset, s.Inside)
+	if p.scan.Err() == nil {
+		d.near = p
+	}
+}
+
+// inRange reports whether all offsets of a stored state are in a text of n bytes.
+func inRange(s stored, n int64) bool {
+	good := func(list ...int64) bool {
+		for _, at := range list {
+			if at < -1 || at > n {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if !good(f.Start, f.Open, f.Key[0], f.Key[1], f.End) || !good(f.Last...) || f.Key[0] > f.Key[1] ||
+			f.Key[0] < 0 {
+			return false
+		}
+	}
+	return good(s.Value) && s.Value >= 0 && s.Value <= s.Offset
+}
+
+// resume brings the scanner to the step it had after a child, or inside of a string: it reads a text with the same open
+// containers.
+func (p *parser) resume(at int64, inside bool) {
+	var b bytes.Buffer
+	for i := 1; i < len(p.frames); i++ {
+		last := i == len(p.frames)-1
+		switch f := &p.frames[i]; {
+		case f.Object && last && inside:
+			b.WriteString(`{"":"`)
+		case f.Object && last:
+			b.WriteString(`{"":""`)
+		case f.Object:
+			b.WriteString(`{"":`)
+		case last && inside:
+			b.WriteString(`["`)
+		case last:
+			b.WriteString(`[""`)
+		default:
+			b.WriteString(`[`)
+		}
+	}
+	for rest := b.Bytes(); len(rest) > 0; {
+		n, _ := p.scan.Scan(rest)
+		if n == 0 {
+			break
+		}
+		rest = rest[n:]
+	}
+	p.base = at - p.scan.Offset()
+}
+
+// snapshotFirst is the distance from the end of the text of the last snapshot; each one before it is twice as far.
+const snapshotFirst = 256
+
+// readAll reads the whole text and returns copies of the parser on the way, ever closer to the end, so that a place
+// near the end can be found again without reading much.
+func (p *parser) readAll(text []byte) []*parser {
+	p.text = text
+	var snapshots []*parser
+	if p.resumable() {
+		snapshots = append(snapshots, p.clone())
+	}
+	end := int64(len(text))
+	distance := int64(snapshotFirst)
+	for distance < end-p.offset() {
+		distance *= 2
+	}
+	for distance /= 2; distance >= snapshotFirst; distance /= 2 {
+		p.read(text, end-distance)
+		for range 64 { // up to the next place from which a parser can go on
+			if p.resumable() || p.offset() >= end-distance/2 || p.scan.Err() != nil || p.trailing >= 0 {
+				break
+			}
+			p.read(text, p.offset()+1)
+		}
+		if p.resumable() {
+			snapshots = append(snapshots, p.clone())
+		}
+	}
+	p.read(text, end)
+	return snapshots
+}
+
+// resumable reports whether resume can bring a scanner to the step of this one: after a child, or inside of the text of
+// a string that is a value.
+func (p *parser) resumable() bool {
+	off := p.offset()
+	if len(p.frames) == 1 || p.scan.Err() != nil || off == 0 {
+		return false
+	}
+	f := p.top()
+	switch p.scan.Inside() {
+	case "array", "object":
+		return f.Open < 0 && f.Count > 0 && f.End == off
+	case "string":
+		return off > p.value+12 && bytes.IndexByte(p.text[off-12:off], '\\') < 0 && endsRune(p.text[:off])
+	}
+	return false
+}
+
+func endsRune(b []byte) bool { return complete(b, true) == len(b) }

@@ -1,0 +1,223 @@
+package continuation
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// inString marks a unit that is a character of a string.
+const inString = 1 << 24
+
+// units returns the text without what does not matter to JSON: outside of strings one unit for each byte but white
+// space, inside of strings one for each character, whether it is written as itself or as an escape. White space between
+// two numbers or literals is one blank. at[i] is the offset of unit i in the text.
+//
+// An incomplete character or escape at the end of the text is left out. within says that the text begins inside of a
+// string.
+func units(text []byte, within bool) (us []rune, at []int) {
+	us, at = make([]rune, 0, len(text)), make([]int, 0, len(text))
+	blank := false
+	for i := 0; i < len(text); {
+		c := text[i]
+		if !within {
+			switch {
+			case c == ' ' || c == '\n' || c == '\r' || c == '\t':
+				blank = true
+				i++
+				continue
+			case blank && len(us) > 0 && isWord(byte(us[len(us)-1])) && us[len(us)-1] < inString && isWord(c):
+				us, at = append(us, ' '), append(at, i)
+			}
+			blank = false
+			within = c == '"'
+			us, at = append(us, rune(c)), append(at, i)
+			i++
+			continue
+		}
+		if c == '"' {
+			within = false
+			us, at = append(us, '"'), append(at, i)
+			i++
+			continue
+		}
+		r, n := character(text[i:])
+		if n == 0 {
+			return us, at
+		}
+		us, at = append(us, r|inString), append(at, i)
+		i += n
+	}
+	return us, at
+}
+
+func isWord(c byte) bool {
+	return c-'0' < 10 || c|0x20-'a' < 26 || c == '-' || c == '+' || c == '.'
+}
+
+// character decodes the first character of the inside of a string, and returns its length; 0 if it is incomplete.
+func character(b []byte) (rune, int) {
+	if b[0] != '\\' {
+		if !utf8.FullRune(b) {
+			return 0, 0
+		}
+		return utf8.DecodeRune(b)
+	}
+	if len(b) < 2 {
+		return 0, 0
+	}
+	if b[1] != 'u' {
+		if k := strings.IndexByte("bfnrt", b[1]); k >= 0 {
+			return rune("\b\f\n\r\t"[k]), 2
+		}
+		return rune(b[1]), 2
+	}
+	if len(b) < 6 {
+		return 0, 0
+	}
+	high, err := strconv.ParseUint(string(b[2:6]), 16, 32)
+	if err != nil {
+		return rune(b[1]), 2
+	}
+	if high < 0xd800 || high > 0xdbff {
+		return rune(high), 6
+	}
+	if len(b) < 12 {
+		if len(b) > 6 && b[6] != '\\' {
+			return rune(high), 6 // a lone surrogate
+		}
+		return 0, 0
+	}
+	low, err := strconv.ParseUint(string(b[8:12]), 16, 32)
+	if b[6] != '\\' || b[7] != 'u' || err != nil || low < 0xdc00 || low > 0xdfff {
+		return rune(high), 6
+	}
+	return rune(high-0xd800)<<10 + rune(low-0xdc00) + 0x10000, 12
+}
+
+// complete returns the length of the text without an incomplete character or escape at its end. within says whether
+// the end is inside of a string.
+func complete(text []byte, within bool) int {
+	if !within {
+		return len(text)
+	}
+	for i := max(0, len(text)-12); i < len(text); {
+		if text[i] != '\\' && !utf8.RuneStart(text[i]) {
+			i++
+			continue
+		}
+		if text[i] == '\\' && backslashes(text[:i])%2 == 1 { // the second of a pair
+			i++
+			continue
+		}
+		_, n := character(text[i:])
+		if n == 0 {
+			return i
+		}
+		i += n
+	}
+	return len(text)
+}
+
+// backslashes returns how many backslashes the text ends with.
+func backslashes(text []byte) int {
+	n := 0
+	for n < len(text) && text[len(text)-1-n] == '\\' {
+		n++
+	}
+	return n
+}
+
+// unquote decodes the inside of a string, without an incomplete escape at its end.
+func unquote(raw []byte) string {
+	quoted := make([]byte, 0, len(raw)+2)
+	quoted = append(quoted, '"')
+	quoted = append(quoted, raw[:complete(raw, true)]...)
+	var s string
+	if json.Unmarshal(append(quoted, '"'), &s) != nil {
+		return string(raw)
+	}
+	return s
+}
+
+func escapeToken(s string) string { return tokenEscapes.Replace(s) }
+
+var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
+
+// hasPrefix reports whether the units of a begin with all units of prefix.
+func hasPrefix(a, prefix []rune) bool {
+	if len(a) < len(prefix) {
+		return false
+	}
+	for i, r := range prefix {
+		if a[i] != r {
+			return false
+		}
+	}
+	return true
+}
+
+// borders returns the lengths of all suffixes of text that are prefixes of part, longest first, by the failure function
+// of Knuth, Morris and Pratt.
+func borders(text, part []rune) []int {
+	if len(text) > len(part) {
+		text = text[len(text)-len(part):]
+	}
+	fail := make([]int, len(part)+1)
+	for i, k := 1, 0; i < len(part); i++ {
+		for k > 0 && part[i] != part[k] {
+			k = fail[k]
+		}
+		if part[i] == part[k] {
+			k++
+		}
+		fail[i+1] = k
+	}
+	k := 0
+	for _, r := range text {
+		for k > 0 && (k == len(part) || part[k] != r) {
+			k = fail[k]
+		}
+		if k < len(part) && part[k] == r {
+			k++
+		}
+	}
+	var lengths []int
+	for ; k > 0; k = fail[k] {
+		lengths = append(lengths, k)
+	}
+	return lengths
+}
+
+// occurrences counts the places where sub stands in text, up to max.
+func occurrences(text, sub []rune, limit int) int {
+	fail := make([]int, len(sub)+1)
+	for i, k := 1, 0; i < len(sub); i++ {
+		for k > 0 && sub[i] != sub[k] {
+			k = fail[k]
+		}
+		if sub[i] == sub[k] {
+			k++
+		}
+		fail[i+1] = k
+	}
+	n, k := 0, 0
+	for _, r := range text {
+		for k > 0 && sub[k] != r {
+			k = fail[k]
+		}
+		if sub[k] == r {
+			k++
+		}
+		if k == len(sub) {
+			if n++; n == limit {
+				return n
+			}
+			k = fail[k]
+		}
+	}
+	return n
+}

@@ -1,0 +1,230 @@
+package documents
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
+	"github.com/mcp-funnel/mcp-funnel/internal/lru"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// Args are the arguments of deliver.
+type Args struct {
+	Part   tools.Text `json:"part,omitempty" jsonschema:"may end anywhere; empty: what is expected" help:"Text of this part. It may end anywhere, in the middle of a word too; at most about 8,000 characters are safe with most models. Left out, with neither after: the shape that is expected."`
+	After  string     `json:"after,omitempty" jsonschema:"obs:ID so far" help:"The document so far, as the last answer named it: obs:ID. Left out: the part is the first."`
+	As     string     `json:"as,omitempty" enum:"document|intent|tasks|action" help:"What is delivered: document (the default), or an intent, a task plan or an action, whose fields are then checked."`
+	Intent string     `json:"intent,omitempty" jsonschema:"obs:ID" help:"The intent that a task plan, an action or a document belongs to, to check it against: obs:ID."`
+}
+
+// Deliver returns the tool deliver.
+func Deliver(o Options) tools.Tool {
+	d := &deliverer{options: o, branches: lru.New[string, string](maxBranches)}
+	return tools.New(tools.Tool{
+		Name:  "deliver",
+		Title: "Deliver a document",
+		Description: "Hand in a JSON document in parts, each as long as you can write. " +
+			"The answer says whether it is whole, and word for word where to go on.",
+		Effect:  tools.Writes,
+		Paged:   true,
+		Toolset: Toolset,
+	}, d.run)
+}
+
+// deliverer runs the tool deliver.
+type deliverer struct {
+	options  Options
+	branches *lru.Values[string, string] // the continuation of each document, by owner and document
+}
+
+// Check implements [tools.Checker].
+func (a Args) Check() error {
+	if a.After != "" && !observations.IsName(a.After) {
+		return fmt.Errorf("after: %q is no document: give obs:ID as an answer of deliver named it",
+			content.ClipBytes(a.After, 100))
+	}
+	return nil
+}
+
+// report is what is sent as _meta["funnel/deliver"].
+type report struct {
+	State   continuation.State   `json:"state"`
+	Verdict continuation.Verdict `json:"verdict"`
+	Parts   int                  `json:"parts"`
+	Bytes   int                  `json:"bytes"`
+	Kept    string               `json:"kept,omitempty"`    // obs:ID of the text so far
+	Part    string               `json:"part,omitempty"`    // obs:ID of this part
+	Join    string               `json:"join,omitempty"`    // how it was joined
+	Restart string               `json:"restart,omitempty"` // exact text that the next part must begin with
+	Reason  string               `json:"reason,omitempty"`
+	Faults  []string             `json:"faults,omitempty"` // of an intent, tasks or action
+}
+
+func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.Output) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
+	empty := strings.TrimSpace(string(a.Part)) == ""
+	if empty && a.After == "" {
+		return out.Text([]byte(shape(a.As)))
+	}
+	doc, err := d.open(ctx, a.After, in)
+	if err != nil {
+		return err
+	}
+	if empty {
+		out.Attach(report{State: doc.State(), Verdict: continuation.Refused, Parts: doc.Parts(), Bytes: len(doc.Text()),
+			Kept: a.After, Restart: doc.Restart(), Reason: "the part is empty"})
+		return out.Text([]byte(doc.Missing(names(a.After))))
+	}
+	r := doc.Add([]byte(a.Part))
+	rep := report{
+		State: r.State, Verdict: r.Verdict, Parts: doc.Parts(), Bytes: len(doc.Text()), Kept: a.After, Join: r.Join, Reason: r.Reason,
+	}
+	if err := d.store(a, in, out, doc, &rep); err != nil {
+		return err
+	}
+	n := names(rep.Kept)
+	n.Part = rep.Part
+	text := doc.Answer(r, n)
+	if r.Verdict == continuation.Done {
+		more, faults, err := d.check(ctx, a, in, doc.Text())
+		if err != nil {
+			return err
+		}
+		text += more
+		rep.Faults = faults
+	}
+	if r.Verdict == continuation.Continue || r.Verdict == continuation.Refused {
+		rep.Restart = doc.Restart()
+	}
+	whole := 0.
+	if r.Verdict == continuation.Done && len(rep.Faults) == 0 {
+		whole = 1
+	}
+	out.Count("whole", whole)
+	out.Attach(rep)
+	return out.Text([]byte(text))
+}
+
+func names(kept string) continuation.Names {
+	n := continuation.Names{Kept: kept}
+	if kept != "" {
+		n.Call = "deliver after=" + kept
+	}
+	return n
+}
+
+// open returns the document that is continued, or a new one.
+func (d *deliverer) open(ctx context.Context, after string, in tools.Input) (*continuation.Document, error) {
+	o := continuation.Options{
+		MaxParts: d.options.MaxParts, OutlineTokens: d.options.OutlineTokens, AsShown: in.AsShown, Tokens: countWith(in),
+	}
+	if after == "" {
+		return continuation.New(o), nil
+	}
+	src, err := in.Sources.Open(ctx, after)
+	if err != nil {
+		return nil, fmt.Errorf("after: %w", err)
+	}
+	defer func() { _ = src.Close() }()
+	text, err := readAll(src)
+	if err != nil {
+		return nil, fmt.Errorf("after %s: %w", after, err)
+	}
+	return continuation.Open(text, src.Observation.Stats.State, o), nil
+}
+
+func countWith(in tools.Input) func(string) int {
+	if in.NewTokenCounter == nil {
+		return nil
+	}
+	return func(s string) int {
+		c := in.NewTokenCounter()
+		_, _ = io.WriteString(c, s) // never fails
+		n, _ := c.Total()
+		return int(n)
+	}
+}
+
+func readAll(src *source.Source) ([]byte, error) {
+	if src.Size > maxDocument {
+		return nil, fmt.Errorf("it has %d bytes; a document may have %d", src.Size, int64(maxDocument))
+	}
+	text := make([]byte, src.Size)
+	n, err := src.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return text[:n], nil
+}
+
+// store stores the part, and the joined text if it is another one.
+func (d *deliverer) store(a Args, in tools.Input, out tools.Output, doc *continuation.Document, rep *report) error {
+	kind := a.As
+	if kind == "" {
+		kind = "document"
+	}
+	args := Args{After: a.After, As: a.As, Intent: a.Intent}
+	keep := func(s tools.Stored) (string, error) {
+		s.Args = args
+		id, err := out.Store(s)
+		if err != nil {
+			return "", fmt.Errorf("the part could not be kept, so nothing was joined: %w", err)
+		}
+		return observations.Prefix + id, nil
+	}
+	var from []string
+	if a.After != "" {
+		from = append(from, a.After)
+	}
+	var err error
+	if rep.Join == "" || !bytes.Equal(doc.Text(), []byte(a.Part)) {
+		name := fmt.Sprintf("%s, part %d", kind, rep.Parts)
+		if rep.Join == "" {
+			name += ", not joined"
+		}
+		if rep.Part, err = keep(tools.Stored{Text: []byte(a.Part), Name: name, From: from}); err != nil ||
+			rep.Join == "" {
+			return err
+		}
+		from = append(from, rep.Part)
+	}
+	if len(doc.Text()) > maxDocument {
+		return fmt.Errorf("the document has %d bytes by now, and may have %d; the part is kept as %s",
+			len(doc.Text()), int64(maxDocument), rep.Part)
+	}
+	name := fmt.Sprintf("%s, parts 1-%d", kind, rep.Parts)
+	if rep.Parts == 1 {
+		name = kind + ", part 1"
+	}
+	rep.Kept, err = keep(tools.Stored{Text: doc.Text(), Name: name, From: from, State: doc.Stored()})
+	if err == nil && a.After != "" {
+		key := in.Owner + "\x00" + a.After
+		if other, ok := d.branches.Get(key); ok {
+			out.Note(fmt.Sprintf("%s was continued before, as %s: this is a second branch of it", a.After, other))
+		}
+		d.branches.Put(key, rep.Kept, 1)
+	}
+	return err
+}
+
+// shape says what is expected of a part.
+func shape(as string) string {
+	return `{"sections": [{"id": "intro", "content_type": "heading", "elements": [{"level": 1, "text": "…"}]}]}
+content_type is heading {level, text}, paragraph {text}, bullet_list or numbered_list {items}, table {headers, rows} or code_block {language, code}; other JSON is taken too.
+Send it with deliver part=TEXT. Stop wherever you must: the answer says word for word how the next part begins.
+`
+}
+
+// check checks a whole intent, plan or action.
+func (d *deliverer) check(context.Context, Args, tools.Input, []byte) (string, []string, error) {
+	return "", nil, nil
+}
