@@ -47,6 +47,9 @@ type commands struct {
 	Keep         keep            `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
 	Observations observationsCmd `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
 	Tokens       tokensCmd       `cmd:"" help:"Count tokens, and show what the policy would decide."`
+	Check        check           `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
+	Join         joinCmd         `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
+	Deliver      deliver         `cmd:"" help:"Hand in a part of a document, as the tool deliver does."`
 	Doctor       doctor          `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
 	Version      version         `cmd:"" help:"Print the version."`
 	Completion   completion      `cmd:"" help:"Print a completion script for bash, zsh or fish."`

@@ -62,6 +62,9 @@ type Settings struct {
 	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
 	EofGrace    age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
 
+	MaxParts      int `group:"documents" min:"1" to:"Documents.MaxParts" default:"20" placeholder:"N" help:"Parts of one document after which deliver stops."`
+	OutlineTokens int `group:"documents" min:"1" to:"Documents.OutlineTokens" default:"150" placeholder:"N" help:"Tokens of the outline in an answer of deliver."`
+
 	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), all; separated by commas."`
 	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
 	AllowWrite   bool     `group:"commands" to:"Shell.AllowWrite" help:"Let commands write below the roots."`

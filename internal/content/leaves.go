@@ -77,7 +77,7 @@ func (l *leafReader) leaf(raw []byte, text bool) bool {
 	}
 	value := l.scratch[:0]
 	if text {
-		value = appendUnquoted(value, raw)
+		value = AppendUnquoted(value, raw)
 	} else {
 		value = append(value, raw...)
 	}

@@ -174,7 +174,7 @@ func (f *finder) keyEnd() {
 	f.inKey = false
 	here := &f.trail[f.onPath-1]
 	whole := f.key[:max(len(f.key)-1, 0)]
-	key := appendUnquoted(nil, whole)
+	key := AppendUnquoted(nil, whole)
 	f.next = string(key) == f.token()
 	if len(here.keys) < maxKeysListed {
 		here.keys = append(here.keys, clipLine(string(key), 40))

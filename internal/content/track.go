@@ -40,7 +40,7 @@ type Key struct {
 func (k *Key) Append(dst []byte) []byte {
 	dst = append(dst, '/')
 	from := len(dst)
-	dst = appendUnquoted(dst, k.raw)
+	dst = AppendUnquoted(dst, k.raw)
 	if bytes.IndexByte(dst[from:], '~') >= 0 || bytes.IndexByte(dst[from:], '/') >= 0 {
 		dst = append(dst[:from], tokenEscapes.Replace(string(dst[from:]))...)
 	}
@@ -52,6 +52,9 @@ func (k *Key) Append(dst []byte) []byte {
 	}
 	return dst
 }
+
+// Raw returns the key as written in JSON, without quotes, truncated to 1 KiB. The caller must not change it.
+func (k *Key) Raw() []byte { return k.raw }
 
 // frame is one open container and the current position in it.
 type frame struct {
@@ -201,9 +204,9 @@ func (t *Tracker) token(dst []byte, f *frame) []byte {
 	return f.key.Append(dst)
 }
 
-// appendUnquoted decodes the escapes of raw, a JSON string without its quotes, and appends the text to dst. A lone
+// AppendUnquoted decodes the escapes of raw, a JSON string without its quotes, and appends the text to dst. A lone
 // surrogate becomes U+FFFD, an incomplete escape (raw was truncated) is dropped, and invalid UTF-8 is kept.
-func appendUnquoted(dst, raw []byte) []byte {
+func AppendUnquoted(dst, raw []byte) []byte {
 	for {
 		n := bytes.IndexByte(raw, '\\')
 		if n < 0 {

@@ -132,6 +132,17 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 	fmt.Fprintf(b, "%s Begin with %s word for word, %s.\n", call, d.restart(), then)
 }
 
+// Position says at which byte and inside of what the text ends.
+func (d *Document) Position() string {
+	switch d.state() {
+	case Cut, Ambiguous:
+		return fmt.Sprintf("byte %s, %s", grouped(len(d.text)), d.where())
+	case Broken, Trailing:
+		return d.parser.fault()
+	}
+	return string(d.state())
+}
+
 // where says which element is cut off, and inside of what the text ends.
 func (d *Document) where() string {
 	p := d.parser

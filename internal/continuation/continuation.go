@@ -115,7 +115,7 @@ func (d *Document) Scanned() int64 { return d.scanned }
 
 // Add joins a part to the document, or refuses it.
 func (d *Document) Add(part []byte) Result {
-	body, preface, err := normalize(part)
+	body, preface, err := Normalize(part)
 	if err != nil {
 		d.history.add(part, false, d.options.MaxParts)
 		return d.stuckOr(Result{Verdict: Refused, State: d.state(), Reason: err.Error()})

@@ -19,9 +19,9 @@ type fence struct {
 
 var fenceLine = regexp.MustCompile("(?m)^ {0,3}(?:```+|~~~+)[ \t]*([^\\s`]*)[^\n`]*$\n?")
 
-// normalize returns the text of a part: decoded, without a byte order mark, and of a part with one fenced block only
+// Normalize returns the text of a part: decoded, without a byte order mark, and of a part with one fenced block only
 // the block. preface is the text around the block.
-func normalize(part []byte) (body []byte, preface string, err error) {
+func Normalize(part []byte) (body []byte, preface string, err error) {
 	part, err = decode(part)
 	if err != nil {
 		return nil, "", err

@@ -28,6 +28,7 @@ type Checker struct {
 	room    int   // after a syntax error: remaining bytes of errorTail
 	levels  [trackedLevels]level
 	item    content.Item // scratch for Write
+	strict  *strict      // nil: not a whole check
 }
 
 // level is a sequence of elements: level 0 holds the top-level values, level n the elements of the container open at
@@ -62,6 +63,11 @@ func (c *Checker) Write(p []byte) (int, error) {
 		p = c.skipBOM(p)
 		c.base = c.bomSize
 		c.levels[0].rest.begin(c.bomSize)
+	}
+	if c.strict != nil {
+		c.writeStrict(p)
+		c.Scanned(p)
+		return size, nil
 	}
 	for rest := p; len(rest) > 0 && c.t.Err() == nil; {
 		n := c.Item(rest, &c.item)
@@ -239,12 +245,18 @@ func (c *Checker) Close() Report {
 		r.State, r.Inside = Cut, inside
 	case r.Values == 0:
 		r.State = Empty
+		if c.strict != nil {
+			r.Line = c.strict.lines + 1
+		}
 		return r
 	default:
 		r.State = Whole
 	}
 	c.pointer(&r)
 	c.lastElement(&r)
+	if c.strict != nil {
+		c.closeStrict(&r)
+	}
 	return r
 }
 

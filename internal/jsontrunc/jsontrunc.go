@@ -4,7 +4,10 @@
 // It repairs nothing.
 package jsontrunc
 
-import "io"
+import (
+	"hash/maphash"
+	"io"
+)
 
 // State of a JSON text.
 type State string
@@ -15,6 +18,13 @@ const (
 	Cut    State = "cut"    // the text ends within a value
 	Broken State = "broken" // the text has a syntax error
 	Empty  State = "empty"
+)
+
+// The states that only [Check] finds.
+const (
+	Trailing  State = "trailing"  // text follows a value on its line
+	Ambiguous State = "ambiguous" // a number at the end of the text, outside of containers: more digits may follow
+	TooDeep   State = "too deep"  // nested deeper than this package reads: nothing is known
 )
 
 // Report describes where a JSON or NDJSON text ends or breaks. Each of its texts has at most 4 KiB.
@@ -38,13 +48,20 @@ type Report struct {
 	Last               string // the last complete element, clipped in the middle
 	Piece              string // the text after the last complete element, clipped in the middle
 	PieceStart         int64
+
+	// Set by [Check] only.
+	Line       int64 // line of Offset, from 1
+	Duplicates int64 // names that occur again in their object, in objects of about a million names in all
 }
 
-// Check reads r to its end.
+// Check reads r to its end. Values must be on lines of their own. In contrast to a [Checker], a literal at the end of
+// the text is whole, and Inside says more: "after a comma in an array".
 func Check(r io.Reader) (Report, error) {
 	c := NewChecker()
+	c.strict = &strict{seed: maphash.MakeSeed(), trailing: -1}
 	if _, err := io.CopyBuffer(c, struct{ io.Reader }{r}, make([]byte, 64<<10)); err != nil {
 		return Report{}, err
 	}
-	return c.Close(), nil
+	report := c.Close()
+	return report, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content/contenttest"
 )
 
-func TestCheck(t *testing.T) {
+func TestChecker(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		want       Report
@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, wrap := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader} {
-				got, err := Check(wrap(strings.NewReader(tt.text)))
+				got, err := position(wrap(strings.NewReader(tt.text)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -310,7 +310,7 @@ func cutEverywhere(t interface {
 		if diff := cmp.Diff(want, c.Close()); diff != "" {
 			t.Fatalf("%q: (-oracle +checker)\n%s", text[:n], diff)
 		}
-		got, err := Check(strings.NewReader(text[:n]))
+		got, err := position(strings.NewReader(text[:n]))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Fatalf("%q at once: %v (-oracle +checker)\n%s", text[:n], err, diff)
 		}
@@ -322,7 +322,7 @@ var short = rapid.StringOfN(rapid.SampledFrom([]rune("ab~/\"\\{[]}, 世😀")), 
 
 // What encoding/json refuses is broken where it says; what it finds too short is cut.
 func checkBroken(t interface{ Errorf(string, ...any) }, text []byte) {
-	r, err := Check(bytes.NewReader(text))
+	r, err := position(bytes.NewReader(text))
 	if err != nil {
 		t.Errorf("%v", err)
 	}
@@ -377,7 +377,7 @@ func TestBroken(t *testing.T) {
 	})
 }
 
-func FuzzCheck(f *testing.F) {
+func FuzzChecker(f *testing.F) {
 	for _, s := range samples {
 		f.Add([]byte(s))
 		f.Add([]byte(s[:len(s)*2/3]))
@@ -387,8 +387,8 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		checkBroken(t, text)
-		whole, _ := Check(bytes.NewReader(text))
-		pieces, _ := Check(iotest.OneByteReader(bytes.NewReader(text)))
+		whole, _ := position(bytes.NewReader(text))
+		pieces, _ := position(iotest.OneByteReader(bytes.NewReader(text)))
 		if diff := cmp.Diff(whole, pieces); diff != "" {
 			t.Errorf("%q in pieces of a byte:\n%s", text, diff)
 		}
@@ -422,7 +422,7 @@ func TestDeepTextsTakeLittle(t *testing.T) {
 	deep := strings.Repeat(`{"`+strings.Repeat("k", 5000)+`":[`, 4000)
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
-	r, err := Check(strings.NewReader(deep))
+	r, err := position(strings.NewReader(deep))
 	runtime.ReadMemStats(&now)
 	if err != nil || r.State != Cut || len(r.Pointer) > 4<<10+len("…") || !strings.HasSuffix(r.Pointer, "…") {
 		t.Errorf("%v %s: a pointer of %d bytes", err, r.State, len(r.Pointer))
@@ -430,7 +430,7 @@ func TestDeepTextsTakeLittle(t *testing.T) {
 	if used := now.TotalAlloc - before.TotalAlloc; used > 24<<20 {
 		t.Errorf("%d bytes for %d bytes", used, len(deep))
 	}
-	r, _ = Check(strings.NewReader(strings.Repeat("[", 20_000)))
+	r, _ = position(strings.NewReader(strings.Repeat("[", 20_000)))
 	if r.State != Broken || r.Offset != 10_000 || r.Reason != "nested over 10000 deep" {
 		t.Errorf("%+v", r)
 	}
@@ -438,11 +438,11 @@ func TestDeepTextsTakeLittle(t *testing.T) {
 
 func TestCorpusIsWhole(t *testing.T) {
 	for name, text := range map[string][]byte{"1MB": corpus.JSON1MB(), "minified": corpus.JSON1MBMinified(), "5MB": corpus.JSON5MB(), "rare": corpus.RareKey9k()} {
-		r, err := Check(bytes.NewReader(text))
+		r, err := position(bytes.NewReader(text))
 		if err != nil || r.State != Whole || r.Elements < 1000 || r.Last == "" {
 			t.Errorf("%s: %v %+v", name, err, r)
 		}
-		half, _ := Check(bytes.NewReader(text[:len(text)/2]))
+		half, _ := position(bytes.NewReader(text[:len(text)/2]))
 		if half.State != Cut || half.Elements >= r.Elements || !json.Valid([]byte(half.Last)) ||
 			string(text[half.LastStart:half.LastEnd]) != half.Last {
 			t.Errorf("half of %s: %+v", name, half)
@@ -450,16 +450,23 @@ func TestCorpusIsWhole(t *testing.T) {
 	}
 }
 
-func BenchmarkCheck(b *testing.B) {
+func BenchmarkChecker(b *testing.B) {
 	for name, text := range map[string][]byte{"1MB": corpus.JSON1MB(), "minified": corpus.JSON1MBMinified(), "ndjson": corpus.RareKey9k()} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if r, err := Check(bytes.NewReader(text)); err != nil || r.State != Whole {
+				if r, err := position(bytes.NewReader(text)); err != nil || r.State != Whole {
 					b.Fatal(r, err)
 				}
 			}
 		})
 	}
+}
+
+// position reads a text as receipts do.
+func position(r io.Reader) (Report, error) {
+	c := NewChecker()
+	_, err := io.Copy(c, struct{ io.Reader }{r})
+	return c.Close(), err
 }

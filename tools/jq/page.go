@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -273,8 +274,9 @@ func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string 
 	name := decode.Clip(src.Name)
 	var report jsontrunc.Report // also has the last complete element
 	if t, err := src.Text(); err == nil {
-		if report, err = jsontrunc.Check(decode.WithContext(ctx, t)); err != nil {
-			report = jsontrunc.Report{}
+		c := jsontrunc.NewChecker()
+		if _, err = io.Copy(c, decode.WithContext(ctx, t)); err == nil {
+			report = c.Close()
 		}
 	}
 	switch {

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
+	"github.com/mcp-funnel/mcp-funnel/internal/jsontrunc"
+)
+
+type check struct {
+	File string `arg:"" optional:"" help:"File to check; left out or -: standard input."`
+	JSON bool   `env:"-" name:"json" help:"Print what is known as JSON."`
+}
+
+func (c *check) Help() string {
+	return `A document is whole if it parses; its last character says nothing. The exit code is 0 for a whole document and 1 for any other.
+
+States: whole; cut (more text can make it whole); broken (no text can); trailing (text follows the document); empty; ambiguous (a number at the end of the text: more digits may follow); "too deep".
+
+Examples:
+
+  mcp-funnel check report.json
+  mcp-funnel check --json - < answer.txt`
+}
+
+// checkReport is what check prints as JSON.
+type checkReport struct {
+	State      jsontrunc.State `json:"state"`
+	Offset     int64           `json:"offset"`            // byte at which the text ends or breaks, from 0
+	Line       int64           `json:"line"`              // of that byte, from 1
+	Pointer    string          `json:"pointer"`           // JSON Pointer of the innermost open value
+	Inside     string          `json:"inside,omitempty"`  // "string", "after a comma in an array", …
+	Last       string          `json:"last,omitempty"`    // the last complete element, at most 4 KiB
+	Piece      string          `json:"piece,omitempty"`   // what follows it, at most 4 KiB
+	Values     int64           `json:"values"`            // complete top-level values
+	Duplicates int64           `json:"duplicates"`        // names that an object has again
+	Reason     string          `json:"reason,omitempty"`  // what is wrong
+	Outside    string          `json:"outside,omitempty"` // text around a fenced block, which was not checked
+}
+
+// maxInMemory is the size in bytes up to which a document is read into memory, where a fenced block is found.
+const maxInMemory = 64 << 20
+
+func (c *check) Run(ctx context.Context, _ *Settings, w *streams) error {
+	name := cmp.Or(c.File, "-")
+	in, closeInput, err := openInput(name, w)
+	if err != nil {
+		return err
+	}
+	defer closeInput()
+	report, err := checkText(&contextReader{ctx, in})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if c.JSON {
+		if err := writeJSON(w.out, report, ""); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprintln(w.out, content.Visible(name+": "+report.line(), false)); err != nil {
+		return err
+	}
+	if report.State != jsontrunc.Whole {
+		return errFailed
+	}
+	return nil
+}
+
+// contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// openInput opens a file, or standard input for "-".
+func openInput(name string, w *streams) (io.Reader, func(), error) {
+	if name == "-" {
+		if isTerminal(w.in) {
+			return nil, nil, usagef("standard input is a terminal: name a file, or write COMMAND | mcp-funnel …")
+		}
+		return w.in, func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, func() { _ = f.Close() }, nil
+}
+
+// checkText checks a text of any size. In one of up to 64 MiB it finds a fenced block.
+func checkText(r io.Reader) (checkReport, error) {
+	head, err := io.ReadAll(io.LimitReader(r, maxInMemory))
+	if err != nil {
+		return checkReport{}, err
+	}
+	outside := ""
+	if len(head) < maxInMemory {
+		body, around, err := continuation.Normalize(head)
+		if err != nil {
+			return checkReport{State: jsontrunc.Broken, Line: 1, Reason: err.Error()}, nil
+		}
+		head, outside = body, around
+	}
+	text, _, err := content.Decode(io.MultiReader(bytes.NewReader(head), r))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return checkReport{}, err
+	}
+	rep, err := jsontrunc.Check(text)
+	if err != nil {
+		return checkReport{}, err
+	}
+	out := checkReport{
+		State: rep.State, Offset: rep.Offset, Line: rep.Line, Pointer: rep.Pointer, Inside: rep.Inside, Last: rep.Last,
+		Piece: strings.TrimLeft(rep.Piece, ", \t\r\n"), Values: rep.Values, Duplicates: rep.Duplicates, Reason: rep.Reason,
+		Outside: content.ClipBytes(outside, 400),
+	}
+	if out.State == jsontrunc.Whole {
+		out.Inside, out.Piece = "", ""
+	}
+	return out, nil
+}
+
+// line words a report.
+func (r checkReport) line() string {
+	place := fmt.Sprintf("line %d, byte %d", r.Line, r.Offset)
+	var s string
+	switch r.State {
+	case jsontrunc.Whole:
+		s = "whole, " + content.Plural(r.Values, "value", "values")
+	case jsontrunc.Cut:
+		s = "cut off at " + place + ", inside " + article(r.Inside)
+		if r.Pointer != "" {
+			s += " at " + r.Pointer
+		}
+		if r.Last != "" {
+			s += "; last complete element: " + content.ClipBytes(r.Last, 120)
+		}
+	case jsontrunc.Empty:
+		s = "empty"
+	default:
+		s = string(r.State) + " at " + place + ": " + r.Reason
+	}
+	if r.Duplicates > 0 {
+		s += "; " + content.Plural(r.Duplicates, "name occurs", "names occur") + " twice in an object"
+	}
+	if r.Outside != "" {
+		s += "; text around the fenced block was not checked"
+	}
+	return s
+}
+
+// article puts an article before the name of a kind of value.
+func article(inside string) string {
+	switch inside {
+	case "string", "key", "number", "literal", "object", "array":
+		return content.Article(inside)
+	}
+	return inside
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/documents"
+)
+
+type deliver struct {
+	File   string `arg:"" optional:"" help:"File with the part; left out or -: standard input."`
+	After  string `env:"-" placeholder:"obs:ID" help:"The document so far, as the last answer named it; left out: the part is the first."`
+	As     string `env:"-" enum:"document,intent,tasks,action" default:"document" help:"What is delivered: ${enum}. The fields of an intent, tasks or action are checked."`
+	Intent string `env:"-" placeholder:"obs:ID" help:"The intent to check it against."`
+	JSON   bool   `env:"-" name:"json" help:"Print the whole answer as JSON."`
+}
+
+func (d *deliver) Help() string {
+	return `Does what the tool deliver does: stores the part, joins it to the document so far, and says what to send next. The exit code is 0 once the document is whole, else 1.
+
+Example:
+
+  mcp-funnel deliver part1.txt
+  mcp-funnel deliver --after obs:x7m2k9q4b3va part2.txt`
+}
+
+func (d *deliver) Run(ctx context.Context, s *Settings, w *streams) error {
+	part, err := readPart(ctx, cmp.Or(d.File, "-"), w)
+	if err != nil {
+		return err
+	}
+	args, err := json.Marshal(documents.Args{Part: tools.Text(part), After: d.After, As: d.As, Intent: d.Intent})
+	if err != nil {
+		return err
+	}
+	app, err := s.open(w, true)
+	if err != nil {
+		return err
+	}
+	defer app.close()
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
+	defer cancel()
+	a, err := app.funnel.Call(ctx, funnel.Request{
+		Tool: documents.Deliver(s.options().Documents), Args: args, Who: localSession(), Sources: app.sources,
+	})
+	if err != nil {
+		return err
+	}
+	if err := print(w, a, d.JSON); err != nil {
+		return err
+	}
+	if a.Receipts[0].Metadata["whole"] != 1 {
+		return errFailed
+	}
+	return nil
+}
