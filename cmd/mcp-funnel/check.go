@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -101,22 +102,29 @@ func openInput(name string, w *streams) (io.Reader, func(), error) {
 	return f, func() { _ = f.Close() }, nil
 }
 
-// checkText checks a text of any size. In one of up to 64 MiB it finds a fenced block.
+// checkText checks a text of any size. If it does not begin like JSON and has up to 64 MiB, a fenced block in it is
+// checked.
 func checkText(r io.Reader) (checkReport, error) {
-	head, err := io.ReadAll(io.LimitReader(r, maxInMemory))
-	if err != nil {
+	in := bufio.NewReaderSize(r, content.SniffSize)
+	head, err := in.Peek(content.SniffSize)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return checkReport{}, err
 	}
-	outside := ""
-	if len(head) < maxInMemory {
-		body, around, err := continuation.Normalize(head)
+	r, outside := io.Reader(in), ""
+	if t := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(t) > 0 && t[0] != '{' && t[0] != '[' {
+		all, err := io.ReadAll(io.LimitReader(in, maxInMemory))
 		if err != nil {
-			return checkReport{State: jsontrunc.Broken, Line: 1, Reason: err.Error()}, nil
+			return checkReport{}, err
 		}
-		head, outside = body, around
+		if len(all) < maxInMemory {
+			if all, outside, err = continuation.Normalize(all); err != nil {
+				return checkReport{State: jsontrunc.Broken, Line: 1, Reason: err.Error()}, nil
+			}
+		}
+		r = io.MultiReader(bytes.NewReader(all), in)
 	}
-	text, _, err := content.Decode(io.MultiReader(bytes.NewReader(head), r))
-	if err != nil && !errors.Is(err, io.EOF) {
+	text, _, err := content.Decode(r)
+	if err != nil {
 		return checkReport{}, err
 	}
 	rep, err := jsontrunc.Check(text)

@@ -165,6 +165,11 @@ func (d *Document) accept(text []byte, p *parser) {
 	snapshots := p.readAll(text)
 	d.scanned += p.scanned - before
 	d.text, d.parser = text, p
+	if p.lost && p.state() == Whole { // for the review
+		d.parser = newParser()
+		d.parser.read(text, int64(len(text)))
+		d.scanned += d.parser.scanned
+	}
 	d.anchor = d.findAnchor()
 	d.near = nil
 	for _, s := range snapshots {

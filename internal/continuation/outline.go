@@ -3,6 +3,7 @@ package continuation
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,12 +50,12 @@ type outline struct {
 	Current  sectionSum `json:"current"`
 	Element  tableSum   `json:"element"`
 
-	IDs     map[uint64]bool `json:"-"`
-	Doubled []string        `json:"doubled,omitempty"` // ids that occur again
-	Empty   []string        `json:"empty,omitempty"`   // pointers of sections without elements
-	Ragged  []string        `json:"ragged,omitempty"`  // pointers of rows whose length differs from the headers
-	Left    []string        `json:"left,omitempty"`    // pointers of strings that end with … or have a TODO
-	Counts  findingCounts   `json:"counts"`
+	IDs     map[uint64]struct{} `json:"-"`
+	Doubled []string            `json:"doubled,omitempty"` // ids that occur again
+	Empty   []string            `json:"empty,omitempty"`   // pointers of sections without elements
+	Ragged  []string            `json:"ragged,omitempty"`  // pointers of rows whose length differs from the headers
+	Left    []string            `json:"left,omitempty"`    // pointers of strings that end with … or have a TODO
+	Counts  findingCounts       `json:"counts"`
 }
 
 type findingCounts struct{ Doubled, Empty, Ragged, Left int64 }
@@ -77,10 +78,7 @@ func (o *outline) clone() outline {
 	c.Current.Headings = slices.Clone(o.Current.Headings)
 	c.Doubled, c.Empty = slices.Clone(o.Doubled), slices.Clone(o.Empty)
 	c.Ragged, c.Left = slices.Clone(o.Ragged), slices.Clone(o.Left)
-	c.IDs = make(map[uint64]bool, len(o.IDs))
-	for k := range o.IDs {
-		c.IDs[k] = true
-	}
+	c.IDs = maps.Clone(o.IDs)
 	return c
 }
 
@@ -147,14 +145,14 @@ func (o *outline) scalar(p *parser, e content.Event, raw []byte) {
 	o.member(p, string(p.text[f.Key[0]:f.Key[1]]), f.Role, raw)
 	if f.Role == section && string(p.text[f.Key[0]:f.Key[1]]) == "id" {
 		sum := hashOf([]byte(o.Current.ID))
-		if o.IDs[sum] {
+		if _, found := o.IDs[sum]; found {
 			o.add(&o.Doubled, &o.Counts.Doubled, func() string { return o.Current.ID })
 		}
 		if o.IDs == nil {
-			o.IDs = map[uint64]bool{}
+			o.IDs = map[uint64]struct{}{}
 		}
 		if len(o.IDs) < maxNames {
-			o.IDs[sum] = true
+			o.IDs[sum] = struct{}{}
 		}
 	}
 }

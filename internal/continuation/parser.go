@@ -41,6 +41,7 @@ type parser struct {
 	value    int64   // offset of the string, number or literal being read
 	recent   []int64 // offsets of the last values that began, at any depth
 	doubles  int64   // names that occur again in their object
+	lost     bool    // names and ids that were read earlier are not known
 	trailing int64   // offset of text that follows a value on its line; −1: none
 	scanned  int64   // bytes that were parsed, by this parser and those it was cloned from
 
@@ -90,11 +91,10 @@ func (p *parser) handle(e content.Event) {
 		p.frames = append(p.frames, frame{Object: e == content.ObjectStart, Role: r, Start: off - 1, Open: -1})
 		p.outline.begin(p)
 	case content.KeyStart:
-		f := p.top()
-		f.Open, f.Key[0] = off-1, off
+		p.top().Open, p.value = off-1, off-1
 	case content.KeyEnd:
 		f := p.top()
-		f.Key[1] = off - 1
+		f.Key = [2]int64{p.value + 1, off - 1}
 		p.addName(f)
 	case content.StringStart, content.NumberStart, content.LiteralStart:
 		p.beginValue(off - 1)
@@ -174,6 +174,9 @@ func (p *parser) pointer(depth int) string {
 		f := &p.frames[d]
 		if d == 0 && f.Count == 0 {
 			continue
+		}
+		if f.Object && (f.Count == 0 && f.Open < 0 || d == len(p.frames)-1 && p.scan.Inside() == "key") {
+			continue // no name yet
 		}
 		b = append(b, '/')
 		if f.Object {

@@ -2,28 +2,33 @@ package continuation
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"maps"
+	"slices"
 )
 
 // maxState is the largest state in bytes: it is stored in a sidecar.
 const maxState = 24 << 10
 
-// maxStoredNames is the largest number of names of open objects, and of ids, in a stored state.
-const maxStoredNames = 400
+// maxStoredNames is the largest number of names of open objects, and of ids, in a stored state. If there are more, none
+// is stored, and those that occur twice are found once the text is whole.
+const maxStoredNames = 1200
 
 // stored is a state as it is stored: the history, and a parser near the end of the text.
 type stored struct {
-	History history    `json:"history"`
-	Length  int64      `json:"length"` // of the text
-	Sum     uint64     `json:"sum"`    // of the text's last bytes
-	Offset  int64      `json:"offset,omitempty"`
-	Value   int64      `json:"value,omitempty"` // offset of the string being read
-	Inside  bool       `json:"inside,omitempty"`
-	Doubles int64      `json:"doubles,omitempty"`
-	Frames  []frame    `json:"frames,omitempty"`
-	Names   [][]uint64 `json:"names,omitempty"`
-	IDs     []uint64   `json:"ids,omitempty"`
-	Outline *outline   `json:"outline,omitempty"`
+	History history  `json:"history"`
+	Length  int64    `json:"length"` // of the text
+	Sum     uint64   `json:"sum"`    // of the text's last bytes
+	Offset  int64    `json:"offset,omitempty"`
+	Value   int64    `json:"value,omitempty"` // offset of the string being read
+	Inside  bool     `json:"inside,omitempty"`
+	Doubles int64    `json:"doubles,omitempty"`
+	Frames  []frame  `json:"frames,omitempty"`
+	Names   [][]byte `json:"names,omitempty"` // of each frame, eight bytes each
+	IDs     []byte   `json:"ids,omitempty"`   // eight bytes each
+	Lost    bool     `json:"lost,omitempty"`  // there were too many names
+	Outline *outline `json:"outline,omitempty"`
 }
 
 // Stored returns what [Open] needs to go on without parsing the text again: at most 24 KiB. It is valid for the text as
@@ -43,14 +48,12 @@ func (d *Document) Stored() []byte {
 		names += len(f.names)
 		f.Last = f.Last[max(0, len(f.Last)-storedStarts):]
 	}
-	if names > maxStoredNames {
-		return small
+	s.Lost = p.lost || names > maxStoredNames
+	for i := 0; i < len(p.frames) && !s.Lost; i++ {
+		s.Names = append(s.Names, packed(p.frames[i].names))
 	}
-	for i := range p.frames {
-		s.Names = append(s.Names, keys(p.frames[i].names))
-	}
-	for sum := range p.outline.IDs {
-		s.IDs = append(s.IDs, sum)
+	if !s.Lost {
+		s.IDs = packed(p.outline.IDs)
 	}
 	all, err := json.Marshal(s)
 	if err != nil || len(all) > maxState {
@@ -59,12 +62,20 @@ func (d *Document) Stored() []byte {
 	return all
 }
 
-func keys(set map[uint64]struct{}) []uint64 {
-	list := make([]uint64, 0, len(set))
-	for k := range set {
-		list = append(list, k)
+func packed(set map[uint64]struct{}) []byte {
+	list := make([]byte, 0, 8*len(set))
+	for _, sum := range slices.Sorted(maps.Keys(set)) {
+		list = binary.LittleEndian.AppendUint64(list, sum)
 	}
 	return list
+}
+
+func unpacked(list []byte) map[uint64]struct{} {
+	set := make(map[uint64]struct{}, len(list)/8)
+	for ; len(list) >= 8; list = list[8:] {
+		set[binary.LittleEndian.Uint64(list)] = struct{}{}
+	}
+	return set
 }
 
 // tailSum identifies the end of a text.
@@ -85,17 +96,11 @@ func (d *Document) load(state []byte) {
 	p := newParser()
 	p.text, p.frames, p.value, p.doubles, p.outline = d.text, s.Frames, s.Value, s.Doubles, *s.Outline
 	for i := range p.frames {
-		if i < len(s.Names) && len(s.Names[i]) > 0 {
-			p.frames[i].names = map[uint64]struct{}{}
-			for _, sum := range s.Names[i] {
-				p.frames[i].names[sum] = struct{}{}
-			}
+		if i < len(s.Names) {
+			p.frames[i].names = unpacked(s.Names[i])
 		}
 	}
-	p.outline.IDs = map[uint64]bool{}
-	for _, sum := range s.IDs {
-		p.outline.IDs[sum] = true
-	}
+	p.outline.IDs, p.lost = unpacked(s.IDs), s.Lost
 	p.resume(s.Offset, s.Inside)
 	if p.scan.Err() == nil {
 		d.near = p

@@ -1,0 +1,256 @@
+package continuation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func add(t *testing.T, d *Document, part string) Result {
+	t.Helper()
+	return d.Add([]byte(part))
+}
+
+// TestJoins has one case for each way to join, and one for each that is refused.
+func TestJoins(t *testing.T) {
+	const long = `{"title": "A long title", "items": ["first item here", "second item here", "third it`
+	for _, tt := range []struct {
+		name, kept, part string
+		join             string // "" refused
+		want             string // the joined text, compared without white space outside of strings
+		reason           string // part of it
+	}{
+		{"at the restart text", long, `"second item here", "third item here"]}`, "restart of an element",
+			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
+		{"from the cut-off element", long, `"third item here"]}`, "restart of an element",
+			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
+		{"with other white space and escapes", `{"items": ["caf\u00e9 au lait", "x`, "\"café   au lait\",\r\n\"xy\"]}", "", "",
+			"broken"},
+		{"escapes do not matter", `{"items": ["caf\u00e9 au lait bien chaud", "x`, "\"café au lait bien chaud\",\r\n\"xy\"]}",
+			"restart text", `{"items": ["café au lait bien chaud", "xy"]}`, ""},
+		{"all over again", long, `{"title":"A long title","items":["first item here","second item here","third item here"]}`,
+			"restart of the document",
+			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
+		{"a plain continuation in a string", long, `em here"]}`, "plain continuation",
+			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
+		{"some words again", `{"text": "the quick brown fox jumps ov`, `fox jumps over the lazy dog"}`, "overlap",
+			`{"text": "the quick brown fox jumps over the lazy dog"}`, ""},
+		{"too few words again", `{"text": "the quick brown fo`, `fox jumps"}`, "", "", "may or may not repeat"},
+		{"inside a number", `{"n": 12`, `34}`, "", "", "inside of a number"},
+		{"between bare values", `[10, 20,`, `30]`, "", "", "between bare values"},
+		{"a literal", `[true, fal`, `se]`, "", "", "inside of a literal"},
+		{"nearly but not word for word", long, `"third object here"]}`, "", "", "broken"},
+		{"an explanation in a string", long, `Here is the rest: item"]}`, "", "", "explanation"},
+		{"an ellipsis", long, `…em here"]}`, "", "", "explanation"},
+		{"a sentence in a word", long, `Item here"]}`, "", "", "sentence"},
+		{"a doubled name", `{"alpha": 1, "beta": [1, 2], `, `"alpha": 2}`, "", "", "repeat a name"},
+		{"prose", long, `I cannot continue this document.`, "", "", ""},
+		{"a fenced part", long, "Sure, here it is:\n```json\n\"third item here\"]}\n```\nDone.", "restart of an element",
+			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
+		{"two fenced parts", long, "```json\n1\n```\nand\n```json\n2\n```\n", "", "", "two fenced blocks"},
+		{"new lines of NDJSON", "{\"a\":1}\n{\"a\":2}\n", "{\"a\":3}\n", "plain continuation", `{"a":1}{"a":2}{"a":3}`, ""},
+		{"a cut line of NDJSON", "{\"a\":1}\n{\"a\":\"some words th", "{\"a\":\"some words that\"}\n", "restart text",
+			`{"a":1}{"a":"some words that"}`, ""},
+		{"whole already", `{"a":1}`, `{"b":2}`, "", "", "whole already"},
+		{"no section yet", `{"sections": []}`, `{"sections": [{"id": "a", "elements": [{"text": "x"}]}]}`,
+			"restart of the document", `{"sections": [{"id": "a", "elements": [{"text": "x"}]}]}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := New(Options{})
+			add(t, d, tt.kept)
+			before := string(d.Text())
+			r := add(t, d, tt.part)
+			if tt.join == "" {
+				if r.Join != "" || string(d.Text()) != before || !strings.Contains(r.Reason, tt.reason) {
+					t.Errorf("%+v, text %q", r, d.Text())
+				}
+				return
+			}
+			if got := unitsOf(d.Text()); r.Join != tt.join && !(tt.join == "restart of an element" && r.Join == "restart text") ||
+				!slices.Equal(got, unitsOf([]byte(tt.want))) {
+				t.Errorf("%+v, text %s", r, d.Text())
+			}
+		})
+	}
+}
+
+// section returns a document with one section of each kind, as its writer would begin it.
+const before = `{"sections": [
+ {"id": "l", "content_type": "bullet_list", "elements": [{"items": ["one", "two"]}]},
+ {"id": "t", "content_type": "table", "elements": [{"headers": ["a", "b"], "rows": [[1, 2], [3, 4]]}]},
+ {"id": "c", "content_type": "code_block", "elements": [{"language": "go", "code": "a()\nb()\nc()\n"}]},
+ {"id": "p", "content_type": "paragraph", "elements": [{"text": "whole"}, {"text": "cut o`
+
+// TestMergeSections delivers a fresh document with further sections after one that is cut off.
+func TestMergeSections(t *testing.T) {
+	d := New(Options{})
+	add(t, d, before)
+	r := add(t, d, `{"sections": [
+ {"id": "l", "content_type": "bullet_list", "elements": [{"items": ["two", "three"]}]},
+ {"id": "t", "content_type": "table", "elements": [{"headers": ["a", "b"], "rows": [[5, 6]]}]},
+ {"id": "c", "content_type": "code_block", "elements": [{"language": "go", "code": "b()\nc()\nd()\n"}]},
+ {"id": "p", "content_type": "paragraph", "elements": [{"text": "cut off and whole now"}]},
+ {"id": "n", "content_type": "heading", "elements": [{"level": 1, "text": "New"}]}]}`)
+	var got, want any
+	if err := json.Unmarshal(d.Text(), &got); err != nil {
+		t.Fatalf("%v: %+v %s", err, r, d.Text())
+	}
+	if err := json.Unmarshal([]byte(`{"sections": [
+ {"id": "l", "content_type": "bullet_list", "elements": [{"items": ["one", "two", "three"]}]},
+ {"id": "t", "content_type": "table", "elements": [{"headers": ["a", "b"], "rows": [[1, 2], [3, 4], [5, 6]]}]},
+ {"id": "c", "content_type": "code_block", "elements": [{"language": "go", "code": "a()\nb()\nc()\nd()\n"}]},
+ {"id": "p", "content_type": "paragraph", "elements": [{"text": "whole"}, {"text": "cut off and whole now"}]},
+ {"id": "n", "content_type": "heading", "elements": [{"level": 1, "text": "New"}]}]}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) || r.Join != "sections merged by id" || !strings.Contains(r.Dropped, "cut o") ||
+		!strings.Contains(r.Dropped, "there already") || r.Verdict != Done {
+		t.Errorf("%+v\n%s", r, d.Text())
+	}
+}
+
+// TestStopRules has every reason to stop, and what is none.
+func TestStopRules(t *testing.T) {
+	ruler := `{"text": "` + strings.Repeat("=", 300)
+	for _, tt := range []struct {
+		name    string
+		parts   []string
+		verdict Verdict
+		reason  string
+	}{
+		{"nothing", []string{""}, Refused, "empty"},
+		{"no section yet", []string{`{"sections": []}`}, Continue, "no section yet"},
+		{"cut", []string{`{"sections": [{"id"`}, Continue, ""},
+		{"whole", []string{`{"sections": [{"id":"a","elements":[{"text":"x"}]}]}`}, Done, ""},
+		{"a closing bracket at the end is nothing", []string{`{"a": "]}`}, Continue, ""},
+		{"broken", []string{"{\"a\": 1,\n \"b\": 2 3}"}, Stop, "line 2"},
+		{"text behind it", []string{`{"a": 1} Thanks!`}, Stop, "text follows"},
+		{"an equal part", []string{`{"items": ["one element", "tw`, `o", "three`, `o", "three`}, Stop, "same as part 2"},
+		{"a loop in a string", []string{`{"text": "` + strings.Repeat("I will now continue the text. And again: ", 4)}, Stop, "repeats itself"},
+		{"a ruler", []string{ruler}, Continue, ""},
+		{"equal records", []string{`{"items": [` + strings.Repeat(`{"name": "the same record again and again"},`, 9)}, Continue, ""},
+		{"refused twice", []string{`{"n": [1, 2`, `7]`, `8]`}, Stop, "no new text"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := New(Options{})
+			var r Result
+			for _, p := range tt.parts {
+				r = add(t, d, p)
+			}
+			if r.Verdict != tt.verdict || !strings.Contains(r.Reason, tt.reason) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+	d := New(Options{MaxParts: 3})
+	for i, part := range []string{`["element one",`, `"element two",`, `"element three",`, `"element four",`} {
+		r := add(t, d, part)
+		if stopped := r.Verdict == Stop; stopped != (i == 3) {
+			t.Errorf("part %d of at most 3: %+v", i+1, r)
+		}
+	}
+}
+
+// TestPartsCostThemselves delivers a document in 20 parts, each by a document opened from its state as a new process
+// does, and counts the bytes that were parsed.
+func TestPartsCostThemselves(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	big := map[string]any{"sections": []any{map[string]any{"id": "a", "content_type": "paragraph",
+		"elements": []any{map[string]any{"text": prose(r, 60_000)}}}}}
+	inString, err := json.Marshal(big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := json.MarshalIndent(sectionDocument(r, 900), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, doc := range map[string][]byte{"sections": rows, "one string": inString} {
+		var text, state []byte
+		var scanned int64
+		for part := 1; part <= 20; part++ {
+			d := Open(text, state, Options{})
+			from := len(text)
+			if part > 1 {
+				from = bytes.Index(doc, []byte(d.Restart()))
+			}
+			res := d.Add(doc[from : len(doc)*part/20])
+			if res.Join == "" {
+				t.Fatalf("%s, part %d: %+v", name, part, res)
+			}
+			text, state = d.Text(), d.Stored()
+			scanned += d.Scanned()
+			if len(state) > maxState {
+				t.Errorf("%s: a state of %d bytes", name, len(state))
+			}
+		}
+		if ratio := float64(scanned) / float64(len(doc)); ratio > 1.2 || !bytes.Equal(text, doc) {
+			t.Errorf("%s: %d bytes parsed of %d (%.2f), equal: %v", name, scanned, len(doc), ratio, bytes.Equal(text, doc))
+		}
+	}
+}
+
+// TestStateIsOnlyAHelp opens a text with states that are damaged or of another text.
+func TestStateIsOnlyAHelp(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	doc, err := json.Marshal(sectionDocument(r, 40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := len(doc) * 2 / 3
+	d := New(Options{})
+	d.Add(doc[:cut])
+	good := d.Stored()
+	for i := range 400 {
+		state := slices.Clone(good)
+		for range 1 + r.IntN(4) {
+			state[r.IntN(len(state))] = byte(' ' + r.IntN(90))
+		}
+		if i%3 == 0 {
+			state = state[:r.IntN(len(state))]
+		}
+		e := Open(doc[:cut:cut], state, Options{})
+		e.Add(doc[e.anchor.at:])
+	}
+	other := Open(doc[:cut-7], good, Options{})
+	if other.near != nil && other.Scanned() < int64(cut-7) {
+		t.Error("the state of another text was taken")
+	}
+	if res := other.Add(doc[other.anchor.at:]); res.Verdict != Done {
+		t.Errorf("%+v", res)
+	}
+}
+
+func FuzzAdd(f *testing.F) {
+	f.Add([]byte(before), []byte(`ff"}]}]}`))
+	f.Add([]byte("{\"a\":1}\n"), []byte("```json\n[\n```"))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		d := New(Options{})
+		for _, part := range [][]byte{first, second} {
+			was := slices.Clone(d.Text())
+			r := d.Add(part)
+			if r.Join == "" && !bytes.Equal(was, d.Text()) {
+				t.Errorf("%q was refused, and the text changed to %q", part, d.Text())
+			}
+			if r.State == Whole && r.Join != "" && !valid(d.Text()) {
+				t.Errorf("%q is no JSON", d.Text())
+			}
+			_ = d.Answer(r, Names{Kept: "obs:0"})
+			d = Open(slices.Clone(d.Text()), d.Stored(), Options{})
+		}
+	})
+}
+
+func valid(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var v json.RawMessage
+		if d.Decode(&v) != nil {
+			return d.InputOffset() >= int64(len(bytes.TrimSpace(text)))-1 || len(v) == 0 && !d.More()
+		}
+	}
+}
