@@ -109,24 +109,30 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestToolsetShell compares what the toolset shell adds to the list: one tool, within its budget.
-func TestToolsetShell(t *testing.T) {
-	const maxRun = 130 // tokens
+// TestToolsets compares what each toolset adds to the list: one tool, within its budget.
+func TestToolsets(t *testing.T) {
 	core, _ := listTools(t)
-	for _, flags := range [][]string{
-		{"--toolsets", "core,shell"},
-		{"--toolsets", "all", "--allow-write"},
-		{"--toolsets", "core,shell", "--sandbox", "off"},
+	for _, tt := range []struct {
+		tool   string
+		tokens int
+		flags  []string
+	}{
+		{"run", 130, []string{"--toolsets", "core,shell"}},
+		{"run", 130, []string{"--toolsets", "core,shell", "--allow-write"}},
+		{"run", 130, []string{"--toolsets", "core,shell", "--sandbox", "off"}},
+		{"deliver", 180, []string{"--toolsets", "core,documents"}},
 	} {
-		raw, all := listTools(t, flags...)
+		raw, all := listTools(t, tt.flags...)
 		count := tokens.New(tokens.O200k).Count
-		if n := count(string(raw)) - count(string(core)); n > maxRun || n < 20 {
-			t.Errorf("%v: run costs %d tokens, at most %d", flags, n, maxRun)
+		if n := count(string(raw)) - count(string(core)); n > tt.tokens || n < 20 {
+			t.Errorf("%v: %s costs %d tokens, at most %d", tt.flags, tt.tool, n, tt.tokens)
+		} else {
+			t.Logf("%v: %d tokens", tt.flags, n)
 		}
-		run := all[len(all)-1]
-		if len(all) != 7 || run.Name != "run" ||
-			strings.Contains(run.Description, "not contained") != slices.Contains(flags, "off") {
-			t.Errorf("%v: %d tools, %s: %s", flags, len(all), run.Name, run.Description)
+		last := all[len(all)-1]
+		if len(all) != 7 || last.Name != tt.tool ||
+			strings.Contains(last.Description, "not contained") != slices.Contains(tt.flags, "off") {
+			t.Errorf("%v: %d tools, %s: %s", tt.flags, len(all), last.Name, last.Description)
 		}
 	}
 }

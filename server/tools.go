@@ -19,9 +19,9 @@ import (
 )
 
 // receiptMetaKey is the member of _meta that holds the receipt of an answer: one object, or an array of several.
-const receiptMetaKey = metaPrefix + "receipt"
+const receiptMetaKey = "funnel/receipt"
 
-// metaPrefix begins the names of this server's members of _meta.
+// metaPrefix begins the names of the members of _meta that tools send.
 const metaPrefix = "funnel/"
 
 func (s *Server) addTools(all []tools.Tool) error {

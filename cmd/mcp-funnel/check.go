@@ -22,9 +22,12 @@ type check struct {
 }
 
 func (c *check) Help() string {
-	return `A document is whole if it parses; its last character says nothing. The exit code is 0 for a whole document and 1 for any other.
+	return `A document is whole if it parses; its last character says nothing.
+The exit code is 0 for a whole document and 1 for any other.
 
-States: whole; cut (more text can make it whole); broken (no text can); trailing (text follows the document); empty; ambiguous (a number at the end of the text: more digits may follow); "too deep".
+States: whole; cut (more text can make it whole); broken (no text can);
+trailing (text follows the document); empty; "too deep"; ambiguous (a number
+at the end of the text: more digits may follow).
 
 Examples:
 

@@ -20,9 +20,11 @@ type deliver struct {
 }
 
 func (d *deliver) Help() string {
-	return `Does what the tool deliver does: stores the part, joins it to the document so far, and says what to send next. The exit code is 0 once the document is whole, else 1.
+	return `Does what the tool deliver does: stores the part, joins it to the document so
+far, and says what to send next. The exit code is 0 once the document is whole,
+else 1.
 
-Example:
+Examples:
 
   mcp-funnel deliver part1.txt
   mcp-funnel deliver --after obs:x7m2k9q4b3va part2.txt`

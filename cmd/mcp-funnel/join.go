@@ -18,7 +18,10 @@ type joinCmd struct {
 }
 
 func (c *joinCmd) Help() string {
-	return `Joins the parts of a JSON document that was cut off: a part may begin again anywhere, if what it repeats can be found without guessing. A part that fits in two ways is refused: the command writes the text joined so far and ends with exit code 1. It also ends with 1 if the joined text is not whole.
+	return `Joins the parts of a JSON document that was cut off: a part may begin again
+anywhere, if what it repeats can be found without guessing. A part that fits in
+two ways is refused: the text joined so far is written, and the exit code is 1.
+It is also 1 if the joined text is not whole.
 
 Example:
 

@@ -47,6 +47,8 @@ func TestJoins(t *testing.T) {
 		{"an explanation in a string", long, `Here is the rest: item"]}`, "", "", "explanation"},
 		{"an ellipsis", long, `…em here"]}`, "", "", "explanation"},
 		{"a sentence in a word", long, `Item here"]}`, "", "", "sentence"},
+		{"a sentence", `{"text": "some words `, `I cannot go on with this.`, "", "", ""},
+		{"another document with the same beginning", before, `{"sections": [{"id": "l", "elements": [{"items": ["other"]}]}]}`, "", "", ""},
 		{"a doubled name", `{"alpha": 1, "beta": [1, 2], `, `"alpha": 2}`, "", "", "repeat a name"},
 		{"prose", long, `I cannot continue this document.`, "", "", ""},
 		{"a fenced part", long, "Sure, here it is:\n```json\n\"third item here\"]}\n```\nDone.", "restart of an element",
@@ -70,7 +72,8 @@ func TestJoins(t *testing.T) {
 				}
 				return
 			}
-			if got := unitsOf(d.Text()); r.Join != tt.join && !(tt.join == "restart of an element" && r.Join == "restart text") ||
+			if got := unitsOf(d.Text()); r.Join != tt.join &&
+				!(tt.join == "restart of an element" && r.Join == "restart text") ||
 				!slices.Equal(got, unitsOf([]byte(tt.want))) {
 				t.Errorf("%+v, text %s", r, d.Text())
 			}
@@ -90,8 +93,8 @@ func TestMergeSections(t *testing.T) {
 	d := New(Options{})
 	add(t, d, before)
 	r := add(t, d, `{"sections": [
- {"id": "l", "content_type": "bullet_list", "elements": [{"items": ["two", "three"]}]},
  {"id": "t", "content_type": "table", "elements": [{"headers": ["a", "b"], "rows": [[5, 6]]}]},
+ {"id": "l", "content_type": "bullet_list", "elements": [{"items": ["two", "three"]}]},
  {"id": "c", "content_type": "code_block", "elements": [{"language": "go", "code": "b()\nc()\nd()\n"}]},
  {"id": "p", "content_type": "paragraph", "elements": [{"text": "cut off and whole now"}]},
  {"id": "n", "content_type": "heading", "elements": [{"level": 1, "text": "New"}]}]}`)
@@ -108,7 +111,8 @@ func TestMergeSections(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || r.Join != "sections merged by id" || !strings.Contains(r.Dropped, "cut o") ||
-		!strings.Contains(r.Dropped, "there already") || r.Verdict != Done {
+		!strings.Contains(r.Dropped, "there already") ||
+		r.Verdict != Done {
 		t.Errorf("%+v\n%s", r, d.Text())
 	}
 }
@@ -189,7 +193,14 @@ func TestPartsCostThemselves(t *testing.T) {
 			}
 		}
 		if ratio := float64(scanned) / float64(len(doc)); ratio > 1.2 || !bytes.Equal(text, doc) {
-			t.Errorf("%s: %d bytes parsed of %d (%.2f), equal: %v", name, scanned, len(doc), ratio, bytes.Equal(text, doc))
+			t.Errorf(
+				"%s: %d bytes parsed of %d (%.2f), equal: %v",
+				name,
+				scanned,
+				len(doc),
+				ratio,
+				bytes.Equal(text, doc),
+			)
 		}
 	}
 }

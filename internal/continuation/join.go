@@ -76,7 +76,7 @@ func (d *Document) join(part []byte) Result {
 	return d.choose(plain)
 }
 
-// take makes the text the document's: it is parsed anew.
+// take makes the text the document's: it is parsed from its beginning.
 func (d *Document) take(text []byte, how string) Result {
 	d.near = nil
 	if d.plain {
@@ -322,8 +322,11 @@ func (d *Document) notPlainString(part []byte) string {
 	}
 	first, _ := utf8.DecodeRune(part)
 	last, _ := utf8.DecodeLastRune(d.text[:d.anchor.end])
-	if unicode.IsUpper(first) && unicode.IsLower(last) {
+	if unicode.IsUpper(first) && (unicode.IsLower(last) || unicode.IsDigit(last)) && d.anchor.end == int64(len(d.text)) {
 		return "it begins like a sentence, in the middle of a word"
+	}
+	if unicode.IsUpper(first) && bytes.IndexByte(part, '"') < 0 && bytes.IndexByte([]byte(".!?"), lastByte(part)) >= 0 {
+		return "it is a sentence, which may or may not belong to the string"
 	}
 	got, _ := units(part[:min(len(part), 4096)], true)
 	kept := d.lastUnits()
@@ -334,6 +337,13 @@ func (d *Document) notPlainString(part []byte) string {
 		}
 	}
 	return ""
+}
+
+func lastByte(b []byte) byte {
+	if b = bytes.TrimRight(b, " \t\r\n"); len(b) > 0 {
+		return b[len(b)-1]
+	}
+	return 0
 }
 
 // lastUnits returns the last units of the text, from the beginning of an element or string on.

@@ -80,6 +80,9 @@ func (d *Document) merge(part []byte) (joined []byte, dropped string, ok bool) {
 	if !ok || !isList {
 		return nil, "", false
 	}
+	if first := sectionID(more[0]); len(list) > 1 && first != "" && first == sectionID(list[0]) {
+		return nil, "", false // it begins like the document itself, but not word for word
+	}
 	var notes []string
 	if d.anchor.piece < int64(len(d.text)) {
 		notes = append(notes, "the cut-off element "+clip(string(d.text[d.anchor.piece:]), maxWord))
@@ -91,8 +94,7 @@ func (d *Document) merge(part []byte) (joined []byte, dropped string, ok bool) {
 		}
 		id := text(get(s, "id"))
 		at := slices.IndexFunc(list, func(o json.RawMessage) bool {
-			m, _ := members(o)
-			return id != "" && text(get(m, "id")) == id
+			return id != "" && sectionID(o) == id
 		})
 		if at < 0 {
 			list = append(list, raw)
@@ -114,6 +116,12 @@ func (d *Document) merge(part []byte) (joined []byte, dropped string, ok bool) {
 		}
 	}
 	return object(old), strings.Join(notes, "; "), true
+}
+
+// sectionID returns the id of a section; "" if it has none.
+func sectionID(raw json.RawMessage) string {
+	m, _ := members(raw)
+	return text(get(m, "id"))
 }
 
 // closed returns the text without the cut-off element, and with its containers closed.

@@ -308,7 +308,6 @@ func (p *parser) finished() outline {
 	for len(c.frames) > 1 {
 		c.outline.end(c, false)
 		c.frames = c.frames[:len(c.frames)-1]
-		c.endValue(c.offset())
 	}
 	return c.outline
 }

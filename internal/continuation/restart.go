@@ -63,9 +63,6 @@ func (d *Document) findAnchor() anchor {
 		a.end = int64(complete(d.text, true))
 	}
 	a.end = int64(len(bytes.TrimRight(d.text[:a.end], " \t\r\n")))
-	if within { // white space inside a string counts
-		a.end = int64(complete(d.text, true))
-	}
 	f := &p.frames[a.depth]
 	a.piece = int64(len(d.text))
 	if f.Open >= 0 {

@@ -1,0 +1,198 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// plan is a document with a section of each kind.
+func plan(rows int) string {
+	var table []string
+	for i := range rows {
+		table = append(table, fmt.Sprintf(`["2026-03-%02d","item %d",%d]`, i%28+1, i, 90_000+500*i))
+	}
+	return `{"sections":[{"id":"intro","content_type":"heading","elements":[{"level":1,"text":"Overview"}]},` +
+		`{"id":"why","content_type":"paragraph","elements":[{"text":"Costs rose."},{"text":"They will fall."}]},` +
+		`{"id":"todo","content_type":"bullet_list","elements":[{"items":["count","compare"]}]},` +
+		`{"id":"costs","content_type":"table","elements":[{"headers":["date","name","sum"],"rows":[` +
+		strings.Join(table, ",") + `]}]},` +
+		`{"id":"install","content_type":"code_block","elements":[{"language":"sh","code":"make\n\nmake install\n"}]}]}`
+}
+
+// delivered is what a program reads of an answer.
+type delivered struct {
+	State, Verdict, Kept, Part, Join, Restart, Reason string
+	Parts, Bytes                                      int
+}
+
+func (a answer) delivered(t testing.TB) (d delivered, shownTokens int) {
+	t.Helper()
+	var r struct {
+		Meta struct {
+			Deliver delivered `json:"funnel/deliver"`
+			Receipt struct {
+				Shown int `json:"shown_tokens"`
+			} `json:"funnel/receipt"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(a.result, &r); err != nil {
+		t.Fatalf("%v: %s", err, a.result)
+	}
+	return r.Meta.Deliver, r.Meta.Receipt.Shown
+}
+
+var anyID = regexp.MustCompile(`obs:[0-9a-z]{12}`)
+
+// TestDeliver delivers documents through the server. Its answers stand in docs/CONTINUATION.md.
+func TestDeliver(t *testing.T) {
+	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
+	call := func(args object) (answer, delivered) {
+		t.Helper()
+		a, err := c.call("deliver", args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, shown := a.delivered(t)
+		if shown > 320 {
+			t.Errorf("an answer of %d tokens: %s", shown, a.text())
+		}
+		return a, d
+	}
+	var page strings.Builder
+	sample := func(title string, a answer) {
+		ids := map[string]string{}
+		text := anyID.ReplaceAllStringFunc(a.text(), func(id string) string {
+			if ids[id] == "" {
+				ids[id] = []string{"obs:x7m2k9q4b3va", "obs:k3v9q2m7x4ab", "obs:5x08yf282ac9"}[len(ids)]
+			}
+			return ids[id]
+		})
+		fmt.Fprintf(&page, "%s:\n\n```\n%s\n```\n\n", title, strings.TrimSpace(text))
+	}
+	doc := plan(120)
+	cut := strings.Index(doc, "item 111") + 5
+	first, d1 := call(object{"part": doc[:cut]})
+	sample("Cut off", first)
+	if d1.Verdict != "continue" || d1.State != "cut" || !strings.Contains(doc, d1.Restart) {
+		t.Fatalf("%+v", d1)
+	}
+	refused, d2 := call(object{"part": "I am sorry, I cannot go on.", "after": d1.Kept})
+	sample("A part that is refused", refused)
+	if d2.Join != "" || d2.Kept != d1.Kept || d2.Restart != d1.Restart {
+		t.Errorf("%+v", d2)
+	}
+	missing, d3 := call(object{"after": d1.Kept})
+	sample("A call whose part was lost", missing)
+	if d3.Restart != d1.Restart {
+		t.Errorf("%+v", d3)
+	}
+	stuck, _ := call(object{"part": doc[:cut], "after": d1.Kept})
+	sample("Stuck", stuck)
+	last, d4 := call(object{"part": doc[strings.Index(doc, d1.Restart):], "after": d1.Kept})
+	sample("Whole", last)
+	if d4.Verdict != "done" || d4.Join != "restart text" || d4.Bytes != len(doc) {
+		t.Errorf("%+v", d4)
+	}
+	broken, _ := call(object{"part": "{\"sections\": [\n  {\"id\": \"a\" \"content_type\": \"heading\"}\n]}"})
+	sample("Broken", broken)
+	for part, want := range map[string]string{d4.Kept: doc, d2.Part: "I am sorry, I cannot go on."} {
+		if got, err := c.call("read", object{"path": part}); err != nil || !strings.Contains(got.text(), want[:20]) {
+			t.Errorf("%s: %v %s", part, err, got.text())
+		}
+	}
+	between(t, "../docs/CONTINUATION.md", "<!-- answers -->\n", "<!-- end of answers -->", page.String())
+}
+
+// longPart returns text of words that do not repeat themselves.
+func longPart(size int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, "word %d and ", i*i)
+	}
+	return b.String()
+}
+
+// TestDeliverBadInput has an answer for each bad input, and the server goes on.
+func TestDeliverBadInput(t *testing.T) {
+	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
+	call := func(args object) (string, delivered) {
+		t.Helper()
+		a, err := c.call("deliver", args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d delivered
+		if !a.failed {
+			d, _ = a.delivered(t)
+		}
+		return a.text(), d
+	}
+	doc := plan(20)
+	_, begun := call(object{"part": doc[:900]})
+	_, whole := call(object{"part": doc})
+	utf16 := "\xff\xfe"
+	for _, b := range []byte(`{"a":1}`) {
+		utf16 += string([]byte{b, 0})
+	}
+	for _, tt := range []struct {
+		name string
+		args object
+		says string
+	}{
+		{"nothing", object{}, "content_type"},
+		{"the shape of an unknown thing", object{"as": "poem"}, "must be one of"},
+		{"no part", object{"after": begun.Kept}, "NO PART ARRIVED"},
+		{"a blank part", object{"after": begun.Kept, "part": " \n"}, "NO PART ARRIVED"},
+		{"an unknown document", object{"after": "obs:000000000000", "part": "x"}, "obs:000000000000"},
+		{"no handle", object{"after": "report.json", "part": "x"}, "no document"},
+		{"a whole document", object{"after": whole.Kept, "part": `{"b":1}`}, "whole already"},
+		{"another document", object{"after": begun.Kept, "part": `{"chapters": [{"title": "Another", "pages": 3}]}`}, "NOT JOINED"},
+		{"prose only", object{"part": "This is a text without any structure at all."}, "BROKEN"},
+		{"prose to a document", object{"after": begun.Kept, "part": "This is a text."}, "NOT JOINED"},
+		{"two fenced blocks", object{"part": "```json\n{}\n```\n\n```json\n{}\n```"}, "two fenced blocks"},
+		{"byte order mark", object{"part": "\ufeff{\"a\":1}"}, "WHOLE"},
+		{"NUL", object{"part": "{\"a\":1}\x00"}, "TRAILING TEXT"},
+		{"a lone surrogate", object{"part": `["\ud800"]`}, "WHOLE"},
+		{"a huge number", object{"part": `[1e309]`}, "WHOLE"},
+		{"a hundred thousand levels", object{"part": strings.Repeat("[", 100_000)}, "deep"},
+		{"text behind it", object{"part": `{"a":1} and more`}, "TRAILING TEXT"},
+		{"brackets in a string", object{"part": `{"a":"]}`}, "CUT OFF"},
+		{"NDJSON with a cut last line", object{"part": "{\"a\":1}\n{\"a\":2}\n{\"a\":"}, "CUT OFF"},
+		{"an object for the text", object{"part": object{"a": []any{1, 2}}}, "WHOLE"},
+		{"Markdown", object{"part": "# Title\n\nSome text\n"}, "not JSON"},
+		{"an unknown argument", object{"text": "x"}, "valid arguments"},
+		{"a part of 200 KB", object{"part": `{"a":"` + longPart(200_000)}, "CUT OFF"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if text, _ := call(tt.args); !strings.Contains(text, tt.says) {
+				t.Errorf("%q is not in %s", tt.says, text)
+			}
+		})
+	}
+	t.Run("the same part 20 times", func(t *testing.T) {
+		after, stopped := begun.Kept, 0
+		for range 20 {
+			text, d := call(object{"after": after, "part": `"item`})
+			if strings.Contains(text, "STUCK") {
+				stopped++
+			}
+			if d.Join != "" {
+				after = d.Kept
+			}
+		}
+		if text, _ := call(object{"after": begun.Kept, "part": doc[:900]}); !strings.Contains(text, "STUCK") {
+			t.Errorf("the first part again: %s", text)
+		}
+	})
+	t.Run("two callers on one document", func(t *testing.T) {
+		rest := doc[strings.Index(doc, begun.Restart):]
+		one, a := call(object{"after": begun.Kept, "part": rest})
+		two, b := call(object{"after": begun.Kept, "part": rest})
+		if a.Kept == b.Kept || strings.Contains(one, "second branch") || !strings.Contains(two, "second branch") {
+			t.Errorf("%s\n%s", one, two)
+		}
+	})
+}
