@@ -28,8 +28,8 @@ func TestJoins(t *testing.T) {
 			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
 		{"from the cut-off element", long, `"third item here"]}`, "restart of an element",
 			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
-		{"with other white space and escapes", `{"items": ["caf\u00e9 au lait", "x`, "\"café   au lait\",\r\n\"xy\"]}", "", "",
-			"broken"},
+		{"other white space in a string", `{"items": ["caf\u00e9 au lait", "x`, "\"café   au lait\",\r\n\"xy\"]}",
+			"", "", "broken"},
 		{"escapes do not matter", `{"items": ["caf\u00e9 au lait bien chaud", "x`, "\"café au lait bien chaud\",\r\n\"xy\"]}",
 			"restart text", `{"items": ["café au lait bien chaud", "xy"]}`, ""},
 		{"all over again", long, `{"title":"A long title","items":["first item here","second item here","third item here"]}`,
@@ -136,7 +136,8 @@ func TestStopRules(t *testing.T) {
 		{"an equal part", []string{`{"items": ["one element", "tw`, `o", "three`, `o", "three`}, Stop, "same as part 2"},
 		{"a loop in a string", []string{`{"text": "` + strings.Repeat("I will now continue the text. And again: ", 4)}, Stop, "repeats itself"},
 		{"a ruler", []string{ruler}, Continue, ""},
-		{"equal records", []string{`{"items": [` + strings.Repeat(`{"name": "the same record again and again"},`, 9)}, Continue, ""},
+		{"equal records", []string{`[` + strings.Repeat(`{"name": "the same record again and again"},`, 9)},
+			Continue, ""},
 		{"refused twice", []string{`{"n": [1, 2`, `7]`, `8]`}, Stop, "no new text"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

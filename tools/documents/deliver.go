@@ -86,7 +86,8 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	}
 	r := doc.Add([]byte(a.Part))
 	rep := report{
-		State: r.State, Verdict: r.Verdict, Parts: doc.Parts(), Bytes: len(doc.Text()), Kept: a.After, Join: r.Join, Reason: r.Reason,
+		State: r.State, Verdict: r.Verdict, Parts: doc.Parts(), Bytes: len(doc.Text()), Kept: a.After, Join: r.Join,
+		Reason: r.Reason,
 	}
 	if err := d.store(a, in, out, doc, &rep); err != nil {
 		return err
@@ -219,7 +220,8 @@ func (d *deliverer) store(a Args, in tools.Input, out tools.Output, doc *continu
 // shape says what is expected of a part.
 func shape(as string) string {
 	return `{"sections": [{"id": "intro", "content_type": "heading", "elements": [{"level": 1, "text": "…"}]}]}
-content_type is heading {level, text}, paragraph {text}, bullet_list or numbered_list {items}, table {headers, rows} or code_block {language, code}; other JSON is taken too.
+content_type is heading {level, text}, paragraph {text}, bullet_list or numbered_list {items}, ` +
+		`table {headers, rows} or code_block {language, code}; other JSON is taken too.
 Send it with deliver part=TEXT. Stop wherever you must: the answer says word for word how the next part begins.
 `
 }
