@@ -25,8 +25,8 @@ var floors = [][]string{
 		"internal/seccomp", "internal/secrets", "internal/stack",
 	},
 	2: {"internal/content", "internal/linesearch", "internal/sandbox", "internal/tree"},
-	3: {"internal/continuation", "internal/jsontrunc", "internal/worker", "observations", "prompts", "server/jsonrpc", "tokens"},
-	4: {"internal/kind/digest", "internal/kind/record", "trace"},
+	3: {"chat", "internal/continuation", "internal/jsontrunc", "internal/worker", "observations", "prompts", "server/jsonrpc", "tokens"},
+	4: {"internal/generation", "internal/kind/digest", "internal/kind/record", "trace"},
 	5: {
 		"internal/kind/diff", "internal/kind/gitlog", "internal/kind/logs", "internal/kind/markdown",
 		"internal/kind/shape",
@@ -73,6 +73,7 @@ var within = map[string]string{
 	"internal/worker/workertest":   "internal/worker",  // what tests need to run workers
 	"internal/content/contenttest": "internal/content", // what tests draw
 	"tools/toolstest":              "tools",            // what tests call tools with
+	"chat/chattest":                "chat",             // an endpoint for tests
 	"server/servertest":            "server",           // what tests of the server and its transports share
 	"tools/jq/plan/plantest":       "tools/jq/plan",    // filters and JSON texts for tests
 }

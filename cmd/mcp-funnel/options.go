@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/chat"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -25,6 +26,7 @@ type options struct {
 	Shell  shell.Options
 
 	Documents documents.Options
+	Endpoint  chat.Options
 	Server    server.Options
 	HTTP      httpserver.Options
 }

@@ -49,6 +49,7 @@ type commands struct {
 	Tokens       tokensCmd       `cmd:"" help:"Count tokens, and show what the policy would decide."`
 	Check        check           `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
 	Join         joinCmd         `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
+	Generate     generate        `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`
 	Deliver      deliver         `cmd:"" help:"Hand in a part of a document, as the tool deliver does."`
 	Doctor       doctor          `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
 	Version      version         `cmd:"" help:"Print the version."`

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/mcp-funnel/mcp-funnel/chat"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -65,6 +66,14 @@ type Settings struct {
 	MaxParts      int `group:"documents" min:"1" to:"Documents.MaxParts" default:"20" placeholder:"N" help:"Parts of one document after which deliver stops."`
 	OutlineTokens int `group:"documents" min:"1" to:"Documents.OutlineTokens" default:"150" placeholder:"N" help:"Tokens of the outline in an answer of deliver."`
 
+	EndpointURL         string `group:"endpoint" name:"endpoint-url" to:"Endpoint.URL" placeholder:"URL" help:"OpenAI-compatible API that generate asks, such as http://127.0.0.1:8080/v1."`
+	EndpointName        string `group:"endpoint" to:"Endpoint.Name" placeholder:"NAME" help:"Model, as the endpoint knows it."`
+	EndpointKeyFile     string `group:"endpoint" to:"Endpoint.KeyFile" placeholder:"FILE" help:"File with the endpoint's key, which only its owner may read."`
+	EndpointContext     int    `group:"endpoint" to:"Endpoint.Context" placeholder:"TOKENS" help:"Context window of the endpoint's model. Default: that of the profile."`
+	EndpointProfile     string `group:"endpoint" to:"Endpoint.Profile" enum:"default,lfm2.5-1.2b" default:"default" help:"Parameters that are sent with a request: ${enum}."`
+	EndpointAllowRemote bool   `group:"endpoint" to:"Endpoint.AllowRemote" help:"Allow an endpoint on another machine: what is sent leaves this one."`
+	EndpointTimeout     age    `group:"endpoint" min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up."`
+
 	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), all; separated by commas."`
 	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
 	AllowWrite   bool     `group:"commands" to:"Shell.AllowWrite" help:"Let commands write below the roots."`
@@ -109,6 +118,8 @@ var groups = []kong.Group{
 	{Key: "shown", Title: "Answers"},
 	{Key: "budget", Title: "Budget"},
 	{Key: "limits", Title: "Limits"},
+	{Key: "documents", Title: "Documents"},
+	{Key: "endpoint", Title: "Endpoint"},
 	{Key: "commands", Title: "Commands"},
 	{Key: "http", Title: "HTTP"},
 	{Key: "log", Title: "Logs"},
@@ -195,6 +206,21 @@ func (s *Settings) counter() (*tokens.Counter, error) {
 		return nil, usageError{fmt.Errorf("--model: %w", err)}
 	}
 	return tokens.For(m), nil
+}
+
+// endpoint returns a client of the endpoint, and the counter of its tokens.
+func (s *Settings) endpoint() (*chat.Client, *tokens.Counter, error) {
+	counter, err := s.counter()
+	if err != nil {
+		return nil, nil, err
+	}
+	o := s.options().Endpoint
+	o.Count = counter.Count
+	client, err := chat.New(o)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return client, counter, nil
 }
 
 func (s *Settings) logger(w *streams) *slog.Logger {

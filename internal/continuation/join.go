@@ -434,3 +434,11 @@ func (d *Document) joinPlain(part []byte) Result {
 	}
 	return Result{Verdict: Refused, State: NotJSON, Reason: "it does not begin with the restart text"}
 }
+
+// Begins reports whether a part begins with the restart text.
+func (d *Document) Begins(part []byte) bool {
+	if body, _, err := Normalize(part); err == nil {
+		part = body
+	}
+	return len(d.text) > 0 && d.repeats(d.anchor.at, d.anchor.inside, part)
+}

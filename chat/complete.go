@@ -1,0 +1,298 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Message is one message of a conversation.
+type Message struct {
+	Role       string     `json:"role"` // system, user, assistant or tool
+	Content    string     `json:"content"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"` // of a tool's message: the call it answers
+}
+
+// ToolCall is a model's use of a tool.
+type ToolCall struct {
+	ID       string   `json:"id,omitempty"`
+	Type     string   `json:"type,omitempty"` // "function"
+	Function Function `json:"function"`
+}
+
+// Function is the tool and its arguments, a JSON object as text.
+type Function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// Tool is a tool that is offered.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage
+}
+
+// Request is one request. It is self-contained: Messages is the whole conversation.
+type Request struct {
+	Messages  []Message
+	Tools     []Tool
+	MaxTokens int  // 0: that of the profile
+	Stream    bool // the reply is read as it is written
+	// the last message is an assistant's, which the reply goes on with; only if [Client.Prefills]
+	Prefill bool
+	// Progress is called with the number of bytes of a streamed reply so far; nil: it is not.
+	Progress func(bytes int)
+}
+
+// Usage is what the endpoint reports of a request; all 0 if it reports nothing.
+type Usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Cached     int `json:"cached_tokens"` // of Prompt
+}
+
+// Reply is the model's answer.
+type Reply struct {
+	Text         string
+	Reasoning    string // what the model thought aloud, if the endpoint separates it
+	ToolCalls    []ToolCall
+	FinishReason string // as reported: it decides nothing
+	Usage        Usage
+	Masked       int // secrets that were masked in the request
+}
+
+// ErrTooLong is returned, before anything is sent, for a request that does not fit the context window.
+var ErrTooLong = errors.New("the request does not fit the context window")
+
+// StatusError is an HTTP status of the endpoint other than 200.
+type StatusError struct {
+	Status     int
+	Message    string        // of the endpoint, at most 300 bytes
+	RetryAfter time.Duration // 0: not said
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("the endpoint answers %d %s", e.Status, http.StatusText(e.Status))
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	switch {
+	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+		s += "; check --endpoint-key-file"
+	case e.Status == http.StatusNotFound:
+		s += "; check --endpoint-url (it usually ends with /v1) and --endpoint-name"
+	case e.RetryAfter > 0:
+		s += fmt.Sprintf("; try again in %s", e.RetryAfter)
+	}
+	return s
+}
+
+// Complete sends a request and returns the reply. After an error in the middle of a streamed reply, the reply has the
+// text that was received.
+func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
+	body, masked, err := c.body(r)
+	if err != nil {
+		return Reply{}, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	timer := time.AfterFunc(c.options.Timeout, func() {
+		stop(fmt.Errorf("the endpoint sent nothing for %s; a larger --endpoint-timeout waits longer", c.options.Timeout))
+	})
+	defer timer.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return Reply{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return Reply{}, c.explain(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	in := &limitedBody{body: resp.Body, left: c.options.MaxReply, alive: func() { timer.Reset(c.options.Timeout) }}
+	if resp.StatusCode != http.StatusOK {
+		return Reply{}, c.statusError(resp, in)
+	}
+	reply, err := c.read(resp, in, r.Progress)
+	reply.Masked = masked
+	if err != nil {
+		return reply, c.explain(ctx, err)
+	}
+	if len(reply.ToolCalls) == 0 && len(r.Tools) > 0 {
+		reply.ToolCalls, reply.Text = callsInText(reply.Text, r.Tools)
+	}
+	return reply, nil
+}
+
+// body returns the JSON of a request, with its secrets masked, and how many there were.
+func (c *Client) body(r Request) ([]byte, int, error) {
+	masked := 0
+	messages := make([]Message, len(r.Messages))
+	size := 0
+	for i, m := range r.Messages {
+		n := 0
+		m.Content, n = c.mask.String(m.Content)
+		masked += n
+		messages[i] = m
+		size += c.options.Count(m.Content) + 8
+	}
+	b := map[string]any{"messages": messages}
+	maps.Copy(b, c.profile.Parameters)
+	if c.options.Name != "" {
+		b["model"] = c.options.Name
+	}
+	limit := r.MaxTokens
+	if limit == 0 {
+		limit = c.profile.MaxTokens
+	}
+	if limit > 0 {
+		b["max_tokens"] = limit
+	}
+	if r.Stream {
+		b["stream"] = true
+		b["stream_options"] = map[string]any{"include_usage": true}
+	}
+	if r.Prefill {
+		if !c.profile.Prefill {
+			return nil, 0, errors.New("this endpoint profile does not go on with an assistant's message")
+		}
+		b["continue_final_message"], b["add_generation_prompt"] = true, false
+	}
+	if len(r.Tools) > 0 {
+		var list []any
+		for _, t := range r.Tools {
+			list = append(list, map[string]any{"type": "function", "function": map[string]any{
+				"name": t.Name, "description": t.Description, "parameters": t.Schema}})
+			size += c.options.Count(t.Description) + c.options.Count(string(t.Schema)) + 8
+		}
+		b["tools"] = list
+	}
+	if window := c.options.Context; window > 0 && size+limit > window {
+		return nil, 0, fmt.Errorf("%w: about %d tokens and a reply of %d, of %d", ErrTooLong, size, limit, window)
+	}
+	body, err := json.Marshal(b)
+	return body, masked, err
+}
+
+// explain returns an error of the connection in words that say what to do.
+func (c *Client) explain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) &&
+		!errors.Is(cause, context.DeadlineExceeded) {
+		return cause
+	}
+	var dns *net.DNSError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("the endpoint %s refuses connections: is the model server running?", c.host())
+	case errors.As(err, &dns):
+		return fmt.Errorf("the endpoint's host %q is not found; check --endpoint-url", dns.Name)
+	}
+	return fmt.Errorf("the endpoint %s: %s", c.host(), c.safe(err.Error()))
+}
+
+// host returns the endpoint without path.
+func (c *Client) host() string {
+	_, rest, _ := strings.Cut(c.url, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
+// safe masks secrets in a text of the endpoint, and the key.
+func (c *Client) safe(s string) string {
+	if c.key != "" {
+		s = strings.ReplaceAll(s, c.key, "[key]")
+	}
+	s, _ = c.mask.String(s)
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 300 {
+		s = strings.ToValidUTF8(s[:300], "") + "…"
+	}
+	return s
+}
+
+// statusError reads the body of an error.
+func (c *Client) statusError(resp *http.Response, in io.Reader) error {
+	b, _ := io.ReadAll(io.LimitReader(in, 64<<10)) // as much of it as there is
+	var parsed struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	text := string(b)
+	if json.Unmarshal(b, &parsed) == nil {
+		var inner struct{ Message string }
+		var plain string
+		switch {
+		case json.Unmarshal(parsed.Error, &inner) == nil && inner.Message != "":
+			text = inner.Message
+		case json.Unmarshal(parsed.Error, &plain) == nil && plain != "":
+			text = plain
+		case parsed.Message != "":
+			text = parsed.Message
+		}
+	}
+	e := &StatusError{Status: resp.StatusCode, Message: c.safe(text)}
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+		e.RetryAfter = time.Duration(s) * time.Second
+	}
+	return e
+}
+
+// limitedBody is the body of a reply. Each byte resets the time limit.
+type limitedBody struct {
+	body  io.Reader
+	left  int64
+	alive func()
+}
+
+var errTooLarge = errors.New("the reply is larger than is read")
+
+func (l *limitedBody) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errTooLarge
+	}
+	if int64(len(p)) > l.left {
+		p = p[:l.left]
+	}
+	n, err := l.body.Read(p)
+	l.left -= int64(n)
+	if n > 0 {
+		l.alive()
+	}
+	return n, err
+}
+
+// read reads a reply, streamed or not.
+func (c *Client) read(resp *http.Response, in io.Reader, progress func(int)) (Reply, error) {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch kind {
+	case "text/event-stream":
+		return readStream(in, progress)
+	case "application/json", "":
+		b, err := io.ReadAll(in)
+		if err != nil {
+			return Reply{}, err
+		}
+		return parseReply(b)
+	}
+	return Reply{}, fmt.Errorf("it answers with %q, not JSON: is it an OpenAI-compatible API? check --endpoint-url", clip(kind))
+}

@@ -1,0 +1,216 @@
+package chat
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// wire is a reply, or a chunk of a streamed one.
+type wire struct {
+	Choices []struct {
+		Message      *delta `json:"message"`
+		Delta        *delta `json:"delta"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+		Details    struct {
+			Cached int `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	} `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+// delta is a message, or what a chunk adds to it.
+type delta struct {
+	Content          string `json:"content"`
+	ReasoningContent string `json:"reasoning_content"` // llama.cpp, DeepSeek
+	Reasoning        string `json:"reasoning"`         // OpenRouter, Ollama
+	ToolCalls        []struct {
+		Index    int    `json:"index"`
+		ID       string `json:"id"`
+		Type     string `json:"type"`
+		Function struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// collector collects a reply from its chunks.
+type collector struct {
+	reply           Reply
+	text, reasoning strings.Builder
+	choices         bool
+	done            bool // a finish reason was seen
+}
+
+// add adds a reply, or a chunk of one.
+func (c *collector) add(b []byte) error {
+	var w wire
+	if err := json.Unmarshal(b, &w); err != nil {
+		return fmt.Errorf("the endpoint's reply is no JSON: %w", err)
+	}
+	if len(w.Error) > 0 && string(w.Error) != "null" {
+		return fmt.Errorf("the endpoint reports an error: %s", clip(string(w.Error)))
+	}
+	if u := w.Usage; u != nil {
+		c.reply.Usage = Usage{Prompt: u.Prompt, Completion: u.Completion, Cached: u.Details.Cached}
+	}
+	if len(w.Choices) == 0 {
+		return nil
+	}
+	c.choices = true
+	choice := w.Choices[0]
+	if choice.FinishReason != "" {
+		c.reply.FinishReason, c.done = choice.FinishReason, true
+	}
+	d := choice.Delta
+	if d == nil {
+		d = choice.Message
+	}
+	if d == nil {
+		return nil
+	}
+	c.text.WriteString(d.Content)
+	c.reasoning.WriteString(cmp.Or(d.ReasoningContent, d.Reasoning))
+	for _, t := range d.ToolCalls {
+		if t.Index < 0 || t.Index > 255 {
+			return fmt.Errorf("the endpoint's reply has a tool call with the index %d", t.Index)
+		}
+		at := t.Index
+		if choice.Message != nil { // not streamed: in order, without an index
+			at = len(c.reply.ToolCalls)
+		}
+		for len(c.reply.ToolCalls) <= at {
+			c.reply.ToolCalls = append(c.reply.ToolCalls, ToolCall{Type: "function"})
+		}
+		call := &c.reply.ToolCalls[at]
+		call.ID = cmp.Or(call.ID, t.ID)
+		call.Function.Name = cmp.Or(call.Function.Name, t.Function.Name)
+		call.Function.Arguments += argumentText(t.Function.Arguments)
+	}
+	return nil
+}
+
+// argumentText returns arguments as text: the API has them as a string, some servers as an object.
+func argumentText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// result returns the reply so far.
+func (c *collector) result() Reply {
+	c.reply.Text, c.reply.Reasoning = c.text.String(), c.reasoning.String()
+	return c.reply
+}
+
+func parseReply(b []byte) (Reply, error) {
+	var c collector
+	if err := c.add(b); err != nil {
+		return Reply{}, err
+	}
+	if !c.choices {
+		return Reply{}, errors.New("the endpoint's reply has no choices")
+	}
+	return c.result(), nil
+}
+
+// maxEvent is the longest line of a stream in bytes.
+const maxEvent = 1 << 20
+
+// readStream reads server-sent events up to "[DONE]". A stream that ends before that is an error, unless the reason to
+// finish was sent.
+func readStream(in io.Reader, progress func(int)) (Reply, error) {
+	var c collector
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 64<<10), maxEvent)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
+		if data = bytes.TrimSpace(data); !ok || len(data) == 0 {
+			continue // a comment, an event's name, or the blank line after an event
+		}
+		if string(data) == "[DONE]" {
+			return c.result(), nil
+		}
+		if err := c.add(data); err != nil {
+			return c.result(), err
+		}
+		if progress != nil {
+			progress(c.text.Len() + c.reasoning.Len())
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return c.result(), fmt.Errorf("a line of the endpoint's stream has over %d bytes", maxEvent)
+	case err != nil:
+		return c.result(), fmt.Errorf("the endpoint's stream broke off after %d bytes of text: %w", c.text.Len(), err)
+	case !c.done:
+		return c.result(), fmt.Errorf("the endpoint's stream ended after %d bytes of text, without its end", c.text.Len())
+	}
+	return c.result(), nil
+}
+
+// callsInText finds tool calls that a model wrote as text, as small local models do: between <tool_call> tags, or a
+// reply that is nothing but one JSON object with name and arguments. It returns the text without them. Only tools that
+// were offered count.
+func callsInText(text string, offered []Tool) ([]ToolCall, string) {
+	var calls []ToolCall
+	rest := text
+	var around strings.Builder
+	for {
+		before, inner, ok := strings.Cut(rest, "<tool_call>")
+		if !ok {
+			break
+		}
+		body, after, closed := strings.Cut(inner, "</tool_call>")
+		call, good := parseCall(body, offered)
+		if !closed || !good {
+			return nil, text
+		}
+		around.WriteString(before)
+		calls, rest = append(calls, call), after
+	}
+	if len(calls) > 0 {
+		return calls, strings.TrimSpace(around.String() + rest)
+	}
+	body := strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(body, "```json"); ok {
+		body = strings.TrimSpace(strings.TrimSuffix(inner, "```"))
+	}
+	if call, ok := parseCall(body, offered); ok {
+		return []ToolCall{call}, ""
+	}
+	return nil, text
+}
+
+func parseCall(s string, offered []Tool) (ToolCall, bool) {
+	var c struct {
+		Name       string          `json:"name"`
+		Arguments  json.RawMessage `json:"arguments"`
+		Parameters json.RawMessage `json:"parameters"`
+	}
+	if json.Unmarshal([]byte(strings.TrimSpace(s)), &c) != nil ||
+		!slices.ContainsFunc(offered, func(t Tool) bool { return t.Name == c.Name }) {
+		return ToolCall{}, false
+	}
+	args := c.Arguments
+	if len(args) == 0 {
+		args = c.Parameters
+	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	return ToolCall{Type: "function", Function: Function{Name: c.Name, Arguments: argumentText(args)}}, true
+}
