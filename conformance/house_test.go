@@ -25,8 +25,11 @@ var floors = [][]string{
 		"internal/seccomp", "internal/secrets", "internal/stack",
 	},
 	2: {"internal/content", "internal/linesearch", "internal/sandbox", "internal/tree"},
-	3: {"chat", "internal/continuation", "internal/jsontrunc", "internal/worker", "observations", "prompts", "server/jsonrpc", "tokens"},
-	4: {"internal/generation", "internal/kind/digest", "internal/kind/record", "trace"},
+	3: {
+		"chat", "internal/continuation", "internal/intent", "internal/jsontrunc", "internal/worker", "observations",
+		"server/jsonrpc", "tokens",
+	},
+	4: {"internal/generation", "internal/kind/digest", "internal/kind/record", "prompts", "trace"},
 	5: {
 		"internal/kind/diff", "internal/kind/gitlog", "internal/kind/logs", "internal/kind/markdown",
 		"internal/kind/shape",
