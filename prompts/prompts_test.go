@@ -92,7 +92,7 @@ func TestTextErrors(t *testing.T) {
 		{"unknown, long", "director", map[string]string{long: "x"}, []string{"…", "valid arguments: task"}},
 		{"required", "investigate-output", nil, []string{`"source" is required`, "source (required), question"}},
 		{"required, blank", "investigate-output", map[string]string{"source": " "}, []string{`"source" is required`}},
-		{"too long", "director", map[string]string{"task": strings.Repeat("x", maxValue+1)}, []string{"8193 bytes"}},
+		{"too long", "director", map[string]string{"task": strings.Repeat("x", MaxValue+1)}, []string{"8193 bytes"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := prompt(t, test.prompt).Text(test.args)

@@ -52,6 +52,9 @@ func (s *Server) complete(ctx context.Context, k *call) (any, error) {
 	return &mcp.CompleteResult{Completion: *out}, nil
 }
 
+// sourceArguments are the arguments of prompts that name a source.
+var sourceArguments = []string{"source", "path", "document", "intent", "action"}
+
 // completePrompt proposes observations and paths for arguments that name a source, and nothing for other arguments.
 func (s *Server) completePrompt(ctx context.Context, name, argument, value string) (*mcp.Completion, error) {
 	p, fault := s.prompt(name)
@@ -64,7 +67,7 @@ func (s *Server) completePrompt(ctx context.Context, name, argument, value strin
 	if !slices.ContainsFunc(p.Arguments, func(a mcp.PromptArgument) bool { return a.Name == argument }) {
 		return nil, jsonrpc.BadParams("prompt %s has no argument %s", name, jsonrpc.Quoted(argument))
 	}
-	if argument != "source" && argument != "path" {
+	if !slices.Contains(sourceArguments, argument) {
 		return &mcp.Completion{}, nil
 	}
 	return s.completeSource(ctx, value)

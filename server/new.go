@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
 // New returns a server. It fails if Funnel or Sources is missing, or if a tool is invalid.
@@ -24,8 +25,11 @@ func New(o Options) (*Server, error) {
 	o.AskTimeout = cmp.Or(max(o.AskTimeout, 0), DefaultAskTimeout)
 	o.Version = cmp.Or(o.Version, "dev")
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Counter == nil {
+		o.Counter = tokens.New(tokens.O200k)
+	}
 	s := &Server{
-		options: o, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask,
+		options: o, counter: o.Counter, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask,
 		sealer: newStateSealer(), lateRoots: lateRoots,
 		self: mcp.Implementation{Name: "mcp-funnel", Version: o.Version, Title: "mcp-funnel"},
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // prompts returns the built-in prompts and those of [Options].Extra. The built-in ones are read on first use: most
@@ -20,6 +20,10 @@ func (s *Server) prompts() []Prompt {
 	all := prompts.All()
 	list := make([]Prompt, 0, len(all)+len(s.offers.Prompts))
 	for _, p := range all {
+		if p.Toolset != "" &&
+			!slices.ContainsFunc(s.options.Tools, func(t tools.Tool) bool { return t.Toolset == p.Toolset }) {
+			continue // it names tools that are not offered
+		}
 		listed := mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Description}
 		for _, a := range p.Arguments {
 			listed.Arguments = append(listed.Arguments, mcp.PromptArgument{
@@ -31,16 +35,16 @@ func (s *Server) prompts() []Prompt {
 	return append(list, s.offers.Prompts...)
 }
 
-// promptHandler returns the function that fills masked and escaped arguments into a prompt.
+// promptHandler returns the function that fills a prompt with a client's arguments.
 func (s *Server) promptHandler(p prompts.Prompt) func(
 	context.Context, map[string]string,
 ) (*mcp.GetPromptResult, error) {
-	return func(_ context.Context, sent map[string]string) (*mcp.GetPromptResult, error) {
-		args := make(map[string]string, len(sent))
-		for name, value := range sent {
-			args[name] = text.Escape(s.sanitize(value, false), text.Standalone)
+	return func(ctx context.Context, sent map[string]string) (*mcp.GetPromptResult, error) {
+		p, values, err := s.promptValues(ctx, p, sent)
+		if err != nil {
+			return nil, err
 		}
-		text, err := p.Text(args)
+		text, err := p.Text(values)
 		if err != nil {
 			return nil, jsonrpc.BadParams("%s", err)
 		}
@@ -59,7 +63,11 @@ func (s *Server) prompt(name string) (Prompt, *jsonrpc.Fault) {
 	for i, p := range all {
 		names[i] = p.Name
 	}
-	return Prompt{}, jsonrpc.BadParams("unknown prompt %s; prompts: %s", jsonrpc.Quoted(name), strings.Join(names, ", "))
+	return Prompt{}, jsonrpc.BadParams(
+		"unknown prompt %s; prompts: %s",
+		jsonrpc.Quoted(name),
+		strings.Join(names, ", "),
+	)
 }
 
 func (s *Server) listPrompts(_ context.Context, k *call) (any, error) {

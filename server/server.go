@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -56,6 +57,8 @@ type Options struct {
 	Log     *slog.Logger                    // nil: nothing is logged
 	Mask    *secrets.Masker                 // masks resources, prompts and faults; nil: nothing is masked
 	Extra   Extra                           // additional tools, resources and prompts
+	Counter *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
+	Window  int                             // context window in tokens; 0: unknown
 
 	MaxMessage   int64         // bytes of one message
 	MaxCalls     int           // concurrent calls; further calls are answered "busy"
@@ -75,6 +78,7 @@ type Server struct {
 	sources    func(funnel.Session) source.Set
 	log        *slog.Logger
 	mask       *secrets.Masker
+	counter    *tokens.Counter
 	offers     Extra    // all that the server lists: its own tools and templates, then Options.Extra
 	names      []string // of Options.Tools, in their order
 	callLimit  jsonrpc.CallLimiter

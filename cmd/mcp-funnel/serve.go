@@ -82,6 +82,7 @@ func (s *Settings) serveStdio(ctx context.Context, a *app, w *streams) error {
 // server makes the MCP server of an app.
 func (s *Settings) server(a *app) (*server.Server, error) {
 	o := s.options().Server
+	o.Counter, o.Window = a.counter, s.ContextWindow
 	o.Funnel, o.Store, o.Tools, o.Sources = a.funnel, a.store, a.catalog, a.sourcesOf
 	o.Version, o.Log, o.Mask = versionText(), a.log, s.masker().OnPanic(a.logUnsearched)
 	return server.New(o)

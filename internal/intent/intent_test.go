@@ -199,7 +199,10 @@ func TestContextItemsFromATenth(t *testing.T) {
 		{"none, window unknown", `[]`, 999, 0, nil, nil},
 		{"below", byName, 999, 10000, []string{few}, nil},
 		{"a tenth", byName, 1000, 10000, nil, nil},
-		{"a tenth of 10001", byName, 1000, 10001, []string{strings.NewReplacer("999", "1000", "10000", "10001").Replace(few)}, nil},
+		{
+			"a tenth of 10001", byName, 1000, 10001,
+			[]string{strings.NewReplacer("999", "1000", "10000", "10001").Replace(few)}, nil,
+		},
 		{"copied, a tenth", copied, 1000, 10000, nil, nil},
 		{"window unknown", byName, 999, 0, nil, []string{"contextItems not checked: the window is unknown"}},
 		{"message unknown", byName, -1, 10000, nil, []string{"contextItems not checked: the message is unknown"}},

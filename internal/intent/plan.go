@@ -37,8 +37,8 @@ func (c *checker) tasks(o object) {
 	}
 }
 
-// workflow returns the fields of the intent that the document belongs to. An intent that is none is a fault: the
-// caller has named another document.
+// workflow returns the fields of the intent that the document belongs to. If the caller has named another
+// document in its place, that is a fault.
 func (c *checker) workflow() (object, bool) {
 	if c.Intent == nil {
 		return nil, false
