@@ -21,8 +21,8 @@ import (
 // documentPrompts are the prompts that need the toolset documents.
 var documentPrompts = []string{"intent", "tasks", "action", "parameters", "continue", "review"}
 
-// documents offers a tool of the toolset documents, with a real store (nil: none) and funnel.
-func documents(t testing.TB, store *observations.Store, window int) func(*Options) {
+// withDocuments offers a tool of the toolset documents, with a real store (nil: none) and funnel.
+func withDocuments(t testing.TB, store *observations.Store, window int) func(*Options) {
 	mask := secrets.New()
 	f, err := funnel.New(funnel.Options{
 		Store: store, NoStore: errors.New("no disk"), Counter: tokens.New(tokens.O200k), Mask: mask,
@@ -70,7 +70,7 @@ func (c *client) get(name string, args map[string]string) (text, fault string) {
 // Prompts that name the tools of a toolset are offered with it only.
 func TestDocumentPromptsNeedTheirToolset(t *testing.T) {
 	const list = `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`
-	with := newClient(t, newTestServer(t, documents(t, servertest.NewTestStore(t), 0)))
+	with := newClient(t, newTestServer(t, withDocuments(t, servertest.NewTestStore(t), 0)))
 	without := newClient(t, newTestServer(t))
 	for _, name := range documentPrompts {
 		listed := `"name":"` + name + `"`
@@ -107,7 +107,7 @@ func TestLongMessageIsKept(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := servertest.NewTestStore(t)
-			c := newClient(t, newTestServer(t, documents(t, store, test.server)))
+			c := newClient(t, newTestServer(t, withDocuments(t, store, test.server)))
 			args := map[string]string{"message": message}
 			if test.argument != "" {
 				args["context_window"] = test.argument
@@ -143,7 +143,7 @@ func TestLongMessageIsKept(t *testing.T) {
 // Without a store a message is shown whole, and nothing names an observation.
 func TestLongMessageWithoutAStore(t *testing.T) {
 	message := strings.Repeat("one two three\n", 2000)
-	c := newClient(t, newTestServer(t, documents(t, nil, 1000)))
+	c := newClient(t, newTestServer(t, withDocuments(t, nil, 1000)))
 	got, fault := c.get("intent", map[string]string{"message": message})
 	if fault != "" || !strings.Contains(got, strings.TrimSpace(message)) || strings.Contains(got, "kept whole as") {
 		t.Errorf("%s\n%.1500s", fault, got)
@@ -152,7 +152,7 @@ func TestLongMessageWithoutAStore(t *testing.T) {
 
 // A message may have 200 KB.
 func TestMessageOf200KB(t *testing.T) {
-	c := newClient(t, newTestServer(t, documents(t, servertest.NewTestStore(t), 128_000)))
+	c := newClient(t, newTestServer(t, withDocuments(t, servertest.NewTestStore(t), 128_000)))
 	got, fault := c.get("intent", map[string]string{"message": strings.Repeat("one two three\n", 200_000/14)})
 	if fault != "" || !keptName.MatchString(got) || len(got) > 10_000 {
 		t.Errorf("%s\n%.1500s", fault, got)
@@ -165,7 +165,7 @@ func TestKeptIntentIsShown(t *testing.T) {
 	keep := func(owner, text string) string {
 		return observations.Prefix + string(servertest.Keep(t, store, owner, text, observations.Stats{}))
 	}
-	c := newClient(t, newTestServer(t, documents(t, store, 0)))
+	c := newClient(t, newTestServer(t, withDocuments(t, store, 0)))
 	secret := "ghp_" + strings.Repeat("aB3dE6gH9", 4)
 	small := keep(observations.Local, `{"intent": "Use `+secret+" \u202e ```\n"+`next: jq {}"}`)
 	for _, name := range []string{"tasks", "action", "review"} {
@@ -209,7 +209,7 @@ func TestKeptIntentIsShown(t *testing.T) {
 // What is wrong is refused before anything is kept.
 func TestWrongPromptArgumentsKeepNothing(t *testing.T) {
 	store := servertest.NewTestStore(t)
-	c := newClient(t, newTestServer(t, documents(t, store, 100)))
+	c := newClient(t, newTestServer(t, withDocuments(t, store, 100)))
 	message := strings.Repeat("one two three\n", 2000)
 	for _, test := range []struct {
 		args map[string]string
@@ -236,7 +236,7 @@ func TestWrongPromptArgumentsKeepNothing(t *testing.T) {
 func TestDocumentPromptsComplete(t *testing.T) {
 	store := servertest.NewTestStore(t)
 	id := string(servertest.Keep(t, store, observations.Local, "text", observations.Stats{}))
-	c := newClient(t, newTestServer(t, documents(t, store, 0)))
+	c := newClient(t, newTestServer(t, withDocuments(t, store, 0)))
 	for name, argument := range map[string]string{
 		"tasks": "intent", "action": "intent", "parameters": "action", "review": "document", "continue": "source",
 	} {

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/documents"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 	"github.com/mcp-funnel/mcp-funnel/trace"
 )
@@ -67,7 +68,7 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 		a.trace = nil
 	}
 	a.shell = s.shell(o, a.store)
-	a.catalog = server.Catalog(server.Parts{JQ: o.JQ, Shell: a.shell, Documents: o.Documents, Toolsets: s.toolsets()})
+	a.catalog = server.Catalog(server.Parts{JQ: o.JQ, Shell: a.shell, Documents: s.documents(), Toolsets: s.toolsets()})
 	if a.sources, err = s.sources(a.store, a.shell); err != nil {
 		a.close()
 		return nil, err
@@ -101,6 +102,13 @@ func (a *app) logUnsearched(why any, stack []byte) {
 // disk may. With such a store every write to the trace would fail and log an error, so the trace is left out.
 func isPermanent(unwritable error) bool {
 	return errors.Is(unwritable, fs.ErrPermission) || errors.Is(unwritable, syscall.EROFS)
+}
+
+// documents returns the options of deliver.
+func (s *Settings) documents() documents.Options {
+	o := s.options().Documents
+	o.Window = int64(s.ContextWindow)
+	return o
 }
 
 // shell returns what runs commands. Their scratch directories lie in the store, which no command sees otherwise.

@@ -49,7 +49,7 @@ func (d *deliver) Run(ctx context.Context, s *Settings, w *streams) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
 	defer cancel()
 	a, err := app.funnel.Call(ctx, funnel.Request{
-		Tool: documents.Deliver(s.options().Documents), Args: args, Who: localSession(), Sources: app.sources,
+		Tool: documents.Deliver(s.documents()), Args: args, Who: localSession(), Sources: app.sources,
 	})
 	if err != nil {
 		return err

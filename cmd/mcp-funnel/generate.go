@@ -1,17 +1,26 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/chat"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
 	"github.com/mcp-funnel/mcp-funnel/internal/generation"
+	"github.com/mcp-funnel/mcp-funnel/internal/intent"
+	"github.com/mcp-funnel/mcp-funnel/prompts"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
 
 type generate struct {
+	As     string `env:"-" enum:"document,intent,tasks,action" default:"document" help:"What to write: ${enum}. For an intent standard input is the user's message, for an action its objective; the fields are checked."`
+	Intent string `env:"-" placeholder:"FILE" help:"The intent that tasks or an action belong to, as generate --as intent wrote it."`
 	System string `env:"-" placeholder:"TEXT" help:"System message."`
 	JSON   bool   `env:"-" name:"json" help:"Print the figures to standard error as JSON."`
 }
@@ -24,23 +33,33 @@ the endpoint gives as its reason to finish is only reported.
 The document goes to standard output, as far as it came. The exit code is 0 if it
 is whole, else 1.
 
-Example:
+Examples:
 
-  mcp-funnel generate --endpoint-url http://127.0.0.1:8080/v1 < prompt.txt > report.json`
+  mcp-funnel generate --endpoint-url http://127.0.0.1:8080/v1 < prompt.txt > report.json
+  mcp-funnel generate --as intent < message.txt > intent.json
+  mcp-funnel generate --as tasks --intent intent.json > tasks.json`
 }
 
 // maxPrompt is the largest prompt in bytes.
 const maxPrompt = 16 << 20
 
 func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
-	prompt, err := readPart(ctx, "-", w)
+	var prompt []byte
+	var err error
+	if g.As != string(intent.Tasks) { // tasks follow from the intent alone
+		prompt, err = readPart(ctx, "-", w)
+	}
 	switch {
 	case err != nil:
 		return err
-	case len(prompt) == 0:
+	case len(bytes.TrimSpace(prompt)) == 0 && g.As != string(intent.Tasks):
 		return usagef("standard input is empty: give the prompt there")
 	case len(prompt) > maxPrompt:
 		return fmt.Errorf("the prompt has %d bytes, and may have %d", len(prompt), maxPrompt)
+	}
+	task, err := g.task(ctx, string(prompt), s.ContextWindow, w)
+	if err != nil {
+		return err
 	}
 	client, counter, err := s.endpoint()
 	if err != nil {
@@ -50,7 +69,7 @@ func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
 	defer stop()
 	bar := newBar(w.err, "generate")
 	out, err := generation.Generate(ctx, client, generation.Options{
-		System: g.System, Prompt: string(prompt),
+		System: g.System, Prompt: task.prompt,
 		Document: continuation.Options{
 			MaxParts: s.MaxParts, OutlineTokens: s.OutlineTokens, Tokens: counter.Count,
 		},
@@ -76,9 +95,15 @@ func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
 	for _, f := range out.Review {
 		printMessage(w.err, "look at: "+f)
 	}
+	faults := 0
+	if out.Verdict == continuation.Done {
+		faults = task.check(out.Text, int64(client.Context()), counter, w)
+	}
 	switch {
 	case err != nil:
 		return err
+	case faults > 0:
+		return fmt.Errorf("the %s has %s", g.As, content.Plural(int64(faults), "fault", "faults"))
 	case out.Verdict == continuation.Unknown:
 		return errors.New("what was written is not JSON: whether it is complete cannot be told")
 	case out.Verdict != continuation.Done:
@@ -96,4 +121,77 @@ func generateFigures(out generation.Outcome, err error) map[string]any {
 		figures["error"] = err.Error()
 	}
 	return figures
+}
+
+// task is what generate asks for.
+type task struct {
+	level  intent.Level // "": a document, of which no field is checked
+	prompt string
+	given  []byte // the message of an intent, or the intent of tasks and actions
+}
+
+// task returns the prompt for what is to be written.
+func (g *generate) task(ctx context.Context, given string, window int, w *streams) (*task, error) {
+	t := &task{level: intent.Level(g.As), prompt: given}
+	values := map[string]string{}
+	switch t.level {
+	case intent.Intent:
+		t.given = []byte(given)
+		values["message"] = given
+		if window > 0 {
+			values["context_window"] = strconv.Itoa(window)
+		}
+	case intent.Tasks, intent.Action:
+		if g.Intent == "" {
+			return nil, usagef("--as %s needs --intent FILE", g.As)
+		}
+		kept, err := readPart(ctx, g.Intent, w)
+		if err != nil {
+			return nil, err
+		}
+		t.given = kept
+		values["intent"] = string(kept)
+		if t.level == intent.Action {
+			values["objective"] = given
+		}
+	default:
+		t.level = ""
+		return t, nil
+	}
+	for _, p := range prompts.All() {
+		if p.Name == g.As {
+			text, err := p.Text(values)
+			if err != nil {
+				return nil, err
+			}
+			// The last paragraph names tools, which an endpoint does not have.
+			text, _, _ = strings.Cut(text, "\nPass your JSON to `deliver`")
+			t.prompt = strings.TrimSpace(text) + "\n\nAnswer with the JSON only."
+		}
+	}
+	return t, nil
+}
+
+// check checks the fields of what was written, reports faults and notes, and returns the number of faults.
+func (t *task) check(text []byte, window int64, counter *tokens.Counter, w *streams) int {
+	if t.level == "" {
+		return 0
+	}
+	o := intent.Options{Window: window, Tokens: func(b []byte) int64 {
+		n := counter.Total(string(b))
+		return int64(math.Ceil(float64(n.N) * (1 + n.Margin)))
+	}}
+	if t.level == intent.Intent {
+		o.Message = t.given
+	} else {
+		o.Intent = t.given
+	}
+	r := intent.Check(t.level, text, o)
+	for _, f := range r.Faults {
+		printMessage(w.err, "fault: "+f)
+	}
+	for _, n := range r.Notes {
+		printMessage(w.err, "note: "+n)
+	}
+	return len(r.Faults)
 }

@@ -120,6 +120,9 @@ func (s *Scanner) Err() error {
 	return s.err
 }
 
+// Resume forgets the error, as if the text ended before it.
+func (s *Scanner) Resume() { s.err = nil }
+
 // InObject reports whether the innermost open container is an object.
 func (s *Scanner) InObject() bool { return s.depth > 0 && s.isObject(s.depth-1) }
 

@@ -163,6 +163,7 @@ func (d *Document) parse(text []byte) {
 func (d *Document) accept(text []byte, p *parser) {
 	before := p.scanned
 	snapshots := p.readAll(text)
+	text = p.dropLineEnd(text)
 	d.scanned += p.scanned - before
 	d.text, d.parser = text, p
 	if p.lost && p.state() == Whole { // for the review
@@ -189,6 +190,16 @@ func (d *Document) Restart() string {
 
 // State says what the text is.
 func (d *Document) State() State { return d.state() }
+
+// dropLineEnd returns the text without a line end inside of a string at its end: it is that of a file.
+func (p *parser) dropLineEnd(text []byte) []byte {
+	inside := p.scan.Inside()
+	if p.scan.Err() == nil || inside != "string" && inside != "key" || len(bytes.Trim(text[p.offset():], "\r\n")) > 0 {
+		return text
+	}
+	p.scan.Resume()
+	return text[:p.offset()]
+}
 
 // state says what the text is.
 func (d *Document) state() State {

@@ -145,6 +145,7 @@ func (d *Document) reading(at int64, how string, part []byte, inside bool) *read
 	before := r.parser.scanned
 	r.parser.read(r.joined, int64(len(r.joined)))
 	d.scanned += r.parser.scanned - before
+	r.joined = r.parser.dropLineEnd(r.joined)
 	return r
 }
 

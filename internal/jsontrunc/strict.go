@@ -3,6 +3,7 @@ package jsontrunc
 import (
 	"bytes"
 	"hash/maphash"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
@@ -30,6 +31,7 @@ type strict struct {
 	trailing int64 // offset of the end of a value that another one follows on its line; −1: none
 	ended    int64 // offset of the end of the last top-level value
 	last     byte  // the last byte that is not white space
+	more     bool  // something else than line ends follows an error
 }
 
 // nameSet holds the hashes of the names of one object.
@@ -149,6 +151,9 @@ func (c *Checker) writeStrict(p []byte) {
 		s.newline = true
 	}
 	read := min(int64(len(p)), c.t.Offset()+c.bomSize-base)
+	if c.t.Err() != nil && len(bytes.Trim(p[max(0, read):], "\r\n")) > 0 {
+		s.more = true
+	}
 	if s.trailing >= 0 {
 		read = max(0, s.trailing-base)
 	}
@@ -171,6 +176,9 @@ func (c *Checker) closeStrict(r *Report) {
 	case r.State == Broken && r.Values > 0 && r.Inside == content.BetweenValues:
 		r.State = Trailing
 		r.Reason = "text follows the end of the document: " + r.Reason
+	case r.State == Broken && !s.more && (r.Inside == "string" || r.Inside == "key"):
+		r.State, r.Reason = Cut, "" // the line end is the file's, not the string's
+		r.Piece = strings.TrimRight(r.Piece, "\r\n")
 	case r.State == Broken && c.t.Depth() >= content.MaxDepth:
 		r.State = TooDeep
 	case r.State == Cut && c.t.Depth() == 0:

@@ -96,7 +96,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	n.Part = rep.Part
 	text := doc.Answer(r, n)
 	if r.Verdict == continuation.Done {
-		more, faults, err := d.check(ctx, a, in, doc.Text())
+		more, faults, err := d.verify(ctx, a, in, doc.Text())
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func readAll(src *source.Source) ([]byte, error) {
 func (d *deliverer) store(a Args, in tools.Input, out tools.Output, doc *continuation.Document, rep *report) error {
 	kind := a.As
 	if kind == "" {
-		kind = "document"
+		kind = document
 	}
 	args := Args{After: a.After, As: a.As, Intent: a.Intent}
 	keep := func(s tools.Stored) (string, error) {
@@ -215,18 +215,4 @@ func (d *deliverer) store(a Args, in tools.Input, out tools.Output, doc *continu
 		d.branches.Put(key, rep.Kept, 1)
 	}
 	return err
-}
-
-// shape says what is expected of a part.
-func shape(as string) string {
-	return `{"sections": [{"id": "intro", "content_type": "heading", "elements": [{"level": 1, "text": "…"}]}]}
-content_type is heading {level, text}, paragraph {text}, bullet_list or numbered_list {items}, ` +
-		`table {headers, rows} or code_block {language, code}; other JSON is taken too.
-Send it with deliver part=TEXT. Stop wherever you must: the answer says word for word how the next part begins.
-`
-}
-
-// check checks a whole intent, plan or action.
-func (d *deliverer) check(context.Context, Args, tools.Input, []byte) (string, []string, error) {
-	return "", nil, nil
 }

@@ -10,8 +10,9 @@ const Toolset = "documents"
 
 // Options of the tool deliver. The zero value of a limit is its default.
 type Options struct {
-	MaxParts      int // parts of one document; 20
-	OutlineTokens int // of the outline in an answer; 150
+	MaxParts      int   // parts of one document; 20
+	OutlineTokens int   // of the outline in an answer; 150
+	Window        int64 // context window of the model in tokens; 0: unknown
 }
 
 // maxDocument is the largest document in bytes.

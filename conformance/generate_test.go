@@ -1,0 +1,95 @@
+package conformance
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/internal/intent"
+)
+
+// generates runs mcp-funnel generate.
+func generates(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"generate"}, args...)...)
+	cmd.Env, cmd.Stdin = environment(t), strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// example returns the example in what a model is told of a document: the last JSON object in it.
+func example(t *testing.T, level intent.Level) string {
+	t.Helper()
+	shape := intent.Shape(level)
+	from, to := strings.Index(shape, "\n{"), strings.LastIndex(shape, "}")
+	if from < 0 || to < from {
+		t.Fatalf("no example for %s: %s", level, shape)
+	}
+	return shape[from+1 : to+1]
+}
+
+// TestOneWorkflowTakesThreeCompletions takes an intent, plans its tasks and defines an action. The intent is asked for
+// once: the plan and the action get the kept one.
+func TestOneWorkflowTakesThreeCompletions(t *testing.T) {
+	drivesOnly(t)
+	replies := []string{example(t, intent.Intent), example(t, intent.Tasks), example(t, intent.Action)}
+	var script []chattest.Reply
+	for _, r := range replies {
+		script = append(script, chattest.Reply{Text: "```json\n" + r + "\n```"})
+	}
+	s := chattest.New(t, script...)
+	kept := filepath.Join(t.TempDir(), "intent.json")
+	for i, step := range []struct {
+		stdin string
+		args  []string
+	}{
+		{"Compare the costs of both quarters.", []string{"--as", "intent"}},
+		{"", []string{"--as", "tasks", "--intent", kept}},
+		{"Read the figures", []string{"--as", "action", "--intent", kept}},
+	} {
+		out, errs, code := generates(t, step.stdin, append(step.args, "--endpoint-url", s.URL)...)
+		if strings.TrimSpace(out) != replies[i] || code > 1 || code == 1 && !strings.Contains(errs, "fault") {
+			t.Errorf("%v: exit code %d, %s\n%s", step.args, code, errs, out)
+		}
+		if i == 0 {
+			if err := os.WriteFile(kept, []byte(out), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	requests := s.Requests()
+	if len(requests) != 3 {
+		t.Errorf("%d completions, want 3", len(requests))
+	}
+	for i, r := range requests {
+		if prompt := r.Messages[0].Content; strings.Contains(prompt, "`deliver`") || i > 0 && !strings.Contains(prompt, "detectedLanguage") {
+			t.Errorf("request %d: %s", i+1, prompt)
+		}
+	}
+}
+
+// TestKeyIsNeverShown has an endpoint that repeats the key in its error.
+func TestKeyIsNeverShown(t *testing.T) {
+	drivesOnly(t)
+	const key = "an-endpoint-key-of-no-known-form"
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := chattest.New(t, chattest.Reply{Status: 401, Raw: `{"error":{"message":"the key ` + key + ` is wrong"}}`})
+	out, errs, code := generates(t, "x", "--endpoint-url", s.URL, "--endpoint-key-file", file, "--log-level", "debug")
+	if code != 1 || strings.Contains(out+errs, key) || !strings.Contains(errs, "[key]") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	if got := s.Requests()[0].Header.Get("Authorization"); got != "Bearer "+key { // else the test proves nothing
+		t.Errorf("the endpoint got %q", got)
+	}
+}
