@@ -179,10 +179,14 @@ func (p Prompt) Text(args map[string]string) (string, error) {
 	}
 	fill := strings.NewReplacer(pairs...)
 	var b strings.Builder
+	blank := false // the line before was empty
 	for line := range strings.Lines(p.text) {
-		if !slices.ContainsFunc(absent, func(mark string) bool { return strings.Contains(line, mark) }) {
-			b.WriteString(fill.Replace(line))
+		if slices.ContainsFunc(absent, func(mark string) bool { return strings.Contains(line, mark) }) ||
+			blank && line == "\n" { // between two lines that were left out
+			continue
 		}
+		blank = line == "\n"
+		b.WriteString(fill.Replace(line))
 	}
 	return strings.TrimSpace(b.String()), nil
 }

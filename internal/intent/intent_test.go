@@ -219,6 +219,12 @@ func TestContextItemsFromATenth(t *testing.T) {
 			[]string{`contextItems[0].lines: "0-3" is not lines of the source, such as "10-250"`}, nil,
 		},
 		{
+			"a name in a text", `["obs:k3v9q2m7x4ab lines 2-30"]`, 1000, 10000,
+			[]string{
+				`contextItems[0]: "obs:k3v9q2m7x4ab lines 2-30" is not {"source": "obs:ID", "lines": "10-250"}; write a name so`,
+			}, nil,
+		},
+		{
 			"a number", `[7]`, 1000, 10000,
 			[]string{`contextItems[0]: 7 is not {"source": "obs:ID", "lines": "10-250"}, {"content": …} or a text`}, nil,
 		},

@@ -124,7 +124,10 @@ func (c *checker) items(raw jsontext.Value, core string) (items []contextItem) {
 	all, _ := listOf(raw)
 	for i, raw := range all {
 		at := item("contextItems", i)
-		if s, ok := textOf(raw); ok && strings.TrimSpace(s) != "" {
+		if s, ok := textOf(raw); ok && len(s) < 2*maxShown && handle.MatchString(s) {
+			c.fault(`%s: %s is not {"source": "obs:ID", "lines": "10-250"}; write a name so`, at, shown(raw))
+			continue
+		} else if ok && strings.TrimSpace(s) != "" {
 			items = append(items, contextItem{copied: s})
 			c.bulk(at, s, core)
 			continue
