@@ -82,17 +82,17 @@ func (c *checker) list(f field, at string, raw jsontext.Value) {
 var lineRange = regexp.MustCompile(`^(\d{1,12})(?:-(\d{1,12})?)?$|^-\d{1,12}$`)
 
 func (c *checker) lines(f field, at string, raw jsontext.Value) {
-	s, ok := textOf(raw)
-	if !ok {
-		s = string(raw) // a number is one line
-	}
-	if first, last, ok := linesOf(s); !ok || first > last {
+	if first, last, ok := linesOf(raw); !ok || first > last {
 		c.wrong(f, at, raw)
 	}
 }
 
-// linesOf parses a range of lines that are counted from 1; -9 (the last nine) counts as all lines.
-func linesOf(s string) (first, last int64, ok bool) {
+// linesOf parses a range of lines that are counted from 1; a number is one line, and -9 (the last nine) counts as all.
+func linesOf(raw jsontext.Value) (first, last int64, ok bool) {
+	s, ok := textOf(raw)
+	if !ok {
+		s = string(raw)
+	}
 	m := lineRange.FindStringSubmatch(s)
 	if m == nil {
 		return 0, 0, false
@@ -150,8 +150,7 @@ func (c *checker) items(raw jsontext.Value, core string) (items []contextItem) {
 		default:
 			c.exists(at+".source", source)
 		}
-		lines, _ := textOf(o["lines"])
-		first, last, _ := linesOf(lines)
+		first, last, _ := linesOf(o["lines"])
 		items = append(items, contextItem{copied, first, last})
 	}
 	return items
@@ -168,6 +167,10 @@ func (c *checker) share(raw jsontext.Value, items []contextItem) {
 	if all, _ := listOf(raw); len(all) == 0 {
 		return
 	}
+	if c.Window <= 0 {
+		c.note("contextItems not checked: the window is unknown")
+		return
+	}
 	whole, what := c.Message, "the message has"
 	if whole == nil {
 		what = "all of it has"
@@ -178,10 +181,6 @@ func (c *checker) share(raw jsontext.Value, items []contextItem) {
 			}
 			whole = append(whole, it.copied...)
 		}
-	}
-	if c.Window <= 0 {
-		c.note("contextItems not checked: the window is unknown")
-		return
 	}
 	if n := c.Tokens(whole); !Bulky(n, c.Window) {
 		c.fault("contextItems: %s, but %s %d tokens, under 10 %% of the window of %d; leave the list empty",
