@@ -140,6 +140,26 @@ func TestLongMessageIsKept(t *testing.T) {
 	}
 }
 
+// Of an estimated count the upper bound is compared, as everywhere.
+func TestLongMessageByTheUpperBound(t *testing.T) {
+	model, err := tokens.Parse("claude-sonnet-4-5")
+	if err != nil || !model.Estimated() {
+		t.Fatalf("%v, %v", model, err)
+	}
+	message := strings.Repeat("one two three four\n", 200)
+	n := tokens.For(model).Total(strings.TrimSpace(message))
+	for window, kept := range map[int]bool{
+		int(10*float64(n.N)*(1+n.Margin)) - 10: true, int(10*float64(n.N)*(1+n.Margin)) + 20: false,
+	} {
+		counted := func(o *Options) { o.Counter = tokens.For(model) }
+		c := newClient(t, newTestServer(t, documents(t, servertest.NewTestStore(t), window), counted))
+		got, fault := c.get("intent", map[string]string{"message": message})
+		if fault != "" || keptName.MatchString(got) != kept {
+			t.Errorf("window %d, message of %v tokens: kept %t, want %t (%s)", window, n, !kept, kept, fault)
+		}
+	}
+}
+
 // Without a store a message is shown whole, and nothing names an observation.
 func TestLongMessageWithoutAStore(t *testing.T) {
 	message := strings.Repeat("one two three\n", 2000)
