@@ -53,7 +53,9 @@ func TestComplete(t *testing.T) {
 	if _, err := client(t, chat.Options{URL: s.URL}).Complete(t.Context(), hello(false)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"temperature", "max_tokens", "top_p", "model", "stream", "tools", "continue_final_message"} {
+	for _, name := range []string{
+		"temperature", "max_tokens", "top_p", "model", "stream", "tools", "continue_final_message",
+	} {
 		if v, ok := s.Requests()[0].Body[name]; ok {
 			t.Errorf("the default profile sends %s: %v", name, v)
 		}
@@ -69,7 +71,8 @@ func TestErrors(t *testing.T) {
 		says  string
 		text  string // received all the same
 	}{
-		{"400", chattest.Reply{Status: 400, Raw: `{"error":{"message":"bad parameter top_k"}}`}, "400 Bad Request: bad parameter top_k", ""},
+		{"400", chattest.Reply{Status: 400, Raw: `{"error":{"message":"bad parameter top_k"}}`},
+			"400 Bad Request: bad parameter top_k", ""},
 		{"401", chattest.Reply{Status: 401, Raw: `{"error":"no key"}`}, "check --endpoint-key-file", ""},
 		{"404", chattest.Reply{Status: 404, Raw: "not here"}, "check --endpoint-url", ""},
 		{"429", chattest.Reply{Status: 429, Header: map[string]string{"Retry-After": "7"}, Raw: "{}"}, "try again in 7s", ""},
@@ -78,7 +81,8 @@ func TestErrors(t *testing.T) {
 		{"an error with status 200", chattest.Reply{Raw: `{"error":{"message":"overloaded"}}`}, "overloaded", ""},
 		{"no choices", chattest.Reply{Raw: `{}`}, "no choices", ""},
 		{"no JSON", chattest.Reply{Raw: `{"choices`}, "no JSON", ""},
-		{"a page", chattest.Reply{Raw: "<html>", Header: map[string]string{"Content-Type": "text/html"}}, "is it an OpenAI-compatible API", ""},
+		{"a page", chattest.Reply{Raw: "<html>", Header: map[string]string{"Content-Type": "text/html"}},
+			"is it an OpenAI-compatible API", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := chattest.New(t, tt.reply)
@@ -135,8 +139,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestStaysAtItsHost has an endpoint that redirects: to itself is followed, to another host is not. The other host would
-// get the key.
+// TestStaysAtItsHost has an endpoint that redirects to another host, which would get the key: that is not followed.
 func TestStaysAtItsHost(t *testing.T) {
 	other := chattest.New(t, chattest.Reply{Text: "stolen"})
 	redirect := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -70,7 +70,8 @@ func TestOneWorkflowTakesThreeCompletions(t *testing.T) {
 		t.Errorf("%d completions, want 3", len(requests))
 	}
 	for i, r := range requests {
-		if prompt := r.Messages[0].Content; strings.Contains(prompt, "`deliver`") || i > 0 && !strings.Contains(prompt, "detectedLanguage") {
+		if prompt := r.Messages[0].Content; strings.Contains(prompt, "`deliver`") ||
+			i > 0 && !strings.Contains(prompt, "detectedLanguage") {
 			t.Errorf("request %d: %s", i+1, prompt)
 		}
 	}

@@ -152,7 +152,7 @@ func TestLongMessageByTheUpperBound(t *testing.T) {
 		int(10*float64(n.N)*(1+n.Margin)) - 10: true, int(10*float64(n.N)*(1+n.Margin)) + 20: false,
 	} {
 		counted := func(o *Options) { o.Counter = tokens.For(model) }
-		c := newClient(t, newTestServer(t, documents(t, servertest.NewTestStore(t), window), counted))
+		c := newClient(t, newTestServer(t, withDocuments(t, servertest.NewTestStore(t), window), counted))
 		got, fault := c.get("intent", map[string]string{"message": message})
 		if fault != "" || keptName.MatchString(got) != kept {
 			t.Errorf("window %d, message of %v tokens: kept %t, want %t (%s)", window, n, !kept, kept, fault)

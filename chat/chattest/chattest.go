@@ -1,4 +1,6 @@
 // Package chattest is an OpenAI-compatible endpoint for tests: a real HTTP server on loopback with scripted replies.
+//
+// It is no model: it answers what the script says, whatever it is asked.
 package chattest
 
 import (
@@ -118,7 +120,8 @@ func (r Reply) write(w http.ResponseWriter, stream bool) {
 		finish = "stop"
 	}
 	usage := map[string]any{
-		"prompt_tokens": 100, "completion_tokens": len(r.Text) / 4, "prompt_tokens_details": map[string]any{"cached_tokens": 40},
+		"prompt_tokens": 100, "completion_tokens": len(r.Text) / 4,
+		"prompt_tokens_details": map[string]any{"cached_tokens": 40},
 	}
 	switch {
 	case r.Raw != "":

@@ -16,7 +16,11 @@ func document() string {
 	var list []string
 	for i := range 40 {
 		list = append(list, fmt.Sprintf(
-			`{"id":"s%d","content_type":"paragraph","elements":[{"text":"Paragraph %d costs %d.5 and is \"quoted\" here."}]}`, i, i, i*i))
+			`{"id":"s%d","content_type":"paragraph","elements":[{"text":"Paragraph %d costs %d.5 and is \"quoted\" here."}]}`,
+			i,
+			i,
+			i*i,
+		))
 	}
 	return `{"sections":[` + strings.Join(list, ",") + `]}`
 }
