@@ -137,7 +137,7 @@ func (d *Document) Position() string {
 	switch d.state() {
 	case Cut, Ambiguous:
 		return fmt.Sprintf("byte %s, %s", grouped(len(d.text)), d.where())
-	case Broken, Trailing:
+	case Broken, Trailing, TooDeep:
 		return d.parser.fault()
 	}
 	return string(d.state())
@@ -231,6 +231,8 @@ func (d *Document) stopped(b *strings.Builder, r Result, n Names) {
 		b.WriteString(
 			"BROKEN: " + r.Reason + "\nNo further text can mend this. Correct it and deliver the document from its beginning.",
 		)
+	case TooDeep:
+		b.WriteString("TOO DEEP: " + r.Reason + "\nIt may be right, but no more levels are read.")
 	case Trailing:
 		b.WriteString("TRAILING TEXT: " + r.Reason + "\nDeliver the document without it.")
 	default:

@@ -36,6 +36,7 @@ const (
 	Trailing  State = "trailing" // text follows a complete value
 	Empty     State = "empty"
 	Ambiguous State = "ambiguous" // a number that more digits may follow
+	TooDeep   State = "too deep"  // nested deeper than is read: nothing is known
 	NotJSON   State = "not JSON"  // Markdown or code
 )
 
@@ -216,6 +217,8 @@ func (p *parser) state() State {
 	case p.trailing >= 0,
 		p.scan.Err() != nil && len(p.frames) == 1 && p.frames[0].Count > 0 && inside == content.BetweenValues:
 		return Trailing
+	case p.scan.Err() != nil && p.scan.Depth() >= content.MaxDepth:
+		return TooDeep
 	case p.scan.Err() != nil:
 		return Broken
 	case len(p.frames) == 1 && inside == "number" && p.isNumber():

@@ -40,7 +40,7 @@ func (d *Document) join(part []byte) Result {
 		return d.joinPlain(part)
 	}
 	switch s := d.state(); {
-	case s == Broken || s == Trailing:
+	case s == Broken || s == Trailing || s == TooDeep:
 		return Result{Verdict: Stop, State: s, Reason: d.parser.fault()}
 	case s == Whole && d.noSections():
 		return d.joinFresh(part)
@@ -154,7 +154,7 @@ func (r *reading) fault() string {
 	if r.parser == nil {
 		return ""
 	}
-	if s := r.parser.state(); s == Broken || s == Trailing {
+	if s := r.parser.state(); s == Broken || s == Trailing || s == TooDeep {
 		return r.parser.fault()
 	}
 	return ""

@@ -58,7 +58,7 @@ func text(raw []byte) string {
 func (d *Document) joinFresh(part []byte) Result {
 	p := newParser()
 	p.readAll(part)
-	if s := p.state(); s == Broken || s == Trailing || firstByte(part) != '{' {
+	if s := p.state(); s == Broken || s == Trailing || s == TooDeep || firstByte(part) != '{' {
 		return d.refuse("there is no section yet, and the part is no document: " + clip(string(part), 60))
 	}
 	return d.take(part, "restart of the document")

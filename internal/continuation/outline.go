@@ -40,6 +40,7 @@ const (
 // outline collects what was delivered. It has one line for each section of a document with sections, else one for each
 // container down to two levels.
 type outline struct {
+	all     bool     // First has all lines
 	First   []string `json:"first,omitempty"`
 	Last    []string `json:"last,omitempty"` // of those after First
 	Lines   int64    `json:"lines,omitempty"`
@@ -283,7 +284,7 @@ func (s *sectionSum) line() string {
 
 func (o *outline) line(s string) {
 	o.Lines++
-	if len(o.First) < listedLines {
+	if len(o.First) < listedLines || o.all {
 		o.First = append(o.First, s)
 		return
 	}
@@ -319,6 +320,31 @@ func (p *parser) closeString() {
 		string(p.text[f.Key[0]:f.Key[1]]) == "code" {
 		p.outline.Current.Code += codeLines(p.text[p.value:p.offset()])
 	}
+}
+
+// Outline returns all lines of what was delivered. If there are many, it reads the text again.
+func (d *Document) Outline() []string {
+	if d.plain {
+		return nil
+	}
+	o := d.parser.finished()
+	if o.Lines > int64(len(o.First)+len(o.Last)) {
+		p := newParser()
+		p.outline.all = true
+		p.read(d.text, int64(len(d.text)))
+		o = p.finished()
+	}
+	return slices.Concat(o.First, o.Last)
+}
+
+// Abridged reports whether the outline has more lines than an answer shows.
+func (d *Document) Abridged() bool {
+	if d.plain {
+		return false
+	}
+	o := d.parser.finished()
+	all := slices.Concat(o.First, o.Last)
+	return o.Lines > int64(len(all)) || d.options.Tokens("- "+strings.Join(all, "\n- ")) > d.options.OutlineTokens
 }
 
 // lines returns the outline as far as it fits: as many first as last lines, with the number of those left out between

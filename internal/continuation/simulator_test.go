@@ -41,9 +41,17 @@ func simulated(r *rand.Rand) map[string][]byte {
 			map[string]any{"kind": "row", "name": "item", "ok": true, "note": "same text in every record", "n": i},
 		)
 	}
+	var numbers []any
+	for range 120 {
+		numbers = append(numbers, r.IntN(1_000))
+	}
+	docs[bareNumbers] = compact(map[string]any{"numbers": numbers})
 	docs["look-alikes"] = indent(map[string]any{"records": alike})
 	return docs
 }
+
+// bareNumbers is a document in which no habit but the declared one can be joined for sure.
+const bareNumbers = "bare numbers"
 
 func sectionDocument(r *rand.Rand, n int) any {
 	var list []any
@@ -147,12 +155,13 @@ var habits = []string{"declared", "byte", "token", "element", "one before", "all
 func TestSimulator(t *testing.T) {
 	rounds, _ := strconv.Atoi(os.Getenv("CONTINUATIONS"))
 	if rounds == 0 {
-		rounds = 1400
+		rounds = 900
 	}
 	r := rand.New(rand.NewPCG(7, 11))
 	type tally struct{ right, wrong, refused int }
 	byHabit, byDoc := map[string]*tally{}, map[string]*tally{}
 	shown := map[string]int{}
+	var repeated []int // sizes of restart texts
 	docs := simulated(r)
 	var names []string
 	for name := range docs {
@@ -171,6 +180,7 @@ func TestSimulator(t *testing.T) {
 		if d.state() == Whole {
 			continue
 		}
+		repeated = append(repeated, len(d.Restart()))
 		for _, habit := range habits {
 			e := Open(doc[:cut:cut], d.Stored(), Options{})
 			from := place(habit, doc, cut, e, r)
@@ -211,6 +221,21 @@ func TestSimulator(t *testing.T) {
 			}
 		}
 	}
+	asked, refused := 0, 0
+	for _, n := range names {
+		if n != bareNumbers {
+			b := byDoc[n]
+			asked, refused = asked+b.right+b.wrong+b.refused, refused+b.refused
+		}
+	}
+	if refused*20 > asked {
+		t.Errorf("%d of %d refused outside of bare numbers, at most 5 %%", refused, asked)
+	}
+	if d := byHabit["declared"]; d.refused > 0 || d.wrong > 0 {
+		t.Errorf("from the declared restart text: %+v", *d)
+	}
+	slices.Sort(repeated)
+	t.Logf("restart text: p50 %d, p95 %d characters", repeated[len(repeated)/2], repeated[len(repeated)*95/100])
 	for _, h := range habits {
 		t.Logf("%-12s %+v", h, *byHabit[h])
 	}

@@ -102,6 +102,14 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 		}
 		text += more
 		rep.Faults = faults
+		if doc.Abridged() {
+			all := []byte(strings.Join(doc.Outline(), "\n") + "\n")
+			id, err := out.Store(tools.Stored{Text: all, Name: "outline", From: []string{rep.Kept}})
+			if err != nil {
+				return err
+			}
+			text += "The whole outline is kept as " + observations.Prefix + id + "\n"
+		}
 	}
 	if r.Verdict == continuation.Continue || r.Verdict == continuation.Refused {
 		rep.Restart = doc.Restart()
