@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
 func TestCheck(t *testing.T) {
@@ -154,6 +156,26 @@ func closers(text []byte) (end []byte) {
 		}
 	}
 	return end
+}
+
+// TestCheckOfPrefixes checks the prefixes of the first 64 KiB of a real text: each is cut, encoding/json says so too, and
+// the last complete element is one.
+func TestCheckOfPrefixes(t *testing.T) {
+	text := corpus.JSON1MB()[:64<<10]
+	for n := 1; n <= len(text); n += 7 { // all of them take a minute
+		r, err := Check(bytes.NewReader(text[:n]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v json.RawMessage
+		err = json.NewDecoder(bytes.NewReader(text[:n])).Decode(&v)
+		if r.State != Cut || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("the first %d bytes: %+v, encoding/json says %v", n, r, err)
+		}
+		if r.LastEnd > 0 && r.LastEnd-r.LastStart < 4000 && !json.Valid([]byte(r.Last)) || r.Offset != int64(n) {
+			t.Fatalf("the first %d bytes: last is %q, offset %d", n, r.Last, r.Offset)
+		}
+	}
 }
 
 func FuzzCheck(f *testing.F) {
