@@ -132,7 +132,7 @@ func (d *Document) Add(part []byte) Result {
 	if r.Verdict != Continue {
 		return d.stuckOr(r)
 	}
-	if s := d.repeated(); s != "" {
+	if s := d.loops(); s != "" {
 		r.Verdict, r.Reason = Stop, s
 	}
 	return d.stuckOr(r)

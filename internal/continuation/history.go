@@ -62,9 +62,9 @@ func (h *history) idle() string {
 	return fmt.Sprintf("the last %d parts brought no new text", h.Idle)
 }
 
-// repeated returns why the document is stuck, if it ends inside of a string with the same text several times. Rulers
+// loops returns why the document is stuck, if it ends inside of a string with the same text several times. Rulers
 // and indentation are no loops, nor are equal records.
-func (d *Document) repeated() string {
+func (d *Document) loops() string {
 	if d.plain || d.parser.scan.Inside() != "string" {
 		return ""
 	}

@@ -15,7 +15,7 @@ const (
 	// overlapMin is the least number of characters of an overlap that is no restart of an element.
 	overlapMin = 12
 	// maxCompared is the size in bytes up to which a text is searched for overlaps.
-	maxCompared = 16 << 20
+	maxCompared = 2 << 20
 )
 
 // reading is one way to join a part: the part replaces what follows offset at.
@@ -119,13 +119,17 @@ func (d *Document) lines() bool {
 // repeats reports whether the part begins with the text from an offset on. inside says that the offset is inside of a
 // string.
 func (d *Document) repeats(at int64, inside bool, part []byte) bool {
-	kept, _ := units(d.text[at:max(at, d.anchor.end)], inside)
+	_, ok := d.repeated(at, inside, part)
+	return ok
+}
+
+// repeated is repeats, and returns how many units are repeated.
+func (d *Document) repeated(at int64, inside bool, part []byte) (matched int, ok bool) {
 	if inside {
 		part = bytes.TrimLeft(part, " \t\r\n")
 	}
-	// A unit takes at most twelve bytes; white space may take more.
-	got, _ := units(part[:min(len(part), 64*len(kept)+4096)], inside)
-	return len(kept) > 0 && hasPrefix(got, kept)
+	matched, ok = beginsWith(part, d.text[at:max(at, d.anchor.end)], inside)
+	return matched, ok && matched > 0
 }
 
 // reading joins a part at an offset and reads the result.
@@ -229,9 +233,11 @@ func (d *Document) candidates(part []byte) []candidate {
 				return
 			}
 		}
-		if at >= 0 && d.repeats(at, inside, part) {
-			kept, _ := units(d.text[at:max(at, d.anchor.end)], inside)
-			list = append(list, candidate{at, how, inside, len(kept), open})
+		if at < 0 {
+			return
+		}
+		if matched, ok := d.repeated(at, inside, part); ok {
+			list = append(list, candidate{at, how, inside, matched, open})
 		}
 	}
 	add(0, "restart of the document", false, true)
@@ -273,7 +279,7 @@ func (d *Document) overlaps(part []byte, inside bool) []int64 {
 	if inside {
 		part = bytes.TrimLeft(part, " \t\r\n")
 	}
-	got, _ := units(part, inside)
+	got, _ := units(part[:min(len(part), maxCompared)], inside)
 	kept, at := units(d.text[:d.anchor.end], false)
 	var places []int64
 	for _, n := range borders(kept, got) {
@@ -370,7 +376,7 @@ func isWordRune(r rune) bool {
 // notPlainBetween is notPlain for a text that ends between values.
 func (d *Document) notPlainBetween(part []byte) string {
 	f := d.parser.top()
-	got, _ := units(part, false)
+	got, _ := units(part[:min(len(part), 1<<16)], false)
 	if len(got) == 0 {
 		return "it is empty"
 	}

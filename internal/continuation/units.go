@@ -10,46 +10,75 @@ import (
 // inString marks a unit that is a character of a string.
 const inString = 1 << 24
 
-// units returns the text without what does not matter to JSON: outside of strings one unit for each byte but white
-// space, inside of strings one for each character, whether it is written as itself or as an escape. White space between
-// two numbers or literals is one blank. at[i] is the offset of unit i in the text.
-//
-// An incomplete character or escape at the end of the text is left out. within says that the text begins inside of a
-// string.
+// cursor reads a text without what does not matter to JSON: outside of strings it returns one unit for each byte but
+// white space, inside of strings one for each character, whether it is written as itself or as an escape. White space
+// between two numbers or literals is one blank. An incomplete character or escape at the end of the text is left out.
+type cursor struct {
+	text   []byte
+	at     int  // offset of what is read next
+	within bool // inside of a string
+	word   bool // the last unit was of a number or literal
+	from   int  // offset of the last unit
+}
+
+// next returns the next unit; not ok at the end of the text.
+func (c *cursor) next() (unit rune, ok bool) {
+	blank := false
+	for ; c.at < len(c.text) && !c.within; c.at++ {
+		b := c.text[c.at]
+		if b == ' ' || b == '\n' || b == '\r' || b == '\t' {
+			blank = true
+			continue
+		}
+		c.from = c.at
+		if blank && c.word && isWord(b) {
+			c.word = false
+			return ' ', true
+		}
+		c.at++
+		c.word, c.within = isWord(b), b == '"'
+		return rune(b), true
+	}
+	if c.at >= len(c.text) {
+		return 0, false
+	}
+	c.from, c.word = c.at, false
+	if c.text[c.at] == '"' {
+		c.within = false
+		c.at++
+		return '"', true
+	}
+	r, n := character(c.text[c.at:])
+	c.at += n
+	return r | inString, n > 0
+}
+
+// units returns the units of a text, and the offset of each. within says that the text begins inside of a string.
 func units(text []byte, within bool) (us []rune, at []int) {
 	us, at = make([]rune, 0, len(text)), make([]int, 0, len(text))
-	blank := false
-	for i := 0; i < len(text); {
-		c := text[i]
-		if !within {
-			switch {
-			case c == ' ' || c == '\n' || c == '\r' || c == '\t':
-				blank = true
-				i++
-				continue
-			case blank && len(us) > 0 && isWord(byte(us[len(us)-1])) && us[len(us)-1] < inString && isWord(c):
-				us, at = append(us, ' '), append(at, i)
-			}
-			blank = false
-			within = c == '"'
-			us, at = append(us, rune(c)), append(at, i)
-			i++
-			continue
-		}
-		if c == '"' {
-			within = false
-			us, at = append(us, '"'), append(at, i)
-			i++
-			continue
-		}
-		r, n := character(text[i:])
-		if n == 0 {
+	c := cursor{text: text, within: within}
+	for {
+		u, ok := c.next()
+		if !ok {
 			return us, at
 		}
-		us, at = append(us, r|inString), append(at, i)
-		i += n
+		us, at = append(us, u), append(at, c.from)
 	}
-	return us, at
+}
+
+// beginsWith reports whether a part begins with all units of a text, and how many these are.
+func beginsWith(part, text []byte, within bool) (matched int, ok bool) {
+	p, t := cursor{text: part, within: within}, cursor{text: text, within: within}
+	for {
+		want, more := t.next()
+		if !more {
+			return matched, true
+		}
+		if got, ok := p.next(); !ok || got != want {
+			return matched, false
+		}
+		matched++
+	}
 }
 
 func isWord(c byte) bool {
