@@ -57,8 +57,8 @@ func sniffJSON(text []byte, whole bool, ext string) content.Kind {
 		return sniffBroken(text, whole, ext, s, values, inner, firstEnd)
 	}
 	switch {
-	case values == 0 && scalar:
-		return "" // a string without closing quote
+	case values == 0 && scalar && whole:
+		return "" // a string without closing quote; one that is longer than the sample is JSON
 	case values == 0 && inner == 0 && s.Offset() < 2:
 		return "" // a single bracket is not JSON
 	case started >= 2 && (values >= 2 || bare == 0):

@@ -28,6 +28,7 @@ func TestSniff(t *testing.T) {
 		{"", `[{"a":1},{"b"`, content.JSON},
 		{"", `["a long string that is cut`, content.JSON},
 		{"", `"a string"`, content.JSON},
+		{"", `"` + strings.Repeat("longer than the sample ", 4000) + `"`, content.JSON},
 		{"", `[`, content.Text},
 		{"", `{`, content.Text},
 		{"", `{ "name": "x", "compilerOptions": { "a": 1, "b": 2, "c": [1,2,3], "d": {"e": 1} }, // comment` +

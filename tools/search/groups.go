@@ -101,6 +101,10 @@ func (g *groupCounts) sorted() []groupCount {
 // notes says how many occurrences there are, and what was left out.
 func (g *groupCounts) notes() []string {
 	var notes []string
+	if n := g.n[""]; n > 0 {
+		notes = append(notes, content.Plural(n, "occurrence is", "occurrences are")+
+			" empty: the group captured, or the pattern matched, no text there")
+	}
 	if g.uncounted > 0 {
 		notes = append(notes, fmt.Sprintf(
 			"%s belong to further groups, which are not listed: over %d MiB of distinct groups; use a narrower pattern",

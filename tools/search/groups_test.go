@@ -48,7 +48,8 @@ func TestGrepGroups(t *testing.T) {
 		{args: args{"pattern": "nothing"}, note: "no match in 5 lines"},
 		{args: args{"source": "empty", "pattern": "x*"}, note: "no match in 0 lines"},
 		{args: args{"pattern": "x*y?"}, want: []string{"29\t"},
-			note: "1 group, 29 occurrences in 5 matching lines of 5 lines"},
+			note: "1 group, 29 occurrences in 5 matching lines of 5 lines\n" +
+				"29 occurrences are empty: the group captured, or the pattern matched, no text there"},
 		{args: args{"source": "one.json", "pattern": "up|down"}, want: []string{"900\tup", "1\tdown"},
 			note: "2 groups, 901 occurrences in 901 matching lines of 901 JSON values"},
 		{args: args{"source": "one.json", "pattern": `"state": ?"(\w+)"`}, want: []string{"900\tup", "1\tdown"},

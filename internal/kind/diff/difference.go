@@ -27,6 +27,8 @@ type difference struct {
 	removed int64
 	list    []*changed
 	first   []*hunk // the first diffHunks hunks
+	short   *hunk   // the first hunk that ends before it has all its lines; nil if there is none
+	shorts  int64   // number of such hunks
 	// most holds the diffHunks hunks with the most changed lines, largest first. The summary lists them instead of
 	// first if the diff has more than diffHunks hunks.
 	most []*hunk
@@ -57,6 +59,11 @@ func byChanges(a, b *changed) int {
 func (d *difference) addHunk(h *hunk) {
 	d.added += h.added
 	d.removed += h.removed
+	if h.missing != (sides{}) {
+		if d.shorts++; d.shorts == 1 {
+			d.short = h
+		}
+	}
 	if len(d.first) < diffHunks {
 		d.first = append(d.first, h)
 	}
@@ -77,11 +84,8 @@ func moreChanges(a, b *hunk) bool { return a.added+a.removed > b.added+b.removed
 
 func (d *difference) Finish(s *digest.Summary) {
 	d.rows.Close()
-	cut := ""
-	if h := d.read.hunk; h != nil {
-		if !d.read.lines.Whole() {
-			cut = d.cutOff(h)
-		}
+	last := d.read.hunk
+	if last != nil {
 		d.read.endHunk()
 	}
 	s.Records = d.read.files
@@ -94,9 +98,7 @@ func (d *difference) Finish(s *digest.Summary) {
 			d.read.files, "file", "files",
 		)+", "+content.Plural(d.read.hunks, "hunk", "hunks")+", "+plusMinus(d.added, d.removed),
 	)
-	if cut != "" {
-		s.Says = append(s.Says, cut)
-	}
+	s.Says = append(s.Says, d.truncated(last)...)
 	slices.SortStableFunc(d.list, byChanges)
 	if line := d.extremes(); line != "" {
 		s.Says = append(s.Says, line)
@@ -117,15 +119,26 @@ func (d *difference) Finish(s *digest.Summary) {
 	}
 }
 
-// cutOff reports how many lines are missing from the last hunk, which is truncated.
-func (d *difference) cutOff(h *hunk) string {
-	old := int64(0)
-	for _, n := range d.read.lines.Old {
-		old += max(n, 0)
+// truncated says where the diff breaks off, and how many hunks before that lack lines. last is the hunk in which the
+// diff ends, or nil.
+func (d *difference) truncated(last *hunk) (says []string) {
+	others := d.shorts
+	if last != nil && last.missing != (sides{}) {
+		others--
+		says = append(says, "breaks off inside "+last.lacks())
 	}
-	return "breaks off inside hunk " + digest.Number(h.number) + " of " + content.Clip(h.file.name(), digest.NameRunes) +
-		": " + digest.Number(old) + " of " + digest.Number(d.read.expected.old) + " old and " +
-		digest.Number(max(d.read.lines.New, 0)) + " of " + digest.Number(d.read.expected.new) + " new lines are missing"
+	if others > 0 {
+		says = append(says, content.Plural(others, "hunk ends", "hunks end")+" too early, first line "+
+			digest.Number(d.short.line)+", "+d.short.lacks())
+	}
+	return says
+}
+
+// lacks names the hunk and says how many of its lines are missing.
+func (h *hunk) lacks() string {
+	return "hunk " + digest.Number(h.number) + " of " + content.Clip(h.file.name(), digest.NameRunes) +
+		": " + digest.Number(h.missing.old) + " of " + digest.Number(h.says.old) + " old and " +
+		digest.Number(h.missing.new) + " of " + digest.Number(h.says.new) + " new lines are missing"
 }
 
 func plusMinus(added, removed int64) string {

@@ -17,10 +17,9 @@ type parser struct {
 	now *changed // nil before the first file and after the header of a commit
 	// named is true if the current file has had a "---" or "+++" line or a hunk: the next "---" line begins another
 	// file.
-	named    bool
-	hunk     *hunk // the current hunk; nil outside hunks
-	lines    content.HunkLines
-	expected struct{ old, new int64 }
+	named bool
+	hunk  *hunk // the current hunk; nil outside hunks
+	lines content.HunkLines
 
 	files, hunks, commits int64
 }
@@ -43,6 +42,19 @@ type hunk struct {
 	header         string
 	file           *changed
 	added, removed int64
+	says, missing  sides // lines that the header announces, and those of them that the diff lacks
+}
+
+// sides counts lines of the old texts and of the new one.
+type sides struct{ old, new int64 }
+
+// sidesOf returns the lines that remain of a hunk.
+func sidesOf(l content.HunkLines) sides {
+	s := sides{new: max(l.New, 0)}
+	for _, n := range l.Old {
+		s.old += max(n, 0)
+	}
+	return s
 }
 
 // line reads the line with a number, from 1.
@@ -209,16 +221,15 @@ func (p *parser) header(line []byte, number int64) {
 	if !p.lines.Header(line) {
 		return
 	}
-	p.expected.old, p.expected.new = 0, p.lines.New
-	for _, n := range p.lines.Old {
-		p.expected.old += n
-	}
 	if p.now == nil {
 		p.begin()
 	}
 	p.named = true
 	p.now.hunks++
-	p.hunk = &hunk{number: p.now.hunks - 1, line: number, file: p.now, header: string(line[:min(len(line), 160)])}
+	p.hunk = &hunk{
+		number: p.now.hunks - 1, line: number, file: p.now, header: string(line[:min(len(line), 160)]),
+		says: sidesOf(p.lines),
+	}
 	p.hunks++
 }
 
@@ -238,6 +249,7 @@ func (p *parser) belongs(line []byte) bool {
 func (p *parser) endHunk() {
 	h := p.hunk
 	p.hunk = nil
+	h.missing = sidesOf(p.lines)
 	h.file.added += h.added
 	h.file.removed += h.removed
 	p.onHunk(h)

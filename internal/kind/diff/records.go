@@ -19,7 +19,7 @@ type File struct {
 	At        content.Span // from its first header to the last line of its last hunk
 	Hunks     []Hunk       // the first maxHunks
 	Omitted   int64        // hunks after these
-	Truncated bool         // the diff ends inside the last hunk
+	Truncated bool         // a hunk ends before it has the lines that its header announces
 	changed   *changed
 }
 
@@ -36,13 +36,12 @@ func (f *File) Name() string { return f.changed.name() }
 // Files calls visit for each file of a diff until visit returns false. Files are numbered from 0.
 func Files(ctx context.Context, r io.Reader, visit func(index int64, f *File) bool) error {
 	s := fileScanner{visit: visit}
-	p := parser{onFile: s.begin, onHunk: func(*hunk) {}}
+	p := parser{onFile: s.begin, onHunk: s.endHunk}
 	lines := record.NewLines(ctx, r, digest.LineBytes)
 	for {
 		line, err := lines.Next()
 		if err == io.EOF {
-			if s.file != nil && p.hunk != nil {
-				s.file.Truncated = !p.lines.Whole()
+			if p.hunk != nil {
 				p.endHunk()
 			}
 			s.finish()
@@ -71,6 +70,12 @@ type fileScanner struct {
 func (s *fileScanner) begin(c *changed) {
 	s.finish()
 	s.file = &File{At: content.Span{Start: -1}, changed: c}
+}
+
+func (s *fileScanner) endHunk(h *hunk) {
+	if s.file != nil && h.missing != (sides{}) {
+		s.file.Truncated = true
+	}
 }
 
 func (s *fileScanner) finish() {
@@ -126,8 +131,8 @@ func (f *File) status() string {
 //	 "hunks": [{"at", "lines", "added", "deleted", "header"}]}
 //
 // old_file is null for an added file, and file is the old name of a deleted one. The counts of a binary file are null.
-// A hunk's at is the line of its header in the diff, from 1; lines counts the header too. The last file of a truncated
-// diff has "truncated": true; a file with over 20,000 hunks has "hunks_omitted".
+// A hunk's at is the line of its header in the diff, from 1; lines counts the header too. A file with a hunk that ends
+// too early has "truncated": true; a file with over 20,000 hunks has "hunks_omitted".
 func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	var failed error
 	err := Files(ctx, r, func(_ int64, f *File) bool {

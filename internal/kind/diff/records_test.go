@@ -93,6 +93,9 @@ func TestRecords(t *testing.T) {
 		{"truncated", fmt.Sprintf(git, "f", "f") + "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n", []string{
 			"modified f→f +0 −1 1 truncated",
 		}},
+		{"cut in the middle", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n[cut]\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", []string{
+			"modified f→f +0 −1 1 truncated", "modified g→g +1 −1 1",
+		}},
 		{"mode alone", fmt.Sprintf(git, "f", "f") + "old mode 100644\nnew mode 100755\n", []string{"modified f→f +0 −0 0"}},
 		{"copy", fmt.Sprintf(git, "f", "g") + "similarity index 100%\ncopy from f\ncopy to g\n", []string{
 			"added f→g +0 −0 0",

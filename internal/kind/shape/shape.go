@@ -39,6 +39,7 @@ type objects struct {
 	example  string // one key of a map
 	lo, hi   int64  // least and greatest number of members of one object
 	complete int64  // number of objects that were read to their end
+	omitted  int    // keys without a field: columns of a table beyond columnsMost
 }
 
 type field struct {

@@ -215,7 +215,9 @@ func (o *outline) object(x *objects, depth int) {
 	o.b.WriteByte('}')
 }
 
-func (x *objects) seen() (n int) {
+// seen returns the number of keys, with those that have no field.
+func (x *objects) seen() int {
+	n := x.omitted
 	for _, d := range x.fields {
 		if d.n > 0 {
 			n++

@@ -278,7 +278,10 @@ func (t *table) Finish(s *digest.Summary) {
 		s.Says = append(s.Says, content.Plural(t.odd, "row has", "rows have")+" not "+content.Plural(int64(t.wide), "cell", "cells")+
 			": first record "+digest.Number(t.oddRow)+" (line "+digest.Number(t.oddLine)+") with "+digest.Number(int64(t.oddSize)))
 	}
-	row := &objects{n: t.rows, complete: t.rows, lo: int64(t.wide), hi: int64(t.wide)}
+	if t.wide > columnsMost {
+		s.Says = append(s.Says, "only the first "+digest.Number(columnsMost)+" columns are described")
+	}
+	row := &objects{n: t.rows, complete: t.rows, lo: int64(t.wide), hi: int64(t.wide), omitted: t.wide - len(t.columns)}
 	data := 0
 	for _, c := range t.columns {
 		if c.text != nil && !c.many {
