@@ -2,6 +2,7 @@ package fs
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
@@ -19,5 +20,23 @@ func TestFindMeasuresFilesThatTellNoSize(t *testing.T) {
 	}
 	if record.Size != 0 || record.Lines < 10 || record.Tokens < record.Lines {
 		t.Errorf("%+v", record)
+	}
+}
+
+// A directory whose name is a line break and then obs: is listed as a directory: as rows of the list of obs:, its entries
+// would look like observations.
+func TestFindListsNoDirectoryAsObservations(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, map[string]string{"\nobs:z/k3v9q2m7x4ab": "text", " obs:/file": "text"})
+	for _, at := range []string{"\nobs:z", "\nobs:z/", " obs:"} {
+		for _, show := range []string{"list", "stat", "tree"} {
+			a, err := call(t, Find(), toolstest.Roots(t, dir), arguments(t, "path", at, "show", show))
+			if err != nil {
+				t.Fatalf("%q: %v", at, err)
+			}
+			if a.paged || strings.Contains(a.String(), "\nobs:") || strings.HasPrefix(a.String(), "obs:") {
+				t.Errorf("%q, show=%s: a page: %t, %q", at, show, a.paged, a.String())
+			}
+		}
 	}
 }
