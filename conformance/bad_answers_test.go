@@ -62,6 +62,7 @@ func badTexts(t testing.TB) map[string]string {
 		files[fmt.Sprintf("globs/a%d.json", i)] = "{}"
 	}
 	files["globs/other.md"] = "one\n"
+	files["theirs/.mcp-funnel-store"], files["theirs/token"] = "", "zzz-nowhere\n"
 
 	add("end.diff", 200, badHunk)
 	whole := files["end.diff"]

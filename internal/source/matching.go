@@ -2,8 +2,10 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
@@ -76,8 +78,25 @@ func (s Set) Match(
 
 // SumReports returns the sum of the reports of two walks.
 func SumReports(a, b tree.Report) tree.Report {
+	first := a.FirstStore
+	if a.Stores == 0 {
+		first = b.FirstStore
+	}
 	return tree.Report{
+		Stores: a.Stores + b.Stores, FirstStore: first,
 		Dirs: a.Dirs + b.Dirs, Files: a.Files + b.Files, Ignored: a.Ignored + b.Ignored,
 		Unreadable: a.Unreadable + b.Unreadable, CutRules: a.CutRules + b.CutRules,
 	}
+}
+
+// StoreNote says which stores a walk skipped, so that their absence has a reason; "" if it skipped none.
+func StoreNote(r tree.Report) string {
+	name := content.ClipBytes(r.FirstStore, 200)
+	switch r.Stores {
+	case 0:
+		return ""
+	case 1:
+		return name + " was skipped: it is a store of observations"
+	}
+	return fmt.Sprintf("%d stores of observations were skipped, the first is %s", r.Stores, name)
 }

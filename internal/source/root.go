@@ -43,7 +43,7 @@ func (p rootPlace) List(
 	}
 	prefix := p.prefix()
 	o.Walk.Start = at
-	return p.root.Walk(ctx, o.Walk, func(e tree.Entry) error {
+	report, err := p.root.Walk(ctx, o.Walk, func(e tree.Entry) error {
 		entry := Entry{Path: e.Path, Type: e.Type, Size: e.Size, Modified: e.Modified, prefix: prefix}
 		if e.Type == tree.Dir {
 			entry.Size = 0 // what a file system reports for a directory differs between file systems and means nothing
@@ -53,6 +53,11 @@ func (p rootPlace) List(
 		}
 		return visit(entry)
 	})
+	if report.Stores > 0 {
+		first := Entry{Path: report.FirstStore, prefix: prefix}
+		report.FirstStore = first.Name()
+	}
+	return report, err
 }
 
 // listOne lists an entry that is no directory. The glob is matched against its last name.

@@ -82,6 +82,18 @@ func TestStoresAreHidden(t *testing.T) {
 			if found == marked {
 				t.Errorf("marked %t: a walk with %+v sees %q", marked, o, got)
 			}
+			report, err := r.Walk(t.Context(), o, func(Entry) error { return nil })
+			if marked && (report.Stores != 1 || report.FirstStore != "home/store") || !marked && report.Stores != 0 ||
+				err != nil {
+				t.Errorf(
+					"marked %t: a walk with %+v counts %d stores, the first %q: %v",
+					marked,
+					o,
+					report.Stores,
+					report.FirstStore,
+					err,
+				)
+			}
 			if o.Glob == nil && !slices.Contains(got, "home/other") {
 				t.Errorf("a walk with %+v misses what is beside a store: %q", o, got)
 			}

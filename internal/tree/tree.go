@@ -39,6 +39,9 @@ type Report struct {
 	Ignored    int64 // hidden or ignored entries; a directory counts as one
 	Unreadable int64 // directories that could not be read
 	CutRules   int64 // ignore files that were applied in part only: see [MaxRules]
+
+	Stores     int64  // directories that were skipped because they have the [StoreMarker]
+	FirstStore string // the path of the first of them
 }
 
 // SkipAll, returned by visit, ends a walk without an error.

@@ -332,11 +332,13 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 		var err error
 		if descend, err = w.enter(top, base, sub); err != nil {
 			if errors.Is(err, ErrDenied) {
+				w.countStore(e.Path)
 				return nil
 			}
 			return err
 		}
 	} else if e.Type == Dir && matches && w.isStore(top, base) {
+		w.countStore(e.Path)
 		return nil
 	}
 	if e.Type == Dir {

@@ -18,6 +18,13 @@ func (w *walker) isStore(top int, base string) bool {
 	return err == nil && dir.hasStore(base)
 }
 
+// countStore counts a store that the walk skips.
+func (w *walker) countStore(full string) {
+	if w.report.Stores++; w.report.Stores == 1 {
+		w.report.FirstStore = full
+	}
+}
+
 // openSubdir opens the directory called name in the level at.
 func (w *walker) openSubdir(at int, name string) (folder, error) {
 	dir, err := w.folder(at)

@@ -327,6 +327,9 @@ func reportWalk(r tree.Report, out tools.Output) {
 	if r.Unreadable > 0 {
 		out.Note(content.Plural(r.Unreadable, "directory", "directories") + " could not be read")
 	}
+	if note := source.StoreNote(r); note != "" {
+		out.Note(note)
+	}
 	if r.CutRules > 0 {
 		out.Note(content.Plural(r.CutRules, "ignore file is", "ignore files are") + " too large: applied in part")
 	}

@@ -86,6 +86,9 @@ func (s *searcher) reportTotals(ctx context.Context) {
 	if n := s.report.Unreadable; n > 0 {
 		s.out.Note(content.Plural(n, "directory", "directories") + " could not be read")
 	}
+	if note := source.StoreNote(s.report); note != "" {
+		s.out.Note(note)
+	}
 	if s.binary > 0 {
 		s.out.Note(content.Plural(s.binary, "binary file was", "binary files were") + " not searched")
 	}

@@ -59,9 +59,7 @@ func (s *searcher) eachTargetAt(ctx context.Context, l source.Location, to func(
 		}
 		return to(target{entry: e, place: l.Place})
 	})
-	s.report.Ignored += r.Ignored
-	s.report.Unreadable += r.Unreadable
-	s.report.CutRules += r.CutRules
+	s.report = source.SumReports(s.report, r)
 	return err
 }
 
