@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
 )
@@ -16,6 +17,7 @@ const (
 	templateWords = 40   // maximum number of words compared per line
 	templateLeaf  = 48   // maximum number of templates a line is compared with
 	templateBytes = 512  // maximum number of bytes read per line
+	templateLines = 16   // maximum number of lines counted of a template without fixed words
 	cacheSize     = 1 << 12
 	templateProbe = 4096 // number of lines after which it is checked, again and again, whether the lines repeat
 	templateShare = 50   // a template is common if it has at least one in so many lines: 2 %
@@ -62,6 +64,13 @@ type template struct {
 	estimated bool   // n is an estimate
 	dropped   bool
 	member    leaf
+	blank     bool        // no word is fixed but the level: the pattern says nothing
+	lines     []lineCount // of a blank template of errors: lines and how often each was seen
+}
+
+type lineCount struct {
+	text string
+	n    int64
 }
 
 func newTemplates() *templates {
@@ -88,6 +97,9 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	found.n++
 	found.last = at
 	found.level = max(found.level, l)
+	if found.blank && l >= failure {
+		found.countLine(line)
+	}
 	if t.probed++; t.probed == templateProbe {
 		t.probe()
 	}
@@ -150,6 +162,7 @@ func (t *templates) find(line []byte, at int64, l level) *template {
 				best.words[i] = join(best.words[i], w)
 			}
 		}
+		best.checkBlank()
 		return best
 	}
 	if len(t.all) >= templatesMost {
@@ -161,6 +174,7 @@ func (t *templates) find(line []byte, at int64, l level) *template {
 		for i := range best.words[min(1, len(best.words)):] {
 			best.words[i+1] = wild
 		}
+		best.checkBlank()
 		return best
 	}
 	c := &template{
@@ -169,7 +183,46 @@ func (t *templates) find(line []byte, at int64, l level) *template {
 	}
 	t.leaves[c.member] = append(t.leaves[c.member], c)
 	t.all = append(t.all, c)
+	c.checkBlank()
 	return c
+}
+
+// checkBlank sets c.blank. The first line counts from then on, unless it is yet to be counted.
+func (c *template) checkBlank() {
+	if c.blank {
+		return
+	}
+	for _, w := range c.words {
+		rest := strings.ReplaceAll(w, wild, "")
+		if !strings.ContainsFunc(rest, unicode.IsLetter) {
+			continue
+		}
+		rest = strings.Trim(rest, "[]():|<>")
+		if len(rest) > levelLong {
+			return
+		}
+		if l, _ := levelNamed([]byte(rest)); l == noLevel {
+			return
+		}
+	}
+	c.blank = true
+	if c.n > 0 {
+		c.lines = append(c.lines, lineCount{c.text, 1})
+	}
+}
+
+// countLine counts a line of a blank template, the first templateLines different ones.
+func (c *template) countLine(line []byte) {
+	line = line[:min(len(line), 2*digest.LineRunes)]
+	for i := range c.lines {
+		if c.lines[i].text == string(line) {
+			c.lines[i].n++
+			return
+		}
+	}
+	if len(c.lines) < templateLines {
+		c.lines = append(c.lines, lineCount{string(line), 1})
+	}
 }
 
 // join returns the common pattern of two words: hit=<*>, or <*>.
@@ -272,8 +325,19 @@ func mask(word []byte) string {
 	return string(out)
 }
 
-// pattern returns the template as one line.
-func (c *template) pattern() string { return strings.Join(c.words, " ") }
+// pattern returns the template as one line. A blank one gives its most frequent line, of those counted, instead.
+func (c *template) pattern() string {
+	if !c.blank || len(c.lines) == 0 {
+		return strings.Join(c.words, " ")
+	}
+	most := c.lines[0]
+	for _, l := range c.lines {
+		if l.n > most.n {
+			most = l
+		}
+	}
+	return "such as " + most.text
+}
 
 // count formats the count: "1203×", "1203+×" if some lines may be uncounted, "about 1200×" if the count is
 // extrapolated.

@@ -3,8 +3,11 @@ package logs
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
 )
 
 // randomWords returns a function that returns a line of random words.
@@ -78,6 +81,36 @@ func TestLinesThatDoNotRepeat(t *testing.T) {
 					t.Errorf("%d templates of errors", len(e))
 				}
 			}
+		}
+	}
+}
+
+// TestErrorsWithoutFixedWords: an error pattern of which only the level is fixed shows a line, the most frequent one.
+func TestErrorsWithoutFixedWords(t *testing.T) {
+	for _, c := range []struct {
+		line func(i int) string
+		want string
+	}{
+		{
+			func(i int) string { return fmt.Sprintf("ERROR e%d x%d", i%7/3, i%7/3) },
+			"140× such as ERROR e0 x0 (lines 2 … 1392)",
+		},
+		{func(i int) string { return fmt.Sprintf("[ERROR] %d", i%7/3) }, "140× such as [ERROR] 0 (lines 2 … 1392)"},
+		{func(i int) string { return fmt.Sprintf("ERROR disk %d", i%7/3) }, "140× ERROR disk <*> (lines 2 … 1392)"},
+	} {
+		l := New("")
+		for i := range 140 {
+			for k := range 10 {
+				s := fmt.Sprintf("2026-11-23T10:%02d:%02dZ ", i/60%60, i%60) + "INFO request served"
+				if k == 1 {
+					s = fmt.Sprintf("2026-11-23T10:%02d:%02dZ ", i/60%60, i%60) + c.line(i)
+				}
+				l.Add([]byte(s + "\n"))
+			}
+		}
+		var s digest.Summary
+		if l.Finish(&s); !slices.Contains(s.Says, c.want) {
+			t.Errorf("%s: %q", c.line(0), s.Says)
 		}
 	}
 }
