@@ -116,7 +116,8 @@ type Output interface {
 	io.Writer
 
 	// Stderr returns a writer whose bytes are stored like those of Write, in the order of the writes, and are marked as
-	// standard error where they are shown. If both wrote, kind and jq read what Write got alone.
+	// standard error where they are shown. If both wrote, kind and jq read what Write got alone. It must be called before
+	// anything is written.
 	Stderr() io.Writer
 
 	// Row takes one whole line or record (which may hold several lines: a match with its context), without its final

@@ -39,7 +39,7 @@ type Writer struct {
 	recorder recorder
 	hold     hold
 
-	mask       *secrets.Stream
+	mask       *secrets.Split
 	redact     bool
 	shownEdges *edges // of the masked text, from the first secret on; nil: nothing was masked
 
@@ -61,7 +61,7 @@ type Writer struct {
 // NewWriter returns a Writer that records nothing until [Writer.RecordWith] is called.
 func NewWriter(o Options) *Writer {
 	return &Writer{
-		mask:   o.Mask.Stream(),
+		mask:   o.Mask.Split(),
 		redact: o.Redact,
 		edges:  newEdges(o.HeadLines, o.TailLines),
 		tally:  o.Counter.Tally(),
@@ -82,9 +82,10 @@ func (w *Writer) Discard() {
 	w.recorder.discard()
 }
 
-// SplitStreams makes the writer remember which bytes are standard error. It must be called before the first Write.
+// SplitStreams makes the writer remember which bytes are standard error. After the first Write it does nothing: nobody
+// knows then which stream that was.
 func (w *Writer) SplitStreams() {
-	if w.streams == nil {
+	if w.streams == nil && !w.started && len(w.buf) == 0 {
 		w.streams = &Streams{}
 	}
 }
@@ -99,6 +100,7 @@ func (w *Writer) write(b []byte, stderr bool) (int, error) {
 	written := len(b)
 	if w.streams != nil {
 		w.streams.add(b, stderr)
+		w.mask.Add(len(b), stderr)
 	}
 	for len(b) > 0 {
 		if w.block == nil && len(w.buf)+len(b) > chunkSize/16 {
@@ -134,7 +136,9 @@ func (w *Writer) flush(final bool) {
 		w.started = true
 		w.digest = kind.New(w.name)
 		w.encoding = content.Detect(b, final)
-		w.decoder = w.encoding.Writer((*decoderSink)(w))
+		if w.decoder = w.encoding.Writer((*decoderSink)(w)); w.decoder != nil {
+			w.mask.Join() // the streams are known by offsets before decoding
+		}
 	}
 	if w.decoder == nil {
 		n = w.process(b, final)

@@ -23,6 +23,8 @@ type Stream struct {
 	n          int
 	block      block
 	discarding bool // within a secret longer than maxOpen, whose rest is dropped
+
+	edited func(edit) // called for each mask, with offsets in the text of the call; may be nil
 }
 
 // Stream returns a stream for a new text. The stream of a nil masker changes nothing.
@@ -125,6 +127,7 @@ func (s *Stream) maskUpTo(b []byte, at int, final bool) (n int, out []byte) {
 		if b[at-1] == '\n' {
 			out = append(out, '\n')
 		}
+		s.edit(0, at, out)
 		s.n, s.block, s.discarding = before+1, block{startUnknown: true}, false
 	}()
 	return s.findUpTo(b, at, final)
@@ -137,6 +140,7 @@ func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 		for start < at && !isTokenEnd(b[start]) {
 			start++
 		}
+		s.edit(0, start, nil)
 		if s.discarding = start == at; s.discarding {
 			return at, b[:0]
 		}
@@ -166,7 +170,7 @@ func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 			at = to
 		}
 		dst = append(dst, b[done:from]...)
-		dst = s.mask(dst, v, f, b[from:to])
+		dst = s.mask(dst, v, f, b[from:to], from)
 		done = to
 	}
 	if whole || at == len(b) {
@@ -185,22 +189,33 @@ func isTokenEnd(c byte) bool {
 	return c <= ' ' || c >= 0x7f || bytes.IndexByte([]byte("\"'<>,;\\&`"), c) >= 0
 }
 
-// mask appends the mask of one secret to dst; raw is the secret's original text.
-func (s *Stream) mask(dst []byte, v view, f finding, raw []byte) []byte {
+// edit reports a mask.
+func (s *Stream) edit(from, to int, text []byte) {
+	if s.edited != nil && to > from {
+		s.edited(edit{from, to, bytes.Clone(text)})
+	}
+}
+
+// mask appends the mask of one secret to dst; raw is the secret's original text, which begins at an offset.
+func (s *Stream) mask(dst []byte, v view, f finding, raw []byte, offset int) []byte {
 	if !f.more {
 		s.n++
 	}
 	if !f.block {
+		before := len(dst)
 		if f.more {
-			return append(dst, maskedLine...)
+			dst = append(dst, maskedLine...)
+		} else {
+			public := v.b[f.from : f.from+f.public]
+			dst = appendMask(dst, f.format, public, utf8.RuneCount(v.b[f.from:f.to]))
 		}
-		public := v.b[f.from : f.from+f.public]
-		return appendMask(dst, f.format, public, utf8.RuneCount(v.b[f.from:f.to]))
+		s.edit(offset, offset+len(raw), dst[before:])
+		return dst
 	}
 	named := f.more
 	for line := range bytes.Lines(raw) {
 		text := bytes.TrimRight(line, "\r\n")
-		end := line[len(text):]
+		end, before, size := line[len(text):], len(dst), len(text)
 		if bytes.HasPrefix(text, f.prefix) {
 			dst = append(dst, f.prefix...)
 			text = text[len(f.prefix):]
@@ -215,6 +230,8 @@ func (s *Stream) mask(dst []byte, v view, f finding, raw []byte) []byte {
 			dst = append(append(append(dst, "[masked: "...), f.format.Name...), ']') // a key may continue: no length
 			named = true
 		}
+		s.edit(offset, offset+size, dst[before:])
+		offset += len(line)
 		dst = append(dst, end...)
 	}
 	return dst

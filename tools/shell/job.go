@@ -268,12 +268,13 @@ func (j *job) attach() {
 // replay writes what earlier calls have answered, and what came since, to the output of this call.
 func (j *job) replay(ctx context.Context, in tools.Input, out tools.Output) error {
 	j.attach()
+	stderr := out.Stderr()
 	j.mu.Lock()
 	prefix, sp := j.prefix, j.spool
 	j.spool = nil
 	j.mu.Unlock()
 	if prefix != "" {
-		if err := copyObservation(ctx, prefix, in, out); err != nil {
+		if err := copyObservation(ctx, prefix, in, out, stderr); err != nil {
 			out.Note(fmt.Sprintf("the output before is missing here (%s)", content.ClipBytes(err.Error(), 200)))
 		}
 	}
@@ -281,11 +282,11 @@ func (j *job) replay(ctx context.Context, in tools.Input, out tools.Output) erro
 		return nil
 	}
 	defer sp.close()
-	return sp.replay(out, out.Stderr())
+	return sp.replay(out, stderr)
 }
 
 // copyObservation writes a stored output of run to an output.
-func copyObservation(ctx context.Context, name string, in tools.Input, out tools.Output) error {
+func copyObservation(ctx context.Context, name string, in tools.Input, stdout, stderr io.Writer) error {
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
 		return err
@@ -294,10 +295,10 @@ func copyObservation(ctx context.Context, name string, in tools.Input, out tools
 	if o := src.Observation; o == nil || o.Tool != "run" {
 		return errors.New("it is not the output of a command")
 	}
-	return src.Streams(func(stderr bool, r io.Reader) error {
-		w := io.Writer(out)
-		if stderr {
-			w = out.Stderr()
+	return src.Streams(func(toStderr bool, r io.Reader) error {
+		w := stdout
+		if toStderr {
+			w = stderr
 		}
 		_, err := io.Copy(w, r)
 		return err

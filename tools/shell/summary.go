@@ -47,6 +47,8 @@ func (s *summary) progress() string {
 type errorLines struct {
 	lines []string
 	count int
+	open  []byte // the line that has not ended, as far as it is held: a secret in it is masked as a whole
+	at    int64  // the number of the line in which it began
 }
 
 // maxErrorLines is how many lines of standard error are shown first.
@@ -56,21 +58,33 @@ const maxErrorLines = 5
 func (e *errorLines) add(b []byte, before int64) {
 	for line := range bytes.Lines(b) {
 		before++
-		text := bytes.TrimSpace(content.TerminalLine(bytes.TrimRight(line, "\n")))
-		if len(text) == 0 {
-			continue
+		if len(e.open) == 0 {
+			e.at = before
 		}
-		if e.count++; len(e.lines) < maxErrorLines {
-			e.lines = append(
-				e.lines,
-				fmt.Sprintf("standard error, line %d: %s", before, content.ClipBytes(string(text), findingWidth)),
-			)
+		e.open = append(e.open, line[:min(len(line), maxTail-len(e.open))]...)
+		if line[len(line)-1] == '\n' {
+			e.end()
 		}
+	}
+}
+
+// end adds the open line.
+func (e *errorLines) end() {
+	text := bytes.TrimSpace(content.TerminalLine(bytes.TrimRight(e.open, "\n")))
+	e.open = e.open[:0]
+	if len(text) == 0 {
+		return
+	}
+	if e.count++; len(e.lines) < maxErrorLines {
+		e.lines = append(
+			e.lines, fmt.Sprintf("standard error, line %d: %s", e.at, content.ClipBytes(string(text), findingWidth)),
+		)
 	}
 }
 
 // close returns the lines, none if there were more.
 func (e *errorLines) close() []string {
+	e.end()
 	if e.count > maxErrorLines {
 		return nil
 	}

@@ -1,0 +1,196 @@
+package secrets
+
+// maxSplit is how many bytes [Split.Next] may hold back, because one stream has an unfinished line while the other
+// goes on.
+const maxSplit = 32 << 10
+
+// Split masks a text in which two streams alternate, such as standard output and standard error, each stream by
+// itself: a secret of one is found although the other wrote in its middle. It is not safe for concurrent use.
+type Split struct {
+	streams [2]splitStream
+	parts   []streamPart // of the text that Next has not returned, in order
+	joined  bool
+}
+
+// streamPart is a number of bytes of one stream.
+type streamPart struct {
+	which int
+	size  int
+}
+
+// splitStream is one of the streams. Offsets count its bytes from the first one that was not returned.
+type splitStream struct {
+	*Stream
+	decided int    // bytes whose masks are known
+	edits   []edit // masks within them
+}
+
+// edit replaces a part of a text.
+type edit struct {
+	from, to int
+	text     []byte
+}
+
+// Split returns a masker of a new text. Until [Split.Add] is called, all of the text is one stream. A nil masker masks
+// nothing.
+func (m *Masker) Split() *Split {
+	return &Split{streams: [2]splitStream{{Stream: m.Stream()}, {Stream: m.Stream()}}}
+}
+
+// Add says to which stream the next n bytes of the text belong. It must be called before Next gets them.
+func (s *Split) Add(n int, second bool) {
+	which := 0
+	if second {
+		which = 1
+	}
+	switch last := len(s.parts) - 1; {
+	case n == 0 || s.joined:
+	case last >= 0 && s.parts[last].which == which:
+		s.parts[last].size += n
+	default:
+		s.parts = append(s.parts, streamPart{which, n})
+	}
+}
+
+// Join makes all of the text one stream. It must be called before Next.
+func (s *Split) Join() { s.joined, s.parts = true, nil }
+
+// Again returns a stream for another text, by the same masker.
+func (s *Split) Again() *Stream { return s.streams[0].Again() }
+
+// Found returns the number of secrets masked so far.
+func (s *Split) Found() int { return s.streams[0].n + s.streams[1].n }
+
+// Next is [Stream.Next] for both streams. If one of them holds back a text while the other writes over 32 KiB, the text
+// is masked as if its stream ended there.
+func (s *Split) Next(b []byte, final bool) (n int, out []byte) {
+	if len(s.parts) == 0 {
+		return s.streams[0].Next(b, final)
+	}
+	if p := s.parts[0]; p.size >= len(b) && s.streams[p.which].decided == 0 {
+		n, out = s.streams[p.which].Next(b, final)
+		s.drop(n)
+		return n, out
+	}
+	texts := s.texts(b)
+	for k := range s.streams {
+		s.streams[k].decide(texts[k], final)
+	}
+	n, blocked := s.decided(len(b))
+	for len(b)-n > maxSplit {
+		s.streams[blocked].decide(texts[blocked], true)
+		n, blocked = s.decided(len(b))
+	}
+	return n, s.take(b[:n])
+}
+
+// texts returns the bytes of each stream in b.
+func (s *Split) texts(b []byte) (texts [2][]byte) {
+	for _, p := range s.parts {
+		size := min(p.size, len(b))
+		texts[p.which] = append(texts[p.which], b[:size]...)
+		b = b[size:]
+	}
+	return texts
+}
+
+// decide masks as much as possible of a stream's text. If final is true, that is all of it.
+func (s *splitStream) decide(text []byte, final bool) {
+	text = text[s.decided:]
+	if len(text) == 0 {
+		return
+	}
+	var edits []edit
+	s.edited = func(e edit) {
+		for len(edits) > 0 && edits[len(edits)-1].from >= e.from { // a panic masks all of the text
+			edits = edits[:len(edits)-1]
+		}
+		edits = append(edits, e)
+	}
+	n, _ := s.Next(text, final)
+	s.edited = nil
+	for _, e := range edits {
+		s.edits = append(s.edits, edit{e.from + s.decided, e.to + s.decided, e.text})
+	}
+	s.decided += n
+}
+
+// decided returns how many of the next bytes can be returned, at most size, and the stream that holds back the byte
+// after them.
+func (s *Split) decided(size int) (n, blocked int) {
+	var at [2]int
+	for _, p := range s.parts {
+		k := p.which
+		room := min(p.size, size-n)
+		if known := s.streams[k].decided - at[k]; known < room {
+			return n + max(known, 0), k
+		}
+		at[k] += room
+		n += room
+	}
+	return n, 0
+}
+
+// take returns the masked text of b, all of which is decided: b itself if there is nothing to mask.
+func (s *Split) take(b []byte) []byte {
+	var at [2]int
+	var out []byte
+	rest, masked := b, false
+	for _, p := range s.parts {
+		size := min(p.size, len(rest))
+		if size == 0 {
+			break
+		}
+		st := &s.streams[p.which]
+		from := at[p.which]
+		masked = masked || len(st.edits) > 0 && st.edits[0].from < from+size
+		out = st.apply(out, rest[:size], from)
+		at[p.which], rest = from+size, rest[size:]
+	}
+	s.drop(len(b))
+	for k := range s.streams {
+		s.streams[k].shift(at[k])
+	}
+	if !masked {
+		return b
+	}
+	return out
+}
+
+// apply appends a text that begins at an offset of the stream, with its masks. A mask stands where its secret begins.
+func (s *splitStream) apply(dst, text []byte, at int) []byte {
+	end := at + len(text)
+	for len(s.edits) > 0 && s.edits[0].from < end {
+		e := s.edits[0]
+		if e.from >= at {
+			dst = append(append(dst, text[:e.from-at]...), e.text...)
+		}
+		to := min(e.to, end)
+		text, at = text[to-at:], to
+		if e.to > end {
+			return dst
+		}
+		s.edits = s.edits[1:]
+	}
+	return append(dst, text...)
+}
+
+// shift makes offsets count from the byte at n.
+func (s *splitStream) shift(n int) {
+	s.decided -= n
+	for i := range s.edits {
+		s.edits[i].from -= n
+		s.edits[i].to -= n
+	}
+}
+
+// drop forgets the first n bytes of the parts.
+func (s *Split) drop(n int) {
+	for n > 0 {
+		size := min(n, s.parts[0].size)
+		s.parts[0].size -= size
+		if n -= size; s.parts[0].size == 0 {
+			s.parts = s.parts[1:]
+		}
+	}
+}
