@@ -37,6 +37,7 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 	if err != nil {
 		return err
 	}
+	app.shell.KeepSpare()
 	defer app.close()
 	if len(app.sources.Roots) == 0 && len(app.sources.Absent) == 0 {
 		app.log.Warn(

@@ -222,6 +222,7 @@ const mostUncontrolled = 25
 
 func TestNothingEscapes(t *testing.T) {
 	withoutRace(t)
+	t.Cleanup(sandbox.KeepSpare()) // all but the first command of a kind run in a process that waited for it
 	for _, mode := range []sandbox.Mode{sandbox.Required, withoutNamespaces} {
 		t.Run(string(mode), func(t *testing.T) {
 			for name := range makeGround(t).try(t, mode) {

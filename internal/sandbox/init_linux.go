@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlFD is the descriptor of the control socket in init; those of mounts follow.
+// controlFD is the descriptor of the control socket in init.
 const controlFD = 3
 
 // runChild is the main function of a child process.
@@ -29,18 +29,30 @@ func runChild(kind string) int {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return 0
 	}
+	runtime.LockOSThread() // the command inherits what [scopeThread] does to this thread
+	// A command may signal init, which must not end. Handlers, unlike ignored signals, are not inherited by commands.
+	// It takes milliseconds, and is done before a command waits for it.
+	signal.Notify(make(chan os.Signal, 1))
+	_ = unix.SetNonblock(controlFD, false)
+	files, err := receive()
 	control := os.NewFile(controlFD, "control")
 	in := bufio.NewReader(control)
 	var h header
-	line, err := in.ReadBytes('\n')
+	var line []byte
+	if err == nil {
+		line, err = in.ReadBytes('\n')
+	}
 	if err == nil {
 		err = json.Unmarshal(line, &h)
+	}
+	if errors.Is(err, errNoCommand) {
+		return 0
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "this is how mcp-funnel contains commands; there is nothing to call here")
 		return 1
 	}
-	i := &initProcess{header: h, control: control, in: in}
+	i := &initProcess{header: h, control: control, in: in, mounts: files[2:]}
 	if err := i.run(); err != nil {
 		r := reply{Error: err.Error()}
 		if lacks := (*Unavailable)(nil); errors.As(err, &lacks) {
@@ -53,12 +65,55 @@ func runChild(kind string) int {
 	return 0
 }
 
+// errNoCommand means that the server ended, or does not need this process any more.
+var errNoCommand = errors.New("no command came")
+
+// receive waits for the files of a command. The first two become standard output and standard error.
+func receive() (fds []int, err error) {
+	rights := make([]byte, unix.CmsgSpace(maxFiles*4))
+	var n, size int
+	for {
+		n, size, _, _, err = unix.Recvmsg(controlFD, make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err == nil && n == 0 {
+		return nil, errNoCommand
+	}
+	if err != nil {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:size])
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range messages {
+		more, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return nil, err
+		}
+		fds = append(fds, more...)
+	}
+	if len(fds) < 2 {
+		return nil, errors.New("no files came with the command")
+	}
+	for to, fd := range fds[:2] {
+		if err := unix.Dup3(fd, to+1, 0); err != nil {
+			return nil, err
+		}
+		_ = unix.Close(fd)
+	}
+	return fds, nil
+}
+
 // initProcess is the first process of a sandbox: it prepares the command's view, starts it and reaps its tree.
 type initProcess struct {
 	header
 	control *os.File
 	in      *bufio.Reader
-	pid     int // of the command
+	pid     int   // of the command
+	mounts  []int // descriptors of detached mounts
 
 	sharedByKey bool // System V shared memory has a bounded size
 }
@@ -71,9 +126,6 @@ func (i *initProcess) report(r reply) {
 }
 
 func (i *initProcess) run() error {
-	runtime.LockOSThread() // the command inherits what [scopeThread] does to this thread
-	// A command may signal init, which must not end. Handlers, unlike ignored signals, are not inherited by commands.
-	signal.Notify(make(chan os.Signal, 1))
 	if err := i.prepare(); err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ import (
 type mountSources struct {
 	ids   []sourceID
 	files []*os.File
-	fds   int // number of the next descriptor in init
 }
 
 func (m *mountSources) close() {
@@ -61,8 +60,7 @@ func (m *mountSources) openOne(one Mount) (id sourceID, err error) {
 		return id, err
 	}
 	m.files = append(m.files, os.NewFile(uintptr(fd), one.Source))
-	id.FD = m.fds
-	m.fds++
+	id.Detached = len(m.files)
 	return id, nil
 }
 

@@ -53,7 +53,7 @@ type header struct {
 
 // sourceID says how init finds the source of a mount.
 type sourceID struct {
-	FD       int    // descriptor of a detached mount; 0: by path
+	Detached int    // a detached mount: its number among those that are sent, from 1; 0: by path
 	Device   uint64 // identity of the file at the path; 0: it does not exist
 	Inode    uint64
 	File     bool
@@ -85,7 +85,31 @@ func Start(s Spec, stdout, stderr *os.File) (*Process, error) {
 }
 
 func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
-	h := header{Spec: s, Namespaces: namespaces}
+	k := kind{namespaces, s.Net}
+	if p := spares.take(k); p != nil {
+		if err := p.run(s, stdout, stderr, namespaces); err == nil {
+			go spares.fill(k)
+			return p, nil
+		}
+		p.Kill() // it may have ended long ago, or not see a file system that was mounted meanwhile
+	}
+	p, err := startInit(k)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { go spares.fill(k) }()
+	if err := p.run(s, stdout, stderr, namespaces); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+// kind is what init must know before it starts.
+type kind struct{ namespaces, net bool }
+
+// startInit starts an init that waits for its command.
+func startInit(k kind) (*Process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -96,32 +120,35 @@ func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 	p.cmd.Args[0] = "mcp-funnel"
 	p.cmd.Dir = "/"
 	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=1", "GOGC=off"}
-	p.cmd.Stdout, p.cmd.Stderr = stdout, stderr
 	p.cmd.ExtraFiles = []*os.File{theirs}
-	mounts := &mountSources{fds: len(p.cmd.ExtraFiles) + 3}
-	defer mounts.close()
-	if namespaces {
-		if err := mounts.open(s.Mounts); err != nil {
-			_ = ours.Close()
-			return nil, err
-		}
-		p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, mounts.files...)
-		h.Sources = mounts.ids
-	}
-	p.cmd.SysProcAttr = attributes(namespaces, s.Net)
+	p.cmd.SysProcAttr = attributes(k.namespaces, k.net)
 	if err := p.launch(); err != nil {
 		_ = ours.Close()
-		if namespaces {
+		if k.namespaces {
 			return nil, &Unavailable{layerNamespaces, err}
 		}
 		return nil, err
 	}
-	if err := p.begin(h); err != nil {
-		p.Kill()
-		return nil, err
+	return p, nil
+}
+
+// run has init start the command.
+func (p *Process) run(s Spec, stdout, stderr *os.File, namespaces bool) error {
+	h := header{Spec: s, Namespaces: namespaces}
+	files := []*os.File{stdout, stderr}
+	mounts := &mountSources{}
+	defer mounts.close()
+	if namespaces {
+		if err := mounts.open(s.Mounts); err != nil {
+			return err
+		}
+		files, h.Sources = append(files, mounts.files...), mounts.ids
+	}
+	if err := p.begin(h, files); err != nil {
+		return err
 	}
 	go p.await()
-	return p, nil
+	return nil
 }
 
 // attributes returns the attributes of init.
@@ -196,9 +223,15 @@ func awaitEnd(pid int) error {
 	}
 }
 
-// begin sends the header and waits until the command runs.
-func (p *Process) begin(h header) error {
+// maxFiles is the largest number of files that one message of a socket passes (SCM_MAX_FD).
+const maxFiles = 253
+
+// begin sends the files and the header, and waits until the command runs.
+func (p *Process) begin(h header, files []*os.File) error {
 	_ = p.control.SetDeadline(time.Now().Add(startTimeout))
+	if err := p.send(files); err != nil {
+		return err
+	}
 	if err := json.NewEncoder(p.control).Encode(h); err != nil {
 		return &Unavailable{layerNamespaces, fmt.Errorf("init ended: %w", err)}
 	}
@@ -216,6 +249,32 @@ func (p *Process) begin(h header) error {
 		return errors.New(r.Error)
 	}
 	return p.control.SetDeadline(time.Time{})
+}
+
+// send passes files to init.
+func (p *Process) send(files []*os.File) error {
+	if len(files) > maxFiles {
+		return fmt.Errorf("%d mounts are more than can be passed to a sandbox (%d)", len(files)-2, maxFiles-2)
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	conn, err := p.control.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	if err := conn.Write(func(fd uintptr) bool {
+		sent = unix.Sendmsg(int(fd), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		return !errors.Is(sent, unix.EAGAIN)
+	}); err != nil {
+		return err
+	}
+	if sent != nil {
+		return &Unavailable{layerNamespaces, fmt.Errorf("init ended: %w", sent)}
+	}
+	return nil
 }
 
 func (p *Process) reply() (r reply, err error) {

@@ -4,14 +4,63 @@ package sandbox_test
 
 import (
 	"os/exec"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 )
 
+// TestSpare runs commands in processes that waited for them: also if one died meanwhile, or another kind is wanted. After
+// the end none is left.
+func TestSpare(t *testing.T) {
+	stop := sandbox.KeepSpare()
+	defer stop()
+	run := func(s sandbox.Spec) {
+		t.Helper()
+		if status, out := runCommand(t, s, "echo ok; ls /dev/fd | wc -l"); status.Exit != 0 || !strings.HasPrefix(out, "ok\n4\n") {
+			t.Errorf("%+v %q", status, out)
+		}
+	}
+	seen := map[int]bool{}
+	for i := range 6 {
+		run(sandbox.Spec{Net: i == 4})
+		spare := waitForSpare(t)
+		if seen[spare] {
+			t.Errorf("process %d ran two commands", spare)
+		}
+		if seen[spare] = true; i == 2 {
+			_ = syscall.Kill(spare, syscall.SIGKILL)
+		}
+	}
+	spare := sandbox.SparePID()
+	stop()
+	for range 100 {
+		if syscall.Kill(spare, 0) != nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("process %d still waits", spare)
+}
+
+func waitForSpare(t *testing.T) int {
+	t.Helper()
+	for range 500 {
+		if pid := sandbox.SparePID(); pid != 0 {
+			return pid
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("no process was kept ready")
+	return 0
+}
+
 // BenchmarkStart compares the time of a contained `true` with that of a plain shell.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
+	b.Cleanup(sandbox.KeepSpare())
 	b.Run("sh", func(b *testing.B) {
 		for b.Loop() {
 			_ = exec.CommandContext(b.Context(), "/bin/sh", "-c", "true").Run()

@@ -18,6 +18,9 @@ func Start(Spec, *os.File, *os.File) (*Process, error) {
 	return nil, &Unavailable{"sandbox", errNotHere}
 }
 
+// KeepSpare does nothing on this system.
+func KeepSpare() (stop func()) { return func() {} }
+
 // Done returns a channel that is never closed: there is no process on this system.
 func (*Process) Done() <-chan struct{} { return nil }
 

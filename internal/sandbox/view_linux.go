@@ -148,8 +148,8 @@ func (i *initProcess) mount(m Mount, id sourceID) error {
 			return err
 		}
 		return attach(fd, m.Target, false, readOnly)
-	case id.FD > 0:
-		return attach(id.FD, m.Target, id.File, attributes)
+	case id.Detached > 0:
+		return attach(i.mounts[id.Detached-1], m.Target, id.File, attributes)
 	}
 	fd, err := openTree(filepath.Join(oldRoot, m.Source))
 	if err != nil {

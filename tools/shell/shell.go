@@ -85,16 +85,21 @@ type Shell struct {
 	scratch  map[string]*scratch // by owner
 	guards   map[string]*guards  // by root, while commands may write below it
 	leftover sync.Once
+	noSpare  func() // ends the process that is kept ready
 }
 
 // New returns a Shell. It starts nothing.
 func New(o Options) *Shell {
 	return &Shell{
-		options: o.withDefaults(),
+		options: o.withDefaults(), noSpare: func() {},
 		running: map[string]int{}, jobs: map[string]*job{}, last: map[lastKey]lastRun{}, scratch: map[string]*scratch{},
 		guards: map[string]*guards{},
 	}
 }
+
+// KeepSpare makes a command leave a process behind that is ready for the next one, until Close: for servers. Call it
+// before the first command.
+func (s *Shell) KeepSpare() { s.noSpare = sandbox.KeepSpare() }
 
 // Close ends all commands and deletes the scratch directories.
 func (s *Shell) Close() {
@@ -115,6 +120,7 @@ func (s *Shell) Close() {
 	for _, d := range dirs {
 		d.remove()
 	}
+	s.noSpare()
 }
 
 // maxRunning is how many commands of one owner run at the same time.
