@@ -24,6 +24,7 @@ type display struct {
 	total    tokens.Total // its tokens
 	decision Decision
 	complete bool // all of it is shown
+	news     bool // only what an earlier answer has not shown
 	lost     bool // the answer has a receipt of an output that was not stored
 }
 
@@ -55,6 +56,8 @@ func (d *display) showOutput() {
 	var blocks []string
 	kept, asIs := c.output.kept, c.options.Policy.Disabled && !c.output.kept
 	switch {
+	case c.captured.News != nil:
+		blocks = d.asNews(verdict)
 	case can && !kept && (asIs || verdict == policy.OK && !d.large(whole)):
 		blocks = d.asWhole(whole.Text)
 	case asIs:
@@ -105,7 +108,8 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,
 		Reject:   verdict == policy.Reject,
-		Left:     d.decision.Left,
+		News:     d.news, Replaces: c.output.replaces,
+		Left: d.decision.Left,
 	}
 	if rec, _ := c.captured.Recording(); rec != nil {
 		f.Kept = receipt.Kept{
@@ -227,6 +231,29 @@ func (d *display) asKeptWhole(verdict policy.Verdict, whole receipt.Whole) []str
 	first := above() // only now it is known whether the output was stored
 	if notes != "" {
 		first += "\n" + notes
+	}
+	return []string{first, shown}
+}
+
+// asNews stores the output and shows what an earlier answer has not shown: all of it, or its receipt.
+func (d *display) asNews(verdict policy.Verdict) []string {
+	c := d.call
+	c.captured.Record()
+	stored, _ := d.draft(policy.OK).Fit(c.limits.ReceiptTokens)
+	d.commit(stored)
+	d.news = true
+	facts := d.facts(verdict)
+	shown, can := receipt.ShowNews(facts)
+	text, n := d.draft(verdict).Fit(d.ceiling(verdict))
+	if !can || verdict == policy.Reject || d.large(receipt.Whole{Text: shown}) && c.options.Counter.Count(shown) >= n {
+		return []string{text}
+	}
+	first := facts.AboveNews()
+	if notes := receipt.Notes(d.notes()); notes != "" {
+		first += "\n" + notes
+	}
+	if shown == "" {
+		return []string{first}
 	}
 	return []string{first, shown}
 }

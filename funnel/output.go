@@ -33,24 +33,25 @@ type output struct {
 	ctx  context.Context
 	mask *secrets.Masker
 
-	mu      sync.Mutex
-	ended   bool
-	paged   bool // rows go to the page
-	kept    bool // the tool asked for its output to be kept
-	origin  []string
-	source  string
-	name    string // see [tools.Output.Name]
-	capture *capture.Writer
-	page    *page.Page
-	images  []*image
-	counts  map[string]float64
-	notes   []string
-	found   []string                                // see [tools.Output.Findings]
-	masked  int                                     // secrets masked in the notes
-	stored  func(id string)                         // called when the output is stored; nil: nothing is
-	record  func() (*observations.Recording, error) // opens the recording of the output
-	store   func(tools.Stored) (string, error)      // see [tools.Output.Store]
-	extra   any                                     // see [tools.Output.Attach]
+	mu       sync.Mutex
+	ended    bool
+	paged    bool // rows go to the page
+	kept     bool // the tool asked for its output to be kept
+	origin   []string
+	source   string
+	name     string // see [tools.Output.Name]
+	capture  *capture.Writer
+	page     *page.Page
+	images   []*image
+	counts   map[string]float64
+	notes    []string
+	found    []string                                // see [tools.Output.Findings]
+	masked   int                                     // secrets masked in the notes
+	replaces string                                  // see [tools.Output.Answered]
+	stored   func(id string)                         // called when the output is stored; nil: nothing is
+	record   func() (*observations.Recording, error) // opens the recording of the output
+	store    func(tools.Stored) (string, error)      // see [tools.Output.Store]
+	extra    any                                     // see [tools.Output.Attach]
 
 	progressMu   sync.Mutex // held while a progress report is passed on
 	progress     func(done, total int64, message string)
@@ -96,6 +97,15 @@ func (o *output) Findings(lines []string) { o.set(func() { o.found = lines }) }
 func (o *output) Name(name string) { o.set(func() { o.name = name }) }
 
 func (o *output) OnStored(f func(id string)) { o.set(func() { o.stored = f }) }
+
+// Answered implements [tools.Output].
+func (o *output) Answered(replaces string) {
+	o.Keep()
+	o.set(func() {
+		o.replaces = replaces
+		o.capture.MarkNews()
+	})
+}
 
 func (o *output) Attach(v any) { o.set(func() { o.extra = v }) }
 

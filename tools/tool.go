@@ -133,6 +133,10 @@ type Output interface {
 	// previous row.
 	Text(b []byte) error
 
+	// Answered says that an earlier answer has shown what was written so far, and stored it as the given observation
+	// ("": it stays beside this one). The output is stored as a whole; the answer shows what follows, below the totals.
+	Answered(replaces string)
+
 	// Page makes the output of a tool that is not paged a page, which is never stored. It must be called before anything
 	// is written; only rows may follow.
 	Page()

@@ -26,6 +26,7 @@ type Captured struct {
 	Redacted                  bool             // secrets are masked in the recording too
 	Failure                   error            // a panic while the output was read; nil: none
 	Streams                   Streams          // which parts are standard error
+	News                      *News            // its end, if an earlier answer has shown the rest; nil: nothing was shown
 
 	held     hold
 	sum      digest.Summary

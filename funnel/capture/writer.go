@@ -50,6 +50,7 @@ type Writer struct {
 	saver    *asyncConsumer // records and counts tokens; nil if digester is
 
 	streams *Streams // nil: the output has one stream
+	news    *News    // nil: nothing was shown before
 
 	encoding content.Encoding // of the first chunk
 	decoder  io.WriteCloser   // to UTF-8; nil: the bytes are the text
@@ -212,6 +213,9 @@ func (w *Writer) process(text []byte, final bool) int {
 	w.dispatch(b, shown, final)
 	_, _ = w.edges.Write(b)
 	w.hold.add(b, shown)
+	if w.news != nil {
+		w.news.add(shown)
+	}
 	return n
 }
 
@@ -295,6 +299,7 @@ func (w *Writer) Close() *Captured {
 		sum:      digest.Summary{Kind: content.Text, Records: -1, Matches: -1, Files: -1},
 		recorder: &w.recorder,
 	}
+	w.closeNews(c)
 	w.splitStreams(c)
 	w.summarize(c)
 	c.Tokens = total()

@@ -37,6 +37,7 @@ type Draft struct {
 	quotes map[string]digest.Quote // lines of says and body that quote a line of the output, by their text
 
 	lines      int64
+	before     int64 // lines before head, which an earlier answer has shown
 	head, tail []text.Line
 	rows       rowLayout // nil: the lines as they are
 	kind       content.Kind
@@ -87,8 +88,11 @@ func NewDraft(f Facts) *Draft {
 	if sum.First.Line != "" && sum.Cut == nil && c.Lines == 1 && len(d.head) == 1 {
 		d.head = []text.Line{around(d.head[0], sum.First.Offset)}
 	}
+	if f.News {
+		d.before, d.head = c.News.Line, c.News.Head()
+	}
 	if f.Terminal {
-		d.head, d.tail = f.terminalLines(d.head, 0), f.terminalLines(d.tail, c.Lines-int64(len(d.tail)))
+		d.head, d.tail = f.terminalLines(d.head, d.before), f.terminalLines(d.tail, c.Lines-int64(len(d.tail)))
 	}
 	d.keepers = sync.OnceValue(d.keepVarying)
 	if f.records() {
@@ -287,8 +291,12 @@ func (d *Draft) edgeLines(c choice) []string {
 		return nil
 	}
 	head, columns := d.edge('h', 0, d.head[:c.head], c.width)
-	out := append([]string{fmt.Sprintf("--- head: 1-%d of %d ---", c.head, d.lines)}, head...)
-	if hidden := d.lines - int64(c.head) - int64(c.tail); hidden > 0 {
+	title := fmt.Sprintf("--- head: 1-%d of %d ---", c.head, d.lines)
+	if d.before > 0 {
+		title = fmt.Sprintf("--- new: %d-%d of %d ---", d.before+1, d.before+int64(c.head), d.lines)
+	}
+	out := append([]string{title}, head...)
+	if hidden := d.lines - d.before - int64(c.head) - int64(c.tail); hidden > 0 {
 		out = append(out, fmt.Sprintf("--- %s not shown ---", lines(hidden)))
 	}
 	if c.tail == 0 {
@@ -352,8 +360,8 @@ func (d *Draft) showsWhole(c choice, n int64) bool {
 	}
 	var l text.Line
 	switch back := d.lines - n; {
-	case n <= int64(c.head):
-		l = d.head[n-1]
+	case n > d.before && n-d.before <= int64(c.head):
+		l = d.head[n-d.before-1]
 	case back < int64(c.tail):
 		l = d.tail[len(d.tail)-1-int(back)]
 	default:

@@ -35,6 +35,8 @@ type Facts struct {
 	Offered  func() []string    // the tools that the next step may name; nil: jq, grep and slice
 	Reject   bool               // only the totals and what is left are shown
 	Left     int                // tokens left, if rejected
+	News     bool               // an earlier answer has shown all but its News
+	Replaces string             // the observation of that answer; "": it stays
 }
 
 // Kept is an output in the store.
@@ -54,6 +56,9 @@ func (f Facts) Subject() string {
 	case f.saved() && f.Kept.Part:
 		return fmt.Sprintf("SAVED in part as %s (first %d bytes)", f.Kept.Name, f.Kept.Size)
 	case f.saved():
+		if f.Replaces != "" {
+			return "SAVED as " + f.Kept.Name + ", which replaces " + f.Replaces
+		}
 		return "SAVED as " + f.Kept.Name
 	case f.Kept.Part:
 		return fmt.Sprintf("kept in part as %s (first %d bytes)", f.Kept.Name, f.Kept.Size)
@@ -79,6 +84,19 @@ func (f Facts) AboveWhole() string {
 		below = "all of it below"
 	}
 	return text.LineOf(f.Subject()).Clip(300, false) + ": " + lines(f.Captured.Lines) + ", " + below
+}
+
+// AboveNews returns the lines above what an earlier answer has not shown.
+func (f Facts) AboveNews() string {
+	below := "nothing new"
+	if n := f.Captured.News; n.Size > 0 {
+		below = fmt.Sprintf("new below: from line %d", n.Line+1)
+	}
+	total := []string{f.sizes()}
+	if code := f.Counts["exit_code"]; code != 0 {
+		total = append([]string{fmt.Sprintf("exit code %g", code)}, total...)
+	}
+	return text.LineOf(f.Subject()).Clip(300, false) + "\ntotal: " + strings.Join(total, "; ") + "; " + below
 }
 
 // records reports whether the output is laid out as records.

@@ -194,7 +194,7 @@ func (f *fitter) leastSays(c choice, room int) (_ choice, all bool) {
 
 // tailRoom returns how many lines of the tail are not in the head already.
 func (f *fitter) tailRoom(c choice) int {
-	return int(min(int64(len(f.tail)), f.lines-int64(c.head)))
+	return int(min(int64(len(f.tail)), f.lines-f.before-int64(c.head)))
 }
 
 // widths that a line may be clipped to, widest first.

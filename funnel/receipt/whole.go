@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
@@ -38,7 +39,7 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 	}
 	w.Text = text.Sanitize(string(shown), c.JSON(), text.Standalone)
 	if f.Terminal {
-		w.Text = markStderr(w.Text, &c.Streams)
+		w.Text = markStderr(w.Text, &c.Streams, 0)
 	}
 	if asIs && len(w.Text) > MaxAnswer {
 		return Whole{}, false
@@ -70,13 +71,30 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 	return w, true
 }
 
-// markStderr marks the lines of standard error, if there are others, and lines that begin as if they were marked.
-func markStderr(shown string, s *capture.Streams) string {
+// ShowNews returns what an earlier answer has not shown. ok is false if too much was written for that.
+func ShowNews(f Facts) (shown string, ok bool) {
+	c := f.Captured
+	held, all := c.News.Beginning()
+	if !all || c.Kind() == content.Binary && len(held) > 0 {
+		return "", false
+	}
+	if f.Terminal {
+		held = text.Terminal(held)
+	}
+	shown = text.Sanitize(string(held), c.JSON(), text.Standalone)
+	if f.Terminal {
+		shown = markStderr(shown, &c.Streams, c.News.Line)
+	}
+	return shown, utf8.RuneCountInString(shown) <= policy.MaxPageChars
+}
+
+// markStderr marks the lines of standard error, if there are others, and lines that begin as if they were marked. The
+// first line has the number n in the output.
+func markStderr(shown string, s *capture.Streams, n int64) string {
 	if !s.Mixed() && !strings.Contains(shown, text.StderrMark) {
 		return shown
 	}
 	var out strings.Builder
-	n := int64(0)
 	for line := range strings.Lines(shown) {
 		switch {
 		case s.Mixed() && s.HasStderr(n):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,10 +53,12 @@ type job struct {
 	taken   bool        // a call follows it; guarded by Shell.mu
 	why     atomic.Int32
 
-	mu     sync.Mutex
-	prefix string      // the observation with the output of the calls before; "": none
-	spool  *spool      // output since the last call; nil: none
-	stop   chan func() // ends spooling
+	mu       sync.Mutex
+	prefix   string      // the observation with the output of the calls before; "": none
+	unstored bool        // the last answer's output is not stored
+	missing  bool        // output of an earlier answer was not stored
+	spool    *spool      // output since the last call; nil: none
+	stop     chan func() // ends spooling
 
 	seen summary
 }
@@ -206,11 +209,23 @@ func (j *job) discard() {
 	}
 }
 
-// setPrefix says where the output of the calls so far is stored.
+// setPrefix says where the output of the calls so far is stored. The part of it that an earlier call stored is removed.
 func (j *job) setPrefix(id string) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.prefix = observations.Prefix + id
+	part := j.prefix
+	j.prefix, j.unstored = observations.Prefix+id, false
+	j.mu.Unlock()
+	store := j.shell.options.Store
+	if part == "" || store == nil {
+		return
+	}
+	old, err := store.Stat(j.owner, observations.ID(strings.TrimPrefix(part, observations.Prefix)))
+	if err != nil || old.Pinned {
+		return
+	}
+	if o, err := store.Stat(j.owner, observations.ID(id)); err == nil && o.Dropped == 0 && o.Bytes >= old.Bytes {
+		_ = store.Remove(j.owner, old.ID) // else it expires like others
+	}
 }
 
 // detach spools the output from now on, until [job.attach].
@@ -271,12 +286,23 @@ func (j *job) replay(ctx context.Context, in tools.Input, out tools.Output) erro
 	stderr := out.Stderr()
 	j.mu.Lock()
 	prefix, sp := j.prefix, j.spool
+	j.missing = j.missing || j.unstored
+	missing := j.missing
 	j.spool = nil
 	j.mu.Unlock()
 	if prefix != "" {
-		if err := copyObservation(ctx, prefix, in, out, stderr); err != nil {
+		pinned, err := copyObservation(ctx, prefix, in, out, stderr)
+		switch {
+		case err != nil:
 			out.Note(fmt.Sprintf("the output before is missing here (%s)", content.ClipBytes(err.Error(), 200)))
+		case pinned:
+			out.Answered("")
+		default:
+			out.Answered(prefix)
 		}
+	}
+	if missing {
+		out.Note("output of an earlier answer could not be stored, and is missing here")
 	}
 	if sp == nil {
 		return nil
@@ -286,16 +312,18 @@ func (j *job) replay(ctx context.Context, in tools.Input, out tools.Output) erro
 }
 
 // copyObservation writes a stored output of run to an output.
-func copyObservation(ctx context.Context, name string, in tools.Input, stdout, stderr io.Writer) error {
+func copyObservation(
+	ctx context.Context, name string, in tools.Input, stdout, stderr io.Writer,
+) (pinned bool, err error) {
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { _ = src.Close() }()
 	if o := src.Observation; o == nil || o.Tool != "run" {
-		return errors.New("it is not the output of a command")
+		return false, errors.New("it is not the output of a command")
 	}
-	return src.Streams(func(toStderr bool, r io.Reader) error {
+	return src.Observation.Pinned, src.Streams(func(toStderr bool, r io.Reader) error {
 		w := stdout
 		if toStderr {
 			w = stderr

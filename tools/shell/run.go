@@ -16,7 +16,7 @@ type runArgs struct {
 	Command string `json:"command,omitempty" jsonschema:"$OBS/ID is the file of obs:ID" help:"Command for the shell. Its standard input is empty. It may name stored observations, as $OBS/ID, to work on what was kept."`
 	Cwd     string `json:"cwd,omitempty" help:"Directory inside a root. Default: the first root."`
 	Timeout int    `json:"timeout_s,omitempty" range:"0,86400" help:"Seconds after which the command is ended, counted from its start; 0 or left out: 600, or what the operator allows."`
-	After   string `json:"after,omitempty" jsonschema:"run:ID, to continue" help:"Handle of a command that was still running when an earlier call answered: run:ID. The call continues with it, and answers with all of its output."`
+	After   string `json:"after,omitempty" jsonschema:"run:ID, to continue" help:"Handle of a command that was still running when an earlier call answered: run:ID. The call continues with it, and shows what is new."`
 }
 
 // Run returns the tool run. That of a nil Shell can be listed, but not called.
@@ -171,6 +171,9 @@ func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Ou
 
 // answerSoFar ends a call whose command still runs.
 func (s *Shell) answerSoFar(j *job, out tools.Output) error {
+	j.mu.Lock()
+	j.unstored = j.unstored || j.seen.bytes > 0 // until it is stored
+	j.mu.Unlock()
 	handle := s.keep(j)
 	out.Keep()
 	out.OnStored(j.setPrefix)
@@ -202,7 +205,7 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		}
 		out.Findings(found)
 	}
-	out.OnStored(func(id string) { s.remember(j, id) })
+	out.OnStored(func(id string) { j.setPrefix(id); s.remember(j, id) })
 	if j.ended() == endedTimeout {
 		return fmt.Errorf("the command was ended after %s (timeout_s)", j.timeout)
 	}

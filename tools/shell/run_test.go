@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
@@ -88,31 +90,89 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// TestContinues follows a command over several calls, and compares what is stored in the end.
-func TestContinues(t *testing.T) {
-	b := newBench(t, shell.Options{Slice: 300 * time.Millisecond})
-	text, answer := b.run("for i in 1 2 3 4 5 6; do echo line $i; echo error $i >&2; sleep .2; done; exit 2")
-	handle := regexp.MustCompile(`run:[0-9a-z]{12}`)
-	calls := 1
-	for ; answer.Receipts[0].Metadata["running"] == 1; calls++ {
-		name := handle.FindString(text)
-		if name == "" || calls > 20 {
-			t.Fatalf("call %d: no handle: %s", calls, text)
+var handleName = regexp.MustCompile(`run:[0-9a-z]{12}`)
+
+// follow runs a command, continues it until it ends, and returns all answers.
+func (b *bench) follow(command string) (texts []string, last funnel.Answer) {
+	b.t.Helper()
+	text, answer := b.run(command)
+	for texts = append(texts, text); answer.Receipts[0].Metadata["running"] == 1; texts = append(texts, text) {
+		name := handleName.FindString(text)
+		if name == "" || len(texts) > 30 {
+			b.t.Fatalf("call %d: no handle: %s", len(texts), text)
 		}
 		time.Sleep(100 * time.Millisecond) // output that comes between two calls is not lost
-		text, answer = b.call(t.Context(), map[string]any{"after": name})
+		text, answer = b.call(b.t.Context(), map[string]any{"after": name})
 	}
-	if calls < 3 || answer.Receipts[0].Metadata["exit_code"] != 2 {
-		t.Fatalf("%d calls: %s", calls, text)
+	return texts, answer
+}
+
+// TestContinues follows a command over several calls. Each line must be shown once, and what is stored in the end must
+// be the whole output, without the parts that earlier calls stored.
+func TestContinues(t *testing.T) {
+	b := newBench(t, shell.Options{Slice: 300 * time.Millisecond})
+	texts, answer := b.follow(
+		"for i in 1 2 3 4 5 6; do echo text $i; sleep .1; echo error $i >&2; sleep .1; done; exit 2",
+	)
+	if len(texts) < 3 || answer.Receipts[0].Metadata["exit_code"] != 2 {
+		t.Fatalf("%d calls: %s", len(texts), texts)
 	}
+	all, want := strings.Join(texts, ""), ""
 	for i := 1; i <= 6; i++ {
-		if !strings.Contains(text, fmt.Sprintf("line %d\n", i)) ||
-			!strings.Contains(text, fmt.Sprintf("stderr| error %d\n", i)) {
-			t.Errorf("output %d is missing: %s", i, text)
+		for _, line := range []string{fmt.Sprintf("text %d\n", i), fmt.Sprintf("stderr| error %d\n", i)} {
+			if strings.Count(all, line) != 1 || strings.Contains(all, "stderr| text") {
+				t.Errorf("%q is not shown once: %s", line, all)
+			}
+			want += strings.TrimPrefix(line, "stderr| ")
 		}
 	}
-	if text, answer := b.call(t.Context(), map[string]any{"after": handle.FindString(text)}); !answer.Failed {
+	o, got := b.stored(answer)
+	if got != want || len(o.Stats.Stderr) != 6 {
+		t.Errorf("%d ranges; stored: %s", len(o.Stats.Stderr), got)
+	}
+	for i, text := range texts[1:] {
+		replaced := regexp.MustCompile(`SAVED as obs:\w+`).FindString(texts[i])
+		if !strings.Contains(text, "which replaces "+strings.TrimPrefix(replaced, "SAVED as ")) ||
+			!strings.Contains(text, "\ntotal: ") {
+			t.Errorf("answer %d: %s", i+2, text)
+		}
+	}
+	if list, err := b.store.List(b.owner, false); err != nil || len(list) != 1 {
+		t.Errorf("%d observations are left, %v", len(list), err)
+	}
+	if text, answer := b.call(t.Context(), map[string]any{"after": handleName.FindString(texts[0])}); !answer.Failed {
 		t.Errorf("a handle that was answered: %s", text)
+	}
+}
+
+// TestContinuesLong checks the receipts of a command that writes much in each call, and that a pinned part stays.
+func TestContinuesLong(t *testing.T) {
+	b := newBench(t, shell.Options{Slice: 500 * time.Millisecond})
+	text, first := b.run("seq 1 20000; sleep 1; printf begun; sleep 1; echo ' ended'; seq 20001 40000; echo the end")
+	part := observations.ID(first.Receipts[0].ObservationID)
+	if err := b.store.Pin(b.owner, part, true); err != nil {
+		t.Fatal(err)
+	}
+	all := text
+	answer := first
+	for answer.Receipts[0].Metadata["running"] == 1 {
+		text, answer = b.call(t.Context(), map[string]any{"after": handleName.FindString(text)})
+		all += "\n" + text
+	}
+	if !strings.Contains(all, "--- new: 20001-200") || !strings.Contains(all, " of 4000") ||
+		!strings.Contains(all, "begun ended\n20001\n") || !strings.Contains(all, "\nthe end") ||
+		strings.Count(all, "\n1\n2\n") != 1 || strings.Count(all, "--- head: 1-") != 1 {
+		t.Errorf("all answers: %s", all)
+	}
+	if _, got := b.stored(answer); strings.Count(got, "\n") != 40002 || !strings.HasSuffix(got, "40000\nthe end\n") {
+		t.Errorf("%d lines stored", strings.Count(got, "\n"))
+	}
+	if _, err := b.store.Stat(b.owner, part); err != nil {
+		t.Errorf("the pinned part: %v", err)
+	}
+	if texts, _ := b.follow("echo once; sleep 1.5"); len(texts) < 3 || !strings.HasSuffix(texts[1], "; nothing new\n"+
+		"note: "+strings.SplitN(texts[1], "note: ", 2)[1]) || strings.Count(strings.Join(texts, ""), "once") != 1 {
+		t.Errorf("a silent command: %s", texts)
 	}
 }
 
