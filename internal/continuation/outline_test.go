@@ -79,17 +79,30 @@ func TestLongOutlines(t *testing.T) {
 			t.Errorf("%d sections, %d tokens: %d lines and %d left out", tt.sections, tt.tokens, lines, left)
 		}
 		if tt.lines > 0 && (lines != tt.lines || left != tt.left || strings.Count(before, "\n- ") != tt.first) {
-			t.Errorf("%d sections: %d lines, %d left out, %d first", tt.sections, lines, left, strings.Count(before, "\n- "))
+			t.Errorf(
+				"%d sections: %d lines, %d left out, %d first",
+				tt.sections,
+				lines,
+				left,
+				strings.Count(before, "\n- "),
+			)
 		}
 		if tt.tokens == 150 {
 			part := text[strings.Index(text, "- "):strings.LastIndex(text, "\n")]
 			if first := strings.Count(before, "\n- "); len(part)/4 > 160 || lines-first != first || first < 5 {
-				t.Errorf("%d sections in 150 tokens: %d first, %d lines, %d bytes", tt.sections, first, lines, len(part))
+				t.Errorf(
+					"%d sections in 150 tokens: %d first, %d lines, %d bytes",
+					tt.sections,
+					first,
+					lines,
+					len(part),
+				)
 			}
 		}
 		d := New(Options{})
 		d.Add([]byte(long(tt.sections)))
-		if all := d.Outline(); len(all) != tt.sections || all[tt.sections/2] != fmt.Sprintf(`table "s%d" with 1 row`, tt.sections/2) {
+		if all := d.Outline(); len(all) != tt.sections ||
+			all[tt.sections/2] != fmt.Sprintf(`table "s%d" with 1 row`, tt.sections/2) {
 			t.Errorf("the whole outline has %d lines", len(all))
 		}
 	}
@@ -123,7 +136,11 @@ func TestCutOffElement(t *testing.T) {
 func TestMaskedTextIsNoRestartText(t *testing.T) {
 	shown := func(s string) bool { return !strings.Contains(s, "hidden") }
 	d := New(Options{AsShown: shown})
-	d.Add([]byte(`{"items": ["some words before it", "more words before it", "hidden token", "and then some more words`))
+	d.Add(
+		[]byte(
+			`{"items": ["some words before it", "more words before it", "hidden token", "and then some more words`,
+		),
+	)
 	if s := d.Restart(); !shown(s) || !strings.HasPrefix(s, `"and then`) {
 		t.Errorf("%q", s)
 	}

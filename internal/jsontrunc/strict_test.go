@@ -158,7 +158,7 @@ func closers(text []byte) (end []byte) {
 	return end
 }
 
-// TestCheckOfPrefixes checks the prefixes of the first 64 KiB of a real text: each is cut, encoding/json says so too, and
+// TestCheckOfPrefixes checks prefixes of 64 KiB of a real text: each is cut, encoding/json says so too, and
 // the last complete element is one.
 func TestCheckOfPrefixes(t *testing.T) {
 	text := corpus.JSON1MB()[:64<<10]
@@ -190,7 +190,8 @@ func FuzzCheck(f *testing.F) {
 		if json.Valid(text) && r.State != Whole && r.State != Ambiguous && r.State != TooDeep {
 			t.Errorf("%q is %+v, and valid", text, r)
 		}
-		if r.State == Whole && r.Values == 1 && r.Duplicates == 0 && !json.Valid(bytes.TrimPrefix(text, []byte(bom))) {
+		if r.State == Whole && r.Values == 1 && r.Duplicates == 0 &&
+			!json.Valid(bytes.TrimPrefix(text, []byte(bom))) {
 			t.Errorf("%q is whole, and not valid", text)
 		}
 	})

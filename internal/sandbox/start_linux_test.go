@@ -12,14 +12,15 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 )
 
-// TestSpare runs commands in processes that waited for them: also if one died meanwhile, or another kind is wanted. After
-// the end none is left.
+// TestSpare runs commands in processes that waited for them: also if one died meanwhile, or another kind is wanted.
+// After the end none is left.
 func TestSpare(t *testing.T) {
 	stop := sandbox.KeepSpare()
 	defer stop()
 	run := func(s sandbox.Spec) {
 		t.Helper()
-		if status, out := runCommand(t, s, "echo ok; ls /dev/fd | wc -l"); status.Exit != 0 || !strings.HasPrefix(out, "ok\n4\n") {
+		status, out := runCommand(t, s, "echo ok; ls /dev/fd | wc -l")
+		if status.Exit != 0 || !strings.HasPrefix(out, "ok\n4\n") {
 			t.Errorf("%+v %q", status, out)
 		}
 	}
