@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
@@ -124,15 +125,34 @@ func commandsWork(s *Settings) []finding {
 	}
 	sh := s.shell(s.options(), nil)
 	defer sh.Close()
+	all := sandboxLayers()
 	if err := sh.Try(); err != nil {
-		return bad("commands", err.Error())
+		return append(all, bad("commands", err.Error())...)
 	}
-	all := []finding{{what: "commands", weak: s.Sandbox != "required", text: "run works, with --sandbox " + s.Sandbox}}
+	all = append(all, finding{what: "commands", weak: s.Sandbox != "required", text: "run works, with --sandbox " + s.Sandbox})
 	if dirs := sh.Unreachable(s.roots()); len(dirs) > 0 {
 		all = append(all, finding{what: "commands", weak: true, text: fmt.Sprintf(
 			"programs in these directories of PATH cannot be run: %s; --allow-read grants them", strings.Join(dirs, ", "))})
 	}
 	return all
+}
+
+// sandboxLayers lists the layers that contain a command on this machine, and the strongest mode that they allow.
+func sandboxLayers() (all []finding) {
+	layers := sandbox.Layers()
+	for _, l := range layers {
+		text := "holds: " + l.Name + " (" + l.Detail + ")"
+		if !l.Holds {
+			text = "does not hold: " + l.Name + " (" + l.Detail + "); needed: " + l.Needs
+		}
+		all = append(all, finding{what: "sandbox", text: text, weak: !l.Holds})
+	}
+	mode := sandbox.Strongest(layers)
+	text := "the layers of this machine allow --sandbox " + string(mode)
+	if mode == "" {
+		text = "no command can be run on this system"
+	}
+	return append(all, finding{what: "sandbox", text: text, weak: mode != sandbox.Required})
 }
 
 // roundTrip writes an observation, reads it back and removes it.

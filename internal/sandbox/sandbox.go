@@ -88,9 +88,42 @@ func (e *Unavailable) Unwrap() error { return e.Cause }
 
 // Layer is one layer of containment, and whether it holds on this machine.
 type Layer struct {
-	Name   string `json:"name"`
-	Holds  bool   `json:"holds"`
-	Detail string `json:"detail"` // what it prevents, or why it is missing
+	Name   string
+	Holds  bool
+	Detail string // what it prevents, or why it is missing
+	Needs  string // what would make it hold; "" if it does
+}
+
+// Strongest returns the mode that layers allow: the first of required, best-effort and off, "" if no command can be run.
+// Without the layer of rights, which is the build's, not even best-effort runs a command.
+func Strongest(layers []Layer) Mode {
+	mode := Required
+	for _, l := range layers {
+		switch {
+		case l.Holds:
+		case l.Name == "sandbox":
+			return ""
+		case l.Name == "rights":
+			return Off
+		default:
+			mode = BestEffort
+		}
+	}
+	return mode
+}
+
+// Remedy returns what makes a missing layer of containment available.
+func Remedy(layer string) string { return remedies[layer] }
+
+var remedies = map[string]string{
+	"namespaces": "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, " +
+		"kernel.apparmor_restrict_unprivileged_userns=0, user.max_*_namespaces above 0; in a container, a seccomp profile " +
+		"that permits unshare)",
+	"files":        "run the server outside a container that hides parts of its /proc",
+	"landlock":     "a kernel of 5.13 or later with landlock in its lsm= list",
+	"rights":       "a build with CGO_ENABLED=0",
+	"system calls": "a kernel with CONFIG_SECCOMP_FILTER",
+	"sandbox":      "Linux on amd64 or arm64",
 }
 
 // argument is the hidden argument that makes a process the init of a sandbox.

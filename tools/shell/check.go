@@ -33,25 +33,13 @@ func (s *Shell) Try() error {
 	return err
 }
 
-// remedies say what makes a missing layer of containment available.
-var remedies = map[string]string{
-	"namespaces": "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, " +
-		"kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0; in a container, a seccomp profile " +
-		"that permits unshare)",
-	"files":        "run the server outside a container that hides parts of its /proc",
-	"landlock":     "a kernel of 5.13 or later with landlock in its lsm= list",
-	"rights":       "a build with CGO_ENABLED=0",
-	"system calls": "a kernel with CONFIG_SECCOMP_FILTER",
-	"sandbox":      "Linux on amd64 or arm64",
-}
-
 // explainStart returns the error of a command that could not be started, with what to do.
 func (s *Shell) explainStart(err error) error {
 	var lacks *sandbox.Unavailable
 	switch {
 	case errors.As(err, &lacks):
 		return fmt.Errorf("commands cannot be contained here: %s: %s; needed: %s; the operator can also choose "+
-			"--sandbox best-effort or off", lacks.Layer, content.ClipBytes(lacks.Cause.Error(), 200), remedies[lacks.Layer])
+			"--sandbox best-effort or off", lacks.Layer, content.ClipBytes(lacks.Cause.Error(), 200), sandbox.Remedy(lacks.Layer))
 	case errors.Is(err, sandbox.ErrNotFound):
 		return fmt.Errorf("the shell %w; choose another with --shell", err)
 	}

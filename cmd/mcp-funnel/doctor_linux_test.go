@@ -1,0 +1,23 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDoctorListsLayers checks that doctor lists the layers of the sandbox if commands are offered, and not otherwise.
+func TestDoctorListsLayers(t *testing.T) {
+	root, store := t.TempDir(), t.TempDir()
+	_, report, _ := runs(t, "--root", root, "--store", store, "--toolsets", "core,shell", "doctor")
+	for _, want := range []string{
+		"user namespace", "mount namespace", "process namespace", "network namespace", "IPC namespace", "Landlock",
+		"system call filter", "the layers of this machine allow --sandbox ",
+	} {
+		if !strings.Contains(report, want) {
+			t.Errorf("%s is missing: %s", want, report)
+		}
+	}
+	if _, report, _ := runs(t, "--root", root, "--store", store, "doctor"); strings.Contains(report, "sandbox") {
+		t.Errorf("without commands: %s", report)
+	}
+}
