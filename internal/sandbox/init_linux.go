@@ -136,6 +136,9 @@ func (i *initProcess) run() error {
 	go i.watchServer()
 	status := i.reap()
 	status.Left = i.killRest()
+	if status.Exit != 0 {
+		status.Unrouted = i.unrouted()
+	}
 	if i.ScratchMax > 0 && i.ScratchNow > i.ScratchMax { // the command may have deleted what was too much
 		status.Scratch = directorySize(i.scratchDirs()) + 1 // 0 would mean that it was not measured
 	}

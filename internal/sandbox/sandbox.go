@@ -65,6 +65,9 @@ type Status struct {
 	Left    int    `json:"left,omitempty"`    // processes that it left running, and that were killed
 	Scratch int64  `json:"scratch,omitempty"` // size of the scratch directory when it was last measured; 0: it was not
 	Limit   string `json:"limit,omitempty"`   // the limit that ended it: "4 GiB of memory"
+
+	// Unrouted is how much of a failed command's traffic was refused because it has no network; nil: not counted.
+	Unrouted *int64 `json:"unrouted,omitempty"`
 }
 
 // Errors of [Start].

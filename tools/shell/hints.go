@@ -1,8 +1,11 @@
 package shell
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
@@ -10,43 +13,57 @@ import (
 
 // Words by which programs report what a sandbox refuses.
 var (
-	refusedWrite = content.Pattern(`(?i)read-only file system|EROFS`)
+	refusedWrite = content.Pattern(`(?i)read-only file system|\bEROFS\b`)
 	refusedPath  = content.Pattern(
-		`(?i)permission denied|operation not permitted|no such file or directory|EACCES|ENOENT|not found`,
+		`(?i)permission denied|operation not permitted|no such file or directory|\bEACCES\b|\bENOENT\b|not found`,
 	)
 	refusedNet = content.Pattern(
-		`(?i)could not resolve|couldn't resolve|network is unreachable|name resolution|no such host|` +
-			`ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo|temporary failure|dial tcp|failed to connect`,
+		`(?i)could not resolve|couldn't resolve|unable to resolve|network is unreachable|network unreachable|` +
+			`name resolution|name or service not known|no such host|lookup \S+ on \S+:53: |` +
+			`\bENOTFOUND\b|\bEAI_AGAIN\b|\bENETUNREACH\b|getaddrinfo`,
 	)
 	absolutePath = content.Pattern(`(?:^|[\s'"(=:])(/[\w.@+~/-]{2,200})`)
 )
 
 // grantHint returns which grant would allow what a failed command seems to have been refused; "" if nothing points to
-// one.
-func (s *Shell) grantHint(j *job) string {
+// one. A line of its output must say so; of the network, the kernel's counters must agree.
+func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 	o := &s.options
-	tail := j.seen.tail
-	switch {
-	case o.Mode == sandbox.Off:
-		return ""
-	case !o.AllowWrite && refusedWrite().Match(tail):
-		return "commands may not write below the roots: the operator can allow it with --allow-write; /tmp and $HOME can be written"
-	case !o.AllowNet && refusedNet().Match(tail):
-		return "commands have no network but their own loopback: the operator can allow it with --allow-net"
-	}
-	if !refusedPath().Match(tail) {
+	if o.Mode == sandbox.Off {
 		return ""
 	}
-	for _, m := range absolutePath().FindAllSubmatch(tail, -1) {
-		path := filepath.Clean(string(m[1]))
-		if s.hiddenFrom(path) {
-			return fmt.Sprintf(
-				"%s is outside what commands may see: the operator can allow its directory with --allow-read",
-				path,
-			)
+	refused := status.Unrouted == nil || *status.Unrouted > 0
+	for line := range bytes.Lines(j.seen.tail) {
+		switch {
+		case !o.AllowWrite && refusedWrite().Match(line) && s.belowRoot(j, line):
+			return "commands may not write below the roots: the operator can allow it with --allow-write; " +
+				"/tmp and $HOME can be written"
+		case !o.AllowNet && refused && refusedNet().Match(line):
+			return "commands have no network but their own loopback: the operator can allow it with --allow-net"
+		case refusedPath().Match(line):
+			for _, m := range absolutePath().FindAllSubmatch(line, -1) {
+				if path := filepath.Clean(string(m[1])); s.hiddenFrom(j, path) {
+					return path + " is outside what commands may see: the operator can allow its directory with --allow-read"
+				}
+			}
 		}
 	}
 	return ""
+}
+
+// belowRoot reports whether a line names a path below a root. A relative path is, unless the command went elsewhere.
+func (s *Shell) belowRoot(j *job, line []byte) bool {
+	for _, m := range absolutePath().FindAllSubmatch(line, -1) {
+		path := filepath.Clean(string(m[1]))
+		if slices.ContainsFunc(j.roots, func(r string) bool { return within(r, path) }) {
+			return true
+		}
+		if _, err := os.Lstat(path); err == nil ||
+			slices.ContainsFunc(systemDirs, func(d string) bool { return within(d, path) }) {
+			return false
+		}
+	}
+	return true
 }
 
 func sizeText(n int64) string {
@@ -57,16 +74,7 @@ func sizeText(n int64) string {
 }
 
 // hiddenFrom reports whether a path exists on this machine, but not for commands.
-func (s *Shell) hiddenFrom(path string) bool {
-	for _, dir := range append([]string{"/proc", "/dev", homeDir, obsDir}, systemDirs...) {
-		if within(dir, path) {
-			return false
-		}
-	}
-	for _, dir := range s.options.AllowRead {
-		if within(dir, path) {
-			return false
-		}
-	}
-	return exists(path)
+func (s *Shell) hiddenFrom(j *job, path string) bool {
+	seen := slices.Concat([]string{"/proc", "/dev", homeDir, obsDir}, systemDirs, s.options.AllowRead, j.roots)
+	return !slices.ContainsFunc(seen, func(dir string) bool { return within(dir, path) }) && exists(path)
 }

@@ -44,6 +44,7 @@ type job struct {
 	began   time.Time
 	timeout time.Duration
 	scratch *scratch
+	roots   []string
 	guarded []string // roots below which it may write
 
 	process *sandbox.Process

@@ -126,10 +126,11 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	o := &s.options
 	j := newJob(s, in.Owner, lastKey{in.Owner, cwd, a.Command})
 	j.scratch = dir
+	for _, r := range in.Sources.Roots {
+		j.roots = append(j.roots, r.Dir())
+	}
 	if o.AllowWrite {
-		for _, r := range in.Sources.Roots {
-			j.guarded = append(j.guarded, r.Dir())
-		}
+		j.guarded = j.roots
 	}
 	s.guard(j.guarded)
 	err = j.start(sandbox.Spec{
@@ -228,7 +229,7 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 		add("%s that it left running ended with it", content.Plural(int64(status.Left), "process", "processes"))
 	}
 	if status.Exit != 0 {
-		if hint := s.grantHint(j); hint != "" {
+		if hint := s.grantHint(j, status); hint != "" {
 			add("%s", hint)
 		} else if j.script.fault != "" {
 			add("%s", j.script.fault)

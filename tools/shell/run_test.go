@@ -288,21 +288,3 @@ func TestDeltas(t *testing.T) {
 		}
 	}
 }
-
-// TestGrantHints checks that a refusal names the grant that would allow it.
-func TestGrantHints(t *testing.T) {
-	outside := t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "secret"), nil, 0o644); err != nil { //nolint:gosec // a test's file
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ command, want string }{
-		{"touch here", "--allow-write"},
-		{"python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80))'", "--allow-net"},
-		{"cat " + filepath.Join(outside, "secret"), "--allow-read"},
-	} {
-		b := newBench(t, shell.Options{})
-		if text, _ := b.run(c.command); !strings.Contains(text, c.want) {
-			t.Errorf("%s: %s", c.command, text)
-		}
-	}
-}
