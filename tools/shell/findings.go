@@ -46,6 +46,10 @@ var finding = content.Pattern(
 var goDetail = content.Pattern(`^\s+\S+_test\.go:\d+: `)
 
 func (f *findings) add(b []byte) {
+	if i := bytes.IndexByte(b, '\n'); len(f.open) > 0 && i >= 0 { // the line that began in the last block
+		f.addLines(b[:i+1])
+		b = b[i+1:]
+	}
 	hinted := len(f.open) > 0
 	for _, w := range hintWords {
 		hinted = hinted || bytes.Contains(b, w)
@@ -55,6 +59,11 @@ func (f *findings) add(b []byte) {
 		b = b[bytes.LastIndexByte(b, '\n')+1:]
 		f.detail, f.after = "", false
 	}
+	f.addLines(b)
+}
+
+// addLines inspects each line of a block.
+func (f *findings) addLines(b []byte) {
 	for {
 		i := bytes.IndexByte(b, '\n')
 		if i < 0 {
