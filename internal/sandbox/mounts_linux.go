@@ -42,17 +42,22 @@ func (m *mountSources) openOne(one Mount) (id sourceID, err error) {
 	if one.Source == "" {
 		return sourceID{File: one.File}, nil
 	}
-	var st unix.Stat_t
-	if err := unix.Lstat(one.Source, &st); errors.Is(err, unix.ENOENT) && one.Maybe {
+	source, err := openSource(one)
+	if one.Maybe && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)) {
 		return sourceID{NotThere: true}, nil
 	} else if err != nil {
+		return id, err
+	}
+	defer unix.Close(source) //nolint:errcheck // nothing was written to it
+	var st unix.Stat_t
+	if err := unix.Fstat(source, &st); err != nil {
 		return id, err
 	}
 	id = sourceID{Device: uint64(st.Dev), Inode: st.Ino, File: st.Mode&unix.S_IFMT != unix.S_IFDIR}
 	if os.Geteuid() != 0 {
 		return id, nil
 	}
-	fd, err := detached(one)
+	fd, err := detached(source)
 	if errors.Is(err, unix.EPERM) {
 		return id, nil // this root has no right to mount: its commands read what anyone may
 	}
@@ -66,12 +71,12 @@ func (m *mountSources) openOne(one Mount) (id sourceID, err error) {
 
 // detached returns a mount of a source, of which files of root belong to the command's user. If the file system cannot
 // map owners, the command reads and writes what anyone may.
-func detached(one Mount) (int, error) {
+func detached(source int) (int, error) {
 	owner, err := owners()
 	if err != nil {
 		return 0, err
 	}
-	fd, err := openTree(one.Source)
+	fd, err := openTree(source, "")
 	if err != nil {
 		return 0, err
 	}
@@ -82,10 +87,22 @@ func detached(one Mount) (int, error) {
 	return fd, nil
 }
 
-// openTree returns a detached copy of the mounts at a path.
-func openTree(path string) (int, error) {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, path,
-		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+// openSource opens the source of a mount.
+func openSource(one Mount) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC}
+	if one.Plain {
+		how.Resolve = unix.RESOLVE_NO_SYMLINKS
+	}
+	return unix.Openat2(unix.AT_FDCWD, one.Source, &how)
+}
+
+// openTree returns a detached copy of the mounts at a path, or at an open directory if the path is empty.
+func openTree(at int, path string) (int, error) {
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE | unix.AT_SYMLINK_NOFOLLOW)
+	if path == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	fd, err := unix.OpenTree(at, path, flags)
 	if err != nil {
 		return 0, fmt.Errorf("open_tree: %w", err)
 	}

@@ -56,6 +56,7 @@ type Mount struct {
 	Write  bool
 	File   bool // Target is a file (of an empty Source)
 	Maybe  bool // skip it if Source is missing
+	Plain  bool // no part of Source may be a link: commands may write to the directories above it
 }
 
 // Status is how a command ended.

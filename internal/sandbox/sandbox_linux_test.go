@@ -76,3 +76,26 @@ func TestRunsACommand(t *testing.T) {
 		t.Errorf("more than was granted is visible: %s", out)
 	}
 }
+
+// TestPlainSources checks that a source below a directory that a command has replaced by a link is not mounted. Without
+// Plain it is.
+func TestPlainSources(t *testing.T) {
+	outside, root := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(outside+"/.git/hooks", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(outside+"/.git/hooks/secret", []byte("a secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, root+"/a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, plain := range []bool{true, false} {
+		_, out := runCommand(t, sandbox.Spec{Mounts: []sandbox.Mount{
+			{Source: root + "/a/.git/hooks", Target: "/home/hooks", Maybe: true, Plain: plain},
+		}}, "cat /home/hooks/secret")
+		if strings.Contains(out, "a secret") == plain {
+			t.Errorf("plain %t: %s", plain, out)
+		}
+	}
+}

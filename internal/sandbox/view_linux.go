@@ -119,7 +119,7 @@ func mountSystem(dir string) error {
 		}
 		return os.Symlink(to, newRoot+dir)
 	}
-	fd, err := openTree(oldRoot + dir)
+	fd, err := openTree(unix.AT_FDCWD, oldRoot+dir)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (i *initProcess) mount(m Mount, id sourceID) error {
 	}
 	switch {
 	case m.Source == "" && id.File:
-		fd, err := openTree(oldRoot + "/dev/null")
+		fd, err := openTree(unix.AT_FDCWD, oldRoot+"/dev/null")
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (i *initProcess) mount(m Mount, id sourceID) error {
 	case id.Detached > 0:
 		return attach(i.mounts[id.Detached-1], m.Target, id.File, attributes)
 	}
-	fd, err := openTree(filepath.Join(oldRoot, m.Source))
+	fd, err := openTree(unix.AT_FDCWD, filepath.Join(oldRoot, m.Source))
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func mountDevices() error {
 		return err
 	}
 	for _, name := range devices {
-		fd, err := openTree(oldRoot + "/dev/" + name)
+		fd, err := openTree(unix.AT_FDCWD, oldRoot+"/dev/"+name)
 		if err != nil {
 			return err
 		}

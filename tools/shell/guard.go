@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -22,7 +23,8 @@ var bareNames = []string{"HEAD", "objects", "refs"}
 type guards struct {
 	commands int // that run
 	names    []string
-	bare     bool // the root was a bare repository before
+	bare     bool     // the root was a bare repository before
+	spaces   []string // files of workspaces that were there before
 }
 
 // guard begins to guard the roots of a command.
@@ -32,7 +34,7 @@ func (s *Shell) guard(roots []string) {
 	for _, root := range roots {
 		g := s.guards[root]
 		if g == nil {
-			g = &guards{bare: isBare(root)}
+			g = &guards{bare: isBare(root), spaces: workspaces(root)}
 			for _, name := range slices.Concat(guardedNames, absentGit(root)) {
 				if _, err := os.Lstat(filepath.Join(root, name)); errors.Is(err, fs.ErrNotExist) {
 					g.names = append(g.names, name)
@@ -50,6 +52,20 @@ func absentGit(root string) []string {
 		return gitNames
 	}
 	return gitNames[:1]
+}
+
+// workspaces returns the names of workspace files directly below a root.
+func workspaces(root string) (names []string) {
+	found, _ := filepath.Glob(filepath.Join(escapeGlob(root), "*"+workspaceSuffix))
+	for _, path := range found {
+		names = append(names, filepath.Base(path))
+	}
+	return names
+}
+
+// escapeGlob returns a path as a pattern that matches it alone.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func isBare(root string) bool {
@@ -85,6 +101,11 @@ func (s *Shell) quarantine(roots []string) (notes []string) {
 		names := g.names
 		if !g.bare && isBare(root) {
 			names = append(slices.Clone(names), "HEAD")
+		}
+		for _, name := range workspaces(root) {
+			if !slices.Contains(g.spaces, name) {
+				names = append(slices.Clone(names), name)
+			}
 		}
 		for _, name := range names {
 			path := filepath.Join(root, name)

@@ -45,6 +45,7 @@ type job struct {
 	timeout time.Duration
 	scratch *scratch
 	roots   []string
+	limited []string // roots that were searched in part for what to guard and hide
 	guarded []string // roots below which it may write
 
 	process *sandbox.Process

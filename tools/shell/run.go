@@ -125,7 +125,7 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	}
 	o := &s.options
 	j := newJob(s, in.Owner, lastKey{in.Owner, cwd, a.Command})
-	j.scratch = dir
+	j.scratch, j.limited = dir, v.limited
 	for _, r := range in.Sources.Roots {
 		j.roots = append(j.roots, r.Dir())
 	}
@@ -236,6 +236,7 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 		}
 	}
 	notes = append(notes, s.quarantine(j.guarded)...)
+	notes = append(notes, s.limitNotes(j)...)
 	if !s.options.NoDeltas {
 		if d := s.delta(ctx, j, in); d != "" {
 			add("%s", d)

@@ -85,7 +85,8 @@ type Shell struct {
 	scratch  map[string]*scratch // by owner
 	guards   map[string]*guards  // by root, while commands may write below it
 	leftover sync.Once
-	noSpare  func() // ends the process that is kept ready
+	noSpare  func()   // ends the process that is kept ready
+	noted    sync.Map // roots of which it was noted that they were searched in part
 }
 
 // New returns a Shell. It starts nothing.

@@ -29,6 +29,7 @@ type view struct {
 	owner   string
 	roots   []*tree.Root
 	scratch *scratch
+	limited []string // roots that were searched in part
 }
 
 // home returns the command's home directory.
@@ -52,13 +53,27 @@ func (v *view) mounts(command string) ([]sandbox.Mount, error) {
 		}
 		list = append(list, sandbox.Mount{Source: real, Target: real})
 	}
+	var hidden []sandbox.Mount
 	for _, r := range v.roots {
 		dir := r.Dir()
 		list = append(list, sandbox.Mount{Source: dir, Target: dir, Write: v.options.AllowWrite})
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return nil, err
+		}
+		below := searchNested(real)
 		if v.options.AllowWrite {
 			list = append(list, guardedMounts(dir)...)
+			list = append(list, below.mounts(real, dir)...)
+		}
+		for _, store := range below.stores {
+			hidden = append(hidden, sandbox.Mount{Target: moved(store, real, dir)})
+		}
+		if below.limited {
+			v.limited = append(v.limited, dir)
 		}
 	}
+	list = append(list, hidden...)
 	list = append(list, v.hidden(list)...)
 	named, err := v.observations(command)
 	return append(list, named...), err
@@ -124,24 +139,31 @@ var guardedNames = []string{
 // guardedMounts returns read-only mounts over what git and clients run, below a root that commands may write to. A
 // mount cannot be renamed, so that a command cannot put another directory in its place.
 func guardedMounts(root string) (list []sandbox.Mount) {
-	self := func(path string, write bool) {
-		if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink == 0 {
-			list = append(list, sandbox.Mount{Source: path, Target: path, Write: write, File: !fi.IsDir(), Maybe: true})
-		}
-	}
 	for _, name := range guardedNames {
-		self(filepath.Join(root, name), false)
+		list = append(list, selfMount(filepath.Join(root, name), false)...)
 	}
-	dotGit := filepath.Join(root, ".git")
+	return append(list, repositoryMounts(filepath.Join(root, ".git"))...)
+}
+
+// selfMount returns a mount of a file or directory over itself, none if it is missing or a link.
+func selfMount(path string, write bool) []sandbox.Mount {
+	fi, err := os.Lstat(path)
+	if err != nil || fi.Mode()&fs.ModeSymlink != 0 {
+		return nil
+	}
+	return []sandbox.Mount{{Source: path, Target: path, Write: write, File: !fi.IsDir(), Maybe: true}}
+}
+
+// repositoryMounts returns the mounts that guard the repository or worktree of a path .git.
+func repositoryMounts(dotGit string) (list []sandbox.Mount) {
 	fi, err := os.Lstat(dotGit)
 	switch {
 	case err != nil:
 		return list
 	case fi.IsDir():
-		self(dotGit, true)
-		return append(list, gitMounts(dotGit)...)
+		return append(selfMount(dotGit, true), gitMounts(dotGit)...)
 	case fi.Mode().IsRegular():
-		self(dotGit, false)
+		list = selfMount(dotGit, false)
 		if common, ok := worktreeOf(dotGit); ok {
 			list = append(list, sandbox.Mount{Source: common, Target: common, Write: true})
 			list = append(list, gitMounts(common)...)

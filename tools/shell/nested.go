@@ -1,0 +1,100 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+)
+
+// Limits of the search below a root. It runs before each command, because a command may have renamed what it finds.
+const (
+	maxSearched = 4000 // directories
+	maxNested   = 200  // names that are found
+)
+
+// nested is what lies deeper than directly below a root and needs a mount of its own.
+type nested struct {
+	guarded []string // files and directories that clients run
+	git     []string // .git of further repositories and worktrees
+	stores  []string // directories of a store
+	limited bool     // the search ended at its limit
+}
+
+// searchNested looks for guarded names and stores below a directory, breadth first and never through a link. It leaves
+// out node_modules: nobody opens a client there, and a package manager must be able to delete it.
+func searchNested(root string) (n nested) {
+	queue := []string{root}
+	for searched := 0; len(queue) > 0; searched++ {
+		dir := queue[0]
+		queue = queue[1:]
+		if searched == maxSearched || len(n.guarded)+len(n.git)+len(n.stores) >= maxNested {
+			n.limited = true
+			return n
+		}
+		entries, _ := os.ReadDir(dir)
+		if dir != root &&
+			slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == tree.StoreMarker }) {
+			n.stores = append(n.stores, dir)
+			continue
+		}
+		for _, e := range entries {
+			name, path := e.Name(), filepath.Join(dir, e.Name())
+			switch {
+			case e.Type()&os.ModeSymlink != 0:
+			case name == ".git":
+				if dir != root {
+					n.git = append(n.git, path)
+				}
+			case strings.HasSuffix(name, workspaceSuffix) || dir != root && slices.Contains(guardedNames, name):
+				n.guarded = append(n.guarded, path)
+			case e.IsDir() && name != "node_modules" && !slices.Contains(guardedNames, name):
+				queue = append(queue, path)
+			}
+		}
+	}
+	return n
+}
+
+// workspaceSuffix ends the names of files in which VS Code finds tasks and settings.
+const workspaceSuffix = ".code-workspace"
+
+// mounts returns read-only mounts over what was found below a directory, which commands see at another path if that
+// leads through a link.
+func (n nested) mounts(real, seen string) (list []sandbox.Mount) {
+	for _, path := range n.guarded {
+		list = append(list, selfMount(path, false)...)
+	}
+	for _, path := range n.git {
+		list = append(list, repositoryMounts(path)...)
+	}
+	for i, m := range list {
+		list[i].Target = moved(m.Target, real, seen)
+		list[i].Plain = m.Source != "" // commands may write to the directories above
+	}
+	return list
+}
+
+// moved returns a path below from as a path below to; others stay.
+func moved(path, from, to string) string {
+	rel, err := filepath.Rel(from, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return filepath.Join(to, rel)
+}
+
+// limitNotes returns a note for each root that was searched in part, once in the life of the server.
+func (s *Shell) limitNotes(j *job) (notes []string) {
+	for _, root := range j.limited {
+		if _, known := s.noted.LoadOrStore(root, true); !known {
+			notes = append(notes, fmt.Sprintf("below %s only the first %d directories, or %d names, were searched for "+
+				"configuration to guard and stores to hide", root, maxSearched, maxNested))
+		}
+	}
+	return notes
+}
