@@ -24,6 +24,10 @@ type findings struct {
 	cut    bool   // open is not all of it
 	detail string // a line of a Go test's log; it belongs to the failure after or before it
 	after  bool   // the line before reported a failure
+	frame  string // the last frame of a Python traceback
+	own    string // the last one that is not in a library
+
+	outcomes []string
 }
 
 // hints are words of which a finding has at least one: most blocks of output have none.
@@ -31,7 +35,8 @@ var hintWords = [][]byte{
 	[]byte(
 		"rror",
 	), []byte("FAIL"), []byte("panic:"), []byte("not ok"), []byte(".go:"), []byte("✕"), []byte("✗"), []byte("●"),
-	[]byte("ERR!"), []byte("***"), []byte("xception"), []byte("atal"),
+	[]byte("ERR!"), []byte("***"), []byte("xception"), []byte("atal"), []byte(`", line `), []byte("E   "),
+	[]byte("vulnerabilit"), []byte("added "), []byte("up to date"), []byte("Successfully installed"),
 }
 
 // finding matches the lines: of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of test
@@ -39,8 +44,23 @@ var hintWords = [][]byte{
 var finding = content.Pattern(
 	`^\S+?[:(]\d+(?:[:,]\d+)?\)?: (?:fatal |internal )?error\b|^\S+\.go:\d+:\d+: |^(?:fatal )?error(?:\[\w+\])?: |` +
 		`^make(?:\[\d+\])?: \*\*\* |^npm (?:ERR!|error) \S|^\s*--- FAIL: |^FAIL[:\t]|^panic: |^(?:FAILED|ERROR) \S+|^test \S.* \.\.\. FAILED|^not ok\b|` +
-		`^\s*[✕✗] |^\s+● \S.* › |^(?:[\w.]+\.)?\w*(?:Error|Exception): |^Uncaught |^fatal: `,
+		`^\s*[✕✗] |^\s+● \S.* › |^(?:[\w.]+\.)?\w*(?:Error|Exception)(?:: |$)|^Uncaught |^fatal: |^E {3,}\S|^\S+\.py:\d+: \w+$`,
 )
+
+// outcome matches the lines by which package managers say what they did. They are shown if the command succeeds too.
+var outcome = content.Pattern(
+	`^(?:added|removed|changed) \d+ packages?\b|^up to date\b|^(?:found )?\d+ (?:\w+ severity )?vulnerabilit|` +
+		`^Successfully installed \S`,
+)
+
+// pythonFrame matches a line of a Python traceback; the last one before the exception is where it was raised.
+var pythonFrame = content.Pattern(`^\s+File "[^"]+", line \d+`)
+
+// library matches the frames of what Python or a package brings along.
+var library = content.Pattern(`/lib(?:64)?/python|-packages/|"<frozen `)
+
+// maxOutcomes is how many lines of outcomes are shown.
+const maxOutcomes = 4
 
 // goDetail matches a line of a Go test's log.
 var goDetail = content.Pattern(`^\s+\S+_test\.go:\d+: `)
@@ -93,6 +113,15 @@ func (f *findings) inspect(line []byte) {
 		}
 		return
 	}
+	if pythonFrame().Match(line) {
+		if f.frame = f.text(line); !library().Match(line) {
+			f.own = f.frame
+		}
+	} else if outcome().Match(line) {
+		if f.outcomes = append(f.outcomes, f.text(line)); len(f.outcomes) > maxOutcomes {
+			f.outcomes = f.outcomes[1:] // the last ones count
+		}
+	}
 	if !finding().Match(line) {
 		if f.detail != "" && !bytes.HasPrefix(line, []byte("    ")) {
 			f.detail = ""
@@ -101,6 +130,13 @@ func (f *findings) inspect(line []byte) {
 		return
 	}
 	f.count++
+	if f.frame != "" {
+		if f.own != "" && f.own != f.frame {
+			f.quote(f.own)
+		}
+		f.quote(f.frame)
+		f.frame, f.own = "", ""
+	}
 	f.after = bytes.Contains(line, []byte("--- FAIL: "))
 	f.quote(f.text(line))
 	if f.after && f.detail != "" {

@@ -7,6 +7,21 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
+// TestOutcomes checks that a receipt has the outcome of a package manager, also if it succeeded.
+func TestOutcomes(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	const output = "npm warn deprecated x@1\nadded 104 packages, and audited 105 packages in 3s\n" +
+		"2 high severity vulnerabilities\n"
+	for _, end := range []string{"exit 0", "exit 1"} {
+		text, _ := b.run("seq 3000; cat <<'END'\n" + output + "END\nseq 3000; " + end)
+		for _, want := range []string{"line 3002: added 104 packages", "line 3003: 2 high severity vulnerabilities"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in %s", end, want, text)
+			}
+		}
+	}
+}
+
 // TestFindings compares the lines that the receipt of a failed command names, for the output of well-known programs.
 func TestFindings(t *testing.T) {
 	b := newBench(t, shell.Options{})
@@ -21,6 +36,12 @@ func TestFindings(t *testing.T) {
 		{"tsc", "src/a.ts(3,7): error TS2322: Type\n", "line 1: src/a.ts(3,7): error TS2322: Type\n"},
 		{"pytest", "FAILED tests/test_a.py::test_x - assert 1 == 2\n", "line 1: FAILED tests/test_a.py::test_x"},
 		{"python", "Traceback (most recent call last):\n  File \"a\"\nValueError: bad\n", "line 3: ValueError: bad\n"},
+		{"pytest -v", "    def test_x():\n>       assert f() == 2\nE       assert 1 == 2\n\ntest_a.py:4: AssertionError\n",
+			"line 3: E       assert 1 == 2\nline 5: test_a.py:4: AssertionError\n"},
+		{"python frames", "Traceback (most recent call last):\n  File \"a.py\", line 7, in <module>\n    f()\n" +
+			"  File \"/usr/lib/python3.11/json/decoder.py\", line 3, in g\n    h()\nMemoryError\n",
+			"line 2: File \"a.py\", line 7, in <module>\nline 4: File \"/usr/lib/python3.11/json/decoder.py\", " +
+				"line 3, in g\nline 6: MemoryError\n"},
 		{"npm", "npm error code E404\n", "line 1: npm error code E404\n"},
 		{"make", "make[1]: *** [Makefile:3: all] Error 1\n", "line 1: make[1]: *** [Makefile:3: all] Error 1\n"},
 		{"TAP", "ok 1 - a\nnot ok 2 - b\n", "line 2: not ok 2 - b\n"},

@@ -22,6 +22,9 @@ var (
 			`name resolution|name or service not known|no such host|lookup \S+ on \S+:53: |` +
 			`\bENOTFOUND\b|\bEAI_AGAIN\b|\bENETUNREACH\b|getaddrinfo`,
 	)
+	outOfMemory = content.Pattern(
+		`\bMemoryError\b|(?i)memory exhausted|out of memory|cannot allocate memory|heap limit|bad_alloc|\bENOMEM\b`,
+	)
 	absolutePath = content.Pattern(`(?:^|[\s'"(=:])(/[\w.@+~/-]{2,200})`)
 )
 
@@ -47,6 +50,9 @@ func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 				}
 			}
 		}
+	}
+	if status.Limit == "" && outOfMemory().Match(j.seen.tail) {
+		return fmt.Sprintf("a process of a command gets %s of memory (--run-memory)", sizeText(o.Memory))
 	}
 	return ""
 }

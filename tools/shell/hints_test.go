@@ -45,6 +45,7 @@ func TestGrantHints(t *testing.T) {
 		{"a missing file", "cat missing", ""},
 		{"a missing file elsewhere", "cat /srv/no/such/file", ""},
 		{"a hidden path beside another failure", "echo see " + outside + "; cat missing", ""},
+		{"too little memory", "python3 -c 'bytearray(10**10)'", "--run-memory"},
 		{"a program that is not found", "no-such-program", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -42,7 +42,8 @@ func TestGuardedBelow(t *testing.T) {
 		git(t, filepath.Join(b.root, "a"), "init", "-q", "sub")
 	}
 	attempts := []string{
-		"echo x > a/b/.vscode/tasks.json", "echo x > a/b/.mcp.json", "echo x > a/x.code-workspace", "echo x > my.code-workspace",
+		"echo x > a/b/.vscode/tasks.json", "echo x > a/b/.mcp.json", "echo x > a/x.code-workspace",
+		"echo x > my.code-workspace",
 		"echo x > a/.claude/settings.json", "echo x > a/.cursor/mcp.json", "echo x > a/sub/.git/hooks/pre-commit",
 		"git -C a/sub config core.pager x", "echo gitdir: /tmp > trees/one/.git", "mv my.code-workspace w",
 		"cd trees/one && git config core.fsmonitor x", "mv a z && echo x > z/sub/.git/hooks/pre-commit",

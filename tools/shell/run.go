@@ -92,6 +92,10 @@ func (s *Shell) start(a runArgs, in tools.Input) (*job, error) {
 	if err := script.allowed(s.options.AllowProgram); err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(a.Cwd, "scratch:") {
+		return nil, fmt.Errorf("cwd: %s is not inside a root: leave cwd out, and begin the command with cd /tmp "+
+			"(for scratch:/tmp) or cd \"$HOME\" (for scratch:/home)", content.ClipBytes(a.Cwd, 100))
+	}
 	cwd, err := in.Sources.Directory(a.Cwd)
 	if err != nil {
 		return nil, fmt.Errorf("cwd: %w", err)
@@ -199,18 +203,27 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	for _, note := range s.notes(ctx, j, status, in) {
 		out.Note(note)
 	}
-	if status.Exit != 0 {
-		found := j.seen.found.close()
-		if len(found) == 0 && j.seen.bytes > int64(len(j.seen.tail)) {
-			found = j.seen.errors.close()
-		}
-		out.Findings(found)
+	found := j.seen.found.close()
+	switch {
+	case status.Exit == 0:
+		found = nil
+	case len(found) == 0 && j.seen.bytes > int64(len(j.seen.tail)):
+		found = j.seen.errors.close()
 	}
+	out.Findings(append(found, j.seen.found.outcomes...))
 	out.OnStored(func(id string) { j.setPrefix(id); s.remember(j, id) })
 	if j.ended() == endedTimeout {
 		return fmt.Errorf("the command was ended after %s (timeout_s)", j.timeout)
 	}
 	return nil
+}
+
+// killedBy says who may have sent the signal that no program can catch.
+func killedBy(signal string) string {
+	if signal != "killed" {
+		return ""
+	}
+	return " (by itself, or by the kernel because this machine is short of memory: it kills commands first)"
 }
 
 // notes returns what must be shown of a command's end.
@@ -223,7 +236,7 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 	case status.Limit != "":
 		add("ended: it exceeded %s", status.Limit)
 	case status.Signal != "":
-		add("ended by a signal: %s", status.Signal)
+		add("ended by a signal: %s%s", status.Signal, killedBy(status.Signal))
 	}
 	if status.Left > 0 {
 		add("%s that it left running ended with it", content.Plural(int64(status.Left), "process", "processes"))

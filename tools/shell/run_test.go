@@ -75,6 +75,7 @@ func TestBadArguments(t *testing.T) {
 		{"outside", map[string]any{"command": "ls", "cwd": "/etc"}, "outside the root"},
 		{"missing", map[string]any{"command": "ls", "cwd": "no/such"}, "no/such"},
 		{"a file", map[string]any{"command": "ls", "cwd": "file"}, "name a directory"},
+		{"scratch", map[string]any{"command": "ls", "cwd": "scratch:/tmp"}, "begin the command with cd /tmp"},
 		{"unknown handle", map[string]any{"after": "run:0123456789ab"}, "no command is running"},
 		{"both", map[string]any{"after": "run:0123456789ab", "command": "ls"}, "leave out command"},
 		{"program", map[string]any{"command": "echo x; ls | rm -rf /tmp/x"}, "rm is not among the programs"},

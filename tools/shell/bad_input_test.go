@@ -1,0 +1,118 @@
+package shell_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+)
+
+// TestBadCommands compares the answers of commands that behave badly. Each must answer at once, and the next command
+// must run as usual.
+func TestBadCommands(t *testing.T) {
+	for _, c := range []struct{ name, command, want, status string }{
+		{"not executable", "echo x > /tmp/f; /tmp/f", "ermission denied", "failure"},
+		{"children hold the pipe", "sleep 1000 & echo end", "end\nnote: 1 process that it left running ended", "success"},
+		{"daemon", "setsid sh -c 'sleep 1000 & sleep 1000' & sleep .3; echo end", "end\nnote: 3 processes that it", "success"},
+		{"pager", "git -c core.pager=less --version; seq 3 | ${PAGER:-less}", "1\n2\n3\n", "success"},
+		{"silent", "sleep 1", "no output\n", "success"},
+		{"reads standard input", "read x; echo got $x; python3 -c 'input()'", "EOFError", "failure"},
+		{"changes directory away", "cd / && rm -rf x; pwd", "/\n", "success"},
+		{"deletes its scratch", "rm -rf /tmp /home/run /tmp/* $HOME/*; ls -A /tmp; echo end", "end\n", "success"},
+		{"deletes itself", "kill -9 $$", "killed", "failure"},
+		{"closes its streams", "exec >&- 2>&-; sleep .1; exit 4", "exit code 4", "failure"},
+		{"an endless line", "head -c 3000000 /dev/zero | tr '\\0' x", "1 line", "success"},
+		{"binary", "head -c 100000 /bin/ls", "binary", "success"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, shell.Options{})
+			text, answer := b.run(c.command)
+			if !strings.Contains(text, c.want) || answer.Failed || answer.Receipts[0].Status != c.status {
+				t.Errorf(
+					"failed %t, %s: %.600s; want %q, %s",
+					answer.Failed,
+					answer.Receipts[0].Status,
+					text,
+					c.want,
+					c.status,
+				)
+			}
+			if text, _ := b.run("echo again > /tmp/f && cat /tmp/f"); text != "again\n\n" {
+				t.Errorf("the next command: %s", text)
+			}
+		})
+	}
+}
+
+// TestManyProcesses starts more processes than a command may have. They must all end with it, and the next command must
+// run.
+func TestManyProcesses(t *testing.T) {
+	b := newBench(t, shell.Options{Processes: 100})
+	text, answer := b.call(t.Context(), map[string]any{
+		"command": "i=0; while [ $i -lt 10000 ]; do sleep 1000 & i=$((i+1)); done; echo all", "timeout_s": 20,
+	})
+	if strings.Contains(text, "all\n") && !strings.Contains(text, "left running") ||
+		answer.Receipts[0].Status == "success" {
+		t.Errorf("%s: %.500s", answer.Receipts[0].Status, text)
+	}
+	if text, _ := b.run("echo again"); text != "again\n\n" {
+		t.Errorf("the next command: %s", text)
+	}
+}
+
+// TestRootRemovedMeanwhile removes a root while a command runs in it.
+func TestRootRemovedMeanwhile(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	b.root = filepath.Join(t.TempDir(), "root")
+	if err := os.Mkdir(b.root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	removed := time.AfterFunc(300*time.Millisecond, func() { _ = os.RemoveAll(b.root) })
+	defer removed.Stop()
+	if text, answer := b.run("echo first; sleep 1; ls; echo second"); text != "first\nsecond\n\n" || answer.Failed {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestTimeoutZero checks that a time-out of 0 is the default.
+func TestTimeoutZero(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	if text, answer := b.call(t.Context(), map[string]any{"command": "sleep .2; echo end", "timeout_s": 0}); answer.Failed ||
+		text != "end\n\n" {
+		t.Error(text)
+	}
+}
+
+// TestTwoHundredAtOnce starts two hundred commands. Each must run or be refused with what to do, and none may be left.
+func TestTwoHundredAtOnce(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	ran, refused := 0, 0
+	for range 200 {
+		wg.Go(func() {
+			text, answer := b.run("sleep .1; echo end")
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case !answer.Failed && text == "end\n\n":
+				ran++
+			case answer.Failed && strings.Contains(text, "wait for one"):
+				refused++
+			default:
+				t.Errorf("%.300s", text)
+			}
+		})
+	}
+	wg.Wait()
+	if ran < 16 || ran+refused != 200 {
+		t.Errorf("%d ran, %d were refused", ran, refused)
+	}
+	if text, _ := b.run("echo again"); text != "again\n\n" {
+		t.Errorf("the next command: %s", text)
+	}
+}
