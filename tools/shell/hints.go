@@ -22,6 +22,7 @@ var (
 			`name resolution|name or service not known|no such host|lookup \S+ on \S+:53: |` +
 			`\bENOTFOUND\b|\bEAI_AGAIN\b|\bENETUNREACH\b|getaddrinfo`,
 	)
+	noProcess   = content.Pattern(`(?i)cannot fork|fork: (?:retry: )?resource temporarily|can't start new thread`)
 	outOfMemory = content.Pattern(
 		`\bMemoryError\b|(?i)memory exhausted|out of memory|cannot allocate memory|heap limit|bad_alloc|\bENOMEM\b`,
 	)
@@ -50,6 +51,9 @@ func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 				}
 			}
 		}
+	}
+	if noProcess().Match(j.seen.tail) {
+		return fmt.Sprintf("a command gets %d processes and threads (--run-processes)", o.Processes)
 	}
 	if status.Limit == "" && outOfMemory().Match(j.seen.tail) {
 		return fmt.Sprintf("a process of a command gets %s of memory (--run-memory)", sizeText(o.Memory))

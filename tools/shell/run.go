@@ -213,7 +213,11 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	out.Findings(append(found, j.seen.found.outcomes...))
 	out.OnStored(func(id string) { j.setPrefix(id); s.remember(j, id) })
 	if j.ended() == endedTimeout {
-		return fmt.Errorf("the command was ended after %s (timeout_s)", j.timeout)
+		advice := fmt.Sprintf("give more, up to %d, or let it do less", int(s.options.MaxTimeout.Seconds()))
+		if j.timeout >= s.options.MaxTimeout {
+			advice = "the operator allows no more (--run-timeout): let it do less"
+		}
+		return fmt.Errorf("the command was ended after %s (timeout_s): %s", j.timeout, advice)
 	}
 	return nil
 }

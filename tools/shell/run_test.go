@@ -195,7 +195,8 @@ func TestForeignHandle(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	b := newBench(t, shell.Options{})
 	text, answer := b.call(t.Context(), map[string]any{"command": "echo before; sleep 100", "timeout_s": 1})
-	if !answer.Failed || !strings.Contains(text, "after 1s") || !strings.Contains(text, "before") {
+	if !answer.Failed || !strings.Contains(text, "after 1s (timeout_s): give more, up to 600") ||
+		!strings.Contains(text, "before") {
 		t.Error(text)
 	}
 }
