@@ -129,7 +129,8 @@ func commandsWork(s *Settings) []finding {
 	if err := sh.Try(); err != nil {
 		return append(all, bad("commands", err.Error())...)
 	}
-	all = append(all, finding{what: "commands", weak: s.Sandbox != "required", text: "run works, with --sandbox " + s.Sandbox})
+	works := "run works, with --sandbox " + s.Sandbox
+	all = append(all, finding{what: "commands", weak: s.Sandbox != "required", text: works})
 	if dirs := sh.Unreachable(s.roots()); len(dirs) > 0 {
 		all = append(all, finding{what: "commands", weak: true, text: fmt.Sprintf(
 			"programs in these directories of PATH cannot be run: %s; --allow-read grants them", strings.Join(dirs, ", "))})

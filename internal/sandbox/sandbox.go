@@ -98,8 +98,8 @@ type Layer struct {
 	Needs  string // what would make it hold; "" if it does
 }
 
-// Strongest returns the mode that layers allow: the first of required, best-effort and off, "" if no command can be run.
-// Without the layer of rights, which is the build's, not even best-effort runs a command.
+// Strongest returns the mode that layers allow: the first of required, best-effort and off, "" if no command can be
+// run. Without the layer of rights, which is the build's, not even best-effort runs a command.
 func Strongest(layers []Layer) Mode {
 	mode := Required
 	for _, l := range layers {

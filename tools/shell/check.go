@@ -38,8 +38,9 @@ func (s *Shell) explainStart(err error) error {
 	var lacks *sandbox.Unavailable
 	switch {
 	case errors.As(err, &lacks):
-		return fmt.Errorf("commands cannot be contained here: %s: %s; needed: %s; the operator can also choose "+
-			"--sandbox best-effort or off", lacks.Layer, content.ClipBytes(lacks.Cause.Error(), 200), sandbox.Remedy(lacks.Layer))
+		return fmt.Errorf(
+			"commands cannot be contained here: %s: %s; needed: %s; the operator can also choose --sandbox best-effort or off",
+			lacks.Layer, content.ClipBytes(lacks.Cause.Error(), 200), sandbox.Remedy(lacks.Layer))
 	case errors.Is(err, sandbox.ErrNotFound):
 		return fmt.Errorf("the shell %w; choose another with --shell", err)
 	}
