@@ -63,7 +63,7 @@ func (a *answer) Findings([]string)                        {}
 func (a *answer) Name(string)                              {}
 func (a *answer) OnStored(func(id string))                 {}
 func (a *answer) Attach(any)                               {}
-func (a *answer) Answered(string)                           {}
+func (a *answer) Answered(string)                          {}
 func (a *answer) Store(tools.Stored) (string, error)       { return "", nil }
 func (a *answer) Source(name string)                       { a.source = name }
 func (a *answer) Count(name string, n float64)             { a.counts[name] = n }

@@ -99,7 +99,7 @@ func (s *sheet) Findings([]string)                  {}
 func (s *sheet) Name(string)                        {}
 func (s *sheet) OnStored(func(id string))           {}
 func (s *sheet) Attach(any)                         {}
-func (s *sheet) Answered(string)                     {}
+func (s *sheet) Answered(string)                    {}
 func (s *sheet) Store(tools.Stored) (string, error) { return "", nil }
 func (s *sheet) Source(string)                      { panic("slice is no source") }
 func (s *sheet) Count(string, float64)              {}

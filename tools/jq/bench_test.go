@@ -27,7 +27,7 @@ func (nothing) Findings([]string)                  {}
 func (nothing) Name(string)                        {}
 func (nothing) OnStored(func(id string))           {}
 func (nothing) Attach(any)                         {}
-func (nothing) Answered(string)                     {}
+func (nothing) Answered(string)                    {}
 func (nothing) Store(tools.Stored) (string, error) { return "", nil }
 func (nothing) Count(string, float64)              {}
 func (nothing) Note(string)                        {}

@@ -63,7 +63,7 @@ func (r *recorder) Findings([]string)                               {}
 func (r *recorder) Name(string)                                     {}
 func (r *recorder) OnStored(func(id string))                        {}
 func (r *recorder) Attach(any)                                      {}
-func (r *recorder) Answered(string)                                  {}
+func (r *recorder) Answered(string)                                 {}
 func (r *recorder) Store(tools.Stored) (string, error)              { return "", nil }
 func (r *recorder) Source(string)                                   { panic("jq has no output that stands elsewhere") }
 func (r *recorder) Part(string, string) io.Writer                   { panic("jq makes no images") }
