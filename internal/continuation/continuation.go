@@ -172,8 +172,11 @@ func (d *Document) accept(text []byte, p *parser) {
 		d.parser.read(text, int64(len(text)))
 		d.scanned += d.parser.scanned
 	}
+	d.anchor, d.near = anchor{at: int64(len(text)), end: int64(len(text)), piece: int64(len(text)), last: -1}, nil
+	if p.state() == Whole && !d.lines() { // nothing is continued
+		return
+	}
 	d.anchor = d.findAnchor()
-	d.near = nil
 	for _, s := range snapshots {
 		if s.offset() <= d.anchor.at {
 			d.near = s
