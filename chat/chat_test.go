@@ -3,6 +3,7 @@ package chat_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,7 +46,8 @@ func TestComplete(t *testing.T) {
 		}
 		got := s.Requests()[0]
 		if got.Header.Get("Authorization") != "Bearer "+key || got.Body["model"] != "m" || got.Body["top_k"] != 50.0 ||
-			got.Body["max_tokens"] != 1024.0 || got.Messages[0].Content != "hello" {
+			got.Body["max_tokens"] != 1024.0 ||
+			got.Messages[0].Content != "hello" {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -79,6 +81,9 @@ func TestErrors(t *testing.T) {
 		{"500 with much text", chattest.Reply{Status: 500, Raw: wide}, "500 Internal Server Error", ""},
 		{"503", chattest.Reply{Status: 503, Raw: `{"message":"loading model"}`}, "loading model", ""},
 		{"an error with status 200", chattest.Reply{Raw: `{"error":{"message":"overloaded"}}`}, "overloaded", ""},
+		{"429 until a date", chattest.Reply{Status: 429, Raw: "{}",
+			Header: map[string]string{"Retry-After": time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}},
+			"try again in", ""},
 		{"no choices", chattest.Reply{Raw: `{}`}, "no choices", ""},
 		{"no JSON", chattest.Reply{Raw: `{"choices`}, "no JSON", ""},
 		{"a page", chattest.Reply{Raw: "<html>", Header: map[string]string{"Content-Type": "text/html"}},
@@ -109,7 +114,10 @@ func TestErrors(t *testing.T) {
 	})
 	t.Run("silence", func(t *testing.T) {
 		s := chattest.New(t, chattest.Reply{Wait: make(chan struct{})})
-		_, err := client(t, chat.Options{URL: s.URL, Timeout: 50 * time.Millisecond}).Complete(t.Context(), hello(true))
+		_, err := client(
+			t,
+			chat.Options{URL: s.URL, Timeout: 50 * time.Millisecond},
+		).Complete(t.Context(), hello(true))
 		if err == nil || !strings.Contains(err.Error(), "sent nothing for 50ms") {
 			t.Error(err)
 		}
@@ -118,7 +126,10 @@ func TestErrors(t *testing.T) {
 		s := chattest.New(t, chattest.Reply{Wait: make(chan struct{})})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
-		if _, err := client(t, chat.Options{URL: s.URL}).Complete(ctx, hello(true)); !errors.Is(err, context.Canceled) {
+		if _, err := client(t, chat.Options{URL: s.URL}).Complete(ctx, hello(true)); !errors.Is(
+			err,
+			context.Canceled,
+		) {
 			t.Error(err)
 		}
 	})
@@ -236,17 +247,36 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
+// TestLongErrorsHideTheKey has the key where the error's text is clipped.
+func TestLongErrorsHideTheKey(t *testing.T) {
+	const key = "a-key-of-no-known-form-0123456789"
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for n := 150; n < 340; n += 7 {
+		s := chattest.New(t, chattest.Reply{Raw: `{"error":"` + strings.Repeat("x", n) + key + `"}`})
+		_, err := client(t, chat.Options{URL: s.URL, KeyFile: file}).Complete(t.Context(), hello(false))
+		if err == nil || strings.Contains(err.Error(), key[:8]) {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+}
+
 // TestSecretsAreNotSent puts a token into a prompt.
 func TestSecretsAreNotSent(t *testing.T) {
 	token := "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 	s := chattest.New(t, chattest.Reply{Text: "ok"})
 	r := hello(false)
 	r.Messages[0].Content = "my token is " + token
+	r.Messages = append(r.Messages, chat.Message{Role: "assistant", ToolCalls: []chat.ToolCall{
+		{Function: chat.Function{Name: "find", Arguments: `{"path":"` + token + `"}`}}}})
+	r.Tools = []chat.Tool{{Name: "find", Description: "with " + token, Schema: []byte(`{"default":"` + token + `"}`)}}
 	reply, err := client(t, chat.Options{URL: s.URL}).Complete(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sent := s.Requests()[0].Messages[0].Content; strings.Contains(sent, token) || reply.Masked != 1 {
-		t.Errorf("%q, %d masked", sent, reply.Masked)
+	if sent := fmt.Sprint(s.Requests()[0].Body); strings.Contains(sent, token) || reply.Masked < 3 {
+		t.Errorf("%s, %d masked", sent, reply.Masked)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -151,6 +152,13 @@ func (c *Client) body(r Request) ([]byte, int, error) {
 		n := 0
 		m.Content, n = c.mask.String(m.Content)
 		masked += n
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		for j := range m.ToolCalls {
+			f := &m.ToolCalls[j].Function
+			f.Arguments, n = c.mask.String(f.Arguments)
+			masked += n
+			size += c.options.Count(f.Name) + c.options.Count(f.Arguments) + 8
+		}
 		messages[i] = m
 		size += c.options.Count(m.Content) + 8
 	}
@@ -179,9 +187,13 @@ func (c *Client) body(r Request) ([]byte, int, error) {
 	if len(r.Tools) > 0 {
 		var list []any
 		for _, t := range r.Tools {
+			n := 0
+			t.Description, n = c.mask.String(t.Description)
+			masked += n
+			t.Schema = c.mask.JSON(t.Schema)
 			list = append(list, map[string]any{"type": "function", "function": map[string]any{
 				"name": t.Name, "description": t.Description, "parameters": t.Schema}})
-			size += c.options.Count(t.Description) + c.options.Count(string(t.Schema)) + 8
+			size += c.options.Count(t.Name) + c.options.Count(t.Description) + c.options.Count(string(t.Schema)) + 8
 		}
 		b["tools"] = list
 	}
@@ -251,8 +263,11 @@ func (c *Client) statusError(resp *http.Response, in io.Reader) error {
 		}
 	}
 	e := &StatusError{Status: resp.StatusCode, Message: c.safe(text)}
-	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+	after := resp.Header.Get("Retry-After")
+	if s, err := strconv.Atoi(after); err == nil && s > 0 {
 		e.RetryAfter = time.Duration(s) * time.Second
+	} else if at, err := http.ParseTime(after); err == nil {
+		e.RetryAfter = max(time.Until(at).Round(time.Second), 0)
 	}
 	return e
 }

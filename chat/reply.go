@@ -60,7 +60,7 @@ func (c *collector) add(b []byte) error {
 		return fmt.Errorf("the endpoint's reply is no JSON: %w", err)
 	}
 	if len(w.Error) > 0 && string(w.Error) != "null" {
-		return fmt.Errorf("the endpoint reports an error: %s", clip(string(w.Error)))
+		return fmt.Errorf("it reports an error: %s", w.Error) // the caller masks and clips it
 	}
 	if u := w.Usage; u != nil {
 		c.reply.Usage = Usage{Prompt: u.Prompt, Completion: u.Completion, Cached: u.Details.Cached}
@@ -122,10 +122,12 @@ func parseReply(b []byte) (Reply, error) {
 		return Reply{}, err
 	}
 	if !c.choices {
-		return Reply{}, errors.New("the endpoint's reply has no choices")
+		return Reply{}, errNoChoices
 	}
 	return c.result(), nil
 }
+
+var errNoChoices = errors.New("its reply has no choices")
 
 // maxEvent is the longest line of a stream in bytes.
 const maxEvent = 1 << 20
@@ -142,6 +144,9 @@ func readStream(in io.Reader, progress func(int)) (Reply, error) {
 			continue // a comment, an event's name, or the blank line after an event
 		}
 		if string(data) == "[DONE]" {
+			if !c.choices {
+				return Reply{}, errNoChoices
+			}
 			return c.result(), nil
 		}
 		if err := c.add(data); err != nil {

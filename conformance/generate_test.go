@@ -77,6 +77,47 @@ func TestOneWorkflowTakesThreeCompletions(t *testing.T) {
 	}
 }
 
+// TestGenerateInParts has an endpoint that cuts its replies, and one that stops in the middle.
+func TestGenerateInParts(t *testing.T) {
+	drivesOnly(t)
+	doc := plan(60)
+	s := chattest.Answering(t, func(_ int, r chattest.Request) chattest.Reply {
+		at := 0
+		if _, rest, ok := strings.Cut(r.Messages[0].Content, "Begin with "); ok {
+			text, _, _ := strings.Cut(rest, " word for word")
+			at = strings.Index(doc, text)
+		}
+		return chattest.Reply{Text: doc[at:min(len(doc), at+700)]}
+	})
+	out, errs, code := generates(t, "Write the plan.", "--endpoint-url", s.URL, "--json")
+	if out != doc || code != 0 || !strings.Contains(errs, `"state":"whole"`) {
+		t.Errorf("exit code %d, %d bytes of %d, %s", code, len(out), len(doc), errs)
+	}
+	half := chattest.New(
+		t,
+		chattest.Reply{Text: doc[:900]},
+		chattest.Reply{Status: 503, Raw: `{"message":"too busy"}`},
+	)
+	out, errs, code = generates(t, "Write the plan.", "--endpoint-url", half.URL)
+	if out != doc[:900] || code != 1 || !strings.Contains(errs, "too busy") {
+		t.Errorf("exit code %d, %d bytes, %s", code, len(out), errs)
+	}
+	var found bytes.Buffer
+	cmd := exec.CommandContext(
+		t.Context(),
+		binary(t),
+		"doctor",
+		"--endpoint",
+		"--endpoint-url",
+		chattest.New(t, chattest.Reply{Text: "yes"}).URL,
+	)
+	cmd.Env, cmd.Dir, cmd.Stdout = environment(t), plainDir(t), &found
+	_ = cmd.Run() // other lines of the report may be bad here
+	if !strings.Contains(found.String(), `answered "yes"`) || !strings.Contains(found.String(), "it reports usage") {
+		t.Errorf("%s", &found)
+	}
+}
+
 // TestKeyIsNeverShown has an endpoint that repeats the key in its error.
 func TestKeyIsNeverShown(t *testing.T) {
 	drivesOnly(t)

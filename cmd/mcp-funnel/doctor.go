@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/chat"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -18,11 +21,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
-type doctor struct{}
+type doctor struct {
+	Endpoint bool `env:"-" help:"Also send one short request to the endpoint."`
+}
 
 func (doctor) Help() string {
-	return `Every line is the result of a test: a root is opened, an observation is written, read back and removed, a worker is started.
-The exit code is 1 if something does not work.`
+	return `Every line is the result of a test: a root is opened, an observation is written,
+read back and removed, a worker is started. The exit code is 1 if something does
+not work.`
 }
 
 // finding is one line of the report.
@@ -36,10 +42,13 @@ type finding struct {
 // bad returns the finding that something does not work.
 func bad(what, text string) []finding { return []finding{{what: what, bad: true, text: text}} }
 
-func (doctor) Run(s *Settings, w *streams) error {
+func (d doctor) Run(ctx context.Context, s *Settings, w *streams) error {
 	var all []finding
 	for _, check := range []func(*Settings) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks, commandsWork} {
 		all = append(all, check(s)...)
+	}
+	if d.Endpoint {
+		all = append(all, endpointAnswers(ctx, s)...)
 	}
 	sick := false
 	for _, f := range all {
@@ -116,6 +125,32 @@ func storeWorks(s *Settings) []finding {
 		all = append(all, finding{what: "store", text: "it is below " + tmp + ", which a reboot may empty"})
 	}
 	return all
+}
+
+// endpointAnswers sends one short request to the endpoint.
+func endpointAnswers(ctx context.Context, s *Settings) []finding {
+	client, _, err := s.endpoint()
+	if err != nil {
+		return bad("endpoint", err.Error())
+	}
+	began := time.Now()
+	r, err := client.Complete(ctx, chat.Request{
+		Messages: []chat.Message{{Role: "user", Content: "Answer with the word yes."}}, MaxTokens: 64, Stream: true,
+	})
+	if err != nil {
+		return bad("endpoint", err.Error())
+	}
+	text := fmt.Sprintf("%s answered %q in %s; ", s.EndpointURL, content.ClipBytes(strings.TrimSpace(r.Text), 40),
+		time.Since(began).Round(time.Millisecond))
+	if r.Usage.Prompt > 0 {
+		text += fmt.Sprintf("it reports usage (%d and %d tokens)", r.Usage.Prompt, r.Usage.Completion)
+	} else {
+		text += "it reports no usage"
+	}
+	if client.Context() == 0 {
+		text += "; its context window is unknown, set --endpoint-context"
+	}
+	return []finding{{what: "endpoint", text: text, weak: r.Text == "" || client.Context() == 0}}
 }
 
 // commandsWork tests whether commands can be contained, if the tool run is offered.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -215,7 +216,10 @@ func (s *Settings) endpoint() (*chat.Client, *tokens.Counter, error) {
 		return nil, nil, err
 	}
 	o := s.options().Endpoint
-	o.Count = counter.Count
+	o.Count = func(text string) int {
+		n := counter.Total(text)
+		return int(math.Ceil(float64(n.N) * (1 + n.Margin)))
+	}
 	client, err := chat.New(o)
 	if err != nil {
 		return nil, nil, usageError{err}
