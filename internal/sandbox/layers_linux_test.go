@@ -18,6 +18,7 @@ const withoutKey = "SANDBOX_TEST_WITHOUT"
 // TestLayers lists the layers, and lists them again in a process that may make no network namespace, as in some
 // containers.
 func TestLayers(t *testing.T) {
+	withoutRace(t)
 	if kind := os.Getenv(withoutKey); kind != "" {
 		if err := os.WriteFile("/proc/sys/user/max_"+kind+"_namespaces", []byte("0"), 0o600); err != nil {
 			t.Fatal("not possible here: ", err)
