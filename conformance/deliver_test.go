@@ -46,7 +46,7 @@ func (a answer) delivered(t testing.TB) (d delivered, shownTokens int) {
 
 var anyID = regexp.MustCompile(`obs:[0-9a-z]{12}`)
 
-// TestDeliver delivers documents through the server. Its answers stand in docs/CONTINUATION.md.
+// TestDeliver delivers documents through the server, and writes its answers to docs/CONTINUATION.md.
 func TestDeliver(t *testing.T) {
 	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
 	call := func(args object) (answer, delivered) {
@@ -163,6 +163,7 @@ func TestDeliverBadInput(t *testing.T) {
 		{"NDJSON with a cut last line", object{"part": "{\"a\":1}\n{\"a\":2}\n{\"a\":"}, "CUT OFF"},
 		{"an object for the text", object{"part": object{"a": []any{1, 2}}}, "WHOLE"},
 		{"Markdown", object{"part": "# Title\n\nSome text\n"}, "not JSON"},
+		{"an unknown intent", object{"part": `{"a":1}`, "intent": "obs:000000000000"}, "intent: obs:000000000000"},
 		{"an unknown argument", object{"text": "x"}, "valid arguments"},
 		{"a part of 200 KB", object{"part": `{"a":"` + longPart(200_000)}, "CUT OFF"},
 	} {
@@ -182,6 +183,9 @@ func TestDeliverBadInput(t *testing.T) {
 			if d.Join != "" {
 				after = d.Kept
 			}
+		}
+		if stopped != 19 {
+			t.Errorf("%d of 20 answers say that it is stuck, want 19", stopped)
 		}
 		if text, _ := call(object{"after": begun.Kept, "part": doc[:900]}); !strings.Contains(text, "STUCK") {
 			t.Errorf("the first part again: %s", text)

@@ -25,7 +25,7 @@ func generates(t *testing.T, stdin string, args ...string) (stdout, stderr strin
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// example returns the example in what a model is told of a document: the last JSON object in it.
+// example returns the last JSON object of the text that tells a model what a document looks like.
 func example(t *testing.T, level intent.Level) string {
 	t.Helper()
 	shape := intent.Shape(level)

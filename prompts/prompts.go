@@ -129,7 +129,7 @@ func parse(file string) (Prompt, error) {
 	return p, nil
 }
 
-// shapeMark stands in a prompt for the shape of the document that it asks for.
+// shapeMark is replaced, in a prompt, by the shape of the document that it asks for.
 const shapeMark = "{{shape}}"
 
 // Kept returns the prompt with the name (obs:ID) under which the value of a fenced argument is kept.

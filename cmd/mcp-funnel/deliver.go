@@ -15,7 +15,7 @@ type deliver struct {
 	File   string `arg:"" optional:"" help:"File with the part; left out or -: standard input."`
 	After  string `env:"-" placeholder:"obs:ID" help:"The document so far, as the last answer named it; left out: the part is the first."`
 	As     string `env:"-" enum:"document,intent,tasks,action" default:"document" help:"What is delivered: ${enum}. The fields of an intent, tasks or action are checked."`
-	Intent string `env:"-" placeholder:"obs:ID" help:"The intent to check it against."`
+	Intent string `env:"-" placeholder:"obs:ID" help:"What to check against: the intent, or for an intent the message that it was taken from."`
 	JSON   bool   `env:"-" name:"json" help:"Print the whole answer as JSON."`
 }
 

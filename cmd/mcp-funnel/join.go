@@ -37,7 +37,7 @@ func (c *joinCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 			return err
 		}
 		last = d.Add(part)
-		if err := c.say(w, name, i+1, last); err != nil {
+		if err := c.report(w, name, i+1, last); err != nil {
 			return err
 		}
 		if last.Join == "" {
@@ -56,8 +56,8 @@ func (c *joinCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	return nil
 }
 
-// say reports how a part was joined.
-func (c *joinCmd) say(w *streams, name string, n int, r continuation.Result) error {
+// report reports how a part was joined.
+func (c *joinCmd) report(w *streams, name string, n int, r continuation.Result) error {
 	if c.JSON {
 		return writeJSON(w.err, map[string]any{
 			"part": n, "file": name, "state": r.State, "join": r.Join, "reason": r.Reason, "dropped": r.Dropped,

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
-// Verdict says what whoever writes the document should do.
+// Verdict says what the writer of the document should do.
 type Verdict string
 
 // The verdicts.
@@ -60,17 +60,17 @@ type Document struct {
 	text    []byte // what was joined so far, in UTF-8
 	plain   bool   // the text is not JSON
 	parser  *parser
-	near    *parser // read the text up to or before the place of the restart text; nil: nothing
+	near    *parser // has read the text up to a place before the restart text, or up to it; nil: nothing was read
 	anchor  anchor
 	history history
-	scanned int64
+	scanned int64 // see [Document.Scanned]
 }
 
 // Result is what Add found.
 type Result struct {
 	Verdict Verdict
 	State   State
-	Join    string // how the part was joined: "first part", "restart text", "element", …; "" if it was not
+	Join    string // how the part was joined: "first part", "restart text", "overlap", …; "" if it was not
 	Reason  string // why it was refused, or is broken or stuck
 	Dropped string // what of the part was left out: a preface, a doubled element
 }
@@ -111,7 +111,7 @@ func (d *Document) Text() []byte { return d.text }
 // Parts returns how many parts arrived, refused ones included.
 func (d *Document) Parts() int { return len(d.history.Parts) }
 
-// Scanned returns how many bytes were parsed in all.
+// Scanned returns how many bytes were parsed in all: parts must not be parsed again and again.
 func (d *Document) Scanned() int64 { return d.scanned }
 
 // Add joins a part to the document, or refuses it.
@@ -160,7 +160,7 @@ func (d *Document) parse(text []byte) {
 	d.accept(text, p)
 }
 
-// accept makes the text the document's, read by p as far as p has read.
+// accept replaces the text by one that begins with what p has read, and has p read the rest.
 func (d *Document) accept(text []byte, p *parser) {
 	before := p.scanned
 	snapshots := p.readAll(text)
@@ -287,11 +287,4 @@ func (p *parser) fault() string {
 		why,
 		clip(string(p.text[at:min(len(p.text), int(at)+60)]), 60),
 	)
-}
-
-// Check says what a text is that arrived in one part: its state, and for a broken one where and why.
-func Check(text []byte) (State, string) {
-	d := Open(text, nil, Options{})
-	r := d.result("")
-	return r.State, r.Reason
 }

@@ -34,7 +34,7 @@ func (d *Document) join(part []byte) Result {
 	}
 	if len(bytes.TrimSpace(d.text)) == 0 {
 		d.plain = notJSON(part)
-		return d.take(part, "first part")
+		return d.replaceText(part, "first part")
 	}
 	if d.plain {
 		return d.joinPlain(part)
@@ -52,20 +52,20 @@ func (d *Document) join(part []byte) Result {
 		if fault := r.fault(); fault != "" {
 			return d.refuse("the part goes on from the restart text, but is broken: " + fault)
 		}
-		return d.choose(r)
+		return d.apply(r)
 	}
 	readings, unclear := d.readings(part)
 	switch {
 	case unclear:
 		return d.refuse("it may or may not repeat the last characters, too few to tell")
 	case len(readings) == 1:
-		return d.choose(readings[0])
+		return d.apply(readings[0])
 	case len(readings) > 1:
 		return d.refuse(fmt.Sprintf("the part fits in %d ways (%s, %s)",
 			len(readings), d.place(readings[0]), d.place(readings[1])))
 	}
 	if merged, dropped, ok := d.merge(part); ok {
-		r := d.take(merged, "sections merged by id")
+		r := d.replaceText(merged, "sections merged by id")
 		r.Dropped = dropped
 		return r
 	}
@@ -73,11 +73,11 @@ func (d *Document) join(part []byte) Result {
 	if reason := d.notPlain(part, plain); reason != "" {
 		return d.refuse(reason)
 	}
-	return d.choose(plain)
+	return d.apply(plain)
 }
 
-// take makes the text the document's: it is parsed from its beginning.
-func (d *Document) take(text []byte, how string) Result {
+// replaceText replaces the whole text by another one, which is parsed from its beginning.
+func (d *Document) replaceText(text []byte, how string) Result {
 	d.near = nil
 	if d.plain {
 		d.text = text
@@ -89,8 +89,8 @@ func (d *Document) take(text []byte, how string) Result {
 	return d.result(how)
 }
 
-// choose makes a reading the document's.
-func (d *Document) choose(r *reading) Result {
+// apply replaces the text by the joined text of a reading.
+func (d *Document) apply(r *reading) Result {
 	before := d.near
 	if before != nil && before.offset() > r.at {
 		before = nil
@@ -140,7 +140,7 @@ func (d *Document) reading(at int64, how string, part []byte, inside bool) *read
 	r := &reading{at: at, how: how, part: part}
 	r.joined = append(append(make([]byte, 0, int(at)+len(part)), d.text[:at]...), part...)
 	if how == "restart text" {
-		return r // choose reads it
+		return r // apply reads it
 	}
 	r.parser = newParser()
 	if d.near != nil && d.near.offset() <= at {
@@ -316,7 +316,7 @@ func (d *Document) joinPlain(part []byte) Result {
 	text, body := d.text, bytes.TrimLeft(part, "\r\n")
 	for n := min(len(text), len(body), 1<<16); n >= overlapMin; n-- {
 		if bytes.HasSuffix(text, body[:n]) && bytes.Count(text, body[:n]) == 1 {
-			return d.take(append(text[:len(text)-n:len(text)-n], body...), "restart text")
+			return d.replaceText(append(text[:len(text)-n:len(text)-n], body...), "restart text")
 		}
 	}
 	return Result{Verdict: Refused, State: NotJSON, Reason: "it does not begin with the restart text"}

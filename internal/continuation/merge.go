@@ -32,7 +32,8 @@ func members(raw []byte) (list []member, ok bool) {
 	return list, true
 }
 
-func get(list []member, key string) json.RawMessage {
+// rawMember returns the value of a member of an object; nil if there is none.
+func rawMember(list []member, key string) json.RawMessage {
 	for _, m := range list {
 		if m.Key == key {
 			return m.Raw
@@ -41,16 +42,18 @@ func get(list []member, key string) json.RawMessage {
 	return nil
 }
 
-func array(raw []byte) (list []json.RawMessage, ok bool) {
+// elementsOf returns the elements of an array; not ok if it is none.
+func elementsOf(raw []byte) (list []json.RawMessage, ok bool) {
 	if firstByte(raw) != '[' || json.Unmarshal(raw, &list) != nil {
 		return nil, false
 	}
 	return list, true
 }
 
-func text(raw []byte) string {
+// stringOf returns the value of a string; "" for another value.
+func stringOf(raw []byte) string {
 	var s string
-	_ = json.Unmarshal(raw, &s) // no string: ""
+	_ = json.Unmarshal(raw, &s) // fails for another value
 	return s
 }
 
@@ -61,7 +64,7 @@ func (d *Document) joinFresh(part []byte) Result {
 	if s := p.state(); s == Broken || s == Trailing || s == TooDeep || firstByte(part) != '{' {
 		return d.refuse("there is no section yet, and the part is no document: " + clip(string(part), 60))
 	}
-	return d.take(part, "restart of the document")
+	return d.replaceText(part, "restart of the document")
 }
 
 // merge joins a whole document with further sections to this one, by the ids of sections. The cut-off element is
@@ -71,12 +74,12 @@ func (d *Document) merge(part []byte) (joined []byte, dropped string, ok bool) {
 		return nil, "", false
 	}
 	fresh, ok := members(part)
-	more, isList := array(get(fresh, "sections"))
+	more, isList := elementsOf(rawMember(fresh, "sections"))
 	if !ok || !isList || len(more) == 0 || !json.Valid(part) {
 		return nil, "", false
 	}
 	old, ok := members(d.closed())
-	list, isList := array(get(old, "sections"))
+	list, isList := elementsOf(rawMember(old, "sections"))
 	if !ok || !isList {
 		return nil, "", false
 	}
@@ -92,7 +95,7 @@ func (d *Document) merge(part []byte) (joined []byte, dropped string, ok bool) {
 		if !isObject {
 			return nil, "", false
 		}
-		id := text(get(s, "id"))
+		id := stringOf(rawMember(s, "id"))
 		at := slices.IndexFunc(list, func(o json.RawMessage) bool {
 			return id != "" && sectionID(o) == id
 		})
@@ -109,19 +112,19 @@ func (d *Document) merge(part []byte) (joined []byte, dropped string, ok bool) {
 		}
 		list[at] = both
 	}
-	set(&old, "sections", join(list))
+	setMember(&old, "sections", joinArray(list))
 	for _, m := range fresh {
-		if get(old, m.Key) == nil {
+		if rawMember(old, m.Key) == nil {
 			old = append(old, m)
 		}
 	}
-	return object(old), strings.Join(notes, "; "), true
+	return joinObject(old), strings.Join(notes, "; "), true
 }
 
 // sectionID returns the id of a section; "" if it has none.
 func sectionID(raw json.RawMessage) string {
 	m, _ := members(raw)
-	return text(get(m, "id"))
+	return stringOf(rawMember(m, "id"))
 }
 
 // closed returns the text without the cut-off element, and with its containers closed.
@@ -150,17 +153,18 @@ func (d *Document) closed() []byte {
 // mergeSection appends the elements of a section to those of the one with the same id.
 func mergeSection(raw json.RawMessage, more []member) (json.RawMessage, string, bool) {
 	old, _ := members(raw)
-	if a, b := get(old, "content_type"), get(more, "content_type"); a != nil && b != nil && text(a) != text(b) {
+	if a, b := rawMember(old, "content_type"), rawMember(more, "content_type"); a != nil && b != nil &&
+		stringOf(a) != stringOf(b) {
 		return nil, "", false
 	}
-	a, b := get(old, "elements"), get(more, "elements")
+	a, b := rawMember(old, "elements"), rawMember(more, "elements")
 	if firstByte(a) == '{' && firstByte(b) == '{' {
 		both, note, ok := mergeElement(a, b)
 		if !ok {
 			return nil, "", false
 		}
-		set(&old, "elements", both)
-		return object(old), note, true
+		setMember(&old, "elements", both)
+		return joinObject(old), note, true
 	}
 	first, second := elementList(a), elementList(b)
 	note := ""
@@ -173,12 +177,12 @@ func mergeSection(raw json.RawMessage, more []member) (json.RawMessage, string, 
 			first[len(first)-1], second, note = both, second[1:], n
 		}
 	}
-	set(&old, "elements", join(append(first, second...)))
-	return object(old), note, true
+	setMember(&old, "elements", joinArray(append(first, second...)))
+	return joinObject(old), note, true
 }
 
 func elementList(raw json.RawMessage) []json.RawMessage {
-	if list, ok := array(raw); ok {
+	if list, ok := elementsOf(raw); ok {
 		return list
 	}
 	if len(raw) > 0 {
@@ -195,26 +199,27 @@ func mergeElement(a, b json.RawMessage) (json.RawMessage, string, bool) {
 	if !ok || !ok2 {
 		return nil, "", false
 	}
-	if x, y := get(first, "code"), get(second, "code"); x != nil && y != nil {
-		code, n, ok := joinLines(text(x), text(y))
-		if !ok || text(get(first, "language")) != text(get(second, "language")) {
+	if x, y := rawMember(first, "code"), rawMember(second, "code"); x != nil && y != nil {
+		code, n, ok := joinLines(stringOf(x), stringOf(y))
+		if !ok || stringOf(rawMember(first, "language")) != stringOf(rawMember(second, "language")) {
 			return nil, "", false
 		}
-		set(&first, "code", quote(code))
-		return object(first), plural(int64(n), "line") + " of code that were there already", true
+		setMember(&first, "code", quote(code))
+		return joinObject(first), plural(int64(n), "line") + " of code that were there already", true
 	}
 	for _, key := range []string{"items", "rows"} {
-		x, isList := array(get(first, key))
-		y, isList2 := array(get(second, key))
-		if !isList || !isList2 || key == "rows" && !equal(get(first, "headers"), get(second, "headers")) {
+		x, isList := elementsOf(rawMember(first, key))
+		y, isList2 := elementsOf(rawMember(second, key))
+		if !isList || !isList2 ||
+			key == "rows" && !equal(rawMember(first, "headers"), rawMember(second, "headers")) {
 			continue
 		}
 		note := ""
 		if len(x) > 0 && len(y) > 0 && equal(x[len(x)-1], y[0]) {
 			y, note = y[1:], "an element that was there already: "+clip(string(x[len(x)-1]), maxWord)
 		}
-		set(&first, key, join(append(x, y...)))
-		return object(first), note, true
+		setMember(&first, key, joinArray(append(x, y...)))
+		return joinObject(first), note, true
 	}
 	return nil, "", false
 }
@@ -246,7 +251,8 @@ func equal(a, b json.RawMessage) bool {
 	return slices.Equal(x, y)
 }
 
-func set(list *[]member, key string, raw json.RawMessage) {
+// setMember replaces a member of an object, or appends it.
+func setMember(list *[]member, key string, raw json.RawMessage) {
 	for i := range *list {
 		if (*list)[i].Key == key {
 			(*list)[i].Raw = raw
@@ -256,7 +262,7 @@ func set(list *[]member, key string, raw json.RawMessage) {
 	*list = append(*list, member{key, raw})
 }
 
-func object(list []member) json.RawMessage {
+func joinObject(list []member) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, m := range list {
@@ -271,7 +277,7 @@ func object(list []member) json.RawMessage {
 	return b.Bytes()
 }
 
-func join(list []json.RawMessage) json.RawMessage {
+func joinArray(list []json.RawMessage) json.RawMessage {
 	return append(append([]byte{'['}, bytes.Join(rawBytes(list), []byte{','})...), ']')
 }
 

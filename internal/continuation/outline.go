@@ -143,9 +143,10 @@ func (o *outline) scalar(p *parser, e content.Event, raw []byte) {
 	if !f.Object || f.Role != section && f.Role != element {
 		return
 	}
-	o.member(p, string(p.text[f.Key[0]:f.Key[1]]), f.Role, raw)
-	if f.Role == section && string(p.text[f.Key[0]:f.Key[1]]) == "id" {
-		sum := hashOf([]byte(o.Current.ID))
+	key := string(p.text[f.Key[0]:f.Key[1]])
+	o.member(key, f.Role, raw)
+	if f.Role == section && key == "id" {
+		sum := hashOf([]byte(unquote(bytes.Trim(raw, `"`)))) // of the whole id: o.Current.ID is clipped
 		if _, found := o.IDs[sum]; found {
 			o.add(&o.Doubled, &o.Counts.Doubled, func() string { return o.Current.ID })
 		}
@@ -158,8 +159,8 @@ func (o *outline) scalar(p *parser, e content.Event, raw []byte) {
 	}
 }
 
-// member takes a member of a section or element, or as much of it as there is.
-func (o *outline) member(p *parser, key string, r role, raw []byte) {
+// member counts a member of a section or element.
+func (o *outline) member(key string, r role, raw []byte) {
 	s := &o.Current
 	text := func() string { return unquote(bytes.Trim(raw, `"`)) }
 	switch {

@@ -132,6 +132,22 @@ func TestCutOffElement(t *testing.T) {
 	}
 }
 
+// TestLongIDsDiffer has ids that differ only behind what an outline shows.
+func TestLongIDsDiffer(t *testing.T) {
+	id := strings.Repeat("x", 2*maxWord)
+	for last, doubled := range map[string]bool{"b": false, "a": true} {
+		d := New(Options{})
+		d.Add(
+			[]byte(
+				`{"sections": [{"id": "` + id + `a", "elements": [{}]}, {"id": "` + id + last + `", "elements": [{}]}]}`,
+			),
+		)
+		if got := strings.Contains(strings.Join(d.Review(), ""), "occur twice"); got != doubled {
+			t.Errorf("ids that end with a and %s are doubled: %v", last, got)
+		}
+	}
+}
+
 // TestMaskedTextIsNoRestartText has a secret where the text is cut off.
 func TestMaskedTextIsNoRestartText(t *testing.T) {
 	shown := func(s string) bool { return !strings.Contains(s, "hidden") }

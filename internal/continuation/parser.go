@@ -17,7 +17,7 @@ const (
 	maxNames = 100_000
 )
 
-// frame is one open container, and the child that is being read in it. The first frame stands for the text itself: its
+// frame is one open container, and the child that is being read in it. The first frame is the text itself: its
 // children are the top-level values.
 type frame struct {
 	Object bool     `json:"o,omitempty"`

@@ -29,7 +29,7 @@ func (d *Document) readings(part []byte) (found []*reading, unclear bool) {
 		if r.fault() != "" || r.doubles(d.parser) {
 			continue
 		}
-		if c.matched >= overlapMin || c.open && (plainBreaks || d.telling(c)) {
+		if c.matched >= overlapMin || c.open && (plainBreaks || d.distinctive(c)) {
 			found = append(found, r)
 		} else {
 			short = append(short, r)
@@ -46,8 +46,8 @@ func (r *reading) doubles(before *parser) bool {
 	return r.parser.doubles > before.doubles || r.parser.outline.Counts.Doubled > before.outline.Counts.Doubled
 }
 
-// telling reports whether what is repeated is more than brackets, or digits of a number.
-func (d *Document) telling(c candidate) bool {
+// distinctive reports whether what is repeated is more than brackets, or digits of a number.
+func (d *Document) distinctive(c candidate) bool {
 	switch d.text[c.at] {
 	case '{', '[', '"':
 	default:

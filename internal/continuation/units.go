@@ -221,7 +221,7 @@ func borders(text, part []rune) []int {
 	return lengths
 }
 
-// occurrences counts the places where sub stands in text, up to max.
+// occurrences counts the places where sub occurs in text, up to limit.
 func occurrences(text, sub []rune, limit int) int {
 	fail := make([]int, len(sub)+1)
 	for i, k := 1, 0; i < len(sub); i++ {

@@ -164,7 +164,7 @@ func kindOf(raw jsontext.Value) string {
 // maxShown is the maximum number of bytes of a value in a fault.
 const maxShown = 60
 
-// shown returns a scalar value as it may stand in a fault, and the kind of any other value.
+// shown returns a scalar value in the form that a fault shows, and of any other value its kind.
 func shown(raw jsontext.Value) string {
 	if k := raw.Kind(); k == '{' || k == '[' {
 		return kindOf(raw)

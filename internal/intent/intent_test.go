@@ -101,6 +101,12 @@ func TestTaskOverride(t *testing.T) {
 			}
 		})
 	}
+	part := Check(Tasks, []byte(`{"overview":"o","userMessage":"u","tasks":[`+
+		`{"id":"task_1","objective":"Write","expectedFormats":["pdf"]}]}`),
+		Options{Intent: with(t, workflow, "expectedFormats", `["pdf","xlsx"]`)})
+	if want := []string{"task_1: only pdf of pdf, xlsx"}; !slices.Equal(part.Notes, want) {
+		t.Errorf("one of two formats: notes %q, want %q", part.Notes, want)
+	}
 	r := Check(Tasks, example(t, Tasks), Options{})
 	if want := "tasks not compared with the intent: it is unknown"; !slices.Equal(r.Notes, []string{want}) {
 		t.Errorf("without the intent: notes %q, want %q", r.Notes, want)
@@ -212,7 +218,7 @@ func TestContextItemsFromATenth(t *testing.T) {
 		},
 		{
 			"no such source", `[{"source":"obs:000000000000"}]`, 1000, 10000,
-			[]string{`contextItems[0].source: "obs:000000000000" was not found; name an observation (obs:ID) or a path`}, nil,
+			[]string{`contextItems[0].source: "obs:000000000000" was not found: no such observation, and no such file below a root`}, nil,
 		},
 		{
 			"lines of none", `[{"source":"obs:k3v9q2m7x4ab","lines":"0-3"}]`, 1000, 10000,

@@ -119,7 +119,7 @@ type contextItem struct {
 	first, last int64  // lines of the source; 0: not given
 }
 
-// items checks the elements of contextItems. Data no larger than the intent itself need not stand apart.
+// items checks the elements of contextItems. Data no larger than the intent itself must not be kept apart.
 func (c *checker) items(raw jsontext.Value, core string) (items []contextItem) {
 	all, _ := listOf(raw)
 	for i, raw := range all {
@@ -195,8 +195,8 @@ func Bulky(tokens, window int64) bool { return window > 0 && tokens > (window-1)
 // maxSearched is how many bytes of a message are searched for names: some seconds for a message of any length.
 const maxSearched = 4 << 20
 
-// names checks that every URL and file name of the request and of the message stands in the intent too. What the
-// message names only in data that is kept apart stands there.
+// names checks that the intent has every URL and file name of the request and of the message. Those that the message
+// has only in data that contextItems name are exempt.
 func (c *checker) names(request, core string, items []contextItem) {
 	has, requested := nameSet{}, namesOf(request)
 	has.add(namesOf(core))
@@ -266,6 +266,6 @@ func (c *checker) exists(at, name string) {
 	case c.Known == nil:
 		c.note("%s not checked: the sources are unknown", at)
 	case !c.Known(name):
-		c.fault("%s: %q was not found; name an observation (obs:ID) or a path", at, content.ClipEnd(name, maxShown))
+		c.fault("%s: %q was not found: no such observation, and no such file below a root", at, content.ClipEnd(name, maxShown))
 	}
 }

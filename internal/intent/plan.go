@@ -22,7 +22,7 @@ var (
 	taskFields    = append([]field{taskID, taskObjective}, taskOptional...)
 )
 
-// tasks checks a plan. What a task leaves out, it takes from the intent.
+// tasks checks a plan. A task inherits from the intent what it leaves out.
 func (c *checker) tasks(o object) {
 	workflow, ok := c.workflow()
 	c.fields("", o, planFields)
@@ -170,8 +170,13 @@ func (c *checker) differences(i int, task, intent object) {
 	if v.dataType != workflow.dataType {
 		c.differs(name, v.dataType, workflow.dataType, dataType.name)
 	}
-	if !slices.Equal(v.formats, workflow.formats) {
-		c.differs(name, strings.Join(v.formats, ", "), strings.Join(workflow.formats, ", "), "format")
+	missing := func(f string) bool { return !slices.Contains(workflow.formats, f) }
+	switch is, not := strings.Join(v.formats, ", "), strings.Join(workflow.formats, ", "); {
+	case slices.Equal(v.formats, workflow.formats):
+	case !slices.ContainsFunc(v.formats, missing): // "pdf, not pdf, xlsx" would contradict itself
+		c.note("%s: only %s of %s", name, shownName(is), shownName(not))
+	default:
+		c.differs(name, is, not, "format")
 	}
 	for _, f := range thresholds {
 		if n, w := v.quality[f.name], workflow.quality[f.name]; n != w {

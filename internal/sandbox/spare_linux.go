@@ -36,8 +36,8 @@ func KeepSpare() (stop func()) {
 	}
 }
 
-// take returns a spare of this kind; nil if there is none.
-func (s *spareSet) take(k kind) *Process {
+// claim returns a spare of this kind for one command; nil if there is none.
+func (s *spareSet) claim(k kind) *Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.on {

@@ -86,12 +86,18 @@ func Start(s Spec, stdout, stderr *os.File) (*Process, error) {
 
 func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 	k := kind{namespaces, s.Net}
-	if p := spares.take(k); p != nil {
-		if err := p.run(s, stdout, stderr, namespaces); err == nil {
+	if p := spares.claim(k); p != nil {
+		err := p.run(s, stdout, stderr, namespaces)
+		if err == nil {
 			go spares.fill(k)
 			return p, nil
 		}
-		p.Kill() // it may have ended long ago, or not see a file system that was mounted meanwhile
+		p.Kill()
+		// It may have ended long ago, or not see a file system that was mounted meanwhile. No command may run twice: a new
+		// process is tried only if init reported, before it started one, that it cannot.
+		if lacks := (*Unavailable)(nil); !errors.As(err, &lacks) || errors.Is(err, errEnded) {
+			return nil, err
+		}
 	}
 	p, err := startInit(k)
 	if err != nil {
@@ -223,6 +229,9 @@ func awaitEnd(pid int) error {
 	}
 }
 
+// errEnded means that init ended, and nobody knows whether the command began.
+var errEnded = errors.New("init ended before it reported that the command runs")
+
 // maxFiles is the largest number of files that one message of a socket passes (SCM_MAX_FD).
 const maxFiles = 253
 
@@ -240,7 +249,7 @@ func (p *Process) begin(h header, files []*os.File) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("the sandbox was not ready after %s", startTimeout)
 	case err != nil:
-		return &Unavailable{layerNamespaces, errors.New("init ended before the command began")}
+		return &Unavailable{layerNamespaces, errEnded}
 	case r.Missing:
 		return fmt.Errorf("%s %w: %s", h.Args[0], ErrNotFound, r.Error)
 	case r.Layer != "":

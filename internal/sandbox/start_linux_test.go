@@ -33,17 +33,23 @@ func TestSpare(t *testing.T) {
 		}
 		if seen[spare] = true; i == 2 {
 			_ = syscall.Kill(spare, syscall.SIGKILL)
+			waitForEnd(t, spare)
 		}
 	}
 	spare := sandbox.SparePID()
 	stop()
-	for range 100 {
-		if syscall.Kill(spare, 0) != nil {
+	waitForEnd(t, spare)
+}
+
+func waitForEnd(t *testing.T, pid int) {
+	t.Helper()
+	for range 500 {
+		if syscall.Kill(pid, 0) != nil {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("process %d still waits", spare)
+	t.Errorf("process %d has not ended", pid)
 }
 
 func waitForSpare(t *testing.T) int {

@@ -3,6 +3,7 @@ package documents
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -21,12 +22,14 @@ type Args struct {
 	Part   tools.Text `json:"part,omitempty" jsonschema:"may end anywhere; empty: what is expected" help:"Text of this part. It may end anywhere, in the middle of a word too; at most about 8,000 characters are safe with most models. Left out, with neither after: the shape that is expected."`
 	After  string     `json:"after,omitempty" jsonschema:"obs:ID so far" help:"The document so far, as the last answer named it: obs:ID. Left out: the part is the first."`
 	As     string     `json:"as,omitempty" enum:"document|intent|tasks|action" help:"What is delivered: document (the default), or an intent, a task plan or an action, whose fields are then checked."`
-	Intent string     `json:"intent,omitempty" jsonschema:"obs:ID" help:"The intent that a task plan, an action or a document belongs to, to check it against: obs:ID."`
+	Intent string     `json:"intent,omitempty" jsonschema:"obs:ID" help:"What to check against: the intent that a task plan, an action or a document belongs to, or for an intent the message that it was taken from."`
 }
 
 // Deliver returns the tool deliver.
 func Deliver(o Options) tools.Tool {
-	d := &deliverer{options: o, branches: lru.New[string, string](maxBranches)}
+	d := &deliverer{
+		options: o, branches: lru.New[string, string](maxBranches), refused: lru.New[string, bool](maxBranches),
+	}
 	return tools.New(tools.Tool{
 		Name:  "deliver",
 		Title: "Deliver a document",
@@ -42,6 +45,7 @@ func Deliver(o Options) tools.Tool {
 type deliverer struct {
 	options  Options
 	branches *lru.Values[string, string] // the continuation of each document, by owner and document
+	refused  *lru.Values[string, bool]   // parts that were not joined, by owner, document and hash of the part
 }
 
 // Check implements [tools.Checker].
@@ -79,12 +83,19 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	if err != nil {
 		return err
 	}
+	given, err := readIntent(ctx, a.Intent, in) // before anything is stored: a wrong name loses no part
+	if err != nil {
+		return err
+	}
 	if empty {
 		out.Attach(report{State: doc.State(), Verdict: continuation.Refused, Parts: doc.Parts(), Bytes: len(doc.Text()),
 			Kept: a.After, Restart: doc.Restart(), Reason: "the part is empty"})
 		return out.Text([]byte(doc.Missing(names(a.After))))
 	}
 	r := doc.Add([]byte(a.Part))
+	if r.Verdict == continuation.Refused && d.refusedBefore(in.Owner, a) {
+		r.Verdict, r.Reason = continuation.Stop, "this part was refused before"
+	}
 	rep := report{
 		State: r.State, Verdict: r.Verdict, Parts: doc.Parts(), Bytes: len(doc.Text()), Kept: a.After, Join: r.Join,
 		Reason: r.Reason,
@@ -96,20 +107,9 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	n.Part = rep.Part
 	text := doc.Answer(r, n)
 	if r.Verdict == continuation.Done {
-		more, faults, err := d.verify(ctx, a, in, doc.Text())
-		if err != nil {
-			return err
-		}
-		text += more
-		rep.Faults = faults
-		if doc.Abridged() {
-			all := []byte(strings.Join(doc.Outline(), "\n") + "\n")
-			id, err := out.Store(tools.Stored{Text: all, Name: "outline", From: []string{rep.Kept}})
-			if err != nil {
-				return err
-			}
-			text += "The whole outline is kept as " + observations.Prefix + id + "\n"
-		}
+		var more string
+		more, rep.Faults = d.verify(ctx, a.As, in, given, doc.Text())
+		text += more + keepOutline(doc, rep.Kept, out)
 	}
 	if r.Verdict == continuation.Continue || r.Verdict == continuation.Refused {
 		rep.Restart = doc.Restart()
@@ -121,6 +121,28 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	out.Count("whole", whole)
 	out.Attach(rep)
 	return out.Text([]byte(text))
+}
+
+// refusedBefore reports whether this part was refused before, by this process.
+func (d *deliverer) refusedBefore(owner string, a Args) bool {
+	key := fmt.Sprintf("%s\x00%s\x00%x", owner, a.After, sha256.Sum256([]byte(a.Part)))
+	_, before := d.refused.Get(key)
+	d.refused.Put(key, true, 1)
+	return before
+}
+
+// keepOutline stores the outline of a whole document if the answer does not show all of it, and returns the line that
+// names it.
+func keepOutline(doc *continuation.Document, kept string, out tools.Output) string {
+	if !doc.Abridged() {
+		return ""
+	}
+	all := []byte(strings.Join(doc.Outline(), "\n") + "\n")
+	id, err := out.Store(tools.Stored{Text: all, Name: "outline", From: []string{kept}})
+	if err != nil { // the document itself is stored
+		return "The whole outline could not be kept: " + err.Error() + "\n"
+	}
+	return "The whole outline is kept as " + observations.Prefix + id + "\n"
 }
 
 func names(kept string) continuation.Names {

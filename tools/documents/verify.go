@@ -28,22 +28,30 @@ Send it with deliver part=TEXT. Stop wherever you must: the answer says word for
 `
 }
 
-// verify checks a whole intent, plan or action, and says of a document what to compare it with. It returns the lines to
-// show, and the faults.
-func (d *deliverer) verify(ctx context.Context, a Args, in tools.Input, text []byte) (string, []string, error) {
-	var kept []byte
-	if a.Intent != "" {
-		src, err := in.Sources.Open(ctx, a.Intent)
-		if err != nil {
-			return "", nil, fmt.Errorf("intent: %w", err)
-		}
-		defer func() { _ = src.Close() }()
-		if kept, err = readAll(src); err != nil {
-			return "", nil, fmt.Errorf("intent %s: %w", a.Intent, err)
-		}
+// readIntent returns the text of the argument intent; nil if it was not given.
+func readIntent(ctx context.Context, name string, in tools.Input) ([]byte, error) {
+	if name == "" {
+		return nil, nil
 	}
-	if a.As == "" || a.As == document {
-		return expectations(kept), nil, nil
+	src, err := in.Sources.Open(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("intent: %w", err)
+	}
+	defer func() { _ = src.Close() }()
+	text, err := readAll(src)
+	if err != nil {
+		return nil, fmt.Errorf("intent %s: %w", name, err)
+	}
+	return text, nil
+}
+
+// verify checks a whole intent, plan or action, and says of a document what to compare it with: with given, the text of
+// the argument intent. It returns the lines to show, and the faults.
+func (d *deliverer) verify(
+	ctx context.Context, as string, in tools.Input, given, text []byte,
+) (show string, faults []string) {
+	if as == "" || as == document {
+		return expectations(given), nil
 	}
 	o := intent.Options{
 		Window: d.options.Window,
@@ -60,18 +68,18 @@ func (d *deliverer) verify(ctx context.Context, a Args, in tools.Input, text []b
 			return int64(math.Ceil(float64(n) * (1 + margin)))
 		}
 	}
-	if a.As == string(intent.Intent) {
-		o.Message = kept // the message that it was taken from
+	if as == string(intent.Intent) {
+		o.Message = given // the message that it was taken from
 	} else {
-		o.Intent = kept
+		o.Intent = given
 	}
-	r := intent.Check(intent.Level(a.As), text, o)
+	r := intent.Check(intent.Level(as), text, o)
 	var b strings.Builder
 	if len(r.Faults) == 0 {
-		fmt.Fprintf(&b, "VALID: every field of the %s is as it must be.\n", a.As)
+		fmt.Fprintf(&b, "VALID: the fields of the %s have the forms they must have. Whether they are true is not checked.\n", as)
 	} else {
-		fmt.Fprintf(&b, "NOT VALID: %s. Mend them and deliver the %s again, from its beginning:\n",
-			content.Plural(int64(len(r.Faults)), "fault", "faults"), a.As)
+		fmt.Fprintf(&b, "NOT VALID: %s. Deliver the %s again, from its beginning:\n",
+			content.Plural(int64(len(r.Faults)), "fault", "faults"), as)
 		for _, f := range r.Faults {
 			b.WriteString("- " + f + "\n")
 		}
@@ -79,19 +87,19 @@ func (d *deliverer) verify(ctx context.Context, a Args, in tools.Input, text []b
 	for _, n := range r.Notes {
 		b.WriteString("note: " + n + "\n")
 	}
-	return b.String(), r.Faults, nil
+	return b.String(), r.Faults
 }
 
 // maxCriteria is how many success criteria an answer repeats.
 const maxCriteria = 12
 
 // expectations says what an intent expects of a document: the criteria to look at, and formats that JSON is none of.
-func expectations(kept []byte) string {
+func expectations(given []byte) string {
 	var i struct {
 		ExpectedFormats []string `json:"expectedFormats"`
 		SuccessCriteria []string `json:"successCriteria"`
 	}
-	if len(bytes.TrimSpace(kept)) == 0 || json.Unmarshal(kept, &i) != nil {
+	if len(bytes.TrimSpace(given)) == 0 || json.Unmarshal(given, &i) != nil {
 		return ""
 	}
 	var b strings.Builder

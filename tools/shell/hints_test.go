@@ -2,7 +2,6 @@ package shell_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,8 +49,8 @@ func TestGrantHints(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, program := range []string{"curl", "python3"} {
-				if _, err := exec.LookPath(program); err != nil && strings.Contains(c.command, program+" ") {
-					t.Skip(program + " is not installed")
+				if strings.Contains(c.command, program+" ") {
+					needs(t, program)
 				}
 			}
 			b := newBench(t, shell.Options{})

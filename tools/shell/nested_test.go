@@ -3,7 +3,6 @@ package shell_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,9 +29,7 @@ func write(t *testing.T, dir string, names ...string) {
 // TestGuardedBelow tries to change what git and clients run in directories and repositories below a root. Without a
 // sandbox the same attempts succeed.
 func TestGuardedBelow(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needs(t, "git")
 	prepare := func(b *bench) {
 		git(t, b.root, "init", "-q")
 		git(t, b.root, "commit", "-q", "--allow-empty", "-m", "first")

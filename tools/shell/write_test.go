@@ -30,9 +30,7 @@ const commit = "git -c user.name=a -c user.email=a@example.invalid commit -q --a
 // TestCommits checks that git works where commands may write: in a repository, and in a worktree of one outside the
 // root.
 func TestCommits(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needs(t, "git")
 	b := newBench(t, shell.Options{AllowWrite: true})
 	git(t, b.root, "init", "-q")
 	if text, _ := b.run("echo x > file && git add file && " + commit); !strings.Contains(text, "1\n") {
