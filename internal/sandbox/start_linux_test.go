@@ -3,8 +3,11 @@
 package sandbox_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -79,5 +82,30 @@ func BenchmarkStart(b *testing.B) {
 				runCommand(b, sandbox.Spec{Mode: mode, Mounts: []sandbox.Mount{{Source: dir, Target: dir}}}, "true")
 			}
 		})
+	}
+}
+
+// TestSharedDirectory starts commands at once that share a directory in which their mounts lie. Each makes the missing
+// names there, so they meet.
+func TestSharedDirectory(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "file"), []byte("here"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const deep = "/tmp/a/b/c/d/e/f/g/h"
+	for range 8 {
+		shared := t.TempDir()
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				_, out := runCommand(t, sandbox.Spec{Mounts: []sandbox.Mount{
+					{Source: shared, Target: "/tmp", Write: true}, {Source: root, Target: deep},
+				}}, "cat "+deep+"/file")
+				if out != "here" {
+					t.Errorf("%q", out)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }

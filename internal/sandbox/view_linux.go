@@ -222,7 +222,8 @@ func mountPoint(target string, file bool) (int, error) {
 	return at, nil
 }
 
-// openName opens one name below a directory, and makes it if it is missing.
+// openName opens one name below a directory, and makes it if it is missing. Commands that start at once share the
+// directories that they may write to, so another one may have made it meanwhile.
 func openName(dir int, name string, file bool) (int, error) {
 	flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if !file {
@@ -234,11 +235,13 @@ func openName(dir int, name string, file bool) (int, error) {
 	}
 	if file {
 		made, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, 0o444)
-		if err != nil {
+		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return 0, err
 		}
-		_ = unix.Close(made)
-	} else if err := unix.Mkdirat(dir, name, 0o755); err != nil {
+		if err == nil {
+			_ = unix.Close(made)
+		}
+	} else if err := unix.Mkdirat(dir, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
 		return 0, err
 	}
 	return unix.Openat(dir, name, flags, 0)
