@@ -21,15 +21,17 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 // layer needs to know only those below it, and families of tools cannot grow into each other.
 var floors = [][]string{
 	1: {
-		"internal/linesearch/literal", "internal/lru", "internal/mmap", "internal/panics", "internal/runes",
-		"internal/seccomp", "internal/secrets", "internal/stack",
+		"internal/linesearch/literal", "internal/lru", "internal/mmap", "internal/osfile", "internal/panics",
+		"internal/runes", "internal/seccomp", "internal/secrets", "internal/stack",
 	},
 	2: {"internal/content", "internal/linesearch", "internal/sandbox", "internal/tree"},
 	3: {
-		"chat", "internal/continuation", "internal/intent", "internal/jsontrunc", "internal/worker", "observations",
-		"server/jsonrpc", "tokens",
+		"chat", "internal/continuation", "internal/intent", "internal/jsontrunc", "internal/usage", "internal/worker",
+		"observations", "server/jsonrpc", "tokens",
 	},
-	4: {"internal/generation", "internal/kind/digest", "internal/kind/record", "prompts", "trace"},
+	4: {
+		"internal/account", "internal/generation", "internal/kind/digest", "internal/kind/record", "prompts", "trace",
+	},
 	5: {
 		"internal/kind/diff", "internal/kind/gitlog", "internal/kind/logs", "internal/kind/markdown",
 		"internal/kind/shape",

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
 )
 
 // maxConfig bounds a configuration file, in bytes.
@@ -122,7 +123,7 @@ func unknownVariable(environment []string, app *kong.Application) error {
 
 // readConfig reads a configuration file; every error names file, line and column.
 func readConfig(path string, app *kong.Application) (map[string]any, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0) // a FIFO would make us wait for a writer
+	f, err := os.OpenFile(path, os.O_RDONLY|osfile.Nonblock, 0) // a FIFO would make us wait for a writer
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}

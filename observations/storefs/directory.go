@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
@@ -19,7 +20,7 @@ func (f *FS) OpenDirs(dir string, fsync bool) error {
 		return fmt.Errorf("%w: choose another with --store", wrap("make", "the directory", err))
 	}
 	if link, err := os.Lstat(dir); err == nil && link.Mode()&fs.ModeSymlink != 0 {
-		if uid, known := ownerUID(link); known && uid != os.Geteuid() && uid != 0 {
+		if uid, known := osfile.OwnerUID(link); known && uid != os.Geteuid() && uid != 0 {
 			return fmt.Errorf("it is a link that user %d made: choose another with --store", uid)
 		}
 	}
@@ -146,7 +147,7 @@ func (f *FS) openSubdir(dir, name string) error {
 // checkPrivate refuses a directory that belongs to another user or that others may write to, because they could plant,
 // replace or read observations.
 func checkPrivate(dir string, info fs.FileInfo) error {
-	if uid, known := ownerUID(info); known && uid != os.Geteuid() {
+	if uid, known := osfile.OwnerUID(info); known && uid != os.Geteuid() {
 		return fmt.Errorf("%s belongs to user %d, not to user %d who runs this:"+
 			" choose another with --store, or chown it",
 			content.ClipEnd(dir, 200), uid, os.Geteuid())

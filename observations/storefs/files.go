@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
 )
 
 // The directories of a store.
@@ -156,7 +158,7 @@ func (f *FS) openOnce(name string, write bool) (*File, error) {
 	if write {
 		flag = os.O_RDWR
 	}
-	h, err := root.OpenFile(base, flag|nonblock, 0) // must not block if the file was replaced by a pipe
+	h, err := root.OpenFile(base, flag|osfile.Nonblock, 0) // must not block if the file was replaced by a pipe
 	if err != nil {
 		return nil, wrap("open", name, err)
 	}
@@ -375,14 +377,14 @@ func (f *File) TryLock(alone bool) (bool, error) {
 	if err := f.disk.check("lock", f.Name); err != nil {
 		return false, err
 	}
-	ok, err := tryLock(f.File, alone)
+	ok, err := osfile.TryLock(f.File, alone)
 	return ok, wrap("lock", f.Name, err)
 }
 
 // UnlockAndClose unlocks a file that was locked exclusively, and closes it. Closing alone would leave it locked while a
 // process is being started: until exec the child has all files open that are open here.
 func (f *File) UnlockAndClose() {
-	unlock(f.File)
+	osfile.Unlock(f.File)
 	_ = f.File.Close()
 }
 

@@ -9,30 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const nonblock = 0
-
-// tryLock locks one byte far behind any content: locks are mandatory on Windows, and readers must be able to read a
-// locked file.
-func tryLock(f *os.File, alone bool) (bool, error) {
-	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
-	if alone {
-		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
-	}
-	at := windows.Overlapped{OffsetHigh: 1 << 30}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &at)
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// unlock does nothing: no other process shares our handle, and closing it releases the lock.
-func unlock(*os.File) {}
-
 // syncDirectory does nothing: Windows has no such call, and NTFS journals names.
 func syncDirectory(*os.File) error { return nil }
-
-func ownerUID(fs.FileInfo) (uid int, known bool) { return 0, false }
 
 // writableByOthers is always false: permissions on Windows are access lists, inherited from the user's profile.
 func writableByOthers(fs.FileInfo) bool { return false }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
@@ -64,7 +65,7 @@ func ReadTokens(path string) (map[string]string, error) {
 	fail := func(format string, args ...any) (map[string]string, error) {
 		return nil, fmt.Errorf("token file %s: %w", jsonrpc.Echo(path), fmt.Errorf(format, args...))
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0) // opening a FIFO would wait for a writer
+	f, err := os.OpenFile(path, os.O_RDONLY|osfile.Nonblock, 0) // opening a FIFO would wait for a writer
 	if err != nil {
 		return nil, fmt.Errorf("token file: %w", err)
 	}

@@ -10,9 +10,6 @@ import (
 	"syscall"
 )
 
-// nonblock is the open flag that keeps a FIFO from blocking.
-const nonblock = syscall.O_NONBLOCK
-
 // checkPrivate returns an error if others can read a file that holds a secret, or another user but root owns it.
 func checkPrivate(info fs.FileInfo) error {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {

@@ -1,0 +1,45 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package osfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// TryLock locks an open file if it is free, shared or exclusively (alone). It uses flock(2): the lock belongs to the
+// open file, so two open files of one process exclude each other too, and the kernel releases it when the process dies.
+func TryLock(f *os.File, alone bool) (bool, error) {
+	how := syscall.LOCK_SH | syscall.LOCK_NB
+	if alone {
+		how = syscall.LOCK_EX | syscall.LOCK_NB
+	}
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	var locked error
+	err = conn.Control(func(fd uintptr) {
+		for {
+			locked = syscall.Flock(int(fd), how)
+			if locked != syscall.EINTR {
+				return
+			}
+		}
+	})
+	if err == nil {
+		err = locked
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Unlock releases the lock even if a child process shares the open file.
+func Unlock(f *os.File) {
+	if conn, err := f.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { _ = syscall.Flock(int(fd), syscall.LOCK_UN) })
+	}
+}
