@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestFrozenFindsChanges(t *testing.T) {
 	}
 	all, _ := p.run("", nil, "--help")
 	_, _, flags = helpOf(all)
-	_, _, changed = helpOf(strings.Replace(all, "Default:\n                        4000.", "Default: 5000.", 1))
+	_, _, changed = helpOf(regexp.MustCompile(`Default:\s+4000\.`).ReplaceAllString(all, "Default: 5000."))
 	if flags["page-tokens"].String() == changed["page-tokens"].String() {
 		t.Errorf("a changed default is not found: %s", changed["page-tokens"])
 	}

@@ -5,7 +5,9 @@ import (
 	"log/slog"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/internal/account"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -25,14 +27,25 @@ type Options struct {
 	NoStore error               // why Store is nil; nil: no reason is given
 	Trace   *trace.Log          // nil: none
 	Counter *tokens.Counter     // nil: one for o200k_base
+	Model   string              // name of the model whose tokens Counter counts; "" for none
 	Policy  Policy
 	Limits  Limits
+	Tools   map[string]ToolLimits // by the name of a tool; nil: none
+
+	Accounts *account.Accounts // of sessions whose clients report their usage; nil: in memory only
+
 	SavedTo bool            // receipts name the data file: for stdio and the command line only
 	Offered func() []string // names of the tools a receipt may name in its next step; nil: jq, grep and slice
 	Log     *slog.Logger    // nil: none
 
 	Mask   *secrets.Masker // masks what is shown, traced and logged; nil: nothing is masked
 	Redact bool            // the store gets masked text too; needs Mask
+}
+
+// ToolLimits are limits of one tool, which go before those of the funnel.
+type ToolLimits struct {
+	Limits Limits // zero fields are the funnel's
+	Uncut  bool   // its outputs are shown whole, or not at all
 }
 
 // Keep says when an output is stored.
@@ -58,9 +71,13 @@ type Request struct {
 	Who     Session
 	Sources tools.Sources
 	Keep    Keep
-	Limits  Limits      // its fields that are not zero replace the funnel's
-	Name    string      // of the observation (keep --name)
-	Ask     tools.Asker // asks the client a tool's question; nil: there is no client to ask
+	Limits  Limits       // its fields that are not zero replace the funnel's
+	Via     string       // see [trace.Call]
+	Client  Client       // zero: unknown
+	Uncut   bool         // the output is shown whole, or not at all
+	Usage   *usage.Usage // what the client reported with the call; nil: nothing
+	Name    string       // of the observation (keep --name)
+	Ask     tools.Asker  // asks the client a tool's question; nil: there is no client to ask
 
 	// Progress is called from any goroutine, one call at a time, at most 10 times a second. Call waits for the last
 	// one, so it must not block for long. nil: none.

@@ -24,6 +24,8 @@ type call struct {
 	output   *output           // nil: the tool was not run
 	captured *capture.Captured // nil: the output is not closed yet
 	reply    reply
+	notice   bool   // a notice is shown instead of the output
+	turn     string // of the client, as it reported it
 
 	observation *observations.Observation // the stored output; nil: none
 	keepErr     error                     // why storing it failed

@@ -17,7 +17,8 @@ import (
 type display struct {
 	call    *call
 	outcome outcome
-	spent   int // tokens that the session was shown before
+	spent   policy.Spent
+	noticed bool // the session has had a notice before
 
 	kind     content.Kind // of the page; "": that of the output
 	size     policy.Size  // of the output, or of the page
@@ -26,13 +27,14 @@ type display struct {
 	complete bool // all of it is shown
 	news     bool // only what an earlier answer has not shown
 	lost     bool // the answer has a receipt of an output that was not stored
+	rejected bool // a notice is shown instead
 }
 
 // measure sets size and decision from the output.
 func (d *display) measure() {
 	c := d.call.captured
 	d.total = c.Tokens
-	d.size = policy.Size{Lines: c.Lines, Chars: c.Chars, Bytes: c.Bytes, Tokens: c.Tokens.N}
+	d.size = policy.Size{Lines: c.Lines, Chars: c.Chars, Bytes: c.Bytes, Tokens: c.Tokens.N, Margin: c.Tokens.Margin}
 	d.decision = d.call.options.Policy.Decide(d.size, d.spent)
 }
 
@@ -41,26 +43,27 @@ func (d *display) showOutput() {
 	c := d.call
 	d.measure()
 	verdict := d.decision.Verdict
-	if c.options.Policy.DryRun {
+	if c.options.Policy.DryRun || verdict == policy.Reject { // enforce replaces what does not fit
 		verdict = policy.OK
 	}
-	whole, can := receipt.ShowWhole(d.facts(policy.OK), c.options.Policy.Disabled)
+	uncut := c.options.Policy.Disabled || c.request.Uncut
+	whole, can := receipt.ShowWhole(d.facts(policy.OK), uncut)
 	if can && whole.Collapsed { // what is not shown must be stored
 		c.output.kept = true
 		c.output.notes = append(c.output.notes, "colours and overwritten lines are left out here")
-		whole, can = receipt.ShowWhole(d.facts(policy.OK), c.options.Policy.Disabled)
+		whole, can = receipt.ShowWhole(d.facts(policy.OK), uncut)
 	}
 	if can {
 		c.reply.setCount(whole.Text, whole.Tokens)
 	}
 	var blocks []string
-	kept, asIs := c.output.kept, c.options.Policy.Disabled && !c.output.kept
+	kept, asIs := c.output.kept, uncut && !c.output.kept
 	switch {
 	case c.captured.News != nil:
 		blocks = d.asNews(verdict)
 	case can && !kept && (asIs || verdict == policy.OK && !d.large(whole)):
 		blocks = d.asWhole(whole.Text)
-	case asIs:
+	case asIs && !c.request.Uncut:
 		blocks = d.asBeginning()
 	case can && kept && c.request.Keep == Auto && c.captured.Kind() != content.Binary:
 		blocks = d.asKeptWhole(verdict, whole)
@@ -107,9 +110,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 		Terminal: tool.Terminal, Findings: c.output.found,
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,
-		Reject:   verdict == policy.Reject,
 		News:     d.news, Replaces: c.output.replaces,
-		Left: d.decision.Left,
 	}
 	if rec, _ := c.captured.Recording(); rec != nil {
 		f.Kept = receipt.Kept{
@@ -173,7 +174,8 @@ func (d *display) asBeginning() []string {
 // ceiling returns how many tokens a receipt may take.
 func (d *display) ceiling(verdict policy.Verdict) int {
 	if verdict != policy.OK {
-		return min(d.call.limits.ReceiptTokens, d.decision.Left)
+		room := int(float64(d.decision.Left) / (1 + d.call.options.Counter.Model().Error))
+		return min(d.call.limits.ReceiptTokens, room)
 	}
 	return d.call.limits.ReceiptTokens
 }
@@ -222,7 +224,7 @@ func (d *display) asKeptWhole(verdict policy.Verdict, whole receipt.Whole) []str
 	above := func() string { return d.facts(verdict).AboveWhole() }
 	notes := receipt.Notes(d.notes())
 	shown := strings.TrimSuffix(whole.Text, notes)
-	if verdict == policy.Reject || whole.Tokens+d.call.options.Counter.Count(above()) > n ||
+	if whole.Tokens+d.call.options.Counter.Count(above()) > n ||
 		utf8.RuneCountInString(shown) > policy.MaxPageChars {
 		return d.asReceipt(verdict, receipt.Whole{}, false)
 	}
@@ -245,7 +247,7 @@ func (d *display) asNews(verdict policy.Verdict) []string {
 	facts := d.facts(verdict)
 	shown, can := receipt.ShowNews(facts)
 	text, n := d.draft(verdict).Fit(d.ceiling(verdict))
-	if !can || verdict == policy.Reject || d.large(receipt.Whole{Text: shown}) && c.options.Counter.Count(shown) >= n {
+	if !can || d.large(receipt.Whole{Text: shown}) && c.options.Counter.Count(shown) >= n {
 		return []string{text}
 	}
 	first := facts.AboveNews()

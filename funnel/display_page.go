@@ -19,7 +19,12 @@ func (d *display) showPage() {
 	c, p := d.call, d.call.output.page
 	rows := p.Rows()
 	d.total = c.options.Counter.Total(rows)
-	d.size = policy.Size{Chars: int64(utf8.RuneCountInString(rows)), Bytes: int64(len(rows)), Tokens: d.total.N}
+	d.size = policy.Size{
+		Chars:  int64(utf8.RuneCountInString(rows)),
+		Bytes:  int64(len(rows)),
+		Tokens: d.total.N,
+		Margin: d.total.Margin,
+	}
 	if rows != "" {
 		d.size.Lines = int64(strings.Count(strings.TrimSuffix(rows, "\n"), "\n")) + 1
 	}
@@ -49,11 +54,8 @@ func (d *display) showPage() {
 func (d *display) pageBlocks(header, rows, notes string) (blocks []string) {
 	c, p := d.call, d.call.output.page
 	switch limited := !c.options.Policy.DryRun; {
-	case limited && d.decision.Verdict == policy.Reject:
-		d.complete = false
-		blocks = []string{receipt.NotShown(d.decision.Left) + "; " + p.Totals(d.size.Lines, d.size.Tokens)}
-	case limited && d.decision.Verdict != policy.OK && d.size.Tokens > int64(d.decision.Left): // concurrent calls were faster
-		d.complete = false
+	case limited && d.decision.Verdict == policy.NeedsSummary && d.most(int(d.size.Tokens)) > d.decision.Left:
+		d.complete = false // concurrent calls were faster
 		blocks = []string{fmt.Sprintf("not shown: %s, and %d left by now; repeat the call: its page will fit",
 			content.Plural(d.size.Tokens, "token", "tokens"), d.decision.Left)}
 	case header != "" && rows != "":

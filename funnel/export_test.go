@@ -38,5 +38,5 @@ func WithOneMark(run func()) {
 	run()
 }
 
-// Spent is how many tokens a session was shown since its beginning or its last Reset; 0 where no window is known.
-func (f *Funnel) Spent(who Session) int { return f.ledger.spent(who) }
+// Spent is how many tokens the context of a session holds, as far as is known.
+func (f *Funnel) Spent(who Session) int { return f.ledger.spent(who).Tokens }

@@ -17,11 +17,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/page"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
-	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
-	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // Funnel is safe for concurrent use.
@@ -39,6 +36,11 @@ func New(o Options) (*Funnel, error) {
 	if err := o.Policy.Validate(); err != nil {
 		return nil, err
 	}
+	for name, t := range o.Tools {
+		if _, err := t.Limits.WithDefaults(l); err != nil {
+			return nil, fmt.Errorf("tool %s: %w", name, err)
+		}
+	}
 	if o.Redact && o.Mask == nil {
 		return nil, errors.New("redact: what is kept cannot be masked where nothing is (--redact-store with --no-mask)")
 	}
@@ -46,7 +48,7 @@ func New(o Options) (*Funnel, error) {
 	if o.Counter == nil {
 		o.Counter = tokens.New(tokens.O200k)
 	}
-	return &Funnel{options: o, ledger: newLedger()}, nil
+	return &Funnel{options: o, ledger: newLedger(o.Accounts)}, nil
 }
 
 // Call runs one tool call. It returns an error only if the caller cancelled the context (no answer is due then), or
@@ -58,8 +60,12 @@ func (f *Funnel) Call(ctx context.Context, r Request) (Answer, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return Answer{}, ctx.Err()
 	}
-	r.Who = owned(r.Who)
-	limits, err := r.Limits.WithDefaults(f.options.Limits)
+	f.takeUsage(&r)
+	r.Uncut = r.Uncut || f.options.Tools[r.Tool.Name].Uncut
+	limits, err := f.options.Tools[r.Tool.Name].Limits.WithDefaults(f.options.Limits)
+	if err == nil {
+		limits, err = r.Limits.WithDefaults(limits)
+	}
 	c := &call{
 		options: &f.options, ledger: f.ledger, ctx: ctx, request: r, limits: limits, began: time.Now(),
 		reply: reply{mask: f.options.Mask, counter: f.options.Counter},
@@ -68,6 +74,22 @@ func (f *Funnel) Call(ctx context.Context, r Request) (Answer, error) {
 		return c.refuse(err), nil
 	}
 	return c.execute()
+}
+
+// takeUsage records the usage that a request reports.
+func (f *Funnel) takeUsage(r *Request) {
+	r.Who = owned(r.Who)
+	if r.Usage == nil {
+		return
+	}
+	if err := f.ledger.report(r.Who, *r.Usage); err != nil && f.options.Log != nil {
+		f.options.Log.Warn("the usage that a client reported is not stored", "error", err)
+	}
+}
+
+// FitsPage reports whether a text of that size may be shown whole to a caller who asked for it by name.
+func (f *Funnel) FitsPage(tokens, chars int64) bool {
+	return tokens <= int64(f.options.Limits.PageTokens) && chars <= policy.MaxPageChars
 }
 
 // Reset sets the tokens that a session was shown to 0: its client began a new context, or compacted it.
@@ -103,12 +125,12 @@ func (c *call) execute() (Answer, error) {
 	if o.status == asked {
 		return Answer{}, o.err
 	}
-	if c.options.Policy.Window > 0 {
-		var done func()
-		spent, done = c.ledger.begin(c.request.Who)
-		defer done()
+	account, done := c.ledger.begin(c.request.Who)
+	defer done()
+	d := &display{call: c, outcome: o, spent: spentOf(account), noticed: account.Notices > 0}
+	if account.Report != nil {
+		c.turn = account.Report.Turn
 	}
-	d := &display{call: c, outcome: o, spent: spent}
 	switch {
 	case o.status == cancelled:
 		if c.captured.Bytes > 0 {
@@ -122,15 +144,17 @@ func (c *call) execute() (Answer, error) {
 	default:
 		d.showPage()
 	}
+	d.enforce()
+	c.notice = d.rejected
 	return c.finish(d.receipt(), o), nil
 }
 
-func (c *call) openOutput(ctx context.Context, spent int) {
+func (c *call) openOutput(ctx context.Context, spent policy.Spent) {
 	o := c.options
 	pageTokens := c.limits.PageTokens
-	if p := o.Policy; p.Window > 0 && !p.DryRun && !p.Disabled {
-		left := p.Decide(policy.Size{}, spent).Left
-		pageTokens = min(pageTokens, max(left, policy.MinReceipt)) // display rejects what does not fit
+	if d := o.Policy.Decide(policy.Size{}, spent); d.Limited && !d.DryRun {
+		room := int(float64(d.Left) / (1 + o.Counter.Model().Error))
+		pageTokens = min(pageTokens, max(room, policy.MinReceipt)) // display rejects what does not fit
 	}
 	c.output = &output{
 		ctx:   ctx,
@@ -154,7 +178,7 @@ func (c *call) openOutput(ctx context.Context, spent int) {
 // page, or text that costs no more than a receipt. No token is longer than 128 bytes.
 func (c *call) holdLimit() int {
 	limit := max(utf8.UTFMax*policy.MaxPageChars, 128*c.limits.ReceiptTokens, utf8.UTFMax*c.limits.LargeChars)
-	if c.options.Policy.Disabled {
+	if c.options.Policy.Disabled || c.request.Uncut {
 		limit = max(limit, receipt.MaxAnswer)
 	}
 	return limit
@@ -185,7 +209,11 @@ func (c *call) outcomeOfCall(o outcome) outcome {
 
 // finish adds the images, counts and traces the answer, and returns it.
 func (c *call) finish(r Receipt, o outcome) Answer {
-	for _, i := range c.images() {
+	images := c.images()
+	if c.notice {
+		images = nil
+	}
+	for _, i := range images {
 		c.reply.addImage(i)
 	}
 	r.ShownTokens = c.reply.shownTokens
@@ -195,31 +223,13 @@ func (c *call) finish(r Receipt, o outcome) Answer {
 	if c.output != nil { // nil: the call was refused
 		c.reply.answer.Extra = c.output.extra
 	}
-	if c.options.Policy.Window > 0 && o.status != cancelled {
-		c.ledger.add(c.request.Who, int(c.reply.shownTokens))
+	if o.status != cancelled {
+		spent := policy.AtMost(c.reply.shownTokens, c.options.Counter.Model().Error) + policy.ImageTokens*len(images)
+		pointer := r.Kept && !r.Complete
+		if err := c.ledger.add(c.request.Who, shown{spent, c.notice, pointer}); err != nil {
+			c.logError("the session's account could not be written", "error", err)
+		}
 	}
 	c.trace(r, o)
 	return c.reply.answer
-}
-
-func (c *call) trace(r Receipt, o outcome) {
-	if c.options.Trace == nil {
-		return
-	}
-	t := trace.Call{
-		V: 1, At: c.began.UTC(), Session: c.request.Who.ID, Owner: c.request.Who.Owner,
-		Tool: c.request.Tool.Name, CallHash: observations.CallHash(c.request.Tool.Name, c.request.Args),
-		Status: r.Status, Verdict: string(r.Decision.Verdict),
-		SeenBytes: r.Bytes, SeenTokens: r.Tokens, SeenMargin: r.TokensMargin, ShownTokens: r.ShownTokens,
-		Observation: r.ObservationID, Kept: r.Kept, Millis: r.Millis,
-	}
-	if c.output != nil {
-		t.Name = c.maskForLog(c.output.name)
-	}
-	if o.err != nil {
-		t.Error = content.ClipBytes(text.VisibleLine(c.maskForLog(o.err.Error()), false), 200)
-	}
-	if err := c.options.Trace.Append(t); err != nil {
-		c.logError("trace: the call could not be written down", "error", err)
-	}
 }

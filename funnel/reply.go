@@ -25,6 +25,9 @@ func (r *reply) addText(s string) {
 	r.shownTokens += int64(r.count(s))
 }
 
+// clear removes every block; secrets stay counted.
+func (r *reply) clear() { r.answer.Blocks, r.shownTokens = nil, 0 }
+
 func (r *reply) addImage(i *image) {
 	name := text.VisibleLine(r.maskText(i.name), false)
 	r.answer.Blocks = append(r.answer.Blocks, Block{MIME: i.mime, Name: name, Data: i.data})

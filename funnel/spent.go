@@ -3,8 +3,12 @@ package funnel
 import (
 	"cmp"
 	"sync"
+	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/internal/account"
 	"github.com/mcp-funnel/mcp-funnel/internal/lru"
+	"github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
@@ -12,60 +16,126 @@ import (
 // starts from zero again if it comes back.
 const maxSessions = 4096
 
-// ledger counts the tokens that each session was shown.
+// ledger knows what the context of each session holds: what its client reported and what it was shown since, or only
+// what it was shown.
+//
+// Reports lie in the store, because another process may write them (mcp-funnel usage). What a session without reports
+// was shown is in memory only.
 type ledger struct {
 	mu       sync.Mutex
-	accounts *lru.Values[Session, *account]
+	accounts *lru.Values[Session, *sessionAccount]
+	stored   *account.Accounts // nil: reports are in memory only
 }
 
-type account struct {
+// sessionAccount is the account of one session.
+type sessionAccount struct {
 	deciding sync.Mutex // held while an answer is decided, so that concurrent calls cannot spend the same tokens
-	tokens   int
+	account.Account
 }
 
-func newLedger() *ledger { return &ledger{accounts: lru.New[Session, *account](maxSessions)} }
+func newLedger(stored *account.Accounts) *ledger {
+	return &ledger{accounts: lru.New[Session, *sessionAccount](maxSessions), stored: stored}
+}
 
-// spent returns the tokens that a session was shown.
-func (l *ledger) spent(who Session) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a, ok := l.accounts.Get(owned(who)); ok {
-		return a.tokens
+// report records what a client said of its context.
+func (l *ledger) report(who Session, u usage.Usage) error {
+	if l.stored != nil {
+		who = owned(who)
+		return l.stored.Report(who.Owner, who.ID, u)
 	}
-	return 0
-}
-
-// begin waits until the answers that were begun before are accounted for, and returns the tokens spent by then. The
-// caller must call done once its own answer is accounted for.
-func (l *ledger) begin(who Session) (tokens int, done func()) {
-	l.mu.Lock()
-	a := l.account(who)
-	l.mu.Unlock()
-	a.deciding.Lock()
-	return l.spent(who), a.deciding.Unlock
-}
-
-func (l *ledger) add(who Session, tokens int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.account(who).tokens += tokens
+	l.account(who).Enter(u)
+	return nil
+}
+
+// spent returns what the context of a session holds.
+func (l *ledger) spent(who Session) policy.Spent { return spentOf(l.read(who)) }
+
+// read returns the account of a session. A stored one goes before the one in memory.
+func (l *ledger) read(who Session) account.Account {
+	who = owned(who)
+	if l.stored != nil {
+		if a, err := l.stored.Read(who.Owner, who.ID); err == nil && a.Report != nil {
+			return a
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a, ok := l.accounts.Get(who); ok {
+		return a.Account
+	}
+	return account.Account{}
+}
+
+func spentOf(a account.Account) policy.Spent {
+	s := policy.Spent{Tokens: a.Shown}
+	if r := a.Report; r != nil {
+		s.Tokens += r.PromptTokens
+		s.Source, s.Window, s.Response = r.Source, r.Window, r.ResponseTokensReserved
+	}
+	return s
+}
+
+// begin waits until the answers that were begun before are accounted for, and returns the account by then. The caller
+// must call done once its own answer is accounted for.
+func (l *ledger) begin(who Session) (a account.Account, done func()) {
+	l.mu.Lock()
+	held := l.account(who)
+	l.mu.Unlock()
+	held.deciding.Lock()
+	return l.read(who), held.deciding.Unlock
+}
+
+// shown is what an answer adds to an account.
+type shown struct {
+	tokens  int
+	notice  bool // that something is not shown
+	pointer bool // a receipt of a stored output
+}
+
+// add records an answer.
+func (l *ledger) add(who Session, s shown) error {
+	change := func(a *account.Account) {
+		a.Show(s.tokens, time.Now())
+		if s.notice {
+			a.Notices++
+		}
+		if s.pointer {
+			a.Pointers++
+		}
+	}
+	who = owned(who)
+	if l.stored != nil {
+		if a, err := l.stored.Read(who.Owner, who.ID); err == nil && a.Report != nil {
+			return l.stored.Update(who.Owner, who.ID, change)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(&l.account(who).Account)
+	return nil
 }
 
 // account returns the account of a session, and opens it if there is none. The caller holds l.mu.
-func (l *ledger) account(who Session) *account {
+func (l *ledger) account(who Session) *sessionAccount {
 	a, ok := l.accounts.Get(owned(who))
 	if !ok {
-		a = &account{}
+		a = &sessionAccount{}
 		l.accounts.Put(owned(who), a, 1)
 	}
 	return a
 }
 
 func (l *ledger) reset(who Session) {
+	who = owned(who)
+	if l.stored != nil {
+		_ = l.stored.Reset(who.Owner, who.ID)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, ok := l.accounts.Get(owned(who)); ok {
-		l.accounts.Put(owned(who), &account{}, 1)
+	if _, ok := l.accounts.Get(who); ok {
+		l.accounts.Put(who, &sessionAccount{}, 1)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -20,7 +21,10 @@ func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
 		{Options{Limits: Limits{MinSaving: 91}}, "limits: min saving must be from 1 to 90, not 91"},
 		{Options{Limits: Limits{LargeLines: -1}}, "limits: large lines must be from 1 to 10000, not -1"},
 		{Options{Limits: Limits{PageTokens: 10}}, "limits: page tokens must be from 400 to 40000, not 10"},
-		{Options{Policy: Policy{Window: 1000, Response: 900}}, "policy: of a window of 1000 tokens less than 160 are left"},
+		{
+			Options{Policy: Policy{Window: 1000, Response: 900}},
+			"policy: of a window of 1000 tokens less than 160 are left",
+		},
 	}
 	for _, c := range cases {
 		if _, err := New(c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -31,40 +35,58 @@ func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Limits{LargeLines: 50, LargeChars: 2000, HeadLines: 10, TailLines: 5, ReceiptTokens: 600, MinSaving: 40, PageTokens: 4000}
+	want := Limits{
+		LargeLines:    50,
+		LargeChars:    2000,
+		HeadLines:     10,
+		TailLines:     5,
+		ReceiptTokens: 600,
+		MinSaving:     40,
+		PageTokens:    4000,
+	}
 	if f.options.Limits != want {
 		t.Errorf("defaults %+v, want %+v", f.options.Limits, want)
 	}
 }
 
 func TestSpentIsBoundedAndReset(t *testing.T) {
-	s := newLedger()
-	s.add(Session{ID: "a"}, 10)
-	s.add(Session{ID: "a", Owner: "local"}, 5)
-	s.add(Session{ID: "a", Owner: "other"}, 1)
-	if got := s.spent(Session{ID: "a"}); got != 15 {
+	l := newLedger(nil)
+	spent := func(who Session) int { return l.spent(who).Tokens }
+	add := func(who Session, n int) {
+		if err := l.add(who, shown{tokens: n}); err != nil {
+			t.Error(err)
+		}
+	}
+	add(Session{ID: "a"}, 10)
+	add(Session{ID: "a", Owner: "local"}, 5)
+	add(Session{ID: "a", Owner: "other"}, 1)
+	if got := spent(Session{ID: "a"}); got != 15 {
 		t.Errorf("spent %d, want 15", got)
 	}
-	s.reset(Session{ID: "a"})
-	if got, other := s.spent(Session{ID: "a"}), s.spent(Session{ID: "a", Owner: "other"}); got != 0 || other != 1 {
+	l.reset(Session{ID: "a"})
+	if got, other := spent(Session{ID: "a"}), spent(Session{ID: "a", Owner: "other"}); got != 0 || other != 1 {
 		t.Errorf("after a reset: %d, and the other owner's %d", got, other)
 	}
 	for i := range 2 * maxSessions {
-		s.add(Session{ID: string(rune(i + 256))}, 1)
+		add(Session{ID: string(rune(i + 256))}, 1)
 	}
 	held := 0
 	for i := range 2 * maxSessions {
-		held += s.spent(Session{ID: string(rune(i + 256))})
+		held += spent(Session{ID: string(rune(i + 256))})
 	}
 	if held != maxSessions {
 		t.Errorf("%d sessions are held, want %d", held, maxSessions)
 	}
 }
 
-// Calls that are made at once spend no more than one after another: each waits with its rows until all have some.
+// Calls that are made at once spend no more than one after another: each waits with its rows until all have some. A page
+// that no longer fits names the next call.
 func TestCallsAtOnceDoNotOverspend(t *testing.T) {
 	const usable, calls = 1000, 8
 	f := funnelOf(t, Options{Policy: Policy{Window: usable}})
+	if err := f.ledger.report(Session{}, usage.Usage{Source: "test"}); err != nil {
+		t.Fatal(err)
+	}
 	var all, done sync.WaitGroup
 	all.Add(calls)
 	rows := tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
@@ -83,7 +105,8 @@ func TestCallsAtOnceDoNotOverspend(t *testing.T) {
 			switch {
 			case err != nil || len(a.Blocks) == 0:
 				t.Error(err, a)
-			case strings.HasPrefix(a.Blocks[0].Text, "not shown: ") && !a.Receipts[0].Complete:
+			case (strings.HasPrefix(a.Blocks[0].Text, "not shown: ") || strings.HasPrefix(a.Blocks[0].Text, contextFull)) &&
+				!a.Receipts[0].Complete:
 				none.Add(1)
 			default:
 				whole.Add(1)
@@ -94,7 +117,11 @@ func TestCallsAtOnceDoNotOverspend(t *testing.T) {
 	done.Wait()
 	if whole.Load() == 0 || none.Load() == 0 || shown.Load() > usable {
 		t.Errorf(
-			"%d answers show %d of %d tokens; %d say that they show nothing", whole.Load(), shown.Load(), usable, none.Load(),
+			"%d answers show %d of %d tokens; %d say that they show nothing",
+			whole.Load(),
+			shown.Load(),
+			usable,
+			none.Load(),
 		)
 	}
 }

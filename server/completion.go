@@ -100,9 +100,12 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 
 // completeResource proposes the IDs of observations.
 func (s *Server) completeResource(ctx context.Context, uri, argument, value string) (*mcp.Completion, error) {
-	if uri != observationTemplate && uri != receiptTemplate {
-		return nil, jsonrpc.BadParams("unknown resource template %s; templates: %s, %s",
-			jsonrpc.Quoted(uri), observationTemplate, receiptTemplate)
+	if !slices.Contains(templateNames(), uri) {
+		return nil, jsonrpc.BadParams("unknown resource template %s; templates: %s",
+			jsonrpc.Quoted(uri), strings.Join(templateNames(), ", "))
+	}
+	if argument == "range" && strings.HasSuffix(uri, "{range}") {
+		return &mcp.Completion{Values: []string{}}, nil // any range is valid
 	}
 	if argument != "id" {
 		return nil, jsonrpc.BadParams("%s has no argument %s; its argument is id", uri, jsonrpc.Quoted(argument))

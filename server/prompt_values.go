@@ -150,12 +150,8 @@ func (s *Server) keepMessage(ctx context.Context, message string) (receipt, id s
 		return "", "", err
 	}
 	k.logOutcome(keep.Name, answer)
-	var b strings.Builder
-	for _, block := range answer.Blocks {
-		b.WriteString(block.Text)
-	}
 	if r := answer.Receipts[0]; r.Kept && !r.Truncated {
 		id = observations.Prefix + r.ObservationID
 	}
-	return b.String(), id, nil
+	return textOf(answer), id, nil
 }

@@ -9,9 +9,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // prompts returns the built-in prompts and those of [Options].Extra. The built-in ones are read on first use: most
@@ -48,6 +50,13 @@ func (s *Server) promptHandler(p prompts.Prompt) func(
 		if err != nil {
 			return nil, jsonrpc.BadParams("%s", err)
 		}
+		r := funnel.Request{
+			Tool: tools.Tool{Name: p.Name}, Args: json.RawMessage("{}"), Via: trace.ViaPrompt, Uncut: true,
+		}
+		if fault := callOf(ctx).addMeta(&r); fault != nil {
+			return nil, fault
+		}
+		s.options.Funnel.Show(r, text)
 		message := mcp.PromptMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}
 		return &mcp.GetPromptResult{Description: p.Description, Messages: []mcp.PromptMessage{message}}, nil
 	}

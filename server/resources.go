@@ -1,12 +1,9 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,35 +11,14 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/kind"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 )
 
-const (
-	observationTemplate = observations.URIPrefix + "{id}"
-	receiptTemplate     = observationTemplate + "/receipt"
-)
-
-// maxResource is the maximum size of an observation that one read returns, in bytes. JSON may double it on the
-// wire, and a common client refuses messages over 1 MB.
-const maxResource = 512 << 10
-
 // resourcesPage is the number of observations on one page of resources/list.
 const resourcesPage = 100
-
-// templates returns the built-in templates: an observation and its receipt.
-func (s *Server) templates() []Template {
-	return []Template{
-		{mcp.NewResourceTemplate(observationTemplate, "observation",
-			mcp.WithTemplateDescription("The whole output of one call, as it was kept; over 512 KiB its receipt instead")), s.readObservation},
-		{mcp.NewResourceTemplate(receiptTemplate, "receipt",
-			mcp.WithTemplateDescription("Totals, shape, head and tail of an observation"),
-			mcp.WithTemplateMIMEType("text/plain")), s.readObservation},
-	}
-}
 
 func (s *Server) listTemplates(_ context.Context, k *call) (any, error) {
 	if fault := noCursor(k.frame); fault != nil {
@@ -76,8 +52,8 @@ func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
 		read = s.offers.Templates[at].Read
 	} else {
 		return nil, notFound(
-			k.frame.Stateless(), "unknown resource %s; resources are %s and %s", jsonrpc.Quoted(uri), observationTemplate,
-			receiptTemplate,
+			k.frame.Stateless(), "unknown resource %s; resources are %s", jsonrpc.Quoted(uri),
+			strings.Join(templateNames(), ", "),
 		)
 	}
 	contents, err := read(ctx, uri)
@@ -188,35 +164,6 @@ func afterCursor(list []observations.Observation, cursor mcp.Cursor) ([]observat
 	return list[at:], nil
 }
 
-// readObservation reads an observation or, if the URI ends in /receipt, its receipt. It returns the receipt also if
-// the observation is over 512 KiB.
-func (s *Server) readObservation(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
-	k := callOf(ctx)
-	name, receipt := strings.CutSuffix(uri, "/receipt")
-	r, err := s.open(k, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = r.Close() }()
-	o := r.Observation
-	text := func(t string) []mcp.ResourceContents {
-		return []mcp.ResourceContents{mcp.TextResourceContents{
-			URI: uri, MIMEType: "text/plain", Text: s.sanitize(t, false),
-		}}
-	}
-	switch {
-	case receipt && o.Stats.Receipt == "":
-		return text(fmt.Sprintf("obs:%s was shown whole: %s", o.ID, totals(o.Stats))), nil
-	case receipt:
-		return text(o.Stats.Receipt), nil
-	case r.Size() > maxResource:
-		return text(fmt.Sprintf(
-			"not shown: %d bytes, one read returns at most %d; next: slice {\"source\":\"obs:%s\",\"lines\":\"1-100\"}\n%s",
-			r.Size(), maxResource, o.ID, o.Stats.Receipt)), nil
-	}
-	return s.wholeObservation(uri, r)
-}
-
 func (s *Server) open(k *call, name string) (*observations.Reader, error) {
 	id, err := observations.ParseID(name)
 	if err != nil {
@@ -251,39 +198,6 @@ func (s *Server) unreadable(modern bool, id observations.ID, err error) *jsonrpc
 	return jsonrpc.Faultf(
 		mcp.INTERNAL_ERROR, "%s%s cannot be read: %s", observations.Prefix, id, jsonrpc.Echo(err.Error()),
 	)
-}
-
-// wholeObservation returns a whole observation. Text is decoded to UTF-8, masked and escaped, since it may reach a
-// model; binary content is unchanged.
-func (s *Server) wholeObservation(uri string, r *observations.Reader) ([]mcp.ResourceContents, error) {
-	o := r.Observation
-	fail := func(what string, err error) ([]mcp.ResourceContents, error) {
-		return nil, jsonrpc.Faultf(
-			mcp.INTERNAL_ERROR, "%s%s cannot be %s: %s", observations.Prefix, o.ID, what, jsonrpc.Echo(err.Error()))
-	}
-	raw := make([]byte, r.Size())
-	if _, err := io.ReadFull(io.NewSectionReader(r, 0, r.Size()), raw); err != nil {
-		return fail("read", err)
-	}
-	if content.Kind(o.Stats.Kind) == content.Binary {
-		return []mcp.ResourceContents{mcp.BlobResourceContents{
-			URI: uri, MIMEType: kind.Media(raw[:min(len(raw), content.SniffSize)], o.File),
-			Blob: base64.StdEncoding.EncodeToString(raw),
-		}}, nil
-	}
-	decoded, _, err := content.Decode(bytes.NewReader(raw))
-	if err != nil {
-		return fail("decoded", err)
-	}
-	// Decoding to UTF-8 at most triples the size of a text.
-	whole, err := io.ReadAll(io.LimitReader(decoded, 3*maxResource))
-	if err != nil {
-		return fail("decoded", err)
-	}
-	isJSON := content.Kind(o.Stats.Kind) == content.JSON || content.Kind(o.Stats.Kind) == content.NDJSON
-	return []mcp.ResourceContents{mcp.TextResourceContents{
-		URI: uri, MIMEType: mimeOf(o), Text: text.Escape(s.sanitize(string(whole), isJSON), text.Standalone),
-	}}, nil
 }
 
 // mimeOf returns the MIME type of an observation's kind.

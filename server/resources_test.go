@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 )
@@ -87,7 +89,7 @@ func TestResourceTotals(t *testing.T) {
 
 func TestResourcesRead(t *testing.T) {
 	store := servertest.NewTestStore(t)
-	big := strings.Repeat("0123456789abcde\n", maxResource/16+1)
+	big := strings.Repeat("0123456789abcde\n", 40_000)
 	id := func(text string, seen observations.Stats) string {
 		return string(servertest.Keep(t, store, observations.Local, text, seen))
 	}
@@ -96,14 +98,20 @@ func TestResourcesRead(t *testing.T) {
 	binary := id("\x89PNG\r\n\x1a\n\x00\x00", observations.Stats{Kind: string(content.Binary), Ext: "bin"})
 	large := id(big, observations.Stats{Lines: 40000, Receipt: "LARGE OUTPUT DETECTED: kept whole as obs:x"})
 	latin := id("caf\xe9 du monde\n", observations.Stats{})
-	edge := id(big[:maxResource], observations.Stats{})
+	page := id(strings.Repeat("a line\n", 1000), observations.Stats{Tokens: 3000, Chars: 7000})
+	over := id(strings.Repeat("a line\n", 3000), observations.Stats{Tokens: 9000, Chars: 21000, Receipt: "its receipt"})
 	gone := id("gone", observations.Stats{})
 	if err := store.Remove(observations.Local, observations.ID(gone)); err != nil {
 		t.Fatal(err)
 	}
 	theirs := string(servertest.Keep(t, store, "somebody", "theirs", observations.Stats{}))
 
-	c := newClient(t, newTestServer(t, func(o *Options) { o.Store = store }))
+	c := newClient(t, newTestServer(t, func(o *Options) {
+		o.Store, o.Tools = store, Catalog(Parts{})
+		o.Sources = func(funnel.Session) source.Set {
+			return source.Set{Places: []source.NamedPlace{source.Observations(store, observations.Local)}}
+		}
+	}))
 	ask := func(uri string) string {
 		return c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + uri + `"}}`)
 	}
@@ -119,13 +127,20 @@ func TestResourcesRead(t *testing.T) {
 	)
 	servertest.Contains(t, ask(uri(latin)), "café du monde")
 	got := ask(uri(large))
-	servertest.Contains(t, got, "not shown: 524304 bytes", `slice {\"source\":\"obs:`+large+`\"`, "LARGE OUTPUT DETECTED")
+	servertest.Contains(t, got, "LARGE OUTPUT DETECTED", "parts: "+uri(large)+"/lines/1-50, ", uri(large)+"/whole")
 	if len(got) > 2000 {
-		t.Errorf("a read over the cap is %d bytes", len(got))
+		t.Errorf("a read over a page is %d bytes", len(got))
 	}
-	if got := ask(uri(edge)); len(got) < maxResource {
-		t.Errorf("a read at the cap is %d bytes", len(got))
+	if got := ask(uri(page)); strings.Count(got, "a line") != 1000 {
+		t.Errorf("a read of a page is %d bytes", len(got))
 	}
+	servertest.Contains(t, ask(uri(over)), "its receipt\\nparts: ")
+	if got := ask(uri(over) + "/whole"); strings.Count(got, "a line") != 3000 {
+		t.Errorf("the whole is %d bytes", len(got))
+	}
+	servertest.Contains(t, ask(uri(over)+"/lines/2999-"), "showing 2999-3000 of 3000", "a line")
+	servertest.Contains(t, ask(uri(records)+"/records/0"), `{\"a\":`)
+	servertest.Contains(t, ask(uri(over)+"/lines/x-y"), "-32602", "lines")
 	servertest.Contains(t, ask(uri(large)+"/receipt"), `"text":"LARGE OUTPUT DETECTED: kept whole as obs:x"`)
 	servertest.Contains(t, ask(uri(small)+"/receipt"), "was shown whole")
 

@@ -45,6 +45,10 @@ const (
 // Funnel runs one call of a tool; a [funnel.Funnel] does.
 type Funnel interface {
 	Call(ctx context.Context, r funnel.Request) (funnel.Answer, error)
+	// FitsPage reports whether a text of that size may be shown whole.
+	FitsPage(tokens, chars int64) bool
+	// Show answers with a text of the server's own.
+	Show(r funnel.Request, text string) funnel.Answer
 }
 
 // Options configures a server. A zero value means the default.

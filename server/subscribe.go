@@ -60,7 +60,7 @@ func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, 
 			return "", nil
 		}
 		return "", notFound(
-			modern, "unknown resource %s; clients can subscribe to %s", jsonrpc.Quoted(uri), observationTemplate,
+			modern, "unknown resource %s; clients can subscribe to %s", jsonrpc.Quoted(uri), observations.URIPrefix+"{id}",
 		)
 	}
 	if _, err := s.store.Stat(owner, id); err != nil {

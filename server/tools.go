@@ -125,7 +125,10 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (*mcp.CallToolResul
 			return nil, fault
 		}
 		r := funnel.Request{
-			Tool: t, Args: args, Who: k.conn.account, Sources: s.sources(k.conn.account), Ask: k.asker(ctx), Progress: k.notes.Progress,
+			Tool: t, Args: args, Sources: s.sources(k.conn.account), Ask: k.asker(ctx), Progress: k.notes.Progress,
+		}
+		if fault := k.addMeta(&r); fault != nil {
+			return nil, fault
 		}
 		var asked *roundTrips // in the stateless era
 		if k.frame.Stateless() {

@@ -38,6 +38,7 @@ type Tool struct {
 	Terminal                 bool   // writes for a terminal: colours and overwritten lines are not shown
 	Paged                    bool   // returns pages; otherwise the funnel decides between whole output and receipt
 	Toolset                  string // Core by default
+	Less                     string // a call of this tool that gives less, for a context that is nearly full; "": none
 	Run                      func(ctx context.Context, in Input, out Output) error
 	// the error of Run for any source, without opening one; New sets it
 	Check func(args json.RawMessage) error

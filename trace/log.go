@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,10 +19,11 @@ import (
 )
 
 const (
-	maxText = 200      // bytes of one text field, so that a line stays below 16 KiB
-	maxFile = 64 << 20 // bytes of one process on one day: about 200,000 calls
-	day     = "20060102"
-	ext     = ".jsonl"
+	maxText   = 200 // bytes of one text field, so that a line stays below 64 KiB
+	maxOrigin = 8
+	maxFile   = 64 << 20 // bytes of one process on one day: about 200,000 calls
+	day       = "20060102"
+	ext       = ".jsonl"
 )
 
 // Log appends calls to <store>/trace/<YYYYMMDD>_<pid>-<random>.jsonl: one file (0600) per day in UTC and process. A nil
@@ -200,8 +202,13 @@ func (c Call) bounded() Call {
 	c.At = c.At.UTC().Round(0)
 	for _, s := range []*string{
 		&c.Session, &c.Owner, &c.Tool, &c.CallHash, &c.Name, &c.Status, &c.Verdict, &c.Observation, &c.Error,
+		&c.Via, &c.Source, &c.Reason, &c.WindowFrom, &c.UsageFrom, &c.Turn, &c.Client, &c.ClientVersion, &c.Model,
 	} {
 		*s = content.ClipEnd(*s, maxText)
+	}
+	c.Origin = slices.Clone(c.Origin[:min(len(c.Origin), maxOrigin)])
+	for i, s := range c.Origin {
+		c.Origin[i] = content.ClipEnd(s, maxText)
 	}
 	for _, f := range []*float64{&c.SeenMargin, &c.Millis} {
 		if math.IsNaN(*f) || math.IsInf(*f, 0) {

@@ -1,4 +1,5 @@
-// Package trace records tool calls: one Call and one JSON line per call. Totals and telemetry are computed from it.
+// Package trace records what a model was shown: one Call and one JSON line for each tool call, resource read and
+// prompt. Totals and telemetry are computed from it.
 //
 // It stores no output: observations do that.
 package trace
@@ -11,7 +12,15 @@ const Version = 1
 // Retention is how long a day's file is kept.
 const Retention = 30 * 24 * time.Hour
 
-// Call is one tool call: what was asked, seen and shown, and its cost.
+// What a line is about, in Call.Via.
+const (
+	ViaTool     = ""
+	ViaResource = "resource" // resources/read
+	ViaPrompt   = "prompt"   // prompts/get
+)
+
+// Call is one tool call: what was asked, seen and shown, and its cost. Fields that older lines do not have are empty
+// in them.
 type Call struct {
 	V           int       `json:"v"`  // set by Append
 	At          time.Time `json:"at"` // UTC, start
@@ -30,4 +39,34 @@ type Call struct {
 	Kept        bool      `json:"kept"`
 	Millis      float64   `json:"ms"`
 	Error       string    `json:"error,omitempty"` // truncated to 200 bytes
+
+	Via    string   `json:"via,omitempty"`
+	Source string   `json:"source,omitempty"` // file or observation that the call names
+	Covers *Range   `json:"covers,omitempty"` // the part of it that was shown; nil: not a part
+	Origin []string `json:"origin,omitempty"` // what a stored output was derived from, at most 8 names
+
+	Reason     string `json:"reason,omitempty"`  // of the verdict
+	Deficit    int    `json:"deficit,omitempty"` // tokens missing
+	Limited    bool   `json:"limited,omitempty"` // a window or budget was known: Spent and Left hold
+	Spent      int    `json:"spent,omitempty"`   // tokens in the context before the answer
+	Left       int    `json:"left,omitempty"`    // tokens left for it
+	DryRun     bool   `json:"dry_run,omitempty"`
+	Notice     bool   `json:"notice,omitempty"`    // a notice was shown instead of the output
+	Violation  int    `json:"violation,omitempty"` // tokens shown over what the client reported as left and a notice may take
+	Window     int    `json:"window,omitempty"`
+	WindowFrom string `json:"window_from,omitempty"` // reported, setting or table
+	UsageFrom  string `json:"usage_from,omitempty"`  // who reported the usage; "": nobody
+	Turn       string `json:"turn,omitempty"`        // as reported
+
+	Client        string `json:"client,omitempty"`
+	ClientVersion string `json:"client_version,omitempty"`
+	Model         string `json:"model,omitempty"` // whose tokens were counted
+}
+
+// Range is a part of a source, both ends included.
+type Range struct {
+	Unit string `json:"unit"` // lines, chars, bytes, records or rows
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	Of   int64  `json:"of"` // −1: not counted
 }

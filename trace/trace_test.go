@@ -41,7 +41,7 @@ func write(t testing.TB, l *Log, c Call) {
 
 func read(t testing.TB, dir string, since time.Time) (calls []Call) {
 	t.Helper()
-	for c, err := range Read(dir, since) {
+	for c, err := range Read(dir, since, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestReadTolerates(t *testing.T) {
 	if len(calls) != 2 || calls[0].Tool != "good" || calls[1].Tool != "good" {
 		t.Errorf("read %+v", calls)
 	}
-	for _, err := range Read(dir, time.Time{}) {
+	for _, err := range Read(dir, time.Time{}, nil) {
 		must(t, err)
 		break // stopping early is no trouble
 	}
@@ -290,7 +290,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, err := range Read(dir, time.Time{}) {
+		for _, err := range Read(dir, time.Time{}, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}

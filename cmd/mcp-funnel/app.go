@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/account"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
@@ -81,9 +82,15 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 			a.log.Warn(wideRoot(r.Dir()))
 		}
 	}
+	perTool, err := s.toolLimits()
+	if err != nil {
+		a.close()
+		return nil, usageError{err}
+	}
 	a.funnel, err = funnel.New(funnel.Options{
-		Store: a.store, NoStore: noStore, Trace: a.trace, Counter: a.counter, Policy: o.Policy, Limits: o.Limits,
-		SavedTo: local, Offered: func() []string { return toolNames(a.catalog) }, Log: a.log,
+		Store: a.store, NoStore: noStore, Trace: a.trace, Counter: a.counter, Model: s.Model, Policy: o.Policy, Limits: o.Limits,
+		Tools:    perTool,
+		Accounts: a.accounts(), SavedTo: local, Offered: func() []string { return toolNames(a.catalog) }, Log: a.log,
 		Mask: s.masker().OnPanic(a.logUnsearched), Redact: s.RedactStore,
 	})
 	if err != nil {
@@ -91,6 +98,14 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 		return nil, usageError{err}
 	}
 	return a, nil
+}
+
+// accounts returns the accounts of sessions whose clients report their usage; nil if there is no store to keep them in.
+func (a *app) accounts() *account.Accounts {
+	if a.store == nil || isPermanent(a.store.Unwritable()) {
+		return nil
+	}
+	return account.Open(a.store.Dir())
 }
 
 // logUnsearched logs why a text could not be searched for secrets; none of that text was shown.

@@ -40,13 +40,16 @@ type Settings struct {
 	PageTokens    int    `group:"shown" min:"1" to:"Limits.PageTokens" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
 	Model         string `group:"shown" default:"o200k_base" placeholder:"NAME" help:"Model whose tokens are counted: its name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base and shown as ≈ with the error of that factor."`
 
+	ToolLimit []string `group:"shown" placeholder:"LIMIT" sep:"none" help:"Limit of one tool, such as run.receipt-tokens=1200 or grep.page-tokens=8000; repeatable."`
+	Uncut     []string `group:"shown" placeholder:"TOOL" sep:"," help:"Tool whose outputs are never cut: shown whole up to 1 MB, or kept and not shown where the client reported that they do not fit; repeatable."`
+
 	Mask        bool `group:"shown" default:"true" negatable:"" help:"Mask secrets of known formats in answers, trace and logs; --no-mask shows them."`
 	RedactStore bool `group:"shown" help:"Mask them in observations too. By default observations are exact."`
 
-	ContextWindow   int  `group:"budget" to:"Policy.Window" default:"0" placeholder:"N" help:"Context window in tokens. 0: unknown, nothing is ever rejected."`
-	ResponseReserve int  `group:"budget" to:"Policy.Response" default:"4096" placeholder:"N" help:"Part of the window reserved for the model's answer."`
-	PromptBudget    int  `group:"budget" to:"Policy.Prompt" default:"0" placeholder:"N" help:"Part of the window reserved for the prompt."`
-	EmergencyBuffer int  `group:"budget" to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window that is never used."`
+	ContextWindow   int  `group:"budget" to:"Policy.Window" default:"0" placeholder:"N" help:"Context window in tokens, for clients that do not report it. 0: unknown."`
+	ResponseReserve int  `group:"budget" to:"Policy.Response" default:"4096" placeholder:"N" help:"Part of the window reserved for the model's answer, for clients that do not report it."`
+	PromptBudget    int  `group:"budget" to:"Policy.Prompt" default:"0" placeholder:"N" help:"Maximum size of the prompt in tokens, whatever the window. 0: no limit of its own."`
+	EmergencyBuffer int  `group:"budget" to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window for notices that an output is not shown."`
 	DryRun          bool `group:"budget" to:"Policy.DryRun" help:"Decide and record, but show outputs as if there were room."`
 	Enabled         bool `group:"budget" to:"!Policy.Disabled" default:"true" negatable:"" help:"Funnel outputs; --no-enabled shows everything whole, up to 1 MB per answer."`
 
@@ -187,10 +190,36 @@ func (s *Settings) AfterApply() error {
 		return err
 	}
 	o := s.options()
-	_, err := funnel.New(funnel.Options{
-		Counter: tokens.New(tokens.O200k), Policy: o.Policy, Limits: o.Limits, Mask: s.masker(), Redact: s.RedactStore,
+	perTool, err := s.toolLimits()
+	if err != nil {
+		return err
+	}
+	_, err = funnel.New(funnel.Options{
+		Counter: tokens.New(tokens.O200k), Policy: o.Policy, Limits: o.Limits, Tools: perTool, Mask: s.masker(), Redact: s.RedactStore,
 	})
 	return err
+}
+
+// toolLimits returns the limits of single tools.
+func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
+	out := map[string]funnel.ToolLimits{}
+	for _, name := range s.Uncut {
+		out[name] = funnel.ToolLimits{Uncut: true}
+	}
+	for _, text := range s.ToolLimit {
+		left, value, _ := strings.Cut(text, "=")
+		tool, limit, named := strings.Cut(left, ".")
+		n, err := strconv.Atoi(value)
+		if !named || err != nil {
+			return nil, fmt.Errorf("--tool-limit: %.60q is not a limit; write run.receipt-tokens=1200", text)
+		}
+		t := out[tool]
+		if err := t.Limits.Set(limit, n); err != nil {
+			return nil, fmt.Errorf("--tool-limit: %w", err)
+		}
+		out[tool] = t
+	}
+	return out, nil
 }
 
 // masker returns nil with --no-mask.

@@ -16,7 +16,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 	direct := map[string]string{
 		"Config": "configPath", "Root": "roots", "Model": "counter", "Mask": "masker", "RedactStore": "openFor",
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
-		"Toolsets": "toolsets", "AllowRead": "shell",
+		"Toolsets": "toolsets", "AllowRead": "shell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
 	}
 	var empty Settings
 	zero := empty.options()

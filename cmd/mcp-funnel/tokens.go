@@ -43,7 +43,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t", n, size.Bytes, size.Lines)
 		if c.Policy {
-			d := s.options().Policy.Decide(size, 0)
+			d := s.options().Policy.Decide(size, policy.Spent{})
 			_, _ = fmt.Fprintf(t, "%s\t", d.Verdict)
 			if d.Reason != "" {
 				name += " (" + d.Reason + ")"
@@ -122,6 +122,6 @@ func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, p
 		size.Lines++
 	}
 	total := t.Total()
-	size.Tokens, size.Bytes = total.N, stored.n
+	size.Tokens, size.Margin, size.Bytes = total.N, total.Margin, stored.n
 	return total, size, encoding, nil
 }

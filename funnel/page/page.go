@@ -7,16 +7,15 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // Page accepts rows until it is full. It is not safe for concurrent use.
@@ -201,6 +200,17 @@ func (p *Page) SetTextRange(unit string, from, to, total int64) {
 // SetNext is [tools.Output.Next].
 func (p *Page) SetNext(c tools.Call) { p.next = &c }
 
+// Covers returns the part of the source that the page shows; nil if it is no part of one.
+func (p *Page) Covers() *trace.Range {
+	switch r := p.textRange; {
+	case r != nil:
+		return &trace.Range{Unit: r.unit, From: r.from, To: r.to, Of: r.total}
+	case p.numbered && p.rowCount > 0:
+		return &trace.Range{Unit: "rows", From: p.first, To: p.first + p.rowCount - 1, Of: p.total}
+	}
+	return nil
+}
+
 // Rows returns the rows as they are shown.
 func (p *Page) Rows() string { return p.rows.String() }
 
@@ -221,13 +231,4 @@ func (p *Page) Complete() bool {
 		return true
 	}
 	return p.total >= 0 && p.total <= p.rowCount
-}
-
-// Totals returns the totals of a page that is not shown, as text.
-func (p *Page) Totals(lines, tokens int64) string {
-	s := "the page has " + content.Plural(lines, "line", "lines") + ", " + content.Plural(tokens, "token", "tokens")
-	if p.numbered && p.total >= 0 {
-		s += fmt.Sprintf(", rows %d-%d of %d", p.first, p.first+max(p.rowCount, 1)-1, p.total)
-	}
-	return s
 }

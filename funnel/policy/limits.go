@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Limits are the sizes an operator may set. A zero field means its default.
 type Limits struct {
@@ -44,6 +47,23 @@ var bounds = []struct {
 	{"receipt tokens", func(l *Limits) *int { return &l.ReceiptTokens }, MinReceipt, MaxReceipt},
 	{"min saving", func(l *Limits) *int { return &l.MinSaving }, 1, 90},
 	{"page tokens", func(l *Limits) *int { return &l.PageTokens }, minPageTokens, MaxPageChars},
+}
+
+// Set sets the limit of a name, such as page_tokens or page-tokens. It does not check the range: WithDefaults does.
+func (l *Limits) Set(name string, n int) error {
+	words := strings.NewReplacer("_", " ", "-", " ").Replace(name)
+	names := make([]string, 0, len(bounds))
+	for _, b := range bounds {
+		if b.name == words {
+			if n == 0 {
+				return fmt.Errorf("limits: %s must be from %d to %d, not 0", b.name, b.min, b.max)
+			}
+			*b.of(l) = n
+			return nil
+		}
+		names = append(names, strings.ReplaceAll(b.name, " ", "_"))
+	}
+	return fmt.Errorf("limits: unknown limit %.40q; limits: %s", name, strings.Join(names, ", "))
 }
 
 // WithDefaults returns l with its zero fields taken from base, or an error that names the limit out of range.

@@ -22,8 +22,6 @@ type Draft struct {
 	sizes   string   // "1204 lines, 98311 chars, 24611 tokens"
 	total   []string // further parts of the total line, most needed first
 	notes   string   // "" for none
-	left    int      // tokens left, which replace everything else if rejected
-	reject  bool
 	below   int      // bytes of the output that follow in a block of their own; 0: none
 	next    []string // wordings of the next step without its first word, longest first
 
@@ -62,9 +60,8 @@ func NewDraft(f Facts) *Draft {
 		sizes:   f.sizes(),
 		total:   f.totals(),
 		notes:   f.Notes,
-		left:    f.Left, reject: f.Reject,
-		next:   f.nextSteps(),
-		shapes: sum.Shapes, body: sum.Body,
+		next:    f.nextSteps(),
+		shapes:  sum.Shapes, body: sum.Body,
 		lines: c.Lines, head: c.Head, tail: c.Tail,
 		kind: c.Kind(),
 	}
@@ -262,10 +259,7 @@ func (d *Draft) frame(level int) (top, bottom []string) {
 	if d.notes != "" {
 		top = append(top, text.NotePrefix+text.LineOf(d.notes).Clip(noteWidth, false))
 	}
-	switch {
-	case d.reject:
-		bottom = append(bottom, NotShown(d.left))
-	case len(d.next) > 0:
+	if len(d.next) > 0 {
 		if d.below > 0 {
 			bottom = append(bottom, fmt.Sprintf("showing the first %d bytes below", d.below))
 		}

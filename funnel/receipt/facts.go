@@ -33,8 +33,6 @@ type Facts struct {
 	Terminal bool               // it is shown as a terminal would
 	ReadOnly bool               // the call can be repeated without harm
 	Offered  func() []string    // the tools that the next step may name; nil: jq, grep and slice
-	Reject   bool               // only the totals and what is left are shown
-	Left     int                // tokens left, if rejected
 	News     bool               // an earlier answer has shown all but its News
 	Replaces string             // the observation of that answer; "": it stays
 }
@@ -235,9 +233,4 @@ func (f Facts) record() string {
 		return ""
 	}
 	return "for jq, a record is " + kind.Of(s.Kind).RecordIs
-}
-
-// NotShown replaces everything else when nothing more of the context window is left in this session.
-func NotShown(left int) string {
-	return "not shown: " + content.Plural(int64(left), "token", "tokens") + " left; begin a new session"
 }

@@ -46,7 +46,7 @@ func (d *Draft) Fit(ceiling int) (receipt string, tokens int) {
 	top, bottom := d.frame(level)
 	room := ceiling - f.cost(top) - f.cost(bottom)
 	c := choice{shape: -1}
-	if room > 0 && !d.reject {
+	if room > 0 {
 		c = f.grow(f.leastOfEach(c, room), room)
 		for c.body > 0 && strings.HasSuffix(f.body[c.body-1], ":") {
 			c.body-- // a heading without its lines

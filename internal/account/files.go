@@ -127,7 +127,7 @@ func isLinked(root *os.Root, f *os.File) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// load reads a file. A missing, torn or overlong file is not found: an account begins anew then, which is what
+// load reads a file. A missing, torn or overlong file is not found: an account begins again then, which is what
 // it does for a new session, too.
 func load[T any](s *Accounts, name string) (v T, found bool, err error) {
 	root, err := s.root(false)

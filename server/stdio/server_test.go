@@ -16,6 +16,13 @@ type runFunc func(context.Context, funnel.Request) (funnel.Answer, error)
 
 func (f runFunc) Call(ctx context.Context, r funnel.Request) (funnel.Answer, error) { return f(ctx, r) }
 
+// FitsPage and Show are not what these tests are about.
+func (f runFunc) FitsPage(tokens, chars int64) bool { return tokens <= 4000 && chars <= 40_000 }
+
+func (f runFunc) Show(_ funnel.Request, text string) funnel.Answer {
+	return funnel.Answer{Blocks: []funnel.Block{{Text: text}}, Receipts: []funnel.Receipt{{Complete: true}}}
+}
+
 // runs has every call be run by f.
 func runs(f runFunc) func(*server.Options) { return func(o *server.Options) { o.Funnel = f } }
 

@@ -22,6 +22,7 @@ func Search() tools.Tool {
 		Description: "Search files, or stored observations (path obs:), for matching lines; long results are stored as NDJSON.",
 		Rules:       []string{countingRule, "show=groups cannot be combined with context."},
 		Effect:      tools.ReadOnly,
+		Less:        `search with show="dirs", which counts by directory`,
 	}, search)
 }
 

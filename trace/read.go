@@ -14,12 +14,13 @@ import (
 )
 
 // maxLine is longer than any line that Append writes.
-const maxLine = 16 << 10
+const maxLine = 64 << 10
 
 // Read returns the calls since a time in the trace directory dir (see [Dir]): by day, and for each process in the order
-// they were written. It skips lines that are torn, foreign or of another [Version]; a missing directory has no calls.
+// they were written. It skips lines that are torn, foreign or of another [Version], and adds their number to skipped
+// unless that is nil; a missing directory has no calls.
 // If a file cannot be read it yields the error and continues with the next file. Memory does not grow with the trace.
-func Read(dir string, since time.Time) iter.Seq2[Call, error] {
+func Read(dir string, since time.Time, skipped *int) iter.Seq2[Call, error] {
 	return func(yield func(Call, error) bool) {
 		root, err := os.OpenRoot(dir)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -42,14 +43,16 @@ func Read(dir string, since time.Time) iter.Seq2[Call, error] {
 			if !ok || at.Add(24*time.Hour).Before(since) {
 				continue
 			}
-			if !readFile(root, name, since, yield) {
+			if !readFile(root, name, since, skipped, yield) {
 				return
 			}
 		}
 	}
 }
 
-func readFile(root *os.Root, name string, since time.Time, yield func(Call, error) bool) bool {
+func readFile(
+	root *os.Root, name string, since time.Time, skipped *int, yield func(Call, error) bool,
+) bool {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 		return true
@@ -65,15 +68,26 @@ func readFile(root *os.Root, name string, since time.Time, yield func(Call, erro
 		return yield(Call{}, fmt.Errorf("read trace: %w", err))
 	}
 	defer func() { _ = f.Close() }()
+	skip := func() {
+		if skipped != nil {
+			*skipped++
+		}
+	}
 	r := bufio.NewReaderSize(f, maxLine)
 	for {
 		line, err := r.ReadSlice('\n')
 		if err == nil {
 			var c Call
-			if json.Unmarshal(line, &c) == nil && c.V == Version && !c.At.Before(since) && !yield(c, nil) {
+			switch {
+			case json.Unmarshal(line, &c) != nil || c.V != Version:
+				skip()
+			case !c.At.Before(since) && !yield(c, nil):
 				return false
 			}
 			continue
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			skip()
 		}
 		for errors.Is(err, bufio.ErrBufferFull) { // not written by Append: skip to its end
 			_, err = r.ReadSlice('\n')

@@ -1,0 +1,110 @@
+package funnel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// contextFull begins every notice.
+const contextFull = "context full: "
+
+// enforce replaces an answer that is larger than what the client's report leaves by a notice, which the emergency
+// buffer pays for. The output is kept. An answer that costs no more than a notice is shown.
+//
+// It is the last step, because errors, notes and images are part of an answer too.
+func (d *display) enforce() {
+	c := d.call
+	if d.decision.Source == "" || c.options.Policy.DryRun || c.options.Policy.Disabled {
+		return
+	}
+	cost := d.most(int(c.reply.shownTokens)) + policy.ImageTokens*len(c.images())
+	if cost <= max(d.decision.Left, policy.Notice) {
+		return
+	}
+	if c.captured != nil && c.captured.Bytes > 0 && c.observation == nil && c.output.source == "" &&
+		c.keepErr == nil {
+		d.store()
+	}
+	notice := d.notice(cost)
+	d.complete, d.rejected = false, true
+	c.reply.clear()
+	c.reply.addText(notice)
+}
+
+// most returns the upper bound of a number of tokens that was counted.
+func (d *display) most(tokens int) int {
+	return policy.AtMost(int64(tokens), d.call.options.Counter.Model().Error)
+}
+
+// notice returns what is shown instead of an answer of that many tokens: for the first one of a session what would fit,
+// then one short line.
+func (d *display) notice(cost int) string {
+	where := "not kept"
+	if obs := d.call.observation; obs != nil {
+		where = "kept as " + observations.Prefix + string(obs.ID)
+	}
+	if d.decision.Left >= policy.MinReceipt { // an answer that must not be cut, or one that others were faster than
+		return fmt.Sprintf("not shown: %s do not fit into the %d left; %s",
+			content.Plural(int64(cost), "token", "tokens"), d.decision.Left, where)
+	}
+	most, short := policy.Notice, contextFull+where
+	switch {
+	case d.outcome.err != nil && d.call.observation == nil:
+		short = d.call.failureText(d.outcome, "")
+	case d.outcome.err != nil:
+		short = text.ErrorPrefix + short
+	case d.call.observation == nil:
+		short = contextFull + "not shown"
+	}
+	if !d.noticed {
+		most = policy.FirstNotice
+		if d.outcome.err == nil {
+			short = d.firstNotice(cost, where)
+		}
+	}
+	return d.clipTo(most, short)
+}
+
+// firstNotice says what is left, who said so, and what would fit.
+func (d *display) firstNotice(cost int, where string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s left (reported by %s), this answer takes %d", contextFull,
+		content.Plural(int64(d.decision.Left), "token", "tokens"), d.decision.Source, cost)
+	if d.size.Lines > 0 {
+		fmt.Fprintf(&b, "; total: %s, %s", content.Plural(d.size.Lines, "line", "lines"),
+			content.Plural(d.size.Tokens, "token", "tokens"))
+	}
+	b.WriteString("; " + where + "\nnext: ")
+	source := ""
+	if d.call.output != nil {
+		source = d.call.output.source
+	}
+	if obs := d.call.observation; obs != nil {
+		source = observations.Prefix + string(obs.ID)
+	}
+	switch less := d.call.request.Tool.Less; {
+	case d.decision.Left < policy.Notice:
+		b.WriteString("have the context compacted or cleared")
+	case less != "":
+		b.WriteString(less)
+	case source != "":
+		fmt.Fprintf(&b, "slice {\"source\":%q,\"lines\":\"1-3\"}", source)
+	default:
+		b.WriteString("ask for less")
+	}
+	b.WriteString("; later notices are one line")
+	return b.String()
+}
+
+// clipTo returns a text of at most that many tokens.
+func (d *display) clipTo(tokens int, s string) string {
+	for chars := len(s); chars > 0 && d.most(d.call.options.Counter.Count(s)) > tokens; chars = chars * 3 / 4 {
+		s = content.Clip(s, chars)
+	}
+	return s
+}

@@ -1,0 +1,217 @@
+package funnel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/internal/account"
+	"github.com/mcp-funnel/mcp-funnel/internal/usage"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// full is a funnel whose session reported that so many tokens of its window of 10,000 are left.
+func full(t testing.TB, left int, o Options) *Funnel {
+	t.Helper()
+	o.Policy.Emergency = 1000
+	f := funnelOf(t, o)
+	if err := f.ledger.report(Session{}, usage.Usage{PromptTokens: 9000 - left, Window: 10_000, Source: "claude"}); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestNotices checks what is shown when nothing fits: the first notice says what would, later ones are one constant
+// line, and the output is kept whole.
+func TestNotices(t *testing.T) {
+	store := storeIn(t, observations.Options{})
+	f := full(t, 100, Options{Store: store})
+	request := Request{Tool: tool(tools.Tool{Less: "search with show=dirs"}, writes(numbered(300)))}
+	a := answered(t, f, request)
+	id := a.Receipts[0].ObservationID
+	want := "context full: 100 tokens left (reported by claude), this answer takes "
+	if s := texted(a); !strings.HasPrefix(s, want) ||
+		!strings.Contains(s, "; total: 300 lines, 4200 tokens; kept as obs:"+id+"\n") ||
+		!strings.Contains(s, "\nnext: search with show=dirs;") ||
+		a.Receipts[0].ShownTokens > policy.FirstNotice {
+		t.Errorf("%d tokens: %s", a.Receipts[0].ShownTokens, s)
+	}
+	a = answered(t, f, request)
+	if s := texted(a); s != "context full: kept as obs:"+a.Receipts[0].ObservationID ||
+		a.Receipts[0].ShownTokens > policy.Notice || a.Receipts[0].Complete {
+		t.Errorf("%d tokens: %s", a.Receipts[0].ShownTokens, s)
+	}
+	r, err := store.Open(observations.Local, observations.ID(a.Receipts[0].ObservationID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // it was only read
+	if got, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size())); err != nil || !bytes.Equal(got, numbered(300)) {
+		t.Errorf("%d bytes are stored, %v", len(got), err)
+	}
+	// A small output that would be shown whole is kept too.
+	a = answered(t, f, Request{Tool: tool(tools.Tool{}, writes(numbered(20)))})
+	if s := texted(a); s != "context full: kept as obs:"+a.Receipts[0].ObservationID {
+		t.Errorf("%s", s)
+	}
+	if a = answered(t, f, Request{Tool: tool(tools.Tool{}, writes([]byte("ok\n")))}); texted(a) != "ok\n" {
+		t.Errorf("a word costs no more than a notice: %q", texted(a))
+	}
+	// An error is clipped, not lost.
+	a = answered(t, f, Request{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error {
+		return errors.New("no such file: " + strings.Repeat("name/", 300))
+	})})
+	if s := texted(a); !strings.HasPrefix(s, "error: no such file: name/") ||
+		a.Receipts[0].ShownTokens > policy.Notice {
+		t.Errorf("%d tokens: %s", a.Receipts[0].ShownTokens, s)
+	}
+	// An image is not shown.
+	a = answered(t, f, Request{Tool: tool(tools.Tool{}, func(_ context.Context, out tools.Output) error {
+		_, err := out.Part("image/png", "x.png").Write([]byte("picture"))
+		return err
+	})})
+	if len(a.Blocks) != 1 || a.Blocks[0].MIME != "" || texted(a) != "context full: not shown" {
+		t.Errorf("%+v", a.Blocks)
+	}
+	// A report with room ends it.
+	request.Usage = &usage.Usage{Turn: "2", PromptTokens: 10, Window: 100_000, Source: "claude"}
+	if a = answered(t, f, request); !strings.Contains(texted(a), "--- head: ") {
+		t.Errorf("%s", texted(a))
+	}
+}
+
+// TestUncut checks that an output that must not be cut is shown whole if it fits, else kept and rejected.
+func TestUncut(t *testing.T) {
+	out := numbered(2000)
+	request := Request{Tool: tool(tools.Tool{}, writes(out)), Uncut: true}
+	if a := answered(t, funnelOf(t, Options{Store: storeIn(t, observations.Options{})}), request); texted(
+		a,
+	) != string(
+		out,
+	) {
+		t.Errorf("%.100q", texted(a))
+	}
+	a := answered(t, full(t, 4000, Options{Store: storeIn(t, observations.Options{})}), request)
+	if id := a.Receipts[0].ObservationID; id == "" ||
+		!strings.HasSuffix(texted(a), " do not fit into the 4000 left; kept as obs:"+id) {
+		t.Errorf("%.200s", texted(a))
+	}
+}
+
+// TestNeverOverspent makes random calls, 32 at once, with random windows, reports and models: what is shown never
+// exceeds what the client reported as left by more than the notices may take.
+func TestNeverOverspent(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir := t.TempDir()
+		var accounts *account.Accounts
+		if rapid.Bool().Draw(rt, "stored") {
+			accounts = account.Open(dir)
+		}
+		model, err := tokens.Parse(rapid.SampledFrom([]string{"o200k_base", "claude-sonnet-4-5"}).Draw(rt, "model"))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		f, err := New(
+			Options{
+				Store:    storeIn(t, observations.Options{}),
+				Accounts: accounts,
+				Counter:  tokens.For(model),
+				Policy: Policy{
+					Response: rapid.IntRange(0, 3000).Draw(rt, "response"), Emergency: 1024,
+				},
+			},
+		)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for round := range rapid.IntRange(1, 3).Draw(rt, "rounds") {
+			u := usage.Usage{
+				Turn: fmt.Sprint(round), Source: "test",
+				PromptTokens: rapid.IntRange(0, 60_000).
+					Draw(rt, "prompt"),
+				Window: rapid.IntRange(5_000, 60_000).Draw(rt, "window"),
+			}
+			if err := f.ledger.report(Session{}, u); err != nil {
+				rt.Fatal(err)
+			}
+			checkRound(rt, f, u)
+		}
+	})
+}
+
+func checkRound(rt *rapid.T, f *Funnel, u usage.Usage) {
+	usable, _, _, _ := f.options.Policy.Usable(f.ledger.spent(Session{}))
+	left := max(usable-u.PromptTokens, 0)
+	requests := make([]Request, rapid.SampledFrom([]int{1, 4, 32}).Draw(rt, "calls"))
+	for i := range requests {
+		requests[i] = randomRequest(rt)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	shown, notices := 0, 0
+	for _, r := range requests {
+		wg.Go(func() {
+			a, err := f.Call(context.Background(), r)
+			if err != nil {
+				rt.Error(err)
+				return
+			}
+			n := policy.AtMost(a.Receipts[0].ShownTokens, f.options.Counter.Model().Error)
+			for _, b := range a.Blocks {
+				if b.MIME != "" {
+					n += policy.ImageTokens
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			shown += n
+			if n <= policy.Notice || strings.HasPrefix(a.Blocks[0].Text, contextFull) {
+				notices++
+			}
+		})
+	}
+	wg.Wait()
+	if most := left + policy.FirstNotice + notices*policy.Notice; shown > most {
+		rt.Fatalf("context_budget_violation: %d tokens shown, %d left, %d notices", shown, left, notices)
+	}
+}
+
+// randomRequest returns a call with an output, rows, an image or an error of a random size.
+func randomRequest(rt *rapid.T) Request {
+	n := rapid.SampledFrom([]int{0, 1, 5, 30, 300, 3000}).Draw(rt, "lines")
+	out := numbered(n)
+	switch rapid.IntRange(0, 5).Draw(rt, "what") {
+	case 0:
+		return Request{Tool: pager(rowsOf(n), 0, true, noMore)}
+	case 1:
+		return Request{Tool: tool(tools.Tool{}, func(_ context.Context, w tools.Output) error {
+			_, _ = w.Write(out)
+			return errors.New("failed: " + string(numbered(min(n, 300))))
+		})}
+	case 2:
+		return Request{Tool: tool(tools.Tool{}, func(_ context.Context, w tools.Output) error {
+			_, err := io.WriteString(w.Part("image/png", "x.png"), "picture")
+			return err
+		})}
+	case 3:
+		return Request{Tool: tool(tools.Tool{}, writes(out)), Keep: Always}
+	case 4:
+		return Request{Tool: tool(tools.Tool{}, writes(out)), Uncut: true}
+	default:
+		return Request{Tool: tool(tools.Tool{}, func(_ context.Context, w tools.Output) error {
+			w.Note("a note of " + string(numbered(min(n, 30))))
+			_, err := w.Write(out)
+			return err
+		})}
+	}
+}

@@ -1,0 +1,73 @@
+package funnel
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/trace"
+)
+
+// Client is the program that called, as it named itself.
+type Client struct{ Name, Version string }
+
+// trace writes the call down.
+func (c *call) trace(r Receipt, o outcome) {
+	if c.options.Trace == nil {
+		return
+	}
+	d := r.Decision
+	t := trace.Call{
+		At: c.began.UTC(), Session: c.request.Who.ID, Owner: c.request.Who.Owner,
+		Tool: c.request.Tool.Name, CallHash: observations.CallHash(c.request.Tool.Name, c.request.Args),
+		Status: r.Status, Verdict: string(d.Verdict),
+		SeenBytes: r.Bytes, SeenTokens: r.Tokens, SeenMargin: r.TokensMargin, ShownTokens: r.ShownTokens,
+		Observation: r.ObservationID, Kept: r.Kept, Millis: r.Millis,
+		Via: c.request.Via, Source: c.maskForLog(sourceOf(c.request.Args)),
+		Reason: d.Reason, Deficit: d.Deficit, Limited: d.Limited, Spent: d.Spent, Left: d.Left, DryRun: d.DryRun,
+		Notice: c.notice, Window: d.Window, WindowFrom: d.WindowFrom, UsageFrom: d.Source, Turn: c.turn,
+		Client: c.maskForLog(c.request.Client.Name), ClientVersion: c.maskForLog(c.request.Client.Version),
+		Model: c.options.Model,
+	}
+	if c.output != nil {
+		t.Name = c.maskForLog(c.output.name)
+		t.Covers = c.output.page.Covers()
+		for _, from := range c.output.origin {
+			t.Origin = append(t.Origin, c.maskForLog(from))
+		}
+	}
+	if d.Source != "" && !d.DryRun && c.request.Via != trace.ViaPrompt && o.status != cancelled {
+		most := policy.AtMost(r.ShownTokens, c.options.Counter.Model().Error)
+		t.Violation = max(most-d.Left-policy.FirstNotice, 0)
+	}
+	if o.err != nil {
+		t.Error = content.ClipBytes(text.VisibleLine(c.maskForLog(o.err.Error()), false), 200)
+	}
+	if err := c.options.Trace.Append(t); err != nil {
+		c.logError("trace: the call could not be written down", "error", err)
+	}
+}
+
+// sourceOf returns the file or observation that a call names by its argument source or path; "" if there is none.
+func sourceOf(args json.RawMessage) string {
+	var named struct{ Source, Path json.RawMessage }
+	if json.Unmarshal(args, &named) != nil {
+		return ""
+	}
+	raw := named.Source
+	if raw == nil {
+		raw = named.Path
+	}
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return one
+	}
+	var several []string
+	if json.Unmarshal(raw, &several) == nil {
+		return strings.Join(several, ", ")
+	}
+	return ""
+}

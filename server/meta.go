@@ -1,0 +1,69 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/usage"
+	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+)
+
+// limitsMetaKey is the member of _meta in which a client sets limits of one call: an object with the names of limits,
+// such as page_tokens, and uncut.
+const limitsMetaKey = "funnel/limits"
+
+// addMeta adds to a request what the client declares in _meta: its usage, the session it means, and limits.
+func (k *call) addMeta(r *funnel.Request) *jsonrpc.Fault {
+	h := k.conn.agreed.Load()
+	r.Client = funnel.Client{Name: h.client.Name, Version: h.client.Version}
+	if fault := k.addLimits(r); fault != nil {
+		return fault
+	}
+	if raw := k.frame.Meta(usage.MetaKey); raw != nil {
+		u, err := usage.ParseMeta(raw)
+		if err != nil {
+			return jsonrpc.BadParams("%s", err)
+		}
+		r.Usage = &u
+	}
+	r.Who = k.session(r.Usage)
+	return nil
+}
+
+// addLimits adds the limits of _meta["funnel/limits"].
+func (k *call) addLimits(r *funnel.Request) *jsonrpc.Fault {
+	raw := k.frame.Meta(limitsMetaKey)
+	if raw == nil {
+		return nil
+	}
+	var set map[string]json.RawMessage
+	if json.Unmarshal(raw, &set) != nil || set == nil {
+		return jsonrpc.BadParams("%s must be an object, such as {\"page_tokens\":8000}", limitsMetaKey)
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		value := bytes.TrimSpace(set[name])
+		var err error
+		if name == "uncut" {
+			err = json.Unmarshal(value, &r.Uncut)
+		} else {
+			var n int
+			if err = json.Unmarshal(value, &n); err == nil {
+				if err = r.Limits.Set(name, n); err != nil {
+					return jsonrpc.BadParams("%s: %s; or uncut", limitsMetaKey, err)
+				}
+			}
+		}
+		if err != nil {
+			return jsonrpc.BadParams("%s: %s must be %s", limitsMetaKey, jsonrpc.Quoted(name),
+				map[bool]string{true: "true or false", false: "a whole number"}[strings.EqualFold(name, "uncut")])
+		}
+	}
+	return nil
+}
+
+// session returns the session to which a call counts. Roots and observations belong to the connection's.
+func (k *call) session(*usage.Usage) funnel.Session { return k.conn.account }
