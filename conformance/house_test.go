@@ -34,7 +34,7 @@ var floors = [][]string{
 	},
 	5: {
 		"internal/kind/diff", "internal/kind/gitlog", "internal/kind/logs", "internal/kind/markdown",
-		"internal/kind/shape",
+		"internal/kind/shape", "internal/stats",
 	},
 	6:  {"internal/kind"},
 	7:  {"internal/source", "tools/jq/decode"},

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // Funnel is safe for concurrent use.
@@ -223,7 +224,7 @@ func (c *call) finish(r Receipt, o outcome) Answer {
 	if c.output != nil { // nil: the call was refused
 		c.reply.answer.Extra = c.output.extra
 	}
-	if o.status != cancelled {
+	if o.status != cancelled && c.request.Via != trace.ViaList { // reports hold the list already
 		spent := policy.AtMost(c.reply.shownTokens, c.options.Counter.Model().Error) + policy.ImageTokens*len(images)
 		pointer := r.Kept && !r.Complete
 		if err := c.ledger.add(c.request.Who, shown{spent, c.notice, pointer}); err != nil {

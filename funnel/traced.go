@@ -39,7 +39,8 @@ func (c *call) trace(r Receipt, o outcome) {
 			t.Origin = append(t.Origin, c.maskForLog(from))
 		}
 	}
-	if d.Source != "" && !d.DryRun && c.request.Via != trace.ViaPrompt && o.status != cancelled {
+	if d.Source != "" && !d.DryRun && c.request.Via != trace.ViaPrompt &&
+		c.request.Via != trace.ViaList && o.status != cancelled {
 		most := policy.AtMost(r.ShownTokens, c.options.Counter.Model().Error)
 		t.Violation = max(most-d.Left-policy.FirstNotice, 0)
 	}

@@ -34,6 +34,7 @@ type Conn struct {
 	ready      atomic.Bool                      // the client has sent notifications/initialized
 	subscriber subscriber
 	roots      clientRoots
+	listed     sync.Once // the cost of the tool list is in the trace
 
 	mu         sync.Mutex
 	calls      map[string]*call                // open calls by jsonrpc.Frame.Key

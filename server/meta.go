@@ -30,7 +30,10 @@ func (k *call) addMeta(r *funnel.Request) *jsonrpc.Fault {
 		}
 		r.Usage = &u
 	}
-	r.Who = k.session(r.Usage)
+	r.Who = k.session()
+	if pull := k.conn.server.options.PullUsage; pull != nil && r.Usage == nil {
+		r.Usage = pull(r.Who.ID)
+	}
 	return nil
 }
 
@@ -65,5 +68,18 @@ func (k *call) addLimits(r *funnel.Request) *jsonrpc.Fault {
 	return nil
 }
 
-// session returns the session to which a call counts. Roots and observations belong to the connection's.
-func (k *call) session(*usage.Usage) funnel.Session { return k.conn.account }
+// session returns the session to which a call counts: the one that the client names, else that of the connection. Roots
+// and observations always belong to the connection's.
+func (k *call) session() funnel.Session {
+	who := k.conn.account
+	name := k.conn.server.options.SessionOf
+	if name == nil {
+		return who
+	}
+	var meta map[string]any
+	_ = json.Unmarshal(k.frame.Params["_meta"], &meta) // jsonrpc has checked it; nil if it is missing
+	if id := name(who.Owner, meta); id != "" {
+		who.ID = id
+	}
+	return who
+}

@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
@@ -63,6 +64,12 @@ type Options struct {
 	Extra   Extra                           // additional tools, resources and prompts
 	Counter *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
 	Window  int                             // context window in tokens; 0: unknown
+
+	// SessionOf returns the session that a call of this owner belongs to, by its _meta; "": that of the connection. nil:
+	// always that.
+	SessionOf func(owner string, meta map[string]any) string
+	// PullUsage returns what a session's client has written down of its usage; nil if nothing is known. nil: none.
+	PullUsage func(session string) *usage.Usage
 
 	MaxMessage   int64         // bytes of one message
 	MaxCalls     int           // concurrent calls; further calls are answered "busy"

@@ -14,8 +14,10 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // receiptMetaKey is the member of _meta that holds the receipt of an answer: one object, or an array of several.
@@ -79,7 +81,22 @@ func (s *Server) listTools(_ context.Context, k *call) (any, error) {
 	for i, t := range s.offers.Tools {
 		list.Tools[i] = t.Tool
 	}
+	k.conn.listed.Do(func() { s.traceList(k, list) })
 	return list, nil
+}
+
+// traceList writes down what the list of tools and the instructions cost.
+func (s *Server) traceList(k *call, list *mcp.ListToolsResult) {
+	text, err := json.Marshal(list.Tools)
+	if err != nil {
+		return
+	}
+	r := funnel.Request{
+		Tool: tools.Tool{Name: string(mcp.MethodToolsList)}, Args: json.RawMessage("{}"), Via: trace.ViaList, Uncut: true,
+	}
+	if k.addMeta(&r) == nil {
+		s.options.Funnel.Show(r, string(text)+prompts.Instructions())
+	}
 }
 
 func (s *Server) callTool(ctx context.Context, k *call) (any, error) {

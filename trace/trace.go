@@ -14,9 +14,11 @@ const Retention = 30 * 24 * time.Hour
 
 // What a line is about, in Call.Via.
 const (
-	ViaTool     = ""
-	ViaResource = "resource" // resources/read
-	ViaPrompt   = "prompt"   // prompts/get
+	ViaTool       = ""
+	ViaResource   = "resource"   // resources/read
+	ViaPrompt     = "prompt"     // prompts/get
+	ViaList       = "list"       // tools/list, once for each connection: the list and the instructions
+	ViaCompaction = "compaction" // of a transcript: tokens before and after it
 )
 
 // Call is one tool call: what was asked, seen and shown, and its cost. Fields that older lines do not have are empty

@@ -47,6 +47,7 @@ type commands struct {
 	Keep         keep            `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
 	Observations observationsCmd `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
 	Tokens       tokensCmd       `cmd:"" help:"Count tokens, and show what the policy would decide."`
+	Stats        statsCmd        `cmd:"" help:"Show how many tokens were saved, per tool."`
 	Check        check           `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
 	Join         joinCmd         `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
 	Generate     generate        `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`

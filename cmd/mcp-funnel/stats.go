@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/stats"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/trace"
+)
+
+type statsCmd struct {
+	Since age  `env:"-" default:"30d" placeholder:"TIME" help:"Only calls of this last time: 90m, 12h, 7d. Default: 30d, which is all that is kept."`
+	JSON  bool `env:"-" name:"json" help:"Print everything as JSON."`
+	Line  bool `env:"-" help:"Print one line, for a status line."`
+}
+
+func (c *statsCmd) Help() string {
+	return `Sums up the calls of all clients that use this store. All figures are tokens.
+
+seen       of the outputs that calls of this tool made
+shown      of the answers
+fetched    of later answers that read such an output again
+net        seen - shown - fetched: what was saved; of the total also - tool list
+vs client  the same against what the client would have cut by itself
+
+"reads of over half" counts reads and slices that showed over half of an output
+whose receipt said to direct jq, grep or slice at it. "receipts show too little"
+names tools of which over 30 % of the receipts were followed by a read.
+
+Examples:
+
+  mcp-funnel stats --since 7d
+  mcp-funnel stats --json | jq .events`
+}
+
+func (c *statsCmd) Run(s *Settings, w *streams) error {
+	dir := s.Store
+	if dir == "" {
+		var err error
+		if dir, err = observations.DefaultDir(); err != nil {
+			return err
+		}
+	}
+	sum, skipped := stats.New(), 0
+	var fail error
+	for call, err := range trace.Read(trace.Dir(dir), time.Now().Add(-time.Duration(c.Since)), &skipped) {
+		if err != nil {
+			printMessage(w.err, err)
+			fail = errFailed
+			continue
+		}
+		sum.Add(call)
+	}
+	r := sum.Report(skipped)
+	var err error
+	switch {
+	case c.JSON:
+		err = writeJSON(w.out, r, "  ")
+	case c.Line:
+		_, err = fmt.Fprintln(w.out, statsLine(r))
+	default:
+		err = writeStats(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	return fail
+}
+
+// statsLine returns the sums in one line, and what is left of the context that was decided on last.
+func statsLine(r stats.Report) string {
+	line := fmt.Sprintf("%d calls, %s of %s tokens shown, %s saved", r.Total.Calls,
+		short(r.Total.Shown+r.Total.Fetched), short(r.Total.Seen), short(r.Total.Net))
+	if last := r.Last; last.Limited {
+		line += fmt.Sprintf(", prompt %s, left %s", short(int64(last.Spent)), short(int64(last.Left)))
+		if usable := last.Spent + last.Left; usable > 0 {
+			line += fmt.Sprintf(" (%d %%)", 100*last.Left/usable)
+		}
+	}
+	return line + fmt.Sprintf(", %d pointers", r.Events.Pointers)
+}
+
+// short formats a number of tokens: 999, 12.3k, 4.56M.
+func short(n int64) string {
+	switch abs := max(n, -n); {
+	case abs < 1000:
+		return strconv.FormatInt(n, 10)
+	case abs < 1_000_000:
+		return strconv.FormatFloat(float64(n)/1000, 'f', 1, 64) + "k"
+	}
+	return strconv.FormatFloat(float64(n)/1_000_000, 'f', 2, 64) + "M"
+}
+
+func writeStats(w *streams, r stats.Report) error {
+	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
+	row := func(name string, of stats.Tool, list int64) {
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", inLine(name), of.Calls, of.Seen, of.Shown, of.Fetched,
+			of.Net, of.Client-of.Shown-of.Fetched-list, of.Receipts, of.Refetch)
+	}
+	_, _ = fmt.Fprintln(t, "TOOL\tCALLS\tSEEN\tSHOWN\tFETCHED\tNET\tVS CLIENT\tRECEIPTS\tREAD AGAIN\t")
+	for _, of := range r.Tools {
+		row(of.Name, of, 0)
+	}
+	_, _ = fmt.Fprintf(t, "tool list\t\t\t%d\t\t%d\t%d\t\t\t\n", r.List, -r.List, -r.List)
+	row("total", r.Total, r.List)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	line := func(format string, a ...any) { _, _ = fmt.Fprintf(t, format+"\n", a...) }
+	line("")
+	for _, of := range r.Tools {
+		if of.TooHard {
+			line("%s: %d of %d receipts were followed by a read: receipts show too little; raise --tool-limit %s.receipt-tokens",
+				inLine(of.Name), of.Refetch, of.Receipts, inLine(of.Name))
+		}
+	}
+	if r.Events.Ignored > 0 {
+		line("%d reads of over half of an output whose receipt was shown", r.Events.Ignored)
+	}
+	if r.Total.Notices > 0 {
+		line("%d outputs were kept and not shown, because the client reported a full context", r.Total.Notices)
+	}
+	if r.Events.Violations > 0 {
+		line("%d answers were over what the client reported as left: please report this", r.Events.Violations)
+	}
+	for _, cut := range r.Cuts {
+		line("vs client: %s shows %d tokens of one output (%s); others show all", cut.Client, cut.Tokens, cut.Source)
+	}
+	if r.Skipped > 0 {
+		line("%d lines of the trace were skipped: torn, or of another version", r.Skipped)
+	}
+	return t.Flush()
+}
