@@ -14,7 +14,10 @@ import (
 	prom "github.com/VictoriaMetrics/metrics"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
+	"github.com/mcp-funnel/mcp-funnel/internal/stats"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // metrics are the counters of /metrics, in Prometheus' text format. They contain no name of a caller and nothing that
@@ -55,6 +58,53 @@ var help = map[string]string{
 	"mcp_funnel_store_bytes":        "Bytes of all observations in the store, which processes may share.",
 	"mcp_funnel_store_observations": "Observations in the store.",
 	"mcp_funnel_store_quota_bytes":  "Quota of the store in bytes.",
+
+	"mcp_funnel_context_budget_decision":         "Decisions since the start where a window or budget was known, by verdict.",
+	"mcp_funnel_context_budget_decision_dry_run": "Of these, those that were only recorded.",
+	"mcp_funnel_context_budget_violation":        "Answers over what the client reported as left, which must stay none.",
+	"mcp_funnel_pointer_created":                 "Outputs shown as a receipt.",
+	"mcp_funnel_pointer_refetch_count":           "Reads of such outputs.",
+	"mcp_funnel_compactions":                     "Compactions of transcripts.",
+	"mcp_funnel_sessions":                        "Sessions that made a call.",
+	"mcp_funnel_tokens_saved":                    "Tokens saved by receipts, without the tool list and later reads, and by compaction.",
+	"mcp_funnel_summary_count":                   "Outputs shown as a receipt because of the budget.",
+	"mcp_funnel_guidance_ignored":                "Reads of over half of an output that had been shown as a receipt.",
+}
+
+// eventsEvery is how long the sums of the trace are cached: reading a day's trace may take a second.
+const eventsEvery = time.Minute
+
+// addEvents adds gauges of the events since the start. They come from the trace, because other processes of the store
+// write events too, and because an event may depend on an earlier call.
+func (m *metrics) addEvents(store *observations.Store) {
+	began := time.Now()
+	report := cached(eventsEvery, func() (stats.Report, error) {
+		sum := stats.New()
+		for call, err := range trace.Read(trace.Dir(store.Dir()), began, nil) {
+			if err != nil {
+				return stats.Report{}, err
+			}
+			sum.Add(call)
+		}
+		return sum.Report(0), nil
+	})
+	for _, verdict := range []policy.Verdict{policy.OK, policy.NeedsSummary, policy.Reject} {
+		m.all.NewGauge(fmt.Sprintf("mcp_funnel_context_budget_decision{verdict=%q}", verdict),
+			func() float64 { return float64(report().Events.Decisions[string(verdict)]) })
+	}
+	for name, of := range map[string]func(stats.Report) float64{
+		"context_budget_decision_dry_run": func(r stats.Report) float64 { return float64(r.Events.DryRuns) },
+		"context_budget_violation":        func(r stats.Report) float64 { return float64(r.Events.Violations) },
+		"pointer_created":                 func(r stats.Report) float64 { return float64(r.Events.Pointers) },
+		"pointer_refetch_count":           func(r stats.Report) float64 { return float64(r.Events.Refetches) },
+		"compactions":                     func(r stats.Report) float64 { return float64(r.Events.Compactions) },
+		"sessions":                        func(r stats.Report) float64 { return float64(r.Sessions) },
+		"tokens_saved":                    func(r stats.Report) float64 { return float64(r.Events.Saved) },
+		"summary_count":                   func(r stats.Report) float64 { return float64(r.Events.Summaries) },
+		"guidance_ignored":                func(r stats.Report) float64 { return float64(r.Events.Ignored) },
+	} {
+		m.all.NewGauge("mcp_funnel_"+name, func() float64 { return of(report()) })
+	}
 }
 
 // newMetrics returns metrics whose gauges call these functions when /metrics is read; store may be nil.
@@ -72,7 +122,8 @@ func newMetrics(calls, sessions func() int, store *observations.Store) *metrics 
 	all.NewGauge("mcp_funnel_calls_in_flight", func() float64 { return float64(calls()) })
 	all.NewGauge("mcp_funnel_http_sessions", func() float64 { return float64(sessions()) })
 	if store != nil {
-		usage := cachedUsage(store)
+		m.addEvents(store)
+		usage := cached(usageEvery, store.Usage)
 		all.NewGauge("mcp_funnel_store_bytes", func() float64 { return float64(usage().Bytes) })
 		all.NewGauge("mcp_funnel_store_observations", func() float64 { return float64(usage().Observations) })
 		all.NewGauge("mcp_funnel_store_quota_bytes", func() float64 { return float64(usage().Quota) })
@@ -80,17 +131,16 @@ func newMetrics(calls, sessions func() int, store *observations.Store) *metrics 
 	return m
 }
 
-// cachedUsage returns a function that returns the store's usage, at most usageEvery old; if measuring fails, the
-// previous one.
-func cachedUsage(store *observations.Store) func() observations.Usage {
+// cached returns a function that returns what measure does, at most that old; if measuring fails, the previous value.
+func cached[T any](every time.Duration, measure func() (T, error)) func() T {
 	var mu sync.Mutex
-	var last observations.Usage
+	var last T
 	var at time.Time
-	return func() observations.Usage {
+	return func() T {
 		mu.Lock()
 		defer mu.Unlock()
-		if time.Since(at) > usageEvery {
-			if now, err := store.Usage(); err == nil {
+		if time.Since(at) > every {
+			if now, err := measure(); err == nil {
 				last = now
 			}
 			at = time.Now()
