@@ -27,10 +27,11 @@ var floors = [][]string{
 	2: {"internal/content", "internal/linesearch", "internal/sandbox", "internal/tree"},
 	3: {
 		"chat", "internal/continuation", "internal/intent", "internal/jsontrunc", "internal/usage", "internal/worker",
-		"observations", "server/jsonrpc", "tokens",
+		"observations", "server/jsonrpc", "tokens", "transcript",
 	},
 	4: {
-		"internal/account", "internal/generation", "internal/kind/digest", "internal/kind/record", "prompts", "trace",
+		"compaction", "internal/account", "internal/generation", "internal/kind/digest", "internal/kind/record", "prompts",
+		"trace",
 	},
 	5: {
 		"internal/kind/diff", "internal/kind/gitlog", "internal/kind/logs", "internal/kind/markdown",

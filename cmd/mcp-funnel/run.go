@@ -48,6 +48,8 @@ type commands struct {
 	Observations observationsCmd `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
 	Tokens       tokensCmd       `cmd:"" help:"Count tokens, and show what the policy would decide."`
 	Stats        statsCmd        `cmd:"" help:"Show how many tokens were saved, per tool."`
+	Context      contextCmd      `cmd:"" help:"Show what fills the context of a client, from its transcript."`
+	Compact      compact         `cmd:"" help:"Make a client's transcript fit a budget: outputs become pointers."`
 	Check        check           `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
 	Join         joinCmd         `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
 	Generate     generate        `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`

@@ -95,10 +95,28 @@ func short(n int64) string {
 }
 
 func writeStats(w *streams, r stats.Report) error {
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
+	t := tabwriter.NewWriter(
+		w.out,
+		0,
+		0,
+		2,
+		' ',
+		tabwriter.AlignRight,
+	) // it writes at Flush, which returns the error
 	row := func(name string, of stats.Tool, list int64) {
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", inLine(name), of.Calls, of.Seen, of.Shown, of.Fetched,
-			of.Net, of.Client-of.Shown-of.Fetched-list, of.Receipts, of.Refetch)
+		_, _ = fmt.Fprintf(
+			t,
+			"%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			inLine(name),
+			of.Calls,
+			of.Seen,
+			of.Shown,
+			of.Fetched,
+			of.Net,
+			of.Client-of.Shown-of.Fetched-list,
+			of.Receipts,
+			of.Refetch,
+		)
 	}
 	_, _ = fmt.Fprintln(t, "TOOL\tCALLS\tSEEN\tSHOWN\tFETCHED\tNET\tVS CLIENT\tRECEIPTS\tREAD AGAIN\t")
 	for _, of := range r.Tools {
@@ -113,8 +131,13 @@ func writeStats(w *streams, r stats.Report) error {
 	line("")
 	for _, of := range r.Tools {
 		if of.TooHard {
-			line("%s: %d of %d receipts were followed by a read: receipts show too little; raise --tool-limit %s.receipt-tokens",
-				inLine(of.Name), of.Refetch, of.Receipts, inLine(of.Name))
+			line(
+				"%s: %d of %d receipts were followed by a read: receipts show too little; raise --tool-limit %s.receipt-tokens",
+				inLine(of.Name),
+				of.Refetch,
+				of.Receipts,
+				inLine(of.Name),
+			)
 		}
 	}
 	if r.Events.Ignored > 0 {

@@ -21,7 +21,7 @@ type Tool struct {
 	Shown   int64  `json:"shown"`   // of the answers
 	Fetched int64  `json:"fetched"` // of later answers that read an output of this tool again
 	Net     int64  `json:"net"`     // seen − shown − fetched; of all tools also − list
-	Client  int64  `json:"client"`  // what the clients would have shown, which cut by themselves; seen where none is known
+	Client  int64  `json:"client"`  // what clients that cut by themselves would have shown; seen for others
 
 	Receipts int  `json:"receipts"`       // outputs shown as a receipt
 	Refetch  int  `json:"refetched"`      // of these, outputs that were read later

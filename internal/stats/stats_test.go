@@ -9,7 +9,15 @@ import (
 )
 
 func call(tool string, seen, shown int64, change ...func(*trace.Call)) trace.Call {
-	c := trace.Call{Session: "s", Owner: "local", Tool: tool, Status: "success", Verdict: "ok", SeenTokens: seen, ShownTokens: shown}
+	c := trace.Call{
+		Session:     "s",
+		Owner:       "local",
+		Tool:        tool,
+		Status:      "success",
+		Verdict:     "ok",
+		SeenTokens:  seen,
+		ShownTokens: shown,
+	}
 	for _, f := range change {
 		f(&c)
 	}
@@ -106,8 +114,13 @@ func TestTotalsAreSums(t *testing.T) {
 		var seen int64
 		n := rapid.IntRange(0, 30).Draw(t, "calls")
 		for range n {
-			c := call(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tool"), rapid.Int64Range(0, 1e6).Draw(t, "seen"),
-				rapid.Int64Range(0, 1e4).Draw(t, "shown"), client(rapid.SampledFrom([]string{"", "codex-mcp"}).Draw(t, "client")))
+			c := call(
+				rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tool"),
+				rapid.Int64Range(0, 1e6).Draw(t, "seen"),
+				rapid.Int64Range(0, 1e4).
+					Draw(t, "shown"),
+				client(rapid.SampledFrom([]string{"", "codex-mcp"}).Draw(t, "client")),
+			)
 			seen += c.SeenTokens
 			s.Add(c)
 		}
@@ -117,7 +130,8 @@ func TestTotalsAreSums(t *testing.T) {
 			sum.add(row)
 		}
 		sum.Name = "total"
-		if sum != r.Total || r.Total.Seen != seen || r.Total.Calls != n || r.Total.Client > r.Total.Seen || r.Skipped != 3 {
+		if sum != r.Total || r.Total.Seen != seen || r.Total.Calls != n || r.Total.Client > r.Total.Seen ||
+			r.Skipped != 3 {
 			t.Fatalf("%+v, %+v", sum, r.Total)
 		}
 	})

@@ -23,7 +23,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close() //nolint:errcheck // a test's log
-	w.open() // from here on it counts
+	w.open()            // from here on it counts
 	at := time.Now()
 	for _, c := range []trace.Call{
 		{At: at, Tool: "search", Session: "a", Status: "success", Verdict: "needs_summary", Limited: true, Kept: true,
@@ -63,7 +63,8 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	for name := range help {
-		event := !strings.HasSuffix(name, "_total") && !strings.Contains(name, "_store_") && !strings.Contains(name, "_http_")
+		event := !strings.HasSuffix(name, "_total") && !strings.Contains(name, "_store_") &&
+			!strings.Contains(name, "_http_")
 		if event && name != "mcp_funnel_call_seconds" && !slices.Contains(named, name) {
 			t.Errorf("the dashboard does not show %s", name)
 		}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/compaction"
+	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/transcript"
+)
+
+// Maps of compacted transcripts lie in the store's directory maps/, one file for each session. A map that was not used
+// for maxMapAge is forgotten.
+const (
+	maxMap    = 64 << 20 // bytes
+	maxMapAge = 30 * 24 * time.Hour
+)
+
+// mapsDir opens the directory of maps, and makes it if it is missing.
+func mapsDir(store *observations.Store) (*os.Root, error) {
+	dir := filepath.Join(store.Dir(), "maps")
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, explainWrite(store, err)
+	}
+	return osfile.OpenDir(dir)
+}
+
+// lockMaps lets one process at a time compact.
+func lockMaps(store *observations.Store) (unlock func(), err error) {
+	root, err := mapsDir(store)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // the file stays open
+	f, err := root.OpenFile("lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := osfile.TryLock(f, true)
+	if err == nil && !locked {
+		err = errors.New("another process is compacting with this store: try again when it has ended")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { osfile.Unlock(f); _ = f.Close() }, nil
+}
+
+func mapName(t *transcript.Transcript) string { return compaction.Key(t) + ".json" }
+
+// loadMap returns the map of a transcript; an empty one if there is none.
+func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.Map, error) {
+	m := &compaction.Map{V: 1, Format: string(t.Format), Session: t.Session}
+	root, err := mapsDir(store)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // nothing was written to it
+	forgetOld(store, root, mapName(t))
+	f, err := root.Open(mapName(t))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, maxMap+1))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, m); err != nil || m.V != 1 {
+		return nil, fmt.Errorf("the map %s is damaged, or of another version: remove it with compact --forget (%v)",
+			filepath.Join(store.Dir(), "maps", mapName(t)), err)
+	}
+	for _, s := range m.Swaps {
+		if len(s.Literals) == 0 {
+			return nil, fmt.Errorf("the map %s is damaged: %s has no place", mapName(t), s.Observation)
+		}
+	}
+	return m, nil
+}
+
+// saveMap writes the map of a transcript, by rename.
+func saveMap(store *observations.Store, t *transcript.Transcript, m *compaction.Map) error {
+	if len(m.Swaps) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	root, err := mapsDir(store)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // the file is closed
+	tmp := mapName(t) + ".tmp"
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return explainWrite(store, err)
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = root.Remove(tmp)
+		return fmt.Errorf("the map could not be written, and without it nothing can be restored: %w", err)
+	}
+	return root.Rename(tmp, mapName(t))
+}
+
+func removeMap(store *observations.Store, t *transcript.Transcript) error {
+	root, err := mapsDir(store)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // nothing was written to it
+	if err := root.Remove(mapName(t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// forgetOld unpins the outputs of maps that were not used for a long time, and removes these maps. It marks one as used.
+func forgetOld(store *observations.Store, root *os.Root, used string) {
+	now := time.Now()
+	_ = root.Chtimes(used, now, now)
+	names, _ := fs.Glob(root.FS(), "*.json")
+	for _, name := range names {
+		info, err := root.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < maxMapAge {
+			continue
+		}
+		var old compaction.Map
+		text, err := root.ReadFile(name)
+		if err != nil || json.Unmarshal(text, &old) != nil {
+			continue
+		}
+		for _, s := range old.Swaps {
+			if id, err := observations.ParseID(strings.TrimSpace(s.Observation)); err == nil {
+				_ = store.Pin(observations.Local, id, false)
+			}
+		}
+		_ = root.Remove(name)
+	}
+}

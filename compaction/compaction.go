@@ -1,0 +1,334 @@
+// Package compaction makes a transcript fit a budget: outputs of tools become pointers to observations, and everything
+// else stays byte for byte. The map of what was replaced restores the transcript exactly.
+//
+// It calls no model and edits no file. It does not know how outputs are stored: a Keeper does.
+package compaction
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/transcript"
+)
+
+// Keeper stores outputs and describes them; it is called by several goroutines. An ID must give the same bytes back for
+// as long as a map refers to it.
+type Keeper interface {
+	// Keep stores the output of a tool.
+	Keep(tool, args, text string) (Kept, error)
+	// Has reports whether an output is still stored.
+	Has(id string) bool
+	// Read returns a stored output.
+	Read(id string) ([]byte, error)
+	// Room returns how many bytes may be pinned.
+	Room() (int64, error)
+}
+
+// Options of a compaction.
+type Options struct {
+	Budget   int              // tokens of what the client sends
+	Keep     int              // results that stay, the last ones; 0 means 3, below 0 none
+	KeepTool []string         // tools whose results stay
+	Count    func(string) int // tokens of a text
+	Path     string           // what reads an output where this server is not: a command, with %s for the ID; "" for none
+}
+
+// Shares of the budget and of the whole: below the low mark nothing more is replaced, and at least the least share is,
+// because every compaction costs the client its prompt cache once.
+const (
+	lowMark    = 0.8
+	leastShare = 0.1
+	keepLast   = 3
+
+	leastOutput = 2 * pointerTokens // a smaller output is not worth a file
+	atOnce      = 4                 // outputs that are stored at once
+)
+
+// Report says what a compaction did. All sizes are tokens.
+type Report struct {
+	Before    int `json:"before"`     // of what the client sends
+	After     int `json:"after"`      // of the same
+	Replaced  int `json:"replaced"`   // outputs, now
+	Replayed  int `json:"replayed"`   // outputs that an earlier compaction replaced, again by the same bytes
+	Gone      int `json:"gone"`       // outputs of the map that are no longer stored, or that the transcript has otherwise
+	Rewritten int `json:"rewritten"`  // behind the first change: the client's cache misses them once
+	BreakEven int `json:"break_even"` // turns after which that has paid, with cache reads at a tenth and writes at 1.25
+}
+
+// BudgetError says that nothing more can be replaced.
+type BudgetError struct{ Budget, Least int }
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf(
+		"%d tokens remain, over the budget of %d: what is left are messages, errors and the last results;"+
+			" raise the budget, or keep fewer results",
+		e.Least,
+		e.Budget,
+	)
+}
+
+// Compact replaces outputs until what the client sends fits the budget, and returns the transcript's new bytes. Outputs
+// that the map has are replaced first, by the same bytes as before. The map is changed.
+func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Report, error) {
+	c := &compactor{
+		t:      t,
+		m:      m,
+		keeper: k,
+		o:      o,
+		cost:   make([]int, len(t.Blocks)),
+		edits:  map[int][]transcript.Edit{},
+	}
+	var r Report
+	for i := range t.Blocks {
+		c.cost[i] = t.Tokens(&t.Blocks[i], o.Count)
+		r.Before += c.cost[i]
+	}
+	c.total, c.first = r.Before, len(t.Blocks)
+	c.replay(&r)
+	if c.total > o.Budget {
+		if err := c.replace(&r); err != nil {
+			return nil, r, err
+		}
+	}
+	r.After = c.total
+	for _, cost := range c.cost[min(c.first, len(c.cost)):] {
+		r.Rewritten += cost
+	}
+	if saved := r.Before - r.After; saved > 0 {
+		r.BreakEven = int(math.Ceil((1.25 - 0.1) * float64(r.Rewritten) / (0.1 * float64(saved))))
+	}
+	if r.After > o.Budget {
+		return nil, r, &BudgetError{o.Budget, r.After}
+	}
+	for _, edits := range c.edits {
+		slices.SortFunc(edits, func(a, b transcript.Edit) int { return cmp.Compare(a.Start, b.Start) })
+	}
+	return t.Apply(c.edits), r, nil
+}
+
+// compactor is the state of one compaction.
+type compactor struct {
+	t      *transcript.Transcript
+	m      *Map
+	keeper Keeper
+	o      Options
+	cost   []int // tokens of each block
+	total  int
+	first  int // the first block that is changed
+	edits  map[int][]transcript.Edit
+	done   map[int]bool // blocks that are replaced
+}
+
+// replay replaces what an earlier compaction replaced.
+func (c *compactor) replay(r *Report) {
+	c.done = map[int]bool{}
+	at := map[place]int{}
+	for i := range c.t.Blocks {
+		for _, l := range c.t.Blocks[i].Texts {
+			at[place{l.Line, l.Number}] = i
+		}
+	}
+	for _, s := range c.m.Swaps {
+		i, ok := at[s.Literals[0].place()]
+		if !ok {
+			r.Gone++
+			continue
+		}
+		b := &c.t.Blocks[i]
+		switch {
+		case b.ID == s.ToolUse && b.Texts[0].Text == s.Pointer.Text(): // the transcript is a compacted one
+			c.done[i] = true
+			r.Replayed++
+		case b.ID != s.ToolUse || hash(b.Text()) != s.SHA256 || !c.keeper.Has(s.Observation):
+			r.Gone++
+		default:
+			c.apply(i, s)
+			r.Replayed++
+		}
+	}
+}
+
+// place is a string of a transcript: its line, and its number in it.
+type place struct{ line, number int }
+
+// replace replaces outputs until the low mark is reached.
+func (c *compactor) replace(r *Report) error {
+	target := min(int(lowMark*float64(c.o.Budget)), c.total-int(leastShare*float64(c.total)))
+	order := c.order()
+	if err := c.room(order, target); err != nil {
+		return err
+	}
+	for len(order) > 0 && c.total > target {
+		batch, total := 0, c.total
+		for batch < len(order) && total > target {
+			total -= max(c.cost[order[batch]]-pointerTokens, 0)
+			batch++
+		}
+		if err := c.replaceAll(order[:batch], r); err != nil {
+			return err
+		}
+		order = order[batch:]
+	}
+	return nil
+}
+
+// replaceAll replaces blocks. Outputs are stored side by side: each takes some files, and most of the time is theirs.
+func (c *compactor) replaceAll(blocks []int, r *Report) error {
+	kept := make([]Kept, len(blocks))
+	failed := make([]error, len(blocks))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for n, i := range blocks {
+		b := &c.t.Blocks[i]
+		if c.cost[i] <= leastOutput {
+			continue
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			kept[n], failed[n] = c.keeper.Keep(b.Name, b.Args, b.Text())
+		})
+	}
+	group.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("outputs cannot be stored, the transcript was not changed: %w", err)
+	}
+	for n, i := range blocks {
+		b := &c.t.Blocks[i]
+		if kept[n].ID == "" {
+			continue // its pointer would be no shorter
+		}
+		p := NewPointer(kept[n], b.Name, b.Args, pointerTokens, c.o.Count)
+		if len(c.m.Swaps) == 0 && c.o.Path != "" {
+			p.Elsewhere = fmt.Sprintf("where this server is not: "+c.o.Path, kept[n].ID)
+		}
+		s := newSwap(c.t, b, kept[n], p)
+		c.m.Swaps = append(c.m.Swaps, s)
+		c.apply(i, s)
+		r.Replaced++
+	}
+	return nil
+}
+
+// room returns an error if the outputs that will be pinned do not fit into the store.
+func (c *compactor) room(order []int, target int) error {
+	room, err := c.keeper.Room()
+	if err != nil {
+		return err
+	}
+	total, need := c.total, int64(0)
+	for _, i := range order {
+		if total <= target {
+			break
+		}
+		total -= c.cost[i]
+		need += int64(len(c.t.Blocks[i].Text()))
+	}
+	if need > room {
+		return fmt.Errorf(
+			"the outputs to replace have %d bytes, and %d may be pinned in the store: nothing was changed;"+
+				" raise --quota, or unpin with compact --forget",
+			need,
+			room,
+		)
+	}
+	return nil
+}
+
+// apply replaces a block by a swap.
+func (c *compactor) apply(i int, s Swap) {
+	b := &c.t.Blocks[i]
+	by := map[place]string{}
+	for _, l := range s.Literals {
+		if at, ok := find(b, l.place()); ok {
+			c.edits[l.Line] = append(c.edits[l.Line], transcript.Edit{Line: l.Line, Span: at.Span, By: []byte(l.By)})
+			var text string
+			_ = json.Unmarshal([]byte(l.By), &text) // it was written by quote
+			by[l.place()] = text
+		}
+	}
+	c.done[i] = true
+	if !b.Sent {
+		return
+	}
+	c.first = min(c.first, i)
+	texts := make([]string, len(b.Texts))
+	for n, l := range b.Texts {
+		var replaced bool
+		if texts[n], replaced = by[place{l.Line, l.Number}]; !replaced {
+			texts[n] = l.Text
+		}
+	}
+	cost := c.o.Count(strings.Join(texts, "\n"))
+	c.total += cost - c.cost[i]
+	c.cost[i] = cost
+}
+
+// find returns the string of a block at a place.
+func find(b *transcript.Block, at place) (transcript.Literal, bool) {
+	for _, l := range slices.Concat(b.Texts, b.Copies) {
+		if l.Line == at.line && l.Number == at.number {
+			return l, true
+		}
+	}
+	return transcript.Literal{}, false
+}
+
+// order returns the blocks that may be replaced: first what a later result supersedes or repeats, then receipts, then
+// the others, the oldest first.
+func (c *compactor) order() []int {
+	var results []int
+	open := map[string]bool{} // calls without a result: what they need may be the result before
+	for i := range c.t.Blocks {
+		switch b := &c.t.Blocks[i]; {
+		case b.Call && b.Sent:
+			open[b.ID] = true
+		case b.Result():
+			delete(open, b.ID)
+			results = append(results, i)
+		}
+	}
+	stay := cmp.Or(c.o.Keep, keepLast)
+	if len(open) > 0 {
+		stay = max(stay, 1)
+	}
+	repeated := c.t.Repeated()
+	results = results[:max(len(results)-max(stay, 0), 0)]
+	class := map[int]int{}
+	for _, i := range results {
+		b := &c.t.Blocks[i]
+		_, cleared := c.t.Cleared(b.ID)
+		if !b.Sent || b.Error || b.Other || cleared || c.done[i] || len(b.Texts) == 0 || b.Text() == "" ||
+			slices.Contains(c.o.KeepTool, b.Name) {
+			continue
+		}
+		switch {
+		case repeated[i]:
+			class[i] = 0
+		case transcript.IsReceipt(b.Text()):
+			class[i] = 1
+		default:
+			class[i] = 2
+		}
+	}
+	return slices.SortedFunc(maps.Keys(class), func(a, b int) int {
+		return cmp.Or(cmp.Compare(class[a], class[b]), cmp.Compare(a, b))
+	})
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// ErrChanged is returned by Expand for a transcript that the map does not fit.
+var ErrChanged = errors.New("the transcript is not as it was compacted")

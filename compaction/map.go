@@ -1,0 +1,218 @@
+package compaction
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/transcript"
+)
+
+// Map is what was replaced in a transcript, oldest first. It refers to places, which stay as the transcript grows.
+type Map struct {
+	V       int    `json:"v"` // 1
+	Format  string `json:"format"`
+	Session string `json:"session,omitempty"`
+	Swaps   []Swap `json:"swaps"`
+}
+
+// Swap is one output that was replaced.
+type Swap struct {
+	ToolUse     string      `json:"tool_use_id"`
+	Observation string      `json:"obs"`
+	SHA256      string      `json:"sha256"` // of the output's text
+	Raw         bool        `json:"raw,omitempty"`
+	Pointer     Pointer     `json:"pointer"`
+	Literals    []SwappedAt `json:"literals"` // the strings of the transcript that hold it; the first one is the pointer
+}
+
+// SwappedAt is one string of a transcript that was replaced by a part of the observation.
+type SwappedAt struct {
+	Line   int    `json:"line"`   // from 0
+	Number int    `json:"number"` // of the string values of the line, from 0
+	From   int    `json:"from"`   // byte of the observation where its text begins
+	Size   int    `json:"size"`   // bytes of its text
+	Form   string `json:"form"`   // how it was written: js, go, python or raw
+	SHA256 string `json:"sha256"` // of the string as it was written
+	By     string `json:"by"`     // the string that stands there now, as it is written
+}
+
+func (s SwappedAt) place() place { return place{s.Line, s.Number} }
+
+// Further strings of an output that was replaced.
+const above = "(in the observation above)"
+
+// newSwap returns the swap of a block by a pointer.
+func newSwap(t *transcript.Transcript, b *transcript.Block, kept Kept, p Pointer) Swap {
+	text := b.Text()
+	s := Swap{ToolUse: b.ID, Observation: kept.ID, SHA256: hash(text), Pointer: p}
+	at := 0
+	for i, l := range b.Texts {
+		by := p.Text()
+		if i > 0 {
+			by = above
+		}
+		if i == 0 || len(l.Text) > len(above) {
+			s.add(t, l, at, by)
+		}
+		at += len(l.Text) + 1
+	}
+	for _, l := range b.Copies {
+		if at := strings.Index(text, l.Text); at >= 0 {
+			s.add(t, l, at, "("+kept.ID+")")
+		}
+	}
+	return s
+}
+
+// add adds a string whose text begins at a byte of the observation. A string that no known way of writing gives back is
+// left as it is, unless it is the first one: then its bytes are in the map itself.
+func (s *Swap) add(t *transcript.Transcript, l transcript.Literal, from int, by string) {
+	raw := t.Lines[l.Line][l.Start:l.End]
+	at := SwappedAt{
+		Line: l.Line, Number: l.Number, From: from, Size: len(l.Text), SHA256: hash(string(raw)), By: string(quote("js", by)),
+	}
+	for _, form := range []string{"js", "go", "python"} {
+		if bytes.Equal(quote(form, l.Text), raw) {
+			at.Form = form
+			s.Literals = append(s.Literals, at)
+			return
+		}
+	}
+	at.Form = "raw " + string(raw)
+	s.Literals = append(s.Literals, at)
+}
+
+// quote writes a text as a JSON string as JavaScript's JSON.stringify does (and serde), as Go's encoding/json, or as
+// Python's json.dumps.
+func quote(form, s string) []byte {
+	if form == "go" {
+		b, _ := json.Marshal(s) // a string can always be written
+		return b
+	}
+	out := make([]byte, 0, len(s)+16)
+	out = append(out, '"')
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r == '\n':
+			out = append(out, `\n`...)
+		case r == '\r':
+			out = append(out, `\r`...)
+		case r == '\t':
+			out = append(out, `\t`...)
+		case r == '\b':
+			out = append(out, `\b`...)
+		case r == '\f':
+			out = append(out, `\f`...)
+		case r < 0x20:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		case form == "python" && r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		case form == "python" && r > 0x7f:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = append(out, s[i:i+n]...)
+		}
+		i += n
+	}
+	return append(out, '"')
+}
+
+// restore returns a string as it was written, from the text of the observation.
+func (s SwappedAt) restore(text []byte) ([]byte, error) {
+	if raw, ok := strings.CutPrefix(s.Form, "raw "); ok {
+		return []byte(raw), nil
+	}
+	if s.From < 0 || s.Size < 0 || s.From+s.Size > len(text) {
+		return nil, fmt.Errorf("the map names bytes %d-%d of an observation of %d", s.From, s.From+s.Size, len(text))
+	}
+	raw := quote(s.Form, string(text[s.From:s.From+s.Size]))
+	if hash(string(raw)) != s.SHA256 {
+		return nil, fmt.Errorf("%w: line %d: the observation does not give its text back", ErrChanged, s.Line+1)
+	}
+	return raw, nil
+}
+
+// Expand restores what was replaced, byte for byte. Strings that stand as they were are left; any other difference is an
+// error.
+func Expand(t *transcript.Transcript, m *Map, k Keeper) ([]byte, int, error) {
+	edits, restored := map[int][]transcript.Edit{}, 0
+	for _, s := range m.Swaps {
+		text, err := k.Read(s.Observation)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, at := range s.Literals {
+			l, ok := t.Find(at.Line, at.Number)
+			if !ok {
+				return nil, 0, fmt.Errorf(
+					"%w: it has no line %d with %d strings",
+					ErrChanged,
+					at.Line+1,
+					at.Number+1,
+				)
+			}
+			now := t.Lines[at.Line][l.Start:l.End]
+			if hash(string(now)) == at.SHA256 {
+				continue
+			}
+			if string(now) != at.By {
+				return nil, 0, fmt.Errorf(
+					"%w: line %d has another text than the pointer to %s",
+					ErrChanged,
+					at.Line+1,
+					s.Observation,
+				)
+			}
+			raw, err := at.restore(text)
+			if err != nil {
+				return nil, 0, err
+			}
+			edits[at.Line] = append(edits[at.Line], transcript.Edit{Line: at.Line, Span: l.Span, By: raw})
+			restored++
+		}
+	}
+	for _, e := range edits {
+		slices.SortFunc(e, func(a, b transcript.Edit) int { return a.Start - b.Start })
+	}
+	return t.Apply(edits), restored, nil
+}
+
+// Key names the map of a transcript: by the client's session, or by all that stands before the first output of a tool.
+func Key(t *transcript.Transcript) string {
+	if t.Session != "" {
+		return hash(string(t.Format) + "\x00" + t.Session)[:32]
+	}
+	for _, b := range t.Blocks {
+		if b.Result() && len(b.Texts) > 0 {
+			return hash(string(t.Format) + "\x00" + string(t.Lines[b.Line][:b.Texts[0].Start]))[:32]
+		}
+	}
+	return hash(string(t.Format))[:32]
+}
+
+// Moved returns the map for a copy of the transcript in which lines have moved; −1 is a line that the copy does not have.
+func (m *Map) Moved(lines []int, session string) *Map {
+	moved := &Map{V: m.V, Format: m.Format, Session: session}
+	for _, s := range m.Swaps {
+		s.Literals = slices.Clone(s.Literals)
+		ok := true
+		for i, l := range s.Literals {
+			if ok = ok && l.Line < len(lines) && lines[l.Line] >= 0; ok {
+				s.Literals[i].Line = lines[l.Line]
+			}
+		}
+		if ok {
+			moved.Swaps = append(moved.Swaps, s)
+		}
+	}
+	return moved
+}

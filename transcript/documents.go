@@ -1,0 +1,134 @@
+package transcript
+
+// documentFormat returns the format of one JSON value; "" if it is no transcript.
+func documentFormat(n *node) Format {
+	items := itemsOf(n)
+	if items == nil {
+		return ""
+	}
+	format := Format("")
+	for _, m := range items {
+		switch {
+		case m.kind != '{':
+			return ""
+		case m.str("role") == "tool" || m.get("tool_calls") != nil:
+			return Chat
+		case m.get("call_id") != nil:
+			return Responses
+		}
+		for _, block := range m.elements("content") {
+			switch block.str("type") {
+			case "tool_use", "tool_result":
+				return Anthropic
+			case "input_text", "output_text":
+				format = Responses
+			}
+		}
+		if format == "" && m.get("role") != nil && m.get("content") != nil {
+			format = Chat
+			if n.get("system") != nil {
+				format = Anthropic
+			}
+		}
+	}
+	return format
+}
+
+// itemsOf returns the messages of a request, or of a list of them.
+func itemsOf(n *node) []*node {
+	switch {
+	case n.kind == '[':
+		return n.items
+	case n.get("messages") != nil:
+		return n.elements("messages")
+	}
+	return n.elements("input")
+}
+
+// document reads the messages or items of one JSON value, which is line 0.
+func (t *Transcript) document(n *node) {
+	for _, name := range []string{"system", "instructions"} {
+		if v := n.get(name); v != nil {
+			all, other := texts(0, v)
+			t.add(Block{Role: System, Texts: all, Other: other, Sent: true})
+		}
+	}
+	for _, m := range itemsOf(n) {
+		switch t.Format {
+		case Anthropic:
+			t.message(0, nil, m, true)
+		case Responses:
+			t.item(0, m)
+		default:
+			t.chatMessage(m)
+		}
+	}
+}
+
+// chatMessage reads a message of chat completions.
+func (t *Transcript) chatMessage(m *node) {
+	b := Block{Role: Role(m.str("role")), Sent: true}
+	b.Texts, b.Other = texts(0, m.get("content"))
+	if b.Role == Tool {
+		b.ID = m.str("tool_call_id")
+	}
+	if b.Role == "developer" {
+		b.Role = System
+	}
+	if c := m.get("content"); c != nil && c.kind == '0' { // null beside calls
+		b.Texts, b.Other = nil, false
+	}
+	t.add(b)
+	for _, call := range m.elements("tool_calls") {
+		t.add(Block{
+			Role: Assistant, Call: true, ID: call.str("id"), Name: call.str("function", "name"),
+			Args: call.str("function", "arguments"), Sent: true,
+		})
+	}
+}
+
+// item reads an item of the responses API, which rollouts of Codex have too.
+func (t *Transcript) item(line int, n *node) {
+	b := Block{Line: line, Sent: true}
+	switch kind := n.str("type"); kind {
+	case "message", "":
+		b.Role = Role(n.str("role"))
+		if b.Role == "developer" {
+			b.Role = System
+		}
+		b.Texts, b.Other = texts(line, n.get("content"))
+	case "function_call", "custom_tool_call", "local_shell_call":
+		b.Role, b.Call, b.ID, b.Name = Assistant, true, n.str("call_id"), n.str("name")
+		if b.Args = n.str("arguments"); b.Args == "" {
+			b.Args = n.str("input")
+		}
+		if kind == "local_shell_call" {
+			b.Name, b.Args = "shell", t.raw(line, n.get("action"))
+		}
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
+		b.Role, b.ID = Tool, n.str("call_id")
+		output := n.get("output")
+		if output != nil && output.kind == '{' {
+			b.Error = output.get("success") != nil && !output.isTrue("success")
+			output = output.get("content")
+		}
+		b.Texts, b.Other = texts(line, output)
+		b.Error = b.Error || n.str("status") == "failed" || exitedBadly(b)
+	default: // reasoning and its encrypted content, calls of the API's own tools: never touched
+		b.Role, b.Other = Assistant, true
+	}
+	t.add(b)
+}
+
+// exitedBadly reports whether the output of Codex's shell says that the command failed.
+func exitedBadly(b Block) bool {
+	if len(b.Texts) != 1 {
+		return false
+	}
+	n, err := parse([]byte(b.Texts[0].Text))
+	if err != nil {
+		return false
+	}
+	code := n.get("metadata", "exit_code")
+	return code != nil && code.text != "0"
+}

@@ -1,0 +1,170 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Span is a part of the bytes of a transcript, or of one of its lines.
+type Span struct{ Start, End int }
+
+// node is a JSON value and where it stands.
+type node struct {
+	Span
+	kind    byte // one of {["0; 0 is a number, true, false or null
+	text    string
+	members []member
+	items   []*node
+	literal int // of a string: its number among the string values of the text, from 0
+}
+
+type member struct {
+	name  string
+	value *node
+}
+
+// maxDepth bounds how deep values may be nested: encoding/json allows 10,000, and each level takes a stack frame.
+const maxDepth = 1000
+
+// parser builds nodes from tokens. encoding/json says what is valid; only the places of values are added.
+type parser struct {
+	text     []byte
+	tokens   *json.Decoder
+	literals int
+}
+
+// parse returns the one JSON value of a text.
+func parse(text []byte) (*node, error) {
+	p := &parser{text: text, tokens: json.NewDecoder(bytes.NewReader(text))}
+	p.tokens.UseNumber()
+	n, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.tokens.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("text follows the value")
+	}
+	return n, nil
+}
+
+// start returns where the next token begins.
+func (p *parser) start() int {
+	at := int(p.tokens.InputOffset())
+	for at < len(p.text) && bytes.IndexByte([]byte(" \t\r\n,:"), p.text[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+func (p *parser) value(depth int) (*node, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	n := &node{kind: '0'}
+	n.Start = p.start()
+	t, err := p.tokens.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		n.kind = byte(t)
+		if err := p.children(n, depth); err != nil {
+			return nil, err
+		}
+	case string:
+		n.kind, n.text, n.literal = '"', t, p.literals
+		p.literals++
+	case json.Number:
+		n.text = string(t)
+	case bool:
+		n.text = fmt.Sprint(t)
+	}
+	n.End = int(p.tokens.InputOffset())
+	return n, nil
+}
+
+// children reads the members of an object or the elements of an array, and its end.
+func (p *parser) children(n *node, depth int) error {
+	for p.tokens.More() {
+		if n.kind == '{' {
+			name, err := p.tokens.Token()
+			if err != nil {
+				return err
+			}
+			value, err := p.value(depth + 1)
+			if err != nil {
+				return err
+			}
+			key, _ := name.(string)
+			n.members = append(n.members, member{key, value})
+			continue
+		}
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.items = append(n.items, item)
+	}
+	_, err := p.tokens.Token()
+	return err
+}
+
+// get returns the member with a path of names; nil if it is missing. A nil node has no members.
+func (n *node) get(names ...string) *node {
+	for _, name := range names {
+		if n == nil {
+			return nil
+		}
+		var found *node
+		for _, m := range n.members { // of duplicates the last one counts, as for encoding/json
+			if m.name == name {
+				found = m.value
+			}
+		}
+		n = found
+	}
+	return n
+}
+
+// str returns the text of a string; "" for anything else.
+func (n *node) str(names ...string) string {
+	if v := n.get(names...); v != nil && v.kind == '"' {
+		return v.text
+	}
+	return ""
+}
+
+// isTrue reports whether a member is true.
+func (n *node) isTrue(names ...string) bool {
+	v := n.get(names...)
+	return v != nil && v.kind == '0' && v.text == "true"
+}
+
+// elements returns the elements of a member that is an array.
+func (n *node) elements(names ...string) []*node {
+	if v := n.get(names...); v != nil && v.kind == '[' {
+		return v.items
+	}
+	return nil
+}
+
+// stringsIn returns all string values in a value, in their order.
+func (n *node) stringsIn() (all []*node) {
+	if n == nil {
+		return nil
+	}
+	if n.kind == '"' {
+		return []*node{n}
+	}
+	for _, m := range n.members {
+		all = append(all, m.value.stringsIn()...)
+	}
+	for _, item := range n.items {
+		all = append(all, item.stringsIn()...)
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+package transcript
+
+// lineFormat returns the format of JSON lines by one line; "" if it does not tell.
+func lineFormat(n *node) Format {
+	switch kind := n.str("type"); {
+	case n.get("payload") != nil && n.get("timestamp") != nil:
+		return Codex
+	case (kind == "user" || kind == "assistant") && n.get("message") != nil,
+		kind == "system" && n.get("subtype") != nil,
+		kind == "summary" && n.get("leafUuid") != nil,
+		kind == "file-history-snapshot", kind == "queue-operation", kind == "attachment":
+		return Claude
+	}
+	return ""
+}
+
+// longCopy is the length from which a string beside a result is taken for a repetition of it, in bytes.
+const longCopy = 200
+
+// idFields hold ids of lines in a session file of Claude Code.
+var idFields = []string{
+	"uuid", "parentUuid", "logicalParentUuid", "sessionId", "leafUuid", "messageId", "sourceToolAssistantUUID",
+}
+
+// claude reads one line of a session file of Claude Code: one content block of a message, or a record beside it.
+func (t *Transcript) claude(line int, n *node) bool {
+	if id := n.str("sessionId"); id != "" {
+		t.Session = id
+	}
+	for _, name := range idFields {
+		if v := n.get(name); v != nil && v.kind == '"' {
+			t.ids = append(t.ids, literal(line, v))
+		}
+	}
+	sent := !n.isTrue("isSidechain")
+	switch n.str("type") {
+	case "user", "assistant":
+		t.message(line, n, n.get("message"), sent)
+	case "system":
+		switch n.str("subtype") {
+		case "compact_boundary":
+			if sent {
+				t.boundary = len(t.Blocks)
+			}
+		case "microcompact_boundary":
+			for _, id := range n.elements("microcompactMetadata", "compactedToolIds") {
+				t.cleared[id.text] = ""
+			}
+		}
+	case "content-replacement":
+		for _, r := range n.elements("replacements") {
+			if id := r.str("toolUseId"); id != "" {
+				t.cleared[id] = r.str("replacement")
+			}
+		}
+	case "file-history-snapshot":
+		t.drop[line] = true
+	case "summary", "attachment", "queue-operation", "progress", "custom-title", "ai-title", "last-prompt":
+	default:
+		return false
+	}
+	return true
+}
+
+// message reads a message of the Anthropic API. outer is the line or value around it, which may repeat results.
+func (t *Transcript) message(line int, outer, m *node, sent bool) {
+	if n := usageOf(m.get("usage")); n > 0 && sent && m.str("model") != "<synthetic>" {
+		t.Usage = n
+	}
+	role := Role(m.str("role"))
+	content := m.get("content")
+	if content == nil || content.kind != '[' {
+		all, other := texts(line, content)
+		t.add(Block{Line: line, Role: role, Texts: all, Other: other, Sent: sent})
+		return
+	}
+	for _, block := range content.items {
+		b := Block{Line: line, Role: role, Sent: sent}
+		switch block.str("type") {
+		case "tool_use":
+			b.Call, b.ID, b.Name, b.Args = true, block.str("id"), block.str("name"), t.raw(line, block.get("input"))
+		case "tool_result":
+			b.Role, b.ID, b.Error = Tool, block.str("tool_use_id"), block.isTrue("is_error")
+			b.Texts, b.Other = texts(line, block.get("content"))
+			for _, copied := range outer.get("toolUseResult").stringsIn() {
+				if len(copied.text) >= longCopy {
+					b.Copies = append(b.Copies, literal(line, copied))
+				}
+			}
+		case "text":
+			if text := block.get("text"); text != nil && text.kind == '"' {
+				b.Texts = []Literal{literal(line, text)}
+			}
+		default: // thinking and its signature, images: never touched
+			b.Other = true
+		}
+		t.add(b)
+	}
+}
+
+// usageOf returns the size of the prompt by the usage of a message.
+func usageOf(u *node) (sum int) {
+	for _, name := range []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
+		sum += number(u.get(name))
+	}
+	return sum
+}
+
+// number returns a whole number below a billion; 0 for anything else.
+func number(n *node) int {
+	if n == nil || n.kind != '0' || len(n.text) > 9 {
+		return 0
+	}
+	value := 0
+	for _, c := range []byte(n.text) {
+		if c < '0' || c > '9' {
+			return 0
+		}
+		value = 10*value + int(c-'0')
+	}
+	return value
+}
+
+// codex reads one line of a rollout of Codex.
+func (t *Transcript) codex(line int, n *node) bool {
+	payload := n.get("payload")
+	switch n.str("type") {
+	case "session_meta":
+		if v := payload.get("id"); v != nil && v.kind == '"' && t.Session == "" {
+			t.Session = v.text
+			t.ids = append(t.ids, literal(line, v))
+		}
+	case "response_item":
+		t.item(line, payload)
+	case "compacted":
+		t.boundary = len(t.Blocks)
+		if v := payload.get("message"); v != nil && v.kind == '"' {
+			t.add(Block{Line: line, Role: User, Texts: []Literal{literal(line, v)}, Sent: true})
+		}
+	case "event_msg":
+		if payload.str("type") == "token_count" {
+			if u := number(payload.get("info", "last_token_usage", "input_tokens")); u > 0 {
+				t.Usage = u
+			}
+		}
+	case "turn_context":
+	default:
+		return false
+	}
+	return true
+}

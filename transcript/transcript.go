@@ -1,0 +1,296 @@
+// Package transcript reads the transcripts of clients and APIs: what was said, which tools were called, and what they
+// returned. It knows where in the file each text stands, so that a text can be replaced and every other byte stays.
+//
+// It decides nothing and counts no tokens: package compaction does. A line that it does not understand is no error.
+package transcript
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Format is the form of a transcript.
+type Format string
+
+// The formats.
+const (
+	Claude    Format = "claude"    // session file of Claude Code: JSON lines
+	Codex     Format = "codex"     // rollout of Codex: JSON lines
+	Anthropic Format = "anthropic" // messages of the Anthropic API: one JSON value
+	Chat      Format = "chat"      // messages of OpenAI's chat completions: one JSON value
+	Responses Format = "responses" // items of OpenAI's responses: one JSON value
+)
+
+// Role is who wrote a block.
+type Role string
+
+// The roles.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	System    Role = "system"
+	Tool      Role = "tool" // the result of a tool
+)
+
+// Literal is one JSON string in a line.
+type Literal struct {
+	Line   int // from 0
+	Number int // of the string values of the line, from 0
+	Span       // in the line, with its quotes
+	Text   string
+}
+
+// Block is a part of the conversation.
+type Block struct {
+	Line int // from 0
+	Role Role
+	Call bool   // a tool is called
+	ID   string // of the call, in the call and in its result
+	Name string // of the tool, in the call and in its result; "" if unknown
+	Args string // of the call, as JSON; in the result too
+
+	Texts  []Literal // what the model reads
+	Copies []Literal // further strings of the line that repeat it; the model does not read them
+	Other  bool      // there is something else, such as an image
+	Error  bool      // the tool failed
+	Sent   bool      // the client would send it with its next request
+	Turn   int       // how many messages of the user stood before it
+}
+
+// Text returns the texts of a block, joined by line ends.
+func (b *Block) Text() string {
+	if len(b.Texts) == 1 {
+		return b.Texts[0].Text
+	}
+	texts := make([]string, len(b.Texts))
+	for i, l := range b.Texts {
+		texts[i] = l.Text
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Result reports whether the block is the result of a tool.
+func (b *Block) Result() bool { return b.Role == Tool }
+
+// Transcript is a transcript that was read.
+type Transcript struct {
+	Format  Format
+	Session string // the client's id of it; "" if it has none
+	Lines   [][]byte
+	Blocks  []Block
+	Unknown int  // lines that are no JSON, or of no known type
+	Torn    bool // the last line is not complete
+	Usage   int  // the last reported size of the prompt, in tokens; 0: unknown
+
+	cleared  map[string]string // results that the client has replaced since, by call id: by what
+	boundary int               // index of the first block after the last compaction
+	ids      []Literal         // ids of lines and of the session, for a fork
+	drop     map[int]bool      // lines that a fork leaves out
+	found    struct {          // the strings of the line that Find was asked for last
+		line    int
+		strings []*node
+	}
+}
+
+// Read parses a transcript. An error says why the text is none.
+func Read(text []byte) (*Transcript, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("the transcript is empty")
+	}
+	t := &Transcript{cleared: map[string]string{}, drop: map[int]bool{}}
+	if whole, err := parse(text); err == nil && documentFormat(whole) != "" {
+		t.Format, t.Lines = documentFormat(whole), [][]byte{text}
+		t.document(whole)
+	} else if err := t.readLines(text); err != nil {
+		return nil, err
+	}
+	t.finish()
+	return t, nil
+}
+
+// readLines reads JSON lines.
+func (t *Transcript) readLines(text []byte) error {
+	t.Lines = bytes.SplitAfter(text, []byte("\n"))
+	if len(t.Lines[len(t.Lines)-1]) == 0 {
+		t.Lines = t.Lines[:len(t.Lines)-1]
+	}
+	for i, line := range t.Lines {
+		n, err := parse(line)
+		if err != nil || n.kind != '{' {
+			t.Unknown++
+			t.Torn = t.Torn || i == len(t.Lines)-1 && !bytes.HasSuffix(line, []byte("\n"))
+			continue
+		}
+		if t.Format == "" {
+			t.Format = lineFormat(n)
+		}
+		known := false
+		switch t.Format {
+		case Claude:
+			known = t.claude(i, n)
+		case Codex:
+			known = t.codex(i, n)
+		}
+		if !known {
+			t.Unknown++
+		}
+	}
+	if t.Format == "" {
+		return fmt.Errorf(
+			"no known transcript: %d lines, none of a session of Claude Code or Codex, and no JSON value with"+
+				" the messages of an API",
+			len(t.Lines),
+		)
+	}
+	return nil
+}
+
+// finish names the tools of results, counts turns and marks what the client would send.
+func (t *Transcript) finish() {
+	calls := map[string]*Block{}
+	turn := 0
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if b.Role == User {
+			turn++
+		}
+		b.Turn = turn
+		switch {
+		case b.Call:
+			calls[b.ID] = b
+		case b.Result() && calls[b.ID] != nil:
+			b.Name, b.Args = calls[b.ID].Name, calls[b.ID].Args
+		}
+		if i < t.boundary {
+			b.Sent = false
+		}
+	}
+}
+
+// Cleared returns what the client has replaced a result by since, as its own records say.
+func (t *Transcript) Cleared(id string) (by string, ok bool) {
+	by, ok = t.cleared[id]
+	return by, ok
+}
+
+// Tokens returns the tokens of a block as the client sends it, by a count of texts; 0 if it does not.
+func (t *Transcript) Tokens(b *Block, count func(string) int) (n int) {
+	if !b.Sent {
+		return 0
+	}
+	text := b.Text()
+	if by, ok := t.Cleared(b.ID); ok && b.Result() {
+		text = by
+	}
+	if text != "" {
+		n = count(text)
+	}
+	if b.Call {
+		n += count(b.Name + b.Args)
+	}
+	return n
+}
+
+// Repeated returns the indexes of results that a later one makes superfluous: of the same call, or with the same text.
+func (t *Transcript) Repeated() map[int]bool {
+	byCall, byText, repeated := map[string]int{}, map[string]int{}, map[int]bool{}
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if !b.Result() {
+			continue
+		}
+		if before, ok := byCall[b.Name+" "+b.Args]; ok && b.Name != "" {
+			repeated[before] = true
+		}
+		if before, ok := byText[b.Text()]; ok && b.Text() != "" {
+			repeated[before] = true
+		}
+		byCall[b.Name+" "+b.Args], byText[b.Text()] = i, i
+	}
+	return repeated
+}
+
+// IsReceipt reports whether a result is a receipt of this server: its output is stored already.
+func IsReceipt(text string) bool {
+	first, _, _ := strings.Cut(text, "\n")
+	return strings.HasPrefix(first, "LARGE OUTPUT DETECTED: ") || strings.Contains(first, "kept as obs:")
+}
+
+// literal returns a string of a line.
+func literal(line int, n *node) Literal { return Literal{line, n.literal, n.Span, n.text} }
+
+// texts returns the strings of a content: a string, or blocks with a text. other reports anything else.
+func texts(line int, content *node) (all []Literal, other bool) {
+	switch {
+	case content == nil:
+		return nil, false
+	case content.kind == '"':
+		return []Literal{literal(line, content)}, false
+	case content.kind != '[':
+		return nil, true
+	}
+	for _, block := range content.items {
+		text := block
+		if block.kind == '{' {
+			text = block.get("text")
+		}
+		if text == nil || text.kind != '"' {
+			other = true
+			continue
+		}
+		all = append(all, literal(line, text))
+	}
+	return all, other
+}
+
+// raw returns the bytes of a value in its line, as text; "" for nil.
+func (t *Transcript) raw(line int, n *node) string {
+	if n == nil {
+		return ""
+	}
+	return string(t.Lines[line][n.Start:n.End])
+}
+
+func (t *Transcript) add(b Block) { t.Blocks = append(t.Blocks, b) }
+
+// Edit replaces a string of a line by raw JSON.
+type Edit struct {
+	Line int
+	Span
+	By []byte
+}
+
+// Apply returns the transcript's bytes with some strings replaced. Edits of one line must not overlap.
+func (t *Transcript) Apply(edits map[int][]Edit) []byte {
+	var out bytes.Buffer
+	for i, line := range t.Lines {
+		at := 0
+		for _, e := range edits[i] { // sorted by the caller
+			out.Write(line[at:e.Start])
+			out.Write(e.By)
+			at = e.End
+		}
+		out.Write(line[at:])
+	}
+	return out.Bytes()
+}
+
+// Find returns a string of a line by its number, or false if the line has no such string.
+func (t *Transcript) Find(line, number int) (Literal, bool) {
+	if line < 0 || line >= len(t.Lines) {
+		return Literal{}, false
+	}
+	if t.found.strings == nil || t.found.line != line {
+		n, err := parse(t.Lines[line])
+		if err != nil {
+			return Literal{}, false
+		}
+		t.found.line, t.found.strings = line, n.stringsIn()
+	}
+	if number < 0 || number >= len(t.found.strings) {
+		return Literal{}, false
+	}
+	return literal(line, t.found.strings[number]), true
+}
