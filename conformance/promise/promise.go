@@ -42,6 +42,7 @@ var All = map[string]string{
 	"S27": "contained commands cannot touch what is outside, or the network",
 	"S31": "it runs for days",
 	"S32": "known holes are absent",
+	"S33": "of a client's session file, only numbers and ids of the last 4 MiB are read, and only if it is the user's own file",
 }
 
 // Proof is the result of one test of one promise.

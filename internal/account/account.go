@@ -99,9 +99,15 @@ func learn(u *usage.Usage, other usage.Usage) {
 	}
 }
 
-// reset forgets what was reported and shown: the client has compacted or cleared its context.
+// reset forgets what was reported and shown. A client may announce one compaction by several hooks: within a minute,
+// and without a report in between, they count as one.
 func (a *Account) reset(at time.Time) {
-	*a = Account{Resets: a.Resets + 1, Pointers: a.Pointers, Updated: a.Updated, ResetAt: at.UTC()}
+	again := a.Report == nil && !a.ResetAt.IsZero() && at.Sub(a.ResetAt).Abs() < time.Minute
+	resets := a.Resets
+	if !again {
+		resets++
+	}
+	*a = Account{Resets: resets, Pointers: a.Pointers, Updated: a.Updated, ResetAt: at.UTC()}
 }
 
 // Read returns the account of a session; a zero Account if there is none.

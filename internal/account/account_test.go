@@ -127,6 +127,21 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// A client announces one compaction by PostCompact and SessionStart.
+func TestTwoHooksOfOneCompaction(t *testing.T) {
+	s, clock := opened(t)
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 1}, {2 * time.Second, 1}, {2 * time.Minute, 2}} {
+		*clock = noon.Add(c.after)
+		must(t, s.Reset("local", "s"))
+		if a := read(t, s, "s"); a.Resets != c.want {
+			t.Errorf("after %v: %d resets, want %d", c.after, a.Resets, c.want)
+		}
+	}
+}
+
 func TestForgetChangesNothingWithoutAReport(t *testing.T) {
 	s, _ := opened(t)
 	must(t, s.Show("local", "s", 700))

@@ -54,8 +54,8 @@ const (
 // fields are the members of `_meta["funnel/usage"]`, in the order in which errors name them.
 const fields = "session, turn, prompt_tokens, response_tokens_reserved, window, at"
 
-// ParseMeta parses `_meta["funnel/usage"]`. Its error is one line that names the field and what it must be. A client
-// cannot choose the source.
+// ParseMeta parses `_meta["funnel/usage"]`. Its error is one line that names the field and what it must be. Unknown
+// members are ignored, because a newer client may send more; so is the source, which a client cannot choose.
 func ParseMeta(raw json.RawMessage) (Usage, error) {
 	var m struct {
 		Session  *string `json:"session"`
@@ -64,10 +64,8 @@ func ParseMeta(raw json.RawMessage) (Usage, error) {
 		Reserved *number `json:"response_tokens_reserved"`
 		Window   *number `json:"window"`
 		At       *string `json:"at"`
-		Source   any     `json:"source"`
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
 		return Usage{}, metaError(err)
 	}
@@ -119,9 +117,6 @@ func ParseMeta(raw json.RawMessage) (Usage, error) {
 // metaError words an error of the decoder.
 func metaError(err error) error {
 	var wrong *json.UnmarshalTypeError
-	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		return fmt.Errorf("_meta %s: unknown field %s; there are %s", MetaKey, content.ClipEnd(name, 60), fields)
-	}
 	if errors.As(err, &wrong) {
 		if wrong.Field == "" {
 			return fmt.Errorf("_meta %s must be an object with %s", MetaKey, fields)
@@ -148,7 +143,7 @@ func (n *number) tokens() (int, error) {
 		return 0, nil
 	}
 	var f float64
-	if json.Unmarshal([]byte(*n), &f) != nil || *n == "null" || f < 0 || f > MaxTokens || f != math.Trunc(f) {
+	if json.Unmarshal([]byte(*n), &f) != nil || f < 0 || f > MaxTokens || f != math.Trunc(f) {
 		return 0, fmt.Errorf("%w, not %s", errTokens, content.ClipEnd(string(*n), 40))
 	}
 	return int(f), nil
@@ -156,7 +151,7 @@ func (n *number) tokens() (int, error) {
 
 // validID reports whether a client's id can name a session: 1 to 200 bytes, no control or hidden characters.
 func validID(id string) bool {
-	return id != "" && len(id) <= maxID && content.Visible(id, false) == id
+	return id != "" && len(id) <= maxID && content.Visible(id, false) == id && !strings.ContainsAny(id, "\n\t")
 }
 
 // parseTime accepts RFC 3339 within the years that a running client can mean.

@@ -1,0 +1,198 @@
+package usage
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const thread = "019c1a2b-aaaa-7bbb-8ccc-0123456789ab"
+
+// written writes a session file and returns its path.
+func written(t testing.TB, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func sample(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+var (
+	claudeWant = Usage{
+		Session: session, Turn: "msg_02", PromptTokens: 42_000, At: time.Date(2026, 3, 14, 9, 30, 5, 48e7, time.UTC),
+		Source: FromClaude,
+	}
+	codexWant = Usage{
+		Session: thread, Turn: "56277", PromptTokens: 34_567, Window: 258_400,
+		At: time.Date(2026, 3, 14, 9, 26, 33, 0, time.UTC), Source: FromCodex,
+	}
+)
+
+const codexName = "rollout-2026-03-14T09-26-00-" + thread + ".jsonl"
+
+func TestLastUsage(t *testing.T) {
+	claude, codex, compacted := sample(
+		t,
+		"claude.jsonl",
+	), sample(
+		t,
+		"codex.jsonl",
+	), sample(
+		t,
+		"codex_compacted.jsonl",
+	)
+	boundary := claude[:bytes.Index(claude, []byte("This session continues"))]
+	estimate := Usage{
+		Session: thread, Turn: "56277", PromptTokens: 4_777, Window: 258_400,
+		At: time.Date(2026, 3, 14, 9, 40, 1, 0, time.UTC), Source: FromCodex,
+	}
+	lines := bytes.SplitAfter(compacted, []byte("\n"))
+	windows := bytes.ReplaceAll(claude, []byte("\n"), []byte("\r\n"))
+	noJSON := append(bytes.Clone(claude), "\n\n\"usage\" {\n\x00\n"...)
+	for _, c := range []struct {
+		name    string
+		from    func(string) (Usage, error)
+		content []byte
+		want    Usage
+		err     error
+	}{
+		{name: "Claude Code", from: FromClaudeFile, content: claude, want: claudeWant},
+		{name: "Codex", from: FromCodexFile, content: codex, want: codexWant},
+		{name: "Codex after a compaction", from: FromCodexFile, content: compacted, want: estimate},
+		{name: "Claude Code just compacted", from: FromClaudeFile, content: boundary, err: ErrCompacted},
+		{name: "Codex just compacted", from: FromCodexFile, content: bytes.Join(lines[:3], nil), err: ErrCompacted},
+		{name: "an empty file", from: FromClaudeFile, err: ErrUnknown},
+		{name: "one of the other client", from: FromClaudeFile, content: codex, err: ErrUnknown},
+		{name: "no end of line", from: FromClaudeFile, content: bytes.TrimSpace(claude), want: claudeWant},
+		{name: "ends of Windows", from: FromClaudeFile, content: windows, want: claudeWant},
+		{name: "lines of no JSON", from: FromClaudeFile, content: noJSON, want: claudeWant},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := c.from(written(t, codexName, c.content))
+			if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+				t.Fatalf("%v, want %v", err, c.err)
+			}
+			if diff := cmp.Diff(c.want, got); err == nil && diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestCutAnywhere cuts a file at every byte, as a reader sees it while the client writes. It must return a record that
+// is whole in the part, and never a figure that is not in the file.
+func TestCutAnywhere(t *testing.T) {
+	for name, from := range map[string]func(string) (Usage, error){
+		"claude.jsonl": FromClaudeFile, "codex.jsonl": FromCodexFile,
+	} {
+		whole := sample(t, name)
+		figures := map[int]bool{28_003: true, 42_000: true, 21_000: true, 34_567: true}
+		path := written(t, codexName, nil)
+		for n := range whole {
+			if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if u, err := from(path); err == nil && !figures[u.PromptTokens] ||
+				err != nil && !errors.Is(err, ErrUnknown) {
+				t.Fatalf("%s cut at %d: %+v, %v", name, n, u, err)
+			}
+		}
+	}
+}
+
+func TestFiguresOutOfRange(t *testing.T) {
+	claude := func(input string) string {
+		return `{"type":"assistant","message":{"id":"m","model":"claude","usage":{"input_tokens":` + input + `}}}` + "\n"
+	}
+	codex := func(info string) string {
+		return `{"type":"event_msg","payload":{"type":"token_count","info":{` + info + `}}}` + "\n"
+	}
+	for in, want := range map[string]string{
+		claude("-5"): "message.usage must be", claude("1e18"): "message.usage must be",
+		claude(`"5"`): "message.usage must be",
+		codex(`"last_token_usage":{"input_tokens":-5}`):                            "last_token_usage must be",
+		codex(`"last_token_usage":{"input_tokens":1e18}`):                          "last_token_usage must be",
+		codex(`"last_token_usage":{"input_tokens":5},"model_context_window":1e18`): "model_context_window must be",
+		codex(`"last_token_usage":{"input_tokens":{"a":5}}`):                       "last_token_usage must be",
+		claude("null"): "no usage", codex(`"last_token_usage":null`): "no usage", codex(`"last_token_usage":5`): "no usage",
+		codex(`"total_token_usage":{"input_tokens":5}`): "no usage", // never the sum
+	} {
+		from := FromClaudeFile
+		if strings.Contains(in, "event_msg") {
+			from = FromCodexFile
+		}
+		if u, err := from(written(t, codexName, []byte(in))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want %q", in, u, err, want)
+		}
+	}
+}
+
+// TestOnlyTheTailIsRead has a sparse file of 200 MB whose record lies just inside, or just outside, the last 4 MiB.
+func TestOnlyTheTailIsRead(t *testing.T) {
+	record := []byte(`{"type":"assistant","message":{"id":"m","model":"claude","usage":{"input_tokens":77}}}` + "\n")
+	for _, c := range []struct {
+		name string
+		at   int64 // of the record, from the end
+		ok   bool
+	}{
+		{"at the end", int64(len(record)), true},
+		{"at the first byte of the tail", maxTail, true},
+		{"one byte before", maxTail + 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := written(t, "s.jsonl", nil)
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = f.Close() }()
+			const size = 200_000_000
+			if err := f.Truncate(size); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteAt(append([]byte("\n"), record...), size-c.at-1); err != nil {
+				t.Fatal(err)
+			}
+			if u, err := FromClaudeFile(path); (err == nil) != c.ok || c.ok && u.PromptTokens != 77 {
+				t.Errorf("%+v, %v", u, err)
+			}
+			if allocated := testing.AllocsPerRun(1, func() { _, _ = FromClaudeFile(path) }); allocated > 1_000 {
+				t.Errorf("%v allocations", allocated)
+			}
+		})
+	}
+}
+
+func FuzzLastRecord(f *testing.F) {
+	for _, name := range []string{"claude.jsonl", "codex.jsonl", "codex_compacted.jsonl"} {
+		f.Add(sample(f, name))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		for _, record := range []func([]byte) (Usage, error){claudeRecord, codexRecord} {
+			u, err := lastIn(in, record)
+			if err == nil &&
+				(u.PromptTokens <= 0 || u.PromptTokens > MaxTokens || u.Window < 0 || u.Window > MaxTokens) {
+				t.Fatalf("%+v", u)
+			}
+			if u.Session != "" && !validID(u.Session) || u.Turn != "" && !validID(u.Turn) {
+				t.Fatalf("%+v", u)
+			}
+		}
+	})
+}
