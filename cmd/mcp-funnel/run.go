@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
 // Exit codes.
@@ -50,6 +51,7 @@ type commands struct {
 	Stats        statsCmd        `cmd:"" help:"Show how many tokens were saved, per tool."`
 	Context      contextCmd      `cmd:"" help:"Show what fills the context of a client, from its transcript."`
 	Compact      compact         `cmd:"" help:"Make a client's transcript fit a budget: outputs become pointers."`
+	Usage        usageCmd        `cmd:"" help:"Tell the server how full the model's context is; a client's hook or status line runs it."`
 	Check        check           `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
 	Join         joinCmd         `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
 	Generate     generate        `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`
@@ -78,7 +80,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		if errors.As(err, &file) {
 			rows := strings.ReplaceAll(content.ClipBytes(file.Error(), maxMessage), "\n", "\n  ") // it may quote the file
 			_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.Visible(rows, false))
-			return usage
+			return wrongUsage(args, err)
 		}
 		message := withoutNegativeAdvice(strings.TrimSpace(err.Error()))
 		printMessage(errw, message)
@@ -86,7 +88,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		if errors.As(err, &parse) && parse.Context != nil {
 			_, _ = fmt.Fprintf(errw, "see: %s --help\n", strings.TrimSpace("mcp-funnel "+commandPath(parse.Context)))
 		}
-		return usage
+		return wrongUsage(args, err)
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
 	err = k.Run(&c.Settings, &streams{in, out, errw}, parser)
@@ -131,6 +133,7 @@ func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error
 		kong.ValueFormatter(helpText),
 		kong.Help(printHelp),
 		kong.DefaultEnvars("MCP_FUNNEL"),
+		kong.Vars{"owner": observations.Local},
 		kong.ExplicitGroups(groups),
 		kong.Resolvers(&fileResolver{}),
 	)

@@ -171,14 +171,14 @@ func (s *Accounts) Reset(owner, session string) error {
 	return s.Update(owner, session, func(a *Account) { a.reset(s.now()) })
 }
 
-// Forget is Reset for a client that says that it no longer knows its usage. It changes nothing if nothing was reported,
-// because a client says so at its start, too, and then repeatedly.
-func (s *Accounts) Forget(owner, session string) error {
-	if a, err := s.Read(owner, session); err != nil || a.Report == nil {
+// Forget is Reset for a source that no longer knows the usage, as a status line does after a compaction. It changes
+// nothing if the last report is of another source: a status line knows nothing at its start, either, and a hook may.
+func (s *Accounts) Forget(owner, session, source string) error {
+	if a, err := s.Read(owner, session); err != nil || a.Report == nil || a.Report.Source != source {
 		return err
 	}
 	return s.Update(owner, session, func(a *Account) {
-		if a.Report != nil {
+		if a.Report != nil && a.Report.Source == source {
 			a.reset(s.now())
 		}
 	})

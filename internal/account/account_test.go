@@ -142,16 +142,21 @@ func TestTwoHooksOfOneCompaction(t *testing.T) {
 	}
 }
 
-func TestForgetChangesNothingWithoutAReport(t *testing.T) {
+func TestForgetChangesNothingWithoutAReportOfTheSource(t *testing.T) {
 	s, _ := opened(t)
 	must(t, s.Show("local", "s", 700))
-	must(t, s.Forget("local", "s"))
+	must(t, s.Forget("local", "s", usage.FromStatusLine))
 	if a := read(t, s, "s"); a.Shown != 700 || a.Resets != 0 {
 		t.Errorf("%+v", a)
 	}
-	must(t, s.Report("local", "s", usage.Usage{PromptTokens: 1}))
-	must(t, s.Forget("local", "s"))
-	must(t, s.Forget("local", "s"))
+	must(t, s.Report("local", "s", usage.Usage{PromptTokens: 1, Source: usage.FromHook}))
+	must(t, s.Forget("local", "s", usage.FromStatusLine))
+	if a := read(t, s, "s"); a.Report == nil {
+		t.Error("the report of a hook was forgotten")
+	}
+	must(t, s.Report("local", "s", usage.Usage{PromptTokens: 2, Source: usage.FromStatusLine}))
+	must(t, s.Forget("local", "s", usage.FromStatusLine))
+	must(t, s.Forget("local", "s", usage.FromStatusLine))
 	if a := read(t, s, "s"); a.Report != nil || a.Resets != 1 {
 		t.Errorf("%+v", a)
 	}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/account"
+	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+type usageCmd struct {
+	From  string `env:"-" enum:"stdin,claude,codex" default:"stdin" help:"Where to read: stdin (what a hook or status line writes there), or once the session file of claude or codex."`
+	File  string `arg:"" optional:"" help:"With --from, the session file. Default: the newest one of the current directory."`
+	Owner string `env:"-" default:"${owner}" placeholder:"NAME" help:"Identity of the client at a server over HTTP."`
+	JSON  bool   `env:"-" name:"json" help:"With --from, print the record as JSON."`
+}
+
+func (c *usageCmd) Help() string {
+	return `Tells the server how full the model's context is. The client runs it: put it into
+the client's settings as docs/BUDGET.md shows. For a status line it prints one line,
+for a hook nothing. It never ends with code 2, which would stop the client.
+
+Examples:
+
+  mcp-funnel usage < hook.json
+  mcp-funnel usage --from codex`
+}
+
+// statusDelay is how far back a status line's figures may lie: the client runs it up to that long after the model has
+// answered, and may show the output of a tool before.
+const statusDelay = time.Second
+
+// Run reads one event and enters it into the account of its session. A status line is printed even if that fails.
+func (c *usageCmd) Run(s *Settings, w *streams) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // a panic ends the process with code 2
+			err = fmt.Errorf("usage: internal error: %v; please report it", p)
+		}
+	}()
+	if c.From != "stdin" {
+		return c.pull(s, w)
+	}
+	if c.File != "" {
+		return fmt.Errorf("usage: %.60q: a file needs --from claude or --from codex", c.File)
+	}
+	if isTerminal(w.in) {
+		return errors.New("usage reads the JSON of a hook or status line from standard input; see docs/BUDGET.md")
+	}
+	e, err := clientusage.ParseClientEvent(w.in)
+	if err != nil {
+		return err
+	}
+	var a account.Account
+	err = s.withStore(func(store *observations.Store) error {
+		all := account.Open(store.Dir())
+		if err := c.enter(all, e); err != nil {
+			return explainWrite(store, err)
+		}
+		var failed error
+		a, failed = all.Read(c.Owner, e.Key())
+		return failed
+	})
+	if e.Kind == clientusage.Status {
+		if e.Usage == nil {
+			a.Report = nil
+		} else if a.Report == nil {
+			a.Report = e.Usage
+		}
+		if err != nil {
+			printMessage(w.err, err) // and no more: a client shows no status line of a command that failed
+		}
+		return s.printUsage(w, a, e.Window)
+	}
+	return err
+}
+
+// enter writes an event into the accounts.
+func (c *usageCmd) enter(all *account.Accounts, e clientusage.Event) error {
+	switch {
+	case e.Reset:
+		return all.Reset(c.Owner, e.Key())
+	case e.Kind == clientusage.ToolUse && e.ToolUseID != "":
+		return all.Join(c.Owner, e.ToolUseID, e.Session, e.AgentID)
+	case e.Usage != nil:
+		u := *e.Usage
+		if e.Kind == clientusage.Status {
+			u.At = time.Now().Add(-statusDelay)
+		}
+		return all.Report(c.Owner, e.Key(), u)
+	case e.Kind == clientusage.Status:
+		return all.Forget(c.Owner, e.Key(), clientusage.FromStatusLine)
+	}
+	return nil
+}
+
+// pull reads the last record of a session file, and enters it.
+func (c *usageCmd) pull(s *Settings, w *streams) error {
+	find, read := clientusage.FindClaude, clientusage.FromClaudeFile
+	if c.From == "codex" {
+		find, read = clientusage.FindCodex, clientusage.FromCodexFile
+	}
+	path := c.File
+	if path == "" {
+		home, _ := os.UserHomeDir() // FindClaude and FindCodex report an unknown one
+		cwd, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		if path, err = find(clientusage.Place{Home: home, Environ: os.Getenv}, cwd, ""); err != nil {
+			return err
+		}
+	}
+	u, err := read(path)
+	if err != nil {
+		return err
+	}
+	var a account.Account
+	if u.Session != "" {
+		err = s.withStore(func(store *observations.Store) error {
+			all := account.Open(store.Dir())
+			if err := all.Report(c.Owner, u.Session, u); err != nil {
+				return explainWrite(store, err)
+			}
+			var failed error
+			a, failed = all.Read(c.Owner, u.Session)
+			return failed
+		})
+	}
+	if a.Report == nil {
+		a.Report = &u
+	}
+	if c.JSON {
+		return errors.Join(err, writeJSON(w.out, u, "  "))
+	}
+	return errors.Join(err, s.printUsage(w, a, 0))
+}
+
+// printUsage prints one line: "context 42,000 of 200,000 | reserve 4,096 | left 78% | 3 pointers", with "?" for what is
+// unknown.
+func (s *Settings) printUsage(w *streams, a account.Account, window int) error {
+	_, err := fmt.Fprintln(w.out, s.usageLine(a, window))
+	return err
+}
+
+// usageLine words an account. left is a percentage of the usable part, which is the window without response reserve and
+// emergency buffer, or the prompt budget if that is less.
+func (s *Settings) usageLine(a account.Account, window int) string {
+	reserve, prompt, left := s.ResponseReserve, "?", "?"
+	if r := a.Report; r != nil {
+		if r.Window > 0 {
+			window = r.Window
+		}
+		if r.ResponseTokensReserved > 0 {
+			reserve = r.ResponseTokensReserved
+		}
+		prompt = thousands(r.PromptTokens)
+	}
+	if window == 0 {
+		window = s.ContextWindow
+	}
+	of := "?"
+	if window > 0 {
+		of = thousands(window)
+	}
+	usable := window - reserve - s.EmergencyBuffer
+	if s.PromptBudget > 0 {
+		usable = min(usable, s.PromptBudget)
+	}
+	if a.Report != nil && window > 0 && usable > 0 {
+		rest := max(usable-a.Report.PromptTokens-a.Shown, 0)
+		left = strconv.Itoa(100*rest/usable) + "%"
+	} else if a.Report != nil && window > 0 {
+		left = "0%"
+	}
+	pointers := strconv.Itoa(a.Pointers) + " pointers"
+	if a.Pointers == 1 {
+		pointers = "1 pointer"
+	}
+	return fmt.Sprintf("context %s of %s | reserve %s | left %s | %s", prompt, of, thousands(reserve), left, pointers)
+}
+
+// thousands formats a number as 42,000.
+func thousands(n int) string {
+	digits := strconv.Itoa(n)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// wrongUsage returns the exit code for a command line that could not be parsed. It is 1 for the command usage: a client
+// takes code 2 of a hook as an order to stop.
+func wrongUsage(args []string, err error) int {
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		if path := commandPath(parse.Context); path != "" {
+			if path == "usage" {
+				return failed
+			}
+			return usage
+		}
+	}
+	if slices.Contains(args, "usage") {
+		return failed
+	}
+	return usage
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/account"
+	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+const shopSession = "0b1c2d3e-1111-4222-8333-444455556666"
+
+// hooked is a store and the command usage that writes to it.
+type hooked struct {
+	t     *testing.T
+	store string
+}
+
+func newHooked(t *testing.T) hooked { return hooked{t, filepath.Join(t.TempDir(), "store")} }
+
+// run gives the command an input and returns what it printed.
+func (h hooked) run(input string, args ...string) (code int, out, complaints string) {
+	h.t.Helper()
+	var o, e strings.Builder
+	code = run(
+		h.t.Context(),
+		append([]string{"usage", "--store", h.store}, args...),
+		strings.NewReader(input),
+		&o,
+		&e,
+	)
+	return code, o.String(), e.String()
+}
+
+// event gives the command a sample of internal/usage, which must be accepted.
+func (h hooked) event(name string) string {
+	h.t.Helper()
+	b, err := os.ReadFile(sampleEvent(name))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	code, out, complaints := h.run(string(b))
+	if code != done || complaints != "" {
+		h.t.Errorf("%s: code %d: %s", name, code, complaints)
+	}
+	return out
+}
+
+func (h hooked) account(session string) account.Account {
+	h.t.Helper()
+	a, err := account.Open(h.store).Read(observations.Local, session)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+func sampleEvent(name string) string {
+	return filepath.Join("..", "..", "internal", "usage", "testdata", name)
+}
+
+func TestUsageOfASession(t *testing.T) {
+	h := newHooked(t)
+	const known = "context 42,000 of 200,000 | reserve 4,096 | left 78% | 0 pointers\n"
+	const unknown = "context ? of 200,000 | reserve 4,096 | left ? | 0 pointers\n"
+	for _, step := range []struct {
+		event, out string
+		prompt     int // of the account; 0: no report
+		resets     int
+	}{
+		{"session_start.json", "", 0, 0},
+		{"status_unknown.json", unknown, 0, 0},
+		{"session_start_resume.json", "", 42_210, 0},
+		{"status_unknown.json", unknown, 42_210, 0}, // a status line knows nothing yet
+		{"pre_tool_use.json", "", 42_210, 0},
+		{"post_tool_use.json", "", 42_210, 0},
+		{"stop.json", "", 42_210, 0},
+		{"post_compact.json", "", 0, 1},
+		{"session_start_compact.json", "", 0, 1},
+		{"status_unknown.json", unknown, 0, 1},
+		{"status_old.json", "context ? of ? | reserve 4,096 | left ? | 0 pointers\n", 0, 1},
+		{"status.json", known, 0, 1}, // it may be of before the reset, a second ago
+	} {
+		if out := h.event(step.event); out != step.out {
+			t.Errorf("%s printed %q", step.event, out)
+		}
+		a := h.account(shopSession)
+		prompt := 0
+		if a.Report != nil {
+			prompt = a.Report.PromptTokens
+		}
+		if prompt != step.prompt || a.Resets != step.resets {
+			t.Errorf("%s: %d tokens, %d resets", step.event, prompt, a.Resets)
+		}
+	}
+}
+
+func TestUsageJoinsToolCalls(t *testing.T) {
+	h := newHooked(t)
+	h.event("pre_tool_use.json")
+	h.event("pre_tool_use_agent.json")
+	all := account.Open(h.store)
+	for call, want := range map[string]string{"toolu_01": shopSession, "toolu_02": shopSession + "/a1b2c3"} {
+		id, source := clientusage.SessionID(map[string]any{"claudecode/toolUseId": call}, nil,
+			func(call string) (string, string, bool) { return all.Lookup(observations.Local, call) })
+		if id != want || source != clientusage.SessionFromHook {
+			t.Errorf("%s: %s from %s", call, id, source)
+		}
+	}
+}
+
+func TestUsageCountsWhatWasShown(t *testing.T) {
+	h := newHooked(t)
+	h.event("status.json")
+	all := account.Open(h.store)
+	if err := all.Update(observations.Local, shopSession, func(a *account.Account) {
+		a.Show(50_000, a.Report.At.Add(2*statusDelay))
+		a.Pointers = 1
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "context 42,000 of 200,000 | reserve 4,096 | left 52% | 1 pointer\n"
+	if out := h.event("status.json"); out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+}
+
+// TestUsageNeverStopsTheClient: a client takes code 2 of a hook as an order to stop what it is doing.
+func TestUsageNeverStopsTheClient(t *testing.T) {
+	h := newHooked(t)
+	for _, c := range []struct {
+		input string
+		args  []string
+	}{
+		{"", nil}, {"no JSON", nil}, {`{"session_id":5}`, nil}, {`{"session_id":"s"`, nil},
+		{`{"session_id":"s","context_window":{"current_usage":{"input_tokens":-1}}}`, nil},
+		{strings.Repeat(" ", clientusage.MaxEvent+1), nil},
+		{"{}", []string{"--nosuch"}}, {"{}", []string{"--from", "nosuch"}}, {"{}", []string{"a", "b"}},
+		{"{}", []string{"--large-lines", "-4"}}, {"{}", []string{"--config", filepath.Join(t.TempDir(), "none")}},
+		{"", []string{"--from", "claude", filepath.Join(t.TempDir(), "none.jsonl")}}, {"{}", []string{"file.jsonl"}},
+	} {
+		code, out, complaints := h.run(c.input, c.args...)
+		if code != failed || out != "" || complaints == "" {
+			t.Errorf("%.60q %v: code %d, %q, %q", c.input, c.args, code, out, complaints)
+		}
+	}
+	var o, e strings.Builder
+	in := panicking{}
+	if code := run(t.Context(), []string{"usage", "--store", h.store}, in, &o, &e); code != failed {
+		t.Errorf("a panic: code %d: %s", code, e.String())
+	}
+	if code := run(t.Context(), []string{"--nosuch", "usage"}, strings.NewReader(""), &o, &e); code != failed {
+		t.Errorf("a wrong flag before the command: code %d", code)
+	}
+	if code := run(t.Context(), []string{"keep", "--nosuch"}, strings.NewReader(""), &o, &e); code != usage {
+		t.Errorf("another command: code %d", code)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error) { panic(errors.New("unexpected")) }
+
+// TestUsageWithoutAStore: the status line is printed all the same.
+func TestUsageWithoutAStore(t *testing.T) {
+	h := newHooked(t)
+	if err := os.WriteFile(h.store, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(sampleEvent("status.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, complaints := h.run(string(b))
+	if code != done || !strings.HasPrefix(out, "context 42,000 of 200,000 ") || complaints == "" {
+		t.Errorf("code %d: %q, %q", code, out, complaints)
+	}
+}
+
+func TestUsageFromSessionFiles(t *testing.T) {
+	h := newHooked(t)
+	code, out, complaints := h.run("", "--from", "claude", sampleEvent("claude.jsonl"))
+	if code != done || out != "context 42,000 of ? | reserve 4,096 | left ? | 0 pointers\n" {
+		t.Errorf("code %d: %q, %q", code, out, complaints)
+	}
+	if a := h.account(shopSession); a.Report == nil || a.Report.PromptTokens != 42_000 {
+		t.Errorf("%+v", a)
+	}
+	code, out, _ = h.run("", "--from", "claude", sampleEvent("claude.jsonl"), "--json")
+	if code != done || !strings.Contains(out, `"prompt_tokens": 42000`) {
+		t.Errorf("code %d: %q", code, out)
+	}
+	b, err := os.ReadFile(sampleEvent("codex.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, dir := t.TempDir(), t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	t.Chdir(dir)
+	day := filepath.Join(home, "sessions", "2026", "03", "14")
+	if err := os.MkdirAll(day, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, complaints := h.run("", "--from", "codex"); code != failed ||
+		!strings.Contains(complaints, "name the file") {
+		t.Errorf("code %d: %s", code, complaints)
+	}
+	begun := strings.ReplaceAll(string(b), "/srv/shop", filepath.ToSlash(dir))
+	name := filepath.Join(day, "rollout-2026-03-14T09-26-00-019c1a2b-aaaa-7bbb-8ccc-0123456789ab.jsonl")
+	if err := os.WriteFile(name, []byte(begun), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, complaints = h.run("", "--from", "codex")
+	if code != done || out != "context 34,567 of 258,400 | reserve 4,096 | left 86% | 0 pointers\n" {
+		t.Errorf("code %d: %q, %q", code, out, complaints)
+	}
+}
+
+// TestUsageReadsNoSessionFileUnasked: a hook names the transcript, and only --from reads one.
+func TestUsageReadsNoSessionFileUnasked(t *testing.T) {
+	h := newHooked(t)
+	path, err := filepath.Abs(sampleEvent("claude.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Stop", "PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit"} {
+		code, out, complaints := h.run(`{"hook_event_name":"` + name + `","session_id":"` + shopSession +
+			`","tool_use_id":"toolu_1","transcript_path":"` + filepath.ToSlash(path) + `"}`)
+		if code != done || out != "" || complaints != "" || h.account(shopSession).Report != nil {
+			t.Errorf("%s: code %d: %q, %q, %+v", name, code, out, complaints, h.account(shopSession))
+		}
+	}
+}
+
+func TestUsageLine(t *testing.T) {
+	report := func(prompt, reserve, window int) *clientusage.Usage {
+		return &clientusage.Usage{PromptTokens: prompt, ResponseTokensReserved: reserve, Window: window}
+	}
+	for _, c := range []struct {
+		name string
+		s    Settings
+		a    account.Account
+		want string
+	}{
+		{"nothing", Settings{}, account.Account{}, "context ? of ? | reserve 0 | left ? | 0 pointers"},
+		{
+			"a window by hand", Settings{ContextWindow: 10_000}, account.Account{Report: report(2_500, 0, 0)},
+			"context 2,500 of 10,000 | reserve 0 | left 75% | 0 pointers",
+		},
+		{
+			"the reported window first", Settings{ContextWindow: 10_000}, account.Account{Report: report(2_500, 1_000, 6_000)},
+			"context 2,500 of 6,000 | reserve 1,000 | left 50% | 0 pointers",
+		},
+		{
+			"a limit of the prompt", Settings{PromptBudget: 5_000}, account.Account{Report: report(2_500, 0, 1_000_000)},
+			"context 2,500 of 1,000,000 | reserve 0 | left 50% | 0 pointers",
+		},
+		{
+			"full", Settings{}, account.Account{Report: report(9_999_999, 0, 6_000), Pointers: 12},
+			"context 9,999,999 of 6,000 | reserve 0 | left 0% | 12 pointers",
+		},
+		{
+			"reserves above the window", Settings{EmergencyBuffer: 1_024}, account.Account{Report: report(1, 8_000, 6_000)},
+			"context 1 of 6,000 | reserve 8,000 | left 0% | 0 pointers",
+		},
+	} {
+		if got := c.s.usageLine(c.a, 0); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
