@@ -30,6 +30,9 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 		slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "http" }) {
 		return usagef("--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio")
 	}
+	if _, pulls := clients[s.UsageFrom]; pulls && s.HTTP != "" {
+		return usagef("--usage-from reads files of the user who starts the server: it works without --http only")
+	}
 	if s.SSE && s.HTTP == "" {
 		return usagef("--sse is served over HTTP: set --http too")
 	}
@@ -86,6 +89,8 @@ func (s *Settings) server(a *app) (*server.Server, error) {
 	o.Counter, o.Window = a.counter, s.ContextWindow
 	o.Funnel, o.Store, o.Tools, o.Sources = a.funnel, a.store, a.catalog, a.sourcesOf
 	o.Version, o.Log, o.Mask = versionText(), a.log, s.masker().OnPanic(a.logUnsearched)
+	accounts := a.accounts()
+	o.SessionOf, o.PullUsage = s.sessionOf(accounts), s.pullUsage(accounts)
 	return server.New(o)
 }
 

@@ -46,12 +46,13 @@ type Settings struct {
 	Mask        bool `group:"shown" default:"true" negatable:"" help:"Mask secrets of known formats in answers, trace and logs; --no-mask shows them."`
 	RedactStore bool `group:"shown" help:"Mask them in observations too. By default observations are exact."`
 
-	ContextWindow   int  `group:"budget" to:"Policy.Window" default:"0" placeholder:"N" help:"Context window in tokens, for clients that do not report it. 0: unknown."`
-	ResponseReserve int  `group:"budget" to:"Policy.Response" default:"4096" placeholder:"N" help:"Part of the window reserved for the model's answer, for clients that do not report it."`
-	PromptBudget    int  `group:"budget" to:"Policy.Prompt" default:"0" placeholder:"N" help:"Maximum size of the prompt in tokens, whatever the window. 0: no limit of its own."`
-	EmergencyBuffer int  `group:"budget" to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window for notices that an output is not shown."`
-	DryRun          bool `group:"budget" to:"Policy.DryRun" help:"Decide and record, but show outputs as if there were room."`
-	Enabled         bool `group:"budget" to:"!Policy.Disabled" default:"true" negatable:"" help:"Funnel outputs; --no-enabled shows everything whole, up to 1 MB per answer."`
+	ContextWindow   int    `group:"budget" to:"Policy.Window" default:"0" placeholder:"N" help:"Context window in tokens, for clients that do not report it. 0: unknown."`
+	ResponseReserve int    `group:"budget" to:"Policy.Response" default:"4096" placeholder:"N" help:"Part of the window reserved for the model's answer, for clients that do not report it."`
+	PromptBudget    int    `group:"budget" to:"Policy.Prompt" default:"0" placeholder:"N" help:"Maximum size of the prompt in tokens, whatever the window. 0: no limit of its own."`
+	EmergencyBuffer int    `group:"budget" to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window for notices that an output is not shown."`
+	UsageFrom       string `group:"budget" enum:"none,claude,codex" default:"none" placeholder:"CLIENT" help:"Read how full the context is from the session files of the client: claude or codex, numbers of the last 4 MiB only. Over stdio only."`
+	DryRun          bool   `group:"budget" to:"Policy.DryRun" help:"Decide and record, but show outputs as if there were room."`
+	Enabled         bool   `group:"budget" to:"!Policy.Disabled" default:"true" negatable:"" help:"Funnel outputs; --no-enabled shows everything whole, up to 1 MB per answer."`
 
 	MaxObservation size `group:"limits" to:"Store.MaxObservation" zero:"none" default:"256MiB" placeholder:"SIZE" help:"Maximum size of one observation; excess bytes are dropped and reported. 0: no limit."`
 	Quota          size `group:"limits" to:"Store.Quota" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Maximum size of all observations; the least recently used are removed. 0: no limit."`

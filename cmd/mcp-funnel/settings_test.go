@@ -16,7 +16,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 	direct := map[string]string{
 		"Config": "configPath", "Root": "roots", "Model": "counter", "Mask": "masker", "RedactStore": "openFor",
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
-		"Toolsets": "toolsets", "AllowRead": "shell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
+		"Toolsets": "toolsets", "AllowRead": "shell", "ToolLimit": "toolLimits", "Uncut": "toolLimits", "UsageFrom": "pullUsage",
 	}
 	var empty Settings
 	zero := empty.options()
@@ -173,7 +173,11 @@ func TestAnEmptyRootIsRefused(t *testing.T) {
 		}
 		var out, complaints strings.Builder
 		code := run(
-			t.Context(), []string{"--store", t.TempDir(), "--root=", "call", "find"}, strings.NewReader(""), &out, &complaints,
+			t.Context(),
+			[]string{"--store", t.TempDir(), "--root=", "call", "find"},
+			strings.NewReader(""),
+			&out,
+			&complaints,
 		)
 		if refused := code == usage &&
 			strings.Contains(complaints.String(), "--root is empty: name a directory"); refused != (variable != "") {
@@ -202,7 +206,8 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "500")
 			for _, command := range []string{"version", "completion bash", "__complete mcp-funnel"} {
-				if code, _, complaints := try(t, strings.SplitN(command, " ", 2)...); code != done || complaints != "" {
+				if code, _, complaints := try(t, strings.SplitN(command, " ", 2)...); code != done ||
+					complaints != "" {
 					t.Errorf("%s: code %d: %s", command, code, complaints)
 				}
 			}
@@ -226,7 +231,8 @@ func TestRootsOfTheVariable(t *testing.T) {
 	t.Setenv("MCP_FUNNEL_STORE", filepath.Join(t.TempDir(), "store"))
 	t.Setenv("MCP_FUNNEL_MIN_FREE", "0")
 	t.Setenv(
-		"MCP_FUNNEL_ROOT", strings.Join([]string{one, two, one + string(filepath.Separator)}, string(filepath.ListSeparator)),
+		"MCP_FUNNEL_ROOT",
+		strings.Join([]string{one, two, one + string(filepath.Separator)}, string(filepath.ListSeparator)),
 	)
 	for _, k := range []struct {
 		args          []string

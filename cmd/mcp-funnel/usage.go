@@ -1,17 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/internal/account"
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -103,22 +103,14 @@ func (c *usageCmd) enter(all *account.Accounts, e clientusage.Event) error {
 
 // pull reads the last record of a session file, and enters it.
 func (c *usageCmd) pull(s *Settings, w *streams) error {
-	find, read := clientusage.FindClaude, clientusage.FromClaudeFile
-	if c.From == "codex" {
-		find, read = clientusage.FindCodex, clientusage.FromCodexFile
-	}
-	path := c.File
+	files, path := clients[c.From], c.File
 	if path == "" {
-		home, _ := os.UserHomeDir() // FindClaude and FindCodex report an unknown one
-		cwd, err := os.Getwd()
-		if err != nil {
-			return err
-		}
-		if path, err = find(clientusage.Place{Home: home, Environ: os.Getenv}, cwd, ""); err != nil {
+		var err error
+		if path, err = files.path(""); err != nil {
 			return err
 		}
 	}
-	u, err := read(path)
+	u, err := files.read(path)
 	if err != nil {
 		return err
 	}
@@ -143,61 +135,34 @@ func (c *usageCmd) pull(s *Settings, w *streams) error {
 	return errors.Join(err, s.printUsage(w, a, 0))
 }
 
-// printUsage prints one line: "context 42,000 of 200,000 | reserve 4,096 | left 78% | 3 pointers", with "?" for what is
+// printUsage prints one line: "context 42.0k of 200.0k | reserve 4.1k | left 78 % | 3 pointers", with "?" for what is
 // unknown.
 func (s *Settings) printUsage(w *streams, a account.Account, window int) error {
 	_, err := fmt.Fprintln(w.out, s.usageLine(a, window))
 	return err
 }
 
-// usageLine words an account. left is a percentage of the usable part, which is the window without response reserve and
-// emergency buffer, or the prompt budget if that is less.
+// usageLine words an account. What is left is a percentage of the usable part, as the policy computes it.
 func (s *Settings) usageLine(a account.Account, window int) string {
-	reserve, prompt, left := s.ResponseReserve, "?", "?"
+	spent := policy.Spent{Window: window}
+	prompt, of, left := "?", "?", "?"
 	if r := a.Report; r != nil {
-		if r.Window > 0 {
-			window = r.Window
+		spent = policy.Spent{
+			Tokens: r.PromptTokens + a.Shown, Source: r.Source, Window: cmp.Or(r.Window, window),
+			Response: r.ResponseTokensReserved,
 		}
-		if r.ResponseTokensReserved > 0 {
-			reserve = r.ResponseTokensReserved
-		}
-		prompt = thousands(r.PromptTokens)
+		prompt = short(int64(r.PromptTokens))
 	}
-	if window == 0 {
-		window = s.ContextWindow
-	}
-	of := "?"
+	usable, window, _, known := s.options().Policy.Usable(spent)
 	if window > 0 {
-		of = thousands(window)
+		of = short(int64(window))
 	}
-	usable := window - reserve - s.EmergencyBuffer
-	if s.PromptBudget > 0 {
-		usable = min(usable, s.PromptBudget)
+	if a.Report != nil && known {
+		left = fmt.Sprintf("%d %%", 100*max(usable-spent.Tokens, 0)/max(usable, 1))
 	}
-	if a.Report != nil && window > 0 && usable > 0 {
-		rest := max(usable-a.Report.PromptTokens-a.Shown, 0)
-		left = strconv.Itoa(100*rest/usable) + "%"
-	} else if a.Report != nil && window > 0 {
-		left = "0%"
-	}
-	pointers := strconv.Itoa(a.Pointers) + " pointers"
-	if a.Pointers == 1 {
-		pointers = "1 pointer"
-	}
-	return fmt.Sprintf("context %s of %s | reserve %s | left %s | %s", prompt, of, thousands(reserve), left, pointers)
-}
-
-// thousands formats a number as 42,000.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
+	return fmt.Sprintf("context %s of %s | reserve %s | left %s | %s", prompt, of,
+		short(int64(cmp.Or(spent.Response, s.ResponseReserve))), left,
+		content.Plural(int64(a.Pointers), "pointer", "pointers"))
 }
 
 // wrongUsage returns the exit code for a command line that could not be parsed. It is 1 for the command usage: a client

@@ -65,8 +65,8 @@ func sampleEvent(name string) string {
 
 func TestUsageOfASession(t *testing.T) {
 	h := newHooked(t)
-	const known = "context 42,000 of 200,000 | reserve 4,096 | left 78% | 0 pointers\n"
-	const unknown = "context ? of 200,000 | reserve 4,096 | left ? | 0 pointers\n"
+	const known = "context 42.0k of 200.0k | reserve 4.1k | left 78 % | 0 pointers\n"
+	const unknown = "context ? of 200.0k | reserve 4.1k | left ? | 0 pointers\n"
 	for _, step := range []struct {
 		event, out string
 		prompt     int // of the account; 0: no report
@@ -82,7 +82,7 @@ func TestUsageOfASession(t *testing.T) {
 		{"post_compact.json", "", 0, 1},
 		{"session_start_compact.json", "", 0, 1},
 		{"status_unknown.json", unknown, 0, 1},
-		{"status_old.json", "context ? of ? | reserve 4,096 | left ? | 0 pointers\n", 0, 1},
+		{"status_old.json", "context ? of ? | reserve 4.1k | left ? | 0 pointers\n", 0, 1},
 		{"status.json", known, 0, 1}, // it may be of before the reset, a second ago
 	} {
 		if out := h.event(step.event); out != step.out {
@@ -123,7 +123,7 @@ func TestUsageCountsWhatWasShown(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "context 42,000 of 200,000 | reserve 4,096 | left 52% | 1 pointer\n"
+	const want = "context 42.0k of 200.0k | reserve 4.1k | left 52 % | 1 pointer\n"
 	if out := h.event("status.json"); out != want {
 		t.Errorf("%q, want %q", out, want)
 	}
@@ -176,7 +176,7 @@ func TestUsageWithoutAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, complaints := h.run(string(b))
-	if code != done || !strings.HasPrefix(out, "context 42,000 of 200,000 ") || complaints == "" {
+	if code != done || !strings.HasPrefix(out, "context 42.0k of 200.0k ") || complaints == "" {
 		t.Errorf("code %d: %q, %q", code, out, complaints)
 	}
 }
@@ -184,7 +184,7 @@ func TestUsageWithoutAStore(t *testing.T) {
 func TestUsageFromSessionFiles(t *testing.T) {
 	h := newHooked(t)
 	code, out, complaints := h.run("", "--from", "claude", sampleEvent("claude.jsonl"))
-	if code != done || out != "context 42,000 of ? | reserve 4,096 | left ? | 0 pointers\n" {
+	if code != done || out != "context 42.0k of ? | reserve 4.1k | left ? | 0 pointers\n" {
 		t.Errorf("code %d: %q, %q", code, out, complaints)
 	}
 	if a := h.account(shopSession); a.Report == nil || a.Report.PromptTokens != 42_000 {
@@ -215,7 +215,7 @@ func TestUsageFromSessionFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, complaints = h.run("", "--from", "codex")
-	if code != done || out != "context 34,567 of 258,400 | reserve 4,096 | left 86% | 0 pointers\n" {
+	if code != done || out != "context 34.6k of 258.4k | reserve 4.1k | left 86 % | 0 pointers\n" {
 		t.Errorf("code %d: %q, %q", code, out, complaints)
 	}
 }
@@ -249,23 +249,23 @@ func TestUsageLine(t *testing.T) {
 		{"nothing", Settings{}, account.Account{}, "context ? of ? | reserve 0 | left ? | 0 pointers"},
 		{
 			"a window by hand", Settings{ContextWindow: 10_000}, account.Account{Report: report(2_500, 0, 0)},
-			"context 2,500 of 10,000 | reserve 0 | left 75% | 0 pointers",
+			"context 2.5k of 10.0k | reserve 0 | left 75 % | 0 pointers",
 		},
 		{
 			"the reported window first", Settings{ContextWindow: 10_000}, account.Account{Report: report(2_500, 1_000, 6_000)},
-			"context 2,500 of 6,000 | reserve 1,000 | left 50% | 0 pointers",
+			"context 2.5k of 6.0k | reserve 1.0k | left 50 % | 0 pointers",
 		},
 		{
 			"a limit of the prompt", Settings{PromptBudget: 5_000}, account.Account{Report: report(2_500, 0, 1_000_000)},
-			"context 2,500 of 1,000,000 | reserve 0 | left 50% | 0 pointers",
+			"context 2.5k of 1.00M | reserve 0 | left 50 % | 0 pointers",
 		},
 		{
 			"full", Settings{}, account.Account{Report: report(9_999_999, 0, 6_000), Pointers: 12},
-			"context 9,999,999 of 6,000 | reserve 0 | left 0% | 12 pointers",
+			"context 10.00M of 6.0k | reserve 0 | left 0 % | 12 pointers",
 		},
 		{
 			"reserves above the window", Settings{EmergencyBuffer: 1_024}, account.Account{Report: report(1, 8_000, 6_000)},
-			"context 1 of 6,000 | reserve 8,000 | left 0% | 0 pointers",
+			"context 1 of 6.0k | reserve 8.0k | left 0 % | 0 pointers",
 		},
 	} {
 		if got := c.s.usageLine(c.a, 0); got != c.want {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/account"
+	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// pulledAge is how old a record of a session file may be. The model was asked just before it called a tool, so an older
+// record is of another session: Claude Code starts a server once, and a new session in it with each /clear.
+const pulledAge = 10 * time.Minute
+
+// sessionOf returns the session that the client of a call means; "" if it names none. Only over stdio does the client
+// start the server, so that the environment is of its session.
+func (s *Settings) sessionOf(all *account.Accounts) func(owner string, meta map[string]any) string {
+	environ := os.Getenv
+	if s.HTTP != "" {
+		environ = nil
+	}
+	return func(owner string, meta map[string]any) string {
+		var joined func(string) (string, string, bool)
+		if all != nil {
+			joined = func(call string) (string, string, bool) { return all.Lookup(owner, call) }
+		}
+		id, _ := clientusage.SessionID(meta, environ, joined)
+		return id
+	}
+}
+
+// sessionFiles are how the session files of a client are found and read.
+type sessionFiles struct {
+	find   func(p clientusage.Place, cwd, session string) (string, error)
+	read   func(path string) (clientusage.Usage, error)
+	source string
+}
+
+// clients are the values of --usage-from.
+var clients = map[string]sessionFiles{
+	"claude": {clientusage.FindClaude, clientusage.FromClaudeFile, clientusage.FromClaude},
+	"codex":  {clientusage.FindCodex, clientusage.FromCodexFile, clientusage.FromCodex},
+}
+
+// path returns the newest session file of the current directory, or that of a session.
+func (c sessionFiles) path(session string) (string, error) {
+	home, _ := os.UserHomeDir() // find reports an unknown one
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return c.find(clientusage.Place{Home: home, Environ: os.Getenv}, cwd, session)
+}
+
+// pullUsage returns what reads the usage of a session out of its client's file, nil without --usage-from. It reads the
+// file of that session only: another one of the same directory has another context.
+func (s *Settings) pullUsage(all *account.Accounts) func(session string) *clientusage.Usage {
+	files, ok := clients[s.UsageFrom]
+	if !ok {
+		return nil
+	}
+	return func(session string) *clientusage.Usage {
+		path, err := files.path(session)
+		if err != nil || session == "" {
+			return nil
+		}
+		u, err := files.read(path)
+		if errors.Is(err, clientusage.ErrCompacted) && all != nil {
+			_ = all.Forget(observations.Local, session, files.source) // it is asked again with the next call
+		}
+		if err != nil || time.Since(u.At) > pulledAge {
+			return nil
+		}
+		return &u
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/account"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// served is a root with one large file, a store, and a server over them.
+type served struct {
+	hooked
+	root string
+}
+
+func newServed(t *testing.T) served {
+	s := served{newHooked(t), t.TempDir()}
+	large := strings.Repeat("a total of the shop\n", 5_000)
+	if err := os.WriteFile(filepath.Join(s.root, "large.txt"), []byte(large), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// search serves one session on stdio that searches the large file once, and returns what the server wrote.
+func (s served) search(meta string, flags ...string) string {
+	s.t.Helper()
+	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+		"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+	frames := strings.Join([]string{
+		strings.ReplaceAll(begin, "\n", ""), `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search","arguments":{"pattern":"total"},"_meta":` +
+			meta + `}}`,
+	}, "\n") + "\n"
+	var o, e strings.Builder
+	args := append([]string{"serve", "--root", s.root, "--store", s.store, "--min-free", "0"}, flags...)
+	if code := run(s.t.Context(), args, strings.NewReader(frames), &o, &e); code != done {
+		s.t.Fatalf("code %d: %s", code, e.String())
+	}
+	return o.String()
+}
+
+// TestHookNamesTheSessionOfACall: the hook before a call names its session, whose account then counts the answer.
+func TestHookNamesTheSessionOfACall(t *testing.T) {
+	s := newServed(t)
+	s.event("status.json")
+	s.event("pre_tool_use.json")
+	if out := s.search(`{"claudecode/toolUseId":"toolu_01"}`); !strings.Contains(out, "LARGE OUTPUT DETECTED") {
+		t.Fatalf("no receipt: %.300s", out)
+	}
+	if a := s.account(shopSession); a.Shown < 100 || a.Pointers != 1 {
+		t.Errorf("the call did not count: %+v", a)
+	}
+	s.search(`{"claudecode/toolUseId":"toolu_99"}`)
+	if a := s.account(shopSession); a.Pointers != 1 {
+		t.Errorf("another session's call counted: %+v", a)
+	}
+}
+
+// TestUsageOfAHookDecides: with little left by the hook's report, an output is not shown.
+func TestUsageOfAHookDecides(t *testing.T) {
+	s := newServed(t)
+	code, _, complaints := s.run(`{"session_id":"full","context_window":{"context_window_size":200000,
+		"current_usage":{"input_tokens":194800}}}`)
+	if code != done {
+		t.Fatal(complaints)
+	}
+	if out := s.search(`{"funnel/session":"full"}`); !strings.Contains(out, "context full") {
+		t.Errorf("no notice: %.600s", out)
+	}
+	if out := s.search(`{"funnel/session":"fresh"}`); strings.Contains(out, "context full") {
+		t.Errorf("another session got a notice: %.600s", out)
+	}
+	if code, _, _ := s.run(`{"session_id":"full","hook_event_name":"PostCompact"}`); code != done {
+		t.Error("no reset")
+	}
+	if out := s.search(`{"funnel/session":"full"}`); strings.Contains(out, "context full") {
+		t.Errorf("a notice after the compaction: %.600s", out)
+	}
+}
+
+// TestUsageFromASessionFile: --usage-from reads the file of the session that the client names, and no other.
+func TestUsageFromASessionFile(t *testing.T) {
+	s := newServed(t)
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	const thread = "019c1a2b-aaaa-7bbb-8ccc-0123456789ab"
+	day := filepath.Join(home, "sessions", "2026", "03", "14")
+	if err := os.MkdirAll(day, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(day, "rollout-2026-03-14T09-26-00-"+thread+".jsonl")
+	record := func(tokens int, at time.Time) {
+		t.Helper()
+		line := fmt.Sprintf(
+			`{"timestamp":%q,"type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":
+			{"input_tokens":%d},"total_token_usage":{"total_tokens":%d},"model_context_window":200000}}}`,
+			at.UTC().Format(time.RFC3339Nano),
+			tokens,
+			tokens,
+		)
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(line, "\n", "")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(194_800, time.Now())
+	mine, other := `{"threadId":"`+thread+`"}`, `{"threadId":"`+thread[:35]+`0"}`
+	for _, c := range []struct {
+		name, meta string
+		flags      []string
+		full       bool
+	}{
+		{"unasked", mine, nil, false},
+		{"another session", other, []string{"--usage-from", "codex"}, false},
+		{"no session", `{}`, []string{"--usage-from", "codex"}, false},
+		{"another client", mine, []string{"--usage-from", "claude"}, false},
+		{"this session", mine, []string{"--usage-from", "codex"}, true},
+	} {
+		if out := s.search(c.meta, c.flags...); strings.Contains(out, "context full") != c.full {
+			t.Errorf("%s: %.600s", c.name, out)
+		}
+	}
+	if err := account.Open(s.store).Reset(observations.Local, thread); err != nil {
+		t.Fatal(err)
+	}
+	record(194_800, time.Now().Add(-pulledAge-time.Minute))
+	if out := s.search(mine, "--usage-from", "codex"); strings.Contains(out, "context full") {
+		t.Errorf("an old record decided: %.600s", out)
+	}
+}
+
+func TestUsageFromIsForStdio(t *testing.T) {
+	if code, _, complaints := try(t, "--usage-from", "claude", "--http", "127.0.0.1:0"); code != usage ||
+		!strings.Contains(complaints, "--usage-from") {
+		t.Errorf("code %d: %s", code, complaints)
+	}
+}
