@@ -16,7 +16,8 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 	direct := map[string]string{
 		"Config": "configPath", "Root": "roots", "Model": "counter", "Mask": "masker", "RedactStore": "openFor",
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
-		"Toolsets": "toolsets", "AllowRead": "shell", "ToolLimit": "toolLimits", "Uncut": "toolLimits", "UsageFrom": "pullUsage",
+		"Toolsets": "toolsets", "AllowRead": "shell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
+		"UsageFrom": "pullUsage",
 	}
 	var empty Settings
 	zero := empty.options()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -271,5 +272,46 @@ func TestUsageLine(t *testing.T) {
 		if got := c.s.usageLine(c.a, 0); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestBlocksToPaste: the JSON that docs/BUDGET.md gives is valid, and its commands are those of this program.
+func TestBlocksToPaste(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "BUDGET.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(b), "```json\n")[1:]
+	hooks := 0
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		var v struct {
+			StatusLine struct{ Type, Command string }
+			Hooks      map[string][]struct {
+				Matcher string
+				Hooks   []struct{ Type, Command string }
+			}
+			Meta map[string]json.RawMessage `json:"_meta"`
+		}
+		if err := json.Unmarshal([]byte(block), &v); err != nil {
+			t.Errorf("%v in %s", err, block)
+		}
+		for name, entries := range v.Hooks {
+			for _, h := range entries[0].Hooks {
+				if hooks++; h.Command != "mcp-funnel usage" || h.Type != "command" ||
+					v.StatusLine.Command != h.Command {
+					t.Errorf("%s runs %+v", name, h)
+				}
+			}
+		}
+		if raw := v.Meta[clientusage.MetaKey]; raw != nil {
+			if _, err := clientusage.ParseMeta(raw); err != nil {
+				t.Error(err)
+			}
+			hooks++
+		}
+	}
+	if hooks != 4 {
+		t.Errorf("%d hooks and reports found, want 4", hooks)
 	}
 }
