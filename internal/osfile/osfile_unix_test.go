@@ -1,0 +1,94 @@
+//go:build unix
+
+package osfile
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenOwn(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	must(t, os.WriteFile(in("plain"), []byte("x"), 0o600))
+	must(t, os.Symlink("plain", in("link")))
+	must(t, os.Symlink("none", in("dangling")))
+	must(t, os.Mkdir(in("dir"), 0o700))
+	must(t, os.Symlink("dir", in("linked")))
+	must(t, os.WriteFile(in("dir/inside"), []byte("x"), 0o600))
+	must(t, syscall.Mkfifo(in("fifo"), 0o600))
+	socket, err := net.Listen("unix", in("socket"))
+	must(t, err)
+	defer func() { _ = socket.Close() }()
+	foreign := "/etc/passwd"
+	if os.Geteuid() == 0 {
+		foreign = in("foreign")
+		must(t, os.WriteFile(foreign, nil, 0o644))
+		must(t, os.Chown(foreign, 65534, 65534))
+	}
+	for path, want := range map[string]error{
+		in("plain"): nil, in("linked/inside"): nil, in("link"): ErrLink, in("dangling"): ErrLink,
+		in("dir"): ErrNotRegular, in("fifo"): ErrNotRegular, in("socket"): ErrNotRegular, "/dev/null": ErrNotRegular,
+		foreign: ErrForeign, in("none"): fs.ErrNotExist,
+	} {
+		f, info, err := OpenOwn(path)
+		if !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+		if err == nil {
+			if info.Size() != 1 {
+				t.Errorf("%s: %d bytes", path, info.Size())
+			}
+			_ = f.Close()
+		}
+	}
+	for name, ok := range map[string]bool{"dir": true, "linked": false, "plain": false, "fifo": false, "none": false} {
+		root, err := OpenDir(in(name))
+		if (err == nil) != ok {
+			t.Errorf("directory %s: %v", name, err)
+		}
+		if err == nil {
+			_ = root.Close()
+		}
+	}
+}
+
+func TestTryLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	open := func() *os.File {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		must(t, err)
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+	a, b := open(), open()
+	for i, step := range []struct {
+		f     *os.File
+		alone bool
+		want  bool
+	}{
+		{a, true, true}, {b, true, false}, {b, false, false}, {a, true, true},
+	} {
+		if ok, err := TryLock(step.f, step.alone); ok != step.want || err != nil {
+			t.Errorf("step %d: %v, %v", i, ok, err)
+		}
+	}
+	Unlock(a)
+	for _, f := range []*os.File{a, b} { // shared
+		if ok, err := TryLock(f, false); !ok || err != nil {
+			t.Errorf("shared: %v, %v", ok, err)
+		}
+	}
+}
