@@ -61,6 +61,9 @@ var parsers = map[string]string{
 	"patterns":     "internal/linesearch FuzzCompile",
 	"diffs":        "internal/kind/diff FuzzDiff",
 	"tokens":       "tokens FuzzCount",
+	"usage":        "internal/usage FuzzParseMeta",
+	"hooks":        "internal/usage FuzzParseClientEvent",
+	"sessions":     "internal/usage FuzzLastRecord",
 }
 
 // Every fuzz target has a corpus that is committed, so that what fuzzing found is tried by every run; scripts/fuzz

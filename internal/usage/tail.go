@@ -6,14 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
 )
 
-// maxTail is how much of the end of a session file is read, in bytes.
-const maxTail = 4 << 20
+// maxTail is how much of the end of a session file is read, in bytes; firstTail is tried before, because the last record
+// is nearly always there, and the server reads the file once in each call.
+const (
+	maxTail   = 4 << 20
+	firstTail = 256 << 10
+)
 
 // ErrUnknown is why a session file says nothing about the context: it has no usage record at its end. ErrCompacted is
 // the case of it in which the context was compacted and the model not asked since.
@@ -38,15 +43,25 @@ func FromCodexFile(path string) (Usage, error) {
 
 // lastRecord reads the lines at the end of a file backwards, until record finds a usage or an error other than errSkip.
 func lastRecord(path string, record func(line []byte) (Usage, error)) (Usage, error) {
-	tail, err := readTail(path, maxTail)
+	f, _, err := osfile.OpenOwn(path)
 	if err != nil {
 		return Usage{}, fmt.Errorf("usage: %w", err)
 	}
-	u, err := lastIn(tail, record)
-	if err != nil {
-		return Usage{}, fmt.Errorf("usage: %s: %w", path, err)
+	defer func() { _ = f.Close() }()
+	for _, most := range []int64{firstTail, maxTail} {
+		var tail []byte
+		if tail, err = readTail(f, most); err != nil {
+			break
+		}
+		var u Usage
+		if u, err = lastIn(tail, record); err == nil {
+			return u, nil
+		}
+		if err != ErrUnknown { //nolint:errorlint // ErrCompacted is an ErrUnknown too, but it is an answer
+			break
+		}
 	}
-	return u, nil
+	return Usage{}, fmt.Errorf("usage: %s: %w", path, err)
 }
 
 // lastIn is lastRecord for lines in memory.
@@ -62,23 +77,21 @@ func lastIn(tail []byte, record func(line []byte) (Usage, error)) (Usage, error)
 	return Usage{}, ErrUnknown
 }
 
-// readTail returns the whole lines among the last max bytes of a file. A last line without its end, which the client
+// readTail returns the whole lines among the last most bytes of a file. A last line without its end, which the client
 // may be writing, is among them.
-func readTail(path string, max int64) ([]byte, error) {
-	f, info, err := osfile.OpenOwn(path)
+func readTail(f *os.File, most int64) ([]byte, error) {
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	from := info.Size() - max
-	if from <= 0 {
-		return io.ReadAll(io.LimitReader(f, max))
-	}
-	from-- // the byte before tells whether the first line is whole
-	b := make([]byte, max+1)
-	n, err := f.ReadAt(b, from)
-	if err != nil && !errors.Is(err, io.EOF) { // it may have been truncated meanwhile
+	size := info.Size()
+	b := make([]byte, min(size, most+1)) // the byte before the tail tells whether its first line is whole
+	n, err := f.ReadAt(b, size-int64(len(b)))
+	if err != nil && !errors.Is(err, io.EOF) { // the file may have been truncated meanwhile
 		return nil, err
+	}
+	if size <= most {
+		return b[:n], nil
 	}
 	_, whole, _ := bytes.Cut(b[:n], []byte{'\n'})
 	return whole, nil
