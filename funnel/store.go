@@ -56,10 +56,10 @@ func (c *call) storeText(s tools.Stored) (string, error) {
 		Hold: len(s.Text), Counter: c.options.Counter, Mask: c.options.Mask, Redact: c.options.Redact,
 	})
 	w.RecordWith(func() (*observations.Recording, error) { return c.openRecording(s.Name, args, s.From) })
+	w.StartRecording()
 	_, _ = w.Write(s.Text) // never fails
 	captured := w.Close()
 	defer captured.Discard()
-	captured.Record()
 	rec, err := captured.Recording()
 	if rec == nil {
 		return "", errors.New(c.storeCause(err))

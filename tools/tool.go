@@ -67,6 +67,10 @@ type Input struct {
 
 	// AsShown reports whether a text is shown as it is: nothing in it is masked or escaped. The funnel always sets it.
 	AsShown func(text string) bool
+
+	// Mask masks the secrets in a text, those of the arguments too; for what [Output.Attach] sends. The funnel always
+	// sets it.
+	Mask func(text string) string
 }
 
 // Stored is a text that a tool stores besides its answer; see [Output.Store].

@@ -77,6 +77,10 @@ func (w *Writer) SetName(name string) { w.name = name }
 // [Captured.Record].
 func (w *Writer) RecordWith(open func() (*observations.Recording, error)) { w.recorder.open = open }
 
+// StartRecording opens the recording now, before the first Write. An output that is surely recorded is then never held
+// for it: its masked form, which is held too, may be longer than the output.
+func (w *Writer) StartRecording() { w.startRecording() }
+
 // Discard deletes the recording; the output is not recorded.
 func (w *Writer) Discard() {
 	w.wait()

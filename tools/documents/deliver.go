@@ -96,6 +96,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	if r.Verdict == continuation.Refused && d.refusedBefore(in.Owner, a) {
 		r.Verdict, r.Reason = continuation.Stop, "this part was refused before"
 	}
+	r.Reason, r.Dropped = in.Mask(r.Reason), in.Mask(r.Dropped) // they quote the part
 	rep := report{
 		State: r.State, Verdict: r.Verdict, Parts: doc.Parts(), Bytes: len(doc.Text()), Kept: a.After, Join: r.Join,
 		Reason: r.Reason,
@@ -109,6 +110,9 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	if r.Verdict == continuation.Done {
 		var more string
 		more, rep.Faults = d.verify(ctx, a.As, in, given, doc.Text())
+		for i, f := range rep.Faults {
+			rep.Faults[i] = in.Mask(f)
+		}
 		text += more + keepOutline(doc, rep.Kept, out)
 	}
 	if r.Verdict == continuation.Continue || r.Verdict == continuation.Refused {
