@@ -44,7 +44,7 @@ func (d *Document) join(part []byte) Result {
 		return Result{Verdict: Stop, State: s, Reason: d.parser.fault()}
 	case s == Whole && d.noSections():
 		return d.joinFresh(part)
-	case s == Whole && !d.lines():
+	case s == Whole && (!d.lines() || d.parser.outline.Found):
 		return Result{Verdict: Refused, State: s, Reason: "the document is whole already"}
 	}
 	if at := d.anchor.at; d.repeats(at, d.anchor.inside, part) {
@@ -64,7 +64,9 @@ func (d *Document) join(part []byte) Result {
 		return d.refuse(fmt.Sprintf("the part fits in %d ways (%s, %s)",
 			len(readings), d.place(readings[0]), d.place(readings[1])))
 	}
-	if merged, dropped, ok := d.merge(part); ok {
+	if merged, dropped, reason, ok := d.merge(part); ok && reason != "" {
+		return d.refuse(string(reason))
+	} else if ok {
 		r := d.replaceText(merged, "sections merged by id")
 		r.Dropped = dropped
 		return r

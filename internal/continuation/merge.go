@@ -3,6 +3,7 @@ package continuation
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -57,68 +58,137 @@ func stringOf(raw []byte) string {
 	return s
 }
 
-// joinFresh joins a part to a document that has no section yet: the part takes its place.
+// joinFresh joins a part to a document that has no section yet: the part takes its place, if it has all members again.
 func (d *Document) joinFresh(part []byte) Result {
-	p := newParser()
-	p.readAll(part)
-	if s := p.state(); s == Broken || s == Trailing || s == TooDeep || firstByte(part) != '{' {
+	fresh := &Document{parser: newParser()}
+	fresh.parser.readAll(part)
+	fresh.text = part
+	if s := fresh.parser.state(); s == Broken || s == Trailing || s == TooDeep || firstByte(part) != '{' {
 		return d.refuse("there is no section yet, and the part is no document: " + clip(string(part), 60))
+	}
+	old, _ := members(d.text)
+	again, _ := members(fresh.closedAt(1))
+	for _, m := range old {
+		if m.Key != "sections" && !equal(m.Raw, rawMember(again, m.Key)) {
+			return d.refuse(
+				fmt.Sprintf("the part takes the place of the document, and has no equal %q", clip(m.Key, maxWord)),
+			)
+		}
 	}
 	return d.replaceText(part, "restart of the document")
 }
 
-// merge joins a whole document with further sections to this one, by the ids of sections. The cut-off element is
-// dropped. dropped says what was left out.
-func (d *Document) merge(part []byte) (joined []byte, dropped string, ok bool) {
-	if !d.parser.outline.Found || firstByte(part) != '{' {
-		return nil, "", false
+// merger joins a whole document with further sections to one that is cut off, by the ids of sections. It only adds: it
+// fails where anything that has arrived would be lost or contradicted.
+type merger struct {
+	cut   cutPlace
+	units []rune   // of the cut-off piece
+	used  bool     // the part goes on from the cut-off place
+	notes []string // what was left out because it was there already
+}
+
+// mergeError says why a document cannot be merged.
+type mergeError string
+
+func refusal(format string, args ...any) mergeError { return mergeError(fmt.Sprintf(format, args...)) }
+
+// merge joins a whole document with further sections to this one. ok is false if the part is none. reason says why it
+// is refused, dropped what of it was there already.
+func (d *Document) merge(part []byte) (joined []byte, dropped string, reason mergeError, ok bool) {
+	if !d.parser.outline.Found || firstByte(part) != '{' || !json.Valid(part) {
+		return nil, "", "", false
 	}
-	fresh, ok := members(part)
+	fresh, _ := members(part)
 	more, isList := elementsOf(rawMember(fresh, "sections"))
-	if !ok || !isList || len(more) == 0 || !json.Valid(part) {
-		return nil, "", false
+	if !isList || len(more) == 0 {
+		return nil, "", "", false
 	}
-	old, ok := members(d.closed())
+	p := newParser()
+	p.readAll(part)
+	if p.doubles+d.parser.doubles > 0 || p.outline.Counts.Doubled+d.parser.outline.Counts.Doubled > 0 {
+		return nil, "", "sections cannot be merged where a name or an id occurs twice", true
+	}
+	m := &merger{cut: d.cutPlace()}
+	m.units, _ = units(m.cut.piece, false)
+	old, ok := members(d.closedAt(m.cut.depth))
+	if !ok {
+		return nil, "", "", false
+	}
+	joined, reason = m.documents(old, fresh, more)
+	return joined, strings.Join(m.notes, "; "), reason, true
+}
+
+// documents merges the members of two documents, of which the second has the sections more.
+func (m *merger) documents(old, fresh []member, more []json.RawMessage) ([]byte, mergeError) {
 	list, isList := elementsOf(rawMember(old, "sections"))
-	if !ok || !isList {
-		return nil, "", false
+	if !isList {
+		return nil, "the sections that have arrived are no list"
 	}
 	if first := sectionID(more[0]); len(list) > 1 && first != "" && first == sectionID(list[0]) {
-		return nil, "", false // it begins like the document itself, but not word for word
+		return nil, "it begins like the document itself, but not word for word"
 	}
-	var notes []string
-	if d.anchor.piece < int64(len(d.text)) {
-		notes = append(notes, "the cut-off element "+clip(string(d.text[d.anchor.piece:]), maxWord))
-	}
-	for _, raw := range more {
+	last := len(list) - 1 // the cut-off section, if the place is in one
+	for i, raw := range more {
 		s, isObject := members(raw)
 		if !isObject {
-			return nil, "", false
+			return nil, refusal("section %d of the part is no object", i)
 		}
 		id := stringOf(rawMember(s, "id"))
 		at := slices.IndexFunc(list, func(o json.RawMessage) bool {
-			return id != "" && sectionID(o) == id
+			return id != "" && sectionID(o) == id || id == "" && equal(o, raw)
 		})
 		if at < 0 {
+			if m.cut.of == sections && !m.used {
+				m.used = m.completes(raw)
+			}
 			list = append(list, raw)
 			continue
 		}
-		both, note, can := mergeSection(list[at], s)
-		if !can {
-			return nil, "", false
-		}
-		if note != "" {
-			notes = append(notes, note)
+		both, reason := m.section(list[at], s, at == last)
+		if reason != "" {
+			return nil, refusal("section %q: %s", clip(id, maxWord), reason)
 		}
 		list[at] = both
 	}
 	setMember(&old, "sections", joinArray(list))
-	for _, m := range fresh {
-		if rawMember(old, m.Key) == nil {
-			old = append(old, m)
+	if reason := m.scalars(&old, fresh, "sections", m.cut.of == document); reason != "" {
+		return nil, reason
+	}
+	if !m.used && (len(m.units) > 0 || m.cut.due) {
+		return nil, refusal(
+			"it neither repeats nor completes what is cut off: %s",
+			clip(string(m.cut.piece), maxWord),
+		)
+	}
+	if len(m.units) > 0 {
+		m.notes = slices.Insert(m.notes, 0, "the cut-off element "+clip(string(m.cut.piece), maxWord))
+	}
+	return joinObject(old), ""
+}
+
+// scalars adds the members of an object but one to another object, in which they must be equal or missing. open says
+// that the text is cut off in the object.
+func (m *merger) scalars(old *[]member, more []member, but string, open bool) mergeError {
+	for _, n := range more {
+		if open && !m.used {
+			m.used = m.completes(append(append(quote(n.Key), ':'), n.Raw...))
+		}
+		switch have := rawMember(*old, n.Key); {
+		case n.Key == but:
+		case have == nil:
+			*old = append(*old, n)
+		case !equal(have, n.Raw):
+			return refusal("%q is %s already, and %s in the part", clip(n.Key, maxWord), clip(string(have), maxWord),
+				clip(string(n.Raw), maxWord))
 		}
 	}
-	return joinObject(old), strings.Join(notes, "; "), true
+	return ""
+}
+
+// completes reports whether a value begins with all of the cut-off piece.
+func (m *merger) completes(raw []byte) bool {
+	us, _ := units(raw, false)
+	return hasPrefix(us, m.units)
 }
 
 // sectionID returns the id of a section; "" if it has none.
@@ -127,58 +197,27 @@ func sectionID(raw json.RawMessage) string {
 	return stringOf(rawMember(m, "id"))
 }
 
-// closed returns the text without the cut-off element, and with its containers closed.
-func (d *Document) closed() []byte {
-	p, a := d.parser, d.anchor
-	if len(p.frames) == 1 {
-		return d.text
-	}
-	depth := max(a.depth, 1)
-	f := &p.frames[depth]
-	end := f.Start + 1
-	if f.Count > 0 {
-		end = f.End
-	}
-	out := slices.Clone(d.text[:end])
-	for ; depth > 0; depth-- {
-		if p.frames[depth].Object {
-			out = append(out, '}')
-		} else {
-			out = append(out, ']')
-		}
-	}
-	return out
-}
-
-// mergeSection appends the elements of a section to those of the one with the same id.
-func mergeSection(raw json.RawMessage, more []member) (json.RawMessage, string, bool) {
+// section adds the members and elements of a section to those of the one with the same id. open says that the text is
+// cut off in it.
+func (m *merger) section(raw json.RawMessage, more []member, open bool) (json.RawMessage, mergeError) {
 	old, _ := members(raw)
-	if a, b := rawMember(old, "content_type"), rawMember(more, "content_type"); a != nil && b != nil &&
-		stringOf(a) != stringOf(b) {
-		return nil, "", false
+	if reason := m.scalars(&old, more, "elements", open && m.cut.of == section); reason != "" {
+		return nil, reason
 	}
 	a, b := rawMember(old, "elements"), rawMember(more, "elements")
-	if firstByte(a) == '{' && firstByte(b) == '{' {
-		both, note, ok := mergeElement(a, b)
-		if !ok {
-			return nil, "", false
-		}
-		setMember(&old, "elements", both)
-		return joinObject(old), note, true
+	if b == nil {
+		return joinObject(old), ""
 	}
-	first, second := elementList(a), elementList(b)
-	note := ""
-	if len(first) > 0 && len(second) > 0 {
-		last := first[len(first)-1]
-		if equal(last, second[0]) {
-			second = second[1:]
-			note = "an element that was there already: " + clip(string(last), maxWord)
-		} else if both, n, ok := mergeElement(last, second[0]); ok {
-			first[len(first)-1], second, note = both, second[1:], n
-		}
+	list, reason := m.elements(elementList(a), elementList(b), open)
+	if reason != "" {
+		return nil, reason
 	}
-	setMember(&old, "elements", joinArray(append(first, second...)))
-	return joinObject(old), note, true
+	all := joinArray(list)
+	if len(list) == 1 && firstByte(b) == '{' && (a == nil || firstByte(a) == '{') {
+		all = list[0]
+	}
+	setMember(&old, "elements", all)
+	return joinObject(old), ""
 }
 
 func elementList(raw json.RawMessage) []json.RawMessage {
@@ -191,39 +230,6 @@ func elementList(raw json.RawMessage) []json.RawMessage {
 	return nil
 }
 
-// mergeElement joins two elements of one section that continue each other: lists, tables with the same headers, and
-// code with the same lines at the seam.
-func mergeElement(a, b json.RawMessage) (json.RawMessage, string, bool) {
-	first, ok := members(a)
-	second, ok2 := members(b)
-	if !ok || !ok2 {
-		return nil, "", false
-	}
-	if x, y := rawMember(first, "code"), rawMember(second, "code"); x != nil && y != nil {
-		code, n, ok := joinLines(stringOf(x), stringOf(y))
-		if !ok || stringOf(rawMember(first, "language")) != stringOf(rawMember(second, "language")) {
-			return nil, "", false
-		}
-		setMember(&first, "code", quote(code))
-		return joinObject(first), plural(int64(n), "line") + " of code that were there already", true
-	}
-	for _, key := range []string{"items", "rows"} {
-		x, isList := elementsOf(rawMember(first, key))
-		y, isList2 := elementsOf(rawMember(second, key))
-		if !isList || !isList2 ||
-			key == "rows" && !equal(rawMember(first, "headers"), rawMember(second, "headers")) {
-			continue
-		}
-		note := ""
-		if len(x) > 0 && len(y) > 0 && equal(x[len(x)-1], y[0]) {
-			y, note = y[1:], "an element that was there already: "+clip(string(x[len(x)-1]), maxWord)
-		}
-		setMember(&first, key, joinArray(append(x, y...)))
-		return joinObject(first), note, true
-	}
-	return nil, "", false
-}
-
 // quote returns a text as a JSON string, without escaping HTML.
 func quote(s string) json.RawMessage {
 	var b bytes.Buffer
@@ -231,17 +237,6 @@ func quote(s string) json.RawMessage {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(s) // a string: cannot fail
 	return bytes.TrimSpace(b.Bytes())
-}
-
-// joinLines joins two blocks of code of which the second begins with the last whole lines of the first.
-func joinLines(a, b string) (string, int, bool) {
-	x, y := strings.Split(strings.TrimSuffix(a, "\n"), "\n"), strings.Split(b, "\n")
-	for n := min(len(x), len(y)); n > 0; n-- {
-		if slices.Equal(x[len(x)-n:], y[:n]) && strings.TrimSpace(strings.Join(y[:n], "")) != "" {
-			return strings.Join(append(x, y[n:]...), "\n"), n, true
-		}
-	}
-	return "", 0, false
 }
 
 // equal reports whether two values are the same but for white space and escapes.

@@ -1,0 +1,277 @@
+package continuation
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// cutPlace is where a document with sections is cut off: the container that is closed to merge others into it, and
+// what is left out by that.
+type cutPlace struct {
+	depth int    // of the frame that is closed
+	of    role   // of the container of the piece
+	piece []byte // the cut-off child of the container; empty: nothing is left out
+	due   bool   // the text ends after a comma or colon: something must follow
+}
+
+// cutPlace returns the innermost container that can be closed without making a false element of a part of one.
+func (d *Document) cutPlace() cutPlace {
+	p := d.parser
+	text := bytes.TrimRight(d.text[:complete(d.text, p.scan.Inside() == "string")], " \t\r\n")
+	last := text[len(text)-1]
+	c := cutPlace{depth: 1, of: document, due: last == ',' || last == ':'}
+	from := int64(-1)
+	for depth := len(p.frames) - 1; depth > 0; depth-- {
+		f := &p.frames[depth]
+		c.depth, c.of, from = depth, f.Role, f.Open
+		switch {
+		case f.Role == noRole || f.Role == row || f.Role == headers:
+			continue
+		case f.Role == element && (f.Open >= 0 || c.due || f.Count == 0):
+			c.depth, c.of, from = depth-1, elements, f.Start
+		case f.Role == section && (sectionID(d.closedAt(depth)) == ""):
+			c.depth, c.of, from = depth-1, sections, f.Start
+		}
+		break
+	}
+	if from >= 0 && from < int64(len(text)) {
+		c.piece = text[from:]
+	}
+	return c
+}
+
+// closedAt returns the text up to the last complete child of the container at a depth, with its containers closed.
+func (d *Document) closedAt(depth int) []byte {
+	p := d.parser
+	if len(p.frames) == 1 {
+		return d.text
+	}
+	depth = min(depth, len(p.frames)-1)
+	f := &p.frames[depth]
+	end := f.Start + 1
+	if f.Count > 0 {
+		end = f.End
+	}
+	out := slices.Clone(d.text[:end])
+	for ; depth > 0; depth-- {
+		if p.frames[depth].Object {
+			out = append(out, '}')
+		} else {
+			out = append(out, ']')
+		}
+	}
+	return out
+}
+
+// elements joins the elements of two sections with the same id. open says that the text is cut off in the first.
+func (m *merger) elements(x, y []json.RawMessage, open bool) ([]json.RawMessage, mergeError) {
+	if open && m.cut.of == elements && len(m.units) > 0 {
+		return m.cutElement(x, y)
+	}
+	inside := open && (m.cut.of == items || m.cut.of == rows)
+	if len(x) == 0 || len(y) == 0 {
+		return append(x, y...), ""
+	}
+	closed := x
+	if inside {
+		closed = x[:len(x)-1]
+	}
+	for _, n := range overlapping(closed, y) { // then the elements at the seam may be one
+		if n == len(y) || !inside && n > 0 {
+			continue
+		}
+		both, note, reason := m.pair(x[len(x)-1], y[n], inside)
+		if reason != "" {
+			return nil, reason
+		}
+		if both != nil {
+			m.used = m.used || inside
+			m.note(note)
+			return append(append(x[:len(x)-1:len(x)-1], both), y[n+1:]...), ""
+		}
+	}
+	return m.lists(x, y, false, whole)
+}
+
+// cutElement joins the elements of a section of which the last one was cut off.
+func (m *merger) cutElement(x, y []json.RawMessage) ([]json.RawMessage, mergeError) {
+	for _, n := range overlapping(x, y) {
+		if n == len(y) {
+			continue
+		}
+		element := y[n]
+		if !m.completes(element) {
+			if element = m.cutCode(element); element == nil {
+				continue
+			}
+		}
+		if len(x) > 0 && n == 0 && again(x, y, whole) >= 0 {
+			continue
+		}
+		m.used = true
+		return append(append(x, element), y[n+1:]...), ""
+	}
+	return nil, refusal("it neither repeats nor completes the cut-off element %s", clip(string(m.cut.piece), maxWord))
+}
+
+// cutCode joins code to the cut-off element, if that is a block of code of which the second has whole lines again; nil
+// if it is not.
+func (m *merger) cutCode(raw json.RawMessage) json.RawMessage {
+	old, ok := members(append(slices.Clone(m.cut.piece), `"}`...))
+	more, ok2 := members(raw)
+	x, y := rawMember(old, "code"), rawMember(more, "code")
+	if !ok || !ok2 || x == nil || y == nil || old[len(old)-1].Key != "code" {
+		return nil
+	}
+	begun := strings.Split(stringOf(x), "\n")
+	code, n, ok := joinLines(begun[:len(begun)-1], begun[len(begun)-1], stringOf(y))
+	if !ok || m.scalars(&old, more, "code", false) != "" {
+		return nil
+	}
+	m.note(plural(int64(n), "line") + " of code that were there already")
+	setMember(&old, "code", quote(code))
+	return joinObject(old)
+}
+
+// pair joins two elements that continue each other: lists, tables with the same headers, and code with the same lines
+// at the seam. It returns nil if they are two elements. open says that the text is cut off in the list of the first.
+func (m *merger) pair(a, b json.RawMessage, open bool) (both json.RawMessage, note string, reason mergeError) {
+	first, ok := members(a)
+	second, ok2 := members(b)
+	if !ok || !ok2 {
+		return nil, "", ""
+	}
+	if x, y := rawMember(first, "code"), rawMember(second, "code"); x != nil && y != nil {
+		lines := strings.Split(strings.TrimSuffix(stringOf(x), "\n"), "\n")
+		code, n, ok := joinLines(lines, "", stringOf(y))
+		if !ok || m.scalars(&first, second, "code", false) != "" {
+			return nil, "", ""
+		}
+		setMember(&first, "code", quote(code))
+		return joinObject(first), plural(int64(n), "line") + " of code that were there already", ""
+	}
+	for _, key := range []string{"items", "rows"} {
+		x, isList := elementsOf(rawMember(first, key))
+		y, isList2 := elementsOf(rawMember(second, key))
+		if !isList || !isList2 {
+			continue
+		}
+		if key == "rows" && !equal(rawMember(first, "headers"), rawMember(second, "headers")) ||
+			m.scalars(&first, second, key, false) != "" {
+			return nil, "", ""
+		}
+		keyOf := whole
+		if key == "rows" {
+			keyOf = firstCell
+		}
+		list, reason := m.lists(x, y, open, keyOf)
+		if reason != "" {
+			return nil, "", reason
+		}
+		setMember(&first, key, joinArray(list))
+		return joinObject(first), "", ""
+	}
+	return nil, "", ""
+}
+
+// lists appends the elements of y to those of x, without those at the seam that are the same. A value of y whose key is
+// one of x is refused, unless keys of x occur twice themselves.
+func (m *merger) lists(
+	x, y []json.RawMessage, open bool, keyOf func(json.RawMessage) string,
+) ([]json.RawMessage, mergeError) {
+	fits := func(n int) bool {
+		return !open || len(m.units) == 0 || n < len(y) && m.completes(y[n])
+	}
+	seams := slices.DeleteFunc(overlapping(x, y), func(n int) bool { return !fits(n) })
+	switch {
+	case len(seams) == 0:
+		return nil, refusal(
+			"it neither repeats nor completes what is cut off: %s",
+			clip(string(m.cut.piece), maxWord),
+		)
+	case len(seams) > 2 || len(seams) == 2 && seams[1] > 0:
+		return nil, refusal("it may repeat %d or %d of the last elements", seams[0], seams[1])
+	}
+	n := seams[0] // the last one is 0 if it fits
+	if i := again(x, y[n:], keyOf); i >= 0 {
+		return nil, refusal("it has %s, which is there already or contradicts what is", clip(string(y[n+i]), maxWord))
+	}
+	if n > 0 {
+		m.note(plural(int64(n), "element") + " that was there already: " + clip(string(y[n-1]), maxWord))
+	}
+	return append(x, y[n:]...), ""
+}
+
+func (m *merger) note(s string) {
+	if s != "" {
+		m.notes = append(m.notes, s)
+	}
+}
+
+// overlapping returns the numbers of values at the end of x that y begins with, most first; 0 is one of them.
+func overlapping(x, y []json.RawMessage) []int {
+	a, b := wholes(x[max(0, len(x)-len(y)):]), wholes(y)
+	var list []int
+	for n := len(a); n >= 0; n-- {
+		if slices.Equal(a[len(a)-n:], b[:n]) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// again returns the index in y of the first value with a key of x; −1 if there is none, or x has a key twice.
+func again(x, y []json.RawMessage, keyOf func(json.RawMessage) string) int {
+	have := map[string]bool{}
+	for _, raw := range x {
+		have[keyOf(raw)] = true
+	}
+	if len(have) < len(x) {
+		return -1
+	}
+	return slices.IndexFunc(y, func(raw json.RawMessage) bool { return have[keyOf(raw)] })
+}
+
+// whole returns a value without what does not matter to JSON.
+func whole(raw json.RawMessage) string {
+	us, _ := units(raw, false)
+	b := make([]byte, 0, 4*len(us))
+	for _, u := range us {
+		b = binary.LittleEndian.AppendUint32(b, uint32(u))
+	}
+	return string(b)
+}
+
+func wholes(list []json.RawMessage) []string {
+	out := make([]string, len(list))
+	for i, raw := range list {
+		out[i] = whole(raw)
+	}
+	return out
+}
+
+// firstCell returns the first cell of a row of several cells, else the whole value: it names the row.
+func firstCell(raw json.RawMessage) string {
+	if cells, ok := elementsOf(raw); ok && len(cells) > 1 {
+		return whole(cells[0])
+	}
+	return whole(raw)
+}
+
+// joinLines joins code to lines of code of which it has the last ones again. open is the beginning of the line after
+// them, if they are cut off there.
+func joinLines(lines []string, open, code string) (joined string, n int, ok bool) {
+	y := strings.Split(code, "\n")
+	found := 0
+	for k := min(len(lines), len(y)); k > 0; k-- {
+		if slices.Equal(lines[len(lines)-k:], y[:k]) && strings.TrimSpace(strings.Join(y[:k], "")) != "" &&
+			(open == "" || k < len(y) && strings.HasPrefix(y[k], open)) {
+			joined, n = strings.Join(append(lines[:len(lines):len(lines)], y[k:]...), "\n"), k
+			found++
+		}
+	}
+	return joined, n, found == 1
+}
