@@ -40,7 +40,7 @@ type checkReport struct {
 	State      jsontrunc.State `json:"state"`
 	Offset     int64           `json:"offset"`            // byte at which the text ends or breaks, from 0
 	Line       int64           `json:"line"`              // of that byte, from 1
-	Pointer    string          `json:"pointer"`           // JSON Pointer of the innermost open value
+	Pointer    string          `json:"pointer"`           // JSON Pointer of the innermost open value, at most 4 KiB
 	Inside     string          `json:"inside,omitempty"`  // "string", "after a comma in an array", …
 	Last       string          `json:"last,omitempty"`    // the last complete element, at most 4 KiB
 	Piece      string          `json:"piece,omitempty"`   // what follows it, at most 4 KiB
@@ -49,6 +49,9 @@ type checkReport struct {
 	Reason     string          `json:"reason,omitempty"`  // what is wrong
 	Outside    string          `json:"outside,omitempty"` // text around a fenced block, which was not checked
 }
+
+// maxPointer is the longest JSON Pointer in bytes that is printed.
+const maxPointer = 4 << 10
 
 // maxInMemory is the size in bytes up to which a document is read into memory, where a fenced block is found.
 const maxInMemory = 64 << 20
@@ -90,13 +93,17 @@ func (r *contextReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// openInput opens a file, or standard input for "-".
+// openInput opens a regular file, or standard input for "-". Opening a FIFO would wait for its writer, and a device may
+// never end.
 func openInput(name string, w *streams) (io.Reader, func(), error) {
 	if name == "-" {
 		if isTerminal(w.in) {
 			return nil, nil, usagef("standard input is a terminal: name a file, or write COMMAND | mcp-funnel …")
 		}
 		return w.in, func() {}, nil
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is not a regular file: give its text on standard input", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -126,17 +133,27 @@ func checkText(r io.Reader) (checkReport, error) {
 		}
 		r = io.MultiReader(bytes.NewReader(all), in)
 	}
-	text, _, err := content.Decode(r)
-	if err != nil {
+	// Only what a byte order mark or zeros show is decoded: one-byte encodings look alike.
+	in = bufio.NewReaderSize(r, content.SniffSize)
+	head, err = in.Peek(content.SniffSize)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return checkReport{}, err
+	}
+	text := io.Reader(in)
+	switch e := content.Detect(head, err != nil); e {
+	case content.UTF16LE, content.UTF16BE, content.UTF32LE, content.UTF32BE:
+		text = e.Reader(in)
 	}
 	rep, err := jsontrunc.Check(text)
 	if err != nil {
 		return checkReport{}, err
 	}
 	out := checkReport{
-		State: rep.State, Offset: rep.Offset, Line: rep.Line, Pointer: rep.Pointer, Inside: rep.Inside, Last: rep.Last,
-		Piece: strings.TrimLeft(rep.Piece, ", \t\r\n"), Values: rep.Values, Duplicates: rep.Duplicates, Reason: rep.Reason,
+		State: rep.State, Offset: rep.Offset, Line: rep.Line, Pointer: content.ClipBytes(rep.Pointer, maxPointer), Inside: rep.Inside, Last: rep.Last,
+		Piece: strings.TrimLeft(
+			rep.Piece,
+			", \t\r\n",
+		), Values: rep.Values, Duplicates: rep.Duplicates, Reason: rep.Reason,
 		Outside: content.ClipBytes(outside, 400),
 	}
 	if out.State == jsontrunc.Whole {
@@ -155,7 +172,7 @@ func (r checkReport) line() string {
 	case jsontrunc.Cut:
 		s = "cut off at " + place + ", inside " + article(r.Inside)
 		if r.Pointer != "" {
-			s += " at " + r.Pointer
+			s += " at " + content.ClipBytes(r.Pointer, 200)
 		}
 		if r.Last != "" {
 			s += "; last complete element: " + content.ClipBytes(r.Last, 120)

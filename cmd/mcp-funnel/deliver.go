@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
+	"github.com/mcp-funnel/mcp-funnel/internal/jsontrunc"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/documents"
 )
@@ -35,6 +41,9 @@ func (d *deliver) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
+	if part, err = wholeCharacters(part); err != nil {
+		return fmt.Errorf("%s: %w", cmp.Or(d.File, "-"), err)
+	}
 	args, err := json.Marshal(documents.Args{Part: tools.Text(part), After: d.After, As: d.As, Intent: d.Intent})
 	if err != nil {
 		return err
@@ -61,4 +70,23 @@ func (d *deliver) Run(ctx context.Context, s *Settings, w *streams) error {
 		return errFailed
 	}
 	return nil
+}
+
+// wholeCharacters returns a part in UTF-8, without the beginning of a character at its end: the restart text does not
+// have it either.
+func wholeCharacters(part []byte) ([]byte, error) {
+	part, err := continuation.Decode(part)
+	if err != nil {
+		return nil, err
+	}
+	if len(runes.TrimStart(part)) < len(part) {
+		return nil, errors.New("it begins inside of a character: begin with the restart text")
+	}
+	end := runes.Complete(part)
+	if end < len(part) {
+		if r, err := jsontrunc.Check(bytes.NewReader(part)); err != nil || r.State == jsontrunc.Trailing {
+			return nil, errors.New("bytes that are not UTF-8 follow the end of the document")
+		}
+	}
+	return part[:end], nil
 }

@@ -91,8 +91,8 @@ func (c *joinCmd) write(text []byte, w *streams) error {
 	return errors.Join(err, f.Close())
 }
 
-// maxPart is the largest part in bytes.
-const maxPart = 512 << 20
+// maxPart is the largest part in bytes: that of a document of deliver. To join one takes about 25 times its size.
+const maxPart = 64 << 20
 
 // readPart reads a part from a file or standard input.
 func readPart(ctx context.Context, name string, w *streams) ([]byte, error) {
@@ -103,7 +103,7 @@ func readPart(ctx context.Context, name string, w *streams) ([]byte, error) {
 	defer closeInput()
 	b, err := io.ReadAll(io.LimitReader(&contextReader{ctx, in}, maxPart+1))
 	if err == nil && len(b) > maxPart {
-		err = fmt.Errorf("it has over %d bytes, the largest part that is joined", int64(maxPart))
+		err = fmt.Errorf("it has over %d bytes (64 MiB), the largest part that is read", int64(maxPart))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

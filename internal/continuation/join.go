@@ -33,6 +33,9 @@ func (d *Document) join(part []byte) Result {
 		return Result{Verdict: Refused, State: d.state(), Reason: "the part is empty"}
 	}
 	if len(bytes.TrimSpace(d.text)) == 0 {
+		if reason := d.seam(part); reason != "" {
+			return d.refuse(reason)
+		}
 		d.plain = notJSON(part)
 		return d.replaceText(part, "first part")
 	}
@@ -56,6 +59,8 @@ func (d *Document) join(part []byte) Result {
 	}
 	readings, unclear := d.readings(part)
 	switch {
+	case d.beginsInEscape(part):
+		return d.refuse("it begins inside of an escape such as \\n: begin before the escape")
 	case unclear:
 		return d.refuse("it may or may not repeat the last characters, too few to tell")
 	case len(readings) == 1:
@@ -101,6 +106,31 @@ func (d *Document) apply(r *reading) Result {
 	d.parse(r.joined)
 	d.history.grew(int64(len(r.joined)))
 	return d.result(r.how)
+}
+
+// beginsInEscape reports whether a part repeats the end of the text from inside of an escape on.
+func (d *Document) beginsInEscape(part []byte) bool {
+	const least = 4 // bytes that are repeated
+	part = bytes.TrimLeft(part, " \t\r\n")
+	from := max(0, len(d.text)-min(2*len(part), maxCompared))
+	for at := from + backslashes(d.text[:from])%2; at < len(d.text); {
+		i := bytes.IndexByte(d.text[at:], '\\')
+		if i < 0 {
+			return false
+		}
+		at += i
+		_, size := character(d.text[at:])
+		for next := at + max(size, 2); at+1 < min(next, len(d.text)); {
+			at++
+			if end := d.text[at:]; len(end) >= least {
+				if _, ok := beginsWith(part, end, true); ok {
+					return true
+				}
+			}
+		}
+		at++
+	}
+	return false
 }
 
 func (d *Document) refuse(reason string) Result {
@@ -177,6 +207,9 @@ var opener = regexp.MustCompile(`^\s*(?:…|\.\.\.|//|/\*|<!--|#|\*\*|\[?(?i:con
 
 // notPlain returns why a part cannot simply be appended; "" if it can.
 func (d *Document) notPlain(part []byte, r *reading) string {
+	if reason := d.seam(part); reason != "" {
+		return reason
+	}
 	const hint = "it does not begin with text that is there already"
 	if fault := r.fault(); fault != "" {
 		return hint + ", and simply appended it is broken: " + fault
@@ -205,10 +238,12 @@ func (d *Document) notPlainString(part []byte) string {
 	}
 	first, _ := utf8.DecodeRune(part)
 	last, _ := utf8.DecodeLastRune(d.text[:d.anchor.end])
-	if unicode.IsUpper(first) && (unicode.IsLower(last) || unicode.IsDigit(last)) && d.anchor.end == int64(len(d.text)) {
+	if unicode.IsUpper(first) && (unicode.IsLower(last) || unicode.IsDigit(last)) &&
+		d.anchor.end == int64(len(d.text)) {
 		return "it begins like a sentence, in the middle of a word"
 	}
-	if unicode.IsUpper(first) && bytes.IndexByte(part, '"') < 0 && bytes.IndexByte([]byte(".!?"), lastByte(part)) >= 0 {
+	if unicode.IsUpper(first) && bytes.IndexByte(part, '"') < 0 &&
+		bytes.IndexByte([]byte(".!?"), lastByte(part)) >= 0 {
 		return "it is a sentence, which may or may not belong to the string"
 	}
 	got, _ := units(part[:min(len(part), 4096)], true)

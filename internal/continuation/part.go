@@ -6,8 +6,10 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
 // fence is a line that begins or ends a block of code in Markdown.
@@ -22,7 +24,7 @@ var fenceLine = regexp.MustCompile("(?m)^ {0,3}(?:```+|~~~+)[ \t]*([^\\s`]*)[^\n
 // Normalize returns the text of a part: decoded, without a byte order mark, and of a part with one fenced block only
 // the block. preface is the text around the block.
 func Normalize(part []byte) (body []byte, preface string, err error) {
-	part, err = decode(part)
+	part, err = Decode(part)
 	if err != nil {
 		return nil, "", err
 	}
@@ -61,14 +63,34 @@ func isJSONLanguage(s string) bool {
 	return false
 }
 
-// decode returns the text in UTF-8 without a byte order mark.
-func decode(part []byte) ([]byte, error) {
+// Decode returns a text in UTF-8 without a byte order mark, or an error that names the byte at which it is not UTF-8. A
+// part may begin and end inside of a character.
+func Decode(part []byte) ([]byte, error) {
 	e := content.Detect(part[:min(len(part), content.SniffSize)], len(part) <= content.SniffSize)
 	switch e {
 	case content.UTF8BOM, content.UTF16LE, content.UTF16BE, content.UTF32LE, content.UTF32BE:
 		return io.ReadAll(e.Reader(bytes.NewReader(part)))
 	}
+	inner := runes.TrimStart(part)
+	if n := runes.Invalid(inner[:runes.Complete(inner)]); n >= 0 {
+		return nil, fmt.Errorf(
+			"byte %d (0x%x) is not UTF-8; save the text as UTF-8",
+			len(part)-len(inner)+n,
+			inner[n],
+		)
+	}
 	return part, nil
+}
+
+// seam returns what is wrong with the character between the text and a part that is appended to it; "" if nothing is.
+func (d *Document) seam(part []byte) string {
+	begun := d.text[runes.Complete(d.text):]
+	rest := part[:len(part)-len(runes.TrimStart(part))]
+	if len(begun)+len(rest) > 0 && utf8.RuneCount(append(bytes.Clone(begun), rest...)) != 1 ||
+		len(begun)+len(rest) == 1 {
+		return "the text ends, or the part begins, inside of a character that both do not complete"
+	}
+	return ""
 }
 
 func firstByte(b []byte) byte {

@@ -65,6 +65,7 @@ func (c *Checker) Write(p []byte) (int, error) {
 		c.levels[0].rest.begin(c.bomSize)
 	}
 	if c.strict != nil {
+		p = p[:c.strict.readable(p, c.base)]
 		c.writeStrict(p)
 		c.Scanned(p)
 		return size, nil

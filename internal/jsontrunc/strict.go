@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"hash/maphash"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
 const (
@@ -32,6 +34,36 @@ type strict struct {
 	ended    int64 // offset of the end of the last top-level value
 	last     byte  // the last byte that is not white space
 	more     bool  // something else than line ends follows an error
+
+	invalid int64  // offset of the first byte that is not UTF-8; −1: none
+	half    []byte // the beginning of a character at the end of what was read
+}
+
+// readable returns how much of p, which begins at an offset of the text, is UTF-8.
+func (s *strict) readable(p []byte, base int64) int {
+	if s.invalid >= 0 {
+		return 0
+	}
+	from := 0
+	if n := len(s.half); n > 0 {
+		b := append(s.half, p[:min(len(p), utf8.UTFMax-n)]...)
+		if s.half = b; !utf8.FullRune(b) {
+			return len(p)
+		}
+		r, size := utf8.DecodeRune(b)
+		if s.half = nil; r == utf8.RuneError && size == 1 {
+			s.invalid = base - int64(n)
+			return 0
+		}
+		from = size - n
+	}
+	end := from + runes.Complete(p[from:])
+	if n := runes.Invalid(p[from:end]); n >= 0 {
+		s.invalid = base + int64(from+n)
+		return from + n
+	}
+	s.half = bytes.Clone(p[end:])
+	return len(p)
 }
 
 // nameSet holds the hashes of the names of one object.
@@ -173,6 +205,12 @@ func (c *Checker) closeStrict(r *Report) {
 	case s.trailing >= 0:
 		r.State, r.Offset, r.Reason = Trailing, s.trailing, "text follows a value on its line"
 		r.Inside, r.Pointer = content.BetweenValues, ""
+	case s.invalid >= 0 && r.State != Broken:
+		state := Broken
+		if r.State == Whole {
+			state = Trailing
+		}
+		r.State, r.Offset, r.Reason = state, s.invalid, "the text is not UTF-8 from this byte on"
 	case r.State == Broken && r.Values > 0 && r.Inside == content.BetweenValues:
 		r.State = Trailing
 		r.Reason = "text follows the end of the document: " + r.Reason

@@ -90,6 +90,20 @@ func Complete(p []byte) int {
 	return len(p)
 }
 
+// Invalid returns the offset of the first byte of p that is not part of UTF-8; −1 if there is none.
+func Invalid(p []byte) int {
+	if utf8.Valid(p) {
+		return -1
+	}
+	for i := 0; ; {
+		r, size := utf8.DecodeRune(p[i:])
+		if r == utf8.RuneError && size <= 1 {
+			return i
+		}
+		i += size
+	}
+}
+
 // TrimStart returns p without the first bytes that continue a rune which started before p: at most three.
 func TrimStart(p []byte) []byte {
 	for i := 1; i < utf8.UTFMax && len(p) > 0 && !utf8.RuneStart(p[0]); i++ {

@@ -198,7 +198,7 @@ func readAll(src *source.Source) ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	return text[:n], nil
+	return continuation.Decode(text[:n])
 }
 
 // store stores the part, and the joined text if it is another one.
@@ -233,8 +233,12 @@ func (d *deliverer) store(a Args, in tools.Input, out tools.Output, doc *continu
 		from = append(from, rep.Part)
 	}
 	if len(doc.Text()) > maxDocument {
-		return fmt.Errorf("the document has %d bytes by now, and may have %d; the part is kept as %s",
-			len(doc.Text()), int64(maxDocument), rep.Part)
+		kept := "nothing was kept"
+		if rep.Part != "" {
+			kept = "only the part is kept, as " + rep.Part
+		}
+		return fmt.Errorf("the document has %d bytes by now, and may have %d (64 MiB); %s",
+			len(doc.Text()), int64(maxDocument), kept)
 	}
 	name := fmt.Sprintf("%s, parts 1-%d", kind, rep.Parts)
 	if rep.Parts == 1 {
