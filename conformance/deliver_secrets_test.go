@@ -36,3 +36,35 @@ func TestDeliverSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestDeliverShowsWhatToRepeat cuts a document at each byte near its secrets: what the answer shows to begin with is
+// the exact restart text, or the element has to be begun again.
+func TestDeliverShowsWhatToRepeat(t *testing.T) {
+	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
+	doc := `{"items":["some words before it","see https://bob:secretpw12@host.org/ for more","` +
+		longPart(300) + `password=hunter2secret` + strings.Repeat(" and so on", 4) + `","and the last words of it"]}`
+	shows, again := 0, 0
+	for cut := 60; cut < len(doc)-2; cut += 3 {
+		a, err := c.call("deliver", object{"part": doc[:cut]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _ := a.delivered(t)
+		_, shown, ok := strings.Cut(a.text(), "\n```\n")
+		if !ok {
+			again++
+			if !strings.Contains(a.text(), "Begin with the whole cut-off element") {
+				t.Errorf("cut at %d: %s", cut, a.text())
+			}
+			continue
+		}
+		shows++
+		if shown, _, _ = strings.Cut(shown, "\n```"); shown != d.Restart || !strings.HasSuffix(doc[:cut], shown) &&
+			!strings.HasSuffix(strings.TrimSpace(doc[:cut]), shown) {
+			t.Errorf("cut at %d: %q is shown for %q", cut, shown, d.Restart)
+		}
+	}
+	if shows == 0 || again == 0 {
+		t.Errorf("%d restart texts, %d elements from their beginning", shows, again)
+	}
+}

@@ -70,7 +70,7 @@ func TestDeliver(t *testing.T) {
 			}
 			return ids[id]
 		})
-		fmt.Fprintf(&page, "%s:\n\n```\n%s\n```\n\n", title, strings.TrimSpace(text))
+		fmt.Fprintf(&page, "%s:\n\n````\n%s\n````\n\n", title, strings.TrimSpace(text))
 	}
 	doc := plan(120)
 	cut := strings.Index(doc, "item 111") + 5

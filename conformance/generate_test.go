@@ -83,8 +83,8 @@ func TestGenerateInParts(t *testing.T) {
 	doc := plan(60)
 	s := chattest.Answering(t, func(_ int, r chattest.Request) chattest.Reply {
 		at := 0
-		if _, rest, ok := strings.Cut(r.Messages[0].Content, "Begin with "); ok {
-			text, _, _ := strings.Cut(rest, " word for word")
+		if _, rest, ok := strings.Cut(r.Messages[0].Content, "what is new:\n```\n"); ok {
+			text, _, _ := strings.Cut(rest, "\n```")
 			at = strings.Index(doc, text)
 		}
 		return chattest.Reply{Text: doc[at:min(len(doc), at+700)]}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
 	"github.com/mcp-funnel/mcp-funnel/internal/generation"
 	"github.com/mcp-funnel/mcp-funnel/internal/intent"
+	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
 )
@@ -67,11 +68,16 @@ func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
+	mask := secrets.New() // the client masks what it sends
 	bar := newBar(w.err, "generate")
 	out, err := generation.Generate(ctx, client, generation.Options{
 		System: g.System, Prompt: task.prompt,
 		Document: continuation.Options{
 			MaxParts: s.MaxParts, OutlineTokens: s.OutlineTokens, Tokens: counter.Count,
+			AsShown: func(before, text string) bool {
+				shown, _ := mask.String(before + text)
+				return strings.HasSuffix(shown, text)
+			},
 		},
 		Progress: func(part, bytes int) { bar.progress(int64(bytes), 0, fmt.Sprintf("bytes of part %d", part)) },
 		Report: func(part int, r chat.Reply, joined continuation.Result, d *continuation.Document) {

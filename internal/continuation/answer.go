@@ -32,12 +32,8 @@ func (d *Document) Answer(r Result, n Names) string {
 			keptAs(n),
 		)
 		if n.Call != "" {
-			fmt.Fprintf(
-				&b,
-				"If anything is missing, go on with %s. Begin with %s word for word, then add what is new.\n",
-				n.Call,
-				d.lastLine(),
-			)
+			b.WriteString("If anything is missing: ")
+			d.goOn(&b, n)
 		}
 	case Refused:
 		d.refused(&b, r, n)
@@ -47,7 +43,11 @@ func (d *Document) Answer(r Result, n Names) string {
 		d.cut(&b, r, n)
 	}
 	if r.Join != "" && r.Join != "first part" {
-		fmt.Fprintf(&b, "Joined by: %s.", r.Join)
+		b.WriteString("Joined by: " + r.Join)
+		if r.Join == "plain continuation" {
+			b.WriteString("; the restart text was not repeated")
+		}
+		b.WriteByte('.')
 		if r.Dropped != "" {
 			fmt.Fprintf(&b, " Left out: %s.", clip(r.Dropped, shownPiece))
 		}
@@ -121,15 +121,37 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 	if n.Call != "" {
 		call = "Go on with " + n.Call + "."
 	}
-	if d.plain {
-		fmt.Fprintf(b, "%s Begin with %s word for word, then add what is new.\n", call, d.lastLine())
+	if !d.plain && d.anchor.hidden {
+		fmt.Fprintf(b, "%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
+			"then add what is new. It has text that cannot be shown here.\n", call, d.path())
 		return
 	}
-	then := "complete it, then add what is new"
-	if d.anchor.inside {
-		then = "these words inside of the string, then go on with it"
+	text := d.Restart()
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
 	}
-	fmt.Fprintf(b, "%s Begin with %s word for word, %s.\n", call, d.restart(), then)
+	fmt.Fprintf(b, "%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n", call, d.then(), fence, text, fence)
+}
+
+// then says what follows the restart text.
+func (d *Document) then() string {
+	const add = "then add what is new"
+	if d.plain {
+		return add
+	}
+	if d.anchor.inside && d.parser.scan.Inside() == "string" {
+		return "which is inside of a string; go on with it, " + add
+	}
+	switch in := d.parser.inside(); in {
+	case "after a comma":
+		return add
+	case "after a colon", "after a name":
+		return "give its value, " + add
+	case "inside an object", "inside an array", "inside " + content.Article(content.BetweenValues):
+		return add
+	}
+	return "complete it, " + add
 }
 
 // Position says at which byte and inside of what the text ends.
@@ -145,12 +167,16 @@ func (d *Document) Position() string {
 
 // where says which element is cut off, and inside of what the text ends.
 func (d *Document) where() string {
-	p := d.parser
-	path := p.pointer(d.anchor.depth)
+	return d.path() + ", " + d.parser.inside()
+}
+
+// path names the element that is cut off.
+func (d *Document) path() string {
+	path := d.parser.pointer(d.anchor.depth)
 	if path == "" {
 		path = "at the top"
 	}
-	return content.ClipBytes(path, 2*maxWord) + ", " + p.inside()
+	return content.ClipBytes(path, 2*maxWord)
 }
 
 // inside says inside of what the text that was read ends: "inside a string", "after a comma".
@@ -215,8 +241,6 @@ func (d *Document) refused(b *strings.Builder, r Result, n Names) {
 	switch r.State {
 	case Whole:
 		fmt.Fprintf(b, "The document is whole as it is.%s\n", keptAs(n))
-	case NotJSON:
-		fmt.Fprintf(b, "Go on with %s. Begin with %s word for word, then add what is new.\n", n.Call, d.lastLine())
 	default:
 		if len(d.text) > 0 {
 			d.goOn(b, n)
@@ -249,7 +273,7 @@ func (d *Document) lastLine() string {
 		if i := bytes.LastIndexByte(s, '\n'); i >= 0 && len(s)-i > restartMin {
 			s = s[i+1:]
 		}
-		if bytes.Count(d.text, s) == 1 {
+		if at := int64(len(t) - len(s)); bytes.Count(d.text, s) == 1 && d.shown(at, int64(len(t))) {
 			return string(s)
 		}
 	}

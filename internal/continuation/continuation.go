@@ -45,8 +45,9 @@ type Options struct {
 	MaxParts      int              // parts after which the document is stuck; 20
 	OutlineTokens int              // of the outline in an answer; 150
 	Tokens        func(string) int // counts tokens; a quarter of the bytes by default
-	// AsShown reports whether a text can be shown as it is: nothing in it is masked or escaped. All of it by default.
-	AsShown func(string) bool
+	// AsShown reports whether a text can be shown as it is, where another is before it: nothing in it is masked or
+	// escaped. All of it by default.
+	AsShown func(before, text string) bool
 }
 
 const (
@@ -87,7 +88,7 @@ func New(o Options) *Document {
 		o.Tokens = func(s string) int { return (len(s) + 3) / 4 }
 	}
 	if o.AsShown == nil {
-		o.AsShown = func(string) bool { return true }
+		o.AsShown = func(_, _ string) bool { return true }
 	}
 	return &Document{options: o, parser: newParser()}
 }

@@ -50,6 +50,10 @@ func (d *Document) join(part []byte) Result {
 	case s == Whole && (!d.lines() || d.parser.outline.Found):
 		return Result{Verdict: Refused, State: s, Reason: "the document is whole already"}
 	}
+	if quoted, ok := bytes.CutPrefix(bytes.TrimLeft(part, " \t\r\n"), []byte{'"'}); ok && d.anchor.inside &&
+		d.repeats(d.anchor.at, true, quoted) {
+		part = quoted // the writer opens the string again
+	}
 	if at := d.anchor.at; d.repeats(at, d.anchor.inside, part) {
 		r := d.reading(at, "restart text", part, d.anchor.inside)
 		if fault := r.fault(); fault != "" {

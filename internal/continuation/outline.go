@@ -219,8 +219,10 @@ func (o *outline) end(p *parser, whole bool) {
 		}
 		if o.Current.ID == "" {
 			o.Unnamed++
+		} else if line := o.Current.line(); whole {
+			o.line(line)
 		} else {
-			o.line(o.Current.line())
+			o.line(line + " (cut off)")
 		}
 	case noRole, document:
 		if depth := len(p.frames) - 1; depth <= 2 && !o.Found && p.objectsAbove(depth) {

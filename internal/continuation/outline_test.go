@@ -29,9 +29,9 @@ func TestOutline(t *testing.T) {
 		{"a section without an id is left out", `{"sections": [{"content_type": "paragraph", "elements": [{"text": "x"}]},
 			{"id": "p", "content_type": "paragraph", "elements": [{"text": "x"}]}]}`, "paragraph with 1 text"},
 		{"the cut-off row does not count", `{"sections": [{"id": "t", "content_type": "table", "elements": [{"rows": [[1], [2], [3`,
-			"table \"t\" with 2 rows"},
+			"table \"t\" with 2 rows (cut off)"},
 		{"code so far", `{"sections": [{"id": "c", "content_type": "code_block", "elements": [{"code": "a\nb\nc`,
-			"code_block \"c\" with 3 code lines"},
+			"code_block \"c\" with 3 code lines (cut off)"},
 		{"an unknown type", `{"sections": [{"id": "q", "content_type": "quote", "elements": [{"by": "x"}, {}]}]}`,
 			"quote \"q\" with 2 elements"},
 		{"other JSON", `{"items": [1, 2, 3], "meta": {"a": {"b": [1]}, "c": 2}}`,
@@ -151,7 +151,7 @@ func TestLongIDsDiffer(t *testing.T) {
 // TestMaskedTextIsNoRestartText has a secret where the text is cut off.
 func TestMaskedTextIsNoRestartText(t *testing.T) {
 	shown := func(s string) bool { return !strings.Contains(s, "hidden") }
-	d := New(Options{AsShown: shown})
+	d := New(Options{AsShown: func(_, s string) bool { return shown(s) }})
 	d.Add(
 		[]byte(
 			`{"items": ["some words before it", "more words before it", "hidden token", "and then some more words`,

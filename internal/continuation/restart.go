@@ -8,13 +8,15 @@ import (
 const (
 	// restartMin is the least number of characters of a restart text, without white space.
 	restartMin = 16
-	// restartMax is the length in bytes up to which a restart text begins with an element of the reported array; a
-	// longer one begins further inside.
-	restartMax = 600
+	// restartMax is the length in bytes up to which a restart text begins with an element; where all of them are longer,
+	// it begins inside of a string.
+	restartMax = 300
 	// longString is the number of characters from which on a string is continued from its last words.
 	longString = 200
 	// tailMin and tailMax bound the last words of such a string, in characters.
-	tailMin, tailMax = 80, 160
+	tailMin, tailMax = 80, 150
+	// secretContext is how many bytes before a text may say that it is a secret: a name, the head of a key.
+	secretContext = 4 << 10
 )
 
 // anchor is the place from which the next part goes on, and the element that is reported.
@@ -22,6 +24,7 @@ type anchor struct {
 	at     int64 // offset of the restart text
 	end    int64 // end of the restart text: the end of the text without an incomplete character
 	inside bool  // the restart text begins inside of a string
+	hidden bool  // the restart text is masked or escaped where it is shown: no other was found
 
 	depth     int   // of the frame whose child is reported
 	piece     int64 // offset of the cut-off element
@@ -72,28 +75,43 @@ func (d *Document) findAnchor() anchor {
 		a.last, a.lastUntil = f.Last[n-1], f.End
 	}
 	if inside == "string" && utf8.RuneCount(d.text[p.value:a.end]) > longString {
-		if at := d.lastWords(p.value+1, a.end); at >= 0 {
+		if at := d.lastWords(p.value+1, a.end, a.end, 8*tailMax); at >= 0 {
 			a.at, a.inside = at, true
 			return a
 		}
 	}
-	a.at = d.elementAnchor(a)
+	a.at, a.inside = d.elementAnchor(a)
+	a.hidden = !d.shown(a.at, a.end)
 	return a
 }
 
-// lastWords returns where the last words of a string begin, which occur once in the text; −1 if they don't.
-func (d *Document) lastWords(from, end int64) int64 {
-	for _, most := range []int64{tailMax, 2 * tailMax, 4 * tailMax, 8 * tailMax} {
-		at := d.wordStart(max(from, end-most), end-tailMin)
-		if at < 0 {
-			continue
+// shown reports whether a range of the text is shown as it is.
+func (d *Document) shown(at, end int64) bool {
+	return d.options.AsShown(string(d.text[max(0, at-secretContext):at]), string(d.text[at:max(at, end)]))
+}
+
+// lastWords returns where the last words of the text begin, in a string from one offset to another, which occur once;
+// −1 if there are none. They have tailMax bytes, or more up to most.
+func (d *Document) lastWords(from, to, end, most int64) int64 {
+	for size := int64(tailMax); size <= most; size *= 2 {
+		at := d.wordStart(max(from, end-size), min(to, end-tailMin))
+		if at >= 0 && d.restartable(at, end) && d.shown(at, end) {
+			return at
 		}
-		if t := d.text[at:end]; nonBlank(t) >= restartMin && bytes.Count(d.text, t) == 1 &&
-			d.options.AsShown(string(t)) {
+	}
+	to = min(to, end-restartMin) // fewer words, behind a secret
+	for at := d.wordStart(max(from, end-tailMin), to); at >= 0; at = d.wordStart(at+1, to) {
+		if d.restartable(at, end) && d.shown(at, end) {
 			return at
 		}
 	}
 	return -1
+}
+
+// restartable reports whether the text from an offset on is long enough and occurs once.
+func (d *Document) restartable(at, end int64) bool {
+	t := d.text[at:max(at, end)]
+	return nonBlank(t) >= restartMin && bytes.Count(d.text, t) == 1
 }
 
 // wordStart returns the first place in [from, to) of the inside of a string where a word begins; −1 if there is none.
@@ -121,8 +139,8 @@ func (d *Document) outsideEscape(i int64) bool {
 }
 
 // elementAnchor returns where an element begins whose text up to the end is long enough and occurs once: the cut-off
-// element or one before it. If these are too long, an element further inside is taken.
-func (d *Document) elementAnchor(a anchor) int64 {
+// element or one before it. If these are too long, an element further inside is taken, or the last words of a string.
+func (d *Document) elementAnchor(a anchor) (at int64, inside bool) {
 	p := d.parser
 	depths := []int{a.depth}
 	for depth := len(p.frames) - 1; depth > a.depth; depth-- {
@@ -132,33 +150,92 @@ func (d *Document) elementAnchor(a anchor) int64 {
 		depths = append(depths, depth)
 	}
 	fallback := int64(0)
+	try := func(starts []int64) bool {
+		var good bool
+		if at, good = d.lastUnique(starts, a.end); at > fallback {
+			fallback = at
+		}
+		return good
+	}
 	for _, depth := range depths {
 		f := &p.frames[depth]
 		starts := f.Last
 		if f.Open >= 0 {
 			starts = append(starts[:len(starts):len(starts)], f.Open)
 		}
-		at, found := d.lastUnique(starts, a.end)
-		if found && a.end-at <= restartMax {
-			return at
+		if try(starts) {
+			return at, false
 		}
-		fallback = max(fallback, at)
 	}
-	if at, found := d.lastUnique(p.recent, a.end); found {
-		return at
+	members := make([]int64, len(p.recent))
+	for i, at := range p.recent {
+		members[i] = d.memberStart(at)
 	}
-	return fallback
+	if try(members) {
+		return at, false
+	}
+	for i := len(p.recent) - 1; i >= 0; i-- {
+		from, to := d.stringAt(p.recent[i], a.end)
+		if at = d.lastWords(from, to, a.end, 2*tailMax); at >= 0 {
+			return at, true
+		}
+	}
+	return fallback, false
 }
 
-// lastUnique returns the last of some offsets from which the text up to the end is long enough and occurs once.
-func (d *Document) lastUnique(starts []int64, end int64) (int64, bool) {
+// lastUnique returns the last of some offsets from which the text up to the end is long enough and occurs once. good
+// says that it is not too long and is shown as it is, which is preferred; at is −1 if there is none.
+func (d *Document) lastUnique(starts []int64, end int64) (at int64, good bool) {
+	at = -1
 	for i := len(starts) - 1; i >= 0 && i >= len(starts)-storedStarts; i-- {
-		t := d.text[starts[i]:max(end, starts[i])]
-		if nonBlank(t) >= restartMin && bytes.Count(d.text, t) == 1 && d.options.AsShown(string(t)) {
+		if !d.restartable(starts[i], end) {
+			continue
+		}
+		if end-starts[i] <= restartMax && d.shown(starts[i], end) {
 			return starts[i], true
 		}
+		if at < 0 {
+			at = starts[i]
+		}
+		if end-starts[i] > restartMax { // and those before it
+			break
+		}
 	}
-	return 0, false
+	return at, false
+}
+
+// memberStart returns where the name of the value at an offset begins; the offset if it has none.
+func (d *Document) memberStart(at int64) int64 {
+	before := bytes.TrimRight(d.text[:at], " \t\r\n")
+	name, ok := bytes.CutSuffix(before, []byte{':'})
+	if name = bytes.TrimRight(name, " \t\r\n"); !ok || len(name) == 0 {
+		return at
+	}
+	for name = name[:len(name)-1]; ; {
+		i := bytes.LastIndexByte(name, '"')
+		if i < 0 {
+			return at
+		}
+		if name = name[:i]; backslashes(name)%2 == 0 {
+			return int64(i)
+		}
+	}
+}
+
+// stringAt returns where the inside of the string at an offset begins and ends; an empty range if there is none.
+func (d *Document) stringAt(at, end int64) (from, to int64) {
+	if at >= end || d.text[at] != '"' {
+		return at, at
+	}
+	for i := at + 1; i < end; i++ {
+		switch d.text[i] {
+		case '\\':
+			i++
+		case '"':
+			return at + 1, i
+		}
+	}
+	return at + 1, end
 }
 
 // nonBlank counts characters that are not white space.

@@ -32,8 +32,8 @@ func writer(doc string, size int) func(int, chattest.Request) chattest.Reply {
 		last := r.Messages[len(r.Messages)-1]
 		if last.Role == "assistant" { // prefilled: the reply goes on without it
 			at = strings.Index(doc, last.Content) + len(last.Content)
-		} else if _, rest, ok := strings.Cut(last.Content, "Begin with "); ok {
-			text, _, _ := strings.Cut(rest, " word for word")
+		} else if _, rest, ok := strings.Cut(last.Content, "what is new:\n```\n"); ok {
+			text, _, _ := strings.Cut(rest, "\n```")
 			at = strings.Index(doc, text)
 		}
 		return chattest.Reply{Text: doc[at:min(len(doc), at+size)], Finish: "stop"}

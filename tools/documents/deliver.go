@@ -160,7 +160,10 @@ func names(kept string) continuation.Names {
 // open returns the document that is continued, or a new one.
 func (d *deliverer) open(ctx context.Context, after string, in tools.Input) (*continuation.Document, error) {
 	o := continuation.Options{
-		MaxParts: d.options.MaxParts, OutlineTokens: d.options.OutlineTokens, AsShown: in.AsShown, Tokens: countWith(in),
+		MaxParts: d.options.MaxParts, OutlineTokens: d.options.OutlineTokens, Tokens: countWith(in),
+		AsShown: func(before, text string) bool {
+			return in.AsShown(text) && strings.HasSuffix(in.Mask(before+text), text)
+		},
 	}
 	if after == "" {
 		return continuation.New(o), nil

@@ -1,0 +1,110 @@
+package continuation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// uniqueWords returns n different words.
+func uniqueWords(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "word%d ", i*i)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// TestRestartIsShort cuts documents off after long elements.
+func TestRestartIsShort(t *testing.T) {
+	long := uniqueWords(5000)
+	for name, text := range map[string]string{
+		"inside of it":           `{"a":["` + long,
+		"after it":               `{"a":["` + long + `"`,
+		"after it, with a comma": `{"a":["` + long + `",`,
+		"in the next one":        `{"a":["` + long + `","x`,
+		"in a member after it":   `{"a":[{"text":"` + long + `","n":1`,
+		"in a name after it":     `{"a":[{"text":"` + long + `","n`,
+		"in an object":           `{"title":"` + long + `","n":{"x":[`,
+	} {
+		d := New(Options{})
+		add(t, d, text)
+		restart := d.Restart()
+		if n := len(restart); n > restartMax || strings.Count(text, restart) != 1 ||
+			!strings.HasSuffix(text, restart) {
+			t.Errorf("%s: %d bytes: %.200q", name, n, restart)
+		}
+		rest := restart + ` and more`
+		if r := add(t, d, rest); name == "inside of it" &&
+			(r.Join != "restart text" || string(d.Text()) != text+" and more") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	d := New(Options{})
+	add(t, d, `{"a":["`+long)
+	if r := add(t, d, `"`+d.Restart()+`"]}`); string(d.Text()) != `{"a":["`+long+`"]}` {
+		t.Errorf("a writer who opens the string again: %+v", r)
+	}
+}
+
+// TestRestartIsNeverMasked has secrets where a restart text would be.
+func TestRestartIsNeverMasked(t *testing.T) {
+	shown := func(before, text string) bool {
+		return !strings.Contains(text, "hidden") && !strings.HasSuffix(before, "secret ")
+	}
+	for _, tt := range []struct{ text, restart string }{
+		{`{"items":["some words before","a hidden token","and some more words th`, `"and some more words th`},
+		{`{"items":["` + uniqueWords(40) + ` hidden token and then some more words of it th`, "token and then some more words of it th"},
+		{`{"items":["some words before","a hidden tok`, ""},
+	} {
+		d := New(Options{AsShown: shown})
+		r := add(t, d, tt.text)
+		answer := d.Answer(r, Names{Call: "deliver"})
+		if tt.restart == "" {
+			if !strings.Contains(answer, "Begin with the whole cut-off element, /items/1,") ||
+				strings.Contains(answer, "```") {
+				t.Errorf("%s", answer)
+			}
+			if r := add(t, d, `"a hidden token","end"]}`); r.Verdict != Done {
+				t.Errorf("the element from its beginning: %+v", r)
+			}
+			continue
+		}
+		if d.Restart() != tt.restart || !strings.Contains(answer, "\n```\n"+tt.restart+"\n```\n") {
+			t.Errorf("%q: %s", d.Restart(), answer)
+		}
+	}
+}
+
+// TestWhatFollowsTheRestartText has the words of the answer for each place at which a text may end.
+func TestWhatFollowsTheRestartText(t *testing.T) {
+	for text, says := range map[string]string{
+		`{"a":["some words of it","more words",`:         "word for word, then add",
+		`{"a":["some words of it","more wo`:              "complete it, then add",
+		`{"some words of it":1,"more words":`:            "give its value, then add",
+		`{"a":["some words of it","more words"`:          "word for word, then add",
+		`{"a":["` + uniqueWords(80):                      "inside of a string; go on with it",
+		`{"a":["some words of it","has a fence ` + "```": "\n````\n",
+	} {
+		d := New(Options{})
+		r := add(t, d, text)
+		if answer := d.Answer(r, Names{}); !strings.Contains(answer, says) {
+			t.Errorf("%q is not in %s", says, answer)
+		}
+	}
+	d := New(Options{})
+	add(t, d, `{"a":["some words of it","a te`)
+	if a := d.Answer(add(t, d, `xt","more"]}`), Names{}); !strings.Contains(
+		a,
+		"plain continuation; the restart text was not repeated.",
+	) {
+		t.Error(a)
+	}
+	e := New(Options{})
+	r := add(t, e, `{"sections":[{"id":"a","content_type":"paragraph","elements":[{"text":"x"}]},{"id":"l",`+
+		`"content_type":"bullet_list","elements":[{"items":["one","tw`)
+	if a := e.Answer(r, Names{}); !strings.Contains(a, "bullet_list with 1 item (cut off)\n") ||
+		strings.Count(a, "(cut off)") != 1 {
+		t.Error(a)
+	}
+}
