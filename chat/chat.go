@@ -28,7 +28,7 @@ type Options struct {
 	Context     int           // the model's context window in tokens; 0: that of the profile, or unknown
 	Profile     string        // of [Profiles]; "": default
 	AllowRemote bool          // the host need not be this machine
-	Timeout     time.Duration // of one request without a byte from the endpoint; 5 min
+	Timeout     time.Duration // of one request without a byte from the endpoint; 5 min. In all it may take ten times that
 	MaxReply    int64         // bytes of one reply; 16 MiB
 
 	Count func(string) int // counts tokens, as an upper bound; a third of the bytes by default
@@ -37,6 +37,8 @@ type Options struct {
 const (
 	defaultTimeout  = 5 * time.Minute
 	defaultMaxReply = 16 << 20
+	// totalTimeouts is how many times Timeout a request may take in all.
+	totalTimeouts = 10
 	// maxKey is the largest key file in bytes.
 	maxKey = 16 << 10
 )

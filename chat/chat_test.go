@@ -122,6 +122,24 @@ func TestErrors(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("never silent, and without end", func(t *testing.T) {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for r.Context().Err() == nil {
+				_, _ = w.Write([]byte(": still here\n"))
+				w.(http.Flusher).Flush()
+				time.Sleep(time.Millisecond)
+			}
+		}))
+		defer s.Close()
+		_, err := client(
+			t,
+			chat.Options{URL: s.URL + "/v1", Timeout: 50 * time.Millisecond},
+		).Complete(t.Context(), hello(true))
+		if err == nil || !strings.Contains(err.Error(), "still writing after 500ms") {
+			t.Error(err)
+		}
+	})
 	t.Run("cancelled", func(t *testing.T) {
 		s := chattest.New(t, chattest.Reply{Wait: make(chan struct{})})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,6 +115,11 @@ func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 		stop(fmt.Errorf("the endpoint sent nothing for %s; a larger --endpoint-timeout waits longer", c.options.Timeout))
 	})
 	defer timer.Stop()
+	limit := time.AfterFunc(totalTimeouts*c.options.Timeout, func() {
+		stop(&ReportError{fmt.Sprintf("the endpoint was still writing after %s, ten times the --endpoint-timeout",
+			totalTimeouts*c.options.Timeout)})
+	})
+	defer limit.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return Reply{}, err
@@ -211,9 +217,12 @@ func (c *Client) explain(ctx context.Context, err error) error {
 		return cause
 	}
 	var dns *net.DNSError
+	var report *ReportError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &report):
+		return &ReportError{fmt.Sprintf("the endpoint %s: %s", c.host(), c.safe(report.Message))}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("the endpoint %s refuses connections: is the model server running?", c.host())
 	case errors.As(err, &dns):
@@ -245,23 +254,7 @@ func (c *Client) safe(s string) string {
 // statusError reads the body of an error.
 func (c *Client) statusError(resp *http.Response, in io.Reader) error {
 	b, _ := io.ReadAll(io.LimitReader(in, 64<<10)) // as much of it as there is
-	var parsed struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-	}
-	text := string(b)
-	if json.Unmarshal(b, &parsed) == nil {
-		var inner struct{ Message string }
-		var plain string
-		switch {
-		case json.Unmarshal(parsed.Error, &inner) == nil && inner.Message != "":
-			text = inner.Message
-		case json.Unmarshal(parsed.Error, &plain) == nil && plain != "":
-			text = plain
-		case parsed.Message != "":
-			text = parsed.Message
-		}
-	}
+	text := cmp.Or(errorText(b), string(b))
 	e := &StatusError{Status: resp.StatusCode, Message: c.safe(text)}
 	after := resp.Header.Get("Retry-After")
 	if s, err := strconv.Atoi(after); err == nil && s > 0 {

@@ -8,18 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
 // wire is a reply, or a chunk of a streamed one.
 type wire struct {
-	Choices []struct {
-		Message      *delta `json:"message"`
-		Delta        *delta `json:"delta"`
-		FinishReason string `json:"finish_reason"`
-	} `json:"choices"`
-	Usage *struct {
+	Choices []choice `json:"choices"`
+	Usage   *struct {
 		Prompt     int `json:"prompt_tokens"`
 		Completion int `json:"completion_tokens"`
 		Details    struct {
@@ -29,11 +29,19 @@ type wire struct {
 	Error json.RawMessage `json:"error"`
 }
 
+// choice is one of several answers to a request. Only the first is asked for.
+type choice struct {
+	Index        int    `json:"index"`
+	Message      *delta `json:"message"`
+	Delta        *delta `json:"delta"`
+	FinishReason string `json:"finish_reason"`
+}
+
 // delta is a message, or what a chunk adds to it.
 type delta struct {
-	Content          string `json:"content"`
-	ReasoningContent string `json:"reasoning_content"` // llama.cpp, DeepSeek
-	Reasoning        string `json:"reasoning"`         // OpenRouter, Ollama
+	Content          fragment `json:"content"`
+	ReasoningContent fragment `json:"reasoning_content"` // llama.cpp, DeepSeek
+	Reasoning        fragment `json:"reasoning"`         // OpenRouter, Ollama
 	ToolCalls        []struct {
 		Index    int    `json:"index"`
 		ID       string `json:"id"`
@@ -45,10 +53,44 @@ type delta struct {
 	} `json:"tool_calls"`
 }
 
+// fragment is the inside of a JSON string as it is written: a character may be split over two of them, as bytes or as
+// the two escapes of a surrogate pair.
+type fragment []byte
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (f *fragment) UnmarshalJSON(raw []byte) error {
+	switch {
+	case string(raw) == "null":
+	case raw[0] == '"':
+		*f = bytes.Clone(raw[1 : len(raw)-1])
+	default:
+		return errors.New("a text of it is no string")
+	}
+	return nil
+}
+
+// highSurrogate matches the first escape of a surrogate pair at the end of a text.
+var highSurrogate = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})$`)
+
+// textOf returns the text of fragments in a row, without the first half of a character at its end.
+func textOf(raw []byte) string {
+	if m := highSurrogate.FindSubmatchIndex(raw[max(0, len(raw)-64):]); m != nil {
+		raw = raw[:max(0, len(raw)-64)+m[2]]
+	}
+	text := content.AppendUnquoted(nil, raw)
+	return string(text[:runes.Complete(text)])
+}
+
+// ReportError is an error that the endpoint reports in its reply, or a reply that is none: to ask again or to go on
+// with the text before it is no use.
+type ReportError struct{ Message string }
+
+func (e *ReportError) Error() string { return e.Message }
+
 // collector collects a reply from its chunks.
 type collector struct {
 	reply           Reply
-	text, reasoning strings.Builder
+	text, reasoning bytes.Buffer // fragments
 	choices         bool
 	done            bool // a finish reason was seen
 }
@@ -57,10 +99,12 @@ type collector struct {
 func (c *collector) add(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {
-		return fmt.Errorf("the endpoint's reply is no JSON: %w", err)
+		return &ReportError{"the endpoint's reply is no JSON: " + err.Error()}
 	}
 	if len(w.Error) > 0 && string(w.Error) != "null" {
-		return fmt.Errorf("it reports an error: %s", w.Error) // the caller masks and clips it
+		return &ReportError{
+			"it reports an error: " + cmp.Or(errorText(b), string(w.Error)),
+		} // the caller masks and clips it
 	}
 	if u := w.Usage; u != nil {
 		c.reply.Usage = Usage{Prompt: u.Prompt, Completion: u.Completion, Cached: u.Details.Cached}
@@ -69,7 +113,11 @@ func (c *collector) add(b []byte) error {
 		return nil
 	}
 	c.choices = true
-	choice := w.Choices[0]
+	first := slices.IndexFunc(w.Choices, func(c choice) bool { return c.Index == 0 })
+	if first < 0 {
+		return nil // of another answer to the same request
+	}
+	choice := w.Choices[first]
 	if choice.FinishReason != "" {
 		c.reply.FinishReason, c.done = choice.FinishReason, true
 	}
@@ -80,11 +128,13 @@ func (c *collector) add(b []byte) error {
 	if d == nil {
 		return nil
 	}
-	c.text.WriteString(d.Content)
-	c.reasoning.WriteString(cmp.Or(d.ReasoningContent, d.Reasoning))
+	c.text.Write(d.Content)
+	if c.reasoning.Write(d.ReasoningContent); len(d.ReasoningContent) == 0 {
+		c.reasoning.Write(d.Reasoning)
+	}
 	for _, t := range d.ToolCalls {
 		if t.Index < 0 || t.Index > 255 {
-			return fmt.Errorf("the endpoint's reply has a tool call with the index %d", t.Index)
+			return &ReportError{fmt.Sprintf("the endpoint's reply has a tool call with the index %d", t.Index)}
 		}
 		at := t.Index
 		if choice.Message != nil { // not streamed: in order, without an index
@@ -112,7 +162,7 @@ func argumentText(raw json.RawMessage) string {
 
 // result returns the reply so far.
 func (c *collector) result() Reply {
-	c.reply.Text, c.reply.Reasoning = c.text.String(), c.reasoning.String()
+	c.reply.Text, c.reply.Reasoning = textOf(c.text.Bytes()), textOf(c.reasoning.Bytes())
 	return c.reply
 }
 
@@ -139,9 +189,12 @@ func readStream(in io.Reader, progress func(int)) (Reply, error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 64<<10), maxEvent)
 	for lines.Scan() {
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
-		if data = bytes.TrimSpace(data); !ok || len(data) == 0 {
-			continue // a comment, an event's name, or the blank line after an event
+		data, err := eventData(lines.Bytes())
+		if err != nil {
+			return c.result(), err
+		}
+		if len(data) == 0 {
+			continue
 		}
 		if string(data) == "[DONE]" {
 			if !c.choices {
@@ -162,9 +215,51 @@ func readStream(in io.Reader, progress func(int)) (Reply, error) {
 	case err != nil:
 		return c.result(), fmt.Errorf("the endpoint's stream broke off after %d bytes of text: %w", c.text.Len(), err)
 	case !c.done:
-		return c.result(), fmt.Errorf("the endpoint's stream ended after %d bytes of text, without its end", c.text.Len())
+		return c.result(), fmt.Errorf(
+			"the endpoint's stream ended after %d bytes of text, without its end",
+			c.text.Len(),
+		)
 	}
 	return c.result(), nil
+}
+
+// eventData returns the data of a line of a stream; empty for a comment, the name of an event, or the blank line after
+// one. llama.cpp sends errors as "error: {…}".
+func eventData(line []byte) ([]byte, error) {
+	name, data, _ := bytes.Cut(bytes.TrimSpace(line), []byte{':'})
+	data = bytes.TrimSpace(data)
+	switch string(name) {
+	case "data":
+		return data, nil
+	case "", "event", "id", "retry":
+		return nil, nil
+	case "error":
+		return nil, &ReportError{"it reports an error: " + cmp.Or(errorText(data), string(data))}
+	}
+	if e := errorText(line); e != "" {
+		return nil, &ReportError{"it reports an error: " + e}
+	}
+	return nil, &ReportError{fmt.Sprintf("a line of the endpoint's stream is no event: %q", clip(string(line)))}
+}
+
+// errorText returns the message of an error as endpoints word it in JSON; "" if it has none.
+func errorText(b []byte) string {
+	var parsed struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	if json.Unmarshal(b, &parsed) != nil {
+		return ""
+	}
+	var inner struct{ Message string }
+	var plain string
+	switch {
+	case json.Unmarshal(parsed.Error, &inner) == nil && inner.Message != "":
+		return inner.Message
+	case json.Unmarshal(parsed.Error, &plain) == nil && plain != "":
+		return plain
+	}
+	return parsed.Message
 }
 
 // callsInText finds tool calls that a model wrote as text, as small local models do: between <tool_call> tags, or a

@@ -93,6 +93,11 @@ func TestGenerateInParts(t *testing.T) {
 	if out != doc || code != 0 || !strings.Contains(errs, `"state":"whole"`) {
 		t.Errorf("exit code %d, %d bytes of %d, %s", code, len(out), len(doc), errs)
 	}
+	ended := chattest.New(t, chattest.Reply{Text: doc, Finish: "length"})
+	if out, errs, code = generates(t, "Write the plan.", "--endpoint-url", ended.URL); out != doc || code != 0 ||
+		!strings.Contains(errs, `gives "length" as its reason`) {
+		t.Errorf("exit code %d, %d bytes, %s", code, len(out), errs)
+	}
 	half := chattest.New(
 		t,
 		chattest.Reply{Text: doc[:900]},

@@ -101,6 +101,9 @@ func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
 	for _, f := range out.Review {
 		printMessage(w.err, "look at: "+f)
 	}
+	if n := len(out.Finish); out.Verdict == continuation.Done && n > 0 && out.Finish[n-1] == "length" {
+		printMessage(w.err, `look at: the endpoint gives "length" as its reason to finish, though the document parses`)
+	}
 	faults := 0
 	if out.Verdict == continuation.Done {
 		faults = task.check(out.Text, int64(client.Context()), counter, w)

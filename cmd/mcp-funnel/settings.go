@@ -77,7 +77,7 @@ type Settings struct {
 	EndpointContext     int    `group:"endpoint" to:"Endpoint.Context" placeholder:"TOKENS" help:"Context window of the endpoint's model. Default: that of the profile."`
 	EndpointProfile     string `group:"endpoint" to:"Endpoint.Profile" enum:"default,lfm2.5-1.2b" default:"default" help:"Parameters that are sent with a request: ${enum}."`
 	EndpointAllowRemote bool   `group:"endpoint" to:"Endpoint.AllowRemote" help:"Allow an endpoint on another machine: what is sent leaves this one."`
-	EndpointTimeout     age    `group:"endpoint" min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up."`
+	EndpointTimeout     age    `group:"endpoint" min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up, as it is after ten times that in all."`
 
 	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), all; separated by commas."`
 	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`

@@ -85,10 +85,11 @@ func (g *generator) next(ctx context.Context, part int) (more bool, err error) {
 	if g.options.Report != nil {
 		g.options.Report(part, reply, r, g.doc)
 	}
+	var report *chat.ReportError
 	switch {
 	case r.Verdict == continuation.Done:
 		return false, nil
-	case broken != nil && ctx.Err() != nil:
+	case broken != nil && (ctx.Err() != nil || errors.As(broken, &report)):
 		return false, broken
 	case r.Verdict == continuation.Continue, r.Verdict == continuation.Refused:
 		return true, nil

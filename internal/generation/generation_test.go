@@ -113,3 +113,17 @@ func TestStops(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReportedErrorEnds has an endpoint that reports an error in the middle of a stream.
+func TestReportedErrorEnds(t *testing.T) {
+	s := chattest.New(t, chattest.Reply{
+		Header: map[string]string{"Content-Type": "text/event-stream"},
+		Raw: "data: {\"choices\":[{\"delta\":{\"content\":\"{\\\"a\\\":[1,\"}}]}\n\n" +
+			"data: {\"error\":{\"message\":\"out of memory\"}}\n\n",
+	})
+	out, err := generate(t, s, "default")
+	if err == nil || !strings.Contains(err.Error(), "out of memory") || string(out.Text) != `{"a":[1,` ||
+		out.Requests != 1 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
