@@ -28,3 +28,13 @@ func TestFindID(t *testing.T) {
 		}
 	}
 }
+
+// TestHalfACharacter has a text that was cut inside of a surrogate pair.
+func TestHalfACharacter(t *testing.T) {
+	for _, text := range []string{`a \ud83d`, `a \ude00`, `a \ud83d and more`} {
+		_, fault := Parse([]byte(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"part":"` + text + `"}}`))
+		if fault == nil || !strings.Contains(fault.Error(), "send both halves") {
+			t.Errorf("%s: %v", text, fault)
+		}
+	}
+}

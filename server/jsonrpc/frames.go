@@ -299,6 +299,9 @@ func parseFault(err error) *Fault {
 	case errors.Is(at.Err, io.ErrUnexpectedEOF):
 		return Faultf(mcp.PARSE_ERROR, "not JSON: the message is truncated%s", where)
 	}
+	if strings.Contains(why, "surrogate") { // of a text that was cut inside of an escape
+		where += "; send both halves of the character, or end the string before it"
+	}
 	return Faultf(mcp.PARSE_ERROR, "not JSON: %s%s", Echo(why), where)
 }
 
