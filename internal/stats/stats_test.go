@@ -80,7 +80,8 @@ func TestEvents(t *testing.T) {
 	)
 	e := r.Events
 	if e.Decisions["ok"] != 2 || e.Decisions["needs_summary"] != 2 || e.Decisions["reject"] != 1 || e.DryRuns != 1 ||
-		e.Violations != 1 || e.Pointers != 1 || e.Refetches != 2 || e.Ignored != 1 || e.Summaries != 1 || e.Compactions != 1 ||
+		e.Violations != 1 || e.Pointers != 1 || e.Refetches != 2 || e.Ignored != 1 || e.Summaries != 1 ||
+		e.Compactions != 1 ||
 		e.Saved != 70_000 || r.Total.Notices != 1 || r.Last.Left != 70 {
 		t.Errorf("%+v", e)
 	}
