@@ -32,10 +32,12 @@ type bullet struct {
 	text string
 }
 
+// Done reports whether the text is no list: over half of more than 100 lines are outside of items.
+func (b *Bullets) Done() bool { return b.lines > 100 && 2*b.other > b.lines }
+
 // Add counts a line with its number in the text.
 func (b *Bullets) Add(line []byte, at int64) {
-	// If over half of more than 100 lines are outside of items, the text is not a list.
-	if b.lines > 100 && 2*b.other > b.lines {
+	if b.Done() {
 		return
 	}
 	indent := 0

@@ -11,6 +11,9 @@ type Sentences struct {
 	done  bool
 }
 
+// Done reports whether further lines change nothing.
+func (s *Sentences) Done() bool { return s.done }
+
 // Add appends a line of the text to the current paragraph.
 func (s *Sentences) Add(line []byte) {
 	if s.done {

@@ -52,14 +52,16 @@ func (l *listing) add(line []byte) {
 	first := !l.inside
 	l.inside = true
 	l.lines++
-	// If over a quarter of more than 100 lines name no file, the text is not a listing.
-	if l.lines > 100 && 4*l.known < 3*l.lines {
+	if l.done() {
 		return
 	}
 	if l.classify(line, first) {
 		l.known++
 	}
 }
+
+// done reports whether the text is not a listing: over a quarter of more than 100 lines name no file.
+func (l *listing) done() bool { return l.lines > 100 && 4*l.known < 3*l.lines }
 
 // classify counts a line in the forms that it has, and reports whether there is one. first is true for the first line
 // after an empty one.

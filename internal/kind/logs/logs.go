@@ -56,6 +56,7 @@ type logs struct {
 	mapped bool                   // ends is computed
 	// accepted is the previous line if [logs.acceptSimilar] accepted it, else nil. It points into the current block.
 	accepted []byte
+	parsed   parsed
 
 	from     string // time of the first line that has a time, as written
 	last     []byte // time in the last line that has a time
@@ -97,18 +98,20 @@ func (l *logs) Add(p []byte) {
 // all lines of the block are parsed.
 const lookBytes = 32 << 10
 
-// ahead skips the leading lines of p that [logs.acceptSimilar] accepts and returns their length in bytes. p is a
-// suffix of the current block.
+// ahead skips the leading lines of p that [logs.acceptAlike] or [logs.acceptSimilar] accepts and returns their length
+// in bytes. p is a suffix of the current block.
 func (l *logs) ahead(p []byte) (n int) {
-	if l.has != (marks{}) || l.source || l.panics.open != nil || l.layout.rest == 0 {
-		return 0
+	start := len(l.piece) - len(p)
+	n = l.acceptAlike(p)
+	if l.has != (marks{}) || l.source || l.panics.open != nil || l.layout.rest == 0 || n == len(p) {
+		return n
 	}
 	if !l.mapped {
 		runes.Newlines(l.piece, l.ends[:])
 		l.mapped = true
 	}
-	from := len(l.piece) - len(p)
-	start, k, words := from, from/64, l.ends[:(len(l.piece)+63)/64]
+	from := start + n
+	k, words := from/64, l.ends[:(len(l.piece)+63)/64]
 	for word := words[k] &^ (1<<(from%64) - 1); ; word = words[k] {
 		for ; word != 0; word &= word - 1 {
 			end := k*64 + bits.TrailingZeros64(word)
@@ -137,6 +140,7 @@ func (l *logs) line(line []byte, size int64) {
 	l.read += size + 1
 	may := l.marks()
 	l.recordAccepted()
+	l.parsed.size = 0
 	if l.isSource(line) {
 		return
 	}
@@ -195,28 +199,42 @@ func (l *logs) line(line []byte, size int64) {
 	if len(b) == 0 || to == 0 && (b[0] == ' ' || b[0] == '\t') {
 		return // continues the previous line
 	}
-	l.pattern(b, at, lv)
+	l.pattern(b, at, lv, 0, 0)
+	// "--" is a line of no listing.
+	if !access && lv < failure && size <= digest.LineBytes && may == (marks{}) && line[0] != '-' {
+		l.parsed = parsed{int(size) + 1, from, to, rest, lv}
+	}
 }
 
-// pattern matches a line against the patterns, unless sampling skips the line.
-func (l *logs) pattern(b []byte, at int64, lv level) {
+// pattern matches a line against the patterns, unless sampling skips the line. It returns how many of the next lines it
+// counted too: at most more lines of size bytes each, which follow the same pattern.
+func (l *logs) pattern(b []byte, at int64, lv level, size, more int64) int64 {
 	if l.read <= l.whole {
-		l.wholeEnd = at
+		if more > 0 {
+			more = min(more, (l.whole-l.read)/size)
+		}
+		more = l.templates.again(l.templates.add(b, at, lv), more)
+		l.wholeEnd = at + more
+		return more
 	}
-	if l.read <= l.whole || lv >= failure || l.templates.stopped {
-		l.templates.add(b, at, lv)
-		return
+	if lv >= failure || l.templates.stopped {
+		return l.templates.again(l.templates.add(b, at, lv), more)
 	}
-	l.beyond++
 	// The position of the window varies pseudo-randomly between the blocks of windowEvery bytes, because the output
 	// of a program may be periodic.
 	place := uint64(l.read/windowEvery) * 0x9E3779B97F4A7C15 >> 60
-	if uint64(l.read%windowEvery/windowSize) != place {
-		return
+	if more > 0 {
+		more = min(more, (windowSize-1-l.read%windowSize)/size)
 	}
-	l.sampledLines++
-	l.sampledBytes += int64(len(b))
-	l.templates.add(b, at, lv).sampled++
+	if uint64(l.read%windowEvery/windowSize) == place {
+		found := l.templates.add(b, at, lv)
+		more = l.templates.again(found, more)
+		found.sampled += 1 + more
+		l.sampledLines += 1 + more
+		l.sampledBytes += (1 + more) * int64(len(b))
+	}
+	l.beyond += 1 + more
+	return more
 }
 
 // end ends the text and extrapolates the counts of sampled patterns.
@@ -254,7 +272,8 @@ func (l *logs) acceptSimilar(line []byte) bool {
 	l.levels[lv]++
 	l.accepted = line
 	l.panics.beforeLine = l.rows.Number
-	l.pattern(b, l.rows.Number, lv)
+	l.parsed.size = 0
+	l.pattern(b, l.rows.Number, lv, 0, 0)
 	return true
 }
 

@@ -50,11 +50,25 @@ type titles struct {
 
 func NewProse(name string) *prose {
 	p := &prose{logs: New(name), titles: map[string]*titles{}, blank: true}
-	p.logs.rows.Visit, p.logs.rows.Skip = p.line, nil
+	p.logs.rows.Visit, p.logs.rows.Skip = p.line, p.ahead
 	return p
 }
 
 func (p *prose) Add(b []byte) { p.logs.Add(b) }
+
+// ahead skips the leading lines of b that are like the line before, once no more than their number counts.
+func (p *prose) ahead(b []byte) int {
+	if p.logs.rows.Number <= probeLines || !p.opening.Done() || !p.bullets.Done() || !p.listing.done() {
+		return 0
+	}
+	before := p.logs.rows.Number
+	n := p.logs.acceptAlike(b)
+	if n > 0 {
+		p.pending.line = 0
+		p.listing.lines += p.logs.rows.Number - before
+	}
+	return n
+}
 
 func (p *prose) line(line []byte, size int64) {
 	at := p.logs.rows.Number

@@ -106,6 +106,23 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	return found
 }
 
+// again counts at most n more lines with the signature and the level of the line that add has just matched to found. It
+// returns how many: a line that is due for a probe is left to add.
+func (t *templates) again(found *template, n int64) int64 {
+	switch {
+	case found == nil: // lines of this level are not matched any more
+	case t.probed == 0: // the probe may have removed the template
+		n = 0
+	default:
+		n = min(n, templateProbe-1-t.probed)
+		t.probed += n
+		found.n += n
+		found.last += n
+	}
+	t.lines += n
+	return n
+}
+
 // probe stops the matching of lines that do not repeat, because it is expensive and finds nothing: the cache did not
 // know half of them, and under a tenth have a common template. Common templates and those of errors remain.
 func (t *templates) probe() {
