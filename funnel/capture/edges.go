@@ -89,6 +89,10 @@ func (e *edges) countHidden(lines []byte) {
 		runes.Newlines(part, ends[:])
 		for k, word := range ends[:(len(part)+63)/64] {
 			e.lines += int64(bits.OnesCount64(word))
+			last := word
+			if !zerosBetween(word, e.longest) { // then only the first of these lines, which may begin earlier, may be longer
+				word &= -word
+			}
 			for ; word != 0; word &= word - 1 {
 				end := at + 64*k + bits.TrailingZeros64(word)
 				if int64(end-from) > e.longest { // a line has at most one char a byte
@@ -96,8 +100,25 @@ func (e *edges) countHidden(lines []byte) {
 				}
 				from = end + 1
 			}
+			if last != 0 {
+				from = at + 64*k + bits.Len64(last)
+			}
 		}
 	}
+}
+
+// zerosBetween reports whether more than n zeros follow each other between two ones of a word.
+func zerosBetween(word uint64, n int64) bool {
+	if n >= 62 || word&(word-1) == 0 {
+		return false
+	}
+	zeros := ^word & (1<<(bits.Len64(word)-1) - 1) &^ (word&-word - 1)
+	for have, want := 1, int(n)+1; have < want && zeros != 0; { // each bit stands for a run of have zeros from it on
+		step := min(have, want-have)
+		zeros &= zeros >> step
+		have += step
+	}
+	return zeros != 0
 }
 
 // extendLine adds to the open line.

@@ -2,6 +2,8 @@ package capture
 
 import (
 	"bytes"
+	"math/bits"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -144,4 +146,27 @@ func TestShownLineSaysHowMuchIsLeftOut(t *testing.T) {
 			t.Fatalf("two lines: %q", shown)
 		}
 	})
+}
+
+// zerosBetween finds what a look at each bit finds.
+func TestZerosBetween(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 4))
+	for range 100_000 {
+		word := r.Uint64() & r.Uint64()
+		for range r.IntN(4) {
+			word &= bits.RotateLeft64(word, r.IntN(64))
+		}
+		longest, run := 0, -64
+		for i := range 64 {
+			run++
+			if word>>i&1 == 1 {
+				longest, run = max(longest, run-1), 0
+			}
+		}
+		for n := range int64(66) {
+			if got, want := zerosBetween(word, n), int64(longest) > n; got != want {
+				t.Fatalf("over %d zeros in %064b: %v", n, word, got)
+			}
+		}
+	}
 }
