@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/internal/linesearch/literal"
 )
 
 // Limits of findings.
@@ -30,14 +31,20 @@ type findings struct {
 	outcomes []string
 }
 
-// hints are words of which a finding has at least one: most blocks of output have none.
-var hintWords = [][]byte{
-	[]byte(
-		"rror",
-	), []byte("FAIL"), []byte("panic:"), []byte("not ok"), []byte(".go:"), []byte("✕"), []byte("✗"), []byte("●"),
-	[]byte("ERR!"), []byte("***"), []byte("xception"), []byte("atal"), []byte(`", line `), []byte("E   "),
-	[]byte("vulnerabilit"), []byte("added "), []byte("up to date"), []byte("Successfully installed"),
-}
+// hints are texts of which each line that [findings.inspect] looks for has at least one. Lines with escape sequences are
+// all inspected: a sequence may divide a hint.
+var hints = func() (needles []literal.Needle) {
+	for _, text := range []string{
+		"rror", "ERROR", "FAIL", "panic:", "not ok", ".go:", ".py:", "✕", "✗", "●", "ERR!", "***", "xception", "Uncaught",
+		"atal", `", line `, "E   ", " package", "up to date", "vulnerabilit", "Successfully installed", "\x1b[",
+	} {
+		needles = append(needles, literal.Needle{Text: text})
+	}
+	return needles
+}()
+
+// newHintSearcher makes a searcher for hints; nil if the processor cannot.
+var newHintSearcher = literal.NewSearcher(hints)
 
 // finding matches the lines: of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of test
 // runners (go, pytest, cargo, TAP, jest, mocha), of uncaught exceptions.
@@ -70,16 +77,39 @@ func (f *findings) add(b []byte) {
 		f.addLines(b[:i+1])
 		b = b[i+1:]
 	}
-	hinted := len(f.open) > 0
-	for _, w := range hintWords {
-		hinted = hinted || bytes.Contains(b, w)
+	whole := b[:bytes.LastIndexByte(b, '\n')+1]
+	next := hintFinder(whole)
+	for at := 0; at < len(whole); {
+		if !f.after && f.detail == "" { // then a line without a hint changes nothing
+			hint, lines := next(at)
+			f.line += int64(lines)
+			if hint == len(whole) {
+				break
+			}
+			at += bytes.LastIndexByte(whole[at:hint], '\n') + 1
+		}
+		end := at + bytes.IndexByte(whole[at:], '\n') + 1
+		f.addLines(whole[at:end])
+		at = end
 	}
-	if !hinted { // only the line that the next block continues matters
-		f.line += int64(bytes.Count(b, []byte{'\n'}))
-		b = b[bytes.LastIndexByte(b, '\n')+1:]
-		f.detail, f.after = "", false
+	f.addLines(b[len(whole):])
+}
+
+// hintFinder returns a function that returns the position of a hint in the first line with one, at or after the line at
+// from, and the number of lines before it. Without one it returns the end of the block.
+func hintFinder(whole []byte) func(from int) (at, lines int) {
+	if newHintSearcher == nil {
+		finders := literal.NewFinders(hints)
+		return func(from int) (at, lines int) {
+			at, _ = finders.Find(whole, from)
+			return at, bytes.Count(whole[from:at], []byte{'\n'})
+		}
 	}
-	f.addLines(b)
+	searcher := newHintSearcher()
+	return func(from int) (at, lines int) {
+		at, _, lines = searcher.Find(whole, from)
+		return at, lines
+	}
 }
 
 // addLines inspects each line of a block.

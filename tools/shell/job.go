@@ -65,11 +65,13 @@ type job struct {
 	seen summary
 }
 
-// chunk is output that was read at once.
+// chunk is output that was read at once. Its memory is used again after [job.pass].
 type chunk struct {
 	stderr bool
 	data   []byte
 }
+
+var idleChunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
 const (
 	chunkSize  = 64 << 10
@@ -189,6 +191,9 @@ func (j *job) pump(ctx context.Context, out tools.Output, slice time.Duration) p
 
 // pass writes a chunk to an output, up to the limit of the command's output.
 func (j *job) pass(c chunk, out, stderr io.Writer) error {
+	if cap(c.data) == chunkSize {
+		defer idleChunks.Put((*[chunkSize]byte)(c.data[:chunkSize]))
+	}
 	if room := j.shell.options.Output - j.seen.bytes; int64(len(c.data)) > room {
 		c.data = c.data[:max(room, 0)]
 		j.kill(endedOutput)

@@ -27,7 +27,7 @@ func (j *job) readStreams(readers [2]*os.File) {
 			if fds[i].Revents == 0 {
 				continue
 			}
-			data := make([]byte, chunkSize)
+			data := idleChunks.Get().(*[chunkSize]byte)[:] // nothing else is put there
 			n, err := unix.Read(int(fds[i].Fd), data)
 			switch {
 			case n > 0:

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Needle is a text that is searched for before the regexp runs. newNeedle makes a Needle and sets rare.
+// Needle is a text that is searched for before the regexp runs. newNeedle makes a Needle and sets rare; a searcher for
+// several needles does not need it.
 type Needle struct {
 	Text string // in lower case if Fold is set
 	Fold bool   // ASCII letters match either case; Text has no k or s: they also fold to U+212A, U+017F

@@ -1,0 +1,62 @@
+package shell
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Lines without a hint are skipped: the findings are those of a reader that inspects every line, whatever the blocks.
+func TestFindingsOfEveryLine(t *testing.T) {
+	parts := []string{
+		"a.go:3:5: undefined", "a.c:3:1: fatal error: no", "src/a.ts(3,7): error TS2322: x", "make[1]: *** [all] Error 1",
+		"--- FAIL: TestX (0.0s)", "    a_test.go:3: got 1", "        a_test.go:4: more", "FAIL\tx", "FAIL", "panic: x",
+		"ERROR x", "FAILED t::x", "test a ... FAILED", "not ok 1", "  ✕ a", "✗ a", "  ● a › b", "ValueError: x", "a.b.IOException",
+		"Uncaught x", "fatal: not a repository", "E   assert 1", "a.py:3: Failed", "error: x", "error[E03]: x", "npm ERR! x",
+		"npm error x", "added 3 packages", "removed 1 package in 3s", "changed 2 packages", "up to date in 1s",
+		"3 high severity vulnerabilities", "found 0 vulnerabilities", "Successfully installed a-1", `  File "a.py", line 3`,
+		`  File "/usr/lib/python3/a.py", line 3`, "\x1b[31merr\x1b[0mor: x", "  File \x1b[35m\"a.py\"\x1b[0m, line \x1b[3m3",
+		"    indented", "plain", "", "1", strings.Repeat("long ", 100), "progress\rerror: x", "xerror", "éclair",
+	}
+	for round := range 400 {
+		r := rand.New(rand.NewPCG(uint64(round), 7))
+		var text strings.Builder
+		var want findings
+		for range r.IntN(120) {
+			line := parts[r.IntN(len(parts))]
+			if r.IntN(3) == 0 {
+				line = fmt.Sprint("line ", r.IntN(1000))
+			}
+			text.WriteString(line + "\n")
+			want.addLines([]byte(line + "\n"))
+		}
+		for _, size := range []int{1, 7, 100, 1 << 20} {
+			var got findings
+			for block := range slices.Chunk([]byte(text.String()), size) {
+				got.add(block)
+			}
+			if diff := cmp.Diff(want.state(), got.state()); diff != "" {
+				t.Fatalf("round %d, blocks of %d (-every line +hints)\n%s\n%s", round, size, diff, text.String())
+			}
+		}
+	}
+}
+
+// state is all that findings know at the end of a line.
+func (f *findings) state() string {
+	return fmt.Sprintf(
+		"%q %q\n%d of %d, after %v detail %q frame %q own %q",
+		f.lines,
+		f.outcomes,
+		f.count,
+		f.line,
+		f.after,
+		f.detail,
+		f.frame,
+		f.own,
+	)
+}
