@@ -32,11 +32,11 @@ type findings struct {
 }
 
 // hints are texts of which each line that [findings.inspect] looks for has at least one. Lines with escape sequences are
-// all inspected: a sequence may divide a hint.
+// all inspected: a sequence may divide a hint. The order affects speed only: a searcher takes each eighth as one set.
 var hints = func() (needles []literal.Needle) {
 	for _, text := range []string{
-		"rror", "ERROR", "FAIL", "panic:", "not ok", ".go:", ".py:", "✕", "✗", "●", "ERR!", "***", "xception", "Uncaught",
-		"atal", `", line `, "E   ", " package", "up to date", "vulnerabilit", "Successfully installed", "\x1b[",
+		"●", "\x1b[", ".go:", "✗", "Uncaught", "E   ", "not ok", `File "`, "panic:", ".py:", "FAIL", "✕", "***", "ERROR",
+		"rror", " package", "atal", "up to date", "ERR!", "Successfully installed", "vulnerabilit", "xception",
 	} {
 		needles = append(needles, literal.Needle{Text: text})
 	}
