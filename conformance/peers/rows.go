@@ -124,6 +124,16 @@ func (b *bench) fileRows() []row {
 		row{family: "keep", name: "1 GB from a pipe", beside: "openssl", bar: 1.6, setup: b.keeping(keepSize, true)},
 		row{family: "slice", name: "50 lines deep in 1 GB", beside: "sed", bar: 0.02, setup: b.slicing(keepSize)},
 	)
+	for _, q := range []struct {
+		name, command string
+		n             int64
+	}{
+		{"200 MB of a repeated line", "yes | head -c %d", 200e6},
+		{"12 million short numbers", "seq %d", 12e6},
+		{"100 MB of a log", "cat %s", 100 << 20},
+	} {
+		rows = append(rows, row{family: "run", name: q.name, beside: "openssl", bar: 1.2, setup: b.running(q.command, q.n)})
+	}
 	for _, what := range []struct{ name, argument string }{{"value", "at"}, {"record", "records"}} {
 		for _, end := range []struct {
 			name  string

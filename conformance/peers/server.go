@@ -250,6 +250,7 @@ type served struct {
 	words  []string
 	tool   string
 	args   map[string]any
+	after  func() error // called after each call, not timed; nil: nothing
 	server *link
 	calls  int
 }
@@ -275,6 +276,9 @@ func (s *served) run(ctx context.Context, _ bool) (got sample, err error) {
 	got.time = time.Since(began)
 	for _, c := range m.Result.Content {
 		got.output += c.Text + "\n"
+	}
+	if s.after != nil {
+		err = errors.Join(err, s.after())
 	}
 	return got, err
 }

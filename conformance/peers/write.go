@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -48,6 +49,48 @@ func (b *bench) keeping(size int64, piped bool) setup {
 			return nil
 		}}, nil
 	}
+}
+
+// running compares a command run by `run`, which stores its output, with the same command copied and digested as in
+// [bench.keeping]. The command is a format for a number, of which the small form has a twentieth, or for the name of a
+// log of so many bytes.
+func (b *bench) running(format string, n int64) setup {
+	return func(context.Context) (*pair, error) {
+		if b.small && !strings.Contains(format, "%s") { // a log is made smaller by [bench.log]
+			n /= 20
+		}
+		dir, line := b.work, fmt.Sprintf(format, n)
+		if strings.Contains(format, "%s") {
+			path, _, err := b.log(n)
+			if err != nil {
+				return nil, err
+			}
+			dir, line = filepath.Dir(path), fmt.Sprintf(format, filepath.Base(path))
+		}
+		target, store := filepath.Join(b.work, "copy"), filepath.Join(b.work, "runs")
+		words := []string{"sh", "-c", line + ` | tee "$0" | openssl dgst -sha256`, target}
+		flags := append(slices.Clone(raisedLimits), "--store", store, "--toolsets", "core,shell")
+		p := b.toolPair(dir, "run", map[string]any{"command": line}, words, flags...)
+		empty := func() error { return removeFiles(filepath.Join(store, "observations")) }
+		p.ours.(*command).after, p.served.(*served).after = empty, empty
+		p.peer.(*command).after = func() error { return os.Remove(target) }
+		p.same = func(ours, _ string) error {
+			if !strings.Contains(ours, "obs:") {
+				return fmt.Errorf("not stored: %.300q", ours)
+			}
+			return nil
+		}
+		return p, nil
+	}
+}
+
+// removeFiles removes the files in a directory, before the kernel starts to write them to disk.
+func removeFiles(dir string) error {
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		err = errors.Join(err, os.Remove(filepath.Join(dir, f.Name())))
+	}
+	return err
 }
 
 // digestIn returns the SHA-256 in the sidecar of the only observation of a store.
