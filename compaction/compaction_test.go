@@ -120,8 +120,13 @@ func TestCompactionKeepsPairs(t *testing.T) {
 		var calls []transcripttest.Call
 		for i := range rapid.IntRange(0, 14).Draw(rt, "calls") {
 			c := transcripttest.Call{
-				ID: fmt.Sprintf("call_%d", i), Tool: rapid.SampledFrom([]string{"Read", "Bash"}).Draw(rt, "tool"),
-				Args:   map[string]any{"path": rapid.SampledFrom([]string{"a.go", "b.go", "c.go"}).Draw(rt, "path")},
+				ID: fmt.Sprintf(
+					"call_%d",
+					i,
+				), Tool: rapid.SampledFrom([]string{"Read", "Bash"}).Draw(rt, "tool"),
+				Args: map[string]any{
+					"path": rapid.SampledFrom([]string{"a.go", "b.go", "c.go"}).Draw(rt, "path"),
+				},
 				Parts:  rapid.Bool().Draw(rt, "parts"),
 				Failed: rapid.IntRange(0, 5).Draw(rt, "failed") == 0,
 				Result: transcripttest.Text(r, rapid.SampledFrom([]int{0, 40, 3000, 9000}).Draw(rt, "size")),
@@ -133,7 +138,8 @@ func TestCompactionKeepsPairs(t *testing.T) {
 		}
 		text := transcripttest.Make(format, calls)
 		before := read(rt, text)
-		if before.Format != format && (len(calls) > 0 || format == transcript.Claude || format == transcript.Codex) {
+		if before.Format != format &&
+			(len(calls) > 0 || format == transcript.Claude || format == transcript.Codex) {
 			rt.Fatalf("%s is read as %s", format, before.Format)
 		}
 		k := newKeeper(t)
@@ -222,7 +228,8 @@ func TestOrder(t *testing.T) {
 		if got := replaced(total); got != "" {
 			t.Errorf("%s: it fits, and %s is replaced", format, got)
 		}
-		if got := replaced(total - 1); !strings.HasPrefix("superseded duplicate receipt old", got) || got == "" {
+		if got := replaced(total - 1); !strings.HasPrefix("superseded duplicate receipt old", got) ||
+			got == "" {
 			t.Errorf("%s: first %s", format, got)
 		}
 		if got := replaced(1); got != "superseded duplicate receipt old" {
@@ -241,7 +248,10 @@ func TestPromptCache(t *testing.T) {
 	compactions := 0
 	for i := range 60 {
 		calls = append(calls, transcripttest.Call{
-			ID: fmt.Sprint("c", i), Tool: "Bash", Args: map[string]any{"n": i}, Result: transcripttest.Text(r, 3000),
+			ID: fmt.Sprint(
+				"c",
+				i,
+			), Tool: "Bash", Args: map[string]any{"n": i}, Result: transcripttest.Text(r, 3000),
 		})
 		out, report, err := compaction.Compact(read(t, transcripttest.Make(transcript.Claude, calls)), m, k,
 			compaction.Options{Budget: 20_000, Count: count})
@@ -253,7 +263,8 @@ func TestPromptCache(t *testing.T) {
 			if report.BreakEven == 0 || report.Rewritten == 0 {
 				t.Errorf("%+v", report)
 			}
-		} else if end := bytes.LastIndex(last, []byte(`{"type":"of-another-version"`)); end > 0 && !bytes.HasPrefix(out, last[:end]) {
+		} else if end := bytes.LastIndex(last, []byte(`{"type":"of-another-version"`)); end > 0 &&
+			!bytes.HasPrefix(out, last[:end]) {
 			t.Errorf("call %d changed what was sent before", i)
 		}
 		last = out
@@ -286,7 +297,12 @@ func TestExpandRefusesChanges(t *testing.T) {
 		{ID: "a", Tool: "x", Result: strings.Repeat("word ", 5000)}, {ID: "b", Tool: "x", Result: "y"},
 	})
 	k, m := newKeeper(t), &compaction.Map{}
-	out, _, err := compaction.Compact(read(t, text), m, k, compaction.Options{Budget: 500, Keep: 1, Count: count})
+	out, _, err := compaction.Compact(
+		read(t, text),
+		m,
+		k,
+		compaction.Options{Budget: 500, Keep: 1, Count: count},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,10 +323,17 @@ func TestExpandRefusesChanges(t *testing.T) {
 }
 
 func TestPointer(t *testing.T) {
-	for _, args := range []string{"", "{}", `{"command":"` + strings.Repeat("go test ./... ", 80) + `"}`, "\x1b[31m\n\u202e"} {
+	long := `{"command":"` + strings.Repeat("go test ./... ", 80) + `"}`
+	for _, args := range []string{"", "{}", long, "\x1b[31m\n\u202e"} {
 		for _, receipt := range []string{"", "x\ntotal: 9 lines, 9 chars, 9 tokens; diff; 3 files, 12 insertions, 4 deletions\n--- head",
 			"x\ntotal: 1 line, 9 chars, 2 tokens; text\nbegins: " + strings.Repeat("A sentence. ", 90) + "\n--- head"} {
-			k := compaction.Kept{ID: "obs:k3v9q2m7x4ab", Kind: "diff", Lines: 1200, Tokens: 98_765, Receipt: receipt}
+			k := compaction.Kept{
+				ID:      "obs:k3v9q2m7x4ab",
+				Kind:    "diff",
+				Lines:   1200,
+				Tokens:  98_765,
+				Receipt: receipt,
+			}
 			p := compaction.NewPointer(k, "mcp__files__read", args, 60, count)
 			if n := count(p.Text()); n > 60 || !strings.Contains(p.Text(), "obs:k3v9q2m7x4ab") ||
 				strings.ContainsAny(p.Text(), "\n\x1b\u202e") {
@@ -329,13 +352,20 @@ func TestFiveToolRuns(t *testing.T) {
 	var calls []transcripttest.Call
 	for i := range 5 {
 		calls = append(calls, transcripttest.Call{
-			ID: fmt.Sprint("call_", i), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("go test ./p", i)},
+			ID: fmt.Sprint(
+				"call_",
+				i,
+			), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("go test ./p", i)},
 			Result: strings.Repeat(fmt.Sprintf("ok  \tp%d\t0.1s\n", i), 400),
 		})
 	}
 	m := &compaction.Map{}
-	out, report, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, newKeeper(t),
-		compaction.Options{Budget: 9000, Keep: 1, Count: count})
+	out, report, err := compaction.Compact(
+		read(t, transcripttest.Make(transcript.Chat, calls)),
+		m,
+		newKeeper(t),
+		compaction.Options{Budget: 9000, Keep: 1, Count: count},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +402,10 @@ func BenchmarkCompact(b *testing.B) {
 	var calls []transcripttest.Call
 	for i := range 500 {
 		calls = append(calls, transcripttest.Call{
-			ID: fmt.Sprint("c", i), Tool: "Bash", Args: map[string]any{"n": i}, Result: transcripttest.Text(r, 9000),
+			ID: fmt.Sprint(
+				"c",
+				i,
+			), Tool: "Bash", Args: map[string]any{"n": i}, Result: transcripttest.Text(r, 9000),
 		})
 	}
 	text := transcripttest.Make(transcript.Claude, calls)

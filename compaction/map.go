@@ -141,7 +141,7 @@ func (s SwappedAt) restore(text []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// Expand restores what was replaced, byte for byte. Strings that stand as they were are left; any other difference is an
+// Expand restores what was replaced, byte for byte. Strings that are as they were stay; any other difference is an
 // error.
 func Expand(t *transcript.Transcript, m *Map, k Keeper) ([]byte, int, error) {
 	edits, restored := map[int][]transcript.Edit{}, 0
@@ -199,7 +199,7 @@ func Key(t *transcript.Transcript) string {
 	return hash(string(t.Format))[:32]
 }
 
-// Moved returns the map for a copy of the transcript in which lines have moved; −1 is a line that the copy does not have.
+// Moved returns the map for a copy of the transcript in which lines have moved; −1 is a line that the copy lacks.
 func (m *Map) Moved(lines []int, session string) *Map {
 	moved := &Map{V: m.V, Format: m.Format, Session: session}
 	for _, s := range m.Swaps {

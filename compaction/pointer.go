@@ -60,7 +60,7 @@ func NewPointer(k Kept, tool, args string, budget int, count func(string) int) P
 	}
 }
 
-// factsOf returns what the receipt says of the output behind its sizes: matches, errors, hunks, columns, or how the text
+// factsOf returns what the receipt says of the output after its sizes: matches, errors, hunks, columns, or how the text
 // begins.
 func factsOf(receipt string) string {
 	lines := strings.Split(receipt, "\n")

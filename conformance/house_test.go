@@ -79,6 +79,7 @@ var within = map[string]string{
 	"internal/worker/workertest":   "internal/worker",  // what tests need to run workers
 	"internal/content/contenttest": "internal/content", // what tests draw
 	"tools/toolstest":              "tools",            // what tests call tools with
+	"transcript/transcripttest":    "transcript",       // transcripts for tests
 	"chat/chattest":                "chat",             // an endpoint for tests
 	"server/servertest":            "server",           // what tests of the server and its transports share
 	"tools/jq/plan/plantest":       "tools/jq/plan",    // filters and JSON texts for tests

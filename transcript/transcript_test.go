@@ -61,7 +61,9 @@ func TestClaudeRecords(t *testing.T) {
 			user, result("a", "one", ""), `{"type":"system","subtype":"compact_boundary","isSidechain":true}`,
 		), "a=one"},
 		{"cleared results", lines(
-			user, result("a", "one", ""), result("b", "two", ""),
+			user,
+			result("a", "one", ""),
+			result("b", "two", ""),
 			`{"type":"system","subtype":"microcompact_boundary","microcompactMetadata":{"compactedToolIds":["a"]}}`,
 		), "a= b=two"},
 		{"replaced results", lines(
@@ -169,7 +171,8 @@ func TestFork(t *testing.T) {
 			t.Fatal(err)
 		}
 		after, err := transcript.Read(fork)
-		if err != nil || after.Session != "new-session" || len(after.Blocks) != len(before.Blocks) || after.Torn {
+		if err != nil || after.Session != "new-session" || len(after.Blocks) != len(before.Blocks) ||
+			after.Torn {
 			t.Errorf("%s: %v, %+v", format, err, after)
 		}
 		if has := bytes.Contains(fork, []byte(old)); has != (format == transcript.Codex) { // it says where it came from
@@ -180,7 +183,9 @@ func TestFork(t *testing.T) {
 				bytes.Count(
 					fork,
 					[]byte(`"new-1"`),
-				) != 2 || moved[0] != -1 || moved[1] != 0 || moved[len(moved)-1] != -1 {
+				) != 2 || moved[0] != -1 ||
+				moved[1] != 0 ||
+				moved[len(moved)-1] != -1 {
 				t.Errorf("%v\n%s", moved, fork)
 			}
 		}
@@ -198,7 +203,12 @@ func TestFork(t *testing.T) {
 // it is said to be.
 func FuzzRead(f *testing.F) {
 	for _, format := range transcripttest.Formats {
-		f.Add(transcripttest.Make(format, []transcripttest.Call{{ID: "a", Tool: "x", Result: "r\n\"", Parts: true}}))
+		f.Add(
+			transcripttest.Make(
+				format,
+				[]transcripttest.Call{{ID: "a", Tool: "x", Result: "r\n\"", Parts: true}},
+			),
+		)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := transcript.Read(text)

@@ -88,7 +88,8 @@ func (s *Settings) open(w *streams, local bool) (*app, error) {
 		return nil, usageError{err}
 	}
 	a.funnel, err = funnel.New(funnel.Options{
-		Store: a.store, NoStore: noStore, Trace: a.trace, Counter: a.counter, Model: s.Model, Policy: o.Policy, Limits: o.Limits,
+		Store: a.store, NoStore: noStore, Trace: a.trace, Counter: a.counter, Model: s.Model,
+		Policy: o.Policy, Limits: o.Limits,
 		Tools:    perTool,
 		Accounts: a.accounts(), SavedTo: local, Offered: func() []string { return toolNames(a.catalog) }, Log: a.log,
 		Mask: s.masker().OnPanic(a.logUnsearched), Redact: s.RedactStore,

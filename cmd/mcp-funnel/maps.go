@@ -79,8 +79,11 @@ func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.M
 		return nil, err
 	}
 	if err := json.Unmarshal(text, m); err != nil || m.V != 1 {
-		return nil, fmt.Errorf("the map %s is damaged, or of another version: remove it with compact --forget (%v)",
-			filepath.Join(store.Dir(), "maps", mapName(t)), err)
+		return nil, fmt.Errorf(
+			"the map %s is damaged, or of another version: remove it with compact --forget (%v)",
+			filepath.Join(store.Dir(), "maps", mapName(t)),
+			err,
+		)
 	}
 	for _, s := range m.Swaps {
 		if len(s.Literals) == 0 {
@@ -129,7 +132,8 @@ func removeMap(store *observations.Store, t *transcript.Transcript) error {
 	return nil
 }
 
-// forgetOld unpins the outputs of maps that were not used for a long time, and removes these maps. It marks one as used.
+// forgetOld unpins the outputs of maps that were not used for a long time, and removes these maps. It marks one as
+// used.
 func forgetOld(store *observations.Store, root *os.Root, used string) {
 	now := time.Now()
 	_ = root.Chtimes(used, now, now)

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
 )
 
-// maxTail is how much of the end of a session file is read, in bytes; firstTail is tried before, because the last record
-// is nearly always there, and the server reads the file once in each call.
+// maxTail is how much of the end of a session file is read, in bytes. firstTail is tried before: the last record is
+// nearly always there, and the server reads the file once in each call.
 const (
 	maxTail   = 4 << 20
 	firstTail = 256 << 10
