@@ -146,8 +146,10 @@ func TestBadInput(t *testing.T) {
 	if err != nil || odd.Unknown != 4 || !strings.Contains(sentOf(odd), "orphan=") {
 		t.Errorf("odd: %v, %+v", err, odd)
 	}
-	for _, bad := range []string{"", "  \n", "hello", "{}", "[]", `{"messages":7}`, `[[1]]`, "\xff\xfe", strings.Repeat("[", 100_000),
-		`{"type":"user"}` + "\n" + `{"x":1}`} {
+	for _, bad := range []string{
+		"", "  \n", "hello", "{}", "[]", `{"messages":7}`, `[[1]]`, "\xff\xfe", strings.Repeat("[", 100_000),
+		`{"type":"user"}` + "\n" + `{"x":1}`,
+	} {
 		if got, err := transcript.Read([]byte(bad)); err == nil {
 			t.Errorf("%.40q is read as %s", bad, got.Format)
 		}

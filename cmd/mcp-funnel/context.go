@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/transcript"
 )
 
 type contextCmd struct {
-	File  string `arg:"" help:"Transcript of a client, or messages of an API as JSON."`
+	File  string `arg:"" optional:"" help:"Transcript of a client, or messages of an API as JSON; left out: the newest session of Claude Code or Codex in this directory."`
 	Worst int    `env:"-" default:"10" placeholder:"N" help:"Results to list, the largest ones. Default: 10."`
 	JSON  bool   `env:"-" name:"json" help:"Print everything as JSON."`
 }
@@ -28,6 +31,7 @@ system prompt, the definitions of tools, and thinking.
 
 Examples:
 
+  mcp-funnel context
   mcp-funnel context session.jsonl
   mcp-funnel context --json rollout.jsonl | jq .tools`
 }
@@ -66,6 +70,13 @@ type resultSize struct {
 }
 
 func (c *contextCmd) Run(s *Settings, w *streams) error {
+	if c.File == "" {
+		var err error
+		if c.File, err = newestSession(); err != nil {
+			return err
+		}
+		printMessage(w.err, c.File)
+	}
 	t, err := readTranscript(c.File)
 	if err != nil {
 		return err
@@ -79,6 +90,32 @@ func (c *contextCmd) Run(s *Settings, w *streams) error {
 		return writeJSON(w.out, r, "  ")
 	}
 	return writeContext(w, r)
+}
+
+// newestSession returns the newest session file of Claude Code or Codex in the current directory.
+func newestSession() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	home, _ := os.UserHomeDir() // "" if unknown
+	place := clientusage.Place{Home: home, Environ: os.Getenv}
+	newest, at := "", time.Time{}
+	for _, find := range []func(clientusage.Place, string, string) (string, error){
+		clientusage.FindClaude, clientusage.FindCodex,
+	} {
+		path, err := find(place, dir, "")
+		if err != nil {
+			continue // the client is not installed, or was not used here
+		}
+		if info, err := os.Lstat(path); err == nil && info.ModTime().After(at) {
+			newest, at = path, info.ModTime()
+		}
+	}
+	if newest == "" {
+		return "", fmt.Errorf("no session of Claude Code or Codex was found for %s: name a transcript", dir)
+	}
+	return newest, nil
 }
 
 // shares are sums by name.

@@ -31,8 +31,9 @@ type findings struct {
 	outcomes []string
 }
 
-// hints are texts of which each line that [findings.inspect] looks for has at least one. Lines with escape sequences are
-// all inspected: a sequence may divide a hint. The order affects speed only: a searcher takes each eighth as one set.
+// hints are texts of which each line that [findings.inspect] looks for has at least one. Lines with escape sequences
+// are all inspected: a sequence may divide a hint. The order affects speed only: a searcher takes each eighth as one
+// set.
 var hints = func() (needles []literal.Needle) {
 	for _, text := range []string{
 		"●", "\x1b[", ".go:", "✗", "Uncaught", "E   ", "not ok", `File "`, "panic:", ".py:", "FAIL", "✕", "***", "ERROR",

@@ -15,7 +15,8 @@ func TestFindingsOfEveryLine(t *testing.T) {
 	parts := []string{
 		"a.go:3:5: undefined", "a.c:3:1: fatal error: no", "src/a.ts(3,7): error TS2322: x", "make[1]: *** [all] Error 1",
 		"--- FAIL: TestX (0.0s)", "    a_test.go:3: got 1", "        a_test.go:4: more", "FAIL\tx", "FAIL", "panic: x",
-		"ERROR x", "FAILED t::x", "test a ... FAILED", "not ok 1", "  ✕ a", "✗ a", "  ● a › b", "ValueError: x", "a.b.IOException",
+		"ERROR x", "FAILED t::x", "test a ... FAILED", "not ok 1", "  ✕ a", "✗ a", "  ● a › b", "ValueError: x",
+		"a.b.IOException",
 		"Uncaught x", "fatal: not a repository", "E   assert 1", "a.py:3: Failed", "error: x", "error[E03]: x", "npm ERR! x",
 		"npm error x", "added 3 packages", "removed 1 package in 3s", "changed 2 packages", "up to date in 1s",
 		"3 high severity vulnerabilities", "found 0 vulnerabilities", "Successfully installed a-1", `  File "a.py", line 3`,

@@ -16,8 +16,9 @@ type parsed struct {
 	level          level
 }
 
-// acceptAlike accepts the leading lines of p that equal the line before them except for digits, as the lines of counters
-// and of loops do, and returns their length in bytes. It only updates counters. p is a suffix of the current block.
+// acceptAlike accepts the leading lines of p that equal the line before them except for digits, as the lines of
+// counters and of loops do, and returns their length in bytes. It only updates counters. p is a suffix of the current
+// block.
 func (l *logs) acceptAlike(p []byte) int {
 	s := &l.parsed
 	at := len(l.piece) - len(p)
