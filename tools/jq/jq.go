@@ -46,7 +46,7 @@ func newTool(r runner) tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "jq",
 		Title:       "Query JSON",
-		Description: "jq on JSON, NDJSON; a table row is an object, a diff file {file, old_file, status, added, deleted, hunks}, a log line {line, time, level, text, key=value pairs}, a git commit {commit, author, date, subject, files, added, deleted}, other text {line, text}",
+		Description: "jq on JSON, NDJSON; a table row is an object, a diff file {file, old_file, status, added, deleted, hunks}, a log line {line, time, level (lower case), source, text, key=value pairs}, a git commit {commit, author, date, subject, files, added, deleted}, other text {line, text}",
 		Rules:       rules(),
 		Effect:      tools.ReadOnly,
 		Paged:       true,
