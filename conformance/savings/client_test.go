@@ -59,6 +59,15 @@ func startServer(t *testing.T, root string) *client {
 	return s
 }
 
+// list returns the instructions and the list of tools, as the client got them.
+func (s *client) list() string {
+	text, err := json.Marshal(s.offered)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
 // request decodes the result of one request, and skips notifications.
 func (s *client) request(method string, params, result any) {
 	s.id++
