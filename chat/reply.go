@@ -55,14 +55,14 @@ type delta struct {
 
 // fragment is the inside of a JSON string as it is written: a character may be split over two of them, as bytes or as
 // the two escapes of a surrogate pair.
-type fragment []byte
+type fragment string
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (f *fragment) UnmarshalJSON(raw []byte) error {
 	switch {
 	case string(raw) == "null":
 	case raw[0] == '"':
-		*f = bytes.Clone(raw[1 : len(raw)-1])
+		*f = fragment(raw[1 : len(raw)-1])
 	default:
 		return errors.New("a text of it is no string")
 	}
@@ -128,9 +128,9 @@ func (c *collector) add(b []byte) error {
 	if d == nil {
 		return nil
 	}
-	c.text.Write(d.Content)
-	if c.reasoning.Write(d.ReasoningContent); len(d.ReasoningContent) == 0 {
-		c.reasoning.Write(d.Reasoning)
+	c.text.WriteString(string(d.Content))
+	if c.reasoning.WriteString(string(d.ReasoningContent)); d.ReasoningContent == "" {
+		c.reasoning.WriteString(string(d.Reasoning))
 	}
 	for _, t := range d.ToolCalls {
 		if t.Index < 0 || t.Index > 255 {
