@@ -149,7 +149,8 @@ func checkText(r io.Reader) (checkReport, error) {
 		return checkReport{}, err
 	}
 	out := checkReport{
-		State: rep.State, Offset: rep.Offset, Line: rep.Line, Pointer: content.ClipBytes(rep.Pointer, maxPointer), Inside: rep.Inside, Last: rep.Last,
+		State: rep.State, Offset: rep.Offset, Line: rep.Line, Pointer: content.ClipBytes(rep.Pointer, maxPointer),
+		Inside: rep.Inside, Last: rep.Last,
 		Piece: strings.TrimLeft(
 			rep.Piece,
 			", \t\r\n",
