@@ -1,4 +1,6 @@
-// Package transcripttest makes transcripts for tests, in every format. They hold no text of anybody's session.
+// Package transcripttest makes transcripts for tests, in every format.
+//
+// They are not recorded: no text of anybody's session is in them.
 package transcripttest
 
 import (
