@@ -92,17 +92,24 @@ type mergeError string
 
 func refusal(format string, args ...any) mergeError { return mergeError(fmt.Sprintf(format, args...)) }
 
+// isFresh reports whether the document has a list of sections, and a part is a whole document with one.
+func (d *Document) isFresh(part []byte) bool {
+	if !d.parser.outline.Found || firstByte(part) != '{' || !json.Valid(part) {
+		return false
+	}
+	list, _ := members(part)
+	more, isList := elementsOf(rawMember(list, "sections"))
+	return isList && len(more) > 0
+}
+
 // merge joins a whole document with further sections to this one. ok is false if the part is none. reason says why it
 // is refused, dropped what of it was there already.
 func (d *Document) merge(part []byte) (joined []byte, dropped string, reason mergeError, ok bool) {
-	if !d.parser.outline.Found || firstByte(part) != '{' || !json.Valid(part) {
+	if !d.isFresh(part) {
 		return nil, "", "", false
 	}
 	fresh, _ := members(part)
-	more, isList := elementsOf(rawMember(fresh, "sections"))
-	if !isList || len(more) == 0 {
-		return nil, "", "", false
-	}
+	more, _ := elementsOf(rawMember(fresh, "sections"))
 	p := newParser()
 	p.readAll(part)
 	if p.doubles+d.parser.doubles > 0 || p.outline.Counts.Doubled+d.parser.outline.Counts.Doubled > 0 {
@@ -138,7 +145,7 @@ func (m *merger) documents(old, fresh []member, more []json.RawMessage) ([]byte,
 			return id != "" && sectionID(o) == id || id == "" && equal(o, raw)
 		})
 		if at < 0 {
-			if m.cut.of == sections && !m.used {
+			if m.cut.of == sections && len(list)-1 == last {
 				m.used = m.completes(raw)
 			}
 			list = append(list, raw)

@@ -32,15 +32,28 @@ func (d *Document) cutPlace() cutPlace {
 			continue
 		case f.Role == element && (f.Open >= 0 || c.due || f.Count == 0):
 			c.depth, c.of, from = depth-1, elements, f.Start
-		case f.Role == section && (sectionID(d.closedAt(depth)) == ""):
-			c.depth, c.of, from = depth-1, sections, f.Start
 		}
 		break
+	}
+	// A section whose id has not arrived cannot be found again: all of it must be.
+	if at := slices.IndexFunc(p.frames, func(f frame) bool { return f.Role == section }); at >= 0 &&
+		d.openID(at) == "" {
+		c.depth, c.of, from = at-1, sections, p.frames[at].Start
 	}
 	if from >= 0 && from < int64(len(text)) {
 		c.piece = text[from:]
 	}
 	return c
+}
+
+// openID returns the id of the section that is open at a depth; "" if it has not arrived.
+func (d *Document) openID(depth int) string {
+	all, _ := members(d.closedAt(depth))
+	list, _ := elementsOf(rawMember(all, "sections"))
+	if len(list) == 0 {
+		return ""
+	}
+	return sectionID(list[len(list)-1])
 }
 
 // closedAt returns the text up to the last complete child of the container at a depth, with its containers closed.

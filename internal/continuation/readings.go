@@ -21,8 +21,9 @@ func (d *Document) readings(part []byte) (found []*reading, unclear bool) {
 	for _, c := range list {
 		longest = max(longest, c.matched)
 	}
+	fresh := d.isFresh(part)
 	for _, c := range list {
-		if c.matched < overlapMin && longest >= 2*overlapMin { // by chance
+		if c.matched < overlapMin && (longest >= 2*overlapMin || fresh && c.at > 0) { // by chance
 			continue
 		}
 		r := d.reading(c.at, c.how, part, c.inside)
