@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMergeNeverLoses cuts a document at each place, and delivers a whole document with the sections from the cut-off one
-// on: the whole section again, or only its last elements, from the cut-off one or from one before it.
+// TestMergeNeverLoses cuts a document at many places, and delivers a whole document with the sections from the cut-off
+// one on: the whole section again, only its last element, or the last items or rows of that.
 func TestMergeNeverLoses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	type tally struct{ right, refused int }
