@@ -30,7 +30,11 @@ func (t *Transcript) Fork(session string, newID func() string) (fork []byte, lin
 		by, _ := json.Marshal(ids[l.Text]) // a string can always be written
 		if t.Format == Codex {
 			from, _ := json.Marshal(l.Text)
-			by = fmt.Appendf(by, ",\"forked_from_id\":%s", from)
+			if t.forkedFrom != nil { // a second field of that name would make the file unreadable for Codex
+				edits[l.Line] = append(edits[l.Line], Edit{l.Line, t.forkedFrom.Span, from})
+			} else {
+				by = fmt.Appendf(by, ",\"forked_from_id\":%s", from)
+			}
 		}
 		edits[l.Line] = append(edits[l.Line], Edit{l.Line, l.Span, by})
 	}

@@ -32,6 +32,9 @@ func (t *Transcript) claude(line int, n *node) bool {
 			t.ids = append(t.ids, literal(line, v))
 		}
 	}
+	if id := n.str("uuid"); id != "" {
+		t.lineOf[id] = line
+	}
 	sent := !n.isTrue("isSidechain")
 	switch n.str("type") {
 	case "user", "assistant":
@@ -40,8 +43,10 @@ func (t *Transcript) claude(line int, n *node) bool {
 		switch n.str("subtype") {
 		case "compact_boundary":
 			if sent {
-				t.boundary = len(t.Blocks)
+				t.boundary, t.Usage = len(t.Blocks), 0
+				t.preserve(n.get("compactMetadata"))
 			}
+			t.preservedIDs(line, n.get("compactMetadata"))
 		case "microcompact_boundary":
 			for _, id := range n.elements("microcompactMetadata", "compactedToolIds") {
 				t.cleared[id.text] = ""
@@ -60,6 +65,33 @@ func (t *Transcript) claude(line int, n *node) bool {
 		return false
 	}
 	return true
+}
+
+// preserve marks the lines before a compaction that the client still sends: a segment, or single messages. The client
+// does not write them again behind the boundary.
+func (t *Transcript) preserve(meta *node) {
+	t.preserved = map[int]bool{}
+	head, found := t.lineOf[meta.str("preservedSegment", "headUuid")]
+	tail, ends := t.lineOf[meta.str("preservedSegment", "tailUuid")]
+	for line := head; found && ends && line <= tail; line++ {
+		t.preserved[line] = true // results of parallel calls are off the chain, but stand between its ends
+	}
+	for _, id := range meta.elements("preservedMessages", "uuids") {
+		if line, ok := t.lineOf[id.text]; ok {
+			t.preserved[line] = true
+		}
+	}
+}
+
+// preservedIDs collects the ids of lines that a boundary names, which a fork replaces too.
+func (t *Transcript) preservedIDs(line int, meta *node) {
+	for _, name := range []string{"preservedSegment", "preservedMessages"} {
+		for _, field := range []string{"headUuid", "anchorUuid", "tailUuid", "uuids", "allUuids"} {
+			for _, id := range meta.get(name, field).stringsIn() {
+				t.ids = append(t.ids, literal(line, id))
+			}
+		}
+	}
 }
 
 // message reads a message of the Anthropic API. outer is the line or value around it, which may repeat results.
@@ -129,12 +161,17 @@ func (t *Transcript) codex(line int, n *node) bool {
 		if v := payload.get("id"); v != nil && v.kind == '"' && t.Session == "" {
 			t.Session = v.text
 			t.ids = append(t.ids, literal(line, v))
+			t.forkedFrom = payload.get("forked_from_id")
 		}
 	case "response_item":
 		t.item(line, payload)
 	case "compacted":
-		t.boundary = len(t.Blocks)
-		if v := payload.get("message"); v != nil && v.kind == '"' {
+		t.boundary, t.Usage = len(t.Blocks), 0
+		if history := payload.elements("replacement_history"); history != nil { // the message is in it
+			for _, item := range history {
+				t.item(line, item)
+			}
+		} else if v := payload.get("message"); v != nil && v.kind == '"' {
 			t.add(Block{Line: line, Role: User, Texts: []Literal{literal(line, v)}, Sent: true})
 		}
 	case "event_msg":

@@ -84,11 +84,14 @@ type Transcript struct {
 	Torn    bool // the last line is not complete
 	Usage   int  // the last reported size of the prompt, in tokens; 0: unknown
 
-	cleared  map[string]string // results that the client has replaced since, by call id: by what
-	boundary int               // index of the first block after the last compaction
-	ids      []Literal         // ids of lines and of the session, for a fork
-	drop     map[int]bool      // lines that a fork leaves out
-	found    struct {          // the strings of the line that Find was asked for last
+	cleared    map[string]string // results that the client has replaced since, by call id: by what
+	boundary   int               // index of the first block after the last compaction
+	ids        []Literal         // ids of lines and of the session, for a fork
+	drop       map[int]bool      // lines that a fork leaves out
+	lineOf     map[string]int    // the line with an id
+	preserved  map[int]bool      // lines before the boundary that the client still sends
+	forkedFrom *node             // in Codex's first line: the session it was forked from
+	found      struct {          // the strings of the line that Find was asked for last
 		line    int
 		strings []*node
 	}
@@ -99,7 +102,7 @@ func Read(text []byte) (*Transcript, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("the transcript is empty")
 	}
-	t := &Transcript{cleared: map[string]string{}, drop: map[int]bool{}}
+	t := &Transcript{cleared: map[string]string{}, drop: map[int]bool{}, lineOf: map[string]int{}}
 	if whole, err := parse(text); err == nil && documentFormat(whole) != "" {
 		t.Format, t.Lines = documentFormat(whole), [][]byte{text}
 		t.document(whole)
@@ -163,7 +166,7 @@ func (t *Transcript) finish() {
 		case b.Result() && calls[b.ID] != nil:
 			b.Name, b.Args = calls[b.ID].Name, calls[b.ID].Args
 		}
-		if i < t.boundary {
+		if i < t.boundary && !t.preserved[b.Line] {
 			b.Sent = false
 		}
 	}
@@ -194,11 +197,12 @@ func (t *Transcript) Tokens(b *Block, count func(string) int) (n int) {
 }
 
 // Repeated returns the indexes of results that a later one makes superfluous: of the same call, or with the same text.
+// A later result counts only if the model has it: it is sent, did not fail and was not cleared.
 func (t *Transcript) Repeated() map[int]bool {
 	byCall, byText, repeated := map[string]int{}, map[string]int{}, map[int]bool{}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
-		if !b.Result() {
+		if _, cleared := t.Cleared(b.ID); !b.Result() || !b.Sent || b.Error || cleared {
 			continue
 		}
 		if before, ok := byCall[b.Name+" "+b.Args]; ok && b.Name != "" {
