@@ -207,10 +207,11 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		if kept[n].ID == "" {
 			continue // its pointer would be no shorter
 		}
-		p := NewPointer(kept[n], b.Name, b.Args, pointerTokens, c.o.Count)
+		elsewhere := ""
 		if len(c.m.Swaps) == 0 && c.o.Path != "" {
-			p.Elsewhere = fmt.Sprintf("where this server is not: "+c.o.Path, kept[n].ID)
+			elsewhere = fmt.Sprintf("or: "+c.o.Path, kept[n].ID)
 		}
+		p := NewPointer(kept[n], b.Name, b.Args, elsewhere, pointerTokens, c.o.Count)
 		s := newSwap(c.t, b, kept[n], p)
 		c.m.Swaps = append(c.m.Swaps, s)
 		c.apply(i, s)

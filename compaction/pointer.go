@@ -39,13 +39,16 @@ func (p Pointer) Text() string {
 
 // NewPointer returns the pointer to an output of at most budget tokens: what it is, which call made it, and what its
 // receipt says of it, as much as fits.
-func NewPointer(k Kept, tool, args string, budget int, count func(string) int) Pointer {
-	p := Pointer{ID: k.ID, Kind: k.Kind, Rehydrate: "read it with slice, grep or jq at source " + k.ID}
+// elsewhere, which may be empty, is how to read it without this server; it counts too.
+func NewPointer(k Kept, tool, args, elsewhere string, budget int, count func(string) int) Pointer {
+	p := Pointer{
+		ID: k.ID, Kind: k.Kind, Rehydrate: "read it with slice, grep or jq at source " + k.ID, Elsewhere: elsewhere,
+	}
 	size := fmt.Sprintf("%s, %s of %s", content.Plural(k.Tokens, "token", "tokens"),
 		content.Plural(k.Lines, "line", "lines"), k.Kind)
 	for width := 200; ; width = width * 2 / 3 {
 		p.Display = size
-		if tool != "" {
+		if tool != "" && width >= 8 {
 			p.Display += " from " + clip(tool, min(width, 60))
 			if args != "" && args != "{}" && width > 50 { // the facts say more
 				p.Display += " " + clip(args, width/3)
