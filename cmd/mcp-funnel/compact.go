@@ -226,9 +226,20 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// forget unpins the outputs of a map and removes it.
+// forget unpins the outputs of a map that no other map refers to, and removes it.
 func (c *compact) forget(app *app, t *transcript.Transcript, m *compaction.Map, w *streams) error {
+	root, err := mapsDir(app.store)
+	if err != nil {
+		return err
+	}
+	others := referred(root, mapName(t))
+	_ = root.Close()
+	stay := 0
 	for _, s := range m.Swaps {
+		if others[s.Observation] {
+			stay++
+			continue
+		}
 		id, err := observations.ParseID(s.Observation)
 		if err == nil {
 			err = app.store.Pin(observations.Local, id, false)
@@ -240,7 +251,11 @@ func (c *compact) forget(app *app, t *transcript.Transcript, m *compaction.Map, 
 	if err := removeMap(app.store, t); err != nil {
 		return err
 	}
-	printMessage(w.err, content.Plural(int64(len(m.Swaps)), "output", "outputs")+" may expire now")
+	text := content.Plural(int64(len(m.Swaps)-stay), "output", "outputs") + " may expire now"
+	if stay > 0 {
+		text += fmt.Sprintf("; %d more stay for another transcript, such as a fork", stay)
+	}
+	printMessage(w.err, text)
 	return nil
 }
 

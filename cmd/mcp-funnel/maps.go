@@ -132,6 +132,28 @@ func removeMap(store *observations.Store, t *transcript.Transcript) error {
 	return nil
 }
 
+// referred returns the observations that other maps than one refer to: a fork's map has those of its original. A map
+// that cannot be read restores nothing and counts for nothing.
+func referred(root *os.Root, except string) map[string]bool {
+	all := map[string]bool{}
+	names, _ := fs.Glob(root.FS(), "*.json")
+	for _, name := range names {
+		var m compaction.Map
+		info, err := root.Lstat(name)
+		if name == except || err != nil || !info.Mode().IsRegular() || info.Size() > maxMap {
+			continue
+		}
+		text, err := root.ReadFile(name)
+		if err != nil || json.Unmarshal(text, &m) != nil {
+			continue
+		}
+		for _, s := range m.Swaps {
+			all[s.Observation] = true
+		}
+	}
+	return all
+}
+
 // forgetOld unpins the outputs of maps that were not used for a long time, and removes these maps. It marks one as
 // used.
 func forgetOld(store *observations.Store, root *os.Root, used string) {
@@ -148,7 +170,11 @@ func forgetOld(store *observations.Store, root *os.Root, used string) {
 		if err != nil || json.Unmarshal(text, &old) != nil {
 			continue
 		}
+		others := referred(root, name)
 		for _, s := range old.Swaps {
+			if others[s.Observation] {
+				continue
+			}
 			if id, err := observations.ParseID(strings.TrimSpace(s.Observation)); err == nil {
 				_ = store.Pin(observations.Local, id, false)
 			}
