@@ -80,7 +80,7 @@ func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.M
 	}
 	if err := json.Unmarshal(text, m); err != nil || m.V != 1 {
 		return nil, fmt.Errorf(
-			"the map %s is damaged, or of another version: remove it with compact --forget (%v)",
+			"the map %s is damaged, or of another version: delete this file; its outputs stay pinned (%v)",
 			filepath.Join(store.Dir(), "maps", mapName(t)),
 			err,
 		)
