@@ -19,7 +19,7 @@ generate: ## vocabularies of the token counter
 	go generate ./...
 
 update: ## golden files and transcripts, to be read before they are committed
-	CGO_ENABLED=0 go test ./conformance ./conformance/savings ./funnel/receipt ./internal/kind ./internal/secrets -update
+	CGO_ENABLED=0 go test ./compaction ./conformance ./conformance/savings ./funnel/receipt ./internal/kind ./internal/secrets -update
 
 fuzz: ## every fuzz target for 30 seconds
 	scripts/fuzz 30s

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/transcript"
 	"github.com/mcp-funnel/mcp-funnel/transcript/transcripttest"
 )
+
+var update = flag.Bool("update", false, "rewrite testdata/five.golden")
 
 // keeper keeps outputs in a real store.
 type keeper struct {
@@ -397,6 +401,16 @@ func TestFiveToolRuns(t *testing.T) {
 				t.Errorf("%s", message.Content)
 			}
 		}
+	}
+	shown := regexp.MustCompile(`obs:[0-9a-z]{12}`).ReplaceAll(out, []byte("obs:ID"))
+	const golden = "testdata/five.golden"
+	if *update {
+		if err := os.WriteFile(golden, shown, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(shown, want) {
+		t.Errorf("%v; if it should have changed, run with -update:\n%s", err, shown)
 	}
 	if pointers != report.Replaced || pointers < 2 || len(got.Messages) != 13 {
 		t.Errorf("%d pointers, %d messages, %+v", pointers, len(got.Messages), report)
