@@ -29,6 +29,8 @@ type Keeper interface {
 	Has(id string) bool
 	// Read returns a stored output.
 	Read(id string) ([]byte, error)
+	// Release ends what Keep promised, for an output that no map refers to.
+	Release(id string)
 	// Room returns how many bytes may be pinned.
 	Room() (int64, error)
 }
@@ -199,8 +201,13 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		})
 	}
 	group.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return fmt.Errorf("outputs cannot be stored, the transcript was not changed: %w", err)
+	if at := slices.IndexFunc(failed, func(err error) bool { return err != nil }); at >= 0 {
+		for _, k := range kept {
+			if k.ID != "" {
+				c.keeper.Release(k.ID)
+			}
+		}
+		return fmt.Errorf("an output cannot be stored, the transcript was not changed: %w", failed[at])
 	}
 	for n, i := range blocks {
 		b := &c.t.Blocks[i]

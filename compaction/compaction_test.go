@@ -33,6 +33,9 @@ type keeper struct {
 	room  int64
 	mu    sync.Mutex
 	kept  int
+
+	released int
+	failAt   int // the Keep that fails; 0: none
 }
 
 func newKeeper(t testing.TB) *keeper {
@@ -46,6 +49,13 @@ func newKeeper(t testing.TB) *keeper {
 }
 
 func (k *keeper) Keep(tool, _, text string) (compaction.Kept, error) {
+	k.mu.Lock()
+	k.kept++
+	fails := k.kept == k.failAt
+	k.mu.Unlock()
+	if fails {
+		return compaction.Kept{}, errors.New("the disk is full")
+	}
 	r, err := k.store.Record(observations.Provenance{Owner: observations.Local, Tool: tool})
 	if err != nil {
 		return compaction.Kept{}, err
@@ -58,9 +68,6 @@ func (k *keeper) Keep(tool, _, text string) (compaction.Kept, error) {
 	if err != nil {
 		return compaction.Kept{}, err
 	}
-	k.mu.Lock()
-	k.kept++
-	k.mu.Unlock()
 	return compaction.Kept{
 		ID: "obs:" + string(o.ID), Kind: "text", Lines: lines, Tokens: int64(count(text)),
 		Receipt: "LARGE OUTPUT DETECTED: kept\ntotal: 9 lines, 9 chars, 9 tokens; text; 3 errors in 2 files\n--- head",
@@ -86,6 +93,12 @@ func (k *keeper) Read(name string) ([]byte, error) {
 }
 
 func (k *keeper) Room() (int64, error) { return k.room, nil }
+
+func (k *keeper) Release(string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.released++
+}
 
 var counter = tokens.New(tokens.O200k)
 
@@ -295,6 +308,49 @@ func TestNoRoom(t *testing.T) {
 	)
 	if err == nil || !strings.Contains(err.Error(), "nothing was changed") || k.kept != 0 {
 		t.Errorf("%v, %d kept", err, k.kept)
+	}
+}
+
+// TestStoreFails checks that nothing stays kept for a compaction that could not store an output.
+func TestStoreFails(t *testing.T) {
+	var calls []transcripttest.Call
+	for i := range 6 {
+		calls = append(calls, transcripttest.Call{ID: fmt.Sprint(i), Tool: "x", Result: strings.Repeat(fmt.Sprint("w", i, " "), 2000)})
+	}
+	k, m := newKeeper(t), &compaction.Map{}
+	k.failAt = 3
+	_, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, k, compaction.Options{
+		Budget: 500, Keep: -1, Count: count,
+	})
+	if err == nil || strings.Count(err.Error(), "the disk is full") != 1 || len(m.Swaps) != 0 || k.released != k.kept-1 {
+		t.Errorf("%v, %d swaps, %d kept, %d released", err, len(m.Swaps), k.kept, k.released)
+	}
+}
+
+// TestOddBytes restores strings that no writer of JSON makes: bytes that are no UTF-8, half a surrogate pair, escapes
+// that are not needed.
+func TestOddBytes(t *testing.T) {
+	plain := transcripttest.Make(transcript.Claude, []transcripttest.Call{
+		{ID: "a", Tool: "x", Result: strings.Repeat("word ", 3000), Parts: true}, {ID: "b", Tool: "x", Result: "y"},
+	})
+	for _, odd := range []string{"w\xffrd", `w\ud800rd`, `w\/rd`, `\u0077ord`, "w\xed\xa0\x80rd"} {
+		text := bytes.ReplaceAll(plain, []byte("word"), []byte(odd))
+		k, m := newKeeper(t), &compaction.Map{}
+		out, _, err := compaction.Compact(read(t, text), m, k, compaction.Options{Budget: 500, Keep: 1, Count: count})
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var loaded compaction.Map
+		if err := json.Unmarshal(written, &loaded); err != nil {
+			t.Fatal(err)
+		}
+		if back, _, err := compaction.Expand(read(t, out), &loaded, k); err != nil || !bytes.Equal(back, text) {
+			t.Errorf("%q: %v, equal %t", odd, err, bytes.Equal(back, text))
+		}
 	}
 }
 

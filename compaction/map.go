@@ -25,20 +25,20 @@ type Swap struct {
 	ToolUse     string      `json:"tool_use_id"`
 	Observation string      `json:"obs"`
 	SHA256      string      `json:"sha256"` // of the output's text
-	Raw         bool        `json:"raw,omitempty"`
 	Pointer     Pointer     `json:"pointer"`
 	Literals    []SwappedAt `json:"literals"` // the strings of the transcript that hold it; the first one is the pointer
 }
 
 // SwappedAt is one string of a transcript that was replaced by a part of the observation.
 type SwappedAt struct {
-	Line   int    `json:"line"`   // from 0
-	Number int    `json:"number"` // of the string values of the line, from 0
-	From   int    `json:"from"`   // byte of the observation where its text begins
-	Size   int    `json:"size"`   // bytes of its text
-	Form   string `json:"form"`   // how it was written: js, go, python or raw
-	SHA256 string `json:"sha256"` // of the string as it was written
-	By     string `json:"by"`     // the string that stands there now, as it is written
+	Line   int    `json:"line"`          // from 0
+	Number int    `json:"number"`        // of the string values of the line, from 0
+	From   int    `json:"from"`          // byte of the observation where its text begins
+	Size   int    `json:"size"`          // bytes of its text
+	Form   string `json:"form"`          // how it was written: js, go, python; or raw: in another way
+	Raw    []byte `json:"raw,omitempty"` // the string as it was written, if Form is raw; as JSON in base64
+	SHA256 string `json:"sha256"`        // of the string as it was written
+	By     string `json:"by"`            // the string that stands there now, as it is written
 }
 
 func (s SwappedAt) place() place { return place{s.Line, s.Number} }
@@ -69,8 +69,8 @@ func newSwap(t *transcript.Transcript, b *transcript.Block, kept Kept, p Pointer
 	return s
 }
 
-// add adds a string whose text begins at a byte of the observation. A string that no known way of writing gives back is
-// left as it is, unless it is the first one: then its bytes are in the map itself.
+// add adds a string whose text begins at a byte of the observation. A string that no known way of writing gives back,
+// such as one that is no valid UTF-8, is in the map itself.
 func (s *Swap) add(t *transcript.Transcript, l transcript.Literal, from int, by string) {
 	raw := t.Lines[l.Line][l.Start:l.End]
 	at := SwappedAt{
@@ -83,7 +83,7 @@ func (s *Swap) add(t *transcript.Transcript, l transcript.Literal, from int, by 
 			return
 		}
 	}
-	at.Form = "raw " + string(raw)
+	at.Form, at.Raw = "raw", bytes.Clone(raw)
 	s.Literals = append(s.Literals, at)
 }
 
@@ -128,13 +128,13 @@ func quote(form, s string) []byte {
 
 // restore returns a string as it was written, from the text of the observation.
 func (s SwappedAt) restore(text []byte) ([]byte, error) {
-	if raw, ok := strings.CutPrefix(s.Form, "raw "); ok {
-		return []byte(raw), nil
+	raw := s.Raw
+	if s.Form != "raw" {
+		if s.From < 0 || s.Size < 0 || s.From+s.Size > len(text) {
+			return nil, fmt.Errorf("the map names bytes %d-%d of an observation of %d", s.From, s.From+s.Size, len(text))
+		}
+		raw = quote(s.Form, string(text[s.From:s.From+s.Size]))
 	}
-	if s.From < 0 || s.Size < 0 || s.From+s.Size > len(text) {
-		return nil, fmt.Errorf("the map names bytes %d-%d of an observation of %d", s.From, s.From+s.Size, len(text))
-	}
-	raw := quote(s.Form, string(text[s.From:s.From+s.Size]))
 	if hash(string(raw)) != s.SHA256 {
 		return nil, fmt.Errorf("%w: line %d: the observation does not give its text back", ErrChanged, s.Line+1)
 	}

@@ -345,6 +345,16 @@ func (k *keeper) Read(name string) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 }
 
+func (k *keeper) Release(name string) {
+	id, err := observations.ParseID(name)
+	if err == nil {
+		err = k.app.store.Pin(observations.Local, id, false)
+	}
+	if err != nil {
+		k.app.log.Warn("an output stays pinned", "observation", name, "cause", err)
+	}
+}
+
 // Room returns the quota without what is pinned already.
 func (k *keeper) Room() (int64, error) {
 	u, err := k.app.store.Usage()
