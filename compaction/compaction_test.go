@@ -315,7 +315,9 @@ func TestNoRoom(t *testing.T) {
 func TestStoreFails(t *testing.T) {
 	var calls []transcripttest.Call
 	for i := range 6 {
-		calls = append(calls, transcripttest.Call{ID: fmt.Sprint(i), Tool: "x", Result: strings.Repeat(fmt.Sprint("w", i, " "), 2000)})
+		calls = append(calls, transcripttest.Call{
+			ID: fmt.Sprint(i), Tool: "x", Result: strings.Repeat(fmt.Sprint("w", i, " "), 2000),
+		})
 	}
 	k, m := newKeeper(t), &compaction.Map{}
 	k.failAt = 3
