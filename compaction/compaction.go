@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -37,11 +36,12 @@ type Keeper interface {
 
 // Options of a compaction.
 type Options struct {
-	Budget   int              // tokens of what the client sends
-	Keep     int              // results that stay, the last ones; 0 means 3, below 0 none
-	KeepTool []string         // tools whose results stay
-	Count    func(string) int // tokens of a text
-	Path     string           // what reads an output where this server is not: a command, with %s for the ID; "" for none
+	Budget   int                 // tokens of what the client sends
+	Keep     int                 // results that stay, the last ones; 0 means 3, below 0 none
+	KeepTool []string            // tools whose results stay
+	Count    func(string) int    // tokens of a text
+	Mask     func(string) string // hides secrets of a call's arguments in its pointer; nil: nothing is hidden
+	Path     string              // what reads an output where this server is not: a command, with %s for the ID; "" for none
 }
 
 // Shares of the budget and of the whole: below the low mark nothing more is replaced, and at least the least share is,
@@ -61,21 +61,9 @@ type Report struct {
 	After     int `json:"after"`      // of the same
 	Replaced  int `json:"replaced"`   // outputs, now
 	Replayed  int `json:"replayed"`   // outputs that an earlier compaction replaced, again by the same bytes
-	Gone      int `json:"gone"`       // outputs of the map that are no longer stored, or that the transcript has otherwise
+	Gone      int `json:"gone"`       // outputs of the map that are no longer stored, or that the transcript lacks
 	Rewritten int `json:"rewritten"`  // behind the first change: the client's cache misses them once
 	BreakEven int `json:"break_even"` // turns after which that has paid, with cache reads at a tenth and writes at 1.25
-}
-
-// BudgetError says that nothing more can be replaced.
-type BudgetError struct{ Budget, Least int }
-
-func (e *BudgetError) Error() string {
-	return fmt.Sprintf(
-		"%d tokens remain, over the budget of %d: what is left are messages, errors and the last results;"+
-			" raise the budget, or keep fewer results",
-		e.Least,
-		e.Budget,
-	)
 }
 
 // Compact replaces outputs until what the client sends fits the budget, and returns the transcript's new bytes. Outputs
@@ -88,6 +76,8 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 		o:      o,
 		cost:   make([]int, len(t.Blocks)),
 		edits:  map[int][]transcript.Edit{},
+		done:   map[int]bool{},
+		texts:  map[string]string{},
 	}
 	var r Report
 	for i := range t.Blocks {
@@ -109,12 +99,13 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 		r.BreakEven = int(math.Ceil((1.25 - 0.1) * float64(r.Rewritten) / (0.1 * float64(saved))))
 	}
 	if r.After > o.Budget {
-		return nil, r, &BudgetError{o.Budget, r.After}
+		return nil, r, c.overBudget()
 	}
-	for _, edits := range c.edits {
-		slices.SortFunc(edits, func(a, b transcript.Edit) int { return cmp.Compare(a.Start, b.Start) })
+	out := applyEdits(t, c.edits)
+	if err := c.verify(out); err != nil {
+		return nil, r, err
 	}
-	return t.Apply(c.edits), r, nil
+	return out, r, nil
 }
 
 // compactor is the state of one compaction.
@@ -127,36 +118,8 @@ type compactor struct {
 	total  int
 	first  int // the first block that is changed
 	edits  map[int][]transcript.Edit
-	done   map[int]bool // blocks that are replaced
-}
-
-// replay replaces what an earlier compaction replaced.
-func (c *compactor) replay(r *Report) {
-	c.done = map[int]bool{}
-	at := map[place]int{}
-	for i := range c.t.Blocks {
-		for _, l := range c.t.Blocks[i].Texts {
-			at[place{l.Line, l.Number}] = i
-		}
-	}
-	for _, s := range c.m.Swaps {
-		i, ok := at[s.Literals[0].place()]
-		if !ok {
-			r.Gone++
-			continue
-		}
-		b := &c.t.Blocks[i]
-		switch {
-		case b.ID == s.ToolUse && b.Texts[0].Text == s.Pointer.Text(): // the transcript is a compacted one
-			c.done[i] = true
-			r.Replayed++
-		case b.ID != s.ToolUse || hash(b.Text()) != s.SHA256 || !c.keeper.Has(s.Observation):
-			r.Gone++
-		default:
-			c.apply(i, s)
-			r.Replayed++
-		}
-	}
+	done   map[int]bool      // blocks that are replaced
+	texts  map[string]string // what was replaced now, by observation
 }
 
 // place is a string of a transcript: its line, and its number in it.
@@ -215,16 +178,35 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 			continue // its pointer would be no shorter
 		}
 		elsewhere := ""
-		if len(c.m.Swaps) == 0 && c.o.Path != "" {
+		if len(c.done) == 0 && c.o.Path != "" {
 			elsewhere = fmt.Sprintf("or: "+c.o.Path, kept[n].ID)
 		}
-		p := NewPointer(kept[n], b.Name, b.Args, elsewhere, pointerTokens, c.o.Count)
+		p := NewPointer(kept[n], b.Name, c.mask(b.Args), elsewhere, pointerTokens, c.o.Count)
 		s := newSwap(c.t, b, kept[n], p)
 		c.m.Swaps = append(c.m.Swaps, s)
 		c.apply(i, s)
 		r.Replaced++
 	}
 	return nil
+}
+
+// mask hides secrets before a text is shortened: half of a secret has no known format.
+func (c *compactor) mask(args string) string {
+	if c.o.Mask == nil {
+		return args
+	}
+	return c.o.Mask(args)
+}
+
+// Replaceable returns how many tokens a compaction could remove at most.
+func Replaceable(t *transcript.Transcript, o Options) (tokens int) {
+	c := &compactor{t: t, o: o}
+	for _, i := range c.order() {
+		if cost := t.Tokens(&t.Blocks[i], o.Count); cost > leastOutput {
+			tokens += cost - pointerTokens
+		}
+	}
+	return tokens
 }
 
 // room returns an error if the outputs that will be pinned do not fit into the store.
@@ -238,7 +220,10 @@ func (c *compactor) room(order []int, target int) error {
 		if total <= target {
 			break
 		}
-		total -= c.cost[i]
+		if c.cost[i] <= leastOutput {
+			continue
+		}
+		total -= c.cost[i] - pointerTokens
 		need += int64(len(c.t.Blocks[i].Text()))
 	}
 	if need > room {
@@ -264,7 +249,7 @@ func (c *compactor) apply(i int, s Swap) {
 			by[l.place()] = text
 		}
 	}
-	c.done[i] = true
+	c.done[i], c.texts[s.Observation] = true, b.Text()
 	if !b.Sent {
 		return
 	}
@@ -294,29 +279,11 @@ func find(b *transcript.Block, at place) (transcript.Literal, bool) {
 // order returns the blocks that may be replaced: first what a later result supersedes or repeats, then receipts, then
 // the others, the oldest first.
 func (c *compactor) order() []int {
-	var results []int
-	open := map[string]bool{} // calls without a result: what they need may be the result before
-	for i := range c.t.Blocks {
-		switch b := &c.t.Blocks[i]; {
-		case b.Call && b.Sent:
-			open[b.ID] = true
-		case b.Result():
-			delete(open, b.ID)
-			results = append(results, i)
-		}
-	}
-	stay := cmp.Or(c.o.Keep, keepLast)
-	if len(open) > 0 {
-		stay = max(stay, 1)
-	}
-	repeated := c.t.Repeated()
-	results = results[:max(len(results)-max(stay, 0), 0)]
+	repeated, results := c.t.Repeated(), c.results()
 	class := map[int]int{}
-	for _, i := range results {
+	for _, i := range results[:max(len(results)-c.stay(), 0)] {
 		b := &c.t.Blocks[i]
-		_, cleared := c.t.Cleared(b.ID)
-		if !b.Sent || b.Error || b.Other || cleared || c.done[i] || len(b.Texts) == 0 || b.Text() == "" ||
-			slices.Contains(c.o.KeepTool, b.Name) {
+		if c.done[i] || !c.mayGo(b) {
 			continue
 		}
 		switch {
@@ -337,6 +304,3 @@ func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
-
-// ErrChanged is returned by Expand for a transcript that the map does not fit.
-var ErrChanged = errors.New("the transcript is not as it was compacted")

@@ -43,6 +43,39 @@ type SwappedAt struct {
 
 func (s SwappedAt) place() place { return place{s.Line, s.Number} }
 
+// Check returns an error if a map that was read is not one that Compact makes.
+func (m *Map) Check() error {
+	for n, s := range m.Swaps {
+		if len(s.Literals) == 0 || s.Pointer.ID != s.Observation || !isPointer(s.Pointer.Text()) {
+			return fmt.Errorf("swap %d has no place, or no pointer to %q", n, s.Observation)
+		}
+		seen := map[place]bool{}
+		for i, l := range s.Literals {
+			by := []string{string(quote("js", above)), string(quote("js", "("+s.Observation+")"))}
+			if i == 0 {
+				by = []string{string(quote("js", s.Pointer.Text()))}
+			}
+			if l.Line < 0 || l.Number < 0 || seen[l.place()] || !slices.Contains(by, l.By) {
+				return fmt.Errorf("place %d of swap %d, for %s, is named twice or has another text than its pointer",
+					i, n, s.Observation)
+			}
+			seen[l.place()] = true
+		}
+	}
+	return nil
+}
+
+// moved returns the swap for a place of its pointer.
+func (s Swap) moved(to place) Swap {
+	from := s.Literals[0].place()
+	s.Literals = slices.Clone(s.Literals)
+	for i := range s.Literals {
+		s.Literals[i].Line += to.line - from.line
+		s.Literals[i].Number += to.number - from.number
+	}
+	return s
+}
+
 // Further strings of an output that was replaced.
 const above = "(in the observation above)"
 
@@ -126,64 +159,16 @@ func quote(form, s string) []byte {
 	return append(out, '"')
 }
 
-// restore returns a string as it was written, from the text of the observation.
-func (s SwappedAt) restore(text []byte) ([]byte, error) {
-	raw := s.Raw
-	if s.Form != "raw" {
-		if s.From < 0 || s.Size < 0 || s.From+s.Size > len(text) {
-			return nil, fmt.Errorf("the map names bytes %d-%d of an observation of %d", s.From, s.From+s.Size, len(text))
-		}
-		raw = quote(s.Form, string(text[s.From:s.From+s.Size]))
-	}
-	if hash(string(raw)) != s.SHA256 {
-		return nil, fmt.Errorf("%w: line %d: the observation does not give its text back", ErrChanged, s.Line+1)
-	}
-	return raw, nil
-}
-
-// Expand restores what was replaced, byte for byte. Strings that are as they were stay; any other difference is an
-// error.
-func Expand(t *transcript.Transcript, m *Map, k Keeper) ([]byte, int, error) {
-	edits, restored := map[int][]transcript.Edit{}, 0
-	for _, s := range m.Swaps {
-		text, err := k.Read(s.Observation)
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, at := range s.Literals {
-			l, ok := t.Find(at.Line, at.Number)
-			if !ok {
-				return nil, 0, fmt.Errorf(
-					"%w: it has no line %d with %d strings",
-					ErrChanged,
-					at.Line+1,
-					at.Number+1,
-				)
-			}
-			now := t.Lines[at.Line][l.Start:l.End]
-			if hash(string(now)) == at.SHA256 {
-				continue
-			}
-			if string(now) != at.By {
-				return nil, 0, fmt.Errorf(
-					"%w: line %d has another text than the pointer to %s",
-					ErrChanged,
-					at.Line+1,
-					s.Observation,
-				)
-			}
-			raw, err := at.restore(text)
-			if err != nil {
-				return nil, 0, err
-			}
-			edits[at.Line] = append(edits[at.Line], transcript.Edit{Line: at.Line, Span: l.Span, By: raw})
-			restored++
+// Uses reports whether a transcript has a result that a swap has replaced, or would replace.
+func (s Swap) Uses(t *transcript.Transcript) bool {
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if b.Result() && b.ID == s.ToolUse && len(b.Texts) > 0 &&
+			(b.Texts[0].Text == s.Pointer.Text() || hash(b.Text()) == s.SHA256) {
+			return true
 		}
 	}
-	for _, e := range edits {
-		slices.SortFunc(e, func(a, b transcript.Edit) int { return a.Start - b.Start })
-	}
-	return t.Apply(edits), restored, nil
+	return false
 }
 
 // Key names the map of a transcript: by the client's session, or by all that stands before the first output of a tool.

@@ -37,12 +37,21 @@ func (p Pointer) Text() string {
 	return text + "]"
 }
 
+// rehydrate begins the instructions of every pointer; the ID follows.
+const rehydrate = "read it with slice, grep or jq at source "
+
+// isPointer reports whether a text is a pointer and nothing else.
+func isPointer(text string) bool {
+	return len(text) < 2000 && strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") &&
+		strings.Contains(text, "; "+rehydrate+"obs:") && !strings.Contains(text, "\n")
+}
+
 // NewPointer returns the pointer to an output of at most budget tokens: what it is, which call made it, and what its
 // receipt says of it, as much as fits.
 // elsewhere, which may be empty, is how to read it without this server; it counts too.
 func NewPointer(k Kept, tool, args, elsewhere string, budget int, count func(string) int) Pointer {
 	p := Pointer{
-		ID: k.ID, Kind: k.Kind, Rehydrate: "read it with slice, grep or jq at source " + k.ID, Elsewhere: elsewhere,
+		ID: k.ID, Kind: k.Kind, Rehydrate: rehydrate + k.ID, Elsewhere: elsewhere,
 	}
 	size := fmt.Sprintf("%s, %s of %s", content.Plural(k.Tokens, "token", "tokens"),
 		content.Plural(k.Lines, "line", "lines"), k.Kind)

@@ -8,15 +8,20 @@ import (
 	"slices"
 )
 
+// Forkable returns an error if the transcript is no session of a client.
+func (t *Transcript) Forkable() error {
+	if t.Session == "" || t.Format != Claude && t.Format != Codex {
+		return fmt.Errorf("a transcript of the form %s has no session that a client could resume", t.Format)
+	}
+	return nil
+}
+
 // Fork returns a copy of a session under another id, which its client can resume, and the new line of each old one (−1:
 // left out). Ids of lines are replaced by new ones, each by the same wherever it stands, so that the chain is kept.
 // Snapshots of files are left out, and a last line that is not complete.
 func (t *Transcript) Fork(session string, newID func() string) (fork []byte, lines []int, err error) {
-	if t.Session == "" || t.Format != Claude && t.Format != Codex {
-		return nil, nil, fmt.Errorf(
-			"a transcript of the form %s has no session that a client could resume",
-			t.Format,
-		)
+	if err := t.Forkable(); err != nil {
+		return nil, nil, err
 	}
 	ids := map[string]string{t.Session: session}
 	edits := map[int][]Edit{}

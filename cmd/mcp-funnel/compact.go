@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/compaction"
-	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -67,10 +64,21 @@ func (c *compact) Run(ctx context.Context, s *Settings, w *streams) error {
 	if c.Fork && (c.Output != "" || c.Expand || c.Forget) {
 		return usagef("--fork writes a new session beside the file: leave out -o, --expand and --forget")
 	}
+	if c.Forget && c.Expand {
+		return usagef("--forget and --expand exclude each other: restore the transcript with --expand first")
+	}
+	if c.Last < 0 {
+		return usagef("--keep is the number of results that stay: 0 for none")
+	}
 	t, err := readTranscript(c.File)
 	if err != nil {
 		return err
 	}
+	to, err := c.target(t)
+	if err != nil {
+		return err
+	}
+	defer to.discard()
 	app, err := s.open(w, true)
 	if err != nil {
 		return err
@@ -93,18 +101,11 @@ func (c *compact) Run(ctx context.Context, s *Settings, w *streams) error {
 	case c.Forget:
 		return c.forget(app, t, m, w)
 	case c.Expand:
-		out, restored, err := compaction.Expand(t, m, keeper)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.File, err)
-		}
-		if err := c.write(w, out); err != nil {
-			return err
-		}
-		printMessage(w.err, content.Plural(int64(restored), "text", "texts")+" restored")
-		return nil
+		return c.expand(t, m, keeper, to, w)
 	}
 	out, r, err := compaction.Compact(t, m, keeper, compaction.Options{
 		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: app.counter.Count, Path: elsewhere,
+		Mask: s.maskText(),
 	})
 	if err != nil && r.Replaced > 0 { // what was stored stays until the map is forgotten
 		err = errors.Join(err, saveMap(app.store, t, m))
@@ -112,7 +113,7 @@ func (c *compact) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	return c.finish(app, t, m, out, r, w)
+	return c.finish(app, t, m, out, r, to, w)
 }
 
 // keepOf returns the option for a number of results that stay: 0 is none.
@@ -125,16 +126,17 @@ func keepOf(last int) int {
 
 // finish writes what was compacted, its map and its figures.
 func (c *compact) finish(
-	app *app, t *transcript.Transcript, m *compaction.Map, out []byte, r compaction.Report, w *streams,
+	app *app, t *transcript.Transcript, m *compaction.Map, out []byte, r compaction.Report,
+	to *target, w *streams,
 ) error {
 	if err := saveMap(app.store, t, m); err != nil {
 		return err
 	}
 	if c.Fork {
-		if err := c.fork(app, out, m, w); err != nil {
+		if err := c.fork(app, out, m, to, w); err != nil {
 			return err
 		}
-	} else if err := c.write(w, out); err != nil {
+	} else if err := to.write(w, out); err != nil {
 		return err
 	}
 	err := app.trace.Append(trace.Call{
@@ -163,58 +165,109 @@ func (c *compact) finish(
 	return nil
 }
 
-// write writes the transcript to standard output, or to a file that does not exist yet.
-func (c *compact) write(w *streams, out []byte) error {
-	if c.Output == "" {
+// expand writes the restored transcript.
+func (c *compact) expand(t *transcript.Transcript, m *compaction.Map, k *keeper, to *target, w *streams) error {
+	out, e, err := compaction.Expand(t, m, k)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	var left error
+	if len(e.Left) > 0 {
+		left = fmt.Errorf("%s: %s of outputs that this store has no map for, the first in line %d: %s;"+
+			" name the store of their compaction with --store, unless it was told to --forget them", c.File,
+			content.Plural(int64(len(e.Left)), "pointer", "pointers"), e.Left[0].Line+1,
+			content.Clip(e.Left[0].Text, 200))
+	}
+	if left != nil && e.Restored == 0 {
+		return left
+	}
+	if err := to.write(w, out); err != nil {
+		return err
+	}
+	printMessage(w.err, content.Plural(int64(e.Restored), "text", "texts")+" restored")
+	return left
+}
+
+// target is where a transcript goes: standard output, or a file that did not exist. It is made before anything is
+// stored, so that a name that cannot be written costs nothing.
+type target struct {
+	f    *os.File // nil: standard output
+	id   string   // of a fork's session
+	keep bool
+}
+
+func (c *compact) target(t *transcript.Transcript) (*target, error) {
+	to := &target{}
+	path := c.Output
+	switch {
+	case c.Forget || !c.Fork && path == "":
+		return to, nil
+	case c.Fork:
+		if err := t.Forkable(); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.File, err)
+		}
+		to.id = newUUID()
+		name := to.id + ".jsonl"
+		if t.Format == transcript.Codex {
+			name = "rollout-" + time.Now().Format("2006-01-02T15-04-05") + "-" + name
+		}
+		path = filepath.Join(filepath.Dir(c.File), name)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s exists already, and is not replaced: choose another name", path)
+	}
+	to.f = f
+	return to, err
+}
+
+// write writes the whole transcript.
+func (t *target) write(w *streams, out []byte) error {
+	if t.f == nil {
 		_, err := w.out.Write(out)
 		return err
 	}
-	return writeNew(c.Output, out)
+	_, err := t.f.Write(out)
+	t.keep = err == nil
+	return err
 }
 
-// writeNew writes a file that must not exist.
-func writeNew(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already, and is not replaced: choose another name", path)
+// discard closes the file, and removes it unless it was written.
+func (t *target) discard() {
+	if t.f == nil {
+		return
 	}
-	if err != nil {
-		return err
+	_ = t.f.Close()
+	if !t.keep {
+		_ = os.Remove(t.f.Name())
 	}
-	if _, err := f.Write(text); err != nil {
-		_ = f.Close()
-		return err
-	}
-	return f.Close()
 }
 
 // fork writes a new session beside the file, and its map, and says how it is resumed.
-func (c *compact) fork(app *app, out []byte, m *compaction.Map, w *streams) error {
+func (c *compact) fork(app *app, out []byte, m *compaction.Map, to *target, w *streams) error {
 	t, err := transcript.Read(out)
 	if err != nil {
 		return err
 	}
-	id := newUUID()
-	fork, lines, err := t.Fork(id, newUUID)
+	fork, lines, err := t.Fork(to.id, newUUID)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
-	}
-	name, command := id+".jsonl", "claude --resume "+id
-	if t.Format == transcript.Codex {
-		name, command = "rollout-"+time.Now().Format("2006-01-02T15-04-05")+"-"+id+".jsonl", "codex resume "+id
-	}
-	path := filepath.Join(filepath.Dir(c.File), name)
-	if err := writeNew(path, fork); err != nil {
-		return err
 	}
 	forked, err := transcript.Read(fork)
 	if err != nil {
 		return err
 	}
-	if err := saveMap(app.store, forked, m.Moved(lines, id)); err != nil {
+	if err := saveMap(app.store, forked, m.Moved(lines, to.id)); err != nil {
 		return err
 	}
-	printMessage(w.err, fmt.Sprintf("%s is the new session; resume it with: %s", path, command))
+	if err := to.write(w, fork); err != nil {
+		return err
+	}
+	command := "claude --resume "
+	if t.Format == transcript.Codex {
+		command = "codex resume "
+	}
+	printMessage(w.err, fmt.Sprintf("%s is the new session; resume it with: %s", to.f.Name(), command+to.id))
 	return nil
 }
 
@@ -234,24 +287,27 @@ func (c *compact) forget(app *app, t *transcript.Transcript, m *compaction.Map, 
 	}
 	others := referred(root, mapName(t))
 	_ = root.Close()
-	stay := 0
+	stay, gone := 0, 0
+	rest := &compaction.Map{V: m.V, Format: m.Format}
 	for _, s := range m.Swaps {
-		if others[s.Observation] {
+		switch {
+		case t.Session == "" && !s.Uses(t): // of another transcript that begins alike
+			rest.Swaps = append(rest.Swaps, s)
+			others[s.Observation] = true
+		case others[s.Observation]:
 			stay++
-			continue
-		}
-		id, err := observations.ParseID(s.Observation)
-		if err == nil {
-			err = app.store.Pin(observations.Local, id, false)
-		}
-		if err != nil && !errors.Is(err, observations.ErrNotFound) {
-			app.log.Warn("an output stays pinned", "observation", s.Observation, "cause", err)
+		default:
+			app.unpin(s.Observation)
+			gone++
 		}
 	}
 	if err := removeMap(app.store, t); err != nil {
 		return err
 	}
-	text := content.Plural(int64(len(m.Swaps)-stay), "output", "outputs") + " may expire now"
+	if err := saveMap(app.store, t, rest); err != nil {
+		return err
+	}
+	text := content.Plural(int64(gone), "output", "outputs") + " may expire now"
 	if stay > 0 {
 		text += fmt.Sprintf("; %d more stay for another transcript, such as a fork", stay)
 	}
@@ -281,98 +337,4 @@ func readTranscript(path string) (*transcript.Transcript, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
-}
-
-// keeper stores outputs as observations of the command line, pinned.
-type keeper struct {
-	ctx context.Context
-	app *app
-}
-
-func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
-	a, err := k.app.funnel.Call(k.ctx, funnel.Request{
-		Tool: keepTool(
-			strings.NewReader(text),
-		), Args: json.RawMessage("{}"), Who: localSession(), Sources: k.app.sources,
-		Keep: funnel.Always, Name: strings.TrimSpace(tool + " " + args),
-	})
-	if err != nil {
-		return compaction.Kept{}, err
-	}
-	r := a.Receipts[0]
-	switch {
-	case !r.Kept || r.Truncated:
-		return compaction.Kept{}, errors.New("it was not kept whole (mcp-funnel doctor shows why)")
-	case r.Redacted:
-		return compaction.Kept{}, errors.New(
-			"the store has masked text only (--redact-store), which cannot be restored",
-		)
-	}
-	id := observations.ID(r.ObservationID)
-	if err := k.app.store.Pin(observations.Local, id, true); err != nil {
-		return compaction.Kept{}, err
-	}
-	o, err := k.app.store.Stat(observations.Local, id)
-	if err != nil {
-		return compaction.Kept{}, err
-	}
-	return compaction.Kept{
-		ID: observations.Prefix + string(
-			id,
-		), Kind: r.Kind, Lines: r.Lines, Tokens: r.Tokens, Receipt: o.Stats.Receipt,
-	}, nil
-}
-
-func (k *keeper) Has(name string) bool {
-	id, err := observations.ParseID(name)
-	if err != nil {
-		return false
-	}
-	_, err = k.app.store.Stat(observations.Local, id)
-	return err == nil
-}
-
-func (k *keeper) Read(name string) ([]byte, error) {
-	id, err := observations.ParseID(name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := k.app.store.Open(observations.Local, id)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close() //nolint:errcheck // it was only read
-	return io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
-}
-
-func (k *keeper) Release(name string) {
-	id, err := observations.ParseID(name)
-	if err == nil {
-		err = k.app.store.Pin(observations.Local, id, false)
-	}
-	if err != nil {
-		k.app.log.Warn("an output stays pinned", "observation", name, "cause", err)
-	}
-}
-
-// Room returns the quota without what is pinned already.
-func (k *keeper) Room() (int64, error) {
-	u, err := k.app.store.Usage()
-	if err != nil {
-		return 0, err
-	}
-	if u.Quota <= 0 {
-		return u.Free, nil
-	}
-	list, err := k.app.store.List(observations.Local, false)
-	if err != nil {
-		return 0, err
-	}
-	room := u.Quota
-	for _, o := range list {
-		if o.Pinned {
-			room -= o.Bytes
-		}
-	}
-	return min(max(room, 0), u.Free), nil
 }

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/compaction"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/transcript"
@@ -85,7 +86,7 @@ func (c *contextCmd) Run(s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
-	r := examine(t, counter.Count, c.Worst)
+	r := examine(t, counter.Count, s.maskText(), c.Worst)
 	if c.JSON {
 		return writeJSON(w.out, r, "  ")
 	}
@@ -134,7 +135,7 @@ func (s shares) sorted() []share {
 }
 
 // examine sums up what a transcript's client sends.
-func examine(t *transcript.Transcript, count func(string) int, worst int) contextReport {
+func examine(t *transcript.Transcript, count func(string) int, mask func(string) string, worst int) contextReport {
 	r := contextReport{
 		Format: string(t.Format), Session: t.Session, Lines: len(t.Lines), Unknown: t.Unknown, Reported: t.Usage,
 		Repeated: share{Name: "repeated"}, Receipts: share{Name: "receipts"},
@@ -165,20 +166,18 @@ func examine(t *transcript.Transcript, count func(string) int, worst int) contex
 			r.Receipts.Results++
 			r.Receipts.Tokens += n
 		}
-		r.Worst = append(r.Worst, resultSize{b.Line + 1, b.Turn, name, content.Clip(b.Args, 200), n})
-		if len(r.Worst) > lastStay && !b.Error {
-			r.Replace += n
-		}
+		r.Worst = append(r.Worst, resultSize{b.Line + 1, b.Turn, name, b.Args, n})
 	}
 	r.NotCounted = max(r.Reported-r.Sent, 0)
 	r.Roles, r.Tools, r.Servers = roles.sorted(), tools.sorted(), servers.sorted()
 	slices.SortStableFunc(r.Worst, func(a, b resultSize) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	r.Worst = r.Worst[:min(len(r.Worst), max(worst, 0))]
+	for i := range r.Worst {
+		r.Worst[i].Args = content.Clip(mask(r.Worst[i].Args), 200)
+	}
+	r.Replace = compaction.Replaceable(t, compaction.Options{Count: count})
 	return r
 }
-
-// lastStay is how many results compact leaves by default.
-const lastStay = 3
 
 // serverOf returns the MCP server of a tool whose name a client has prefixed: mcp__SERVER__TOOL; "" for others.
 func serverOf(tool string) string {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,7 +39,7 @@ func lockMaps(store *observations.Store) (unlock func(), err error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // the file stays open
-	f, err := root.OpenFile("lock", os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := root.OpenFile("lock", os.O_RDWR|os.O_CREATE|osfile.Nonblock, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -59,38 +58,38 @@ func mapName(t *transcript.Transcript) string { return compaction.Key(t) + ".jso
 
 // loadMap returns the map of a transcript; an empty one if there is none.
 func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.Map, error) {
-	m := &compaction.Map{V: 1, Format: string(t.Format), Session: t.Session}
 	root, err := mapsDir(store)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // nothing was written to it
 	forgetOld(store, root, mapName(t))
-	f, err := root.Open(mapName(t))
+	m, err := readMap(root, mapName(t))
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
+		return &compaction.Map{V: 1, Format: string(t.Format), Session: t.Session}, nil
 	}
 	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(f, maxMap+1))
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, m); err != nil || m.V != 1 {
-		return nil, fmt.Errorf(
-			"the map %s is damaged, or of another version: delete this file; its outputs stay pinned (%v)",
-			filepath.Join(store.Dir(), "maps", mapName(t)),
-			err,
-		)
-	}
-	for _, s := range m.Swaps {
-		if len(s.Literals) == 0 {
-			return nil, fmt.Errorf("the map %s is damaged: %s has no place", mapName(t), s.Observation)
-		}
+		return nil, fmt.Errorf("the map %s is damaged, or of another version (%w): without it nothing that was replaced"+
+			" is restored, and its outputs stay pinned; move it away to compact anew",
+			filepath.Join(store.Dir(), "maps", mapName(t)), err)
 	}
 	return m, nil
+}
+
+// readMap reads a map, and checks it.
+func readMap(root *os.Root, name string) (*compaction.Map, error) {
+	text, err := osfile.ReadIn(root, name, maxMap)
+	if err != nil {
+		return nil, err
+	}
+	var m compaction.Map
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, err
+	}
+	if m.V != 1 {
+		return nil, fmt.Errorf("it is of version %d", m.V)
+	}
+	return &m, m.Check()
 }
 
 // saveMap writes the map of a transcript, by rename.
@@ -107,17 +106,11 @@ func saveMap(store *observations.Store, t *transcript.Transcript, m *compaction.
 		return err
 	}
 	defer root.Close() //nolint:errcheck // the file is closed
-	tmp := mapName(t) + ".tmp"
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return explainWrite(store, err)
+	if err := osfile.ReplaceIn(root, mapName(t), mapName(t)+".tmp", text); err != nil {
+		return fmt.Errorf("the map could not be written, and without it nothing can be restored: %w",
+			explainWrite(store, err))
 	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = root.Remove(tmp)
-		return fmt.Errorf("the map could not be written, and without it nothing can be restored: %w", err)
-	}
-	return root.Rename(tmp, mapName(t))
+	return nil
 }
 
 func removeMap(store *observations.Store, t *transcript.Transcript) error {
@@ -138,13 +131,11 @@ func referred(root *os.Root, except string) map[string]bool {
 	all := map[string]bool{}
 	names, _ := fs.Glob(root.FS(), "*.json")
 	for _, name := range names {
-		var m compaction.Map
-		info, err := root.Lstat(name)
-		if name == except || err != nil || !info.Mode().IsRegular() || info.Size() > maxMap {
+		if name == except {
 			continue
 		}
-		text, err := root.ReadFile(name)
-		if err != nil || json.Unmarshal(text, &m) != nil {
+		m, err := readMap(root, name)
+		if err != nil {
 			continue
 		}
 		for _, s := range m.Swaps {
@@ -165,9 +156,8 @@ func forgetOld(store *observations.Store, root *os.Root, used string) {
 		if err != nil || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < maxMapAge {
 			continue
 		}
-		var old compaction.Map
-		text, err := root.ReadFile(name)
-		if err != nil || json.Unmarshal(text, &old) != nil {
+		old, err := readMap(root, name)
+		if err != nil {
 			continue
 		}
 		others := referred(root, name)

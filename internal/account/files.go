@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -138,19 +137,11 @@ func load[T any](s *Accounts, name string) (v T, found bool, err error) {
 		return v, false, fmt.Errorf("account: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	f, err := root.OpenFile(name, os.O_RDONLY|osfile.Nonblock, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	b, err := osfile.ReadIn(root, name, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, osfile.ErrNotRegular), errors.Is(err, osfile.ErrTooLong):
 		return v, false, nil
-	}
-	if err != nil {
-		return v, false, fmt.Errorf("account: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
-		return v, false, nil //nolint:nilerr // as if it were missing
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxFile))
-	if err != nil {
+	case err != nil:
 		return v, false, fmt.Errorf("account: %w", err)
 	}
 	var whole T
@@ -174,31 +165,10 @@ func (s *Accounts) save(name string, v any) error {
 	if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		s.prune(root, filepath.Ext(name))
 	}
-	if err := write(root, name, b); err != nil {
+	if err := osfile.ReplaceIn(root, name, tmpName, b); err != nil {
 		return fmt.Errorf("account: %w", err)
 	}
 	return nil
-}
-
-func write(root *os.Root, name string, b []byte) error {
-	if err := root.Remove(tmpName); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := root.OpenFile(tmpName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if failed := f.Close(); err == nil {
-		err = failed
-	}
-	if err == nil {
-		err = root.Rename(tmpName, name)
-	}
-	if err != nil {
-		_ = root.Remove(tmpName)
-	}
-	return err
 }
 
 // file is a name of the directory and when it last changed.

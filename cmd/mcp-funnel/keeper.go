@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/compaction"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// keeper stores outputs as observations of the command line, pinned.
+type keeper struct {
+	ctx context.Context
+	app *app
+}
+
+func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
+	a, err := k.app.funnel.Call(k.ctx, funnel.Request{
+		Tool: keepTool(strings.NewReader(text)), Args: json.RawMessage("{}"), Who: localSession(),
+		Sources: k.app.sources, Keep: funnel.Always, Name: strings.TrimSpace(tool + " " + args),
+	})
+	if err != nil {
+		return compaction.Kept{}, err
+	}
+	r := a.Receipts[0]
+	switch {
+	case !r.Kept || r.Truncated:
+		return compaction.Kept{}, errors.New("it was not kept whole (mcp-funnel doctor shows why)")
+	case r.Redacted:
+		return compaction.Kept{}, errors.New(
+			"the store has masked text only (--redact-store), which cannot be restored",
+		)
+	}
+	id := observations.ID(r.ObservationID)
+	if err := k.app.store.Pin(observations.Local, id, true); err != nil {
+		return compaction.Kept{}, err
+	}
+	o, err := k.app.store.Stat(observations.Local, id)
+	if err != nil {
+		return compaction.Kept{}, err
+	}
+	return compaction.Kept{
+		ID: observations.Prefix + string(id), Kind: r.Kind, Lines: r.Lines, Tokens: r.Tokens, Receipt: o.Stats.Receipt,
+	}, nil
+}
+
+func (k *keeper) Has(name string) bool {
+	id, err := observations.ParseID(name)
+	if err != nil {
+		return false
+	}
+	_, err = k.app.store.Stat(observations.Local, id)
+	return err == nil
+}
+
+func (k *keeper) Read(name string) ([]byte, error) {
+	id, err := observations.ParseID(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := k.app.store.Open(observations.Local, id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
+}
+
+func (k *keeper) Release(name string) { k.app.unpin(name) }
+
+// unpin lets an output expire; one that is gone already is no error.
+func (a *app) unpin(name string) {
+	id, err := observations.ParseID(name)
+	if err == nil {
+		err = a.store.Pin(observations.Local, id, false)
+	}
+	if err != nil && !errors.Is(err, observations.ErrNotFound) {
+		a.log.Warn("an output stays pinned", "observation", name, "cause", err)
+	}
+}
+
+// Room returns the quota without what is pinned already.
+func (k *keeper) Room() (int64, error) {
+	u, err := k.app.store.Usage()
+	if err != nil {
+		return 0, err
+	}
+	if u.Quota <= 0 {
+		return u.Free, nil
+	}
+	list, err := k.app.store.List(observations.Local, false)
+	if err != nil {
+		return 0, err
+	}
+	room := u.Quota
+	for _, o := range list {
+		if o.Pinned {
+			room -= o.Bytes
+		}
+	}
+	return min(max(room, 0), u.Free), nil
+}
+
+// maskText returns what replaces secrets in a text.
+func (s *Settings) maskText() func(string) string {
+	mask := s.masker()
+	return func(text string) string {
+		text, _ = mask.String(text)
+		return text
+	}
+}
