@@ -22,7 +22,7 @@ import (
 // Keeper stores outputs and describes them; it is called by several goroutines. An ID must give the same bytes back for
 // as long as a map refers to it.
 type Keeper interface {
-	// Keep stores the output of a tool.
+	// Keep stores the output of a tool. Secrets of its arguments are hidden already.
 	Keep(tool, args, text string) (Kept, error)
 	// Has reports whether an output is still stored.
 	Has(id string) bool
@@ -51,6 +51,7 @@ const (
 	leastShare = 0.1
 	keepLast   = 3
 
+	keptBesides = 4 << 10           // bytes: a stored output also has a sidecar and an index, and its writer reserves some
 	leastOutput = 2 * pointerTokens // a smaller output is not worth a file
 	atOnce      = 4                 // outputs that are stored at once
 )
@@ -160,7 +161,7 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			kept[n], failed[n] = c.keeper.Keep(b.Name, b.Args, b.Text())
+			kept[n], failed[n] = c.keeper.Keep(b.Name, c.mask(b.Args), b.Text())
 		})
 	}
 	group.Wait()
@@ -224,11 +225,11 @@ func (c *compactor) room(order []int, target int) error {
 			continue
 		}
 		total -= c.cost[i] - pointerTokens
-		need += int64(len(c.t.Blocks[i].Text()))
+		need += int64(len(c.t.Blocks[i].Text())) + keptBesides
 	}
 	if need > room {
 		return fmt.Errorf(
-			"the outputs to replace have %d bytes, and %d may be pinned in the store: nothing was changed;"+
+			"the outputs to replace take %d bytes, and %d may be pinned in the store: nothing was changed;"+
 				" raise --quota, or unpin with compact --forget",
 			need,
 			room,

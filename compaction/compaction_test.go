@@ -324,7 +324,8 @@ func TestStoreFails(t *testing.T) {
 	_, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, k, compaction.Options{
 		Budget: 500, Keep: -1, Count: count,
 	})
-	if err == nil || strings.Count(err.Error(), "the disk is full") != 1 || len(m.Swaps) != 0 || k.released != k.kept-1 {
+	if err == nil || strings.Count(err.Error(), "the disk is full") != 1 || len(m.Swaps) != 0 ||
+		k.released != k.kept-1 {
 		t.Errorf("%v, %d swaps, %d kept, %d released", err, len(m.Swaps), k.kept, k.released)
 	}
 }
@@ -338,7 +339,12 @@ func TestOddBytes(t *testing.T) {
 	for _, odd := range []string{"w\xffrd", `w\ud800rd`, `w\/rd`, `\u0077ord`, "w\xed\xa0\x80rd"} {
 		text := bytes.ReplaceAll(plain, []byte("word"), []byte(odd))
 		k, m := newKeeper(t), &compaction.Map{}
-		out, _, err := compaction.Compact(read(t, text), m, k, compaction.Options{Budget: 500, Keep: 1, Count: count})
+		out, _, err := compaction.Compact(
+			read(t, text),
+			m,
+			k,
+			compaction.Options{Budget: 500, Keep: 1, Count: count},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,10 @@ func outputs(n int) (calls []transcripttest.Call) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for i := range n {
 		calls = append(calls, transcripttest.Call{
-			ID: fmt.Sprint("c", i), Tool: "Bash", Args: map[string]any{"n": i}, Result: transcripttest.Text(r, 4000),
+			ID: fmt.Sprint(
+				"c",
+				i,
+			), Tool: "Bash", Args: map[string]any{"n": i}, Result: transcripttest.Text(r, 4000),
 		})
 	}
 	return calls

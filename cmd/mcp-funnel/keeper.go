@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -29,7 +31,8 @@ func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
 	r := a.Receipts[0]
 	switch {
 	case !r.Kept || r.Truncated:
-		return compaction.Kept{}, errors.New("it was not kept whole (mcp-funnel doctor shows why)")
+		return compaction.Kept{}, fmt.Errorf("it was not kept whole: %s",
+			cmp.Or(r.NotKept, "mcp-funnel doctor shows why"))
 	case r.Redacted:
 		return compaction.Kept{}, errors.New(
 			"the store has masked text only (--redact-store), which cannot be restored",

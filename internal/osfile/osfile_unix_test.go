@@ -92,3 +92,34 @@ func TestTryLock(t *testing.T) {
 		}
 	}
 }
+
+func TestReadAndReplaceIn(t *testing.T) {
+	dir := t.TempDir()
+	root, err := OpenDir(dir)
+	must(t, err)
+	defer root.Close() //nolint:errcheck // the files are closed
+	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	must(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "tmp"), []byte("of a process that ended"), 0o600))
+	must(t, ReplaceIn(root, "file", "tmp", []byte("12345")))
+	if b, err := ReadIn(root, "file", 5); err != nil || string(b) != "12345" {
+		t.Errorf("%q, %v", b, err)
+	}
+	for _, k := range []struct {
+		name  string
+		limit int64
+		want  error
+	}{
+		{"file", 4, ErrTooLong}, {"fifo", 9, ErrNotRegular}, {"dir", 9, ErrNotRegular}, {"none", 9, fs.ErrNotExist},
+	} {
+		if _, err := ReadIn(root, k.name, k.limit); !errors.Is(err, k.want) {
+			t.Errorf("%s: %v", k.name, err)
+		}
+	}
+	if err := ReplaceIn(root, "dir", "tmp", nil); err == nil {
+		t.Error("a directory is replaced")
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "tmp")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the temporary file stays: %v", err)
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/transcript"
+	"github.com/mcp-funnel/mcp-funnel/transcript/transcripttest"
+)
+
+// A session of ten outputs of 2,000 tokens each, in a new directory.
+func writeSession(t *testing.T, format transcript.Format, secret string) (dir string, text []byte) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 3))
+	var calls []transcripttest.Call
+	for i := range 10 {
+		calls = append(calls, transcripttest.Call{
+			ID: fmt.Sprint("c", i), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("login ", secret, i)},
+			Result: transcripttest.Text(r, 4000),
+		})
+	}
+	dir, text = t.TempDir(), transcripttest.Make(format, calls)
+	write(t, filepath.Join(dir, "session"), string(text))
+	return dir, text
+}
+
+// compacts runs compact in a directory with its own store.
+func compacts(t *testing.T, dir, store string, args ...string) (code int, out, complaints string) {
+	t.Helper()
+	for i, a := range args {
+		if a == "session" || a == "small" || a == "back" {
+			args[i] = filepath.Join(dir, a)
+		}
+	}
+	return runs(t, append([]string{"compact", "--store", filepath.Join(dir, store)}, args...)...)
+}
+
+func TestCompactAndExpand(t *testing.T) {
+	for _, format := range transcripttest.Formats {
+		dir, text := writeSession(t, format, "")
+		if code, _, said := compacts(t, dir, "store", "--budget", "9000", "session", "-o", "small"); code != done {
+			t.Fatalf("%s: %s", format, said)
+		}
+		for what, k := range map[string]struct {
+			store string
+			args  []string
+			code  int
+			said  string
+		}{
+			"another store":       {"other", []string{"--expand", "small", "-o", "back"}, failed, "no map for"},
+			"an existing file":    {"store", []string{"--expand", "small", "-o", "session"}, failed, "exists already"},
+			"a missing directory": {"store", []string{"--expand", "small", "-o", filepath.Join(dir, "no", "x")}, failed, "no such"},
+			"forget and expand":   {"store", []string{"--expand", "--forget", "small"}, usage, "exclude each other"},
+			"keep below 0":        {"store", []string{"--keep=-1", "--budget", "9", "session"}, usage, "0 for none"},
+		} {
+			code, _, said := compacts(t, dir, k.store, k.args...)
+			if _, err := os.Stat(filepath.Join(dir, "back")); code != k.code || !strings.Contains(said, k.said) ||
+				err == nil {
+				t.Errorf("%s: %s: %d, %s", format, what, code, said)
+			}
+		}
+		if code, _, said := compacts(t, dir, "store", "--expand", "small", "-o", "back"); code != done {
+			t.Errorf("%s: %s", format, said)
+		}
+		if back, _ := os.ReadFile(filepath.Join(dir, "back")); string(back) != string(text) {
+			t.Errorf("%s: other bytes", format)
+		}
+		if code, _, said := compacts(t, dir, "store", "--forget", "session"); code != done ||
+			!strings.Contains(said, "outputs may expire now") {
+			t.Errorf("%s: forget: %s", format, said)
+		}
+		if code, _, said := compacts(t, dir, "store", "--expand", "small"); code != failed ||
+			!strings.Contains(said, "--forget") {
+			t.Errorf("%s: forgotten: %d, %s", format, code, said)
+		}
+	}
+}
+
+// A name that cannot be written, and outputs that exceed the quota, are refused before anything is stored.
+func TestCompactStoresNothingInVain(t *testing.T) {
+	for want, args := range map[string][]string{
+		"exists already": {"--budget", "9000", "session", "-o", "session"},
+		"no such file":   {"--budget", "9000", "session", "-o", "/nosuch/x"},
+		"raise --quota":  {"--budget", "9000", "--quota", "30K", "session", "-o", "small"},
+	} {
+		dir, _ := writeSession(t, transcript.Claude, "")
+		code, _, said := compacts(t, dir, "store", args...)
+		kept, _ := filepath.Glob(filepath.Join(dir, "store", "observations", "*"))
+		if _, err := os.Stat(filepath.Join(dir, "small")); code != failed || !strings.Contains(said, want) ||
+			len(kept) > 0 || err == nil {
+			t.Errorf("%d, %s, %q", code, said, kept)
+		}
+	}
+}
+
+// Forgetting one of two transcripts without a session id keeps the outputs of the other.
+func TestForgetOneOfTwo(t *testing.T) {
+	dir, text := writeSession(t, transcript.Chat, "")
+	other := string(text)
+	for i := 1; i < 10; i++ { // the first one is of both
+		other = strings.ReplaceAll(other, fmt.Sprintf(`"c%d"`, i), fmt.Sprintf(`"d%d"`, i))
+	}
+	write(t, filepath.Join(dir, "back"), other)
+	for _, name := range []string{"session", "back"} {
+		if code, _, said := compacts(t, dir, "store", "--budget", "9000", name, "-o", filepath.Join(dir, "small."+name)); code != done {
+			t.Fatal(said)
+		}
+	}
+	if code, _, said := compacts(t, dir, "store", "--forget", "session"); code != done {
+		t.Fatal(said)
+	}
+	if code, _, said := compacts(t, dir, "store", "--expand", filepath.Join(dir, "small.back")); code != failed ||
+		!strings.Contains(said, "no map for") { // what both have was of the first one too
+		t.Errorf("%d, %s", code, said)
+	}
+	maps, _ := filepath.Glob(filepath.Join(dir, "store", "maps", "*.json"))
+	if m, err := os.ReadFile(maps[0]); err != nil || strings.Count(string(m), `"tool_use_id":"d`) < 3 ||
+		strings.Contains(string(m), `"c3"`) {
+		t.Errorf("%v: %s", err, m)
+	}
+}
+
+// A secret of a call's arguments stands in the transcript only.
+func TestCompactMasksArguments(t *testing.T) {
+	const secret = "ghp_x7Kq2mVt9RzLp4WcYb8NdHs3GfJe6UaQ1oTi"
+	dir, _ := writeSession(t, transcript.Claude, secret+" ")
+	if code, _, said := compacts(t, dir, "store", "--budget", "9000", "session", "-o", "small"); code != done {
+		t.Fatal(said)
+	}
+	masked := 0
+	err := filepath.WalkDir(filepath.Join(dir, "store"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%s: %s", path, text)
+		}
+		masked += strings.Count(string(text), "github-token")
+		return err
+	})
+	if err != nil || masked == 0 {
+		t.Errorf("%v, %d masks", err, masked)
+	}
+	small, _ := os.ReadFile(filepath.Join(dir, "small"))
+	if n := strings.Count(string(small), secret); n != 10 {
+		t.Errorf("the secret stands %d times in the transcript, and ten calls have it", n)
+	}
+	if _, out, _ := runs(t, "context", filepath.Join(dir, "session")); strings.Contains(out, secret) ||
+		!strings.Contains(out, "github-token") {
+		t.Error(out)
+	}
+}
+
+// A map that is no map is named.
+func TestDamagedMapFiles(t *testing.T) {
+	dir, _ := writeSession(t, transcript.Claude, "")
+	if code, _, said := compacts(t, dir, "store", "--budget", "9000", "session", "-o", "small"); code != done {
+		t.Fatal(said)
+	}
+	maps, _ := filepath.Glob(filepath.Join(dir, "store", "maps", "*.json"))
+	if len(maps) != 1 {
+		t.Fatal(maps)
+	}
+	m, err := os.ReadFile(maps[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range []string{"", "{", `{"v":2}`, strings.Replace(string(m), `"by":"\"[`, `"by":"\"]`, 1)} {
+		write(t, maps[0], damaged)
+		for _, args := range [][]string{{"--expand", "small"}, {"--budget", "9000", "session"}, {"--forget", "session"}} {
+			if code, _, said := compacts(t, dir, "store", args...); code != failed ||
+				!strings.Contains(said, maps[0]) {
+				t.Errorf("%.20q: %d, %s", damaged, code, said)
+			}
+		}
+	}
+}
