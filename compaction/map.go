@@ -130,6 +130,11 @@ func quote(form, s string) []byte {
 	out := make([]byte, 0, len(s)+16)
 	out = append(out, '"')
 	for i := 0; i < len(s); {
+		if n := plain(s[i:]); n > 0 {
+			out = append(out, s[i:i+n]...)
+			i += n
+			continue
+		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == '"' || r == '\\':
@@ -157,6 +162,16 @@ func quote(form, s string) []byte {
 		i += n
 	}
 	return append(out, '"')
+}
+
+// plain returns how many bytes every way of writing leaves as they are.
+func plain(s string) int {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(s)
 }
 
 // Uses reports whether a transcript has a result that a swap has replaced, or would replace.

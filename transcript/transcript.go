@@ -268,7 +268,14 @@ type Edit struct {
 
 // Apply returns the transcript's bytes with some strings replaced. Edits of one line must not overlap.
 func (t *Transcript) Apply(edits map[int][]Edit) []byte {
-	var out bytes.Buffer
+	size := 0
+	for i, line := range t.Lines {
+		size += len(line)
+		for _, e := range edits[i] {
+			size += len(e.By) - (e.End - e.Start)
+		}
+	}
+	out := bytes.NewBuffer(make([]byte, 0, size))
 	for i, line := range t.Lines {
 		at := 0
 		for _, e := range edits[i] { // sorted by the caller

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -325,14 +326,14 @@ func readTranscript(path string) (*transcript.Transcript, error) {
 	if info.Size() > maxTranscript {
 		return nil, fmt.Errorf("%s has %d bytes, and at most %d are read", path, info.Size(), maxTranscript)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxTranscript+1))
-	if err != nil {
+	text := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // room for the whole and for the read of its end
+	if _, err := text.ReadFrom(io.LimitReader(f, maxTranscript+1)); err != nil {
 		return nil, err
 	}
-	if len(text) > maxTranscript {
+	if text.Len() > maxTranscript {
 		return nil, fmt.Errorf("%s grew over %d bytes while it was read", path, maxTranscript)
 	}
-	t, err := transcript.Read(text)
+	t, err := transcript.Read(text.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
