@@ -20,6 +20,8 @@ type client struct {
 	id      int
 	offered any               // the instructions and the list of tools
 	about   map[string]string // description by tool
+
+	binary, store string
 }
 
 func startServer(t *testing.T, root string) *client {
@@ -43,7 +45,8 @@ func startServer(t *testing.T, root string) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
-	s := &client{t: t, in: in, out: bufio.NewReader(out), about: map[string]string{}}
+	s := &client{t: t, in: in, out: bufio.NewReader(out), about: map[string]string{},
+		binary: binary, store: filepath.Join(dir, "store")}
 	var begun struct{ Instructions string }
 	s.request("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
 		"clientInfo": map[string]any{"name": "savings", "version": "1"}}, &begun)

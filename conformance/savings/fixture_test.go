@@ -35,7 +35,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, short bool) *fixture {
 	f := &fixture{
-		t: t, dir: t.TempDir(), short: short, random: rand.New(rand.NewPCG(7, 11)), outputs: map[string]string{},
+		t: t, dir: t.TempDir(), short: short, random: newRandom(), outputs: map[string]string{},
 	}
 	for _, make := range []func(*fixture){
 		serviceLog, apiDump, geoJSON, orders, changes, testEvents, history, goSource,
@@ -50,6 +50,9 @@ func newFixture(t *testing.T, short bool) *fixture {
 	}
 	return f
 }
+
+// newRandom returns the numbers that the fixtures are made of.
+func newRandom() *rand.Rand { return rand.New(rand.NewPCG(7, 11)) }
 
 func (f *fixture) write(name, text string) {
 	path := filepath.Join(f.dir, name)
