@@ -99,11 +99,51 @@ func TestDeliver(t *testing.T) {
 	broken, _ := call(object{"part": "{\"sections\": [\n  {\"id\": \"a\" \"content_type\": \"heading\"}\n]}"})
 	sample("Broken", broken)
 	for part, want := range map[string]string{d4.Kept: doc, d2.Part: "I am sorry, I cannot go on."} {
-		if got, err := c.call("read", object{"path": part}); err != nil || !strings.Contains(got.text(), want[:20]) {
+		if got, err := c.call("read", object{"path": part}); err != nil ||
+			!strings.Contains(got.text(), want[:20]) {
 			t.Errorf("%s: %v %s", part, err, got.text())
 		}
 	}
 	between(t, "../docs/CONTINUATION.md", "<!-- answers -->\n", "<!-- end of answers -->", page.String())
+}
+
+// TestDeliverKeepsTheOutline checks that an answer that shows a part of the outline names the whole of it, while parts
+// arrive and at the end.
+func TestDeliverKeepsTheOutline(t *testing.T) {
+	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
+	var sections []string
+	for i := range 90 {
+		sections = append(
+			sections,
+			fmt.Sprintf(`{"id":"s%d","content_type":"heading","elements":[{"level":2,"text":"Chapter %d"}]}`, i, i),
+		)
+	}
+	doc := `{"sections":[` + strings.Join(sections, ",") + `]}`
+	cut := strings.Index(doc, `"Chapter 80`) + 5
+	first, err := c.call("deliver", object{"part": doc[:cut]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := first.delivered(t)
+	last, err := c.call("deliver", object{"part": doc[strings.Index(doc, d.Restart):], "after": d.Kept})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`… \d+ more, all in (obs:[0-9a-z]{12}) …`)
+	for lines, answer := range map[int]answer{80: first, 90: last} {
+		id := named.FindStringSubmatch(answer.text())
+		if id == nil {
+			t.Errorf("no outline is named: %s", answer.text())
+			continue
+		}
+		got, err := c.call("grep", object{"source": id[1], "pattern": fmt.Sprintf("Chapter (0|45|%d)$", lines-1)})
+		if err != nil || strings.Count(got.text(), "2 Chapter ") != 3 {
+			t.Errorf("%v: not %d lines: %s", err, lines, got.text())
+		}
+	}
+	if !strings.Contains(first.text(), `(section "s80")`) {
+		t.Errorf("the section that is cut off is not named: %s", first.text())
+	}
 }
 
 // longPart returns text of words that do not repeat themselves.

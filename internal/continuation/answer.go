@@ -16,6 +16,8 @@ type Names struct {
 	Kept string // the text so far: "obs:ID"; "" if it is not stored
 	Call string // the call that hands in the next part: "deliver after=obs:ID"; "" if there is none
 	Part string // the part that was refused, if it is stored
+
+	Outline string // the whole outline, if it is stored because an answer shows a part of it
 }
 
 // Answer says what arrived, and word for word what to send next.
@@ -97,7 +99,7 @@ func (d *Document) cut(b *strings.Builder, r Result, n Names) {
 		fmt.Fprintf(b, " Kept so far as %s (%s)", n.Kept, d.partNumber())
 	}
 	b.WriteByte('\n')
-	d.delivered(b)
+	d.delivered(b, n)
 	a := d.anchor
 	b.WriteString(
 		"Compare this with what was asked for. If anything is missing, deliver the rest; repeat nothing but the restart text.\n",
@@ -170,8 +172,16 @@ func (d *Document) where() string {
 	return d.path() + ", " + d.parser.inside()
 }
 
-// path names the element that is cut off.
+// path names the element that is cut off, and its section.
 func (d *Document) path() string {
+	path := d.pointer()
+	if o := d.parser.finished(); o.Found && d.anchor.depth > 1 && d.parser.outline.Current.ID != "" {
+		path += fmt.Sprintf(" (section %q)", d.parser.outline.Current.ID)
+	}
+	return path
+}
+
+func (d *Document) pointer() string {
 	path := d.parser.pointer(d.anchor.depth)
 	if path == "" {
 		path = "at the top"
@@ -203,9 +213,9 @@ func (p *parser) inside() string {
 func (d *Document) partNumber() string { return fmt.Sprintf("part %d", max(1, len(d.history.Parts))) }
 
 // delivered lists what arrived.
-func (d *Document) delivered(b *strings.Builder) {
+func (d *Document) delivered(b *strings.Builder, n Names) {
 	o := d.parser.finished()
-	lines := o.lines(func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens })
+	lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens })
 	if len(lines) == 0 {
 		return
 	}
@@ -216,7 +226,7 @@ func (d *Document) delivered(b *strings.Builder) {
 func (d *Document) whole(b *strings.Builder, n Names) {
 	fmt.Fprintf(b, "WHOLE: %s, %s.%s\n", plural(int64(len(d.text)), "byte"), partsOf(len(d.history.Parts)), keptAs(n))
 	o := d.parser.finished()
-	if lines := o.lines(func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens }); len(lines) > 0 {
+	if lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens }); len(lines) > 0 {
 		b.WriteString("Delivered:\n" + strings.Join(lines, "\n") + "\n")
 	}
 	for _, f := range d.Review() {

@@ -146,7 +146,7 @@ func (o *outline) scalar(p *parser, e content.Event, raw []byte) {
 	key := string(p.text[f.Key[0]:f.Key[1]])
 	o.member(key, f.Role, raw)
 	if f.Role == section && key == "id" {
-		sum := hashOf([]byte(unquote(bytes.Trim(raw, `"`)))) // of the whole id: o.Current.ID is clipped
+		sum := hashOf([]byte(unquote(inQuotes(raw)))) // of the whole id: o.Current.ID is clipped
 		if _, found := o.IDs[sum]; found {
 			o.add(&o.Doubled, &o.Counts.Doubled, func() string { return o.Current.ID })
 		}
@@ -162,7 +162,7 @@ func (o *outline) scalar(p *parser, e content.Event, raw []byte) {
 // member counts a member of a section or element.
 func (o *outline) member(key string, r role, raw []byte) {
 	s := &o.Current
-	text := func() string { return unquote(bytes.Trim(raw, `"`)) }
+	text := func() string { return unquote(inQuotes(raw)) }
 	switch {
 	case r == section && key == "id":
 		s.ID = word(text())
@@ -340,19 +340,21 @@ func (d *Document) Outline() []string {
 	return slices.Concat(o.First, o.Last)
 }
 
-// Abridged reports whether the outline has more lines than an answer shows.
-func (d *Document) Abridged() bool {
+// Abridged reports whether the outline has more lines than an answer shows, and whether Outline would have to read the
+// text again.
+func (d *Document) Abridged() (abridged, again bool) {
 	if d.plain {
-		return false
+		return false, false
 	}
 	o := d.parser.finished()
 	all := slices.Concat(o.First, o.Last)
-	return o.Lines > int64(len(all)) || d.options.Tokens("- "+strings.Join(all, "\n- ")) > d.options.OutlineTokens
+	again = o.Lines > int64(len(all))
+	return again || d.options.Tokens("- "+strings.Join(all, "\n- ")) > d.options.OutlineTokens, again
 }
 
 // lines returns the outline as far as it fits: as many first as last lines, with the number of those left out between
-// them. fits reports whether a text does.
-func (o *outline) lines(fits func(string) bool) []string {
+// them, and what stores all. fits reports whether a text does.
+func (o *outline) lines(kept string, fits func(string) bool) []string {
 	all := slices.Concat(o.First, o.Last)
 	missing := o.Lines - int64(len(all))
 	half := min(len(o.First), len(all))
@@ -362,7 +364,11 @@ func (o *outline) lines(fits func(string) bool) []string {
 			out = append(out, "- "+s)
 		}
 		if n := o.Lines - int64(first+last); n > 0 {
-			out = append(out, fmt.Sprintf("… %d more …", n))
+			more := fmt.Sprintf("… %d more …", n)
+			if kept != "" {
+				more = fmt.Sprintf("… %d more, all in %s …", n, kept)
+			}
+			out = append(out, more)
 		}
 		for _, s := range all[len(all)-last:] {
 			out = append(out, "- "+s)
@@ -397,10 +403,15 @@ func leftover(raw []byte) bool {
 		bytes.Contains(raw, []byte("TODO"))
 }
 
+// inQuotes returns a string without its quotes; the last one may be missing.
+func inQuotes(raw []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte{'"'}), []byte{'"'})
+}
+
 // codeLines counts the lines of a string that are not blank.
 func codeLines(raw []byte) int64 {
 	n := int64(0)
-	for _, l := range strings.Split(unquote(bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte{'"'}), []byte{'"'})), "\n") {
+	for _, l := range strings.Split(unquote(inQuotes(raw)), "\n") {
 		if strings.TrimSpace(l) != "" {
 			n++
 		}

@@ -106,6 +106,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	}
 	n := names(rep.Kept)
 	n.Part = rep.Part
+	n.Outline = keepOutline(doc, r.Verdict, rep.Kept, out)
 	text := doc.Answer(r, n)
 	if r.Verdict == continuation.Done {
 		var more string
@@ -113,7 +114,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 		for i, f := range rep.Faults {
 			rep.Faults[i] = in.Mask(f)
 		}
-		text += more + keepOutline(doc, rep.Kept, out)
+		text += more
 	}
 	if r.Verdict == continuation.Continue || r.Verdict == continuation.Refused {
 		rep.Restart = doc.Restart()
@@ -135,18 +136,20 @@ func (d *deliverer) refusedBefore(owner string, a Args) bool {
 	return before
 }
 
-// keepOutline stores the outline of a whole document if the answer does not show all of it, and returns the line that
-// names it.
-func keepOutline(doc *continuation.Document, kept string, out tools.Output) string {
-	if !doc.Abridged() {
+// keepOutline stores the outline of a document if the answer does not show all of it, and returns its name; "" if it is
+// not stored. While parts arrive it is left out where the text would have to be read again: a part costs only itself.
+func keepOutline(doc *continuation.Document, v continuation.Verdict, kept string, out tools.Output) string {
+	abridged, again := doc.Abridged()
+	if !abridged || v != continuation.Done && (v != continuation.Continue || again) {
 		return ""
 	}
 	all := []byte(strings.Join(doc.Outline(), "\n") + "\n")
 	id, err := out.Store(tools.Stored{Text: all, Name: "outline", From: []string{kept}})
-	if err != nil { // the document itself is stored
-		return "The whole outline could not be kept: " + err.Error() + "\n"
+	if err != nil {
+		out.Note("the whole outline could not be kept: " + err.Error())
+		return ""
 	}
-	return "The whole outline is kept as " + observations.Prefix + id + "\n"
+	return observations.Prefix + id
 }
 
 func names(kept string) continuation.Names {
