@@ -72,7 +72,7 @@ func spentOf(a account.Account) policy.Spent {
 	s := policy.Spent{Tokens: a.Shown}
 	if r := a.Report; r != nil {
 		s.Tokens += r.PromptTokens
-		s.Source, s.Window, s.Response = r.Source, r.Window, r.ResponseTokensReserved
+		s.Source, s.Window, s.Response, s.Model = r.Source, r.Window, r.ResponseTokensReserved, r.Model
 	}
 	return s
 }

@@ -38,7 +38,7 @@ type Settings struct {
 	HeadLines     int    `group:"shown" min:"1" to:"Limits.HeadLines" default:"10" placeholder:"N" help:"Maximum number of first lines in a receipt."`
 	TailLines     int    `group:"shown" min:"1" to:"Limits.TailLines" default:"5" placeholder:"N" help:"Maximum number of last lines in a receipt."`
 	PageTokens    int    `group:"shown" min:"1" to:"Limits.PageTokens" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
-	Model         string `group:"shown" default:"o200k_base" placeholder:"NAME" help:"Model whose tokens are counted: its name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base and shown as ≈ with the error of that factor."`
+	Model         string `group:"shown" to:"Policy.Model" default:"o200k_base" placeholder:"NAME" help:"Model whose tokens are counted: its name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base and shown as ≈ with the error of that factor."`
 
 	ToolLimit []string `group:"shown" placeholder:"LIMIT" sep:"none" help:"Limit of one tool, such as run.receipt-tokens=1200 or grep.page-tokens=8000; repeatable."`
 	Uncut     []string `group:"shown" placeholder:"TOOL" sep:"," help:"Tool whose outputs are never cut: shown whole up to 1 MB, or kept and not shown where the client reported that they do not fit; repeatable."`

@@ -149,7 +149,7 @@ func (s *Settings) usageLine(a account.Account, window int) string {
 	if r := a.Report; r != nil {
 		spent = policy.Spent{
 			Tokens: r.PromptTokens + a.Shown, Source: r.Source, Window: cmp.Or(r.Window, window),
-			Response: r.ResponseTokensReserved,
+			Response: r.ResponseTokensReserved, Model: r.Model,
 		}
 		prompt = short(int64(r.PromptTokens))
 	}

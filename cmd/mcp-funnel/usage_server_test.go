@@ -134,6 +134,58 @@ func TestUsageFromASessionFile(t *testing.T) {
 	}
 }
 
+// TestWindowOfTheReportedModel: a session file has no window, but the model's name; its window, or that of --model, or
+// the setting decides.
+func TestWindowOfTheReportedModel(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	t.Setenv("CLAUDE_CONFIG_DIR", home)
+	t.Chdir(dir)
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const session = "11111111-1111-4111-8111-111111111111"
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, dir)
+	for _, c := range []struct {
+		model string
+		used  int
+		flags []string
+		full  bool
+		from  string
+	}{
+		{"claude-sonnet-4-5", 194_800, nil, true, `"window_from":"table"`},
+		{"claude-sonnet-4-5", 10_000, nil, false, `"window_from":"table"`},
+		{"claude-sonnet-4-5", 194_800, []string{"--context-window", "1000000"}, false, `"window_from":"setting"`},
+		{"unknown-1", 194_800, nil, false, ""},
+		{"unknown-1", 194_800, []string{"--model", "claude-opus-4-1"}, true, `"window_from":"table"`},
+	} {
+		s := newServed(t)
+		write(t, filepath.Join(home, "projects", name, session+".jsonl"), fmt.Sprintf(
+			`{"type":"assistant","sessionId":%q,"timestamp":%q,"message":{"id":"m1","model":%q,"usage":{"input_tokens":%d}}}`+"\n",
+			session,
+			time.Now().UTC().Format(time.RFC3339Nano),
+			c.model,
+			c.used,
+		))
+		out := s.search(`{"funnel/session":"`+session+`"}`, append(c.flags, "--usage-from", "claude")...)
+		traced := ""
+		files, _ := filepath.Glob(filepath.Join(s.store, "trace", "*"))
+		for _, f := range files {
+			text, _ := os.ReadFile(f)
+			traced += string(text)
+		}
+		if strings.Contains(out, "context full") != c.full || !strings.Contains(traced, c.from) ||
+			c.from == "" && strings.Contains(traced, "window_from") {
+			t.Errorf("%+v: %.600s\n%s", c, out, traced)
+		}
+	}
+}
+
 func TestUsageFromIsForStdio(t *testing.T) {
 	if code, _, complaints := try(t, "--usage-from", "claude", "--http", "127.0.0.1:0"); code != usage ||
 		!strings.Contains(complaints, "--usage-from") {

@@ -185,7 +185,7 @@ func TestUsageWithoutAStore(t *testing.T) {
 func TestUsageFromSessionFiles(t *testing.T) {
 	h := newHooked(t)
 	code, out, complaints := h.run("", "--from", "claude", sampleEvent("claude.jsonl"))
-	if code != done || out != "context 42.0k of ? | reserve 4.1k | left ? | 0 pointers\n" {
+	if code != done || out != "context 42.0k of 200.0k | reserve 4.1k | left 78 % | 0 pointers\n" {
 		t.Errorf("code %d: %q, %q", code, out, complaints)
 	}
 	if a := h.account(shopSession); a.Report == nil || a.Report.PromptTokens != 42_000 {

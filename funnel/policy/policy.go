@@ -19,7 +19,7 @@ type Policy struct {
 	DryRun    bool // decides and reports, but shows as if the verdict were OK
 	Disabled  bool // shows every output whole, up to 1 MB an answer
 
-	Model string // name of the model: its window is known for usage that comes without one; "" for none
+	Model string // name of the model, for usage that comes without one: its window may be known
 }
 
 // Spent is what the context of a session holds.
@@ -28,6 +28,7 @@ type Spent struct {
 	Source   string // who reported them; "": nobody, they are only what this server has shown
 	Window   int    // the context window, as reported; 0: it was not
 	Response int    // reserved for the model's answer, as reported; 0: it was not
+	Model    string // as reported; "": it was not
 }
 
 // summaryShare is the share of the usable part above which a summary is due.
@@ -44,7 +45,7 @@ func (p Policy) Usable(s Spent) (usable, window int, from string, ok bool) {
 		window, from = p.Window, "setting"
 	}
 	if window <= 0 && s.Source != "" {
-		window, from = modelWindow(p.Model), "table"
+		window, from = cmp.Or(modelWindow(s.Model), modelWindow(p.Model)), "table"
 	}
 	if window <= 0 {
 		return p.Prompt, 0, "", p.Prompt > 0

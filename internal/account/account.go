@@ -91,6 +91,9 @@ func learn(u *usage.Usage, other usage.Usage) {
 	if u.Window == 0 {
 		u.Window = other.Window
 	}
+	if u.Model == "" {
+		u.Model = other.Model
+	}
 	if u.ResponseTokensReserved == 0 {
 		u.ResponseTokensReserved = other.ResponseTokensReserved
 	}

@@ -233,7 +233,9 @@ func (c claudeEvent) figures(e *Event) error {
 		}
 	}
 	if prompt > 0 { // no prompt is empty: 0 means unknown
-		e.Usage = &Usage{Session: e.Key(), PromptTokens: prompt, Window: e.Window, Source: source}
+		e.Usage = &Usage{
+			Session: e.Key(), PromptTokens: prompt, Window: e.Window, Model: id(text(e.Model)), Source: source,
+		}
 	}
 	return nil
 }

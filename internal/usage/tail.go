@@ -132,7 +132,9 @@ func claudeRecord(line []byte) (Usage, error) {
 	if prompt == 0 {
 		return Usage{}, errSkip
 	}
-	u := Usage{Turn: id(l.Message.ID), Session: id(l.Session), PromptTokens: prompt, Source: FromClaude}
+	u := Usage{
+		Turn: id(l.Message.ID), Session: id(l.Session), PromptTokens: prompt, Model: id(l.Message.Model), Source: FromClaude,
+	}
 	u.At, _ = parseTime(string(l.Time)) // without a time, the record counts as made now
 	return u, nil
 }

@@ -36,7 +36,7 @@ func sample(t testing.TB, name string) []byte {
 var (
 	claudeWant = Usage{
 		Session: session, Turn: "msg_02", PromptTokens: 42_000, At: time.Date(2026, 3, 14, 9, 30, 5, 48e7, time.UTC),
-		Source: FromClaude,
+		Model: "claude-sonnet-4-6", Source: FromClaude,
 	}
 	codexWant = Usage{
 		Session: thread, Turn: "56277", PromptTokens: 34_567, Window: 258_400,

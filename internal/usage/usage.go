@@ -25,6 +25,7 @@ type Usage struct {
 	PromptTokens           int       `json:"prompt_tokens"`
 	ResponseTokensReserved int       `json:"response_tokens_reserved,omitempty"` // 0: unknown
 	Window                 int       `json:"window,omitempty"`                   // 0: unknown
+	Model                  string    `json:"model,omitempty"`                    // its name; "" if unknown
 	At                     time.Time `json:"at,omitzero"`                        // when the model was asked
 	Source                 string    `json:"source"`
 }
