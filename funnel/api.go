@@ -77,6 +77,7 @@ type Request struct {
 	Uncut   bool         // the output is shown whole, or not at all
 	Usage   *usage.Usage // what the client reported with the call; nil: nothing
 	Name    string       // of the observation (keep --name)
+	About   string       // of Show: the observation, obs:ID, that the text is about; "" for none
 	Ask     tools.Asker  // asks the client a tool's question; nil: there is no client to ask
 
 	// Progress is called from any goroutine, one call at a time, at most 10 times a second. Call waits for the last

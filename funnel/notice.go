@@ -44,10 +44,7 @@ func (d *display) most(tokens int) int {
 // notice returns what is shown instead of an answer of that many tokens: for the first one of a session what would fit,
 // then one short line.
 func (d *display) notice(cost int) string {
-	where := "not kept"
-	if obs := d.call.observation; obs != nil {
-		where = "kept as " + observations.Prefix + string(obs.ID)
-	}
+	where := d.where()
 	if d.decision.Left >= policy.MinReceipt { // an answer that must not be cut, or one that others were faster than
 		return fmt.Sprintf("not shown: %s do not fit into the %d left; %s",
 			content.Plural(int64(cost), "token", "tokens"), d.decision.Left, where)
@@ -58,8 +55,6 @@ func (d *display) notice(cost int) string {
 		short = d.call.failureText(d.outcome, "")
 	case d.outcome.err != nil:
 		short = text.ErrorPrefix + short
-	case d.call.observation == nil:
-		short = contextFull + "not shown"
 	}
 	if !d.noticed {
 		most = policy.FirstNotice
@@ -68,6 +63,24 @@ func (d *display) notice(cost int) string {
 		}
 	}
 	return d.clipTo(most, short)
+}
+
+// where says where the output can be read.
+func (d *display) where() string {
+	c := d.call
+	source := c.request.About
+	if c.output != nil && source == "" {
+		source = c.output.source
+	}
+	switch {
+	case c.observation != nil:
+		return "kept as " + observations.Prefix + string(c.observation.ID)
+	case strings.HasPrefix(source, observations.Prefix):
+		return "kept as " + source
+	case source != "" || c.captured == nil || c.captured.Bytes == 0:
+		return "not shown"
+	}
+	return "not kept: " + c.notKept()
 }
 
 // firstNotice says what is left, who said so, and what would fit.

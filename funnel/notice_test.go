@@ -83,10 +83,33 @@ func TestNotices(t *testing.T) {
 	if len(a.Blocks) != 1 || a.Blocks[0].MIME != "" || texted(a) != "context full: not shown" {
 		t.Errorf("%+v", a.Blocks)
 	}
+	// What is read of an observation is kept as that one.
+	a = answered(t, f, Request{Tool: tool(tools.Tool{}, func(_ context.Context, out tools.Output) error {
+		out.Source("obs:k3v9q2m7x4ab")
+		_, err := out.Write(numbered(300))
+		return err
+	})})
+	if s := texted(a); s != "context full: kept as obs:k3v9q2m7x4ab" {
+		t.Errorf("%s", s)
+	}
+	if a = f.Show(Request{About: "obs:k3v9q2m7x4ab"}, string(numbered(300))); texted(a) != "context full: kept as obs:k3v9q2m7x4ab" {
+		t.Errorf("%s", texted(a))
+	}
 	// A report with room ends it.
 	request.Usage = &usage.Usage{Turn: "2", PromptTokens: 10, Window: 100_000, Source: "claude"}
 	if a = answered(t, f, request); !strings.Contains(texted(a), "--- head: ") {
 		t.Errorf("%s", texted(a))
+	}
+}
+
+// TestNoticeNamesWhyNothingIsKept checks that the first notice and later ones say why an output is not stored.
+func TestNoticeNamesWhyNothingIsKept(t *testing.T) {
+	f := full(t, 100, Options{NoStore: errors.New("the disk is full")})
+	for _, end := range []string{"; not kept: the disk is full\n", "context full: not kept: the disk is full"} {
+		a := answered(t, f, Request{Tool: tool(tools.Tool{}, writes(numbered(300)))})
+		if s := texted(a); !strings.Contains(s, end) {
+			t.Errorf("%s", s)
+		}
 	}
 }
 
