@@ -204,7 +204,20 @@ func (s *Settings) AfterApply() error {
 // toolLimits returns the limits of single tools.
 func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
 	out := map[string]funnel.ToolLimits{}
+	if len(s.Uncut)+len(s.ToolLimit) == 0 {
+		return out, nil
+	}
+	all := toolNames(server.Catalog(server.Parts{Toolsets: server.Toolsets})) // of toolsets that are not offered, too
+	check := func(setting, name string) error {
+		if slices.Contains(all, name) {
+			return nil
+		}
+		return fmt.Errorf("%s: there is no tool %.60q; there are %s", setting, name, strings.Join(all, ", "))
+	}
 	for _, name := range s.Uncut {
+		if err := check("--uncut", name); err != nil {
+			return nil, err
+		}
 		out[name] = funnel.ToolLimits{Uncut: true}
 	}
 	for _, text := range s.ToolLimit {
@@ -213,6 +226,9 @@ func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
 		n, err := strconv.Atoi(value)
 		if !named || err != nil {
 			return nil, fmt.Errorf("--tool-limit: %.60q is not a limit; write run.receipt-tokens=1200", text)
+		}
+		if err := check("--tool-limit", tool); err != nil {
+			return nil, err
 		}
 		t := out[tool]
 		if err := t.Limits.Set(limit, n); err != nil {

@@ -258,6 +258,8 @@ func TestWrongWords(t *testing.T) {
 	for want, args := range map[string][]string{
 		`no tool "nosuch"; there are search, find, read, grep, jq, slice`: {"call", "nosuch"},
 		`mcp-funnel: not an observation ID: "zzz": it takes`:              {"observations", "cat", "zzz"},
+		`--uncut: there is no tool "raed"; there are search, find, read`:  {"--uncut", "read,raed", "doctor"},
+		`--tool-limit: there is no tool "rnu"; there are search, find`:    {"--tool-limit", "rnu.page-tokens=9000", "doctor"},
 	} {
 		code, _, complaints := try(t, args...)
 		if code != usage || !strings.Contains(complaints, want) || strings.Count(complaints, "zzz") > 1 {
