@@ -107,7 +107,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 		Images:   len(c.images()),
 		Counts:   c.output.counts,
 		Ours:     !tool.Paged && c.output.source == "" && (tool.Toolset == tools.Core || tool.Toolset == ""),
-		Terminal: tool.Terminal, Findings: c.output.found,
+		Terminal: tool.Terminal || c.captured.Streams.Mixed(), Findings: c.output.found,
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,
 		News:     d.news, Replaces: c.output.replaces,

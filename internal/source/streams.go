@@ -54,6 +54,9 @@ func (s *Source) Streams(visit func(stderr bool, r io.Reader) error) error {
 	return part(false, at, s.Size)
 }
 
+// HasStderr reports whether the source is the output of a command with parts that were written to standard error.
+func (s *Source) HasStderr() bool { return len(s.stderr()) > 0 }
+
 // stderr returns the ranges of standard error within the source, as far as it was stored.
 func (s *Source) stderr() (ranges [][2]int64) {
 	if s.Observation == nil {

@@ -86,6 +86,9 @@ func readSource(ctx context.Context, src *source.Source, out tools.Output) error
 		return readBinary(ctx, src, out)
 	}
 	out.Source(src.Name)
+	if src.HasStderr() {
+		return copyStreams(ctx, src, out)
+	}
 	text, err := src.Text()
 	if err != nil {
 		return err
@@ -94,6 +97,18 @@ func readSource(ctx context.Context, src *source.Source, out tools.Output) error
 		out.Note("the file is empty")
 	}
 	return copyText(ctx, out, text, src.Size, out)
+}
+
+// copyStreams writes the output of a command, of which kind and totals are those of its standard output alone.
+func copyStreams(ctx context.Context, src *source.Source, out tools.Output) error {
+	stderr := out.Stderr()
+	return src.Streams(func(toStderr bool, r io.Reader) error {
+		w := io.Writer(out)
+		if toStderr {
+			w = stderr
+		}
+		return copyText(ctx, w, r, src.Size, out)
+	})
 }
 
 // readBinary writes an image, or one line with type and size.
