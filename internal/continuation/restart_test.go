@@ -1,7 +1,9 @@
 package continuation
 
 import (
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -106,5 +108,40 @@ func TestWhatFollowsTheRestartText(t *testing.T) {
 	if a := e.Answer(r, Names{}); !strings.Contains(a, "bullet_list with 1 item (cut off)\n") ||
 		strings.Count(a, "(cut off)") != 1 {
 		t.Error(a)
+	}
+}
+
+// TestStoredRestart checks that a document that is opened again, by its stored state or without one, has the restart
+// text that was shown.
+func TestStoredRestart(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	docs := simulated(r)
+	long := map[string]any{"sections": []any{}}
+	for i := range 12 { // elements of over 300 bytes
+		long["sections"] = append(long["sections"].([]any), map[string]any{
+			"id": fmt.Sprint("p", i), "content_type": "paragraph",
+			"elements": []any{map[string]any{"text": prose(r, 60)}, map[string]any{"text": prose(r, 80)}},
+		})
+	}
+	docs["long paragraphs"], _ = json.Marshal(long)
+	for name, doc := range docs {
+		cuts := 0
+		for cut := 300 + r.IntN(50); cut < len(doc)-1; cut += 1 + r.IntN(60) {
+			d := New(Options{})
+			d.Add(doc[:cut/2])
+			rest := doc[strings.Index(string(doc), d.Restart()):cut]
+			if d.Add(rest).Join == "" {
+				continue
+			}
+			cuts++
+			for how, state := range map[string][]byte{"with its state": d.Stored(), "without": nil} {
+				if again := Open(d.Text(), state, Options{}); again.Restart() != d.Restart() {
+					t.Fatalf("%s, cut at %d, %s:\n%q\n%q", name, cut, how, d.Restart(), again.Restart())
+				}
+			}
+		}
+		if cuts < 5 {
+			t.Errorf("%s: only %d cuts", name, cuts)
+		}
 	}
 }

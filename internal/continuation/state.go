@@ -25,9 +25,10 @@ type stored struct {
 	Inside  bool     `json:"inside,omitempty"`
 	Doubles int64    `json:"doubles,omitempty"`
 	Frames  []frame  `json:"frames,omitempty"`
-	Names   [][]byte `json:"names,omitempty"` // of each frame, eight bytes each
-	IDs     []byte   `json:"ids,omitempty"`   // eight bytes each
-	Lost    bool     `json:"lost,omitempty"`  // there were too many names
+	Recent  []int64  `json:"recent,omitempty"` // offsets of the last values that began
+	Names   [][]byte `json:"names,omitempty"`  // of each frame, eight bytes each
+	IDs     []byte   `json:"ids,omitempty"`    // eight bytes each
+	Lost    bool     `json:"lost,omitempty"`   // there were too many names
 	Outline *outline `json:"outline,omitempty"`
 }
 
@@ -41,7 +42,7 @@ func (d *Document) Stored() []byte {
 		return small
 	}
 	s.Offset, s.Value, s.Inside, s.Doubles = p.offset(), p.value, p.scan.Inside() == "string", p.doubles
-	s.Frames, s.Outline = p.frames, &p.outline
+	s.Frames, s.Recent, s.Outline = p.frames, p.recent, &p.outline
 	names := len(p.outline.IDs)
 	for i := range p.frames {
 		f := &p.frames[i]
@@ -95,6 +96,7 @@ func (d *Document) load(state []byte) {
 	}
 	p := newParser()
 	p.text, p.frames, p.value, p.doubles, p.outline = d.text, s.Frames, s.Value, s.Doubles, *s.Outline
+	p.recent = s.Recent
 	for i := range p.frames {
 		if i < len(s.Names) {
 			p.frames[i].names = unpacked(s.Names[i])
@@ -121,6 +123,11 @@ func inRange(s stored, n int64) bool {
 		f := &s.Frames[i]
 		if !good(f.Start, f.Open, f.Key[0], f.Key[1], f.End) || !good(f.Last...) || f.Key[0] > f.Key[1] ||
 			f.Key[0] < 0 {
+			return false
+		}
+	}
+	for _, at := range s.Recent {
+		if at < 0 || at >= s.Offset {
 			return false
 		}
 	}
