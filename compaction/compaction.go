@@ -41,7 +41,7 @@ type Options struct {
 	KeepTool []string            // tools whose results stay
 	Count    func(string) int    // tokens of a text
 	Mask     func(string) string // hides secrets of a call's arguments in its pointer; nil: nothing is hidden
-	Path     string              // what reads an output where this server is not: a command, with %s for the ID; "" for none
+	Path     string              // the command to read an output without this server, with %s for the ID; may be ""
 }
 
 // Shares of the budget and of the whole: below the low mark nothing more is replaced, and at least the least share is,
@@ -244,7 +244,10 @@ func (c *compactor) apply(i int, s Swap) {
 	by := map[place]string{}
 	for _, l := range s.Literals {
 		if at, ok := find(b, l.place()); ok {
-			c.edits[l.Line] = append(c.edits[l.Line], transcript.Edit{Line: l.Line, Span: at.Span, By: []byte(l.By)})
+			c.edits[l.Line] = append(
+				c.edits[l.Line],
+				transcript.Edit{Line: l.Line, Span: at.Span, By: []byte(l.By)},
+			)
 			var text string
 			_ = json.Unmarshal([]byte(l.By), &text) // it was written by quote
 			by[l.place()] = text

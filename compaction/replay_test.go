@@ -28,8 +28,8 @@ func outputs(n int) (calls []transcripttest.Call) {
 	return calls
 }
 
-// TestChangedTranscripts compacts a transcript, and then one that differs from it: both are restored byte for byte, with
-// one map.
+// TestChangedTranscripts compacts a transcript, and then one that differs from it: both are restored byte for byte,
+// with one map.
 func TestChangedTranscripts(t *testing.T) {
 	for _, format := range transcripttest.Formats {
 		plain := outputs(8)
@@ -190,20 +190,27 @@ func TestDamagedMaps(t *testing.T) {
 // TestBudgetErrorNamesWhatRemains checks each cause by itself.
 func TestBudgetErrorNamesWhatRemains(t *testing.T) {
 	big := strings.Repeat("word ", 3000)
+	one := func(result string, failed bool) []transcripttest.Call {
+		return []transcripttest.Call{{ID: "a", Tool: "x", Result: result, Failed: failed}}
+	}
 	for want, k := range map[string]struct {
 		calls []transcripttest.Call
 		o     compaction.Options
 	}{
-		"results that failed 3001":        {[]transcripttest.Call{{ID: "a", Tool: "x", Result: big, Failed: true}}, compaction.Options{Keep: -1}},
-		"the last results 3001":           {[]transcripttest.Call{{ID: "a", Tool: "x", Result: big}}, compaction.Options{}},
-		"results of kept tools 3001":      {[]transcripttest.Call{{ID: "a", Tool: "x", Result: big}}, compaction.Options{Keep: -1, KeepTool: []string{"x"}}},
-		"messages ":                       {nil, compaction.Options{}},
-		"small results 100, messages ":    {[]transcripttest.Call{{ID: "a", Tool: "x", Result: strings.Repeat("w ", 99)}}, compaction.Options{Keep: -1}},
-		"; raise the budget, or let more": {nil, compaction.Options{}},
+		"results that failed 3001":     {one(big, true), compaction.Options{Keep: -1}},
+		"the last results 3001":        {one(big, false), compaction.Options{}},
+		"results of kept tools 3001":   {one(big, false), compaction.Options{Keep: -1, KeepTool: []string{"x"}}},
+		"small results 100, messages ": {one(strings.Repeat("w ", 99), false), compaction.Options{Keep: -1}},
+		"messages ":                    {nil, compaction.Options{}},
+		"; raise the budget, or let":   {nil, compaction.Options{}},
 	} {
 		k.o.Budget, k.o.Count = 1, count
-		_, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Claude, k.calls)), &compaction.Map{},
-			newKeeper(t), k.o)
+		_, _, err := compaction.Compact(
+			read(t, transcripttest.Make(transcript.Claude, k.calls)),
+			&compaction.Map{},
+			newKeeper(t),
+			k.o,
+		)
 		var over *compaction.BudgetError
 		if !errors.As(err, &over) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

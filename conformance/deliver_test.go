@@ -115,7 +115,11 @@ func TestDeliverKeepsTheOutline(t *testing.T) {
 	for i := range 90 {
 		sections = append(
 			sections,
-			fmt.Sprintf(`{"id":"s%d","content_type":"heading","elements":[{"level":2,"text":"Chapter %d"}]}`, i, i),
+			fmt.Sprintf(
+				`{"id":"s%d","content_type":"heading","elements":[{"level":2,"text":"Chapter %d"}]}`,
+				i,
+				i,
+			),
 		)
 	}
 	doc := `{"sections":[` + strings.Join(sections, ",") + `]}`
@@ -136,7 +140,10 @@ func TestDeliverKeepsTheOutline(t *testing.T) {
 			t.Errorf("no outline is named: %s", answer.text())
 			continue
 		}
-		got, err := c.call("grep", object{"source": id[1], "pattern": fmt.Sprintf("Chapter (0|45|%d)$", lines-1)})
+		got, err := c.call(
+			"grep",
+			object{"source": id[1], "pattern": fmt.Sprintf("Chapter (0|45|%d)$", lines-1)},
+		)
 		if err != nil || strings.Count(got.text(), "2 Chapter ") != 3 {
 			t.Errorf("%v: not %d lines: %s", err, lines, got.text())
 		}
@@ -235,7 +242,8 @@ func TestDeliverBadInput(t *testing.T) {
 		rest := doc[strings.Index(doc, begun.Restart):]
 		one, a := call(object{"after": begun.Kept, "part": rest})
 		two, b := call(object{"after": begun.Kept, "part": rest})
-		if a.Kept == b.Kept || strings.Contains(one, "second branch") || !strings.Contains(two, "second branch") {
+		if a.Kept == b.Kept || strings.Contains(one, "second branch") ||
+			!strings.Contains(two, "second branch") {
 			t.Errorf("%s\n%s", one, two)
 		}
 	})

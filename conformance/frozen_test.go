@@ -98,7 +98,13 @@ func helpOf(text string) (usage string, commands map[string]string, flags map[st
 		if m := helpFlag.FindStringSubmatch(line); m != nil {
 			last = m[3]
 			many := strings.HasSuffix(m[4], ",...")
-			flags[last] = frozenFlag{short: m[1], negated: m[2] != "", value: m[4] != "", many: many, text: m[5]}
+			flags[last] = frozenFlag{
+				short:   m[1],
+				negated: m[2] != "",
+				value:   m[4] != "",
+				many:    many,
+				text:    m[5],
+			}
 		} else if f, open := flags[last]; open && strings.HasPrefix(line, "         ") {
 			f.text += " " + strings.TrimSpace(line)
 			flags[last] = f
@@ -204,7 +210,7 @@ func frozenSetting(p *frozenProgram, name string, flag frozenFlag) string {
 	if m := helpDefault.FindStringSubmatch(flag.text); flag.value && m != nil {
 		value = m[1]
 	} else if flag.value {
-		value = map[string]string{"config": config, "http": "127.0.0.1:0"}[name]
+		value = map[string]string{"config": config, "http": "127.0.0.1:0", "uncut": "read", "tool-limit": "read.page-tokens=9000"}[name]
 		if value == "" {
 			value = p.dir
 		}

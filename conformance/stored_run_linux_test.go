@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStoredRunKeepsItsStreams reads the stored output of a command in another process: kind, totals and jq are those of
-// its standard output, and lines of standard error are marked.
+// TestStoredRunKeepsItsStreams reads the stored output of a command in another process: kind, totals and jq are those
+// of its standard output, and lines of standard error are marked.
 func TestStoredRunKeepsItsStreams(t *testing.T) {
 	needsContainment(t)
 	dir := plainDir(t)

@@ -92,8 +92,9 @@ func TestNotices(t *testing.T) {
 	if s := texted(a); s != "context full: kept as obs:k3v9q2m7x4ab" {
 		t.Errorf("%s", s)
 	}
-	if a = f.Show(Request{About: "obs:k3v9q2m7x4ab"}, string(numbered(300))); texted(a) != "context full: kept as obs:k3v9q2m7x4ab" {
-		t.Errorf("%s", texted(a))
+	a = f.Show(Request{About: "obs:k3v9q2m7x4ab"}, string(numbered(300)))
+	if s := texted(a); s != "context full: kept as obs:k3v9q2m7x4ab" {
+		t.Errorf("%s", s)
 	}
 	// A report with room ends it.
 	request.Usage = &usage.Usage{Turn: "2", PromptTokens: 10, Window: 100_000, Source: "claude"}

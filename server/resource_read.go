@@ -152,7 +152,10 @@ func (s *Server) aboutObservation(ctx context.Context, uri string, o observation
 	if err != nil {
 		return nil, err
 	}
-	r := funnel.Request{Tool: tools.Tool{Name: viaResource}, Args: args, Via: trace.ViaResource, About: observations.Prefix + string(o.ID)}
+	r := funnel.Request{
+		Tool: tools.Tool{Name: viaResource}, Args: args, Via: trace.ViaResource,
+		About: observations.Prefix + string(o.ID),
+	}
 	if fault := callOf(ctx).addMeta(&r); fault != nil {
 		return nil, fault
 	}

@@ -326,7 +326,9 @@ func readTranscript(path string) (*transcript.Transcript, error) {
 	if info.Size() > maxTranscript {
 		return nil, fmt.Errorf("%s has %d bytes, and at most %d are read", path, info.Size(), maxTranscript)
 	}
-	text := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // room for the whole and for the read of its end
+	text := bytes.NewBuffer(
+		make([]byte, 0, info.Size()+bytes.MinRead),
+	) // room for the whole and for the read of its end
 	if _, err := text.ReadFrom(io.LimitReader(f, maxTranscript+1)); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,10 @@ func writeSession(t *testing.T, format transcript.Format, secret string) (dir st
 	var calls []transcripttest.Call
 	for i := range 10 {
 		calls = append(calls, transcripttest.Call{
-			ID: fmt.Sprint("c", i), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("login ", secret, i)},
+			ID: fmt.Sprint(
+				"c",
+				i,
+			), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("login ", secret, i)},
 			Result: transcripttest.Text(r, 4000),
 		})
 	}
@@ -53,12 +56,13 @@ func TestCompactAndExpand(t *testing.T) {
 		}{
 			"another store":       {"other", []string{"--expand", "small", "-o", "back"}, failed, "no map for"},
 			"an existing file":    {"store", []string{"--expand", "small", "-o", "session"}, failed, "exists already"},
-			"a missing directory": {"store", []string{"--expand", "small", "-o", filepath.Join(dir, "no", "x")}, failed, "no such"},
+			"a missing directory": {"store", []string{"--expand", "small", "-o", filepath.Join(dir, "no/x")}, failed, "no such"},
 			"forget and expand":   {"store", []string{"--expand", "--forget", "small"}, usage, "exclude each other"},
 			"keep below 0":        {"store", []string{"--keep=-1", "--budget", "9", "session"}, usage, "0 for none"},
 		} {
 			code, _, said := compacts(t, dir, k.store, k.args...)
-			if _, err := os.Stat(filepath.Join(dir, "back")); code != k.code || !strings.Contains(said, k.said) ||
+			if _, err := os.Stat(filepath.Join(dir, "back")); code != k.code ||
+				!strings.Contains(said, k.said) ||
 				err == nil {
 				t.Errorf("%s: %s: %d, %s", format, what, code, said)
 			}
@@ -106,7 +110,8 @@ func TestForgetOneOfTwo(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "back"), other)
 	for _, name := range []string{"session", "back"} {
-		if code, _, said := compacts(t, dir, "store", "--budget", "9000", name, "-o", filepath.Join(dir, "small."+name)); code != done {
+		out := filepath.Join(dir, "small."+name)
+		if code, _, said := compacts(t, dir, "store", "--budget", "9000", name, "-o", out); code != done {
 			t.Fatal(said)
 		}
 	}

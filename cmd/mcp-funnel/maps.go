@@ -69,9 +69,12 @@ func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.M
 		return &compaction.Map{V: 1, Format: string(t.Format), Session: t.Session}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the map %s is damaged, or of another version (%w): without it nothing that was replaced"+
-			" is restored, and its outputs stay pinned; move it away to compact anew",
-			filepath.Join(store.Dir(), "maps", mapName(t)), err)
+		return nil, fmt.Errorf(
+			"the map %s is damaged, or of another version (%w): without it nothing that was replaced"+
+				" is restored, and its outputs stay pinned; move it away to compact anew",
+			filepath.Join(store.Dir(), "maps", mapName(t)),
+			err,
+		)
 	}
 	return m, nil
 }

@@ -166,7 +166,8 @@ func TestWindowOfTheReportedModel(t *testing.T) {
 	} {
 		s := newServed(t)
 		write(t, filepath.Join(home, "projects", name, session+".jsonl"), fmt.Sprintf(
-			`{"type":"assistant","sessionId":%q,"timestamp":%q,"message":{"id":"m1","model":%q,"usage":{"input_tokens":%d}}}`+"\n",
+			`{"type":"assistant","sessionId":%q,"timestamp":%q,`+
+				`"message":{"id":"m1","model":%q,"usage":{"input_tokens":%d}}}`+"\n",
 			session,
 			time.Now().UTC().Format(time.RFC3339Nano),
 			c.model,

@@ -20,8 +20,8 @@ const (
 	sessionName     = "session.jsonl"
 )
 
-// TestLongSessions compacts a session of a client and asks for what stood in its results: the answer is in the compacted
-// session, or behind one of its pointers.
+// TestLongSessions compacts a session of a client and asks for what stood in its results: the answer is in the
+// compacted session, or behind one of its pointers.
 func TestLongSessions(t *testing.T) {
 	f := &fixture{t: t, dir: t.TempDir(), random: newRandom(), outputs: map[string]string{}}
 	results := 120
@@ -58,7 +58,13 @@ func TestLongSessions(t *testing.T) {
 		}
 		r.inCut = holds(r.cut, q.want)
 		if r.tokens > sessionBudget || r.tokens > r.output.tokens || r.inCut && r.tokens > r.kept {
-			t.Errorf("%s: %d tokens sent, whole %d, the client's own cut %d", q.text, r.tokens, r.output.tokens, r.kept)
+			t.Errorf(
+				"%s: %d tokens sent, whole %d, the client's own cut %d",
+				q.text,
+				r.tokens,
+				r.output.tokens,
+				r.kept,
+			)
 		}
 		rows = append(rows, r)
 	}
@@ -76,17 +82,32 @@ func (f *fixture) session(results int) []byte {
 	for i := range results {
 		var b strings.Builder
 		for n := range 120 {
-			name := fmt.Sprintf("Test%s%s%d", f.pick("Read", "Write", "Merge"), f.pick("Small", "Large", "Empty"), n)
+			name := fmt.Sprintf(
+				"Test%s%s%d",
+				f.pick("Read", "Write", "Merge"),
+				f.pick("Small", "Large", "Empty"),
+				n,
+			)
 			fmt.Fprintf(&b, "=== RUN   %s\n", name)
 			if n == 40 {
-				fmt.Fprintf(&b, "    store_test.go:%d: got %d, want %d\n--- FAIL: %s (0.01s)\n", 100+n, 700+i, 200+i, name)
+				fmt.Fprintf(
+					&b,
+					"    store_test.go:%d: got %d, want %d\n--- FAIL: %s (0.01s)\n",
+					100+n,
+					700+i,
+					200+i,
+					name,
+				)
 				continue
 			}
 			fmt.Fprintf(&b, "--- PASS: %s (0.%02ds)\n", name, f.random.IntN(100))
 		}
 		fmt.Fprintf(&b, "FAIL\tstore%d\t1.2s\n", i)
 		calls = append(calls, transcripttest.Call{
-			ID: fmt.Sprint("toolu_", i), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("go test -v ./store", i)},
+			ID: fmt.Sprint(
+				"toolu_",
+				i,
+			), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("go test -v ./store", i)},
 			Result: b.String(),
 		})
 	}

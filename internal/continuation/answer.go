@@ -124,8 +124,13 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 		call = "Go on with " + n.Call + "."
 	}
 	if !d.plain && d.anchor.hidden {
-		fmt.Fprintf(b, "%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
-			"then add what is new. It has text that cannot be shown here.\n", call, d.path())
+		fmt.Fprintf(
+			b,
+			"%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
+				"then add what is new. It has text that cannot be shown here.\n",
+			call,
+			d.path(),
+		)
 		return
 	}
 	text := d.Restart()
@@ -133,7 +138,15 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	fmt.Fprintf(b, "%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n", call, d.then(), fence, text, fence)
+	fmt.Fprintf(
+		b,
+		"%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n",
+		call,
+		d.then(),
+		fence,
+		text,
+		fence,
+	)
 }
 
 // then says what follows the restart text.
@@ -224,9 +237,17 @@ func (d *Document) delivered(b *strings.Builder, n Names) {
 
 // whole is the answer to a whole document.
 func (d *Document) whole(b *strings.Builder, n Names) {
-	fmt.Fprintf(b, "WHOLE: %s, %s.%s\n", plural(int64(len(d.text)), "byte"), partsOf(len(d.history.Parts)), keptAs(n))
+	fmt.Fprintf(
+		b,
+		"WHOLE: %s, %s.%s\n",
+		plural(int64(len(d.text)), "byte"),
+		partsOf(len(d.history.Parts)),
+		keptAs(n),
+	)
 	o := d.parser.finished()
-	if lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens }); len(lines) > 0 {
+	if lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens }); len(
+		lines,
+	) > 0 {
 		b.WriteString("Delivered:\n" + strings.Join(lines, "\n") + "\n")
 	}
 	for _, f := range d.Review() {

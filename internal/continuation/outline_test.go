@@ -26,7 +26,8 @@ func TestOutline(t *testing.T) {
 			{"id": "c", "content_type": "code_block", "elements": {"language": "go", "code": "a\n\n  \nb\n"}}]}`,
 			"heading \"h\" 1 One; 2 Two|paragraph with 3 texts|bullet_list with 3 items|numbered_list with 1 item|" +
 				"table \"t\" with 3 rows|code_block \"c\" with 2 code lines"},
-		{"quotes at the end of a text", `{"sections": [{"id": "h", "content_type": "heading", "elements": [{"level": 1, "text": "the \"end\""}]}]}`,
+		{"quotes at the end of a text",
+			`{"sections": [{"id": "h", "content_type": "heading", "elements": [{"level": 1, "text": "the \"end\""}]}]}`,
 			`heading "h" 1 the "end"`},
 		{"a section without an id is left out", `{"sections": [{"content_type": "paragraph", "elements": [{"text": "x"}]},
 			{"id": "p", "content_type": "paragraph", "elements": [{"text": "x"}]}]}`, "paragraph with 1 text"},
