@@ -210,7 +210,9 @@ func frozenSetting(p *frozenProgram, name string, flag frozenFlag) string {
 	if m := helpDefault.FindStringSubmatch(flag.text); flag.value && m != nil {
 		value = m[1]
 	} else if flag.value {
-		value = map[string]string{"config": config, "http": "127.0.0.1:0", "uncut": "read", "tool-limit": "read.page-tokens=9000"}[name]
+		value = map[string]string{
+			"config": config, "http": "127.0.0.1:0", "uncut": "read", "tool-limit": "read.page-tokens=9000",
+		}[name]
 		if value == "" {
 			value = p.dir
 		}

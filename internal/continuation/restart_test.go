@@ -3,7 +3,9 @@ package continuation
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -124,8 +126,8 @@ func TestStoredRestart(t *testing.T) {
 		})
 	}
 	docs["long paragraphs"], _ = json.Marshal(long)
-	for name, doc := range docs {
-		cuts := 0
+	for _, name := range slices.Sorted(maps.Keys(docs)) {
+		doc, cuts := docs[name], 0
 		for cut := 300 + r.IntN(50); cut < len(doc)-1; cut += 1 + r.IntN(60) {
 			d := New(Options{})
 			d.Add(doc[:cut/2])
@@ -140,7 +142,7 @@ func TestStoredRestart(t *testing.T) {
 				}
 			}
 		}
-		if cuts < 5 {
+		if cuts < 3 {
 			t.Errorf("%s: only %d cuts", name, cuts)
 		}
 	}

@@ -22,7 +22,7 @@ func TestParseClientEvent(t *testing.T) {
 	for name, want := range map[string]Event{
 		"status.json": {
 			Kind: Status, Model: sonnet, Window: 200_000, Usage: &Usage{
-				Session: session, PromptTokens: 42_000, Window: 200_000, Source: FromStatusLine,
+				Session: session, PromptTokens: 42_000, Window: 200_000, Model: sonnet, Source: FromStatusLine,
 			},
 		},
 		"status_unknown.json":        {Kind: Status, Model: sonnet, Window: 200_000},
@@ -30,7 +30,9 @@ func TestParseClientEvent(t *testing.T) {
 		"session_start.json":         {Kind: SessionStart},
 		"session_start_compact.json": {Kind: SessionStart, Model: sonnet, Reset: true},
 		"session_start_resume.json": {
-			Kind: SessionStart, Model: sonnet, Usage: &Usage{Session: session, PromptTokens: 42_210, Source: FromHook},
+			Kind: SessionStart, Model: sonnet, Usage: &Usage{
+				Session: session, PromptTokens: 42_210, Model: sonnet, Source: FromHook,
+			},
 		},
 		"post_compact.json":       {Kind: PostCompact, Reset: true},
 		"pre_tool_use.json":       {Kind: ToolUse, ToolUseID: "toolu_01"},
