@@ -18,11 +18,13 @@ type spareSet struct {
 	kind  kind
 	init  *Process // nil: none
 	count int      // of spares so far: tells an old timer from a new one
+
+	filling bool // one is being started
 }
 
 var spares spareSet
 
-// KeepSpare makes each Start leave one more process behind that waits for the next command, for five minutes at most.
+// KeepSpare makes each Start start one more process, which waits for the next command, for five minutes at most.
 // It ends with the returned function, and with this process.
 func KeepSpare() (stop func()) {
 	spares.mu.Lock()
@@ -55,17 +57,19 @@ func (s *spareSet) claim(k kind) *Process {
 // fill starts a spare, unless there is one.
 func (s *spareSet) fill(k kind) {
 	s.mu.Lock()
-	wanted := s.on && s.init == nil
+	wanted := s.on && s.init == nil && !s.filling
+	s.filling = s.filling || wanted
 	s.mu.Unlock()
 	if !wanted {
 		return
 	}
 	p, err := startInit(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.filling = false
 	if err != nil {
 		return // the next command reports it
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if !s.on || s.init != nil {
 		p.Kill()
 		return

@@ -87,9 +87,9 @@ func Start(s Spec, stdout, stderr *os.File) (*Process, error) {
 func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 	k := kind{namespaces, s.Net}
 	if p := spares.claim(k); p != nil {
+		go spares.fill(k) // at once: the next command may come as soon as this one ends
 		err := p.run(s, stdout, stderr, namespaces)
 		if err == nil {
-			go spares.fill(k)
 			return p, nil
 		}
 		p.Kill()
