@@ -3,7 +3,6 @@ package continuation
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -206,7 +205,7 @@ func (d *Document) place(r *reading) string {
 }
 
 // opener matches what begins an explanation, a comment or an omission rather than the rest of a text.
-var opener = regexp.MustCompile(`^\s*(?:…|\.\.\.|//|/\*|<!--|#|\*\*|\[?(?i:continu|here|sure|certainly|okay|ok\b|` +
+var opener = content.Pattern(`^\s*(?:…|\.\.\.|//|/\*|<!--|#|\*\*|\[?(?i:continu|here|sure|certainly|okay|ok\b|` +
 	`of course|i |i'|let me|as requested|below|the rest|rest of|note|sorry|understood|got it))`)
 
 // notPlain returns why a part cannot simply be appended; "" if it can.
@@ -237,7 +236,7 @@ func (d *Document) notPlain(part []byte, r *reading) string {
 
 // notPlainString is notPlain for a text that ends inside of a string.
 func (d *Document) notPlainString(part []byte) string {
-	if opener.Match(part) {
+	if opener().Match(part) {
 		return "it begins like an explanation, not like the rest of the string"
 	}
 	first, _ := utf8.DecodeRune(part)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -19,7 +18,7 @@ type fence struct {
 	language string
 }
 
-var fenceLine = regexp.MustCompile("(?m)^ {0,3}(?:```+|~~~+)[ \t]*([^\\s`]*)[^\n`]*$\n?")
+var fenceLine = content.Pattern("(?m)^ {0,3}(?:```+|~~~+)[ \t]*([^\\s`]*)[^\n`]*$\n?")
 
 // Normalize returns the text of a part: decoded, without a byte order mark, and of a part with one fenced block only
 // the block. preface is the text around the block.
@@ -32,7 +31,7 @@ func Normalize(part []byte) (body []byte, preface string, err error) {
 		return part, "", nil
 	}
 	var fences []fence
-	for _, m := range fenceLine.FindAllSubmatchIndex(part, -1) {
+	for _, m := range fenceLine().FindAllSubmatchIndex(part, -1) {
 		fences = append(fences, fence{
 			from: m[0], to: m[1], line: bytes.Count(part[:m[0]], []byte{'\n'}) + 1, language: string(part[m[2]:m[3]]),
 		})
@@ -103,8 +102,8 @@ func firstByte(b []byte) byte {
 func startsJSON(b []byte) bool { return strings.IndexByte(`{["-0123456789tfn`, firstByte(b)) >= 0 }
 
 var (
-	markdownLine = regexp.MustCompile(`(?m)^(#{1,6} |[-*+] |\d+[.)] |> |\|.*\||` + "```" + `|~~~)`)
-	codeLine     = regexp.MustCompile(`(?m)^\s*(package|import|from|func|def|class|#include|const|let|var|public|` +
+	markdownLine = content.Pattern(`(?m)^(#{1,6} |[-*+] |\d+[.)] |> |\|.*\||` + "```" + `|~~~)`)
+	codeLine     = content.Pattern(`(?m)^\s*(package|import|from|func|def|class|#include|const|let|var|public|` +
 		`use|fn|<[!?a-zA-Z/]|#!|//|/\*|SELECT|CREATE)\b?`)
 )
 
@@ -121,5 +120,5 @@ func notJSON(text []byte) bool {
 			return false
 		}
 	}
-	return markdownLine.Match(head) || codeLine.Match(head)
+	return markdownLine().Match(head) || codeLine().Match(head)
 }

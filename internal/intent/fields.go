@@ -3,7 +3,6 @@ package intent
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,7 +130,7 @@ func (c *checker) dataType(f field, at string, raw jsontext.Value) {
 	}
 }
 
-var extension = regexp.MustCompile(`^[a-z0-9]{1,12}(\.[a-z0-9]{1,12})?$`)
+var extension = content.Pattern(`^[a-z0-9]{1,12}(\.[a-z0-9]{1,12})?$`)
 
 func (c *checker) formats(f field, at string, raw jsontext.Value) {
 	all, ok := listOf(raw)
@@ -139,7 +138,7 @@ func (c *checker) formats(f field, at string, raw jsontext.Value) {
 		c.wrong(f, at, raw)
 	}
 	for i, raw := range all {
-		if s, ok := textOf(raw); !ok || !extension.MatchString(s) {
+		if s, ok := textOf(raw); !ok || !extension().MatchString(s) {
 			c.fault(
 				"%s: %s is not a file extension in lower case, without a dot, such as \"pdf\"",
 				item(at, i),

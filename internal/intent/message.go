@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +61,7 @@ const maxIntent = 1500
 func (c *checker) paragraph(f field, at string, raw jsontext.Value) {
 	c.text(f, at, raw)
 	s, _ := textOf(raw)
-	if n := len(paragraphs.Split(strings.TrimSpace(s), -1)); n > 1 {
+	if n := len(paragraphs().Split(strings.TrimSpace(s), -1)); n > 1 {
 		c.fault("%s: %d paragraphs; write one short paragraph", at, n)
 	}
 	if n := utf8.RuneCountInString(s); n > maxIntent {
@@ -70,7 +69,7 @@ func (c *checker) paragraph(f field, at string, raw jsontext.Value) {
 	}
 }
 
-var paragraphs = regexp.MustCompile(`\n[ \t\r]*\n\s*`)
+var paragraphs = content.Pattern(`\n[ \t\r]*\n\s*`)
 
 func (c *checker) list(f field, at string, raw jsontext.Value) {
 	if raw.Kind() != '[' {
@@ -79,7 +78,7 @@ func (c *checker) list(f field, at string, raw jsontext.Value) {
 }
 
 // lineRange has the forms that the tool slice takes.
-var lineRange = regexp.MustCompile(`^(\d{1,12})(?:-(\d{1,12})?)?$|^-\d{1,12}$`)
+var lineRange = content.Pattern(`^(\d{1,12})(?:-(\d{1,12})?)?$|^-\d{1,12}$`)
 
 func (c *checker) lines(f field, at string, raw jsontext.Value) {
 	if first, last, ok := linesOf(raw); !ok || first > last {
@@ -93,7 +92,7 @@ func linesOf(raw jsontext.Value) (first, last int64, ok bool) {
 	if !ok {
 		s = string(raw)
 	}
-	m := lineRange.FindStringSubmatch(s)
+	m := lineRange().FindStringSubmatch(s)
 	if m == nil {
 		return 0, 0, false
 	}
@@ -124,7 +123,7 @@ func (c *checker) items(raw jsontext.Value, core string) (items []contextItem) {
 	all, _ := listOf(raw)
 	for i, raw := range all {
 		at := item("contextItems", i)
-		if s, ok := textOf(raw); ok && len(s) < 2*maxShown && handle.MatchString(s) {
+		if s, ok := textOf(raw); ok && len(s) < 2*maxShown && handle().MatchString(s) {
 			c.fault(`%s: %s is not {"source": "obs:ID", "lines": "10-250"}; write a name so`, at, shown(raw))
 			continue
 		} else if ok && strings.TrimSpace(s) != "" {

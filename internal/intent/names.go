@@ -4,10 +4,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // extensions are those by which a word is taken for a file name. A list is needed: "z.B.", "v1.2" and "Node.NET" have
@@ -22,27 +25,29 @@ const extensions = `7z|ascii|aac|aiff?|apk|avi|avif|bak|bat|bib|bin|bmp|bz2|cc|c
 var (
 	// An address ends at a space, a quotation mark, punctuation of East Asian scripts, or a letter of a script without
 	// spaces between words.
-	address = regexp.MustCompile(`(?i)\b(?:[a-z][a-z0-9+.-]{1,15}://|www\.)` +
+	address = content.Pattern(`(?i)\b(?:[a-z][a-z0-9+.-]{1,15}://|www\.)` +
 		"[^\\s<>\"`{}|\\\\^«»“”„‘’‹›\\p{Han}\\p{Hiragana}\\p{Katakana}\\p{Thai}\u3000-\u303f\uff00-\uffef]+")
 	// A name with a known extension; what follows must not continue it (checked in fileNames).
 	withExtension = longest(`(?i)(?:[a-z]:[\\/]|~/|\.{0,2}/)?[\pL\pN_][\pL\pM\pN_.~%+#=/\\-]*\.(?:` + extensions + `)`)
-	oneLetter     = regexp.MustCompile(`[\pL\pN_./\\-]*[\pL\pN_-]{2,}\.[chrm]`)
-	rooted        = regexp.MustCompile(
+	oneLetter     = content.Pattern(`[\pL\pN_./\\-]*[\pL\pN_-]{2,}\.[chrm]`)
+	rooted        = content.Pattern(
 		`(?:~|\.{1,2}|/(?:bin|data|dev|etc|home|mnt|opt|proc|root|srv|sys|tmp|usr|var|Applications|` +
 			`Library|Users|Volumes))/[\pL\pM\pN_.~%+#=/-]+|[A-Za-z]:\\[\pL\pM\pN_.~%+#=\\-]+`,
 	)
-	bareNames = regexp.MustCompile(`(?:Make|Docker|Jenkins|Vagrant|Gem|Proc)file|` +
+	bareNames = content.Pattern(`(?:Make|Docker|Jenkins|Vagrant|Gem|Proc)file|` +
 		`\.(?:env|gitignore|gitattributes|dockerignore|editorconfig|npmrc|bashrc|zshrc|profile|htaccess)`)
-	product = regexp.MustCompile(
+	product = content.Pattern(
 		`(?i)^(?:node|next|nuxt|vue|react|angular|express|three|d3|chart|ember|backbone|deno|socket)\.js$`,
 	)
 )
 
 // longest compiles a pattern that prefers the longest match: "a.csv" to "a.cs".
-func longest(pattern string) *regexp.Regexp {
-	re := regexp.MustCompile(pattern)
-	re.Longest()
-	return re
+func longest(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp {
+		re := regexp.MustCompile(pattern)
+		re.Longest()
+		return re
+	})
 }
 
 // namesOf returns the URLs and file names in a text, each once: URLs first, else in their order.
@@ -55,7 +60,7 @@ func namesOf(s string) (names []string) {
 			names = append(names, name)
 		}
 	}
-	rest := address.ReplaceAllStringFunc(s, func(url string) string {
+	rest := address().ReplaceAllStringFunc(s, func(url string) string {
 		trimmed := trimAddress(url)
 		add(trimmed)
 		return " " + url[len(trimmed):] // a path inside an address is no file name
@@ -84,13 +89,13 @@ func trimAddress(url string) string {
 func fileNames(s string) (names []string) {
 	type span struct{ from, to int }
 	var spans []span
-	for _, re := range []*regexp.Regexp{withExtension, oneLetter, rooted, bareNames} {
-		for _, at := range re.FindAllStringIndex(s, -1) {
+	for _, re := range []func() *regexp.Regexp{withExtension, oneLetter, rooted, bareNames} {
+		for _, at := range re().FindAllStringIndex(s, -1) {
 			for at[1] > at[0] && strings.ContainsRune(`./\-`, rune(s[at[1]-1])) {
 				at[1]--
 			}
 			name := s[at[0]:at[1]]
-			if name == "" || continues(s, at[0], at[1]) || product.MatchString(name) {
+			if name == "" || continues(s, at[0], at[1]) || product().MatchString(name) {
 				continue
 			}
 			spans = append(spans, span{at[0], at[1]})
@@ -191,14 +196,14 @@ func tailOf(name string) string {
 	return string(stem[max(len(stem)-2, 0):]) + name[dot:]
 }
 
-var outputFormat = regexp.MustCompile(
+var outputFormat = content.Pattern(
 	`(?i)\b(?:as|into|als|nach|en|como|format|formato)\s+(?:an?\s+|une?\s+|eine?\s+)?\.?` +
 		`(csv|tsv|xlsx|pdf|docx|pptx|json|ndjson|xml|html|md|txt|png|jpg|svg|yaml|sql|py)\b`,
 )
 
 // formatsIn returns the formats in which a text asks for a result, in lower case.
 func formatsIn(s string) (formats []string) {
-	for _, m := range outputFormat.FindAllStringSubmatch(s, -1) {
+	for _, m := range outputFormat().FindAllStringSubmatch(s, -1) {
 		formats = append(formats, strings.ToLower(m[1]))
 	}
 	return formats

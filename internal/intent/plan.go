@@ -1,12 +1,13 @@
 package intent
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 var planFields = []field{
@@ -236,13 +237,13 @@ func (c *checker) inputs(f field, at string, raw jsontext.Value) {
 	}
 }
 
-var handle = regexp.MustCompile(`\bobs:[0-9a-z]{12}\b`)
+var handle = content.Pattern(`\bobs:[0-9a-z]{12}\b`)
 
 // inputsInText checks a text that may name observations.
 func (c *checker) inputsInText(f field, at string, raw jsontext.Value) {
 	c.anyText(f, at, raw)
 	s, _ := textOf(raw)
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(handle.FindAllString(s, -1)))) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(handle().FindAllString(s, -1)))) {
 		c.existsIn(at, at, name)
 	}
 }
