@@ -61,3 +61,22 @@ func TestFindings(t *testing.T) {
 		})
 	}
 }
+
+// TestFirstErrorLines checks that a receipt of a failed command has its first lines of standard error, which lie in the
+// middle of the output, and that they are left out if the head has them.
+func TestFirstErrorLines(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	const late = "; sleep 0.1; for i in 1 2 3 4 5 6 7; do echo find: $i: Permission denied >&2; done; sleep 0.1; "
+	text, _ := b.run("seq 3000" + late + "seq 3000; exit 1")
+	const want = "standard error, line 3001: find: 1: Permission denied\n" +
+		"standard error, line 3002: find: 2: Permission denied\n" +
+		"standard error, line 3003: find: 3: Permission denied\n… and 4 more lines of standard error\n"
+	if !strings.Contains(text, want) {
+		t.Errorf("no %q in %s", want, text)
+	}
+	for _, without := range []string{"seq 3000" + late + "seq 3000 #", "seq 6000 >&2; exit 1"} {
+		if text, _ = b.run(without); strings.Contains(text, "standard error, line") {
+			t.Errorf("%s: lines of standard error: %s", without, text)
+		}
+	}
+}

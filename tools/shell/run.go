@@ -208,7 +208,7 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	case status.Exit == 0:
 		found = nil
 	case len(found) == 0 && j.seen.bytes > int64(len(j.seen.tail)):
-		found = j.seen.errors.close()
+		found = j.seen.errors.close(j.seen.bytes)
 	}
 	out.Findings(append(found, j.seen.found.outcomes...))
 	out.OnStored(func(id string) { j.setPrefix(id); s.remember(j, id) })

@@ -43,19 +43,24 @@ func (s *summary) progress() string {
 		content.ClipBytes(string(last), 120))
 }
 
-// errorLines are the lines of standard error, if they are few: then a failed command's are shown first.
+// errorLines are the first lines of standard error. Those of a failed command are shown first.
 type errorLines struct {
 	lines []string
-	count int
+	count int64
+	bytes int64
 	open  []byte // the line that has not ended, as far as it is held: a secret in it is masked as a whole
 	at    int64  // the number of the line in which it began
 }
 
-// maxErrorLines is how many lines of standard error are shown first.
-const maxErrorLines = 5
+// Numbers of lines of standard error that are shown first: all of a few, else some.
+const (
+	maxErrorLines   = 5
+	firstErrorLines = 3
+)
 
 // add takes a chunk of standard error that begins in the line behind the given one.
 func (e *errorLines) add(b []byte, before int64) {
+	e.bytes += int64(len(b))
 	for line := range bytes.Lines(b) {
 		before++
 		if len(e.open) == 0 {
@@ -82,11 +87,16 @@ func (e *errorLines) end() {
 	}
 }
 
-// close returns the lines, none if there were more.
-func (e *errorLines) close() []string {
+// close returns the lines. Of many, it returns the first ones and how many more there are; none if all of the output,
+// of a number of bytes, is standard error: then the head of the output has them.
+func (e *errorLines) close(all int64) []string {
 	e.end()
-	if e.count > maxErrorLines {
+	switch {
+	case e.count <= maxErrorLines:
+		return e.lines
+	case e.bytes == all:
 		return nil
 	}
-	return e.lines
+	more := content.Plural(e.count-firstErrorLines, "more line", "more lines")
+	return append(e.lines[:firstErrorLines:firstErrorLines], "… and "+more+" of standard error")
 }
