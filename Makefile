@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety soak supply bench-wire bench-peers bench-tasks wire
+.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -26,6 +26,9 @@ fuzz: ## every fuzz target for 30 seconds
 
 safety: ## every safety promise at full size, into docs/SAFETY.md
 	scripts/safety
+
+safety-run: ## at full size what run promises: deadlines, cancelling, no process left, rights, containment; prints the table
+	SAFETY_OF="S7 S8 S9 S26 S27" scripts/safety
 
 soak: ## random calls and faults for 10 minutes; scripts/soak 6h for longer
 	scripts/soak

@@ -22,19 +22,22 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: page PROOFS EVENTS MARKDOWN")
+	if len(os.Args) < 4 || os.Args[3] != printed && len(os.Args) > 4 {
+		fmt.Fprintln(os.Stderr, "usage: page PROOFS EVENTS MARKDOWN\n       page PROOFS EVENTS - [PROMISE …]")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4:]); err != nil {
 		fmt.Fprintln(os.Stderr, "page:", err)
 		os.Exit(1)
 	}
 }
 
+// printed in place of a page means that the table is only printed: for a run of some of the promises.
+const printed = "-"
+
 // run writes the page from the proofs and from the events of go test -json, which also name tests that ended before
-// they recorded a proof.
-func run(proofs, events, markdown string) error {
+// they recorded a proof. The table has the named promises, or all if none is named.
+func run(proofs, events, markdown string, ids []string) error {
 	var all []promise.Proof
 	err := eachValue(proofs, func(p promise.Proof) error {
 		all = append(all, p)
@@ -47,10 +50,17 @@ func run(proofs, events, markdown string) error {
 	if err != nil {
 		return err
 	}
-	rows, held := table(all, tests)
+	for _, id := range ids {
+		if promise.All[id] == "" {
+			return fmt.Errorf("%s: there is no such promise", id)
+		}
+	}
+	rows, held := table(all, tests, ids)
 	fmt.Print(rows)
-	if err := marked.Rewrite(markdown, "make safety", rows); err != nil {
-		return err
+	if markdown != printed {
+		if err := marked.Rewrite(markdown, "make safety", rows); err != nil {
+			return err
+		}
 	}
 	if !held {
 		return errors.New("a promise was not held, or not wholly proved at full size")
@@ -87,13 +97,13 @@ type outcome struct{ test, action string }
 // outcomes reads the events of go test -json and returns the outcomes by promise. It writes the output of failing
 // tests, and of packages that do not build, to out.
 func outcomes(name string, out io.Writer) (map[string][]outcome, error) {
-	all, printed := map[string][]outcome{}, map[string]string{}
+	all, output := map[string][]outcome{}, map[string]string{}
 	return all, eachValue(name, func(e struct{ Action, Package, ImportPath, Test, Output string }) (err error) {
 		test, subtest, _ := strings.Cut(e.Test, "/")
 		key := e.Package + e.ImportPath + " " + test
 		switch e.Action {
 		case "output", "build-output":
-			printed[key] += e.Output
+			output[key] += e.Output
 		case "pass", "fail", "skip", "build-fail":
 			if subtest != "" {
 				return nil
@@ -101,10 +111,10 @@ func outcomes(name string, out io.Writer) (map[string][]outcome, error) {
 			if m := proofName.FindStringSubmatch(test); m != nil {
 				all[m[1]] = append(all[m[1]], outcome{test, e.Action})
 			}
-			if strings.HasSuffix(e.Action, "fail") && printed[key] != "" {
-				_, err = fmt.Fprintf(out, "== %s\n%s", key, printed[key])
+			if strings.HasSuffix(e.Action, "fail") && output[key] != "" {
+				_, err = fmt.Fprintf(out, "== %s\n%s", key, output[key])
 			}
-			delete(printed, key)
+			delete(output, key)
 		}
 		return err
 	})
@@ -120,15 +130,19 @@ const (
 
 // table returns a row per promise, with the sums of its proofs, and a last line that counts the states. held is false
 // if a promise is broken, and at full size also if one is not proved or proved in part. A check that was impossible on
-// this machine is named in the row and in the last line, and does not make held false.
-func table(all []promise.Proof, tests map[string][]outcome) (rows string, held bool) {
+// this machine is named in the row and in the last line, and does not make held false. Without ids, all promises have a
+// row.
+func table(all []promise.Proof, tests map[string][]outcome, ids []string) (rows string, held bool) {
 	var b strings.Builder
 	size := promise.Size("the modest size of every run", "full size")
 	fmt.Fprintf(&b, "Run at %s, %s, %s/%s, %d cores.\n\n", size, runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		runtime.NumCPU())
 	b.WriteString("| | promise | held | cases | failures | control's failures | figures | proved by |\n" +
 		"|---|---|---|---:|---:|---:|---|---|\n")
-	ids := slices.SortedFunc(maps.Keys(promise.All), func(a, b string) int { return number(a) - number(b) })
+	if len(ids) == 0 {
+		ids = slices.Collect(maps.Keys(promise.All))
+	}
+	slices.SortFunc(ids, func(a, b string) int { return number(a) - number(b) })
 	byState := map[string][]string{}
 	unchecked := ""
 	for _, id := range ids {

@@ -39,7 +39,7 @@ func TestTheTableHidesNothing(t *testing.T) {
 		{Promise: "S4", Test: "TestS4Some", Cases: 1, Control: 1}, {Promise: "S5", Test: "TestS5Some", Cases: 1, Control: 1},
 		{Promise: "S32", Test: "TestS32Some", Cases: 1, Control: 1, Unchecked: "x | y"},
 	}
-	rows, held := table(proofs, tests)
+	rows, held := table(proofs, tests, nil)
 	if held {
 		t.Error("it is said that everything was held")
 	}
@@ -61,32 +61,52 @@ func TestTheTableHidesNothing(t *testing.T) {
 	}
 	for size, lenient := range map[string]bool{"modest": true, "full": false} {
 		t.Setenv("SAFETY", size)
-		if _, held := table(proofs[:2], nil); held != lenient {
+		if _, held := table(proofs[:2], nil, nil); held != lenient {
 			t.Errorf("with promises that are not proved, size %s: held %t", size, held)
 		}
 		var all []promise.Proof
 		for id := range promise.All {
 			all = append(all, promise.Proof{Promise: id, Test: "Test" + id + "All", Cases: 1, Control: 1})
 		}
-		if _, held := table(all, nil); !held {
+		if _, held := table(all, nil, nil); !held {
 			t.Errorf("what was proved is not held, size %s", size)
 		}
 		for what, tests := range map[string]map[string][]outcome{
 			"skipped": {"S1": {{"TestS1Other", "skip"}}}, "silent": {"S1": {{"TestS1Other", "pass"}}},
 		} {
-			if _, held := table(all, tests); held != lenient {
+			if _, held := table(all, tests, nil); held != lenient {
 				t.Errorf("one proof %s, size %s: held %t", what, size, held)
 			}
 		}
 		all[0].Unchecked = "something"
-		rows, held := table(all, nil)
+		rows, held := table(all, nil, nil)
 		if told := fmt.Sprintf("%d of %[1]d promises held. %s held but for: something.\n", len(all), all[0].Promise); !held ||
 			!strings.HasSuffix(rows, told) {
 			t.Errorf("something unchecked, size %s: held %t, %.200s", size, held, rows[len(rows)-200:])
 		}
 		all[0].Failures = 1
-		if _, held := table(all, nil); held {
+		if _, held := table(all, nil, nil); held {
 			t.Errorf("something unchecked hides a failure, size %s", size)
 		}
+	}
+}
+
+// TestSomePromises checks that a run of some promises is judged by these only, and that an unknown one is refused.
+func TestSomePromises(t *testing.T) {
+	t.Setenv("SAFETY", "full")
+	proofs := []promise.Proof{{Promise: "S7", Test: "TestS7Some", Cases: 1, Control: 1}}
+	rows, held := table(proofs, nil, []string{"S7"})
+	if !held || !strings.Contains(rows, "| S7 |") || strings.Contains(rows, "| S8 |") {
+		t.Errorf("held %v:\n%s", held, rows)
+	}
+	if _, held := table(proofs, nil, []string{"S8", "S7"}); held {
+		t.Error("S8 has no proof and is held")
+	}
+	file := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(file, file, "-", []string{"S700"}); err == nil || !strings.Contains(err.Error(), "S700") {
+		t.Errorf("an unknown promise: %v", err)
 	}
 }
