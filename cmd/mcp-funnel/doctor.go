@@ -160,15 +160,47 @@ func commandsWork(s *Settings) []finding {
 	}
 	sh := s.shell(s.options(), nil)
 	defer sh.Close()
-	all := sandboxLayers()
+	all := append(sandboxLayers(), ownersMapped(s.roots())...)
 	if err := sh.Try(); err != nil {
 		return append(all, bad("commands", err.Error())...)
 	}
 	works := "run works, with --sandbox " + s.Sandbox
 	all = append(all, finding{what: "commands", weak: s.Sandbox != "required", text: works})
-	if dirs := sh.Unreachable(s.roots()); len(dirs) > 0 {
-		all = append(all, finding{what: "commands", weak: true, text: fmt.Sprintf(
-			"programs in these directories of PATH cannot be run: %s; --allow-read grants them", strings.Join(dirs, ", "))})
+	dirs, programs := sh.Unreachable(s.roots())
+	for _, lacks := range []struct {
+		what  string
+		names []string
+	}{{"programs in these directories of PATH", dirs}, {"these programs of PATH, links that lead elsewhere,", programs}} {
+		if n := len(lacks.names); n > 0 {
+			all = append(all, finding{what: "commands", weak: true, text: fmt.Sprintf(
+				"%s cannot be run: %s; --allow-read grants them", lacks.what, firstNames(lacks.names))})
+		}
+	}
+	return all
+}
+
+// firstNames lists names, at most 20.
+func firstNames(names []string) string {
+	const most = 20
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// ownersMapped tests of each root whether commands may use files in it that only root may.
+func ownersMapped(roots []string) (all []finding) {
+	for _, dir := range roots {
+		needed, err := sandbox.MapsOwners(dir)
+		switch {
+		case err != nil:
+			all = append(all, finding{what: "sandbox", weak: true, text: fmt.Sprintf(
+				"does not hold: owners in %s (%v: commands use files of root there as anyone may); needed: %s",
+				dir, err, sandbox.Remedy("owners"))})
+		case needed:
+			all = append(all, finding{what: "sandbox", text: fmt.Sprintf(
+				"holds: owners in %s (commands own files of root there, by a mapping)", dir)})
+		}
 	}
 	return all
 }

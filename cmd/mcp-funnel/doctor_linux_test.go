@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,9 @@ func TestDoctorListsLayers(t *testing.T) {
 		if !strings.Contains(report, want) {
 			t.Errorf("%s is missing: %s", want, report)
 		}
+	}
+	if os.Geteuid() == 0 && !strings.Contains(report, "owners in "+root) {
+		t.Errorf("the owners of files are missing: %s", report)
 	}
 	if _, report, _ := runs(t, "--root", root, "--store", store, "doctor"); strings.Contains(report, "sandbox") {
 		t.Errorf("without commands: %s", report)

@@ -80,11 +80,40 @@ func detached(source int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(owner.Fd())}
-	if unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr) != nil {
-		_ = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr) // perhaps a mount below cannot
-	}
+	_ = mapOwners(fd, owner)
 	return fd, nil
+}
+
+// mapOwners maps the owners of files in detached mounts.
+func mapOwners(fd int, owner *os.File) error {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(owner.Fd())}
+	if unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr) == nil {
+		return nil
+	}
+	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr) // perhaps a mount below cannot
+}
+
+// MapsOwners reports whether commands of a server of root own the files of root below a directory, which they otherwise
+// can use only as anyone may. Commands of other servers need no mapping: theirs are the server's own files.
+func MapsOwners(dir string) (needed bool, err error) {
+	if os.Geteuid() != 0 {
+		return false, nil
+	}
+	owner, err := owners()
+	if err != nil {
+		return true, err
+	}
+	source, err := openSource(Mount{Source: dir})
+	if err != nil {
+		return true, err
+	}
+	defer unix.Close(source) //nolint:errcheck // nothing was written to it
+	fd, err := openTree(source, "")
+	if err != nil {
+		return true, err
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written to it
+	return true, mapOwners(fd, owner)
 }
 
 // openSource opens the source of a mount.

@@ -125,6 +125,7 @@ var remedies = map[string]string{
 		"that permits unshare)",
 	"files":        "run the server outside a container that hides parts of its /proc",
 	"landlock":     "a kernel of 5.13 or later with landlock in its lsm= list",
+	"owners":       "a file system that maps owners (ext4, xfs, btrfs, tmpfs), and the right to mount",
 	"rights":       "a build with CGO_ENABLED=0",
 	"system calls": "a kernel with CONFIG_SECCOMP_FILTER",
 	"sandbox":      "Linux on amd64 or arm64",

@@ -15,6 +15,9 @@ func Layers() []Layer {
 	return []Layer{{Name: "sandbox", Detail: errNotHere.Error(), Needs: Remedy("sandbox")}}
 }
 
+// MapsOwners says that no owners need to be mapped: no command is run on this system.
+func MapsOwners(string) (needed bool, err error) { return false, nil }
+
 // Process is a running command.
 type Process struct{}
 

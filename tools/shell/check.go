@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,22 +48,39 @@ func (s *Shell) explainStart(err error) error {
 	return fmt.Errorf("the command could not be started: %w", err)
 }
 
-// Unreachable returns the directories of PATH whose programs a command cannot run, because nothing grants them.
-func (s *Shell) Unreachable(roots []string) (dirs []string) {
+// Unreachable returns what of PATH a command cannot run because nothing grants it: directories, and in others the links
+// that lead outside.
+func (s *Shell) Unreachable(roots []string) (dirs, programs []string) {
 	if s.options.Mode == sandbox.Off {
-		return nil
+		return nil, nil
 	}
 	granted := slices.Concat(systemDirs, s.options.AllowRead, roots)
+	reachable := func(real string) bool {
+		return slices.ContainsFunc(granted, func(g string) bool { return within(g, real) })
+	}
+	seen := map[string]bool{}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || !filepath.IsAbs(real) || slices.Contains(dirs, dir) {
+		if err != nil || !filepath.IsAbs(real) || seen[real] {
 			continue
 		}
-		if !slices.ContainsFunc(granted, func(g string) bool { return within(g, real) }) {
+		seen[real] = true
+		if !reachable(real) {
 			dirs = append(dirs, dir)
+			continue
+		}
+		entries, _ := os.ReadDir(real)
+		for _, e := range entries {
+			if e.Type()&fs.ModeSymlink == 0 {
+				continue
+			}
+			path := filepath.Join(real, e.Name())
+			if to, err := filepath.EvalSymlinks(path); err == nil && !reachable(to) {
+				programs = append(programs, path)
+			}
 		}
 	}
-	return dirs
+	return dirs, programs
 }
 
 // systemDirs are the directories that every command may read; see package sandbox.
