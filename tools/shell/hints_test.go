@@ -36,6 +36,8 @@ func TestGrantHints(t *testing.T) {
 		{"a log that holds it", "echo 'dial tcp: lookup a.b: no such host'; grep x /etc/hostname; exit 1", ""},
 		{"write below a root", "touch here", "--allow-write"},
 		{"write by an absolute path", `touch "$PWD/here"`, "--allow-write"},
+		{"redirection below a root", "echo x > here", "--allow-write"},
+		{"redirection to a system directory", "echo x > /usr/lib/x", ""},
 		{"chmod below a root", "chmod 700 .", "--allow-write"},
 		{"write to a system directory", "touch /usr/lib/x", ""},
 		{"chmod of a system file", "chmod 700 /usr/bin/env", ""},
