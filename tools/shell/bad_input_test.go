@@ -77,6 +77,16 @@ func TestRootRemovedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestRootRemovedBefore removes a root while a server has it open, before a command starts.
+func TestRootRemovedBefore(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	b.opened = func() { _ = os.RemoveAll(b.root) }
+	text, answer := b.run("echo first")
+	if want := "the root " + b.root + " was removed"; !answer.Failed || !strings.Contains(text, want) {
+		t.Errorf("no %q in %q", want, text)
+	}
+}
+
 // TestTimeoutZero checks that a time-out of 0 is the default.
 func TestTimeoutZero(t *testing.T) {
 	b := newBench(t, shell.Options{})

@@ -34,6 +34,8 @@ type bench struct {
 	f     *funnel.Funnel
 	tool  tools.Tool
 	owner string
+
+	opened func() // is called when the root is open; nil: nothing is
 }
 
 func newBench(t testing.TB, o shell.Options) *bench {
@@ -67,6 +69,9 @@ func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.A
 		b.t.Fatal(err)
 	}
 	defer func() { _ = root.Close() }()
+	if b.opened != nil {
+		b.opened()
+	}
 	answer, err := b.f.Call(ctx, funnel.Request{
 		Tool: b.tool, Args: raw, Who: funnel.Session{ID: b.owner, Owner: b.owner},
 		Sources: source.Set{

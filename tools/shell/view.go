@@ -58,7 +58,9 @@ func (v *view) mounts(command string) ([]sandbox.Mount, error) {
 		dir := r.Dir()
 		list = append(list, sandbox.Mount{Source: dir, Target: dir, Write: v.options.AllowWrite})
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("the root %s was removed or renamed: ask the operator to restore it", dir)
+		} else if err != nil {
 			return nil, err
 		}
 		below := searchNested(real)
