@@ -100,9 +100,15 @@ func (f *Funnel) Reset(who Session) { f.ledger.reset(who) }
 func (c *call) refuse(err error) Answer {
 	o := outcome{status: failure, err: err}
 	c.reply.answer.Failed = true
+	account, done := c.ledger.begin(c.request.Who)
+	defer done()
+	d := &display{call: c, outcome: o, spent: spentOf(account), noticed: account.Notices > 0, complete: true}
+	d.decision = c.options.Policy.Decide(policy.Size{}, d.spent)
 	c.reply.addText(c.failureText(o, ""))
+	d.enforce()
+	c.notice = d.rejected
 	return c.finish(Receipt{
-		Status: failure, Kind: string(content.Text), Complete: true, TokensExact: true, Decision: Decision{Verdict: policy.OK},
+		Status: failure, Kind: string(content.Text), Complete: d.complete, TokensExact: true, Decision: d.decision,
 	}, o)
 }
 

@@ -23,7 +23,11 @@ func (d *display) enforce() {
 		return
 	}
 	cost := d.most(int(c.reply.shownTokens)) + policy.ImageTokens*len(c.images())
-	if cost <= max(d.decision.Left, policy.Notice) {
+	allowed := max(d.decision.Left, policy.Notice)
+	if d.hidesErrors() {
+		allowed = d.most(c.options.Counter.Count(text.ErrorPrefix + contextFull + d.where()))
+	}
+	if cost <= allowed {
 		return
 	}
 	if c.captured != nil && c.captured.Bytes > 0 && c.observation == nil && c.output.source == "" &&
@@ -44,6 +48,9 @@ func (d *display) most(tokens int) int {
 // notice returns what is shown instead of an answer of that many tokens: for the first one of a session what would fit,
 // then one short line.
 func (d *display) notice(cost int) string {
+	if d.hidesErrors() {
+		return d.hiddenError()
+	}
 	where := d.where()
 	if d.decision.Left >= policy.MinReceipt { // an answer that must not be cut, or one that others were faster than
 		return fmt.Sprintf("not shown: %s do not fit into the %d left; %s",
@@ -63,6 +70,19 @@ func (d *display) notice(cost int) string {
 		}
 	}
 	return d.clipTo(most, short)
+}
+
+// hidesErrors reports whether an error is replaced by a constant line. One error costs no more than a notice, but many
+// would fill the window once the emergency buffer is spent.
+func (d *display) hidesErrors() bool { return d.outcome.err != nil && d.decision.UsedUp }
+
+// hiddenError returns the line that is shown instead of an error. The trace has the error.
+func (d *display) hiddenError() string {
+	line := text.ErrorPrefix + contextFull + d.where()
+	if !d.noticed {
+		line += "; have the context compacted or cleared"
+	}
+	return d.clipTo(policy.Notice, line)
 }
 
 // where says where the output can be read.

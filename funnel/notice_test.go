@@ -114,6 +114,38 @@ func TestNoticeNamesWhyNothingIsKept(t *testing.T) {
 	}
 }
 
+// TestManyErrors checks that errors that cost no more than a notice each do not fill the window together: once what is
+// left and the emergency buffer are spent, each is one short line. Refused calls count, too.
+func TestManyErrors(t *testing.T) {
+	const calls, line = 600, 8
+	for _, r := range []Request{
+		{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error {
+			return errors.New("no such file: src/components/list.go; find has the names that there are")
+		})},
+		{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error {
+			return errors.New(`unknown argument "source"; valid arguments: path (required)`)
+		})},
+		{Tool: tool(tools.Tool{}, writes(nil)), Limits: Limits{PageTokens: -1}},
+	} {
+		f := full(t, 84, Options{})
+		shown, last := 0, ""
+		for range calls {
+			a := answered(t, f, r)
+			if n := a.Receipts[0].ShownTokens; !a.Failed || n > policy.FirstNotice {
+				t.Fatalf("%d tokens: %s", n, texted(a))
+			}
+			shown, last = shown+int(a.Receipts[0].ShownTokens), texted(a)
+		}
+		most := 84 + f.options.Policy.Emergency + policy.FirstNotice + calls*line
+		if shown > most || last != "error: context full: not shown" {
+			t.Errorf("%d tokens of %d; at last: %s", shown, most, last)
+		}
+		if most = f.options.Counter.Count(last); most > line {
+			t.Errorf("the constant line takes %d tokens", most)
+		}
+	}
+}
+
 // TestUncut checks that an output that must not be cut is shown whole if it fits, else kept and rejected.
 func TestUncut(t *testing.T) {
 	out := numbered(2000)
@@ -207,6 +239,35 @@ func checkRound(rt *rapid.T, f *Funnel, u usage.Usage) {
 	wg.Wait()
 	if most := left + policy.FirstNotice + notices*policy.Notice; shown > most {
 		rt.Fatalf("context_budget_violation: %d tokens shown, %d left, %d notices", shown, left, notices)
+	}
+	checkErrors(rt, f)
+}
+
+// checkErrors lets calls fail at once: beyond what is left and the emergency buffer, each takes at most a constant line.
+func checkErrors(rt *rapid.T, f *Funnel) {
+	const calls = 300
+	before := f.ledger.spent(Session{})
+	usable, _, _, _ := f.options.Policy.Usable(before)
+	most := max(usable+f.options.Policy.Emergency-before.Tokens, 0) + policy.FirstNotice + policy.Notice
+	line := policy.AtMost(
+		int64(f.options.Counter.Count("error: context full: not shown")),
+		f.options.Counter.Model().Error,
+	)
+	out := numbered(rapid.SampledFrom([]int{0, 1, 300}).Draw(rt, "error"))
+	failing := Request{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error {
+		return errors.New("no such file: " + string(out))
+	})}
+	var wg sync.WaitGroup
+	for range calls {
+		wg.Go(func() {
+			if _, err := f.Call(context.Background(), failing); err != nil {
+				rt.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := f.ledger.spent(Session{}).Tokens - before.Tokens; n > most+calls*line {
+		rt.Fatalf("%d tokens of errors, at most %d and %d times %d", n, most, calls, line)
 	}
 }
 

@@ -34,6 +34,7 @@ type Decision struct {
 	Limited bool `json:"-"` // something limits the prompt: Left is known
 	Left    int  `json:"-"` // tokens left for this answer
 	Spent   int  `json:"-"` // tokens in the context before it
+	UsedUp  bool `json:"-"` // the client reported its usage, and the emergency buffer is spent too
 }
 
 // Size is the size of an output.

@@ -87,6 +87,7 @@ func (p Policy) Decide(s Size, spent Spent) Decision {
 	d.Window, d.WindowFrom, d.Source, d.Limited = window, from, spent.Source, true
 	d.Spent = max(spent.Tokens, 0)
 	d.Left = max(usable-d.Spent, 0)
+	d.UsedUp = spent.Source != "" && d.Spent >= usable+p.Emergency
 	if spent.Source == "" {
 		d.Left = max(d.Left, MinReceipt)
 	}
