@@ -113,8 +113,8 @@ func (d *display) firstNotice(cost int, where string) string {
 			content.Plural(d.size.Tokens, "token", "tokens"))
 	}
 	b.WriteString("; " + where + "\nnext: ")
-	source := ""
-	if d.call.output != nil {
+	source := d.call.request.About
+	if d.call.output != nil && source == "" {
 		source = d.call.output.source
 	}
 	if obs := d.call.observation; obs != nil {

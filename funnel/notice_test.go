@@ -146,6 +146,15 @@ func TestManyErrors(t *testing.T) {
 	}
 }
 
+// TestNoticeOfAResource checks that the first notice of an observation that is read as a resource names a part of it.
+func TestNoticeOfAResource(t *testing.T) {
+	a := full(t, 100, Options{}).Show(Request{About: "obs:k3v9q2m7x4ab"}, string(numbered(300)))
+	if s := texted(a); !strings.Contains(s, "; kept as obs:k3v9q2m7x4ab\n") ||
+		!strings.Contains(s, `next: slice {"source":"obs:k3v9q2m7x4ab","lines":"1-3"}`) {
+		t.Errorf("%s", s)
+	}
+}
+
 // TestUncut checks that an output that must not be cut is shown whole if it fits, else kept and rejected.
 func TestUncut(t *testing.T) {
 	out := numbered(2000)
