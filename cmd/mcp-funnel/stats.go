@@ -144,7 +144,7 @@ func writeStats(w *streams, r stats.Report) error {
 		line("%d reads of over half of an output whose receipt was shown", r.Events.Ignored)
 	}
 	if r.Total.Notices > 0 {
-		line("%d outputs were kept and not shown, because the client reported a full context", r.Total.Notices)
+		line("outputs not shown, because the client reported a full context: %d", r.Total.Notices)
 	}
 	if r.Events.Violations > 0 {
 		line("%d answers were over what the client reported as left: please report this", r.Events.Violations)
