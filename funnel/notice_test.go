@@ -252,7 +252,8 @@ func checkRound(rt *rapid.T, f *Funnel, u usage.Usage) {
 	checkErrors(rt, f)
 }
 
-// checkErrors lets calls fail at once: beyond what is left and the emergency buffer, each takes at most a constant line.
+// checkErrors lets calls fail at once: beyond what is left and the emergency buffer, each takes at most a
+// constant line.
 func checkErrors(rt *rapid.T, f *Funnel) {
 	const calls = 300
 	before := f.ledger.spent(Session{})

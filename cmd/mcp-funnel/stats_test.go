@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStatsOfNotices checks that stats counts outputs that were not shown, and does not claim that each of them is kept:
-// what is read of a file is not.
+// TestStatsOfNotices checks that stats counts outputs that were not shown, and does not claim that each of them is
+// kept: a page of a file is not stored.
 func TestStatsOfNotices(t *testing.T) {
 	s := newServed(t)
 	out := s.search(`{"funnel/usage":{"prompt_tokens":19900,"window":20000}}`)
