@@ -111,9 +111,15 @@ func (p Policy) Decide(s Size, spent Spent) Decision {
 
 // Validate returns an error for a policy that is out of range, or under which nothing could ever be shown.
 func (p Policy) Validate() error {
-	for _, n := range []int{p.Window, p.Response, p.Emergency, p.Prompt} {
-		if n < 0 || n > maxTokens {
-			return fmt.Errorf("policy: a window, reserve or budget must be from 0 to %d tokens, not %d", maxTokens, n)
+	for _, of := range []struct {
+		what   string
+		tokens int
+	}{
+		{"context window", p.Window}, {"response reserve", p.Response}, {"emergency buffer", p.Emergency},
+		{"prompt budget", p.Prompt},
+	} {
+		if of.tokens < 0 || of.tokens > maxTokens {
+			return fmt.Errorf("policy: the %s must be from 0 to %d tokens, not %d", of.what, maxTokens, of.tokens)
 		}
 	}
 	switch {

@@ -94,11 +94,11 @@ func TestWindowFrom(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for want, p := range map[string]Policy{
-		"not -1":                   {Window: -1},
-		"not 1000000000000000000":  {Prompt: 1_000_000_000_000_000_000},
-		"not -5":                   {Response: -5},
-		"less than 160 are left":   {Window: 1000, Response: 900},
-		"a prompt budget of 159 t": {Prompt: 159},
+		"the context window must be from 0 to 1000000000 tokens, not -1": {Window: -1},
+		"the prompt budget must be":                                      {Prompt: 1_000_000_000_000_000_000},
+		"the response reserve must be":                                   {Response: -5},
+		"less than 160 are left":                                         {Window: 1000, Response: 900},
+		"a prompt budget of 159 t":                                       {Prompt: 159},
 	} {
 		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", p, err)

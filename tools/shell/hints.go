@@ -61,8 +61,8 @@ func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 	return ""
 }
 
-// belowRoot reports whether a line names a path below a root. A relative path is, unless the command went elsewhere. The
-// shell begins its own messages with the path of its program.
+// belowRoot reports whether a line names a path below a root. A relative path is, unless the command went elsewhere.
+// The shell begins its own messages with the path of its program.
 func (s *Shell) belowRoot(j *job, line []byte) bool {
 	line = bytes.TrimPrefix(line, []byte(s.options.Shell+": "))
 	for _, m := range absolutePath().FindAllSubmatch(line, -1) {
