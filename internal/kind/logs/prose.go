@@ -173,14 +173,25 @@ func (p *prose) Finish(s *digest.Summary) {
 	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.repetitive() {
 		s.Body = p.logs.body()
 	}
-	// Program output has no first sentences.
-	if opening := p.opening.Text(); opening != "" && len(s.Says) == 0 && len(s.Body) == 0 {
+	// Program output has no first sentences, and numbers say no more than the lines that a receipt shows.
+	if opening := p.opening.Text(); isProse(opening) && len(s.Says) == 0 && len(s.Body) == 0 {
 		s.Body = append(s.Body, "begins: "+opening)
 	}
 	s.Body = append(s.Body, p.outline()...)
 	if p.size > digest.MaxLine {
 		s.Body = append(s.Body, "longest line: "+digest.Number(p.longest.line)+", "+digest.Number(p.size)+" bytes")
 	}
+}
+
+// isProse reports whether a third of a text are letters.
+func isProse(text string) bool {
+	letters := 0
+	for _, r := range text {
+		if unicode.IsLetter(r) {
+			letters++
+		}
+	}
+	return text != "" && 3*letters >= utf8.RuneCountInString(text)
 }
 
 func (p *prose) total() []string {

@@ -83,3 +83,15 @@ func TestWordBitsArePortable(t *testing.T) {
 		}
 	}
 }
+
+// TestIsProse checks which first sentences say more than the lines that a receipt shows.
+func TestIsProse(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "1 2 3 4 5 6 7 8 9 10": false, "Call me Ishmael. Some years ago": true, "x 1 2 3 4 5 6": false,
+		"日本語のテキスト": true, "+---+---+ | a | b |": false,
+	} {
+		if got := isProse(text); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
