@@ -34,14 +34,19 @@ func (e *BudgetError) Error() string {
 // overBudget says what remains.
 func (c *compactor) overBudget() error {
 	left := map[string]int{}
-	results := c.results()
+	results, order := c.results(), c.order()
 	last := results[max(len(results)-c.stay(), 0):]
+	e := &BudgetError{Budget: c.o.Budget}
 	for i, cost := range c.cost {
+		why := c.whyLeft(i, slices.Contains(last, i))
+		if cost > leastOutput && slices.Contains(order, i) { // it was not tried: the rest is too much already
+			cost, why = leastPointer, "pointers"
+		}
 		if cost > 0 {
-			left[c.whyLeft(i, slices.Contains(last, i))] += cost
+			left[why] += cost
+			e.Least += cost
 		}
 	}
-	e := &BudgetError{Budget: c.o.Budget, Least: c.total}
 	for what, tokens := range left {
 		e.Left = append(e.Left, Left{what, tokens})
 	}

@@ -24,8 +24,8 @@ import (
 type Keeper interface {
 	// Keep stores the output of a tool. Secrets of its arguments are hidden already.
 	Keep(tool, args, text string) (Kept, error)
-	// Has reports whether an output is still stored.
-	Has(id string) bool
+	// Has reports whether an output is stored with the text of this SHA-256, and promises again what Keep did.
+	Has(id, sha256 string) bool
 	// Read returns a stored output.
 	Read(id string) ([]byte, error)
 	// Release ends what Keep promised, for an output that no map refers to.
@@ -51,10 +51,14 @@ const (
 	leastShare = 0.1
 	keepLast   = 3
 
-	keptBesides = 4 << 10           // bytes: a stored output also has a sidecar and an index, and its writer reserves some
-	leastOutput = 2 * pointerTokens // a smaller output is not worth a file
-	atOnce      = 4                 // outputs that are stored at once
+	keptBesides  = 4 << 10           // bytes: a stored output also has a sidecar and an index
+	leastPointer = 20                // tokens; a pointer has more
+	leastOutput  = 2 * pointerTokens // a smaller output is not worth a file
+	atOnce       = 4                 // outputs that are stored at once
 )
+
+// Writers is how many outputs are stored at once.
+const Writers = 4
 
 // Report says what a compaction did. All sizes are tokens.
 type Report struct {
@@ -62,13 +66,15 @@ type Report struct {
 	After     int `json:"after"`      // of the same
 	Replaced  int `json:"replaced"`   // outputs, now
 	Replayed  int `json:"replayed"`   // outputs that an earlier compaction replaced, again by the same bytes
+	Foreign   int `json:"foreign"`    // outputs that are pointers of another store
 	Gone      int `json:"gone"`       // outputs of the map that are no longer stored, or that the transcript lacks
 	Rewritten int `json:"rewritten"`  // behind the first change: the client's cache misses them once
 	BreakEven int `json:"break_even"` // turns after which that has paid, with cache reads at a tenth and writes at 1.25
 }
 
 // Compact replaces outputs until what the client sends fits the budget, and returns the transcript's new bytes. Outputs
-// that the map has are replaced first, by the same bytes as before. The map is changed.
+// that the map has are replaced first, by the same bytes as before. The map is changed, unless there is an error:
+// nothing is kept then.
 func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Report, error) {
 	c := &compactor{
 		t:      t,
@@ -86,9 +92,16 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 		r.Before += c.cost[i]
 	}
 	c.total, c.first = r.Before, len(t.Blocks)
+	c.before = len(m.Swaps)
 	c.replay(&r)
+	c.noteForeign(&r)
+	if c.least() > o.Budget {
+		r.After = c.total
+		return nil, r, c.overBudget()
+	}
 	if c.total > o.Budget {
 		if err := c.replace(&r); err != nil {
+			c.release()
 			return nil, r, err
 		}
 	}
@@ -100,10 +113,13 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 		r.BreakEven = int(math.Ceil((1.25 - 0.1) * float64(r.Rewritten) / (0.1 * float64(saved))))
 	}
 	if r.After > o.Budget {
-		return nil, r, c.overBudget()
+		err := c.overBudget()
+		c.release()
+		return nil, r, err
 	}
 	out := applyEdits(t, c.edits)
 	if err := c.verify(out); err != nil {
+		c.release()
 		return nil, r, err
 	}
 	return out, r, nil
@@ -121,6 +137,7 @@ type compactor struct {
 	edits  map[int][]transcript.Edit
 	done   map[int]bool      // blocks that are replaced
 	texts  map[string]string // what was replaced now, by observation
+	before int               // swaps of the map that was given
 }
 
 // place is a string of a transcript: its line, and its number in it.
@@ -152,7 +169,7 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 	kept := make([]Kept, len(blocks))
 	failed := make([]error, len(blocks))
 	var group sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, Writers)
 	for n, i := range blocks {
 		b := &c.t.Blocks[i]
 		if c.cost[i] <= leastOutput {
@@ -189,6 +206,25 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		r.Replaced++
 	}
 	return nil
+}
+
+// least returns how many tokens remain at least, whatever is replaced.
+func (c *compactor) least() int {
+	least := c.total
+	for _, i := range c.order() {
+		if c.cost[i] > leastOutput {
+			least -= c.cost[i] - leastPointer
+		}
+	}
+	return least
+}
+
+// release ends what was promised for outputs of a compaction that failed; the map is as it was.
+func (c *compactor) release() {
+	for _, s := range c.m.Swaps[c.before:] {
+		c.keeper.Release(s.Observation)
+	}
+	c.m.Swaps = c.m.Swaps[:c.before]
 }
 
 // mask hides secrets before a text is shortened: half of a secret has no known format.

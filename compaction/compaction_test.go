@@ -2,6 +2,7 @@ package compaction_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -74,10 +75,12 @@ func (k *keeper) Keep(tool, _, text string) (compaction.Kept, error) {
 	}, nil
 }
 
-func (k *keeper) Has(id string) bool {
-	_, err := k.Read(id)
-	return err == nil
+func (k *keeper) Has(id, sha256 string) bool {
+	text, err := k.Read(id)
+	return err == nil && fmt.Sprintf("%x", sum256(text)) == sha256
 }
+
+var sum256 = sha256.Sum256
 
 func (k *keeper) Read(name string) ([]byte, error) {
 	id, err := observations.ParseID(name)
@@ -231,12 +234,18 @@ func TestOrder(t *testing.T) {
 		for i := range tr.Blocks {
 			total += tr.Tokens(&tr.Blocks[i], count)
 		}
+		least := 0
 		replaced := func(budget int) string {
 			m := &compaction.Map{}
 			_, _, err := compaction.Compact(read(t, text), m, newKeeper(t), compaction.Options{
 				Budget: budget, Keep: 2, KeepTool: []string{"Fetch"}, Count: count,
 			})
-			if over := (*compaction.BudgetError)(nil); err != nil && !errors.As(err, &over) {
+			if over := (*compaction.BudgetError)(nil); errors.As(err, &over) {
+				if len(m.Swaps) > 0 {
+					t.Errorf("%d outputs are replaced for a budget that cannot be met", len(m.Swaps))
+				}
+				least = over.Least
+			} else if err != nil {
 				t.Fatal(err)
 			}
 			var ids []string
@@ -252,7 +261,8 @@ func TestOrder(t *testing.T) {
 			got == "" {
 			t.Errorf("%s: first %s", format, got)
 		}
-		if got := replaced(1); got != "superseded duplicate receipt old" {
+		replaced(1)
+		if got := replaced(least + 300); got != "superseded duplicate receipt old" {
 			t.Errorf("%s: at most %s", format, got)
 		}
 	}

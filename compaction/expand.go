@@ -3,6 +3,7 @@ package compaction
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/transcript"
@@ -99,18 +100,15 @@ func (e *expander) block(b *transcript.Block, swaps []Swap) error {
 			return e.swap(b, s)
 		}
 	}
-	if isPointer(first.Text) {
+	if isPointer(first.Text) && !slices.Contains(e.m.Foreign, hash(first.Text)) {
 		e.Left = append(e.Left, LeftPointer{first.Line, first.Text})
 	}
 	return nil
 }
 
-// swap restores the strings of a result.
+// swap restores the strings of a result. It reads the observation only if one of them was replaced.
 func (e *expander) swap(b *transcript.Block, s Swap) error {
-	text, wanted, err := e.read(s)
-	if err != nil || !wanted {
-		return err
-	}
+	var text []byte
 	for _, at := range s.moved(place{b.Texts[0].Line, b.Texts[0].Number}).Literals {
 		l, ok := e.t.Find(at.Line, at.Number)
 		if !ok {
@@ -123,6 +121,13 @@ func (e *expander) swap(b *transcript.Block, s Swap) error {
 		if now != at.By {
 			return fmt.Errorf("%w: line %d has another text than the one that stands for %s", ErrChanged, at.Line+1,
 				s.Observation)
+		}
+		if text == nil {
+			var wanted bool
+			var err error
+			if text, wanted, err = e.read(s); err != nil || !wanted {
+				return err
+			}
 		}
 		raw, err := at.restore(text)
 		if err != nil {

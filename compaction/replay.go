@@ -47,7 +47,7 @@ func (c *compactor) replaySwap(n int, results []int, r *Report) bool {
 		switch {
 		case b.Texts[0].Text == s.Pointer.Text(): // the transcript is a compacted one
 			c.done[i] = true
-		case hash(b.Text()) == s.SHA256 && c.keeper.Has(s.Observation):
+		case hash(b.Text()) == s.SHA256 && c.keeper.Has(s.Observation, s.SHA256):
 			s = s.moved(place{b.Texts[0].Line, b.Texts[0].Number})
 			c.m.Swaps[n] = s
 			c.apply(i, s)
@@ -58,6 +58,21 @@ func (c *compactor) replaySwap(n int, results []int, r *Report) bool {
 		return true
 	}
 	return false
+}
+
+// noteForeign enters in the map which outputs are pointers already, of another store or as a text, so that Expand does
+// not take them for what it could not restore.
+func (c *compactor) noteForeign(r *Report) {
+	for i := range c.t.Blocks {
+		b := &c.t.Blocks[i]
+		if !b.Result() || len(b.Texts) == 0 || c.done[i] || !isPointer(b.Texts[0].Text) {
+			continue
+		}
+		r.Foreign++
+		if sum := hash(b.Texts[0].Text); !slices.Contains(c.m.Foreign, sum) {
+			c.m.Foreign = append(c.m.Foreign, sum)
+		}
+	}
 }
 
 // verify returns an error if the compacted transcript would not be restored to the one that was read.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -233,5 +235,58 @@ func TestMaskedPointer(t *testing.T) {
 	if p := m.Swaps[0].Pointer.Text(); strings.Contains(p, "SECRET") || !strings.Contains(p, "[masked]") ||
 		bytes.Count(out, []byte("SECRETSECRETSECRET")) != 1 { // in the call itself
 		t.Errorf("%s", p)
+	}
+}
+
+// TestDamagedObservations changes a stored output: a transcript that is compacted again is restored all the same, and
+// one that does not need the output needs no observation.
+func TestDamagedObservations(t *testing.T) {
+	k, m := newKeeper(t), &compaction.Map{V: 1}
+	o := compaction.Options{Budget: 3000, Keep: 1, Count: count}
+	text := transcripttest.Make(transcript.Claude, outputs(8))
+	if _, _, err := compaction.Compact(read(t, text), m, k, o); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(k.store.Dir(), "observations", "Bash_*"))
+	if err != nil || len(files) != len(m.Swaps) {
+		t.Fatal(files, err)
+	}
+	for _, f := range files[:3] {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[5] ^= 1
+		if err := os.WriteFile(f, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Budget = 4500 // fewer outputs have to go than the first time
+	second, report, err := compaction.Compact(read(t, text), m, k, o)
+	if err != nil || report.Gone != 3 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if back, _, err := compaction.Expand(read(t, second), m, k); err != nil || !bytes.Equal(back, text) {
+		t.Errorf("%v, equal %t", err, bytes.Equal(back, text))
+	}
+}
+
+// TestPointersAsOutputs checks that an output that was a pointer before is not taken for one that cannot be restored.
+func TestPointersAsOutputs(t *testing.T) {
+	k, other := newKeeper(t), &compaction.Map{V: 1}
+	o := compaction.Options{Budget: 3000, Keep: 1, Count: count}
+	text, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, outputs(8))), other, k, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &compaction.Map{V: 1}
+	o.Budget, o.Keep = 1500, -1
+	out, report, err := compaction.Compact(read(t, text), m, k, o)
+	if err != nil || report.Foreign == 0 || report.Replaced == 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	back, e, err := compaction.Expand(read(t, out), m, k)
+	if err != nil || !bytes.Equal(back, text) || len(e.Left) > 0 {
+		t.Errorf("%v, %+v, equal %t", err, e, bytes.Equal(back, text))
 	}
 }

@@ -95,12 +95,13 @@ type Usage struct {
 	Observations int   // without tombstones
 	Bytes        int64 // data, indexes and sidecars, as counted against the quota
 	Quota        int64
+	Ahead        int64 // bytes of the quota that each writer reserves beyond what it has written
 	Free         int64 // bytes on the disk
 }
 
 // Usage measures the store.
 func (s *Store) Usage() (Usage, error) {
-	u := Usage{Quota: s.quota}
+	u := Usage{Quota: s.quota, Ahead: s.reserveAhead()}
 	all, err := s.scan(true)
 	if err == nil {
 		u.Free, err = s.disk.FreeBytes()

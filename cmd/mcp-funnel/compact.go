@@ -71,6 +71,11 @@ func (c *compact) Run(ctx context.Context, s *Settings, w *streams) error {
 	if c.Last < 0 {
 		return usagef("--keep is the number of results that stay: 0 for none")
 	}
+	if c.Forget && c.Output != "" {
+		return usagef("--forget writes nothing: leave out -o")
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	t, err := readTranscript(c.File)
 	if err != nil {
 		return err
@@ -88,29 +93,33 @@ func (c *compact) Run(ctx context.Context, s *Settings, w *streams) error {
 	if app.store == nil {
 		return errors.New("there is no store to keep the outputs in: name a directory with --store DIR")
 	}
+	keeper := &keeper{ctx: ctx, app: app}
+	if c.Expand { // it only reads, and a map is replaced in one step
+		m, err := loadMap(app.store, t)
+		if err != nil {
+			return err
+		}
+		return c.expand(t, m, keeper, to, w)
+	}
 	unlock, err := lockMaps(app.store)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if err := forgetOld(app.store, mapName(t)); err != nil {
+		return err
+	}
 	m, err := loadMap(app.store, t)
 	if err != nil {
 		return err
 	}
-	keeper := &keeper{ctx: ctx, app: app}
-	switch {
-	case c.Forget:
+	if c.Forget {
 		return c.forget(app, t, m, w)
-	case c.Expand:
-		return c.expand(t, m, keeper, to, w)
 	}
 	out, r, err := compaction.Compact(t, m, keeper, compaction.Options{
 		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: app.counter.Count, Path: elsewhere,
 		Mask: s.maskText(),
 	})
-	if err != nil && r.Replaced > 0 { // what was stored stays until the map is forgotten
-		err = errors.Join(err, saveMap(app.store, t, m))
-	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
@@ -158,6 +167,10 @@ func (c *compact) finish(
 	if r.BreakEven > 0 {
 		text += fmt.Sprintf("; the client's cache misses %d tokens once, which pays after %s", r.Rewritten,
 			content.Plural(int64(r.BreakEven), "turn", "turns"))
+	}
+	if r.Foreign > 0 {
+		text += "; " + content.Plural(int64(r.Foreign), "output is a pointer", "outputs are pointers") +
+			" already, and not of this store"
 	}
 	if t.Unknown > 0 {
 		text += "; " + content.Plural(int64(t.Unknown), "line", "lines") + " of an unknown kind unchanged"
@@ -286,8 +299,11 @@ func (c *compact) forget(app *app, t *transcript.Transcript, m *compaction.Map, 
 	if err != nil {
 		return err
 	}
-	others := referred(root, mapName(t))
+	others, err := referred(root, mapName(t))
 	_ = root.Close()
+	if err != nil {
+		return err
+	}
 	stay, gone := 0, 0
 	rest := &compaction.Map{V: m.V, Format: m.Format}
 	for _, s := range m.Swaps {

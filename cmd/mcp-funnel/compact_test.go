@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -98,6 +99,42 @@ func TestCompactStoresNothingInVain(t *testing.T) {
 			len(kept) > 0 || err == nil {
 			t.Errorf("%d, %s, %q", code, said, kept)
 		}
+	}
+}
+
+// A compaction that is interrupted, or whose budget cannot be met, keeps nothing.
+func TestCompactKeepsNothingInVain(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, k := range map[string]struct {
+		ctx    context.Context
+		budget string
+	}{"interrupted": {ended, "9000"}, "too small": {t.Context(), "10"}} {
+		dir, _ := writeSession(t, transcript.Claude, "")
+		store, small := filepath.Join(dir, "store"), filepath.Join(dir, "small")
+		var o, e strings.Builder
+		code := run(k.ctx, []string{
+			"--min-free", "0", "compact", "--store", store, "--budget", k.budget, filepath.Join(dir, "session"), "-o", small,
+		}, strings.NewReader(""), &o, &e)
+		pinned, _ := filepath.Glob(filepath.Join(store, "observations", "*.pin"))
+		maps, _ := filepath.Glob(filepath.Join(store, "maps", "*.json"))
+		if _, err := os.Stat(small); code == done || err == nil || len(pinned)+len(maps) > 0 {
+			t.Errorf("%s: code %d, %d pins, %d maps: %s", name, code, len(pinned), len(maps), e.String())
+		}
+	}
+}
+
+// A map that cannot be read may need any output: nothing is unpinned.
+func TestForgetBesideADamagedMap(t *testing.T) {
+	dir, _ := writeSession(t, transcript.Claude, "")
+	if code, _, said := compacts(t, dir, "store", "--budget", "9000", "session", "-o", "small"); code != done {
+		t.Fatal(said)
+	}
+	write(t, filepath.Join(dir, "store", "maps", "0123456789abcdef.json"), `{"v":2}`)
+	code, _, said := compacts(t, dir, "store", "--forget", "session")
+	pinned, _ := filepath.Glob(filepath.Join(dir, "store", "observations", "*.pin"))
+	if code != failed || len(pinned) == 0 || !strings.Contains(said, "nothing is unpinned") {
+		t.Errorf("code %d, %d pins: %s", code, len(pinned), said)
 	}
 }
 

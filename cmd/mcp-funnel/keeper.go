@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,14 +52,20 @@ func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
 	}, nil
 }
 
-func (k *keeper) Has(name string) bool {
+func (k *keeper) Has(name, sha256 string) bool {
+	text, err := k.Read(name)
+	if err != nil || fmt.Sprintf("%x", sum256(text)) != sha256 {
+		return false
+	}
 	id, err := observations.ParseID(name)
 	if err != nil {
 		return false
 	}
-	_, err = k.app.store.Stat(observations.Local, id)
-	return err == nil
+	o, err := k.app.store.Stat(observations.Local, id)
+	return err == nil && (o.Pinned || k.app.store.Pin(observations.Local, id, true) == nil)
 }
+
+var sum256 = sha256.Sum256
 
 func (k *keeper) Read(name string) ([]byte, error) {
 	id, err := observations.ParseID(name)
@@ -86,7 +93,7 @@ func (a *app) unpin(name string) {
 	}
 }
 
-// Room returns the quota without what is pinned already.
+// Room returns the quota without what is pinned already, and without what the writers reserve ahead.
 func (k *keeper) Room() (int64, error) {
 	u, err := k.app.store.Usage()
 	if err != nil {
@@ -99,7 +106,7 @@ func (k *keeper) Room() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	room := u.Quota
+	room := u.Quota - compaction.Writers*u.Ahead
 	for _, o := range list {
 		if o.Pinned {
 			room -= o.Bytes

@@ -63,7 +63,8 @@ func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.M
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // nothing was written to it
-	forgetOld(store, root, mapName(t))
+	now := time.Now()
+	_ = root.Chtimes(mapName(t), now, now) // maps age from their last use
 	m, err := readMap(root, mapName(t))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &compaction.Map{V: 1, Format: string(t.Format), Session: t.Session}, nil
@@ -71,7 +72,7 @@ func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.M
 	if err != nil {
 		return nil, fmt.Errorf(
 			"the map %s is damaged, or of another version (%w): without it nothing that was replaced"+
-				" is restored, and its outputs stay pinned; move it away to compact anew",
+				" is restored, and its outputs stay pinned; to compact anew, move it away and unpin them (observations unpin)",
 			filepath.Join(store.Dir(), "maps", mapName(t)),
 			err,
 		)
@@ -129,8 +130,8 @@ func removeMap(store *observations.Store, t *transcript.Transcript) error {
 }
 
 // referred returns the observations that other maps than one refer to: a fork's map has those of its original. A map
-// that cannot be read restores nothing and counts for nothing.
-func referred(root *os.Root, except string) map[string]bool {
+// that cannot be read is an error, because nobody knows what it refers to.
+func referred(root *os.Root, except string) (map[string]bool, error) {
 	all := map[string]bool{}
 	names, _ := fs.Glob(root.FS(), "*.json")
 	for _, name := range names {
@@ -138,32 +139,43 @@ func referred(root *os.Root, except string) map[string]bool {
 			continue
 		}
 		m, err := readMap(root, name)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("nothing is unpinned, because the map %s cannot be read (%w): repair it, or move it away",
+				filepath.Join(root.Name(), name), err)
 		}
 		for _, s := range m.Swaps {
 			all[s.Observation] = true
 		}
 	}
-	return all
+	return all, nil
 }
 
-// forgetOld unpins the outputs of maps that were not used for a long time, and removes these maps. It marks one as
-// used.
-func forgetOld(store *observations.Store, root *os.Root, used string) {
+// forgetOld unpins the outputs of maps that were not used for a long time, and removes these maps, but not the one that
+// is used now. Nothing is unpinned while a map cannot be read.
+func forgetOld(store *observations.Store, used string) error {
+	root, err := mapsDir(store)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // maps are removed by name
 	now := time.Now()
-	_ = root.Chtimes(used, now, now)
 	names, _ := fs.Glob(root.FS(), "*.json")
 	for _, name := range names {
 		info, err := root.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < maxMapAge {
+		if err != nil || name == used || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < maxMapAge {
 			continue
 		}
 		old, err := readMap(root, name)
 		if err != nil {
 			continue
 		}
-		others := referred(root, name)
+		others, err := referred(root, name)
+		if err != nil {
+			return nil //nolint:nilerr // the maps stay, and nothing else depends on them
+		}
 		for _, s := range old.Swaps {
 			if others[s.Observation] {
 				continue
@@ -174,4 +186,5 @@ func forgetOld(store *observations.Store, root *os.Root, used string) {
 		}
 		_ = root.Remove(name)
 	}
+	return nil
 }
