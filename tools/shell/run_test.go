@@ -146,17 +146,24 @@ func TestContinues(t *testing.T) {
 	}
 }
 
-// TestContinuesLong checks the receipts of a command that writes much in each call, and that a pinned part stays.
+// TestContinuesLong checks the receipts of a command that writes much in each call, and that a pinned part stays. The
+// command waits for files, so that no answer depends on how fast the machine is.
 func TestContinuesLong(t *testing.T) {
 	b := newBench(t, shell.Options{Slice: 500 * time.Millisecond})
-	text, first := b.run("seq 1 20000; sleep 1; printf begun; sleep 1; echo ' ended'; seq 20001 40000; echo the end")
-	part := observations.ID(first.Receipts[0].ObservationID)
+	text, answer := b.run(`last=$(seq 20001 40000); seq 1 20000; until test -e middle; do sleep .02; done
+		printf begun; until test -e end; do sleep .02; done; printf ' ended\n%s\nthe end\n' "$last"`)
+	part := observations.ID(answer.Receipts[0].ObservationID)
 	if err := b.store.Pin(b.owner, part, true); err != nil {
 		t.Fatal(err)
 	}
 	all := text
-	answer := first
-	for answer.Receipts[0].Metadata["running"] == 1 {
+	files := []string{"", "middle", "end"}
+	for i := 0; answer.Receipts[0].Metadata["running"] == 1; i++ {
+		if i > 0 && i < len(files) {
+			if err := os.WriteFile(filepath.Join(b.root, files[i]), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		text, answer = b.call(t.Context(), map[string]any{"after": handleName.FindString(text)})
 		all += "\n" + text
 	}
