@@ -211,6 +211,7 @@ func TestNeverOverspent(t *testing.T) {
 			}
 			checkRound(rt, f, u)
 		}
+		checkErrors(rt, f)
 	})
 }
 
@@ -249,13 +250,15 @@ func checkRound(rt *rapid.T, f *Funnel, u usage.Usage) {
 	if most := left + policy.FirstNotice + notices*policy.Notice; shown > most {
 		rt.Fatalf("context_budget_violation: %d tokens shown, %d left, %d notices", shown, left, notices)
 	}
-	checkErrors(rt, f)
 }
 
 // checkErrors lets calls fail at once: beyond what is left and the emergency buffer, each takes at most a
 // constant line.
 func checkErrors(rt *rapid.T, f *Funnel) {
-	const calls = 300
+	calls := 100
+	if testing.Short() {
+		calls = 20
+	}
 	before := f.ledger.spent(Session{})
 	usable, _, _, _ := f.options.Policy.Usable(before)
 	most := max(usable+f.options.Policy.Emergency-before.Tokens, 0) + policy.FirstNotice + policy.Notice
