@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/linesearch/literal"
@@ -47,6 +48,28 @@ var hints = func() (needles []literal.Needle) {
 // newHintSearcher makes a searcher for hints; nil if the processor cannot.
 var newHintSearcher = literal.NewSearcher(hints)
 
+// ends and parts are texts of which each line that a pattern below matches has at least one, at its end or anywhere.
+// They are fewer lines than those with hints: compilers are often told -Werror, which says nothing.
+var (
+	ends  = [][]byte{[]byte("Error"), []byte("Exception")}
+	parts = func() (texts [][]byte) {
+		for _, text := range []string{
+			"error: ", ": error", "al error", "error[", "npm error", "npm ERR!", "Error: ", "Exception: ", "fatal: ",
+			"Uncaught ", "panic: ", "FAIL", "ERROR ", "*** ", "not ok", ".go:", ".py:", `File "`, "E   ", "✕ ", "✗ ", "● ",
+			" package", "up to date", "vulnerabilit", "Successfully installed ",
+		} {
+			texts = append(texts, []byte(text))
+		}
+		return texts
+	}()
+)
+
+// mayMatter says whether a line has one of these texts.
+func mayMatter(line []byte) bool {
+	return slices.ContainsFunc(parts, func(text []byte) bool { return bytes.Contains(line, text) }) ||
+		slices.ContainsFunc(ends, func(text []byte) bool { return bytes.HasSuffix(line, text) })
+}
+
 // finding matches the lines: of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of test
 // runners (go, pytest, cargo, TAP, jest, mocha), of uncaught exceptions.
 var finding = content.Pattern(
@@ -74,7 +97,12 @@ const maxOutcomes = 4
 var goDetail = content.Pattern(`^\s+\S+_test\.go:\d+: `)
 
 func (f *findings) add(b []byte) {
-	if i := bytes.IndexByte(b, '\n'); len(f.open) > 0 && i >= 0 { // the line that began in the last block
+	i := bytes.IndexByte(b, '\n')
+	if i < 0 { // then it would take long to look for the last one
+		f.addLines(b)
+		return
+	}
+	if len(f.open) > 0 { // the line that began in the last block
 		f.addLines(b[:i+1])
 		b = b[i+1:]
 	}
@@ -137,6 +165,10 @@ func (f *findings) addLines(b []byte) {
 
 // inspect adds a line if it is a finding.
 func (f *findings) inspect(line []byte) {
+	if !mayMatter(line) {
+		f.pass(line)
+		return
+	}
 	if goDetail().Match(line) {
 		if f.detail = f.text(line); f.after {
 			f.quote(f.detail)
@@ -154,10 +186,7 @@ func (f *findings) inspect(line []byte) {
 		}
 	}
 	if !finding().Match(line) {
-		if f.detail != "" && !bytes.HasPrefix(line, []byte("    ")) {
-			f.detail = ""
-		}
-		f.after = false
+		f.pass(line)
 		return
 	}
 	f.count++
@@ -175,6 +204,14 @@ func (f *findings) inspect(line []byte) {
 		f.after = false
 	}
 	f.detail = ""
+}
+
+// pass notes a line that is no finding: what belongs to a failure ends there.
+func (f *findings) pass(line []byte) {
+	if f.detail != "" && !bytes.HasPrefix(line, []byte("    ")) {
+		f.detail = ""
+	}
+	f.after = false
 }
 
 // text returns a line with its number.

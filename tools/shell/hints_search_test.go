@@ -3,11 +3,13 @@ package shell
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // Lines without a hint are skipped: the findings are those of a reader that inspects every line, whatever the blocks.
@@ -16,7 +18,7 @@ func TestFindingsOfEveryLine(t *testing.T) {
 		"a.go:3:5: undefined", "a.c:3:1: fatal error: no", "src/a.ts(3,7): error TS2322: x", "make[1]: *** [all] Error 1",
 		"--- FAIL: TestX (0.0s)", "    a_test.go:3: got 1", "        a_test.go:4: more", "FAIL\tx", "FAIL", "panic: x",
 		"ERROR x", "FAILED t::x", "test a ... FAILED", "not ok 1", "  ✕ a", "✗ a", "  ● a › b", "ValueError: x",
-		"a.b.IOException",
+		"a.b.IOException", "KeyError", "KeyError\r", "a.IOException\r", "internal error: x", "x.c:3: internal error: y",
 		"Uncaught x", "fatal: not a repository", "E   assert 1", "a.py:3: Failed", "error: x", "error[E03]: x", "npm ERR! x",
 		"npm error x", "added 3 packages", "removed 1 package in 3s", "changed 2 packages", "up to date in 1s",
 		"3 high severity vulnerabilities", "found 0 vulnerabilities", "Successfully installed a-1", `  File "a.py", line 3`,
@@ -41,7 +43,13 @@ func TestFindingsOfEveryLine(t *testing.T) {
 				got.add(block)
 			}
 			if diff := cmp.Diff(want.state(), got.state()); diff != "" {
-				t.Fatalf("round %d, blocks of %d (-every line +hints)\n%s\n%s", round, size, diff, text.String())
+				t.Fatalf(
+					"round %d, blocks of %d (-every line +hints)\n%s\n%s",
+					round,
+					size,
+					diff,
+					text.String(),
+				)
 			}
 		}
 	}
@@ -60,4 +68,16 @@ func (f *findings) state() string {
 		f.frame,
 		f.own,
 	)
+}
+
+// A line that a pattern matches has one of the texts that are looked for before: else it would be passed over.
+func TestMayMatterMissesNoMatch(t *testing.T) {
+	for _, pattern := range []*regexp.Regexp{finding(), outcome(), pythonFrame(), goDetail()} {
+		line := rapid.StringMatching(pattern.String())
+		rapid.Check(t, func(t *rapid.T) {
+			if l := line.Draw(t, "line"); !mayMatter([]byte(l)) {
+				t.Fatalf("%q is passed over", l)
+			}
+		})
+	}
 }
