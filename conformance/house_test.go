@@ -44,7 +44,9 @@ var floors = [][]string{
 	10: {"funnel", "tools/documents", "tools/fs", "tools/jq", "tools/search", "tools/shell"},
 	11: {"server"},
 	12: {"server/httpserver", "server/stdio"}, // transports: the server does not know which of them brings a message
-	13: {"cmd/mcp-funnel", "examples/embed"},
+	13: {"internal/cli", "examples/embed"}, // what commands share
+	14: {"internal/cli/transcripts"},
+	15: {"cmd/mcp-funnel"},
 }
 
 // inner are the layers within one layer, bottom-up, of a package that is divided into several. No other package of the

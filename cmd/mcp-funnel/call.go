@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -29,17 +31,17 @@ func (c *call) Help() string {
   mcp-funnel call slice '{"source":"go.mod","lines":"1-5"}'`
 }
 
-func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
+func (c *call) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	if c.Tool == "" {
-		_, err := io.WriteString(w.out, overview())
+		_, err := io.WriteString(w.Out, overview())
 		return err
 	}
-	app, err := s.open(w, true)
+	app, err := s.Open(w, true)
 	if err != nil {
 		return err
 	}
-	defer app.close()
-	t, err := app.tool(c.Tool)
+	defer app.Close()
+	t, err := app.Tool(c.Tool)
 	if err != nil {
 		return err
 	}
@@ -47,37 +49,29 @@ func (c *call) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
 	defer cancel()
-	bar := newBar(w.err, c.Tool)
-	a, err := app.funnel.Call(
-		ctx, funnel.Request{Tool: t, Args: args, Who: localSession(), Sources: app.sources, Progress: bar.progress},
+	bar := cli.NewBar(w.Err, c.Tool, time.Now())
+	a, err := app.Funnel.Call(
+		ctx,
+		funnel.Request{
+			Tool:     t,
+			Args:     args,
+			Who:      cli.LocalSession(),
+			Sources:  app.Sources,
+			Progress: bar.Progress,
+		},
 	)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return err
 	}
-	if err = print(w, a, c.JSON); errors.Is(err, errFailed) && t.Check(args) != nil {
-		return errBadArguments
+	if err = print(w, a, c.JSON); errors.Is(err, cli.ErrFailed) && t.Check(args) != nil {
+		return cli.ErrBadArguments
 	}
 	return err
-}
-
-// printJSON writes a whole answer as JSON.
-func printJSON(w *streams, a funnel.Answer) error {
-	type block struct {
-		Text string `json:"text,omitempty"`
-		MIME string `json:"mime,omitempty"`
-		Name string `json:"name,omitempty"`
-		Data []byte `json:"data,omitempty"`
-	}
-	blocks := make([]block, len(a.Blocks))
-	for i, b := range a.Blocks {
-		blocks[i] = block(b)
-	}
-	return writeJSON(w.out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  ")
 }
 
 // arguments parses one JSON object, or KEY=VALUE words whose values are read by the type that the tool's schema
@@ -96,7 +90,8 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 		if !ok {
 			given := func(name string) bool {
 				_, bare := args[name]
-				return bare || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, name+"=") })
+				return bare ||
+					slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, name+"=") })
 			}
 			if key, err = schema.bareWord(t.Name, word, given); err != nil {
 				return nil, err
@@ -111,7 +106,7 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 			raw, _ = json.Marshal(value)
 		}
 		if before, twice := args[key]; twice && !list {
-			return nil, usagef("%s= is given twice", key)
+			return nil, cli.Usagef("%s= is given twice", key)
 		} else if twice {
 			raw = appendStrings(before, raw)
 		}
@@ -127,7 +122,7 @@ func (s toolSchema) bareWord(tool, word string, given func(name string) bool) (s
 	if key != "" && !given(key) {
 		return key, nil
 	}
-	meant := func(name string) error { return usagef("%.60q is not KEY=VALUE; write %s", word, name) }
+	meant := func(name string) error { return cli.Usagef("%.60q is not KEY=VALUE; write %s", word, name) }
 	if p, known := s.Properties[word]; known && p.Type == "boolean" {
 		return "", meant(word + "=true")
 	} else if known {
@@ -135,15 +130,24 @@ func (s toolSchema) bareWord(tool, word string, given func(name string) bool) (s
 	}
 	for _, name := range s.Required {
 		if !given(name) {
-			return "", meant(fmt.Sprintf("%s=%.60s (%s requires %s)", name, word, tool, strings.Join(s.Required, " and ")))
+			return "", meant(
+				fmt.Sprintf("%s=%.60s (%s requires %s)", name, word, tool, strings.Join(s.Required, " and ")),
+			)
 		}
 	}
 	if key != "" {
-		return "", usagef("%.60q is not KEY=VALUE, and %s= is given already; arguments of %s: %s", word, key, tool,
-			strings.Join(s.names, ", "))
+		return "", cli.Usagef(
+			"%.60q is not KEY=VALUE, and %s= is given already; arguments of %s: %s",
+			word,
+			key,
+			tool,
+			strings.Join(s.names, ", "),
+		)
 	}
 	if slices.Contains(s.names, "path") {
-		return "", meant(fmt.Sprintf("path=%.60s; arguments of %s: %s", word, tool, strings.Join(s.names, ", ")))
+		return "", meant(
+			fmt.Sprintf("path=%.60s; arguments of %s: %s", word, tool, strings.Join(s.names, ", ")),
+		)
 	}
 	return "", meant("one of " + strings.Join(s.names, "=, ") + "=")
 }

@@ -47,8 +47,9 @@ func TestCallExitCodes(t *testing.T) {
 		{[]string{"read", "path=nosuch"}, failed},
 		{[]string{"read", "path=nosuch", "--json"}, failed},
 	} {
-		if code, out, complaints := try(t, append([]string{"call"}, k.args...)...); code != k.code || code != done &&
-			out+complaints == "" {
+		if code, out, complaints := try(t, append([]string{"call"}, k.args...)...); code != k.code ||
+			code != done &&
+				out+complaints == "" {
 			t.Errorf("%v: code %d: %s%s", k.args, code, out, complaints)
 		}
 	}
@@ -148,7 +149,10 @@ func TestCallWithoutAToolExplainsThem(t *testing.T) {
 		t.Errorf("code %d: %s%s", code, out, said)
 	}
 	for _, tool := range catalog() {
-		if !strings.Contains(out, "\n  "+tool.Name+strings.Repeat(" ", 8-len(tool.Name))+tool.Description+"\n") {
+		if !strings.Contains(
+			out,
+			"\n  "+tool.Name+strings.Repeat(" ", 8-len(tool.Name))+tool.Description+"\n",
+		) {
 			t.Errorf("no line for %s: %s", tool.Name, out)
 		}
 	}
@@ -226,7 +230,8 @@ func TestCallTakesABareWord(t *testing.T) {
 			t.Errorf("%q: %s, want %s", c.words, got, c.want)
 		}
 	}
-	if code, _, said := try(t, "call", "find", "src"); code != usage || !strings.Contains(said, "write path=src") {
+	if code, _, said := try(t, "call", "find", "src"); code != usage ||
+		!strings.Contains(said, "write path=src") {
 		t.Errorf("code %d: %s", code, said)
 	}
 }

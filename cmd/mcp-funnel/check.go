@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
 	"github.com/mcp-funnel/mcp-funnel/internal/jsontrunc"
@@ -56,7 +58,7 @@ const maxPointer = 4 << 10
 // maxInMemory is the size in bytes up to which a document is read into memory, where a fenced block is found.
 const maxInMemory = 64 << 20
 
-func (c *check) Run(ctx context.Context, _ *Settings, w *streams) error {
+func (c *check) Run(ctx context.Context, _ *cli.Settings, w *cli.Streams) error {
 	name := cmp.Or(c.File, "-")
 	in, closeInput, err := openInput(name, w)
 	if err != nil {
@@ -68,14 +70,14 @@ func (c *check) Run(ctx context.Context, _ *Settings, w *streams) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if c.JSON {
-		if err := writeJSON(w.out, report, ""); err != nil {
+		if err := cli.WriteJSON(w.Out, report, ""); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintln(w.out, content.Visible(name+": "+report.line(), false)); err != nil {
+	} else if _, err := fmt.Fprintln(w.Out, content.Visible(name+": "+report.line(), false)); err != nil {
 		return err
 	}
 	if report.State != jsontrunc.Whole {
-		return errFailed
+		return cli.ErrFailed
 	}
 	return nil
 }
@@ -95,12 +97,14 @@ func (r *contextReader) Read(p []byte) (int, error) {
 
 // openInput opens a regular file, or standard input for "-". Opening a FIFO would wait for its writer, and a device may
 // never end.
-func openInput(name string, w *streams) (io.Reader, func(), error) {
+func openInput(name string, w *cli.Streams) (io.Reader, func(), error) {
 	if name == "-" {
-		if isTerminal(w.in) {
-			return nil, nil, usagef("standard input is a terminal: name a file, or write COMMAND | mcp-funnel …")
+		if cli.IsTerminal(w.In) {
+			return nil, nil, cli.Usagef(
+				"standard input is a terminal: name a file, or write COMMAND | mcp-funnel …",
+			)
 		}
-		return w.in, func() {}, nil
+		return w.In, func() {}, nil
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is not a regular file: give its text on standard input", name)

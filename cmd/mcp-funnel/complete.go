@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -28,7 +30,7 @@ type candidate struct{ word, about string }
 
 // Run prints one candidate per line, with its description after a tab. It prints nothing where a file name is
 // expected and on errors, because a shell has no place for them at its prompt.
-func (c *complete) Run(w *streams, k *kong.Kong) error {
+func (c *complete) Run(w *cli.Streams, k *kong.Kong) error {
 	all := shellWords(c.Line)
 	if len(all) < 2 {
 		return nil
@@ -41,9 +43,12 @@ func (c *complete) Run(w *streams, k *kong.Kong) error {
 		}
 		line := found.word[cut:]
 		if found.about != "" {
-			line += "\t" + content.Visible(content.Clip(strings.Join(strings.Fields(found.about), " "), 80), false)
+			line += "\t" + content.Visible(
+				content.Clip(strings.Join(strings.Fields(found.about), " "), 80),
+				false,
+			)
 		}
-		if _, err := fmt.Fprintln(w.out, line); err != nil {
+		if _, err := fmt.Fprintln(w.Out, line); err != nil {
 			return err
 		}
 	}
@@ -224,7 +229,8 @@ func ids(settings []string, typed, before string) (out []candidate) {
 	if err != nil {
 		return nil
 	}
-	if _, err := parser.Parse(append([]string{"observations", "list"}, settings...)); err != nil || exited >= 0 {
+	if _, err := parser.Parse(append([]string{"observations", "list"}, settings...)); err != nil ||
+		exited >= 0 {
 		return nil
 	}
 	dir := c.Store
@@ -236,7 +242,7 @@ func ids(settings []string, typed, before string) (out []candidate) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}
-	store, err := c.openStore()
+	store, err := c.OpenStore()
 	if err != nil {
 		return nil
 	}
@@ -247,14 +253,20 @@ func ids(settings []string, typed, before string) (out []candidate) {
 	}
 	now := time.Now()
 	for _, o := range list[:min(len(list), 200)] {
-		out = append(out, candidate{before + string(o.ID), describe(c.maskFields(o), now)})
+		out = append(out, candidate{before + string(o.ID), describe(maskFields(&c.Settings, o), now)})
 	}
 	return out
 }
 
 // describe says what an observation is: "search, ndjson, 58.8 KiB, 3m ago: NAME".
 func describe(o observations.Observation, now time.Time) string {
-	text := fmt.Sprintf("%s, %s, %s, %s", o.Tool, o.Stats.Kind, bytesText(o.Bytes), ageText(now.Sub(o.Created)))
+	text := fmt.Sprintf(
+		"%s, %s, %s, %s",
+		o.Tool,
+		o.Stats.Kind,
+		cli.BytesText(o.Bytes),
+		cli.AgeText(now.Sub(o.Created)),
+	)
 	if name := label(o); name != "" {
 		text += ": " + name
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
 )
 
 type completion struct {
@@ -80,8 +82,8 @@ complete -c mcp-funnel -f -k -a '(__mcp_funnel_complete)'
 }
 
 // Run writes the script.
-func (c *completion) Run(w *streams) error {
-	_, err := fmt.Fprint(w.out, scripts[c.Shell])
+func (c *completion) Run(w *cli.Streams) error {
+	_, err := fmt.Fprint(w.Out, scripts[c.Shell])
 	return err
 }
 

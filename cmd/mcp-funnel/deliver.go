@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
 	"github.com/mcp-funnel/mcp-funnel/internal/jsontrunc"
@@ -36,7 +38,7 @@ Examples:
   mcp-funnel deliver --after obs:x7m2k9q4b3va part2.txt`
 }
 
-func (d *deliver) Run(ctx context.Context, s *Settings, w *streams) error {
+func (d *deliver) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	part, err := readPart(ctx, cmp.Or(d.File, "-"), w)
 	if err != nil {
 		return err
@@ -44,21 +46,23 @@ func (d *deliver) Run(ctx context.Context, s *Settings, w *streams) error {
 	if part, err = wholeCharacters(part); err != nil {
 		return fmt.Errorf("%s: %w", cmp.Or(d.File, "-"), err)
 	}
-	args, err := json.Marshal(documents.Args{Part: tools.Text(part), After: d.After, As: d.As, Intent: d.Intent})
+	args, err := json.Marshal(
+		documents.Args{Part: tools.Text(part), After: d.After, As: d.As, Intent: d.Intent},
+	)
 	if err != nil {
 		return err
 	}
-	app, err := s.open(w, true)
+	app, err := s.Open(w, true)
 	if err != nil {
 		return err
 	}
-	defer app.close()
-	ctx, stop := untilSignal(ctx)
+	defer app.Close()
+	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
 	defer cancel()
-	a, err := app.funnel.Call(ctx, funnel.Request{
-		Tool: documents.Deliver(s.documents()), Args: args, Who: localSession(), Sources: app.sources,
+	a, err := app.Funnel.Call(ctx, funnel.Request{
+		Tool: documents.Deliver(s.Documents()), Args: args, Who: cli.LocalSession(), Sources: app.Sources,
 	})
 	if err != nil {
 		return err
@@ -67,7 +71,7 @@ func (d *deliver) Run(ctx context.Context, s *Settings, w *streams) error {
 		return err
 	}
 	if a.Receipts[0].Metadata["whole"] != 1 {
-		return errFailed
+		return cli.ErrFailed
 	}
 	return nil
 }

@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/chat"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -42,9 +45,11 @@ type finding struct {
 // bad returns the finding that something does not work.
 func bad(what, text string) []finding { return []finding{{what: what, bad: true, text: text}} }
 
-func (d doctor) Run(ctx context.Context, s *Settings, w *streams) error {
+func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	var all []finding
-	for _, check := range []func(*Settings) []finding{goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks, commandsWork} {
+	for _, check := range []func(*cli.Settings) []finding{
+		goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks, commandsWork,
+	} {
 		all = append(all, check(s)...)
 	}
 	if d.Endpoint {
@@ -59,24 +64,26 @@ func (d doctor) Run(ctx context.Context, s *Settings, w *streams) error {
 		case f.weak:
 			mark = "weak"
 		}
-		if _, err := fmt.Fprintf(w.out, "%s %-10s %s\n", mark, f.what, inLine(f.text)); err != nil {
+		if _, err := fmt.Fprintf(w.Out, "%s %-10s %s\n", mark, f.what, cli.InLine(f.text)); err != nil {
 			return err
 		}
 	}
 	if sick {
-		return errFailed
+		return cli.ErrFailed
 	}
 	return nil
 }
 
-func rootsFound(s *Settings) []finding {
-	dirs := s.roots()
+func rootsFound(s *cli.Settings) []finding {
+	dirs := s.RootDirs()
 	if len(dirs) == 0 {
-		return bad("root",
-			"none: the current directory is a home, a system directory or the file system's root; set --root DIR")
+		return bad(
+			"root",
+			"none: the current directory is a home, a system directory or the file system's root; set --root DIR",
+		)
 	}
 	var all []finding
-	src, err := s.sources(nil, nil)
+	src, err := s.OpenRoots(nil, nil)
 	if err != nil {
 		return bad("root", err.Error())
 	}
@@ -93,21 +100,24 @@ func rootsFound(s *Settings) []finding {
 		} else {
 			all = append(all, finding{what: "root", text: text})
 		}
-		if grantsHome(r.Dir()) {
-			all = append(all, finding{what: "root", text: wideRoot(r.Dir())})
+		if cli.GrantsHome(r.Dir()) {
+			all = append(all, finding{what: "root", text: cli.WideRoot(r.Dir())})
 		}
 		_ = r.Close()
 	}
 	return all
 }
 
-func storeWorks(s *Settings) []finding {
-	store, err := s.openStore()
+func storeWorks(s *cli.Settings) []finding {
+	store, err := s.OpenStore()
 	if err != nil {
 		return bad("store", err.Error())
 	}
 	defer func() { _ = store.Close() }()
-	if err := explainWrite(store, roundTrip(store)); errors.Is(err, errUnwritable) { // the error names the directory
+	if err := cli.ExplainWrite(store, roundTrip(store)); errors.Is(
+		err,
+		cli.ErrUnwritable,
+	) { // the error names the directory
 		return bad("store", err.Error())
 	} else if err != nil {
 		return bad("store", store.Dir()+": "+err.Error())
@@ -118,8 +128,14 @@ func storeWorks(s *Settings) []finding {
 	}
 	minFree := int64(s.MinFree)
 	all := []finding{{what: "store", bad: u.Free < minFree, text: fmt.Sprintf(
-		"%s: %s, %s of %s; %s free on its disk, %s stay free", store.Dir(), observationsText(u.Observations),
-		bytesText(u.Bytes), bytesText(u.Quota), bytesText(u.Free), bytesText(minFree))}}
+		"%s: %s, %s of %s; %s free on its disk, %s stay free",
+		store.Dir(),
+		cli.ObservationsText(u.Observations),
+		cli.BytesText(u.Bytes),
+		cli.BytesText(u.Quota),
+		cli.BytesText(u.Free),
+		cli.BytesText(minFree),
+	)}}
 	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil &&
 		strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
 		all = append(all, finding{what: "store", text: "it is below " + tmp + ", which a reboot may empty"})
@@ -128,20 +144,26 @@ func storeWorks(s *Settings) []finding {
 }
 
 // endpointAnswers sends one short request to the endpoint.
-func endpointAnswers(ctx context.Context, s *Settings) []finding {
-	client, _, err := s.endpoint()
+func endpointAnswers(ctx context.Context, s *cli.Settings) []finding {
+	client, _, err := s.Endpoint()
 	if err != nil {
 		return bad("endpoint", err.Error())
 	}
 	began := time.Now()
 	r, err := client.Complete(ctx, chat.Request{
-		Messages: []chat.Message{{Role: "user", Content: "Answer with the word yes."}}, MaxTokens: 64, Stream: true,
+		Messages: []chat.Message{
+			{Role: "user", Content: "Answer with the word yes."},
+		}, MaxTokens: 64, Stream: true,
 	})
 	if err != nil {
 		return bad("endpoint", err.Error())
 	}
-	text := fmt.Sprintf("%s answered %q in %s; ", s.EndpointURL, content.ClipBytes(strings.TrimSpace(r.Text), 40),
-		time.Since(began).Round(time.Millisecond))
+	text := fmt.Sprintf(
+		"%s answered %q in %s; ",
+		s.EndpointURL,
+		content.ClipBytes(strings.TrimSpace(r.Text), 40),
+		time.Since(began).Round(time.Millisecond),
+	)
 	if r.Usage.Prompt > 0 {
 		text += fmt.Sprintf("it reports usage (%d and %d tokens)", r.Usage.Prompt, r.Usage.Completion)
 	} else {
@@ -154,19 +176,19 @@ func endpointAnswers(ctx context.Context, s *Settings) []finding {
 }
 
 // commandsWork tests whether commands can be contained, if the tool run is offered.
-func commandsWork(s *Settings) []finding {
-	if !slices.Contains(s.toolsets(), shell.Toolset) {
+func commandsWork(s *cli.Settings) []finding {
+	if !slices.Contains(s.ToolsetNames(), shell.Toolset) {
 		return nil
 	}
-	sh := s.shell(s.options(), nil)
+	sh := s.NewShell(s.Options(), nil)
 	defer sh.Close()
-	all := append(sandboxLayers(), ownersMapped(s.roots())...)
+	all := append(sandboxLayers(), ownersMapped(s.RootDirs())...)
 	if err := sh.Try(); err != nil {
 		return append(all, bad("commands", err.Error())...)
 	}
 	works := "run works, with --sandbox " + s.Sandbox
 	all = append(all, finding{what: "commands", weak: s.Sandbox != "required", text: works})
-	dirs, programs := sh.Unreachable(s.roots())
+	dirs, programs := sh.Unreachable(s.RootDirs())
 	for _, lacks := range []struct {
 		what  string
 		names []string
@@ -226,7 +248,9 @@ func sandboxLayers() (all []finding) {
 // roundTrip writes an observation, reads it back and removes it.
 func roundTrip(store *observations.Store) error {
 	const text = "a line written by mcp-funnel doctor\n"
-	r, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: "doctor", Args: json.RawMessage("{}")})
+	r, err := store.Record(
+		observations.Provenance{Owner: observations.Local, Tool: "doctor", Args: json.RawMessage("{}")},
+	)
 	if err != nil {
 		return err
 	}
@@ -245,8 +269,8 @@ func roundTrip(store *observations.Store) error {
 	return store.Verify(observations.Local, o.ID)
 }
 
-func tokenizerWorks(s *Settings) []finding {
-	c, err := s.counter()
+func tokenizerWorks(s *cli.Settings) []finding {
+	c, err := s.Counter()
 	if err != nil {
 		return bad("tokenizer", err.Error())
 	}
@@ -269,7 +293,7 @@ func tokenizerWorks(s *Settings) []finding {
 
 // workerWorks lists the layers that confine a worker on this machine. A missing one is reported with its cause as
 // weak; a worker that cannot start is bad, because the jq tool then fails.
-func workerWorks(*Settings) []finding {
+func workerWorks(*cli.Settings) []finding {
 	var all []finding
 	holding := 0
 	layers := worker.Layers()
@@ -280,7 +304,20 @@ func workerWorks(*Settings) []finding {
 			text = "holds: "
 		}
 		text += l.Name + " (" + l.Detail + ")"
-		all = append(all, finding{what: "worker", text: text, bad: !l.Holds && l.Name == "worker", weak: !l.Holds})
+		all = append(
+			all,
+			finding{what: "worker", text: text, bad: !l.Holds && l.Name == "worker", weak: !l.Holds},
+		)
 	}
 	return append(all, finding{what: "worker", text: fmt.Sprintf("%d of %d layers hold", holding, len(layers))})
+}
+
+// goVersion is the check of the doctor command.
+func goVersion(*cli.Settings) []finding {
+	if err := cli.CheckToolchain(runtime.Version()); err != nil {
+		return bad("go", err.Error())
+	}
+	return []finding{
+		{what: "go", text: "built with " + runtime.Version() + ", which keeps tools inside their roots"},
+	}
 }

@@ -21,7 +21,10 @@ func TestDoctorListsLayers(t *testing.T) {
 	if os.Geteuid() == 0 && !strings.Contains(report, "owners in "+root) {
 		t.Errorf("the owners of files are missing: %s", report)
 	}
-	if _, report, _ := runs(t, "--root", root, "--store", store, "doctor"); strings.Contains(report, "sandbox") {
+	if _, report, _ := runs(t, "--root", root, "--store", store, "doctor"); strings.Contains(
+		report,
+		"sandbox",
+	) {
 		t.Errorf("without commands: %s", report)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/chat"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -44,7 +47,7 @@ Examples:
 // maxPrompt is the largest prompt in bytes.
 const maxPrompt = 16 << 20
 
-func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
+func (g *generate) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	var prompt []byte
 	var err error
 	if g.As != string(intent.Tasks) { // tasks follow from the intent alone
@@ -54,7 +57,7 @@ func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
 	case err != nil:
 		return err
 	case len(bytes.TrimSpace(prompt)) == 0 && g.As != string(intent.Tasks):
-		return usagef("standard input is empty: give the prompt there")
+		return cli.Usagef("standard input is empty: give the prompt there")
 	case len(prompt) > maxPrompt:
 		return fmt.Errorf("the prompt has %d bytes, and may have %d", len(prompt), maxPrompt)
 	}
@@ -62,14 +65,14 @@ func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
 	if err != nil {
 		return err
 	}
-	client, counter, err := s.endpoint()
+	client, counter, err := s.Endpoint()
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	mask := secrets.New() // the client masks what it sends
-	bar := newBar(w.err, "generate")
+	bar := cli.NewBar(w.Err, "generate", time.Now())
 	out, err := generation.Generate(ctx, client, generation.Options{
 		System: g.System, Prompt: task.prompt,
 		Document: continuation.Options{
@@ -79,30 +82,36 @@ func (g *generate) Run(ctx context.Context, s *Settings, w *streams) error {
 				return strings.HasSuffix(shown, text)
 			},
 		},
-		Progress: func(part, bytes int) { bar.progress(int64(bytes), 0, fmt.Sprintf("bytes of part %d", part)) },
+		Progress: func(part, bytes int) { bar.Progress(int64(bytes), 0, fmt.Sprintf("bytes of part %d", part)) },
 		Report: func(part int, r chat.Reply, joined continuation.Result, d *continuation.Document) {
-			bar.end()
+			bar.End()
 			how := joined.Join
 			if how == "" {
 				how = "not joined: " + joined.Reason
 			}
-			printMessage(w.err, fmt.Sprintf("part %d: %d bytes, %s; %s", part, len(r.Text), how, d.Position()))
+			cli.PrintMessage(
+				w.Err,
+				fmt.Sprintf("part %d: %d bytes, %s; %s", part, len(r.Text), how, d.Position()),
+			)
 		},
 	})
-	bar.end()
-	if _, e := w.out.Write(out.Text); e != nil {
+	bar.End()
+	if _, e := w.Out.Write(out.Text); e != nil {
 		return e
 	}
 	if g.JSON {
-		if e := writeJSON(w.err, generateFigures(out, err), ""); e != nil {
+		if e := cli.WriteJSON(w.Err, generateFigures(out, err), ""); e != nil {
 			return e
 		}
 	}
 	for _, f := range out.Review {
-		printMessage(w.err, "look at: "+f)
+		cli.PrintMessage(w.Err, "look at: "+f)
 	}
 	if n := len(out.Finish); out.Verdict == continuation.Done && n > 0 && out.Finish[n-1] == "length" {
-		printMessage(w.err, `look at: the endpoint gives "length" as its reason to finish, though the document parses`)
+		cli.PrintMessage(
+			w.Err,
+			`look at: the endpoint gives "length" as its reason to finish, though the document parses`,
+		)
 	}
 	faults := 0
 	if out.Verdict == continuation.Done {
@@ -140,7 +149,7 @@ type task struct {
 }
 
 // task returns the prompt for what is to be written.
-func (g *generate) task(ctx context.Context, given string, window int, w *streams) (*task, error) {
+func (g *generate) task(ctx context.Context, given string, window int, w *cli.Streams) (*task, error) {
 	t := &task{level: intent.Level(g.As), prompt: given}
 	values := map[string]string{}
 	switch t.level {
@@ -152,7 +161,7 @@ func (g *generate) task(ctx context.Context, given string, window int, w *stream
 		}
 	case intent.Tasks, intent.Action:
 		if g.Intent == "" {
-			return nil, usagef("--as %s needs --intent FILE", g.As)
+			return nil, cli.Usagef("--as %s needs --intent FILE", g.As)
 		}
 		kept, err := readPart(ctx, g.Intent, w)
 		if err != nil {
@@ -182,7 +191,7 @@ func (g *generate) task(ctx context.Context, given string, window int, w *stream
 }
 
 // check checks the fields of what was written, reports faults and notes, and returns the number of faults.
-func (t *task) check(text []byte, window int64, counter *tokens.Counter, w *streams) int {
+func (t *task) check(text []byte, window int64, counter *tokens.Counter, w *cli.Streams) int {
 	if t.level == "" {
 		return 0
 	}
@@ -197,10 +206,10 @@ func (t *task) check(text []byte, window int64, counter *tokens.Counter, w *stre
 	}
 	r := intent.Check(t.level, text, o)
 	for _, f := range r.Faults {
-		printMessage(w.err, "fault: "+f)
+		cli.PrintMessage(w.Err, "fault: "+f)
 	}
 	for _, n := range r.Notes {
-		printMessage(w.err, "note: "+n)
+		cli.PrintMessage(w.Err, "note: "+n)
 	}
 	return len(r.Faults)
 }

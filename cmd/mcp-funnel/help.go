@@ -73,7 +73,14 @@ func toolArguments(words []string) string {
 			if slices.Contains(schema.Required, name) {
 				mark = " (required)"
 			}
-			fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, t.Help[name], schema.Properties[name].values())
+			fmt.Fprintf(
+				&b,
+				"  %s%s\n        %s%s\n",
+				name,
+				mark,
+				t.Help[name],
+				schema.Properties[name].values(),
+			)
 		}
 	}
 	return b.String()

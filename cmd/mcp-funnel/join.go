@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
 )
@@ -28,7 +30,7 @@ Example:
   mcp-funnel join answer1.txt answer2.txt -o report.json`
 }
 
-func (c *joinCmd) Run(ctx context.Context, s *Settings, w *streams) error {
+func (c *joinCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	d := continuation.New(continuation.Options{MaxParts: max(len(c.Parts), s.MaxParts)})
 	var last continuation.Result
 	for i, name := range c.Parts {
@@ -48,18 +50,18 @@ func (c *joinCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 		return err
 	}
 	if last.Join != "" && last.State != continuation.Whole {
-		printMessage(w.err, "the joined text is not whole: "+d.Position())
+		cli.PrintMessage(w.Err, "the joined text is not whole: "+d.Position())
 	}
 	if last.Join == "" || last.State != continuation.Whole {
-		return errFailed
+		return cli.ErrFailed
 	}
 	return nil
 }
 
 // report reports how a part was joined.
-func (c *joinCmd) report(w *streams, name string, n int, r continuation.Result) error {
+func (c *joinCmd) report(w *cli.Streams, name string, n int, r continuation.Result) error {
 	if c.JSON {
-		return writeJSON(w.err, map[string]any{
+		return cli.WriteJSON(w.Err, map[string]any{
 			"part": n, "file": name, "state": r.State, "join": r.Join, "reason": r.Reason, "dropped": r.Dropped,
 		}, "")
 	}
@@ -70,14 +72,14 @@ func (c *joinCmd) report(w *streams, name string, n int, r continuation.Result) 
 	if r.Dropped != "" {
 		text += "; left out: " + content.ClipBytes(r.Dropped, 100)
 	}
-	printMessage(w.err, text)
+	cli.PrintMessage(w.Err, text)
 	return nil
 }
 
 // write writes the joined text.
-func (c *joinCmd) write(text []byte, w *streams) error {
+func (c *joinCmd) write(text []byte, w *cli.Streams) error {
 	if c.Output == "" {
-		_, err := w.out.Write(text)
+		_, err := w.Out.Write(text)
 		return err
 	}
 	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -95,7 +97,7 @@ func (c *joinCmd) write(text []byte, w *streams) error {
 const maxPart = 64 << 20
 
 // readPart reads a part from a file or standard input.
-func readPart(ctx context.Context, name string, w *streams) ([]byte, error) {
+func readPart(ctx context.Context, name string, w *cli.Streams) ([]byte, error) {
 	in, closeInput, err := openInput(name, w)
 	if err != nil {
 		return nil, err

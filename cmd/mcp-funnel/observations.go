@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
@@ -28,37 +28,12 @@ type observationsCmd struct {
 	Rm     obsRm     `cmd:"" help:"Delete the data of observations, pinned ones after a question; their IDs still name the calls that made them."`
 }
 
-// openStore opens the store for commands that cannot work without it.
-func (s *Settings) openStore() (*observations.Store, error) {
-	return observations.OpenStore(s.options().Store)
-}
-
-// withStore runs do with the store open.
-func (s *Settings) withStore(do func(*observations.Store) error) error {
-	store, err := s.openStore()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
-	return do(store)
-}
-
-// explainWrite adds to the error of a change what to do if the store cannot be written to.
-func explainWrite(store *observations.Store, err error) error {
-	if err == nil || store.Unwritable() == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
-		return err
-	}
-	return fmt.Errorf("%w: %s: %w: make it writable, or choose another with --store", errUnwritable, store.Dir(), err)
-}
-
-var errUnwritable = errors.New("the store cannot be written to")
-
 func parseIDs(words []string) ([]observations.ID, error) {
 	ids := make([]observations.ID, len(words))
 	for i, word := range words {
 		id, err := observations.ParseID(word)
 		if err != nil {
-			return nil, usagef("%w; observations list shows those there are", err)
+			return nil, cli.Usagef("%w; observations list shows those there are", err)
 		}
 		ids[i] = id
 	}
@@ -66,15 +41,15 @@ func parseIDs(words []string) ([]observations.ID, error) {
 }
 
 // forEachID runs do for every ID, also after an error; it fails at the end if any of them failed.
-func forEachID(w *streams, words []string, do func(observations.ID) error) error {
+func forEachID(w *cli.Streams, words []string, do func(observations.ID) error) error {
 	ids, err := parseIDs(words)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		if e := do(id); e != nil {
-			printMessage(w.err, explain(id, e))
-			err = errFailed
+			cli.PrintMessage(w.Err, explain(id, e))
+			err = cli.ErrFailed
 		}
 	}
 	return err
@@ -82,9 +57,9 @@ func forEachID(w *streams, words []string, do func(observations.ID) error) error
 
 // forEachInStore is forEachID for commands that use the store for nothing else.
 func forEachInStore(
-	s *Settings, w *streams, words []string, do func(*observations.Store, observations.ID) error,
+	s *cli.Settings, w *cli.Streams, words []string, do func(*observations.Store, observations.ID) error,
 ) error {
-	return s.withStore(func(store *observations.Store) error {
+	return s.WithStore(func(store *observations.Store) error {
 		return forEachID(w, words, func(id observations.ID) error { return do(store, id) })
 	})
 }
@@ -107,14 +82,20 @@ func (c *observationsCmd) list(
 		return list, 0, err
 	}
 	all := len(list)
-	list = slices.DeleteFunc(list, func(o observations.Observation) bool { return o.Owner != observations.Local })
+	list = slices.DeleteFunc(
+		list,
+		func(o observations.Observation) bool { return o.Owner != observations.Local },
+	)
 	return list, all - len(list), nil
 }
 
 // reportOthers reports on standard error how many observations were left out.
-func reportOthers(w *streams, others int, verb string) {
+func reportOthers(w *cli.Streams, others int, verb string) {
 	if others > 0 {
-		printMessage(w.err, observationsText(others)+" of other identities: --any-owner "+verb+" them too")
+		cli.PrintMessage(
+			w.Err,
+			cli.ObservationsText(others)+" of other identities: --any-owner "+verb+" them too",
+		)
 	}
 }
 
@@ -123,12 +104,17 @@ func explain(id observations.ID, err error) error {
 	switch {
 	case errors.Is(err, observations.ErrNotFound):
 		return fmt.Errorf(
-			"obs:%s: %w; observations list shows those there are, with --any-owner those of other identities too", id,
+			"obs:%s: %w; observations list shows those there are, with --any-owner those of other identities too",
+			id,
 			observations.ErrNotFound,
 		)
 	case errors.Is(err, observations.ErrDamaged): // the error names the observation
-		return fmt.Errorf("%w; repeat the call that made it, and delete it with mcp-funnel observations rm %s", err, id)
-	case errors.Is(err, errUnwritable):
+		return fmt.Errorf(
+			"%w; repeat the call that made it, and delete it with mcp-funnel observations rm %s",
+			err,
+			id,
+		)
+	case errors.Is(err, cli.ErrUnwritable):
 		return fmt.Errorf("obs:%s: %w", id, err)
 	}
 	return source.ExplainObservation(id, err)
@@ -139,8 +125,8 @@ type obsList struct {
 	JSON bool `env:"-" name:"json" help:"Print one JSON object per line."`
 }
 
-func (l *obsList) Run(s *Settings, w *streams, of *observationsCmd) error {
-	store, err := s.openStore()
+func (l *obsList) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
+	store, err := s.OpenStore()
 	if err != nil {
 		return err
 	}
@@ -152,26 +138,38 @@ func (l *obsList) Run(s *Settings, w *streams, of *observationsCmd) error {
 	defer reportOthers(w, others, "lists")
 	if l.JSON {
 		for _, o := range list {
-			if err := writeJSON(w.out, listed{s.maskFields(o), o.Pinned, o.Lost}, ""); err != nil {
+			if err := cli.WriteJSON(w.Out, listed{maskFields(s, o), o.Pinned, o.Lost}, ""); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w.out, "nothing is kept in", inLine(store.Dir()))
+		_, err := fmt.Fprintln(w.Out, "nothing is kept in", cli.InLine(store.Dir()))
 		return err
 	}
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0) // it writes at Flush, which returns the error
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0) // it writes at Flush, which returns the error
 	head, whose := "ID\tMADE\tTOOL\tKIND\tLINES\tBYTES\t", func(observations.Observation) string { return "" }
 	if of.AnyOwner {
-		head, whose = head+"OWNER\t", func(o observations.Observation) string { return inLine(o.Owner) + "\t" }
+		head, whose = head+"OWNER\t", func(o observations.Observation) string { return cli.InLine(o.Owner) + "\t" }
 	}
 	_, _ = fmt.Fprintln(t, head+"NAME")
 	for _, o := range list {
-		o = s.maskFields(o)
-		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n", o.ID, o.Created.Local().Format(listTime),
-			inLine(o.Tool), inLine(o.Stats.Kind), o.Stats.Lines, o.Bytes, whose(o), inLine(label(o)))
+		o = maskFields(s, o)
+		_, _ = fmt.Fprintf(
+			t,
+			"obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n",
+			o.ID,
+			o.Created.Local().Format(listTime),
+			cli.InLine(
+				o.Tool,
+			),
+			cli.InLine(o.Stats.Kind),
+			o.Stats.Lines,
+			o.Bytes,
+			whose(o),
+			cli.InLine(label(o)),
+		)
 	}
 	return t.Flush()
 }
@@ -209,8 +207,8 @@ func label(o observations.Observation) string {
 }
 
 // maskFields returns an observation with the secrets in its name, arguments, origin and receipt masked.
-func (s *Settings) maskFields(o observations.Observation) observations.Observation {
-	mask := s.masker()
+func maskFields(s *cli.Settings, o observations.Observation) observations.Observation {
+	mask := s.Masker()
 	o.Name, _ = mask.String(o.Name)
 	o.Cause, _ = mask.String(o.Cause)
 	o.Stats.Receipt, _ = mask.String(o.Stats.Receipt)
@@ -228,20 +226,20 @@ type obsShow struct {
 	ID string `arg:"" help:"obs:ID or ID."`
 }
 
-func (c *obsShow) Run(s *Settings, w *streams, of *observationsCmd) error {
+func (c *obsShow) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
 	return forEachInStore(s, w, []string{c.ID}, func(store *observations.Store, id observations.ID) error {
 		o, err := store.Stat(of.owner(store, id), id)
 		if err != nil {
 			return err
 		}
-		o = s.maskFields(o)
+		o = maskFields(s, o)
 		receipt := content.Visible(o.Stats.Receipt, false)
 		o.Stats.Receipt = ""
-		if err := writeJSON(w.out, o, "  "); err != nil {
+		if err := cli.WriteJSON(w.Out, o, "  "); err != nil {
 			return err
 		}
 		if receipt != "" {
-			_, err = fmt.Fprintf(w.out, "\n%s\n", receipt)
+			_, err = fmt.Fprintf(w.Out, "\n%s\n", receipt)
 		}
 		return err
 	})
@@ -251,14 +249,14 @@ type obsCat struct {
 	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
 }
 
-func (c *obsCat) Run(s *Settings, w *streams, of *observationsCmd) error {
+func (c *obsCat) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
 	return forEachInStore(s, w, c.IDs, func(store *observations.Store, id observations.ID) error {
 		r, err := store.Open(of.owner(store, id), id)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = r.Close() }()
-		_, err = io.Copy(w.out, io.NewSectionReader(r, 0, r.Size()))
+		_, err = io.Copy(w.Out, io.NewSectionReader(r, 0, r.Size()))
 		return err
 	})
 }
@@ -268,9 +266,9 @@ type obsPin struct {
 	Off bool     `env:"-" help:"Remove the pin."`
 }
 
-func (c *obsPin) Run(s *Settings, w *streams, of *observationsCmd) error {
+func (c *obsPin) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
 	return forEachInStore(s, w, c.IDs, func(store *observations.Store, id observations.ID) error {
-		return explainWrite(store, store.Pin(of.owner(store, id), id, !c.Off))
+		return cli.ExplainWrite(store, store.Pin(of.owner(store, id), id, !c.Off))
 	})
 }
 
@@ -278,7 +276,7 @@ type obsUnpin struct {
 	IDs []string `arg:"" name:"id" help:"obs:ID or ID, one or more."`
 }
 
-func (c *obsUnpin) Run(s *Settings, w *streams, of *observationsCmd) error {
+func (c *obsUnpin) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
 	return (&obsPin{IDs: c.IDs, Off: true}).Run(s, w, of)
 }
 
@@ -286,23 +284,29 @@ type obsPrune struct {
 	DryRun bool `env:"-" name:"dry" help:"Only report what would be removed."`
 }
 
-func (c *obsPrune) Run(s *Settings, w *streams) error {
-	store, err := s.openStore()
+func (c *obsPrune) Run(s *cli.Settings, w *cli.Streams) error {
+	store, err := s.OpenStore()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
 	p, err := store.Prune(c.DryRun)
 	if err != nil {
-		return explainWrite(store, err)
+		return cli.ExplainWrite(store, err)
 	}
 	verb := "removed"
 	if c.DryRun {
 		verb = "would remove"
 	}
 	_, err = fmt.Fprintf(
-		w.out, "%s %s, %s; %d stay, %s%s\n", verb, observationsText(p.Removed), bytesText(p.Bytes), p.Kept,
-		bytesText(p.KeptBytes), sparedText(p),
+		w.Out,
+		"%s %s, %s; %d stay, %s%s\n",
+		verb,
+		cli.ObservationsText(p.Removed),
+		cli.BytesText(p.Bytes),
+		p.Kept,
+		cli.BytesText(p.KeptBytes),
+		sparedText(p),
 	)
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -17,14 +19,14 @@ type obsRm struct {
 	Yes bool     `env:"-" help:"Do not ask."`
 }
 
-func (c *obsRm) Run(s *Settings, w *streams, of *observationsCmd) error {
+func (c *obsRm) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
 	switch {
 	case c.All && len(c.IDs) > 0:
-		return usagef("rm takes either IDs or --all")
+		return cli.Usagef("rm takes either IDs or --all")
 	case !c.All && len(c.IDs) == 0:
-		return usagef("rm needs the IDs of observations (observations list shows them), or --all")
+		return cli.Usagef("rm needs the IDs of observations (observations list shows them), or --all")
 	}
-	return s.withStore(func(store *observations.Store) error {
+	return s.WithStore(func(store *observations.Store) error {
 		if c.All {
 			return c.removeAll(store, w, of)
 		}
@@ -32,7 +34,7 @@ func (c *obsRm) Run(s *Settings, w *streams, of *observationsCmd) error {
 	})
 }
 
-func (c *obsRm) removeIDs(store *observations.Store, w *streams, of *observationsCmd) error {
+func (c *obsRm) removeIDs(store *observations.Store, w *cli.Streams, of *observationsCmd) error {
 	ids, err := parseIDs(c.IDs)
 	if err != nil {
 		return err
@@ -40,7 +42,8 @@ func (c *obsRm) removeIDs(store *observations.Store, w *streams, of *observation
 	var pinned []string
 	for _, id := range ids {
 		name := observations.Prefix + string(id)
-		if o, err := store.Stat(of.owner(store, id), id); err == nil && o.Pinned && !slices.Contains(pinned, name) {
+		if o, err := store.Stat(of.owner(store, id), id); err == nil && o.Pinned &&
+			!slices.Contains(pinned, name) {
 			pinned = append(pinned, name)
 		}
 	}
@@ -57,13 +60,13 @@ func (c *obsRm) removeIDs(store *observations.Store, w *streams, of *observation
 	return forEachID(w, c.IDs, func(id observations.ID) error {
 		o, err := remove(store, of.owner(store, id), id)
 		if err == nil && o.Pinned {
-			printMessage(w.err, "removed obs:"+string(id)+", which was pinned")
+			cli.PrintMessage(w.Err, "removed obs:"+string(id)+", which was pinned")
 		}
 		return err
 	})
 }
 
-func (c *obsRm) removeAll(store *observations.Store, w *streams, of *observationsCmd) error {
+func (c *obsRm) removeAll(store *observations.Store, w *cli.Streams, of *observationsCmd) error {
 	list, others, err := of.list(store, true)
 	if err != nil {
 		return err
@@ -71,7 +74,7 @@ func (c *obsRm) removeAll(store *observations.Store, w *streams, of *observation
 	defer reportOthers(w, others, "removes")
 	list = slices.DeleteFunc(list, func(o observations.Observation) bool { return o.Expired != nil })
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w.out, "nothing is kept in", inLine(store.Dir()))
+		_, err := fmt.Fprintln(w.Out, "nothing is kept in", cli.InLine(store.Dir()))
 		return err
 	}
 	pinned, size := 0, int64(0)
@@ -81,7 +84,12 @@ func (c *obsRm) removeAll(store *observations.Store, w *streams, of *observation
 			pinned++
 		}
 	}
-	subject := fmt.Sprintf("%s, %s, in %s", observationsText(len(list)), bytesText(size), inLine(store.Dir()))
+	subject := fmt.Sprintf(
+		"%s, %s, in %s",
+		cli.ObservationsText(len(list)),
+		cli.BytesText(size),
+		cli.InLine(store.Dir()),
+	)
 	if pinned > 0 {
 		subject += fmt.Sprintf(", %d pinned", pinned)
 	}
@@ -91,13 +99,13 @@ func (c *obsRm) removeAll(store *observations.Store, w *streams, of *observation
 	removed, freed, failures := 0, int64(0), error(nil)
 	for _, o := range list {
 		if _, err := remove(store, o.Owner, o.ID); err != nil {
-			printMessage(w.err, explain(o.ID, err))
-			failures = errFailed
+			cli.PrintMessage(w.Err, explain(o.ID, err))
+			failures = cli.ErrFailed
 			continue
 		}
 		removed, freed = removed+1, freed+o.Bytes
 	}
-	if _, err := fmt.Fprintf(w.out, "removed %s, %s\n", observationsText(removed), bytesText(freed)); err != nil {
+	if _, err := fmt.Fprintf(w.Out, "removed %s, %s\n", cli.ObservationsText(removed), cli.BytesText(freed)); err != nil {
 		return err
 	}
 	return failures
@@ -112,21 +120,21 @@ func remove(store *observations.Store, owner string, id observations.ID) (observ
 	if errors.Is(err, observations.ErrExpired) {
 		return o, nil
 	}
-	return o, explainWrite(store, err)
+	return o, cli.ExplainWrite(store, err)
 }
 
 // confirm returns nil if --yes is given, or if the person at the terminal agrees. Without a terminal it refuses.
-func (c *obsRm) confirm(w *streams, subject, what string) error {
+func (c *obsRm) confirm(w *cli.Streams, subject, what string) error {
 	if c.Yes {
 		return nil
 	}
-	if !isTerminal(w.in) || !isTerminal(w.err) {
-		return usagef("%s: nothing is removed; add --yes to %s", subject, what)
+	if !cli.IsTerminal(w.In) || !cli.IsTerminal(w.Err) {
+		return cli.Usagef("%s: nothing is removed; add --yes to %s", subject, what)
 	}
-	if _, err := fmt.Fprintf(w.err, "%s; %s? [y/N] ", subject, what); err != nil {
+	if _, err := fmt.Fprintf(w.Err, "%s; %s? [y/N] ", subject, what); err != nil {
 		return err
 	}
-	answer, _ := bufio.NewReader(w.in).ReadString('\n') // the end of input is a no
+	answer, _ := bufio.NewReader(w.In).ReadString('\n') // the end of input is a no
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return nil

@@ -16,7 +16,9 @@ import (
 )
 
 // stocked is a store with one observation, and run on it.
-func stocked(t *testing.T) (dir string, o observations.Observation, run1 func(args ...string) (int, string, string)) {
+func stocked(
+	t *testing.T,
+) (dir string, o observations.Observation, run1 func(args ...string) (int, string, string)) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
 	root := t.TempDir()
@@ -56,7 +58,10 @@ func TestPruneSaysWhatStays(t *testing.T) {
 	if code, _, _ := run1("observations", "pin", string(o.ID)); code != done {
 		t.Fatalf("pin: code %d", code)
 	}
-	if _, out, _ := run1("observations", "prune", "--quota=1KB"); !strings.Contains(out, "too much, 1 pinned\n") {
+	if _, out, _ := run1("observations", "prune", "--quota=1KB"); !strings.Contains(
+		out,
+		"too much, 1 pinned\n",
+	) {
 		t.Errorf("pinned: %s", out)
 	}
 }
@@ -99,7 +104,16 @@ func TestRemovingAPinnedOneNeedsYes(t *testing.T) {
 		code, out, complaints := run1(append([]string{"observations"}, k.words...)...)
 		if code != k.code || !strings.Contains(out, k.out) || !strings.Contains(complaints, k.said) ||
 			(complaints == "") != (k.said == "") {
-			t.Errorf("%v: code %d, %q, %q; want %d, %q, %q", k.words, code, out, complaints, k.code, k.out, k.said)
+			t.Errorf(
+				"%v: code %d, %q, %q; want %d, %q, %q",
+				k.words,
+				code,
+				out,
+				complaints,
+				k.code,
+				k.out,
+				k.said,
+			)
 		}
 	}
 }
@@ -113,7 +127,14 @@ func between(s, from, to string) string {
 
 // Standard input of which nothing can be read is not kept as an observation of 0 bytes.
 func TestKeepNeedsInput(t *testing.T) {
-	settings := []string{"--store", filepath.Join(t.TempDir(), "store"), "--min-free", "0", "--root", t.TempDir()}
+	settings := []string{
+		"--store",
+		filepath.Join(t.TempDir(), "store"),
+		"--min-free",
+		"0",
+		"--root",
+		t.TempDir(),
+	}
 	for _, k := range []struct {
 		in   io.Reader
 		said string
@@ -124,7 +145,8 @@ func TestKeepNeedsInput(t *testing.T) {
 		for _, words := range [][]string{{"keep"}, {"keep", "--json"}} {
 			var out, complaints strings.Builder
 			code := run(t.Context(), append(slices.Clone(settings), words...), k.in, &out, &complaints)
-			if said := complaints.String(); code != failed || out.String() != "" || strings.Count(said, "\n") != 1 ||
+			if said := complaints.String(); code != failed || out.String() != "" ||
+				strings.Count(said, "\n") != 1 ||
 				!strings.Contains(said, k.said) {
 				t.Errorf("%v: code %d: %q, %q", words, code, out.String(), said)
 			}
@@ -157,7 +179,8 @@ func TestListTimesHaveAZone(t *testing.T) {
 			t.Errorf("no %q: %s", want, out)
 		}
 		_, out, _ := run1("observations", "list", "--json")
-		if at, err := time.Parse(time.RFC3339, between(out, `"created":"`, `"`)); err != nil || !at.Equal(o.Created) {
+		if at, err := time.Parse(time.RFC3339, between(out, `"created":"`, `"`)); err != nil ||
+			!at.Equal(o.Created) {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
@@ -199,7 +222,9 @@ func TestRemovingAll(t *testing.T) {
 func TestDamagedNamesTheWayOut(t *testing.T) {
 	dir, o, run1 := stocked(t)
 	data := filepath.Join(dir, "observations", o.File)
-	for what, damage := range []func() error{func() error { return os.Truncate(data, 2) }, func() error { return os.Remove(data) }} {
+	for what, damage := range []func() error{
+		func() error { return os.Truncate(data, 2) }, func() error { return os.Remove(data) },
+	} {
 		if err := damage(); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +243,10 @@ func TestDamagedNamesTheWayOut(t *testing.T) {
 			t.Errorf("damage %d: slice: code %d: %s", what, code, out)
 		}
 	}
-	if _, out, _ := run1("observations", "list", "--all"); !strings.Contains(out, "[damaged: its data are gone]") {
+	if _, out, _ := run1("observations", "list", "--all"); !strings.Contains(
+		out,
+		"[damaged: its data are gone]",
+	) {
 		t.Errorf("list --all of what has no data: %s", out)
 	}
 	if _, out, _ := run1("observations", "list", "--all", "--json"); !strings.Contains(out, `"lost":true`) {
@@ -435,7 +463,16 @@ func TestAnyOwner(t *testing.T) {
 		code, out, complaints := run1(append([]string{"observations"}, k.words...)...)
 		if code != k.code || !strings.Contains(out, k.out) || !strings.Contains(complaints, k.told) ||
 			(complaints == "") != (k.told == "") {
-			t.Errorf("%v: code %d, %q, %q; want %d, %q, %q", k.words, code, out, complaints, k.code, k.out, k.told)
+			t.Errorf(
+				"%v: code %d, %q, %q; want %d, %q, %q",
+				k.words,
+				code,
+				out,
+				complaints,
+				k.code,
+				k.out,
+				k.told,
+			)
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -13,8 +16,8 @@ type obsVerify struct {
 	IDs []string `arg:"" name:"id" optional:"" help:"obs:ID or ID; none: all."`
 }
 
-func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observationsCmd) error {
-	store, err := s.openStore()
+func (c *obsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
+	store, err := s.OpenStore()
 	if err != nil {
 		return err
 	}
@@ -28,7 +31,7 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observ
 		}
 		defer reportOthers(w, others, "verifies")
 	}
-	good, gone, bar := 0, 0, newBar(w.err, "verify")
+	good, gone, bar := 0, 0, cli.NewBar(w.Err, "verify", time.Now())
 	err = forEachID(w, words, func(id observations.ID) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -42,23 +45,23 @@ func (c *obsVerify) Run(ctx context.Context, s *Settings, w *streams, of *observ
 			return err
 		}
 		good++
-		bar.progress(int64(good), int64(len(words)), "observations")
+		bar.Progress(int64(good), int64(len(words)), "observations")
 		return nil
 	})
-	bar.end()
-	if err != nil && !errors.Is(err, errFailed) { // the IDs could not be parsed
+	bar.End()
+	if err != nil && !errors.Is(err, cli.ErrFailed) { // the IDs could not be parsed
 		return err
 	}
 	for _, id := range halves {
 		if _, e := fmt.Fprintf(
-			w.err, "mcp-funnel: obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it\n", id,
+			w.Err, "mcp-funnel: obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it\n", id,
 			observations.ErrDamaged,
 		); e != nil {
 			return e
 		}
-		err = errFailed
+		err = cli.ErrFailed
 	}
-	if _, e := fmt.Fprintf(w.out, "%d of %d intact\n", good, len(words)-gone+len(halves)); e != nil {
+	if _, e := fmt.Fprintf(w.Out, "%d of %d intact\n", good, len(words)-gone+len(halves)); e != nil {
 		return e
 	}
 	return err

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 )
 
@@ -47,11 +49,11 @@ func TestTildeIsHome(t *testing.T) {
 	for path, want := range map[string]string{
 		"~": home, "~/a": filepath.Join(home, "a"), "/a": filepath.FromSlash("/a"),
 	} {
-		if got := expandPath(path); got != want && filepath.Separator == '/' {
+		if got := cli.ExpandPath(path); got != want && filepath.Separator == '/' {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
-	if got := expandPath("~ann/a"); filepath.Base(
+	if got := cli.ExpandPath("~ann/a"); filepath.Base(
 		filepath.Dir(got),
 	) != "~ann" { // another person's home is not looked up
 		t.Errorf("~ann: %s", got)
@@ -110,7 +112,7 @@ func TestALinkedHomeIsAHome(t *testing.T) {
 		real: true, linked: true, filepath.Join(top, "disk"): true,
 		filepath.Join(linked, "project"): false, filepath.Join(top, "home"): false,
 	} {
-		if got := grantsHome(dir); got != want {
+		if got := cli.GrantsHome(dir); got != want {
 			t.Errorf("%s: %t", dir, got)
 		}
 		_, report, _ := runs(t, "--root", dir, "--store", filepath.Join(top, "store"), "doctor")
@@ -177,7 +179,14 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 			{"find", "glob=**/http-token", "all=true"},
 			{"find", "path=elsewhere/funnel"},
 		} {
-			args := []string{"--root", home, "--store", filepath.Join(t.TempDir(), "store"), "--no-mask", "call"}
+			args := []string{
+				"--root",
+				home,
+				"--store",
+				filepath.Join(t.TempDir(), "store"),
+				"--no-mask",
+				"call",
+			}
 			_, out, complaints := runs(t, append(args, call...)...)
 			shown := strings.Contains(out, "anothers-token") || strings.Contains(out, "quota.json") ||
 				strings.Contains(out, `"path":"elsewhere/funnel/state/http-token"`)
@@ -196,7 +205,8 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 			"path=elsewhere",
 			"show=tree",
 		)
-		if strings.Contains(out, "is a store of observations") != marked || marked && strings.Contains(out, "state") {
+		if strings.Contains(out, "is a store of observations") != marked ||
+			marked && strings.Contains(out, "state") {
 			t.Errorf("marked %t: %s", marked, out)
 		}
 	}

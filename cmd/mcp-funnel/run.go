@@ -8,6 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli/transcripts"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
@@ -21,45 +25,28 @@ const (
 	usage  = 2
 )
 
-// errFailed ends a command with code 1 when its output has already said why.
-var errFailed = errors.New("failed")
-
-// errBadArguments is errFailed for wrong arguments: code 2.
-var errBadArguments = errors.New("wrong usage")
-
-// usageError is a mistake on the command line; it ends the program with code 2.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// streams are what a command reads and writes.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
 // commands is the command line: kong derives flags, environment variables and help from it.
 type commands struct {
-	Settings
+	cli.Settings
 	ShowVersion versionFlag `name:"version" env:"-" help:"Print the version."`
 
-	Serve        serve           `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default), or over HTTP with --http."`
-	Call         call            `cmd:"" help:"Call one tool in this process and print the answer as the model would see it."`
-	Keep         keep            `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
-	Observations observationsCmd `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
-	Tokens       tokensCmd       `cmd:"" help:"Count tokens, and show what the policy would decide."`
-	Stats        statsCmd        `cmd:"" help:"Show how many tokens were saved, per tool."`
-	Context      contextCmd      `cmd:"" help:"Show what fills the context of a client, from its transcript."`
-	Compact      compact         `cmd:"" help:"Make a client's transcript fit a budget: outputs become pointers."`
-	Usage        usageCmd        `cmd:"" help:"Tell the server how full the model's context is; a client's hook or status line runs it."`
-	Check        check           `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
-	Join         joinCmd         `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
-	Generate     generate        `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`
-	Deliver      deliver         `cmd:"" help:"Hand in a part of a document, as the tool deliver does."`
-	Doctor       doctor          `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
-	Version      version         `cmd:"" help:"Print the version."`
-	Completion   completion      `cmd:"" help:"Print a completion script for bash, zsh or fish."`
-	Complete     complete        `cmd:"" name:"__complete" hidden:"" help:"Print completions for the cursor; the completion scripts call it."`
+	Serve        serve                  `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default), or over HTTP with --http."`
+	Call         call                   `cmd:"" help:"Call one tool in this process and print the answer as the model would see it."`
+	Keep         keep                   `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
+	Observations observationsCmd        `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
+	Tokens       tokensCmd              `cmd:"" help:"Count tokens, and show what the policy would decide."`
+	Stats        statsCmd               `cmd:"" help:"Show how many tokens were saved, per tool."`
+	Context      transcripts.ContextCmd `cmd:"" help:"Show what fills the context of a client, from its transcript."`
+	Compact      transcripts.Compact    `cmd:"" help:"Make a client's transcript fit a budget: outputs become pointers."`
+	Usage        usageCmd               `cmd:"" help:"Tell the server how full the model's context is; a client's hook or status line runs it."`
+	Check        check                  `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
+	Join         joinCmd                `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
+	Generate     generate               `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`
+	Deliver      deliver                `cmd:"" help:"Hand in a part of a document, as the tool deliver does."`
+	Doctor       doctor                 `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
+	Version      version                `cmd:"" help:"Print the version."`
+	Completion   completion             `cmd:"" help:"Print a completion script for bash, zsh or fish."`
+	Complete     complete               `cmd:"" name:"__complete" hidden:"" help:"Print completions for the cursor; the completion scripts call it."`
 }
 
 // run is the whole program without its process: it returns the exit code.
@@ -68,7 +55,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	exited := -1
 	parser, err := newParser(&c, out, errw, &exited)
 	if err != nil {
-		printMessage(errw, err)
+		cli.PrintMessage(errw, err)
 		return usage
 	}
 	k, err := parser.Parse(args)
@@ -76,35 +63,43 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		return exited
 	}
 	if err != nil {
-		var file configError
+		var file cli.ConfigError
 		if errors.As(err, &file) {
-			rows := strings.ReplaceAll(content.ClipBytes(file.Error(), maxMessage), "\n", "\n  ") // it may quote the file
+			rows := strings.ReplaceAll(
+				content.ClipBytes(file.Error(), cli.MaxMessage),
+				"\n",
+				"\n  ",
+			) // it may quote the file
 			_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.Visible(rows, false))
 			return wrongUsage(args, err)
 		}
 		message := withoutNegativeAdvice(strings.TrimSpace(err.Error()))
-		printMessage(errw, message)
+		cli.PrintMessage(errw, message)
 		var parse *kong.ParseError
 		if errors.As(err, &parse) && parse.Context != nil {
-			_, _ = fmt.Fprintf(errw, "see: %s --help\n", strings.TrimSpace("mcp-funnel "+commandPath(parse.Context)))
+			_, _ = fmt.Fprintf(
+				errw,
+				"see: %s --help\n",
+				strings.TrimSpace("mcp-funnel "+commandPath(parse.Context)),
+			)
 		}
 		return wrongUsage(args, err)
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
-	err = k.Run(&c.Settings, &streams{in, out, errw}, parser)
-	var wrong usageError
+	err = k.Run(&c.Settings, &cli.Streams{In: in, Out: out, Err: errw}, parser)
+	var wrong cli.UsageError
 	switch {
 	case err == nil:
 		return done
-	case errors.Is(err, errFailed):
+	case errors.Is(err, cli.ErrFailed):
 		return failed
-	case errors.Is(err, errBadArguments):
+	case errors.Is(err, cli.ErrBadArguments):
 		return usage
 	case errors.As(err, &wrong):
-		printMessage(errw, err)
+		cli.PrintMessage(errw, err)
 		return usage
 	default:
-		printMessage(errw, err)
+		cli.PrintMessage(errw, err)
 		return failed
 	}
 }
@@ -124,27 +119,22 @@ func withoutNegativeAdvice(message string) string {
 }
 
 func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error) {
-	return kong.New(c,
+	return kong.New(
+		c,
 		kong.Name("mcp-funnel"),
 		kong.Description(description),
 		kong.Writers(out, errw),
 		kong.Exit(func(code int) { *exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
+		kong.ConfigureHelp(
+			kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 110},
+		),
 		kong.ValueFormatter(helpText),
 		kong.Help(printHelp),
 		kong.DefaultEnvars("MCP_FUNNEL"),
 		kong.Vars{"owner": observations.Local},
-		kong.ExplicitGroups(groups),
-		kong.Resolvers(&fileResolver{}),
+		kong.ExplicitGroups(cli.Groups),
+		kong.Resolvers(&cli.FileResolver{}),
 	)
-}
-
-// maxMessage bounds one message on standard error, in bytes: an error may quote an argument of any length.
-const maxMessage = 1_500
-
-// printMessage prints one line on standard error. A write error is ignored: there is nowhere to report it.
-func printMessage(errw io.Writer, what any) {
-	_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.ClipBytes(inLine(fmt.Sprint(what)), maxMessage))
 }
 
 // commandPath returns the words of the command as far as they were parsed.

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/alecthomas/kong"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
@@ -25,25 +26,29 @@ With --http ADDR it serves streamable HTTP at /mcp instead. It then ends on a si
 request needs a token; if you give none, one is generated, and a line on standard error names its file.`
 }
 
-func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) error {
+func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams) error {
 	if s.HTTP == "" &&
 		slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "http" }) {
-		return usagef("--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio")
+		return cli.Usagef(
+			"--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio",
+		)
 	}
 	if _, pulls := clients[s.UsageFrom]; pulls && s.HTTP != "" {
-		return usagef("--usage-from reads files of the user who starts the server: it works without --http only")
+		return cli.Usagef(
+			"--usage-from reads files of the user who starts the server: it works without --http only",
+		)
 	}
 	if s.SSE && s.HTTP == "" {
-		return usagef("--sse is served over HTTP: set --http too")
+		return cli.Usagef("--sse is served over HTTP: set --http too")
 	}
-	app, err := s.open(w, s.HTTP == "")
+	app, err := s.Open(w, s.HTTP == "")
 	if err != nil {
 		return err
 	}
-	app.shell.KeepSpare()
-	defer app.close()
-	if len(app.sources.Roots) == 0 && len(app.sources.Absent) == 0 {
-		app.log.Warn(
+	app.Shell.KeepSpare()
+	defer app.Close()
+	if len(app.Sources.Roots) == 0 && len(app.Sources.Absent) == 0 {
+		app.Log.Warn(
 			"no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)",
 		)
 	}
@@ -51,22 +56,22 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *Settings, w *streams) 
 	defer worker.KeepSpare(0)
 	delayCollections()
 	if s.HTTP != "" {
-		return s.serveHTTP(ctx, app, w)
+		return serveHTTP(s, ctx, app, w)
 	}
-	return s.serveStdio(ctx, app, w)
+	return serveStdio(s, ctx, app, w)
 }
 
 // serveStdio serves MCP on standard input and output until the input ends, the parent dies or a signal arrives.
-func (s *Settings) serveStdio(ctx context.Context, a *app, w *streams) error {
-	if isTerminal(w.in) {
-		printMessage(
-			w.err,
+func serveStdio(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams) error {
+	if cli.IsTerminal(w.In) {
+		cli.PrintMessage(
+			w.Err,
 			"serving MCP on standard input and output, for an MCP client to start; waiting for its messages. Ctrl-C or Ctrl-D ends it; mcp-funnel --help says what else there is",
 		)
 	}
 	life := stdio.Lifetime{Parent: true}
-	in, out := w.in, w.out
-	if w.in == os.Stdin && w.out == os.Stdout {
+	in, out := w.In, w.Out
+	if w.In == os.Stdin && w.Out == os.Stdout {
 		// From here on only the protocol can reach standard output; what a library prints goes to standard error.
 		var err error
 		if in, life.Out, err = stdio.Take(); err != nil {
@@ -76,36 +81,29 @@ func (s *Settings) serveStdio(ctx context.Context, a *app, w *streams) error {
 	}
 	ctx, stop := life.Context(ctx)
 	defer stop()
-	srv, err := s.server(a)
+	srv, err := newServer(s, a)
 	if err != nil {
 		return err
 	}
-	return a.ended(ctx, stdio.Serve(ctx, srv, in, out))
+	return ended(ctx, a.Log, stdio.Serve(ctx, srv, in, out))
 }
 
-// server makes the MCP server of an app.
-func (s *Settings) server(a *app) (*server.Server, error) {
-	o := s.options().Server
-	o.Counter, o.Window = a.counter, s.ContextWindow
-	o.Funnel, o.Store, o.Tools, o.Sources = a.funnel, a.store, a.catalog, a.sourcesOf
-	o.Version, o.Log, o.Mask = versionText(), a.log, s.masker().OnPanic(a.logUnsearched)
-	accounts := a.accounts()
-	o.SessionOf, o.PullUsage = s.sessionOf(accounts), s.pullUsage(accounts)
+// newServer makes the MCP server of an app.
+func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
+	o := s.Options().Server
+	o.Counter, o.Window = a.Counter, s.ContextWindow
+	o.Funnel, o.Store, o.Tools, o.Sources = a.Funnel, a.Store, a.Catalog, a.SourcesOf
+	o.Version, o.Log, o.Mask = versionText(), a.Log, s.Masker().OnPanic(a.LogUnsearched)
+	accounts := a.Accounts()
+	o.SessionOf, o.PullUsage = sessionOf(s, accounts), pullUsage(s, accounts)
 	return server.New(o)
 }
 
 // ended returns the error of serving, or nil if serving ended because ctx did.
-func (a *app) ended(ctx context.Context, err error) error {
+func ended(ctx context.Context, log *slog.Logger, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	a.log.Info("ended", "cause", context.Cause(ctx))
+	log.Info("ended", "cause", context.Cause(ctx))
 	return nil
-}
-
-// sourcesOf returns what a session may name: all roots, and the observations of its owner.
-func (a *app) sourcesOf(who funnel.Session) source.Set {
-	src := a.sources
-	src.Places = places(a.store, a.shell, who.Owner)
-	return src
 }

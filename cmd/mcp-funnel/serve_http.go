@@ -8,43 +8,42 @@ import (
 	"net/netip"
 	"os"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
 )
 
-// tokenVariable names the environment variable of the token. No flag takes a token: other users can read command lines.
-const tokenVariable = "MCP_FUNNEL_TOKEN"
-
 // serveHTTP serves MCP over HTTP until a signal ends it.
-func (s *Settings) serveHTTP(ctx context.Context, a *app, w *streams) error {
-	identities, from, err := s.identities(a)
+func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams) error {
+	identities, from, err := identities(s, a)
 	if err != nil {
 		return err
 	}
 	// An HTTP server outlives the process that started it; only signals end it.
 	ctx, stop := stdio.Lifetime{}.Context(ctx)
 	defer stop()
-	srv, err := s.server(a)
+	srv, err := newServer(s, a)
 	if err != nil {
 		return err
 	}
-	options := s.options().HTTP
+	options := s.Options().HTTP
 	options.Identities = identities
 	if err := options.Check(); err != nil {
-		return usageError{err}
+		return cli.Usagef("%w", err)
 	}
 	l, err := httpserver.Listen(ctx, s.HTTP, !from.generated)
 	if network := net.Error(nil); err != nil && !errors.As(err, &network) {
-		return usageError{err}
+		return cli.Usagef("%w", err)
 	} else if err != nil {
 		return err
 	}
 	at, hint := describeAddress(l.Addr(), len(s.AllowHost) > 0)
-	printMessage(w.err, "serving MCP at "+at+"; "+from.text)
+	cli.PrintMessage(w.Err, "serving MCP at "+at+"; "+from.text)
 	if hint != "" {
-		printMessage(w.err, hint)
+		cli.PrintMessage(w.Err, hint)
 	}
-	return a.ended(ctx, httpserver.Serve(ctx, srv, l, options))
+	return ended(ctx, a.Log, httpserver.Serve(ctx, srv, l, options))
 }
 
 // describeAddress returns the URL at which this machine reaches the server, and a hint about --allow-host if other
@@ -81,31 +80,38 @@ type tokenSource struct {
 
 // identities returns owner by token: from the token file, else from the variable, else from a token that is
 // generated once and kept in the store.
-func (s *Settings) identities(a *app) (map[string]string, tokenSource, error) {
-	token, set := os.LookupEnv(tokenVariable)
+func identities(s *cli.Settings, a *cli.App) (map[string]string, tokenSource, error) {
+	token, set := os.LookupEnv(cli.TokenVariable)
 	// Processes that this one starts must not inherit the token.
-	_ = os.Unsetenv(tokenVariable)
+	_ = os.Unsetenv(cli.TokenVariable)
 	switch {
 	case s.TokenFile != "" && set:
-		return nil, tokenSource{}, usagef("both --token-file and %s are set; unset one", tokenVariable)
+		return nil, tokenSource{}, cli.Usagef("both --token-file and %s are set; unset one", cli.TokenVariable)
 	case s.TokenFile != "":
 		tokens, err := httpserver.ReadTokens(s.TokenFile)
 		if err != nil {
-			err = usagef("--token-file: %w", err)
+			err = cli.Usagef("--token-file: %w", err)
 		}
 		return tokens, tokenSource{text: "tokens from " + s.TokenFile}, err
 	case set:
 		tokens, err := httpserver.OneToken(token)
 		if err != nil {
-			err = usagef("%s: %w", tokenVariable, err)
+			err = cli.Usagef("%s: %w", cli.TokenVariable, err)
 		}
-		return tokens, tokenSource{text: "token from " + tokenVariable}, err
-	case a.store == nil:
-		return nil, tokenSource{}, fmt.Errorf("there is no store to keep a token in: set --token-file or %s", tokenVariable)
+		return tokens, tokenSource{text: "token from " + cli.TokenVariable}, err
+	case a.Store == nil:
+		return nil, tokenSource{}, fmt.Errorf(
+			"there is no store to keep a token in: set --token-file or %s",
+			cli.TokenVariable,
+		)
 	}
-	path, err := httpserver.KeepToken(a.store.Dir())
+	path, err := httpserver.KeepToken(a.Store.Dir())
 	if err != nil {
-		return nil, tokenSource{}, fmt.Errorf("%w; make the store writable, or set --token-file or %s", err, tokenVariable)
+		return nil, tokenSource{}, fmt.Errorf(
+			"%w; make the store writable, or set --token-file or %s",
+			err,
+			cli.TokenVariable,
+		)
 	}
 	tokens, err := httpserver.ReadTokens(path)
 	return tokens, tokenSource{generated: true, text: "the token is in " + path}, err

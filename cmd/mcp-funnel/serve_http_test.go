@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
 )
 
 // The URL works from this machine; a hint names --allow-host if other machines can connect.
@@ -26,7 +28,8 @@ func TestDescribeAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		url, hint := describeAddress(addr, false)
-		if url != want.url || (hint != "") != want.hint || want.hint && !strings.Contains(hint, "--allow-host") {
+		if url != want.url || (hint != "") != want.hint ||
+			want.hint && !strings.Contains(hint, "--allow-host") {
 			t.Errorf("%s: %q, %q", at, url, hint)
 		}
 		if _, hint := describeAddress(addr, true); hint != "" {
@@ -44,7 +47,15 @@ func try(t *testing.T, args ...string) (code int, out, complaints string) {
 	}
 	var o, e strings.Builder
 	args = append(
-		[]string{"--root", filepath.Join(dir, "root"), "--store", filepath.Join(dir, "store"), "--min-free", "0"}, args...,
+		[]string{
+			"--root",
+			filepath.Join(dir, "root"),
+			"--store",
+			filepath.Join(dir, "store"),
+			"--min-free",
+			"0",
+		},
+		args...,
 	)
 	code = run(t.Context(), args, strings.NewReader(""), io.Writer(&o), io.Writer(&e))
 	return code, o.String(), e.String()
@@ -62,7 +73,7 @@ func TestConfigIsNamed(t *testing.T) {
 
 // A word that is wrong is 2, a machine on which it does not work is 1.
 func TestServeHTTPExitCodes(t *testing.T) {
-	t.Setenv(tokenVariable, strings.Repeat("t", 40))
+	t.Setenv(cli.TokenVariable, strings.Repeat("t", 40))
 	var config net.ListenConfig
 	taken, err := config.Listen(t.Context(), "tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -77,17 +88,19 @@ func TestServeHTTPExitCodes(t *testing.T) {
 		"99999":               {usage, "--http 99999: the port is out of range"},
 		"":                    {usage, "--http is empty"},
 	} {
-		t.Setenv(tokenVariable, strings.Repeat("t", 40)) // the program takes it out
+		t.Setenv(cli.TokenVariable, strings.Repeat("t", 40)) // the program takes it out
 		if code, _, complaints := try(t, "serve", "--http", addr); code != want.code ||
 			!strings.Contains(complaints, want.text) {
 			t.Errorf("--http %q: code %d: %s", addr, code, complaints)
 		}
 	}
-	for _, args := range [][]string{{"--allow-origin", "*"}, {"--allow-host", "a/b"}, {"--token-file", "nosuch"}, {"--token-file", t.TempDir()}} {
+	for _, args := range [][]string{
+		{"--allow-origin", "*"}, {"--allow-host", "a/b"}, {"--token-file", "nosuch"}, {"--token-file", t.TempDir()},
+	} {
 		if args[0] == "--token-file" {
-			_ = os.Unsetenv(tokenVariable) // Setenv above puts it back
+			_ = os.Unsetenv(cli.TokenVariable) // Setenv above puts it back
 		} else {
-			t.Setenv(tokenVariable, strings.Repeat("t", 40))
+			t.Setenv(cli.TokenVariable, strings.Repeat("t", 40))
 		}
 		code, _, complaints := try(t, append([]string{"serve", "--http", "127.0.0.1:0"}, args...)...)
 		if args[0] == "--token-file" && !strings.Contains(complaints, args[0]) || code != usage ||

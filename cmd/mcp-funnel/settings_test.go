@@ -1,106 +1,13 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
 )
-
-// Every tag `to` names a field that takes the setting's value, and a value of it arrives there. Settings without
-// the tag are listed here, with the code that reads them.
-func TestSettingsFillTheirOptions(t *testing.T) {
-	direct := map[string]string{
-		"Config": "configPath", "Root": "roots", "Model": "counter", "Mask": "masker", "RedactStore": "openFor",
-		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
-		"Toolsets": "toolsets", "AllowRead": "shell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
-		"UsageFrom": "pullUsage",
-	}
-	var empty Settings
-	zero := empty.options()
-	for field := range reflect.ValueOf(&empty).Elem().Fields() {
-		if _, has := field.Tag.Lookup("to"); !has {
-			if direct[field.Name] == "" {
-				t.Errorf("%s fills no option and is not in the list of settings that are read directly", field.Name)
-			}
-			continue
-		}
-		var s Settings
-		value := reflect.ValueOf(&s).Elem().FieldByName(field.Name)
-		switch value.Kind() {
-		case reflect.Bool:
-			value.SetBool(true)
-		case reflect.Int, reflect.Int64:
-			value.SetInt(7)
-		case reflect.String:
-			value.SetString("x")
-		case reflect.Slice:
-			value.Set(reflect.ValueOf([]string{"x"}))
-		}
-		if reflect.DeepEqual(s.options(), zero) {
-			t.Errorf("%s: its value does not arrive in %s", field.Name, field.Tag.Get("to"))
-		}
-	}
-}
-
-// The names derived from fields are the flags that kong has.
-func TestFlagNames(t *testing.T) {
-	var c commands
-	exited := 0
-	parser, err := newParser(&c, io.Discard, io.Discard, &exited)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := settingNames(parser.Model)
-	for field := range reflect.ValueOf(&c.Settings).Elem().Fields() {
-		if name := flagName(field); known[name] == nil && name != "config" {
-			t.Errorf("%s: no flag --%s", field.Name, name)
-		}
-	}
-}
-
-// A limit of 0 is none: to the store, for which 0 is the default, that is a negative one.
-func TestZeroIsNoLimit(t *testing.T) {
-	o := (&Settings{Quota: 0, MinFree: 5}).options()
-	if o.Store.Quota != -1 || o.Store.MinFree != 5 {
-		t.Errorf("quota %d, free space %d", o.Store.Quota, o.Store.MinFree)
-	}
-}
-
-func TestAgeIsReadInDaysToo(t *testing.T) {
-	for text, want := range map[string]time.Duration{"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "90s": 90 * time.Second, "12h": 12 * time.Hour, "0": 0} {
-		var a age
-		if err := a.UnmarshalText([]byte(text)); err != nil || time.Duration(a) != want {
-			t.Errorf("%s: %v, %v", text, time.Duration(a), err)
-		}
-	}
-	for _, bad := range []string{"", "d", "-1d", "-5s", "7", "7 days", "NaNd", "1e9d"} {
-		var a age
-		if err := a.UnmarshalText([]byte(bad)); err == nil {
-			t.Errorf("%q was taken as %v", bad, time.Duration(a))
-		}
-	}
-}
-
-// The current directory is granted unasked only where that is no home and no system.
-func TestTooWide(t *testing.T) {
-	base := t.TempDir()
-	home := filepath.Join(base, "people", "ann")
-	project := filepath.Join(home, "project")
-	if err := os.MkdirAll(project, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home)
-	for dir, want := range map[string]bool{string(filepath.Separator): true, home: true, filepath.Dir(home): true, project: false} {
-		if got := tooWide(dir); got != want {
-			t.Errorf("%s: %t", dir, got)
-		}
-	}
-}
 
 // A variable that is set to nothing is as good as none: it must not make the current directory a store or a root.
 func TestEmptySettingsAreDefaults(t *testing.T) {
@@ -123,7 +30,7 @@ func TestEmptySettingsAreDefaults(t *testing.T) {
 	if made, err := os.ReadDir(here); err != nil || len(made) > 0 {
 		t.Errorf("in the current directory: %v, %v", made, err)
 	}
-	s := Settings{Root: []string{"", "sub"}, Store: "kept"}
+	s := cli.Settings{Root: []string{"", "sub"}, Store: "kept"}
 	_ = s.AfterApply() // what else is not set is refused
 	if len(s.Root) != 1 || s.Root[0] != filepath.Join(here, "sub") || s.Store != filepath.Join(here, "kept") {
 		t.Errorf("%q, %q", s.Root, s.Store)

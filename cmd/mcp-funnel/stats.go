@@ -6,15 +6,17 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/stats"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 type statsCmd struct {
-	Since age  `env:"-" default:"30d" placeholder:"TIME" help:"Only calls of this last time: 90m, 12h, 7d. Default: 30d, which is all that is kept."`
-	JSON  bool `env:"-" name:"json" help:"Print everything as JSON."`
-	Line  bool `env:"-" help:"Print one line, for a status line."`
+	Since cli.Age `env:"-" default:"30d" placeholder:"TIME" help:"Only calls of this last time: 90m, 12h, 7d. Default: 30d, which is all that is kept."`
+	JSON  bool    `env:"-" name:"json" help:"Print everything as JSON."`
+	Line  bool    `env:"-" help:"Print one line, for a status line."`
 }
 
 func (c *statsCmd) Help() string {
@@ -36,7 +38,7 @@ Examples:
   mcp-funnel stats --json | jq .events`
 }
 
-func (c *statsCmd) Run(s *Settings, w *streams) error {
+func (c *statsCmd) Run(s *cli.Settings, w *cli.Streams) error {
 	dir := s.Store
 	if dir == "" {
 		var err error
@@ -48,8 +50,8 @@ func (c *statsCmd) Run(s *Settings, w *streams) error {
 	var fail error
 	for call, err := range trace.Read(trace.Dir(dir), time.Now().Add(-time.Duration(c.Since)), &skipped) {
 		if err != nil {
-			printMessage(w.err, err)
-			fail = errFailed
+			cli.PrintMessage(w.Err, err)
+			fail = cli.ErrFailed
 			continue
 		}
 		sum.Add(call)
@@ -58,9 +60,9 @@ func (c *statsCmd) Run(s *Settings, w *streams) error {
 	var err error
 	switch {
 	case c.JSON:
-		err = writeJSON(w.out, r, "  ")
+		err = cli.WriteJSON(w.Out, r, "  ")
 	case c.Line:
-		_, err = fmt.Fprintln(w.out, statsLine(r))
+		_, err = fmt.Fprintln(w.Out, statsLine(r))
 	default:
 		err = writeStats(w, r)
 	}
@@ -94,9 +96,9 @@ func short(n int64) string {
 	return strconv.FormatFloat(float64(n)/1_000_000, 'f', 2, 64) + "M"
 }
 
-func writeStats(w *streams, r stats.Report) error {
+func writeStats(w *cli.Streams, r stats.Report) error {
 	t := tabwriter.NewWriter(
-		w.out,
+		w.Out,
 		0,
 		0,
 		2,
@@ -107,7 +109,7 @@ func writeStats(w *streams, r stats.Report) error {
 		_, _ = fmt.Fprintf(
 			t,
 			"%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
-			inLine(name),
+			cli.InLine(name),
 			of.Calls,
 			of.Seen,
 			of.Shown,
@@ -133,10 +135,10 @@ func writeStats(w *streams, r stats.Report) error {
 		if of.TooHard {
 			line(
 				"%s: %d of %d receipts were followed by a read: receipts show too little; raise --tool-limit %s.receipt-tokens",
-				inLine(of.Name),
+				cli.InLine(of.Name),
 				of.Refetch,
 				of.Receipts,
-				inLine(of.Name),
+				cli.InLine(of.Name),
 			)
 		}
 	}
@@ -150,7 +152,12 @@ func writeStats(w *streams, r stats.Report) error {
 		line("%d answers were over what the client reported as left: please report this", r.Events.Violations)
 	}
 	for _, cut := range r.Cuts {
-		line("vs client: %s shows %d tokens of one output (%s); others show all", cut.Client, cut.Tokens, cut.Source)
+		line(
+			"vs client: %s shows %d tokens of one output (%s); others show all",
+			cut.Client,
+			cut.Tokens,
+			cut.Source,
+		)
 	}
 	if r.Skipped > 0 {
 		line("%d lines of the trace were skipped: torn, or of another version", r.Skipped)

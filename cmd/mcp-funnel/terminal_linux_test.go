@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -153,10 +155,9 @@ func TestNoBarWhereThereIsNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []io.Writer{file, w, &bytes.Buffer{}} {
-		b := newBar(to, "keep")
-		b.start = b.start.Add(-time.Hour)
-		b.progress(1000, 0, "bytes")
-		b.end()
+		b := cli.NewBar(to, "keep", time.Now().Add(-time.Hour))
+		b.Progress(1000, 0, "bytes")
+		b.End()
 	}
 	_ = w.Close()
 	piped, err := io.ReadAll(r)
@@ -165,10 +166,9 @@ func TestNoBarWhereThereIsNoTerminal(t *testing.T) {
 	}
 	// The same at a terminal draws: the control.
 	screen, program := terminal(t)
-	b := newBar(program, "keep")
-	b.start = b.start.Add(-time.Hour)
-	b.progress(1000, 0, "bytes")
-	b.end()
+	b := cli.NewBar(program, "keep", time.Now().Add(-time.Hour))
+	b.Progress(1000, 0, "bytes")
+	b.End()
 	see(t, screen, regexp.MustCompile(`\r\x1b\[Kkeep: 1000 bytes  0 bytes/s  1h0m0s\r\x1b\[K`))
 }
 

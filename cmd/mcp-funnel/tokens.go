@@ -9,6 +9,8 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
@@ -19,12 +21,19 @@ type tokensCmd struct {
 	Policy bool     `env:"-" help:"Also show what the policy would decide."`
 }
 
-func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
-	counter, err := s.counter()
+func (c *tokensCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	counter, err := s.Counter()
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
+	t := tabwriter.NewWriter(
+		w.Out,
+		0,
+		0,
+		2,
+		' ',
+		tabwriter.AlignRight,
+	) // it writes at Flush, which returns the error
 	head := "TOKENS\tBYTES\tLINES\t"
 	if c.Policy {
 		head += "VERDICT\t"
@@ -33,8 +42,8 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 	one := func(name string, r io.Reader) {
 		n, size, encoding, err := count(ctx, counter, r)
 		if err != nil {
-			printMessage(w.err, fmt.Errorf("%s: %w", name, err))
-			fail = errFailed
+			cli.PrintMessage(w.Err, fmt.Errorf("%s: %w", name, err))
+			fail = cli.ErrFailed
 			return
 		}
 		if head != "" {
@@ -43,7 +52,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t", n, size.Bytes, size.Lines)
 		if c.Policy {
-			d := s.options().Policy.Decide(size, policy.Spent{})
+			d := s.Options().Policy.Decide(size, policy.Spent{})
 			_, _ = fmt.Fprintf(t, "%s\t", d.Verdict)
 			if d.Reason != "" {
 				name += " (" + d.Reason + ")"
@@ -52,20 +61,20 @@ func (c *tokensCmd) Run(ctx context.Context, s *Settings, w *streams) error {
 		if encoding.Writer(io.Discard) != nil { // the text was decoded
 			name += " (decoded from " + string(encoding) + ")"
 		}
-		_, _ = fmt.Fprintf(t, " %s\n", inLine(name))
+		_, _ = fmt.Fprintf(t, " %s\n", cli.InLine(name))
 	}
 	if len(c.Files) == 0 {
 		c.Files = []string{"-"}
 	}
 	for _, path := range c.Files {
 		if path == "-" {
-			one(path, w.in)
+			one(path, w.In)
 			continue
 		}
 		f, err := os.Open(path)
 		if err != nil {
-			printMessage(w.err, err)
-			fail = errFailed
+			cli.PrintMessage(w.Err, err)
+			fail = cli.ErrFailed
 			continue
 		}
 		one(path, f)
@@ -91,7 +100,11 @@ func (s *sized) Read(p []byte) (int, error) {
 
 // count reads a text once and counts its tokens and lines after decoding, and its bytes as stored. It does not
 // count chars: the policy needs tokens only.
-func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, policy.Size, content.Encoding, error) {
+func count(
+	ctx context.Context,
+	c *tokens.Counter,
+	r io.Reader,
+) (tokens.Total, policy.Size, content.Encoding, error) {
 	var size policy.Size
 	stored := &sized{Reader: r}
 	text, encoding, err := content.Decode(stored)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
@@ -39,7 +41,7 @@ Examples:
 const statusDelay = time.Second
 
 // Run reads one event and enters it into the account of its session. A status line is printed even if that fails.
-func (c *usageCmd) Run(s *Settings, w *streams) (err error) {
+func (c *usageCmd) Run(s *cli.Settings, w *cli.Streams) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // a panic ends the process with code 2
 			err = fmt.Errorf("usage: internal error: %v; please report it", p)
@@ -51,18 +53,20 @@ func (c *usageCmd) Run(s *Settings, w *streams) (err error) {
 	if c.File != "" {
 		return fmt.Errorf("usage: %.60q: a file needs --from claude or --from codex", c.File)
 	}
-	if isTerminal(w.in) {
-		return errors.New("usage reads the JSON of a hook or status line from standard input; see docs/BUDGET.md")
+	if cli.IsTerminal(w.In) {
+		return errors.New(
+			"usage reads the JSON of a hook or status line from standard input; see docs/BUDGET.md",
+		)
 	}
-	e, err := clientusage.ParseClientEvent(w.in)
+	e, err := clientusage.ParseClientEvent(w.In)
 	if err != nil {
 		return err
 	}
 	var a account.Account
-	err = s.withStore(func(store *observations.Store) error {
+	err = s.WithStore(func(store *observations.Store) error {
 		all := account.Open(store.Dir())
 		if err := c.enter(all, e); err != nil {
-			return explainWrite(store, err)
+			return cli.ExplainWrite(store, err)
 		}
 		var failed error
 		a, failed = all.Read(c.Owner, e.Key())
@@ -75,9 +79,9 @@ func (c *usageCmd) Run(s *Settings, w *streams) (err error) {
 			a.Report = e.Usage
 		}
 		if err != nil {
-			printMessage(w.err, err) // and no more: a client shows no status line of a command that failed
+			cli.PrintMessage(w.Err, err) // and no more: a client shows no status line of a command that failed
 		}
-		return s.printUsage(w, a, e.Window)
+		return printUsage(s, w, a, e.Window)
 	}
 	return err
 }
@@ -102,7 +106,7 @@ func (c *usageCmd) enter(all *account.Accounts, e clientusage.Event) error {
 }
 
 // pull reads the last record of a session file, and enters it.
-func (c *usageCmd) pull(s *Settings, w *streams) error {
+func (c *usageCmd) pull(s *cli.Settings, w *cli.Streams) error {
 	files, path := clients[c.From], c.File
 	if path == "" {
 		var err error
@@ -116,10 +120,10 @@ func (c *usageCmd) pull(s *Settings, w *streams) error {
 	}
 	var a account.Account
 	if u.Session != "" {
-		err = s.withStore(func(store *observations.Store) error {
+		err = s.WithStore(func(store *observations.Store) error {
 			all := account.Open(store.Dir())
 			if err := all.Report(c.Owner, u.Session, u); err != nil {
-				return explainWrite(store, err)
+				return cli.ExplainWrite(store, err)
 			}
 			var failed error
 			a, failed = all.Read(c.Owner, u.Session)
@@ -130,20 +134,20 @@ func (c *usageCmd) pull(s *Settings, w *streams) error {
 		a.Report = &u
 	}
 	if c.JSON {
-		return errors.Join(err, writeJSON(w.out, u, "  "))
+		return errors.Join(err, cli.WriteJSON(w.Out, u, "  "))
 	}
-	return errors.Join(err, s.printUsage(w, a, 0))
+	return errors.Join(err, printUsage(s, w, a, 0))
 }
 
 // printUsage prints one line: "context 42.0k of 200.0k | reserve 4.1k | left 78 % | 3 pointers", with "?" for what is
 // unknown.
-func (s *Settings) printUsage(w *streams, a account.Account, window int) error {
-	_, err := fmt.Fprintln(w.out, s.usageLine(a, window))
+func printUsage(s *cli.Settings, w *cli.Streams, a account.Account, window int) error {
+	_, err := fmt.Fprintln(w.Out, usageLine(s, a, window))
 	return err
 }
 
 // usageLine words an account. What is left is a percentage of the usable part, as the policy computes it.
-func (s *Settings) usageLine(a account.Account, window int) string {
+func usageLine(s *cli.Settings, a account.Account, window int) string {
 	spent := policy.Spent{Window: window}
 	prompt, of, left := "?", "?", "?"
 	if r := a.Report; r != nil {
@@ -153,7 +157,7 @@ func (s *Settings) usageLine(a account.Account, window int) string {
 		}
 		prompt = short(int64(r.PromptTokens))
 	}
-	usable, window, _, known := s.options().Policy.Usable(spent)
+	usable, window, _, known := s.Options().Policy.Usable(spent)
 	if window > 0 {
 		of = short(int64(window))
 	}

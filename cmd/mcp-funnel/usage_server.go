@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/account"
 	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -16,7 +18,7 @@ const pulledAge = 10 * time.Minute
 
 // sessionOf returns the session that the client of a call means; "" if it names none. Only over stdio does the client
 // start the server, so that the environment is of its session.
-func (s *Settings) sessionOf(all *account.Accounts) func(owner string, meta map[string]any) string {
+func sessionOf(s *cli.Settings, all *account.Accounts) func(owner string, meta map[string]any) string {
 	environ := os.Getenv
 	if s.HTTP != "" {
 		environ = nil
@@ -56,7 +58,7 @@ func (c sessionFiles) path(session string) (string, error) {
 
 // pullUsage returns what reads the usage of a session out of its client's file, nil without --usage-from. It reads the
 // file of that session only: another one of the same directory has another context.
-func (s *Settings) pullUsage(all *account.Accounts) func(session string) *clientusage.Usage {
+func pullUsage(s *cli.Settings, all *account.Accounts) func(session string) *clientusage.Usage {
 	files, ok := clients[s.UsageFrom]
 	if !ok {
 		return nil

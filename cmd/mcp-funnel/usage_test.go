@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/internal/account"
 	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -243,33 +245,34 @@ func TestUsageLine(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		s    Settings
+		s    cli.Settings
 		a    account.Account
 		want string
 	}{
-		{"nothing", Settings{}, account.Account{}, "context ? of ? | reserve 0 | left ? | 0 pointers"},
+		{"nothing", cli.Settings{}, account.Account{}, "context ? of ? | reserve 0 | left ? | 0 pointers"},
 		{
-			"a window by hand", Settings{ContextWindow: 10_000}, account.Account{Report: report(2_500, 0, 0)},
+			"a window by hand", cli.Settings{ContextWindow: 10_000}, account.Account{Report: report(2_500, 0, 0)},
 			"context 2.5k of 10.0k | reserve 0 | left 75 % | 0 pointers",
 		},
 		{
-			"the reported window first", Settings{ContextWindow: 10_000}, account.Account{Report: report(2_500, 1_000, 6_000)},
+			"the reported window first", cli.Settings{ContextWindow: 10_000},
+			account.Account{Report: report(2_500, 1_000, 6_000)},
 			"context 2.5k of 6.0k | reserve 1.0k | left 50 % | 0 pointers",
 		},
 		{
-			"a limit of the prompt", Settings{PromptBudget: 5_000}, account.Account{Report: report(2_500, 0, 1_000_000)},
+			"a limit of the prompt", cli.Settings{PromptBudget: 5_000}, account.Account{Report: report(2_500, 0, 1_000_000)},
 			"context 2.5k of 1.00M | reserve 0 | left 50 % | 0 pointers",
 		},
 		{
-			"full", Settings{}, account.Account{Report: report(9_999_999, 0, 6_000), Pointers: 12},
+			"full", cli.Settings{}, account.Account{Report: report(9_999_999, 0, 6_000), Pointers: 12},
 			"context 10.00M of 6.0k | reserve 0 | left 0 % | 12 pointers",
 		},
 		{
-			"reserves above the window", Settings{EmergencyBuffer: 1_024}, account.Account{Report: report(1, 8_000, 6_000)},
+			"reserves above the window", cli.Settings{EmergencyBuffer: 1_024}, account.Account{Report: report(1, 8_000, 6_000)},
 			"context 1 of 6.0k | reserve 8.0k | left 0 % | 0 pointers",
 		},
 	} {
-		if got := c.s.usageLine(c.a, 0); got != c.want {
+		if got := usageLine(&c.s, c.a, 0); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

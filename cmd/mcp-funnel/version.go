@@ -6,13 +6,15 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/alecthomas/kong"
 )
 
 type version struct{}
 
-func (version) Run(w *streams) error {
-	_, err := fmt.Fprintln(w.out, versionLine())
+func (version) Run(w *cli.Streams) error {
+	_, err := fmt.Fprintln(w.Out, versionLine())
 	return err
 }
 
@@ -29,7 +31,13 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 }
 
 func versionLine() string {
-	return fmt.Sprintf("mcp-funnel %s (%s, %s/%s)", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf(
+		"mcp-funnel %s (%s, %s/%s)",
+		versionText(),
+		runtime.Version(),
+		runtime.GOOS,
+		runtime.GOARCH,
+	)
 }
 
 // versionText returns the module's version or the commit of a checkout, as recorded by the build, so that it is

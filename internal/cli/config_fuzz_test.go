@@ -1,21 +1,23 @@
-package main
+package cli
 
 import (
-	"io"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 // FuzzConfig has any text read as settings whose names are known, or refused in few words.
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{
-		"large-lines: 50\nroot: [a, b]\n", "root:\n  - a\n  - b\n", "# only a remark\n", "a: &x [*x]\n", "---\nquota: 1GiB\n---\nquota: 2GiB\n", "quota: !!binary aGk=\n", "? a\n: b\n", "enabled: yes\n", "{large-lines: 1}",
-		"large_lines: 1", "\t", "\xff", "<<: *a", "root: |\n  text\n", "max-age: 7d # remark\n", "\"large-lines\": 0x10\n", "config: other.yaml\n",
+		"large-lines: 50\nroot: [a, b]\n", "root:\n  - a\n  - b\n", "# only a remark\n", "a: &x [*x]\n",
+		"---\nquota: 1GiB\n---\nquota: 2GiB\n", "quota: !!binary aGk=\n", "? a\n: b\n", "enabled: yes\n", "{large-lines: 1}",
+		"large_lines: 1", "\t", "\xff", "<<: *a", "root: |\n  text\n",
+		"max-age: 7d # remark\n", "\"large-lines\": 0x10\n", "config: other.yaml\n",
 	} {
 		f.Add([]byte(text))
 	}
-	var c commands
-	exited := 0
-	parser, err := newParser(&c, io.Discard, io.Discard, &exited)
+	var c struct{ Settings }
+	parser, err := kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -57,16 +57,16 @@ type Settings struct {
 	MaxObservation size `group:"limits" to:"Store.MaxObservation" zero:"none" default:"256MiB" placeholder:"SIZE" help:"Maximum size of one observation; excess bytes are dropped and reported. 0: no limit."`
 	Quota          size `group:"limits" to:"Store.Quota" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Maximum size of all observations; the least recently used are removed. 0: no limit."`
 	MinFree        size `group:"limits" to:"Store.MinFree" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Space that must stay free on the store's disk. 0: none."`
-	MaxAge         age  `group:"limits" to:"Store.MaxAge" zero:"none" default:"7d" placeholder:"AGE" help:"Time since last use after which an observation expires. 0: never."`
+	MaxAge         Age  `group:"limits" to:"Store.MaxAge" zero:"none" default:"7d" placeholder:"AGE" help:"Time since last use after which an observation expires. 0: never."`
 	Fsync          bool `group:"limits" to:"Store.Fsync" help:"Make observations survive power loss, not only a crash."`
 	JqMemory       size `group:"limits" to:"JQ.Memory" name:"jq-memory" default:"512MiB" placeholder:"SIZE" help:"Memory limit of one jq program."`
-	JqIdle         age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
+	JqIdle         Age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
 
-	CallTimeout age  `group:"limits" min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
-	AskTimeout  age  `hidden:"" group:"limits" min:"1" to:"Server.AskTimeout" default:"20s" placeholder:"TIME" help:"Time limit for the client to answer a question of a tool."`
+	CallTimeout Age  `group:"limits" min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
+	AskTimeout  Age  `hidden:"" group:"limits" min:"1" to:"Server.AskTimeout" default:"20s" placeholder:"TIME" help:"Time limit for the client to answer a question of a tool."`
 	MaxMessage  size `group:"limits" min:"1" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
 	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
-	EofGrace    age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
+	EofGrace    Age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
 
 	MaxParts      int `group:"documents" min:"1" to:"Documents.MaxParts" default:"20" placeholder:"N" help:"Parts of one document after which deliver stops."`
 	OutlineTokens int `group:"documents" min:"1" to:"Documents.OutlineTokens" default:"150" placeholder:"N" help:"Tokens of the outline in an answer of deliver."`
@@ -77,7 +77,7 @@ type Settings struct {
 	EndpointContext     int    `group:"endpoint" to:"Endpoint.Context" placeholder:"TOKENS" help:"Context window of the endpoint's model. Default: that of the profile."`
 	EndpointProfile     string `group:"endpoint" to:"Endpoint.Profile" enum:"default,lfm2.5-1.2b" default:"default" help:"Parameters that are sent with a request: ${enum}."`
 	EndpointAllowRemote bool   `group:"endpoint" to:"Endpoint.AllowRemote" help:"Allow an endpoint on another machine: what is sent leaves this one."`
-	EndpointTimeout     age    `group:"endpoint" min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up, as it is after ten times that in all."`
+	EndpointTimeout     Age    `group:"endpoint" min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up, as it is after ten times that in all."`
 
 	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), all; separated by commas."`
 	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
@@ -87,8 +87,8 @@ type Settings struct {
 	AllowProgram []string `group:"commands" to:"Shell.AllowProgram" placeholder:"NAME" sep:"," help:"Program that commands may name; repeatable. A help against mistakes, no boundary. Default: all."`
 	KeepEnv      []string `group:"commands" to:"Shell.KeepEnv" placeholder:"NAME" sep:"," help:"Environment variable that commands get; repeatable. Default: PATH, the language and the time zone."`
 	Shell        string   `group:"commands" to:"Shell.Shell" default:"/bin/sh" placeholder:"FILE" help:"Program that runs commands, with -c."`
-	Slice        age      `group:"commands" min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run answers; a command that takes longer continues."`
-	RunTimeout   age      `group:"commands" min:"1" to:"Shell.MaxTimeout" default:"10m" placeholder:"TIME" help:"The longest time of one command."`
+	Slice        Age      `group:"commands" min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run answers; a command that takes longer continues."`
+	RunTimeout   Age      `group:"commands" min:"1" to:"Shell.MaxTimeout" default:"10m" placeholder:"TIME" help:"The longest time of one command."`
 	RunMemory    size     `group:"commands" to:"Shell.Memory" min:"1" default:"4GiB" placeholder:"SIZE" help:"Memory limit of a command and all that it starts."`
 	RunProcesses int      `group:"commands" to:"Shell.Processes" min:"1" default:"1024" placeholder:"N" help:"Maximum number of processes and threads of a command."`
 	ScratchSize  size     `group:"commands" to:"Shell.ScratchMax" min:"1" default:"2GiB" placeholder:"SIZE" help:"Maximum size of the temporary files, home and caches of commands."`
@@ -101,7 +101,7 @@ type Settings struct {
 	AllowOrigin     []string `group:"http" to:"HTTP.Origins" placeholder:"ORIGIN" sep:"," help:"Origin of web pages that may call this server, besides its own; repeatable."`
 	HTTPConnections int      `group:"http" min:"1" to:"HTTP.Connections" name:"http-connections" default:"1024" placeholder:"N" help:"Maximum number of HTTP connections; idle ones are closed first. With several identities each may use three quarters."`
 	HTTPSessions    int      `group:"http" min:"1" to:"HTTP.Sessions" name:"http-sessions" default:"1024" placeholder:"N" help:"Maximum number of HTTP sessions; idle ones end first."`
-	HTTPIdle        age      `group:"http" min:"1" to:"HTTP.Idle" name:"http-idle" default:"12h" placeholder:"TIME" help:"Time after which an unused HTTP session ends."`
+	HTTPIdle        Age      `group:"http" min:"1" to:"HTTP.Idle" name:"http-idle" default:"12h" placeholder:"TIME" help:"Time after which an unused HTTP session ends."`
 
 	LogFormat string `group:"log" enum:"text,json" default:"text" help:"Format of log lines on standard error: text or json."`
 	LogLevel  string `group:"log" enum:"debug,info,warn,error" default:"warn" help:"Lowest level that is logged: debug, info, warn or error."`
@@ -111,14 +111,15 @@ type Settings struct {
 const allToolsets = "all"
 
 // toolsets returns the names of the toolsets to offer.
-func (s *Settings) toolsets() []string {
+func (s *Settings) ToolsetNames() []string {
 	if slices.Contains(s.Toolsets, allToolsets) {
 		return server.Toolsets
 	}
 	return s.Toolsets
 }
 
-var groups = []kong.Group{
+// Groups are the groups of settings, in the order of the help.
+var Groups = []kong.Group{
 	{Key: "setup", Title: "Set-up"},
 	{Key: "shown", Title: "Answers"},
 	{Key: "budget", Title: "Budget"},
@@ -133,20 +134,22 @@ var groups = []kong.Group{
 // size is a number of bytes, written as 1048576, 1MiB, 1MB or 1.5g.
 type size int64
 
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *size) UnmarshalText(text []byte) error {
 	n, err := tools.ParseSize(string(text))
 	*s = size(n)
 	return err
 }
 
-// age is a time span, written as 90s, 12h or 7d.
-type age time.Duration
+// Age is a time span, written as 90s, 12h or 7d.
+type Age time.Duration
 
-func (a *age) UnmarshalText(text []byte) error {
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (a *Age) UnmarshalText(text []byte) error {
 	t := strings.TrimSpace(string(text))
 	if days, ok := strings.CutSuffix(t, "d"); ok {
 		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n < 36500 {
-			*a = age(n * 24 * float64(time.Hour))
+			*a = Age(n * 24 * float64(time.Hour))
 			return nil
 		}
 	}
@@ -154,7 +157,7 @@ func (a *age) UnmarshalText(text []byte) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("%.60q is not a time span; write 90s, 12h or 7d", t)
 	}
-	*a = age(d)
+	*a = Age(d)
 	return nil
 }
 
@@ -169,17 +172,17 @@ func (s *Settings) AfterApply() error {
 		return errors.New("--root is empty: name a directory, or leave it out for the current one")
 	}
 	for i, dir := range s.Root {
-		if s.Root[i] = expandPath(dir); checkRoot(s.Root[i]) != nil {
+		if s.Root[i] = ExpandPath(dir); checkRoot(s.Root[i]) != nil {
 			return checkRoot(dir)
 		}
 	}
 	for _, path := range []*string{&s.Config, &s.Store, &s.TokenFile} {
 		if *path != "" {
-			*path = expandPath(*path)
+			*path = ExpandPath(*path)
 		}
 	}
 	for i, dir := range s.AllowRead {
-		s.AllowRead[i] = expandPath(dir)
+		s.AllowRead[i] = ExpandPath(dir)
 	}
 	for _, name := range s.Toolsets {
 		if name != allToolsets && !slices.Contains(server.Toolsets, name) {
@@ -190,13 +193,14 @@ func (s *Settings) AfterApply() error {
 	if err := s.checkMinima(); err != nil {
 		return err
 	}
-	o := s.options()
+	o := s.Options()
 	perTool, err := s.toolLimits()
 	if err != nil {
 		return err
 	}
 	_, err = funnel.New(funnel.Options{
-		Counter: tokens.New(tokens.O200k), Policy: o.Policy, Limits: o.Limits, Tools: perTool, Mask: s.masker(), Redact: s.RedactStore,
+		Counter: tokens.New(tokens.O200k), Policy: o.Policy, Limits: o.Limits, Tools: perTool,
+		Mask: s.Masker(), Redact: s.RedactStore,
 	})
 	return err
 }
@@ -239,44 +243,45 @@ func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
 	return out, nil
 }
 
-// masker returns nil with --no-mask.
-func (s *Settings) masker() *secrets.Masker {
+// Masker returns nil with --no-mask.
+func (s *Settings) Masker() *secrets.Masker {
 	if !s.Mask {
 		return nil
 	}
 	return secrets.New()
 }
 
-func (s *Settings) counter() (*tokens.Counter, error) {
+// Counter returns the counter of the tokens of --model.
+func (s *Settings) Counter() (*tokens.Counter, error) {
 	m, err := tokens.Parse(s.Model)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--model: %w", err)}
+		return nil, UsageError{fmt.Errorf("--model: %w", err)}
 	}
 	return tokens.For(m), nil
 }
 
-// endpoint returns a client of the endpoint, and the counter of its tokens.
-func (s *Settings) endpoint() (*chat.Client, *tokens.Counter, error) {
-	counter, err := s.counter()
+// Endpoint returns a client of the endpoint, and the counter of its tokens.
+func (s *Settings) Endpoint() (*chat.Client, *tokens.Counter, error) {
+	counter, err := s.Counter()
 	if err != nil {
 		return nil, nil, err
 	}
-	o := s.options().Endpoint
+	o := s.Options().Endpoint
 	o.Count = func(text string) int {
 		n := counter.Total(text)
 		return int(math.Ceil(float64(n.N) * (1 + n.Margin)))
 	}
 	client, err := chat.New(o)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, UsageError{err}
 	}
 	return client, counter, nil
 }
 
-func (s *Settings) logger(w *streams) *slog.Logger {
+func (s *Settings) logger(w *Streams) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(s.LogLevel)) // kong has checked the enum
-	mask := s.masker()
+	mask := s.Masker()
 	o := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Value.Kind() {
 		case slog.KindString, slog.KindAny:
@@ -287,7 +292,7 @@ func (s *Settings) logger(w *streams) *slog.Logger {
 		return a
 	}}
 	if s.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w.err, o))
+		return slog.New(slog.NewJSONHandler(w.Err, o))
 	}
-	return slog.New(slog.NewTextHandler(w.err, o))
+	return slog.New(slog.NewTextHandler(w.Err, o))
 }

@@ -1,4 +1,4 @@
-package main
+package transcripts
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/compaction"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -18,13 +20,14 @@ import (
 // keeper stores outputs as observations of the command line, pinned.
 type keeper struct {
 	ctx context.Context
-	app *app
+	app *cli.App
 }
 
+// Keep implements [compaction.Keeper].
 func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
-	a, err := k.app.funnel.Call(k.ctx, funnel.Request{
-		Tool: keepTool(strings.NewReader(text)), Args: json.RawMessage("{}"), Who: localSession(),
-		Sources: k.app.sources, Keep: funnel.Always, Name: strings.TrimSpace(tool + " " + args),
+	a, err := k.app.Funnel.Call(k.ctx, funnel.Request{
+		Tool: cli.KeepTool(strings.NewReader(text)), Args: json.RawMessage("{}"), Who: cli.LocalSession(),
+		Sources: k.app.Sources, Keep: funnel.Always, Name: strings.TrimSpace(tool + " " + args),
 	})
 	if err != nil {
 		return compaction.Kept{}, err
@@ -40,10 +43,10 @@ func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
 		)
 	}
 	id := observations.ID(r.ObservationID)
-	if err := k.app.store.Pin(observations.Local, id, true); err != nil {
+	if err := k.app.Store.Pin(observations.Local, id, true); err != nil {
 		return compaction.Kept{}, err
 	}
-	o, err := k.app.store.Stat(observations.Local, id)
+	o, err := k.app.Store.Stat(observations.Local, id)
 	if err != nil {
 		return compaction.Kept{}, err
 	}
@@ -61,8 +64,8 @@ func (k *keeper) Has(name, sha256 string) bool {
 	if err != nil {
 		return false
 	}
-	o, err := k.app.store.Stat(observations.Local, id)
-	return err == nil && (o.Pinned || k.app.store.Pin(observations.Local, id, true) == nil)
+	o, err := k.app.Store.Stat(observations.Local, id)
+	return err == nil && (o.Pinned || k.app.Store.Pin(observations.Local, id, true) == nil)
 }
 
 var sum256 = sha256.Sum256
@@ -72,7 +75,7 @@ func (k *keeper) Read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := k.app.store.Open(observations.Local, id)
+	r, err := k.app.Store.Open(observations.Local, id)
 	if err != nil {
 		return nil, err
 	}
@@ -80,29 +83,29 @@ func (k *keeper) Read(name string) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 }
 
-func (k *keeper) Release(name string) { k.app.unpin(name) }
+func (k *keeper) Release(name string) { unpin(k.app, name) }
 
 // unpin lets an output expire; one that is gone already is no error.
-func (a *app) unpin(name string) {
+func unpin(a *cli.App, name string) {
 	id, err := observations.ParseID(name)
 	if err == nil {
-		err = a.store.Pin(observations.Local, id, false)
+		err = a.Store.Pin(observations.Local, id, false)
 	}
 	if err != nil && !errors.Is(err, observations.ErrNotFound) {
-		a.log.Warn("an output stays pinned", "observation", name, "cause", err)
+		a.Log.Warn("an output stays pinned", "observation", name, "cause", err)
 	}
 }
 
 // Room returns the quota without what is pinned already, and without what the writers reserve ahead.
 func (k *keeper) Room() (int64, error) {
-	u, err := k.app.store.Usage()
+	u, err := k.app.Store.Usage()
 	if err != nil {
 		return 0, err
 	}
 	if u.Quota <= 0 {
 		return u.Free, nil
 	}
-	list, err := k.app.store.List(observations.Local, false)
+	list, err := k.app.Store.List(observations.Local, false)
 	if err != nil {
 		return 0, err
 	}
@@ -116,8 +119,8 @@ func (k *keeper) Room() (int64, error) {
 }
 
 // maskText returns what replaces secrets in a text.
-func (s *Settings) maskText() func(string) string {
-	mask := s.masker()
+func maskText(s *cli.Settings) func(string) string {
+	mask := s.Masker()
 	return func(text string) string {
 		text, _ = mask.String(text)
 		return text

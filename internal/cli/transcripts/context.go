@@ -1,4 +1,7 @@
-package main
+// Package transcripts has the commands that work on transcripts of clients: context, which says what fills a context,
+// and compact, which makes a transcript fit a budget. How transcripts are read and compacted is in the packages
+// transcript and compaction.
+package transcripts
 
 import (
 	"cmp"
@@ -10,19 +13,23 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/compaction"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/transcript"
 )
 
-type contextCmd struct {
+// ContextCmd is the command context.
+type ContextCmd struct {
 	File  string `arg:"" optional:"" help:"Transcript of a client, or messages of an API as JSON; left out: the newest session of Claude Code or Codex in this directory."`
 	Worst int    `env:"-" default:"10" placeholder:"N" help:"Results to list, the largest ones. Default: 10."`
 	JSON  bool   `env:"-" name:"json" help:"Print everything as JSON."`
 }
 
-func (c *contextCmd) Help() string {
+// Help returns the examples of the command's help.
+func (c *ContextCmd) Help() string {
 	return `Shows what fills a context: the tokens that the client sends, by role, by tool
 and by MCP server, the largest results, and what compact could replace. It
 changes nothing.
@@ -70,25 +77,26 @@ type resultSize struct {
 	Tokens int    `json:"tokens"`
 }
 
-func (c *contextCmd) Run(s *Settings, w *streams) error {
+// Run prints what fills the context.
+func (c *ContextCmd) Run(s *cli.Settings, w *cli.Streams) error {
 	if c.File == "" {
 		var err error
 		if c.File, err = newestSession(); err != nil {
 			return err
 		}
-		printMessage(w.err, c.File)
+		cli.PrintMessage(w.Err, c.File)
 	}
 	t, err := readTranscript(c.File)
 	if err != nil {
 		return err
 	}
-	counter, err := s.counter()
+	counter, err := s.Counter()
 	if err != nil {
 		return err
 	}
-	r := examine(t, counter.Count, s.maskText(), c.Worst)
+	r := examine(t, counter.Count, maskText(s), c.Worst)
 	if c.JSON {
-		return writeJSON(w.out, r, "  ")
+		return cli.WriteJSON(w.Out, r, "  ")
 	}
 	return writeContext(w, r)
 }
@@ -135,9 +143,16 @@ func (s shares) sorted() []share {
 }
 
 // examine sums up what a transcript's client sends.
-func examine(t *transcript.Transcript, count func(string) int, mask func(string) string, worst int) contextReport {
+func examine(
+	t *transcript.Transcript,
+	count func(string) int,
+	mask func(string) string,
+	worst int,
+) contextReport {
 	r := contextReport{
-		Format: string(t.Format), Session: t.Session, Lines: len(t.Lines), Unknown: t.Unknown, Reported: t.Usage,
+		Format: string(
+			t.Format,
+		), Session: t.Session, Lines: len(t.Lines), Unknown: t.Unknown, Reported: t.Usage,
 		Repeated: share{Name: "repeated"}, Receipts: share{Name: "receipts"},
 	}
 	roles, tools, servers := shares{}, shares{}, shares{}
@@ -189,8 +204,8 @@ func serverOf(tool string) string {
 	return server
 }
 
-func writeContext(w *streams, r contextReport) error {
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0) // it writes at Flush, which returns the error
+func writeContext(w *cli.Streams, r contextReport) error {
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0) // it writes at Flush, which returns the error
 	line := func(format string, a ...any) { _, _ = fmt.Fprintf(t, format+"\n", a...) }
 	percent := func(n int) string { return fmt.Sprintf("%d %%", 100*n/max(r.Sent, 1)) }
 	line("%s transcript, %d lines, %d tokens sent", r.Format, r.Lines, r.Sent)
@@ -210,14 +225,20 @@ func writeContext(w *streams, r contextReport) error {
 		}
 		line("\n%s\tRESULTS\tTOKENS\tSHARE", part.title)
 		for _, of := range part.all {
-			line("%s\t%d\t%d\t%s", inLine(of.Name), of.Results, of.Tokens, percent(of.Tokens))
+			line("%s\t%d\t%d\t%s", cli.InLine(of.Name), of.Results, of.Tokens, percent(of.Tokens))
 		}
 	}
 	if len(r.Worst) > 0 {
 		line("\nLARGEST RESULT\tTURN\tTOKENS\tTOOL")
 	}
 	for _, of := range r.Worst {
-		line("line %d\t%d\t%d\t%s", of.Line, of.Turn, of.Tokens, inLine(content.Clip(of.Tool+" "+of.Args, 100)))
+		line(
+			"line %d\t%d\t%d\t%s",
+			of.Line,
+			of.Turn,
+			of.Tokens,
+			cli.InLine(content.Clip(of.Tool+" "+of.Args, 100)),
+		)
 	}
 	line("\nrepeated by a later result: %d results, %d tokens", r.Repeated.Results, r.Repeated.Tokens)
 	line("receipts of this server: %d results, %d tokens", r.Receipts.Results, r.Receipts.Tokens)

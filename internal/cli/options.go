@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
-// options are the options of the packages that settings configure. The tag `to` of a setting names the field that it
+// Options are the options of the packages that settings configure. The tag `to` of a setting names the field that it
 // fills; "!" before the name stores the negated value.
-type options struct {
+type Options struct {
 	Limits funnel.Limits
 	Policy funnel.Policy
 	Store  observations.Options
@@ -31,9 +31,9 @@ type options struct {
 	HTTP      httpserver.Options
 }
 
-// options returns the options that the settings describe. Fields without a setting keep their zero value.
-func (s *Settings) options() options {
-	var o options
+// Options returns the options that the settings describe. Fields without a setting keep their zero value.
+func (s *Settings) Options() Options {
+	var o Options
 	for field, value := range reflect.ValueOf(s).Elem().Fields() {
 		path, ok := field.Tag.Lookup("to")
 		if !ok {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -18,14 +18,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
 )
 
-// isTerminal reports whether a stream is a terminal.
-func isTerminal(stream any) bool {
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// untilSignal returns a context that the first signal cancels; a second one kills the process as usual.
-func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+// UntilSignal returns a context that the first signal cancels; a second one kills the process as usual.
+func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
@@ -34,8 +34,8 @@ const (
 	barEvery = 200 * time.Millisecond // between two drawings
 )
 
-// bar draws progress on one line of a terminal; elsewhere it does nothing.
-type bar struct {
+// Bar draws progress on one line of a terminal; elsewhere it does nothing.
+type Bar struct {
 	w     io.Writer // nil: not a terminal
 	what  string
 	mu    sync.Mutex
@@ -43,16 +43,17 @@ type bar struct {
 	drawn time.Time
 }
 
-func newBar(w io.Writer, what string) *bar {
-	b := &bar{what: what, start: time.Now()}
-	if isTerminal(w) {
+// NewBar returns the bar of work that began at a time.
+func NewBar(w io.Writer, what string, began time.Time) *Bar {
+	b := &Bar{what: what, start: began}
+	if IsTerminal(w) {
 		b.w = w
 	}
 	return b
 }
 
-// progress draws the bar, at most once per barEvery. It is safe for concurrent use and cheap.
-func (b *bar) progress(done, total int64, message string) {
+// Progress draws the bar, at most once per barEvery. It is safe for concurrent use and cheap.
+func (b *Bar) Progress(done, total int64, message string) {
 	if b.w == nil {
 		return
 	}
@@ -63,7 +64,7 @@ func (b *bar) progress(done, total int64, message string) {
 		return
 	}
 	b.drawn = now
-	_, _ = fmt.Fprint(b.w, wipe+b.what+": "+barText(done, total, inLine(message), now.Sub(b.start)))
+	_, _ = fmt.Fprint(b.w, wipe+b.what+": "+barText(done, total, InLine(message), now.Sub(b.start)))
 }
 
 // wipe moves to the beginning of the line and clears it.
@@ -75,15 +76,19 @@ func barText(done, total int64, message string, elapsed time.Duration) string {
 	number := func(n int64) string { return fmt.Sprint(n) }
 	message = strings.TrimPrefix(message, number(done)) // some messages repeat the number
 	if what, bytes := strings.CutPrefix(message, "bytes"); bytes {
-		number, message = bytesText, what
+		number, message = BytesText, what
 	}
 	amount := number(done)
 	if total > 0 {
 		const width = 24
 		part := min(max(done, 0), total)
 		amount = fmt.Sprintf(
-			"[%-*s] %3.0f %%  %s of %s", width, dots[:int(float64(part)/float64(total)*width)], 100*float64(part)/float64(total),
-			amount, number(total),
+			"[%-*s] %3.0f %%  %s of %s",
+			width,
+			dots[:int(float64(part)/float64(total)*width)],
+			100*float64(part)/float64(total),
+			amount,
+			number(total),
 		)
 	}
 	if message = strings.TrimSpace(message); message != "" {
@@ -97,8 +102,8 @@ func barText(done, total int64, message string, elapsed time.Duration) string {
 
 const dots = "########################"
 
-// end clears the bar's line.
-func (b *bar) end() {
+// End clears the bar's line.
+func (b *Bar) End() {
 	if b.w == nil {
 		return
 	}
@@ -109,12 +114,12 @@ func (b *bar) end() {
 	}
 }
 
-// inLine escapes untrusted text, such as a name, for one line of output: its newlines and tabs cannot make rows or
+// InLine escapes untrusted text, such as a name, for one line of output: its newlines and tabs cannot make rows or
 // columns, and its control characters cannot act on the terminal.
-func inLine(s string) string { return source.VisibleName(strings.ReplaceAll(s, "\t", `\x09`)) }
+func InLine(s string) string { return source.VisibleName(strings.ReplaceAll(s, "\t", `\x09`)) }
 
-// writeJSON writes a value as JSON with hidden and terminal control characters escaped.
-func writeJSON(w io.Writer, v any, indent string) error {
+// WriteJSON writes a value as JSON with hidden and terminal control characters escaped.
+func WriteJSON(w io.Writer, v any, indent string) error {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetIndent("", indent)
@@ -126,11 +131,11 @@ func writeJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// observationsText returns "1 observation" or "n observations".
-func observationsText(n int) string { return content.Plural(int64(n), "observation", "observations") }
+// ObservationsText returns "1 observation" or "n observations".
+func ObservationsText(n int) string { return content.Plural(int64(n), "observation", "observations") }
 
-// bytesText formats a size: 1.5 MiB.
-func bytesText(n int64) string {
+// BytesText formats a size: 1.5 MiB.
+func BytesText(n int64) string {
 	const units = "KMGT"
 	if n < 1<<10 {
 		return fmt.Sprintf("%d bytes", n)
@@ -142,8 +147,8 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", v, units[u])
 }
 
-// ageText formats an age by its largest unit: "5s ago", "3m ago", "2h ago", "6d ago".
-func ageText(age time.Duration) string {
+// AgeText formats an age by its largest unit: "5s ago", "3m ago", "2h ago", "6d ago".
+func AgeText(age time.Duration) string {
 	const day = 24 * time.Hour
 	switch age = max(age, 0); {
 	case age < time.Minute:

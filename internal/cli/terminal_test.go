@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"testing"
@@ -12,10 +12,13 @@ func TestBarText(t *testing.T) {
 		elapsed     time.Duration
 	}{
 		"2.5 MiB  1.2 MiB/s  2s": {5 << 19, 0, "bytes", 2 * time.Second},
-		"[######                  ]  25 %  2.5 MiB of 10.0 MiB read  1.2 MiB/s  2s": {5 << 19, 10 << 20, "bytes read", 2 * time.Second},
-		"[########################] 100 %  3 of 3 observations  1/s  3s":            {3, 3, "observations", 3 * time.Second},
+		"[######                  ]  25 %  2.5 MiB of 10.0 MiB read  1.2 MiB/s  2s": {
+			5 << 19, 10 << 20, "bytes read", 2 * time.Second,
+		},
+		"[########################] 100 %  3 of 3 observations  1/s  3s": {3, 3, "observations", 3 * time.Second},
 		// some came meanwhile
-		"[########################] 100 %  5 of 3 files read  1/s  4.5s":            {5, 3, "files read", 4500 * time.Millisecond},
+		"[########################] 100 %  5 of 3 files read  1/s  4.5s": {5, 3, "files read", 4500 * time.Millisecond},
+		// of an unknown total
 		"1200 files walked  1000/s  1.2s":                                           {1200, 0, "1200 files walked", 1200 * time.Millisecond},
 		"[                        ]   0 %  0 bytes of 10.0 MiB read  0 bytes/s  0s": {0, 10 << 20, "bytes read", 0},
 		"0 files searched  0/s  0s":                                                 {0, 0, "0 files searched", 0},
@@ -37,7 +40,7 @@ func TestAgeText(t *testing.T) {
 		48 * time.Hour:                  "2d ago",
 		400 * 24 * time.Hour:            "400d ago",
 	} {
-		if got := ageText(age); got != want {
+		if got := AgeText(age); got != want {
 			t.Errorf("%v: %s, want %s", age, got, want)
 		}
 	}

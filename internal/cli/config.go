@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -23,17 +23,18 @@ import (
 // maxConfig bounds a configuration file, in bytes.
 const maxConfig = 1 << 20
 
-// fileResolver gives kong the values of the configuration file, whose keys are the names of flags. Flags and
+// FileResolver gives kong the values of the configuration file, whose keys are the names of flags. Flags and
 // environment variables take precedence.
-type fileResolver struct {
+type FileResolver struct {
 	values map[string]any // nil: the file has not been read yet
 }
 
-// configError is an error in the file itself. kong puts the name of the setting that it was resolving before every
+// ConfigError is an error in the file itself. kong puts the name of the setting that it was resolving before every
 // error, which would mislead here; the type lets run remove that name.
-type configError struct{ error }
+type ConfigError struct{ error }
 
-func (e configError) Unwrap() error { return e.error }
+// Unwrap returns the error without the name.
+func (e ConfigError) Unwrap() error { return e.error }
 
 // configPath returns --config or MCP_FUNNEL_CONFIG. No default place is searched: a file in a root must not
 // configure the server.
@@ -42,33 +43,34 @@ func configPath(k *kong.Context) string {
 		for _, f := range p.Flags {
 			if f.Name == "config" {
 				if s, ok := k.FlagValue(f).(string); ok && s != "" {
-					return expandPath(s)
+					return ExpandPath(s)
 				}
 			}
 		}
 	}
 	if s := os.Getenv("MCP_FUNNEL_CONFIG"); s != "" {
-		return expandPath(s)
+		return ExpandPath(s)
 	}
 	return ""
 }
 
 // Validate is part of kong's interface; the file is read and checked when the first flag is resolved.
-func (r *fileResolver) Validate(app *kong.Application) error { return nil }
+func (r *FileResolver) Validate(app *kong.Application) error { return nil }
 
-func (r *fileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+// Resolve returns the value of a flag that the command line does not set; nil if neither a variable nor the file does.
+func (r *FileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if flag.Name == "config" {
 		return nil, nil
 	}
 	if r.values == nil {
 		r.values = map[string]any{}
 		if err := unknownVariable(os.Environ(), k.Model); err != nil && !withoutSettings(k) {
-			return nil, configError{err}
+			return nil, ConfigError{err}
 		}
 		if path := configPath(k); path != "" {
 			values, err := readConfig(path, k.Model)
 			if err != nil {
-				return nil, configError{err}
+				return nil, ConfigError{err}
 			}
 			r.values = values
 		}
@@ -99,10 +101,13 @@ func withoutSettings(k *kong.Context) bool {
 // variablePrefix starts the names of this program's environment variables.
 const variablePrefix = "MCP_FUNNEL_"
 
+// TokenVariable names the environment variable of the token. No flag takes a token: other users can read command lines.
+const TokenVariable = "MCP_FUNNEL_TOKEN"
+
 // unknownVariable returns an error for a variable with this program's prefix that is no setting, most likely a
 // misspelled one, which would leave a setting at its default unnoticed.
 func unknownVariable(environment []string, app *kong.Application) error {
-	known := map[string]bool{tokenVariable: true}
+	known := map[string]bool{TokenVariable: true}
 	for _, f := range app.Flags {
 		for _, name := range f.Envs {
 			known[name] = true
@@ -116,7 +121,10 @@ func unknownVariable(environment []string, app *kong.Application) error {
 		if meant := content.Nearest(name, slices.Sorted(maps.Keys(known))); meant != "" {
 			return fmt.Errorf("unknown variable %.60s; did you mean %s?", name, meant)
 		}
-		return fmt.Errorf("unknown variable %.60s: no setting has that name; mcp-funnel serve --help lists them", name)
+		return fmt.Errorf(
+			"unknown variable %.60s: no setting has that name; mcp-funnel serve --help lists them",
+			name,
+		)
 	}
 	return nil
 }
@@ -157,7 +165,11 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", path, content.ClipBytes(err.Error(), 500)) // the parser quotes whole lines
+		return nil, fmt.Errorf(
+			"%s: %s",
+			path,
+			content.ClipBytes(err.Error(), 500),
+		) // the parser quotes whole lines
 	}
 	values := map[string]any{}
 	for i, doc := range file.Docs {
@@ -183,7 +195,11 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
 					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}
-				return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")))
+				return nil, at(
+					path,
+					e.Key,
+					fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")),
+				)
 			}
 			v, err := scalar(e.Value, flag)
 			if err == nil {

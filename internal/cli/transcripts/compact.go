@@ -1,4 +1,4 @@
-package main
+package transcripts
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+
 	"github.com/mcp-funnel/mcp-funnel/compaction"
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
@@ -20,7 +22,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/transcript"
 )
 
-type compact struct {
+// Compact is the command compact.
+type Compact struct {
 	File     string   `arg:"" help:"Transcript of a client, or messages of an API as JSON."`
 	Budget   int      `env:"-" placeholder:"TOKENS" help:"What the client sends must have at most so many tokens."`
 	Output   string   `env:"-" short:"o" placeholder:"FILE" help:"Where to write the transcript; the file must not exist. Default: standard output."`
@@ -32,7 +35,8 @@ type compact struct {
 	JSON     bool     `env:"-" name:"json" help:"Print the figures as JSON."`
 }
 
-func (c *compact) Help() string {
+// Help returns the examples of the command's help.
+func (c *Compact) Help() string {
 	return `Replaces outputs of tools in a transcript by pointers to observations, so that
 what the client sends next fits the budget. First go results that a later call
 repeats, then receipts, then the oldest. Messages, errors and the last results
@@ -56,25 +60,28 @@ const maxTranscript = 512 << 20
 // elsewhere is the command that reads an output where this server is not offered.
 const elsewhere = "mcp-funnel observations cat %s"
 
-func (c *compact) Run(ctx context.Context, s *Settings, w *streams) error {
+// Run compacts a transcript, restores one, or forgets it.
+func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	if c.Budget <= 0 && !c.Expand && !c.Forget {
-		return usagef(
+		return cli.Usagef(
 			"--budget must be more than 0: write how many tokens the client may send, such as --budget 100000",
 		)
 	}
 	if c.Fork && (c.Output != "" || c.Expand || c.Forget) {
-		return usagef("--fork writes a new session beside the file: leave out -o, --expand and --forget")
+		return cli.Usagef("--fork writes a new session beside the file: leave out -o, --expand and --forget")
 	}
 	if c.Forget && c.Expand {
-		return usagef("--forget and --expand exclude each other: restore the transcript with --expand first")
+		return cli.Usagef(
+			"--forget and --expand exclude each other: restore the transcript with --expand first",
+		)
 	}
 	if c.Last < 0 {
-		return usagef("--keep is the number of results that stay: 0 for none")
+		return cli.Usagef("--keep is the number of results that stay: 0 for none")
 	}
 	if c.Forget && c.Output != "" {
-		return usagef("--forget writes nothing: leave out -o")
+		return cli.Usagef("--forget writes nothing: leave out -o")
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	t, err := readTranscript(c.File)
 	if err != nil {
@@ -85,31 +92,31 @@ func (c *compact) Run(ctx context.Context, s *Settings, w *streams) error {
 		return err
 	}
 	defer to.discard()
-	app, err := s.open(w, true)
+	app, err := s.Open(w, true)
 	if err != nil {
 		return err
 	}
-	defer app.close()
-	if app.store == nil {
+	defer app.Close()
+	if app.Store == nil {
 		return errors.New("there is no store to keep the outputs in: name a directory with --store DIR")
 	}
 	keeper := &keeper{ctx: ctx, app: app}
 	if c.Expand { // it only reads, and a map is replaced in one step
-		m, err := loadMap(app.store, t)
+		m, err := loadMap(app.Store, t)
 		if err != nil {
 			return err
 		}
 		return c.expand(t, m, keeper, to, w)
 	}
-	unlock, err := lockMaps(app.store)
+	unlock, err := lockMaps(app.Store)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := forgetOld(app.store, mapName(t)); err != nil {
+	if err := forgetOld(app.Store, mapName(t)); err != nil {
 		return err
 	}
-	m, err := loadMap(app.store, t)
+	m, err := loadMap(app.Store, t)
 	if err != nil {
 		return err
 	}
@@ -117,8 +124,8 @@ func (c *compact) Run(ctx context.Context, s *Settings, w *streams) error {
 		return c.forget(app, t, m, w)
 	}
 	out, r, err := compaction.Compact(t, m, keeper, compaction.Options{
-		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: app.counter.Count, Path: elsewhere,
-		Mask: s.maskText(),
+		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: app.Counter.Count, Path: elsewhere,
+		Mask: maskText(s),
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
@@ -135,11 +142,11 @@ func keepOf(last int) int {
 }
 
 // finish writes what was compacted, its map and its figures.
-func (c *compact) finish(
-	app *app, t *transcript.Transcript, m *compaction.Map, out []byte, r compaction.Report,
-	to *target, w *streams,
+func (c *Compact) finish(
+	app *cli.App, t *transcript.Transcript, m *compaction.Map, out []byte, r compaction.Report,
+	to *target, w *cli.Streams,
 ) error {
-	if err := saveMap(app.store, t, m); err != nil {
+	if err := saveMap(app.Store, t, m); err != nil {
 		return err
 	}
 	if c.Fork {
@@ -149,15 +156,15 @@ func (c *compact) finish(
 	} else if err := to.write(w, out); err != nil {
 		return err
 	}
-	err := app.trace.Append(trace.Call{
+	err := app.Trace.Append(trace.Call{
 		At: time.Now(), Session: t.Session, Owner: observations.Local, Tool: "compact", Status: "success", Verdict: "ok",
 		Via: trace.ViaCompaction, SeenTokens: int64(r.Before), ShownTokens: int64(r.After),
 	})
 	if err != nil {
-		app.log.Warn("the compaction is not in the trace", "cause", err)
+		app.Log.Warn("the compaction is not in the trace", "cause", err)
 	}
 	if c.JSON {
-		return writeJSON(w.err, r, "")
+		return cli.WriteJSON(w.Err, r, "")
 	}
 	text := fmt.Sprintf("%d tokens before, %d after: %s replaced now, %d before", r.Before, r.After,
 		content.Plural(int64(r.Replaced), "output", "outputs"), r.Replayed)
@@ -175,12 +182,18 @@ func (c *compact) finish(
 	if t.Unknown > 0 {
 		text += "; " + content.Plural(int64(t.Unknown), "line", "lines") + " of an unknown kind unchanged"
 	}
-	printMessage(w.err, text)
+	cli.PrintMessage(w.Err, text)
 	return nil
 }
 
 // expand writes the restored transcript.
-func (c *compact) expand(t *transcript.Transcript, m *compaction.Map, k *keeper, to *target, w *streams) error {
+func (c *Compact) expand(
+	t *transcript.Transcript,
+	m *compaction.Map,
+	k *keeper,
+	to *target,
+	w *cli.Streams,
+) error {
 	out, e, err := compaction.Expand(t, m, k)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
@@ -198,7 +211,7 @@ func (c *compact) expand(t *transcript.Transcript, m *compaction.Map, k *keeper,
 	if err := to.write(w, out); err != nil {
 		return err
 	}
-	printMessage(w.err, content.Plural(int64(e.Restored), "text", "texts")+" restored")
+	cli.PrintMessage(w.Err, content.Plural(int64(e.Restored), "text", "texts")+" restored")
 	return left
 }
 
@@ -210,7 +223,7 @@ type target struct {
 	keep bool
 }
 
-func (c *compact) target(t *transcript.Transcript) (*target, error) {
+func (c *Compact) target(t *transcript.Transcript) (*target, error) {
 	to := &target{}
 	path := c.Output
 	switch {
@@ -236,9 +249,9 @@ func (c *compact) target(t *transcript.Transcript) (*target, error) {
 }
 
 // write writes the whole transcript.
-func (t *target) write(w *streams, out []byte) error {
+func (t *target) write(w *cli.Streams, out []byte) error {
 	if t.f == nil {
-		_, err := w.out.Write(out)
+		_, err := w.Out.Write(out)
 		return err
 	}
 	_, err := t.f.Write(out)
@@ -258,7 +271,7 @@ func (t *target) discard() {
 }
 
 // fork writes a new session beside the file, and its map, and says how it is resumed.
-func (c *compact) fork(app *app, out []byte, m *compaction.Map, to *target, w *streams) error {
+func (c *Compact) fork(app *cli.App, out []byte, m *compaction.Map, to *target, w *cli.Streams) error {
 	t, err := transcript.Read(out)
 	if err != nil {
 		return err
@@ -271,7 +284,7 @@ func (c *compact) fork(app *app, out []byte, m *compaction.Map, to *target, w *s
 	if err != nil {
 		return err
 	}
-	if err := saveMap(app.store, forked, m.Moved(lines, to.id)); err != nil {
+	if err := saveMap(app.Store, forked, m.Moved(lines, to.id)); err != nil {
 		return err
 	}
 	if err := to.write(w, fork); err != nil {
@@ -281,7 +294,10 @@ func (c *compact) fork(app *app, out []byte, m *compaction.Map, to *target, w *s
 	if t.Format == transcript.Codex {
 		command = "codex resume "
 	}
-	printMessage(w.err, fmt.Sprintf("%s is the new session; resume it with: %s", to.f.Name(), command+to.id))
+	cli.PrintMessage(
+		w.Err,
+		fmt.Sprintf("%s is the new session; resume it with: %s", to.f.Name(), command+to.id),
+	)
 	return nil
 }
 
@@ -294,8 +310,8 @@ func newUUID() string {
 }
 
 // forget unpins the outputs of a map that no other map refers to, and removes it.
-func (c *compact) forget(app *app, t *transcript.Transcript, m *compaction.Map, w *streams) error {
-	root, err := mapsDir(app.store)
+func (c *Compact) forget(app *cli.App, t *transcript.Transcript, m *compaction.Map, w *cli.Streams) error {
+	root, err := mapsDir(app.Store)
 	if err != nil {
 		return err
 	}
@@ -314,21 +330,21 @@ func (c *compact) forget(app *app, t *transcript.Transcript, m *compaction.Map, 
 		case others[s.Observation]:
 			stay++
 		default:
-			app.unpin(s.Observation)
+			unpin(app, s.Observation)
 			gone++
 		}
 	}
-	if err := removeMap(app.store, t); err != nil {
+	if err := removeMap(app.Store, t); err != nil {
 		return err
 	}
-	if err := saveMap(app.store, t, rest); err != nil {
+	if err := saveMap(app.Store, t, rest); err != nil {
 		return err
 	}
 	text := content.Plural(int64(gone), "output", "outputs") + " may expire now"
 	if stay > 0 {
 		text += fmt.Sprintf("; %d more stay for another transcript, such as a fork", stay)
 	}
-	printMessage(w.err, text)
+	cli.PrintMessage(w.Err, text)
 	return nil
 }
 

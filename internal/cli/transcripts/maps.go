@@ -1,4 +1,4 @@
-package main
+package transcripts
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/compaction"
+	"github.com/mcp-funnel/mcp-funnel/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/transcript"
@@ -27,7 +28,7 @@ const (
 func mapsDir(store *observations.Store) (*os.Root, error) {
 	dir := filepath.Join(store.Dir(), "maps")
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, explainWrite(store, err)
+		return nil, cli.ExplainWrite(store, err)
 	}
 	return osfile.OpenDir(dir)
 }
@@ -112,7 +113,7 @@ func saveMap(store *observations.Store, t *transcript.Transcript, m *compaction.
 	defer root.Close() //nolint:errcheck // the file is closed
 	if err := osfile.ReplaceIn(root, mapName(t), mapName(t)+".tmp", text); err != nil {
 		return fmt.Errorf("the map could not be written, and without it nothing can be restored: %w",
-			explainWrite(store, err))
+			cli.ExplainWrite(store, err))
 	}
 	return nil
 }
@@ -143,8 +144,11 @@ func referred(root *os.Root, except string) (map[string]bool, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("nothing is unpinned, because the map %s cannot be read (%w): repair it, or move it away",
-				filepath.Join(root.Name(), name), err)
+			return nil, fmt.Errorf(
+				"nothing is unpinned, because the map %s cannot be read (%w): repair it, or move it away",
+				filepath.Join(root.Name(), name),
+				err,
+			)
 		}
 		for _, s := range m.Swaps {
 			all[s.Observation] = true

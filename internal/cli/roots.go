@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 // roots returns the directories that tools may look into: those of --root, else the current directory unless it is
 // too wide.
-func (s *Settings) roots() []string {
+func (s *Settings) RootDirs() []string {
 	if len(s.Root) > 0 {
 		return s.Root
 	}
@@ -25,9 +25,10 @@ func (s *Settings) roots() []string {
 	return []string{wd}
 }
 
-// expandPath returns an absolute path; "~" is $HOME, as in a shell. (kong asks the password file instead.)
-func expandPath(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
+// ExpandPath returns an absolute path; "~" is $HOME, as in a shell. (kong asks the password file instead.)
+func ExpandPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok &&
+		(rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)
 		}
@@ -50,7 +51,11 @@ func checkRoot(dir string) error {
 	if _, err := os.Stat(dir); err == nil { // a directory of that name
 		return nil
 	}
-	return fmt.Errorf("--root %s: the client did not replace %s; write the directory itself", content.ClipBytes(dir, 200), name)
+	return fmt.Errorf(
+		"--root %s: the client did not replace %s; write the directory itself",
+		content.ClipBytes(dir, 200),
+		name,
+	)
 }
 
 // absentRoot words that a root could not be opened when the program started, and what to do. It is not opened later:
@@ -72,8 +77,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// grantsHome reports whether a directory is the root of the file system, or is or contains the home directory.
-func grantsHome(dir string) bool {
+// GrantsHome reports whether a directory is the root of the file system, or is or contains the home directory.
+func GrantsHome(dir string) bool {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
@@ -87,15 +92,15 @@ func grantsHome(dir string) bool {
 	return filepath.Dir(dir) == dir
 }
 
-// wideRoot words the warning for such a root.
-func wideRoot(dir string) string {
+// WideRoot words the warning for such a root.
+func WideRoot(dir string) string {
 	return "root " + dir + " grants the tools all files in it, keys and mail included; name a project with --root DIR"
 }
 
 // tooWide reports whether a directory is a home, contains one, is a system directory or the root of the file
 // system: granting it unasked would expose far more than a project.
 func tooWide(dir string) bool {
-	if grantsHome(dir) {
+	if GrantsHome(dir) {
 		return true
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -106,7 +111,12 @@ func tooWide(dir string) bool {
 		"/opt", "/srv", "/mnt", "/media", "/tmp", "/Users", "/System", "/Library", "/Applications",
 	}
 	if runtime.GOOS == "windows" {
-		system = []string{os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData"), os.Getenv("PUBLIC")}
+		system = []string{
+			os.Getenv("SystemRoot"),
+			os.Getenv("ProgramFiles"),
+			os.Getenv("ProgramData"),
+			os.Getenv("PUBLIC"),
+		}
 	}
 	for _, d := range system {
 		if d != "" && strings.EqualFold(dir, d) {

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Every tag `to` names a field that takes the setting's value, and a value of it arrives there. Settings without
+// the tag are listed here, with the code that reads them.
+func TestSettingsFillTheirOptions(t *testing.T) {
+	direct := map[string]string{
+		"Config": "configPath", "Root": "RootDirs", "Model": "Counter", "Mask": "Masker", "RedactStore": "Open",
+		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
+		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
+		"UsageFrom": "pullUsage",
+	}
+	var empty Settings
+	zero := empty.Options()
+	for field := range reflect.ValueOf(&empty).Elem().Fields() {
+		if _, has := field.Tag.Lookup("to"); !has {
+			if direct[field.Name] == "" {
+				t.Errorf(
+					"%s fills no option and is not in the list of settings that are read directly",
+					field.Name,
+				)
+			}
+			continue
+		}
+		var s Settings
+		value := reflect.ValueOf(&s).Elem().FieldByName(field.Name)
+		switch value.Kind() {
+		case reflect.Bool:
+			value.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			value.SetInt(7)
+		case reflect.String:
+			value.SetString("x")
+		case reflect.Slice:
+			value.Set(reflect.ValueOf([]string{"x"}))
+		}
+		if reflect.DeepEqual(s.Options(), zero) {
+			t.Errorf("%s: its value does not arrive in %s", field.Name, field.Tag.Get("to"))
+		}
+	}
+}
+
+// The names derived from fields are the flags that kong has.
+func TestFlagNames(t *testing.T) {
+	var c struct{ Settings }
+	parser, err := kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := settingNames(parser.Model)
+	for field := range reflect.ValueOf(&c.Settings).Elem().Fields() {
+		if name := flagName(field); known[name] == nil && name != "config" {
+			t.Errorf("%s: no flag --%s", field.Name, name)
+		}
+	}
+}
+
+// A limit of 0 is none: to the store, for which 0 is the default, that is a negative one.
+func TestZeroIsNoLimit(t *testing.T) {
+	o := (&Settings{Quota: 0, MinFree: 5}).Options()
+	if o.Store.Quota != -1 || o.Store.MinFree != 5 {
+		t.Errorf("quota %d, free space %d", o.Store.Quota, o.Store.MinFree)
+	}
+}
+
+func TestAgeIsReadInDaysToo(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "90s": 90 * time.Second, "12h": 12 * time.Hour, "0": 0,
+	} {
+		var a Age
+		if err := a.UnmarshalText([]byte(text)); err != nil || time.Duration(a) != want {
+			t.Errorf("%s: %v, %v", text, time.Duration(a), err)
+		}
+	}
+	for _, bad := range []string{"", "d", "-1d", "-5s", "7", "7 days", "NaNd", "1e9d"} {
+		var a Age
+		if err := a.UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%q was taken as %v", bad, time.Duration(a))
+		}
+	}
+}
+
+// The current directory is granted unasked only where that is no home and no system.
+func TestTooWide(t *testing.T) {
+	base := t.TempDir()
+	home := filepath.Join(base, "people", "ann")
+	project := filepath.Join(home, "project")
+	if err := os.MkdirAll(project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	for dir, want := range map[string]bool{
+		string(filepath.Separator): true, home: true, filepath.Dir(home): true, project: false,
+	} {
+		if got := tooWide(dir); got != want {
+			t.Errorf("%s: %t", dir, got)
+		}
+	}
+}
