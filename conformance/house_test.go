@@ -27,7 +27,7 @@ var floors = [][]string{
 	2: {"internal/content", "internal/linesearch", "internal/sandbox", "internal/tree"},
 	3: {
 		"chat", "internal/continuation", "internal/intent", "internal/jsontrunc", "internal/usage", "internal/worker",
-		"observations", "server/jsonrpc", "tokens", "transcript",
+		"observations", "server/callstate", "server/jsonrpc", "tokens", "transcript",
 	},
 	4: {
 		"compaction", "internal/account", "internal/generation", "internal/kind/digest", "internal/kind/record", "prompts",

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/server/callstate"
+
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/tokens"
@@ -30,7 +32,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, counter: o.Counter, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask,
-		sealer: newStateSealer(), lateRoots: lateRoots,
+		sealer: callstate.NewSealer(), lateRoots: lateRoots,
 		self: mcp.Implementation{Name: "mcp-funnel", Version: o.Version, Title: "mcp-funnel"},
 	}
 	s.run = func(ctx context.Context, r funnel.Request) (funnel.Answer, error) {

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/server/callstate"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -25,9 +26,8 @@ import (
 //	tools/call + q2 ──► run: Ask 1 = q1, Ask 2 = q2 ──► the answer
 
 const (
-	maxRounds      = 10               // questions of one call
-	maxAnswerBytes = 96 << 10         // bytes of all replies: the state that holds them must fit in the params
-	roundLifetime  = 10 * time.Minute // how long after a question its reply is accepted
+	maxRounds      = 10       // questions of one call
+	maxAnswerBytes = 96 << 10 // bytes of all replies: the state that holds them must fit in the params
 )
 
 // roundTrips holds the questions of one call and the client's replies, over all repetitions of the call.
@@ -37,7 +37,7 @@ type roundTrips struct {
 	capabilities func() mcp.ClientCapabilities
 
 	mu               sync.Mutex
-	answered         []answeredQuestion
+	answered         []callstate.Answered
 	next             int             // index in answered for the next question
 	pending          *tools.Question // the question for the client; nil: none
 	lackedCapability string          // the missing capability for which a question was refused; "": none
@@ -58,15 +58,15 @@ func (k *call) roundTrips(args json.RawMessage) (*roundTrips, *jsonrpc.Fault) {
 	if fault != nil || sealed == "" {
 		return r, fault
 	}
-	s, ok := r.server.sealer.unseal(r.binding, sealed)
+	s, ok := r.server.sealer.Unseal(r.binding, sealed)
 	if !ok {
 		return nil, jsonrpc.BadParams("%s: requestState is invalid for this call or older than %s; repeat the call without it",
-			jsonrpc.Echo(tool), roundLifetime)
+			jsonrpc.Echo(tool), callstate.Lifetime)
 	}
 	r.answered = s.Given
 	// If the reply is missing, the question is asked again.
 	if result := responses[roundName(len(s.Given))]; result != nil {
-		r.answered = append(r.answered, answeredQuestion{s.Asked, result})
+		r.answered = append(r.answered, callstate.Answered{Question: s.Asked, Result: result})
 	}
 	return r, nil
 }
@@ -118,7 +118,7 @@ func (r *roundTrips) inputRequired() *mcp.CallToolResult {
 	name := roundName(len(r.answered))
 	out := &mcp.CallToolResult{}
 	out.ResultType = mcp.ResultTypeInputRequired
-	out.RequestState = r.server.sealer.seal(r.binding, roundState{Given: r.answered, Asked: digestOf(*r.pending)})
+	out.RequestState = r.server.sealer.Seal(r.binding, callstate.State{Given: r.answered, Asked: digestOf(*r.pending)})
 	switch _, params := clientRequest(*r.pending); p := params.(type) {
 	case mcp.ElicitationParams:
 		out.InputRequests = mcp.InputRequests{name: mcp.NewElicitationInputRequest(p)}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/server/callstate"
+
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -99,7 +101,7 @@ func TestAskInRoundsNeedsTheCapability(t *testing.T) {
 func TestRequestStateIsBound(t *testing.T) {
 	s := newTestServer(t, withAskTools)
 	now := time.Now()
-	s.sealer.now = func() time.Time { return now }
+	s.sealer.Now = func() time.Time { return now }
 	c := newModern(t, s)
 	first := c.round("greet", `{}`, "", servertest.CanAll)
 	state := first.Result.RequestState
@@ -138,7 +140,7 @@ func TestRequestStateIsBound(t *testing.T) {
 		"another process's state",
 		newModern(t, newTestServer(t, withAskTools)).round("greet", `{}`, with(state), servertest.CanAll),
 	)
-	now = now.Add(roundLifetime + 2*time.Second)
+	now = now.Add(callstate.Lifetime + 2*time.Second)
 	refused("an old state", c.round("greet", `{}`, with(state), servertest.CanAll))
 }
 

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/server/callstate"
+
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
@@ -93,7 +95,7 @@ type Server struct {
 	offers     Extra    // all that the server lists: its own tools and templates, then Options.Extra
 	names      []string // of Options.Tools, in their order
 	callLimit  jsonrpc.CallLimiter
-	sealer     stateSealer // of request states
+	sealer     callstate.Sealer // of request states
 	storeWatch storeWatcher
 
 	listens  jsonrpc.OwnerLimiter         // open subscriptions/listen of all connections

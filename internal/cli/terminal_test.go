@@ -17,11 +17,14 @@ func TestBarText(t *testing.T) {
 		},
 		"[########################] 100 %  3 of 3 observations  1/s  3s": {3, 3, "observations", 3 * time.Second},
 		// some came meanwhile
-		"[########################] 100 %  5 of 3 files read  1/s  4.5s": {5, 3, "files read", 4500 * time.Millisecond},
-		// of an unknown total
-		"1200 files walked  1000/s  1.2s":                                           {1200, 0, "1200 files walked", 1200 * time.Millisecond},
-		"[                        ]   0 %  0 bytes of 10.0 MiB read  0 bytes/s  0s": {0, 10 << 20, "bytes read", 0},
-		"0 files searched  0/s  0s":                                                 {0, 0, "0 files searched", 0},
+		"[########################] 100 %  5 of 3 files read  1/s  4.5s": {
+			5, 3, "files read", 4500 * time.Millisecond,
+		},
+		"1200 files walked  1000/s  1.2s": {1200, 0, "1200 files walked", 1200 * time.Millisecond},
+		"[                        ]   0 %  0 bytes of 10.0 MiB read  0 bytes/s  0s": {
+			0, 10 << 20, "bytes read", 0,
+		},
+		"0 files searched  0/s  0s": {0, 0, "0 files searched", 0},
 	} {
 		if got := barText(b.done, b.total, b.message, b.elapsed); got != want {
 			t.Errorf("%q, want %q", got, want)
