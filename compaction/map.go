@@ -2,6 +2,8 @@ package compaction
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -218,4 +220,12 @@ func (m *Map) Moved(lines []int, session string) *Map {
 		}
 	}
 	return moved
+}
+
+// place is a string of a transcript: its line, and its number in it.
+type place struct{ line, number int }
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }

@@ -2,7 +2,6 @@ package compaction
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -93,12 +92,4 @@ func (c *compactor) verify(out []byte) error {
 		return fmt.Errorf("the compacted transcript could not be restored, nothing was written: %w", err)
 	}
 	return nil
-}
-
-// applyEdits returns the transcript's bytes with some strings replaced.
-func applyEdits(t *transcript.Transcript, edits map[int][]transcript.Edit) []byte {
-	for _, e := range edits {
-		slices.SortFunc(e, func(a, b transcript.Edit) int { return cmp.Compare(a.Start, b.Start) })
-	}
-	return t.Apply(edits)
 }

@@ -2,10 +2,7 @@ package tools
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
-
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
 
 // Strings is an argument that is one string or an array of strings. Its schema is anyOf the two: clients that take no
@@ -42,14 +39,4 @@ func (s Strings) MarshalJSON() ([]byte, error) {
 		return json.Marshal(s[0])
 	}
 	return json.Marshal([]string(s))
-}
-
-// checkStrings returns an error if the value is not a string or an array of strings.
-func (f field) checkStrings(v json.RawMessage, fields []field) error {
-	var s Strings
-	if jsonTypeOf(v) != "string" && jsonTypeOf(v) != "array" || json.Unmarshal(v, &s) != nil {
-		return fmt.Errorf("argument %q must be a string or an array of strings, not %s; valid arguments: %s",
-			f.name, content.ClipBytes(string(v), 200), fieldNames(fields))
-	}
-	return nil
 }

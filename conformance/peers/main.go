@@ -52,12 +52,6 @@ func main() {
 	}
 }
 
-type options struct {
-	bin, npm, cache, tree, only, page, record, check string
-	small, clean, wire                               bool
-	rounds                                           int
-}
-
 func run(ctx context.Context, o options) error {
 	if o.cache == "" {
 		dir, err := os.UserCacheDir()

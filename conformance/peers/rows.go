@@ -8,22 +8,6 @@ import (
 	"strings"
 )
 
-// row is one line of the table: the work, the peer, and the bar.
-type row struct {
-	family, name string
-	beside       string  // program or module of the peer; its version is reported
-	bar          float64 // maximum ratio, or with a unit the maximum figure; 0 without a unit: no bar
-	unit         string  // "": the bar limits the ratio; else "ms", "µs", "MB", "%"
-	// the peer's figure on the machine on which the bar was set, in the same unit: the ratio must then be at most
-	// bar/beyond; 0: the figure must be at most bar
-	beyond  float64
-	noisy   bool // too noisy at small size to compare with recorded ratios
-	setup   setup
-	figures func(context.Context) (result, error) // replaces setup for rows with a measurement of their own
-}
-
-func (r row) id() string { return r.family + "/" + r.name }
-
 const (
 	grepSize = 200 << 20
 	jqSize   = 200 << 20

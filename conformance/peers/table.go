@@ -6,21 +6,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
-
-// quantile returns the q-quantile of the values, or 0 if there are none. It sorts a copy.
-func quantile[T cmp.Ordered](values []T, q float64) (none T) {
-	if len(values) == 0 {
-		return none
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(int(math.Ceil(q*float64(len(values))))-1, len(values)-1)]
-}
-
-func median[T cmp.Ordered](values []T) T { return quantile(values, 0.5) }
 
 // markdown formats a table: head holds the two header lines, rows the cells.
 func markdown(head string, rows [][]string) string {
@@ -70,14 +58,6 @@ func (r result) figure() float64 {
 	return r.value
 }
 
-// maxFigure returns the maximum figure that meets the bar.
-func (r row) maxFigure() float64 {
-	if r.beyond > 0 {
-		return r.bar / r.beyond
-	}
-	return r.bar
-}
-
 // verdict reports whether the row meets its bar.
 func (r result) verdict() string {
 	switch {
@@ -94,9 +74,6 @@ func (r result) verdict() string {
 	}
 	return "yes"
 }
-
-// free reports whether the row has no bar: its ratio is only reported.
-func (r row) free() bool { return r.bar == 0 && r.unit == "" }
 
 func (r result) barText() string {
 	if r.free() {

@@ -28,22 +28,6 @@ const (
 	figureCount
 )
 
-// wireServer is one server with its measurements from all rounds.
-type wireServer struct {
-	name, version string
-	command       []string
-	echo          bool   // has the tool echo
-	read          string // name of the tool that reads a file
-	funnel        bool   // answers for the large file with a page or a receipt; takes paths below its root
-
-	figures    [figureCount][]float64
-	answerSize int // size of the large answer, in bytes
-}
-
-func (s *wireServer) median(figure int) float64 { return median(s.figures[figure]) }
-
-func (s *wireServer) add(figure int, n float64) { s.figures[figure] = append(s.figures[figure], n) }
-
 const (
 	calls      = 500 // sequential calls of one kind per round
 	bursts     = 20

@@ -1,8 +1,10 @@
 package jsontrunc
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 )
@@ -325,4 +327,95 @@ func (c *Checker) lastLevel(r *Report) int {
 		}
 	}
 	return object
+}
+
+// writeStrict is Write for a whole check.
+func (c *Checker) writeStrict(p []byte) {
+	s := c.strict
+	base := c.base
+	from := 0 // in p, of what follows the last top-level value
+	for rest := p; len(rest) > 0 && c.t.Err() == nil && s.trailing < 0; {
+		n := c.Item(rest, &c.item)
+		if n > 0 {
+			s.item(c, rest, &c.item)
+		} else {
+			var e content.Event
+			n, e = c.Scan(rest)
+			s.scan(c, e)
+			depth := c.t.Depth()
+			if e == content.ObjectStart || e == content.ArrayStart {
+				depth--
+			}
+			at := len(p) - len(rest) + n
+			switch {
+			case depth > 0:
+			case e.Starts():
+				if s.between && !s.newline && bytes.IndexByte(p[from:at], '\n') < 0 {
+					s.trailing = s.ended
+				}
+				s.between = false
+			case e.Ends():
+				s.between, s.newline, s.ended, from = true, false, base+int64(at), at
+			}
+		}
+		rest = rest[n:]
+	}
+	if s.between && bytes.IndexByte(p[from:], '\n') >= 0 {
+		s.newline = true
+	}
+	read := min(int64(len(p)), c.t.Offset()+c.bomSize-base)
+	if c.t.Err() != nil && len(bytes.Trim(p[max(0, read):], "\r\n")) > 0 {
+		s.more = true
+	}
+	if s.trailing >= 0 {
+		read = max(0, s.trailing-base)
+	}
+	if read > 0 {
+		s.lines += int64(bytes.Count(p[:read], []byte{'\n'}))
+		if t := bytes.TrimRight(p[:read], " \t\r\n"); len(t) > 0 {
+			s.last = t[len(t)-1]
+		}
+	}
+}
+
+// closeStrict completes the report of a whole check.
+func (c *Checker) closeStrict(r *Report) {
+	s := c.strict
+	r.Line, r.Duplicates = s.lines+1, s.double
+	switch {
+	case s.trailing >= 0:
+		r.State, r.Offset, r.Reason = Trailing, s.trailing, "text follows a value on its line"
+		r.Inside, r.Pointer = content.BetweenValues, ""
+	case s.invalid >= 0 && r.State != Broken:
+		state := Broken
+		if r.State == Whole {
+			state = Trailing
+		}
+		r.State, r.Offset, r.Reason = state, s.invalid, "the text is not UTF-8 from this byte on"
+	case r.State == Broken && r.Values > 0 && r.Inside == content.BetweenValues:
+		r.State = Trailing
+		r.Reason = "text follows the end of the document: " + r.Reason
+	case r.State == Broken && !s.more && (r.Inside == "string" || r.Inside == "key"):
+		r.State, r.Reason = Cut, "" // the line end is the file's, not the string's
+		r.Piece = strings.TrimRight(r.Piece, "\r\n")
+	case r.State == Broken && c.t.Depth() >= content.MaxDepth:
+		r.State = TooDeep
+	case r.State == Cut && c.t.Depth() == 0:
+		if _, err := c.t.End(); err == nil {
+			r.State, r.Values = Whole, r.Values+1
+			if r.Inside == "number" {
+				r.State = Ambiguous
+				r.Reason = "a number at the end of the text may go on: end it with a newline"
+			} else {
+				r.Inside = ""
+			}
+		}
+	case r.State == Cut && (r.Inside == "object" || r.Inside == "array"):
+		switch s.last {
+		case ',':
+			r.Inside = "after a comma in " + content.Article(r.Inside)
+		case ':':
+			r.Inside = "after a colon in " + content.Article(r.Inside)
+		}
+	}
 }

@@ -5,20 +5,10 @@
 package osfile
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 )
-
-// ErrNotRegular, ErrLink and ErrForeign are why OpenOwn refuses a file.
-var (
-	ErrNotRegular = errors.New("it is not a regular file")
-	ErrLink       = errors.New("it is a link")
-	ErrForeign    = errors.New("it belongs to another user")
-)
-
-var errReplaced = errors.New("it was replaced while it was opened")
 
 // OpenOwn opens a regular file of this user for reading. It follows no link in the last name and never waits for the
 // writer of a FIFO. What is checked is the opened file, so nobody can replace it after the check.
@@ -37,8 +27,6 @@ func OpenOwn(path string) (*os.File, fs.FileInfo, error) {
 	}
 	return f, info, nil
 }
-
-func refused(path string, err error) error { return &fs.PathError{Op: "open", Path: path, Err: err} }
 
 func checkOwn(info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {

@@ -107,24 +107,6 @@ func receive() (fds []int, err error) {
 	return fds, nil
 }
 
-// initProcess is the first process of a sandbox: it prepares the command's view, starts it and reaps its tree.
-type initProcess struct {
-	header
-	control *os.File
-	in      *bufio.Reader
-	pid     int   // of the command
-	mounts  []int // descriptors of detached mounts
-
-	sharedByKey bool // System V shared memory has a bounded size
-}
-
-func (i *initProcess) report(r reply) {
-	line, err := json.Marshal(r)
-	if err == nil {
-		_, _ = i.control.Write(append(line, '\n'))
-	}
-}
-
 func (i *initProcess) run() error {
 	if err := i.prepare(); err != nil {
 		return err

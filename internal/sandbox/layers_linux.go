@@ -74,3 +74,13 @@ func tryFilter() error {
 	}
 	return nil
 }
+
+// Names of the layers.
+const (
+	layerNamespaces = "namespaces"
+	layerFiles      = "files"
+	layerNetwork    = "network"
+	layerRights     = "rights"
+	layerLandlock   = "landlock"
+	layerCalls      = "system calls"
+)

@@ -15,16 +15,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/seccomp"
 )
 
-// Names of the layers.
-const (
-	layerNamespaces = "namespaces"
-	layerFiles      = "files"
-	layerNetwork    = "network"
-	layerRights     = "rights"
-	layerLandlock   = "landlock"
-	layerCalls      = "system calls"
-)
-
 // restrict drops the rights of this process and of all that it starts.
 func (i *initProcess) restrict() error {
 	must := func(layer string, err error) error {

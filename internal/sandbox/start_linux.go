@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
@@ -28,46 +27,6 @@ const (
 // of /proc and /sys even in its own namespaces. It lies above the ranges that distributions give to users and
 // containers.
 const commandUID = 0x7ffe0000
-
-// Process is a running command.
-type Process struct {
-	cmd     *exec.Cmd
-	control *os.File // the server's end; init ends when it is closed
-	replies *bufio.Reader
-
-	done chan struct{}
-	end  struct {
-		status Status
-		err    error
-	}
-	reapMu sync.Mutex
-	reaped bool
-}
-
-// header is what the server sends to init over the control socket.
-type header struct {
-	Spec
-	Namespaces bool
-	Sources    []sourceID // one for each of Spec.Mounts
-}
-
-// sourceID says how init finds the source of a mount.
-type sourceID struct {
-	Detached int    // a detached mount: its number among those that are sent, from 1; 0: by path
-	Device   uint64 // identity of the file at the path; 0: it does not exist
-	Inode    uint64
-	File     bool
-	NotThere bool
-}
-
-// reply is what init reports: first that the command runs, then how it ended.
-type reply struct {
-	Started bool    `json:"started,omitempty"`
-	Layer   string  `json:"layer,omitempty"` // the layer that failed
-	Error   string  `json:"error,omitempty"`
-	Missing bool    `json:"missing,omitempty"` // the program cannot be run
-	End     *Status `json:"end,omitempty"`
-}
 
 // Start runs a command whose standard output and error are stdout and stderr; its standard input is empty. Start does
 // not close them. The error is an [*Unavailable] if containment fails, and wraps [ErrNotFound] if the program does.
@@ -110,9 +69,6 @@ func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 	}
 	return p, nil
 }
-
-// kind is what init must know before it starts.
-type kind struct{ namespaces, net bool }
 
 // startInit starts an init that waits for its command.
 func startInit(k kind) (*Process, error) {

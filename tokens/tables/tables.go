@@ -304,3 +304,10 @@ func le64(s string, i uint32) uint64 {
 	s = s[:8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
+
+// words is a set of short tokens: a perfect hash table in which each key has exactly one possible slot. A key's slot
+// depends on its hash and on a pilot, a byte shared by all keys whose hashes end with the same bits. All pilots
+// together fit into the CPU cache, so a lookup costs one cache miss.
+type words struct {
+	pilots, keys string
+}

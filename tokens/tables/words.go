@@ -5,13 +5,6 @@ import (
 	"math/bits"
 )
 
-// words is a set of short tokens: a perfect hash table in which each key has exactly one possible slot. A key's slot
-// depends on its hash and on a pilot, a byte shared by all keys whose hashes end with the same bits. All pilots
-// together fit into the CPU cache, so a lookup costs one cache miss.
-type words struct {
-	pilots, keys string
-}
-
 const shortWord = 8 // tokens of up to 8 bytes have keys of 8 bytes, longer ones of 16
 
 // Key returns the first n bytes of text, 1 to 15, as two numbers. The topmost four bits of high are the length; the

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
 	"github.com/mcp-funnel/mcp-funnel/internal/lru"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -39,13 +37,6 @@ func Deliver(o Options) tools.Tool {
 		Paged:   true,
 		Toolset: Toolset,
 	}, d.run)
-}
-
-// deliverer runs the tool deliver.
-type deliverer struct {
-	options  Options
-	branches *lru.Values[string, string] // the continuation of each document, by owner and document
-	refused  *lru.Values[string, bool]   // parts that were not joined, by owner, document and hash of the part
 }
 
 // Check implements [tools.Checker].
@@ -193,18 +184,6 @@ func countWith(in tools.Input) func(string) int {
 		n, _ := c.Total()
 		return int(n)
 	}
-}
-
-func readAll(src *source.Source) ([]byte, error) {
-	if src.Size > maxDocument {
-		return nil, fmt.Errorf("it has %d bytes; a document may have %d", src.Size, int64(maxDocument))
-	}
-	text := make([]byte, src.Size)
-	n, err := src.ReadAt(text, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return continuation.Decode(text[:n])
 }
 
 // store stores the part, and the joined text if it is another one.

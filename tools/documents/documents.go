@@ -5,6 +5,16 @@
 // go on. How parts are joined is the business of [continuation].
 package documents
 
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
+	"github.com/mcp-funnel/mcp-funnel/internal/lru"
+	"github.com/mcp-funnel/mcp-funnel/internal/source"
+)
+
 // Toolset is the name of this package's toolset.
 const Toolset = "documents"
 
@@ -21,3 +31,22 @@ const maxDocument = 64 << 20
 // maxBranches is how many continued documents are remembered, so that a second continuation of one can be reported. It
 // is a hint: another process does not see it.
 const maxBranches = 1000
+
+// deliverer runs the tool deliver.
+type deliverer struct {
+	options  Options
+	branches *lru.Values[string, string] // the continuation of each document, by owner and document
+	refused  *lru.Values[string, bool]   // parts that were not joined, by owner, document and hash of the part
+}
+
+func readAll(src *source.Source) ([]byte, error) {
+	if src.Size > maxDocument {
+		return nil, fmt.Errorf("it has %d bytes; a document may have %d", src.Size, int64(maxDocument))
+	}
+	text := make([]byte, src.Size)
+	n, err := src.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return continuation.Decode(text[:n])
+}

@@ -315,3 +315,7 @@ func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string 
 	s.WriteString("; grep and slice work on what is there")
 	return s.String()
 }
+
+// noLookaround says how the regular expressions of this jq differ from those of others.
+const noLookaround = "Regular expressions are RE2, without look-ahead, look-behind and back-references: " +
+	`to divide a text before a string use split("\n…") instead.`

@@ -1,0 +1,90 @@
+package continuation
+
+// Verdict says what the writer of the document should do.
+type Verdict string
+
+// The verdicts.
+const (
+	Continue Verdict = "continue" // send the next part
+	Done     Verdict = "done"     // the document is whole
+	Refused  Verdict = "refused"  // the part was not joined; the document is as it was
+	Stop     Verdict = "stop"     // more text cannot help
+	Unknown  Verdict = "unknown"  // the text is not JSON: only its writer knows
+)
+
+// State says what the text is, by parsing it.
+type State string
+
+// The states.
+const (
+	Whole     State = "whole"
+	Cut       State = "cut"      // more text can make it whole
+	Broken    State = "broken"   // no text can
+	Trailing  State = "trailing" // text follows a complete value
+	Empty     State = "empty"
+	Ambiguous State = "ambiguous" // a number that more digits may follow
+	TooDeep   State = "too deep"  // nested deeper than is read: nothing is known
+	NotJSON   State = "not JSON"  // Markdown or code
+)
+
+// Options of a Document. The zero value is ready to use.
+type Options struct {
+	MaxParts      int              // parts after which the document is stuck; 20
+	OutlineTokens int              // of the outline in an answer; 150
+	Tokens        func(string) int // counts tokens; a quarter of the bytes by default
+	// AsShown reports whether a text can be shown as it is, where another is before it: nothing in it is masked or
+	// escaped. All of it by default.
+	AsShown func(before, text string) bool
+}
+
+const (
+	defaultMaxParts      = 20
+	defaultOutlineTokens = 150
+)
+
+// Document is a text of which parts arrive. It is not safe for concurrent use.
+type Document struct {
+	options Options
+	text    []byte // what was joined so far, in UTF-8
+	plain   bool   // the text is not JSON
+	parser  *parser
+	near    *parser // has read the text up to a place before the restart text, or up to it; nil: nothing was read
+	anchor  anchor
+	history history
+	scanned int64 // see [Document.Scanned]
+}
+
+// Result is what Add found.
+type Result struct {
+	Verdict Verdict
+	State   State
+	Join    string // how the part was joined: "first part", "restart text", "overlap", …; "" if it was not
+	Reason  string // why it was refused, or is broken or stuck
+	Dropped string // what of the part was left out: a preface, a doubled element
+}
+
+// New returns an empty document.
+func New(o Options) *Document {
+	if o.MaxParts <= 0 {
+		o.MaxParts = defaultMaxParts
+	}
+	if o.OutlineTokens <= 0 {
+		o.OutlineTokens = defaultOutlineTokens
+	}
+	if o.Tokens == nil {
+		o.Tokens = func(s string) int { return (len(s) + 3) / 4 }
+	}
+	if o.AsShown == nil {
+		o.AsShown = func(_, _ string) bool { return true }
+	}
+	return &Document{options: o, parser: newParser()}
+}
+
+// Text returns the text so far. The caller must not change it.
+func (d *Document) Text() []byte { return d.text }
+
+// Parts returns how many parts arrived, refused ones included.
+func (d *Document) Parts() int { return len(d.history.Parts) }
+
+// Scanned returns how many bytes were parsed in all: parts must not be parsed again and again.
+func (d *Document) Scanned() int64 { return d.scanned }

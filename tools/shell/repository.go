@@ -1,0 +1,103 @@
+package shell
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+)
+
+// guardedNames are files and directories from which clients read commands to run.
+var guardedNames = []string{
+	".mcp.json", ".claude", ".claude.json", ".cursor", ".vscode", ".codex", ".gemini", ".windsurf", ".zed", ".idea",
+	".continue", ".roo", ".kilocode", ".opencode", "opencode.json", ".devcontainer", ".envrc", ".kiro", ".amazonq",
+	".fleet", ".vs", ".husky", ".mise.toml", ".cargo", ".npmrc", ".exrc", ".gdbinit",
+}
+
+// guardedMounts returns read-only mounts over what git and clients run, below a root that commands may write to. A
+// mount cannot be renamed, so that a command cannot put another directory in its place.
+func guardedMounts(root string) (list []sandbox.Mount) {
+	for _, name := range guardedNames {
+		list = append(list, selfMount(filepath.Join(root, name), false)...)
+	}
+	return append(list, repositoryMounts(filepath.Join(root, ".git"))...)
+}
+
+// selfMount returns a mount of a file or directory over itself, none if it is missing or a link.
+func selfMount(path string, write bool) []sandbox.Mount {
+	fi, err := os.Lstat(path)
+	if err != nil || fi.Mode()&fs.ModeSymlink != 0 {
+		return nil
+	}
+	return []sandbox.Mount{{Source: path, Target: path, Write: write, File: !fi.IsDir(), Maybe: true}}
+}
+
+// repositoryMounts returns the mounts that guard the repository or worktree of a path .git.
+func repositoryMounts(dotGit string) (list []sandbox.Mount) {
+	fi, err := os.Lstat(dotGit)
+	switch {
+	case err != nil:
+		return list
+	case fi.IsDir():
+		return append(selfMount(dotGit, true), gitMounts(dotGit)...)
+	case fi.Mode().IsRegular():
+		list = selfMount(dotGit, false)
+		if common, ok := worktreeOf(dotGit); ok {
+			list = append(list, sandbox.Mount{Source: common, Target: common, Write: true})
+			list = append(list, gitMounts(common)...)
+		}
+	}
+	return list
+}
+
+// gitMounts returns the read-only parts of a git directory: configuration and hooks name programs that git runs.
+func gitMounts(dir string) (list []sandbox.Mount) {
+	names := []string{"config", "config.worktree", "hooks"}
+	for _, pattern := range []string{"modules/*/config", "modules/*/hooks", "worktrees/*/config.worktree"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, path := range found {
+			if rel, err := filepath.Rel(dir, path); err == nil {
+				names = append(names, rel)
+			}
+		}
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		fi, err := os.Lstat(path)
+		switch {
+		case err == nil && fi.Mode()&fs.ModeSymlink == 0:
+			list = append(list, sandbox.Mount{Source: path, Target: path, File: !fi.IsDir(), Maybe: true})
+		case err != nil && name == "hooks": // otherwise a command could make one
+			list = append(list, sandbox.Mount{Target: path})
+		}
+	}
+	return list
+}
+
+// worktreeOf returns the git directory that a worktree shares, which lies outside its root. Only git itself can make
+// one name the other: a file .git alone, which anyone may have written, grants nothing.
+func worktreeOf(dotGit string) (common string, ok bool) {
+	b, err := os.ReadFile(dotGit)
+	dir, found := bytes.CutPrefix(bytes.TrimSpace(b), []byte("gitdir: "))
+	if err != nil || !found || len(b) > 4096 {
+		return "", false
+	}
+	own := string(dir)
+	if !filepath.IsAbs(own) {
+		own = filepath.Join(filepath.Dir(dotGit), own)
+	}
+	own = filepath.Clean(own)
+	back, err := os.ReadFile(filepath.Join(own, "gitdir"))
+	if err != nil || strings.TrimSpace(string(back)) != dotGit {
+		return "", false
+	}
+	common = filepath.Dir(filepath.Dir(own))
+	if filepath.Base(filepath.Dir(own)) != "worktrees" {
+		return "", false
+	}
+	real, err := filepath.EvalSymlinks(common)
+	return common, err == nil && real == common
+}
