@@ -419,7 +419,7 @@ func TestToolThatAsksForKeepingIsAnsweredWithAReceipt(t *testing.T) {
 			Request{Tool: tool(tools.Tool{Name: "grep", Paged: true}, func(_ context.Context, out tools.Output) error {
 				out.Keep("obs:k3v9q2m7x4ab", "src/a.go")
 				for i := range rows {
-					if err := out.Row([]byte(strconv.Itoa(i)+": row"), tools.Call{}); err != nil {
+					if err := out.Page().Row([]byte(strconv.Itoa(i)+": row"), tools.Call{}); err != nil {
 						return err
 					}
 				}

@@ -167,7 +167,11 @@ func (o *output) set(f func()) {
 	}
 }
 
-func (o *output) Page() { o.set(func() { o.paged = true }) }
+// Page implements [tools.Output]: the output is the page too. What is stored as a whole stays so.
+func (o *output) Page() tools.Page {
+	o.set(func() { o.paged = !o.kept })
+	return o
+}
 
 func (o *output) SetRowRange(first, total int64) {
 	o.set(func() { o.page.SetRowRange(first, total) })

@@ -34,9 +34,9 @@ type grepArgs struct {
 func pager(rows []string, offset int, counted bool, more func(int) tools.Call) tools.Tool {
 	return tool(tools.Tool{Name: "grep", Paged: true}, func(_ context.Context, out tools.Output) error {
 		for i := min(offset, len(rows)); i < len(rows); i++ {
-			err := out.Row([]byte(rows[i]), more(i))
+			err := out.Page().Row([]byte(rows[i]), more(i))
 			if errors.Is(err, tools.ErrPageFull) {
-				out.Next(tools.Call{Tool: "grep", Args: grepArgs{Source: "obs:k3v9q2m7x4ab", Pattern: "<a>", Offset: int64(i)}})
+				out.Page().Next(tools.Call{Tool: "grep", Args: grepArgs{Source: "obs:k3v9q2m7x4ab", Pattern: "<a>", Offset: int64(i)}})
 				break
 			}
 			if err != nil {
@@ -47,7 +47,7 @@ func pager(rows []string, offset int, counted bool, more func(int) tools.Call) t
 		if counted {
 			total = int64(len(rows))
 		}
-		out.SetRowRange(int64(offset), total)
+		out.Page().SetRowRange(int64(offset), total)
 		return nil
 	})
 }
@@ -124,9 +124,9 @@ func TestPageThatIsNotAllBeginsWithTheWayOn(t *testing.T) {
 func TestPageTellsItsReach(t *testing.T) {
 	for total, of := range map[int64]string{91: "91", -1: "?"} {
 		reaching := tool(tools.Tool{Name: "slice", Paged: true}, func(_ context.Context, out tools.Output) error {
-			out.SetTextRange("bytes", 10, 19, total)
-			out.Next(tools.Call{Tool: "slice", Args: grepArgs{Source: "a", Offset: 20}})
-			return out.Row([]byte("0123456789"), tools.Call{})
+			out.Page().SetTextRange("bytes", 10, 19, total)
+			out.Page().Next(tools.Call{Tool: "slice", Args: grepArgs{Source: "a", Offset: 20}})
+			return out.Page().Row([]byte("0123456789"), tools.Call{})
 		})
 		a := answered(t, funnelOf(t, Options{}), Request{Tool: reaching})
 		if len(a.Blocks) != 2 || !strings.HasPrefix(a.Blocks[0].Text, "showing bytes 10-19 of "+of+"; next: slice {") {
@@ -151,11 +151,11 @@ func TestStretchesAreShownExactly(t *testing.T) {
 	} {
 		a := answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{Name: "slice", Paged: true}, func(_ context.Context, out tools.Output) error {
 			for _, piece := range c.pieces {
-				if err := out.Text([]byte(piece)); err != nil {
+				if err := out.Page().Text([]byte(piece)); err != nil {
 					return err
 				}
 			}
-			out.SetTextRange("bytes", c.from, c.to, c.total)
+			out.Page().SetTextRange("bytes", c.from, c.to, c.total)
 			return nil
 		})})
 		want := []string{c.header, strings.Join(c.pieces, "")}
@@ -180,14 +180,14 @@ func TestRowOfEndsIsNoWhole(t *testing.T) {
 	cut := func(before ...string) Answer {
 		return answered(t, funnelOf(t, Options{}), Request{Tool: tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
 			for _, row := range before {
-				if err := out.Row([]byte(row), tools.Call{}); err != nil {
+				if err := out.Page().Row([]byte(row), tools.Call{}); err != nil {
 					return err
 				}
 			}
-			err := out.TruncatedRow(
+			err := out.Page().TruncatedRow(
 				end, end, 5_000_000, tools.Call{Tool: "jq", Args: grepArgs{Source: "a", Offset: int64(len(before))}},
 			)
-			out.SetRowRange(0, int64(len(before)+1))
+			out.Page().SetRowRange(0, int64(len(before)+1))
 			if errors.Is(err, tools.ErrPageFull) {
 				err = nil
 			}
@@ -274,7 +274,7 @@ func TestNoRows(t *testing.T) {
 		t.Errorf("%q", texted(a))
 	}
 	a = answered(t, f, Request{Tool: tool(tools.Tool{Paged: true}, func(_ context.Context, out tools.Output) error {
-		return out.Row(nil, tools.Call{})
+		return out.Page().Row(nil, tools.Call{})
 	})})
 	if texted(a) != "" || a.Receipts[0].Complete != true {
 		t.Errorf("one empty row: %q", texted(a))
@@ -305,9 +305,9 @@ func TestVeryLongArgumentsAreNotRepeated(t *testing.T) {
 	pattern := strings.Repeat("long pattern ", 200)
 	f := funnelOf(t, Options{})
 	paged := tools.New(tools.Tool{Name: "grep", Paged: true}, func(_ context.Context, _ grepArgs, _ tools.Input, out tools.Output) error {
-		_ = out.Row([]byte("a row"), tools.Call{})
-		out.SetRowRange(0, 9)
-		out.Next(tools.Call{Tool: "grep", Args: grepArgs{Source: "a", Pattern: pattern, Offset: 1}})
+		_ = out.Page().Row([]byte("a row"), tools.Call{})
+		out.Page().SetRowRange(0, 9)
+		out.Page().Next(tools.Call{Tool: "grep", Args: grepArgs{Source: "a", Pattern: pattern, Offset: 1}})
 		return nil
 	})
 	args, err := content.PlainJSON(grepArgs{Source: "a", Pattern: pattern})
@@ -325,9 +325,9 @@ func TestSpacedArgumentsAreNotTakenForOthers(t *testing.T) {
 	long := strings.Repeat("é long <pattern> ", 3000)
 	asked := func(args string, next any) string {
 		paged := tools.Tool{Name: "jq", Paged: true, Run: func(_ context.Context, _ tools.Input, out tools.Output) error {
-			_ = out.Row([]byte("a row"), tools.Call{})
-			out.SetRowRange(0, 9)
-			out.Next(tools.Call{Tool: "jq", Args: next})
+			_ = out.Page().Row([]byte("a row"), tools.Call{})
+			out.Page().SetRowRange(0, 9)
+			out.Page().Next(tools.Call{Tool: "jq", Args: next})
 			return nil
 		}}
 		return answered(t, f, Request{Tool: paged, Args: []byte(args)}).Blocks[0].Text
@@ -384,12 +384,12 @@ func TestHeaderAndRowsAreWithinThePage(t *testing.T) {
 		paged := tools.Tool{Name: "jq", Paged: true, Run: func(_ context.Context, _ tools.Input, out tools.Output) error {
 			out.Note(note)
 			for range 30_000 {
-				if out.Row([]byte(row), tools.Call{Tool: "slice", Args: next}) != nil {
+				if out.Page().Row([]byte(row), tools.Call{Tool: "slice", Args: next}) != nil {
 					break
 				}
 			}
-			out.SetRowRange(1, -1)
-			out.Next(tools.Call{Tool: "jq", Args: next})
+			out.Page().SetRowRange(1, -1)
+			out.Page().Next(tools.Call{Tool: "jq", Args: next})
 			return nil //nolint:nilerr // a full page is no failure
 		}}
 		limit := rapid.SampledFrom([]int{400, 1000, 4000, 40_000}).Draw(t, "page tokens")
@@ -466,7 +466,7 @@ func TestPageShrinksToWhatIsLeft(t *testing.T) {
 func TestPageOfATimeoutShowsWhatWasFound(t *testing.T) {
 	deadline := newDue(t)
 	a, err := funnelOf(t, Options{}).Call(deadline, Request{Args: []byte(`{}`), Tool: tool(tools.Tool{Name: "grep", Paged: true}, func(ctx context.Context, out tools.Output) error {
-		_ = out.Row([]byte("found"), tools.Call{})
+		_ = out.Page().Row([]byte("found"), tools.Call{})
 		deadline.pass()
 		<-ctx.Done()
 		return ctx.Err()

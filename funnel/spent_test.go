@@ -92,7 +92,7 @@ func TestCallsAtOnceDoNotOverspend(t *testing.T) {
 	rows := tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {
 		defer func() { all.Done(); all.Wait() }()
 		for range 40 {
-			if out.Row([]byte("a row of a page that is made beside others"), tools.Call{}) != nil {
+			if out.Page().Row([]byte("a row of a page that is made beside others"), tools.Call{}) != nil {
 				break // the page is full
 			}
 		}

@@ -72,13 +72,13 @@ func (b *RowBuffer) Head() []byte {
 	return b.Whole
 }
 
-// Show writes the row to out; more is the call that shows all of it.
-func (b *RowBuffer) Show(out Output, more Call) error {
+// Show adds the row to a page; more is the call that shows all of it.
+func (b *RowBuffer) Show(page Page, more Call) error {
 	if !b.Long {
-		return out.Row(b.Whole, more)
+		return page.Row(b.Whole, more)
 	}
 	head := b.head[:runes.Complete(b.head)]
 	tail := runes.TrimStart(b.tail[max(0, len(b.tail)-MaxRowEdge):])
 	between := b.chars + int64(runes.Count(b.partialChar)-runes.Count(head)-runes.Count(tail))
-	return out.TruncatedRow(head, tail, between, more)
+	return page.TruncatedRow(head, tail, between, more)
 }

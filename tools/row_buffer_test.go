@@ -10,7 +10,7 @@ import (
 
 // ends takes what a row is shown as.
 type ends struct {
-	Output
+	Page
 	row, tail string
 	between   int64
 	cut       bool

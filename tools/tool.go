@@ -7,7 +7,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/internal/source"
@@ -50,7 +49,7 @@ type Input struct {
 	Sources source.Set // this caller's roots and observations
 	Owner   string     // of what the call stores or starts: [observations.Local] on stdio and the command line
 
-	// BytesThatFit returns how many bytes of text, from its start, the page can take as its next row: [Output.Row]
+	// BytesThatFit returns how many bytes of text, from its start, the page can take as its next row: [Page.Row]
 	// shows that much whole, and the next page begins at the byte after it. It never splits a char, and returns 0 only
 	// if the page has rows already. nil: there is no limit.
 	BytesThatFit func(text []byte) int
@@ -107,14 +106,6 @@ type SliceArgs struct {
 	At      *string `json:"at,omitempty" jsonschema:"JSON Pointer; records then count within it" help:"JSON Pointer to one value of a JSON text, such as /items/3/name; with records, elements of that value. In a diff: /3, its file 3, or /3/hunks/0."`
 }
 
-// MaxRowEdge is the maximum number of bytes that [Output.TruncatedRow] takes of each end of a row: more than any page
-// shows.
-const MaxRowEdge = 128 << 10
-
-// ErrPageFull is returned by [Output.Row] when the page is full: write no more rows, but go on counting if that is
-// cheap.
-var ErrPageFull = errors.New("page is full")
-
 // Output takes the output of a tool. Only Progress is safe for concurrent use.
 type Output interface {
 	// Write appends output unchanged. Everything written is part of the result, even if an error or a timeout follows.
@@ -125,38 +116,13 @@ type Output interface {
 	// anything is written.
 	Stderr() io.Writer
 
-	// Row takes one whole line or record (which may hold several lines: a match with its context), without its final
-	// newline. A row that is longer than a page is clipped; more is the call that shows it whole (zero: there is none).
-	// The error is nil, or ErrPageFull if the row was not taken.
-	Row(b []byte, more Call) error
-
-	// TruncatedRow is Row for a row that is too long to be held in memory: its first and last [MaxRowEdge] bytes, or
-	// fewer, and the number of chars between them. Like every row that is longer than a page, it fills a page alone.
-	TruncatedRow(head, tail []byte, between int64, more Call) error
-
-	// Text is Row for a range of a text that is shown exactly, with its line ends. No newline is added after the
-	// previous row.
-	Text(b []byte) error
-
 	// Answered says that an earlier answer has shown what was written so far, and stored it as the given observation
 	// ("": it stays beside this one). The output is stored as a whole; the answer shows what follows, below the totals.
 	Answered(replaces string)
 
-	// Page makes the output of a tool that is not paged a page, which is never stored. It must be called before anything
-	// is written; only rows may follow.
-	Page()
-
-	// SetRowRange numbers the rows of a page: the number of the first row, and how many there are in all (−1: not
-	// counted). It may be called at any time before the tool returns; the last call counts. The default is 0.
-	SetRowRange(first, total int64)
-
-	// SetTextRange sets which bytes or chars of a text the page shows, both ends included, and how many the text has in
-	// all (−1: not counted). It replaces SetRowRange for text without numbered rows. A page whose range is the
-	// whole text is complete.
-	SetTextRange(unit string, from, to, total int64)
-
-	// Next sets the call that shows what follows the page. It must be called unless the page is complete.
-	Next(c Call)
+	// Page returns the page of the answer. Without [Tool.Paged] it makes the output a page, which is never stored: it must
+	// then be called before anything is written, and only rows may follow.
+	Page() Page
 
 	// Keep stores everything written from here on, even if it is small, and the answer is its receipt; from are the
 	// sources it was derived from. Rows are no longer limited by a page.

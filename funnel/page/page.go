@@ -187,17 +187,17 @@ func isJSON(b []byte) bool {
 	return len(b) > 1 && strings.IndexByte(`{["`, b[0]) >= 0 && json.Valid(b)
 }
 
-// SetRowRange is [tools.Output.SetRowRange]. A negative total means that the rows were not counted.
+// SetRowRange is [tools.Page.SetRowRange]. A negative total means that the rows were not counted.
 func (p *Page) SetRowRange(first, total int64) {
 	p.numbered, p.first, p.total = true, max(first, 0), max(total, -1)
 }
 
-// SetTextRange is [tools.Output.SetTextRange].
+// SetTextRange is [tools.Page.SetTextRange].
 func (p *Page) SetTextRange(unit string, from, to, total int64) {
 	p.textRange = &textRange{unit, from, to, total}
 }
 
-// SetNext is [tools.Output.Next].
+// SetNext is [tools.Page.Next].
 func (p *Page) SetNext(c tools.Call) { p.next = &c }
 
 // Covers returns the part of the source that the page shows; nil if it is no part of one.

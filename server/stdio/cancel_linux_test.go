@@ -49,9 +49,16 @@ func (u untaken) Write(p []byte) (int, error) {
 	return u.Output.Write(p)
 }
 
-func (u untaken) Row(b []byte, more tools.Call) error {
+func (u untaken) Page() tools.Page { return untakenPage{u.Output.Page(), u.ctx} }
+
+type untakenPage struct {
+	tools.Page
+	ctx context.Context
+}
+
+func (u untakenPage) Row(b []byte, more tools.Call) error {
 	<-u.ctx.Done()
-	return u.Output.Row(b, more)
+	return u.Page.Row(b, more)
 }
 
 // ending is how a tool came to its end: its error, and what its context was ended for, if it was.

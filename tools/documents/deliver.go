@@ -68,7 +68,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	}
 	empty := strings.TrimSpace(string(a.Part)) == ""
 	if empty && a.After == "" {
-		return out.Text([]byte(shape(a.As)))
+		return out.Page().Text([]byte(shape(a.As)))
 	}
 	doc, err := d.open(ctx, a.After, in)
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	if empty {
 		out.Attach(report{State: doc.State(), Verdict: continuation.Refused, Parts: doc.Parts(), Bytes: len(doc.Text()),
 			Kept: a.After, Restart: doc.Restart(), Reason: "the part is empty"})
-		return out.Text([]byte(doc.Missing(names(a.After))))
+		return out.Page().Text([]byte(doc.Missing(names(a.After))))
 	}
 	r := doc.Add([]byte(a.Part))
 	if r.Verdict == continuation.Refused && d.refusedBefore(in.Owner, a) {
@@ -116,7 +116,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	}
 	out.Count("whole", whole)
 	out.Attach(rep)
-	return out.Text([]byte(text))
+	return out.Page().Text([]byte(text))
 }
 
 // refusedBefore reports whether this part was refused before, by this process.

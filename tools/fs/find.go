@@ -101,10 +101,9 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 		return err
 	}
 	f := &finder{findQuery: q, in: in, out: out}
-	f.paged = observations.IsName(a.Path) && q.Show != "count"
 	switch {
-	case f.paged: // a stored list of what is stored would fill the store
-		out.Page()
+	case observations.IsName(a.Path) && q.Show != "count": // a stored list of what is stored would fill the store
+		f.page = out.Page()
 		if f.Limit > 0 {
 			f.Limit += f.Offset // rows before the page count too
 		}
@@ -138,7 +137,7 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 
 // write writes lines to the output, or as rows to the page.
 func (f *finder) write(b []byte) error {
-	if !f.paged {
+	if f.page == nil {
 		_, err := f.out.Write(b)
 		return err
 	}
@@ -150,7 +149,7 @@ func (f *finder) write(b []byte) error {
 		if f.rows == f.Offset+1 && f.heading != "" {
 			line = append([]byte(f.heading+"\n"), line...)
 		}
-		if err := f.out.Row(line, tools.Call{}); errors.Is(err, tools.ErrPageFull) {
+		if err := f.page.Row(line, tools.Call{}); errors.Is(err, tools.ErrPageFull) {
 			f.nextRow = f.rows
 		} else if err != nil {
 			return err
@@ -161,18 +160,18 @@ func (f *finder) write(b []byte) error {
 
 // endPage sets the range of the page, and the call for the next one.
 func (f *finder) endPage() {
-	if !f.paged {
+	if f.page == nil {
 		return
 	}
 	if f.rows > 0 && f.Offset >= f.rows {
 		f.out.Note(fmt.Sprintf("offset %d is past the last of %s", f.Offset, content.Plural(f.rows, "row", "rows")))
 	}
-	f.out.SetRowRange(f.Offset, f.rows)
+	f.page.SetRowRange(f.Offset, f.rows)
 	if f.nextRow > 0 {
 		a := f.findArgs
 		a.Offset = f.nextRow - 1
 		a.Limit = max(a.Limit-a.Offset, 0)
-		f.out.Next(tools.Call{Tool: "find", Args: a})
+		f.page.Next(tools.Call{Tool: "find", Args: a})
 	}
 }
 
@@ -184,6 +183,7 @@ type finder struct {
 	findQuery
 	in     tools.Input
 	out    tools.Output
+	page   tools.Page // nil: what is found is no page
 	writer entryWriter
 
 	report       tree.Report
@@ -196,7 +196,6 @@ type finder struct {
 	notLarger    int64 // of the right type and newer, but not larger, or not files
 	otherType    int64 // of another type
 
-	paged   bool   // the output is a page
 	heading string // above the first row of a page
 	rows    int64  // of the output, shown or not
 	nextRow int64  // the first that the page did not take, from 1; 0: none

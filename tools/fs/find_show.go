@@ -53,7 +53,7 @@ func (f *finder) newWriter(ctx context.Context, locations []source.Location) (en
 		return &extensionCounter{f: f, by: map[string]*extensionTotal{}}, nil
 	default:
 		write = &recordWriter{f: f, ctx: ctx, stat: f.Show == "stat"}
-		if f.paged {
+		if f.page != nil {
 			write = &observationWriter{f}
 		}
 	}

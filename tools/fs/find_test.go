@@ -52,7 +52,7 @@ func (a *answer) Row(b []byte, _ tools.Call) error {
 	a.Write(append(b, '\n'))
 	return nil
 }
-func (a *answer) Page()                                    { a.paged = true }
+func (a *answer) Page() tools.Page                         { a.paged = true; return a }
 func (a *answer) Text([]byte) error                        { panic("not paged") }
 func (a *answer) SetRowRange(first, total int64)           { a.first, a.total = first, total }
 func (a *answer) SetTextRange(string, int64, int64, int64) {}

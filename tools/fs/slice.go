@@ -41,7 +41,7 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 			"%s is binary, %d bytes, and has no %s: give bytes, as in bytes=\"0-255\"", src.Name, src.Size, unitName(unit),
 		)
 	}
-	s := slicer{ctx: ctx, src: src, text: newSourceText(ctx, src, out), out: out, fit: in.BytesThatFit}
+	s := slicer{ctx: ctx, src: src, text: newSourceText(ctx, src, out), out: out, page: out.Page(), fit: in.BytesThatFit}
 	if s.fit == nil {
 		s.fit = func(text []byte) int { return len(text) }
 	}

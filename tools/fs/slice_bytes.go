@@ -98,7 +98,7 @@ func (s *slicer) showText(p textCursor, end, total int64) error {
 			b, goesOn = b[:n], true
 		}
 		if !full {
-			err := s.out.Text(b)
+			err := s.page.Text(b)
 			if full = errors.Is(err, tools.ErrPageFull); err != nil && !full {
 				return err
 			}
@@ -110,7 +110,7 @@ func (s *slicer) showText(p textCursor, end, total int64) error {
 			_, _ = in.Discard(len(b)) // it is buffered
 		}
 		if full || goesOn {
-			s.out.Next(s.call(p.unit, sliceRange{from: p.number, to: p.to}))
+			s.page.Next(s.call(p.unit, sliceRange{from: p.number, to: p.to}))
 			return s.setTextRange(p, from, total)
 		}
 	}
@@ -165,7 +165,7 @@ func (p textCursor) nextLine(in *bufio.Reader, end int64) (b []byte, goesOn bool
 func (s *slicer) setTextRange(p textCursor, from, total int64) error {
 	total, err := s.countIfCheap(p.unit, total)
 	if err == nil {
-		s.out.SetTextRange(p.unit, from, p.number-1, total)
+		s.page.SetTextRange(p.unit, from, p.number-1, total)
 	}
 	return err
 }
@@ -214,14 +214,14 @@ func (s *slicer) showHex(from, end int64) error {
 		if err != nil {
 			return err
 		}
-		err = s.out.Row(hexRow(at, b[:n]), tools.Call{})
+		err = s.page.Row(hexRow(at, b[:n]), tools.Call{})
 		if errors.Is(err, tools.ErrPageFull) {
 			p := textCursor{unit: "bytes", number: at}
 			to := end - 1
 			if end == total {
 				to = openEnd
 			}
-			s.out.Next(s.call("bytes", sliceRange{from: at, to: to}))
+			s.page.Next(s.call("bytes", sliceRange{from: at, to: to}))
 			return s.setTextRange(p, from, total)
 		}
 		if err != nil {

@@ -52,7 +52,7 @@ func (s *slicer) showLines(r sliceRange) error {
 		if err != nil {
 			return err
 		}
-		err = l.Show(s.out, s.bytesCall(l))
+		err = l.Show(s.page, s.bytesCall(l))
 		if errors.Is(err, tools.ErrPageFull) {
 			full = true
 			break
@@ -70,14 +70,14 @@ func (s *slicer) showLines(r sliceRange) error {
 		s.out.Note("the range has only line ends, no text")
 	}
 	if full {
-		s.out.Next(s.call("lines", sliceRange{from: number, to: r.to}))
+		s.page.Next(s.call("lines", sliceRange{from: number, to: r.to}))
 	}
 	if total < 0 {
 		if total, err = s.countRest(number, at); err != nil {
 			return err
 		}
 	}
-	s.out.SetRowRange(r.from, total)
+	s.page.SetRowRange(r.from, total)
 	if r.to != openEnd && total >= 0 && r.to > total {
 		s.out.Note(fmt.Sprintf("the source ends at line %d", total))
 	}

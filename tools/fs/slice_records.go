@@ -83,7 +83,7 @@ func (s *slicer) showList(l recordList, r sliceRange) error {
 			total = p.seen // no more are complete
 		}
 		if total < 0 || r.to >= total-1 {
-			s.out.Next(s.call("bytes", sliceRange{from: p.end, to: openEnd})) // what no record shows
+			s.page.Next(s.call("bytes", sliceRange{from: p.end, to: openEnd})) // what no record shows
 		}
 	case !p.stopped:
 		total = p.seen
@@ -92,9 +92,9 @@ func (s *slicer) showList(l recordList, r sliceRange) error {
 		return pastEnd("records", asked, l.name, p.seen)
 	}
 	if p.full {
-		s.out.Next(l.call(sliceRange{from: p.next, to: r.to}))
+		s.page.Next(l.call(sliceRange{from: p.next, to: r.to}))
 	}
-	s.out.SetRowRange(r.from, total)
+	s.page.SetRowRange(r.from, total)
 	if err == nil && r.to != openEnd && total >= 0 && r.to >= total {
 		s.out.Note(fmt.Sprintf("the source ends at record %d", total-1))
 	}
@@ -192,7 +192,7 @@ func (p *recordPage) showRecord(i int64, at content.Span) error {
 			return err
 		}
 	}
-	return l.Show(p.s.out, p.list.whole(i, l))
+	return l.Show(p.s.page, p.list.whole(i, l))
 }
 
 // withHeader returns the row with the header line of the table above it.

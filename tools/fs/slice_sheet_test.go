@@ -88,7 +88,7 @@ func (s *sheet) Text(b []byte) error {
 }
 
 func (s *sheet) SetRowRange(first, total int64) { s.first, s.total, s.spanned = first, total, true }
-func (s *sheet) Page()                          { panic("slice is paged") }
+func (s *sheet) Page() tools.Page               { return s }
 func (s *sheet) SetTextRange(unit string, from, to, total int64) {
 	s.reach = fmt.Sprintf("%s %d-%d of %d", unit, from, to, total)
 }

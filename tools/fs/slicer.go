@@ -63,6 +63,7 @@ type slicer struct {
 	src  *source.Source
 	text *sourceText
 	out  tools.Output
+	page tools.Page
 	fit  func(text []byte) int
 }
 

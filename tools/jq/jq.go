@@ -70,7 +70,7 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 	}
 	work, stop := context.WithCancel(ctx)
 	defer stop()
-	g := &page{out: out, args: a, memory: r.Memory, next: a.Offset, enough: make(chan struct{})}
+	g := &page{out: out, rows: out.Page(), args: a, memory: r.Memory, next: a.Offset, enough: make(chan struct{})}
 	g.whenFull = func() { g.timer = time.AfterFunc(r.CountFor, stop) }
 	defer func() {
 		if g.timer != nil {

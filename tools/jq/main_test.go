@@ -55,7 +55,7 @@ func (r *recorder) TruncatedRow(head, tail []byte, between int64, more tools.Cal
 func (r *recorder) Text([]byte) error                               { panic("jq shows results, not text") }
 func (r *recorder) SetRowRange(first, total int64)                  { r.first, r.total = first, total }
 func (r *recorder) SetTextRange(unit string, from, to, total int64) {}
-func (r *recorder) Page()                                           { panic("jq is paged") }
+func (r *recorder) Page() tools.Page                                { return r }
 func (r *recorder) Next(c tools.Call)                               { r.next = &c }
 func (r *recorder) Keep(from ...string)                             { r.kept, r.origin = true, from }
 func (r *recorder) Stderr() io.Writer                               { return r }

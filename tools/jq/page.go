@@ -23,6 +23,7 @@ const wholeRow = 4 << 20
 // page shows and counts the results of a run.
 type page struct {
 	out    tools.Output
+	rows   tools.Page
 	args   args
 	size   int64 // bytes of the text, for progress
 	memory int64 // bytes a worker may use, for the error
@@ -69,10 +70,10 @@ func (g *page) Part(b []byte, last bool) error {
 		g.held.Add(b, wholeRow)
 		return nil
 	case g.held.Size == 0:
-		err = g.out.Row(b, call)
+		err = g.rows.Row(b, call)
 	default:
 		g.held.Add(b, wholeRow)
-		err = g.held.Show(g.out, call)
+		err = g.held.Show(g.rows, call)
 		room := g.held.Whole[:0]
 		if cap(room) > 1<<20 {
 			room = nil
@@ -175,7 +176,7 @@ func errorOf(ctx context.Context, src *source.Source, o engine.Outcome) error {
 // showRange sets the range of the page among total results (−1: not counted), and the next call.
 func (g *page) showRange(total int64) {
 	if !g.args.Save {
-		g.out.SetRowRange(g.args.Offset, total)
+		g.rows.SetRowRange(g.args.Offset, total)
 	}
 	g.setNext(total)
 }
@@ -187,7 +188,7 @@ func (g *page) setNext(total int64) {
 	}
 	a := g.args
 	a.Offset = end
-	g.out.Next(tools.Call{Tool: "jq", Args: a})
+	g.rows.Next(tools.Call{Tool: "jq", Args: a})
 }
 
 // noteNoResults says why a page of a filter without an error is empty.

@@ -20,6 +20,8 @@ type firstRow struct {
 	ch   chan struct{}
 }
 
+func (f *firstRow) Page() tools.Page { return f }
+
 func (f *firstRow) Row(b []byte, more tools.Call) error {
 	f.once.Do(func() { close(f.ch) })
 	return f.recorder.Row(b, more)

@@ -33,7 +33,7 @@ func grep(ctx context.Context, a grepArgs, in tools.Input, out tools.Output) err
 		return err
 	}
 	defer tools.CloseSource(src, out)
-	g := &grepper{grepArgs: a, m: m, src: src, out: out}
+	g := &grepper{grepArgs: a, m: m, src: src, out: out, page: out.Page()}
 	g.Source = src.Name
 	if err := g.run(ctx); err != nil {
 		if ctx.Err() != nil {

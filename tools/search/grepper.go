@@ -51,9 +51,10 @@ func (a grepArgs) matcher() (*linesearch.Matcher, error) {
 // grepper runs one call.
 type grepper struct {
 	grepArgs
-	m   *linesearch.Matcher
-	src *source.Source
-	out tools.Output
+	m    *linesearch.Matcher
+	src  *source.Source
+	out  tools.Output
+	page tools.Page
 
 	seen  int64 // matches so far, skipped ones too
 	shown int64 // rows on the page
@@ -83,7 +84,7 @@ func (g *grepper) reportTotals(total int64, among string) error {
 		if g.Save {
 			g.out.Note(notSaved)
 		}
-		return g.out.Row([]byte(content.Plural(total, "match", "matches")+" in "+among), tools.Call{})
+		return g.page.Row([]byte(content.Plural(total, "match", "matches")+" in "+among), tools.Call{})
 	}
 	if g.Show == "groups" {
 		return g.reportGroups(total, among)
@@ -93,7 +94,7 @@ func (g *grepper) reportTotals(total int64, among string) error {
 			"offset %d is past the last match: %s in %s", g.Offset, content.Plural(total, "match", "matches"), among,
 		)
 	}
-	g.out.SetRowRange(g.Offset, total)
+	g.page.SetRowRange(g.Offset, total)
 	if total == 0 {
 		said := "no match in " + among
 		if g.Invert {
@@ -115,7 +116,7 @@ func (g *grepper) reportTotals(total int64, among string) error {
 	if next := g.Offset + g.shown; next < total {
 		a := g.grepArgs
 		a.Offset, a.Save = next, false
-		g.out.Next(tools.Call{Tool: "grep", Args: a})
+		g.page.Next(tools.Call{Tool: "grep", Args: a})
 	}
 	return nil
 }
@@ -129,7 +130,7 @@ func (g *grepper) reportGroups(lines int64, among string) error {
 	if total > 0 && g.Offset >= total {
 		return fmt.Errorf("offset %d is past the last of %s", g.Offset, content.Plural(total, "group", "groups"))
 	}
-	g.out.SetRowRange(g.Offset, total)
+	g.page.SetRowRange(g.Offset, total)
 	for _, c := range all[g.Offset:] {
 		if g.Limit > 0 && g.shown >= g.Limit {
 			break
@@ -157,7 +158,7 @@ func (g *grepper) reportGroups(lines int64, among string) error {
 	if next := g.Offset + g.shown; next < total {
 		a := g.grepArgs
 		a.Offset, a.Save = next, false
-		g.out.Next(tools.Call{Tool: "grep", Args: a})
+		g.page.Next(tools.Call{Tool: "grep", Args: a})
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func (g *grepper) addRow(row []byte, more tools.Call) error {
 	if g.Save && g.shown == 0 {
 		g.out.Keep(g.src.Name)
 	}
-	if err := g.out.Row(row, more); err != nil {
+	if err := g.page.Row(row, more); err != nil {
 		return err
 	}
 	g.shown++

@@ -46,7 +46,7 @@ func (a *answer) TruncatedRow(head, tail []byte, between int64, more tools.Call)
 func (a *answer) Text([]byte) error                               { panic("grep shows lines, not text") }
 func (a *answer) SetRowRange(first, total int64)                  { a.first, a.total = first, total }
 func (a *answer) SetTextRange(unit string, from, to, total int64) {}
-func (a *answer) Page()                                           { panic("only find makes a page of its list") }
+func (a *answer) Page() tools.Page                                { return a }
 func (a *answer) Next(c tools.Call)                               { a.next = &c }
 func (a *answer) Keep(from ...string)                             { a.kept = append(a.kept, from...) }
 func (a *answer) Stderr() io.Writer                               { return a }

@@ -17,6 +17,14 @@ type During struct {
 	First func() // nil after it was called
 }
 
+type duringPage struct {
+	tools.Page
+	during *During
+}
+
+// Page returns the page of the Output, whose rows call First too.
+func (d *During) Page() tools.Page { return duringPage{d.Output.Page(), d} }
+
 func (d *During) runFirst() {
 	if d.First != nil {
 		d.First()
@@ -24,10 +32,10 @@ func (d *During) runFirst() {
 	}
 }
 
-// Row calls First once, then Row of the Output.
-func (d *During) Row(b []byte, more tools.Call) error {
-	d.runFirst()
-	return d.Output.Row(b, more)
+// Row calls First once, then Row of the page.
+func (p duringPage) Row(b []byte, more tools.Call) error {
+	p.during.runFirst()
+	return p.Page.Row(b, more)
 }
 
 // Write calls First once, then Write of the Output.
