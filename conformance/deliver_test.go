@@ -133,7 +133,7 @@ func TestDeliverKeepsTheOutline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile(`… \d+ more, all in (obs:[0-9a-z]{12}) …`)
+	named := regexp.MustCompile(`… \d+ more; the whole list: (obs:[0-9a-z]{12}) …`)
 	for lines, answer := range map[int]answer{80: first, 90: last} {
 		id := named.FindStringSubmatch(answer.text())
 		if id == nil {

@@ -78,9 +78,9 @@ type lineReader struct {
 	broken *SyntaxError // error of the first invalid line; nil if none
 }
 
-// read reads the text and skips invalid lines. Its error is that of the first invalid line, with their number in
-// Lines. If the text is also truncated or cannot be read further, the error is about that, and Before is the first
-// invalid line's.
+// read reads the text and skips invalid lines. It returns the error of the first invalid line, whose field Lines counts
+// all invalid lines. If the text is also truncated or cannot be read further, it returns that error, with the error of
+// the first invalid line in its field Before.
 func (l *lineReader) read(ctx context.Context, r io.Reader) error {
 	ended, err := pump(ctx, r, l.window)
 	if inside := l.Inside(); err == nil && ended && inside != BetweenValues { // a last number may be truncated

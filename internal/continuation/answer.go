@@ -239,8 +239,9 @@ func (d *Document) delivered(b *strings.Builder, n Names) {
 func (d *Document) whole(b *strings.Builder, n Names) {
 	fmt.Fprintf(
 		b,
-		"WHOLE: %s, %s.%s\n",
+		"WHOLE: %s%s, %s.%s\n",
 		plural(int64(len(d.text)), "byte"),
+		d.sections(),
 		partsOf(len(d.history.Parts)),
 		keptAs(n),
 	)
@@ -251,8 +252,16 @@ func (d *Document) whole(b *strings.Builder, n Names) {
 		b.WriteString("Delivered:\n" + strings.Join(lines, "\n") + "\n")
 	}
 	for _, f := range d.Review() {
-		b.WriteString("Look at: " + f + "\n")
+		b.WriteString("Look at, unless it is meant so: " + f + "\n")
 	}
+}
+
+// sections returns the number of complete sections after a comma, "" for a document that has none.
+func (d *Document) sections() string {
+	if d.plain || d.parser.outline.Sections == 0 {
+		return ""
+	}
+	return ", " + plural(d.parser.outline.Sections, "section")
 }
 
 func partsOf(n int) string {

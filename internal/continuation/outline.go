@@ -366,7 +366,7 @@ func (o *outline) lines(kept string, fits func(string) bool) []string {
 		if n := o.Lines - int64(first+last); n > 0 {
 			more := fmt.Sprintf("… %d more …", n)
 			if kept != "" {
-				more = fmt.Sprintf("… %d more, all in %s …", n, kept)
+				more = fmt.Sprintf("… %d more; the whole list: %s …", n, kept)
 			}
 			out = append(out, more)
 		}

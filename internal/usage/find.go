@@ -29,7 +29,7 @@ const (
 	maxHead  = 1 << 20 // bytes of a first line
 )
 
-// ErrNoSession is why no session file was found.
+// ErrNoSession is the error of a search that found no session file.
 var ErrNoSession = errors.New("no session file was found")
 
 // Place is where a client keeps its session files: the home directory and the environment of its user.

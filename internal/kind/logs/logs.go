@@ -200,7 +200,7 @@ func (l *logs) line(line []byte, size int64) {
 		return // continues the previous line
 	}
 	l.pattern(b, at, lv, 0, 0)
-	// "--" is a line of no listing.
+	// Lines that begin with "-" are always parsed: a listing ignores the line "--".
 	if !access && lv < failure && size <= digest.LineBytes && may == (marks{}) && line[0] != '-' {
 		l.parsed = parsed{int(size) + 1, from, to, rest, lv}
 	}
