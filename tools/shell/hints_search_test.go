@@ -25,7 +25,11 @@ func TestFindingsOfEveryLine(t *testing.T) {
 		`  File "/usr/lib/python3/a.py", line 3`, "\x1b[31merr\x1b[0mor: x", "  File \x1b[35m\"a.py\"\x1b[0m, line \x1b[3m3",
 		"    indented", "plain", "", "1", strings.Repeat("long ", 100), "progress\rerror: x", "xerror", "éclair",
 	}
-	for round := range 400 {
+	rounds := 400
+	if testing.Short() {
+		rounds = 80
+	}
+	for round := range rounds {
 		r := rand.New(rand.NewPCG(uint64(round), 7))
 		var text strings.Builder
 		var want findings
