@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/prompts"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // The maximum cost of the product in a context before the first call.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 )
 
 // tab returns the completions that bash offers for an incomplete line, by calling our function as bash does.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/chat/chattest"
-	"github.com/mcp-funnel/mcp-funnel/internal/intent"
+	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/documents/intent"
 )
 
 // generates runs mcp-funnel generate.

@@ -20,12 +20,12 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // begun is the start of this run: a later time in an answer belongs to the run, an earlier one is content.

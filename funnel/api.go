@@ -5,13 +5,13 @@ import (
 	"log/slog"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
-	"github.com/mcp-funnel/mcp-funnel/internal/account"
-	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
-	"github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/session/account"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/session/usage"
+	"github.com/mcp-funnel/mcp-funnel/text/secrets"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // Names of the policy package that are part of this API.

@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -28,7 +28,7 @@ func (d *display) showPage() {
 	if rows != "" {
 		d.size.Lines = int64(strings.Count(strings.TrimSuffix(rows, "\n"), "\n")) + 1
 	}
-	d.kind = kind.Sniff([]byte(rows), true, "")
+	d.kind = kinds.Sniff([]byte(rows), true, "")
 	d.decision = c.options.Policy.Decide(d.size, d.spent)
 	d.complete = p.Complete()
 

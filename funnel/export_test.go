@@ -1,42 +1,4 @@
 package funnel
 
-import (
-	"strings"
-
-	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-)
-
-// WithoutVisible runs with hidden characters passed on as they are, as the control of what is promised of them.
-func WithoutVisible(run func()) {
-	was := text.Visible
-	text.Visible = func(s string, _ bool) string { return s }
-	defer func() { text.Visible = was }()
-	run()
-}
-
-// WithoutFence runs with lines that imitate this server's passed on as they are.
-func WithoutFence(run func()) {
-	was := text.Escape
-	text.Escape = func(s string, _ text.Position) string { return s }
-	defer func() { text.Escape = was }()
-	run()
-}
-
-// WithOneMark runs with lines that imitate this server's marked only where no mark stands before them yet.
-func WithOneMark(run func()) {
-	was := text.Escape
-	text.Escape = func(s string, at text.Position) string {
-		lines := strings.SplitAfter(s, "\n")
-		for i, l := range lines {
-			if !strings.HasPrefix(l, ">") {
-				lines[i] = was(l, at)
-			}
-		}
-		return strings.Join(lines, "")
-	}
-	defer func() { text.Escape = was }()
-	run()
-}
-
 // Spent is how many tokens the context of a session holds, as far as is known.
 func (f *Funnel) Spent(who Session) int { return f.ledger.spent(who).Tokens }

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/funnel/page"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 

@@ -2,8 +2,8 @@ package funnel
 
 import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/secrets"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // reply collects the blocks of an answer. All text for the model passes it.

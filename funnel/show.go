@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Show answers with a text of this server's own, such as a stored receipt or a prompt: no tool runs. The text is

@@ -5,11 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/base/lru"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
-	"github.com/mcp-funnel/mcp-funnel/internal/account"
-	"github.com/mcp-funnel/mcp-funnel/internal/lru"
-	"github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/account"
+	"github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
 // maxSessions is how many sessions have an account. A further one evicts the least recently used account; its session

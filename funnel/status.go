@@ -7,12 +7,12 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/base/stack"
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/stack"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 

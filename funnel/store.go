@@ -10,9 +10,9 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -81,7 +81,7 @@ func (c *call) storeText(s tools.Stored) (string, error) {
 func (c *call) stats(captured *capture.Captured, status string) observations.Stats {
 	model, name := c.options.Counter.Model(), captured.Kind()
 	return observations.Stats{
-		Kind: string(name), Ext: kind.Of(name).Ext,
+		Kind: string(name), Ext: kinds.Of(name).Ext,
 		Lines: captured.Lines, Chars: captured.Chars, LongestLine: captured.LongestLine,
 		Tokens: captured.Tokens.N, TokensMargin: captured.Tokens.Margin,
 		Vocabulary: string(model.Encoding), Factor: model.Factor, FactorError: model.Error,

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Commit writes data, line index and sidecar, each by rename, the sidecar last. Once it returns nil the observation

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // An ID names an observation: 12 random characters of Crockford's base32 (0123456789abcdefghjkmnpqrstvwxyz), lower

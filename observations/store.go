@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Defaults of [Options].
@@ -48,6 +48,9 @@ type Store struct {
 	}
 	nextTidy atomic.Int64 // unix nanoseconds of the next check for old observations
 }
+
+// Disk returns the file operations of the store. Its Fault makes them fail, for tests of packages that use a store.
+func (s *Store) Disk() *storefs.FS { return s.disk }
 
 // DefaultDir returns the default directory: $XDG_STATE_HOME/mcp-funnel if that is an absolute path, else
 // ~/.local/state/mcp-funnel; on Windows %LocalAppData%\mcp-funnel.

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/intent"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/documents/intent"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 func text(t testing.TB, p Prompt, args map[string]string) string {

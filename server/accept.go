@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // Handle handles one message and returns when the notifications of its call and its answer are sent.

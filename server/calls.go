@@ -8,8 +8,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/stack"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/base/stack"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // lateGrace is the time after its deadline in which a call may still answer. After that the server answers instead.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 func TestAccounted(t *testing.T) {

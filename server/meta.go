@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/internal/usage"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/session/usage"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // limitsMetaKey is the member of _meta in which a client sets limits of one call: an object with the names of limits,

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // headerWord is the key in a tool's schema that marks an argument which clients repeat in a header, Mcp-Param-….

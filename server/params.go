@@ -3,7 +3,7 @@ package server
 import (
 	"encoding/json"
 
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // noCursor returns a fault if the request has a cursor. It is for lists that have only one page.

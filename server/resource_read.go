@@ -12,12 +12,12 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/trace"
 )
 
 // Parts of an observation that the end of its URI names.
@@ -98,7 +98,7 @@ func (s *Server) readObservation(ctx context.Context, uri string) ([]mcp.Resourc
 	}
 	if content.Kind(o.Stats.Kind) == content.Binary {
 		return []mcp.ResourceContents{mcp.BlobResourceContents{
-			URI: uri, MIMEType: kind.Media(raw[:min(len(raw), content.SniffSize)], o.File),
+			URI: uri, MIMEType: kinds.Media(raw[:min(len(raw), content.SniffSize)], o.File),
 			Blob: base64.StdEncoding.EncodeToString(raw),
 		}}, nil
 	}

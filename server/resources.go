@@ -11,10 +11,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // resourcesPage is the number of observations on one page of resources/list.
@@ -203,9 +203,9 @@ func (s *Server) unreadable(modern bool, id observations.ID, err error) *jsonrpc
 // mimeOf returns the MIME type of an observation's kind.
 func mimeOf(o observations.Observation) string {
 	if o.Stats.Ext == "tsv" {
-		return kind.Table.MIME([]byte{'\t'})
+		return kinds.Table.MIME([]byte{'\t'})
 	}
-	return kind.Of(content.Kind(o.Stats.Kind)).MIME(nil)
+	return kinds.Of(content.Kind(o.Stats.Kind)).MIME(nil)
 }
 
 // notFound returns the fault for a missing resource. Its code depends on the era; modern means the stateless one.

@@ -8,7 +8,7 @@
 //	   methods.go ──► tools.go, resources.go, prompts.go, completion.go
 //
 // A transport creates a [Conn] for each client and passes its messages to [Conn.Accept]; other methods of Conn end a
-// connection gracefully. Package server/jsonrpc parses messages and encodes answers.
+// connection gracefully. Package system/jsonrpc parses messages and encodes answers.
 //
 // The funnel runs tools and decides how much of an output is shown; the server does neither. It opens no file and no
 // socket. It uses mcp-go's types for protocol versions, names and results, but not mcp-go's server.
@@ -25,14 +25,14 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
-	"github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/session/usage"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/secrets"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // Defaults of [Options].

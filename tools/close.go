@@ -1,6 +1,6 @@
 package tools
 
-import "github.com/mcp-funnel/mcp-funnel/internal/source"
+import "github.com/mcp-funnel/mcp-funnel/tools/source"
 
 // CloseSource adds the notes of a source to the answer and closes it. A tool defers it after opening its source.
 func CloseSource(src *source.Source, out Output) {

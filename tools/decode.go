@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // decode decodes the arguments of a call. Its error names the first invalid argument and the valid ones.

@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 )
 
 // RowBuffer collects a row that arrives in pieces: all of it up to a limit, of a longer row its ends and its length.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // ParseSize reads a number of bytes: 500, 10KB (1,000 each), 10KiB or 10K (1,024 each), in any case.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -161,9 +161,9 @@ func TestCallWithoutAToolExplainsThem(t *testing.T) {
 // jq's help has the records of each kind in the words of the kind, and the limits of the language.
 func TestHelpOfJQNamesRecords(t *testing.T) {
 	_, out, _ := try(t, "call", "jq", "--help")
-	for _, k := range kind.All {
+	for _, k := range kinds.All {
 		line := "\n    " + string(k.Name) + ": " + k.RecordIs
-		if strings.Contains(out, line) != (k != kind.Binary) || !strings.Contains(out, k.RecordNote) {
+		if strings.Contains(out, line) != (k != kinds.Binary) || !strings.Contains(out, k.RecordNote) {
 			t.Errorf("%s: %s", k.Name, out)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
-	"github.com/mcp-funnel/mcp-funnel/internal/jsontrunc"
+	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/jsontrunc"
 )
 
 type check struct {

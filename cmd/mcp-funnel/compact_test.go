@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/transcript"
-	"github.com/mcp-funnel/mcp-funnel/transcript/transcripttest"
+	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
 )
 
 // A session of ten outputs of 2,000 tokens each, in a new directory.

@@ -10,16 +10,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/chat"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
-	"github.com/mcp-funnel/mcp-funnel/internal/generation"
-	"github.com/mcp-funnel/mcp-funnel/internal/intent"
-	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/agents/generation"
+	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/documents/intent"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/secrets"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 type generate struct {

@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"

@@ -8,8 +8,8 @@ import (
 	"context"
 	"os"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
-	"github.com/mcp-funnel/mcp-funnel/internal/worker"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
-	"github.com/mcp-funnel/mcp-funnel/internal/worker"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
 // runs runs a command line and returns what it printed.

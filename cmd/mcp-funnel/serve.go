@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/worker"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
 )
 
 type serve struct{}

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"os"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"

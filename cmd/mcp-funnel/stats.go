@@ -6,11 +6,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/stats"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/trace"
+	"github.com/mcp-funnel/mcp-funnel/session/stats"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
 
 type statsCmd struct {

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
-	"github.com/mcp-funnel/mcp-funnel/internal/account"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/account"
+	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 type usageCmd struct {

@@ -5,11 +5,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/account"
-	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/account"
+	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
 // pulledAge is how old a record of a session file may be. The model was asked just before it called a tool, so an older

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/account"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/account"
 )
 
 // served is a root with one large file, a store, and a server over them.

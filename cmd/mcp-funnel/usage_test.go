@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/account"
-	clientusage "github.com/mcp-funnel/mcp-funnel/internal/usage"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/account"
+	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
 const shopSession = "0b1c2d3e-1111-4222-8333-444455556666"
@@ -39,7 +39,7 @@ func (h hooked) run(input string, args ...string) (code int, out, complaints str
 	return code, o.String(), e.String()
 }
 
-// event gives the command a sample of internal/usage, which must be accepted.
+// event gives the command a sample of session/usage, which must be accepted.
 func (h hooked) event(name string) string {
 	h.t.Helper()
 	b, err := os.ReadFile(sampleEvent(name))
@@ -63,7 +63,7 @@ func (h hooked) account(session string) account.Account {
 }
 
 func sampleEvent(name string) string {
-	return filepath.Join("..", "..", "internal", "usage", "testdata", name)
+	return filepath.Join("..", "..", "session", "usage", "testdata", name)
 }
 
 func TestUsageOfASession(t *testing.T) {

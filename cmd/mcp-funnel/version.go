@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/alecthomas/kong"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
-	"github.com/mcp-funnel/mcp-funnel/conformance/peer"
+	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 )
 
 func TestCorpusIsWhatItSays(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // Secret is an invented credential: random characters in the format that its issuer publishes.
 type Secret struct {
-	Format string // the name of the format in internal/secrets
+	Format string // the name of the format in text/secrets
 	Text   string // the whole credential
 	Hidden string // the part that must never be shown
 	Line   string // Text with the context that the format needs (a header, an assignment)

@@ -20,7 +20,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/marked"
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/marked"
 )
 
 func main() {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // adding compares a tool call with tiktoken-go, which only counts the tokens.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/marked"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/marked"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/tokens"
-	"github.com/mcp-funnel/mcp-funnel/transcript"
-	"github.com/mcp-funnel/mcp-funnel/transcript/transcripttest"
+	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 const (

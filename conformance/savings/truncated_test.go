@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // truncate returns what a client shows that keeps the head and the tail of an output, both together of at most limit

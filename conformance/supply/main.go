@@ -2,7 +2,7 @@
 // vulnerabilities, and a bill of materials.
 //
 // It downloads no module and changes no version: it reports problems, and a person decides. govulncheck, pinned in
-// lint/, finds the vulnerabilities.
+// scripts/lint, finds the vulnerabilities.
 package main
 
 import (
@@ -102,7 +102,7 @@ func vulnerabilities(base, binary string) (found []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("go env GOMOD: %w", err)
 	}
-	lint := filepath.Join(filepath.Dir(string(mod)), "lint")
+	lint := filepath.Join(filepath.Dir(string(mod)), "scripts", "lint")
 	var errs bytes.Buffer
 	cmd := exec.Command("go", "-C", lint, "tool", "govulncheck", "-format", "json", "-mode", "binary", "-scan",
 		"module", "-db", base, binary) //nolint:noctx // as above

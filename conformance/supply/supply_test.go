@@ -486,7 +486,7 @@ func source(t *testing.T, dir string) {
 func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 	const least = "1.26.5"
 	asked := map[string]string{}
-	for _, name := range []string{"go.mod", "lint/go.mod"} {
+	for _, name := range []string{"go.mod", "scripts/lint/go.mod"} {
 		b, err := os.ReadFile("../../" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -524,7 +524,7 @@ func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 		t,
 		promise.Proof{
 			Promise: "S3", Cases: len(asked), Failures: failures,
-			Control: bad(map[string]string{"go.mod": "1.26.4", "lint/go.mod": "1.26", "the binary": "1.25.9"}),
+			Control: bad(map[string]string{"go.mod": "1.26.4", "scripts/lint/go.mod": "1.26", "the binary": "1.25.9"}),
 			Figures: "the binary's go " + asked["the binary"],
 		},
 	)

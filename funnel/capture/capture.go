@@ -6,11 +6,11 @@ package capture
 
 import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // Captured is what a [Writer] found. Lines are counted as a reader counts them: a last line without a newline counts.
@@ -30,7 +30,7 @@ type Captured struct {
 
 	held     hold
 	sum      digest.Summary
-	digest   *kind.Digest // if not nil it has read nothing yet, and sum holds only the kind; nil: sum is complete
+	digest   *kinds.Digest // if not nil it has read nothing yet, and sum holds only the kind; nil: sum is complete
 	recorder *recorder
 }
 

@@ -3,7 +3,7 @@ package capture
 import (
 	"sync"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/panics"
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
 )
 
 // chunkRef is a text to be consumed, and the block it came from. The block is held meanwhile, even if the text is a

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
-	"github.com/mcp-funnel/mcp-funnel/internal/runes"
 )
 
 // naive counts as the doc comment of edges says, by splitting.

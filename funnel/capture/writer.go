@@ -5,14 +5,14 @@ import (
 	"cmp"
 	"io"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
-	"github.com/mcp-funnel/mcp-funnel/internal/panics"
-	"github.com/mcp-funnel/mcp-funnel/internal/runes"
-	"github.com/mcp-funnel/mcp-funnel/internal/secrets"
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/secrets"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // smallOutput is the size below which counting tokens takes less time than starting a goroutine. Most outputs of that
@@ -33,8 +33,8 @@ type Options struct {
 type Writer struct {
 	name     string // of the file, if the output is one: a hint for its kind
 	edges    *edges
-	digest   *kind.Digest // made for the first chunk
-	pending  bool         // the digest has read nothing yet: all of the output is in hold
+	digest   *kinds.Digest // made for the first chunk
+	pending  bool          // the digest has read nothing yet: all of the output is in hold
 	tally    *tokens.Tally
 	recorder recorder
 	hold     hold
@@ -139,7 +139,7 @@ func (w *Writer) flush(final bool) {
 	b := w.buf[:n]
 	if !w.started && n > 0 {
 		w.started = true
-		w.digest = kind.New(w.name)
+		w.digest = kinds.New(w.name)
 		w.encoding = content.Detect(b, final)
 		if w.decoder = w.encoding.Writer((*decoderSink)(w)); w.decoder != nil {
 			w.mask.Join() // the streams are known by offsets before decoding
@@ -326,7 +326,7 @@ func (w *Writer) splitStreams(c *Captured) {
 	} else if w.hold.overflow {
 		return
 	}
-	d, mask := kind.New(w.name), w.mask.Again()
+	d, mask := kinds.New(w.name), w.mask.Again()
 	var rest []byte
 	pass := func(b []byte, final bool) {
 		rest = append(rest, b...)
@@ -354,7 +354,7 @@ func (w *Writer) summarize(c *Captured) {
 	switch {
 	case w.digest == nil || c.Failure != nil:
 	case w.pending:
-		c.sum.Kind, c.digest = kind.Sniff(w.hold.shown, true, w.name), w.digest
+		c.sum.Kind, c.digest = kinds.Sniff(w.hold.shown, true, w.name), w.digest
 		if c.JSON() { // its matches are reported even if it is shown whole
 			c.Summary()
 		}

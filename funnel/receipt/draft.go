@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind/digest"
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Draft is all that a receipt may show. [Draft.Fit] chooses what fits.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // Facts are all that a receipt says of an output.
@@ -232,5 +232,5 @@ func (f Facts) record() string {
 	case s.Kind == content.JSON || s.Kind == content.Binary:
 		return ""
 	}
-	return "for jq, a record is " + kind.Of(s.Kind).RecordIs
+	return "for jq, a record is " + kinds.Of(s.Kind).RecordIs
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 )
 
 // fitter chooses what a receipt shows of a draft within a ceiling.
@@ -111,7 +111,7 @@ func (f *fitter) leastOfEach(c choice, room int) choice {
 		if !try(func(c *choice, w int) { c.shape, c.shapeWidth = n-1, w }, 300, 200, 120, 80, text.MinWidth) {
 			return c
 		}
-		share := int(kind.Of(f.kind).Shares.Shape * float64(room))
+		share := int(kinds.Of(f.kind).Shares.Shape * float64(room))
 		c = f.moreShape(c, room, max(share, min(room*3/4, 64)))
 	}
 	if len(f.head) > 0 && !try(func(c *choice, w int) { c.head, c.width = 1, w }, 100, 70, text.MinWidth) {
@@ -204,7 +204,7 @@ var widths = []int{2000, 1200, 800, 500, 360, 260, 200, 160, 120, 100, 80, 60, t
 // shape, and, of what these leave, for the body; head and tail get the rest. Then the parts that have more get what is
 // left.
 func (f *fitter) grow(c choice, room int) choice {
-	s := kind.Of(f.kind).Shares
+	s := kinds.Of(f.kind).Shares
 	share := func(of float64, all int) int { return int(of * float64(all)) }
 	c = f.moreSays(c, room, share(s.Says, room), 240)
 	c = f.moreShape(c, room, share(s.Shape, room))

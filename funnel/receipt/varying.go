@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind/logs"
+	"github.com/mcp-funnel/mcp-funnel/kinds/logs"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // maxFields is the maximum number of fields of a line that are compared.

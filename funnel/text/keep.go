@@ -9,7 +9,7 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 )
 
 // Range is a range of bytes of the left part of a line, which begins and ends between two graphemes.

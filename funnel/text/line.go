@@ -8,8 +8,8 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // MinWidth is the smallest width a line is clipped to: 12 chars on each side of the count.

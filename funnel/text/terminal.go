@@ -3,7 +3,7 @@ package text
 import (
 	"bytes"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // StderrMark begins a line that holds standard error, if an output has lines of both streams.

@@ -7,7 +7,7 @@ package text
 import (
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // The words by which a model recognizes this server's own lines.

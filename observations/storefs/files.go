@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/osfile"
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
 // The directories of a store.

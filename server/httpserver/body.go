@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // readBody reads the request body within bodyTimeout and the byte budget of all bodies. On success the caller must

@@ -1,6 +1,6 @@
 package httpserver
 
-import "github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+import "github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 
 // freeBytes is how many bytes of each body do not count against the budget, so that ping and
 // notifications/cancelled are never refused.

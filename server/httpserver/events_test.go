@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/trace"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
 
 // TestEvents checks that /metrics has the events of the trace, also those that another process wrote.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // writeSize is how many bytes are written under one deadline.

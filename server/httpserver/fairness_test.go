@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"go.uber.org/goleak"
 )
 

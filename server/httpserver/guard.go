@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // guard checks every request before any other code reads it. A web page in the user's browser can send requests to

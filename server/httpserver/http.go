@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // Handler returns the guard with all routes behind it. [Serve] adds timeouts and a limit of connections; another

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/worker"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 

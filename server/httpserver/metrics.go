@@ -15,9 +15,9 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
-	"github.com/mcp-funnel/mcp-funnel/internal/stats"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/trace"
+	"github.com/mcp-funnel/mcp-funnel/session/stats"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
 
 // metrics are the counters of /metrics, in Prometheus' text format. They contain no name of a caller and nothing that

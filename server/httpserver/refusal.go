@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
 	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // refusal is a request's error response, worded for the person who set up the client.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // route is one path. Paths without a route get 404.

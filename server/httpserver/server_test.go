@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // runFunc is a [server.Funnel] of one function.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // Causes with which a session's connection ends.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // The transport of protocol 2024-11-05: the client opens a stream, whose first event names the URL to post to, and

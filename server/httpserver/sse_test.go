@@ -12,8 +12,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // readsNothing opens /sse, reads where to post, and then nothing more.

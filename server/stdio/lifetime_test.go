@@ -21,9 +21,9 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
-	"github.com/mcp-funnel/mcp-funnel/internal/worker"
-	"github.com/mcp-funnel/mcp-funnel/server/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 

@@ -8,10 +8,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
-	"github.com/mcp-funnel/mcp-funnel/internal/lru"
+	"github.com/mcp-funnel/mcp-funnel/base/lru"
+	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 

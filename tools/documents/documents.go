@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/continuation"
-	"github.com/mcp-funnel/mcp-funnel/internal/lru"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/base/lru"
+	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // Toolset is the name of this package's toolset.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // observationWriter writes one row for each observation, its columns separated by tabs: the list of obs: is a page.

@@ -9,9 +9,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // appendStat appends kind, lines, tokens and language of a file. If the file cannot be read it appends the error

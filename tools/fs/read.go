@@ -9,12 +9,12 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // maxImage is the largest image that is returned, in bytes: 5 MB as base64, the limit of models.
@@ -139,7 +139,7 @@ func detectMedia(src *source.Source) (media string, image bool, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", false, err
 	}
-	media = kind.Media(prefix[:n], path.Base(src.Name))
+	media = kinds.Media(prefix[:n], path.Base(src.Name))
 	switch media {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		image = true

@@ -8,8 +8,8 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/runes"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 

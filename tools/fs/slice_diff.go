@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind/diff"
+	"github.com/mcp-funnel/mcp-funnel/kinds/diff"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // findInDiff returns the place of a file of a diff, /N, or of a hunk, /N/hunks/M, as numbered in the objects that jq

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -29,7 +29,7 @@ func (s *slicer) showRecords(r sliceRange) error {
 	name := s.src.Kind()
 	l := recordList{name: s.src.Name, end: s.src.Size}
 	l.each = func(visit func(int64, content.Span) bool) error {
-		return kind.Records(s.ctx, s.text.reader(0), name, visit)
+		return kinds.Records(s.ctx, s.text.reader(0), name, visit)
 	}
 	l.call = func(r sliceRange) tools.Call { return s.call("records", r) }
 	l.whole = func(i int64, row textRow) tools.Call {

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
@@ -156,10 +156,10 @@ func shelf(t testing.TB, files map[string]string) (src source.Set, ids map[strin
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			lines++
 		}
-		k := kind.Sniff([]byte(text), len(text) <= content.SniffSize, name)
+		k := kinds.Sniff([]byte(text), len(text) <= content.SniffSize, name)
 		o, err := r.Commit(
 			observations.Stats{
-				Kind: string(k), Ext: kind.Of(k).Ext, Lines: lines, Chars: int64(utf8.RuneCountInString(text)), Status: "success",
+				Kind: string(k), Ext: kinds.Of(k).Ext, Lines: lines, Chars: int64(utf8.RuneCountInString(text)), Status: "success",
 			},
 		)
 		if err != nil {

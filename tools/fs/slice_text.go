@@ -7,9 +7,9 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/runes"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // window is the number of bytes of a source that are read at a time.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/worker/workertest"
+	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
 )
 
 // bombs are filters that take all memory, all time or the whole process where nothing holds them.

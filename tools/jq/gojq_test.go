@@ -18,7 +18,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
-	"github.com/mcp-funnel/mcp-funnel/internal/worker"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
 

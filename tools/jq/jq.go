@@ -16,8 +16,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
-	"github.com/mcp-funnel/mcp-funnel/internal/worker"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
@@ -51,8 +51,8 @@ func rules() []string {
 		"The keys of objects come out sorted. " + noLookaround,
 		"The filter runs on each record in turn, with slurp on all as one array. A record is:",
 	}
-	for _, k := range kind.All {
-		if k != kind.Binary {
+	for _, k := range kinds.All {
+		if k != kinds.Binary {
 			line := "  " + string(k.Name) + ": " + k.RecordIs
 			if k.RecordNote != "" {
 				line += "; " + k.RecordNote

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
-	"github.com/mcp-funnel/mcp-funnel/internal/worker/workertest"
+	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 

@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // runner runs calls of the tool.
@@ -117,15 +117,15 @@ func inputOf(src *source.Source, open func() (io.Reader, error), itself bool) en
 // asObjects returns the writer of the source's records as objects, nil if the filter reads the text itself: JSON,
 // NDJSON, and a text that begins like JSON, so that the filter's error says where it is broken.
 func asObjects(ctx context.Context, src *source.Source, a args) (objects, error) {
-	k := kind.Of(src.Kind())
+	k := kinds.Of(src.Kind())
 	switch {
-	case a.Text || src.Size == 0 || k == kind.JSON || k == kind.NDJSON:
+	case a.Text || src.Size == 0 || k == kinds.JSON || k == kinds.NDJSON:
 		return nil, nil
-	case k == kind.Binary:
+	case k == kinds.Binary:
 		return nil, fmt.Errorf(
 			`jq: %s is binary, neither JSON nor text: look into it with slice {"bytes": …}`, decode.Clip(src.Name),
 		)
-	case k != kind.Text:
+	case k != kinds.Text:
 		return k.Objects, nil
 	}
 	t, err := src.Text()

@@ -16,10 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/tokens"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // Both ways answer the same on a real megabyte.

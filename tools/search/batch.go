@@ -3,8 +3,8 @@ package search
 import (
 	"sync"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
 )
 
 // Limits of memory while files are searched concurrently: at most (ahead + workers) × (chunksHeld+1) chunks, about

@@ -1,6 +1,6 @@
 // Package search searches trees and sources for matching lines.
 //
-// Package internal/linesearch finds the lines and internal/tree the files; this package searches many files
+// Package text/linesearch finds the lines and system/tree the files; this package searches many files
 // concurrently, writes the results in path order, and reports what it could not search.
 package search
 
@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // Search returns the tool search.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/linesearch"
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // searchArgs are the arguments of search. Every conversation pays for the words of the jsonschema tags.

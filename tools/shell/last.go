@@ -3,7 +3,7 @@ package shell
 import (
 	"hash/maphash"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // lastKey names a command of an owner.

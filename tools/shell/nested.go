@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
 // Limits of the search below a root. It runs before each command, because a command may have renamed what it finds.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 )
 
 // guardedNames are files and directories from which clients read commands to run.

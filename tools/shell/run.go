@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 

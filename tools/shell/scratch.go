@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
 // scratch is the directory of one owner's commands, for as long as the server runs: their /tmp, home and caches.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 )
 
 // Toolset is the name of this package's toolset.

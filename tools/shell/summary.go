@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // maxTail is how many of the last bytes of each stream are held, to find out why a command failed.

@@ -6,9 +6,9 @@ package toolstest
 import (
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/source"
-	"github.com/mcp-funnel/mcp-funnel/internal/tree"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // During is an Output that calls a function before the first row or write of a tool.

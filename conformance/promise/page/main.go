@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/marked"
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/marked"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 

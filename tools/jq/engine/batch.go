@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/panics"
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
-	"github.com/mcp-funnel/mcp-funnel/internal/kind"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan/plantest"
@@ -180,7 +180,7 @@ func TestCutAnywhere(t *testing.T) {
 	} {
 		for n := range len(c.text) {
 			want, end := 0, int64(0)
-			err := kind.Records(t.Context(), strings.NewReader(c.text[:n]), c.kind, func(_ int64, at content.Span) bool {
+			err := kinds.Records(t.Context(), strings.NewReader(c.text[:n]), c.kind, func(_ int64, at content.Span) bool {
 				want, end = want+1, at.End
 				return true
 			})

@@ -48,5 +48,5 @@ func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) 
 }
 
 // garbage is GOGC of a worker, in percent. Most filters need little memory; for the others the memory limit, which
-// internal/worker sets, makes the collector run earlier.
+// system/worker sets, makes the collector run earlier.
 const garbage = 400

@@ -13,7 +13,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"github.com/mcp-funnel/mcp-funnel/internal/content"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 

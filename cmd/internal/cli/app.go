@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
+	"github.com/mcp-funnel/mcp-funnel/session/account"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/documents"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// App holds the wired parts that commands use.
+type App struct {
+	Store   *observations.Store // nil if it could not be opened: answers then say "not kept"
+	Trace   *trace.Log          // nil if it could not be opened: calls are then not traced
+	Counter *tokens.Counter
+	Catalog []tools.Tool // of the toolsets that are offered
+	Funnel  *funnel.Funnel
+	Sources source.Set
+	Shell   *shell.Shell
+	Log     *slog.Logger
+}
+
+// Open wires an app. If local is true its callers are on this machine, and receipts may name the data file. If the
+// store cannot be opened, Open logs a warning instead of failing: tools still answer, and every receipt says that
+// nothing was kept.
+func (s *Settings) Open(w *Streams, local bool) (*App, error) {
+	if err := CheckToolchain(runtime.Version()); err != nil {
+		return nil, err
+	}
+	o := s.Options()
+	a := &App{Log: s.logger(w)}
+	var err error
+	if a.Counter, err = s.Counter(); err != nil {
+		return nil, err
+	}
+	var noStore error
+	if a.Store, noStore = observations.OpenStore(o.Store); noStore != nil {
+		a.Log.Warn("nothing will be kept", "cause", noStore)
+		a.Store = nil
+	} else if cause := a.Store.Unwritable(); cause != nil {
+		a.Log.Warn("nothing can be kept or traced now; what was kept can be read; make the store writable, or choose another with --store",
+			"store", a.Store.Dir(), "cause", cause)
+	}
+	traceDir := ""
+	if a.Store != nil && !isPermanent(a.Store.Unwritable()) {
+		traceDir = trace.Dir(a.Store.Dir())
+	}
+	if a.Trace, err = trace.Open(traceDir); err != nil {
+		a.Log.Warn("calls will not be traced", "cause", err)
+		a.Trace = nil
+	}
+	a.Shell = s.NewShell(o, a.Store)
+	a.Catalog = server.Catalog(
+		server.Parts{JQ: o.JQ, Shell: a.Shell, Documents: s.Documents(), Toolsets: s.ToolsetNames()},
+	)
+	if a.Sources, err = s.OpenRoots(a.Store, a.Shell); err != nil {
+		a.Close()
+		return nil, err
+	}
+	for _, absent := range a.Sources.Absent {
+		a.Log.Warn(absent)
+	}
+	for _, r := range a.Sources.Roots {
+		if GrantsHome(r.Dir()) {
+			a.Log.Warn(WideRoot(r.Dir()))
+		}
+	}
+	perTool, err := s.toolLimits()
+	if err != nil {
+		a.Close()
+		return nil, UsageError{err}
+	}
+	a.Funnel, err = funnel.New(funnel.Options{
+		Store: a.Store, NoStore: noStore, Trace: a.Trace, Counter: a.Counter, Model: s.Model,
+		Policy: o.Policy, Limits: o.Limits,
+		Tools:    perTool,
+		Accounts: a.Accounts(), SavedTo: local, Offered: func() []string { return toolNames(a.Catalog) }, Log: a.Log,
+		Mask: s.Masker().OnPanic(a.LogUnsearched), Redact: s.RedactStore,
+	})
+	if err != nil {
+		a.Close()
+		return nil, UsageError{err}
+	}
+	return a, nil
+}
+
+// Accounts returns the accounts of sessions whose clients report their usage; nil if there is no store to keep them in.
+func (a *App) Accounts() *account.Accounts {
+	if a.Store == nil || isPermanent(a.Store.Unwritable()) {
+		return nil
+	}
+	return account.Open(a.Store.Dir())
+}
+
+// LogUnsearched logs why a text could not be searched for secrets; none of that text was shown.
+func (a *App) LogUnsearched(why any, stack []byte) {
+	a.Log.Error("a text could not be searched for secrets", "why", why, "stack", string(stack))
+}
+
+// isPermanent reports whether a store cannot be written to for a cause that does not go away by itself, as a full
+// disk may. With such a store every write to the trace would fail and log an error, so the trace is left out.
+func isPermanent(unwritable error) bool {
+	return errors.Is(unwritable, fs.ErrPermission) || errors.Is(unwritable, syscall.EROFS)
+}
+
+// Documents returns the options of deliver.
+func (s *Settings) Documents() documents.Options {
+	o := s.Options().Documents
+	o.Window = int64(s.ContextWindow)
+	return o
+}
+
+// shell returns what runs commands. Their scratch directories lie in the store, which no command sees otherwise.
+func (s *Settings) NewShell(o Options, store *observations.Store) *shell.Shell {
+	o.Shell.Store, o.Shell.Hidden, o.Shell.AllowRead = store, s.hidden(store), s.AllowRead
+	o.Shell.Output, o.Shell.MinFree = max(o.Store.MaxObservation, 0), max(o.Store.MinFree, 0)
+	if store != nil && store.Unwritable() == nil {
+		o.Shell.Dir = filepath.Join(store.Dir(), "scratch")
+	}
+	return shell.New(o.Shell)
+}
+
+// hidden returns the paths that neither tools nor commands may see, wherever they lie: the stores, the configuration
+// file and the token files.
+func (s *Settings) hidden(store *observations.Store) (denied []string) {
+	dir := s.Store // denied even if it could not be opened
+	if store != nil {
+		dir = store.Dir()
+	} else if dir == "" {
+		dir, _ = observations.DefaultDir() // without a default directory there is no store to deny
+	}
+	if other, err := observations.DefaultDir(); err == nil && other != dir { // another server's
+		denied = append(denied, other, httpserver.TokenPath(other))
+	}
+	if dir != "" {
+		// The token is denied as a file too: a hard link to it may lie outside the store's directory.
+		denied = append(denied, dir, httpserver.TokenPath(dir))
+	}
+	for _, file := range []string{s.Config, s.TokenFile} {
+		if file != "" {
+			denied = append(denied, file)
+		}
+	}
+	return denied
+}
+
+// sources opens the roots; those that cannot be opened are absent. Tools see nothing that is hidden.
+func (s *Settings) OpenRoots(store *observations.Store, sh *shell.Shell) (source.Set, error) {
+	src := source.Set{Places: places(store, sh, observations.Local)}
+	denied := s.hidden(store)
+	for _, dir := range s.RootDirs() {
+		r, err := tree.Open(dir, denied...)
+		if errors.Is(err, tree.ErrDenied) {
+			return src, Usagef("--root %s: %v", content.ClipBytes(dir, 200), err)
+		}
+		if err != nil { // the client of a server that ended would see no reason
+			src.Absent = append(src.Absent, absentRoot(dir, err))
+			continue
+		}
+		if slices.ContainsFunc(src.Roots, func(other *tree.Root) bool { return other.Dir() == r.Dir() }) {
+			_ = r.Close() // a root given twice would be searched twice
+			continue
+		}
+		src.Roots = append(src.Roots, r)
+	}
+	return src, nil
+}
+
+// places lists the places besides the roots that an owner may name, in the order in which they are asked.
+func places(store *observations.Store, sh *shell.Shell, owner string) []source.NamedPlace {
+	return []source.NamedPlace{
+		source.Observations(store, owner),
+		source.Scratch(func() (*tree.Root, error) { return sh.Root(owner) }),
+	}
+}
+
+func toolNames(catalog []tools.Tool) []string {
+	names := make([]string, len(catalog))
+	for i, t := range catalog {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// Tool returns the tool of a name; without one, a mistake on the command line.
+func (a *App) Tool(name string) (tools.Tool, error) {
+	for _, t := range a.Catalog {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return tools.Tool{}, Usagef("no tool %.60q; there are %s", name, strings.Join(toolNames(a.Catalog), ", "))
+}
+
+// Close closes all that Open opened, and ends the commands that run.
+func (a *App) Close() {
+	a.Shell.Close()
+	for _, r := range a.Sources.Roots {
+		_ = r.Close()
+	}
+	if a.Trace != nil {
+		_ = a.Trace.Close()
+	}
+	if a.Store != nil {
+		_ = a.Store.Close()
+	}
+}
+
+// SourcesOf returns what a session may name: all roots, and the observations of its owner.
+func (a *App) SourcesOf(who funnel.Session) source.Set {
+	src := a.Sources
+	src.Places = places(a.Store, a.Shell, who.Owner)
+	return src
+}
+
+// LocalSession returns the session of the command line and of stdio.
+func LocalSession() funnel.Session { return funnel.Session{ID: "local", Owner: observations.Local} }

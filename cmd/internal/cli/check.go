@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
+)
+
+// AfterApply checks the settings; kong calls it once all of them are known. Every command thus refuses settings
+// with which the funnel could not work.
+func (s *Settings) AfterApply() error {
+	given := len(s.Root) > 0
+	// kong would resolve an empty path to the current directory, so empty ones are removed before paths are expanded.
+	s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" })
+	// --root="$UNSET" must not grant the current directory instead. An empty variable counts as unset.
+	if text, set := os.LookupEnv(variablePrefix + "ROOT"); given && len(s.Root) == 0 && (!set || text != "") {
+		return errors.New("--root is empty: name a directory, or leave it out for the current one")
+	}
+	for i, dir := range s.Root {
+		if s.Root[i] = ExpandPath(dir); checkRoot(s.Root[i]) != nil {
+			return checkRoot(dir)
+		}
+	}
+	for _, path := range []*string{&s.Config, &s.Store, &s.TokenFile} {
+		if *path != "" {
+			*path = ExpandPath(*path)
+		}
+	}
+	for i, dir := range s.AllowRead {
+		s.AllowRead[i] = ExpandPath(dir)
+	}
+	for _, name := range s.Toolsets {
+		if name != allToolsets && !slices.Contains(server.Toolsets, name) {
+			return fmt.Errorf("--toolsets: there is no toolset %.60q; there are %s and %s",
+				name, strings.Join(server.Toolsets, ", "), allToolsets)
+		}
+	}
+	if err := s.checkMinima(); err != nil {
+		return err
+	}
+	o := s.Options()
+	perTool, err := s.toolLimits()
+	if err != nil {
+		return err
+	}
+	_, err = funnel.New(funnel.Options{
+		Counter: tokens.New(tokens.O200k), Policy: o.Policy, Limits: o.Limits, Tools: perTool,
+		Mask: s.Masker(), Redact: s.RedactStore,
+	})
+	return err
+}
+
+// toolLimits returns the limits of single tools.
+func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
+	out := map[string]funnel.ToolLimits{}
+	if len(s.Uncut)+len(s.ToolLimit) == 0 {
+		return out, nil
+	}
+	all := toolNames(server.Catalog(server.Parts{Toolsets: server.Toolsets})) // of toolsets that are not offered, too
+	check := func(setting, name string) error {
+		if slices.Contains(all, name) {
+			return nil
+		}
+		return fmt.Errorf("%s: there is no tool %.60q; there are %s", setting, name, strings.Join(all, ", "))
+	}
+	for _, name := range s.Uncut {
+		if err := check("--uncut", name); err != nil {
+			return nil, err
+		}
+		out[name] = funnel.ToolLimits{Uncut: true}
+	}
+	for _, text := range s.ToolLimit {
+		left, value, _ := strings.Cut(text, "=")
+		tool, limit, named := strings.Cut(left, ".")
+		n, err := strconv.Atoi(value)
+		if !named || err != nil {
+			return nil, fmt.Errorf("--tool-limit: %.60q is not a limit; write run.receipt-tokens=1200", text)
+		}
+		if err := check("--tool-limit", tool); err != nil {
+			return nil, err
+		}
+		t := out[tool]
+		if err := t.Limits.Set(limit, n); err != nil {
+			return nil, fmt.Errorf("--tool-limit: %w", err)
+		}
+		out[tool] = t
+	}
+	return out, nil
+}

@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// maxConfig bounds a configuration file, in bytes.
+const maxConfig = 1 << 20
+
+// FileResolver gives kong the values of the configuration file, whose keys are the names of flags. Flags and
+// environment variables take precedence.
+type FileResolver struct {
+	values map[string]any // nil: the file has not been read yet
+}
+
+// ConfigError is an error in the file itself. kong puts the name of the setting that it was resolving before every
+// error, which would mislead here; the type lets run remove that name.
+type ConfigError struct{ error }
+
+// Unwrap returns the error without the name.
+func (e ConfigError) Unwrap() error { return e.error }
+
+// configPath returns --config or MCP_FUNNEL_CONFIG. No default place is searched: a file in a root must not
+// configure the server.
+func configPath(k *kong.Context) string {
+	for _, p := range k.Path {
+		for _, f := range p.Flags {
+			if f.Name == "config" {
+				if s, ok := k.FlagValue(f).(string); ok && s != "" {
+					return ExpandPath(s)
+				}
+			}
+		}
+	}
+	if s := os.Getenv("MCP_FUNNEL_CONFIG"); s != "" {
+		return ExpandPath(s)
+	}
+	return ""
+}
+
+// Validate is part of kong's interface; the file is read and checked when the first flag is resolved.
+func (r *FileResolver) Validate(app *kong.Application) error { return nil }
+
+// Resolve returns the value of a flag that the command line does not set; nil if neither a variable nor the file does.
+func (r *FileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if flag.Name == "config" {
+		return nil, nil
+	}
+	if r.values == nil {
+		r.values = map[string]any{}
+		if err := unknownVariable(os.Environ(), k.Model); err != nil && !withoutSettings(k) {
+			return nil, ConfigError{err}
+		}
+		if path := configPath(k); path != "" {
+			values, err := readConfig(path, k.Model)
+			if err != nil {
+				return nil, ConfigError{err}
+			}
+			r.values = values
+		}
+	}
+	for _, env := range flag.Envs {
+		text, set := os.LookupEnv(env)
+		if !set {
+			continue
+		}
+		if flag.Name != "root" || text == "" {
+			return nil, nil
+		}
+		var dirs []any // MCP_FUNNEL_ROOT separates directories as PATH does
+		for _, dir := range filepath.SplitList(text) {
+			dirs = append(dirs, dir)
+		}
+		return dirs, nil
+	}
+	return r.values[flag.Name], nil
+}
+
+// withoutSettings reports whether a command uses no settings, or completes a line for a shell, which shows no errors.
+func withoutSettings(k *kong.Context) bool {
+	command, _, _ := strings.Cut(k.Command(), " ")
+	return slices.Contains([]string{"version", "completion", "__complete"}, command)
+}
+
+// variablePrefix starts the names of this program's environment variables.
+const variablePrefix = "MCP_FUNNEL_"
+
+// TokenVariable names the environment variable of the token. No flag takes a token: other users can read command lines.
+const TokenVariable = "MCP_FUNNEL_TOKEN"
+
+// unknownVariable returns an error for a variable with this program's prefix that is no setting, most likely a
+// misspelled one, which would leave a setting at its default unnoticed.
+func unknownVariable(environment []string, app *kong.Application) error {
+	known := map[string]bool{TokenVariable: true}
+	for _, f := range app.Flags {
+		for _, name := range f.Envs {
+			known[name] = true
+		}
+	}
+	for _, line := range environment {
+		name, _, _ := strings.Cut(line, "=")
+		if !strings.HasPrefix(name, variablePrefix) || known[name] {
+			continue
+		}
+		if meant := content.Nearest(name, slices.Sorted(maps.Keys(known))); meant != "" {
+			return fmt.Errorf("unknown variable %.60s; did you mean %s?", name, meant)
+		}
+		return fmt.Errorf(
+			"unknown variable %.60s: no setting has that name; mcp-funnel serve --help lists them",
+			name,
+		)
+	}
+	return nil
+}
+
+// readConfig reads a configuration file; every error names file, line and column.
+func readConfig(path string, app *kong.Application) (map[string]any, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|osfile.Nonblock, 0) // a FIFO would make us wait for a writer
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("--config %s: a configuration file is a regular file", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxConfig {
+		return nil, fmt.Errorf("%s: over 1 MiB; a configuration file is smaller", path)
+	}
+	return parseConfig(path, text, settingNames(app))
+}
+
+func settingNames(app *kong.Application) map[string]*kong.Flag {
+	names := map[string]*kong.Flag{}
+	for _, f := range app.Flags {
+		if f.Name != "help" && f.Name != "config" && f.Name != "version" {
+			names[f.Name] = f
+		}
+	}
+	return names
+}
+
+func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[string]any, error) {
+	if err := checkFlat(path, text); err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, fmt.Errorf(
+			"%s: %s",
+			path,
+			content.ClipBytes(err.Error(), 500),
+		) // the parser quotes whole lines
+	}
+	values := map[string]any{}
+	for i, doc := range file.Docs {
+		var entries []*ast.MappingValueNode
+		switch body := doc.Body.(type) {
+		case nil, *ast.NullNode, *ast.CommentGroupNode:
+			continue
+		case *ast.MappingNode:
+			entries = body.Values
+		case *ast.MappingValueNode:
+			entries = []*ast.MappingValueNode{body}
+		default:
+			return nil, at(path, body, errors.New("a configuration file is a list of `name: value`"))
+		}
+		if i > 0 && len(values) > 0 {
+			return nil, at(path, doc.Body, errors.New("a second document; a configuration file is one"))
+		}
+		for _, e := range entries {
+			name := strings.TrimSpace(e.Key.String())
+			flag, ok := known[name]
+			if !ok {
+				keys := slices.Sorted(maps.Keys(known))
+				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
+					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
+				}
+				return nil, at(
+					path,
+					e.Key,
+					fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")),
+				)
+			}
+			v, err := scalar(e.Value, flag)
+			if err == nil {
+				err = checkValue(v, flag)
+			}
+			if err != nil {
+				return nil, at(path, e.Value, fmt.Errorf("%s: %w", name, err))
+			}
+			values[name] = v
+		}
+	}
+	return values, nil
+}
+
+// maxNested is the number of nesting characters that a configuration file may have; it needs a list or two. The
+// parser's memory and time grow with the square of the nesting.
+const maxNested = 64
+
+// checkFlat refuses deeply nested and very long files before they are parsed.
+func checkFlat(path string, text []byte) error {
+	nested := 0
+	for n, line := range bytes.Split(text, []byte("\n")) {
+		nested += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
+		nested += max(0, bytes.Count(line, []byte("- "))-1) + bytes.Count(line, []byte("? "))
+		if nested > maxNested || n > 1000 {
+			return fmt.Errorf("%s:%d:1: a configuration file is a flat list of `name: value`", path, n+1)
+		}
+	}
+	return nil
+}
+
+// scalar returns a value as the text that a flag would take, or a list if the flag is repeatable.
+func scalar(n ast.Node, flag *kong.Flag) (any, error) {
+	switch v := n.(type) {
+	case *ast.SequenceNode:
+		if !flag.IsSlice() {
+			return nil, errors.New("takes one value, not a list")
+		}
+		if len(v.Values) == 0 {
+			return nil, errors.New("an empty list; leave the key out")
+		}
+		var list []any
+		for _, item := range v.Values {
+			s, err := scalar(item, flag)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, s)
+		}
+		return list, nil
+	case *ast.StringNode:
+		return v.Value, nil
+	case *ast.BoolNode:
+		return v.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode:
+		return n.GetToken().Value, nil
+	default:
+		return nil, errors.New("takes a text, a number or true and false")
+	}
+}
+
+// checkValue decodes a value as kong will, because kong's own error would name neither the file nor the line.
+func checkValue(v any, flag *kong.Flag) error {
+	target := reflect.New(flag.Target.Type()).Elem()
+	err := flag.Mapper.Decode(
+		&kong.DecodeContext{Value: flag.Value, Scan: kong.Scan().PushTyped(v, kong.FlagValueToken)}, target,
+	)
+	if err != nil {
+		return err
+	}
+	if valid := flag.EnumSlice(); flag.Enum != "" && !slices.Contains(valid, fmt.Sprint(v)) {
+		return fmt.Errorf("%.60q is none of %s", fmt.Sprint(v), strings.Join(valid, ", "))
+	}
+	return nil
+}
+
+func at(path string, n ast.Node, err error) error {
+	p := n.GetToken().Position
+	return fmt.Errorf("%s:%d:%d: %w", path, p.Line, p.Column, err)
+}

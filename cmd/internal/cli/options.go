@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
+	"github.com/mcp-funnel/mcp-funnel/tools/documents"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+)
+
+// Options are the options of the packages that settings configure. The tag `to` of a setting names the field that it
+// fills; "!" before the name stores the negated value.
+type Options struct {
+	Limits funnel.Limits
+	Policy funnel.Policy
+	Store  observations.Options
+	JQ     jq.Options
+	Shell  shell.Options
+
+	Documents documents.Options
+	Endpoint  chat.Options
+	Server    server.Options
+	HTTP      httpserver.Options
+}
+
+// Options returns the options that the settings describe. Fields without a setting keep their zero value.
+func (s *Settings) Options() Options {
+	var o Options
+	for field, value := range reflect.ValueOf(s).Elem().Fields() {
+		path, ok := field.Tag.Lookup("to")
+		if !ok {
+			continue
+		}
+		path, negated := strings.CutPrefix(path, "!")
+		target := reflect.ValueOf(&o).Elem()
+		for name := range strings.SplitSeq(path, ".") {
+			if target = target.FieldByName(name); !target.IsValid() {
+				panic(fmt.Sprintf("setting %s: options has no field %s", field.Name, path))
+			}
+		}
+		if !value.CanConvert(target.Type()) {
+			panic(fmt.Sprintf("setting %s: a %s cannot fill %s", field.Name, value.Type(), path))
+		}
+		value = value.Convert(target.Type())
+		switch {
+		case negated:
+			target.SetBool(!value.Bool())
+		case value.IsZero() && field.Tag.Get("zero") == "none":
+			target.SetInt(-1) // to the store 0 is the default, and a negative limit is none
+		default:
+			target.Set(value)
+		}
+	}
+	return o
+}
+
+// checkMinima returns an error for the first setting below its tag `min`. To the packages 0 means the default,
+// which is not what the operator wrote.
+func (s *Settings) checkMinima() error {
+	for field, value := range reflect.ValueOf(s).Elem().Fields() {
+		text, ok := field.Tag.Lookup("min")
+		if !ok {
+			continue
+		}
+		lowest, wrong := strconv.ParseInt(text, 10, 64)
+		if wrong != nil {
+			panic(fmt.Sprintf("setting %s: min: %v", field.Name, wrong))
+		}
+		switch {
+		case value.Int() >= lowest:
+		case value.Type() != reflect.TypeFor[int](): // a size or a time span
+			return fmt.Errorf("--%s must be more than 0", flagName(field))
+		default:
+			return fmt.Errorf("--%s must be %d or more, not %d", flagName(field), lowest, value.Int())
+		}
+	}
+	return nil
+}
+
+// flagName returns the name of a setting's flag: its tag `name`, else the field's words joined by "-", as kong
+// derives it.
+func flagName(field reflect.StructField) string {
+	if name := field.Tag.Get("name"); name != "" {
+		return name
+	}
+	var name strings.Builder
+	for i, r := range field.Name {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			name.WriteByte('-')
+		}
+		name.WriteRune(r)
+	}
+	return strings.ToLower(name.String())
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// roots returns the directories that tools may look into: those of --root, else the current directory unless it is
+// too wide.
+func (s *Settings) RootDirs() []string {
+	if len(s.Root) > 0 {
+		return s.Root
+	}
+	wd, err := os.Getwd()
+	if err != nil || tooWide(wd) {
+		return nil
+	}
+	return []string{wd}
+}
+
+// ExpandPath returns an absolute path; "~" is $HOME, as in a shell. (kong asks the password file instead.)
+func ExpandPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok &&
+		(rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// unexpanded matches a variable that a client writes for a directory and has not replaced.
+var unexpanded = content.Pattern(`\$\{[A-Za-z][\w:.]*\}`)
+
+// checkRoot returns an error for a root that still has a variable of the client in it.
+func checkRoot(dir string) error {
+	name := unexpanded().FindString(dir)
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Stat(dir); err == nil { // a directory of that name
+		return nil
+	}
+	return fmt.Errorf(
+		"--root %s: the client did not replace %s; write the directory itself",
+		content.ClipBytes(dir, 200),
+		name,
+	)
+}
+
+// absentRoot words that a root could not be opened when the program started, and what to do. It is not opened later:
+// meanwhile somebody else could have put a link in its place.
+func absentRoot(dir string, err error) string {
+	happened, advice := "could not be opened ("+cause(err)+")", "make it a readable directory"
+	if errors.Is(err, fs.ErrNotExist) {
+		happened, advice = "was missing", "create it"
+	}
+	return fmt.Sprintf("the root %s %s when mcp-funnel started: %s or correct --root, then start it again",
+		content.ClipEnd(content.Visible(dir, false), 200), happened, advice)
+}
+
+// cause returns the innermost error.
+func cause(err error) string {
+	for errors.Unwrap(err) != nil {
+		err = errors.Unwrap(err)
+	}
+	return err.Error()
+}
+
+// GrantsHome reports whether a directory is the root of the file system, or is or contains the home directory.
+func GrantsHome(dir string) bool {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	home, err := os.UserHomeDir()
+	if real, wrong := filepath.EvalSymlinks(home); err == nil && wrong == nil {
+		home = real // many systems have a link in it
+	}
+	if err == nil && (dir == home || strings.HasPrefix(home, dir+string(filepath.Separator))) {
+		return true
+	}
+	return filepath.Dir(dir) == dir
+}
+
+// WideRoot words the warning for such a root.
+func WideRoot(dir string) string {
+	return "root " + dir + " grants the tools all files in it, keys and mail included; name a project with --root DIR"
+}
+
+// tooWide reports whether a directory is a home, contains one, is a system directory or the root of the file
+// system: granting it unasked would expose far more than a project.
+func tooWide(dir string) bool {
+	if GrantsHome(dir) {
+		return true
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	system := []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var", "/home",
+		"/opt", "/srv", "/mnt", "/media", "/tmp", "/Users", "/System", "/Library", "/Applications",
+	}
+	if runtime.GOOS == "windows" {
+		system = []string{
+			os.Getenv("SystemRoot"),
+			os.Getenv("ProgramFiles"),
+			os.Getenv("ProgramData"),
+			os.Getenv("PUBLIC"),
+		}
+	}
+	for _, d := range system {
+		if d != "" && strings.EqualFold(dir, d) {
+			return true
+		}
+	}
+	return false
+}

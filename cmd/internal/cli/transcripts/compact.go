@@ -1,0 +1,375 @@
+package transcripts
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/compaction"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// Compact is the command compact.
+type Compact struct {
+	File     string   `arg:"" help:"Transcript of a client, or messages of an API as JSON."`
+	Budget   int      `env:"-" placeholder:"TOKENS" help:"What the client sends must have at most so many tokens."`
+	Output   string   `env:"-" short:"o" placeholder:"FILE" help:"Where to write the transcript; the file must not exist. Default: standard output."`
+	Last     int      `env:"-" name:"keep" default:"3" placeholder:"N" help:"Results that stay, the last ones. Default: 3."`
+	KeepTool []string `env:"-" placeholder:"NAME" sep:"," help:"Tool whose results stay; repeatable."`
+	Fork     bool     `env:"-" help:"Write a new session beside FILE, which its client can resume."`
+	Expand   bool     `env:"-" help:"Restore a transcript that was compacted, byte for byte."`
+	Forget   bool     `env:"-" help:"Forget what was replaced in FILE: its outputs may expire then."`
+	JSON     bool     `env:"-" name:"json" help:"Print the figures as JSON."`
+}
+
+// Help returns the examples of the command's help.
+func (c *Compact) Help() string {
+	return `Replaces outputs of tools in a transcript by pointers to observations, so that
+what the client sends next fits the budget. First go results that a later call
+repeats, then receipts, then the oldest. Messages, errors and the last results
+stay; every other byte is unchanged. FILE is never changed. The transcript goes
+to standard output or -o, the figures to standard error. The exit code is 1 if
+the budget cannot be met.
+
+Transcripts: session files of Claude Code, rollouts of Codex, and messages of
+the Anthropic API, of OpenAI's chat completions and of its responses, as JSON.
+
+Examples:
+
+  mcp-funnel compact --budget 100000 session.jsonl -o smaller.jsonl
+  mcp-funnel compact --expand smaller.jsonl -o session.jsonl
+  mcp-funnel compact --budget 100000 --fork ~/.claude/projects/x/ID.jsonl`
+}
+
+// maxTranscript bounds the transcript that is read into memory, in bytes. Parsing takes several times as much.
+const maxTranscript = 512 << 20
+
+// elsewhere is the command that reads an output where this server is not offered.
+const elsewhere = "mcp-funnel observations cat %s"
+
+// Run compacts a transcript, restores one, or forgets it.
+func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	if c.Budget <= 0 && !c.Expand && !c.Forget {
+		return cli.Usagef(
+			"--budget must be more than 0: write how many tokens the client may send, such as --budget 100000",
+		)
+	}
+	if c.Fork && (c.Output != "" || c.Expand || c.Forget) {
+		return cli.Usagef("--fork writes a new session beside the file: leave out -o, --expand and --forget")
+	}
+	if c.Forget && c.Expand {
+		return cli.Usagef(
+			"--forget and --expand exclude each other: restore the transcript with --expand first",
+		)
+	}
+	if c.Last < 0 {
+		return cli.Usagef("--keep is the number of results that stay: 0 for none")
+	}
+	if c.Forget && c.Output != "" {
+		return cli.Usagef("--forget writes nothing: leave out -o")
+	}
+	ctx, stop := cli.UntilSignal(ctx)
+	defer stop()
+	t, err := readTranscript(c.File)
+	if err != nil {
+		return err
+	}
+	to, err := c.target(t)
+	if err != nil {
+		return err
+	}
+	defer to.discard()
+	app, err := s.Open(w, true)
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	if app.Store == nil {
+		return errors.New("there is no store to keep the outputs in: name a directory with --store DIR")
+	}
+	keeper := &keeper{ctx: ctx, app: app}
+	if c.Expand { // it only reads, and a map is replaced in one step
+		m, err := loadMap(app.Store, t)
+		if err != nil {
+			return err
+		}
+		return c.expand(t, m, keeper, to, w)
+	}
+	unlock, err := lockMaps(app.Store)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := forgetOld(app.Store, mapName(t)); err != nil {
+		return err
+	}
+	m, err := loadMap(app.Store, t)
+	if err != nil {
+		return err
+	}
+	if c.Forget {
+		return c.forget(app, t, m, w)
+	}
+	out, r, err := compaction.Compact(t, m, keeper, compaction.Options{
+		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: app.Counter.Count, Path: elsewhere,
+		Mask: maskText(s),
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	return c.finish(app, t, m, out, r, to, w)
+}
+
+// keepOf returns the option for a number of results that stay: 0 is none.
+func keepOf(last int) int {
+	if last <= 0 {
+		return -1
+	}
+	return last
+}
+
+// finish writes what was compacted, its map and its figures.
+func (c *Compact) finish(
+	app *cli.App, t *transcript.Transcript, m *compaction.Map, out []byte, r compaction.Report,
+	to *target, w *cli.Streams,
+) error {
+	if err := saveMap(app.Store, t, m); err != nil {
+		return err
+	}
+	if c.Fork {
+		if err := c.fork(app, out, m, to, w); err != nil {
+			return err
+		}
+	} else if err := to.write(w, out); err != nil {
+		return err
+	}
+	err := app.Trace.Append(trace.Call{
+		At: time.Now(), Session: t.Session, Owner: observations.Local, Tool: "compact", Status: "success", Verdict: "ok",
+		Via: trace.ViaCompaction, SeenTokens: int64(r.Before), ShownTokens: int64(r.After),
+	})
+	if err != nil {
+		app.Log.Warn("the compaction is not in the trace", "cause", err)
+	}
+	if c.JSON {
+		return cli.WriteJSON(w.Err, r, "")
+	}
+	text := fmt.Sprintf("%d tokens before, %d after: %s replaced now, %d before", r.Before, r.After,
+		content.Plural(int64(r.Replaced), "output", "outputs"), r.Replayed)
+	if r.Gone > 0 {
+		text += fmt.Sprintf(", %d of the map not found", r.Gone)
+	}
+	if r.BreakEven > 0 {
+		text += fmt.Sprintf("; the client's cache misses %d tokens once, which pays after %s", r.Rewritten,
+			content.Plural(int64(r.BreakEven), "turn", "turns"))
+	}
+	if r.Foreign > 0 {
+		text += "; " + content.Plural(int64(r.Foreign), "output is a pointer", "outputs are pointers") +
+			" already, and not of this store"
+	}
+	if t.Unknown > 0 {
+		text += "; " + content.Plural(int64(t.Unknown), "line", "lines") + " of an unknown kind unchanged"
+	}
+	cli.PrintMessage(w.Err, text)
+	return nil
+}
+
+// expand writes the restored transcript.
+func (c *Compact) expand(
+	t *transcript.Transcript,
+	m *compaction.Map,
+	k *keeper,
+	to *target,
+	w *cli.Streams,
+) error {
+	out, e, err := compaction.Expand(t, m, k)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	var left error
+	if len(e.Left) > 0 {
+		left = fmt.Errorf("%s: %s of outputs that this store has no map for, the first in line %d: %s;"+
+			" name the store of their compaction with --store, unless it was told to --forget them", c.File,
+			content.Plural(int64(len(e.Left)), "pointer", "pointers"), e.Left[0].Line+1,
+			content.Clip(e.Left[0].Text, 200))
+	}
+	if left != nil && e.Restored == 0 {
+		return left
+	}
+	if err := to.write(w, out); err != nil {
+		return err
+	}
+	cli.PrintMessage(w.Err, content.Plural(int64(e.Restored), "text", "texts")+" restored")
+	return left
+}
+
+// target is where a transcript goes: standard output, or a file that did not exist. It is made before anything is
+// stored, so that a name that cannot be written costs nothing.
+type target struct {
+	f    *os.File // nil: standard output
+	id   string   // of a fork's session
+	keep bool
+}
+
+func (c *Compact) target(t *transcript.Transcript) (*target, error) {
+	to := &target{}
+	path := c.Output
+	switch {
+	case c.Forget || !c.Fork && path == "":
+		return to, nil
+	case c.Fork:
+		if err := t.Forkable(); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.File, err)
+		}
+		to.id = newUUID()
+		name := to.id + ".jsonl"
+		if t.Format == transcript.Codex {
+			name = "rollout-" + time.Now().Format("2006-01-02T15-04-05") + "-" + name
+		}
+		path = filepath.Join(filepath.Dir(c.File), name)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s exists already, and is not replaced: choose another name", path)
+	}
+	to.f = f
+	return to, err
+}
+
+// write writes the whole transcript.
+func (t *target) write(w *cli.Streams, out []byte) error {
+	if t.f == nil {
+		_, err := w.Out.Write(out)
+		return err
+	}
+	_, err := t.f.Write(out)
+	t.keep = err == nil
+	return err
+}
+
+// discard closes the file, and removes it unless it was written.
+func (t *target) discard() {
+	if t.f == nil {
+		return
+	}
+	_ = t.f.Close()
+	if !t.keep {
+		_ = os.Remove(t.f.Name())
+	}
+}
+
+// fork writes a new session beside the file, and its map, and says how it is resumed.
+func (c *Compact) fork(app *cli.App, out []byte, m *compaction.Map, to *target, w *cli.Streams) error {
+	t, err := transcript.Read(out)
+	if err != nil {
+		return err
+	}
+	fork, lines, err := t.Fork(to.id, newUUID)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	forked, err := transcript.Read(fork)
+	if err != nil {
+		return err
+	}
+	if err := saveMap(app.Store, forked, m.Moved(lines, to.id)); err != nil {
+		return err
+	}
+	if err := to.write(w, fork); err != nil {
+		return err
+	}
+	command := "claude --resume "
+	if t.Format == transcript.Codex {
+		command = "codex resume "
+	}
+	cli.PrintMessage(
+		w.Err,
+		fmt.Sprintf("%s is the new session; resume it with: %s", to.f.Name(), command+to.id),
+	)
+	return nil
+}
+
+// newUUID returns a random UUID of version 4.
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// forget unpins the outputs of a map that no other map refers to, and removes it.
+func (c *Compact) forget(app *cli.App, t *transcript.Transcript, m *compaction.Map, w *cli.Streams) error {
+	root, err := mapsDir(app.Store)
+	if err != nil {
+		return err
+	}
+	others, err := referred(root, mapName(t))
+	_ = root.Close()
+	if err != nil {
+		return err
+	}
+	stay, gone := 0, 0
+	rest := &compaction.Map{V: m.V, Format: m.Format}
+	for _, s := range m.Swaps {
+		switch {
+		case t.Session == "" && !s.Uses(t): // of another transcript that begins alike
+			rest.Swaps = append(rest.Swaps, s)
+			others[s.Observation] = true
+		case others[s.Observation]:
+			stay++
+		default:
+			unpin(app, s.Observation)
+			gone++
+		}
+	}
+	if err := removeMap(app.Store, t); err != nil {
+		return err
+	}
+	if err := saveMap(app.Store, t, rest); err != nil {
+		return err
+	}
+	text := content.Plural(int64(gone), "output", "outputs") + " may expire now"
+	if stay > 0 {
+		text += fmt.Sprintf("; %d more stay for another transcript, such as a fork", stay)
+	}
+	cli.PrintMessage(w.Err, text)
+	return nil
+}
+
+// readTranscript reads a transcript of this user: a regular file, never through a link.
+func readTranscript(path string) (*transcript.Transcript, error) {
+	f, info, err := osfile.OpenOwn(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if info.Size() > maxTranscript {
+		return nil, fmt.Errorf("%s has %d bytes, and at most %d are read", path, info.Size(), maxTranscript)
+	}
+	text := bytes.NewBuffer(
+		make([]byte, 0, info.Size()+bytes.MinRead),
+	) // room for the whole and for the read of its end
+	if _, err := text.ReadFrom(io.LimitReader(f, maxTranscript+1)); err != nil {
+		return nil, err
+	}
+	if text.Len() > maxTranscript {
+		return nil, fmt.Errorf("%s grew over %d bytes while it was read", path, maxTranscript)
+	}
+	t, err := transcript.Read(text.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}

@@ -1,0 +1,251 @@
+// Package transcripts has the commands that work on transcripts of clients: context, which says what fills a context,
+// and compact, which makes a transcript fit a budget.
+//
+// It does not read or rewrite transcripts itself: the packages transcript and compaction do.
+package transcripts
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+
+	"github.com/mcp-funnel/mcp-funnel/session/compaction"
+	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// ContextCmd is the command context.
+type ContextCmd struct {
+	File  string `arg:"" optional:"" help:"Transcript of a client, or messages of an API as JSON; left out: the newest session of Claude Code or Codex in this directory."`
+	Worst int    `env:"-" default:"10" placeholder:"N" help:"Results to list, the largest ones. Default: 10."`
+	JSON  bool   `env:"-" name:"json" help:"Print everything as JSON."`
+}
+
+// Help returns the examples of the command's help.
+func (c *ContextCmd) Help() string {
+	return `Shows what fills a context: the tokens that the client sends, by role, by tool
+and by MCP server, the largest results, and what compact could replace. It
+changes nothing.
+
+"not counted" is what the client reported last without what was counted: its
+system prompt, the definitions of tools, and thinking.
+
+Examples:
+
+  mcp-funnel context
+  mcp-funnel context session.jsonl
+  mcp-funnel context --json rollout.jsonl | jq .tools`
+}
+
+// share is a part of a context.
+type share struct {
+	Name    string `json:"name"`
+	Results int    `json:"results,omitempty"`
+	Tokens  int    `json:"tokens"`
+}
+
+// contextReport is what context prints as JSON. All sizes are tokens.
+type contextReport struct {
+	Format     string       `json:"format"`
+	Session    string       `json:"session,omitempty"`
+	Lines      int          `json:"lines"`
+	Unknown    int          `json:"unknown_lines"`
+	Sent       int          `json:"sent"`                  // that the client sends, as counted
+	Reported   int          `json:"reported,omitempty"`    // the last prompt, as the client reported it
+	NotCounted int          `json:"not_counted,omitempty"` // reported − sent
+	Roles      []share      `json:"roles"`
+	Tools      []share      `json:"tools"`
+	Servers    []share      `json:"servers"`  // MCP servers
+	Repeated   share        `json:"repeated"` // results that a later result supersedes or repeats
+	Receipts   share        `json:"receipts"` // results that are receipts of this server
+	Worst      []resultSize `json:"worst"`
+	Replace    int          `json:"compact_could_replace"` // all but errors, the last three and small results
+}
+
+type resultSize struct {
+	Line   int    `json:"line"`
+	Turn   int    `json:"turn"`
+	Tool   string `json:"tool"`
+	Args   string `json:"args,omitempty"` // at most 200 characters
+	Tokens int    `json:"tokens"`
+}
+
+// Run prints what fills the context.
+func (c *ContextCmd) Run(s *cli.Settings, w *cli.Streams) error {
+	if c.File == "" {
+		var err error
+		if c.File, err = newestSession(); err != nil {
+			return err
+		}
+		cli.PrintMessage(w.Err, c.File)
+	}
+	t, err := readTranscript(c.File)
+	if err != nil {
+		return err
+	}
+	counter, err := s.Counter()
+	if err != nil {
+		return err
+	}
+	r := examine(t, counter.Count, maskText(s), c.Worst)
+	if c.JSON {
+		return cli.WriteJSON(w.Out, r, "  ")
+	}
+	return writeContext(w, r)
+}
+
+// newestSession returns the newest session file of Claude Code or Codex in the current directory.
+func newestSession() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	home, _ := os.UserHomeDir() // "" if unknown
+	place := clientusage.Place{Home: home, Environ: os.Getenv}
+	newest, at := "", time.Time{}
+	for _, find := range []func(clientusage.Place, string, string) (string, error){
+		clientusage.FindClaude, clientusage.FindCodex,
+	} {
+		path, err := find(place, dir, "")
+		if err != nil {
+			continue // the client is not installed, or was not used here
+		}
+		if info, err := os.Lstat(path); err == nil && info.ModTime().After(at) {
+			newest, at = path, info.ModTime()
+		}
+	}
+	if newest == "" {
+		return "", fmt.Errorf("no session of Claude Code or Codex was found for %s: name a transcript", dir)
+	}
+	return newest, nil
+}
+
+// shares are sums by name.
+type shares map[string]share
+
+func (s shares) add(name string, results, tokens int) {
+	sum := s[name]
+	s[name] = share{name, sum.Results + results, sum.Tokens + tokens}
+}
+
+// sorted returns the sums, largest first.
+func (s shares) sorted() []share {
+	return slices.SortedFunc(maps.Values(s), func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// examine sums up what a transcript's client sends.
+func examine(
+	t *transcript.Transcript,
+	count func(string) int,
+	mask func(string) string,
+	worst int,
+) contextReport {
+	r := contextReport{
+		Format: string(
+			t.Format,
+		), Session: t.Session, Lines: len(t.Lines), Unknown: t.Unknown, Reported: t.Usage,
+		Repeated: share{Name: "repeated"}, Receipts: share{Name: "receipts"},
+	}
+	roles, tools, servers := shares{}, shares{}, shares{}
+	repeated := t.Repeated()
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if !b.Sent {
+			continue
+		}
+		n := t.Tokens(b, count)
+		r.Sent += n
+		roles.add(string(b.Role), 0, n)
+		if !b.Result() {
+			continue
+		}
+		name := cmp.Or(b.Name, "unknown")
+		tools.add(name, 1, n)
+		if server := serverOf(name); server != "" {
+			servers.add(server, 1, n)
+		}
+		switch {
+		case repeated[i]:
+			r.Repeated.Results++
+			r.Repeated.Tokens += n
+		case transcript.IsReceipt(b.Text()):
+			r.Receipts.Results++
+			r.Receipts.Tokens += n
+		}
+		r.Worst = append(r.Worst, resultSize{b.Line + 1, b.Turn, name, b.Args, n})
+	}
+	r.NotCounted = max(r.Reported-r.Sent, 0)
+	r.Roles, r.Tools, r.Servers = roles.sorted(), tools.sorted(), servers.sorted()
+	slices.SortStableFunc(r.Worst, func(a, b resultSize) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	r.Worst = r.Worst[:min(len(r.Worst), max(worst, 0))]
+	for i := range r.Worst {
+		r.Worst[i].Args = content.Clip(mask(r.Worst[i].Args), 200)
+	}
+	r.Replace = compaction.Replaceable(t, compaction.Options{Count: count})
+	return r
+}
+
+// serverOf returns the MCP server of a tool whose name a client has prefixed: mcp__SERVER__TOOL; "" for others.
+func serverOf(tool string) string {
+	rest, ok := strings.CutPrefix(tool, "mcp__")
+	if !ok {
+		return ""
+	}
+	server, _, _ := strings.Cut(rest, "__")
+	return server
+}
+
+func writeContext(w *cli.Streams, r contextReport) error {
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0) // it writes at Flush, which returns the error
+	line := func(format string, a ...any) { _, _ = fmt.Fprintf(t, format+"\n", a...) }
+	percent := func(n int) string { return fmt.Sprintf("%d %%", 100*n/max(r.Sent, 1)) }
+	line("%s transcript, %d lines, %d tokens sent", r.Format, r.Lines, r.Sent)
+	if r.Reported > 0 {
+		line(
+			"%d tokens as the client reported last, %d not counted (system prompt, tool definitions, thinking)",
+			r.Reported,
+			r.NotCounted,
+		)
+	}
+	for _, part := range []struct {
+		title string
+		all   []share
+	}{{"ROLE", r.Roles}, {"TOOL", r.Tools}, {"MCP SERVER", r.Servers}} {
+		if len(part.all) == 0 {
+			continue
+		}
+		line("\n%s\tRESULTS\tTOKENS\tSHARE", part.title)
+		for _, of := range part.all {
+			line("%s\t%d\t%d\t%s", cli.InLine(of.Name), of.Results, of.Tokens, percent(of.Tokens))
+		}
+	}
+	if len(r.Worst) > 0 {
+		line("\nLARGEST RESULT\tTURN\tTOKENS\tTOOL")
+	}
+	for _, of := range r.Worst {
+		line(
+			"line %d\t%d\t%d\t%s",
+			of.Line,
+			of.Turn,
+			of.Tokens,
+			cli.InLine(content.Clip(of.Tool+" "+of.Args, 100)),
+		)
+	}
+	line("\nrepeated by a later result: %d results, %d tokens", r.Repeated.Results, r.Repeated.Tokens)
+	line("receipts of this server: %d results, %d tokens", r.Receipts.Results, r.Receipts.Tokens)
+	line("compact could replace up to %d tokens (%s)", r.Replace, percent(r.Replace))
+	if r.Unknown > 0 {
+		line("%d lines of an unknown kind were not counted", r.Unknown)
+	}
+	return t.Flush()
+}

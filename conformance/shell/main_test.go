@@ -1,0 +1,113 @@
+package shell_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Main(os.Args); ran {
+		os.Exit(code)
+	}
+	os.Exit(workertest.WithPlainBuild(m, sandbox.Use))
+}
+
+// bench is a funnel with the tool run, a store and one root.
+type bench struct {
+	t     testing.TB
+	root  string
+	store *observations.Store
+	shell *shell.Shell
+	f     *funnel.Funnel
+	tool  tools.Tool
+	owner string
+
+	opened func() // is called when the root is open; nil: nothing is
+}
+
+func newBench(t testing.TB, o shell.Options) *bench {
+	t.Helper()
+	b := &bench{t: t, root: t.TempDir(), owner: observations.Local}
+	var err error
+	if b.store, err = observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: -1}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.store.Close() })
+	o.Store, o.Dir = b.store, t.TempDir()
+	o.Hidden = append(o.Hidden, b.store.Dir())
+	b.shell = shell.New(o)
+	t.Cleanup(b.shell.Close)
+	b.tool = b.shell.Run()
+	if b.f, err = funnel.New(funnel.Options{Store: b.store}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// call runs the tool and returns its text and receipt.
+func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.Answer) {
+	b.t.Helper()
+	raw, err := json.Marshal(args)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	root, err := tree.Open(b.root)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	if b.opened != nil {
+		b.opened()
+	}
+	answer, err := b.f.Call(ctx, funnel.Request{
+		Tool: b.tool, Args: raw, Who: funnel.Session{ID: b.owner, Owner: b.owner},
+		Sources: source.Set{
+			Roots:  []*tree.Root{root},
+			Places: []source.NamedPlace{source.Observations(b.store, b.owner)},
+		},
+	})
+	if err != nil {
+		return err.Error(), answer
+	}
+	var text strings.Builder
+	for _, block := range answer.Blocks {
+		text.WriteString(block.Text + "\n")
+	}
+	return text.String(), answer
+}
+
+// run runs a command.
+func (b *bench) run(command string) (string, funnel.Answer) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	defer cancel()
+	return b.call(ctx, map[string]any{"command": command})
+}
+
+// stored returns the bytes of the observation that an answer names.
+func (b *bench) stored(a funnel.Answer) (observations.Observation, string) {
+	b.t.Helper()
+	r, err := b.store.Open(b.owner, observations.ID(a.Receipts[0].ObservationID))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	text := make([]byte, r.Size())
+	if _, err := r.ReadAt(text, 0); err != nil && r.Size() > 0 {
+		b.t.Fatal(err)
+	}
+	return r.Observation, string(text)
+}

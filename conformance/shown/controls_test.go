@@ -1,0 +1,39 @@
+package shown_test
+
+import (
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
+)
+
+// withoutVisible runs with hidden characters passed on as they are, as the control of what is promised of them.
+func withoutVisible(run func()) {
+	was := text.Visible
+	text.Visible = func(s string, _ bool) string { return s }
+	defer func() { text.Visible = was }()
+	run()
+}
+
+// withoutFence runs with lines that imitate this server's passed on as they are.
+func withoutFence(run func()) {
+	was := text.Escape
+	text.Escape = func(s string, _ text.Position) string { return s }
+	defer func() { text.Escape = was }()
+	run()
+}
+
+// withOneMark runs with lines that imitate this server's marked only where no mark stands before them yet.
+func withOneMark(run func()) {
+	was := text.Escape
+	text.Escape = func(s string, at text.Position) string {
+		lines := strings.SplitAfter(s, "\n")
+		for i, l := range lines {
+			if !strings.HasPrefix(l, ">") {
+				lines[i] = was(l, at)
+			}
+		}
+		return strings.Join(lines, "")
+	}
+	defer func() { text.Escape = was }()
+	run()
+}

@@ -1,0 +1,361 @@
+package continuation
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// shownPiece is the largest number of characters of an element that an answer shows.
+const shownPiece = 160
+
+// Names are what an answer calls the things of a document.
+type Names struct {
+	Kept string // the text so far: "obs:ID"; "" if it is not stored
+	Call string // the call that hands in the next part: "deliver after=obs:ID"; "" if there is none
+	Part string // the part that was refused, if it is stored
+
+	Outline string // the whole outline, if it is stored because an answer shows a part of it
+}
+
+// Answer says what arrived, and word for word what to send next.
+func (d *Document) Answer(r Result, n Names) string {
+	var b strings.Builder
+	switch r.Verdict {
+	case Done:
+		d.whole(&b, n)
+	case Unknown:
+		fmt.Fprintf(
+			&b,
+			"KEPT: %s, not JSON: only you know whether it is complete.%s\n",
+			plural(int64(len(d.text)), "byte"),
+			keptAs(n),
+		)
+		if n.Call != "" {
+			b.WriteString("If anything is missing: ")
+			d.goOn(&b, n)
+		}
+	case Refused:
+		d.refused(&b, r, n)
+	case Stop:
+		d.stopped(&b, r, n)
+	default:
+		d.cut(&b, r, n)
+	}
+	if r.Join != "" && r.Join != "first part" {
+		b.WriteString("Joined by: " + r.Join)
+		if r.Join == "plain continuation" {
+			b.WriteString("; the restart text was not repeated")
+		}
+		b.WriteByte('.')
+		if r.Dropped != "" {
+			fmt.Fprintf(&b, " Left out: %s.", clip(r.Dropped, shownPiece))
+		}
+		b.WriteByte('\n')
+	} else if r.Dropped != "" {
+		fmt.Fprintf(&b, "Left out: %s\n", clip(r.Dropped, shownPiece))
+	}
+	return b.String()
+}
+
+func keptAs(n Names) string {
+	if n.Kept == "" {
+		return ""
+	}
+	return " Kept as " + n.Kept
+}
+
+// Missing is the answer to a call without a part: clients drop an argument that was cut off.
+func (d *Document) Missing(n Names) string {
+	var b strings.Builder
+	b.WriteString("NO PART ARRIVED: the call was probably cut off while it was written.")
+	b.WriteString(keptAs(n) + "\nSend at most 8,000 characters at once.\n")
+	switch d.state() {
+	case Whole:
+		b.WriteString("The document is whole as it is.\n")
+	case Cut, Ambiguous, NotJSON:
+		d.goOn(&b, n)
+	}
+	return b.String()
+}
+
+// cut is the answer to a text that is cut off.
+func (d *Document) cut(b *strings.Builder, r Result, n Names) {
+	if len(bytes.TrimSpace(d.text)) == 0 {
+		b.WriteString("Nothing has arrived yet. Send the first part.\n")
+		return
+	}
+	if r.State == Whole {
+		fmt.Fprintf(b, "NO SECTION YET: the document parses, and has no section.%s\n", keptAs(n))
+		if n.Call != "" {
+			fmt.Fprintf(b, "Go on with %s: send the document with its sections, from its beginning.\n", n.Call)
+		}
+		return
+	}
+	fmt.Fprintf(b, "CUT OFF at byte %s, %s.", grouped(len(d.text)), d.where())
+	if n.Kept != "" {
+		fmt.Fprintf(b, " Kept so far as %s (%s)", n.Kept, d.partNumber())
+	}
+	b.WriteByte('\n')
+	d.delivered(b, n)
+	a := d.anchor
+	b.WriteString(
+		"Compare this with what was asked for. If anything is missing, deliver the rest; repeat nothing but the restart text.\n",
+	)
+	if a.last >= 0 {
+		fmt.Fprintf(
+			b,
+			"Last complete element before cut-off: %s\n",
+			content.ClipBytes(string(d.text[a.last:a.lastUntil]), shownPiece),
+		)
+	}
+	if piece := bytes.TrimSpace(d.text[min(a.piece, a.end):a.end]); len(piece) > 0 {
+		fmt.Fprintf(b, "Cut-off element (incomplete): %s\n", content.ClipBytes(string(piece), shownPiece))
+	}
+	d.goOn(b, n)
+}
+
+// goOn says how the next part must begin.
+func (d *Document) goOn(b *strings.Builder, n Names) {
+	call := "Go on."
+	if n.Call != "" {
+		call = "Go on with " + n.Call + "."
+	}
+	if !d.plain && d.anchor.hidden {
+		fmt.Fprintf(
+			b,
+			"%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
+				"then add what is new. It has text that cannot be shown here.\n",
+			call,
+			d.path(),
+		)
+		return
+	}
+	text := d.Restart()
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	fmt.Fprintf(
+		b,
+		"%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n",
+		call,
+		d.then(),
+		fence,
+		text,
+		fence,
+	)
+}
+
+// then says what follows the restart text.
+func (d *Document) then() string {
+	const add = "then add what is new"
+	if d.plain {
+		return add
+	}
+	if d.anchor.inside && d.parser.scan.Inside() == "string" {
+		return "which is inside of a string; go on with it, " + add
+	}
+	switch in := d.parser.inside(); in {
+	case "after a comma":
+		return add
+	case "after a colon", "after a name":
+		return "give its value, " + add
+	case "inside an object", "inside an array", "inside " + content.Article(content.BetweenValues):
+		return add
+	}
+	return "complete it, " + add
+}
+
+// Position says at which byte and inside of what the text ends.
+func (d *Document) Position() string {
+	switch d.state() {
+	case Cut, Ambiguous:
+		return fmt.Sprintf("byte %s, %s", grouped(len(d.text)), d.where())
+	case Broken, Trailing, TooDeep:
+		return d.parser.fault()
+	}
+	return string(d.state())
+}
+
+// where says which element is cut off, and inside of what the text ends.
+func (d *Document) where() string {
+	return d.path() + ", " + d.parser.inside()
+}
+
+// path names the element that is cut off, and its section.
+func (d *Document) path() string {
+	path := d.pointer()
+	if o := d.parser.finished(); o.Found && d.anchor.depth > 1 && d.parser.outline.Current.ID != "" {
+		path += fmt.Sprintf(" (section %q)", d.parser.outline.Current.ID)
+	}
+	return path
+}
+
+func (d *Document) pointer() string {
+	path := d.parser.pointer(d.anchor.depth)
+	if path == "" {
+		path = "at the top"
+	}
+	return content.ClipBytes(path, 2*maxWord)
+}
+
+// inside says inside of what the text that was read ends: "inside a string", "after a comma".
+func (p *parser) inside() string {
+	switch in := p.scan.Inside(); in {
+	case "object", "array":
+		before := bytes.TrimRight(p.text[:p.offset()], " \t\r\n")
+		switch before[len(before)-1] {
+		case ',':
+			return "after a comma"
+		case ':':
+			return "after a colon"
+		}
+		f := p.top()
+		if f.Object && f.Open >= 0 {
+			return "after a name"
+		}
+		return "inside " + content.Article(in)
+	default:
+		return "inside " + content.Article(in)
+	}
+}
+
+func (d *Document) partNumber() string { return fmt.Sprintf("part %d", max(1, len(d.history.Parts))) }
+
+// delivered lists what arrived.
+func (d *Document) delivered(b *strings.Builder, n Names) {
+	o := d.parser.finished()
+	lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens })
+	if len(lines) == 0 {
+		return
+	}
+	b.WriteString("Delivered so far:\n" + strings.Join(lines, "\n") + "\n")
+}
+
+// whole is the answer to a whole document.
+func (d *Document) whole(b *strings.Builder, n Names) {
+	fmt.Fprintf(
+		b,
+		"WHOLE: %s%s, %s.%s\n",
+		plural(int64(len(d.text)), "byte"),
+		d.sections(),
+		partsOf(len(d.history.Parts)),
+		keptAs(n),
+	)
+	o := d.parser.finished()
+	if lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens }); len(
+		lines,
+	) > 0 {
+		b.WriteString("Delivered:\n" + strings.Join(lines, "\n") + "\n")
+	}
+	for _, f := range d.Review() {
+		b.WriteString("Look at, unless it is meant so: " + f + "\n")
+	}
+}
+
+// sections returns the number of complete sections after a comma, "" for a document that has none.
+func (d *Document) sections() string {
+	if d.plain || d.parser.outline.Sections == 0 {
+		return ""
+	}
+	return ", " + plural(d.parser.outline.Sections, "section")
+}
+
+func partsOf(n int) string {
+	if n <= 1 {
+		return "in one part"
+	}
+	return fmt.Sprintf("in %d parts", n)
+}
+
+// refused is the answer to a part that was not joined.
+func (d *Document) refused(b *strings.Builder, r Result, n Names) {
+	stored := ""
+	if n.Part != "" {
+		stored = " The part is kept as " + n.Part + "; nothing was joined."
+	}
+	fmt.Fprintf(b, "NOT JOINED: %s.%s\n", strings.TrimSuffix(clip(r.Reason, 3*shownPiece), "."), stored)
+	switch r.State {
+	case Whole:
+		fmt.Fprintf(b, "The document is whole as it is.%s\n", keptAs(n))
+	default:
+		if len(d.text) > 0 {
+			d.goOn(b, n)
+		}
+	}
+}
+
+// stopped is the answer where more text cannot help.
+func (d *Document) stopped(b *strings.Builder, r Result, n Names) {
+	switch r.State {
+	case Broken:
+		b.WriteString(
+			"BROKEN: " + r.Reason + "\nNo further text can mend this. Correct it and deliver the document from its beginning.",
+		)
+	case TooDeep:
+		b.WriteString("TOO DEEP: " + r.Reason + "\nIt may be right, but no more levels are read.")
+	case Trailing:
+		b.WriteString("TRAILING TEXT: " + r.Reason + "\nDeliver the document without it.")
+	default:
+		fmt.Fprintf(b, "STUCK: %s. Stop here and look at what is kept.", r.Reason)
+	}
+	b.WriteString(keptAs(n) + "\n")
+}
+
+// lastLine returns the restart text of a text that is not JSON: its last words, quoted as they are.
+func (d *Document) lastLine() string {
+	t := bytes.TrimRight(d.text, " \t\r\n")
+	for n := shownPiece / 2; n < 8*shownPiece; n *= 2 {
+		s := t[max(0, len(t)-n):]
+		if i := bytes.LastIndexByte(s, '\n'); i >= 0 && len(s)-i > restartMin {
+			s = s[i+1:]
+		}
+		if at := int64(len(t) - len(s)); bytes.Count(d.text, s) == 1 && d.shown(at, int64(len(t))) {
+			return string(s)
+		}
+	}
+	return string(t[max(0, len(t)-shownPiece):])
+}
+
+// Review returns what a reader should look at in a whole document: findings of what usually went wrong, none of which
+// says that it is incomplete.
+func (d *Document) Review() []string {
+	if d.plain {
+		return nil
+	}
+	o := &d.parser.outline
+	var out []string
+	list := func(what string, some []string, n int64) {
+		if n == 0 {
+			return
+		}
+		s := what + ": " + strings.Join(some, ", ")
+		if more := n - int64(len(some)); more > 0 {
+			s += fmt.Sprintf(" and %d more", more)
+		}
+		out = append(out, s)
+	}
+	list("sections without elements", o.Empty, o.Counts.Empty)
+	list("ids that occur twice", o.Doubled, o.Counts.Doubled)
+	list("rows that do not fit their headers", o.Ragged, o.Counts.Ragged)
+	list(`strings that end with "…" or have a TODO`, o.Left, o.Counts.Left)
+	if o.Unnamed > 0 {
+		out = append(out, plural(o.Unnamed, "section")+" without an id")
+	}
+	if d.parser.doubles > 0 {
+		out = append(out, plural(d.parser.doubles, "name")+" that an object has twice; the last one counts")
+	}
+	return out
+}
+
+// grouped writes a number with a comma between groups of three digits.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+// Package continuation takes a JSON document that arrives in parts: it says by parsing whether the document is whole,
+// what has arrived and word for word where to go on, and joins the next part to it.
+//
+// It never guesses: a part that could be joined in two ways, or only by inventing text, is refused and the document
+// stays as it was. It stores nothing, and asks no model. Markdown and code are kept as they are: it cannot say whether
+// they are whole.
+package continuation
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// Open returns a document of which text arrived. The state must be one that [Document.Stored] returned for it; without
+// one, or if it is of another text, the text is parsed again.
+func Open(text []byte, state []byte, o Options) *Document {
+	d := New(o)
+	d.text = text
+	d.load(state)
+	d.plain = notJSON(text)
+	if !d.plain {
+		d.parse(text)
+	}
+	return d
+}
+
+// Add joins a part to the document, or refuses it.
+func (d *Document) Add(part []byte) Result {
+	body, preface, err := Normalize(part)
+	if err != nil {
+		d.history.add(part, false, d.options.MaxParts)
+		return d.stuckOr(Result{Verdict: Refused, State: d.state(), Reason: err.Error()})
+	}
+	if reason := d.history.loop(part, d.options.MaxParts); reason != "" {
+		return Result{Verdict: Stop, State: d.state(), Reason: reason}
+	}
+	r := d.join(body)
+	if preface != "" && r.Join != "" && r.Dropped == "" {
+		r.Dropped = preface
+	}
+	d.history.add(part, r.Join != "", d.options.MaxParts)
+	if r.Verdict != Continue {
+		return d.stuckOr(r)
+	}
+	if s := d.loops(); s != "" {
+		r.Verdict, r.Reason = Stop, s
+	}
+	return d.stuckOr(r)
+}
+
+// stuckOr returns the result, or that the document is stuck.
+func (d *Document) stuckOr(r Result) Result {
+	if r.Verdict == Done || r.Verdict == Stop {
+		return r
+	}
+	if reason := d.history.idle(); reason != "" {
+		r.Verdict, r.Reason = Stop, reason
+	}
+	return r
+}
+
+// parse reads a text that begins with what was read before, from the place nearest to its end from which it can.
+func (d *Document) parse(text []byte) {
+	p := d.near
+	if p == nil {
+		p = newParser()
+	} else {
+		p = p.clone()
+	}
+	d.accept(text, p)
+}
+
+// accept replaces the text by one that begins with what p has read, and has p read the rest.
+func (d *Document) accept(text []byte, p *parser) {
+	before := p.scanned
+	snapshots := p.readAll(text)
+	text = p.dropLineEnd(text)
+	d.scanned += p.scanned - before
+	d.text, d.parser = text, p
+	if p.lost && p.state() == Whole { // for the review
+		d.parser = newParser()
+		d.parser.read(text, int64(len(text)))
+		d.scanned += d.parser.scanned
+	}
+	d.anchor, d.near = anchor{at: int64(len(text)), end: int64(len(text)), piece: int64(len(text)), last: -1}, nil
+	if p.state() == Whole && !d.lines() { // nothing is continued
+		return
+	}
+	d.anchor = d.findAnchor()
+	for _, s := range snapshots {
+		if s.offset() <= d.anchor.at {
+			d.near = s
+		}
+	}
+}
+
+// Restart returns the text that the next part must begin with.
+func (d *Document) Restart() string {
+	if d.plain {
+		return d.lastLine()
+	}
+	return d.restart()
+}
+
+// State says what the text is.
+func (d *Document) State() State { return d.state() }
+
+// dropLineEnd returns the text without a line end inside of a string at its end: it is that of a file.
+func (p *parser) dropLineEnd(text []byte) []byte {
+	inside := p.scan.Inside()
+	if p.scan.Err() == nil || inside != "string" && inside != "key" || len(bytes.Trim(text[p.offset():], "\r\n")) > 0 {
+		return text
+	}
+	p.scan.Resume()
+	return text[:p.offset()]
+}
+
+// state says what the text is.
+func (d *Document) state() State {
+	if d.plain {
+		return NotJSON
+	}
+	return d.parser.state()
+}
+
+// state says what the text that was read is.
+func (p *parser) state() State {
+	inside := p.scan.Inside()
+	switch {
+	case p.trailing >= 0,
+		p.scan.Err() != nil && len(p.frames) == 1 && p.frames[0].Count > 0 && inside == content.BetweenValues:
+		return Trailing
+	case p.scan.Err() != nil && p.scan.Depth() >= content.MaxDepth:
+		return TooDeep
+	case p.scan.Err() != nil:
+		return Broken
+	case len(p.frames) == 1 && inside == "number" && p.isNumber():
+		return Ambiguous
+	case len(p.frames) == 1 && inside == "literal" && p.isLiteral():
+		return Whole
+	case inside != content.BetweenValues:
+		return Cut
+	case p.frames[0].Count == 0:
+		return Empty
+	}
+	return Whole
+}
+
+func (p *parser) isLiteral() bool {
+	switch string(p.text[p.value:p.offset()]) {
+	case "true", "false", "null":
+		return true
+	}
+	return false
+}
+
+func (p *parser) isNumber() bool {
+	last := p.text[p.offset()-1]
+	return last >= '0' && last <= '9'
+}
+
+// result returns the verdict on the text as it is now.
+func (d *Document) result(join string) Result {
+	r := Result{State: d.state(), Join: join}
+	switch r.State {
+	case Whole:
+		r.Verdict = Done
+		if d.parser.outline.Found && d.parser.outline.Sections == 0 {
+			r.Verdict, r.Reason = Continue, "no section yet"
+		}
+	case Empty:
+		r.Verdict, r.Reason = Continue, "nothing has arrived"
+	case Cut, Ambiguous:
+		r.Verdict = Continue
+	case NotJSON:
+		r.Verdict = Unknown
+	default:
+		r.Verdict, r.Reason = Stop, d.parser.fault()
+	}
+	return r
+}
+
+// fault says where and why the text is broken.
+func (p *parser) fault() string {
+	at, why := p.trailing, "text follows the end of the document"
+	if p.trailing < 0 {
+		at = p.offset()
+		if err := p.scan.Err(); p.state() != Trailing && err != nil {
+			why = err.(*content.SyntaxError).Reason
+		}
+	}
+	line := bytes.Count(p.text[:at], []byte{'\n'}) + 1
+	return fmt.Sprintf(
+		"line %d, byte %d: %s: %q",
+		line,
+		at,
+		why,
+		clip(string(p.text[at:min(len(p.text), int(at)+60)]), 60),
+	)
+}

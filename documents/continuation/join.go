@@ -1,0 +1,371 @@
+package continuation
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+const (
+	// overlapMin is the least number of characters of an overlap that is no restart of an element.
+	overlapMin = 12
+	// maxCompared is the size in bytes up to which a text is searched for overlaps.
+	maxCompared = 2 << 20
+)
+
+// reading is one way to join a part: the part replaces what follows offset at.
+type reading struct {
+	at     int64
+	how    string
+	part   []byte
+	joined []byte
+	parser *parser
+}
+
+// join joins the body of a part, or says why it is refused.
+func (d *Document) join(part []byte) Result {
+	if len(bytes.TrimSpace(part)) == 0 {
+		return Result{Verdict: Refused, State: d.state(), Reason: "the part is empty"}
+	}
+	if len(bytes.TrimSpace(d.text)) == 0 {
+		if reason := d.seam(part); reason != "" {
+			return d.refuse(reason)
+		}
+		d.plain = notJSON(part)
+		return d.replaceText(part, "first part")
+	}
+	if d.plain {
+		return d.joinPlain(part)
+	}
+	switch s := d.state(); {
+	case s == Broken || s == Trailing || s == TooDeep:
+		return Result{Verdict: Stop, State: s, Reason: d.parser.fault()}
+	case s == Whole && d.noSections():
+		return d.joinFresh(part)
+	case s == Whole && (!d.lines() || d.parser.outline.Found):
+		return Result{Verdict: Refused, State: s, Reason: "the document is whole already"}
+	}
+	if quoted, ok := bytes.CutPrefix(bytes.TrimLeft(part, " \t\r\n"), []byte{'"'}); ok && d.anchor.inside &&
+		d.repeats(d.anchor.at, true, quoted) {
+		part = quoted // the writer opens the string again
+	}
+	if at := d.anchor.at; d.repeats(at, d.anchor.inside, part) {
+		r := d.reading(at, "restart text", part, d.anchor.inside)
+		if fault := r.fault(); fault != "" {
+			return d.refuse("the part goes on from the restart text, but is broken: " + fault)
+		}
+		return d.apply(r)
+	}
+	readings, unclear := d.readings(part)
+	switch {
+	case d.beginsInEscape(part):
+		return d.refuse("it begins inside of an escape such as \\n: begin before the escape")
+	case unclear:
+		return d.refuse("it may or may not repeat the last characters, too few to tell")
+	case len(readings) == 1:
+		return d.apply(readings[0])
+	case len(readings) > 1:
+		return d.refuse(fmt.Sprintf("the part fits in %d ways (%s, %s)",
+			len(readings), d.place(readings[0]), d.place(readings[1])))
+	}
+	if merged, dropped, reason, ok := d.merge(part); ok && reason != "" {
+		return d.refuse(string(reason))
+	} else if ok {
+		r := d.replaceText(merged, "sections merged by id")
+		r.Dropped = dropped
+		return r
+	}
+	plain := d.reading(int64(len(d.text)), "plain continuation", part, false)
+	if reason := d.notPlain(part, plain); reason != "" {
+		return d.refuse(reason)
+	}
+	return d.apply(plain)
+}
+
+// replaceText replaces the whole text by another one, which is parsed from its beginning.
+func (d *Document) replaceText(text []byte, how string) Result {
+	d.near = nil
+	if d.plain {
+		d.text = text
+		d.history.grew(int64(len(text)))
+		return Result{Verdict: Unknown, State: NotJSON, Join: how}
+	}
+	d.accept(text, newParser())
+	d.history.grew(int64(len(text)))
+	return d.result(how)
+}
+
+// apply replaces the text by the joined text of a reading.
+func (d *Document) apply(r *reading) Result {
+	before := d.near
+	if before != nil && before.offset() > r.at {
+		before = nil
+	}
+	d.near = before
+	d.parse(r.joined)
+	d.history.grew(int64(len(r.joined)))
+	return d.result(r.how)
+}
+
+// beginsInEscape reports whether a part repeats the end of the text from inside of an escape on.
+func (d *Document) beginsInEscape(part []byte) bool {
+	const least = 4 // bytes that are repeated
+	part = bytes.TrimLeft(part, " \t\r\n")
+	from := max(0, len(d.text)-min(2*len(part), maxCompared))
+	for at := from + backslashes(d.text[:from])%2; at < len(d.text); {
+		i := bytes.IndexByte(d.text[at:], '\\')
+		if i < 0 {
+			return false
+		}
+		at += i
+		_, size := character(d.text[at:])
+		for next := at + max(size, 2); at+1 < min(next, len(d.text)); {
+			at++
+			if end := d.text[at:]; len(end) >= least {
+				if _, ok := beginsWith(part, end, true); ok {
+					return true
+				}
+			}
+		}
+		at++
+	}
+	return false
+}
+
+func (d *Document) refuse(reason string) Result {
+	return Result{Verdict: Refused, State: d.state(), Reason: reason}
+}
+
+// noSections reports whether the document is whole but its list of sections is empty.
+func (d *Document) noSections() bool {
+	return d.parser.outline.Found && d.parser.outline.Sections == 0
+}
+
+// lines reports whether the text is NDJSON: a value may follow on the next line.
+func (d *Document) lines() bool {
+	f := &d.parser.frames[0]
+	return f.Count > 1 || bytes.HasSuffix(d.text, []byte("}\n"))
+}
+
+// repeats reports whether the part begins with the text from an offset on. inside says that the offset is inside of a
+// string.
+func (d *Document) repeats(at int64, inside bool, part []byte) bool {
+	_, ok := d.repeated(at, inside, part)
+	return ok
+}
+
+// repeated is repeats, and returns how many units are repeated.
+func (d *Document) repeated(at int64, inside bool, part []byte) (matched int, ok bool) {
+	if inside {
+		part = bytes.TrimLeft(part, " \t\r\n")
+	}
+	matched, ok = beginsWith(part, d.text[at:max(at, d.anchor.end)], inside)
+	return matched, ok && matched > 0
+}
+
+// reading joins a part at an offset and reads the result.
+func (d *Document) reading(at int64, how string, part []byte, inside bool) *reading {
+	if inside {
+		part = bytes.TrimLeft(part, " \t\r\n")
+	}
+	r := &reading{at: at, how: how, part: part}
+	r.joined = append(append(make([]byte, 0, int(at)+len(part)), d.text[:at]...), part...)
+	if how == "restart text" {
+		return r // apply reads it
+	}
+	r.parser = newParser()
+	if d.near != nil && d.near.offset() <= at {
+		r.parser = d.near.clone()
+	}
+	before := r.parser.scanned
+	r.parser.read(r.joined, int64(len(r.joined)))
+	d.scanned += r.parser.scanned - before
+	r.joined = r.parser.dropLineEnd(r.joined)
+	return r
+}
+
+// fault returns where and why the joined text is broken; "" if it is not.
+func (r *reading) fault() string {
+	if r.parser == nil {
+		return ""
+	}
+	if s := r.parser.state(); s == Broken || s == Trailing || s == TooDeep {
+		return r.parser.fault()
+	}
+	return ""
+}
+
+// place names where a reading goes on.
+func (d *Document) place(r *reading) string {
+	return fmt.Sprintf("%s at byte %d", r.how, r.at)
+}
+
+// opener matches what begins an explanation, a comment or an omission rather than the rest of a text.
+var opener = content.Pattern(`^\s*(?:…|\.\.\.|//|/\*|<!--|#|\*\*|\[?(?i:continu|here|sure|certainly|okay|ok\b|` +
+	`of course|i |i'|let me|as requested|below|the rest|rest of|note|sorry|understood|got it))`)
+
+// notPlain returns why a part cannot simply be appended; "" if it can.
+func (d *Document) notPlain(part []byte, r *reading) string {
+	if reason := d.seam(part); reason != "" {
+		return reason
+	}
+	const hint = "it does not begin with text that is there already"
+	if fault := r.fault(); fault != "" {
+		return hint + ", and simply appended it is broken: " + fault
+	}
+	if r.doubles(d.parser) {
+		return "simply appended it would repeat a name or an id"
+	}
+	switch inside := d.parser.scan.Inside(); inside {
+	case "number", "literal":
+		return "the text ends inside of " + content.Article(inside) + ", which may or may not be complete"
+	case "key":
+		if r.parser.scan.Inside() == "key" && len(r.parser.frames) == len(d.parser.frames) {
+			return "it does not complete the name at the end"
+		}
+		return d.notPlainString(part)
+	case "string":
+		return d.notPlainString(part)
+	}
+	return d.notPlainBetween(part)
+}
+
+// notPlainString is notPlain for a text that ends inside of a string.
+func (d *Document) notPlainString(part []byte) string {
+	if opener().Match(part) {
+		return "it begins like an explanation, not like the rest of the string"
+	}
+	first, _ := utf8.DecodeRune(part)
+	last, _ := utf8.DecodeLastRune(d.text[:d.anchor.end])
+	if unicode.IsUpper(first) && (unicode.IsLower(last) || unicode.IsDigit(last)) &&
+		d.anchor.end == int64(len(d.text)) {
+		return "it begins like a sentence, in the middle of a word"
+	}
+	if unicode.IsUpper(first) && bytes.IndexByte(part, '"') < 0 &&
+		bytes.IndexByte([]byte(".!?"), lastByte(part)) >= 0 {
+		return "it is a sentence, which may or may not belong to the string"
+	}
+	got, _ := units(part[:min(len(part), 4096)], true)
+	kept := d.lastUnits()
+	for _, n := range borders(kept, got) {
+		begin := len(kept) - n
+		if n >= 4 || begin == 0 || !isWordRune(kept[begin-1]) || !isWordRune(kept[begin]) {
+			return fmt.Sprintf("it may or may not repeat the last %s", plural(int64(n), "character"))
+		}
+	}
+	return ""
+}
+
+func lastByte(b []byte) byte {
+	if b = bytes.TrimRight(b, " \t\r\n"); len(b) > 0 {
+		return b[len(b)-1]
+	}
+	return 0
+}
+
+// tailStart returns the beginning of an element that is at least some kilobytes before the end of the text, or the
+// last one before that.
+func (d *Document) tailStart() int64 {
+	from := int64(0)
+	for depth := range d.parser.frames {
+		f := &d.parser.frames[depth]
+		for _, at := range append(f.Last[max(0, len(f.Last)-8):len(f.Last):len(f.Last)], f.Open) {
+			if at >= 0 && int64(len(d.text))-at > 4096 || from == 0 {
+				from = max(from, at)
+			}
+		}
+	}
+	return from
+}
+
+// lastUnits returns the last units of the text, from the beginning of an element on.
+func (d *Document) lastUnits() []rune {
+	kept, _ := units(d.text[d.tailStart():d.anchor.end], false)
+	return kept
+}
+
+func isWordRune(r rune) bool {
+	r &^= inString
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+// notPlainBetween is notPlain for a text that ends between values.
+func (d *Document) notPlainBetween(part []byte) string {
+	f := d.parser.top()
+	got, _ := units(part[:min(len(part), 1<<16)], false)
+	if len(got) == 0 {
+		return "it is empty"
+	}
+	before := bytes.TrimRight(d.text, " \t\r\n")
+	begin := 0
+	if last := before[len(before)-1]; last != ',' && last != ':' && last != '[' && last != '{' {
+		begin = 1 // the comma that is due
+	}
+	if len(got) == begin {
+		return ""
+	}
+	if c := got[begin]; f.Count > 0 && !f.Object && strings.ContainsRune("-0123456789tfn", c) {
+		return "the text ends between bare values, of which it may or may not repeat some"
+	}
+	if n := borders(d.lastUnits(), got); len(n) > 0 && n[0] > 1 {
+		return "it may or may not repeat the last characters"
+	}
+	if begin == 1 {
+		return ""
+	}
+	// The first element, or its first two members, must not be one that is there already.
+	lead := firstItems(got)
+	for depth := range d.parser.frames {
+		f := &d.parser.frames[depth]
+		for _, at := range append(f.Last[max(0, len(f.Last)-8):len(f.Last):len(f.Last)], f.Open) {
+			if at < 0 {
+				continue
+			}
+			window := d.text[at:min(len(d.text), int(at)+8*len(lead)+512)]
+			if kept, _ := units(window, false); hasPrefix(kept, lead) {
+				return "it begins nearly like an element that is there already"
+			}
+		}
+	}
+	return ""
+}
+
+// firstItems returns the first scalar, or the beginning of the first container up to the end of its second member.
+func firstItems(us []rune) []rune {
+	within, commas := false, 0
+	for i, r := range us {
+		switch {
+		case r == '"':
+			within = !within
+		case within || r >= inString:
+		case r == ',' && (commas == 1 || us[0] != '{'), (r == '}' || r == ']') && i > 0:
+			return us[:i]
+		case r == ',':
+			commas++
+		}
+	}
+	return us
+}
+
+// joinPlain joins a part of a text that is not JSON, if it repeats the end of the text.
+func (d *Document) joinPlain(part []byte) Result {
+	text, body := d.text, bytes.TrimLeft(part, "\r\n")
+	for n := min(len(text), len(body), 1<<16); n >= overlapMin; n-- {
+		if bytes.HasSuffix(text, body[:n]) && bytes.Count(text, body[:n]) == 1 {
+			return d.replaceText(append(text[:len(text)-n:len(text)-n], body...), "restart text")
+		}
+	}
+	return Result{Verdict: Refused, State: NotJSON, Reason: "it does not begin with the restart text"}
+}
+
+// Begins reports whether a part begins with the restart text.
+func (d *Document) Begins(part []byte) bool {
+	if body, _, err := Normalize(part); err == nil {
+		part = body
+	}
+	return len(d.text) > 0 && d.repeats(d.anchor.at, d.anchor.inside, part)
+}

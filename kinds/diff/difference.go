@@ -1,0 +1,213 @@
+// Package diff summarises diffs: files, hunks, lines added and removed.
+//
+// The package trusts the line counts in hunk headers. It does not apply a diff or check that a diff applies.
+package diff
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+const (
+	diffFiles = 4000 // maximum number of files sorted; of more files, those with the most changed lines remain
+	diffShown = 200  // maximum number of files listed
+	diffHunks = 40   // maximum number of hunk headers listed
+)
+
+// difference summarises a unified diff from git or from plain diff. The text may describe a merge, contain several
+// diffs, or be truncated. Each file is a record, numbered from 0, as in [Files].
+type difference struct {
+	rows    digest.LineSplitter
+	read    parser
+	added   int64
+	removed int64
+	list    []*changed
+	first   []*hunk // the first diffHunks hunks
+	short   *hunk   // the first hunk that ends before it has all its lines; nil if there is none
+	shorts  int64   // number of such hunks
+	// most holds the diffHunks hunks with the most changed lines, largest first. The summary lists them instead of
+	// first if the diff has more than diffHunks hunks.
+	most []*hunk
+}
+
+func New() *difference {
+	d := &difference{}
+	d.read.onFile, d.read.onHunk = d.addFile, d.addHunk
+	d.rows.Visit = func(line []byte, _ int64) { d.read.line(line, d.rows.Number) }
+	return d
+}
+
+func (d *difference) Add(p []byte) { d.rows.Write(p) }
+
+// addFile adds a file to the list. If the list is full, the half with fewer changed lines is dropped.
+func (d *difference) addFile(f *changed) {
+	if len(d.list) == 2*diffFiles {
+		slices.SortStableFunc(d.list, byChanges)
+		d.list = append(make([]*changed, 0, 2*diffFiles), d.list[:diffFiles]...)
+	}
+	d.list = append(d.list, f)
+}
+
+func byChanges(a, b *changed) int {
+	return cmp.Or(cmp.Compare(b.added+b.removed, a.added+a.removed), cmp.Compare(a.order, b.order))
+}
+
+func (d *difference) addHunk(h *hunk) {
+	d.added += h.added
+	d.removed += h.removed
+	if h.missing != (sides{}) {
+		if d.shorts++; d.shorts == 1 {
+			d.short = h
+		}
+	}
+	if len(d.first) < diffHunks {
+		d.first = append(d.first, h)
+	}
+	if len(d.most) == diffHunks && !moreChanges(h, d.most[diffHunks-1]) {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(d.most, h, func(x, h *hunk) int {
+		if moreChanges(h, x) {
+			return 1
+		}
+		return -1
+	})
+	d.most = slices.Insert(d.most, i, h)
+	d.most = d.most[:min(len(d.most), diffHunks)]
+}
+
+func moreChanges(a, b *hunk) bool { return a.added+a.removed > b.added+b.removed }
+
+func (d *difference) Finish(s *digest.Summary) {
+	d.rows.Close()
+	last := d.read.hunk
+	if last != nil {
+		d.read.endHunk()
+	}
+	s.Records = d.read.files
+	if d.read.commits > 0 {
+		s.Total = append(s.Total, content.Plural(d.read.commits, "commit", "commits"))
+	}
+	s.Total = append(
+		s.Total,
+		content.Plural(
+			d.read.files, "file", "files",
+		)+", "+content.Plural(d.read.hunks, "hunk", "hunks")+", "+plusMinus(d.added, d.removed),
+	)
+	s.Says = append(s.Says, d.truncated(last)...)
+	slices.SortStableFunc(d.list, byChanges)
+	if line := d.extremes(); line != "" {
+		s.Says = append(s.Says, line)
+	}
+	s.Listed = digest.List{Title: "largest files (added + deleted)", From: len(s.Says), Total: d.read.files}
+	for _, f := range d.list[:min(len(d.list), diffShown)] {
+		s.Says = append(s.Says, f.stat())
+	}
+	hunks := d.first
+	if d.read.hunks > diffHunks {
+		hunks = d.most
+		s.Body = append(s.Body, "largest hunks first:")
+	}
+	for _, h := range hunks {
+		whole, short := h.text(d.read.files > 1)
+		s.Body = append(s.Body, whole)
+		s.Quotes = append(s.Quotes, digest.Quote{Line: h.line, Whole: whole, Short: short})
+	}
+}
+
+// truncated says where the diff breaks off, and how many hunks before that lack lines. last is the hunk in which the
+// diff ends, or nil.
+func (d *difference) truncated(last *hunk) (says []string) {
+	others := d.shorts
+	if last != nil && last.missing != (sides{}) {
+		others--
+		says = append(says, "breaks off inside "+last.lacks())
+	}
+	if others > 0 {
+		says = append(says, content.Plural(others, "hunk ends", "hunks end")+" too early, first line "+
+			digest.Number(d.short.line)+", "+d.short.lacks())
+	}
+	return says
+}
+
+// lacks names the hunk and says how many of its lines are missing.
+func (h *hunk) lacks() string {
+	return "hunk " + digest.Number(h.number) + " of " + content.Clip(h.file.name(), digest.NameRunes) +
+		": " + digest.Number(h.missing.old) + " of " + digest.Number(h.says.old) + " old and " +
+		digest.Number(h.missing.new) + " of " + digest.Number(h.says.new) + " new lines are missing"
+}
+
+func plusMinus(added, removed int64) string {
+	return "+" + digest.Number(added) + " −" + digest.Number(removed)
+}
+
+func (f *changed) name() string {
+	if f.to == "" || f.to == "/dev/null" {
+		return f.from
+	}
+	return f.to
+}
+
+// extremes names the files with most added and with most deleted lines, unless these are one file. The list that
+// follows is sorted by the sum.
+func (d *difference) extremes() string {
+	if d.read.files < 2 {
+		return ""
+	}
+	most, least := d.list[0], d.list[0]
+	for _, f := range d.list {
+		if f.added > most.added {
+			most = f
+		}
+		if f.removed > least.removed {
+			least = f
+		}
+	}
+	if most == least {
+		return ""
+	}
+	return "most added: " + content.Clip(most.name(), digest.NameRunes) + " +" + digest.Number(most.added) +
+		"; most deleted: " + content.Clip(least.name(), digest.NameRunes) + " −" + digest.Number(least.removed)
+}
+
+// stat returns a line like that of diff --stat, with the number of the file's record: "4: src/a.go +12 −3 (3 hunks)".
+func (f *changed) stat() string {
+	var b strings.Builder
+	b.WriteString(digest.Number(f.order) + ": ")
+	if f.moved {
+		b.WriteString(content.Clip(f.from, digest.NameRunes) + " → ")
+	}
+	b.WriteString(content.Clip(f.name(), digest.NameRunes))
+	if f.hunks > 0 || len(f.note) == 0 {
+		b.WriteString(" " + plusMinus(f.added, f.removed))
+	}
+	for i, note := range f.note {
+		if i == 0 {
+			b.WriteString(" ")
+		} else {
+			b.WriteString(", ")
+		}
+		b.WriteString(note)
+	}
+	if f.hunks > 1 {
+		b.WriteString(" (" + content.Plural(f.hunks, "hunk", "hunks") + ")")
+	}
+	return b.String()
+}
+
+// text returns the hunk as listed, with the pointer that slice takes: "/3/hunks/0: src/a.go @@ -10,6 +12,9 @@ (+3 −0)".
+// The receipt prints short instead if it shows the header line elsewhere.
+func (h *hunk) text(file bool) (whole, short string) {
+	name := "/" + digest.Number(h.file.order) + "/hunks/" + digest.Number(h.number) + ":"
+	if file {
+		name += " " + content.Clip(h.file.name(), digest.NameRunes)
+	}
+	lines := " (" + plusMinus(h.added, h.removed) + ")"
+	return name + " " + content.Clip(
+		strings.ToValidUTF8(h.header, ""), digest.LineRunes,
+	) + lines, name + " @@ shown below" + lines
+}

@@ -1,0 +1,39 @@
+package kinds
+
+import (
+	"bytes"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/kinds/gitlog"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// GitLog is the output of git log.
+var GitLog = &Kind{
+	Name:       content.GitLog,
+	Ext:        "gitlog",
+	MIME:       fixed("text/plain"),
+	Sniff:      func(s *Sample) bool { return isGitLog(s.lines()) },
+	Summarizer: func(string, []byte) digest.Summarizer { return withoutMark(gitlog.New()) },
+	Records:    gitlog.Spans,
+	Objects:    gitlog.Objects,
+	RecordIs:   "a commit {commit, author, date, subject, files, added, deleted}",
+	RecordNote: "the last three only with --stat; files is a number",
+	Shares:     Shares{Says: 0.3, Shape: 0, Body: 0.7},
+}
+
+// isGitLog reports whether the text begins with the header of a commit that names its author.
+func isGitLog(all [][]byte) bool {
+	if len(all) < 3 {
+		return false
+	}
+	if _, ok := gitlog.Header(all[0]); !ok {
+		return false
+	}
+	for _, l := range all[1:min(len(all), 8)] {
+		if bytes.HasPrefix(l, []byte("Author: ")) || bytes.HasPrefix(l, []byte("author ")) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,178 @@
+// Package gitlog reads the output of git log: its commits as records, and a summary of them.
+//
+// It reads the formats medium, full, fuller and raw, with or without --stat, --shortstat or --numstat. A log with
+// patches (git log -p) is a diff, and one of --oneline is a text.
+package gitlog
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// commit is one commit of the log.
+type commit struct {
+	hash, author, date, subject string
+	when                        time.Time    // date, zero if it is in a form that is not known
+	at                          content.Span // from "commit" to the last line that belongs to it
+	stat                        bool         // the log counts files and lines of this commit
+	files, added, deleted       int64
+}
+
+// parser reads a log line by line.
+type parser struct {
+	onCommit func(*commit) // a commit is complete
+	now      *commit       // nil before the first commit
+	body     bool          // the header of the commit has ended
+	subject  bool          // the subject has been read
+	authored bool          // the date is the author's: a committer's does not replace it
+}
+
+// line parses a line, which is passed without its ending. at is its span in the text.
+func (p *parser) line(line []byte, at content.Span) {
+	if hash, ok := Header(line); ok {
+		p.end()
+		p.now = &commit{hash: hash, at: at}
+		p.body, p.subject, p.authored = false, false, false
+		return
+	}
+	c := p.now
+	if c == nil || len(line) == 0 {
+		p.body = p.body || c != nil
+		return
+	}
+	c.at.End = at.End
+	switch {
+	case !p.body:
+		p.header(string(line))
+	case bytes.HasPrefix(line, []byte("    ")):
+		if !p.subject {
+			p.subject, c.subject = true, strings.TrimSpace(string(line))
+		}
+	default:
+		c.addStat(string(line))
+	}
+}
+
+func (p *parser) end() {
+	if p.now != nil {
+		p.onCommit(p.now)
+		p.now = nil
+	}
+}
+
+// Header returns the hash of a line that begins a commit: "commit HASH", which may be followed by parents and by
+// names of branches and tags in brackets.
+func Header(line []byte) (hash string, ok bool) {
+	rest, ok := bytes.CutPrefix(line, []byte("commit "))
+	if !ok {
+		return "", false
+	}
+	n := 0
+	for n < len(rest) && (rest[n]-'0' <= 9 || rest[n]-'a' < 6) {
+		n++
+	}
+	if n < 7 || n > 64 || n < len(rest) && rest[n] != ' ' {
+		return "", false
+	}
+	return string(rest[:n]), true
+}
+
+// header reads a line of a commit's header: "Author: Ada <ada@example.com>", "Date:   …".
+func (p *parser) header(line string) {
+	c := p.now
+	name, value, ok := strings.Cut(line, ":")
+	value = strings.TrimSpace(value)
+	switch {
+	case !ok:
+		p.rawHeader(line)
+	case name == "Author":
+		c.author = person(value)
+	case name == "AuthorDate":
+		c.setDate(value)
+		p.authored = true
+	case name == "Date" && !p.authored:
+		c.setDate(value)
+	}
+}
+
+// rawHeader reads a line of --format=raw: "author Ada <ada@example.com> 1700000000 +0100".
+func (p *parser) rawHeader(line string) {
+	value, ok := strings.CutPrefix(line, "author ")
+	end := strings.LastIndexByte(value, '>')
+	if !ok || end < 0 {
+		return
+	}
+	p.now.author = person(value[:end+1])
+	p.now.setDate(strings.TrimSpace(value[end+1:]))
+	p.authored = true
+}
+
+// person returns the name in "Name <address>", or the address if there is no name.
+func person(s string) string {
+	name, address, ok := strings.Cut(s, "<")
+	if name = strings.TrimSpace(name); name == "" && ok {
+		return strings.TrimSuffix(address, ">")
+	}
+	return name
+}
+
+// dateForms are git's forms of a date: default, --date=iso, iso-strict, rfc, and without a zone (--date=local).
+var dateForms = []string{
+	"Mon Jan 2 15:04:05 2006 -0700", "2006-01-02 15:04:05 -0700", time.RFC3339, "Mon, 2 Jan 2006 15:04:05 -0700",
+	"Mon Jan 2 15:04:05 2006", "2006-01-02",
+}
+
+// setDate sets the date in the form of ISO 8601, as git log --format=%aI prints it; a date in another form, such as
+// "2 days ago", as it stands.
+func (c *commit) setDate(s string) {
+	c.date = s
+	for i, form := range dateForms {
+		t, err := time.Parse(form, s)
+		if err != nil {
+			continue
+		}
+		c.when = t
+		if i < 4 {
+			c.date = isoDate(t)
+		}
+		return
+	}
+	seconds, zone, _ := strings.Cut(s, " ")
+	if n, err := strconv.ParseInt(seconds, 10, 64); err == nil && len(seconds) >= 9 { // --date=raw or unix
+		c.when = time.Unix(n, 0).UTC()
+		if t, err := time.Parse("-0700", zone); err == nil {
+			c.when = c.when.In(t.Location())
+		}
+		c.date = isoDate(c.when)
+	}
+}
+
+func isoDate(t time.Time) string { return t.Format("2006-01-02T15:04:05-07:00") }
+
+// changes matches the last line of --stat and --shortstat; numbered matches a line of --numstat.
+var (
+	changes  = content.Pattern(`^ (\d+) files? changed(?:, (\d+) insertions?\(\+\))?(?:, (\d+) deletions?\(-\))?$`)
+	numbered = content.Pattern(`^(\d+|-)\t(\d+|-)\t`)
+)
+
+// addStat reads a line of --stat, --shortstat or --numstat.
+func (c *commit) addStat(line string) {
+	if m := changes().FindStringSubmatch(line); m != nil {
+		c.stat, c.files, c.added, c.deleted = true, count(m[1]), count(m[2]), count(m[3])
+	} else if m := numbered().FindStringSubmatch(line); m != nil {
+		c.stat = true
+		c.files++
+		c.added += count(m[1])
+		c.deleted += count(m[2])
+	}
+}
+
+// count parses a number; "" and "-" are 0.
+func count(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}

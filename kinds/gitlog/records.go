@@ -1,0 +1,66 @@
+package gitlog
+
+import (
+	"context"
+	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// Objects writes each commit as an object:
+//
+//	{"commit", "author", "date", "subject", "files": 3, "added": 10, "deleted": 2}
+//
+// author is the name without the address. date is in the form 2026-11-20T14:30:22+01:00 if the log has the zone, else
+// as it stands. files, added and deleted are absent from a commit without --stat.
+func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
+	var failed error
+	var o record.Object
+	err := each(ctx, r, func(c *commit) bool {
+		o.String("commit", c.hash)
+		o.StringOrNull("author", c.author)
+		o.StringOrNull("date", c.date)
+		o.String("subject", c.subject)
+		if c.stat {
+			o.Int("files", c.files)
+			o.Int("added", c.added)
+			o.Int("deleted", c.deleted)
+		}
+		failed = o.WriteLine(w)
+		return failed == nil
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// Spans calls visit with the number, from 0, and the place of each commit until visit returns false.
+func Spans(ctx context.Context, r io.Reader, visit func(index int64, at content.Span) bool) error {
+	index := int64(-1)
+	return each(ctx, r, func(c *commit) bool {
+		index++
+		return visit(index, c.at)
+	})
+}
+
+// each calls visit for each commit until it returns false.
+func each(ctx context.Context, r io.Reader, visit func(*commit) bool) error {
+	enough := false
+	p := parser{onCommit: func(c *commit) { enough = enough || !visit(c) }}
+	lines := record.NewLines(ctx, r, digest.LineBytes)
+	for !enough {
+		line, err := lines.Next()
+		if err == io.EOF {
+			p.end()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		p.line(line, lines.At)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package gitlog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+const (
+	maxAuthors   = 20_000 // authors counted; commits of further ones only count in the total
+	authorsShown = 5
+	commitsShown = 40 // newest commits listed
+)
+
+// summary summarises a log: commits, their span of time, authors, lines added and deleted.
+type summary struct {
+	rows           digest.LineSplitter
+	read           parser
+	commits        int64
+	stats          int64 // commits with counts
+	added, deleted int64
+	authors        map[string]int64
+	uncounted      bool // there are more than maxAuthors authors
+	first, last    time.Time
+	largest        *commit // the commit with the most changed lines
+	list           []string
+}
+
+func New() *summary {
+	s := &summary{authors: map[string]int64{}}
+	s.read.onCommit = s.add
+	s.rows.Visit = func(line []byte, _ int64) { s.read.line(line, content.Span{}) }
+	return s
+}
+
+func (s *summary) Add(p []byte) { s.rows.Write(p) }
+
+func (s *summary) add(c *commit) {
+	s.commits++
+	if n, ok := s.authors[c.author]; ok || len(s.authors) < maxAuthors {
+		s.authors[c.author] = n + 1
+	} else {
+		s.uncounted = true
+	}
+	if !c.when.IsZero() {
+		if s.first.IsZero() || c.when.Before(s.first) {
+			s.first = c.when
+		}
+		if c.when.After(s.last) {
+			s.last = c.when
+		}
+	}
+	if c.stat {
+		s.stats++
+		s.added += c.added
+		s.deleted += c.deleted
+		if s.largest == nil || c.added+c.deleted > s.largest.added+s.largest.deleted {
+			s.largest = c
+		}
+	}
+	if len(s.list) < commitsShown {
+		s.list = append(s.list, short(c)+" "+content.Clip(c.author, 24)+": "+content.Clip(c.subject, digest.LineRunes))
+	}
+}
+
+// short returns the beginning of the hash and the day: "1a2b3c4d 2026-11-20".
+func short(c *commit) string {
+	s := c.hash[:min(len(c.hash), 8)]
+	if !c.when.IsZero() {
+		s += " " + c.when.Format(time.DateOnly)
+	}
+	return s
+}
+
+func (s *summary) Finish(d *digest.Summary) {
+	s.rows.Close()
+	s.read.end()
+	d.Records = s.commits
+	d.Total = append(d.Total, content.Plural(s.commits, "commit", "commits"))
+	if !s.first.IsZero() {
+		d.Total = append(d.Total, s.first.Format(time.DateOnly)+" to "+s.last.Format(time.DateOnly))
+	}
+	if s.stats > 0 {
+		d.Total = append(d.Total, "+"+digest.Number(s.added)+" −"+digest.Number(s.deleted))
+	}
+	d.Says = append(d.Says, s.authorLine())
+	if s.largest != nil {
+		c := s.largest
+		d.Says = append(d.Says, "largest commit: "+short(c)+" "+content.Clip(c.subject, 80)+" ("+
+			content.Plural(c.files, "file", "files")+", +"+digest.Number(c.added)+" −"+digest.Number(c.deleted)+")")
+	}
+	d.Body = append(d.Body, s.list...)
+}
+
+// authorLine returns "12 authors: Ada 40, Grace 31, … and 10 more".
+func (s *summary) authorLine() string {
+	names := slices.SortedFunc(maps.Keys(s.authors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.authors[b], s.authors[a]), strings.Compare(a, b))
+	})
+	var b strings.Builder
+	if s.uncounted {
+		b.WriteString("over ")
+	}
+	b.WriteString(content.Plural(int64(len(names)), "author", "authors") + ": ")
+	for i, name := range names[:min(len(names), authorsShown)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(content.Clip(name, digest.NameRunes) + " " + digest.Number(s.authors[name]))
+	}
+	if more := len(names) - authorsShown; more > 0 {
+		b.WriteString(" … and " + digest.Number(int64(more)) + " more")
+	}
+	return b.String()
+}

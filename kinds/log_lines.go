@@ -1,0 +1,186 @@
+package kinds
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// This file matches the beginnings of lines, passed without line endings. isLog tests up to 200 lines of every text,
+// so a cheap test, which most lines fail, comes before each regular expression.
+
+// isCarried reports whether a line continues the previous entry, as the lines of a stack trace do:
+//
+//	^(?:\s+\S|at |Caused by|Traceback|goroutine \d|[\w./*()-]+\(.*\)$|created by |\S+Error: |\.{3} \d+ more|exit status)
+//
+// The code is handwritten because nearly every line of prose would reach the regular expression.
+func isCarried(l []byte) bool {
+	if rest := bytes.TrimLeft(l, blanks); len(rest) < len(l) || len(l) == 0 {
+		return len(rest) > 0
+	}
+	for _, start := range []string{"at ", "Caused by", "Traceback", "created by ", "exit status"} {
+		if bytes.HasPrefix(l, []byte(start)) {
+			return true
+		}
+	}
+	if n, ok := bytes.CutPrefix(l, []byte("goroutine ")); ok && countDigits(n) > 0 {
+		return true
+	}
+	if n, ok := bytes.CutPrefix(l, []byte("... ")); ok && countDigits(n) > 0 &&
+		bytes.HasPrefix(n[countDigits(n):], []byte(" more")) {
+		return true
+	}
+	if i := bytes.IndexByte(l[1:], '('); i >= 0 && l[len(l)-1] == ')' && !slices.ContainsFunc(l[:i+1], endsCall) {
+		return true
+	}
+	at := bytes.Index(l, []byte("Error: "))
+	return at > 0 && !bytes.ContainsAny(l[:at], blanks)
+}
+
+// blanks are the characters that \s matches.
+const blanks = "\t\n\f\r "
+
+// inWord reports whether \w matches c.
+func inWord(c byte) bool { return c < utf8.RuneSelf && digest.IsWord[c] }
+
+// endsCall reports whether c cannot be part of the name of a called function, such as "a/b.(*T).f".
+func endsCall(c byte) bool { return !inWord(c) && bytes.IndexByte([]byte("./*()-"), c) < 0 }
+
+// countDigits returns the number of leading digits of l.
+func countDigits(l []byte) int { return len(l) - len(bytes.TrimLeft(l, "0123456789")) }
+
+// isFound reports whether a line begins like output of grep -n, compilers or linters: ^[^\s:]+:\d+[:-]
+func isFound(l []byte) bool {
+	at := bytes.IndexAny(l, blanks+":")
+	if at < 1 || l[at] != ':' {
+		return false
+	}
+	after := l[at+1:]
+	n := countDigits(after)
+	return n > 0 && n < len(after) && (after[n] == ':' || after[n] == '-')
+}
+
+var (
+	// stamped matches a line that begins with a time in a log format: ISO 8601 and its variants, syslog, Go, klog,
+	// dmesg, Unix seconds, or a time of day; optionally in brackets, optionally after a container name. The time
+	// must not be followed by a comma or semicolon, which delimit CSV.
+	stamped = content.Pattern(`^(?:[\w.-]{1,40} +\| )?[\[(<]?(?:` +
+		`(?:time=|ts=)?"?\d{4}[-/.]\d\d[-/.]\d\d(?:[T _]|:)\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?` +
+		`|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)?,? ?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}\d{1,2}(?: \d{4})?,? \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?` +
+		`|\d{1,2}[/ -](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[/ -]\d{4}[: ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: [+-]\d{4})?` +
+		`|\d\d[-/]\d\d(?:[-/]\d{2,4})? \d\d:\d\d:\d\d(?:[.,]\d+)?` +
+		`|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+` +
+		`| *\d{1,10}\.\d{6}` +
+		`|1\d{9}(?:\.\d{1,9}|\d{3})?` +
+		`|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
+		`)(?:[\]>)"]?(?:[ \t|:]|$|\]))`)
+	// levelField matches a level field anywhere in a line.
+	levelField = content.Pattern(`(?:^|[ \t{,])(?:level|lvl|severity)=["']?\w`)
+	// request matches a line of a web server's access log: an address, then a time in brackets.
+	request = content.Pattern(`^[\w.:-]+ \S+ \S+ \[\d{1,2}/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d`)
+	// levelled matches a line that begins with a level.
+	levelled = content.Pattern(`^[\[(<]?(?i:trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|panic|severe|fine|emerg|alert)[\])>]?(?::|\b[ \t|\]-]|$)` +
+		`|^<\d{1,3}>|^[VDIWEF]/[\w.-]+ *(?:\(|:)`)
+)
+
+// stampEnd returns the end of the time at the start of a line, including the character that follows the time; −1 if
+// there is no time.
+func stampEnd(l []byte) int {
+	if end := dateEnd(l); end > 0 {
+		return end
+	}
+	if mayStamp(l) {
+		if at := stamped().FindIndex(l); at != nil {
+			return at[1]
+		}
+	}
+	return -1
+}
+
+// mayStamp reports whether a line has a digit and a colon near its start, or a point for Unix seconds, and begins like
+// a time or like the name of a container.
+func mayStamp(l []byte) bool {
+	if !(bytes.ContainsAny(l[:min(len(l), 56)], "0123456789") && bytes.IndexByte(l[:min(len(l), 80)], ':') > 0 ||
+		bytes.IndexByte(l[:min(len(l), 24)], '.') > 0 && bytes.ContainsAny(l[:min(len(l), 2)], "[ 1")) {
+		return false
+	}
+	if bytes.IndexByte([]byte(` ,"[(<0123456789`), l[0]) >= 0 ||
+		strings.Contains("ti ts Mo Tu We Th Fr Sa Su Ja Fe Ma Ap Ju Au Se Oc No De", string(l[:2])) ||
+		bytes.IndexByte([]byte("IWEF"), l[0]) >= 0 && countDigits(l[1:]) > 0 {
+		return true
+	}
+	_, after, _ := bytes.Cut(l, []byte(" "))
+	return bytes.HasPrefix(bytes.TrimLeft(after, " "), []byte("| "))
+}
+
+// dateEnd matches the most common times of stamped, such as "2026-11-20T14:30:22.123Z ", without the regular
+// expression, because every line of most logs has one. It returns the end of the match; 0 if stamped must decide.
+func dateEnd(l []byte) int {
+	at := len("2026-11-20T14:30:22")
+	if len(l) < at {
+		return 0
+	}
+	for i, c := range l[:at] {
+		allowed := "0123456789"
+		switch i {
+		case 4, 7:
+			allowed = "-/."
+		case 10:
+			allowed = "T _:"
+		case 13, 16:
+			allowed = ":"
+		}
+		if strings.IndexByte(allowed, c) < 0 {
+			return 0
+		}
+	}
+	if at < len(l) && (l[at] == '.' || l[at] == ',') && countDigits(l[at+1:]) > 0 {
+		at += 1 + min(countDigits(l[at+1:]), 9)
+	}
+	if at < len(l) && l[at] == 'Z' {
+		at++
+	}
+	// A zone may follow the space: stamped must decide.
+	if at+1 < len(l) && l[at] == ' ' && bytes.IndexByte([]byte("ZU+-"), l[at+1]) < 0 {
+		return at + 1
+	}
+	return 0
+}
+
+// hasLevel reports whether a line begins with a level or has a level field. Most lines fail a test of the first three
+// letters.
+func hasLevel(l []byte) bool {
+	for _, name := range []string{"level=", "lvl=", "severity="} {
+		if bytes.Contains(l, []byte(name)) && levelField().Match(l) {
+			return true
+		}
+	}
+	if len(l) < 3 || l[0] >= utf8.RuneSelf {
+		return false
+	}
+	word := bytes.ToLower(l[:3])
+	if bytes.IndexByte([]byte("[(<"), l[0]) >= 0 {
+		word = bytes.ToLower(l[1:min(len(l), 4)])
+	}
+	if !(l[1] == '/' && bytes.IndexByte([]byte("VDIWEF"), l[0]) >= 0) && l[0] != '<' && word[0] < utf8.RuneSelf &&
+		!strings.Contains("tra deb inf not war err cri fat pan sev fin eme ale", string(word)) {
+		return false
+	}
+	return levelled().Match(l)
+}
+
+// levelWords are the levels that hasLevelWord finds.
+var levelWords = strings.Fields("TRACE DEBUG INFO NOTICE WARN WARNING ERROR ERR CRITICAL CRIT FATAL PANIC SEVERE " +
+	"trace debug info notice warn warning error critical fatal panic")
+
+// hasLevelWord reports whether l contains a level as a whole word, all upper or all lower case.
+func hasLevelWord(l []byte) bool {
+	outside := func(r rune) bool { return r >= utf8.RuneSelf || !digest.IsWord[r] }
+	return slices.ContainsFunc(bytes.FieldsFunc(l, outside), func(w []byte) bool {
+		return slices.Contains(levelWords, string(w))
+	})
+}

@@ -1,0 +1,99 @@
+package logs
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+)
+
+// parsed describes the last parsed line. A line that differs from it only in digits has the same level, its time at the
+// same place and the same pattern. size is 0 if such a line must be parsed too, as
+// errors, lines with an HTTP status and lines with one of [marks] must.
+type parsed struct {
+	size           int // bytes of the line and its newline
+	from, to, rest int // results of [stamp]
+	level          level
+}
+
+// acceptAlike accepts the leading lines of p that equal the line before them except for digits, as the lines of
+// counters and of loops do, and returns their length in bytes. It only updates counters. p is a suffix of the current
+// block.
+func (l *logs) acceptAlike(p []byte) int {
+	s := &l.parsed
+	at := len(l.piece) - len(p)
+	if s.size == 0 || at < s.size || l.piece[at-2] == '\r' {
+		return 0
+	}
+	n := alike(l.piece, at, s.size)
+	if n == 0 {
+		return 0
+	}
+	size := int64(s.size)
+	l.levels[s.level] += int64(n)
+	for i := 0; i < n; {
+		line := p[i*s.size:][:s.size-1]
+		l.rows.Number++
+		l.read += size
+		more := l.pattern(line[s.rest:], l.rows.Number, s.level, size, int64(n-i-1))
+		l.rows.Number += more
+		l.read += more * size
+		i += 1 + int(more)
+	}
+	last := p[(n-1)*s.size:][:s.size-1]
+	if s.to > 0 {
+		l.stamped += int64(n)
+		l.last = append(l.last[:0], last[s.from:s.to]...)
+	}
+	b := last[s.rest:]
+	l.panics.before = append(l.panics.before[:0], b[:min(len(b), digest.HeadBytes)]...)
+	l.panics.beforeLine = l.rows.Number
+	return n * s.size
+}
+
+// alike returns how many lines at block[at] equal the line of size bytes that ends there except for digits. It may miss
+// the last lines of the block.
+func alike(block []byte, at, size int) int {
+	begin, line := at, block[at-size:at]
+	// Equal lines are compared many at a time.
+	for step := (1 + 1024/size) * size; at+step <= len(block) &&
+		bytes.Equal(block[at:at+step], block[at-size:at-size+step]); {
+		at += step
+	}
+	if size < 8 {
+		if begin-size+8 > len(block) {
+			return 0
+		}
+		looks := uint64(1)<<(8*size) - 1
+		first := binary.LittleEndian.Uint64(block[begin-size:])
+		for at+8 <= len(block) && sameButDigits(first&looks, binary.LittleEndian.Uint64(block[at:])&looks) {
+			at += size
+		}
+		return (at - begin) / size
+	}
+	for at+size <= len(block) {
+		next := block[at : at+size]
+		for i := 0; i < size; i += 8 {
+			i = min(i, size-8)
+			if !sameButDigits(binary.LittleEndian.Uint64(line[i:]), binary.LittleEndian.Uint64(next[i:])) {
+				return (at - begin) / size
+			}
+		}
+		at += size
+	}
+	return (at - begin) / size
+}
+
+// sameButDigits reports whether eight bytes are equal where not both are digits.
+func sameButDigits(a, b uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	x := a ^ b
+	if x == 0 || x&(0xf0*ones) != 0 {
+		return x == 0
+	}
+	// The high bits of other are set in bytes over 9 after the zero digit is subtracted.
+	a ^= '0' * ones
+	b ^= '0' * ones
+	other := (a&^high + 0x76*ones) | a | (b&^high + 0x76*ones) | b
+	return (x+0x7f*ones)&other&high == 0
+}

@@ -1,0 +1,186 @@
+package logs
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+)
+
+// runs is a text of few shapes of lines: in runs that differ only in digits, in runs of equal lines, and alone.
+func runs(r *rand.Rand, size int) []byte {
+	starts := []string{
+		"",
+		"y",
+		"-",
+		"--",
+		"- ",
+		"* item ",
+		"1. ",
+		"a.go:",
+		"dir/a.txt",
+		"== x ",
+		"==> a",
+		"INFO ",
+		"ERROR ",
+		"level=warn ",
+		"W1120 14:30:22.1 ",
+		"\t",
+		"  at f (a.js:1)",
+		"panic: ",
+		"\x1b[1m",
+		"Error: ",
+		"2026-11-20 10:00:00 ",
+		"2026-11-20T10:00:00Z INFO ",
+		"10:00:00 - ",
+		`1.2.3.4 - - [20/Nov/2026:14:30:22 +0000] "GET /" 200 `,
+		"CHAPTER ",
+		"plain words of prose ",
+		"é",
+		strings.Repeat("long ", 30),
+	}
+	ends := []string{"", "", "", "x", "\r", " ", "/", ":3", ".go <==", " and more words than fit in eight bytes"}
+	r.Shuffle(len(starts), func(i, j int) { starts[i], starts[j] = starts[j], starts[i] })
+	r.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+	starts, ends = starts[:1+r.IntN(8)], ends[:1+r.IntN(4)]
+	longest, fewest := 1+r.IntN(14), r.IntN(2)*r.IntN(12)
+	var b bytes.Buffer
+	for b.Len() < size {
+		start, end, number := starts[r.IntN(len(starts))], ends[r.IntN(len(ends))], r.Uint64()
+		digits, same := max(0, r.IntN(12)-fewest), r.IntN(3) == 0
+		if longest < 4 { // words that do not repeat
+			start += strings.Map(func(c rune) rune { return c - '0' + 'a' }, fmt.Sprint(number)) + " "
+		}
+		lines := 1 << r.IntN(longest)
+		if longest < 4 {
+			lines = []int{1, 1, 1, 4}[r.IntN(4)]
+		}
+		for range lines {
+			if !same {
+				number = r.Uint64()
+			}
+			b.WriteString(start + fmt.Sprintf("%020d", number)[20-digits:] + end + "\n")
+		}
+		if r.IntN(4) == 0 {
+			b.WriteString([]string{"\n", "\na\n", "A TITLE\n", "aa\r\na\r\n"}[r.IntN(4)])
+		}
+	}
+	return b.Bytes()
+}
+
+// Lines accepted because they are like the line before change a summary as lines that are parsed do: blocks of five
+// bytes have every line parsed.
+func TestAlikeLinesCountAsParsed(t *testing.T) {
+	accepted := int64(0)
+	rounds := 120
+	if testing.Short() {
+		rounds = 20
+	}
+	for round := range rounds {
+		r := rand.New(rand.NewPCG(uint64(round), 4))
+		text := runs(r, 20_000<<r.IntN(6))
+		switch r.IntN(4) {
+		case 0:
+			text = slices.Concat(
+				bytes.Repeat([]byte("words of prose\n"), 1100),
+				[]byte("\nCHAPTER 1\nCHAPTER 2\n\n"),
+				text,
+			)
+		case 1:
+			text = slices.Concat(bytes.Repeat([]byte("words\n\n"), 1100), []byte("line 1\nline 2\nline 3\n\n"), text)
+		case 2: // the probe that stops the matching is due at the second of the equal lines
+			var b bytes.Buffer
+			for i := range templateProbe - 2 {
+				b.WriteString(strings.Map(func(c rune) rune { return c - '0' + 'a' }, fmt.Sprint(i*i)) + "\n")
+			}
+			text = slices.Concat(b.Bytes(), bytes.Repeat([]byte("x\n"), 40), text)
+		}
+		whole := int64(1) << (10 + r.IntN(12))
+		for _, prose := range []bool{false, true} {
+			summary := func(size int) (s digest.Summary) {
+				p := NewProse("")
+				logs := p.logs
+				var reader digest.Summarizer = p
+				if !prose {
+					logs = New("")
+					reader = logs
+				}
+				logs.whole = whole
+				visit := logs.rows.Visit
+				parsed := int64(0)
+				logs.rows.Visit = func(line []byte, size int64) { parsed++; visit(line, size) }
+				for block := range slices.Chunk(text, size) {
+					reader.Add(block)
+				}
+				reader.Finish(&s)
+				accepted += logs.rows.Number - parsed
+				// Counts that a summary may not show.
+				s.Body = append(s.Body, fmt.Sprint(logs.levels, logs.stamped, logs.read, logs.beyond, logs.sampledBytes),
+					fmt.Sprint(logs.rows.Number, logs.wholeEnd, string(logs.last), string(logs.panics.before)),
+					fmt.Sprint(logs.panics.beforeLine, p.listing.lines, p.listing.known, p.pending, p.opening.Text()),
+					fmt.Sprint(len(p.order), p.longest.line, logs.templates.lines, logs.templates.probed),
+					fmt.Sprint(logs.templates.misses, logs.templates.dropped))
+				for _, c := range logs.templates.all {
+					s.Body = append(s.Body, fmt.Sprint(c.n, c.sampled, c.first, c.last, c.level, c.text, c.minimum))
+				}
+				return s
+			}
+			want := summary(5)
+			for _, size := range []int{len(text), 10_000} {
+				if diff := cmp.Diff(want, summary(size)); diff != "" {
+					t.Fatalf("round %d, prose %v, blocks of %d (-parsed +accepted)\n%s", round, prose, size, diff)
+				}
+			}
+		}
+	}
+	if accepted < 100_000 {
+		t.Errorf("only %d lines were accepted without parsing them", accepted)
+	}
+}
+
+// alike counts the lines that a comparison byte by byte accepts, but for those at the end of a block.
+func TestAlikeAgainstBytes(t *testing.T) {
+	const letters = "0199/:ay \xb0\xb9\x80é"
+	r := rand.New(rand.NewPCG(2, 9))
+	for range 20_000 {
+		size := 2 + r.IntN(30)
+		line := make([]byte, size)
+		for i := range line[:size-1] {
+			line[i] = letters[r.IntN(len(letters))]
+		}
+		line[size-1] = '\n'
+		block := bytes.Clone(line)
+		for range r.IntN(40) {
+			next := bytes.Clone(line)
+			for i, c := range next {
+				if c-'0' <= 9 && r.IntN(2) == 0 {
+					next[i] = '0' + byte(r.IntN(10))
+				}
+				if r.IntN(400) == 0 {
+					next[i] = c ^ 1<<r.IntN(8)
+				}
+			}
+			block = append(block, next...)
+		}
+		want := 0
+		for at := size; at+size <= len(block) && slices.EqualFunc(line, block[at:at+size], func(a, b byte) bool {
+			return a == b || a-'0' <= 9 && b-'0' <= 9
+		}); at += size {
+			want++
+		}
+		got := alike(block, size, size)
+		missed := 0
+		if size < 8 && size*(want+1)+8 > len(block) {
+			missed = 8/size + 1
+		}
+		if got > want || got < want-missed {
+			t.Fatalf("%d lines of %q are like the first, want %d", got, block, want)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+// Package account remembers, for each session, the last usage that its client reported and the tokens shown since. An
+// account is a small file in the directory accounts/ of the store, so that the server and a client's hook, which are
+// two processes, share it.
+//
+// It decides nothing, and it is not a log: an account holds numbers only, and the trace has the history.
+package account
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/session/usage"
+)
+
+// Account is what is known of the context of one session. The zero value knows nothing.
+type Account struct {
+	Report  *usage.Usage `json:"report,omitempty"` // the last one; nil: unknown
+	Shown   int          `json:"shown"`            // tokens shown since the report
+	Notices int          `json:"notices"`          // notices shown since the last reset
+	Resets  int          `json:"resets"`           // compactions and clears seen
+	Updated time.Time    `json:"updated,omitzero"`
+
+	// Pointers is how many outputs were replaced by a receipt in this session, for the status line.
+	Pointers int `json:"pointers,omitempty"`
+
+	// Recent are the last outputs of Shown. A report can arrive after an output that its prompt did not hold yet.
+	Recent  []Output  `json:"recent,omitempty"`
+	ResetAt time.Time `json:"reset_at,omitzero"` // reports made before are ignored
+}
+
+// Output is the size of one shown output.
+type Output struct {
+	At     time.Time `json:"at"`
+	Tokens int       `json:"tokens"`
+}
+
+// maxRecent bounds Recent. If there are more, the oldest two become one with the later time.
+const maxRecent = 64
+
+// Show adds an output that is shown at a time.
+func (a *Account) Show(tokens int, at time.Time) {
+	if tokens <= 0 {
+		return
+	}
+	a.Shown += tokens
+	a.Recent = append(a.Recent, Output{at.UTC(), tokens})
+	if len(a.Recent) > maxRecent {
+		a.Recent[1].Tokens += a.Recent[0].Tokens
+		a.Recent = slices.Delete(a.Recent, 0, 1)
+	}
+}
+
+// report enters a report by these rules: a report older than the last one, or than the last reset, is ignored; the same
+// figures in the same turn, or in an unknown turn, are a repetition, which resets nothing; figures of another turn are
+// taken as they are, also when they are smaller. Tokens shown after the report was made still count.
+func (a *Account) report(u usage.Usage) {
+	u.At = u.At.UTC()
+	if u.At.Before(a.ResetAt) {
+		return
+	}
+	if last := a.Report; last != nil {
+		if u.At.Before(last.At) {
+			return
+		}
+		if repeats(*last, u) {
+			learn(last, u)
+			return
+		}
+		learn(&u, *last)
+	}
+	a.Report = &u
+	a.Recent = slices.DeleteFunc(a.Recent, func(o Output) bool { return !o.At.After(u.At) })
+	a.Shown = 0
+	for _, o := range a.Recent {
+		a.Shown += o.Tokens
+	}
+}
+
+// repeats reports whether two reports are of the same request to the model. A figure or turn that one source does not
+// know does not make a difference: a status line knows no turn, and a session file no window.
+func repeats(last, u usage.Usage) bool {
+	same := func(a, b int) bool { return a == b || a == 0 || b == 0 }
+	return last.PromptTokens == u.PromptTokens &&
+		same(last.ResponseTokensReserved, u.ResponseTokensReserved) && same(last.Window, u.Window) &&
+		(last.Turn == u.Turn || last.Turn == "" || u.Turn == "")
+}
+
+// learn fills what u does not know from another report of the same session.
+func learn(u *usage.Usage, other usage.Usage) {
+	if u.Window == 0 {
+		u.Window = other.Window
+	}
+	if u.Model == "" {
+		u.Model = other.Model
+	}
+	if u.ResponseTokensReserved == 0 {
+		u.ResponseTokensReserved = other.ResponseTokensReserved
+	}
+	if u.Turn == "" && u.PromptTokens == other.PromptTokens {
+		u.Turn = other.Turn
+	}
+}
+
+// reset forgets what was reported and shown. A client may announce one compaction by several hooks: within a minute,
+// and without a report in between, they count as one.
+func (a *Account) reset(at time.Time) {
+	again := a.Report == nil && !a.ResetAt.IsZero() && at.Sub(a.ResetAt).Abs() < time.Minute
+	resets := a.Resets
+	if !again {
+		resets++
+	}
+	*a = Account{Resets: resets, Pointers: a.Pointers, Updated: a.Updated, ResetAt: at.UTC()}
+}
+
+// Read returns the account of a session; a zero Account if there is none.
+func (s *Accounts) Read(owner, session string) (Account, error) {
+	a, _, err := load[Account](s, accountName(owner, session))
+	return a, err
+}
+
+// Update changes the account of a session under the lock of the directory. change must be short: other processes wait.
+func (s *Accounts) Update(owner, session string, change func(*Account)) error {
+	name := accountName(owner, session)
+	return s.locked(func() error {
+		a, _, err := load[Account](s, name)
+		if err != nil {
+			return err
+		}
+		change(&a)
+		a.Updated = s.now().UTC()
+		return s.save(name, a)
+	})
+}
+
+// Report enters a report of a session's client. A report without a time counts as made now.
+func (s *Accounts) Report(owner, session string, u usage.Usage) error {
+	if u.PromptTokens < 0 || u.PromptTokens > usage.MaxTokens {
+		return errors.New("account: prompt tokens out of range; report 0 to 100000000")
+	}
+	now := s.now()
+	if u.At.IsZero() || u.At.After(now) { // a clock that is ahead would make all later reports look old
+		u.At = now
+	}
+	return s.Update(owner, session, func(a *Account) {
+		a.distrust(s.now())
+		a.report(u)
+	})
+}
+
+// distrust forgets times that lie ahead: the clock was set back, and every report would look old until it is there
+// again.
+func (a *Account) distrust(now time.Time) {
+	if a.ResetAt.After(now) {
+		a.ResetAt = time.Time{}
+	}
+	if a.Report != nil && a.Report.At.After(now) {
+		a.Report.At = time.Time{}
+	}
+	for i := range a.Recent {
+		if a.Recent[i].At.After(now) {
+			a.Recent[i].At = now
+		}
+	}
+}
+
+// Show adds tokens that were shown to a session now.
+func (s *Accounts) Show(owner, session string, tokens int) error {
+	return s.Update(owner, session, func(a *Account) { a.Show(tokens, s.now()) })
+}
+
+// Reset forgets what was reported and shown: the client has compacted or cleared its context.
+func (s *Accounts) Reset(owner, session string) error {
+	return s.Update(owner, session, func(a *Account) { a.reset(s.now()) })
+}
+
+// Forget is Reset for a source that no longer knows the usage, as a status line does after a compaction. It changes
+// nothing if the last report is of another source: a status line knows nothing at its start, either, and a hook may.
+func (s *Accounts) Forget(owner, session, source string) error {
+	if a, err := s.Read(owner, session); err != nil || a.Report == nil || a.Report.Source != source {
+		return err
+	}
+	return s.Update(owner, session, func(a *Account) {
+		if a.Report != nil && a.Report.Source == source {
+			a.reset(s.now())
+		}
+	})
+}
+
+// join is who made a tool call, as the client's hook says.
+type join struct {
+	Session string `json:"session"`
+	Agent   string `json:"agent,omitempty"` // "" for the main conversation
+}
+
+// Join remembers which session, and which agent of it, makes a tool call. A client's hook knows all three; the call
+// that reaches the server has the id only.
+func (s *Accounts) Join(owner, toolUseID, session, agent string) error {
+	return s.locked(func() error { return s.save(joinName(owner, toolUseID), join{session, agent}) })
+}
+
+// Lookup returns what Join remembered; ok is false for an unknown id.
+func (s *Accounts) Lookup(owner, toolUseID string) (session, agent string, ok bool) {
+	j, found, err := load[join](s, joinName(owner, toolUseID))
+	return j.Session, j.Agent, found && err == nil
+}

@@ -1,0 +1,316 @@
+package account
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/session/usage"
+)
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// opened returns accounts whose clock the test sets.
+func opened(t testing.TB) (*Accounts, *time.Time) {
+	t.Helper()
+	s, at := Open(t.TempDir()), new(time.Time)
+	*at = noon
+	s.now = func() time.Time { return *at }
+	return s, at
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, s *Accounts, session string) Account {
+	t.Helper()
+	a, err := s.Read("local", session)
+	must(t, err)
+	return a
+}
+
+func TestNoAccountIsZero(t *testing.T) {
+	s, _ := opened(t)
+	if a := read(t, s, "none"); a.Report != nil || a.Shown != 0 {
+		t.Errorf("%+v", a)
+	}
+	if _, err := os.Stat(s.dir); err == nil {
+		t.Error("reading created the directory")
+	}
+}
+
+// TestReportRules has one row for each rule of what a report changes. The session has a report of 50,000 tokens in turn
+// t1, made at noon, and 700 tokens were shown at noon + 1 s.
+func TestReportRules(t *testing.T) {
+	second := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
+	for _, c := range []struct {
+		name          string
+		u             usage.Usage
+		prompt, shown int
+	}{
+		{"another turn", usage.Usage{Turn: "t2", PromptTokens: 51_000, At: second(2)}, 51_000, 0},
+		{"figures that go backwards", usage.Usage{Turn: "t2", PromptTokens: 9_000, At: second(2)}, 9_000, 0},
+		{"the same turn and figures", usage.Usage{Turn: "t1", PromptTokens: 50_000, At: second(2)}, 50_000, 700},
+		{"the same figures, turn unknown", usage.Usage{PromptTokens: 50_000, At: second(2)}, 50_000, 700},
+		{"the same figures in another turn", usage.Usage{Turn: "t2", PromptTokens: 50_000, At: second(2)}, 50_000, 0},
+		{"an older report", usage.Usage{Turn: "t0", PromptTokens: 40_000, At: second(-1)}, 50_000, 700},
+		{"made before the output", usage.Usage{Turn: "t2", PromptTokens: 50_100, At: second(0)}, 50_100, 700},
+		{"without a time", usage.Usage{Turn: "t2", PromptTokens: 52_000}, 52_000, 0},
+		{"from a clock ahead", usage.Usage{Turn: "t2", PromptTokens: 52_000, At: second(9_999)}, 52_000, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, clock := opened(t)
+			must(t, s.Report("local", "s", usage.Usage{Turn: "t1", PromptTokens: 50_000, Window: 200_000, At: noon}))
+			*clock = second(1)
+			must(t, s.Show("local", "s", 700))
+			*clock = second(3)
+			must(t, s.Report("local", "s", c.u))
+			a := read(t, s, "s")
+			if a.Report.PromptTokens != c.prompt || a.Shown != c.shown {
+				t.Errorf("prompt %d, shown %d; want %d, %d", a.Report.PromptTokens, a.Shown, c.prompt, c.shown)
+			}
+			if a.Report.Window != 200_000 {
+				t.Errorf("the window was forgotten: %+v", a.Report)
+			}
+			if a.Report.At.After(*clock) {
+				t.Errorf("a report of the future: %v", a.Report.At)
+			}
+		})
+	}
+}
+
+func TestReportOutOfRangeIsRefused(t *testing.T) {
+	s, _ := opened(t)
+	for _, n := range []int{-1, usage.MaxTokens + 1} {
+		if err := s.Report("local", "s", usage.Usage{PromptTokens: n}); err == nil {
+			t.Errorf("%d was taken", n)
+		}
+	}
+}
+
+func TestReportAfterTheClockWasSetBack(t *testing.T) {
+	s, clock := opened(t)
+	must(t, s.Report("local", "s", usage.Usage{Turn: "t1", PromptTokens: 50_000}))
+	must(t, s.Reset("local", "s"))
+	must(t, s.Report("local", "s", usage.Usage{Turn: "t2", PromptTokens: 60_000}))
+	*clock = noon.Add(-24 * time.Hour)
+	must(t, s.Report("local", "s", usage.Usage{Turn: "t3", PromptTokens: 70_000}))
+	if a := read(t, s, "s"); a.Report.PromptTokens != 70_000 {
+		t.Errorf("%+v", a.Report)
+	}
+}
+
+func TestReset(t *testing.T) {
+	s, clock := opened(t)
+	must(t, s.Report("local", "s", usage.Usage{Turn: "t1", PromptTokens: 50_000}))
+	must(t, s.Show("local", "s", 700))
+	*clock = noon.Add(time.Second)
+	must(t, s.Reset("local", "s"))
+	a := read(t, s, "s")
+	if a.Report != nil || a.Shown != 0 || a.Notices != 0 || a.Resets != 1 {
+		t.Errorf("%+v", a)
+	}
+	// A report from before the compaction arrives late.
+	must(t, s.Report("local", "s", usage.Usage{Turn: "t1", PromptTokens: 50_000, At: noon}))
+	if a := read(t, s, "s"); a.Report != nil {
+		t.Errorf("a report from before the reset was taken: %+v", a.Report)
+	}
+}
+
+// A client announces one compaction by PostCompact and SessionStart.
+func TestTwoHooksOfOneCompaction(t *testing.T) {
+	s, clock := opened(t)
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 1}, {2 * time.Second, 1}, {2 * time.Minute, 2}} {
+		*clock = noon.Add(c.after)
+		must(t, s.Reset("local", "s"))
+		if a := read(t, s, "s"); a.Resets != c.want {
+			t.Errorf("after %v: %d resets, want %d", c.after, a.Resets, c.want)
+		}
+	}
+}
+
+func TestForgetChangesNothingWithoutAReportOfTheSource(t *testing.T) {
+	s, _ := opened(t)
+	must(t, s.Show("local", "s", 700))
+	must(t, s.Forget("local", "s", usage.FromStatusLine))
+	if a := read(t, s, "s"); a.Shown != 700 || a.Resets != 0 {
+		t.Errorf("%+v", a)
+	}
+	must(t, s.Report("local", "s", usage.Usage{PromptTokens: 1, Source: usage.FromHook}))
+	must(t, s.Forget("local", "s", usage.FromStatusLine))
+	if a := read(t, s, "s"); a.Report == nil {
+		t.Error("the report of a hook was forgotten")
+	}
+	must(t, s.Report("local", "s", usage.Usage{PromptTokens: 2, Source: usage.FromStatusLine}))
+	must(t, s.Forget("local", "s", usage.FromStatusLine))
+	must(t, s.Forget("local", "s", usage.FromStatusLine))
+	if a := read(t, s, "s"); a.Report != nil || a.Resets != 1 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestSessionsAndOwnersAreApart(t *testing.T) {
+	s, _ := opened(t)
+	for i, k := range [][2]string{{"a", "s"}, {"b", "s"}, {"a", "t"}, {"as", ""}, {"", "as"}, {"a:", "s"}, {"../x", "s"}} {
+		must(t, s.Show(k[0], k[1], i+1))
+	}
+	for i, k := range [][2]string{{"a", "s"}, {"b", "s"}, {"a", "t"}, {"as", ""}, {"", "as"}, {"a:", "s"}, {"../x", "s"}} {
+		if a, err := s.Read(k[0], k[1]); err != nil || a.Shown != i+1 {
+			t.Errorf("%q: %+v, %v", k, a, err)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	s, _ := opened(t)
+	must(t, s.Join("local", "toolu_1", "s", "explorer"))
+	if session, agent, ok := s.Lookup("local", "toolu_1"); session != "s" || agent != "explorer" || !ok {
+		t.Errorf("%q %q %v", session, agent, ok)
+	}
+	if _, _, ok := s.Lookup("other", "toolu_1"); ok {
+		t.Error("another owner found the call")
+	}
+	if _, _, ok := s.Lookup("local", "toolu_2"); ok {
+		t.Error("an unknown call was found")
+	}
+}
+
+// TestShownIsNeverLost compares the account with the sum of what was shown, over random orders of reports and outputs.
+func TestShownIsNeverLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var a Account
+		type event struct {
+			at     time.Time
+			tokens int
+		}
+		var all []event
+		now := noon
+		for range rapid.IntRange(1, 150).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "pause")) * time.Second)
+			if n := rapid.IntRange(0, 500).Draw(t, "tokens"); n > 50 {
+				a.Show(n, now)
+				all = append(all, event{now, n})
+				continue
+			}
+			at := now.Add(-time.Duration(rapid.IntRange(0, 9).Draw(t, "late")) * time.Second)
+			a.report(usage.Usage{
+				Turn:         rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, "turn"),
+				PromptTokens: rapid.IntRange(1, 4).Draw(t, "prompt"), At: at,
+			})
+		}
+		want := 0
+		for _, e := range all {
+			if a.Report == nil || e.at.After(a.Report.At) {
+				want += e.tokens
+			}
+		}
+		if a.Shown < want {
+			t.Fatalf("shown %d, but %d were shown after the report", a.Shown, want)
+		}
+		if len(a.Recent) > maxRecent {
+			t.Fatalf("%d recent outputs", len(a.Recent))
+		}
+	})
+}
+
+func TestParallelUpdates(t *testing.T) {
+	store := t.TempDir()
+	var all sync.WaitGroup
+	for range 4 { // as four processes: each has its own lock file open
+		s := Open(store)
+		for range 8 {
+			all.Go(func() {
+				for range 5 {
+					if err := s.Show("local", "s", 1); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	a, err := Open(store).Read("local", "s")
+	if err != nil || a.Shown != 160 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+func TestFilesArePrunedAndBounded(t *testing.T) {
+	s, clock := opened(t)
+	*clock = time.Now()
+	must(t, s.Show("local", "old", 1))
+	must(t, s.Show("local", "young", 1))
+	foreign := filepath.Join(s.dir, "notes.txt")
+	must(t, os.WriteFile(foreign, nil, 0o600))
+	long := clock.Add(-31 * 24 * time.Hour)
+	for _, path := range []string{
+		filepath.Join(s.dir, accountName("local", "old")), foreign, filepath.Join(s.dir, lockName),
+	} {
+		must(t, os.Chtimes(path, long, long))
+	}
+	must(t, s.Show("local", "new", 1))
+	if a := read(t, s, "old"); a.Shown != 0 {
+		t.Error("an account of 31 days ago is still there")
+	}
+	if a := read(t, s, "young"); a.Shown != 1 {
+		t.Error("a young account was removed")
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Error("a file that is not ours was removed")
+	}
+	for i := range maxFiles + 100 {
+		must(t, s.Join("local", fmt.Sprint("call", i), "s", ""))
+	}
+	joins, _ := filepath.Glob(filepath.Join(s.dir, "*"+joinExt))
+	if len(joins) > maxFiles || len(joins) < maxFiles/2 {
+		t.Errorf("%d calls are left", len(joins))
+	}
+	if _, _, ok := s.Lookup("local", fmt.Sprint("call", maxFiles+99)); !ok {
+		t.Error("the newest call was removed")
+	}
+	if a := read(t, s, "young"); a.Shown != 1 {
+		t.Error("many calls removed an account")
+	}
+}
+
+func TestTornFilesBeginAnew(t *testing.T) {
+	s, _ := opened(t)
+	must(t, s.Show("local", "s", 5))
+	path := filepath.Join(s.dir, accountName("local", "s"))
+	for _, content := range []string{
+		"", `{"shown":5`, "[]", "null", `{"shown":5,"notices":"x"}`, string(make([]byte, maxFile+1)),
+	} {
+		must(t, os.WriteFile(path, []byte(content), 0o600))
+		must(t, s.Show("local", "s", 7))
+		if a := read(t, s, "s"); a.Shown != 7 {
+			t.Errorf("%.20q: %+v", content, a)
+		}
+	}
+}
+
+func TestAccountsSurviveARoundTrip(t *testing.T) {
+	s, _ := opened(t)
+	want := Account{
+		Report: &usage.Usage{
+			Session: "s", Turn: "t", PromptTokens: 1, ResponseTokensReserved: 2, Window: 3, At: noon, Source: usage.FromMeta,
+		},
+		Shown: 4, Notices: 5, Resets: 6, Updated: noon, Pointers: 7, Recent: []Output{{noon, 4}}, ResetAt: noon,
+	}
+	must(t, s.Update("local", "s", func(a *Account) { *a = want }))
+	if diff := cmp.Diff(want, read(t, s, "s")); diff != "" {
+		t.Error(diff)
+	}
+}

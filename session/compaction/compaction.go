@@ -1,0 +1,266 @@
+// Package compaction makes a transcript fit a budget: outputs of tools become pointers to observations, and everything
+// else stays byte for byte. The map of what was replaced restores the transcript exactly.
+//
+// It calls no model and edits no file. It does not know how outputs are stored: a Keeper does.
+package compaction
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+)
+
+// Shares of the budget and of the whole: below the low mark nothing more is replaced, and at least the least share is,
+// because every compaction costs the client its prompt cache once.
+const (
+	lowMark    = 0.8
+	leastShare = 0.1
+	keepLast   = 3
+
+	keptBesides  = 4 << 10           // bytes: a stored output also has a sidecar and an index
+	leastPointer = 20                // tokens; a pointer has more
+	leastOutput  = 2 * pointerTokens // a smaller output is not worth a file
+	atOnce       = 4                 // outputs that are stored at once
+)
+
+// Writers is how many outputs are stored at once.
+const Writers = 4
+
+// Compact replaces outputs until what the client sends fits the budget, and returns the transcript's new bytes. Outputs
+// that the map has are replaced first, by the same bytes as before. The map is changed, unless there is an error:
+// nothing is kept then.
+func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Report, error) {
+	c := &compactor{
+		t:      t,
+		m:      m,
+		keeper: k,
+		o:      o,
+		cost:   make([]int, len(t.Blocks)),
+		edits:  map[int][]transcript.Edit{},
+		done:   map[int]bool{},
+		texts:  map[string]string{},
+	}
+	var r Report
+	for i := range t.Blocks {
+		c.cost[i] = t.Tokens(&t.Blocks[i], o.Count)
+		r.Before += c.cost[i]
+	}
+	c.total, c.first = r.Before, len(t.Blocks)
+	c.before = len(m.Swaps)
+	c.replay(&r)
+	c.noteForeign(&r)
+	if c.least() > o.Budget {
+		r.After = c.total
+		return nil, r, c.overBudget()
+	}
+	if c.total > o.Budget {
+		if err := c.replace(&r); err != nil {
+			c.release()
+			return nil, r, err
+		}
+	}
+	r.After = c.total
+	for _, cost := range c.cost[min(c.first, len(c.cost)):] {
+		r.Rewritten += cost
+	}
+	if saved := r.Before - r.After; saved > 0 {
+		r.BreakEven = int(math.Ceil((1.25 - 0.1) * float64(r.Rewritten) / (0.1 * float64(saved))))
+	}
+	if r.After > o.Budget {
+		err := c.overBudget()
+		c.release()
+		return nil, r, err
+	}
+	out := applyEdits(t, c.edits)
+	if err := c.verify(out); err != nil {
+		c.release()
+		return nil, r, err
+	}
+	return out, r, nil
+}
+
+// replace replaces outputs until the low mark is reached.
+func (c *compactor) replace(r *Report) error {
+	target := min(int(lowMark*float64(c.o.Budget)), c.total-int(leastShare*float64(c.total)))
+	order := c.order()
+	if err := c.room(order, target); err != nil {
+		return err
+	}
+	for len(order) > 0 && c.total > target {
+		batch, total := 0, c.total
+		for batch < len(order) && total > target {
+			total -= max(c.cost[order[batch]]-pointerTokens, 0)
+			batch++
+		}
+		if err := c.replaceAll(order[:batch], r); err != nil {
+			return err
+		}
+		order = order[batch:]
+	}
+	return nil
+}
+
+// replaceAll replaces blocks. Outputs are stored side by side: each takes some files, and most of the time is theirs.
+func (c *compactor) replaceAll(blocks []int, r *Report) error {
+	kept := make([]Kept, len(blocks))
+	failed := make([]error, len(blocks))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, Writers)
+	for n, i := range blocks {
+		b := &c.t.Blocks[i]
+		if c.cost[i] <= leastOutput {
+			continue
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			kept[n], failed[n] = c.keeper.Keep(b.Name, c.mask(b.Args), b.Text())
+		})
+	}
+	group.Wait()
+	if at := slices.IndexFunc(failed, func(err error) bool { return err != nil }); at >= 0 {
+		for _, k := range kept {
+			if k.ID != "" {
+				c.keeper.Release(k.ID)
+			}
+		}
+		return fmt.Errorf("an output cannot be stored, the transcript was not changed: %w", failed[at])
+	}
+	for n, i := range blocks {
+		b := &c.t.Blocks[i]
+		if kept[n].ID == "" {
+			continue // its pointer would be no shorter
+		}
+		elsewhere := ""
+		if len(c.done) == 0 && c.o.Path != "" {
+			elsewhere = fmt.Sprintf("or: "+c.o.Path, kept[n].ID)
+		}
+		p := NewPointer(kept[n], b.Name, c.mask(b.Args), elsewhere, pointerTokens, c.o.Count)
+		s := newSwap(c.t, b, kept[n], p)
+		c.m.Swaps = append(c.m.Swaps, s)
+		c.apply(i, s)
+		r.Replaced++
+	}
+	return nil
+}
+
+// least returns how many tokens remain at least, whatever is replaced.
+func (c *compactor) least() int {
+	least := c.total
+	for _, i := range c.order() {
+		if c.cost[i] > leastOutput {
+			least -= c.cost[i] - leastPointer
+		}
+	}
+	return least
+}
+
+// release ends what was promised for outputs of a compaction that failed; the map is as it was.
+func (c *compactor) release() {
+	for _, s := range c.m.Swaps[c.before:] {
+		c.keeper.Release(s.Observation)
+	}
+	c.m.Swaps = c.m.Swaps[:c.before]
+}
+
+// Replaceable returns how many tokens a compaction could remove at most.
+func Replaceable(t *transcript.Transcript, o Options) (tokens int) {
+	c := &compactor{t: t, o: o}
+	for _, i := range c.order() {
+		if cost := t.Tokens(&t.Blocks[i], o.Count); cost > leastOutput {
+			tokens += cost - pointerTokens
+		}
+	}
+	return tokens
+}
+
+// room returns an error if the outputs that will be pinned do not fit into the store.
+func (c *compactor) room(order []int, target int) error {
+	room, err := c.keeper.Room()
+	if err != nil {
+		return err
+	}
+	total, need := c.total, int64(0)
+	for _, i := range order {
+		if total <= target {
+			break
+		}
+		if c.cost[i] <= leastOutput {
+			continue
+		}
+		total -= c.cost[i] - pointerTokens
+		need += int64(len(c.t.Blocks[i].Text())) + keptBesides
+	}
+	if need > room {
+		return fmt.Errorf(
+			"the outputs to replace take %d bytes, and %d may be pinned in the store: nothing was changed;"+
+				" raise --quota, or unpin with compact --forget",
+			need,
+			room,
+		)
+	}
+	return nil
+}
+
+// apply replaces a block by a swap.
+func (c *compactor) apply(i int, s Swap) {
+	b := &c.t.Blocks[i]
+	by := map[place]string{}
+	for _, l := range s.Literals {
+		if at, ok := find(b, l.place()); ok {
+			c.edits[l.Line] = append(
+				c.edits[l.Line],
+				transcript.Edit{Line: l.Line, Span: at.Span, By: []byte(l.By)},
+			)
+			var text string
+			_ = json.Unmarshal([]byte(l.By), &text) // it was written by quote
+			by[l.place()] = text
+		}
+	}
+	c.done[i], c.texts[s.Observation] = true, b.Text()
+	if !b.Sent {
+		return
+	}
+	c.first = min(c.first, i)
+	texts := make([]string, len(b.Texts))
+	for n, l := range b.Texts {
+		var replaced bool
+		if texts[n], replaced = by[place{l.Line, l.Number}]; !replaced {
+			texts[n] = l.Text
+		}
+	}
+	cost := c.o.Count(strings.Join(texts, "\n"))
+	c.total += cost - c.cost[i]
+	c.cost[i] = cost
+}
+
+// order returns the blocks that may be replaced: first what a later result supersedes or repeats, then receipts, then
+// the others, the oldest first.
+func (c *compactor) order() []int {
+	repeated, results := c.t.Repeated(), c.results()
+	class := map[int]int{}
+	for _, i := range results[:max(len(results)-c.stay(), 0)] {
+		b := &c.t.Blocks[i]
+		if c.done[i] || !c.mayGo(b) {
+			continue
+		}
+		switch {
+		case repeated[i]:
+			class[i] = 0
+		case transcript.IsReceipt(b.Text()):
+			class[i] = 1
+		default:
+			class[i] = 2
+		}
+	}
+	return slices.SortedFunc(maps.Keys(class), func(a, b int) int {
+		return cmp.Or(cmp.Compare(class[a], class[b]), cmp.Compare(a, b))
+	})
+}

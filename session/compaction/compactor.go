@@ -1,0 +1,86 @@
+package compaction
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+)
+
+// Keeper stores outputs and describes them; it is called by several goroutines. An ID must give the same bytes back for
+// as long as a map refers to it.
+type Keeper interface {
+	// Keep stores the output of a tool. Secrets of its arguments are hidden already.
+	Keep(tool, args, text string) (Kept, error)
+	// Has reports whether an output is stored with the text of this SHA-256, and promises again what Keep did.
+	Has(id, sha256 string) bool
+	// Read returns a stored output.
+	Read(id string) ([]byte, error)
+	// Release ends what Keep promised, for an output that no map refers to.
+	Release(id string)
+	// Room returns how many bytes may be pinned.
+	Room() (int64, error)
+}
+
+// Options of a compaction.
+type Options struct {
+	Budget   int                 // tokens of what the client sends
+	Keep     int                 // results that stay, the last ones; 0 means 3, below 0 none
+	KeepTool []string            // tools whose results stay
+	Count    func(string) int    // tokens of a text
+	Mask     func(string) string // hides secrets of a call's arguments in its pointer; nil: nothing is hidden
+	Path     string              // the command to read an output without this server, with %s for the ID; may be ""
+}
+
+// Report says what a compaction did. All sizes are tokens.
+type Report struct {
+	Before    int `json:"before"`     // of what the client sends
+	After     int `json:"after"`      // of the same
+	Replaced  int `json:"replaced"`   // outputs, now
+	Replayed  int `json:"replayed"`   // outputs that an earlier compaction replaced, again by the same bytes
+	Foreign   int `json:"foreign"`    // outputs that are pointers of another store
+	Gone      int `json:"gone"`       // outputs of the map that are no longer stored, or that the transcript lacks
+	Rewritten int `json:"rewritten"`  // behind the first change: the client's cache misses them once
+	BreakEven int `json:"break_even"` // turns after which that has paid, with cache reads at a tenth and writes at 1.25
+}
+
+// compactor is the state of one compaction.
+type compactor struct {
+	t      *transcript.Transcript
+	m      *Map
+	keeper Keeper
+	o      Options
+	cost   []int // tokens of each block
+	total  int
+	first  int // the first block that is changed
+	edits  map[int][]transcript.Edit
+	done   map[int]bool      // blocks that are replaced
+	texts  map[string]string // what was replaced now, by observation
+	before int               // swaps of the map that was given
+}
+
+// mask hides secrets before a text is shortened: half of a secret has no known format.
+func (c *compactor) mask(args string) string {
+	if c.o.Mask == nil {
+		return args
+	}
+	return c.o.Mask(args)
+}
+
+// find returns the string of a block at a place.
+func find(b *transcript.Block, at place) (transcript.Literal, bool) {
+	for _, l := range slices.Concat(b.Texts, b.Copies) {
+		if l.Line == at.line && l.Number == at.number {
+			return l, true
+		}
+	}
+	return transcript.Literal{}, false
+}
+
+// applyEdits returns the transcript's bytes with some strings replaced.
+func applyEdits(t *transcript.Transcript, edits map[int][]transcript.Edit) []byte {
+	for _, e := range edits {
+		slices.SortFunc(e, func(a, b transcript.Edit) int { return cmp.Compare(a.Start, b.Start) })
+	}
+	return t.Apply(edits)
+}

@@ -1,0 +1,231 @@
+package compaction
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+)
+
+// Map is what was replaced in a transcript, oldest first. It refers to places, which stay as the transcript grows.
+type Map struct {
+	V       int    `json:"v"` // 1
+	Format  string `json:"format"`
+	Session string `json:"session,omitempty"`
+	Swaps   []Swap `json:"swaps"`
+
+	// Foreign are the SHA-256 of outputs that were pointers before, which are not restored.
+	Foreign []string `json:"foreign,omitempty"`
+}
+
+// Swap is one output that was replaced.
+type Swap struct {
+	ToolUse     string      `json:"tool_use_id"`
+	Observation string      `json:"obs"`
+	SHA256      string      `json:"sha256"` // of the output's text
+	Pointer     Pointer     `json:"pointer"`
+	Literals    []SwappedAt `json:"literals"` // the strings of the transcript that hold it; the first one is the pointer
+}
+
+// SwappedAt is one string of a transcript that was replaced by a part of the observation.
+type SwappedAt struct {
+	Line   int    `json:"line"`          // from 0
+	Number int    `json:"number"`        // of the string values of the line, from 0
+	From   int    `json:"from"`          // byte of the observation where its text begins
+	Size   int    `json:"size"`          // bytes of its text
+	Form   string `json:"form"`          // how it was written: js, go, python; or raw: in another way
+	Raw    []byte `json:"raw,omitempty"` // the string as it was written, if Form is raw; as JSON in base64
+	SHA256 string `json:"sha256"`        // of the string as it was written
+	By     string `json:"by"`            // the string that stands there now, as it is written
+}
+
+func (s SwappedAt) place() place { return place{s.Line, s.Number} }
+
+// Check returns an error if a map that was read is not one that Compact makes.
+func (m *Map) Check() error {
+	for n, s := range m.Swaps {
+		if len(s.Literals) == 0 || s.Pointer.ID != s.Observation || !isPointer(s.Pointer.Text()) {
+			return fmt.Errorf("swap %d has no place, or no pointer to %q", n, s.Observation)
+		}
+		seen := map[place]bool{}
+		for i, l := range s.Literals {
+			by := []string{string(quote("js", above)), string(quote("js", "("+s.Observation+")"))}
+			if i == 0 {
+				by = []string{string(quote("js", s.Pointer.Text()))}
+			}
+			if l.Line < 0 || l.Number < 0 || seen[l.place()] || !slices.Contains(by, l.By) {
+				return fmt.Errorf("place %d of swap %d, for %s, is named twice or has another text than its pointer",
+					i, n, s.Observation)
+			}
+			seen[l.place()] = true
+		}
+	}
+	return nil
+}
+
+// moved returns the swap for a place of its pointer.
+func (s Swap) moved(to place) Swap {
+	from := s.Literals[0].place()
+	s.Literals = slices.Clone(s.Literals)
+	for i := range s.Literals {
+		s.Literals[i].Line += to.line - from.line
+		s.Literals[i].Number += to.number - from.number
+	}
+	return s
+}
+
+// Further strings of an output that was replaced.
+const above = "(in the observation above)"
+
+// newSwap returns the swap of a block by a pointer.
+func newSwap(t *transcript.Transcript, b *transcript.Block, kept Kept, p Pointer) Swap {
+	text := b.Text()
+	s := Swap{ToolUse: b.ID, Observation: kept.ID, SHA256: hash(text), Pointer: p}
+	at := 0
+	for i, l := range b.Texts {
+		by := p.Text()
+		if i > 0 {
+			by = above
+		}
+		if i == 0 || len(l.Text) > len(above) {
+			s.add(t, l, at, by)
+		}
+		at += len(l.Text) + 1
+	}
+	for _, l := range b.Copies {
+		if at := strings.Index(text, l.Text); at >= 0 {
+			s.add(t, l, at, "("+kept.ID+")")
+		}
+	}
+	return s
+}
+
+// add adds a string whose text begins at a byte of the observation. A string that no known way of writing gives back,
+// such as one that is no valid UTF-8, is in the map itself.
+func (s *Swap) add(t *transcript.Transcript, l transcript.Literal, from int, by string) {
+	raw := t.Lines[l.Line][l.Start:l.End]
+	at := SwappedAt{
+		Line: l.Line, Number: l.Number, From: from, Size: len(l.Text), SHA256: hash(string(raw)), By: string(quote("js", by)),
+	}
+	for _, form := range []string{"js", "go", "python"} {
+		if bytes.Equal(quote(form, l.Text), raw) {
+			at.Form = form
+			s.Literals = append(s.Literals, at)
+			return
+		}
+	}
+	at.Form, at.Raw = "raw", bytes.Clone(raw)
+	s.Literals = append(s.Literals, at)
+}
+
+// quote writes a text as a JSON string as JavaScript's JSON.stringify does (and serde), as Go's encoding/json, or as
+// Python's json.dumps.
+func quote(form, s string) []byte {
+	if form == "go" {
+		b, _ := json.Marshal(s) // a string can always be written
+		return b
+	}
+	out := make([]byte, 0, len(s)+16)
+	out = append(out, '"')
+	for i := 0; i < len(s); {
+		if n := plain(s[i:]); n > 0 {
+			out = append(out, s[i:i+n]...)
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r == '\n':
+			out = append(out, `\n`...)
+		case r == '\r':
+			out = append(out, `\r`...)
+		case r == '\t':
+			out = append(out, `\t`...)
+		case r == '\b':
+			out = append(out, `\b`...)
+		case r == '\f':
+			out = append(out, `\f`...)
+		case r < 0x20:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		case form == "python" && r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		case form == "python" && r > 0x7f:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = append(out, s[i:i+n]...)
+		}
+		i += n
+	}
+	return append(out, '"')
+}
+
+// plain returns how many bytes every way of writing leaves as they are.
+func plain(s string) int {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// Uses reports whether a transcript has a result that a swap has replaced, or would replace.
+func (s Swap) Uses(t *transcript.Transcript) bool {
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if b.Result() && b.ID == s.ToolUse && len(b.Texts) > 0 &&
+			(b.Texts[0].Text == s.Pointer.Text() || hash(b.Text()) == s.SHA256) {
+			return true
+		}
+	}
+	return false
+}
+
+// Key names the map of a transcript: by the client's session, or by all that stands before the first output of a tool.
+func Key(t *transcript.Transcript) string {
+	if t.Session != "" {
+		return hash(string(t.Format) + "\x00" + t.Session)[:32]
+	}
+	for _, b := range t.Blocks {
+		if b.Result() && len(b.Texts) > 0 {
+			return hash(string(t.Format) + "\x00" + string(t.Lines[b.Line][:b.Texts[0].Start]))[:32]
+		}
+	}
+	return hash(string(t.Format))[:32]
+}
+
+// Moved returns the map for a copy of the transcript in which lines have moved; −1 is a line that the copy lacks.
+func (m *Map) Moved(lines []int, session string) *Map {
+	moved := &Map{V: m.V, Format: m.Format, Session: session, Foreign: slices.Clone(m.Foreign)}
+	for _, s := range m.Swaps {
+		s.Literals = slices.Clone(s.Literals)
+		ok := true
+		for i, l := range s.Literals {
+			if ok = ok && l.Line < len(lines) && lines[l.Line] >= 0; ok {
+				s.Literals[i].Line = lines[l.Line]
+			}
+		}
+		if ok {
+			moved.Swaps = append(moved.Swaps, s)
+		}
+	}
+	return moved
+}
+
+// place is a string of a transcript: its line, and its number in it.
+type place struct{ line, number int }
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,262 @@
+// Package stats sums up a trace: what was seen, shown and read again later, per tool, and what that saved.
+//
+// It reads no output and decides nothing.
+package stats
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+)
+
+// Tool sums up the calls of one tool, or of all. Figures without a unit are tokens.
+type Tool struct {
+	Name    string `json:"name"`
+	Calls   int    `json:"calls"`
+	Seen    int64  `json:"seen"`    // of the outputs
+	Shown   int64  `json:"shown"`   // of the answers
+	Fetched int64  `json:"fetched"` // of later answers that read an output of this tool again
+	Net     int64  `json:"net"`     // seen − shown − fetched; of all tools also − list
+	Client  int64  `json:"client"`  // what clients that cut by themselves would have shown; seen for others
+
+	Receipts int  `json:"receipts"`       // outputs shown as a receipt
+	Refetch  int  `json:"refetched"`      // of these, outputs that were read later
+	TooHard  bool `json:"too_hard"`       // over 30 % of at least five receipts were read later: they show too little
+	Ignored  int  `json:"ignored"`        // reads of over half of an output that had been shown as a receipt
+	Failed   int  `json:"failed"`         // calls with another status than success
+	Notices  int  `json:"notices"`        // outputs that were not shown
+	Over     int  `json:"over,omitempty"` // answers over what was left
+}
+
+// Report sums up a trace.
+type Report struct {
+	Tools    []Tool `json:"tools"` // by seen, largest first
+	Total    Tool   `json:"total"`
+	List     int64  `json:"list"` // tokens of the tool list and instructions, once for each session that listed tools
+	Sessions int    `json:"sessions"`
+	Skipped  int    `json:"skipped"` // lines that are not of this version
+
+	Cuts []Cut `json:"client_cuts"` // limits that Client assumes
+
+	Events Events `json:"events"`
+
+	Last trace.Call `json:"-"` // the last call that knew what was left
+}
+
+// Events are the numbers of what happened, by the names that telemetry uses.
+type Events struct {
+	Decisions   map[string]int `json:"context_budget_decision"` // by verdict, where a window or budget was known
+	DryRuns     int            `json:"context_budget_decision_dry_run"`
+	Violations  int            `json:"context_budget_violation"` // must stay 0
+	Pointers    int            `json:"pointer_created"`
+	Refetches   int            `json:"pointer_refetch_count"`
+	Compactions int            `json:"compactions"` // compactions_per_session is this by sessions
+	Saved       int64          `json:"tokens_saved"`
+	Summaries   int            `json:"summary_count"`
+	Ignored     int            `json:"guidance_ignored"`
+}
+
+// Cut is what a client does with a large output by itself.
+type Cut struct {
+	Client string `json:"client"` // beginning of the name in initialize
+	Tokens int64  `json:"tokens"` // it shows at most
+	Source string `json:"source"`
+}
+
+// cuts are the limits of clients that publish one.
+var cuts = []Cut{
+	{"claude-code", 25_000, "MAX_MCP_OUTPUT_TOKENS, as documented"},
+	{"codex", 10_000, "tool_output_token_limit, as documented"},
+}
+
+// Too many later reads of at least so many receipts say that receipts show too little.
+const (
+	refetchShare = 0.3
+	fewReceipts  = 5
+)
+
+// maxOutputs bounds how many outputs are remembered for later reads of them; of an older one a read counts as shown.
+const maxOutputs = 200_000
+
+// Sum collects the calls of a trace, in the order in which they were made. The zero value is not ready: use New.
+type Sum struct {
+	tools   map[string]*Tool
+	outputs map[string]*output // by observation ID
+	listed  map[string]bool    // by session
+	seenBy  map[string]bool    // sessions
+	report  Report
+}
+
+// output is a stored output that was shown as a receipt.
+type output struct {
+	tool    *Tool
+	tokens  int64
+	receipt bool
+	fetched bool
+}
+
+// New returns an empty sum.
+func New() *Sum {
+	s := &Sum{
+		tools: map[string]*Tool{}, outputs: map[string]*output{}, listed: map[string]bool{}, seenBy: map[string]bool{},
+	}
+	s.report.Events.Decisions = map[string]int{}
+	return s
+}
+
+// Add adds one call.
+func (s *Sum) Add(c trace.Call) {
+	session := c.Owner + "\x00" + c.Session
+	s.seenBy[session] = true
+	switch c.Via {
+	case trace.ViaList:
+		if !s.listed[session] {
+			s.listed[session] = true
+			s.report.List += c.ShownTokens
+		}
+		return
+	case trace.ViaCompaction:
+		s.report.Events.Compactions++
+		s.report.Events.Saved += c.SeenTokens - c.ShownTokens
+		return
+	}
+	t := s.tool(c)
+	s.count(t, c)
+	if of := s.read(c); of != nil {
+		s.fetch(of, c)
+		return
+	}
+	t.Seen += c.SeenTokens
+	t.Shown += c.ShownTokens
+	t.Client += clientShows(c)
+	if c.Observation == "" || len(s.outputs) >= maxOutputs {
+		return
+	}
+	receipt := c.Kept && c.ShownTokens < c.SeenTokens
+	s.outputs[c.Observation] = &output{tool: t, tokens: c.SeenTokens, receipt: receipt}
+	if receipt {
+		t.Receipts++
+		s.report.Events.Pointers++
+	}
+}
+
+// count counts what happened in a call.
+func (s *Sum) count(t *Tool, c trace.Call) {
+	e := &s.report.Events
+	t.Calls++
+	if c.Status != "success" {
+		t.Failed++
+	}
+	if c.Notice {
+		t.Notices++
+	}
+	if c.Violation > 0 {
+		t.Over++
+		e.Violations++
+	}
+	if c.Limited {
+		e.Decisions[c.Verdict]++
+		s.report.Last = c
+		if c.DryRun {
+			e.DryRuns++
+		}
+	}
+	if c.Verdict == "needs_summary" && !c.DryRun {
+		e.Summaries++
+	}
+}
+
+// fetch counts a call that reads a stored output again.
+func (s *Sum) fetch(of *output, c trace.Call) {
+	of.tool.Fetched += c.ShownTokens
+	if !of.receipt {
+		return
+	}
+	s.report.Events.Refetches++
+	if !of.fetched {
+		of.fetched = true
+		of.tool.Refetch++
+	}
+	if (c.Tool == "read" || c.Tool == "slice") && 2*c.ShownTokens > of.tokens {
+		of.tool.Ignored++
+		s.report.Events.Ignored++
+	}
+}
+
+// tool returns the row of a call's tool. What is read as a resource or a prompt has rows of its own.
+func (s *Sum) tool(c trace.Call) *Tool {
+	name := c.Tool
+	if c.Via != trace.ViaTool {
+		name += " (" + c.Via + ")"
+	}
+	t := s.tools[name]
+	if t == nil {
+		t = &Tool{Name: name}
+		s.tools[name] = t
+	}
+	return t
+}
+
+// read returns the first stored output that a call reads; nil if it reads none that is known.
+func (s *Sum) read(c trace.Call) *output {
+	for name := range strings.SplitSeq(c.Source, ", ") {
+		if id, err := observations.ParseID(name); err == nil {
+			if of := s.outputs[string(id)]; of != nil {
+				return of
+			}
+		}
+	}
+	return nil
+}
+
+// clientShows returns what the client of a call would have shown of the whole output.
+func clientShows(c trace.Call) int64 {
+	for _, cut := range cuts {
+		if strings.HasPrefix(strings.ToLower(c.Client), cut.Client) {
+			return min(c.SeenTokens, cut.Tokens)
+		}
+	}
+	return c.SeenTokens
+}
+
+// Report returns the sums so far; skipped is the number of lines that were no calls.
+func (s *Sum) Report(skipped int) Report {
+	r := s.report
+	r.Skipped, r.Sessions, r.Cuts = skipped, len(s.seenBy), cuts
+	r.Total = Tool{Name: "total"}
+	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+		t := *s.tools[name]
+		t.Net = t.Seen - t.Shown - t.Fetched
+		t.TooHard = t.Receipts >= fewReceipts && float64(t.Refetch) > refetchShare*float64(t.Receipts)
+		r.Tools = append(r.Tools, t)
+		r.Total.add(t)
+	}
+	r.Total.Net -= r.List
+	r.Events.Saved += max(r.Total.Net, 0)
+	slices.SortStableFunc(r.Tools, func(a, b Tool) int { return cmp.Compare(b.Seen, a.Seen) })
+	return r
+}
+
+func (t *Tool) add(o Tool) {
+	t.Calls += o.Calls
+	t.Seen += o.Seen
+	t.Shown += o.Shown
+	t.Fetched += o.Fetched
+	t.Net += o.Net
+	t.Client += o.Client
+	t.Receipts += o.Receipts
+	t.Refetch += o.Refetch
+	t.Ignored += o.Ignored
+	t.Failed += o.Failed
+	t.Notices += o.Notices
+	t.Over += o.Over
+}
+
+// AgainstClient returns the tokens saved against what the clients would have cut by themselves.
+func (r Report) AgainstClient() int64 {
+	return r.Total.Client - r.Total.Shown - r.Total.Fetched - r.List
+}

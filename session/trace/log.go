@@ -1,0 +1,219 @@
+package trace
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+const (
+	maxText   = 200 // bytes of one text field, so that a line stays below 64 KiB
+	maxOrigin = 8
+	maxFile   = 64 << 20 // bytes of one process on one day: about 200,000 calls
+	day       = "20060102"
+	ext       = ".jsonl"
+)
+
+// Log appends calls to <store>/trace/<YYYYMMDD>_<pid>-<random>.jsonl: one file (0600) per day in UTC and process. A nil
+// Log, and one without a directory, record nothing.
+type Log struct {
+	root *os.Root
+	name string // this process's part of the file name
+	now  func() time.Time
+
+	mu     sync.Mutex
+	file   *os.File // of the day; nil before the first call
+	day    string
+	size   int64
+	torn   bool // the last write ended in the middle of a line
+	closed bool
+}
+
+// Open opens the trace directory <store>/trace and creates it if missing. An empty dir returns a Log that records
+// nothing. Files older than [Retention] are removed when any process writes the first call of a day.
+func Open(dir string) (*Log, error) { return open(dir, time.Now) }
+
+func open(dir string, now func() time.Time) (*Log, error) {
+	if dir == "" {
+		return &Log{}, nil
+	}
+	root, err := openRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open trace: %w", err)
+	}
+	var random [4]byte
+	rand.Read(random[:])
+	return &Log{root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now}, nil
+}
+
+// openRoot opens a directory, never through a link.
+func openRoot(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory: move it away", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(info, opened) {
+		_ = root.Close()
+		return nil, fmt.Errorf("%s was replaced while it was opened", dir)
+	}
+	return root, nil
+}
+
+// Append writes one line in one write, each text field truncated to 200 bytes. Safe for concurrent use. If it fails the
+// call is not in the trace, but the lines before and after it are complete.
+func (l *Log) Append(c Call) error {
+	if l == nil || l.root == nil {
+		return nil
+	}
+	line, err := json.Marshal(c.bounded())
+	if err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	line = append(line, '\n')
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errors.New("write trace: the log is closed")
+	}
+	if err := l.openDay(); err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	if l.size+int64(len(line)) > maxFile {
+		return fmt.Errorf("write trace: the limit of %d MiB per process and day is reached", maxFile>>20)
+	}
+	if l.torn {
+		line = append([]byte{'\n'}, line...)
+	}
+	n, err := l.file.Write(line)
+	l.size += int64(n)
+	l.torn = err != nil && (n > 0 || l.torn)
+	if err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	return nil
+}
+
+// openDay opens the file of the current day.
+func (l *Log) openDay() error {
+	today := l.now().UTC().Format(day)
+	if l.file != nil && l.day == today {
+		return nil
+	}
+	cleaned := l.lastChangedDay() == today
+	f, err := l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) && l.day != "" { // the clock went back a day: the file is our own
+		f, err = l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND, 0)
+	}
+	if err != nil {
+		return err
+	}
+	if l.file != nil {
+		_ = l.file.Close()
+	}
+	l.file, l.day, l.size, l.torn = f, today, 0, false
+	if info, err := f.Stat(); err == nil {
+		l.size = info.Size()
+	}
+	if !cleaned {
+		l.removeOld()
+	}
+	return nil
+}
+
+// lastChangedDay returns the day on which a file was last added to the directory, "" if unknown. The process that added
+// it has removed old files, so the directory, which may hold a file for each call of a month, need not be read again.
+func (l *Log) lastChangedDay() string {
+	info, err := l.root.Stat(".")
+	if err != nil {
+		return ""
+	}
+	return info.ModTime().UTC().Format(day)
+}
+
+// removeOld removes the files of days beyond Retention, and ignores other names.
+func (l *Log) removeOld() {
+	files, _ := fs.Glob(l.root.FS(), "*"+ext)
+	for _, name := range files {
+		if at, ok := dayOf(name); ok && l.now().Sub(at) > Retention+24*time.Hour {
+			_ = l.root.Remove(name)
+		}
+	}
+}
+
+// Close closes the log. It may be called again.
+func (l *Log) Close() error {
+	if l == nil || l.root == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	var err error
+	if l.file != nil {
+		err = l.file.Close()
+	}
+	_ = l.root.Close()
+	return err
+}
+
+// Dir returns the trace directory of a store.
+func Dir(store string) string { return filepath.Join(store, "trace") }
+
+// dayOf returns the day of a trace file; false for any other name.
+func dayOf(name string) (time.Time, bool) {
+	stem, ok := strings.CutSuffix(name, ext)
+	date, process, named := strings.Cut(stem, "_")
+	pid, random, parts := strings.Cut(process, "-")
+	if _, err := strconv.Atoi(pid); err != nil || !ok || !named || !parts || len(random) != 8 {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(day, date)
+	return at, err == nil
+}
+
+// bounded truncates the texts of a call and removes numbers that JSON cannot hold.
+func (c Call) bounded() Call {
+	c.V = Version
+	c.At = c.At.UTC().Round(0)
+	for _, s := range []*string{
+		&c.Session, &c.Owner, &c.Tool, &c.CallHash, &c.Name, &c.Status, &c.Verdict, &c.Observation, &c.Error,
+		&c.Via, &c.Source, &c.Reason, &c.WindowFrom, &c.UsageFrom, &c.Turn, &c.Client, &c.ClientVersion, &c.Model,
+	} {
+		*s = content.ClipEnd(*s, maxText)
+	}
+	c.Origin = slices.Clone(c.Origin[:min(len(c.Origin), maxOrigin)])
+	for i, s := range c.Origin {
+		c.Origin[i] = content.ClipEnd(s, maxText)
+	}
+	for _, f := range []*float64{&c.SeenMargin, &c.Millis} {
+		if math.IsNaN(*f) || math.IsInf(*f, 0) {
+			*f = 0
+		}
+	}
+	return c
+}

@@ -1,0 +1,469 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
+	"github.com/mcp-funnel/mcp-funnel/text/content/contenttest"
+)
+
+// recordsOf reads the records of a text, also in the smallest pieces, which must not differ.
+func recordsOf(t testing.TB, k Kind, text string) ([]string, error) {
+	t.Helper()
+	read := func(r io.Reader) (got []string, err error) {
+		err = readRecords(context.Background(), r, k, func(i int64, at Span) bool {
+			if i != int64(len(got)) {
+				t.Errorf("record %d came as number %d", len(got), i)
+			}
+			got = append(got, text[at.Start:at.End])
+			return true
+		})
+		return got, err
+	}
+	whole, err := read(strings.NewReader(text))
+	pieces, err2 := read(iotest.OneByteReader(strings.NewReader(text)))
+	if diff := cmp.Diff(whole, pieces); diff != "" || fmt.Sprint(err) != fmt.Sprint(err2) {
+		t.Errorf("%q: pieces of one byte differ: %v, %v\n%s", text, err, err2, diff)
+	}
+	return whole, err
+}
+
+func TestRecords(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		kind Kind
+		text string
+		want []string
+		err  string
+	}{
+		{"array", JSON, ` [1, "a\"]", {"b":[2,3]}, [], null ] `, []string{"1", `"a\"]"`, `{"b":[2,3]}`, "[]", "null"}, ""},
+		{"empty array", JSON, `[]`, nil, ""},
+		{"empty text", JSON, "", nil, ""},
+		{"big integers keep their digits", JSON, `[123456789012345678901234567890, 1e309]`, []string{
+			"123456789012345678901234567890", "1e309",
+		}, ""},
+		{"duplicate keys", JSON, `[{"a":1,"a":2}]`, []string{`{"a":1,"a":2}`}, ""},
+		{"invalid UTF-8", JSON, "[\"\xff\", 2]", []string{"\"\xff\"", "2"}, ""},
+		{"no array", JSON, `{"a":[1]}`, []string{`{"a":[1]}`}, ""},
+		{"values in a row", JSON, `{"a":1} {"b":2}`, []string{`{"a":1}`, `{"b":2}`}, ""},
+		{"cut", JSON, `[1, {"a":2}, {"b"`, []string{"1", `{"a":2}`}, "the text ends inside an object at byte 17"},
+		{"broken", JSON, `[1, 2 3]`, []string{"1", "2"}, "invalid character '3' after a value in an array, where ',' or ']' must stand at byte 6"},
+		{"after the array nothing is read", JSON, `[1] x`, []string{"1"}, ""},
+		{"ndjson", NDJSON, "{\"a\":1}\n\n[2,3]\n\"x\"\n4", []string{
+			`{"a":1}`, "[2,3]", `"x"`,
+		}, "the text ends inside a number at byte 20"},
+		{"ndjson, a number on its line", NDJSON, "{\"a\":1}\n4\n", []string{`{"a":1}`, "4"}, ""},
+		{"a number alone", JSON, "42", []string{"42"}, ""},
+		{"a literal behind a value", JSON, "[1] null", []string{"1"}, ""},
+		{"a literal behind values", JSON, `{"a":1} null`, []string{`{"a":1}`}, "the text ends inside a literal at byte 12"},
+		{"ndjson, printed over lines", NDJSON, "{\n \"a\":1\n}{\n \"a\":2\n}\n", []string{
+			"{\n \"a\":1\n}", "{\n \"a\":2\n}",
+		}, ""},
+		{"ndjson, broken", NDJSON, "{\"a\":1}\n{oops}\n", []string{`{"a":1}`}, "invalid character 'o' where a key must stand at byte 9"},
+		{"ndjson, a line broken", NDJSON, "{\"a\":1}\n{oops} {\"a\":2}\n{\"a\":3}\nx\n[4]", []string{
+			`{"a":1}`, `{"a":3}`, "[4]",
+		}, "invalid character 'o' where a key must stand at byte 9"},
+		{"ndjson, the first line broken", NDJSON, "x\n{\"a\":1}\n", []string{`{"a":1}`}, "invalid character 'x' where a value must stand at byte 0"},
+		{"ndjson, a line cut off", NDJSON, "[0]\n[1]\n{\"a\":\n[2]\n[3]\n", []string{
+			"[0]", "[1]", "[2]", "[3]",
+		}, "a line begins inside an object at byte 14"},
+		{"ndjson, over lines and broken", NDJSON, "{\n\"a\":1\n}\n[1 2]\n[3]\n", []string{"{\n\"a\":1\n}"}, "invalid character '2' after a value in an array, where ',' or ']' must stand at byte 13"},
+		{"csv", Table, "id,name\n1,ann\n2,\"b,\r\nob\"\r\n\n3,\"say \"\"hi\"\"\"\n", []string{
+			"1,ann", "2,\"b,\r\nob\"", `3,"say ""hi"""`,
+		}, ""},
+		{"csv, no final newline", Table, "a;b\n1;2\n3;4", []string{"1;2", "3;4"}, ""},
+		{"csv, only a header", Table, "a,b\n", nil, ""},
+		{"csv, a quote inside a field is text", Table, "a,b\n5\" disk,1\n6,2\n", []string{"5\" disk,1", "6,2"}, ""},
+		{"tsv, quotes are text", Table, "a\tb\n\"x\t1\ny\t2\n", []string{"\"x\t1", "y\t2"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := recordsOf(t, tt.kind, tt.text)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if msg := fmt.Sprint(err); err == nil && tt.err != "" || err != nil && msg != tt.err {
+				t.Errorf("error %q, want %q", msg, tt.err)
+			}
+		})
+	}
+}
+
+func TestRecordsStopsAndReadsNoMoreThanItMust(t *testing.T) {
+	r := &counting{r: io.MultiReader(strings.NewReader("[1,2,"), zeros{})}
+	n := 0
+	if err := readRecords(context.Background(), r, JSON, func(int64, Span) bool { n++; return n < 2 }); err != nil ||
+		n != 2 {
+		t.Fatal(n, err)
+	}
+	if r.n > 1<<20 {
+		t.Errorf("read %d bytes of an endless text to see two records", r.n)
+	}
+}
+
+func TestRecordsLooksAtTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := io.MultiReader(strings.NewReader("["), zeros{}, strings.NewReader("]"))
+	n := 0
+	err := readRecords(ctx, r, JSON, func(int64, Span) bool {
+		if n++; n == 100_000 {
+			cancel()
+		}
+		return true
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// zeros is an endless list of zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = "0,"[i%2]
+	}
+	return len(p) &^ 1, nil
+}
+
+type counting struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// One enormous string must not take enormous memory.
+func TestOneGiantStringTakesNoMemory(t *testing.T) {
+	size := int64(256 << 20)
+	if testing.Short() {
+		size = 64 << 20
+	}
+	giant := func() io.Reader {
+		return io.MultiReader(strings.NewReader(`[{"a":"`), &letters{size}, strings.NewReader(`"},{"b":7}]`))
+	}
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var spans []Span
+	if err := readRecords(
+		context.Background(), giant(), JSON, func(_ int64, at Span) bool { spans = append(spans, at); return true },
+	); err != nil {
+		t.Fatal(err)
+	}
+	at, err := Point(context.Background(), io.LimitReader(giant(), size), JSON, "/1/b")
+	if err == nil {
+		t.Error("a cut text had a value in it that was not there", at)
+	}
+	runtime.ReadMemStats(&now)
+	if want := []Span{{1, size + 9}, {size + 10, size + 17}}; !cmp.Equal(want, spans) {
+		t.Error(cmp.Diff(want, spans))
+	}
+	if used := now.TotalAlloc - before.TotalAlloc; used > 4<<20 {
+		t.Errorf("%d bytes were allocated on the way", used)
+	}
+}
+
+type letters struct{ n int64 }
+
+func (l *letters) Read(p []byte) (int, error) {
+	if l.n == 0 {
+		return 0, io.EOF
+	}
+	n := int(min(int64(len(p)), l.n))
+	for i := range p[:n] {
+		p[i] = 'x'
+	}
+	l.n -= int64(n)
+	return n, nil
+}
+
+func TestRowsAgreeWithEncodingCSV(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		comma := rapid.SampledFrom([]rune{',', ';'}).Draw(t, "comma")
+		columns := rapid.IntRange(1, 4).Draw(t, "columns")
+		if columns == 1 {
+			comma = ',' // no delimiter can be seen
+		}
+		cell := rapid.StringOf(rapid.SampledFrom([]rune("ab,;\"\n\r \t世")))
+		var b bytes.Buffer
+		w := csv.NewWriter(&b)
+		w.Comma = comma
+		w.UseCRLF = rapid.Bool().Draw(t, "crlf")
+		header := []string{"h1", "h2", "h3", "h4"}[:columns]
+		if err := w.Write(header); err != nil {
+			t.Fatal(err)
+		}
+		var want [][]string
+		for range rapid.IntRange(0, 8).Draw(t, "rows") {
+			row := make([]string, columns)
+			for i := range row {
+				row[i] = cell.Draw(t, "cell")
+			}
+			if err := w.Write(row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Flush()
+		text := b.String()
+		r := csv.NewReader(strings.NewReader(text))
+		r.Comma = comma
+		want, err := r.ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [][]string
+		err = readRecords(context.Background(), strings.NewReader(text), Table, func(_ int64, at Span) bool {
+			one := csv.NewReader(strings.NewReader(text[at.Start:at.End]))
+			one.Comma = comma
+			row, err := one.Read()
+			if err != nil {
+				t.Fatalf("%q: row %q: %v", text, text[at.Start:at.End], err)
+			}
+			got = append(got, row)
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(want[1:]) != len(got) || len(got) > 0 && !cmp.Equal(want[1:], got) {
+			t.Fatalf("%q:\n%s", text, cmp.Diff(want[1:], got))
+		}
+	})
+}
+
+func TestStrayQuoteEndsWithItsLine(t *testing.T) {
+	text := "a,b\n\"x,1\n" + strings.Repeat("y,2\n", MaxQuoted/2) + "z,3\n"
+	last, n := "", 0
+	err := readRecords(context.Background(), strings.NewReader(text), Table, func(_ int64, at Span) bool {
+		last, n = text[at.Start:at.End], n+1
+		return true
+	})
+	if err != nil || last != "z,3" {
+		t.Errorf("%v; the last of %d rows has %d bytes", err, n, len(last))
+	}
+}
+
+const merge = `diff --cc a.txt
+index 1,2..3
+--- a/a.txt
++++ b/a.txt
+@@@ -1,3 -1,3 +1,4 @@@
+  one
+- two
+ -zwei
+++both
+++more
+  three
+diff --git a/b.txt b/b.txt
+--- a/b.txt
++++ b/b.txt
+@@ -1 +1,2 @@ func x()
+--- a removed line that looks like a header
++++ an added one
++@@ -9 +9 @@
+\ No newline at end of file
+@@ -10,2 +11 @@
+ context
+-gone
+`
+
+func TestHunks(t *testing.T) {
+	got, err := recordsOf(t, Diff, merge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(from, to string) string {
+		i := strings.Index(merge, from)
+		j := i + strings.Index(merge[i:], to)
+		return strings.TrimSuffix(merge[i:j], "\n")
+	}
+	want := []string{
+		at("@@@", "diff --git"), at("@@ -1 ", "@@ -10"), strings.TrimSuffix(merge[strings.Index(merge, "@@ -10"):], "\n"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// Cut in the middle of a hunk: what is there is the hunk.
+	cut := merge[:strings.Index(merge, "\n@@ -10")-40]
+	if got, _ = recordsOf(t, Diff, cut); len(got) != 2 || !strings.HasSuffix(strings.TrimSuffix(cut, "\n"), got[1]) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestHunksAgreeWithGit(t *testing.T) {
+	git := peer.Find(t, "git")
+	dir := t.TempDir()
+	run := func(args ...string) string {
+		c := exec.CommandContext(
+			t.Context(), git,
+			append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=e", "-c", "core.hooksPath=/dev/null"}, args...)...,
+		)
+		c.Env = []string{"HOME=" + dir, "PATH=" + "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1"}
+		out, err := c.CombinedOutput()
+		if err != nil && args[0] != "merge" {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	write := func(change func(i int) string) {
+		var b strings.Builder
+		for i := range 300 {
+			b.WriteString(change(i))
+		}
+		if err := writeFile(dir+"/f", b.String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain := func(i int) string { return fmt.Sprintf("line %d\n", i) }
+	run("init", "-q", "-b", "main")
+	write(plain)
+	run("add", "f")
+	run("commit", "-qm", "one")
+	run("checkout", "-qb", "side")
+	write(func(i int) string {
+		if i%40 == 5 {
+			return "-- side\n"
+		}
+		return plain(i)
+	})
+	run("commit", "-qam", "side")
+	run("checkout", "-q", "main")
+	write(func(i int) string {
+		if i%40 == 5 || i%70 == 9 {
+			return "++ main\n@@ -1 +1 @@\n"
+		}
+		return plain(i)
+	})
+	run("commit", "-qam", "main")
+	run("merge", "-q", "side")
+	for _, diff := range []string{run("diff"), run(
+		"diff", "main~1", "main",
+	), run("diff", "side", "main"), run("log", "-p")} {
+		got, err := recordsOf(t, Diff, diff)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// In what git writes only headers begin with "@@" : lines of files have a column before them.
+		if want := strings.Count("\n"+diff, "\n@@"); want == 0 || len(got) != want {
+			t.Errorf("%d hunks, git wrote %d", len(got), want)
+		}
+		for _, h := range got {
+			if strings.Contains(h, "\ndiff ") || strings.Contains(h, "\ncommit ") {
+				t.Errorf("a hunk goes on into the next file: %q", h)
+			}
+		}
+	}
+}
+
+func TestHeader(t *testing.T) {
+	text := "\"a\nb\",c\r\n1,2\n"
+	at, err := Header(context.Background(), strings.NewReader(text))
+	if err != nil || text[at.Start:at.End] != "\"a\nb\",c" {
+		t.Errorf("%v %v", at, err)
+	}
+}
+
+// Every element, found in one pass, decodes to what encoding/json makes of it.
+func TestRecordsAgreeWithEncodingJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := contenttest.DrawJSON(t, keys, 4)
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		text, err := json.MarshalIndent(list, "", rapid.SampledFrom([]string{"", " ", "\t"}).Draw(t, "indent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := 0
+		err = readRecords(context.Background(), bytes.NewReader(text), JSON, func(_ int64, at Span) bool {
+			var got any
+			if err := json.Unmarshal(text[at.Start:at.End], &got); err != nil {
+				t.Fatal(err)
+			}
+			if !cmp.Equal(got, list[i]) {
+				t.Fatal(cmp.Diff(list[i], got))
+			}
+			i++
+			return true
+		})
+		if err != nil || i != len(list) {
+			t.Fatal(i, err)
+		}
+	})
+}
+
+// keys are texts with all in them that a JSON Pointer has its own way to write.
+var keys = rapid.StringOf(rapid.SampledFrom([]rune("ab~/\"\\\n 世\u202e😀0")))
+
+func BenchmarkRecords(b *testing.B) {
+	text := sampleJSON()
+	lines := bytes.ReplaceAll(bytes.Trim(text, "[]\n "), []byte("},\n"), []byte("}\n"))
+	table := []byte("id,name,text\n" + strings.Repeat("12345,\"a name, quoted\",some text that is not\n", 1<<20/43))
+	for _, bb := range []struct {
+		name string
+		kind Kind
+		text []byte
+	}{{"json", JSON, text}, {"ndjson", NDJSON, lines}, {"csv", Table, table}} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.SetBytes(int64(len(bb.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				n := 0
+				if err := readRecords(
+					context.Background(), bytes.NewReader(bb.text), bb.kind, func(int64, Span) bool { n++; return true },
+				); err != nil || n < 1000 {
+					b.Fatal(n, err)
+				}
+			}
+		})
+	}
+}
+
+func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
+
+// A number or literal that ends where a cut-off text does may go on: it is no record and no value.
+func TestCutScalarIsNoValue(t *testing.T) {
+	for text, want := range map[string]int{"[1,2,3": 2, "[1,2,true": 2, `[1,2,"x"`: 3, "[1,2,{}": 3, "[1,2,3 ": 3, "[1,2,3]": 3} {
+		n := 0
+		err := readRecords(t.Context(), strings.NewReader(text), JSON, func(int64, Span) bool { n++; return true })
+		if n != want || (err == nil) != strings.HasSuffix(text, "]") {
+			t.Errorf("%s: %d records, want %d; %v", text, n, want, err)
+		}
+		_, err = Point(t.Context(), strings.NewReader(text), JSON, "/2")
+		if (err == nil) != (want == 3) {
+			t.Errorf("%s: /2: %v", text, err)
+		}
+	}
+}
+
+// readRecords visits the records of a text as kinds has them read.
+func readRecords(ctx context.Context, r io.Reader, k Kind, visit func(index int64, at Span) bool) error {
+	switch k {
+	case JSON:
+		return Values(ctx, r, visit)
+	case NDJSON:
+		return LineValues(ctx, r, visit)
+	case Diff:
+		return Hunks(ctx, r, visit)
+	}
+	return Rows(ctx, r, func(row int64, at Span) bool { return row == 0 || visit(row-1, at) })
+}

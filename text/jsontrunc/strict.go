@@ -1,0 +1,148 @@
+package jsontrunc
+
+import (
+	"bytes"
+	"hash/maphash"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+const (
+	// fewNames is the number of names of an object up to which they are compared one by one.
+	fewNames = 12
+	// maxNames is the number of names of all open objects that are remembered: 16 MiB.
+	maxNames = 1 << 20
+)
+
+// strict is what only a whole check reads: the number of the line, names that occur again, and values that follow
+// another on its line.
+type strict struct {
+	seed    maphash.Seed
+	objects []nameSet // by depth
+	names   int       // in objects
+	key     content.Key
+	buf     []byte
+	double  int64
+
+	lines    int64 // newlines up to the end of the text, or to the error
+	between  bool  // no top-level value is open
+	newline  bool  // a newline followed the last one
+	trailing int64 // offset of the end of a value that another one follows on its line; −1: none
+	ended    int64 // offset of the end of the last top-level value
+	last     byte  // the last byte that is not white space
+	more     bool  // something else than line ends follows an error
+
+	invalid int64  // offset of the first byte that is not UTF-8; −1: none
+	half    []byte // the beginning of a character at the end of what was read
+}
+
+// readable returns how much of p, which begins at an offset of the text, is UTF-8.
+func (s *strict) readable(p []byte, base int64) int {
+	if s.invalid >= 0 {
+		return 0
+	}
+	from := 0
+	if n := len(s.half); n > 0 {
+		b := append(s.half, p[:min(len(p), utf8.UTFMax-n)]...)
+		if s.half = b; !utf8.FullRune(b) {
+			return len(p)
+		}
+		r, size := utf8.DecodeRune(b)
+		if s.half = nil; r == utf8.RuneError && size == 1 {
+			s.invalid = base - int64(n)
+			return 0
+		}
+		from = size - n
+	}
+	end := from + runes.Complete(p[from:])
+	if n := runes.Invalid(p[from:end]); n >= 0 {
+		s.invalid = base + int64(from+n)
+		return from + n
+	}
+	s.half = bytes.Clone(p[end:])
+	return len(p)
+}
+
+// nameSet holds the hashes of the names of one object.
+type nameSet struct {
+	few  []uint64
+	many map[uint64]struct{}
+}
+
+func (s *nameSet) reset() { s.few, s.many = s.few[:0], nil }
+
+func (s *nameSet) size() int { return len(s.few) + len(s.many) }
+
+// add reports whether the set has the name already.
+func (s *nameSet) add(sum uint64) bool {
+	if s.many != nil {
+		_, found := s.many[sum]
+		s.many[sum] = struct{}{}
+		return found
+	}
+	for _, have := range s.few {
+		if have == sum {
+			return true
+		}
+	}
+	if s.few = append(s.few, sum); len(s.few) > fewNames {
+		s.many = make(map[uint64]struct{}, 4*fewNames)
+		for _, have := range s.few {
+			s.many[have] = struct{}{}
+		}
+		s.few = s.few[:0]
+	}
+	return false
+}
+
+// open begins an object at a depth, counted from 0.
+func (s *strict) open(depth int) {
+	for len(s.objects) <= depth {
+		s.objects = append(s.objects, nameSet{})
+	}
+	s.names -= s.objects[depth].size()
+	s.objects[depth].reset()
+}
+
+// name adds a name, as it is written, to the object at a depth.
+func (s *strict) name(depth int, raw []byte) {
+	if s.names >= maxNames {
+		return
+	}
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		s.buf = content.AppendUnquoted(s.buf[:0], raw)
+		raw = s.buf
+	}
+	if s.objects[depth].add(maphash.Bytes(s.seed, raw)) {
+		s.double++
+	} else {
+		s.names++
+	}
+}
+
+// scan follows an event of the text at chunk[:n], whose end has the given offset in the text.
+func (s *strict) scan(c *Checker, e content.Event) {
+	switch depth := c.t.Depth(); {
+	case e == content.ObjectStart:
+		s.open(depth - 1)
+	case e == content.KeyEnd:
+		c.t.CopyKey(depth-1, &s.key)
+		s.name(depth-1, s.key.Raw())
+	}
+}
+
+// item follows an item.
+func (s *strict) item(c *Checker, p []byte, it *content.Item) {
+	depth := c.t.Depth()
+	if it.Event == content.ObjectStart {
+		s.open(depth - 1)
+		depth--
+	} else if it.Event == content.ArrayStart {
+		depth--
+	}
+	if it.HasKey {
+		s.name(depth-1, p[it.KeyFrom:it.KeyTo])
+	}
+}

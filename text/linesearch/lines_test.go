@@ -1,0 +1,504 @@
+package linesearch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"regexp/syntax"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+func TestComplaints(t *testing.T) {
+	for _, c := range []struct {
+		p    Pattern
+		want string
+	}{
+		{Pattern{Expr: "foo(bar"}, "pattern: missing closing )\n  foo(bar\n     ^"},
+		{Pattern{Expr: "(a)(b(c)"}, "pattern: missing closing )\n  (a)(b(c)\n     ^"},
+		{Pattern{Expr: `\((a`}, "pattern: missing closing )\n  \\((a\n    ^"},
+		{Pattern{Expr: `[(](a`}, "pattern: missing closing )\n  [(](a\n     ^"},
+		{Pattern{Expr: `\Q(\E(a`}, "pattern: missing closing )\n  \\Q(\\E(a\n       ^"},
+		{Pattern{Expr: "a)b)"}, "pattern: unexpected )\n  a)b)\n   ^"},
+		{Pattern{Expr: "[)])"}, "pattern: unexpected )\n  [)])\n     ^"},
+		{Pattern{Expr: "ab[cd"}, "pattern: missing closing ]\n  ab[cd\n    ^"},
+		{Pattern{Expr: "*a"}, "pattern: missing argument to repetition operator\n  *a\n  ^"},
+		{Pattern{Expr: "a*b|*c"}, "pattern: missing argument to repetition operator\n  a*b|*c\n      ^"},
+		{Pattern{Expr: "a**"}, "pattern: invalid nested repetition operator\n  a**\n   ^"},
+		{Pattern{Expr: "x{2}{3}y{4}{5}"}, "pattern: invalid nested repetition operator\n  x{2}{3}y{4}{5}\n   ^"},
+		{Pattern{Expr: "[z-a]"}, "pattern: invalid character class range\n  [z-a]\n   ^"},
+		{Pattern{Expr: `a\`}, "pattern: trailing backslash at end of expression\n  a\\\n   ^"},
+		{Pattern{Expr: `世界\y`}, "pattern: invalid escape sequence\n  世界\\y\n    ^"},
+		{Pattern{Expr: "(?<=a)b"}, "pattern: RE2 has no look-behind; match what stands before it too\n  (?<=a)b\n  ^"},
+		{Pattern{Expr: "b(?<!a)"}, "pattern: RE2 has no negative look-behind; match more, and filter the result\n  b(?<!a)\n   ^"},
+		{Pattern{Expr: "a(?=b)"}, "pattern: RE2 has no look-ahead; match what follows too\n  a(?=b)\n   ^"},
+		{Pattern{Expr: "a(?!b)"}, "pattern: RE2 has no negative look-ahead; match more, and filter the result\n  a(?!b)\n   ^"},
+		{Pattern{Expr: `(a)\1`}, "pattern: RE2 has no back-references\n  (a)\\1\n     ^"},
+		{Pattern{Expr: `(?P<x>a)(?P=x)`}, "pattern: RE2 has no back-references\n  (?P<x>a)(?P=x)\n          ^"},
+		{Pattern{Expr: "a++"}, "pattern: RE2 has no possessive repeats"},
+		{Pattern{Expr: "a{1001}"}, "pattern: invalid repeat count: at most 1000 repeats, nested ones multiplied\n  a{1001}\n   ^"},
+		{Pattern{Expr: "x{2,1}"}, "pattern: invalid repeat count: 2 is more than 1\n  x{2,1}\n   ^"},
+		{Pattern{Expr: "(a{100}){100}"}, "pattern: invalid repeat count"},
+		{Pattern{
+			Expr: strings.Repeat("(", 1001) + strings.Repeat(")", 1001),
+		}, "pattern: it nests too deeply: at most 1000 levels"},
+		{Pattern{Expr: strings.Repeat("(", 60_000)}, "pattern: missing closing )\n  …"},
+		{Pattern{
+			Expr: strings.Repeat("x", 60_000) + "(",
+		}, "pattern: missing closing )\n  …xxxxxxxxxxxxxxxxxxxxxxxxxx(\n                             ^"},
+		{Pattern{Expr: strings.Repeat("x", 1<<20)}, "pattern: 1048576 bytes are over the limit of 65536"},
+		{Pattern{Expr: strings.Repeat(`\pL`, 2100)}, "pattern: it is too large: more than 2000 instructions"},
+		{Pattern{Expr: "[ab]{1000}[cd]{1000}.{10}"}, "pattern: it is too large: more than 2000 instructions"},
+		{Pattern{Expr: "(" + strings.Repeat("a|", 3000) + "b)c"}, ""}, // the parser makes one class of it
+		{Pattern{Expr: "a\xffb"}, "pattern: it is not valid UTF-8"},
+		{Pattern{Expr: `a\nb`}, `pattern: \n never stands inside a line`},
+		{Pattern{Expr: "a\nb", Literal: true}, `pattern: \n never stands inside a line`},
+		{Pattern{Expr: `a\nb`, Multiline: true}, ""},
+		{Pattern{Expr: `(?:a|\s)[^b]`}, ""},
+		{Pattern{Expr: "a(b", Literal: true}, ""},
+		{Pattern{Expr: ""}, ""},
+	} {
+		_, err := Compile(c.p)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%.80q: %v", c.p.Expr, err)
+		case c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
+			t.Errorf("%.80q:\n%v\nwant\n%v", c.p.Expr, err, c.want)
+		case err != nil && len(err.Error()) > 450:
+			t.Errorf("%.80q: the error has %d bytes", c.p.Expr, len(err.Error()))
+		}
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, s := range []string{"a(b", `[\`, `\Q(`, "(?<=a)", "x{2}{3}", "[[:word:]", "(?i", "\xff", `\x{`, "[a-\\d]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, expr string) {
+		_, err := Compile(Pattern{Expr: expr})
+		if err == nil {
+			return
+		}
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) == 1 {
+			return
+		}
+		if len(lines) != 3 || !strings.HasSuffix(lines[2], "^") || len([]rune(lines[2])) > len([]rune(lines[1]))+1 ||
+			len(err.Error()) > 450 {
+			t.Errorf("%q: %q", expr, err)
+		}
+	})
+}
+
+// TestProgramIsTheCompiledSize holds the estimate, which bounds compiling, against what compiling makes.
+func TestProgramIsTheCompiledSize(t *testing.T) {
+	for _, expr := range []string{"abc", "a|bc|d+", "(a(b)*)?", "[a-z]{3,9}x", "(?:ab?){2,}", "^$", `\b\w+\b`,
+		"(?i)straße", ".*.+.?", "(foo|bar){10}", "x{0}", "(?:x{5}){4}"} {
+		tree, err := syntax.Parse(expr, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := syntax.Compile(tree.Simplify())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := estimateProgramSize(tree), len(p.Inst); got > want+2 || got < want-4 {
+			t.Errorf("%s: about %d, compiled %d", expr, got, want)
+		}
+	}
+}
+
+func TestNeedles(t *testing.T) {
+	for _, c := range []struct {
+		expr string
+		want string // needles, then what is known of them
+	}{
+		{"foobar", "foobar sure"},
+		{"foo.*barbaz", "barbaz"},
+		{"foo|bar", "foo bar sure"},
+		{"foo|b?", ""},
+		{"(foo|bar)+x*", "foo bar"},
+		{"colou?r", "colour color sure"},
+		{"[ab]c", "ac bc sure"},
+		{"^foo$", "foo"},
+		{`\w+\s+error:\s`, "error:"},
+		{"(?i)error", "error~ sure"},
+		{"(?i)task", "ta~"},
+		{"(?i)sk", ""},
+		{"(?i)é", ""},
+		{"a\ufffdbcd", "bcd"},
+		{".*", ""},
+		{"", ""},
+		{`\d+ms`, "ms"},
+		{"x{3}", "xxx sure"},
+		{"a{3}|b{2,3}c", "aaa bbbc bbc sure"},
+		{"x{0,3}", ""},
+		{"(?i:ab)c|def", "ab~ def"},
+		{"status=5[0-9]{2}", "status=5 head"},
+		{"(?i)error: [0-9]", "error: ~ head"},
+		{"((err[0-9])+x)y", "err head"},
+		{`\berr[0-9]`, "err"},
+		{"()err[0-9]", "err head"},
+		{"^err[0-9]", "err"},
+		{"x*err[0-9]", "err"},
+		{"[0-9](err[0-9])", "err"},
+		{"ab(?i:error)[0-9]", "error~"},
+		{"(?i)tasks[0-9]", "ta~"},
+		{"err[0-9]|warn[0-9]", "err warn"},
+	} {
+		m, err := Compile(Pattern{Expr: c.expr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, n := range m.need.Needles {
+			if n.Fold {
+				n.Text += "~"
+			}
+			got = append(got, n.Text)
+		}
+		if m.need.Suffice {
+			got = append(got, "sure")
+		} else if m.need.Prefix {
+			got = append(got, "head")
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: %q, want %q", c.expr, s, c.want)
+		}
+	}
+}
+
+func TestStopAndQuiet(t *testing.T) {
+	m, err := Compile(Pattern{Expr: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("x\ny\n", 100)
+	other := errors.New("other")
+	for _, c := range []struct {
+		answer, want error
+		told         int
+		matches      int64
+	}{{Stop, nil, 3, 2}, {Quiet, nil, 3, 100}, {other, other, 3, 2}} {
+		n := 0
+		totals, err := m.Scan(context.Background(), strings.NewReader(text), Options{After: 1}, func(Line) error {
+			if n++; n == 3 {
+				return c.answer
+			}
+			return nil
+		})
+		if err != c.want || n != c.told || totals.Matches != c.matches { //nolint:errorlint // the very error
+			t.Errorf(
+				"%v: %v, told %d, %d matches; want %v, %d, %d",
+				c.answer,
+				err,
+				n,
+				totals.Matches,
+				c.want,
+				c.told,
+				c.matches,
+			)
+		}
+	}
+}
+
+// stream makes a text of size bytes without holding it: repeated filler, with pieces at given places.
+type stream struct {
+	size, pos int64
+	filler    byte
+	at        map[int64]string
+}
+
+func (s *stream) Read(b []byte) (int, error) {
+	n, err := s.ReadAt(b, s.pos)
+	s.pos += int64(n)
+	return n, err
+}
+
+func (s *stream) ReadAt(b []byte, at int64) (int, error) {
+	n := int(min(int64(len(b)), s.size-at))
+	if n <= 0 {
+		return 0, io.EOF
+	}
+	for i := range n {
+		b[i] = s.filler
+	}
+	for p, text := range s.at {
+		for i := range len(text) {
+			if j := p + int64(i) - at; 0 <= j && j < int64(n) {
+				b[j] = text[i]
+			}
+		}
+	}
+	return n, nil
+}
+
+func (s *stream) Size() int64 { return s.size }
+
+// TestAHugeLineIsSearchedWholeInBoundedMemory searches a line that is 12 times as long as what is held, read once and
+// again, by needle and by regexp.
+func TestAHugeLineIsSearchedWholeInBoundedMemory(t *testing.T) {
+	promise.OrdinaryRun(t)
+	size := int64(12 << 20)
+	mark := size - 3<<20
+	for _, c := range []struct {
+		expr  string
+		again bool
+		hit   bool
+	}{
+		{"first mark", false, true}, {"first mark", true, true},
+		{"f[i]rst.mark$", true, false}, {"f[i]rst ma.k", true, true}, {"f[i]rst ma.k", false, true}, {"not there",
+			false, false}, {"second", true, false},
+	} {
+		m, err := Compile(Pattern{Expr: c.expr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &stream{size: size, filler: '-', at: map[int64]string{mark: "first mark", size - 20: "end\nsecon\nlast"}}
+		var r io.Reader = s
+		if !c.again {
+			r = struct{ io.Reader }{s}
+		}
+		var got []Line
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		totals, err := m.Scan(context.Background(), r, Options{Before: 1, After: 1}, func(l Line) error {
+			l.Text = bytes.Clone(l.Text)
+			got = append(got, l)
+			return nil
+		})
+		runtime.ReadMemStats(&after)
+		if err != nil || totals.Lines != 3 || totals.Bytes != size {
+			t.Errorf("%s: %v, %+v", c.expr, err, totals)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 { // all that was ever allocated: what was held is less
+			t.Errorf("%s: %d bytes were allocated", c.expr, used)
+		}
+		if !c.hit {
+			if len(got) != 0 {
+				t.Errorf("%s: told %d lines", c.expr, len(got))
+			}
+			continue
+		}
+		if len(got) != 2 || got[0].Column != mark+1 || got[0].Size != size-17 ||
+			!bytes.Contains(got[0].Text, []byte("-first mark-")) ||
+			got[0].At > mark || got[0].At+int64(len(got[0].Text)) < mark+10 || len(got[0].Text) > DefaultWindow ||
+			string(got[1].Text) != "secon" {
+			t.Errorf("%s, again %v: told %+v", c.expr, c.again, got)
+		}
+	}
+}
+
+func TestMultilineOfAReaderThatCannotBeReadAgain(t *testing.T) {
+	m, err := Compile(Pattern{Expr: `b\nc`, Multiline: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.sizes.text = 100
+	text := "b\nc\n" + strings.Repeat("x\n", 100) + "b\nc\n"
+	totals, err := m.Scan(context.Background(), &once{r: strings.NewReader(text)}, Options{}, nil)
+	if d := cmp.Diff(Totals{Lines: 50, Matches: 1, Bytes: 100, Short: true}, totals); d != "" || err != nil {
+		t.Errorf("%v; -want +got\n%s", err, d)
+	}
+	totals, err = m.Scan(context.Background(), strings.NewReader(text), Options{}, nil)
+	if d := cmp.Diff(Totals{Lines: 104, Matches: 2, Bytes: int64(len(text))}, totals); d != "" || err != nil {
+		t.Errorf("read again: %v; -want +got\n%s", err, d)
+	}
+}
+
+func TestErrorsOfTheReader(t *testing.T) {
+	broken := errors.New("broken")
+	for _, p := range []Pattern{{Expr: "x"}, {Expr: "[xy]z*"}, {Expr: `x\n`, Multiline: true}} {
+		m, err := Compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{10, 3 << 20} {
+			r := io.MultiReader(strings.NewReader(strings.Repeat("-", size)), brokenReader{broken})
+			if _, err := m.Scan(context.Background(), r, Options{}, nil); !errors.Is(err, broken) &&
+				(!p.Multiline || err != nil || size <= 4<<20) {
+				t.Errorf("%+v after %d bytes: %v", p, size, err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			if _, err := m.Scan(
+				ctx, strings.NewReader(strings.Repeat("-", size)), Options{}, nil,
+			); !errors.Is(err, context.Canceled) {
+				t.Errorf("%+v cancelled: %v", p, err)
+			}
+		}
+	}
+	m, _ := Compile(Pattern{Expr: `a\nb`, Multiline: true})
+	if _, err := m.Scan(context.Background(), strings.NewReader(""), Options{Invert: true}, nil); err == nil {
+		t.Error("invert with multiline was taken")
+	}
+}
+
+// shrinking is a text that turns out to be shorter than it says.
+type shrinking struct {
+	*bytes.Reader
+	size int64
+}
+
+func (s shrinking) Size() int64 { return s.size }
+
+func TestALargeTextBySeveralWorkers(t *testing.T) {
+	var text bytes.Buffer
+	for i := range 400_000 {
+		fmt.Fprintf(&text, "%d some words and %d\n", i, i%1000)
+		if i == 250_000 {
+			text.WriteString(strings.Repeat("long ", 600_000) + "end\n") // longer than what is held
+		}
+	}
+	m, err := Compile(Pattern{Expr: "and 77$|long"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, totals := scanAll(t, m, Options{Before: 1, Window: 100}, &once{r: bytes.NewReader(text.Bytes())})
+	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(text.Bytes()),
+		"shrunk": shrinking{bytes.NewReader(text.Bytes()), int64(text.Len()) * 2}} {
+		var seen int64
+		got, gotTotals := scanAll(
+			t,
+			m,
+			Options{Before: 1, Window: 100, Progress: func(n int64) { seen = max(seen, n) }},
+			r,
+		)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: -want +got\n%.2000s", name, d)
+		}
+		if gotTotals != totals || seen != totals.Bytes {
+			t.Errorf("%s: %+v, want %+v; %d bytes were told as seen", name, gotTotals, totals, seen)
+		}
+	}
+	before := runtime.NumGoroutine()
+	for _, answer := range []error{Stop, errors.New("other")} {
+		_, err := m.Scan(
+			context.Background(),
+			bytes.NewReader(text.Bytes()),
+			Options{},
+			func(Line) error { return answer },
+		)
+		if answer != Stop && err != answer || answer == Stop && err != nil { //nolint:errorlint // the very error
+			t.Errorf("%v: %v", answer, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := m.Scan(
+		ctx, bytes.NewReader(text.Bytes()), Options{}, func(Line) error { cancel(); return nil },
+	); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled on the way: %v", err)
+	}
+	for n := 0; runtime.NumGoroutine() > before; n++ { // one that is done may not have gone yet
+		if n == 500 {
+			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+type brokenReader struct{ err error }
+
+func (b brokenReader) Read([]byte) (int, error) { return 0, b.err }
+
+func TestWindow(t *testing.T) {
+	text := []byte(strings.Repeat("aé世", 100))
+	for at := range len(text) {
+		w, from := Window(text, at, 50)
+		if len(w) > 50 || len(w) < 44 || int64(at) < from || int64(at) >= from+int64(len(w))+3 ||
+			!bytes.Equal(w, text[from:from+int64(len(w))]) {
+			t.Fatalf("at %d: %d bytes from %d", at, len(w), from)
+		}
+		if r := []rune(string(w)); at > 3 && (r[0] == '\ufffd' && at-int(from) > 3 || r[len(r)-1] == '\ufffd') {
+			t.Fatalf("at %d: cut inside a character: %q", at, w)
+		}
+	}
+}
+
+func BenchmarkScan(b *testing.B) {
+	var text bytes.Buffer
+	for i := 0; text.Len() < 16<<20; i++ {
+		fmt.Fprintf(
+			&text,
+			"2026-11-20T14:%02d:%02d INFO request %d served path=/api/v1/items/%d status=200 took %dms\n",
+			i/60%60,
+			i%60,
+			i,
+			i%977,
+			i%313,
+		)
+		if i%5000 == 4999 {
+			text.WriteString("2026-11-20T14:00:00 ERROR connection reset by peer\n")
+		}
+	}
+	for _, c := range []struct {
+		name string
+		p    Pattern
+		o    Options
+	}{
+		{"literal", Pattern{Expr: "connection reset"}, Options{}},
+		{"fold", Pattern{Expr: "connection reset", IgnoreCase: true}, Options{}},
+		{"alternation", Pattern{Expr: "reset by|panic:|fatal error"}, Options{}},
+		{"regexp with literal", Pattern{Expr: `ERROR \w+ reset`}, Options{}},
+		{"regexp without literal", Pattern{Expr: `[0-9]{3}ms$`}, Options{}},
+		{"dense", Pattern{Expr: "INFO"}, Options{}},
+		{"dense with context", Pattern{Expr: "items/7 "}, Options{Before: 2, After: 2}},
+		{"invert", Pattern{Expr: "INFO"}, Options{Invert: true}},
+		{"multiline", Pattern{Expr: `peer\n.*INFO`, Multiline: true}, Options{}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			m, err := Compile(c.p)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(text.Len()))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := m.Scan(
+					context.Background(), bytes.NewReader(text.Bytes()), c.o, func(Line) error { return nil },
+				); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("stdlib line by line", func(b *testing.B) { // the yardstick: what "regexp with literal" saves
+		re := regexp.MustCompile(`ERROR \w+ reset`)
+		b.SetBytes(int64(text.Len()))
+		for b.Loop() {
+			for line := range bytes.Lines(text.Bytes()) {
+				re.Match(line)
+			}
+		}
+	})
+}
+
+// A defect of the automaton that shows in one of several workers ends the search by a panic of its own goroutine.
+func TestAPanicOfAWorkerIsRaisedInTheScan(t *testing.T) {
+	m, err := Compile(Pattern{Expr: "a[bc]d"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := *m
+	broken.sizes = split
+	broken.auto = func() *automaton { panic("a defect") }
+	broken.need.Needles, broken.newSearcher = nil, nil
+	defer func() {
+		if p, ok := recover().(*panics.Caught); !ok || p.Value != "a defect" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	_, err = broken.Scan(
+		t.Context(), strings.NewReader(strings.Repeat("some text\n", 100)), Options{}, func(Line) error { return nil },
+	)
+	t.Errorf("it ended with %v", err)
+}

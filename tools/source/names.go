@@ -1,0 +1,145 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// existing returns rel if it exists, else the path that was shown as rel with its hidden characters escaped, else rel.
+func existing(root *tree.Root, rel string) string {
+	if _, err := root.Lstat(rel); err != nil {
+		if real, ok := resolveShown(root, rel); ok {
+			return real
+		}
+	}
+	return rel
+}
+
+// resolve returns the root of a path, the path below it, and the path as it is shown. The path need not exist. If no
+// such name exists, the lookup is retried without the surrounding quotes.
+func (s Set) resolve(name string) (root *tree.Root, rel, shown string, err error) {
+	if len(s.Roots) == 0 {
+		return nil, "", "", s.noRoot()
+	}
+	root, rel, shown, err = s.inRoot(name)
+	if plain, ok := unquote(name); ok && (err != nil || !exists(root, rel)) {
+		if r, at, as, e := s.inRoot(plain); e == nil && exists(r, at) {
+			name, root, rel, shown, err = plain, r, at, as, nil
+		}
+	}
+	if errors.Is(err, tree.ErrOutside) {
+		err = fmt.Errorf("%w; %s", err, s.nameHelp())
+	}
+	if err != nil {
+		return nil, "", "", err
+	}
+	if strings.HasSuffix(name, "/") && rel != "." {
+		rel += "/" // only a directory is meant: opening a file of that name fails
+	}
+	return root, rel, shown, nil
+}
+
+// inRoot splits a name into its root and the path below it.
+func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error) {
+	if len(s.Roots) == 1 {
+		rel, err = s.Roots[0].Rel(name)
+		return s.Roots[0], rel, rel, err
+	}
+	labels := s.labels()
+	if filepath.IsAbs(name) {
+		for i, r := range s.Roots {
+			if rel, err = r.Rel(name); err == nil {
+				return r, rel, path.Join(labels[i], rel), nil
+			}
+		}
+		return nil, "", "", err
+	}
+	clean := path.Clean(filepath.ToSlash(name))
+	first, rest, _ := strings.Cut(clean, "/")
+	for i, r := range s.Roots {
+		if labels[i] == first {
+			if rest == "" {
+				rest = "."
+			}
+			rel, err = r.Rel(rest)
+			return r, rel, path.Join(labels[i], rel), err
+		}
+	}
+	if clean == "." {
+		return nil, "", "", fmt.Errorf(
+			"%s: it names all roots, not a file: find lists them; %s", content.ClipBytes(name, 200), s.nameHelp(),
+		)
+	}
+	hint := ""
+	for i, r := range s.Roots {
+		if f, _, err := r.OpenFile(clean); err == nil {
+			_ = f.Close()
+			hint = "; did you mean " + content.ClipBytes(VisibleName(quoteName(path.Join(labels[i], clean))), 200) + "?"
+			break
+		}
+	}
+	return nil, "", "", fmt.Errorf("%s: %s%s", content.ClipBytes(name, 200), s.nameHelp(), hint)
+}
+
+// nameHelp says how a path must begin. It does not reveal where the roots are.
+func (s Set) nameHelp() string {
+	if len(s.Roots) == 1 {
+		return `a path is relative to the root, such as "src/a.go"; "." is the root itself`
+	}
+	return "a path begins with the name of a root: " + content.ClipBytes(strings.Join(s.labels(), ", "), 200)
+}
+
+// labels returns the names of the roots, made unique: "src", "src-2".
+func (s Set) labels() []string {
+	out := make([]string, len(s.Roots))
+	taken := map[string]bool{}
+	for i, r := range s.Roots {
+		label := r.Name()
+		for n := 2; taken[label]; n++ {
+			label = fmt.Sprintf("%s-%d", r.Name(), n)
+		}
+		taken[label] = true
+		out[i] = label
+	}
+	return out
+}
+
+// quoteName returns how a call must name a path: a file called obs:x needs a "./" in front, or it would name an
+// observation.
+func quoteName(path string) string {
+	if observations.IsName(path) {
+		return "./" + path
+	}
+	return path
+}
+
+// suggest returns the end of an error on a missing name: up to three similar names of the wanted types, or that find
+// lists files. before precedes a path below the root in its name.
+func suggest(ctx context.Context, root *tree.Root, rel, before string, types ...tree.Type) string {
+	dir, base := path.Split(strings.TrimSuffix(rel, "/"))
+	var near []string
+	_, err := root.Walk(ctx, tree.Options{Start: dir, Depth: 1}, func(e tree.Entry) error {
+		name := path.Base(e.Path)
+		if slices.Contains(types, e.Type) && len(base) < 100 && len(name) < 100 &&
+			content.EditDistance(strings.ToLower(base), strings.ToLower(name)) <= 2 {
+			near = append(near, VisibleName(quoteName(before+e.Path)))
+		}
+		if len(near) == 3 {
+			return tree.SkipAll
+		}
+		return nil
+	})
+	if err != nil || len(near) == 0 {
+		return "; find lists the existing files"
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}

@@ -1,0 +1,157 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+var errNoObservations = errors.New("this server keeps no observations")
+
+// observationPlace is the place obs: of one owner. Its paths are IDs.
+type observationPlace struct {
+	store *observations.Store
+	owner string
+}
+
+// Observations returns the place obs: of an owner. With a nil store every name of an observation is an error.
+func Observations(store *observations.Store, owner string) NamedPlace {
+	return observationPlace{store: store, owner: owner}
+}
+
+// Resolve implements [NamedPlace]: names are obs:, obs:ID, observation://ID and a printed `saved to` path.
+func (p observationPlace) Resolve(name string) (path string, ok bool, err error) {
+	switch {
+	case strings.EqualFold(name, observations.Prefix), strings.EqualFold(name, observations.URIPrefix):
+		if p.store == nil {
+			return "", true, errNoObservations
+		}
+		return ".", true, nil
+	case observations.IsName(name):
+		id, err := observations.ParseID(name)
+		if err != nil {
+			return "", true, malformed(name)
+		}
+		if p.store == nil {
+			return "", true, fmt.Errorf("obs:%s: %w", id, errNoObservations)
+		}
+		return string(id), true, nil
+	case p.store != nil && filepath.IsAbs(name):
+		id, ok := p.store.Find(name)
+		return string(id), ok, nil
+	}
+	return "", false, nil
+}
+
+func malformed(name string) error {
+	return fmt.Errorf("%q: %w: an ID is obs: and 12 characters of 0-9 a-z; find path=obs: lists all",
+		content.ClipBytes(name, 200), observations.ErrMalformed)
+}
+
+// Name implements [Place].
+func (p observationPlace) Name(path string) string {
+	return observations.Prefix + strings.TrimPrefix(path, ".")
+}
+
+// List implements [Place]. The glob is matched against ID, name, tool and file of an observation.
+func (p observationPlace) List(
+	ctx context.Context, at string, o ListOptions, visit func(Entry) error,
+) (report tree.Report, err error) {
+	var all []observations.Observation
+	if at == "." {
+		all, err = p.store.List(p.owner, false)
+	} else {
+		var e Entry
+		if e, err = p.Describe(ctx, at); err == nil {
+			all = append(all, *e.Observation)
+		}
+	}
+	if err != nil {
+		return report, err
+	}
+	if !o.Newest {
+		slices.SortFunc(all, func(a, b observations.Observation) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return report, err
+		}
+		report.Files++
+		if g := o.Walk.Glob; g != nil && !all[i].HasName(g.Match) {
+			continue
+		}
+		if err := visit(p.entry(&all[i])); errors.Is(err, tree.SkipAll) {
+			break
+		} else if err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+func (p observationPlace) entry(o *observations.Observation) Entry {
+	name := p.Name(string(o.ID))
+	return Entry{Path: string(o.ID), Type: tree.File, Size: o.Bytes, Modified: o.Created, Observation: o, name: name}
+}
+
+// Describe implements [Place]. It counts as a use of the observation.
+func (p observationPlace) Describe(ctx context.Context, at string) (Entry, error) {
+	if at == "." {
+		return Entry{Path: at, Type: tree.Dir, name: p.Name(at)}, nil
+	}
+	src, err := p.Open(ctx, at)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer func() { _ = src.Close() }()
+	return p.entry(src.Observation), nil
+}
+
+// Open implements [Place].
+func (p observationPlace) Open(_ context.Context, at string) (*Source, error) {
+	if at == "." {
+		return nil, malformed(observations.Prefix)
+	}
+	id := observations.ID(at)
+	r, err := p.store.Open(p.owner, id)
+	if err != nil {
+		return nil, ExplainObservation(id, err)
+	}
+	o := r.Observation
+	src := &Source{
+		ReaderAt: r, Name: observations.Prefix + string(id), Size: r.Size(), Modified: o.Created, Observation: &o,
+		closer: r, index: r,
+	}
+	if err := src.sniff(""); err != nil {
+		_ = r.Close()
+		return nil, fmt.Errorf("read obs:%s: %w", id, err)
+	}
+	if o.Stats.Kind != "" {
+		src.kind = func() content.Kind { return content.Kind(o.Stats.Kind) }
+	}
+	return src, nil
+}
+
+// ExplainObservation returns an error of the store in words for the model: it names the call that made an expired
+// observation, or the next call.
+func ExplainObservation(id observations.ID, err error) error {
+	var expired *observations.ExpiredError
+	switch {
+	case errors.As(err, &expired):
+		return expired // names the call that made it
+	case errors.Is(err, observations.ErrNotFound):
+		return fmt.Errorf("obs:%s: %w; find path=obs: lists all observations", id, observations.ErrNotFound)
+	case errors.Is(err, observations.ErrDamaged):
+		return fmt.Errorf("%w; repeat the call that made it", err) // err names it
+	default:
+		return fmt.Errorf("open obs:%s: %w", id, err)
+	}
+}

@@ -1,0 +1,125 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+)
+
+// Place is a tree of sources that find, search and read can walk: a root, or obs:. Paths are slash-separated; "." is
+// the place itself. Implementations are safe for concurrent use.
+type Place interface {
+	// List calls visit for the entries below path, or for the one entry at path if that is no directory. It ends
+	// without an error if visit returns [tree.SkipAll]. The report counts the entries found, also after an error.
+	List(ctx context.Context, path string, o ListOptions, visit func(Entry) error) (tree.Report, error)
+
+	// Open opens the source at path. Its errors name the source as a caller does, and say what to do.
+	Open(ctx context.Context, path string) (*Source, error)
+
+	// Describe returns the entry at path; with "." that is the place itself, a directory.
+	Describe(ctx context.Context, path string) (Entry, error)
+
+	// Name returns the name by which a call should name a path.
+	Name(path string) string
+}
+
+// NamedPlace is a place that is chosen by the form of a name, such as the prefix "obs:".
+type NamedPlace interface {
+	Place
+
+	// Resolve returns the path that a name means; ok is false if the name does not belong to this place. The error is
+	// for a name that belongs to it but is malformed.
+	Resolve(name string) (path string, ok bool, err error)
+}
+
+// ListOptions say what [Place.List] lists.
+type ListOptions struct {
+	Walk   tree.Options // Start is not used
+	Newest bool         // the newest first, in places that are not walked by path
+}
+
+// Entry is one entry of a place.
+type Entry struct {
+	Path        string
+	Type        tree.Type
+	Size        int64
+	Modified    time.Time
+	Observation *observations.Observation // nil for other entries
+
+	name   string // "": prefix and Path
+	prefix string
+	root   *tree.Root
+	dir    *tree.Held // the open directory of the file, nil if it is not held
+}
+
+// Name returns the name by which a call should name the entry.
+func (e *Entry) Name() string {
+	if e.name != "" {
+		return e.name
+	}
+	return quoteName(e.prefix + e.Path) // made on demand: most entries of a search are never shown
+}
+
+// IsFile reports whether the entry is a file below a root, which OpenFile opens.
+func (e *Entry) IsFile() bool { return e.root != nil }
+
+// OpenFile opens a file below a root without looking at its content, faster than [Place.Open].
+func (e *Entry) OpenFile() (tree.Opened, error) {
+	if e.dir != nil {
+		return e.dir.Open(e.Path)
+	}
+	f, fi, err := e.root.OpenFile(e.Path)
+	if err != nil {
+		return tree.Opened{}, err
+	}
+	return tree.OpenedFile(f, fi.Size()), nil
+}
+
+// Release releases the directory that a walk with Hold keeps open for the entry. It may be called again.
+func (e *Entry) Release() {
+	if e.dir != nil {
+		e.dir.Release()
+		e.dir = nil
+	}
+}
+
+// Location is a directory or one source of a place, as a call names it.
+type Location struct {
+	Place Place
+	Path  string
+	IsDir bool
+}
+
+// List lists the location: see [Place.List].
+func (l Location) List(
+	ctx context.Context, o ListOptions, visit func(Entry) error,
+) (tree.Report, error) {
+	return l.Place.List(ctx, l.Path, o, visit)
+}
+
+// Name returns the name of the location.
+func (l Location) Name() string { return l.Place.Name(l.Path) }
+
+// MissingRoots lets a call on several roots continue if one of them was removed: it reports the root and drops the
+// error, unless no root is left.
+type MissingRoots struct {
+	Left   int               // locations that are not missing
+	Report func(note string) // of a missing root
+}
+
+// Check takes the error of a location and returns the one that ends the call.
+func (m *MissingRoots) Check(l Location, err error) error {
+	root, ok := l.Place.(rootPlace)
+	if !ok || root.label == "" || l.Path != "." || !errors.Is(err, tree.ErrGone) || m.Left <= 1 {
+		return err
+	}
+	m.Left--
+	m.Report(
+		fmt.Sprintf("the root %s %s: start the server again; the other roots were searched", root.label, tree.ErrGone),
+	)
+	return nil
+}

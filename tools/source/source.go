@@ -1,0 +1,172 @@
+// Package source resolves the names in a call to sources: files below the roots, observations, and the sources of
+// other places.
+//
+// It runs no tool and knows neither tokens nor MCP. It returns notes that an answer must show.
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// A Source is an open text. Offsets are those of its bytes as stored. Not safe for concurrent use, except ReadAt.
+type Source struct {
+	io.ReaderAt        // of a root: an *os.File, or a copy in memory if the file reports no size
+	Name        string // as the next call should name it: "src/a.go", "obs:k3v9q2m7x4ab"
+	Size        int64
+	Modified    time.Time
+	Observation *observations.Observation // nil for other sources
+	Encoding    content.Encoding          // by its first bytes
+
+	kind   func() content.Kind
+	closer io.Closer
+	index  lineIndex // nil: none
+}
+
+// lineIndex returns the byte offset of the nearest indexed line or char at or before the given one.
+type lineIndex interface {
+	LineOffset(line int64) (offset, known int64, err error)
+	CharOffset(char int64) (offset, known int64, err error)
+}
+
+// ReadError returns the error for a file that could not be read, under the name that the caller uses.
+func ReadError(shown string, err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err // it would name the path a second time
+	}
+	return fmt.Errorf("read %s: %w", content.ClipBytes(shown, 200), err)
+}
+
+// maxUnsized is the largest file that is read although it reports no size, in bytes.
+const maxUnsized = 1 << 20
+
+// readUnsized reads a file that reports size 0 into memory: files of the kernel (/proc, /sys) always do, and a file
+// that is being written may have done so a moment ago.
+func (s *Source) readUnsized() error {
+	const page = 4096 // some files can only be read in whole pages
+	text := make([]byte, page)
+	n, err := s.ReadAt(text, 0)
+	if n == len(text) {
+		text = make([]byte, maxUnsized+page)
+		n, err = s.ReadAt(text, 0)
+	}
+	switch {
+	case n > maxUnsized:
+		return fmt.Errorf("it reports no size and has over %d bytes, perhaps no end; it cannot be read", maxUnsized)
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	case n > 0:
+		s.ReaderAt, s.Size = bytes.NewReader(text[:n]), int64(n)
+	}
+	return nil
+}
+
+// sniff detects the encoding from the first bytes. The kind is detected on first use, because reading text or lines
+// does not need it.
+func (s *Source) sniff(name string) error {
+	prefix := make([]byte, min(content.SniffSize, s.Size+1)) // one byte more than the file, to see its end
+	n, err := s.ReadAt(prefix, 0)
+	whole := errors.Is(err, io.EOF)
+	if err != nil && !whole {
+		return err
+	}
+	text := prefix[:n]
+	if s.Encoding = content.Detect(text, whole); !s.Plain() {
+		text, err = io.ReadAll(io.LimitReader(s.Encoding.Reader(bytes.NewReader(text)), content.SniffSize))
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+	}
+	s.kind = sync.OnceValue(func() content.Kind { return kinds.Sniff(text, whole, name) })
+	return nil
+}
+
+// Kind returns the kind of the source: the one recorded with an observation, else the one of its first bytes.
+func (s *Source) Kind() content.Kind { return s.kind() }
+
+// Binary reports whether the kind is binary. It is cheaper than Kind.
+func (s *Source) Binary() bool {
+	return (s.Observation != nil || s.Encoding != content.UTF8) && s.Kind() == content.Binary
+}
+
+// Close closes the source.
+func (s *Source) Close() error { return s.closer.Close() }
+
+// Notes returns notes of one line each that an answer must show: that the source was decoded, and its [Source.Caveat].
+func (s *Source) Notes() []string {
+	var d Decoded
+	d.Add(s.Name, s.Encoding)
+	return slices.DeleteFunc([]string{d.Note(), s.Caveat()}, func(note string) bool { return note == "" })
+}
+
+// Caveat returns a note if the source is incomplete or changed after it was opened, else "". A file that only grew
+// has not changed as far as it was read.
+func (s *Source) Caveat() string {
+	if o := s.Observation; o != nil && o.Dropped > 0 {
+		return fmt.Sprintf(
+			"%s was kept in part, its first %d bytes of %d: this answer does not cover the rest", s.Name, o.Bytes,
+			o.Bytes+o.Dropped,
+		)
+	}
+	f, ok := s.ReaderAt.(*os.File)
+	if !ok {
+		return ""
+	}
+	switch now, err := f.Stat(); {
+	case err != nil || now.Size() > s.Size:
+		return ""
+	case now.Size() < s.Size:
+		return fmt.Sprintf(
+			"%s became shorter during this call, from %d to %d bytes: this answer may mix old and new content; call again",
+			s.Name, s.Size, now.Size(),
+		)
+	case !now.ModTime().Equal(s.Modified):
+		return s.Name + " was written to during this call: this answer may mix old and new content; call again"
+	}
+	return ""
+}
+
+// Plain reports whether the stored bytes are the text (UTF-8 without BOM, or binary), so that offsets into both are
+// the same.
+func (s *Source) Plain() bool { return s.Encoding == "utf-8" || s.Encoding == "binary" }
+
+// Text returns a reader of the whole text, decoded to UTF-8.
+func (s *Source) Text() (io.Reader, error) {
+	r := io.NewSectionReader(s.ReaderAt, 0, s.Size)
+	if s.Plain() {
+		return r, nil
+	}
+	text, _, err := content.Decode(r)
+	return text, err
+}
+
+// LineOffset returns a line at or before line (from 1) and the offset of its first byte; 1, 0 without an index.
+func (s *Source) LineOffset(line int64) (known, at int64) {
+	if s.index != nil && s.Plain() {
+		if offset, known, err := s.index.LineOffset(line); err == nil {
+			return known, offset
+		}
+	}
+	return 1, 0
+}
+
+// CharOffset returns a char at or before char (from 0) and its offset; 0, 0 without an index.
+func (s *Source) CharOffset(char int64) (known, at int64) {
+	if s.index != nil && s.Plain() {
+		if offset, known, err := s.index.CharOffset(char); err == nil {
+			return known, offset
+		}
+	}
+	return 0, 0
+}
