@@ -12,14 +12,14 @@ bench: ## all benchmarks
 	CGO_ENABLED=0 go test -run '^$$' -bench . ./...
 
 lint: ## golangci-lint, from its own module
-	cd lint && go build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	cd scripts/lint && go build -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	bin/golangci-lint run ./...
 
 generate: ## vocabularies of the token counter
 	go generate ./...
 
 update: ## golden files and transcripts, to be read before they are committed
-	CGO_ENABLED=0 go test ./compaction ./conformance ./conformance/savings ./funnel/receipt ./internal/kind ./internal/secrets -update
+	CGO_ENABLED=0 go test ./session/compaction ./conformance ./conformance/savings ./funnel/receipt ./kinds ./text/secrets -update
 
 fuzz: ## every fuzz target for 30 seconds
 	scripts/fuzz 30s

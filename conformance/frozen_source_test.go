@@ -49,7 +49,7 @@ func readSource(t *testing.T, root string) *sourceTypes {
 			return err
 		}
 		if entry.IsDir() {
-			other := slices.Contains([]string{"conformance", "lint", "examples", "testdata"}, entry.Name()) ||
+			other := slices.Contains([]string{"conformance", "docs", "scripts", "testdata"}, entry.Name()) ||
 				strings.HasSuffix(entry.Name(), "test") // servertest and others: imported by tests only
 			if other || name != root && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
 				return fs.SkipDir

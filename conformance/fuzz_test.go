@@ -56,14 +56,14 @@ var parsers = map[string]string{
 	"frames":       "server FuzzFrames",
 	"receipts":     "funnel FuzzAnswer",
 	"sidecars":     "observations FuzzSidecar",
-	"pointers":     "internal/content FuzzPointer",
-	"ignore rules": "internal/tree FuzzRules",
-	"patterns":     "internal/linesearch FuzzCompile",
-	"diffs":        "internal/kind/diff FuzzDiff",
-	"tokens":       "tokens FuzzCount",
-	"usage":        "internal/usage FuzzParseMeta",
-	"hooks":        "internal/usage FuzzParseClientEvent",
-	"sessions":     "internal/usage FuzzLastRecord",
+	"pointers":     "text/content FuzzPointer",
+	"ignore rules": "system/tree FuzzRules",
+	"patterns":     "text/linesearch FuzzCompile",
+	"diffs":        "kinds/diff FuzzDiff",
+	"tokens":       "text/tokens FuzzCount",
+	"usage":        "session/usage FuzzParseMeta",
+	"hooks":        "session/usage FuzzParseClientEvent",
+	"sessions":     "session/usage FuzzLastRecord",
 }
 
 // Every fuzz target has a corpus that is committed, so that what fuzzing found is tried by every run; scripts/fuzz

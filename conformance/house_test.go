@@ -17,41 +17,40 @@ import (
 
 const module = "github.com/mcp-funnel/mcp-funnel"
 
-// floors are the layers of packages, bottom-up. A package may import only packages of a lower layer: a reader of one
-// layer needs to know only those below it, and families of tools cannot grow into each other.
-var floors = [][]string{
-	1: {
-		"internal/linesearch/literal", "internal/lru", "internal/mmap", "internal/osfile", "internal/panics",
-		"internal/runes", "internal/seccomp", "internal/secrets", "internal/stack",
-	},
-	2: {"internal/content", "internal/linesearch", "internal/sandbox", "internal/tree"},
-	3: {
-		"chat", "internal/continuation", "internal/intent", "internal/jsontrunc", "internal/usage", "internal/worker",
-		"observations", "server/callstate", "server/jsonrpc", "tokens", "transcript",
-	},
-	4: {
-		"compaction", "internal/account", "internal/generation", "internal/kind/digest", "internal/kind/record", "prompts",
-		"trace",
-	},
-	5: {
-		"internal/kind/diff", "internal/kind/gitlog", "internal/kind/logs", "internal/kind/markdown",
-		"internal/kind/shape", "internal/stats",
-	},
-	6:  {"internal/kind"},
-	7:  {"internal/source", "tools/jq/decode"},
-	8:  {"tools/jq/plan"},
-	9:  {"tools", "tools/jq/engine"},
-	10: {"funnel", "tools/documents", "tools/fs", "tools/jq", "tools/search", "tools/shell"},
-	11: {"server"},
-	12: {"server/httpserver", "server/stdio"}, // transports: the server does not know which of them brings a message
-	13: {"internal/cli", "examples/embed"},    // what commands share
-	14: {"internal/cli/transcripts"},
-	15: {"cmd/mcp-funnel"},
-}
+// folders is the first rule: a package of a folder imports only packages of folders that stand before it. A reader of
+// one folder needs to know only those.
+var folders = strings.Fields("base text kinds system observations session documents prompts tools funnel agents server cmd")
 
-// inner are the layers within one layer, bottom-up, of a package that is divided into several. No other package of the
-// layer may import them.
-var inner = map[string][][]string{
+// inside is the second rule: the order of packages within a folder. A package imports only those of earlier rows.
+var inside = map[string][][]string{
+	"base": {{"base/lru", "base/mmap", "base/panics", "base/runes", "base/stack"}},
+	"text": {
+		{"text/linesearch/literal", "text/secrets"},
+		{"text/content", "text/linesearch", "text/tokens"},
+		{"text/jsontrunc"},
+	},
+	"kinds": {
+		{"kinds/digest", "kinds/record"},
+		{"kinds/diff", "kinds/gitlog", "kinds/logs", "kinds/markdown", "kinds/shape"},
+		{"kinds"},
+	},
+	"system": {
+		{"system/osfile", "system/seccomp"},
+		{"system/jsonrpc", "system/sandbox", "system/tree", "system/worker"},
+	},
+	"observations": {{"observations"}},
+	"session": {
+		{"session/trace", "session/transcript", "session/usage"},
+		{"session/account", "session/compaction", "session/stats"},
+	},
+	"documents": {{"documents/continuation", "documents/intent"}},
+	"prompts":   {{"prompts"}},
+	"tools": {
+		{"tools/source"},
+		{"tools"},
+		{"tools/jq/decode"}, {"tools/jq/plan"}, {"tools/jq/engine"}, // bytes to values, how to run a filter, running it
+		{"tools/documents", "tools/fs", "tools/jq", "tools/search", "tools/shell"}, // families do not import each other
+	},
 	"funnel": {
 		{"funnel/text"},                   // how text is shown is one question for pages, receipts and errors
 		{"funnel/policy"},                 // verdicts depend on sizes only, never on text
@@ -59,32 +58,27 @@ var inner = map[string][][]string{
 		{"funnel/receipt"},                // words come from facts: nothing is decided or stored while wording
 		{"funnel"},                        // decides, stores and answers
 	},
-}
-
-// innerLayer returns the package whose inner layers hold pkg, and which of them does.
-func innerLayer(pkg string) (owner string, layer int) {
-	for owner, layers := range inner {
-		for n, names := range layers {
-			if slices.Contains(names, pkg) {
-				return owner, n + 1
-			}
-		}
-	}
-	return "", 0
+	"agents": {{"agents/chat"}, {"agents/generation"}},
+	"server": {
+		{"server/callstate"},
+		{"server"},
+		{"server/httpserver", "server/stdio"}, // transports: the server does not know which of them brings a message
+	},
+	"cmd": {{"cmd/internal/cli"}, {"cmd/internal/cli/transcripts"}, {"cmd/mcp-funnel"}},
 }
 
 // within are parts of one package that stand in a directory of their own.
 var within = map[string]string{
-	"funnel/text/texttest":         "funnel/text",      // what tests draw and show
-	"tokens/tables":                "tokens",           // data beside the code that reads it
-	"observations/storefs":         "observations",     // file operations of a store: where tests make a disk fail
-	"internal/worker/workertest":   "internal/worker",  // what tests need to run workers
-	"internal/content/contenttest": "internal/content", // what tests draw
-	"tools/toolstest":              "tools",            // what tests call tools with
-	"transcript/transcripttest":    "transcript",       // transcripts for tests
-	"chat/chattest":                "chat",             // an endpoint for tests
-	"server/servertest":            "server",           // what tests of the server and its transports share
-	"tools/jq/plan/plantest":       "tools/jq/plan",    // filters and JSON texts for tests
+	"funnel/text/texttest":              "funnel/text",        // what tests draw and show
+	"text/tokens/tables":                "text/tokens",        // data beside the code that reads it
+	"observations/storefs":              "observations",       // file operations of a store: where tests make a disk fail
+	"system/worker/workertest":          "system/worker",      // what tests need to run workers
+	"text/content/contenttest":          "text/content",       // what tests draw
+	"tools/toolstest":                   "tools",              // what tests call tools with
+	"session/transcript/transcripttest": "session/transcript", // transcripts for tests
+	"agents/chat/chattest":              "agents/chat",        // an endpoint for tests
+	"server/servertest":                 "server",             // what tests of the server and its transports share
+	"tools/jq/plan/plantest":            "tools/jq/plan",      // filters and JSON texts for tests
 }
 
 // unwanted is what no package imports, and why. (The servers to compare with are modules of their own.)
@@ -99,12 +93,12 @@ var only = map[string]struct {
 }{
 	"github.com/mark3labs/mcp-go": {
 		[]string{
-			"server", "server/jsonrpc", "server/httpserver", "server/stdio", "cmd/mcp-funnel", "conformance/fixture",
+			"server", "system/jsonrpc", "server/httpserver", "server/stdio", "cmd/mcp-funnel", "conformance/fixture",
 		},
 		"the protocol library stays at the edge: a new version or another library touches one package, not every tool",
 	},
 	"github.com/alecthomas/kong": {
-		[]string{"cmd/mcp-funnel", "internal/cli", "internal/cli/transcripts"},
+		[]string{"cmd/mcp-funnel", "cmd/internal/cli", "cmd/internal/cli/transcripts"},
 		"flags belong to the command line; packages take plain options",
 	},
 	"github.com/itchyny/gojq": {
@@ -114,15 +108,17 @@ var only = map[string]struct {
 }
 
 type listed struct {
-	ImportPath string
-	Dir        string
-	GoFiles    []string
-	Imports    []string
+	ImportPath   string
+	Dir          string
+	GoFiles      []string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
 }
 
 func packages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = ".."
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -142,68 +138,69 @@ func packages(t *testing.T) []listed {
 	}
 }
 
-func floorOf(pkg string) int {
-	if owner, _ := innerLayer(pkg); owner != "" {
+// folderOf returns the folder of a package and its place in the order; -1 if it is none of them.
+func folderOf(pkg string) (string, int) {
+	folder, _, _ := strings.Cut(pkg, "/")
+	return folder, slices.Index(folders, folder)
+}
+
+// rowOf returns the row of a package in the order within its folder; -1 if it has none.
+func rowOf(pkg string) int {
+	if owner, ok := within[pkg]; ok {
 		pkg = owner
 	}
-	for n, names := range floors {
-		if slices.Contains(names, pkg) {
-			return n
-		}
-	}
-	return 0
+	folder, _ := folderOf(pkg)
+	return slices.IndexFunc(inside[folder], func(row []string) bool { return slices.Contains(row, pkg) })
 }
 
 // familyOf is the package of the tools of which pkg is a part, as tools/jq of tools/jq/decode; "" if there is none.
 func familyOf(pkg string) string {
 	rest, ok := strings.CutPrefix(pkg, "tools/")
 	name, _, _ := strings.Cut(rest, "/")
-	if !ok || within[pkg] == "tools" {
+	if !ok || name == "source" || within[pkg] == "tools" {
 		return ""
 	}
 	return "tools/" + name
 }
 
-// violations are the imports of a package that the house does not allow.
-func violations(pkg string, imports []string) []string {
+// violations are the imports of a package that the house does not allow. In tests the order within a folder is free, and
+// conformance helps.
+func violations(pkg string, imports []string, test bool) []string {
 	var found []string
-	floor := floorOf(pkg)
-	if owner, ok := within[pkg]; ok {
-		floor = floorOf(owner)
+	folder, place := folderOf(pkg)
+	if folder == "conformance" || folder == "docs" {
+		place = len(folders)
 	}
-	if floor == 0 && !strings.HasPrefix(pkg, "conformance") {
-		return []string{pkg + " has no floor: give it one in floors"}
+	if place < 0 || place < len(folders) && rowOf(pkg) < 0 {
+		return []string{pkg + " has no place: give it one in inside"}
 	}
 	for _, imp := range imports {
 		if why := unwanted[imp]; why != "" {
 			found = append(found, pkg+" imports "+imp+": "+why)
 		}
 		for lib, rule := range only {
-			if (imp == lib || strings.HasPrefix(imp, lib+"/")) && !slices.Contains(rule.packages, pkg) {
+			if !test && (imp == lib || strings.HasPrefix(imp, lib+"/")) && !slices.Contains(rule.packages, pkg) {
 				found = append(found, pkg+" imports "+imp+": "+rule.reason)
 			}
 		}
 		below, ours := strings.CutPrefix(imp, module+"/")
-		if !ours || strings.HasPrefix(pkg, "conformance") {
+		if !ours || folder == "conformance" {
 			continue
 		}
-		if strings.HasPrefix(below, "conformance") {
-			found = append(found, pkg+" imports "+below+": tests and fixtures only")
-			continue
-		}
-		if family := familyOf(below); family != "" && family != familyOf(pkg) && below != family {
+		other, lower := folderOf(below)
+		family := familyOf(below)
+		switch {
+		case other == "conformance":
+			if !test {
+				found = append(found, pkg+" imports "+below+": tests and fixtures only")
+			}
+		case lower < 0 || lower > place:
+			found = append(found, pkg+" imports "+below+": it stands in a later folder")
+		case family != "" && family != familyOf(pkg) && below != family && !(test && strings.HasSuffix(below, "test")):
 			found = append(found, pkg+" imports "+below+": the parts of a tool belong to its family")
-			continue
-		}
-		if within[below] == pkg || within[pkg] == below {
-			continue
-		}
-		owner, layer := innerLayer(pkg)
-		if o, n := innerLayer(below); owner != "" && o == owner && n < layer {
-			continue
-		}
-		if n := floorOf(below); n == 0 || n >= floor {
-			found = append(found, pkg+" imports "+below+": imports point down, to a lower floor")
+		case lower < place || test || within[below] == pkg || within[pkg] == below:
+		case rowOf(below) < 0 || rowOf(below) >= rowOf(pkg):
+			found = append(found, pkg+" imports "+below+": it stands in the same or a later row of "+folder)
 		}
 	}
 	return found
@@ -232,38 +229,74 @@ func TestImportsPointDown(t *testing.T) {
 		t.Fatalf("go list names %d packages", len(all))
 	}
 	for _, p := range all {
-		for _, v := range violations(p.ImportPath, p.Imports) {
+		for _, v := range violations(p.ImportPath, p.Imports, false) {
 			t.Error(v)
+		}
+		for _, v := range violations(p.ImportPath, append(p.TestImports, p.XTestImports...), true) {
+			t.Errorf("a test of %s", v)
 		}
 	}
 }
 
 // The control: the rules find what they are there to find.
 func TestImportRulesBite(t *testing.T) {
-	for pkg, imp := range map[string]string{
-		"tools/fs":                   module + "/funnel",
-		"tools/jq":                   module + "/funnel/text",
-		"funnel/text":                module + "/funnel/policy",
-		"funnel/page":                module + "/funnel/capture",
-		"funnel/receipt":             module + "/funnel",
-		"tools/search":               module + "/tools/fs",
-		"funnel":                     "github.com/mark3labs/mcp-go/mcp",
-		"observations":               module + "/tokens",
-		"tools":                      module + "/server",
-		"server":                     module + "/conformance/corpus",
-		"internal/fresh":             "fmt",
-		"trace":                      "github.com/mark3labs/mcp-go/server",
-		"tools/jq/plan":              module + "/tools/jq/engine",
-		"cmd/mcp-funnel":             module + "/tools/jq/engine",
-		"internal/worker/workertest": module + "/tools/jq/decode",
+	for _, c := range []struct {
+		pkg, imp string
+		test     bool
+	}{
+		{"tools/fs", module + "/funnel", false},
+		{"tools/jq", module + "/funnel/text", false},
+		{"funnel/text", module + "/funnel/policy", false},
+		{"funnel/page", module + "/funnel/capture", false},
+		{"funnel/receipt", module + "/funnel", false},
+		{"tools/search", module + "/tools/fs", false},
+		{"funnel", "github.com/mark3labs/mcp-go/mcp", false},
+		{"observations", module + "/session/trace", false},
+		{"tools", module + "/server", false},
+		{"server", module + "/conformance/corpus", false},
+		{"base/fresh", "fmt", false},
+		{"fresh", "fmt", false},
+		{"session/trace", "github.com/mark3labs/mcp-go/server", false},
+		{"tools/jq/plan", module + "/tools/jq/engine", false},
+		{"cmd/mcp-funnel", module + "/tools/jq/engine", false},
+		{"system/worker/workertest", module + "/tools/jq/decode", false},
+		{"kinds", module + "/system/tree", false},
+		{"funnel", module + "/server", true},
+		{"observations", module + "/tools", true},
+		{"server", module + "/tools/jq/engine", true},
 	} {
-		if len(violations(pkg, []string{imp})) == 0 {
-			t.Errorf("%s may import %s", pkg, imp)
+		if len(violations(c.pkg, []string{c.imp}, c.test)) == 0 {
+			t.Errorf("%s may import %s", c.pkg, c.imp)
 		}
 	}
 }
 
-// Every package says in its comment what it is, and what it is not.
+// TestFolders checks that the top of the tree shows the architecture, and that no folder is most of it.
+func TestFolders(t *testing.T) {
+	lines, all := map[string]int{}, 0
+	for _, file := range goFiles(t) {
+		folder, _, _ := strings.Cut(file, "/")
+		if !slices.Contains(append(folders, "conformance", "docs"), folder) {
+			t.Errorf("%s is in no folder of the house", file)
+		}
+		if strings.HasSuffix(file, "_test.go") || !slices.Contains(folders, folder) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := bytes.Count(text, []byte("\n"))
+		lines[folder], all = lines[folder]+n, all+n
+	}
+	for _, folder := range folders {
+		if n := lines[folder]; n == 0 && folder != "prompts" || n*100 > all*30 {
+			t.Errorf("%s has %d of %d lines; at most 30 %% may stand in one folder", folder, n, all)
+		}
+	}
+}
+
+// Every package says in its comment what it is.
 func TestPackageComments(t *testing.T) {
 	for _, p := range packages(t) {
 		doc := ""
@@ -285,14 +318,11 @@ func TestPackageComments(t *testing.T) {
 			continue
 		}
 		first := "Package " + filepath.Base(p.ImportPath) + " "
-		if strings.HasPrefix(p.ImportPath, "cmd/") || strings.HasPrefix(p.ImportPath, "examples/") {
+		if p.ImportPath == "cmd/mcp-funnel" || strings.HasPrefix(p.ImportPath, "docs/examples/") {
 			first = "Command " + filepath.Base(p.ImportPath) + " "
 		}
 		if !strings.HasPrefix(doc, first) {
 			t.Errorf("%s: the package comment must begin with %q", p.ImportPath, first)
-		}
-		if _, rest, _ := strings.Cut(doc, "\n\n"); rest == "" {
-			t.Errorf("%s: the package comment must also say what the package is not", p.ImportPath)
 		}
 	}
 }

@@ -24,19 +24,19 @@ type variant struct {
 // name only, lets anything print on standard output, and does not watch its client.
 var weak = newVariant("weak", variant{
 	replaced: map[string][]string{
-		"internal/tree/name.go": {"func (r *Root) rel("},
-		"internal/tree/root.go": {"func (r *Root) open(", "func (r *Root) describe("},
-		"internal/tree/denied.go": {
+		"system/tree/name.go": {"func (r *Root) rel("},
+		"system/tree/root.go": {"func (r *Root) open(", "func (r *Root) describe("},
+		"system/tree/denied.go": {
 			"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore(",
 		},
 		"server/stdio/lifetime.go": {"func (l Lifetime) watch("},
 	},
 	inserted: map[string][]string{
-		"cmd/mcp-funnel/serve.go":  {"stdio.Take()", "os.Stdin, os.Stdout, error(nil)"},
-		"internal/tree/listing.go": {"string(name) == StoreMarker", "false"},
+		"cmd/mcp-funnel/serve.go": {"stdio.Take()", "os.Stdin, os.Stdout, error(nil)"},
+		"system/tree/listing.go":  {"string(name) == StoreMarker", "false"},
 	},
 	added: map[string]string{
-		"internal/tree/weak.go": `package tree
+		"system/tree/weak.go": `package tree
 
 import ("fmt"; "io/fs"; "os"; "path/filepath"; "strings")
 
@@ -102,8 +102,8 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, _ route) (caller, 
 
 // talkative is the product with a library that prints on standard output and standard error when a file is opened.
 var talkative = newVariant("talkative", variant{
-	replaced: map[string][]string{"internal/tree/root.go": {"func (r *Root) open("}},
-	added: map[string]string{"internal/tree/talkative.go": `package tree
+	replaced: map[string][]string{"system/tree/root.go": {"func (r *Root) open("}},
+	added: map[string]string{"system/tree/talkative.go": `package tree
 
 import ("fmt"; "os"; "os/exec"; "sync/atomic")
 
@@ -124,8 +124,8 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 
 // greedy is the product that reads each file whole before it searches it.
 var greedy = newVariant("greedy", variant{
-	replaced: map[string][]string{"internal/tree/root.go": {"func (r *Root) open("}},
-	added: map[string]string{"internal/tree/greedy.go": `package tree
+	replaced: map[string][]string{"system/tree/root.go": {"func (r *Root) open("}},
+	added: map[string]string{"system/tree/greedy.go": `package tree
 
 import ("io"; "os")
 
@@ -144,7 +144,7 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 
 // untied is the product whose workers survive it.
 var untied = newVariant("untied", variant{
-	inserted: map[string][]string{"internal/worker/confine_linux.go": {", Pdeathsig: syscall.SIGKILL", ""}},
+	inserted: map[string][]string{"system/worker/confine_linux.go": {", Pdeathsig: syscall.SIGKILL", ""}},
 })
 
 func newVariant(name string, v variant) variant {
