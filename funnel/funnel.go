@@ -1,6 +1,6 @@
 // Package funnel runs a tool, records what it wrote, and decides how much of it is shown.
 //
-// It does not speak MCP and contains no tool. It sanitizes, masks and counts all text for the model.
+// It sanitizes, masks and counts all text for the model.
 //
 // Its parts: [text] makes text fit to be shown, [policy] decides by size, [capture] reads the output, [page] holds the
 // rows of paged tools, [receipt] writes receipts.

@@ -1,7 +1,7 @@
 // Package kinds detects the kind of a text (JSON, log, diff, …). Each kind is one descriptor in a file of its own.
 //
-// [All] lists the kinds in detection order. The package does not decode text (text/content does) and writes no
-// receipts. Its subpackages (shape, logs, diff, markdown) summarise texts; kind/digest defines the summary.
+// [All] lists the kinds in detection order. Its subpackages (shape, logs, diff, markdown) summarise texts; kinds/digest
+// defines the summary.
 package kinds
 
 import (

@@ -1,8 +1,7 @@
 // Package observations stores the output of tools: immutable files with a sidecar, opened by ID, bounded by quota and
 // age, shared by several processes.
 //
-// It is neither a cache nor a database: nothing changes after it is committed. It knows nothing of MCP, tokens or
-// receipts, and no observation is opened by its path.
+// Nothing changes after it is committed, and no observation is opened by its path.
 //
 // The files of a store:
 //

@@ -1,6 +1,6 @@
 // Package prompts holds the prompts as embedded Markdown files.
 //
-// It knows nothing of MCP: package server lists and serves them.
+// Package server lists and serves them.
 package prompts
 
 import (

@@ -10,8 +10,7 @@
 // A transport creates a [Conn] for each client and passes its messages to [Conn.Accept]; other methods of Conn end a
 // connection gracefully. Package system/jsonrpc parses messages and encodes answers.
 //
-// The funnel runs tools and decides how much of an output is shown; the server does neither. It opens no file and no
-// socket. It uses mcp-go's types for protocol versions, names and results, but not mcp-go's server.
+// It uses mcp-go's types for protocol versions, names and results, but not mcp-go's server.
 package server
 
 import (

@@ -1,8 +1,8 @@
 // Package chat completes one conversation at an OpenAI-compatible endpoint: a local model server, or a remote one that
 // the operator allowed.
 //
-// It knows nothing of tools, documents or stores. Every request is self-contained; nothing is remembered between
-// requests. It never follows a redirect to another host, and never logs the key.
+// Every request is self-contained; nothing is remembered between requests. It never follows a redirect to another host,
+// and never logs the key.
 package chat
 
 import (

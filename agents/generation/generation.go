@@ -1,8 +1,7 @@
 // Package generation has an endpoint write a JSON document, and go on where a reply was cut off until the document is
 // whole.
 //
-// Parsing decides whether it is whole; what the endpoint reports as its reason to finish is only passed on. It stores
-// nothing.
+// Parsing decides whether it is whole; what the endpoint reports as its reason to finish is only passed on.
 package generation
 
 import (

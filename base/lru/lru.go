@@ -1,6 +1,4 @@
 // Package lru is a cache that evicts the least recently used values when the sum of their sizes exceeds a limit.
-//
-// It is no store: values are lost when the process ends, and any value may have been evicted.
 package lru
 
 import (

@@ -1,7 +1,7 @@
 // Package panics carries a panic of one goroutine to another, as an error. A panic that is not recovered would end the
 // process with all its calls.
 //
-// It neither logs nor hides panics: the goroutine that waits for the work panics again, so that only its call ends.
+// The goroutine that waits for the work panics again, so that only its call ends.
 package panics
 
 import (

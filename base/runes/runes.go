@@ -1,7 +1,7 @@
 // Package runes counts the runes of a text, cuts a text between runes, and returns the newlines of a text as a bit set
 // for callers that visit every line.
 //
-// It does not decode or repair text. The rows "keep: 1 GB" of docs/SPEED.md need the vectors that find newlines.
+// The rows "keep: 1 GB" of docs/SPEED.md need the vectors that find newlines.
 package runes
 
 import (

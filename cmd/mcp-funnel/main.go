@@ -1,7 +1,5 @@
 // Command mcp-funnel is an MCP server whose search and filesystem tools never flood the model's context: a large output
 // is kept whole, and the model gets a receipt and the tools to work on it.
-//
-// It only wires. The packages it imports define tools, decide how much is shown and speak the protocol.
 package main
 
 import (

@@ -4,8 +4,7 @@
 // tiktoken-go (make bench-peers, docs/SPEED.md), and MCP servers (make bench-wire, docs/WIRE.md). Its small form
 // reports whether a ratio has doubled. A ratio is our time or memory divided by the peer's.
 //
-// It builds and installs nothing (the scripts do), and no test depends on its timing. It runs on Linux, where peak
-// memory can be read and all peers are available as packages.
+// It runs on Linux, where peak memory can be read and all peers are available as packages.
 //
 // A row is data: a name, a bar (the maximum ratio or figure), and a setup function that makes the processes to run.
 // rows.go lists all of them; harness.go runs them, and the rows of growth and of servers, in interleaved rounds.

@@ -1,7 +1,7 @@
 // Package promise lists the safety promises, and records the proofs that tests give of them.
 //
-// It proves nothing itself: each package proves its own promises, by tests named TestS12… after the promise, each with
-// a control. It is imported by tests only, and by the command that writes docs/SAFETY.md (page/).
+// Each package proves its own promises, by tests named TestS12… after the promise, each with a control. It is imported
+// by tests only, and by the command that writes docs/SAFETY.md (page/).
 package promise
 
 import (

@@ -2,8 +2,7 @@
 // what has arrived and word for word where to go on, and joins the next part to it.
 //
 // It never guesses: a part that could be joined in two ways, or only by inventing text, is refused and the document
-// stays as it was. It stores nothing, and asks no model. Markdown and code are kept as they are: it cannot say whether
-// they are whole.
+// stays as it was. Markdown and code are kept as they are: it cannot say whether they are whole.
 package continuation
 
 import (

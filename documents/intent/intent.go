@@ -1,8 +1,8 @@
 // Package intent checks the documents in which a model writes down what is wanted: the intent of a message, the tasks
 // of a plan, and one action.
 //
-// It asks no model, stores nothing and judges no work: every rule is one that a program can decide. It reads JSON text
-// without prose around it; a caller that has a whole answer takes the JSON out first.
+// Every rule is one that a program can decide. It reads JSON text without prose around it; a caller that has a whole
+// answer takes the JSON out first.
 package intent
 
 import (

@@ -1,7 +1,5 @@
 // Package capture reads the bytes of one output and returns its counts, first and last lines, summary and tokens, the
 // beginning of its text, and its recording in the store.
-//
-// It does not decide what is stored or shown, and writes no text of its own.
 package capture
 
 import (

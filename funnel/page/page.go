@@ -1,7 +1,5 @@
-// Package page holds the rows of a paged tool: it accepts rows until the tokens or chars of a page are used, and
-// writes the header of a page that is not complete.
-//
-// It does not decide whether a page is shown, and stores nothing.
+// Package page holds the rows of a paged tool: it accepts rows until the tokens or chars of a page are used, and writes
+// the header of a page that is not complete.
 package page
 
 import (

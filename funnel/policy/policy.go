@@ -1,6 +1,4 @@
 // Package policy decides how an output is shown, from its size, the operator's limits and what a context holds.
-//
-// It sees no text, shows nothing and does not track what was spent.
 package policy
 
 import (

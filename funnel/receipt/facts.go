@@ -1,6 +1,6 @@
 // Package receipt writes the text that is shown for an output: its receipt, or the whole output.
 //
-// It turns [Facts] into text: it does not decide which of the two is shown, and stores nothing.
+// It turns [Facts] into text.
 package receipt
 
 import (

@@ -1,7 +1,5 @@
-// Package text makes text fit to be shown to a model: it shows hidden characters, escapes lines that imitate
-// this server's own, and clips long lines in their middle.
-//
-// It does not decide what is shown, counts no tokens, and masks no secrets.
+// Package text makes text fit to be shown to a model: it shows hidden characters, escapes lines that imitate this
+// server's own, and clips long lines in their middle.
 package text
 
 import (

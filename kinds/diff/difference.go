@@ -1,6 +1,6 @@
 // Package diff summarises diffs: files, hunks, lines added and removed.
 //
-// The package trusts the line counts in hunk headers. It does not apply a diff or check that a diff applies.
+// The package trusts the line counts in hunk headers.
 package diff
 
 import (

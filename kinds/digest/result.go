@@ -1,7 +1,5 @@
-// Package digest defines the summary of a text and the code shared by the summarizers of all kinds: splitting
-// lines, counting file names, first sentences, line lengths.
-//
-// The package depends on no kind; kinds and its subpackages import it.
+// Package digest defines the summary of a text and the code shared by the summarizers of all kinds: splitting lines,
+// counting file names, first sentences, line lengths.
 package digest
 
 import (

@@ -1,6 +1,6 @@
 // Package logs summarises logs and plain text: levels, panics, line patterns, listings, titles.
 //
-// The package reads a text once, in bounded memory. The funnel decides how much of a summary is shown.
+// The package reads a text once, in bounded memory.
 package logs
 
 import (

@@ -1,6 +1,6 @@
 // Package markdown summarises Markdown: headings and the first sentences.
 //
-// The package is not a Markdown parser: inline syntax stays as written.
+// Inline syntax stays as written.
 package markdown
 
 import (

@@ -1,6 +1,6 @@
 // Package record writes the records of a text as JSON objects, one a line, for filters to read.
 //
-// It knows lines and objects only. The packages of the kinds (diff, logs, gitlog) decide what a record holds.
+// The packages of the kinds (diff, logs, gitlog) decide what a record holds.
 package record
 
 import (

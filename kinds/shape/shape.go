@@ -1,7 +1,7 @@
-// Package shape summarises JSON, NDJSON and tables: the common structure (shape) of all records, sample records,
-// and the position where JSON breaks off.
+// Package shape summarises JSON, NDJSON and tables: the common structure (shape) of all records, sample records, and
+// the position where JSON breaks off.
 //
-// The package reads a text once, in bounded memory. The funnel decides how much of a summary is shown.
+// The package reads a text once, in bounded memory.
 package shape
 
 import (

@@ -1,7 +1,7 @@
 // Package storefs performs the file operations of an observation store: below one directory, without following links
 // out of it, and with errors that name files relative to the store.
 //
-// It knows the directories of a store, but not what its files mean. Tests use it to make operations fail.
+// Tests use it to make operations fail.
 package storefs
 
 import (

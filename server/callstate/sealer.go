@@ -1,7 +1,5 @@
 // Package callstate has the state of a call that waits for its client's reply, in the protocol without sessions: the
 // client returns it with the repeated call. A state is signed, not encrypted.
-//
-// It does not ask the client, and does not decide what is asked: the package server does.
 package callstate
 
 import (

@@ -7,8 +7,8 @@
 //	            /metrics          metrics.go
 //	            /healthz
 //
-// It runs no MCP method: it passes each message to [server.Conn.Accept], as stdio does. It keeps the HTTP sessions;
-// package server keeps what a session has negotiated and what it runs.
+// It passes each message to [server.Conn.Accept], as stdio does. It keeps the HTTP sessions; package server keeps what
+// a session has negotiated and what it runs.
 package httpserver
 
 import (

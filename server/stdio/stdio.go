@@ -1,7 +1,5 @@
-// Package stdio serves one client on standard input and output, one message per line, and detects when the process
-// must end: on a signal, or when its client has gone.
-//
-// It parses no message and runs no call: package server does.
+// Package stdio serves one client on standard input and output, one message per line, and detects when the process must
+// end: on a signal, or when its client has gone.
 package stdio
 
 import (

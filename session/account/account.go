@@ -2,7 +2,7 @@
 // account is a small file in the directory accounts/ of the store, so that the server and a client's hook, which are
 // two processes, share it.
 //
-// It decides nothing, and it is not a log: an account holds numbers only, and the trace has the history.
+// An account holds numbers only, and the trace has the history.
 package account
 
 import (

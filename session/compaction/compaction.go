@@ -1,7 +1,7 @@
 // Package compaction makes a transcript fit a budget: outputs of tools become pointers to observations, and everything
 // else stays byte for byte. The map of what was replaced restores the transcript exactly.
 //
-// It calls no model and edits no file. It does not know how outputs are stored: a Keeper does.
+// A Keeper stores the outputs.
 package compaction
 
 import (

@@ -1,6 +1,4 @@
 // Package stats sums up a trace: what was seen, shown and read again later, per tool, and what that saved.
-//
-// It reads no output and decides nothing.
 package stats
 
 import (

@@ -1,7 +1,5 @@
 // Package trace records what a model was shown: one Call and one JSON line for each tool call, resource read and
 // prompt. Totals and telemetry are computed from it.
-//
-// It stores no output: observations do that.
 package trace
 
 import "time"

@@ -1,7 +1,7 @@
 // Package transcript reads the transcripts of clients and APIs: what was said, which tools were called, and what they
 // returned. It knows where in the file each text stands, so that a text can be replaced and every other byte stays.
 //
-// It decides nothing and counts no tokens: package compaction does. A line that it does not understand is no error.
+// A line that it does not understand is no error.
 package transcript
 
 import (

@@ -1,8 +1,7 @@
 // Package usage reads how full a model's context is, as its client reports it: in the `_meta` of a request, in what a
 // hook or status line writes to standard input, and in the client's own session file. It also finds the session's name.
 //
-// It decides nothing and stores nothing: package account does. It returns numbers and ids, never text of a
-// conversation.
+// It returns numbers and ids, never text of a conversation.
 package usage
 
 import (

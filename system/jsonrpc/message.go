@@ -4,8 +4,8 @@
 //	          call_limit.go, owner_limit.go: limits on what runs concurrently
 //	bytes ◄── outbox.go ◄── Send ◄── message.go: answers; notify.go: progress, log
 //
-// It runs no method. Of MCP it knows only the envelope: _meta, error codes and the notifications of a request.
-// Package server owns connections and sessions.
+// Of MCP it knows only the envelope: _meta, error codes and the notifications of a request. Package server owns
+// connections and sessions.
 package jsonrpc
 
 import (

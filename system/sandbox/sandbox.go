@@ -8,8 +8,8 @@
 //	  ├─ Status ◄────── control socket ─────  reap, count, limit
 //	  └─ SIGKILL, or the socket's end ──────► the whole tree ends with it
 //
-// Authority is what is mounted: there is no list of forbidden commands. The package does not read the command, knows no
-// tool and stores nothing. For functions of this binary see package worker.
+// Authority is what is mounted: there is no list of forbidden commands. For functions of this binary see package
+// worker.
 package sandbox
 
 import (

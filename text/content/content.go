@@ -1,11 +1,9 @@
-// Package content decodes text, scans JSON, finds rows of tables, hunks of diffs and values at JSON Pointers, and
-// makes hidden characters visible.
+// Package content decodes text, scans JSON, finds rows of tables, hunks of diffs and values at JSON Pointers, and makes
+// hidden characters visible.
 //
-// [Scanner] is the only JSON scanner of this project; text/jsontrunc uses it too. encoding/json's token decoder
-// would not do because it holds a whole token in memory: a string of 1 GB would need 1 GB.
-//
-// Other packages detect the kind of a text (kinds), summarise a text (the packages below this one) and check
-// JSON for truncation (text/jsontrunc).
+// [Scanner] reads JSON of any size for all packages but documents/continuation, whose parser stops within a value and
+// continues with the next part. encoding/json's token decoder holds a whole token in memory: a string of 1 GB would
+// need 1 GB.
 package content
 
 // Kind is the name of a text's format; the same name is used on the wire. kinds has a descriptor per kind.

@@ -1,7 +1,5 @@
 // Package jsontrunc reports whether a JSON text is whole, truncated or broken, at which byte, and its last complete
 // element. It parses the text with the scanner of text/content, and never guesses from the last character.
-//
-// It repairs nothing.
 package jsontrunc
 
 // State of a JSON text.

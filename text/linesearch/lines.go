@@ -1,7 +1,7 @@
 // Package linesearch finds the lines of a text that match.
 //
-// It does not walk trees, decode text or know of tools. A text is bytes that are mostly UTF-8. Callers compile a
-// pattern by [Compile] and search by [Matcher.Scan] or [Matcher.Find].
+// A text is bytes that are mostly UTF-8. Callers compile a pattern by [Compile] and search by [Matcher.Scan] or
+// [Matcher.Find].
 //
 // A needle is a literal text: each match of a pattern holds at least one of the needles derived from the pattern. A
 // block is a buffer of whole lines; a chunk is a range of a text given to one worker. A window is the part of a long

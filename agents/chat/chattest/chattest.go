@@ -1,6 +1,4 @@
 // Package chattest is an OpenAI-compatible endpoint for tests: a real HTTP server on loopback with scripted replies.
-//
-// It is no model: it answers what the script says, whatever it is asked.
 package chattest
 
 import (

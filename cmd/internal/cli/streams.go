@@ -1,8 +1,5 @@
 // Package cli has what the commands of mcp-funnel share: the settings with their configuration file and variables, the
 // parts that are made from them, and how commands read, print and fail.
-//
-// It is not the command line: commands and their flags are defined where they are wired, in cmd/mcp-funnel and in the
-// packages below this one.
 package cli
 
 import (

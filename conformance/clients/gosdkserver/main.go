@@ -1,6 +1,4 @@
 // Package gosdkserver is a minimal server made with the official Go SDK, to compare ours with.
-//
-// It stores nothing and limits nothing.
 package main
 
 import (

@@ -1,6 +1,4 @@
 // Package mcpgoserver is a minimal server made with mcp-go and its own stdio transport, to compare ours with.
-//
-// It stores nothing and limits nothing.
 package main
 
 import (

@@ -1,7 +1,5 @@
-// Package digesttest has helpers for the tests of the summarizers: texts, the output of other programs, and checks
-// that every summary must pass.
-//
-// Only tests import it. It knows no kind of text.
+// Package digesttest has helpers for the tests of the summarizers: texts, the output of other programs, and checks that
+// every summary must pass.
 package digesttest
 
 import (

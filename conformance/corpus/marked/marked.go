@@ -1,7 +1,7 @@
 // Package marked replaces the generated part of a Markdown page, which stands between two comments that name the
 // command that generates it.
 //
-// It generates no text itself. Only commands and tests of conformance/ use it.
+// Only commands and tests of conformance/ use it.
 package marked
 
 import (

@@ -1,6 +1,4 @@
 // Package peer finds programs that tests compare with (jq, rg, grep, sed, git, node), and Go's own source.
-//
-// It installs nothing. Only tests import it.
 package peer
 
 import (

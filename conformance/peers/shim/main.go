@@ -1,11 +1,10 @@
 //go:build linux
 
 // Package shim is a command that runs another program and reports on file descriptor 3 its duration, peak memory and
-// exit code: "NANOSECONDS BYTES EXITCODE". The kernel counts the memory of a parent at the fork as part of the
-// child's peak, so the parent must be small: the shim is therefore a program of its own that allocates almost
-// nothing.
+// exit code: "NANOSECONDS BYTES EXITCODE". The kernel counts the memory of a parent at the fork as part of the child's
+// peak, so the parent must be small: the shim is therefore a program of its own that allocates almost nothing.
 //
-// It does not search PATH: the program is given by its path. It sets no limits.
+// The program is given by its path.
 package main
 
 import (

@@ -1,7 +1,4 @@
-// Package page is a command that writes docs/SAFETY.md from the proofs that tests appended to a file
-// (make safety).
-//
-// It does not run the tests.
+// Package page is a command that writes docs/SAFETY.md from the proofs that tests appended to a file (make safety).
 package main
 
 import (

@@ -1,8 +1,6 @@
 // Command embed shows how a Go program uses the funnel without a server: it declares a tool, calls it, and works on the
 // stored output.
 //
-// It is an example, not a part of the server.
-//
 //	go run ./docs/examples/embed
 package main
 

@@ -1,6 +1,4 @@
 // Package texttest holds lines that imitate this server, for tests of what escapes them.
-//
-// It is not linked into the program.
 package texttest
 
 // Forgeries are lines of this server in text that others wrote.

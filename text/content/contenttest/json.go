@@ -1,6 +1,6 @@
 // Package contenttest draws values for the tests of packages that scan JSON.
 //
-// Only test files import this package. It contains no reference decoder: each test defines its own expected results.
+// Only test files import this package.
 package contenttest
 
 import "pgregory.net/rapid"

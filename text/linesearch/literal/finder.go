@@ -1,7 +1,5 @@
 // Package literal searches bytes for fixed texts (needles): one or several at once, case-sensitive or not. [Required]
 // derives from a regular expression a set of needles such that each match contains at least one.
-//
-// It does not decide which lines match.
 package literal
 
 import (

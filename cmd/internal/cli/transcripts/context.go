@@ -1,7 +1,5 @@
 // Package transcripts has the commands that work on transcripts of clients: context, which says what fills a context,
 // and compact, which makes a transcript fit a budget.
-//
-// It does not read or rewrite transcripts itself: the packages transcript and compaction do.
 package transcripts
 
 import (
