@@ -55,6 +55,35 @@ func TestSmallOutputs(t *testing.T) {
 	}
 }
 
+// TestDefaultShell checks that bash runs a command where it is installed, and that the description names the shell. The
+// control is a plain sh, which takes `&>` for `&` and a redirection: the message is printed although the test failed.
+func TestDefaultShell(t *testing.T) {
+	needs(t, "bash")
+	const command = `false &> /tmp/out && echo "tests passed"`
+	b := newBench(t, shell.Options{})
+	text, answer := b.run(command)
+	if strings.Contains(text, "tests passed") || answer.Receipts[0].Status != "failure" {
+		t.Errorf("%q, %s", text, answer.Receipts[0].Status)
+	}
+	if want := "Run a bash command, "; !strings.HasPrefix(b.tool.Description, want) {
+		t.Errorf("%q, want %q", b.tool.Description, want)
+	}
+	if text, answer := b.run("false | true"); answer.Receipts[0].Status != "success" {
+		t.Errorf("pipefail is set: %q", text)
+	}
+	real, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = newBench(t, shell.Options{Shell: "/bin/sh"})
+	if want := "Run a " + filepath.Base(real) + " command, "; !strings.HasPrefix(b.tool.Description, want) {
+		t.Errorf("%q, want %q", b.tool.Description, want)
+	}
+	if text, _ := b.run(command); filepath.Base(real) == "dash" && !strings.Contains(text, "tests passed") {
+		t.Errorf("control: %q", text)
+	}
+}
+
 // TestBadArguments compares the errors of calls that start nothing.
 func TestBadArguments(t *testing.T) {
 	b := newBench(t, shell.Options{AllowProgram: []string{"echo", "ls"}})

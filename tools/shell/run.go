@@ -38,7 +38,7 @@ func (s *Shell) Run() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "run",
 		Title:       "Run a command",
-		Description: "Run a shell command, " + contained + ". Long output is stored.",
+		Description: "Run a " + s.options.shellName() + " command, " + contained + ". Long output is stored.",
 		Rules:       []string{"Give exactly one of command and after."},
 		Effect:      effect,
 		OpenWorld:   s.options.AllowNet || s.options.Mode == sandbox.Off,

@@ -22,7 +22,7 @@ const Toolset = "shell"
 // Options configure the tool run. The zero value of a limit is its default.
 type Options struct {
 	Mode       sandbox.Mode  // [sandbox.Required] by default
-	Shell      string        // the program that runs a command with -c; /bin/sh by default
+	Shell      string        // the program that runs a command with -c; by default bash where it is installed, else /bin/sh
 	Slice      time.Duration // a call answers within this time; 45 s by default
 	MaxTimeout time.Duration // the longest time of one command, and its default up to [defaultTimeout]
 	Output     int64         // bytes of output after which a command is ended; 256 MiB
@@ -45,7 +45,6 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	defaultShell     = "/bin/sh"
 	defaultSlice     = 45 * time.Second
 	defaultTimeout   = 10 * time.Minute
 	defaultOutput    = 256 << 20
@@ -56,7 +55,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	set(&o.Mode, sandbox.Required)
-	set(&o.Shell, defaultShell)
+	set(&o.Shell, defaultShell())
 	set(&o.Slice, defaultSlice)
 	set(&o.MaxTimeout, defaultTimeout)
 	set(&o.Output, defaultOutput)
@@ -64,6 +63,26 @@ func (o Options) withDefaults() Options {
 	set(&o.Processes, defaultProcesses)
 	set(&o.ScratchMax, defaultScratch)
 	return o
+}
+
+// defaultShell returns bash if it is among the system's programs, which every command sees: models write for bash, and in
+// other shells a redirection such as &> means something else without an error.
+func defaultShell() string {
+	for _, path := range []string{"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"} {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return "/bin/sh"
+}
+
+// shellName returns the name of the program that runs commands: that of the file to which a link such as /bin/sh leads.
+func (o Options) shellName() string {
+	name := filepath.Base(o.Shell)
+	if real, err := filepath.EvalSymlinks(o.Shell); err == nil && name == "sh" {
+		return filepath.Base(real)
+	}
+	return name
 }
 
 func set[T comparable](value *T, normal T) {
