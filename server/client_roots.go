@@ -13,29 +13,38 @@ type clientRoots struct {
 	queries int                // queries so far; only the answer to the last one counts
 	pending chan struct{}      // closed when calls no longer wait for the query; nil: no call has to wait
 	cancel  context.CancelFunc // cancels the last query; nil: it has ended
-	dirs    []string           // absolute paths; nil: unknown, or the client has no roots
+	dirs    []string           // absolute paths; nil: the client has no roots
+	unknown error              // why the client's roots are not known; nil: they are, or it need not be asked
 	warned  atomic.Bool        // the log has warned that the client's roots exclude every root
 }
 
-// current returns the known roots, the channel of a pending query or nil, and whether a query is needed.
-func (r *clientRoots) current() (dirs []string, going <-chan struct{}, due bool) {
+// current returns the known roots or why they are unknown, the channel of a pending query or nil, and whether a query is
+// needed.
+func (r *clientRoots) current() (dirs []string, unknown error, going <-chan struct{}, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.dirs, r.pending, r.needed
+	return r.dirs, r.unknown, r.pending, r.needed
 }
 
-// finishQuery ends query n. It stores dirs if err is nil; otherwise the next call queries again if askAgain is set.
-func (r *clientRoots) finishQuery(n int, dirs []string, err error, askAgain bool) {
+// mustQuery makes the next call query the client. Until a valid answer comes, the roots are unknown.
+func (r *clientRoots) mustQuery() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.needed, r.unknown = true, errRootsPending
+}
+
+// finishQuery ends query n. It stores dirs if err is nil; otherwise the roots are unknown and the next call queries
+// again.
+func (r *clientRoots) finishQuery(n int, dirs []string, err error) {
 	defer r.unblockCalls(n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.queries != n { // a newer query has replaced it
 		return
 	}
-	switch {
-	case err == nil:
+	if r.unknown = err; err == nil {
 		r.dirs = dirs
-	case askAgain:
+	} else {
 		r.needed = true
 	}
 	r.cancel()

@@ -164,6 +164,9 @@ func (s *Server) initialize(_ context.Context, k *call) (any, error) {
 	}
 	h.protocol = mcp.NegotiateLegacyVersion(h.protocol)
 	k.conn.agreed.Store(&h)
+	if k.conn.hasRoots() {
+		k.conn.roots.mustQuery() // for a call that comes before notifications/initialized
+	}
 	return &mcp.InitializeResult{
 		ProtocolVersion: h.protocol, ServerInfo: s.self, Capabilities: s.capabilities(), Instructions: prompts.Instructions(),
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -16,34 +17,40 @@ import (
 )
 
 // A client's roots can only narrow what the operator granted. In the sessions era the server queries a client that
-// has roots after initialization, and again when the client reports a change; calls wait for the answer. If no answer
-// comes, the last known roots stay. An HTTP client may have no open stream for the query: then the first call sends
-// it on its own stream.
+// has roots after initialization, and again when the client reports a change; calls wait for the answer. Without a valid
+// answer in time, calls on files fail: a client never gets more than it asked for. An HTTP client may have no open
+// stream for the query: then the first call sends it on its own stream.
 
 const (
 	rootsTimeout = 5 * time.Second  // how long calls wait for an answer at most
 	lateRoots    = 30 * time.Second // how long a late answer is accepted; after that the next call queries again
-	maxRoots     = 100              // of one client; more are ignored
+	maxRoots     = 100              // of one client; more are refused
 )
 
-// rootsChanged queries the client's roots, if the client has the capability and the operator allows it.
-func (c *Conn) rootsChanged() {
-	if c.server.options.IgnoreRoots || c.agreed.Load().capabilities.Roots == nil {
-		return
-	}
-	c.roots.mu.Lock()
-	c.roots.needed = true
-	c.roots.mu.Unlock()
-	go func() { _, _ = c.rootDirs(c.ctx, c.SendOwn) }()
+// errRootsPending is why roots are unknown before the client answers.
+var errRootsPending = errors.New("it has not answered yet")
+
+// hasRoots reports whether the client declared that it has roots, and the operator lets them count.
+func (c *Conn) hasRoots() bool {
+	return !c.server.options.IgnoreRoots && c.agreed.Load().capabilities.Roots != nil
 }
 
-// rootDirs returns the directories of the client's roots; nil: unknown, or the client has none. If a query is needed,
-// it sends it by send. It waits for a pending query and returns the error of ctx if that ends first.
-func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) ([]string, error) {
+// rootsChanged queries the client's roots, if it has any.
+func (c *Conn) rootsChanged() {
+	if !c.hasRoots() {
+		return
+	}
+	c.roots.mustQuery()
+	go func() { _, _, _ = c.rootDirs(c.ctx, c.SendOwn) }()
+}
+
+// rootDirs returns the directories of the client's roots, nil if it has none, or why they are unknown. If a query is
+// needed, it sends it by send. It waits for a pending query and returns the error of ctx if that ends first.
+func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) (dirs []string, unknown, err error) {
 	for mine := false; ; {
-		dirs, going, due := c.roots.current()
+		dirs, unknown, going, due := c.roots.current()
 		if going == nil && (!due || mine) {
-			return dirs, nil
+			return dirs, unknown, nil
 		}
 		if going == nil {
 			mine, going = true, c.fetchRoots(send)
@@ -51,7 +58,7 @@ func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) ([]string,
 		select {
 		case <-going:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 	}
 }
@@ -67,7 +74,7 @@ func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}) {
 		}
 		ctx, drop := context.WithCancel(c.ctx)
 		r.queries++
-		r.pending, r.needed, r.cancel = make(chan struct{}), false, drop
+		r.pending, r.needed, r.cancel, r.unknown = make(chan struct{}), false, drop, errRootsPending
 		go c.queryRoots(ctx, r.queries, send)
 	}
 	return r.pending
@@ -76,7 +83,7 @@ func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}) {
 // queryRoots sends query n and stores the answer.
 func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
 	late := time.AfterFunc(min(rootsTimeout, c.server.options.AskTimeout), func() {
-		c.server.log.Warn("the client has not reported its roots yet; calls no longer wait for them")
+		c.server.log.Warn("the client has not reported its roots yet; calls on files are refused until it does")
 		c.roots.unblockCalls(n)
 	})
 	defer late.Stop()
@@ -94,24 +101,29 @@ func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
 	case unsent: // most HTTP clients keep no stream open: the first call queries
 		c.server.log.Debug("the query for the client's roots could not be sent yet", "cause", err)
 	case err != nil && ctx.Err() == nil:
-		c.server.log.Warn("the client did not report its roots", "error", err)
+		c.server.log.Warn("the client did not report its roots; calls on files are refused", "error", err)
 	}
-	// If the query was not sent or not answered in time, the next call may succeed.
-	c.roots.finishQuery(n, dirs, err, unsent || errors.Is(err, errSilent))
+	c.roots.finishQuery(n, dirs, err)
 }
 
 // dirsOf returns the paths of the file URIs in a result of roots/list; nil if it lists no roots.
 func dirsOf(result json.RawMessage) ([]string, error) {
-	var list struct{ Roots []struct{ URI string } }
-	if err := json.Unmarshal(result, &list); err != nil {
-		return nil, errNotReply
+	var list struct{ Roots []struct{ URI *string } }
+	if err := json.Unmarshal(result, &list); err != nil || list.Roots == nil {
+		return nil, errors.New("its answer has no list of roots")
 	}
 	if len(list.Roots) == 0 {
 		return nil, nil
 	}
-	dirs := make([]string, 0, min(len(list.Roots), maxRoots)) // not nil: the client has roots, even if none is usable
-	for _, root := range list.Roots {
-		if dir := dirOf(root.URI); dir != "" && len(dirs) < maxRoots {
+	if len(list.Roots) > maxRoots {
+		return nil, fmt.Errorf("it lists %d roots, over the limit of %d", len(list.Roots), maxRoots)
+	}
+	dirs := make([]string, 0, len(list.Roots)) // not nil: the client has roots, even if none is usable
+	for i, root := range list.Roots {
+		if root.URI == nil {
+			return nil, fmt.Errorf("root %d of its answer has no uri", i)
+		}
+		if dir := dirOf(*root.URI); dir != "" {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -140,7 +152,14 @@ func (k *call) narrowedSources(ctx context.Context, sources source.Set) (source.
 	if k.frame.Stateless() { // its protocol deprecates roots, and would need a query with every call
 		return sources, func() {}, nil
 	}
-	dirs, err := k.conn.rootDirs(ctx, k.notes.Forward)
+	dirs, unknown, err := k.conn.rootDirs(ctx, k.notes.Forward)
+	if unknown != nil {
+		sources.Roots = nil
+		sources.NoRoot = fmt.Errorf("no root: the client declared that it has roots, and the answer to roots/list is missing or "+
+			"not valid: %w; the next call asks again. The server's option --no-client-roots grants all of --root without asking "+
+			"(obs:ID sources work without a root)", unknown)
+		return sources, func() {}, nil
+	}
 	if err != nil || dirs == nil {
 		return sources, func() {}, err
 	}

@@ -75,16 +75,56 @@ func TestClientRootsNarrow(t *testing.T) {
 	}
 }
 
-// TestClientRootsUnknown has the client not say what its roots are: those granted hold.
+// TestClientRootsUnknown has the client give no valid answer: calls on files are refused until it does. Stored outputs
+// stay readable.
 func TestClientRootsUnknown(t *testing.T) {
 	g := servertest.NewGranted(t)
-	for _, reply := range []string{`"error":{"code":-32601,"message":"no"}`, `"result":7`, `"result":{"roots":"x"}`, `"result":{}`} {
-		c := newRooted(t, newTestServer(t, serving(g)), func(servertest.Ours) string { return reply })
-		servertest.Contains(t, c.finds(), "top.txt", "sub.txt")
-		if len(c.seen) != 1 || c.seen[0].Method != "roots/list" {
-			t.Errorf("%s: asked %+v", reply, c.seen)
+	many := make([]string, maxRoots+1)
+	for i := range many {
+		many[i] = "work"
+	}
+	for reply, want := range map[string]string{
+		`"error":{"code":-32601,"message":"no"}`: "(-32601)",
+		`"result":7`:                             "no list of roots",
+		`"result":{"roots":"x"}`:                 "no list of roots",
+		`"result":{}`:                            "no list of roots",
+		`"result":{"roots":null}`:                "no list of roots",
+		`"result":{"roots":[{"name":"x"}]}`:      "root 0 of its answer has no uri",
+		g.Says(many...):                          "it lists 101 roots, over the limit of 100",
+	} {
+		says := reply
+		store := servertest.NewTestStore(t)
+		id := servertest.Keep(t, store, "local", "kept text", observations.Stats{})
+		s := newTestServer(t, serving(g), func(o *Options) {
+			o.Store = store
+			of := o.Sources
+			o.Sources = func(who funnel.Session) source.Set {
+				set := of(who)
+				set.Places = append(set.Places, source.Observations(store, "local"))
+				return set
+			}
+		})
+		c := newRooted(t, s, func(servertest.Ours) string { return says })
+		for range 2 {
+			got := c.finds()
+			servertest.Contains(t, got, want, "roots/list", "--no-client-roots")
+			if strings.Contains(got, "top.txt") {
+				t.Errorf("%s: shown without roots: %s", reply, got)
+			}
 		}
-		servertest.Contains(t, c.finds(), "top.txt")
+		servertest.Contains(t, c.call(t.Context(), "1", "read", fmt.Sprintf(`{"path":"obs:%s"}`, id)).Text(), "kept text")
+		if len(c.seen) < 2 || c.seen[0].Method != "roots/list" {
+			t.Errorf("%s: asked %+v, want a question with each call", reply, c.seen)
+		}
+		says = g.Says("work/sub")
+		if got := c.finds(); !strings.Contains(got, "sub.txt") || strings.Contains(got, "top.txt") {
+			t.Errorf("after a valid answer, find says: %s", got)
+		}
+		says = reply
+		c.ask(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+		if got := c.finds(); strings.Contains(got, "sub.txt") {
+			t.Errorf("%s after a change: the roots of before hold: %s", reply, got)
+		}
 	}
 	// One that declares none, and a server that is not to look at them, ask nothing.
 	c := newAsking(t, newTestServer(t, serving(g)), `{}`, func(servertest.Ours) string { return g.Says("work/sub") })
@@ -108,14 +148,16 @@ func TestClientRootsLate(t *testing.T) {
 		func(servertest.Ours) string { return "" },
 	)
 	for range 2 {
-		servertest.Contains(t, c.finds(), "top.txt", "sub.txt")
+		if got := c.finds(); strings.Contains(got, ".txt") || !strings.Contains(got, "it has not answered yet") {
+			t.Errorf("before the answer, find says: %s", got)
+		}
 	}
 	if len(c.seen) != 1 || c.seen[0].Method != "roots/list" {
 		t.Fatalf("asked %+v", c.seen)
 	}
 	c.ask(`{"jsonrpc":"2.0","id":` + string(c.seen[0].ID) + `,` + g.Says("work/sub") + `}`)
 	servertest.Wait(t, "the answer", func() bool {
-		dirs, _, _ := c.conn.roots.current()
+		dirs, _, _, _ := c.conn.roots.current()
 		return dirs != nil
 	})
 	if got := c.finds(); !strings.Contains(got, "sub.txt") || strings.Contains(got, "top.txt") {
@@ -130,10 +172,11 @@ func TestClientRootsAskedAgain(t *testing.T) {
 	s.lateRoots = 200 * time.Millisecond
 	says := ""
 	c := newAsking(t, s, servertest.CanRoots, func(servertest.Ours) string { return says })
-	c.conn.roots.needed = true // as initialized does, which asks on a stream that is not there as well
-	servertest.Contains(t, c.finds(), "top.txt", "sub.txt")
+	if got := c.finds(); strings.Contains(got, ".txt") {
+		t.Errorf("before the answer, find says: %s", got)
+	}
 	servertest.Wait(t, "the question", func() bool {
-		_, _, due := c.conn.roots.current()
+		_, _, _, due := c.conn.roots.current()
 		return due
 	})
 	s.options.AskTimeout, s.lateRoots = time.Minute, time.Minute

@@ -504,16 +504,18 @@ func TestTokenFiles(t *testing.T) {
 		mode os.FileMode
 		want string
 	}{
-		"readable by others":  {a, 0o644, "chmod 600"},
-		"readable by a group": {a, 0o640, "chmod 600"},
-		"empty":               {"# none\n", 0o600, "no token in it"},
-		"a short one":         {"anna: " + a + "\nbob: " + a[:31], 0o600, "line 2: 31 bytes"},
-		"one token twice":     {"anna: " + a + "\nbob: " + a, 0o600, "line 2"},
-		"one identity twice":  {"anna: " + a + "\nAnna: " + b, 0o600, "line 2"},
-		"two without names":   {a + "\n" + b, 0o600, "line 2"},
-		"a strange identity":  {"../x: " + a, 0o600, "line 1"},
-		"spaces within":       {"anna: " + a + " " + b, 0o600, "visible ASCII"},
-		"too large":           {strings.Repeat("#\n", maxTokenFile), 0o600, "at most"},
+		"readable by others":   {a, 0o644, "chmod 600"},
+		"readable by a group":  {a, 0o640, "chmod 600"},
+		"empty":                {"# none\n", 0o600, "no token in it"},
+		"a short one":          {"anna: " + a + "\nbob: " + a[:31], 0o600, "line 2: 31 bytes"},
+		"one token twice":      {"anna: " + a + "\nbob: " + a, 0o600, "line 2"},
+		"one identity twice":   {"anna: " + a + "\nAnna: " + b, 0o600, "line 2"},
+		"two without names":    {a + "\n" + b, 0o600, "line 2"},
+		"a strange identity":   {"../x: " + a, 0o600, "line 1"},
+		"the operator's own":   {"local: " + a, 0o600, "line 1: the identity local is that of the operator's own"},
+		"the same in capitals": {"anna: " + a + "\nLOCAL: " + b, 0o600, "line 2: the identity LOCAL"},
+		"spaces within":        {"anna: " + a + " " + b, 0o600, "visible ASCII"},
+		"too large":            {strings.Repeat("#\n", maxTokenFile), 0o600, "at most"},
 	} {
 		got, err := ReadTokens(write(k.text, k.mode))
 		if err == nil || !strings.Contains(err.Error(), k.want) || strings.Contains(err.Error(), a[:20]) {

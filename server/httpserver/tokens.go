@@ -101,6 +101,9 @@ func ReadTokens(path string) (map[string]string, error) {
 				n,
 			)
 		}
+		if several && strings.EqualFold(owner, observations.Local) {
+			return fail("line %d: the identity %s is that of the operator's own observations; choose another name", n, owner)
+		}
 		if err := checkToken(token); err != nil {
 			return fail("line %d: %w", n, err)
 		}
