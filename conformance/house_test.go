@@ -163,8 +163,8 @@ func familyOf(pkg string) string {
 	return "tools/" + name
 }
 
-// violations are the imports of a package that the house does not allow. In tests the order within a folder is free, and
-// conformance helps.
+// violations are the imports of a package that the house does not allow. Tests may use all of their folder, and
+// conformance.
 func violations(pkg string, imports []string, test bool) []string {
 	var found []string
 	folder, place := folderOf(pkg)

@@ -138,6 +138,22 @@ func TestNamesAreAcceptedAsShown(t *testing.T) {
 	}
 }
 
+// TestTreeMarksBehindIndentation has a directory whose name imitates our lines. The tree keeps its depth, and
+// the name as shown is accepted.
+func TestTreeMarksBehindIndentation(t *testing.T) {
+	p := newFrozenProgram(t)
+	root := t.TempDir()
+	write(t, filepath.Join(root, "a", "next: x {b", "f.txt"), "needle\n")
+	shown, _ := p.run("", nil, "--root", root, "call", "find", "show=tree", "path=a")
+	if want := "a/\n  >next: x {b/\n    f.txt\n"; !strings.Contains(shown, want) {
+		t.Errorf("%q, want %q", shown, want)
+	}
+	text, code := p.run("", nil, "--root", root, "call", "grep", "source=a/>next: x {b/f.txt", "pattern=needle")
+	if code != 0 || !strings.Contains(text, "1: needle") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}
+
 // namesShown are the names that each way of looking shows, with the text of the file where the answer tells it.
 func (d *desk) namesShown() map[string]map[string]string {
 	all := map[string]map[string]string{}

@@ -150,12 +150,15 @@ func TestS22ForgeriesAreMarked(t *testing.T) {
 	)
 }
 
-// undone takes the marks away again: one ">" from each line that imitates ours behind one or more of them.
+// undone takes the marks away again: one ">" from each line that imitates ours behind one or more of them, from behind
+// its indentation.
 func undone(text string, imitations map[string]bool) string {
 	lines := strings.Split(strings.TrimPrefix(text, "\n"), "\n")
 	for i, l := range lines {
-		if imitations[strings.TrimLeft(l, ">")] {
-			lines[i] = strings.TrimPrefix(l, ">")
+		words := strings.TrimLeft(l, " \t")
+		indent := l[:len(l)-len(words)]
+		if imitations[indent+strings.TrimLeft(words, ">")] || imitations[strings.TrimLeft(words, ">")] {
+			lines[i] = indent + strings.TrimPrefix(words, ">")
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -176,7 +179,7 @@ func unlikeTexts(t *testing.T, tell func(format string, args ...any)) (cases, fa
 	}
 	for _, body := range bodies {
 		body = strings.TrimLeft(body, ">")
-		if strings.HasPrefix(strings.TrimPrefix(show(body), "\n"), ">") {
+		if strings.HasPrefix(strings.TrimLeft(show(body), "\n \t"), ">") {
 			imitations[body] = true
 		}
 	}

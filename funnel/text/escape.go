@@ -18,7 +18,8 @@ const (
 	InReceipt                  // inside a receipt, whose own words each begin a line
 )
 
-// escapeImitations puts ">" before each line that imitates a line of this server.
+// escapeImitations puts ">" before the words of each line that imitates a line of this server, behind its indentation:
+// the depth of a name in a tree stays as it was.
 //
 // So every unmarked line of an answer that begins like one of ours is ours. A line that imitates ours behind one or
 // more ">" gets one more, as mail quotes "From ". To restore the text, remove one ">" from each such line.
@@ -31,9 +32,10 @@ func escapeImitations(s string, at Position) string {
 			end = from + i + 1
 		}
 		if imitates(s[from:end], at) {
-			b.WriteString(s[done:from])
+			words := from + len(s[from:end]) - len(strings.TrimLeft(s[from:end], " \t"))
+			b.WriteString(s[done:words])
 			b.WriteByte('>')
-			done = from
+			done = words
 		}
 		from = end
 	}

@@ -134,8 +134,9 @@ func TestEscapingCanBeUndone(t *testing.T) {
 		at := rapid.SampledFrom([]Position{Standalone, InRow, InReceipt}).Draw(t, "place")
 		var back []string
 		for _, l := range strings.Split(escapeImitations(s, at), "\n") {
-			if strings.HasPrefix(l, ">") && imitates(l, at) {
-				l = l[1:]
+			indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
+			if words, marked := strings.CutPrefix(l[len(indent):], ">"); marked && imitates(l, at) {
+				l = indent + words
 			}
 			back = append(back, l)
 		}

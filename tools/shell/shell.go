@@ -22,7 +22,7 @@ const Toolset = "shell"
 // Options configure the tool run. The zero value of a limit is its default.
 type Options struct {
 	Mode       sandbox.Mode  // [sandbox.Required] by default
-	Shell      string        // the program that runs a command with -c; by default bash where it is installed, else /bin/sh
+	Shell      string        // runs a command with -c; by default bash where it is installed, else /bin/sh
 	Slice      time.Duration // a call answers within this time; 45 s by default
 	MaxTimeout time.Duration // the longest time of one command, and its default up to [defaultTimeout]
 	Output     int64         // bytes of output after which a command is ended; 256 MiB
@@ -65,8 +65,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// defaultShell returns bash if it is among the system's programs, which every command sees: models write for bash, and in
-// other shells a redirection such as &> means something else without an error.
+// defaultShell returns bash if it is among the system's programs, which every command sees: models write for bash, and
+// other shells take a redirection such as &> for something else without an error.
 func defaultShell() string {
 	for _, path := range []string{"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"} {
 		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
@@ -76,7 +76,7 @@ func defaultShell() string {
 	return "/bin/sh"
 }
 
-// shellName returns the name of the program that runs commands: that of the file to which a link such as /bin/sh leads.
+// shellName returns the name of the program that runs commands; that of its target if it is a link such as /bin/sh.
 func (o Options) shellName() string {
 	name := filepath.Base(o.Shell)
 	if real, err := filepath.EvalSymlinks(o.Shell); err == nil && name == "sh" {
