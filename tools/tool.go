@@ -1,7 +1,6 @@
 // Package tools defines what a tool is, its arguments, and the output it writes to.
 //
-// It has no tools of its own, counts no tokens and does not know MCP: the packages below tools/ implement
-// tools, and package funnel runs them.
+// The packages below tools/ implement tools, and package funnel runs them.
 package tools
 
 import (

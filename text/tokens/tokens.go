@@ -1,12 +1,10 @@
 // Package tokens counts the tokens of a text in a model's vocabulary.
 //
-// It returns counts only, not the tokens, and decides nothing about what is shown.
-//
 // Its counts equal those of tiktoken-go; its tests compare the two. tiktoken-go does not do the counting itself,
 // because its time is quadratic in the length of unbroken text.
 //
-// A piece is a part of a text that the encoding merges by itself, such as a word or a number. A rank is the number of
-// a token in its vocabulary; lower ranks merge first.
+// A piece is a part of a text that the encoding merges by itself, such as a word or a number. A rank is the number of a
+// token in its vocabulary; lower ranks merge first.
 package tokens
 
 import (

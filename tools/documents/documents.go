@@ -1,8 +1,8 @@
 // Package documents has the tool deliver: it takes a long JSON document in parts, says by parsing what has arrived, and
 // where to go on.
 //
-// It writes nothing itself, and keeps no state but observations: each part, and the joined text with what is needed to
-// go on. How parts are joined is the business of [continuation].
+// Its state is observations: each part, and the joined text with what is needed to go on. How parts are joined is the
+// business of [continuation].
 package documents
 
 import (

@@ -1,7 +1,7 @@
 // Package shell has the tool run: a shell command in a sandbox, whose output goes through the funnel.
 //
-// It does not decide by reading a command: what a command may touch is what [sandbox] mounts. A command that takes
-// longer than one call continues, and a later call continues with it.
+// What a command may touch is what [sandbox] mounts; no rule reads the command. A command that takes longer than one
+// call continues, and a later call continues with it.
 package shell
 
 import (

@@ -1,7 +1,7 @@
-// Package source resolves the names in a call to sources: files below the roots, observations, and the sources of
-// other places.
+// Package source resolves the names in a call to sources: files below the roots, observations, and the sources of other
+// places.
 //
-// It runs no tool and knows neither tokens nor MCP. It returns notes that an answer must show.
+// It returns notes that an answer must show.
 package source
 
 import (

@@ -1,6 +1,4 @@
 // Package toolstest has helpers for tests that call tools.
-//
-// Only test files import it. It has no recording Output: each test package has the one it needs.
 package toolstest
 
 import (

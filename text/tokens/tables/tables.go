@@ -1,8 +1,7 @@
-// Package tables holds the vocabularies and the rune classes for package tokens: prebuilt, embedded and read in
-// place.
+// Package tables holds the vocabularies and the rune classes for package tokens: prebuilt, embedded and read in place.
 //
-// Nothing is unpacked: a table takes no time at startup and no heap, and the operating system loads only the pages
-// that are read. The package does not count tokens of whole texts (package tokens does).
+// Nothing is unpacked: a table takes no time at startup and no heap, and the operating system loads only the pages that
+// are read.
 //
 // A rank is the number of a token in its vocabulary; lower ranks merge first. A piece is a part of a text that is
 // merged by itself.

@@ -2,7 +2,7 @@
 //
 // A [Window] over the text is cut into chunks, which [FastDecoder] reads. [Decoder], the slow one, reads the values
 // that the fast one refuses, and words all errors. Both decode only the parts of a value that a [Projection] names. The
-// package also converts table rows to JSON objects. It runs no filters and starts no goroutines.
+// package also converts table rows to JSON objects.
 package decode
 
 import (

@@ -1,8 +1,7 @@
 // Package plan reads a filter and decides how it runs.
 //
 // It parses and compiles a filter by gojq, and finds out which parts of a record the filter reads, whether the filter
-// can run on one array element after the other, and whether a Go function can replace gojq. The package reads no source
-// and runs no filter.
+// can run on one array element after the other, and whether a Go function can replace gojq.
 package plan
 
 import (

@@ -1,6 +1,4 @@
 // Package plantest has filters and JSON texts for the tests of plan, engine and jq.
-//
-// It has no tests and no expectations but the stream plan of each filter.
 package plantest
 
 import (
