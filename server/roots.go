@@ -41,7 +41,7 @@ func (c *Conn) rootsChanged() {
 		return
 	}
 	c.roots.mustQuery()
-	go func() { _, _, _ = c.rootDirs(c.ctx, c.SendOwn) }()
+	c.fetchRoots(c.SendOwn) // if another query is pending, the next call sends this one
 }
 
 // rootDirs returns the directories of the client's roots, nil if it has none, or why they are unknown. If a query is
@@ -53,7 +53,7 @@ func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) (dirs []st
 			return dirs, unknown, nil
 		}
 		if going == nil {
-			mine, going = true, c.fetchRoots(send)
+			going, mine = c.fetchRoots(send)
 		}
 		select {
 		case <-going:
@@ -63,21 +63,23 @@ func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) (dirs []st
 	}
 }
 
-// fetchRoots starts a query unless one is pending. It returns a channel that is closed when calls need not wait.
-func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}) {
+// fetchRoots starts a query unless one is pending, and reports whether it did. It returns a channel that is closed when
+// calls need not wait.
+func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}, started bool) {
 	r := &c.roots
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pending == nil {
-		if r.cancel != nil {
-			r.cancel() // a late answer to the last query would be outdated
-		}
-		ctx, drop := context.WithCancel(c.ctx)
-		r.queries++
-		r.pending, r.needed, r.cancel, r.unknown = make(chan struct{}), false, drop, errRootsPending
-		go c.queryRoots(ctx, r.queries, send)
+	if r.pending != nil {
+		return r.pending, false
 	}
-	return r.pending
+	if r.cancel != nil {
+		r.cancel() // a late answer to the last query would be outdated
+	}
+	ctx, drop := context.WithCancel(c.ctx)
+	r.queries++
+	r.pending, r.needed, r.cancel, r.unknown = make(chan struct{}), false, drop, errRootsPending
+	go c.queryRoots(ctx, r.queries, send)
+	return r.pending, true
 }
 
 // queryRoots sends query n and stores the answer.

@@ -31,12 +31,15 @@ func (b *RowBuffer) Add(p []byte, most int) {
 	b.addToEnds(p)
 }
 
+// heldTail is how many bytes of a Long row's end are held: CutSuffix may take its last two, a line end.
+const heldTail = MaxRowEdge + 2
+
 // addToEnds appends a piece to a Long row, of which only both ends are held.
 func (b *RowBuffer) addToEnds(p []byte) {
 	b.head = append(b.head, p[:min(len(p), MaxRowEdge-len(b.head))]...)
-	b.tail = append(b.tail, p[max(0, len(p)-MaxRowEdge):]...)
+	b.tail = append(b.tail, p[max(0, len(p)-heldTail):]...)
 	if len(b.tail) > 8*MaxRowEdge { // not at every piece, because it copies the tail
-		b.tail = append(b.tail[:0], b.tail[len(b.tail)-MaxRowEdge:]...)
+		b.tail = append(b.tail[:0], b.tail[len(b.tail)-heldTail:]...)
 	}
 	if len(b.partialChar) > 0 {
 		p = append(b.partialChar, p...)
