@@ -30,7 +30,7 @@ var inside = map[string][][]string{
 		{"text/jsontrunc"},
 	},
 	"kinds": {
-		{"kinds/digest", "kinds/record"},
+		{"kinds/digest", "kinds/outline", "kinds/record"},
 		{"kinds/diff", "kinds/gitlog", "kinds/logs", "kinds/markdown", "kinds/shape"},
 		{"kinds"},
 	},
@@ -49,7 +49,11 @@ var inside = map[string][][]string{
 		{"tools/source"},
 		{"tools"},
 		{"tools/jq/decode"}, {"tools/jq/plan"}, {"tools/jq/engine"}, // bytes to values, how to run a filter, running it
-		{"tools/documents", "tools/fs", "tools/jq", "tools/search", "tools/shell"}, // families do not import each other
+		{"tools/investigate/evidence", "tools/investigate/plan", "tools/investigate/scan"},
+		{"tools/investigate/entries"},
+		{ // families do not import each other
+			"tools/documents", "tools/fs", "tools/investigate", "tools/jq", "tools/search", "tools/shell",
+		},
 	},
 	"funnel": {
 		{"funnel/text"},                   // how text is shown is one question for pages, receipts and errors
@@ -58,7 +62,7 @@ var inside = map[string][][]string{
 		{"funnel/receipt"},                // words come from facts: nothing is decided or stored while wording
 		{"funnel"},                        // decides, stores and answers
 	},
-	"agents": {{"agents/chat"}, {"agents/generation"}},
+	"agents": {{"agents/chat"}, {"agents/generation", "agents/loop"}, {"agents/investigator"}},
 	"server": {
 		{"server/callstate"},
 		{"server"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -24,8 +25,9 @@ type call struct {
 	output   *output           // nil: the tool was not run
 	captured *capture.Captured // nil: the output is not closed yet
 	reply    reply
-	notice   bool   // a notice is shown instead of the output
-	turn     string // of the client, as it reported it
+	notice   bool           // a notice is shown instead of the output
+	turn     string         // of the client, as it reported it
+	files    []trace.Opened // of which the answer shows lines
 
 	observation *observations.Observation // the stored output; nil: none
 	keepErr     error                     // why storing it failed

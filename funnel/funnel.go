@@ -153,6 +153,7 @@ func (c *call) execute() (Answer, error) {
 	}
 	d.enforce()
 	c.notice = d.rejected
+	c.files = c.opened(d)
 	return c.finish(d.receipt(), o), nil
 }
 

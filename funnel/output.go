@@ -52,10 +52,16 @@ type output struct {
 	record   func() (*observations.Recording, error) // opens the recording of the output
 	store    func(tools.Stored) (string, error)      // see [tools.Output.Store]
 	extra    any                                     // see [tools.Output.Attach]
+	resolve  func(name string) (string, bool)        // see [tools.Resolver]
 
 	progressMu   sync.Mutex // held while a progress report is passed on
 	progress     func(done, total int64, message string)
 	lastProgress time.Time
+}
+
+// ResolveWith implements [tools.Resolver].
+func (o *output) ResolveWith(resolve func(name string) (string, bool)) {
+	o.set(func() { o.resolve = resolve })
 }
 
 // ready returns an error if the call has ended or its context is done.

@@ -30,7 +30,7 @@ func (c *call) trace(r Receipt, o outcome) {
 		Reason: d.Reason, Deficit: d.Deficit, Limited: d.Limited, Spent: d.Spent, Left: d.Left, DryRun: d.DryRun,
 		Notice: c.notice, Window: d.Window, WindowFrom: d.WindowFrom, UsageFrom: d.Source, Turn: c.turn,
 		Client: c.maskForLog(c.request.Client.Name), ClientVersion: c.maskForLog(c.request.Client.Version),
-		Model: c.options.Model,
+		Model: c.options.Model, Opened: c.files,
 	}
 	if c.output != nil {
 		t.Name = c.maskForLog(c.output.name)

@@ -13,8 +13,13 @@ func TestEveryFileIsAPrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := len(All())+1, len(names); got != want {
-		t.Errorf("%d prompts and the instructions are listed, %d files stand here: %v", got-1, want, names)
+	if got, want := len(All())+len(works)+1, len(names); got != want {
+		t.Errorf("%d prompts, works and the instructions are listed, %d files stand here: %v", got-1, want, names)
+	}
+	for _, name := range works {
+		if w := Work(name); w.Order == "" || w.System == "" || name != "survey" && !strings.Contains(w.Order, "{{order}}") {
+			t.Errorf("%s: %+v", name, w)
+		}
 	}
 	seen := map[string]bool{}
 	for _, p := range All() {

@@ -6,20 +6,24 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/documents"
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/search"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
 // Toolsets are the names of the toolsets, the default one first.
-var Toolsets = []string{tools.Core, shell.Toolset, documents.Toolset}
+var Toolsets = []string{tools.Core, shell.Toolset, documents.Toolset, investigate.Toolset}
 
 // Parts are what the tools of a catalog need, and which of them are offered.
 type Parts struct {
 	JQ        jq.Options
 	Shell     *shell.Shell // needed by the toolset shell only
 	Documents documents.Options
-	Toolsets  []string // names of [Toolsets]; none: the default one
+
+	Investigator *investigate.Investigator // needed by the toolset investigation only
+
+	Toolsets []string // names of [Toolsets]; none: the default one
 }
 
 // Catalog returns the tools in the order in which tools/list shows them.
@@ -36,5 +40,6 @@ func Catalog(p Parts) []tools.Tool {
 		fs.Slice(),
 		p.Shell.Run(),
 		documents.Deliver(p.Documents),
+		p.Investigator.Tool(),
 	}, func(t tools.Tool) bool { return !slices.Contains(p.Toolsets, t.Toolset) })
 }

@@ -36,6 +36,9 @@ func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, ou
 		if err != nil {
 			return err
 		}
+		if r, ok := out.(Resolver); ok && t.Opens != OpensNothing {
+			r.ResolveWith(in.Sources.File)
+		}
 		return run(ctx, args, in, out)
 	}
 	t.Check = func(args json.RawMessage) error {
@@ -62,7 +65,7 @@ func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error)
 	if f.kind == textKind && got != "string" {
 		return json.Marshal(string(v))
 	}
-	if f.kind == textKind {
+	if f.kind == textKind || f.kind == objectKind && isObject(v) {
 		return v, nil
 	}
 	if f.kind == "integer" && got == "number" {

@@ -65,6 +65,8 @@ func jsonType(t reflect.Type) string {
 		return stringsKind
 	case textType:
 		return textKind
+	case objectType:
+		return objectKind
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -22,6 +22,22 @@ const (
 	Destructive
 )
 
+// Opens says which files an answer of a tool shows lines of. The trace records them.
+type Opens int
+
+// The files that answers show.
+const (
+	OpensNothing Opens = iota
+	OpensHits          // those that the records of the output name as file, if they have the text of a line
+	OpensSource        // that which the call names as source or path, or those under headings "==> NAME <=="
+)
+
+// Resolver is implemented by an [Output] that records which files were shown. resolve returns the absolute path of a
+// file by its name in this call; ok is false if it is none below a root.
+type Resolver interface {
+	ResolveWith(resolve func(name string) (path string, ok bool))
+}
+
 // Core is the toolset that is on by default.
 const Core = "core"
 
@@ -36,6 +52,7 @@ type Tool struct {
 	Terminal                 bool   // writes for a terminal: colours and overwritten lines are not shown
 	Paged                    bool   // returns pages; otherwise the funnel decides between whole output and receipt
 	Toolset                  string // Core by default
+	Opens                    Opens  // which files an answer shows lines of
 	Less                     string // a call of this tool that gives less, for a context that is nearly full; "": none
 	Run                      func(ctx context.Context, in Input, out Output) error
 	// the error of Run for any source, without opening one; New sets it

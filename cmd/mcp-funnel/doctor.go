@@ -83,7 +83,7 @@ func rootsFound(s *cli.Settings) []finding {
 		)
 	}
 	var all []finding
-	src, err := s.OpenRoots(nil, nil)
+	src, err := s.OpenRoots(nil)
 	if err != nil {
 		return bad("root", err.Error())
 	}

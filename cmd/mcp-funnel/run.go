@@ -30,23 +30,26 @@ type commands struct {
 	cli.Settings
 	ShowVersion versionFlag `name:"version" env:"-" help:"Print the version."`
 
-	Serve        serve                  `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default), or over HTTP with --http."`
-	Call         call                   `cmd:"" help:"Call one tool in this process and print the answer as the model would see it."`
-	Keep         keep                   `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
-	Observations observationsCmd        `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
-	Tokens       tokensCmd              `cmd:"" help:"Count tokens, and show what the policy would decide."`
-	Stats        statsCmd               `cmd:"" help:"Show how many tokens were saved, per tool."`
-	Context      transcripts.ContextCmd `cmd:"" help:"Show what fills the context of a client, from its transcript."`
-	Compact      transcripts.Compact    `cmd:"" help:"Make a client's transcript fit a budget: outputs become pointers."`
-	Usage        usageCmd               `cmd:"" help:"Tell the server how full the model's context is; a client's hook or status line runs it."`
-	Check        check                  `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
-	Join         joinCmd                `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
-	Generate     generate               `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`
-	Deliver      deliver                `cmd:"" help:"Hand in a part of a document, as the tool deliver does."`
-	Doctor       doctor                 `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
-	Version      version                `cmd:"" help:"Print the version."`
-	Completion   completion             `cmd:"" help:"Print a completion script for bash, zsh or fish."`
-	Complete     complete               `cmd:"" name:"__complete" hidden:"" help:"Print completions for the cursor; the completion scripts call it."`
+	Serve          serve                  `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default), or over HTTP with --http."`
+	Call           call                   `cmd:"" help:"Call one tool in this process and print the answer as the model would see it."`
+	Keep           keep                   `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
+	Observations   observationsCmd        `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
+	Tokens         tokensCmd              `cmd:"" help:"Count tokens, and show what the policy would decide."`
+	Stats          statsCmd               `cmd:"" help:"Show how many tokens were saved, per tool."`
+	Context        transcripts.ContextCmd `cmd:"" help:"Show what fills the context of a client, from its transcript."`
+	Compact        transcripts.Compact    `cmd:"" help:"Make a client's transcript fit a budget: outputs become pointers."`
+	Usage          usageCmd               `cmd:"" help:"Tell the server how full the model's context is; a client's hook or status line runs it."`
+	Check          check                  `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
+	Join           joinCmd                `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
+	Generate       generate               `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`
+	Deliver        deliver                `cmd:"" help:"Hand in a part of a document, as the tool deliver does."`
+	Scan           scanCmd                `cmd:"" help:"Look at every file of a directory: kinds, languages, lines, sizes."`
+	Investigate    investigateCmd         `cmd:"" help:"Investigate a directory through an endpoint, or by its files alone; print the report."`
+	Investigations investigationsCmd      `cmd:"" help:"List, show, verify and remove investigations."`
+	Doctor         doctor                 `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
+	Version        version                `cmd:"" help:"Print the version."`
+	Completion     completion             `cmd:"" help:"Print a completion script for bash, zsh or fish."`
+	Complete       complete               `cmd:"" name:"__complete" hidden:"" help:"Print completions for the cursor; the completion scripts call it."`
 }
 
 // run is the whole program without its process: it returns the exit code.

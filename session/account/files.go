@@ -86,44 +86,18 @@ func (s *Accounts) locked(do func() error) error {
 	return do()
 }
 
-// lock polls for the file lock until its pauses add up to a second.
+// lock waits for the file lock, up to a second.
 func (s *Accounts) lock() (*os.File, error) {
 	root, err := s.root(true)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	waited := time.Duration(0)
-	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		f, err := root.OpenFile(lockName, os.O_RDWR|os.O_CREATE|osfile.Nonblock, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		ok, err := osfile.TryLock(f, true)
-		if ok && isLinked(root, f) { // else it was deleted by hand meanwhile
-			return f, nil
-		}
-		osfile.Unlock(f)
-		_ = f.Close()
-		if err != nil {
-			return nil, err
-		}
-		if waited >= lockWait {
-			return nil, errBusy
-		}
-		time.Sleep(pause)
-		waited += pause
+	f, err := osfile.LockIn(root, lockName, lockWait)
+	if errors.Is(err, osfile.ErrBusy) {
+		err = errBusy
 	}
-}
-
-// isLinked reports whether the lock file still exists under its name.
-func isLinked(root *os.Root, f *os.File) bool {
-	open, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := root.Lstat(lockName)
-	return err == nil && os.SameFile(open, named)
+	return f, err
 }
 
 // load reads a file. A missing, torn or overlong file is not found: an account begins again then, which is what

@@ -21,6 +21,8 @@ import (
 const (
 	maxText   = 200 // bytes of one text field, so that a line stays below 64 KiB
 	maxOrigin = 8
+	maxOpened = 200
+	maxPaths  = 40 << 10 // bytes of all paths in Opened
 	maxFile   = 64 << 20 // bytes of one process on one day: about 200,000 calls
 	day       = "20060102"
 	ext       = ".jsonl"
@@ -210,10 +212,23 @@ func (c Call) bounded() Call {
 	for i, s := range c.Origin {
 		c.Origin[i] = content.ClipEnd(s, maxText)
 	}
+	c.boundOpened()
 	for _, f := range []*float64{&c.SeenMargin, &c.Millis} {
 		if math.IsNaN(*f) || math.IsInf(*f, 0) {
 			*f = 0
 		}
 	}
 	return c
+}
+
+// boundOpened bounds the files that were opened: those that are left out are counted.
+func (c *Call) boundOpened() {
+	size := 0
+	for i, f := range c.Opened {
+		if size += len(f.File) + 32; i == maxOpened || size > maxPaths {
+			c.OpenedMore += len(c.Opened) - i
+			c.Opened = slices.Clone(c.Opened[:i])
+			return
+		}
+	}
 }

@@ -44,6 +44,9 @@ type Call struct {
 	Source string   `json:"source,omitempty"` // file or observation that the call names
 	Covers *Range   `json:"covers,omitempty"` // the part of it that was shown; nil: not a part
 	Origin []string `json:"origin,omitempty"` // what a stored output was derived from, at most 8 names
+	Opened []Opened `json:"opened,omitempty"` // files of which a line was shown, at most 200
+	// OpenedMore is how many such files are left out of Opened.
+	OpenedMore int `json:"opened_more,omitempty"`
 
 	Reason     string `json:"reason,omitempty"`  // of the verdict
 	Deficit    int    `json:"deficit,omitempty"` // tokens missing
@@ -61,6 +64,12 @@ type Call struct {
 	Client        string `json:"client,omitempty"`
 	ClientVersion string `json:"client_version,omitempty"`
 	Model         string `json:"model,omitempty"` // whose tokens were counted
+}
+
+// Opened is a file of which an answer showed something.
+type Opened struct {
+	File  string `json:"file"`  // absolute path
+	Shown int64  `json:"shown"` // bytes of it that were shown
 }
 
 // Range is a part of a source, both ends included.

@@ -128,6 +128,7 @@ func (d folder) lstat(name string) (info, error) {
 	}
 	return info{
 		name: name, size: s.Size, mod: time.Unix(s.Mtim.Unix()), id: statIdent(&s),
+		changed: s.Ctim.Nano(), disk: s.Blocks * blockSize,
 		mode: modeOf(uint32(s.Mode)), //nolint:unconvert // darwin's Mode is a uint16
 	}, nil
 }
@@ -139,6 +140,8 @@ type info struct {
 	mode fs.FileMode
 	mod  time.Time
 	id   ident
+
+	changed, disk int64 // see [Mark]
 }
 
 func (i info) Name() string       { return i.name }

@@ -16,6 +16,7 @@ type Entry struct {
 	Size     int64
 	Modified time.Time
 	In       *Held // of a file, if Hold is set: release it; if nil, open the file by [Root.OpenFile]
+	Mark     *Mark // with Marks
 }
 
 // Options of a walk.
@@ -25,11 +26,16 @@ type Options struct {
 	All   bool   // include hidden and ignored entries (.git is listed, never entered)
 	Depth int    // 0: unlimited; 1: the entries of Start only
 	Stat  bool   // fill in Size and Modified
+	Marks bool   // fill in Mark too; needs Stat
 	Hold  bool   // files will be opened: see [Entry].In
 	Ahead bool   // visits take long: walk concurrently with them, as with Stat
 
 	// Progress, if not nil, is called now and then with the report so far.
 	Progress func(Report)
+
+	// Skipped, if not nil, is called for each hidden or ignored entry, in the goroutine of the walk: not that of visit. A
+	// directory is one entry. ".git" counts as hidden here.
+	Skipped func(path, why string)
 }
 
 // Report counts what a walk found and what it skipped.

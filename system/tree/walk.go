@@ -297,6 +297,9 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 		if !isGit {
 			w.report.Ignored++
 		}
+		if w.o.Skipped != nil {
+			w.o.Skipped(string(w.path)+string(name), SkippedHidden)
+		}
 		return nil
 	}
 	at := len(w.path)
@@ -313,6 +316,9 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 	}
 	if w.stack[top].rules.ignores(e.Path, base, e.Type == Dir) {
 		w.report.Ignored++
+		if w.o.Skipped != nil {
+			w.o.Skipped(e.Path, SkippedIgnored)
+		}
 		return nil
 	}
 	var sub folder
@@ -390,6 +396,10 @@ func (w *walker) describe(dir folder, name string, e *Entry) bool {
 		return false
 	}
 	e.Size, e.Modified, e.Type = at.Size(), at.ModTime(), kindOf(at.Mode()).typeOf()
+	if w.o.Marks {
+		m := at.mark()
+		e.Mark = &m
+	}
 	return true
 }
 

@@ -29,6 +29,7 @@ type readArgs struct {
 func Read() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "read",
+		Opens:       tools.OpensSource,
 		Title:       "Read files",
 		Description: "Read a file as text, an image as an image, or all files that match a glob.",
 		Effect:      tools.ReadOnly,

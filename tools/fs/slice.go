@@ -15,6 +15,7 @@ import (
 func Slice() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "slice",
+		Opens:       tools.OpensSource,
 		Title:       "Show a part",
 		Description: "Show a part of a file or observation: one range of lines, chars, bytes or records (both ends included), or one JSON value.",
 		Rules: []string{

@@ -35,6 +35,7 @@ func JQ(o Options) tools.Tool {
 func newTool(r runner) tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "jq",
+		Opens:       tools.OpensSource,
 		Title:       "Query JSON",
 		Description: "jq on JSON, NDJSON; a table row is an object, a diff file {file, old_file, status, added, deleted, hunks}, a log line {line, time, level (lower case), source, text, key=value pairs}, a git commit {commit, author, date, subject, files, added, deleted}, other text {line, text}",
 		Rules:       rules(),

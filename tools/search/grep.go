@@ -15,6 +15,7 @@ import (
 func Grep() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "grep",
+		Opens:       tools.OpensSource,
 		Title:       "Grep a source",
 		Description: "Show the matching lines of one source, a page at a time; for one-line JSON, the matching values with their JSON Pointer.",
 		Rules:       []string{countingRule, "show=groups cannot be combined with invert or context."},

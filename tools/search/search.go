@@ -18,6 +18,7 @@ import (
 func Search() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "search",
+		Opens:       tools.OpensHits,
 		Title:       "Search files",
 		Description: "Search files, or stored observations (path obs:), for matching lines; long results are stored as NDJSON.",
 		Rules:       []string{countingRule, "show=groups cannot be combined with context."},

@@ -143,3 +143,19 @@ func suggest(ctx context.Context, root *tree.Root, rel, before string, types ...
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
+
+// File returns the absolute path that the name of a file below a root means, without opening it; ok is false for other
+// names.
+func (s Set) File(name string) (path string, ok bool) {
+	if place, _, err := s.namedPlace(name); place != nil || err != nil || len(s.Roots) == 0 {
+		return "", false
+	}
+	if plain, quoted := unquote(name); quoted {
+		name = plain
+	}
+	root, rel, _, err := s.inRoot(name)
+	if err != nil || root == nil {
+		return "", false
+	}
+	return filepath.Join(root.Dir(), filepath.FromSlash(rel)), true
+}

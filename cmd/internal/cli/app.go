@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-funnel/mcp-funnel/agents/investigator"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -21,6 +22,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/documents"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
@@ -35,6 +37,8 @@ type App struct {
 	Sources source.Set
 	Shell   *shell.Shell
 	Log     *slog.Logger
+
+	Investigator *investigate.Investigator
 }
 
 // Open wires an app. If local is true its callers are on this machine, and receipts may name the data file. If the
@@ -67,10 +71,11 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 		a.Trace = nil
 	}
 	a.Shell = s.NewShell(o, a.Store)
-	a.Catalog = server.Catalog(
-		server.Parts{JQ: o.JQ, Shell: a.Shell, Documents: s.Documents(), Toolsets: s.ToolsetNames()},
-	)
-	if a.Sources, err = s.OpenRoots(a.Store, a.Shell); err != nil {
+	a.Investigator = a.newInvestigator(o, traceDir)
+	a.Catalog = server.Catalog(server.Parts{
+		JQ: o.JQ, Shell: a.Shell, Documents: s.Documents(), Investigator: a.Investigator, Toolsets: s.ToolsetNames(),
+	})
+	if a.Sources, err = s.OpenRoots(a.Store, a.places(observations.Local)...); err != nil {
 		a.Close()
 		return nil, err
 	}
@@ -98,7 +103,29 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 		a.Close()
 		return nil, UsageError{err}
 	}
+	if s.InvestigateBy == "endpoint" {
+		if err := a.UseEndpoint(s, true); err != nil {
+			a.Close()
+			return nil, err
+		}
+	}
 	return a, nil
+}
+
+// UseEndpoint has the endpoint of the settings answer orders of investigations; with forCallers also those of the tool.
+func (a *App) UseEndpoint(s *Settings, forCallers bool) error {
+	client, counter, err := s.Endpoint()
+	if err != nil {
+		return err
+	}
+	if s.EndpointAllowRemote {
+		a.Log.Warn("what an investigation reads is sent to the endpoint", "endpoint", s.EndpointURL)
+	}
+	a.Investigator.Use(investigator.New(investigator.Options{
+		Client: client, Name: s.EndpointName, Funnel: a.Funnel, Store: a.Store, Count: counter.Count,
+		Tools: server.Catalog(server.Parts{JQ: s.Options().JQ}),
+	}), forCallers)
+	return nil
 }
 
 // Accounts returns the accounts of sessions whose clients report their usage; nil if there is no store to keep them in.
@@ -161,9 +188,23 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 	return denied
 }
 
-// sources opens the roots; those that cannot be opened are absent. Tools see nothing that is hidden.
-func (s *Settings) OpenRoots(store *observations.Store, sh *shell.Shell) (source.Set, error) {
-	src := source.Set{Places: places(store, sh, observations.Local)}
+// newInvestigator returns what keeps investigations, in the store.
+func (a *App) newInvestigator(o Options, traceDir string) *investigate.Investigator {
+	options := investigate.Options{Trace: traceDir, Slice: o.Shell.Slice}
+	if a.Store != nil && a.Store.Unwritable() == nil {
+		options.Store = a.Store.Dir()
+	}
+	return investigate.New(options)
+}
+
+// Caller returns the command line as one who looks at investigations.
+func (a *App) Caller() investigate.Caller {
+	return investigate.Caller{Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count}
+}
+
+// OpenRoots opens the roots; those that cannot be opened are absent. Tools see nothing that is hidden.
+func (s *Settings) OpenRoots(store *observations.Store, places ...source.NamedPlace) (source.Set, error) {
+	src := source.Set{Places: places}
 	denied := s.hidden(store)
 	for _, dir := range s.RootDirs() {
 		r, err := tree.Open(dir, denied...)
@@ -184,10 +225,11 @@ func (s *Settings) OpenRoots(store *observations.Store, sh *shell.Shell) (source
 }
 
 // places lists the places besides the roots that an owner may name, in the order in which they are asked.
-func places(store *observations.Store, sh *shell.Shell, owner string) []source.NamedPlace {
+func (a *App) places(owner string) []source.NamedPlace {
 	return []source.NamedPlace{
-		source.Observations(store, owner),
-		source.Scratch(func() (*tree.Root, error) { return sh.Root(owner) }),
+		source.Observations(a.Store, owner),
+		source.Scratch(func() (*tree.Root, error) { return a.Shell.Root(owner) }),
+		a.Investigator.Place(owner),
 	}
 }
 
@@ -212,6 +254,7 @@ func (a *App) Tool(name string) (tools.Tool, error) {
 // Close closes all that Open opened, and ends the commands that run.
 func (a *App) Close() {
 	a.Shell.Close()
+	a.Investigator.Close()
 	for _, r := range a.Sources.Roots {
 		_ = r.Close()
 	}
@@ -226,7 +269,7 @@ func (a *App) Close() {
 // SourcesOf returns what a session may name: all roots, and the observations of its owner.
 func (a *App) SourcesOf(who funnel.Session) source.Set {
 	src := a.Sources
-	src.Places = places(a.Store, a.Shell, who.Owner)
+	src.Places = a.places(who.Owner)
 	return src
 }
 

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
+)
+
+type scanCmd struct {
+	Path string `arg:"" optional:"" help:"Directory below a root; the first root by default."`
+	All  bool   `env:"-" help:"Hidden and ignored entries too, and node_modules, __pycache__, virtual environments and *.egg-info. .git is never entered."`
+	JSON bool   `env:"-" name:"json" help:"Print the figures as JSON."`
+}
+
+func (c *scanCmd) Help() string {
+	return `Looks at each file once: kind, language, lines, size and age. No model takes part.
+
+Examples:
+
+  mcp-funnel scan
+  mcp-funnel scan src --json | jq '.largest[:3]'`
+}
+
+// Run prints what a scan found.
+func (c *scanCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	app, err := s.Open(w, true)
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	ctx, stop := cli.UntilSignal(ctx)
+	defer stop()
+	bar := cli.NewBar(w.Err, "scan", time.Now())
+	r, err := investigate.Scan(ctx, app.Sources, c.Path, c.All, app.Counter.Count, bar.Progress)
+	bar.End()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return cli.WriteJSON(w.Out, r, "")
+	}
+	_, err = fmt.Fprint(w.Out, scanText(r))
+	return err
+}
+
+// scanText is the report for a person.
+func scanText(r investigate.ScanReport) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%s, %s lines, %s bytes (%s on the disk), about %s tokens of text\n", r.Target,
+		content.Plural(r.Files, "file", "files"), thousands(r.Lines), thousands(r.Bytes), thousands(r.DiskBytes), thousands(r.Tokens))
+	for _, t := range []struct {
+		title string
+		count map[string]int64
+	}{{"categories (files)", r.Categories}, {"languages (lines)", r.Languages}} {
+		var names []string
+		for name := range t.count {
+			names = append(names, name)
+		}
+		slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(t.count[b], t.count[a]), cmp.Compare(a, b)) })
+		fmt.Fprintf(&b, "\n%s:\n", t.title)
+		for _, name := range names[:min(len(names), 12)] {
+			fmt.Fprintf(&b, "  %12s  %s\n", thousands(t.count[name]), name)
+		}
+	}
+	b.WriteString("\nlargest:\n")
+	for _, f := range r.Largest[:min(len(r.Largest), 10)] {
+		fmt.Fprintf(&b, "  %12s  %s\n", thousands(f.Bytes), content.VisibleLine(f.Path))
+	}
+	b.WriteString("\nchanged last:\n")
+	for _, f := range r.Recent[:min(len(r.Recent), 10)] {
+		fmt.Fprintf(&b, "  %s  %s\n", f.Modified.Format("2006-01-02 15:04"), content.VisibleLine(f.Path))
+	}
+	if len(r.Skipped) > 0 {
+		b.WriteString("\nskipped (--all looks at them too):\n")
+	}
+	for i, k := range r.Skipped {
+		if i == 20 {
+			fmt.Fprintf(&b, "  and %d more\n", len(r.Skipped)-i)
+			break
+		}
+		files := "not counted"
+		if k.Files >= 0 {
+			files = content.Plural(k.Files, "file", "files")
+		}
+		fmt.Fprintf(&b, "  %s: %s, %s\n", content.VisibleLine(k.Path), k.Why, files)
+	}
+	for _, e := range r.Errors {
+		fmt.Fprintf(&b, "not read: %s\n", content.VisibleLine(e))
+	}
+	return b.String()
+}
+
+// thousands writes a number with blanks between thousands.
+func thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,439 @@
+package investigate
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
+)
+
+// answer takes the note of a call, or shows an order again.
+func (w *work) answer(a Args) error {
+	if err := w.load(true); err != nil {
+		return err
+	}
+	if a.Order == "" {
+		n, err := parseNote(a.Note)
+		if err != nil {
+			return err
+		}
+		first, err := w.acceptPlan(n.Plan, nil)
+		if err != nil {
+			return err
+		}
+		return w.next(first)
+	}
+	id, err := entries.ParseOrder(a.Order)
+	if err != nil {
+		return err
+	}
+	o, ok, err := w.inv.Order(id)
+	if err == nil && !ok {
+		err = unknownOrder(a.Order, entries.ErrUnknown)
+	}
+	if err != nil {
+		return err
+	}
+	if a.Note == "" {
+		return w.again(o)
+	}
+	n, err := parseNote(a.Note)
+	if err != nil {
+		return err
+	}
+	n.by = entries.Agent
+	first, more, err := w.accept(o, n)
+	if err != nil {
+		return err
+	}
+	if !more {
+		return w.out.Page().Text([]byte(first))
+	}
+	return w.next(first)
+}
+
+// again shows an order that was given out before.
+func (w *work) again(o entries.Order) error {
+	if o.Answered != nil {
+		return fmt.Errorf("%s was answered at %s: investigate without order gives out the next one", o.Name(),
+			o.Answered.Format("2006-01-02 15:04:05 MST"))
+	}
+	for _, d := range o.Dirs {
+		if w.dirs[d.Path] == nil {
+			return fmt.Errorf("%s: its directory %s is gone; investigate without order gives out the next one", o.Name(), d.Path)
+		}
+	}
+	text, err := w.orderText(o)
+	if err != nil {
+		return err
+	}
+	w.attach(o)
+	return w.out.Page().Text([]byte(text))
+}
+
+// accept keeps a note. first is what the answer begins with; more says that the next order follows.
+func (w *work) accept(o entries.Order, n Note) (first string, more bool, err error) {
+	if n.Thoughts != "" {
+		w.inv.Log("%s thoughts: %s", o.Name(), content.ClipBytes(n.Thoughts, 4000))
+	}
+	if o.Answered != nil {
+		w.inv.Log("%s late note: %s", o.Name(), content.ClipBytes(fmt.Sprintf("%+v", n), 4000))
+		return o.Name() + " was answered already: this note is in the log, and changes nothing.\n", true, nil
+	}
+	switch o.Step {
+	case entries.Planning:
+		if n.Plan == nil && n.Survey == nil {
+			return "", false, errors.New("the note: this order asks for {survey, plan}")
+		}
+		first, err = w.acceptPlan(n.Plan, n.Survey)
+		more = true
+	case entries.Reporting:
+		if n.Report == nil {
+			return "", false, errors.New("the note: this order asks for {report: {brief, detailed}}")
+		}
+		first, err = w.acceptReport(o, n)
+		more = true
+	default:
+		first, more, err = w.acceptDirs(&o, n)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	if len(o.Open) == 0 && more {
+		now := w.now().UTC()
+		o.Answered = &now
+	}
+	o.Turns += max(n.turns, w.turnsOf(o))
+	if err := w.inv.PutOrder(o); err != nil {
+		return "", false, err
+	}
+	for i := range w.orders {
+		if w.orders[i].ID == o.ID {
+			w.orders[i] = o
+		}
+	}
+	return first, more, nil
+}
+
+// acceptPlan keeps a plan and a survey. What is finished stays.
+func (w *work) acceptPlan(p *plan.Plan, s *Survey) (string, error) {
+	if s != nil {
+		if err := w.inv.Write(entries.SurveyName, s); err != nil {
+			return "", err
+		}
+	}
+	if p == nil {
+		p = &plan.Plan{} // the default
+	} else {
+		p.By = entries.Agent
+	}
+	if err := w.inv.Write(entries.PlanName, p); err != nil {
+		return "", err
+	}
+	w.plan, w.planned = *p, true
+	w.apply()
+	w.inv.Log("plan accepted: %d orders", len(w.applied.Units))
+	text := fmt.Sprintf("plan accepted: %s, ~%d tokens to read", content.Plural(int64(len(w.applied.Units)), "order", "orders"),
+		w.price(w.applied.Units))
+	if n := len(w.applied.Skipped); n > 0 {
+		text += fmt.Sprintf("; %s skipped", content.Plural(int64(n), "directory", "directories"))
+	}
+	if n := len(w.applied.Unknown); n > 0 {
+		text += "; not found and ignored: " + content.ClipBytes(strings.Join(w.applied.Unknown, ", "), 200)
+	}
+	if len(w.applied.Units) == 0 {
+		text += "; nothing is left to look at"
+	}
+	return text + "\n", nil
+}
+
+// kept is what accepting the directories of a note came to.
+type kept struct {
+	dirs      []string
+	problems  []string // in words
+	citations []evidence.Citation
+}
+
+// acceptDirs keeps what a note says of the directories of an order.
+func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, err error) {
+	open := n.Done != nil && !*n.Done
+	if len(n.Dirs) == 0 && !open && n.partial == "" {
+		return "", false, fmt.Errorf("the note: dirs is missing: one element for each of %s (or done: false, to hand in flags and files first)",
+			content.ClipBytes(strings.Join(o.Open, ", "), 300))
+	}
+	base := o.Dirs[0].Path
+	for _, d := range n.Dirs { // before anything is kept
+		if err := w.refusePasted(d.Summary, base, d.Path); err != nil {
+			return "", false, err
+		}
+	}
+	var k kept
+	for _, d := range n.Dirs {
+		if err := w.acceptDir(o, n, d, &k); err != nil {
+			return "", false, err
+		}
+	}
+	if len(n.Dirs) > 0 && len(k.dirs) == 0 {
+		return "", false, fmt.Errorf("the note: nothing was kept: %s; this order is for %s", strings.Join(k.problems, "; "),
+			content.ClipBytes(strings.Join(o.Open, ", "), 300))
+	}
+	if err := w.acceptFiles(o, n, &k); err != nil {
+		return "", false, err
+	}
+	if err := w.acceptFlags(o, n, base, &k); err != nil {
+		return "", false, err
+	}
+	w.inv.Log("note %s kept %s", o.Name(), strings.Join(k.dirs, ", "))
+	return w.keptText(o, n, &k, open), !open, nil
+}
+
+func (w *work) refusePasted(summary, base, p string) error {
+	at, _ := w.resolvePath(p, base)
+	var files []string
+	if d := w.dirs[at]; d != nil {
+		for _, f := range d.files {
+			files = append(files, f.Path)
+		}
+	} else {
+		files = []string{at}
+	}
+	if name, is := w.pasted(summary, files); is {
+		return fmt.Errorf("the note: the summary of %s holds %d or more lines of %s in a row: summaries only, cite lines instead",
+			content.ClipBytes(p, 80), pastedLines, content.ClipBytes(name, 80))
+	}
+	return nil
+}
+
+// acceptDir keeps what a note says of one directory.
+func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
+	p, ok := w.resolvePath(d.Path, o.Dirs[0].Path)
+	dir := w.dirs[p]
+	if !slices.ContainsFunc(o.Dirs, func(a plan.Assigned) bool { return a.Path == p }) {
+		k.problems = append(k.problems, content.ClipBytes(d.Path, 80)+" is not part of this order")
+		return nil
+	}
+	if !ok || dir == nil {
+		k.problems = append(k.problems, p+" is gone")
+		o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p })
+		return nil
+	}
+	before := w.notes[p]
+	if before.By != entries.Mechanical && before.Order != "" && before.Order != o.ID && before.CachedAt.After(o.IssuedAt) && !w.due(p) {
+		k.problems = append(k.problems, p+" was answered by another order meanwhile; this summary is in the log")
+		w.inv.Log("%s late summary of %s: %s", o.Name(), p, d.Summary)
+		o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p })
+		return nil
+	}
+	if d.Unchanged && d.Summary == "" {
+		if _, own := w.fresh(p); !own || before.By == entries.Mechanical {
+			k.problems = append(k.problems, p+": unchanged does not hold: write its summary")
+			return nil
+		}
+		d.Summary = before.Summary
+		if d.DominantCategory == "" {
+			d.DominantCategory, d.NotableFiles = before.DominantCategory, before.NotableFiles
+		}
+	}
+	citations := evidence.Check(d.Summary, p, reader{w})
+	note := entries.Dir{
+		Path: filepath.Join(w.target, filepath.FromSlash(p)), RelativePath: p, ChildCount: len(dir.files) + len(dir.subs),
+		Summary: content.ClipEnd(evidence.Repair(d.Summary, citations), maxSummary), NotableFiles: d.NotableFiles,
+		DominantCategory: d.DominantCategory, StillUnknown: first(d.StillUnknown, n.StillUnknown), CachedAt: w.now().UTC(),
+		Quality: entries.Quality{
+			Confidence: either(d.Confidence, n.Confidence), Completeness: either(d.Completeness, n.Completeness),
+			ConfidenceReason: first(d.ConfidenceReason, n.ConfidenceReason), By: n.by, Order: o.ID,
+			Partial: n.partial != "", PartialReason: n.partial, Evidence: citations, Fingerprint: dir.fingerprint(),
+		},
+		Coverage: w.coverage(p),
+	}
+	if note.DominantCategory == "" {
+		note.DominantCategory = dir.dominant()
+	}
+	if print := o.Print(p); print != "" && print != note.Fingerprint {
+		note.Fingerprint = print // what was read is not what is there now: it stays due
+		k.problems = append(k.problems, p+" changed since the order was given out, and is due again")
+	}
+	stored, err := w.inv.PutDir(note)
+	if err != nil {
+		return err
+	}
+	if !stored {
+		k.problems = append(k.problems, p+": a whole note is there, a partial one does not replace it")
+	} else {
+		w.notes[p] = note
+	}
+	k.dirs = append(k.dirs, p)
+	k.citations = append(k.citations, citations...)
+	o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p })
+	return nil
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return content.ClipEnd(t, maxShort)
+		}
+	}
+	return ""
+}
+
+func either(a, b *float64) *float64 {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// acceptFiles keeps what a note says of files.
+func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
+	base := o.Dirs[0].Path
+	for _, f := range n.Files {
+		p, ok := w.resolvePath(f.Path, base)
+		var file *scan.File
+		if d := w.dirs[path.Dir(p)]; ok && d != nil {
+			file = d.file(p)
+		}
+		if file == nil || !slices.ContainsFunc(o.Dirs, func(a plan.Assigned) bool { return a.Path == path.Dir(p) }) {
+			k.problems = append(k.problems, content.ClipBytes(f.Path, 80)+" is no file of this order")
+			continue
+		}
+		if err := w.refusePasted(f.Summary, base, p); err != nil {
+			return err
+		}
+		citations := evidence.Check(f.Summary, path.Dir(p), reader{w})
+		e := entries.File{
+			Path: filepath.Join(w.target, filepath.FromSlash(p)), RelativePath: p, SizeBytes: file.Size,
+			Category: first(f.Category, file.Category), Summary: evidence.Repair(f.Summary, citations), Notable: f.Notable,
+			NotableReason: f.NotableReason, CachedAt: w.now().UTC(),
+			Quality: entries.Quality{
+				Confidence: either(f.Confidence, n.Confidence), Completeness: either(f.Completeness, n.Completeness),
+				ConfidenceReason: f.ConfidenceReason, By: n.by, Order: o.ID, Evidence: citations, Fingerprint: file.Hash,
+			},
+		}
+		if _, err := w.inv.PutFile(e); err != nil {
+			return err
+		}
+		w.files[p] = e
+		k.citations = append(k.citations, citations...)
+	}
+	return nil
+}
+
+// acceptFlags keeps the flags of a note.
+func (w *work) acceptFlags(o *entries.Order, n Note, base string, k *kept) error {
+	if len(n.Flags) == 0 {
+		return nil
+	}
+	var flags []entries.Flag
+	for _, f := range n.Flags {
+		p := f.Path
+		if p != "general" {
+			at, ok := w.resolvePath(p, base)
+			if !ok {
+				k.problems = append(k.problems, "flag: "+content.ClipBytes(p, 80)+" is not there, kept as general")
+				at = "general"
+			}
+			p = at
+		}
+		flags = append(flags, entries.Flag{
+			Path: p, Severity: f.Severity, Finding: strings.Join(strings.Fields(f.Finding), " "), At: w.now().UTC(), Order: o.ID,
+		})
+	}
+	return w.inv.AddFlags(flags...)
+}
+
+// maxProblems is how many problems an answer names.
+const maxProblems = 3
+
+// keptText is what an answer says of the note before: at most 150 tokens.
+func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
+	var b strings.Builder
+	b.WriteString("kept: ")
+	switch {
+	case len(k.dirs) == 0:
+		fmt.Fprintf(&b, "%s, %s", content.Plural(int64(len(n.Flags)), "flag", "flags"), content.Plural(int64(len(n.Files)), "file", "files"))
+	case len(k.dirs) == 1:
+		b.WriteString(content.ClipEnd(k.dirs[0], 80))
+	default:
+		fmt.Fprintf(&b, "%s and %d more", content.ClipEnd(k.dirs[0], 80), len(k.dirs)-1)
+	}
+	b.WriteString(". " + evidenceText(k.citations) + "\n")
+	for _, p := range k.problems[:min(len(k.problems), maxProblems)] {
+		w.out.Note(content.ClipEnd(p, 120))
+	}
+	if more := len(k.problems) - maxProblems; more > 0 {
+		w.out.Note(fmt.Sprintf("and %d more problems", more))
+	}
+	if len(k.dirs) > 0 {
+		b.WriteString(w.coverageText(k.dirs, n.Completeness))
+	}
+	switch {
+	case open:
+		fmt.Fprintf(&b, "%s stays yours: hand in its note when it is whole.\n", o.Name())
+	case len(o.Open) > 0:
+		fmt.Fprintf(&b, "still open in %s: %s\n", o.Name(), content.ClipEnd(strings.Join(o.Open, ", "), 200))
+	}
+	return b.String()
+}
+
+// evidenceText says what looking up the citations gave, and names the first ones that do not hold.
+func evidenceText(all []evidence.Citation) string {
+	if len(all) == 0 {
+		return "evidence: none cited (file.go:12 \"quote\" is)"
+	}
+	c := evidence.Count(all)
+	text := fmt.Sprintf("evidence: %d of %d hold", c.Holds+c.Moved, len(all))
+	named := 0
+	for _, x := range all {
+		if named == 2 || x.Verdict == evidence.Holds || x.Verdict == evidence.Unanchored {
+			continue
+		}
+		named++
+		cited := content.ClipEnd(x.Cited, 60)
+		switch x.Verdict {
+		case evidence.Moved:
+			text += fmt.Sprintf("; %s moved to :%d (repaired)", cited, x.Line)
+		case evidence.Unknown:
+			text += fmt.Sprintf("; %s cannot be checked", cited)
+		default:
+			if x.Quote != "" {
+				text += fmt.Sprintf("; %s %q is not there: cite it or drop it", cited, content.ClipEnd(x.Quote, 50))
+			} else {
+				text += fmt.Sprintf("; %s is not there", cited)
+			}
+		}
+	}
+	if c.Unanchored > 0 {
+		text += fmt.Sprintf("; %d without a quote prove nothing", c.Unanchored)
+	}
+	return text
+}
+
+// tell shows a text that needs no order; a view longer than a page ends with the exact next call.
+func (w *work) tell(text string, next tools.Call) error {
+	page := w.out.Page()
+	fits := len(text)
+	if w.in.BytesThatFit != nil {
+		fits = min(fits, w.in.BytesThatFit([]byte(text)))
+	}
+	if cut := strings.LastIndexByte(text[:fits], '\n'); fits < len(text) && cut > 0 {
+		fits = cut + 1
+	}
+	if err := page.Text([]byte(text[:fits])); err != nil {
+		return err
+	}
+	if fits < len(text) {
+		page.SetTextRange("bytes", 0, int64(fits)-1, int64(len(text)))
+		page.Next(next)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package investigate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// Caller is who looks at investigations besides the tool's callers: the command line, resources.
+type Caller struct {
+	Sources source.Set
+	Owner   string
+	Count   func(text string) int // of tokens
+
+	// NewCounter makes counters for a model; nil: Count counts.
+	NewCounter func() tools.TokenCounter
+}
+
+func (c Caller) counter() tools.TokenCounter {
+	if c.NewCounter != nil {
+		return c.NewCounter()
+	}
+	return &counted{count: c.Count}
+}
+
+// ErrNone is the error for a directory that nobody has investigated.
+var ErrNone = errors.New("no investigation")
+
+// Meta describes an investigation.
+type Meta = entries.Meta
+
+// quiet is the output of work that answers no call: what it would note is dropped.
+type quiet struct{ tools.Output }
+
+func (quiet) Note(string)                   {}
+func (quiet) Progress(int64, int64, string) {}
+func (quiet) Attach(any)                    {}
+
+// counted is a token counter that counts with a function.
+type counted struct {
+	count func(string) int
+	n     int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.n += int64(c.count(string(p)))
+	return len(p), nil
+}
+
+func (c *counted) Total() (int64, float64) { return c.n, 0 }
+
+// on runs do on an investigation that exists, named by directory or inv:ID.
+func (i *Investigator) on(ctx context.Context, c Caller, name string, do func(w *work) error) error {
+	if i.store == nil {
+		return errNoStore
+	}
+	w := &work{i: i, ctx: ctx, out: quiet{}, now: time.Now, in: tools.Input{
+		Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter,
+	}}
+	var err error
+	if id, ok := strings.CutPrefix(name, entries.Prefix); ok {
+		w.inv, err = i.store.Get(c.Owner, id)
+	} else {
+		var dir string
+		if dir, err = c.Sources.Directory(name); err != nil {
+			return err
+		}
+		w.inv, err = i.store.Find(c.Owner, dir)
+	}
+	if errors.Is(err, entries.ErrUnknown) {
+		return fmt.Errorf("%s: %w", content.ClipBytes(strings.TrimSpace("investigation "+name), 200), ErrNone)
+	}
+	if err == nil {
+		err = w.resolve()
+	}
+	if err != nil {
+		return err
+	}
+	unlock, err := w.inv.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := w.load(false); err != nil {
+		return err
+	}
+	return do(w)
+}
+
+// List returns the investigations of an identity, the last used first.
+func (i *Investigator) List(owner string) ([]Meta, error) {
+	if i.store == nil {
+		return nil, errNoStore
+	}
+	return i.store.List(owner)
+}
+
+// View returns the status, flags, weak entries or report of an investigation as text.
+func (i *Investigator) View(ctx context.Context, c Caller, name, what string) (text string, err error) {
+	err = i.on(ctx, c, name, func(w *work) error {
+		switch what {
+		case "flags":
+			text, err = w.flagsText()
+		case "weak":
+			text = w.weakText()
+		case "report":
+			var r Report
+			if r, err = w.makeReport(); err == nil {
+				text = r.Text()
+			}
+		default:
+			text = w.statusText()
+		}
+		return err
+	})
+	return text, err
+}
+
+// Report returns the report of an investigation.
+func (i *Investigator) Report(ctx context.Context, c Caller, name string) (r Report, err error) {
+	err = i.on(ctx, c, name, func(w *work) error {
+		r, err = w.makeReport()
+		return err
+	})
+	return r, err
+}
+
+// makeReport makes the report and keeps it for inv:ID/report.
+func (w *work) makeReport() (Report, error) {
+	r, err := w.report()
+	if err == nil {
+		err = w.inv.Write(shownReport, r)
+	}
+	if err == nil {
+		err = w.evaluate()
+	}
+	return r, err
+}
+
+// Remove deletes an investigation and returns its ID.
+func (i *Investigator) Remove(c Caller, name string) (id string, err error) {
+	if i.store == nil {
+		return "", errNoStore
+	}
+	id, ok := strings.CutPrefix(name, entries.Prefix)
+	if !ok {
+		dir, err := c.Sources.Directory(name)
+		if err != nil {
+			return "", err
+		}
+		inv, err := i.store.Find(c.Owner, dir)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", content.ClipBytes(name, 200), ErrNone)
+		}
+		m, err := inv.Meta()
+		if err != nil {
+			return "", err
+		}
+		id = m.ID
+	}
+	if err := i.store.Remove(c.Owner, id); err != nil {
+		return "", fmt.Errorf("%s: %w", content.ClipBytes(name, 200), ErrNone)
+	}
+	return id, nil
+}
+
+// Verification is what looking at all notes again found.
+type Verification struct {
+	ID        string   `json:"id"`
+	Entries   int      `json:"entries"`
+	Citations int      `json:"citations"`
+	Stale     []string `json:"stale"` // entries of another state of the tree
+	Lost      []string `json:"lost"`  // citations that held and no longer do, as "entry: citation"
+}
+
+// Holds reports whether nothing is out of date.
+func (v Verification) Holds() bool { return len(v.Stale)+len(v.Lost) == 0 }
+
+// Text is the verification in lines.
+func (v Verification) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "inv:%s: %s, %s looked up\n", v.ID, content.Plural(int64(v.Entries), "entry", "entries"),
+		content.Plural(int64(v.Citations), "citation", "citations"))
+	for _, s := range v.Stale {
+		fmt.Fprintf(&b, "out of date: %s\n", content.VisibleLine(s))
+	}
+	for _, s := range v.Lost {
+		fmt.Fprintf(&b, "no longer holds: %s\n", content.VisibleLine(s))
+	}
+	if v.Holds() {
+		b.WriteString("all hold\n")
+	}
+	return b.String()
+}
+
+// Verify looks up every citation again and compares every entry with the tree.
+func (i *Investigator) Verify(ctx context.Context, c Caller, name string) (v Verification, err error) {
+	err = i.on(ctx, c, name, func(w *work) error {
+		v.ID, v.Stale, v.Lost = w.meta.ID, []string{}, []string{}
+		check := func(name, summary, dir string, before []evidence.Citation) {
+			v.Entries++
+			now := evidence.Check(summary, dir, reader{w})
+			v.Citations += len(now)
+			for _, c := range now {
+				held := slices.ContainsFunc(before, func(b evidence.Citation) bool {
+					return b.File == c.File && b.Quote == c.Quote && (b.Verdict == evidence.Holds || b.Verdict == evidence.Moved)
+				})
+				if held && c.Verdict != evidence.Holds {
+					v.Lost = append(v.Lost, name+": "+c.Cited)
+				}
+			}
+		}
+		for _, p := range sorted(w.notes) {
+			n := w.notes[p]
+			if fresh, _ := w.fresh(p); !fresh {
+				v.Stale = append(v.Stale, p)
+			}
+			check(p, n.Summary, p, n.Evidence)
+		}
+		for _, p := range sorted(w.files) {
+			f := w.files[p]
+			if file := w.dirs[path.Dir(p)].file(p); file == nil || file.Hash != f.Fingerprint {
+				v.Stale = append(v.Stale, p)
+			}
+			check(p, f.Summary, path.Dir(p), f.Evidence)
+		}
+		return ctx.Err()
+	})
+	return v, err
+}
+
+// Estimate is what investigating a directory would take.
+type Estimate struct {
+	Files       int   `json:"files"`
+	Directories int   `json:"directories"`
+	Tokens      int64 `json:"tokens"` // of all text
+	Orders      int   `json:"orders"` // by the default plan
+	Price       int64 `json:"price_tokens"`
+}
+
+// Estimate looks at a directory and keeps nothing.
+func (i *Investigator) Estimate(ctx context.Context, c Caller, name string) (e Estimate, err error) {
+	dir, err := c.Sources.Directory(name)
+	if err != nil {
+		return e, err
+	}
+	w := &work{i: i, ctx: ctx, out: quiet{}, in: tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}}
+	if err := w.resolveDir(dir); err != nil {
+		return e, err
+	}
+	if w.tree, err = scan.Scan(ctx, w.root, w.start, scan.Options{Count: w.count}); err != nil {
+		return e, err
+	}
+	w.index()
+	w.apply()
+	return Estimate{
+		Files: len(w.tree.Files), Directories: len(w.tree.Dirs), Tokens: w.wholeTokens(), Orders: len(w.applied.Units),
+		Price: w.price(w.applied.Units),
+	}, nil
+}

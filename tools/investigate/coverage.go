@@ -1,0 +1,101 @@
+package investigate
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+)
+
+// opened is what calls showed of files: bytes by path below the target, and the calls themselves.
+type opened struct {
+	shown map[string]int64
+	calls []openedCall
+}
+
+type openedCall struct {
+	at   time.Time
+	dirs map[string]bool
+}
+
+// openedFiles reads from the trace what was shown of the target's files since the investigation began. It is read once
+// for each call.
+func (w *work) openedFiles() opened {
+	if w.seen != nil {
+		return *w.seen
+	}
+	w.seen = &opened{shown: map[string]int64{}}
+	if w.i.options.Trace == "" {
+		return *w.seen
+	}
+	for c, err := range trace.Read(w.i.options.Trace, w.meta.StartedAt, nil) {
+		if err != nil || c.Owner != w.in.Owner || len(c.Opened) == 0 {
+			continue
+		}
+		call := openedCall{at: c.At, dirs: map[string]bool{}}
+		for _, f := range c.Opened {
+			rel, err := filepath.Rel(w.target, f.File)
+			if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+				continue
+			}
+			rel = filepath.ToSlash(rel)
+			w.seen.shown[rel] += f.Shown
+			call.dirs[path.Dir(rel)] = true
+		}
+		if len(call.dirs) > 0 {
+			w.seen.calls = append(w.seen.calls, call)
+		}
+	}
+	return *w.seen
+}
+
+// coverage returns what was opened of a directory's own files.
+func (w *work) coverage(dirs ...string) *entries.Coverage {
+	seen := w.openedFiles()
+	var c entries.Coverage
+	for _, p := range dirs {
+		for _, f := range w.dirs[p].files {
+			c.Files++
+			c.Bytes += f.Size
+			if shown, ok := seen.shown[f.Path]; ok {
+				c.Opened++
+				c.Shown += min(shown, f.Size)
+			}
+		}
+	}
+	return &c
+}
+
+// coverageText says what was opened beside what was rated.
+func (w *work) coverageText(dirs []string, rated *float64) string {
+	c := w.coverage(dirs...)
+	rating := ""
+	if rated != nil {
+		rating = fmt.Sprintf(" (you rated completeness %.2g)", *rated)
+	}
+	if c.Opened == 0 {
+		return "not read through this server" + rating + "\n"
+	}
+	return "opened here: " + c.Text() + rating + "\n"
+}
+
+// turnsOf counts the calls that opened files of an order's directories since it was given out.
+func (w *work) turnsOf(o entries.Order) int {
+	n := 0
+	for _, c := range w.openedFiles().calls {
+		if c.at.Before(o.IssuedAt) {
+			continue
+		}
+		for _, d := range o.Dirs {
+			if c.dirs[d.Path] {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}

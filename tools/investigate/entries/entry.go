@@ -1,0 +1,227 @@
+package entries
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
+)
+
+// Who wrote an entry.
+const (
+	Agent      = "agent"
+	Mechanical = "mechanical"
+	Model      = "model " // and its name
+)
+
+// Why an entry is partial.
+const (
+	OverBudget       = "context budget reached"
+	OverBudgetBefore = "context budget reached before files processed"
+	OutOfTurns       = "max turns reached"
+)
+
+// MechanicalConfidence is the confidence of what no model wrote.
+const MechanicalConfidence = 0.3
+
+// Coverage says what of a directory was read through this server since the investigation began. It comes from the trace.
+type Coverage struct {
+	Files  int   `json:"files"` // of the directory's own
+	Opened int   `json:"opened"`
+	Bytes  int64 `json:"bytes"`
+	Shown  int64 `json:"shown"`
+}
+
+// Text says what was opened in words.
+func (c *Coverage) Text() string {
+	share := int64(0)
+	if c.Bytes > 0 {
+		share = (100*c.Shown + c.Bytes/2) / c.Bytes
+	}
+	return fmt.Sprintf("%d of %d files, %d %% of the bytes", c.Opened, c.Files, share)
+}
+
+// Quality is what an entry says of itself, and what was checked of it.
+type Quality struct {
+	Confidence       *float64            `json:"confidence,omitempty"` // 0–1
+	ConfidenceReason string              `json:"confidence_reason,omitempty"`
+	Completeness     *float64            `json:"completeness,omitempty"` // 0–1, as rated by its writer
+	By               string              `json:"by,omitempty"`
+	Partial          bool                `json:"partial,omitempty"`
+	PartialReason    string              `json:"partial_reason,omitempty"`
+	Evidence         []evidence.Citation `json:"evidence,omitempty"`
+	Fingerprint      string              `json:"fingerprint,omitempty"` // of what it describes
+	Order            string              `json:"order,omitempty"`
+}
+
+// Dir is what was found in one directory.
+type Dir struct {
+	Path             string    `json:"path"`          // absolute
+	RelativePath     string    `json:"relative_path"` // below the target; "." for itself
+	ChildCount       int       `json:"child_count"`   // files and directories in it
+	Summary          string    `json:"summary"`
+	DominantCategory string    `json:"dominant_category"`
+	NotableFiles     []string  `json:"notable_files,omitempty"`
+	StillUnknown     string    `json:"still_unknown,omitempty"`
+	CachedAt         time.Time `json:"cached_at"`
+	Quality
+	Coverage *Coverage `json:"coverage,omitempty"`
+}
+
+// File is what was found in one file.
+type File struct {
+	Path          string    `json:"path"`
+	RelativePath  string    `json:"relative_path"`
+	SizeBytes     int64     `json:"size_bytes"`
+	Category      string    `json:"category"`
+	Summary       string    `json:"summary"`
+	Notable       bool      `json:"notable,omitempty"`
+	NotableReason string    `json:"notable_reason,omitempty"`
+	CachedAt      time.Time `json:"cached_at"`
+	Quality
+}
+
+// relative returns the path by which an entry is kept.
+func (d Dir) relative() string  { return d.RelativePath }
+func (f File) relative() string { return f.RelativePath }
+
+// partial reports whether an entry may not replace a whole one.
+func (d Dir) partial() bool  { return d.Partial }
+func (f File) partial() bool { return f.Partial }
+
+// entry is a Dir or File.
+type entry interface {
+	relative() string
+	partial() bool
+}
+
+// cache holds the entries of one directory, each as long as its file does not change.
+type cache[T entry] struct {
+	dir  string
+	seen map[string]cached[T] // by the name of its file
+}
+
+type cached[T entry] struct {
+	size    int64
+	changed time.Time
+	value   T
+	damaged bool
+}
+
+func newCache[T entry](dir string) *cache[T] {
+	return &cache[T]{dir: dir, seen: map[string]cached[T]{}}
+}
+
+func entryName(relative string) string { return hash(relative) + ".json" }
+
+// all returns the entries by their relative path, and how many are damaged or foreign: those count as missing.
+func (c *cache[T]) all(i *Investigation) (all map[string]T, damaged int, err error) {
+	names, err := fs.ReadDir(i.root.FS(), c.dir)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the entries: %w", err)
+	}
+	all = make(map[string]T, len(names))
+	seen := make(map[string]cached[T], len(names))
+	for _, n := range names {
+		if path.Ext(n.Name()) != ".json" {
+			continue
+		}
+		fi, err := n.Info()
+		if err != nil {
+			continue // removed meanwhile
+		}
+		e, ok := c.seen[n.Name()]
+		if !ok || e.size != fi.Size() || !e.changed.Equal(fi.ModTime()) {
+			e = cached[T]{size: fi.Size(), changed: fi.ModTime()}
+			b, err := osfile.ReadIn(i.root, c.dir+"/"+n.Name(), maxEntry)
+			e.damaged = err != nil || json.Unmarshal(b, &e.value) != nil || entryName(e.value.relative()) != n.Name()
+		}
+		seen[n.Name()] = e
+		if e.damaged {
+			damaged++
+			continue
+		}
+		all[e.value.relative()] = e.value
+	}
+	c.seen = seen
+	return all, damaged, nil
+}
+
+// put writes an entry, unless it is partial and a whole one is there.
+func put[T entry](i *Investigation, c *cache[T], e T) (kept bool, err error) {
+	name := c.dir + "/" + entryName(e.relative())
+	if e.partial() {
+		var before T
+		if ok, err := i.Read(name, &before); err != nil || ok && !before.partial() {
+			return false, err
+		}
+	}
+	return true, i.Write(name, e)
+}
+
+// Dirs returns the entries of directories by their relative path, and how many files are damaged. It is called between
+// Lock and unlock.
+func (i *Investigation) Dirs() (map[string]Dir, int, error) { return i.dirs.all(i) }
+
+// Files returns the entries of files by their relative path, and how many files are damaged. It is called between Lock
+// and unlock.
+func (i *Investigation) Files() (map[string]File, int, error) { return i.files.all(i) }
+
+// PutDir writes the entry of a directory. kept is false if it is partial and a whole one is there.
+func (i *Investigation) PutDir(d Dir) (kept bool, err error) { return put(i, i.dirs, d) }
+
+// PutFile writes the entry of a file. kept is false if it is partial and a whole one is there.
+func (i *Investigation) PutFile(f File) (kept bool, err error) { return put(i, i.files, f) }
+
+// RemoveDir removes the entry of a directory that no longer exists.
+func (i *Investigation) RemoveDir(relative string) error {
+	err := i.root.Remove(dirsDir + "/" + entryName(relative))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return explain(err)
+	}
+	return nil
+}
+
+// RemoveFile removes the entry of a file that no longer exists.
+func (i *Investigation) RemoveFile(relative string) error {
+	err := i.root.Remove(filesDir + "/" + entryName(relative))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return explain(err)
+	}
+	return nil
+}
+
+// Weak returns the entries whose confidence is missing or below 0.7, the least sure first.
+func Weak[T entry](all map[string]T, quality func(T) Quality) []T {
+	var weak []T
+	for _, e := range all {
+		if c := quality(e).Confidence; c == nil || *c < weakBelow {
+			weak = append(weak, e)
+		}
+	}
+	sure := func(e T) float64 {
+		if c := quality(e).Confidence; c != nil {
+			return *c
+		}
+		return -1
+	}
+	slices.SortFunc(weak, func(a, b T) int {
+		if sure(a) != sure(b) {
+			if sure(a) < sure(b) {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.relative(), b.relative())
+	})
+	return weak
+}
+
+const weakBelow = 0.7

@@ -1,0 +1,199 @@
+package entries
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+)
+
+// Investigation is one directory of entries. Its methods are safe for concurrent use; several that belong together run
+// between Lock and its unlock.
+type Investigation struct {
+	store *Store
+	root  *os.Root
+
+	mu    sync.Mutex // lets one goroutine at a time wait for the file lock
+	dirs  *cache[Dir]
+	files *cache[File]
+
+	values sync.Map // what callers remember with it; see Remember
+}
+
+// Lock keeps other callers and processes from changing the investigation until unlock is called.
+func (i *Investigation) Lock() (unlock func(), err error) {
+	i.mu.Lock()
+	f, err := osfile.LockIn(i.root, lockName, lockWait)
+	if err != nil {
+		i.mu.Unlock()
+		if errors.Is(err, osfile.ErrBusy) {
+			return nil, errors.New("another call works on this investigation for over 20 s; call again")
+		}
+		return nil, explain(err)
+	}
+	return func() {
+		osfile.Unlock(f)
+		_ = f.Close()
+		i.mu.Unlock()
+	}, nil
+}
+
+// Meta returns what the investigation is about.
+func (i *Investigation) Meta() (Meta, error) { return i.readMeta() }
+
+func (i *Investigation) readMeta() (Meta, error) {
+	var m Meta
+	ok, err := i.Read(metaName, &m)
+	if err == nil && !ok {
+		err = ErrUnknown
+	}
+	if fi, e := i.root.Lstat(metaName); e == nil {
+		m.LastUsed = fi.ModTime()
+	}
+	return m, err
+}
+
+// SetMeta writes the description again.
+func (i *Investigation) SetMeta(m Meta) error { return i.Write(metaName, m) }
+
+// Read reads one of the JSON files, such as plan.json. ok is false if it is missing or damaged: what it held is made
+// again.
+func (i *Investigation) Read(name string, v any) (ok bool, err error) {
+	limit := int64(maxEntry)
+	if name == ScanName {
+		limit = maxScan
+	}
+	b, err := osfile.ReadIn(i.root, name, limit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, osfile.ErrNotRegular), errors.Is(err, osfile.ErrTooLong):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %s of the investigation: %w", name, err)
+	}
+	return json.Unmarshal(b, v) == nil, nil
+}
+
+// Write writes one of the JSON files.
+func (i *Investigation) Write(name string, v any) error {
+	b, err := json.Marshal(v)
+	if err == nil {
+		err = osfile.ReplaceIn(i.root, name, "tmp", b)
+	}
+	if err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// The JSON files of an investigation besides its entries.
+const (
+	SurveyName     = "survey.json"
+	PlanName       = "plan.json"
+	EvaluationName = "plan_evaluation.json"
+	ReportName     = "report.json"
+	ScanName       = "scan.json"
+)
+
+// Changed returns when and how a file was written last, to remember what was made of it; "" if it is missing.
+func (i *Investigation) Changed(name string) string {
+	fi, err := i.root.Lstat(name)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", fi.Size(), fi.ModTime().UnixNano())
+}
+
+// Remember returns the value of a key, which make makes the first time and whenever version has changed.
+func Remember[T any](i *Investigation, key, version string, make func() (T, error)) (T, error) {
+	type remembered struct {
+		version string
+		value   T
+	}
+	if v, ok := i.values.Load(key); ok && version != "" {
+		if r, ok := v.(remembered); ok && r.version == version {
+			return r.value, nil
+		}
+	}
+	value, err := make()
+	if err == nil && version != "" {
+		i.values.Store(key, remembered{version, value})
+	}
+	return value, err
+}
+
+// Flag is a finding that somebody should look at.
+type Flag struct {
+	Path     string    `json:"path"` // below the target; "general" for none
+	Severity string    `json:"severity"`
+	Finding  string    `json:"finding"`
+	At       time.Time `json:"at"`
+	Order    string    `json:"order,omitempty"`
+}
+
+// AddFlags appends flags; each is one line, written at once.
+func (i *Investigation) AddFlags(flags ...Flag) error {
+	var b []byte
+	for _, f := range flags {
+		line, err := json.Marshal(f)
+		if err != nil {
+			return explain(err)
+		}
+		b = append(append(b, line...), '\n')
+	}
+	return i.appendTo(flagsName, b)
+}
+
+// Flags returns all flags. Torn and foreign lines are left out.
+func (i *Investigation) Flags() ([]Flag, error) {
+	b, err := osfile.ReadIn(i.root, flagsName, maxLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the flags: %w", err)
+	}
+	var all []Flag
+	for line := range strings.Lines(string(b)) {
+		var f Flag
+		if json.Unmarshal([]byte(line), &f) == nil && f.Finding != "" {
+			all = append(all, f)
+		}
+	}
+	return all, nil
+}
+
+// Log appends a line to investigation.log. It reports no error: nothing depends on the log.
+func (i *Investigation) Log(format string, args ...any) {
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
+	line := i.store.now().UTC().Format(time.RFC3339) + " " + text + "\n"
+	if fi, err := i.root.Lstat(logName); err == nil && fi.Size() > maxLog {
+		return
+	}
+	_ = i.appendTo(logName, []byte(line))
+}
+
+// appendTo appends whole lines in one write; a line that a dead process left torn is ended first.
+func (i *Investigation) appendTo(name string, b []byte) error {
+	f, err := i.root.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|osfile.Nonblock, 0o600)
+	if err != nil {
+		return explain(err)
+	}
+	last := []byte{'\n'}
+	if fi, err := f.Stat(); err == nil && fi.Size() > 0 {
+		_, _ = f.ReadAt(last, fi.Size()-1)
+	}
+	if last[0] != '\n' {
+		b = append([]byte{'\n'}, b...)
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return explain(err)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package entries
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
+)
+
+// Step is what an order asks for.
+type Step string
+
+// The steps.
+const (
+	Planning  Step = "plan"      // a survey and a plan together
+	Directory Step = "directory" // notes on directories
+	Reporting Step = "report"
+)
+
+// Lease is how long an order belongs to its taker.
+const Lease = 30 * time.Minute
+
+// Order is one piece of work that was given out.
+type Order struct {
+	ID       string          `json:"order"` // 12 characters, without the prefix
+	Step     Step            `json:"step"`
+	Dirs     []plan.Assigned `json:"dirs,omitempty"`
+	IssuedAt time.Time       `json:"issued_at"`
+	Process  string          `json:"process"`
+	Open     []string        `json:"open,omitempty"`     // directories that a note has not covered yet
+	Answered *time.Time      `json:"answered,omitempty"` // by a whole note
+	Prints   []string        `json:"prints,omitempty"`   // fingerprints of Dirs when it was given out
+	Turns    int             `json:"turns,omitempty"`    // that were used
+}
+
+// Name returns the handle of the order.
+func (o *Order) Name() string { return OrderPrefix + o.ID }
+
+// Order returns an order that was given out; ok is false if there is none of that ID.
+func (i *Investigation) Order(id string) (o Order, ok bool, err error) {
+	ok, err = i.Read(ordersDir+"/"+id+".json", &o)
+	return o, ok && o.ID == id, err
+}
+
+// PutOrder writes an order.
+func (i *Investigation) PutOrder(o Order) error { return i.Write(ordersDir+"/"+o.ID+".json", o) }
+
+// NewOrder makes an order that this process gives out now.
+func (i *Investigation) NewOrder(step Step, dirs []plan.Assigned, prints []string) (Order, error) {
+	proc, err := i.store.Process()
+	if err != nil {
+		return Order{}, err
+	}
+	o := Order{
+		ID: string(observations.RandomID()), Step: step, Dirs: dirs, IssuedAt: i.store.now().UTC(), Process: proc, Prints: prints,
+	}
+	for _, d := range dirs {
+		o.Open = append(o.Open, d.Path)
+	}
+	return o, i.PutOrder(o)
+}
+
+// Orders returns all orders, the oldest first.
+func (i *Investigation) Orders() ([]Order, error) {
+	names, err := fs.ReadDir(i.root.FS(), ordersDir)
+	if err != nil {
+		return nil, fmt.Errorf("read the orders: %w", err)
+	}
+	var all []Order
+	for _, n := range names {
+		id, ok := strings.CutSuffix(n.Name(), ".json")
+		if !ok {
+			continue
+		}
+		if o, ok, err := i.Order(id); err == nil && ok {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b Order) int { return a.IssuedAt.Compare(b.IssuedAt) })
+	return all, nil
+}
+
+// Print returns the fingerprint of a directory when the order was given out; "" if it is not one of the order's.
+func (o *Order) Print(dir string) string {
+	i := slices.IndexFunc(o.Dirs, func(d plan.Assigned) bool { return d.Path == dir })
+	if i < 0 || i >= len(o.Prints) {
+		return ""
+	}
+	return o.Prints[i]
+}
+
+// Leased reports whether an order still belongs to its taker: it is not answered, its process lives, and it was given out
+// within the last 30 minutes. A time that lies ahead, as after the clock was set back, counts as now.
+func (i *Investigation) Leased(o Order) bool {
+	return o.Answered == nil && i.store.now().Sub(o.IssuedAt) < Lease && i.store.Lives(o.Process)
+}
+
+// ParseOrder returns the ID of an order's name.
+func ParseOrder(name string) (string, error) {
+	id, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(name)), OrderPrefix)
+	if !ok {
+		return "", errors.New("order: an order is ord: and 12 characters, as an answer of investigate named it")
+	}
+	parsed, err := observations.ParseID(observations.Prefix + id)
+	if err != nil {
+		return "", errors.New("order: an order is ord: and 12 characters, as an answer of investigate named it")
+	}
+	return string(parsed), nil
+}
+
+// FindOrder returns the investigation of an identity that gave out an order; ErrUnknown if there is none.
+func (s *Store) FindOrder(identity, order string) (*Investigation, error) {
+	all, err := s.List(identity)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.root(false)
+	if err != nil {
+		return nil, ErrUnknown
+	}
+	defer func() { _ = root.Close() }()
+	for _, m := range all {
+		if _, err := root.Lstat(path.Join(m.ID, ordersDir, order+".json")); err == nil {
+			return s.Get(identity, m.ID)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return nil, ErrUnknown
+}

@@ -1,0 +1,350 @@
+// Package entries keeps what investigations found: one file an entry, below the store, each written by rename.
+//
+//	investigations/targets/<sha256(identity NUL absolute target)>.json   {target, id}
+//	investigations/<id>/   meta.json survey.json plan.json plan_evaluation.json report.json scan.json
+//	                       flags.jsonl investigation.log lock
+//	                       files/<sha256(path)>.json  dirs/<sha256(path)>.json  orders/<order>.json
+package entries
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// Prefix begins the name of an investigation, and OrderPrefix that of an order.
+const (
+	Prefix      = "inv:"
+	OrderPrefix = "ord:"
+)
+
+// Limits.
+const (
+	maxAge      = 90 * 24 * time.Hour // since the last use
+	maxEntry    = 1 << 20             // bytes of one file, but the scan
+	maxScan     = 1 << 30
+	maxLog      = 16 << 20
+	lockWait    = 20 * time.Second
+	targetsDir  = "targets"
+	lockName    = "lock"
+	metaName    = "meta.json"
+	flagsName   = "flags.jsonl"
+	logName     = "investigation.log"
+	dirsDir     = "dirs"
+	filesDir    = "files"
+	ordersDir   = "orders"
+	liveDir     = "live"
+	maxRemember = 16 // investigations whose entries stay in memory
+)
+
+// ErrUnknown is the error for an investigation that does not exist, is another identity's, or has expired.
+var ErrUnknown = errors.New("unknown investigation")
+
+// Meta describes an investigation.
+type Meta struct {
+	ID            string    `json:"id"`
+	Target        string    `json:"target"` // absolute path
+	Identity      string    `json:"identity"`
+	Goal          string    `json:"goal,omitempty"`
+	By            string    `json:"by,omitempty"` // agent, endpoint or mechanical: who took part so far
+	StartedAt     time.Time `json:"started_at"`
+	DirCount      int       `json:"dir_count"`
+	PromptVersion int       `json:"prompt_version"`
+	All           bool      `json:"all,omitempty"` // hidden and ignored entries are part of it
+	LastUsed      time.Time `json:"-"`
+}
+
+// Store holds the investigations of one store. It is safe for concurrent use, also by several processes.
+type Store struct {
+	dir string
+	now func() time.Time
+
+	mu    sync.Mutex
+	known map[string]*Investigation
+	live  *os.File // locked as long as this process lives; nil until the first order
+	proc  string
+}
+
+// Open returns the investigations of a store, in its directory investigations/. Nothing is created before the first one.
+func Open(store string) *Store {
+	return &Store{dir: filepath.Join(store, "investigations"), now: time.Now, known: map[string]*Investigation{}}
+}
+
+// Close ends the leases of this process.
+func (s *Store) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live != nil {
+		_ = os.Remove(s.live.Name())
+		osfile.Unlock(s.live)
+		_ = s.live.Close()
+		s.live = nil
+	}
+	for _, i := range s.known {
+		_ = i.root.Close()
+	}
+	s.known = map[string]*Investigation{}
+}
+
+func hash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+func targetFile(identity, target string) string {
+	return targetsDir + "/" + hash(identity, target) + ".json"
+}
+
+// root opens the directory of all investigations.
+func (s *Store) root(create bool) (*os.Root, error) {
+	if create {
+		for _, dir := range []string{s.dir, filepath.Join(s.dir, targetsDir), filepath.Join(s.dir, liveDir)} {
+			if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, err
+			}
+		}
+	}
+	return osfile.OpenDir(s.dir)
+}
+
+// pointer is the content of a file in targets/.
+type pointer struct {
+	Target string `json:"target"`
+	ID     string `json:"id"`
+}
+
+// Find returns the investigation of a target; ErrUnknown if there is none.
+func (s *Store) Find(identity, target string) (*Investigation, error) {
+	root, err := s.root(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrUnknown
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	var p pointer
+	b, err := osfile.ReadIn(root, targetFile(identity, target), maxEntry)
+	if err != nil || json.Unmarshal(b, &p) != nil || p.Target != target {
+		return nil, ErrUnknown // missing, or damaged: a new one is made
+	}
+	return s.Get(identity, p.ID)
+}
+
+// Create makes a new investigation and names it in targets/. An older one of the target stays under its ID.
+func (s *Store) Create(m Meta) (*Investigation, error) {
+	m.ID, m.StartedAt = string(observations.RandomID()), s.now().UTC()
+	root, err := s.root(true)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer func() { _ = root.Close() }()
+	s.prune(root)
+	for _, dir := range []string{m.ID, m.ID + "/" + dirsDir, m.ID + "/" + filesDir, m.ID + "/" + ordersDir} {
+		if err := root.Mkdir(dir, 0o700); err != nil {
+			return nil, explain(err)
+		}
+	}
+	b, err := json.Marshal(m)
+	if err == nil {
+		err = osfile.ReplaceIn(root, m.ID+"/"+metaName, m.ID+"/tmp", b)
+	}
+	if err == nil {
+		b, err = json.Marshal(pointer{m.Target, m.ID})
+	}
+	if err == nil {
+		err = osfile.ReplaceIn(root, targetFile(m.Identity, m.Target), targetsDir+"/tmp-"+m.ID, b)
+	}
+	if err != nil {
+		_ = root.RemoveAll(m.ID)
+		return nil, explain(err)
+	}
+	return s.Get(m.Identity, m.ID)
+}
+
+// explain says what an error of the store means for an investigation.
+func explain(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the investigation cannot be kept, the store cannot be written to: %w", err)
+	}
+	return fmt.Errorf("the investigation cannot be kept: %w", err)
+}
+
+// Get returns the investigation of an ID and counts as a use. Those of other identities are unknown.
+func (s *Store) Get(identity, id string) (*Investigation, error) {
+	if _, err := observations.ParseID(observations.Prefix + id); err != nil {
+		return nil, ErrUnknown
+	}
+	id = strings.ToLower(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.known[id]
+	if i == nil {
+		root, err := osfile.OpenDir(filepath.Join(s.dir, id))
+		if err != nil {
+			return nil, ErrUnknown
+		}
+		i = &Investigation{store: s, root: root, dirs: newCache[Dir](dirsDir), files: newCache[File](filesDir)}
+		if len(s.known) >= maxRemember {
+			s.known = map[string]*Investigation{} // their files are closed when nobody uses them any more
+		}
+		s.known[id] = i
+	}
+	m, err := i.readMeta()
+	if err != nil || m.Identity != identity {
+		return nil, ErrUnknown
+	}
+	now := s.now()
+	_ = i.root.Chtimes(metaName, now, now)
+	return i, nil
+}
+
+// List returns the investigations of an identity ("" for all), the last used first.
+func (s *Store) List(identity string) ([]Meta, error) {
+	root, err := s.root(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	names, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	var all []Meta
+	for _, e := range names {
+		if m, err := metaOf(root, e.Name()); err == nil && (identity == "" || m.Identity == identity) {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b Meta) int {
+		return cmp.Or(b.LastUsed.Compare(a.LastUsed), cmp.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+func metaOf(root *os.Root, id string) (Meta, error) {
+	var m Meta
+	name := id + "/" + metaName
+	fi, err := root.Lstat(name)
+	if err != nil {
+		return m, err
+	}
+	b, err := osfile.ReadIn(root, name, maxEntry)
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	m.LastUsed = fi.ModTime()
+	if err == nil && m.ID != id {
+		err = ErrUnknown
+	}
+	return m, err
+}
+
+// Remove deletes an investigation.
+func (s *Store) Remove(identity, id string) error {
+	i, err := s.Get(identity, id)
+	if err != nil {
+		return err
+	}
+	m, err := i.readMeta()
+	if err != nil {
+		return ErrUnknown
+	}
+	root, err := s.root(false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	s.mu.Lock()
+	delete(s.known, m.ID)
+	s.mu.Unlock()
+	var p pointer
+	if b, err := osfile.ReadIn(root, targetFile(identity, m.Target), maxEntry); err == nil &&
+		json.Unmarshal(b, &p) == nil && p.ID == m.ID {
+		_ = root.Remove(targetFile(identity, m.Target))
+	}
+	return root.RemoveAll(m.ID)
+}
+
+// prune removes investigations that nobody used for 90 days.
+func (s *Store) prune(root *os.Root) {
+	names, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, e := range names {
+		m, err := metaOf(root, e.Name())
+		if err != nil || s.now().Sub(m.LastUsed) < maxAge {
+			continue
+		}
+		_ = root.Remove(targetFile(m.Identity, m.Target))
+		_ = root.RemoveAll(m.ID)
+	}
+}
+
+// Process returns a name for this process that stays locked as long as it lives, for the leases of orders.
+func (s *Store) Process() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live != nil {
+		return s.proc, nil
+	}
+	proc := fmt.Sprintf("%d-%s", os.Getpid(), observations.RandomID())
+	f, err := os.OpenFile(filepath.Join(s.dir, liveDir, proc), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", explain(err)
+	}
+	if ok, err := osfile.TryLock(f, true); err != nil || !ok {
+		_ = f.Close()
+		return "", explain(errors.Join(err, errors.New("its lock is taken")))
+	}
+	s.live, s.proc = f, proc
+	return proc, nil
+}
+
+// Lives reports whether the process of that name still runs. The file of one that has ended is removed.
+func (s *Store) Lives(proc string) bool {
+	if proc == "" || strings.ContainsAny(proc, `/\`) {
+		return false
+	}
+	s.mu.Lock()
+	own := s.live != nil && proc == s.proc
+	s.mu.Unlock()
+	if own {
+		return true
+	}
+	path := filepath.Join(s.dir, liveDir, proc)
+	f, err := os.OpenFile(path, os.O_RDWR|osfile.Nonblock, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	free, err := osfile.TryLock(f, true)
+	if free {
+		_ = os.Remove(path)
+		osfile.Unlock(f)
+	}
+	return err == nil && !free
+}
+
+// Describe names an investigation and its target.
+func (m Meta) Describe() string {
+	return Prefix + m.ID + " of " + content.ClipBytes(m.Target, 200)
+}

@@ -1,0 +1,270 @@
+// Package investigate has the tool investigate: it gives out pieces of a directory tree to look at, keeps the notes on
+// them with the evidence it checked, and makes a report of them.
+//
+// The server keeps the state and checks the work; whoever thinks only answers. Everything but the thinking is
+// deterministic: scan looks at the files, plan cuts the tree into units, entries keeps what was found, evidence looks up
+// what a note cites.
+package investigate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+)
+
+// Toolset is the name of this package's toolset.
+const Toolset = "investigation"
+
+// promptVersion changes with the wording of orders; an investigation names the one it was made with.
+const promptVersion = 1
+
+// Options of the tool.
+type Options struct {
+	Store    string        // directory of the store; "": nothing can be kept, and the tool refuses
+	Trace    string        // directory of the trace, for coverage; "": coverage is unknown
+	Slice    time.Duration // a call that thinks through an endpoint answers within it; 45 s
+	Thinker  Thinker       // answers orders through an endpoint; nil: the caller does
+	Endpoint bool          // orders of the tool's callers go to the Thinker
+}
+
+// Investigator gives out and takes back pieces of work. It is safe for concurrent use. Close it to end its leases.
+type Investigator struct {
+	options Options
+	store   *entries.Store
+
+	mu      sync.Mutex
+	drivers map[string]*driver // of investigations that the Thinker works on, by ID
+}
+
+// New returns an Investigator. It opens nothing.
+func New(o Options) *Investigator {
+	if o.Slice == 0 {
+		o.Slice = 45 * time.Second
+	}
+	i := &Investigator{options: o, drivers: map[string]*driver{}}
+	if o.Store != "" {
+		i.store = entries.Open(o.Store)
+	}
+	return i
+}
+
+// Close ends the leases of this process: its orders are given out again by others.
+func (i *Investigator) Close() {
+	i.mu.Lock()
+	all := slices.Collect(maps.Values(i.drivers))
+	i.mu.Unlock()
+	for _, d := range all {
+		d.stop()
+		<-d.done
+	}
+	if i.store != nil {
+		i.store.Close()
+	}
+}
+
+// Args are the arguments of the tool.
+type Args struct {
+	Path  string       `json:"path,omitempty" jsonschema:"directory, or inv:ID" help:"Directory to investigate, or an investigation: inv:ID. Default: the first root."`
+	Goal  string       `json:"goal,omitempty" help:"What is to be found out, in one or two sentences. Another goal than before needs fresh."`
+	Order string       `json:"order,omitempty" jsonschema:"ord:ID" help:"The work order that note answers: ord:ID. Without a note the order is shown again."`
+	Note  tools.Object `json:"note,omitempty" jsonschema:"answer to the order, in the shape it asks for" help:"The answer to the order, in the shape that the order asks for. A plan alone, {\"plan\": {…}}, needs no order."`
+	Show  string       `json:"show,omitempty" enum:"next|status|flags|weak|report" help:"What to show: the next order (the default), the status, the flags, the entries that are least sure, or the report."`
+	Fresh bool         `json:"fresh,omitempty" help:"Begin again under a new ID. The old investigation stays."`
+}
+
+const maxGoal = 1000
+
+// Check implements [tools.Checker].
+func (a Args) Check() error {
+	switch {
+	case a.Order != "" || a.Note == "":
+	case !isPlanOnly(a.Note):
+		return errors.New("note answers an order: give order=ord:ID as well (a note {\"plan\": …} alone needs none)")
+	}
+	if len(a.Goal) > maxGoal {
+		return fmt.Errorf("goal has %d bytes; at most %d", len(a.Goal), maxGoal)
+	}
+	if a.Order != "" {
+		if _, err := entries.ParseOrder(a.Order); err != nil {
+			return err
+		}
+	}
+	if a.Show != "" && a.Show != "next" && (a.Order != "" || a.Note != "") {
+		return errors.New("show looks at what is kept: leave out order and note")
+	}
+	return nil
+}
+
+// Tool returns the tool investigate. That of a nil Investigator can be listed, but not called.
+func (i *Investigator) Tool() tools.Tool {
+	if i == nil {
+		i = New(Options{})
+	}
+	return tools.New(tools.Tool{
+		Name:  "investigate",
+		Title: "Investigate a directory",
+		Description: "Understand a directory tree in resumable pieces: each answer is a work order. Do it with the other tools, then " +
+			"call again with order and note. Kept for 90 days.",
+		Effect:  tools.Writes,
+		Paged:   true,
+		Toolset: Toolset,
+	}, i.run)
+}
+
+func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tools.Output) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if i.store == nil {
+		return errors.New("investigations are kept in the store, and there is none: choose one with --store")
+	}
+	w, err := i.open(ctx, a, in, out)
+	if err != nil {
+		return err
+	}
+	if i.options.Endpoint && i.options.Thinker != nil && a.Note == "" && a.Order == "" && (a.Show == "" || a.Show == "next") {
+		if w.meta, err = w.inv.Meta(); err != nil {
+			return err
+		}
+		return w.think("")
+	}
+	unlock, err := w.inv.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if a.Note != "" || a.Order != "" {
+		return w.answer(a)
+	}
+	switch a.Show {
+	case "", "next":
+		if err := w.load(true); err != nil {
+			return err
+		}
+		return w.next("")
+	default:
+		if err := w.load(true); err != nil {
+			return err
+		}
+		return w.show(a.Show)
+	}
+}
+
+// open finds or makes the investigation that a call is about.
+func (i *Investigator) open(ctx context.Context, a Args, in tools.Input, out tools.Output) (*work, error) {
+	w := &work{i: i, ctx: ctx, in: in, out: out, now: time.Now}
+	if a.Order != "" && a.Path == "" {
+		id, err := entries.ParseOrder(a.Order)
+		if err != nil {
+			return nil, err
+		}
+		if w.inv, err = i.store.FindOrder(in.Owner, id); err != nil {
+			return nil, unknownOrder(a.Order, err)
+		}
+		return w, w.resolve()
+	}
+	if id, ok := strings.CutPrefix(a.Path, entries.Prefix); ok {
+		id, _, _ = strings.Cut(id, "/")
+		var err error
+		if w.inv, err = i.store.Get(in.Owner, strings.TrimSpace(id)); err != nil {
+			return nil, fmt.Errorf("%s: %w, or expired: they are kept for 90 days from their last use; "+
+				"investigate path=DIR begins one", content.ClipBytes(a.Path, 60), err)
+		}
+		if err := w.resolve(); err != nil {
+			return nil, err
+		}
+		return w, w.checkGoal(a)
+	}
+	if a.Path == "" && len(in.Sources.Roots) > 1 {
+		return nil, errors.New("there are several roots: name one by path")
+	}
+	dir, err := in.Sources.Directory(a.Path)
+	if err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	if w.inv, err = i.store.Find(in.Owner, dir); err != nil || a.Fresh {
+		if err != nil && !errors.Is(err, entries.ErrUnknown) {
+			return nil, err
+		}
+		if err := w.resolveDir(dir); err != nil {
+			return nil, err
+		}
+		w.created = true
+		w.inv, err = i.store.Create(entries.Meta{
+			Target: dir, Identity: in.Owner, Goal: strings.TrimSpace(a.Goal), PromptVersion: promptVersion,
+		})
+		return w, err
+	}
+	if err := w.resolve(); err != nil {
+		return nil, err
+	}
+	return w, w.checkGoal(a)
+}
+
+// checkGoal refuses another goal than that of the investigation.
+func (w *work) checkGoal(a Args) error {
+	goal := strings.TrimSpace(a.Goal)
+	if goal == "" || goal == w.meta.Goal {
+		return nil
+	}
+	if w.meta.Goal == "" {
+		w.meta.Goal = goal
+		return w.inv.SetMeta(w.meta)
+	}
+	return fmt.Errorf("this directory is being investigated with another goal: %q; fresh=true begins again with yours",
+		content.ClipBytes(w.meta.Goal, 200))
+}
+
+// resolve finds the directory of the investigation below the roots of the caller.
+func (w *work) resolve() error {
+	m, err := w.inv.Meta()
+	if err != nil {
+		return err
+	}
+	w.meta = m
+	return w.resolveDir(m.Target)
+}
+
+func (w *work) resolveDir(dir string) error {
+	for _, r := range w.in.Sources.Roots {
+		rel, err := r.Rel(dir)
+		if err != nil {
+			continue
+		}
+		if fi, err := r.Stat(rel); err != nil {
+			return fmt.Errorf("the directory %s: %w; what was found stays readable by %s",
+				content.ClipBytes(dir, 200), err, w.name())
+		} else if !fi.IsDir() {
+			return fmt.Errorf("%s is no directory: name one, or read it", content.ClipBytes(dir, 200))
+		}
+		w.root, w.start, w.target = r, filepath.ToSlash(rel), dir
+		return nil
+	}
+	return fmt.Errorf("the directory %s lies below no root of this server", content.ClipBytes(dir, 200))
+}
+
+// name returns the handle of the investigation.
+func (w *work) name() string {
+	if w.inv == nil {
+		return "inv:ID"
+	}
+	return entries.Prefix + w.meta.ID
+}
+
+func unknownOrder(name string, err error) error {
+	if !errors.Is(err, entries.ErrUnknown) {
+		return err
+	}
+	return fmt.Errorf("%s: unknown order; investigate without arguments gives out the next one",
+		content.ClipBytes(name, 60))
+}

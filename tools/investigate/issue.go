@@ -1,0 +1,309 @@
+package investigate
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
+)
+
+// Sizes that decide whether a tree needs a survey and a plan, and what a piece costs.
+const (
+	fewOrders       = 3      // up to this many, a survey costs more than it saves
+	wholeTokens     = 20_000 // below this, reading everything is cheaper than investigating
+	tokensPerOrder  = 900    // an order, its note and the answer
+	tokensPerTurn   = 2_000  // that a turn of reading shows
+	plannedDirs     = 40     // directories that the plan order shows
+	outstandingList = 10
+)
+
+// units returns the units that still have directories to look at, each with these alone.
+func (w *work) units() []plan.Unit {
+	var open []plan.Unit
+	for _, u := range w.applied.Units {
+		var dirs []plan.Assigned
+		for _, d := range u.Dirs {
+			if w.due(d.Path) {
+				dirs = append(dirs, d)
+			}
+		}
+		if len(dirs) > 0 {
+			u.Dirs = dirs
+			open = append(open, u)
+		}
+	}
+	return open
+}
+
+// untried returns the units without directories that this run has tried already.
+func (w *work) untried() []plan.Unit {
+	units := w.units()
+	if len(w.tried) == 0 {
+		return units
+	}
+	for i := range units {
+		units[i].Dirs = slices.DeleteFunc(units[i].Dirs, func(d plan.Assigned) bool { return w.tried[d.Path] })
+	}
+	return slices.DeleteFunc(units, func(u plan.Unit) bool { return len(u.Dirs) == 0 })
+}
+
+// leased returns the directories that open orders cover, and whether the plan or the report is being made.
+func (w *work) leased() (dirs map[string]bool, steps map[entries.Step]bool) {
+	dirs, steps = map[string]bool{}, map[entries.Step]bool{}
+	for _, o := range w.orders {
+		if !w.inv.Leased(o) {
+			continue
+		}
+		steps[o.Step] = true
+		for _, p := range o.Open {
+			dirs[p] = true
+		}
+	}
+	return dirs, steps
+}
+
+// small reports whether the tree fits a few orders.
+func (w *work) small() bool { return len(w.applied.Units) <= fewOrders }
+
+// choose makes the next order; ok is false if there is none to give out now.
+func (w *work) choose() (o entries.Order, ok bool, err error) {
+	taken, steps := w.leased()
+	if !w.planned && !w.small() && !steps[entries.Planning] && w.untouched() {
+		o, err = w.inv.NewOrder(entries.Planning, nil, nil)
+		return o, err == nil, err
+	}
+	units := w.untried()
+	for _, u := range units {
+		free := slices.DeleteFunc(slices.Clone(u.Dirs), func(d plan.Assigned) bool { return taken[d.Path] })
+		if len(free) == 0 || !w.ready(u, units) {
+			continue
+		}
+		var prints []string
+		for _, d := range free {
+			prints = append(prints, w.dirs[d.Path].fingerprint())
+		}
+		o, err = w.inv.NewOrder(entries.Directory, free, prints)
+		return o, err == nil, err
+	}
+	if len(units) == 0 && !steps[entries.Reporting] && !w.tried[string(entries.Reporting)] && w.reportDue() {
+		o, err = w.inv.NewOrder(entries.Reporting, nil, nil)
+		return o, err == nil, err
+	}
+	return o, false, nil
+}
+
+// untouched reports whether no directory has been looked at by anybody: later, a plan would come too late.
+func (w *work) untouched() bool {
+	for _, n := range w.notes {
+		if n.By != entries.Mechanical {
+			return false
+		}
+	}
+	return true
+}
+
+// ready reports whether nothing below the unit's directories is still open in another unit.
+func (w *work) ready(u plan.Unit, open []plan.Unit) bool {
+	for _, other := range open {
+		if other.Dirs[0].Path == u.Dirs[0].Path {
+			return true // units are ordered: those behind this one are not below it
+		}
+		for _, d := range other.Dirs {
+			for _, own := range u.Dirs {
+				if below(d.Path, own.Path) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// below reports whether a path lies below a directory.
+func below(p, dir string) bool { return p != dir && (dir == "." || strings.HasPrefix(p, dir+"/")) }
+
+// next gives out the next order, below what the call has to say first.
+func (w *work) next(first string) error {
+	if len(w.tree.Files) == 0 {
+		return errEmpty
+	}
+	o, ok, err := w.choose()
+	if err != nil {
+		return err
+	}
+	w.touchBy(entries.Agent)
+	var b strings.Builder
+	b.WriteString(first)
+	if w.created {
+		b.WriteString(w.greeting())
+	}
+	b.WriteString(w.changedText())
+	switch {
+	case ok:
+		w.inv.Log("order %s %s %s", o.Name(), o.Step, dirNames(o.Dirs))
+		text, err := w.orderText(o)
+		if err != nil {
+			return err
+		}
+		b.WriteString(text)
+		w.attach(o)
+	case len(w.units()) > 0 || w.planning():
+		b.WriteString(w.outstanding())
+	default:
+		b.WriteString(w.done())
+	}
+	return w.out.Page().Text([]byte(b.String()))
+}
+
+func (w *work) planning() bool {
+	_, steps := w.leased()
+	return steps[entries.Reporting]
+}
+
+// touchBy records who takes part.
+func (w *work) touchBy(who string) {
+	if !strings.Contains(w.meta.By, who) {
+		w.meta.By = strings.TrimPrefix(w.meta.By+", "+who, ", ")
+		_ = w.inv.SetMeta(w.meta) // it is told again with the next call
+	}
+}
+
+// attach sends what a program may read of an order.
+func (w *work) attach(o entries.Order) {
+	type dir struct {
+		Path  string    `json:"path"`
+		Turns int       `json:"turns"`
+		Tier  plan.Tier `json:"tier"`
+	}
+	dirs := []dir{}
+	for _, d := range o.Dirs {
+		dirs = append(dirs, dir{d.Path, d.Turns, d.Tier})
+	}
+	w.out.Attach(map[string]any{"investigation": w.name(), "order": o.Name(), "step": o.Step, "dirs": dirs})
+}
+
+// greeting is said once, at the start of an investigation.
+func (w *work) greeting() string {
+	whole := w.wholeTokens()
+	text := fmt.Sprintf("%s: %s of %s; whole text about %d tokens, investigating about %d. ", w.name(), w.tree.Describe(),
+		w.shownTarget(), whole, w.price(w.applied.Units))
+	if whole < wholeTokens {
+		text += "It is small: reading all of it is cheaper (read path=" + w.shownTarget() + "/**). "
+	}
+	text += "Every directory has a mechanical note already: show=report gives a full report at any time.\n"
+	if n := len(w.tree.Skipped); n > 0 {
+		text += fmt.Sprintf("skipped: %s, such as %s (%s)\n", content.Plural(int64(n), "entry", "entries"),
+			w.tree.Skipped[0].Path, w.tree.Skipped[0].Why)
+	}
+	return text
+}
+
+// shownTarget names the target as a call may name it.
+func (w *work) shownTarget() string {
+	if len(w.in.Sources.Roots) == 1 {
+		return w.start
+	}
+	return w.target
+}
+
+func (w *work) wholeTokens() int64 {
+	var n int64
+	for i := range w.tree.Files {
+		n += w.tree.Files[i].Tokens
+	}
+	return n
+}
+
+// price estimates the tokens that units cost: their orders and notes, and what is read for them.
+func (w *work) price(units []plan.Unit) int64 {
+	var all int64
+	for _, u := range units {
+		var own int64
+		for _, d := range u.Dirs {
+			for _, f := range w.dirs[d.Path].files {
+				own += f.Tokens
+			}
+		}
+		all += tokensPerOrder + min(own, int64(u.Turns)*tokensPerTurn)
+	}
+	return all
+}
+
+// maxChanges is how many changes an answer names.
+const maxChanges = 8
+
+// changedText says what changed since the last call, and so which directories are due again.
+func (w *work) changedText() string {
+	n := len(w.changes)
+	if n == 0 {
+		return ""
+	}
+	list := w.changes[:min(n, maxChanges)]
+	text := "changed since the last call: " + content.ClipBytes(strings.Join(list, "; "), 600)
+	if n > maxChanges {
+		text += fmt.Sprintf(" and %d more", n-maxChanges)
+	}
+	return text + "; they and the directories above them are due again\n"
+}
+
+// outstanding lists the orders that others work on.
+func (w *work) outstanding() string {
+	var b strings.Builder
+	b.WriteString("no order is free now; outstanding:\n")
+	n := 0
+	for _, o := range w.orders {
+		if !w.inv.Leased(o) {
+			continue
+		}
+		if n++; n > outstandingList {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s %s, given out %s ago\n", o.Name(), o.Step, dirNames(o.Dirs), w.age(o))
+	}
+	if n > outstandingList {
+		fmt.Fprintf(&b, "and %d more\n", n-outstandingList)
+	}
+	b.WriteString("Call again when one is answered, or after 30 minutes, when an order may be given out again.\n")
+	return b.String()
+}
+
+func (w *work) age(o entries.Order) time.Duration {
+	return max(w.now().Sub(o.IssuedAt), 0).Round(time.Second)
+}
+
+// dirNames names the first directories of an order.
+func dirNames(dirs []plan.Assigned) string {
+	switch len(dirs) {
+	case 0:
+		return ""
+	case 1:
+		return dirs[0].Path
+	}
+	return fmt.Sprintf("%s and %d more", dirs[0].Path, len(dirs)-1)
+}
+
+// done says that nothing is left to do.
+func (w *work) done() string {
+	return fmt.Sprintf("done: every directory has a note and the report is written. investigate path=%s show=report shows it; "+
+		"show=weak the entries that are least sure; search path=%s pattern=… looks into all notes.\n", w.name(), w.name())
+}
+
+// childrenOf returns the directories of an order that lie directly below one of its others, and those that do not.
+func parentsIn(dirs []plan.Assigned) map[string]bool {
+	in := map[string]bool{}
+	for _, d := range dirs {
+		in[d.Path] = true
+	}
+	tops := map[string]bool{}
+	for _, d := range dirs {
+		if d.Path == "." || !in[path.Dir(d.Path)] {
+			tops[d.Path] = true
+		}
+	}
+	return tops
+}

@@ -1,0 +1,365 @@
+package investigate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/kinds/outline"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
+)
+
+const (
+	maxSummary    = 1200      // characters of a summary
+	outlined      = 6         // largest sources of a directory whose outline a mechanical note names
+	maxOutlined   = 512 << 10 // bytes of a source that is outlined
+	maxManifest   = 256 << 10 // bytes of a manifest that is read
+	readmeQuote   = 300       // bytes of a README's paragraph in a note
+	namesOfFile   = 8         // exported names of one file in a note
+	writersAtOnce = 64        // notes that are described before they are written
+	sinceProgress = time.Second
+)
+
+// describe writes mechanical notes on directories: what files say of themselves, without a model.
+func (w *work) describe(due []string) error {
+	if len(due) == 0 {
+		return nil
+	}
+	confidence := entries.MechanicalConfidence
+	reported := w.now()
+	for done := 0; done < len(due); done += writersAtOnce {
+		part := due[done:min(done+writersAtOnce, len(due))]
+		texts, failures := make([]string, len(part)), make([]error, runtime.GOMAXPROCS(0))
+		var group sync.WaitGroup
+		for n := range failures {
+			group.Go(func() {
+				panics.Into(&failures[n], func() {
+					for i := n; i < len(part) && w.ctx.Err() == nil; i += len(failures) {
+						texts[i] = w.mechanical(w.dirs[part[i]])
+					}
+				})
+			})
+		}
+		group.Wait()
+		for _, err := range failures {
+			_ = panics.Again(err)
+		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		for i, p := range part {
+			d := w.dirs[p]
+			note := entries.Dir{
+				Path: filepath.Join(w.target, filepath.FromSlash(p)), RelativePath: p, ChildCount: len(d.files) + len(d.subs),
+				Summary: texts[i], DominantCategory: d.dominant(), NotableFiles: d.largest(3), CachedAt: w.now().UTC(),
+				Quality: entries.Quality{
+					Confidence: &confidence, ConfidenceReason: "no model has read it", By: entries.Mechanical,
+					Fingerprint: d.fingerprint(), Evidence: evidence.Check(texts[i], p, reader{w}),
+				},
+			}
+			if _, err := w.inv.PutDir(note); err != nil {
+				return err
+			}
+			w.notes[p] = note
+		}
+		if w.now().Sub(reported) > sinceProgress {
+			reported = w.now()
+			w.out.Progress(int64(done+len(part)), int64(len(due)), "describing "+content.ClipBytes(part[len(part)-1], 80))
+		}
+	}
+	return nil
+}
+
+// dominant returns the category of most files.
+func (d *directory) dominant() string {
+	count := map[string]int{}
+	for _, f := range d.files {
+		count[f.Category]++
+	}
+	best := "unknown"
+	for _, c := range scan.Categories {
+		if count[c] > count[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+// largest returns the names of the largest files that somebody wrote.
+func (d *directory) largest(n int) (names []string) {
+	files := slices.DeleteFunc(slices.Clone(d.files), func(f *scan.File) bool {
+		return f.Category != scan.Source && f.Category != scan.Documentation
+	})
+	slices.SortStableFunc(files, bySize)
+	for _, f := range files[:min(n, len(files))] {
+		names = append(names, path.Base(f.Path))
+	}
+	return names
+}
+
+func bySize(a, b *scan.File) int { return cmp.Compare(b.Size, a.Size) }
+
+// mechanical returns what files say of a directory: README, package comment, manifest, exported names, counts.
+func (w *work) mechanical(d *directory) string {
+	var parts []string
+	add := func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if text := w.readme(d); text != "" {
+		add("%s", text)
+	}
+	if text := w.manifest(d); text != "" {
+		add("%s", text)
+	}
+	docs, names := w.outlines(d)
+	if docs != "" {
+		add("%s", docs)
+	}
+	add("%s", d.counts())
+	if names != "" {
+		add("Exported: %s.", names)
+	}
+	if len(d.files) > 1 {
+		newest := slices.MaxFunc(d.files, func(a, b *scan.File) int { return cmp.Compare(a.Modified, b.Modified) })
+		add("Largest: %s. Newest: %s of %s.", sizes(d.files, 3), path.Base(newest.Path),
+			time.Unix(0, newest.Modified).UTC().Format(time.DateOnly))
+	}
+	if len(d.subs) > 0 {
+		add("Directories: %s.", baseNames(d.subs, 12))
+	}
+	return content.ClipEnd(strings.Join(parts, "\n"), maxSummary)
+}
+
+// counts returns the numbers of a directory's own files in a sentence.
+func (d *directory) counts() string {
+	var bytes, lines int64
+	count := map[string]int64{}
+	for _, f := range d.files {
+		bytes += f.Size
+		lines += f.Lines
+		count[f.Category]++
+	}
+	if len(d.files) == 0 {
+		return "No files of its own."
+	}
+	var kinds []string
+	for _, c := range scan.Categories {
+		if count[c] > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", count[c], c))
+		}
+	}
+	return fmt.Sprintf("%s (%s), %s, %s.", content.Plural(int64(len(d.files)), "file", "files"),
+		strings.Join(kinds, ", "), sizeText(bytes), content.Plural(lines, "line", "lines"))
+}
+
+func sizeText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return content.Plural(n, "byte", "bytes")
+	case n < 1<<20:
+		return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// sizes names the largest files with their sizes.
+func sizes(files []*scan.File, n int) string {
+	sorted := slices.Clone(files)
+	slices.SortStableFunc(sorted, bySize)
+	var names []string
+	for _, f := range sorted[:min(n, len(sorted))] {
+		names = append(names, fmt.Sprintf("%s (%s)", path.Base(f.Path), sizeText(f.Size)))
+	}
+	return strings.Join(names, ", ")
+}
+
+func baseNames(paths []string, n int) string {
+	var names []string
+	for _, p := range paths[:min(n, len(paths))] {
+		names = append(names, path.Base(p))
+	}
+	if more := len(paths) - n; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// readme quotes the first paragraph of a README, with its lines.
+func (w *work) readme(d *directory) string {
+	for _, f := range d.files {
+		base := path.Base(f.Path)
+		if f.Binary || f.Size > maxManifest || !strings.HasPrefix(strings.ToLower(base), "readme") {
+			continue
+		}
+		text, err := w.read(f.Path)
+		if err != nil {
+			continue
+		}
+		if quote, from, to := firstParagraph(string(text)); quote != "" {
+			return quoted(base, from, to, quote)
+		}
+	}
+	return ""
+}
+
+// quoted cites lines of a file in a sentence whose citation holds: the quote is what stands there, between marks that it
+// does not have itself.
+func quoted(name string, from, to int, quote string) string {
+	quote = strings.Join(strings.Fields(content.Visible(quote, false)), " ")
+	if strings.ContainsAny(quote, "“”") {
+		return ""
+	}
+	lines := fmt.Sprintf("%d-%d", from, to)
+	if from == to {
+		lines = fmt.Sprint(from)
+	}
+	return fmt.Sprintf("%s:%s “%s”", name, lines, quote)
+}
+
+// firstParagraph returns the first lines of prose of a document, without headings, badges, markup and front matter.
+func firstParagraph(text string) (quote string, from, to int) {
+	var lines []string
+	for n, line := range strings.Split(text, "\n") {
+		bare := strings.TrimSpace(line)
+		prose := bare != "" && !strings.ContainsAny(bare[:1], "#=-*<>[!|`+~:.{") && strings.ContainsAny(bare, " ")
+		if !prose && len(lines) == 0 {
+			continue
+		}
+		if !prose || len(strings.Join(lines, " "))+len(bare) > readmeQuote && len(lines) > 0 {
+			break
+		}
+		if len(lines) == 0 {
+			from = n + 1
+		}
+		lines, to = append(lines, content.ClipEnd(bare, readmeQuote)), n+1
+	}
+	quote = strings.Join(lines, " ")
+	if strings.HasSuffix(quote, "…") { // a clipped line still begins as the file does
+		quote = strings.TrimSuffix(quote, "…")
+	}
+	return quote, from, to
+}
+
+// manifests are files that name and describe a package: by name, the patterns of both values in a line.
+var manifests = map[string]*regexp.Regexp{
+	"go.mod":         regexp.MustCompile(`^module\s+(\S+)`),
+	"package.json":   regexp.MustCompile(`^\s*"(?:name|description)"\s*:\s*"([^"\\]+)"`),
+	"composer.json":  regexp.MustCompile(`^\s*"(?:name|description)"\s*:\s*"([^"\\]+)"`),
+	"cargo.toml":     regexp.MustCompile(`^(?:name|description)\s*=\s*"([^"\\]+)"`),
+	"pyproject.toml": regexp.MustCompile(`^(?:name|description)\s*=\s*"([^"\\]+)"`),
+	"pom.xml":        regexp.MustCompile(`^\s*<(?:artifactId|description)>([^<]+)<`),
+}
+
+// manifest quotes the name and description in a manifest.
+func (w *work) manifest(d *directory) string {
+	var found []string
+	for _, f := range d.files {
+		base := path.Base(f.Path)
+		pattern := manifests[strings.ToLower(base)]
+		if pattern == nil || f.Size > maxManifest || f.Binary {
+			continue
+		}
+		text, err := w.read(f.Path)
+		if err != nil || strings.HasSuffix(base, ".json") && !json.Valid(text) {
+			continue
+		}
+		n := 0
+		for i, line := range strings.Split(string(text), "\n") {
+			if m := pattern.FindStringSubmatch(line); m != nil && n < 2 {
+				n++
+				if q := quoted(base, i+1, i+1, content.ClipEnd(m[1], 200)); q != "" {
+					found = append(found, q)
+				}
+			}
+		}
+	}
+	return strings.Join(found, "\n")
+}
+
+// outlines returns the package comment of a directory as a citation, and the exported names of its largest sources.
+func (w *work) outlines(d *directory) (docs, names string) {
+	var sources []*scan.File
+	for _, f := range d.files {
+		if f.Category == scan.Source && f.Size <= maxOutlined && outline.Language(f.Path) != "" {
+			sources = append(sources, f)
+		}
+	}
+	slices.SortStableFunc(sources, bySize)
+	var list []string
+	for n, f := range sources {
+		isDoc := strings.HasPrefix(path.Base(f.Path), "doc.") || path.Base(f.Path) == "__init__.py" ||
+			strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path)) == path.Base(d.path)
+		if n >= outlined && (docs != "" || !isDoc) {
+			continue
+		}
+		text, err := w.read(f.Path)
+		if err != nil {
+			continue
+		}
+		o, ok := outline.Of(f.Path, text)
+		if !ok {
+			continue
+		}
+		if o.Doc != "" && (docs == "" || isDoc) {
+			if line, quote := lineOf(string(text), o.Doc); line > 0 {
+				docs = quoted(path.Base(f.Path), line, line, quote)
+			}
+		}
+		if n < outlined {
+			if s := symbols(o, namesOfFile); s != "" {
+				list = append(list, path.Base(f.Path)+": "+s)
+			}
+		}
+	}
+	return docs, strings.Join(list, "; ")
+}
+
+// symbols names the first exported symbols of a file, methods last.
+func symbols(o outline.Outline, n int) string {
+	var first, methods []string
+	for _, s := range o.Symbols {
+		if s.Kind == "method" {
+			methods = append(methods, s.Name)
+		} else {
+			first = append(first, s.Kind+" "+s.Name)
+		}
+	}
+	all := append(first, methods...)
+	for i, name := range all {
+		all[i] = content.ClipEnd(name, 60)
+	}
+	if len(all) > n {
+		all = append(all[:n:n], fmt.Sprintf("%d more", len(all)-n))
+	}
+	return strings.Join(all, ", ")
+}
+
+// lineOf returns a line of a text in which a sentence begins, and as much of the sentence as stands there. A comment
+// breaks a sentence where its line ends.
+func lineOf(text, sentence string) (line int, quote string) {
+	words := strings.Fields(sentence)
+	lines := strings.Split(text, "\n")
+	for n := len(words); n >= min(4, len(words)) && n > 0; n-- {
+		quote = strings.Join(words[:n], " ")
+		for i, l := range lines[:min(len(lines), 200)] {
+			if strings.Contains(l, quote) {
+				return i + 1, quote
+			}
+		}
+	}
+	return 0, ""
+}

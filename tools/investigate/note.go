@@ -1,0 +1,275 @@
+package investigate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
+)
+
+// Note is what a thinker hands in.
+type Note struct {
+	Dirs             []NoteDir   `json:"dirs,omitempty"`
+	Files            []NoteFile  `json:"files,omitempty"`
+	Flags            []NoteFlag  `json:"flags,omitempty"`
+	Completeness     *float64    `json:"completeness,omitempty"`
+	Confidence       *float64    `json:"confidence,omitempty"`
+	ConfidenceReason string      `json:"confidence_reason,omitempty"`
+	StillUnknown     string      `json:"still_unknown,omitempty"`
+	Done             *bool       `json:"done,omitempty"`     // false: flags and files now, more to come
+	Thoughts         string      `json:"thoughts,omitempty"` // go to the log
+	Survey           *Survey     `json:"survey,omitempty"`
+	Plan             *plan.Plan  `json:"plan,omitempty"`
+	Report           *NoteReport `json:"report,omitempty"`
+
+	partial string // why the note is not whole; set by a driver
+	by      string // who wrote it; "": an agent
+	turns   int    // completions it took; 0: calls are counted
+}
+
+// NoteDir is what a note says of a directory.
+type NoteDir struct {
+	Path             string   `json:"path"`
+	Summary          string   `json:"summary"`
+	DominantCategory string   `json:"dominant_category,omitempty"`
+	NotableFiles     []string `json:"notable_files,omitempty"`
+	Unchanged        bool     `json:"unchanged,omitempty"` // the summary of before still holds
+	Completeness     *float64 `json:"completeness,omitempty"`
+	Confidence       *float64 `json:"confidence,omitempty"`
+	ConfidenceReason string   `json:"confidence_reason,omitempty"`
+	StillUnknown     string   `json:"still_unknown,omitempty"`
+}
+
+// NoteFile is what a note says of a file.
+type NoteFile struct {
+	Path             string   `json:"path"`
+	Summary          string   `json:"summary"`
+	Category         string   `json:"category,omitempty"`
+	Notable          bool     `json:"notable,omitempty"`
+	NotableReason    string   `json:"notable_reason,omitempty"`
+	Completeness     *float64 `json:"completeness,omitempty"`
+	Confidence       *float64 `json:"confidence,omitempty"`
+	ConfidenceReason string   `json:"confidence_reason,omitempty"`
+}
+
+// NoteFlag is a finding that a note hands in.
+type NoteFlag struct {
+	Path     string `json:"path"`
+	Severity string `json:"severity"`
+	Finding  string `json:"finding"`
+}
+
+// NoteReport is the report that a note hands in.
+type NoteReport struct {
+	Brief    string `json:"brief"`
+	Detailed string `json:"detailed"`
+}
+
+// Survey says what a tree is.
+type Survey struct {
+	Description   string   `json:"description"`
+	Approach      string   `json:"approach,omitempty"`
+	RelevantTools []string `json:"relevant_tools,omitempty"`
+	SkipTools     []string `json:"skip_tools,omitempty"`
+	DomainNotes   string   `json:"domain_notes,omitempty"`
+	Confidence    float64  `json:"confidence"`
+}
+
+// filterFrom is the confidence of a survey from which its choice of tools counts.
+const filterFrom = 0.5
+
+// Limits of a note.
+const (
+	maxNote     = 256 << 10 // bytes
+	maxFinding  = 600       // characters
+	maxBrief    = 1200
+	maxDetailed = 40_000
+	maxFlags    = 100
+	maxFiles    = 500
+	maxShort    = 600 // characters of reasons and categories
+)
+
+// severities of flags, the worst last.
+var severities = []string{"info", "concern", "critical"}
+
+// isPlanOnly reports whether a note holds a plan and nothing else.
+func isPlanOnly(raw tools.Object) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal([]byte(raw), &members) == nil && len(members) == 1 && members["plan"] != nil
+}
+
+// parseNote reads a note and checks the form of its fields. Errors name the field and say what is expected.
+func parseNote(raw tools.Object) (n Note, err error) {
+	if len(raw) > maxNote {
+		return n, fmt.Errorf("note has %d bytes; at most %d: summaries only", len(raw), maxNote)
+	}
+	if err := refuseContents([]byte(raw)); err != nil {
+		return n, err
+	}
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&n); err != nil {
+		return n, noteError(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return n, errors.New("the note: text follows its JSON object")
+	}
+	return n, n.check()
+}
+
+// noteError words an error of decoding.
+func noteError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch text := err.Error(); {
+	case errors.As(err, &wrong):
+		return fmt.Errorf("note.%s must be %s, not %s", wrong.Field, content.Article(wrong.Type.String()), wrong.Value)
+	case strings.HasPrefix(text, "json: unknown field "):
+		return fmt.Errorf("the note: unknown field %s; valid: dirs, files, flags, completeness, confidence, confidence_reason, "+
+			"still_unknown, done, thoughts, survey, plan, report; of dirs: path, summary, dominant_category, notable_files, unchanged; "+
+			"of files: path, summary, category, notable, notable_reason; of flags: path, severity, finding",
+			content.ClipBytes(strings.TrimPrefix(text, "json: unknown field "), 60))
+	}
+	return fmt.Errorf("the note: %w", err)
+}
+
+// refuseContents refuses members that hold the content of files.
+func refuseContents(raw []byte) error {
+	var members struct {
+		Dirs, Files []map[string]json.RawMessage
+	}
+	if json.Unmarshal(raw, &members) != nil {
+		return nil // another error says what is wrong
+	}
+	for _, m := range append(members.Dirs, members.Files...) {
+		for _, name := range []string{"content", "contents", "raw"} {
+			if _, has := m[name]; has {
+				return fmt.Errorf("the note: %q is refused: summaries only, never the content of files", name)
+			}
+		}
+	}
+	return nil
+}
+
+func (n *Note) check() error {
+	ratings := map[string]*float64{"completeness": n.Completeness, "confidence": n.Confidence}
+	for i, d := range n.Dirs {
+		at := fmt.Sprintf("dirs[%d]", i)
+		switch length := utf8.RuneCountInString(d.Summary); {
+		case d.Path == "":
+			return fmt.Errorf("note.%s.path is missing", at)
+		case strings.TrimSpace(d.Summary) == "" && !d.Unchanged:
+			return fmt.Errorf("note.%s.summary is empty: say what %s is", at, content.ClipBytes(d.Path, 80))
+		case length > maxSummary:
+			return fmt.Errorf("note.%s.summary has %d characters; at most %d", at, length, maxSummary)
+		case len(d.NotableFiles) > maxFiles || utf8.RuneCountInString(d.DominantCategory+d.ConfidenceReason+d.StillUnknown) > 3*maxShort:
+			return fmt.Errorf("note.%s is too long: its summary is the place for words", at)
+		}
+		ratings[at+".completeness"], ratings[at+".confidence"] = d.Completeness, d.Confidence
+	}
+	for i, f := range n.Files {
+		at := fmt.Sprintf("files[%d]", i)
+		switch length := utf8.RuneCountInString(f.Summary); {
+		case f.Path == "":
+			return fmt.Errorf("note.%s.path is missing", at)
+		case strings.TrimSpace(f.Summary) == "":
+			return fmt.Errorf("note.%s.summary is empty: say what %s is", at, content.ClipBytes(f.Path, 80))
+		case length > maxSummary:
+			return fmt.Errorf("note.%s.summary has %d characters; at most %d", at, length, maxSummary)
+		}
+		ratings[at+".completeness"], ratings[at+".confidence"] = f.Completeness, f.Confidence
+	}
+	for i, f := range n.Flags {
+		switch {
+		case !slices.Contains(severities, f.Severity):
+			return fmt.Errorf("note.flags[%d].severity must be one of %s, not %q", i, strings.Join(severities, ", "),
+				content.ClipBytes(f.Severity, 40))
+		case f.Path == "":
+			return fmt.Errorf("note.flags[%d].path is missing: name a file or directory, or general", i)
+		case strings.TrimSpace(f.Finding) == "" || utf8.RuneCountInString(f.Finding) > maxFinding:
+			return fmt.Errorf("note.flags[%d].finding must have 1 to %d characters", i, maxFinding)
+		}
+	}
+	switch {
+	case len(n.Flags) > maxFlags || len(n.Files) > maxFiles:
+		return fmt.Errorf("the note: at most %d flags and %d files", maxFlags, maxFiles)
+	case n.Survey != nil && (strings.TrimSpace(n.Survey.Description) == "" || n.Survey.Confidence < 0 || n.Survey.Confidence > 1):
+		return errors.New("note.survey: a description is required, and a confidence from 0 to 1")
+	case n.Report != nil && (strings.TrimSpace(n.Report.Brief) == "" || utf8.RuneCountInString(n.Report.Brief) > maxBrief ||
+		utf8.RuneCountInString(n.Report.Detailed) > maxDetailed):
+		return fmt.Errorf("note.report: brief must have 1 to %d characters, detailed at most %d", maxBrief, maxDetailed)
+	}
+	for name, v := range ratings {
+		if v != nil && (*v < 0 || *v > 1 || *v != *v) {
+			return fmt.Errorf("note.%s must be from 0 to 1, not %v", name, *v)
+		}
+	}
+	if n.Plan != nil {
+		return n.Plan.Check()
+	}
+	return nil
+}
+
+// resolvePath returns the path of the tree that a note means: below the target, or below the first directory of the
+// order.
+func (w *work) resolvePath(p, base string) (string, bool) {
+	clean := path.Clean(strings.TrimPrefix(strings.TrimSpace(strings.ReplaceAll(p, `\`, "/")), "./"))
+	if rest, ok := strings.CutPrefix(clean, strings.TrimSuffix(w.target, "/")+"/"); ok {
+		clean = rest
+	} else if clean == w.target || clean == path.Base(w.target) && !(reader{w}).Exists(clean) {
+		clean = "."
+	}
+	var tries = []string{clean, path.Join(base, clean)}
+	if w.start != "." {
+		tries = append(tries, strings.TrimPrefix(clean, w.start+"/"))
+		if clean == w.start {
+			tries = append(tries, ".")
+		}
+	}
+	for _, try := range tries {
+		if (reader{w}).Exists(try) {
+			return try, true
+		}
+	}
+	return clean, false
+}
+
+// pastedLines is how many lines of a file in a row make a summary a copy.
+const pastedLines = 6
+
+// pasted reports whether a summary holds consecutive lines of one of the files.
+func (w *work) pasted(summary string, files []string) (name string, is bool) {
+	lines := strings.Split(summary, "\n")
+	if len(lines) < pastedLines {
+		return "", false
+	}
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	for _, f := range files {
+		text, err := (reader{w}).Read(f)
+		if err != nil {
+			continue
+		}
+		var bare bytes.Buffer
+		for line := range strings.Lines(string(text)) {
+			bare.WriteString("\n" + strings.TrimSpace(line))
+		}
+		bare.WriteByte('\n')
+		for i := 0; i+pastedLines <= len(lines); i++ {
+			part := "\n" + strings.Join(lines[i:i+pastedLines], "\n") + "\n"
+			if strings.TrimSpace(part) != "" && bytes.Contains(bare.Bytes(), []byte(part)) {
+				return f, true
+			}
+		}
+	}
+	return "", false
+}

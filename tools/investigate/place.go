@@ -1,0 +1,171 @@
+package investigate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// Place returns the place inv: of an identity. inv:ID is NDJSON, one entry a line with its kind (survey, plan, dir, file,
+// flag, report); inv:ID/PATH is one entry, and inv:ID/report the report as text.
+func (i *Investigator) Place(identity string) source.NamedPlace {
+	return source.Texts(entries.Prefix, notes{i, identity})
+}
+
+// notes makes the texts of the place inv:.
+type notes struct {
+	i        *Investigator
+	identity string
+}
+
+var errNoStore = errors.New("investigations are kept in the store, and there is none: choose one with --store")
+
+// Texts implements [source.TextProvider].
+func (n notes) Texts(context.Context) ([]source.Text, error) {
+	if n.i.store == nil {
+		return nil, errNoStore
+	}
+	all, err := n.i.store.List(n.identity)
+	if err != nil {
+		return nil, err
+	}
+	var texts []source.Text
+	for _, m := range all {
+		texts = append(texts, source.Text{Path: m.ID, Modified: m.LastUsed})
+	}
+	return texts, nil
+}
+
+// Text implements [source.TextProvider].
+func (n notes) Text(_ context.Context, at string) ([]byte, time.Time, error) {
+	id, rest, _ := strings.Cut(at, "/")
+	name := entries.Prefix + content.ClipBytes(at, 200)
+	if n.i.store == nil {
+		return nil, time.Time{}, errNoStore
+	}
+	inv, err := n.i.store.Get(n.identity, id)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("%s: %w, or expired; find path=inv: lists those there are", name, err)
+	}
+	unlock, err := inv.Lock()
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer unlock()
+	m, err := inv.Meta()
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("%s: %w", name, err)
+	}
+	lines, err := lines(inv)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("%s: %w", name, err)
+	}
+	var b bytes.Buffer
+	switch rest {
+	case "":
+		for _, l := range lines {
+			b.Write(l.text)
+		}
+		return b.Bytes(), m.LastUsed, nil
+	case "report":
+		var r Report
+		if ok, err := inv.Read(shownReport, &r); err != nil || !ok {
+			return nil, time.Time{}, fmt.Errorf("%s: no report was shown yet: investigate path=%s%s show=report makes it", name,
+				entries.Prefix, m.ID)
+		}
+		return []byte(r.Text()), r.At, nil
+	}
+	for _, l := range lines {
+		if l.path == strings.TrimSuffix(rest, "/") {
+			b.Write(l.text)
+		}
+	}
+	if b.Len() == 0 {
+		return nil, time.Time{}, fmt.Errorf("%s: no entry of that path; search path=%s%s pattern=… looks into all", name,
+			entries.Prefix, m.ID)
+	}
+	return b.Bytes(), m.LastUsed, nil
+}
+
+// shownReport is the file with the report as it was shown last.
+const shownReport = "shown_report.json"
+
+// line is one entry as a line of JSON.
+type line struct {
+	path string
+	text []byte
+}
+
+// lines returns the entries of an investigation, directories and files by path.
+func lines(inv *entries.Investigation) ([]line, error) {
+	var all []line
+	add := func(kind, path string, v any) error {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		text := append([]byte(`{"kind":"`+kind+`"`), ',')
+		text = append(append(text, raw[1:]...), '\n')
+		all = append(all, line{path, text})
+		return nil
+	}
+	for _, one := range []struct{ kind, file string }{
+		{"survey", entries.SurveyName}, {"plan", entries.PlanName}, {"report", entries.ReportName},
+	} {
+		var v map[string]any
+		ok, err := inv.Read(one.file, &v)
+		if err == nil && ok && len(v) > 0 {
+			err = add(one.kind, one.kind+".json", v)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	dirs, _, err := inv.Dirs()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range sorted(dirs) {
+		if err := add("dir", d, dirs[d]); err != nil {
+			return nil, err
+		}
+	}
+	files, _, err := inv.Files()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range sorted(files) {
+		if err := add("file", f, files[f]); err != nil {
+			return nil, err
+		}
+	}
+	flags, err := inv.Flags()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range flags {
+		if err := add("flag", f.Path, f); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func sorted[T any](all map[string]T) []string {
+	var keys []string
+	for k := range all {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, cmp.Compare[string])
+	return keys
+}

@@ -1,0 +1,315 @@
+// Package plan decides in which pieces and in which order the directories of a tree are looked at. Everything in it is
+// pure: the same tree and plan give the same orders.
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Tier is how closely a directory is looked at.
+type Tier string
+
+// The tiers.
+const (
+	Priority Tier = "priority"
+	Default  Tier = "default"
+	Shallow  Tier = "shallow"
+	Skip     Tier = "skip"
+)
+
+// The orders in which a plan works.
+const (
+	LeafFirst     = "leaf-first"
+	PriorityFirst = "priority-first"
+)
+
+// Turns of a directory by tier.
+const (
+	minTurns      = 5
+	maxTurns      = 25
+	priorityTurns = 15 // where a plan says nothing
+	DefaultTurns  = 10
+	shallowTurns  = 5
+)
+
+// Limits of a plan that somebody hands in.
+const (
+	maxNamed = 2000
+	maxText  = 4000 // bytes of a reason or of the notes
+)
+
+// PriorityDir is a directory that deserves more turns.
+type PriorityDir struct {
+	Path           string `json:"path"`
+	Reason         string `json:"reason,omitempty"`
+	SuggestedTurns int    `json:"suggested_turns,omitempty"` // 5–25; 0: 15
+}
+
+// NamedDir is a directory with a reason. In JSON a bare string is one too.
+type NamedDir struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *NamedDir) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &d.Path) == nil {
+		return nil
+	}
+	type plain NamedDir
+	return json.Unmarshal(raw, (*plain)(d))
+}
+
+// Plan says which directories matter. The zero value is the default plan.
+type Plan struct {
+	PriorityDirs []PriorityDir `json:"priority_dirs,omitempty"`
+	ShallowDirs  []NamedDir    `json:"shallow_dirs,omitempty"`
+	SkipDirs     []NamedDir    `json:"skip_dirs,omitempty"`
+	Order        string        `json:"investigation_order,omitempty"` // leaf-first, the default, or priority-first
+	MaxOrders    int           `json:"max_orders,omitempty"`          // 0: no limit
+	Notes        string        `json:"notes,omitempty"`
+	Confidence   float64       `json:"confidence"` // 0 for a synthetic plan
+	By           string        `json:"by,omitempty"`
+}
+
+// Check returns what is wrong with a plan that was handed in. Paths that do not exist are no fault: [Plan.Apply] reports
+// them.
+func (p *Plan) Check() error {
+	switch {
+	case p.Order != "" && p.Order != LeafFirst && p.Order != PriorityFirst:
+		return fmt.Errorf("plan.investigation_order: %.40q is none of %s and %s", p.Order, LeafFirst, PriorityFirst)
+	case p.MaxOrders < 0:
+		return errors.New("plan.max_orders: it must be at least 0")
+	case len(p.PriorityDirs)+len(p.ShallowDirs)+len(p.SkipDirs) > maxNamed:
+		return fmt.Errorf("plan: it names over %d directories", maxNamed)
+	case len(p.Notes) > maxText:
+		return fmt.Errorf("plan.notes: %d bytes; at most %d", len(p.Notes), maxText)
+	}
+	for i, d := range p.PriorityDirs {
+		if d.Path == "" || len(d.Reason) > maxText {
+			return fmt.Errorf("plan.priority_dirs[%d]: a path is required, and a reason has at most %d bytes", i, maxText)
+		}
+	}
+	for name, list := range map[string][]NamedDir{"shallow_dirs": p.ShallowDirs, "skip_dirs": p.SkipDirs} {
+		for i, d := range list {
+			if d.Path == "" || len(d.Reason) > maxText {
+				return fmt.Errorf("plan.%s[%d]: a path is required, and a reason has at most %d bytes", name, i, maxText)
+			}
+		}
+	}
+	return nil
+}
+
+// Dir is one directory of the tree.
+type Dir struct {
+	Path  string // slash path; "." for the tree itself
+	Files int    // of its own
+	Value int64  // bytes of its own sources: more of them are worth an order sooner
+	Keep  bool   // holds nothing that an order would improve: fixtures, generated files, nothing at all
+}
+
+// Assigned is what a plan means for one directory.
+type Assigned struct {
+	Path   string `json:"path"`
+	Tier   Tier   `json:"tier"`
+	Turns  int    `json:"turns"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Unit is what one order covers: directories that are looked at together, parents before what is below them.
+type Unit struct {
+	Dirs  []Assigned `json:"dirs"`
+	Files int        `json:"files"`
+	Turns int        `json:"turns"` // the most of its directories
+	Tier  Tier       `json:"tier"`
+
+	value int64
+}
+
+// Top returns the first directory of the unit, which contains most of the others.
+func (u *Unit) Top() string { return u.Dirs[0].Path }
+
+// Applied is a plan applied to a tree. Each directory is in exactly one of Units, Skipped and Kept.
+type Applied struct {
+	Units   []Unit     // in the order of work: the units of child directories come first
+	Skipped []Assigned // with the plan's reason
+	Kept    []string   // directories whose mechanical note is enough, or for which max_orders leaves no order
+	Unknown []string   // paths of the plan that do not exist
+}
+
+// bundle is the number of files up to which directories share an order.
+const bundle = 40
+
+// Apply assigns each directory a tier and turns, bundles small ones, and orders the units. dirs must hold "." and the
+// parent of each directory; name is how the tree's own directory is called, which the plan may use too.
+func (p Plan) Apply(dirs []Dir, name string) Applied {
+	a := &applier{plan: p, name: name, dirs: map[string]Dir{}, children: map[string][]string{}, tiers: map[string]Assigned{}}
+	for _, d := range dirs {
+		a.dirs[d.Path] = d
+		if d.Path != "." {
+			parent := path.Dir(d.Path)
+			a.children[parent] = append(a.children[parent], d.Path)
+		}
+	}
+	for _, below := range a.children {
+		slices.Sort(below)
+	}
+	a.readPlan()
+	a.assign(".", Assigned{Path: ".", Tier: Default, Turns: DefaultTurns})
+	a.emit(a.build("."))
+	a.out.Units = a.order()
+	slices.Sort(a.out.Kept)
+	return a.out
+}
+
+// applier is the state of Apply.
+type applier struct {
+	plan     Plan
+	name     string
+	dirs     map[string]Dir
+	children map[string][]string
+	named    map[string]Assigned // by the plan: the most specific one wins
+	tiers    map[string]Assigned
+	units    []Unit
+	out      Applied
+}
+
+// resolve returns the directory that a path of the plan means.
+func (a *applier) resolve(p string) (string, bool) {
+	clean := path.Clean(strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(p), "\\", "/"), "/"))
+	for _, at := range []string{clean, strings.TrimPrefix(clean, a.name+"/")} {
+		if _, ok := a.dirs[at]; ok {
+			return at, true
+		}
+	}
+	if clean == a.name || strings.TrimSpace(p) == "/" {
+		return ".", true
+	}
+	return "", false
+}
+
+// readPlan resolves the paths of the plan. Of several entries for one directory the one that asks for more counts.
+func (a *applier) readPlan() {
+	a.named = map[string]Assigned{}
+	add := func(d Assigned) {
+		at, ok := a.resolve(d.Path)
+		if !ok {
+			a.out.Unknown = append(a.out.Unknown, d.Path)
+			return
+		}
+		if before, twice := a.named[at]; !twice || before.Turns < d.Turns {
+			d.Path = at
+			a.named[at] = d
+		}
+	}
+	for _, d := range a.plan.PriorityDirs {
+		turns := d.SuggestedTurns
+		if turns == 0 {
+			turns = priorityTurns
+		}
+		add(Assigned{d.Path, Priority, min(max(turns, minTurns), maxTurns), d.Reason})
+	}
+	for _, d := range a.plan.ShallowDirs {
+		add(Assigned{d.Path, Shallow, shallowTurns, d.Reason})
+	}
+	for _, d := range a.plan.SkipDirs {
+		add(Assigned{d.Path, Skip, 0, d.Reason})
+	}
+}
+
+// assign gives a directory and all below it their tier: that of the plan's most specific path. Priority is of the
+// directory alone.
+func (a *applier) assign(dir string, from Assigned) {
+	if named, ok := a.named[dir]; ok {
+		from = named
+	}
+	own := from
+	own.Path = dir
+	a.tiers[dir] = own
+	if from.Tier == Priority {
+		from = Assigned{Tier: Default, Turns: DefaultTurns}
+	}
+	for _, child := range a.children[dir] {
+		a.assign(child, from)
+	}
+}
+
+// build makes the units below a directory, and returns those directories at its top that may still be bundled with
+// others; nil if there are none.
+func (a *applier) build(dir string) *Unit {
+	var open []*Unit
+	for _, child := range a.children[dir] {
+		if u := a.build(child); u != nil {
+			open = append(open, u)
+		}
+	}
+	own, d := a.tiers[dir], a.dirs[dir]
+	switch {
+	case own.Tier == Skip:
+		a.out.Skipped = append(a.out.Skipped, own)
+		a.pack(open)
+		return nil
+	case d.Keep && len(open) == 0:
+		a.out.Kept = append(a.out.Kept, dir)
+		return nil
+	}
+	u := &Unit{Dirs: []Assigned{own}, Files: d.Files, Turns: own.Turns, Tier: own.Tier, value: d.Value}
+	if own.Tier == Priority {
+		a.pack(open)
+		a.emit(u)
+		return nil
+	}
+	files, same := d.Files, true
+	for _, o := range open {
+		files += o.Files
+		same = same && o.Tier == u.Tier
+	}
+	if files > bundle || !same {
+		a.pack(open)
+		if d.Files > bundle {
+			a.emit(u)
+			return nil
+		}
+		return u
+	}
+	for _, o := range open {
+		u.add(o)
+	}
+	return u
+}
+
+func (u *Unit) add(o *Unit) {
+	u.Dirs = append(u.Dirs, o.Dirs...)
+	u.Files += o.Files
+	u.Turns = max(u.Turns, o.Turns)
+	u.value += o.value
+}
+
+// pack emits siblings, several in one unit as long as they are small.
+func (a *applier) pack(open []*Unit) {
+	var packed []*Unit
+next:
+	for _, o := range open {
+		for _, p := range packed {
+			if p.Tier == o.Tier && p.Files+o.Files <= bundle {
+				p.add(o)
+				continue next
+			}
+		}
+		packed = append(packed, o)
+	}
+	for _, p := range packed {
+		a.emit(p)
+	}
+}
+
+func (a *applier) emit(u *Unit) {
+	if u != nil {
+		a.units = append(a.units, *u)
+	}
+}

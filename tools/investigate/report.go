@@ -1,0 +1,267 @@
+package investigate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
+)
+
+// Report is what an investigation came to.
+type Report struct {
+	ID       string           `json:"id"`
+	Target   string           `json:"target"`
+	Goal     string           `json:"goal,omitempty"`
+	By       string           `json:"by"` // who wrote brief and detailed
+	Brief    string           `json:"brief"`
+	Detailed string           `json:"detailed"`
+	Flags    []entries.Flag   `json:"flags"`   // the worst first
+	Skipped  []scan.Skip      `json:"skipped"` // by the scan
+	Plan     []plan.Assigned  `json:"skipped_by_plan,omitempty"`
+	Coverage entries.Coverage `json:"coverage"`
+	Evidence Evidence         `json:"evidence"`
+	Partial  string           `json:"partial,omitempty"` // what is missing; "" for a whole report
+	Errors   []string         `json:"errors,omitempty"`  // files that could not be read
+	At       time.Time        `json:"at"`
+}
+
+// Evidence counts the citations of all notes that somebody wrote.
+type Evidence struct {
+	evidence.Counts
+	Holding float64 `json:"share_holding"` // of those that can be decided; 0 without any
+}
+
+// written is the report as it was handed in.
+type written struct {
+	NoteReport
+	By    string    `json:"by"`
+	Notes string    `json:"notes"` // fingerprint of the notes it was written from
+	At    time.Time `json:"at"`
+}
+
+// notesPrint is a fingerprint of all notes: a report of other notes is out of date.
+func (w *work) notesPrint() string {
+	h := newHash()
+	for _, p := range w.paths {
+		n := w.notes[p]
+		fmt.Fprintf(h, "%s %s %s\n", p, n.Fingerprint, n.Summary)
+	}
+	return short(h)
+}
+
+// readReport returns the report that was handed in; ok is false if there is none of these notes.
+func (w *work) readReport() (r written, ok bool) {
+	ok, err := w.inv.Read(entries.ReportName, &r)
+	return r, err == nil && ok && r.Notes == w.notesPrint()
+}
+
+// reportDue reports whether a report has to be written: somebody looked at directories, and none is of their notes.
+func (w *work) reportDue() bool {
+	_, ok := w.readReport()
+	return !ok && !w.untouched()
+}
+
+// acceptReport keeps a report.
+func (w *work) acceptReport(o entries.Order, n Note) (string, error) {
+	citations := evidence.Check(n.Report.Detailed, ".", reader{w})
+	r := written{NoteReport: *n.Report, By: n.by, Notes: w.notesPrint(), At: w.now().UTC()}
+	r.Detailed = evidence.Repair(n.Report.Detailed, citations)
+	if err := w.inv.Write(entries.ReportName, r); err != nil {
+		return "", err
+	}
+	if err := w.evaluate(); err != nil {
+		return "", err
+	}
+	w.inv.Log("report %s kept", o.Name())
+	return "report kept. " + evidenceText(citations) + "\n", nil
+}
+
+// report makes the report: the one that was handed in, else one assembled from the notes.
+func (w *work) report() (Report, error) {
+	r := Report{
+		ID: w.meta.ID, Target: w.target, Goal: w.meta.Goal, Skipped: w.tree.Skipped, Plan: w.applied.Skipped, Errors: w.tree.Errors,
+		At: w.now().UTC(), Flags: []entries.Flag{},
+	}
+	flags, err := w.inv.Flags()
+	if err != nil {
+		return r, err
+	}
+	slices.SortStableFunc(flags, func(a, b entries.Flag) int {
+		return cmp.Compare(slices.Index(severities, b.Severity), slices.Index(severities, a.Severity))
+	})
+	r.Flags = append(r.Flags, flags...)
+	r.Coverage = *w.coverage(w.paths...)
+	for _, n := range w.notes {
+		if n.By != entries.Mechanical {
+			r.Evidence.add(n.Evidence)
+		}
+	}
+	for _, f := range w.files {
+		r.Evidence.add(f.Evidence)
+	}
+	if decided := r.Evidence.Holds + r.Evidence.Moved + r.Evidence.Absent + r.Evidence.Unanchored; decided > 0 {
+		r.Evidence.Holding = float64(r.Evidence.Holds+r.Evidence.Moved) / float64(decided)
+	}
+	r.Partial = w.missing()
+	if own, ok := w.readReport(); ok {
+		r.By, r.Brief, r.Detailed = own.By, own.Brief, w.marked(own.Detailed, evidence.Check(own.Detailed, ".", reader{w}))
+		return r, nil
+	}
+	r.By, r.Brief, r.Detailed = entries.Mechanical, w.brief(), w.detailed()
+	return r, nil
+}
+
+func (e *Evidence) add(all []evidence.Citation) {
+	c := evidence.Count(all)
+	e.Holds += c.Holds
+	e.Moved += c.Moved
+	e.Absent += c.Absent
+	e.Unanchored += c.Unanchored
+	e.Unknown += c.Unknown
+}
+
+// missing says what a report does not rest on: directories that only a machine described, or that changed since.
+func (w *work) missing() string {
+	var mechanical, stale, partial int64
+	skipped := map[string]bool{}
+	for _, s := range w.applied.Skipped {
+		skipped[s.Path] = true
+	}
+	for _, k := range w.applied.Kept {
+		skipped[k] = true
+	}
+	for _, p := range w.paths {
+		n := w.notes[p]
+		fresh, _ := w.fresh(p)
+		switch {
+		case skipped[p]:
+		case n.By == entries.Mechanical:
+			mechanical++
+		case !fresh:
+			stale++
+		case n.Partial:
+			partial++
+		}
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{mechanical, "described by their files alone, no model has read them"},
+		{stale, "changed since they were looked at"},
+		{partial, "looked at in part"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, content.Plural(part.n, "directory is ", "directories are ")+part.what)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// brief says in a few sentences what the tree is.
+func (w *work) brief() string {
+	var lines, bytes int64
+	languages := map[string]int64{}
+	for i := range w.tree.Files {
+		f := &w.tree.Files[i]
+		lines += f.Lines
+		bytes += f.Size
+		if f.Language != "" {
+			languages[f.Language] += f.Lines
+		}
+	}
+	text := fmt.Sprintf("%s, %s, %s.", w.tree.Describe(), sizeText(bytes), content.Plural(lines, "line", "lines"))
+	if len(languages) > 0 {
+		text += " Lines by language: " + histogram(languages, 4) + "."
+	}
+	if top := w.notes["."]; top.By != entries.Mechanical && top.Summary != "" {
+		text += " " + content.ClipEnd(w.marked(top.Summary, top.Evidence), maxSummary/2)
+	} else if quote, _, _ := strings.Cut(top.Summary, "\n"); strings.Contains(quote, "“") {
+		text += " " + quote + "."
+	}
+	return text
+}
+
+// detailed joins the notes: those of the upper levels whole, of deeper ones the first line.
+func (w *work) detailed() string {
+	var b strings.Builder
+	for _, p := range w.paths {
+		n := w.notes[p]
+		text := w.marked(n.Summary, n.Evidence)
+		if fresh, _ := w.fresh(p); !fresh {
+			text += "\n(it has changed since)"
+		}
+		if n.By == entries.Mechanical && strings.Count(p, "/") > 1 {
+			text, _, _ = strings.Cut(text, "\n")
+		}
+		fmt.Fprintf(&b, "## %s\n%s\n", p, text)
+	}
+	return b.String()
+}
+
+// marked marks the citations of a text that do not hold.
+func (w *work) marked(text string, all []evidence.Citation) string {
+	var seen []string
+	for _, c := range all {
+		if c.Verdict != evidence.Absent || slices.Contains(seen, c.Cited) {
+			continue
+		}
+		seen = append(seen, c.Cited)
+		text = strings.ReplaceAll(text, c.Cited, c.Cited+" [not found there]")
+	}
+	return text
+}
+
+// reportText is the report as text.
+func (r Report) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s (%s%s)\n", r.Target, entries.Prefix, r.ID)
+	if r.Goal != "" {
+		fmt.Fprintf(&b, "goal: %s\n", r.Goal)
+	}
+	fmt.Fprintf(&b, "%s\n\n", r.Brief)
+	if r.Partial != "" {
+		fmt.Fprintf(&b, "not whole: %s\n", r.Partial)
+	}
+	if r.Coverage.Opened > 0 {
+		fmt.Fprintf(&b, "opened through this server: %s\n", r.Coverage.Text())
+	} else {
+		b.WriteString("opened through this server: nothing\n")
+	}
+	e := r.Evidence
+	fmt.Fprintf(&b, "evidence: %d citations hold, %d of them repaired; %d not there, %d without a quote, %d undecidable\n",
+		e.Holds+e.Moved, e.Moved, e.Absent, e.Unanchored, e.Unknown)
+	for _, f := range r.Flags {
+		fmt.Fprintf(&b, "%s: %s: %s\n", strings.ToUpper(f.Severity), f.Path, f.Finding)
+	}
+	for _, s := range r.Plan {
+		fmt.Fprintf(&b, "skipped by the plan: %s (%s)\n", s.Path, cmp.Or(s.Reason, "no reason given"))
+	}
+	for i, s := range r.Skipped {
+		if i == 20 {
+			fmt.Fprintf(&b, "and %d more entries were skipped\n", len(r.Skipped)-i)
+			break
+		}
+		fmt.Fprintf(&b, "skipped: %s (%s, %s)\n", s.Path, s.Why, filesText(s.Files))
+	}
+	for _, e := range r.Errors {
+		fmt.Fprintf(&b, "not read: %s\n", e)
+	}
+	fmt.Fprintf(&b, "\n%s\n", strings.TrimRight(r.Detailed, "\n"))
+	return b.String()
+}
+
+func filesText(n int64) string {
+	if n < 0 {
+		return "not counted"
+	}
+	return content.Plural(n, "file", "files")
+}

@@ -1,0 +1,147 @@
+package scan
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/kinds/outline"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+const (
+	bufferSize = 256 << 10
+	sniffed    = 8 << 10 // bytes by which text is told from binary, and a generated file from a written one
+	sampleSize = 4 << 10 // bytes of a text whose tokens are counted
+	// The first texts of a scan are sampled, then every 64th: up to some 300 of 15,000.
+	sampleFirst, sampleEvery = 32, 64
+)
+
+// work looks at files until there are no more.
+func (s *scanner) work() {
+	buf := make([]byte, bufferSize)
+	for j := range s.jobs {
+		if s.ctx.Err() == nil {
+			s.look(j, buf)
+			s.progress(j.file.Path)
+		}
+		release(j.entry)
+	}
+}
+
+// emptyHash is the SHA-256 of no bytes.
+var emptyHash = hex.EncodeToString(sha256.New().Sum(nil))
+
+var newline = []byte{'\n'}
+
+func (s *scanner) open(e tree.Entry) (tree.Opened, error) {
+	if e.In != nil {
+		return e.In.Open(e.Path)
+	}
+	f, fi, err := s.root.OpenFile(e.Path)
+	if err != nil {
+		return tree.Opened{}, err
+	}
+	return tree.OpenedFile(f, fi.Size()), nil
+}
+
+// look fills in what the content of a file tells.
+func (s *scanner) look(j job, buf []byte) {
+	f := j.file
+	if s.o.Known != nil {
+		if known, ok := s.o.Known(f.Path, f.Mark); ok && (known.Hash != "" || !s.o.Hash) {
+			known.sampled, known.sampledTokens = 0, 0
+			*f = known
+			return
+		}
+	}
+	s.looked.Add(1)
+	if f.Size == 0 && j.entry.In != nil { // files of the kernel have no size either, but lie below no root that is walked
+		s.classify(f, nil, true, j.number)
+		if s.o.Hash {
+			f.Hash = emptyHash
+		}
+		return
+	}
+	file, err := s.open(j.entry)
+	if err != nil {
+		f.Error = content.ClipBytes(err.Error(), 200)
+		f.Category, f.MIME = Other, "application/octet-stream"
+		return
+	}
+	defer func() { _ = file.Close() }()
+	var sum hash.Hash
+	if s.o.Hash {
+		sum = sha256.New()
+	}
+	first := true
+	for {
+		n, err := file.Read(buf)
+		if n > 0 {
+			f.Lines += int64(bytes.Count(buf[:n], newline))
+			if sum != nil {
+				sum.Write(buf[:n])
+			}
+			if first {
+				s.classify(f, buf[:n], int64(n) >= f.Size, j.number)
+				first = false
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			f.Error = content.ClipBytes(err.Error(), 200)
+			break
+		}
+		if s.ctx.Err() != nil {
+			return
+		}
+	}
+	if first {
+		s.classify(f, nil, true, j.number)
+	}
+	if sum != nil {
+		f.Hash = hex.EncodeToString(sum.Sum(nil))
+	}
+}
+
+// mayBeGenerated is a cheap test that fails for most files that are not.
+func mayBeGenerated(head []byte) bool {
+	return bytes.Contains(head, []byte("enerated")) || bytes.Contains(head, []byte("DO NOT EDIT"))
+}
+
+// classify fills in what the first bytes of a file tell.
+func (s *scanner) classify(f *File, head []byte, whole bool, number int) {
+	prefix := head[:min(len(head), sniffed)]
+	f.Binary = content.Detect(prefix, whole && len(prefix) == len(head)) == content.NoText
+	if f.Binary {
+		f.MIME, _, _ = strings.Cut(mimetype.Detect(prefix).String(), ";")
+		f.Category = categoryOf(f)
+		return
+	}
+	if f.Language = kinds.Language(f.Path, content.Text); f.Language == "Text" {
+		f.Language = ""
+		if Extension(f.Path) != "(none)" {
+			// an extension that stands for no language: what its text looks like says less
+		} else if kind := kinds.Sniff(prefix, whole && len(prefix) == len(head), path.Base(f.Path)); kind != content.Text {
+			f.Language = kinds.Language(f.Path, kind)
+		}
+	}
+	f.Generated = mayBeGenerated(prefix) && outline.IsGenerated(prefix)
+	f.MIME = mimeOf(f.Language)
+	f.Category = categoryOf(f)
+	if s.o.Count != nil && (number < sampleFirst || number%sampleEvery == 0) {
+		sample := head[:min(len(head), sampleSize)]
+		f.sampled, f.sampledTokens = int64(len(sample)), int64(s.o.Count(sample))
+	}
+}

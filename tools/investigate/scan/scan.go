@@ -1,0 +1,298 @@
+// Package scan looks at every file of a directory tree once: what it is, how large, how old. No model takes part.
+package scan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// Options of Scan.
+type Options struct {
+	All   bool // hidden and ignored entries too, and those that are skipped by name
+	Hash  bool // fill in File.Hash
+	Count func(text []byte) int
+
+	// Known returns what an earlier scan found of a file that has not changed since: the file is not opened then. nil:
+	// every file is opened.
+	Known func(path string, m tree.Mark) (File, bool)
+
+	// Progress is called from one goroutine at a time with the files looked at so far, and one of them; nil: it is not.
+	Progress func(done int64, file string)
+}
+
+// File is one file of the tree. Links and special files are counted in [Tree.Other] and are not files here.
+type File struct {
+	Path string `json:"path"` // slash path below the directory that was scanned
+	tree.Mark
+	Lines     int64  `json:"lines"` // newline bytes
+	Tokens    int64  `json:"tokens"`
+	Category  string `json:"category"` // see [Categories]
+	Language  string `json:"language,omitempty"`
+	MIME      string `json:"mime"`
+	Binary    bool   `json:"binary,omitempty"`
+	Generated bool   `json:"generated,omitempty"` // its head says so
+	Hash      string `json:"hash,omitempty"`      // SHA-256 in hex
+	Error     string `json:"error,omitempty"`     // why it was not read; lines, tokens and kind are then unknown
+
+	sampled, sampledTokens int64 // bytes and tokens of its sample
+}
+
+// Dir returns the directory of the file.
+func (f *File) Dir() string { return path.Dir(f.Path) }
+
+// Skip is an entry that was not looked at.
+type Skip struct {
+	Path  string `json:"path"`
+	Why   string `json:"why"`   // hidden, ignored or the name by which it is skipped
+	Files int64  `json:"files"` // below it; 1 for a file, −1: not counted
+}
+
+// Tree is the result of a scan.
+type Tree struct {
+	Files   []File   `json:"files"` // in path order: names are compared one by one
+	Dirs    []string `json:"dirs"`  // below the directory that was scanned, and "." for itself, in path order
+	Other   int64    `json:"other"` // links and special files
+	Skipped []Skip   `json:"skipped,omitempty"`
+	Errors  []string `json:"errors,omitempty"`
+	Ratio   float64  `json:"bytes_per_token"` // of the sampled texts
+	Looked  int64    `json:"-"`               // files that were opened
+}
+
+// maxErrors is how many errors a Tree holds; the last one says how many more there were.
+const maxErrors = 100
+
+// Scan walks the directory start of a root. The error is that of ctx or of opening start; files that cannot be read have
+// an Error each.
+func Scan(ctx context.Context, root *tree.Root, start string, o Options) (*Tree, error) {
+	s := &scanner{ctx: ctx, root: root, o: o, start: strings.TrimPrefix(path.Clean(start), "./")}
+	return s.run()
+}
+
+// scanner is the state of one scan: the walk passes files to workers.
+//
+//	walk ─► visit ─► jobs ─► look (workers) ─► files, by their number
+type scanner struct {
+	ctx   context.Context
+	root  *tree.Root
+	o     Options
+	start string
+
+	tree   Tree
+	files  []*File // by number
+	pruned *Skip   // the directory that is being skipped by its name
+
+	jobs   chan job
+	done   atomic.Int64
+	looked atomic.Int64
+	report sync.Mutex
+	mu     sync.Mutex // guards skips and errors of the walk's goroutine
+}
+
+// job is one file to look at.
+type job struct {
+	entry  tree.Entry
+	file   *File
+	number int
+}
+
+func (s *scanner) run() (*Tree, error) {
+	s.tree.Dirs = []string{"."}
+	s.jobs = make(chan job, 32)
+	var workers sync.WaitGroup
+	failures := make([]error, runtime.GOMAXPROCS(0))
+	for i := range failures {
+		workers.Go(func() {
+			panics.Into(&failures[i], s.work)
+			for j := range s.jobs { // after a panic
+				release(j.entry)
+			}
+		})
+	}
+	report, err := s.root.Walk(s.ctx, tree.Options{
+		Start: s.start, All: s.o.All, Stat: true, Marks: true, Hold: true, Skipped: s.skip,
+	}, s.visit)
+	close(s.jobs)
+	workers.Wait()
+	if err = errors.Join(append(failures, err)...); panics.Again(err) != nil {
+		return nil, err
+	}
+	if n := report.Unreadable; n > 0 {
+		s.fail(content.Plural(n, "directory", "directories") + " could not be read")
+	}
+	if n := report.Stores; n > 0 {
+		s.skip(report.FirstStore, "a store of this program")
+	}
+	s.countSkipped()
+	s.finish()
+	return &s.tree, s.ctx.Err()
+}
+
+// fail records an error.
+func (s *scanner) fail(text string) {
+	switch n := len(s.tree.Errors); {
+	case n < maxErrors:
+		s.tree.Errors = append(s.tree.Errors, text)
+	case n == maxErrors:
+		s.tree.Errors = append(s.tree.Errors, "and more")
+	}
+}
+
+// below returns a path of the root as one of the directory that is scanned.
+func (s *scanner) below(p string) string {
+	if s.start == "." || s.start == "" {
+		return p
+	}
+	return strings.TrimPrefix(p, s.start+"/")
+}
+
+// skip records an entry that the walk skips. It is called in the goroutine of the walk.
+func (s *scanner) skip(p, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tree.Skipped = append(s.tree.Skipped, Skip{Path: s.below(p), Why: why, Files: -1})
+}
+
+func (s *scanner) visit(e tree.Entry) error {
+	p := s.below(e.Path)
+	if s.pruned != nil && strings.HasPrefix(p, s.pruned.Path+"/") {
+		if e.Type != tree.Dir {
+			s.pruned.Files++
+		}
+		release(e)
+		return nil
+	}
+	s.endPruned()
+	switch e.Type {
+	case tree.Dir:
+		if why := s.skippedByName(e.Path); why != "" {
+			s.pruned = &Skip{Path: p, Why: why}
+			return nil
+		}
+		s.tree.Dirs = append(s.tree.Dirs, p)
+	case tree.File:
+		f := &File{Path: p, Mark: tree.Mark{Size: e.Size, Modified: e.Modified.UnixNano()}}
+		if e.Mark != nil {
+			f.Mark = *e.Mark
+		}
+		s.files = append(s.files, f)
+		select {
+		case s.jobs <- job{e, f, len(s.files) - 1}:
+		case <-s.ctx.Done():
+			release(e)
+			return s.ctx.Err()
+		}
+	default:
+		s.tree.Other++
+	}
+	return nil
+}
+
+func release(e tree.Entry) {
+	if e.In != nil {
+		e.In.Release()
+	}
+}
+
+func (s *scanner) endPruned() {
+	if s.pruned != nil {
+		s.mu.Lock()
+		s.tree.Skipped = append(s.tree.Skipped, *s.pruned)
+		s.mu.Unlock()
+		s.pruned = nil
+	}
+}
+
+// skippedByName returns why a directory is skipped by its name; "" if it is not.
+func (s *scanner) skippedByName(p string) string {
+	if s.o.All {
+		return ""
+	}
+	switch base := path.Base(p); {
+	case base == "node_modules", base == "__pycache__":
+		return base
+	case strings.HasSuffix(base, ".egg-info"):
+		return "*.egg-info"
+	case strings.Contains(strings.ToLower(base), "env"):
+		if _, err := s.root.Lstat(path.Join(p, "pyvenv.cfg")); err == nil {
+			return "virtual environment"
+		}
+	}
+	return ""
+}
+
+// countSkipped counts the files below the directories that the walk did not enter. ".git" is never entered.
+func (s *scanner) countSkipped() {
+	s.endPruned()
+	for i := range s.tree.Skipped {
+		k := &s.tree.Skipped[i]
+		if k.Files >= 0 || path.Base(k.Path) == ".git" {
+			continue
+		}
+		at := path.Join(s.start, k.Path)
+		if fi, err := s.root.Lstat(at); err != nil || !fi.IsDir() {
+			k.Files = 1
+			continue
+		}
+		report, err := s.root.Walk(s.ctx, tree.Options{Start: at, All: true}, func(tree.Entry) error { return nil })
+		if err == nil {
+			k.Files = report.Files
+		}
+	}
+	slices.SortFunc(s.tree.Skipped, func(a, b Skip) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// finish fills in what needs all files.
+func (s *scanner) finish() {
+	var sampled, tokens int64
+	for _, f := range s.files {
+		sampled += f.sampled
+		tokens += f.sampledTokens
+		if f.Error != "" {
+			s.fail(f.Path + ": " + f.Error)
+		}
+	}
+	s.tree.Ratio = defaultRatio
+	if tokens > 0 {
+		s.tree.Ratio = float64(sampled) / float64(tokens)
+	}
+	s.tree.Files = make([]File, len(s.files))
+	for i, f := range s.files {
+		if !f.Binary && f.Error == "" {
+			f.Tokens = int64(float64(f.Size)/s.tree.Ratio + 0.5)
+		}
+		s.tree.Files[i] = *f
+	}
+	s.files, s.tree.Looked = nil, s.looked.Load()
+}
+
+// defaultRatio is the bytes of a token where no text was sampled.
+const defaultRatio = 3.5
+
+// progress reports a file.
+func (s *scanner) progress(file string) {
+	n := s.done.Add(1)
+	if s.o.Progress == nil || n%64 != 0 {
+		return
+	}
+	s.report.Lock()
+	defer s.report.Unlock()
+	s.o.Progress(n, file)
+}
+
+// Describe returns the tree in one line.
+func (t *Tree) Describe() string {
+	return fmt.Sprintf("%s in %s", content.Plural(int64(len(t.Files)), "file", "files"),
+		content.Plural(int64(len(t.Dirs)), "directory", "directories"))
+}

@@ -1,0 +1,455 @@
+package investigate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// Thinker answers orders through a model's endpoint.
+type Thinker interface {
+	// Think works on one task. An error means that the endpoint cannot be used: the rest stays mechanical.
+	Think(ctx context.Context, t Task) (Thought, error)
+}
+
+// Task is one piece of work for a Thinker.
+type Task struct {
+	Prompt   string     // name of the prompt: survey, plan, directory or report
+	Text     string     // of the order
+	Turns    int        // completions that it may take
+	Sources  source.Set // what its tools may read: the target, or the notes alone
+	Owner    string
+	Skip     []string                     // tools that are not offered
+	Accept   func(note []byte) error      // checks what is handed in; the error goes back to the model
+	Progress func(turn int, what string)  // may be nil
+	Spend    func(prompt, completion int) // tokens that the endpoint reports; may be nil
+}
+
+// Thought is what a Thinker made of a task.
+type Thought struct {
+	Note    []byte // JSON of what was handed in, as the prompt asks for it; nil: nothing was
+	Turns   int    // completions
+	Partial string // why nothing was handed in: one of the reasons of entries
+	By      string // "model NAME"
+}
+
+// What a Thinker says of a thought.
+const (
+	ByModel          = entries.Model // before the name of the model, in Thought.By
+	OverBudget       = entries.OverBudget
+	OverBudgetBefore = entries.OverBudgetBefore
+	OutOfTurns       = entries.OutOfTurns
+)
+
+// Use has a Thinker answer orders: those of [Investigator.Run], and with forCallers those of the tool's callers. Call it
+// before the first order.
+func (i *Investigator) Use(t Thinker, forCallers bool) {
+	i.options.Thinker, i.options.Endpoint = t, forCallers
+}
+
+// Turns of the steps that read nothing.
+const (
+	planTurns   = 3
+	reportTurns = 5
+)
+
+// driver has a Thinker work on the orders of one investigation. Its work goes on while calls come and go.
+type driver struct {
+	i      *Investigator
+	inv    *entries.Investigation
+	caller Caller
+	root   *tree.Root // the target, opened for this driver
+	stop   context.CancelFunc
+	done   chan struct{}
+	err    error // set before done is closed
+
+	tried    map[string]bool // directories that were tried in this run
+	progress func(done, total int64, message string)
+	at       atomic.Value // [2]int64: orders done, and of all
+	failed   error        // why the endpoint was given up
+	spent    Spent
+}
+
+// Spent are the tokens that an endpoint reported.
+type Spent struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+}
+
+// Outcome is what a run came to.
+type Outcome struct {
+	Report
+	Spent  Spent  `json:"spent"`
+	Failed string `json:"endpoint_failed,omitempty"`
+}
+
+// RunOptions of Run.
+type RunOptions struct {
+	Path, Goal string
+	Fresh      bool
+	Progress   func(done, total int64, message string)
+}
+
+// Run investigates a directory to its end: through the Thinker, or by its files alone if there is none.
+func (i *Investigator) Run(ctx context.Context, c Caller, o RunOptions) (out Outcome, err error) {
+	if i.store == nil {
+		return out, errNoStore
+	}
+	in := tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}
+	w, err := i.open(ctx, Args{Path: o.Path, Goal: o.Goal, Fresh: o.Fresh}, in, quiet{})
+	if err != nil {
+		return out, err
+	}
+	name := entries.Prefix
+	if m, err := w.inv.Meta(); err == nil {
+		name += m.ID
+	}
+	if i.options.Thinker != nil {
+		root, err := w.root.Sub(w.start)
+		if err != nil {
+			return out, err
+		}
+		d := &driver{i: i, inv: w.inv, caller: c, root: root, tried: map[string]bool{}, progress: o.Progress}
+		defer func() { _ = root.Close() }()
+		if err := d.run(ctx); err != nil {
+			return out, err
+		}
+		out.Spent = d.spent
+		if d.failed != nil {
+			out.Failed = d.failed.Error()
+		}
+	}
+	out.Report, err = i.Report(ctx, c, name)
+	return out, err
+}
+
+// work returns the state of the investigation, for one step between Lock and unlock.
+func (d *driver) work(ctx context.Context) (*work, error) {
+	w := &work{i: d.i, ctx: ctx, inv: d.inv, out: quiet{}, now: time.Now, root: d.root, start: ".", in: tools.Input{
+		Sources: source.Set{Roots: []*tree.Root{d.root}}, Owner: d.caller.Owner, NewTokenCounter: d.caller.counter,
+	}, silent: true}
+	var err error
+	if w.meta, err = d.inv.Meta(); err != nil {
+		return nil, err
+	}
+	w.target = w.meta.Target
+	return w, w.load(false)
+}
+
+// step runs do between Lock and unlock, on the state as it is then.
+func (d *driver) step(ctx context.Context, do func(w *work) error) error {
+	unlock, err := d.inv.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	w, err := d.work(ctx)
+	if err != nil {
+		return err
+	}
+	return do(w)
+}
+
+// run works on orders until none is left, the endpoint fails or ctx ends.
+func (d *driver) run(ctx context.Context) error {
+	for {
+		var o entries.Order
+		var task Task
+		more := false
+		err := d.step(ctx, func(w *work) (err error) {
+			w.touchBy("endpoint")
+			w.tried = d.tried
+			if o, more, err = w.choose(); err != nil || !more {
+				return err
+			}
+			task, err = d.task(w, o)
+			return err
+		})
+		if err != nil || !more || d.failed != nil {
+			return errors.Join(err, d.end(ctx))
+		}
+		if err := d.answer(ctx, o, task); err != nil {
+			return err
+		}
+		if d.failed != nil {
+			return d.end(ctx)
+		}
+	}
+}
+
+// end writes the evaluation.
+func (d *driver) end(ctx context.Context) error {
+	return d.step(ctx, func(w *work) error { return w.evaluate() })
+}
+
+// task makes the task of an order.
+func (d *driver) task(w *work, o entries.Order) (Task, error) {
+	number, all := w.position()
+	t := Task{
+		Owner: d.caller.Owner, Sources: source.Set{Roots: []*tree.Root{d.root}, Places: w.in.Sources.Places},
+		Spend: func(prompt, completion int) {
+			d.spent.Prompt += int64(prompt)
+			d.spent.Completion += int64(completion)
+		},
+	}
+	if d.progress != nil {
+		t.Progress = func(turn int, what string) {
+			d.progress(int64(number-1), int64(all), fmt.Sprintf("%s, turn %d: %s", dirNames(o.Dirs), turn+1, what))
+		}
+	}
+	var s Survey
+	if ok, err := w.inv.Read(entries.SurveyName, &s); err == nil && ok && s.Confidence >= filterFrom {
+		t.Skip = s.SkipTools
+	}
+	text, err := w.orderText(o)
+	if err != nil {
+		return t, err
+	}
+	t.Text = text
+	switch o.Step {
+	case entries.Planning:
+		t.Prompt, t.Turns, t.Sources = "plan", planTurns, source.Set{}
+	case entries.Reporting:
+		t.Prompt, t.Turns = "report", reportTurns
+		t.Sources = source.Set{Places: []source.NamedPlace{d.i.Place(d.caller.Owner)}}
+	default:
+		t.Prompt = "directory"
+		for _, a := range o.Dirs {
+			t.Turns = max(t.Turns, a.Turns)
+		}
+	}
+	t.Accept = func(note []byte) error { return checkThought(t.Prompt, note) }
+	return t, nil
+}
+
+// noteOf reads what was handed in for a prompt as a note.
+func noteOf(prompt string, raw []byte) (Note, error) {
+	switch prompt {
+	case "survey", "plan", "report":
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(raw, &fields) == nil && fields[prompt] == nil {
+			wrapped := map[string]json.RawMessage{prompt: raw}
+			if flags := fields["flags"]; flags != nil && prompt == "report" {
+				delete(fields, "flags")
+				rest, err := json.Marshal(fields)
+				if err != nil {
+					return Note{}, err
+				}
+				wrapped[prompt], wrapped["flags"] = rest, flags
+			}
+			var err error
+			if raw, err = json.Marshal(wrapped); err != nil {
+				return Note{}, err
+			}
+		}
+	}
+	return parseNote(tools.Object(raw))
+}
+
+// checkThought checks what a model hands in before the conversation ends.
+func checkThought(prompt string, raw []byte) error {
+	n, err := noteOf(prompt, raw)
+	switch {
+	case err != nil:
+		return err
+	case prompt == "survey" && n.Survey == nil, prompt == "plan" && n.Plan == nil, prompt == "report" && n.Report == nil:
+		return fmt.Errorf("%s is missing", prompt)
+	case prompt == "directory" && len(n.Dirs) == 0:
+		return errors.New("dirs is missing: one element for each directory")
+	}
+	return nil
+}
+
+// answer has the Thinker work on an order and keeps what it hands in.
+func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
+	var survey *Survey
+	if o.Step == entries.Planning {
+		s := t
+		s.Prompt, s.Accept = "survey", func(note []byte) error { return checkThought("survey", note) }
+		thought, err := d.i.options.Thinker.Think(ctx, s)
+		if d.fail(ctx, err) {
+			return d.release(ctx, o)
+		}
+		if n, err := noteOf("survey", thought.Note); err == nil && thought.Note != nil {
+			survey = n.Survey
+		}
+	}
+	thought, err := d.i.options.Thinker.Think(ctx, t)
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), d.release(context.WithoutCancel(ctx), o))
+	}
+	failed := d.fail(ctx, err)
+	return d.step(ctx, func(w *work) error {
+		n, err := noteOf(t.Prompt, thought.Note)
+		if thought.Note == nil || err != nil {
+			n = Note{}
+		}
+		n.by, n.turns, n.partial = thought.By, thought.Turns, ""
+		for _, a := range o.Dirs {
+			d.tried[a.Path] = true
+		}
+		switch {
+		case o.Step == entries.Planning:
+			_, err := w.acceptPlan(n.Plan, survey)
+			if err == nil {
+				now := w.now().UTC()
+				o.Answered = &now
+				err = w.inv.PutOrder(o)
+			}
+			return err
+		case thought.Note != nil && err == nil:
+			_, _, err = w.accept(o, n)
+			if err == nil {
+				return nil
+			}
+			w.inv.Log("%s: what the model handed in was refused: %v", o.Name(), err)
+			thought.Partial = "what was handed in was refused"
+		}
+		d.tried[string(o.Step)] = true
+		if failed {
+			w.inv.Log("%s: the endpoint was given up: %v", o.Name(), d.failed)
+			return w.giveBack(o)
+		}
+		return w.keepPartial(o, n, thought)
+	})
+}
+
+// fail reports whether the endpoint cannot be used.
+func (d *driver) fail(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil {
+		return false
+	}
+	d.failed = err
+	return true
+}
+
+// release gives an order back.
+func (d *driver) release(ctx context.Context, o entries.Order) error {
+	return d.step(ctx, func(w *work) error { return w.giveBack(o) })
+}
+
+// giveBack ends the lease of an order that was not answered.
+func (w *work) giveBack(o entries.Order) error {
+	o.Process = ""
+	return w.inv.PutOrder(o)
+}
+
+// keepPartial keeps what there is of an order whose note was not handed in: the summaries of its files, or else what the
+// files say of themselves.
+func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
+	if o.Step != entries.Directory {
+		return w.giveBack(o)
+	}
+	w.inv.Log("%s: no note: %s", o.Name(), t.Partial)
+	n.partial = t.Partial
+	for _, a := range o.Dirs {
+		d := w.dirs[a.Path]
+		if d == nil || !slices.Contains(o.Open, a.Path) {
+			continue
+		}
+		var parts []string
+		for _, f := range d.files {
+			if e, ok := w.files[f.Path]; ok {
+				parts = append(parts, e.Summary)
+			}
+		}
+		category := "unknown"
+		summary := strings.Join(parts, " ")
+		if summary == "" {
+			summary = w.mechanical(d)
+		} else {
+			category = d.dominant()
+		}
+		one := NoteDir{Path: a.Path, Summary: content.ClipEnd(summary, maxSummary), DominantCategory: category}
+		confidence := entries.MechanicalConfidence
+		one.Confidence, one.ConfidenceReason = &confidence, "the note was not handed in"
+		n.Dirs = append(n.Dirs, one)
+	}
+	if len(n.Dirs) == 0 {
+		return w.giveBack(o)
+	}
+	_, _, err := w.accept(o, n)
+	return err
+}
+
+// think has the Thinker work on orders. The call waits for it for a slice; the work goes on between calls.
+func (w *work) think(first string) error {
+	d, err := w.i.driverOf(w)
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(w.i.options.Slice)
+	defer timer.Stop()
+	select {
+	case <-d.done:
+		w.i.forget(w.meta.ID)
+		if d.err != nil {
+			return d.err
+		}
+		text := first + fmt.Sprintf("done: %s; investigate path=%s show=report shows the report\n", w.name(), w.name())
+		if d.failed != nil {
+			text = first + fmt.Sprintf("the endpoint was given up (%s): the rest is described by its files alone; investigate path=%s "+
+				"show=report shows the report\n", content.ClipBytes(d.failed.Error(), 200), w.name())
+		}
+		return w.out.Page().Text([]byte(text))
+	case <-w.ctx.Done():
+		d.stop()
+		return context.Cause(w.ctx)
+	case <-timer.C:
+	}
+	number, all := d.position()
+	return w.out.Page().Text([]byte(first + fmt.Sprintf("%s: order %d of ~%d; the endpoint works on, call again to continue\n",
+		w.name(), number, all)))
+}
+
+// driverOf returns the driver of an investigation, and starts it if there is none.
+func (i *Investigator) driverOf(w *work) (*driver, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if d := i.drivers[w.meta.ID]; d != nil {
+		return d, nil
+	}
+	root, err := w.root.Sub(w.start)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	d := &driver{
+		i: i, inv: w.inv, root: root, tried: map[string]bool{}, stop: stop, done: make(chan struct{}),
+		caller: Caller{Owner: w.in.Owner, NewCounter: w.in.NewTokenCounter},
+	}
+	d.progress = func(done, total int64, _ string) { d.at.Store([2]int64{done, total}) }
+	i.drivers[w.meta.ID] = d
+	go func() {
+		defer close(d.done)
+		defer func() { _ = root.Close() }()
+		panics.Into(&d.err, func() { d.err = d.run(ctx) })
+	}()
+	return d, nil
+}
+
+func (d *driver) position() (number, all int64) {
+	if at, ok := d.at.Load().([2]int64); ok {
+		return at[0] + 1, at[1]
+	}
+	return 1, 1
+}
+
+// forget lets the next call start a new driver.
+func (i *Investigator) forget(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.drivers, id)
+}

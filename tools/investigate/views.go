@@ -1,0 +1,116 @@
+package investigate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+)
+
+// show answers with a view of what is kept.
+func (w *work) show(what string) error {
+	switch what {
+	case "report":
+		r, err := w.makeReport()
+		if err != nil {
+			return err
+		}
+		text := r.Text()
+		return w.tell(text, tools.Call{Tool: "read", Args: map[string]any{"path": w.name() + "/report"}})
+	case "flags":
+		text, err := w.flagsText()
+		if err != nil {
+			return err
+		}
+		return w.tell(text, w.rest(`.[] | select(.kind == "flag")`))
+	case "weak":
+		return w.tell(w.weakText(), w.rest(`.[] | select((.confidence // 0) < 0.7)`))
+	}
+	return w.tell(w.statusText(), w.rest("."))
+}
+
+// rest is the call that shows what a page of a view has no room for.
+func (w *work) rest(filter string) tools.Call {
+	return tools.Call{Tool: "jq", Args: map[string]any{"source": w.name(), "filter": filter, "slurp": true}}
+}
+
+func (w *work) statusText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %s\n", w.name(), w.target)
+	if w.meta.Goal != "" {
+		fmt.Fprintf(&b, "goal: %s\n", w.meta.Goal)
+	}
+	by := map[string]int64{}
+	for _, n := range w.notes {
+		by[n.By]++
+	}
+	fmt.Fprintf(&b, "begun: %s by %s; %s\n", w.meta.StartedAt.Format("2006-01-02 15:04 MST"), cmp.Or(w.meta.By, "nobody yet"),
+		w.tree.Describe())
+	fmt.Fprintf(&b, "notes by: %s\n", histogram(by, 5))
+	open := w.units()
+	fmt.Fprintf(&b, "orders: %d of %d left; %d directories skipped by the plan, %d keep their mechanical note\n", len(open),
+		len(w.applied.Units), len(w.applied.Skipped), len(w.applied.Kept))
+	b.WriteString(w.changedText())
+	if _, ok := w.readReport(); ok {
+		b.WriteString("report: written\n")
+	} else {
+		b.WriteString("report: assembled from the notes until one is written\n")
+	}
+	n := 0
+	for _, o := range w.orders {
+		if w.inv.Leased(o) {
+			if n++; n <= outstandingList {
+				fmt.Fprintf(&b, "outstanding: %s %s %s, %s old\n", o.Name(), o.Step, dirNames(o.Dirs), w.age(o))
+			}
+		}
+	}
+	fmt.Fprintf(&b, "opened through this server: %s\n", w.coverage(w.paths...).Text())
+	return b.String()
+}
+
+func (w *work) flagsText() (string, error) {
+	flags, err := w.inv.Flags()
+	if err != nil {
+		return "", err
+	}
+	if len(flags) == 0 {
+		return "no flags\n", nil
+	}
+	slices.SortStableFunc(flags, func(a, b entries.Flag) int {
+		return cmp.Compare(slices.Index(severities, b.Severity), slices.Index(severities, a.Severity))
+	})
+	var b strings.Builder
+	for _, f := range flags {
+		fmt.Fprintf(&b, "%s: %s: %s\n", f.Severity, f.Path, f.Finding)
+	}
+	return b.String(), nil
+}
+
+// weakText lists the entries that are least sure.
+func (w *work) weakText() string {
+	var b strings.Builder
+	line := func(path string, q entries.Quality) {
+		sure := "no confidence"
+		if q.Confidence != nil {
+			sure = fmt.Sprintf("%.2g", *q.Confidence)
+		}
+		why := ""
+		if q.ConfidenceReason != "" {
+			why = ": " + q.ConfidenceReason
+		}
+		fmt.Fprintf(&b, "%s %s (%s)%s\n", sure, path, cmp.Or(q.By, "unknown"), why)
+	}
+	for _, d := range entries.Weak(w.notes, func(d entries.Dir) entries.Quality { return d.Quality }) {
+		line(d.RelativePath+"/", d.Quality)
+	}
+	for _, f := range entries.Weak(w.files, func(f entries.File) entries.Quality { return f.Quality }) {
+		line(f.RelativePath, f.Quality)
+	}
+	if b.Len() == 0 {
+		return "no weak entries: all have a confidence of 0.7 or more\n"
+	}
+	return b.String()
+}

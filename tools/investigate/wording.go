@@ -1,0 +1,355 @@
+package investigate
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/outline"
+	"github.com/mcp-funnel/mcp-funnel/prompts"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
+)
+
+// Limits of an order's text in tokens. It is made smaller until it fits.
+const (
+	orderTokens = 680
+	maxOrder    = 980
+)
+
+// detail is how much an order says. Each step down halves it.
+type detail struct {
+	files    int // listed, the largest and those somebody wrote first
+	outlines int // files that are outlined
+	symbols  int // of one file
+	children int // summaries of directories below
+	summary  int // characters of one
+	survey   int // characters of the survey
+	notes    int // characters of the plan's notes
+}
+
+var details = []detail{
+	{24, 5, 10, 10, 160, 500, 300}, {24, 3, 7, 8, 110, 300, 200}, {16, 2, 5, 5, 80, 200, 100}, {8, 1, 4, 3, 60, 100, 0},
+	{4, 0, 0, 2, 40, 0, 0}, {0, 0, 0, 0, 0, 0, 0},
+}
+
+// orderText returns the text of an order.
+func (w *work) orderText(o entries.Order) (string, error) {
+	for n, d := range details {
+		var text string
+		switch o.Step {
+		case entries.Planning:
+			text = w.planOrder(o, d)
+		case entries.Reporting:
+			text = w.reportOrder(o, d)
+		default:
+			text = w.directoryOrder(o, d)
+		}
+		limit := orderTokens
+		if n >= 2 || o.Step == entries.Planning {
+			limit = maxOrder
+		}
+		if w.tokens(text) <= limit || n == len(details)-1 {
+			return text, nil
+		}
+	}
+	return "", nil
+}
+
+// ask returns the part of a prompt that an order ends with.
+func (w *work) ask(name string, o entries.Order) string {
+	if w.silent {
+		return ""
+	}
+	return strings.ReplaceAll(prompts.Work(name).Order, "{{order}}", o.Name()) + "\n"
+}
+
+// directoryOrder is the text of an order on directories.
+func (w *work) directoryOrder(o entries.Order, d detail) string {
+	var b strings.Builder
+	files, turns := 0, 0
+	var tokens int64
+	for _, a := range o.Dirs {
+		turns = max(turns, a.Turns)
+		for _, f := range w.dirs[a.Path].files {
+			files++
+			tokens += f.Tokens
+		}
+	}
+	number, all := w.position()
+	fmt.Fprintf(&b, "WORK ORDER %s (%d of ~%d): %s (%s; %d turns; ~%d tokens)\n", o.Name(), number, all, orderSubject(o),
+		content.Plural(int64(files), "file", "files"), turns, tokens)
+	var names []string
+	for _, a := range o.Dirs {
+		if slices.Contains(o.Open, a.Path) {
+			names = append(names, a.Path)
+		}
+	}
+	b.WriteString("directories: " + strings.Join(names, ", ") + "\n")
+	if w.meta.Goal != "" {
+		b.WriteString("goal: " + content.ClipEnd(w.meta.Goal, 300) + "\n")
+	}
+	b.WriteString(w.surveyText(d))
+	var told strings.Builder // what files say: data
+	w.listing(&told, o, d)
+	w.outlineText(&told, o, d)
+	b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")
+	w.children(&b, o, d)
+	for _, a := range o.Dirs {
+		if fresh, own := w.fresh(a.Path); !fresh && own && w.notes[a.Path].By != entries.Mechanical {
+			fmt.Fprintf(&b, "only directories below %s changed; its note was:\n%s\nunchanged: true in its element confirms it\n", a.Path,
+				prompts.Fence(content.ClipEnd(w.notes[a.Path].Summary, max(200, 2*d.summary))))
+		}
+	}
+	b.WriteString(w.ask("directory", o))
+	return b.String()
+}
+
+// position returns the number of the next order and of all, of those that were and will be given out for directories.
+func (w *work) position() (number, all int) {
+	open := len(w.units())
+	return len(w.applied.Units) - open + 1, max(len(w.applied.Units), 1)
+}
+
+func orderSubject(o entries.Order) string {
+	if len(o.Dirs) == 1 {
+		return o.Dirs[0].Path
+	}
+	if tops := parentsIn(o.Dirs); len(tops) == 1 {
+		return fmt.Sprintf("%s and %d small directories below", o.Dirs[0].Path, len(o.Dirs)-1)
+	}
+	return fmt.Sprintf("%s and %d other small directories", o.Dirs[0].Path, len(o.Dirs)-1)
+}
+
+// listing writes the files of an order, by directory: non-test sources first, and the rest by extension.
+func (w *work) listing(b *strings.Builder, o entries.Order, d detail) {
+	left := d.files
+	for _, a := range o.Dirs {
+		files := slices.Clone(w.dirs[a.Path].files)
+		slices.SortStableFunc(files, func(x, y *scan.File) int {
+			return cmp.Or(cmp.Compare(order(x), order(y)), bySize(x, y))
+		})
+		share := min(len(files), max(left/len(o.Dirs), min(left, 2)))
+		if len(o.Dirs) == 1 {
+			share = min(len(files), left)
+		}
+		var names []string
+		for _, f := range files[:share] {
+			names = append(names, fmt.Sprintf("%s %s", path.Base(f.Path), sizeText(f.Size)))
+		}
+		if rest := files[share:]; len(rest) > 0 {
+			names = append(names, byExtension(rest))
+		}
+		if len(files) == 0 {
+			names = []string{"no files of its own"}
+		}
+		fmt.Fprintf(b, "%s/: %s\n", a.Path, strings.Join(names, " · "))
+	}
+}
+
+// order puts what somebody wrote before tests, fixtures and the like.
+func order(f *scan.File) int {
+	switch f.Category {
+	case scan.Source:
+		return 0
+	case scan.Documentation, scan.Configuration:
+		return 1
+	}
+	return 2
+}
+
+// byExtension counts files by their extensions.
+func byExtension(files []*scan.File) string {
+	count := map[string]int{}
+	for _, f := range files {
+		count[scan.Extension(f.Path)]++
+	}
+	var names []string
+	for ext := range count {
+		names = append(names, ext)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	var parts []string
+	for _, ext := range names[:min(len(names), 5)] {
+		parts = append(parts, fmt.Sprintf("%d %s", count[ext], ext))
+	}
+	return fmt.Sprintf("%d more (%s)", len(files), strings.Join(parts, ", "))
+}
+
+// outlineText writes the exported names of the largest sources of an order.
+func (w *work) outlineText(b *strings.Builder, o entries.Order, d detail) {
+	if d.outlines == 0 {
+		return
+	}
+	var sources []*scan.File
+	for _, a := range o.Dirs {
+		for _, f := range w.dirs[a.Path].files {
+			if f.Category == scan.Source && f.Size <= maxOutlined && outline.Language(f.Path) != "" {
+				sources = append(sources, f)
+			}
+		}
+	}
+	slices.SortStableFunc(sources, bySize)
+	for _, f := range sources[:min(d.outlines, len(sources))] {
+		text, err := w.read(f.Path)
+		if err != nil {
+			continue
+		}
+		if s := outlineOf(f.Path, text, d.symbols); s != "" {
+			name := path.Base(f.Path)
+			if len(o.Dirs) > 1 {
+				name = f.Path
+			}
+			fmt.Fprintf(b, "outline %s: %s\n", name, s)
+		}
+	}
+}
+
+func outlineOf(name string, text []byte, n int) string {
+	o, ok := outline.Of(name, text)
+	if !ok {
+		return ""
+	}
+	return symbols(o, n)
+}
+
+// children writes what is known of the directories below those of the order.
+func (w *work) children(b *strings.Builder, o entries.Order, d detail) {
+	in := map[string]bool{}
+	for _, a := range o.Dirs {
+		in[a.Path] = true
+	}
+	var below []string
+	for _, a := range o.Dirs {
+		for _, s := range w.dirs[a.Path].subs {
+			if !in[s] {
+				below = append(below, s)
+			}
+		}
+	}
+	if len(below) == 0 {
+		if len(o.Dirs) == 1 {
+			b.WriteString("children: (none: this is a leaf directory)\n")
+		}
+		return
+	}
+	skipped := map[string]string{}
+	for _, s := range w.applied.Skipped {
+		skipped[s.Path] = s.Reason
+	}
+	var text strings.Builder
+	for _, s := range below[:min(d.children, len(below))] {
+		_, skip := skipped[s]
+		note := w.notes[s]
+		switch {
+		case skip:
+			fmt.Fprintf(&text, "%s: skipped by the plan\n", s)
+		case note.Summary == "":
+			fmt.Fprintf(&text, "%s: (not investigated yet)\n", s)
+		default:
+			fmt.Fprintf(&text, "%s: %s\n", s, content.ClipEnd(strings.Join(strings.Fields(note.Summary), " "), d.summary))
+		}
+	}
+	b.WriteString("children:\n" + prompts.Fence(strings.TrimSuffix(text.String(), "\n")) + "\n")
+	if more := len(below) - d.children; more > 0 {
+		fmt.Fprintf(b, "and %d more: search path=%s pattern=… finds their notes\n", more, w.name())
+	}
+}
+
+// surveyText is what a survey says to those who read.
+func (w *work) surveyText(d detail) string {
+	var s Survey
+	ok, err := w.inv.Read(entries.SurveyName, &s)
+	if err != nil || !ok || s.Confidence == 0 {
+		if w.small() {
+			return ""
+		}
+		return "survey: (no survey available)\n"
+	}
+	text := "survey: " + content.ClipEnd(strings.TrimSpace(s.Description+" "+s.Approach), d.survey)
+	if s.Confidence >= filterFrom {
+		if len(s.RelevantTools) > 0 {
+			text += "; lean on " + content.ClipEnd(strings.Join(s.RelevantTools, ", "), 80)
+		}
+		if len(s.SkipTools) > 0 {
+			text += "; skip " + content.ClipEnd(strings.Join(s.SkipTools, ", "), 80)
+		}
+	}
+	if w.plan.Notes != "" && d.notes > 0 {
+		text += "\nplan: " + content.ClipEnd(w.plan.Notes, d.notes)
+	}
+	return text + "\n"
+}
+
+// planOrder is the text of the order for a survey and a plan.
+func (w *work) planOrder(o entries.Order, d detail) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "WORK ORDER %s: survey and plan of %s (%s)\n", o.Name(), w.shownTarget(), w.tree.Describe())
+	fmt.Fprintf(&b, "all at default: %s, ~%d tokens to read\n",
+		content.Plural(int64(len(w.applied.Units)), "order", "orders"), w.price(w.applied.Units))
+	if w.meta.Goal != "" {
+		b.WriteString("goal: " + content.ClipEnd(w.meta.Goal, 300) + "\n")
+	}
+	totals := w.tree.Totals()
+	slices.SortStableFunc(totals, func(x, y scan.DirTotals) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	var told strings.Builder
+	signals := w.tree.Signals()
+	fmt.Fprintf(&told, "extensions: %s\n", histogram(signals.ExtensionHistogram, 8))
+	shown := totals[:min(len(totals), plannedDirs*max(d.files, 1)/24+1)]
+	slices.SortFunc(shown, func(x, y scan.DirTotals) int { return cmp.Compare(x.Path, y.Path) })
+	for _, t := range shown {
+		fmt.Fprintf(&told, "%s/ %d files %s\n", t.Path, t.Files, sizeText(t.Bytes))
+	}
+	b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")
+	if more := len(totals) - len(shown); more > 0 {
+		fmt.Fprintf(&b, "and %d smaller directories: find path=%s show=dirs\n", more, w.shownTarget())
+	}
+	b.WriteString(w.ask("plan", o))
+	return b.String()
+}
+
+// histogram names the most frequent values.
+func histogram(count map[string]int64, n int) string {
+	var names []string
+	for name := range count {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	var parts []string
+	for _, name := range names[:min(n, len(names))] {
+		parts = append(parts, fmt.Sprintf("%d %s", count[name], name))
+	}
+	if more := len(names) - n; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d others", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// reportOrder is the text of the order for the report: the notes of the top two levels.
+func (w *work) reportOrder(o entries.Order, d detail) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "WORK ORDER %s: report on %s from its notes\n", o.Name(), w.shownTarget())
+	if w.meta.Goal != "" {
+		b.WriteString("goal: " + content.ClipEnd(w.meta.Goal, 300) + "\n")
+	}
+	var told strings.Builder
+	n := 0
+	for _, p := range w.paths {
+		if strings.Count(p, "/") > 1 || d.summary == 0 {
+			continue
+		}
+		if n++; n > 2*d.children {
+			continue
+		}
+		fmt.Fprintf(&told, "%s: %s\n", p, content.ClipEnd(strings.Join(strings.Fields(w.notes[p].Summary), " "), d.summary))
+	}
+	if told.Len() > 0 {
+		b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")
+	}
+	fmt.Fprintf(&b, "all %d notes: read path=%s, or search path=%s pattern=…\n", len(w.notes), w.name(), w.name())
+	b.WriteString(w.ask("report", o))
+	return b.String()
+}

@@ -1,0 +1,341 @@
+package investigate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
+)
+
+// work is the state of one call on one investigation.
+type work struct {
+	i   *Investigator
+	ctx context.Context
+	in  tools.Input
+	out tools.Output
+	now func() time.Time
+
+	inv     *entries.Investigation
+	meta    entries.Meta
+	created bool // by this call
+
+	root   *tree.Root
+	start  string // the target below root
+	target string // absolute
+
+	tree    *scan.Tree
+	dirs    map[string]*directory
+	paths   []string // of dirs, in path order
+	notes   map[string]entries.Dir
+	files   map[string]entries.File
+	plan    plan.Plan
+	planned bool // the plan was handed in
+	applied plan.Applied
+	orders  []entries.Order
+	changes []string        // what changed since the last call, in words
+	seen    *opened         // nil: not read yet
+	tried   map[string]bool // directories and steps that are not given out again in this run
+	silent  bool            // orders do not say how to answer them: the driver does
+}
+
+// directory is what the scan found in one directory.
+type directory struct {
+	path  string
+	files []*scan.File
+	subs  []string // paths of its directories
+	own   string   // fingerprint of its names, sizes and contents
+	deep  string   // the same with all that is below it
+	keep  bool     // holds only fixtures or generated files, or nothing
+	value int64    // bytes of its sources
+}
+
+// fingerprint returns what an entry on the directory is checked against.
+func (d *directory) fingerprint() string { return d.own + "." + d.deep }
+
+// load looks at the tree, brings mechanical notes up to date and reads everything that was kept.
+func (w *work) load(progress bool) error {
+	var err error
+	if w.meta, err = w.inv.Meta(); err != nil {
+		return err
+	}
+	if err := w.look(progress); err != nil {
+		return err
+	}
+	damaged := 0
+	if w.notes, damaged, err = w.inv.Dirs(); err != nil {
+		return err
+	}
+	var damagedFiles int
+	if w.files, damagedFiles, err = w.inv.Files(); err != nil {
+		return err
+	}
+	if n := int64(damaged + damagedFiles); n > 0 {
+		w.out.Note(content.Plural(n, "entry is", "entries are") + " damaged and will be made again")
+	}
+	if w.planned, err = w.inv.Read(entries.PlanName, &w.plan); err != nil {
+		return err
+	}
+	w.apply()
+	if w.orders, err = w.inv.Orders(); err != nil {
+		return err
+	}
+	return w.refresh()
+}
+
+// apply applies the plan to the tree.
+func (w *work) apply() {
+	all := make([]plan.Dir, 0, len(w.paths))
+	for _, p := range w.paths {
+		d := w.dirs[p]
+		all = append(all, plan.Dir{Path: p, Files: len(d.files), Value: d.value, Keep: d.keep})
+	}
+	w.applied = w.plan.Apply(all, path.Base(w.target))
+}
+
+// known is what the last scan found, by path.
+type known map[string]scan.File
+
+// look scans the tree. Files that did not change since the last scan are not opened.
+func (w *work) look(progress bool) error {
+	last, err := entries.Remember(w.inv, entries.ScanName, w.inv.Changed(entries.ScanName), func() (known, error) {
+		var t scan.Tree
+		if _, err := w.inv.Read(entries.ScanName, &t); err != nil {
+			return nil, err
+		}
+		all := make(known, len(t.Files))
+		for _, f := range t.Files {
+			all[f.Path] = f
+		}
+		return all, nil
+	})
+	if err != nil {
+		return err
+	}
+	o := scan.Options{
+		All: w.meta.All, Hash: true, Count: w.count,
+		Known: func(p string, m tree.Mark) (scan.File, bool) {
+			f, ok := last[p]
+			return f, ok && f.Mark == m && f.Error == ""
+		},
+	}
+	if progress {
+		o.Progress = func(done int64, file string) {
+			w.out.Progress(done, int64(len(last)), "looking at "+content.ClipBytes(file, 80))
+		}
+	}
+	if w.tree, err = scan.Scan(w.ctx, w.root, w.start, o); err != nil {
+		return err
+	}
+	if w.tree.Looked > 0 || len(w.tree.Files) != len(last) {
+		if err := w.inv.Write(entries.ScanName, w.tree); err != nil {
+			return err
+		}
+	}
+	w.index()
+	if w.meta.DirCount != len(w.paths) {
+		w.meta.DirCount = len(w.paths)
+		return w.inv.SetMeta(w.meta)
+	}
+	return nil
+}
+
+func (w *work) count(text []byte) int {
+	c := w.in.NewTokenCounter()
+	_, _ = c.Write(text) // never fails
+	n, _ := c.Total()
+	return int(n)
+}
+
+// tokens counts the tokens of a text for the model that reads the answers.
+func (w *work) tokens(text string) int { return w.count([]byte(text)) }
+
+// index groups files by directory and computes fingerprints.
+func (w *work) index() {
+	w.dirs = make(map[string]*directory, len(w.tree.Dirs))
+	w.paths = w.tree.Dirs
+	for _, p := range w.paths {
+		w.dirs[p] = &directory{path: p}
+		if p != "." {
+			up := w.dirs[path.Dir(p)]
+			up.subs = append(up.subs, p)
+		}
+	}
+	for n := range w.tree.Files {
+		f := &w.tree.Files[n]
+		d := w.dirs[f.Dir()]
+		d.files = append(d.files, f)
+		if f.Category == scan.Source {
+			d.value += f.Size
+		}
+	}
+	for _, p := range slices.Backward(w.paths) { // children come after their parents
+		w.dirs[p].seal(w.dirs)
+	}
+}
+
+// seal computes the fingerprints of a directory whose children have theirs.
+func (d *directory) seal(all map[string]*directory) {
+	own, deep := sha256.New(), sha256.New()
+	written := 0
+	for _, f := range d.files {
+		fmt.Fprintf(own, "%d:%s %d %s\n", len(f.Path), path.Base(f.Path), f.Size, f.Hash)
+		if f.Category != scan.Fixture && f.Category != scan.Generated {
+			written++
+		}
+	}
+	d.keep = written == 0 && (len(d.files) > 0 || len(d.subs) == 0) || scan.InFixtures(path.Join(d.path, "x"))
+	for _, s := range d.subs {
+		fmt.Fprintf(own, "%s/\n", path.Base(s))
+	}
+	d.own = short(own)
+	fmt.Fprintln(deep, d.own)
+	for _, s := range d.subs {
+		fmt.Fprintln(deep, all[s].deep)
+	}
+	d.deep = short(deep)
+}
+
+func short(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)[:8]) }
+
+// refresh writes the mechanical notes that are missing or of another state of the tree, and removes entries of what is
+// gone.
+func (w *work) refresh() error {
+	var due []string
+	for _, p := range w.paths {
+		note, ok := w.notes[p]
+		if ok && note.By != entries.Mechanical && !strings.HasPrefix(note.Fingerprint, w.dirs[p].own+".") {
+			w.changes = append(w.changes, p+" changed")
+		}
+		if ok && (note.By != entries.Mechanical || note.Fingerprint == w.dirs[p].fingerprint()) {
+			continue
+		}
+		if ok {
+			w.changes = append(w.changes, p+" changed")
+		} else if !w.created && len(w.notes) > 0 {
+			w.changes = append(w.changes, p+" is new")
+		}
+		due = append(due, p)
+	}
+	for p := range w.notes {
+		if w.dirs[p] == nil {
+			w.changes = append(w.changes, p+" is gone")
+			delete(w.notes, p)
+			if err := w.inv.RemoveDir(p); err != nil {
+				return err
+			}
+		}
+	}
+	for p, f := range w.files {
+		if d := w.dirs[path.Dir(p)]; d == nil || d.file(p) == nil {
+			delete(w.files, p)
+			if err := w.inv.RemoveFile(f.RelativePath); err != nil {
+				return err
+			}
+		}
+	}
+	slices.Sort(w.changes)
+	w.changes = slices.Compact(w.changes)
+	return w.describe(due)
+}
+
+// file returns a file of the directory by its path; nil if there is none.
+func (d *directory) file(p string) *scan.File {
+	i, ok := slices.BinarySearchFunc(d.files, p, func(f *scan.File, p string) int { return strings.Compare(f.Path, p) })
+	if !ok {
+		return nil
+	}
+	return d.files[i]
+}
+
+// fresh reports whether the note on a directory is of the tree as it is now. If only something below it changed, its own
+// part still holds.
+func (w *work) fresh(p string) (fresh, own bool) {
+	note, ok := w.notes[p]
+	d := w.dirs[p]
+	if !ok || d == nil {
+		return false, false
+	}
+	return note.Fingerprint == d.fingerprint(), strings.HasPrefix(note.Fingerprint, d.own+".")
+}
+
+// due reports whether an order on the directory would improve its note.
+func (w *work) due(p string) bool {
+	fresh, _ := w.fresh(p)
+	note := w.notes[p]
+	return !fresh || note.By == entries.Mechanical || note.Partial
+}
+
+// maxRead is the largest file that is read to describe a directory or to look up a citation, in bytes.
+const maxRead = 8 << 20
+
+// reader reads files of the target for evidence and mechanical notes; see [evidence.Reader].
+type reader struct{ w *work }
+
+// Exists implements [evidence.Reader].
+func (r reader) Exists(p string) bool {
+	if r.w.dirs[p] != nil {
+		return true
+	}
+	d := r.w.dirs[path.Dir(p)]
+	return d != nil && d.file(p) != nil
+}
+
+// Read implements [evidence.Reader].
+func (r reader) Read(p string) ([]byte, error) {
+	d := r.w.dirs[path.Dir(p)]
+	if d == nil {
+		return nil, fs.ErrNotExist
+	}
+	f := d.file(p)
+	switch {
+	case f == nil:
+		return nil, fs.ErrNotExist
+	case f.Binary, f.Size > maxRead:
+		return nil, evidence.ErrUndecidable
+	}
+	return r.w.read(p)
+}
+
+// read reads a text file of the target, decoded to UTF-8.
+func (w *work) read(p string) ([]byte, error) {
+	f, _, err := w.root.OpenFile(path.Join(w.start, p))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxRead+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxRead {
+		return nil, evidence.ErrUndecidable
+	}
+	if e := content.Detect(b[:min(len(b), content.SniffSize)], len(b) <= content.SniffSize); e != content.UTF8 {
+		if e == content.NoText {
+			return nil, evidence.ErrUndecidable
+		}
+		return io.ReadAll(e.Reader(strings.NewReader(string(b))))
+	}
+	return b, nil
+}
+
+// errEmpty is the error for a directory without files.
+var errEmpty = errors.New("the directory holds no files: there is nothing to investigate")
+
+func newHash() hash.Hash { return sha256.New() }
