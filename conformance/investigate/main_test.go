@@ -1,0 +1,196 @@
+package investigate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// bench is a funnel with all tools, a store, a trace and one root.
+type bench struct {
+	t       testing.TB
+	root    *tree.Root
+	dir     string
+	store   *observations.Store
+	log     *trace.Log
+	i       *investigate.Investigator
+	f       *funnel.Funnel
+	offers  map[string]tools.Tool
+	owner   string
+	counter *tokens.Counter
+}
+
+// in returns a bench on a directory, with a store of its own.
+func in(t testing.TB, dir string) *bench {
+	t.Helper()
+	b := &bench{t: t, dir: dir, owner: observations.Local, offers: map[string]tools.Tool{}, counter: tokens.New(tokens.O200k)}
+	var err error
+	if b.store, err = observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: -1}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.store.Close() })
+	if b.root, err = tree.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.root.Close() })
+	b.dir = b.root.Dir()
+	if b.log, err = trace.Open(trace.Dir(b.store.Dir())); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.log.Close() })
+	if b.f, err = funnel.New(funnel.Options{Store: b.store, Trace: b.log, Counter: b.counter}); err != nil {
+		t.Fatal(err)
+	}
+	b.restart()
+	return b
+}
+
+// restart makes a new Investigator, as a new process has.
+func (b *bench) restart() {
+	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Trace: trace.Dir(b.store.Dir())})
+	b.t.Cleanup(b.i.Close)
+	for _, t := range server.Catalog(server.Parts{Investigator: b.i, Toolsets: server.Toolsets}) {
+		b.offers[t.Name] = t
+	}
+}
+
+func (b *bench) sources() source.Set {
+	return source.Set{
+		Roots:  []*tree.Root{b.root},
+		Places: []source.NamedPlace{source.Observations(b.store, b.owner), b.i.Place(b.owner)},
+	}
+}
+
+func (b *bench) caller() investigate.Caller {
+	return investigate.Caller{Sources: b.sources(), Owner: b.owner, Count: b.counter.Count}
+}
+
+// call runs a tool and returns what is shown, and what a program may read of it.
+func (b *bench) call(tool string, args map[string]any) (text string, answer funnel.Answer) {
+	b.t.Helper()
+	raw, err := json.Marshal(args)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	answer, err = b.f.Call(b.t.Context(), funnel.Request{
+		Tool: b.offers[tool], Args: raw, Who: funnel.Session{ID: "s", Owner: b.owner}, Sources: b.sources(),
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var parts []string
+	for _, block := range answer.Blocks {
+		parts = append(parts, block.Text)
+	}
+	return strings.Join(parts, "\n"), answer
+}
+
+// order is what an answer attaches for programs.
+type order struct {
+	Investigation, Order, Step string
+	Dirs                       []struct {
+		Path, Tier string
+		Turns      int
+	}
+}
+
+// investigate calls the tool and returns the order that it gives out.
+func (b *bench) investigate(args map[string]any) (text string, o order) {
+	b.t.Helper()
+	text, a := b.call("investigate", args)
+	if a.Extra != nil {
+		raw, err := json.Marshal(a.Extra)
+		if err == nil {
+			err = json.Unmarshal(raw, &o)
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return text, o
+}
+
+// note answers an order as a diligent agent would.
+func (o order) note(format string) map[string]any {
+	switch o.Step {
+	case "plan":
+		return map[string]any{
+			"survey": map[string]any{"description": "a tree of tests", "confidence": 0.8},
+			"plan":   map[string]any{"priority_dirs": []any{}, "investigation_order": "leaf-first"},
+		}
+	case "report":
+		return map[string]any{"report": map[string]any{"brief": "A tree of tests.", "detailed": "It has directories."}}
+	}
+	var dirs []any
+	for _, d := range o.Dirs {
+		dirs = append(dirs, map[string]any{"path": d.Path, "summary": fmt.Sprintf(format, d.Path), "dominant_category": "source"})
+	}
+	return map[string]any{"dirs": dirs, "confidence": 0.9, "completeness": 1}
+}
+
+// finish answers orders until none is left, and returns how many.
+func (b *bench) finish(o order, format string) (n int) {
+	b.t.Helper()
+	for ; o.Order != ""; n++ {
+		var text string
+		text, o = b.investigate(map[string]any{"order": o.Order, "note": o.note(format)})
+		if strings.HasPrefix(text, "error") || n > 2000 {
+			b.t.Fatalf("after %d orders: %s", n, text)
+		}
+	}
+	return n
+}
+
+// write makes files below a directory.
+func write(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// project is a small tree with something to cite.
+func project(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"README.md":         "# Shop\n\nA shop that keeps its orders in a pool of connections.\n",
+		"go.mod":            "module example.org/shop\n\ngo 1.26\n",
+		"main.go":           "// Command shop sells things.\npackage main\n\nfunc main() {}\n",
+		"db/pool.go":        "// Package db keeps connections.\npackage db\n\n// Pool is bounded.\ntype Pool struct{ n int }\n\nconst maxOpen = 20\n",
+		"db/query.go":       "package db\n\n// Query asks.\nfunc Query(q string) int { return len(q) }\n",
+		"db/testdata/a.sql": "select 1\n",
+		"web/web.go":        "// Package web serves.\npackage web\n\nfunc Serve() {}\n",
+	})
+	return dir
+}
+
+// unstable matches what differs between two investigations of the same tree: ids and times.
+var unstable = regexp.MustCompile(`(inv|ord):[0-9a-z]{12}|"id":"[0-9a-z]{12}"|\d{4}-\d\d-\d\d[T ][0-9:.]+Z?|"order":"[0-9a-z]{12}"`)
+
+// goroot returns the directory of the toolchain that runs the tests.
+func goroot(t testing.TB) string {
+	t.Helper()
+	return filepath.Dir(peer.GoSource(t))
+}

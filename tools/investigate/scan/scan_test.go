@@ -1,0 +1,238 @@
+package scan
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+)
+
+func scanned(t *testing.T, dir string, o Options) *Tree {
+	t.Helper()
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	got, err := Scan(t.Context(), root, ".", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func shell(t *testing.T, dir, command string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-c", command)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestAgainstOriginals compares a scan of the toolchain's source with find, wc and file.
+func TestAgainstOriginals(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("find has no -printf here")
+	}
+	dir := filepath.Join(runtime.GOROOT(), "src", "cmd") //nolint:staticcheck // of the toolchain that runs the test
+	if testing.Short() {
+		dir = filepath.Join(dir, "go")
+	}
+	got := scanned(t, dir, Options{All: true})
+	r := got.Report(dir)
+	number := func(command string) int64 {
+		n, err := strconv.ParseInt(shell(t, dir, command), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, c := range []struct {
+		what, command string
+		got           int64
+	}{
+		{"files", "find . -type f | wc -l", r.Files},
+		{"lines", "find . -type f -print0 | xargs -0 cat | wc -l", r.Lines},
+		{"bytes", "find . -type f -printf '%s\n' | awk '{s+=$1} END {print s}'", r.Bytes},
+		{"disk", "find . -type f -printf '%b\n' | awk '{s+=$1} END {print s*512}'", r.DiskBytes},
+		{"directories", "find . -type d | wc -l", int64(len(r.Directories))},
+	} {
+		if want := number(c.command); c.got != want {
+			t.Errorf("%s: %d, %s gives %d", c.what, c.got, c.command, want)
+		}
+	}
+	var recent []string
+	for _, f := range r.Recent {
+		recent = append(recent, fmt.Sprintf("%d %s", f.Modified.UnixNano(), f.Path))
+	}
+	newest := map[string]bool{}
+	for _, line := range strings.Split(shell(t, dir, "find . -type f -printf '%T@ %P\n'"), "\n") {
+		at, p, _ := strings.Cut(line, " ")
+		whole, fraction, _ := strings.Cut(at, ".")
+		newest[whole+(fraction + "000000000")[:9]+" "+p] = true
+	}
+	for _, f := range recent {
+		if !newest[f] {
+			t.Errorf("%s is not what find says", f)
+		}
+	}
+	file := peer.Find(t, "file")
+	list := filepath.Join(t.TempDir(), "list")
+	var names []string
+	for _, f := range got.Files {
+		if f.Size > 0 {
+			names = append(names, filepath.Join(dir, f.Path))
+		}
+	}
+	if err := os.WriteFile(list, []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(shell(t, dir, file+" --brief --mime-encoding --files-from "+list), "\n")
+	if len(lines) != len(names) {
+		t.Fatalf("file gives %d lines of %d", len(lines), len(names))
+	}
+	wrong, i := 0, 0
+	for _, f := range got.Files {
+		if f.Size == 0 {
+			continue
+		}
+		if (lines[i] == "binary") != f.Binary {
+			wrong++
+			if wrong < 20 {
+				t.Logf("%s: file says %s", f.Path, lines[i])
+			}
+		}
+		i++
+	}
+	if wrong*100 > len(names) {
+		t.Errorf("%d of %d files differ in text or binary", wrong, len(names))
+	}
+}
+
+// TestSkips lists what is skipped, why, and how many files that are.
+func TestSkips(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"main.go": "package main\n", ".hidden/a": "", ".hidden/b": "", ".git/HEAD": "ref\n", ".gitignore": "out/\n*.tmp\n",
+		"out/x": "", "out/y/z": "", "note.tmp": "", "node_modules/a/index.js": "", "node_modules/b.js": "",
+		"py/__pycache__/a.pyc": "", "py/x.egg-info/PKG": "", "py/myenv/pyvenv.cfg": "", "py/myenv/lib/a.py": "",
+		"py/env.py": "print(1)\n",
+	})
+	got := scanned(t, dir, Options{})
+	var files []string
+	for _, f := range got.Files {
+		files = append(files, f.Path)
+	}
+	if want := []string{"main.go", "py/env.py"}; !slices.Equal(files, want) {
+		t.Errorf("files %q, want %q", files, want)
+	}
+	want := []Skip{
+		{".git", "hidden", -1}, {".gitignore", "hidden", 1}, {".hidden", "hidden", 2}, {"node_modules", "node_modules", 2},
+		{"note.tmp", "ignored", 1}, {"out", "ignored", 2}, {"py/__pycache__", "__pycache__", 1},
+		{"py/myenv", "virtual environment", 2}, {"py/x.egg-info", "*.egg-info", 1},
+	}
+	if !slices.Equal(got.Skipped, want) {
+		t.Errorf("skipped %+v, want %+v", got.Skipped, want)
+	}
+	all := scanned(t, dir, Options{All: true})
+	if len(all.Skipped) != 0 || len(all.Files) != 14 { // .git is never entered
+		t.Errorf("all: %d files, skipped %+v", len(all.Files), all.Skipped)
+	}
+}
+
+// TestKnown opens only files that changed.
+func TestKnown(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a.go": "package a\n", "b/b.go": "package b\n", "b/c.txt": "text\n"})
+	first := scanned(t, dir, Options{Hash: true})
+	known := map[string]File{}
+	for _, f := range first.Files {
+		known[f.Path] = f
+	}
+	o := Options{Hash: true, Known: func(p string, m tree.Mark) (File, bool) {
+		f, ok := known[p]
+		return f, ok && f.Mark == m
+	}}
+	if again := scanned(t, dir, o); again.Looked != 0 || len(again.Files) != 3 || again.Files[1] != first.Files[1] {
+		t.Errorf("opened %d of %+v", again.Looked, again.Files)
+	}
+	write(t, dir, map[string]string{"b/b.go": "package B\n"}) // of the same size
+	again := scanned(t, dir, o)
+	if again.Looked != 1 || again.Files[1].Hash == first.Files[1].Hash || again.Files[0].Hash != first.Files[0].Hash {
+		t.Errorf("opened %d: %+v", again.Looked, again.Files)
+	}
+}
+
+// TestCategories has one file of each category.
+func TestCategories(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]string{
+		"a.go": Source, "a_test.go": Test, "testdata/x.go": Fixture, "gen.go": Generated, "go.sum": Generated,
+		"README.md": Documentation, "LICENSE": Documentation, "go.mod": Configuration, "x.yaml": Configuration,
+		"data.csv": Data, "logo.png": Media, "prog": Binary, "odd.xyz": Other, "package.json": Configuration,
+	}
+	texts := map[string]string{
+		"gen.go": "// Code generated by x. DO NOT EDIT.\npackage a\n", "logo.png": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00",
+		"prog": "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00", "data.csv": "a,b\n1,2\n",
+	}
+	for name := range want {
+		if texts[name] == "" {
+			texts[name] = "package a\n"
+		}
+	}
+	write(t, dir, texts)
+	for _, f := range scanned(t, dir, Options{}).Files {
+		if f.Category != want[f.Path] {
+			t.Errorf("%s is %s, want %s (%+v)", f.Path, f.Category, want[f.Path], f)
+		}
+	}
+}
+
+// TestOddTrees has an empty directory, links, and files that cannot be read.
+func TestOddTrees(t *testing.T) {
+	dir := t.TempDir()
+	if got := scanned(t, dir, Options{}); len(got.Files) != 0 || len(got.Dirs) != 1 {
+		t.Errorf("empty: %+v", got)
+	}
+	write(t, dir, map[string]string{"a/x.txt": "x\n", "secret": "s"})
+	for link, to := range map[string]string{"loop": ".", "out": "/etc", "file": "a/x.txt"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
+		t.Fatal(err)
+	}
+	got := scanned(t, dir, Options{Hash: true})
+	if len(got.Files) != 2 || got.Other != 3 || got.Files[0].Lines != 1 {
+		t.Errorf("%+v", got)
+	}
+	if os.Geteuid() != 0 && (got.Files[1].Error == "" || len(got.Errors) != 1) {
+		t.Errorf("an unreadable file: %+v, %q", got.Files[1], got.Errors)
+	}
+}
