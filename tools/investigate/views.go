@@ -103,10 +103,10 @@ func (w *work) weakText() string {
 		}
 		fmt.Fprintf(&b, "%s %s (%s)%s\n", sure, path, cmp.Or(q.By, "unknown"), why)
 	}
-	for _, d := range entries.Weak(w.notes, func(d entries.Dir) entries.Quality { return d.Quality }) {
+	for _, d := range entries.Weak(w.notes) {
 		line(d.RelativePath+"/", d.Quality)
 	}
-	for _, f := range entries.Weak(w.files, func(f entries.File) entries.Quality { return f.Quality }) {
+	for _, f := range entries.Weak(w.files) {
 		line(f.RelativePath, f.Quality)
 	}
 	if b.Len() == 0 {

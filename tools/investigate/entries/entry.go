@@ -92,14 +92,13 @@ type File struct {
 func (d Dir) relative() string  { return d.RelativePath }
 func (f File) relative() string { return f.RelativePath }
 
-// partial reports whether an entry may not replace a whole one.
-func (d Dir) partial() bool  { return d.Partial }
-func (f File) partial() bool { return f.Partial }
+func (d Dir) quality() Quality  { return d.Quality }
+func (f File) quality() Quality { return f.Quality }
 
 // entry is a Dir or File.
 type entry interface {
 	relative() string
-	partial() bool
+	quality() Quality
 }
 
 // cache holds the entries of one directory, each as long as its file does not change.
@@ -154,12 +153,13 @@ func (c *cache[T]) all(i *Investigation) (all map[string]T, damaged int, err err
 	return all, damaged, nil
 }
 
-// put writes an entry, unless it is partial and a whole one is there.
+// put writes an entry, unless it is partial and a whole one is there that a model or an agent wrote.
 func put[T entry](i *Investigation, c *cache[T], e T) (kept bool, err error) {
 	name := c.dir + "/" + entryName(e.relative())
-	if e.partial() {
+	if e.quality().Partial {
 		var before T
-		if ok, err := i.Read(name, &before); err != nil || ok && !before.partial() {
+		ok, err := i.Read(name, &before)
+		if q := before.quality(); err != nil || ok && !q.Partial && q.By != Mechanical && q.Fingerprint == e.quality().Fingerprint {
 			return false, err
 		}
 	}
@@ -199,15 +199,15 @@ func (i *Investigation) RemoveFile(relative string) error {
 }
 
 // Weak returns the entries whose confidence is missing or below 0.7, the least sure first.
-func Weak[T entry](all map[string]T, quality func(T) Quality) []T {
+func Weak[T entry](all map[string]T) []T {
 	var weak []T
 	for _, e := range all {
-		if c := quality(e).Confidence; c == nil || *c < weakBelow {
+		if c := e.quality().Confidence; c == nil || *c < weakBelow {
 			weak = append(weak, e)
 		}
 	}
 	sure := func(e T) float64 {
-		if c := quality(e).Confidence; c != nil {
+		if c := e.quality().Confidence; c != nil {
 			return *c
 		}
 		return -1

@@ -1,0 +1,289 @@
+package investigate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/agents/investigator"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
+)
+
+// toolCall is a model's use of a tool, as an endpoint sends it.
+func toolCall(name string, args any) any {
+	raw, ok := args.(string)
+	if !ok {
+		b, err := json.Marshal(args)
+		if err != nil {
+			panic(err)
+		}
+		raw = string(b)
+	}
+	return map[string]any{"id": "c1", "type": "function", "function": map[string]any{"name": name, "arguments": raw}}
+}
+
+// asked is what a request asks for: the tool that ends its conversation, and the directories of its order.
+func asked(r chattest.Request) (submit string, dirs []string) {
+	tools, _ := r.Body["tools"].([]any)
+	for _, t := range tools {
+		f, _ := t.(map[string]any)["function"].(map[string]any)
+		if name, _ := f["name"].(string); strings.HasPrefix(name, "submit_") {
+			submit = name
+		}
+	}
+	for _, m := range r.Messages {
+		if found := directoriesLine.FindStringSubmatch(m.Content); found != nil {
+			dirs = strings.Split(found[1], ", ")
+		}
+	}
+	return submit, dirs
+}
+
+var directoriesLine = regexp.MustCompile(`(?m)^directories: (.*)$`)
+
+// submitted is the call by which a good model ends a conversation.
+func submitted(r chattest.Request) chattest.Reply {
+	submit, dirs := asked(r)
+	var args any
+	switch {
+	case submit == "submit_survey":
+		args = map[string]any{"description": "a tree", "confidence": 0.6, "skip_tools": []string{"jq", "submit_report"}}
+	case submit == "submit_plan":
+		args = map[string]any{"priority_dirs": []any{}}
+	case len(dirs) > 0:
+		var list []any
+		for _, d := range dirs {
+			list = append(list, map[string]any{"path": d, "summary": "The model read " + d + "."})
+		}
+		args = map[string]any{"dirs": list, "confidence": 0.9}
+	default:
+		args = map[string]any{"brief": "The model's brief.", "detailed": "The model's report."}
+	}
+	return chattest.Reply{ToolCalls: []any{toolCall(submit, args)}}
+}
+
+// TestEndpoint scripts what endpoints do. There is always a report, partial entries where they are due, and never a turn
+// over the cap.
+func TestEndpoint(t *testing.T) {
+	good := func(_ int, r chattest.Request) chattest.Reply { return submitted(r) }
+	turn := func(r chattest.Request) (n int) { // replies so far in this conversation
+		for _, m := range r.Messages {
+			if m.Role == "assistant" {
+				n++
+			}
+		}
+		return n
+	}
+	prompt := func(reply chattest.Reply, tokens int) chattest.Reply {
+		b, _ := json.Marshal(map[string]any{
+			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{
+				"role": "assistant", "content": reply.Text, "tool_calls": reply.ToolCalls,
+			}}},
+			"usage": map[string]any{"prompt_tokens": tokens, "completion_tokens": 5},
+		})
+		return chattest.Reply{Raw: string(b)}
+	}
+	text := chattest.Reply{Text: "I am thinking."}
+	read := chattest.Reply{ToolCalls: []any{toolCall("read", map[string]any{"path": "d0/f0.go"})}}
+	for name, c := range map[string]struct {
+		answer  func(n int, r chattest.Request) chattest.Reply
+		by      string // who wrote the report
+		partial string // reason of partial entries; "" for none
+		failed  bool
+	}{
+		"submits at once": {good, "model m", "", false},
+		"never submits":   {func(int, chattest.Request) chattest.Reply { return read }, "mechanical", "max turns reached", false},
+		"only text":       {func(int, chattest.Request) chattest.Reply { return text }, "mechanical", "max turns reached", false},
+		"empty replies":   {func(int, chattest.Request) chattest.Reply { return chattest.Reply{} }, "mechanical", "max turns reached", false},
+		"text, then submits": {func(_ int, r chattest.Request) chattest.Reply {
+			if turn(r) == 0 {
+				return text
+			}
+			return submitted(r)
+		}, "model m", "", false},
+		"reads, then submits": {func(_ int, r chattest.Request) chattest.Reply {
+			if turn(r) < 2 {
+				return read
+			}
+			return submitted(r)
+		}, "model m", "", false},
+		"garbage arguments": {func(_ int, r chattest.Request) chattest.Reply {
+			submit, _ := asked(r)
+			if turn(r) == 0 {
+				return chattest.Reply{ToolCalls: []any{toolCall(submit, `{"dirs": [`)}}
+			}
+			return submitted(r)
+		}, "model m", "", false},
+		"always garbage": {func(_ int, r chattest.Request) chattest.Reply {
+			submit, _ := asked(r)
+			return chattest.Reply{ToolCalls: []any{toolCall(submit, `{"dirs": "x"}`)}}
+		}, "mechanical", "max turns reached", false},
+		"ten calls in a turn": {func(_ int, r chattest.Request) chattest.Reply {
+			if turn(r) > 0 {
+				return submitted(r)
+			}
+			var calls []any
+			for range 10 {
+				calls = append(calls, toolCall("search", map[string]any{"pattern": "func"}))
+			}
+			return chattest.Reply{ToolCalls: calls}
+		}, "model m", "", false},
+		"an unknown tool": {func(_ int, r chattest.Request) chattest.Reply {
+			if turn(r) == 0 {
+				return chattest.Reply{ToolCalls: []any{toolCall("rm", map[string]any{"path": "/"})}}
+			}
+			return submitted(r)
+		}, "model m", "", false},
+		"reads outside": {func(_ int, r chattest.Request) chattest.Reply {
+			if turn(r) == 0 {
+				return chattest.Reply{ToolCalls: []any{toolCall("read", map[string]any{"path": "../../etc/passwd"})}}
+			}
+			return submitted(r)
+		}, "model m", "", false},
+		"budget trips on the first turn": {func(_ int, r chattest.Request) chattest.Reply { return prompt(read, 7001) }, "mechanical", "context budget reached", false},
+		"budget trips on the third turn": {func(_ int, r chattest.Request) chattest.Reply {
+			return prompt(read, 1000+3001*turn(r))
+		}, "mechanical", "context budget reached", false},
+		"exactly the share": {func(_ int, r chattest.Request) chattest.Reply {
+			if turn(r) == 0 {
+				return prompt(read, 7000)
+			}
+			return submitted(r)
+		}, "model m", "", false},
+		"500 once": {func(n int, r chattest.Request) chattest.Reply {
+			if n == 1 {
+				return chattest.Reply{Status: 500, Raw: "{}"}
+			}
+			return submitted(r)
+		}, "model m", "", false},
+		"500 from the third on": {func(n int, r chattest.Request) chattest.Reply {
+			if n >= 3 {
+				return chattest.Reply{Status: 500, Raw: "{}"}
+			}
+			return submitted(r)
+		}, "mechanical", "", true},
+		"500 always": {func(int, chattest.Request) chattest.Reply { return chattest.Reply{Status: 500, Raw: "{}"} }, "mechanical", "", true},
+		"401":        {func(int, chattest.Request) chattest.Reply { return chattest.Reply{Status: 401, Raw: "{}"} }, "mechanical", "", true},
+		"no JSON":    {func(int, chattest.Request) chattest.Reply { return chattest.Reply{Raw: "<html>"} }, "mechanical", "", true},
+		"hangs":      {func(int, chattest.Request) chattest.Reply { return chattest.Reply{Wait: make(chan struct{})} }, "mechanical", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := in(t, many(t, 5))
+			most := map[string]int{}
+			s := chattest.Answering(t, func(n int, r chattest.Request) chattest.Reply {
+				submit, _ := asked(r)
+				most[submit] = max(most[submit], turn(r)+1)
+				return c.answer(n, r)
+			})
+			timeout := 5 * time.Second
+			if name == "hangs" {
+				timeout = 100 * time.Millisecond
+			}
+			client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000, Timeout: timeout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.i.Use(investigator.New(investigator.Options{
+				Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count, Tools: server.Catalog(server.Parts{}),
+			}), false)
+			out, err := b.i.Run(t.Context(), b.caller(), investigate.RunOptions{Goal: "what is this?"})
+			if err != nil || out.Brief == "" || out.Detailed == "" {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			if !strings.HasPrefix(out.By, c.by) || (out.Failed != "") != c.failed {
+				t.Errorf("by %q, want %q; failed: %q", out.By, c.by, out.Failed)
+			}
+			for submit, cap := range map[string]int{"submit_survey": 3, "submit_plan": 3, "submit_report": 25} {
+				if most[submit] > cap {
+					t.Errorf("%s: %d turns, at most %d", submit, most[submit], cap)
+				}
+			}
+			entries := ""
+			names, _ := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", out.ID, "dirs", "*.json"))
+			for _, n := range names {
+				raw, err := os.ReadFile(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				entries += string(raw) + "\n"
+			}
+			if got := strings.Contains(entries, `"partial":true`); got != (c.partial != "") {
+				t.Errorf("partial entries: %v, want %q: %.300s", got, c.partial, entries)
+			}
+			if c.partial != "" && !strings.Contains(entries, fmt.Sprintf(`"partial_reason":%q`, c.partial)) &&
+				!strings.Contains(entries, fmt.Sprintf(`"partial_reason":"%s before files processed"`, c.partial)) {
+				t.Errorf("no partial entry for %q: %.300s", c.partial, entries)
+			}
+			if c.by == "mechanical" && c.partial == "" {
+				checkMechanical(t, b, out.Report)
+			}
+			for _, r := range s.Requests() {
+				if raw := fmt.Sprint(r.Body); strings.Contains(raw, "root:x:0") {
+					t.Error("a file outside of the target was sent")
+				}
+			}
+		})
+	}
+}
+
+// checkMechanical checks that a report without a model names only what is there.
+func checkMechanical(t *testing.T, b *bench, r investigate.Report) {
+	t.Helper()
+	for _, m := range citation.FindAllString(r.Detailed, -1) {
+		if !strings.Contains(m, "“") {
+			t.Errorf("a citation without a quote: %s", m)
+		}
+	}
+	if !strings.Contains(r.Partial, "no model has read them") {
+		t.Errorf("partial: %q", r.Partial)
+	}
+	_ = b
+}
+
+// TestEndpointForCallers has the tool's callers wait for the endpoint in slices.
+func TestEndpointForCallers(t *testing.T) {
+	b := in(t, many(t, 5))
+	gate := make(chan struct{})
+	s := chattest.Answering(t, func(n int, r chattest.Request) chattest.Reply {
+		reply := submitted(r)
+		if n == 2 {
+			reply.Wait = gate
+		}
+		return reply
+	})
+	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Slice: 300 * time.Millisecond})
+	t.Cleanup(b.i.Close)
+	b.i.Use(investigator.New(investigator.Options{
+		Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count, Tools: server.Catalog(server.Parts{}),
+	}), true)
+	b.offers["investigate"] = b.i.Tool()
+	if text, _ := b.call("investigate", nil); !strings.Contains(text, "the endpoint works on, call again to continue") {
+		t.Errorf("after a slice: %s", text)
+	}
+	close(gate)
+	text := ""
+	for range 50 {
+		if text, _ = b.call("investigate", nil); strings.HasPrefix(text, "done: ") {
+			break
+		}
+	}
+	if !strings.HasPrefix(text, "done: ") {
+		t.Fatalf("at the end: %s", text)
+	}
+	if report, _ := b.call("investigate", map[string]any{"show": "report"}); !strings.Contains(report, "The model's brief.") {
+		t.Errorf("report: %s", report)
+	}
+}
