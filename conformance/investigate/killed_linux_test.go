@@ -1,0 +1,174 @@
+package investigate_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// runner calls the tool in a process of its own, as a client does that starts a server for each call.
+type runner struct {
+	t                 *testing.T
+	bin, root, store  string
+	acknowledged      map[string]bool // directories whose notes were acknowledged
+	killed, completed int
+}
+
+func program(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "mcp-funnel")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../cmd/mcp-funnel")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return bin
+}
+
+// call runs one call; after > 0 it is killed then. ok is false if it was.
+func (r *runner) call(args map[string]any, after time.Duration) (text string, o order, ok bool) {
+	r.t.Helper()
+	raw, err := json.Marshal(args)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
+	defer stop()
+	c := exec.CommandContext(ctx, r.bin, "--root", r.root, "--store", r.store, "--min-free", "0", "--toolsets", "core,investigation",
+		"call", "--json", "investigate", string(raw))
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	if after > 0 {
+		timer := time.AfterFunc(after, func() { _ = c.Process.Kill() })
+		defer timer.Stop()
+	}
+	err = c.Wait()
+	var answer struct {
+		Blocks []struct{ Text string }
+		Failed bool
+	}
+	if json.Unmarshal(out.Bytes(), &answer) != nil || len(answer.Blocks) == 0 {
+		if after == 0 {
+			r.t.Fatalf("%v: %s%s", err, out.String(), errs.String())
+		}
+		r.killed++
+		return "", o, false
+	}
+	text = answer.Blocks[0].Text
+	if answer.Failed {
+		r.t.Fatalf("%s: %s", raw, text)
+	}
+	r.completed++
+	return text, orderOf(text), true
+}
+
+var (
+	orderLine = regexp.MustCompile(`WORK ORDER (ord:\w{12})( \(|: survey|: report)`)
+	dirLine   = regexp.MustCompile(`(?m)^directories: (.*)$`)
+)
+
+// orderOf reads an order off the text of an answer, as an agent does.
+func orderOf(text string) (o order) {
+	m := orderLine.FindStringSubmatch(text)
+	if m == nil {
+		return o
+	}
+	o.Order, o.Step = m[1], map[string]string{" (": "directory", ": survey": "plan", ": report": "report"}[m[2]]
+	if d := dirLine.FindStringSubmatch(text); d != nil {
+		for _, p := range strings.Split(d[1], ", ") {
+			o.Dirs = append(o.Dirs, struct {
+				Path, Tier string
+				Turns      int
+			}{Path: p})
+		}
+	}
+	return o
+}
+
+// finish answers orders until none is left. kill gives the time after which a call is killed; 0: it is not.
+func (r *runner) finish(kill func() time.Duration) {
+	r.t.Helper()
+	var o order
+	for range 20_000 {
+		if o.Order == "" {
+			text, next, ok := r.call(map[string]any{}, kill())
+			if !ok {
+				continue
+			}
+			if o = next; o.Order == "" {
+				if strings.HasPrefix(text, "done") {
+					return
+				}
+				r.t.Fatalf("nothing is given out: %s", text)
+			}
+		}
+		for _, d := range o.Dirs {
+			if r.acknowledged[d.Path] {
+				r.t.Errorf("%s is given out again", d.Path)
+			}
+		}
+		_, next, ok := r.call(map[string]any{"order": o.Order, "note": o.note("The directory %s is one of many.")}, kill())
+		if ok {
+			for _, d := range o.Dirs {
+				r.acknowledged[d.Path] = true
+			}
+		}
+		o = next
+	}
+	r.t.Fatal("it does not end")
+}
+
+// report returns the report without what differs between two runs.
+func (r *runner) report() string {
+	r.t.Helper()
+	out, err := exec.CommandContext(r.t.Context(), r.bin, "--root", r.root, "--store", r.store, "investigations", "report").Output()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return unstable.ReplaceAllString(string(out), "_")
+}
+
+// TestKilled kills calls at random points of a scripted run: no acknowledged note is lost or asked for again, and the
+// report is that of a run without kills.
+func TestKilled(t *testing.T) {
+	dirs, kills := promise.Size(25, 300), promise.Size(15, 200)
+	bin, root := program(t), many(t, dirs)
+	calm := &runner{t: t, bin: bin, root: root, store: filepath.Join(t.TempDir(), "store"), acknowledged: map[string]bool{}}
+	began := time.Now()
+	calm.finish(func() time.Duration { return 0 })
+	each := time.Since(began) / time.Duration(calm.completed)
+	hit := &runner{t: t, bin: bin, root: root, store: filepath.Join(t.TempDir(), "store"), acknowledged: map[string]bool{}}
+	random := rand.New(rand.NewPCG(5, 6))
+	left := kills
+	hit.finish(func() time.Duration {
+		if left == 0 || random.IntN(3) == 0 {
+			return 0
+		}
+		left--
+		return time.Duration(1 + random.Int64N(int64(each)))
+	})
+	if len(hit.acknowledged) < dirs {
+		t.Errorf("%d of %d directories were answered", len(hit.acknowledged), dirs)
+	}
+	if want, got := calm.report(), hit.report(); got != want {
+		t.Errorf("the report differs:\n%.1000s\nwant\n%.1000s", got, want)
+	}
+	out, err := exec.CommandContext(t.Context(), bin, "--root", root, "--store", hit.store, "investigations", "verify").CombinedOutput()
+	if err != nil {
+		t.Errorf("verify: %v: %s", err, out)
+	}
+	t.Logf("%d calls killed, %d answered, %s each", hit.killed, hit.completed, each)
+}
