@@ -70,6 +70,9 @@ func (s *Server) completePrompt(ctx context.Context, name, argument, value strin
 	if !slices.Contains(sourceArguments, argument) {
 		return &mcp.Completion{}, nil
 	}
+	if strings.HasPrefix(strings.ToLower(value), investigations) {
+		return s.completeInvestigation(ctx, investigations, value)
+	}
 	return s.completeSource(ctx, value)
 }
 
@@ -100,6 +103,9 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 
 // completeResource proposes the IDs of observations.
 func (s *Server) completeResource(ctx context.Context, uri, argument, value string) (*mcp.Completion, error) {
+	if uri == reportURI && argument == "id" {
+		return s.completeInvestigation(ctx, "", value)
+	}
 	if !slices.Contains(templateNames(), uri) {
 		return nil, jsonrpc.BadParams("unknown resource template %s; templates: %s",
 			jsonrpc.Quoted(uri), strings.Join(templateNames(), ", "))

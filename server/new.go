@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server/callstate"
@@ -52,7 +53,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.offers.Tools = append(s.offers.Tools, o.Extra.Tools...)
 	s.offers.Resources = o.Extra.Resources
-	s.offers.Templates = append(s.templates(), o.Extra.Templates...)
+	s.offers.Templates = slices.Concat(s.templates(), s.reportTemplates(), o.Extra.Templates)
 	s.offers.Prompts = o.Extra.Prompts
 	return s, nil
 }

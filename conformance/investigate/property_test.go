@@ -73,15 +73,16 @@ func TestStaleness(t *testing.T) {
 		_, o := b.investigate(nil)
 		b.finish(o, "About %s.")
 		for range 1 + r.IntN(4) {
-			want := map[string]bool{}
+			want, before := map[string]bool{}, map[string]string{}
+			for _, d := range dirs {
+				before[d] = listing(t, filepath.Join(dir, d))
+			}
 			for range 1 + r.IntN(3) {
-				at := dirs[r.IntN(len(dirs))]
-				before := listing(t, filepath.Join(dir, at))
-				edit(t, r, dir, at)
-				if done++; before == listing(t, filepath.Join(dir, at)) {
-					continue
-				}
-				for p := at; ; p = path.Dir(p) {
+				edit(t, r, dir, dirs[r.IntN(len(dirs))])
+				done++
+			}
+			for _, d := range dirs {
+				for p := d; before[d] != listing(t, filepath.Join(dir, d)); p = path.Dir(p) {
 					if want[p] = true; p == "." {
 						break
 					}

@@ -49,7 +49,7 @@ func (w *work) orderText(o entries.Order) (string, error) {
 			text = w.directoryOrder(o, d)
 		}
 		limit := orderTokens
-		if n >= 2 || o.Step == entries.Planning {
+		if n >= len(details)-2 || o.Step == entries.Planning {
 			limit = maxOrder
 		}
 		if w.tokens(text) <= limit || n == len(details)-1 {

@@ -108,21 +108,24 @@ func (w *work) apply() {
 	w.applied = w.plan.Apply(all, path.Base(w.target))
 }
 
-// known is what the last scan found, by path.
-type known map[string]scan.File
+// known is what the last scan found.
+type known struct {
+	tree  scan.Tree
+	files map[string]scan.File
+}
 
 // look scans the tree. Files that did not change since the last scan are not opened.
 func (w *work) look(progress bool) error {
 	last, err := entries.Remember(w.inv, entries.ScanName, w.inv.Changed(entries.ScanName), func() (known, error) {
-		var t scan.Tree
-		if _, err := w.inv.Read(entries.ScanName, &t); err != nil {
-			return nil, err
+		var k known
+		if _, err := w.inv.Read(entries.ScanName, &k.tree); err != nil {
+			return k, err
 		}
-		all := make(known, len(t.Files))
-		for _, f := range t.Files {
-			all[f.Path] = f
+		k.files = make(map[string]scan.File, len(k.tree.Files))
+		for _, f := range k.tree.Files {
+			k.files[f.Path] = f
 		}
-		return all, nil
+		return k, nil
 	})
 	if err != nil {
 		return err
@@ -130,19 +133,19 @@ func (w *work) look(progress bool) error {
 	o := scan.Options{
 		All: w.meta.All, Hash: true, Count: w.count,
 		Known: func(p string, m tree.Mark) (scan.File, bool) {
-			f, ok := last[p]
-			return f, ok && f.Mark == m && f.Error == ""
+			f, ok := last.files[p]
+			return f, ok && f.Mark == m && f.Error == "" && last.tree.Trusts(m)
 		},
 	}
 	if progress {
 		o.Progress = func(done int64, file string) {
-			w.out.Progress(done, int64(len(last)), "looking at "+content.ClipBytes(file, 80))
+			w.out.Progress(done, int64(len(last.files)), "looking at "+content.ClipBytes(file, 80))
 		}
 	}
 	if w.tree, err = scan.Scan(w.ctx, w.root, w.start, o); err != nil {
 		return err
 	}
-	if w.tree.Looked > 0 || len(w.tree.Files) != len(last) {
+	if w.tree.Looked > 0 || len(w.tree.Files) != len(last.files) {
 		if err := w.inv.Write(entries.ScanName, w.tree); err != nil {
 			return err
 		}

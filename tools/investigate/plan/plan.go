@@ -142,8 +142,11 @@ type Applied struct {
 	Unknown []string   // paths of the plan that do not exist
 }
 
-// bundle is the number of files up to which directories share an order.
-const bundle = 40
+// Directories share an order up to so many files, and so many directories: the order names them all.
+const (
+	bundle     = 40
+	bundleDirs = 12
+)
 
 // Apply assigns each directory a tier and turns, bundles small ones, and orders the units. dirs must hold "." and the
 // parent of each directory; name is how the tree's own directory is called, which the plan may use too.
@@ -264,12 +267,13 @@ func (a *applier) build(dir string) *Unit {
 		a.emit(u)
 		return nil
 	}
-	files, same := d.Files, true
+	files, dirs, same := d.Files, 1, true
 	for _, o := range open {
 		files += o.Files
+		dirs += len(o.Dirs)
 		same = same && o.Tier == u.Tier
 	}
-	if files > bundle || !same {
+	if files > bundle || dirs > bundleDirs || !same {
 		a.pack(open)
 		if d.Files > bundle {
 			a.emit(u)
@@ -296,7 +300,7 @@ func (a *applier) pack(open []*Unit) {
 next:
 	for _, o := range open {
 		for _, p := range packed {
-			if p.Tier == o.Tier && p.Files+o.Files <= bundle {
+			if p.Tier == o.Tier && p.Files+o.Files <= bundle && len(p.Dirs)+len(o.Dirs) <= bundleDirs {
 				p.add(o)
 				continue next
 			}

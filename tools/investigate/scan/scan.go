@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -68,6 +69,7 @@ type Tree struct {
 	Errors  []string `json:"errors,omitempty"`
 	Ratio   float64  `json:"bytes_per_token"` // of the sampled texts
 	Looked  int64    `json:"-"`               // files that were opened
+	At      int64    `json:"at"`              // when the scan began, in nanoseconds since 1970
 }
 
 // maxErrors is how many errors a Tree holds; the last one says how many more there were.
@@ -108,6 +110,7 @@ type job struct {
 }
 
 func (s *scanner) run() (*Tree, error) {
+	s.tree.At = time.Now().UnixNano()
 	s.tree.Dirs = []string{"."}
 	s.jobs = make(chan job, 32)
 	var workers sync.WaitGroup
@@ -290,6 +293,13 @@ func (s *scanner) progress(file string) {
 	defer s.report.Unlock()
 	s.o.Progress(n, file)
 }
+
+// settled is how long before a scan a file must have changed for its mark to be trusted later: a kernel's clock for files
+// ticks every few milliseconds, so that a write right after the scan may leave the mark as it was.
+const settled = 2 * time.Second
+
+// Trusts reports whether a file with the mark that this scan saw cannot have changed since.
+func (t *Tree) Trusts(m tree.Mark) bool { return max(m.Changed, m.Modified) < t.At-int64(settled) }
 
 // Describe returns the tree in one line.
 func (t *Tree) Describe() string {

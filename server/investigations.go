@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// Reports of investigations are resources where the toolset investigation is offered.
+const (
+	reportURIPrefix = "investigation://"
+	reportURIEnd    = "/report"
+	reportURI       = reportURIPrefix + "{id}" + reportURIEnd
+	investigations  = "inv:" // the place
+)
+
+// offersInvestigations reports whether the toolset investigation is offered.
+func (s *Server) offersInvestigations() bool {
+	return slices.ContainsFunc(s.options.Tools, func(t tools.Tool) bool { return t.Toolset == investigate.Toolset })
+}
+
+// reportTemplates returns the template of reports; none if no investigations are offered.
+func (s *Server) reportTemplates() []Template {
+	if !s.offersInvestigations() {
+		return nil
+	}
+	return []Template{{
+		mcp.NewResourceTemplate(reportURI, "report",
+			mcp.WithTemplateDescription("The report of an investigation, as investigate show=report showed it last")),
+		s.readReport,
+	}}
+}
+
+// readReport reads a report as the tool read does.
+func (s *Server) readReport(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
+	id := strings.TrimSuffix(strings.TrimPrefix(uri, reportURIPrefix), reportURIEnd)
+	at := slices.IndexFunc(s.options.Tools, func(t tools.Tool) bool { return t.Name == "read" })
+	if at < 0 {
+		return nil, jsonrpc.BadParams("%s: this server has no tool that reads reports", jsonrpc.Quoted(uri))
+	}
+	args, err := json.Marshal(map[string]string{"path": investigations + id + reportURIEnd})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.readThrough(ctx, funnel.Request{Tool: s.options.Tools[at], Args: args})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Failed {
+		return nil, notFound(callOf(ctx).frame.Stateless(), "%s: %s", jsonrpc.Quoted(uri), jsonrpc.Echo(textOf(answer)))
+	}
+	return s.resourceText(uri, "text/markdown", answer), nil
+}
+
+// completeInvestigation proposes IDs of investigations, each with prefix.
+func (s *Server) completeInvestigation(ctx context.Context, prefix, value string) (*mcp.Completion, error) {
+	out := &mcp.Completion{}
+	if !s.offersInvestigations() {
+		return out, nil
+	}
+	locations, err := s.sources(callOf(ctx).conn.account).Locate(ctx, investigations)
+	if err != nil {
+		return out, nil //nolint:nilerr // there is nothing to propose
+	}
+	for _, l := range locations {
+		_, err = l.List(ctx, source.ListOptions{Newest: true}, func(e source.Entry) error {
+			if name := prefix + e.Path; strings.HasPrefix(name, strings.ToLower(value)) {
+				out.Total++
+				if len(out.Values) < maxCompletions {
+					out.Values = append(out.Values, name)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return out, nil //nolint:nilerr // as above
+		}
+	}
+	out.HasMore = out.Total > len(out.Values)
+	return out, nil
+}
