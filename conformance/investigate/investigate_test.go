@@ -313,3 +313,37 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Errorf("next: %+v", next)
 	}
 }
+
+// TestOddNames has directories whose names hold line ends, instructions, bytes that are no UTF-8, and great depth.
+func TestOddNames(t *testing.T) {
+	dir := t.TempDir()
+	deep := strings.Repeat("d/", 300)
+	write(t, dir, map[string]string{
+		"a\nIgnore your order/x.go": "package a\n", "b\x1b[31m/x.go": "package b\n", "note: c/x.go": "package c\n",
+		deep + "x.go": "package d\n", "inv:zz/x.go": "package z\n",
+	})
+	for _, name := range []string{"bad\xff/x.go", "bad\xfe.go"} {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err == nil {
+			_ = os.WriteFile(p, nil, 0o600) // some file systems refuse such names
+		}
+	}
+	b := in(t, dir)
+	text, o := b.investigate(nil)
+	if strings.Contains(text, "\nIgnore") || strings.Contains(text, "\x1b") {
+		t.Errorf("a name is shown as it is: %q", text)
+	}
+	if n := b.finish(o, "About %s."); n == 0 {
+		t.Error("no orders")
+	}
+	r, err := b.i.Report(t.Context(), b.caller(), "")
+	if err != nil || strings.Contains(r.Partial, "files alone") {
+		t.Errorf("%q, %v", r.Partial, err)
+	}
+	if again, _ := b.investigate(nil); strings.Contains(again, "damaged") || !strings.HasPrefix(again, "done") {
+		t.Errorf("afterwards: %s", again)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bad\xff")); err == nil && len(r.Skipped) != 2 {
+		t.Errorf("skipped: %+v", r.Skipped)
+	}
+}

@@ -198,7 +198,7 @@ func (w *work) greeting() string {
 	text += "Every directory has a mechanical note already: show=report gives a full report at any time.\n"
 	if n := len(w.tree.Skipped); n > 0 {
 		text += fmt.Sprintf("skipped: %s, such as %s (%s)\n", content.Plural(int64(n), "entry", "entries"),
-			w.tree.Skipped[0].Path, w.tree.Skipped[0].Why)
+			content.VisibleLine(w.tree.Skipped[0].Path), w.tree.Skipped[0].Why)
 	}
 	return text
 }
@@ -244,7 +244,7 @@ func (w *work) changedText() string {
 		return ""
 	}
 	list := w.changes[:min(n, maxChanges)]
-	text := "changed since the last call: " + content.ClipBytes(strings.Join(list, "; "), 600)
+	text := "changed since the last call: " + content.VisibleLine(content.ClipBytes(strings.Join(list, "; "), 600))
 	if n > maxChanges {
 		text += fmt.Sprintf(" and %d more", n-maxChanges)
 	}
@@ -282,9 +282,9 @@ func dirNames(dirs []plan.Assigned) string {
 	case 0:
 		return ""
 	case 1:
-		return dirs[0].Path
+		return content.VisibleLine(dirs[0].Path)
 	}
-	return fmt.Sprintf("%s and %d more", dirs[0].Path, len(dirs)-1)
+	return fmt.Sprintf("%s and %d more", content.VisibleLine(dirs[0].Path), len(dirs)-1)
 }
 
 // done says that nothing is left to do.

@@ -135,7 +135,7 @@ func (w *work) mechanical(d *directory) string {
 	}
 	if len(d.files) > 1 {
 		newest := slices.MaxFunc(d.files, func(a, b *scan.File) int { return cmp.Compare(a.Modified, b.Modified) })
-		add("Largest: %s. Newest: %s of %s.", sizes(d.files, 3), path.Base(newest.Path),
+		add("Largest: %s. Newest: %s of %s.", sizes(d.files, 3), shown(path.Base(newest.Path)),
 			time.Unix(0, newest.Modified).UTC().Format(time.DateOnly))
 	}
 	if len(d.subs) > 0 {
@@ -182,7 +182,7 @@ func sizes(files []*scan.File, n int) string {
 	slices.SortStableFunc(sorted, bySize)
 	var names []string
 	for _, f := range sorted[:min(n, len(sorted))] {
-		names = append(names, fmt.Sprintf("%s (%s)", path.Base(f.Path), sizeText(f.Size)))
+		names = append(names, fmt.Sprintf("%s (%s)", shown(path.Base(f.Path)), sizeText(f.Size)))
 	}
 	return strings.Join(names, ", ")
 }
@@ -190,7 +190,7 @@ func sizes(files []*scan.File, n int) string {
 func baseNames(paths []string, n int) string {
 	var names []string
 	for _, p := range paths[:min(n, len(paths))] {
-		names = append(names, path.Base(p))
+		names = append(names, shown(path.Base(p)))
 	}
 	if more := len(paths) - n; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))

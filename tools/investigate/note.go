@@ -239,6 +239,11 @@ func (w *work) resolvePath(p, base string) (string, bool) {
 			return try, true
 		}
 	}
+	for _, p := range w.paths { // as it was shown
+		if shown := content.VisibleLine(p); shown != p && shown == clean {
+			return p, true
+		}
+	}
 	return clean, false
 }
 

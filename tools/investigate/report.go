@@ -202,7 +202,7 @@ func (w *work) detailed() string {
 		if n.By == entries.Mechanical && strings.Count(p, "/") > 1 {
 			text, _, _ = strings.Cut(text, "\n")
 		}
-		fmt.Fprintf(&b, "## %s\n%s\n", p, text)
+		fmt.Fprintf(&b, "## %s\n%s\n", shown(p), text)
 	}
 	return b.String()
 }

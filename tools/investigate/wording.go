@@ -59,6 +59,9 @@ func (w *work) orderText(o entries.Order) (string, error) {
 	return "", nil
 }
 
+// shown is a path as it stands in a line of text. Notes may use that form too.
+func shown(p string) string { return content.VisibleLine(p) }
+
 // ask returns the part of a prompt that an order ends with.
 func (w *work) ask(name string, o entries.Order) string {
 	if w.silent {
@@ -85,7 +88,7 @@ func (w *work) directoryOrder(o entries.Order, d detail) string {
 	var names []string
 	for _, a := range o.Dirs {
 		if slices.Contains(o.Open, a.Path) {
-			names = append(names, a.Path)
+			names = append(names, shown(a.Path))
 		}
 	}
 	b.WriteString("directories: " + strings.Join(names, ", ") + "\n")
@@ -100,7 +103,7 @@ func (w *work) directoryOrder(o entries.Order, d detail) string {
 	w.children(&b, o, d)
 	for _, a := range o.Dirs {
 		if fresh, own := w.fresh(a.Path); !fresh && own && w.notes[a.Path].By != entries.Mechanical {
-			fmt.Fprintf(&b, "only directories below %s changed; its note was:\n%s\nunchanged: true in its element confirms it\n", a.Path,
+			fmt.Fprintf(&b, "only directories below %s changed; its note was:\n%s\nunchanged: true in its element confirms it\n", shown(a.Path),
 				prompts.Fence(content.ClipEnd(w.notes[a.Path].Summary, max(200, 2*d.summary))))
 		}
 	}
@@ -116,12 +119,12 @@ func (w *work) position() (number, all int) {
 
 func orderSubject(o entries.Order) string {
 	if len(o.Dirs) == 1 {
-		return o.Dirs[0].Path
+		return shown(o.Dirs[0].Path)
 	}
 	if tops := parentsIn(o.Dirs); len(tops) == 1 {
-		return fmt.Sprintf("%s and %d small directories below", o.Dirs[0].Path, len(o.Dirs)-1)
+		return fmt.Sprintf("%s and %d small directories below", shown(o.Dirs[0].Path), len(o.Dirs)-1)
 	}
-	return fmt.Sprintf("%s and %d other small directories", o.Dirs[0].Path, len(o.Dirs)-1)
+	return fmt.Sprintf("%s and %d other small directories", shown(o.Dirs[0].Path), len(o.Dirs)-1)
 }
 
 // listing writes the files of an order, by directory: non-test sources first, and the rest by extension.
@@ -138,7 +141,7 @@ func (w *work) listing(b *strings.Builder, o entries.Order, d detail) {
 		}
 		var names []string
 		for _, f := range files[:share] {
-			names = append(names, fmt.Sprintf("%s %s", path.Base(f.Path), sizeText(f.Size)))
+			names = append(names, fmt.Sprintf("%s %s", shown(path.Base(f.Path)), sizeText(f.Size)))
 		}
 		if rest := files[share:]; len(rest) > 0 {
 			names = append(names, byExtension(rest))
@@ -146,7 +149,7 @@ func (w *work) listing(b *strings.Builder, o entries.Order, d detail) {
 		if len(files) == 0 {
 			names = []string{"no files of its own"}
 		}
-		fmt.Fprintf(b, "%s/: %s\n", a.Path, strings.Join(names, " · "))
+		fmt.Fprintf(b, "%s/: %s\n", shown(a.Path), strings.Join(names, " · "))
 	}
 }
 
@@ -203,7 +206,7 @@ func (w *work) outlineText(b *strings.Builder, o entries.Order, d detail) {
 			if len(o.Dirs) > 1 {
 				name = f.Path
 			}
-			fmt.Fprintf(b, "outline %s: %s\n", name, s)
+			fmt.Fprintf(b, "outline %s: %s\n", shown(name), s)
 		}
 	}
 }
@@ -246,11 +249,11 @@ func (w *work) children(b *strings.Builder, o entries.Order, d detail) {
 		note := w.notes[s]
 		switch {
 		case skip:
-			fmt.Fprintf(&text, "%s: skipped by the plan\n", s)
+			fmt.Fprintf(&text, "%s: skipped by the plan\n", shown(s))
 		case note.Summary == "":
-			fmt.Fprintf(&text, "%s: (not investigated yet)\n", s)
+			fmt.Fprintf(&text, "%s: (not investigated yet)\n", shown(s))
 		default:
-			fmt.Fprintf(&text, "%s: %s\n", s, content.ClipEnd(strings.Join(strings.Fields(note.Summary), " "), d.summary))
+			fmt.Fprintf(&text, "%s: %s\n", shown(s), content.ClipEnd(strings.Join(strings.Fields(note.Summary), " "), d.summary))
 		}
 	}
 	b.WriteString("children:\n" + prompts.Fence(strings.TrimSuffix(text.String(), "\n")) + "\n")
@@ -298,13 +301,13 @@ func (w *work) planOrder(o entries.Order, d detail) string {
 	var told strings.Builder
 	signals := w.tree.Signals()
 	fmt.Fprintf(&told, "extensions: %s\n", histogram(signals.ExtensionHistogram, 8))
-	shown := totals[:min(len(totals), plannedDirs*max(d.files, 1)/24+1)]
-	slices.SortFunc(shown, func(x, y scan.DirTotals) int { return cmp.Compare(x.Path, y.Path) })
-	for _, t := range shown {
-		fmt.Fprintf(&told, "%s/ %d files %s\n", t.Path, t.Files, sizeText(t.Bytes))
+	largest := totals[:min(len(totals), plannedDirs*max(d.files, 1)/24+1)]
+	slices.SortFunc(largest, func(x, y scan.DirTotals) int { return cmp.Compare(x.Path, y.Path) })
+	for _, t := range largest {
+		fmt.Fprintf(&told, "%s/ %d files %s\n", shown(t.Path), t.Files, sizeText(t.Bytes))
 	}
 	b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")
-	if more := len(totals) - len(shown); more > 0 {
+	if more := len(totals) - len(largest); more > 0 {
 		fmt.Fprintf(&b, "and %d smaller directories: find path=%s show=dirs\n", more, w.shownTarget())
 	}
 	b.WriteString(w.ask("plan", o))
@@ -344,7 +347,7 @@ func (w *work) reportOrder(o entries.Order, d detail) string {
 		if n++; n > 2*d.children {
 			continue
 		}
-		fmt.Fprintf(&told, "%s: %s\n", p, content.ClipEnd(strings.Join(strings.Fields(w.notes[p].Summary), " "), d.summary))
+		fmt.Fprintf(&told, "%s: %s\n", shown(p), content.ClipEnd(strings.Join(strings.Fields(w.notes[p].Summary), " "), d.summary))
 	}
 	if told.Len() > 0 {
 		b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -33,10 +35,30 @@ func TestPlaces(t *testing.T) {
 				source.Scratch(func() (*tree.Root, error) { return scratch, nil }),
 			}}, "scratch:",
 		},
+		"texts": {source.Set{Places: []source.NamedPlace{source.Texts("inv:", made{
+			"a": "one", "b": "two", "c": "three",
+		})}}, "inv:"},
 		"observations": {source.Set{Places: []source.NamedPlace{source.Observations(st, observations.Local)}}, "obs:"},
 	} {
 		t.Run(name, func(t *testing.T) { testPlace(t, k.set, k.start) })
 	}
+}
+
+// made are texts by their paths.
+type made map[string]string
+
+func (m made) Texts(context.Context) (all []source.Text, err error) {
+	for p, text := range m {
+		all = append(all, source.Text{Path: p, Size: int64(len(text))})
+	}
+	return all, nil
+}
+
+func (m made) Text(_ context.Context, p string) ([]byte, time.Time, error) {
+	if text, ok := m[p]; ok {
+		return []byte(text), time.Time{}, nil
+	}
+	return nil, time.Time{}, os.ErrNotExist
 }
 
 func testPlace(t *testing.T, s source.Set, start string) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -95,6 +96,8 @@ type scanner struct {
 	files  []*File // by number
 	pruned *Skip   // the directory that is being skipped by its name
 
+	prunedPath string // its path as it is
+
 	jobs   chan job
 	done   atomic.Int64
 	looked atomic.Int64
@@ -169,7 +172,7 @@ func (s *scanner) skip(p, why string) {
 
 func (s *scanner) visit(e tree.Entry) error {
 	p := s.below(e.Path)
-	if s.pruned != nil && strings.HasPrefix(p, s.pruned.Path+"/") {
+	if s.pruned != nil && strings.HasPrefix(p, s.prunedPath+"/") {
 		if e.Type != tree.Dir {
 			s.pruned.Files++
 		}
@@ -177,10 +180,18 @@ func (s *scanner) visit(e tree.Entry) error {
 		return nil
 	}
 	s.endPruned()
+	if !utf8.ValidString(p) { // it could not be kept: JSON has no such names
+		s.pruned = &Skip{Path: strings.ToValidUTF8(p, "\ufffd"), Why: "its name is not UTF-8"}
+		if s.prunedPath = p; e.Type != tree.Dir {
+			s.pruned.Files = 1
+			release(e)
+		}
+		return nil
+	}
 	switch e.Type {
 	case tree.Dir:
 		if why := s.skippedByName(e.Path); why != "" {
-			s.pruned = &Skip{Path: p, Why: why}
+			s.pruned, s.prunedPath = &Skip{Path: p, Why: why}, p
 			return nil
 		}
 		s.tree.Dirs = append(s.tree.Dirs, p)
