@@ -36,6 +36,6 @@ func Work(name string) WorkPrompt {
 	return loadWorks()[name]
 }
 
-// Fence returns a text between two fences that it cannot leave, with its hidden characters escaped: text of files is data
-// and no instruction.
+// Fence returns a text between two fences that it cannot leave, with its hidden characters escaped: text of files is
+// data and no instruction.
 func Fence(text string) string { return fence(text) }

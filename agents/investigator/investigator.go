@@ -1,5 +1,5 @@
-// Package investigator answers the orders of an investigation through a model's endpoint: one conversation for each, with
-// the tools of this server.
+// Package investigator answers the orders of an investigation through a model's endpoint: one conversation for each,
+// with the tools of this server.
 package investigator
 
 import (
@@ -61,7 +61,9 @@ func (t *Thinker) Think(ctx context.Context, task investigate.Task) (investigate
 	if task.Spend != nil {
 		task.Spend(r.Usage.Prompt, r.Usage.Completion)
 	}
-	thought := investigate.Thought{Note: r.Submitted, Turns: r.Turns, By: strings.TrimSpace(investigate.ByModel + t.options.Name)}
+	thought := investigate.Thought{
+		Note: r.Submitted, Turns: r.Turns, By: strings.TrimSpace(investigate.ByModel + t.options.Name),
+	}
 	switch r.Ending {
 	case loop.Submitted:
 	case loop.OverBudget:
@@ -120,7 +122,8 @@ var schemas = map[string]string{
 const flagsSchema = `{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"severity":` +
 	`{"type":"string","enum":["info","concern","critical"]},"finding":{"type":"string"}},"required":["path","severity","finding"]}}`
 
-// tools returns the tools that a task may use: none for survey and plan, only those that look into notes for the report.
+// tools returns the tools that a task may use: none for survey and plan, only those that look into notes for the
+// report.
 func (t *Thinker) tools(task investigate.Task) (list []loop.Tool) {
 	for _, tool := range t.options.Tools {
 		switch {
@@ -137,7 +140,9 @@ func (t *Thinker) tools(task investigate.Task) (list []loop.Tool) {
 }
 
 // call runs a tool as for any client: through the funnel, with the policy and the trace.
-func (t *Thinker) call(ctx context.Context, task investigate.Task, tool tools.Tool, args json.RawMessage) (string, error) {
+func (t *Thinker) call(
+	ctx context.Context, task investigate.Task, tool tools.Tool, args json.RawMessage,
+) (string, error) {
 	limits := funnel.Limits{}
 	if window := t.options.Client.Context(); window > 0 {
 		limits.PageTokens = max(window/8, 200)

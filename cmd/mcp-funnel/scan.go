@@ -54,7 +54,8 @@ func (c *scanCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 func scanText(r investigate.ScanReport) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s, %s lines, %s bytes (%s on the disk), about %s tokens of text\n", r.Target,
-		content.Plural(r.Files, "file", "files"), thousands(r.Lines), thousands(r.Bytes), thousands(r.DiskBytes), thousands(r.Tokens))
+		content.Plural(r.Files, "file", "files"), thousands(r.Lines), thousands(r.Bytes), thousands(r.DiskBytes),
+		thousands(r.Tokens))
 	for _, t := range []struct {
 		title string
 		count map[string]int64
@@ -63,7 +64,9 @@ func scanText(r investigate.ScanReport) string {
 		for name := range t.count {
 			names = append(names, name)
 		}
-		slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(t.count[b], t.count[a]), cmp.Compare(a, b)) })
+		slices.SortFunc(names, func(a, b string) int {
+			return cmp.Or(cmp.Compare(t.count[b], t.count[a]), cmp.Compare(a, b))
+		})
 		fmt.Fprintf(&b, "\n%s:\n", t.title)
 		for _, name := range names[:min(len(names), 12)] {
 			fmt.Fprintf(&b, "  %12s  %s\n", thousands(t.count[name]), name)

@@ -27,14 +27,14 @@ func toolCall(name string, args any) any {
 		}
 		raw = string(b)
 	}
-	return map[string]any{"id": "c1", "type": "function", "function": map[string]any{"name": name, "arguments": raw}}
+	return object{"id": "c1", "type": "function", "function": object{"name": name, "arguments": raw}}
 }
 
 // asked is what a request asks for: the tool that ends its conversation, and the directories of its order.
 func asked(r chattest.Request) (submit string, dirs []string) {
-	tools, _ := r.Body["tools"].([]any)
+	tools, _ := r.Body["tools"].(list)
 	for _, t := range tools {
-		f, _ := t.(map[string]any)["function"].(map[string]any)
+		f, _ := t.(object)["function"].(object)
 		if name, _ := f["name"].(string); strings.HasPrefix(name, "submit_") {
 			submit = name
 		}
@@ -55,23 +55,23 @@ func submitted(r chattest.Request) chattest.Reply {
 	var args any
 	switch {
 	case submit == "submit_survey":
-		args = map[string]any{"description": "a tree", "confidence": 0.6, "skip_tools": []string{"jq", "submit_report"}}
+		args = object{"description": "a tree", "confidence": 0.6, "skip_tools": []string{"jq", "submit_report"}}
 	case submit == "submit_plan":
-		args = map[string]any{"priority_dirs": []any{}}
+		args = object{"priority_dirs": list{}}
 	case len(dirs) > 0:
-		var list []any
+		var list list
 		for _, d := range dirs {
-			list = append(list, map[string]any{"path": d, "summary": "The model read " + d + "."})
+			list = append(list, object{"path": d, "summary": "The model read " + d + "."})
 		}
-		args = map[string]any{"dirs": list, "confidence": 0.9}
+		args = object{"dirs": list, "confidence": 0.9}
 	default:
-		args = map[string]any{"brief": "The model's brief.", "detailed": "The model's report."}
+		args = object{"brief": "The model's brief.", "detailed": "The model's report."}
 	}
-	return chattest.Reply{ToolCalls: []any{toolCall(submit, args)}}
+	return chattest.Reply{ToolCalls: list{toolCall(submit, args)}}
 }
 
-// TestEndpoint scripts what endpoints do. There is always a report, partial entries where they are due, and never a turn
-// over the cap.
+// TestEndpoint scripts what endpoints do. There is always a report, partial entries where they are due, and never a
+// turn over the cap.
 func TestEndpoint(t *testing.T) {
 	good := func(_ int, r chattest.Request) chattest.Reply { return submitted(r) }
 	turn := func(r chattest.Request) (n int) { // replies so far in this conversation
@@ -83,16 +83,19 @@ func TestEndpoint(t *testing.T) {
 		return n
 	}
 	prompt := func(reply chattest.Reply, tokens int) chattest.Reply {
-		b, _ := json.Marshal(map[string]any{
-			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{
+		b, _ := json.Marshal(object{
+			"choices": list{object{"index": 0, "finish_reason": "stop", "message": object{
 				"role": "assistant", "content": reply.Text, "tool_calls": reply.ToolCalls,
 			}}},
-			"usage": map[string]any{"prompt_tokens": tokens, "completion_tokens": 5},
+			"usage": object{"prompt_tokens": tokens, "completion_tokens": 5},
 		})
 		return chattest.Reply{Raw: string(b)}
 	}
 	text := chattest.Reply{Text: "I am thinking."}
-	read := chattest.Reply{ToolCalls: []any{toolCall("read", map[string]any{"path": "d0/f0.go"})}}
+	always := func(r chattest.Reply) func(int, chattest.Request) chattest.Reply {
+		return func(int, chattest.Request) chattest.Reply { return r }
+	}
+	read := chattest.Reply{ToolCalls: list{toolCall("read", object{"path": "d0/f0.go"})}}
 	for name, c := range map[string]struct {
 		answer  func(n int, r chattest.Request) chattest.Reply
 		by      string // who wrote the report
@@ -100,9 +103,9 @@ func TestEndpoint(t *testing.T) {
 		failed  bool
 	}{
 		"submits at once": {good, "model m", "", false},
-		"never submits":   {func(int, chattest.Request) chattest.Reply { return read }, "mechanical", "max turns reached", false},
-		"only text":       {func(int, chattest.Request) chattest.Reply { return text }, "mechanical", "max turns reached", false},
-		"empty replies":   {func(int, chattest.Request) chattest.Reply { return chattest.Reply{} }, "mechanical", "max turns reached", false},
+		"never submits":   {always(read), "mechanical", "max turns reached", false},
+		"only text":       {always(text), "mechanical", "max turns reached", false},
+		"empty replies":   {always(chattest.Reply{}), "mechanical", "max turns reached", false},
 		"text, then submits": {func(_ int, r chattest.Request) chattest.Reply {
 			if turn(r) == 0 {
 				return text
@@ -118,37 +121,37 @@ func TestEndpoint(t *testing.T) {
 		"garbage arguments": {func(_ int, r chattest.Request) chattest.Reply {
 			submit, _ := asked(r)
 			if turn(r) == 0 {
-				return chattest.Reply{ToolCalls: []any{toolCall(submit, `{"dirs": [`)}}
+				return chattest.Reply{ToolCalls: list{toolCall(submit, `{"dirs": [`)}}
 			}
 			return submitted(r)
 		}, "model m", "", false},
 		"always garbage": {func(_ int, r chattest.Request) chattest.Reply {
 			submit, _ := asked(r)
-			return chattest.Reply{ToolCalls: []any{toolCall(submit, `{"dirs": "x"}`)}}
+			return chattest.Reply{ToolCalls: list{toolCall(submit, `{"dirs": "x"}`)}}
 		}, "mechanical", "max turns reached", false},
 		"ten calls in a turn": {func(_ int, r chattest.Request) chattest.Reply {
 			if turn(r) > 0 {
 				return submitted(r)
 			}
-			var calls []any
+			var calls list
 			for range 10 {
-				calls = append(calls, toolCall("search", map[string]any{"pattern": "func"}))
+				calls = append(calls, toolCall("search", object{"pattern": "func"}))
 			}
 			return chattest.Reply{ToolCalls: calls}
 		}, "model m", "", false},
 		"an unknown tool": {func(_ int, r chattest.Request) chattest.Reply {
 			if turn(r) == 0 {
-				return chattest.Reply{ToolCalls: []any{toolCall("rm", map[string]any{"path": "/"})}}
+				return chattest.Reply{ToolCalls: list{toolCall("rm", object{"path": "/"})}}
 			}
 			return submitted(r)
 		}, "model m", "", false},
 		"reads outside": {func(_ int, r chattest.Request) chattest.Reply {
 			if turn(r) == 0 {
-				return chattest.Reply{ToolCalls: []any{toolCall("read", map[string]any{"path": "../../etc/passwd"})}}
+				return chattest.Reply{ToolCalls: list{toolCall("read", object{"path": "../../etc/passwd"})}}
 			}
 			return submitted(r)
 		}, "model m", "", false},
-		"budget trips on the first turn": {func(_ int, r chattest.Request) chattest.Reply { return prompt(read, 7001) }, "mechanical", "context budget reached", false},
+		"budget trips on the first turn": {always(prompt(read, 7001)), "mechanical", "context budget reached", false},
 		"budget trips on the third turn": {func(_ int, r chattest.Request) chattest.Reply {
 			return prompt(read, 1000+3001*turn(r))
 		}, "mechanical", "context budget reached", false},
@@ -170,10 +173,10 @@ func TestEndpoint(t *testing.T) {
 			}
 			return submitted(r)
 		}, "mechanical", "", true},
-		"500 always": {func(int, chattest.Request) chattest.Reply { return chattest.Reply{Status: 500, Raw: "{}"} }, "mechanical", "", true},
-		"401":        {func(int, chattest.Request) chattest.Reply { return chattest.Reply{Status: 401, Raw: "{}"} }, "mechanical", "", true},
-		"no JSON":    {func(int, chattest.Request) chattest.Reply { return chattest.Reply{Raw: "<html>"} }, "mechanical", "", true},
-		"hangs":      {func(int, chattest.Request) chattest.Reply { return chattest.Reply{Wait: make(chan struct{})} }, "mechanical", "", true},
+		"500 always": {always(chattest.Reply{Status: 500, Raw: "{}"}), "mechanical", "", true},
+		"401":        {always(chattest.Reply{Status: 401, Raw: "{}"}), "mechanical", "", true},
+		"no JSON":    {always(chattest.Reply{Raw: "<html>"}), "mechanical", "", true},
+		"hangs":      {always(chattest.Reply{Wait: make(chan struct{})}), "mechanical", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +196,8 @@ func TestEndpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.i.Use(investigator.New(investigator.Options{
-				Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count, Tools: server.Catalog(server.Parts{}),
+				Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count,
+				Tools: server.Catalog(server.Parts{}),
 			}), false)
 			out, err := b.i.Run(t.Context(), b.caller(), investigate.RunOptions{Goal: "what is this?"})
 			if err != nil || out.Brief == "" || out.Detailed == "" {
@@ -267,7 +271,8 @@ func TestEndpointForCallers(t *testing.T) {
 	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Slice: 300 * time.Millisecond})
 	t.Cleanup(b.i.Close)
 	b.i.Use(investigator.New(investigator.Options{
-		Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count, Tools: server.Catalog(server.Parts{}),
+		Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count,
+		Tools: server.Catalog(server.Parts{}),
 	}), true)
 	b.offers["investigate"] = b.i.Tool()
 	if text, _ := b.call("investigate", nil); !strings.Contains(text, "the endpoint works on, call again to continue") {
@@ -283,7 +288,8 @@ func TestEndpointForCallers(t *testing.T) {
 	if !strings.HasPrefix(text, "done: ") {
 		t.Fatalf("at the end: %s", text)
 	}
-	if report, _ := b.call("investigate", map[string]any{"show": "report"}); !strings.Contains(report, "The model's brief.") {
+	report, _ := b.call("investigate", object{"show": "report"})
+	if !strings.Contains(report, "The model's brief.") {
 		t.Errorf("report: %s", report)
 	}
 }

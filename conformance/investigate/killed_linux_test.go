@@ -24,6 +24,16 @@ type runner struct {
 	killed, completed int
 }
 
+func newRunner(t *testing.T, bin, root string) *runner {
+	return &runner{t: t, bin: bin, root: root, store: filepath.Join(t.TempDir(), "store"), acknowledged: map[string]bool{}}
+}
+
+// command returns a run of the program on the runner's root and store.
+func (r *runner) command(ctx context.Context, words ...string) *exec.Cmd {
+	words = append([]string{"--root", r.root, "--store", r.store, "--min-free", "0"}, words...)
+	return exec.CommandContext(ctx, r.bin, words...)
+}
+
 func program(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "mcp-funnel")
@@ -36,7 +46,7 @@ func program(t *testing.T) string {
 }
 
 // call runs one call; after > 0 it is killed then. ok is false if it was.
-func (r *runner) call(args map[string]any, after time.Duration) (text string, o order, ok bool) {
+func (r *runner) call(args object, after time.Duration) (text string, o order, ok bool) {
 	r.t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -44,8 +54,7 @@ func (r *runner) call(args map[string]any, after time.Duration) (text string, o 
 	}
 	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
 	defer stop()
-	c := exec.CommandContext(ctx, r.bin, "--root", r.root, "--store", r.store, "--min-free", "0", "--toolsets", "core,investigation",
-		"call", "--json", "investigate", string(raw))
+	c := r.command(ctx, "--toolsets", "core,investigation", "call", "--json", "investigate", string(raw))
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	if err := c.Start(); err != nil {
@@ -104,7 +113,7 @@ func (r *runner) finish(kill func() time.Duration) {
 	var o order
 	for range 20_000 {
 		if o.Order == "" {
-			text, next, ok := r.call(map[string]any{}, kill())
+			text, next, ok := r.call(object{}, kill())
 			if !ok {
 				continue
 			}
@@ -120,7 +129,7 @@ func (r *runner) finish(kill func() time.Duration) {
 				r.t.Errorf("%s is given out again", d.Path)
 			}
 		}
-		_, next, ok := r.call(map[string]any{"order": o.Order, "note": o.note("The directory %s is one of many.")}, kill())
+		_, next, ok := r.call(object{"order": o.Order, "note": o.note("The directory %s is one of many.")}, kill())
 		if ok {
 			for _, d := range o.Dirs {
 				r.acknowledged[d.Path] = true
@@ -134,7 +143,7 @@ func (r *runner) finish(kill func() time.Duration) {
 // report returns the report without what differs between two runs.
 func (r *runner) report() string {
 	r.t.Helper()
-	out, err := exec.CommandContext(r.t.Context(), r.bin, "--root", r.root, "--store", r.store, "investigations", "report").Output()
+	out, err := r.command(r.t.Context(), "investigations", "report").Output()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -146,11 +155,11 @@ func (r *runner) report() string {
 func TestKilled(t *testing.T) {
 	dirs, kills := promise.Size(25, 300), promise.Size(15, 200)
 	bin, root := program(t), many(t, dirs)
-	calm := &runner{t: t, bin: bin, root: root, store: filepath.Join(t.TempDir(), "store"), acknowledged: map[string]bool{}}
+	calm := newRunner(t, bin, root)
 	began := time.Now()
 	calm.finish(func() time.Duration { return 0 })
 	each := time.Since(began) / time.Duration(calm.completed)
-	hit := &runner{t: t, bin: bin, root: root, store: filepath.Join(t.TempDir(), "store"), acknowledged: map[string]bool{}}
+	hit := newRunner(t, bin, root)
 	random := rand.New(rand.NewPCG(5, 6))
 	left := kills
 	hit.finish(func() time.Duration {
@@ -166,7 +175,7 @@ func TestKilled(t *testing.T) {
 	if want, got := calm.report(), hit.report(); got != want {
 		t.Errorf("the report differs:\n%.1000s\nwant\n%.1000s", got, want)
 	}
-	out, err := exec.CommandContext(t.Context(), bin, "--root", root, "--store", hit.store, "investigations", "verify").CombinedOutput()
+	out, err := hit.command(t.Context(), "investigations", "verify").CombinedOutput()
 	if err != nil {
 		t.Errorf("verify: %v: %s", err, out)
 	}

@@ -155,7 +155,7 @@ func stamps(t testing.TB, b *bench) map[string]string {
 func TestManyAtOnce(t *testing.T) {
 	b := in(t, many(t, 24))
 	_, o := b.investigate(nil)
-	_, begun := b.investigate(map[string]any{"order": o.Order, "note": o.note("")})
+	_, begun := b.investigate(object{"order": o.Order, "note": o.note("")})
 	var mu sync.Mutex
 	by, got := map[string]int{}, make([]int, 8)
 	var group sync.WaitGroup
@@ -182,8 +182,10 @@ func TestManyAtOnce(t *testing.T) {
 					by[d.Path]++
 				}
 				mu.Unlock()
-				if text, o = b.investigate(map[string]any{"order": o.Order, "note": o.note("About %s.")}); strings.HasPrefix(text, "error") {
-					t.Errorf("%s: %s", o.Order, text)
+				id := o.Order
+				text, o = b.investigate(object{"order": id, "note": o.note("About %s.")})
+				if strings.HasPrefix(text, "error") {
+					t.Errorf("%s: %s", id, text)
 					return
 				}
 			}
@@ -224,7 +226,8 @@ func TestOrdersFit(t *testing.T) {
 		if sizes = append(sizes, n); n > 1000 {
 			t.Errorf("%d tokens: %s", n, text)
 		}
-		text, o = b.investigate(map[string]any{"order": o.Order, "note": o.note("The directory %s holds sources that do a part of the work. Their names say which.")})
+		note := o.note("The directory %s holds sources that do a part of the work. Their names say which.")
+		text, o = b.investigate(object{"order": o.Order, "note": note})
 	}
 	slices.Sort(sizes)
 	p95 := sizes[len(sizes)*95/100]

@@ -9,8 +9,8 @@ import (
 // ErrBusy is why LockIn gives up.
 var ErrBusy = errors.New("another process holds the lock")
 
-// LockIn locks a file of a directory, and creates it if it is missing. It polls until its pauses add up to wait; then the
-// error is [ErrBusy]. The caller must Unlock and close the file.
+// LockIn locks a file of a directory, and creates it if it is missing. It polls until its pauses add up to wait; then
+// the error is [ErrBusy]. The caller must Unlock and close the file.
 func LockIn(root *os.Root, name string, wait time.Duration) (*os.File, error) {
 	waited := time.Duration(0)
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {

@@ -67,3 +67,12 @@ func (s *shared) isDenied(id ident) bool {
 	}
 	return slices.ContainsFunc(cached.all, id.same)
 }
+
+// Mark returns the mark of the file with this path, whose directory h is, without opening it.
+func (h *Held) Mark(path string) (Mark, error) {
+	at, err := h.dir.lstat(nameOf(path))
+	if err != nil {
+		return Mark{}, err
+	}
+	return at.mark(), nil
+}

@@ -16,7 +16,6 @@ type Entry struct {
 	Size     int64
 	Modified time.Time
 	In       *Held // of a file, if Hold is set: release it; if nil, open the file by [Root.OpenFile]
-	Mark     *Mark // with Marks
 }
 
 // Options of a walk.
@@ -26,7 +25,6 @@ type Options struct {
 	All   bool   // include hidden and ignored entries (.git is listed, never entered)
 	Depth int    // 0: unlimited; 1: the entries of Start only
 	Stat  bool   // fill in Size and Modified
-	Marks bool   // fill in Mark too; needs Stat
 	Hold  bool   // files will be opened: see [Entry].In
 	Ahead bool   // visits take long: walk concurrently with them, as with Stat
 

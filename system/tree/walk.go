@@ -396,10 +396,6 @@ func (w *walker) describe(dir folder, name string, e *Entry) bool {
 		return false
 	}
 	e.Size, e.Modified, e.Type = at.Size(), at.ModTime(), kindOf(at.Mode()).typeOf()
-	if w.o.Marks {
-		m := at.mark()
-		e.Mark = &m
-	}
 	return true
 }
 

@@ -142,8 +142,8 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey) (string, error) {
 	w.plan, w.planned = *p, true
 	w.apply()
 	w.inv.Log("plan accepted: %d orders", len(w.applied.Units))
-	text := fmt.Sprintf("plan accepted: %s, ~%d tokens to read", content.Plural(int64(len(w.applied.Units)), "order", "orders"),
-		w.price(w.applied.Units))
+	orders := content.Plural(int64(len(w.applied.Units)), "order", "orders")
+	text := fmt.Sprintf("plan accepted: %s, ~%d tokens to read", orders, w.price(w.applied.Units))
 	if n := len(w.applied.Skipped); n > 0 {
 		text += fmt.Sprintf("; %s skipped", content.Plural(int64(n), "directory", "directories"))
 	}
@@ -227,7 +227,8 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 		return nil
 	}
 	before := w.notes[p]
-	if before.By != entries.Mechanical && before.Order != "" && before.Order != o.ID && before.CachedAt.After(o.IssuedAt) && !w.due(p) {
+	others := before.By != entries.Mechanical && before.Order != "" && before.Order != o.ID
+	if others && before.CachedAt.After(o.IssuedAt) && !w.due(p) {
 		k.problems = append(k.problems, p+" was answered by another order meanwhile; this summary is in the log")
 		w.inv.Log("%s late summary of %s: %s", o.Name(), p, d.Summary)
 		o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p })
@@ -360,7 +361,8 @@ func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 	b.WriteString("kept: ")
 	switch {
 	case len(k.dirs) == 0:
-		fmt.Fprintf(&b, "%s, %s", content.Plural(int64(len(n.Flags)), "flag", "flags"), content.Plural(int64(len(n.Files)), "file", "files"))
+		fmt.Fprintf(&b, "%s, %s", content.Plural(int64(len(n.Flags)), "flag", "flags"),
+			content.Plural(int64(len(n.Files)), "file", "files"))
 	case len(k.dirs) == 1:
 		b.WriteString(content.ClipEnd(k.dirs[0], 80))
 	default:

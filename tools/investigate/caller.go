@@ -255,7 +255,8 @@ func (i *Investigator) Estimate(ctx context.Context, c Caller, name string) (e E
 	if err != nil {
 		return e, err
 	}
-	w := &work{i: i, ctx: ctx, out: quiet{}, in: tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}}
+	in := tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}
+	w := &work{i: i, ctx: ctx, out: quiet{}, in: in}
 	if err := w.resolveDir(dir); err != nil {
 		return e, err
 	}

@@ -2,8 +2,8 @@
 // them with the evidence it checked, and makes a report of them.
 //
 // The server keeps the state and checks the work; whoever thinks only answers. Everything but the thinking is
-// deterministic: scan looks at the files, plan cuts the tree into units, entries keeps what was found, evidence looks up
-// what a note cites.
+// deterministic: scan looks at the files, plan cuts the tree into units, entries keeps what was found, evidence looks
+// up what a note cites.
 package investigate
 
 import (
@@ -132,7 +132,8 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 	if err != nil {
 		return err
 	}
-	if i.options.Endpoint && i.options.Thinker != nil && a.Note == "" && a.Order == "" && (a.Show == "" || a.Show == "next") {
+	next := a.Note == "" && a.Order == "" && (a.Show == "" || a.Show == "next")
+	if next && i.options.Endpoint && i.options.Thinker != nil {
 		if w.meta, err = w.inv.Meta(); err != nil {
 			return err
 		}

@@ -169,7 +169,7 @@ func (w *work) planning() bool {
 func (w *work) touchBy(who string) {
 	if !strings.Contains(w.meta.By, who) {
 		w.meta.By = strings.TrimPrefix(w.meta.By+", "+who, ", ")
-		_ = w.inv.SetMeta(w.meta) // it is told again with the next call
+		_ = w.inv.SetMeta(w.meta) // the next call sets it again
 	}
 }
 

@@ -216,8 +216,8 @@ func (w *work) readme(d *directory) string {
 	return ""
 }
 
-// quoted cites lines of a file in a sentence whose citation holds: the quote is what stands there, between marks that it
-// does not have itself.
+// quoted cites lines of a file in a sentence whose citation holds: the quote is what stands there, between marks that
+// it does not have itself.
 func quoted(name string, from, to int, quote string) string {
 	quote = strings.Join(strings.Fields(content.Visible(quote, false)), " ")
 	if strings.ContainsAny(quote, "“”") {

@@ -84,6 +84,15 @@ type Survey struct {
 	Confidence    float64  `json:"confidence"`
 }
 
+func (s *Survey) valid() bool {
+	return strings.TrimSpace(s.Description) != "" && s.Confidence >= 0 && s.Confidence <= 1
+}
+
+func (r *NoteReport) valid() bool {
+	return strings.TrimSpace(r.Brief) != "" && utf8.RuneCountInString(r.Brief) <= maxBrief &&
+		utf8.RuneCountInString(r.Detailed) <= maxDetailed
+}
+
 // filterFrom is the confidence of a survey from which its choice of tools counts.
 const filterFrom = 0.5
 
@@ -170,7 +179,7 @@ func (n *Note) check() error {
 			return fmt.Errorf("note.%s.summary is empty: say what %s is", at, content.ClipBytes(d.Path, 80))
 		case length > maxSummary:
 			return fmt.Errorf("note.%s.summary has %d characters; at most %d", at, length, maxSummary)
-		case len(d.NotableFiles) > maxFiles || utf8.RuneCountInString(d.DominantCategory+d.ConfidenceReason+d.StillUnknown) > 3*maxShort:
+		case len(d.NotableFiles) > maxFiles || len(d.DominantCategory+d.ConfidenceReason+d.StillUnknown) > 12*maxShort:
 			return fmt.Errorf("note.%s is too long: its summary is the place for words", at)
 		}
 		ratings[at+".completeness"], ratings[at+".confidence"] = d.Completeness, d.Confidence
@@ -201,10 +210,9 @@ func (n *Note) check() error {
 	switch {
 	case len(n.Flags) > maxFlags || len(n.Files) > maxFiles:
 		return fmt.Errorf("the note: at most %d flags and %d files", maxFlags, maxFiles)
-	case n.Survey != nil && (strings.TrimSpace(n.Survey.Description) == "" || n.Survey.Confidence < 0 || n.Survey.Confidence > 1):
+	case n.Survey != nil && !n.Survey.valid():
 		return errors.New("note.survey: a description is required, and a confidence from 0 to 1")
-	case n.Report != nil && (strings.TrimSpace(n.Report.Brief) == "" || utf8.RuneCountInString(n.Report.Brief) > maxBrief ||
-		utf8.RuneCountInString(n.Report.Detailed) > maxDetailed):
+	case n.Report != nil && !n.Report.valid():
 		return fmt.Errorf("note.report: brief must have 1 to %d characters, detailed at most %d", maxBrief, maxDetailed)
 	}
 	for name, v := range ratings {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
-// Place returns the place inv: of an identity. inv:ID is NDJSON, one entry a line with its kind (survey, plan, dir, file,
-// flag, report); inv:ID/PATH is one entry, and inv:ID/report the report as text.
+// Place returns the place inv: of an identity. inv:ID is NDJSON, one entry a line with its kind (survey, plan, dir,
+// file, flag, report); inv:ID/PATH is one entry, and inv:ID/report the report as text.
 func (i *Investigator) Place(identity string) source.NamedPlace {
 	return source.Texts(entries.Prefix, notes{i, identity})
 }

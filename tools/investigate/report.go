@@ -86,8 +86,9 @@ func (w *work) acceptReport(o entries.Order, n Note) (string, error) {
 // report makes the report: the one that was handed in, else one assembled from the notes.
 func (w *work) report() (Report, error) {
 	r := Report{
-		ID: w.meta.ID, Target: w.target, Goal: w.meta.Goal, Skipped: w.tree.Skipped, Plan: w.applied.Skipped, Errors: w.tree.Errors,
-		At: w.now().UTC(), Flags: []entries.Flag{},
+		ID: w.meta.ID, Target: w.target, Goal: w.meta.Goal, Skipped: w.tree.Skipped, Plan: w.applied.Skipped,
+		Errors: w.tree.Errors,
+		At:     w.now().UTC(), Flags: []entries.Flag{},
 	}
 	flags, err := w.inv.Flags()
 	if err != nil {

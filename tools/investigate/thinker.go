@@ -53,8 +53,8 @@ const (
 	OutOfTurns       = entries.OutOfTurns
 )
 
-// Use has a Thinker answer orders: those of [Investigator.Run], and with forCallers those of the tool's callers. Call it
-// before the first order.
+// Use has a Thinker answer orders: those of [Investigator.Run], and with forCallers those of the tool's callers. Call
+// it before the first order.
 func (i *Investigator) Use(t Thinker, forCallers bool) {
 	i.options.Thinker, i.options.Endpoint = t, forCallers
 }
@@ -346,8 +346,8 @@ func (w *work) giveBack(o entries.Order) error {
 	return w.inv.PutOrder(o)
 }
 
-// keepPartial keeps what there is of an order whose note was not handed in: the summaries of its files, or else what the
-// files say of themselves.
+// keepPartial keeps what there is of an order whose note was not handed in: the summaries of its files, or else what
+// the files say of themselves.
 func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
 	if o.Step != entries.Directory {
 		return w.giveBack(o)

@@ -47,8 +47,8 @@ func (w *work) statusText() string {
 	for _, n := range w.notes {
 		by[n.By]++
 	}
-	fmt.Fprintf(&b, "begun: %s by %s; %s\n", w.meta.StartedAt.Format("2006-01-02 15:04 MST"), cmp.Or(w.meta.By, "nobody yet"),
-		w.tree.Describe())
+	fmt.Fprintf(&b, "begun: %s by %s; %s\n", w.meta.StartedAt.Format("2006-01-02 15:04 MST"),
+		cmp.Or(w.meta.By, "nobody yet"), w.tree.Describe())
 	fmt.Fprintf(&b, "notes by: %s\n", histogram(by, 5))
 	open := w.units()
 	fmt.Fprintf(&b, "orders: %d of %d left; %d directories skipped by the plan, %d keep their mechanical note\n", len(open),

@@ -266,8 +266,8 @@ func (d *directory) file(p string) *scan.File {
 	return d.files[i]
 }
 
-// fresh reports whether the note on a directory is of the tree as it is now. If only something below it changed, its own
-// part still holds.
+// fresh reports whether the note on a directory is of the tree as it is now. If only something below it changed, its
+// own part still holds.
 func (w *work) fresh(p string) (fresh, own bool) {
 	note, ok := w.notes[p]
 	d := w.dirs[p]

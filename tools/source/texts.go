@@ -26,7 +26,8 @@ type TextProvider interface {
 	// Texts lists the texts that find and search walk, in any order.
 	Texts(ctx context.Context) ([]Text, error)
 
-	// Text returns a text; it may be one that Texts does not list. Its errors name it as a caller does, and say what to do.
+	// Text returns a text; it may be one that Texts does not list. Its errors name it as a caller does, and say what to
+	// do.
 	Text(ctx context.Context, path string) (text []byte, modified time.Time, err error)
 }
 
@@ -118,7 +119,8 @@ func (p textPlace) Open(ctx context.Context, at string) (*Source, error) {
 		return nil, err
 	}
 	src := &Source{
-		ReaderAt: bytes.NewReader(text), Name: p.Name(at), Size: int64(len(text)), Modified: modified, closer: io.NopCloser(nil),
+		ReaderAt: bytes.NewReader(text), Name: p.Name(at), Size: int64(len(text)), Modified: modified,
+		closer: io.NopCloser(nil),
 	}
 	if err := src.sniff(""); err != nil {
 		return nil, fmt.Errorf("read %s: %w", content.ClipBytes(p.Name(at), 200), err)

@@ -31,7 +31,8 @@ const (
 // MechanicalConfidence is the confidence of what no model wrote.
 const MechanicalConfidence = 0.3
 
-// Coverage says what of a directory was read through this server since the investigation began. It comes from the trace.
+// Coverage says what of a directory was read through this server since the investigation began. It comes from the
+// trace.
 type Coverage struct {
 	Files  int   `json:"files"` // of the directory's own
 	Opened int   `json:"opened"`
@@ -159,7 +160,9 @@ func put[T entry](i *Investigation, c *cache[T], e T) (kept bool, err error) {
 	if e.quality().Partial {
 		var before T
 		ok, err := i.Read(name, &before)
-		if q := before.quality(); err != nil || ok && !q.Partial && q.By != Mechanical && q.Fingerprint == e.quality().Fingerprint {
+		q := before.quality()
+		whole := ok && !q.Partial && q.By != Mechanical && q.Fingerprint == e.quality().Fingerprint
+		if err != nil || whole {
 			return false, err
 		}
 	}

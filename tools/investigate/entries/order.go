@@ -59,7 +59,8 @@ func (i *Investigation) NewOrder(step Step, dirs []plan.Assigned, prints []strin
 		return Order{}, err
 	}
 	o := Order{
-		ID: string(observations.RandomID()), Step: step, Dirs: dirs, IssuedAt: i.store.now().UTC(), Process: proc, Prints: prints,
+		ID: string(observations.RandomID()), Step: step, Dirs: dirs, Prints: prints, IssuedAt: i.store.now().UTC(),
+		Process: proc,
 	}
 	for _, d := range dirs {
 		o.Open = append(o.Open, d.Path)
@@ -96,8 +97,8 @@ func (o *Order) Print(dir string) string {
 	return o.Prints[i]
 }
 
-// Leased reports whether an order still belongs to its taker: it is not answered, its process lives, and it was given out
-// within the last 30 minutes. A time that lies ahead, as after the clock was set back, counts as now.
+// Leased reports whether an order still belongs to its taker: it is not answered, its process lives, and it was given
+// out within the last 30 minutes. A time that lies ahead, as after the clock was set back, counts as now.
 func (i *Investigation) Leased(o Order) bool {
 	return o.Answered == nil && i.store.now().Sub(o.IssuedAt) < Lease && i.store.Lives(o.Process)
 }

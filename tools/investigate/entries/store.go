@@ -79,7 +79,8 @@ type Store struct {
 	proc  string
 }
 
-// Open returns the investigations of a store, in its directory investigations/. Nothing is created before the first one.
+// Open returns the investigations of a store, in its directory investigations/. Nothing is created before the first
+// one.
 func Open(store string) *Store {
 	return &Store{dir: filepath.Join(store, "investigations"), now: time.Now, known: map[string]*Investigation{}}
 }

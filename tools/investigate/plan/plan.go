@@ -77,8 +77,8 @@ type Plan struct {
 	By           string        `json:"by,omitempty"`
 }
 
-// Check returns what is wrong with a plan that was handed in. Paths that do not exist are no fault: [Plan.Apply] reports
-// them.
+// Check returns what is wrong with a plan that was handed in. Paths that do not exist are no fault: [Plan.Apply]
+// reports them.
 func (p *Plan) Check() error {
 	switch {
 	case p.Order != "" && p.Order != LeafFirst && p.Order != PriorityFirst:
@@ -151,7 +151,9 @@ const (
 // Apply assigns each directory a tier and turns, bundles small ones, and orders the units. dirs must hold "." and the
 // parent of each directory; name is how the tree's own directory is called, which the plan may use too.
 func (p Plan) Apply(dirs []Dir, name string) Applied {
-	a := &applier{plan: p, name: name, dirs: map[string]Dir{}, children: map[string][]string{}, tiers: map[string]Assigned{}}
+	a := &applier{
+		plan: p, name: name, dirs: map[string]Dir{}, children: map[string][]string{}, tiers: map[string]Assigned{},
+	}
 	for _, d := range dirs {
 		a.dirs[d.Path] = d
 		if d.Path != "." {

@@ -130,7 +130,8 @@ func TestSpecific(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"a/b": "priority 25", "a/b/c": "default 10", ".": "priority 5", "d": "priority 15", "d/e": "default 10", "f": "shallow 5",
+		"a/b": "priority 25", "a/b/c": "default 10", ".": "priority 5", "d": "priority 15", "d/e": "default 10",
+		"f": "shallow 5",
 	}
 	for p, w := range want {
 		if got[p] != w {

@@ -17,7 +17,8 @@ func BenchmarkScan(b *testing.B) {
 	defer func() { _ = root.Close() }()
 	counter := tokens.New(tokens.O200k)
 	for b.Loop() {
-		if _, err := Scan(b.Context(), root, ".", Options{All: true, Count: func(t []byte) int { return counter.Count(string(t)) }}); err != nil {
+		o := Options{All: true, Count: func(t []byte) int { return counter.Count(string(t)) }}
+		if _, err := Scan(b.Context(), root, ".", o); err != nil {
 			b.Fatal(err)
 		}
 	}

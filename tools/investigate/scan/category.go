@@ -86,7 +86,8 @@ func isDocument(base string) bool {
 
 func isConfiguration(base string) bool {
 	return slices.Contains([]string{
-		"package.json", "tsconfig.json", "composer.json", "pom.xml", "cargo.toml", "requirements.txt", "setup.cfg", "procfile",
+		"package.json", "tsconfig.json", "composer.json", "pom.xml", "cargo.toml", "requirements.txt", "setup.cfg",
+		"procfile",
 	}, base) || strings.HasSuffix(base, ".conf") || strings.HasSuffix(base, ".cfg")
 }
 

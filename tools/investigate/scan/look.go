@@ -20,7 +20,7 @@ import (
 
 const (
 	bufferSize = 256 << 10
-	sniffed    = 8 << 10 // bytes by which text is told from binary, and a generated file from a written one
+	sniffed    = 8 << 10 // bytes by which text is distinguished from binary, and a generated file from a written one
 	sampleSize = 4 << 10 // bytes of a text whose tokens are counted
 	// The first texts of a scan are sampled, then every 64th: up to some 300 of 15,000.
 	sampleFirst, sampleEvery = 32, 64
@@ -43,6 +43,23 @@ var emptyHash = hex.EncodeToString(sha256.New().Sum(nil))
 
 var newline = []byte{'\n'}
 
+// unread records why a file could not be read.
+func (f *File) unread(err error) {
+	f.Error = content.ClipBytes(err.Error(), 200)
+	f.Category, f.MIME = Other, "application/octet-stream"
+}
+
+func (s *scanner) mark(e tree.Entry) (tree.Mark, error) {
+	if e.In != nil {
+		return e.In.Mark(e.Path)
+	}
+	at, err := s.root.Lstat(e.Path)
+	if err != nil {
+		return tree.Mark{}, err
+	}
+	return tree.MarkOf(at), nil
+}
+
 func (s *scanner) open(e tree.Entry) (tree.Opened, error) {
 	if e.In != nil {
 		return e.In.Open(e.Path)
@@ -57,6 +74,11 @@ func (s *scanner) open(e tree.Entry) (tree.Opened, error) {
 // look fills in what the content of a file tells.
 func (s *scanner) look(j job, buf []byte) {
 	f := j.file
+	var err error
+	if f.Mark, err = s.mark(j.entry); err != nil {
+		f.unread(err)
+		return
+	}
 	if s.o.Known != nil {
 		if known, ok := s.o.Known(f.Path, f.Mark); ok && (known.Hash != "" || !s.o.Hash) {
 			known.sampled, known.sampledTokens = 0, 0
@@ -74,8 +96,7 @@ func (s *scanner) look(j job, buf []byte) {
 	}
 	file, err := s.open(j.entry)
 	if err != nil {
-		f.Error = content.ClipBytes(err.Error(), 200)
-		f.Category, f.MIME = Other, "application/octet-stream"
+		f.unread(err)
 		return
 	}
 	defer func() { _ = file.Close() }()

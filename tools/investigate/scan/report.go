@@ -67,8 +67,9 @@ const (
 // Report sums up the tree. target is how the directory is named.
 func (t *Tree) Report(target string) Report {
 	r := Report{
-		Target: target, Other: t.Other, Languages: map[string]int64{}, Categories: map[string]int64{}, MIME: map[string]int64{},
-		Skipped: append([]Skip{}, t.Skipped...), Errors: append([]string{}, t.Errors...), Signals: t.Signals(), Directories: t.Totals(),
+		Target: target, Other: t.Other, Languages: map[string]int64{}, Categories: map[string]int64{},
+		MIME: map[string]int64{}, Skipped: append([]Skip{}, t.Skipped...), Errors: append([]string{}, t.Errors...),
+		Signals: t.Signals(), Directories: t.Totals(),
 	}
 	for i := range t.Files {
 		f := &t.Files[i]

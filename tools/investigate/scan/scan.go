@@ -76,8 +76,8 @@ type Tree struct {
 // maxErrors is how many errors a Tree holds; the last one says how many more there were.
 const maxErrors = 100
 
-// Scan walks the directory start of a root. The error is that of ctx or of opening start; files that cannot be read have
-// an Error each.
+// Scan walks the directory start of a root. The error is that of ctx or of opening start; files that cannot be read
+// have an Error each.
 func Scan(ctx context.Context, root *tree.Root, start string, o Options) (*Tree, error) {
 	s := &scanner{ctx: ctx, root: root, o: o, start: strings.TrimPrefix(path.Clean(start), "./")}
 	return s.run()
@@ -127,7 +127,7 @@ func (s *scanner) run() (*Tree, error) {
 		})
 	}
 	report, err := s.root.Walk(s.ctx, tree.Options{
-		Start: s.start, All: s.o.All, Stat: true, Marks: true, Hold: true, Skipped: s.skip,
+		Start: s.start, All: s.o.All, Hold: true, Skipped: s.skip,
 	}, s.visit)
 	close(s.jobs)
 	workers.Wait()
@@ -196,10 +196,7 @@ func (s *scanner) visit(e tree.Entry) error {
 		}
 		s.tree.Dirs = append(s.tree.Dirs, p)
 	case tree.File:
-		f := &File{Path: p, Mark: tree.Mark{Size: e.Size, Modified: e.Modified.UnixNano()}}
-		if e.Mark != nil {
-			f.Mark = *e.Mark
-		}
+		f := &File{Path: p}
 		s.files = append(s.files, f)
 		select {
 		case s.jobs <- job{e, f, len(s.files) - 1}:
@@ -305,8 +302,8 @@ func (s *scanner) progress(file string) {
 	s.o.Progress(n, file)
 }
 
-// settled is how long before a scan a file must have changed for its mark to be trusted later: a kernel's clock for files
-// ticks every few milliseconds, so that a write right after the scan may leave the mark as it was.
+// settled is how long before a scan a file must have changed for its mark to be trusted later: a kernel's clock for
+// files ticks every few milliseconds, so that a write right after the scan may leave the mark as it was.
 const settled = 2 * time.Second
 
 // Trusts reports whether a file with the mark that this scan saw cannot have changed since.
