@@ -227,6 +227,9 @@ func callResult(tool string, a funnel.Answer, sound bool) *mcp.CallToolResult {
 	}
 	out.Meta = &mcp.Meta{AdditionalFields: map[string]any{receiptMetaKey: receipt}}
 	if a.Extra != nil {
+		if named, ok := a.Extra.(tools.MetaNamed); ok {
+			tool = named.MetaName()
+		}
 		out.Meta.AdditionalFields[metaPrefix+tool] = a.Extra
 	}
 	return out

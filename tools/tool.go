@@ -38,6 +38,9 @@ type Resolver interface {
 	ResolveWith(resolve func(name string) (path string, ok bool))
 }
 
+// MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
+type MetaNamed interface{ MetaName() string }
+
 // Core is the toolset that is on by default.
 const Core = "core"
 
@@ -155,7 +158,8 @@ type Output interface {
 	// it is not stored.
 	Store(s Stored) (id string, err error)
 
-	// Attach sends a value with the answer, as member funnel/TOOL of its _meta: what a program may read.
+	// Attach sends a value with the answer, as member funnel/TOOL of its _meta: what a program may read. A [MetaNamed] value
+	// has a name of its own.
 	Attach(v any)
 
 	// Source says that the output is the content of this source (a path): it is never stored, and a receipt names it.

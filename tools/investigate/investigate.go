@@ -31,6 +31,7 @@ const promptVersion = 1
 // Options of the tool.
 type Options struct {
 	Store    string        // directory of the store; "": nothing can be kept, and the tool refuses
+	Limit    int64         // bytes of all investigations: the least recently used ones are removed; 0: none
 	Trace    string        // directory of the trace, for coverage; "": coverage is unknown
 	Slice    time.Duration // a call that thinks through an endpoint answers within it; 45 s
 	Thinker  Thinker       // answers orders through an endpoint; nil: the caller does
@@ -53,7 +54,7 @@ func New(o Options) *Investigator {
 	}
 	i := &Investigator{options: o, drivers: map[string]*driver{}}
 	if o.Store != "" {
-		i.store = entries.Open(o.Store)
+		i.store = entries.Open(o.Store, o.Limit)
 	}
 	return i
 }
@@ -147,18 +148,18 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 	if a.Note != "" || a.Order != "" {
 		return w.answer(a)
 	}
-	switch a.Show {
-	case "", "next":
-		if err := w.load(true); err != nil {
-			return err
-		}
-		return w.next("")
-	default:
-		if err := w.load(true); err != nil {
-			return err
-		}
-		return w.show(a.Show)
+	if err := w.load(true); err != nil {
+		return err
 	}
+	if w.created {
+		if err := w.keepScan(); err != nil {
+			return err
+		}
+	}
+	if next {
+		return w.next("")
+	}
+	return w.show(a.Show)
 }
 
 // open finds or makes the investigation that a call is about.

@@ -1,13 +1,16 @@
 package investigate
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
 )
@@ -173,18 +176,44 @@ func (w *work) touchBy(who string) {
 	}
 }
 
-// attach sends what a program may read of an order.
+// sentOrder is what a program may read of an order, as _meta["funnel/order"].
+type sentOrder struct {
+	Investigation string         `json:"investigation"`
+	Order         string         `json:"order"`
+	Step          entries.Step   `json:"step"`
+	Dirs          []sentOrderDir `json:"dirs"`
+}
+
+type sentOrderDir struct {
+	Path  string    `json:"path"`
+	Turns int       `json:"turns"`
+	Tier  plan.Tier `json:"tier"`
+}
+
+// MetaName implements [tools.MetaNamed].
+func (sentOrder) MetaName() string { return "order" }
+
 func (w *work) attach(o entries.Order) {
-	type dir struct {
-		Path  string    `json:"path"`
-		Turns int       `json:"turns"`
-		Tier  plan.Tier `json:"tier"`
-	}
-	dirs := []dir{}
+	sent := sentOrder{Investigation: w.name(), Order: o.Name(), Step: o.Step, Dirs: []sentOrderDir{}}
 	for _, d := range o.Dirs {
-		dirs = append(dirs, dir{d.Path, d.Turns, d.Tier})
+		sent.Dirs = append(sent.Dirs, sentOrderDir{d.Path, d.Turns, d.Tier})
 	}
-	w.out.Attach(map[string]any{"investigation": w.name(), "order": o.Name(), "step": o.Step, "dirs": dirs})
+	w.out.Attach(sent)
+}
+
+// keepScan stores the scan of a new investigation as an observation: orders show a part of it.
+func (w *work) keepScan() error {
+	text, err := json.Marshal(w.tree.Report(w.target))
+	if err != nil {
+		return err
+	}
+	id, err := w.out.Store(tools.Stored{Text: append(text, '\n'), Name: "scan of " + w.shownTarget()})
+	if err != nil {
+		w.out.Note("the scan is not kept: " + err.Error())
+		return nil
+	}
+	w.meta.Scan = observations.Prefix + id
+	return w.inv.SetMeta(w.meta)
 }
 
 // greeting is said once, at the start of an investigation.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -229,6 +230,9 @@ func (n *Note) check() error {
 // resolvePath returns the path of the tree that a note means: below the target, or below the first directory of the
 // order.
 func (w *work) resolvePath(p, base string) (string, bool) {
+	if plain, err := strconv.Unquote(strings.TrimSpace(p)); err == nil {
+		p = plain
+	}
 	clean := path.Clean(strings.TrimPrefix(strings.TrimSpace(strings.ReplaceAll(p, `\`, "/")), "./"))
 	if rest, ok := strings.CutPrefix(clean, strings.TrimSuffix(w.target, "/")+"/"); ok {
 		clean = rest

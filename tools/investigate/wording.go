@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/outline"
@@ -62,6 +63,14 @@ func (w *work) orderText(o entries.Order) (string, error) {
 // shown is a path as it stands in a line of text. Notes may use that form too.
 func shown(p string) string { return content.VisibleLine(p) }
 
+// listed is a path in a list: one with a comma stands between quotes.
+func listed(p string) string {
+	if strings.ContainsAny(p, `,"`) {
+		return strconv.Quote(p)
+	}
+	return shown(p)
+}
+
 // ask returns the part of a prompt that an order ends with.
 func (w *work) ask(name string, o entries.Order) string {
 	if w.silent {
@@ -88,7 +97,7 @@ func (w *work) directoryOrder(o entries.Order, d detail) string {
 	var names []string
 	for _, a := range o.Dirs {
 		if slices.Contains(o.Open, a.Path) {
-			names = append(names, shown(a.Path))
+			names = append(names, listed(a.Path))
 		}
 	}
 	b.WriteString("directories: " + strings.Join(names, ", ") + "\n")
@@ -308,7 +317,11 @@ func (w *work) planOrder(o entries.Order, d detail) string {
 	}
 	b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")
 	if more := len(totals) - len(largest); more > 0 {
-		fmt.Fprintf(&b, "and %d smaller directories: find path=%s show=dirs\n", more, w.shownTarget())
+		from := "find path=" + w.shownTarget() + " show=dirs"
+		if w.meta.Scan != "" {
+			from = "jq source=" + w.meta.Scan + " filter=.directories[]"
+		}
+		fmt.Fprintf(&b, "and %d smaller directories: %s\n", more, from)
 	}
 	b.WriteString(w.ask("plan", o))
 	return b.String()

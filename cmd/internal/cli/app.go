@@ -188,9 +188,12 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 	return denied
 }
 
+// investigationsShare is the part of the quota that investigations may take besides the observations: a quarter.
+const investigationsShare = 4
+
 // newInvestigator returns what keeps investigations, in the store.
 func (a *App) newInvestigator(o Options, traceDir string) *investigate.Investigator {
-	options := investigate.Options{Trace: traceDir, Slice: o.Shell.Slice}
+	options := investigate.Options{Trace: traceDir, Slice: o.Shell.Slice, Limit: max(o.Store.Quota, 0) / investigationsShare}
 	if a.Store != nil && a.Store.Unwritable() == nil {
 		options.Store = a.Store.Dir()
 	}

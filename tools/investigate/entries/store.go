@@ -64,14 +64,16 @@ type Meta struct {
 	StartedAt     time.Time `json:"started_at"`
 	DirCount      int       `json:"dir_count"`
 	PromptVersion int       `json:"prompt_version"`
-	All           bool      `json:"all,omitempty"` // hidden and ignored entries are part of it
+	All           bool      `json:"all,omitempty"`  // hidden and ignored entries are part of it
+	Scan          string    `json:"scan,omitempty"` // obs:ID of the first scan
 	LastUsed      time.Time `json:"-"`
 }
 
 // Store holds the investigations of one store. It is safe for concurrent use, also by several processes.
 type Store struct {
-	dir string
-	now func() time.Time
+	dir   string
+	limit int64 // bytes of all investigations; 0: none
+	now   func() time.Time
 
 	mu    sync.Mutex
 	known map[string]*Investigation
@@ -81,8 +83,10 @@ type Store struct {
 
 // Open returns the investigations of a store, in its directory investigations/. Nothing is created before the first
 // one.
-func Open(store string) *Store {
-	return &Store{dir: filepath.Join(store, "investigations"), now: time.Now, known: map[string]*Investigation{}}
+func Open(store string, limit int64) *Store {
+	return &Store{
+		dir: filepath.Join(store, "investigations"), limit: limit, now: time.Now, known: map[string]*Investigation{},
+	}
 }
 
 // Close ends the leases of this process.
@@ -284,20 +288,40 @@ func (s *Store) Remove(identity, id string) error {
 	return root.RemoveAll(m.ID)
 }
 
-// prune removes investigations that nobody used for 90 days.
+// prune removes investigations that nobody used for 90 days; and if all together are over the limit, the least recently
+// used ones, but for those of the last minute.
 func (s *Store) prune(root *os.Root) {
-	names, err := fs.ReadDir(root.FS(), ".")
+	all, err := s.List("")
 	if err != nil {
 		return
 	}
-	for _, e := range names {
-		m, err := metaOf(root, e.Name())
-		if err != nil || s.now().Sub(m.LastUsed) < maxAge {
+	var size int64
+	for _, m := range all { // the last used first
+		size += sizeOf(root, m.ID)
+		unused := s.now().Sub(m.LastUsed)
+		if unused < maxAge && (s.limit <= 0 || size <= s.limit || unused < time.Minute) {
 			continue
 		}
-		_ = root.Remove(targetFile(m.Identity, m.Target))
+		var p pointer
+		b, err := osfile.ReadIn(root, targetFile(m.Identity, m.Target), maxEntry)
+		if err == nil && json.Unmarshal(b, &p) == nil && p.ID == m.ID {
+			_ = root.Remove(targetFile(m.Identity, m.Target))
+		}
 		_ = root.RemoveAll(m.ID)
 	}
+}
+
+// sizeOf returns the bytes of an investigation's files.
+func sizeOf(root *os.Root, id string) (size int64) {
+	_ = fs.WalkDir(root.FS(), id, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if fi, err := e.Info(); err == nil {
+				size += fi.Size()
+			}
+		}
+		return nil // what is gone has no size
+	})
+	return size
 }
 
 // Process returns a name for this process that stays locked as long as it lives, for the leases of orders.
