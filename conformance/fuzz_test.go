@@ -64,6 +64,8 @@ var parsers = map[string]string{
 	"usage":        "session/usage FuzzParseMeta",
 	"hooks":        "session/usage FuzzParseClientEvent",
 	"sessions":     "session/usage FuzzLastRecord",
+	"source files": "kinds/outline FuzzOf",
+	"citations":    "tools/investigate/evidence FuzzCheck",
 }
 
 // Every fuzz target has a corpus that is committed, so that what fuzzing found is tried by every run; scripts/fuzz

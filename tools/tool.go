@@ -158,8 +158,8 @@ type Output interface {
 	// it is not stored.
 	Store(s Stored) (id string, err error)
 
-	// Attach sends a value with the answer, as member funnel/TOOL of its _meta: what a program may read. A [MetaNamed] value
-	// has a name of its own.
+	// Attach sends a value with the answer, as member funnel/TOOL of its _meta: what a program may read. A [MetaNamed]
+	// value has a name of its own.
 	Attach(v any)
 
 	// Source says that the output is the content of this source (a path): it is never stored, and a receipt names it.

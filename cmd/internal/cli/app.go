@@ -193,7 +193,9 @@ const investigationsShare = 4
 
 // newInvestigator returns what keeps investigations, in the store.
 func (a *App) newInvestigator(o Options, traceDir string) *investigate.Investigator {
-	options := investigate.Options{Trace: traceDir, Slice: o.Shell.Slice, Limit: max(o.Store.Quota, 0) / investigationsShare}
+	options := investigate.Options{
+		Trace: traceDir, Slice: o.Shell.Slice, Limit: max(o.Store.Quota, 0) / investigationsShare,
+	}
 	if a.Store != nil && a.Store.Unwritable() == nil {
 		options.Store = a.Store.Dir()
 	}

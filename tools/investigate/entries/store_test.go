@@ -85,7 +85,8 @@ func TestPartial(t *testing.T) {
 	}
 	put := func(by string, partial bool) bool {
 		t.Helper()
-		kept, err := i.PutDir(Dir{RelativePath: "a", Summary: by, Quality: Quality{By: by, Partial: partial, Fingerprint: "x"}})
+		q := Quality{By: by, Partial: partial, Fingerprint: "x"}
+		kept, err := i.PutDir(Dir{RelativePath: "a", Summary: by, Quality: q})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,10 @@ func TestPartial(t *testing.T) {
 		by      string
 		partial bool
 		want    bool
-	}{{Mechanical, false, true}, {"model m", true, true}, {Agent, false, true}, {"model m", true, false}, {Agent, false, true}} {
+	}{
+		{Mechanical, false, true}, {"model m", true, true}, {Agent, false, true}, {"model m", true, false},
+		{Agent, false, true},
+	} {
 		if got := put(c.by, c.partial); got != c.want {
 			t.Errorf("%d: kept %v, want %v", n, got, c.want)
 		}
