@@ -19,7 +19,7 @@ generate: ## vocabularies of the token counter
 	go generate ./...
 
 update: ## golden files and transcripts, to be read before they are committed
-	CGO_ENABLED=0 go test ./session/compaction ./conformance ./conformance/savings ./funnel/receipt ./kinds ./text/secrets -update
+	CGO_ENABLED=0 go test ./session/compaction ./conformance ./conformance/savings ./conformance/investigate ./funnel/receipt ./kinds ./text/secrets -update
 
 fuzz: ## every fuzz target for 30 seconds
 	scripts/fuzz 30s

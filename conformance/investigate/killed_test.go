@@ -153,6 +153,9 @@ func (r *runner) report() string {
 // TestKilled kills calls at random points of a scripted run: no acknowledged note is lost or asked for again, and the
 // report is that of a run without kills.
 func TestKilled(t *testing.T) {
+	if promise.UnderRace {
+		t.Skip("it drives a program that is built without the race detector: tried by the run without it")
+	}
 	dirs, kills := promise.Size(25, 300), promise.Size(15, 200)
 	bin, root := program(t), many(t, dirs)
 	calm := newRunner(t, bin, root)

@@ -27,8 +27,8 @@ type Report struct {
 	Plan     []plan.Assigned  `json:"skipped_by_plan,omitempty"`
 	Coverage entries.Coverage `json:"coverage"`
 	Evidence Evidence         `json:"evidence"`
-	Partial  string           `json:"partial,omitempty"` // what is missing; "" for a whole report
-	Errors   []string         `json:"errors,omitempty"`  // files that could not be read
+	Partial  string           `json:"partial"`          // what is missing; "" for a whole report
+	Errors   []string         `json:"errors,omitempty"` // files that could not be read
 	At       time.Time        `json:"at"`
 }
 

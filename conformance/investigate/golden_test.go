@@ -1,0 +1,54 @@
+package investigate_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden texts")
+
+// TestTexts compares what an agent is shown from the first order to the report with a golden text, ids and times aside.
+func TestTexts(t *testing.T) {
+	dir := project(t)
+	files := map[string]string{}
+	for i := range 45 {
+		files["api/v1/h"+strings.Repeat("x", i%3)+string(rune('a'+i%26))+".go"] = "package v1\n\nfunc Handle() {}\n"
+		files["big/part"+string(rune('a'+i%26))+strings.Repeat("y", i/26)+".go"] = "package big\n\nfunc Part() {}\n"
+		files["cmd/a/f"+string(rune('a'+i%26))+strings.Repeat("z", i/26)+".go"] = "package main\n"
+	}
+	write(t, dir, files)
+	b := in(t, dir)
+	var all strings.Builder
+	add := func(what, text string) {
+		all.WriteString("=== " + what + "\n" + strings.TrimRight(unstable.ReplaceAllString(text, "_"), "\n") + "\n")
+	}
+	text, o := b.investigate(object{"goal": "what is sold?"})
+	add("first", text)
+	for n := 0; o.Order != "" && n < 20; n++ {
+		step := o.Step
+		text, o = b.investigate(object{"order": o.Order, "note": o.note("The directory %s is small: it has \"package\".")})
+		add("after "+step, text)
+	}
+	for _, show := range []string{"status", "weak", "flags", "report"} {
+		text, _ := b.investigate(object{"show": show})
+		add(show, strings.ReplaceAll(text, dir, "/shop"))
+	}
+	path := filepath.Join("testdata", "texts.golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(all.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(all.String(), "\n")); diff != "" {
+		t.Errorf("the texts changed (-want +got); if they should have, run with -update\n%s", diff)
+	}
+}
