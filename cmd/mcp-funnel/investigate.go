@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
 
@@ -77,10 +79,25 @@ func (c *investigateCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Stream
 		cli.PrintMessage(w.Err, text)
 	}
 	if c.JSON {
-		return cli.WriteJSON(w.Out, r, "")
+		return writeMasked(w, s, r)
 	}
-	_, err = fmt.Fprint(w.Out, r.Text())
+	_, err = fmt.Fprint(w.Out, printable(s, r.Text()))
 	return err
+}
+
+// printable masks the secrets of a text and escapes its hidden characters: notes quote files.
+func printable(s *cli.Settings, text string) string {
+	masked, _ := s.Masker().String(text)
+	return content.Visible(masked, false)
+}
+
+// writeMasked prints a value as JSON, its secrets masked.
+func writeMasked(w *cli.Streams, s *cli.Settings, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return cli.WriteJSON(w.Out, s.Masker().JSON(raw), "")
 }
 
 func (c *investigateCmd) estimate(ctx context.Context, app *cli.App, w *cli.Streams) error {

@@ -67,7 +67,7 @@ func (c *investigationsShow) Run(ctx context.Context, s *cli.Settings, w *cli.St
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(w.Out, text)
+		_, err = fmt.Fprint(w.Out, printable(s, text))
 		return err
 	})
 }

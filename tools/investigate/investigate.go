@@ -30,12 +30,13 @@ const promptVersion = 1
 
 // Options of the tool.
 type Options struct {
-	Store    string        // directory of the store; "": nothing can be kept, and the tool refuses
-	Limit    int64         // bytes of all investigations: the least recently used ones are removed; 0: none
-	Trace    string        // directory of the trace, for coverage; "": coverage is unknown
-	Slice    time.Duration // a call that thinks through an endpoint answers within it; 45 s
-	Thinker  Thinker       // answers orders through an endpoint; nil: the caller does
-	Endpoint bool          // orders of the tool's callers go to the Thinker
+	Store    string                 // directory of the store; "": nothing can be kept, and the tool refuses
+	Limit    int64                  // bytes of all investigations: the least recently used ones are removed; 0: none
+	Trace    string                 // directory of the trace, for coverage; "": coverage is unknown
+	Secret   func(text string) bool // reports a secret in a text: mechanical notes quote none. nil: nothing is looked for
+	Slice    time.Duration          // a call that thinks through an endpoint answers within it; 45 s
+	Thinker  Thinker                // answers orders through an endpoint; nil: the caller does
+	Endpoint bool                   // orders of the tool's callers go to the Thinker
 }
 
 // Investigator gives out and takes back pieces of work. It is safe for concurrent use. Close it to end its leases.

@@ -210,7 +210,7 @@ func (w *work) readme(d *directory) string {
 			continue
 		}
 		if quote, from, to := firstParagraph(string(text)); quote != "" {
-			return quoted(base, from, to, quote)
+			return w.quoted(base, from, to, quote)
 		}
 	}
 	return ""
@@ -218,9 +218,9 @@ func (w *work) readme(d *directory) string {
 
 // quoted cites lines of a file in a sentence whose citation holds: the quote is what stands there, between marks that
 // it does not have itself.
-func quoted(name string, from, to int, quote string) string {
+func (w *work) quoted(name string, from, to int, quote string) string {
 	quote = strings.Join(strings.Fields(content.Visible(quote, false)), " ")
-	if strings.ContainsAny(quote, "“”") {
+	if strings.ContainsAny(quote, "“”") || w.i.options.Secret != nil && w.i.options.Secret(quote) {
 		return ""
 	}
 	lines := fmt.Sprintf("%d-%d", from, to)
@@ -281,7 +281,7 @@ func (w *work) manifest(d *directory) string {
 		for i, line := range strings.Split(string(text), "\n") {
 			if m := pattern.FindStringSubmatch(line); m != nil && n < 2 {
 				n++
-				if q := quoted(base, i+1, i+1, content.ClipEnd(m[1], 200)); q != "" {
+				if q := w.quoted(base, i+1, i+1, content.ClipEnd(m[1], 200)); q != "" {
 					found = append(found, q)
 				}
 			}
@@ -316,7 +316,7 @@ func (w *work) outlines(d *directory) (docs, names string) {
 		}
 		if o.Doc != "" && (docs == "" || isDoc) {
 			if line, quote := lineOf(string(text), o.Doc); line > 0 {
-				docs = quoted(path.Base(f.Path), line, line, quote)
+				docs = w.quoted(path.Base(f.Path), line, line, quote)
 			}
 		}
 		if n < outlined {

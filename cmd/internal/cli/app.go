@@ -71,7 +71,7 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 		a.Trace = nil
 	}
 	a.Shell = s.NewShell(o, a.Store)
-	a.Investigator = a.newInvestigator(o, traceDir)
+	a.Investigator = a.newInvestigator(o, traceDir, s.Masker().Holds)
 	a.Catalog = server.Catalog(server.Parts{
 		JQ: o.JQ, Shell: a.Shell, Documents: s.Documents(), Investigator: a.Investigator, Toolsets: s.ToolsetNames(),
 	})
@@ -192,9 +192,11 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 const investigationsShare = 4
 
 // newInvestigator returns what keeps investigations, in the store.
-func (a *App) newInvestigator(o Options, traceDir string) *investigate.Investigator {
+func (a *App) newInvestigator(
+	o Options, traceDir string, secret func(string) bool,
+) *investigate.Investigator {
 	options := investigate.Options{
-		Trace: traceDir, Slice: o.Shell.Slice, Limit: max(o.Store.Quota, 0) / investigationsShare,
+		Trace: traceDir, Slice: o.Shell.Slice, Secret: secret, Limit: max(o.Store.Quota, 0) / investigationsShare,
 	}
 	if a.Store != nil && a.Store.Unwritable() == nil {
 		options.Store = a.Store.Dir()
