@@ -26,7 +26,7 @@ func (w *work) answer(a Args) error {
 		if err != nil {
 			return err
 		}
-		first, err := w.acceptPlan(n.Plan, nil)
+		first, err := w.acceptPlan(n.Plan, nil, entries.Agent)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 		if n.Plan == nil && n.Survey == nil {
 			return "", false, errors.New("the note: this order asks for {survey, plan}")
 		}
-		first, err = w.acceptPlan(n.Plan, n.Survey)
+		first, err = w.acceptPlan(n.Plan, n.Survey, n.by)
 		more = true
 	case entries.Reporting:
 		if n.Report == nil {
@@ -125,7 +125,7 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 }
 
 // acceptPlan keeps a plan and a survey. What is finished stays.
-func (w *work) acceptPlan(p *plan.Plan, s *Survey) (string, error) {
+func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string) (string, error) {
 	if s != nil {
 		if err := w.inv.Write(entries.SurveyName, s); err != nil {
 			return "", err
@@ -134,7 +134,7 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey) (string, error) {
 	if p == nil {
 		p = &plan.Plan{} // the default
 	} else {
-		p.By = entries.Agent
+		p.By = by
 	}
 	if err := w.inv.Write(entries.PlanName, p); err != nil {
 		return "", err
@@ -160,6 +160,7 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey) (string, error) {
 type kept struct {
 	dirs      []string
 	problems  []string // in words
+	gone      bool     // a directory of the order no longer exists
 	citations []evidence.Citation
 }
 
@@ -171,8 +172,19 @@ func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, er
 			content.ClipBytes(strings.Join(o.Open, ", "), 300))
 	}
 	base := o.Dirs[0].Path
+	named := map[string]bool{}
 	for _, d := range n.Dirs { // before anything is kept
 		if err := w.refusePasted(d.Summary, base, d.Path); err != nil {
+			return "", false, err
+		}
+		p, _ := w.resolvePath(d.Path, base)
+		if named[p] {
+			return "", false, fmt.Errorf("the note: dirs names %s twice", content.ClipBytes(d.Path, 80))
+		}
+		named[p] = true
+	}
+	for _, f := range n.Files {
+		if err := w.refusePasted(f.Summary, base, f.Path); err != nil {
 			return "", false, err
 		}
 	}
@@ -182,7 +194,7 @@ func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, er
 			return "", false, err
 		}
 	}
-	if len(n.Dirs) > 0 && len(k.dirs) == 0 {
+	if len(n.Dirs) > 0 && len(k.dirs) == 0 && !k.gone {
 		return "", false, fmt.Errorf("the note: nothing was kept: %s; this order is for %s", strings.Join(k.problems, "; "),
 			content.ClipBytes(strings.Join(o.Open, ", "), 300))
 	}
@@ -192,6 +204,7 @@ func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, er
 	if err := w.acceptFlags(o, n, base, &k); err != nil {
 		return "", false, err
 	}
+	open = open && len(o.Open) > 0 // with a note on each directory it is whole
 	w.inv.Log("note %s kept %s", o.Name(), strings.Join(k.dirs, ", "))
 	return w.keptText(o, n, &k, open), !open, nil
 }
@@ -222,6 +235,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 		return nil
 	}
 	if !ok || dir == nil {
+		k.gone = true
 		k.problems = append(k.problems, p+" is gone")
 		o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p })
 		return nil
@@ -239,11 +253,16 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 			k.problems = append(k.problems, p+": unchanged does not hold: write its summary")
 			return nil
 		}
-		d.Summary = before.Summary
-		if d.DominantCategory == "" {
-			d.DominantCategory, d.NotableFiles = before.DominantCategory, before.NotableFiles
+		d.Summary, d.StillUnknown = before.Summary, first(d.StillUnknown, before.StillUnknown)
+		d.DominantCategory = first(d.DominantCategory, before.DominantCategory)
+		if d.NotableFiles == nil {
+			d.NotableFiles = before.NotableFiles
 		}
+		d.Confidence = either(either(d.Confidence, n.Confidence), before.Confidence)
+		d.Completeness = either(either(d.Completeness, n.Completeness), before.Completeness)
+		d.ConfidenceReason = first(d.ConfidenceReason, before.ConfidenceReason)
 	}
+	d.Summary = strings.ReplaceAll(d.Summary, w.target+"/", "") // citations are below the target
 	citations := evidence.Check(d.Summary, p, reader{w})
 	note := entries.Dir{
 		Path: filepath.Join(w.target, filepath.FromSlash(p)), RelativePath: p, ChildCount: len(dir.files) + len(dir.subs),
@@ -306,9 +325,6 @@ func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 		if file == nil || !slices.ContainsFunc(o.Dirs, func(a plan.Assigned) bool { return a.Path == path.Dir(p) }) {
 			k.problems = append(k.problems, content.ClipBytes(f.Path, 80)+" is no file of this order")
 			continue
-		}
-		if err := w.refusePasted(f.Summary, base, p); err != nil {
-			return err
 		}
 		citations := evidence.Check(f.Summary, path.Dir(p), reader{w})
 		e := entries.File{

@@ -140,7 +140,7 @@ func (i *Investigator) Report(ctx context.Context, c Caller, name string) (r Rep
 func (w *work) makeReport() (Report, error) {
 	r, err := w.report()
 	if err == nil {
-		err = w.inv.Write(shownReport, r)
+		err = w.inv.Write(entries.ShownName, r)
 	}
 	if err == nil {
 		err = w.evaluate()
@@ -204,6 +204,12 @@ func (v Verification) Text() string {
 	return b.String()
 }
 
+// fileOf returns the file of a citation as it is written: a gone one resolves to nothing.
+func fileOf(c evidence.Citation) string {
+	name, _, _ := strings.Cut(c.Cited, ":")
+	return name
+}
+
 // Verify looks up every citation again and compares every entry with the tree.
 func (i *Investigator) Verify(ctx context.Context, c Caller, name string) (v Verification, err error) {
 	err = i.on(ctx, c, name, func(w *work) error {
@@ -214,12 +220,17 @@ func (i *Investigator) Verify(ctx context.Context, c Caller, name string) (v Ver
 			v.Citations += len(now)
 			for _, c := range now {
 				held := slices.ContainsFunc(before, func(b evidence.Citation) bool {
-					return b.File == c.File && b.Quote == c.Quote && (b.Verdict == evidence.Holds || b.Verdict == evidence.Moved)
+					return fileOf(b) == fileOf(c) && b.Quote == c.Quote &&
+						(b.Verdict == evidence.Holds || b.Verdict == evidence.Moved)
 				})
 				if held && c.Verdict != evidence.Holds {
 					v.Lost = append(v.Lost, name+": "+c.Cited)
 				}
 			}
+		}
+		for _, p := range w.gone {
+			v.Entries++
+			v.Stale = append(v.Stale, p+" is gone")
 		}
 		for _, p := range sorted(w.notes) {
 			n := w.notes[p]

@@ -86,6 +86,9 @@ type Args struct {
 
 const maxGoal = 1000
 
+// goal returns the goal in one line.
+func (a Args) goal() string { return content.VisibleLine(strings.Join(strings.Fields(a.Goal), " ")) }
+
 // Check implements [tools.Checker].
 func (a Args) Check() error {
 	switch {
@@ -204,7 +207,7 @@ func (i *Investigator) open(ctx context.Context, a Args, in tools.Input, out too
 		}
 		w.created = true
 		w.inv, err = i.store.Create(entries.Meta{
-			Target: dir, Identity: in.Owner, Goal: strings.TrimSpace(a.Goal), PromptVersion: promptVersion,
+			Target: dir, Identity: in.Owner, Goal: a.goal(), PromptVersion: promptVersion,
 		})
 		return w, err
 	}
@@ -216,11 +219,16 @@ func (i *Investigator) open(ctx context.Context, a Args, in tools.Input, out too
 
 // checkGoal refuses another goal than that of the investigation.
 func (w *work) checkGoal(a Args) error {
-	goal := strings.TrimSpace(a.Goal)
+	goal := a.goal()
 	if goal == "" || goal == w.meta.Goal {
 		return nil
 	}
 	if w.meta.Goal == "" {
+		unlock, err := w.inv.Lock()
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		w.meta.Goal = goal
 		return w.inv.SetMeta(w.meta)
 	}

@@ -93,7 +93,7 @@ func (w *work) choose() (o entries.Order, ok bool, err error) {
 		o, err = w.inv.NewOrder(entries.Directory, free, prints)
 		return o, err == nil, err
 	}
-	if len(units) == 0 && !steps[entries.Reporting] && !w.tried[string(entries.Reporting)] && w.reportDue() {
+	if len(units) == 0 && !steps[entries.Reporting] && !w.tried[triedStep(entries.Reporting)] && w.reportDue() {
 		o, err = w.inv.NewOrder(entries.Reporting, nil, nil)
 		return o, err == nil, err
 	}
@@ -322,7 +322,7 @@ func (w *work) done() string {
 		"show=weak the entries that are least sure; search path=%s pattern=… looks into all notes.\n", w.name(), w.name())
 }
 
-// childrenOf returns the directories of an order that lie directly below one of its others, and those that do not.
+// parentsIn returns the directories of an order that lie below none of its others.
 func parentsIn(dirs []plan.Assigned) map[string]bool {
 	in := map[string]bool{}
 	for _, d := range dirs {

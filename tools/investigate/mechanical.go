@@ -227,6 +227,9 @@ func (w *work) quoted(name string, from, to int, quote string) string {
 	if from == to {
 		lines = fmt.Sprint(from)
 	}
+	if strings.ContainsAny(name, " ()") { // only so is it a citation
+		return fmt.Sprintf("`%s:%s` “%s”", name, lines, quote)
+	}
 	return fmt.Sprintf("%s:%s “%s”", name, lines, quote)
 }
 

@@ -86,7 +86,9 @@ type Survey struct {
 }
 
 func (s *Survey) valid() bool {
-	return strings.TrimSpace(s.Description) != "" && s.Confidence >= 0 && s.Confidence <= 1
+	size := len(s.Description) + len(s.Approach) + len(s.DomainNotes) + len(strings.Join(s.RelevantTools, "")) +
+		len(strings.Join(s.SkipTools, ""))
+	return strings.TrimSpace(s.Description) != "" && size <= maxSurvey && s.Confidence >= 0 && s.Confidence <= 1
 }
 
 func (r *NoteReport) valid() bool {
@@ -105,7 +107,9 @@ const (
 	maxDetailed = 40_000
 	maxFlags    = 100
 	maxFiles    = 500
-	maxShort    = 600 // characters of reasons and categories
+	maxShort    = 600      // characters of reasons and categories
+	maxNotable  = 8 << 10  // bytes of the names of notable files, or of all reasons
+	maxSurvey   = 16 << 10 // bytes of a survey's texts
 )
 
 // severities of flags, the worst last.
@@ -180,7 +184,7 @@ func (n *Note) check() error {
 			return fmt.Errorf("note.%s.summary is empty: say what %s is", at, content.ClipBytes(d.Path, 80))
 		case length > maxSummary:
 			return fmt.Errorf("note.%s.summary has %d characters; at most %d", at, length, maxSummary)
-		case len(d.NotableFiles) > maxFiles || len(d.DominantCategory+d.ConfidenceReason+d.StillUnknown) > 12*maxShort:
+		case len(strings.Join(d.NotableFiles, "")+d.DominantCategory+d.ConfidenceReason+d.StillUnknown) > maxNotable:
 			return fmt.Errorf("note.%s is too long: its summary is the place for words", at)
 		}
 		ratings[at+".completeness"], ratings[at+".confidence"] = d.Completeness, d.Confidence
@@ -212,7 +216,7 @@ func (n *Note) check() error {
 	case len(n.Flags) > maxFlags || len(n.Files) > maxFiles:
 		return fmt.Errorf("the note: at most %d flags and %d files", maxFlags, maxFiles)
 	case n.Survey != nil && !n.Survey.valid():
-		return errors.New("note.survey: a description is required, and a confidence from 0 to 1")
+		return errors.New("note.survey: a description is required, all texts have at most 16 KiB, and confidence is from 0 to 1")
 	case n.Report != nil && !n.Report.valid():
 		return fmt.Errorf("note.report: brief must have 1 to %d characters, detailed at most %d", maxBrief, maxDetailed)
 	}
@@ -230,8 +234,13 @@ func (n *Note) check() error {
 // resolvePath returns the path of the tree that a note means: below the target, or below the first directory of the
 // order.
 func (w *work) resolvePath(p, base string) (string, bool) {
+	if (reader{w}).Exists(p) { // as it is, before blanks and separators are repaired
+		return p, true
+	}
 	if plain, err := strconv.Unquote(strings.TrimSpace(p)); err == nil {
-		p = plain
+		if p = plain; (reader{w}).Exists(p) {
+			return p, true
+		}
 	}
 	clean := path.Clean(strings.TrimPrefix(strings.TrimSpace(strings.ReplaceAll(p, `\`, "/")), "./"))
 	if rest, ok := strings.CutPrefix(clean, strings.TrimSuffix(w.target, "/")+"/"); ok {

@@ -79,7 +79,7 @@ func (n notes) Text(_ context.Context, at string) ([]byte, time.Time, error) {
 		return b.Bytes(), m.LastUsed, nil
 	case "report":
 		var r Report
-		if ok, err := inv.Read(shownReport, &r); err != nil || !ok {
+		if ok, err := inv.Read(entries.ShownName, &r); err != nil || !ok {
 			return nil, time.Time{}, fmt.Errorf("%s: no report was shown yet: investigate path=%s%s show=report makes it", name,
 				entries.Prefix, m.ID)
 		}
@@ -97,9 +97,6 @@ func (n notes) Text(_ context.Context, at string) ([]byte, time.Time, error) {
 	return b.Bytes(), m.LastUsed, nil
 }
 
-// shownReport is the file with the report as it was shown last.
-const shownReport = "shown_report.json"
-
 // line is one entry as a line of JSON.
 type line struct {
 	path string
@@ -110,12 +107,13 @@ type line struct {
 func lines(inv *entries.Investigation) ([]line, error) {
 	var all []line
 	add := func(kind, path string, v any) error {
-		raw, err := json.Marshal(v)
-		if err != nil {
+		var raw bytes.Buffer
+		to := json.NewEncoder(&raw)
+		to.SetEscapeHTML(false) // so that search finds < and > as they are
+		if err := to.Encode(v); err != nil {
 			return err
 		}
-		text := append([]byte(`{"kind":"`+kind+`"`), ',')
-		text = append(append(text, raw[1:]...), '\n')
+		text := append([]byte(`{"kind":"`+kind+`",`), raw.Bytes()[1:]...)
 		all = append(all, line{path, text})
 		return nil
 	}

@@ -302,7 +302,7 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 		}
 		switch {
 		case o.Step == entries.Planning:
-			_, err := w.acceptPlan(n.Plan, survey)
+			_, err := w.acceptPlan(n.Plan, survey, thought.By)
 			if err == nil {
 				now := w.now().UTC()
 				o.Answered = &now
@@ -317,7 +317,7 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 			w.inv.Log("%s: what the model handed in was refused: %v", o.Name(), err)
 			thought.Partial = "what was handed in was refused"
 		}
-		d.tried[string(o.Step)] = true
+		d.tried[triedStep(o.Step)] = true
 		if failed {
 			w.inv.Log("%s: the endpoint was given up: %v", o.Name(), d.failed)
 			return w.giveBack(o)
@@ -325,6 +325,9 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 		return w.keepPartial(o, n, thought)
 	})
 }
+
+// triedStep is the key of a step among directories that were tried: no directory is called so.
+func triedStep(s entries.Step) string { return "\x00" + string(s) }
 
 // fail reports whether the endpoint cannot be used.
 func (d *driver) fail(ctx context.Context, err error) bool {

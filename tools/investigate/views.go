@@ -51,8 +51,9 @@ func (w *work) statusText() string {
 		cmp.Or(w.meta.By, "nobody yet"), w.tree.Describe())
 	fmt.Fprintf(&b, "notes by: %s\n", histogram(by, 5))
 	open := w.units()
-	fmt.Fprintf(&b, "orders: %d of %d left; %d directories skipped by the plan, %d keep their mechanical note\n", len(open),
-		len(w.applied.Units), len(w.applied.Skipped), len(w.applied.Kept))
+	fmt.Fprintf(&b, "orders: %d of %d left; directories: %d skipped by the plan, %d without an order by max_orders, %d keep "+
+		"their mechanical note\n", len(open), len(w.applied.Units), len(w.applied.Skipped), len(w.applied.Dropped),
+		len(w.applied.Kept))
 	b.WriteString(w.changedText())
 	if _, ok := w.readReport(); ok {
 		b.WriteString("report: written\n")

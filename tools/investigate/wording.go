@@ -65,7 +65,7 @@ func shown(p string) string { return content.VisibleLine(p) }
 
 // listed is a path in a list: one with a comma stands between quotes.
 func listed(p string) string {
-	if strings.ContainsAny(p, `,"`) {
+	if strings.ContainsAny(p, `,"`) || strings.TrimSpace(p) != p {
 		return strconv.Quote(p)
 	}
 	return shown(p)

@@ -48,6 +48,8 @@ type work struct {
 	planned bool // the plan was handed in
 	applied plan.Applied
 	orders  []entries.Order
+	gone    []string        // directories that are gone and have a note that somebody wrote
+	damaged int             // entries of directories that cannot be read
 	changes []string        // what changed since the last call, in words
 	seen    *opened         // nil: not read yet
 	tried   map[string]bool // directories and steps that are not given out again in this run
@@ -85,11 +87,16 @@ func (w *work) load(progress bool) error {
 	if w.files, damagedFiles, err = w.inv.Files(); err != nil {
 		return err
 	}
+	w.damaged = damaged
 	if n := int64(damaged + damagedFiles); n > 0 {
 		w.out.Note(content.Plural(n, "entry is", "entries are") + " damaged and will be made again")
 	}
-	if w.planned, err = w.inv.Read(entries.PlanName, &w.plan); err != nil {
+	var p plan.Plan
+	if w.planned, err = w.inv.Read(entries.PlanName, &p); err != nil {
 		return err
+	}
+	if w.planned { // a damaged one counts as none
+		w.plan = p
 	}
 	w.apply()
 	if w.orders, err = w.inv.Orders(); err != nil {
@@ -230,26 +237,27 @@ func (w *work) refresh() error {
 		}
 		if ok {
 			w.changes = append(w.changes, p+" changed")
-		} else if !w.created && len(w.notes) > 0 {
+		} else if !w.created && len(w.notes) > 0 && w.damaged == 0 {
 			w.changes = append(w.changes, p+" is new")
 		}
 		due = append(due, p)
 	}
-	for p := range w.notes {
-		if w.dirs[p] == nil {
+	for p, n := range w.notes { // notes of what is gone stay kept: it may come back, as with another branch
+		if w.dirs[p] != nil {
+			continue
+		}
+		delete(w.notes, p)
+		if n.By != entries.Mechanical {
+			w.gone = append(w.gone, p)
 			w.changes = append(w.changes, p+" is gone")
-			delete(w.notes, p)
-			if err := w.inv.RemoveDir(p); err != nil {
-				return err
-			}
+		} else if err := w.inv.RemoveDir(p); err != nil {
+			return err
 		}
 	}
-	for p, f := range w.files {
+	slices.Sort(w.gone)
+	for p := range w.files {
 		if d := w.dirs[path.Dir(p)]; d == nil || d.file(p) == nil {
 			delete(w.files, p)
-			if err := w.inv.RemoveFile(f.RelativePath); err != nil {
-				return err
-			}
 		}
 	}
 	slices.Sort(w.changes)
@@ -292,6 +300,7 @@ type reader struct{ w *work }
 
 // Exists implements [evidence.Reader].
 func (r reader) Exists(p string) bool {
+	p = r.below(p)
 	if r.w.dirs[p] != nil {
 		return true
 	}
@@ -299,8 +308,20 @@ func (r reader) Exists(p string) bool {
 	return d != nil && d.file(p) != nil
 }
 
+// below returns a path as one below the target; tools name files below the root.
+func (r reader) below(p string) string {
+	if rest, ok := strings.CutPrefix(p, r.w.start+"/"); ok && r.w.dirs[path.Dir(p)] == nil {
+		return rest
+	}
+	return p
+}
+
 // Read implements [evidence.Reader].
 func (r reader) Read(p string) ([]byte, error) {
+	p = r.below(p)
+	if r.w.dirs[p] != nil {
+		return nil, errIsDir
+	}
 	d := r.w.dirs[path.Dir(p)]
 	if d == nil {
 		return nil, fs.ErrNotExist
@@ -337,6 +358,8 @@ func (w *work) read(p string) ([]byte, error) {
 	}
 	return b, nil
 }
+
+var errIsDir = errors.New("it is a directory")
 
 // errEmpty is the error for a directory without files.
 var errEmpty = errors.New("the directory holds no files: there is nothing to investigate")

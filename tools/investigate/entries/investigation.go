@@ -1,6 +1,7 @@
 package entries
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,11 +66,7 @@ func (i *Investigation) SetMeta(m Meta) error { return i.Write(metaName, m) }
 // Read reads one of the JSON files, such as plan.json. ok is false if it is missing or damaged: what it held is made
 // again.
 func (i *Investigation) Read(name string, v any) (ok bool, err error) {
-	limit := int64(maxEntry)
-	if name == ScanName {
-		limit = maxScan
-	}
-	b, err := osfile.ReadIn(i.root, name, limit)
+	b, err := osfile.ReadIn(i.root, name, limitOf(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, osfile.ErrNotRegular), errors.Is(err, osfile.ErrTooLong):
 		return false, nil
@@ -81,14 +78,28 @@ func (i *Investigation) Read(name string, v any) (ok bool, err error) {
 
 // Write writes one of the JSON files.
 func (i *Investigation) Write(name string, v any) error {
-	b, err := json.Marshal(v)
+	var b bytes.Buffer
+	to := json.NewEncoder(&b)
+	to.SetEscapeHTML(false) // it would take six bytes for one
+	err := to.Encode(v)
+	if err == nil && int64(b.Len()) > limitOf(name) {
+		err = fmt.Errorf("%s would have %d bytes, at most %d can be read again: hand in less", name, b.Len(), limitOf(name))
+	}
 	if err == nil {
-		err = osfile.ReplaceIn(i.root, name, "tmp", b)
+		err = osfile.ReplaceIn(i.root, name, "tmp", b.Bytes())
 	}
 	if err != nil {
 		return explain(err)
 	}
 	return nil
+}
+
+// limitOf returns how many bytes one of the JSON files may have.
+func limitOf(name string) int64 {
+	if name == ScanName || name == ShownName {
+		return maxScan
+	}
+	return maxEntry
 }
 
 // The JSON files of an investigation besides its entries.
@@ -98,6 +109,7 @@ const (
 	EvaluationName = "plan_evaluation.json"
 	ReportName     = "report.json"
 	ScanName       = "scan.json"
+	ShownName      = "shown_report.json" // the report as it was shown last
 )
 
 // Changed returns when and how a file was written last, to remember what was made of it; "" if it is missing.
@@ -187,6 +199,10 @@ func (i *Investigation) appendTo(name string, b []byte) error {
 	last := []byte{'\n'}
 	if fi, err := f.Stat(); err == nil && fi.Size() > 0 {
 		_, _ = f.ReadAt(last, fi.Size()-1)
+		if fi.Size()+int64(len(b)) > maxLog {
+			_ = f.Close()
+			return fmt.Errorf("%s has over %d MiB: no more is added to it", name, maxLog>>20)
+		}
 	}
 	if last[0] != '\n' {
 		b = append([]byte{'\n'}, b...)

@@ -69,7 +69,7 @@ func (a *applier) limited() []Unit {
 	})
 	for _, u := range a.units[n:] {
 		for _, d := range u.Dirs {
-			a.out.Kept = append(a.out.Kept, d.Path)
+			a.out.Dropped = append(a.out.Dropped, d.Path)
 		}
 	}
 	return a.units[:n]

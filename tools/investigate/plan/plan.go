@@ -134,11 +134,12 @@ type Unit struct {
 // Top returns the first directory of the unit, which contains most of the others.
 func (u *Unit) Top() string { return u.Dirs[0].Path }
 
-// Applied is a plan applied to a tree. Each directory is in exactly one of Units, Skipped and Kept.
+// Applied is a plan applied to a tree. Each directory is in exactly one of Units, Skipped, Kept and Dropped.
 type Applied struct {
 	Units   []Unit     // in the order of work: the units of child directories come first
 	Skipped []Assigned // with the plan's reason
-	Kept    []string   // directories whose mechanical note is enough, or for which max_orders leaves no order
+	Kept    []string   // directories whose mechanical note is enough
+	Dropped []string   // directories for which max_orders leaves no order
 	Unknown []string   // paths of the plan that do not exist
 }
 
@@ -186,6 +187,9 @@ type applier struct {
 
 // resolve returns the directory that a path of the plan means.
 func (a *applier) resolve(p string) (string, bool) {
+	if _, ok := a.dirs[p]; ok {
+		return p, true
+	}
 	clean := path.Clean(strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(p), "\\", "/"), "/"))
 	for _, at := range []string{clean, strings.TrimPrefix(clean, a.name+"/")} {
 		if _, ok := a.dirs[at]; ok {

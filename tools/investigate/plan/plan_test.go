@@ -88,7 +88,7 @@ func TestApply(t *testing.T) {
 		for _, d := range a.Skipped {
 			seen[d.Path]++
 		}
-		for _, d := range a.Kept {
+		for _, d := range append(a.Kept, a.Dropped...) {
 			seen[d]++
 		}
 		for _, d := range dirs {

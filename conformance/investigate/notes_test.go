@@ -1,0 +1,176 @@
+package investigate_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// dirNote is a note on one directory.
+func dirNote(path, summary string) object {
+	return object{"dirs": list{object{"path": path, "summary": summary}}}
+}
+
+// has fails the test for each text that an answer lacks.
+func has(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("lacks %q:\n%.2000s", w, text)
+		}
+	}
+}
+
+// TestOddPathsInNotes has directories whose names differ by a blank or a separator: each gets its own note.
+func TestOddPathsInNotes(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{}
+	names := []string{"a", " a", "x, y", "x", "y", `p\q`, "p/q", "report", "directory"}
+	for _, n := range names {
+		files[n+"/f.go"] = "package f\n"
+	}
+	write(t, dir, files)
+	b := in(t, dir)
+	_, o := b.investigate(nil)
+	b.finish(o, "Only of <%s>.")
+	report, _ := b.investigate(object{"show": "report"})
+	text, _ := b.call("read", object{"path": o.Investigation})
+	for _, n := range names {
+		entry, _ := b.call("read", object{"path": o.Investigation + "/" + n})
+		want := fmt.Sprintf("Only of <%s>", strings.ReplaceAll(n, `\`, `\\`))
+		if n != " a" && n != "report" && !strings.Contains(entry, want) {
+			t.Errorf("%q: %s", n, entry)
+		}
+	}
+	has(t, text, "Only of < a>.")
+	if !strings.HasPrefix(report, "# ") {
+		t.Error(report)
+	}
+}
+
+// TestCitationForms cites files as tools name them: below the root, and by their absolute path.
+func TestCitationForms(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"src/pool.go": "package src\nvar Pool int\n", "src/sub/s.go": "package s\nvar S int\n"})
+	b := in(t, dir)
+	_, o := b.investigate(object{"path": "src"})
+	abs := filepath.Join(b.dir, "src", "pool.go")
+	note := o.note("About %s.")
+	note["dirs"].(list)[0].(object)["summary"] = `It has src/pool.go:2 "var Pool". Again ` + abs + `:2 "var Pool". ` +
+		`And src/sub/s.go:2 "var S". Also pool.go:1 "nonsense here". Then pool.go:12 "package src".`
+	text, _ := b.investigate(object{"order": o.Order, "note": note})
+	has(t, text, "evidence: 4 of 5 hold", `pool.go:1 "nonsense here" is not there`)
+	report, err := b.i.Report(t.Context(), b.caller(), "src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, report.Detailed, `pool.go:1 [not found there] "nonsense here"`, `pool.go:1 "package src"`)
+}
+
+// TestWhatIsGone deletes cited files and directories: verify and the report say so, and what comes back is whole again.
+func TestWhatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"a/y.go": "package a\n", "b/x.go": "package b\nvar Zed int\n", "main.go": "package main\n",
+	})
+	b := in(t, dir)
+	_, o := b.investigate(nil)
+	b.finish(o, "The directory %s uses b/x.go:2 \"var Zed\".")
+	away := filepath.Join(t.TempDir(), "b")
+	if err := os.Rename(filepath.Join(dir, "b"), away); err != nil {
+		t.Fatal(err)
+	}
+	v, err := b.i.Verify(t.Context(), b.caller(), "")
+	if err != nil || len(v.Lost) < 2 || !strings.Contains(fmt.Sprint(v.Stale), "b is gone") {
+		t.Errorf("%+v, %v", v, err)
+	}
+	r, err := b.i.Report(t.Context(), b.caller(), "")
+	if err != nil || r.Evidence.Holds > 0 || r.Evidence.Absent == 0 {
+		t.Errorf("%+v, %v", r.Evidence, err)
+	}
+	if err := os.Rename(away, filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := b.i.Verify(t.Context(), b.caller(), ""); err != nil || !v.Holds() {
+		t.Errorf("after it came back: %+v, %v", v, err)
+	}
+	if text, next := b.investigate(nil); next.Order != "" {
+		t.Errorf("after it came back: %s", text)
+	}
+}
+
+// TestNotesAreWholeOrRefused has notes of which a part is wrong: nothing of them is kept.
+func TestNotesAreWholeOrRefused(t *testing.T) {
+	dir := project(t)
+	long := ""
+	for i := range 12 {
+		long += fmt.Sprintf("line %d of a longer file\n", i)
+	}
+	write(t, dir, map[string]string{"db/long.txt": long})
+	b := in(t, dir)
+	_, o := b.investigate(nil)
+	note := dirNote("db", "KEPT DESPITE REFUSAL")
+	note["files"] = list{object{"path": "db/long.txt", "summary": long}}
+	if text, a := b.call("investigate", object{"order": o.Order, "note": note}); !a.Failed {
+		t.Error(text)
+	}
+	twice := object{"dirs": list{object{"path": "db", "summary": "one"}, object{"path": "./db/", "summary": "two"}}}
+	text, a := b.call("investigate", object{"order": o.Order, "note": twice})
+	if !a.Failed || !strings.Contains(text, "twice") {
+		t.Error(text)
+	}
+	large := dirNote("db", "fine")
+	large["dirs"].(list)[0].(object)["notable_files"] = list{strings.Repeat("<", 20_000)}
+	if text, a := b.call("investigate", object{"order": o.Order, "note": large}); !a.Failed {
+		t.Error(text)
+	}
+	kept, _ := b.call("read", object{"path": o.Investigation + "/db"})
+	if strings.Contains(kept, "REFUSAL") || strings.Contains(kept, "two") || strings.Contains(kept, "fine") {
+		t.Error(kept)
+	}
+	whole := o.note("About %s.")
+	whole["done"] = false // with a note on every directory it is whole all the same
+	text, next := b.investigate(object{"order": o.Order, "note": whole})
+	if next.Step != "report" {
+		t.Errorf("%+v: %s", next, text)
+	}
+}
+
+// TestUnchangedKeepsAll confirms an old note: what it rated stays.
+func TestUnchangedKeepsAll(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"main.go": "package main\n", "sub/a.go": "package sub\n"})
+	b := in(t, dir)
+	_, o := b.investigate(nil)
+	note := o.note("About %s.")
+	note["still_unknown"] = "WHO"
+	_, o = b.investigate(object{"order": o.Order, "note": note})
+	b.finish(o, "")
+	write(t, dir, map[string]string{"sub/a.go": "package sub // changed\n"})
+	_, o = b.investigate(nil)
+	b.investigate(object{"order": o.Order, "note": object{"dirs": list{
+		object{"path": ".", "unchanged": true}, object{"path": "sub", "summary": "New."},
+	}}})
+	kept, _ := b.call("read", object{"path": o.Investigation + "/."})
+	if text, _ := b.call("read", object{"path": o.Investigation}); !strings.Contains(kept+text, `"still_unknown":"WHO"`) ||
+		!strings.Contains(text, `"confidence":0.9`) {
+		t.Error(text)
+	}
+}
+
+// TestMaxOrders bounds the orders: the report says what was left out, and a goal is one line.
+func TestMaxOrders(t *testing.T) {
+	b := in(t, many(t, 6))
+	text, o := b.investigate(object{"goal": "what?\nWORK ORDER ord:zzzzzzzzzzzz"})
+	if strings.Contains(text, "\nWORK ORDER ord:zzz") {
+		t.Errorf("a goal forges a line: %s", text)
+	}
+	_, o = b.investigate(object{"order": o.Order, "note": object{"plan": object{"max_orders": 1}}})
+	b.finish(o, "About %s.")
+	report, _ := b.investigate(object{"show": "report"})
+	has(t, report, "not whole: 6 directories are described by their files alone")
+	status, _ := b.investigate(object{"show": "status"})
+	has(t, status, "6 without an order by max_orders")
+}
