@@ -14,7 +14,7 @@ import (
 )
 
 type investigateCmd struct {
-	Path     string `arg:"" optional:"" help:"Directory below a root; the first root by default."`
+	Path     string `arg:"" optional:"" help:"Directory: below a root where --root is given; the first root by default."`
 	Goal     string `env:"-" placeholder:"TEXT" help:"What is to be found out."`
 	Fresh    bool   `env:"-" help:"Begin again under a new ID; the old investigation stays."`
 	Markdown bool   `env:"-" help:"Print the report as Markdown, which is the default."`
@@ -45,6 +45,7 @@ func (c *investigateCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Stream
 	if err != nil {
 		return err
 	}
+	path := s.GrantNamed(c.Path)
 	app, err := s.Open(w, true)
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func (c *investigateCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Stream
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	if s.DryRun {
-		return c.estimate(ctx, app, w)
+		return c.estimate(ctx, app, w, path)
 	}
 	if s.EndpointURL != "" {
 		if err := app.UseEndpoint(s, false); err != nil {
@@ -62,7 +63,7 @@ func (c *investigateCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Stream
 	}
 	bar := cli.NewBar(w.Err, "investigate", time.Now())
 	r, err := app.Investigator.Run(ctx, app.Caller(), investigate.RunOptions{
-		Path: c.Path, Goal: c.Goal, Fresh: c.Fresh, Progress: bar.Progress,
+		Path: path, Goal: c.Goal, Fresh: c.Fresh, Progress: bar.Progress,
 	})
 	bar.End()
 	if err != nil {
@@ -100,8 +101,8 @@ func writeMasked(w *cli.Streams, s *cli.Settings, v any) error {
 	return cli.WriteJSON(w.Out, s.Masker().JSON(raw), "")
 }
 
-func (c *investigateCmd) estimate(ctx context.Context, app *cli.App, w *cli.Streams) error {
-	e, err := app.Investigator.Estimate(ctx, app.Caller(), c.Path)
+func (c *investigateCmd) estimate(ctx context.Context, app *cli.App, w *cli.Streams, path string) error {
+	e, err := app.Investigator.Estimate(ctx, app.Caller(), path)
 	if err != nil {
 		return err
 	}

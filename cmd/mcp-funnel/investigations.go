@@ -111,6 +111,7 @@ func (c *investigationsRm) Run(s *cli.Settings, w *cli.Streams) error {
 
 // withInvestigation opens the app and calls do with the name of an investigation as the tool takes it.
 func withInvestigation(s *cli.Settings, w *cli.Streams, name string, do func(*cli.App, string) error) error {
+	name = s.GrantNamed(name)
 	app, err := s.Open(w, true)
 	if err != nil {
 		return err

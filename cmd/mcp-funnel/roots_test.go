@@ -217,3 +217,30 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 		t.Errorf("a store of an earlier version gets no marker when it is opened: %v", err)
 	}
 }
+
+// A directory typed on the command line is read wherever the program is called, and grants nothing to --root.
+func TestNamedDirectoryIsGranted(t *testing.T) {
+	home, other := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home) // too wide to be a root without being asked
+	t.Setenv("USERPROFILE", home)
+	store := t.TempDir()
+	write(t, filepath.Join(home, "work", "a.txt"), "one\ntwo\n")
+	write(t, filepath.Join(other, "b.txt"), "one\n")
+	t.Chdir(home)
+	for _, path := range []string{"work", "~/work", filepath.Join(home, "work"), other} {
+		for _, command := range [][]string{{"scan", path}, {"investigate", path}, {"investigate", path, "--dry-run"},
+			{"investigations", "verify", path}} {
+			code, _, errText := runs(t, append(command, "--store", store)...)
+			if code != 0 {
+				t.Errorf("%q: code %d: %s", command, code, errText)
+			}
+		}
+	}
+	if code, out, _ := runs(t, "scan", other, "--root", filepath.Join(home, "work"), "--store", store); code == 0 {
+		t.Errorf("a directory outside --root was read: %s", out)
+	}
+	t.Chdir(filepath.Join(home, "work"))
+	if code, out, errText := runs(t, "scan", ".", "--store", store); code != 0 || !strings.Contains(out, "1 file") {
+		t.Errorf("below the current directory: code %d: %s%s", code, out, errText)
+	}
+}

@@ -14,7 +14,7 @@ import (
 )
 
 type scanCmd struct {
-	Path string `arg:"" optional:"" help:"Directory below a root; the first root by default."`
+	Path string `arg:"" optional:"" help:"Directory: below a root where --root is given; the first root by default."`
 	All  bool   `env:"-" help:"Hidden and ignored entries too, and node_modules, __pycache__, virtual environments and *.egg-info. .git is never entered."`
 	JSON bool   `env:"-" name:"json" help:"Print the figures as JSON."`
 }
@@ -30,6 +30,7 @@ Examples:
 
 // Run prints what a scan found.
 func (c *scanCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	path := s.GrantNamed(c.Path)
 	app, err := s.Open(w, true)
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func (c *scanCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	bar := cli.NewBar(w.Err, "scan", time.Now())
-	r, err := investigate.Scan(ctx, app.Sources, c.Path, c.All, app.Counter.Count, bar.Progress)
+	r, err := investigate.Scan(ctx, app.Sources, path, c.All, app.Counter.Count, bar.Progress)
 	bar.End()
 	if err != nil {
 		return err

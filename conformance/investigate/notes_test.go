@@ -53,7 +53,9 @@ func TestOddPathsInNotes(t *testing.T) {
 // TestCitationForms cites files as tools name them: below the root, and by their absolute path.
 func TestCitationForms(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"src/pool.go": "package src\nvar Pool int\n", "src/sub/s.go": "package s\nvar S int\n"})
+	write(t, dir, map[string]string{
+		"src/pool.go": "package src\nvar Pool int\n", "src/sub/s.go": "package s\nvar S int\n",
+	})
 	b := in(t, dir)
 	_, o := b.investigate(object{"path": "src"})
 	abs := filepath.Join(b.dir, "src", "pool.go")

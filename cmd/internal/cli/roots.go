@@ -25,6 +25,23 @@ func (s *Settings) RootDirs() []string {
 	return []string{wd}
 }
 
+// GrantNamed makes a directory that the user typed the only root and returns its absolute path, unless --root is given
+// or the directory is below the current one, which is a root then: who types a path means that path. Any other name is
+// returned as it is and grants nothing.
+func (s *Settings) GrantNamed(name string) string {
+	dir := ExpandPath(name)
+	if info, err := os.Stat(dir); name == "" || len(s.Root) > 0 || err != nil || !info.IsDir() {
+		return name
+	}
+	for _, root := range s.RootDirs() {
+		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
+			return name
+		}
+	}
+	s.Root = []string{dir}
+	return dir
+}
+
 // ExpandPath returns an absolute path; "~" is $HOME, as in a shell. (kong asks the password file instead.)
 func ExpandPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok &&
