@@ -24,7 +24,12 @@ func playFlood(dir string, quota, floor int64, n int, epoch int64, how string) e
 	disk := &storefs.FS{}
 	if floor > 0 {
 		o.MinFree, o.Quota = floor, -1
-		disk.Free = func() (int64, error) { return quota + floor - stands(dir), nil }
+		disk.Free = func() (int64, error) {
+			// The other order would miss a file that is moved between the two looks, as no disk does.
+			taken := bytesIn(filepath.Join(dir, storefs.TmpDir))
+			taken += bytesIn(filepath.Join(dir, storefs.ObservationsDir))
+			return quota + floor - taken, nil
+		}
 		if how == "blind" {
 			disk.Free = func() (int64, error) { return 1 << 40, nil }
 		}
