@@ -124,7 +124,7 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 	return first, more, nil
 }
 
-// acceptPlan keeps a plan and a survey. What is finished stays.
+// acceptPlan keeps a plan and, unless it is nil, a survey. Finished notes are kept.
 func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string) (string, error) {
 	if s != nil {
 		if err := w.inv.Write(entries.SurveyName, s); err != nil {

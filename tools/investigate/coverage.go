@@ -70,7 +70,7 @@ func (w *work) coverage(dirs ...string) *entries.Coverage {
 	return &c
 }
 
-// coverageText says what was opened beside what was rated.
+// coverageText words the share of files and bytes that were opened, and the completeness that the note claims.
 func (w *work) coverageText(dirs []string, rated *float64) string {
 	c := w.coverage(dirs...)
 	rating := ""

@@ -60,7 +60,7 @@ func (w *work) orderText(o entries.Order) (string, error) {
 	return "", nil
 }
 
-// shown is a path as it stands in a line of text. Notes may use that form too.
+// shown escapes the hidden characters of a path, so that it fits one line. Notes may name a path in this form too.
 func shown(p string) string { return content.VisibleLine(p) }
 
 // listed is a path in a list: one with a comma stands between quotes.
