@@ -240,6 +240,34 @@ func TestDiskFloor(t *testing.T) {
 	expectWhole(t, s, last.ID)
 }
 
+// A writer that writes while another one looks at the disk takes no room that the other one is given.
+func TestDiskFloorBesideAWriter(t *testing.T) {
+	s := open(t, Options{})
+	s.minFree = 100 << 20
+	data := func() int64 { return bytesIn(dir(s, storefs.TmpDir)) + bytesIn(dir(s, storefs.ObservationsDir)) }
+	busy := record(t, s, Provenance{}, corpus.Random(2*blockSize))
+	const room = reserveStep + 1<<20 // busy holds reserveStep of it
+	looking := false
+	s.disk.Free = func() (int64, error) {
+		free := s.minFree + room - data()
+		if !looking { // busy goes on as soon as this look is over
+			looking = true
+			_, _ = busy.Write(corpus.Random(8 * blockSize))
+			looking = false
+		}
+		return free, nil
+	}
+	other := record(t, s, Provenance{}, corpus.Random(2*room))
+	_, _ = busy.Write(corpus.Random(2 * room))
+	if busy.Dropped() == 0 || other.Dropped() == 0 {
+		t.Errorf("dropped %d and %d: the disk was not tried", busy.Dropped(), other.Dropped())
+	}
+	if over := data() - room; over > 0 {
+		t.Errorf("%d bytes below the floor", over)
+	}
+	_, _ = busy.Discard(), other.Discard()
+}
+
 func TestPrune(t *testing.T) {
 	c := newClock()
 	dir := filepath.Join(t.TempDir(), "store")

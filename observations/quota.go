@@ -300,17 +300,22 @@ func (s *Store) diskLeft(l *ledger, need int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	free -= s.minFree
-	if free-l.reserved() >= need { // as if none of it were written yet: the common case needs no stat
-		return free - l.reserved(), nil
+	if left := free - s.minFree - l.reserved(); left >= need { // the common case needs no stat
+		return left, nil
 	}
+	var unwritten int64
 	for k, held := range l.Held {
 		if info, err := s.disk.Stat(storefs.TmpDir + "/" + k + dataExt); err == nil {
 			held -= info.Size()
 		}
-		free -= max(0, held)
+		unwritten += max(0, held)
 	}
-	return free, nil
+	// Again, after the files: the writers go on meanwhile, and what they wrote between an earlier look at the disk and
+	// one at their files would count as free and as written.
+	if free, err = s.disk.FreeBytes(); err != nil {
+		return 0, err
+	}
+	return free - s.minFree - unwritten, nil
 }
 
 // count scans the store and counts its bytes.
