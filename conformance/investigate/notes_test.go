@@ -1,11 +1,15 @@
 package investigate_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
 
 // dirNote is a note on one directory.
@@ -175,4 +179,58 @@ func TestMaxOrders(t *testing.T) {
 	has(t, report, "not whole: 6 directories are described by their files alone")
 	status, _ := b.investigate(object{"show": "status"})
 	has(t, status, "6 without an order by max_orders")
+}
+
+// TestReadOnlyStore looks at an investigation in a store that cannot be written: views are as before and see the tree
+// as it is now, everything else is refused, and no file of the store changes.
+func TestReadOnlyStore(t *testing.T) {
+	dir := project(t)
+	b := in(t, dir)
+	_, o := b.investigate(nil)
+	b.finish(o, "About %s.")
+	before, _ := b.call("investigate", object{"show": "report"})
+	files := func() string {
+		var all strings.Builder
+		store := filepath.Join(b.store.Dir(), "investigations")
+		err := filepath.WalkDir(store, func(p string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				text, err := os.ReadFile(p)
+				fmt.Fprintln(&all, p, text, err)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all.String()
+	}
+	kept := files()
+	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), ReadOnly: errors.New("read-only file system")})
+	t.Cleanup(b.i.Close)
+	b.offers["investigate"] = b.i.Tool()
+	if after, a := b.call("investigate", object{"show": "report"}); a.Failed || after != before {
+		t.Errorf("%s\nbefore:\n%s", after, before)
+	}
+	write(t, dir, map[string]string{"db/new.go": "package db\n"})
+	for show, want := range map[string]string{
+		"report": "changed since", "status": "db changed", "weak": "db/testdata/", "flags": "no flags",
+	} {
+		text, a := b.call("investigate", object{"show": show})
+		if a.Failed || !strings.Contains(text, want) {
+			t.Errorf("%s: %s", show, text)
+		}
+	}
+	found, _ := b.call("find", object{"path": "inv:", "larger": "100"})
+	has(t, found, o.Investigation)
+	for name, args := range map[string]object{
+		"next": nil, "order": {"order": o.Order}, "note": {"order": o.Order, "note": dirNote("db", "x")},
+		"fresh": {"show": "status", "fresh": true}, "goal": {"show": "status", "goal": "another"},
+	} {
+		if text, a := b.call("investigate", args); !a.Failed || !strings.Contains(text, "read-only file system") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if files() != kept {
+		t.Error("the store changed")
+	}
 }

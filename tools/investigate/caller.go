@@ -62,8 +62,8 @@ func (c *counted) Total() (int64, float64) { return c.n, 0 }
 
 // on runs do on an investigation that exists, named by directory or inv:ID.
 func (i *Investigator) on(ctx context.Context, c Caller, name string, do func(w *work) error) error {
-	if i.store == nil {
-		return errNoStore
+	if err := i.mayKeep(true); err != nil {
+		return err
 	}
 	w := &work{i: i, ctx: ctx, out: quiet{}, now: time.Now, in: tools.Input{
 		Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter,
@@ -100,8 +100,8 @@ func (i *Investigator) on(ctx context.Context, c Caller, name string, do func(w 
 
 // List returns the investigations of an identity, the last used first.
 func (i *Investigator) List(owner string) ([]Meta, error) {
-	if i.store == nil {
-		return nil, errNoStore
+	if err := i.mayKeep(true); err != nil {
+		return nil, err
 	}
 	return i.store.List(owner)
 }
@@ -150,8 +150,8 @@ func (w *work) makeReport() (Report, error) {
 
 // Remove deletes an investigation and returns its ID.
 func (i *Investigator) Remove(c Caller, name string) (id string, err error) {
-	if i.store == nil {
-		return "", errNoStore
+	if err := i.mayKeep(false); err != nil {
+		return "", err
 	}
 	id, ok := strings.CutPrefix(name, entries.Prefix)
 	if !ok {
@@ -169,8 +169,12 @@ func (i *Investigator) Remove(c Caller, name string) (id string, err error) {
 		}
 		id = m.ID
 	}
-	if err := i.store.Remove(c.Owner, id); err != nil {
-		return "", fmt.Errorf("%s: %w", content.ClipBytes(name, 200), ErrNone)
+	err = i.store.Remove(c.Owner, id)
+	if errors.Is(err, entries.ErrUnknown) {
+		err = ErrNone
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", content.ClipBytes(name, 200), err)
 	}
 	return id, nil
 }

@@ -31,6 +31,7 @@ const promptVersion = 1
 // Options of the tool.
 type Options struct {
 	Store    string                 // directory of the store; "": nothing can be kept, and the tool refuses
+	ReadOnly error                  // why the store cannot be written: views work, orders are refused
 	Limit    int64                  // bytes of all investigations: the least recently used ones are removed; 0: none
 	Trace    string                 // directory of the trace, for coverage; "": coverage is unknown
 	Secret   func(text string) bool // reports a secret in a text: mechanical notes quote none. nil: nothing is looked for
@@ -55,7 +56,7 @@ func New(o Options) *Investigator {
 	}
 	i := &Investigator{options: o, drivers: map[string]*driver{}}
 	if o.Store != "" {
-		i.store = entries.Open(o.Store, o.Limit)
+		i.store = entries.Open(o.Store, o.Limit, o.ReadOnly != nil)
 	}
 	return i
 }
@@ -130,14 +131,15 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 	if err := a.Check(); err != nil {
 		return err
 	}
-	if i.store == nil {
-		return errors.New("investigations are kept in the store, and there is none: choose one with --store")
+	view := a.Note == "" && a.Order == "" && a.Show != "" && a.Show != "next"
+	if err := i.mayKeep(view && a.Goal == "" && !a.Fresh); err != nil {
+		return err
 	}
 	w, err := i.open(ctx, a, in, out)
 	if err != nil {
 		return err
 	}
-	next := a.Note == "" && a.Order == "" && (a.Show == "" || a.Show == "next")
+	next := a.Note == "" && a.Order == "" && !view
 	if next && i.options.Endpoint && i.options.Thinker != nil {
 		if w.meta, err = w.inv.Meta(); err != nil {
 			return err
@@ -164,6 +166,17 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 		return w.next("")
 	}
 	return w.show(a.Show)
+}
+
+// mayKeep returns why the store keeps no investigations, or none that can be changed.
+func (i *Investigator) mayKeep(reads bool) error {
+	if i.store == nil {
+		return errNoStore
+	}
+	if err := i.options.ReadOnly; err != nil && !reads {
+		return fmt.Errorf("the store can only be read: show=report, status, flags and weak show what is kept: %w", err)
+	}
+	return nil
 }
 
 // open finds or makes the investigation that a call is about.

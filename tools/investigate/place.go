@@ -28,7 +28,7 @@ type notes struct {
 	identity string
 }
 
-var errNoStore = errors.New("investigations are kept in the store, and there is none: choose one with --store")
+var errNoStore = errors.New("investigations are kept in the store, and no store could be opened: choose one with --store")
 
 // Texts implements [source.TextProvider].
 func (n notes) Texts(context.Context) ([]source.Text, error) {
@@ -41,7 +41,13 @@ func (n notes) Texts(context.Context) ([]source.Text, error) {
 	}
 	var texts []source.Text
 	for _, m := range all {
-		texts = append(texts, source.Text{Path: m.ID, Modified: m.LastUsed})
+		if inv, err := n.i.store.Peek(n.identity, m.ID); err == nil { // else it was removed meanwhile
+			text, _, err := textOf(inv, "")
+			if err != nil {
+				return nil, fmt.Errorf("%s%s: %w", entries.Prefix, m.ID, err)
+			}
+			texts = append(texts, source.Text{Path: m.ID, Size: int64(len(text)), Modified: m.LastUsed})
+		}
 	}
 	return texts, nil
 }
@@ -57,6 +63,15 @@ func (n notes) Text(_ context.Context, at string) ([]byte, time.Time, error) {
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("%s: %w, or expired; find path=inv: lists those there are", name, err)
 	}
+	text, modified, err := textOf(inv, rest)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return text, modified, err
+}
+
+// textOf returns what an investigation keeps of a path: everything of "", the report of "report".
+func textOf(inv *entries.Investigation, at string) ([]byte, time.Time, error) {
 	unlock, err := inv.Lock()
 	if err != nil {
 		return nil, time.Time{}, err
@@ -64,34 +79,28 @@ func (n notes) Text(_ context.Context, at string) ([]byte, time.Time, error) {
 	defer unlock()
 	m, err := inv.Meta()
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("%s: %w", name, err)
+		return nil, time.Time{}, err
 	}
-	lines, err := lines(inv)
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("%s: %w", name, err)
-	}
-	var b bytes.Buffer
-	switch rest {
-	case "":
-		for _, l := range lines {
-			b.Write(l.text)
-		}
-		return b.Bytes(), m.LastUsed, nil
-	case "report":
+	if at == "report" {
 		var r Report
 		if ok, err := inv.Read(entries.ShownName, &r); err != nil || !ok {
-			return nil, time.Time{}, fmt.Errorf("%s: no report was shown yet: investigate path=%s%s show=report makes it", name,
+			return nil, time.Time{}, fmt.Errorf("no report was shown yet: investigate path=%s%s show=report makes it",
 				entries.Prefix, m.ID)
 		}
 		return []byte(r.Text()), r.At, nil
 	}
+	lines, err := lines(inv)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	var b bytes.Buffer
 	for _, l := range lines {
-		if l.path == strings.TrimSuffix(rest, "/") {
+		if at == "" || l.path == strings.TrimSuffix(at, "/") {
 			b.Write(l.text)
 		}
 	}
-	if b.Len() == 0 {
-		return nil, time.Time{}, fmt.Errorf("%s: no entry of that path; search path=%s%s pattern=… looks into all", name,
+	if b.Len() == 0 && at != "" {
+		return nil, time.Time{}, fmt.Errorf("no entry of that path; search path=%s%s pattern=… looks into all",
 			entries.Prefix, m.ID)
 	}
 	return b.Bytes(), m.LastUsed, nil

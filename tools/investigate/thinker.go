@@ -104,8 +104,8 @@ type RunOptions struct {
 
 // Run investigates a directory to its end: through the Thinker, or by its files alone if there is none.
 func (i *Investigator) Run(ctx context.Context, c Caller, o RunOptions) (out Outcome, err error) {
-	if i.store == nil {
-		return out, errNoStore
+	if err := i.mayKeep(false); err != nil {
+		return out, err
 	}
 	in := tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}
 	w, err := i.open(ctx, Args{Path: o.Path, Goal: o.Goal, Fresh: o.Fresh}, in, quiet{})

@@ -64,7 +64,8 @@ func (w *work) statusText() string {
 	for _, o := range w.orders {
 		if w.inv.Leased(o) {
 			if n++; n <= outstandingList {
-				fmt.Fprintf(&b, "outstanding: %s %s %s, %s old\n", o.Name(), o.Step, dirNames(o.Dirs), w.age(o))
+				fmt.Fprintf(&b, "outstanding: %s %s, %s old\n", o.Name(), strings.TrimSpace(string(o.Step)+" "+dirNames(o.Dirs)),
+					w.age(o))
 			}
 		}
 	}

@@ -198,8 +198,8 @@ func (a *App) newInvestigator(
 	options := investigate.Options{
 		Trace: traceDir, Slice: o.Shell.Slice, Secret: secret, Limit: max(o.Store.Quota, 0) / investigationsShare,
 	}
-	if a.Store != nil && a.Store.Unwritable() == nil {
-		options.Store = a.Store.Dir()
+	if a.Store != nil {
+		options.Store, options.ReadOnly = a.Store.Dir(), a.Store.Unwritable()
 	}
 	return investigate.New(options)
 }

@@ -185,16 +185,10 @@ func (i *Investigation) PutFile(f File) (kept bool, err error) { return put(i, i
 
 // RemoveDir removes the entry of a directory that no longer exists.
 func (i *Investigation) RemoveDir(relative string) error {
-	err := i.root.Remove(dirsDir + "/" + entryName(relative))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return explain(err)
+	if i.store.readOnly {
+		return nil
 	}
-	return nil
-}
-
-// RemoveFile removes the entry of a file that no longer exists.
-func (i *Investigation) RemoveFile(relative string) error {
-	err := i.root.Remove(filesDir + "/" + entryName(relative))
+	err := i.root.Remove(dirsDir + "/" + entryName(relative))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explain(err)
 	}

@@ -30,6 +30,9 @@ type Investigation struct {
 // Lock keeps other callers and processes from changing the investigation until unlock is called.
 func (i *Investigation) Lock() (unlock func(), err error) {
 	i.mu.Lock()
+	if i.store.readOnly { // nobody changes it; each entry is replaced as a whole
+		return i.mu.Unlock, nil
+	}
 	f, err := osfile.LockIn(i.root, lockName, lockWait)
 	if err != nil {
 		i.mu.Unlock()
@@ -76,8 +79,11 @@ func (i *Investigation) Read(name string, v any) (ok bool, err error) {
 	return json.Unmarshal(b, v) == nil, nil
 }
 
-// Write writes one of the JSON files.
+// Write writes one of the JSON files; nothing if the store is open for reading only.
 func (i *Investigation) Write(name string, v any) error {
+	if i.store.readOnly {
+		return nil
+	}
 	var b bytes.Buffer
 	to := json.NewEncoder(&b)
 	to.SetEscapeHTML(false) // it would take six bytes for one

@@ -71,9 +71,10 @@ type Meta struct {
 
 // Store holds the investigations of one store. It is safe for concurrent use, also by several processes.
 type Store struct {
-	dir   string
-	limit int64 // bytes of all investigations; 0: none
-	now   func() time.Time
+	dir      string
+	limit    int64 // bytes of all investigations; 0: none
+	readOnly bool
+	now      func() time.Time
 
 	mu    sync.Mutex
 	known map[string]*Investigation
@@ -82,10 +83,12 @@ type Store struct {
 }
 
 // Open returns the investigations of a store, in its directory investigations/. Nothing is created before the first
-// one.
-func Open(store string, limit int64) *Store {
+// one. With readOnly the views of an investigation work: what they would bring up to date on the disk is made again by
+// each.
+func Open(store string, limit int64, readOnly bool) *Store {
 	return &Store{
-		dir: filepath.Join(store, "investigations"), limit: limit, now: time.Now, known: map[string]*Investigation{},
+		dir: filepath.Join(store, "investigations"), limit: limit, readOnly: readOnly, now: time.Now,
+		known: map[string]*Investigation{},
 	}
 }
 
@@ -191,6 +194,16 @@ func explain(err error) error {
 
 // Get returns the investigation of an ID and counts as a use. Those of other identities are unknown.
 func (s *Store) Get(identity, id string) (*Investigation, error) {
+	i, err := s.Peek(identity, id)
+	if err == nil {
+		now := s.now()
+		_ = i.root.Chtimes(metaName, now, now)
+	}
+	return i, err
+}
+
+// Peek is Get without counting as a use.
+func (s *Store) Peek(identity, id string) (*Investigation, error) {
 	if _, err := observations.ParseID(observations.Prefix + id); err != nil {
 		return nil, ErrUnknown
 	}
@@ -213,8 +226,6 @@ func (s *Store) Get(identity, id string) (*Investigation, error) {
 	if err != nil || m.Identity != identity {
 		return nil, ErrUnknown
 	}
-	now := s.now()
-	_ = i.root.Chtimes(metaName, now, now)
 	return i, nil
 }
 

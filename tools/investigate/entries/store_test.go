@@ -10,7 +10,7 @@ import (
 
 // TestPrune removes what nobody used for 90 days, and the least recently used ones over the limit.
 func TestPrune(t *testing.T) {
-	s := Open(t.TempDir(), 4000)
+	s := Open(t.TempDir(), 4000, false)
 	now := time.Now()
 	s.now = func() time.Time { return now }
 	begin := func(target string, size int) string {
@@ -49,7 +49,7 @@ func TestPrune(t *testing.T) {
 
 // TestDamagedEntries counts entries that are cut or foreign, and leaves them out.
 func TestDamagedEntries(t *testing.T) {
-	s := Open(t.TempDir(), 0)
+	s := Open(t.TempDir(), 0, false)
 	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestDamagedEntries(t *testing.T) {
 
 // TestPartial keeps whole notes from partial ones, and mechanical ones not.
 func TestPartial(t *testing.T) {
-	s := Open(t.TempDir(), 0)
+	s := Open(t.TempDir(), 0, false)
 	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
 	if err != nil {
 		t.Fatal(err)
