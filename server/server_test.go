@@ -16,23 +16,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
-// Tools of the tests' own: what the layer is tried with, without touching a disk.
-
-// runFunc is a [Funnel] of one function.
-type runFunc func(context.Context, funnel.Request) (funnel.Answer, error)
-
-func (f runFunc) Call(ctx context.Context, r funnel.Request) (funnel.Answer, error) { return f(ctx, r) }
-
-// FitsPage and Show are not what these tests are about.
-func (f runFunc) FitsPage(tokens, chars int64) bool { return tokens <= 4000 && chars <= 40_000 }
-
-func (f runFunc) Show(_ funnel.Request, text string) funnel.Answer {
-	return funnel.Answer{Blocks: []funnel.Block{{Text: text}}, Receipts: []funnel.Receipt{{Complete: true}}}
-}
-
-// Runs has every call be run by f.
-func runs(f runFunc) func(*Options) { return func(o *Options) { o.Funnel = f } }
-
 func newTestServer(t testing.TB, change ...func(*Options)) *Server {
 	t.Helper()
 	s, err := makeTestServer(change...)

@@ -51,7 +51,3 @@ func makeTestServer(change ...func(*server.Options)) (*server.Server, error) {
 	}
 	return server.New(o)
 }
-
-func withStore(t testing.TB) func(*server.Options) {
-	return func(o *server.Options) { o.Store = servertest.NewTestStore(t) }
-}

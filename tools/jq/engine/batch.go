@@ -88,7 +88,7 @@ func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, visit func(v an
 		}
 		start := q.Pos
 		var v any
-		ok := true
+		var ok bool
 		blind := s.blind || s.quiet.Load()
 		if blind {
 			ok = q.Skip(0)
