@@ -98,9 +98,9 @@ func (o *Order) Print(dir string) string {
 }
 
 // Leased reports whether an order still belongs to its taker: it is not answered, its process lives, and it was given
-// out within the last 30 minutes. A time that lies ahead, as after the clock was set back, counts as now.
+// out within the last 30 minutes, or the next ones after the clock was set back.
 func (i *Investigation) Leased(o Order) bool {
-	return o.Answered == nil && i.store.now().Sub(o.IssuedAt) < Lease && i.store.Lives(o.Process)
+	return o.Answered == nil && i.store.now().Sub(o.IssuedAt).Abs() < Lease && i.store.Lives(o.Process)
 }
 
 // ParseOrder returns the ID of an order's name.

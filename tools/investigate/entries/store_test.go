@@ -105,3 +105,40 @@ func TestPartial(t *testing.T) {
 		}
 	}
 }
+
+// TestClockJumps sets the clock forth and back: leases end within 30 minutes of either clock, and what was used lately
+// by the clock of its time is kept.
+func TestClockJumps(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for jump, want := range map[time.Duration]struct{ leased, kept bool }{
+		0: {true, true}, time.Minute: {true, true}, -time.Minute: {true, true}, -time.Hour: {false, true},
+		time.Hour: {false, true}, 89 * 24 * time.Hour: {false, true}, year: {false, false}, -year: {false, true},
+	} {
+		s := Open(t.TempDir(), 0, false)
+		t.Cleanup(s.Close)
+		now := time.Now()
+		s.now = func() time.Time { return now }
+		i, err := s.Create(Meta{Target: "/a", Identity: "local"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := i.Meta()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := i.NewOrder("directory", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(jump)
+		if got := i.Leased(o); got != want.leased {
+			t.Errorf("%v: leased %v", jump, got)
+		}
+		if _, err := s.Create(Meta{Target: "/b", Identity: "local"}); err != nil { // removes what is too old
+			t.Fatal(err)
+		}
+		if _, err := s.Get("local", m.ID); (err == nil) != want.kept {
+			t.Errorf("%v: %v, want it kept: %v", jump, err, want.kept)
+		}
+	}
+}
