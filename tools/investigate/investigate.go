@@ -144,7 +144,7 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 		if w.meta, err = w.inv.Meta(); err != nil {
 			return err
 		}
-		return w.think("")
+		return w.think()
 	}
 	unlock, err := w.inv.Lock()
 	if err != nil {

@@ -251,10 +251,7 @@ func firstParagraph(text string) (quote string, from, to int) {
 		lines, to = append(lines, content.ClipEnd(bare, readmeQuote)), n+1
 	}
 	quote = strings.Join(lines, " ")
-	if strings.HasSuffix(quote, "…") { // a clipped line still begins as the file does
-		quote = strings.TrimSuffix(quote, "…")
-	}
-	return quote, from, to
+	return strings.TrimSuffix(quote, "…"), from, to // a clipped line still begins as the file does
 }
 
 // manifests are files that name and describe a package: by name, the patterns of both values in a line.

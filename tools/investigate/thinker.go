@@ -388,7 +388,7 @@ func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
 }
 
 // think has the Thinker work on orders. The call waits for it for a slice; the work goes on between calls.
-func (w *work) think(first string) error {
+func (w *work) think() error {
 	d, err := w.i.driverOf(w)
 	if err != nil {
 		return err
@@ -401,9 +401,9 @@ func (w *work) think(first string) error {
 		if d.err != nil {
 			return d.err
 		}
-		text := first + fmt.Sprintf("done: %s; investigate path=%s show=report shows the report\n", w.name(), w.name())
+		text := fmt.Sprintf("done: %s; investigate path=%s show=report shows the report\n", w.name(), w.name())
 		if d.failed != nil {
-			text = first + fmt.Sprintf("the endpoint was given up (%s): the rest is described by its files alone; investigate path=%s "+
+			text = fmt.Sprintf("the endpoint was given up (%s): the rest is described by its files alone; investigate path=%s "+
 				"show=report shows the report\n", content.ClipBytes(d.failed.Error(), 200), w.name())
 		}
 		return w.out.Page().Text([]byte(text))
@@ -413,8 +413,8 @@ func (w *work) think(first string) error {
 	case <-timer.C:
 	}
 	number, all := d.position()
-	return w.out.Page().Text([]byte(first + fmt.Sprintf("%s: order %d of ~%d; the endpoint works on, call again to continue\n",
-		w.name(), number, all)))
+	return w.out.Page().Text(fmt.Appendf(nil, "%s: order %d of ~%d; the endpoint works on, call again to continue\n",
+		w.name(), number, all))
 }
 
 // driverOf returns the driver of an investigation, and starts it if there is none.
