@@ -49,7 +49,7 @@ var inside = map[string][][]string{
 		{"tools/source"},
 		{"tools"},
 		{"tools/jq/decode"}, {"tools/jq/plan"}, {"tools/jq/engine"}, // bytes to values, how to run a filter, running it
-		{"tools/investigate/evidence", "tools/investigate/plan", "tools/investigate/scan"},
+		{"tools/ask/router", "tools/investigate/evidence", "tools/investigate/plan", "tools/investigate/scan"},
 		{"tools/investigate/entries"},
 		{ // families do not import each other
 			"tools/documents", "tools/fs", "tools/investigate", "tools/jq", "tools/search", "tools/shell",

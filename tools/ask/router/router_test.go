@@ -1,0 +1,323 @@
+package router
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// labelled is a row of a list of questions.
+type labelled struct {
+	Route
+	question string
+	trap     bool
+}
+
+func readQuestions(t testing.TB, path string) (all []labelled) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, trap := map[string][]string{"-": nil}, false
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		switch group := strings.Fields(line); {
+		case line[0] == '#':
+			trap = strings.HasPrefix(line, "# traps")
+			continue
+		case line[0] == '=':
+			groups[group[0][1:]] = group[1:]
+			continue
+		case len(fields) != 4:
+			t.Fatalf("%s: not four fields: %q", path, line)
+		}
+		one := labelled{Route: Route{Tool: fields[0]}, question: fields[3], trap: trap}
+		extensions, ok := groups[fields[1]]
+		if one.Extensions = extensions; !ok {
+			one.Extensions = []string{fields[1]}
+		}
+		if fields[2] != "-" {
+			one.NameHint = fields[2]
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// score is the number of right answers to a list.
+type score struct{ all, tool, traps, trapsRight, given, givenRight, arguments int }
+
+// measure compares a router with the labels. Wrong answers are logged.
+func measure(t *testing.T, questions []labelled, read func(string) Route) (s score) {
+	t.Helper()
+	for _, one := range questions {
+		got := read(one.question)
+		same := slices.Equal(got.Extensions, one.Extensions) && got.NameHint == one.NameHint
+		s.all++
+		if got.Tool == one.Tool {
+			s.tool++
+		}
+		if one.trap {
+			s.traps++
+			if got.Tool == one.Tool {
+				s.trapsRight++
+			}
+		}
+		if one.Extensions != nil || one.NameHint != "" {
+			s.given++
+			if same {
+				s.givenRight++
+			}
+		}
+		if same {
+			s.arguments++
+		}
+		if got.Tool != one.Tool || !same {
+			t.Logf("%q: %s %v %q, want %s %v %q", one.question,
+				got.Tool, got.Extensions, got.NameHint, one.Tool, one.Extensions, one.NameHint)
+		}
+	}
+	t.Logf("%d questions: %d tools right; %d of %d traps; %d of %d given arguments; %d arguments in all",
+		s.all, s.tool, s.trapsRight, s.traps, s.givenRight, s.given, s.arguments)
+	return s
+}
+
+// naive is the control: the table of keywords, found anywhere in a question.
+func naive(question string) Route {
+	question = strings.ToLower(question)
+	for _, row := range table {
+		for _, keyword := range row.keywords {
+			if strings.Contains(question, keyword) {
+				return Route{Tool: row.tool}
+			}
+		}
+	}
+	return Route{Tool: "semantic_search", Query: question}
+}
+
+// table has the keywords of each tool, in order of precedence.
+var table = []struct {
+	tool     string
+	keywords []string
+}{
+	{"count_files", []string{"how many", "count"}},
+	{"directory_tree", []string{"file types", "folder", "tree", "directory", "structure"}},
+	{"list_files", []string{"list files", "recent files", "what files", "show files"}},
+	{"file_metadata", []string{"file size", "when was", "modified", "created"}},
+}
+
+func TestQuestions(t *testing.T) {
+	questions := readQuestions(t, "testdata/questions.tsv")
+	s := measure(t, questions, Read)
+	if s.all < 170 || s.traps < 50 {
+		t.Errorf("%d questions with %d traps, want 170 with 50", s.all, s.traps)
+	}
+	if s.tool*100 < s.all*95 || s.givenRight*100 < s.given*95 || s.arguments*100 < s.all*95 {
+		t.Errorf("under 95 %% are right: %+v", s)
+	}
+	control := 0
+	for _, one := range questions {
+		if naive(one.question).Tool == one.Tool {
+			control++
+		}
+	}
+	if t.Logf("the control has %d of %d right", control, s.all); control*100 > s.all*70 {
+		t.Errorf("the control has %d of %d right: the questions are too easy", control, s.all)
+	}
+}
+
+// Each keyword of the table leads to its tool in questions about files.
+func TestTableHolds(t *testing.T) {
+	for tool, questions := range map[string][]string{
+		"count_files": {
+			"how many", "count", "How many files?", "count files", "Count the files.", "how many documents are there",
+			"How many .go files are there?", "how many pdfs", "how many README files", "how many spreadsheets",
+			"How many images?",
+		},
+		"directory_tree": {
+			"file types", "folder", "tree", "directory", "structure", "What file types are there?", "show the folder structure",
+			"directory tree", "file tree", "Show me the directory structure.", "which folders are there",
+		},
+		"list_files": {
+			"list files", "recent files", "what files", "show files", "What files are there?", "Show recent files",
+			"list the pdf files", "which files are there?", "files modified since Monday",
+		},
+		"file_metadata": {
+			"file size", "When was the file modified?", "When was report.pdf created?", "file size of data.csv",
+			"When was the document last modified?", "how large is main.go", "when was main.go modified",
+		},
+		"semantic_search": {"", " ", "account", "discount", "country", "street", "fee structure", "family tree", "compte",
+			"cuenta", "Baum?? im Garten", "dossier médical", "tree of life", "company directory", "when was the war",
+			"When was the document signed?", "Wann wurde das Dokument unterschrieben?", "Quand le fichier a-t-il été signé ?",
+			"How big is the docs folder?"},
+	} {
+		for _, question := range questions {
+			if got := Read(question); got.Tool != tool {
+				t.Errorf("%q: %s, want %s", question, got.Tool, tool)
+			}
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for question, want := range map[string]Route{
+		"show the 3 newest files":       {Tool: "list_files", Limit: 3},
+		"die fünf neuesten PDF-Dateien": {Tool: "list_files", Limit: 5, Extension: "pdf", Extensions: []string{"pdf"}},
+		"list files from 2023":          {Tool: "list_files"},
+		"directory tree":                {Tool: "directory_tree", MaxDepth: 2},
+		" Who signed the contract? ":    {Tool: "semantic_search", Query: "Who signed the contract?"},
+		"list .MD and .Go files":        {Tool: "list_files", Extensions: []string{"md", "go"}},
+		`is there a file called "a b"?`: {Tool: "grep_files", NameHint: "a b"},
+		"which Excel spreadsheets exist": {
+			Tool: "list_files", Extensions: []string{"xlsx", "xls"},
+		},
+		"Which files go to the auditor?": {Tool: "semantic_search", Query: "Which files go to the auditor?"},
+	} {
+		got := Read(question)
+		if got.Tool != want.Tool || got.Limit != want.Limit || got.MaxDepth != want.MaxDepth || got.Query != want.Query ||
+			got.NameHint != want.NameHint || got.Extension != want.Extension || !slices.Equal(got.Extensions, want.Extensions) {
+			t.Errorf("%q: %+v, want %+v", question, got, want)
+		}
+	}
+}
+
+func TestContentWords(t *testing.T) {
+	for question, want := range map[string]string{
+		"How many employees does the company have?":           "employees company",
+		"Wann wurde der Vertrag mit Müller geändert?":         "vertrag muller geandert",
+		"Quel est le préavis prévu dans le bail ?":            "preavis prevu bail",
+		"¿Cuándo se firmó el contrato de alquiler?":           "firmo contrato alquiler",
+		"Did anyone die in the war?":                          "die war",
+		"Straße 12, cœur":                                     "strasse 12 coeur",
+		"Is there a clause about \"force majeure\" in a.pdf?": "clause force majeure a.pdf",
+		"": "", "the of and": "",
+	} {
+		if got := strings.Join(ContentWords(question), " "); got != want {
+			t.Errorf("%q: %q, want %q", question, got, want)
+		}
+	}
+}
+
+func TestIsFollowUp(t *testing.T) {
+	for _, question := range []string{
+		"aren't there more than 2?", "and the second one?", "wie viele davon?", "Why?", "And in 2022?", "How many?",
+		"How many of them are PDFs?", "who wrote it?", "Which of those is the newest?", "What about the others?",
+		"the largest one?", "Are they signed?", "What does it say about penalties?", "und der zweite?", "Warum?",
+		"Welche davon sind bezahlt?", "Was steht darin?", "Und wann?", "et le deuxième ?", "Combien ?", "Pourquoi ?",
+		"Lesquels d'entre eux sont payés ?", "Que dit-il ?", "¿y el segundo?", "¿Por qué?", "¿Cuántos de ellos?",
+		"¿Y en 2022?", "only the PDFs", "is that all?", "Tell me more", "in Berlin?",
+	} {
+		if !IsFollowUp(question) {
+			t.Errorf("%q is no follow-up", question)
+		}
+	}
+	for _, question := range []string{
+		"", "How many files are there?", "Who is Anna?", "When was the contract signed and who signed it?", "directory tree",
+		"Which files mention the merger?", "What is the notice period?", "Is there a file called X?", "list files",
+		"In which country is the head office?", "Wie viele Dateien gibt es?", "Wann wurde der Vertrag geschlossen?",
+		"Welche Dateitypen gibt es?", "Combien de fichiers y a-t-il ?", "Quand le document a-t-il été créé ?",
+		"Y a-t-il un fichier appelé devis ?", "¿Cuántos archivos hay?", "¿Qué dicen los documentos sobre vacaciones?",
+		"Summarise this document", "How large is report.pdf?", "Können Sie mir die Rechnungen zeigen?",
+		"What does the contract say about the deposit?",
+	} {
+		if IsFollowUp(question) {
+			t.Errorf("%q is a follow-up", question)
+		}
+	}
+}
+
+var tools = strings.Fields("count_files directory_tree list_files file_metadata grep_files semantic_search")
+
+// check reports what is wrong with the answers to a text.
+func check(text string) string {
+	r := Read(text)
+	switch {
+	case !reflect.DeepEqual(r, Read(text)):
+		return "another answer to the same text"
+	case !slices.Contains(tools, r.Tool):
+		return "an unknown tool"
+	case (r.Query != "") != (r.Tool == "semantic_search" && strings.TrimSpace(strings.ToValidUTF8(text, " ")) != ""):
+		return "a query without semantic_search or the other way round"
+	case r.MaxDepth > 0 != (r.Tool == "directory_tree"), r.Limit > 0 && r.Tool != "list_files", r.Limit < 0:
+		return "a depth or limit of another tool"
+	case r.Extension != "" != (len(r.Extensions) == 1),
+		r.Extension != "" && r.Extension != r.Extensions[0]:
+		return "an extension that is not the only one"
+	case r.NameHint == "" && r.Tool == "grep_files":
+		return "no name to look for"
+	case !strings.Contains(strings.ToValidUTF8(text, " "), r.NameHint):
+		return "a name that is not in the question"
+	}
+	IsFollowUp(text)
+	for _, w := range ContentWords(text) {
+		if w == "" || w != fold(w) {
+			return "a word that is empty or not folded"
+		}
+	}
+	return ""
+}
+
+func TestAnyText(t *testing.T) {
+	for _, s := range []string{
+		"\xff\xfe how many files", "📁 how many 🖼?", "有多少个文件?", "ファイルはいくつありますか",
+		"NEAR(a b) AND \"c\" OR d*", "'; DROP TABLE", "\"", "«", "„a", ".", "*.", "*", "..", ".go", "/", "a/b", "'",
+		"how many .", "called", "named called", "in name", "name",
+		"files starting with", "the folder", "\x00", "ﬁle İ K ǅ",
+	} {
+		for _, text := range []string{s, strings.Repeat(s, 1+10_000/len(s)), strings.Repeat(s+" ", 1+10_000/len(s))} {
+			if wrong := check(text); wrong != "" {
+				t.Errorf("%.60q of %d bytes: %s: %+v", text, len(text), wrong, Read(text))
+			}
+		}
+	}
+}
+
+// Texts of the words that rules look for, in any order, and what surrounds them.
+func TestRandomTexts(t *testing.T) {
+	var known []string
+	for line := range strings.Lines(wordList) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0] != "#" {
+			known = append(known, fields[2:]...)
+		}
+	}
+	part := rapid.OneOf(rapid.SampledFrom(known), rapid.String(), rapid.SampledFrom([]string{
+		"report.pdf", "*.bak", ".go", `"a b"`, "« x »", "'y'", "17", "Müller", "?", "-", "a/b",
+	}))
+	rapid.Check(t, func(t *rapid.T) {
+		between := rapid.SampledFrom([]string{" ", "", "-"}).Draw(t, "between")
+		text := strings.Join(rapid.SliceOfN(part, 0, 12).Draw(t, "parts"), between)
+		if wrong := check(text); wrong != "" {
+			t.Fatalf("%q: %s: %+v", text, wrong, Read(text))
+		}
+	})
+}
+
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{"how many .go files", "is there a file called “x”?", "¿Qué archivos hay?", "\xff*.bak"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if wrong := check(text); wrong != "" {
+			t.Errorf("%q: %s: %+v", text, wrong, Read(text))
+		}
+	})
+}
+
+// The time per byte is the same for both lengths.
+func BenchmarkRead(b *testing.B) {
+	for _, n := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			text := strings.Repeat("How many “PDF files in Ordner.go named 'x*", n)
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				Read(text)
+			}
+		})
+	}
+}
