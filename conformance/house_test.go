@@ -25,7 +25,7 @@ var folders = strings.Fields("base text kinds system observations session docume
 var inside = map[string][][]string{
 	"base": {{"base/lru", "base/mmap", "base/panics", "base/runes", "base/stack"}},
 	"text": {
-		{"text/linesearch/literal", "text/secrets"},
+		{"text/linesearch/literal", "text/secrets", "text/words"},
 		{"text/content", "text/linesearch", "text/tokens"},
 		{"text/jsontrunc"},
 	},
@@ -49,10 +49,13 @@ var inside = map[string][][]string{
 		{"tools/source"},
 		{"tools"},
 		{"tools/jq/decode"}, {"tools/jq/plan"}, {"tools/jq/engine"}, // bytes to values, how to run a filter, running it
-		{"tools/ask/router", "tools/investigate/evidence", "tools/investigate/plan", "tools/investigate/scan"},
+		{
+			"tools/ask/facts", "tools/ask/index", "tools/ask/router", "tools/investigate/evidence", "tools/investigate/plan",
+			"tools/investigate/scan",
+		},
 		{"tools/investigate/entries"},
 		{ // families do not import each other
-			"tools/documents", "tools/fs", "tools/investigate", "tools/jq", "tools/search", "tools/shell",
+			"tools/ask", "tools/documents", "tools/fs", "tools/investigate", "tools/jq", "tools/search", "tools/shell",
 		},
 	},
 	"funnel": {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 	"github.com/mcp-funnel/mcp-funnel/tools/documents"
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
@@ -13,7 +14,7 @@ import (
 )
 
 // Toolsets are the names of the toolsets, the default one first.
-var Toolsets = []string{tools.Core, shell.Toolset, documents.Toolset, investigate.Toolset}
+var Toolsets = []string{tools.Core, shell.Toolset, documents.Toolset, investigate.Toolset, ask.Toolset}
 
 // Parts are what the tools of a catalog need, and which of them are offered.
 type Parts struct {
@@ -22,6 +23,8 @@ type Parts struct {
 	Documents documents.Options
 
 	Investigator *investigate.Investigator // needed by the toolset investigation only
+
+	Asker *ask.Asker // needed by the toolset answers only
 
 	Toolsets []string // names of [Toolsets]; none: the default one
 }
@@ -41,5 +44,6 @@ func Catalog(p Parts) []tools.Tool {
 		p.Shell.Run(),
 		documents.Deliver(p.Documents),
 		p.Investigator.Tool(),
+		p.Asker.Tool(),
 	}, func(t tools.Tool) bool { return !slices.Contains(p.Toolsets, t.Toolset) })
 }

@@ -39,19 +39,11 @@ func splitGlob(name string) (dir, pattern string) {
 func (s Set) Match(
 	ctx context.Context, name string, max int, progress func(tree.Report), note func(string),
 ) (m Matches, err error) {
-	dir, pattern := splitGlob(name)
-	glob, err := tree.CompileGlob(pattern)
+	locations, o, err := s.LocateGlob(ctx, name)
 	if err != nil {
 		return m, err
 	}
-	o := tree.Options{Glob: glob, Progress: progress}
-	if dir != "" && !strings.Contains(pattern, "/") && pattern != "**" {
-		o.Depth = 1
-	}
-	locations, err := s.Locate(ctx, dir)
-	if err != nil {
-		return m, err
-	}
+	o.Progress = progress
 	missing := s.CheckRoots(locations, note)
 	for _, l := range locations {
 		if !l.IsDir {
@@ -74,6 +66,22 @@ func (s Set) Match(
 		m.Report = SumReports(m.Report, report)
 	}
 	return m, nil
+}
+
+// LocateGlob returns the locations below which a glob with a directory selects files, and the options of the walk that
+// selects them. See [Set.Match].
+func (s Set) LocateGlob(ctx context.Context, name string) ([]Location, tree.Options, error) {
+	dir, pattern := splitGlob(name)
+	glob, err := tree.CompileGlob(pattern)
+	if err != nil {
+		return nil, tree.Options{}, err
+	}
+	o := tree.Options{Glob: glob}
+	if dir != "" && !strings.Contains(pattern, "/") && pattern != "**" {
+		o.Depth = 1
+	}
+	locations, err := s.Locate(ctx, dir)
+	return locations, o, err
 }
 
 // SumReports returns the sum of the reports of two walks.

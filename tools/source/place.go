@@ -79,6 +79,22 @@ func (e *Entry) OpenFile() (tree.Opened, error) {
 	return tree.OpenedFile(f, fi.Size()), nil
 }
 
+// Mark returns what tells versions of a file apart, without opening it; of entries that are no files below a root only
+// size and time are known.
+func (e *Entry) Mark() (tree.Mark, error) {
+	if e.dir != nil {
+		return e.dir.Mark(e.Path)
+	}
+	if e.root == nil {
+		return tree.Mark{Size: e.Size, Modified: e.Modified.UnixNano()}, nil
+	}
+	at, err := e.root.Lstat(e.Path)
+	if err != nil {
+		return tree.Mark{}, err
+	}
+	return tree.MarkOf(at), nil
+}
+
 // Release releases the directory that a walk with Hold keeps open for the entry. It may be called again.
 func (e *Entry) Release() {
 	if e.dir != nil {
@@ -103,6 +119,28 @@ func (l Location) List(
 
 // Name returns the name of the location.
 func (l Location) Name() string { return l.Place.Name(l.Path) }
+
+// Dir returns the directory of the root that the location is below; ok is false in other places.
+func (l Location) Dir() (dir string, ok bool) {
+	if p, ok := l.Place.(rootPlace); ok {
+		return p.root.Dir(), true
+	}
+	return "", false
+}
+
+// Created returns when the file at a path was created; [errors.ErrUnsupported] if the system does not know.
+func (l Location) Created(path string) (time.Time, error) {
+	p, ok := l.Place.(rootPlace)
+	if !ok {
+		return time.Time{}, errors.ErrUnsupported
+	}
+	f, _, err := p.root.OpenFile(path)
+	if err != nil {
+		return time.Time{}, p.nameError(err)
+	}
+	defer func() { _ = f.Close() }()
+	return tree.Created(f)
+}
 
 // MissingRoots lets a call on several roots continue if one of them was removed: it reports the root and drops the
 // error, unless no root is left.

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 	"github.com/mcp-funnel/mcp-funnel/tools/documents"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
@@ -39,6 +40,7 @@ type App struct {
 	Log     *slog.Logger
 
 	Investigator *investigate.Investigator
+	Asker        *ask.Asker
 }
 
 // Open wires an app. If local is true its callers are on this machine, and receipts may name the data file. If the
@@ -72,8 +74,10 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 	}
 	a.Shell = s.NewShell(o, a.Store)
 	a.Investigator = a.newInvestigator(o, traceDir, s.Masker().Holds)
+	a.Asker = a.newAsker(o)
 	a.Catalog = server.Catalog(server.Parts{
-		JQ: o.JQ, Shell: a.Shell, Documents: s.Documents(), Investigator: a.Investigator, Toolsets: s.ToolsetNames(),
+		JQ: o.JQ, Shell: a.Shell, Documents: s.Documents(), Investigator: a.Investigator, Asker: a.Asker,
+		Toolsets: s.ToolsetNames(),
 	})
 	if a.Sources, err = s.OpenRoots(a.Store, a.places(observations.Local)...); err != nil {
 		a.Close()
@@ -202,6 +206,15 @@ func (a *App) newInvestigator(
 		options.Store, options.ReadOnly = a.Store.Dir(), a.Store.Unwritable()
 	}
 	return investigate.New(options)
+}
+
+// newAsker returns what answers questions.
+func (a *App) newAsker(o Options) *ask.Asker {
+	options := ask.Options{Slice: o.Shell.Slice}
+	if a.Store != nil {
+		options.Store, options.ReadOnly = a.Store.Dir(), a.Store.Unwritable()
+	}
+	return ask.New(options)
 }
 
 // Caller returns the command line as one who looks at investigations.

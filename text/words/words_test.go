@@ -1,0 +1,48 @@
+package words
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestTerms(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                              "",
+		"Revenue targets: Project":      "revenu target project",
+		"HTTPServer readAll read_all":   "http server read all read all",
+		"newHTTP2Server XMLHttpRequest": "new http2 server xml http request",
+		"$450,000 450000 1.234.567":     "450000 450000 1234567",
+		"3.14 v1.2.3 12,34":             "3 14 v1 2 3 12 34",
+		"Führung naïve Straße Ørsted":   "fuhrung naiv strass orst",
+		"東京で会議":                         "東 京 で 会 議",
+		"don't a\xffb":                  "don t a b",
+		"QUARTERLY 2026-03-01":          "quarter 2026 03 01",
+	} {
+		if got := strings.Join(Terms(text), " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := Terms(strings.Repeat("é", 100)); len(got) != 1 || len(got[0]) > maxTerm {
+		t.Errorf("a long word: %q", got)
+	}
+}
+
+func FuzzEach(f *testing.F) {
+	f.Add("HTTPServer 1,234 Führung 東京 \xff\xfe é")
+	f.Fuzz(func(t *testing.T, text string) {
+		terms := Terms(text)
+		for _, term := range terms {
+			if term == "" || strings.ContainsAny(term, " \n\"") || utf8.ValidString(text) && !utf8.ValidString(term) {
+				t.Errorf("%q of %q", term, text)
+			}
+		}
+		if again := Terms(strings.ToLower(strings.Join(terms, " "))); len(again) < len(terms)/2 {
+			t.Errorf("%q, again %q", terms, again)
+		}
+		if !slices.Equal(terms, Terms(text)) {
+			t.Error("not the same twice")
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package ask
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
+)
+
+// Prefix begins the name of an answer.
+const Prefix = "ans:"
+
+const (
+	historyTurns = 2                   // earlier questions that a follow-up has at hand
+	maxAge       = 30 * 24 * time.Hour // of an answer
+	maxAnswer    = 1 << 20             // bytes of one
+	keptFacts    = 200                 // facts of one; all are in its observation
+	pruneEvery   = time.Hour
+)
+
+// turn is one question and its answer.
+type turn struct {
+	Question string `json:"question"`
+	ReadAs   string `json:"read_as"`
+	Answer   string `json:"answer"`
+}
+
+// kept is an answer as it is stored: answers/<id>.json.
+type kept struct {
+	ID       string       `json:"id"`
+	Owner    string       `json:"owner"`
+	Path     string       `json:"path,omitempty"`
+	Question string       `json:"question"`
+	ReadAs   string       `json:"read_as"`
+	By       string       `json:"by"`
+	Answer   string       `json:"answer"`
+	Steps    []Step       `json:"steps"`
+	Facts    []facts.Fact `json:"facts"`
+	Coverage Coverage     `json:"coverage"`
+	History  []turn       `json:"history"`
+	At       time.Time    `json:"at"`
+}
+
+// parseAnswer returns the ID in the name of an answer.
+func parseAnswer(name string) (string, error) {
+	id, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(name)), Prefix)
+	if ok {
+		if parsed, err := observations.ParseID(observations.Prefix + id); err == nil {
+			return string(parsed), nil
+		}
+	}
+	return "", errors.New("after is ans: and 12 characters, as an answer of ask named it; leave it out for a new question")
+}
+
+// errUnknown is the error for an answer that is missing, another identity's or too old.
+var errUnknown = errors.New("unknown answer, or older than 30 days; ask without after")
+
+func (k *Asker) answers() string { return filepath.Join(k.options.Store, "answers") }
+
+// recall reads an answer.
+func (k *Asker) recall(owner, id string) (a kept, err error) {
+	if k.options.Store == "" {
+		return a, errors.New("no store could be opened, so no answers are kept; ask without after")
+	}
+	dir, err := osfile.OpenDir(k.answers())
+	if err != nil {
+		return a, errUnknown
+	}
+	defer func() { _ = dir.Close() }()
+	b, err := osfile.ReadIn(dir, id+".json", maxAnswer)
+	if err != nil || json.Unmarshal(b, &a) != nil || a.Owner != owner || time.Since(a.At) > maxAge {
+		return kept{}, errUnknown
+	}
+	return a, nil
+}
+
+// keep stores an answer and its facts. What cannot be kept is noted.
+func (q *question) keep(r *Result) error {
+	q.keepFacts(r)
+	o := q.k.options
+	if o.Store == "" || o.ReadOnly != nil {
+		return nil
+	}
+	a := kept{
+		ID: string(observations.RandomID()), Owner: q.caller.Owner, Path: q.args.Path, Question: r.Question, ReadAs: r.ReadAs,
+		By: r.By, Answer: r.Answer, Steps: r.Steps, Facts: r.Facts[:min(len(r.Facts), keptFacts)], Coverage: r.Coverage,
+		History: q.before, At: time.Now().UTC(),
+	}
+	a.Coverage.NotSearchable, a.Coverage.Missing = nil, nil
+	b, err := json.Marshal(a)
+	if err == nil {
+		err = q.k.write(a.ID, b)
+	}
+	if err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("the answer is not kept, it has no follow-up: %v", err))
+		return nil //nolint:nilerr // the note says it
+	}
+	r.ID = Prefix + a.ID
+	return nil
+}
+
+// write stores an answer, and removes old ones now and then.
+func (k *Asker) write(id string, b []byte) error {
+	if err := os.Mkdir(k.answers(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	dir, err := osfile.OpenDir(k.answers())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	k.prune(dir)
+	return osfile.ReplaceIn(dir, id+".json", "tmp-"+id, b)
+}
+
+// prune removes answers that are older than 30 days, at most once an hour.
+func (k *Asker) prune(dir *os.Root) {
+	const stamp = "pruned"
+	if at, err := dir.Stat(stamp); err == nil && time.Since(at.ModTime()).Abs() < pruneEvery {
+		return
+	}
+	_ = osfile.ReplaceIn(dir, stamp, "tmp-"+stamp, nil)
+	names, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, e := range names {
+		if at, err := e.Info(); err == nil && time.Since(at.ModTime()) > maxAge {
+			_ = dir.Remove(e.Name())
+		}
+	}
+}

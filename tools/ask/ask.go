@@ -1,0 +1,218 @@
+// Package ask has the tool ask: a question in plain words gets the lines of files that answer it, and what was not
+// covered; a question about files gets the number or the list. No model takes part unless an endpoint is given.
+//
+// router reads the question, index finds passages by their words, and facts takes the lines from them.
+package ask
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/router"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// Toolset is the name of this package's toolset.
+const Toolset = "answers"
+
+// Limits of arguments.
+const (
+	defaultTop  = 5
+	maxTop      = 50
+	maxQuestion = 2000 // bytes
+)
+
+// Options of New.
+type Options struct {
+	Store    string        // directory of the store; "": indexes are kept in memory, and there are no follow-ups
+	ReadOnly error         // why the store cannot be written; as without one
+	Slice    time.Duration // a call answers within it; 45 s
+}
+
+// Asker answers questions. It is safe for concurrent use.
+type Asker struct{ options Options }
+
+// New returns an Asker. It opens nothing.
+func New(o Options) *Asker {
+	o.Slice = cmp.Or(o.Slice, 45*time.Second)
+	return &Asker{o}
+}
+
+// Args are the arguments of the tool.
+type Args struct {
+	Question string `json:"question" help:"Question in plain words, on what files say or on the files themselves."`
+	Path     string `json:"path,omitempty" jsonschema:"directory, file, glob, obs: or inv:ID" help:"Where to look: a directory, a file, a glob, obs:, obs:ID or inv:ID. Default: all roots."`
+	Top      int    `json:"top,omitempty" jsonschema:"passages, 5" help:"How many passages to take facts from, 1 to 50. Default: 5."`
+	After    string `json:"after,omitempty" jsonschema:"ans:ID" help:"The answer that this question follows: ans:ID."`
+}
+
+// Check implements [tools.Checker].
+func (a Args) Check() error {
+	switch {
+	case strings.TrimSpace(a.Question) == "":
+		return errors.New("question is empty: ask in plain words, such as \"when does the lease end?\"")
+	case len(a.Question) > maxQuestion:
+		return fmt.Errorf("question has %d bytes; at most %d: ask one thing", len(a.Question), maxQuestion)
+	case a.Top < 0 || a.Top > maxTop:
+		return fmt.Errorf("top is %d; it must be from 1 to %d", a.Top, maxTop)
+	}
+	if a.After != "" {
+		_, err := parseAnswer(a.After)
+		return err
+	}
+	return nil
+}
+
+// Tool returns the tool ask. That of a nil Asker can be listed, but not called.
+func (k *Asker) Tool() tools.Tool {
+	if k == nil {
+		k = New(Options{})
+	}
+	return tools.New(tools.Tool{
+		Name:  "ask",
+		Title: "Ask the files",
+		Description: "Facts with file and line from text, code, docx, pdf, mail and spreadsheets, or \"all of …\", in one call, and " +
+			"what was not covered. Also counts and lists files. after is kept for 30 days.",
+		Effect:  tools.Writes,
+		Paged:   true,
+		Toolset: Toolset,
+	}, k.run)
+}
+
+func (k *Asker) run(ctx context.Context, a Args, in tools.Input, out tools.Output) error {
+	r, err := k.Ask(ctx, a, Caller{
+		Sources: in.Sources, Owner: in.Owner, Mask: in.Mask, Progress: out.Progress, Note: out.Note, Keep: out.Store,
+	})
+	if err != nil {
+		return err
+	}
+	out.Attach(r.brief())
+	count := func(text string) int {
+		c := in.NewTokenCounter()
+		_, _ = c.Write([]byte(text)) // never fails
+		n, _ := c.Total()
+		return int(n)
+	}
+	return out.Page().Text([]byte(r.Text(count)))
+}
+
+// Caller is who asks.
+type Caller struct {
+	Sources  source.Set
+	Owner    string
+	Mask     func(string) string                       // of secrets in what is stored; nil: none
+	Progress func(done, total int64, message string)   // nil: none
+	Note     func(string)                              // nil: none
+	Keep     func(tools.Stored) (id string, err error) // stores all facts as an observation; nil: they are not kept
+}
+
+// Ask answers a question.
+func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
+	if err := a.Check(); err != nil {
+		return nil, err
+	}
+	q := &question{
+		k: k, ctx: ctx, caller: c, args: a, top: cmp.Or(a.Top, defaultTop),
+		deadline: time.Now().Add(k.options.Slice * 8 / 10),
+		text:     strings.Join(strings.Fields(content.Visible(a.Question, false)), " "),
+	}
+	if err := q.follow(); err != nil {
+		return nil, err
+	}
+	if err := q.gather(); err != nil {
+		return nil, err
+	}
+	defer q.close()
+	q.route = router.Read(q.readAs)
+	r := &Result{
+		Question: q.text, ReadAs: q.readAs, Tool: q.route.Tool, By: "facts", Facts: []facts.Fact{},
+		Coverage: Coverage{NotSearchable: []Unsearchable{}, Missing: []string{}},
+	}
+	if err := q.answer(r); err != nil {
+		return nil, err
+	}
+	r.Notes = q.notes
+	return r, q.keep(r)
+}
+
+// question is one call.
+type question struct {
+	k        *Asker
+	ctx      context.Context
+	caller   Caller
+	args     Args
+	top      int
+	deadline time.Time // for building indexes
+
+	text   string // the question in one line
+	readAs string // with the words of the one before, if it follows one
+	before []turn
+	route  router.Route
+	places []*corpus
+	notes  []string
+
+	changed   int // passages whose file changed during the call
+	withFacts map[*file]bool
+}
+
+// note adds a line that the answer shows.
+func (q *question) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != "" {
+		q.notes = append(q.notes, text)
+	}
+}
+
+func (q *question) progress(done, total int64, message string) {
+	if q.caller.Progress != nil {
+		q.caller.Progress(done, total, message)
+	}
+}
+
+// follow reads the answer that this question follows.
+func (q *question) follow() error {
+	q.readAs = q.text
+	if q.args.After == "" {
+		return nil
+	}
+	id, err := parseAnswer(q.args.After)
+	if err != nil {
+		return err
+	}
+	last, err := q.k.recall(q.caller.Owner, id)
+	if err != nil {
+		return fmt.Errorf("after: %s: %w", q.args.After, err)
+	}
+	q.before = append(last.History, turn{last.Question, last.ReadAs, last.Answer})
+	if len(q.before) > historyTurns {
+		q.before = q.before[len(q.before)-historyTurns:]
+	}
+	if router.IsFollowUp(q.text) {
+		if more := router.ContentWords(last.ReadAs); len(more) > 0 {
+			q.readAs = q.text + " (" + strings.Join(more, " ") + ")"
+		}
+	}
+	if q.args.Path == "" {
+		q.args.Path = last.Path
+	}
+	return nil
+}
+
+// indexFile returns the file of a root's index, or that of one in memory.
+func (k *Asker) indexFile(dir string) string {
+	if dir == "" || k.options.Store == "" || k.options.ReadOnly != nil {
+		return index.Memory
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(k.options.Store, "index", hex.EncodeToString(sum[:])+".db")
+}

@@ -1,0 +1,219 @@
+package ask
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// Limits of what is read.
+const (
+	maxFile  = 64 << 20 // bytes of a file that is indexed
+	maxTexts = 500      // observations that are scanned
+)
+
+// corpus is what a question is asked of, in one place: its files, and their index.
+type corpus struct {
+	at     source.Location
+	index  *index.Index
+	files  []*file
+	byPath map[string]*file
+	status index.Status
+	texts  map[string][]byte // of files, while this call lasts
+}
+
+// file is one file of a corpus.
+type file struct {
+	index.File
+	Name     string // as a call names it
+	Modified time.Time
+	at       *corpus
+}
+
+// gather lists the files that the question is asked of.
+func (q *question) gather() error {
+	name := q.args.Path
+	var walk tree.Options
+	var at []source.Location
+	var err error
+	if tree.IsGlob(name) {
+		at, walk, err = q.caller.Sources.LocateGlob(q.ctx, name)
+	} else {
+		at, err = q.caller.Sources.Locate(q.ctx, name)
+	}
+	if err != nil {
+		return fmt.Errorf("path: %w", err)
+	}
+	missing := q.caller.Sources.CheckRoots(at, func(text string) { q.note("%s", text) })
+	walk.Hold, walk.Stat = true, true
+	walk.Progress = func(r tree.Report) { q.progress(r.Files, 0, "listing files") }
+	for _, l := range at {
+		c := &corpus{at: l, byPath: map[string]*file{}, texts: map[string][]byte{}}
+		report, err := l.List(q.ctx, source.ListOptions{Walk: walk, Newest: true}, func(e source.Entry) error {
+			defer e.Release()
+			if e.Type != tree.File {
+				return nil
+			}
+			if !e.IsFile() && len(c.files) == maxTexts {
+				q.note("only the newest %d texts of %s are searched", maxTexts, l.Name())
+				return tree.SkipAll
+			}
+			m, err := e.Mark()
+			if err != nil { // it was removed meanwhile
+				return nil //nolint:nilerr // as above
+			}
+			f := &file{
+				File: index.File{Path: e.Path, Mark: index.MarkText(m), Size: m.Size}, Name: e.Name(),
+				Modified: time.Unix(0, m.Modified), at: c,
+			}
+			c.files = append(c.files, f)
+			c.byPath[f.Path] = f
+			return nil
+		})
+		if err := missing.Check(l, err); err != nil {
+			return err
+		}
+		if report.Unreadable > 0 {
+			q.note("%s could not be read", content.Plural(report.Unreadable, "directory", "directories"))
+		}
+		q.note("%s", source.StoreNote(report))
+		q.places = append(q.places, c)
+	}
+	return nil
+}
+
+func (q *question) close() {
+	for _, c := range q.places {
+		if c.index != nil {
+			_ = c.index.Close()
+		}
+	}
+}
+
+// refresh brings the indexes up to date, as far as the time allows.
+func (q *question) refresh() error {
+	for _, c := range q.places {
+		file := index.Memory
+		if dir, ok := c.at.Dir(); ok {
+			file = q.k.indexFile(dir)
+		}
+		if file == index.Memory && q.k.options.ReadOnly != nil {
+			q.note("the store can only be read: the index was made for this call alone")
+		}
+		var err error
+		if c.index, err = index.Open(q.ctx, file); err != nil && file != index.Memory {
+			q.note("the index cannot be kept (%s): it was made for this call alone", content.ClipBytes(err.Error(), 120))
+			c.index, err = index.Open(q.ctx, index.Memory)
+		}
+		if err != nil {
+			return err
+		}
+		files := make([]index.File, len(c.files))
+		for i, f := range c.files {
+			files[i] = f.File
+		}
+		c.status, err = c.index.Refresh(q.ctx, files, index.Options{
+			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline, Read: c.read,
+			Progress: func(done, total int64, file string) {
+				q.progress(done>>10, total>>10, "indexing "+content.ClipBytes(file, 80))
+			},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads a file for the index.
+func (c *corpus) read(ctx context.Context, f index.File) (index.Text, error) {
+	body, kind, why := c.text(ctx, f)
+	if why != "" {
+		return index.Text{Why: why}, ctx.Err()
+	}
+	sum := sha256.Sum256(body)
+	return index.Text{
+		Body: body, Hash: hex.EncodeToString(sum[:]), Chunks: index.Chunks(ctx, f.Path, kind, body),
+	}, ctx.Err()
+}
+
+// text returns the text of a file in UTF-8, or why it has none.
+func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind content.Kind, why string) {
+	if f.Size > maxFile {
+		return nil, "", fmt.Sprintf("larger than %d MiB", maxFile>>20)
+	}
+	src, err := c.at.Place.Open(ctx, f.Path)
+	if err != nil {
+		return nil, "", unreadable(err)
+	}
+	defer func() { _ = src.Close() }()
+	if src.Binary() || src.Kind() == content.Binary {
+		return nil, "", "binary"
+	}
+	r, err := src.Text()
+	if err == nil {
+		body, err = io.ReadAll(io.LimitReader(r, 2*maxFile))
+	}
+	if err != nil {
+		return nil, "", unreadable(err)
+	}
+	return body, src.Kind(), ""
+}
+
+// unreadable words why a file cannot be read, without its name.
+func unreadable(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "no permission"
+	case errors.Is(err, fs.ErrNotExist):
+		return "removed meanwhile"
+	}
+	return "unreadable: " + content.ClipBytes(strings.ReplaceAll(err.Error(), "\n", " "), 100)
+}
+
+// passage returns a part of a file's text; ok is false if the file is no longer as it was indexed.
+func (c *corpus) passage(ctx context.Context, h index.Hit) (text string, ok bool) {
+	f := c.byPath[h.Path]
+	if f == nil || f.Mark != h.Mark {
+		return "", false
+	}
+	if body, has := c.texts[h.Path]; has {
+		return string(body[min(h.Start, int64(len(body))):min(h.End, int64(len(body)))]), true
+	}
+	src, err := c.at.Place.Open(ctx, h.Path)
+	if err != nil {
+		return "", false
+	}
+	defer func() { _ = src.Close() }()
+	if _, below := c.at.Dir(); below && (src.Size != f.Size || !src.Modified.Equal(f.Modified)) {
+		return "", false
+	}
+	if !src.Plain() { // positions are those of the decoded text
+		body, _, why := c.text(ctx, f.File)
+		if why != "" {
+			return "", false
+		}
+		c.texts[h.Path] = body
+		return c.passage(ctx, h)
+	}
+	b := make([]byte, h.End-h.Start)
+	if _, err := src.ReadAt(b, h.Start); err != nil && !errors.Is(err, io.EOF) {
+		return "", false
+	}
+	return string(b), true
+}
+
+// Ext returns the extension of a file in lower case without the dot.
+func (f *file) ext() string { return strings.ToLower(strings.TrimPrefix(path.Ext(f.Path), ".")) }

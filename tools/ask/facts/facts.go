@@ -1,0 +1,289 @@
+// Package facts takes from a passage the lines that answer a question: sentences, key–value lines and rows of tables,
+// with the words of the question or with what it asks for. No model takes part.
+package facts
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/words"
+)
+
+// Limits.
+const (
+	maxFacts = 5   // of one passage
+	maxText  = 300 // bytes of a fact
+	maxList  = 8   // items of a list that are joined to its heading
+)
+
+// Fact is a part of a file that bears on a question.
+type Fact struct {
+	File  string  `json:"file"`
+	From  int     `json:"-"` // lines, from 1
+	To    int     `json:"-"`
+	Lines string  `json:"lines"` // "14", "21-23", or a place in a document: "page 3"
+	Score float64 `json:"score"`
+	Text  string  `json:"text"`
+}
+
+// Passage is what facts are taken from: whole lines of a file.
+type Passage struct {
+	File    string
+	Line    int // the number of its first line
+	Text    string
+	Heading string // above it; of a table, its header
+	Table   bool
+	Code    bool
+}
+
+// Asked is the kind of thing that a question asks for.
+type Asked int
+
+// The kinds.
+const (
+	Anything Asked = iota
+	Amount
+	Date
+	Name
+	Count
+)
+
+// Query is a question as facts are compared with it.
+type Query struct {
+	Terms map[string]float64 // the terms of its content words, and how rare each is: 1 and more
+	Asked Asked
+}
+
+// total returns the weight of all terms.
+func (q Query) total() (sum float64) {
+	for _, w := range q.Terms {
+		sum += w
+	}
+	return sum
+}
+
+// Covered returns the share of a question's terms, by weight, that a text has.
+func (q Query) Covered(text string) float64 {
+	found := map[string]bool{}
+	words.Each(text, func(term string) {
+		if _, ok := q.Terms[term]; ok {
+			found[term] = true
+		}
+	})
+	var sum float64
+	for term := range found {
+		sum += q.Terms[term]
+	}
+	if all := q.total(); all > 0 {
+		return sum / all
+	}
+	return 0
+}
+
+// asking are the words by which a folded question shows what it asks for, in English, German, French and Spanish.
+var asking = []struct {
+	asked Asked
+	is    *regexp.Regexp
+}{
+	{Date, regexp.MustCompile(`\b(when|(what|which) (date|day|year)|deadline|due|until|wann|welche[ms] (datum|tag|jahr)|frist` +
+		`|fallig|quand|quelle date|echeance|cuando|que fecha|vencimiento)\b`)},
+	{Count, regexp.MustCompile(`\b(how many|number of|wie ?viele|anzahl|combien de|nombre de|cuantos|cuantas|numero de)\b`)},
+	{Amount, regexp.MustCompile(`\b(how (much|large|big|high|expensive)|price|costs?|amount|total|budget|revenue|salary|fees?` +
+		`|sum|paid|wie (viel|hoch|teuer)|preis|kosten|betrag|summe|gehalt|umsatz|combien|prix|cout|montant|salaire|cuanto` +
+		`|cuanta|precio|coste|costo|importe|monto|salario)\b`)},
+	{Name, regexp.MustCompile(`\b(who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes)\b`)},
+}
+
+// Wants returns what a question asks for.
+func Wants(question string) Asked {
+	question = words.Fold(question)
+	for _, a := range asking {
+		if a.is.MatchString(question) {
+			return a.asked
+		}
+	}
+	return Anything
+}
+
+var (
+	amount = regexp.MustCompile(`[$€£¥]\s?\d|\d\s?[$€£¥%]|\d[\d.,' ]*\s?(EUR|USD|GBP|CHF|JPY|dollars?|euros?)\b` +
+		`|\b(EUR|USD|GBP|CHF|JPY)\s?\d`)
+	date = regexp.MustCompile(`(?i)\b\d{4}-\d\d?-\d\d?\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b|\b\d{1,2}(st|nd|rd|th|\.)? ` +
+		`(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez|janv|févr|avr|juin|juil|août|déc|ene|abr|ago|dic)` +
+		`|\b(january|february|march|april|june|july|august|september|october|november|december) \d`)
+	number = regexp.MustCompile(`\d`)
+	person = regexp.MustCompile(`\p{Lu}\p{Ll}+([ -]\p{Lu}\p{Ll}+)+|@\w`)
+)
+
+// has reports whether a text has what is asked for.
+func (a Asked) has(text string) bool {
+	switch a {
+	case Amount:
+		return amount.MatchString(text) || number.MatchString(text)
+	case Date:
+		return date.MatchString(text)
+	case Count:
+		return number.MatchString(text)
+	case Name:
+		return person.MatchString(text)
+	}
+	return false
+}
+
+// unit is a part of a passage that can be a fact.
+type unit struct {
+	from, to int // lines of the passage, from 0
+	text     string
+}
+
+// Extract returns the facts of a passage, in the order of its lines: at most five, the best ones.
+func Extract(q Query, p Passage) []Fact {
+	var list []Fact
+	about := q.Covered(p.Heading) // what is above the lines is about them all
+	for _, u := range units(p) {
+		covered := q.Covered(u.text)
+		asked := q.Asked.has(u.text)
+		if covered == 0 && (!asked || q.Covered(p.Text)+about < 0.5) {
+			continue
+		}
+		score := covered + about/4
+		if asked {
+			score += 0.3
+		}
+		if covered > 0 { // of two lines with the same words the shorter one is to the point
+			score += 0.1 / math.Sqrt(float64(1+len(u.text)/80))
+		}
+		text := u.text
+		if p.Table && p.Heading != "" {
+			text = p.Heading + " » " + text
+		}
+		list = append(list, Fact{
+			File: p.File, From: p.Line + u.from, To: p.Line + u.to, Score: score, Text: content.ClipEnd(text, maxText),
+		})
+	}
+	best := slices.Clone(list)
+	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(b.Score, a.Score) })
+	if len(best) > maxFacts {
+		best = best[:maxFacts]
+	}
+	if len(best) > 0 { // what has far fewer of the words says nothing of the question
+		best = slices.DeleteFunc(best, func(f Fact) bool { return f.Score < best[0].Score/2 })
+	}
+	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(a.From, b.From) })
+	return best
+}
+
+// units cuts a passage into rows, key–value lines, list items with their heading, and sentences.
+func units(p Passage) (all []unit) {
+	lines := strings.Split(strings.TrimRight(p.Text, "\n"), "\n")
+	for n := 0; n < len(lines); n++ {
+		line := plain(lines[n])
+		switch {
+		case line == "":
+		case p.Table, p.Code:
+			all = append(all, unit{n, n, line})
+		case strings.HasSuffix(line, ":"): // the heading of a list
+			to, text := n, line
+			for m := n + 1; m < len(lines) && m <= n+maxList && isItem(lines[m]); m++ {
+				item := plain(lines[m])
+				all = append(all, unit{m, m, item})
+				to, text = m, text+separator(text)+item
+			}
+			all = append(all, unit{n, to, text})
+			n = to
+		case isAlone(lines[n], line):
+			all = append(all, unit{n, n, line})
+		default:
+			n = sentences(lines, n, &all)
+		}
+	}
+	return all
+}
+
+func separator(text string) string {
+	if strings.HasSuffix(text, ":") {
+		return " "
+	}
+	return ", "
+}
+
+// plain returns a line without the marks of Markdown and lists at its begin, and with single blanks.
+func plain(line string) string {
+	line = strings.Join(strings.Fields(line), " ")
+	return strings.TrimSpace(strings.TrimLeft(line, "#>*-•· "))
+}
+
+// isItem reports whether a line is an item of a list or an indented line.
+func isItem(line string) bool {
+	bare := strings.TrimSpace(line)
+	if bare == "" {
+		return false
+	}
+	return line[0] == ' ' || line[0] == '\t' || strings.ContainsAny(bare[:1], "-*•·+") ||
+		bare[0] >= '0' && bare[0] <= '9' && strings.ContainsAny(bare[:min(len(bare), 4)], ".)")
+}
+
+// keyValue matches "Total Budget: $450,000", "name = value" and "| a | b |".
+var keyValue = regexp.MustCompile(`^[\p{L}\d][^.!?]{0,60}?(: |:$| = |\t)|^\||  +\S.*  +\S`)
+
+// isAlone reports whether a line is a unit by itself: a key with its value, a heading, an item of a list.
+func isAlone(raw, line string) bool {
+	return keyValue.MatchString(line) || strings.HasPrefix(strings.TrimSpace(raw), "#") || isItem(raw)
+}
+
+// sentences takes the sentences of a paragraph that begins at a line, and returns its last line.
+func sentences(lines []string, n int, all *[]unit) int {
+	from, text := n, ""
+	last := n
+	for m := n; m < len(lines); m++ {
+		line := plain(lines[m])
+		if line == "" || m > n && isAlone(lines[m], line) {
+			break
+		}
+		last = m
+		for line != "" {
+			end := sentenceEnd(line)
+			if text == "" {
+				from = m
+			}
+			text = strings.TrimSpace(text + " " + line[:end])
+			if end < len(line) || endsSentence(line) || len(text) > maxText {
+				*all = append(*all, unit{from, m, text})
+				text = ""
+			}
+			line = strings.TrimSpace(line[end:])
+		}
+	}
+	if text != "" {
+		*all = append(*all, unit{from, last, text})
+	}
+	return last
+}
+
+// sentenceEnd returns where the first sentence of a line ends, which may be the end of the line.
+func sentenceEnd(line string) int {
+	for i, r := range line {
+		if !strings.ContainsRune(".!?。！？", r) {
+			continue
+		}
+		after := line[i+utf8.RuneLen(r):]
+		if r >= 0x3000 {
+			return i + utf8.RuneLen(r)
+		}
+		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, " "))
+		word := line[strings.LastIndexByte(line[:i], ' ')+1 : i]
+		// "Dr. Weber" and "e.g. this" are no ends; a number such as "3." at a line's begin is none either
+		if strings.HasPrefix(after, " ") && len(word) > 2 && (unicode.IsUpper(next) || unicode.IsDigit(next)) {
+			return i + 1
+		}
+	}
+	return len(line)
+}
+
+func endsSentence(line string) bool { return strings.ContainsAny(line[len(line)-1:], ".!?") }

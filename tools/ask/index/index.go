@@ -1,0 +1,212 @@
+// Package index finds passages of files by their words: a full-text index in SQLite (FTS5), one database for a root.
+//
+// The index has the terms of passages and where they are, and no text: a passage is read from its file. It is a cache:
+// if it is damaged, of another version or missing, it is built again.
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite" // also registers the driver
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+)
+
+// version changes with the tables, the terms and the way in which texts are cut.
+const version = 1
+
+// weights of the fields in BM25: the path, the name of the file, the heading, and the text.
+const weights = "2.0, 3.0, 4.0, 1.0"
+
+// schema of a database. Times and sizes are those of [tree.Mark]. files.why says why a file has no passages; "" if it
+// has, or is empty. The text of fts is not stored (content=”), only its terms.
+const schema = `
+CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mark TEXT NOT NULL, hash TEXT NOT NULL,
+	bytes INTEGER NOT NULL, why TEXT NOT NULL);
+CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
+	line INTEGER NOT NULL, code INTEGER NOT NULL, heading TEXT NOT NULL);
+CREATE INDEX chunks_file ON chunks (file);
+CREATE VIRTUAL TABLE fts USING fts5 (path, name, heading, body, content='', contentless_delete=1, tokenize='unicode61');
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (fts, row);
+`
+
+// Index is the index of one root. It is safe for concurrent use, also by several processes.
+type Index struct {
+	db   *sql.DB
+	file string
+}
+
+// Memory is the name of an index that is kept in memory.
+const Memory = ":memory:"
+
+// Open opens the index in a file, and makes it if it is missing, damaged or of another version.
+func Open(ctx context.Context, file string) (*Index, error) {
+	if file == Memory {
+		return open(ctx, file)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	x, err := open(ctx, file)
+	if isDamaged(err) {
+		if err := remove(file); err != nil {
+			return nil, err
+		}
+		x, err = open(ctx, file)
+	}
+	return x, err
+}
+
+// errVersion is the error for an index of another version.
+var errVersion = errors.New("the index is of another version")
+
+func open(ctx context.Context, file string) (*Index, error) {
+	if file != Memory {
+		f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would let others read it
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
+	pragmas := "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+		"&_pragma=temp_store(MEMORY)&_pragma=cache_size(-16000)&_txlock=immediate"
+	db, err := sql.Open("sqlite", "file:"+escaped.Replace(file)+pragmas)
+	if err != nil {
+		return nil, err
+	}
+	if db.SetMaxOpenConns(4); file == Memory {
+		db.SetMaxOpenConns(1) // each connection would have a database of its own
+	}
+	x := &Index{db: db, file: file}
+	if err := x.prepare(ctx); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// escaped makes a path one of a URI, as SQLite reads the name of a database.
+var escaped = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
+
+// prepare makes the tables of a new database, and checks the version of an old one.
+func (x *Index) prepare(ctx context.Context) error {
+	return x.write(ctx, func(tx *sql.Tx) error {
+		var v int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil || v == version {
+			return err
+		}
+		if v != 0 {
+			return errVersion
+		}
+		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", version))
+		return err
+	})
+}
+
+// write runs do in one transaction.
+func (x *Index) write(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := x.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// isDamaged reports whether an index has to be made again.
+func isDamaged(err error) bool {
+	if errors.Is(err, errVersion) {
+		return true
+	}
+	if s, ok := errors.AsType[*sqlite.Error](err); ok {
+		code := s.Code() & 0xff
+		return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || code == sqlite3.SQLITE_ERROR
+	}
+	return false
+}
+
+func remove(file string) error {
+	var failed error
+	for _, f := range []string{file, file + "-wal", file + "-shm"} {
+		if err := os.Remove(f); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// Close closes the index.
+func (x *Index) Close() error { return x.db.Close() }
+
+// Hit is a passage that has words of a question.
+type Hit struct {
+	Path string // of the file, as it was given
+	Mark string // of the file's version; see [MarkText]
+	Chunk
+	Score float64 // BM25, the higher the better
+}
+
+// Search returns the passages below a directory ("." for all) that have any of the terms, the best first.
+func (x *Index) Search(ctx context.Context, terms []string, below string, limit int) ([]Hit, error) {
+	if len(terms) == 0 {
+		return nil, nil
+	}
+	query := `"` + strings.Join(terms, `" OR "`) + `"` // terms have no quotes
+	from := "FROM fts JOIN chunks c ON c.id = fts.rowid JOIN files f ON f.id = c.file WHERE fts MATCH ?"
+	args := []any{query}
+	if below != "." && below != "" {
+		from += " AND (f.path = ? OR f.path >= ? AND f.path < ?)"
+		args = append(args, below, below+"/", below+"0") // 0 follows /
+	}
+	rows, err := x.db.QueryContext(ctx, "SELECT f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading, bm25(fts, "+
+		weights+") score "+from+" ORDER BY score LIMIT ?", append(args, limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("search the index: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var hits []Hit
+	for rows.Next() {
+		var h Hit
+		if err := rows.Scan(&h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, &h.Score); err != nil {
+			return nil, err
+		}
+		h.Score = -h.Score // FTS5 has the best lowest
+		hits = append(hits, h)
+	}
+	return hits, rows.Err()
+}
+
+// MarkText returns a mark as the index keeps it.
+func MarkText(m tree.Mark) string {
+	return fmt.Sprintf("%x.%x.%x.%x", m.Size, m.Modified, m.Changed, m.Inode)
+}
+
+// Rarity returns how rare each term is: the logarithm of the share of passages that have it, 1 for the most common.
+func (x *Index) Rarity(ctx context.Context, terms []string) (map[string]float64, error) {
+	var all float64
+	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&all); err != nil {
+		return nil, fmt.Errorf("read the index: %w", err)
+	}
+	rare := map[string]float64{}
+	for _, term := range terms {
+		var having float64
+		err := x.db.QueryRowContext(ctx, "SELECT doc FROM vocabulary WHERE term = ?", term).Scan(&having)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, fmt.Errorf("read the index: %w", err)
+		}
+		rare[term] = 1 + math.Log((all+1)/(having+1))
+	}
+	return rare, nil
+}

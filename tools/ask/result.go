@@ -1,0 +1,214 @@
+package ask
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
+)
+
+// Result is an answer. Its lists are whole; [Result.Text] shows a part of them.
+type Result struct {
+	ID          string       `json:"id"` // ans:ID for follow-ups; "" if it is not kept
+	Question    string       `json:"question"`
+	ReadAs      string       `json:"read_as"` // with the words of the question before, if it follows one
+	Tool        string       `json:"tool"`    // the function that answered
+	Arguments   any          `json:"arguments"`
+	By          string       `json:"by"` // facts, files, or "model NAME"
+	Answer      string       `json:"answer"`
+	Count       *int64       `json:"count"` // of a question that counts; null for others
+	Files       []string     `json:"files"` // that gave facts, or that were listed
+	Facts       []facts.Fact `json:"facts"`
+	Coverage    Coverage     `json:"coverage"`
+	Steps       []Step       `json:"steps"`
+	Completions int          `json:"completions"`
+	Ungrounded  []string     `json:"ungrounded"`
+	Observation string       `json:"observation"` // obs:ID of all facts; "" if they are not kept
+	Notes       []string     `json:"note"`
+
+	shown int // facts that the text shows, from the first
+	found int // passages with words of the question
+}
+
+// Step is one function that was run.
+type Step struct {
+	Tool      string `json:"tool"`
+	Arguments any    `json:"arguments"`
+}
+
+// Coverage says what was and what was not searched.
+type Coverage struct {
+	Files         int            `json:"files"`
+	Searched      int            `json:"searched"`
+	WithFacts     int            `json:"with_facts"`
+	NotSearchable []Unsearchable `json:"not_searchable"`
+	Missing       []string       `json:"missing"` // files whose name belongs to the question and that gave no fact
+
+	By             string `json:"by,omitempty"` // the word of the question by which files are named
+	Named          int    `json:"named,omitempty"`
+	NamedWithFacts int    `json:"named_with_facts,omitempty"`
+}
+
+// Unsearchable is a file that was not searched.
+type Unsearchable struct {
+	File   string `json:"file"`
+	Reason string `json:"reason"`
+}
+
+// Nothing reports whether a question on content found nothing.
+func (r *Result) Nothing() bool { return r.Count == nil && len(r.Facts) == 0 }
+
+// Limits of the text of an answer, in tokens.
+const (
+	maxTokens  = 320
+	factTokens = 200 // for facts; the rest is for coverage and what follows
+	maxNamed   = 5   // files that the line on coverage names
+)
+
+// Text is the answer in at most 320 tokens, as count counts them.
+func (r *Result) Text(count func(string) int) string {
+	var b strings.Builder
+	question := content.ClipEnd(r.Question, 200)
+	switch {
+	case r.Count != nil:
+		fmt.Fprintf(&b, "%s (no model)\n", r.Answer)
+	case len(r.Facts) > 0:
+		fmt.Fprintf(&b, "FACTS for %q (no model; %d of %s)\n", question, r.Coverage.WithFacts,
+			content.Plural(int64(r.Coverage.Files), "file", "files"))
+	case r.found > 0:
+		fmt.Fprintf(&b, "Nothing relevant for %q: %s of its words, none answers it.\n", question,
+			content.Plural(int64(r.found), "passage has some", "passages have some"))
+	default:
+		fmt.Fprintf(&b, "Nothing found for %q: no file has its words. Try other words, or names that the files use.\n", question)
+	}
+	left := factTokens - count(b.String())
+	written, last := 0, ""
+	for _, f := range r.Facts[:r.shown] {
+		text := ""
+		if r.Count == nil && f.File != last {
+			text = "From " + content.VisibleLine(f.File) + ":\n"
+		}
+		if last = f.File; r.Count == nil {
+			text += fmt.Sprintf("  %s: %s\n", f.Lines, f.Text)
+		} else {
+			text += fmt.Sprintf("  %s: %s\n", content.VisibleLine(f.File), f.Text)
+		}
+		if left -= count(text); left < 0 && written > 0 {
+			break
+		}
+		b.WriteString(text)
+		written++
+	}
+	if more := len(r.Facts) - written; more > 0 {
+		fmt.Fprintf(&b, "and %s more\n", content.Plural(int64(more), "record", "records"))
+	}
+	if r.Tool == "semantic_search" {
+		b.WriteString(r.Coverage.text())
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", content.ClipEnd(n, 200))
+	}
+	var next []string
+	if r.Observation != "" {
+		next = append(next, "all "+content.Plural(int64(len(r.Facts)), "record", "records")+": "+r.Observation)
+	}
+	if r.ID != "" {
+		next = append(next, "follow-up: after="+r.ID)
+	}
+	if len(next) > 0 {
+		b.WriteString(strings.Join(next, " · ") + "\n")
+	}
+	return b.String()
+}
+
+// text is the line on coverage.
+func (c Coverage) text() string {
+	text := fmt.Sprintf("coverage: %s searched, %d with facts", content.Plural(int64(c.Searched), "file", "files"),
+		c.WithFacts)
+	if n := len(c.NotSearchable); n > 0 {
+		by := map[string]int{}
+		for _, u := range c.NotSearchable {
+			reason, _, _ := strings.Cut(u.Reason, ":")
+			by[reason]++
+		}
+		var reasons []string
+		for reason := range by {
+			reasons = append(reasons, reason)
+		}
+		slices.SortFunc(reasons, func(a, b string) int { return by[b]*1000 - by[a]*1000 + strings.Compare(a, b) })
+		for i, reason := range reasons {
+			reasons[i] = fmt.Sprintf("%d %s", by[reason], reason)
+		}
+		text += fmt.Sprintf("; not searchable %d (%s)", n, strings.Join(reasons[:min(len(reasons), 4)], ", "))
+	}
+	if late := c.Files - c.Searched - len(c.NotSearchable); late > 0 {
+		text += fmt.Sprintf("; not indexed yet %d (the index covers %d %%; ask again)", late, 100*(c.Files-late)/c.Files)
+	}
+	if c.Named > 0 {
+		text += fmt.Sprintf("; named %q %d, with facts %d", c.By, c.Named, c.NamedWithFacts)
+	}
+	if n := len(c.Missing); n > 0 {
+		var names []string
+		for _, m := range c.Missing[:min(n, maxNamed)] {
+			names = append(names, content.ClipEnd(content.VisibleLine(m), 60))
+		}
+		text += "; without: " + strings.Join(names, ", ")
+		if n > maxNamed {
+			text += fmt.Sprintf(" and %d more", n-maxNamed)
+		}
+	}
+	return text + "\n"
+}
+
+// summary is what a program may read of an answer, as _meta["funnel/ask"]: without the lists.
+type summary struct {
+	ID          string `json:"id,omitempty"`
+	Tool        string `json:"tool"`
+	By          string `json:"by"`
+	Count       *int64 `json:"count,omitempty"`
+	Facts       int    `json:"facts"`
+	Searched    int    `json:"searched"`
+	WithFacts   int    `json:"with_facts"`
+	Missing     int    `json:"missing"`
+	Observation string `json:"observation,omitempty"`
+}
+
+func (r *Result) brief() summary {
+	return summary{
+		r.ID, r.Tool, r.By, r.Count, len(r.Facts), r.Coverage.Searched, r.Coverage.WithFacts, len(r.Coverage.Missing),
+		r.Observation,
+	}
+}
+
+// records returns all facts as NDJSON.
+func (r *Result) records() []byte {
+	var b bytes.Buffer
+	for _, f := range r.Facts {
+		raw, err := json.Marshal(f)
+		if err != nil { // a score that is no number
+			continue
+		}
+		b.Write(append(raw, '\n'))
+	}
+	return b.Bytes()
+}
+
+// keepFacts stores the records if some of them are not shown.
+func (q *question) keepFacts(r *Result) {
+	if q.caller.Keep == nil || len(r.Facts) == 0 {
+		return
+	}
+	id, err := q.caller.Keep(tools.Stored{
+		Text: r.records(), Name: "facts for " + content.ClipBytes(r.Question, 80), Args: q.args,
+	})
+	if err != nil {
+		r.Notes = append(r.Notes, "the records are not kept: "+err.Error())
+		return
+	}
+	r.Observation = "obs:" + id
+}

@@ -1,0 +1,316 @@
+package ask
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/words"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/router"
+)
+
+const (
+	candidates = 60  // passages whose text is read to rank them
+	keepFrom   = 0.8 // passages with a lower share of the best score are dropped
+	fitsFrom   = 0.6 // a file whose passage has this share of the question's words, by weight, belongs to it
+	maxSecond  = 500 // files that a second search looks into
+	maxTerms   = 24  // terms that are searched, the rarest
+)
+
+// found is a passage that was ranked.
+type found struct {
+	index.Hit
+	file    *file
+	text    string
+	covered float64 // share of the question's words, by weight
+}
+
+// search answers a question on what files say.
+func (q *question) search(r *Result) error {
+	if err := q.refresh(); err != nil {
+		return err
+	}
+	terms := termsOf(q.readAs)
+	query, err := q.query(terms)
+	if err != nil {
+		return err
+	}
+	all, err := q.passages(query, candidates)
+	if err != nil {
+		return err
+	}
+	r.found = len(all)
+	best := all
+	for i, p := range all {
+		if p.Score < keepFrom*all[0].Score {
+			best = all[:i]
+			break
+		}
+	}
+	q.takeFacts(r, query, all, best[:min(len(best), q.top)])
+	return q.cover(r, query, terms)
+}
+
+// query returns what passages are compared with.
+func (q *question) query(terms []string) (facts.Query, error) {
+	query := facts.Query{Terms: map[string]float64{}, Asked: facts.Wants(q.readAs)}
+	for _, c := range q.places {
+		rare, err := c.index.Rarity(q.ctx, terms)
+		if err != nil {
+			return query, err
+		}
+		for t, w := range rare {
+			query.Terms[t] = max(query.Terms[t], w)
+		}
+	}
+	rarest := slices.SortedFunc(maps.Keys(query.Terms), func(a, b string) int {
+		return cmp.Or(cmp.Compare(query.Terms[b], query.Terms[a]), strings.Compare(a, b))
+	})
+	for _, t := range rarest[min(len(rarest), maxTerms):] {
+		delete(query.Terms, t)
+	}
+	return query, nil
+}
+
+// termsOf returns the terms of a question's content words, each once.
+func termsOf(question string) []string {
+	var all []string
+	words.Each(strings.Join(router.ContentWords(question), " "), func(t string) {
+		if !slices.Contains(all, t) {
+			all = append(all, t)
+		}
+	})
+	return all
+}
+
+// passages returns the passages that have words of a question, the best first.
+func (q *question) passages(query facts.Query, limit int) ([]found, error) {
+	var all []found
+	for _, c := range q.places {
+		hits, err := c.index.Search(q.ctx, slices.Sorted(maps.Keys(query.Terms)), c.at.Path, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hits {
+			text, ok := c.passage(q.ctx, h)
+			if !ok {
+				if c.byPath[h.Path] != nil {
+					q.changed++
+				}
+				continue
+			}
+			p := found{Hit: h, file: c.byPath[h.Path], text: text}
+			p.covered = query.Covered(p.Heading + " " + p.Path + " " + text)
+			p.Score *= q.adjust(query, &p)
+			all = append(all, p)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
+	return diverse(all), nil
+}
+
+// adjust returns by how much more than its words a passage says for a question: words of the question close to each
+// other, in its heading or in the name of what it declares, and in its path. The factors are the best of a few that
+// TestRetrieval was tried with.
+func (q *question) adjust(query facts.Query, p *found) float64 {
+	return 0.6 + 0.3*nearness(query, p.text) + 2*query.Covered(p.Heading) + 0.6*query.Covered(p.Path)
+}
+
+// nearness returns the largest share of the question's words, by weight, that are in one window of 12 terms.
+func nearness(query facts.Query, text string) float64 {
+	const window = 12
+	var terms []string
+	words.Each(text, func(t string) { terms = append(terms, t) })
+	var all, best, now float64
+	for _, w := range query.Terms {
+		all += w
+	}
+	count := map[string]int{}
+	for i, t := range terms {
+		if w, ok := query.Terms[t]; ok {
+			if count[t]++; count[t] == 1 {
+				now += w
+			}
+		}
+		if i >= window {
+			old := terms[i-window]
+			if w, ok := query.Terms[old]; ok {
+				if count[old]--; count[old] == 0 {
+					now -= w
+				}
+			}
+		}
+		best = max(best, now)
+	}
+	if all == 0 {
+		return 0
+	}
+	return best / all
+}
+
+// diverse lowers further passages of one file: the next file may say something else.
+func diverse(all []found) []found {
+	seen := map[*file]int{}
+	for i := range all {
+		all[i].Score *= 1 - 0.05*float64(min(seen[all[i].file], 4))
+		seen[all[i].file]++
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
+	return all
+}
+
+// takeFacts takes the facts of passages: those of shown are shown, and those of the other files that belong to the
+// question are kept.
+func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
+	one := listsAll(q.readAs)
+	have := map[string]bool{} // file and lines
+	add := func(p found, show bool) {
+		list := facts.Extract(query, facts.Passage{
+			File: p.file.Name, Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(), Code: p.Code,
+		})
+		if one && len(list) > 1 {
+			list = []facts.Fact{slices.MaxFunc(list, func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })}
+		}
+		for _, f := range list {
+			f.Lines = lines(f.From, f.To)
+			if key := f.File + ":" + f.Lines; !have[key] {
+				have[key] = true
+				if q.caller.Mask != nil {
+					f.Text = q.caller.Mask(f.Text)
+				}
+				r.Facts = append(r.Facts, f)
+				if show {
+					r.shown = len(r.Facts)
+				}
+			}
+		}
+		if len(list) > 0 {
+			q.answered(p.file)
+		}
+	}
+	for _, p := range shown {
+		add(p, true)
+	}
+	for _, p := range all {
+		if p.covered >= fitsFrom { // those that are shown are known already
+			add(p, false)
+		}
+	}
+}
+
+// isTable reports whether a passage is rows of a table: its heading is the header.
+func (p *found) isTable() bool {
+	return !p.Code && p.Heading != "" && slices.Contains([]string{"csv", "tsv"}, p.file.ext())
+}
+
+func lines(from, to int) string {
+	if from == to {
+		return strconv.Itoa(from)
+	}
+	return strconv.Itoa(from) + "-" + strconv.Itoa(to)
+}
+
+func (q *question) answered(f *file) {
+	if q.withFacts == nil {
+		q.withFacts = map[*file]bool{}
+	}
+	q.withFacts[f] = true
+}
+
+// all matches questions for every one of something.
+var all = regexp.MustCompile(`(?i)\b(all|every|each|list|alle|sämtliche|jede[rsn]?|tous|toutes|chaque|todos|todas|cada)\b`)
+
+// listsAll reports whether a question wants one line of each file.
+func listsAll(question string) bool { return all.MatchString(question) }
+
+// cover says what was and what was not covered. Files whose name belongs to the question and that gave no fact are
+// searched once more, each alone; those that still give none are missing.
+func (q *question) cover(r *Result, query facts.Query, terms []string) error {
+	r.Coverage.NotSearchable = q.unsearchable()
+	files := 0
+	for _, c := range q.places {
+		files += len(c.files)
+		r.Coverage.Searched += c.status.Indexed
+	}
+	r.Coverage.Searched -= len(r.Coverage.NotSearchable)
+	r.Coverage.Files = files
+	named, by := q.named(terms)
+	r.Coverage.Named, r.Coverage.By = len(named), by
+	for n, f := range named {
+		if q.withFacts[f] {
+			continue
+		}
+		if n < maxSecond {
+			hits, err := f.at.index.Search(q.ctx, terms, f.Path, 3)
+			if err != nil {
+				return err
+			}
+			var again []found
+			for _, h := range hits {
+				if text, ok := f.at.passage(q.ctx, h); ok {
+					again = append(again, found{Hit: h, file: f, text: text, covered: 1})
+				}
+			}
+			q.takeFacts(r, query, again, nil)
+		}
+		if !q.withFacts[f] {
+			r.Coverage.Missing = append(r.Coverage.Missing, f.Name)
+		}
+	}
+	r.Coverage.WithFacts = len(q.withFacts)
+	for _, f := range named {
+		if q.withFacts[f] {
+			r.Coverage.NamedWithFacts++
+		}
+	}
+	for f := range maps.Keys(q.withFacts) {
+		r.Files = append(r.Files, f.Name)
+	}
+	slices.Sort(r.Files)
+	return nil
+}
+
+// named returns the files whose name has a word of the question that tells files apart, and that word.
+func (q *question) named(terms []string) (best []*file, by string) {
+	total := 0
+	for _, c := range q.places {
+		total += len(c.files)
+	}
+	byTerm := map[string][]*file{}
+	for _, c := range q.places {
+		for _, f := range c.files {
+			seen := map[string]bool{}
+			words.Each(f.Path, func(t string) {
+				if !seen[t] && slices.Contains(terms, t) {
+					seen[t] = true
+					byTerm[t] = append(byTerm[t], f)
+				}
+			})
+		}
+	}
+	for _, t := range terms {
+		n := len(byTerm[t])
+		if n > 0 && (n < total || total == 1) && (by == "" || n > len(best)) {
+			best, by = byTerm[t], t
+		}
+	}
+	return best, by
+}
+
+// unsearchable returns the files that could not be searched, and why.
+func (q *question) unsearchable() []Unsearchable {
+	list := []Unsearchable{}
+	for _, c := range q.places {
+		for _, p := range slices.Sorted(maps.Keys(c.status.Unsearchable)) {
+			if f := c.byPath[p]; f != nil {
+				list = append(list, Unsearchable{f.Name, c.status.Unsearchable[p]})
+			}
+		}
+	}
+	return list
+}
