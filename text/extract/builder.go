@@ -1,0 +1,94 @@
+package extract
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// builder collects the lines, places and notes of a text.
+type builder struct {
+	body   []byte
+	lines  int
+	places []Place
+	notes  []string
+}
+
+// add appends a line of [collapsed] text at a place, unless it is empty.
+func (b *builder) add(place, line string) error {
+	if line == "" {
+		return nil
+	}
+	b.body = append(b.body, line...)
+	return b.endLine(place)
+}
+
+// addRaw appends a line as it is, without control characters. It keeps blank lines and indentation.
+func (b *builder) addRaw(line string) error {
+	for _, r := range line {
+		if r == '\t' || !dropped(r) {
+			b.body = utf8.AppendRune(b.body, r)
+		}
+	}
+	return b.endLine("")
+}
+
+func (b *builder) endLine(place string) error {
+	b.body = append(b.body, '\n')
+	b.lines++
+	if n := len(b.places); place != "" && (n == 0 || b.places[n-1].Name != place) {
+		b.places = append(b.places, Place{b.lines, place})
+	}
+	if len(b.body) > maxText {
+		return fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, maxText)
+	}
+	return nil
+}
+
+func (b *builder) note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+// collapsed returns text without outer white space, with one blank for each inner range of white space. Invalid UTF-8
+// becomes U+FFFD.
+func collapsed(text string) string {
+	dst, blank := make([]byte, 0, len(text)), false
+	for _, r := range text {
+		switch {
+		case unicode.IsSpace(r):
+			blank = true
+		case dropped(r):
+		default:
+			if blank && len(dst) > 0 {
+				dst = append(dst, ' ')
+			}
+			blank = false
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return string(dst)
+}
+
+// joined returns the line of a table row. It keeps empty cells, except after the last cell with text.
+func joined(cells []string) string {
+	n := len(cells)
+	for n > 0 && cells[n-1] == "" {
+		n--
+	}
+	return strings.Join(cells[:n], " | ")
+}
+
+// dropped reports whether a character is invisible and only hinders a search: control characters, soft hyphens,
+// zero-width spaces and byte order marks.
+func dropped(r rune) bool {
+	return unicode.IsControl(r) || r == '\u00ad' || r == '\u200b' || r == '\ufeff'
+}
+
+// count returns a number with its noun, as in "1 chart" or "2 charts".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
