@@ -56,6 +56,8 @@ var formats = map[string]string{
 var readers = map[string]func(context.Context, *builder, io.ReaderAt, int64) error{
 	"docx": readDocx,
 	"xlsx": readXlsx,
+	"pptx": readPptx,
+	"odt":  readODT,
 	"html": readHTML,
 	"eml":  readEML,
 }

@@ -86,6 +86,8 @@ func golden(t *testing.T, format string, data []byte, want ...string) {
 var samples = map[string]func(testing.TB) []byte{
 	"docx": docxSample,
 	"xlsx": xlsxSample,
+	"pptx": pptxSample,
+	"odt":  odtSample,
 	"html": htmlSample,
 	"eml":  emlSample,
 }
@@ -187,7 +189,7 @@ func oleOf(stream string) []byte {
 }
 
 func TestOLE(t *testing.T) {
-	for _, format := range []string{"docx", "xlsx"} {
+	for _, format := range []string{"docx", "xlsx", "pptx"} {
 		if _, err := read(t, format, oleOf("EncryptedPackage")); !errors.Is(err, ErrEncrypted) {
 			t.Errorf("%s with a password: %v", format, err)
 		}

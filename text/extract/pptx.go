@@ -1,0 +1,93 @@
+package extract
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+)
+
+func readPptx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
+	a, err := openArchive(ctx, r, size)
+	if err != nil {
+		return err
+	}
+	main, err := a.mainPart()
+	if err != nil {
+		return err
+	}
+	slides, err := a.slides(main)
+	if err != nil {
+		return err
+	}
+	var hidden []string
+	for i, slide := range slides {
+		isHidden, err := readSlide(a, b, slide, fmt.Sprintf("slide %d", i+1))
+		if err != nil {
+			return err
+		}
+		if isHidden {
+			hidden = append(hidden, fmt.Sprint(i+1))
+		}
+	}
+	if len(hidden) > 0 {
+		b.note("%s, included: %s", count(len(hidden), "hidden slide"), strings.Join(hidden, ", "))
+	}
+	a.noteObjects(b)
+	return nil
+}
+
+// slides returns the parts of the slides in the order of the presentation.
+func (a *archive) slides(main string) ([]string, error) {
+	rels, err := a.relations(main)
+	if err != nil {
+		return nil, err
+	}
+	targets := map[string]string{}
+	for _, r := range rels {
+		targets[r.id] = r.target
+	}
+	var slides []string
+	err = a.tokens(main, func(e xml.StartElement) error {
+		if e.Name.Local == "sldId" {
+			slides = append(slides, targets[attr(e, "id")])
+		}
+		return nil
+	}, ignore)
+	return slides, err
+}
+
+// readSlide adds the text of a slide, its diagrams and its notes. It reports whether the slide is hidden.
+func readSlide(a *archive, b *builder, slide, place string) (hidden bool, err error) {
+	read := func(part, place string) error {
+		f := flow{dialect: officeDialect, place: place, emit: b.add, see: func(e xml.StartElement) element {
+			switch kind := attr(e, "type"); {
+			case e.Name.Local == "fld" && (kind == "slidenum" || strings.HasPrefix(kind, "datetime")):
+				return skipped // the number of the slide and the day on which it was shown
+			case e.Name.Local == "sld" && attr(e, "show") == "0":
+				hidden = true
+			}
+			return other
+		}}
+		return f.read(a, part)
+	}
+	if err := read(slide, place); err != nil {
+		return false, err
+	}
+	rels, err := a.relations(slide)
+	if err != nil {
+		return false, err
+	}
+	for _, extra := range []struct{ kind, place string }{{"diagramData", place}, {"notesSlide", place + ", notes"}} {
+		for _, r := range rels {
+			if r.kind != extra.kind || !a.has(r.target) {
+				continue
+			}
+			if err := read(r.target, extra.place); err != nil {
+				return false, err
+			}
+		}
+	}
+	return hidden, nil
+}
