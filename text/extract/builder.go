@@ -80,9 +80,9 @@ func joined(cells []string) string {
 }
 
 // dropped reports whether a character is invisible and only hinders a search: control characters, soft hyphens,
-// zero-width spaces and byte order marks.
+// zero-width spaces, byte order marks, and U+FFFE, with which PDFium marks a hyphen at the end of a line.
 func dropped(r rune) bool {
-	return unicode.IsControl(r) || r == '\u00ad' || r == '\u200b' || r == '\ufeff'
+	return unicode.IsControl(r) || r == '\u00ad' || r == '\u200b' || r == '\ufeff' || r == '\ufffe'
 }
 
 // count returns a number with its noun, as in "1 chart" or "2 charts".

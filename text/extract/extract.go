@@ -57,6 +57,7 @@ var readers = map[string]func(context.Context, *builder, io.ReaderAt, int64) err
 	"docx": readDocx,
 	"xlsx": readXlsx,
 	"pptx": readPptx,
+	"pdf":  readPDF,
 	"odt":  readODT,
 	"html": readHTML,
 	"eml":  readEML,

@@ -88,6 +88,7 @@ var samples = map[string]func(testing.TB) []byte{
 	"xlsx": xlsxSample,
 	"pptx": pptxSample,
 	"odt":  odtSample,
+	"pdf":  pdfSample,
 	"html": htmlSample,
 	"eml":  emlSample,
 }

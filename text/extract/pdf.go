@@ -1,0 +1,176 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/klippa-app/go-pdfium"
+	pdferrors "github.com/klippa-app/go-pdfium/errors"
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+	"github.com/klippa-app/go-pdfium/webassembly"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+const (
+	pdfInstances   = 2    // documents at a time
+	pdfMemoryPages = 8192 // of 64 KiB: 512 MiB for each document
+)
+
+// engine is PDFium, compiled on first use. Compiling takes 4 s, or 0.1 s with a filled [CacheDir].
+var engine struct {
+	mu       sync.Mutex
+	cacheDir string
+	ready    chan struct{} // nil before the first use; closed once pool or err is set
+	pool     pdfium.Pool
+	err      error
+}
+
+// CacheDir sets the directory in which the compiled code of PDFium is stored. Only the current user may write to it:
+// its files are executed. It must be called before the first Read of a PDF, otherwise it has no effect. Without it each
+// process compiles PDFium once.
+func CacheDir(dir string) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	engine.cacheDir = dir
+}
+
+// pdfPool returns the pool of PDFium instances. Compilation continues in its goroutine if ctx ends first.
+func pdfPool(ctx context.Context) (pdfium.Pool, error) {
+	engine.mu.Lock()
+	if engine.ready == nil {
+		engine.ready = make(chan struct{})
+		go func(cacheDir string) {
+			defer close(engine.ready)
+			if p := recovered(func() { engine.pool, engine.err = webassembly.Init(pdfConfig(cacheDir)) }); p != nil {
+				engine.err = p
+			}
+		}(engine.cacheDir)
+	}
+	engine.mu.Unlock()
+	select {
+	case <-engine.ready:
+		return engine.pool, engine.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// pdfConfig gives PDFium no files and no output. By default the library would mount the root directory and write to
+// os.Stdout, which is the protocol stream of a server.
+func pdfConfig(cacheDir string) webassembly.Config {
+	runtime := wazero.NewRuntimeConfig().
+		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling).
+		WithMemoryLimitPages(pdfMemoryPages).
+		WithCloseOnContextDone(true) // a hostile document could loop; this makes PDFium slower by half
+	if cacheDir != "" {
+		if cache, err := wazero.NewCompilationCacheWithDir(cacheDir); err == nil {
+			runtime = runtime.WithCompilationCache(cache)
+		}
+	}
+	return webassembly.Config{
+		MaxTotal:      pdfInstances,
+		FSConfig:      wazero.NewFSConfig(),
+		Stdout:        io.Discard,
+		Stderr:        io.Discard,
+		RuntimeConfig: runtime,
+	}
+}
+
+// readPDF uses a new instance for each document, which takes 2 to 9 ms: a document that damages the memory of PDFium
+// cannot affect the next one.
+func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
+	pool, err := pdfPool(ctx)
+	if err != nil {
+		return err
+	}
+	in, err := pool.GetInstanceWithContext(ctx)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = in.Kill() })
+	defer func() {
+		if stop() {
+			_ = in.Close()
+		}
+	}()
+	doc, err := in.OpenDocument(&requests.OpenDocument{
+		FileReader: io.NewSectionReader(r, 0, size), FileReaderSize: size,
+	})
+	if errors.Is(err, pdferrors.ErrPassword) || errors.Is(err, pdferrors.ErrSecurity) {
+		return fmt.Errorf("%w: %w", ErrEncrypted, err)
+	}
+	if err != nil {
+		return err
+	}
+	pages, err := in.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc.Document})
+	if err != nil {
+		return err
+	}
+	blank, broken := 0, 0
+	for i := range pages.PageCount {
+		text, err := pdfPage(in, doc.Document, i)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		switch {
+		case errors.Is(err, pdferrors.ErrPage):
+			broken++
+			continue
+		case err != nil:
+			return fmt.Errorf("page %d: %w", i+1, err)
+		}
+		before := b.lines
+		for line := range strings.Lines(ligatures.Replace(text)) {
+			if err := b.add(fmt.Sprintf("page %d", i+1), collapsed(line)); err != nil {
+				return err
+			}
+		}
+		if b.lines == before {
+			blank++
+		}
+	}
+	if blank+broken == pages.PageCount && broken < max(blank, 1) {
+		return fmt.Errorf("%w: %s", ErrNoText, count(blank, "page"))
+	}
+	if blank > 0 {
+		b.note("%d of %s have no text", blank, count(pages.PageCount, "page"))
+	}
+	if broken > 0 {
+		b.note("%d of %s cannot be read", broken, count(pages.PageCount, "page"))
+	}
+	return nil
+}
+
+// pdfPage returns the text of a page, from 0, with \r\n after lines.
+func pdfPage(in pdfium.Pdfium, doc references.FPDF_DOCUMENT, i int) (string, error) {
+	page, err := in.FPDFText_LoadPage(&requests.FPDFText_LoadPage{
+		Page: requests.Page{ByIndex: &requests.PageByIndex{Document: doc, Index: i}},
+	})
+	if err != nil {
+		return "", err
+	}
+	n, err := in.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: page.TextPage})
+	if err != nil {
+		return "", err
+	}
+	text := ""
+	if n.Count > 0 {
+		t, err := in.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: page.TextPage, Count: n.Count})
+		if err != nil {
+			return "", err
+		}
+		text = t.Text
+	}
+	_, err = in.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: page.TextPage})
+	return text, err
+}
+
+// ligatures are letters of fonts that a search for the word would miss.
+var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")

@@ -1,0 +1,217 @@
+package extract
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/go-pdf/fpdf"
+	"github.com/klippa-app/go-pdfium/requests"
+)
+
+// TestMain stores compiled code for the other runs of these tests.
+func TestMain(m *testing.M) {
+	if dir, err := os.UserCacheDir(); err == nil {
+		CacheDir(filepath.Join(dir, "mcp-funnel-test", "pdfium"))
+	}
+	os.Exit(m.Run())
+}
+
+// pdfOf returns a PDF with a page for each text. A page of "" has a picture.
+func pdfOf(t testing.TB, change func(*fpdf.Fpdf), pages ...string) []byte {
+	t.Helper()
+	f := fpdf.New("P", "mm", "A4", "")
+	f.SetFont("Helvetica", "", 12)
+	if change != nil {
+		change(f)
+	}
+	for _, text := range pages {
+		f.AddPage()
+		if text == "" {
+			f.Rect(20, 20, 100, 100, "F")
+			continue
+		}
+		f.MultiCell(0, 6, text, "", "", false)
+	}
+	var buf bytes.Buffer
+	if err := f.Output(&buf); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func pdfSample(t testing.TB) []byte {
+	return pdfOf(t, nil, "Annual report\nRevenue of 450,000 EUR", "", "The last page")
+}
+
+func TestPDF(t *testing.T) {
+	golden(t, "pdf", pdfSample(t),
+		"page 1: Annual report",
+		"page 1: Revenue of 450,000 EUR",
+		"page 3: The last page",
+		"[1 of 3 pages have no text]",
+	)
+}
+
+func TestPDFBad(t *testing.T) {
+	protect := func(user string) func(*fpdf.Fpdf) {
+		return func(f *fpdf.Fpdf) { f.SetProtection(fpdf.CnProtectPrint, user, "owner") }
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"scan":                {pdfOf(t, nil, "", ""), ErrNoText},
+		"password":            {pdfOf(t, protect("secret"), "text"), ErrEncrypted},
+		"owner password only": {pdfOf(t, protect(""), "text"), nil},
+		"only a header":       {[]byte("%PDF-1.7\n"), ErrBroken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := read(t, "pdf", c.data); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// TestPDFConcurrent reads more documents at a time than there are instances.
+func TestPDFConcurrent(t *testing.T) {
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			word := fmt.Sprintf("document-%d", i)
+			x, err := read(t, "pdf", pdfOf(t, nil, word))
+			if err != nil || string(x.Body) != word+"\n" {
+				t.Errorf("got %q, %v", x.Body, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestPDFDeadline checks that the deadline ends a page that takes long, and that later documents can be read.
+func TestPDFDeadline(t *testing.T) {
+	data := pdfOf(t, nil, slices.Repeat([]string{strings.Repeat("many words on a page ", 100)}, 300)...)
+	for range pdfInstances + 1 {
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+		start := time.Now()
+		_, err := Read(ctx, "pdf", bytes.NewReader(data), int64(len(data)))
+		cancel()
+		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+			t.Errorf("ended after %v with %v", took, err)
+		}
+	}
+	if _, err := read(t, "pdf", pdfSample(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPDFiumHasNoFiles checks that PDFium cannot open a file that exists.
+func TestPDFiumHasNoFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pdf")
+	if err := os.WriteFile(path, pdfSample(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pdfPool(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := pool.GetInstanceWithContext(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	if _, err := in.OpenDocument(&requests.OpenDocument{FilePath: &path}); err == nil {
+		t.Errorf("PDFium opened %s", path)
+	}
+	if c := pdfConfig(""); c.Stdout == nil || c.Stdout == os.Stdout || c.Stderr == nil || c.Stderr == os.Stderr {
+		t.Error("PDFium inherits the output of the process")
+	}
+}
+
+// TestPDFWords compares words with pdftotext on the PDF files below the directory EXTRACT_PDFS. Up to three files of
+// each producer count; files of fewer than 200 words do not.
+func TestPDFWords(t *testing.T) {
+	root := os.Getenv("EXTRACT_PDFS")
+	if _, err := exec.LookPath("pdftotext"); err != nil || root == "" {
+		t.Skip("needs pdftotext and a directory of PDF files in EXTRACT_PDFS")
+	}
+	var files []string
+	_ = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.EqualFold(filepath.Ext(path), ".pdf") {
+			files = append(files, path)
+		}
+		return nil
+	})
+	producers := map[string]int{}
+	for _, file := range files {
+		producer := producerOf(t, file)
+		if producers[producer] == 3 {
+			continue
+		}
+		out, err := exec.CommandContext(t.Context(), "pdftotext", "-enc", "UTF-8", file, "-").Output()
+		want := wordsOf(string(out))
+		if err != nil || len(want) < 200 {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		x, err := read(t, "pdf", data)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		producers[producer]++
+		share := shared(want, wordsOf(string(x.Body)))
+		t.Logf("%5.1f %% of %6d words, %5d ms, %8d bytes, %s, %s", 100*share, len(want), time.Since(start).Milliseconds(),
+			len(data), producer, filepath.Base(file))
+		if share < 0.95 {
+			t.Errorf("%s: only %.1f %% of the words of pdftotext", file, 100*share)
+		}
+	}
+}
+
+// producerOf returns the first word of the name of the program that made a PDF.
+func producerOf(t *testing.T, file string) string {
+	t.Helper()
+	out, _ := exec.CommandContext(t.Context(), "pdfinfo", file).Output()
+	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
+		if name, ok := strings.CutPrefix(s.Text(), "Producer:"); ok && strings.TrimSpace(name) != "" {
+			return strings.Split(strings.Fields(name)[0], "-")[0]
+		}
+	}
+	return "unknown"
+}
+
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(ligatures.Replace(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// shared returns the share of words that are also in got, each as often as it is in got.
+func shared(words, got []string) float64 {
+	have, found := map[string]int{}, 0
+	for _, w := range got {
+		have[w]++
+	}
+	for _, w := range words {
+		if have[w] > 0 {
+			have[w]--
+			found++
+		}
+	}
+	return float64(found) / float64(len(words))
+}
