@@ -123,7 +123,7 @@ type known struct {
 
 // look scans the tree. Files that did not change since the last scan are not opened.
 func (w *work) look(progress bool) error {
-	last, err := entries.Remember(w.inv, entries.ScanName, w.inv.Changed(entries.ScanName), func() (known, error) {
+	last, err := entries.Remember(w.inv, entries.ScanName, func() (known, error) {
 		var k known
 		if _, err := w.inv.Read(entries.ScanName, &k.tree); err != nil {
 			return k, err

@@ -1,16 +1,14 @@
 package entries
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
 )
 
@@ -102,61 +100,43 @@ type entry interface {
 	quality() Quality
 }
 
-// cache holds the entries of one directory, each as long as its file does not change.
-type cache[T entry] struct {
-	dir  string
-	seen map[string]cached[T] // by the name of its file
-}
-
-type cached[T entry] struct {
-	size    int64
-	changed time.Time
-	value   T
-	damaged bool
-}
-
-func newCache[T entry](dir string) *cache[T] {
-	return &cache[T]{dir: dir, seen: map[string]cached[T]{}}
-}
-
 func entryName(relative string) string { return hash(relative) + ".json" }
 
-// all returns the entries by their relative path, and how many are damaged or foreign: those count as missing.
-func (c *cache[T]) all(i *Investigation) (all map[string]T, damaged int, err error) {
-	names, err := fs.ReadDir(i.root.FS(), c.dir)
+// errDamaged is the error for an entry that cannot be read, or lies under the name of another one.
+var errDamaged = errors.New("damaged entry")
+
+// all returns the entries of a directory by their relative path, and how many are damaged: those count as missing.
+// Each is read again only if its file changed.
+func all[T entry](i *Investigation, dir string) (all map[string]T, damaged int, err error) {
+	names, err := fs.ReadDir(i.root.FS(), dir)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the entries: %w", err)
 	}
 	all = make(map[string]T, len(names))
-	seen := make(map[string]cached[T], len(names))
 	for _, n := range names {
-		if path.Ext(n.Name()) != ".json" {
+		fi, err := n.Info()
+		if err != nil || path.Ext(n.Name()) != ".json" { // removed meanwhile, or no entry
 			continue
 		}
-		fi, err := n.Info()
+		name := dir + "/" + n.Name()
+		e, err := remember(i, name, fi, func() (e T, err error) {
+			if ok, err := i.Read(name, &e); err != nil || !ok || entryName(e.relative()) != n.Name() {
+				return e, errDamaged
+			}
+			return e, nil
+		})
 		if err != nil {
-			continue // removed meanwhile
-		}
-		e, ok := c.seen[n.Name()]
-		if !ok || e.size != fi.Size() || !e.changed.Equal(fi.ModTime()) {
-			e = cached[T]{size: fi.Size(), changed: fi.ModTime()}
-			b, err := osfile.ReadIn(i.root, c.dir+"/"+n.Name(), maxEntry)
-			e.damaged = err != nil || json.Unmarshal(b, &e.value) != nil || entryName(e.value.relative()) != n.Name()
-		}
-		seen[n.Name()] = e
-		if e.damaged {
 			damaged++
 			continue
 		}
-		all[e.value.relative()] = e.value
+		all[e.relative()] = e
 	}
-	c.seen = seen
 	return all, damaged, nil
 }
 
 // put writes an entry, unless it is partial and a whole one is there that a model or an agent wrote.
-func put[T entry](i *Investigation, c *cache[T], e T) (kept bool, err error) {
-	name := c.dir + "/" + entryName(e.relative())
+func put[T entry](i *Investigation, dir string, e T) (kept bool, err error) {
+	name := dir + "/" + entryName(e.relative())
 	if e.quality().Partial {
 		var before T
 		ok, err := i.Read(name, &before)
@@ -171,24 +151,26 @@ func put[T entry](i *Investigation, c *cache[T], e T) (kept bool, err error) {
 
 // Dirs returns the entries of directories by their relative path, and how many files are damaged. It is called between
 // Lock and unlock.
-func (i *Investigation) Dirs() (map[string]Dir, int, error) { return i.dirs.all(i) }
+func (i *Investigation) Dirs() (map[string]Dir, int, error) { return all[Dir](i, dirsDir) }
 
 // Files returns the entries of files by their relative path, and how many files are damaged. It is called between Lock
 // and unlock.
-func (i *Investigation) Files() (map[string]File, int, error) { return i.files.all(i) }
+func (i *Investigation) Files() (map[string]File, int, error) { return all[File](i, filesDir) }
 
 // PutDir writes the entry of a directory. kept is false if it is partial and a whole one is there.
-func (i *Investigation) PutDir(d Dir) (kept bool, err error) { return put(i, i.dirs, d) }
+func (i *Investigation) PutDir(d Dir) (kept bool, err error) { return put(i, dirsDir, d) }
 
 // PutFile writes the entry of a file. kept is false if it is partial and a whole one is there.
-func (i *Investigation) PutFile(f File) (kept bool, err error) { return put(i, i.files, f) }
+func (i *Investigation) PutFile(f File) (kept bool, err error) { return put(i, filesDir, f) }
 
 // RemoveDir removes the entry of a directory that no longer exists.
 func (i *Investigation) RemoveDir(relative string) error {
 	if i.store.readOnly {
 		return nil
 	}
-	err := i.root.Remove(dirsDir + "/" + entryName(relative))
+	name := dirsDir + "/" + entryName(relative)
+	i.values.Delete(name)
+	err := i.root.Remove(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explain(err)
 	}
@@ -210,13 +192,7 @@ func Weak[T entry](all map[string]T) []T {
 		return -1
 	}
 	slices.SortFunc(weak, func(a, b T) int {
-		if sure(a) != sure(b) {
-			if sure(a) < sure(b) {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.relative(), b.relative())
+		return cmp.Or(cmp.Compare(sure(a), sure(b)), cmp.Compare(a.relative(), b.relative()))
 	})
 	return weak
 }

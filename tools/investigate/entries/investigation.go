@@ -1,7 +1,6 @@
 package entries
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Investigation is one directory of entries. Its methods are safe for concurrent use; several that belong together run
@@ -20,11 +20,8 @@ type Investigation struct {
 	store *Store
 	root  *os.Root
 
-	mu    sync.Mutex // lets one goroutine at a time wait for the file lock
-	dirs  *cache[Dir]
-	files *cache[File]
-
-	values sync.Map // what callers remember with it; see Remember
+	mu     sync.Mutex // lets one goroutine at a time wait for the file lock
+	values sync.Map   // what was made of a file, by its name; see Remember
 }
 
 // Lock keeps other callers and processes from changing the investigation until unlock is called.
@@ -49,19 +46,7 @@ func (i *Investigation) Lock() (unlock func(), err error) {
 }
 
 // Meta returns what the investigation is about.
-func (i *Investigation) Meta() (Meta, error) { return i.readMeta() }
-
-func (i *Investigation) readMeta() (Meta, error) {
-	var m Meta
-	ok, err := i.Read(metaName, &m)
-	if err == nil && !ok {
-		err = ErrUnknown
-	}
-	if fi, e := i.root.Lstat(metaName); e == nil {
-		m.LastUsed = fi.ModTime()
-	}
-	return m, err
-}
+func (i *Investigation) Meta() (Meta, error) { return readMeta(i.root, ".") }
 
 // SetMeta writes the description again.
 func (i *Investigation) SetMeta(m Meta) error { return i.Write(metaName, m) }
@@ -69,7 +54,11 @@ func (i *Investigation) SetMeta(m Meta) error { return i.Write(metaName, m) }
 // Read reads one of the JSON files, such as plan.json. ok is false if it is missing or damaged: what it held is made
 // again.
 func (i *Investigation) Read(name string, v any) (ok bool, err error) {
-	b, err := osfile.ReadIn(i.root, name, limitOf(name))
+	return readJSON(i.root, name, v)
+}
+
+func readJSON(root *os.Root, name string, v any) (ok bool, err error) {
+	b, err := osfile.ReadIn(root, name, limitOf(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, osfile.ErrNotRegular), errors.Is(err, osfile.ErrTooLong):
 		return false, nil
@@ -84,20 +73,21 @@ func (i *Investigation) Write(name string, v any) error {
 	if i.store.readOnly {
 		return nil
 	}
-	var b bytes.Buffer
-	to := json.NewEncoder(&b)
-	to.SetEscapeHTML(false) // it would take six bytes for one
-	err := to.Encode(v)
-	if err == nil && int64(b.Len()) > limitOf(name) {
-		err = fmt.Errorf("%s would have %d bytes, at most %d can be read again: hand in less", name, b.Len(), limitOf(name))
-	}
-	if err == nil {
-		err = osfile.ReplaceIn(i.root, name, "tmp", b.Bytes())
-	}
-	if err != nil {
+	if err := writeJSON(i.root, name, "tmp", v); err != nil {
 		return explain(err)
 	}
 	return nil
+}
+
+func writeJSON(root *os.Root, name, temporary string, v any) error {
+	b, err := content.PlainJSON(v) // an escape would take six bytes for one
+	if err != nil {
+		return err
+	}
+	if b = append(b, '\n'); int64(len(b)) > limitOf(name) {
+		return fmt.Errorf("%s would have %d bytes, at most %d can be read again: hand in less", name, len(b), limitOf(name))
+	}
+	return osfile.ReplaceIn(root, name, temporary, b)
 }
 
 // limitOf returns how many bytes one of the JSON files may have.
@@ -118,29 +108,30 @@ const (
 	ShownName      = "shown_report.json" // the report as it was shown last
 )
 
-// Changed returns when and how a file was written last, to remember what was made of it; "" if it is missing.
-func (i *Investigation) Changed(name string) string {
+// Remember returns what make made of a file. It is called the first time, and whenever the file has changed since.
+func Remember[T any](i *Investigation, name string, make func() (T, error)) (T, error) {
 	fi, err := i.root.Lstat(name)
 	if err != nil {
-		return ""
+		return make()
 	}
-	return fmt.Sprintf("%d %d", fi.Size(), fi.ModTime().UnixNano())
+	return remember(i, name, fi, make)
 }
 
-// Remember returns the value of a key, which make makes the first time and whenever version has changed.
-func Remember[T any](i *Investigation, key, version string, make func() (T, error)) (T, error) {
+// remember is Remember for a file whose description is at hand.
+func remember[T any](i *Investigation, name string, fi fs.FileInfo, make func() (T, error)) (T, error) {
 	type remembered struct {
-		version string
+		size    int64
+		changed time.Time
 		value   T
 	}
-	if v, ok := i.values.Load(key); ok && version != "" {
-		if r, ok := v.(remembered); ok && r.version == version {
+	if r, ok := i.values.Load(name); ok {
+		if r := r.(*remembered); r.size == fi.Size() && r.changed.Equal(fi.ModTime()) {
 			return r.value, nil
 		}
 	}
 	value, err := make()
-	if err == nil && version != "" {
-		i.values.Store(key, remembered{version, value})
+	if err == nil {
+		i.values.Store(name, &remembered{fi.Size(), fi.ModTime(), value})
 	}
 	return value, err
 }
@@ -190,9 +181,6 @@ func (i *Investigation) Flags() ([]Flag, error) {
 func (i *Investigation) Log(format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
 	line := i.store.now().UTC().Format(time.RFC3339) + " " + text + "\n"
-	if fi, err := i.root.Lstat(logName); err == nil && fi.Size() > maxLog {
-		return
-	}
 	_ = i.appendTo(logName, []byte(line))
 }
 

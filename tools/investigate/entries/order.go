@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
 )
 
@@ -106,11 +107,8 @@ func (i *Investigation) Leased(o Order) bool {
 // ParseOrder returns the ID of an order's name.
 func ParseOrder(name string) (string, error) {
 	id, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(name)), OrderPrefix)
-	if !ok {
-		return "", errors.New("order: an order is ord: and 12 characters, as an answer of investigate named it")
-	}
 	parsed, err := observations.ParseID(observations.Prefix + id)
-	if err != nil {
+	if !ok || err != nil {
 		return "", errors.New("order: an order is ord: and 12 characters, as an answer of investigate named it")
 	}
 	return string(parsed), nil
@@ -122,7 +120,7 @@ func (s *Store) FindOrder(identity, order string) (*Investigation, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := s.root(false)
+	root, err := osfile.OpenDir(s.dir)
 	if err != nil {
 		return nil, ErrUnknown
 	}

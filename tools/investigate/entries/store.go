@@ -10,11 +10,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +23,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Prefix begins the name of an investigation, and OrderPrefix that of an order.
@@ -117,18 +116,6 @@ func targetFile(identity, target string) string {
 	return targetsDir + "/" + hash(identity, target) + ".json"
 }
 
-// root opens the directory of all investigations.
-func (s *Store) root(create bool) (*os.Root, error) {
-	if create {
-		for _, dir := range []string{s.dir, filepath.Join(s.dir, targetsDir), filepath.Join(s.dir, liveDir)} {
-			if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-				return nil, err
-			}
-		}
-	}
-	return osfile.OpenDir(s.dir)
-}
-
 // pointer is the content of a file in targets/.
 type pointer struct {
 	Target string `json:"target"`
@@ -137,7 +124,7 @@ type pointer struct {
 
 // Find returns the investigation of a target; ErrUnknown if there is none.
 func (s *Store) Find(identity, target string) (*Investigation, error) {
-	root, err := s.root(false)
+	root, err := osfile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrUnknown
 	}
@@ -146,8 +133,7 @@ func (s *Store) Find(identity, target string) (*Investigation, error) {
 	}
 	defer func() { _ = root.Close() }()
 	var p pointer
-	b, err := osfile.ReadIn(root, targetFile(identity, target), maxEntry)
-	if err != nil || json.Unmarshal(b, &p) != nil || p.Target != target {
+	if ok, _ := readJSON(root, targetFile(identity, target), &p); !ok || p.Target != target {
 		return nil, ErrUnknown // missing, or damaged: a new one is made
 	}
 	return s.Get(identity, p.ID)
@@ -156,7 +142,12 @@ func (s *Store) Find(identity, target string) (*Investigation, error) {
 // Create makes a new investigation and names it in targets/. An older one of the target stays under its ID.
 func (s *Store) Create(m Meta) (*Investigation, error) {
 	m.ID, m.StartedAt = string(observations.RandomID()), s.now().UTC()
-	root, err := s.root(true)
+	for _, dir := range []string{s.dir, filepath.Join(s.dir, targetsDir), filepath.Join(s.dir, liveDir)} {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, explain(err)
+		}
+	}
+	root, err := osfile.OpenDir(s.dir)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -167,15 +158,9 @@ func (s *Store) Create(m Meta) (*Investigation, error) {
 			return nil, explain(err)
 		}
 	}
-	b, err := json.Marshal(m)
+	err = writeJSON(root, m.ID+"/"+metaName, m.ID+"/tmp", m)
 	if err == nil {
-		err = osfile.ReplaceIn(root, m.ID+"/"+metaName, m.ID+"/tmp", b)
-	}
-	if err == nil {
-		b, err = json.Marshal(pointer{m.Target, m.ID})
-	}
-	if err == nil {
-		err = osfile.ReplaceIn(root, targetFile(m.Identity, m.Target), targetsDir+"/tmp-"+m.ID, b)
+		err = writeJSON(root, targetFile(m.Identity, m.Target), targetsDir+"/tmp-"+m.ID, pointer{m.Target, m.ID})
 	}
 	if err != nil {
 		_ = root.RemoveAll(m.ID)
@@ -216,13 +201,13 @@ func (s *Store) Peek(identity, id string) (*Investigation, error) {
 		if err != nil {
 			return nil, ErrUnknown
 		}
-		i = &Investigation{store: s, root: root, dirs: newCache[Dir](dirsDir), files: newCache[File](filesDir)}
+		i = &Investigation{store: s, root: root}
 		if len(s.known) >= maxRemember {
 			s.known = map[string]*Investigation{} // their files are closed when nobody uses them any more
 		}
 		s.known[id] = i
 	}
-	m, err := i.readMeta()
+	m, err := i.Meta()
 	if err != nil || m.Identity != identity {
 		return nil, ErrUnknown
 	}
@@ -231,7 +216,7 @@ func (s *Store) Peek(identity, id string) (*Investigation, error) {
 
 // List returns the investigations of an identity ("" for all), the last used first.
 func (s *Store) List(identity string) ([]Meta, error) {
-	root, err := s.root(false)
+	root, err := osfile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -245,7 +230,7 @@ func (s *Store) List(identity string) ([]Meta, error) {
 	}
 	var all []Meta
 	for _, e := range names {
-		if m, err := metaOf(root, e.Name()); err == nil && (identity == "" || m.Identity == identity) {
+		if m, err := readMeta(root, e.Name()); err == nil && m.ID == e.Name() && (identity == "" || m.Identity == identity) {
 			all = append(all, m)
 		}
 	}
@@ -255,35 +240,30 @@ func (s *Store) List(identity string) ([]Meta, error) {
 	return all, nil
 }
 
-func metaOf(root *os.Root, id string) (Meta, error) {
-	var m Meta
-	name := id + "/" + metaName
-	fi, err := root.Lstat(name)
-	if err != nil {
-		return m, err
-	}
-	b, err := osfile.ReadIn(root, name, maxEntry)
-	if err == nil {
-		err = json.Unmarshal(b, &m)
-	}
-	m.LastUsed = fi.ModTime()
-	if err == nil && m.ID != id {
+// readMeta returns the description of the investigation in a directory; ErrUnknown if it is missing or damaged.
+func readMeta(root *os.Root, dir string) (m Meta, err error) {
+	name := path.Join(dir, metaName)
+	ok, err := readJSON(root, name, &m)
+	if err == nil && !ok {
 		err = ErrUnknown
+	}
+	if fi, e := root.Lstat(name); e == nil {
+		m.LastUsed = fi.ModTime()
 	}
 	return m, err
 }
 
 // Remove deletes an investigation.
 func (s *Store) Remove(identity, id string) error {
-	i, err := s.Get(identity, id)
+	i, err := s.Peek(identity, id)
 	if err != nil {
 		return err
 	}
-	m, err := i.readMeta()
+	m, err := i.Meta()
 	if err != nil {
-		return ErrUnknown
+		return err
 	}
-	root, err := s.root(false)
+	root, err := osfile.OpenDir(s.dir)
 	if err != nil {
 		return err
 	}
@@ -291,10 +271,15 @@ func (s *Store) Remove(identity, id string) error {
 	s.mu.Lock()
 	delete(s.known, m.ID)
 	s.mu.Unlock()
+	return remove(root, m)
+}
+
+// remove deletes the files of an investigation, and the name of its target unless that is of another one.
+func remove(root *os.Root, m Meta) error {
+	target := targetFile(m.Identity, m.Target)
 	var p pointer
-	if b, err := osfile.ReadIn(root, targetFile(identity, m.Target), maxEntry); err == nil &&
-		json.Unmarshal(b, &p) == nil && p.ID == m.ID {
-		_ = root.Remove(targetFile(identity, m.Target))
+	if ok, _ := readJSON(root, target, &p); ok && p.ID == m.ID {
+		_ = root.Remove(target)
 	}
 	return root.RemoveAll(m.ID)
 }
@@ -310,15 +295,9 @@ func (s *Store) prune(root *os.Root) {
 	for _, m := range all { // the last used first
 		size += sizeOf(root, m.ID)
 		unused := s.now().Sub(m.LastUsed)
-		if unused < maxAge && (s.limit <= 0 || size <= s.limit || unused < time.Minute) {
-			continue
+		if unused >= maxAge || s.limit > 0 && size > s.limit && unused >= time.Minute {
+			_ = remove(root, m)
 		}
-		var p pointer
-		b, err := osfile.ReadIn(root, targetFile(m.Identity, m.Target), maxEntry)
-		if err == nil && json.Unmarshal(b, &p) == nil && p.ID == m.ID {
-			_ = root.Remove(targetFile(m.Identity, m.Target))
-		}
-		_ = root.RemoveAll(m.ID)
 	}
 }
 
@@ -366,21 +345,16 @@ func (s *Store) Lives(proc string) bool {
 	if own {
 		return true
 	}
-	path := filepath.Join(s.dir, liveDir, proc)
-	f, err := os.OpenFile(path, os.O_RDWR|osfile.Nonblock, 0)
+	name := filepath.Join(s.dir, liveDir, proc)
+	f, err := os.OpenFile(name, os.O_RDWR|osfile.Nonblock, 0)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = f.Close() }()
 	free, err := osfile.TryLock(f, true)
 	if free {
-		_ = os.Remove(path)
+		_ = os.Remove(name)
 		osfile.Unlock(f)
 	}
 	return err == nil && !free
-}
-
-// Describe names an investigation and its target.
-func (m Meta) Describe() string {
-	return Prefix + m.ID + " of " + content.ClipBytes(m.Target, 200)
 }
