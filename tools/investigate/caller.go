@@ -34,6 +34,15 @@ func (c Caller) counter() tools.TokenCounter {
 	return &counted{count: c.Count}
 }
 
+func (c Caller) input() tools.Input {
+	return tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}
+}
+
+// workFor returns the state of work that answers no call of the tool.
+func (i *Investigator) workFor(ctx context.Context, c Caller) *work {
+	return &work{i: i, ctx: ctx, in: c.input(), out: quiet{}, now: time.Now}
+}
+
 // ErrNone is the error for a directory that nobody has investigated.
 var ErrNone = errors.New("no investigation")
 
@@ -60,31 +69,34 @@ func (c *counted) Write(p []byte) (int, error) {
 
 func (c *counted) Total() (int64, float64) { return c.n, 0 }
 
+// find returns the investigation of a directory or inv:ID. An error begins with what the name is of.
+func (i *Investigator) find(c Caller, of, name string) (inv *entries.Investigation, err error) {
+	if id, ok := strings.CutPrefix(name, entries.Prefix); ok {
+		inv, err = i.store.Get(c.Owner, id)
+	} else {
+		var dir string
+		if dir, err = c.Sources.Directory(name); err != nil {
+			return nil, err
+		}
+		inv, err = i.store.Find(c.Owner, dir)
+	}
+	if errors.Is(err, entries.ErrUnknown) {
+		err = fmt.Errorf("%s: %w", content.ClipBytes(strings.TrimSpace(of+name), 200), ErrNone)
+	}
+	return inv, err
+}
+
 // on runs do on an investigation that exists, named by directory or inv:ID.
 func (i *Investigator) on(ctx context.Context, c Caller, name string, do func(w *work) error) error {
 	if err := i.mayKeep(true); err != nil {
 		return err
 	}
-	w := &work{i: i, ctx: ctx, out: quiet{}, now: time.Now, in: tools.Input{
-		Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter,
-	}}
+	w := i.workFor(ctx, c)
 	var err error
-	if id, ok := strings.CutPrefix(name, entries.Prefix); ok {
-		w.inv, err = i.store.Get(c.Owner, id)
-	} else {
-		var dir string
-		if dir, err = c.Sources.Directory(name); err != nil {
-			return err
-		}
-		w.inv, err = i.store.Find(c.Owner, dir)
+	if w.inv, err = i.find(c, "investigation ", name); err != nil {
+		return err
 	}
-	if errors.Is(err, entries.ErrUnknown) {
-		return fmt.Errorf("%s: %w", content.ClipBytes(strings.TrimSpace("investigation "+name), 200), ErrNone)
-	}
-	if err == nil {
-		err = w.resolve()
-	}
-	if err != nil {
+	if err := w.resolve(); err != nil {
 		return err
 	}
 	unlock, err := w.inv.Lock()
@@ -153,30 +165,18 @@ func (i *Investigator) Remove(c Caller, name string) (id string, err error) {
 	if err := i.mayKeep(false); err != nil {
 		return "", err
 	}
-	id, ok := strings.CutPrefix(name, entries.Prefix)
-	if !ok {
-		dir, err := c.Sources.Directory(name)
-		if err != nil {
-			return "", err
-		}
-		inv, err := i.store.Find(c.Owner, dir)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", content.ClipBytes(name, 200), ErrNone)
-		}
-		m, err := inv.Meta()
-		if err != nil {
-			return "", err
-		}
-		id = m.ID
+	inv, err := i.find(c, "", name)
+	if err != nil {
+		return "", err
 	}
-	err = i.store.Remove(c.Owner, id)
-	if errors.Is(err, entries.ErrUnknown) {
-		err = ErrNone
+	m, err := inv.Meta()
+	if err == nil {
+		err = i.store.Remove(c.Owner, m.ID)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", content.ClipBytes(name, 200), err)
 	}
-	return id, nil
+	return m.ID, nil
 }
 
 // Verification is what looking at all notes again found.
@@ -270,8 +270,7 @@ func (i *Investigator) Estimate(ctx context.Context, c Caller, name string) (e E
 	if err != nil {
 		return e, err
 	}
-	in := tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}
-	w := &work{i: i, ctx: ctx, out: quiet{}, in: in}
+	w := i.workFor(ctx, c)
 	if err := w.resolveDir(dir); err != nil {
 		return e, err
 	}

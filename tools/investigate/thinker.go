@@ -107,22 +107,19 @@ func (i *Investigator) Run(ctx context.Context, c Caller, o RunOptions) (out Out
 	if err := i.mayKeep(false); err != nil {
 		return out, err
 	}
-	in := tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}
-	w, err := i.open(ctx, Args{Path: o.Path, Goal: o.Goal, Fresh: o.Fresh}, in, quiet{})
+	w, err := i.open(ctx, Args{Path: o.Path, Goal: o.Goal, Fresh: o.Fresh}, c.input(), quiet{})
 	if err != nil {
 		return out, err
 	}
-	name := entries.Prefix
-	if m, err := w.inv.Meta(); err == nil {
-		name += m.ID
+	if w.meta, err = w.inv.Meta(); err != nil {
+		return out, err
 	}
 	if i.options.Thinker != nil {
-		root, err := w.root.Sub(w.start)
+		d, err := w.newDriver(c)
 		if err != nil {
 			return out, err
 		}
-		d := &driver{i: i, inv: w.inv, caller: c, root: root, tried: map[string]bool{}, progress: o.Progress}
-		defer func() { _ = root.Close() }()
+		d.progress = o.Progress
 		if err := d.run(ctx); err != nil {
 			return out, err
 		}
@@ -131,21 +128,15 @@ func (i *Investigator) Run(ctx context.Context, c Caller, o RunOptions) (out Out
 			out.Failed = d.failed.Error()
 		}
 	}
-	out.Report, err = i.Report(ctx, c, name)
+	out.Report, err = i.Report(ctx, c, w.name())
 	return out, err
 }
 
-// work returns the state of the investigation, for one step between Lock and unlock.
-func (d *driver) work(ctx context.Context) (*work, error) {
-	w := &work{i: d.i, ctx: ctx, inv: d.inv, out: quiet{}, now: time.Now, root: d.root, start: ".", in: tools.Input{
-		Sources: source.Set{Roots: []*tree.Root{d.root}}, Owner: d.caller.Owner, NewTokenCounter: d.caller.counter,
-	}, silent: true}
-	var err error
-	if w.meta, err = d.inv.Meta(); err != nil {
-		return nil, err
-	}
-	w.target = w.meta.Target
-	return w, w.load(false)
+// newDriver returns a driver for the investigation that a call is about. Its tools read the target alone.
+func (w *work) newDriver(c Caller) (*driver, error) {
+	root, err := w.root.Sub(w.start)
+	c.Sources = source.Set{Roots: []*tree.Root{root}}
+	return &driver{i: w.i, inv: w.inv, caller: c, root: root, tried: map[string]bool{}}, err
 }
 
 // step runs do between Lock and unlock, on the state as it is then.
@@ -155,16 +146,18 @@ func (d *driver) step(ctx context.Context, do func(w *work) error) error {
 		return err
 	}
 	defer unlock()
-	w, err := d.work(ctx)
-	if err != nil {
+	w := d.i.workFor(ctx, d.caller)
+	w.inv, w.root, w.start, w.silent = d.inv, d.root, ".", true
+	if err := w.load(false); err != nil {
 		return err
 	}
 	return do(w)
 }
 
-// run works on orders until none is left, the endpoint fails or ctx ends.
+// run works on orders until none is left, the endpoint fails or ctx ends, and writes the evaluation.
 func (d *driver) run(ctx context.Context) error {
-	for {
+	defer func() { _ = d.root.Close() }()
+	for d.failed == nil {
 		var o entries.Order
 		var task Task
 		more := false
@@ -177,28 +170,24 @@ func (d *driver) run(ctx context.Context) error {
 			task, err = d.task(w, o)
 			return err
 		})
-		if err != nil || !more || d.failed != nil {
-			return errors.Join(err, d.end(ctx))
+		if err != nil {
+			return errors.Join(err, d.step(ctx, (*work).evaluate))
+		}
+		if !more {
+			break
 		}
 		if err := d.answer(ctx, o, task); err != nil {
 			return err
 		}
-		if d.failed != nil {
-			return d.end(ctx)
-		}
 	}
-}
-
-// end writes the evaluation.
-func (d *driver) end(ctx context.Context) error {
-	return d.step(ctx, func(w *work) error { return w.evaluate() })
+	return d.step(ctx, (*work).evaluate)
 }
 
 // task makes the task of an order.
 func (d *driver) task(w *work, o entries.Order) (Task, error) {
 	number, all := w.position()
 	t := Task{
-		Owner: d.caller.Owner, Sources: source.Set{Roots: []*tree.Root{d.root}, Places: w.in.Sources.Places},
+		Owner: d.caller.Owner, Sources: d.caller.Sources,
 		Spend: func(prompt, completion int) {
 			d.spent.Prompt += int64(prompt)
 			d.spent.Completion += int64(completion)
@@ -213,11 +202,6 @@ func (d *driver) task(w *work, o entries.Order) (Task, error) {
 	if ok, err := w.inv.Read(entries.SurveyName, &s); err == nil && ok && s.Confidence >= filterFrom {
 		t.Skip = s.SkipTools
 	}
-	text, err := w.orderText(o)
-	if err != nil {
-		return t, err
-	}
-	t.Text = text
 	switch o.Step {
 	case entries.Planning:
 		t.Prompt, t.Turns, t.Sources = "plan", planTurns, source.Set{}
@@ -231,28 +215,23 @@ func (d *driver) task(w *work, o entries.Order) (Task, error) {
 		}
 	}
 	t.Accept = func(note []byte) error { return checkThought(t.Prompt, note) }
-	return t, nil
+	text, err := w.orderText(o)
+	t.Text = text
+	return t, err
 }
 
 // noteOf reads what was handed in for a prompt as a note.
 func noteOf(prompt string, raw []byte) (Note, error) {
-	switch prompt {
-	case "survey", "plan", "report":
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(raw, &fields) == nil && fields[prompt] == nil {
-			wrapped := map[string]json.RawMessage{prompt: raw}
-			if flags := fields["flags"]; flags != nil && prompt == "report" {
-				delete(fields, "flags")
-				rest, err := json.Marshal(fields)
-				if err != nil {
-					return Note{}, err
-				}
-				wrapped[prompt], wrapped["flags"] = rest, flags
-			}
-			var err error
-			if raw, err = json.Marshal(wrapped); err != nil {
-				return Note{}, err
-			}
+	var fields map[string]json.RawMessage
+	if prompt != "directory" && json.Unmarshal(raw, &fields) == nil && fields[prompt] == nil {
+		wrapped := map[string]any{prompt: fields}
+		if flags := fields["flags"]; flags != nil && prompt == "report" {
+			delete(fields, "flags")
+			wrapped["flags"] = flags
+		}
+		var err error
+		if raw, err = json.Marshal(wrapped); err != nil {
+			return Note{}, err
 		}
 	}
 	return parseNote(tools.Object(raw))
@@ -282,7 +261,7 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 		if d.fail(ctx, err) {
 			return d.release(ctx, o)
 		}
-		if n, err := noteOf("survey", thought.Note); err == nil && thought.Note != nil {
+		if n, err := noteOf("survey", thought.Note); err == nil {
 			survey = n.Survey
 		}
 	}
@@ -293,10 +272,10 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 	failed := d.fail(ctx, err)
 	return d.step(ctx, func(w *work) error {
 		n, err := noteOf(t.Prompt, thought.Note)
-		if thought.Note == nil || err != nil {
+		if err != nil { // also where nothing was handed in
 			n = Note{}
 		}
-		n.by, n.turns, n.partial = thought.By, thought.Turns, ""
+		n.by, n.turns = thought.By, thought.Turns
 		for _, a := range o.Dirs {
 			d.tried[a.Path] = true
 		}
@@ -309,9 +288,8 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 				err = w.inv.PutOrder(o)
 			}
 			return err
-		case thought.Note != nil && err == nil:
-			_, _, err = w.accept(o, n)
-			if err == nil {
+		case err == nil:
+			if _, _, err = w.accept(o, n); err == nil {
 				return nil
 			}
 			w.inv.Log("%s: what the model handed in was refused: %v", o.Name(), err)
@@ -424,20 +402,16 @@ func (i *Investigator) driverOf(w *work) (*driver, error) {
 	if d := i.drivers[w.meta.ID]; d != nil {
 		return d, nil
 	}
-	root, err := w.root.Sub(w.start)
+	d, err := w.newDriver(Caller{Owner: w.in.Owner, NewCounter: w.in.NewTokenCounter})
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	d := &driver{
-		i: i, inv: w.inv, root: root, tried: map[string]bool{}, stop: stop, done: make(chan struct{}),
-		caller: Caller{Owner: w.in.Owner, NewCounter: w.in.NewTokenCounter},
-	}
+	d.stop, d.done = stop, make(chan struct{})
 	d.progress = func(done, total int64, _ string) { d.at.Store([2]int64{done, total}) }
 	i.drivers[w.meta.ID] = d
 	go func() {
 		defer close(d.done)
-		defer func() { _ = root.Close() }()
 		panics.Into(&d.err, func() { d.err = d.run(ctx) })
 	}()
 	return d, nil

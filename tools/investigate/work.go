@@ -76,27 +76,25 @@ func (w *work) load(progress bool) error {
 	if w.meta, err = w.inv.Meta(); err != nil {
 		return err
 	}
+	w.target = w.meta.Target
 	if err := w.look(progress); err != nil {
 		return err
 	}
-	damaged := 0
-	if w.notes, damaged, err = w.inv.Dirs(); err != nil {
+	if w.notes, w.damaged, err = w.inv.Dirs(); err != nil {
 		return err
 	}
 	var damagedFiles int
 	if w.files, damagedFiles, err = w.inv.Files(); err != nil {
 		return err
 	}
-	w.damaged = damaged
-	if n := int64(damaged + damagedFiles); n > 0 {
+	if n := int64(w.damaged + damagedFiles); n > 0 {
 		w.out.Note(content.Plural(n, "entry is", "entries are") + " damaged and will be made again")
 	}
-	var p plan.Plan
-	if w.planned, err = w.inv.Read(entries.PlanName, &p); err != nil {
+	if w.planned, err = w.inv.Read(entries.PlanName, &w.plan); err != nil {
 		return err
 	}
-	if w.planned { // a damaged one counts as none
-		w.plan = p
+	if !w.planned { // a damaged one counts as none
+		w.plan = plan.Plan{}
 	}
 	w.apply()
 	if w.orders, err = w.inv.Orders(); err != nil {
