@@ -1,6 +1,7 @@
 package investigate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -13,7 +14,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
-	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
 )
 
 // answer takes the note of a call, or shows an order again.
@@ -21,44 +21,41 @@ func (w *work) answer(a Args) error {
 	if err := w.load(true); err != nil {
 		return err
 	}
-	if a.Order == "" {
-		n, err := parseNote(a.Note)
+	var o entries.Order
+	if a.Order != "" {
+		id, err := entries.ParseOrder(a.Order)
 		if err != nil {
 			return err
 		}
-		first, err := w.acceptPlan(n.Plan, nil, entries.Agent)
+		ok := false
+		if o, ok, err = w.inv.Order(id); err == nil && !ok {
+			err = unknownOrder(a.Order, entries.ErrUnknown)
+		}
 		if err != nil {
 			return err
 		}
-		return w.next(first)
-	}
-	id, err := entries.ParseOrder(a.Order)
-	if err != nil {
-		return err
-	}
-	o, ok, err := w.inv.Order(id)
-	if err == nil && !ok {
-		err = unknownOrder(a.Order, entries.ErrUnknown)
-	}
-	if err != nil {
-		return err
-	}
-	if a.Note == "" {
-		return w.again(o)
+		if a.Note == "" {
+			return w.again(o)
+		}
 	}
 	n, err := parseNote(a.Note)
 	if err != nil {
 		return err
 	}
 	n.by = entries.Agent
-	first, more, err := w.accept(o, n)
-	if err != nil {
+	first, more := "", true
+	if a.Order == "" {
+		first, err = w.acceptPlan(n.Plan, nil, n.by)
+	} else {
+		first, more, err = w.accept(o, n)
+	}
+	switch {
+	case err != nil:
 		return err
+	case more:
+		return w.next(first)
 	}
-	if !more {
-		return w.out.Page().Text([]byte(first))
-	}
-	return w.next(first)
+	return w.out.Page().Text([]byte(first))
 }
 
 // again shows an order that was given out before.
@@ -89,19 +86,18 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 		w.inv.Log("%s late note: %s", o.Name(), content.ClipBytes(fmt.Sprintf("%+v", n), 4000))
 		return o.Name() + " was answered already: this note is in the log, and changes nothing.\n", true, nil
 	}
+	more = true
 	switch o.Step {
 	case entries.Planning:
 		if n.Plan == nil && n.Survey == nil {
 			return "", false, errors.New("the note: this order asks for {survey, plan}")
 		}
 		first, err = w.acceptPlan(n.Plan, n.Survey, n.by)
-		more = true
 	case entries.Reporting:
 		if n.Report == nil {
 			return "", false, errors.New("the note: this order asks for {report: {brief, detailed}}")
 		}
 		first, err = w.acceptReport(o, n)
-		more = true
 	default:
 		first, more, err = w.acceptDirs(&o, n)
 	}
@@ -116,10 +112,8 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 	if err := w.inv.PutOrder(o); err != nil {
 		return "", false, err
 	}
-	for i := range w.orders {
-		if w.orders[i].ID == o.ID {
-			w.orders[i] = o
-		}
+	if i := slices.IndexFunc(w.orders, func(x entries.Order) bool { return x.ID == o.ID }); i >= 0 {
+		w.orders[i] = o
 	}
 	return first, more, nil
 }
@@ -188,9 +182,9 @@ func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, er
 			return "", false, err
 		}
 	}
-	var k kept
+	k := &kept{}
 	for _, d := range n.Dirs {
-		if err := w.acceptDir(o, n, d, &k); err != nil {
+		if err := w.acceptDir(o, n, d, k); err != nil {
 			return "", false, err
 		}
 	}
@@ -198,15 +192,15 @@ func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, er
 		return "", false, fmt.Errorf("the note: nothing was kept: %s; this order is for %s", strings.Join(k.problems, "; "),
 			content.ClipBytes(strings.Join(o.Open, ", "), 300))
 	}
-	if err := w.acceptFiles(o, n, &k); err != nil {
+	if err := w.acceptFiles(o, n, k); err != nil {
 		return "", false, err
 	}
-	if err := w.acceptFlags(o, n, base, &k); err != nil {
+	if err := w.acceptFlags(o, n, k); err != nil {
 		return "", false, err
 	}
 	open = open && len(o.Open) > 0 // with a note on each directory it is whole
 	w.inv.Log("note %s kept %s", o.Name(), strings.Join(k.dirs, ", "))
-	return w.keptText(o, n, &k, open), !open, nil
+	return w.keptText(o, n, k, open), !open, nil
 }
 
 func (w *work) refusePasted(summary, base, p string) error {
@@ -230,14 +224,15 @@ func (w *work) refusePasted(summary, base, p string) error {
 func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	p, ok := w.resolvePath(d.Path, o.Dirs[0].Path)
 	dir := w.dirs[p]
-	if !slices.ContainsFunc(o.Dirs, func(a plan.Assigned) bool { return a.Path == p }) {
+	if !o.Has(p) {
 		k.problems = append(k.problems, content.ClipBytes(d.Path, 80)+" is not part of this order")
 		return nil
 	}
+	done := func() { o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p }) }
 	if !ok || dir == nil {
 		k.gone = true
 		k.problems = append(k.problems, p+" is gone")
-		o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p })
+		done()
 		return nil
 	}
 	before := w.notes[p]
@@ -245,7 +240,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	if others && before.CachedAt.After(o.IssuedAt) && !w.due(p) {
 		k.problems = append(k.problems, p+" was answered by another order meanwhile; this summary is in the log")
 		w.inv.Log("%s late summary of %s: %s", o.Name(), p, d.Summary)
-		o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p })
+		done()
 		return nil
 	}
 	if d.Unchanged && d.Summary == "" {
@@ -258,26 +253,18 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 		if d.NotableFiles == nil {
 			d.NotableFiles = before.NotableFiles
 		}
-		d.Confidence = either(either(d.Confidence, n.Confidence), before.Confidence)
-		d.Completeness = either(either(d.Completeness, n.Completeness), before.Completeness)
+		d.Confidence = cmp.Or(d.Confidence, n.Confidence, before.Confidence)
+		d.Completeness = cmp.Or(d.Completeness, n.Completeness, before.Completeness)
 		d.ConfidenceReason = first(d.ConfidenceReason, before.ConfidenceReason)
 	}
 	d.Summary = strings.ReplaceAll(d.Summary, w.target+"/", "") // citations are below the target
-	citations := evidence.Check(d.Summary, p, reader{w})
-	note := entries.Dir{
-		Path: filepath.Join(w.target, filepath.FromSlash(p)), RelativePath: p, ChildCount: len(dir.files) + len(dir.subs),
-		Summary: content.ClipEnd(evidence.Repair(d.Summary, citations), maxSummary), NotableFiles: d.NotableFiles,
-		DominantCategory: d.DominantCategory, StillUnknown: first(d.StillUnknown, n.StillUnknown), CachedAt: w.now().UTC(),
-		Quality: entries.Quality{
-			Confidence: either(d.Confidence, n.Confidence), Completeness: either(d.Completeness, n.Completeness),
-			ConfidenceReason: first(d.ConfidenceReason, n.ConfidenceReason), By: n.by, Order: o.ID,
-			Partial: n.partial != "", PartialReason: n.partial, Evidence: citations, Fingerprint: dir.fingerprint(),
-		},
-		Coverage: w.coverage(p),
-	}
-	if note.DominantCategory == "" {
-		note.DominantCategory = dir.dominant()
-	}
+	note := w.newEntry(dir, d.Summary)
+	note.Summary = content.ClipEnd(evidence.Repair(d.Summary, note.Evidence), maxSummary)
+	note.NotableFiles, note.StillUnknown = d.NotableFiles, first(d.StillUnknown, n.StillUnknown)
+	note.DominantCategory = cmp.Or(d.DominantCategory, note.DominantCategory)
+	note.Confidence, note.Completeness = cmp.Or(d.Confidence, n.Confidence), cmp.Or(d.Completeness, n.Completeness)
+	note.ConfidenceReason, note.Coverage = first(d.ConfidenceReason, n.ConfidenceReason), w.coverage(p)
+	note.By, note.Order, note.Partial, note.PartialReason = n.by, o.ID, n.partial != "", n.partial
 	if print := o.Print(p); print != "" && print != note.Fingerprint {
 		note.Fingerprint = print // what was read is not what is there now: it stays due
 		k.problems = append(k.problems, p+" changed since the order was given out, and is due again")
@@ -292,37 +279,21 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 		w.notes[p] = note
 	}
 	k.dirs = append(k.dirs, p)
-	k.citations = append(k.citations, citations...)
-	o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p })
+	k.citations = append(k.citations, note.Evidence...)
+	done()
 	return nil
 }
 
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return content.ClipEnd(t, maxShort)
-		}
-	}
-	return ""
-}
-
-func either(a, b *float64) *float64 {
-	if a != nil {
-		return a
-	}
-	return b
-}
+// first returns the first text that is not empty, clipped.
+func first(texts ...string) string { return content.ClipEnd(cmp.Or(texts...), maxShort) }
 
 // acceptFiles keeps what a note says of files.
 func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 	base := o.Dirs[0].Path
 	for _, f := range n.Files {
 		p, ok := w.resolvePath(f.Path, base)
-		var file *scan.File
-		if d := w.dirs[path.Dir(p)]; ok && d != nil {
-			file = d.file(p)
-		}
-		if file == nil || !slices.ContainsFunc(o.Dirs, func(a plan.Assigned) bool { return a.Path == path.Dir(p) }) {
+		file := w.file(p)
+		if !ok || file == nil || !o.Has(path.Dir(p)) {
 			k.problems = append(k.problems, content.ClipBytes(f.Path, 80)+" is no file of this order")
 			continue
 		}
@@ -332,7 +303,7 @@ func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 			Category: first(f.Category, file.Category), Summary: evidence.Repair(f.Summary, citations), Notable: f.Notable,
 			NotableReason: f.NotableReason, CachedAt: w.now().UTC(),
 			Quality: entries.Quality{
-				Confidence: either(f.Confidence, n.Confidence), Completeness: either(f.Completeness, n.Completeness),
+				Confidence: cmp.Or(f.Confidence, n.Confidence), Completeness: cmp.Or(f.Completeness, n.Completeness),
 				ConfidenceReason: f.ConfidenceReason, By: n.by, Order: o.ID, Evidence: citations, Fingerprint: file.Hash,
 			},
 		}
@@ -346,20 +317,19 @@ func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 }
 
 // acceptFlags keeps the flags of a note.
-func (w *work) acceptFlags(o *entries.Order, n Note, base string, k *kept) error {
+func (w *work) acceptFlags(o *entries.Order, n Note, k *kept) error {
 	if len(n.Flags) == 0 {
 		return nil
 	}
 	var flags []entries.Flag
 	for _, f := range n.Flags {
-		p := f.Path
+		p, ok := f.Path, true
 		if p != "general" {
-			at, ok := w.resolvePath(p, base)
-			if !ok {
-				k.problems = append(k.problems, "flag: "+content.ClipBytes(p, 80)+" is not there, kept as general")
-				at = "general"
-			}
-			p = at
+			p, ok = w.resolvePath(p, o.Dirs[0].Path)
+		}
+		if !ok {
+			k.problems = append(k.problems, "flag: "+content.ClipBytes(f.Path, 80)+" is not there, kept as general")
+			p = "general"
 		}
 		flags = append(flags, entries.Flag{
 			Path: p, Severity: f.Severity, Finding: strings.Join(strings.Fields(f.Finding), " "), At: w.now().UTC(), Order: o.ID,
@@ -417,17 +387,15 @@ func evidenceText(all []evidence.Citation) string {
 		}
 		named++
 		cited := content.ClipEnd(x.Cited, 60)
-		switch x.Verdict {
-		case evidence.Moved:
+		switch {
+		case x.Verdict == evidence.Moved:
 			text += fmt.Sprintf("; %s moved to :%d (repaired)", cited, x.Line)
-		case evidence.Unknown:
+		case x.Verdict == evidence.Unknown:
 			text += fmt.Sprintf("; %s cannot be checked", cited)
+		case x.Quote != "":
+			text += fmt.Sprintf("; %s %q is not there: cite it or drop it", cited, content.ClipEnd(x.Quote, 50))
 		default:
-			if x.Quote != "" {
-				text += fmt.Sprintf("; %s %q is not there: cite it or drop it", cited, content.ClipEnd(x.Quote, 50))
-			} else {
-				text += fmt.Sprintf("; %s is not there", cited)
-			}
+			text += fmt.Sprintf("; %s is not there", cited)
 		}
 	}
 	if c.Unanchored > 0 {

@@ -245,7 +245,7 @@ func (i *Investigator) Verify(ctx context.Context, c Caller, name string) (v Ver
 		}
 		for _, p := range sorted(w.files) {
 			f := w.files[p]
-			if file := w.dirs[path.Dir(p)].file(p); file == nil || file.Hash != f.Fingerprint {
+			if file := w.file(p); file == nil || file.Hash != f.Fingerprint {
 				v.Stale = append(v.Stale, p)
 			}
 			check(p, f.Summary, path.Dir(p), f.Evidence)

@@ -61,14 +61,9 @@ func (w *work) describe(due []string) error {
 		}
 		for i, p := range part {
 			d := w.dirs[p]
-			note := entries.Dir{
-				Path: filepath.Join(w.target, filepath.FromSlash(p)), RelativePath: p, ChildCount: len(d.files) + len(d.subs),
-				Summary: texts[i], DominantCategory: d.dominant(), NotableFiles: d.largest(3), CachedAt: w.now().UTC(),
-				Quality: entries.Quality{
-					Confidence: &confidence, ConfidenceReason: "no model has read it", By: entries.Mechanical,
-					Fingerprint: d.fingerprint(), Evidence: evidence.Check(texts[i], p, reader{w}),
-				},
-			}
+			note := w.newEntry(d, texts[i])
+			note.NotableFiles, note.By = d.largest(3), entries.Mechanical
+			note.Confidence, note.ConfidenceReason = &confidence, "no model has read it"
 			if _, err := w.inv.PutDir(note); err != nil {
 				return err
 			}
@@ -82,13 +77,27 @@ func (w *work) describe(due []string) error {
 	return nil
 }
 
-// dominant returns the category of most files.
-func (d *directory) dominant() string {
+// newEntry returns an entry on a directory as it is now, with the citations of its summary looked up.
+func (w *work) newEntry(d *directory, summary string) entries.Dir {
+	return entries.Dir{
+		Path: filepath.Join(w.target, filepath.FromSlash(d.path)), RelativePath: d.path, Summary: summary,
+		ChildCount: len(d.files) + len(d.subs), DominantCategory: d.dominant(), CachedAt: w.now().UTC(),
+		Quality: entries.Quality{Fingerprint: d.fingerprint(), Evidence: evidence.Check(summary, d.path, reader{w})},
+	}
+}
+
+// categories counts the files of a directory by category.
+func (d *directory) categories() map[string]int {
 	count := map[string]int{}
 	for _, f := range d.files {
 		count[f.Category]++
 	}
-	best := "unknown"
+	return count
+}
+
+// dominant returns the category of most files.
+func (d *directory) dominant() string {
+	count, best := d.categories(), "unknown"
 	for _, c := range scan.Categories {
 		if count[c] > count[best] {
 			best = c
@@ -99,10 +108,9 @@ func (d *directory) dominant() string {
 
 // largest returns the names of the largest files that somebody wrote.
 func (d *directory) largest(n int) (names []string) {
-	files := slices.DeleteFunc(slices.Clone(d.files), func(f *scan.File) bool {
+	files := slices.DeleteFunc(sortedBySize(d.files), func(f *scan.File) bool {
 		return f.Category != scan.Source && f.Category != scan.Documentation
 	})
-	slices.SortStableFunc(files, bySize)
 	for _, f := range files[:min(n, len(files))] {
 		names = append(names, path.Base(f.Path))
 	}
@@ -111,52 +119,42 @@ func (d *directory) largest(n int) (names []string) {
 
 func bySize(a, b *scan.File) int { return cmp.Compare(b.Size, a.Size) }
 
+// sortedBySize returns the files, the largest first.
+func sortedBySize(files []*scan.File) []*scan.File {
+	return slices.SortedStableFunc(slices.Values(files), bySize)
+}
+
 // mechanical returns what files say of a directory: README, package comment, manifest, exported names, counts.
 func (w *work) mechanical(d *directory) string {
-	var parts []string
-	add := func(format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); text != "" {
-			parts = append(parts, text)
-		}
-	}
-	if text := w.readme(d); text != "" {
-		add("%s", text)
-	}
-	if text := w.manifest(d); text != "" {
-		add("%s", text)
-	}
 	docs, names := w.outlines(d)
-	if docs != "" {
-		add("%s", docs)
-	}
-	add("%s", d.counts())
+	parts := []string{w.readme(d), w.manifest(d), docs, d.counts()}
 	if names != "" {
-		add("Exported: %s.", names)
+		parts = append(parts, "Exported: "+names+".")
 	}
 	if len(d.files) > 1 {
 		newest := slices.MaxFunc(d.files, func(a, b *scan.File) int { return cmp.Compare(a.Modified, b.Modified) })
-		add("Largest: %s. Newest: %s of %s.", sizes(d.files, 3), shown(path.Base(newest.Path)),
-			time.Unix(0, newest.Modified).UTC().Format(time.DateOnly))
+		parts = append(parts, fmt.Sprintf("Largest: %s. Newest: %s of %s.", sizes(d.files, 3), shown(path.Base(newest.Path)),
+			time.Unix(0, newest.Modified).UTC().Format(time.DateOnly)))
 	}
 	if len(d.subs) > 0 {
-		add("Directories: %s.", baseNames(d.subs, 12))
+		parts = append(parts, "Directories: "+baseNames(d.subs, 12)+".")
 	}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 	return content.ClipEnd(strings.Join(parts, "\n"), maxSummary)
 }
 
 // counts returns the numbers of a directory's own files in a sentence.
 func (d *directory) counts() string {
-	var bytes, lines int64
-	count := map[string]int64{}
-	for _, f := range d.files {
-		bytes += f.Size
-		lines += f.Lines
-		count[f.Category]++
-	}
 	if len(d.files) == 0 {
 		return "No files of its own."
 	}
+	var bytes, lines int64
+	for _, f := range d.files {
+		bytes += f.Size
+		lines += f.Lines
+	}
 	var kinds []string
+	count := d.categories()
 	for _, c := range scan.Categories {
 		if count[c] > 0 {
 			kinds = append(kinds, fmt.Sprintf("%d %s", count[c], c))
@@ -178,8 +176,7 @@ func sizeText(n int64) string {
 
 // sizes names the largest files with their sizes.
 func sizes(files []*scan.File, n int) string {
-	sorted := slices.Clone(files)
-	slices.SortStableFunc(sorted, bySize)
+	sorted := sortedBySize(files)
 	var names []string
 	for _, f := range sorted[:min(n, len(sorted))] {
 		names = append(names, fmt.Sprintf("%s (%s)", shown(path.Base(f.Path)), sizeText(f.Size)))
@@ -292,13 +289,9 @@ func (w *work) manifest(d *directory) string {
 
 // outlines returns the package comment of a directory as a citation, and the exported names of its largest sources.
 func (w *work) outlines(d *directory) (docs, names string) {
-	var sources []*scan.File
-	for _, f := range d.files {
-		if f.Category == scan.Source && f.Size <= maxOutlined && outline.Language(f.Path) != "" {
-			sources = append(sources, f)
-		}
-	}
-	slices.SortStableFunc(sources, bySize)
+	sources := slices.DeleteFunc(sortedBySize(d.files), func(f *scan.File) bool {
+		return f.Category != scan.Source || f.Size > maxOutlined || outline.Language(f.Path) == ""
+	})
 	var list []string
 	for n, f := range sources {
 		isDoc := strings.HasPrefix(path.Base(f.Path), "doc.") || path.Base(f.Path) == "__init__.py" ||

@@ -254,7 +254,7 @@ func (w *work) refresh() error {
 	}
 	slices.Sort(w.gone)
 	for p := range w.files {
-		if d := w.dirs[path.Dir(p)]; d == nil || d.file(p) == nil {
+		if w.file(p) == nil {
 			delete(w.files, p)
 		}
 	}
@@ -263,8 +263,12 @@ func (w *work) refresh() error {
 	return w.describe(due)
 }
 
-// file returns a file of the directory by its path; nil if there is none.
-func (d *directory) file(p string) *scan.File {
+// file returns a file by its path below the target; nil if there is none.
+func (w *work) file(p string) *scan.File {
+	d := w.dirs[path.Dir(p)]
+	if d == nil {
+		return nil
+	}
 	i, ok := slices.BinarySearchFunc(d.files, p, func(f *scan.File, p string) int { return strings.Compare(f.Path, p) })
 	if !ok {
 		return nil
@@ -299,11 +303,7 @@ type reader struct{ w *work }
 // Exists implements [evidence.Reader].
 func (r reader) Exists(p string) bool {
 	p = r.below(p)
-	if r.w.dirs[p] != nil {
-		return true
-	}
-	d := r.w.dirs[path.Dir(p)]
-	return d != nil && d.file(p) != nil
+	return r.w.dirs[p] != nil || r.w.file(p) != nil
 }
 
 // below returns a path as one below the target; tools name files below the root.
@@ -320,12 +320,7 @@ func (r reader) Read(p string) ([]byte, error) {
 	if r.w.dirs[p] != nil {
 		return nil, errIsDir
 	}
-	d := r.w.dirs[path.Dir(p)]
-	if d == nil {
-		return nil, fs.ErrNotExist
-	}
-	f := d.file(p)
-	switch {
+	switch f := r.w.file(p); {
 	case f == nil:
 		return nil, fs.ErrNotExist
 	case f.Binary, f.Size > maxRead:

@@ -89,13 +89,19 @@ func (i *Investigation) Orders() ([]Order, error) {
 	return all, nil
 }
 
+// Has reports whether a directory is one of the order's.
+func (o *Order) Has(dir string) bool { return o.index(dir) >= 0 }
+
 // Print returns the fingerprint of a directory when the order was given out; "" if it is not one of the order's.
 func (o *Order) Print(dir string) string {
-	i := slices.IndexFunc(o.Dirs, func(d plan.Assigned) bool { return d.Path == dir })
-	if i < 0 || i >= len(o.Prints) {
-		return ""
+	if i := o.index(dir); i >= 0 && i < len(o.Prints) {
+		return o.Prints[i]
 	}
-	return o.Prints[i]
+	return ""
+}
+
+func (o *Order) index(dir string) int {
+	return slices.IndexFunc(o.Dirs, func(d plan.Assigned) bool { return d.Path == dir })
 }
 
 // Leased reports whether an order still belongs to its taker: it is not answered, its process lives, and it was given
