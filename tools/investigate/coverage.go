@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
 )
 
 // opened is what calls showed of files: bytes by path below the target, and the calls themselves.
@@ -24,13 +25,13 @@ type openedCall struct {
 
 // openedFiles reads from the trace what was shown of the target's files since the investigation began. It is read once
 // for each call.
-func (w *work) openedFiles() opened {
+func (w *work) openedFiles() *opened {
 	if w.seen != nil {
-		return *w.seen
+		return w.seen
 	}
 	w.seen = &opened{shown: map[string]int64{}}
 	if w.i.options.Trace == "" {
-		return *w.seen
+		return w.seen
 	}
 	for c, err := range trace.Read(w.i.options.Trace, w.meta.StartedAt, nil) {
 		if err != nil || c.Owner != w.in.Owner || len(c.Opened) == 0 {
@@ -39,7 +40,7 @@ func (w *work) openedFiles() opened {
 		call := openedCall{at: c.At, dirs: map[string]bool{}}
 		for _, f := range c.Opened {
 			rel, err := filepath.Rel(w.target, f.File)
-			if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			if err != nil || !filepath.IsLocal(rel) {
 				continue
 			}
 			rel = filepath.ToSlash(rel)
@@ -50,18 +51,18 @@ func (w *work) openedFiles() opened {
 			w.seen.calls = append(w.seen.calls, call)
 		}
 	}
-	return *w.seen
+	return w.seen
 }
 
 // coverage returns what was opened of a directory's own files.
 func (w *work) coverage(dirs ...string) *entries.Coverage {
-	seen := w.openedFiles()
+	opened := w.openedFiles().shown
 	var c entries.Coverage
 	for _, p := range dirs {
 		for _, f := range w.dirs[p].files {
 			c.Files++
 			c.Bytes += f.Size
-			if shown, ok := seen.shown[f.Path]; ok {
+			if shown, ok := opened[f.Path]; ok {
 				c.Opened++
 				c.Shown += min(shown, f.Size)
 			}
@@ -87,14 +88,9 @@ func (w *work) coverageText(dirs []string, rated *float64) string {
 func (w *work) turnsOf(o entries.Order) int {
 	n := 0
 	for _, c := range w.openedFiles().calls {
-		if c.at.Before(o.IssuedAt) {
-			continue
-		}
-		for _, d := range o.Dirs {
-			if c.dirs[d.Path] {
-				n++
-				break
-			}
+		of := func(d plan.Assigned) bool { return c.dirs[d.Path] }
+		if !c.at.Before(o.IssuedAt) && slices.ContainsFunc(o.Dirs, of) {
+			n++
 		}
 	}
 	return n

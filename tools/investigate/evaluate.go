@@ -1,6 +1,7 @@
 package investigate
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
@@ -32,9 +33,9 @@ type dirEvaluated struct {
 
 // evaluate writes plan_evaluation.json.
 func (w *work) evaluate() error {
-	e := evaluation{PlanOrder: w.plan.Order, EvaluatedAt: w.now().UTC(), TurnsAre: "calls", PerDirectory: []dirEvaluated{}}
-	if e.PlanOrder == "" {
-		e.PlanOrder = plan.LeafFirst
+	e := evaluation{
+		PlanOrder: cmp.Or(w.plan.Order, plan.LeafFirst), EvaluatedAt: w.now().UTC(), TurnsAre: "calls",
+		PerDirectory: []dirEvaluated{},
 	}
 	if w.i.options.Thinker != nil {
 		e.TurnsAre = "completions"
@@ -57,9 +58,9 @@ func (w *work) evaluate() error {
 				one.Utilization = share(o.Turns, allotted)
 			}
 			e.PerDirectory = append(e.PerDirectory, one)
-			e.TotalDirsInvestigated++
 		}
 	}
+	e.TotalDirsInvestigated = len(e.PerDirectory)
 	e.OverallUtilization = share(e.TotalTurnsUsed, e.TotalTurnsAllocated)
 	return w.inv.Write(entries.EvaluationName, e)
 }

@@ -26,42 +26,28 @@ const (
 )
 
 // units returns the units that still have directories to look at, each with these alone.
-func (w *work) units() []plan.Unit {
-	var open []plan.Unit
+func (w *work) units() []plan.Unit { return w.unitsOf(w.due) }
+
+// unitsOf returns the units with directories that are open, each with these alone.
+func (w *work) unitsOf(open func(dir string) bool) (units []plan.Unit) {
 	for _, u := range w.applied.Units {
-		var dirs []plan.Assigned
-		for _, d := range u.Dirs {
-			if w.due(d.Path) {
-				dirs = append(dirs, d)
-			}
-		}
-		if len(dirs) > 0 {
-			u.Dirs = dirs
-			open = append(open, u)
+		u.Dirs = slices.DeleteFunc(slices.Clone(u.Dirs), func(d plan.Assigned) bool { return !open(d.Path) })
+		if len(u.Dirs) > 0 {
+			units = append(units, u)
 		}
 	}
-	return open
+	return units
 }
 
-// untried returns the units without directories that this run has tried already.
-func (w *work) untried() []plan.Unit {
-	units := w.units()
-	if len(w.tried) == 0 {
-		return units
-	}
-	for i := range units {
-		units[i].Dirs = slices.DeleteFunc(units[i].Dirs, func(d plan.Assigned) bool { return w.tried[d.Path] })
-	}
-	return slices.DeleteFunc(units, func(u plan.Unit) bool { return len(u.Dirs) == 0 })
+// outstandingOrders returns the orders that still belong to their takers.
+func (w *work) outstandingOrders() []entries.Order {
+	return slices.DeleteFunc(slices.Clone(w.orders), func(o entries.Order) bool { return !w.inv.Leased(o) })
 }
 
 // leased returns the directories that open orders cover, and whether the plan or the report is being made.
 func (w *work) leased() (dirs map[string]bool, steps map[entries.Step]bool) {
 	dirs, steps = map[string]bool{}, map[entries.Step]bool{}
-	for _, o := range w.orders {
-		if !w.inv.Leased(o) {
-			continue
-		}
+	for _, o := range w.outstandingOrders() {
 		steps[o.Step] = true
 		for _, p := range o.Open {
 			dirs[p] = true
@@ -75,29 +61,35 @@ func (w *work) small() bool { return len(w.applied.Units) <= fewOrders }
 
 // choose makes the next order; ok is false if there is none to give out now.
 func (w *work) choose() (o entries.Order, ok bool, err error) {
+	step, dirs := w.nextStep()
+	if step == "" {
+		return o, false, nil
+	}
+	var prints []string
+	for _, d := range dirs {
+		prints = append(prints, w.dirs[d.Path].fingerprint())
+	}
+	o, err = w.inv.NewOrder(step, dirs, prints)
+	return o, err == nil, err
+}
+
+// nextStep returns what the next order asks for, "" if nothing is free, and the directories of a step that has some.
+func (w *work) nextStep() (entries.Step, []plan.Assigned) {
 	taken, steps := w.leased()
 	if !w.planned && !w.small() && !steps[entries.Planning] && w.untouched() {
-		o, err = w.inv.NewOrder(entries.Planning, nil, nil)
-		return o, err == nil, err
+		return entries.Planning, nil
 	}
-	units := w.untried()
+	units := w.unitsOf(func(dir string) bool { return w.due(dir) && !w.tried[dir] })
 	for _, u := range units {
 		free := slices.DeleteFunc(slices.Clone(u.Dirs), func(d plan.Assigned) bool { return taken[d.Path] })
-		if len(free) == 0 || !w.ready(u, units) {
-			continue
+		if len(free) > 0 && w.ready(u, units) {
+			return entries.Directory, free
 		}
-		var prints []string
-		for _, d := range free {
-			prints = append(prints, w.dirs[d.Path].fingerprint())
-		}
-		o, err = w.inv.NewOrder(entries.Directory, free, prints)
-		return o, err == nil, err
 	}
 	if len(units) == 0 && !steps[entries.Reporting] && !w.tried[triedStep(entries.Reporting)] && w.reportDue() {
-		o, err = w.inv.NewOrder(entries.Reporting, nil, nil)
-		return o, err == nil, err
+		return entries.Reporting, nil
 	}
-	return o, false, nil
+	return "", nil
 }
 
 // untouched reports whether no directory has been looked at by anybody: later, a plan would come too late.
@@ -116,11 +108,9 @@ func (w *work) ready(u plan.Unit, open []plan.Unit) bool {
 		if other.Dirs[0].Path == u.Dirs[0].Path {
 			return true // units are ordered: those behind this one are not below it
 		}
-		for _, d := range other.Dirs {
-			for _, own := range u.Dirs {
-				if below(d.Path, own.Path) {
-					return false
-				}
+		for _, own := range u.Dirs {
+			if slices.ContainsFunc(other.Dirs, func(d plan.Assigned) bool { return below(d.Path, own.Path) }) {
+				return false
 			}
 		}
 	}
@@ -135,17 +125,16 @@ func (w *work) next(first string) error {
 	if len(w.tree.Files) == 0 {
 		return errEmpty
 	}
+	_, steps := w.leased()
 	o, ok, err := w.choose()
 	if err != nil {
 		return err
 	}
 	w.touchBy(entries.Agent)
-	var b strings.Builder
-	b.WriteString(first)
 	if w.created {
-		b.WriteString(w.greeting())
+		first += w.greeting()
 	}
-	b.WriteString(w.changedText())
+	first += w.changedText()
 	switch {
 	case ok:
 		w.inv.Log("order %s %s %s", o.Name(), o.Step, dirNames(o.Dirs))
@@ -153,19 +142,16 @@ func (w *work) next(first string) error {
 		if err != nil {
 			return err
 		}
-		b.WriteString(text)
+		first += text
 		w.attach(o)
-	case len(w.units()) > 0 || w.planning():
-		b.WriteString(w.outstanding())
+	case len(w.units()) > 0 || steps[entries.Reporting]:
+		first += w.outstanding()
 	default:
-		b.WriteString(w.done())
+		first += fmt.Sprintf("done: every directory has a note and the report is written. investigate path=%s show=report "+
+			"shows it; show=weak the entries that are least sure; search path=%s pattern=… looks into all notes.\n",
+			w.name(), w.name())
 	}
-	return w.out.Page().Text([]byte(b.String()))
-}
-
-func (w *work) planning() bool {
-	_, steps := w.leased()
-	return steps[entries.Reporting]
+	return w.out.Page().Text([]byte(first))
 }
 
 // touchBy records who takes part.
@@ -272,8 +258,8 @@ func (w *work) changedText() string {
 	if n == 0 {
 		return ""
 	}
-	list := w.changes[:min(n, maxChanges)]
-	text := "changed since the last call: " + content.VisibleLine(content.ClipBytes(strings.Join(list, "; "), 600))
+	text := strings.Join(w.changes[:min(n, maxChanges)], "; ")
+	text = "changed since the last call: " + content.VisibleLine(content.ClipBytes(text, 600))
 	if n > maxChanges {
 		text += fmt.Sprintf(" and %d more", n-maxChanges)
 	}
@@ -284,18 +270,12 @@ func (w *work) changedText() string {
 func (w *work) outstanding() string {
 	var b strings.Builder
 	b.WriteString("no order is free now; outstanding:\n")
-	n := 0
-	for _, o := range w.orders {
-		if !w.inv.Leased(o) {
-			continue
-		}
-		if n++; n > outstandingList {
-			continue
-		}
+	all := w.outstandingOrders()
+	for _, o := range all[:min(len(all), outstandingList)] {
 		fmt.Fprintf(&b, "%s: %s %s, given out %s ago\n", o.Name(), o.Step, dirNames(o.Dirs), w.age(o))
 	}
-	if n > outstandingList {
-		fmt.Fprintf(&b, "and %d more\n", n-outstandingList)
+	if more := len(all) - outstandingList; more > 0 {
+		fmt.Fprintf(&b, "and %d more\n", more)
 	}
 	b.WriteString("Call again when one is answered, or after 30 minutes, when an order may be given out again.\n")
 	return b.String()
@@ -314,12 +294,6 @@ func dirNames(dirs []plan.Assigned) string {
 		return content.VisibleLine(dirs[0].Path)
 	}
 	return fmt.Sprintf("%s and %d more", content.VisibleLine(dirs[0].Path), len(dirs)-1)
-}
-
-// done says that nothing is left to do.
-func (w *work) done() string {
-	return fmt.Sprintf("done: every directory has a note and the report is written. investigate path=%s show=report shows it; "+
-		"show=weak the entries that are least sure; search path=%s pattern=… looks into all notes.\n", w.name(), w.name())
 }
 
 // parentsIn returns the directories of an order that lie below none of its others.

@@ -175,31 +175,32 @@ func refuseContents(raw []byte) error {
 
 func (n *Note) check() error {
 	ratings := map[string]*float64{"completeness": n.Completeness, "confidence": n.Confidence}
+	check := func(at, name, summary string, unchanged bool, completeness, confidence *float64) error {
+		ratings[at+".completeness"], ratings[at+".confidence"] = completeness, confidence
+		switch length := utf8.RuneCountInString(summary); {
+		case name == "":
+			return fmt.Errorf("note.%s.path is missing", at)
+		case strings.TrimSpace(summary) == "" && !unchanged:
+			return fmt.Errorf("note.%s.summary is empty: say what %s is", at, content.ClipBytes(name, 80))
+		case length > maxSummary:
+			return fmt.Errorf("note.%s.summary has %d characters; at most %d", at, length, maxSummary)
+		}
+		return nil
+	}
 	for i, d := range n.Dirs {
 		at := fmt.Sprintf("dirs[%d]", i)
-		switch length := utf8.RuneCountInString(d.Summary); {
-		case d.Path == "":
-			return fmt.Errorf("note.%s.path is missing", at)
-		case strings.TrimSpace(d.Summary) == "" && !d.Unchanged:
-			return fmt.Errorf("note.%s.summary is empty: say what %s is", at, content.ClipBytes(d.Path, 80))
-		case length > maxSummary:
-			return fmt.Errorf("note.%s.summary has %d characters; at most %d", at, length, maxSummary)
-		case len(strings.Join(d.NotableFiles, "")+d.DominantCategory+d.ConfidenceReason+d.StillUnknown) > maxNotable:
+		if err := check(at, d.Path, d.Summary, d.Unchanged, d.Completeness, d.Confidence); err != nil {
+			return err
+		}
+		if len(strings.Join(d.NotableFiles, "")+d.DominantCategory+d.ConfidenceReason+d.StillUnknown) > maxNotable {
 			return fmt.Errorf("note.%s is too long: its summary is the place for words", at)
 		}
-		ratings[at+".completeness"], ratings[at+".confidence"] = d.Completeness, d.Confidence
 	}
 	for i, f := range n.Files {
-		at := fmt.Sprintf("files[%d]", i)
-		switch length := utf8.RuneCountInString(f.Summary); {
-		case f.Path == "":
-			return fmt.Errorf("note.%s.path is missing", at)
-		case strings.TrimSpace(f.Summary) == "":
-			return fmt.Errorf("note.%s.summary is empty: say what %s is", at, content.ClipBytes(f.Path, 80))
-		case length > maxSummary:
-			return fmt.Errorf("note.%s.summary has %d characters; at most %d", at, length, maxSummary)
+		err := check(fmt.Sprintf("files[%d]", i), f.Path, f.Summary, false, f.Completeness, f.Confidence)
+		if err != nil {
+			return err
 		}
-		ratings[at+".completeness"], ratings[at+".confidence"] = f.Completeness, f.Confidence
 	}
 	for i, f := range n.Flags {
 		switch {
@@ -234,31 +235,29 @@ func (n *Note) check() error {
 // resolvePath returns the path of the tree that a note means: below the target, or below the first directory of the
 // order.
 func (w *work) resolvePath(p, base string) (string, bool) {
-	if (reader{w}).Exists(p) { // as it is, before blanks and separators are repaired
+	exists := reader{w}.Exists
+	if exists(p) { // as it is, before blanks and separators are repaired
 		return p, true
 	}
 	if plain, err := strconv.Unquote(strings.TrimSpace(p)); err == nil {
-		if p = plain; (reader{w}).Exists(p) {
+		if p = plain; exists(p) {
 			return p, true
 		}
 	}
 	clean := path.Clean(strings.TrimPrefix(strings.TrimSpace(strings.ReplaceAll(p, `\`, "/")), "./"))
 	if rest, ok := strings.CutPrefix(clean, strings.TrimSuffix(w.target, "/")+"/"); ok {
 		clean = rest
-	} else if clean == w.target || clean == path.Base(w.target) && !(reader{w}).Exists(clean) {
+	} else if clean == w.target || clean == path.Base(w.target) && !exists(clean) {
 		clean = "."
 	}
-	var tries = []string{clean, path.Join(base, clean)}
-	if w.start != "." {
+	tries := []string{clean, path.Join(base, clean)}
+	if clean == w.start {
+		tries = append(tries, ".")
+	} else if w.start != "." {
 		tries = append(tries, strings.TrimPrefix(clean, w.start+"/"))
-		if clean == w.start {
-			tries = append(tries, ".")
-		}
 	}
-	for _, try := range tries {
-		if (reader{w}).Exists(try) {
-			return try, true
-		}
+	if i := slices.IndexFunc(tries, exists); i >= 0 {
+		return tries[i], true
 	}
 	for _, p := range w.paths { // as it was shown
 		if shown := content.VisibleLine(p); shown != p && shown == clean {
