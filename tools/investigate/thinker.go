@@ -77,7 +77,8 @@ type driver struct {
 
 	tried    map[string]bool // directories that were tried in this run
 	progress func(done, total int64, message string)
-	at       atomic.Value // [2]int64: orders done, and of all
+	number   atomic.Int64 // of the order that is worked on
+	orders   atomic.Int64 // all of them
 	failed   error        // why the endpoint was given up
 	spent    Spent
 }
@@ -258,7 +259,8 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 		s := t
 		s.Prompt, s.Accept = "survey", func(note []byte) error { return checkThought("survey", note) }
 		thought, err := d.i.options.Thinker.Think(ctx, s)
-		if d.fail(ctx, err) {
+		if err != nil && ctx.Err() == nil {
+			d.failed = err
 			return d.release(ctx, o)
 		}
 		if n, err := noteOf("survey", thought.Note); err == nil {
@@ -269,7 +271,7 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), d.release(context.WithoutCancel(ctx), o))
 	}
-	failed := d.fail(ctx, err)
+	d.failed = err
 	return d.step(ctx, func(w *work) error {
 		n, err := noteOf(t.Prompt, thought.Note)
 		if err != nil { // also where nothing was handed in
@@ -296,7 +298,7 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 			thought.Partial = "what was handed in was refused"
 		}
 		d.tried[triedStep(o.Step)] = true
-		if failed {
+		if d.failed != nil {
 			w.inv.Log("%s: the endpoint was given up: %v", o.Name(), d.failed)
 			return w.giveBack(o)
 		}
@@ -306,15 +308,6 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 
 // triedStep is the key of a step among directories that were tried: no directory is called so.
 func triedStep(s entries.Step) string { return "\x00" + string(s) }
-
-// fail reports whether the endpoint cannot be used.
-func (d *driver) fail(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil {
-		return false
-	}
-	d.failed = err
-	return true
-}
 
 // release gives an order back.
 func (d *driver) release(ctx context.Context, o entries.Order) error {
@@ -335,6 +328,7 @@ func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
 	}
 	w.inv.Log("%s: no note: %s", o.Name(), t.Partial)
 	n.partial = t.Partial
+	confidence := entries.MechanicalConfidence
 	for _, a := range o.Dirs {
 		d := w.dirs[a.Path]
 		if d == nil || !slices.Contains(o.Open, a.Path) {
@@ -346,16 +340,14 @@ func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
 				parts = append(parts, e.Summary)
 			}
 		}
-		category := "unknown"
-		summary := strings.Join(parts, " ")
-		if summary == "" {
-			summary = w.mechanical(d)
-		} else {
-			category = d.dominant()
+		one := NoteDir{
+			Path: a.Path, Summary: strings.Join(parts, " "), DominantCategory: d.dominant(), Confidence: &confidence,
+			ConfidenceReason: "the note was not handed in",
 		}
-		one := NoteDir{Path: a.Path, Summary: content.ClipEnd(summary, maxSummary), DominantCategory: category}
-		confidence := entries.MechanicalConfidence
-		one.Confidence, one.ConfidenceReason = &confidence, "the note was not handed in"
+		if one.Summary == "" {
+			one.Summary, one.DominantCategory = w.mechanical(d), "unknown"
+		}
+		one.Summary = content.ClipEnd(one.Summary, maxSummary)
 		n.Dirs = append(n.Dirs, one)
 	}
 	if len(n.Dirs) == 0 {
@@ -375,7 +367,9 @@ func (w *work) think() error {
 	defer timer.Stop()
 	select {
 	case <-d.done:
-		w.i.forget(w.meta.ID)
+		w.i.mu.Lock()
+		delete(w.i.drivers, w.meta.ID) // the next call starts a new one
+		w.i.mu.Unlock()
 		if d.err != nil {
 			return d.err
 		}
@@ -390,9 +384,8 @@ func (w *work) think() error {
 		return context.Cause(w.ctx)
 	case <-timer.C:
 	}
-	number, all := d.position()
 	return w.out.Page().Text(fmt.Appendf(nil, "%s: order %d of ~%d; the endpoint works on, call again to continue\n",
-		w.name(), number, all))
+		w.name(), d.number.Load(), d.orders.Load()))
 }
 
 // driverOf returns the driver of an investigation, and starts it if there is none.
@@ -408,25 +401,16 @@ func (i *Investigator) driverOf(w *work) (*driver, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop, d.done = stop, make(chan struct{})
-	d.progress = func(done, total int64, _ string) { d.at.Store([2]int64{done, total}) }
+	d.number.Store(1)
+	d.orders.Store(1)
+	d.progress = func(done, total int64, _ string) {
+		d.number.Store(done + 1)
+		d.orders.Store(total)
+	}
 	i.drivers[w.meta.ID] = d
 	go func() {
 		defer close(d.done)
 		panics.Into(&d.err, func() { d.err = d.run(ctx) })
 	}()
 	return d, nil
-}
-
-func (d *driver) position() (number, all int64) {
-	if at, ok := d.at.Load().([2]int64); ok {
-		return at[0] + 1, at[1]
-	}
-	return 1, 1
-}
-
-// forget lets the next call start a new driver.
-func (i *Investigator) forget(id string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.drivers, id)
 }

@@ -227,16 +227,16 @@ func (w *work) refresh() error {
 	var due []string
 	for _, p := range w.paths {
 		note, ok := w.notes[p]
-		if ok && note.By != entries.Mechanical && !strings.HasPrefix(note.Fingerprint, w.dirs[p].own+".") {
+		fresh, own := w.fresh(p)
+		written := ok && note.By != entries.Mechanical
+		switch {
+		case written && !own, ok && !written && !fresh:
 			w.changes = append(w.changes, p+" changed")
-		}
-		if ok && (note.By != entries.Mechanical || note.Fingerprint == w.dirs[p].fingerprint()) {
-			continue
-		}
-		if ok {
-			w.changes = append(w.changes, p+" changed")
-		} else if !w.created && len(w.notes) > 0 && w.damaged == 0 {
+		case !ok && !w.created && len(w.notes) > 0 && w.damaged == 0:
 			w.changes = append(w.changes, p+" is new")
+		}
+		if written || fresh {
+			continue
 		}
 		due = append(due, p)
 	}
@@ -318,7 +318,7 @@ func (r reader) below(p string) string {
 func (r reader) Read(p string) ([]byte, error) {
 	p = r.below(p)
 	if r.w.dirs[p] != nil {
-		return nil, errIsDir
+		return nil, errors.New("it is a directory")
 	}
 	switch f := r.w.file(p); {
 	case f == nil:
@@ -351,8 +351,6 @@ func (w *work) read(p string) ([]byte, error) {
 	}
 	return b, nil
 }
-
-var errIsDir = errors.New("it is a directory")
 
 // errEmpty is the error for a directory without files.
 var errEmpty = errors.New("the directory holds no files: there is nothing to investigate")
