@@ -7,11 +7,10 @@ package outline
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Limits in bytes, except for symbols. A summary is searched in the head of a text; patterns see the start of a line.
@@ -80,7 +79,7 @@ func Language(name string) string {
 
 // add appends a symbol unless it repeats the one before it.
 func (o *Outline) add(kind, name string, line int) {
-	name = cut(name, maxName)
+	name = content.ClipEnd(name, maxName)
 	n := len(o.Symbols)
 	if n > 0 && o.Symbols[n-1].Kind == kind && o.Symbols[n-1].Name == name {
 		return
@@ -92,20 +91,7 @@ func (o *Outline) add(kind, name string, line int) {
 	o.Symbols = append(o.Symbols, Symbol{kind, strings.Clone(name), line})
 }
 
-// cut truncates a text to n bytes, at the boundary of a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n -= len("…"); n > 0 && !utf8.RuneStart(s[n]); n-- {
-	}
-	return s[:n] + "…"
-}
-
-// pattern compiles a regular expression when it is first used.
-func pattern(s string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
-}
+var pattern = content.Pattern
 
 var (
 	licence = pattern(`(?i)copyright|©|\(c\) *(19|20)\d\d|spdx-|licen[sc]ed (under|to)|all rights reserved|` +
@@ -140,7 +126,7 @@ func leading(text string) (doc string) {
 // summary returns the first sentence of a comment as one line, "" if it begins with a licence or says nothing.
 func summary(comment string) (doc string) {
 	for line := range strings.SplitSeq(comment, "\n") {
-		line, _, _ = strings.Cut(strings.TrimSuffix(strings.TrimSpace(cut(line, maxLine)), "*/"), "-*-")
+		line, _, _ = strings.Cut(strings.TrimSuffix(strings.TrimSpace(content.ClipEnd(line, maxLine)), "*/"), "-*-")
 		line = strings.TrimRight(strings.TrimLeft(line, " \t/*!#=-~"), " \t\r*=-~#")
 		line = line[len(brief().FindString(line)):]
 		silent := remark().MatchString(line)
@@ -156,5 +142,5 @@ func summary(comment string) (doc string) {
 	if m := sentence().FindStringIndex(doc); m != nil {
 		doc = doc[:m[1]]
 	}
-	return cut(strings.TrimSpace(doc), maxDoc)
+	return content.ClipEnd(strings.TrimSpace(doc), maxDoc)
 }

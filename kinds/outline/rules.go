@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // rule finds a declaration. The last group of its pattern is the name, the one before it the kind if kind is "".
@@ -136,7 +138,7 @@ func (o *Outline) nested(code string) {
 		full, private := name, in.hidden && (!ruby || kind == "func" && strings.HasPrefix(line, "def "+name))
 		hidden := private || !o.exported(name, m, in)
 		if in.name != "" && (kind != "func" || in.kind == "module" && !ruby) {
-			full = cut(in.name+separators[o.Language]+name, maxName)
+			full = content.ClipEnd(in.name+separators[o.Language]+name, maxName)
 		} else if in.name != "" {
 			kind, full = "method", in.name+"."+name
 		}
