@@ -22,25 +22,12 @@ type Caller struct {
 	Sources source.Set
 	Owner   string
 	Count   func(text string) int // of tokens
-
-	// NewCounter makes counters for a model; nil: Count counts.
-	NewCounter func() tools.TokenCounter
-}
-
-func (c Caller) counter() tools.TokenCounter {
-	if c.NewCounter != nil {
-		return c.NewCounter()
-	}
-	return &counted{count: c.Count}
-}
-
-func (c Caller) input() tools.Input {
-	return tools.Input{Sources: c.Sources, Owner: c.Owner, NewTokenCounter: c.counter}
 }
 
 // workFor returns the state of work that answers no call of the tool.
 func (i *Investigator) workFor(ctx context.Context, c Caller) *work {
-	return &work{i: i, ctx: ctx, in: c.input(), out: quiet{}, now: time.Now}
+	in := tools.Input{Sources: c.Sources, Owner: c.Owner}
+	return &work{i: i, ctx: ctx, in: in, out: quiet{}, now: time.Now, counter: c.Count}
 }
 
 // ErrNone is the error for a directory that nobody has investigated.
@@ -55,19 +42,6 @@ type quiet struct{ tools.Output }
 func (quiet) Note(string)                   {}
 func (quiet) Progress(int64, int64, string) {}
 func (quiet) Attach(any)                    {}
-
-// counted is a token counter that counts with a function.
-type counted struct {
-	count func(string) int
-	n     int64
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	c.n += int64(c.count(string(p)))
-	return len(p), nil
-}
-
-func (c *counted) Total() (int64, float64) { return c.n, 0 }
 
 // find returns the investigation of a directory or inv:ID. An error begins with what the name is of.
 func (i *Investigator) find(c Caller, of, name string) (inv *entries.Investigation, err error) {

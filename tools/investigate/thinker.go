@@ -108,7 +108,8 @@ func (i *Investigator) Run(ctx context.Context, c Caller, o RunOptions) (out Out
 	if err := i.mayKeep(false); err != nil {
 		return out, err
 	}
-	w, err := i.open(ctx, Args{Path: o.Path, Goal: o.Goal, Fresh: o.Fresh}, c.input(), quiet{})
+	in := tools.Input{Sources: c.Sources, Owner: c.Owner}
+	w, err := i.open(ctx, Args{Path: o.Path, Goal: o.Goal, Fresh: o.Fresh}, in, quiet{})
 	if err != nil {
 		return out, err
 	}
@@ -395,7 +396,7 @@ func (i *Investigator) driverOf(w *work) (*driver, error) {
 	if d := i.drivers[w.meta.ID]; d != nil {
 		return d, nil
 	}
-	d, err := w.newDriver(Caller{Owner: w.in.Owner, NewCounter: w.in.NewTokenCounter})
+	d, err := w.newDriver(Caller{Owner: w.in.Owner, Count: w.tokens})
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ type work struct {
 	out tools.Output
 	now func() time.Time
 
+	counter func(text string) int // of tokens; nil: that of in
+
 	inv     *entries.Investigation
 	meta    entries.Meta
 	created bool // by this call
@@ -163,15 +165,18 @@ func (w *work) look(progress bool) error {
 	return nil
 }
 
-func (w *work) count(text []byte) int {
+func (w *work) count(text []byte) int { return w.tokens(string(text)) }
+
+// tokens counts the tokens of a text for the model that reads the answers.
+func (w *work) tokens(text string) int {
+	if w.counter != nil {
+		return w.counter(text)
+	}
 	c := w.in.NewTokenCounter()
-	_, _ = c.Write(text) // never fails
+	_, _ = c.Write([]byte(text)) // never fails
 	n, _ := c.Total()
 	return int(n)
 }
-
-// tokens counts the tokens of a text for the model that reads the answers.
-func (w *work) tokens(text string) int { return w.count([]byte(text)) }
 
 // index groups files by directory and computes fingerprints.
 func (w *work) index() {

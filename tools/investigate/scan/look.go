@@ -104,32 +104,25 @@ func (s *scanner) look(j job, buf []byte) {
 	if s.o.Hash {
 		sum = sha256.New()
 	}
-	first := true
-	for {
-		n, err := file.Read(buf)
-		if n > 0 {
-			f.Lines += int64(bytes.Count(buf[:n], newline))
-			if sum != nil {
-				sum.Write(buf[:n])
-			}
-			if first {
-				s.classify(f, buf[:n], int64(n) >= f.Size, j.number)
-				first = false
-			}
+	for first := true; ; first = false {
+		n, err := io.ReadFull(&file, buf)
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if first {
+			s.classify(f, buf[:n], end || int64(n) >= f.Size, j.number)
 		}
-		if errors.Is(err, io.EOF) {
-			break
+		f.Lines += int64(bytes.Count(buf[:n], newline))
+		if sum != nil {
+			sum.Write(buf[:n])
+		}
+		if err != nil && !end {
+			f.Error = content.ClipBytes(err.Error(), 200)
 		}
 		if err != nil {
-			f.Error = content.ClipBytes(err.Error(), 200)
 			break
 		}
 		if s.ctx.Err() != nil {
 			return
 		}
-	}
-	if first {
-		s.classify(f, nil, true, j.number)
 	}
 	if sum != nil {
 		f.Hash = hex.EncodeToString(sum.Sum(nil))

@@ -79,43 +79,9 @@ const maxErrors = 100
 // Scan walks the directory start of a root. The error is that of ctx or of opening start; files that cannot be read
 // have an Error each.
 func Scan(ctx context.Context, root *tree.Root, start string, o Options) (*Tree, error) {
-	s := &scanner{ctx: ctx, root: root, o: o, start: strings.TrimPrefix(path.Clean(start), "./")}
-	return s.run()
-}
-
-// scanner is the state of one scan: the walk passes files to workers.
-//
-//	walk ─► visit ─► jobs ─► look (workers) ─► files, by their number
-type scanner struct {
-	ctx   context.Context
-	root  *tree.Root
-	o     Options
-	start string
-
-	tree   Tree
-	files  []*File // by number
-	pruned *Skip   // the directory that is being skipped by its name
-
-	prunedPath string // its path as it is
-
-	jobs   chan job
-	done   atomic.Int64
-	looked atomic.Int64
-	report sync.Mutex
-	mu     sync.Mutex // guards skips and errors of the walk's goroutine
-}
-
-// job is one file to look at.
-type job struct {
-	entry  tree.Entry
-	file   *File
-	number int
-}
-
-func (s *scanner) run() (*Tree, error) {
+	s := &scanner{ctx: ctx, root: root, o: o, start: path.Clean(start), jobs: make(chan job, 32)}
 	s.tree.At = time.Now().UnixNano()
 	s.tree.Dirs = []string{"."}
-	s.jobs = make(chan job, 32)
 	var workers sync.WaitGroup
 	failures := make([]error, runtime.GOMAXPROCS(0))
 	for i := range failures {
@@ -126,9 +92,7 @@ func (s *scanner) run() (*Tree, error) {
 			}
 		})
 	}
-	report, err := s.root.Walk(s.ctx, tree.Options{
-		Start: s.start, All: s.o.All, Hold: true, Skipped: s.skip,
-	}, s.visit)
+	report, err := root.Walk(ctx, tree.Options{Start: s.start, All: o.All, Hold: true, Skipped: s.skip}, s.visit)
 	close(s.jobs)
 	workers.Wait()
 	if err = errors.Join(append(failures, err)...); panics.Again(err) != nil {
@@ -142,7 +106,34 @@ func (s *scanner) run() (*Tree, error) {
 	}
 	s.countSkipped()
 	s.finish()
-	return &s.tree, s.ctx.Err()
+	return &s.tree, ctx.Err()
+}
+
+// scanner is the state of one scan: the walk passes files to workers.
+//
+//	walk ─► visit ─► jobs ─► look (workers) ─► files, by their number
+type scanner struct {
+	ctx   context.Context
+	root  *tree.Root
+	o     Options
+	start string
+
+	tree       Tree
+	files      []*File // by number
+	pruned     *Skip   // the directory that is being skipped by its name
+	prunedPath string  // its path as it is
+
+	jobs   chan job
+	done   atomic.Int64
+	looked atomic.Int64
+	report sync.Mutex
+}
+
+// job is one file to look at.
+type job struct {
+	entry  tree.Entry
+	file   *File
+	number int
 }
 
 // fail records an error.
@@ -157,16 +148,11 @@ func (s *scanner) fail(text string) {
 
 // below returns a path of the root as one of the directory that is scanned.
 func (s *scanner) below(p string) string {
-	if s.start == "." || s.start == "" {
-		return p
-	}
 	return strings.TrimPrefix(p, s.start+"/")
 }
 
 // skip records an entry that the walk skips. It is called in the goroutine of the walk.
 func (s *scanner) skip(p, why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.tree.Skipped = append(s.tree.Skipped, Skip{Path: s.below(p), Why: why, Files: -1})
 }
 
@@ -218,9 +204,7 @@ func release(e tree.Entry) {
 
 func (s *scanner) endPruned() {
 	if s.pruned != nil {
-		s.mu.Lock()
 		s.tree.Skipped = append(s.tree.Skipped, *s.pruned)
-		s.mu.Unlock()
 		s.pruned = nil
 	}
 }
