@@ -203,21 +203,46 @@ func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, er
 	return w.keptText(o, n, k, open), !open, nil
 }
 
+// pastedLines is how many lines of a file in a row make a summary a copy.
+const pastedLines = 6
+
+// refusePasted refuses a summary that holds consecutive lines of the file, or of one of the directory, that it is on.
 func (w *work) refusePasted(summary, base, p string) error {
+	lines := trimmedLines(summary)
+	if len(lines) < pastedLines {
+		return nil
+	}
 	at, _ := w.resolvePath(p, base)
-	var files []string
+	files := []string{at}
 	if d := w.dirs[at]; d != nil {
+		files = nil
 		for _, f := range d.files {
 			files = append(files, f.Path)
 		}
-	} else {
-		files = []string{at}
 	}
-	if name, is := w.pasted(summary, files); is {
-		return fmt.Errorf("the note: the summary of %s holds %d or more lines of %s in a row: summaries only, cite lines instead",
-			content.ClipBytes(p, 80), pastedLines, content.ClipBytes(name, 80))
+	for _, name := range files {
+		text, err := reader{w}.Read(name)
+		if err != nil {
+			continue
+		}
+		bare := "\n" + strings.Join(trimmedLines(strings.TrimSuffix(string(text), "\n")), "\n") + "\n"
+		for i := 0; i+pastedLines <= len(lines); i++ {
+			part := "\n" + strings.Join(lines[i:i+pastedLines], "\n") + "\n"
+			if strings.TrimSpace(part) != "" && strings.Contains(bare, part) {
+				return fmt.Errorf("the note: the summary of %s holds %d or more lines of %s in a row: summaries only, "+
+					"cite lines instead", content.ClipBytes(p, 80), pastedLines, content.ClipBytes(name, 80))
+			}
+		}
 	}
 	return nil
+}
+
+func trimmedLines(text string) []string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return lines
 }
 
 // acceptDir keeps what a note says of one directory.

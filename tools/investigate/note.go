@@ -1,7 +1,6 @@
 package investigate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -265,36 +264,4 @@ func (w *work) resolvePath(p, base string) (string, bool) {
 		}
 	}
 	return clean, false
-}
-
-// pastedLines is how many lines of a file in a row make a summary a copy.
-const pastedLines = 6
-
-// pasted reports whether a summary holds consecutive lines of one of the files.
-func (w *work) pasted(summary string, files []string) (name string, is bool) {
-	lines := strings.Split(summary, "\n")
-	if len(lines) < pastedLines {
-		return "", false
-	}
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-	}
-	for _, f := range files {
-		text, err := (reader{w}).Read(f)
-		if err != nil {
-			continue
-		}
-		var bare bytes.Buffer
-		for line := range strings.Lines(string(text)) {
-			bare.WriteString("\n" + strings.TrimSpace(line))
-		}
-		bare.WriteByte('\n')
-		for i := 0; i+pastedLines <= len(lines); i++ {
-			part := "\n" + strings.Join(lines[i:i+pastedLines], "\n") + "\n"
-			if strings.TrimSpace(part) != "" && bytes.Contains(bare.Bytes(), []byte(part)) {
-				return f, true
-			}
-		}
-	}
-	return "", false
 }

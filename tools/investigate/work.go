@@ -125,14 +125,12 @@ type known struct {
 func (w *work) look(progress bool) error {
 	last, err := entries.Remember(w.inv, entries.ScanName, func() (known, error) {
 		var k known
-		if _, err := w.inv.Read(entries.ScanName, &k.tree); err != nil {
-			return k, err
-		}
+		_, err := w.inv.Read(entries.ScanName, &k.tree)
 		k.files = make(map[string]scan.File, len(k.tree.Files))
 		for _, f := range k.tree.Files {
 			k.files[f.Path] = f
 		}
-		return k, nil
+		return k, err
 	})
 	if err != nil {
 		return err

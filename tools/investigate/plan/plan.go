@@ -152,9 +152,7 @@ const (
 // Apply assigns each directory a tier and turns, bundles small ones, and orders the units. dirs must hold "." and the
 // parent of each directory; name is how the tree's own directory is called, which the plan may use too.
 func (p Plan) Apply(dirs []Dir, name string) Applied {
-	a := &applier{
-		plan: p, name: name, dirs: map[string]Dir{}, children: map[string][]string{}, tiers: map[string]Assigned{},
-	}
+	a := &applier{plan: p, name: name, dirs: map[string]Dir{}, children: map[string][]string{}}
 	for _, d := range dirs {
 		a.dirs[d.Path] = d
 		if d.Path != "." {
@@ -166,8 +164,7 @@ func (p Plan) Apply(dirs []Dir, name string) Applied {
 		slices.Sort(below)
 	}
 	a.readPlan()
-	a.assign(".", Assigned{Path: ".", Tier: Default, Turns: DefaultTurns})
-	a.emit(a.build("."))
+	a.emit(a.build(".", Assigned{Tier: Default, Turns: DefaultTurns}))
 	a.out.Units = a.order()
 	slices.Sort(a.out.Kept)
 	return a.out
@@ -180,7 +177,6 @@ type applier struct {
 	dirs     map[string]Dir
 	children map[string][]string
 	named    map[string]Assigned // by the plan: the most specific one wins
-	tiers    map[string]Assigned
 	units    []Unit
 	out      Applied
 }
@@ -231,33 +227,24 @@ func (a *applier) readPlan() {
 	}
 }
 
-// assign gives a directory and all below it their tier: that of the plan's most specific path. Priority is of the
-// directory alone.
-func (a *applier) assign(dir string, from Assigned) {
+// build makes the units below a directory, and returns those directories at its top that may still be bundled with
+// others; nil if there are none. The tier of a directory is that of the plan's most specific path, which from is of.
+// Priority is of the directory alone.
+func (a *applier) build(dir string, from Assigned) *Unit {
 	if named, ok := a.named[dir]; ok {
 		from = named
 	}
-	own := from
+	own, d := from, a.dirs[dir]
 	own.Path = dir
-	a.tiers[dir] = own
 	if from.Tier == Priority {
 		from = Assigned{Tier: Default, Turns: DefaultTurns}
 	}
-	for _, child := range a.children[dir] {
-		a.assign(child, from)
-	}
-}
-
-// build makes the units below a directory, and returns those directories at its top that may still be bundled with
-// others; nil if there are none.
-func (a *applier) build(dir string) *Unit {
 	var open []*Unit
 	for _, child := range a.children[dir] {
-		if u := a.build(child); u != nil {
+		if u := a.build(child, from); u != nil {
 			open = append(open, u)
 		}
 	}
-	own, d := a.tiers[dir], a.dirs[dir]
 	switch {
 	case own.Tier == Skip:
 		a.out.Skipped = append(a.out.Skipped, own)
