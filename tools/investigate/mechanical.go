@@ -34,13 +34,9 @@ const (
 
 // describe writes mechanical notes on directories: what files say of themselves, without a model.
 func (w *work) describe(due []string) error {
-	if len(due) == 0 {
-		return nil
-	}
 	confidence := entries.MechanicalConfidence
-	reported := w.now()
-	for done := 0; done < len(due); done += writersAtOnce {
-		part := due[done:min(done+writersAtOnce, len(due))]
+	done, reported := 0, w.now()
+	for part := range slices.Chunk(due, writersAtOnce) {
 		texts, failures := make([]string, len(part)), make([]error, runtime.GOMAXPROCS(0))
 		var group sync.WaitGroup
 		for n := range failures {
@@ -69,9 +65,9 @@ func (w *work) describe(due []string) error {
 			}
 			w.notes[p] = note
 		}
-		if w.now().Sub(reported) > sinceProgress {
+		if done += len(part); w.now().Sub(reported) > sinceProgress {
 			reported = w.now()
-			w.out.Progress(int64(done+len(part)), int64(len(due)), "describing "+content.ClipBytes(part[len(part)-1], 80))
+			w.out.Progress(int64(done), int64(len(due)), "describing "+content.ClipBytes(part[len(part)-1], 80))
 		}
 	}
 	return nil

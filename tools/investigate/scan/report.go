@@ -66,18 +66,16 @@ const (
 
 // Report sums up the tree. target is how the directory is named.
 func (t *Tree) Report(target string) Report {
+	directories := t.Totals()
+	top := directories[0]
 	r := Report{
-		Target: target, Other: t.Other, Languages: map[string]int64{}, Categories: map[string]int64{},
+		Target: target, Files: top.Files, Lines: top.Lines, Bytes: top.Bytes, DiskBytes: top.DiskBytes, Tokens: top.Tokens,
+		Other: t.Other, Languages: map[string]int64{}, Categories: map[string]int64{},
 		MIME: map[string]int64{}, Skipped: append([]Skip{}, t.Skipped...), Errors: append([]string{}, t.Errors...),
-		Signals: t.Signals(), Directories: t.Totals(),
+		Signals: t.Signals(), Directories: directories,
 	}
 	for i := range t.Files {
 		f := &t.Files[i]
-		r.Files++
-		r.Lines += f.Lines
-		r.Bytes += f.Size
-		r.DiskBytes += f.Disk
-		r.Tokens += f.Tokens
 		r.Categories[f.Category]++
 		r.MIME[f.MIME]++
 		if f.Language != "" {
