@@ -254,7 +254,7 @@ func (i *Investigator) Estimate(ctx context.Context, c Caller, name string) (e E
 	w.index()
 	w.apply()
 	return Estimate{
-		Files: len(w.tree.Files), Directories: len(w.tree.Dirs), Tokens: w.wholeTokens(), Orders: len(w.applied.Units),
-		Price: w.price(w.applied.Units),
+		Files: len(w.tree.Files), Directories: len(w.tree.Dirs), Tokens: w.tree.Totals()[0].Tokens,
+		Orders: len(w.applied.Units), Price: w.price(w.applied.Units),
 	}, nil
 }

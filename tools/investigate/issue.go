@@ -204,7 +204,7 @@ func (w *work) keepScan() error {
 
 // greeting is said once, at the start of an investigation.
 func (w *work) greeting() string {
-	whole := w.wholeTokens()
+	whole := w.tree.Totals()[0].Tokens
 	text := fmt.Sprintf("%s: %s of %s; whole text about %d tokens, investigating about %d. ", w.name(), w.tree.Describe(),
 		w.shownTarget(), whole, w.price(w.applied.Units))
 	if whole < wholeTokens {
@@ -224,14 +224,6 @@ func (w *work) shownTarget() string {
 		return w.start
 	}
 	return w.target
-}
-
-func (w *work) wholeTokens() int64 {
-	var n int64
-	for i := range w.tree.Files {
-		n += w.tree.Files[i].Tokens
-	}
-	return n
 }
 
 // price estimates the tokens that units cost: their orders and notes, and what is read for them.

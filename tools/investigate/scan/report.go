@@ -101,7 +101,7 @@ func first(all []File, by func(a, b *File) int) []*File {
 	return sorted[:min(listed, len(sorted))]
 }
 
-// Totals returns the totals of each directory, with all below it, in path order.
+// Totals returns the totals of each directory, with all below it, in path order: first those of the whole tree.
 func (t *Tree) Totals() []DirTotals {
 	at := make(map[string]int, len(t.Dirs))
 	all := make([]DirTotals, len(t.Dirs))
