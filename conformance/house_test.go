@@ -25,9 +25,9 @@ var folders = strings.Fields("base text kinds system observations session docume
 var inside = map[string][][]string{
 	"base": {{"base/lru", "base/mmap", "base/panics", "base/runes", "base/stack"}},
 	"text": {
-		{"text/extract", "text/linesearch/literal", "text/secrets", "text/words"},
+		{"text/linesearch/literal", "text/secrets", "text/words"},
 		{"text/content", "text/linesearch", "text/tokens"},
-		{"text/jsontrunc"},
+		{"text/extract", "text/jsontrunc"},
 	},
 	"kinds": {
 		{"kinds/digest", "kinds/outline", "kinds/record"},

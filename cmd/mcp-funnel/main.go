@@ -9,10 +9,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 func main() {
-	if ran, code := worker.Main(os.Args, jq.Workers()); ran { // the server started this process as a worker
+	workers := jq.Workers()
+	workers[source.DocumentWorker] = source.ReadDocuments
+	if ran, code := worker.Main(os.Args, workers); ran { // the server started this process as a worker
 		os.Exit(code)
 	}
 	if ran, code := sandbox.Main(os.Args); ran { // the server started this process as the init of a sandbox

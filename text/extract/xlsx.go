@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // The library makes objects of 50 to 200 bytes for each XML element outside of sheets, so their numbers are bounded.
@@ -22,7 +23,7 @@ const (
 )
 
 // unused matches parts of a workbook that hold no cells. The library would read them all.
-var unused = regexp.MustCompile(`(?i)/(drawings|charts|media|pivot\w*|externalLinks|queryTables|tables|embeddings` +
+var unused = content.Pattern(`(?i)/(drawings|charts|media|pivot\w*|externalLinks|queryTables|tables|embeddings` +
 	`|diagrams|theme|comments\w*|threadedComments|persons|customXml)/|calcChain\.xml$|^(docProps|customXml)/` +
 	`|/worksheets/_rels/|/comments\d*\.xml$`)
 
@@ -71,7 +72,7 @@ func (a *archive) withCells() ([]byte, error) {
 	z := zip.NewWriter(&buf)
 	for _, f := range a.files {
 		ext := strings.ToLower(path.Ext(f.Name))
-		if ext != ".xml" && ext != ".rels" || unused.MatchString(f.Name) {
+		if ext != ".xml" && ext != ".rels" || unused().MatchString(f.Name) {
 			continue
 		}
 		r, err := a.open(strings.ReplaceAll(f.Name, "\\", "/"))
@@ -177,11 +178,11 @@ func useISODates(f *excelize.File) {
 }
 
 // literals matches the characters of a number format that stand for themselves, and its conditions and colors.
-var literals = regexp.MustCompile(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]|(?i:AM/PM|A/P|General)`)
+var literals = content.Pattern(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]|(?i:AM/PM|A/P|General)`)
 
 // isoFormat returns the ISO format for a number format of dates; "" for others, such as times and durations.
 func isoFormat(code string) string {
-	code, _, _ = strings.Cut(strings.ToLower(literals.ReplaceAllString(code, "")), ";")
+	code, _, _ = strings.Cut(strings.ToLower(literals().ReplaceAllString(code, "")), ";")
 	clock, seconds := strings.ContainsAny(code, "hs"), strings.Contains(code, "s")
 	switch {
 	case !strings.ContainsAny(code, "dy") && (clock || !strings.Contains(code, "m")):

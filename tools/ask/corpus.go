@@ -26,12 +26,14 @@ const (
 
 // corpus is what a question is asked of, in one place: its files, and their index.
 type corpus struct {
+	set    source.Set
 	at     source.Location
 	index  *index.Index
 	files  []*file
 	byPath map[string]*file
 	status index.Status
 	texts  map[string][]byte // of files, while this call lasts
+	docs   map[string]*source.Document
 }
 
 // file is one file of a corpus.
@@ -60,7 +62,9 @@ func (q *question) gather() error {
 	walk.Hold, walk.Stat = true, true
 	walk.Progress = func(r tree.Report) { q.progress(r.Files, 0, "listing files") }
 	for _, l := range at {
-		c := &corpus{at: l, byPath: map[string]*file{}, texts: map[string][]byte{}}
+		c := &corpus{
+			set: q.caller.Sources, at: l, byPath: map[string]*file{}, texts: map[string][]byte{}, docs: map[string]*source.Document{},
+		}
 		report, err := l.List(q.ctx, source.ListOptions{Walk: walk, Newest: true}, func(e source.Entry) error {
 			defer e.Release()
 			if e.Type != tree.File {
@@ -125,7 +129,7 @@ func (q *question) refresh() error {
 			files[i] = f.File
 		}
 		c.status, err = c.index.Refresh(q.ctx, files, index.Options{
-			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline, Read: c.read,
+			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline, Read: c.read, Ahead: c.readAhead,
 			Progress: func(done, total int64, file string) {
 				q.progress(done>>10, total>>10, "indexing "+content.ClipBytes(file, 80))
 			},
@@ -135,6 +139,17 @@ func (q *question) refresh() error {
 		}
 	}
 	return nil
+}
+
+// readAhead reads the documents among files together.
+func (c *corpus) readAhead(ctx context.Context, files []index.File) error {
+	var paths []string
+	for _, f := range files {
+		if f.Size <= maxFile {
+			paths = append(paths, f.Path)
+		}
+	}
+	return c.at.ReadAhead(ctx, paths)
 }
 
 // read reads a file for the index.
@@ -159,7 +174,16 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 		return nil, "", unreadable(err)
 	}
 	defer func() { _ = src.Close() }()
-	if src.Binary() || src.Kind() == content.Binary {
+	doc, err := c.set.DocumentText(ctx, f.Path, src)
+	switch {
+	case err != nil:
+		return nil, "", unreadable(err)
+	case doc != nil && doc.Failed != "":
+		return nil, "", doc.Failed
+	case doc != nil:
+		c.docs[f.Path] = doc
+		return doc.Body, content.Text, ""
+	case src.Binary() || src.Kind() == content.Binary:
 		return nil, "", "binary"
 	}
 	r, err := src.Text()
@@ -197,10 +221,11 @@ func (c *corpus) passage(ctx context.Context, h index.Hit) (text string, ok bool
 		return "", false
 	}
 	defer func() { _ = src.Close() }()
-	if _, below := c.at.Dir(); below && (src.Size != f.Size || !src.Modified.Equal(f.Modified)) {
+	_, below := c.at.Dir()
+	if below && (src.Document == nil && src.Size != f.Size || !src.Modified.Equal(f.Modified)) {
 		return "", false
 	}
-	if !src.Plain() { // positions are those of the decoded text
+	if !src.Plain() || c.set.Documents.Format(h.Path) != "" { // positions are those of the decoded text
 		body, _, why := c.text(ctx, f.File)
 		if why != "" {
 			return "", false

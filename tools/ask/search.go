@@ -3,7 +3,6 @@ package ask
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/router"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 const (
@@ -177,7 +178,7 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 			list = []facts.Fact{slices.MaxFunc(list, func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })}
 		}
 		for _, f := range list {
-			f.Lines = lines(f.From, f.To)
+			f.Lines = p.file.lines(f.From, f.To)
 			if key := f.File + ":" + f.Lines; !have[key] {
 				have[key] = true
 				if q.caller.Mask != nil {
@@ -208,7 +209,13 @@ func (p *found) isTable() bool {
 	return !p.Code && p.Heading != "" && slices.Contains([]string{"csv", "tsv"}, p.file.ext())
 }
 
-func lines(from, to int) string {
+// lines names lines of a file: by their numbers, or by their places in a document.
+func (f *file) lines(from, to int) string {
+	if d := f.at.docs[f.Path]; d != nil {
+		if place := d.PlaceOf(from); place != "" {
+			return place
+		}
+	}
 	if from == to {
 		return strconv.Itoa(from)
 	}
@@ -223,10 +230,10 @@ func (q *question) answered(f *file) {
 }
 
 // all matches questions for every one of something.
-var all = regexp.MustCompile(`(?i)\b(all|every|each|list|alle|sämtliche|jede[rsn]?|tous|toutes|chaque|todos|todas|cada)\b`)
+var all = content.Pattern(`(?i)\b(all|every|each|list|alle|sämtliche|jede[rsn]?|tous|toutes|chaque|todos|todas|cada)\b`)
 
 // listsAll reports whether a question wants one line of each file.
-func listsAll(question string) bool { return all.MatchString(question) }
+func listsAll(question string) bool { return all().MatchString(question) }
 
 // cover says what was and what was not covered. Files whose name belongs to the question and that gave no fact are
 // searched once more, each alone; those that still give none are missing.

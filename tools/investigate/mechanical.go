@@ -248,13 +248,13 @@ func firstParagraph(text string) (quote string, from, to int) {
 }
 
 // manifests are files that name and describe a package: by name, the patterns of both values in a line.
-var manifests = map[string]*regexp.Regexp{
-	"go.mod":         regexp.MustCompile(`^module\s+(\S+)`),
-	"package.json":   regexp.MustCompile(`^\s*"(?:name|description)"\s*:\s*"([^"\\]+)"`),
-	"composer.json":  regexp.MustCompile(`^\s*"(?:name|description)"\s*:\s*"([^"\\]+)"`),
-	"cargo.toml":     regexp.MustCompile(`^(?:name|description)\s*=\s*"([^"\\]+)"`),
-	"pyproject.toml": regexp.MustCompile(`^(?:name|description)\s*=\s*"([^"\\]+)"`),
-	"pom.xml":        regexp.MustCompile(`^\s*<(?:artifactId|description)>([^<]+)<`),
+var manifests = map[string]func() *regexp.Regexp{
+	"go.mod":         content.Pattern(`^module\s+(\S+)`),
+	"package.json":   content.Pattern(`^\s*"(?:name|description)"\s*:\s*"([^"\\]+)"`),
+	"composer.json":  content.Pattern(`^\s*"(?:name|description)"\s*:\s*"([^"\\]+)"`),
+	"cargo.toml":     content.Pattern(`^(?:name|description)\s*=\s*"([^"\\]+)"`),
+	"pyproject.toml": content.Pattern(`^(?:name|description)\s*=\s*"([^"\\]+)"`),
+	"pom.xml":        content.Pattern(`^\s*<(?:artifactId|description)>([^<]+)<`),
 }
 
 // manifest quotes the name and description in a manifest.
@@ -272,7 +272,7 @@ func (w *work) manifest(d *directory) string {
 		}
 		n := 0
 		for i, line := range strings.Split(string(text), "\n") {
-			if m := pattern.FindStringSubmatch(line); m != nil && n < 2 {
+			if m := pattern().FindStringSubmatch(line); m != nil && n < 2 {
 				n++
 				if q := w.quoted(base, i+1, i+1, content.ClipEnd(m[1], 200)); q != "" {
 					found = append(found, q)

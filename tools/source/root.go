@@ -17,6 +17,7 @@ type rootPlace struct {
 	root   *tree.Root
 	label  string   // its name among several roots, "" for the only one
 	others []string // labels of the other roots
+	docs   *Documents
 }
 
 // prefix returns what precedes a path below the root in its name.
@@ -124,6 +125,9 @@ func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error)
 	src := &Source{ReaderAt: f, Name: quoteName(shown), Size: fi.Size(), Modified: fi.ModTime(), closer: f}
 	if src.Size == 0 {
 		err = src.readUnsized()
+	}
+	if err == nil {
+		err = p.docs.openDocument(ctx, rel, f, src)
 	}
 	if err == nil {
 		err = src.sniff(path.Base(rel))

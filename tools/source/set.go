@@ -22,10 +22,11 @@ var ErrNoRoot = errors.New(
 // Set is what one caller may name: the roots, and places that are chosen by the form of a name. The zero value has no
 // sources.
 type Set struct {
-	Roots  []*tree.Root
-	NoRoot error        // the error if there are no roots; nil: [ErrNoRoot]
-	Places []NamedPlace // asked in this order, before the roots
-	Absent []string     // sentences on the roots that could not be opened: which, and what to do
+	Roots     []*tree.Root
+	NoRoot    error        // the error if there are no roots; nil: [ErrNoRoot]
+	Places    []NamedPlace // asked in this order, before the roots
+	Documents *Documents   // reads documents below the roots as text; nil: they are read as they are
+	Absent    []string     // sentences on the roots that could not be opened: which, and what to do
 }
 
 // Open opens the source that a call names: a path, obs:ID, observation://ID, a printed `saved to` path, or a name of
@@ -118,7 +119,7 @@ func (s Set) namedPlace(name string) (NamedPlace, string, error) {
 
 // place returns the place of a root.
 func (s Set) place(root *tree.Root) rootPlace {
-	p := rootPlace{root: root}
+	p := rootPlace{root: root, docs: s.Documents}
 	if len(s.Roots) > 1 {
 		labels := s.labels()
 		i := slices.Index(s.Roots, root)

@@ -28,6 +28,7 @@ type Source struct {
 	Modified    time.Time
 	Observation *observations.Observation // nil for other sources
 	Encoding    content.Encoding          // by its first bytes
+	Document    *Document                 // whose text this is, or which has none; nil: it is no document
 
 	kind   func() content.Kind
 	closer io.Closer
@@ -107,7 +108,11 @@ func (s *Source) Close() error { return s.closer.Close() }
 func (s *Source) Notes() []string {
 	var d Decoded
 	d.Add(s.Name, s.Encoding)
-	return slices.DeleteFunc([]string{d.Note(), s.Caveat()}, func(note string) bool { return note == "" })
+	notes := []string{d.Note(), s.Caveat()}
+	if s.Document != nil {
+		notes = append(notes, s.Document.note(s.Name))
+	}
+	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
 
 // Caveat returns a note if the source is incomplete or changed after it was opened, else "". A file that only grew

@@ -208,6 +208,14 @@ func (a *App) newInvestigator(
 	return investigate.New(options)
 }
 
+// textsDir returns the directory for texts of documents; "" if none may be kept there: texts hold secrets as they are.
+func (s *Settings) textsDir(store *observations.Store) string {
+	if store == nil || store.Unwritable() != nil || s.RedactStore {
+		return ""
+	}
+	return filepath.Join(store.Dir(), "texts")
+}
+
 // newAsker returns what answers questions.
 func (a *App) newAsker(o Options) *ask.Asker {
 	options := ask.Options{Slice: o.Shell.Slice}
@@ -224,7 +232,7 @@ func (a *App) Caller() investigate.Caller {
 
 // OpenRoots opens the roots; those that cannot be opened are absent. Tools see nothing that is hidden.
 func (s *Settings) OpenRoots(store *observations.Store, places ...source.NamedPlace) (source.Set, error) {
-	src := source.Set{Places: places}
+	src := source.Set{Places: places, Documents: source.NewDocuments(s.textsDir(store))}
 	denied := s.hidden(store)
 	for _, dir := range s.RootDirs() {
 		r, err := tree.Open(dir, denied...)

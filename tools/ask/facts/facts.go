@@ -89,22 +89,22 @@ func (q Query) Covered(text string) float64 {
 // asking are the words by which a folded question shows what it asks for, in English, German, French and Spanish.
 var asking = []struct {
 	asked Asked
-	is    *regexp.Regexp
+	is    func() *regexp.Regexp
 }{
-	{Date, regexp.MustCompile(`\b(when|(what|which) (date|day|year)|deadline|due|until|wann|welche[ms] (datum|tag|jahr)|frist` +
+	{Date, content.Pattern(`\b(when|(what|which) (date|day|year)|deadline|due|until|wann|welche[ms] (datum|tag|jahr)|frist` +
 		`|fallig|quand|quelle date|echeance|cuando|que fecha|vencimiento)\b`)},
-	{Count, regexp.MustCompile(`\b(how many|number of|wie ?viele|anzahl|combien de|nombre de|cuantos|cuantas|numero de)\b`)},
-	{Amount, regexp.MustCompile(`\b(how (much|large|big|high|expensive)|price|costs?|amount|total|budget|revenue|salary|fees?` +
+	{Count, content.Pattern(`\b(how many|number of|wie ?viele|anzahl|combien de|nombre de|cuantos|cuantas|numero de)\b`)},
+	{Amount, content.Pattern(`\b(how (much|large|big|high|expensive)|price|costs?|amount|total|budget|revenue|salary|fees?` +
 		`|sum|paid|wie (viel|hoch|teuer)|preis|kosten|betrag|summe|gehalt|umsatz|combien|prix|cout|montant|salaire|cuanto` +
 		`|cuanta|precio|coste|costo|importe|monto|salario)\b`)},
-	{Name, regexp.MustCompile(`\b(who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes)\b`)},
+	{Name, content.Pattern(`\b(who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes)\b`)},
 }
 
 // Wants returns what a question asks for.
 func Wants(question string) Asked {
 	question = words.Fold(question)
 	for _, a := range asking {
-		if a.is.MatchString(question) {
+		if a.is().MatchString(question) {
 			return a.asked
 		}
 	}
@@ -112,26 +112,26 @@ func Wants(question string) Asked {
 }
 
 var (
-	amount = regexp.MustCompile(`[$€£¥]\s?\d|\d\s?[$€£¥%]|\d[\d.,' ]*\s?(EUR|USD|GBP|CHF|JPY|dollars?|euros?)\b` +
+	amount = content.Pattern(`[$€£¥]\s?\d|\d\s?[$€£¥%]|\d[\d.,' ]*\s?(EUR|USD|GBP|CHF|JPY|dollars?|euros?)\b` +
 		`|\b(EUR|USD|GBP|CHF|JPY)\s?\d`)
-	date = regexp.MustCompile(`(?i)\b\d{4}-\d\d?-\d\d?\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b|\b\d{1,2}(st|nd|rd|th|\.)? ` +
+	date = content.Pattern(`(?i)\b\d{4}-\d\d?-\d\d?\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b|\b\d{1,2}(st|nd|rd|th|\.)? ` +
 		`(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez|janv|févr|avr|juin|juil|août|déc|ene|abr|ago|dic)` +
 		`|\b(january|february|march|april|june|july|august|september|october|november|december) \d`)
-	number = regexp.MustCompile(`\d`)
-	person = regexp.MustCompile(`\p{Lu}\p{Ll}+([ -]\p{Lu}\p{Ll}+)+|@\w`)
+	number = content.Pattern(`\d`)
+	person = content.Pattern(`\p{Lu}\p{Ll}+([ -]\p{Lu}\p{Ll}+)+|@\w`)
 )
 
 // has reports whether a text has what is asked for.
 func (a Asked) has(text string) bool {
 	switch a {
 	case Amount:
-		return amount.MatchString(text) || number.MatchString(text)
+		return amount().MatchString(text) || number().MatchString(text)
 	case Date:
-		return date.MatchString(text)
+		return date().MatchString(text)
 	case Count:
-		return number.MatchString(text)
+		return number().MatchString(text)
 	case Name:
-		return person.MatchString(text)
+		return person().MatchString(text)
 	}
 	return false
 }
@@ -230,11 +230,11 @@ func isItem(line string) bool {
 }
 
 // keyValue matches "Total Budget: $450,000", "name = value" and "| a | b |".
-var keyValue = regexp.MustCompile(`^[\p{L}\d][^.!?]{0,60}?(: |:$| = |\t)|^\||  +\S.*  +\S`)
+var keyValue = content.Pattern(`^[\p{L}\d][^.!?]{0,60}?(: |:$| = |\t)|^\||  +\S.*  +\S`)
 
 // isAlone reports whether a line is a unit by itself: a key with its value, a heading, an item of a list.
 func isAlone(raw, line string) bool {
-	return keyValue.MatchString(line) || strings.HasPrefix(strings.TrimSpace(raw), "#") || isItem(raw)
+	return keyValue().MatchString(line) || strings.HasPrefix(strings.TrimSpace(raw), "#") || isItem(raw)
 }
 
 // sentences takes the sentences of a paragraph that begins at a line, and returns its last line.

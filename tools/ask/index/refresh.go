@@ -39,12 +39,16 @@ func (s Status) Whole() bool { return s.Indexed == s.Files }
 
 // Options of Refresh.
 type Options struct {
-	Below    string    // the directory whose files these are
-	Keep     bool      // other files below it stay in the index
-	Deadline time.Time // no file is read after it; zero: no such time
+	Below    string                                        // the directory whose files these are
+	Keep     bool                                          // other files below it stay in the index
+	Deadline time.Time                                     // no file is read after it; zero: no such time
+	Ahead    func(ctx context.Context, files []File) error // is called with the next files before they are read
 	Read     func(ctx context.Context, f File) (Text, error)
 	Progress func(done, total int64, file string)
 }
+
+// ahead is how many files are passed to Options.Ahead.
+const ahead = 64
 
 // batch is how many bytes of text are indexed in one transaction.
 const batch = 8 << 20
@@ -160,6 +164,11 @@ func (x *Index) add(ctx context.Context, files []File, s *Status, o Options) (n 
 		}
 		if o.Progress != nil {
 			o.Progress(s.Done, s.Bytes, files[n].Path)
+		}
+		if o.Ahead != nil && n%ahead == 0 {
+			if err := o.Ahead(ctx, files[n:min(n+ahead, len(files))]); err != nil {
+				return 0, err
+			}
 		}
 		t, err := o.Read(ctx, files[n])
 		if err != nil {

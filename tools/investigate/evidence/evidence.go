@@ -216,7 +216,7 @@ func (c *checker) isFile(t token) bool {
 	}
 	err := c.load(file).err
 	return err == nil || !errors.Is(err, fs.ErrNotExist) &&
-		(extension.MatchString(t.name) || t.ticked && errors.Is(err, ErrUndecidable))
+		(extension().MatchString(t.name) || t.ticked && errors.Is(err, ErrUndecidable))
 }
 
 // load reads a file once and keeps its text or the error.
@@ -241,7 +241,7 @@ func Repair(text string, all []Citation) string {
 	var out strings.Builder
 	done := 0
 	for _, one := range all {
-		m := lineEnd.FindStringSubmatchIndex(one.Cited)
+		m := lineEnd().FindStringSubmatchIndex(one.Cited)
 		if one.Verdict != Moved || m == nil || one.Start < done || one.Start > len(text) ||
 			one.End != one.Start+len(one.Cited) || !strings.HasPrefix(text[one.Start:], one.Cited) {
 			continue

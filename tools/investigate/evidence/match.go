@@ -1,11 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 const (
@@ -93,18 +94,18 @@ func (c *checker) find(s *source, parts []string, from, to, want, span int) int 
 }
 
 var (
-	spaces   = regexp.MustCompile(`[\s\v\x{85}\pZ]+`)
-	ellipsis = regexp.MustCompile(` ?(?:…|\.{3,}) ?`)
-	wordChar = regexp.MustCompile(`[\pL\pN]`)
+	spaces   = content.Pattern(`[\s\v\x{85}\pZ]+`)
+	ellipsis = content.Pattern(` ?(?:…|\.{3,}) ?`)
+	wordChar = content.Pattern(`[\pL\pN]`)
 )
 
 // quoteParts returns the parts of a quote between ellipses, each run of white space one blank.
 // It returns nil if the quote anchors nothing: fewer than 3 characters, or no letter and no digit.
 func quoteParts(quote string) []string {
-	parts := ellipsis.Split(spaces.ReplaceAllString(quote, " "), maxParts+1)
+	parts := ellipsis().Split(spaces().ReplaceAllString(quote, " "), maxParts+1)
 	parts = slices.DeleteFunc(parts, func(part string) bool { return strings.TrimSpace(part) == "" })
 	all := strings.Join(parts, "")
-	if utf8.RuneCountInString(strings.TrimSpace(all)) < minQuote || len(parts) > maxParts || !wordChar.MatchString(all) {
+	if utf8.RuneCountInString(strings.TrimSpace(all)) < minQuote || len(parts) > maxParts || !wordChar().MatchString(all) {
 		return nil
 	}
 	return parts

@@ -2,11 +2,12 @@ package evidence
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 const (
@@ -50,17 +51,17 @@ const (
 )
 
 var (
-	bullet    = regexp.MustCompile(`^[ \t]*(?:[-*]|[0-9]+\.)(?:\s|$)`)
-	foreign   = regexp.MustCompile("^(?:" + pathRunes + `(?:://|\\)|[A-Za-z]:[/\\])[^\s"<>)”` + "`]*") // URL, Windows
-	word      = regexp.MustCompile(`^(-*)(` + pathRunes + `)(?:` + lineRange + `\b)?`)
-	lineEnd   = regexp.MustCompile(lineRange + `$`)
-	plainPath = regexp.MustCompile(`^` + pathRunes + `(?: +` + pathRunes + `)*$`)
-	extension = regexp.MustCompile(`\.[\pL\pN]*\pL[\pL\pN]*$`)
-	letter    = regexp.MustCompile(`\pL`)
-	opening   = regexp.MustCompile("^(?:\"|“|`+)")
+	bullet    = content.Pattern(`^[ \t]*(?:[-*]|[0-9]+\.)(?:\s|$)`)
+	foreign   = content.Pattern("^(?:" + pathRunes + `(?:://|\\)|[A-Za-z]:[/\\])[^\s"<>)”` + "`]*") // URL, Windows
+	word      = content.Pattern(`^(-*)(` + pathRunes + `)(?:` + lineRange + `\b)?`)
+	lineEnd   = content.Pattern(lineRange + `$`)
+	plainPath = content.Pattern(`^` + pathRunes + `(?: +` + pathRunes + `)*$`)
+	extension = content.Pattern(`\.[\pL\pN]*\pL[\pL\pN]*$`)
+	letter    = content.Pattern(`\pL`)
+	opening   = content.Pattern("^(?:\"|“|`+)")
 
-	sentenceEnd  = regexp.MustCompile("^[.!?](?:[\\s\\pZ]*$|[\\s\\pZ]+[\\p{Lu}`\"“])")
-	abbreviation = regexp.MustCompile(
+	sentenceEnd  = content.Pattern("^[.!?](?:[\\s\\pZ]*$|[\\s\\pZ]+[\\p{Lu}`\"“])")
+	abbreviation = content.Pattern(
 		`(?i)(?:^|[^\pL.])(?:e\.g|i\.e|eg|ie|cf|vs|viz|approx|resp|incl|esp|ca|fig|al|n\.b|a\.k\.a)\.$`)
 )
 
@@ -68,7 +69,7 @@ var (
 func (c *checker) scan() {
 	start, at := 0, 0
 	for line := range strings.Lines(c.text) {
-		isBullet := bullet.MatchString(line)
+		isBullet := bullet().MatchString(line)
 		if isBullet || strings.TrimSpace(line) == "" {
 			c.block(start, at)
 			start = at
@@ -98,12 +99,12 @@ func (c *checker) block(lo, hi int) {
 			i = t.end
 		} else if open > 0 {
 			i += open
-		} else if sentenceEnd.MatchString(text[i:]) && !abbreviation.MatchString(text[max(lo, i-8):i+1]) {
+		} else if sentenceEnd().MatchString(text[i:]) && !abbreviation().MatchString(text[max(lo, i-8):i+1]) {
 			i++
 			end(i)
-		} else if url := foreign.FindString(text[i:]); url != "" {
+		} else if url := foreign().FindString(text[i:]); url != "" {
 			i += max(1, len(strings.TrimRight(url, ".!?,;:")))
-		} else if m := word.FindStringSubmatch(text[i:]); m != nil {
+		} else if m := word().FindStringSubmatch(text[i:]); m != nil {
 			t := token{start: i + len(m[1]), name: strings.TrimRight(m[2], ".-")} // without punctuation
 			t.end = t.start + len(t.name)
 			if m[3] != "" && c.isPath(m[2], false) {
@@ -125,7 +126,7 @@ func (c *checker) block(lo, hi int) {
 func (c *checker) quote(start, from, to int) token {
 	body := c.text[from:to]
 	t := token{kind: quoteToken, start: start, end: to + from - start, from: from, to: to, ticked: c.text[start] == '`'}
-	if m := lineEnd.FindStringSubmatch(body); m != nil && c.isPath(body[:len(body)-len(m[0])], t.ticked) {
+	if m := lineEnd().FindStringSubmatch(body); m != nil && c.isPath(body[:len(body)-len(m[0])], t.ticked) {
 		t.cite(body[:len(body)-len(m[0])], m[1], m[3])
 	} else if t.ticked && c.isPath(body, true) && c.resolve(body) != "" {
 		t.kind, t.name = wordToken, body
@@ -138,17 +139,17 @@ func (c *checker) quote(start, from, to int) token {
 
 // isPath reports whether name is a path: it ends in an extension, or it exists.
 func (c *checker) isPath(name string, ticked bool) bool {
-	if len(name) < 2 || !letter.MatchString(name) || !ticked && strings.Contains(name, " ") {
+	if len(name) < 2 || !letter().MatchString(name) || !ticked && strings.Contains(name, " ") {
 		return false
 	}
-	return plainPath.MatchString(name) && extension.MatchString(name) ||
+	return plainPath().MatchString(name) && extension().MatchString(name) ||
 		!strings.ContainsAny(name, "\n\\:\x00") && c.resolve(name) != ""
 }
 
 // quoteAt returns the length of the opening quotation mark at i, or 0, and the offset of the closing one.
 // closing is 0 if the mark is not closed within maxQuote bytes.
 func quoteAt(text string, lo, i int) (open, closing int) {
-	mark := opening.FindString(text[i:min(len(text), i+maxQuote)])
+	mark := opening().FindString(text[i:min(len(text), i+maxQuote)])
 	if before, _ := utf8.DecodeLastRuneInString(text[lo:i]); mark == "" || mark == `"` && isWord(before) {
 		return len(mark), 0 // a mark after a word closes a quote or means inches
 	}
@@ -165,7 +166,7 @@ func quoteAt(text string, lo, i int) (open, closing int) {
 		next, _ := utf8.DecodeRuneInString(text[at+open:])
 		run := open
 		if mark[0] == '`' {
-			run = len(opening.FindString(text[at:]))
+			run = len(opening().FindString(text[at:]))
 		}
 		if run == open && (mark != `"` || text[at-1] != '\\' && !isWord(next)) {
 			return open, at

@@ -1,0 +1,363 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/base/lru"
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/extract"
+)
+
+// Limits of reading documents.
+const (
+	maxDocuments   = 16               // of one job, as many files as a worker takes
+	documentTime   = 10 * time.Second // for one document
+	startTime      = 15 * time.Second // for a worker to be ready: it compiles the reader of PDF
+	documentMemory = 1 << 30          // of a worker: 512 MiB for the document, and as much for that compiler
+	maxTextFile    = 160 << 20        // bytes of a kept text
+	maxKept        = 1 << 30          // bytes of all kept texts
+	keptFor        = 30 * 24 * time.Hour
+	inMemory       = 64 << 20
+	textsVersion   = "1" // changes with what extract returns
+)
+
+// DocumentWorker is the name of [ReadDocuments] for worker.Main.
+const DocumentWorker = "documents"
+
+// Documents reads the text of documents (docx, xlsx, pptx, odt, eml, html and pdf) in a confined worker, and keeps it by
+// the hash of the document. It is safe for concurrent use.
+type Documents struct {
+	dir    string // of kept texts; "": they are kept in memory
+	memory *lru.Values[string, *Document]
+}
+
+// Document is the text of a document, or why it has none.
+type Document struct {
+	extract.Text
+	Failed string // "encrypted", "no text" …; "": the text is there
+}
+
+// note says what the lines of a document's text are, and what is not in it.
+func (d *Document) note(name string) string {
+	if d.Failed != "" {
+		return fmt.Sprintf("%s has no text that can be read (%s): these are its bytes", name, d.Failed)
+	}
+	text := "this is the text of the document " + name
+	if n := len(d.Places); n > 0 {
+		text += fmt.Sprintf("; line %d is %s, line %d is %s", d.Places[0].Line, d.Places[0].Name, d.Places[n-1].Line,
+			d.Places[n-1].Name)
+	}
+	for _, n := range d.Notes {
+		text += "; " + content.ClipBytes(n, 200)
+	}
+	return text
+}
+
+// NewDocuments returns a reader that keeps texts in a directory, which it makes; in memory alone with "".
+func NewDocuments(dir string) *Documents {
+	return &Documents{dir: dir, memory: lru.New[string, *Document](inMemory)}
+}
+
+// Format returns the format of a document by its file name; "" for other files, and without a reader.
+func (d *Documents) Format(name string) string {
+	if d == nil {
+		return ""
+	}
+	return extract.Format(name)
+}
+
+// Read returns the texts of open documents with these names, one for each. It closes no file. The error is that of ctx.
+func (d *Documents) Read(ctx context.Context, names []string, files []*os.File) ([]*Document, error) {
+	texts, keys := make([]*Document, len(files)), make([]string, len(files))
+	var due []int
+	for i, f := range files {
+		if keys[i] = documentKey(names[i], f); keys[i] != "" {
+			texts[i] = d.recall(keys[i])
+		}
+		if texts[i] == nil {
+			due = append(due, i)
+		}
+	}
+	for part := range slices.Chunk(due, maxDocuments) {
+		for len(part) > 0 {
+			done := runDocuments(ctx, names, files, part, texts)
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			for _, i := range part[:done] {
+				d.remember(keys[i], texts[i])
+			}
+			if part = part[done:]; len(part) > 0 { // the next one ended the worker
+				texts[part[0]] = &Document{Failed: "too large or broken: its reader ended"}
+				part = part[1:]
+			}
+		}
+	}
+	return texts, nil
+}
+
+// documentKey returns the hash of a document and its format; "" if it cannot be read.
+func documentKey(name string, f *os.File) string {
+	h := sha256.New()
+	h.Write([]byte(textsVersion + " " + extract.Format(name) + "\n"))
+	at, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, at.Size())); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// documentReply precedes the text of each document in the output of a worker, as a line of JSON.
+type documentReply struct {
+	Failed string          `json:"failed,omitempty"`
+	Size   int64           `json:"size"` // of the text
+	Places []extract.Place `json:"places,omitempty"`
+	Notes  []string        `json:"notes,omitempty"`
+}
+
+// runDocuments reads documents in one worker and returns how many of them it read before it ended.
+func runDocuments(ctx context.Context, names []string, files []*os.File, which []int, texts []*Document) (done int) {
+	ctx, cancel := context.WithTimeout(ctx, startTime+documentTime*time.Duration(len(which)))
+	defer cancel()
+	spec := worker.Spec{Name: DocumentWorker, Memory: documentMemory}
+	var formats []string
+	for _, i := range which {
+		formats = append(formats, extract.Format(names[i]))
+		spec.Files = append(spec.Files, files[i])
+	}
+	job, err := json.Marshal(formats)
+	if err != nil {
+		return 0
+	}
+	spec.In = bytes.NewReader(append(job, '\n'))
+	out, in := io.Pipe()
+	go func() { _ = in.CloseWithError(worker.Run(ctx, spec, in)) }()
+	defer func() { _ = out.Close() }()
+	r := bufio.NewReaderSize(out, 64<<10)
+	for _, i := range which {
+		line, err := r.ReadBytes('\n')
+		var reply documentReply
+		if err != nil || json.Unmarshal(line, &reply) != nil || reply.Size < 0 || reply.Size > maxTextFile {
+			return done
+		}
+		body := make([]byte, reply.Size)
+		if _, err := io.ReadFull(r, body); err != nil {
+			return done
+		}
+		texts[i] = &Document{extract.Text{Body: body, Places: reply.Places, Notes: reply.Notes}, reply.Failed}
+		done++
+	}
+	return done
+}
+
+// ReadDocuments is the worker function that reads documents: its input is a JSON array of the files' formats.
+func ReadDocuments(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) error {
+	line, err := bufio.NewReader(in).ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("no job: %w", err)
+	}
+	var formats []string
+	if err := json.Unmarshal(line, &formats); err != nil || len(formats) != len(files) {
+		return fmt.Errorf("the job does not fit its %d files: %w", len(files), err)
+	}
+	for i, f := range files {
+		text, failed := readDocument(ctx, formats[i], f)
+		reply, err := json.Marshal(documentReply{failed, int64(len(text.Body)), text.Places, text.Notes})
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(append(append(reply, '\n'), text.Body...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDocument returns the text of one document, or why it has none.
+func readDocument(ctx context.Context, format string, f *os.File) (extract.Text, string) {
+	at, err := f.Stat()
+	if err != nil {
+		return extract.Text{}, "unreadable"
+	}
+	limit := documentTime
+	if format == "pdf" { // its reader is compiled for the first one
+		limit += startTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	text, err := extract.Read(ctx, format, f, at.Size())
+	if err == nil {
+		return text, ""
+	}
+	for _, known := range []struct {
+		err  error
+		text string
+	}{
+		{extract.ErrEncrypted, "encrypted"}, {extract.ErrNoText, format + " without text"}, {extract.ErrTooLarge, "too large"},
+		{context.DeadlineExceeded, "no text within 10 s"},
+	} {
+		if errors.Is(err, known.err) {
+			return extract.Text{}, known.text
+		}
+	}
+	return extract.Text{}, "broken: " + content.ClipBytes(err.Error(), 150)
+}
+
+// isText reports whether a file is read as it is, although it is a document too.
+func isText(format string) bool { return format == "" || format == "html" }
+
+// openDocument replaces the bytes of an open document by its text. A document without text stays as it is, and a note
+// says why.
+func (d *Documents) openDocument(ctx context.Context, name string, f *os.File, src *Source) error {
+	if isText(d.Format(name)) {
+		return nil
+	}
+	texts, err := d.Read(ctx, []string{name}, []*os.File{f})
+	if err != nil {
+		return err
+	}
+	if src.Document = texts[0]; src.Document.Failed == "" {
+		src.ReaderAt, src.Size = bytes.NewReader(src.Document.Body), int64(len(src.Document.Body))
+	}
+	return nil
+}
+
+// DocumentText returns the text of a source that is a document but is read as it is otherwise, such as HTML; nil for
+// other sources.
+func (s Set) DocumentText(ctx context.Context, name string, src *Source) (*Document, error) {
+	f, ok := src.ReaderAt.(*os.File)
+	if src.Document != nil || !ok || s.Documents.Format(name) == "" {
+		return src.Document, nil
+	}
+	texts, err := s.Documents.Read(ctx, []string{name}, []*os.File{f})
+	if err != nil {
+		return nil, err
+	}
+	return texts[0], nil
+}
+
+// ReadAhead reads documents below a root together, so that opening them one by one finds their texts. What cannot be
+// read is skipped.
+func (l Location) ReadAhead(ctx context.Context, paths []string) error {
+	p, ok := l.Place.(rootPlace)
+	if !ok || p.docs == nil {
+		return nil
+	}
+	var names []string
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+	for _, name := range paths {
+		if p.docs.Format(name) == "" {
+			continue
+		}
+		if f, _, err := p.root.OpenFile(name); err == nil {
+			names, files = append(names, name), append(files, f)
+		}
+	}
+	if len(files) < 2 {
+		return nil
+	}
+	_, err := p.docs.Read(ctx, names, files)
+	return err
+}
+
+// recall returns a kept text; nil if there is none.
+func (d *Documents) recall(key string) *Document {
+	if t, ok := d.memory.Get(key); ok {
+		return t
+	}
+	if d.dir == "" {
+		return nil
+	}
+	dir, err := osfile.OpenDir(d.dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }()
+	b, err := osfile.ReadIn(dir, key, maxTextFile+1<<20)
+	if err != nil {
+		return nil
+	}
+	head, body, ok := bytes.Cut(b, []byte("\n"))
+	var reply documentReply
+	if !ok || json.Unmarshal(head, &reply) != nil || reply.Size != int64(len(body)) { // damaged
+		return nil
+	}
+	now := time.Now()
+	_ = dir.Chtimes(key, now, now)
+	t := &Document{extract.Text{Body: body, Places: reply.Places, Notes: reply.Notes}, reply.Failed}
+	d.memory.Put(key, t, len(b))
+	return t
+}
+
+// remember keeps a text. It is a cache: an error is none of the caller's.
+func (d *Documents) remember(key string, t *Document) {
+	if key == "" || t == nil {
+		return
+	}
+	d.memory.Put(key, t, len(t.Body)+256)
+	if d.dir == "" {
+		return
+	}
+	if err := os.Mkdir(d.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return
+	}
+	dir, err := osfile.OpenDir(d.dir)
+	if err != nil {
+		return
+	}
+	defer func() { _ = dir.Close() }()
+	head, err := json.Marshal(documentReply{t.Failed, int64(len(t.Body)), t.Places, t.Notes})
+	if err != nil {
+		return
+	}
+	pruneTexts(dir)
+	_ = osfile.ReplaceIn(dir, key, fmt.Sprintf("tmp-%d-%s", os.Getpid(), key[:16]), append(append(head, '\n'), t.Body...))
+}
+
+// pruneTexts removes texts that nobody used for 30 days, and the least recently used ones over 1 GiB; once an hour.
+func pruneTexts(dir *os.Root) {
+	const stamp = "pruned"
+	if at, err := dir.Stat(stamp); err == nil && time.Since(at.ModTime()).Abs() < time.Hour {
+		return
+	}
+	_ = osfile.ReplaceIn(dir, stamp, "tmp-"+stamp, nil)
+	list, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return
+	}
+	var all []fs.FileInfo
+	for _, e := range list {
+		if at, err := e.Info(); err == nil && e.Name() != stamp {
+			all = append(all, at)
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	var size int64
+	for _, at := range all {
+		if size += at.Size(); size > maxKept || time.Since(at.ModTime()) > keptFor {
+			_ = dir.Remove(at.Name())
+		}
+	}
+}
