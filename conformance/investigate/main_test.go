@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -165,6 +166,20 @@ func (b *bench) finish(o order, format string) (n int) {
 		}
 	}
 	return n
+}
+
+// filesOf returns the files in the first directory of an order.
+func (b *bench) filesOf(o order) (files []string) {
+	list, err := os.ReadDir(filepath.Join(b.dir, o.Dirs[0].Path))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, e := range list {
+		if e.Type().IsRegular() {
+			files = append(files, path.Join(o.Dirs[0].Path, e.Name()))
+		}
+	}
+	return files
 }
 
 // write makes files below a directory.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,5 +233,73 @@ func TestReadOnlyStore(t *testing.T) {
 	}
 	if files() != kept {
 		t.Error("the store changed")
+	}
+}
+
+// TestNotesInAnyScript keeps a summary of as many characters as are allowed whole, whatever bytes they take.
+func TestNotesInAnyScript(t *testing.T) {
+	b := in(t, project(t))
+	_, o := b.investigate(nil)
+	for _, d := range o.Dirs {
+		summary := strings.Repeat("ж", 1195) + "конец"
+		note := o.note("About %s.")
+		note["dirs"].([]any)[0].(object)["summary"] = summary
+		b.investigate(object{"order": o.Order, "note": note})
+		kept, _ := b.call("read", object{"path": o.Investigation + "/" + d.Path})
+		has(t, kept, summary)
+		break
+	}
+}
+
+// TestNullPlan refuses a note whose plan is null: it would replace a kept plan by the default.
+func TestNullPlan(t *testing.T) {
+	b := in(t, project(t))
+	b.investigate(nil)
+	if text, a := b.call("investigate", object{"note": object{"plan": nil}}); !a.Failed {
+		t.Error(text)
+	}
+}
+
+// TestTurnsOfAnOrder counts the calls of an order once, however many notes it took.
+func TestTurnsOfAnOrder(t *testing.T) {
+	b := in(t, project(t))
+	_, o := b.investigate(nil)
+	b.call("find", object{})
+	for _, e := range b.filesOf(o) {
+		b.call("read", object{"path": e})
+	}
+	opened := len(b.filesOf(o))
+	for range 3 {
+		b.investigate(object{"order": o.Order, "note": object{"done": false, "flags": list{
+			object{"path": "general", "severity": "info", "finding": "seen"}}}})
+	}
+	b.investigate(object{"order": o.Order, "note": o.note("About %s.")})
+	b.call("investigate", object{"show": "report"})
+	raw, err := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", "*", "plan_evaluation.json"))
+	if err != nil || len(raw) != 1 {
+		t.Fatal(raw, err)
+	}
+	text, err := os.ReadFile(raw[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, string(text), fmt.Sprintf(`"total_turns_used":%d,`, opened))
+}
+
+// TestVerifyNamesGoneFiles names a file that has an entry and is gone.
+func TestVerifyNamesGoneFiles(t *testing.T) {
+	dir := project(t)
+	b := in(t, dir)
+	_, o := b.investigate(nil)
+	file := b.filesOf(o)[0]
+	note := o.note("About %s.")
+	note["files"] = list{object{"path": file, "summary": "A file."}}
+	b.investigate(object{"order": o.Order, "note": note})
+	if err := os.Remove(filepath.Join(dir, file)); err != nil {
+		t.Fatal(err)
+	}
+	v, err := b.i.Verify(t.Context(), b.caller(), o.Investigation)
+	if err != nil || !slices.Contains(v.Stale, file+" is gone") {
+		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -108,7 +108,11 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 		now := w.now().UTC()
 		o.Answered = &now
 	}
-	o.Turns += max(n.turns, w.turnsOf(o))
+	if n.turns > 0 { // completions of an endpoint
+		o.Turns += n.turns
+	} else {
+		o.Turns = max(o.Turns, w.turnsOf(o)) // counts all calls since the order was given out
+	}
 	if err := w.inv.PutOrder(o); err != nil {
 		return "", false, err
 	}
@@ -154,7 +158,7 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string) (string, error) {
 type kept struct {
 	dirs      []string
 	problems  []string // in words
-	gone      bool     // a directory of the order no longer exists
+	settled   bool     // a directory needs no note any more: it is gone, or another order had it
 	citations []evidence.Citation
 }
 
@@ -188,7 +192,7 @@ func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, er
 			return "", false, err
 		}
 	}
-	if len(n.Dirs) > 0 && len(k.dirs) == 0 && !k.gone {
+	if len(n.Dirs) > 0 && len(k.dirs) == 0 && !k.settled {
 		return "", false, fmt.Errorf("the note: nothing was kept: %s; this order is for %s", strings.Join(k.problems, "; "),
 			content.ClipBytes(strings.Join(o.Open, ", "), 300))
 	}
@@ -255,7 +259,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	}
 	done := func() { o.Open = slices.DeleteFunc(o.Open, func(x string) bool { return x == p }) }
 	if !ok || dir == nil {
-		k.gone = true
+		k.settled = true
 		k.problems = append(k.problems, p+" is gone")
 		done()
 		return nil
@@ -265,6 +269,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	if others && before.CachedAt.After(o.IssuedAt) && !w.due(p) {
 		k.problems = append(k.problems, p+" was answered by another order meanwhile; this summary is in the log")
 		w.inv.Log("%s late summary of %s: %s", o.Name(), p, d.Summary)
+		k.settled = true
 		done()
 		return nil
 	}
@@ -284,7 +289,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	}
 	d.Summary = strings.ReplaceAll(d.Summary, w.target+"/", "") // citations are below the target
 	note := w.newEntry(dir, d.Summary)
-	note.Summary = content.ClipEnd(evidence.Repair(d.Summary, note.Evidence), maxSummary)
+	note.Summary = evidence.Repair(d.Summary, note.Evidence)
 	note.NotableFiles, note.StillUnknown = d.NotableFiles, first(d.StillUnknown, n.StillUnknown)
 	note.DominantCategory = cmp.Or(d.DominantCategory, note.DominantCategory)
 	note.Confidence, note.Completeness = cmp.Or(d.Confidence, n.Confidence), cmp.Or(d.Completeness, n.Completeness)
@@ -310,7 +315,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 }
 
 // first returns the first text that is not empty, clipped.
-func first(texts ...string) string { return content.ClipEnd(cmp.Or(texts...), maxShort) }
+func first(texts ...string) string { return content.Clip(cmp.Or(texts...), maxShort) }
 
 // acceptFiles keeps what a note says of files.
 func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {

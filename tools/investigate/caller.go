@@ -184,8 +184,7 @@ func (v Verification) Text() string {
 
 // fileOf returns the file of a citation as it is written: a gone one resolves to nothing.
 func fileOf(c evidence.Citation) string {
-	name, _, _ := strings.Cut(c.Cited, ":")
-	return name
+	return c.Cited[:max(strings.LastIndexByte(c.Cited, ':'), 0)]
 }
 
 // Verify looks up every citation again and compares every entry with the tree.

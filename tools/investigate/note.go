@@ -117,7 +117,8 @@ var severities = []string{"info", "concern", "critical"}
 // isPlanOnly reports whether a note holds a plan and nothing else.
 func isPlanOnly(raw tools.Object) bool {
 	var members map[string]json.RawMessage
-	return json.Unmarshal([]byte(raw), &members) == nil && len(members) == 1 && members["plan"] != nil
+	return json.Unmarshal([]byte(raw), &members) == nil && len(members) == 1 &&
+		members["plan"] != nil && string(members["plan"]) != "null"
 }
 
 // parseNote reads a note and checks the form of its fields. Errors name the field and say what is expected.

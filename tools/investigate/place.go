@@ -2,11 +2,11 @@ package investigate
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -168,11 +168,4 @@ func lines(inv *entries.Investigation) ([]line, error) {
 	return all, nil
 }
 
-func sorted[T any](all map[string]T) []string {
-	var keys []string
-	for k := range all {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, cmp.Compare[string])
-	return keys
-}
+func sorted[T any](all map[string]T) []string { return slices.Sorted(maps.Keys(all)) }

@@ -173,7 +173,7 @@ func (d *driver) run(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			return errors.Join(err, d.step(ctx, (*work).evaluate))
+			return errors.Join(err, d.step(context.WithoutCancel(ctx), (*work).evaluate))
 		}
 		if !more {
 			break
@@ -348,7 +348,7 @@ func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
 		if one.Summary == "" {
 			one.Summary, one.DominantCategory = w.mechanical(d), "unknown"
 		}
-		one.Summary = content.ClipEnd(one.Summary, maxSummary)
+		one.Summary = content.Clip(one.Summary, maxSummary)
 		n.Dirs = append(n.Dirs, one)
 	}
 	if len(n.Dirs) == 0 {
@@ -366,11 +366,14 @@ func (w *work) think() error {
 	}
 	timer := time.NewTimer(w.i.options.Slice)
 	defer timer.Stop()
+	forget := func() { // the next call starts a new one
+		w.i.mu.Lock()
+		defer w.i.mu.Unlock()
+		delete(w.i.drivers, w.meta.ID)
+	}
 	select {
 	case <-d.done:
-		w.i.mu.Lock()
-		delete(w.i.drivers, w.meta.ID) // the next call starts a new one
-		w.i.mu.Unlock()
+		forget()
 		if d.err != nil {
 			return d.err
 		}
@@ -382,6 +385,8 @@ func (w *work) think() error {
 		return w.out.Page().Text([]byte(text))
 	case <-w.ctx.Done():
 		d.stop()
+		<-d.done
+		forget()
 		return context.Cause(w.ctx)
 	case <-timer.C:
 	}

@@ -50,7 +50,7 @@ type work struct {
 	planned bool // the plan was handed in
 	applied plan.Applied
 	orders  []entries.Order
-	gone    []string        // directories that are gone and have a note that somebody wrote
+	gone    []string        // directories and files that are gone, with a note that somebody wrote
 	damaged int             // entries of directories that cannot be read
 	changes []string        // what changed since the last call, in words
 	seen    *opened         // nil: not read yet
@@ -255,12 +255,13 @@ func (w *work) refresh() error {
 			return err
 		}
 	}
-	slices.Sort(w.gone)
 	for p := range w.files {
 		if w.file(p) == nil {
 			delete(w.files, p)
+			w.gone = append(w.gone, p)
 		}
 	}
+	slices.Sort(w.gone)
 	slices.Sort(w.changes)
 	w.changes = slices.Compact(w.changes)
 	return w.describe(due)
