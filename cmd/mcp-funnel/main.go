@@ -12,10 +12,15 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
+// workers are the functions that run in processes of their own.
+func workers() map[string]worker.Worker {
+	all := jq.Workers()
+	all[source.DocumentWorker] = source.ReadDocuments
+	return all
+}
+
 func main() {
-	workers := jq.Workers()
-	workers[source.DocumentWorker] = source.ReadDocuments
-	if ran, code := worker.Main(os.Args, workers); ran { // the server started this process as a worker
+	if ran, code := worker.Main(os.Args, workers()); ran { // the server started this process as a worker
 		os.Exit(code)
 	}
 	if ran, code := sandbox.Main(os.Args); ran { // the server started this process as the init of a sandbox

@@ -46,6 +46,9 @@ type commands struct {
 	Scan           scanCmd                `cmd:"" help:"Look at every file of a directory: kinds, languages, lines, sizes."`
 	Investigate    investigateCmd         `cmd:"" help:"Investigate a directory through an endpoint, or by its files alone; print the report."`
 	Investigations investigationsCmd      `cmd:"" help:"List, show, verify and remove investigations."`
+	Ask            askCmd                 `cmd:"" help:"Answer a question over files: facts with lines, and what was not covered."`
+	Chat           chatCmd                `cmd:"" help:"Answer questions over files, one a line."`
+	Index          indexCmd               `cmd:"" help:"Show, update and remove the indexes that ask makes."`
 	Doctor         doctor                 `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
 	Version        version                `cmd:"" help:"Print the version."`
 	Completion     completion             `cmd:"" help:"Print a completion script for bash, zsh or fish."`

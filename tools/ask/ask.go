@@ -136,13 +136,18 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 	defer q.close()
 	q.route = router.Read(q.readAs)
 	r := &Result{
-		Question: q.text, ReadAs: q.readAs, Tool: q.route.Tool, By: "facts", Facts: []facts.Fact{},
+		Question: q.text, ReadAs: q.readAs, Tool: q.route.Tool, By: byFacts, Facts: []facts.Fact{}, Files: []string{},
+		Steps: []Step{}, Ungrounded: []string{}, Notes: []string{},
 		Coverage: Coverage{NotSearchable: []Unsearchable{}, Missing: []string{}},
 	}
 	if err := q.answer(r); err != nil {
 		return nil, err
 	}
-	r.Notes = q.notes
+	if q.changed > 0 {
+		q.note("%s changed during the call: ask again", content.Plural(int64(q.changed), "passage", "passages"))
+	}
+	r.Notes = append(r.Notes, q.notes...)
+	r.Steps = append(r.Steps, Step{r.Tool, r.Arguments})
 	return r, q.keep(r)
 }
 

@@ -211,5 +211,5 @@ func (r *Result) describe(files []*file) {
 func (r *Result) count(n int, answer string) {
 	count := int64(n)
 	r.Count, r.Answer = &count, answer
-	r.By = "files"
+	r.By = byFiles
 }

@@ -61,7 +61,13 @@ type Unsearchable struct {
 }
 
 // Nothing reports whether a question on content found nothing.
-func (r *Result) Nothing() bool { return r.Count == nil && len(r.Facts) == 0 }
+func (r *Result) Nothing() bool { return r.Answer == "" && len(r.Facts) == 0 }
+
+// Values of Result.By besides "model NAME".
+const (
+	byFacts = "facts" // lines of files
+	byFiles = "files" // the list of files
+)
 
 // Limits of the text of an answer, in tokens.
 const (
@@ -74,9 +80,12 @@ const (
 func (r *Result) Text(count func(string) int) string {
 	var b strings.Builder
 	question := content.ClipEnd(r.Question, 200)
-	switch {
-	case r.Count != nil:
+	listed := r.By == byFiles
+	if r.Answer != "" {
 		fmt.Fprintf(&b, "%s (no model)\n", r.Answer)
+	}
+	switch {
+	case listed:
 	case len(r.Facts) > 0:
 		fmt.Fprintf(&b, "FACTS for %q (no model; %d of %s)\n", question, r.Coverage.WithFacts,
 			content.Plural(int64(r.Coverage.Files), "file", "files"))
@@ -90,10 +99,10 @@ func (r *Result) Text(count func(string) int) string {
 	written, last := 0, ""
 	for _, f := range r.Facts[:r.shown] {
 		text := ""
-		if r.Count == nil && f.File != last {
+		if !listed && f.File != last {
 			text = "From " + content.VisibleLine(f.File) + ":\n"
 		}
-		if last = f.File; r.Count == nil {
+		if last = f.File; !listed {
 			text += fmt.Sprintf("  %s: %s\n", f.Lines, f.Text)
 		} else {
 			text += fmt.Sprintf("  %s: %s\n", content.VisibleLine(f.File), f.Text)

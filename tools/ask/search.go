@@ -1,18 +1,21 @@
 package ask
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/words"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/router"
-
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 const (
@@ -54,7 +57,11 @@ func (q *question) search(r *Result) error {
 		}
 	}
 	q.takeFacts(r, query, all, best[:min(len(best), q.top)])
-	return q.cover(r, query, terms)
+	err = q.cover(r, query, terms)
+	if r.shown == 0 { // the best passages gave no fact, others did
+		r.shown = min(len(r.Facts), q.top)
+	}
+	return err
 }
 
 // query returns what passages are compared with.
@@ -173,6 +180,7 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	add := func(p found, show bool) {
 		list := facts.Extract(query, facts.Passage{
 			File: p.file.Name, Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(), Code: p.Code,
+			Alone: p.file.at.docs[p.Path] != nil,
 		})
 		if one && len(list) > 1 {
 			list = []facts.Fact{slices.MaxFunc(list, func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })}
@@ -247,7 +255,10 @@ func (q *question) cover(r *Result, query facts.Query, terms []string) error {
 	r.Coverage.Searched -= len(r.Coverage.NotSearchable)
 	r.Coverage.Files = files
 	named, by := q.named(terms)
-	r.Coverage.Named, r.Coverage.By = len(named), by
+	r.Coverage.Named, r.Coverage.By = len(named), wordOf(q.readAs, by)
+	if query.Asked == facts.Count {
+		q.countBy(r, named, r.Coverage.By)
+	}
 	for n, f := range named {
 		if q.withFacts[f] {
 			continue
@@ -259,8 +270,9 @@ func (q *question) cover(r *Result, query facts.Query, terms []string) error {
 			}
 			var again []found
 			for _, h := range hits {
-				if text, ok := f.at.passage(q.ctx, h); ok {
-					again = append(again, found{Hit: h, file: f, text: text, covered: 1})
+				text, ok := f.at.passage(q.ctx, h)
+				if covered := query.Covered(h.Heading + " " + f.Path + " " + text); ok && covered >= fitsFrom {
+					again = append(again, found{Hit: h, file: f, text: text, covered: covered})
 				}
 			}
 			q.takeFacts(r, query, again, nil)
@@ -307,6 +319,46 @@ func (q *question) named(terms []string) (best []*file, by string) {
 		}
 	}
 	return best, by
+}
+
+// wordOf returns the word of a question that a term was made from.
+func wordOf(question, term string) string {
+	for _, w := range strings.FieldsFunc(question, func(r rune) bool { return strings.ContainsRune(" ?!.,;:()\"'", r) }) {
+		if slices.Contains(words.Terms(w), term) {
+			return w
+		}
+	}
+	return term
+}
+
+// countBy answers how many of something there are: records of files that the question names, else files that are named
+// so. What else there may be is left to the facts.
+func (q *question) countBy(r *Result, named []*file, by string) {
+	var counts []string
+	var total int64
+	for _, f := range q.every() {
+		if !strings.Contains(words.Fold(q.readAs), words.Fold(path.Base(f.Path))) {
+			continue
+		}
+		body, kind, why := f.at.text(q.ctx, f.File)
+		if why != "" || kind != content.Table && kind != content.NDJSON && kind != content.JSON {
+			continue
+		}
+		var n int64
+		err := kinds.Records(q.ctx, bytes.NewReader(body), kind, func(int64, content.Span) bool { n++; return true })
+		if err != nil {
+			q.note("%s is damaged, its records are counted up to there: %v", f.Name, err)
+		}
+		total += n
+		counts = append(counts, f.Name+" has "+content.Plural(n, "record", "records"))
+	}
+	if len(counts) == 0 && len(named) > 0 {
+		total = int64(len(named))
+		counts = []string{fmt.Sprintf("%s %q in the name", content.Plural(total, "file has", "files have"), by)}
+	}
+	if len(counts) > 0 {
+		r.Count, r.Answer = &total, strings.Join(counts, "; ")
+	}
 }
 
 // unsearchable returns the files that could not be searched, and why.

@@ -40,6 +40,7 @@ type Passage struct {
 	Heading string // above it; of a table, its header
 	Table   bool
 	Code    bool
+	Alone   bool // each line is a paragraph
 }
 
 // Asked is the kind of thing that a question asks for.
@@ -148,6 +149,9 @@ func Extract(q Query, p Passage) []Fact {
 	about := q.Covered(p.Heading) // what is above the lines is about them all
 	for _, u := range units(p) {
 		covered := q.Covered(u.text)
+		if p.Table && covered == 0 { // that the header has the words says nothing of a row
+			continue
+		}
 		asked := q.Asked.has(u.text)
 		if covered == 0 && (!asked || q.Covered(p.Text)+about < 0.5) {
 			continue
@@ -200,6 +204,10 @@ func units(p Passage) (all []unit) {
 		case isAlone(lines[n], line):
 			all = append(all, unit{n, n, line})
 		default:
+			if p.Alone {
+				sentences(lines[:n+1], n, &all)
+				continue
+			}
 			n = sentences(lines, n, &all)
 		}
 	}

@@ -57,7 +57,7 @@ func Open(ctx context.Context, file string) (*Index, error) {
 	}
 	x, err := open(ctx, file)
 	if isDamaged(err) {
-		if err := remove(file); err != nil {
+		if err := Remove(file); err != nil {
 			return nil, err
 		}
 		x, err = open(ctx, file)
@@ -137,7 +137,8 @@ func isDamaged(err error) bool {
 	return false
 }
 
-func remove(file string) error {
+// Remove removes the index in a file; none is no error.
+func Remove(file string) error {
 	var failed error
 	for _, f := range []string{file, file + "-wal", file + "-shm"} {
 		if err := os.Remove(f); err != nil && !errors.Is(err, os.ErrNotExist) {

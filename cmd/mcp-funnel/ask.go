@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
+)
+
+type askCmd struct {
+	Question []string `arg:"" help:"Question in plain words; several words need no quotes."`
+	Path     string   `env:"-" placeholder:"PATH" help:"Directory, file, glob, obs:, obs:ID or inv:ID; all roots by default."`
+	After    string   `env:"-" placeholder:"ans:ID" help:"The answer that this question follows."`
+	Top      int      `env:"-" placeholder:"N" help:"How many passages to take facts from (default: 5)."`
+	JSON     bool     `env:"-" name:"json" help:"Print JSON, with all facts and the whole coverage."`
+}
+
+func (c *askCmd) Help() string {
+	return `Answers a question over files: the lines that answer it, and what was not covered.
+A question about files (how many, which, when modified) gets the number or the
+list. No model takes part. The exit code is 1 if nothing was found.
+
+Examples:
+
+  mcp-funnel ask when does the lease end
+  mcp-funnel ask 'list all invoices of Nordwind' --path docs --json
+  mcp-funnel ask how many pdf files are there`
+}
+
+// Run answers one question.
+func (c *askCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	path := s.GrantNamed(c.Path)
+	app, err := s.Open(w, true)
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	ctx, stop := cli.UntilSignal(ctx)
+	defer stop()
+	r, err := answerTo(ctx, app, s, w, ask.Args{
+		Question: strings.Join(c.Question, " "), Path: path, Top: c.Top, After: c.After,
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		err = cli.WriteJSON(w.Out, s.Masker().JSON(raw), "")
+		if err == nil && r.Nothing() {
+			err = cli.ErrFailed
+		}
+		return err
+	}
+	if _, err := fmt.Fprint(w.Out, printable(s, r.Text(app.Counter.Count))); err != nil {
+		return err
+	}
+	if r.Nothing() {
+		return cli.ErrFailed
+	}
+	return nil
+}
+
+// answerTo answers a question with a progress bar.
+func answerTo(ctx context.Context, app *cli.App, s *cli.Settings, w *cli.Streams, a ask.Args) (*ask.Result, error) {
+	bar := cli.NewBar(w.Err, "ask", time.Now())
+	defer bar.End()
+	c := app.AskCaller(s)
+	c.Progress = bar.Progress
+	return app.Asker.Ask(ctx, a, c)
+}
+
+type chatCmd struct {
+	Path string `env:"-" placeholder:"PATH" help:"Directory, file or glob; all roots by default."`
+}
+
+func (c *chatCmd) Help() string {
+	return `Reads questions, one a line, and answers each; a short question continues the
+one before. ".sources" prints the files of the last answer, ".coverage" what was
+not covered, whole; ".quit" or the end of the input ends it.`
+}
+
+// Run answers questions until the input ends.
+func (c *chatCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	path := s.GrantNamed(c.Path)
+	app, err := s.Open(w, true)
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	ctx, stop := cli.UntilSignal(ctx)
+	defer stop()
+	var last *ask.Result
+	lines := bufio.NewScanner(w.In)
+	lines.Buffer(nil, 1<<20)
+	for ctx.Err() == nil {
+		if cli.IsTerminal(w.In) {
+			_, _ = fmt.Fprint(w.Err, "> ")
+		}
+		if !lines.Scan() {
+			return lines.Err()
+		}
+		line := strings.TrimSpace(lines.Text())
+		text := ""
+		switch {
+		case line == "":
+			continue
+		case line == ".quit":
+			return nil
+		case strings.HasPrefix(line, "."):
+			text = lookBack(line, last)
+		default:
+			a := ask.Args{Question: line, Path: path}
+			if last != nil {
+				a.After = last.ID
+			}
+			r, err := answerTo(ctx, app, s, w, a)
+			if err != nil {
+				cli.PrintMessage(w.Err, err)
+				continue
+			}
+			last, text = r, r.Text(app.Counter.Count)
+		}
+		if _, err := fmt.Fprint(w.Out, printable(s, text)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// lookBack answers a command on the last answer.
+func lookBack(command string, last *ask.Result) string {
+	if last == nil {
+		return "no question was asked yet\n"
+	}
+	var b strings.Builder
+	switch command {
+	case ".sources":
+		for _, f := range last.Facts {
+			fmt.Fprintf(&b, "%s:%s: %s\n", content.VisibleLine(f.File), f.Lines, f.Text)
+		}
+		if len(last.Facts) == 0 {
+			b.WriteString("no file gave a fact\n")
+		}
+	case ".coverage":
+		for _, u := range last.Coverage.NotSearchable {
+			fmt.Fprintf(&b, "not searchable: %s (%s)\n", content.VisibleLine(u.File), u.Reason)
+		}
+		for _, m := range last.Coverage.Missing {
+			fmt.Fprintf(&b, "without a fact: %s\n", content.VisibleLine(m))
+		}
+		fmt.Fprintf(&b, "%d of %d files searched, %d with facts\n", last.Coverage.Searched, last.Coverage.Files,
+			last.Coverage.WithFacts)
+	default:
+		b.WriteString("the commands are .sources, .coverage and .quit\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
+)
+
+// indexCmd looks after the indexes that ask makes.
+type indexCmd struct {
+	Status indexStatus `cmd:"" default:"withargs" help:"Show what is indexed, and what would be."`
+	Update indexUpdate `cmd:"" help:"Bring the index up to date, however long it takes."`
+	Rm     indexRm     `cmd:"" help:"Remove the indexes of the roots; ask makes them again."`
+}
+
+type indexStatus struct {
+	Path string `arg:"" optional:"" help:"Directory; all roots by default."`
+	JSON bool   `env:"-" name:"json" help:"Print JSON."`
+}
+
+func (c *indexStatus) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	return withIndex(ctx, s, w, c.Path, c.JSON, (*ask.Asker).IndexStatus)
+}
+
+type indexUpdate struct {
+	Path string `arg:"" optional:"" help:"Directory; all roots by default."`
+	JSON bool   `env:"-" name:"json" help:"Print JSON."`
+}
+
+func (c *indexUpdate) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	return withIndex(ctx, s, w, c.Path, c.JSON, (*ask.Asker).UpdateIndex)
+}
+
+type indexRm struct{}
+
+func (c *indexRm) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	return withIndex(ctx, s, w, "", false, (*ask.Asker).RemoveIndex)
+}
+
+// withIndex opens the app, calls do and prints the status of each index.
+func withIndex(
+	ctx context.Context, s *cli.Settings, w *cli.Streams, path string, json bool,
+	do func(*ask.Asker, context.Context, ask.Caller, string) ([]ask.IndexStatus, error),
+) error {
+	path = s.GrantNamed(path)
+	app, err := s.Open(w, true)
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	ctx, stop := cli.UntilSignal(ctx)
+	defer stop()
+	bar := cli.NewBar(w.Err, "index", time.Now())
+	caller := app.AskCaller(s)
+	caller.Progress = bar.Progress
+	all, err := do(app.Asker, ctx, caller, path)
+	bar.End()
+	if err != nil {
+		return err
+	}
+	if json {
+		return cli.WriteJSON(w.Out, all, "")
+	}
+	for _, x := range all {
+		_, err := fmt.Fprintf(w.Out, "%s: %d of %s indexed (%d of %d MiB); not searchable %d; the index has %d MiB\n",
+			content.VisibleLine(x.Path), x.Indexed, content.Plural(int64(x.Files), "file", "files"), x.IndexedBytes>>20, x.Bytes>>20,
+			x.NotSearchable, x.IndexBytes>>20)
+		if err != nil {
+			return err
+		}
+		if late := x.Bytes - x.IndexedBytes; late > 0 {
+			if _, err := fmt.Fprintf(w.Out, "  the rest takes about %s\n", x.Rest().Round(time.Second)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
