@@ -39,7 +39,7 @@ func openArchive(ctx context.Context, r io.ReaderAt, size int64) (*archive, erro
 	a := &archive{ctx, make(map[string]*zip.File, len(z.File)), maxText}
 	for _, f := range z.File {
 		if f.Flags&1 != 0 {
-			return nil, fmt.Errorf("%w: zip entry %s", ErrEncrypted, f.Name)
+			return nil, encrypted("zip entry " + f.Name)
 		}
 		a.files[strings.ToLower(strings.ReplaceAll(f.Name, "\\", "/"))] = f
 	}
@@ -57,7 +57,7 @@ func checkOLE(r io.ReaderAt) error {
 	var directory [8 << 10]byte
 	n, _ := r.ReadAt(directory[:], (sector+1)<<min(head[30], 12))
 	if bytes.Contains(directory[:n], []byte("E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00")) {
-		return fmt.Errorf("%w: OLE container with an encrypted package", ErrEncrypted)
+		return encrypted("package in an OLE file")
 	}
 	return fmt.Errorf("%w: this is an OLE file, for example of Word 97; save it in the new format", ErrBroken)
 }

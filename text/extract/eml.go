@@ -165,12 +165,12 @@ func (m *mail) part(h textproto.MIMEHeader, body io.Reader, depth int) (plain bo
 		name = decodeWords(params["name"])
 	}
 	text := kind == "text/plain" || kind == "text/html"
-	encrypted := kind == "multipart/encrypted" ||
+	sealed := kind == "multipart/encrypted" ||
 		strings.HasSuffix(kind, "pkcs7-mime") && params["smime-type"] != "signed-data"
 	switch {
-	case encrypted && depth == 0:
-		return false, fmt.Errorf("%w: %s", ErrEncrypted, kind)
-	case encrypted:
+	case sealed && depth == 0:
+		return false, encrypted(kind)
+	case sealed:
 	case strings.HasPrefix(kind, "multipart/"):
 		return false, m.multipart(kind, params["boundary"], body, depth)
 	case kind == "message/rfc822" || kind == "message/global":

@@ -84,7 +84,9 @@ func TestEMLText(t *testing.T) {
 		want  string
 	}{
 		"html only": {
-			[]string{"Subject: s", "Content-Type: text/html; charset=windows-1252", "Content-Transfer-Encoding: base64", "", html},
+			[]string{
+				"Subject: s", "Content-Type: text/html; charset=windows-1252", "Content-Transfer-Encoding: base64", "", html,
+			},
 			"Subject: s\n\na\ncafé\n",
 		},
 		"html without a charset": {

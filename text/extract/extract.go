@@ -9,9 +9,10 @@
 // A document can be hostile: unzipped bytes, text, nesting and memory are bounded, and a panic of a parser becomes
 // [ErrBroken].
 //
-// Known gaps: numbers of lists and headings that a program makes are not in a docx or odt file, so they are not in the
-// text. Formulas of an xlsx file show the value that was saved last. Parsing shared strings and styles of an xlsx file
-// cannot be interrupted; their sizes are bounded instead.
+// Known gaps: a docx or odt file does not contain the numbers that programs show before list items and headings, so the
+// text has none. A formula of an xlsx file has the value that was saved last. Form fields and comments of a PDF are
+// not read. The contexts of callers cannot interrupt the parsing of shared strings and styles of an xlsx file: its size
+// is bounded instead, to about 6 s and 700 MB.
 package extract
 
 import (
@@ -35,11 +36,16 @@ const (
 
 // Errors of [Read]. They are wrapped with the reason.
 var (
-	ErrEncrypted = errors.New("the document is encrypted; remove its password")
+	ErrEncrypted = errors.New("the document is encrypted")
 	ErrNoText    = errors.New("the document has no text; it is empty or a scan")
 	ErrBroken    = errors.New("the document cannot be read")
 	ErrTooLarge  = errors.New("the document is too large")
 )
+
+// encrypted wraps ErrEncrypted with the name of what is encrypted.
+func encrypted(what string) error {
+	return fmt.Errorf("%w: %s; save it without a password", ErrEncrypted, what)
+}
 
 // formats maps file name extensions to formats.
 var formats = map[string]string{
@@ -104,7 +110,7 @@ func Read(ctx context.Context, format string, r io.ReaderAt, size int64) (Text, 
 		return Text{}, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, maxInput)
 	}
 	if size == 0 {
-		return Text{}, fmt.Errorf("%w: 0 bytes", ErrNoText)
+		return Text{}, fmt.Errorf("%w (0 bytes)", ErrNoText)
 	}
 	var b builder
 	var err error

@@ -50,7 +50,7 @@ func relsOf(all ...string) string {
 
 func read(t testing.TB, format string, data []byte) (Text, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	return Read(ctx, format, bytes.NewReader(data), int64(len(data)))
 }

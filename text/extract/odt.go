@@ -3,7 +3,6 @@ package extract
 import (
 	"context"
 	"encoding/xml"
-	"fmt"
 	"io"
 	"strings"
 )
@@ -77,7 +76,7 @@ func (a *archive) checkManifest() error {
 	}
 	return a.tokens(manifest, func(e xml.StartElement) error {
 		if e.Name.Local == "encryption-data" {
-			return fmt.Errorf("%w: %s", ErrEncrypted, manifest)
+			return encrypted("part named in " + manifest)
 		}
 		return nil
 	}, ignore)

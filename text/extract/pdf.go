@@ -104,7 +104,7 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 		FileReader: io.NewSectionReader(r, 0, size), FileReaderSize: size,
 	})
 	if errors.Is(err, pdferrors.ErrPassword) || errors.Is(err, pdferrors.ErrSecurity) {
-		return fmt.Errorf("%w: %w", ErrEncrypted, err)
+		return encrypted("PDF with a user password")
 	}
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 		}
 	}
 	if blank+broken == pages.PageCount && broken < max(blank, 1) {
-		return fmt.Errorf("%w: %s", ErrNoText, count(blank, "page"))
+		return fmt.Errorf("%w (%s)", ErrNoText, count(blank, "page"))
 	}
 	if blank > 0 {
 		b.note("%d of %s have no text", blank, count(pages.PageCount, "page"))

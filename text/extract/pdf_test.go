@@ -198,7 +198,9 @@ func producerOf(t *testing.T, file string) string {
 }
 
 func wordsOf(text string) []string {
-	return strings.FieldsFunc(ligatures.Replace(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.FieldsFunc(ligatures.Replace(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 }
 
 // shared returns the share of words that are also in got, each as often as it is in got.
