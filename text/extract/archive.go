@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -35,7 +37,7 @@ func openArchive(ctx context.Context, r io.ReaderAt, size int64) (*archive, erro
 	if err != nil {
 		return nil, err
 	}
-	directory.left = maxInput * 2 // the directory is read: only the budget of unzipped bytes limits the parts
+	directory.left = math.MaxInt64 // the directory is read; parts have their own budget
 	a := &archive{ctx, make(map[string]*zip.File, len(z.File)), maxText}
 	for _, f := range z.File {
 		if f.Flags&1 != 0 {
@@ -138,7 +140,7 @@ func (a *archive) tokens(name string, start func(xml.StartElement) error, other 
 		case xml.CharData:
 			err = other(t)
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

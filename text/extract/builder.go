@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,6 +84,17 @@ func joined(cells []string) string {
 // zero-width spaces, byte order marks, and U+FFFE, with which PDFium marks a hyphen at the end of a line.
 func dropped(r rune) bool {
 	return unicode.IsControl(r) || r == '\u00ad' || r == '\u200b' || r == '\ufeff' || r == '\ufffe'
+}
+
+// maxNames is the number of names that a note lists.
+const maxNames = 50
+
+// list returns the first names, separated by commas.
+func list(names []string) string {
+	if len(names) > maxNames {
+		names = append(slices.Clone(names[:maxNames]), "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // count returns a number with its noun, as in "1 chart" or "2 charts".

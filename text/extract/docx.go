@@ -9,7 +9,7 @@ import (
 // w:del and w:moveFrom can hold paragraphs too.
 var officeDialect = dialect{
 	"p": paragraph, "t": textRun, "tbl": table, "tr": row, "tc": cell,
-	"tab": blank, "ptab": blank, "br": blank, "cr": blank,
+	"tab": blank, "ptab": blank, "br": blank, "cr": blank, "noBreakHyphen": hyphen,
 	"del": skipped, "moveFrom": skipped, "pPr": skipped, "rPr": skipped, "sectPr": skipped, "rt": skipped,
 	"Fallback": skipped, // repeats the text of mc:Choice for old programs
 }

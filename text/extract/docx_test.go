@@ -70,6 +70,7 @@ func TestDocxParagraphs(t *testing.T) {
 				`<w:ins><w:r><w:t>20</w:t></w:r></w:ins><w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom></w:p>`,
 			"we pay 20\n",
 		},
+		"hyphen": {`<w:p><w:r><w:t>a</w:t><w:noBreakHyphen/><w:t>b</w:t></w:r></w:p>`, "a-b\n"},
 		"field codes": {
 			`<w:p><w:r><w:instrText>PAGE</w:instrText></w:r><w:r><w:t>7</w:t></w:r></w:p>`,
 			"7\n",

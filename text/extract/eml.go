@@ -23,7 +23,6 @@ import (
 const (
 	maxHeader    = 1 << 20 // bytes of the header of a message
 	maxMIMEDepth = 32      // nested parts and messages
-	maxNames     = 50      // attachments that a note names
 )
 
 var (
@@ -50,11 +49,7 @@ func readEML(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 		return err
 	}
 	if m.attachments > 0 {
-		names := strings.Join(m.names, ", ")
-		if m.attachments > maxNames {
-			names += ", …"
-		}
-		b.note("%s: %s", count(m.attachments, "attachment"), names)
+		b.note("%s: %s", count(m.attachments, "attachment"), list(m.names))
 	}
 	if err == nil {
 		err = m.damaged
@@ -181,7 +176,7 @@ func (m *mail) part(h textproto.MIMEHeader, body io.Reader, depth int) (plain bo
 	if name == "" {
 		name = kind
 	}
-	if m.attachments++; m.attachments <= maxNames {
+	if m.attachments++; m.attachments <= maxNames+1 {
 		m.names = append(m.names, collapsed(name))
 	}
 	return false, nil

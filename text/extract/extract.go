@@ -109,8 +109,8 @@ func Read(ctx context.Context, format string, r io.ReaderAt, size int64) (Text, 
 	if size > maxInput {
 		return Text{}, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, maxInput)
 	}
-	if size == 0 {
-		return Text{}, fmt.Errorf("%w (0 bytes)", ErrNoText)
+	if size <= 0 {
+		return Text{}, fmt.Errorf("%w (%d bytes)", ErrNoText, size)
 	}
 	var b builder
 	var err error
@@ -140,7 +140,7 @@ func failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	for _, known := range []error{ErrEncrypted, ErrNoText, ErrBroken, ErrTooLarge} {
+	for _, known := range []error{ErrEncrypted, ErrNoText, ErrBroken, ErrTooLarge, errEngine} {
 		if errors.Is(err, known) {
 			return err
 		}

@@ -14,6 +14,7 @@ const (
 	paragraph         // becomes a line
 	textRun           // its character data is text
 	blank             // a tab or a line break
+	hyphen
 	table
 	row // becomes a line
 	cell
@@ -87,6 +88,10 @@ func (f *flow) start(e xml.StartElement) error {
 	case blank:
 		if inner != nil {
 			inner.text = append(inner.text, ' ')
+		}
+	case hyphen:
+		if inner != nil {
+			inner.text = append(inner.text, '-')
 		}
 	}
 	f.open = append(f.open, box{role: role})

@@ -76,7 +76,8 @@ func FuzzReadHTML(f *testing.F) {
 
 func FuzzReadEML(f *testing.F) {
 	f.Add(emlSample(f))
-	f.Add(crlf("Subject: =?koi8-r?b?wQ==?=", "Content-Type: text/html", "Content-Transfer-Encoding: base64", "", "PHA+YQ=="))
+	f.Add(crlf("Subject: =?koi8-r?b?wQ==?=", "Content-Type: text/html", "Content-Transfer-Encoding: base64", "",
+		"PHA+YQ=="))
 	f.Fuzz(func(t *testing.T, data []byte) { check(t, "eml", data) })
 }
 

@@ -84,7 +84,7 @@ func htmlText(ctx context.Context, b *builder, in io.Reader) error {
 		switch kind := z.Next(); kind {
 		case html.ErrorToken:
 			switch err := z.Err(); {
-			case err == io.EOF:
+			case errors.Is(err, io.EOF):
 				return p.endRow()
 			case errors.Is(err, html.ErrBufferExceeded):
 				return fmt.Errorf("%w: a token of more than %d bytes", ErrTooLarge, maxText)

@@ -16,11 +16,13 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
 )
 
 const (
 	pdfInstances   = 2    // documents at a time
-	pdfMemoryPages = 8192 // of 64 KiB: 512 MiB for each document
+	pdfMemoryPages = 4096 // of 64 KiB: 256 MiB for each document, three times as much while it grows
 )
 
 // engine is PDFium, compiled on first use. Compiling takes 4 s, or 0.1 s with a filled [CacheDir].
@@ -31,6 +33,8 @@ var engine struct {
 	pool     pdfium.Pool
 	err      error
 }
+
+var errEngine = errors.New("PDFium cannot be started")
 
 // CacheDir sets the directory in which the compiled code of PDFium is stored. Only the current user may write to it:
 // its files are executed. It must be called before the first Read of a PDF, otherwise it has no effect. Without it each
@@ -48,15 +52,16 @@ func pdfPool(ctx context.Context) (pdfium.Pool, error) {
 		engine.ready = make(chan struct{})
 		go func(cacheDir string) {
 			defer close(engine.ready)
-			if p := recovered(func() { engine.pool, engine.err = webassembly.Init(pdfConfig(cacheDir)) }); p != nil {
-				engine.err = p
-			}
+			panics.Into(&engine.err, func() { engine.pool, engine.err = webassembly.Init(pdfConfig(cacheDir)) })
 		}(engine.cacheDir)
 	}
 	engine.mu.Unlock()
 	select {
 	case <-engine.ready:
-		return engine.pool, engine.err
+		if engine.err != nil {
+			return nil, fmt.Errorf("%w: %w", errEngine, engine.err)
+		}
+		return engine.pool, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -3,6 +3,7 @@ package extract
 import (
 	"bufio"
 	"bytes"
+	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
@@ -76,6 +77,7 @@ func TestPDFBad(t *testing.T) {
 		"password":            {pdfOf(t, protect("secret"), "text"), ErrEncrypted},
 		"owner password only": {pdfOf(t, protect(""), "text"), nil},
 		"only a header":       {[]byte("%PDF-1.7\n"), ErrBroken},
+		"stream bomb":         {pdfBomb(t), ErrBroken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(t, "pdf", c.data); !errors.Is(err, c.want) {
@@ -83,6 +85,27 @@ func TestPDFBad(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pdfBomb returns a PDF of 0.7 MB whose page has 700 MiB of content, more than the memory of an instance.
+func pdfBomb(t *testing.T) []byte {
+	t.Helper()
+	var content, file bytes.Buffer
+	z := zlib.NewWriter(&content)
+	for blanks := bytes.Repeat([]byte(" "), 1<<20); content.Len() < 700<<10; {
+		if _, err := z.Write(blanks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file.WriteString("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n")
+	file.WriteString("2 0 obj<</Type/Pages/Count 1/Kids[3 0 R]>>endobj\n")
+	file.WriteString("3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R>>endobj\n4 0 obj")
+	fmt.Fprintf(&file, "<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream endobj\n", content.Len(), content.Bytes())
+	file.WriteString("trailer<</Root 1 0 R>>\n")
+	return file.Bytes()
 }
 
 // TestPDFConcurrent reads more documents at a time than there are instances.

@@ -32,7 +32,7 @@ func readPptx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error 
 		}
 	}
 	if len(hidden) > 0 {
-		b.note("%s, included: %s", count(len(hidden), "hidden slide"), strings.Join(hidden, ", "))
+		b.note("%s, included: %s", count(len(hidden), "hidden slide"), list(hidden))
 	}
 	a.noteObjects(b)
 	return nil

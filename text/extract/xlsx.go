@@ -49,17 +49,23 @@ func readXlsx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error 
 	}
 	defer func() { _ = f.Close() }()
 	useISODates(f)
-	var hidden []string
+	var hidden, charts []string
 	for _, sheet := range f.GetSheetList() {
 		if visible, err := f.GetSheetVisible(sheet); err == nil && !visible {
 			hidden = append(hidden, sheet)
 		}
-		if err := readSheet(ctx, b, f, sheet); err != nil {
+		err := readSheet(ctx, b, f, sheet)
+		if _, missing := errors.AsType[excelize.ErrSheetNotExist](err); missing {
+			charts = append(charts, sheet)
+		} else if err != nil {
 			return fmt.Errorf("sheet %s: %w", sheet, err)
 		}
 	}
 	if len(hidden) > 0 {
-		b.note("%s, included: %s", count(len(hidden), "hidden sheet"), strings.Join(hidden, ", "))
+		b.note("%s, included: %s", count(len(hidden), "hidden sheet"), list(hidden))
+	}
+	if len(charts) > 0 {
+		b.note("%s without cells: %s", count(len(charts), "sheet"), list(charts))
 	}
 	a.noteObjects(b)
 	return nil
@@ -106,10 +112,6 @@ func (a *archive) withCells() ([]byte, error) {
 
 func readSheet(ctx context.Context, b *builder, f *excelize.File, sheet string) error {
 	rows, err := f.Rows(sheet)
-	if _, missing := errors.AsType[excelize.ErrSheetNotExist](err); missing {
-		b.note("sheet %s has no cells", sheet) // a sheet of one chart
-		return nil
-	}
 	if err != nil {
 		return err
 	}
