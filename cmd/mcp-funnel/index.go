@@ -67,8 +67,8 @@ func withIndex(
 	}
 	for _, x := range all {
 		_, err := fmt.Fprintf(w.Out, "%s: %d of %s indexed (%d of %d MiB); not searchable %d; the index has %d MiB\n",
-			content.VisibleLine(x.Path), x.Indexed, content.Plural(int64(x.Files), "file", "files"), x.IndexedBytes>>20, x.Bytes>>20,
-			x.NotSearchable, x.IndexBytes>>20)
+			content.VisibleLine(x.Path), x.Indexed, content.Plural(int64(x.Files), "file", "files"), x.IndexedBytes>>20,
+			x.Bytes>>20, x.NotSearchable, x.IndexBytes>>20)
 		if err != nil {
 			return err
 		}

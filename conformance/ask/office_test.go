@@ -99,8 +99,8 @@ func docx(lines ...string) []byte {
 	body := ""
 	for _, l := range lines {
 		half := len(l) / 2 // runs are split anywhere
-		body += "<w:p><w:r><w:t xml:space=\"preserve\">" + l[:half] + "</w:t></w:r><w:r><w:t xml:space=\"preserve\">" + l[half:] +
-			"</w:t></w:r></w:p>"
+		body += `<w:p><w:r><w:t xml:space="preserve">` + l[:half] + `</w:t></w:r><w:r><w:t xml:space="preserve">` + l[half:] +
+			`</w:t></w:r></w:p>`
 	}
 	add("word/document.xml", `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>`+body+
 		`</w:body></w:document>`)
@@ -155,8 +155,9 @@ func office(t testing.TB, dir string) (all []question) {
 		}))
 		invoices[customer] = append(invoices[customer], name)
 		if i%8 == 0 {
-			all = append(all, question{fmt.Sprintf("what is the total amount of invoice number %d?", 1000+i), []string{amount}, nil, -1},
-				question{fmt.Sprintf("when is invoice number %d due?", 1000+i), []string{due}, nil, -1})
+			number := fmt.Sprintf("invoice number %d", 1000+i)
+			all = append(all, question{"what is the total amount of " + number + "?", []string{amount}, nil, -1},
+				question{"when is " + number + " due?", []string{due}, nil, -1})
 		}
 	}
 	for i := range 40 {

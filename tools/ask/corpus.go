@@ -63,7 +63,8 @@ func (q *question) gather() error {
 	walk.Progress = func(r tree.Report) { q.progress(r.Files, 0, "listing files") }
 	for _, l := range at {
 		c := &corpus{
-			set: q.caller.Sources, at: l, byPath: map[string]*file{}, texts: map[string][]byte{}, docs: map[string]*source.Document{},
+			set: q.caller.Sources, at: l, byPath: map[string]*file{}, texts: map[string][]byte{},
+			docs: map[string]*source.Document{},
 		}
 		report, err := l.List(q.ctx, source.ListOptions{Walk: walk, Newest: true}, func(e source.Entry) error {
 			defer e.Release()

@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	candidates = 60  // passages whose text is read to rank them
-	keepFrom   = 0.8 // passages with a lower share of the best score are dropped
-	fitsFrom   = 0.6 // a file whose passage has this share of the question's words, by weight, belongs to it
-	maxSecond  = 500 // files that a second search looks into
-	maxTerms   = 24  // terms that are searched, the rarest
+	candidates = 200  // passages whose text is read to rank them
+	forAll     = 5000 // the same for a question for all of something
+	keepFrom   = 0.8  // passages with a lower share of the best score are dropped
+	fitsFrom   = 0.6  // a file whose passage has this share of the question's words, by weight, belongs to it
+	maxSecond  = 500  // files that a second search looks into
+	maxTerms   = 24   // terms that are searched, the rarest
 )
 
 // found is a passage that was ranked.
@@ -44,11 +45,17 @@ func (q *question) search(r *Result) error {
 	if err != nil {
 		return err
 	}
-	all, err := q.passages(query, candidates)
+	limit := candidates
+	if listsAll(q.readAs) || query.Asked == facts.Count {
+		limit = forAll
+	}
+	all, err := q.passages(query, limit)
 	if err != nil {
 		return err
 	}
-	r.found = len(all)
+	if r.found = len(all); r.found >= limit && all[limit-1].covered >= fitsFrom {
+		q.note("more than %d passages have these words: only the best %d were read, other files may have facts too", limit, limit)
+	}
 	best := all
 	for i, p := range all {
 		if p.Score < keepFrom*all[0].Score {

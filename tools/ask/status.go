@@ -50,7 +50,9 @@ func (k *Asker) RemoveIndex(_ context.Context, c Caller, _ string) ([]IndexStatu
 	return nil, nil
 }
 
-func (k *Asker) indexes(ctx context.Context, c Caller, path string, set func(*question)) (all []IndexStatus, err error) {
+func (k *Asker) indexes(
+	ctx context.Context, c Caller, path string, set func(*question),
+) (all []IndexStatus, err error) {
 	q := &question{k: k, ctx: ctx, caller: c, args: Args{Path: path}}
 	set(q)
 	if err := q.gather(); err != nil {
@@ -62,8 +64,8 @@ func (k *Asker) indexes(ctx context.Context, c Caller, path string, set func(*qu
 	}
 	for _, p := range q.places {
 		s := IndexStatus{
-			Path: p.at.Name(), Files: p.status.Files, Indexed: p.status.Indexed, Bytes: p.status.Bytes, IndexedBytes: p.status.Done,
-			NotSearchable: len(p.status.Unsearchable),
+			Path: p.at.Name(), Files: p.status.Files, Indexed: p.status.Indexed, Bytes: p.status.Bytes,
+			IndexedBytes: p.status.Done, NotSearchable: len(p.status.Unsearchable),
 		}
 		if dir, ok := p.at.Dir(); ok {
 			s.Path = filepath.Join(dir, p.at.Path)

@@ -27,19 +27,19 @@ const (
 	maxDocuments   = 16               // of one job, as many files as a worker takes
 	documentTime   = 10 * time.Second // for one document
 	startTime      = 15 * time.Second // for a worker to be ready: it compiles the reader of PDF
-	documentMemory = 1 << 30          // of a worker: 512 MiB for the document, and as much for that compiler
+	documentMemory = 1 << 30          // of a worker: 256 MiB for the document, and the compiler of its reader
 	maxTextFile    = 160 << 20        // bytes of a kept text
 	maxKept        = 1 << 30          // bytes of all kept texts
 	keptFor        = 30 * 24 * time.Hour
 	inMemory       = 64 << 20
-	textsVersion   = "1" // changes with what extract returns
+	textsVersion   = "2" // changes with what extract returns
 )
 
 // DocumentWorker is the name of [ReadDocuments] for worker.Main.
 const DocumentWorker = "documents"
 
-// Documents reads the text of documents (docx, xlsx, pptx, odt, eml, html and pdf) in a confined worker, and keeps it by
-// the hash of the document. It is safe for concurrent use.
+// Documents reads the text of documents (docx, xlsx, pptx, odt, eml, html and pdf) in a confined worker, and keeps it
+// by the hash of the document. It is safe for concurrent use.
 type Documents struct {
 	dir    string // of kept texts; "": they are kept in memory
 	memory *lru.Values[string, *Document]
@@ -210,8 +210,8 @@ func readDocument(ctx context.Context, format string, f *os.File) (extract.Text,
 		err  error
 		text string
 	}{
-		{extract.ErrEncrypted, "encrypted"}, {extract.ErrNoText, format + " without text"}, {extract.ErrTooLarge, "too large"},
-		{context.DeadlineExceeded, "no text within 10 s"},
+		{extract.ErrEncrypted, "encrypted"}, {extract.ErrNoText, format + " without text"},
+		{extract.ErrTooLarge, "too large"}, {context.DeadlineExceeded, "no text within 10 s"},
 	} {
 		if errors.Is(err, known.err) {
 			return extract.Text{}, known.text

@@ -1,0 +1,158 @@
+package ask_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
+)
+
+// TestEveryFileIsAccountedFor asks over 1,000 documents, some of them broken, encrypted, empty or scanned: each one is
+// searched or named with its reason.
+func TestEveryFileIsAccountedFor(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 200
+	}
+	dir := t.TempDir()
+	want := map[string]string{} // why a file is not searchable
+	scan := []byte("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj " +
+		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\ntrailer<</Root 1 0 R>>\n")
+	// A compound file holds an encrypted package.
+	locked := append([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), make([]byte, 2000)...)
+	for _, c := range "EncryptedPackage" {
+		locked = append(locked, byte(c), 0)
+	}
+	exts := []string{"txt", "md", "docx", "html", "eml"}
+	for i := range n {
+		name := fmt.Sprintf("d%d/file_%04d.", i%7, i)
+		switch i % 50 {
+		case 10:
+			name += "docx"
+			write(t, dir, name, []byte("PK broken"))
+			want[name] = "broken"
+		case 20:
+			name += "docx"
+			write(t, dir, name, locked)
+			want[name] = "encrypted"
+		case 30:
+			name += "docx"
+			write(t, dir, name, nil)
+			want[name] = "docx without text"
+		case 40:
+			name += "pdf"
+			write(t, dir, name, scan)
+			want[name] = "pdf without text"
+		case 45:
+			name += "bin"
+			write(t, dir, name, []byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\xff\xfe\x00\x03\x00>\x00\x01\x00"))
+			want[name] = "binary"
+		default:
+			name += exts[i%len(exts)]
+			write(t, dir, name, document(exts[i%len(exts)], []string{"A report", fmt.Sprintf("The secret colour of report %d is green.", i)}))
+		}
+	}
+	b := newBench(t, dir)
+	r, text := b.ask(ask.Args{Question: "what is the secret colour of every report?"})
+	if r.Coverage.Files != n || r.Coverage.Searched+len(r.Coverage.NotSearchable) != n {
+		t.Errorf("of %d files: %+v", n, r.Coverage)
+	}
+	if len(r.Coverage.NotSearchable) != len(want) {
+		t.Errorf("%d are not searchable, want %d:\n%s", len(r.Coverage.NotSearchable), len(want), text)
+	}
+	if r.Coverage.WithFacts != n-len(want) {
+		t.Errorf("%d files with facts, want %d", r.Coverage.WithFacts, n-len(want))
+	}
+	for _, u := range r.Coverage.NotSearchable {
+		if reason, _, _ := strings.Cut(u.Reason, ":"); reason != want[u.File] {
+			t.Errorf("%s: %q, want %q", u.File, u.Reason, want[u.File])
+		}
+	}
+}
+
+// TestChangesAreSeen asks again after files were changed, added and removed.
+func TestChangesAreSeen(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 20 {
+		write(t, dir, fmt.Sprintf("a%d.txt", i), []byte("nothing of interest here\n"))
+	}
+	b := newBench(t, dir)
+	if r, _ := b.ask(ask.Args{Question: "where is the treasure?"}); !r.Nothing() {
+		t.Errorf("%+v", r.Facts)
+	}
+	write(t, dir, "a3.txt", []byte("The treasure lies below the oak.\n"))
+	write(t, dir, "b.docx", docx("The treasure lies behind the mill."))
+	r, _ := b.ask(ask.Args{Question: "where is the treasure?"})
+	if len(r.Files) != 2 || r.Facts[0].Text == "" {
+		t.Errorf("%q", r.Files)
+	}
+	if err := os.Remove(filepath.Join(dir, "a3.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ = b.ask(ask.Args{Question: "where is the treasure?"}); len(r.Files) != 1 || r.Facts[0].Lines != "paragraph 1" {
+		t.Errorf("%+v", r.Facts)
+	}
+}
+
+// TestFollowUp takes the words of the question before for a short one; another identity's answer is unknown.
+func TestFollowUp(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "budget.md", []byte("# Engineering\n\nThe budget of engineering is 450 EUR.\n\n# Sales\n\nThe budget of sales is 90 EUR.\n"))
+	b := newBench(t, dir)
+	first, _ := b.ask(ask.Args{Question: "what is the budget of engineering?"})
+	if first.ID == "" {
+		t.Fatal("no handle")
+	}
+	r, text := b.ask(ask.Args{Question: "and of sales?", After: first.ID})
+	if !strings.Contains(text, "90 EUR") || !strings.Contains(r.ReadAs, "budget") {
+		t.Errorf("%s: %s", r.ReadAs, text)
+	}
+	b.c.Owner = "another"
+	for _, after := range []string{first.ID, "ans:000000000000"} {
+		_, err := b.k.Ask(t.Context(), ask.Args{Question: "and of sales?", After: after}, b.c)
+		if err == nil || !strings.Contains(err.Error(), "unknown answer") {
+			t.Errorf("%s: %v", after, err)
+		}
+	}
+}
+
+// TestOddQuestions answers or refuses each question with one clear sentence.
+func TestOddQuestions(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.txt", []byte("The zebra near the wall. 東京で会議があります。\n"))
+	b := newBench(t, dir)
+	for q, want := range map[string]string{
+		`"zebra"`: "zebra", "zebra*": "zebra", "NEAR(zebra wall)": "zebra", "-zebra": "zebra", "(((": "Nothing found",
+		"the of and": "Nothing found", "🦓": "Nothing found", "会議": "会議", "a:b OR zebra": "zebra", "\xff\xfe zebra": "zebra",
+		"'; DROP TABLE files; -- zebra": "zebra",
+	} {
+		if _, text := b.ask(ask.Args{Question: q}); !strings.Contains(text, want) {
+			t.Errorf("%q: %s", q, text)
+		}
+	}
+	for want, a := range map[string]ask.Args{
+		"question is empty": {Question: "  "},
+		"at most 2000":      {Question: strings.Repeat("x ", 5000)},
+		"top is -1":         {Question: "zebra", Top: -1},
+		"from 1 to 50":      {Question: "zebra", Top: 1_000_000_000},
+		"after is ans:":     {Question: "zebra", After: "obs:1"},
+		"path":              {Question: "zebra", Path: "gone"},
+		"outside":           {Question: "zebra", Path: "../.."},
+	} {
+		if _, err := b.k.Ask(t.Context(), a, b.c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", a, err, want)
+		}
+	}
+	if r, _ := b.ask(ask.Args{Question: "zebra", Path: "a.txt"}); len(r.Facts) != 1 {
+		t.Errorf("a file: %+v", r.Facts)
+	}
+	if r, _ := b.ask(ask.Args{Question: "zebra", Path: "*.txt"}); len(r.Facts) != 1 {
+		t.Errorf("a glob: %+v", r.Facts)
+	}
+	if r, _ := b.ask(ask.Args{Question: "zebra", Path: "*.md"}); !r.Nothing() || r.Coverage.Files != 0 {
+		t.Errorf("a glob of nothing: %+v", r)
+	}
+}
