@@ -122,6 +122,7 @@ func TestToolsets(t *testing.T) {
 		{"run", 130, []string{"--toolsets", "core,shell", "--sandbox", "off"}},
 		{"deliver", 180, []string{"--toolsets", "core,documents"}},
 		{"investigate", 230, []string{"--toolsets", "core,investigation"}},
+		{"ask", 160, []string{"--toolsets", "core,answers"}},
 	} {
 		raw, all := listTools(t, tt.flags...)
 		count := tokens.New(tokens.O200k).Count
