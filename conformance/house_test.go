@@ -65,7 +65,7 @@ var inside = map[string][][]string{
 		{"funnel/receipt"},                // words come from facts: nothing is decided or stored while wording
 		{"funnel"},                        // decides, stores and answers
 	},
-	"agents": {{"agents/chat"}, {"agents/generation", "agents/loop"}, {"agents/investigator"}},
+	"agents": {{"agents/chat"}, {"agents/generation", "agents/loop"}, {"agents/answerer", "agents/investigator"}},
 	"server": {
 		{"server/callstate"},
 		{"server"},
