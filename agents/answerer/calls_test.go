@@ -156,16 +156,17 @@ var hard = []string{
 	"<tool_call>a", "{\"a\":[{\"name\":\"b\",\"arguments\":{}},", "<think>a</think>",
 }
 
-// TestParseCallsTime bounds the time of replies of 64 KB.
+// TestParseCallsTime bounds the time of replies of 64 KB. The limit is generous, as the machine may be busy;
+// quadratic time would exceed it.
 func TestParseCallsTime(t *testing.T) {
 	for _, h := range hard {
-		for _, end := range []string{"", `",`, "}"} {
+		for _, end := range []string{"", `",}`} {
 			text := strings.Repeat(h, 1<<16/len(h)) + end
 			start := time.Now()
 			parseCalls(text, toolNames)
-			if d := time.Since(start); d > 2*time.Second {
+			if d := time.Since(start); d > 20*time.Second {
 				t.Errorf("%q and %q: %s", h, end, d)
-			} else if d > 500*time.Millisecond {
+			} else if d > 2*time.Second {
 				t.Logf("%q and %q: %s", h, end, d)
 			}
 		}

@@ -223,9 +223,9 @@ func TestUngroundedTime(t *testing.T) {
 		start := time.Now()
 		ungrounded(text, text[:1000], []string{text})
 		ungrounded(text, "", []string{"nothing"})
-		if d := time.Since(start); d > 3*time.Second {
+		if d := time.Since(start); d > 30*time.Second {
 			t.Errorf("%q: %s", h, d)
-		} else if d > time.Second {
+		} else if d > 3*time.Second {
 			t.Logf("%q: %s", h, d)
 		}
 	}
