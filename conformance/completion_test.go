@@ -39,7 +39,7 @@ func TestBashCompletes(t *testing.T) {
 
 	id := strings.TrimPrefix(shownID.FindString(run("kept", binary(t), "keep", "--name", "my tests")), "obs:")
 	for line, want := range map[string][]string{
-		"mcp-funnel c":                          {"call", "context", "compact", "check", "completion"},
+		"mcp-funnel c":                          {"call", "context", "compact", "check", "chat", "completion"},
 		"mcp-funnel call ":                      {"search", "find", "read", "grep", "jq", "slice"},
 		"mcp-funnel call s":                     {"search", "slice"},
 		"mcp-funnel call slice ":                {"at=", "bytes=", "chars=", "lines=", "records=", "source="},

@@ -23,7 +23,8 @@ var files embed.FS
 
 // order is the order in which prompts are listed: every Markdown file here but instructions.md.
 var order = []string{
-	"director", "investigate-output", "intent", "tasks", "action", "parameters", "continue", "review", "investigate", "ask",
+	"director", "investigate-output", "intent", "tasks", "action", "parameters", "continue", "review", "investigate",
+	"ask",
 }
 
 // The longest values of an argument, in bytes. A few sentences describe a task, and a prompt with a whole document in

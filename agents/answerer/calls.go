@@ -4,13 +4,13 @@ package answerer
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 const (
@@ -24,13 +24,13 @@ const (
 
 var (
 	// thoughts matches thoughts, also those whose opening tag is part of the chat template.
-	thoughts = regexp.MustCompile(`(?is)<think(?:ing)?>.*?(?:</think(?:ing)?>|$)|^.*?</think(?:ing)?>`)
-	callTag  = regexp.MustCompile(`(?i)</?(?:tool_calls?|function_call)>|<\|tool_calls?(?:_start|_end)?\|>|\[TOOL_CALLS\]`)
+	thoughts = content.Pattern(`(?is)<think(?:ing)?>.*?(?:</think(?:ing)?>|$)|^.*?</think(?:ing)?>`)
+	callTag  = content.Pattern(`(?i)</?(?:tool_calls?|function_call)>|<\|tool_calls?(?:_start|_end)?\|>|\[TOOL_CALLS\]`)
 	// emptied matches the place of a call, which is \x00, with the code fence or backticks around it.
-	emptied  = regexp.MustCompile("(?:`+[a-zA-Z_]*\\s*)?\x00[\x00\\s,;]*`*")
-	toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
-	ends     = regexp.MustCompile("^(?:[ \\t]*(?:$|[,:=}\\])\r\n`])|[ \\t]+[\"'])")
-	escape   = regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\.`)
+	emptied  = content.Pattern("(?:`+[a-zA-Z_]*\\s*)?\x00[\x00\\s,;]*`*")
+	toolName = content.Pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+	ends     = content.Pattern("^(?:[ \\t]*(?:$|[,:=}\\])\r\n`])|[ \\t]+[\"'])")
+	escape   = content.Pattern(`(?:\\u[0-9a-fA-F]{4})+|\\.`)
 
 	// The keys of a call, by preference.
 	wrapperKeys  = []string{"tool_calls", "tool_call", "function_call", "function", "tool"}
@@ -42,17 +42,17 @@ var (
 // tools; the name of a call may be another one. rest is the text without calls and thoughts. A text that could be an
 // answer is no call. The time is linear in the length of text.
 func parseCalls(text string, names []string) (calls []chat.ToolCall, rest string) {
-	text = strings.ReplaceAll(strings.TrimSpace(thoughts.ReplaceAllString(text, "")), "\x00", "")
+	text = strings.ReplaceAll(strings.TrimSpace(thoughts().ReplaceAllString(text, "")), "\x00", "")
 	f := finder{names: names, work: 4*len(text) + 1<<16}
 	from, tagged := 0, false
-	for _, t := range append(callTag.FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
+	for _, t := range append(callTag().FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
 		f.scan(text[from:t[0]], tagged)
 		from, tagged = t[1], !strings.Contains(text[t[0]:t[1]], "/") && !strings.HasSuffix(text[:t[1]], "_end|>")
 	}
 	if len(f.calls) == 0 {
 		return nil, text
 	}
-	rest = strings.TrimSpace(emptied.ReplaceAllString(f.rest.String(), ""))
+	rest = strings.TrimSpace(emptied().ReplaceAllString(f.rest.String(), ""))
 	if !strings.ContainsFunc(rest, unicode.IsLetter) { // brackets and commas
 		rest = ""
 	}
@@ -124,7 +124,7 @@ func (f *finder) add(v any, tagged, alone bool) bool {
 	object, isObject := args.(map[string]any)
 	known, is := slices.Contains(f.names, name), true
 	switch {
-	case !toolName.MatchString(name) || m["description"] != nil || object["properties"] != nil:
+	case !toolName().MatchString(name) || m["description"] != nil || object["properties"] != nil:
 		return false // a tool that is described
 	case m[pythonic] != nil:
 		is = tagged || alone && known
@@ -269,7 +269,7 @@ func (f *finder) quoted() (string, bool) {
 		f.work -= size
 		if c == '\\' {
 			f.at = min(f.at+1, len(f.text))
-		} else if strings.ContainsRune(marks, c) && ends.MatchString(f.text[f.at:min(len(f.text), f.at+16)]) {
+		} else if strings.ContainsRune(marks, c) && ends().MatchString(f.text[f.at:min(len(f.text), f.at+16)]) {
 			return unescape(f.text[start : f.at-size]), true
 		}
 	}
@@ -284,7 +284,7 @@ func (f *finder) quoted() (string, bool) {
 // unescape replaces the escapes of JSON and those of quotation marks and underscores. Others are kept: patterns have
 // them.
 func unescape(s string) string {
-	return escape.ReplaceAllStringFunc(s, func(e string) (text string) {
+	return escape().ReplaceAllStringFunc(s, func(e string) (text string) {
 		if json.Unmarshal([]byte(`"`+e+`"`), &text) != nil {
 			text = strings.TrimPrefix(e, strings.Repeat(`\`, strings.Count(`\'\_`, e)))
 		}

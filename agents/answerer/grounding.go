@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 const (
@@ -32,30 +34,30 @@ const (
 )
 
 var (
-	yearFirst = regexp.MustCompile(`^(1[5-9]\d\d|20\d\d)(?:[-/.](\d\d?)[-/.](\d\d?)|-(\d\d)\b)`)
-	yearLast  = regexp.MustCompile(`^(\d\d?)([-/.])(\d\d?)[-/.](\d{4}|\d\d)\b`)
-	monthDay  = regexp.MustCompile(`^(\pL{3,10})\.? (\d\d?)(?:st|nd|rd|th)?\b(?:,? (\d{4}))?`)
-	dayMonth  = regexp.MustCompile(`^(?:(\d\d?)(?:st|nd|rd|th|er|\.)?[ -](?:of |de )?)?(\pL{3,10})\b\.?` +
+	yearFirst = content.Pattern(`^(1[5-9]\d\d|20\d\d)(?:[-/.](\d\d?)[-/.](\d\d?)|-(\d\d)\b)`)
+	yearLast  = content.Pattern(`^(\d\d?)([-/.])(\d\d?)[-/.](\d{4}|\d\d)\b`)
+	monthDay  = content.Pattern(`^(\pL{3,10})\.? (\d\d?)(?:st|nd|rd|th)?\b(?:,? (\d{4}))?`)
+	dayMonth  = content.Pattern(`^(?:(\d\d?)(?:st|nd|rd|th|er|\.)?[ -](?:of |de )?)?(\pL{3,10})\b\.?` +
 		`(?:,?[ -](?:del? )?(\d{4}))?`)
-	amount = regexp.MustCompile(`^(?:(` + money + `) ?)?(\d\d?(?::\d\d)+|` +
+	amount = content.Pattern(`^(?:(` + money + `) ?)?(\d\d?(?::\d\d)+|` +
 		`\d{1,3}(?:[ \x{a0}\x{202f}'’]\d{3})+(?:[.,]\d\d?)?\b|\d+(?:[.,]\d+)*)(?:([kK])\b|(M)\b|` +
 		` ?(Mio\b\.?|(?i:million|mill[oó]n)(?:en|es|s)?\b))?` +
 		`(?:(?:st|nd|rd|th)\b|[ \x{a0}]?(%|(?i:percent|prozent|bytes|kb|mb|gb|kg|km|hours|days|pages|euro)\b|` +
 		money + `))?`)
-	thousands = regexp.MustCompile(`^[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:,\d{3})+)$`)
-	decimal   = regexp.MustCompile(`^(?:\d+|\d{1,3}(?:,\d{3})+)\.(\d+)$|^(?:\d+|\d{1,3}(?:\.\d{3})+),(\d+)$`)
-	named     = regexp.MustCompile(`^(?:https?://[^\s<>"')\]]+|[\w.%+-]+@[\w-]+(?:\.[\w-]+)+|(` +
+	thousands = content.Pattern(`^[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:,\d{3})+)$`)
+	decimal   = content.Pattern(`^(?:\d+|\d{1,3}(?:,\d{3})+)\.(\d+)$|^(?:\d+|\d{1,3}(?:\.\d{3})+),(\d+)$`)
+	named     = content.Pattern(`^(?:https?://[^\s<>"')\]]+|[\w.%+-]+@[\w-]+(?:\.[\w-]+)+|(` +
 		file + `)(?::(\d+)(?:-(\d+))?)?)`)
-	files  = regexp.MustCompile(file)
-	word   = regexp.MustCompile(`^[\pL\pN_]+(?:-[\pL\pN_]+)*`)
-	code   = regexp.MustCompile(`[\pL\pN]_+[\pL\pN]|\pL-?\d|\d\pL|\p{Ll}\p{Lu}`) // in an identifier
-	listed = regexp.MustCompile(`^[ \t>*#-]*\d\d?[.)]\**(?:[ \t]|$)`)
-	quote  = regexp.MustCompile("^(?:\"([^\"\n]+)\"|“([^”\n]+)”|„([^“”\n]+)[“”]|«([^»\n]+)»|`([^`\n]+)`|" +
+	files  = content.Pattern(file)
+	word   = content.Pattern(`^[\pL\pN_]+(?:-[\pL\pN_]+)*`)
+	code   = content.Pattern(`[\pL\pN]_+[\pL\pN]|\pL-?\d|\d\pL|\p{Ll}\p{Lu}`) // in an identifier
+	listed = content.Pattern(`^[ \t>*#-]*\d\d?[.)]\**(?:[ \t]|$)`)
+	quote  = content.Pattern("^(?:\"([^\"\n]+)\"|“([^”\n]+)”|„([^“”\n]+)[“”]|«([^»\n]+)»|`([^`\n]+)`|" +
 		`'([^'\n]+)'\B)`)
-	stamp     = regexp.MustCompile(`(\d)T(\d\d:)`)
-	countable = []*regexp.Regexp{ // lines, list items and sources
-		regexp.MustCompile(`(?m)^.*\S`),
-		regexp.MustCompile(`(?m)^(?:[ \t]+|[-*•] |\d+[.)] ).*\S`), regexp.MustCompile(`(?m)^From .*:`),
+	stamp     = content.Pattern(`(\d)T(\d\d:)`)
+	countable = []func() *regexp.Regexp{ // lines, list items and sources
+		content.Pattern(`(?m)^.*\S`),
+		content.Pattern(`(?m)^(?:[ \t]+|[-*•] |\d+[.)] ).*\S`), content.Pattern(`(?m)^From .*:`),
 	}
 	units  = strings.NewReplacer("usd", "$", "euro", "€", "eur", "€", "gbp", "£", "percent", "%", "prozent", "%")
 	points = strings.NewReplacer(".", "", ",", "")
@@ -87,13 +89,13 @@ func ungrounded(answer, question string, results []string) (claims []string) {
 			}
 		}
 	}
-	answer = stamp.ReplaceAllString(answer, "$1 $2")
+	answer = stamp().ReplaceAllString(answer, "$1 $2")
 	for i, size := 0, 0; i < len(answer) && len(claims) < maxUngrounded; i += size {
 		text := answer[i:min(len(answer), i+maxClaim)]
 		size = 1
 		if i == 0 || answer[i-1] == '\n' {
 			if _, n := date(text); n == 0 {
-				size = max(1, len(listed.FindString(text)))
+				size = max(1, len(listed().FindString(text)))
 			}
 		}
 		if size == 1 && starts(answer, i) {
@@ -110,7 +112,7 @@ func ungrounded(answer, question string, results []string) (claims []string) {
 // check returns the length of the claim or word at the start of a text, and whether it is grounded.
 func (e *evidence) check(text string) (size int, ok bool) {
 	if c, _ := utf8.DecodeRuneInString(text); strings.ContainsRune(quotes, c) {
-		m := quote.FindStringSubmatch(text)
+		m := quote().FindStringSubmatch(text)
 		if m == nil {
 			return 1, true
 		}
@@ -120,22 +122,22 @@ func (e *evidence) check(text string) (size int, ok bool) {
 		}
 		return len(m[0]), e.has(inner)
 	}
-	if m := named.FindStringSubmatch(text); m != nil && (m[1] == "" || len(m[1]) > 3) {
+	if m := named().FindStringSubmatch(text); m != nil && (m[1] == "" || len(m[1]) > 3) {
 		uncited := slices.ContainsFunc(strings.Fields(m[3]+" "+m[4]), func(n string) bool { return !e.values[n] })
 		return len(m[0]), e.has(m[0]) || m[1] != "" && !uncited && e.has(m[1])
 	}
-	w := word.FindString(text)
+	w := word().FindString(text)
 	keys, n, unit := quantity(text)
 	switch first, _, more := strings.Cut(w, "-"); {
-	case n > 0 && (n >= len(w) || !code.MatchString(w) || w[n] == '-'):
+	case n > 0 && (n >= len(w) || !code().MatchString(w) || w[n] == '-'):
 		article := keys[0] == "1" && text[0] > '9' // one, un, ein
 		return n, article || slices.ContainsFunc(keys, func(k string) bool {
 			return e.values[k] || unit == "" && e.counts[k] || e.sums[k+unit]
 		})
-	case more && !code.MatchString(first) && strings.ToLower(first) == first: // top-5
+	case more && !code().MatchString(first) && strings.ToLower(first) == first: // top-5
 		w = first
 	}
-	return max(1, len(w)), !code.MatchString(w) || e.has(w)
+	return max(1, len(w)), !code().MatchString(w) || e.has(w)
 }
 
 // has returns whether the words of a name follow each other in the evidence.
@@ -161,7 +163,7 @@ func starts(text string, i int) bool {
 // read adds the values of a text, and returns the sum of each unit that has at least two amounts.
 func (e *evidence) read(text string) map[string]*big.Rat {
 	first, sums := map[string]*big.Rat{}, map[string]*big.Rat{}
-	text = stamp.ReplaceAllString(text, "$1 $2")
+	text = stamp().ReplaceAllString(text, "$1 $2")
 	for i, size := 0, 0; i < len(text); i += size {
 		_, size = utf8.DecodeRuneInString(text[i:])
 		part := text[i:min(len(text), i+maxClaim)]
@@ -193,10 +195,10 @@ func (e *evidence) read(text string) map[string]*big.Rat {
 // count adds the numbers of lines, list items, sources, and files of each type.
 func (e *evidence) count(text string) {
 	for _, kind := range countable {
-		e.counts[strconv.Itoa(len(kind.FindAllStringIndex(text, -1)))] = true
+		e.counts[strconv.Itoa(len(kind().FindAllStringIndex(text, -1)))] = true
 	}
 	seen, types := map[string]bool{}, map[string]int{}
-	for _, m := range files.FindAllStringSubmatch(text, -1) {
+	for _, m := range files().FindAllStringSubmatch(text, -1) {
 		if !seen[m[0]] {
 			seen[m[0]] = true
 			types[m[1]]++
@@ -222,12 +224,12 @@ func quantity(s string) (keys []string, size int, unit string) {
 	if keys, size = date(s); size > 0 {
 		return keys, size, "."
 	}
-	m := amount.FindStringSubmatch(s)
+	m := amount().FindStringSubmatch(s)
 	if m == nil {
 		return nil, 0, ""
 	}
 	text := blanks.Replace(m[2])
-	d, group := decimal.FindStringSubmatch(text), thousands.MatchString(text)
+	d, group := decimal().FindStringSubmatch(text), thousands().MatchString(text)
 	if d == nil && !group && strings.Contains(text, ",") { // 1,2,3
 		text, _, _ = strings.Cut(text, ",")
 		return []string{text}, strings.Index(s, ","), ""
@@ -280,16 +282,16 @@ func date(s string) (keys []string, size int) {
 			keys, size = append(keys, strings.TrimSuffix(key, "-00")), len(match[0])
 		}
 	}
-	if m := yearFirst.FindStringSubmatch(s); m != nil {
+	if m := yearFirst().FindStringSubmatch(s); m != nil {
 		add(m, m[1], m[2]+m[4], m[3])
-	} else if m := yearLast.FindStringSubmatch(s); m != nil {
+	} else if m := yearLast().FindStringSubmatch(s); m != nil {
 		add(m, m[4], m[3], m[1])
 		if m[2] == "/" {
 			add(m, m[4], m[1], m[3])
 		}
-	} else if m := monthDay.FindStringSubmatch(s); m != nil && ordinal(monthNames, m[1]) > 0 {
+	} else if m := monthDay().FindStringSubmatch(s); m != nil && ordinal(monthNames, m[1]) > 0 {
 		add(m, m[3], m[1], m[2])
-	} else if m := dayMonth.FindStringSubmatch(s); m != nil && m[1]+m[3] != "" {
+	} else if m := dayMonth().FindStringSubmatch(s); m != nil && m[1]+m[3] != "" {
 		add(m, m[3], m[2], m[1])
 	}
 	return keys, size

@@ -24,7 +24,8 @@ type askCmd struct {
 func (c *askCmd) Help() string {
 	return `Answers a question over files: the lines that answer it, and what was not covered.
 A question about files (how many, which, when modified) gets the number or the
-list. No model takes part. The exit code is 1 if nothing was found.
+list. With --endpoint-url the endpoint's model answers, from what it looks up; what it
+says and no file has is named. The exit code is 1 if nothing was found.
 
 Examples:
 
@@ -41,6 +42,11 @@ func (c *askCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error
 		return err
 	}
 	defer app.Close()
+	if s.EndpointURL != "" {
+		if err := app.AskEndpoint(s); err != nil {
+			return err
+		}
+	}
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	r, err := answerTo(ctx, app, s, w, ask.Args{
@@ -96,6 +102,11 @@ func (c *chatCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 		return err
 	}
 	defer app.Close()
+	if s.EndpointURL != "" {
+		if err := app.AskEndpoint(s); err != nil {
+			return err
+		}
+	}
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	var last *ask.Result

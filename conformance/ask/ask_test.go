@@ -52,7 +52,8 @@ func TestEveryFileIsAccountedFor(t *testing.T) {
 			want[name] = "binary"
 		default:
 			name += exts[i%len(exts)]
-			write(t, dir, name, document(exts[i%len(exts)], []string{"A report", fmt.Sprintf("The secret colour of report %d is green.", i)}))
+			lines := []string{"A report", fmt.Sprintf("The secret colour of report %d is green.", i)}
+			write(t, dir, name, document(exts[i%len(exts)], lines))
 		}
 	}
 	b := newBench(t, dir)

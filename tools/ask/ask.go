@@ -38,6 +38,7 @@ type Options struct {
 	Store    string        // directory of the store; "": indexes are kept in memory, and there are no follow-ups
 	ReadOnly error         // why the store cannot be written; as without one
 	Slice    time.Duration // a call answers within it; 45 s
+	Answerer Answerer      // answers through an endpoint; nil: the facts are the answer
 }
 
 // Asker answers questions. It is safe for concurrent use.
@@ -92,19 +93,23 @@ func (k *Asker) Tool() tools.Tool {
 
 func (k *Asker) run(ctx context.Context, a Args, in tools.Input, out tools.Output) error {
 	r, err := k.Ask(ctx, a, Caller{
-		Sources: in.Sources, Owner: in.Owner, Mask: in.Mask, Progress: out.Progress, Note: out.Note, Keep: out.Store,
+		Sources: in.Sources, Owner: in.Owner, Mask: in.Mask, Progress: out.Progress, Count: counter(in), Keep: out.Store,
 	})
 	if err != nil {
 		return err
 	}
 	out.Attach(r.brief())
-	count := func(text string) int {
+	return out.Page().Text([]byte(r.Text(counter(in))))
+}
+
+// counter counts tokens for the model that reads the answers.
+func counter(in tools.Input) func(string) int {
+	return func(text string) int {
 		c := in.NewTokenCounter()
 		_, _ = c.Write([]byte(text)) // never fails
 		n, _ := c.Total()
 		return int(n)
 	}
-	return out.Page().Text([]byte(r.Text(count)))
 }
 
 // Caller is who asks.
@@ -113,7 +118,7 @@ type Caller struct {
 	Owner    string
 	Mask     func(string) string                       // of secrets in what is stored; nil: none
 	Progress func(done, total int64, message string)   // nil: none
-	Note     func(string)                              // nil: none
+	Count    func(text string) int                     // of tokens
 	Keep     func(tools.Stored) (id string, err error) // stores all facts as an observation; nil: they are not kept
 }
 
@@ -143,11 +148,17 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 	if err := q.answer(r); err != nil {
 		return nil, err
 	}
+	if k.options.Answerer != nil {
+		if err := q.answerBy(r); err != nil {
+			return nil, err
+		}
+	} else {
+		r.Steps = append(r.Steps, Step{r.Tool, r.Arguments})
+	}
 	if q.changed > 0 {
 		q.note("%s changed during the call: ask again", content.Plural(int64(q.changed), "passage", "passages"))
 	}
 	r.Notes = append(r.Notes, q.notes...)
-	r.Steps = append(r.Steps, Step{r.Tool, r.Arguments})
 	return r, q.keep(r)
 }
 
@@ -176,6 +187,14 @@ func (q *question) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); text != "" {
 		q.notes = append(q.notes, text)
 	}
+}
+
+// count counts tokens.
+func (q *question) count(text string) int {
+	if q.caller.Count != nil {
+		return q.caller.Count(text)
+	}
+	return len(text) / 3
 }
 
 func (q *question) progress(done, total int64, message string) {

@@ -110,6 +110,9 @@ func (q *question) close() {
 // refresh brings the indexes up to date, as far as the time allows.
 func (q *question) refresh() error {
 	for _, c := range q.places {
+		if c.index != nil { // a function of the same question did it
+			continue
+		}
 		file := index.Memory
 		if dir, ok := c.at.Dir(); ok {
 			file = q.k.indexFile(dir)

@@ -81,13 +81,20 @@ func (r *Result) Text(count func(string) int) string {
 	var b strings.Builder
 	question := content.ClipEnd(r.Question, 200)
 	listed := r.By == byFiles
-	if r.Answer != "" {
+	by := "no model"
+	if model, ok := strings.CutPrefix(r.By, "model "); ok {
+		by = model
+		fmt.Fprintf(&b, "%s\n", content.ClipEnd(r.Answer, 800))
+		if len(r.Ungrounded) > 0 {
+			fmt.Fprintf(&b, "not in the files: %s\n", content.ClipEnd(strings.Join(r.Ungrounded, ", "), 200))
+		}
+	} else if r.Answer != "" {
 		fmt.Fprintf(&b, "%s (no model)\n", r.Answer)
 	}
 	switch {
 	case listed:
 	case len(r.Facts) > 0:
-		fmt.Fprintf(&b, "FACTS for %q (no model; %d of %s)\n", question, r.Coverage.WithFacts,
+		fmt.Fprintf(&b, "FACTS for %q (%s; %d of %s)\n", question, by, r.Coverage.WithFacts,
 			content.Plural(int64(r.Coverage.Files), "file", "files"))
 	case r.found > 0:
 		fmt.Fprintf(&b, "Nothing relevant for %q: %s of its words, none answers it.\n", question,
@@ -99,6 +106,7 @@ func (r *Result) Text(count func(string) int) string {
 	written, last := 0, ""
 	for _, f := range r.Facts[:r.shown] {
 		text := ""
+		listed := listed || f.Lines == ""
 		if !listed && f.File != last {
 			text = "From " + content.VisibleLine(f.File) + ":\n"
 		}

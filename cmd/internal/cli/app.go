@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-funnel/mcp-funnel/agents/answerer"
 	"github.com/mcp-funnel/mcp-funnel/agents/investigator"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -108,6 +109,12 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 		a.Close()
 		return nil, UsageError{err}
 	}
+	if s.AskBy == "endpoint" {
+		if err := a.AskEndpoint(s); err != nil {
+			a.Close()
+			return nil, err
+		}
+	}
 	if s.InvestigateBy == "endpoint" {
 		if err := a.UseEndpoint(s, true); err != nil {
 			a.Close()
@@ -130,6 +137,19 @@ func (a *App) UseEndpoint(s *Settings, forCallers bool) error {
 		Client: client, Name: s.EndpointName, Funnel: a.Funnel, Store: a.Store, Count: counter.Count,
 		Tools: server.Catalog(server.Parts{JQ: s.Options().JQ}),
 	}), forCallers)
+	return nil
+}
+
+// AskEndpoint has the endpoint of the settings answer questions over files.
+func (a *App) AskEndpoint(s *Settings) error {
+	client, _, err := s.Endpoint()
+	if err != nil {
+		return err
+	}
+	if s.EndpointAllowRemote {
+		a.Log.Warn("facts from files are sent to the endpoint", "endpoint", s.EndpointURL)
+	}
+	a.Asker.Use(answerer.New(client, s.EndpointName))
 	return nil
 }
 
@@ -211,7 +231,7 @@ func (a *App) newInvestigator(
 
 // AskCaller returns the command line as one who asks.
 func (a *App) AskCaller(s *Settings) ask.Caller {
-	c := ask.Caller{Sources: a.Sources, Owner: observations.Local}
+	c := ask.Caller{Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count}
 	c.Mask = func(text string) string {
 		masked, _ := s.Masker().String(text)
 		return masked

@@ -59,7 +59,8 @@ func TestChunksCoverAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		part := rapid.SampledFrom([]string{
 			"\n", "\n\n", "func f() {\n", "}\n", "# Head\n", "a,b,c\n", "{\"a\": 1}\n", "東京で会議があります。", "word ",
-			"Sentence one. ", "\t", strings.Repeat("long line without an end ", 80), strings.Repeat("x", 3000), "é", "\r\n", "- item\n", "key: value\n",
+			"Sentence one. ", "\t", strings.Repeat("long line without an end ", 80), strings.Repeat("x", 3000),
+			"é", "\r\n", "- item\n", "key: value\n",
 		})
 		text := []byte(strings.Join(rapid.SliceOfN(part, 0, 60).Draw(t, "parts"), ""))
 		name := rapid.SampledFrom([]string{"a.go", "a.py", "a.md", "a.csv", "a.json", "a.ndjson", "a.txt"}).Draw(t, "name")

@@ -1,0 +1,166 @@
+package ask_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/agents/answerer"
+	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
+)
+
+// native is a reply with a native call.
+func native(name string, args map[string]any) chattest.Reply {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return chattest.Reply{ToolCalls: []any{map[string]any{
+		"id": "c1", "type": "function", "function": map[string]any{"name": name, "arguments": string(raw)},
+	}}}
+}
+
+func said(text string) chattest.Reply { return chattest.Reply{Text: text} }
+
+// answeredBy asks a question through an endpoint with scripted replies.
+func answeredBy(t *testing.T, b *bench, a ask.Args, replies ...chattest.Reply) (*ask.Result, *chattest.Server) {
+	t.Helper()
+	s := chattest.New(t, replies...)
+	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.k.Use(answerer.New(client, "m"))
+	r, err := b.k.Ask(t.Context(), a, b.c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, s
+}
+
+// ten writes ten files of invoices, four of them with an amount, and a lease.
+func ten(t *testing.T) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range 10 {
+		text := "Illegible.\n"
+		if i < 4 {
+			text = fmt.Sprintf("Invoice %d\nThe amount is %d EUR.\n", i, 100+i)
+		}
+		write(t, dir, fmt.Sprintf("invoice_%d.txt", i), []byte(text))
+	}
+	write(t, dir, "lease.md", []byte("# Lease\n\nThe lease ends on 31 March 2027.\n"))
+	return newBench(t, dir)
+}
+
+// TestFlows runs the standard flows with the completions that they need.
+func TestFlows(t *testing.T) {
+	search := map[string]any{"query": "when does the lease end"}
+	for name, c := range map[string]struct {
+		question string
+		replies  []chattest.Reply
+		want     string
+		steps    []string
+	}{
+		"a question on files": {"how many txt files?", []chattest.Reply{
+			native("count_files", map[string]any{"extension": "txt"}), said("There are 10 .txt files."),
+		}, "There are 10 .txt files.", []string{"count_files"}},
+		"a single fact": {"when does the lease end?", []chattest.Reply{
+			native("semantic_search", search), native("respond", map[string]any{"answer": "On 31 March 2027 (lease.md)."}),
+		}, "On 31 March 2027 (lease.md).", []string{"semantic_search"}},
+		"searched again": {"what are the amounts of all invoices?", []chattest.Reply{
+			native("semantic_search", map[string]any{"query": "amount of invoice"}),
+			native("grep_files", map[string]any{"pattern": "invoice"}),
+			native("semantic_search", map[string]any{"query": "all amounts of invoices"}),
+			said("100 EUR, 101 EUR, 102 EUR and 103 EUR; 10 files are called so."),
+		}, "100 EUR, 101 EUR, 102 EUR and 103 EUR; 10 files are called so.",
+			[]string{"semantic_search", "grep_files", "semantic_search"}},
+		"a call as text": {"when does the lease end?", []chattest.Reply{
+			said("<think>hm</think><|tool_call_start|>[semantic_search(query=\"lease end\")]<|tool_call_end|>"),
+			said("<think>so</think>It ends on 2027-03-31."),
+		}, "It ends on 2027-03-31.", []string{"semantic_search"}},
+		"no call at first": {"when does the lease end?", []chattest.Reply{
+			said("I should look."), said("It ends on 31 March 2027."),
+		}, "It ends on 31 March 2027.", []string{"semantic_search"}},
+		"an unknown function": {"when does the lease end?", []chattest.Reply{
+			native("open_file", map[string]any{}), native("semantic_search", search), said("31 March 2027"),
+		}, "31 March 2027", []string{"semantic_search"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := answeredBy(t, ten(t), ask.Args{Question: c.question}, c.replies...)
+			var steps []string
+			for _, s := range r.Steps {
+				steps = append(steps, s.Tool)
+			}
+			if r.Answer != c.want || r.Completions != len(c.replies) || !slices.Equal(steps, c.steps) || r.By != "model m" {
+				t.Errorf("%q by %s in %d completions, %q, %q", r.Answer, r.By, r.Completions, steps, r.Notes)
+			}
+			if len(r.Ungrounded) > 0 {
+				t.Errorf("not in the files: %q", r.Ungrounded)
+			}
+		})
+	}
+}
+
+// TestFollowUpAtAnEndpoint sends the two turns before, and needs two completions.
+func TestFollowUpAtAnEndpoint(t *testing.T) {
+	b := ten(t)
+	first, _ := answeredBy(t, b, ask.Args{Question: "how many txt files?"},
+		native("count_files", map[string]any{"extension": "txt"}), said("There are 10."))
+	r, s := answeredBy(t, b, ask.Args{Question: "and md?", After: first.ID},
+		native("count_files", map[string]any{"extension": "md"}), said("There is 1."))
+	sent := s.Requests()[0].Messages
+	if r.Completions != 2 || len(sent) != 4 || sent[1].Content != "how many txt files?" ||
+		sent[2].Content != "There are 10." {
+		t.Errorf("%d completions, %+v", r.Completions, sent)
+	}
+}
+
+// TestBadEndpoints always end in an answer, after at most six completions.
+func TestBadEndpoints(t *testing.T) {
+	many := make([]chattest.Reply, 20)
+	same := make([]chattest.Reply, 20)
+	for i := range many {
+		many[i] = native("semantic_search", map[string]any{"query": fmt.Sprint("lease ", i)})
+		same[i] = native("semantic_search", map[string]any{"query": "lease"})
+	}
+	for name, replies := range map[string][]chattest.Reply{
+		"never answers": many, "the same call": same, "silent": {said(""), said(""), said("")},
+		"unauthorized": {{Status: http.StatusUnauthorized, Raw: `{"error":{"message":"bad key"}}`}},
+		"html":         {{Raw: "<html>login</html>"}, {Raw: "<html>login</html>"}, {Raw: "<html>login</html>"}},
+		"no choices":   {{Raw: `{"choices":[]}`}, {Raw: `{"choices":[]}`}, {Raw: `{"choices":[]}`}},
+		"error":        {{Status: 500, Raw: "{}"}, {Status: 500, Raw: "{}"}, {Status: 500, Raw: "{}"}},
+		"redirect":     {{Status: http.StatusFound, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, s := answeredBy(t, ten(t), ask.Args{Question: "when does the lease end?"}, replies...)
+			if r.By != "facts" || r.Completions > 6 || len(r.Notes) == 0 || len(r.Facts) == 0 {
+				t.Errorf("by %s, %d completions, %q, %d facts", r.By, r.Completions, r.Notes, len(r.Facts))
+			}
+			if requests := s.Requests(); r.Completions == 6 {
+				sent := requests[len(requests)-1].Messages
+				if last := sent[len(sent)-1].Content; !strings.Contains(last, "concise final answer") {
+					t.Errorf("the last request does not ask for the answer: %q", last)
+				}
+			}
+		})
+	}
+}
+
+// TestInventedNumbers names what no result has.
+func TestInventedNumbers(t *testing.T) {
+	r, _ := answeredBy(t, ten(t), ask.Args{Question: "when does the lease end?"},
+		native("semantic_search", map[string]any{"query": "lease end"}),
+		said("It ends on 31 March 2027 and costs 1,350 EUR a month."))
+	if len(r.Ungrounded) != 1 || !strings.Contains(r.Ungrounded[0], "1,350") {
+		t.Errorf("%q", r.Ungrounded)
+	}
+	if text := r.Text(func(s string) int { return len(s) / 4 }); !strings.Contains(text, "not in the files: 1,350") {
+		t.Error(text)
+	}
+}

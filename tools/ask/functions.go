@@ -1,0 +1,157 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/router"
+)
+
+// Answerer answers questions through a model's endpoint.
+type Answerer interface {
+	// Answer works on one question. An error means that the endpoint cannot be used: the facts answer then.
+	Answer(ctx context.Context, t Task) (Reply, error)
+}
+
+// Task is one question for an Answerer.
+type Task struct {
+	Question  string
+	History   []Turn     // the questions before, the latest last; at most two
+	Routed    Step       // what the router would run
+	Functions []Function // what the model may run
+	Progress  func(step int, what string)
+}
+
+// Turn is an earlier question and its answer.
+type Turn struct{ Question, Answer string }
+
+// Function is one function that a model may run.
+type Function struct {
+	Name, Description string
+	Schema            json.RawMessage // of the arguments, a JSON object
+	Run               func(ctx context.Context, args json.RawMessage) (string, error)
+}
+
+// Reply is what an Answerer made of a question.
+type Reply struct {
+	Text        string // "": the model gave no answer
+	By          string // "model NAME"
+	Steps       []Step // functions that were run
+	Completions int
+	Ungrounded  []string // numbers, dates and names of Text that are in no result
+}
+
+// Use has an Answerer answer questions. Call it before the first question.
+func (k *Asker) Use(a Answerer) { k.options.Answerer = a }
+
+// parameters of all functions: flat, so that small models get them right.
+type parameters struct {
+	Query     string `json:"query"`
+	TopK      int    `json:"top_k"`
+	Extension string `json:"extension"`
+	Limit     int    `json:"limit"`
+	NameHint  string `json:"name_hint"`
+	Pattern   string `json:"pattern"`
+	MaxDepth  int    `json:"max_depth"`
+}
+
+// functionList are the functions besides respond, with the properties of their arguments.
+var functionList = []struct{ name, description, properties, required string }{
+	{"semantic_search", "Search the content of the files; returns facts with file and line.",
+		`"query":{"type":"string"},"top_k":{"type":"integer"}`, `"query"`},
+	{"count_files", "Count files, all or those with an extension.", `"extension":{"type":"string"}`, ``},
+	{"list_files", "List files, the newest first.", `"extension":{"type":"string"},"limit":{"type":"integer"}`, ``},
+	{"file_metadata", "Size and times of the files with this name.", `"name_hint":{"type":"string"}`, `"name_hint"`},
+	{"grep_files", "Find files by a part of their name.", `"pattern":{"type":"string"}`, `"pattern"`},
+	{"directory_tree", "Count the files of each directory by extension.", `"max_depth":{"type":"integer"}`, ``},
+}
+
+// functions returns what a model may run for this question. Each run adds its records to r.
+func (q *question) functions(r *Result) (list []Function) {
+	for _, f := range functionList {
+		list = append(list, Function{
+			Name: f.name, Description: f.description,
+			Schema: json.RawMessage(`{"type":"object","properties":{` + f.properties + `},"required":[` + f.required + `]}`),
+			Run: func(ctx context.Context, args json.RawMessage) (string, error) {
+				var p parameters
+				if err := json.Unmarshal(args, &p); err != nil {
+					return "", fmt.Errorf("the arguments do not fit: %w", err)
+				}
+				return q.runFunction(ctx, f.name, p, r)
+			},
+		})
+	}
+	return list
+}
+
+// runFunction runs one function and returns its text, which is as short as an answer of the tool.
+func (q *question) runFunction(ctx context.Context, name string, p parameters, r *Result) (string, error) {
+	step := *q
+	step.ctx, step.notes, step.withFacts = ctx, nil, nil
+	step.top = defaultTop
+	if p.TopK > 0 {
+		step.top = min(p.TopK, maxTop)
+	}
+	step.route = router.Route{
+		Tool: name, Extension: strings.TrimPrefix(strings.ToLower(p.Extension), "."), Limit: max(p.Limit, 0),
+		MaxDepth: min(max(p.MaxDepth, 0), 6), NameHint: p.NameHint + p.Pattern,
+	}
+	if name == "semantic_search" {
+		if strings.TrimSpace(p.Query) == "" {
+			return "", fmt.Errorf("query is empty")
+		}
+		step.text, step.readAs = p.Query, p.Query
+	}
+	own := &Result{Question: step.text, ReadAs: step.readAs, Tool: name, By: byFacts, Facts: []facts.Fact{}}
+	if err := step.answer(own); err != nil {
+		return "", err
+	}
+	own.Notes = step.notes
+	r.add(own)
+	return own.Text(q.count), nil
+}
+
+// add adds the records of a function to those of the answer.
+func (r *Result) add(own *Result) {
+	have := map[string]bool{}
+	for _, f := range r.Facts {
+		have[f.File+":"+f.Lines] = true
+	}
+	for _, f := range own.Facts {
+		if !have[f.File+":"+f.Lines] {
+			r.Facts = append(r.Facts, f)
+		}
+	}
+	if own.Tool == "semantic_search" && own.Coverage.Files > 0 {
+		r.Coverage = own.Coverage
+	}
+}
+
+// answerBy has the Answerer answer a question. If it cannot, the answer of the router stays, and a note says why.
+func (q *question) answerBy(r *Result) error {
+	task := Task{
+		Question: q.readAs, Routed: Step{r.Tool, r.Arguments}, Functions: q.functions(r),
+		Progress: func(step int, what string) { q.progress(int64(step), 0, what) },
+	}
+	for _, t := range q.before {
+		task.History = append(task.History, Turn{t.Question, t.Answer})
+	}
+	reply, err := q.k.options.Answerer.Answer(q.ctx, task)
+	if q.ctx.Err() != nil {
+		return q.ctx.Err()
+	}
+	r.Completions, r.Steps = reply.Completions, reply.Steps
+	switch {
+	case err != nil:
+		q.note("the endpoint failed (%s): these are the facts, no model answered", content.ClipBytes(err.Error(), 150))
+	case strings.TrimSpace(reply.Text) == "":
+		q.note("the model gave no answer: these are the facts")
+	default:
+		r.By, r.Answer, r.Ungrounded = reply.By, reply.Text, append(r.Ungrounded, reply.Ungrounded...)
+	}
+	return nil
+}
