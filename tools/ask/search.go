@@ -23,6 +23,7 @@ const (
 	forAll     = 5000 // the same for a question for all of something
 	keepFrom   = 0.8  // passages with a lower share of the best score are dropped
 	fitsFrom   = 0.6  // a file whose passage has this share of the question's words, by weight, belongs to it
+	perFile    = 20   // passages of one file that are read
 	maxSecond  = 500  // files that a second search looks into
 	maxTerms   = 24   // terms that are searched, the rarest
 )
@@ -107,7 +108,7 @@ func termsOf(question string) []string {
 func (q *question) passages(query facts.Query, limit int) ([]found, error) {
 	var all []found
 	for _, c := range q.places {
-		hits, err := c.index.Search(q.ctx, slices.Sorted(maps.Keys(query.Terms)), c.at.Path, limit)
+		hits, err := c.index.SearchMany(q.ctx, slices.Sorted(maps.Keys(query.Terms)), c.at.Path, limit, perFile)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +134,11 @@ func (q *question) passages(query facts.Query, limit int) ([]found, error) {
 // other, in its heading or in the name of what it declares, and in its path. The factors are the best of a few that
 // TestRetrieval was tried with.
 func (q *question) adjust(query facts.Query, p *found) float64 {
-	return 0.6 + 0.3*nearness(query, p.text) + 2*query.Covered(p.Heading) + 0.6*query.Covered(p.Path)
+	by := 0.6 + 0.3*nearness(query, p.text) + 2*query.Covered(p.Heading) + 0.6*query.Covered(p.Path)
+	if p.Code { // a package clause says little
+		by *= min(1, 0.4+float64(len(p.text))/150)
+	}
+	return by
 }
 
 // nearness returns the largest share of the question's words, by weight, that are in one window of 12 terms.

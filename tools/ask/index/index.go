@@ -5,6 +5,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"modernc.org/sqlite" // also registers the driver
@@ -157,10 +159,45 @@ type Hit struct {
 	Mark string // of the file's version; see [MarkText]
 	Chunk
 	Score float64 // BM25, the higher the better
+	file  int64
+}
+
+// SearchMany is Search with at most perFile passages of one file, so that a long file leaves room for others.
+func (x *Index) SearchMany(ctx context.Context, terms []string, below string, limit, perFile int) ([]Hit, error) {
+	const rounds = 8 // of leaving out the files that have had their share
+	var all []Hit
+	var without []int64
+	for range rounds {
+		hits, err := x.search(ctx, terms, below, limit, without)
+		if err != nil {
+			return nil, err
+		}
+		count := map[string]int{}
+		before := len(without)
+		for _, h := range hits {
+			if count[h.Path]++; count[h.Path] <= perFile {
+				all = append(all, h)
+			}
+			if count[h.Path] == perFile+1 {
+				without = append(without, h.file)
+			}
+		}
+		if len(hits) < limit || len(all) >= limit || len(without) == before {
+			break
+		}
+		all = slices.DeleteFunc(all, func(h Hit) bool { return !slices.Contains(without, h.file) }) // the others come again
+	}
+	slices.SortStableFunc(all, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	return all[:min(len(all), limit)], nil
 }
 
 // Search returns the passages below a directory ("." for all) that have any of the terms, the best first.
 func (x *Index) Search(ctx context.Context, terms []string, below string, limit int) ([]Hit, error) {
+	return x.search(ctx, terms, below, limit, nil)
+}
+
+// search is Search without some files.
+func (x *Index) search(ctx context.Context, terms []string, below string, limit int, without []int64) ([]Hit, error) {
 	if len(terms) == 0 {
 		return nil, nil
 	}
@@ -171,7 +208,10 @@ func (x *Index) Search(ctx context.Context, terms []string, below string, limit 
 		from += " AND (f.path = ? OR f.path >= ? AND f.path < ?)"
 		args = append(args, below, below+"/", below+"0") // 0 follows /
 	}
-	rows, err := x.db.QueryContext(ctx, "SELECT f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading, bm25(fts, "+
+	for _, id := range without {
+		from += fmt.Sprintf(" AND f.id <> %d", id)
+	}
+	rows, err := x.db.QueryContext(ctx, "SELECT f.id, f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading, bm25(fts, "+
 		weights+") score "+from+" ORDER BY score LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("search the index: %w", err)
@@ -180,7 +220,7 @@ func (x *Index) Search(ctx context.Context, terms []string, below string, limit 
 	var hits []Hit
 	for rows.Next() {
 		var h Hit
-		if err := rows.Scan(&h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, &h.Score); err != nil {
+		if err := rows.Scan(&h.file, &h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, &h.Score); err != nil {
 			return nil, err
 		}
 		h.Score = -h.Score // FTS5 has the best lowest
