@@ -23,7 +23,7 @@ import (
 )
 
 // version changes with the tables, the terms and the way in which texts are cut.
-const version = 1
+const version = 2
 
 // weights of the fields in BM25: the path, the name of the file, the heading, and the text.
 const weights = "2.0, 3.0, 4.0, 1.0"
@@ -37,6 +37,7 @@ CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGE
 	line INTEGER NOT NULL, code INTEGER NOT NULL, heading TEXT NOT NULL);
 CREATE INDEX chunks_file ON chunks (file);
 CREATE VIRTUAL TABLE fts USING fts5 (path, name, heading, body, content='', contentless_delete=1, tokenize='unicode61');
+INSERT INTO fts (fts, rank) VALUES ('rank', 'bm25(` + weights + `)');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (fts, row);
 `
 
@@ -81,7 +82,7 @@ func open(ctx context.Context, file string) (*Index, error) {
 		}
 	}
 	pragmas := "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
-		"&_pragma=temp_store(MEMORY)&_pragma=cache_size(-16000)&_txlock=immediate"
+		"&_pragma=temp_store(MEMORY)&_pragma=cache_size(-64000)&_txlock=immediate"
 	db, err := sql.Open("sqlite", "file:"+escaped.Replace(file)+pragmas)
 	if err != nil {
 		return nil, err
@@ -202,17 +203,22 @@ func (x *Index) search(ctx context.Context, terms []string, below string, limit 
 		return nil, nil
 	}
 	query := `"` + strings.Join(terms, `" OR "`) + `"` // terms have no quotes
-	from := "FROM fts JOIN chunks c ON c.id = fts.rowid JOIN files f ON f.id = c.file WHERE fts MATCH ?"
 	args := []any{query}
+	only := ""
 	if below != "." && below != "" {
-		from += " AND (f.path = ? OR f.path >= ? AND f.path < ?)"
+		only = " AND (path = ? OR path >= ? AND path < ?)"
 		args = append(args, below, below+"/", below+"0") // 0 follows /
 	}
 	for _, id := range without {
-		from += fmt.Sprintf(" AND f.id <> %d", id)
+		only += fmt.Sprintf(" AND id <> %d", id)
 	}
-	rows, err := x.db.QueryContext(ctx, "SELECT f.id, f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading, bm25(fts, "+
-		weights+") score "+from+" ORDER BY score LIMIT ?", append(args, limit)...)
+	if only != "" { // without the +, FTS5 would match the query anew for each rowid
+		only = " AND +rowid IN (SELECT id FROM chunks WHERE file IN (SELECT id FROM files WHERE 1" + only + "))"
+	}
+	// FTS5 sorts by itself, and the rest is looked up for the best alone.
+	rows, err := x.db.QueryContext(ctx, "SELECT f.id, f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading, s.score "+
+		"FROM (SELECT rowid, rank AS score FROM fts WHERE fts MATCH ?"+only+" ORDER BY rank LIMIT ?) s "+
+		"CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file ORDER BY s.score", append(args, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("search the index: %w", err)
 	}
