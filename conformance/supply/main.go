@@ -42,7 +42,11 @@ func run(args []string, out io.Writer) error {
 	if len(args) != 2 {
 		return errors.New(help)
 	}
-	parts, err := partsOf(args[1])
+	read := partsOf
+	if args[0] == "licences" || args[0] == "notices" {
+		read = releaseParts
+	}
+	parts, err := read(args[1])
 	if err != nil {
 		return err
 	}

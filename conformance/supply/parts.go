@@ -22,6 +22,31 @@ type part struct {
 // stdlib is the standard library's name as a part; its version is that of Go.
 const stdlib = "stdlib"
 
+// elsewhere are modules that only the builds for darwin and windows have.
+var elsewhere = []string{"github.com/mattn/go-isatty", "github.com/ncruces/go-strftime"}
+
+// releaseParts are the parts of a binary and those of the same release on other systems.
+func releaseParts(binary string) ([]part, error) {
+	parts, err := partsOf(binary)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range elsewhere {
+		cmd := exec.Command("go", "mod", "download", "-json", path) //nolint:noctx // a command's only work
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("go mod download %s: %w", path, err)
+		}
+		found, err := decodeAll[part](out)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, found...)
+	}
+	return parts, nil
+}
+
 // partsOf reads the parts of a binary: the main module, the standard library, then the other modules by path.
 func partsOf(binary string) ([]part, error) {
 	info, err := buildinfo.ReadFile(binary)

@@ -17,7 +17,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		"Config": "configPath", "Root": "RootDirs", "Model": "Counter", "Mask": "Masker", "RedactStore": "Open",
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
 		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
-		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open",
+		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open", "AskBy": "Open",
 	}
 	var empty Settings
 	zero := empty.Options()
