@@ -212,7 +212,7 @@ func (x *Index) search(ctx context.Context, terms []string, below string, limit 
 	for _, id := range without {
 		only += fmt.Sprintf(" AND id <> %d", id)
 	}
-	if only != "" { // without the +, FTS5 would match the query anew for each rowid
+	if only != "" { // without the +, FTS5 would run the query again for each rowid
 		only = " AND +rowid IN (SELECT id FROM chunks WHERE file IN (SELECT id FROM files WHERE 1" + only + "))"
 	}
 	// FTS5 sorts by itself, and the rest is looked up for the best alone.
