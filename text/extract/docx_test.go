@@ -109,6 +109,7 @@ func TestDocxOtherParts(t *testing.T) {
 }
 
 func TestDocxBad(t *testing.T) {
+	skipLarge(t)
 	deep := strings.Repeat("<w:p>", maxDepth+1) + strings.Repeat("</w:p>", maxDepth+1)
 	for name, c := range map[string]struct {
 		data []byte

@@ -123,6 +123,7 @@ func TestEMLText(t *testing.T) {
 }
 
 func TestEMLBad(t *testing.T) {
+	skipLarge(t)
 	deep := strings.Repeat("Subject: s\r\nContent-Type: message/rfc822\r\n\r\n", maxMIMEDepth+2)
 	for name, c := range map[string]struct {
 		data []byte

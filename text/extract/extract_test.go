@@ -50,9 +50,17 @@ func relsOf(all ...string) string {
 
 func read(t testing.TB, format string, data []byte) (Text, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // the machine may be busy
 	defer cancel()
 	return Read(ctx, format, bytes.NewReader(data), int64(len(data)))
+}
+
+// skipLarge skips a test of inputs at the limits in short runs: the race detector takes minutes for them.
+func skipLarge(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("inputs at the limits are left to runs without -short")
+	}
 }
 
 // show returns the text with the place of each line, then the notes.

@@ -64,6 +64,7 @@ func TestHTMLText(t *testing.T) {
 }
 
 func TestHTMLBad(t *testing.T) {
+	skipLarge(t)
 	for name, c := range map[string]struct {
 		html string
 		want error

@@ -56,6 +56,7 @@ func TestODT(t *testing.T) {
 }
 
 func TestODTBad(t *testing.T) {
+	skipLarge(t)
 	encrypted := `<m:manifest xmlns:m="urn:m"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>`
 	for name, c := range map[string]struct {
 		data []byte

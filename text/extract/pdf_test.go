@@ -66,6 +66,7 @@ func TestPDF(t *testing.T) {
 }
 
 func TestPDFBad(t *testing.T) {
+	skipLarge(t)
 	protect := func(user string) func(*fpdf.Fpdf) {
 		return func(f *fpdf.Fpdf) { f.SetProtection(fpdf.CnProtectPrint, user, "owner") }
 	}

@@ -55,6 +55,7 @@ func TestPptx(t *testing.T) {
 }
 
 func TestPptxBad(t *testing.T) {
+	skipLarge(t)
 	one := `<p:sldId id="256" r:id="r1"/>`
 	for name, c := range map[string]struct {
 		data []byte

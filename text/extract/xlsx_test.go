@@ -118,6 +118,7 @@ func TestXlsxByHand(t *testing.T) {
 }
 
 func TestXlsxBad(t *testing.T) {
+	skipLarge(t)
 	workbookOf := func(text string) []byte {
 		return zipOf(t, entry{"_rels/.rels", relsOf("officeDocument xl/workbook.xml")}, entry{"xl/workbook.xml", text})
 	}

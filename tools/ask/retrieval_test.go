@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
@@ -116,12 +117,8 @@ func strip(name string, text []byte) ([]byte, []documented) {
 // text. The mean reciprocal rank of the function among the first ten passages is at least 2.4 times that of plain FTS5
 // on the same passages.
 func TestRetrieval(t *testing.T) {
-	n := 800
-	if testing.Short() {
-		n = 60
-	}
 	dir := t.TempDir()
-	questions := stripped(t, dir, n)
+	questions := stripped(t, dir, promise.Size(60, 800))
 	root, err := tree.Open(dir)
 	if err != nil {
 		t.Fatal(err)
