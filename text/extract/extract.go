@@ -1,7 +1,7 @@
 // Package extract returns the text of documents as lines of UTF-8, with the place of each line in its document.
 //
 //	zip ─► parts ─► flow (paragraphs, table rows)   docx, odt, pptx
-//	               excelize                         xlsx
+//	               cells with number formats        xlsx
 //	tokens ─► blocks                                html
 //	MIME parts                                      eml
 //	PDFium in WebAssembly, without files or stdout  pdf
@@ -11,8 +11,9 @@
 //
 // Known gaps: a docx or odt file does not contain the numbers that programs show before list items and headings, so the
 // text has none. A formula of an xlsx file has the value that was saved last. Form fields and comments of a PDF are
-// not read. The contexts of callers cannot interrupt the parsing of shared strings and styles of an xlsx file: its size
-// is bounded instead, to about 6 s and 700 MB.
+// not read. Numbers of an xlsx file in fractions, or with conditions, are shown as they are.
+//
+// The library excelize reads more of an xlsx file, but takes 4 ms and 5 MB of each start of the program.
 package extract
 
 import (

@@ -1,198 +1,291 @@
 package extract
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
-	"errors"
+	"encoding/xml"
 	"fmt"
 	"io"
-	"path"
-	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/xuri/excelize/v2"
-
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// The library makes objects of 50 to 200 bytes for each XML element outside of sheets, so their numbers are bounded.
+// Limits of a workbook; those of rows and columns are Excel's.
 const (
-	maxSharedTags = 3 << 20 // XML tags of the shared strings: about 750,000 strings
-	maxOtherPart  = 8 << 20 // bytes of a part that is no sheet and has no shared strings
+	maxSharedTags = 3 << 20 // XML elements of the shared strings
+	maxRow        = 1 << 20
+	maxColumn     = 1 << 14
 )
 
-// unused matches parts of a workbook that hold no cells. The library would read them all.
-var unused = content.Pattern(`(?i)/(drawings|charts|media|pivot\w*|externalLinks|queryTables|tables|embeddings` +
-	`|diagrams|theme|comments\w*|threadedComments|persons|customXml)/|calcChain\.xml$|^(docProps|customXml)/` +
-	`|/worksheets/_rels/|/comments\d*\.xml$`)
+// workbook is what cells refer to.
+type workbook struct {
+	a       *archive
+	b       *builder
+	shared  []string
+	formats []string // of cell styles: codes of number formats
+	epoch   bool     // days count from 1904
+}
+
+// sheet is a sheet as the workbook lists it.
+type sheet struct {
+	name, part string
+	kind       string // worksheet, chartsheet …
+}
 
 func readXlsx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	a, err := openArchive(ctx, r, size)
 	if err != nil {
 		return err
 	}
-	if _, err := a.mainPart(); err != nil {
-		return err
-	}
-	cells, err := a.withCells()
+	main, err := a.mainPart()
 	if err != nil {
 		return err
 	}
-	f, err := excelize.OpenReader(bytes.NewReader(cells), excelize.Options{
-		UnzipSizeLimit:    2 * maxText, // the library adds up sizes in headers, which withCells has written
-		UnzipXMLSizeLimit: 2 * maxText, // larger parts would become temporary files
-		ShortDatePattern:  "yyyy-mm-dd",
-	})
+	w := &workbook{a: a, b: b}
+	sheets, hidden, err := w.sheets(main)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
-	useISODates(f)
-	var hidden, charts []string
-	for _, sheet := range f.GetSheetList() {
-		if visible, err := f.GetSheetVisible(sheet); err == nil && !visible {
-			hidden = append(hidden, sheet)
-		}
-		err := readSheet(ctx, b, f, sheet)
-		if _, missing := errors.AsType[excelize.ErrSheetNotExist](err); missing {
-			charts = append(charts, sheet)
-		} else if err != nil {
-			return fmt.Errorf("sheet %s: %w", sheet, err)
+	var others []string
+	for _, s := range sheets {
+		if s.kind != "worksheet" {
+			others = append(others, s.name)
+		} else if err := w.read(s); err != nil {
+			return fmt.Errorf("sheet %s: %w", s.name, err)
 		}
 	}
 	if len(hidden) > 0 {
 		b.note("%s, included: %s", count(len(hidden), "hidden sheet"), list(hidden))
 	}
-	if len(charts) > 0 {
-		b.note("%s without cells: %s", count(len(charts), "sheet"), list(charts))
+	if len(others) > 0 {
+		b.note("%s without cells: %s", count(len(others), "sheet"), list(others))
 	}
 	a.noteObjects(b)
 	return nil
 }
 
-// withCells returns a zip file of the parts of the archive that cells need. All bytes have been counted, so that the
-// library can trust the sizes.
-func (a *archive) withCells() ([]byte, error) {
-	var buf bytes.Buffer
-	z := zip.NewWriter(&buf)
-	for _, f := range a.files {
-		ext := strings.ToLower(path.Ext(f.Name))
-		if ext != ".xml" && ext != ".rels" || unused().MatchString(f.Name) {
-			continue
-		}
-		r, err := a.open(strings.ReplaceAll(f.Name, "\\", "/"))
-		if err != nil {
-			return nil, err
-		}
-		text, err := io.ReadAll(r)
-		_ = r.Close()
-		if err != nil {
-			return nil, fmt.Errorf("part %s: %w", f.Name, err)
-		}
-		switch name := strings.ToLower(f.Name); {
-		case strings.HasSuffix(name, "sharedstrings.xml"):
-			if n := bytes.Count(text, []byte("<")); n > maxSharedTags {
-				return nil, fmt.Errorf("%w: %d tags of shared strings, the limit is %d", ErrTooLarge, n, maxSharedTags)
-			}
-		case !strings.Contains(name, "/worksheets/") && len(text) > maxOtherPart:
-			return nil, fmt.Errorf("%w: part %s has %d bytes, the limit is %d", ErrTooLarge, f.Name, len(text), maxOtherPart)
-		}
-		w, err := z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store})
-		if err == nil {
-			_, err = w.Write(text)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	err := z.Close()
-	return buf.Bytes(), err
-}
-
-func readSheet(ctx context.Context, b *builder, f *excelize.File, sheet string) error {
-	rows, err := f.Rows(sheet)
+// sheets returns the sheets of the workbook in its order, and the names of hidden ones. It reads what cells refer to.
+func (w *workbook) sheets(main string) (sheets []sheet, hidden []string, err error) {
+	rels, err := w.a.relations(main)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer func() { _ = rows.Close() }()
-	for n := 1; rows.Next(); n++ {
-		if err := ctx.Err(); err != nil {
-			return err
+	byID := map[string]relation{}
+	for _, r := range rels {
+		switch byID[r.id] = r; r.kind {
+		case "sharedStrings":
+			err = w.readShared(r.target)
+		case "styles":
+			err = w.readStyles(r.target)
 		}
-		cells, err := rows.Columns()
 		if err != nil {
-			return fmt.Errorf("row %d: %w", n, err)
-		}
-		for i, c := range cells {
-			cells[i] = collapsed(c)
-		}
-		first := slices.IndexFunc(cells, func(c string) bool { return c != "" })
-		if first < 0 {
-			continue
-		}
-		place, err := excelize.CoordinatesToCellName(first+1, n)
-		if err != nil {
-			return err
-		}
-		if err := b.add(sheet+"!"+place, joined(cells[first:])); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	return rows.Error()
+	err = w.a.tokens(main, func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "workbookPr":
+			w.epoch = isTrue(attr(e, "date1904"))
+		case "sheet":
+			r := byID[attr(e, "id")]
+			s := sheet{attr(e, "name"), r.target, r.kind}
+			sheets = append(sheets, s)
+			if state := attr(e, "state"); state != "" && state != "visible" {
+				hidden = append(hidden, s.name)
+			}
+		}
+		return nil
+	}, ignore)
+	return sheets, hidden, err
 }
 
-// Built-in number formats: 14 and 22 use the option ShortDatePattern, 15 to 17 are dates with names of months.
-const (
-	numFmtDate      = 14
-	numFmtFirstName = 15
-	numFmtLastName  = 17
-)
+func isTrue(s string) bool { return s == "1" || s == "true" }
 
-// useISODates replaces the date formats of the workbook by ISO formats.
-func useISODates(f *excelize.File) {
-	_, _ = f.GetStyle(0) // reads the styles; a workbook may have none
-	if f.Styles == nil {
-		return
+// readShared reads the strings that cells share, without pronunciations.
+func (w *workbook) readShared(part string) error {
+	if !w.a.has(part) {
+		return nil
 	}
-	if f.Styles.NumFmts != nil {
-		for _, n := range f.Styles.NumFmts.NumFmt {
-			if n == nil {
-				continue
+	tags, phonetic, inText := 0, 0, false
+	var text strings.Builder
+	return w.a.tokens(part, func(e xml.StartElement) error {
+		if tags++; tags > maxSharedTags {
+			return fmt.Errorf("%w: more than %d elements of shared strings", ErrTooLarge, maxSharedTags)
+		}
+		switch e.Name.Local {
+		case "si":
+			text.Reset()
+		case "rPh":
+			phonetic++
+		case "t":
+			inText = phonetic == 0
+		}
+		return nil
+	}, func(t xml.Token) error {
+		switch t := t.(type) {
+		case xml.CharData:
+			if inText {
+				text.Write(t)
 			}
-			code := n.FormatCode
-			if n.FormatCode16 != "" {
-				code = n.FormatCode16
-			}
-			if iso := isoFormat(code); iso != "" {
-				n.FormatCode, n.FormatCode16 = iso, ""
+		case xml.EndElement:
+			switch t.Name.Local {
+			case "si":
+				w.shared = append(w.shared, collapsed(text.String()))
+			case "rPh":
+				phonetic--
+			case "t":
+				inText = false
 			}
 		}
-	}
-	if f.Styles.CellXfs == nil {
-		return
-	}
-	for _, xf := range f.Styles.CellXfs.Xf {
-		if id := xf.NumFmtID; id != nil && *id >= numFmtFirstName && *id <= numFmtLastName {
-			*id = numFmtDate
-		}
-	}
+		return nil
+	})
 }
 
-// literals matches the characters of a number format that stand for themselves, and its conditions and colors.
-var literals = content.Pattern(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]|(?i:AM/PM|A/P|General)`)
+// readStyles reads the number formats of cell styles.
+func (w *workbook) readStyles(part string) error {
+	if !w.a.has(part) {
+		return nil
+	}
+	codes, inCells := map[string]string{}, false
+	return w.a.tokens(part, func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "numFmt":
+			codes[attr(e, "numFmtId")] = attr(e, "formatCode")
+		case "cellXfs":
+			inCells = true
+		case "xf":
+			if !inCells {
+				break
+			}
+			id := attr(e, "numFmtId")
+			code, custom := codes[id]
+			if !custom {
+				code = builtIn(id)
+			}
+			w.formats = append(w.formats, code)
+		}
+		return nil
+	}, func(t xml.Token) error {
+		if e, ok := t.(xml.EndElement); ok && e.Name.Local == "cellXfs" {
+			inCells = false
+		}
+		return nil
+	})
+}
 
-// isoFormat returns the ISO format for a number format of dates; "" for others, such as times and durations.
-func isoFormat(code string) string {
-	code, _, _ = strings.Cut(strings.ToLower(literals().ReplaceAllString(code, "")), ";")
-	clock, seconds := strings.ContainsAny(code, "hs"), strings.Contains(code, "s")
-	switch {
-	case !strings.ContainsAny(code, "dy") && (clock || !strings.Contains(code, "m")):
+// cellText is a cell while it is read.
+type cellText struct {
+	column      int
+	kind, style string
+	text        strings.Builder
+}
+
+// read adds the rows of a sheet.
+func (w *workbook) read(s sheet) error {
+	row, column := 0, 0
+	var cells []string // of the row, from column 1
+	var c *cellText
+	inValue := false
+	return w.a.tokens(s.part, func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "row":
+			row, column, cells = row+1, 0, cells[:0]
+			if n, err := strconv.Atoi(attr(e, "r")); err == nil {
+				row = n
+			}
+			if row < 1 || row > maxRow {
+				return fmt.Errorf("%w: row %d", ErrBroken, row)
+			}
+		case "c":
+			column++
+			if at := columnOf(attr(e, "r")); at > 0 {
+				column = at
+			}
+			if column > maxColumn {
+				return fmt.Errorf("%w: column %d", ErrBroken, column)
+			}
+			c = &cellText{column: column, kind: attr(e, "t"), style: attr(e, "s")}
+		case "v", "t":
+			inValue = c != nil
+		}
+		return nil
+	}, func(t xml.Token) error {
+		switch t := t.(type) {
+		case xml.CharData:
+			if inValue {
+				c.text.Write(t)
+			}
+		case xml.EndElement:
+			switch t.Name.Local {
+			case "v", "t":
+				inValue = false
+			case "c":
+				if text := w.shown(c); text != "" {
+					for len(cells) < c.column {
+						cells = append(cells, "")
+					}
+					cells[c.column-1] = text
+				}
+				c = nil
+			case "row":
+				return w.add(s.name, row, cells)
+			}
+		}
+		return nil
+	})
+}
+
+// add adds a row from its first cell with text on.
+func (w *workbook) add(sheet string, row int, cells []string) error {
+	for i, c := range cells {
+		if c != "" {
+			return w.b.add(fmt.Sprintf("%s!%s%d", sheet, columnName(i+1), row), joined(cells[i:]))
+		}
+	}
+	return nil
+}
+
+// shown returns the text of a cell as a spreadsheet shows it, with dates in ISO form.
+func (w *workbook) shown(c *cellText) string {
+	raw := c.text.String()
+	switch c.kind {
+	case "s":
+		if n, err := strconv.Atoi(strings.TrimSpace(raw)); err == nil && n >= 0 && n < len(w.shared) {
+			return w.shared[n]
+		}
 		return ""
-	case seconds:
-		return "yyyy-mm-dd hh:mm:ss"
-	case clock:
-		return "yyyy-mm-dd hh:mm"
+	case "b":
+		if isTrue(strings.TrimSpace(raw)) {
+			return "TRUE"
+		}
+		return "FALSE"
+	case "", "n":
+		v, err := strconv.ParseFloat(strings.TrimSpace(raw), 64)
+		if err != nil {
+			return collapsed(raw)
+		}
+		code := ""
+		if n, err := strconv.Atoi(c.style); err == nil && n >= 0 && n < len(w.formats) {
+			code = w.formats[n]
+		}
+		return collapsed(formatNumber(v, code, w.epoch))
 	}
-	return "yyyy-mm-dd"
+	return collapsed(raw)
+}
+
+// columnOf returns the column of a cell's name, from 1; 0 if it names none, and more than maxColumn if it is too high.
+func columnOf(name string) (n int) {
+	for i := 0; i < len(name) && name[i] >= 'A' && name[i] <= 'Z'; i++ {
+		if n = n*26 + int(name[i]-'A') + 1; n > maxColumn {
+			return n
+		}
+	}
+	return n
+}
+
+// columnName returns the letters of a column: A for 1, AA for 27.
+func columnName(n int) (name string) {
+	for ; n > 0; n = (n - 1) / 26 {
+		name = string(rune('A'+(n-1)%26)) + name
+	}
+	return name
 }

@@ -130,7 +130,6 @@ func TestXlsxBad(t *testing.T) {
 		"empty":             {sheetOf(t, ``, ``), ErrNoText},
 		"sheet bomb":        {sheetOf(t, strings.Repeat(" ", maxText+1), ``), ErrTooLarge},
 		"many strings":      {sheetOf(t, ``, strings.Repeat("<si/>", maxSharedTags+1)), ErrTooLarge},
-		"large other part":  {workbookOf(strings.Repeat(" ", maxOtherPart+1)), ErrTooLarge},
 		"broken workbook":   {workbookOf("<workbook"), ErrBroken},
 		"column too high":   {sheetOf(t, `<row><c r="ZZZZ1"><v>1</v></c></row>`, ``), ErrBroken},
 		"row too high":      {sheetOf(t, `<row r="9999999"><c><v>1</v></c></row>`, ``), ErrBroken},
@@ -146,5 +145,29 @@ func TestXlsxBad(t *testing.T) {
 				t.Errorf("got %q", show(x))
 			}
 		})
+	}
+}
+
+// TestNumberFormats compares numbers with what excelize shows.
+func TestNumberFormats(t *testing.T) {
+	formats := []string{
+		"0", "0.00", "#,##0", "#,##0.00", "0%", "0.0%", "$#,##0.00", `#,##0.00 "EUR"`, `[$€-407]#,##0.00`,
+		"0.00E+00", "#,##0;(#,##0)", "00000", `\x0`,
+	}
+	values := []float64{0, 1, -1, 0.5, -1234.567, 1234567.891, 12, 1e12, 99.995}
+	for _, format := range formats {
+		for _, v := range values {
+			f := excelize.NewFile()
+			if err := setStyled(f, "A1", v, format); err != nil {
+				t.Fatal(err)
+			}
+			want, err := f.GetCellValue("Sheet1", "A1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := formatNumber(v, format, false); got != want {
+				t.Errorf("%v as %s: %q, excelize shows %q", v, format, got, want)
+			}
+		}
 	}
 }
