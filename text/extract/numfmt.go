@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// builtIns are the codes of number formats that a workbook does not spell out (ECMA-376 part 1, 18.8.30). Those of dates
-// differ by country and are all shown in ISO form.
+// builtIns are the codes of number formats that a workbook does not spell out (ECMA-376 part 1, 18.8.30). Dates differ
+// by country and are all shown in ISO form.
 var builtIns = map[string]string{
 	"1": "0", "2": "0.00", "3": "#,##0", "4": "#,##0.00", "9": "0%", "10": "0.00%", "11": "0.00E+00",
 	"18": "h:mm", "19": "h:mm:ss", "20": "h:mm", "21": "h:mm:ss", "22": "yyyy-mm-dd h:mm",
