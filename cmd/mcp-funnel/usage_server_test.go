@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,24 @@ func newServed(t *testing.T) served {
 	return s
 }
 
+// lockedText is a text that goroutines write and read.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // search serves one session on stdio that searches the large file once, and returns what the server wrote.
 func (s served) search(meta string, flags ...string) string {
 	s.t.Helper()
@@ -37,7 +56,7 @@ func (s served) search(meta string, flags ...string) string {
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search","arguments":{"pattern":"total"},"_meta":` +
 			meta + `}}`,
 	}, "\n") + "\n"
-	var o, e strings.Builder
+	var o, e lockedText // a server that ends does not wait for ever for a writer
 	args := append([]string{"serve", "--root", s.root, "--store", s.store, "--min-free", "0"}, flags...)
 	if code := run(s.t.Context(), args, strings.NewReader(frames), &o, &e); code != done {
 		s.t.Fatalf("code %d: %s", code, e.String())
