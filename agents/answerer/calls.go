@@ -128,7 +128,7 @@ func (f *finder) add(v any, tagged, alone bool) bool {
 		return false // a tool that is described
 	case m[pythonic] != nil:
 		is = tagged || alone && known
-	case argsKey == "": // the arguments are beside the name
+	case argsKey == "": // the arguments have no key of their own
 		is = known && m["result"] == nil && m["output"] == nil
 		delete(m, nameKey)
 		delete(m, "type")

@@ -157,3 +157,14 @@ func TestOddQuestions(t *testing.T) {
 		t.Errorf("a glob of nothing: %+v", r)
 	}
 }
+
+// TestPartsAreNamed says of a document what is not in its text.
+func TestPartsAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "mail.eml", []byte("From: a@example.org\r\nSubject: Zebra\r\nMIME-Version: 1.0\r\n"+
+		"Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\nContent-Type: text/plain\r\n\r\nThe zebra is here.\r\n"+
+		"--x\r\nContent-Type: application/pdf\r\nContent-Disposition: attachment; filename=plan.pdf\r\n\r\nx\r\n--x--\r\n"))
+	if _, text := newBench(t, dir).ask(ask.Args{Question: "where is the zebra?"}); !strings.Contains(text, "plan.pdf") {
+		t.Error(text)
+	}
+}

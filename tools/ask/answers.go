@@ -82,7 +82,7 @@ func (k *Asker) recall(owner, id string) (a kept, err error) {
 	return a, nil
 }
 
-// keep stores an answer and its facts. What cannot be kept is noted.
+// keep stores an answer and its facts. If one cannot be stored, a note of the answer says so.
 func (q *question) keep(r *Result) error {
 	q.keepFacts(r)
 	o := q.k.options

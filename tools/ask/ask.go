@@ -11,7 +11,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,6 +157,7 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 	} else {
 		r.Steps = append(r.Steps, Step{r.Tool, r.Arguments})
 	}
+	q.noteParts()
 	if q.changed > 0 {
 		q.note("%s changed during the call: ask again", content.Plural(int64(q.changed), "passage", "passages"))
 	}
@@ -195,6 +198,22 @@ func (q *question) count(text string) int {
 		return q.caller.Count(text)
 	}
 	return len(text) / 3
+}
+
+// noteParts names files that were read and whose text is not whole: an answer does not cover the rest of them.
+func (q *question) noteParts() {
+	const most = 3
+	n := 0
+	for _, c := range q.places {
+		for _, p := range slices.Sorted(maps.Keys(c.parts)) {
+			if n++; n <= most {
+				q.note("%s", content.ClipEnd(c.parts[p], 200))
+			}
+		}
+	}
+	if n > most {
+		q.note("and %d more files are not whole", n-most)
+	}
 }
 
 func (q *question) progress(done, total int64, message string) {

@@ -34,6 +34,7 @@ type corpus struct {
 	status index.Status
 	texts  map[string][]byte // of files, while this call lasts
 	docs   map[string]*source.Document
+	parts  map[string]string // files whose text is not whole, and why
 }
 
 // file is one file of a corpus.
@@ -64,7 +65,7 @@ func (q *question) gather() error {
 	for _, l := range at {
 		c := &corpus{
 			set: q.caller.Sources, at: l, byPath: map[string]*file{}, texts: map[string][]byte{},
-			docs: map[string]*source.Document{},
+			docs: map[string]*source.Document{}, parts: map[string]string{},
 		}
 		report, err := l.List(q.ctx, source.ListOptions{Walk: walk, Newest: true}, func(e source.Entry) error {
 			defer e.Release()
@@ -178,6 +179,9 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 		return nil, "", unreadable(err)
 	}
 	defer func() { _ = src.Close() }()
+	if caveat := src.Caveat(); caveat != "" {
+		c.parts[f.Path] = caveat
+	}
 	doc, err := c.set.DocumentText(ctx, f.Path, src)
 	switch {
 	case err != nil:
@@ -185,7 +189,9 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 	case doc != nil && doc.Failed != "":
 		return nil, "", doc.Failed
 	case doc != nil:
-		c.docs[f.Path] = doc
+		if c.docs[f.Path] = doc; len(doc.Notes) > 0 {
+			c.parts[f.Path] = src.Name + ": " + strings.Join(doc.Notes, "; ")
+		}
 		return doc.Body, content.Text, ""
 	case src.Binary() || src.Kind() == content.Binary:
 		return nil, "", "binary"

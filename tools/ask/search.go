@@ -344,7 +344,7 @@ func wordOf(question, term string) string {
 }
 
 // countBy answers how many of something there are: records of files that the question names, else files that are named
-// so. What else there may be is left to the facts.
+// so. The facts show the rest.
 func (q *question) countBy(r *Result, named []*file, by string) {
 	var counts []string
 	var total int64

@@ -197,7 +197,7 @@ func (q *question) extensions() (all []string) {
 	return all
 }
 
-// limit returns the number beside a file word or a word of order, or 0. Larger ones than 1000 are years.
+// limit returns the number next to a file word or a word of order, or 0. Numbers over 1000 are years.
 func (q *question) limit() int {
 	for i, t := range q.tokens {
 		if t.is(number) && t.value <= 1000 && (q.is(i+1, order|object|ext) || q.is(i-1, order)) {
