@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// A tool asks its client through tools.Input.Ask in every protocol. In the sessions era the server sends the client
+// A tool may ask its client, by tools.Input.Ask, in every protocol. In the sessions era the server sends the client
 // a request on the stream of the call, and the tool waits. In the stateless era the server answers the call with
 // "input required", and the client repeats the call with its reply: see round_trips.go.
 

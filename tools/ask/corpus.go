@@ -154,7 +154,7 @@ func (c *corpus) readAhead(ctx context.Context, files []index.File) error {
 			paths = append(paths, f.Path)
 		}
 	}
-	return c.at.ReadAhead(ctx, paths)
+	return source.ReadAhead(ctx, c.at.Place, paths)
 }
 
 // read reads a file for the index.

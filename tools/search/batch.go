@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // Limits of memory while files are searched concurrently: at most (ahead + workers) × (chunksHeld+1) chunks, about
@@ -20,14 +21,16 @@ const (
 const (
 	searched fileStatus = iota
 	binary
+	noText // a document
 	failed
 )
 
 // fileBatch is a few files that one worker searches in order. The worker writes results before it closes chunks.
 type fileBatch struct {
-	targets []target
-	results []fileResult // of each target
-	chunks  chan []byte
+	targets   []target
+	documents int          // of the targets
+	results   []fileResult // of each target
+	chunks    chan []byte
 }
 
 // fileResult is the result of one file.
@@ -40,6 +43,7 @@ type fileResult struct {
 	short      bool             // not searched to its end: linesearch.Totals.Short
 	keptInPart bool             // an observation that was kept in part
 	shrunk     bool             // the file became shorter during the search
+	document   *source.Document // whose text was searched
 	stored     content.Encoding
 	groups     groupCounts // with show=groups
 }
@@ -53,7 +57,7 @@ var batchPool = sync.Pool{New: func() any {
 func (j *fileBatch) recycle() {
 	clear(j.targets)
 	clear(j.results)
-	j.targets, j.results, j.chunks = j.targets[:0], j.results[:0], nil
+	j.targets, j.documents, j.results, j.chunks = j.targets[:0], 0, j.results[:0], nil
 	batchPool.Put(j)
 }
 

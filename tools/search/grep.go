@@ -123,7 +123,7 @@ func (g *grepper) continueCounting(err error) error {
 	return err
 }
 
-// appendLine adds a line to the current row: `12: a match`, `11- context`.
+// appendLine adds a line to the current row: `12: a match`, `11- context`, `12 (page 3): a match in a document`.
 func (g *grepper) appendLine(l linesearch.Line) {
 	if len(g.row) > 0 {
 		g.row = append(g.row, '\n')
@@ -132,6 +132,11 @@ func (g *grepper) appendLine(l linesearch.Line) {
 	}
 	g.last, g.rowBytes.to = l.Number, l.Offset+l.Size-1
 	g.row = strconv.AppendInt(g.row, l.Number, 10)
+	if g.src.Document != nil && l.Match {
+		if place := g.src.Document.PlaceOf(int(l.Number)); place != "" {
+			g.row = append(append(append(g.row, " ("...), place...), ')')
+		}
+	}
 	if l.Match {
 		g.row = append(g.row, ": "...)
 	} else {

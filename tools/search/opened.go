@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // openedText is an open text to search.
@@ -20,6 +21,7 @@ type openedText struct {
 	size       int64            // bytes, as stored
 	stored     content.Encoding // not set for a smallFile, which detects it while reading
 	keptInPart bool             // an observation that was kept in part
+	document   *source.Document // whose text this is
 }
 
 // errBinary reports that a file is not text.
@@ -27,9 +29,17 @@ var errBinary = errors.New("binary")
 
 // open opens a target. A worker must close it before it opens the next one.
 func (w *searchWorker) open(ctx context.Context, t *target) (openedText, error) {
-	if !t.entry.IsFile() {
+	switch {
+	case !t.entry.IsFile():
 		return w.openSource(ctx, t)
+	case t.document:
+		return w.openDocument(ctx, t)
 	}
+	return w.openFile(t)
+}
+
+// openFile opens the bytes of a file.
+func (w *searchWorker) openFile(t *target) (openedText, error) {
 	var err error
 	if w.file, err = t.entry.OpenFile(); err != nil {
 		return openedText{}, err
@@ -48,7 +58,7 @@ func (w *searchWorker) open(ctx context.Context, t *target) (openedText, error) 
 
 // openSource opens a target that is not a file below a root, such as an observation.
 func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, error) {
-	src, err := t.place.Open(ctx, t.entry.Path)
+	src, err := t.at.Place.Open(ctx, t.entry.Path)
 	if err != nil {
 		return openedText{}, err
 	}

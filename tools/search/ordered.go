@@ -25,6 +25,9 @@ import (
 func (s *searcher) run(ctx context.Context, locations []source.Location) (err error) {
 	s.oneFile = len(locations) == 1 && !locations[0].IsDir
 	ctx, cancel := context.WithCancel(ctx)
+	reading, end := context.WithTimeout(ctx, documentTime)
+	defer end()
+	s.documents = reading
 	order, work := make(chan *fileBatch, ahead), make(chan *fileBatch, ahead)
 	var wg sync.WaitGroup
 	defer func() {
@@ -81,7 +84,7 @@ func (s *searcher) sendBatches(ctx context.Context, locations []source.Location,
 		if j == nil {
 			return nil
 		}
-		j.results = j.results[:len(j.targets)]
+		j.results = slices.Grow(j.results, len(j.targets))[:len(j.targets)]
 		full := j
 		j = nil
 		for i, c := range to { // order comes last: each batch in it was sent to a worker
@@ -103,7 +106,10 @@ func (s *searcher) sendBatches(ctx context.Context, locations []source.Location,
 			j.chunks = make(chan []byte, chunksHeld)
 		}
 		j.targets = append(j.targets, t)
-		if n++; len(j.targets) < min(1+n/64, maxBatch) {
+		if t.document {
+			j.documents++
+		}
+		if n++; !j.isFull(n) {
 			return nil
 		}
 		return send()
@@ -144,6 +150,15 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 		s.searched++
 	case binary:
 		s.binary++
+	case noText:
+		if s.noText == nil {
+			s.noText = map[string]unread{}
+		}
+		of := s.noText[j.err.Error()]
+		if of.n++; of.n == 1 {
+			of.first = t.name()
+		}
+		s.noText[j.err.Error()] = of
 	case failed:
 		if s.failed++; s.firstError == nil {
 			s.firstError = source.ReadError(t.name(), j.err)
@@ -154,6 +169,11 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	}
 	if j.shrunk {
 		s.shrunk++
+	}
+	if d := j.document; d != nil && len(d.Notes) > 0 {
+		if s.inPart++; s.firstPart == "" {
+			s.firstPart = t.name() + ": " + d.Notes[0]
+		}
 	}
 	if j.short && len(s.cutMultiline) < 10 {
 		s.cutMultiline = append(s.cutMultiline, t.name())

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // searchWorker searches one file at a time.
@@ -43,6 +44,9 @@ func newWorker(ctx context.Context, s *searcher) *searchWorker {
 func (w *searchWorker) searchBatch(j *fileBatch) {
 	defer close(j.chunks)
 	w.records.to = j.chunks
+	if j.documents > 1 {
+		w.readAhead(j)
+	}
 	for i := range j.targets {
 		t, r := &j.targets[i], &j.results[i]
 		var err error
@@ -50,6 +54,8 @@ func (w *searchWorker) searchBatch(j *fileBatch) {
 		switch {
 		case errors.Is(err, errBinary):
 			r.status = binary
+		case errors.As(err, new(noTextError)):
+			r.status, r.err = noText, err
 		case err != nil:
 			r.status, r.err = failed, err
 		}
@@ -67,9 +73,9 @@ func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	r.keptInPart = f.keptInPart
+	r.keptInPart, r.document = f.keptInPart, f.document
 
-	w.records.beginFile(t)
+	w.records.beginFile(t, f.document)
 	o := linesearch.Options{Before: w.Context, After: w.Context}
 	if w.Show == "groups" {
 		o.Window = maxSaved
@@ -88,7 +94,7 @@ func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 	case *peekedFile:
 		r.shrunk = err == nil && !r.short && totals.Bytes < p.size
 	default: // a decoded text has another size than its file: ask the file
-		r.shrunk = t.entry.IsFile() && w.file.Shrunk()
+		r.shrunk = t.entry.IsFile() && f.document == nil && w.file.Shrunk()
 	}
 	r.window, r.notUTF8 = w.records.window, w.records.notUTF8
 	if e := w.records.endRecord(); err == nil {
@@ -135,7 +141,7 @@ func appendCount(b []byte, c fileCount) []byte {
 //
 //	{"file":"a.go","line":12,"text":"…","before":["…"],"after":["…"]}
 //
-// with "end" for multiline, and "column" (byte of the line at which its first match starts, from 1, as grep -bo
+// with "end" for multiline, "place" in the text of a document (such as "page 3"), and "column" (byte of the line at which its first match starts, from 1, as grep -bo
 // counts them) and "cut" where text is a window of the line around it. Each line is written once: lines between two
 // near matches are "after" of the first, so that before, text and after of all records together are the output of
 // grep -C.
@@ -145,20 +151,21 @@ type matchRecorder struct {
 	context int
 	multi   bool
 
-	target *target
-	head   []byte // of each record: the file; empty until one is made
-	buf    []byte // whole records, and the one that is open
-	before []byte // of the next match: quoted, with commas
-	last   int64  // line at which the open record ends; 0: none is open
-	afters int    // of the open record
+	target   *target
+	document *source.Document // of the target
+	head     []byte           // of each record: the file; empty until one is made
+	buf      []byte           // whole records, and the one that is open
+	before   []byte           // of the next match: quoted, with commas
+	last     int64            // line at which the open record ends; 0: none is open
+	afters   int              // of the open record
 
 	window  *linesearch.Line // the first match that is cut, without its text
 	notUTF8 bool             // a line is not UTF-8
 }
 
 // beginFile starts the records of another file; the last record must have been ended.
-func (r *matchRecorder) beginFile(t *target) {
-	r.target, r.head, r.before, r.window, r.notUTF8 = t, r.head[:0], r.before[:0], nil, false
+func (r *matchRecorder) beginFile(t *target, d *source.Document) {
+	r.target, r.document, r.head, r.before, r.window, r.notUTF8 = t, d, r.head[:0], r.before[:0], nil, false
 }
 
 func (r *matchRecorder) addLine(l linesearch.Line) error {
@@ -192,6 +199,11 @@ func (r *matchRecorder) addMatch(l linesearch.Line) error {
 	b := strconv.AppendInt(append(r.buf, r.head...), l.Number, 10)
 	if r.multi {
 		b = strconv.AppendInt(append(b, `,"end":`...), l.End, 10)
+	}
+	if r.document != nil {
+		if place := r.document.PlaceOf(int(l.Number)); place != "" {
+			b = jsonString(append(b, `,"place":`...), place)
+		}
 	}
 	b = r.appendText(append(b, `,"text":`...), l.Text)
 	if l.Cut() > 0 {

@@ -21,9 +21,12 @@ func Search() tools.Tool {
 		Opens:       tools.OpensHits,
 		Title:       "Search files",
 		Description: "Search files, or stored observations (path obs:), for matching lines; long results are stored as NDJSON.",
-		Rules:       []string{countingRule, "show=groups cannot be combined with context."},
-		Effect:      tools.ReadOnly,
-		Less:        `search with show="dirs", which counts by directory`,
+		Rules: []string{
+			countingRule, "show=groups cannot be combined with context.",
+			"Of documents (docx, xlsx, pptx, odt, pdf, eml) the text is searched; place is a paragraph, cell, slide or page.",
+		},
+		Effect: tools.ReadOnly,
+		Less:   `search with show="dirs", which counts by directory`,
 	}, search)
 }
 
@@ -93,6 +96,9 @@ func (s *searcher) reportTotals(ctx context.Context) {
 	}
 	if s.binary > 0 {
 		s.out.Note(content.Plural(s.binary, "binary file was", "binary files were") + " not searched")
+	}
+	for _, note := range s.documentNotes() {
+		s.out.Note(note)
 	}
 	if s.keptInPart > 0 {
 		s.out.Note(

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -64,6 +65,8 @@ type searcher struct {
 	in   tools.Input
 	out  tools.Output
 
+	documents context.Context // ends when the time for reading documents does
+
 	oneFile            bool         // the path names one file: progress is in bytes
 	fileRead, fileSize atomic.Int64 // of that file; the worker writes them
 
@@ -74,6 +77,9 @@ type searcher struct {
 	seen         int64 // files opened, searched or not
 	searched     int64
 	binary       int64
+	noText       map[string]unread // documents that were not searched, by reason
+	inPart       int64             // documents of which something has no text
+	firstPart    string            // the name of one, and what has none
 	failed       int64
 	firstError   error // error of the first file that failed
 	keptInPart   int64 // observations that were kept in part

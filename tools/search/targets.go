@@ -15,8 +15,9 @@ import (
 
 // target is one file or observation to search.
 type target struct {
-	entry source.Entry
-	place source.Place
+	entry    source.Entry
+	at       *source.Location
+	document bool // its text is searched, not its bytes
 }
 
 // name returns the target's name as a call should name it; bytes that JSON cannot hold are escaped.
@@ -57,7 +58,7 @@ func (s *searcher) eachTargetAt(ctx context.Context, l source.Location, to func(
 			s.skippedDerived++
 			return nil
 		}
-		return to(target{entry: e, place: l.Place})
+		return to(target{e, &l, e.IsFile() && s.in.Sources.Documents.Replaces(e.Path)})
 	})
 	s.report = source.SumReports(s.report, r)
 	return err

@@ -95,11 +95,11 @@ func (d *Documents) Read(ctx context.Context, names []string, files []*os.File) 
 	for part := range slices.Chunk(due, maxDocuments) {
 		for len(part) > 0 {
 			done := runDocuments(ctx, names, files, part, texts)
+			for _, i := range part[:done] { // also if ctx has ended, so that the next call has less to read
+				d.remember(keys[i], texts[i])
+			}
 			if err := ctx.Err(); err != nil {
 				return nil, err
-			}
-			for _, i := range part[:done] {
-				d.remember(keys[i], texts[i])
 			}
 			if part = part[done:]; len(part) > 0 { // the next one ended the worker
 				texts[part[0]] = &Document{Failed: "too large or broken: its reader ended"}
@@ -220,13 +220,16 @@ func readDocument(ctx context.Context, format string, f *os.File) (extract.Text,
 	return extract.Text{}, "broken: " + content.ClipBytes(err.Error(), 150)
 }
 
-// isText reports whether a file is read as it is, although it is a document too.
-func isText(format string) bool { return format == "" || format == "html" }
+// Replaces reports whether the text of a document of this name is read in place of its bytes. HTML is read as it is.
+func (d *Documents) Replaces(name string) bool {
+	format := d.Format(name)
+	return format != "" && format != "html"
+}
 
 // openDocument replaces the bytes of an open document by its text. A document without text stays as it is, and a note
 // says why.
 func (d *Documents) openDocument(ctx context.Context, name string, f *os.File, src *Source) error {
-	if isText(d.Format(name)) {
+	if !d.Replaces(name) {
 		return nil
 	}
 	texts, err := d.Read(ctx, []string{name}, []*os.File{f})
@@ -253,10 +256,10 @@ func (s Set) DocumentText(ctx context.Context, name string, src *Source) (*Docum
 	return texts[0], nil
 }
 
-// ReadAhead reads documents below a root together, so that opening them one by one finds their texts. What cannot be
-// read is skipped.
-func (l Location) ReadAhead(ctx context.Context, paths []string) error {
-	p, ok := l.Place.(rootPlace)
+// ReadAhead reads documents of a place together, so that opening them one by one finds their texts. What cannot be
+// read is skipped; so is all of a place that is no root.
+func ReadAhead(ctx context.Context, at Place, paths []string) error {
+	p, ok := at.(rootPlace)
 	if !ok || p.docs == nil {
 		return nil
 	}
