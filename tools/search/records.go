@@ -141,10 +141,10 @@ func appendCount(b []byte, c fileCount) []byte {
 //
 //	{"file":"a.go","line":12,"text":"…","before":["…"],"after":["…"]}
 //
-// with "end" for multiline, "place" in the text of a document (such as "page 3"), and "column" (byte of the line at which its first match starts, from 1, as grep -bo
-// counts them) and "cut" where text is a window of the line around it. Each line is written once: lines between two
-// near matches are "after" of the first, so that before, text and after of all records together are the output of
-// grep -C.
+// with "end" for multiline, "place" in the text of a document (such as "page 3"), and "column" (byte of the line at
+// which its first match starts, from 1, as grep -bo counts them) and "cut" where text is a window of the line around
+// it. Each line is written once: lines between two near matches are "after" of the first, so that before, text and
+// after of all records together are the output of grep -C.
 type matchRecorder struct {
 	ctx     context.Context
 	to      chan<- []byte
