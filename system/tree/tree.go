@@ -15,6 +15,7 @@ type Entry struct {
 	Type     Type
 	Size     int64
 	Modified time.Time
+	Mark     Mark  // of a file, if Stat is set
 	In       *Held // of a file, if Hold is set: release it; if nil, open the file by [Root.OpenFile]
 }
 
@@ -24,7 +25,7 @@ type Options struct {
 	Glob  *Glob  // matched against the path below Start; nil matches all
 	All   bool   // include hidden and ignored entries (.git is listed, never entered)
 	Depth int    // 0: unlimited; 1: the entries of Start only
-	Stat  bool   // fill in Size and Modified
+	Stat  bool   // fill in Size, Modified and Mark
 	Hold  bool   // files will be opened: see [Entry].In
 	Ahead bool   // visits take long: walk concurrently with them, as with Stat
 

@@ -395,7 +395,7 @@ func (w *walker) describe(dir folder, name string, e *Entry) bool {
 	if err != nil || w.isDenied(at.id) {
 		return false
 	}
-	e.Size, e.Modified, e.Type = at.Size(), at.ModTime(), kindOf(at.Mode()).typeOf()
+	e.Size, e.Modified, e.Type, e.Mark = at.Size(), at.ModTime(), kindOf(at.Mode()).typeOf(), at.mark()
 	return true
 }
 

@@ -40,10 +40,12 @@ type corpus struct {
 // file is one file of a corpus.
 type file struct {
 	index.File
-	Name     string // as a call names it
 	Modified time.Time
 	at       *corpus
 }
+
+// Name returns the name by which a call names the file.
+func (f *file) Name() string { return f.at.at.Place.Name(f.Path) }
 
 // gather lists the files that the question is asked of.
 func (q *question) gather() error {
@@ -60,7 +62,7 @@ func (q *question) gather() error {
 		return fmt.Errorf("path: %w", err)
 	}
 	missing := q.caller.Sources.CheckRoots(at, func(text string) { q.note("%s", text) })
-	walk.Hold, walk.Stat = true, true
+	walk.Stat = true
 	walk.Progress = func(r tree.Report) { q.progress(r.Files, 0, "listing files") }
 	for _, l := range at {
 		c := &corpus{
@@ -68,7 +70,6 @@ func (q *question) gather() error {
 			docs: map[string]*source.Document{}, parts: map[string]string{},
 		}
 		report, err := l.List(q.ctx, source.ListOptions{Walk: walk, Newest: true}, func(e source.Entry) error {
-			defer e.Release()
 			if e.Type != tree.File {
 				return nil
 			}
@@ -76,13 +77,9 @@ func (q *question) gather() error {
 				q.note("only the newest %d texts of %s are searched", maxTexts, l.Name())
 				return tree.SkipAll
 			}
-			m, err := e.Mark()
-			if err != nil { // it was removed meanwhile
-				return nil //nolint:nilerr // as above
-			}
+			m := e.Mark()
 			f := &file{
-				File: index.File{Path: e.Path, Mark: index.MarkText(m), Size: m.Size}, Name: e.Name(),
-				Modified: time.Unix(0, m.Modified), at: c,
+				File: index.File{Path: e.Path, Mark: index.MarkText(m), Size: m.Size}, Modified: time.Unix(0, m.Modified), at: c,
 			}
 			c.files = append(c.files, f)
 			c.byPath[f.Path] = f

@@ -144,7 +144,7 @@ func (q *question) tree(r *Result, depth int) {
 	}
 	dirs := map[string]*dir{}
 	for _, f := range q.every() {
-		at := path.Dir(f.Name)
+		at := path.Dir(f.Name())
 		if parts := strings.Split(at, "/"); len(parts) > depth {
 			at = strings.Join(parts[:depth], "/")
 		}
@@ -187,8 +187,8 @@ func (q *question) tree(r *Result, depth int) {
 // list adds one record for each file: size and time.
 func (r *Result) list(files []*file) {
 	for _, f := range files {
-		r.Files = append(r.Files, f.Name)
-		r.Facts = append(r.Facts, facts.Fact{File: f.Name, Text: fmt.Sprintf("%s, modified %s",
+		r.Files = append(r.Files, f.Name())
+		r.Facts = append(r.Facts, facts.Fact{File: f.Name(), Text: fmt.Sprintf("%s, modified %s",
 			content.Plural(f.Size, "byte", "bytes"), f.Modified.UTC().Format("2006-01-02 15:04"))})
 	}
 	r.shown = len(r.Facts)

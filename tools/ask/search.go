@@ -191,7 +191,7 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	have := map[string]bool{} // file and lines
 	add := func(p found, show bool) {
 		list := facts.Extract(query, facts.Passage{
-			File: p.file.Name, Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(), Code: p.Code,
+			File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(), Code: p.Code,
 			Alone: p.file.at.docs[p.Path] != nil,
 		})
 		if one && len(list) > 1 {
@@ -271,26 +271,12 @@ func (q *question) cover(r *Result, query facts.Query, terms []string) error {
 	if query.Asked == facts.Count {
 		q.countBy(r, named, r.Coverage.By)
 	}
-	for n, f := range named {
-		if q.withFacts[f] {
-			continue
-		}
-		if n < maxSecond {
-			hits, err := f.at.index.Search(q.ctx, terms, f.Path, 3)
-			if err != nil {
-				return err
-			}
-			var again []found
-			for _, h := range hits {
-				text, ok := f.at.passage(q.ctx, h)
-				if covered := query.Covered(h.Heading + " " + f.Path + " " + text); ok && covered >= fitsFrom {
-					again = append(again, found{Hit: h, file: f, text: text, covered: covered})
-				}
-			}
-			q.takeFacts(r, query, again, nil)
-		}
+	if err := q.searchAgain(r, query, terms, named); err != nil {
+		return err
+	}
+	for _, f := range named {
 		if !q.withFacts[f] {
-			r.Coverage.Missing = append(r.Coverage.Missing, f.Name)
+			r.Coverage.Missing = append(r.Coverage.Missing, f.Name())
 		}
 	}
 	r.Coverage.WithFacts = len(q.withFacts)
@@ -300,9 +286,46 @@ func (q *question) cover(r *Result, query facts.Query, terms []string) error {
 		}
 	}
 	for f := range maps.Keys(q.withFacts) {
-		r.Files = append(r.Files, f.Name)
+		r.Files = append(r.Files, f.Name())
 	}
 	slices.Sort(r.Files)
+	return nil
+}
+
+// searchAgain looks for facts in the files that gave none yet, at most maxSecond of them.
+func (q *question) searchAgain(r *Result, query facts.Query, terms []string, files []*file) error {
+	without := map[*corpus][]string{}
+	n := 0
+	for _, f := range files {
+		if q.withFacts[f] {
+			continue
+		}
+		if n++; n <= maxSecond {
+			without[f.at] = append(without[f.at], f.Path)
+		}
+	}
+	if n > maxSecond {
+		q.note("%d files that fit by name gave no fact at first: %d of them were searched again", n, maxSecond)
+	}
+	for _, c := range q.places {
+		if len(without[c]) == 0 {
+			continue
+		}
+		hits, err := c.index.SearchFiles(q.ctx, terms, without[c], 3)
+		if err != nil {
+			return err
+		}
+		for _, p := range without[c] {
+			var again []found
+			for _, h := range hits[p] {
+				text, ok := c.passage(q.ctx, h)
+				if covered := query.Covered(h.Heading + " " + p + " " + text); ok && covered >= fitsFrom {
+					again = append(again, found{Hit: h, file: c.byPath[p], text: text, covered: covered})
+				}
+			}
+			q.takeFacts(r, query, again, nil)
+		}
+	}
 	return nil
 }
 
@@ -315,11 +338,11 @@ func (q *question) named(terms []string) (best []*file, by string) {
 	byTerm := map[string][]*file{}
 	for _, c := range q.places {
 		for _, f := range c.files {
-			seen := map[string]bool{}
 			words.Each(f.Path, func(t string) {
-				if !seen[t] && slices.Contains(terms, t) {
-					seen[t] = true
-					byTerm[t] = append(byTerm[t], f)
+				if slices.Contains(terms, t) {
+					if all := byTerm[t]; len(all) == 0 || all[len(all)-1] != f { // once a file
+						byTerm[t] = append(all, f)
+					}
 				}
 			})
 		}
@@ -359,10 +382,10 @@ func (q *question) countBy(r *Result, named []*file, by string) {
 		var n int64
 		err := kinds.Records(q.ctx, bytes.NewReader(body), kind, func(int64, content.Span) bool { n++; return true })
 		if err != nil {
-			q.note("%s is damaged, its records are counted up to there: %v", f.Name, err)
+			q.note("%s is damaged, its records are counted up to there: %v", f.Name(), err)
 		}
 		total += n
-		counts = append(counts, f.Name+" has "+content.Plural(n, "record", "records"))
+		counts = append(counts, f.Name()+" has "+content.Plural(n, "record", "records"))
 	}
 	if len(counts) == 0 && len(named) > 0 {
 		total = int64(len(named))
@@ -379,7 +402,7 @@ func (q *question) unsearchable() []Unsearchable {
 	for _, c := range q.places {
 		for _, p := range slices.Sorted(maps.Keys(c.status.Unsearchable)) {
 			if f := c.byPath[p]; f != nil {
-				list = append(list, Unsearchable{f.Name, c.status.Unsearchable[p]})
+				list = append(list, Unsearchable{f.Name(), c.status.Unsearchable[p]})
 			}
 		}
 	}

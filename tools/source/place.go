@@ -53,6 +53,7 @@ type Entry struct {
 	name   string // "": prefix and Path
 	prefix string
 	root   *tree.Root
+	mark   tree.Mark
 	dir    *tree.Held // the open directory of the file, nil if it is not held
 }
 
@@ -79,20 +80,13 @@ func (e *Entry) OpenFile() (tree.Opened, error) {
 	return tree.OpenedFile(f, fi.Size()), nil
 }
 
-// Mark returns what tells versions of a file apart, without opening it; of entries that are no files below a root only
-// size and time are known.
-func (e *Entry) Mark() (tree.Mark, error) {
-	if e.dir != nil {
-		return e.dir.Mark(e.Path)
-	}
+// Mark returns what tells versions of a file apart, if the listing has Walk.Stat; of entries that are no files below a
+// root only size and time are known.
+func (e *Entry) Mark() tree.Mark {
 	if e.root == nil {
-		return tree.Mark{Size: e.Size, Modified: e.Modified.UnixNano()}, nil
+		return tree.Mark{Size: e.Size, Modified: e.Modified.UnixNano()}
 	}
-	at, err := e.root.Lstat(e.Path)
-	if err != nil {
-		return tree.Mark{}, err
-	}
-	return tree.MarkOf(at), nil
+	return e.mark
 }
 
 // Release releases the directory that a walk with Hold keeps open for the entry. It may be called again.

@@ -45,7 +45,7 @@ func (p rootPlace) List(
 	prefix := p.prefix()
 	o.Walk.Start = at
 	report, err := p.root.Walk(ctx, o.Walk, func(e tree.Entry) error {
-		entry := Entry{Path: e.Path, Type: e.Type, Size: e.Size, Modified: e.Modified, prefix: prefix}
+		entry := Entry{Path: e.Path, Type: e.Type, Size: e.Size, Modified: e.Modified, prefix: prefix, mark: e.Mark}
 		if e.Type == tree.Dir {
 			entry.Size = 0 // what a file system reports for a directory differs between file systems and means nothing
 		}
@@ -76,6 +76,7 @@ func (p rootPlace) listOne(at string, fi fs.FileInfo, glob *tree.Glob, visit fun
 // entry returns the entry at a path below the root, for an answer of Stat.
 func (p rootPlace) entry(at string, fi fs.FileInfo) Entry {
 	e := Entry{Path: at, Type: tree.Other, Size: fi.Size(), Modified: fi.ModTime(), prefix: p.prefix(), root: p.root}
+	e.mark = tree.MarkOf(fi)
 	switch {
 	case fi.IsDir():
 		e.Type, e.Size = tree.Dir, 0

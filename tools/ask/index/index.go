@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"modernc.org/sqlite" // also registers the driver
@@ -23,16 +24,17 @@ import (
 )
 
 // version changes with the tables, the terms and the way in which texts are cut.
-const version = 2
+const version = 3
 
 // weights of the fields in BM25: the path, the name of the file, the heading, and the text.
 const weights = "2.0, 3.0, 4.0, 1.0"
 
 // schema of a database. Times and sizes are those of [tree.Mark]. files.why says why a file has no passages; "" if it
-// has, or is empty. The text of fts is not stored (content=”), only its terms.
+// has, or is empty. covered has sums of listings that the index covers as it is: see [Index.Refresh]. The text of fts is not stored (content=”), only its terms.
 const schema = `
 CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mark TEXT NOT NULL, hash TEXT NOT NULL,
 	bytes INTEGER NOT NULL, why TEXT NOT NULL);
+CREATE TABLE covered (sum BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
 	line INTEGER NOT NULL, code INTEGER NOT NULL, heading TEXT NOT NULL);
 CREATE INDEX chunks_file ON chunks (file);
@@ -163,13 +165,45 @@ type Hit struct {
 	file  int64
 }
 
+// scope restricts a search to some files.
+type scope struct {
+	where string // a condition on the table files, "" for all
+	args  []any
+}
+
+// below restricts a search to a directory or file.
+func below(path string) scope {
+	if path == "." || path == "" {
+		return scope{}
+	}
+	return scope{"(path = ? OR path >= ? AND path < ?)", []any{path, path + "/", path + "0"}} // 0 follows /
+}
+
 // SearchMany is Search with at most perFile passages of one file, so that a long file leaves room for others.
-func (x *Index) SearchMany(ctx context.Context, terms []string, below string, limit, perFile int) ([]Hit, error) {
+func (x *Index) SearchMany(ctx context.Context, terms []string, dir string, limit, perFile int) ([]Hit, error) {
+	return x.searchMany(ctx, terms, below(dir), limit, perFile)
+}
+
+// SearchFiles returns the best passages of each of some files that have any of the terms, at most perFile of each.
+func (x *Index) SearchFiles(ctx context.Context, terms, paths []string, perFile int) (map[string][]Hit, error) {
+	only := scope{where: "path IN (?" + strings.Repeat(",?", len(paths)-1) + ")"}
+	for _, p := range paths {
+		only.args = append(only.args, p)
+	}
+	hits, err := x.searchMany(ctx, terms, only, max(1000, 10*perFile*len(paths)), perFile)
+	byPath := map[string][]Hit{}
+	for _, h := range hits {
+		byPath[h.Path] = append(byPath[h.Path], h)
+	}
+	return byPath, err
+}
+
+func (x *Index) searchMany(ctx context.Context, terms []string, only scope, limit, perFile int) ([]Hit, error) {
 	const rounds = 8 // of leaving out the files that have had their share
 	var all []Hit
 	var without []int64
 	for range rounds {
-		hits, err := x.search(ctx, terms, below, limit, without)
+		hits, err := x.search(ctx, terms, only, limit, without)
 		if err != nil {
 			return nil, err
 		}
@@ -193,21 +227,21 @@ func (x *Index) SearchMany(ctx context.Context, terms []string, below string, li
 }
 
 // Search returns the passages below a directory ("." for all) that have any of the terms, the best first.
-func (x *Index) Search(ctx context.Context, terms []string, below string, limit int) ([]Hit, error) {
-	return x.search(ctx, terms, below, limit, nil)
+func (x *Index) Search(ctx context.Context, terms []string, dir string, limit int) ([]Hit, error) {
+	return x.search(ctx, terms, below(dir), limit, nil)
 }
 
 // search is Search without some files.
-func (x *Index) search(ctx context.Context, terms []string, below string, limit int, without []int64) ([]Hit, error) {
+func (x *Index) search(ctx context.Context, terms []string, in scope, limit int, without []int64) ([]Hit, error) {
 	if len(terms) == 0 {
 		return nil, nil
 	}
 	query := `"` + strings.Join(terms, `" OR "`) + `"` // terms have no quotes
 	args := []any{query}
 	only := ""
-	if below != "." && below != "" {
-		only = " AND (path = ? OR path >= ? AND path < ?)"
-		args = append(args, below, below+"/", below+"0") // 0 follows /
+	if in.where != "" {
+		only = " AND " + in.where
+		args = append(args, in.args...)
 	}
 	for _, id := range without {
 		only += fmt.Sprintf(" AND id <> %d", id)
@@ -237,7 +271,10 @@ func (x *Index) search(ctx context.Context, terms []string, below string, limit 
 
 // MarkText returns a mark as the index keeps it.
 func MarkText(m tree.Mark) string {
-	return fmt.Sprintf("%x.%x.%x.%x", m.Size, m.Modified, m.Changed, m.Inode)
+	b := strconv.AppendInt(make([]byte, 0, 64), m.Size, 36)
+	b = strconv.AppendInt(append(b, '.'), m.Modified, 36)
+	b = strconv.AppendInt(append(b, '.'), m.Changed, 36)
+	return string(strconv.AppendUint(append(b, '.'), m.Inode, 36))
 }
 
 // Rarity returns how rare each term is: the logarithm of the share of passages that have it, 1 for the most common.
