@@ -30,7 +30,8 @@ const version = 3
 const weights = "2.0, 3.0, 4.0, 1.0"
 
 // schema of a database. Times and sizes are those of [tree.Mark]. files.why says why a file has no passages; "" if it
-// has, or is empty. covered has sums of listings that the index covers as it is: see [Index.Refresh]. The text of fts is not stored (content=”), only its terms.
+// has, or is empty. covered has sums of listings that the index covers as it is: see [Index.Refresh]. The text of
+// fts is not stored (content=”), only its terms.
 const schema = `
 CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mark TEXT NOT NULL, hash TEXT NOT NULL,
 	bytes INTEGER NOT NULL, why TEXT NOT NULL);
