@@ -7,7 +7,7 @@ import (
 )
 
 // works are the prompts for pieces of work: not offered to users, but given to whoever thinks.
-var works = []string{"survey", "plan", "directory", "report", "answer"}
+var works = []string{"survey", "plan", "directory", "report", "answer", "extract"}
 
 // WorkPrompt is the prompt for a piece of work. Orders of the tool end with Order; a conversation at an endpoint begins
 // with System.
@@ -28,7 +28,8 @@ var loadWorks = sync.OnceValue(func() map[string]WorkPrompt {
 	return all
 })
 
-// Work returns the prompt for a piece of work: survey, plan, directory, report or answer. It panics for another name.
+// Work returns the prompt for a piece of work: survey, plan, directory, report, answer or extract. It panics for
+// another name.
 func Work(name string) WorkPrompt {
 	if !slices.Contains(works, name) {
 		panic("prompts: no work is called " + name)

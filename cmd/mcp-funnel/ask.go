@@ -36,17 +36,11 @@ Examples:
 
 // Run answers one question.
 func (c *askCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	path := s.GrantNamed(c.Path)
-	app, err := s.Open(w, true)
+	app, path, err := openAsk(s, w, c.Path)
 	if err != nil {
 		return err
 	}
 	defer app.Close()
-	if s.EndpointURL != "" {
-		if err := app.AskEndpoint(s); err != nil {
-			return err
-		}
-	}
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	r, err := answerTo(ctx, app, s, w, ask.Args{
@@ -75,6 +69,22 @@ func (c *askCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error
 	return nil
 }
 
+// openAsk opens the app for questions of a path, with the endpoint if there is one.
+func openAsk(s *cli.Settings, w *cli.Streams, path string) (*cli.App, string, error) {
+	path = s.GrantNamed(path)
+	app, err := s.Open(w, true)
+	if err != nil {
+		return nil, "", err
+	}
+	if s.EndpointURL != "" {
+		if err := app.AskEndpoint(s); err != nil {
+			app.Close()
+			return nil, "", err
+		}
+	}
+	return app, path, nil
+}
+
 // answerTo answers a question with a progress bar.
 func answerTo(ctx context.Context, app *cli.App, s *cli.Settings, w *cli.Streams, a ask.Args) (*ask.Result, error) {
 	bar := cli.NewBar(w.Err, "ask", time.Now())
@@ -96,17 +106,11 @@ not covered, whole; ".quit" or the end of the input ends it.`
 
 // Run answers questions until the input ends.
 func (c *chatCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	path := s.GrantNamed(c.Path)
-	app, err := s.Open(w, true)
+	app, path, err := openAsk(s, w, c.Path)
 	if err != nil {
 		return err
 	}
 	defer app.Close()
-	if s.EndpointURL != "" {
-		if err := app.AskEndpoint(s); err != nil {
-			return err
-		}
-	}
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	var last *ask.Result

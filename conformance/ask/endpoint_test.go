@@ -164,3 +164,51 @@ func TestInventedNumbers(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestExtraction has the model choose the facts of each passage: 2 completions and one for each. A reply that cannot be
+// read leaves those of the rules, marked so, and so does an endpoint that fails.
+func TestExtraction(t *testing.T) {
+	for name, c := range map[string]struct {
+		replies []chattest.Reply
+		by      string // of the facts
+		note    string
+	}{
+		"chosen":     {[]chattest.Reply{said("```json\n{\"lines\": [3]}\n```")}, "", ""},
+		"thoughts":   {[]chattest.Reply{said("<think>{\"lines\":[1]}</think>{\"lines\": [3]}")}, "", ""},
+		"none":       {[]chattest.Reply{said("{\"lines\": []}")}, "", ""},
+		"unreadable": {[]chattest.Reply{said("Line three.")}, "rules", "of 1 of 1 passages the rules"},
+		"no line":    {[]chattest.Reply{said("{\"lines\": [99]}")}, "rules", "of 1 of 1 passages the rules"},
+		"fails":      {[]chattest.Reply{{Status: http.StatusBadRequest}}, "rules", "the endpoint failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := ten(t)
+			search := map[string]any{"query": "when does the lease end"}
+			replies := append([]chattest.Reply{native("semantic_search", search)}, c.replies...)
+			replies = append(replies, said("On 31 March 2027 (lease.md)."))
+			s := chattest.New(t, replies...)
+			client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
+			if err != nil {
+				t.Fatal(err)
+			}
+			by := answerer.New(client, "m")
+			b.k.Use(by)
+			b.k.Extract(by)
+			r, err := b.k.Ask(t.Context(), ask.Args{Question: "when does the lease end?"}, b.c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Completions != 2 || r.Extractions != 1 || r.Answer == "" {
+				t.Errorf("%d completions, %d extractions, %q", r.Completions, r.Extractions, r.Answer)
+			}
+			requests := s.Requests()
+			sent := fmt.Sprint(requests[len(requests)-1].Body)
+			found := strings.Contains(sent, "3: The lease ends")
+			if found != (name != "none") || !strings.Contains(sent, c.note) {
+				t.Errorf("sent: %s", sent)
+			}
+			if r.Facts[0].By != c.by {
+				t.Errorf("facts by %q, want %q", r.Facts[0].By, c.by)
+			}
+		})
+	}
+}

@@ -41,6 +41,8 @@ type Options struct {
 	ReadOnly error         // why the store cannot be written; as without one
 	Slice    time.Duration // a call answers within it; 45 s
 	Answerer Answerer      // answers through an endpoint; nil: the facts are the answer
+
+	Extractor Extractor // chooses the facts for the Answerer; nil: the rules do
 }
 
 // Asker answers questions. It is safe for concurrent use.
@@ -180,6 +182,11 @@ type question struct {
 	route  router.Route
 	places []*corpus
 	notes  []string
+
+	extractor Extractor // nil: the rules choose the facts
+	extracted int       // passages that it was asked about, and those of which the rules chose the facts
+	byRules   int
+	rejected  map[string]bool // passages in which it found nothing, by file and line
 
 	changed   int // passages whose file changed during the call
 	withFacts map[*file]bool

@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -44,6 +45,42 @@ type Reply struct {
 	Completions int
 	Ungrounded  []string // numbers, dates and names of Text that are in no result
 }
+
+// Extractor chooses the facts of passages.
+type Extractor interface {
+	// Extract returns the numbers of the lines of a passage that answer a question, from 1; none if it does not answer
+	// it. The error is ErrUnreadable for a reply of another form; another one means that the endpoint cannot be used.
+	Extract(ctx context.Context, question, passage string) (lines []int, err error)
+}
+
+// ErrUnreadable is the error for a reply that does not have the form that was asked for.
+var ErrUnreadable = errors.New("the reply does not have the form that was asked for")
+
+// maxExtractions is the maximum number of passages of one search whose facts an Extractor chooses.
+const maxExtractions = 5
+
+// extract returns the facts that the Extractor chooses of a passage. Where it cannot, those of the rules stay.
+func (q *question) extract(p facts.Passage, byRules []facts.Fact) []facts.Fact {
+	if q.extractor == nil || q.extracted == maxExtractions {
+		return byRules
+	}
+	q.extracted++
+	lines, err := q.extractor.Extract(q.ctx, q.readAs, p.Text)
+	if err == nil {
+		return facts.Chosen(p, lines)
+	}
+	if q.byRules++; !errors.Is(err, ErrUnreadable) {
+		q.extractor = nil
+		q.note("the endpoint failed (%s): the rules chose the facts", content.ClipBytes(err.Error(), 150))
+	}
+	for i := range byRules {
+		byRules[i].By = "rules"
+	}
+	return byRules
+}
+
+// Extract has an Extractor choose the facts of the passages that are shown. Call it before the first question.
+func (k *Asker) Extract(e Extractor) { k.options.Extractor = e }
 
 // Use has an Answerer answer questions. Call it before the first question.
 func (k *Asker) Use(a Answerer) { k.options.Answerer = a }
@@ -92,7 +129,7 @@ func (q *question) functions(r *Result) (list []Function) {
 func (q *question) runFunction(ctx context.Context, name string, p parameters, r *Result) (string, error) {
 	step := *q
 	step.ctx, step.notes, step.withFacts = ctx, nil, nil
-	step.top = defaultTop
+	step.top, step.extractor, step.rejected = defaultTop, q.k.options.Extractor, map[string]bool{}
 	if p.TopK > 0 {
 		step.top = min(p.TopK, maxTop)
 	}
@@ -110,19 +147,25 @@ func (q *question) runFunction(ctx context.Context, name string, p parameters, r
 	if err := step.answer(own); err != nil {
 		return "", err
 	}
+	if step.byRules > 0 {
+		step.note("of %d of %d passages the rules chose the facts", step.byRules, step.extracted)
+	}
 	own.Notes = step.notes
+	r.Extractions += step.extracted
 	r.add(own)
 	return own.Text(q.count), nil
 }
 
 // add adds the records of a function to those of the answer.
 func (r *Result) add(own *Result) {
-	have := map[string]bool{}
-	for _, f := range r.Facts {
-		have[f.File+":"+f.Lines] = true
+	have := map[string]int{}
+	for i, f := range r.Facts {
+		have[f.File+":"+f.Lines] = i
 	}
 	for _, f := range own.Facts {
-		if !have[f.File+":"+f.Lines] {
+		if i, known := have[f.File+":"+f.Lines]; known {
+			r.Facts[i].By = f.By
+		} else {
 			r.Facts = append(r.Facts, f)
 		}
 	}

@@ -27,6 +27,7 @@ type Result struct {
 	Coverage    Coverage     `json:"coverage"`
 	Steps       []Step       `json:"steps"`
 	Completions int          `json:"completions"`
+	Extractions int          `json:"extractions,omitempty"` // completions that chose facts
 	Ungrounded  []string     `json:"ungrounded"`
 	Observation string       `json:"observation"` // obs:ID of all facts; "" if they are not kept
 	Notes       []string     `json:"note"`

@@ -190,10 +190,20 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	one := listsAll(q.readAs)
 	have := map[string]bool{} // file and lines
 	add := func(p found, show bool) {
-		list := facts.Extract(query, facts.Passage{
+		passage := facts.Passage{
 			File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(), Code: p.Code,
 			Alone: p.file.at.docs[p.Path] != nil,
-		})
+		}
+		key := p.file.Name() + ":" + strconv.Itoa(p.Line)
+		if q.rejected[key] {
+			return
+		}
+		list := facts.Extract(query, passage)
+		if show {
+			if list = q.extract(passage, list); len(list) == 0 && q.extractor != nil {
+				q.rejected[key] = true
+			}
+		}
 		if one && len(list) > 1 {
 			list = []facts.Fact{slices.MaxFunc(list, func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })}
 		}

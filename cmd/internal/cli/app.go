@@ -149,7 +149,10 @@ func (a *App) AskEndpoint(s *Settings) error {
 	if s.EndpointAllowRemote {
 		a.Log.Warn("facts from files are sent to the endpoint", "endpoint", s.EndpointURL)
 	}
-	a.Asker.Use(answerer.New(client, s.EndpointName))
+	by := answerer.New(client, s.EndpointName)
+	if a.Asker.Use(by); s.Extraction == "model" {
+		a.Asker.Extract(by)
+	}
 	return nil
 }
 

@@ -42,6 +42,9 @@ func (s *Settings) AfterApply() error {
 				name, strings.Join(server.Toolsets, ", "), allToolsets)
 		}
 	}
+	if s.Extraction == "model" && s.EndpointURL == "" {
+		return errors.New("--extraction model needs a model: add --endpoint-url")
+	}
 	if err := s.checkMinima(); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
 		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
 		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open", "AskBy": "Open",
+		"Extraction": "AskEndpoint",
 	}
 	var empty Settings
 	zero := empty.Options()

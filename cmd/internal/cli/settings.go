@@ -74,6 +74,7 @@ type Settings struct {
 	EndpointPrice string `group:"endpoint" placeholder:"IN,OUT" help:"Price of a million tokens sent, and of a million received, such as 0.25,2: investigate then prints what it cost."`
 	InvestigateBy string `group:"endpoint" enum:"agent,endpoint" default:"agent" help:"Who answers the orders of the tool investigate: agent, the client's own, or endpoint."`
 	AskBy         string `group:"endpoint" enum:"agent,endpoint" default:"agent" help:"Who answers the questions of the tool ask: agent, the client's own, from the facts, or endpoint."`
+	Extraction    string `group:"endpoint" enum:"rules,model" default:"rules" help:"Who chooses the facts of a passage for the answer of an endpoint: rules, or model, with at most 5 requests more a search."`
 
 	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), investigation (investigate), answers (ask), all; separated by commas."`
 	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`

@@ -30,6 +30,7 @@ type Fact struct {
 	Lines string  `json:"lines"` // "14", "21-23", or a place in a document: "page 3"
 	Score float64 `json:"score"`
 	Text  string  `json:"text"`
+	By    string  `json:"by,omitempty"` // "rules" where a model was to choose the facts and did not
 }
 
 // Passage is what facts are taken from: whole lines of a file.
@@ -163,13 +164,7 @@ func Extract(q Query, p Passage) []Fact {
 		if covered > 0 { // of two lines with the same words the shorter one is to the point
 			score += 0.1 / math.Sqrt(float64(1+len(u.text)/80))
 		}
-		text := u.text
-		if p.Table && p.Heading != "" {
-			text = p.Heading + " » " + text
-		}
-		list = append(list, Fact{
-			File: p.File, From: p.Line + u.from, To: p.Line + u.to, Score: score, Text: content.ClipEnd(text, maxText),
-		})
+		list = append(list, p.fact(u, score))
 	}
 	best := slices.Clone(list)
 	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(b.Score, a.Score) })
@@ -181,6 +176,24 @@ func Extract(q Query, p Passage) []Fact {
 	}
 	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(a.From, b.From) })
 	return best
+}
+
+// Chosen returns the facts at lines of a passage, from 1, that somebody chose: at most five.
+func Chosen(p Passage, lines []int) (list []Fact) {
+	for _, u := range units(p) {
+		if slices.ContainsFunc(lines, func(n int) bool { return n-1 >= u.from && n-1 <= u.to }) && len(list) < maxFacts {
+			list = append(list, p.fact(u, 1))
+		}
+	}
+	return list
+}
+
+func (p Passage) fact(u unit, score float64) Fact {
+	text := u.text
+	if p.Table && p.Heading != "" {
+		text = p.Heading + " » " + text
+	}
+	return Fact{File: p.File, From: p.Line + u.from, To: p.Line + u.to, Score: score, Text: content.ClipEnd(text, maxText)}
 }
 
 // units cuts a passage into rows, key–value lines, list items with their heading, and sentences.
