@@ -164,9 +164,9 @@ func TestPDFiumHasNoFiles(t *testing.T) {
 	}
 }
 
-// TestPDFWords compares words with pdftotext, on the PDF files of a module that makes some, or on those below the directory
-// EXTRACT_PDFS. Up to twelve files of each producer count; files of fewer than 60 words do not, nor those with text that
-// is clipped and not seen.
+// TestPDFWords compares words with pdftotext, on the PDF files of a module that makes some, or on those below
+// EXTRACT_PDFS. Up to twelve files of each producer count; files of fewer than 60 words do not, nor those with text
+// that is clipped and not seen.
 func TestPDFWords(t *testing.T) {
 	if _, err := exec.LookPath("pdftotext"); err != nil {
 		if os.Getenv("CI") != "" {
