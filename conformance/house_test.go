@@ -27,7 +27,7 @@ var inside = map[string][][]string{
 	"text": {
 		{"text/linesearch/literal", "text/secrets", "text/words"},
 		{"text/content", "text/linesearch", "text/tokens"},
-		{"text/extract", "text/jsontrunc"},
+		{"text/extract", "text/jsontrunc", "text/table"},
 	},
 	"kinds": {
 		{"kinds/digest", "kinds/outline", "kinds/record"},

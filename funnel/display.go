@@ -2,6 +2,7 @@ package funnel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -47,11 +48,11 @@ func (d *display) showOutput() {
 		verdict = policy.OK
 	}
 	uncut := c.options.Policy.Disabled || c.request.Uncut
-	whole, can := receipt.ShowWhole(d.facts(policy.OK), uncut)
+	whole, can := receipt.ShowWhole(d.wholeFacts(), uncut)
 	if can && whole.Collapsed { // what is not shown must be stored
 		c.output.kept = true
 		c.output.notes = append(c.output.notes, "colours and overwritten lines are left out here")
-		whole, can = receipt.ShowWhole(d.facts(policy.OK), uncut)
+		whole, can = receipt.ShowWhole(d.wholeFacts(), uncut)
 	}
 	if can {
 		c.reply.setCount(whole.Text, whole.Tokens)
@@ -122,6 +123,16 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 	return f
 }
 
+// wholeFacts returns what may be said beside the whole output: a receipt names by itself what is damaged.
+func (d *display) wholeFacts() receipt.Facts {
+	f := d.facts(policy.OK)
+	if c := d.call.captured; c.Kind() == content.Table {
+		damage := strings.Join(c.Summary().Damage, "; ")
+		f.Notes = strings.Join(slices.DeleteFunc([]string{f.Notes, damage}, func(n string) bool { return n == "" }), "; ")
+	}
+	return f
+}
+
 // draft returns the draft of a receipt from the facts as they are now.
 func (d *display) draft(verdict policy.Verdict) *receipt.Draft {
 	f := d.facts(verdict)
@@ -139,7 +150,7 @@ func (d *display) large(whole receipt.Whole) bool {
 		return c.Chars > policy.MaxPageChars || utf8.RuneCountInString(whole.Text) > policy.MaxPageChars ||
 			whole.Tokens > l.PageTokens
 	}
-	shown := strings.TrimSuffix(strings.TrimSuffix(whole.Text, receipt.Notes(d.notes())), "\n")
+	shown := strings.TrimSuffix(strings.TrimSuffix(whole.Text, receipt.Notes(d.wholeFacts().Notes)), "\n")
 	return strings.Count(shown, "\n")+1 > l.LargeLines || utf8.RuneCountInString(shown) > l.LargeChars
 }
 

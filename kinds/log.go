@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds/logs"
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/table"
 )
 
 // Log is a text most of whose lines begin with a time or a level.
@@ -102,7 +103,7 @@ var colour = content.Pattern("\x1b\\[[0-9;]*m")
 // looksLikeRows reports whether the first line contains tabs, commas or semicolons and every other non-empty line
 // at least as many.
 func looksLikeRows(all [][]byte) bool {
-	d := content.Delimiter(all[0])
+	d := table.DialectOf(all[0]).Delimiter
 	want := bytes.Count(all[0], []byte{d})
 	if want == 0 {
 		return false

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/kinds/shape"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/table"
 )
 
 // Table is CSV or TSV.
@@ -26,7 +27,7 @@ var Table = &Kind{
 }
 
 func tableMIME(prefix []byte) string {
-	if content.Delimiter(prefix) == '\t' {
+	if table.DialectOf(prefix).Delimiter == '\t' {
 		return "text/tab-separated-values"
 	}
 	return "text/csv"
@@ -34,40 +35,43 @@ func tableMIME(prefix []byte) string {
 
 // tableRecords visits the rows after the header.
 func tableRecords(ctx context.Context, r io.Reader, visit func(index int64, at content.Span) bool) error {
-	return content.Rows(ctx, r, func(row int64, at content.Span) bool { return row == 0 || visit(row-1, at) })
+	return table.Rows(ctx, r, func(row *table.Row) bool { return row.Index == 0 || visit(row.Index-1, row.At) })
 }
 
 // isTable reports whether the text is CSV or TSV: all rows have as many columns as the first row, and at least two.
 // Prose with commas rarely has equal rows; the remaining checks reject prose and code that do. A file with the name of
 // a table may have ragged rows, which its summary counts.
 func isTable(p []byte, whole bool, ext string) bool {
-	c := columnCensus{delimiter: content.Delimiter(p)}
+	c := columnCensus{}
 	named := ext == ".csv" || ext == ".tsv"
-	content.RowsOf(p, whole, func(row []byte) bool {
-		c.add(row)
+	rows := table.New(table.DialectOf(p), func(row *table.Row) bool {
+		c.add(row.Cells)
 		// stop as soon as further rows cannot change the result
 		return c.rows < 300 && (named || c.columns > 1 && c.same == c.rows)
 	})
+	if rows.Write(p) && whole {
+		rows.End()
+	}
+	spaced := (rows.Delimiter == ',' || rows.Delimiter == ';') && c.spaced*2 > c.cells-c.rows // prose or code
 	switch {
 	case c.rows == 0:
 		return false
 	case named && c.same*10 >= c.rows*9:
 		return true
 	case named: // ragged rows are counted; a space after most commas is prose
-		return c.columns > 1 && (c.delimiter == '\t' || c.spaced*2 <= c.cells-c.rows)
+		return c.columns > 1 && !spaced
 	case c.columns < 2 || c.rows < 2 || c.same < c.rows:
 		return false
-	case c.delimiter == ',' && c.columns == 2 && c.rows < 3:
+	case (rows.Delimiter == ',' || rows.Delimiter == '|') && c.columns == 2 && c.rows < 3:
 		return false // two lines with a comma each
-	case c.delimiter != '\t' && c.spaced*2 > c.cells-c.rows:
-		return false // a space after most commas: prose or code
+	case spaced:
+		return false
 	}
 	return c.empty*2 <= c.rows && c.nameless*2 < c.columns && c.odd*10 <= c.cells
 }
 
 // columnCensus counts properties that distinguish a table from other lines with commas.
 type columnCensus struct {
-	delimiter     byte
 	columns       int // number of cells in the first row
 	rows, same    int // same: number of rows with exactly columns cells
 	cells, spaced int // spaced: number of cells that begin with a space, not counting first cells
@@ -76,8 +80,7 @@ type columnCensus struct {
 	odd           int // number of cells with unbalanced brackets
 }
 
-func (c *columnCensus) add(row []byte) {
-	fields := splitRow(row, c.delimiter)
+func (c *columnCensus) add(fields [][]byte) {
 	if c.rows == 0 {
 		c.columns = len(fields)
 	}
@@ -102,25 +105,6 @@ func (c *columnCensus) add(row []byte) {
 			c.odd++
 		}
 	}
-}
-
-// splitRow splits a row into fields; quotes stay part of a field.
-func splitRow(row []byte, delimiter byte) [][]byte {
-	var fields [][]byte
-	start, quoted := 0, false
-	for i, c := range row {
-		switch {
-		case c == '"' && delimiter != '\t':
-			// A doubled quote closes and opens again.
-			if quoted || i == start || row[i-1] == '"' {
-				quoted = !quoted
-			}
-		case c == delimiter && !quoted:
-			fields = append(fields, row[start:i])
-			start = i + 1
-		}
-	}
-	return append(fields, row[start:])
 }
 
 // balanced reports whether the brackets in a cell match. Code that is split at commas often has unbalanced cells.

@@ -55,7 +55,8 @@ func TestTableOfAnyCells(t *testing.T) {
 // Rows of any width have a name for each cell.
 func TestTableEdges(t *testing.T) {
 	var out bytes.Buffer
-	if err := TableRows(t.Context(), strings.NewReader("a,,a\n1,2,3,4\n5\n"), &out); err != nil ||
+	if err := TableRows(t.Context(), strings.NewReader("a,,a\n1,2,3,4\n5\n"), &out); fmt.Sprint(err) !=
+		"2 rows have not 3 cells: first record 0 (line 2) with 4" ||
 		out.String() != "{\"a\":1,\"column_2\":2,\"a_2\":3,\"column_4\":4}\n{\"a\":5}\n" {
 		t.Errorf("%v\n%s", err, out.String())
 	}

@@ -25,7 +25,7 @@ func TestTableAgainstCSV(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table := NewTable(all[name])
+		table := NewTable(all[name]).(*tableSummary)
 		table.Add(all[name])
 		var s digest.Summary
 		table.Finish(&s)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/table"
 )
 
 const (
@@ -18,42 +19,18 @@ const (
 	numbersShown = 8
 )
 
-// table summarises CSV and TSV: the number of rows, counted as in kinds.Records, and statistics of each
-// column.
-type table struct {
-	delimiter byte
-
-	state  cell
-	quoted int64 // length of the current quoted cell in bytes
-	empty  bool  // the row is empty so far, except for a \r
-	field  []byte
-	clean  bool // field holds the complete cell, not only the first cellBytes bytes
-	row    int  // number of complete cells in the current row
-	line   int64
+// tableSummary summarises tables: the number of rows, counted as in kinds.Records, and statistics of each column.
+type tableSummary struct {
+	scan *table.Scanner
 
 	columns []*column
 	files   digest.FileCounts // files named by the rows
 	wide    int               // number of cells in the header; 0 before the header
 	rows    int64
-	odd     int64 // number of rows whose cell count differs from the header
-	oddRow  int64
-	oddLine int64
-	oddSize int
-	start   int64 // line number at which the current row begins
-	opened  int64 // line number at which the quoted cell began
 
 	seed   maphash.Seed
 	values int // number of distinct values in memory
 }
-
-type cell uint8
-
-const (
-	cellStart cell = iota
-	cellBare
-	cellQuoted
-	cellQuote // after a quote in a quoted cell: the end of the cell, or the first of two quotes
-)
 
 // column holds the name and statistics of one column.
 type column struct {
@@ -67,136 +44,36 @@ type column struct {
 	many        bool
 }
 
-func NewTable(prefix []byte) *table {
-	return &table{
-		delimiter: content.Delimiter(digest.WithoutMark(prefix)), empty: true, clean: true, line: 1, start: 1,
-		seed: maphash.MakeSeed(),
-	}
+// NewTable returns a summarizer for a table that begins with prefix.
+func NewTable(prefix []byte) digest.Summarizer {
+	t := &tableSummary{seed: maphash.MakeSeed()}
+	t.scan = table.New(table.DialectOf(prefix), t.row)
+	t.scan.Limits = table.Limits{MaxCell: cellBytes, MaxCells: columnsMost}
+	return t
 }
 
-func (t *table) Add(p []byte) {
-	for len(p) > 0 {
-		n := t.plainRun(p)
-		if n > 0 {
-			t.appendField(p[:n])
-			p = p[n:]
-			continue
-		}
-		t.step(p[0])
-		p = p[1:]
-	}
-}
+// Add implements [digest.Summarizer].
+func (t *tableSummary) Add(p []byte) { t.scan.Write(p) }
 
-// plainRun returns the number of leading bytes of p that are plain content of the current cell.
-func (t *table) plainRun(p []byte) int {
-	n := 0
-	switch t.state {
-	case cellQuoted:
-		if t.quoted >= content.MaxQuoted {
-			return 0
+func (t *tableSummary) row(r *table.Row) bool {
+	if r.Index == 0 {
+		t.wide = r.N
+		for _, c := range r.Cells {
+			name := string(bytes.TrimSpace(c))
+			t.columns = append(t.columns, &column{name: name, place: digest.ColumnPlace(name)})
 		}
-		n = bytes.IndexByte(p, '"')
-		if n < 0 {
-			n = len(p)
-		}
-		n = int(min(int64(n), content.MaxQuoted-t.quoted))
-		t.quoted += int64(n)
-		t.line += int64(bytes.Count(p[:n], []byte{'\n'}))
-	case cellBare:
-		for n < len(p) && p[n] != '\n' && p[n] != t.delimiter {
-			n++
-		}
+		return true
 	}
-	return n
-}
-
-func (t *table) appendField(p []byte) {
-	t.empty = false
-	room := cellBytes - len(t.field)
-	if len(p) > room {
-		p, t.clean = p[:room], false
+	for i, c := range r.Cells[:min(len(r.Cells), len(t.columns))] {
+		t.cell(t.columns[i], bytes.TrimSpace(c))
 	}
-	t.field = append(t.field, p...)
-}
-
-func (t *table) step(c byte) {
-	if t.state == cellQuote {
-		t.state = cellBare
-		if c == '"' {
-			t.state = cellQuoted
-			t.quoted++
-			t.appendField([]byte{'"'})
-			return
-		}
-	}
-	switch {
-	case c == '\n' && (t.state != cellQuoted || t.quoted >= content.MaxQuoted):
-		t.endRow()
-		t.line++
-		t.start = t.line
-	case t.state == cellQuoted:
-		t.quoted++
-		if c == '"' {
-			t.state = cellQuote
-		} else {
-			t.appendField([]byte{c})
-		}
-	case c == t.delimiter:
-		t.empty = false
-		t.endCell()
-		t.state = cellStart
-	case c == '"' && t.state == cellStart && t.delimiter != '\t':
-		t.empty = false
-		t.state, t.quoted, t.opened = cellQuoted, 1, t.line
-	case c == '\r' && t.state == cellStart && t.row == 0 && len(t.field) == 0 && t.empty:
-		// a \r alone on its line is not a row
-		t.state = cellBare
-		t.field = append(t.field, c)
-	default:
-		t.state = cellBare
-		t.appendField([]byte{c})
-	}
-}
-
-// endRow ends a row. Blank lines are not rows.
-func (t *table) endRow() {
-	if t.empty {
-		t.field, t.state = t.field[:0], cellStart
-		return
-	}
-	if n := len(t.field); t.clean && n > 0 && t.field[n-1] == '\r' {
-		t.field = t.field[:n-1]
-	}
-	t.endCell()
-	if t.wide == 0 {
-		t.wide = t.row
-	} else {
-		if t.row != t.wide {
-			if t.odd++; t.odd == 1 {
-				t.oddRow, t.oddLine, t.oddSize = t.rows, t.start, t.row
-			}
-		}
-		t.rows++
-		t.files.End()
-	}
-	t.state, t.row, t.empty = cellStart, 0, true
-}
-
-func (t *table) endCell() {
-	switch i := t.row; {
-	case i >= columnsMost:
-	case t.wide == 0:
-		name := string(bytes.TrimSpace(t.field))
-		t.columns = append(t.columns, &column{name: name, place: digest.ColumnPlace(name)})
-	case i < len(t.columns):
-		t.cell(t.columns[i], bytes.TrimSpace(t.field))
-	}
-	t.row++
-	t.field, t.clean = t.field[:0], true
+	t.rows++
+	t.files.End()
+	return true
 }
 
 // cell adds a value to the statistics of a column.
-func (t *table) cell(c *column, b []byte) {
+func (t *tableSummary) cell(c *column, b []byte) {
 	switch {
 	case len(b) == 0:
 		c.nulls++
@@ -234,7 +111,7 @@ func (t *table) cell(c *column, b []byte) {
 	t.values++
 }
 
-func (t *table) addNumber(c *column, b []byte) {
+func (t *tableSummary) addNumber(c *column, b []byte) {
 	v := parseNumber(b)
 	if c.number == nil {
 		c.number = &numbers{}
@@ -263,21 +140,12 @@ func isCellNumber(b []byte) bool {
 	return len(b) <= 32 && (b[0] == '-' || b[0]-'0' <= 9) && json.Valid(b)
 }
 
-func (t *table) Finish(s *digest.Summary) {
-	inside := t.state == cellQuoted
-	t.endRow()
+func (t *tableSummary) Finish(s *digest.Summary) {
+	t.scan.End()
 	s.Records = t.rows
 	s.Total = []string{content.Plural(t.rows, "row", "rows") + ", " + content.Plural(int64(t.wide), "column", "columns")}
-	if inside {
-		s.Says = append(
-			s.Says,
-			"breaks off inside a quoted cell that begins at line "+digest.Number(t.opened)+", in record "+digest.Number(t.rows-1),
-		)
-	}
-	if t.odd > 0 {
-		s.Says = append(s.Says, content.Plural(t.odd, "row has", "rows have")+" not "+content.Plural(int64(t.wide), "cell", "cells")+
-			": first record "+digest.Number(t.oddRow)+" (line "+digest.Number(t.oddLine)+") with "+digest.Number(int64(t.oddSize)))
-	}
+	s.Damage = t.scan.Damage().Notes()
+	s.Says = append(s.Says, s.Damage...)
 	if t.wide > columnsMost {
 		s.Says = append(s.Says, "only the first "+digest.Number(columnsMost)+" columns are described")
 	}
@@ -320,7 +188,7 @@ func (t *table) Finish(s *digest.Summary) {
 
 // numberLines returns a line per numeric column: minimum, maximum with their records, and mean. Columns whose numbers
 // only rise, such as a key or a time, are omitted.
-func (t *table) numberLines() []string {
+func (t *tableSummary) numberLines() []string {
 	var out []string
 	for _, c := range t.columns {
 		n := c.number

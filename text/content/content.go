@@ -1,10 +1,12 @@
-// Package content decodes text, scans JSON, finds rows of tables, hunks of diffs and values at JSON Pointers, and makes
+// Package content decodes text, scans JSON, finds hunks of diffs and values at JSON Pointers, and makes
 // hidden characters visible.
 //
 // [Scanner] reads JSON of any size for all packages but documents/continuation, whose parser stops within a value and
 // continues with the next part. encoding/json's token decoder holds a whole token in memory: a string of 1 GB would
 // need 1 GB.
 package content
+
+import "strings"
 
 // Kind is the name of a text's format; the same name is used on the wire. kinds has a descriptor per kind.
 type Kind string
@@ -21,3 +23,8 @@ const (
 	Text     Kind = "text"
 	Binary   Kind = "binary"
 )
+
+// Damaged says that a text was read although it is damaged. An answer that rests on it must show the notes.
+type Damaged struct{ Notes []string }
+
+func (d *Damaged) Error() string { return strings.Join(d.Notes, "; ") }

@@ -3,7 +3,6 @@ package content
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,13 +82,6 @@ func TestRecords(t *testing.T) {
 			"[0]", "[1]", "[2]", "[3]",
 		}, "a line begins inside an object at byte 14"},
 		{"ndjson, over lines and broken", NDJSON, "{\n\"a\":1\n}\n[1 2]\n[3]\n", []string{"{\n\"a\":1\n}"}, "invalid character '2' after a value in an array, where ',' or ']' must stand at byte 13"},
-		{"csv", Table, "id,name\n1,ann\n2,\"b,\r\nob\"\r\n\n3,\"say \"\"hi\"\"\"\n", []string{
-			"1,ann", "2,\"b,\r\nob\"", `3,"say ""hi"""`,
-		}, ""},
-		{"csv, no final newline", Table, "a;b\n1;2\n3;4", []string{"1;2", "3;4"}, ""},
-		{"csv, only a header", Table, "a,b\n", nil, ""},
-		{"csv, a quote inside a field is text", Table, "a,b\n5\" disk,1\n6,2\n", []string{"5\" disk,1", "6,2"}, ""},
-		{"tsv, quotes are text", Table, "a\tb\n\"x\t1\ny\t2\n", []string{"\"x\t1", "y\t2"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := recordsOf(t, tt.kind, tt.text)
@@ -193,72 +185,6 @@ func (l *letters) Read(p []byte) (int, error) {
 	}
 	l.n -= int64(n)
 	return n, nil
-}
-
-func TestRowsAgreeWithEncodingCSV(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		comma := rapid.SampledFrom([]rune{',', ';'}).Draw(t, "comma")
-		columns := rapid.IntRange(1, 4).Draw(t, "columns")
-		if columns == 1 {
-			comma = ',' // no delimiter can be seen
-		}
-		cell := rapid.StringOf(rapid.SampledFrom([]rune("ab,;\"\n\r \t世")))
-		var b bytes.Buffer
-		w := csv.NewWriter(&b)
-		w.Comma = comma
-		w.UseCRLF = rapid.Bool().Draw(t, "crlf")
-		header := []string{"h1", "h2", "h3", "h4"}[:columns]
-		if err := w.Write(header); err != nil {
-			t.Fatal(err)
-		}
-		var want [][]string
-		for range rapid.IntRange(0, 8).Draw(t, "rows") {
-			row := make([]string, columns)
-			for i := range row {
-				row[i] = cell.Draw(t, "cell")
-			}
-			if err := w.Write(row); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.Flush()
-		text := b.String()
-		r := csv.NewReader(strings.NewReader(text))
-		r.Comma = comma
-		want, err := r.ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got [][]string
-		err = readRecords(context.Background(), strings.NewReader(text), Table, func(_ int64, at Span) bool {
-			one := csv.NewReader(strings.NewReader(text[at.Start:at.End]))
-			one.Comma = comma
-			row, err := one.Read()
-			if err != nil {
-				t.Fatalf("%q: row %q: %v", text, text[at.Start:at.End], err)
-			}
-			got = append(got, row)
-			return true
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(want[1:]) != len(got) || len(got) > 0 && !cmp.Equal(want[1:], got) {
-			t.Fatalf("%q:\n%s", text, cmp.Diff(want[1:], got))
-		}
-	})
-}
-
-func TestStrayQuoteEndsWithItsLine(t *testing.T) {
-	text := "a,b\n\"x,1\n" + strings.Repeat("y,2\n", MaxQuoted/2) + "z,3\n"
-	last, n := "", 0
-	err := readRecords(context.Background(), strings.NewReader(text), Table, func(_ int64, at Span) bool {
-		last, n = text[at.Start:at.End], n+1
-		return true
-	})
-	if err != nil || last != "z,3" {
-		t.Errorf("%v; the last of %d rows has %d bytes", err, n, len(last))
-	}
 }
 
 const merge = `diff --cc a.txt
@@ -373,14 +299,6 @@ func TestHunksAgreeWithGit(t *testing.T) {
 	}
 }
 
-func TestHeader(t *testing.T) {
-	text := "\"a\nb\",c\r\n1,2\n"
-	at, err := Header(context.Background(), strings.NewReader(text))
-	if err != nil || text[at.Start:at.End] != "\"a\nb\",c" {
-		t.Errorf("%v %v", at, err)
-	}
-}
-
 // Every element, found in one pass, decodes to what encoding/json makes of it.
 func TestRecordsAgreeWithEncodingJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -417,12 +335,11 @@ var keys = rapid.StringOf(rapid.SampledFrom([]rune("ab~/\"\\\n 世\u202e😀0"))
 func BenchmarkRecords(b *testing.B) {
 	text := sampleJSON()
 	lines := bytes.ReplaceAll(bytes.Trim(text, "[]\n "), []byte("},\n"), []byte("}\n"))
-	table := []byte("id,name,text\n" + strings.Repeat("12345,\"a name, quoted\",some text that is not\n", 1<<20/43))
 	for _, bb := range []struct {
 		name string
 		kind Kind
 		text []byte
-	}{{"json", JSON, text}, {"ndjson", NDJSON, lines}, {"csv", Table, table}} {
+	}{{"json", JSON, text}, {"ndjson", NDJSON, lines}} {
 		b.Run(bb.name, func(b *testing.B) {
 			b.SetBytes(int64(len(bb.text)))
 			b.ReportAllocs()
@@ -462,8 +379,6 @@ func readRecords(ctx context.Context, r io.Reader, k Kind, visit func(index int6
 		return Values(ctx, r, visit)
 	case NDJSON:
 		return LineValues(ctx, r, visit)
-	case Diff:
-		return Hunks(ctx, r, visit)
 	}
-	return Rows(ctx, r, func(row int64, at Span) bool { return row == 0 || visit(row-1, at) })
+	return Hunks(ctx, r, visit)
 }

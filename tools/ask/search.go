@@ -3,6 +3,7 @@ package ask
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -391,7 +392,9 @@ func (q *question) countBy(r *Result, named []*file, by string) {
 		}
 		var n int64
 		err := kinds.Records(q.ctx, bytes.NewReader(body), kind, func(int64, content.Span) bool { n++; return true })
-		if err != nil {
+		if d, ok := errors.AsType[*content.Damaged](err); ok {
+			q.note("%s is damaged: %s", f.Name(), strings.Join(d.Notes, "; "))
+		} else if err != nil {
 			q.note("%s is damaged, its records are counted up to there: %v", f.Name(), err)
 		}
 		total += n

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/table"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -29,7 +30,14 @@ func (s *slicer) showRecords(r sliceRange) error {
 	name := s.src.Kind()
 	l := recordList{name: s.src.Name, end: s.src.Size}
 	l.each = func(visit func(int64, content.Span) bool) error {
-		return kinds.Records(s.ctx, s.text.reader(0), name, visit)
+		err := kinds.Records(s.ctx, s.text.reader(0), name, visit)
+		if d, ok := errors.AsType[*content.Damaged](err); ok {
+			for _, note := range d.Notes {
+				s.out.Note(s.src.Name + ": " + note)
+			}
+			return nil
+		}
+		return err
 	}
 	l.call = func(r sliceRange) tools.Call { return s.call("records", r) }
 	l.whole = func(i int64, row textRow) tools.Call {
@@ -197,7 +205,7 @@ func (p *recordPage) showRecord(i int64, at content.Span) error {
 
 // withHeader returns the row with the header line of the table above it.
 func (p *recordPage) withHeader(row []byte) ([]byte, error) {
-	at, err := content.Header(p.s.ctx, newSourceText(p.s.ctx, p.s.src, p.s.out).reader(0))
+	at, err := table.Header(p.s.ctx, newSourceText(p.s.ctx, p.s.src, p.s.out).reader(0))
 	if err != nil {
 		return nil, err
 	}

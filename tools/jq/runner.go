@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -41,6 +43,60 @@ type text struct {
 	size  int64 // bytes of the source
 	open  func() (io.Reader, error)
 	input engine.WorkerInput
+	said  *remarks // of its records; nil if the filter reads the text itself
+}
+
+// remarks collects what the writers of a text's objects say of it.
+type remarks struct {
+	mu    sync.Mutex
+	open  []*io.PipeReader
+	notes []string
+	whole bool // the notes are of a writer that read the whole text
+	wg    sync.WaitGroup
+}
+
+// start runs a writer of objects in a goroutine. It ends with ctx, or with end.
+func (r *remarks) start(ctx context.Context, write objects, from io.Reader) io.Reader {
+	pipe, w := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
+	r.mu.Lock()
+	r.open = append(r.open, pipe)
+	r.mu.Unlock()
+	r.wg.Go(func() {
+		b := bufio.NewWriterSize(w, 64<<10)
+		err := write(ctx, from, b)
+		if d, ok := errors.AsType[*content.Damaged](err); ok {
+			whole := err == error(d)
+			r.mu.Lock()
+			if whole || !r.whole {
+				r.notes, r.whole = d.Notes, whole
+			}
+			if r.mu.Unlock(); whole {
+				err = nil
+			}
+		}
+		if err == nil {
+			err = b.Flush()
+		}
+		_ = w.CloseWithError(err)
+	})
+	return pipe
+}
+
+// end stops the writers that still run, waits for them, and shows what they said.
+func (r *remarks) end(name string, out tools.Output) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	for _, p := range r.open {
+		_ = p.Close()
+	}
+	r.mu.Unlock()
+	r.wg.Wait()
+	for _, note := range r.notes {
+		out.Note(name + ": " + note)
+	}
 }
 
 // textOf returns the text of a source. Its goroutine exits when ctx is done.
@@ -49,8 +105,19 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 	if err != nil {
 		return text{}, err
 	}
-	open := opener(ctx, src, write)
-	return text{src.Name, src.Size, open, inputOf(src, open, write == nil)}, nil
+	var said *remarks
+	open := src.Text
+	if write != nil {
+		said = &remarks{}
+		open = func() (io.Reader, error) {
+			t, err := src.Text()
+			if err != nil {
+				return nil, err
+			}
+			return said.start(ctx, write, t), nil
+		}
+	}
+	return text{src.Name, src.Size, open, inputOf(src, open, write == nil), said}, nil
 }
 
 // badFilter is the error of a filter that does not compile.
@@ -60,6 +127,7 @@ func (e badFilter) Unwrap() error { return e.error }
 
 // runText runs the filter of the call on a text and shows the results after the first offset ones.
 func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o engine.Outcome, err error) {
+	defer t.said.end(t.name, g.out)
 	a := g.args
 	j := engine.Job{
 		Name: t.name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text,
@@ -147,28 +215,3 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 
 // objects writes the records of a text as JSON objects, one a line.
 type objects func(ctx context.Context, r io.Reader, w io.Writer) error
-
-// opener returns a function that opens the text for the filter: the source's own, or its records as objects, one a
-// line. Its goroutine exits when ctx is done.
-func opener(ctx context.Context, src *source.Source, write objects) func() (io.Reader, error) {
-	if write == nil {
-		return src.Text
-	}
-	return func() (io.Reader, error) {
-		t, err := src.Text()
-		if err != nil {
-			return nil, err
-		}
-		r, w := io.Pipe()
-		context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
-		go func() {
-			b := bufio.NewWriterSize(w, 64<<10)
-			err := write(ctx, t, b)
-			if err == nil {
-				err = b.Flush()
-			}
-			_ = w.CloseWithError(err)
-		}()
-		return r, nil
-	}
-}

@@ -183,6 +183,9 @@ func (r runner) runTogether(ctx, work context.Context, names []string, g *page, 
 	all := text{name: last.name, size: g.size, open: func() (io.Reader, error) { return concatenated(texts) }}
 	all.input = engine.WorkerInput{Open: all.open, Small: all.size <= smallText}
 	o, err := r.runText(work, all, g, g.args.Offset)
+	for _, t := range texts {
+		t.said.end(t.name, g.out)
+	}
 	if err != nil && errors.As(err, new(badFilter)) {
 		return err
 	}

@@ -1,0 +1,64 @@
+package table
+
+import (
+	"fmt"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// Damage is what was found in a table that is not as it should be. Records are rows after the header, from 0; lines are
+// counted from 1.
+type Damage struct {
+	Width int // cells of the header
+
+	Odd               int64 // rows of which the number of cells is another one
+	OddRow, OddLine   int64 // the first of them
+	OddCells          int
+	Unclosed          int64 // cells whose quote is not closed: they were ended with their line, or after MaxQuoted bytes
+	UnclosedLine      int64 // of the first of them
+	Inside            bool  // the text breaks off inside a quoted cell
+	lastRow, lastLine int64
+}
+
+func (d *Damage) row(r *Row) {
+	d.lastRow, d.lastLine = r.Index-1, r.Line
+	switch {
+	case r.Index == 0:
+		d.Width = r.N
+	case r.N != d.Width:
+		if d.Odd++; d.Odd == 1 {
+			d.OddRow, d.OddLine, d.OddCells = r.Index-1, r.Line, r.N
+		}
+	}
+}
+
+func (d *Damage) unclosed(line int64) {
+	if d.Unclosed++; d.Unclosed == 1 {
+		d.UnclosedLine = line
+	}
+}
+
+// Notes returns a line for each kind of damage.
+func (d Damage) Notes() (notes []string) {
+	if d.Inside {
+		notes = append(notes, fmt.Sprintf("breaks off inside a quoted cell, in record %d (line %d)", d.lastRow, d.lastLine))
+	}
+	if d.Unclosed > 0 {
+		notes = append(notes, fmt.Sprintf("%s not closed: the first opens a cell in line %d, which was ended with the line",
+			content.Plural(d.Unclosed, "quote is", "quotes are"), d.UnclosedLine))
+	}
+	if d.Odd > 0 {
+		notes = append(notes, fmt.Sprintf("%s not %s: first record %d (line %d) with %d",
+			content.Plural(d.Odd, "row has", "rows have"), content.Plural(int64(d.Width), "cell", "cells"), d.OddRow, d.OddLine,
+			d.OddCells))
+	}
+	return notes
+}
+
+// err returns a [*content.Damaged] with the notes, nil if there are none.
+func (d Damage) err() error {
+	if notes := d.Notes(); len(notes) > 0 {
+		return &content.Damaged{Notes: notes}
+	}
+	return nil
+}

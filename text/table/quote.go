@@ -1,0 +1,206 @@
+package table
+
+import "bytes"
+
+const (
+	// MaxQuoted is the maximum length of a quoted cell, in bytes. A longer one ends with its line, so that a stray
+	// quote does not swallow the rest of the table.
+	MaxQuoted = 1 << 20
+
+	maxBlanks = 64 // before or after a quoted text
+	rowsAfter = 5  // lines that show whether rows follow a quote that is not closed
+)
+
+// quoteIs is what a quote at the begin of a cell is.
+type quoteIs uint8
+
+const (
+	literal  quoteIs = iota // a character
+	quoted                  // the first of two around the cell
+	loose                   // the same, with text after the second
+	unclosed                // the first of a cell that ends with its line
+	open                    // the first of a cell at whose end the text breaks off
+)
+
+// quote is the verdict on a quote at the begin of a cell.
+type quote struct {
+	is   quoteIs
+	end  int // of the quoted text
+	next int // what follows it: a delimiter, the line's end, or more of the cell
+}
+
+// wait is what a decision needs that was put off, so that many short blocks are not looked through again and again.
+type wait struct {
+	char byte // it comes again when a block has this; 0: any block
+	size int  // or when so many bytes have arrived
+	from int  // bytes of the cell, from its quote, in which no quote ends it
+}
+
+func (w wait) has(p []byte) bool { return w.char == 0 || bytes.IndexByte(p, w.char) >= 0 }
+
+// look decides what the quote at the begin of p is. It is not known as long as the text goes on and the cell's end, or
+// the line after it, has not arrived.
+//
+// A cell that spans lines may be one that nobody closed: then the next quote is the first of another cell, or the
+// lines, taken alone, have as many cells as the header. Where the delimiter is a tab most programs do not quote, so
+// that a quote is a character unless it opens and closes a cell.
+func (s *Scanner) look(p []byte, final bool) (q quote, known bool) {
+	w := s.wait
+	s.wait = wait{}
+	tabs := s.Delimiter == '\t'
+	end, from := closingQuote(p[:min(len(p), MaxQuoted+1)], max(w.from, 1))
+	if end < 0 {
+		if !final && len(p) < MaxQuoted {
+			s.wait = wait{'"', maxBlanks + MaxQuoted, from}
+			return q, false
+		}
+		return s.lookUnclosed(p, final), true
+	}
+	next := end + 1
+	for next < len(p) && next < end+maxBlanks && p[next] == ' ' {
+		next++
+	}
+	if next == len(p) && !final {
+		s.wait.from = from
+		return q, false
+	}
+	closed := next == len(p) || p[next] == s.Delimiter || p[next] == '\n' || p[next] == '\r'
+	lines := bytes.IndexByte(p[:end], s.lineByte()) >= 0
+	switch {
+	case closed && (!lines || !tabs):
+		return quote{quoted, end, next}, true
+	case !lines && tabs:
+		return q, true
+	case !lines:
+		return quote{loose, end, end + 1}, true
+	}
+	rows, known := s.areRows(p, end, final)
+	switch {
+	case !known:
+		s.wait = wait{s.lineByte(), 2*MaxQuoted + maxBlanks, from}
+		return q, false
+	case tabs && closed && !(rows && s.fillsRow(p)):
+		return quote{quoted, end, next}, true
+	case tabs:
+		return q, true
+	case rows || s.opensCell(p[:end]):
+		end = bytes.IndexByte(p, s.lineByte())
+		return quote{unclosed, withoutCR(p, end), end}, true
+	}
+	return quote{loose, end, end + 1}, true
+}
+
+// closingQuote returns the offset of the first quote of p from an offset on that is not one of a pair; -1 if there is
+// none. The search may go on at next when p has more bytes.
+func closingQuote(p []byte, from int) (at, next int) {
+	for i := from; ; i += 2 {
+		n := bytes.IndexByte(p[min(i, len(p)):], '"')
+		if n < 0 {
+			return -1, max(i, len(p))
+		}
+		if i += n; i+1 >= len(p) || p[i+1] != '"' {
+			return i, i
+		}
+	}
+}
+
+// lookUnclosed decides what a quote is that is never closed: if rows follow, its cell ends with the line.
+func (s *Scanner) lookUnclosed(p []byte, final bool) quote {
+	line := bytes.IndexByte(p, s.lineByte())
+	limit := min(len(p), MaxQuoted)
+	switch {
+	case s.Delimiter == '\t':
+		return quote{}
+	case line >= 0 && s.rowsFollow(p[line+1:], final):
+		return quote{unclosed, withoutCR(p, line), line}
+	case final && limit == len(p):
+		return quote{open, limit, limit}
+	}
+	return quote{unclosed, limit, limit}
+}
+
+// withoutCR returns the end of the text in a line that ends at an offset.
+func withoutCR(p []byte, end int) int {
+	if end > 1 && p[end-1] == '\r' {
+		return end - 1
+	}
+	return end
+}
+
+// rowsFollow reports whether the first lines of p have as many cells as the header.
+func (s *Scanner) rowsFollow(p []byte, final bool) bool {
+	n := 0
+	for n < rowsAfter && len(p) > 0 {
+		end := bytes.IndexByte(p, s.lineByte())
+		if end < 0 && !final {
+			break
+		}
+		if end < 0 {
+			end = len(p)
+		}
+		if s.cellsOf(p[:end]) != s.damage.Width {
+			return false
+		}
+		n++
+		p = p[min(end+1, len(p)):]
+	}
+	return n > 0 && s.damage.Width > 1
+}
+
+// areRows reports whether the lines of p after the first, up to the one with the byte at through, have as many cells as
+// the header.
+func (s *Scanner) areRows(p []byte, through int, final bool) (rows, known bool) {
+	if s.damage.Width < 2 {
+		return false, true
+	}
+	for at := bytes.IndexByte(p, s.lineByte()) + 1; at <= through; {
+		end := bytes.IndexByte(p[at:], s.lineByte())
+		if end < 0 && !final && len(p) < 2*MaxQuoted {
+			return false, false
+		}
+		if end < 0 {
+			end = len(p) - at
+		}
+		if s.cellsOf(p[at:at+end]) != s.damage.Width {
+			return false, true
+		}
+		at += end + 1
+	}
+	return true, true
+}
+
+// fillsRow reports whether the line at the begin of p, from a cell on, makes the row as long as the header.
+func (s *Scanner) fillsRow(p []byte) bool {
+	line := p[:bytes.IndexByte(p, s.lineByte())]
+	return s.row.N+1+bytes.Count(line, []byte{s.Delimiter}) == s.damage.Width
+}
+
+// opensCell reports whether a quote after p would be the first of a cell.
+func (s *Scanner) opensCell(p []byte) bool {
+	p = bytes.TrimRight(p, " ")
+	last := p[len(p)-1]
+	return last == s.Delimiter || last == s.lineByte()
+}
+
+// cellsOf returns the number of cells in a line.
+func (s *Scanner) cellsOf(line []byte) int {
+	if s.Delimiter == '\t' {
+		return bytes.Count(line, []byte{'\t'}) + 1
+	}
+	n, begin := 1, true
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == s.Delimiter:
+			n++
+			begin = true
+		case c == '"' && begin:
+			if end, _ := closingQuote(line[i:], 1); end > 0 {
+				i += end
+			}
+			begin = false
+		case c != ' ':
+			begin = false
+		}
+	}
+	return n
+}

@@ -1,0 +1,100 @@
+// Package table splits tables into rows and cells: CSV and its relatives, with a tab, comma, semicolon or | between
+// cells. Everything that reads a table reads it by this package, so that a receipt, a filter and a slice agree.
+//
+// It reads RFC 4180, and what programs write beside it: lines that end in CR alone, a first line "sep=;", blanks before
+// a quoted cell and text after it, and a quote that nobody closed. [Damage] says what was not as it should be.
+package table
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// HeadSize is how many bytes of a text, if there are so many, [DialectOf] needs.
+const HeadSize = 64 << 10
+
+// Dialect is how a table is written.
+type Dialect struct {
+	Delimiter byte
+	CR        bool // lines end in CR alone
+	Skip      int  // bytes of a first line "sep=;", which names the delimiter
+}
+
+// DialectOf returns the dialect of a table that begins with head. The delimiter is the most frequent of tab, semicolon,
+// | and comma outside quotes in the first row; a comma is the default.
+func DialectOf(head []byte) Dialect {
+	mark := len(head) - len(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))
+	text := head[mark:]
+	d := Dialect{Delimiter: ','}
+	if end := lineEnd(text); end == len("sep=;") && bytes.EqualFold(text[:4], []byte("sep=")) {
+		d.Delimiter = text[4]
+		if end = min(end+1, len(text)); end < len(text) && text[end-1] == '\r' && text[end] == '\n' {
+			end++
+		}
+		d.Skip, text = mark+end, text[end:]
+	}
+	d.CR = bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') >= 0
+	if d.Skip > 0 {
+		return d
+	}
+	most := 1
+	for _, c := range []byte("\t;|,") {
+		n := 0
+		s := New(Dialect{Delimiter: c, CR: d.CR}, func(r *Row) bool { n = r.N; return false })
+		if s.MaxCell = -1; s.Write(text) {
+			s.End()
+		}
+		if n > most || n == most && c == ',' {
+			d.Delimiter, most = c, n
+		}
+	}
+	return d
+}
+
+// lineEnd returns the offset of the first CR or LF; the length of p if there is none.
+func lineEnd(p []byte) int {
+	if i := bytes.IndexAny(p, "\r\n"); i >= 0 {
+		return i
+	}
+	return len(p)
+}
+
+// Header returns the range of the header: the first row.
+func Header(ctx context.Context, r io.Reader) (header content.Span, err error) {
+	err = Rows(ctx, r, func(row *Row) bool { header = row.At; return false })
+	if errors.As(err, new(*content.Damaged)) {
+		err = nil
+	}
+	return header, err
+}
+
+// Rows visits the rows of a table, including the header, until visit returns false. They have no cells.
+// The error is that of [Read].
+func Rows(ctx context.Context, r io.Reader, visit func(*Row) bool) error {
+	return Read(ctx, r, Limits{MaxCell: -1}, visit)
+}
+
+// Read visits the rows of a table, including the header, until visit returns false. If the rows up to there are
+// damaged, the error is a [*content.Damaged].
+func Read(ctx context.Context, r io.Reader, l Limits, visit func(*Row) bool) error {
+	buf := make([]byte, HeadSize)
+	n, err := io.ReadFull(r, buf)
+	s := New(DialectOf(buf[:n]), visit)
+	for s.Limits = l; ; n, err = r.Read(buf) {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !s.Write(buf[:n]):
+			return s.damage.err()
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			s.End()
+			return s.damage.err()
+		case err != nil:
+			return err
+		}
+	}
+}

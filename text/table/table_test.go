@@ -1,0 +1,236 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// read returns the cells of all rows, joined by _, and what is damaged.
+func read(t interface{ Fatal(...any) }, r io.Reader) (rows, damage []string) {
+	err := Read(context.Background(), r, Limits{}, func(r *Row) bool {
+		rows = append(rows, string(bytes.Join(r.Cells, []byte("_"))))
+		return true
+	})
+	if d, ok := errors.AsType[*content.Damaged](err); ok {
+		return rows, d.Notes
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows, nil
+}
+
+func TestRows(t *testing.T) {
+	const unclosed = "1 quote is not closed: the first opens a cell in line 2, which was ended with the line"
+	for name, c := range map[string]struct {
+		text   string
+		want   string // rows, one a line, after the header
+		damage string
+	}{
+		"plain": {
+			"id,name\n1,ann\n2,\"b,\r\nob\"\r\n\n3,\"say \"\"hi\"\"\"\n",
+			"1_ann|2_b,\r\nob|3_say \"hi\"",
+			"",
+		},
+		"no final line end":       {"a;b\n1;2\n3;4", "1_2|3_4", ""},
+		"only a header":           {"a,b\n", "", ""},
+		"a quote inside a cell":   {"a,b\n5\" disk,1\n6,2\n", "5\" disk_1|6_2", ""},
+		"tabs, a quote is a char": {"a\tb\n\"x\t1\ny\t2\n", "\"x_1|y_2", ""},
+		"tabs, a quoted begin":    {"a\tb\n\"Best of\" volume\t1\ny\t2\n", "\"Best of\" volume_1|y_2", ""},
+		"tabs, a whole cell":      {"a\tb\n\"x\"\t1\n", "x_1", ""},
+		"tabs, a line break":      {"a\tb\tc\n\"x\ny\"\t1\t2\n3\t4\t5\n", "x\ny_1_2|3_4_5", ""},
+		"tabs, two cells of rows": {"a\tb\n\"x\t1\ny\"\t2\n", "\"x_1|y\"_2", ""},
+		"text after a quote": {
+			"Name,City,Year\n\"Roe, Ann\"x,Bern,1971\n\"Poe, B\",Ulm,1980\n",
+			"Roe, Annx_Bern_1971|Poe, B_Ulm_1980",
+			"",
+		},
+		"blanks after a quote": {
+			"a,b,c\n0,\"x, large\" ,1\n1,\"y, large\",2\n",
+			"0_x, large_1|1_y, large_2",
+			"",
+		},
+		"blanks before a quote": {"a,b\n0, \"a, b\"\n1, \"c\"\n", "0_a, b|1_c", ""},
+		"CR alone":              {"a,b\r1,2\r3,\"4\r5\"\r", "1_2|3_4\r5", ""},
+		"sep":                   {"sep=;\na;b,c\n1;2\n", "1_2", ""},
+		"sep, CR LF":            {"SEP=|\r\na|b\r\n1|2\r\n", "1_2", ""},
+		"pipes":                 {"a|b|c\n1|\"2|3\"|4\n", "1_2|3_4", ""},
+		"mark":                  {"\xef\xbb\xbfa;b\n1;2\n", "1_2", ""},
+		"unclosed, rows follow": {
+			"a,b,c\n1,\"x,2\n3,4,5\n6,7,8\n",
+			"1_x,2|3_4_5|6_7_8",
+			unclosed + "; 1 row has not 3 cells: first record 0 (line 2) with 2",
+		},
+		"unclosed, at the end":      {"a,b\r\n1,\"x\r\n3,4\r\n", "1_x|3_4", unclosed},
+		"unclosed, a quote follows": {"a,b,c\n1,2,\"x\n3,\"y, z\",5\n", "1_2_x|3_y, z_5", unclosed},
+		"cut inside": {
+			"a,b,c\n1,2,3\n4,\"long\ntext",
+			"1_2_3|4_long\ntext",
+			"breaks off inside a quoted cell, in record 1 (line 3); 1 row has not 3 cells: first record 1 (line 3) with 2",
+		},
+		"lines like rows in quotes": {"a,b\n1,\"x\ny, z\"\n2,3\n", "1_x\ny, z|2_3", ""},
+		"odd rows": {
+			"a,b\n1\n2,3,4\n",
+			"1|2_3_4",
+			"2 rows have not 2 cells: first record 0 (line 2) with 1",
+		},
+		"empty":       {"", "", ""},
+		"empty lines": {"\r\n\na,b\n\n1,2\n\r\n", "1_2", ""},
+	} {
+		rows, damage := read(t, strings.NewReader(c.text))
+		if got := strings.Join(rows[min(1, len(rows)):], "|"); got != c.want || strings.Join(damage, "; ") != c.damage {
+			t.Errorf("%s: %q, %q", name, got, damage)
+		}
+	}
+}
+
+// TestWritten reads what a writer wrote, in each dialect: four delimiters, three line ends, and quotes where they are
+// needed or around all cells.
+func TestWritten(t *testing.T) {
+	for _, delimiter := range []byte(",;\t|") {
+		for _, end := range []string{"\n", "\r\n", "\r"} {
+			for _, always := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%q %q %t", delimiter, end, always), func(t *testing.T) {
+					rapid.Check(t, func(t *rapid.T) { written(t, delimiter, end, always) })
+				})
+			}
+		}
+	}
+}
+
+func written(t *rapid.T, delimiter byte, end string, always bool) {
+	chars := "ab\" 0189.-é中,;|"
+	if delimiter != '\t' {
+		chars += "\t\n"
+	} else if rapid.Bool().Draw(t, "breaks") { // a tab and a line break in one cell may look like rows
+		chars += "\n"
+	} else {
+		chars += "\t"
+	}
+	cell := rapid.StringOf(rapid.RuneFrom([]rune(chars)))
+	width := rapid.IntRange(2, 5).Draw(t, "width")
+	var in strings.Builder
+	var want []string
+	for n := range rapid.IntRange(1, 8).Draw(t, "rows") {
+		row := make([]string, width)
+		for i := range row {
+			if row[i] = fmt.Sprintf("c%d", i); n > 0 && i > 0 {
+				row[i] = cell.Draw(t, "cell")
+			}
+			quoted := always && delimiter != '\t' || strings.ContainsAny(row[i], "\"\r\n"+string(delimiter)) ||
+				strings.HasPrefix(row[i], " ")
+			if i > 0 {
+				in.WriteByte(delimiter)
+			}
+			if quoted {
+				in.WriteString(`"` + strings.ReplaceAll(strings.ReplaceAll(row[i], "\n", end), `"`, `""`) + `"`)
+			} else {
+				in.WriteString(row[i])
+			}
+			row[i] = strings.ReplaceAll(row[i], "\n", end)
+		}
+		in.WriteString(end)
+		want = append(want, strings.Join(row, "_"))
+	}
+	got, damage := read(t, strings.NewReader(in.String()))
+	if !slices.Equal(got, want) || damage != nil {
+		t.Fatalf("%q\n%q, want\n%q\n%q", in.String(), got, want, damage)
+	}
+}
+
+// TestAgreesWithEncodingCSV compares with the standard library, which reads commas and semicolons.
+func TestAgreesWithEncodingCSV(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b bytes.Buffer
+		w := csv.NewWriter(&b)
+		w.UseCRLF = rapid.Bool().Draw(t, "crlf")
+		_ = w.Write([]string{"a", "b", "c", "d"})
+		cell := rapid.StringOf(rapid.RuneFrom([]rune("ab\",;\n ")))
+		for range rapid.IntRange(1, 6).Draw(t, "rows") {
+			_ = w.Write([]string{"x", cell.Draw(t, "cell"), cell.Draw(t, "cell"), "y,"})
+		}
+		w.Flush()
+		r := csv.NewReader(bytes.NewReader(b.Bytes()))
+		all, err := r.ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := read(t, bytes.NewReader(b.Bytes()))
+		for i, row := range all {
+			// The library turns CR LF in a cell into LF.
+			if want := strings.Join(row, "_"); i >= len(got) || strings.ReplaceAll(got[i], "\r\n", "\n") != want {
+				t.Fatalf("%q: row %d: %q, want %q", b.String(), i, got, want)
+			}
+		}
+	})
+}
+
+// FuzzRows has the rows of any text found in order, the same whatever pieces the text comes in, and every byte of a
+// cell in it.
+func FuzzRows(f *testing.F) {
+	for _, s := range []string{
+		"a,b\n\"1\n2\",3\r\n\r\n4,5", "a\tb\n1\t\"2\n", "a;b\n\"\"\"\";\n", "\"\n", "\xff,\x00\n\r\r\n", "sep=;\r\na;b",
+		"a,b\n1,\"x\n3,4\n",
+		"a|b\r1|\"2\"x\r", "a,b\n1,\"x\ny\"z,\"w\"\n", "a\tb\n\"x\t1\ny\"\t2\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		scan := func(in io.Reader) (all []string, damage string) {
+			last := int64(0)
+			err := Read(t.Context(), in, Limits{}, func(r *Row) bool {
+				if r.At.Start < last || r.At.End <= r.At.Start || r.At.End > int64(len(text)) || r.N != len(r.Cells) {
+					t.Errorf("row %d at %v, after %d of %d bytes", r.Index, r.At, last, len(text))
+				}
+				last = r.At.End
+				all = append(all, fmt.Sprintf("%v %d %q", r.At, r.Line, r.Cells))
+				return true
+			})
+			return all, fmt.Sprint(err)
+		}
+		whole, damage := scan(bytes.NewReader(text))
+		for name, in := range map[string]io.Reader{
+			"bytes": iotest.OneByteReader(bytes.NewReader(text)), "halves": iotest.HalfReader(bytes.NewReader(text)),
+		} {
+			if pieces, d := scan(in); !slices.Equal(whole, pieces) || d != damage {
+				t.Errorf("%v %s\nin %s %v %s", whole, damage, name, pieces, d)
+			}
+		}
+		var few []string
+		err := Rows(t.Context(), bytes.NewReader(text), func(r *Row) bool {
+			few = append(few, fmt.Sprint(r.At, r.Line))
+			return true
+		})
+		if len(few) != len(whole) || fmt.Sprint(err) != damage {
+			t.Errorf("%d rows without cells, %d with; %v, %s", len(few), len(whole), err, damage)
+		}
+	})
+}
+
+func BenchmarkRows(b *testing.B) {
+	for name, row := range map[string]string{
+		"plain": "12345,a name,some text that is not\n", "quoted": "12345,\"a name, quoted\",some text that is not\n",
+	} {
+		text := []byte("id,name,text\n" + strings.Repeat(row, 1<<20/len(row)))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				if err := Read(b.Context(), bytes.NewReader(text), Limits{}, func(*Row) bool { return true }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
