@@ -83,6 +83,7 @@ func (s *lineScan) scanBlock(b []byte) error {
 
 // emitBlock counts the lines and matches of a block, and emits the matches and their context.
 func (s *lineScan) emitBlock(b []byte, h *hits) error {
+	s.out.totals.Letters = s.out.totals.Letters || h.letters
 	pos, emitted := 0, 0
 	for ; emitted < len(h.at) && !s.out.quiet; emitted++ {
 		at := h.at[emitted]

@@ -34,7 +34,8 @@ func compile(p Pattern) (*Matcher, error) {
 	if size > MaxProgram {
 		return nil, errTooLarge
 	}
-	m := &Matcher{instructions: size + 1, cr: namesCR(tree), sizes: defaultSizes, abandoned: new(atomic.Bool)}
+	m := &Matcher{instructions: size + 1, cr: namesCR(tree), ascii: !p.Literal && UsesASCII(p.Expr),
+		sizes: defaultSizes, abandoned: new(atomic.Bool)}
 	if !p.Multiline && hasNewlineLiteral(tree) {
 		return nil, fmt.Errorf("pattern: %w", ErrLineEnd)
 	}

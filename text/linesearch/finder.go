@@ -17,6 +17,7 @@ type finder struct {
 	literals literal.Finders
 	searcher literal.Searcher // finds needles with vectors; nil: use literals
 	w        *walker          // nil before the first call of walker, and if only regexp can be used
+	letters  bool             // see Totals.Letters
 	work     int              // work of regexp since the last context check, in instructions × bytes
 }
 
@@ -54,6 +55,10 @@ func (f *finder) walker() *walker {
 // find finds the matching lines of b, which consists of whole lines. The last line of the text may lack its newline.
 // find also counts all lines if the search for needles yields their number.
 func (f *finder) find(b []byte, h *hits) error {
+	if f.m.ascii && !f.letters {
+		f.letters = HasLetters(b)
+	}
+	h.letters = f.letters
 	whole := b[:lastNewline(b)+1]
 	if err := f.findWhole(whole, h); err != nil || len(whole) == len(b) {
 		return err

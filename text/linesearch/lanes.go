@@ -9,6 +9,8 @@ import (
 type hits struct {
 	at    []uint32 // the position of the last byte of each line, in order
 	lines int64    // number of all lines of the block; 0 if not counted
+
+	letters bool // see Totals.Letters
 }
 
 func (h *hits) add(at int) { h.at = append(h.at, uint32(at)) }

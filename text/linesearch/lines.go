@@ -72,6 +72,7 @@ type Totals struct {
 	Lines   int64 // lines searched, including a last line without line end
 	Matches int64
 	Bytes   int64 // number of bytes searched
+	Letters bool  // the pattern has \b, \w or \d, which do not know letters of what was searched; of a line, its first MiB
 	Short   bool  // only the first Bytes bytes of the text were searched, see [Matcher.Scan]
 }
 
@@ -92,6 +93,7 @@ type Matcher struct {
 	need        literal.Requirement
 	newSearcher func() literal.Searcher // makes searchers for the needles with vectors; nil if not possible
 
+	ascii      bool           // the pattern has classes for ASCII: see UsesASCII
 	cr         bool           // the pattern names \r, so \r is text; otherwise \r\n is a line end
 	multi      bool           // matches may span lines
 	rest, tail *regexp.Regexp // with multi: see compileMultiline

@@ -223,6 +223,10 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 				d,
 			)
 		}
+		if gotTotals.Letters && (p.Literal || !UsesASCII(p.Expr) || !HasLetters([]byte(text))) {
+			t.Fatalf("%s: pattern %+v text %q: letters", c.name, p, text)
+		}
+		gotTotals.Letters = false // of what was searched: parts that cannot match need not be
 		if d := cmp.Diff(totals, gotTotals); d != "" {
 			t.Fatalf("%s: pattern %+v options %+v text %q: totals: -want +got\n%s", c.name, p, o, text, d)
 		}

@@ -78,6 +78,7 @@ func (s *lineScan) run() error {
 			s.buf = larger
 			continue
 		case whole == 0:
+			s.m.see(s.buf[:s.fill], &s.out.totals)
 			if err := s.scanLongLine(); err != nil {
 				return err
 			}

@@ -68,6 +68,7 @@ func (x *textScan) readText(r io.Reader) error {
 		x.win = x.win[:cut]
 		x.out.totals.Short = true
 	}
+	x.m.see(x.win, &x.out.totals)
 	x.size = int64(len(x.win))
 	x.src = bytes.NewReader(x.win)
 	x.plain = x.m.cr || !bytes.Contains(x.win, []byte("\r\n"))
@@ -415,6 +416,7 @@ func (x *textScan) load(pos int64) error {
 		x.size = pos // the text was truncated
 	}
 	x.win, x.off = x.buf[:n], pos
+	x.m.see(x.win, &x.out.totals)
 	x.literals.Reset()
 	return nil
 }

@@ -28,6 +28,8 @@ type page struct {
 	size   int64 // bytes of the text, for progress
 	memory int64 // bytes a worker may use, for the error
 
+	letters bool // that the filter does not know letters of a text was noted
+
 	next   int64           // number of the next result
 	shown  int64           // results shown
 	held   tools.RowBuffer // the parts of the current row

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
@@ -44,6 +45,8 @@ type text struct {
 	open  func() (io.Reader, error)
 	input engine.WorkerInput
 	said  *remarks // of its records; nil if the filter reads the text itself
+
+	source *source.Source // nil for several in a row
 }
 
 // remarks collects what the writers of a text's objects say of it.
@@ -117,7 +120,36 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 			return said.start(ctx, write, t), nil
 		}
 	}
-	return text{src.Name, src.Size, open, inputOf(src, open, write == nil), said}, nil
+	return text{src.Name, src.Size, open, inputOf(src, open, write == nil), said, src}, nil
+}
+
+// classes matches a class of a regular expression in a string of a filter: "\\b".
+var classes = content.Pattern(`\\\\[bBwWdD]`)
+
+// maxLetters is the maximum number of bytes of a text that are searched for letters.
+const maxLetters = 64 << 20
+
+// noteLetters notes that classes of the filter do not know letters of the text, if the filter has some.
+func (t text) noteLetters(ctx context.Context, g *page) {
+	if !classes().MatchString(g.args.Filter) || t.source == nil || g.letters {
+		return
+	}
+	r, err := t.source.Text()
+	if err != nil {
+		return // the run of the filter has said so
+	}
+	buf := make([]byte, 64<<10)
+	for from := io.LimitReader(decode.WithContext(ctx, r), maxLetters); ; {
+		n, err := io.ReadFull(from, buf)
+		if linesearch.HasLetters(buf[:n]) {
+			g.letters = true
+			g.out.Note(linesearch.LettersNote)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // badFilter is the error of a filter that does not compile.
@@ -128,6 +160,7 @@ func (e badFilter) Unwrap() error { return e.error }
 // runText runs the filter of the call on a text and shows the results after the first offset ones.
 func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o engine.Outcome, err error) {
 	defer t.said.end(t.name, g.out)
+	defer t.noteLetters(ctx, g)
 	a := g.args
 	j := engine.Job{
 		Name: t.name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text,

@@ -185,6 +185,7 @@ func (r runner) runTogether(ctx, work context.Context, names []string, g *page, 
 	o, err := r.runText(work, all, g, g.args.Offset)
 	for _, t := range texts {
 		t.said.end(t.name, g.out)
+		t.noteLetters(ctx, g)
 	}
 	if err != nil && errors.As(err, new(badFilter)) {
 		return err

@@ -42,6 +42,7 @@ type fileResult struct {
 	notUTF8    bool             // a line that is shown is not UTF-8
 	short      bool             // not searched to its end: linesearch.Totals.Short
 	keptInPart bool             // an observation that was kept in part
+	letters    bool             // linesearch.Totals.Letters
 	shrunk     bool             // the file became shorter during the search
 	document   *source.Document // whose text was searched
 	stored     content.Encoding

@@ -80,6 +80,9 @@ func (g *grepper) run(ctx context.Context) error {
 	if err != nil && !errors.Is(err, tools.ErrPageFull) {
 		return err
 	}
+	if totals.Letters {
+		g.out.Note(linesearch.LettersNote)
+	}
 	return g.reportTotals(totals.Matches, content.Plural(totals.Lines, "line", "lines"))
 }
 

@@ -60,6 +60,7 @@ func hasLongLines(ctx context.Context, src *source.Source) (bool, error) {
 type leafScan struct {
 	g     *grepper
 	ctx   context.Context
+	ascii bool // see linesearch.UsesASCII
 	quote bool // the pattern has a quote, so it may mean the JSON as written
 	buf   []byte
 	// matched is the text in which match found the pattern: the value, or the value with its keys; valid until the next.
@@ -67,6 +68,7 @@ type leafScan struct {
 
 	total, leaves int64
 	clipped       int64
+	letters       bool // see linesearch.Totals.Letters
 	err           error
 
 	held []leafMatch // the values that match, as long as they are not more than maxHeldMatches
@@ -114,7 +116,9 @@ func (s *leafScan) showMatches() error {
 // grepJSON shows `pointer: value` for each matching value. done is false if the caller must search lines instead: the
 // JSON is malformed, or only its lines match, across values.
 func (g *grepper) grepJSON(ctx context.Context) (done bool, err error) {
-	s := &leafScan{g: g, ctx: ctx, quote: strings.Contains(g.Pattern, `"`)}
+	s := &leafScan{
+		g: g, ctx: ctx, quote: strings.Contains(g.Pattern, `"`), ascii: !g.Literal && linesearch.UsesASCII(g.Pattern),
+	}
 	hold := s.holdMatch
 	if g.Show == "groups" {
 		hold = func(string, string, int, int) error {
@@ -147,6 +151,9 @@ func (g *grepper) grepJSON(ctx context.Context) (done bool, err error) {
 	}
 	if g.Context > 0 {
 		g.out.Note("context does not apply to JSON values")
+	}
+	if s.letters {
+		g.out.Note(linesearch.LettersNote)
 	}
 	if s.clipped > 0 {
 		g.out.Note(content.Plural(s.clipped, "value is", "values are") + " over 1 MiB: only the first 1 MiB was searched")
@@ -200,6 +207,7 @@ func (s *leafScan) scan(take func(pointer, value string, start, end int) error) 
 // without a quote, a key that is a number). start and end are bytes of the value.
 func (s *leafScan) match(l content.Leaf) (start, end int, ok bool, err error) {
 	value := l.Value
+	s.letters = s.letters || s.ascii && linesearch.HasLetters([]byte(value))
 	s.buf = append(appendKeys(s.buf[:0], l.Pointer), ": "...)
 	head := len(s.buf)
 	s.buf = append(s.buf, value...)

@@ -170,6 +170,7 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	if j.shrunk {
 		s.shrunk++
 	}
+	s.letters = s.letters || j.letters
 	if d := j.document; d != nil && len(d.Notes) > 0 {
 		if s.inPart++; s.firstPart == "" {
 			s.firstPart = t.name() + ": " + d.Notes[0]

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
@@ -67,6 +68,9 @@ func (s *searcher) reportTotals(ctx context.Context) {
 	}
 	if s.matches == 0 {
 		s.out.Note(s.explainNoMatch())
+	}
+	if s.letters {
+		s.out.Note(linesearch.LettersNote)
 	}
 	if s.window != nil {
 		s.out.Note("a line over 4 KiB is cut to the text around its match; " + s.continuationNote(ctx))

@@ -84,6 +84,7 @@ type searcher struct {
 	firstError   error // error of the first file that failed
 	keptInPart   int64 // observations that were kept in part
 	shrunk       int64 // files that became shorter meanwhile
+	letters      bool  // of some file: linesearch.Totals.Letters
 	notUTF8      int64 // files with lines shown that are not UTF-8
 	cutMultiline []string
 	matches      int64
