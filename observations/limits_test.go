@@ -17,6 +17,22 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
+// TestFreshOutlivesItsAge sets a maximum age of one second. An observation that was used within the last minute can
+// still be opened; one that was not has expired.
+func TestFreshOutlivesItsAge(t *testing.T) {
+	c := newClock()
+	s := open(t, Options{Now: c.now, MaxAge: time.Second})
+	o := keep(t, s, Provenance{Tool: "run"}, []byte("text"))
+	for range 3 { // each use counts
+		c.pass(freshFor - time.Second)
+		dataOf(t, s, Local, o.ID)
+	}
+	c.pass(freshFor)
+	if _, err := s.Open(Local, o.ID); !errors.Is(err, ErrExpired) {
+		t.Errorf("a minute after the last use: %v", err)
+	}
+}
+
 func TestAge(t *testing.T) {
 	c := newClock()
 	s := open(t, Options{Now: c.now})

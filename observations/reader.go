@@ -36,7 +36,7 @@ func (s *Store) Open(owner string, id ID) (*Reader, error) {
 	}
 	if !o.Pinned && s.now().Sub(o.Used) > s.maxAge { // no sweep has removed it yet
 		_ = s.lockedWithin(lockPatience, func(l *ledger) error {
-			if e := s.entryOf(o); s.isTooOld(e) {
+			if e := s.entryOf(o); s.isTooOld(e) && !s.isFresh(e) {
 				freed, _ := s.expire(l, e, whyAge)
 				l.Kept -= freed
 			}
