@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -33,20 +34,25 @@ func (s *scan) assigned(begin, end int) (finding, bool) {
 	// Check the value first: most names have none.
 	at, v, ok := s.assignment(begin, end, checkedBytes)
 	if !ok {
-		return finding{}, false
+		return s.paired(begin, end)
+	}
+	name := bytes.TrimLeft(b[begin:end], "-.")
+	v.env = v.env && isVariable(name)
+	v.code = v.code || begin > 0 && b[begin-1] == ':' // as in arn:aws:secretsmanager:REGION:ID:secret:NAME
+	if v.label && isScalarHeader(v.text) {
+		return s.scalarOf(begin, end, at+len(v.text))
 	}
 	special, public := s.tokenAt(at)
 	if special == nil && !v.isSecret(&assigned) { // before the check of the name, which is more expensive
 		return finding{}, false
 	}
-	name := bytes.TrimLeft(b[begin:end], "-.")
-	f := classify(name)
+	f, loose := classify(name)
 	switch {
 	case f == nil:
 		return finding{}, false
 	case special != nil:
 		f = special
-	case f == &authorization, f != &assigned && !v.isSecret(f), v.label && string(bytes.ToLower(name)) == "pass",
+	case f == &authorization, !v.isSecretOf(f, name, loose), v.label && string(bytes.ToLower(name)) == "pass",
 		v.inList && isSecretVariable(v.text),
 		len(name) > 9 && len(v.text) >= len(name) && bytes.EqualFold(name, v.text[:len(name)]): // repeats the name
 		return finding{}, false
@@ -63,6 +69,8 @@ type assignedValue struct {
 	quoted bool
 	label  bool // unquoted after a colon
 	inList bool // unquoted after a colon and followed by a comma or bracket, as in source code
+	code   bool // unquoted and followed by a sign that ends an expression or a statement
+	env    bool // of an environment variable: NAME=value on a line of its own
 }
 
 var (
@@ -168,19 +176,21 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, assignedValue, bool)
 			i++
 		}
 	}
+	if rest := b[i:]; sep == ':' && len(rest) > 0 && (rest[0] == '|' || rest[0] == '>') {
+		return i, assignedValue{text: rest[:1+scalarSigns.run(rest[1:], 2)], label: true}, true
+	}
+	lead, escaped, known := s.lead(begin)
+	env := sep == 'E' && known && (len(lead) == 0 || slices.Contains(envCommands, string(lead)))
 	if q := i + slash.run(b[i:], 8); q < len(b) && (b[q] == '"' || b[q] == '\'' || b[q] == '`') {
-		return s.quotedAt(q, q-i, limit)
+		at, v, ok := s.quotedAt(q, q-i, limit)
+		v.env = env && b[q] != '`'
+		return at, v, ok
 	}
 	set := bare
-	near := max(0, begin-80)
-	line := near + bytes.LastIndexByte(b[near:begin], '\n') + 1
-	toEnd := noSpace
-	if n := bytes.LastIndex(b[line:begin], []byte(`\n`)); n >= 0 {
-		line, toEnd = line+n+len(`\n`), inText
-	}
-	lead := bytes.TrimPrefix(bytes.TrimLeft(b[line:begin], " \t+-"), []byte("export "))
-	if len(lead) == 0 && (sep == 'E' || sep == ':') {
-		set = toEnd
+	if known && len(lead) == 0 && (sep == 'E' || sep == ':') {
+		if set = noSpace; escaped {
+			set = inText
+		}
 	}
 	n := set.value(b[i:], limit)
 	if n < limit {
@@ -191,7 +201,7 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, assignedValue, bool)
 		return 0, assignedValue{}, false
 	}
 	if n == limit {
-		return i, assignedValue{text: b[i:end]}, true
+		return i, assignedValue{text: b[i:end], env: env}, true
 	}
 	if sep == '>' && (end == len(b) || b[end] != '<') {
 		return 0, assignedValue{}, false
@@ -202,7 +212,33 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, assignedValue, bool)
 	text := bytes.TrimRight(b[i:end], ",;")
 	inList := sep == ':' &&
 		(len(text) < n && b[i+len(text)] == ',' || end < len(b) && bytes.IndexByte([]byte(",})"), b[end]) >= 0)
-	return i, assignedValue{text: text, label: sep == ':', inList: inList}, true
+	next := i + len(text)
+	code := (sep == ':' || sep == '=') && next < len(b) && bytes.IndexByte([]byte(",;)}"), b[next]) >= 0
+	return i, assignedValue{text: text, label: sep == ':', inList: inList, code: code, env: env}, true
+}
+
+// envCommands are the words before NAME=value that set an environment variable.
+var envCommands = []string{"export", "ENV", "ARG", "set", "env", "\"", "'"}
+
+// maxLead is the maximum length, in bytes, of the text that is read before a name on its line.
+const maxLead = 80
+
+// lead returns the text between the start of the line and the name at begin, without blanks and list or diff marks. In
+// a JSON string, where escaped is true, an escaped newline starts a line. known is false if the line starts elsewhere.
+func (s *scan) lead(begin int) (lead []byte, escaped, known bool) {
+	b := s.b
+	near := max(0, begin-maxLead)
+	line := near + bytes.LastIndexByte(b[near:begin], '\n') + 1
+	if n := bytes.LastIndex(b[line:begin], []byte(`\n`)); n >= 0 {
+		line, escaped = line+n+len(`\n`), true
+	} else if line == near && (near > 0 && b[near-1] != '\n' || near == 0 && s.midLine) {
+		return nil, false, false
+	}
+	lead = bytes.TrimRight(bytes.TrimLeft(b[line:begin], " \t+-"), " \t")
+	if string(lead) == "export" {
+		lead = nil
+	}
+	return lead, escaped, true
 }
 
 // quotedAt reads the value after the quote at q. depth is the number of backslashes before that quote.
@@ -257,23 +293,55 @@ func lineEndEscape(b []byte) int {
 	return 0
 }
 
+// evidence returns the evidence that [isRandom] needs for this value.
+func (v assignedValue) evidence(t []byte) int {
+	switch {
+	case !v.env && namesSecret(t):
+		return secret
+	case v.code:
+		return inCode
+	}
+	return usual
+}
+
+// isSecretOf is isSecret for the format of a name. If loose is true, because other words follow the name's secret word,
+// the value must be random.
+func (v assignedValue) isSecretOf(f *Format, name []byte, loose bool) bool {
+	if !loose {
+		return f == &assigned || v.isSecret(f)
+	}
+	t := v.text[:min(len(v.text), checkedBytes)]
+	lower, upper, _, _ := countKinds(t)
+	hash := hexadecimal.run(t, len(t)) == len(t) && !isUpper(name)
+	date := len(t) > 4 && digits.run(t, 5) == 4 && t[4] == '-'
+	evidence := v.evidence(t)
+	if !isUpper(name) {
+		evidence = max(evidence, named)
+	}
+	return len(t) >= 12 && lower+upper > 0 && !hash && !date && entropy(t) >= 2.5 && isRandom(t, evidence)
+}
+
 // isSecret reports whether the value is likely a secret, given the format of the name to which it is assigned.
 func (v assignedValue) isSecret(f *Format) bool {
 	t := v.text[:min(len(v.text), checkedBytes)]
 	lower, upper, digit, sign := countKinds(t)
 	letters := lower + upper
-	if digit == 0 && (!v.quoted || f == &assignedToken) || len(t) < 6 || entropy(t) < 2.25 || isCode(t) ||
-		isPlaceholder(t) {
+	if len(t) < 6 || entropy(t) < 2.25 || isCode(t) || isPlaceholder(t) {
 		return false
 	}
-	if f == &assignedToken {
-		return len(t) >= 16 && letters > 0 && digit > 0 && entropy(t) >= 3 && (v.quoted || !pathOfWords(t))
-	}
+	call := !v.quoted && isCall(t)
+	random := !call && isRandom(t, v.evidence(t))
 	switch {
+	case f == &assignedToken:
+		return len(t) >= 16 && letters > 0 && entropy(t) >= 3 && (random || digit > 0 && (v.quoted || !pathOfWords(t)))
+	case v.env && !call:
+		return !isStandIn(t)
 	case v.quoted && digit == len(t):
 		return distinct(t) >= 5
 	case letters == 0:
 		return false
+	case random:
+		return true
 	case !v.quoted:
 		return digit > 0 && !pathOfWords(t)
 	case digit > 0:
@@ -284,26 +352,80 @@ func (v assignedValue) isSecret(f *Format) bool {
 	return len(t) >= 20 && lower > 0 && upper > 0 && sign == 0 && entropy(t) >= 4.2
 }
 
+// isStandIn reports whether the value of an environment variable is no secret: a word such as "true" or "postgres", the
+// name of another variable, or a member of an object, such as settings.PASSWORD.
+func isStandIn(t []byte) bool {
+	if slices.Contains(standIns, string(bytes.ToLower(t))) {
+		return true
+	}
+	if nameSet.run(t, len(t)) < len(t) {
+		return false
+	}
+	if _, _, digit, _ := countKinds(t); digit > 0 {
+		return false
+	}
+	return namesSecret(t) && !isRandom(t, usual) || bytes.IndexByte(t, '.') > 0 && wordness(t) > len(t)/2
+}
+
+// standIns are words that stand for a value, or that everybody uses as a first password.
+var standIns = strings.Fields("true false null none undefined default unset empty unknown missing disabled enabled " +
+	"required optional string boolean number integer password passwd secret postgres mysql redis rabbitmq admin " +
+	"changeit sample testing hidden removed omitted sensitive")
+
+// isCall reports whether an unquoted value is a call, an index or a conversion: a name before an opening bracket.
+func isCall(t []byte) bool {
+	n := callSet.run(t, len(t))
+	return n > 0 && n < len(t) && strings.IndexByte("([<{", t[n]) >= 0 && !digits[t[0]] && !isRandom(t[:n], usual)
+}
+
+var callSet = classOf("A-Za-z0-9_.:$>-")
+
 // isCode reports whether a value looks like source code or a name: a path, a URL, a hash, a format string, a pattern.
 func isCode(t []byte) bool {
 	if bytes.HasPrefix(t, []byte("sha")) && bytes.IndexAny(t[:min(len(t), 8)], "-:") > 0 {
 		return true
 	}
-	if strings.IndexByte(`/.~$<{[(%\*:`, t[0]) >= 0 {
+	if strings.IndexByte(`.~$<{[(%\*:`, t[0]) >= 0 || t[0] == '/' && isPath(t) || bytes.HasPrefix(t, []byte("vault:")) ||
+		bytes.HasPrefix(t, []byte("os.")) {
 		return true
 	}
+	t = bytes.TrimPrefix(bytes.TrimRight(t, "="), []byte("base64:"))
 	seen, _ := byteSet(t)
 	for _, s := range codeSigns {
 		if seen.mayHold(s) && bytes.Contains(t, s) {
 			return true
 		}
 	}
-	return false
+	return seen['-'] && isPattern(t)
 }
 
 var codeSigns = bytes.Fields([]byte(
-	`:// %s %v %d %q \x \u a-z A-Z 0-9 (? () == :: -> arn: #{ [masked secrets/ process.env os.`,
+	`:// %s %v %d %q \x \u (? () == :: -> arn: #{ [masked secrets/ process.env`,
 ))
+
+// isPattern reports whether t has ranges of a regular expression, such as [0-9]. Base64 may have one of them by chance.
+func isPattern(t []byte) bool {
+	n := 0
+	for _, s := range []string{"a-z", "A-Z", "0-9"} {
+		if bytes.Contains(t, []byte(s)) {
+			n++
+		}
+	}
+	return n > 1 || n == 1 && (len(t) < 16 || bytes.IndexByte(t, '[') >= 0)
+}
+
+// isPath reports whether t, which starts with a slash, is a path by its first name: small letters, digits and signs.
+// Base64 may start with a slash, too.
+func isPath(t []byte) bool {
+	if lower, upper, digit, _ := countKinds(t); bytes.ContainsAny(t, "+=") ||
+		lower > 0 && upper > 0 && digit > 0 && isRandom(t, usual) {
+		return false
+	}
+	n := dirSet.run(t[1:], len(t)) + 1
+	return n > 2 && (n == len(t) || t[n] == '/') || n == 1 && len(t) > 1 && t[1] == '/'
+}
+
+var dirSet = classOf("a-z0-9_.-")
 
 var (
 	pathStart = classOf("A-Za-z_&*")

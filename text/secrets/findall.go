@@ -6,6 +6,7 @@ import "bytes"
 // may continue a key block or a header.
 func (s *scan) findAll() []finding {
 	var out []finding
+	s.midLine = s.block.midLine
 	add := func(f finding) {
 		if f = s.trimEscapes(f); f.from < f.to {
 			out = append(out, f)
@@ -22,6 +23,18 @@ func (s *scan) findAll() []finding {
 	if hd := s.block.pendingHeader; hd.at != noHeader {
 		s.block.pendingHeader = header{}
 		list(s.headerValue(hd, 0))
+	}
+	if p := s.block.pair; p.format != nil {
+		s.block.pair = pair{}
+		f, ok := s.pairValue(p, 0)
+		f.leadLen = f.from
+		list(f, ok)
+	}
+	if sc := s.block.scalar; sc.format != nil {
+		s.block.scalar = scalar{}
+		f, ok := s.scalarLine(sc, 0)
+		f.leadLen = f.from
+		list(f, ok)
 	}
 	if s.block.key { // the previous text ended within a key block
 		prefix := s.block.prefix

@@ -30,4 +30,5 @@ type finding struct {
 	more     bool   // the finding continues the previous one and is not counted again
 	prefix   []byte // prefix of each line of a block, such as "+"
 	list     header // the header in whose list the finding is one element; more elements may follow
+	scalar   scalar // the block scalar of which the finding is one line; more lines may follow
 }

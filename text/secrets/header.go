@@ -9,8 +9,9 @@ import (
 var (
 	jwt = Format{Name: "jwt", Of: "JSON web token", Source: "RFC 7519", Keywords: "eyJ", Shape: "three parts of base64url with dots between them, the first an object that names its algorithm",
 		shape: lazyShape("[h-z0-6]", "")}
-	urlPassword = Format{Name: "url-password", Of: "password in a URL or a connection string", Source: "RFC 3986, 3.2.1", Keywords: "://", Shape: "USER:PASSWORD@ behind it",
-		Check: "no variable of a shell or a template", shape: lazyShape("[A-Za-z0-9%$_~*-]", "")}
+	urlPassword = Format{Name: "url-password", Of: "password in a URL or a connection string", Source: "RFC 3986, 3.2.1", Keywords: "://|@tcp(|@unix(",
+		Shape: "USER:PASSWORD@ behind it, the user may be empty; before @tcp( and @unix(, USER:PASSWORD",
+		Check: "no variable of a shell or a template", shape: lazyShape("[A-Za-z0-9%$_~*:-]", "")}
 	authorization = Format{Name: "authorization", Of: "credentials of an Authorization or Cookie header", Source: "RFC 9110, 11.6; RFC 6265", Keywords: "authorization|cookie", fold: true,
 		Shape: "a scheme, which stays, and what follows it; in JSON also a list of them, and a `value` behind a `name`"}
 	bearer = Format{
@@ -60,11 +61,16 @@ func matchJWT(s *scan, h *hit, from int) (finding, bool) {
 // maxUser is the longest userinfo of a URL, in bytes.
 const maxUser = 512
 
-// matchURL matches the password before the last @ of a URL's authority.
+// matchURL matches the password before the last @ of a URL's authority. It also matches the password of a connection
+// string such as USER:PASSWORD@tcp(HOST:PORT), as Go's MySQL driver reads them.
 func matchURL(s *scan, h *hit, from int) (finding, bool) {
+	if h.keyword[0] == '@' {
+		return s.passwordBefore(from)
+	}
 	at := from + len("://")
 	end, last, colon := at, -1, -1
-	for ; end < len(s.b) && end-at < maxUser && authoritySet[s.b[end]]; end++ {
+	slashes := at < len(s.b) && s.b[at] == ':' && !isPort(s.b[at+1:]) // without a user or a host, no path can follow
+	for ; end < len(s.b) && end-at < maxUser && (authoritySet[s.b[end]] || slashes && s.b[end] == '/'); end++ {
 		switch c := s.b[end]; {
 		case c == '@':
 			last = end
@@ -92,6 +98,35 @@ func matchURL(s *scan, h *hit, from int) (finding, bool) {
 	}
 	return s.withToken(finding{from: begin, to: last, format: h.format}), true
 }
+
+// isPort reports whether b starts with the port of an address.
+func isPort(b []byte) bool {
+	n := digits.run(b, 6)
+	return n > 0 && n < 6 && (n == len(b) || b[n] != '@' && !authoritySet[b[n]])
+}
+
+// maxDSN is the longest USER:PASSWORD of a connection string, in bytes.
+const maxDSN = 128
+
+// passwordBefore matches the password of USER:PASSWORD that ends at a position.
+func (s *scan) passwordBefore(end int) (finding, bool) {
+	b := s.b[max(s.doneTo, end-maxDSN):end]
+	b = b[len(b)-dsnSet.back(b, maxDSN):]
+	colon := bytes.IndexByte(b, ':')
+	if colon < 1 || !dsnUser[b[colon-1]] {
+		return finding{}, false
+	}
+	password := b[colon+1:]
+	if len(password) == 0 || isTemplate(password) || slices.Contains(documented, string(bytes.ToLower(password))) {
+		return finding{}, false
+	}
+	return finding{from: end - len(password), to: end, format: &urlPassword}, true
+}
+
+var (
+	dsnSet  = classOf("!#-&(-[]-_a-~")
+	dsnUser = classOf("A-Za-z0-9_.%~-")
+)
 
 // documented are example passwords from documentation.
 var documented = []string{"password", "pass", "passwd", "xxxxx"}
@@ -316,8 +351,11 @@ func (s *scan) elementAfter(i int) int {
 	return k + 1
 }
 
-// nextElement finds the next secret in the list elements after f.
+// nextElement finds the next secret in the list elements, or in the lines of a block scalar, after f.
 func (s *scan) nextElement(f finding) (finding, bool) {
+	if f.scalar.format != nil {
+		return s.scalarLine(f.scalar, min(len(s.b), f.to+lineLeft(s.b[f.to:])))
+	}
 	if f.list.at != inList {
 		return finding{}, false
 	}

@@ -50,9 +50,14 @@ func (m *Masker) maskValue(v any) any {
 			v[i] = m.maskValue(v[i])
 		}
 	case map[string]any:
+		named := namedSecret(v)
 		for k := range v {
 			_, is := v[k].(string)
-			if f := classify([]byte(k)); f != nil && is {
+			f, loose := classify([]byte(k))
+			if named != nil && isValueName([]byte(k)) {
+				f, loose = named, false
+			}
+			if f != nil && !loose && is {
 				v[k] = "[masked: " + f.Name + "]"
 			} else {
 				v[k] = m.maskValue(v[k])
@@ -60,4 +65,19 @@ func (m *Masker) maskValue(v any) any {
 		}
 	}
 	return v
+}
+
+// namedSecret returns the format of the secret that an object such as {"name":"DB_PASSWORD","value":"…"} names; nil if
+// it names none.
+func namedSecret(v map[string]any) *Format {
+	for k, name := range v {
+		text, is := name.(string)
+		if !is || !isNameName([]byte(k)) || nameSet.run([]byte(text), maxName) < len(text) {
+			continue
+		}
+		if f, loose := classify([]byte(text)); f != nil && !loose {
+			return f
+		}
+	}
+	return nil
 }

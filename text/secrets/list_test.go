@@ -32,6 +32,22 @@ encoding, UTF-16 that no tool decoded), split by other characters, or requested 
 `+"`jq`"+` program can cut one so that neither half has its format. Images and binary resources are passed on unchanged. If a reader must
 not see a secret, do not give them access to the file.
 
+**Values known by their name.** A name says what its value is if one of its last words is password, secret, api key, token or the
+like. A word such as base, primary, prod or v2 may follow, as in `+"`SECRET_KEY_BASE`"+`; behind other words, as in `+"`API_KEY_STRIPE`"+`, the
+value must look random. A name such as `+"`SECRET_NAME`"+` or `+"`PASSWORD_FILE`"+` names no secret. These forms are read:
+
+- `+"`NAME=value`"+`, `+"`name: value`"+`, `+"`\"name\": \"value\"`"+`, `+"`<name>value</name>`"+`, `+"`--name value`"+`;
+- the lines of a block of YAML, below `+"`name: |`"+` or `+"`name: >-`"+`, each without blanks;
+- pairs: `+"`name: NAME`"+` (or key) and `+"`value: …`"+` on a line near it, `+"`{\"name\":\"NAME\",\"value\":\"…\"}`"+`, `+"`<add key=\"NAME\" value=\"…\"/>`"+`,
+  `+"`<name>NAME</name><value>…</value>`"+`; up to four other members may stand between them, or the value directly before the name;
+- `+"`define('NAME', '…')`"+` and calls of setenv, putenv, getenv, env and setProperty.
+
+Under such a name a value with a digit is masked, and one of letters that make no words: pairs of letters are compared with those of
+programs and English. Shown are words and identifiers (`+"`password: required`"+`, `+"`token: nextToken`"+`), a path that starts with a directory,
+calls, variables and templates (`+"`$PW`"+`, `+"`${PW}`"+`, `+"`{{ pw }}`"+`, `+"`vault:…`"+`), stand-ins, and short values: under 6 characters, 16 for a token. A
+variable in capitals, `+"`DB_PASSWORD=value`"+` at the start of a line, is masked also if its value is a word, unless everybody uses that word:
+true, null, admin, postgres, changeit …
+
 **If a tool truncates its text**, the rest of a token is masked if its keyword and at least %d characters precede the cut: before `+"`…`"+`
 and `+"`...`"+`, at the end of a long line or string, and before the `+"`[from-to of size]`"+` of a window. These still show: fewer characters
 than that; the end of a token whose keyword is cut off, at the beginning of a window; a token recognized by the text before its keyword; a

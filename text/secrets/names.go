@@ -10,18 +10,20 @@ var (
 	assigned = Format{Name: "password", Of: "value of a member, variable, setting, flag or element whose name says password, secret, API key, access key, private key …",
 		Source: "the names that programs use", fold: true,
 		Keywords: "passw|passphrase|_pass|pass=|pass:|pass\"|pass'|pwd=|pwd:|pwd\"|pwd'|pwd >|secret|apikey|api_key|api-key|api.key|accesskey|access_key|access-key|privatekey|private_key|private-key|" +
-			"credential|accountkey|account_key|sharedaccesskey|authkey|auth_key|masterkey|master_key|master-key|signingkey|signing_key|signing-key|encryptionkey|encryption_key|encryption-key|key-data",
-		Shape: "NAME, then one of = : => := or >, then a value of 6 or more, quoted or not",
-		Check: "letters and digits or signs; no word of a program, path, URL, hash, variable or stand-in such as EXAMPLE"}
+			"credential|accountkey|account_key|appkey|app_key|app-key|app.key|sharedaccesskey|authkey|auth_key|masterkey|master_key|master-key|signingkey|signing_key|signing-key|encryptionkey|encryption_key|encryption-key|key-data",
+		Shape: "NAME, then one of = : => := or >, then a value of 6 or more, quoted or not; or a pair or a block, see above",
+		Check: "letters and digits or signs, or letters that make no words; no word of a program, path, URL, hash, variable, " +
+			"call or stand-in such as EXAMPLE"}
 	assignedToken = Format{Name: "token", Of: "value of a member, variable, setting or flag whose name ends with token", Source: "the names that programs use", fold: true,
-		Keywords: "token", Shape: "as password, a value of 16 or more", Check: "letters and digits, entropy of 3 bits"}
+		Keywords: "token", Shape: "as password, a value of 16 or more", Check: "letters and digits, or letters that make no words, entropy of 3 bits"}
 )
 
 // A name announces a secret if its last word, or its last two or three words joined, are in secretWords, or if its
 // last word ends with one of secretEnds.
 var (
 	secretWords = []string{"password", "passwd", "passwort", "passphrase", "pwd", "pass", "secret", "apikey", "credential", "credentials", "accesskey", "secretkey",
-		"privatekey", "signingkey", "encryptionkey", "masterkey", "accountkey", "authkey", "sharedaccesskey", "sharedkey", "keydata", "clientsecret", "secretaccesskey"}
+		"privatekey", "signingkey", "encryptionkey", "masterkey", "accountkey", "authkey", "sharedaccesskey", "sharedkey", "keydata", "clientsecret", "secretaccesskey",
+		"appkey"}
 	secretEnds = []string{
 		"password", "passwd", "secret", "apikey", "passphrase", "accesskey", "secretkey", "privatekey", "accountkey",
 		"masterkey",
@@ -29,13 +31,27 @@ var (
 	// neutralWords at the end of a name are ignored.
 	neutralWords = []string{
 		"value", "b64", "base64", "text", "prod", "production", "dev", "test", "live", "staging", "default", "new", "old",
-		"current",
+		"current", "previous", "prev", "next", "base", "main", "primary", "secondary", "backup", "local", "ci", "qa", "uat",
+		"stage", "sandbox", "root", "admin", "hex",
+	}
+	// otherWords at the end of a name say that its value belongs to a secret but is none, as in SECRET_NAME.
+	otherWords = []string{
+		"id", "ids", "name", "names", "file", "files", "filename", "path", "dir", "url", "uri", "host", "hash", "hashes",
+		"digest", "md5", "sha", "sha1", "sha256", "sha512", "checksum", "sum", "integrity", "fingerprint", "thumbprint",
+		"version", "arn", "ref", "type", "kind", "format", "len", "length", "size", "count", "pub", "public", "cert",
+		"certificate", "field", "label", "hint", "policy", "age", "ttl", "expiry", "expires", "regex", "pattern",
+		"prefix", "suffix", "header", "iv", "nonce", "etag", "uuid", "guid", "by", "at", "time", "date", "used", "expiration",
 	}
 )
 
-// classify returns the format of the secret that a name announces; nil if the name announces none.
-func classify(name []byte) *Format {
+// maxSuffix is the maximum number of words after the words that announce a secret, as in API_KEY_STRIPE.
+const maxSuffix = 2
+
+// classify returns the format of the secret that a name announces; nil if the name announces none. If loose is true,
+// words of any meaning follow those that announce it.
+func classify(name []byte) (f *Format, loose bool) {
 	words := nameWords(name)
+	suffix := 0
 	for n := len(words); n > 0; n-- {
 		last := words[n-1]
 		two, three := "", ""
@@ -47,18 +63,48 @@ func classify(name []byte) *Format {
 		}
 		switch {
 		case slices.Contains(secretWords, last), slices.Contains(secretWords, two), slices.Contains(secretWords, three):
-			return &assigned
-		case last == "authorization" || last == "cookie":
-			return &authorization
+			return &assigned, suffix > 0
+		case suffix == 0 && (last == "authorization" || last == "cookie"):
+			return &authorization, false
 		case slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(last, end) }):
-			return &assigned
+			return &assigned, suffix > 0
 		case strings.HasSuffix(last, "token"):
-			return &assignedToken
-		case !slices.Contains(neutralWords, last) && digits.run([]byte(last), 9) < len(last):
-			return nil
+			return &assignedToken, suffix > 0
+		case slices.Contains(neutralWords, last), isNumber(strings.TrimPrefix(last, "v")):
+		case slices.Contains(otherWords, last) || suffix == maxSuffix:
+			return nil, false
+		default:
+			suffix++
 		}
 	}
-	return nil
+	return nil, false
+}
+
+func isNumber(word string) bool { return digits.run([]byte(word), 9) == len(word) }
+
+// namesSecret reports whether a value is the name of a variable or a type after what it holds, such as
+// HTTPPasswordMgr.
+func namesSecret(t []byte) bool {
+	words := nameWords(t)
+	for i, w := range words {
+		if strings.HasSuffix(w, "token") || len(w) > 5 && slices.Contains(secretWords, w) ||
+			i > 0 && slices.Contains(secretWords, words[i-1]+w) ||
+			slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(w, end) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isVariable reports whether a name is that of an environment variable. PWD is one that holds a directory.
+func isVariable(name []byte) bool {
+	return isUpper(name) && string(name) != "PWD" && string(name) != "OLDPWD"
+}
+
+// isUpper reports whether a name has capital letters and no small ones, as the names of environment variables.
+func isUpper(name []byte) bool {
+	lower, upper, _, _ := countKinds(name)
+	return upper > 0 && lower == 0
 }
 
 // nameWords returns the words of a name in lower case, at most the last six: "aws", "secret", "key" for

@@ -12,7 +12,9 @@ var placeholders = bytes.Fields([]byte("example placeholder changeme change-me c
 var shortPlaceholders = bytes.Fields([]byte("your xxxx **** .... masked dummy insert"))
 
 // isPlaceholder reports whether b is a placeholder for a secret: "EXAMPLE", "your-token-here", "xxxxxxxx", "${TOKEN}".
-func isPlaceholder(b []byte) bool { return hasPlaceholder(b, len(b) >= 24 && isMixed(b, 4.2)) }
+func isPlaceholder(b []byte) bool {
+	return hasPlaceholder(b, len(b) >= 24 && isMixed(b, 4.2) || len(b) >= 12 && isRandom(b, usual))
+}
 
 // hasPlaceholder reports whether b has few distinct bytes or contains a placeholder. If random is true, because b looks
 // random, a short placeholder counts only if it is a separate word or the rest of b is regular.

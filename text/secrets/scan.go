@@ -8,6 +8,8 @@ type scan struct {
 	f         *filter
 	block     block
 	lookahead *lookahead
+	midLine   bool // b starts within a line
+	scalarTo  int  // end of the block scalars that were read
 
 	words, values, cookies cachedRun // last runs of bytes in urlSafe, credentialSet and cookieSet
 	lastName               cachedRun // last name that was examined without finding a secret
@@ -26,7 +28,7 @@ func (s *scan) match(at int, hits []hit) (finding, bool) {
 		}
 		f, is := h.format.match(s, h, from)
 		if is && f.from >= s.doneTo && f.to > f.from && (!ok || f.to-f.from > best.to-best.from) {
-			f.leadLen = max(0, f.from-s.wordStart(from))
+			f.leadLen = max(f.leadLen, f.from-s.wordStart(from))
 			best, ok = f, true
 		}
 	}
@@ -81,6 +83,9 @@ type block struct {
 	lineBefore    bool   // the previous line matched as a key line outside a block
 	startUnknown  bool   // the text before this one is unknown
 	pendingHeader header // header whose value is in the next text
+	pair          pair   // secret that was named and whose value may be in the next text
+	scalar        scalar // block scalar that may continue in the next text
+	midLine       bool   // the text before this one ended within a line
 }
 
 // stage is the position of the parser in a header such as `"name": "Cookie", "value": ["sid=…"`. If a text ends

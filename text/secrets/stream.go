@@ -95,6 +95,12 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 		return s.maskUpTo(b, len(b), true)
 	}
 	if nl := bytes.LastIndexByte(b, '\n') + 1; nl > 0 && len(b)-nl <= maxLine {
+		if line := lineStart(b, nl-1); nl-line <= heldBack && isValueLine(b[line:]) {
+			nl = line // the name of this value may be on the next line
+		}
+		if nl == 0 {
+			return 0, nil
+		}
 		return s.maskUpTo(b, nl, false)
 	}
 	if len(b) <= maxLine {
@@ -175,9 +181,13 @@ func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 	}
 	if whole || at == len(b) {
 		s.block = sc.block
-	} else if len(all) == 0 {
-		s.block.lineBefore = false
+	} else {
+		s.block.pair, s.block.scalar = pair{}, sc.block.scalar // a pair's value is in b
+		if len(all) == 0 {
+			s.block.lineBefore = false
+		}
 	}
+	s.block.midLine = !final && at > 0 && b[at-1] != '\n'
 	if dst == nil && done == start && start == 0 {
 		return at, b[:at]
 	}

@@ -1,0 +1,194 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+const (
+	letterSet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	alnumSet  = letterSet + "0123456789" // small letters and digits from 26 on
+)
+
+// randomText returns n random characters of a set.
+func randomText(r *rand.Rand, set string, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = set[r.IntN(len(set))]
+	}
+	return string(b)
+}
+
+func randomBase64(r *rand.Rand, e *base64.Encoding, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.IntN(256))
+	}
+	return e.EncodeToString(b)
+}
+
+// randomValues are the values that programs generate as passwords and keys. Each is the value of a password of any
+// name.
+var randomValues = map[string]func(r *rand.Rand) string{
+	"letters and digits": func(r *rand.Rand) string { return randomText(r, alnumSet, 12+r.IntN(30)) },
+	"letters":            func(r *rand.Rand) string { return randomText(r, letterSet, 16+r.IntN(20)) },
+	"small letters":      func(r *rand.Rand) string { return randomText(r, alnumSet[26:], 16+r.IntN(20)) },
+	"hex":                func(r *rand.Rand) string { return randomText(r, "0123456789abcdef", 24+r.IntN(104)) },
+	"base64":             func(r *rand.Rand) string { return randomBase64(r, base64.StdEncoding, 16) },
+	"longer base64":      func(r *rand.Rand) string { return randomBase64(r, base64.StdEncoding, 16+r.IntN(40)) },
+	"base64 for URLs":    func(r *rand.Rand) string { return randomBase64(r, base64.RawURLEncoding, 16+r.IntN(40)) },
+	"padded for URLs":    func(r *rand.Rand) string { return randomBase64(r, base64.URLEncoding, 16+r.IntN(40)) },
+	"Laravel":            func(r *rand.Rand) string { return "base64:" + randomBase64(r, base64.StdEncoding, 32) },
+	"dotted":             randomDotted,
+}
+
+func randomDotted(r *rand.Rand) string {
+	part := func() string { return randomText(r, alnumSet, 6+r.IntN(20)) }
+	return part() + "." + part() + "." + part()
+}
+
+var (
+	variables = []string{
+		"DB_PASSWORD", "JWT_SECRET", "SECRET_KEY_BASE", "APP_KEY", "API_KEY_STRIPE", "STRIPE_SECRET_KEY_LIVE",
+		"API_KEY_V2", "MYSQL_ROOT_PASSWORD", "ENCRYPTION_KEY_PRIMARY", "SESSION_SECRET_2", "AWS_SECRET_ACCESS_KEY",
+		"DB_PASSWORD_READONLY",
+	}
+	members = []string{
+		"password", "dbPassword", "client_secret", "apiKey", "secret_key_base", "db-password", "passphrase",
+	}
+)
+
+// fileForms are the places of a value in five types of file; %n is a name in capitals, %m another name, %s the value.
+var fileForms = map[string][]string{
+	"env": {
+		"A=1\n%n=%s\nB=2\n", "export %n=%s\n", "%n='%s'\n", "%n=\"%s\"\n", "ENV %n=%s\n", "  - %n=%s\n",
+		"# a file\n%n=%s",
+	},
+	"yaml": {
+		"a: 1\n%m: %s\nb: 2\n", "db:\n  %m: '%s'\n", "db:\n  %m: \"%s\" # from the vault\n", "  %n: %s\n",
+		"- %m: %s\n",
+		"env:\n  - name: %n\n    value: %s\n  - name: B\n    value: two\n", "- name: %n\n  value: '%s'\n",
+		"- name: \"%n\" # of the database\n  value: \"%s\"\n",
+		"  env:\n  -  name: %n\n\n     description: a key\n     value: %s\n",
+		"+  - name: %n\n+    value: %s\n", "- Name: %n\n  Value: %s\n", "%m: |\n  %s\nb: two\n",
+		"a:\n  %m: >-\n    %s\n",
+		"- %m: |+ # comment\n    %s\n\n  b: 1\n", "%n: |2-\n  %s\n", "a:\n  - %m: >\n\n\n      %s\n",
+		"+  %m: |\n+    %s\n",
+		"\"%m\": |-\n    %s", "parameters:\n- key: %n\n  value: %s\n",
+		"- value: %s\n  name: %n\n", "- name: A\n  value: B\n- value: \"%s\"\n  name: %n\n",
+		"- name: %n\n  value: |-\n    %s\n",
+	},
+	"json": {
+		`{"a":1,"%m":"%s","b":2}`, "{\n  \"%m\": \"%s\"\n}\n", `{"name":"%n","value":"%s"}`,
+		`[{"name": "%n", "value": "%s"}]`,
+		"{\n  \"name\": \"%n\",\n  \"type\": \"text\",\n  \"value\": \"%s\"\n}\n",
+		`{"key":"%m","enabled":true,"value":"%s"}`,
+		`{"ParameterKey":"%n","ParameterValue":"%s"}`, `"{\"name\":\"%n\",\"value\":\"%s\"}"`,
+		`{"text":"- name: %n\n  value: %s\n"}`, `{"value":"%s","name":"%n"}`,
+		"{\n  \"value\": \"%s\",\n  \"key\": \"%n\"\n}\n",
+	},
+	"ini": {
+		"[db]\n%m=%s\n", "%m = %s\nb = 2\n", "%m: %s\n", "spring.datasource.%m=%s\n", "%m = \"%s\"\n", "%m='%s'\n",
+		"[[env]]\nname = \"%n\"\nvalue = \"%s\"\n",
+	},
+	"source": {
+		"define('%n', '%s');\n", "define( \"%n\", \"%s\" );\n", "os.Setenv(\"%n\", \"%s\")\n", "const %m = \"%s\";\n",
+		"  %m: '%s',\n", "x.%m := \"%s\"\n", "os.getenv(\"%n\", \"%s\")\n",
+	},
+	"xml": {
+		`<add key="%m" value="%s"/>`, `<add key="%n" value="%s" />`, "<add key='%m'\n     value='%s' />\n",
+		`<property name="%m" value="%s"/>`, `<property name="db.%m">%s</property>`,
+		`<env name="%n" value="%s" force="true"/>`,
+		"<property>\n  <name>db.%m</name>\n  <value>%s</value>\n</property>\n", "<%m>%s</%m>",
+		`<entry key="%m">%s</entry>`,
+		`<add key="%m" xdt:Transform="Replace" value="%s"/>`,
+		`<add value="%s" key="%m"/>`, `<setting name="%m" serializeAs="String"><value>%s</value></setting>`,
+		"<dict>\n<key>%m</key>\n<string>%s</string>\n</dict>\n",
+	},
+}
+
+// addressForms are the places of a password in an address.
+var addressForms = []string{
+	"redis://:%s@host", "REDIS_URL=redis://:%s@10.0.0.1:6379/0", "amqp://:%s@mq:5672/%2f",
+	"url: rediss://:%s@h.example.com",
+	`{"url":"mongodb://:%s@a,b/db"}`, "root:%s@tcp(127.0.0.1:3306)/app?parseTime=true",
+	`dsn := "app:%s@tcp(db:3306)/x"`,
+	"DSN=user_1:%s@unix(/tmp/mysql.sock)/db", "dsn: 'app:%s@tcp([::1]:3306)/'",
+}
+
+// inBlocks masks a text that arrives in random blocks.
+func inBlocks(r *rand.Rand, m *Masker, text string) string {
+	s := m.Stream()
+	var got, buf []byte
+	for rest := text; rest != ""; {
+		n := 1 + r.IntN(len(rest))
+		if r.IntN(2) == 0 {
+			n = min(n, 9)
+		}
+		buf, rest = append(buf, rest[:n]...), rest[n:]
+		took, out := s.Next(buf, false)
+		got = append(got, out...)
+		buf = buf[:copy(buf, buf[took:])]
+	}
+	_, out := s.Next(buf, true)
+	return string(append(got, out...))
+}
+
+// TestNamedValuesAreMasked generates random values in each form that is recognized by a name or an address: 1,000 of
+// each. Wherever blocks are cut, the result is the same.
+func TestNamedValuesAreMasked(t *testing.T) {
+	m := New()
+	r := rand.New(rand.NewPCG(20, 26))
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	check := func(what, text, value string) bool {
+		got, found := m.String(text)
+		ok := found > 0 && !strings.Contains(got, value)
+		if !ok {
+			t.Errorf("%s: %q became %q", what, text, got)
+		}
+		if strings.Count(got, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%s: lines changed: %q became %q", what, text, got)
+		}
+		if blocks := inBlocks(r, m, text); blocks != got {
+			t.Errorf("%s in blocks: %q became %q, not %q", what, text, blocks, got)
+			ok = false
+		}
+		return ok
+	}
+	for file, forms := range fileForms {
+		for kind, value := range randomValues {
+			shown := 0
+			for i := range n {
+				form := forms[i%len(forms)]
+				secret := value(r)
+				text := strings.NewReplacer("%n", variables[r.IntN(len(variables))], "%m", members[r.IntN(len(members))], "%s",
+					secret).Replace(form)
+				if !check(fmt.Sprintf("%s, %s, %q", file, kind, form), text, secret) {
+					if shown++; shown > 3 {
+						break
+					}
+				}
+			}
+		}
+	}
+	for i := range n {
+		secret := randomValues["letters and digits"](r)
+		if i%2 == 0 {
+			secret = randomText(r, alnumSet+"!#%+-_", 10+r.IntN(20)) + "x9"
+		}
+		form := addressForms[i%len(addressForms)]
+		check(form, strings.ReplaceAll(form, "%s", secret), secret)
+	}
+	for range n { // tokens
+		name := []string{"APP_TOKEN", "GITHUB_TOKEN", "ACCESS_TOKEN_MAIN"}[r.IntN(3)]
+		secret := randomValues["dotted"](r)
+		check("token", name+"="+secret+"\n", secret)
+		check("token", "a: 1\n"+strings.ToLower(name)+": "+secret+"\n", secret)
+	}
+}

@@ -1,0 +1,109 @@
+package secrets
+
+import "bytes"
+
+// scalar is the state within a block scalar of YAML, whose lines follow "password: |" and are indented more than it.
+type scalar struct {
+	format *Format // nil if there is none
+	loose  bool
+	name   []byte
+	indent int  // column of the name
+	plus   bool // each line is an added line of a diff
+	masked bool // a line before was a secret
+}
+
+// isScalarHeader reports whether a value starts a block scalar: | or >, with indicators of indentation and chomping.
+func isScalarHeader(t []byte) bool {
+	return len(t) > 0 && len(t) <= 3 && (t[0] == '|' || t[0] == '>') && scalarSigns.run(t[1:], 3) == len(t)-1
+}
+
+// marks is the set of bytes before the name of a block scalar on its line.
+var marks = classOf(" \t+\"'-")
+
+var scalarSigns = classOf("0-9+-")
+
+// scalarOf matches the first secret in the lines of the block scalar that belongs to the name b[begin:end]. i is the
+// position after its header.
+func (s *scan) scalarOf(begin, end, i int) (finding, bool) {
+	b := s.b
+	f, loose := classify(b[begin:end])
+	if f == nil || f == &authorization {
+		return finding{}, false
+	}
+	return s.scalarAfter(scalar{format: f, loose: loose, name: bytes.Clone(b[begin:end])}, begin, i)
+}
+
+// scalarAfter is scalarOf for the scalar of the key at begin.
+func (s *scan) scalarAfter(sc scalar, begin, i int) (finding, bool) {
+	b := s.b
+	if i += blanks.run(b[i:], 16); begin < s.scalarTo || i < len(b) && bytes.IndexByte([]byte("\r\n#"), b[i]) < 0 {
+		return finding{}, false
+	}
+	line := bytes.LastIndexByte(b[max(0, begin-maxLead):begin], '\n') + 1 + max(0, begin-maxLead)
+	if marks.run(b[line:begin], maxLead) < begin-line {
+		return finding{}, false
+	}
+	sc.indent = begin - line
+	if line < begin && b[line] == '+' {
+		sc.plus = true
+		sc.indent--
+	}
+	if begin > line && (b[begin-1] == '"' || b[begin-1] == '\'') {
+		sc.indent--
+	}
+	next := bytes.IndexByte(b[i:], '\n')
+	if next < 0 {
+		s.block.scalar = sc
+		return finding{}, false
+	}
+	return s.scalarLine(sc, i+next+1)
+}
+
+// scalarLine finds the first line from i on that is a secret. If b ends before the block scalar does, the state is kept
+// for the next text.
+func (s *scan) scalarLine(sc scalar, i int) (finding, bool) {
+	b := s.b
+	if i == 0 && s.midLine {
+		i = lineLeft(b)
+	}
+	for i < len(b) {
+		start, at := i, i
+		i += lineLeft(b[i:])
+		line := bytes.TrimSuffix(b[at:i], []byte("\n"))
+		s.scalarTo = max(s.scalarTo, i)
+		if sc.plus {
+			if !bytes.HasPrefix(line, []byte("+")) {
+				return finding{}, false
+			}
+			line, at = line[1:], at+1
+		}
+		n := blanks.run(line, len(line))
+		text := bytes.TrimRight(line[n:], " \t\r")
+		switch {
+		case len(text) == 0:
+			continue
+		case n <= sc.indent || bytes.HasPrefix(text, []byte("-----")):
+			return finding{}, false
+		}
+		if at += n; at < s.doneTo || noBlank.run(text, len(text)) < len(text) {
+			continue
+		}
+		v := assignedValue{text: text}
+		isSecret := v.isSecret(sc.format) && v.isSecretOf(sc.format, sc.name, sc.loose)
+		if isSecret || sc.masked && !isCode(text) && !isPlaceholder(text) {
+			f := finding{from: at, to: at + len(text), leadLen: at - start, format: sc.format, more: sc.masked, scalar: sc}
+			f.scalar.masked = true
+			return f, true
+		}
+	}
+	s.block.scalar = sc
+	return finding{}, false
+}
+
+// lineLeft returns the length of the rest of a line, with its newline.
+func lineLeft(b []byte) int {
+	if n := bytes.IndexByte(b, '\n'); n >= 0 {
+		return n + 1
+	}
+	return len(b)
+}
