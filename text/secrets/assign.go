@@ -223,6 +223,20 @@ var envCommands = []string{"export", "ENV", "ARG", "set", "env", "\"", "'"}
 // maxLead is the maximum length, in bytes, of the text that is read before a name on its line.
 const maxLead = 80
 
+// numberPrefix returns the length of the line number that a search or a listing shows before a line: "12:", "12-",
+// "12|" or "path:12:"; 0 if there is none.
+func numberPrefix(line []byte) int {
+	i := blanks.run(line, 16)
+	if n := pathSet.run(line[i:], 128); digits.run(line[i:], n) < n && i+n < len(line) && line[i+n] == ':' {
+		i += n + 1
+	}
+	n := digits.run(line[i:], 9)
+	if i += n; n == 0 || i == len(line) || line[i] != ':' && line[i] != '-' && line[i] != '|' {
+		return 0
+	}
+	return i + 1
+}
+
 // lead returns the text between the start of the line and the name at begin, without blanks and list or diff marks. In
 // a JSON string, where escaped is true, an escaped newline starts a line. known is false if the line starts elsewhere.
 func (s *scan) lead(begin int) (lead []byte, escaped, known bool) {
@@ -234,7 +248,8 @@ func (s *scan) lead(begin int) (lead []byte, escaped, known bool) {
 	} else if line == near && (near > 0 && b[near-1] != '\n' || near == 0 && s.midLine) {
 		return nil, false, false
 	}
-	lead = bytes.TrimRight(bytes.TrimLeft(b[line:begin], " \t+-"), " \t")
+	lead = b[line:begin]
+	lead = bytes.TrimRight(bytes.TrimLeft(lead[numberPrefix(lead):], " \t+-"), " \t")
 	if string(lead) == "export" {
 		lead = nil
 	}
@@ -312,13 +327,14 @@ func (v assignedValue) isSecretOf(f *Format, name []byte, loose bool) bool {
 	}
 	t := v.text[:min(len(v.text), checkedBytes)]
 	lower, upper, _, _ := countKinds(t)
-	hash := hexadecimal.run(t, len(t)) == len(t) && !isUpper(name)
-	date := len(t) > 4 && digits.run(t, 5) == 4 && t[4] == '-'
-	evidence := v.evidence(t)
+	number := bytes.TrimPrefix(t, []byte("0x"))
+	hash := hexadecimal.run(number, len(t)) == len(number) && (len(number) < len(t) || !isUpper(name))
+	date := len(t) > 6 && digits.run(t, 5) == 4 && t[4] == '-' && digits.run(t[5:], 2) == 2
+	evidence, shortest := v.evidence(t), 8
 	if !isUpper(name) {
-		evidence = max(evidence, named)
+		evidence, shortest = max(evidence, named), 12
 	}
-	return len(t) >= 12 && lower+upper > 0 && !hash && !date && entropy(t) >= 2.5 && isRandom(t, evidence)
+	return len(t) >= shortest && lower+upper > 0 && !hash && !date && entropy(t) >= 2.5 && isRandom(t, evidence)
 }
 
 // isSecret reports whether the value is likely a secret, given the format of the name to which it is assigned.
@@ -385,7 +401,7 @@ func isCode(t []byte) bool {
 	if bytes.HasPrefix(t, []byte("sha")) && bytes.IndexAny(t[:min(len(t), 8)], "-:") > 0 {
 		return true
 	}
-	if strings.IndexByte(`.~$<{[(%\*:`, t[0]) >= 0 || t[0] == '/' && isPath(t) || bytes.HasPrefix(t, []byte("vault:")) ||
+	if strings.IndexByte(`$<{[\`, t[0]) >= 0 || strings.IndexByte(`.~(%*:`, t[0]) >= 0 && !isMixed(t, 3.2) || t[0] == '/' && isPath(t) || bytes.HasPrefix(t, []byte("vault:")) ||
 		bytes.HasPrefix(t, []byte("os.")) {
 		return true
 	}

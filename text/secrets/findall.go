@@ -1,6 +1,9 @@
 package secrets
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // findAll returns the secrets of the text, in order and without overlaps. It updates s.block for the next text, which
 // may continue a key block or a header.
@@ -14,7 +17,14 @@ func (s *scan) findAll() []finding {
 		s.doneTo = f.to
 	}
 	i := 0
+	var far []finding // found, but behind the current position
 	list := func(f finding, ok bool) {
+		if ok && f.far {
+			f.far = false
+			at, _ := slices.BinarySearchFunc(far, f, func(a, b finding) int { return a.from - b.from })
+			far = slices.Insert(far, at, f)
+			return
+		}
 		for ; ok; f, ok = s.nextElement(f) {
 			add(f)
 			i = max(i, s.doneTo)
@@ -27,7 +37,7 @@ func (s *scan) findAll() []finding {
 	if p := s.block.pair; p.format != nil {
 		s.block.pair = pair{}
 		f, ok := s.pairValue(p, 0)
-		f.leadLen = f.from
+		f.leadLen, f.far = f.from, true
 		list(f, ok)
 	}
 	if sc := s.block.scalar; sc.format != nil {
@@ -64,6 +74,13 @@ func (s *scan) findAll() []finding {
 	for {
 		if at < i { // else at is still ahead; searching again after each key line would take quadratic time
 			at, hits = s.f.next(s.lookahead, s.b, i)
+		}
+		if len(far) > 0 && (hits == nil || far[0].from <= at) {
+			f := far[0]
+			if far = far[1:]; f.from >= s.doneTo {
+				list(f, true)
+			}
+			continue
 		}
 		for isLone && lone.from < s.doneTo {
 			lone, isLone = findKeyLine(s.b, s.doneTo)

@@ -30,5 +30,6 @@ type finding struct {
 	more     bool   // the finding continues the previous one and is not counted again
 	prefix   []byte // prefix of each line of a block, such as "+"
 	list     header // the header in whose list the finding is one element; more elements may follow
+	far      bool   // other secrets may stand between the name and the secret
 	scalar   scalar // the block scalar of which the finding is one line; more lines may follow
 }

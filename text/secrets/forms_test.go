@@ -79,7 +79,9 @@ var fileForms = map[string][]string{
 		"+  %m: |\n+    %s\n",
 		"\"%m\": |-\n    %s", "parameters:\n- key: %n\n  value: %s\n",
 		"- value: %s\n  name: %n\n", "- name: A\n  value: B\n- value: \"%s\"\n  name: %n\n",
-		"- name: %n\n  value: |-\n    %s\n",
+		"- name: %n\n  value: |-\n    %s\n", "  2:   - name: %n\n  3:     value: %s\n", "12:%m: |\n13:  %s\n14:b: 1\n",
+		"a.yaml:9:- name: %n\na.yaml:10:  value: %s\n", "- name: %n\r\n  value: %s\r\n", "%m: |\r\n  %s\r\n",
+		"/0/name: %n\n/0/value: %s\n",
 	},
 	"json": {
 		`{"a":1,"%m":"%s","b":2}`, "{\n  \"%m\": \"%s\"\n}\n", `{"name":"%n","value":"%s"}`,
@@ -190,5 +192,77 @@ func TestNamedValuesAreMasked(t *testing.T) {
 		secret := randomValues["dotted"](r)
 		check("token", name+"="+secret+"\n", secret)
 		check("token", "a: 1\n"+strings.ToLower(name)+": "+secret+"\n", secret)
+	}
+}
+
+// TestBlocksOfLines masks each line of a block scalar that is one word, and nothing after it.
+func TestBlocksOfLines(t *testing.T) {
+	m := New()
+	for in, want := range map[string]string{
+		"a:\n  password: |\n    hunter2x9\n    tail\n\n    of words\n    x9y8z7\n  next: hunter3x9\n": "a:\n  password: |\n" +
+			"    [masked: password 9 chars]\n    [masked]\n\n    of words\n    [masked]\n  next: hunter3x9\n",
+		"- client_secret: >-\n    ${SECRET_1}\n    none\n":      "- client_secret: >-\n    ${SECRET_1}\n    none\n",
+		"password: | # comment\n hunter2x9\nhunter3x9\n":        "password: | # comment\n [masked: password 9 chars]\nhunter3x9\n",
+		"- password: |\n    hunter2x9\n- password: |\n  none\n": "- password: |\n    [masked: password 9 chars]\n- password: |\n  none\n",
+		"the password: | is a sign\n  hunter2x9\n":              "the password: | is a sign\n  hunter2x9\n",
+	} {
+		if got, _ := m.String(in); got != want {
+			t.Errorf("%q became\n%q, want\n%q", in, got, want)
+		}
+		s := m.Stream() // line by line, as rows
+		got := ""
+		for line := range strings.Lines(in) {
+			got += string(s.Text([]byte(line)))
+		}
+		if got != want {
+			t.Errorf("by lines, %q became\n%q, want\n%q", in, got, want)
+		}
+	}
+}
+
+// TestFormsInLongTexts masks long texts of all forms, also within lines longer than a block that a stream holds back.
+func TestFormsInLongTexts(t *testing.T) {
+	m := New()
+	r := rand.New(rand.NewPCG(9, 1))
+	var all []string
+	for _, file := range []string{"env", "yaml", "json", "ini", "source", "xml"} {
+		all = append(all, fileForms[file]...)
+	}
+	for range 60 {
+		var text strings.Builder
+		var hidden []string
+		for range 40 {
+			secret := randomValues["base64"](r)
+			hidden = append(hidden, secret)
+			form := all[r.IntN(len(all))]
+			if strings.Count(strings.TrimSpace(form), "\n") > 0 || r.IntN(3) > 0 { // else it stands behind words
+				text.WriteString("\n")
+			}
+			text.WriteString(strings.NewReplacer("%n", variables[r.IntN(len(variables))], "%m",
+				members[r.IntN(len(members))], "%s", secret).Replace(form))
+			text.WriteString([]string{"\n", "\na line of words\n", "\n" + strings.Repeat("word and word ", 900)}[r.IntN(3)])
+		}
+		want, _ := m.String(text.String())
+		for _, secret := range hidden {
+			if strings.Contains(want, secret) {
+				at := strings.Index(want, secret)
+				t.Errorf("%q is shown in %q", secret, want[max(0, at-90):at+30])
+			}
+		}
+		if got := inBlocks(r, m, text.String()); got != want {
+			i := 0
+			for i < min(len(got), len(want)) && got[i] == want[i] {
+				i++
+			}
+			t.Fatalf("differs at %d: %.200q, want %.200q", i, got[max(0, i-90):], want[max(0, i-90):])
+		}
+	}
+}
+
+// TestPairsInJSON masks the value of a pair in arguments, whatever the value is.
+func TestPairsInJSON(t *testing.T) {
+	got := string(New().JSON([]byte(`{"env":[{"name":"DB_PASSWORD","value":"x"},{"name":"A","value":"b"}]}`)))
+	if want := `{"env":[{"name":"DB_PASSWORD","value":"[masked: password]"},{"name":"A","value":"b"}]}`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -39,7 +39,9 @@ value must look random. A name such as `+"`SECRET_NAME`"+` or `+"`PASSWORD_FILE`
 - `+"`NAME=value`"+`, `+"`name: value`"+`, `+"`\"name\": \"value\"`"+`, `+"`<name>value</name>`"+`, `+"`--name value`"+`;
 - the lines of a block of YAML, below `+"`name: |`"+` or `+"`name: >-`"+`, each without blanks;
 - pairs: `+"`name: NAME`"+` (or key) and `+"`value: …`"+` on a line near it, `+"`{\"name\":\"NAME\",\"value\":\"…\"}`"+`, `+"`<add key=\"NAME\" value=\"…\"/>`"+`,
-  `+"`<name>NAME</name><value>…</value>`"+`; up to four other members may stand between them, or the value directly before the name;
+  `+"`<name>NAME</name><value>…</value>`"+`; up to four other members may stand between them, or the value
+  directly before the name;
+- blocks and pairs also behind the line numbers of a search;
 - `+"`define('NAME', '…')`"+` and calls of setenv, putenv, getenv, env and setProperty.
 
 Under such a name a value with a digit is masked, and one of letters that make no words: pairs of letters are compared with those of

@@ -10,8 +10,9 @@ type pair struct {
 	format  *Format // nil if there is none
 	loose   bool
 	name    []byte
-	room    int // number of bytes within which the value must start
-	members int // number of other members that may stand between
+	tag     bool // only a tag may follow
+	room    int  // number of bytes within which the value must start
+	members int  // number of other members that may stand between
 }
 
 const (
@@ -76,7 +77,7 @@ func (s *scan) paired(begin, end int) (finding, bool) {
 		return found, true
 	}
 	found, ok := match(p, skipQuotes(b, end))
-	found.leadLen = found.from - start
+	found.leadLen, found.far = found.from-start, true
 	return found, ok
 }
 
@@ -97,8 +98,9 @@ func (s *scan) valueBefore(p pair, i int) (finding, bool) {
 		return finding{}, false
 	}
 	between := s.b[valueAt+len(v.text) : i]
-	if betweenSet.run(between, len(between)) < len(between) ||
-		bytes.IndexByte(between, '\n') >= 0 && !isValueLine(s.b[lineStart(s.b, from):]) {
+	lines := bytes.Count(between, []byte("\n"))
+	if betweenSet.run(between, len(between)) < len(between) || lines > 1 ||
+		lines == 1 && !isValueLine(s.b[lineStart(s.b, from):]) {
 		return finding{}, false
 	}
 	f, ok := p.finding(valueAt, v, true)
@@ -183,6 +185,14 @@ func (s *scan) pairValue(p pair, i int) (finding, bool) {
 			return finding{}, false
 		}
 		lineStart := b[max(0, i-1)] == '\n' || i == 0 && !s.midLine
+		if p.tag && b[i] != '<' {
+			return finding{}, false
+		}
+		p.tag = false
+		if n := numberPrefix(b[i:min(len(b), i+256)]); n > 0 {
+			i += n
+			continue
+		}
 		switch c := b[i]; {
 		case c == ',' || c == '+' && lineStart || c == ';':
 			i++
@@ -195,8 +205,8 @@ func (s *scan) pairValue(p pair, i int) (finding, bool) {
 			i += n
 			continue
 		case c == '>':
-			if next := i + 1 + gapLen(b[i+1:]); next < len(b) && b[next] == '<' {
-				i = next
+			if next := i + 1 + gapLen(b[i+1:]); next == len(b) || b[next] == '<' {
+				i, p.tag = next, true
 				continue
 			}
 			return p.finding(s.element(i + 1)) // the value is the text of the element

@@ -9,7 +9,9 @@ type scalar struct {
 	name   []byte
 	indent int  // column of the name
 	plus   bool // each line is an added line of a diff
-	masked bool // a line before was a secret
+
+	numbered bool // each line starts with its number
+	masked   bool // a line before was a secret
 }
 
 // isScalarHeader reports whether a value starts a block scalar: | or >, with indicators of indentation and chomping.
@@ -40,6 +42,10 @@ func (s *scan) scalarAfter(sc scalar, begin, i int) (finding, bool) {
 		return finding{}, false
 	}
 	line := bytes.LastIndexByte(b[max(0, begin-maxLead):begin], '\n') + 1 + max(0, begin-maxLead)
+	if n := numberPrefix(b[line:begin]); n > 0 {
+		line += n
+		sc.numbered = true
+	}
 	if marks.run(b[line:begin], maxLead) < begin-line {
 		return finding{}, false
 	}
@@ -70,12 +76,19 @@ func (s *scan) scalarLine(sc scalar, i int) (finding, bool) {
 		start, at := i, i
 		i += lineLeft(b[i:])
 		line := bytes.TrimSuffix(b[at:i], []byte("\n"))
-		s.scalarTo = max(s.scalarTo, i)
+		s.scalarTo = max(s.scalarTo, start)
 		if sc.plus {
 			if !bytes.HasPrefix(line, []byte("+")) {
 				return finding{}, false
 			}
 			line, at = line[1:], at+1
+		}
+		if sc.numbered {
+			n := numberPrefix(line)
+			if n == 0 {
+				return finding{}, false
+			}
+			line, at = line[n:], at+n
 		}
 		n := blanks.run(line, len(line))
 		text := bytes.TrimRight(line[n:], " \t\r")
@@ -90,12 +103,13 @@ func (s *scan) scalarLine(sc scalar, i int) (finding, bool) {
 		}
 		v := assignedValue{text: text}
 		isSecret := v.isSecret(sc.format) && v.isSecretOf(sc.format, sc.name, sc.loose)
-		if isSecret || sc.masked && !isCode(text) && !isPlaceholder(text) {
+		if isSecret || sc.masked && !isCode(text) && (len(text) < 8 || !isPlaceholder(text)) {
 			f := finding{from: at, to: at + len(text), leadLen: at - start, format: sc.format, more: sc.masked, scalar: sc}
 			f.scalar.masked = true
 			return f, true
 		}
 	}
+	s.scalarTo = len(b)
 	s.block.scalar = sc
 	return finding{}, false
 }

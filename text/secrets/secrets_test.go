@@ -342,7 +342,10 @@ func hostile(size int) map[string]string {
 	for _, k := range []string{"-----BEGIN PRIVATE" + " KEY-----\n", "A1b", "eyJhbGciOiJI.", `token: "`, `\u0041`, "password=\"a1", "://a:", "a@", "x:AAA", `\\\\"`, "Bearer a1b2", "cookie: a=b;", "AAAA\n",
 		"eyJ" + "sk-", "eyJhbGciOiJ" + "PMAK-", "pass" + "word:" + "gh" + "p_", "XXauthorization:authorization:", "gs" +
 			"k_pwd=",
-		"cookie\":[\"a=b\",", "\"cookie\",\"value\":\"", "-u a:b\\\\", "\\\\u0041", "pass" + "word='a1b2c3\\\\\"", "authorization: a1b2c3)", "\\npwd=a1,"} {
+		"cookie\":[\"a=b\",", "\"cookie\",\"value\":\"", "-u a:b\\\\", "\\\\u0041", "pass" + "word='a1b2c3\\\\\"", "authorization: a1b2c3)", "\\npwd=a1,",
+		"pass" + "word: |\n", "\n pass" + "word: |", "- name: pass" + "word\n", `"name":"pass` + `word",`, `value":"a1b2c3","name":"secret",`,
+		"value: a1b2c3\nname: secret\n", "define('secret', ", "root:a1@tcp(", "@tcp(", "://:a1", "<name>secret</name>", "name: secret\n12:",
+		"name=secret>", "name: secret\na: b\na: b\na: b\n", "pass" + "word: |\n  a1b2c3\n"} {
 		all[k] = strings.Repeat(k, size/len(k))
 	}
 	key, _ := corpus.PrivateKey(1, "PRIVATE KEY", 20, 64)
