@@ -342,11 +342,12 @@ func (v assignedValue) isSecret(f *Format) bool {
 	t := v.text[:min(len(v.text), checkedBytes)]
 	lower, upper, digit, sign := countKinds(t)
 	letters := lower + upper
-	if len(t) < 6 || entropy(t) < 2.25 || isCode(t) || isPlaceholder(t) {
+	likely := isRandom(t, usual)
+	if digit == 0 && !v.quoted && !v.env && !likely || len(t) < 6 || entropy(t) < 2.25 || isCode(t) || isPlaceholder(t) {
 		return false
 	}
 	call := !v.quoted && isCall(t)
-	random := !call && isRandom(t, v.evidence(t))
+	random := likely && !call && isRandom(t, v.evidence(t))
 	switch {
 	case f == &assignedToken:
 		return len(t) >= 16 && letters > 0 && entropy(t) >= 3 && (random || digit > 0 && (v.quoted || !pathOfWords(t)))

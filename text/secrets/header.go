@@ -70,6 +70,11 @@ func matchURL(s *scan, h *hit, from int) (finding, bool) {
 	at := from + len("://")
 	end, last, colon := at, -1, -1
 	slashes := at < len(s.b) && s.b[at] == ':' && !isPort(s.b[at+1:]) // without a user or a host, no path can follow
+	if slashes {
+		if colon = at; at >= s.noAt.from && at < s.noAt.to {
+			end = s.noAt.to
+		}
+	}
 	for ; end < len(s.b) && end-at < maxUser && (authoritySet[s.b[end]] || slashes && s.b[end] == '/'); end++ {
 		switch c := s.b[end]; {
 		case c == '@':
@@ -77,6 +82,9 @@ func matchURL(s *scan, h *hit, from int) (finding, bool) {
 		case c == ':' && colon < 0:
 			colon = end
 		}
+	}
+	if last < 0 && slashes {
+		s.noAt = cachedRun{at, end}
 	}
 	if last < 0 || colon > last {
 		return finding{}, false

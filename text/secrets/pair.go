@@ -120,7 +120,7 @@ func (s *scan) valueMember(from int) (at int, v assignedValue, ok bool) {
 	if !isValueName(b[from:from+n]) || k == len(b) || b[k] != ':' && b[k] != '=' {
 		return 0, v, false
 	}
-	return s.valueAt(from, k+1+blanks.run(b[k+1:], 16), unbounded, b[k])
+	return s.valueAt(from, k+1+blanks.run(b[k+1:], 16), maxBefore, b[k])
 }
 
 // isValueLine reports whether b starts with a line whose first member is a value, whose name may follow.
@@ -243,12 +243,17 @@ func (s *scan) pairValue(p pair, i int) (finding, bool) {
 		}
 		k += blanks.run(b[k:], 16)
 		if isValueName(word) {
-			valueAt, v, ok := s.valueAt(at, k, unbounded, sep)
+			valueAt, v, ok := s.valueAt(at, k, checkedBytes, sep)
 			v.env = isVariable(p.name) && !v.code
 			if v.label && isScalarHeader(v.text) {
 				return s.scalarAfter(scalar{format: p.format, loose: p.loose, name: p.name}, at, valueAt+len(v.text))
 			}
-			return p.finding(valueAt, v, ok)
+			f, ok := p.finding(valueAt, v, ok)
+			if ok && len(v.text) == checkedBytes {
+				_, v, _ = s.valueAt(at, k, unbounded, sep)
+				f.to = f.from + len(v.text)
+			}
+			return f, ok
 		}
 		if i = s.skipValue(k, p.room, sep); i < 0 {
 			return finding{}, false
@@ -265,7 +270,7 @@ var (
 
 // element reads the text of an element up to the next tag, if it has no blanks.
 func (s *scan) element(i int) (at int, v assignedValue, ok bool) {
-	n := elementSet.run(s.b[i:], unbounded)
+	n := s.elements.run(elementSet, s.b, i, unbounded)
 	if n == 0 || i+n < len(s.b) && s.b[i+n] != '<' || i+n == len(s.b) && s.final {
 		return 0, v, false
 	}

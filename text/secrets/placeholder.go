@@ -12,13 +12,17 @@ var placeholders = bytes.Fields([]byte("example placeholder changeme change-me c
 var shortPlaceholders = bytes.Fields([]byte("your xxxx **** .... masked dummy insert"))
 
 // isPlaceholder reports whether b is a placeholder for a secret: "EXAMPLE", "your-token-here", "xxxxxxxx", "${TOKEN}".
-func isPlaceholder(b []byte) bool {
-	return hasPlaceholder(b, len(b) >= 24 && isMixed(b, 4.2) || len(b) >= 12 && isRandom(b, usual))
+func isPlaceholder(b []byte) bool { return hasPlaceholder(b, looksRandom) }
+
+func looksRandom(b []byte) bool {
+	return len(b) >= 24 && isMixed(b, 4.2) || len(b) >= 12 && isRandom(b, usual)
 }
 
-// hasPlaceholder reports whether b has few distinct bytes or contains a placeholder. If random is true, because b looks
-// random, a short placeholder counts only if it is a separate word or the rest of b is regular.
-func hasPlaceholder(b []byte, random bool) bool {
+func isToken([]byte) bool { return true }
+
+// hasPlaceholder reports whether b has few distinct bytes or contains a placeholder. If b is random, a short placeholder
+// counts only if it is a separate word or the rest of b is regular.
+func hasPlaceholder(b []byte, random func([]byte) bool) bool {
 	if distinct(b) < 5 {
 		return true
 	}
@@ -42,7 +46,7 @@ func hasPlaceholder(b []byte, random bool) bool {
 			if n < 0 {
 				break
 			}
-			if at += n; !random || deliberate(b, at, at+len(s)) {
+			if at += n; !random(b) || deliberate(b, at, at+len(s)) {
 				return true
 			}
 		}

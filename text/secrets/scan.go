@@ -12,6 +12,8 @@ type scan struct {
 	scalarTo  int  // end of the block scalars that were read
 
 	words, values, cookies cachedRun // last runs of bytes in urlSafe, credentialSet and cookieSet
+	elements               cachedRun // last run of bytes in elementSet
+	noAt                   cachedRun // last range without an @ behind an empty user
 	lastName               cachedRun // last name that was examined without finding a secret
 }
 

@@ -28,7 +28,7 @@ func matchToken(s *scan, h *hit, from int) (finding, bool) {
 	if shape.before != nil {
 		sample = s.b[begin:min(end, begin+checkedBytes)]
 	}
-	if entropy(sample) < f.bits || hasPlaceholder(sample, true) {
+	if entropy(sample) < f.bits || hasPlaceholder(sample, isToken) {
 		return finding{}, false
 	}
 	if last := shape.parts[len(shape.parts)-1]; ok && last.max == unbounded {
@@ -60,7 +60,7 @@ func (s *scan) clipped(f *Format, body, end int) bool {
 		return len(b) >= 4
 	}
 	return len(b) >= minClipped && s.cutAt(end) && (f.inWord || jumbled(b)) &&
-		!hasPlaceholder(b[:min(len(b), checkedBytes)], true)
+		!hasPlaceholder(b[:min(len(b), checkedBytes)], isToken)
 }
 
 // jumbled reports whether b looks random, unlike a word or an identifier: at least a quarter of its bytes are a
