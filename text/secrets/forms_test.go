@@ -82,6 +82,7 @@ var fileForms = map[string][]string{
 		"- name: %n\n  value: |-\n    %s\n", "  2:   - name: %n\n  3:     value: %s\n", "12:%m: |\n13:  %s\n14:b: 1\n",
 		"a.yaml:9:- name: %n\na.yaml:10:  value: %s\n", "- name: %n\r\n  value: %s\r\n", "%m: |\r\n  %s\r\n",
 		"/0/name: %n\n/0/value: %s\n",
+		"{\"line\":1,\"text\":\"- name: %n\"}\n{\"line\":2,\"text\":\"  value: %s\"}\n",
 	},
 	"json": {
 		`{"a":1,"%m":"%s","b":2}`, "{\n  \"%m\": \"%s\"\n}\n", `{"name":"%n","value":"%s"}`,

@@ -9,8 +9,8 @@ import (
 var (
 	jwt = Format{Name: "jwt", Of: "JSON web token", Source: "RFC 7519", Keywords: "eyJ", Shape: "three parts of base64url with dots between them, the first an object that names its algorithm",
 		shape: lazyShape("[h-z0-6]", "")}
-	urlPassword = Format{Name: "url-password", Of: "password in a URL or a connection string", Source: "RFC 3986, 3.2.1", Keywords: "://|@tcp(|@unix(",
-		Shape: "USER:PASSWORD@ behind it, the user may be empty; before @tcp( and @unix(, USER:PASSWORD",
+	urlPassword = Format{Name: "url-password", Of: "password in a URL or a connection string", Source: "RFC 3986, 3.2.1", Keywords: "://|@tcp(|@tcp4(|@tcp6(|@unix(",
+		Shape: "USER:PASSWORD@ behind it, the user may be empty; before @tcp( and the like, USER:PASSWORD",
 		Check: "no variable of a shell or a template", shape: lazyShape("[A-Za-z0-9%$_~*:-]", "")}
 	authorization = Format{Name: "authorization", Of: "credentials of an Authorization or Cookie header", Source: "RFC 9110, 11.6; RFC 6265", Keywords: "authorization|cookie", fold: true,
 		Shape: "a scheme, which stays, and what follows it; in JSON also a list of them, and a `value` behind a `name`"}

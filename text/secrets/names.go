@@ -71,6 +71,9 @@ func classify(name []byte) (f *Format, loose bool) {
 		case strings.HasSuffix(last, "token"):
 			return &assignedToken, suffix > 0
 		case slices.Contains(neutralWords, last), isNumber(strings.TrimPrefix(last, "v")):
+		case slices.Contains(secretWords, strings.TrimSuffix(last, "s")),
+			slices.Contains(secretWords, strings.TrimSuffix(two, "s")):
+			return &assigned, true
 		case slices.Contains(otherWords, last) || suffix == maxSuffix:
 			return nil, false
 		default:

@@ -10,12 +10,13 @@ type pair struct {
 	format  *Format // nil if there is none
 	loose   bool
 	name    []byte
-	tag     bool // only a tag may follow
+	only    byte // the only byte that may follow; 0 for any
 	room    int  // number of bytes within which the value must start
 	members int  // number of other members that may stand between
 }
 
 const (
+	lineObject  = 40 // maximum length of {"line":N,"text":"
 	pairRoom    = 512
 	pairMembers = 4
 )
@@ -49,8 +50,8 @@ func (s *scan) paired(begin, end int) (finding, bool) {
 	}
 	sep := b[i-1]
 	i--
+	i -= blanks.back(b[s.doneTo:i], 16)
 	if sep != '(' {
-		i -= blanks.back(b[s.doneTo:i], 16)
 		i -= openingQuotes(b[max(s.doneTo, i-9):i])
 	}
 	n := alnum.back(b[s.doneTo:i], 16)
@@ -185,10 +186,10 @@ func (s *scan) pairValue(p pair, i int) (finding, bool) {
 			return finding{}, false
 		}
 		lineStart := b[max(0, i-1)] == '\n' || i == 0 && !s.midLine
-		if p.tag && b[i] != '<' {
+		if p.only != 0 && b[i] != p.only {
 			return finding{}, false
 		}
-		p.tag = false
+		p.only = 0
 		if n := numberPrefix(b[i:min(len(b), i+256)]); n > 0 {
 			i += n
 			continue
@@ -196,6 +197,16 @@ func (s *scan) pairValue(p pair, i int) (finding, bool) {
 		switch c := b[i]; {
 		case c == ',' || c == '+' && lineStart || c == ';':
 			i++
+			continue
+		case c == '}': // jq shows each line of a text as an object
+			i, p.only = i+1, '{'
+			continue
+		case c == '{':
+			n := bytes.Index(b[i:min(len(b), i+lineObject)], []byte(`,"text":"`))
+			if n < 0 || !bytes.HasPrefix(b[i:], []byte(`{"line":`)) {
+				return finding{}, false
+			}
+			i += n + len(`,"text":"`)
 			continue
 		case c == '#':
 			n := bytes.IndexByte(b[i:min(len(b), i+p.room)], '\n')
@@ -206,7 +217,7 @@ func (s *scan) pairValue(p pair, i int) (finding, bool) {
 			continue
 		case c == '>':
 			if next := i + 1 + gapLen(b[i+1:]); next == len(b) || b[next] == '<' {
-				i, p.tag = next, true
+				i, p.only = next, '<'
 				continue
 			}
 			return p.finding(s.element(i + 1)) // the value is the text of the element
