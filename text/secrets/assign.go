@@ -370,19 +370,25 @@ func (v assignedValue) isSecret(f *Format) bool {
 }
 
 // isStandIn reports whether the value of an environment variable is no secret: a word such as "true" or "postgres", the
-// name of another variable, or a member of an object, such as settings.PASSWORD.
+// name of another variable or of a file, or a member of an object, such as settings.PASSWORD.
 func isStandIn(t []byte) bool {
 	if slices.Contains(standIns, string(bytes.ToLower(t))) {
 		return true
 	}
-	if nameSet.run(t, len(t)) < len(t) {
+	if _, _, digit, _ := countKinds(t); digit > 0 || pathSet.run(t, len(t)) < len(t) {
 		return false
 	}
-	if _, _, digit, _ := countKinds(t); digit > 0 {
-		return false
+	if dot := bytes.LastIndexByte(t, '.'); bytes.IndexByte(t, '/') > 0 || dot > 0 && isExtension(t[dot+1:]) {
+		return !isRandom(t, usual)
 	}
 	return namesSecret(t) && !isRandom(t, usual) || bytes.IndexByte(t, '.') > 0 && wordness(t) > len(t)/2
 }
+
+func isExtension(t []byte) bool {
+	return len(t) >= 2 && len(t) <= 5 && smallLetters.run(t, len(t)) == len(t)
+}
+
+var smallLetters = classOf("a-z")
 
 // standIns are words that stand for a value, or that everybody uses as a first password.
 var standIns = strings.Fields("true false null none undefined default unset empty unknown missing disabled enabled " +

@@ -45,7 +45,7 @@ value must look random. A name such as `+"`SECRET_NAME`"+` or `+"`PASSWORD_FILE`
 - `+"`define('NAME', '…')`"+` and calls of setenv, putenv, getenv, env and setProperty.
 
 Under such a name a value with a digit is masked, and one of letters that make no words: pairs of letters are compared with those of
-programs and English. Shown are words and identifiers (`+"`password: required`"+`, `+"`token: nextToken`"+`), a path that starts with a directory,
+programs and English. Shown are words and identifiers (`+"`password: required`"+`, `+"`token: nextToken`"+`), a path or the name of a file,
 calls, variables and templates (`+"`$PW`"+`, `+"`${PW}`"+`, `+"`{{ pw }}`"+`, `+"`vault:…`"+`), stand-ins, and short values: under 6 characters, 16 for a token. A
 variable in capitals, `+"`DB_PASSWORD=value`"+` at the start of a line, is masked also if its value is a word, unless everybody uses that word:
 true, null, admin, postgres, changeit …

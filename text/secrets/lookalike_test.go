@@ -54,6 +54,10 @@ var lookalikes = []string{
 	"ssh_private_key: /etc/ssl/private/server.key", "password_policy: strict",
 	"https://user:password@example.com/", "redis://:$PW@host", "redis://:${REDIS_PASSWORD}@host:6379",
 	"http://:8080/@scope/name", "user:%s@tcp(%s:3306)/%s", "user:password@tcp(localhost:3306)/db",
+	"GOOGLE_APPLICATION_CREDENTIALS=service-account.json", "TLS_PRIVATE_KEY=certs/server.key", "PASS=passed",
+	"SSH_PRIVATE_KEY=id_rsa.pem", "DB_PASSWORD=settings.DB_PASSWORD", "ADMIN_PASSWORD=postgres", "API_KEY=MY_API_KEY",
+	"PASSWORD=get_password()", "TOKEN=`cat token.txt`", "SECRET=os.environ[\"SECRET\"]",
+	"PASSWORD=$(openssl rand -base64 16)",
 	// Prose and logs.
 	"the password is a word", "Password: required", "the secret: patience", "Token: invalid",
 	"error: password authentication failed for user", "password: incorrect", "Secret: not found",

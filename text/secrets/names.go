@@ -99,9 +99,10 @@ func namesSecret(t []byte) bool {
 	return false
 }
 
-// isVariable reports whether a name is that of an environment variable. PWD is one that holds a directory.
+// isVariable reports whether a name is that of an environment variable that holds a secret. PWD holds a directory and
+// PASS the result of a test.
 func isVariable(name []byte) bool {
-	return isUpper(name) && string(name) != "PWD" && string(name) != "OLDPWD"
+	return isUpper(name) && !slices.Contains([]string{"PWD", "OLDPWD", "PASS"}, string(name))
 }
 
 // isUpper reports whether a name has capital letters and no small ones, as the names of environment variables.
