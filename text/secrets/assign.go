@@ -415,7 +415,7 @@ func isCode(t []byte) bool {
 	t = bytes.TrimPrefix(bytes.TrimRight(t, "="), []byte("base64:"))
 	seen, _ := byteSet(t)
 	for _, s := range codeSigns {
-		if seen.mayHold(s) && bytes.Contains(t, s) {
+		if seen.mayHold(s) && bytes.Contains(t, s) && (len(s) > 2 || !looksRandom(t)) { // two signs may be chance
 			return true
 		}
 	}
