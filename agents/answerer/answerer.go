@@ -138,9 +138,6 @@ func (c *conversation) onText(turn int, text string) (next []chat.Message, end b
 	return []chat.Message{{Role: "user", Content: strings.Join(results, "\n\n")}}, false
 }
 
-// controls breaks up the control tokens of chat templates, so that the text of a file cannot end a message.
-var controls = strings.NewReplacer("<|", "< |", "|>", "| >", "[INST]", "[ INST]", "</s>", "</ s>")
-
 // run runs a function and returns the text for the model.
 func (c *conversation) run(ctx context.Context, name string, args json.RawMessage) string {
 	if c.calls++; c.calls > callsAStep {
@@ -161,7 +158,7 @@ func (c *conversation) run(ctx context.Context, name string, args json.RawMessag
 		}
 		c.reply.Steps = append(c.reply.Steps, ask.Step{Tool: name, Arguments: args})
 		c.results = append(c.results, text)
-		return controls.Replace(content.ClipEnd(text, maxResult))
+		return chat.BreakControls(content.ClipEnd(text, maxResult))
 	}
 	return "there is no function " + content.ClipBytes(name, 60) + "; the functions are " + strings.Join(c.names, ", ")
 }

@@ -65,7 +65,7 @@ var Profiles = map[string]Profile{
 type Client struct {
 	options Options
 	profile Profile
-	url     string
+	url     string // of the API
 	key     string
 	http    *http.Client
 	mask    *secrets.Masker
@@ -97,7 +97,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		options: o, profile: profile, mask: secrets.New(),
-		url: strings.TrimSuffix(u.String(), "/") + "/chat/completions",
+		url: strings.TrimSuffix(u.String(), "/"),
 	}
 	if c.key, err = readKey(o.KeyFile); err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ type StatusError struct {
 	Status     int
 	Message    string        // of the endpoint, at most 300 bytes
 	RetryAfter time.Duration // 0: not said
+	setting    string        // that names the model; "": --endpoint-name
 }
 
 func (e *StatusError) Error() string {
@@ -38,7 +39,7 @@ func (e *StatusError) Error() string {
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
 		s += "; check --endpoint-key-file"
 	case e.Status == http.StatusNotFound:
-		s += "; check --endpoint-url (it usually ends with /v1) and --endpoint-name"
+		s += "; check --endpoint-url (it usually ends with /v1) and " + cmp.Or(e.setting, "--endpoint-name")
 	case e.RetryAfter > 0:
 		s += fmt.Sprintf("; try again in %s", e.RetryAfter)
 	}
@@ -52,6 +53,21 @@ func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	var reply Reply
+	err = c.send(ctx, "/chat/completions", body, func(resp *http.Response, in io.Reader) (err error) {
+		reply, err = c.read(resp, in, r.Progress)
+		reply.Masked = masked
+		return err
+	})
+	if err == nil && len(reply.ToolCalls) == 0 && len(r.Tools) > 0 {
+		reply.ToolCalls, reply.Text = callsInText(reply.Text, r.Tools)
+	}
+	return reply, err
+}
+
+// send posts a request and has read read the body of the reply, which is bounded in bytes and time. A status other than
+// 200 is a [StatusError]. Errors are worded for the operator, with the key and secrets masked.
+func (c *Client) send(ctx context.Context, path string, body []byte, read func(*http.Response, io.Reader) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	timer := time.AfterFunc(c.options.Timeout, func() {
@@ -63,9 +79,9 @@ func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 			totalTimeouts*c.options.Timeout)})
 	})
 	defer limit.Stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
 	if err != nil {
-		return Reply{}, err
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -74,22 +90,17 @@ func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return Reply{}, c.explain(ctx, err)
+		return c.explain(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	in := &limitedBody{body: resp.Body, left: c.options.MaxReply, alive: func() { timer.Reset(c.options.Timeout) }}
 	if resp.StatusCode != http.StatusOK {
-		return Reply{}, c.statusError(resp, in)
+		return c.statusError(resp, in)
 	}
-	reply, err := c.read(resp, in, r.Progress)
-	reply.Masked = masked
-	if err != nil {
-		return reply, c.explain(ctx, err)
+	if err := read(resp, in); err != nil {
+		return c.explain(ctx, err)
 	}
-	if len(reply.ToolCalls) == 0 && len(r.Tools) > 0 {
-		reply.ToolCalls, reply.Text = callsInText(reply.Text, r.Tools)
-	}
-	return reply, nil
+	return nil
 }
 
 // body returns the JSON of a request, with its secrets masked, and how many there were.
@@ -245,5 +256,9 @@ func (c *Client) read(resp *http.Response, in io.Reader, progress func(int)) (Re
 		}
 		return parseReply(b)
 	}
-	return Reply{}, fmt.Errorf("it answers with %q, not JSON: is it an OpenAI-compatible API? check --endpoint-url", clip(kind))
+	return Reply{}, notJSON(kind)
+}
+
+func notJSON(kind string) error {
+	return fmt.Errorf("it answers with %q, not JSON: is it an OpenAI-compatible API? check --endpoint-url", clip(kind))
 }

@@ -2,7 +2,14 @@ package chat
 
 import (
 	"encoding/json"
+	"strings"
 )
+
+// controls are the control tokens of models' templates.
+var controls = strings.NewReplacer("<|", "< |", "|>", "| >", "[INST]", "[ INST]", "</s>", "</ s>")
+
+// BreakControls breaks up control tokens, so that the text of a file cannot end a message.
+func BreakControls(text string) string { return controls.Replace(text) }
 
 // Message is one message of a conversation.
 type Message struct {
