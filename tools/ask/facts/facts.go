@@ -123,8 +123,8 @@ var (
 	person = content.Pattern(`\p{Lu}\p{Ll}+([ -]\p{Lu}\p{Ll}+)+|@\w`)
 )
 
-// has reports whether a text has what is asked for.
-func (a Asked) has(text string) bool {
+// Has reports whether a text has what is asked for; never if that is anything.
+func (a Asked) Has(text string) bool {
 	switch a {
 	case Amount:
 		return amount().MatchString(text) || number().MatchString(text)
@@ -153,7 +153,7 @@ func Extract(q Query, p Passage) []Fact {
 		if p.Table && covered == 0 { // that the header has the words says nothing of a row
 			continue
 		}
-		asked := q.Asked.has(u.text)
+		asked := q.Asked.Has(u.text)
 		if covered == 0 && (!asked || q.Covered(p.Text)+about < 0.5) {
 			continue
 		}
@@ -188,6 +188,16 @@ func Chosen(p Passage, lines []int) (list []Fact) {
 	return list
 }
 
+// All returns every part of a passage that can be a fact, in order and without a score: for a passage that was found by
+// its meaning, the caller compares them with the question.
+func All(p Passage) (list []Fact) {
+	for _, u := range units(p) {
+		list = append(list, p.fact(u, 0))
+	}
+	return list
+}
+
+// fact returns a unit of a passage as a fact.
 func (p Passage) fact(u unit, score float64) Fact {
 	text := u.text
 	if p.Table && p.Heading != "" {

@@ -164,6 +164,7 @@ type Hit struct {
 	Chunk
 	Score float64 // BM25, the higher the better
 	file  int64
+	id    int64 // of the passage
 }
 
 // scope restricts a search to some files.
@@ -251,23 +252,34 @@ func (x *Index) search(ctx context.Context, terms []string, in scope, limit int,
 		only = " AND +rowid IN (SELECT id FROM chunks WHERE file IN (SELECT id FROM files WHERE 1" + only + "))"
 	}
 	// FTS5 sorts by itself, and the rest is looked up for the best alone.
-	rows, err := x.db.QueryContext(ctx, "SELECT f.id, f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading, s.score "+
+	hits, err := x.hits(ctx, "SELECT "+place+", -s.score "+ // FTS5 has the best lowest
 		"FROM (SELECT rowid, rank AS score FROM fts WHERE fts MATCH ?"+only+" ORDER BY rank LIMIT ?) s "+
 		"CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file ORDER BY s.score", append(args, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("search the index: %w", err)
 	}
+	return hits, nil
+}
+
+// place are the columns of a Hit before its score.
+const place = "c.id, f.id, f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading"
+
+// hits runs a query for place and a score.
+func (x *Index) hits(ctx context.Context, query string, args ...any) (all []Hit, err error) {
+	rows, err := x.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
 	defer func() { _ = rows.Close() }()
-	var hits []Hit
 	for rows.Next() {
 		var h Hit
-		if err := rows.Scan(&h.file, &h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, &h.Score); err != nil {
+		err := rows.Scan(&h.id, &h.file, &h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, &h.Score)
+		if err != nil {
 			return nil, err
 		}
-		h.Score = -h.Score // FTS5 has the best lowest
-		hits = append(hits, h)
+		all = append(all, h)
 	}
-	return hits, rows.Err()
+	return all, rows.Err()
 }
 
 // MarkText returns a mark as the index keeps it.

@@ -1,0 +1,150 @@
+package index
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func everyFile(string) bool { return true }
+
+// TestVectors finds passages by their vectors. A vector goes with its passage, and one that comes too late is dropped.
+func TestVectors(t *testing.T) {
+	x, err := Open(t.Context(), filepath.Join(t.TempDir(), "index", "a.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Close() }()
+	s := store{"a.txt": "alpha", "d/b.txt": "beta", "d/c.txt": "gamma"}
+	refresh := func() {
+		t.Helper()
+		var read []string
+		if status, err := x.Refresh(t.Context(), s.files(), s.options(&read)); err != nil || !status.Whole() {
+			t.Fatal(status, err)
+		}
+	}
+	count := func(passages, vectors int) {
+		t.Helper()
+		if _, p, v, err := x.Nearest(t.Context(), nil, 0, 9, 9, everyFile); p != passages || v != vectors || err != nil {
+			t.Errorf("%d of %d passages have vectors, want %d of %d; %v", v, p, vectors, passages, err)
+		}
+	}
+	refresh()
+	if err := x.UseModel(t.Context(), "m"); err != nil {
+		t.Error(err)
+	}
+	hits, err := x.WithoutVector(t.Context(), Hit{}, 9)
+	if err != nil || len(hits) != 3 {
+		t.Fatal(hits, err)
+	}
+	vectors := [][]float32{{3, 4}, {0, 2}, {1, 1}}
+	s["d/c.txt"] = "delta" // after its passage was read
+	refresh()
+	if err := x.AddVectors(t.Context(), "other", hits, vectors); err == nil || !strings.Contains(err.Error(), "another model") {
+		t.Error(err)
+	}
+	if err := x.AddVectors(t.Context(), "m", hits, vectors); err != nil {
+		t.Error(err)
+	}
+	count(3, 2)
+	if err := x.UseModel(t.Context(), "m"); err != nil {
+		t.Error(err)
+	}
+	question := Unit([]float32{9, 0})
+	near, _, _, err := x.Nearest(t.Context(), question, 0, 9, 9, everyFile)
+	if err != nil || len(near) != 2 || near[0].Path != "a.txt" || math.Abs(near[0].Score-0.3) > 1e-6 {
+		t.Errorf("%+v, %v", near, err)
+	}
+	inD := func(path string) bool { return path == "d/b.txt" }
+	if near, _, _, err := x.Nearest(t.Context(), question, 0, 9, 9, inD); err != nil || len(near) != 1 {
+		t.Errorf("of one file: %+v, %v", near, err)
+	}
+	if near, _, _, err := x.Nearest(t.Context(), question, 0.7, 9, 9, everyFile); err != nil || len(near) != 0 {
+		t.Errorf("far away: %+v, %v", near, err)
+	}
+	if _, _, _, err := x.Nearest(t.Context(), Unit([]float32{1, 2, 3}), 0, 9, 9, everyFile); err == nil {
+		t.Error("vectors of two lengths were compared")
+	}
+	rest, err := x.WithoutVector(t.Context(), Hit{}, 9)
+	if err != nil || len(rest) != 1 || rest[0].Path != "d/c.txt" {
+		t.Errorf("%+v, %v", rest, err)
+	}
+	if err := x.AddVectors(t.Context(), "m", rest, [][]float32{{1, 2, 3}}); err == nil {
+		t.Error("a vector of another length was stored")
+	}
+	delete(s, "a.txt")
+	refresh()
+	count(2, 1)
+	if err := x.UseModel(t.Context(), "other"); err != nil {
+		t.Error(err)
+	}
+	count(2, 0)
+}
+
+// BenchmarkVectors compares a question with 50,000 passages of 768 numbers.
+func BenchmarkVectors(b *testing.B) {
+	x, err := Open(b.Context(), filepath.Join(b.TempDir(), "a.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = x.Close() }()
+	var files []File
+	for i := range 5000 {
+		files = append(files, File{Path: fmt.Sprint("f", i), Mark: "1"})
+	}
+	read := func(context.Context, File) (Text, error) {
+		return Text{Body: []byte("alpha beta"), Chunks: make([]Chunk, 10)}, nil
+	}
+	if _, err := x.Refresh(b.Context(), files, Options{Read: read}); err != nil {
+		b.Fatal(err)
+	}
+	if err := x.UseModel(b.Context(), "m"); err != nil {
+		b.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	question := make([]float32, 768)
+	for i := range question {
+		question[i] = float32(r.NormFloat64())
+	}
+	var last Hit
+	for {
+		hits, err := x.WithoutVector(b.Context(), last, 1000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(hits) == 0 {
+			break
+		}
+		last = hits[len(hits)-1]
+		vectors := make([][]float32, len(hits))
+		for i := range vectors {
+			vectors[i] = make([]float32, len(question))
+			for n := range vectors[i] {
+				vectors[i][n] = float32(r.NormFloat64())
+			}
+		}
+		if err := x.AddVectors(b.Context(), "m", hits, vectors); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("nearest", func(b *testing.B) {
+		b.SetBytes(int64(50_000 * binary.Size(question)))
+		for b.Loop() {
+			if _, _, _, err := x.Nearest(b.Context(), Unit(question), 0.25, 200, 20, everyFile); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("count", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, _, err := x.Nearest(b.Context(), nil, 0.25, 200, 20, everyFile); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
