@@ -26,7 +26,7 @@ func (a *Answerer) Extract(ctx context.Context, question, passage string) ([]int
 	}
 	reply, err := a.client.Complete(ctx, chat.Request{Messages: []chat.Message{
 		{Role: "system", Content: prompts.Work("extract").System},
-		{Role: "user", Content: "Question: " + question + "\n\n" + prompts.Fence(controls.Replace(numbered.String()))},
+		{Role: "user", Content: "Question: " + question + "\n\n" + prompts.Fence(chat.BreakControls(numbered.String()))},
 	}})
 	if err != nil {
 		return nil, err

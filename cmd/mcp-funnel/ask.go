@@ -25,7 +25,9 @@ func (c *askCmd) Help() string {
 	return `Answers a question over files: the lines that answer it, and what was not covered.
 A question about files (how many, which, when modified) gets the number or the
 list. With --endpoint-url the endpoint's model answers, from what it looks up; what it
-says and no file has is named. The exit code is 1 if nothing was found.
+says and no file has is named. With --endpoint-embeddings and no --endpoint-name no
+model answers, but passages are found by their meaning too. The exit code is 1 if
+nothing was found.
 
 Examples:
 
@@ -76,7 +78,7 @@ func openAsk(s *cli.Settings, w *cli.Streams, path string) (*cli.App, string, er
 	if err != nil {
 		return nil, "", err
 	}
-	if s.EndpointURL != "" {
+	if s.AsksModel() {
 		if err := app.AskEndpoint(s); err != nil {
 			app.Close()
 			return nil, "", err

@@ -72,6 +72,13 @@ func withIndex(
 		if err != nil {
 			return err
 		}
+		if x.Passages > 0 {
+			_, err := fmt.Fprintf(w.Out, "  %d of %s found by meaning\n", x.Vectors,
+				content.Plural(int64(x.Passages), "passage is", "passages are"))
+			if err != nil {
+				return err
+			}
+		}
 		if late := x.Bytes - x.IndexedBytes; late > 0 {
 			if _, err := fmt.Fprintf(w.Out, "  the rest takes about %s\n", x.Rest().Round(time.Second)); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -43,15 +44,19 @@ type Options struct {
 	Answerer Answerer      // answers through an endpoint; nil: the facts are the answer
 
 	Extractor Extractor // chooses the facts for the Answerer; nil: the rules do
+	Embedder  Embedder  // finds passages by their meaning; nil: they are found by their words alone
 }
 
 // Asker answers questions. It is safe for concurrent use.
-type Asker struct{ options Options }
+type Asker struct {
+	options   Options
+	embedding sync.Mutex // is held by the call that makes vectors of passages
+}
 
 // New returns an Asker. It opens nothing.
 func New(o Options) *Asker {
 	o.Slice = cmp.Or(o.Slice, 45*time.Second)
-	return &Asker{o}
+	return &Asker{options: o}
 }
 
 // Args are the arguments of the tool.
@@ -136,6 +141,9 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 		deadline: time.Now().Add(k.options.Slice * 8 / 10),
 		text:     strings.Join(strings.Fields(content.Visible(a.Question, false)), " "),
 	}
+	if k.options.Embedder != nil {
+		q.meaning = &meaning{asked: map[string][]float32{}}
+	}
 	if err := q.follow(); err != nil {
 		return nil, err
 	}
@@ -164,6 +172,7 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 		q.note("%s changed during the call: ask again", content.Plural(int64(q.changed), "passage", "passages"))
 	}
 	r.Notes = append(r.Notes, q.notes...)
+	r.Ranked = q.meaning.ranked()
 	return r, q.keep(r)
 }
 
@@ -187,6 +196,7 @@ type question struct {
 	extracted int       // passages that it was asked about, and those of which the rules chose the facts
 	byRules   int
 	rejected  map[string]bool // passages in which it found nothing, by file and line
+	meaning   *meaning        // nil without an Embedder
 
 	changed   int // passages whose file changed during the call
 	withFacts map[*file]bool

@@ -29,6 +29,7 @@ type corpus struct {
 	set    source.Set
 	at     source.Location
 	index  *index.Index
+	kept   bool // the index is a file
 	files  []*file
 	byPath map[string]*file
 	status index.Status
@@ -119,7 +120,9 @@ func (q *question) refresh() error {
 			q.note("the store can only be read: the index was made for this call alone")
 		}
 		var err error
-		if c.index, err = index.Open(q.ctx, file); err != nil && file != index.Memory {
+		c.kept = file != index.Memory
+		if c.index, err = index.Open(q.ctx, file); err != nil && c.kept {
+			c.kept = false
 			q.note("the index cannot be kept (%s): it was made for this call alone", content.ClipBytes(err.Error(), 120))
 			c.index, err = index.Open(q.ctx, index.Memory)
 		}

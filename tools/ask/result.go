@@ -31,6 +31,7 @@ type Result struct {
 	Ungrounded  []string     `json:"ungrounded"`
 	Observation string       `json:"observation"` // obs:ID of all facts; "" if they are not kept
 	Notes       []string     `json:"note"`
+	Ranked      string       `json:"ranked,omitempty"` // by words, by meaning; "" without an embedding model
 
 	shown int // facts that the text shows, from the first
 	found int // passages with words of the question
@@ -103,7 +104,11 @@ func (r *Result) Text(count func(string) int) string {
 	default:
 		fmt.Fprintf(&b, "Nothing found for %q: no file has its words. Try other words, or names that the files use.\n", question)
 	}
-	left := factTokens - count(b.String())
+	ranked := ""
+	if r.Ranked != "" {
+		ranked = "ranked " + r.Ranked + "\n"
+	}
+	left := factTokens - count(b.String()+ranked)
 	written, last := 0, ""
 	for _, f := range r.Facts[:r.shown] {
 		text := ""
@@ -128,6 +133,7 @@ func (r *Result) Text(count func(string) int) string {
 	if r.Tool == "semantic_search" {
 		b.WriteString(r.Coverage.text())
 	}
+	b.WriteString(ranked)
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", content.ClipEnd(n, 200))
 	}

@@ -35,6 +35,9 @@ type found struct {
 	file    *file
 	text    string
 	covered float64 // share of the question's words, by weight
+
+	byMeaning bool         // it is near the question
+	near      []facts.Fact // its sentences that are nearest, where few of its words are those of the question
 }
 
 // search answers a question on what files say.
@@ -58,19 +61,29 @@ func (q *question) search(r *Result) error {
 	if r.found = len(all); r.found >= limit && all[limit-1].covered >= fitsFrom {
 		q.note("more than %d passages have these words: only the best %d were read, other files may have facts too", limit, limit)
 	}
-	best := all
-	for i, p := range all {
-		if p.Score < keepFrom*all[0].Score {
-			best = all[:i]
-			break
+	shown := best(all)
+	if q.meaning != nil && len(terms) > 0 {
+		shown, err = q.byMeaning(query, shown)
+		if err != nil {
+			return err
 		}
 	}
-	q.takeFacts(r, query, all, best[:min(len(best), q.top)])
+	q.takeFacts(r, query, all, shown[:min(len(shown), q.top)])
 	err = q.cover(r, query, terms)
 	if r.shown == 0 { // the best passages gave no fact, others did
 		r.shown = min(len(r.Facts), q.top)
 	}
 	return err
+}
+
+// best returns the passages of a ranking that have at least 0.8 of the best score.
+func best(all []found) []found {
+	for i, p := range all {
+		if p.Score < keepFrom*all[0].Score {
+			return all[:i]
+		}
+	}
+	return all
 }
 
 // query returns what passages are compared with.
@@ -114,21 +127,24 @@ func (q *question) passages(query facts.Query, limit int) ([]found, error) {
 			return nil, err
 		}
 		for _, h := range hits {
-			text, ok := c.passage(q.ctx, h)
-			if !ok {
-				if c.byPath[h.Path] != nil {
-					q.changed++
-				}
-				continue
+			if p := (found{Hit: h, file: c.byPath[h.Path]}); q.readPassage(c, query, &p) {
+				p.Score *= q.adjust(query, &p)
+				all = append(all, p)
 			}
-			p := found{Hit: h, file: c.byPath[h.Path], text: text}
-			p.covered = query.Covered(p.Heading + " " + p.Path + " " + text)
-			p.Score *= q.adjust(query, &p)
-			all = append(all, p)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
 	return diverse(all), nil
+}
+
+// readPassage reads the text of a passage. It returns false if the file is none of those that are asked, or changed.
+func (q *question) readPassage(c *corpus, query facts.Query, p *found) (ok bool) {
+	if p.text, ok = c.passage(q.ctx, p.Hit); ok {
+		p.covered = query.Covered(p.Heading + " " + p.Path + " " + p.text)
+	} else if p.file != nil {
+		q.changed++
+	}
+	return ok
 }
 
 // adjust returns by how much more than its words a passage says for a question: words of the question close to each
@@ -191,15 +207,12 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	one := listsAll(q.readAs)
 	have := map[string]bool{} // file and lines
 	add := func(p found, show bool) {
-		passage := facts.Passage{
-			File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(), Code: p.Code,
-			Alone: p.file.at.docs[p.Path] != nil,
-		}
+		passage := p.passage()
 		key := p.file.Name() + ":" + strconv.Itoa(p.Line)
 		if q.rejected[key] {
 			return
 		}
-		list := facts.Extract(query, passage)
+		list := append(p.near, facts.Extract(query, passage)...)
 		if show {
 			if list = q.extract(passage, list); len(list) == 0 && q.extractor != nil {
 				q.rejected[key] = true
@@ -232,6 +245,14 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 		if p.covered >= fitsFrom { // those that are shown are known already
 			add(p, false)
 		}
+	}
+}
+
+// passage returns a passage as facts are taken from it.
+func (p *found) passage() facts.Passage {
+	return facts.Passage{
+		File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(), Code: p.Code,
+		Alone: p.file.at.docs[p.Path] != nil,
 	}
 }
 

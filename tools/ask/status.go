@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -18,6 +19,8 @@ type IndexStatus struct {
 	IndexedBytes  int64  `json:"indexed_bytes"`
 	NotSearchable int    `json:"not_searchable"`
 	IndexBytes    int64  `json:"index_bytes"`
+	Passages      int    `json:"passages,omitempty"` // with an embedding model: of these files
+	Vectors       int    `json:"vectors,omitempty"`  // passages that have one
 }
 
 // bytesPerSecond is about how much text is indexed in a second; documents take longer.
@@ -35,7 +38,7 @@ func (k *Asker) IndexStatus(ctx context.Context, c Caller, path string) ([]Index
 
 // UpdateIndex brings the indexes up to date with the files below a path.
 func (k *Asker) UpdateIndex(ctx context.Context, c Caller, path string) ([]IndexStatus, error) {
-	return k.indexes(ctx, c, path, func(q *question) { q.deadline = time.Time{} })
+	return k.indexes(ctx, c, path, func(q *question) { q.deadline = time.Now().AddDate(1, 0, 0) })
 }
 
 // RemoveIndex removes the indexes of the roots below which a path lies.
@@ -62,10 +65,20 @@ func (k *Asker) indexes(
 	if err := q.refresh(); err != nil {
 		return nil, err
 	}
+	if k.options.Embedder != nil {
+		if err := q.embedPassages(); err != nil {
+			return nil, fmt.Errorf("the index has all words, but not all vectors: %w", err)
+		}
+	}
 	for _, p := range q.places {
 		s := IndexStatus{
 			Path: p.at.Name(), Files: p.status.Files, Indexed: p.status.Indexed, Bytes: p.status.Bytes,
 			IndexedBytes: p.status.Done, NotSearchable: len(p.status.Unsearchable),
+		}
+		if k.options.Embedder != nil {
+			if _, s.Passages, s.Vectors, err = p.index.Nearest(ctx, nil, 0, 0, 0, p.has); err != nil {
+				return nil, err
+			}
 		}
 		if dir, ok := p.at.Dir(); ok {
 			s.Path = filepath.Join(dir, p.at.Path)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/answerer"
+	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/investigator"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -115,6 +116,12 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 			return nil, err
 		}
 	}
+	if s.EndpointEmbeddings != "" {
+		if err := a.embedByEndpoint(s); err != nil {
+			a.Close()
+			return nil, err
+		}
+	}
 	if s.InvestigateBy == "endpoint" {
 		if err := a.UseEndpoint(s, true); err != nil {
 			a.Close()
@@ -154,6 +161,25 @@ func (a *App) AskEndpoint(s *Settings) error {
 		a.Asker.Extract(by)
 	}
 	return nil
+}
+
+// embedByEndpoint has the endpoint's embedding model find passages by their meaning.
+func (a *App) embedByEndpoint(s *Settings) error {
+	client, _, err := s.Endpoint()
+	if err != nil {
+		return err
+	}
+	if s.EndpointAllowRemote {
+		a.Log.Warn("passages of files are sent to the endpoint", "endpoint", s.EndpointURL)
+	}
+	a.Asker.UseEmbedder(chat.NewEmbedder(client, s.EndpointEmbeddings))
+	return nil
+}
+
+// AsksModel reports whether a model answers the questions of the command line: not where the endpoint is named for its
+// embeddings alone.
+func (s *Settings) AsksModel() bool {
+	return s.EndpointURL != "" && (s.EndpointEmbeddings == "" || s.EndpointName != "" || s.AskBy == "endpoint")
 }
 
 // Accounts returns the accounts of sessions whose clients report their usage; nil if there is no store to keep them in.

@@ -42,7 +42,7 @@ func (s *Settings) AfterApply() error {
 				name, strings.Join(server.Toolsets, ", "), allToolsets)
 		}
 	}
-	if s.Extraction == "model" && s.EndpointURL == "" {
+	if s.Extraction == "model" && !s.AsksModel() {
 		return errors.New("--extraction model needs a model: add --endpoint-url")
 	}
 	if err := s.checkMinima(); err != nil {

@@ -18,7 +18,8 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
 		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
 		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open", "AskBy": "Open",
-		"Extraction": "AskEndpoint",
+		"Extraction":         "AskEndpoint",
+		"EndpointEmbeddings": "Open",
 	}
 	var empty Settings
 	zero := empty.Options()

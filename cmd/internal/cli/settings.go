@@ -71,6 +71,8 @@ type Settings struct {
 	EndpointAllowRemote bool   `group:"endpoint" to:"Endpoint.AllowRemote" help:"Allow an endpoint on another machine: what is sent leaves this one."`
 	EndpointTimeout     Age    `group:"endpoint" min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up, as it is after ten times that in all."`
 
+	EndpointEmbeddings string `group:"endpoint" placeholder:"NAME" help:"Embedding model of the endpoint, with which ask also finds passages by their meaning: it gets the passages of indexed files. Default: none, passages are found by their words."`
+
 	EndpointPrice string `group:"endpoint" placeholder:"IN,OUT" help:"Price of a million tokens sent, and of a million received, such as 0.25,2: investigate then prints what it cost."`
 	InvestigateBy string `group:"endpoint" enum:"agent,endpoint" default:"agent" help:"Who answers the orders of the tool investigate: agent, the client's own, or endpoint."`
 	AskBy         string `group:"endpoint" enum:"agent,endpoint" default:"agent" help:"Who answers the questions of the tool ask: agent, the client's own, from the facts, or endpoint."`

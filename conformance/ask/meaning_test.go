@@ -1,0 +1,503 @@
+package ask_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/text/words"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/router"
+)
+
+// concepts are words that mean the same, one concept a line. The vector of a text counts its concepts.
+const concepts = `automobile car|manager boss|purchase bought|physician doctor|children kids|tenancy lease|terminate ends
+remuneration salary|staff employee|receive gets|founded started|firm company|felines cats|fugitive stray|sheltered home
+vessel ship|constructed built|garbage trash|disposed thrown|illness disease|infant baby|beverage drink|free gratis
+instructs teaches|pupils students|mathematics algebra|workmen craftsmen|mend repair|rooftop tiles|velocity speed
+locomotive train|stole thief|jewels gems|travellers guests|lodge sleep|overnight inn|forbidden prohibited
+auditorium hall|reset change|passphrase password|crop wheat|failed ruined|drought dry|remedy medicine
+migraine headaches|soothes relieves|soccer football|contest match|won victory`
+
+// synonymous are questions that share no word with the passage that answers them, with a part of the answer.
+var synonymous = []struct{ question, passage, want string }{
+	{"Which automobile did the manager purchase?", "Our boss bought a red car, a Volvo.", "Volvo"},
+	{"Which physician treats children?", "The doctor for kids is Elena Ruiz.", "Elena Ruiz"},
+	{"When does the tenancy terminate?", "The lease ends on 31 March 2027.", "31 March 2027"},
+	{"What remuneration does staff receive?", "Every employee gets a salary of 4,200 EUR.", "4,200"},
+	{"Who founded the firm?", "The company was started by Petra Lang.", "Petra Lang"},
+	{"Where are fugitive felines sheltered?", "Stray cats find a home in Building 7.", "Building 7"},
+	{"When was the vessel constructed?", "The ship was built in 1987.", "1987"},
+	{"How is garbage disposed of?", "Trash is thrown into the blue bin.", "blue bin"},
+	{"What illness did the infant have?", "The disease of the baby was measles.", "measles"},
+	{"Which beverage is free of charge?", "Apple juice is a gratis drink.", "Apple juice"},
+	{"Who instructs the pupils in mathematics?", "Tom Baker teaches students algebra.", "Tom Baker"},
+	{"When do workmen mend the rooftop?", "Craftsmen repair the tiles on 4 May 2026.", "4 May"},
+	{"What is the velocity of the locomotive?", "The train has a speed of 160 km/h.", "160"},
+	{"Who stole the jewels?", "The thief of the gems was Luc Moreau.", "Luc Moreau"},
+	{"Where do travellers lodge overnight?", "Guests sleep at the inn on Mill Road.", "Mill Road"},
+	{"What is forbidden in the auditorium?", "Smoking is prohibited inside the hall.", "Smoking"},
+	{"How do I reset my passphrase?", "To change a password, press Ctrl+R.", "Ctrl+R"},
+	{"Which crop failed because of drought?", "Dry weather ruined the wheat.", "wheat"},
+	{"What remedy soothes migraine?", "Ibuprofen is a medicine and relieves headaches.", "Ibuprofen"},
+	{"Who won the soccer contest?", "Victory in the football match went to Lindental.", "Lindental"},
+}
+
+// embeddings is an endpoint for embeddings: a real HTTP server on loopback.
+type embeddings struct {
+	url string
+
+	mu     sync.Mutex
+	inputs []string // all texts that were sent, in order
+	keys   []string // headers with a key
+	before func(w http.ResponseWriter, r *http.Request, inputs []string) (done bool)
+}
+
+func newEmbeddings(t *testing.T) *embeddings {
+	t.Helper()
+	s := &embeddings{}
+	h := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(h.Close)
+	s.url = h.URL + "/v1"
+	return s
+}
+
+func (s *embeddings) serve(w http.ResponseWriter, r *http.Request) {
+	var sent struct {
+		Model string
+		Input []string
+	}
+	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || r.URL.Path != "/v1/embeddings" || sent.Model == "" {
+		http.Error(w, "bad request", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	s.inputs = append(s.inputs, sent.Input...)
+	s.keys = append(s.keys, r.Header.Get("Authorization"))
+	before := s.before
+	s.mu.Unlock()
+	if before != nil && before(w, r, sent.Input) {
+		return
+	}
+	reply(w, vectorsOf(sent.Input, 0))
+}
+
+// reply writes a reply with the data.
+func reply(w http.ResponseWriter, data []any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+// vectorsOf returns the data of a reply, the last text first; more numbers than there are concepts are zeros.
+func vectorsOf(inputs []string, more int) (data []any) {
+	all := strings.FieldsFunc(concepts, func(r rune) bool { return r == '|' || r == '\n' })
+	for i, text := range slices.Backward(inputs) {
+		v := make([]float32, len(all)+more)
+		for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
+			for n, c := range all {
+				if slices.Contains(strings.Fields(c), word) {
+					v[n]++
+				}
+			}
+		}
+		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": v})
+	}
+	return data
+}
+
+// set sets what answers instead of the endpoint, and forgets what was sent.
+func (s *embeddings) set(before func(http.ResponseWriter, *http.Request, []string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before, s.inputs = before, nil
+}
+
+// sent returns the texts that were sent and have a part.
+func (s *embeddings) sent(part string) (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range s.inputs {
+		if strings.Contains(text, part) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// by has an endpoint's model embed what a bench asks.
+func (b *bench) by(url, model string) *bench {
+	b.t.Helper()
+	client, err := chat.New(chat.Options{URL: url})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.k.UseEmbedder(chat.NewEmbedder(client, model))
+	return b
+}
+
+// synonyms writes each passage to a file of its own, between lines that have no concept.
+func synonyms(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for i, s := range synonymous {
+		write(t, dir, fmt.Sprintf("f%02d.txt", i), []byte("Zero zulu yankee.\n"+s.passage+"\nXray uniform tango.\n"))
+	}
+	return dir
+}
+
+// TestByMeaning asks 20 questions that share no word with their passages: none is answered by words, at least 18 are by
+// words and meaning, and a question about nothing is still answered by nothing.
+func TestByMeaning(t *testing.T) {
+	dir := synonyms(t)
+	plain, s := newBench(t, dir), newEmbeddings(t)
+	b := newBench(t, dir).by(s.url, "m")
+	var byWords, right int
+	for _, c := range synonymous {
+		terms := words.Terms(c.passage)
+		for _, w := range words.Terms(strings.Join(router.ContentWords(c.question), " ")) {
+			if slices.Contains(terms, w) {
+				t.Errorf("%q is in both: %s %s", w, c.question, c.passage)
+			}
+		}
+		if r, text := plain.ask(ask.Args{Question: c.question}); strings.Contains(text, c.want) || r.Ranked != "" {
+			byWords++
+			t.Errorf("found by words:\n%s", text)
+		}
+		r, text := b.ask(ask.Args{Question: c.question})
+		if r.Ranked != "by words and meaning" || !strings.Contains(text, "\nranked by words and meaning\n") {
+			t.Errorf("%s: %q", c.question, r.Ranked)
+		}
+		if strings.Contains(text, c.want) {
+			right++
+		} else {
+			t.Logf("%s: not %q in\n%s", c.question, c.want, text)
+		}
+		if n := len(s.sent(c.question)); n != 1 {
+			t.Errorf("%s: was sent %d times", c.question, n)
+		}
+	}
+	t.Logf("by words %d, by words and meaning %d of %d", byWords, right, len(synonymous))
+	if byWords > 0 || right < 18 {
+		t.Error("below the bar")
+	}
+	if n := len(s.sent("Zero zulu yankee.\n")); n != len(synonymous) {
+		t.Errorf("%d passages were sent, want each once", n)
+	}
+	if r, text := b.ask(ask.Args{Question: "Which walrus yodels?"}); !r.Nothing() {
+		t.Error(text)
+	}
+	if r, _ := b.ask(ask.Args{Question: "how many txt files are there?"}); r.Ranked != "" {
+		t.Errorf("a question on files: %q", r.Ranked)
+	}
+}
+
+// TestCloseVectors asks the same of a model all of whose vectors are close to each other: cosines of 0.8 and more.
+func TestCloseVectors(t *testing.T) {
+	s, right := newEmbeddings(t), 0
+	s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
+		data := vectorsOf(inputs, 1)
+		for _, d := range data {
+			v := d.(map[string]any)["embedding"].([]float32)
+			v[len(v)-1] = 3
+		}
+		reply(w, data)
+		return true
+	})
+	b := newBench(t, synonyms(t)).by(s.url, "m")
+	for _, c := range synonymous {
+		r, text := b.ask(ask.Args{Question: c.question})
+		if strings.Contains(text, c.want) && len(r.Files) < 4 {
+			right++
+		} else {
+			t.Logf("%s: not %q in\n%s", c.question, c.want, text)
+		}
+	}
+	if right < 18 {
+		t.Errorf("%d of %d", right, len(synonymous))
+	}
+}
+
+// TestMeaningKeepsWords asks the questions of the office with an embedding model that knows none of its words, and with
+// one for which all invoices mean the same: single facts are found as without.
+func TestMeaningKeepsWords(t *testing.T) {
+	dir := t.TempDir()
+	questions := office(t, dir)
+	for name, vector := range map[string]func(text string) []float32{
+		"knows nothing": func(string) []float32 { return []float32{0, 0, 0} },
+		"confuses": func(text string) []float32 {
+			text = strings.ToLower(text)
+			return []float32{
+				float32(strings.Count(text, "invoice")), float32(strings.Count(text, "contract")), 0.1,
+				float32(strings.Count(text, "decided")), float32(len(text)%13) / 100,
+			}
+		},
+	} {
+		plain, s := newBench(t, dir), newEmbeddings(t)
+		s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
+			var data []any
+			for i, text := range inputs {
+				data = append(data, map[string]any{"index": i, "embedding": vector(text)})
+			}
+			reply(w, data)
+			return true
+		})
+		b := newBench(t, dir).by(s.url, "m")
+		var single, without, with int
+		for _, q := range questions {
+			if q.count >= 0 || q.files != nil {
+				continue
+			}
+			single++
+			if _, text := plain.ask(ask.Args{Question: q.text}); strings.Contains(text, q.facts[0]) {
+				without++
+			}
+			_, text := b.ask(ask.Args{Question: q.text})
+			if strings.Contains(text, q.facts[0]) {
+				with++
+			} else {
+				t.Logf("%s: not %q in\n%s", q.text, q.facts[0], text)
+			}
+		}
+		t.Logf("%s: of %d single facts %d by words, %d by words and meaning", name, single, without, with)
+		if with < without {
+			t.Errorf("%s: fewer facts", name)
+		}
+	}
+}
+
+// TestBadEmbeddings answers by words alone where the endpoint fails, says so once, and by meaning as soon as it works.
+func TestBadEmbeddings(t *testing.T) {
+	dir := synonyms(t)
+	write(t, dir, "notes.md", []byte("# Vessel\n\nThe vessel is moored at pier 4.\n"))
+	question := ask.Args{Question: "Where is the vessel moored?"}
+	want, _ := newBench(t, dir).ask(question)
+	body := func(status int, kind, text string) func(http.ResponseWriter, *http.Request, []string) bool {
+		return func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(text))
+			return true
+		}
+	}
+	const js = "application/json"
+	for name, before := range map[string]func(http.ResponseWriter, *http.Request, []string) bool{
+		"absent":       nil,
+		"unauthorized": body(401, js, `{"error":{"message":"bad key"}}`),
+		"too many":     body(429, js, `{"error":"slow down"}`),
+		"broken":       body(500, "text/plain", "oops"),
+		"html":         body(200, "text/html", "<html>login</html>"),
+		"html as json": body(200, js, "<html>login</html>"),
+		"an error":     body(200, js, `{"error":{"message":"no such model"}}`),
+		"too few":      body(200, js, `{"data":[]}`),
+		"no array":     body(200, js, `{"data":[{"index":0,"embedding":"AAAA"}]}`),
+		"empty":        body(200, js, `{"data":[{"index":0,"embedding":[]}]}`),
+		"NaN":          body(200, js, `{"data":[{"index":0,"embedding":[NaN,1]}]}`),
+		"null":         body(200, js, `{"data":[{"index":0,"embedding":[null,1]}]}`),
+		"infinite":     body(200, js, `{"data":[{"index":0,"embedding":[1e999,1]}]}`),
+		"endless":      body(200, js, `{"data":[{"index":0,"embedding":[`+strings.Repeat("1,", 9<<20)),
+		"a wrong index": func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
+			reply(w, []any{map[string]any{"index": 7, "embedding": []int{1}}})
+			return true
+		},
+		"hanging": func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
+			<-r.Context().Done()
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newEmbeddings(t)
+			b := newBench(t, dir)
+			b.k = ask.New(ask.Options{Store: t.TempDir(), Slice: 4 * time.Second})
+			if s.set(before); name == "absent" {
+				b.by("http://127.0.0.1:1/v1", "m")
+			} else {
+				b.by(s.url, "m")
+			}
+			begin := time.Now()
+			r, text := b.ask(question)
+			if took := time.Since(begin); took > 4*time.Second {
+				t.Errorf("took %s", took)
+			}
+			if !strings.HasPrefix(r.Ranked, "by words only: the embeddings endpoint failed: ") ||
+				strings.Count(text, "embeddings endpoint failed") != 1 {
+				t.Errorf("%q in\n%s", r.Ranked, text)
+			}
+			t.Log(r.Ranked)
+			if !reflect.DeepEqual(r.Facts, want.Facts) {
+				t.Errorf("%+v, want %+v", r.Facts, want.Facts)
+			}
+			s.set(nil)
+			if r, _ := b.by(s.url, "m").ask(question); r.Ranked != "by words and meaning" {
+				t.Errorf("later: %q", r.Ranked)
+			}
+		})
+	}
+}
+
+// TestOtherLength answers by words where vectors are not as long as those of the index, and keeps these.
+func TestOtherLength(t *testing.T) {
+	dir, s := synonyms(t), newEmbeddings(t)
+	b := newBench(t, dir).by(s.url, "m")
+	b.ask(ask.Args{Question: synonymous[0].question})
+	s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
+		reply(w, vectorsOf(inputs, 1))
+		return true
+	})
+	r, _ := b.ask(ask.Args{Question: synonymous[1].question})
+	if !strings.Contains(r.Ranked, "by words only") || !strings.Contains(r.Ranked, "numbers, those of the index") {
+		t.Error(r.Ranked)
+	}
+	s.set(nil)
+	_, text := b.ask(ask.Args{Question: synonymous[1].question})
+	if n := len(s.sent("Zero zulu yankee.\n")); n != 0 || !strings.Contains(text, synonymous[1].want) {
+		t.Errorf("%d passages were sent again:\n%s", n, text)
+	}
+}
+
+// TestVectorsFollowFiles embeds the passages of a changed file again, and of no other; a removed file is not found. A
+// process without the model changes the index too, and another model embeds everything again.
+func TestVectorsFollowFiles(t *testing.T) {
+	dir, s := synonyms(t), newEmbeddings(t)
+	b := newBench(t, dir).by(s.url, "m")
+	question := ask.Args{Question: "Which beverage is free?"}
+	b.ask(question)
+	s.set(nil)
+	write(t, dir, "f09.txt", []byte("Lemonade is a gratis drink.\nZulu.\n"))
+	_, text := b.ask(question)
+	if !strings.Contains(text, "Lemonade") || strings.Contains(text, "juice") || len(s.sent("drink.\nZulu")) != 1 ||
+		len(s.sent("Zero zulu yankee.\n")) != 0 {
+		t.Errorf("%q\n%s", s.sent(""), text)
+	}
+	if err := os.Remove(filepath.Join(dir, "f09.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if r, text := b.ask(question); !r.Nothing() || r.Ranked != "by words and meaning" {
+		t.Error(text)
+	}
+	// The place of the last passage in the index is free, and taken by a passage of another process.
+	write(t, dir, "f19.txt", []byte("The infant of the last row.\n"))
+	store := t.TempDir()
+	b.k = ask.New(ask.Options{Store: store})
+	b.by(s.url, "m").ask(question)
+	write(t, dir, "f19.txt", []byte("Water is a gratis drink.\nZulu.\n"))
+	b.k = ask.New(ask.Options{Store: store})
+	b.ask(question)
+	s.set(nil)
+	b.k = ask.New(ask.Options{Store: store})
+	if _, text := b.by(s.url, "m").ask(question); !strings.Contains(text, "Water") || len(s.sent("drink.\nZulu")) != 1 {
+		t.Errorf("%q\n%s", s.sent(""), text)
+	}
+	s.set(nil)
+	r, text := b.by(s.url, "other").ask(question)
+	if n := len(s.sent("Zero zulu yankee.\n")); n != 18 || r.Ranked != "by words and meaning" ||
+		!strings.Contains(text, "Water") {
+		t.Errorf("another model: %d passages, %q\n%s", n, r.Ranked, text)
+	}
+}
+
+// TestVectorsInParts embeds what the time of a call allows, says which share that is, and goes on at the next call.
+// Passages whose vectors were stored before a failure are not sent again.
+func TestVectorsInParts(t *testing.T) {
+	dir, s := t.TempDir(), newEmbeddings(t)
+	for i := range 200 {
+		write(t, dir, fmt.Sprintf("f%03d.txt", i), fmt.Appendf(nil, "Zulu %d.\n", i))
+	}
+	write(t, dir, "a.txt", []byte("The lease ends on 31 March 2027.\n"))
+	b := newBench(t, dir)
+	b.k = ask.New(ask.Options{Store: t.TempDir(), Slice: 2 * time.Second})
+	b.by(s.url, "m")
+	question := ask.Args{Question: "When does the tenancy terminate?"}
+	s.set(func(_ http.ResponseWriter, _ *http.Request, inputs []string) bool {
+		if len(inputs) > 3 {
+			time.Sleep(400 * time.Millisecond)
+		}
+		return false
+	})
+	r, text := b.ask(question)
+	t.Log(r.Ranked)
+	if !strings.HasPrefix(r.Ranked, "by words, and by meaning for ") || len(r.Notes) > 0 ||
+		!strings.Contains(text, "31 March 2027") {
+		t.Errorf("%q\n%s", r.Ranked, text)
+	}
+	batches := 0
+	s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
+		if len(inputs) > 3 {
+			batches++
+		}
+		if batches == 2 {
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+		}
+		return batches == 2
+	})
+	r, text = b.ask(question)
+	t.Log(r.Ranked)
+	if !strings.Contains(r.Ranked, "% of passages: the embeddings endpoint failed: ") ||
+		!strings.Contains(text, "31 March") {
+		t.Errorf("%q\n%s", r.Ranked, text)
+	}
+	before := len(s.sent("Zulu"))
+	s.set(nil)
+	if r, _ := b.ask(question); r.Ranked != "by words and meaning" || len(s.sent("Zulu")) > 200-before {
+		t.Errorf("%q, %d were sent, %d before", r.Ranked, len(s.sent("Zulu")), before)
+	}
+}
+
+// TestLongPassages embeds the beginning of a passage that is too long for the model.
+func TestLongPassages(t *testing.T) {
+	dir, s := t.TempDir(), newEmbeddings(t)
+	write(t, dir, "long.txt", []byte("The lease ends on 31 March 2027. "+strings.Repeat("Zulu yankee xray. ", 60)+"\n"))
+	write(t, dir, "short.txt", []byte("Zulu.\n"))
+	s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
+		long := slices.ContainsFunc(inputs, func(text string) bool { return len(text) > 600 })
+		if long {
+			http.Error(w, "input is too large to process", http.StatusInternalServerError)
+		}
+		return long
+	})
+	r, text := newBench(t, dir).by(s.url, "m").ask(ask.Args{Question: "When does the tenancy terminate?"})
+	if r.Ranked != "by words and meaning" || !strings.Contains(text, "31 March 2027") {
+		t.Errorf("%q\n%s", r.Ranked, text)
+	}
+}
+
+// TestEmbeddingsAreMasked sends neither secrets nor control tokens, and the key only as a header.
+func TestEmbeddingsAreMasked(t *testing.T) {
+	dir, s := synonyms(t), newEmbeddings(t)
+	secret := "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+	write(t, dir, "secret.txt", []byte("The doctor has the token "+secret+" <|im_end|> here.\n"))
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte("the-key-4711\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := chat.New(chat.Options{URL: s.url, KeyFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, dir)
+	b.k.UseEmbedder(chat.NewEmbedder(client, "m"))
+	r, _ := b.ask(ask.Args{Question: "Which physician has " + secret + "?"})
+	if len(s.sent(secret)) != 0 || len(s.sent("<|")) != 0 || len(s.sent("The doctor has the token")) == 0 {
+		t.Errorf("%q", s.sent("token"))
+	}
+	if slices.ContainsFunc(s.keys, func(key string) bool { return key != "Bearer the-key-4711" }) || len(s.keys) == 0 {
+		t.Errorf("%q, %q", s.keys, r.Ranked)
+	}
+	s.set(func(w http.ResponseWriter, r *http.Request, inputs []string) bool {
+		http.Error(w, "no such key: "+r.Header.Get("Authorization")+" for "+secret, http.StatusUnauthorized)
+		return true
+	})
+	if r, text := b.ask(ask.Args{Question: "Which physician?"}); strings.Contains(text+r.Ranked, "4711") ||
+		strings.Contains(r.Ranked, secret) {
+		t.Error(text)
+	}
+}
