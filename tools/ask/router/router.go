@@ -32,10 +32,14 @@ func Read(text string) Route {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, " "))
 	r, whole := Route{}, question{text: text, tokens: scan(text)}
 	whole.counted, whole.listed = whole.after(count), whole.after(list|find)
+	contents := whole.asksForContents()
+	for i := 0; whole.counted >= 0 && !whole.is(i, count|prep|fileName); i++ { // "Necesito saber cuántos archivos hay"
+		whole.tokens[i].taken = whole.is(i, content)
+	}
 	for _, tool := range strings.Fields("grep_files count_files directory_tree list_files file_metadata") {
 		q := whole
 		q.tokens = slices.Clone(whole.tokens)
-		if r.Tool == "" && !q.any(mention) && q.fits(tool) && q.isAboutFiles() {
+		if r.Tool == "" && !contents && q.fits(tool) && q.isAboutFiles() {
 			r = Route{Tool: tool, NameHint: q.hint, Extensions: q.extensions()}
 		}
 	}
@@ -55,12 +59,29 @@ func Read(text string) Route {
 	return r
 }
 
-func (q *question) any(k kind) bool {
-	return slices.ContainsFunc(q.tokens, func(t token) bool { return t.is(k) })
+func (q *question) any(k kind) bool { return q.both(k, k) }
+
+// both reports whether a token has a kind of a and one of b.
+func (q *question) both(a, b kind) bool {
+	return slices.ContainsFunc(q.tokens, func(t token) bool { return t.is(a) && t.is(b) })
 }
 
 // is reports whether there is a token at i and it has a kind of k.
 func (q *question) is(i int, k kind) bool { return i >= 0 && i < len(q.tokens) && q.tokens[i].is(k) }
+
+// asksForContents reports whether a question asks for contents or instructions, whatever else it says.
+func (q *question) asksForContents() bool {
+	asks := false
+	for i, t := range q.tokens {
+		if t.word == "how" && q.is(i+1, steps) || t.is(mention) &&
+			!(t.is(stop) && !asks) && // "I need a list of files", but not "which files do I need"
+			!(t.is(prep) && q.is(i-1, plain) && q.is(q.skip(i+1, 1, stop), folder)) { // "Überblick über die Ordner"
+			return true
+		}
+		asks = asks || t.is(count|list)
+	}
+	return false
+}
 
 // skip returns the first index from i on, in steps, of a token without a kind of k. Backwards it stops at prepositions.
 func (q *question) skip(i, step int, k kind) int {
@@ -90,18 +111,19 @@ func (q *question) after(k kind) int {
 func (q *question) isAboutFiles() bool {
 	last, files := len(q.tokens)-1, q.any(object|ext) || q.any(folder) && q.any(shape)
 	for i := 0; i <= last && files; i++ {
-		if next := i + 1; !q.is(i, folder) {
+		if !q.is(i, folder) {
 			continue
-		} else if q.is(next, content) || q.is(next, ext) && !q.is(next, object) {
+		} else if next := q.skip(i+1, 1, of); q.is(next, content) || q.is(next, ext) && !q.is(next, object) {
 			q.tokens[next].taken = true
-		} else if q.is(i-1, content) {
-			q.tokens[i-1].taken = true
+		}
+		for before := i - 1; q.is(before, content); before-- {
+			q.tokens[before].taken = true
 		}
 	}
 	for q.is(last, stop|plain) {
 		last--
 	}
-	if files && q.is(last, content) && q.is(last-1, prep) {
+	if files && q.is(last, content) && q.is(last-1, prep) && !q.is(last-1, of) {
 		q.tokens[last].taken = true
 	}
 	return !slices.ContainsFunc(q.tokens, func(t token) bool { return t.is(content) && !t.taken })
@@ -126,23 +148,27 @@ func (q *question) fits(tool string) bool {
 	switch tool {
 	case "grep_files": // by name, or the place or existence of a named file
 		return (!q.any(meta) || q.counted >= 0 || q.listed >= 0) &&
-			(q.takeNamed() || (files || q.any(name)) && q.takePartOfName() || q.counted < 0 && q.takeFound())
-	case "count_files": // a known name is the hint: "how many README files"
+			(q.takeNamed() || (files || q.any(name)) && q.takePartOfName() || !q.any(count) && q.takeFound())
+	case "count_files": // a known name is the hint: "how many README files"; a verb may end the question
 		_ = q.is(q.counted-1, known) && q.takeHint(q.counted-1, -1)
-		return q.counted >= 0 || q.any(count) && q.skip(0, 1, stop|plain) == len(q.tokens)
+		n := len(q.tokens)
+		return q.counted >= 0 || q.any(count) && (q.skip(0, 1, stop|plain|object|ext) == n ||
+			q.is(n-1, count) && q.is(n-1, plain) && q.any(plural|ext))
 	case "directory_tree": // the structure of files and folders, and either of them alone
 		return q.any(shape) && (q.any(folder) || files && q.listed < 0) || q.any(folder|shape) && !files
 	case "list_files": // "list" or "which" before files, and files with nothing else
-		if q.any(contain) && !q.any(folder) || q.listed < 0 && q.any(meta) && !q.is(0, plural) {
+		first := q.is(q.skip(0, 1, article), plural) // and, without "when", "last modified files":
+		sorted := q.any(order) && (q.any(plural) || q.both(order, meta)) && !q.both(meta, stop)
+		if q.any(contain) && !q.any(folder) || q.listed < 0 && q.any(meta) && !first && !sorted {
 			return false
 		}
-		return q.is(0, plural) || q.listed >= 0 && (q.is(q.listed, plural|ext) || q.any(order)) ||
-			q.any(plural|ext) && (q.any(order) || q.skip(0, 1, stop|plain|object|ext|number) == len(q.tokens))
+		return first || q.listed >= 0 && (q.is(q.listed, plural|ext) || q.any(order)) ||
+			files && q.any(order) || q.any(plural|ext) && q.skip(0, 1, stop|plain|object|ext|number) == len(q.tokens)
 	default: // times and sizes of a named file, or of "the file"; but not "When was the document signed?"
-		isDated := slices.ContainsFunc(q.tokens, func(t token) bool { return t.is(meta) && !t.is(stop) })
+		dated := !q.any(folder) && slices.ContainsFunc(q.tokens, func(t token) bool { return t.is(meta) && !t.is(stop) })
 		for i := 0; i < len(q.tokens) && q.hint == "" && (i > 0 || !q.takeNamed()); i++ {
 			_ = q.is(i, fileName) && q.takeHint(i, 1) ||
-				isDated && q.is(i, object) && (q.takeHint(i+1, 1) || q.takeHint(i-1, -1))
+				dated && q.is(i, object) && (q.takeHint(i+1, 1) || q.takeHint(i-1, -1))
 		}
 		return q.any(meta) && (q.hint != "" || files && !q.any(folder))
 	}
@@ -160,10 +186,11 @@ func (q *question) takeNamed() bool {
 	return false
 }
 
-// takePartOfName takes the X of "with X in the name", "whose name contains X" and "files starting with X".
+// takePartOfName takes the X of "with X in the name", "whose name contains X", "files starting with X", "mit X enden".
 func (q *question) takePartOfName() bool {
 	for i, t := range q.tokens {
-		if t.is(begin) && q.is(i+1, stop|prep) && q.takeHint(i+2, 1) {
+		if t.is(begin) && (q.is(i+1, stop|prep) && q.takeHint(i+2, 1) ||
+			i > 1 && q.tokens[i-2].word == "mit" && q.takeHint(i-1, -1)) {
 			return true
 		} else if !t.is(name) {
 			continue
@@ -179,7 +206,8 @@ func (q *question) takePartOfName() bool {
 // takeFound takes the name of a file that is looked for, unless it stands after a preposition: "is there a README".
 func (q *question) takeFound() bool {
 	i := slices.IndexFunc(q.tokens, func(t token) bool { return t.is(fileName) })
-	return q.any(find|folder) && !q.any(meta|contain) && i >= 0 && !q.is(q.skip(i-1, -1, stop), prep) && q.takeHint(i, 1)
+	return i >= 0 && !q.any(meta|contain) && (q.any(find|folder) || strings.Contains(q.tokens[i].word, "*")) &&
+		!q.is(q.skip(i-1, -1, stop), prep) && q.takeHint(i, 1)
 }
 
 // extensions returns those that the question names. Of two words together the narrower holds: "Excel spreadsheets".

@@ -139,6 +139,15 @@ func TestFreshQuestions(t *testing.T) {
 	}
 }
 
+// When the six lists were written, these were right: 113 of 120, 91 of 100, 53, 57 and 60 of 60, and 42 of the 54
+// short and careless questions at the end. The rules were improved after each list.
+func TestEverydayQuestions(t *testing.T) {
+	s := measure(t, readQuestions(t, "testdata/everyday.tsv"), Read)
+	if s.all < 454 || s.tool*100 < s.all*97 || s.givenRight*100 < s.given*97 || s.trapsRight < s.traps {
+		t.Errorf("%+v", s)
+	}
+}
+
 // Each keyword of the table leads to its tool in questions about files.
 func TestTableHolds(t *testing.T) {
 	for tool, questions := range map[string][]string{
@@ -162,7 +171,8 @@ func TestTableHolds(t *testing.T) {
 		"semantic_search": {"", " ", "account", "discount", "country", "street", "fee structure", "family tree", "compte",
 			"cuenta", "Baum?? im Garten", "dossier médical", "tree of life", "company directory", "when was the war",
 			"When was the document signed?", "Wann wurde das Dokument unterschrieben?", "Quand le fichier a-t-il été signé ?",
-			"How big is the docs folder?"},
+			"How big is the docs folder?", "How do I create a file?", "Which documents do I need?",
+			"What is the file number of the case?"},
 	} {
 		for _, question := range questions {
 			if got := Read(question); got.Tool != tool {
@@ -184,6 +194,8 @@ func TestArguments(t *testing.T) {
 		"which Excel spreadsheets exist": {
 			Tool: "list_files", Extensions: []string{"xlsx", "xls"},
 		},
+		"a word of every file":           {Tool: "semantic_search", Query: "a word of every file"},
+		"In which file is the word go?":  {Tool: "semantic_search", Query: "In which file is the word go?"},
 		"Which files go to the auditor?": {Tool: "semantic_search", Query: "Which files go to the auditor?"},
 	} {
 		got := Read(question)
@@ -275,7 +287,7 @@ func TestAnyText(t *testing.T) {
 		"\xff\xfe how many files", "📁 how many 🖼?", "有多少个文件?", "ファイルはいくつありますか",
 		"NEAR(a b) AND \"c\" OR d*", "'; DROP TABLE", "\"", "«", "„a", ".", "*.", "*", "..", ".go", "/", "a/b", "'",
 		"how many .", "called", "named called", "in name", "name",
-		"files starting with", "the folder", "\x00", "ﬁle İ K ǅ",
+		"files starting with", "the folder", "folder of", "\x00", "ﬁle İ K ǅ",
 	} {
 		for _, text := range []string{s, strings.Repeat(s, 1+10_000/len(s)), strings.Repeat(s+" ", 1+10_000/len(s))} {
 			if wrong := check(text); wrong != "" {

@@ -58,6 +58,9 @@ func scan(text string) (all []token) {
 		if t.kinds == near && isBesideFile(all, i, language == 0) {
 			t.kinds = ext
 		}
+		if i > 0 && all[i-1].is(called) && !t.is(stop|prep|of|object|ext|folder) { // "a file called summary"
+			t.kinds &= number | quoted | fileName
+		}
 		if t.kinds &^= near; t.kinds == 0 || t.is(quoted|fileName) {
 			t.kinds |= content
 		}
@@ -91,18 +94,18 @@ func appendChunk(all []token, t token) []token {
 }
 
 // isBesideFile reports whether a word such as "go" says what files are meant: "go and C files", "archivos de Python".
-// In English it does not follow at once: "Which files go to the auditor?"
+// In English it does not follow at once: "files go to the auditor". No "of" may precede the file: "word of every file".
 func isBesideFile(all []token, at int, english bool) bool {
-	between := stop | near | ext | plain
+	between := lead | near | ext | plain
 	for _, step := range []int{1, -1} {
 		for i := at + step; i >= max(0, at-5) && i < min(len(all), at+6); i += step {
 			if all[i].is(object) {
 				return !english || i != at-1
-			} else if !all[i].is(between) {
+			} else if !all[i].is(between) || all[i].is(article) && (at+1 == len(all) || !all[at+1].is(shape)) {
 				break
 			}
 		}
-		between |= prep | shape // "files of type go"
+		between |= stop | prep | shape // "files of type go"
 	}
 	return false
 }
