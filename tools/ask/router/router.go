@@ -236,10 +236,12 @@ func (q *question) limit() int {
 }
 
 // ContentWords returns the words of a question that carry its content, in their order, in lower case and without
-// diacritics. Function words of the four languages are left out.
+// diacritics. It leaves out function words and, if there is other content, words for files: "Which file mentions cats?"
 func ContentWords(text string) (words []string) {
-	for _, t := range scan(strings.ToValidUTF8(text, " ")) {
-		if !t.is(stop | prep | back | lead) {
+	q := question{tokens: scan(strings.ToValidUTF8(text, " "))}
+	contents := q.any(content) && Read(text).Tool == "semantic_search"
+	for _, t := range q.tokens {
+		if !t.is(stop|prep|back|lead) && !(contents && t.kinds&^plural == object) {
 			words = append(words, t.word)
 		}
 	}

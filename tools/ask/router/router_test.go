@@ -215,7 +215,12 @@ func TestContentWords(t *testing.T) {
 		"Did anyone die in the war?":                          "die war",
 		"Straße 12, cœur":                                     "strasse 12 coeur",
 		"Is there a clause about \"force majeure\" in a.pdf?": "clause force majeure a.pdf",
-		"": "", "the of and": "",
+		"Which file mentions a zebra?":                        "mentions zebra",
+		"In welcher Datei steht Müller?":                      "steht muller",
+		"Quels documents parlent du bail ?":                   "parlent bail",
+		"¿Qué archivo define la función?":                     "define funcion",
+		"Summarise the documents":                             "summarise documents",
+		"":                                                    "", "the of and": "", "list the files": "list files",
 	} {
 		if got := strings.Join(ContentWords(question), " "); got != want {
 			t.Errorf("%q: %q, want %q", question, got, want)
