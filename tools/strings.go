@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 )
 
 // Strings is an argument that is one string or an array of strings. Its schema is anyOf the two: clients that take no
@@ -25,6 +26,12 @@ func (s *Strings) UnmarshalJSON(b []byte) error {
 	var one string
 	if err := json.Unmarshal(b, &one); err != nil {
 		return err
+	}
+	// Some clients send an array as the string that it is in JSON.
+	var all []string
+	if strings.HasPrefix(strings.TrimSpace(one), "[") && json.Unmarshal([]byte(one), &all) == nil {
+		*s = all
+		return nil
 	}
 	*s = nil
 	if one != "" { // as an argument that is left out

@@ -24,6 +24,8 @@ func TestStringsArgument(t *testing.T) {
 	for raw, want := range map[string][]string{
 		`{}`: nil, `{"glob":null}`: nil, `{"glob":""}`: nil, `{"glob":[]}`: {},
 		`{"glob":"a"}`: {"a"}, `{"glob":["a","!b"]}`: {"a", "!b"},
+		`{"glob":"[\"*.json\", \"!one.json\"]"}`: {"*.json", "!one.json"}, `{"glob":"[ab]*.go"}`: {"[ab]*.go"},
+		`{"glob":"[\"a\",7]"}`: {`["a",7]`}, `{"glob":" [\"a\"]"}`: {"a"},
 	} {
 		got = nil
 		if err := tool.Run(t.Context(), Input{Args: json.RawMessage(raw)}, nil); err != nil ||
