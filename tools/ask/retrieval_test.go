@@ -117,6 +117,9 @@ func strip(name string, text []byte) ([]byte, []documented) {
 // text. The mean reciprocal rank of the function among the first ten passages is at least 2.4 times that of plain FTS5
 // on the same passages.
 func TestRetrieval(t *testing.T) {
+	if testing.Short() {
+		t.Skip("indexes Go's library: the race detector takes a quarter of an hour, and nothing in it runs at once")
+	}
 	dir := t.TempDir()
 	questions := stripped(t, dir, promise.Size(60, 800))
 	root, err := tree.Open(dir)
