@@ -123,7 +123,8 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 	return f
 }
 
-// wholeFacts returns what may be said beside the whole output: a receipt names by itself what is damaged.
+// wholeFacts returns the facts for showing the whole output. Its notes say what is damaged; a receipt has a line for
+// that.
 func (d *display) wholeFacts() receipt.Facts {
 	f := d.facts(policy.OK)
 	if c := d.call.captured; c.Kind() == content.Table {

@@ -236,7 +236,7 @@ func TestFormsInLongTexts(t *testing.T) {
 			secret := randomValues["base64"](r)
 			hidden = append(hidden, secret)
 			form := all[r.IntN(len(all))]
-			if strings.Count(strings.TrimSpace(form), "\n") > 0 || r.IntN(3) > 0 { // else it stands behind words
+			if strings.Count(strings.TrimSpace(form), "\n") > 0 || r.IntN(3) > 0 { // otherwise it follows words
 				text.WriteString("\n")
 			}
 			text.WriteString(strings.NewReplacer("%n", variables[r.IntN(len(variables))], "%m",

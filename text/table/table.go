@@ -1,11 +1,12 @@
 // Package table splits tables into rows and cells: CSV and its relatives, with a tab, comma, semicolon or | between
 // cells. Everything that reads a table reads it by this package, so that a receipt, a filter and a slice agree.
 //
-// It reads RFC 4180, and what programs write beside it: lines that end in CR alone, a first line "sep=;", blanks before
-// a quoted cell and text after it, and a quote that nobody closed. [Damage] says what was not as it should be.
+// It reads RFC 4180 and its common variants: lines that end in CR alone, a first line "sep=;", blanks before a quoted
+// cell and text after it, and a quote that is not closed. [Damage] says what is wrong with a table.
 package table
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -81,16 +82,21 @@ func Rows(ctx context.Context, r io.Reader, visit func(*Row) bool) error {
 // Read visits the rows of a table, including the header, until visit returns false. If the rows up to there are
 // damaged, the error is a [*content.Damaged].
 func Read(ctx context.Context, r io.Reader, l Limits, visit func(*Row) bool) error {
-	buf := make([]byte, HeadSize)
-	n, err := io.ReadFull(r, buf)
-	s := New(DialectOf(buf[:n]), visit)
-	for s.Limits = l; ; n, err = r.Read(buf) {
+	in := bufio.NewReaderSize(r, HeadSize)
+	head, err := in.Peek(HeadSize)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	s := New(DialectOf(head), visit)
+	s.Limits = l
+	for buf := make([]byte, HeadSize); ; {
+		n, err := in.Read(buf)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case !s.Write(buf[:n]):
 			return s.damage.err()
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		case err == io.EOF:
 			s.End()
 			return s.damage.err()
 		case err != nil:

@@ -96,6 +96,19 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestReadErrors passes on any error of the source, also one that looks like the end of the text.
+func TestReadErrors(t *testing.T) {
+	for _, failed := range []error{io.ErrUnexpectedEOF, errors.New("disk")} {
+		for _, text := range []string{"", "a,b\n1,2\n", "a,b\n" + strings.Repeat("1,2\n", HeadSize)} {
+			r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(failed))
+			err := Rows(t.Context(), r, func(*Row) bool { return true })
+			if !errors.Is(err, failed) {
+				t.Errorf("%d bytes, then %v: %v", len(text), failed, err)
+			}
+		}
+	}
+}
+
 // TestWritten reads what a writer wrote, in each dialect: four delimiters, three line ends, and quotes where they are
 // needed or around all cells.
 func TestWritten(t *testing.T) {
