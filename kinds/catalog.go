@@ -35,7 +35,7 @@ func Of(name content.Kind) *Kind {
 // git log, and lines of a log or of other text. JSON whose top level is not an array is read as a sequence of values.
 // Records reads no further than needed and retains no text. For broken text it visits the valid records and returns a
 // [content.SyntaxError] with the position; see [content.LineValues] for lines that are not JSON. If the records that it
-// visited can be read although the text is damaged, the error is a [content.Damaged].
+// visited can be read although the text is damaged, the error is a [content.Remarks].
 func Records(ctx context.Context, r io.Reader, k content.Kind, visit func(index int64, at content.Span) bool) error {
 	return Of(k).Records(ctx, r, visit)
 }

@@ -35,7 +35,7 @@ type Kind struct {
 	Records func(ctx context.Context, r io.Reader, visit func(index int64, at content.Span) bool) error
 
 	// Objects writes the records as JSON objects, one a line, in the order and number of Records. It is nil if the
-	// text is JSON or binary. The error is a [*content.Damaged] if all was written although the text is damaged.
+	// text is JSON or binary. The error is a [*content.Remarks] if all was written but something must be said of the text.
 	Objects func(ctx context.Context, r io.Reader, w io.Writer) error
 
 	RecordIs   string // what jq takes for a record: "a file {file, status, …}"; for help and receipts

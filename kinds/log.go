@@ -20,8 +20,9 @@ var Log = &Kind{
 	Records:    record.LineSpans,
 	Objects:    logs.Objects,
 	RecordIs:   "a line {line, time, level, source, text, and each key=value pair}",
-	RecordNote: "text is the whole line; a pair never replaces the first five",
-	Shares:     Shares{Says: 0.5, Shape: 0.2, Body: 0.45},
+	RecordNote: "text is the whole line, time is on a 24-hour clock; service is the container before it; a line of an " +
+		"access log has address, user, method, path, status, bytes, referrer, agent; a pair never replaces these",
+	Shares: Shares{Says: 0.5, Shape: 0.2, Body: 0.45},
 }
 
 // isLog reports whether at least half of the entries begin with a time or a level (in a .log file: a fifth). A text
@@ -36,12 +37,12 @@ func isLog(all [][]byte, ext string) bool {
 		if c.entries == sample || c.entries == enough && c.times+c.levels == 0 {
 			break
 		}
-		l = l[:min(len(l), 256)]
-		if len(bytes.TrimSpace(l)) == 0 {
-			continue
+		if l = l[:min(len(l), 1024)]; bytes.IndexByte(l, 0x1b) >= 0 {
+			l = logs.WithoutEscapes(nil, l)
 		}
-		if bytes.IndexByte(l, 0x1b) >= 0 {
-			l = colour().ReplaceAll(l, nil)
+		l = logs.SkipService(l)
+		if l = l[:min(len(l), 256)]; len(bytes.TrimSpace(l)) == 0 {
+			continue
 		}
 		c.add(l)
 	}
@@ -96,9 +97,6 @@ func (c *logCensus) add(l []byte) {
 		c.both++
 	}
 }
-
-// colour matches a terminal escape sequence that sets the text colour.
-var colour = content.Pattern("\x1b\\[[0-9;]*m")
 
 // looksLikeRows reports whether the first line contains tabs, commas or semicolons and every other non-empty line
 // at least as many.

@@ -64,19 +64,29 @@ func isFound(l []byte) bool {
 	return n > 0 && n < len(after) && (after[n] == ':' || after[n] == '-')
 }
 
+// Parts of stamped: AM or PM, times of day, months.
+const (
+	half   = `(?:[ \x{a0}\x{202f}]?[AaPp]\.?[Mm]\.?)`
+	clocks = `\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?` + half + `?|` + half + `)`
+	months = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)`
+)
+
 var (
 	// stamped matches a line that begins with a time in a log format: ISO 8601 and its variants, syslog, Go, klog,
-	// dmesg, Unix seconds, or a time of day; optionally in brackets, optionally after a container name. The time
+	// dmesg, Unix seconds, or a time of day, perhaps with AM or PM; optionally in brackets. The time
 	// must not be followed by a comma or semicolon, which delimit CSV.
-	stamped = content.Pattern(`^(?:[\w.-]{1,40} +\| )?[\[(<]?(?:` +
-		`(?:time=|ts=)?"?\d{4}[-/.]\d\d[-/.]\d\d(?:[T _]|:)\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?` +
-		`|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)?,? ?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}\d{1,2}(?: \d{4})?,? \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?` +
-		`|\d{1,2}[/ -](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[/ -]\d{4}[: ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: [+-]\d{4})?` +
-		`|\d\d[-/]\d\d(?:[-/]\d{2,4})? \d\d:\d\d:\d\d(?:[.,]\d+)?` +
+	stamped = content.Pattern(`^[\[(<]?(?:` +
+		`(?:time=|ts=)?"?\d{4}[-/.]\d\d[-/.]\d\d(?:[T _]|:)\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?` +
+		half + `?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?` +
+		`|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6})?,? ?` + months + ` {1,2}\d{1,2}(?:,? \d{4})?,? ` +
+		clocks + `(?: (?:UTC|[A-Z]{2,3}T))?(?: \d{4})?` +
+		`|\d{1,2}[/ -]` + months + `[/ -]\d{4}[: ]` + clocks + `(?: [+-]\d{4})?` +
+		`| ?\d{1,2}[-/]\d{1,2}(?:[-/]\d{2,4})?,? {1,2}` + clocks +
 		`|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+` +
 		`| *\d{1,10}\.\d{6}` +
 		`|1\d{9}(?:\.\d{1,9}|\d{3})?` +
-		`|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
+		`|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?` + half + `?` +
+		`|\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?` + half +
 		`)(?:[\]>)"]?(?:[ \t|:]|$|\]))`)
 	// levelField matches a level field anywhere in a line.
 	levelField = content.Pattern(`(?:^|[ \t{,])(?:level|lvl|severity)=["']?\w`)
@@ -102,19 +112,15 @@ func stampEnd(l []byte) int {
 }
 
 // mayStamp reports whether a line has a digit and a colon near its start, or a point for Unix seconds, and begins like
-// a time or like the name of a container.
+// a time.
 func mayStamp(l []byte) bool {
 	if !(bytes.ContainsAny(l[:min(len(l), 56)], "0123456789") && bytes.IndexByte(l[:min(len(l), 80)], ':') > 0 ||
 		bytes.IndexByte(l[:min(len(l), 24)], '.') > 0 && bytes.ContainsAny(l[:min(len(l), 2)], "[ 1")) {
 		return false
 	}
-	if bytes.IndexByte([]byte(` ,"[(<0123456789`), l[0]) >= 0 ||
+	return bytes.IndexByte([]byte(` ,"[(<0123456789`), l[0]) >= 0 ||
 		strings.Contains("ti ts Mo Tu We Th Fr Sa Su Ja Fe Ma Ap Ju Au Se Oc No De", string(l[:2])) ||
-		bytes.IndexByte([]byte("IWEF"), l[0]) >= 0 && countDigits(l[1:]) > 0 {
-		return true
-	}
-	_, after, _ := bytes.Cut(l, []byte(" "))
-	return bytes.HasPrefix(bytes.TrimLeft(after, " "), []byte("| "))
+		bytes.IndexByte([]byte("IWEF"), l[0]) >= 0 && countDigits(l[1:]) > 0
 }
 
 // dateEnd matches the most common times of stamped, such as "2026-11-20T14:30:22.123Z ", without the regular
@@ -144,8 +150,8 @@ func dateEnd(l []byte) int {
 	if at < len(l) && l[at] == 'Z' {
 		at++
 	}
-	// A zone may follow the space: stamped must decide.
-	if at+1 < len(l) && l[at] == ' ' && bytes.IndexByte([]byte("ZU+-"), l[at+1]) < 0 {
+	// A zone, AM or PM may follow the space: stamped must decide.
+	if at+1 < len(l) && l[at] == ' ' && bytes.IndexByte([]byte("ZU+-AaPp"), l[at+1]) < 0 {
 		return at + 1
 	}
 	return 0

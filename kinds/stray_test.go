@@ -17,7 +17,7 @@ func TestStrayQuote(t *testing.T) {
 	for _, size := range []int{1000, table.MaxQuoted - 20, table.MaxQuoted + 20, 3 * table.MaxQuoted} {
 		text := "a,b\n1,2\n3,\"4\n" + strings.Repeat("5,6\n", size/4) + "7,8\n"
 		want, err := recordsOf(t, content.Table, []byte(text))
-		if !errors.As(err, new(*content.Damaged)) {
+		if !errors.As(err, new(*content.Remarks)) {
 			t.Fatal(err)
 		}
 		for _, step := range []int{len(text), 4096, 7} {

@@ -25,7 +25,7 @@ func TestTablesAgree(t *testing.T) {
 			text += strings.Join(rapid.SliceOfN(cell, 1, 4).Draw(t, "cells"), delimiter) + end
 		}
 		damage := func(err error) string {
-			if d, ok := errors.AsType[*content.Damaged](err); ok {
+			if d, ok := errors.AsType[*content.Remarks](err); ok {
 				return strings.Join(d.Notes, "; ")
 			}
 			if err != nil {

@@ -78,7 +78,7 @@ func levelNamed(word []byte) (l level, upper bool) {
 		low[i] = c | 0x20
 	}
 	switch string(low[:len(word)]) {
-	case "trace":
+	case "trace", "trace1", "trace2", "trace3", "trace4", "trace5", "trace6", "trace7", "trace8":
 		return trace, upper
 	case "debug":
 		return debug, upper
@@ -123,6 +123,9 @@ func levelByPosition(b []byte, from, to int, stamped bool) bool {
 		key := bytes.TrimRight(b[:from-1], `=": `)
 		return bytes.HasSuffix(key, []byte("level")) || bytes.HasSuffix(key, []byte("lvl")) ||
 			bytes.HasSuffix(key, []byte("severity"))
+	case ':': // [core:error]
+		open := bytes.LastIndexByte(b[:from], '[')
+		return next == ']' && open >= 0 && bytes.IndexByte(b[open:from], ' ') < 0
 	case ' ':
 		return next == ':' && from >= 2 && b[from-2] == ':' && !inLiteral(b, from, stamped) // main.c:12:3: error: …
 	}
@@ -175,16 +178,22 @@ func stamp(b []byte) (from, to, rest int) {
 			return 0, 0, 0
 		}
 	case 'I', 'W', 'E', 'F': // glog: I1120 14:30:22.123456
-		if digitsAt(b, 1, 4) && len(b) > 14 && b[5] == ' ' && clock(b, 6) > 6 {
-			return 1, clock(b, 6), 0 // the letter is the level; rest 0 keeps the line whole
+		if digitsAt(b, 1, 4) && len(b) > 14 && b[5] == ' ' && clock(b, 6, false) > 6 {
+			return 1, clock(b, 6, false), 0 // the letter is the level; rest 0 keeps the line whole
 		}
 	}
-	to = date(b, from)
-	if to == from {
-		to = clock(b, from)
-	} else if to < len(b) && (b[to] == 'T' || b[to] == ' ' || b[to] == ':' || b[to] == '_') {
-		if t := clock(b, to+1); t > to+1 {
-			to = t
+	if from == 1 && b[1] == ' ' && b[2]-'0' <= 9 {
+		from = 2 // [ 11-20 14:30:22.123  1234: 5678 I/Tag ]
+	}
+	if c := b[from]; c-'0' > 9 && c-'A' >= 26 && c != ' ' {
+		return 0, 0, 0
+	}
+	if to = date(b, from); to == from {
+		to = clock(b, from, false)
+	} else if t := clockAfter(b, to); t > to {
+		to = t
+		if b[from]-'A' < 26 {
+			to = yearAfter(b, to)
 		}
 	}
 	if to == from {
@@ -229,8 +238,118 @@ func date(b []byte, i int) int {
 	case digitsAt(b, i, 2) && digitsAt(b, i+3, 2) && digitsAt(b, i+6, 4) && b[i+2] == b[i+5] &&
 		(b[i+2] == '/' || b[i+2] == '-' || b[i+2] == '.'):
 		return i + 10
-	case i+6 < len(b) && month(b[i:]) && b[i+3] == ' ' && (b[i+4] == ' ' || b[i+4]-'0' <= 9) && b[i+5]-'0' <= 9:
-		return i + 6
+	case i+6 >= len(b):
+	case b[i]-'A' < 26:
+		return namedDate(b, i)
+	case b[i]-'0' <= 9:
+		return shortDate(b, i)
+	}
+	return i
+}
+
+// namedDate returns the end of a date that begins with a month or a day of the week, such as "Nov 20", "May 8, 2026"
+// and "Wed Nov 20", or i if there is none.
+func namedDate(b []byte, i int) int {
+	if !month(b[i:]) || b[i+3] != ' ' {
+		if end := weekdayEnd(b, i); end > i {
+			if to := date(b, end); to > end {
+				return to
+			}
+		}
+		return i
+	}
+	to := digitsEnd(b[:i+6], i+4)
+	if to == i+4 && b[to] == ' ' {
+		to = digitsEnd(b[:i+6], to+1)
+	}
+	if b[to-1] == ' ' || to < i+6 && b[to] != ' ' && b[to] != ',' {
+		return i
+	}
+	year := to
+	if b[year] == ',' {
+		year++
+	}
+	if digitsAt(b, year+1, 4) && b[year] == ' ' {
+		return year + 5
+	}
+	return to
+}
+
+// weekdayEnd returns the end of the day of the week that begins at b[i], and of the space after it, or i if there is
+// none.
+func weekdayEnd(b []byte, i int) int {
+	switch string(b[i:min(len(b), i+3)]) {
+	case "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun":
+	default:
+		return i
+	}
+	at := i + 3
+	for at < len(b) && at < i+9 && b[at]-'a' < 26 {
+		at++
+	}
+	if at < len(b) && b[at] == ',' {
+		at++
+	}
+	if at+6 < len(b) && b[at] == ' ' {
+		return at + 1
+	}
+	return i
+}
+
+// shortDate returns the end of a date in few digits before a time of day, such as 5/18/2026, 26/11/20 and 11-20, or i
+// if there is none.
+func shortDate(b []byte, i int) int {
+	first := digitsEnd(b, i)
+	if first > i+2 || first == len(b) || b[first] != '/' && b[first] != '-' && b[first] != '.' {
+		return i
+	}
+	to := digitsEnd(b, first+1)
+	if to == first+1 || to > first+3 {
+		return i
+	}
+	if to < len(b) && b[to] == b[first] {
+		year := to + 1
+		if to = digitsEnd(b, year); to != year+2 && to != year+4 {
+			return i
+		}
+	} else if b[first] == '.' {
+		return i
+	}
+	if clockAfter(b, to) == to {
+		return i
+	}
+	return to
+}
+
+// clockAfter returns the end of the time of day that follows a date, which ends at b[i], or i if there is none.
+func clockAfter(b []byte, i int) int {
+	at := i
+	for at < len(b) && at < i+2 && separates[b[at]] {
+		at++
+	}
+	if to := clock(b, at, true); to > at && at > i {
+		return to
+	}
+	return i
+}
+
+// separates is true for the characters between a date and a time of day.
+var separates = [256]bool{'T': true, ' ': true, ':': true, '_': true, ',': true}
+
+// yearAfter returns the end of the year that follows a time of day, as in "Wed Nov 20 14:30:22 UTC 2026", or i if there
+// is none.
+func yearAfter(b []byte, i int) int {
+	if i+5 > len(b) || b[i] != ' ' || b[i+1]-'a' < 26 {
+		return i
+	}
+	year := i
+	for zone := 4; zone <= 5; zone++ { // " UTC", " CEST"
+		if i+zone < len(b) && b[i] == ' ' && b[i+zone] == ' ' && (b[i+zone-1] == 'T' || b[i+zone-1] == 'C') {
+			year = i + zone
+		}
+	}
+	if digitsAt(b, year+1, 4) && b[year] == ' ' && (year+5 == len(b) || !digest.IsWord[b[year+5]]) {
+		return year + 5
 	}
 	return i
 }
@@ -243,19 +362,32 @@ func month(b []byte) bool {
 	return false
 }
 
-// clock returns the end of a time of day that begins at b[i], or i if there is none.
-func clock(b []byte, i int) int {
-	if !digitsAt(b, i, 2) || !digitsAt(b, i+3, 2) || b[i+2] != ':' {
+// clock returns the end of a time of day that begins at b[i], or i if there is none. An hour of one digit needs AM or
+// PM, or a date before it.
+func clock(b []byte, i int, dated bool) int {
+	minutes, short := i+3, false
+	if !digitsAt(b, i, 2) || i+2 == len(b) || b[i+2] != ':' {
+		minutes, short = i+2, true
+		if !digitsAt(b, i, 1) || i+1 == len(b) || b[i+1] != ':' {
+			return i
+		}
+	}
+	if !digitsAt(b, minutes, 2) {
 		return i
 	}
-	at := i + 5
+	at := minutes + 2
 	if digitsAt(b, at+1, 2) && b[at] == ':' {
 		at += 3
-	} else if at < len(b) && digest.IsWord[b[at]] {
+	} else if at < len(b) && digest.IsWord[b[at]] && halfDay(b, at) == at {
 		return i
 	}
 	if digitsAt(b, at+1, 1) && (b[at] == '.' || b[at] == ',') {
 		at = digitsEnd(b, at+1)
+	}
+	if end := halfDay(b, at); end > at {
+		at = end
+	} else if short && !dated {
+		return i
 	}
 	zone := at
 	if zone < len(b) && b[zone] == ' ' {
@@ -272,6 +404,40 @@ func clock(b []byte, i int) int {
 		if digitsAt(b, at, 2) {
 			at += 2
 		}
+	}
+	return at
+}
+
+// halfDay returns the end of AM or PM, which may follow a space, at b[i], or i if there is none: "PM", "am", "p.m.".
+func halfDay(b []byte, i int) int {
+	at := i
+	switch {
+	case i == len(b):
+	case b[i] == ' ':
+		at++
+	case b[i] >= 0x80:
+		for _, space := range [...]string{"\u00a0", "\u202f"} {
+			if bytes.HasPrefix(b[i:], []byte(space)) {
+				at += len(space)
+			}
+		}
+	}
+	if at+1 >= len(b) || b[at]|0x20 != 'a' && b[at]|0x20 != 'p' {
+		return i
+	}
+	at++
+	dot := b[at] == '.'
+	if dot {
+		at++
+	}
+	if at == len(b) || b[at]|0x20 != 'm' {
+		return i
+	}
+	if at++; dot && at < len(b) && b[at] == '.' {
+		at++
+	}
+	if at < len(b) && digest.IsWord[b[at]] {
+		return i
 	}
 	return at
 }
@@ -306,5 +472,5 @@ func midStamp(b []byte) (from, to int) {
 	if i < 0 || len(b) < i+21 || date(b, i+1) != i+12 {
 		return 0, 0
 	}
-	return i + 1, clock(b, i+13)
+	return i + 1, clock(b, i+13, true)
 }

@@ -41,6 +41,7 @@ type logs struct {
 	plain     []byte   // the current line without terminal escape sequences
 	has       marks    // marks of the current block
 	named     bool     // the file name says that the text is source code
+	prose     bool     // no line begins with the name of a service
 	source    bool     // the current lines are source code, which quotes program output
 
 	read         int64 // number of bytes up to the end of the current line
@@ -57,6 +58,7 @@ type logs struct {
 	// accepted is the previous line if [logs.acceptSimilar] accepted it, else nil. It points into the current block.
 	accepted []byte
 	parsed   parsed
+	entry    entry // of the current line
 
 	from     string // time of the first line that has a time, as written
 	last     []byte // time in the last line that has a time
@@ -145,25 +147,23 @@ func (l *logs) line(line []byte, size int64) {
 		return
 	}
 	if may.escape && bytes.IndexByte(line, 0x1b) >= 0 {
-		l.plain = withoutEscapes(l.plain[:0], line)
+		l.plain = WithoutEscapes(l.plain[:0], line)
 		line = l.plain
 		may = allMarks // removing colours may have joined the parts of a word
 	}
-	from, to, rest := stamp(line)
+	e := &l.entry
+	e.parse(line, !l.prose)
+	from, to, rest := e.from, e.to, e.rest
 	b := line[rest:]
-	access := false
-	if to == 0 {
-		if from, to = midStamp(line); to > 0 {
-			access = true
-		}
-	}
 	if to > 0 {
 		l.stamped++
 		if l.from == "" {
 			l.from = string(line[from:to])
 		}
 		l.last = append(l.last[:0], line[from:to]...)
-		l.layout.learn(line, from, to, rest)
+		if !e.byDigits() {
+			l.layout.learn(line, from, to, rest)
+		}
 	}
 	if l.panics.add(b, at, to > 0, may) {
 		if to == 0 {
@@ -173,19 +173,19 @@ func (l *logs) line(line []byte, size int64) {
 	}
 	lv := noLevel
 	switch {
-	case access:
+	case e.form == access:
 		if code := status(b); code > 0 {
 			l.status[code/100]++
 			if code >= 500 {
 				lv = failure
 			}
 		}
-	case to > 0 && rest == 0: // the glog format
-		lv = map[byte]level{'I': info, 'W': warn, 'E': failure, 'F': fatal}[line[0]]
+	case e.level != noLevel:
+		lv = e.level
 	default:
 		lv = levelOf(line[rest:], to > 0)
 	}
-	if !access {
+	if e.form != access {
 		l.levels[lv]++
 	}
 	if lv >= failure {
@@ -201,7 +201,8 @@ func (l *logs) line(line []byte, size int64) {
 	}
 	l.pattern(b, at, lv, 0, 0)
 	// Lines that begin with "-" are always parsed: a listing ignores the line "--".
-	if !access && lv < failure && size <= digest.LineBytes && may == (marks{}) && line[0] != '-' {
+	if e.form != access && !e.byDigits() && lv < failure && size <= digest.LineBytes && may == (marks{}) &&
+		line[0] != '-' {
 		l.parsed = parsed{int(size) + 1, from, to, rest, lv}
 	}
 }
@@ -301,19 +302,38 @@ func (l *logs) isSource(line []byte) bool {
 	return l.source
 }
 
-// withoutEscapes appends b to dst without terminal escape sequences, which otherwise hide levels.
-func withoutEscapes(dst, b []byte) []byte {
-	for i := 0; i < len(b); i++ {
-		if b[i] != 0x1b {
-			dst = append(dst, b[i])
-			continue
+// WithoutEscapes appends b to dst without terminal escape sequences, which otherwise hide times and levels: colours
+// (ESC [ … m), character sets (ESC ( B), links and titles (ESC ] … BEL).
+func WithoutEscapes(dst, b []byte) []byte {
+	for {
+		at := bytes.IndexByte(b, 0x1b)
+		if at < 0 {
+			return append(dst, b...)
 		}
-		if i+1 < len(b) && b[i+1] == '[' {
-			for i += 2; i < len(b) && (b[i] < '@' || b[i] > '~'); i++ {
+		dst = append(dst, b[:at]...)
+		b = b[at+1:]
+		last, i := byte('0'), 0 // the least byte that ends the sequence, and where it begins
+		switch {
+		case bytes.HasPrefix(b, []byte("[")):
+			last, i = '@', 1
+		case bytes.HasPrefix(b, []byte("]")):
+			end := bytes.IndexAny(b, "\a\x1b")
+			if end < 0 {
+				return dst
 			}
+			if b = b[end:]; b[0] == '\a' {
+				b = b[1:]
+			}
+			continue // ESC \ ends it too
 		}
+		for i < len(b) && b[i] >= ' ' && b[i] < last {
+			i++
+		}
+		if i < len(b) && b[i] >= last && b[i] <= '~' {
+			i++
+		}
+		b = b[i:]
 	}
-	return dst
 }
 
 func (l *logs) Finish(s *digest.Summary) {

@@ -51,6 +51,7 @@ type titles struct {
 func NewProse(name string) *prose {
 	p := &prose{logs: New(name), titles: map[string]*titles{}, blank: true}
 	p.logs.rows.Visit, p.logs.rows.Skip = p.line, p.ahead
+	p.logs.prose = true
 	return p
 }
 

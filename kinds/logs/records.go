@@ -3,8 +3,10 @@ package logs
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,17 +18,20 @@ import (
 //
 //	{"line": 1, "time": "2026-11-20T14:30:22Z", "level": "error", "source": "scheduler", "text": "…", key: value, …}
 //
-// line counts from 1, and text is the whole line. time is as the log writes it; time and level are null in a line
-// without them, such as one of a stack trace. source is the program or logger named after time and level, and absent
-// if none is. Each key=value pair of the line follows, numbers as numbers; the first of several pairs with one key
-// counts, and none replaces the five fields above.
+// line counts from 1, and text is the whole line. time is as the log writes it, but a 12-hour clock is written as a
+// 24-hour one, so that times can be compared. time and level are null in a line without them, such as one of a stack
+// trace. source is the program or logger named after time and level, and service the container before the line, such as
+// "web-1" or "pod/container"; both are absent if none is named. A line of an access log has the fields of [addRequest].
+// Each key=value pair of the line follows, numbers as numbers; the first of several pairs with one key counts, and none
+// replaces the fields above. If most lines have no time or no level, the error is a [*content.Remarks].
 func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	lines := record.NewLines(ctx, r, record.MaxLine)
 	var o record.Object
+	var timeless, levelless int64
 	for {
 		text, err := lines.Next()
 		if err == io.EOF {
-			return nil
+			return record.Without(lines.Number, map[string]int64{"time": timeless, "level": levelless})
 		}
 		if err == nil {
 			err = lines.Check()
@@ -34,38 +39,77 @@ func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		addLine(&o, lines.Number, text)
+		hasTime, hasLevel := addLine(&o, lines.Number, text)
+		if !hasTime {
+			timeless++
+		}
+		if !hasLevel {
+			levelless++
+		}
 		if err := o.WriteLine(w); err != nil {
 			return err
 		}
 	}
 }
 
-func addLine(o *record.Object, number int64, text []byte) {
-	line := text
-	if bytes.IndexByte(line, 0x1b) >= 0 {
-		line = withoutEscapes(nil, line)
+// fixedFields are the fields that no pair of any line replaces.
+var fixedFields = []string{"line", "time", "level", "source", "text"}
+
+func addLine(o *record.Object, number int64, text []byte) (hasTime, hasLevel bool) {
+	plain := text
+	if bytes.IndexByte(plain, 0x1b) >= 0 {
+		plain = WithoutEscapes(nil, plain)
 	}
-	from, to, rest := stamp(line)
-	if to == 0 {
-		from, to = midStamp(line)
-	}
-	lv := levelOf(line[rest:], to > 0)
-	if from == 1 && rest == 0 { // glog: the letter before the time
-		lv = map[byte]level{'I': info, 'W': warn, 'E': failure, 'F': fatal}[line[0]]
+	var e entry
+	e.parse(plain, true)
+	line := string(plain)
+	request, isRequest := requestOf(line, &e)
+	if e.level == noLevel && !isRequest {
+		e.level = levelOf(plain[e.rest:], e.to > 0)
 	}
 	o.Int("line", number)
-	o.StringOrNull("time", string(line[from:to]))
+	o.StringOrNull("time", in24Hours(line[e.from:e.to]))
 	name := ""
-	if lv != noLevel {
-		name = levelNames[lv]
+	if e.level != noLevel {
+		name = levelNames[e.level]
 	}
 	o.StringOrNull("level", name)
-	if source := sourceOf(string(line[rest:min(len(line), rest+256)])); to > 0 && source != "" {
+	if source := sourceOf(line, &e); source != "" && !isRequest {
 		o.String("source", source)
 	}
+	fixed, pairs := fixedFields, line
+	if e.service.to > 0 {
+		fixed = append(fixed[:len(fixed):len(fixed)], "service")
+		o.String("service", strings.ReplaceAll(line[e.service.from:e.service.to], " ", "/"))
+	}
+	if isRequest {
+		pairs = addRequest(o, request)
+		fixed = append(fixed[:len(fixed):len(fixed)], requestFields...)
+	}
 	o.String("text", string(text))
-	addPairs(o, string(line))
+	addPairs(o, pairs, fixed, isRequest)
+	return e.to > 0, name != ""
+}
+
+// halfDays matches a time of day on a 12-hour clock.
+var halfDays = content.Pattern(`(?:^|\D)(\d{1,2})(:[\d:.,]*\d)[ \x{a0}\x{202f}]?([AaPp])\.?[Mm]\b\.?`)
+
+// in24Hours writes a time on a 12-hour clock on a 24-hour one: "5/18/2026 4:39 PM" is "5/18/2026 16:39".
+func in24Hours(time string) string {
+	if i := strings.IndexByte(time, ':'); i < 0 || strings.IndexAny(time[i:], "Mm") < 0 {
+		return time
+	}
+	m := halfDays().FindStringSubmatchIndex(time)
+	if m == nil {
+		return time
+	}
+	hour, _ := strconv.Atoi(time[m[2]:m[3]])
+	if hour <= 12 {
+		if hour %= 12; time[m[6]]|0x20 == 'p' {
+			hour += 12
+		}
+	}
+	return fmt.Sprintf("%s%02d%s%s", time[:m[2]], hour, time[m[4]:m[5]], time[m[1]:])
 }
 
 var (
@@ -77,43 +121,78 @@ var (
 	syslogged = content.Pattern(`^[\w.-]+ ([A-Za-z][\w./-]*)\[\d+\]: `)
 )
 
-// sourceOf returns the program or logger named at the beginning of a line, which is passed without its time; "" if none
-// is.
-func sourceOf(line string) string {
-	if m := syslogged().FindStringSubmatch(line); m != nil {
-		return m[1]
+// sourceOf returns the program or logger named at the beginning of a line, "" if none is.
+func sourceOf(line string, e *entry) string {
+	rest := line[e.rest:min(len(line), e.rest+256)]
+	switch {
+	case e.form == android:
+		return line[e.tag.from:e.tag.to]
+	case e.form == syslog: // host, program
+		if words := strings.Fields(strings.TrimPrefix(rest, "- ")); len(words) > 1 && words[1] != "-" {
+			return words[1]
+		}
+		return ""
+	case e.to == 0:
+		return ""
+	case e.form == priority && line[e.from-1] == '>': // host, program
+		_, rest, _ = strings.Cut(rest, " ")
 	}
-	if at := leadingLevel().FindStringIndex(line); at != nil {
-		line = line[at[1]:]
+	if strings.Contains(rest, "]: ") {
+		if m := syslogged().FindStringSubmatch(rest); m != nil {
+			return m[1]
+		}
 	}
-	m := named().FindStringSubmatch(line)
-	if m == nil || m[0] == line && m[1] == "" {
+	if at := leadingLevel().FindStringIndex(rest); at != nil {
+		rest = rest[at[1]:]
+	}
+	m := named().FindStringSubmatch(rest)
+	if m == nil || m[0] == rest && m[1] == "" {
 		return ""
 	}
 	name := m[1] + m[2] + m[3]
-	if l, _ := levelNamed([]byte(name[:min(len(name), levelLong)])); l != noLevel && len(name) <= levelLong {
+	if module, level, ok := strings.Cut(m[1], ":"); ok && isLevel(level) {
+		return module // [core:error]
+	}
+	if isLevel(name) {
 		return ""
 	}
 	return name
 }
 
-// addPairs adds the key=value pairs of a line.
-func addPairs(o *record.Object, line string) {
+func isLevel(name string) bool {
+	if len(name) > levelLong {
+		return false
+	}
+	l, _ := levelNamed([]byte(name))
+	return l != noLevel
+}
+
+// addPairs adds the key=value pairs of a line, but none of a fixed field. In the line of a request, quoted numbers are
+// numbers too, and "-" is null.
+func addPairs(o *record.Object, line string, fixed []string, request bool) {
 	var seen map[string]bool
 	for p := range Pairs(line) {
 		key, value := line[p.From:p.Value-1], line[p.Value:p.To]
 		switch {
-		case key == "line", key == "time", key == "level", key == "source", key == "text", seen[key]:
+		case seen[key], slices.Contains(fixed, key):
 			continue
 		case seen == nil:
 			seen = map[string]bool{}
 		}
 		seen[key] = true
-		if unquoted, err := strconv.Unquote(value); err == nil && value[0] == '"' {
-			o.String(key, unquoted)
-			continue
+		unquoted, err := strconv.Unquote(value)
+		quoted := err == nil && value[0] == '"'
+		if quoted {
+			value = unquoted
 		}
-		o.Scalar(key, value)
+		switch {
+		case request && value == "-":
+			o.Raw(key, "null")
+		case quoted && !request:
+			o.String(key, value)
+		default:
+			o.Scalar(key, value)
+		}
 	}
 }
 
@@ -124,7 +203,7 @@ type Pair struct{ From, Value, To int }
 // semicolon or an unmatched bracket at its end.
 func Pairs(line string) iter.Seq[Pair] {
 	return func(yield func(Pair) bool) {
-		for at := 0; ; {
+		for at := 0; strings.IndexByte(line[at:], '=') >= 0; {
 			m := pair().FindStringSubmatchIndex(line[at:])
 			if m == nil {
 				return

@@ -154,14 +154,32 @@ func IsNumber(s string) bool { return number().MatchString(s) }
 
 var number = content.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 
-// TextLines writes each line as {"line": 1, "text": "…"}, lines numbered from 1.
+// Without returns a [*content.Remarks] that names the fields without which most records are, nil if there are none.
+func Without(records int64, without map[string]int64) error {
+	notes := map[string]string{}
+	for field, n := range without {
+		if 2*n > records {
+			notes[field] = fmt.Sprintf("%d of %s no %s", n, content.Plural(records, "record has", "records have"), field)
+		}
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	return &content.Remarks{OfFields: notes}
+}
+
+// TextLines writes each line as {"line": 1, "text": "…"}, lines numbered from 1. The error of a text with lines is a
+// [*content.Remarks]: none has the time and the level of a log.
 func TextLines(ctx context.Context, r io.Reader, w io.Writer) error {
 	lines := NewLines(ctx, r, MaxLine)
 	var o Object
 	for {
 		text, err := lines.Next()
+		if err == io.EOF {
+			return Without(lines.Number, map[string]int64{"time": lines.Number, "level": lines.Number})
+		}
 		if err != nil {
-			return end(err)
+			return err
 		}
 		if err := lines.Check(); err != nil {
 			return err

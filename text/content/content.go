@@ -6,7 +6,11 @@
 // need 1 GB.
 package content
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Kind is the name of a text's format; the same name is used on the wire. kinds has a descriptor per kind.
 type Kind string
@@ -24,7 +28,17 @@ const (
 	Binary   Kind = "binary"
 )
 
-// Damaged says that a text was read although it is damaged. An answer that rests on it must show the notes.
-type Damaged struct{ Notes []string }
+// Remarks is the error of a text that was read although something of it must be known. An answer that rests on the text
+// must show the notes, and those of the fields that it reads.
+type Remarks struct {
+	Notes    []string
+	OfFields map[string]string // notes by the name of a field
+}
 
-func (d *Damaged) Error() string { return strings.Join(d.Notes, "; ") }
+func (r *Remarks) Error() string {
+	notes := r.Notes
+	for _, field := range slices.Sorted(maps.Keys(r.OfFields)) {
+		notes = append(notes[:len(notes):len(notes)], r.OfFields[field])
+	}
+	return strings.Join(notes, "; ")
+}

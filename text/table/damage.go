@@ -55,10 +55,10 @@ func (d Damage) Notes() (notes []string) {
 	return notes
 }
 
-// err returns a [*content.Damaged] with the notes, nil if there are none.
+// err returns a [*content.Remarks] with the notes, nil if there are none.
 func (d Damage) err() error {
 	if notes := d.Notes(); len(notes) > 0 {
-		return &content.Damaged{Notes: notes}
+		return &content.Remarks{Notes: notes}
 	}
 	return nil
 }

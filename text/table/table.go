@@ -67,7 +67,7 @@ func lineEnd(p []byte) int {
 // Header returns the range of the header: the first row.
 func Header(ctx context.Context, r io.Reader) (header content.Span, err error) {
 	err = Rows(ctx, r, func(row *Row) bool { header = row.At; return false })
-	if errors.As(err, new(*content.Damaged)) {
+	if errors.As(err, new(*content.Remarks)) {
 		err = nil
 	}
 	return header, err
@@ -80,7 +80,7 @@ func Rows(ctx context.Context, r io.Reader, visit func(*Row) bool) error {
 }
 
 // Read visits the rows of a table, including the header, until visit returns false. If the rows up to there are
-// damaged, the error is a [*content.Damaged].
+// damaged, the error is a [*content.Remarks].
 func Read(ctx context.Context, r io.Reader, l Limits, visit func(*Row) bool) error {
 	in := bufio.NewReaderSize(r, HeadSize)
 	head, err := in.Peek(HeadSize)

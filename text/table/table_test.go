@@ -23,7 +23,7 @@ func read(t interface{ Fatal(...any) }, r io.Reader) (rows, damage []string) {
 		rows = append(rows, string(bytes.Join(r.Cells, []byte("_"))))
 		return true
 	})
-	if d, ok := errors.AsType[*content.Damaged](err); ok {
+	if d, ok := errors.AsType[*content.Remarks](err); ok {
 		return rows, d.Notes
 	}
 	if err != nil {

@@ -413,7 +413,7 @@ func (q *question) countBy(r *Result, named []*file, by string) {
 		}
 		var n int64
 		err := kinds.Records(q.ctx, bytes.NewReader(body), kind, func(int64, content.Span) bool { n++; return true })
-		if d, ok := errors.AsType[*content.Damaged](err); ok {
+		if d, ok := errors.AsType[*content.Remarks](err); ok {
 			q.note("%s is damaged: %s", f.Name(), strings.Join(d.Notes, "; "))
 		} else if err != nil {
 			q.note("%s is damaged, its records are counted up to there: %v", f.Name(), err)

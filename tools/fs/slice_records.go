@@ -31,7 +31,7 @@ func (s *slicer) showRecords(r sliceRange) error {
 	l := recordList{name: s.src.Name, end: s.src.Size}
 	l.each = func(visit func(int64, content.Span) bool) error {
 		err := kinds.Records(s.ctx, s.text.reader(0), name, visit)
-		if d, ok := errors.AsType[*content.Damaged](err); ok {
+		if d, ok := errors.AsType[*content.Remarks](err); ok {
 			for _, note := range d.Notes {
 				s.out.Note(s.src.Name + ": " + note)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
@@ -51,11 +52,12 @@ type text struct {
 
 // remarks collects what the writers of a text's objects say of it.
 type remarks struct {
-	mu    sync.Mutex
-	open  []*io.PipeReader
-	notes []string
-	whole bool // the notes are of a writer that read the whole text
-	wg    sync.WaitGroup
+	filter string
+	mu     sync.Mutex
+	open   []*io.PipeReader
+	said   content.Remarks
+	whole  bool // said is of a writer that read the whole text
+	wg     sync.WaitGroup
 }
 
 // start runs a writer of objects in a goroutine. It ends with ctx, or with end.
@@ -68,11 +70,11 @@ func (r *remarks) start(ctx context.Context, write objects, from io.Reader) io.R
 	r.wg.Go(func() {
 		b := bufio.NewWriterSize(w, 64<<10)
 		err := write(ctx, from, b)
-		if d, ok := errors.AsType[*content.Damaged](err); ok {
+		if d, ok := errors.AsType[*content.Remarks](err); ok {
 			whole := err == error(d)
 			r.mu.Lock()
 			if whole || !r.whole {
-				r.notes, r.whole = d.Notes, whole
+				r.said, r.whole = *d, whole
 			}
 			if r.mu.Unlock(); whole {
 				err = nil
@@ -86,7 +88,8 @@ func (r *remarks) start(ctx context.Context, write objects, from io.Reader) io.R
 	return pipe
 }
 
-// end stops the writers that still run, waits for them, and shows what they said.
+// end stops the writers that still run, waits for them, and shows what they said of the text and of the fields that the
+// filter reads.
 func (r *remarks) end(name string, out tools.Output) {
 	if r == nil {
 		return
@@ -97,7 +100,15 @@ func (r *remarks) end(name string, out tools.Output) {
 	}
 	r.mu.Unlock()
 	r.wg.Wait()
-	for _, note := range r.notes {
+	notes := r.said.Notes
+	if len(r.said.OfFields) > 0 {
+		for _, field := range plan.FieldsOf(r.filter) {
+			if note := r.said.OfFields[field]; note != "" {
+				notes = append(notes[:len(notes):len(notes)], note)
+			}
+		}
+	}
+	for _, note := range notes {
 		out.Note(name + ": " + note)
 	}
 }
@@ -111,7 +122,7 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 	var said *remarks
 	open := src.Text
 	if write != nil {
-		said = &remarks{}
+		said = &remarks{filter: a.Filter}
 		open = func() (io.Reader, error) {
 			t, err := src.Text()
 			if err != nil {
