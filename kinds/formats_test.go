@@ -19,6 +19,7 @@ func TestFormatsOfLogs(t *testing.T) {
 		"RFC 3164":     {"<%[2]s>Oct 11 22:%02[1]d:15 host su: x", "38", "35"},
 		"threadtime":   {"11-26 04:%02d:00.123  1234  5678 %s Tag: x", "I", "E"},
 		"logcat time":  {"11-26 04:%02d:00.123 %s/Tag( 1234): x", "D", "E"},
+		"logcat brief": {"11-26 04:%02d:00.123 %s/My Tag( 1234): x", "D", "E"},
 		"logcat long":  {"[ 11-26 04:%02d:00.123  1234: 5678 %s/Tag ]\nmessage\n", "V", "E"},
 		"compose":      {"web-1  | 2026-05-18T10:%02d:00Z %s x", "INFO", "ERROR"},
 		"kubectl":      {"[pod/web-0/app] 2026-05-18T10:%02d:00Z %s x", "INFO", "ERROR"},
@@ -68,8 +69,24 @@ func TestFormatsOfLogs(t *testing.T) {
 		}
 		d := digestAs(content.Log, text)
 		_, _ = d.Write(text)
-		if got := strings.Join(d.Close().Total, " "); !strings.Contains(got, "5 error") {
+		s := d.Close()
+		if got := strings.Join(s.Total, " "); !strings.Contains(got, "5 error") {
 			t.Errorf("%s: %s", name, got)
+		}
+		if got := strings.Join(s.Says, "\n"); strings.Contains(got, "50×") {
+			t.Errorf("%s: other lines are among the errors\n%s", name, got)
+		}
+	}
+}
+
+// Logs without times are logs too if each line begins with a level of its format.
+func TestFormatsWithoutTimes(t *testing.T) {
+	for _, text := range []string{
+		"E/Tag( 1234): x\nD/Tag( 1234): y\n", "E/My Tag( 1234): x\nA/My Tag( 1234): y\n", "<11>x\n<14>y\n",
+		"web-1  | INFO x\ndb-12  | ERROR y\n",
+	} {
+		if k := Sniff([]byte(text), true, ""); k != content.Log {
+			t.Errorf("%q is %s", text, k)
 		}
 	}
 }

@@ -94,7 +94,7 @@ var (
 	request = content.Pattern(`^[\w.:-]+ \S+ \S+ \[\d{1,2}/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d`)
 	// levelled matches a line that begins with a level.
 	levelled = content.Pattern(`^[\[(<]?(?i:trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|panic|severe|fine|emerg|alert)[\])>]?(?::|\b[ \t|\]-]|$)` +
-		`|^<\d{1,3}>|^[VDIWEF]/[\w.-]+ *(?:\(|:)`)
+		`|^<\d{1,3}>|^[VDIWEFA]/(?:[\w.-]+ *[(:]|[^:(]{1,80}\( *\d+\))`)
 )
 
 // stampEnd returns the end of the time at the start of a line, including the character that follows the time; −1 if
@@ -172,7 +172,7 @@ func hasLevel(l []byte) bool {
 	if bytes.IndexByte([]byte("[(<"), l[0]) >= 0 {
 		word = bytes.ToLower(l[1:min(len(l), 4)])
 	}
-	if !(l[1] == '/' && bytes.IndexByte([]byte("VDIWEF"), l[0]) >= 0) && l[0] != '<' && word[0] < utf8.RuneSelf &&
+	if !(l[1] == '/' && bytes.IndexByte([]byte("VDIWEFA"), l[0]) >= 0) && l[0] != '<' && word[0] < utf8.RuneSelf &&
 		!strings.Contains("tra deb inf not war err cri fat pan sev fin eme ale", string(word)) {
 		return false
 	}

@@ -32,7 +32,9 @@ func told(text []byte, whole int64, piece int) digest.Summary {
 func TestAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	stamps := []string{"2026-11-0%d 10:00:0%d ", "2026-11-0%d 10:00:0%d,123 ", "[2026-11-0%d 10:00:0%d +0100] ", "1%d:20:3%d ", "Nov %d 10:00:0%d ", "2026-11-0%dT10:00:0%dZ|", "time=2026-11-0%dT10:00:0%d ",
-		"16%d000000%d ", "[ %d23.45678%d] ", "2026-11-0%d 10:0%d+0100 ", "0%d/Nov/202%d ", "%d-%d ", "W11%d 14:30:2%d.123456 "}
+		"16%d000000%d ", "[ %d23.45678%d] ", "2026-11-0%d 10:0%d+0100 ", "0%d/Nov/202%d ", "%d-%d ", "W11%d 14:30:2%d.123456 ", "<1%d>Oct 11 14:30:2%d ",
+		"5/%d/2026 4:0%d PM ", "0%d/18/2026 04:3%d:00 ", "web-%d | 2026-11-0%dT10:00:00Z ", "1%d-26 04:00:0%d.123 ",
+		"Wed Oct 1%d 14:32:5%d 2026 "}
 	words := []string{"INFO x", "WARN  y", "DEBUG z 1", "TRACE a", "INFO: b", "INFOS c", "ERROR d", "WARNING e", "INFO-4 f", "DEBUG", "INFO ", "Exception in thread \"main\"", "panic: runtime error: 1",
 		"INFO thread 'a' panicked at x", "INFO Traceback (most recent call last)", "INFO a (core dumped)", "INFO kernel: segfault at 1", "notice", "", "+0100 INFO x", "Z INFO", "12:00:01 INFO x", "Nov 2026 INFO x",
 		"\x1b[31mINFO\x1b[0m x", "INFO \tat a.b(C.java:1)", "level=info INFO x"}

@@ -47,8 +47,9 @@ type cached struct {
 }
 
 type leaf struct {
-	words int
-	first string
+	words   int
+	first   string
+	failure bool // lines of errors share no template with others
 }
 
 type template struct {
@@ -88,6 +89,9 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 		line = line[:templateBytes]
 	}
 	hash := signature(line)
+	if l >= failure {
+		hash++
+	}
 	slot := &t.cache[hash%cacheSize]
 	if slot.hash != hash || slot.is == nil || slot.is.dropped {
 		slot.hash, slot.is = hash, t.find(line, at, l)
@@ -150,7 +154,7 @@ func (t *templates) isCommon(c *template) bool { return c.n*templateShare >= t.l
 // find returns the template of the leaf with most words of a line. It makes a template if none has half of the words.
 func (t *templates) find(line []byte, at int64, l level) *template {
 	t.split(line)
-	key := leaf{words: len(t.words)}
+	key := leaf{words: len(t.words), failure: l >= failure}
 	if len(t.words) > 0 {
 		key.first = t.words[0]
 	}
