@@ -127,7 +127,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 // that.
 func (d *display) wholeFacts() receipt.Facts {
 	f := d.facts(policy.OK)
-	if c := d.call.captured; c.Kind() == content.Table {
+	if c := d.call.captured; c.Kind() == content.Table || c.Kind() == content.Diff {
 		damage := strings.Join(c.Summary().Damage, "; ")
 		f.Notes = strings.Join(slices.DeleteFunc([]string{f.Notes, damage}, func(n string) bool { return n == "" }), "; ")
 	}

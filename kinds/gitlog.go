@@ -13,7 +13,7 @@ var GitLog = &Kind{
 	Name:       content.GitLog,
 	Ext:        "gitlog",
 	MIME:       fixed("text/plain"),
-	Sniff:      func(s *Sample) bool { return isGitLog(s.lines()) },
+	Sniff:      func(s *Sample) bool { return isGitLog(withoutEscapes(s.lines())) },
 	Summarizer: func(string, []byte) digest.Summarizer { return withoutMark(gitlog.New()) },
 	Records:    gitlog.Spans,
 	Objects:    gitlog.Objects,

@@ -38,7 +38,7 @@ func isLog(all [][]byte, ext string) bool {
 			break
 		}
 		if l = l[:min(len(l), 1024)]; bytes.IndexByte(l, 0x1b) >= 0 {
-			l = logs.WithoutEscapes(nil, l)
+			l = content.WithoutEscapes(nil, l)
 		}
 		l = logs.SkipService(l)
 		if l = l[:min(len(l), 256)]; len(bytes.TrimSpace(l)) == 0 {

@@ -22,13 +22,12 @@ const (
 // diffs, or be truncated. Each file is a record, numbered from 0, as in [Files].
 type difference struct {
 	rows    digest.LineSplitter
+	closing bool // a line that comes now has no newline
 	read    parser
 	added   int64
 	removed int64
 	list    []*changed
 	first   []*hunk // the first diffHunks hunks
-	short   *hunk   // the first hunk that ends before it has all its lines; nil if there is none
-	shorts  int64   // number of such hunks
 	// most holds the diffHunks hunks with the most changed lines, largest first. The summary lists them instead of
 	// first if the diff has more than diffHunks hunks.
 	most []*hunk
@@ -37,7 +36,7 @@ type difference struct {
 func New() *difference {
 	d := &difference{}
 	d.read.onFile, d.read.onHunk = d.addFile, d.addHunk
-	d.rows.Visit = func(line []byte, _ int64) { d.read.line(line, d.rows.Number) }
+	d.rows.Visit = func(line []byte, _ int64) { d.read.line(line, d.rows.Number, d.closing) }
 	return d
 }
 
@@ -59,11 +58,6 @@ func byChanges(a, b *changed) int {
 func (d *difference) addHunk(h *hunk) {
 	d.added += h.added
 	d.removed += h.removed
-	if h.missing != (sides{}) {
-		if d.shorts++; d.shorts == 1 {
-			d.short = h
-		}
-	}
 	if len(d.first) < diffHunks {
 		d.first = append(d.first, h)
 	}
@@ -83,11 +77,9 @@ func (d *difference) addHunk(h *hunk) {
 func moreChanges(a, b *hunk) bool { return a.added+a.removed > b.added+b.removed }
 
 func (d *difference) Finish(s *digest.Summary) {
+	d.closing = true
 	d.rows.Close()
-	last := d.read.hunk
-	if last != nil {
-		d.read.endHunk()
-	}
+	d.read.finish()
 	s.Records = d.read.files
 	if d.read.commits > 0 {
 		s.Total = append(s.Total, content.Plural(d.read.commits, "commit", "commits"))
@@ -98,7 +90,8 @@ func (d *difference) Finish(s *digest.Summary) {
 			d.read.files, "file", "files",
 		)+", "+content.Plural(d.read.hunks, "hunk", "hunks")+", "+plusMinus(d.added, d.removed),
 	)
-	s.Says = append(s.Says, d.truncated(last)...)
+	s.Damage = d.read.damage()
+	s.Says = append(s.Says, s.Damage...)
 	slices.SortStableFunc(d.list, byChanges)
 	if line := d.extremes(); line != "" {
 		s.Says = append(s.Says, line)
@@ -119,21 +112,6 @@ func (d *difference) Finish(s *digest.Summary) {
 	}
 }
 
-// truncated says where the diff breaks off, and how many hunks before that lack lines. last is the hunk in which the
-// diff ends, or nil.
-func (d *difference) truncated(last *hunk) (says []string) {
-	others := d.shorts
-	if last != nil && last.missing != (sides{}) {
-		others--
-		says = append(says, "breaks off inside "+last.lacks())
-	}
-	if others > 0 {
-		says = append(says, content.Plural(others, "hunk ends", "hunks end")+" too early, first line "+
-			digest.Number(d.short.line)+", "+d.short.lacks())
-	}
-	return says
-}
-
 // lacks names the hunk and says how many of its lines are missing.
 func (h *hunk) lacks() string {
 	return "hunk " + digest.Number(h.number) + " of " + content.Clip(h.file.name(), digest.NameRunes) +
@@ -146,7 +124,7 @@ func plusMinus(added, removed int64) string {
 }
 
 func (f *changed) name() string {
-	if f.to == "" || f.to == "/dev/null" {
+	if f.to == "" || f.to == null {
 		return f.from
 	}
 	return f.to

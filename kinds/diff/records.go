@@ -16,11 +16,10 @@ const maxHunks = 20_000
 
 // File is one file of a diff.
 type File struct {
-	At        content.Span // from its first header to the last line of its last hunk
-	Hunks     []Hunk       // the first maxHunks
-	Omitted   int64        // hunks after these
-	Truncated bool         // a hunk ends before it has the lines that its header announces
-	changed   *changed
+	At      content.Span // from its first header to the last line of its last hunk
+	Hunks   []Hunk       // the first maxHunks
+	Omitted int64        // hunks after these
+	changed *changed
 }
 
 // Hunk is one hunk of a file.
@@ -33,25 +32,31 @@ type Hunk struct {
 // Name returns the name of the file: the new one, or the old one of a deleted file.
 func (f *File) Name() string { return f.changed.name() }
 
-// Files calls visit for each file of a diff until visit returns false. Files are numbered from 0.
+// Damage says what the diff lacks of the file, "" if nothing: a hunk ends before it has the lines that its header
+// announces, or the diff breaks off inside the file.
+func (f *File) Damage() string { return f.changed.damage }
+
+// Files calls visit for each file of a diff until visit returns false. Files are numbered from 0. If the diff is cut,
+// the error is a [*content.Remarks].
 func Files(ctx context.Context, r io.Reader, visit func(index int64, f *File) bool) error {
 	s := fileScanner{visit: visit}
-	p := parser{onFile: s.begin, onHunk: s.endHunk}
+	p := parser{onFile: s.begin, onHunk: func(*hunk) {}}
 	lines := record.NewLines(ctx, r, digest.LineBytes)
 	for {
 		line, err := lines.Next()
 		if err == io.EOF {
-			if p.hunk != nil {
-				p.endHunk()
-			}
+			p.finish()
 			s.finish()
+			if notes := p.damage(); len(notes) > 0 && !s.enough {
+				return &content.Remarks{Notes: notes}
+			}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		before := p.hunk
-		if p.line(line, lines.Number); s.enough {
+		if p.line(line, lines.Number, lines.Unended); s.enough {
 			return nil
 		}
 		s.add(&p, before, line, lines.At)
@@ -70,12 +75,6 @@ type fileScanner struct {
 func (s *fileScanner) begin(c *changed) {
 	s.finish()
 	s.file = &File{At: content.Span{Start: -1}, changed: c}
-}
-
-func (s *fileScanner) endHunk(h *hunk) {
-	if s.file != nil && h.missing != (sides{}) {
-		s.file.Truncated = true
-	}
 }
 
 func (s *fileScanner) finish() {
@@ -117,7 +116,7 @@ func (f *File) status() string {
 	switch c := f.changed; {
 	case c.state != "":
 		return c.state
-	case c.oneSide:
+	case c.vague:
 		return ""
 	case c.moved:
 		return "renamed"
@@ -131,8 +130,9 @@ func (f *File) status() string {
 //	 "hunks": [{"at", "lines", "added", "deleted", "header"}]}
 //
 // old_file is null for an added file, and file is the old name of a deleted one. The counts of a binary file are null.
-// A hunk's at is the line of its header in the diff, from 1; lines counts the header too. A file with a hunk that ends
-// too early has "truncated": true; a file with over 20,000 hunks has "hunks_omitted".
+// status is null if the diff does not say. A hunk's at is the line of its header in the diff, from 1; lines counts the
+// header too. A file of which the diff lacks lines has "truncated": true, and the error is that of [Files]; a file with
+// over 20,000 hunks has "hunks_omitted".
 func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	var failed error
 	err := Files(ctx, r, func(_ int64, f *File) bool {
@@ -151,14 +151,14 @@ func (f *File) write(w io.Writer) error {
 	o.String("file", f.Name())
 	old := c.from
 	switch {
-	case c.state == "added" && !c.moved, old == "/dev/null":
+	case c.state == "added" && !c.moved, old == null:
 		old = ""
 	case old == "":
 		old = f.Name()
 	}
 	o.StringOrNull("old_file", old)
 	o.StringOrNull("status", f.status())
-	if c.binary || c.oneSide {
+	if c.uncounted {
 		o.Raw("added", "null")
 		o.Raw("deleted", "null")
 	} else {
@@ -169,7 +169,7 @@ func (f *File) write(w io.Writer) error {
 	if f.Omitted > 0 {
 		o.Int("hunks_omitted", f.Omitted)
 	}
-	if f.Truncated {
+	if c.damage != "" {
 		o.Raw("truncated", "true")
 	}
 	return o.WriteLine(w)

@@ -3,6 +3,7 @@ package diff
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 type fileRecord struct {
@@ -29,7 +32,8 @@ type fileRecord struct {
 func recordsOf(t *testing.T, text string) (all []fileRecord) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Objects(t.Context(), strings.NewReader(text), &out); err != nil {
+	err := Objects(t.Context(), strings.NewReader(text), &out)
+	if err != nil && !errors.As(err, new(*content.Remarks)) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
@@ -76,6 +80,62 @@ func brief(all []fileRecord) (lines []string) {
 	return lines
 }
 
+// svn is a diff of Subversion with lines of properties that look like headers and hunks.
+var svn = strings.ReplaceAll(`Index: trunk/readme.txt
+=
+--- trunk/readme.txt	(revision 12)
++++ trunk/readme.txt	(working copy)
+@@ -1,2 +1,3 @@
+ one
++two
+ three
+
+Property changes on: trunk/readme.txt
+___________________________________________________________________
+Added: p:x
+## -1,2 +1,3 ##
+--- x
+-@@ -1 +1 @@
++++ y
++Index: z
++@@ -1 +1 @@
+\ No newline at end of property
+Index: trunk/new.txt
+=
+--- trunk/new.txt	(nonexistent)
++++ trunk/new.txt	(working copy)
+@@ -0,0 +1 @@
++hello
+Index: trunk/logo.png
+=
+Cannot display: file marked as a binary type.
+svn:mime-type = application/octet-stream
+Index: trunk/new.png
+=
+Cannot display: file marked as a binary type.
+svn:mime-type = image/png
+
+Property changes on: trunk/new.png
+___________________________________________________________________
+Added: svn:mime-type
+## -0,0 +1 ##
++image/png
+\ No newline at end of property
+Index: trunk/empty
+=
+Index: trunk/gone.txt
+=
+--- trunk/gone.txt	(revision 12)
++++ trunk/gone.txt	(nonexistent)
+@@ -1 +0,0 @@
+-bye
+
+Property changes on: trunk
+___________________________________________________________________
+Added: svn:ignore
+   + *.o
+`, "\n=\n", "\n"+strings.Repeat("=", 67)+"\n")
+
 func TestRecords(t *testing.T) {
 	const git = "diff --git a/%s b/%s\n"
 	for _, tt := range []struct {
@@ -109,6 +169,35 @@ func TestRecords(t *testing.T) {
 			"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n\ncommit " + strings.Repeat("b", 40) + "\n\n    --- x\n\n" +
 			fmt.Sprintf(git, "g", "g") +
 			"--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", []string{"modified f→f +1 −1 1", "modified g→g +1 −1 1"}},
+		{"svn", svn, []string{
+			"modified trunk/readme.txt→trunk/readme.txt +1 −0 1", "added null→trunk/new.txt +1 −0 1",
+			"modified trunk/logo.png→trunk/logo.png +null −null 0", "null trunk/new.png→trunk/new.png +null −null 0",
+			"null trunk/empty→trunk/empty +0 −0 0", "deleted trunk/gone.txt→trunk/gone.txt +0 −1 1",
+			"modified trunk→trunk +0 −0 0",
+		}},
+		{"CVS", "Index: d/f.c\n" + strings.Repeat("=", 67) + "\nRCS file: /cvs/d/f.c,v\nretrieving revision 1.1\n" +
+			"diff -u -r1.1 -r1.2\n--- f.c\t1 Jan 2026 00:00:00 -0000\t1.1\n+++ f.c\t2 Jan 2026 00:00:00 -0000\t1.2\n" +
+			"@@ -1 +1 @@\n-a\n+b\n", []string{"modified d/f.c→d/f.c +1 −1 1"}},
+		{"hg", "diff -r 000000000000 a/my x.bin\nBinary file a/my x.bin has changed\n" +
+			"diff -r 0123456789ab -r 1123456789ab a/two words\n--- a/a/two words\tThu Jan 01 00:00:00 1970 +0000\n" +
+			"+++ b/a/two words\tFri Jan 02 00:00:00 2026 +0000\n@@ -1,1 +1,1 @@\n-a\n+b\n", []string{
+			"null a/my x.bin→a/my x.bin +null −null 0", "modified a/two words→a/two words +1 −1 1",
+		}},
+		{"diff -rN", "diff -ruN a/my new b/my new\n--- a/my new\t1970-01-01 01:00:00.000000000 +0100\n" +
+			"+++ b/my new\t2026-01-01 00:00:00.000000000 +0000\n@@ -0,0 +1 @@\n+1\n" +
+			"Binary files a/x and y and b/x and y differ\n" +
+			"--- a/old\t1970-01-01 00:00:00.000000000 +0000\n+++ b/old\t2026-01-01 00:00:00 +0000\n@@ -1 +1 @@\n-1\n+2\n", []string{
+			"added null→my new +1 −0 1", "modified x and y→x and y +null −null 0", "modified old→old +1 −1 1",
+		}},
+		{"binary patch", "diff --git a/b b/b\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKc$`aQNCE%>hycU@\n\nliteral 3\n" +
+			"Kc$`aQNCp4_i2%g_\n\ndiff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", []string{
+			"modified b→b +null −null 0", "modified f→f +1 −1 1",
+		}},
+		{"merge of binary files", "diff --cc b\nindex 1,2..3\nBinary files differ\n", []string{"modified b→b +null −null 0"}},
+		{"custom prefixes", "diff --git x/y/my mode z/my mode\nold mode 100644\nnew mode 100755\n" +
+			"diff --git x/y/f z/f\nindex 1..2\n--- x/y/f\n+++ z/f\n@@ -1 +1 @@\n-a\n+b\n", []string{
+			"modified my mode→my mode +0 −0 0", "modified f→f +1 −1 1",
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, brief(recordsOf(t, tt.text))); diff != "" {

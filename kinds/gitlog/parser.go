@@ -29,10 +29,15 @@ type parser struct {
 	body     bool          // the header of the commit has ended
 	subject  bool          // the subject has been read
 	authored bool          // the date is the author's: a committer's does not replace it
+	plain    []byte        // the current line without colours
 }
 
 // line parses a line, which is passed without its ending. at is its span in the text.
 func (p *parser) line(line []byte, at content.Span) {
+	if bytes.IndexByte(line, 0x1b) >= 0 {
+		p.plain = content.WithoutEscapes(p.plain[:0], line)
+		line = p.plain
+	}
 	if hash, ok := Header(line); ok {
 		p.end()
 		p.now = &commit{hash: hash, at: at}

@@ -58,7 +58,7 @@ var fixedFields = []string{"line", "time", "level", "source", "text"}
 func addLine(o *record.Object, number int64, text []byte) (hasTime, hasLevel bool) {
 	plain := text
 	if bytes.IndexByte(plain, 0x1b) >= 0 {
-		plain = WithoutEscapes(nil, plain)
+		plain = content.WithoutEscapes(nil, plain)
 	}
 	var e entry
 	e.parse(plain, true)

@@ -25,9 +25,10 @@ type Lines struct {
 	text []byte
 	max  int
 
-	Number int64        // of the current line, from 1
-	At     content.Span // of the current line, without its ending
-	next   int64        // offset of the line after it
+	Number  int64        // of the current line, from 1
+	At      content.Span // of the current line, without its ending
+	Unended bool         // the text ends in the current line, which has no ending
+	next    int64        // offset of the line after it
 }
 
 // NewLines returns a reader of lines that holds at most max bytes of each.
@@ -71,6 +72,7 @@ func (l *Lines) Next() ([]byte, error) {
 	}
 	l.At = content.Span{Start: l.next, End: l.next + size - ending}
 	l.next += size
+	l.Unended = ending == 0
 	return l.text[:min(size-ending, int64(l.max))], nil
 }
 

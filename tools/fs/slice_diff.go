@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,9 +26,13 @@ func (s *slicer) findInDiff(pointer string) (at content.Span, err error) {
 	}
 	seen, reason := int64(0), ""
 	err = diff.Files(s.ctx, s.text.reader(0), func(i int64, f *diff.File) bool {
-		switch seen = i + 1; {
-		case i < file:
+		if seen = i + 1; i < file {
 			return true
+		}
+		if damage := f.Damage(); damage != "" {
+			s.out.Note(content.ClipBytes(f.Name(), 200) + " is truncated: " + damage)
+		}
+		switch {
 		case len(parts) == 2:
 			at = f.At
 		case hunk < len(f.Hunks):
@@ -38,6 +43,10 @@ func (s *slicer) findInDiff(pointer string) (at content.Span, err error) {
 		}
 		return false
 	})
+	if d, ok := errors.AsType[*content.Remarks](err); ok {
+		s.noteDamage(d)
+		err = nil
+	}
 	switch {
 	case err != nil:
 		return at, err

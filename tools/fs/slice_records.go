@@ -32,9 +32,7 @@ func (s *slicer) showRecords(r sliceRange) error {
 	l.each = func(visit func(int64, content.Span) bool) error {
 		err := kinds.Records(s.ctx, s.text.reader(0), name, visit)
 		if d, ok := errors.AsType[*content.Remarks](err); ok {
-			for _, note := range d.Notes {
-				s.out.Note(s.src.Name + ": " + note)
-			}
+			s.noteDamage(d)
 			return nil
 		}
 		return err
@@ -48,6 +46,13 @@ func (s *slicer) showRecords(r sliceRange) error {
 		return s.bytesCall(row)
 	}
 	return s.showList(l, r)
+}
+
+// noteDamage notes what is damaged in the source.
+func (s *slicer) noteDamage(d *content.Remarks) {
+	for _, note := range d.Notes {
+		s.out.Note(s.src.Name + ": " + note)
+	}
 }
 
 // isArray reports whether the text begins with "[".
