@@ -53,8 +53,8 @@ func writeTree(t *testing.T, dir string, files map[string]string) {
 var hostile = []string{
 	"main.c", "a/main.c", "b/main.c", "c/main.c", "i/main.c", "w/main.c", "o/main.c", "old/main.c", "new/main.c",
 	"a/b/c/d", "docs/My Notes/read me.md", "x b/x", "a b/a b", "b/a/x b/a/x", "two  blanks", " leading", "trailing ",
-	"ends in b", "x and y", "ümläut", "tab\tname", `quo"te`, `back\slash`, "new\nline", "it's", "dev/null", "x differ", "-r",
-	"a -> b", "(nonexistent)", "1/2", "x/y/z/w/v/u/t", `"quoted"`, "diff --git a", "@@ -1 +1 @@",
+	"ends in b", "x and y", "ümläut", "tab\tname", `quo"te`, `back\slash`, "new\nline", "it's", "dev/null", "x differ",
+	"-r", "a -> b", "(nonexistent)", "1/2", "x/y/z/w/v/u/t", `"quoted"`, "diff --git a", "@@ -1 +1 @@",
 }
 
 // TestNamesAgreeWithGit compares names, states and counts with git's own, for every setting of prefixes: of files that
@@ -148,4 +148,157 @@ func ours(t *testing.T, text string, cut bool) (lines []string) {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// change writes a directory and returns a function that changes it, and the records that are right for the change.
+// what is the state of a binary file. No name has one of the characters not.
+func change(t *testing.T, dir, what, not string) (apply func(), want []string) {
+	t.Helper()
+	before, after := map[string]string{}, map[string]string{}
+	for _, name := range hostile {
+		if strings.ContainsAny(name, not) || name[0] == '-' {
+			continue
+		}
+		before["mod/"+name], after["mod/"+name] = "1\n", "22\n"
+		after["add/"+name], before["del/"+name] = "++ 1\n2\n", "-- 1\n"
+		before["bin/"+name], after["bin/"+name] = "\x00", "\x00\x01"
+		want = append(want,
+			fmt.Sprintf("modified mod/%[1]s→mod/%[1]s +1 −1", name), fmt.Sprintf("added null→add/%s +2 −0", name),
+			fmt.Sprintf("deleted del/%[1]s→del/%[1]s +0 −1", name),
+			fmt.Sprintf("%[2]s bin/%[1]s→bin/%[1]s +null −null", name, what))
+	}
+	slices.Sort(want)
+	writeTree(t, dir, before)
+	return func() {
+		if err := os.RemoveAll(filepath.Join(dir, "del")); err != nil {
+			t.Fatal(err)
+		}
+		writeTree(t, dir, after)
+	}, want
+}
+
+func TestNamesAgreeWithHg(t *testing.T) {
+	dir := t.TempDir()
+	original(t, dir, "hg", "init", "-q", ".")
+	apply, want := change(t, dir, "null", "\n")
+	_, same := change(t, t.TempDir(), "modified", "\n")
+	original(t, dir, "hg", "commit", "-qA", "-u", "a", "-m", "before")
+	apply()
+	original(t, dir, "hg", "addremove", "-q", "-s", "0")
+	for _, form := range [][]string{{}, {"--config", "diff.noprefix=True"}, {"--color=always"}, {"-U0"}, {"--git"}} {
+		if slices.Contains(form, "--git") { // it says what became of a binary file
+			want = same
+		}
+		got := ours(t, original(t, dir, "hg", append([]string{"diff"}, form...)...), false)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-hg +ours)\n%s", form, diff)
+		}
+	}
+}
+
+func TestNamesAgreeWithSvn(t *testing.T) {
+	dir := t.TempDir()
+	original(t, dir, "svnadmin", "create", "r")
+	original(t, dir, "svn", "checkout", "-q", "file://"+dir+"/r", "w")
+	w := filepath.Join(dir, "w")
+	apply, want := change(t, w, "modified", "\n\t")
+	original(t, w, "svn", "add", "-q", "--force", ".")
+	original(t, w, "svn", "commit", "-qm", "before")
+	apply()
+	original(t, w, "svn", "add", "-q", "--force", ".")
+	original(t, w, "svn", "delete", "-q", "del")
+	for _, form := range [][]string{{}, {"--git"}, {"-x", "-p"}} {
+		got := ours(t, original(t, w, "svn", append([]string{"diff"}, form...)...), false)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-svn +ours)\n%s", form, diff)
+		}
+	}
+}
+
+func TestNamesAgreeWithDiff(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"a", "b"} {
+		apply, want := change(t, filepath.Join(dir, sub), "modified", "\n")
+		if sub == "a" {
+			continue
+		}
+		apply()
+		for _, form := range [][]string{{"-ruN"}, {"-r", "-u", "-N", "-p", "--color=always"}, {"-rNU0"}} {
+			got := ours(t, original(t, dir, "diff", append(form, "a", "b")...), false)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%q (-diff +ours)\n%s", form, diff)
+			}
+		}
+	}
+}
+
+// TestCutAnywhere cuts diffs at every byte: the files before the cut are as without it, and a cut is reported unless
+// the text is a whole diff without it, or ends in the last line of a hunk, which may be whole.
+func TestCutAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) string { return original(t, dir, "git", args...) }
+	git("init", "-q")
+	body := strings.Repeat("line\n", 30)
+	names := []string{"a b", "mode", "moved", "moved2", "x/gone", "bin"}
+	writeTree(t, dir, map[string]string{
+		"a b": body, "mode": body + "m\n", "moved": body + "v\n", "moved2": body + "2\n", "x/gone": "1\n", "bin": "\x00",
+	})
+	git("add", "-A")
+	git("commit", "-qm", "one")
+	git("rm", "-q", "x/gone")
+	git("mv", "moved", "to here")
+	git("mv", "moved2", "to2")
+	writeTree(t, dir, map[string]string{
+		"a b": "x\n" + body + "y", "to2": body + "3\n", "new": "-- 1\n++ 2\n", "empty": "", "bin": "\x00\x00",
+	})
+	if err := os.Chmod(filepath.Join(dir, names[1]), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	git("add", "-A")
+	for _, form := range []string{"-M", "--binary", "--no-prefix", "--color", "-R", "--src-prefix=before/"} {
+		text := git("diff", "--cached", form)
+		all := recordsOf(t, text)
+		hunk, at, files := false, 0, 0
+		for _, line := range strings.SplitAfter(text, "\n") {
+			plain := string(content.WithoutEscapes(nil, []byte(line)))
+			next := string(content.WithoutEscapes(nil, []byte(text[at+len(line):])))
+			isDiff := strings.HasPrefix(plain, "diff --git")
+			if isDiff {
+				files++
+			}
+			hunk = strings.HasPrefix(plain, "@@") || hunk && !isDiff
+			last := next == "" || strings.HasPrefix(next, "diff --git") || hunk && strings.HasPrefix(next, "@@") ||
+				strings.HasPrefix(next, "\\") || strings.HasPrefix(plain, "\\") ||
+				form == "--binary" && (plain == "\n" || strings.HasPrefix(next, "\n"))
+			for n := 1; n <= len(line); n++ {
+				cut := text[:at+n]
+				err := Objects(t.Context(), strings.NewReader(cut), &bytes.Buffer{})
+				damaged := errors.As(err, new(*content.Damaged))
+				maybe := last && (hunk || n >= len(strings.TrimRight(line, "\x1b[m\n")))
+				if !damaged && !maybe || damaged && last && n == len(line) {
+					t.Errorf("%s: damaged is %v: …%q", form, damaged, cut[max(0, len(cut)-90):])
+				}
+				got := recordsOf(t, cut)
+				if i := max(0, files-1); len(got) < i || i > 0 && !cmp.Equal(all[:i], got[:i]) {
+					t.Errorf("%s: %d files, want %d: …%q", form, len(got), i, cut[max(0, len(cut)-90):])
+				}
+				if l := len(got); damaged && len(content.WithoutEscapes(nil, []byte(line[:n]))) > len("diff --git ") &&
+					!got[l-1].Truncated {
+					t.Errorf("%s: no file is truncated: …%q", form, cut[max(0, len(cut)-90):])
+				}
+			}
+			at += len(line)
+		}
+	}
+}
+
+// TestCutProperties cuts a diff of Subversion inside a block of properties.
+func TestCutProperties(t *testing.T) {
+	last := strings.Index(svn, "\n+@@") + 1 // the last line of the block, which may be whole
+	for n := strings.Index(svn, " trunk/readme.txt\n__") + 1; n <= last; n++ {
+		got := recordsOf(t, svn[:n])
+		if len(got) != 1 || got[0].File != "trunk/readme.txt" || *got[0].Added != 1 || !got[0].Truncated {
+			t.Errorf("…%q: %+v", svn[max(0, n-40):n], got)
+		}
+	}
 }

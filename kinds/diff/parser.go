@@ -27,6 +27,7 @@ type parser struct {
 	old, new  side   // of the current file
 	property  bool   // inside the lines of a property of svn: they are no hunk
 	patch     bool   // inside a binary patch
+	block     bool   // inside a block of it
 	altered   bool   // the file is renamed or copied with changes: hunks follow
 	unindexed bool   // a file of git's format had hunks and no index line: hg or svn wrote it
 
@@ -79,8 +80,17 @@ func sidesOf(l content.HunkLines) sides {
 // line reads the line with a number, from 1. cut is true if the text ends in the line, without a newline.
 func (p *parser) line(line []byte, number int64, cut bool) {
 	if bytes.IndexByte(line, 0x1b) >= 0 {
+		raw := line
 		p.plain = content.WithoutEscapes(p.plain[:0], line)
-		line = p.plain
+		if line = p.plain; cut && len(line) == 0 {
+			if !bytes.HasSuffix(raw, []byte("[m")) && !bytes.HasSuffix(raw, []byte("[0m")) { // a colour begins a line
+				p.cut = number
+			}
+			if p.hunk != nil && p.lines.Whole() {
+				p.endHunk()
+			}
+			return
+		}
 	}
 	switch {
 	case p.hunk != nil:
@@ -102,7 +112,7 @@ func (p *parser) line(line []byte, number int64, cut bool) {
 	case !p.fileLine(string(line), cut) && cut && slices.ContainsFunc(starts, func(s string) bool {
 		return bytes.HasPrefix([]byte(s), line) || s[0] == '@' && bytes.HasPrefix(line, []byte(s))
 	}):
-		if p.open = p.now != nil && (line[0] == '@' || p.now.git && !p.named); !p.open {
+		if p.open = p.open || p.now != nil && bytes.IndexByte([]byte("@isl"), line[0]) >= 0; !p.open {
 			p.cut = number
 		}
 	}
@@ -110,8 +120,8 @@ func (p *parser) line(line []byte, number int64, cut bool) {
 
 // starts are the beginnings of lines with which a diff goes on. A text that ends within one is cut.
 var starts = []string{
-	"diff --git ", "diff --cc ", "diff -r", "index ", "Index: ", "@@", "--- ", "Binary files ", "GIT binary patch",
-	"Only in ", "commit ", "Property changes on: ", "Cannot display: ", `\ No newline`,
+	"diff --git ", "diff --cc ", "diff -r", "index ", "similarity ", "Index: ", "@@", "--- ", "Binary files ", "Only in ",
+	"GIT binary patch", "literal ", "delta ", "commit ", "Property changes on: ", "Cannot display: ", `\ No newline`,
 }
 
 // fileLine reads a line outside of hunks and reports whether it is of a file's header.
@@ -151,13 +161,16 @@ func (p *parser) fileLine(text string, cut bool) bool {
 		p.open = !p.lines.Whole()
 	case text == "Added: svn:mime-type", text == "Deleted: svn:mime-type":
 		c.vague = c.uncounted // a binary file that is added or deleted has no other sign
+	case strings.HasPrefix(text, "   ") && c != nil && c.property: // svn 1.6 writes properties so
+		p.open = false
 	case strings.HasPrefix(text, "Property changes on: "):
-		if name := strings.TrimPrefix(text, "Property changes on: "); c == nil || name != c.name() && !c.git {
+		name := strings.TrimPrefix(text, "Property changes on: ")
+		if c == nil || name != c.name() && !c.git && !(cut && strings.HasPrefix(c.name(), name)) {
 			p.begin(false)
 			p.now.from, p.now.to = name, name
 		}
 		p.now.property, p.now.vague = true, p.now.vague && p.now.uncounted
-		p.named, p.open = true, false
+		p.named, p.open = true, true
 	case strings.HasPrefix(text, "Binary file") && (strings.HasSuffix(text, " differ") ||
 		strings.HasSuffix(text, " has changed")), text == "GIT binary patch", word == "Cannot" && c.vague:
 		p.binaryLine(text)
@@ -245,7 +258,9 @@ func (p *parser) extended(text, word, rest string, cut bool) bool {
 			p.note("copied")
 			c.state = "added"
 		}
-		p.open = p.altered || cut && !strings.HasSuffix(p.head, strings.TrimPrefix(value, `"`))
+		before, ok := strings.CutSuffix(p.head, strings.TrimPrefix(value, `"`))
+		ok = ok && value != "" && (strings.HasSuffix(before, "/") || strings.HasSuffix(before, " "))
+		p.open = p.altered || cut && !ok
 	default:
 		switch {
 		case word == "index":
@@ -288,7 +303,7 @@ func (p *parser) binaryLine(text string) {
 	p.note("binary")
 	c.uncounted = true
 	c.vague = strings.HasPrefix(text, "Binary file ") // hg writes the same of an added file
-	p.patch = text == "GIT binary patch"
+	p.patch, p.block = text == "GIT binary patch", false
 	p.open = p.patch
 	// Plain diff -r prints no other line for this file, and the next file may begin without a "diff" line.
 	p.named = true
@@ -299,10 +314,10 @@ func (p *parser) binaryLine(text string) {
 func (p *parser) patchLine(line []byte) bool {
 	switch {
 	case len(line) == 0:
-		p.open = false
+		p.block, p.open = false, false
 	case bytes.HasPrefix(line, []byte("literal ")), bytes.HasPrefix(line, []byte("delta ")):
-		p.open = true
-	case bytes.IndexByte(line, ' ') < 0:
+		p.block, p.open = true, true
+	case p.block && bytes.IndexByte(line, ' ') < 0:
 		n := int(line[0]&31) + int(line[0]>>5&1)*26
 		p.open = line[0] == 'z' || len(line) != 1+(n+3)/4*5
 	default:
@@ -335,7 +350,7 @@ func (p *parser) damage() (notes []string) {
 		notes = append(notes, "breaks off inside file "+digest.Number(p.now.order)+", "+
 			content.Clip(p.now.name(), digest.NameRunes)+": "+p.now.damage)
 	case p.cut > 0:
-		notes = append(notes, "breaks off inside line "+digest.Number(p.cut)+", before the next file")
+		notes = append(notes, "breaks off inside line "+digest.Number(p.cut))
 	}
 	if others > 0 {
 		notes = append(notes, content.Plural(others, "hunk ends", "hunks end")+" too early, first line "+

@@ -31,6 +31,10 @@ func TestRecords(t *testing.T) {
 		{"empty", "", ""},
 		{"medium", "commit " + hash + " (HEAD -> main)\nAuthor: Ada <a@x>\nDate:   Fri Nov 20 14:30:22 2026 +0100\n\n    Subject\n\n    body\n",
 			`"author":"Ada","date":"2026-11-20T14:30:22+01:00","subject":"Subject"`},
+		{"coloured", "\x1b[33mcommit " + hash + "\x1b[m\x1b[33m (\x1b[m\x1b[1;36mHEAD\x1b[m)\n" +
+			"Author: Ada <a@x>\nDate:   2026-11-20\n\n" +
+			"    S\n\n a | 2 \x1b[32m+\x1b[m\x1b[31m-\x1b[m\n 1 file changed, 1 insertion(+), 1 deletion(-)\n",
+			`"author":"Ada","date":"2026-11-20","subject":"S","files":1,"added":1,"deleted":1`},
 		{"merge and fuller", "commit " + hash + "\nMerge: 1 2\nAuthor:     Ada <a@x>\nAuthorDate: 2026-11-20 14:30:22 +0000\n" +
 			"Commit:     B <b@x>\nCommitDate: 2026-11-21 14:30:22 +0000\n\n    S\n",
 			`"author":"Ada","date":"2026-11-20T14:30:22+00:00","subject":"S"`},

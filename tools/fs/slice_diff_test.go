@@ -37,3 +37,20 @@ func TestSliceOfADiff(t *testing.T) {
 		t.Error("at with records: no error")
 	}
 }
+
+// TestSliceCutDiff notes that a diff is cut with the file in which it breaks off, and where all files were read.
+func TestSliceCutDiff(t *testing.T) {
+	src, _ := shelf(t, map[string]string{
+		"a.diff": "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\ndiff --git a/g b/g\nindex 1..2 100644\n--- a/",
+	})
+	for _, tt := range []struct{ name, value, note string }{
+		{"at", "/0", ""},
+		{"at", "/1", "g is truncated: its header is incomplete"},
+		{"records", "0-", "a.diff: breaks off inside file 1, g: its header is incomplete"},
+	} {
+		s := cut(t, src, arguments(t, "source", "a.diff", tt.name, tt.value))
+		if got := strings.Join(s.notes, ";"); got != tt.note {
+			t.Errorf("%s: notes %q", tt.value, got)
+		}
+	}
+}
