@@ -273,7 +273,7 @@ func TestCutAnywhere(t *testing.T) {
 			for n := 1; n <= len(line); n++ {
 				cut := text[:at+n]
 				err := Objects(t.Context(), strings.NewReader(cut), &bytes.Buffer{})
-				damaged := errors.As(err, new(*content.Damaged))
+				damaged := errors.As(err, new(*content.Remarks))
 				maybe := last && (hunk || n >= len(strings.TrimRight(line, "\x1b[m\n")))
 				if !damaged && !maybe || damaged && last && n == len(line) {
 					t.Errorf("%s: damaged is %v: …%q", form, damaged, cut[max(0, len(cut)-90):])
