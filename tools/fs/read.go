@@ -119,6 +119,10 @@ func readBinary(ctx context.Context, src *source.Source, out tools.Output) error
 	case err != nil:
 		return err
 	case image && src.Size <= maxImage:
+		if fault := imageFault(src, src.Size); fault != "" {
+			_, err = fmt.Fprintf(out, "%s: %s, %d bytes: %s\n", source.VisibleName(src.Name), media, src.Size, fault)
+			return err
+		}
 		return copyText(ctx, out.Part(media, path.Base(src.Name)), io.NewSectionReader(src, 0, src.Size), src.Size, out)
 	case image:
 		_, err = fmt.Fprintf(

@@ -3,9 +3,15 @@ package fs
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/color/palette"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +34,14 @@ func utf16le(s string) string {
 	return string(b)
 }
 
-const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+var pixel = picture(1, 1)
+
+// picture returns a PNG image.
+func picture(width, height int) string {
+	var b bytes.Buffer
+	_ = png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height)))
+	return b.String()
+}
 
 func library(t testing.TB) (string, source.Set) {
 	dir := t.TempDir()
@@ -39,7 +52,7 @@ func library(t testing.TB) (string, source.Set) {
 		"empty":            "",
 		"wide.txt":         utf16le("grüße\n"),
 		"old.csv":          "name;stra\xdfe\nM\xfcller;Hauptstra\xdfe\n",
-		"pic.png":          png,
+		"pic.png":          pixel,
 		"prog":             "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00\x01\x00\x00\x00",
 		"app/[id]/page.md": "a name that is a pattern too\n",
 		".hid/x.txt":       "hidden\n",
@@ -79,7 +92,7 @@ func TestReadImagesAndBinaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := a.parts["image/png pic.png"]; b == nil || b.String() != png || a.Len() > 0 {
+	if b := a.parts["image/png pic.png"]; b == nil || b.String() != pixel || a.Len() > 0 {
 		t.Errorf("parts %v, text %q", a.parts, a.String())
 	}
 	if a, err = call(t, Read(), s, `{"path":"prog"}`); err != nil ||
@@ -87,7 +100,7 @@ func TestReadImagesAndBinaries(t *testing.T) {
 		a.source != "" {
 		t.Errorf("%v: %q", err, a.String())
 	}
-	big := append([]byte(png), make([]byte, maxImage)...)
+	big := append([]byte(pixel), make([]byte, maxImage)...)
 	if err := os.WriteFile(filepath.Join(dir, "big.png"), big, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +110,55 @@ func TestReadImagesAndBinaries(t *testing.T) {
 	}
 }
 
+// A client's API refuses such images, and with them the conversation.
+func TestReadRefusesImagesThatAPIsRefuse(t *testing.T) {
+	whole := picture(100, 100)
+	badSum := []byte(whole)
+	badSum[len(badSum)-20] ^= 1
+	var jpg, moving bytes.Buffer
+	gray := image.NewPaletted(image.Rect(0, 0, 90, 90), palette.WebSafe)
+	if err := errors.Join(jpeg.Encode(&jpg, gray, nil), gif.Encode(&moving, gray, nil)); err != nil {
+		t.Fatal(err)
+	}
+	webp, err := base64.StdEncoding.DecodeString("UklGRh4AAABXRUJQVlA4TBEAAAAvAAAAAAfQ//73v/+BiOh/AAA=") // one pixel
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, content, fault string }{
+		{"whole.png", whole, ""},
+		{"most.png", picture(8000, 3), ""},
+		{"wide.png", picture(8001, 1), "8001 × 1 pixels: too large"},
+		{"high.png", picture(1, 9000), "1 × 9000 pixels: too large"},
+		{"area.png", picture(8000, 8000), "8000 × 8000 pixels: too large"},
+		{"cut.png", whole[:len(whole)-30], "damaged"},
+		{"head.png", whole[:33], "damaged"},
+		{"sum.png", string(badSum), "damaged"},
+		{"whole.jpg", jpg.String(), ""},
+		{"cut.jpg", jpg.String()[:jpg.Len()/2], "damaged"},
+		{"whole.gif", moving.String(), ""},
+		{"cut.gif", moving.String()[:moving.Len()/2], "damaged"},
+		{"whole.webp", string(webp), ""},
+		{"cut.webp", string(webp[:30]), "damaged"},
+	} {
+		dir := t.TempDir()
+		plant(t, dir, map[string]string{test.name: test.content})
+		a, err := call(t, Read(), toolstest.Roots(t, dir), arguments(t, "path", test.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := len(a.parts) == 1; shown != (test.fault == "") || !strings.Contains(a.String(), test.fault) {
+			t.Errorf("%s: shown %t, %q", test.name, shown, a.String())
+		}
+	}
+}
+
 func TestReadGlob(t *testing.T) {
 	_, s := library(t)
 	for _, test := range []struct{ path, want string }{
 		{"*.txt", "==> a.txt <==\none\ntwo\n==> sub/b.txt <==\nno newline\n==> sub/deep/c.txt <==\ndeep\n==> wide.txt <==\ngrüße\n"},
 		{"sub/*.txt", "no newline"}, // one file: as if it had been named
 		{"sub/**/*.txt", "==> sub/b.txt <==\nno newline\n==> sub/deep/c.txt <==\ndeep\n"},
-		{"{a.txt,pic.png,empty}", "==> a.txt <==\none\ntwo\n==> empty <==\n==> pic.png <== not text: image/png, 33 bytes; read it alone\n"},
+		{"{a.txt,pic.png,empty}", "==> a.txt <==\none\ntwo\n==> empty <==\n==> pic.png <== not text: image/png, 71 bytes; read it alone\n"},
 	} {
 		a, err := call(t, Read(), s, arguments(t, "path", test.path))
 		if err != nil {
