@@ -71,6 +71,20 @@ func TestDefaultShell(t *testing.T) {
 	if text, answer := b.run("false | true"); answer.Receipts[0].Status != "success" {
 		t.Errorf("pipefail is set: %q", text)
 	}
+	for _, c := range []struct{ command, want string }{
+		{`[[ abc == a* && 10 -gt 9 ]] && echo yes`, "yes\n"},
+		{`a=(one "two three" four); echo "${#a[@]}: ${a[1]}"`, "3: two three\n"},
+		{`diff <(seq 3) <(seq 4)`, "3a4\n> 4\n"},
+		{`echo {1..3}`, "1 2 3\n"},
+		{`set -o pipefail; false | true; echo $?`, "1\n"},
+		{`x=abcabc; echo "${x//b/-}"; wc -c <<<"$x"`, "a-ca-c\n7\n"},
+		{`seq 2 |& cat`, "1\n2\n"},
+		{`declare -A m=([k]=v); echo "${m[k]}"`, "v\n"},
+	} {
+		if text, _ := b.run(c.command); !strings.HasPrefix(text, c.want) {
+			t.Errorf("%s: %q, want %q", c.command, text, c.want)
+		}
+	}
 	real, err := filepath.EvalSymlinks("/bin/sh")
 	if err != nil {
 		t.Fatal(err)

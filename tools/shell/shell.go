@@ -68,7 +68,12 @@ func (o Options) withDefaults() Options {
 // defaultShell returns bash if it is among the system's programs, which every command sees: models write for bash, and
 // other shells take a redirection such as &> for something else without an error.
 func defaultShell() string {
-	for _, path := range []string{"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"} {
+	return firstProgram("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+}
+
+// firstProgram returns the first of these paths that is a program, else /bin/sh.
+func firstProgram(paths ...string) string {
+	for _, path := range paths {
 		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
 			return path
 		}
@@ -76,10 +81,11 @@ func defaultShell() string {
 	return "/bin/sh"
 }
 
-// shellName returns the name of the program that runs commands; that of its target if it is a link such as /bin/sh.
+// shellName returns the name of the program that runs commands; that of its target if it is a link such as /bin/sh,
+// unless that is a program of many names such as busybox.
 func (o Options) shellName() string {
 	name := filepath.Base(o.Shell)
-	if real, err := filepath.EvalSymlinks(o.Shell); err == nil && name == "sh" {
+	if real, err := filepath.EvalSymlinks(o.Shell); err == nil && name == "sh" && strings.HasSuffix(real, "sh") {
 		return filepath.Base(real)
 	}
 	return name
