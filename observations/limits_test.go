@@ -284,6 +284,25 @@ func TestDiskFloorBesideAWriter(t *testing.T) {
 	_, _ = busy.Discard(), other.Discard()
 }
 
+// TestPruneOfManySmall checks that the quota of a prune counts what a list shows: sidecars and tombstones of small
+// observations take more room than their data.
+func TestPruneOfManySmall(t *testing.T) {
+	c := newClock()
+	dir := filepath.Join(t.TempDir(), "store")
+	s := open(t, Options{Dir: dir, Now: c.now})
+	for range 100 {
+		keep(t, s, Provenance{}, corpus.Random(1<<10))
+	}
+	c.pass(time.Hour)
+	small := open(t, Options{Dir: dir, Now: c.now, Quota: 90 << 10})
+	want := Pruned{Removed: 10, Bytes: 10 << 10, Kept: 90, KeptBytes: 90 << 10}
+	for _, dry := range []bool{true, false} {
+		if got, err := small.Prune(dry); err != nil || got != want {
+			t.Errorf("Prune(%v): %+v, %v; want %+v", dry, got, err, want)
+		}
+	}
+}
+
 func TestPrune(t *testing.T) {
 	c := newClock()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -25,8 +25,9 @@ type Pruned struct {
 	Busy   int // open in some process, or not removable
 }
 
-// Prune expires what is older than the maximum age, then the least recently used observations until the quota holds.
-// Pinned ones, those used within the last minute and those open in any process stay. dry only counts.
+// Prune expires what is older than the maximum age, then the least recently used observations until the data of those
+// kept, which [Store.List] shows, are within the quota. Writers make room for the rest, such as tombstones. Pinned
+// ones, those used within the last minute and those open in any process stay. dry only counts.
 func (s *Store) Prune(dry bool) (Pruned, error) {
 	var p Pruned
 	err := s.locked(func(l *ledger) error {
@@ -45,29 +46,29 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 				p.KeptBytes += e.dataSize
 			}
 		}
-		kept := l.Kept
 		for _, e := range s.candidates(l, all) {
-			if !s.isTooOld(e) && kept+l.reserved() <= s.quota {
+			if !s.isTooOld(e) && p.KeptBytes <= s.quota {
 				break
 			}
-			bytes, freed := e.dataSize, e.size()
-			var ok bool
+			bytes, ok := e.dataSize, false
 			if dry {
 				ok = s.expirable(e)
-			} else if freed, ok = s.expire(l, e, s.expiryReason(e)); ok {
-				l.Kept -= freed
+			} else {
+				var freed int64
+				if freed, ok = s.expire(l, e, s.expiryReason(e)); ok {
+					l.Kept -= freed
+				}
 			}
 			if !ok {
 				p.Busy++
 				continue
 			}
-			kept -= freed
 			p.Removed++
 			p.Bytes += bytes
 			p.Kept--
 			p.KeptBytes -= bytes
 		}
-		over := kept+l.reserved() > s.quota
+		over := p.KeptBytes > s.quota
 		for _, e := range all {
 			switch {
 			case !e.isWhole():

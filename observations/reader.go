@@ -16,8 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// Reader reads one observation. Open counts as use, and no process evicts the observation while it is open. Safe for
-// concurrent use.
+// Reader reads one observation. No process evicts the observation while it is open. Safe for concurrent use.
 type Reader struct {
 	Observation Observation
 
@@ -27,8 +26,17 @@ type Reader struct {
 	closed sync.Once
 }
 
-// Open opens an observation of this owner; an observation of another owner is [ErrNotFound].
+// Open opens an observation of this owner, which counts as use; an observation of another owner is [ErrNotFound].
 func (s *Store) Open(owner string, id ID) (*Reader, error) {
+	r, err := s.Peek(owner, id)
+	if err == nil {
+		r.Use()
+	}
+	return r, err
+}
+
+// Peek is Open, but does not count as use.
+func (s *Store) Peek(owner string, id ID) (*Reader, error) {
 	s.tidyIfDue()
 	o, err := s.Stat(owner, id)
 	if err != nil {
@@ -43,16 +51,15 @@ func (s *Store) Open(owner string, id ID) (*Reader, error) {
 			return nil
 		})
 	}
-	r, err := s.open(owner, id)
-	if err != nil {
-		return nil, err
-	}
-	// A store that became read-only can still be read.
-	now := s.now()
-	if s.disk.Touch(storefs.ObservationsDir+"/"+string(id)+sideExt, now) == nil {
+	return s.open(owner, id)
+}
+
+// Use notes that the observation is used now. A store that became read-only can still be read: then nothing is noted.
+func (r *Reader) Use() {
+	now := r.s.now()
+	if r.s.disk.Touch(storefs.ObservationsDir+"/"+string(r.Observation.ID)+sideExt, now) == nil {
 		r.Observation.Used = now.Round(0)
 	}
-	return r, nil
 }
 
 // open opens without counting as use. A process that expires an observation locks the data exclusively, writes the

@@ -24,7 +24,7 @@ type observationsCmd struct {
 	Verify obsVerify `cmd:"" help:"Read the data again and compare their SHA-256: of the given observations, or of all."`
 	Pin    obsPin    `cmd:"" help:"Protect an observation from expiry and from removal for room; --off ends that."`
 	Unpin  obsUnpin  `cmd:"" help:"End the protection of an observation."`
-	Prune  obsPrune  `cmd:"" help:"Expire observations that are too old or exceed the quota, except those used within the last minute."`
+	Prune  obsPrune  `cmd:"" help:"Expire observations that are too old, and the least recently used while those listed exceed --quota, except those used within the last minute."`
 	Rm     obsRm     `cmd:"" help:"Delete the data of observations, pinned ones after a question; their IDs still name the calls that made them."`
 }
 

@@ -268,6 +268,10 @@ func (f *finder) addEntry(e foundEntry) error {
 	}
 	if f.Limit > 0 && f.accepted == f.Limit && f.writer.streams() {
 		f.limitReached = true
+		if f.page != nil { // the list of obs: is in memory: its rows are counted
+			f.rows++
+			return nil
+		}
 		return tree.SkipAll
 	}
 	f.accepted++
@@ -291,6 +295,7 @@ func (f *finder) reportTotals() {
 		}
 	}
 	switch {
+	case f.limitReached && f.page != nil: // the page names the range and the total
 	case f.limitReached:
 		f.out.Note(fmt.Sprintf("only the first %d are shown; there are more: raise limit", f.Limit))
 	case n < f.accepted && n == f.Limit && n < maxSorted:

@@ -590,6 +590,13 @@ func TestFindObservations(t *testing.T) {
 			t.Errorf("limit %d of %d: -whole +pages\n%s", limit, len(whole), d)
 		}
 	}
+	for _, args := range []string{
+		`{"path":"obs:","limit":3}`, `{"path":"obs:","offset":26,"limit":3}`, `{"path":"obs:","offset":30,"limit":3}`,
+	} {
+		if page, err := call(t, Find(), s, args); err != nil || page.total != int64(len(whole)) {
+			t.Errorf("%s: %v, %d rows in all, want %d", args, err, page.total, len(whole))
+		}
+	}
 	for args, want := range map[string]string{
 		`{"path":"obs:","offset":-1}`: "at least 0",
 	} {

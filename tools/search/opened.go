@@ -22,6 +22,7 @@ type openedText struct {
 	stored     content.Encoding // not set for a smallFile, which detects it while reading
 	keptInPart bool             // an observation that was kept in part
 	document   *source.Document // whose text this is
+	use        func()           // notes that matches are shown; nil for files
 }
 
 // errBinary reports that a file is not text.
@@ -58,7 +59,7 @@ func (w *searchWorker) openFile(t *target) (openedText, error) {
 
 // openSource opens a target that is not a file below a root, such as an observation.
 func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, error) {
-	src, err := t.at.Place.Open(ctx, t.entry.Path)
+	src, err := t.at.Peek(ctx, t.entry.Path)
 	if err != nil {
 		return openedText{}, err
 	}
@@ -72,7 +73,7 @@ func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, e
 		return openedText{}, err
 	}
 	inPart := src.Observation != nil && src.Observation.Dropped > 0
-	return openedText{Reader: r, Closer: src, size: src.Size, stored: src.Encoding, keptInPart: inPart}, nil
+	return openedText{Reader: r, Closer: src, size: src.Size, stored: src.Encoding, keptInPart: inPart, use: src.Use}, nil
 }
 
 // maxSmall is the maximum size in bytes of a file that is read with one call, into the buffer of the caller of Read.

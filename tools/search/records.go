@@ -88,6 +88,9 @@ func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 	totals, err := w.m.Scan(w.ctx, f.Reader, o, w.visit)
 	r.groups, w.groups = w.groups, groupCounts{}
 	r.matches, r.short, r.letters, r.stored = totals.Matches, totals.Short, totals.Letters, f.stored
+	if r.matches > 0 && f.use != nil {
+		f.use()
+	}
 	switch p := f.Reader.(type) {
 	case *smallFile: // was read at once
 		r.stored = p.stored

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
@@ -313,7 +314,15 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestSearchOfObservations(t *testing.T) {
-	s, store := stored(t, toolstest.Roots(t, folder(t, "needle.txt", "needle in a file\n")))
+	now := time.Now()
+	store, err := observations.OpenStore(observations.Options{
+		Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1, Now: func() time.Time { return now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := toolstest.Roots(t, folder(t, "needle.txt", "needle in a file\n"))
+	s.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
 	one := keep(t, store, observations.Provenance{Tool: "run"}, "a\nneedle one\n")
 	two := keep(
 		t, store, observations.Provenance{Tool: "search", Args: json.RawMessage(`{"pattern":"needle","path":"src"}`)},
@@ -332,6 +341,9 @@ func TestSearchOfObservations(t *testing.T) {
 	)
 	keep(t, store, observations.Provenance{Tool: "jq", Origin: []string{"obs:" + string(one)}}, "needle again\n")
 
+	other := keep(t, store, observations.Provenance{Tool: "run"}, "hay\n")
+	now = now.Add(time.Hour)
+
 	want := []record{
 		{File: "obs:" + string(one), Line: 2, Text: "needle one"}, {File: "obs:" + string(two), Line: 1, Text: "needle two"},
 	}
@@ -339,6 +351,11 @@ func TestSearchOfObservations(t *testing.T) {
 	a := must(t, Search(), s, args{"pattern": "needle", "path": "obs:"})
 	if d := cmp.Diff(want, records(t, a)); d != "" {
 		t.Errorf("-want +got\n%s", d)
+	}
+	for id, shown := range map[observations.ID]bool{one: true, two: true, other: false} {
+		if o, err := store.Stat(observations.Local, id); err != nil || o.Used.After(o.Created.Add(time.Minute)) != shown {
+			t.Errorf("obs:%s: used %v after it was stored, %v; a match is shown: %t", id, o.Used.Sub(o.Created), err, shown)
+		}
 	}
 	if !strings.Contains(a.note(), "3 observations derived from other observations skipped") {
 		t.Errorf("not told: %q", a.notes)

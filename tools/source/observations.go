@@ -117,11 +117,20 @@ func (p observationPlace) Describe(ctx context.Context, at string) (Entry, error
 
 // Open implements [Place].
 func (p observationPlace) Open(_ context.Context, at string) (*Source, error) {
+	src, err := p.peek(at)
+	if err == nil {
+		src.Use()
+	}
+	return src, err
+}
+
+// peek is Open, but does not count as a use of the observation.
+func (p observationPlace) peek(at string) (*Source, error) {
 	if at == "." {
 		return nil, malformed(observations.Prefix)
 	}
 	id := observations.ID(at)
-	r, err := p.store.Open(p.owner, id)
+	r, err := p.store.Peek(p.owner, id)
 	if err != nil {
 		return nil, ExplainObservation(id, err)
 	}

@@ -114,6 +114,14 @@ func (l Location) List(
 // Name returns the name of the location.
 func (l Location) Name() string { return l.Place.Name(l.Path) }
 
+// Peek is [Place.Open], but does not count as a use of an observation: [Source.Use] does.
+func (l Location) Peek(ctx context.Context, path string) (*Source, error) {
+	if p, ok := l.Place.(observationPlace); ok {
+		return p.peek(path)
+	}
+	return l.Place.Open(ctx, path)
+}
+
 // Dir returns the directory of the root that the location is below; ok is false in other places.
 func (l Location) Dir() (dir string, ok bool) {
 	if p, ok := l.Place.(rootPlace); ok {

@@ -104,6 +104,14 @@ func (s *Source) Binary() bool {
 // Close closes the source.
 func (s *Source) Close() error { return s.closer.Close() }
 
+// Use notes that an observation is used, which [Place.Open] does too; nothing happens for other sources.
+func (s *Source) Use() {
+	if r, ok := s.closer.(*observations.Reader); ok {
+		r.Use()
+		s.Observation.Used = r.Observation.Used
+	}
+}
+
 // Notes returns notes of one line each that an answer must show: that the source was decoded, and its [Source.Caveat].
 func (s *Source) Notes() []string {
 	var d Decoded
