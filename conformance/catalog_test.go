@@ -104,7 +104,7 @@ func TestCatalog(t *testing.T) {
 	if want := []string{"search", "find", "read", "grep", "jq", "slice"}; !slices.Equal(names, want) {
 		t.Errorf("offered: %v, want %v", names, want)
 	}
-	if n := tokens.New(tokens.O200k).Count(prompts.Instructions()); n > maxInstructions {
+	if n := tokens.New(tokens.O200k).Count(prompts.Instructions("")); n > maxInstructions {
 		t.Errorf("the instructions cost %d tokens, at most %d", n, maxInstructions)
 	}
 }

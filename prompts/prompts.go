@@ -70,8 +70,15 @@ func (a Argument) source() string { return "{{" + a.Name + "_name}}" }
 // All returns the prompts in a fixed order. The caller owns the slice.
 func All() []Prompt { return slices.Clone(load()) }
 
-// Instructions returns the server's instructions for a client: at most 150 tokens.
-func Instructions() string { return strings.TrimSpace(must(files.ReadFile("instructions.md"))) }
+// Instructions returns the server's instructions for a client: at most 150 tokens, and up to 80 more if several roots
+// are named: "src, docs", or "" for one.
+func Instructions(roots string) string {
+	text := strings.TrimSpace(must(files.ReadFile("instructions.md")))
+	if roots != "" {
+		text += "\nRoots: " + roots + ". A path begins with the name of its root, unless only one root has it."
+	}
+	return text
+}
 
 var load = sync.OnceValue(readAll)
 

@@ -52,7 +52,7 @@ func TestEveryFileIsAPrompt(t *testing.T) {
 }
 
 func TestInstructionsAreShort(t *testing.T) {
-	n := tokens.New(tokens.O200k).Count(Instructions())
+	n := tokens.New(tokens.O200k).Count(Instructions(""))
 	t.Logf("instructions: %d tokens", n)
 	if n == 0 || n > 150 {
 		t.Errorf("the instructions cost %d tokens, want 1 to 150", n)

@@ -168,14 +168,24 @@ func (s *Server) initialize(_ context.Context, k *call) (any, error) {
 		k.conn.roots.mustQuery() // for a call that comes before notifications/initialized
 	}
 	return &mcp.InitializeResult{
-		ProtocolVersion: h.protocol, ServerInfo: s.self, Capabilities: s.capabilities(), Instructions: prompts.Instructions(),
+		ProtocolVersion: h.protocol, ServerInfo: s.self, Capabilities: s.capabilities(), Instructions: s.instructions(k),
 	}, nil
 }
 
-func (s *Server) discover(context.Context, *call) (any, error) {
+func (s *Server) discover(_ context.Context, k *call) (any, error) {
 	return &mcp.DiscoverResult{
-		SupportedVersions: mcp.ValidProtocolVersions, Capabilities: s.capabilities(), Instructions: prompts.Instructions(),
+		SupportedVersions: mcp.ValidProtocolVersions, Capabilities: s.capabilities(), Instructions: s.instructions(k),
 	}, nil
+}
+
+// instructions returns the server's instructions, with the names of its roots if there are several. Those that the
+// client's own roots narrow are not known yet.
+func (s *Server) instructions(k *call) string {
+	names := ""
+	if !k.conn.hasRoots() {
+		names = s.sources(k.conn.account).RootNames()
+	}
+	return prompts.Instructions(names)
 }
 
 // capabilities returns the server's capabilities, which are the same for every client. Tools and prompts never

@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
@@ -110,6 +113,37 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// The instructions name the roots if there are several, unless the client's own roots narrow them.
+func TestInstructionsNameSeveralRoots(t *testing.T) {
+	open := func(name string) *tree.Root {
+		dir := filepath.Join(t.TempDir(), name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r, err := tree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		return r
+	}
+	roots := []*tree.Root{open("src"), open("docs")}
+	for _, c := range []struct {
+		roots        []*tree.Root
+		capabilities string
+		named        bool
+	}{{roots, "{}", true}, {roots[:1], "{}", false}, {roots, `{"roots":{}}`, false}} {
+		s := newTestServer(t, func(o *Options) {
+			o.Sources = func(funnel.Session) source.Set { return source.Set{Roots: c.roots} }
+		})
+		client := &client{t: t, conn: s.Connect(t.Context())}
+		got := client.ask(strings.Replace(servertest.Initialize, `"capabilities":{}`, `"capabilities":`+c.capabilities, 1))
+		if strings.Contains(got, `\nRoots: src, docs. A path`) != c.named {
+			t.Errorf("%d roots, %s: %s", len(c.roots), c.capabilities, got)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -95,7 +94,7 @@ func (s *Server) traceList(k *call, list *mcp.ListToolsResult) {
 		Tool: tools.Tool{Name: string(mcp.MethodToolsList)}, Args: json.RawMessage("{}"), Via: trace.ViaList, Uncut: true,
 	}
 	if k.addMeta(&r) == nil {
-		s.options.Funnel.Show(r, string(text)+prompts.Instructions())
+		s.options.Funnel.Show(r, string(text)+s.instructions(k))
 	}
 }
 

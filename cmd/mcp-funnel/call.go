@@ -33,7 +33,7 @@ func (c *call) Help() string {
 
 func (c *call) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	if c.Tool == "" {
-		_, err := io.WriteString(w.Out, overview())
+		_, err := io.WriteString(w.Out, overview(s))
 		return err
 	}
 	app, err := s.Open(w, true)

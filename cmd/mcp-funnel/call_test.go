@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -145,7 +147,7 @@ func TestHelpOfObservationsCanBePasted(t *testing.T) {
 // call without a tool prints the instructions and a line for each tool.
 func TestCallWithoutAToolExplainsThem(t *testing.T) {
 	code, out, said := try(t, "call")
-	if code != done || said != "" || !strings.HasPrefix(out, prompts.Instructions()+"\n") {
+	if code != done || said != "" || !strings.HasPrefix(out, prompts.Instructions("")+"\n") {
 		t.Errorf("code %d: %s%s", code, out, said)
 	}
 	for _, tool := range catalog() {
@@ -155,6 +157,33 @@ func TestCallWithoutAToolExplainsThem(t *testing.T) {
 		) {
 			t.Errorf("no line for %s: %s", tool.Name, out)
 		}
+	}
+}
+
+// call and its help show the tools that --toolsets offers, and the names of several roots.
+func TestHelpShowsToolsetsAndRoots(t *testing.T) {
+	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
+	for _, dir := range []string{one, two} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const roots = "Roots: root, one, two. A path begins with the name of its root, unless only one root has it."
+	for _, words := range [][]string{{"call"}, {"call", "--help"}} {
+		given := append([]string{"--root", one, "--root", two, "--toolsets", "core,shell"}, words...)
+		if _, out, _ := try(t, given...); !strings.Contains(out, "Run a ") || !strings.Contains(out, roots) {
+			t.Errorf("%v: %s", given, out)
+		}
+		if _, out, _ := try(t, words...); strings.Contains(out, "Run a ") || strings.Contains(out, "Roots: ") {
+			t.Errorf("%v: %s", words, out)
+		}
+	}
+	if _, out, _ := try(t, "call", "run", "--help"); !strings.Contains(out, "Arguments of run:") {
+		t.Errorf("no help of run: %s", out)
+	}
+	if code, _, said := try(t, "call", "run", "command=ls"); code != usage ||
+		!strings.Contains(said, "the tool run is in the toolset shell: offer it with --toolsets core,shell") {
+		t.Errorf("%d: %s", code, said)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -44,18 +45,34 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 		text = "\nSettings that every command has: mcp-funnel --help\n"
 	}
 	if selected != nil && selected.Name == "call" {
-		text = toolArguments(ctx.Args) + text
+		text = toolArguments(ctx.Args, settingsOf(ctx)) + text
 	}
 	_, err := fmt.Fprint(ctx.Stdout, text)
 	return err
 }
 
-// toolArguments explains the tool named among the words, else all tools: its description, its rules, and its arguments
-// in the order of the schema, which is by use.
-func toolArguments(words []string) string {
-	catalog := server.Catalog(server.Parts{})
-	if i := slices.IndexFunc(catalog, func(t tools.Tool) bool { return slices.Contains(words, t.Name) }); i >= 0 {
-		catalog = catalog[i : i+1]
+// settingsOf returns the settings of a command line whose help is asked for: kong has not set them yet. Those that
+// cannot be read have their defaults.
+func settingsOf(ctx *kong.Context) *cli.Settings {
+	_ = ctx.Reset()
+	_ = ctx.Resolve()
+	_, _ = ctx.Apply()
+	if c, ok := ctx.Model.Target.Addr().Interface().(*commands); ok {
+		return &c.Settings
+	}
+	return &cli.Settings{}
+}
+
+// toolsOf returns the tools of toolsets, none of which works.
+func toolsOf(toolsets []string) []tools.Tool { return server.Catalog(server.Parts{Toolsets: toolsets}) }
+
+// toolArguments explains the tool named among the words, else all tools that are offered: its description, its rules,
+// and its arguments in the order of the schema, which is by use.
+func toolArguments(words []string, s *cli.Settings) string {
+	catalog := toolsOf(s.ToolsetNames())
+	all := toolsOf(server.Toolsets)
+	if i := slices.IndexFunc(all, func(t tools.Tool) bool { return slices.Contains(words, t.Name) }); i >= 0 {
+		catalog = all[i : i+1]
 	}
 	var b strings.Builder
 	for _, t := range catalog {
@@ -64,6 +81,9 @@ func toolArguments(words []string) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s: %s\n", t.Name, t.Description)
+		if t.Toolset != tools.Core {
+			fmt.Fprintf(&b, "  It is offered with --toolsets %s,%s.\n", tools.Core, t.Toolset)
+		}
 		for _, rule := range t.Rules {
 			fmt.Fprintf(&b, "  %s\n", rule)
 		}
@@ -83,14 +103,31 @@ func toolArguments(words []string) string {
 			)
 		}
 	}
+	if roots := rootNames(s); roots != "" {
+		fmt.Fprintf(&b, "\nRoots: %s. A path begins with the name of its root, unless only one root has it.\n", roots)
+	}
 	return b.String()
 }
 
-// overview is what call prints without a tool: the server's instructions and one line for each tool.
-func overview() string {
+// rootNames names the roots if there are several.
+func rootNames(s *cli.Settings) string {
+	all, err := s.OpenRoots(nil)
+	if err != nil {
+		return ""
+	}
+	defer func() {
+		for _, r := range all.Roots {
+			_ = r.Close()
+		}
+	}()
+	return all.RootNames()
+}
+
+// overview is what call prints without a tool: the server's instructions and one line for each tool that is offered.
+func overview(s *cli.Settings) string {
 	var b strings.Builder
-	b.WriteString(prompts.Instructions() + "\n\nTools:\n")
-	for _, t := range server.Catalog(server.Parts{}) {
+	b.WriteString(prompts.Instructions(rootNames(s)) + "\n\nTools:\n")
+	for _, t := range toolsOf(s.ToolsetNames()) {
 		fmt.Fprintf(&b, "  %-8s%s\n", t.Name, t.Description)
 	}
 	b.WriteString("\nmcp-funnel call --help explains all tools, mcp-funnel call TOOL --help one.\n")

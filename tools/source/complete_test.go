@@ -56,7 +56,7 @@ func TestComplete(t *testing.T) {
 		{two, "", []string{"work/", "more/"}}, {two, "mo", []string{"more/"}}, {two, "work/sr", []string{
 			"work/src/", "work/srv.txt",
 		}},
-		{two, "src/", nil}, {source.Set{}, "", nil},
+		{two, "src/", []string{"src/deep/", "src/main.go", "src/make.go"}}, {source.Set{}, "", nil},
 	} {
 		got := k.s.Complete(t.Context(), k.begun, 100, nil)
 		if !slices.Equal(got.Names, k.want) || got.Total != len(k.want) || got.Incomplete && k.begun != ".git/" {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,8 @@ func (s Set) resolve(name string) (root *tree.Root, rel, shown string, err error
 	return root, rel, shown, nil
 }
 
-// inRoot splits a name into its root and the path below it.
+// inRoot splits a name into its root and the path below it. With several roots a name begins with that of its root,
+// unless only one root has it.
 func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error) {
 	if len(s.Roots) == 1 {
 		rel, err = s.Roots[0].Rel(name)
@@ -64,30 +66,49 @@ func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error)
 		return nil, "", "", err
 	}
 	clean := path.Clean(filepath.ToSlash(name))
-	first, rest, _ := strings.Cut(clean, "/")
-	for i, r := range s.Roots {
-		if labels[i] == first {
-			if rest == "" {
-				rest = "."
-			}
-			rel, err = r.Rel(rest)
-			return r, rel, path.Join(labels[i], rel), err
-		}
-	}
 	if clean == "." {
 		return nil, "", "", fmt.Errorf(
 			"%s: it names all roots, not a file: find lists them; %s", content.ClipBytes(name, 200), s.nameHelp(),
 		)
 	}
-	hint := ""
-	for i, r := range s.Roots {
-		if f, _, err := r.OpenFile(clean); err == nil {
-			_ = f.Close()
-			hint = "; did you mean " + content.ClipBytes(VisibleName(quoteName(path.Join(labels[i], clean))), 200) + "?"
-			break
+	first, rest, _ := strings.Cut(clean, "/")
+	at := slices.Index(labels, first)
+	if at >= 0 {
+		root = s.Roots[at]
+		rel, err = root.Rel(cmp.Or(rest, "."))
+		if err != nil || exists(root, rel) {
+			return root, rel, path.Join(first, rel), err
 		}
 	}
+	owners := s.rootsWith(clean)
+	switch {
+	case len(owners) == 1:
+		return s.Roots[owners[0]], clean, path.Join(labels[owners[0]], clean), nil
+	case at >= 0:
+		return root, rel, path.Join(first, rel), nil
+	}
+	hint := ""
+	for i, owner := range owners[:min(len(owners), maxMeant)] {
+		hint += []string{"; did you mean ", " or "}[min(i, 1)]
+		hint += content.ClipBytes(VisibleName(quoteName(path.Join(labels[owner], clean))), 200)
+	}
+	if hint != "" {
+		hint += "?"
+	}
 	return nil, "", "", fmt.Errorf("%s: %s%s", content.ClipBytes(name, 200), s.nameHelp(), hint)
+}
+
+// maxMeant is how many names an error offers for one that several roots have.
+const maxMeant = 3
+
+// rootsWith returns the indexes of the roots that have a path.
+func (s Set) rootsWith(clean string) (owners []int) {
+	for i, r := range s.Roots {
+		if rel, err := r.Rel(clean); err == nil && exists(r, rel) {
+			owners = append(owners, i)
+		}
+	}
+	return owners
 }
 
 // nameHelp says how a path must begin. It does not reveal where the roots are.
@@ -96,6 +117,14 @@ func (s Set) nameHelp() string {
 		return `a path is relative to the root, such as "src/a.go"; "." is the root itself`
 	}
 	return "a path begins with the name of a root: " + content.ClipBytes(strings.Join(s.labels(), ", "), 200)
+}
+
+// RootNames names the roots of which a path may have to name one: "src, docs", "" for one root.
+func (s Set) RootNames() string {
+	if len(s.Roots) < 2 {
+		return ""
+	}
+	return content.ClipBytes(VisibleName(strings.Join(s.labels(), ", ")), 200)
 }
 
 // labels returns the names of the roots, made unique: "src", "src-2".

@@ -167,10 +167,36 @@ func TestAMissingNameSaysWhatWasMeant(t *testing.T) {
 	}
 }
 
+// A name that only one of several roots has needs no root before it.
+func TestABareNameOfOneRoot(t *testing.T) {
+	one := workspace(t, "src", map[string]string{"a/server.go": "server", "b.txt": "b", "src/x.txt": "inner", "both": "1"})
+	two := workspace(t, "docs", map[string]string{"c.txt": "c", "src/y.txt": "y", "both": "2", "tab\tx": "tab"})
+	s := source.Set{Roots: []*tree.Root{one, two}}
+	for name, want := range map[string]string{
+		"b.txt": "src/b.txt", "./a/server.go": "src/a/server.go", "c.txt": "docs/c.txt", "src/b.txt": "src/b.txt",
+		"src/x.txt": "src/src/x.txt", "src/y.txt": "docs/src/y.txt", `"tab\tx"`: "docs/tab\tx", "docs/both": "docs/both",
+	} {
+		if _, shown, err := read(t, s, name); err != nil || shown != want {
+			t.Errorf("%s: %s, %v; want %s", name, shown, err, want)
+		}
+	}
+	if l, err := s.Locate(t.Context(), "a"); err != nil || len(l) != 1 || l[0].Name() != "src/a" {
+		t.Errorf("a: %v, %v", l, err)
+	}
+	if m, err := s.Match(t.Context(), "a/*.go", 9, nil, nil); err != nil || len(m.Names) != 1 {
+		t.Errorf("a/*.go: %v, %v", m, err)
+	}
+	for _, name := range []string{"both", "none", "../src/b.txt"} {
+		if _, shown, err := read(t, s, name); err == nil {
+			t.Errorf("%s is taken: %s", name, shown)
+		}
+	}
+}
+
 // What cannot be taken is refused with the way on, and an outside name is not told apart from another.
 func TestRefusedNamesSayTheWayOn(t *testing.T) {
-	one := workspace(t, "src", map[string]string{"a/server.go": "", "b.txt": ""})
-	two := workspace(t, "docs", map[string]string{"c.txt": ""})
+	one := workspace(t, "src", map[string]string{"a/server.go": "", "b.txt": "", "both.txt": ""})
+	two := workspace(t, "docs", map[string]string{"c.txt": "", "both.txt": ""})
 	single, several := source.Set{Roots: []*tree.Root{one}}, source.Set{Roots: []*tree.Root{one, two}}
 	for _, c := range []struct {
 		s          source.Set
@@ -200,7 +226,8 @@ func TestRefusedNamesSayTheWayOn(t *testing.T) {
 		{single, "../x", `outside the root; a path is relative to the root, such as "src/a.go"; "." is the root itself`},
 		{single, `"no\t.txt"`, "no such file or directory; find lists the existing files"},
 		{several, "docs/d.txt", "; did you mean docs/c.txt?"},
-		{several, "b.txt", "b.txt: a path begins with the name of a root: src, docs; did you mean src/b.txt?"},
+		{several, "both.txt", "both.txt: a path begins with the name of a root: src, docs; did you mean src/both.txt or docs/both.txt?"},
+		{several, "src/none/b.txt", "; find lists the existing files"},
 		{several, "q.txt", "q.txt: a path begins with the name of a root: src, docs"},
 	} {
 		if _, err := c.s.Locate(t.Context(), c.name); err == nil || !strings.HasSuffix(err.Error(), c.want) {

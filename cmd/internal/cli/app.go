@@ -347,6 +347,16 @@ func (a *App) places(owner string) []source.NamedPlace {
 	}
 }
 
+// toolsets returns the names of the toolsets that a catalog has tools of.
+func toolsets(catalog []tools.Tool) (names []string) {
+	for _, t := range catalog {
+		if !slices.Contains(names, t.Toolset) {
+			names = append(names, t.Toolset)
+		}
+	}
+	return names
+}
+
 func toolNames(catalog []tools.Tool) []string {
 	names := make([]string, len(catalog))
 	for i, t := range catalog {
@@ -360,6 +370,12 @@ func (a *App) Tool(name string) (tools.Tool, error) {
 	for _, t := range a.Catalog {
 		if t.Name == name {
 			return t, nil
+		}
+	}
+	for _, t := range server.Catalog(server.Parts{Toolsets: server.Toolsets}) {
+		if t.Name == name {
+			return tools.Tool{}, Usagef("the tool %s is in the toolset %s: offer it with --toolsets %s", name, t.Toolset,
+				strings.Join(append(toolsets(a.Catalog), t.Toolset), ","))
 		}
 	}
 	return tools.Tool{}, Usagef("no tool %.60q; there are %s", name, strings.Join(toolNames(a.Catalog), ", "))
