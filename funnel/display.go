@@ -2,6 +2,7 @@ package funnel
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -152,7 +153,26 @@ func (d *display) large(whole receipt.Whole) bool {
 			whole.Tokens > l.PageTokens
 	}
 	shown := strings.TrimSuffix(strings.TrimSuffix(whole.Text, receipt.Notes(d.wholeFacts().Notes)), "\n")
-	return strings.Count(shown, "\n")+1 > l.LargeLines || utf8.RuneCountInString(shown) > l.LargeChars
+	lines, chars, tokens := d.call.mostWhole()
+	return strings.Count(shown, "\n")+1 > lines || utf8.RuneCountInString(shown) > chars || whole.Tokens > tokens
+}
+
+// mostWhole returns the largest output that is shown whole: by the limits of the operator and the call where they set
+// any, else by those of the tool.
+func (c *call) mostWhole() (lines, chars, tokens int) {
+	own, l := c.request.Tool.Whole, c.limits
+	lines, chars, tokens = l.LargeLines, l.LargeChars, math.MaxInt
+	perTool := c.options.Tools[c.request.Tool.Name].Limits
+	isDefault := func(of func(Limits) int) bool {
+		return of(c.request.Limits) == 0 && of(perTool) == 0 && of(c.options.Limits) == of(policy.Defaults)
+	}
+	if own.Lines > 0 && isDefault(func(l Limits) int { return l.LargeLines }) {
+		lines = own.Lines
+	}
+	if own.Tokens > 0 && isDefault(func(l Limits) int { return l.LargeChars }) {
+		chars, tokens = policy.MaxPageChars, own.Tokens
+	}
+	return lines, chars, tokens
 }
 
 func (d *display) asWhole(whole string) []string {

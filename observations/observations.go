@@ -107,7 +107,8 @@ type Observation struct {
 	SHA256   string          `json:"sha256"`            // hex, of the stored bytes
 	Stats    Stats           `json:"seen"`
 	Expired  *time.Time      `json:"expired,omitempty"` // set in a tombstone
-	Why      string          `json:"why,omitempty"`     // in a tombstone: "age", "quota" or "removed"
+	Why      string          `json:"why,omitempty"`     // in a tombstone: "age", "quota", "removed" or "replaced"
+	By       ID              `json:"by,omitempty"`      // in a tombstone: what it was replaced by
 	Pinned   bool            `json:"-"`
 	// its data file is missing although it did not expire; set only by a List with tombstones
 	Lost bool `json:"-"`
@@ -121,6 +122,9 @@ type ExpiredError struct {
 // Error names the ID, when and why it expired, and the call to repeat, in at most about 400 bytes.
 func (e *ExpiredError) Error() string {
 	o := e.Observation
+	if o.Why == whyReplaced && o.By != "" {
+		return "obs:" + string(o.ID) + " was replaced by obs:" + string(o.By) + ", which begins with all of it: take that"
+	}
 	text := "obs:" + string(o.ID) + " expired"
 	if o.Expired != nil {
 		text += " on " + o.Expired.UTC().Format("2006-01-02 15:04") + " UTC"
@@ -153,9 +157,10 @@ func (e *ExpiredError) Is(target error) bool { return target == ErrExpired }
 
 // Reasons why an observation became a tombstone.
 const (
-	whyAge     = "age"
-	whyQuota   = "quota"
-	whyRemoved = "removed"
+	whyAge      = "age"
+	whyQuota    = "quota"
+	whyRemoved  = "removed"
+	whyReplaced = "replaced"
 )
 
 // HasName reports whether match accepts the ID, the name, the tool or the file of an observation. A "/" in one of them

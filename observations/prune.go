@@ -184,13 +184,20 @@ func (s *Store) expireWhile(l *ledger, all map[ID]*entry, more func() bool) (fre
 }
 
 // Remove deletes the data and leaves a tombstone, even if the observation is pinned or open.
-func (s *Store) Remove(owner string, id ID) error {
+func (s *Store) Remove(owner string, id ID) error { return s.remove(owner, id, whyRemoved, "") }
+
+// Replace removes an observation of which another one holds all; its tombstone names that.
+func (s *Store) Replace(owner string, id, by ID) error { return s.remove(owner, id, whyReplaced, by) }
+
+func (s *Store) remove(owner string, id ID, why string, by ID) error {
 	return s.locked(func(l *ledger) error {
 		o, err := s.Stat(owner, id)
 		if err != nil {
 			return err
 		}
-		freed, err := s.replaceByTombstone(l, s.entryOf(o), o, whyRemoved)
+		e := s.entryOf(o)
+		o.By = by
+		freed, err := s.replaceByTombstone(l, e, o, why)
 		l.Kept -= freed
 		if err == nil {
 			err = s.syncNames()

@@ -57,10 +57,14 @@ type Tool struct {
 	Toolset                  string // Core by default
 	Opens                    Opens  // which files an answer shows lines of
 	Less                     string // a call of this tool that gives less, for a context that is nearly full; "": none
+	Whole                    Whole  // an output within it is shown whole, unless the operator or the call sets limits
 	Run                      func(ctx context.Context, in Input, out Output) error
 	// the error of Run for any source, without opening one; New sets it
 	Check func(args json.RawMessage) error
 }
+
+// Whole is a tool's own limit of what is shown whole. A zero field means the operator's limit.
+type Whole struct{ Lines, Tokens int }
 
 // Input is the input of one call. Later versions may add fields.
 type Input struct {

@@ -36,6 +36,10 @@ func (c *call) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 		_, err := io.WriteString(w.Out, overview(s))
 		return err
 	}
+	if c.Tool == "run" { // a command ends with this process: there is no later call that could continue it
+		s.Slice = max(s.Slice, s.RunTimeout+cli.Age(30*time.Second))
+		s.CallTimeout = max(s.CallTimeout, s.RunTimeout+cli.Age(time.Minute))
+	}
 	app, err := s.Open(w, true)
 	if err != nil {
 		return err

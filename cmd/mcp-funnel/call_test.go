@@ -187,6 +187,17 @@ func TestHelpShowsToolsetsAndRoots(t *testing.T) {
 	}
 }
 
+// A command that outlives the slice of a call is waited for: no later process could continue it.
+func TestCallWaitsForACommand(t *testing.T) {
+	code, out, said := try(
+		t, "--toolsets", "all", "--sandbox", "best-effort", "--slice", "100ms", "--call-timeout", "100ms", "call",
+		"run", "command=sleep 1; echo done",
+	)
+	if code != done || out != "done\n" {
+		t.Errorf("%d: %s%s", code, out, said)
+	}
+}
+
 // jq's help has the records of each kind in the words of the kind, and the limits of the language.
 func TestHelpOfJQNamesRecords(t *testing.T) {
 	_, out, _ := try(t, "call", "jq", "--help")

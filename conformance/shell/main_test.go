@@ -35,6 +35,9 @@ type bench struct {
 	tool  tools.Tool
 	owner string
 
+	more   []string      // further roots
+	limits funnel.Limits // of the calls
+
 	opened func() // is called when the root is open; nil: nothing is
 }
 
@@ -64,18 +67,23 @@ func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.A
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	root, err := tree.Open(b.root)
-	if err != nil {
-		b.t.Fatal(err)
+	var roots []*tree.Root
+	for _, dir := range append([]string{b.root}, b.more...) {
+		root, err := tree.Open(dir)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		defer func() { _ = root.Close() }()
+		roots = append(roots, root)
 	}
-	defer func() { _ = root.Close() }()
 	if b.opened != nil {
 		b.opened()
 	}
 	answer, err := b.f.Call(ctx, funnel.Request{
 		Tool: b.tool, Args: raw, Who: funnel.Session{ID: b.owner, Owner: b.owner},
+		Limits: b.limits,
 		Sources: source.Set{
-			Roots:  []*tree.Root{root},
+			Roots:  roots,
 			Places: []source.NamedPlace{source.Observations(b.store, b.owner)},
 		},
 	})

@@ -184,8 +184,46 @@ func TestContinues(t *testing.T) {
 	if list, err := b.store.List(b.owner, false); err != nil || len(list) != 1 {
 		t.Errorf("%d observations are left, %v", len(list), err)
 	}
-	if text, answer := b.call(t.Context(), map[string]any{"after": handleName.FindString(texts[0])}); !answer.Failed {
-		t.Errorf("a handle that was answered: %s", text)
+	handle, last := handleName.FindString(texts[0]), texts[len(texts)-1]
+	if !strings.Contains(last, handle+" has ended with exit code 2") {
+		t.Errorf("the last answer: %s", last)
+	}
+	ended := handle + " has ended with exit code 2: its output is obs:" + string(o.ID)
+	for _, argument := range []string{"after", "stop"} {
+		if text, answer := b.call(t.Context(), map[string]any{argument: handle}); !answer.Failed ||
+			!strings.Contains(text, ended) {
+			t.Errorf("%s of a command that has ended: %s", argument, text)
+		}
+	}
+	part := regexp.MustCompile(`SAVED as obs:(\w+)`).FindStringSubmatch(texts[0])[1]
+	if _, err := b.store.Open(b.owner, observations.ID(part)); err == nil ||
+		!strings.Contains(err.Error(), "obs:"+part+" was replaced by obs:") {
+		t.Errorf("a part that was replaced: %v", err)
+	}
+}
+
+// TestStop ends a command on request, and keeps what it wrote.
+func TestStop(t *testing.T) {
+	b := newBench(t, shell.Options{Slice: 200 * time.Millisecond})
+	text, _ := b.run("echo begun; sleep 100; echo never")
+	handle := handleName.FindString(text)
+	b.owner = "other"
+	if text, answer := b.call(t.Context(), map[string]any{"stop": handle}); !answer.Failed {
+		t.Errorf("another client stopped it: %s", text)
+	}
+	b.owner = observations.Local
+	text, answer := b.call(t.Context(), map[string]any{"stop": handle})
+	if !strings.Contains(text, "ended by stop after ") || !strings.Contains(text, handle+" has ended with exit code") {
+		t.Errorf("stop: %s", text)
+	}
+	if _, got := b.stored(answer); got != "begun\n" {
+		t.Errorf("stored: %q", got)
+	}
+	for _, more := range []string{"command", "after", "cwd"} {
+		if text, answer := b.call(t.Context(), map[string]any{"stop": handle, more: "x"}); !answer.Failed ||
+			!strings.Contains(text, "stop ends a command: leave out") {
+			t.Errorf("with %s: %s", more, text)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -86,9 +85,4 @@ func describeDelta(name string, before, after []byte) string {
 	}
 	return fmt.Sprintf("since %s: %s added, %d removed, times aside: %s", name,
 		content.Plural(int64(added), "line", "lines"), removed, strings.Join(quoted, " | "))
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

@@ -42,6 +42,9 @@ func (s *Shell) claim(owner, handle string) (*job, error) {
 		handle = Prefix + handle
 	}
 	j := s.jobs[handle]
+	if e, ok := s.ended[handle]; j == nil && ok && e.owner == owner {
+		return nil, fmt.Errorf("%s has ended with exit code %d%s", handle, e.exit, e.where)
+	}
 	if j == nil || j.owner != owner {
 		return nil, fmt.Errorf(
 			"after: no command is running as %s: it has ended and was answered, waited over %s, or the server began anew; "+
@@ -56,6 +59,30 @@ func (s *Shell) claim(owner, handle string) (*job, error) {
 	j.taken = true
 	j.idle.Stop()
 	return j, nil
+}
+
+// endedRun is a command that was continued and has ended.
+type endedRun struct {
+	owner string
+	exit  int
+	where string // where its output is; "": it was shown and not stored
+}
+
+// noteEnded notes how a command ended, for those who ask for it again. id is that of its stored output, or "".
+func (s *Shell) noteEnded(j *job, exit int, id string) {
+	if j.handle == "" {
+		return
+	}
+	e := endedRun{owner: j.owner, exit: exit}
+	if id != "" {
+		e.where = ": its output is " + observations.Prefix + id
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ended) >= maxLastRuns {
+		clear(s.ended)
+	}
+	s.ended[j.handle] = e
 }
 
 // release gives a claimed job back.

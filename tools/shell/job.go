@@ -28,6 +28,7 @@ const (
 	endedCancelled
 	endedServer
 	endedIdle
+	endedStopped
 )
 
 // A job is one command. Its output goes to the call that follows it; between calls, to a spool file.
@@ -45,8 +46,9 @@ type job struct {
 	timeout time.Duration
 	scratch *scratch
 	roots   []string
-	limited []string // roots that were searched in part for what to guard and hide
-	guarded []string // roots below which it may write
+	named   []rootDir // the same
+	limited []string  // roots that were searched in part for what to guard and hide
+	guarded []string  // roots below which it may write
 
 	process *sandbox.Process
 	chunks  chan chunk
@@ -217,7 +219,7 @@ func (j *job) setPrefix(id string) {
 		return
 	}
 	if o, err := store.Stat(j.owner, observations.ID(id)); err == nil && o.Dropped == 0 && o.Bytes >= old.Bytes {
-		_ = store.Remove(j.owner, old.ID) // else it expires like others
+		_ = store.Replace(j.owner, old.ID, o.ID) // else it expires like others
 	}
 }
 

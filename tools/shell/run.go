@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ type runArgs struct {
 	Cwd     string `json:"cwd,omitempty" help:"Directory inside a root. Default: the first root."`
 	Timeout int    `json:"timeout_s,omitempty" range:"0,86400" help:"Seconds after which the command is ended, counted from its start; 0 or left out: 600, or what the operator allows."`
 	After   string `json:"after,omitempty" jsonschema:"run:ID, to continue" help:"Handle of a command that was still running when an earlier call answered: run:ID. The call continues with it, and shows what is new."`
+	Stop    string `json:"stop,omitempty" jsonschema:"run:ID, to end" help:"Handle of a command that is still running: run:ID. The command is ended, and the call shows what it wrote."`
 }
 
 // Run returns the tool run. That of a nil Shell can be listed, but not called.
@@ -39,11 +41,12 @@ func (s *Shell) Run() tools.Tool {
 		Name:        "run",
 		Title:       "Run a command",
 		Description: "Run a " + s.options.shellName() + " command, " + contained + ". Long output is stored.",
-		Rules:       []string{"Give exactly one of command and after."},
+		Rules:       []string{"Give exactly one of command, after and stop."},
 		Effect:      effect,
 		OpenWorld:   s.options.AllowNet || s.options.Mode == sandbox.Off,
 		Toolset:     Toolset,
 		Terminal:    true,
+		Whole:       tools.Whole{Lines: 200, Tokens: 1500}, // what a script condensed is read, and not worth a second call
 	}, s.run)
 }
 
@@ -53,6 +56,10 @@ const maxCommand = 128<<10 - 1
 // Check implements [tools.Checker].
 func (a runArgs) Check() error {
 	switch {
+	case a.Stop != "" && (a.Command != "" || a.Cwd != "" || a.Timeout != 0 || a.After != ""):
+		return errors.New("stop ends a command: leave out command, cwd, timeout_s and after")
+	case a.Stop != "":
+		return nil
 	case a.After != "" && (a.Command != "" || a.Cwd != "" || a.Timeout != 0):
 		return errors.New("after continues a command: leave out command, cwd and timeout_s")
 	case a.After != "":
@@ -72,10 +79,13 @@ func (s *Shell) run(ctx context.Context, a runArgs, in tools.Input, out tools.Ou
 	if err := a.Check(); err != nil {
 		return err
 	}
-	if a.After != "" {
-		j, err := s.claim(in.Owner, a.After)
+	if handle := cmp.Or(a.After, a.Stop); handle != "" {
+		j, err := s.claim(in.Owner, handle)
 		if err != nil {
 			return err
+		}
+		if a.Stop != "" {
+			j.kill(endedStopped)
 		}
 		return s.follow(ctx, j, in, out)
 	}
@@ -98,6 +108,9 @@ func (s *Shell) start(a runArgs, in tools.Input) (*job, error) {
 	}
 	cwd, err := in.Sources.Directory(a.Cwd)
 	if err != nil {
+		if where := describeRoots(rootDirs(in.Sources)); where != "" {
+			err = fmt.Errorf("%w; for commands, %s", err, where)
+		}
 		return nil, fmt.Errorf("cwd: %w", err)
 	}
 	timeout := min(defaultTimeout, s.options.MaxTimeout)
@@ -130,15 +143,16 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	o := &s.options
 	j := newJob(s, in.Owner, lastKey{in.Owner, cwd, a.Command})
 	j.scratch, j.limited = dir, v.limited
-	for _, r := range in.Sources.Roots {
-		j.roots = append(j.roots, r.Dir())
+	j.named = rootDirs(in.Sources)
+	for _, r := range j.named {
+		j.roots = append(j.roots, r.dir)
 	}
 	if o.AllowWrite {
 		j.guarded = j.roots
 	}
 	s.guard(j.guarded)
 	err = j.start(sandbox.Spec{
-		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v.home()), Mode: o.Mode,
+		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v.home(), j.named), Mode: o.Mode,
 		Mounts: mounts, Net: o.AllowNet,
 		Scratch: dir.path, ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
 		Memory: o.Memory, Processes: o.Processes,
@@ -211,7 +225,12 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		found = j.seen.errors.close(j.seen.bytes)
 	}
 	out.Findings(append(found, j.seen.found.outcomes...))
-	out.OnStored(func(id string) { j.setPrefix(id); s.remember(j, id) })
+	if j.handle != "" {
+		out.Keep()
+		out.Note(fmt.Sprintf("%s has ended with exit code %d", j.handle, status.Exit))
+	}
+	s.noteEnded(j, status.Exit, "")
+	out.OnStored(func(id string) { j.setPrefix(id); s.remember(j, id); s.noteEnded(j, status.Exit, id) })
 	if j.ended() == endedTimeout {
 		advice := fmt.Sprintf("give more, up to %d, or let it do less", int(s.options.MaxTimeout.Seconds()))
 		if j.timeout >= s.options.MaxTimeout {
@@ -236,6 +255,8 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 	switch {
 	case j.ended() == endedOutput:
 		add("ended: it wrote over %s of output, the limit; what came before is here", sizeText(s.options.Output))
+	case j.ended() == endedStopped:
+		add("ended by stop after %s", j.age())
 	case j.ended() != endedItself:
 	case status.Limit != "":
 		add("ended: it exceeded %s", status.Limit)
@@ -245,12 +266,12 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 	if status.Left > 0 {
 		add("%s that it left running ended with it", content.Plural(int64(status.Left), "process", "processes"))
 	}
-	if status.Exit != 0 {
-		if hint := s.grantHint(j, status); hint != "" {
-			add("%s", hint)
-		} else if j.script.fault != "" {
-			add("%s", j.script.fault)
-		}
+	hint := rootHint(j.named, j.seen.tail)
+	if status.Exit != 0 && hint == "" {
+		hint = cmp.Or(s.grantHint(j, status), j.script.fault)
+	}
+	if hint != "" {
+		add("%s", hint)
 	}
 	notes = append(notes, s.quarantine(j.guarded)...)
 	notes = append(notes, s.limitNotes(j)...)

@@ -106,6 +106,7 @@ type Shell struct {
 	closed   bool
 	running  map[string]int      // commands of each owner
 	jobs     map[string]*job     // by handle: those that outlived their call
+	ended    map[string]endedRun // by handle: those that have ended since
 	last     map[lastKey]lastRun // of each command, for deltas
 	scratch  map[string]*scratch // by owner
 	guards   map[string]*guards  // by root, while commands may write below it
@@ -119,7 +120,7 @@ func New(o Options) *Shell {
 	return &Shell{
 		options: o.withDefaults(), noSpare: func() {},
 		running: map[string]int{}, jobs: map[string]*job{}, last: map[lastKey]lastRun{}, scratch: map[string]*scratch{},
-		guards: map[string]*guards{},
+		guards: map[string]*guards{}, ended: map[string]endedRun{},
 	}
 }
 
@@ -176,11 +177,11 @@ func (s *Shell) end(owner string) {
 
 // environment returns the variables of a command. Nothing of the server's environment is passed on but what is harmless
 // or was named by the operator.
-func (s *Shell) environment(home string) []string {
-	env := []string{
-		"HOME=" + home, "TMPDIR=/tmp", "OBS=" + obsDir, "SHELL=" + s.options.Shell, "TERM=dumb", "NO_COLOR=1", "PAGER=cat",
-		"GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "XDG_CACHE_HOME=" + filepath.Join(home, ".cache"),
-	}
+func (s *Shell) environment(home string, roots []rootDir) []string {
+	env := append(rootVariables(roots),
+		"HOME="+home, "TMPDIR=/tmp", "OBS="+obsDir, "SHELL="+s.options.Shell, "TERM=dumb", "NO_COLOR=1", "PAGER=cat",
+		"GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "XDG_CACHE_HOME="+filepath.Join(home, ".cache"),
+	)
 	given := map[string]bool{}
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")

@@ -56,7 +56,7 @@ func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error)
 		rel, err = s.Roots[0].Rel(name)
 		return s.Roots[0], rel, rel, err
 	}
-	labels := s.labels()
+	labels := s.Labels()
 	if filepath.IsAbs(name) {
 		for i, r := range s.Roots {
 			if rel, err = r.Rel(name); err == nil {
@@ -116,7 +116,7 @@ func (s Set) nameHelp() string {
 	if len(s.Roots) == 1 {
 		return `a path is relative to the root, such as "src/a.go"; "." is the root itself`
 	}
-	return "a path begins with the name of a root: " + content.ClipBytes(strings.Join(s.labels(), ", "), 200)
+	return "a path begins with the name of a root: " + content.ClipBytes(strings.Join(s.Labels(), ", "), 200)
 }
 
 // RootNames names the roots of which a path may have to name one: "src, docs", "" for one root.
@@ -124,11 +124,11 @@ func (s Set) RootNames() string {
 	if len(s.Roots) < 2 {
 		return ""
 	}
-	return content.ClipBytes(VisibleName(strings.Join(s.labels(), ", ")), 200)
+	return content.ClipBytes(VisibleName(strings.Join(s.Labels(), ", ")), 200)
 }
 
-// labels returns the names of the roots, made unique: "src", "src-2".
-func (s Set) labels() []string {
+// Labels returns the names of the roots, made unique: "src", "src-2".
+func (s Set) Labels() []string {
 	out := make([]string, len(s.Roots))
 	taken := map[string]bool{}
 	for i, r := range s.Roots {

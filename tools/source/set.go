@@ -121,7 +121,7 @@ func (s Set) namedPlace(name string) (NamedPlace, string, error) {
 func (s Set) place(root *tree.Root) rootPlace {
 	p := rootPlace{root: root, docs: s.Documents}
 	if len(s.Roots) > 1 {
-		labels := s.labels()
+		labels := s.Labels()
 		i := slices.Index(s.Roots, root)
 		p.label = labels[i]
 		p.others = slices.Delete(labels, i, i+1)

@@ -1,0 +1,103 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// rootDir is a root: the name by which the tools know it, and the directory that commands see.
+type rootDir struct{ name, dir string }
+
+func rootDirs(s source.Set) []rootDir {
+	list := make([]rootDir, len(s.Roots))
+	for i, name := range s.Labels() {
+		list[i] = rootDir{name, s.Roots[i].Dir()}
+	}
+	return list
+}
+
+// variable returns the name of the variable with the root's directory: ROOT_my_app for my-app.
+func (r rootDir) variable() string {
+	return "ROOT_" + strings.Map(func(c rune) rune {
+		if c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
+			return c
+		}
+		return '_'
+	}, r.name)
+}
+
+// rootVariables returns the variables that tell a command where the roots are: ROOTS, separated as in PATH, and one for
+// each root.
+func rootVariables(roots []rootDir) (env []string) {
+	var dirs []string
+	for _, r := range roots {
+		dirs = append(dirs, r.dir)
+		env = append(env, r.variable()+"="+r.dir)
+	}
+	return append(env, "ROOTS="+strings.Join(dirs, string(filepath.ListSeparator)))
+}
+
+// describeRoots says where the roots are; "" if there is only one.
+func describeRoots(roots []rootDir) string {
+	if len(roots) < 2 {
+		return ""
+	}
+	var parts []string
+	for _, r := range roots {
+		parts = append(parts, fmt.Sprintf("%s is %s", r.name, r.dir))
+	}
+	return content.ClipBytes(strings.Join(parts, ", "), 400)
+}
+
+// missing matches the end of a message on a file that does not exist.
+var missing = content.Pattern(`(?i)no such file or directory|\bENOENT\b|cannot find the (?:file|path)`)
+
+// rootHint says where a missing file is that the output of a command names as the tools do, by the name of its root, or
+// that another root has; "" if it names none.
+func rootHint(roots []rootDir, output []byte) string {
+	for line := range bytes.Lines(output) {
+		if !missing().Match(line) {
+			continue
+		}
+		for _, word := range bytes.FieldsFunc(line, isAroundNames) {
+			name := strings.TrimPrefix(string(word), "./")
+			if !filepath.IsLocal(name) {
+				continue
+			}
+			for _, r := range roots {
+				if hint := r.hint(name, len(roots) > 1); hint != "" {
+					return hint
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func isAroundNames(c rune) bool {
+	return unicode.IsSpace(c) || strings.ContainsRune("'\"‘’`():=,", c)
+}
+
+// hint says where a path that a command named is, if it is the root or exists below it.
+func (r rootDir) hint(name string, several bool) string {
+	first, rest, below := strings.Cut(name, "/")
+	switch {
+	case first == r.name && (!below || exists(filepath.Join(r.dir, rest))):
+		return fmt.Sprintf("%s is the root %s: for a command it is $%s", r.name, r.dir, r.variable())
+	case several && strings.ContainsAny(name, "./") && exists(filepath.Join(r.dir, name)):
+		return fmt.Sprintf("%s is below the root %s: $%s/%s", content.ClipBytes(name, 200), r.name, r.variable(), name)
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
