@@ -17,7 +17,7 @@ func TestDescriptorsAreComplete(t *testing.T) {
 		v := reflect.ValueOf(*k)
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
-			if name == "RecordNote" || name == "Objects" && (k == Binary || k == JSON || k == NDJSON) {
+			if name == "RecordNote" || name == "Numbered" || name == "Objects" && (k == Binary || k == JSON || k == NDJSON) {
 				continue
 			}
 			if v.Field(i).IsZero() {

@@ -38,6 +38,10 @@ type Kind struct {
 	// text is JSON or binary. The error is a [*content.Remarks] if all was written but something must be said of the text.
 	Objects func(ctx context.Context, r io.Reader, w io.Writer) error
 
+	// Numbered writes each record in an array, behind the number of its first line: [7,{…}]. It is nil if the objects
+	// have the member line, or no line is known.
+	Numbered func(ctx context.Context, r io.Reader, w io.Writer) error
+
 	RecordIs   string // what jq takes for a record: "a file {file, status, …}"; for help and receipts
 	RecordNote string // what help adds to RecordIs, "" if nothing
 

@@ -21,6 +21,7 @@ var Table = &Kind{
 	Summarizer: func(_ string, prefix []byte) digest.Summarizer { return withoutMark(shape.NewTable(prefix)) },
 	Records:    tableRecords,
 	Objects:    record.TableRows,
+	Numbered:   record.NumberedRows,
 	RecordIs:   "a row, an object with the names of the header",
 	RecordNote: "numbers as numbers",
 	Shares:     Shares{Says: 0.3, Shape: 0.4, Body: 0.3},

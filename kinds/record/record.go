@@ -5,6 +5,7 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -192,6 +193,36 @@ func TextLines(ctx context.Context, r io.Reader, w io.Writer) error {
 			return err
 		}
 	}
+}
+
+// NumberedLines writes each JSON value of NDJSON in an array, behind the number of its line: [7,{"a":1}]. A line that
+// is not one value is an error.
+func NumberedLines(ctx context.Context, r io.Reader, w io.Writer) error {
+	lines := NewLines(ctx, r, MaxLine)
+	for {
+		text, err := lines.Next()
+		if err != nil {
+			return end(err)
+		}
+		if err := lines.Check(); err != nil {
+			return err
+		}
+		text = bytes.TrimSpace(text)
+		switch {
+		case len(text) == 0:
+			continue
+		case !isValue(text):
+			return fmt.Errorf("line %d is not one JSON value, so the numbers of lines are not known", lines.Number)
+		}
+		if _, err := fmt.Fprintf(w, "[%d,%s]\n", lines.Number, text); err != nil {
+			return err
+		}
+	}
+}
+
+// isValue reports whether a text is one JSON value, as decoders of filters take it.
+func isValue(text []byte) bool {
+	return jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 // Check returns an error if the current line is too long to be held whole.

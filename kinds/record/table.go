@@ -16,6 +16,15 @@ import (
 // name_2, a cell beyond the header has the key column_N, and a missing cell has none. The error is that of
 // [table.Read].
 func TableRows(ctx context.Context, t io.Reader, w io.Writer) error {
+	return tableRows(ctx, t, w, false)
+}
+
+// NumberedRows is [TableRows], but writes each object in an array, behind the number of the row's first line.
+func NumberedRows(ctx context.Context, t io.Reader, w io.Writer) error {
+	return tableRows(ctx, t, w, true)
+}
+
+func tableRows(ctx context.Context, t io.Reader, w io.Writer, numbered bool) error {
 	var names []string
 	var failed error
 	err := table.Read(ctx, t, table.Limits{MaxRow: MaxLine}, func(r *table.Row) bool {
@@ -25,7 +34,12 @@ func TableRows(ctx context.Context, t io.Reader, w io.Writer) error {
 		case r.Index == 0:
 			names = unique(r.Cells)
 		default:
-			failed = writeRow(w, &names, r.Cells)
+			o := object(&names, r.Cells)
+			if !numbered {
+				failed = o.WriteLine(w)
+				break
+			}
+			_, failed = fmt.Fprintf(w, "[%d,%s]\n", r.Line, o.Text())
 		}
 		return failed == nil
 	})
@@ -54,8 +68,8 @@ func unique(cells [][]byte) []string {
 	return names
 }
 
-// writeRow writes a row, and names the columns beyond the header.
-func writeRow(w io.Writer, names *[]string, cells [][]byte) error {
+// object returns a row as an object, and names the columns beyond the header.
+func object(names *[]string, cells [][]byte) (o Object) {
 	for i := len(*names); i < len(cells); i++ {
 		name := fmt.Sprintf("column_%d", i+1)
 		for n := 2; slices.Contains(*names, name); n++ {
@@ -63,9 +77,8 @@ func writeRow(w io.Writer, names *[]string, cells [][]byte) error {
 		}
 		*names = append(*names, name)
 	}
-	var o Object
 	for i, cell := range cells {
 		o.Scalar((*names)[i], string(cell))
 	}
-	return o.WriteLine(w)
+	return o
 }

@@ -35,7 +35,7 @@ func Find() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "find",
 		Title:       "Find files",
-		Description: "List files and directories, or stored observations (path obs:); long lists are stored as NDJSON.",
+		Description: "List files and directories, or stored observations (path obs:).",
 		Effect:      tools.ReadOnly,
 	}, find)
 }

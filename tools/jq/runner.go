@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
@@ -47,6 +48,7 @@ type text struct {
 	input engine.WorkerInput
 	said  *remarks // of its records; nil if the filter reads the text itself
 
+	filter string         // what runs on it: that of the call, or one that knows the lines of the records
 	source *source.Source // nil for several in a row
 }
 
@@ -119,6 +121,12 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 	if err != nil {
 		return text{}, err
 	}
+	filter := a.Filter
+	if strings.Contains(filter, lineNumber) {
+		if write, filter, err = withLines(src, a, write); err != nil {
+			return text{}, err
+		}
+	}
 	var said *remarks
 	open := src.Text
 	if write != nil {
@@ -131,7 +139,7 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 			return said.start(ctx, write, t), nil
 		}
 	}
-	return text{src.Name, src.Size, open, inputOf(src, open, write == nil), said, src}, nil
+	return text{src.Name, src.Size, open, inputOf(src, open, write == nil), said, filter, src}, nil
 }
 
 // classes matches a class of a regular expression in a string of a filter: "\\b".
@@ -178,6 +186,10 @@ func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o e
 		Offset: offset, Limit: a.Limit,
 	}
 	p, err := j.Prepare()
+	if err == nil && t.filter != a.Filter { // an error shows the place in the filter of the call
+		j.Filter = t.filter
+		p, err = j.Prepare()
+	}
 	if err != nil {
 		return o, badFilter{err}
 	}
@@ -255,6 +267,29 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 		return nil, nil
 	}
 	return k.Objects, nil
+}
+
+// lineNumber is the function that gives the line of a record.
+const lineNumber = "input_line_number"
+
+// withLines returns the writer of the records and the filter with which the function gives the lines of records.
+func withLines(src *source.Source, a args, write objects) (objects, string, error) {
+	k := kinds.Of(src.Kind())
+	from, value := "", "."
+	switch {
+	case a.Text || a.Slurp:
+	case k == kinds.JSON, k == kinds.Text && write == nil: // perhaps a value a line
+		write, from, value = kinds.NDJSON.Numbered, ".[0]", ".[1]"
+	case k.Numbered != nil:
+		write, from, value = k.Numbered, ".[0]", ".[1]"
+	case k == kinds.Log, k == kinds.Text:
+		from = ".line"
+	}
+	if from == "" {
+		return nil, "", fmt.Errorf("jq: %s knows the line of a record of NDJSON, a table, a log or text, one at a time: "+
+			"%s is %s; leave out slurp and text, or read it with slice", lineNumber, decode.Clip(src.Name), k.Name)
+	}
+	return write, fmt.Sprintf("%s as $__line | def %s: $__line; %s | %s", from, lineNumber, value, a.Filter), nil
 }
 
 // objects writes the records of a text as JSON objects, one a line.

@@ -180,7 +180,8 @@ func (r runner) runTogether(ctx, work context.Context, names []string, g *page, 
 		return failed.err()
 	}
 	last := texts[len(texts)-1]
-	all := text{name: last.name, size: g.size, open: func() (io.Reader, error) { return concatenated(texts) }}
+	all := text{name: last.name, size: g.size, filter: g.args.Filter}
+	all.open = func() (io.Reader, error) { return concatenated(texts) }
 	all.input = engine.WorkerInput{Open: all.open, Small: all.size <= smallText}
 	o, err := r.runText(work, all, g, g.args.Offset)
 	for _, t := range texts {

@@ -53,7 +53,7 @@ func (s *searcher) run(ctx context.Context, locations []source.Location) (err er
 
 	for j := range order {
 		for c := range j.chunks {
-			if _, err := s.out.Write(c); err != nil {
+			if _, err := s.rows.Write(c); err != nil {
 				return err
 			}
 		}
@@ -216,7 +216,7 @@ func (s *searcher) writeCounts() error {
 			return strings.Compare(a.name, b.name)
 		}
 	})
-	b := bufio.NewWriterSize(s.out, chunkSize)
+	b := bufio.NewWriterSize(&s.rows, chunkSize)
 	for _, c := range s.counts {
 		_, _ = b.Write(appendCount(nil, c)) // Flush returns its error
 	}

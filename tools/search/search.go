@@ -21,7 +21,7 @@ func Search() tools.Tool {
 		Name:        "search",
 		Opens:       tools.OpensHits,
 		Title:       "Search files",
-		Description: "Search files, or stored observations (path obs:), for matching lines; long results are stored as NDJSON.",
+		Description: "Search files, or stored observations (path obs:), for matching lines.",
 		Rules: []string{
 			countingRule, "show=groups cannot be combined with context.",
 			"Of documents (docx, xlsx, pptx, odt, pdf, eml) the text is searched; place is a paragraph, cell, slide or page.",
@@ -36,7 +36,7 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 	if err != nil {
 		return err
 	}
-	s := &searcher{searchArgs: a, m: m, glob: glob, in: in, out: out}
+	s := &searcher{searchArgs: a, m: m, glob: glob, in: in, out: out, rows: rows{to: out, limit: a.Limit}}
 	locations, err := in.Sources.Locate(ctx, a.Path)
 	if err != nil {
 		return err
@@ -68,6 +68,9 @@ func (s *searcher) reportTotals(ctx context.Context) {
 	}
 	if s.matches == 0 {
 		s.out.Note(s.explainNoMatch())
+	}
+	if note := s.rows.note(); note != "" {
+		s.out.Note(note)
 	}
 	if s.letters {
 		s.out.Note(linesearch.LettersNote)

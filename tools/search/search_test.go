@@ -313,6 +313,25 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A limit leaves rows out and not totals, and the answer says so.
+func TestSearchLimit(t *testing.T) {
+	s := toolstest.Roots(t, folder(t, "a.txt", strings.Repeat("x y\n", 3000), "b.txt", "x\n\nx\n"))
+	for _, show := range []string{"matches", "files", "counts", "dirs", "groups"} {
+		query := args{"pattern": "[xy]", "show": show}
+		all := strings.SplitAfter(must(t, Search(), s, query).String(), "\n")
+		all = all[:len(all)-1]
+		for _, limit := range []int{1, 2, len(all) - 1, len(all), len(all) + 1} {
+			query["limit"] = max(limit, 1)
+			a := must(t, Search(), s, query)
+			want := strings.Join(all[:min(max(limit, 1), len(all))], "")
+			noted := strings.Contains(a.note(), fmt.Sprintf("the first %d of %d rows are shown", limit, len(all)))
+			if a.String() != want || a.counts["total_matches"] != 3002 || noted != (limit > 0 && limit < len(all)) {
+				t.Errorf("%s, limit %d: %d bytes, want %d; %v, %q", show, limit, len(a.String()), len(want), a.counts, a.note())
+			}
+		}
+	}
+}
+
 func TestSearchOfObservations(t *testing.T) {
 	now := time.Now()
 	store, err := observations.OpenStore(observations.Options{

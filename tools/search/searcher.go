@@ -22,6 +22,7 @@ type searchArgs struct {
 	Multiline  bool          `json:"multiline,omitempty" jsonschema:"match across lines" help:"Let a match span several lines. Default: false."`
 	Context    int           `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
 	Show       string        `json:"show,omitempty" enum:"matches|files|counts|dirs|groups" help:"What to print: matches (matching lines), files (names of files with a match), counts (matching lines of each file), dirs (of each directory), or groups (how often each captured group, or matched text, occurs; most frequent first). Default: matches."`
+	Limit      int64         `json:"limit,omitempty" range:"0," help:"Maximum number of rows to print; the totals count all. 0: all. Default: 0."`
 	All        bool          `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored files. Default: false."`
 }
 
@@ -64,6 +65,7 @@ type searcher struct {
 	glob *tree.Glob // nil: everything
 	in   tools.Input
 	out  tools.Output
+	rows rows // what is printed
 
 	documents context.Context // ends when the time for reading documents does
 

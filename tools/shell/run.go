@@ -16,9 +16,9 @@ import (
 type runArgs struct {
 	Command string `json:"command,omitempty" jsonschema:"$OBS/ID is the file of obs:ID" help:"Command for the shell. Its standard input is empty. It may name stored observations, as $OBS/ID, to work on what was kept."`
 	Cwd     string `json:"cwd,omitempty" help:"Directory inside a root. Default: the first root."`
-	Timeout int    `json:"timeout_s,omitempty" range:"0,86400" help:"Seconds after which the command is ended, counted from its start; 0 or left out: 600, or what the operator allows."`
-	After   string `json:"after,omitempty" jsonschema:"run:ID, to continue" help:"Handle of a command that was still running when an earlier call answered: run:ID. The call continues with it, and shows what is new."`
-	Stop    string `json:"stop,omitempty" jsonschema:"run:ID, to end" help:"Handle of a command that is still running: run:ID. The command is ended, and the call shows what it wrote."`
+	Timeout int    `json:"timeout_s,omitempty" help:"Seconds after which the command is ended, counted from its start; 0 or left out: 600, or what the operator allows."`
+	After   string `json:"after,omitempty" jsonschema:"run:ID to go on" help:"Handle of a command that was still running when an earlier call answered: run:ID. The call continues with it, and shows what is new."`
+	Stop    string `json:"stop,omitempty" jsonschema:"run:ID" help:"Handle of a command that is still running: run:ID. The command is ended, and the call shows what it wrote."`
 }
 
 // Run returns the tool run. That of a nil Shell can be listed, but not called.
@@ -31,7 +31,7 @@ func (s *Shell) Run() tools.Tool {
 		contained = "contained: it may change what is below the roots"
 	}
 	if s.options.Mode == sandbox.Off {
-		contained = "not contained: it may touch all that the user may"
+		contained = "not contained: it may do all that the user may"
 	}
 	effect := tools.Writes
 	if s.options.AllowWrite || s.options.Mode == sandbox.Off {
@@ -40,7 +40,7 @@ func (s *Shell) Run() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "run",
 		Title:       "Run a command",
-		Description: "Run a " + s.options.shellName() + " command, " + contained + ". Long output is stored.",
+		Description: "Run a " + s.options.shellName() + " command, " + contained + ".",
 		Rules:       []string{"Give exactly one of command, after and stop."},
 		Effect:      effect,
 		OpenWorld:   s.options.AllowNet || s.options.Mode == sandbox.Off,
@@ -53,6 +53,9 @@ func (s *Shell) Run() tools.Tool {
 // maxCommand is the longest command, in bytes: the kernel takes 128 KiB for one argument.
 const maxCommand = 128<<10 - 1
 
+// maxSeconds is the longest timeout_s: a day.
+const maxSeconds = 86_400
+
 // Check implements [tools.Checker].
 func (a runArgs) Check() error {
 	switch {
@@ -64,6 +67,8 @@ func (a runArgs) Check() error {
 		return errors.New("after continues a command: leave out command, cwd and timeout_s")
 	case a.After != "":
 		return nil
+	case a.Timeout < 0 || a.Timeout > maxSeconds:
+		return fmt.Errorf("timeout_s is %d, and must be from 0 to %d", a.Timeout, maxSeconds)
 	case strings.TrimSpace(a.Command) == "":
 		return errors.New("command is empty: give a command for the shell, or after to continue one")
 	case strings.ContainsRune(a.Command, 0):

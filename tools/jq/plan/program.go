@@ -122,13 +122,15 @@ func (p *program) compile(q *gojq.Query) (*gojq.Code, error) {
 	return nil, fmt.Errorf("jq: filter does not compile: %s%s", message, p.locate(err.Error()))
 }
 
-// lacking returns the functions of jq that gojq lacks. gojq does not keep the order of keys, so keys_unsorted is keys.
+// lacking returns the functions of jq that gojq lacks. A caller that knows the line of a record replaces
+// input_line_number. gojq does not keep the order of keys, so keys_unsorted is keys.
 var lacking = sync.OnceValue(func() []*gojq.FuncDef {
 	q, err := gojq.Parse(`
 		def keys_unsorted: keys;
 		def leaf_paths: paths(scalars);
 		def toarray: if type == "array" then . else [.] end;
 		def date: todate;
+		def input_line_number: error("no line is known here");
 		.`)
 	if err != nil {
 		panic(err)
