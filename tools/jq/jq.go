@@ -96,7 +96,13 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 	if err != nil && errors.As(err, new(badFilter)) {
 		return err
 	}
-	return g.finish(ctx, src, o, err)
+	if err := g.finish(ctx, src, o, err); err != nil {
+		return err
+	}
+	if o.Results == 0 || g.empty && o.Results == 1 {
+		r.explain(ctx, names, g, in)
+	}
+	return nil
 }
 
 // Workers are the worker functions of this package, for worker.Main.

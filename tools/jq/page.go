@@ -30,6 +30,8 @@ type page struct {
 
 	letters bool // that the filter does not know letters of a text was noted
 
+	empty bool // the only result so far is 0 or []
+
 	next   int64           // number of the next result
 	shown  int64           // results shown
 	held   tools.RowBuffer // the parts of the current row
@@ -51,6 +53,7 @@ func (g *page) Part(b []byte, last bool) error {
 	if g.ended {
 		return nil
 	}
+	g.empty = g.next == 0 && last && g.held.Size == 0 && (string(b) == "[]" || string(b) == "0")
 	if g.args.Save {
 		if _, err := g.out.Write(b); err != nil {
 			return err

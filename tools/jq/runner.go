@@ -180,13 +180,34 @@ func (e badFilter) Unwrap() error { return e.error }
 func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o engine.Outcome, err error) {
 	defer t.said.end(t.name, g.out)
 	defer t.noteLetters(ctx, g)
-	a := g.args
-	j := engine.Job{
-		Name: t.name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text,
-		Offset: offset, Limit: a.Limit,
+	output := engine.PageOutput(r.Memory)
+	if g.args.Save {
+		output = 0
 	}
+	return r.runJob(ctx, t, g.args.job(t.name, offset), sink{g, g.enough, output})
+}
+
+// job returns the job of a call on one source.
+func (a args) job(name string, offset int64) engine.Job {
+	return engine.Job{
+		Name: name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text, Offset: offset, Limit: a.Limit,
+	}
+}
+
+// sink receives the results of a run.
+type sink struct {
+	rows interface {
+		engine.Rows
+		engine.Parts
+	}
+	enough <-chan struct{} // closed when no more rows are wanted
+	output int64           // bytes that a worker may write; 0: any
+}
+
+// runJob runs a filter on a text, in this process if it is small and the filter is bounded, else in a worker.
+func (r runner) runJob(ctx context.Context, t text, j engine.Job, to sink) (o engine.Outcome, err error) {
 	p, err := j.Prepare()
-	if err == nil && t.filter != a.Filter { // an error shows the place in the filter of the call
+	if err == nil && t.filter != j.Filter { // an error shows the place in the filter of the call
 		j.Filter = t.filter
 		p, err = j.Prepare()
 	}
@@ -199,7 +220,7 @@ func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o e
 			return o, err
 		}
 		if small != nil {
-			return j.RunPlan(ctx, p, bytes.NewReader(small), g)
+			return j.RunPlan(ctx, p, bytes.NewReader(small), to.rows)
 		}
 	}
 	if r.InProcess {
@@ -207,13 +228,9 @@ func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o e
 		if err != nil {
 			return o, err
 		}
-		return j.RunPlan(ctx, p, from, g)
+		return j.RunPlan(ctx, p, from, to.rows)
 	}
-	output := engine.PageOutput(r.Memory)
-	if a.Save {
-		output = 0
-	}
-	return engine.RunWorker(ctx, j, t.input, r.Memory, output, g, g.enough)
+	return engine.RunWorker(ctx, j, t.input, r.Memory, to.output, to.rows, to.enough)
 }
 
 // wholeText returns the text, nil if it is longer than smallText: the objects of a table are longer than its file.

@@ -128,6 +128,9 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 		return err
 	}
 	g.noteNoResults(total)
+	if total == 0 {
+		r.explain(ctx, names, g, in)
+	}
 	return nil
 }
 
