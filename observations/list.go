@@ -93,7 +93,7 @@ func (s *Store) ModTime() (time.Time, error) {
 // Usage is what the store holds now.
 type Usage struct {
 	Observations int   // without tombstones
-	Bytes        int64 // data, indexes and sidecars, as counted against the quota
+	Bytes        int64 // data, indexes, sidecars and caches, as counted against the quota
 	Quota        int64
 	Ahead        int64 // bytes of the quota that each writer reserves beyond what it has written
 	Free         int64 // bytes on the disk
@@ -101,7 +101,7 @@ type Usage struct {
 
 // Usage measures the store.
 func (s *Store) Usage() (Usage, error) {
-	u := Usage{Quota: s.quota, Ahead: s.reserveAhead()}
+	u := Usage{Quota: s.quota, Ahead: s.reserveAhead(), Bytes: s.cachedNow()}
 	all, err := s.scan(true)
 	if err == nil {
 		u.Free, err = s.disk.FreeBytes()

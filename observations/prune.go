@@ -150,8 +150,14 @@ func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
 	}
 	before := l.Kept
 	begin := time.Now()
+	room := func() int64 {
+		return min(s.quota-l.Kept-l.reserved()-l.cached(), diskLeft+before-l.Kept)
+	}
+	if room() < want {
+		s.dropCaches(l, false)
+	}
 	s.expireWhile(l, all, func() bool {
-		left := min(s.quota-l.Kept-l.reserved(), diskLeft+before-l.Kept)
+		left := room()
 		return left < want && (left < need || time.Since(begin) < cleanupSlice)
 	})
 	s.trimTombstones(l, all)

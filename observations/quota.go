@@ -34,6 +34,8 @@ type ledger struct {
 	Held  map[string]int64 `json:"held,omitempty"` // by key: process and ID
 	Swept time.Time        `json:"swept"`          // last check for old observations
 
+	Caches map[string]int64 `json:"caches,omitempty"` // bytes of each cache, as last measured
+
 	// The next two are released once the ledger is written. If that fails, they make a later sweep check their
 	// observations again.
 	marks  []string // files in tmp/ to remove
@@ -278,7 +280,7 @@ func (s *Store) reserve(key string, have, need, want int64) (got int64, err erro
 
 // roomLeft returns how many bytes may be reserved, and the error to report if they don't suffice.
 func (s *Store) roomLeft(l *ledger, need int64) (int64, error, error) {
-	quota := s.quota - l.Kept - l.reserved()
+	quota := s.quota - l.Kept - l.reserved() - l.cached()
 	why := fmt.Errorf("%w: its quota of %s is used up (--quota)", ErrNoRoom, formatBytes(s.quota))
 	if s.minFree == 0 {
 		return quota, why, nil

@@ -156,6 +156,8 @@ func (s *Store) tidyIfDue() {
 		}
 		s.trimTombstones(l, all)
 		s.removeStrays(l, all)
+		s.dropCaches(l, true)
+		s.removeGoneCaches()
 		l.Swept = now.UTC().Round(0)
 		s.scheduleTidy(l)
 		return nil

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -100,7 +99,7 @@ func (i *initProcess) seenAs(m Mount) string {
 // scratchDirs returns the directories of bounded size.
 func (i *initProcess) scratchDirs() (dirs []string) {
 	for _, m := range i.Mounts {
-		if m.Write && strings.HasPrefix(m.Source, i.Scratch+"/") {
+		if m.Write && m.Bounded {
 			dirs = append(dirs, i.seenAs(m))
 		}
 	}

@@ -40,10 +40,9 @@ type Spec struct {
 	Mounts []Mount
 	Net    bool // the network of this machine; otherwise a loopback interface of its own
 
-	Scratch    string // the directory of this machine in which mounts of bounded size lie; "": none
-	ScratchMax int64  // bytes; 0: unlimited
-	ScratchNow int64  // its size when it was last measured: a command that finds it over its limit must not add to it
-	MinFree    int64  // bytes that must stay free on the file systems that the command may write to
+	ScratchMax int64 // bytes of all bounded mounts; 0: unlimited
+	ScratchNow int64 // their size when it was last measured: a command that finds it over its limit must not add to it
+	MinFree    int64 // bytes that must stay free on the file systems that the command may write to
 
 	Memory    int64 // bytes: for each process, and for the resident memory of the tree; 0: unlimited
 	Processes int   // processes and threads of the tree; 0: unlimited
@@ -54,9 +53,11 @@ type Mount struct {
 	Source string // absolute, without links; "": an empty directory or file that hides what is at Target
 	Target string // where the command sees it; the same as Source but for scratch directories
 	Write  bool
-	File   bool // Target is a file (of an empty Source)
-	Maybe  bool // skip it if Source is missing
-	Plain  bool // no part of Source may be a link: commands may write to the directories above it
+	// Bounded counts what is below it for Spec.ScratchMax; with Write.
+	Bounded bool
+	File    bool // Target is a file (of an empty Source)
+	Maybe   bool // skip it if Source is missing
+	Plain   bool // no part of Source may be a link: commands may write to the directories above it
 }
 
 // Status is how a command ended.

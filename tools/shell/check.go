@@ -21,7 +21,7 @@ func (s *Shell) Try() error {
 	}
 	defer null.Close() //nolint:errcheck // nothing was written to it
 	p, err := sandbox.Start(sandbox.Spec{
-		Args: []string{s.options.Shell, "-c", "exit 0"}, Dir: "/", Env: s.environment("/", nil), Mode: s.options.Mode,
+		Args: []string{s.options.Shell, "-c", "exit 0"}, Dir: "/", Env: s.environment(nil, nil), Mode: s.options.Mode,
 		Net: s.options.AllowNet, Memory: s.options.Memory, Processes: s.options.Processes,
 	}, null, null)
 	if err != nil {

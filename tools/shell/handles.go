@@ -104,6 +104,7 @@ func (s *Shell) finish(j *job) {
 	s.mu.Unlock()
 	j.discard()
 	s.releaseGuards(j.guarded)
+	s.measureCache(j.cache)
 	s.end(j.owner)
 }
 

@@ -38,6 +38,11 @@ func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 	}
 	refused := status.Unrouted == nil || *status.Unrouted > 0
 	for line := range bytes.Lines(j.seen.tail) {
+		if refusedWrite().Match(line) {
+			if hint := s.cacheHint(line); hint != "" {
+				return hint
+			}
+		}
 		switch {
 		case !o.AllowWrite && refusedWrite().Match(line) && s.belowRoot(j, line):
 			return "commands may not write below the roots: the operator can allow it with --allow-write; " +
@@ -87,6 +92,7 @@ func sizeText(n int64) string {
 
 // hiddenFrom reports whether a path exists on this machine, but not for commands.
 func (s *Shell) hiddenFrom(j *job, path string) bool {
-	seen := slices.Concat([]string{"/proc", "/dev", homeDir, obsDir}, systemDirs, s.options.AllowRead, j.roots)
+	granted := slices.Concat(s.options.AllowRead, s.options.AllowCache, j.roots)
+	seen := slices.Concat([]string{"/proc", "/dev", homeDir, obsDir}, systemDirs, granted)
 	return !slices.ContainsFunc(seen, func(dir string) bool { return within(dir, path) }) && exists(path)
 }

@@ -47,8 +47,9 @@ type job struct {
 	scratch *scratch
 	roots   []string
 	named   []rootDir // the same
-	limited []string  // roots that were searched in part for what to guard and hide
-	guarded []string  // roots below which it may write
+	cache   *observations.Cache
+	limited []string // roots that were searched in part for what to guard and hide
+	guarded []string // roots below which it may write
 
 	process *sandbox.Process
 	chunks  chan chunk

@@ -140,7 +140,11 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	if err != nil {
 		return nil, fmt.Errorf("no scratch directory: %w", err)
 	}
-	v := &view{options: &s.options, owner: in.Owner, roots: in.Sources.Roots, scratch: dir}
+	named := rootDirs(in.Sources)
+	v := &view{
+		options: &s.options, owner: in.Owner, roots: in.Sources.Roots, scratch: dir,
+		cache: s.cacheOf(in.Owner, named, cwd),
+	}
 	mounts, err := v.mounts(a.Command)
 	if err != nil {
 		return nil, err
@@ -148,7 +152,7 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	o := &s.options
 	j := newJob(s, in.Owner, lastKey{in.Owner, cwd, a.Command})
 	j.scratch, j.limited = dir, v.limited
-	j.named = rootDirs(in.Sources)
+	j.named, j.cache = named, v.cache
 	for _, r := range j.named {
 		j.roots = append(j.roots, r.dir)
 	}
@@ -157,9 +161,9 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	}
 	s.guard(j.guarded)
 	err = j.start(sandbox.Spec{
-		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v.home(), j.named), Mode: o.Mode,
+		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v, j.named), Mode: o.Mode,
 		Mounts: mounts, Net: o.AllowNet,
-		Scratch: dir.path, ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
+		ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
 		Memory: o.Memory, Processes: o.Processes,
 	}, timeout)
 	if err != nil {

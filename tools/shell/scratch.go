@@ -62,7 +62,7 @@ func (s *Shell) scratchOf(owner string) (*scratch, error) {
 }
 
 func (d *scratch) make() error {
-	return errors.Join(os.MkdirAll(d.tmp(), 0o700), os.MkdirAll(d.home(), 0o700))
+	return errors.Join(os.MkdirAll(d.tmp(), 0o700), os.MkdirAll(filepath.Join(d.home(), ".cache"), 0o700))
 }
 
 // Root returns the scratch directory of an owner for tools that read; it stays open until [Shell.Close].

@@ -34,6 +34,7 @@ type Options struct {
 
 	AllowWrite   bool     // below the roots
 	AllowRead    []string // further directories
+	AllowCache   []string // further directories, which commands may also write to
 	AllowNet     bool
 	AllowProgram []string // the only programs that a command may name; none: any. It is no boundary
 	KeepEnv      []string // variables of the server that commands get
@@ -104,15 +105,20 @@ type Shell struct {
 
 	mu       sync.Mutex
 	closed   bool
-	running  map[string]int      // commands of each owner
-	jobs     map[string]*job     // by handle: those that outlived their call
-	ended    map[string]endedRun // by handle: those that have ended since
-	last     map[lastKey]lastRun // of each command, for deltas
-	scratch  map[string]*scratch // by owner
-	guards   map[string]*guards  // by root, while commands may write below it
+	running  map[string]int                 // commands of each owner
+	jobs     map[string]*job                // by handle: those that outlived their call
+	ended    map[string]endedRun            // by handle: those that have ended since
+	last     map[lastKey]lastRun            // of each command, for deltas
+	scratch  map[string]*scratch            // by owner
+	guards   map[string]*guards             // by root, while commands may write below it
+	caches   map[string]*observations.Cache // by their name in the store
 	leftover sync.Once
-	noSpare  func()   // ends the process that is kept ready
-	noted    sync.Map // roots of which it was noted that they were searched in part
+
+	measuring  map[*observations.Cache]bool
+	background sync.WaitGroup // of measuring
+
+	noSpare func()   // ends the process that is kept ready
+	noted   sync.Map // roots of which it was noted that they were searched in part
 }
 
 // New returns a Shell. It starts nothing.
@@ -121,6 +127,7 @@ func New(o Options) *Shell {
 		options: o.withDefaults(), noSpare: func() {},
 		running: map[string]int{}, jobs: map[string]*job{}, last: map[lastKey]lastRun{}, scratch: map[string]*scratch{},
 		guards: map[string]*guards{}, ended: map[string]endedRun{},
+		caches: map[string]*observations.Cache{}, measuring: map[*observations.Cache]bool{},
 	}
 }
 
@@ -147,6 +154,7 @@ func (s *Shell) Close() {
 	for _, d := range dirs {
 		d.remove()
 	}
+	s.closeCaches()
 	s.noSpare()
 }
 
@@ -177,10 +185,14 @@ func (s *Shell) end(owner string) {
 
 // environment returns the variables of a command. Nothing of the server's environment is passed on but what is harmless
 // or was named by the operator.
-func (s *Shell) environment(home string, roots []rootDir) []string {
+func (s *Shell) environment(v *view, roots []rootDir) []string {
+	home, cache := "/", "/.cache"
+	if v != nil {
+		home, cache = v.home(), v.cachePath()
+	}
 	env := append(rootVariables(roots),
 		"HOME="+home, "TMPDIR=/tmp", "OBS="+obsDir, "SHELL="+s.options.Shell, "TERM=dumb", "NO_COLOR=1", "PAGER=cat",
-		"GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "XDG_CACHE_HOME="+filepath.Join(home, ".cache"),
+		"GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "XDG_CACHE_HOME="+cache,
 	)
 	given := map[string]bool{}
 	for _, v := range env {

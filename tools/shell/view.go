@@ -28,7 +28,8 @@ type view struct {
 	owner   string
 	roots   []*tree.Root
 	scratch *scratch
-	limited []string // roots that were searched in part
+	cache   *observations.Cache // nil: programs keep their caches in the scratch directory
+	limited []string            // roots that were searched in part
 }
 
 // home returns the command's home directory.
@@ -39,12 +40,28 @@ func (v *view) home() string {
 	return homeDir
 }
 
+// cachePath returns the directory for caches, as the command sees it.
+func (v *view) cachePath() string {
+	if v.options.Mode == sandbox.Off && v.cache != nil {
+		return v.cache.Dir
+	}
+	return filepath.Join(v.home(), ".cache")
+}
+
 // mounts returns the mounts of a command, in the order in which they cover each other.
 func (v *view) mounts(command string) ([]sandbox.Mount, error) {
 	list := []sandbox.Mount{
-		{Source: v.scratch.tmp(), Target: "/tmp", Write: true},
-		{Source: v.scratch.home(), Target: homeDir, Write: true},
+		{Source: v.scratch.tmp(), Target: "/tmp", Write: true, Bounded: true},
+		{Source: v.scratch.home(), Target: homeDir, Write: true, Bounded: true},
 	}
+	if v.cache != nil {
+		list = append(list, sandbox.Mount{Source: v.cache.Dir, Target: cacheDir, Write: true, Bounded: true})
+	}
+	caches, err := v.allowedCaches()
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, caches...)
 	for _, dir := range v.options.AllowRead {
 		real, err := filepath.EvalSymlinks(dir)
 		if err != nil {

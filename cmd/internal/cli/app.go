@@ -210,7 +210,8 @@ func (s *Settings) Documents() documents.Options {
 
 // shell returns what runs commands. Their scratch directories lie in the store, which no command sees otherwise.
 func (s *Settings) NewShell(o Options, store *observations.Store) *shell.Shell {
-	o.Shell.Store, o.Shell.Hidden, o.Shell.AllowRead = store, s.hidden(store), s.AllowRead
+	o.Shell.Store, o.Shell.Hidden = store, s.hidden(store)
+	o.Shell.AllowRead, o.Shell.AllowCache = s.AllowRead, s.AllowCache
 	o.Shell.Output, o.Shell.MinFree = max(o.Store.MaxObservation, 0), max(o.Store.MinFree, 0)
 	if store != nil && store.Unwritable() == nil {
 		o.Shell.Dir = filepath.Join(store.Dir(), "scratch")

@@ -33,6 +33,9 @@ func (s *Settings) AfterApply() error {
 			*path = ExpandPath(*path)
 		}
 	}
+	for i, dir := range s.AllowCache {
+		s.AllowCache[i] = ExpandPath(dir)
+	}
 	for i, dir := range s.AllowRead {
 		s.AllowRead[i] = ExpandPath(dir)
 	}

@@ -16,7 +16,8 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 	direct := map[string]string{
 		"Config": "configPath", "Root": "RootDirs", "Model": "Counter", "Mask": "Masker", "RedactStore": "Open",
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
-		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
+		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "AllowCache": "NewShell",
+		"ToolLimit": "toolLimits", "Uncut": "toolLimits",
 		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open", "AskBy": "Open",
 		"Extraction":         "AskEndpoint",
 		"EndpointEmbeddings": "Open",

@@ -82,6 +82,7 @@ type Settings struct {
 	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
 	AllowWrite   bool     `group:"commands" to:"Shell.AllowWrite" help:"Let commands write below the roots."`
 	AllowRead    []string `group:"commands" placeholder:"DIR" sep:"none" help:"Further directory that commands may read; repeatable."`
+	AllowCache   []string `group:"commands" placeholder:"DIR" sep:"none" help:"Cache outside the roots, such as ~/go/pkg/mod, that commands may read and write; repeatable."`
 	AllowNet     bool     `group:"commands" to:"Shell.AllowNet" help:"Let commands use the network."`
 	AllowProgram []string `group:"commands" to:"Shell.AllowProgram" placeholder:"NAME" sep:"," help:"Program that commands may name; repeatable. A help against mistakes, no boundary. Default: all."`
 	KeepEnv      []string `group:"commands" to:"Shell.KeepEnv" placeholder:"NAME" sep:"," help:"Environment variable that commands get; repeatable. Default: PATH, the language and the time zone."`

@@ -1,0 +1,78 @@
+package shell_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+)
+
+// TestCachesLast checks that what programs keep in ~/.cache is there for a later server, for the same root and client
+// alone, and counts in the store.
+func TestCachesLast(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	again := func() {
+		b.shell.Close()
+		b.shell = shell.New(shell.Options{Store: b.store, Dir: t.TempDir(), Hidden: []string{b.store.Dir()}})
+		t.Cleanup(b.shell.Close)
+		b.tool = b.shell.Run()
+	}
+	text, _ := b.run(`head -c 5000 /dev/zero > "$XDG_CACHE_HOME/x"; echo built > ~/.cache/y; echo $XDG_CACHE_HOME`)
+	if strings.TrimSpace(text) != "/home/run/.cache" {
+		t.Error(text)
+	}
+	again()
+	if u, err := b.store.Usage(); err != nil || u.Bytes < 5000 {
+		t.Errorf("%d bytes are counted, %v", u.Bytes, err)
+	}
+	if text, _ := b.run("cat ~/.cache/y"); strings.TrimSpace(text) != "built" {
+		t.Errorf("a later server: %s", text)
+	}
+	if text, _ := b.run("ls " + b.store.Dir()); !strings.Contains(text, "No such file") {
+		t.Errorf("the store is seen: %s", text)
+	}
+	root := b.root
+	b.root = t.TempDir()
+	if text, _ := b.run("ls ~/.cache"); strings.Contains(text, "y") {
+		t.Errorf("another root: %s", text)
+	}
+	b.root, b.owner = root, "other"
+	if text, _ := b.run("ls ~/.cache"); strings.Contains(text, "y") {
+		t.Errorf("another client: %s", text)
+	}
+	b.owner = observations.Local
+}
+
+// TestAllowCache checks that a granted cache can be written to where it is and where programs look for it, and that the
+// answer for one that is read-only names the grant.
+func TestAllowCache(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	cache := filepath.Join(home, "go", "pkg", "mod")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, shell.Options{AllowRead: []string{cache}})
+	text, _ := b.run("touch " + cache + "/x")
+	hint := cache + " is read-only for commands: the operator can let them write there with --allow-cache " + cache
+	if !strings.Contains(text, hint) {
+		t.Errorf("read-only: %s", text)
+	}
+	b = newBench(t, shell.Options{AllowCache: []string{cache}})
+	text, _ = b.run("touch " + cache + "/x && ls ~/go/pkg/mod && touch ~/go/pkg/mod/y")
+	if strings.TrimSpace(text) != "x" {
+		t.Errorf("granted: %q", text)
+	}
+	for _, name := range []string{"x", "y"} {
+		if _, err := os.Stat(filepath.Join(cache, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	b = newBench(t, shell.Options{AllowCache: []string{filepath.Join(home, "none")}})
+	if text, answer := b.run("true"); !answer.Failed || !strings.Contains(text, "--allow-cache") {
+		t.Errorf("one that is not there: %s", text)
+	}
+}
