@@ -1,6 +1,10 @@
 package policy
 
-import "math"
+import (
+	"math"
+
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
+)
 
 // Verdict is how one output is shown.
 type Verdict string
@@ -18,8 +22,8 @@ const (
 	Notice      = 24
 )
 
-// ImageTokens is counted for an image: what clients' models take at most for one that they have scaled down.
-const ImageTokens = 1600
+// ImageTokens is counted for an image.
+const ImageTokens = tokens.Image
 
 // Decision is the policy's answer for one output.
 type Decision struct {

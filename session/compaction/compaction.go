@@ -251,8 +251,9 @@ func (c *compactor) order() []int {
 		if c.done[i] || !c.mayGo(b) {
 			continue
 		}
+		_, again := repeated[i]
 		switch {
-		case repeated[i]:
+		case again:
 			class[i] = 0
 		case transcript.IsReceipt(b.Text()):
 			class[i] = 1

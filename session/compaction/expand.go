@@ -20,7 +20,7 @@ type Expanded struct {
 
 // LeftPointer is a pointer that stays, because the map has nothing for it.
 type LeftPointer struct {
-	Line int // from 0
+	Line int // from 1
 	Text string
 }
 
@@ -94,14 +94,14 @@ func (e *expander) block(b *transcript.Block, swaps []Swap) error {
 	for _, s := range swaps {
 		switch {
 		case strings.Contains(first.Text, s.Observation):
-			return fmt.Errorf("%w: line %d has another text than the pointer to %s", ErrChanged, first.Line+1,
-				s.Observation)
+			return fmt.Errorf("%w: line %d has another text than the pointer to %s", ErrChanged,
+				e.t.Number(first.Line, first.Start), s.Observation)
 		case len(s.Literals) > 1 && hash(b.Text()) == s.SHA256: // copies of it may still be replaced
 			return e.swap(b, s)
 		}
 	}
-	if isPointer(first.Text) && !slices.Contains(e.m.Foreign, hash(first.Text)) {
-		e.Left = append(e.Left, LeftPointer{first.Line, first.Text})
+	if IsPointer(first.Text) && !slices.Contains(e.m.Foreign, hash(first.Text)) {
+		e.Left = append(e.Left, LeftPointer{e.t.Number(first.Line, first.Start), first.Text})
 	}
 	return nil
 }
@@ -119,8 +119,8 @@ func (e *expander) swap(b *transcript.Block, s Swap) error {
 			continue
 		}
 		if now != at.By {
-			return fmt.Errorf("%w: line %d has another text than the one that stands for %s", ErrChanged, at.Line+1,
-				s.Observation)
+			return fmt.Errorf("%w: line %d has another text than the one that stands for %s", ErrChanged,
+				e.t.Number(at.Line, l.Start), s.Observation)
 		}
 		if text == nil {
 			var wanted bool

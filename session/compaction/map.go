@@ -51,7 +51,7 @@ func (s SwappedAt) place() place { return place{s.Line, s.Number} }
 // Check returns an error if a map that was read is not one that Compact makes.
 func (m *Map) Check() error {
 	for n, s := range m.Swaps {
-		if len(s.Literals) == 0 || s.Pointer.ID != s.Observation || !isPointer(s.Pointer.Text()) {
+		if len(s.Literals) == 0 || s.Pointer.ID != s.Observation || !IsPointer(s.Pointer.Text()) {
 			return fmt.Errorf("swap %d has no place, or no pointer to %q", n, s.Observation)
 		}
 		seen := map[place]bool{}

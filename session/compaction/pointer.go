@@ -40,8 +40,8 @@ func (p Pointer) Text() string {
 // rehydrate begins the instructions of every pointer; the ID follows.
 const rehydrate = "read it with slice, grep or jq at source "
 
-// isPointer reports whether a text is a pointer and nothing else.
-func isPointer(text string) bool {
+// IsPointer reports whether a text is a pointer and nothing else.
+func IsPointer(text string) bool {
 	return len(text) < 2000 && strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") &&
 		strings.Contains(text, "; "+rehydrate+"obs:") && !strings.Contains(text, "\n")
 }

@@ -64,7 +64,7 @@ func (c *compactor) replaySwap(n int, results []int, r *Report) bool {
 func (c *compactor) noteForeign(r *Report) {
 	for i := range c.t.Blocks {
 		b := &c.t.Blocks[i]
-		if !b.Result() || len(b.Texts) == 0 || c.done[i] || !isPointer(b.Texts[0].Text) {
+		if !b.Result() || len(b.Texts) == 0 || c.done[i] || !IsPointer(b.Texts[0].Text) {
 			continue
 		}
 		r.Foreign++

@@ -3,6 +3,7 @@ package transcript_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
@@ -41,7 +42,7 @@ func TestPreserved(t *testing.T) {
 		}
 	}
 	twice, err := transcript.Read(lines(user, withID("a", "l2", "one"), withID("b", "l3", "two"), boundary(segment),
-		boundary(`{}`), withID("e", "l5", "five")))
+		strings.Replace(boundary(`{}`), `"end"`, `"end2"`, 1), withID("e", "l5", "five")))
 	if err != nil || sentOf(twice) != "e=five" {
 		t.Errorf("a second compaction: %v, %q", err, sentOf(twice))
 	}

@@ -49,9 +49,14 @@ func itemsOf(n *node) []*node {
 func (t *Transcript) document(n *node) {
 	for _, name := range []string{"system", "instructions"} {
 		if v := n.get(name); v != nil {
-			all, other := texts(0, v)
-			t.add(Block{Role: System, Texts: all, Other: other, Sent: true})
+			b := Block{At: v.Start, Role: System, Sent: true}
+			b.read(v)
+			t.add(b)
 		}
+	}
+	t.Model = n.str("model")
+	if v := n.get("tools"); v != nil { // their definitions are a part of the prompt
+		t.add(Block{At: v.Start, Role: System, Rest: Rest{More: []string{t.raw(0, v)}}, Other: true, Sent: true})
 	}
 	for _, m := range itemsOf(n) {
 		switch t.Format {
@@ -67,21 +72,23 @@ func (t *Transcript) document(n *node) {
 
 // chatMessage reads a message of chat completions.
 func (t *Transcript) chatMessage(m *node) {
-	b := Block{Role: Role(m.str("role")), Sent: true}
-	b.Texts, b.Other = texts(0, m.get("content"))
+	b := Block{At: m.Start, Role: Role(m.str("role")), Sent: true, message: m.Start}
+	if c := m.get("content"); c == nil || c.kind != '0' { // null beside calls
+		b.read(c)
+	}
 	if b.Role == Tool {
 		b.ID = m.str("tool_call_id")
 	}
 	if b.Role == "developer" {
 		b.Role = System
 	}
-	if c := m.get("content"); c != nil && c.kind == '0' { // null beside calls
-		b.Texts, b.Other = nil, false
+	if v := m.get("refusal"); v != nil && v.kind == '"' {
+		b.Rest.add("", v)
 	}
 	t.add(b)
 	for _, call := range m.elements("tool_calls") {
 		t.add(Block{
-			Role: Assistant, Call: true, ID: call.str("id"), Name: call.str("function", "name"),
+			At: call.Start, Role: Assistant, Call: true, ID: call.str("id"), Name: call.str("function", "name"),
 			Args: call.str("function", "arguments"), Sent: true,
 		})
 	}
@@ -89,14 +96,17 @@ func (t *Transcript) chatMessage(m *node) {
 
 // item reads an item of the responses API, which rollouts of Codex have too.
 func (t *Transcript) item(line int, n *node) {
-	b := Block{Line: line, Sent: true}
+	if n == nil {
+		return
+	}
+	b := Block{Line: line, At: n.Start, Sent: true, message: n.Start}
 	switch kind := n.str("type"); kind {
 	case "message", "":
 		b.Role = Role(n.str("role"))
 		if b.Role == "developer" {
 			b.Role = System
 		}
-		b.Texts, b.Other = texts(line, n.get("content"))
+		b.read(n.get("content"))
 	case "function_call", "custom_tool_call", "local_shell_call":
 		b.Role, b.Call, b.ID, b.Name = Assistant, true, n.str("call_id"), n.str("name")
 		if b.Args = n.str("arguments"); b.Args == "" {
@@ -112,10 +122,11 @@ func (t *Transcript) item(line int, n *node) {
 			b.Error = output.get("success") != nil && !output.isTrue("success")
 			output = output.get("content")
 		}
-		b.Texts, b.Other = texts(line, output)
+		b.read(output)
 		b.Error = b.Error || n.str("status") == "failed" || exitedBadly(b)
 	default: // reasoning and its encrypted content, calls of the API's own tools: never touched
-		b.Role, b.Other = Assistant, true
+		b.Role = Assistant
+		b.other(n)
 	}
 	t.add(b)
 }

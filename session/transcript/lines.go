@@ -1,5 +1,7 @@
 package transcript
 
+import "strings"
+
 // lineFormat returns the format of JSON lines by one line; "" if it does not tell.
 func lineFormat(n *node) Format {
 	switch kind := n.str("type"); {
@@ -32,10 +34,16 @@ func (t *Transcript) claude(line int, n *node) bool {
 			t.ids = append(t.ids, literal(line, v))
 		}
 	}
+	sent := !n.isTrue("isSidechain")
 	if id := n.str("uuid"); id != "" {
+		if _, again := t.lineOf[id]; again { // the client keeps one message for each id
+			t.Again++
+			t.preservedIDs(line, n.get("compactMetadata"))
+			t.message(line, n, n.get("message"), false)
+			return true
+		}
 		t.lineOf[id] = line
 	}
-	sent := !n.isTrue("isSidechain")
 	switch n.str("type") {
 	case "user", "assistant":
 		t.message(line, n, n.get("message"), sent)
@@ -43,19 +51,19 @@ func (t *Transcript) claude(line int, n *node) bool {
 		switch n.str("subtype") {
 		case "compact_boundary":
 			if sent {
-				t.boundary, t.Usage = len(t.Blocks), 0
+				t.boundary, t.Report = len(t.Blocks), Report{Model: t.Model}
 				t.preserve(n.get("compactMetadata"))
 			}
 			t.preservedIDs(line, n.get("compactMetadata"))
 		case "microcompact_boundary":
 			for _, id := range n.elements("microcompactMetadata", "compactedToolIds") {
-				t.cleared[id.text] = ""
+				t.cleared[id.text] = clearing{at: len(t.Blocks)}
 			}
 		}
 	case "content-replacement":
 		for _, r := range n.elements("replacements") {
 			if id := r.str("toolUseId"); id != "" {
-				t.cleared[id] = r.str("replacement")
+				t.cleared[id] = clearing{by: r.str("replacement"), at: len(t.Blocks)}
 			}
 		}
 	case "file-history-snapshot":
@@ -96,38 +104,71 @@ func (t *Transcript) preservedIDs(line int, meta *node) {
 
 // message reads a message of the Anthropic API. outer is the line or value around it, which may repeat results.
 func (t *Transcript) message(line int, outer, m *node, sent bool) {
-	if n := usageOf(m.get("usage")); n > 0 && sent && m.str("model") != "<synthetic>" {
-		t.Usage = n
+	if m == nil {
+		return
 	}
-	role := Role(m.str("role"))
+	if sent && m.str("model") != "<synthetic>" {
+		t.report(m)
+	}
+	b := Block{Line: line, At: m.Start, Role: Role(m.str("role")), Sent: sent, message: m.Start}
 	content := m.get("content")
 	if content == nil || content.kind != '[' {
-		all, other := texts(line, content)
-		t.add(Block{Line: line, Role: role, Texts: all, Other: other, Sent: sent})
+		b.read(content)
+		t.add(b)
 		return
 	}
 	for _, block := range content.items {
-		b := Block{Line: line, Role: role, Sent: sent}
-		switch block.str("type") {
-		case "tool_use":
-			b.Call, b.ID, b.Name, b.Args = true, block.str("id"), block.str("name"), t.raw(line, block.get("input"))
-		case "tool_result":
-			b.Role, b.ID, b.Error = Tool, block.str("tool_use_id"), block.isTrue("is_error")
-			b.Texts, b.Other = texts(line, block.get("content"))
+		b := b // each block of a message has its role
+		b.At = block.Start
+		t.part(&b, block)
+		if kind := block.str("type"); kind == "tool_result" {
 			for _, copied := range outer.get("toolUseResult").stringsIn() {
 				if len(copied.text) >= longCopy {
 					b.Copies = append(b.Copies, literal(line, copied))
 				}
 			}
-		case "text":
-			if text := block.get("text"); text != nil && text.kind == '"' {
-				b.Texts = []Literal{literal(line, text)}
-			}
-		default: // thinking and its signature, images: never touched
-			b.Other = true
 		}
 		t.add(b)
 	}
+}
+
+// part reads a content block. Calls and results of tools that run at the API are counted like others, and never
+// replaced: the API checks them.
+func (t *Transcript) part(b *Block, n *node) {
+	switch kind := n.str("type"); {
+	case kind == "tool_use", strings.HasSuffix(kind, "_tool_use"):
+		b.Call, b.ID, b.Name, b.Args = true, n.str("id"), n.str("name"), t.raw(b.Line, n.get("input"))
+		if server := n.str("server_name"); server != "" {
+			b.Name = "mcp__" + server + "__" + b.Name // as clients name the tools of their own servers
+		}
+	case kind == "tool_result":
+		b.Role, b.ID, b.Error = Tool, n.str("tool_use_id"), n.isTrue("is_error")
+		b.read(n.get("content"))
+	case strings.HasSuffix(kind, "_tool_result"):
+		b.Role, b.ID, b.Error = Tool, n.str("tool_use_id"), n.isTrue("is_error")
+		b.other(n)
+	case kind == "text" && n.str("text") != "":
+		b.Texts = []Literal{literal(b.Line, n.get("text"))}
+	case kind != "text": // thinking and its signature, documents, images: never touched
+		b.other(n)
+	}
+}
+
+// report remembers what an answer says of its request. A client writes an answer in several lines: the prompt is what
+// stood before the first of them.
+func (t *Transcript) report(m *node) {
+	if model := m.str("model"); model != "" {
+		t.Model = model
+	}
+	usage, id := m.get("usage"), m.str("id")
+	n := usageOf(usage)
+	if n <= 0 {
+		return
+	}
+	if id == "" || id != t.Report.message {
+		t.Reported, t.Output = len(t.Blocks), 0
+	}
+	t.Usage, t.Output, t.Report.message = n, max(t.Output, number(usage.get("output_tokens"))), id
 }
 
 // usageOf returns the size of the prompt by the usage of a message.
@@ -166,7 +207,7 @@ func (t *Transcript) codex(line int, n *node) bool {
 	case "response_item":
 		t.item(line, payload)
 	case "compacted":
-		t.boundary, t.Usage = len(t.Blocks), 0
+		t.boundary, t.Report = len(t.Blocks), Report{Model: t.Model}
 		if history := payload.elements("replacement_history"); history != nil { // the message is in it
 			for _, item := range history {
 				t.item(line, item)
@@ -176,13 +217,26 @@ func (t *Transcript) codex(line int, n *node) bool {
 		}
 	case "event_msg":
 		if payload.str("type") == "token_count" {
-			if u := number(payload.get("info", "last_token_usage", "input_tokens")); u > 0 {
-				t.Usage = u
-			}
+			t.reportCodex(payload.get("info", "last_token_usage"))
 		}
 	case "turn_context":
+		if model := payload.str("model"); model != "" {
+			t.Model = model
+		}
 	default:
 		return false
 	}
 	return true
+}
+
+// reportCodex remembers the usage of a request, which Codex records behind the items of its answer.
+func (t *Transcript) reportCodex(usage *node) {
+	n := number(usage.get("input_tokens"))
+	if n <= 0 {
+		return
+	}
+	t.Usage, t.Output, t.Reported = n, number(usage.get("output_tokens")), len(t.Blocks)
+	for t.Reported > t.boundary && t.Blocks[t.Reported-1].Role == Assistant {
+		t.Reported--
+	}
 }

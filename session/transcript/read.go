@@ -11,7 +11,7 @@ func Read(text []byte) (*Transcript, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("the transcript is empty")
 	}
-	t := &Transcript{cleared: map[string]string{}, drop: map[int]bool{}, lineOf: map[string]int{}}
+	t := &Transcript{cleared: map[string]clearing{}, drop: map[int]bool{}, lineOf: map[string]int{}}
 	if whole, err := parse(text); err == nil && documentFormat(whole) != "" {
 		t.Format, t.Lines = documentFormat(whole), [][]byte{text}
 		t.document(whole)
@@ -59,14 +59,19 @@ func (t *Transcript) readLines(text []byte) error {
 	return nil
 }
 
+// place is where a message begins.
+type place struct{ line, at int }
+
 // finish names the tools of results, counts turns and marks what the client would send.
 func (t *Transcript) finish() {
 	calls := map[string]*Block{}
 	turn := 0
+	last := place{-1, 0}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
-		if b.Role == User {
+		if at := (place{b.Line, b.message}); b.Role == User && b.Sent && at != last {
 			turn++
+			last = at
 		}
 		b.Turn = turn
 		switch {

@@ -6,7 +6,10 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // Format is the form of a transcript.
@@ -43,6 +46,7 @@ type Literal struct {
 // Block is a part of the conversation.
 type Block struct {
 	Line int // from 0
+	At   int // byte of the line where it begins
 	Role Role
 	Call bool   // a tool is called
 	ID   string // of the call, in the call and in its result
@@ -51,10 +55,13 @@ type Block struct {
 
 	Texts  []Literal // what the model reads
 	Copies []Literal // further strings of the line that repeat it; the model does not read them
+	Rest             // what else is in it
 	Other  bool      // there is something else, such as an image
 	Error  bool      // the tool failed
 	Sent   bool      // the client would send it with its next request
 	Turn   int       // how many messages of the user stood before it
+
+	message int // where its message begins in the line
 }
 
 // Text returns the texts of a block, joined by line ends.
@@ -80,59 +87,100 @@ type Transcript struct {
 	Blocks  []Block
 	Unknown int  // lines that are no JSON, or of no known type
 	Torn    bool // the last line is not complete
-	Usage   int  // the last reported size of the prompt, in tokens; 0: unknown
+	Again   int  // lines with the id of an earlier one, which count once
+	Report       // the last one that the client recorded
 
-	cleared    map[string]string // results that the client has replaced since, by call id: by what
-	boundary   int               // index of the first block after the last compaction
-	ids        []Literal         // ids of lines and of the session, for a fork
-	drop       map[int]bool      // lines that a fork leaves out
-	lineOf     map[string]int    // the line with an id
-	preserved  map[int]bool      // lines before the boundary that the client still sends
-	forkedFrom *node             // in Codex's first line: the session it was forked from
-	found      struct {          // the strings of the line that Find was asked for last
+	cleared    map[string]clearing // results that the client has replaced since, by call id
+	boundary   int                 // index of the first block after the last compaction
+	ids        []Literal           // ids of lines and of the session, for a fork
+	drop       map[int]bool        // lines that a fork leaves out
+	lineOf     map[string]int      // the first line with an id
+	preserved  map[int]bool        // lines before the boundary that the client still sends
+	forkedFrom *node               // in Codex's first line: the session it was forked from
+	found      struct {            // the strings of the line that Find was asked for last
 		line    int
 		strings []*node
 	}
 }
 
-// Cleared returns what the client has replaced a result by since, as its own records say.
-func (t *Transcript) Cleared(id string) (by string, ok bool) {
-	by, ok = t.cleared[id]
-	return by, ok
+// Report is the size of a request as the client recorded it, in tokens.
+type Report struct {
+	Usage    int    // of the prompt; 0: unknown
+	Output   int    // of the answer; 0: unknown
+	Reported int    // how many blocks stood before the answer
+	Model    string // that answered last; "" if unknown
+
+	message string // the id of the answer
 }
 
-// Tokens returns the tokens of a block as the client sends it, by a count of texts; 0 if it does not.
+// clearing is what the client sends instead of a result, and how many blocks stood before its record of that.
+type clearing struct {
+	by string
+	at int
+}
+
+// Cleared returns what the client has replaced a result by since, as its own records say.
+func (t *Transcript) Cleared(id string) (by string, ok bool) {
+	c, ok := t.cleared[id]
+	return c.by, ok
+}
+
+// Tokens returns the tokens of a block as the client sends it, by a count of texts; 0 if it does not. Images count
+// as [tokens.Image] each, encrypted data as nothing.
 func (t *Transcript) Tokens(b *Block, count func(string) int) (n int) {
 	if !b.Sent {
 		return 0
 	}
-	text := b.Text()
 	if by, ok := t.Cleared(b.ID); ok && b.Result() {
-		text = by
+		return tokensOf(by, count)
 	}
-	if text != "" {
-		n = count(text)
+	return b.tokens(count)
+}
+
+// TokensReported returns the tokens of a block as the client sent it with the request that it reported last. A result
+// that the client has cleared since counts whole.
+func (t *Transcript) TokensReported(b *Block, count func(string) int) int {
+	if c, ok := t.cleared[b.ID]; ok && b.Sent && b.Result() && c.at > t.Reported {
+		return b.tokens(count)
 	}
+	return t.Tokens(b, count)
+}
+
+func (b *Block) tokens(count func(string) int) int {
+	n := tokensOf(b.Text(), count) + tokensOf(strings.Join(b.More, "\n"), count) + b.Images*tokens.Image
 	if b.Call {
 		n += count(b.Name + b.Args)
 	}
 	return n
 }
 
-// Repeated returns the indexes of results that a later one makes superfluous: of the same call, or with the same text.
-// A later result counts only if the model has it: it is sent, did not fail and was not cleared.
-func (t *Transcript) Repeated() map[int]bool {
-	byCall, byText, repeated := map[string]int{}, map[string]int{}, map[int]bool{}
+func tokensOf(text string, count func(string) int) int {
+	if text == "" {
+		return 0
+	}
+	return count(text)
+}
+
+// Number returns the line of a byte of a line, from 1: a document of an API is one line here, whatever its line ends.
+func (t *Transcript) Number(line, at int) int {
+	return 1 + line + bytes.Count(t.Lines[line][:at], []byte("\n"))
+}
+
+// Repeated returns the indexes of results that a later one makes superfluous, each with that of the later one: of the
+// same call, or with the same text. A later result counts only if the model has it: it is sent, did not fail and was
+// not cleared.
+func (t *Transcript) Repeated() map[int]int {
+	byCall, byText, repeated := map[string]int{}, map[string]int{}, map[int]int{}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		if _, cleared := t.Cleared(b.ID); !b.Result() || !b.Sent || b.Error || cleared {
 			continue
 		}
 		if before, ok := byCall[b.Name+" "+b.Args]; ok && b.Name != "" {
-			repeated[before] = true
+			repeated[before] = i
 		}
 		if before, ok := byText[b.Text()]; ok && b.Text() != "" {
-			repeated[before] = true
+			repeated[before] = i
 		}
 		byCall[b.Name+" "+b.Args], byText[b.Text()] = i, i
 	}
@@ -148,28 +196,29 @@ func IsReceipt(text string) bool {
 // literal returns a string of a line.
 func literal(line int, n *node) Literal { return Literal{line, n.literal, n.Span, n.text} }
 
-// texts returns the strings of a content: a string, or blocks with a text. other reports anything else.
-func texts(line int, content *node) (all []Literal, other bool) {
+// read fills a block from a content: a string, or blocks with a text. Anything else is its rest.
+func (b *Block) read(content *node) {
 	switch {
 	case content == nil:
-		return nil, false
+		return
 	case content.kind == '"':
-		return []Literal{literal(line, content)}, false
+		b.Texts = []Literal{literal(b.Line, content)}
+		return
 	case content.kind != '[':
-		return nil, true
+		b.other(content)
+		return
 	}
 	for _, block := range content.items {
 		text := block
-		if block.kind == '{' {
-			text = block.get("text")
+		if kind := block.str("type"); kind == "" || textKinds[kind] {
+			text = cmp.Or(block.get("text"), block)
 		}
-		if text == nil || text.kind != '"' {
-			other = true
+		if text.kind != '"' {
+			b.other(block)
 			continue
 		}
-		all = append(all, literal(line, text))
+		b.Texts = append(b.Texts, literal(b.Line, text))
 	}
-	return all, other
 }
 
 // raw returns the bytes of a value in its line, as text; "" for nil.

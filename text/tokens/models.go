@@ -17,6 +17,10 @@ type Model struct {
 	Factor, Error float64
 }
 
+// Image is counted for an image, whatever the model: what clients' models take at most for one that they have scaled
+// down.
+const Image = 1600
+
 // Estimated reports whether counts are multiples of another vocabulary's counts, and so never exact.
 func (m Model) Estimated() bool { return m.Factor != 0 }
 

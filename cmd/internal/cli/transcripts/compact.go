@@ -202,7 +202,7 @@ func (c *Compact) expand(
 	if len(e.Left) > 0 {
 		left = fmt.Errorf("%s: %s of outputs that this store has no map for, the first in line %d: %s;"+
 			" name the store of their compaction with --store, unless it was told to --forget them", c.File,
-			content.Plural(int64(len(e.Left)), "pointer", "pointers"), e.Left[0].Line+1,
+			content.Plural(int64(len(e.Left)), "pointer", "pointers"), e.Left[0].Line,
 			content.Clip(e.Left[0].Text, 200))
 	}
 	if left != nil && e.Restored == 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // ContextCmd is the command context.
@@ -33,8 +34,9 @@ func (c *ContextCmd) Help() string {
 and by MCP server, the largest results, and what compact could replace. It
 changes nothing.
 
-"not counted" is what the client reported last without what was counted: its
-system prompt, the definitions of tools, and thinking.
+"not counted" is what the client reported last without what was counted of that
+request: its system prompt, the definitions of tools, and encrypted text. What
+was added to the transcript since is named beside it.
 
 Examples:
 
@@ -58,14 +60,17 @@ type contextReport struct {
 	Unknown    int          `json:"unknown_lines"`
 	Sent       int          `json:"sent"`                  // that the client sends, as counted
 	Reported   int          `json:"reported,omitempty"`    // the last prompt, as the client reported it
-	NotCounted int          `json:"not_counted,omitempty"` // reported − sent
+	Since      int          `json:"since,omitempty"`       // of sent, what was added after that prompt
+	NotCounted int          `json:"not_counted,omitempty"` // reported − what of the blocks was in that prompt
 	Roles      []share      `json:"roles"`
 	Tools      []share      `json:"tools"`
 	Servers    []share      `json:"servers"`  // MCP servers
 	Repeated   share        `json:"repeated"` // results that a later result supersedes or repeats
+	Repeats    []resultSize `json:"repeats"`  // these, the largest first
 	Receipts   share        `json:"receipts"` // results that are receipts of this server
 	Worst      []resultSize `json:"worst"`
 	Replace    int          `json:"compact_could_replace"` // all but errors, the last three and small results
+	Notes      []string     `json:"notes,omitempty"`       // what is counted by an estimate, or not at all
 }
 
 type resultSize struct {
@@ -74,6 +79,9 @@ type resultSize struct {
 	Tool   string `json:"tool"`
 	Args   string `json:"args,omitempty"` // at most 200 characters
 	Tokens int    `json:"tokens"`
+	By     int    `json:"by_line,omitempty"` // of the later result that repeats it
+
+	block, by int // the indexes of both
 }
 
 // Run prints what fills the context.
@@ -94,6 +102,7 @@ func (c *ContextCmd) Run(s *cli.Settings, w *cli.Streams) error {
 		return err
 	}
 	r := examine(t, counter.Count, maskText(s), c.Worst)
+	r.Notes = append(r.Notes, otherModel(t, s, "is counted as "+s.Model+" here; --model counts it otherwise")...)
 	if c.JSON {
 		return cli.WriteJSON(w.Out, r, "  ")
 	}
@@ -149,10 +158,8 @@ func examine(
 	worst int,
 ) contextReport {
 	r := contextReport{
-		Format: string(
-			t.Format,
-		), Session: t.Session, Lines: len(t.Lines), Unknown: t.Unknown, Reported: t.Usage,
-		Repeated: share{Name: "repeated"}, Receipts: share{Name: "receipts"},
+		Format: string(t.Format), Session: t.Session, Lines: len(t.Lines), Unknown: t.Unknown, Reported: t.Usage,
+		Repeated: share{Name: "repeated"}, Receipts: share{Name: "receipts"}, Notes: t.Notes(),
 	}
 	roles, tools, servers := shares{}, shares{}, shares{}
 	repeated := t.Repeated()
@@ -163,34 +170,89 @@ func examine(
 		}
 		n := t.Tokens(b, count)
 		r.Sent += n
-		roles.add(string(b.Role), 0, n)
 		if !b.Result() {
+			roles.add(string(b.Role), 0, n)
 			continue
 		}
+		roles.add(string(b.Role), 1, n)
 		name := cmp.Or(b.Name, "unknown")
 		tools.add(name, 1, n)
 		if server := serverOf(name); server != "" {
 			servers.add(server, 1, n)
 		}
+		size := resultSize{Turn: b.Turn, Tool: name, Args: b.Args, Tokens: n, block: i}
+		r.Worst = append(r.Worst, size)
+		by, again := repeated[i]
 		switch {
-		case repeated[i]:
+		case again:
 			r.Repeated.Results++
 			r.Repeated.Tokens += n
+			size.by = by
+			r.Repeats = append(r.Repeats, size)
 		case transcript.IsReceipt(b.Text()):
 			r.Receipts.Results++
 			r.Receipts.Tokens += n
 		}
-		r.Worst = append(r.Worst, resultSize{b.Line + 1, b.Turn, name, b.Args, n})
 	}
-	r.NotCounted = max(r.Reported-r.Sent, 0)
+	r.compare(t, count)
 	r.Roles, r.Tools, r.Servers = roles.sorted(), tools.sorted(), servers.sorted()
-	slices.SortStableFunc(r.Worst, func(a, b resultSize) int { return cmp.Compare(b.Tokens, a.Tokens) })
-	r.Worst = r.Worst[:min(len(r.Worst), max(worst, 0))]
-	for i := range r.Worst {
-		r.Worst[i].Args = content.Clip(mask(r.Worst[i].Args), 200)
-	}
+	r.Worst, r.Repeats = largest(t, r.Worst, mask, worst), largest(t, r.Repeats, mask, worst)
 	r.Replace = compaction.Replaceable(t, compaction.Options{Count: count})
 	return r
+}
+
+// compare subtracts what was counted of the reported request from what the client reported of it.
+func (r *contextReport) compare(t *transcript.Transcript, count func(string) int) {
+	if r.Reported == 0 {
+		return
+	}
+	then := 0
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if i >= t.Reported {
+			r.Since += t.Tokens(b, count)
+			continue
+		}
+		then += t.TokensReported(b, count)
+		if b.Sent && b.Result() && compaction.IsPointer(b.Text()) {
+			r.Notes = append(r.Notes, "the report may be older than the compaction that made the pointers before it:"+
+				" what is not counted is unknown")
+			return
+		}
+	}
+	r.NotCounted = max(r.Reported-then, 0)
+	if then > r.Reported {
+		r.Notes = append(r.Notes, fmt.Sprintf("the client reported less than the %d tokens that were counted of it", then))
+	}
+}
+
+// largest returns the largest results, with their lines. Secrets of their arguments are masked.
+func largest(t *transcript.Transcript, all []resultSize, mask func(string) string, most int) []resultSize {
+	slices.SortStableFunc(all, func(a, b resultSize) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	all = append([]resultSize{}, all[:min(len(all), max(most, 0))]...) // JSON has an empty list, not null
+	number := func(i int) int { return t.Number(t.Blocks[i].Line, t.Blocks[i].At) }
+	for i := range all {
+		of := &all[i]
+		of.Args, of.Line = content.Clip(mask(of.Args), 200), number(of.block)
+		if of.by > of.block {
+			of.By = number(of.by)
+		}
+	}
+	return all
+}
+
+// otherModel returns a note that begins with the model of a transcript, if its tokens are not those of --model.
+func otherModel(t *transcript.Transcript, s *cli.Settings, note string) []string {
+	of, err := tokens.Parse(t.Model)
+	now, _ := s.Counter() // it was made before
+	if t.Model == "" || err == nil && of == now.Model() {
+		return nil
+	}
+	if err == nil && of.Estimated() {
+		note += fmt.Sprintf("; estimated, it takes %v times as many tokens as %s, ±%.0f %%", of.Factor, of.Encoding,
+			100*of.Error)
+	}
+	return []string{t.Model + " " + note}
 }
 
 // serverOf returns the MCP server of a tool whose name a client has prefixed: mcp__SERVER__TOOL; "" for others.
@@ -209,11 +271,14 @@ func writeContext(w *cli.Streams, r contextReport) error {
 	percent := func(n int) string { return fmt.Sprintf("%d %%", 100*n/max(r.Sent, 1)) }
 	line("%s transcript, %d lines, %d tokens sent", r.Format, r.Lines, r.Sent)
 	if r.Reported > 0 {
-		line(
-			"%d tokens as the client reported last, %d not counted (system prompt, tool definitions, thinking)",
-			r.Reported,
-			r.NotCounted,
-		)
+		text := fmt.Sprintf("%d tokens as the client reported last", r.Reported)
+		if r.NotCounted > 0 {
+			text += fmt.Sprintf(", %d not counted (system prompt, tool definitions, encrypted text)", r.NotCounted)
+		}
+		line("%s", text)
+	}
+	if r.Since > 0 {
+		line("%d tokens were added since that report", r.Since)
 	}
 	for _, part := range []struct {
 		title string
@@ -240,8 +305,15 @@ func writeContext(w *cli.Streams, r contextReport) error {
 		)
 	}
 	line("\nrepeated by a later result: %d results, %d tokens", r.Repeated.Results, r.Repeated.Tokens)
+	for _, of := range r.Repeats {
+		line("line %d, by line %d\t%d\t%d\t%s", of.Line, of.By, of.Turn, of.Tokens,
+			cli.InLine(content.Clip(of.Tool+" "+of.Args, 100)))
+	}
 	line("receipts of this server: %d results, %d tokens", r.Receipts.Results, r.Receipts.Tokens)
 	line("compact could replace up to %d tokens (%s)", r.Replace, percent(r.Replace))
+	for _, note := range r.Notes {
+		line("note: %s", cli.InLine(note))
+	}
 	if r.Unknown > 0 {
 		line("%d lines of an unknown kind were not counted", r.Unknown)
 	}
