@@ -84,10 +84,10 @@ func (c *compactor) whyLeft(i int, last bool) string {
 	return "small results"
 }
 
-// results returns the blocks that are results.
+// results returns the blocks that are results, of those that are sent.
 func (c *compactor) results() (all []int) {
 	for i := range c.t.Blocks {
-		if c.t.Blocks[i].Result() {
+		if b := &c.t.Blocks[i]; b.Result() && b.Sent {
 			all = append(all, i)
 		}
 	}

@@ -45,7 +45,13 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 		cost:   make([]int, len(t.Blocks)),
 		edits:  map[int][]transcript.Edit{},
 		done:   map[int]bool{},
+		calls:  map[string][]int{},
 		texts:  map[string]string{},
+	}
+	for i := range t.Blocks {
+		if b := &t.Blocks[i]; b.Result() && len(b.Texts) > 0 {
+			c.calls[b.ID] = append(c.calls[b.ID], i)
+		}
 	}
 	var r Report
 	for i := range t.Blocks {
@@ -146,9 +152,25 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		s := newSwap(c.t, b, kept[n], p)
 		c.m.Swaps = append(c.m.Swaps, s)
 		c.apply(i, s)
+		for _, again := range c.again(i) { // a client may read either of two lines with one id
+			s := newSwap(c.t, &c.t.Blocks[again], kept[n], p)
+			c.m.Swaps = append(c.m.Swaps, s)
+			c.apply(again, s)
+		}
 		r.Replaced++
 	}
 	return nil
+}
+
+// again returns the blocks that repeat a result, but are not sent.
+func (c *compactor) again(i int) (all []int) {
+	b := &c.t.Blocks[i]
+	for _, k := range c.calls[b.ID] {
+		if other := &c.t.Blocks[k]; !other.Sent && !c.done[k] && b.ID != "" && other.Text() == b.Text() {
+			all = append(all, k)
+		}
+	}
+	return all
 }
 
 // least returns how many tokens remain at least, whatever is replaced.

@@ -160,6 +160,9 @@ func TestCompactionKeepsPairs(t *testing.T) {
 			calls[n-1].Open = rapid.Bool().Draw(rt, "open")
 		}
 		text := transcripttest.Make(format, calls)
+		if format == transcript.Claude && rapid.Bool().Draw(rt, "doubled") {
+			text = doubled(text)
+		}
 		before := read(rt, text)
 		if before.Format != format &&
 			(len(calls) > 0 || format == transcript.Claude || format == transcript.Codex) {
@@ -209,6 +212,47 @@ func TestCompactionKeepsPairs(t *testing.T) {
 			rt.Fatalf("restored: %v, equal %t", err, bytes.Equal(back, text))
 		}
 	})
+}
+
+// doubled returns lines of which each stands twice.
+func doubled(text []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.SplitAfterSeq(text, []byte("\n")) {
+		out.Write(line)
+		out.Write(line)
+	}
+	return out.Bytes()
+}
+
+// TestDoubledLines checks that a session whose lines stand twice is compacted as one whose lines stand once, in both
+// lines, and that it is restored byte for byte.
+func TestDoubledLines(t *testing.T) {
+	var calls []transcripttest.Call
+	for i := range 6 {
+		calls = append(calls, transcripttest.Call{
+			ID: fmt.Sprint("c", i), Tool: "Bash", Result: strings.Repeat(fmt.Sprint("w", i, " "), 2000),
+		})
+	}
+	once := transcripttest.Make(transcript.Claude, calls)
+	o := compaction.Options{Budget: 11_000, Keep: 2, Count: count}
+	_, want, err := compaction.Compact(read(t, once), &compaction.Map{}, newKeeper(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := doubled(once)
+	k, m := newKeeper(t), &compaction.Map{}
+	out, got, err := compaction.Compact(read(t, text), m, k, o)
+	if err != nil || got.Before != want.Before || got.Replaced != want.Replaced || k.kept != want.Replaced ||
+		bytes.Count(out, []byte("read it with slice")) != 2*want.Replaced {
+		t.Errorf("%v, %+v, once %+v, %d kept", err, got, want, k.kept)
+	}
+	same, again, err := compaction.Compact(read(t, out), m, k, o)
+	if err != nil || !bytes.Equal(same, out) || again.Replayed != want.Replaced || again.Gone != 0 {
+		t.Errorf("%v, %+v", err, again)
+	}
+	if back, _, err := compaction.Expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
+		t.Errorf("%v, equal %t", err, bytes.Equal(back, text))
+	}
 }
 
 // TestOrder checks what goes first, and what stays.

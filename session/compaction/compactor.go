@@ -55,6 +55,7 @@ type compactor struct {
 	first  int // the first block that is changed
 	edits  map[int][]transcript.Edit
 	done   map[int]bool      // blocks that are replaced
+	calls  map[string][]int  // results with texts, by call
 	texts  map[string]string // what was replaced now, by observation
 	before int               // swaps of the map that was given
 }

@@ -86,10 +86,15 @@ func (e *expander) expand() ([]byte, error) {
 // block restores a result, if one of the swaps of its call fits.
 func (e *expander) block(b *transcript.Block, swaps []Swap) error {
 	first := b.Texts[0]
-	for _, s := range swaps {
-		if first.Text == s.Pointer.Text() {
-			return e.swap(b, s)
+	at := place{first.Line, first.Number}
+	var fits *Swap // the one of this place, else the last one
+	for i, s := range swaps {
+		if first.Text == s.Pointer.Text() && (fits == nil || fits.Literals[0].place() != at) {
+			fits = &swaps[i]
 		}
+	}
+	if fits != nil {
+		return e.swap(b, *fits)
 	}
 	for _, s := range swaps {
 		switch {

@@ -12,31 +12,37 @@ import (
 // pointer: at the place that the map names, else at the first other one, because lines may have moved. A swap without
 // such a result changes nothing, and stays in the map for the transcript that has it.
 func (c *compactor) replay(r *Report) {
-	results := map[string][]int{} // by call
-	for i := range c.t.Blocks {
-		if b := &c.t.Blocks[i]; b.Result() && len(b.Texts) > 0 {
-			results[b.ID] = append(results[b.ID], i)
-		}
-	}
+	type output struct{ call, observation string }
+	replayed := map[output]bool{} // a result in two lines has two swaps, and counts once
 	var moved []int
 	for n, s := range c.m.Swaps {
-		at := slices.IndexFunc(results[s.ToolUse], func(i int) bool {
+		results := c.calls[s.ToolUse]
+		at := slices.IndexFunc(results, func(i int) bool {
 			l := c.t.Blocks[i].Texts[0]
 			return place{l.Line, l.Number} == s.Literals[0].place()
 		})
-		if at < 0 || !c.replaySwap(n, results[s.ToolUse][at:at+1], r) {
+		if at >= 0 && c.replaySwap(n, results[at:at+1]) {
+			replayed[output{s.ToolUse, s.Observation}] = true
+		} else {
 			moved = append(moved, n)
 		}
 	}
 	for _, n := range moved {
-		if !c.replaySwap(n, results[c.m.Swaps[n].ToolUse], r) {
+		s := c.m.Swaps[n]
+		of := output{s.ToolUse, s.Observation}
+		replayed[of] = c.replaySwap(n, c.calls[s.ToolUse]) || replayed[of]
+	}
+	for _, ok := range replayed {
+		if ok {
+			r.Replayed++
+		} else {
 			r.Gone++
 		}
 	}
 }
 
 // replaySwap replaces the first of some results that a swap fits, and reports whether there was one.
-func (c *compactor) replaySwap(n int, results []int, r *Report) bool {
+func (c *compactor) replaySwap(n int, results []int) bool {
 	s := c.m.Swaps[n]
 	for _, i := range results {
 		b := &c.t.Blocks[i]
@@ -53,7 +59,6 @@ func (c *compactor) replaySwap(n int, results []int, r *Report) bool {
 		default:
 			continue
 		}
-		r.Replayed++
 		return true
 	}
 	return false

@@ -320,7 +320,7 @@ func (c *Compact) forget(app *cli.App, t *transcript.Transcript, m *compaction.M
 	if err != nil {
 		return err
 	}
-	stay, gone := 0, 0
+	stay, gone, unpinned := 0, 0, map[string]bool{}
 	rest := &compaction.Map{V: m.V, Format: m.Format}
 	for _, s := range m.Swaps {
 		switch {
@@ -329,8 +329,9 @@ func (c *Compact) forget(app *cli.App, t *transcript.Transcript, m *compaction.M
 			others[s.Observation] = true
 		case others[s.Observation]:
 			stay++
-		default:
+		case !unpinned[s.Observation]: // a result in two lines has two swaps
 			unpin(app, s.Observation)
+			unpinned[s.Observation] = true
 			gone++
 		}
 	}
