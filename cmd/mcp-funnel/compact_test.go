@@ -222,3 +222,50 @@ func TestDamagedMapFiles(t *testing.T) {
 		}
 	}
 }
+
+// The budget covers what the client reported, the model in the file counts, and a result that is not known to fit is
+// exit code 1: it is written, and the reason is printed.
+func TestCompactCoversTheReport(t *testing.T) {
+	session := func(model, usage string) string {
+		var b strings.Builder
+		b.WriteString(`{"type":"user","sessionId":"s","message":{"role":"user","content":"hi"}}` + "\n")
+		for i := range 6 {
+			_, _ = fmt.Fprintf(&b, `{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use",`+
+				`"id":"c%d","name":"n","input":{}}]}}`+"\n"+`{"type":"user","message":{"role":"user","content":[`+
+				`{"type":"tool_result","tool_use_id":"c%d","content":%q}]}}`+"\n", i, i,
+				strings.Repeat(fmt.Sprint(" word ", i), 1000))
+		}
+		return b.String() + `{"type":"assistant","message":{"role":"assistant","model":"` + model + `","id":"m","content":[` +
+			`{"type":"text","text":"ok"}]` + usage + "}}\n"
+	}
+	const usage, opus = `,"usage":{"input_tokens":40000}`, "claude-opus-4-7"
+	for name, k := range map[string]struct {
+		text, budget string
+		code         int
+		said         string
+		written      bool
+	}{
+		"it fits": {session(opus, usage), "41000", done, "40002 tokens before, 40002 after", true},
+		"what is counted would fit, the report does not": {
+			session(opus, usage), "20000", failed, "system prompt, definitions of tools and what else is not counted 14780", false,
+		},
+		"known to fit":      {session(opus, usage), "38000", done, "tokens of claude-opus-4-7 are estimated, ±35 %", true},
+		"not known to fit":  {session(opus, usage), "30000", failed, "is not known to fit the budget of 30000 tokens", true},
+		"an exact model":    {session("gpt-5", usage), "34000", done, "40001 tokens before", true},
+		"an unknown model":  {session("x", usage), "34000", done, "x is a model that is not known", true},
+		"without a report":  {session(opus, ""), "34000", failed, "the session reports no usage", true},
+		"a document of API": {string(transcripttest.Make(transcript.Chat, nil)), "100", done, "tokens before", true},
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "session"), k.text)
+		code, _, said := compacts(t, dir, "store", "--budget", k.budget, "session", "-o", "small")
+		if _, err := os.Stat(filepath.Join(dir, "small")); code != k.code || !strings.Contains(said, k.said) ||
+			(err == nil) != k.written {
+			t.Errorf("%s: %d, written %t: %s", name, code, err == nil, said)
+		}
+		code, _, figures := compacts(t, dir, "store", "--json", "--budget", k.budget, "session", "-o", "back")
+		if code != k.code || k.written && strings.Contains(figures, `"doubt"`) != (code == failed) {
+			t.Errorf("%s: %d, %s", name, code, figures)
+		}
+	}
+}

@@ -47,6 +47,10 @@ func (c *compactor) overBudget() error {
 			e.Least += cost
 		}
 	}
+	if c.rest > 0 {
+		left["system prompt, definitions of tools and what else is not counted"] = c.rest
+		e.Least += c.rest
+	}
 	for what, tokens := range left {
 		e.Left = append(e.Left, Left{what, tokens})
 	}

@@ -43,6 +43,8 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 		keeper: k,
 		o:      o,
 		cost:   make([]int, len(t.Blocks)),
+		was:    make([]int, len(t.Blocks)),
+		scale:  1,
 		edits:  map[int][]transcript.Edit{},
 		done:   map[int]bool{},
 		calls:  map[string][]int{},
@@ -56,23 +58,26 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 	var r Report
 	for i := range t.Blocks {
 		c.cost[i] = t.Tokens(&t.Blocks[i], o.Count)
-		r.Before += c.cost[i]
+		c.was[i] = t.TokensReported(&t.Blocks[i], o.Count)
 	}
-	c.total, c.first = r.Before, len(t.Blocks)
-	c.before = len(m.Swaps)
-	c.replay(&r)
+	c.first, c.before = len(t.Blocks), len(m.Swaps)
+	fits := c.replay(&r)
+	c.compare()
+	c.total = c.sum()
+	r.Before, r.Rest = c.total, c.rest
+	c.applyAll(fits)
 	c.noteForeign(&r)
 	if c.least() > o.Budget {
 		r.After = c.total
 		return nil, r, c.overBudget()
 	}
-	if c.total > o.Budget {
+	if c.total > o.Budget || c.most() > o.Budget {
 		if err := c.replace(&r); err != nil {
 			c.release()
 			return nil, r, err
 		}
 	}
-	r.After = c.total
+	r.After, r.Most, r.Doubt = c.total, c.most(), c.doubt()
 	for _, cost := range c.cost[min(c.first, len(c.cost)):] {
 		r.Rewritten += cost
 	}
@@ -95,14 +100,15 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 // replace replaces outputs until the low mark is reached.
 func (c *compactor) replace(r *Report) error {
 	target := min(int(lowMark*float64(c.o.Budget)), c.total-int(leastShare*float64(c.total)))
+	over := func() int { return max(c.total-target, c.most()-c.o.Budget) }
 	order := c.order()
-	if err := c.room(order, target); err != nil {
+	if err := c.room(order, over()); err != nil {
 		return err
 	}
-	for len(order) > 0 && c.total > target {
-		batch, total := 0, c.total
-		for batch < len(order) && total > target {
-			total -= max(c.cost[order[batch]]-pointerTokens, 0)
+	for left := over(); len(order) > 0 && left > 0; left = over() {
+		batch := 0
+		for batch < len(order) && left > 0 {
+			left -= max(c.low(c.cost[order[batch]])-pointerTokens, 0)
 			batch++
 		}
 		if err := c.replaceAll(order[:batch], r); err != nil {
@@ -149,17 +155,24 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 			elsewhere = fmt.Sprintf("or: "+c.o.Path, kept[n].ID)
 		}
 		p := NewPointer(kept[n], b.Name, c.mask(b.Args), elsewhere, pointerTokens, c.o.Count)
-		s := newSwap(c.t, b, kept[n], p)
+		s := c.swap(i, kept[n], p)
 		c.m.Swaps = append(c.m.Swaps, s)
 		c.apply(i, s)
 		for _, again := range c.again(i) { // a client may read either of two lines with one id
-			s := newSwap(c.t, &c.t.Blocks[again], kept[n], p)
+			s := c.swap(again, kept[n], p)
 			c.m.Swaps = append(c.m.Swaps, s)
 			c.apply(again, s)
 		}
 		r.Replaced++
 	}
 	return nil
+}
+
+// swap returns the swap of a block by a pointer.
+func (c *compactor) swap(i int, kept Kept, p Pointer) Swap {
+	s := newSwap(c.t, &c.t.Blocks[i], kept, p)
+	s.Lines = len(c.t.Lines)
+	return s
 }
 
 // again returns the blocks that repeat a result, but are not sent.
@@ -203,21 +216,21 @@ func Replaceable(t *transcript.Transcript, o Options) (tokens int) {
 	return tokens
 }
 
-// room returns an error if the outputs that will be pinned do not fit into the store.
-func (c *compactor) room(order []int, target int) error {
+// room returns an error if the outputs that will be pinned, to save so many tokens, do not fit into the store.
+func (c *compactor) room(order []int, save int) error {
 	room, err := c.keeper.Room()
 	if err != nil {
 		return err
 	}
-	total, need := c.total, int64(0)
+	need := int64(0)
 	for _, i := range order {
-		if total <= target {
+		if save <= 0 {
 			break
 		}
 		if c.cost[i] <= leastOutput {
 			continue
 		}
-		total -= c.cost[i] - pointerTokens
+		save -= max(c.low(c.cost[i])-pointerTokens, 0)
 		need += int64(len(c.t.Blocks[i].Text())) + keptBesides
 	}
 	if need > room {
@@ -258,7 +271,7 @@ func (c *compactor) apply(i int, s Swap) {
 			texts[n] = l.Text
 		}
 	}
-	cost := c.o.Count(strings.Join(texts, "\n"))
+	cost := c.count(strings.Join(texts, "\n"))
 	c.total += cost - c.cost[i]
 	c.cost[i] = cost
 }

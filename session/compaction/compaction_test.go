@@ -195,7 +195,7 @@ func TestCompactionKeepsPairs(t *testing.T) {
 		for i := range after.Blocks {
 			sent += after.Tokens(&after.Blocks[i], count)
 		}
-		if sent != report.After {
+		if sent+report.Rest != report.After || report.Most < report.After {
 			rt.Fatalf("%d tokens are left, the report says %d", sent, report.After)
 		}
 		again, _, err := compaction.Compact(read(rt, text), m, k, o)
@@ -273,8 +273,11 @@ func TestOrder(t *testing.T) {
 	}
 	for _, format := range []transcript.Format{transcript.Claude, transcript.Anthropic} {
 		text := transcripttest.Make(format, calls)
-		total := 0
 		tr := read(t, text)
+		total := 0
+		if tr.Usage > 0 {
+			total = transcripttest.Overhead
+		}
 		for i := range tr.Blocks {
 			total += tr.Tokens(&tr.Blocks[i], count)
 		}
@@ -397,7 +400,7 @@ func TestOddBytes(t *testing.T) {
 			read(t, text),
 			m,
 			k,
-			compaction.Options{Budget: 500, Keep: 1, Count: count},
+			compaction.Options{Budget: 1000, Keep: 1, Count: count},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -426,7 +429,7 @@ func TestExpandRefusesChanges(t *testing.T) {
 		read(t, text),
 		m,
 		k,
-		compaction.Options{Budget: 500, Keep: 1, Count: count},
+		compaction.Options{Budget: 1000, Keep: 1, Count: count},
 	)
 	if err != nil {
 		t.Fatal(err)

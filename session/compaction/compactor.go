@@ -24,24 +24,30 @@ type Keeper interface {
 
 // Options of a compaction.
 type Options struct {
-	Budget   int                 // tokens of what the client sends
+	Budget   int                 // tokens of the client's next request
 	Keep     int                 // results that stay, the last ones; 0 means 3, below 0 none
 	KeepTool []string            // tools whose results stay
 	Count    func(string) int    // tokens of a text
+	Margin   float64             // error of Count: 0.25 is ± 25 %
 	Mask     func(string) string // hides secrets of a call's arguments in its pointer; nil: nothing is hidden
 	Path     string              // the command to read an output without this server, with %s for the ID; may be ""
 }
 
 // Report says what a compaction did. All sizes are tokens.
 type Report struct {
-	Before    int `json:"before"`     // of what the client sends
+	Before    int `json:"before"`     // of the client's next request
 	After     int `json:"after"`      // of the same
+	Rest      int `json:"rest"`       // of both, what the client reported and was not counted: it stays
+	Most      int `json:"at_most"`    // upper bound of After, with the error of counts and with encrypted text
 	Replaced  int `json:"replaced"`   // outputs, now
 	Replayed  int `json:"replayed"`   // outputs that an earlier compaction replaced, again by the same bytes
 	Foreign   int `json:"foreign"`    // outputs that are pointers of another store
 	Gone      int `json:"gone"`       // outputs of the map that are no longer stored, or that the transcript lacks
 	Rewritten int `json:"rewritten"`  // behind the first change: the client's cache misses them once
 	BreakEven int `json:"break_even"` // turns after which that has paid, with cache reads at a tenth and writes at 1.25
+
+	// Doubt is why the result is not known to fit the budget; "" if it is.
+	Doubt string `json:"doubt,omitempty"`
 }
 
 // compactor is the state of one compaction.
@@ -51,6 +57,9 @@ type compactor struct {
 	keeper Keeper
 	o      Options
 	cost   []int // tokens of each block
+	was    []int // tokens of each block in the request that the client reported last
+	rest   int   // what it reported of that request and was not counted
+	scale  float64
 	total  int
 	first  int // the first block that is changed
 	edits  map[int][]transcript.Edit

@@ -31,7 +31,8 @@ type Swap struct {
 	Observation string      `json:"obs"`
 	SHA256      string      `json:"sha256"` // of the output's text
 	Pointer     Pointer     `json:"pointer"`
-	Literals    []SwappedAt `json:"literals"` // the strings of the transcript that hold it; the first one is the pointer
+	Literals    []SwappedAt `json:"literals"`        // the strings of the transcript that hold it; the first one is the pointer
+	Lines       int         `json:"lines,omitempty"` // of the transcript when it was replaced; 0: unknown
 }
 
 // SwappedAt is one string of a transcript that was replaced by a part of the observation.
@@ -209,6 +210,7 @@ func (m *Map) Moved(lines []int, session string) *Map {
 	moved := &Map{V: m.V, Format: m.Format, Session: session, Foreign: slices.Clone(m.Foreign)}
 	for _, s := range m.Swaps {
 		s.Literals = slices.Clone(s.Literals)
+		s.Lines = movedLines(lines, s.Lines)
 		ok := true
 		for i, l := range s.Literals {
 			if ok = ok && l.Line < len(lines) && lines[l.Line] >= 0; ok {
@@ -220,6 +222,16 @@ func (m *Map) Moved(lines []int, session string) *Map {
 		}
 	}
 	return moved
+}
+
+// movedLines returns how many of the first n lines a copy has.
+func movedLines(lines []int, n int) (left int) {
+	for _, line := range lines[:min(n, len(lines))] {
+		if line >= 0 {
+			left++
+		}
+	}
+	return left
 }
 
 // place is a string of a transcript: its line, and its number in it.

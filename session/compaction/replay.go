@@ -8,12 +8,25 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 )
 
-// replay replaces what an earlier compaction replaced. A swap is of the result of its call that has its text or its
-// pointer: at the place that the map names, else at the first other one, because lines may have moved. A swap without
-// such a result changes nothing, and stays in the map for the transcript that has it.
-func (c *compactor) replay(r *Report) {
+// fit is a swap of the map, and the block that it fits.
+type fit struct{ block, swap int }
+
+// replay returns which blocks an earlier compaction replaced, for applyAll. A swap is of the result of its call that
+// has its text or its pointer: at the place that the map names, else at the first other one, because lines may have
+// moved. A swap without such a result changes nothing, and stays in the map for the transcript that has it.
+func (c *compactor) replay(r *Report) (fits []fit) {
 	type output struct{ call, observation string }
 	replayed := map[output]bool{} // a result in two lines has two swaps, and counts once
+	try := func(n int, results []int) bool {
+		i := c.replaySwap(n, results)
+		if i >= 0 {
+			c.done[i] = true
+			fits = append(fits, fit{i, n})
+		}
+		of := output{c.m.Swaps[n].ToolUse, c.m.Swaps[n].Observation}
+		replayed[of] = replayed[of] || i >= 0
+		return i >= 0
+	}
 	var moved []int
 	for n, s := range c.m.Swaps {
 		results := c.calls[s.ToolUse]
@@ -21,16 +34,12 @@ func (c *compactor) replay(r *Report) {
 			l := c.t.Blocks[i].Texts[0]
 			return place{l.Line, l.Number} == s.Literals[0].place()
 		})
-		if at >= 0 && c.replaySwap(n, results[at:at+1]) {
-			replayed[output{s.ToolUse, s.Observation}] = true
-		} else {
+		if at < 0 || !try(n, results[at:at+1]) {
 			moved = append(moved, n)
 		}
 	}
 	for _, n := range moved {
-		s := c.m.Swaps[n]
-		of := output{s.ToolUse, s.Observation}
-		replayed[of] = c.replaySwap(n, c.calls[s.ToolUse]) || replayed[of]
+		try(n, c.calls[c.m.Swaps[n].ToolUse])
 	}
 	for _, ok := range replayed {
 		if ok {
@@ -39,29 +48,35 @@ func (c *compactor) replay(r *Report) {
 			r.Gone++
 		}
 	}
+	return fits
 }
 
-// replaySwap replaces the first of some results that a swap fits, and reports whether there was one.
-func (c *compactor) replaySwap(n int, results []int) bool {
+// replaySwap returns the first of some results that a swap fits; −1 if there is none.
+func (c *compactor) replaySwap(n int, results []int) int {
 	s := c.m.Swaps[n]
 	for _, i := range results {
 		b := &c.t.Blocks[i]
-		if c.done[i] {
-			continue
-		}
 		switch {
+		case c.done[i]:
 		case b.Texts[0].Text == s.Pointer.Text(): // the transcript is a compacted one
-			c.done[i] = true
+			c.older(i, s)
+			return i
 		case hash(b.Text()) == s.SHA256 && c.keeper.Has(s.Observation, s.SHA256):
-			s = s.moved(place{b.Texts[0].Line, b.Texts[0].Number})
-			c.m.Swaps[n] = s
-			c.apply(i, s)
-		default:
-			continue
+			return i
 		}
-		return true
 	}
-	return false
+	return -1
+}
+
+// applyAll replaces what replay has found, where the transcript has it whole.
+func (c *compactor) applyAll(fits []fit) {
+	for _, f := range fits {
+		b, s := &c.t.Blocks[f.block], c.m.Swaps[f.swap]
+		if b.Texts[0].Text != s.Pointer.Text() {
+			c.m.Swaps[f.swap] = s.moved(place{b.Texts[0].Line, b.Texts[0].Number})
+			c.apply(f.block, c.m.Swaps[f.swap])
+		}
+	}
 }
 
 // noteForeign enters in the map which outputs are pointers already, of another store or as a text, so that Expand does

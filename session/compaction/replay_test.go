@@ -138,7 +138,7 @@ func TestDamagedMaps(t *testing.T) {
 	compacted := func() ([]byte, *compaction.Map) {
 		m := &compaction.Map{V: 1}
 		out, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
-			compaction.Options{Budget: 2000, Keep: 1, Count: count})
+			compaction.Options{Budget: 2500, Keep: 1, Count: count})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestDamagedMaps(t *testing.T) {
 		t.Errorf("each swap twice: %v, equal %t", err, bytes.Equal(back, want))
 	}
 	again, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
-		compaction.Options{Budget: 2000, Keep: 1, Count: count})
+		compaction.Options{Budget: 2500, Keep: 1, Count: count})
 	if err != nil || !bytes.Equal(again, out) {
 		t.Errorf("each swap twice, compacted again: %v", err)
 	}
@@ -226,7 +226,7 @@ func TestMaskedPointer(t *testing.T) {
 	calls[0].Args = map[string]any{"command": "login --key SECRETSECRETSECRET"}
 	m := &compaction.Map{}
 	out, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, newKeeper(t),
-		compaction.Options{Budget: 2000, Keep: 1, Count: count, Mask: func(s string) string {
+		compaction.Options{Budget: 2500, Keep: 1, Count: count, Mask: func(s string) string {
 			return strings.ReplaceAll(s, "SECRETSECRETSECRET", "[masked]")
 		}})
 	if err != nil {

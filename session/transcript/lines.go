@@ -108,7 +108,7 @@ func (t *Transcript) message(line int, outer, m *node, sent bool) {
 		return
 	}
 	if sent && m.str("model") != "<synthetic>" {
-		t.report(m)
+		t.report(line, m)
 	}
 	b := Block{Line: line, At: m.Start, Role: Role(m.str("role")), Sent: sent, message: m.Start}
 	content := m.get("content")
@@ -156,7 +156,7 @@ func (t *Transcript) part(b *Block, n *node) {
 
 // report remembers what an answer says of its request. A client writes an answer in several lines: the prompt is what
 // stood before the first of them.
-func (t *Transcript) report(m *node) {
+func (t *Transcript) report(line int, m *node) {
 	if model := m.str("model"); model != "" {
 		t.Model = model
 	}
@@ -166,7 +166,7 @@ func (t *Transcript) report(m *node) {
 		return
 	}
 	if id == "" || id != t.Report.message {
-		t.Reported, t.Output = len(t.Blocks), 0
+		t.Reported, t.ReportLine, t.Output = len(t.Blocks), line, 0
 	}
 	t.Usage, t.Output, t.Report.message = n, max(t.Output, number(usage.get("output_tokens"))), id
 }
@@ -217,7 +217,7 @@ func (t *Transcript) codex(line int, n *node) bool {
 		}
 	case "event_msg":
 		if payload.str("type") == "token_count" {
-			t.reportCodex(payload.get("info", "last_token_usage"))
+			t.reportCodex(line, payload.get("info", "last_token_usage"))
 		}
 	case "turn_context":
 		if model := payload.str("model"); model != "" {
@@ -230,12 +230,13 @@ func (t *Transcript) codex(line int, n *node) bool {
 }
 
 // reportCodex remembers the usage of a request, which Codex records behind the items of its answer.
-func (t *Transcript) reportCodex(usage *node) {
+func (t *Transcript) reportCodex(line int, usage *node) {
 	n := number(usage.get("input_tokens"))
 	if n <= 0 {
 		return
 	}
-	t.Usage, t.Output, t.Reported = n, number(usage.get("output_tokens")), len(t.Blocks)
+	t.Usage, t.Output = n, number(usage.get("output_tokens"))
+	t.Reported, t.ReportLine = len(t.Blocks), line
 	for t.Reported > t.boundary && t.Blocks[t.Reported-1].Role == Assistant {
 		t.Reported--
 	}

@@ -105,10 +105,11 @@ type Transcript struct {
 
 // Report is the size of a request as the client recorded it, in tokens.
 type Report struct {
-	Usage    int    // of the prompt; 0: unknown
-	Output   int    // of the answer; 0: unknown
-	Reported int    // how many blocks stood before the answer
-	Model    string // that answered last; "" if unknown
+	Usage      int    // of the prompt; 0: unknown
+	Output     int    // of the answer; 0: unknown
+	Reported   int    // how many blocks stood before the answer
+	ReportLine int    // of the answer, from 0
+	Model      string // that answered last; "" if unknown
 
 	message string // the id of the answer
 }

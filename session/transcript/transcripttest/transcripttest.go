@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // Formats are all formats.
@@ -29,6 +30,41 @@ type Call struct {
 }
 
 type object = map[string]any
+
+// Overhead is what a reported prompt has beside the blocks of the transcript, in tokens.
+const Overhead = 500
+
+// prompt sums up the tokens of a prompt.
+type prompt int
+
+var counter = tokens.New(tokens.O200k)
+
+func (p *prompt) add(texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			*p += prompt(counter.Count(text))
+		}
+	}
+}
+
+// result adds what a result adds to a prompt.
+func (p *prompt) result(c Call) {
+	text := c.Result
+	if c.Parts {
+		var parts []string
+		for _, b := range blocks("text", c.Result) {
+			parts = append(parts, fmt.Sprint(b["text"]))
+		}
+		text = strings.Join(parts, "\n")
+	}
+	p.add(text)
+}
+
+// call adds what a call adds to a prompt.
+func (p *prompt) call(c Call) {
+	args := bytes.TrimSpace(document(c.Args))
+	p.add(c.Tool + string(args))
+}
 
 // Make returns a transcript of a question, calls and an answer.
 func Make(format transcript.Format, calls []Call) []byte {
@@ -109,13 +145,19 @@ func claude(calls []Call) []byte {
 	}
 	out.Write(document(object{"type": "file-history-snapshot", "messageId": "x", "snapshot": object{}}))
 	add(object{"type": "user", "message": object{"role": "user", "content": "please look"}})
+	var p prompt
+	p.add("please look")
 	for _, c := range calls {
 		add(object{"type": "assistant", "message": object{"role": "assistant", "model": "m", "content": []object{
 			{"type": "tool_use", "id": c.ID, "name": c.Tool, "input": c.Args},
-		}, "usage": object{"input_tokens": 1, "cache_read_input_tokens": 1000 * n, "cache_creation_input_tokens": 10}}})
+		}, "usage": object{
+			"input_tokens": 1, "cache_read_input_tokens": p, "cache_creation_input_tokens": Overhead - 1,
+		}}})
+		p.call(c)
 		if c.Open {
 			continue
 		}
+		p.result(c)
 		add(object{
 			"type": "user", "message": object{"role": "user", "content": []object{anthropicResult(c)}},
 			"toolUseResult": object{"stdout": c.Result, "stderr": "", "lines": 3},
@@ -163,11 +205,27 @@ func codex(calls []Call) []byte {
 	}
 	line("event_msg", object{"type": "token_count", "info": object{
 		"last_token_usage": object{
-			"input_tokens":        9000,
-			"cached_input_tokens": 8000,
+			"input_tokens":        codexPrompt(calls) + Overhead,
+			"cached_input_tokens": 80,
 		}, "model_context_window": 272000,
 	}})
 	return out.Bytes()
+}
+
+// codexPrompt returns the tokens of the request before the answer.
+func codexPrompt(calls []Call) (p prompt) {
+	var question []string
+	for _, b := range blocks("text", "please look") {
+		question = append(question, fmt.Sprint(b["text"]))
+	}
+	p.add(strings.Join(question, "\n"))
+	for _, c := range calls {
+		p.call(c)
+		if !c.Open {
+			p.result(c)
+		}
+	}
+	return p
 }
 
 func chat(calls []Call) (all []object) {

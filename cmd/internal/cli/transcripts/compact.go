@@ -20,12 +20,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // Compact is the command compact.
 type Compact struct {
 	File     string   `arg:"" help:"Transcript of a client, or messages of an API as JSON."`
-	Budget   int      `env:"-" placeholder:"TOKENS" help:"What the client sends must have at most so many tokens."`
+	Budget   int      `env:"-" placeholder:"TOKENS" help:"The client's next request must have at most so many tokens, system prompt and definitions of tools included."`
 	Output   string   `env:"-" short:"o" placeholder:"FILE" help:"Where to write the transcript; the file must not exist. Default: standard output."`
 	Last     int      `env:"-" name:"keep" default:"3" placeholder:"N" help:"Results that stay, the last ones. Default: 3."`
 	KeepTool []string `env:"-" placeholder:"NAME" sep:"," help:"Tool whose results stay; repeatable."`
@@ -42,7 +43,9 @@ what the client sends next fits the budget. First go results that a later call
 repeats, then receipts, then the oldest. Messages, errors and the last results
 stay; every other byte is unchanged. FILE is never changed. The transcript goes
 to standard output or -o, the figures to standard error. The exit code is 1 if
-the budget cannot be met.
+the budget cannot be met, or if the result is not known to fit: counts for the
+model in FILE may be estimates, and only a client that reports its usage says
+how large its system prompt and its definitions of tools are.
 
 Transcripts: session files of Claude Code, rollouts of Codex, and messages of
 the Anthropic API, of OpenAI's chat completions and of its responses, as JSON.
@@ -123,14 +126,51 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	if c.Forget {
 		return c.forget(app, t, m, w)
 	}
+	counter, notes := counterOf(t, app)
 	out, r, err := compaction.Compact(t, m, keeper, compaction.Options{
-		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: app.Counter.Count, Path: elsewhere,
-		Mask: maskText(s),
+		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: counter.Count, Path: elsewhere,
+		Mask: maskText(s), Margin: counter.Model().Error,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	return c.finish(app, t, m, out, r, to, w)
+	if err := c.finish(app, t, m, out, r, to, w); err != nil {
+		return err
+	}
+	return c.judge(r, append(notes, t.Notes()...), w)
+}
+
+// counterOf returns the counter of the model in a transcript, and of --model if it names none that is known.
+func counterOf(t *transcript.Transcript, app *cli.App) (*tokens.Counter, []string) {
+	if t.Model == "" {
+		return app.Counter, nil
+	}
+	m, err := tokens.Parse(t.Model)
+	if err != nil {
+		return app.Counter, []string{t.Model + " is a model that is not known: tokens are counted by --model"}
+	}
+	if m.Estimated() {
+		return tokens.For(m), []string{fmt.Sprintf("tokens of %s are estimated, ±%.0f %%", t.Model, 100*m.Error)}
+	}
+	return tokens.For(m), nil
+}
+
+// judge prints what the figures rest on. Its error is that a result, which was written, is not known to fit.
+func (c *Compact) judge(r compaction.Report, notes []string, w *cli.Streams) error {
+	if c.JSON {
+		if r.Doubt != "" {
+			return cli.ErrFailed // the figures say why
+		}
+		return nil
+	}
+	for _, note := range notes {
+		cli.PrintMessage(w.Err, "note: "+cli.InLine(note))
+	}
+	if r.Doubt != "" {
+		return fmt.Errorf("%s: the result was written, and is not known to fit the budget of %d tokens: %s", c.File,
+			c.Budget, r.Doubt)
+	}
+	return nil
 }
 
 // keepOf returns the option for a number of results that stay: 0 is none.
@@ -168,6 +208,9 @@ func (c *Compact) finish(
 	}
 	text := fmt.Sprintf("%d tokens before, %d after: %s replaced now, %d before", r.Before, r.After,
 		content.Plural(int64(r.Replaced), "output", "outputs"), r.Replayed)
+	if r.Rest > 0 {
+		text += fmt.Sprintf("; %d of both are what the client reported beside the transcript", r.Rest)
+	}
 	if r.Gone > 0 {
 		text += fmt.Sprintf(", %d of the map not found", r.Gone)
 	}
