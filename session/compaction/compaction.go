@@ -133,7 +133,7 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			kept[n], failed[n] = c.keeper.Keep(b.Name, c.mask(b.Args), b.Text())
+			kept[n], failed[n] = c.keeper.Keep(b.Name, c.mask(b.Args), b.Output())
 		})
 	}
 	group.Wait()
@@ -259,7 +259,10 @@ func (c *compactor) apply(i int, s Swap) {
 			by[l.place()] = text
 		}
 	}
-	c.done[i], c.texts[s.Observation] = true, b.Text()
+	c.done[i], c.texts[s.Observation] = true, b.Output()
+	if hash(b.Output()) != s.SHA256 { // of an older map
+		c.texts[s.Observation] = b.Text()
+	}
 	if !b.Sent {
 		return
 	}

@@ -101,7 +101,7 @@ func (e *expander) block(b *transcript.Block, swaps []Swap) error {
 		case strings.Contains(first.Text, s.Observation):
 			return fmt.Errorf("%w: line %d has another text than the pointer to %s", ErrChanged,
 				e.t.Number(first.Line, first.Start), s.Observation)
-		case len(s.Literals) > 1 && hash(b.Text()) == s.SHA256: // copies of it may still be replaced
+		case len(s.Literals) > 1 && s.replaced(b): // copies of it may still be replaced
 			return e.swap(b, s)
 		}
 	}
@@ -147,11 +147,15 @@ func (e *expander) swap(b *transcript.Block, s Swap) error {
 // restore returns a string as it was written, from the text of the observation.
 func (s SwappedAt) restore(text []byte) ([]byte, error) {
 	raw := s.Raw
-	if s.Form != "raw" {
+	if s.Form != rawForm {
 		if s.From < 0 || s.From > len(text) || s.Size < 0 || s.Size > len(text)-s.From {
 			return nil, fmt.Errorf("the map names %d bytes from %d of an observation of %d", s.Size, s.From, len(text))
 		}
-		raw = quote(s.Form, string(text[s.From:s.From+s.Size]))
+		whole := string(text[s.From : s.From+s.Size])
+		if s.Inner != "" {
+			whole = s.Head + string(quote(s.Inner, whole)) + s.Tail
+		}
+		raw = quote(s.Form, whole)
 	}
 	if hash(string(raw)) != s.SHA256 {
 		return nil, fmt.Errorf("%w: line %d: the observation does not give its text back", ErrChanged, s.Line+1)

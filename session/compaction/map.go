@@ -31,20 +31,23 @@ type Swap struct {
 	Observation string      `json:"obs"`
 	SHA256      string      `json:"sha256"` // of the output's text
 	Pointer     Pointer     `json:"pointer"`
-	Literals    []SwappedAt `json:"literals"`        // the strings of the transcript that hold it; the first one is the pointer
+	Literals    []SwappedAt `json:"literals"`        // the strings of the transcript that hold it; the first is the pointer
 	Lines       int         `json:"lines,omitempty"` // of the transcript when it was replaced; 0: unknown
 }
 
 // SwappedAt is one string of a transcript that was replaced by a part of the observation.
 type SwappedAt struct {
-	Line   int    `json:"line"`          // from 0
-	Number int    `json:"number"`        // of the string values of the line, from 0
-	From   int    `json:"from"`          // byte of the observation where its text begins
-	Size   int    `json:"size"`          // bytes of its text
-	Form   string `json:"form"`          // how it was written: js, go, python; or raw: in another way
-	Raw    []byte `json:"raw,omitempty"` // the string as it was written, if Form is raw; as JSON in base64
-	SHA256 string `json:"sha256"`        // of the string as it was written
-	By     string `json:"by"`            // the string that stands there now, as it is written
+	Line   int    `json:"line"`            // from 0
+	Number int    `json:"number"`          // of the string values of the line, from 0
+	From   int    `json:"from"`            // byte of the observation where its text begins
+	Size   int    `json:"size"`            // bytes of its text
+	Inner  string `json:"inner,omitempty"` // how the output is written in a text that is JSON around it
+	Head   string `json:"head,omitempty"`  // of that JSON, what stands before the output
+	Tail   string `json:"tail,omitempty"`  // and behind it
+	Form   string `json:"form"`            // how it was written: js, go, python; or raw: in another way
+	Raw    []byte `json:"raw,omitempty"`   // the string as it was written, if Form is raw; as JSON in base64
+	SHA256 string `json:"sha256"`          // of the string as it was written
+	By     string `json:"by"`              // the string that stands there now, as it is written
 }
 
 func (s SwappedAt) place() place { return place{s.Line, s.Number} }
@@ -87,7 +90,7 @@ const above = "(in the observation above)"
 
 // newSwap returns the swap of a block by a pointer.
 func newSwap(t *transcript.Transcript, b *transcript.Block, kept Kept, p Pointer) Swap {
-	text := b.Text()
+	text := b.Output()
 	s := Swap{ToolUse: b.ID, Observation: kept.ID, SHA256: hash(text), Pointer: p}
 	at := 0
 	for i, l := range b.Texts {
@@ -96,34 +99,48 @@ func newSwap(t *transcript.Transcript, b *transcript.Block, kept Kept, p Pointer
 			by = above
 		}
 		if i == 0 || len(l.Text) > len(above) {
-			s.add(t, l, at, by)
+			s.add(t, l, b.Inner, at, by)
 		}
 		at += len(l.Text) + 1
 	}
 	for _, l := range b.Copies {
 		if at := strings.Index(text, l.Text); at >= 0 {
-			s.add(t, l, at, "("+kept.ID+")")
+			s.add(t, l, nil, at, "("+kept.ID+")")
 		}
 	}
 	return s
 }
 
 // add adds a string whose text begins at a byte of the observation. A string that no known way of writing gives back,
-// such as one that is no valid UTF-8, is in the map itself.
-func (s *Swap) add(t *transcript.Transcript, l transcript.Literal, from int, by string) {
+// such as one that is no valid UTF-8, is in the map itself. inner is the output in a text that is JSON around it; or
+// nil.
+func (s *Swap) add(t *transcript.Transcript, l transcript.Literal, inner *transcript.Literal, from int, by string) {
 	raw := t.Lines[l.Line][l.Start:l.End]
 	at := SwappedAt{
 		Line: l.Line, Number: l.Number, From: from, Size: len(l.Text), SHA256: hash(string(raw)), By: string(quote("js", by)),
+		Form: formOf(l.Text, raw),
 	}
+	if inner != nil {
+		at.Inner = formOf(inner.Text, []byte(l.Text[inner.Start:inner.End]))
+		at.Head, at.Tail, at.Size = l.Text[:inner.Start], l.Text[inner.End:], len(inner.Text)
+	}
+	if at.Form == rawForm || at.Inner == rawForm {
+		at.Form, at.Raw, at.Inner, at.Head, at.Tail = rawForm, bytes.Clone(raw), "", "", ""
+	}
+	s.Literals = append(s.Literals, at)
+}
+
+// rawForm is the form of a string that is in the map itself.
+const rawForm = "raw"
+
+// formOf returns in which form a text is written as a JSON string.
+func formOf(text string, as []byte) string {
 	for _, form := range []string{"js", "go", "python"} {
-		if bytes.Equal(quote(form, l.Text), raw) {
-			at.Form = form
-			s.Literals = append(s.Literals, at)
-			return
+		if bytes.Equal(quote(form, text), as) {
+			return form
 		}
 	}
-	at.Form, at.Raw = "raw", bytes.Clone(raw)
-	s.Literals = append(s.Literals, at)
+	return rawForm
 }
 
 // quote writes a text as a JSON string as JavaScript's JSON.stringify does (and serde), as Go's encoding/json, or as
@@ -185,11 +202,16 @@ func (s Swap) Uses(t *transcript.Transcript) bool {
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		if b.Result() && b.ID == s.ToolUse && len(b.Texts) > 0 &&
-			(b.Texts[0].Text == s.Pointer.Text() || hash(b.Text()) == s.SHA256) {
+			(b.Texts[0].Text == s.Pointer.Text() || s.replaced(b)) {
 			return true
 		}
 	}
 	return false
+}
+
+// replaced reports whether a block has the text that a swap has replaced. Older maps have it with the JSON around it.
+func (s Swap) replaced(b *transcript.Block) bool {
+	return hash(b.Output()) == s.SHA256 || b.Inner != nil && hash(b.Text()) == s.SHA256
 }
 
 // Key names the map of a transcript: by the client's session, or by all that stands before the first output of a tool.

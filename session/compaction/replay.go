@@ -61,7 +61,7 @@ func (c *compactor) replaySwap(n int, results []int) int {
 		case b.Texts[0].Text == s.Pointer.Text(): // the transcript is a compacted one
 			c.older(i, s)
 			return i
-		case hash(b.Text()) == s.SHA256 && c.keeper.Has(s.Observation, s.SHA256):
+		case s.replaced(b) && c.keeper.Has(s.Observation, s.SHA256):
 			return i
 		}
 	}

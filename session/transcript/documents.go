@@ -123,7 +123,7 @@ func (t *Transcript) item(line int, n *node) {
 			output = output.get("content")
 		}
 		b.read(output)
-		b.Error = b.Error || n.str("status") == "failed" || exitedBadly(b)
+		b.Error = b.Error || n.str("status") == "failed" || shellOutput(&b)
 	default: // reasoning and its encrypted content, calls of the API's own tools: never touched
 		b.Role = Assistant
 		b.other(n)
@@ -131,8 +131,9 @@ func (t *Transcript) item(line int, n *node) {
 	t.add(b)
 }
 
-// exitedBadly reports whether the output of Codex's shell says that the command failed.
-func exitedBadly(b Block) bool {
+// shellOutput finds the output in the JSON that Codex puts around that of its shell, and reports whether the command
+// failed.
+func shellOutput(b *Block) (failed bool) {
 	if len(b.Texts) != 1 {
 		return false
 	}
@@ -141,5 +142,9 @@ func exitedBadly(b Block) bool {
 		return false
 	}
 	code := n.get("metadata", "exit_code")
+	if output := n.get("output"); code != nil && output != nil && output.kind == '"' && output.text != "" {
+		inner := literal(b.Line, output)
+		b.Inner = &inner
+	}
 	return code != nil && code.text != "0"
 }

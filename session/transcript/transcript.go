@@ -55,6 +55,7 @@ type Block struct {
 
 	Texts  []Literal // what the model reads
 	Copies []Literal // further strings of the line that repeat it; the model does not read them
+	Inner  *Literal  // in a text that is JSON around an output: the output, and where it stands in that text; or nil
 	Rest             // what else is in it
 	Other  bool      // there is something else, such as an image
 	Error  bool      // the tool failed
@@ -74,6 +75,14 @@ func (b *Block) Text() string {
 		texts[i] = l.Text
 	}
 	return strings.Join(texts, "\n")
+}
+
+// Output returns what the tool wrote: the text, without the JSON that a client put around it.
+func (b *Block) Output() string {
+	if b.Inner != nil {
+		return b.Inner.Text
+	}
+	return b.Text()
 }
 
 // Result reports whether the block is the result of a tool.
