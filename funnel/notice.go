@@ -1,6 +1,7 @@
 package funnel
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,11 +11,16 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// contextFull begins every notice.
-const contextFull = "context full: "
+// contextFull begins every notice. lastNotice is the last one of a turn whose emergency buffer is used up.
+const (
+	contextFull = "context full: "
+	lastNotice  = contextFull + "until it is compacted, answers are empty errors"
+)
 
-// enforce replaces an answer that is larger than what the client's report leaves by a notice, which the emergency
-// buffer pays for. The output is kept. An answer that costs no more than a notice is shown.
+// enforce replaces an answer that is larger than what the client's report leaves by a notice. The output is kept. An
+// answer that costs no more than a notice is shown. Both count against the emergency buffer: what a turn shows beyond
+// what was left is never more than that. Once it is used up, an answer has no text and is an error, so that nobody
+// takes it for an empty output.
 //
 // It is the last step, because errors, notes and images are part of an answer too.
 func (d *display) enforce() {
@@ -25,9 +31,11 @@ func (d *display) enforce() {
 	cost := d.most(int(c.reply.shownTokens)) + policy.ImageTokens*len(c.images())
 	allowed := max(d.decision.Left, policy.Notice)
 	if d.hidesErrors() {
-		allowed = d.most(c.options.Counter.Count(text.ErrorPrefix + contextFull + d.where()))
+		allowed = d.cost(text.ErrorPrefix + contextFull + d.where())
 	}
-	if cost <= allowed {
+	room := d.decision.Left + d.decision.Buffer
+	last := d.cost(lastNotice)
+	if cost <= min(allowed, room-last) || cost <= d.decision.Left {
 		return
 	}
 	if c.captured != nil && c.captured.Bytes > 0 && c.observation == nil && c.output.source == "" &&
@@ -37,8 +45,18 @@ func (d *display) enforce() {
 	notice := d.notice(cost)
 	d.complete, d.rejected = false, true
 	c.reply.clear()
-	c.reply.addText(notice)
+	switch {
+	case d.cost(notice) <= room-last:
+		c.reply.addText(notice)
+	case last <= room:
+		c.reply.addText(lastNotice)
+	default:
+		c.reply.answer.Failed = true
+	}
 }
+
+// cost returns the upper bound of the tokens of a text.
+func (d *display) cost(s string) int { return d.most(d.call.options.Counter.Count(s)) }
 
 // most returns the upper bound of a number of tokens that was counted.
 func (d *display) most(tokens int) int {
@@ -72,9 +90,11 @@ func (d *display) notice(cost int) string {
 	return d.clipTo(most, short)
 }
 
-// hidesErrors reports whether an error is replaced by a constant line. One error costs no more than a notice, but many
-// would fill the window once the emergency buffer is spent.
-func (d *display) hidesErrors() bool { return d.outcome.err != nil && d.decision.UsedUp }
+// hidesErrors reports whether an error is replaced by a constant line: once half of the emergency buffer is used up, so
+// that more of them can be shown.
+func (d *display) hidesErrors() bool {
+	return d.outcome.err != nil && 2*d.decision.Buffer < cmp.Or(d.call.options.Policy.Emergency, policy.UnsetBuffer)
+}
 
 // hiddenError returns the line that is shown instead of an error. The trace has the error.
 func (d *display) hiddenError() string {
@@ -136,7 +156,7 @@ func (d *display) firstNotice(cost int, where string) string {
 
 // clipTo returns a text of at most that many tokens.
 func (d *display) clipTo(tokens int, s string) string {
-	for chars := len(s); chars > 0 && d.most(d.call.options.Counter.Count(s)) > tokens; chars = chars * 3 / 4 {
+	for chars := len(s); chars > 0 && d.cost(s) > tokens; chars = chars * 3 / 4 {
 		s = content.Clip(s, chars)
 	}
 	return s

@@ -114,11 +114,14 @@ func TestNoticeNamesWhyNothingIsKept(t *testing.T) {
 	}
 }
 
-// TestManyErrors checks that errors that cost no more than a notice each do not fill the window together: once what is
-// left and the emergency buffer are spent, each is one short line. Refused calls count, too.
+// TestManyErrors checks that answers that do not fit, errors, notices and refused calls, take no more than what is left
+// and the emergency buffer, however many a turn has. At last they are errors without a text, and a line before says so.
+// A new turn has a new buffer.
 func TestManyErrors(t *testing.T) {
-	const calls, line = 600, 8
+	const calls = 600
 	for _, r := range []Request{
+		{Tool: tool(tools.Tool{}, writes(numbered(300)))},
+		{Tool: tool(tools.Tool{}, writes([]byte("a line of few words\n")))},
 		{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error {
 			return errors.New("no such file: src/components/list.go; find has the names that there are")
 		})},
@@ -128,20 +131,29 @@ func TestManyErrors(t *testing.T) {
 		{Tool: tool(tools.Tool{}, writes(nil)), Limits: Limits{PageTokens: -1}},
 	} {
 		f := full(t, 84, Options{})
-		shown, last := 0, ""
-		for range calls {
-			a := answered(t, f, r)
-			if n := a.Receipts[0].ShownTokens; !a.Failed || n > policy.FirstNotice {
-				t.Fatalf("%d tokens: %s", n, texted(a))
+		for turn := range 2 {
+			left := max(84-turn*4000, 0)
+			u := usage.Usage{Turn: fmt.Sprint(turn), PromptTokens: 9000 - 84 + turn*4000, Window: 10_000, Source: "claude"}
+			if err := f.ledger.report(Session{}, u); err != nil {
+				t.Fatal(err)
 			}
-			shown, last = shown+int(a.Receipts[0].ShownTokens), texted(a)
-		}
-		most := 84 + f.options.Policy.Emergency + policy.FirstNotice + calls*line
-		if shown > most || last != "error: context full: not shown" {
-			t.Errorf("%d tokens of %d; at last: %s", shown, most, last)
-		}
-		if most = f.options.Counter.Count(last); most > line {
-			t.Errorf("the constant line takes %d tokens", most)
+			shown, told, texts := 0, 0, 0
+			for range calls {
+				a := answered(t, f, r)
+				n := int(a.Receipts[0].ShownTokens)
+				if shown += n; n > policy.FirstNotice || n == 0 && (!a.Failed || len(a.Blocks) > 0) {
+					t.Fatalf("%d tokens: %+v", n, a)
+				}
+				if n > 0 {
+					texts++
+				}
+				if texted(a) == lastNotice {
+					told = texts
+				}
+			}
+			if most := left + f.options.Policy.Emergency; shown > most || shown < most-policy.FirstNotice || told != texts {
+				t.Errorf("turn %d: %d tokens of %d in %d texts, line %d says that they end", turn, shown, most, texts, told)
+			}
 		}
 	}
 }
@@ -252,8 +264,7 @@ func checkRound(rt *rapid.T, f *Funnel, u usage.Usage) {
 	}
 }
 
-// checkErrors lets calls fail at once: beyond what is left and the emergency buffer, each takes at most a
-// constant line.
+// checkErrors lets calls fail at once: a turn takes at most what was left and the emergency buffer.
 func checkErrors(rt *rapid.T, f *Funnel) {
 	calls := 100
 	if testing.Short() {
@@ -261,11 +272,7 @@ func checkErrors(rt *rapid.T, f *Funnel) {
 	}
 	before := f.ledger.spent(Session{})
 	usable, _, _, _ := f.options.Policy.Usable(before)
-	most := max(usable+f.options.Policy.Emergency-before.Tokens, 0) + policy.FirstNotice + policy.Notice
-	line := policy.AtMost(
-		int64(f.options.Counter.Count("error: context full: not shown")),
-		f.options.Counter.Model().Error,
-	)
+	most := max(usable-before.Tokens+before.Shown, 0) + f.options.Policy.Emergency
 	out := numbered(rapid.SampledFrom([]int{0, 1, 300}).Draw(rt, "error"))
 	failing := Request{Tool: tool(tools.Tool{}, func(context.Context, tools.Output) error {
 		return errors.New("no such file: " + string(out))
@@ -279,8 +286,8 @@ func checkErrors(rt *rapid.T, f *Funnel) {
 		})
 	}
 	wg.Wait()
-	if n := f.ledger.spent(Session{}).Tokens - before.Tokens; n > most+calls*line {
-		rt.Fatalf("%d tokens of errors, at most %d and %d times %d", n, most, calls, line)
+	if n := f.ledger.spent(Session{}).Shown; n > most {
+		rt.Fatalf("%d tokens shown in one turn, at most %d", n, most)
 	}
 }
 

@@ -69,7 +69,7 @@ func (l *ledger) read(who Session) account.Account {
 }
 
 func spentOf(a account.Account) policy.Spent {
-	s := policy.Spent{Tokens: a.Shown}
+	s := policy.Spent{Tokens: a.Shown, Shown: a.Shown}
 	if r := a.Report; r != nil {
 		s.Tokens += r.PromptTokens
 		s.Source, s.Window, s.Response, s.Model = r.Source, r.Window, r.ResponseTokensReserved, r.Model

@@ -16,10 +16,12 @@ const (
 	Reject       Verdict = "reject"        // a notice, which the emergency buffer pays for
 )
 
-// Tokens of a notice, at most: of the first one of a session, and of the later ones.
+// Tokens of a notice, at most: of the first one of a session, and of the later ones. Without a reserve for notices
+// those of one turn take at most UnsetBuffer.
 const (
 	FirstNotice = 160
 	Notice      = 24
+	UnsetBuffer = 1024
 )
 
 // ImageTokens is counted for an image.
@@ -38,7 +40,7 @@ type Decision struct {
 	Limited bool `json:"-"` // something limits the prompt: Left is known
 	Left    int  `json:"-"` // tokens left for this answer
 	Spent   int  `json:"-"` // tokens in the context before it
-	UsedUp  bool `json:"-"` // the client reported its usage, and the emergency buffer is spent too
+	Buffer  int  `json:"-"` // tokens left of the emergency buffer in this turn, for what does not fit into Left
 }
 
 // Size is the size of an output.

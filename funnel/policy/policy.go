@@ -23,6 +23,7 @@ type Policy struct {
 // Spent is what the context of a session holds.
 type Spent struct {
 	Tokens   int    // of the context: those reported and those shown since; else those shown by this server
+	Shown    int    // of these, those that this server has shown since the report
 	Source   string // who reported them; "": nobody, they are only what this server has shown
 	Window   int    // the context window, as reported; 0: it was not
 	Response int    // reserved for the model's answer, as reported; 0: it was not
@@ -85,7 +86,8 @@ func (p Policy) Decide(s Size, spent Spent) Decision {
 	d.Window, d.WindowFrom, d.Source, d.Limited = window, from, spent.Source, true
 	d.Spent = max(spent.Tokens, 0)
 	d.Left = max(usable-d.Spent, 0)
-	d.UsedUp = spent.Source != "" && d.Spent >= usable+p.Emergency
+	over := spent.Shown - max(usable-(spent.Tokens-spent.Shown), 0) // of what was shown since the report
+	d.Buffer = max(cmp.Or(p.Emergency, UnsetBuffer)-max(over, 0), 0)
 	if spent.Source == "" {
 		d.Left = max(d.Left, MinReceipt)
 	}

@@ -41,7 +41,7 @@ type Settings struct {
 	ContextWindow   int    `group:"budget" to:"Policy.Window" default:"0" placeholder:"N" help:"Context window in tokens, for clients that do not report it. 0: unknown."`
 	ResponseReserve int    `group:"budget" to:"Policy.Response" default:"4096" placeholder:"N" help:"Part of the window reserved for the model's answer, for clients that do not report it."`
 	PromptBudget    int    `group:"budget" to:"Policy.Prompt" default:"0" placeholder:"N" help:"Maximum size of the prompt in tokens, whatever the window. 0: no limit of its own."`
-	EmergencyBuffer int    `group:"budget" to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window for notices that an output is not shown."`
+	EmergencyBuffer int    `group:"budget" to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window for notices that an output is not shown; those of one turn take no more."`
 	UsageFrom       string `group:"budget" enum:"none,claude,codex" default:"none" placeholder:"CLIENT" help:"Read how full the context is from the session files of the client: claude or codex, numbers of the last 4 MiB only. Over stdio only."`
 	DryRun          bool   `group:"budget" to:"Policy.DryRun" help:"Decide and record, but show outputs as if there were room."`
 	Enabled         bool   `group:"budget" to:"!Policy.Disabled" default:"true" negatable:"" help:"Funnel outputs; --no-enabled shows everything whole, up to 1 MB per answer."`
