@@ -160,6 +160,37 @@ func TestRootsOfTheVariable(t *testing.T) {
 	}
 }
 
+// The variable holds several limits, as the flag does.
+func TestToolLimitsOfTheVariable(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "large.txt"), strings.Repeat("a line of some words\n", 3000))
+	lines := func(limits string, code int, args ...string) (int, string) {
+		t.Helper()
+		t.Setenv("MCP_FUNNEL_TOOL_LIMIT", limits)
+		got, out, complaints := runs(t, append([]string{"--root", root, "--store", filepath.Join(t.TempDir(), "store"),
+			"call", "grep", "source=large.txt", "pattern=line"}, args...)...)
+		if got != code {
+			t.Fatalf("%q: code %d: %s", limits, got, complaints)
+		}
+		return strings.Count(out, "some words"), complaints
+	}
+	whole, _ := lines("", done)
+	for _, limits := range []string{
+		"run.receipt-tokens=1200,grep.page-tokens=400", "jq.page-tokens=900, grep.page-tokens=400",
+	} {
+		if n, _ := lines(limits, done); n == 0 || n > whole/5 {
+			t.Errorf("%q: %d lines, without limits %d", limits, n, whole)
+		}
+	}
+	n, _ := lines("", done, "--tool-limit", "run.page-tokens=900", "--tool-limit", "grep.page-tokens=400")
+	if n > whole/5 {
+		t.Errorf("the repeated flag: %d lines, without limits %d", n, whole)
+	}
+	if _, said := lines("grep.page-tokens=400,rnu.page-tokens=9000", usage); !strings.Contains(said, `no tool "rnu"`) {
+		t.Error(said)
+	}
+}
+
 // A wrong word is told once, with those there are.
 func TestWrongWords(t *testing.T) {
 	for want, args := range map[string][]string{

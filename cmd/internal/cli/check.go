@@ -83,6 +83,7 @@ func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
 		out[name] = funnel.ToolLimits{Uncut: true}
 	}
 	for _, text := range s.ToolLimit {
+		text = strings.TrimSpace(text) // "a, b" in the variable
 		left, value, _ := strings.Cut(text, "=")
 		tool, limit, named := strings.Cut(left, ".")
 		n, err := strconv.Atoi(value)

@@ -32,7 +32,7 @@ type Settings struct {
 	PageTokens    int    `group:"shown" min:"1" to:"Limits.PageTokens" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
 	Model         string `group:"shown" to:"Policy.Model" default:"o200k_base" placeholder:"NAME" help:"Model whose tokens are counted: its name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base and shown as ≈ with the error of that factor."`
 
-	ToolLimit []string `group:"shown" placeholder:"LIMIT" sep:"none" help:"Limit of one tool, such as run.receipt-tokens=1200 or grep.page-tokens=8000; repeatable."`
+	ToolLimit []string `group:"shown" placeholder:"LIMIT" sep:"," help:"Limit of one tool, such as run.receipt-tokens=1200 or grep.page-tokens=8000; repeatable, or separated by commas."`
 	Uncut     []string `group:"shown" placeholder:"TOOL" sep:"," help:"Tool whose outputs are never cut: shown whole up to 1 MB, or kept and not shown where the client reported that they do not fit; repeatable."`
 
 	Mask        bool `group:"shown" default:"true" negatable:"" help:"Mask secrets of known formats in answers, trace and logs; --no-mask shows them."`
