@@ -102,7 +102,7 @@ func (c *call) refuse(err error) Answer {
 	c.reply.answer.Failed = true
 	account, done := c.ledger.begin(c.request.Who)
 	defer done()
-	d := &display{call: c, outcome: o, spent: spentOf(account), noticed: account.Notices > 0, complete: true}
+	d := &display{call: c, outcome: o, spent: SpentOf(account), noticed: account.Notices > 0, complete: true}
 	d.decision = c.options.Policy.Decide(policy.Size{}, d.spent)
 	c.reply.addText(c.failureText(o, ""))
 	d.enforce()
@@ -134,7 +134,7 @@ func (c *call) execute() (Answer, error) {
 	}
 	account, done := c.ledger.begin(c.request.Who)
 	defer done()
-	d := &display{call: c, outcome: o, spent: spentOf(account), noticed: account.Notices > 0}
+	d := &display{call: c, outcome: o, spent: SpentOf(account), noticed: account.Notices > 0}
 	if account.Report != nil {
 		c.turn = account.Report.Turn
 	}

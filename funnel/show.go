@@ -21,7 +21,7 @@ func (f *Funnel) Show(r Request, text string) Answer {
 	account, done := f.ledger.begin(r.Who)
 	defer done()
 	d := &display{
-		call: c, outcome: outcome{status: success}, spent: spentOf(account), noticed: account.Notices > 0,
+		call: c, outcome: outcome{status: success}, spent: SpentOf(account), noticed: account.Notices > 0,
 		kind: content.Text, complete: true, total: o.Counter.Total(text),
 	}
 	d.size = policy.Size{

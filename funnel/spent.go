@@ -50,7 +50,7 @@ func (l *ledger) report(who Session, u usage.Usage) error {
 }
 
 // spent returns what the context of a session holds.
-func (l *ledger) spent(who Session) policy.Spent { return spentOf(l.read(who)) }
+func (l *ledger) spent(who Session) policy.Spent { return SpentOf(l.read(who)) }
 
 // read returns the account of a session. A stored one goes before the one in memory.
 func (l *ledger) read(who Session) account.Account {
@@ -68,11 +68,15 @@ func (l *ledger) read(who Session) account.Account {
 	return account.Account{}
 }
 
-func spentOf(a account.Account) policy.Spent {
+// SpentOf returns what the context of a session holds by its account.
+func SpentOf(a account.Account) policy.Spent {
 	s := policy.Spent{Tokens: a.Shown, Shown: a.Shown}
 	if r := a.Report; r != nil {
 		s.Tokens += r.PromptTokens
 		s.Source, s.Window, s.Response, s.Model = r.Source, r.Window, r.ResponseTokensReserved, r.Model
+	}
+	if a.Peak != nil {
+		s.Peak = a.Peak.Tokens
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/account"
+	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -48,7 +52,7 @@ func bad(what, text string) []finding { return []finding{{what: what, bad: true,
 func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	var all []finding
 	for _, check := range []func(*cli.Settings) []finding{
-		goVersion, rootsFound, storeWorks, tokenizerWorks, workerWorks, commandsWork,
+		goVersion, rootsFound, storeWorks, tokenizerWorks, usageReported, workerWorks, commandsWork,
 	} {
 		all = append(all, check(s)...)
 	}
@@ -289,6 +293,67 @@ func tokenizerWorks(s *cli.Settings) []finding {
 		text += fmt.Sprintf("; window of %d tokens", s.ContextWindow)
 	}
 	return []finding{{what: "tokenizer", text: text}}
+}
+
+// maxReports is how many sessions are listed.
+const maxReports = 20
+
+// usageReported lists the last report of each session, the newest first, and where its window comes from.
+func usageReported(s *cli.Settings) (all []finding) {
+	if why := unnamedSession(s); why != "" {
+		all = append(all, finding{what: "usage", weak: true, text: why})
+	} else if files, ok := clients[s.UsageFrom]; ok {
+		session, _ := clientusage.SessionID(nil, os.Getenv, nil)
+		path, err := files.path(session)
+		if err != nil {
+			path = err.Error()
+		}
+		all = append(all, finding{what: "usage", weak: err != nil, text: "--usage-from " + s.UsageFrom + ": " + path})
+	}
+	store, err := s.OpenStore()
+	if err != nil {
+		return all // storeWorks has said so
+	}
+	defer func() { _ = store.Close() }()
+	sessions, err := account.Open(store.Dir()).List()
+	if err != nil {
+		return append(all, bad("usage", err.Error())...)
+	}
+	sessions = slices.DeleteFunc(sessions, func(a account.Account) bool { return a.Report == nil })
+	if len(sessions) == 0 {
+		return append(all, finding{what: "usage", text: "no session has reported its usage to this store"})
+	}
+	for _, a := range sessions[:min(len(sessions), maxReports)] {
+		all = append(all, finding{what: "usage", text: reportText(s, a)})
+	}
+	if more := len(sessions) - maxReports; more > 0 {
+		all = append(all, finding{what: "usage", text: fmt.Sprintf("%d sessions more, older", more)})
+	}
+	return all
+}
+
+// reportText words the last report of a session.
+func reportText(s *cli.Settings, a account.Account) string {
+	r := a.Report
+	text := fmt.Sprintf("session %s: %d tokens reported by %s", cmp.Or(r.Session, "without a name"), r.PromptTokens,
+		r.Source)
+	if !r.At.IsZero() {
+		text += " " + time.Since(r.At).Round(time.Second).String() + " ago"
+	}
+	spent := funnel.SpentOf(a)
+	usable, window, from, known := s.Options().Policy.Usable(spent)
+	switch {
+	case window > 0 && from == "table":
+		text += fmt.Sprintf("; window of %d from the table (%s)", window, cmp.Or(r.Model, s.Model))
+	case window > 0:
+		text += fmt.Sprintf("; window of %d from: %s", window, from)
+	default:
+		text += fmt.Sprintf("; the window of %s is unknown, set --context-window", cmp.Or(r.Model, "its model"))
+	}
+	if known {
+		text += fmt.Sprintf("; %d tokens left", max(usable-spent.Tokens, 0))
+	}
+	return text
 }
 
 // workerWorks lists the layers that confine a worker on this machine. A missing one is reported with its cause as

@@ -52,6 +52,9 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.S
 			"no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)",
 		)
 	}
+	if why := unnamedSession(s); why != "" {
+		app.Log.Warn(why)
+	}
 	worker.KeepSpare(time.Duration(s.JqIdle))
 	defer worker.KeepSpare(0)
 	delayCollections()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/account"
@@ -148,15 +149,14 @@ func printUsage(s *cli.Settings, w *cli.Streams, a account.Account, window int) 
 
 // usageLine words an account. What is left is a percentage of the usable part, as the policy computes it.
 func usageLine(s *cli.Settings, a account.Account, window int) string {
-	spent := policy.Spent{Window: window}
+	spent := funnel.SpentOf(a)
 	prompt, of, left := "?", "?", "?"
 	if r := a.Report; r != nil {
-		spent = policy.Spent{
-			Tokens: r.PromptTokens + a.Shown, Source: r.Source, Window: cmp.Or(r.Window, window),
-			Response: r.ResponseTokensReserved, Model: r.Model,
-		}
 		prompt = short(int64(r.PromptTokens))
+	} else {
+		spent = policy.Spent{}
 	}
+	spent.Window = cmp.Or(spent.Window, window)
 	usable, window, _, known := s.Options().Policy.Usable(spent)
 	if window > 0 {
 		of = short(int64(window))

@@ -56,6 +56,17 @@ func (c sessionFiles) path(session string) (string, error) {
 	return c.find(clientusage.Place{Home: home, Environ: os.Getenv}, cwd, session)
 }
 
+// unnamedSession returns why --usage-from claude finds no session file; "" if it does. Claude Code names its session to
+// a server that it starts, and in no call.
+func unnamedSession(s *cli.Settings) string {
+	id, _ := clientusage.SessionID(nil, os.Getenv, nil)
+	if s.UsageFrom != "claude" || id != "" {
+		return ""
+	}
+	return "--usage-from claude: CLAUDE_CODE_SESSION_ID is not set, so no session file is read and nothing is limited," +
+		" unless calls name their session (PreToolUse hook of docs/BUDGET.md)"
+}
+
 // pullUsage returns what reads the usage of a session out of its client's file, nil without --usage-from. It reads the
 // file of that session only: another one of the same directory has another context.
 func pullUsage(s *cli.Settings, all *account.Accounts) func(session string) *clientusage.Usage {

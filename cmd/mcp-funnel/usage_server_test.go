@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/account"
+	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
 // served is a root with one large file, a store, and a server over them.
@@ -180,6 +181,8 @@ func TestWindowOfTheReportedModel(t *testing.T) {
 		{"claude-sonnet-4-5", 194_800, nil, true, `"window_from":"table"`},
 		{"claude-sonnet-4-5", 10_000, nil, false, `"window_from":"table"`},
 		{"claude-sonnet-4-5", 194_800, []string{"--context-window", "1000000"}, false, `"window_from":"setting"`},
+		{"claude-sonnet-4-5", 210_000, nil, false, `"window_from":"table"`},
+		{"claude-sonnet-4-5", 194_800, []string{"--model", "claude-sonnet-4-5[1m]"}, false, `"window_from":"table"`},
 		{"unknown-1", 194_800, nil, false, ""},
 		{"unknown-1", 194_800, []string{"--model", "claude-opus-4-1"}, true, `"window_from":"table"`},
 	} {
@@ -204,6 +207,69 @@ func TestWindowOfTheReportedModel(t *testing.T) {
 			t.Errorf("%+v: %.600s\n%s", c, out, traced)
 		}
 	}
+}
+
+// TestUsageFromClaudeWithoutASession checks that a server and doctor say that --usage-from claude limits nothing where
+// Claude Code has not named its session.
+func TestUsageFromClaudeWithoutASession(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	t.Setenv("CLAUDE_CONFIG_DIR", home)
+	t.Chdir(dir)
+	const session, said = "11111111-1111-4111-8111-111111111111", "CLAUDE_CODE_SESSION_ID is not set"
+	for _, k := range []struct {
+		id, from string
+		warns    bool
+		doctor   string
+	}{
+		{"", "claude", true, said}, {"", "codex", false, "weak usage      --usage-from codex: "},
+		{"", "none", false, "no session has reported"}, {session, "claude", false, "no session file was found"},
+	} {
+		t.Setenv("CLAUDE_CODE_SESSION_ID", k.id)
+		args := []string{"--root", dir, "--store", filepath.Join(t.TempDir(), "store"), "--usage-from", k.from}
+		code, _, complaints := runs(t, append(args, "serve")...)
+		if code != done || strings.Contains(complaints, said) != k.warns {
+			t.Errorf("%+v: code %d: %s", k, code, complaints)
+		}
+		if _, report, _ := runs(t, append(args, "doctor")...); !strings.Contains(report, k.doctor) {
+			t.Errorf("%+v:\n%s", k, report)
+		}
+	}
+}
+
+// TestDoctorShowsReports checks that doctor shows the last report of each session and where its window comes from.
+func TestDoctorShowsReports(t *testing.T) {
+	h := newHooked(t)
+	all := account.Open(h.store)
+	h.event("status.json") // makes the store
+	for i, u := range []clientusage.Usage{
+		{Session: "one", PromptTokens: 90_000, Model: "claude-opus-4-7", Source: clientusage.FromClaude},
+		{Session: "one", PromptTokens: 250_000, Model: "claude-opus-4-7", Source: clientusage.FromClaude},
+		{Session: "two", PromptTokens: 80_000, Window: 128_000, Source: clientusage.FromMeta},
+		{Session: "three", PromptTokens: 70_000, Model: "x-1", Source: clientusage.FromCodex},
+	} {
+		u.Turn = fmt.Sprint(i)
+		if err := all.Report(observations.Local, u.Session, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(want []string, flags ...string) {
+		t.Helper()
+		_, report, _ := runs(t, append(flags, "--root", t.TempDir(), "--store", h.store, "doctor")...)
+		for _, w := range want {
+			if !strings.Contains(report, w) {
+				t.Errorf("no %q in\n%s", w, report)
+			}
+		}
+		if strings.Contains(report, "90000 tokens") || strings.Count(report, "session ") != 4 {
+			t.Errorf("not the last report of each session:\n%s", report)
+		}
+	}
+	check([]string{
+		"session one: 250000 tokens reported by claude-session-file ", "; window of 1000000 from the table (claude-opus-4-7)",
+		"session two: 80000 tokens reported by meta ", "; window of 128000 from: reported; 42880 tokens left",
+		"session three: 70000 tokens reported by codex-session-file ", "; the window of x-1 is unknown, set --context-window",
+	})
+	check([]string{"; window of 300000 from: setting"}, "--context-window", "300000")
 }
 
 func TestUsageFromIsForStdio(t *testing.T) {

@@ -278,7 +278,8 @@ func TestUsageLine(t *testing.T) {
 	}
 }
 
-// TestBlocksToPaste: the JSON that docs/BUDGET.md gives is valid, and its commands are those of this program.
+// TestBlocksToPaste: the JSON that docs/BUDGET.md gives is valid, and its commands are those of this program, by whole
+// paths: a client starts them without the shell's PATH and directory.
 func TestBlocksToPaste(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "BUDGET.md"))
 	if err != nil {
@@ -301,7 +302,7 @@ func TestBlocksToPaste(t *testing.T) {
 		}
 		for name, entries := range v.Hooks {
 			for _, h := range entries[0].Hooks {
-				if hooks++; h.Command != "mcp-funnel usage" || h.Type != "command" ||
+				if hooks++; h.Command != "/usr/local/bin/mcp-funnel usage" || h.Type != "command" ||
 					v.StatusLine.Command != h.Command {
 					t.Errorf("%s runs %+v", name, h)
 				}
@@ -312,6 +313,11 @@ func TestBlocksToPaste(t *testing.T) {
 				t.Error(err)
 			}
 			hooks++
+		}
+	}
+	for _, relative := range []string{`"mcp-funnel"`, `"--root", "."`, "--root . ", "-- mcp-funnel"} {
+		if strings.Contains(string(b), relative) {
+			t.Errorf("%s is no whole path", relative)
 		}
 	}
 	if hooks != 4 {

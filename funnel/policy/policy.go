@@ -24,6 +24,7 @@ type Policy struct {
 type Spent struct {
 	Tokens   int    // of the context: those reported and those shown since; else those shown by this server
 	Shown    int    // of these, those that this server has shown since the report
+	Peak     int    // the largest prompt that was reported of the model
 	Source   string // who reported them; "": nobody, they are only what this server has shown
 	Window   int    // the context window, as reported; 0: it was not
 	Response int    // reserved for the model's answer, as reported; 0: it was not
@@ -44,7 +45,7 @@ func (p Policy) Usable(s Spent) (usable, window int, from string, ok bool) {
 		window, from = p.Window, "setting"
 	}
 	if window <= 0 && s.Source != "" {
-		window, from = cmp.Or(modelWindow(s.Model), modelWindow(p.Model)), "table"
+		window, from = p.tableWindow(s), "table"
 	}
 	if window <= 0 {
 		return p.Prompt, 0, "", p.Prompt > 0

@@ -26,7 +26,14 @@ type Account struct {
 
 	// Recent are the last outputs of Shown. A report can arrive after an output that its prompt did not hold yet.
 	Recent  []Output  `json:"recent,omitempty"`
+	Peak    *Peak     `json:"peak,omitempty"`    // kept over compactions: it says how large the window is at least
 	ResetAt time.Time `json:"reset_at,omitzero"` // reports made before are ignored
+}
+
+// Peak is the largest prompt that was reported of a model.
+type Peak struct {
+	Model  string `json:"model,omitempty"` // "" if unknown
+	Tokens int    `json:"tokens"`
 }
 
 // Output is the size of one shown output.
@@ -70,6 +77,10 @@ func (a *Account) report(u usage.Usage) {
 		learn(&u, *last)
 	}
 	a.Report = &u
+	if a.Peak == nil || a.Peak.Model != u.Model && a.Peak.Model != "" && u.Model != "" {
+		a.Peak = &Peak{Model: u.Model}
+	}
+	a.Peak.Tokens = max(a.Peak.Tokens, u.PromptTokens)
 	a.Recent = slices.DeleteFunc(a.Recent, func(o Output) bool { return !o.At.After(u.At) })
 	a.Shown = 0
 	for _, o := range a.Recent {
@@ -110,7 +121,7 @@ func (a *Account) reset(at time.Time) {
 	if !again {
 		resets++
 	}
-	*a = Account{Resets: resets, Pointers: a.Pointers, Updated: a.Updated, ResetAt: at.UTC()}
+	*a = Account{Resets: resets, Pointers: a.Pointers, Updated: a.Updated, ResetAt: at.UTC(), Peak: a.Peak}
 }
 
 // Read returns the account of a session; a zero Account if there is none.

@@ -314,3 +314,41 @@ func TestAccountsSurviveARoundTrip(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestPeak checks that the largest prompt of a model is kept over smaller reports and over a compaction, and not for
+// another model.
+func TestPeak(t *testing.T) {
+	all := Open(t.TempDir())
+	report := func(model string, tokens int) {
+		t.Helper()
+		u := usage.Usage{Model: model, PromptTokens: tokens, Turn: fmt.Sprint(tokens), Source: usage.FromClaude}
+		if err := all.Report("o", "s", u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		model  string
+		tokens int
+		reset  bool
+		peak   int
+	}{
+		{"a", 250_000, false, 250_000}, {"a", 30_000, false, 250_000}, {"", 40_000, false, 250_000},
+		{"a", 30_001, true, 250_000}, {"b", 20_000, false, 20_000}, {"b", 260_000, false, 260_000},
+	} {
+		if c.reset {
+			if err := all.Reset("o", "s"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report(c.model, c.tokens)
+		if a, err := all.Read("o", "s"); err != nil || a.Peak == nil || a.Peak.Tokens != c.peak {
+			t.Errorf("%+v: %v, %+v", c, err, a.Peak)
+		}
+	}
+	if err := all.Report("o", "t", usage.Usage{Session: "t", PromptTokens: 1, Source: usage.FromCodex}); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := all.List(); err != nil || len(list) != 2 || list[0].Report.Session != "t" {
+		t.Errorf("%v, %+v", err, list)
+	}
+}

@@ -145,6 +145,30 @@ func (s *Accounts) save(name string, v any) error {
 	return nil
 }
 
+// List returns all accounts, those that changed last first.
+func (s *Accounts) List() ([]Account, error) {
+	root, err := s.root(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("account: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	names, err := ownNames(root)
+	if err != nil {
+		return nil, fmt.Errorf("account: %w", err)
+	}
+	var all []Account
+	for _, name := range names {
+		if a, found, err := load[Account](s, name); filepath.Ext(name) == accountExt && found && err == nil {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b Account) int { return b.Updated.Compare(a.Updated) })
+	return all, nil
+}
+
 // file is a name of the directory and when it last changed.
 type file struct {
 	name string
