@@ -223,6 +223,36 @@ func TestDamagedMapFiles(t *testing.T) {
 	}
 }
 
+// A larger budget than before says that --forget gives outputs back, and after that more of them stay.
+func TestCompactWithALargerBudget(t *testing.T) {
+	for _, format := range []transcript.Format{transcript.Claude, transcript.Chat} {
+		dir, _ := writeSession(t, format, "")
+		after := func(budget, out, want string) int {
+			t.Helper()
+			code, _, said := compacts(t, dir, "store", "--budget", budget, "session", "-o", filepath.Join(dir, out))
+			if code != done || want != "" != strings.Contains(said, "compact --forget") || !strings.Contains(said, want) {
+				t.Errorf("%s: budget %s: %d, %s", format, budget, code, said)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Count(string(text), "read it with slice")
+		}
+		small := after("9000", "o1", "")
+		larger := after("15000", "o3", "what a budget of 9000 replaced stays replaced")
+		if larger != small || after("9000", "o2", "") != small {
+			t.Errorf("%s: a later compaction changed what was replaced", format)
+		}
+		if code, _, said := compacts(t, dir, "store", "--forget", "session"); code != done {
+			t.Fatal(said)
+		}
+		if large := after("15000", "o4", ""); large >= small {
+			t.Errorf("%s: %d outputs replaced for 15000 tokens, %d for 9000", format, large, small)
+		}
+	}
+}
+
 // The budget covers what the client reported, the model in the file counts, and a result that is not known to fit is
 // exit code 1: it is written, and the reason is printed.
 func TestCompactCoversTheReport(t *testing.T) {

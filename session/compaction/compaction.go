@@ -94,6 +94,9 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 		c.release()
 		return nil, r, err
 	}
+	if r.Replaced > 0 {
+		m.Budget = o.Budget
+	}
 	return out, r, nil
 }
 

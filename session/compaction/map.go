@@ -20,6 +20,7 @@ type Map struct {
 	Format  string `json:"format"`
 	Session string `json:"session,omitempty"`
 	Swaps   []Swap `json:"swaps"`
+	Budget  int    `json:"budget,omitempty"` // of the last compaction that replaced something, in tokens; 0: unknown
 
 	// Foreign are the SHA-256 of outputs that were pointers before, which are not restored.
 	Foreign []string `json:"foreign,omitempty"`
@@ -229,7 +230,7 @@ func Key(t *transcript.Transcript) string {
 
 // Moved returns the map for a copy of the transcript in which lines have moved; −1 is a line that the copy lacks.
 func (m *Map) Moved(lines []int, session string) *Map {
-	moved := &Map{V: m.V, Format: m.Format, Session: session, Foreign: slices.Clone(m.Foreign)}
+	moved := &Map{V: m.V, Format: m.Format, Session: session, Budget: m.Budget, Foreign: slices.Clone(m.Foreign)}
 	for _, s := range m.Swaps {
 		s.Literals = slices.Clone(s.Literals)
 		s.Lines = movedLines(lines, s.Lines)

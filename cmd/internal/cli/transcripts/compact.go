@@ -127,6 +127,7 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 		return c.forget(app, t, m, w)
 	}
 	counter, notes := counterOf(t, app)
+	earlier := m.Budget
 	out, r, err := compaction.Compact(t, m, keeper, compaction.Options{
 		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: counter.Count, Path: elsewhere,
 		Mask: maskText(s), Margin: counter.Model().Error,
@@ -136,6 +137,10 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	}
 	if err := c.finish(app, t, m, out, r, to, w); err != nil {
 		return err
+	}
+	if earlier > 0 && c.Budget > earlier && r.Replayed > 0 {
+		notes = append(notes, fmt.Sprintf("what a budget of %d replaced stays replaced (%d): to begin anew, run compact"+
+			" --forget %s first", earlier, r.Replayed, c.File))
 	}
 	return c.judge(r, append(notes, t.Notes()...), w)
 }
