@@ -283,7 +283,7 @@ func TestCompactCoversTheReport(t *testing.T) {
 		"not known to fit":  {session(opus, usage), "30000", failed, "is not known to fit the budget of 30000 tokens", true},
 		"an exact model":    {session("gpt-5", usage), "34000", done, "40001 tokens before", true},
 		"an unknown model":  {session("x", usage), "34000", done, "x is a model that is not known", true},
-		"without a report":  {session(opus, ""), "34000", failed, "the session reports no usage", true},
+		"without a report":  {session(opus, ""), "34000", done, "note: the session reports no usage", true},
 		"a document of API": {string(transcripttest.Make(transcript.Chat, nil)), "100", done, "tokens before", true},
 	} {
 		dir := t.TempDir()

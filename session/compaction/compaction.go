@@ -77,7 +77,7 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 			return nil, r, err
 		}
 	}
-	r.After, r.Most, r.Doubt = c.total, c.most(), c.doubt()
+	r.After, r.Most, r.Doubt, r.Note = c.total, c.most(), c.doubt(), c.note()
 	for _, cost := range c.cost[min(c.first, len(c.cost)):] {
 		r.Rewritten += cost
 	}

@@ -46,6 +46,9 @@ type Report struct {
 	Rewritten int `json:"rewritten"`  // behind the first change: the client's cache misses them once
 	BreakEven int `json:"break_even"` // turns after which that has paid, with cache reads at a tenth and writes at 1.25
 
+	// Note is what the figures leave out; "" if nothing.
+	Note string `json:"note,omitempty"`
+
 	// Doubt is why the result is not known to fit the budget; "" if it is.
 	Doubt string `json:"doubt,omitempty"`
 }

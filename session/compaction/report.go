@@ -81,12 +81,17 @@ func (c *compactor) answer() int {
 	return max(c.t.Output-seen, 0)
 }
 
+// note says what the figures leave out; "" if nothing.
+func (c *compactor) note() string {
+	if c.t.Usage == 0 && (c.t.Format == transcript.Claude || c.t.Format == transcript.Codex) {
+		return "the session reports no usage: its system prompt and definitions of tools are not counted"
+	}
+	return ""
+}
+
 // doubt says why the next request is not known to fit the budget; "" if it is.
 func (c *compactor) doubt() string {
 	t := c.t
-	if t.Usage == 0 && (t.Format == transcript.Claude || t.Format == transcript.Codex) {
-		return "the session reports no usage, so its system prompt and definitions of tools are not counted"
-	}
 	for i := range t.Blocks {
 		if b := &t.Blocks[i]; b.Sent && b.Binary != "" && (i >= t.Reported || t.Usage == 0) {
 			return fmt.Sprintf("line %d has files or binary data (%s), which are not counted", t.Number(b.Line, b.At),

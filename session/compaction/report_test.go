@@ -55,7 +55,8 @@ func TestBudgetCoversTheReport(t *testing.T) {
 		{"known only by the estimate", reported(10, 30_000, 1, ok), 25_000, 0.6, "it may have up to"},
 		{"the answer is long", reported(1, 30_000, 4000, ok), 31_000, 0, "it may have up to 34000 tokens"},
 		{"the answer is encrypted", reported(1, 30_000, 1, signed), 31_000, 0, "it may have up to 35000 tokens"},
-		{"no report", reported(10, 0, 0, ok), 25_000, 0, "the session reports no usage"},
+		{"no report", reported(10, 0, 0, ok), 9_000, 0, ""},
+		{"a file and no report", reported(10, 0, 0, pdf), 9_000, 0, "line 22 has files or binary data"},
 		{"a file since the report", reported(10, 30_000, 1, pdf), 99_000, 0, "line 22 has files or binary data"},
 		{"a document of an API", document, 2500, 0, ""},
 	} {
@@ -69,6 +70,10 @@ func TestBudgetCoversTheReport(t *testing.T) {
 		}
 		if !strings.Contains(said, c.want) || c.want == "" && (said != "" || r.Most > c.budget) {
 			t.Errorf("%s: %q, want %q; %+v", c.name, said, c.want, r)
+		}
+		noted := strings.Contains(r.Note, "reports no usage")
+		if err == nil && noted != strings.Contains(c.name, "no report") {
+			t.Errorf("%s: note %q", c.name, r.Note)
 		}
 		if tr.Usage > 0 && r.Before < tr.Usage {
 			t.Errorf("%s: %d tokens before, reported %d", c.name, r.Before, tr.Usage)

@@ -181,6 +181,45 @@ func TestReportPosition(t *testing.T) {
 	}
 }
 
+// TestReportForms checks the forms in which clients write a report.
+func TestReportForms(t *testing.T) {
+	const item = `{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"assistant","content":[` +
+		`{"type":"output_text","text":"a"}]}}`
+	codex := func(info string) string {
+		return `{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":` + info + `}}`
+	}
+	claude := func(usage string) string {
+		return `{"type":"assistant","message":{"role":"assistant","content":[],"usage":` + usage + `}}`
+	}
+	const last = `{"last_token_usage":{"input_tokens":70,"output_tokens":5}}`
+	for _, c := range []struct {
+		text                    []byte
+		usage, output, reported int
+	}{
+		{lines(item, codex(last)), 70, 5, 0},
+		{lines(item, codex(last), codex("null")), 70, 5, 0},
+		{lines(item, codex(last), codex(`{"last_token_usage":{"input_tokens":0,"total_tokens":40}}`)), 40, 0, 1},
+		{lines(user, claude(`{"input_tokens":90,"iterations":[{"type":"message","input_tokens":30},`+
+			`{"type":"message","input_tokens":40,"cache_read_input_tokens":2},{"type":"x","input_tokens":9}]}`)), 42, 0, 1},
+		{lines(user, claude(`{"input_tokens":90,"iterations":[]}`)), 90, 0, 1},
+	} {
+		got, err := transcript.Read(c.text)
+		if err != nil || got.Usage != c.usage || got.Output != c.output || got.Reported != c.reported {
+			t.Errorf("%s: %v, %+v", c.text, err, got.Report)
+		}
+	}
+}
+
+// TestAttachments checks that what Claude Code adds to a message is counted, with a note.
+func TestAttachments(t *testing.T) {
+	const words = "some words of a text that is read by the model"
+	got, err := transcript.Read(lines(user, `{"type":"attachment","attachment":{"type":"file","content":"`+words+`"}}`))
+	if want := counter.Count("hi") + counter.Count(words); err != nil || sentTokens(got) != want ||
+		!strings.Contains(strings.Join(got.Notes(), ""), "by their text: attachment") {
+		t.Errorf("%v, %d tokens, want %d, %q", err, sentTokens(got), want, got.Notes())
+	}
+}
+
 // TestLineNumbers checks the lines of blocks in a document with line ends.
 func TestLineNumbers(t *testing.T) {
 	for _, format := range transcripttest.Formats {

@@ -68,7 +68,12 @@ func (t *Transcript) claude(line int, n *node) bool {
 		}
 	case "file-history-snapshot":
 		t.drop[line] = true
-	case "summary", "attachment", "queue-operation", "progress", "custom-title", "ai-title", "last-prompt":
+	case "attachment": // the client adds it to a message, in words of its own
+		b := Block{Line: line, At: n.Start, Role: System, Sent: sent, Other: true}
+		b.Rest.add("", n.get("attachment"))
+		b.Unknown = "attachment"
+		t.add(b)
+	case "summary", "queue-operation", "progress", "custom-title", "ai-title", "last-prompt":
 	default:
 		return false
 	}
@@ -171,8 +176,18 @@ func (t *Transcript) report(line int, m *node) {
 	t.Usage, t.Output, t.Report.message = n, max(t.Output, number(usage.get("output_tokens"))), id
 }
 
-// usageOf returns the size of the prompt by the usage of a message.
+// usageOf returns the size of the prompt by the usage of a message. With tools that run at the API its figures are sums
+// over several requests: the last of them is the prompt.
 func usageOf(u *node) (sum int) {
+	steps := u.elements("iterations")
+	for i := len(steps) - 1; i >= 0; i-- {
+		switch steps[i].str("type") {
+		case "", "message", "fallback_message":
+			if steps[i].get("input_tokens") != nil {
+				return usageOf(steps[i])
+			}
+		}
+	}
 	for _, name := range []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
 		sum += number(u.get(name))
 	}
@@ -231,12 +246,16 @@ func (t *Transcript) codex(line int, n *node) bool {
 
 // reportCodex remembers the usage of a request, which Codex records behind the items of its answer.
 func (t *Transcript) reportCodex(line int, usage *node) {
-	n := number(usage.get("input_tokens"))
-	if n <= 0 {
+	n, all := number(usage.get("input_tokens")), number(usage.get("total_tokens"))
+	if n+all == 0 {
 		return
 	}
 	t.Usage, t.Output = n, number(usage.get("output_tokens"))
 	t.Reported, t.ReportLine = len(t.Blocks), line
+	if n == 0 { // after a compaction Codex writes its estimate of all blocks
+		t.Usage, t.Output = all, 0
+		return
+	}
 	for t.Reported > t.boundary && t.Blocks[t.Reported-1].Role == Assistant {
 		t.Reported--
 	}

@@ -64,6 +64,9 @@ func (b *Block) other(n *node) {
 
 // add adds a value by the name that it has.
 func (r *Rest) add(name string, n *node) {
+	if n == nil {
+		return
+	}
 	kind, media := n.str("type"), n.str("media_type")+n.str("mime_type")
 	switch {
 	case notRead[name]:

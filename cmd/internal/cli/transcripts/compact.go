@@ -26,7 +26,7 @@ import (
 // Compact is the command compact.
 type Compact struct {
 	File     string   `arg:"" help:"Transcript of a client, or messages of an API as JSON."`
-	Budget   int      `env:"-" placeholder:"TOKENS" help:"The client's next request must have at most so many tokens, system prompt and definitions of tools included."`
+	Budget   int      `env:"-" placeholder:"TOKENS" help:"The client's next request must have at most so many tokens, system prompt and definitions of tools included if the session reports its usage."`
 	Output   string   `env:"-" short:"o" placeholder:"FILE" help:"Where to write the transcript; the file must not exist. Default: standard output."`
 	Last     int      `env:"-" name:"keep" default:"3" placeholder:"N" help:"Results that stay, the last ones. Default: 3."`
 	KeepTool []string `env:"-" placeholder:"NAME" sep:"," help:"Tool whose results stay; repeatable."`
@@ -44,8 +44,8 @@ repeats, then receipts, then the oldest. Messages, errors and the last results
 stay; every other byte is unchanged. FILE is never changed. The transcript goes
 to standard output or -o, the figures to standard error. The exit code is 1 if
 the budget cannot be met, or if the result is not known to fit: counts for the
-model in FILE may be estimates, and only a client that reports its usage says
-how large its system prompt and its definitions of tools are.
+model in FILE may be estimates. A note says if FILE does not report how large
+the system prompt and the definitions of tools are.
 
 Transcripts: session files of Claude Code, rollouts of Codex, and messages of
 the Anthropic API, of OpenAI's chat completions and of its responses, as JSON.
@@ -167,6 +167,9 @@ func (c *Compact) judge(r compaction.Report, notes []string, w *cli.Streams) err
 			return cli.ErrFailed // the figures say why
 		}
 		return nil
+	}
+	if r.Note != "" {
+		notes = append(notes, r.Note)
 	}
 	for _, note := range notes {
 		cli.PrintMessage(w.Err, "note: "+cli.InLine(note))
