@@ -58,11 +58,14 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 	var r Report
 	for i := range t.Blocks {
 		c.cost[i] = t.Tokens(&t.Blocks[i], o.Count)
-		c.was[i] = t.TokensReported(&t.Blocks[i], o.Count)
+		c.was[i] = c.cost[i]
+		if _, cleared := t.Cleared(t.Blocks[i].ID); cleared {
+			c.was[i] = t.TokensReported(&t.Blocks[i], o.Count)
+		}
 	}
 	c.first, c.before = len(t.Blocks), len(m.Swaps)
 	fits := c.replay(&r)
-	c.compare()
+	c.compareReport()
 	c.total = c.sum()
 	r.Before, r.Rest = c.total, c.rest
 	c.applyAll(fits)
@@ -161,10 +164,10 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		s := c.swap(i, kept[n], p)
 		c.m.Swaps = append(c.m.Swaps, s)
 		c.apply(i, s)
-		for _, again := range c.again(i) { // a client may read either of two lines with one id
-			s := c.swap(again, kept[n], p)
+		for _, k := range c.copies(i) { // a client may read either of two lines with one id
+			s := c.swap(k, kept[n], p)
 			c.m.Swaps = append(c.m.Swaps, s)
-			c.apply(again, s)
+			c.apply(k, s)
 		}
 		r.Replaced++
 	}
@@ -178,8 +181,8 @@ func (c *compactor) swap(i int, kept Kept, p Pointer) Swap {
 	return s
 }
 
-// again returns the blocks that repeat a result, but are not sent.
-func (c *compactor) again(i int) (all []int) {
+// copies returns the blocks that repeat a result, but are not sent.
+func (c *compactor) copies(i int) (all []int) {
 	b := &c.t.Blocks[i]
 	for _, k := range c.calls[b.ID] {
 		if other := &c.t.Blocks[k]; !other.Sent && !c.done[k] && b.ID != "" && other.Text() == b.Text() {
@@ -292,9 +295,9 @@ func (c *compactor) order() []int {
 		if c.done[i] || !c.mayGo(b) {
 			continue
 		}
-		_, again := repeated[i]
+		_, superfluous := repeated[i]
 		switch {
-		case again:
+		case superfluous:
 			class[i] = 0
 		case transcript.IsReceipt(b.Text()):
 			class[i] = 1

@@ -59,7 +59,7 @@ func (c *compactor) replaySwap(n int, results []int) int {
 		switch {
 		case c.done[i]:
 		case b.Texts[0].Text == s.Pointer.Text(): // the transcript is a compacted one
-			c.older(i, s)
+			c.reportedWhole(i, s)
 			return i
 		case s.replaced(b) && c.keeper.Has(s.Observation, s.SHA256):
 			return i

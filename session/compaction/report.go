@@ -7,10 +7,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 )
 
-// compare compares what was counted with what the client reported of its last request. What it reported and was not
-// counted is its system prompt and its definitions of tools, which every request has. If more was counted than it
-// reported, the counts are estimates that are too high: all of them are scaled down.
-func (c *compactor) compare() {
+// compareReport compares what was counted with what the client reported of its last request. The rest of the report is
+// its system prompt and its definitions of tools, which every request has. If more was counted than it reported, the
+// counts are estimates that are too high: all of them are scaled down.
+func (c *compactor) compareReport() {
 	if c.t.Usage == 0 {
 		return
 	}
@@ -54,7 +54,7 @@ func (c *compactor) most() int {
 			most += c.high(cost) - c.low(c.was[i])
 		}
 	}
-	return max(most+c.answer(), c.total) // scaled costs are rounded up
+	return max(most+c.restOfAnswer(), c.total) // scaled costs are rounded up
 }
 
 func (c *compactor) high(tokens int) int { return int(math.Ceil(float64(tokens) * (1 + c.o.Margin))) }
@@ -68,9 +68,9 @@ func (c *compactor) encrypted(i int) int {
 	return 0
 }
 
-// answer returns what the client reported of its answer beyond what most adds of its blocks. It may be less, because a
-// client writes a line when only a part has arrived.
-func (c *compactor) answer() int {
+// restOfAnswer returns what the client reported of its answer beyond what most adds of its blocks. It may report less
+// than they have, because it writes a line when only a part has arrived.
+func (c *compactor) restOfAnswer() int {
 	if c.t.Usage == 0 {
 		return 0
 	}
@@ -104,9 +104,8 @@ func (c *compactor) doubt() string {
 	return ""
 }
 
-// older sets what a block had in the reported request to what a swap has replaced in it, if the request is older than
-// the swap: the client then reported it whole.
-func (c *compactor) older(i int, s Swap) {
+// reportedWhole counts a block in the reported request as it was before a swap, if the request is older than the swap.
+func (c *compactor) reportedWhole(i int, s Swap) {
 	if c.t.Usage == 0 || i >= c.t.Reported || s.Lines <= c.t.ReportLine {
 		return
 	}

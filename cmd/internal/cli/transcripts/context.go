@@ -163,12 +163,14 @@ func examine(
 	}
 	roles, tools, servers := shares{}, shares{}, shares{}
 	repeated := t.Repeated()
+	sizes := make([]int, len(t.Blocks))
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		if !b.Sent {
 			continue
 		}
 		n := t.Tokens(b, count)
+		sizes[i] = n
 		r.Sent += n
 		if !b.Result() {
 			roles.add(string(b.Role), 0, n)
@@ -194,15 +196,16 @@ func examine(
 			r.Receipts.Tokens += n
 		}
 	}
-	r.compare(t, count)
+	r.compareReport(t, sizes, count)
 	r.Roles, r.Tools, r.Servers = roles.sorted(), tools.sorted(), servers.sorted()
 	r.Worst, r.Repeats = largest(t, r.Worst, mask, worst), largest(t, r.Repeats, mask, worst)
 	r.Replace = compaction.Replaceable(t, compaction.Options{Count: count})
 	return r
 }
 
-// compare subtracts what was counted of the reported request from what the client reported of it.
-func (r *contextReport) compare(t *transcript.Transcript, count func(string) int) {
+// compareReport subtracts what was counted of the reported request from what the client reported of it. sizes are the
+// tokens of each block.
+func (r *contextReport) compareReport(t *transcript.Transcript, sizes []int, count func(string) int) {
 	if r.Reported == 0 {
 		return
 	}
@@ -210,10 +213,13 @@ func (r *contextReport) compare(t *transcript.Transcript, count func(string) int
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		if i >= t.Reported {
-			r.Since += t.Tokens(b, count)
+			r.Since += sizes[i]
 			continue
 		}
-		then += t.TokensReported(b, count)
+		if _, cleared := t.Cleared(b.ID); cleared {
+			sizes[i] = t.TokensReported(b, count)
+		}
+		then += sizes[i]
 		if b.Sent && b.Result() && compaction.IsPointer(b.Text()) {
 			r.Notes = append(r.Notes, "the report may be older than the compaction that made the pointers before it:"+
 				" what is not counted is unknown")
