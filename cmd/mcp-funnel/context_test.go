@@ -46,19 +46,21 @@ func TestContextNamesRepeats(t *testing.T) {
 			}
 			text = pretty.Bytes()
 		}
-		lineOf := func(result string) int { // where the result's block begins, at most five lines before
-			return 1 + bytes.Count(text[:bytes.Index(text, []byte(result))], []byte("\n"))
+		lineOf := func(result string) float64 {
+			return 1 + float64(bytes.Count(text[:bytes.Index(text, []byte(result))], []byte("\n")))
 		}
 		r, out := contextOf(t, text)
+		if want := float64(bytes.Count(bytes.TrimSpace(text), []byte("\n")) + 1); r["lines"] != want {
+			t.Errorf("%s: %v lines, want %v", format, r["lines"], want)
+		}
 		repeats, _ := r["repeats"].([]any)
 		if len(repeats) != 1 {
 			t.Fatalf("%s: %v", format, r["repeats"])
 		}
 		of := repeats[0].(map[string]any)
-		near := func(line any, want int) bool { n := int(line.(float64)); return n <= want && want-n <= 5 }
-		if !strings.Contains(fmt.Sprint(of["args"]), "x.go") || !near(of["line"], lineOf("the first")) ||
-			!near(of["by_line"], lineOf("the second")) {
-			t.Errorf("%s: %v, lines %d and %d", format, of, lineOf("the first"), lineOf("the second"))
+		if !strings.Contains(fmt.Sprint(of["args"]), "x.go") || of["line"] != lineOf("the first") ||
+			of["by_line"] != lineOf("the second") {
+			t.Errorf("%s: %v, lines %v and %v", format, of, lineOf("the first"), lineOf("the second"))
 		}
 		if want := fmt.Sprintf("line %v, by line %v", of["line"], of["by_line"]); !strings.Contains(out, want) {
 			t.Errorf("%s: no %q in\n%s", format, want, out)

@@ -108,6 +108,10 @@ func TestItemsCount(t *testing.T) {
 			t.Errorf("%s: %v, %d tokens, want %d; %q", c.text, err, sentTokens(got), c.want, got.Notes())
 		}
 	}
+	ghost := `{"input":[{"role":"user","content":[{"type":"input_text","text":"hi"}]},{"type":"ghost_snapshot","x":"y"}]}`
+	if got, err := transcript.Read([]byte(ghost)); err != nil || sentTokens(got) != user {
+		t.Errorf("a snapshot: %v, %d tokens", err, sentTokens(got))
+	}
 	tools := `{"system":"hi","tools":[{"name":"TEXT"}],"messages":[{"role":"user","content":"hi"}]}`
 	got, err := transcript.Read([]byte(strings.ReplaceAll(tools, "TEXT", words)))
 	if want := 2*user + counter.Count(`[{"name":"`+words+`"}]`); err != nil || sentTokens(got) != want {

@@ -124,6 +124,8 @@ func (t *Transcript) item(line int, n *node) {
 		}
 		b.read(output)
 		b.Error = b.Error || n.str("status") == "failed" || shellOutput(&b)
+	case "ghost_snapshot": // of Codex's undo: it is not sent
+		return
 	default: // reasoning and its encrypted content, calls of the API's own tools: never touched
 		b.Role = Assistant
 		b.other(n)

@@ -3,6 +3,7 @@
 package transcripts
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -158,7 +159,7 @@ func examine(
 	worst int,
 ) contextReport {
 	r := contextReport{
-		Format: string(t.Format), Session: t.Session, Lines: len(t.Lines), Unknown: t.Unknown, Reported: t.Usage,
+		Format: string(t.Format), Session: t.Session, Lines: lineCount(t), Unknown: t.Unknown, Reported: t.Usage,
 		Repeated: share{Name: "repeated"}, Receipts: share{Name: "receipts"}, Notes: t.Notes(),
 	}
 	roles, tools, servers := shares{}, shares{}, shares{}
@@ -203,6 +204,12 @@ func examine(
 	return r
 }
 
+// lineCount returns how many lines a transcript has: a document of an API is one line of it, whatever its line ends.
+func lineCount(t *transcript.Transcript) int {
+	last := len(t.Lines) - 1
+	return t.Number(last, len(bytes.TrimSuffix(t.Lines[last], []byte("\n"))))
+}
+
 // compareReport subtracts what was counted of the reported request from what the client reported of it. sizes are the
 // tokens of each block.
 func (r *contextReport) compareReport(t *transcript.Transcript, sizes []int, count func(string) int) {
@@ -236,7 +243,13 @@ func (r *contextReport) compareReport(t *transcript.Transcript, sizes []int, cou
 func largest(t *transcript.Transcript, all []resultSize, mask func(string) string, most int) []resultSize {
 	slices.SortStableFunc(all, func(a, b resultSize) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	all = append([]resultSize{}, all[:min(len(all), max(most, 0))]...) // JSON has an empty list, not null
-	number := func(i int) int { return t.Number(t.Blocks[i].Line, t.Blocks[i].At) }
+	number := func(i int) int {
+		b := &t.Blocks[i]
+		if len(b.Texts) > 0 {
+			return t.Number(b.Line, b.Texts[0].Start)
+		}
+		return t.Number(b.Line, b.At)
+	}
 	for i := range all {
 		of := &all[i]
 		of.Args, of.Line = content.Clip(mask(of.Args), 200), number(of.block)
