@@ -48,7 +48,7 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		"log-level: loud\n":                   file + ":1:12: log-level: \"loud\" is none of debug, info, warn, error",
 		"large-line: 9\n":                     file + ":1:1: unknown key \"large-line\"; did you mean large-lines?",
 		"LARGE_LINES: 9\n":                    "did you mean large-lines?",
-		"something-else: 9\n":                 "valid keys: allow-host, ",
+		"something-else: 9\n":                 "valid keys: allow-cache, allow-host, ",
 		"root: []\n":                          file + ":1:7: root: an empty list",
 		"large-lines: 9\n---\nquota: 1GiB\n":  file + ":3:",
 		"root: [" + t.TempDir() + "]\nx: 1\n": file + ":2:1: unknown key",
