@@ -34,21 +34,27 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T, short bool) *fixture {
-	f := &fixture{
-		t: t, dir: t.TempDir(), short: short, random: newRandom(), outputs: map[string]string{},
-	}
+	f := emptyFixture(t, short)
 	for _, make := range []func(*fixture){
 		serviceLog, apiDump, geoJSON, orders, changes, testEvents, history, goSource,
 	} {
 		make(f)
 	}
-	for name, text := range f.outputs {
-		if name == tree {
-			continue
-		}
-		f.write(name, text)
-	}
+	f.writeOutputs()
 	return f
+}
+
+func emptyFixture(t *testing.T, short bool) *fixture {
+	return &fixture{t: t, dir: t.TempDir(), short: short, random: newRandom(), outputs: map[string]string{}}
+}
+
+// writeOutputs writes the outputs as files; those of the tree are written already.
+func (f *fixture) writeOutputs() {
+	for name, text := range f.outputs {
+		if name != tree {
+			f.write(name, text)
+		}
+	}
 }
 
 // newRandom returns the numbers that the fixtures are made of.
