@@ -85,7 +85,7 @@ var limits = []struct {
 		{"notes of one answer", "funnel.maxNotes", "notes", "nothing"},
 	}},
 	{"The store", []limit{
-		{"one observation (`--max-observation`)", "observations.DefaultMaxObservation", "bytes", "`kept in part as` obs:ID, `(first N bytes)`"},
+		{"one observation (`--max-observation`)", "observations.DefaultMaxObservation", "bytes", "`kept in part as` obs:ID, `(first N bytes)`, and how many were seen"},
 		{"all observations (`--quota`)", "observations.DefaultQuota", "bytes", "the least recently used are removed; if none can be, `not kept (CAUSE)`"},
 		{"space that stays free on its disk (`--min-free`)", "observations.DefaultMinFree", "bytes", "`not kept (CAUSE)`"},
 		{"after last use, in which it is neither evicted nor expired", "observations.freshFor", "time", "`observations used within the last minute are not evicted`; a prune says how many stay for it"},

@@ -117,7 +117,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 	if rec, _ := c.captured.Recording(); rec != nil {
 		f.Kept = receipt.Kept{
 			Name: observations.Prefix + string(rec.ID()),
-			Size: rec.Size(),
+			Size: rec.Size(), Seen: rec.Size() + rec.Dropped(),
 			Part: rec.Dropped() > 0 || d.outcome.stopped,
 		}
 	}

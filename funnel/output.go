@@ -113,6 +113,9 @@ func (o *output) Answered(replaces string) {
 	})
 }
 
+// Cut implements [tools.Cutter].
+func (o *output) Cut(n int64) { o.set(func() { o.capture.Cut(n) }) }
+
 func (o *output) Attach(v any) { o.set(func() { o.extra = v }) }
 
 // Store implements [tools.Output].

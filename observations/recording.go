@@ -83,6 +83,13 @@ func (r *Recording) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// Drop counts n bytes of the output that the caller cut before they reached Write.
+func (r *Recording) Drop(n int64) {
+	if r.dropped += n; n > 0 && r.capErr == nil {
+		r.capErr = fmt.Errorf("%w: the output was cut", ErrTooLarge)
+	}
+}
+
 // accept stores some of p and returns how much, or sets why it cannot. Room is reserved for every byte after the first
 // block, so that Commit drops none of them.
 func (r *Recording) accept(p []byte) int {

@@ -38,6 +38,9 @@ type Resolver interface {
 	ResolveWith(resolve func(name string) (path string, ok bool))
 }
 
+// Cutter is implemented by an [Output] that counts the bytes that the tool dropped. The output is then kept in part.
+type Cutter interface{ Cut(bytes int64) }
+
 // MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
 type MetaNamed interface{ MetaName() string }
 

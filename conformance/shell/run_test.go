@@ -318,6 +318,33 @@ func TestLongOutput(t *testing.T) {
 	}
 }
 
+// TestCutOutput cuts outputs at the limit: the receipt says that they are kept in part, how many bytes are kept and how
+// many were seen, and so do the readers of the observation. The control is an output of just the limit.
+func TestCutOutput(t *testing.T) {
+	const limit = 1 << 20
+	for _, slice := range []time.Duration{0, 300 * time.Millisecond} { // in one call, and over several
+		b := newBench(t, shell.Options{Output: limit, Slice: slice})
+		for _, command := range []string{"yes | head -c 3000000", "sleep 1; yes", "sleep 1; head -c 1048577 /dev/zero"} {
+			texts, answer := b.follow(command)
+			text := texts[len(texts)-1]
+			r := answer.Receipts[0]
+			o, _ := b.stored(answer)
+			want := fmt.Sprintf("%d of %d bytes seen are kept", limit, limit+o.Dropped)
+			if !strings.Contains(text, " in part as obs:"+string(o.ID)+" (first 1048576 bytes)") ||
+				!strings.Contains(text, want) || o.Bytes != limit || o.Dropped <= 0 || !r.Truncated || r.Complete {
+				t.Errorf("%s: %d kept, %d dropped: %s", command, o.Bytes, o.Dropped, text)
+			}
+			if text, _ = b.run("true $OBS/" + string(o.ID)); strings.Contains(text, "no such") {
+				t.Error(text)
+			}
+		}
+		texts, answer := b.follow("sleep 1; yes | head -c 1048576")
+		if o, _ := b.stored(answer); o.Dropped != 0 || strings.Contains(texts[len(texts)-1], "in part") {
+			t.Errorf("an output of the limit: %s", texts[len(texts)-1])
+		}
+	}
+}
+
 // TestStandardErrorRanges checks that what is stored has no marks, and that the ranges of standard error are right.
 func TestStandardErrorRanges(t *testing.T) {
 	b := newBench(t, shell.Options{})

@@ -60,6 +60,7 @@ func (c *Captured) Unmasked() bool { return !c.held.forked }
 // Record starts the recording of an output that was held so far, if it is not recorded yet.
 func (c *Captured) Record() {
 	c.recorder.start(true, c.held.overflow, c.held.asStored(c.Decoded, c.Redacted))
+	c.recorder.dropCut()
 }
 
 // Recording returns the recording of the output, nil if there is none: err says why.

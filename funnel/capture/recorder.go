@@ -17,6 +17,7 @@ type recorder struct {
 	tried     bool                                    // open was called
 	recording *observations.Recording                 // nil: none
 	err       error                                   // why opening it failed
+	cut       int64                                   // bytes of the output that never reached the writer
 }
 
 // start opens the recording. If the output has begun, start writes held, its beginning; tooLate reports that held is
@@ -41,6 +42,14 @@ func (r *recorder) start(begun, tooLate bool, held []byte) {
 func (r *recorder) write(b []byte) {
 	if r.recording != nil {
 		_, _ = r.recording.Write(b)
+	}
+}
+
+// dropCut tells the recording how much of the output was cut. It is called when nothing more is written.
+func (r *recorder) dropCut() {
+	if r.recording != nil {
+		r.recording.Drop(r.cut)
+		r.cut = 0
 	}
 }
 

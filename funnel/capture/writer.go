@@ -87,6 +87,9 @@ func (w *Writer) Discard() {
 	w.recorder.discard()
 }
 
+// Cut says that n bytes of the output were cut and never reach Write: the recording counts them as dropped.
+func (w *Writer) Cut(n int64) { w.recorder.cut += n }
+
 // SplitStreams makes the writer remember which bytes are standard error. After the first Write it does nothing: nobody
 // knows then which stream that was.
 func (w *Writer) SplitStreams() {
@@ -307,6 +310,7 @@ func (w *Writer) Close() *Captured {
 	w.splitStreams(c)
 	w.summarize(c)
 	c.Tokens = total()
+	w.recorder.dropCut()
 	return c
 }
 

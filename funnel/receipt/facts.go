@@ -41,6 +41,7 @@ type Facts struct {
 type Kept struct {
 	Name string // obs:ID
 	Size int64  // bytes kept
+	Seen int64  // bytes of the output, kept or not
 	Part bool   // only a part of the output is kept
 }
 
@@ -75,11 +76,22 @@ func (f Facts) lead() string {
 // saved reports whether the output is stored because the caller asked for that.
 func (f Facts) saved() bool { return f.Asked && f.Source == "" && f.NotKept == "" }
 
+// keptPart says how many bytes of the output are kept if some were dropped; else "".
+func (f Facts) keptPart() string {
+	if k := f.Kept; k.Seen > k.Size && f.name() == k.Name {
+		return fmt.Sprintf("%d of %d bytes seen are kept", k.Size, k.Seen)
+	}
+	return ""
+}
+
 // AboveWhole returns the line above an output that is kept and shown whole.
 func (f Facts) AboveWhole() string {
 	below := "all of them below"
 	if f.Captured.Lines == 1 {
 		below = "all of it below"
+	}
+	if part := f.keptPart(); part != "" {
+		below = part + "; what came before the cut is below"
 	}
 	return text.LineOf(f.Subject()).Clip(300, false) + ": " + lines(f.Captured.Lines) + ", " + below
 }
@@ -93,6 +105,9 @@ func (f Facts) AboveNews() string {
 	total := []string{f.sizes()}
 	if code := f.Counts["exit_code"]; code != 0 {
 		total = append([]string{fmt.Sprintf("exit code %g", code)}, total...)
+	}
+	if part := f.keptPart(); part != "" {
+		total = append(total, part)
 	}
 	return text.LineOf(f.Subject()).Clip(300, false) + "\ntotal: " + strings.Join(total, "; ") + "; " + below
 }
@@ -151,6 +166,9 @@ func (f Facts) totals() []string {
 	}
 	if code, ok := f.Counts["exit_code"]; ok && code != 0 {
 		out = append([]string{fmt.Sprintf("exit code %g", code)}, out...)
+	}
+	if part := f.keptPart(); part != "" {
+		out = append([]string{part}, out...)
 	}
 	return append([]string{string(f.Captured.Kind())}, out...)
 }

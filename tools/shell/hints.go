@@ -84,7 +84,7 @@ func (s *Shell) belowRoot(j *job, line []byte) bool {
 }
 
 func sizeText(n int64) string {
-	if n >= 1<<20 {
+	if n >= 1<<20 && n%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", n>>20)
 	}
 	return fmt.Sprintf("%d bytes", n)

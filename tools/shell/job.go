@@ -66,6 +66,7 @@ type job struct {
 	stop     chan func() // ends spooling
 
 	seen summary
+	cut  int64 // bytes beyond the limit of the command's output, which were dropped
 }
 
 func newJob(s *Shell, owner string, key lastKey) *job {
@@ -184,6 +185,7 @@ func (j *job) pass(c chunk, out, stderr io.Writer) error {
 		defer idleChunks.Put((*[chunkSize]byte)(c.data[:chunkSize]))
 	}
 	if room := j.shell.options.Output - j.seen.bytes; int64(len(c.data)) > room {
+		j.cut += int64(len(c.data)) - max(room, 0)
 		c.data = c.data[:max(room, 0)]
 		j.kill(endedOutput)
 	}

@@ -220,6 +220,9 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		return fmt.Errorf("the end of the command is unknown: %w", err)
 	}
 	out.Count("exit_code", float64(status.Exit))
+	if cutter, ok := out.(tools.Cutter); ok && j.cut > 0 {
+		cutter.Cut(j.cut)
+	}
 	if status.Scratch > 0 {
 		j.scratch.size.Store(status.Scratch)
 	}
@@ -263,7 +266,8 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case j.ended() == endedOutput:
-		add("ended: it wrote over %s of output, the limit; what came before is here", sizeText(s.options.Output))
+		add("ended: it wrote over %s of output, the limit (--max-observation); all counts are of what came before",
+			sizeText(s.options.Output))
 	case j.ended() == endedStopped:
 		add("ended by stop after %s", j.age())
 	case j.ended() != endedItself:
