@@ -1,8 +1,10 @@
 package shell_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +25,7 @@ func TestBadCommands(t *testing.T) {
 		{"reads standard input", "read x; echo got $x; cat; exit 3", "exit code 3", "failure"},
 		{"changes directory away", "cd / && rm -rf x; pwd", "/\n", "success"},
 		{"deletes its scratch", "rm -rf /tmp /home/run /tmp/* $HOME/*; ls -A /tmp; echo end", "end\n", "success"},
-		{"deletes itself", "kill -9 $$", "killed", "failure"},
+		{"deletes itself", "kill -9 $$", "exit code 137; ended by a signal: SIGKILL (killed), by itself, or", "failure"},
 		{"closes its streams", "exec >&- 2>&-; sleep .1; exit 4", "exit code 4", "failure"},
 		{"an endless line", "head -c 3000000 /dev/zero | tr '\\0' x", "1 line", "success"},
 		{"binary", "head -c 100000 /bin/ls", "binary", "success"},
@@ -124,4 +126,67 @@ func TestTwoHundredAtOnce(t *testing.T) {
 	if text, _ := b.run("echo again"); text != "again\n\n" {
 		t.Errorf("the next command: %s", text)
 	}
+}
+
+// slowly calls f until it returns true.
+func (b *bench) slowly(f func() bool) {
+	b.t.Helper()
+	for range 200 {
+		if f() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	b.t.Error("it took over ten seconds")
+}
+
+// TestBusySaysWhen fills all slots: the error says when one is free at the latest, and how to free one sooner. Then a
+// slot that was freed is taken.
+func TestBusySaysWhen(t *testing.T) {
+	b := newBench(t, shell.Options{Slice: 200 * time.Millisecond})
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() { b.run("until test -e stop; do sleep .02; done") })
+	}
+	wg.Wait()
+	text, answer := b.run("echo end")
+	says := regexp.MustCompile(`in (\d+) seconds at the latest; sooner if you .* run after=(run:[0-9a-z]{12})`)
+	m := says.FindStringSubmatch(text)
+	if !answer.Failed || m == nil || m[1] > "1800" || m[1] < "1790" {
+		t.Fatalf("commands that wait for a call: %s", text)
+	}
+	if err := os.WriteFile(filepath.Join(b.root, "stop"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.slowly(func() bool {
+		_, answer := b.call(t.Context(), map[string]any{"after": m[2]})
+		return answer.Failed // it has ended and was answered
+	})
+	if text, answer := b.run("echo end"); answer.Failed || text != "end\n\n" {
+		t.Errorf("after one has ended: %s", text)
+	}
+}
+
+// TestBusyByTimeout fills all slots with commands that calls follow: one is free when the first time-out ends it.
+func TestBusyByTimeout(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for i := range 16 {
+		wg.Go(func() {
+			for ctx.Err() == nil { // a call below may take the slot first
+				b.call(ctx, map[string]any{"command": "sleep 1000", "timeout_s": 40 + i})
+			}
+		})
+	}
+	want := regexp.MustCompile(`in (3\d|4[01]) seconds at the latest\n`)
+	b.slowly(func() bool {
+		text, answer := b.run("true")
+		if answer.Failed && !want.MatchString(text) {
+			t.Errorf("%q", text)
+		}
+		return answer.Failed
+	})
 }

@@ -231,7 +231,7 @@ func (i *initProcess) reapEnded() (status Status, ok bool) {
 		case pid != i.pid:
 			continue
 		case ws.Signaled():
-			return Status{Exit: 128 + int(ws.Signal()), Signal: ws.Signal().String()}, true
+			return Status{Exit: 128 + int(ws.Signal()), Signal: signalName(ws.Signal())}, true
 		}
 		return Status{Exit: ws.ExitStatus()}, true
 	}

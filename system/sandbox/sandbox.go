@@ -63,7 +63,7 @@ type Mount struct {
 // Status is how a command ended.
 type Status struct {
 	Exit    int    `json:"exit"`              // exit code; 128 + the signal if a signal ended it, as a shell reports it
-	Signal  string `json:"signal,omitempty"`  // "killed", "segmentation fault"; "": it exited
+	Signal  string `json:"signal,omitempty"`  // "SIGKILL (killed)", "SIGSEGV (segmentation fault)"; "": it exited
 	Left    int    `json:"left,omitempty"`    // processes that it left running, and that were killed
 	Scratch int64  `json:"scratch,omitempty"` // size of the scratch directory when it was last measured; 0: it was not
 	Limit   string `json:"limit,omitempty"`   // the limit that ended it: "4 GiB of memory"

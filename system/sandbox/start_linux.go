@@ -250,13 +250,30 @@ func (p *Process) reply() (r reply, err error) {
 	return r, json.Unmarshal(line, &r)
 }
 
+// signalName names a signal as kill -l does, and says in words what it is.
+func signalName(s unix.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name + " (" + s.String() + ")"
+	}
+	return s.String() // "signal 40"
+}
+
+// ExitSignal names the signal for which a shell gives an exit code; "" if no shell does, or programs give the code for
+// reasons of their own, as git does 128 and 129.
+func ExitSignal(code int) string {
+	if code <= 129 || code > 128+int(unix.SIGSYS) {
+		return ""
+	}
+	return signalName(unix.Signal(code - 128))
+}
+
 // await reads how the command ended.
 func (p *Process) await() {
 	defer close(p.done)
 	r, err := p.reply()
 	_ = p.control.Close()
 	if err != nil || r.End == nil {
-		p.end.status = Status{Exit: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL.String()}
+		p.end.status = Status{Exit: 128 + int(unix.SIGKILL), Signal: signalName(unix.SIGKILL)}
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) &&
 			!errors.Is(err, os.ErrDeadlineExceeded) &&
 			!errors.Is(err, unix.ECONNRESET) {

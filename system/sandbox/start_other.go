@@ -39,3 +39,6 @@ func (*Process) Wait() (Status, error) { return Status{}, errNotHere }
 func (*Process) Kill() {}
 
 func runChild(string) int { return 1 }
+
+// ExitSignal names no signal: no command is run on this system.
+func ExitSignal(int) string { return "" }

@@ -29,6 +29,7 @@ func (s *Shell) keep(j *job) string {
 		j.kill(endedServer)
 	}
 	s.jobs[j.handle], j.taken = j, false
+	j.slot.handle, j.slot.free = j.handle, time.Now().Add(idleTimeout)
 	j.idle = time.AfterFunc(idleTimeout, func() { s.expire(j) })
 	return j.handle
 }
@@ -57,6 +58,7 @@ func (s *Shell) claim(owner, handle string) (*job, error) {
 		return nil, fmt.Errorf("after: another call follows %s now: wait for its answer", handle)
 	}
 	j.taken = true
+	j.slot.handle, j.slot.free = "", j.began.Add(j.timeout)
 	j.idle.Stop()
 	return j, nil
 }
@@ -91,6 +93,7 @@ func (s *Shell) release(j *job) {
 	defer s.mu.Unlock()
 	j.taken = false
 	if j.idle != nil {
+		j.slot.handle, j.slot.free = j.handle, time.Now().Add(idleTimeout)
 		j.idle.Reset(idleTimeout)
 	}
 }
@@ -105,7 +108,7 @@ func (s *Shell) finish(j *job) {
 	j.discard()
 	s.releaseGuards(j.guarded)
 	s.measureCache(j.cache)
-	s.end(j.owner)
+	s.end(j.owner, j.slot)
 }
 
 // expire ends a command that no call continues.

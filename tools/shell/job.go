@@ -56,6 +56,7 @@ type job struct {
 	expiry  *time.Timer
 	idle    *time.Timer // ends a job that no call continues
 	taken   bool        // a call follows it; guarded by Shell.mu
+	slot    *slot       // guarded by Shell.mu
 	why     atomic.Int32
 
 	mu       sync.Mutex

@@ -122,15 +122,16 @@ func (s *Shell) start(a runArgs, in tools.Input) (*job, error) {
 	if a.Timeout > 0 {
 		timeout = min(time.Duration(a.Timeout)*time.Second, s.options.MaxTimeout)
 	}
-	if err := s.begin(in.Owner); err != nil {
+	slot, err := s.begin(in.Owner, timeout)
+	if err != nil {
 		return nil, err
 	}
 	j, err := s.launch(a, in, cwd, timeout)
 	if err != nil {
-		s.end(in.Owner)
+		s.end(in.Owner, slot)
 		return nil, err
 	}
-	j.script = script
+	j.script, j.slot = script, slot
 	return j, nil
 }
 
@@ -255,10 +256,10 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 
 // killedBy says who may have sent the signal that no program can catch.
 func killedBy(signal string) string {
-	if signal != "killed" {
+	if !strings.HasPrefix(signal, "SIGKILL") {
 		return ""
 	}
-	return " (by itself, or by the kernel because this machine is short of memory: it kills commands first)"
+	return ", by itself, or by the kernel because this machine is short of memory: it kills commands first"
 }
 
 // notes returns what must be shown of a command's end.
@@ -275,6 +276,10 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 		add("ended: it exceeded %s", status.Limit)
 	case status.Signal != "":
 		add("ended by a signal: %s%s", status.Signal, killedBy(status.Signal))
+	default: // the shell reports so that a program of the command was ended
+		if signal := sandbox.ExitSignal(status.Exit); signal != "" {
+			add("%d stands for %s%s", status.Exit, signal, killedBy(signal))
+		}
 	}
 	if status.Left > 0 {
 		add("%s that it left running ended with it", content.Plural(int64(status.Left), "process", "processes"))

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Toolset is the name of this package's toolset.
@@ -105,7 +107,7 @@ type Shell struct {
 
 	mu       sync.Mutex
 	closed   bool
-	running  map[string]int                 // commands of each owner
+	running  map[string][]*slot             // commands of each owner
 	jobs     map[string]*job                // by handle: those that outlived their call
 	ended    map[string]endedRun            // by handle: those that have ended since
 	last     map[lastKey]lastRun            // of each command, for deltas
@@ -125,7 +127,7 @@ type Shell struct {
 func New(o Options) *Shell {
 	return &Shell{
 		options: o.withDefaults(), noSpare: func() {},
-		running: map[string]int{}, jobs: map[string]*job{}, last: map[lastKey]lastRun{}, scratch: map[string]*scratch{},
+		running: map[string][]*slot{}, jobs: map[string]*job{}, last: map[lastKey]lastRun{}, scratch: map[string]*scratch{},
 		guards: map[string]*guards{}, ended: map[string]endedRun{},
 		caches: map[string]*observations.Cache{}, measuring: map[*observations.Cache]bool{},
 	}
@@ -161,24 +163,48 @@ func (s *Shell) Close() {
 // maxRunning is how many commands of one owner run at the same time.
 const maxRunning = 16
 
-// begin counts a command of an owner. The caller must call end unless begin fails.
-func (s *Shell) begin(owner string) error {
+// slot is the place of one of these commands.
+type slot struct {
+	free   time.Time // when it is free at the latest
+	handle string    // of a command that waits for a call; "": a call follows it
+}
+
+// begin takes a slot for a command of an owner. The caller must call end unless begin fails.
+func (s *Shell) begin(owner string, timeout time.Duration) (*slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return fmt.Errorf("the server is ending")
-	case s.running[owner] >= maxRunning:
-		return fmt.Errorf("%d commands are running already: wait for one, or continue it with after", maxRunning)
+		return nil, fmt.Errorf("the server is ending")
+	case len(s.running[owner]) >= maxRunning:
+		return nil, busy(s.running[owner])
 	}
-	s.running[owner]++
-	return nil
+	new := &slot{free: time.Now().Add(timeout)}
+	s.running[owner] = append(s.running[owner], new)
+	return new, nil
 }
 
-func (s *Shell) end(owner string) {
+// busy returns the error of a command for which there is no slot: it says when to try again.
+func busy(slots []*slot) error {
+	free, waiting := slots[0].free, ""
+	for _, s := range slots {
+		if s.free.Before(free) {
+			free = s.free
+		}
+		if s.handle != "" {
+			waiting = "; sooner if you continue one that waits: run after=" + s.handle
+		}
+	}
+	seconds := max(1, int64(time.Until(free).Seconds()+1))
+	return fmt.Errorf("%d commands are running already, the most at a time: wait for one and try again, "+
+		"in %s at the latest%s", len(slots), content.Plural(seconds, "second", "seconds"), waiting)
+}
+
+func (s *Shell) end(owner string, done *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running[owner]--; s.running[owner] <= 0 {
+	left := slices.DeleteFunc(s.running[owner], func(other *slot) bool { return other == done })
+	if s.running[owner] = left; len(left) == 0 {
 		delete(s.running, owner)
 	}
 }
