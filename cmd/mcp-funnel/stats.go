@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 type statsCmd struct {
@@ -27,6 +28,9 @@ shown      of the answers
 fetched    of later answers that read such an output again
 net        seen - shown - fetched: what was saved; of the total also - tool list
 vs client  the same against what the client would have cut by itself
+
+"largest command" is the one whose calls saw most: its share may make the total
+say little about the others.
 
 "reads of over half" counts reads and slices that showed over half of an output
 whose receipt said to direct jq, grep or slice at it. "receipts show too little"
@@ -96,6 +100,9 @@ func short(n int64) string {
 	return strconv.FormatFloat(float64(n)/1_000_000, 'f', 2, 64) + "M"
 }
 
+// percent formats a share of 0 to 1. It rounds down, so that 100 % is all.
+func percent(share float64) string { return fmt.Sprintf("%d %%", int(100*share)) }
+
 func writeStats(w *cli.Streams, r stats.Report) error {
 	t := tabwriter.NewWriter(
 		w.Out,
@@ -131,6 +138,10 @@ func writeStats(w *cli.Streams, r stats.Report) error {
 	}
 	line := func(format string, a ...any) { _, _ = fmt.Fprintf(t, format+"\n", a...) }
 	line("")
+	if of := r.Largest; of != nil {
+		line("largest command: %s (%s): %s of all tokens seen, %d of %d", cli.InLine(of.Name),
+			content.Plural(int64(of.Calls), "call", "calls"), percent(of.Share), of.Seen, r.Total.Seen)
+	}
 	for _, of := range r.Tools {
 		if of.TooHard {
 			line(

@@ -40,10 +40,24 @@ type Report struct {
 
 	Cuts []Cut `json:"client_cuts"` // limits that Client assumes
 
+	Largest *Command `json:"largest_command,omitempty"` // nil: no call named its command, or they were too many
+
 	Events Events `json:"events"`
 
 	Last trace.Call `json:"-"` // the last call that knew what was left
 }
+
+// Command sums up the calls that ran the same programs. Figures without a unit are tokens.
+type Command struct {
+	Name  string  `json:"name"` // tool and programs: "run go test"
+	Calls int     `json:"calls"`
+	Seen  int64   `json:"seen"`
+	Shown int64   `json:"shown"`
+	Share float64 `json:"share"` // of the tokens that all calls saw, 0 to 1
+}
+
+// maxCommands bounds how many commands are remembered. If there are more, the largest one is unknown.
+const maxCommands = 20_000
 
 // Events are the numbers of what happened, by the names that telemetry uses.
 type Events struct {
@@ -83,6 +97,7 @@ const maxOutputs = 200_000
 // Sum collects the calls of a trace, in the order in which they were made. The zero value is not ready: use New.
 type Sum struct {
 	tools   map[string]*Tool
+	named   map[string]*Command
 	outputs map[string]*output // by observation ID
 	listed  map[string]bool    // by session
 	seenBy  map[string]bool    // sessions
@@ -100,7 +115,8 @@ type output struct {
 // New returns an empty sum.
 func New() *Sum {
 	s := &Sum{
-		tools: map[string]*Tool{}, outputs: map[string]*output{}, listed: map[string]bool{}, seenBy: map[string]bool{},
+		tools: map[string]*Tool{}, named: map[string]*Command{},
+		outputs: map[string]*output{}, listed: map[string]bool{}, seenBy: map[string]bool{},
 	}
 	s.report.Events.Decisions = map[string]int{}
 	return s
@@ -131,6 +147,7 @@ func (s *Sum) Add(c trace.Call) {
 	t.Seen += c.SeenTokens
 	t.Shown += c.ShownTokens
 	t.Client += clientShows(c)
+	s.countCommand(c)
 	if c.Observation == "" || len(s.outputs) >= maxOutputs {
 		return
 	}
@@ -166,6 +183,35 @@ func (s *Sum) count(t *Tool, c trace.Call) {
 	if c.Verdict == "needs_summary" && !c.DryRun {
 		e.Summaries++
 	}
+}
+
+// countCommand counts a call that names its command.
+func (s *Sum) countCommand(c trace.Call) {
+	if c.Name == "" || c.Via != trace.ViaTool || len(s.named) > maxCommands {
+		return
+	}
+	name := c.Tool + " " + c.Name
+	if s.named[name] == nil {
+		s.named[name] = &Command{Name: name}
+	}
+	of := s.named[name]
+	of.Calls++
+	of.Seen += c.SeenTokens
+	of.Shown += c.ShownTokens
+}
+
+// largest returns the command that saw most, with its share of all tokens seen.
+func (s *Sum) largest(seen int64) (most *Command) {
+	if len(s.named) > maxCommands || seen <= 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.named)) {
+		if of := *s.named[name]; most == nil || of.Seen > most.Seen {
+			of.Share = float64(of.Seen) / float64(seen)
+			most = &of
+		}
+	}
+	return most
 }
 
 // fetch counts a call that reads a stored output again.
@@ -234,6 +280,7 @@ func (s *Sum) Report(skipped int) Report {
 		r.Total.add(t)
 	}
 	r.Total.Net -= r.List
+	r.Largest = s.largest(r.Total.Seen)
 	r.Events.Saved += max(r.Total.Net, 0)
 	slices.SortStableFunc(r.Tools, func(a, b Tool) int { return cmp.Compare(b.Seen, a.Seen) })
 	return r

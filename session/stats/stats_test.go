@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -136,4 +137,35 @@ func TestTotalsAreSums(t *testing.T) {
 			t.Fatalf("%+v, %+v", sum, r.Total)
 		}
 	})
+}
+
+// TestLargestCommand checks which command saw most, and its share of what all calls saw. A call that names no command
+// counts in the share only, and a read of a stored output counts nowhere.
+func TestLargestCommand(t *testing.T) {
+	named := func(name string) func(*trace.Call) { return func(c *trace.Call) { c.Name = name } }
+	const id = "k3v9q2m7x4ab"
+	got := sumOf(
+		call("run", 6000, 300, named("yes head"), kept(id)), call("run", 3000, 300, named("yes head")),
+		call("run", 8000, 300, named("go test")), call("search", 3000, 100),
+		call("slice", 90_000, 300, from("obs:"+id), named("yes head")),
+	).Largest
+	want := Command{Name: "run yes head", Calls: 2, Seen: 9000, Shown: 600, Share: 0.45}
+	if got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for name, r := range map[string]Report{
+		"no calls": sumOf(), "no command": sumOf(call("search", 3, 1)),
+		"nothing seen": sumOf(call("run", 0, 0, named("true"))),
+	} {
+		if r.Largest != nil {
+			t.Errorf("%s: %+v", name, r.Largest)
+		}
+	}
+	s := New()
+	for i := range maxCommands + 2 {
+		s.Add(call("run", 5, 1, named(strconv.Itoa(i))))
+	}
+	if r := s.Report(0); r.Largest != nil {
+		t.Errorf("too many commands: %+v", r.Largest)
+	}
 }
