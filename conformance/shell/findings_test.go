@@ -1,6 +1,8 @@
 package shell_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -78,5 +80,70 @@ func TestFirstErrorLines(t *testing.T) {
 		if text, _ = b.run(without); strings.Contains(text, "standard error, line") {
 			t.Errorf("%s: lines of standard error: %s", without, text)
 		}
+	}
+}
+
+// TestRealTests runs failing tests of Go and JavaScript: the receipt has name, place and message of each failed test,
+// and nothing that a passing one printed.
+func TestRealTests(t *testing.T) {
+	b := newBench(t, shell.Options{})
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", "module example.com/x\n\ngo 1.24\n")
+	write("x_test.go", `package x
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestPass(t *testing.T) {
+	for i := range 300 {
+		t.Logf("error: only a log, %d", i)
+	}
+	fmt.Println("ERROR printed by a passing test")
+}
+
+func TestFail(t *testing.T) { t.Errorf("got %d, want 3", 1) }
+
+func TestBelow(t *testing.T) {
+	t.Run("a", func(t *testing.T) { t.Log("error: fine") })
+	t.Run("b", func(t *testing.T) { t.Error("no b") })
+}
+`)
+	write("x.test.js", `const test = require('node:test');
+test('passes', () => { for (let i = 0; i < 300; i++) console.log('Error: only a log'); });
+test('adds', () => { require('node:assert').strictEqual(2, 3); });
+`)
+	for _, c := range []struct {
+		program, command string
+		want             []string
+	}{
+		{"go", "go test -v .", []string{"--- FAIL: TestFail (0.00s)\n", "x_test.go:15: got 1, want 3\n",
+			"--- FAIL: TestBelow/b (0.00s)\n", "x_test.go:19: no b\n"}},
+		{"go", "go test -json .", []string{"--- FAIL: TestFail (0.00s)\n", "x_test.go:15: got 1, want 3\n", ":19: no b"}},
+		{"go", "seq 3000; go test .", []string{"--- FAIL: TestFail (0.00s)\n", "x_test.go:15: got 1, want 3\n", ":19: no b"}},
+		{"node", "node --test x.test.js", []string{": adds: ", "x.test.js:3: Expected values to be strictly equal: 2 !== 3"}},
+	} {
+		t.Run(c.command, func(t *testing.T) {
+			needs(t, c.program)
+			b.t = t
+			text, _ := b.run(c.command)
+			findings, _, _ := strings.Cut(text, "--- head")
+			for _, want := range c.want {
+				if !strings.Contains(findings, want) {
+					t.Errorf("no %q in %s", want, text)
+				}
+			}
+			for _, line := range strings.Split(findings, "\n") {
+				if strings.HasPrefix(line, "line ") && strings.Contains(line, "only a log") ||
+					strings.Contains(line, "printed by a passing") || strings.Contains(line, "error: fine") {
+					t.Errorf("of a passing test: %s", line)
+				}
+			}
+		})
 	}
 }

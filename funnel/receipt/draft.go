@@ -65,7 +65,7 @@ func NewDraft(f Facts) *Draft {
 		lines: c.Lines, head: c.Head, tail: c.Tail,
 		kind: c.Kind(),
 	}
-	d.says, d.cutLines = cutsFirst(append(f.Findings[:len(f.Findings):len(f.Findings)], sum.Says...))
+	d.says, d.cutLines = cutsFirst(append(f.Findings[:len(f.Findings):len(f.Findings)], f.saysOf(sum.Says)...))
 	d.listed = sum.Listed
 	d.listed.From += len(f.Findings)
 	d.quotes = make(map[string]digest.Quote, len(sum.Quotes))

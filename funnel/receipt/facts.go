@@ -148,12 +148,30 @@ func tokenTotal(t tokens.Total) string {
 // matchTotal matches the part of a total line that counts matches.
 var matchTotal = content.Pattern(`^\d+ match(es)?( in \d+ files?)?$`)
 
+// errorTotal matches the part of a total line that counts lines of errors.
+var errorTotal = content.Pattern(`^\d+ errors?$`)
+
+// saysOf returns what the summary says, without the errors if the tool found which tests failed: passing tests print
+// errors too.
+func (f Facts) saysOf(says []string) []string {
+	if f.Counts["failed_tests"] == 0 {
+		return says
+	}
+	return slices.DeleteFunc(slices.Clone(says), func(s string) bool {
+		return strings.HasPrefix(s, "first error, ") || strings.HasPrefix(s, "last error, ")
+	})
+}
+
 // totals returns the further parts of the total line. The tool's counts replace those of the digest.
 func (f Facts) totals() []string {
 	out := f.Captured.Summary().Total
 	if _, ok := f.Counts["total_matches"]; ok {
 		out = slices.DeleteFunc(slices.Clone(out), matchTotal().MatchString)
 		out = append([]string{f.matchCounts()}, out...)
+	}
+	if n := f.Counts["failed_tests"]; n > 0 {
+		out = slices.DeleteFunc(slices.Clone(out), errorTotal().MatchString)
+		out = append([]string{content.Plural(int64(n), "failed test", "failed tests")}, out...)
 	}
 	switch s := &f.Captured.Streams; {
 	case s.Mixed():

@@ -59,6 +59,7 @@ type logs struct {
 	accepted []byte
 	parsed   parsed
 	entry    entry // of the current line
+	tests    testErrors
 
 	from     string // time of the first line that has a time, as written
 	last     []byte // time in the last line that has a time
@@ -165,6 +166,9 @@ func (l *logs) line(line []byte, size int64) {
 			l.layout.learn(line, from, to, rest)
 		}
 	}
+	if to == 0 {
+		l.testLine(line, at)
+	}
 	if l.panics.add(b, at, to > 0, may) {
 		if to == 0 {
 			return
@@ -185,25 +189,34 @@ func (l *logs) line(line []byte, size int64) {
 	default:
 		lv = levelOf(line[rest:], to > 0)
 	}
+	if lv >= failure && to == 0 {
+		lv = l.tests.level(line, lv, at)
+	}
 	if e.form != access {
 		l.levels[lv]++
 	}
 	if lv >= failure {
-		l.bad++
-		l.lastBad.line = at
-		l.quote = append(l.quote[:0], line[:min(len(line), digest.HeadBytes)]...)
-		if l.bad == 1 {
-			l.firstBad = quoted{at, string(l.quote)}
-		}
+		l.addBad(1, at, line)
 	}
 	if len(b) == 0 || to == 0 && (b[0] == ' ' || b[0] == '\t') {
 		return // continues the previous line
 	}
 	l.pattern(b, at, lv, 0, 0)
-	// Lines that begin with "-" are always parsed: a listing ignores the line "--".
+	// Lines that begin with "-" or "=" are always parsed: a listing ignores the line "--", and tests are named by them.
 	if e.form != access && !e.byDigits() && lv < failure && size <= digest.LineBytes && may == (marks{}) &&
-		line[0] != '-' {
+		line[0] != '-' && line[0] != '=' {
 		l.parsed = parsed{int(size) + 1, from, to, rest, lv}
+	}
+}
+
+// addBad counts n lines of errors, of which line is the last one and has the given number.
+func (l *logs) addBad(n, at int64, line []byte) {
+	if l.firstBad.line == 0 || at < l.firstBad.line {
+		l.firstBad = quoted{at, string(line[:min(len(line), digest.HeadBytes)])}
+	}
+	if l.bad += n; at > l.lastBad.line {
+		l.lastBad.line = at
+		l.quote = append(l.quote[:0], line[:min(len(line), digest.HeadBytes)]...)
 	}
 }
 
@@ -242,6 +255,9 @@ func (l *logs) pattern(b []byte, at int64, lv level, size, more int64) int64 {
 func (l *logs) end() {
 	l.rows.Close()
 	l.recordAccepted()
+	for name := range l.tests.held {
+		l.endTest(name, true) // it has no result
+	}
 	if l.sampledLines > 0 && !l.templates.stopped {
 		l.templates.estimate(float64(l.beyond) / float64(l.sampledLines))
 	}

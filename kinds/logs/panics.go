@@ -23,6 +23,7 @@ type incident struct {
 	kind      incidentKind
 	seen      int64  // number of later incidents with the same head
 	last      int64  // line of the last such incident
+	foreign   bool   // detail is a frame of node or of a package; the first one of another file replaces it
 	fallback  string // location used if detail is empty
 }
 
@@ -42,6 +43,8 @@ type panics struct {
 	n    [incidentKinds]int64
 	list []*incident
 	open *incident
+
+	again, like *incident // the last incident that is not listed, and the one like it
 
 	before     []byte // the previous line; it becomes the head of a stack that begins without a head
 	beforeLine int64
@@ -65,6 +68,7 @@ func (p *panics) add(b []byte, at int64, stamped bool, may marks) bool {
 		p.begin(p.before, p.beforeLine, frames)
 		p.open.end = at
 		p.open.detail = strings.TrimSpace(string(b[:min(len(b), digest.HeadBytes)]))
+		p.open.foreign = isForeign(b)
 		return true
 	}
 	p.before = append(p.before[:0], b[:min(len(b), digest.HeadBytes)]...)
@@ -83,6 +87,7 @@ func (p *panics) begin(b []byte, at int64, kind incidentKind) {
 		if sameHead(seen.head, p.open.head) && kind != traceback {
 			seen.seen++
 			seen.last = at
+			p.again, p.like = p.open, seen
 			return
 		}
 	}
@@ -91,6 +96,21 @@ func (p *panics) begin(b []byte, at int64, kind incidentKind) {
 		return
 	}
 	p.list = append(p.list, p.open)
+}
+
+// dropBare drops the messages of Go panics from a line on that no stack follows: a test that passes printed them.
+func (p *panics) dropBare(from int64) {
+	bare := func(i *incident) bool { return i.kind == goPanic && i.line >= from && i.end == i.line }
+	for i := len(p.list) - 1; i >= 0 && bare(p.list[i]); i-- {
+		p.list = p.list[:i]
+		p.n[goPanic]--
+	}
+	if p.again != nil && bare(p.again) {
+		p.like.seen--
+		p.n[goPanic]--
+		p.again = nil
+	}
+	p.interrupt()
 }
 
 func sameHead(a, b string) bool {
@@ -139,8 +159,9 @@ func (p *panics) continues(b []byte, at int64, stamped bool) bool {
 		switch {
 		case bytes.HasPrefix(b, []byte("Caused by: ")):
 			i.detail = string(b[:min(len(b), digest.HeadBytes)])
-		case isFrame(b) && i.detail == "":
+		case isFrame(b) && (i.detail == "" || i.foreign && !isForeign(b)):
 			i.detail = strings.TrimSpace(string(b[:min(len(b), digest.HeadBytes)]))
+			i.foreign = isForeign(b)
 		case indented && !blank:
 		default:
 			return false
@@ -210,6 +231,11 @@ func isFrame(b []byte) bool {
 			bytes.HasPrefix(where, []byte("(index ")) || bytes.HasPrefix(where, []byte("() ["))
 	}
 	return i > 0 || bytes.Contains(b, []byte("js:")) || bytes.Contains(b, []byte("ts:"))
+}
+
+// isForeign reports whether a frame is of node itself or of an installed package.
+func isForeign(b []byte) bool {
+	return bytes.Contains(b, []byte("node:")) || bytes.Contains(b, []byte("node_modules"))
 }
 
 // incidentHeads lists how runtimes begin the message of an incident.

@@ -237,6 +237,9 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	case len(found) == 0 && j.seen.bytes > int64(len(j.seen.tail)):
 		found = j.seen.errors.close(j.seen.bytes)
 	}
+	if n := len(j.seen.found.tests.failed()); n > 0 && status.Exit != 0 {
+		out.Count("failed_tests", float64(n))
+	}
 	out.Findings(append(found, j.seen.found.outcomes...))
 	if j.handle != "" {
 		out.Keep()

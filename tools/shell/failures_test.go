@@ -1,0 +1,46 @@
+package shell
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the findings in testdata")
+
+// TestFailedTests compares the findings in outputs of test runners and of node, as these programs wrote them, with
+// those that testdata holds: each failed test with name, place and message, and nothing that a passing test printed.
+func TestFailedTests(t *testing.T) {
+	files, err := filepath.Glob("testdata/failed/*.txt")
+	if err != nil || len(files) < 20 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := strings.TrimSuffix(file, ".txt") + ".want"
+			for _, size := range []int{len(text), 1, 100} {
+				var f findings
+				for block := range slices.Chunk(text, size) {
+					f.add(block)
+				}
+				got := strings.Join(f.close(), "\n") + "\n"
+				if *update {
+					err = os.WriteFile(golden, []byte(got), 0o600)
+				}
+				want, _ := os.ReadFile(golden)
+				if diff := cmp.Diff(string(want), got); diff != "" || err != nil {
+					t.Errorf("blocks of %d: %v (-want +got)\n%s", size, err, diff)
+				}
+			}
+		})
+	}
+}
