@@ -226,6 +226,9 @@ func (d *display) asReceipt(verdict policy.Verdict, whole receipt.Whole, can boo
 	c, ceiling := d.call, d.ceiling(verdict)
 	c.captured.Record()
 	draft := d.draft(verdict)
+	if c.output.same {
+		draft.OnlyFirstLines()
+	}
 	text, n := draft.Fit(ceiling)
 	if can && !d.pays(verdict, n, whole) {
 		return d.asWhole(whole.Text)

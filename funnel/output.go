@@ -47,6 +47,7 @@ type output struct {
 	notes    []string
 	found    []string                                // see [tools.Output.Findings]
 	masked   int                                     // secrets masked in the notes
+	same     bool                                    // see [tools.Repeater]
 	replaces string                                  // see [tools.Output.Answered]
 	stored   func(id string)                         // called when the output is stored; nil: nothing is
 	record   func() (*observations.Recording, error) // opens the recording of the output
@@ -115,6 +116,9 @@ func (o *output) Answered(replaces string) {
 
 // Cut implements [tools.Cutter].
 func (o *output) Cut(n int64) { o.set(func() { o.capture.Cut(n) }) }
+
+// Unchanged implements [tools.Repeater].
+func (o *output) Unchanged() { o.set(func() { o.same = true }) }
 
 func (o *output) Attach(v any) { o.set(func() { o.extra = v }) }
 

@@ -41,6 +41,10 @@ type Resolver interface {
 // Cutter is implemented by an [Output] that counts the bytes that the tool dropped. The output is then kept in part.
 type Cutter interface{ Cut(bytes int64) }
 
+// Repeater is implemented by an [Output] whose receipt is one line if a note says that nothing changed in it since an
+// earlier call.
+type Repeater interface{ Unchanged() }
+
 // MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
 type MetaNamed interface{ MetaName() string }
 

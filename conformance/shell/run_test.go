@@ -408,3 +408,83 @@ func TestDeltas(t *testing.T) {
 		}
 	}
 }
+
+// TestDeltaNames checks what is said of outputs that changed in one line or more, of unchanged ones, which are one line,
+// and of one whose observation was removed, which is not named.
+func TestDeltaNames(t *testing.T) {
+	b := newBench(t, shell.Options{AllowWrite: true})
+	list := func(text string) {
+		if err := os.WriteFile(filepath.Join(b.root, "list"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func() (string, string) {
+		text, answer := b.run("cat list; seq 1000; exit 3")
+		return text, answer.Receipts[0].ObservationID
+	}
+	list("a\n++b\n")
+	text, first := run()
+	if strings.Contains(text, "since") {
+		t.Error(text)
+	}
+	text, second := run()
+	want := "LARGE OUTPUT DETECTED: kept whole as obs:" + second + "; total: 1002 lines, "
+	if !strings.HasPrefix(text, want) || strings.Count(strings.TrimSpace(text), "\n") > 0 ||
+		!strings.Contains(text, "; exit code 3; ") || !strings.HasSuffix(text, "; note: unchanged since obs:"+first+"\n") {
+		t.Errorf("unchanged: %q", text)
+	}
+	list("a\n++c\n--d\ne\nf\ng\n")
+	text, third := run()
+	want = "since obs:" + second + ": 5 lines added, 1 removed, times aside: -++b | +++c | +--d | … and 3 more\n"
+	if !strings.Contains(text, want) {
+		t.Errorf("no %q in %s", want, text)
+	}
+	if err := b.store.Remove(b.owner, observations.ID(third)); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ = run(); strings.Contains(text, third) || !strings.Contains(text, "unchanged since the last run") ||
+		!strings.Contains(text, "--- head: ") {
+		t.Errorf("the last output was removed: %s", text)
+	}
+	list("b\n")
+	_, last := run()
+	if err := b.store.Remove(b.owner, observations.ID(last)); err != nil {
+		t.Fatal(err)
+	}
+	list("c\n")
+	if text, _ = run(); strings.Contains(text, "since") {
+		t.Errorf("the last output was removed: %s", text)
+	}
+}
+
+// TestDeltaOfTests checks what is said of the failed tests of two runs, and that a run that broke off fixes nothing.
+func TestDeltaOfTests(t *testing.T) {
+	b := newBench(t, shell.Options{AllowWrite: true})
+	fails := func(names ...string) (text string) {
+		for _, name := range names {
+			text += "--- FAIL: " + name + " (0.01s)\n    a_test.go:3: no\n"
+		}
+		return text + "FAIL\nFAIL\texample.com/x\t0.1s\n"
+	}
+	const broke = "# example.com/x\n./a.go:1:1: no\nFAIL\texample.com/x [build failed]\n"
+	for i, c := range []struct{ output, exit, want string }{
+		{fails("TestA", "TestB", "TestC"), "1", ""},
+		{fails("TestC", "TestD"), "1", ": fixed 2 (TestA, TestB), new 1 (TestD), still failing 1\n"},
+		{fails("TestD", "TestC"), "1", " added, "},
+		{broke, "1", ": failed before and have no result now 2 (TestC, TestD), new 0\n"},
+		{fails("TestE"), "1", ": fixed 0, new, or not run before, 1 (TestE)\n"},
+		{"bash: go: command not found\n", "127", "have no result now 1 (TestE), new 0\n"},
+		{fails("TestE"), "1", "or not run before, 1 (TestE)\n"},
+		{"ok  \texample.com/x\t0.1s\n", "0", ": fixed 1 (TestE), new 0\n"},
+		{"ok  \texample.com/x\t0.2s\n", "0", "unchanged since"},
+	} {
+		text := c.output + strings.Repeat("x\n", 300)
+		if err := os.WriteFile(filepath.Join(b.root, "out"), []byte(text+"exit "+c.exit+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, _ = b.run("cat out; exit $(tail -1 out | cut -c6-)")
+		if c.want == "" && strings.Contains(text, "since") || !strings.Contains(text, c.want) {
+			t.Errorf("run %d: no %q in %s", i, c.want, text)
+		}
+	}
+}

@@ -23,6 +23,7 @@ type Draft struct {
 	total   []string // further parts of the total line, most needed first
 	notes   string   // "" for none
 	below   int      // bytes of the output that follow in a block of their own; 0: none
+	brief   bool     // all of it is one line
 	next    []string // wordings of the next step without its first word, longest first
 
 	says     []string // findings; lines that say where the text breaks off are first
@@ -175,6 +176,13 @@ func (d *Draft) SetSaved(path string) { d.saved = path }
 func (d *Draft) OnlyTotals(below int) {
 	d.says, d.cutLines, d.shapes, d.body, d.head, d.tail, d.saved = nil, 0, nil, nil, nil, nil, ""
 	d.below = below
+}
+
+// OnlyFirstLines removes everything but the first line, the totals and the notes, which become one line: an earlier
+// answer has shown the same output.
+func (d *Draft) OnlyFirstLines() {
+	d.OnlyTotals(0)
+	d.next, d.brief = nil, true
 }
 
 // cutWords begin the lines that say where a text breaks off.
@@ -406,6 +414,9 @@ func (d *Draft) savedLines(c choice) []string {
 // render returns the text of the receipt, without a newline at its end.
 func (d *Draft) render(level int, c choice) string {
 	top, bottom := d.frame(level)
+	if d.brief {
+		return strings.Join(top, "; ")
+	}
 	// The order: totals, what the kind says, shape, body, file name, notes, head and tail, next step.
 	const totals = 2 // lines of top
 	return strings.Join(slices.Concat(

@@ -66,8 +66,9 @@ type job struct {
 	spool    *spool      // output since the last call; nil: none
 	stop     chan func() // ends spooling
 
-	seen summary
-	cut  int64 // bytes beyond the limit of the command's output, which were dropped
+	seen  summary
+	tests testsOf // when it has ended
+	cut   int64   // bytes beyond the limit of the command's output, which were dropped
 }
 
 func newJob(s *Shell, owner string, key lastKey) *job {

@@ -13,6 +13,13 @@ type lastKey struct{ owner, cwd, command string }
 type lastRun struct {
 	name string // obs:ID
 	sum  uint64 // of all its bytes
+	testsOf
+}
+
+// testsOf are the failed tests of a command.
+type testsOf struct {
+	failed map[string]string // names as they are shown, by key
+	whole  bool              // all tests ran, and all that failed are here
 }
 
 // copied is the output of a command as far as it is compared. A longer output is compared as a whole, and exactly.

@@ -227,17 +227,26 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	if status.Scratch > 0 {
 		j.scratch.size.Store(status.Scratch)
 	}
-	for _, note := range s.notes(ctx, j, status, in) {
+	found := j.seen.found.close()
+	j.tests = j.testsOf(status.Exit)
+	for _, note := range s.notes(j, status) {
 		out.Note(note)
 	}
-	found := j.seen.found.close()
+	if !s.options.NoDeltas {
+		says, same := s.delta(ctx, j, in)
+		if out.Note(says); same {
+			if repeater, ok := out.(tools.Repeater); ok {
+				repeater.Unchanged()
+			}
+		}
+	}
 	switch {
 	case status.Exit == 0:
 		found = nil
 	case len(found) == 0 && j.seen.bytes > int64(len(j.seen.tail)):
 		found = j.seen.errors.close(j.seen.bytes)
 	}
-	if n := len(j.seen.found.tests.failed()); n > 0 && status.Exit != 0 {
+	if n := len(j.tests.failed); n > 0 && status.Exit != 0 {
 		out.Count("failed_tests", float64(n))
 	}
 	out.Findings(append(found, j.seen.found.outcomes...))
@@ -266,7 +275,7 @@ func killedBy(signal string) string {
 }
 
 // notes returns what must be shown of a command's end.
-func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in tools.Input) (notes []string) {
+func (s *Shell) notes(j *job, status sandbox.Status) (notes []string) {
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case j.ended() == endedOutput:
@@ -295,11 +304,5 @@ func (s *Shell) notes(ctx context.Context, j *job, status sandbox.Status, in too
 		add("%s", hint)
 	}
 	notes = append(notes, s.quarantine(j.guarded)...)
-	notes = append(notes, s.limitNotes(j)...)
-	if !s.options.NoDeltas {
-		if d := s.delta(ctx, j, in); d != "" {
-			add("%s", d)
-		}
-	}
-	return notes
+	return append(notes, s.limitNotes(j)...)
 }
