@@ -409,8 +409,8 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestDeltaNames checks what is said of outputs that changed in one line or more, of unchanged ones, which are one line,
-// and of one whose observation was removed, which is not named.
+// TestDeltaNames checks what is said of outputs that changed in a few lines, of unchanged ones, which are one line, and
+// of one whose observation was removed, which is not named.
 func TestDeltaNames(t *testing.T) {
 	b := newBench(t, shell.Options{AllowWrite: true})
 	list := func(text string) {
@@ -430,7 +430,8 @@ func TestDeltaNames(t *testing.T) {
 	text, second := run()
 	want := "LARGE OUTPUT DETECTED: kept whole as obs:" + second + "; total: 1002 lines, "
 	if !strings.HasPrefix(text, want) || strings.Count(strings.TrimSpace(text), "\n") > 0 ||
-		!strings.Contains(text, "; exit code 3; ") || !strings.HasSuffix(text, "; note: unchanged since obs:"+first+"\n") {
+		!strings.Contains(text, "; exit code 3; ") ||
+		!strings.HasSuffix(text, "; note: unchanged since obs:"+first+"\n") {
 		t.Errorf("unchanged: %q", text)
 	}
 	list("a\n++c\n--d\ne\nf\ng\n")

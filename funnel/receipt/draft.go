@@ -366,9 +366,22 @@ func (d *Draft) saysLines(c choice) (out []string) {
 
 func (d *Draft) bodyLines(c choice) (out []string) {
 	for i, s := range d.body[:c.body] {
+		if opening, ok := strings.CutPrefix(s, "begins: "); ok && d.headHas(opening, c) {
+			continue
+		}
 		out = append(out, d.summaryLine('b', i, s, c, c.bodyWidth))
 	}
 	return out
+}
+
+// headHas reports whether the head shows the first sentences of a text.
+func (d *Draft) headHas(opening string, c choice) bool {
+	if c.head == 0 || d.before > 0 {
+		return false
+	}
+	head, _ := d.edge('h', 0, d.head[:c.head], c.width)
+	opening = strings.TrimSuffix(strings.TrimSuffix(opening, "…"), " ")
+	return strings.Contains(strings.Join(strings.Fields(strings.Join(head, " ")), " "), opening)
 }
 
 // summaryLine returns a line of the summary. If head or tail shows the quoted line whole, only its place is given.

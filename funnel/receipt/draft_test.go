@@ -187,3 +187,26 @@ func BenchmarkFit(b *testing.B) {
 		})
 	}
 }
+
+// TestBeginsOnce checks that a receipt says how a text begins only if its head does not show that.
+func TestBeginsOnce(t *testing.T) {
+	prose := string(corpus.WarAndPeace()[100_000:140_000])
+	for name, c := range map[string]struct {
+		text string
+		want int // lines that begin with "begins: "
+	}{
+		"the head has it": {"It was a dark and stormy night; the rain fell in torrents, except at\noccasional " +
+			"intervals, when it was checked by a violent gust of wind.\n\n" + prose, 0},
+		"behind short lines": {strings.Repeat("Title\n\n", 30) + "It was a dark and stormy night. " + prose, 1},
+	} {
+		w := capture.NewWriter(capture.Options{HeadLines: 10, TailLines: 5, Hold: 160_000, Counter: counter})
+		_, _ = w.Write([]byte(c.text))
+		d := draftOf(w.Close(), "")
+		for _, ceiling := range []int{200, 600, 4000} {
+			text, _ := d.Fit(ceiling)
+			if got := strings.Count(text, "\nbegins: "); got > c.want || ceiling == 600 && got != c.want {
+				t.Errorf("%s, ceiling %d: %d: %s", name, ceiling, got, text)
+			}
+		}
+	}
+}

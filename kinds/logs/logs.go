@@ -18,7 +18,7 @@ const (
 	templatesShown = 12
 	errorsShown    = 5
 	rareShown      = 4
-	rareLines      = 200 // minimum number of lines before any line counts as rare
+	rareLines      = 100 // minimum number of lines before any line counts as rare
 )
 
 // Every line in the first patternsWhole bytes of a text is matched against patterns. After that, only errors and
@@ -405,6 +405,9 @@ func (l *logs) rare(s *digest.Summary) []string {
 	var warned, out []string
 	for _, c := range t.all {
 		if c.n*500 > t.lines && c.n > 1 || c.n > 3 || c.level >= failure {
+			if c.level < failure {
+				out = append(out, oddLines(s, c)...)
+			}
 			continue
 		}
 		line := ""
@@ -425,6 +428,19 @@ func (l *logs) rare(s *digest.Summary) []string {
 		return nil // so many rare lines are not unusual here
 	}
 	return out[:min(len(out), rareShown)]
+}
+
+// oddLines returns the lines that follow a pattern but for words that nearly all others have.
+func oddLines(s *digest.Summary, c *template) (out []string) {
+	for _, v := range c.odd() {
+		more := ""
+		if v.n > 1 {
+			more = " (" + digest.Number(v.n-1) + " more like it)"
+		}
+		lead := "stands out, line " + digest.Number(v.first)
+		out = append(out, s.AddQuote(lead, v.first, content.Clip(v.text, digest.LineRunes), more))
+	}
+	return out
 }
 
 // body returns the commonest patterns: those that 2 % of the lines have, and those of errors.

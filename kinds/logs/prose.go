@@ -173,6 +173,9 @@ func (p *prose) Finish(s *digest.Summary) {
 	}
 	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.repetitive() {
 		s.Body = p.logs.body()
+		if p.logs.bad == 0 { // else says has them
+			s.Says = append(s.Says, p.logs.rare(s)...)
+		}
 	}
 	// Program output has no first sentences, and numbers say no more than the lines that a receipt shows.
 	if opening := p.opening.Text(); isProse(opening) && len(s.Says) == 0 && len(s.Body) == 0 {

@@ -21,6 +21,7 @@ const (
 	cacheSize     = 1 << 12
 	templateProbe = 4096 // number of lines after which it is checked, again and again, whether the lines repeat
 	templateShare = 50   // a template is common if it has at least one in so many lines: 2 %
+	variantsMost  = 6    // maximum number of variants of a template that are told apart
 	wild          = "<*>"
 )
 
@@ -32,6 +33,7 @@ type templates struct {
 	leaves  map[leaf][]*template
 	all     []*template
 	cache   []cached // by hash modulo cacheSize
+	recent  *variant // of the last line; nil: it is not told apart
 	words   []string
 	dropped int64 // number of templates dropped for lack of room
 	lines   int64
@@ -42,8 +44,17 @@ type templates struct {
 }
 
 type cached struct {
-	hash uint64
-	is   *template
+	hash    uint64
+	is      *template
+	variant *variant
+}
+
+// variant is the lines of a template that have all words without a digit in common.
+type variant struct {
+	hash  uint64
+	n     int64
+	first int64 // line number
+	text  string
 }
 
 type leaf struct {
@@ -64,6 +75,8 @@ type template struct {
 	minimum   bool   // n may be too low: the template is younger than a dropped one, or has under ten samples
 	estimated bool   // n is an estimate
 	dropped   bool
+	variants  []*variant // the first ones
+	varied    bool       // there are more
 	member    leaf
 	blank     bool        // no word is fixed but the level: the pattern says nothing
 	lines     []lineCount // of a blank template of errors: lines and how often each was seen
@@ -95,9 +108,13 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 	slot := &t.cache[hash%cacheSize]
 	if slot.hash != hash || slot.is == nil || slot.is.dropped {
 		slot.hash, slot.is = hash, t.find(line, at, l)
+		slot.variant = slot.is.variant(hash, at, line)
 		t.misses++
 	}
 	found := slot.is
+	if t.recent = slot.variant; t.recent != nil {
+		t.recent.n++
+	}
 	found.n++
 	found.last = at
 	found.level = max(found.level, l)
@@ -122,6 +139,9 @@ func (t *templates) again(found *template, n int64) int64 {
 		t.probed += n
 		found.n += n
 		found.last += n
+		if t.recent != nil {
+			t.recent.n += n
+		}
 	}
 	t.lines += n
 	return n
@@ -206,6 +226,32 @@ func (t *templates) find(line []byte, at int64, l level) *template {
 	t.all = append(t.all, c)
 	c.checkBlank()
 	return c
+}
+
+// variant returns the variant of a line by its signature; nil if the template has too many.
+func (c *template) variant(hash uint64, at int64, line []byte) *variant {
+	for _, v := range c.variants {
+		if v.hash == hash {
+			return v
+		}
+	}
+	if c.varied || len(c.variants) == variantsMost {
+		c.varied, c.variants = true, nil
+		return nil
+	}
+	v := &variant{hash: hash, first: at, text: string(line[:min(len(line), 2*digest.LineRunes)])}
+	c.variants = append(c.variants, v)
+	return v
+}
+
+// odd returns the variants of a template that has few of them which have at most three lines and 1 % of all.
+func (c *template) odd() (odd []*variant) {
+	for _, v := range c.variants {
+		if v.n <= 3 && 100*v.n <= c.n {
+			odd = append(odd, v)
+		}
+	}
+	return odd
 }
 
 // checkBlank sets c.blank. The first line counts from then on, unless it is yet to be counted.

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,58 @@ func TestOwnFrames(t *testing.T) {
 		var s digest.Summary
 		if p.Finish(&s); len(s.Says) == 0 || !strings.HasSuffix(s.Says[0], "; "+want) {
 			t.Errorf("%q: %q, want %s", stack, s.Says, want)
+		}
+	}
+}
+
+// TestOddLines checks that one line of many that differs from all others is shown: one with words of its own, and one
+// that follows their pattern but for a word. Lines that vary in many ways show none.
+func TestOddLines(t *testing.T) {
+	const odd, like = "the disk of this machine is nearly full", "request 7 dropped in 7ms by the worker pool"
+	stamp := func(i int) string { return fmt.Sprintf("2026-11-20T14:30:%02dZ INFO ", i%60) }
+	served := func(i int) string { return fmt.Sprintf("request %d served in %dms by the worker pool", i, i) }
+	names := strings.Fields("anna bert carl dora emil fred gina hans")
+	for _, c := range []struct {
+		name string
+		odd  string
+		line func(i int) string
+		want bool
+	}{
+		{"own words", odd, served, true}, {"one word", like, served, true},
+		{"other digits", "request 7 served in 7ms by the worker pool", served, false},
+		{"many ways", like, func(i int) string {
+			return fmt.Sprintf("request %d %s in %dms by the worker pool", i, names[i%8]+names[i/8%8], i)
+		}, false},
+	} {
+		for _, stamped := range []bool{true, false} {
+			for _, at := range []int{0, 120, 199} {
+				var text strings.Builder
+				for i := range 200 {
+					line := c.line(i)
+					if i == at {
+						line = c.odd
+					}
+					if stamped {
+						line = stamp(i) + line
+					}
+					text.WriteString(line + "\n")
+				}
+				var s digest.Summary
+				if stamped {
+					l := New("")
+					l.Add([]byte(text.String()))
+					l.Finish(&s)
+				} else {
+					p := NewProse("")
+					p.Add([]byte(text.String()))
+					p.Finish(&s)
+				}
+				says := strings.Join(s.Says, "\n")
+				if want := fmt.Sprintf("stands out, line %d: ", at+1); strings.Contains(says, want) != c.want ||
+					c.want && !strings.Contains(says, c.odd) {
+					t.Errorf("%s, stamped %v, line %d: %s", c.name, stamped, at+1, says)
+				}
+			}
 		}
 	}
 }

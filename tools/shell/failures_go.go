@@ -127,8 +127,8 @@ func goLog(line []byte) int {
 	return len(line) - len(rest)
 }
 
-// goResult returns the result of a test, "    --- FAIL: TestA/b (0.00s)", and how many tests it is below; else "". It may
-// follow what the test printed without a newline.
+// goResult returns the result of a test, "    --- FAIL: TestA/b (0.00s)", and how many tests it is below; "" if there
+// is none. It may follow what the test printed without a newline.
 func goResult(line []byte) (verdict, name string, depth int) {
 	before, rest, _ := bytes.Cut(line, []byte("--- "))
 	word, rest, _ := bytes.Cut(rest, []byte(": "))
