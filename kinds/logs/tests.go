@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
@@ -74,6 +75,8 @@ func (l *logs) testLine(line []byte, at int64) {
 		case "PAUSE":
 			l.tests.current = ""
 		}
+	case string(line) == "PASS" && strings.HasPrefix(l.tests.current, "Benchmark"): // it has no result of its own
+		l.endTest(l.tests.current, false)
 	case bytes.HasPrefix(rest, []byte("--- ")):
 		verdict, name, _ := bytes.Cut(rest[4:], []byte(": "))
 		if name, _, ok := bytes.Cut(name, []byte(" (")); ok {

@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -152,8 +153,8 @@ func (f *failures) report() (lines []string) {
 // finish ends the runs that the output broke off.
 func (f *failures) finish() {
 	f.goTests.end(f, "")
-	for name, g := range f.events {
-		g.end(f, name)
+	for _, name := range slices.Sorted(maps.Keys(f.events)) {
+		f.events[name].end(f, name)
 	}
 	f.events = nil
 }

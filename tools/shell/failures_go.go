@@ -37,6 +37,8 @@ func (l *testLog) extend(text string) {
 // goTests reads the output of the tests of Go packages, one package after the other. A test without -v is named before
 // its log; with -v, its log comes first, and only the result says whether it failed.
 type goTests struct {
+	pkg     string              // "": it is named behind its tests
+	seen    map[string]bool     // the tests that began, with -v
 	current string              // the test that writes now, with -v; "": it is unknown
 	at      int64               // the line that says so
 	running map[string]*testLog // logs of tests without a result, with -v
@@ -66,7 +68,11 @@ func (g *goTests) add(f *failures, line []byte, at int64) bool {
 	if g.event(line, at) {
 		return true
 	}
-	if verdict, name, depth := goResult(line); name != "" {
+	if string(line) == "PASS" && strings.HasPrefix(g.current, "Benchmark") { // it has no result of its own
+		g.close()
+		g.current = ""
+	}
+	if verdict, name, depth := g.resultOf(line); name != "" {
 		g.result(f, verdict == "FAIL", name, depth, quoted{at, clipped(line)})
 		return true
 	}
@@ -79,6 +85,10 @@ func (g *goTests) add(f *failures, line []byte, at int64) bool {
 	}
 	if indent := goLog(line); indent > 0 {
 		return g.addLog(indent, quoted{at, clipped(line)})
+	}
+	// With -v, a line of a log may follow what the test printed without a newline.
+	if i := bytes.Index(line, []byte("    ")); i > 0 && g.current != "" && goLog(line[i:]) > 0 {
+		return g.addLog(4, quoted{at, clipped(line[i:])})
 	}
 	blank := len(bytes.TrimSpace(line)) == 0
 	if g.last != nil && (blank || g.continues(line)) {
@@ -110,7 +120,10 @@ func (g *goTests) event(line []byte, at int64) bool {
 		return false
 	}
 	g.close()
-	if g.current, g.at = strings.TrimSpace(name), at; word == "PAUSE" {
+	if g.current, g.at = strings.TrimSpace(name), at; g.seen == nil {
+		g.seen = map[string]bool{}
+	}
+	if g.seen[g.current] = true; word == "PAUSE" {
 		g.current = ""
 	}
 	return true
@@ -127,19 +140,19 @@ func goLog(line []byte) int {
 	return len(line) - len(rest)
 }
 
-// goResult returns the result of a test, "    --- FAIL: TestA/b (0.00s)", and how many tests it is below; "" if there
-// is none. It may follow what the test printed without a newline.
-func goResult(line []byte) (verdict, name string, depth int) {
+// resultOf returns the result of a test, "    --- FAIL: TestA/b (0.00s)", and how many tests it is below; "" if it is
+// none. With -v, it may follow what the test printed without a newline, and tests print what looks like a result.
+func (g *goTests) resultOf(line []byte) (verdict, name string, depth int) {
 	before, rest, _ := bytes.Cut(line, []byte("--- "))
 	word, rest, _ := bytes.Cut(rest, []byte(": "))
 	test, took, ok := bytes.Cut(rest, []byte(" ("))
-	if !ok || len(word) != 4 || !bytes.HasSuffix(took, []byte("s)")) || bytes.IndexByte(test, ' ') >= 0 {
+	verdict, name = string(word), string(test)
+	known := g.seen[name] || len(g.seen) == 0 && len(bytes.TrimLeft(before, " ")) == 0
+	if !ok || !known || !bytes.HasSuffix(took, []byte("s)")) || goLog(line) > 0 ||
+		verdict != "FAIL" && verdict != "PASS" && verdict != "SKIP" {
 		return "", "", 0
 	}
-	if verdict = string(word); verdict != "FAIL" && verdict != "PASS" && verdict != "SKIP" {
-		return "", "", 0
-	}
-	return verdict, string(test), (len(before) - len(bytes.TrimLeft(before, " "))) / 4
+	return verdict, name, (len(before) - len(bytes.TrimLeft(before, " "))) / 4
 }
 
 // continues reports whether a line that is not blank continues the log line before it.
@@ -167,8 +180,8 @@ func (g *goTests) result(f *failures, failed bool, name string, depth int, at qu
 	if g.blocks = g.blocks[:min(depth, len(g.blocks))]; !failed {
 		return
 	}
-	test := f.fail(name, at)
-	if log != nil {
+	test := f.fail(strings.TrimSpace(g.pkg+" "+name), at)
+	if test.name = name; log != nil {
 		test.log = *log
 	}
 	g.failed = append(g.failed, test)
@@ -236,7 +249,8 @@ func (g *goTests) addPanic(f *failures, line []byte, at int64) bool {
 	switch {
 	case g.timedOut != "":
 		if m := goRunning().FindSubmatch(line); m != nil {
-			test := f.fail(string(m[1]), quoted{at, clipped(line) + ": " + g.timedOut})
+			test := f.fail(strings.TrimSpace(g.pkg+" "+string(m[1])), quoted{at, clipped(line) + ": " + g.timedOut})
+			test.name = string(m[1])
 			if log := g.running[test.name]; log != nil {
 				test.log = *log
 			}
@@ -269,14 +283,15 @@ func fromGo(function string) bool {
 // it, ended the program.
 func (g *goTests) end(f *failures, name string) {
 	if log := g.running[g.current]; len(g.failed) == 0 && g.current != "" {
-		test := f.fail(g.current, quoted{g.at, g.current + ": no result"})
+		test := f.fail(strings.TrimSpace(g.pkg+" "+g.current), quoted{g.at, g.current + ": no result"})
+		test.name = g.current
 		if f.broken = true; log != nil {
 			test.log = *log
 		}
 		g.failed = append(g.failed, test)
 	}
 	for _, test := range g.failed {
-		if full := name + " " + test.name; name != "" && f.byName[test.key] == test && f.byName[full] == nil {
+		if full := name + " " + test.name; name != "" && g.pkg == "" && f.byName[test.key] == test && f.byName[full] == nil {
 			delete(f.byName, test.key)
 			test.key, f.byName[full] = full, test
 		}
@@ -295,7 +310,7 @@ func (f *failures) addEvent(line []byte, at int64) bool {
 		if f.events == nil || len(f.events) >= maxLogs {
 			f.events = map[string]*goTests{}
 		}
-		g = &goTests{}
+		g = &goTests{pkg: event.Package}
 		f.events[event.Package] = g
 	}
 	switch text := strings.TrimSuffix(event.Output, "\n"); {

@@ -85,7 +85,7 @@ var (
 	// pytestSummary matches a line of pytest's summary; it names the file of a test.
 	pytestSummary = content.Pattern(`^(?:FAILED|ERROR) (\S+\.py(?:::.+?)?)(?: - (.*))?$`)
 	// cargoResult matches the result of a test of cargo.
-	cargoResult = content.Pattern(`\btest (\S+) \.\.\. FAILED$`) // the test before may have printed without a newline
+	cargoResult = content.Pattern(`^test (\S+) \.\.\. FAILED$`)
 	// cargoPanic matches what --nocapture shows of a test that panics; whether it failed follows.
 	cargoPanic = content.Pattern(`^thread '(.+?)' (?:\(\d+\) )?panicked at (\S+:\d+):\d+:$`)
 	// runStart matches the first line of a test run of pytest; those of other runners look like any line.

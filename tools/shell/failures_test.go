@@ -44,3 +44,30 @@ func TestFailedTests(t *testing.T) {
 		})
 	}
 }
+
+// FuzzFindings reads any text in blocks: the findings are those of the text in one block, and are bounded.
+func FuzzFindings(f *testing.F) {
+	files, _ := filepath.Glob("testdata/failed/*.txt")
+	for i, file := range files {
+		if text, err := os.ReadFile(file); err == nil {
+			f.Add(string(text), i+1)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string, size int) {
+		if size < 1 {
+			t.Skip()
+		}
+		var whole, blocks findings
+		whole.add([]byte(text))
+		for block := range slices.Chunk([]byte(text), size) {
+			blocks.add(block)
+		}
+		want := whole.close()
+		if diff := cmp.Diff(want, blocks.close()); diff != "" {
+			t.Errorf("blocks of %d (-one +blocks)\n%s", size, diff)
+		}
+		if size := len(strings.Join(want, "\n")); size > 64<<10 {
+			t.Errorf("%d bytes of findings", size)
+		}
+	})
+}

@@ -60,8 +60,9 @@ var (
 	ends  = [][]byte{[]byte("Error"), []byte("Exception")}
 	parts = func() (texts [][]byte) {
 		for _, text := range []string{
-			"error: ", ": error", "al error", "error[", "npm error", "npm ERR!", "Error: ", "Exception: ", "fatal: ",
-			"Uncaught ", "panic: ", "FAIL", "ERROR ", "*** ", "not ok", ".go:", ".py:", `File "`, "E   ", "✕ ", "✗ ", "● ",
+			"error: ", ": error", "al error", "error[", "npm error", "npm ERR!", "Error: ", "Error [", "Exception: ",
+			"Exception [", "fatal: ", "Uncaught ", "panic: ", "FAIL", "ERROR ",
+			"*** ", "not ok", ".go:", ".py:", `File "`, "E   ", "✕ ", "✗ ", "● ",
 			" package", "up to date", "vulnerabilit", "Successfully installed ",
 		} {
 			texts = append(texts, []byte(text))
@@ -81,7 +82,7 @@ func mayMatter(line []byte) bool {
 var finding = content.Pattern(
 	`^(?:\S+?[:(]\d+(?:[:,]\d+)?\)?: (?:fatal |internal )?error\b|\S+\.go:\d+:\d+: |(?:fatal )?error(?:\[\w+\])?: |` +
 		`^make(?:\[\d+\])?: \*\*\* |npm (?:ERR!|error) \S|\s*--- FAIL: |FAIL[:\t]|panic: |(?:FAILED|ERROR) \S+|test \S.* \.\.\. FAILED|not ok\b|` +
-		`^\s*[✕✗] |\s+● \S.* › |(?:[\w.]+\.)?\w*(?:Error|Exception)(?:: |$)|Uncaught |fatal: |E {3,}\S|\S+\.py:\d+: \w+$)`,
+		`^\s*[✕✗] |\s+● \S.* › |(?:[\w.]+\.)?\w*(?:Error|Exception)(?: \[\w+\])?(?:: |$)|Uncaught |fatal: |E {3,}\S|\S+\.py:\d+: \w+$)`,
 )
 
 // outcome matches the lines by which package managers say what they did. They are shown if the command succeeds too.
