@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/documents/intent"
 )
 
 // plan is a document with a section of each kind.
@@ -162,6 +164,62 @@ func longPart(size int) string {
 	return b.String()
 }
 
+// exampleInProse is Markdown in which JSON is only an example.
+const exampleInProse = "# Settings\n\nWrite them to a file:\n\n```json\n{\"port\": 8080}\n```\n\nThen start again.\n"
+
+// TestDeliverText continues texts of which nothing is parsed: they stay text, and lose no fence and no word.
+func TestDeliverText(t *testing.T) {
+	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
+	for _, as := range []string{"document", "markdown", "text", "code"} {
+		begin := exampleInProse
+		if as == "text" || as == "code" {
+			begin = "[1, 2, and more words of this text"
+		}
+		rest := "\n\n```json\n{\"port\": 9090}\n```\n\n```json\n{}\n```\n"
+		a, err := c.call("deliver", object{"part": begin, "as": as})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _ := a.delivered(t)
+		if !strings.Contains(a.text(), "after="+d.Kept) || d.State != "not JSON" {
+			t.Fatalf("%q: %s", as, a.text())
+		}
+		last := begin[strings.LastIndex(strings.TrimSpace(begin), "\n")+1:]
+		if a, err = c.call("deliver", object{"part": "(continued) " + last + rest, "after": d.Kept}); err != nil {
+			t.Fatal(err)
+		}
+		if d, _ = a.delivered(t); d.Join != "restart text" || d.Bytes != len(begin+rest) {
+			t.Errorf("%q: %+v %s", as, d, a.text())
+		}
+	}
+}
+
+// TestDeliverInputsExist has an action that needs an observation which is there, and others that are not.
+func TestDeliverInputsExist(t *testing.T) {
+	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
+	a, err := c.call("deliver", object{"part": `{"a":1}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := a.delivered(t)
+	for name, there := range map[string]bool{
+		d.Kept: true, "obs:000000000000": false, "obs:": false, "nothing.csv": false,
+	} {
+		var action object
+		if err := json.Unmarshal([]byte(example(t, intent.Action)), &action); err != nil {
+			t.Fatal(err)
+		}
+		action["requiredInputDocuments"] = []string{name}
+		part, _ := json.Marshal(action)
+		if a, err = c.call("deliver", object{"part": string(part), "as": "action"}); err != nil {
+			t.Fatal(err)
+		}
+		if missing := strings.Contains(a.text(), `"`+name+`" was not found`); missing == there {
+			t.Errorf("%s: %s", name, a.text())
+		}
+	}
+}
+
 // TestDeliverBadInput has an answer for each bad input, and the server goes on.
 func TestDeliverBadInput(t *testing.T) {
 	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
@@ -210,6 +268,17 @@ func TestDeliverBadInput(t *testing.T) {
 		{"NDJSON with a cut last line", object{"part": "{\"a\":1}\n{\"a\":2}\n{\"a\":"}, "CUT OFF"},
 		{"an object for the text", object{"part": object{"a": []any{1, 2}}}, "WHOLE"},
 		{"Markdown", object{"part": "# Title\n\nSome text\n"}, "not JSON"},
+		{"Markdown with JSON in it", object{"part": exampleInProse}, "not JSON"},
+		{"Markdown with JSON, of prose in brackets", object{"part": "[Home](x)\n\n" + exampleInProse}, "not JSON"},
+		{"JSON with a preface", object{"part": "Sure.\nHere\nit is:\n\n```json\n{\"a\":1}\n```\n"}, "WHOLE: 8 bytes"},
+		{"an intent with words around it", object{"as": "intent", "part": exampleInProse}, "NOT VALID"},
+		{"two examples as Markdown",
+			object{"as": "markdown", "part": "```json\n{}\n```\n\n```json\n{}\n```"}, "taken as text"},
+		{"text in a bracket", object{"as": "text", "part": "[draft] some words"}, "KEPT: 18 bytes"},
+		{"a template", object{"as": "code", "part": "{% if x %}\n{{ x }}\n{% endif %}"}, "KEPT: 30 bytes"},
+		{"JSON as text", object{"as": "text", "part": `{"a":1}`}, "KEPT: 7 bytes, taken as text"},
+		{"the shape of code", object{"as": "code"}, "as=code"},
+		{"text in a bracket, as JSON", object{"part": "[draft] some words"}, "as=text"},
 		{"an unknown intent", object{"part": `{"a":1}`, "intent": "obs:000000000000"}, "intent: obs:000000000000"},
 		{"an unknown argument", object{"text": "x"}, "valid arguments"},
 		{"a part of 200 KB", object{"part": `{"a":"` + longPart(200_000)}, "CUT OFF"},

@@ -52,6 +52,7 @@ type generator struct {
 // Generate asks for the document and for its parts until it is whole, or more parts cannot help. The outcome has what
 // was written so far even if there is an error.
 func Generate(ctx context.Context, client *chat.Client, o Options) (Outcome, error) {
+	o.Document.Kind = continuation.JSON
 	g := &generator{client: client, options: o, doc: continuation.New(o.Document)}
 	var err error
 	for part := 1; ; part++ {

@@ -22,7 +22,7 @@ import (
 type deliver struct {
 	File   string `arg:"" optional:"" help:"File with the part; left out or -: standard input."`
 	After  string `env:"-" placeholder:"obs:ID" help:"The document so far, as the last answer named it; left out: the part is the first."`
-	As     string `env:"-" enum:"document,intent,tasks,action" default:"document" help:"What is delivered: ${enum}. The fields of an intent, tasks or action are checked."`
+	As     string `env:"-" enum:"document,intent,tasks,action,text,markdown,code" default:"document" help:"What is delivered: ${enum}. The fields of an intent, tasks or action are checked; of text, markdown and code nothing is parsed."`
 	Intent string `env:"-" placeholder:"obs:ID" help:"What to check against: the intent, or for an intent the message that it was taken from."`
 	JSON   bool   `env:"-" name:"json" help:"Print the whole answer as JSON."`
 }

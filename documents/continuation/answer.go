@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -27,12 +28,12 @@ func (d *Document) Answer(r Result, n Names) string {
 	case Done:
 		d.whole(&b, n)
 	case Unknown:
-		fmt.Fprintf(
-			&b,
-			"KEPT: %s, not JSON: only you know whether it is complete.%s\n",
-			plural(int64(len(d.text)), "byte"),
-			keptAs(n),
-		)
+		what := "not JSON"
+		if d.options.Kind == Text {
+			what = "taken as text"
+		}
+		fmt.Fprintf(&b, "KEPT: %s, %s: only you know whether it is complete.%s\n",
+			plural(int64(len(d.text)), "byte"), what, keptAs(n))
 		if n.Call != "" {
 			b.WriteString("If anything is missing: ")
 			d.goOn(&b, n)
@@ -305,19 +306,25 @@ func (d *Document) stopped(b *strings.Builder, r Result, n Names) {
 	b.WriteString(keptAs(n) + "\n")
 }
 
-// lastLine returns the restart text of a text that is not JSON: its last words, quoted as they are.
+// lastLine returns the restart text of a text that is not JSON: its last line if that occurs once, else more of its
+// end, as it is.
 func (d *Document) lastLine() string {
 	t := bytes.TrimRight(d.text, " \t\r\n")
-	for n := shownPiece / 2; n < 8*shownPiece; n *= 2 {
-		s := t[max(0, len(t)-n):]
+	for n := shownPiece / 2; ; n *= 2 {
+		s := runes.TrimStart(t[max(0, len(t)-n):])
+		line := s
 		if i := bytes.LastIndexByte(s, '\n'); i >= 0 && len(s)-i > restartMin {
-			s = s[i+1:]
+			line = s[i+1:]
 		}
-		if at := int64(len(t) - len(s)); bytes.Count(d.text, s) == 1 && d.shown(at, int64(len(t))) {
-			return string(s)
+		for _, s := range [][]byte{line, s} {
+			if d.shown(int64(len(t)-len(s)), int64(len(t))) && countUpTo(d.text, s, 2) == 1 {
+				return string(s)
+			}
+		}
+		if n >= len(t) {
+			return string(runes.TrimStart(t[max(0, len(t)-shownPiece):]))
 		}
 	}
-	return string(t[max(0, len(t)-shownPiece):])
 }
 
 // Review returns what a reader should look at in a whole document: findings of what usually went wrong, none of which

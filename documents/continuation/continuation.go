@@ -2,7 +2,8 @@
 // what has arrived and word for word where to go on, and joins the next part to it.
 //
 // It never guesses: a part that could be joined in two ways, or only by inventing text, is refused and the document
-// stays as it was. Markdown and code are kept as they are: it cannot say whether they are whole.
+// stays as it was. Markdown, code and what is declared as text are kept as they are: it cannot say whether they are
+// whole.
 package continuation
 
 import (
@@ -17,8 +18,7 @@ import (
 func Open(text []byte, state []byte, o Options) *Document {
 	d := New(o)
 	d.text = text
-	d.load(state)
-	d.plain = notJSON(text)
+	d.plain = d.load(state) || d.options.isPlain(text)
 	if !d.plain {
 		d.parse(text)
 	}
@@ -27,7 +27,7 @@ func Open(text []byte, state []byte, o Options) *Document {
 
 // Add joins a part to the document, or refuses it.
 func (d *Document) Add(part []byte) Result {
-	body, preface, err := Normalize(part)
+	body, preface, err := d.normalize(part)
 	if err != nil {
 		d.history.add(part, false, d.options.MaxParts)
 		return d.stuckOr(Result{Verdict: Refused, State: d.state(), Reason: err.Error()})

@@ -27,8 +27,19 @@ const (
 	NotJSON   State = "not JSON"  // Markdown or code
 )
 
+// Kind says what a document is expected to be.
+type Kind uint8
+
+// The kinds.
+const (
+	Any  Kind = iota // the text decides: JSON, Markdown or code
+	JSON             // also in one fenced block with words around it
+	Text             // nothing is parsed
+)
+
 // Options of a Document. The zero value is ready to use.
 type Options struct {
+	Kind          Kind
 	MaxParts      int              // parts after which the document is stuck; 20
 	OutlineTokens int              // of the outline in an answer; 150
 	Tokens        func(string) int // counts tokens; a quarter of the bytes by default

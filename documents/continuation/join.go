@@ -13,6 +13,8 @@ import (
 const (
 	// overlapMin is the least number of characters of an overlap that is no restart of an element.
 	overlapMin = 12
+	// restartWithin is the number of characters at the beginning of a part in which the restart text may begin.
+	restartWithin = 200
 	// maxCompared is the size in bytes up to which a text is searched for overlaps.
 	maxCompared = 2 << 20
 )
@@ -35,7 +37,7 @@ func (d *Document) join(part []byte) Result {
 		if reason := d.seam(part); reason != "" {
 			return d.refuse(reason)
 		}
-		d.plain = notJSON(part)
+		d.plain = d.options.isPlain(part)
 		return d.replaceText(part, "first part")
 	}
 	if d.plain {
@@ -354,12 +356,45 @@ func firstItems(us []rune) []rune {
 // joinPlain joins a part of a text that is not JSON, if it repeats the end of the text.
 func (d *Document) joinPlain(part []byte) Result {
 	text, body := d.text, bytes.TrimLeft(part, "\r\n")
+	if begun := []byte(d.lastLine()); len(begun) > 0 && countUpTo(text, begun, 2) == 1 {
+		if i := bytes.Index(body[:min(len(body), searched(body)+len(begun))], begun); i >= 0 {
+			at := bytes.Index(text, begun)
+			r := d.replaceText(append(text[:at:at], body[i:]...), "restart text")
+			r.Dropped = strings.TrimSpace(string(body[:i]))
+			return r
+		}
+	}
 	for n := min(len(text), len(body), 1<<16); n >= overlapMin; n-- {
-		if bytes.HasSuffix(text, body[:n]) && bytes.Count(text, body[:n]) == 1 {
+		if bytes.HasSuffix(text, body[:n]) && countUpTo(text, body[:n], 2) == 1 {
 			return d.replaceText(append(text[:len(text)-n:len(text)-n], body...), "restart text")
 		}
 	}
 	return Result{Verdict: Refused, State: NotJSON, Reason: "it does not begin with the restart text"}
+}
+
+// countUpTo counts the places, overlapping ones too, where a text has sub, up to limit.
+func countUpTo(text, sub []byte, limit int) int {
+	n := 0
+	for n < limit {
+		i := bytes.Index(text, sub)
+		if i < 0 {
+			break
+		}
+		text = text[i+1:]
+		n++
+	}
+	return n
+}
+
+// searched returns the number of bytes of the first restartWithin characters of a part.
+func searched(part []byte) int {
+	n := 0
+	for i := range string(part[:min(len(part), utf8.UTFMax*restartWithin)]) {
+		if n++; n > restartWithin {
+			return i
+		}
+	}
+	return min(len(part), utf8.UTFMax*restartWithin)
 }
 
 // Begins reports whether a part begins with the restart text.

@@ -11,47 +11,133 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// fence is a line that begins or ends a block of code in Markdown.
-type fence struct {
-	from, to int // of the line
-	line     int // from 1
-	language string
+// block is a block of code in Markdown, between two fences.
+type block struct {
+	start, from int // of the line that opens it, and of the line after that
+	to, end     int // of the line that closes it, and of the line after that; both the end of the text if it is open
+	line        int // from 1
+	language    string
 }
 
-var fenceLine = content.Pattern("(?m)^ {0,3}(?:```+|~~~+)[ \t]*([^\\s`]*)[^\n`]*$\n?")
+var fenceLine = content.Pattern("(?m)^ {0,3}(```+|~~~+)[ \t]*([^\\s`]*)[^\n`]*$\n?")
+
+// blocks returns the blocks of a text. A fence closes a block if it is of the same sort, no shorter and alone.
+func blocks(text []byte) []block {
+	if !bytes.Contains(text, []byte("```")) && !bytes.Contains(text, []byte("~~~")) {
+		return nil
+	}
+	var list []block
+	var opener []byte
+	for _, m := range fenceLine().FindAllSubmatchIndex(text, -1) {
+		fence, alone := text[m[2]:m[3]], m[4] == m[5]
+		switch {
+		case opener == nil:
+			opener = fence
+			list = append(list, block{
+				start: m[0], from: m[1], to: len(text), end: len(text),
+				line: bytes.Count(text[:m[0]], []byte{'\n'}) + 1, language: string(text[m[4]:m[5]]),
+			})
+		case alone && bytes.HasPrefix(fence, opener):
+			last := &list[len(list)-1]
+			last.to, last.end, opener = m[0], m[1], nil
+		}
+	}
+	return list
+}
 
 // Normalize returns the text of a part: decoded, without a byte order mark, and of a part with one fenced block only
 // the block. preface is the text around the block.
 func Normalize(part []byte) (body []byte, preface string, err error) {
-	part, err = Decode(part)
-	if err != nil {
+	if part, err = Decode(part); err != nil {
 		return nil, "", err
 	}
-	if f := firstByte(part); f == '{' || f == '[' && !bytes.Contains(part, []byte("\n```")) {
+	if firstByte(part) == '{' {
+		return withoutFence(part), "", nil
+	}
+	all := blocks(part)
+	if len(all) == 0 || !isJSONLanguage(all[0].language) {
 		return part, "", nil
 	}
-	var fences []fence
-	for _, m := range fenceLine().FindAllSubmatchIndex(part, -1) {
-		fences = append(fences, fence{
-			from: m[0], to: m[1], line: bytes.Count(part[:m[0]], []byte{'\n'}) + 1, language: string(part[m[2]:m[3]]),
-		})
-	}
-	if len(fences) == 0 || !isJSONLanguage(fences[0].language) {
-		return part, "", nil
-	}
-	if len(fences) > 2 {
+	if len(all) > 1 {
 		return nil, "", fmt.Errorf("the part has two fenced blocks, at line %d and line %d; send one",
-			fences[0].line, fences[2].line)
+			all[0].line, all[1].line)
 	}
-	from, to := fences[0].to, len(part)
-	if len(fences) == 2 {
-		to = fences[1].from
-	} else if f := fences[0]; f.language == "" && len(bytes.TrimSpace(part[:f.from])) > 0 && !startsJSON(part[f.to:]) {
-		from, to = 0, f.from // the end of a block that an earlier part began
+	b := all[0]
+	before, after := bytes.TrimSpace(part[:b.start]), bytes.TrimSpace(part[b.end:])
+	if b.language == "" && len(before) > 0 && b.to == len(part) && !startsJSON(part[b.from:]) {
+		// the end of a block that an earlier part began
+		return part[:b.start], string(bytes.TrimSpace(part[b.from:])), nil
 	}
-	around := strings.TrimSpace(string(part[:max(0, min(from, fences[0].from))])) + " " +
-		strings.TrimSpace(string(part[min(len(part), max(to, fences[len(fences)-1].to)):]))
-	return part[from:to], strings.TrimSpace(around), nil
+	return part[b.from:b.to], strings.TrimSpace(string(before) + " " + string(after)), nil
+}
+
+// withoutFence returns a text without a line at its end that closes a block which an earlier part began.
+func withoutFence(text []byte) []byte {
+	i := bytes.LastIndexByte(bytes.TrimRight(text, " \t\r\n"), '\n') + 1
+	if last := blocks(text[i:]); i > 0 && len(last) == 1 && last[0].language == "" {
+		return text[:i]
+	}
+	return text
+}
+
+// normalize is Normalize for a part of this document: of Markdown, and of what is taken as text, nothing is left out.
+func (d *Document) normalize(part []byte) (body []byte, preface string, err error) {
+	first := len(bytes.TrimSpace(d.text)) == 0
+	if d.plain || d.options.Kind == Text && first {
+		body, err = Decode(part)
+		return body, "", err
+	}
+	if body, err = Decode(part); err == nil && first && d.options.Kind == Any && isMarkdown(body) {
+		return body, "", nil
+	}
+	return Normalize(part)
+}
+
+// maxPreface is the largest number of lines that an answer may have before its JSON in a fenced block.
+const maxPreface = 3
+
+// isMarkdown reports whether a text has fenced blocks that are not all of it: the text around them is more than a
+// preface, or they hold something else than JSON.
+func isMarkdown(text []byte) bool {
+	all := blocks(text)
+	if len(all) == 0 || firstByte(text) == '{' {
+		return false
+	}
+	b := all[0]
+	inner, before := text[b.from:b.to], filledLines(text[:b.start])
+	if b.to == len(text) && before > 0 && len(bytes.TrimSpace(inner)) == 0 { // the end of a block
+		return !couldBeJSON(text[:b.start])
+	}
+	if !isJSONLanguage(b.language) || strings.IndexByte(`{["`, firstByte(inner)) < 0 && !couldBeJSON(inner) {
+		return true
+	}
+	if len(all) == 1 {
+		return before > maxPreface || filledLines(text[b.end:]) > 0
+	}
+	outside := before
+	for i, b := range all[1:] {
+		outside += filledLines(text[all[i].end:b.start])
+	}
+	return outside+filledLines(text[all[len(all)-1].end:]) > maxPreface
+}
+
+// filledLines counts the lines that are not blank.
+func filledLines(text []byte) int {
+	n := 0
+	for l := range bytes.Lines(text) {
+		if len(bytes.TrimSpace(l)) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// couldBeJSON reports whether a text is JSON, or the beginning of it.
+func couldBeJSON(text []byte) bool {
+	p := newParser()
+	p.readAll(text)
+	s := p.state()
+	return s != Broken && s != Trailing
 }
 
 func isJSONLanguage(s string) bool {
@@ -106,6 +192,11 @@ var (
 	codeLine     = content.Pattern(`(?m)^\s*(package|import|from|func|def|class|#include|const|let|var|public|` +
 		`use|fn|<[!?a-zA-Z/]|#!|//|/\*|SELECT|CREATE)\b?`)
 )
+
+// isPlain reports whether a text is kept as it is, without parsing.
+func (o Options) isPlain(text []byte) bool {
+	return o.Kind == Text || notJSON(text) || o.Kind == Any && isMarkdown(text)
+}
 
 // notJSON reports whether a text is Markdown or code, of which nobody can say by parsing whether it is whole. Prose is
 // neither: as JSON it is broken.

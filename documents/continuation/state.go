@@ -18,8 +18,9 @@ const maxStoredNames = 1200
 // stored is a state as it is stored: the history, and a parser near the end of the text.
 type stored struct {
 	History history  `json:"history"`
-	Length  int64    `json:"length"` // of the text
-	Sum     uint64   `json:"sum"`    // of the text's last bytes
+	Plain   bool     `json:"plain,omitempty"` // the text is not JSON
+	Length  int64    `json:"length"`          // of the text
+	Sum     uint64   `json:"sum"`             // of the text's last bytes
 	Offset  int64    `json:"offset,omitempty"`
 	Value   int64    `json:"value,omitempty"` // offset of the string being read
 	Inside  bool     `json:"inside,omitempty"`
@@ -35,7 +36,7 @@ type stored struct {
 // Stored returns what [Open] needs to go on without parsing the text again: at most 24 KiB. It is valid for the text as
 // it is now.
 func (d *Document) Stored() []byte {
-	s := stored{History: d.history, Length: int64(len(d.text)), Sum: tailSum(d.text)}
+	s := stored{History: d.history, Plain: d.plain, Length: int64(len(d.text)), Sum: tailSum(d.text)}
 	small, _ := json.Marshal(s) // of numbers and strings: cannot fail
 	p := d.near
 	if p == nil || d.plain {
@@ -82,17 +83,19 @@ func unpacked(list []byte) map[uint64]struct{} {
 // tailSum identifies the end of a text.
 func tailSum(text []byte) uint64 { return hashOf(text[max(0, len(text)-4096):]) }
 
-// load takes a state, if it is one of the document's text.
-func (d *Document) load(state []byte) {
+// load takes a state, if it is one of the document's text. plain says that the text is not JSON.
+func (d *Document) load(state []byte) (plain bool) {
 	var s stored
 	if len(state) == 0 || json.Unmarshal(state, &s) != nil {
-		return
+		return false
 	}
 	d.history = s.History
 	n := int64(len(d.text))
-	if s.Length != n || s.Sum != tailSum(d.text) || s.Offset <= 0 || s.Offset > n || len(s.Frames) == 0 ||
-		s.Outline == nil || !inRange(s, n) {
-		return
+	if s.Length != n || s.Sum != tailSum(d.text) {
+		return false
+	}
+	if s.Offset <= 0 || s.Offset > n || len(s.Frames) == 0 || s.Outline == nil || !inRange(s, n) {
+		return s.Plain
 	}
 	p := newParser()
 	p.text, p.frames, p.value, p.doubles, p.outline = d.text, s.Frames, s.Value, s.Doubles, *s.Outline
@@ -107,6 +110,7 @@ func (d *Document) load(state []byte) {
 	if p.scan.Err() == nil {
 		d.near = p
 	}
+	return false
 }
 
 // inRange reports whether all offsets of a stored state are in a text of n bytes.

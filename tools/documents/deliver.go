@@ -19,7 +19,7 @@ import (
 type Args struct {
 	Part   tools.Text `json:"part,omitempty" jsonschema:"may end anywhere; empty: what is expected" help:"Text of this part. It may end anywhere, in the middle of a word too; at most about 8,000 characters are safe with most models. Left out, with neither after: the shape that is expected."`
 	After  string     `json:"after,omitempty" jsonschema:"obs:ID so far" help:"The document so far, as the last answer named it: obs:ID. Left out: the part is the first."`
-	As     string     `json:"as,omitempty" enum:"document|intent|tasks|action" help:"What is delivered: document (the default), or an intent, a task plan or an action, whose fields are then checked."`
+	As     string     `json:"as,omitempty" enum:"document|intent|tasks|action|text|markdown|code" help:"What is delivered: document (the default; JSON, or Markdown with prose around its code), an intent, a task plan or an action, whose fields are then checked, or text, markdown or code, of which nothing is parsed."`
 	Intent string     `json:"intent,omitempty" jsonschema:"obs:ID" help:"What to check against: the intent that a task plan, an action or a document belongs to, or for an intent the message that it was taken from."`
 }
 
@@ -70,7 +70,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	if empty && a.After == "" {
 		return out.Page().Text([]byte(shape(a.As)))
 	}
-	doc, err := d.open(ctx, a.After, in)
+	doc, err := d.open(ctx, a.After, a.As, in)
 	if err != nil {
 		return err
 	}
@@ -99,6 +99,9 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	n.Part = rep.Part
 	n.Outline = keepOutline(doc, r.Verdict, rep.Kept, out)
 	text := doc.Answer(r, n)
+	if f := strings.TrimSpace(string(a.Part)); r.State == continuation.Broken && a.After == "" && f[0] != '{' {
+		text += "If it is meant as text, deliver it with as=text.\n"
+	}
 	if r.Verdict == continuation.Done {
 		var more string
 		more, rep.Faults = d.verify(ctx, a.As, in, given, doc.Text())
@@ -152,9 +155,9 @@ func names(kept string) continuation.Names {
 }
 
 // open returns the document that is continued, or a new one.
-func (d *deliverer) open(ctx context.Context, after string, in tools.Input) (*continuation.Document, error) {
+func (d *deliverer) open(ctx context.Context, after, as string, in tools.Input) (*continuation.Document, error) {
 	o := continuation.Options{
-		MaxParts: d.options.MaxParts, OutlineTokens: d.options.OutlineTokens, Tokens: countWith(in),
+		Kind: kindOf(as), MaxParts: d.options.MaxParts, OutlineTokens: d.options.OutlineTokens, Tokens: countWith(in),
 		AsShown: func(before, text string) bool {
 			return in.AsShown(text) && strings.HasSuffix(in.Mask(before+text), text)
 		},

@@ -8,18 +8,35 @@ import (
 	"math"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
 	"github.com/mcp-funnel/mcp-funnel/documents/intent"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // document is what is delivered by default.
 const document = "document"
 
+// kindOf returns what the text is to be read as.
+func kindOf(as string) continuation.Kind {
+	switch as {
+	case "", document:
+		return continuation.Any
+	case "text", "markdown", "code":
+		return continuation.Text
+	}
+	return continuation.JSON
+}
+
 // shape says what is expected of a part.
 func shape(as string) string {
 	if text := intent.Shape(intent.Level(as)); text != "" {
 		return text + "\nSend it with deliver as=" + as + " part=TEXT.\n"
+	}
+	if kindOf(as) == continuation.Text {
+		return "Any " + as + ": nothing of it is parsed, and only you know whether it is complete.\n" +
+			"Send it with deliver as=" + as + " part=TEXT.\n"
 	}
 	return `{"sections": [{"id": "intro", "content_type": "heading", "elements": [{"level": 1, "text": "…"}]}]}
 content_type is heading {level, text}, paragraph {text}, bullet_list or numbered_list {items}, ` +
@@ -56,8 +73,7 @@ func (d *deliverer) verify(
 	o := intent.Options{
 		Window: d.options.Window,
 		Known: func(name string) bool {
-			_, err := in.Sources.Locate(ctx, name)
-			return err == nil
+			return exists(ctx, in, name)
 		},
 	}
 	if in.NewTokenCounter != nil {
@@ -88,6 +104,21 @@ func (d *deliverer) verify(
 		b.WriteString("note: " + n + "\n")
 	}
 	return b.String(), r.Faults
+}
+
+// exists reports whether a name is that of a source: Locate alone does not look for observations. The name of a place
+// of them is none.
+func exists(ctx context.Context, in tools.Input, name string) bool {
+	locations, err := in.Sources.Locate(ctx, name)
+	for _, l := range locations {
+		if _, named := l.Place.(source.NamedPlace); named && l.Path == "." {
+			return false
+		}
+		if err == nil {
+			_, err = l.Place.Describe(ctx, l.Path)
+		}
+	}
+	return err == nil
 }
 
 // maxCriteria is how many success criteria an answer repeats.
