@@ -77,8 +77,8 @@ func (g *generator) next(ctx context.Context, part int) (more bool, err error) {
 		return false, err
 	}
 	broken := err // the stream broke off: what was received is a part like any other
-	if request.Prefill && !g.doc.Begins([]byte(text)) {
-		text = g.doc.Restart() + text
+	if request.Prefill {
+		text = g.doc.Prefilled(text)
 	}
 	r := g.doc.Add([]byte(text))
 	g.out.Verdict, g.out.Reason = r.Verdict, r.Reason

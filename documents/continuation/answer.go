@@ -12,6 +12,9 @@ import (
 // shownPiece is the largest number of characters of an element that an answer shows.
 const shownPiece = 160
 
+// maxWhole is the size in bytes up to which a whole document is shown as its restart text.
+const maxWhole = 2000
+
 // Names are what an answer calls the things of a document.
 type Names struct {
 	Kept string // the text so far: "obs:ID"; "" if it is not stored
@@ -135,6 +138,11 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 		return
 	}
 	text := d.Restart()
+	if !d.plain && d.anchor.at == 0 && len(text) > maxWhole {
+		fmt.Fprintf(b, "%s Send the document again from its beginning, word for word as before, then add what is new: "+
+			"no end of it that is short enough occurs in it once.\n", call)
+		return
+	}
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
@@ -304,6 +312,9 @@ func (d *Document) stopped(b *strings.Builder, r Result, n Names) {
 		fmt.Fprintf(b, "STUCK: %s. Stop here and look at what is kept.", r.Reason)
 	}
 	b.WriteString(keptAs(n) + "\n")
+	if r.State == Cut && n.Call != "" {
+		b.WriteString("A part that is another one can still be joined with " + n.Call + "\n")
+	}
 }
 
 // lastLine returns the restart text of a text that is not JSON: its last line if that occurs once, else more of its

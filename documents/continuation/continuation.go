@@ -106,10 +106,15 @@ func (d *Document) Restart() string {
 // State says what the text is.
 func (d *Document) State() State { return d.state() }
 
-// dropLineEnd returns the text without a line end inside of a string at its end: it is that of a file.
+// dropLineEnd returns the text without a line end inside of a string, number or literal at its end: it is that of a
+// file, or stands before the end of a fenced block.
 func (p *parser) dropLineEnd(text []byte) []byte {
-	inside := p.scan.Inside()
-	if p.scan.Err() == nil || inside != "string" && inside != "key" || len(bytes.Trim(text[p.offset():], "\r\n")) > 0 {
+	switch p.scan.Inside() {
+	case "string", "key", "number", "literal":
+	default:
+		return text
+	}
+	if p.scan.Err() == nil || len(bytes.Trim(text[p.offset():], "\r\n")) > 0 {
 		return text
 	}
 	p.scan.Resume()
@@ -128,8 +133,7 @@ func (d *Document) state() State {
 func (p *parser) state() State {
 	inside := p.scan.Inside()
 	switch {
-	case p.trailing >= 0,
-		p.scan.Err() != nil && len(p.frames) == 1 && p.frames[0].Count > 0 && inside == content.BetweenValues:
+	case p.trailing >= 0, p.scan.Err() != nil && p.follows():
 		return Trailing
 	case p.scan.Err() != nil && p.scan.Depth() >= content.MaxDepth:
 		return TooDeep
@@ -145,6 +149,13 @@ func (p *parser) state() State {
 		return Empty
 	}
 	return Whole
+}
+
+// follows reports whether the text that was read last follows a value and is no beginning of another one: it may look
+// like one, as "note" and "- item" do.
+func (p *parser) follows() bool {
+	f := &p.frames[len(p.frames)-1]
+	return p.frames[0].Count > 0 && (len(p.frames) == 1 || len(p.frames) == 2 && f.Count == 0 && f.Open < 0)
 }
 
 func (p *parser) isLiteral() bool {
@@ -184,9 +195,11 @@ func (d *Document) result(join string) Result {
 // fault says where and why the text is broken.
 func (p *parser) fault() string {
 	at, why := p.trailing, "text follows the end of the document"
-	if p.trailing < 0 {
+	if p.trailing < 0 && p.state() == Trailing {
+		at = int64(len(p.text) - len(bytes.TrimLeft(p.text[p.frames[0].End:], " \t\r\n")))
+	} else if p.trailing < 0 {
 		at = p.offset()
-		if err := p.scan.Err(); p.state() != Trailing && err != nil {
+		if err := p.scan.Err(); err != nil {
 			why = err.(*content.SyntaxError).Reason
 		}
 	}

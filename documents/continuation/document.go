@@ -62,7 +62,9 @@ type Document struct {
 	near    *parser // has read the text up to a place before the restart text, or up to it; nil: nothing was read
 	anchor  anchor
 	history history
-	scanned int64 // see [Document.Scanned]
+	// Of the units at the end of the text at least once occur once in it, and at most again occur more than once.
+	once, again int
+	scanned     int64 // see [Document.Scanned]
 }
 
 // Result is what Add found.

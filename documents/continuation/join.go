@@ -24,8 +24,12 @@ type reading struct {
 	at     int64
 	how    string
 	part   []byte
+	inside bool // the part begins inside of a string
 	joined []byte
 	parser *parser
+
+	matched int  // units that the part repeats
+	weak    bool // they are few, and occur in other places too
 }
 
 // join joins the body of a part, or says why it is refused.
@@ -51,25 +55,71 @@ func (d *Document) join(part []byte) Result {
 	case s == Whole && (!d.lines() || d.parser.outline.Found):
 		return Result{Verdict: Refused, State: s, Reason: "the document is whole already"}
 	}
+	part, before := d.withoutPreface(part)
+	r := d.joinRest(part)
+	if r.Join != "" && r.Dropped == "" {
+		r.Dropped = before
+	}
+	return r
+}
+
+// withoutPreface returns a part from the restart text on, if that begins within the first restartWithin characters, or
+// without a line of words before the rest of the document. before is what is left out.
+func (d *Document) withoutPreface(part []byte) (body []byte, before string) {
+	from, far := bytes.TrimLeft(part, " \t\r\n"), nonBlank(d.text[d.anchor.at:d.anchor.end]) >= restartMin
+	for i := range string(part[:searched(part)]) {
+		if !d.repeats(d.anchor.at, d.anchor.inside, part[i:]) {
+			continue
+		}
+		if before = strings.TrimSpace(string(part[:i])); before == "" || far && isWords(before) {
+			return bytes.TrimLeft(part[i:], " \t\r\n"), before
+		}
+		break
+	}
+	if line, rest, ok := bytes.Cut(from, []byte{'\n'}); ok && announces(line) {
+		return bytes.TrimLeft(rest, "\r\n"), string(bytes.TrimSpace(line))
+	}
+	return part, ""
+}
+
+var (
+	literals   = content.Pattern(`\b(?:true|false|null)\b`)
+	inBrackets = content.Pattern(`\[\s*\pL[^\[\]]*\]`)
+	hasWords   = content.Pattern(`^[^"{}\[\]]*\pL[^"{}\[\]]*$`)
+	colonAtEnd = content.Pattern(`^[^"{}\[\]\n]{0,200}:\s*(?:\n|$)`)
+)
+
+// isWords reports whether a text is words to the reader rather than a part of JSON: letters, without quotes and braces,
+// and with brackets only around words.
+func isWords(text string) bool {
+	text = literals().ReplaceAllString(text, "")
+	return hasWords().MatchString(inBrackets().ReplaceAllString(text, "w"))
+}
+
+// announces reports whether a text begins with a line such as "Sure, here is the rest:".
+func announces(text []byte) bool { return opener().Match(text) && colonAtEnd().Match(text) }
+
+// joinRest joins a part without words before it.
+func (d *Document) joinRest(part []byte) Result {
 	if quoted, ok := bytes.CutPrefix(bytes.TrimLeft(part, " \t\r\n"), []byte{'"'}); ok && d.anchor.inside &&
 		d.repeats(d.anchor.at, true, quoted) {
 		part = quoted // the writer opens the string again
 	}
 	if at := d.anchor.at; d.repeats(at, d.anchor.inside, part) {
-		r := d.reading(at, "restart text", part, d.anchor.inside)
-		if fault := r.fault(); fault != "" {
-			return d.refuse("the part goes on from the restart text, but is broken: " + fault)
-		}
-		return d.apply(r)
+		return d.applyWhole(d.reading(at, "restart text", part, d.anchor.inside))
 	}
 	readings, unclear := d.readings(part)
 	switch {
 	case d.beginsInEscape(part):
 		return d.refuse("it begins inside of an escape such as \\n: begin before the escape")
 	case unclear:
-		return d.refuse("it may or may not repeat the last characters, too few to tell")
+		return d.refuse("it may or may not repeat the last characters, which are too few, or occur too often, to tell")
 	case len(readings) == 1:
-		return d.apply(readings[0])
+		r := readings[0]
+		if reason := d.doubt(r); reason != "" && r.at > 0 {
+			return d.refuse(reason)
+		}
+		return d.apply(r)
 	case len(readings) > 1:
 		return d.refuse(fmt.Sprintf("the part fits in %d ways (%s, %s)",
 			len(readings), d.place(readings[0]), d.place(readings[1])))
@@ -86,6 +136,15 @@ func (d *Document) join(part []byte) Result {
 		return d.refuse(reason)
 	}
 	return d.apply(plain)
+}
+
+// after returns what follows in a part behind what it repeats.
+func (d *Document) after(r *reading) []byte {
+	c := cursor{text: r.part, within: r.inside}
+	for range r.matched {
+		c.next()
+	}
+	return r.part[c.at:]
 }
 
 // replaceText replaces the whole text by another one, which is parsed from its beginning.
@@ -111,6 +170,18 @@ func (d *Document) apply(r *reading) Result {
 	d.parse(r.joined)
 	d.history.grew(int64(len(r.joined)))
 	return d.result(r.how)
+}
+
+// applyWhole is apply for a reading that was not parsed: if it is broken, the document stays as it was.
+func (d *Document) applyWhole(r *reading) Result {
+	before := *d
+	result := d.apply(r)
+	if s := result.State; s != Broken && s != Trailing && s != TooDeep {
+		return result
+	}
+	before.scanned = d.scanned
+	*d = before
+	return d.refuse("the part goes on from the restart text, but is broken: " + result.Reason)
 }
 
 // beginsInEscape reports whether a part repeats the end of the text from inside of an escape on.
@@ -174,7 +245,7 @@ func (d *Document) reading(at int64, how string, part []byte, inside bool) *read
 	if inside {
 		part = bytes.TrimLeft(part, " \t\r\n")
 	}
-	r := &reading{at: at, how: how, part: part}
+	r := &reading{at: at, how: how, part: part, inside: inside}
 	r.joined = append(append(make([]byte, 0, int(at)+len(part)), d.text[:at]...), part...)
 	if how == "restart text" {
 		return r // apply reads it
@@ -207,7 +278,7 @@ func (d *Document) place(r *reading) string {
 }
 
 // opener matches what begins an explanation, a comment or an omission rather than the rest of a text.
-var opener = content.Pattern(`^\s*(?:…|\.\.\.|//|/\*|<!--|#|\*\*|\[?(?i:continu|here|sure|certainly|okay|ok\b|` +
+var opener = content.Pattern(`^\s*(?:…|\.\.\.|//|/\*|<!--|#|\*\*|[\[(]?(?i:continu|here|sure|certainly|okay|ok\b|` +
 	`of course|i |i'|let me|as requested|below|the rest|rest of|note|sorry|understood|got it))`)
 
 // notPlain returns why a part cannot simply be appended; "" if it can.
@@ -221,6 +292,13 @@ func (d *Document) notPlain(part []byte, r *reading) string {
 	}
 	if r.doubles(d.parser) {
 		return "simply appended it would repeat a name or an id"
+	}
+	r.inside = d.insideString()
+	if reason := d.doubt(r); reason != "" {
+		return reason
+	}
+	if d.headAgain(part, r.inside, headMin) || d.beginsLike(part, r.at) {
+		return "it begins with text that is there already, and does not go on to its end"
 	}
 	switch inside := d.parser.scan.Inside(); inside {
 	case "number", "literal":
@@ -240,6 +318,12 @@ func (d *Document) notPlain(part []byte, r *reading) string {
 func (d *Document) notPlainString(part []byte) string {
 	if opener().Match(part) {
 		return "it begins like an explanation, not like the rest of the string"
+	}
+	if isBlank(part[:min(1, len(part))]) && isBlank(d.text[len(d.text)-1:]) {
+		return "it may or may not repeat the last blank"
+	}
+	if complete(d.text, true) < len(d.text) && lastByte(d.text) == '\\' && strings.IndexByte(`"\`, part[0]) >= 0 {
+		return "the text ends inside of an escape, which may begin again"
 	}
 	first, _ := utf8.DecodeRune(part)
 	last, _ := utf8.DecodeLastRune(d.text[:d.anchor.end])
@@ -261,6 +345,8 @@ func (d *Document) notPlainString(part []byte) string {
 	}
 	return ""
 }
+
+func isBlank(b []byte) bool { return len(b) > 0 && len(bytes.TrimSpace(b)) == 0 }
 
 func lastByte(b []byte) byte {
 	if b = bytes.TrimRight(b, " \t\r\n"); len(b) > 0 {
@@ -397,10 +483,16 @@ func searched(part []byte) int {
 	return min(len(part), utf8.UTFMax*restartWithin)
 }
 
-// Begins reports whether a part begins with the restart text.
-func (d *Document) Begins(part []byte) bool {
-	if body, _, err := Normalize(part); err == nil {
-		part = body
+// Prefilled returns a reply that a model began with the restart text: with that text, unless the reply has it again or
+// begins with other words.
+func (d *Document) Prefilled(reply string) string {
+	body, _, err := Normalize([]byte(reply))
+	if err != nil || len(d.text) == 0 || d.plain {
+		return reply
 	}
-	return len(d.text) > 0 && d.repeats(d.anchor.at, d.anchor.inside, part)
+	rest, before := d.withoutPreface(body)
+	if before != "" || d.repeats(d.anchor.at, d.anchor.inside, rest) || d.repeats(0, false, body) || announces(body) {
+		return reply
+	}
+	return d.Restart() + reply
 }

@@ -124,6 +124,9 @@ func (m *merger) cutElement(x, y []json.RawMessage) ([]json.RawMessage, mergeErr
 		if len(x) > 0 && n == 0 && again(x, y, whole) >= 0 {
 			continue
 		}
+		if reason := m.alike(x, y[n:]); reason != "" {
+			return nil, reason
+		}
 		m.used = true
 		return append(append(x, element), y[n+1:]...), ""
 	}
@@ -212,10 +215,23 @@ func (m *merger) lists(
 	if i := again(x, y[n:], keyOf); i >= 0 {
 		return nil, refusal("it has %s, which is there already or contradicts what is", clip(string(y[n+i]), maxWord))
 	}
+	if reason := m.alike(x, y[n:]); reason != "" {
+		return nil, reason
+	}
 	if n > 0 {
 		m.note(plural(int64(n), "element") + " that was there already: " + clip(string(y[n-1]), maxWord))
 	}
 	return append(x, y[n:]...), ""
+}
+
+// alike returns why values may be some of those before them, changed; "" if nothing speaks for that.
+func (m *merger) alike(x, y []json.RawMessage) mergeError {
+	var begun []byte
+	if m.cut.of == elements || m.cut.of == items || m.cut.of == rows {
+		begun = m.cut.piece
+	}
+	before := rawBytes(x[max(0, len(x)-storedStarts):])
+	return mergeError(alike(before, bytes.Join(rawBytes(y[:min(len(y), maxNext)]), []byte{','}), begun))
 }
 
 func (m *merger) note(s string) {

@@ -2,6 +2,7 @@ package continuation
 
 import (
 	"bytes"
+	"math"
 	"unicode/utf8"
 )
 
@@ -58,6 +59,7 @@ func (p *parser) reported() int {
 // findAnchor chooses the restart text of a text that is cut off.
 func (d *Document) findAnchor() anchor {
 	p := d.parser
+	d.once, d.again = math.MaxInt, 0
 	a := anchor{depth: p.reported(), last: -1}
 	inside := p.scan.Inside()
 	within := inside == "string" || inside == "key"
@@ -95,23 +97,58 @@ func (d *Document) shown(at, end int64) bool {
 func (d *Document) lastWords(from, to, end, most int64) int64 {
 	for size := int64(tailMax); size <= most; size *= 2 {
 		at := d.wordStart(max(from, end-size), min(to, end-tailMin))
-		if at >= 0 && d.restartable(at, end) && d.shown(at, end) {
+		if at >= 0 && d.restartable(at, end, true) && d.shown(at, end) {
 			return at
 		}
 	}
 	to = min(to, end-restartMin) // fewer words, behind a secret
 	for at := d.wordStart(max(from, end-tailMin), to); at >= 0; at = d.wordStart(at+1, to) {
-		if d.restartable(at, end) && d.shown(at, end) {
+		if d.restartable(at, end, true) && d.shown(at, end) {
 			return at
 		}
 	}
 	return -1
 }
 
-// restartable reports whether the text from an offset on is long enough and occurs once.
-func (d *Document) restartable(at, end int64) bool {
+// restartable reports whether the text from an offset on is long enough and occurs once. inside says that the offset is
+// inside of a string.
+func (d *Document) restartable(at, end int64, inside bool) bool {
 	t := d.text[at:max(at, end)]
-	return nonBlank(t) >= restartMin && bytes.Count(d.text, t) == 1
+	if nonBlank(t) < restartMin {
+		return false
+	}
+	us, _ := units(t, inside)
+	for _, n := range []int{min(len(us), maxCounted), len(us)} {
+		switch {
+		case n >= d.once:
+			return true
+		case n <= d.again:
+			continue
+		case d.occurs(us[len(us)-n:], 2) == 1:
+			d.once = n
+			return true
+		}
+		d.again = n
+	}
+	return false
+}
+
+// maxCounted is the number of units at the end of a text that are counted first: longer ends mostly differ there.
+const maxCounted = 4096
+
+// occurs counts the places where the text has some units, up to limit: as the join compares, and overlapping ones too.
+func (d *Document) occurs(us []rune, limit int) int {
+	n, c := 0, cursor{text: d.text}
+	for m := newMatcher(us); n < limit; {
+		u, ok := c.next()
+		if !ok {
+			break
+		}
+		if m.next(u) {
+			n++
+		}
+	}
+	return n
 }
 
 // wordStart returns the first place in [from, to) of the inside of a string where a word begins; −1 if there is none.
@@ -188,7 +225,7 @@ func (d *Document) elementAnchor(a anchor) (at int64, inside bool) {
 func (d *Document) lastUnique(starts []int64, end int64) (at int64, good bool) {
 	at = -1
 	for i := len(starts) - 1; i >= 0 && i >= len(starts)-storedStarts; i-- {
-		if !d.restartable(starts[i], end) {
+		if !d.restartable(starts[i], end, false) {
 			continue
 		}
 		if end-starts[i] <= restartMax && d.shown(starts[i], end) {

@@ -189,64 +189,48 @@ func hasPrefix(a, prefix []rune) bool {
 	return true
 }
 
-// borders returns the lengths of all suffixes of text that are prefixes of part, longest first, by the failure function
-// of Knuth, Morris and Pratt.
-func borders(text, part []rune) []int {
-	if len(text) > len(part) {
-		text = text[len(text)-len(part):]
-	}
-	fail := make([]int, len(part)+1)
-	for i, k := 1, 0; i < len(part); i++ {
-		for k > 0 && part[i] != part[k] {
+// matcher finds units in others that arrive one by one, overlapping places too, by the failure function of Knuth,
+// Morris and Pratt.
+type matcher struct {
+	units []rune
+	fail  []int32
+	k     int // units that match at the moment
+}
+
+func newMatcher(us []rune) *matcher {
+	fail := make([]int32, len(us)+1)
+	for i, k := 1, int32(0); i < len(us); i++ {
+		for k > 0 && us[i] != us[k] {
 			k = fail[k]
 		}
-		if part[i] == part[k] {
+		if us[i] == us[k] {
 			k++
 		}
 		fail[i+1] = k
 	}
-	k := 0
-	for _, r := range text {
-		for k > 0 && (k == len(part) || part[k] != r) {
-			k = fail[k]
-		}
-		if k < len(part) && part[k] == r {
-			k++
-		}
+	return &matcher{units: us, fail: fail}
+}
+
+// next takes the next unit, and reports whether all units match up to it.
+func (m *matcher) next(u rune) bool {
+	for m.k > 0 && (m.k == len(m.units) || m.units[m.k] != u) {
+		m.k = int(m.fail[m.k])
+	}
+	if m.k < len(m.units) && m.units[m.k] == u {
+		m.k++
+	}
+	return m.k == len(m.units)
+}
+
+// borders returns the lengths of all suffixes of text that are prefixes of part, longest first.
+func borders(text, part []rune) []int {
+	m := newMatcher(part)
+	for _, u := range text[max(0, len(text)-len(part)):] {
+		m.next(u)
 	}
 	var lengths []int
-	for ; k > 0; k = fail[k] {
+	for k := m.k; k > 0; k = int(m.fail[k]) {
 		lengths = append(lengths, k)
 	}
 	return lengths
-}
-
-// occurrences counts the places where sub occurs in text, up to limit.
-func occurrences(text, sub []rune, limit int) int {
-	fail := make([]int, len(sub)+1)
-	for i, k := 1, 0; i < len(sub); i++ {
-		for k > 0 && sub[i] != sub[k] {
-			k = fail[k]
-		}
-		if sub[i] == sub[k] {
-			k++
-		}
-		fail[i+1] = k
-	}
-	n, k := 0, 0
-	for _, r := range text {
-		for k > 0 && sub[k] != r {
-			k = fail[k]
-		}
-		if sub[k] == r {
-			k++
-		}
-		if k == len(sub) {
-			if n++; n == limit {
-				return n
-			}
-			k = fail[k]
-		}
-	}
-	return n
 }

@@ -378,6 +378,12 @@ func (c *Checker) writeStrict(p []byte) {
 	}
 }
 
+// follows reports whether the text before an error is no beginning of a value: it may look like one, as "note" does.
+func (c *Checker) follows() bool {
+	last := c.strict.last
+	return c.t.Depth() == 0 || c.t.Depth() == 1 && (last == '[' || last == '{')
+}
+
 // closeStrict completes the report of a whole check.
 func (c *Checker) closeStrict(r *Report) {
 	s := c.strict
@@ -392,12 +398,12 @@ func (c *Checker) closeStrict(r *Report) {
 			state = Trailing
 		}
 		r.State, r.Offset, r.Reason = state, s.invalid, "the text is not UTF-8 from this byte on"
-	case r.State == Broken && r.Values > 0 && r.Inside == content.BetweenValues:
-		r.State = Trailing
-		r.Reason = "text follows the end of the document: " + r.Reason
-	case r.State == Broken && !s.more && (r.Inside == "string" || r.Inside == "key"):
-		r.State, r.Reason = Cut, "" // the line end is the file's, not the string's
+	case r.State == Broken && !s.more && r.Inside != content.BetweenValues && r.Inside != "array" && r.Inside != "object":
+		r.State, r.Reason = Cut, "" // the line end is the file's, not the value's
 		r.Piece = strings.TrimRight(r.Piece, "\r\n")
+	case r.State == Broken && r.Values > 0 && c.follows():
+		r.State, r.Inside, r.Pointer = Trailing, content.BetweenValues, ""
+		r.Reason = "text follows the end of the document: " + r.Reason
 	case r.State == Broken && c.t.Depth() >= content.MaxDepth:
 		r.State = TooDeep
 	case r.State == Cut && c.t.Depth() == 0:
