@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
@@ -38,6 +40,9 @@ type Outcome struct {
 	Masked   int        // secrets that were masked in what was sent
 }
 
+// retryAfter is the time after which a request is sent once more that failed inside of the endpoint.
+const retryAfter = time.Second
+
 // errEmpty is the second empty reply in a row.
 var errEmpty = errors.New("the model wrote nothing")
 
@@ -47,6 +52,7 @@ type generator struct {
 	options Options
 	doc     *continuation.Document
 	out     Outcome
+	refused string // why the last part was not joined; "" if it was
 }
 
 // Generate asks for the document and for its parts until it is whole, or more parts cannot help. The outcome has what
@@ -81,7 +87,10 @@ func (g *generator) next(ctx context.Context, part int) (more bool, err error) {
 		text = g.doc.Prefilled(text)
 	}
 	r := g.doc.Add([]byte(text))
-	g.out.Verdict, g.out.Reason = r.Verdict, r.Reason
+	g.out.Verdict, g.out.Reason, g.refused = r.Verdict, r.Reason, ""
+	if r.Join == "" {
+		g.refused = r.Reason
+	}
 	if g.options.Report != nil {
 		g.options.Report(part, reply, r, g.doc)
 	}
@@ -127,7 +136,22 @@ func (g *generator) send(ctx context.Context, part int, r chat.Request) (chat.Re
 	return reply, err
 }
 
+// complete sends a request, and once more if the endpoint fails with a status that may be of the moment.
 func (g *generator) complete(ctx context.Context, r chat.Request) (chat.Reply, error) {
+	reply, err := g.once(ctx, r)
+	status, ok := errors.AsType[*chat.StatusError](err)
+	if !ok || !slices.Contains([]int{500, 502, 504}, status.Status) {
+		return reply, err
+	}
+	select {
+	case <-ctx.Done():
+		return reply, err
+	case <-time.After(retryAfter):
+		return g.once(ctx, r)
+	}
+}
+
+func (g *generator) once(ctx context.Context, r chat.Request) (chat.Reply, error) {
 	reply, err := g.client.Complete(ctx, r)
 	g.out.Requests++
 	g.out.Masked += reply.Masked
@@ -148,6 +172,9 @@ func (g *generator) request(part int) chat.Request {
 	if part > 1 && len(g.doc.Text()) > 0 {
 		prompt += "\n\n" + g.doc.Answer(continuation.Result{Verdict: continuation.Continue, State: g.doc.State()},
 			continuation.Names{})
+		if g.refused != "" {
+			prompt += "\nWhat you wrote last was not joined: " + g.refused + ". Write only the document's text."
+		}
 	}
 	r.Messages = append(r.Messages, chat.Message{Role: "user", Content: prompt})
 	if part > 1 && g.client.Prefills() && g.doc.State() == continuation.Cut {

@@ -79,6 +79,48 @@ func TestStreamThatBreaksOff(t *testing.T) {
 	}
 }
 
+// TestTakesUp has replies after which the document is written all the same: an endpoint that fails once, and replies
+// that begin with words.
+func TestTakesUp(t *testing.T) {
+	doc := document()
+	for name, odd := range map[string]func(rest, restart string) chattest.Reply{
+		"status 500": func(string, string) chattest.Reply { return chattest.Reply{Status: 500, Raw: "{}"} },
+		"a sentence": func(rest, restart string) chattest.Reply {
+			return chattest.Reply{Text: "Sure, here is the rest: " + restart + rest}
+		},
+		"a line": func(rest, restart string) chattest.Reply {
+			return chattest.Reply{Text: "Sure, here is the rest:\n\n" + restart + rest}
+		},
+		"a line, and only the rest": func(rest, _ string) chattest.Reply {
+			return chattest.Reply{Text: "Sure, here is the rest:\n\n" + rest}
+		},
+		"a sentence, and only the rest": func(rest, _ string) chattest.Reply {
+			return chattest.Reply{Text: "Sure, here is the rest: " + rest}
+		},
+		"a remark, and only the rest": func(rest, _ string) chattest.Reply {
+			return chattest.Reply{Text: "(continued) " + rest}
+		},
+		"a fence": func(rest, restart string) chattest.Reply {
+			return chattest.Reply{Text: "Sure, here is the rest:\n\n```json\n" + restart + rest + "\n```\n\nThat is all."}
+		},
+	} {
+		for _, profile := range []string{"default", "lfm2.5-1.2b"} {
+			write := writer(doc, 905)
+			s := chattest.Answering(t, func(n int, r chattest.Request) chattest.Reply {
+				if n != 1 {
+					return write(n, r)
+				}
+				restart := doc[strings.LastIndex(doc[:905], `{"id"`):905]
+				return odd(doc[905:], restart)
+			})
+			out, err := generate(t, s, profile)
+			if err != nil || strings.TrimSpace(string(out.Text)) != doc || out.Verdict != continuation.Done {
+				t.Errorf("%s, %s: %v, %d requests, %s: %s", name, profile, err, out.Requests, out.Reason, out.Text)
+			}
+		}
+	}
+}
+
 // TestStops has endpoints that never write a whole document.
 func TestStops(t *testing.T) {
 	always := func(r chattest.Reply) *chattest.Server {
@@ -96,6 +138,7 @@ func TestStops(t *testing.T) {
 		{"the same again", always(chattest.Reply{Text: `{"a": "an unfinished tex`}), 2, continuation.Stop, ""},
 		{"broken", always(chattest.Reply{Text: `{"a": 1 2}`}), 1, continuation.Stop, ""},
 		{"Markdown", always(chattest.Reply{Text: "# Title\n\nText"}), 1, continuation.Unknown, ""},
+		{"an error inside of it", always(chattest.Reply{Status: 500, Raw: "{}"}), 2, "", "500"},
 		{"an error", always(chattest.Reply{Status: 503, Raw: "{}"}), 1, "", "503"},
 	} {
 		out, err := generate(t, tt.server, "lfm2.5-1.2b")

@@ -20,6 +20,7 @@ type Names struct {
 	Kept string // the text so far: "obs:ID"; "" if it is not stored
 	Call string // the call that hands in the next part: "deliver after=obs:ID"; "" if there is none
 	Part string // the part that was refused, if it is stored
+	File string // the command that writes the text so far to a file; "" if there is none
 
 	Outline string // the whole outline, if it is stored because an answer shows a part of it
 }
@@ -259,6 +260,9 @@ func (d *Document) whole(b *strings.Builder, n Names) {
 		lines,
 	) > 0 {
 		b.WriteString("Delivered:\n" + strings.Join(lines, "\n") + "\n")
+	}
+	if n.File != "" {
+		b.WriteString("To write it to a file: " + n.File + "\n")
 	}
 	for _, f := range d.Review() {
 		b.WriteString("Look at, unless it is meant so: " + f + "\n")

@@ -87,6 +87,7 @@ var (
 	inBrackets = content.Pattern(`\[\s*\pL[^\[\]]*\]`)
 	hasWords   = content.Pattern(`^[^"{}\[\]]*\pL[^"{}\[\]]*$`)
 	colonAtEnd = content.Pattern(`^[^"{}\[\]\n]{0,200}:\s*(?:\n|$)`)
+	remark     = content.Pattern(`^\s*(?:[\[(][^\])"\n]{1,100}[\])]|[^"{}\[\]\n]{0,200}:)(?:\s|$)`)
 )
 
 // isWords reports whether a text is words to the reader rather than a part of JSON: letters, without quotes and braces,
@@ -491,7 +492,8 @@ func (d *Document) Prefilled(reply string) string {
 		return reply
 	}
 	rest, before := d.withoutPreface(body)
-	if before != "" || d.repeats(d.anchor.at, d.anchor.inside, rest) || d.repeats(0, false, body) || announces(body) {
+	if before != "" || d.repeats(d.anchor.at, d.anchor.inside, rest) || d.repeats(0, false, body) ||
+		opener().Match(body) && remark().Match(body) {
 		return reply
 	}
 	return d.Restart() + reply

@@ -263,11 +263,7 @@ func (s *sectionSum) line() string {
 	if name == "" {
 		name = "section"
 	}
-	switch s.Type {
-	case "paragraph", "bullet_list", "numbered_list":
-	default:
-		name += fmt.Sprintf(" %q", s.ID)
-	}
+	name += fmt.Sprintf(" %q", s.ID)
 	switch {
 	case s.Type == "heading" && len(s.Headings) > 0:
 		return name + " " + strings.Join(s.Headings, "; ")

@@ -24,13 +24,14 @@ func TestOutline(t *testing.T) {
 			{"id": "n", "content_type": "numbered_list", "elements": [{"items": ["a"]}]},
 			{"id": "t", "content_type": "table", "elements": [{"headers": ["x"], "rows": [[1], [2]]}, {"rows": [[3]]}]},
 			{"id": "c", "content_type": "code_block", "elements": {"language": "go", "code": "a\n\n  \nb\n"}}]}`,
-			"heading \"h\" 1 One; 2 Two|paragraph with 3 texts|bullet_list with 3 items|numbered_list with 1 item|" +
+			"heading \"h\" 1 One; 2 Two|paragraph \"p\" with 3 texts|bullet_list \"l\" with 3 items|" +
+				"numbered_list \"n\" with 1 item|" +
 				"table \"t\" with 3 rows|code_block \"c\" with 2 code lines"},
 		{"quotes at the end of a text",
 			`{"sections": [{"id": "h", "content_type": "heading", "elements": [{"level": 1, "text": "the \"end\""}]}]}`,
 			`heading "h" 1 the "end"`},
 		{"a section without an id is left out", `{"sections": [{"content_type": "paragraph", "elements": [{"text": "x"}]},
-			{"id": "p", "content_type": "paragraph", "elements": [{"text": "x"}]}]}`, "paragraph with 1 text"},
+			{"id": "p", "content_type": "paragraph", "elements": [{"text": "x"}]}]}`, `paragraph "p" with 1 text`},
 		{"the cut-off row does not count", `{"sections": [{"id": "t", "content_type": "table", "elements": [{"rows": [[1], [2], [3`,
 			"table \"t\" with 2 rows (cut off)"},
 		{"code so far", `{"sections": [{"id": "c", "content_type": "code_block", "elements": [{"code": "a\nb\nc`,

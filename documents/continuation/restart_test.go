@@ -107,7 +107,7 @@ func TestWhatFollowsTheRestartText(t *testing.T) {
 	e := New(Options{})
 	r := add(t, e, `{"sections":[{"id":"a","content_type":"paragraph","elements":[{"text":"x"}]},{"id":"l",`+
 		`"content_type":"bullet_list","elements":[{"items":["one","tw`)
-	if a := e.Answer(r, Names{}); !strings.Contains(a, "bullet_list with 1 item (cut off)\n") ||
+	if a := e.Answer(r, Names{}); !strings.Contains(a, `bullet_list "l" with 1 item (cut off)`+"\n") ||
 		strings.Count(a, "(cut off)") != 1 {
 		t.Error(a)
 	}

@@ -81,7 +81,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	if empty {
 		out.Attach(report{State: doc.State(), Verdict: continuation.Refused, Parts: doc.Parts(), Bytes: len(doc.Text()),
 			Kept: a.After, Restart: doc.Restart(), Reason: "the part is empty"})
-		return out.Page().Text([]byte(doc.Missing(names(a.After))))
+		return out.Page().Text([]byte(doc.Missing(names(a.After, in.Owner))))
 	}
 	r := doc.Add([]byte(a.Part))
 	if r.Verdict == continuation.Refused && d.refusedBefore(in.Owner, a) {
@@ -95,7 +95,7 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	if err := d.store(a, in, out, doc, &rep); err != nil {
 		return err
 	}
-	n := names(rep.Kept)
+	n := names(rep.Kept, in.Owner)
 	n.Part = rep.Part
 	n.Outline = keepOutline(doc, r.Verdict, rep.Kept, out)
 	text := doc.Answer(r, n)
@@ -146,11 +146,16 @@ func keepOutline(doc *continuation.Document, v continuation.Verdict, kept string
 	return observations.Prefix + id
 }
 
-func names(kept string) continuation.Names {
+func names(kept, owner string) continuation.Names {
 	n := continuation.Names{Kept: kept}
-	if kept != "" {
-		n.Call = "deliver after=" + kept
+	if kept == "" {
+		return n
 	}
+	command := "mcp-funnel observations cat "
+	if owner != observations.Local {
+		command += "--any-owner "
+	}
+	n.Call, n.File = "deliver after="+kept, command+kept+" > FILE"
 	return n
 }
 
