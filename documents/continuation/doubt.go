@@ -44,6 +44,9 @@ func (d *Document) doubt(r *reading) string {
 			return reason
 		}
 	}
+	if r.matched < surely && d.nestsDocument(r.part, r.at) {
+		return "it begins like the document itself or an element of it, but not word for word"
+	}
 	if r.weak && (d.headAgain(r.part, r.inside, 2*headMin) || !d.fitsList(r)) {
 		return "what it repeats occurs in other places too, and is too short to tell them apart"
 	}
@@ -139,6 +142,90 @@ func (d *Document) beginsLike(part []byte, before int64) bool {
 		}
 		begun, _ := units(d.text[f.Open:min(f.Open+12*headMin, d.anchor.end)], false)
 		if len(begun) >= headMin && hasPrefix(got, begun[:headMin]) {
+			return true
+		}
+	}
+	return false
+}
+
+// nestsDocument reports whether a part begins with a name that the text does not have, but otherwise like the document
+// or an element of a list that is open and begins before an offset: it begins again there, with another word.
+func (d *Document) nestsDocument(part []byte, before int64) bool {
+	within := slices.Concat([]byte{'{'}, part[:min(len(part), maxElement)]) // it may begin at a name
+	got, name := skeleton(part)
+	gotWithin, nameWithin := skeleton(within)
+	for depth := range d.parser.frames {
+		f := &d.parser.frames[depth]
+		if f.Object || f.Open < 0 || f.Open >= before || depth == 0 && d.lines() {
+			continue
+		}
+		begun, _ := skeleton(d.text[f.Open:d.anchor.end])
+		if len(begun) < 4 || depth > 0 && len(begun) < skeletonSize {
+			continue
+		}
+		if strings.HasPrefix(got, begun) && !bytes.Contains(d.text, name) ||
+			depth == 0 && strings.HasPrefix(gotWithin, begun) && !bytes.Contains(d.text, nameWithin) {
+			return true
+		}
+	}
+	return false
+}
+
+// skeletonSize is the number of brackets, names and values by which beginnings are compared.
+const skeletonSize = 5
+
+// skeleton returns the first brackets, names (k) and values (.) of a text, and the first name in quotes.
+func skeleton(text []byte) (s string, name []byte) {
+	var scan content.Scanner
+	var b strings.Builder
+	from := 0
+	text = text[:min(len(text), maxElement)]
+	for at := 0; at < len(text) && scan.Err() == nil && b.Len() < skeletonSize; {
+		n, e := scan.Scan(text[at:])
+		switch at += n; e {
+		case content.KeyStart:
+			b.WriteByte('k')
+			from = at - 1
+		case content.KeyEnd:
+			if name == nil {
+				name = text[from:at]
+			}
+		case content.StringStart, content.NumberStart, content.LiteralStart:
+			b.WriteByte('.')
+		case content.ObjectStart, content.ArrayStart, content.ObjectEnd, content.ArrayEnd:
+			b.WriteByte(text[at-1])
+		}
+	}
+	return b.String(), name
+}
+
+// wordChanged reports whether a part begins with the last words of the text, of which one is another: it is no number,
+// as those count records. In a string it takes three words; between members two, if the text does not have the first
+// name.
+func (d *Document) wordChanged(part []byte) bool {
+	const most, window = 16, 600
+	least := 3
+	if !d.insideString() {
+		_, name := skeleton(slices.Concat([]byte{'{'}, part[:min(len(part), window)]))
+		if least = 2; !d.parser.top().Object || name == nil || bytes.Contains(d.text, name) {
+			return false
+		}
+	}
+	words := func(b []byte) []string {
+		return strings.FieldsFunc(string(b), func(r rune) bool { return !isWordRune(r) })
+	}
+	kept, got := words(d.text[max(0, len(d.text)-window):]), words(part[:min(len(part), window)])
+	last, _ := utf8.DecodeLastRune(d.text)
+	for n := least; n <= min(most, len(kept)-1, len(got)); n++ {
+		differ, number := 0, false
+		for i, w := range kept[len(kept)-n:] {
+			if w == got[i] || i == n-1 && isWordRune(last) && strings.HasPrefix(got[i], w) {
+				continue
+			}
+			differ++
+			number = isDigit(rune(w[0])) && isDigit(rune(got[i][0]))
+		}
+		if differ == 0 || differ == 1 && !number {
 			return true
 		}
 	}
@@ -258,19 +345,11 @@ func (l leaf) similarity(other leaf) float64 {
 // alike returns why the next elements may be some of those before them, changed or not; "" if nothing speaks for that.
 // The first of them is compared only with those that begin with piece, which is what the text has of it.
 func alike(before [][]byte, next, piece []byte) string {
-	var all []shaped
-	var usual []float64 // how similar leaves are
-	for _, raw := range before {
-		e := shapeOf(raw)
-		for _, other := range all[max(0, len(all)-maxBefore):] {
-			usual = append(usual, make([]float64, max(0, len(e.leaves)-len(usual)))...)
-			for i := range min(len(e.leaves), len(other.leaves)) {
-				usual[i] = max(usual[i], e.leaves[i].similarity(other.leaves[i]))
-			}
-		}
-		all = append(all, e)
+	all := make([]shaped, len(before))
+	for i, raw := range before {
+		all[i] = shapeOf(raw)
 	}
-	usual = append(usual, make([]float64, maxLeaves)...)
+	usual := usualSimilarity(all[max(0, len(all)-maxBefore):])
 	begun, _ := units(piece, false)
 	similar := 0.66 // of three words two
 	if len(all) > 2 {
@@ -296,6 +375,25 @@ func alike(before [][]byte, next, piece []byte) string {
 	return ""
 }
 
+// usualSimilarity returns for each leaf how similar elements are in it: nine of ten pairs of them at most that much.
+func usualSimilarity(all []shaped) []float64 {
+	pairs := make([][]float64, maxLeaves)
+	for i, e := range all {
+		for _, other := range all[:i] {
+			for j := range min(len(e.leaves), len(other.leaves), maxLeaves) {
+				pairs[j] = append(pairs[j], e.leaves[j].similarity(other.leaves[j]))
+			}
+		}
+	}
+	usual := make([]float64, maxLeaves+1) // one more for a leaf that is cut off
+	for i, list := range pairs {
+		if slices.Sort(list); len(list) > 0 {
+			usual[i] = list[len(list)*9/10]
+		}
+	}
+	return usual
+}
+
 // sameShapes reports whether elements differ in their values only.
 func sameShapes(all []shaped) bool {
 	return !slices.ContainsFunc(all, func(e shaped) bool { return !e.whole || e.shape != all[0].shape })
@@ -311,10 +409,13 @@ func (x shaped) changed(e shaped, usual []float64, similar float64) bool {
 	for i := range min(len(x.leaves), len(e.leaves)) {
 		switch s := x.leaves[i].similarity(e.leaves[i]); {
 		case len(x.leaves[i].words) == 0:
+			continue
 		case s >= similar && s > usual[i]:
 			same += x.leaves[i].size
 		case s < similar:
 			other += x.leaves[i].size
+		}
+		if x.leaves[i].similarity(e.leaves[i]) < 1 {
 			differ++
 		}
 	}

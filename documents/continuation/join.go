@@ -76,7 +76,7 @@ func (d *Document) withoutPreface(part []byte) (body []byte, before string) {
 		}
 		break
 	}
-	if line, rest, ok := bytes.Cut(from, []byte{'\n'}); ok && announces(line) {
+	if line, rest, _ := bytes.Cut(from, []byte{'\n'}); len(bytes.TrimSpace(rest)) > 0 && announces(line) {
 		return bytes.TrimLeft(rest, "\r\n"), string(bytes.TrimSpace(line))
 	}
 	return part, ""
@@ -301,6 +301,9 @@ func (d *Document) notPlain(part []byte, r *reading) string {
 	if d.headAgain(part, r.inside, headMin) || d.beginsLike(part, r.at) {
 		return "it begins with text that is there already, and does not go on to its end"
 	}
+	if d.wordChanged(part) {
+		return "it begins with the last words of the text, but for one"
+	}
 	switch inside := d.parser.scan.Inside(); inside {
 	case "number", "literal":
 		return "the text ends inside of " + content.Article(inside) + ", which may or may not be complete"
@@ -323,7 +326,8 @@ func (d *Document) notPlainString(part []byte) string {
 	if isBlank(part[:min(1, len(part))]) && isBlank(d.text[len(d.text)-1:]) {
 		return "it may or may not repeat the last blank"
 	}
-	if complete(d.text, true) < len(d.text) && lastByte(d.text) == '\\' && strings.IndexByte(`"\`, part[0]) >= 0 {
+	if complete(d.text, true) < len(d.text) && lastByte(d.text) == '\\' && (part[0] == '\\' ||
+		part[0] == '"' && bytes.Contains(d.text[max(0, len(d.text)-4096):], part[:min(6, len(part))])) {
 		return "the text ends inside of an escape, which may begin again"
 	}
 	first, _ := utf8.DecodeRune(part)

@@ -208,6 +208,11 @@ func sectionID(raw json.RawMessage) string {
 // cut off in it.
 func (m *merger) section(raw json.RawMessage, more []member, open bool) (json.RawMessage, mergeError) {
 	old, _ := members(raw)
+	for _, n := range more {
+		if (!open || m.cut.of == sections || m.cut.of == document) && rawMember(old, n.Key) == nil {
+			return nil, refusal("it is complete and has no %q", clip(n.Key, maxWord))
+		}
+	}
 	if reason := m.scalars(&old, more, "elements", open && m.cut.of == section); reason != "" {
 		return nil, reason
 	}

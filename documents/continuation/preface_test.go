@@ -55,6 +55,9 @@ func TestPrefaces(t *testing.T) {
 	}
 	d := New(Options{})
 	add(t, d, kept)
+	if r := add(t, d, "Sure, here is the rest:\n"); r.Join != "" {
+		t.Errorf("a line alone: %+v", r)
+	}
 	if r := add(t, d, "Sure, here is the rest:\n\n shut\"}]}"); string(d.Text()) != kept+` shut"}]}` {
 		t.Errorf("a line before the rest alone: %+v %s", r, d.Text())
 	}
