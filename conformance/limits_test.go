@@ -58,6 +58,8 @@ var limits = []struct {
 		{"files of one `read`", "tools/fs.maxRead", "files", "note: `only the first … files are read; there are more`"},
 		{"bytes of one `read` of several files", "tools/fs.maxReadBytes", "bytes", "note: `not read`, or `shown in part`"},
 		{"one picture", "tools/fs.maxImage", "bytes", "`too large to show; an image may have at most N bytes`"},
+		{"one picture, a side", "tools/fs.maxSide", "pixels", "`N × N pixels: too large to show`"},
+		{"one picture in all", "tools/fs.maxPixels", "pixels", "`N × N pixels: too large to show`; a damaged one is named too"},
 		{"all pictures of an answer", "funnel.maxImages", "bytes", "note: `is not shown: an answer takes at most …`"},
 	}},
 	{"jq", []limit{

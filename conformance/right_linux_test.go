@@ -70,7 +70,11 @@ func pageOf(a answer) (p shownPage, err error) {
 		case a.failed:
 			p.partly += block
 		case block != "" || headed: // a page of one blank line is a blank block
-			p.rows = append(p.rows, strings.Split(block, "\n")...)
+			rows := strings.Split(block, "\n")
+			if last := len(rows) - 1; last > 0 && strings.HasPrefix(rows[last], "note: ") { // below whole rows
+				rows = rows[:last]
+			}
+			p.rows = append(p.rows, rows...)
 		}
 	}
 	if headed && len(p.rows) == 0 { // one blank line
