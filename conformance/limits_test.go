@@ -109,7 +109,7 @@ var limits = []struct {
 		{"sending a body", "server/httpserver.bodyTimeout", "time", "400 that names both times"},
 		{"none of a body comes", "server/httpserver.bodyPause", "time", "400 that names both times"},
 		{"answers that an `/sse` client has not read, before it may ask no more", "system/jsonrpc.MaxQueued", "bytes", "503: `this client has answers it does not read`"},
-		{"open `subscriptions/listen` of one client", "server.maxListens", "streams", "error that says to cancel one"},
+		{"open `subscriptions/listen` of one connection", "server.maxListens", "streams", "error that says to cancel one"},
 	}},
 }
 

@@ -197,3 +197,32 @@ func TestLaterVersionIsLeftAlone(t *testing.T) {
 		t.Errorf("data of a later version: %q, %v", b, err)
 	}
 }
+
+// TestRemoveDamaged checks that what is left of a damaged observation can be removed, and nothing else.
+func TestRemoveDamaged(t *testing.T) {
+	s := open(t, Options{})
+	whole, torn := keep(t, s, Provenance{}, []byte("a")), keep(t, s, Provenance{}, []byte("b"))
+	lost := keep(t, s, Provenance{}, []byte("c"))
+	dir := filepath.Join(s.Dir(), "observations")
+	if err := os.WriteFile(filepath.Join(dir, string(torn.ID)+".json"), []byte(`{"v":1,`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, lost.File)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RemoveDamaged(whole.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a whole one: %v", err)
+	}
+	for _, id := range []ID{torn.ID, lost.ID} {
+		if err := s.RemoveDamaged(id); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := s.Damaged(); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	expectWhole(t, s, whole.ID)
+	if names, err := filepath.Glob(filepath.Join(dir, string(torn.ID)+"*")); err != nil || len(names) > 0 {
+		t.Errorf("files are left: %v, %v", names, err)
+	}
+}

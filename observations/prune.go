@@ -215,6 +215,38 @@ func (s *Store) remove(owner string, id ID, why string, by ID) error {
 	})
 }
 
+// RemoveDamaged deletes what is left of an observation that [Store.Damaged] lists; any other is [ErrNotFound]. No
+// tombstone is left: what made it is not known.
+func (s *Store) RemoveDamaged(id ID) error {
+	damaged, err := s.Damaged()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(damaged, id) {
+		return notFound(id)
+	}
+	return s.locked(func(l *ledger) error {
+		all, err := s.scan(true)
+		if err != nil {
+			return err
+		}
+		e := all[id]
+		if e == nil {
+			return notFound(id)
+		}
+		s.markRecount(l, id)
+		size := e.size()
+		if err = s.removeBytes(e); err == nil && e.side {
+			err = s.disk.Remove(e.name(sideExt))
+		}
+		if err != nil {
+			return fmt.Errorf("remove obs:%s: %w", id, err)
+		}
+		l.Kept -= size
+		return s.syncNames()
+	})
+}
+
 // entryOf returns the entry of one observation as a scan would.
 func (s *Store) entryOf(o Observation) *entry {
 	e := &entry{id: o.ID, data: o.File, side: true, index: true, pin: o.Pinned}

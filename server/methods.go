@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -122,8 +123,18 @@ func (k *call) capabilities() mcp.ClientCapabilities {
 	return k.conn.agreed.Load().capabilities
 }
 
-// addResultMeta adds the members that the stateless era requires of a result: its type, the server's name, and that
-// clients may not cache it.
+// lifetime returns how long a client may keep a result: the lists of tools, prompts and templates change only with the
+// server's program and settings.
+func lifetime(result any) time.Duration {
+	switch result.(type) {
+	case *mcp.ListToolsResult, *mcp.ListPromptsResult, *mcp.ListResourceTemplatesResult:
+		return time.Hour
+	}
+	return 0
+}
+
+// addResultMeta adds the members that the stateless era requires of a result: its type, the server's name, and how long
+// clients may keep it.
 func (s *Server) addResultMeta(f jsonrpc.Frame, result any) {
 	r, is := result.(mcp.ResultMetadata)
 	if !is {
@@ -134,7 +145,7 @@ func (s *Server) addResultMeta(f jsonrpc.Frame, result any) {
 	}
 	r.EnsureResultMeta().SetServerInfo(s.self)
 	if c, is := result.(mcp.CacheHintSetter); is {
-		c.SetCacheHints(0, mcp.CacheScopePrivate)
+		c.SetCacheHints(lifetime(result).Milliseconds(), mcp.CacheScopePrivate)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
@@ -97,7 +99,9 @@ func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
 	}, mcp.MethodListRoots, nil, c.server.lateRoots)
 	var dirs []string
 	if err == nil {
-		dirs, err = dirsOf(result)
+		dirs, err = dirsOf(result, func(uri, why string) {
+			c.server.log.Warn("a root of the client is left out", "uri", content.ClipBytes(uri, 200), "cause", why)
+		})
 	}
 	switch {
 	case unsent: // most HTTP clients keep no stream open: the first call queries
@@ -108,8 +112,9 @@ func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
 	c.roots.finishQuery(n, dirs, err)
 }
 
-// dirsOf returns the paths of the file URIs in a result of roots/list; nil if it lists no roots.
-func dirsOf(result json.RawMessage) ([]string, error) {
+// dirsOf returns the paths of the roots in a result of roots/list; nil if it lists none. It reports each that names no
+// directory of this machine.
+func dirsOf(result json.RawMessage, report func(uri, why string)) ([]string, error) {
 	var list struct{ Roots []struct{ URI *string } }
 	if err := json.Unmarshal(result, &list); err != nil || list.Roots == nil {
 		return nil, errors.New("its answer has no list of roots")
@@ -125,27 +130,41 @@ func dirsOf(result json.RawMessage) ([]string, error) {
 		if root.URI == nil {
 			return nil, fmt.Errorf("root %d of its answer has no uri", i)
 		}
-		if dir := dirOf(*root.URI); dir != "" {
-			dirs = append(dirs, dir)
+		dir, why := dirOf(*root.URI)
+		if why != "" {
+			report(*root.URI, why)
+			continue
 		}
+		dirs = append(dirs, dir)
 	}
 	return dirs, nil
 }
 
-// dirOf returns the path of a file URI; "" if the URI names no absolute path on this machine.
-func dirOf(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Host != "" && !strings.EqualFold(u.Host, "localhost") {
-		return ""
+// dirOf returns the path of a file URI, also with the name of this machine as GNU programs write it, or of an absolute
+// path, which some clients send; or why it is neither.
+func dirOf(uri string) (dir, why string) {
+	if filepath.IsAbs(uri) {
+		return filepath.Clean(uri), ""
 	}
-	dir := filepath.FromSlash(u.Path)
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "", "it is no URI"
+	}
+	host, _ := os.Hostname()
+	switch {
+	case !strings.EqualFold(u.Scheme, "file"):
+		return "", "it is no file URI: file:///path"
+	case u.Host != "" && !strings.EqualFold(u.Host, "localhost") && !strings.EqualFold(u.Host, host):
+		return "", "it names another machine, " + content.ClipBytes(u.Host, 80) + "; of this one it is file:///path"
+	}
+	dir = filepath.FromSlash(u.Path)
 	if len(dir) > 2 && dir[0] == filepath.Separator && dir[2] == ':' && filepath.Separator == '\\' {
 		dir = dir[1:] // file:///C:/x
 	}
 	if !filepath.IsAbs(dir) {
-		return ""
+		return "", "its path is not absolute"
 	}
-	return dir
+	return dir, ""
 }
 
 // narrowedSources narrows sources to the client's roots. The caller must call the returned function when the sources

@@ -186,6 +186,35 @@ func TestClientRootsAskedAgain(t *testing.T) {
 	}
 }
 
+// TestRootsOfClients checks which roots of a client are understood, and why others are not.
+func TestRootsOfClients(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for uri, want := range map[string]string{
+		"file:///work": "/work", "file:/work": "/work", "file://localhost/work": "/work", "FILE:///work": "/work",
+		"file://" + host + "/work": "/work", "/work": "/work", "/work/../x": "/x", "file:///a%20b": "/a b",
+		"https://example.org/": "it is no file URI", "work": "it is no file URI", "::": "it is no URI",
+		"file://elsewhere/work": "it names another machine, elsewhere", "file:work": "its path is not absolute",
+	} {
+		if dir, why := dirOf(uri); dir != want && (dir != "" || !strings.HasPrefix(why, want)) {
+			t.Errorf("%s: %q, %q; want %s", uri, dir, why, want)
+		}
+	}
+}
+
+// TestLifetimes checks how long a client may keep the lists that cannot change, and that it may not keep others.
+func TestLifetimes(t *testing.T) {
+	c := newClient(t, newTestServer(t))
+	for method, want := range map[string]string{
+		"tools/list": `"ttlMs":3600000`, "prompts/list": `"ttlMs":3600000`, "resources/templates/list": `"ttlMs":3600000`,
+		"resources/list": `"ttlMs":0`,
+	} {
+		servertest.Contains(t, c.ask(servertest.StatelessRequest(method, "")), want)
+	}
+}
+
 // TestS26ClientRootsNeverWiden has a client name roots of all sorts and count what it can read of what
 // was not granted. The control takes the client's word for it.
 func TestS26ClientRootsNeverWiden(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -194,7 +195,9 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 		case p.Type == "boolean":
 			out = []candidate{{word: key + "=true"}, {word: key + "=false"}}
 		case key == "source" || key == "path":
-			out = ids(settings, typed, key+"="+observations.Prefix)
+			if out = ids(settings, typed, key+"="+observations.Prefix); out == nil {
+				out = paths(settings, typed, key+"=")
+			}
 		}
 		for _, e := range p.Enum {
 			out = append(out, candidate{word: key + "=" + e})
@@ -214,6 +217,44 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 	return out
 }
 
+// paths returns the names below the roots of the settings on the line that begin with what was typed after before, as
+// tools take them.
+func paths(settings []string, typed, before string) (out []candidate) {
+	c := parsed(settings)
+	if c == nil {
+		return nil
+	}
+	roots, err := c.OpenRoots(nil)
+	if err != nil {
+		return nil
+	}
+	defer func() {
+		for _, r := range roots.Roots {
+			_ = r.Close()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, name := range roots.Complete(ctx, strings.TrimPrefix(typed, before), 200, c.Masker().Holds).Names {
+		out = append(out, candidate{word: before + name})
+	}
+	return out
+}
+
+// parsed returns the settings of a line; nil if they are wrong.
+func parsed(settings []string) *commands {
+	var c commands
+	exited := -1
+	parser, err := newParser(&c, io.Discard, io.Discard, &exited)
+	if err != nil {
+		return nil
+	}
+	if _, err := parser.Parse(append([]string{"observations", "list"}, settings...)); err != nil || exited >= 0 {
+		return nil
+	}
+	return &c
+}
+
 // ids returns the observation IDs in the store, newest first, each after the prefix before (default "obs:" if that
 // was typed). The store is the one of the settings on the line; it is not created if it does not exist.
 func ids(settings []string, typed, before string) (out []candidate) {
@@ -223,17 +264,11 @@ func ids(settings []string, typed, before string) (out []candidate) {
 	case before == "" && strings.HasPrefix(typed, observations.Prefix):
 		before = observations.Prefix
 	}
-	var c commands
-	exited := -1
-	parser, err := newParser(&c, io.Discard, io.Discard, &exited)
-	if err != nil {
+	c := parsed(settings)
+	if c == nil {
 		return nil
 	}
-	if _, err := parser.Parse(append([]string{"observations", "list"}, settings...)); err != nil ||
-		exited >= 0 {
-		return nil
-	}
-	dir := c.Store
+	dir, err := c.Store, error(nil)
 	if dir == "" {
 		if dir, err = observations.DefaultDir(); err != nil {
 			return nil

@@ -38,7 +38,7 @@ var scripts = map[string]string{
       *) COMPREPLY[i]=${COMPREPLY[i]/$'\t'/  # } ;;
     esac
   done
-  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=/] ]] && compopt -o nospace 2>/dev/null
   return 0
 }
 complete -o default -F _mcp_funnel mcp-funnel
@@ -50,7 +50,7 @@ _mcp-funnel() {
   found=("${(@f)$("$words[1]" __complete -- "${(j: :)${(@)words[1,CURRENT]}}" 2>/dev/null)}")
   found=(${found:#})
   for line in $found; do
-    if [[ ${line%%$'\t'*} == *= ]]; then open+=($line); else shut+=($line); fi
+    if [[ ${line%%$'\t'*} == *[=/] ]]; then open+=($line); else shut+=($line); fi
   done
   if (( $#found )); then
     shown=("${(@)open/$'\t'/  # }")

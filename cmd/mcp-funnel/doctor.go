@@ -52,7 +52,7 @@ func bad(what, text string) []finding { return []finding{{what: what, bad: true,
 func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	var all []finding
 	for _, check := range []func(*cli.Settings) []finding{
-		goVersion, rootsFound, storeWorks, tokenizerWorks, usageReported, workerWorks, commandsWork,
+		goVersion, rootsFound, settingsWork, storeWorks, tokenizerWorks, usageReported, workerWorks, commandsWork,
 	} {
 		all = append(all, check(s)...)
 	}
@@ -108,6 +108,14 @@ func rootsFound(s *cli.Settings) []finding {
 			all = append(all, finding{what: "root", text: cli.WideRoot(r.Dir())})
 		}
 		_ = r.Close()
+	}
+	return all
+}
+
+// settingsWork lists the settings that have no effect.
+func settingsWork(s *cli.Settings) (all []finding) {
+	for _, warning := range s.Warnings() {
+		all = append(all, bad("settings", warning)...)
 	}
 	return all
 }

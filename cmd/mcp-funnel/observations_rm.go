@@ -117,6 +117,9 @@ func remove(store *observations.Store, owner string, id observations.ID) (observ
 	if err == nil || !errors.Is(err, observations.ErrExpired) {
 		err = store.Remove(owner, id)
 	}
+	if errors.Is(err, observations.ErrNotFound) && store.RemoveDamaged(id) == nil {
+		return observations.Observation{ID: id}, nil
+	}
 	if errors.Is(err, observations.ErrExpired) {
 		return o, nil
 	}

@@ -57,6 +57,9 @@ type commands struct {
 
 // run is the whole program without its process: it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
+	if wantsJSON(args) {
+		errw = jsonErrors{errw}
+	}
 	var c commands
 	exited := -1
 	parser, err := newParser(&c, out, errw, &exited)

@@ -52,6 +52,9 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.S
 			"no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)",
 		)
 	}
+	for _, warning := range s.Warnings() {
+		app.Log.Warn(warning)
+	}
 	if why := unnamedSession(s); why != "" {
 		app.Log.Warn(why)
 	}
@@ -95,6 +98,7 @@ func serveStdio(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams
 func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
 	o := s.Options().Server
 	o.Counter, o.Window = a.Counter, s.ContextWindow
+	o.EOFGrace = max(o.EOFGrace, 1) // 0 would be the default
 	o.Funnel, o.Store, o.Tools, o.Sources = a.Funnel, a.Store, a.Catalog, a.SourcesOf
 	o.Version, o.Log, o.Mask = versionText(), a.Log, s.Masker().OnPanic(a.LogUnsearched)
 	accounts := a.Accounts()

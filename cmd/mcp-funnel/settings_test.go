@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 )
 
@@ -31,9 +33,79 @@ func TestEmptySettingsAreDefaults(t *testing.T) {
 		t.Errorf("in the current directory: %v, %v", made, err)
 	}
 	s := cli.Settings{Root: []string{"", "sub"}, Store: "kept"}
-	_ = s.AfterApply() // what else is not set is refused
+	_ = s.AfterApply(&kong.Context{}) // what else is not set is refused
 	if len(s.Root) != 1 || s.Root[0] != filepath.Join(here, "sub") || s.Store != filepath.Join(here, "kept") {
 		t.Errorf("%q, %q", s.Root, s.Store)
+	}
+}
+
+// Settings that cannot work are refused under their names, in JSON if log lines are.
+func TestSettingsThatCannotWork(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ flag, value, want string }{
+		{"--run-processes", "1", "--run-processes must be 4 or more, not 1"},
+		{"--run-memory", "1KiB", "--run-memory must be 16.0 MiB or more"},
+		{"--max-message", "1", "--max-message must be 1.0 KiB or more"},
+		{"--token-file", dir, "--token-file " + dir + " is a directory: name the file in it"},
+		{"--keep-env", "FOO=1", "--keep-env takes the name of a variable: write --keep-env FOO"},
+		{"--store", "", "--store is empty: name a directory"},
+	} {
+		code, _, said := try(t, "observations", "list", c.flag, c.value)
+		if code != usage || !strings.HasPrefix(said, "mcp-funnel: "+c.want) {
+			t.Errorf("%s %s: %d %s", c.flag, c.value, code, said)
+		}
+		_, _, said = try(t, "--log-format", "json", "observations", "list", c.flag, c.value)
+		for line := range strings.Lines(said) {
+			if !strings.HasPrefix(line, `{"time":"`) || !strings.Contains(line, `"level":"ERROR"`) {
+				t.Errorf("%s %s, in JSON: %s", c.flag, c.value, line)
+			}
+		}
+	}
+}
+
+// Names below the roots complete path= and source=, as tools take them.
+func TestCompletionOfNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"one/sub/a.txt", "two/b.txt"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := " --root "+filepath.Join(dir, "one"), " --root "+filepath.Join(dir, "two")
+	for line, want := range map[string]string{
+		one + " call read path=":               "path=sub/\n",
+		one + " call jq source=sub/":           "source=sub/a.txt\n",
+		one + two + " call read path=":         "path=one/\npath=two/\n",
+		one + two + " call grep source=two/b":  "source=two/b.txt\n",
+		one + two + " call grep source=none/x": "",
+	} {
+		var out, said strings.Builder
+		run(t.Context(), []string{"__complete", "--", "mcp-funnel" + line}, strings.NewReader(""), &out, &said)
+		if out.String() != want {
+			t.Errorf("%s: %q %s, want %q", line, out.String(), said.String(), want)
+		}
+	}
+}
+
+// A file with a byte order mark is read, and its relative root counts from its directory.
+func TestConfigRootBesideTheFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"funnel.yaml": "\ufeffroot: sub\n", "sub/here.txt": "x\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, said strings.Builder
+	args := []string{"--config", filepath.Join(dir, "funnel.yaml"), "--store", t.TempDir(), "call", "find"}
+	code := run(t.Context(), args, strings.NewReader(""), &out, &said)
+	if code != done || !strings.Contains(out.String(), `"path":"here.txt"`) {
+		t.Errorf("%d: %s%s", code, out.String(), said.String())
 	}
 }
 

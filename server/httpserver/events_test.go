@@ -40,13 +40,36 @@ func TestEvents(t *testing.T) {
 	for _, want := range []string{
 		`mcp_funnel_context_budget_decision{verdict="ok"} 1`, `mcp_funnel_context_budget_decision{verdict="needs_summary"} 1`,
 		`mcp_funnel_context_budget_decision{verdict="reject"} 0`, "mcp_funnel_context_budget_violation 0",
-		"mcp_funnel_pointer_created 1", "mcp_funnel_pointer_refetch_count 1", "mcp_funnel_compactions 1",
-		"mcp_funnel_sessions 2", "mcp_funnel_tokens_saved 70000", "mcp_funnel_summary_count 1",
+		"mcp_funnel_pointer_created 1", "mcp_funnel_pointer_refetches 1", "mcp_funnel_compactions 1",
+		"mcp_funnel_sessions 2", "mcp_funnel_tokens_saved 70000", "mcp_funnel_budget_receipts 1",
 		"mcp_funnel_guidance_ignored 1", "mcp_funnel_context_budget_decision_dry_run 0",
 	} {
 		if !strings.Contains(body, "\n"+want+"\n") {
 			t.Errorf("%s is missing in:\n%s", want, body)
 		}
+	}
+}
+
+// TestMetricNames checks the names of all metrics by the rules of promtool check metrics.
+func TestMetricNames(t *testing.T) {
+	s, _ := newHouse(t, func(who funnel.Session) string { return who.Owner })
+	w := serveWeb(t, s)
+	defer w.close()
+	w.open()
+	body := w.do(http.MethodGet, "/metrics", "").body
+	types := regexp.MustCompile(`(?m)^# TYPE (\S+) (\w+)$`).FindAllStringSubmatch(body, -1)
+	seen := map[string]bool{}
+	for _, m := range types {
+		name, kind := m[1], m[2]
+		bad := seen[name] || (kind == "counter") != strings.HasSuffix(name, "_total") ||
+			kind == "gauge" && regexp.MustCompile(`_(count|sum|bucket|gauge|counter|summary|histogram)(_|$)`).MatchString(name)
+		if bad || !regexp.MustCompile(`(?m)^# HELP `+name+` \S`).MatchString(body) {
+			t.Errorf("%s %s", kind, name)
+		}
+		seen[name] = true
+	}
+	if len(types) < 15 {
+		t.Errorf("%d metrics: %s", len(types), body)
 	}
 }
 

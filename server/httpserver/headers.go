@@ -32,7 +32,7 @@ func checkVersion(r *http.Request) *jsonrpc.Fault {
 	if version == "" || mcp.IsValidProtocolVersion(version) {
 		return nil
 	}
-	return jsonrpc.BadRequest("unknown MCP-Protocol-Version %s; known: %s",
+	return jsonrpc.BadRequest("unsupported MCP-Protocol-Version %s; supported: %s",
 		jsonrpc.Quoted(version), strings.Join(mcp.ValidProtocolVersions, ", "))
 }
 

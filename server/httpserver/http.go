@@ -67,7 +67,7 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 var (
 	routes = []route{
 		{path: "/mcp", methods: []string{http.MethodPost, http.MethodGet, http.MethodDelete}, handle: (*httpServer).serveMCP},
-		{path: "/healthz", methods: []string{http.MethodGet}, open: true, handle: (*httpServer).serveHealth},
+		{path: "/healthz", methods: []string{http.MethodGet, http.MethodHead}, open: true, handle: (*httpServer).serveHealth},
 		{path: "/metrics", methods: []string{http.MethodGet}, handle: (*httpServer).serveMetrics},
 	}
 	legacyRoutes = []route{

@@ -63,11 +63,11 @@ var help = map[string]string{
 	"mcp_funnel_context_budget_decision_dry_run": "Of these, those that were only recorded.",
 	"mcp_funnel_context_budget_violation":        "Answers over what the client reported as left, which must stay none.",
 	"mcp_funnel_pointer_created":                 "Outputs shown as a receipt.",
-	"mcp_funnel_pointer_refetch_count":           "Reads of such outputs.",
+	"mcp_funnel_pointer_refetches":               "Reads of such outputs.",
 	"mcp_funnel_compactions":                     "Compactions of transcripts.",
 	"mcp_funnel_sessions":                        "Sessions that made a call.",
 	"mcp_funnel_tokens_saved":                    "Tokens saved by receipts, without the tool list and later reads, and by compaction.",
-	"mcp_funnel_summary_count":                   "Outputs shown as a receipt because of the budget.",
+	"mcp_funnel_budget_receipts":                 "Outputs shown as a receipt because of the budget.",
 	"mcp_funnel_guidance_ignored":                "Reads of over half of an output that had been shown as a receipt.",
 }
 
@@ -96,11 +96,11 @@ func (m *metrics) addEvents(store *observations.Store) {
 		"context_budget_decision_dry_run": func(r stats.Report) float64 { return float64(r.Events.DryRuns) },
 		"context_budget_violation":        func(r stats.Report) float64 { return float64(r.Events.Violations) },
 		"pointer_created":                 func(r stats.Report) float64 { return float64(r.Events.Pointers) },
-		"pointer_refetch_count":           func(r stats.Report) float64 { return float64(r.Events.Refetches) },
+		"pointer_refetches":               func(r stats.Report) float64 { return float64(r.Events.Refetches) },
 		"compactions":                     func(r stats.Report) float64 { return float64(r.Events.Compactions) },
 		"sessions":                        func(r stats.Report) float64 { return float64(r.Sessions) },
 		"tokens_saved":                    func(r stats.Report) float64 { return float64(r.Events.Saved) },
-		"summary_count":                   func(r stats.Report) float64 { return float64(r.Events.Summaries) },
+		"budget_receipts":                 func(r stats.Report) float64 { return float64(r.Events.Summaries) },
 		"guidance_ignored":                func(r stats.Report) float64 { return float64(r.Events.Ignored) },
 	} {
 		m.all.NewGauge("mcp_funnel_"+name, func() float64 { return of(report()) })

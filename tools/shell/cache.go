@@ -72,7 +72,7 @@ func (s *Shell) closeCaches() {
 
 // allowedCaches returns the mounts of the directories of --allow-cache: where they are, and if they are below the home
 // of the user, also below that of commands, where programs look for them.
-func (v *view) allowedCaches() (list []sandbox.Mount, err error) {
+func (v *view) allowedCaches() (list []sandbox.Mount) {
 	home, _ := os.UserHomeDir()
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
@@ -80,14 +80,14 @@ func (v *view) allowedCaches() (list []sandbox.Mount, err error) {
 	for _, dir := range v.options.AllowCache {
 		real, err := filepath.EvalSymlinks(dir)
 		if err != nil {
-			return nil, fmt.Errorf("--allow-cache: %w", err)
+			continue // the server has said so when it started
 		}
 		list = append(list, sandbox.Mount{Source: real, Target: real, Write: true})
 		if rel, err := filepath.Rel(home, real); err == nil && home != "" && filepath.IsLocal(rel) && rel != "." {
 			list = append(list, sandbox.Mount{Source: real, Target: filepath.Join(homeDir, rel), Write: true})
 		}
 	}
-	return list, nil
+	return list
 }
 
 // cacheHint says that a directory which commands may read is no cache that they may write to; "" if a line names none.

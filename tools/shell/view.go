@@ -57,15 +57,11 @@ func (v *view) mounts(command string) ([]sandbox.Mount, error) {
 	if v.cache != nil {
 		list = append(list, sandbox.Mount{Source: v.cache.Dir, Target: cacheDir, Write: true, Bounded: true})
 	}
-	caches, err := v.allowedCaches()
-	if err != nil {
-		return nil, err
-	}
-	list = append(list, caches...)
+	list = append(list, v.allowedCaches()...)
 	for _, dir := range v.options.AllowRead {
 		real, err := filepath.EvalSymlinks(dir)
 		if err != nil {
-			return nil, fmt.Errorf("--allow-read: %w", err)
+			continue // the server has said so when it started
 		}
 		list = append(list, sandbox.Mount{Source: real, Target: real})
 	}

@@ -18,13 +18,19 @@ var errNoObservations = errors.New("this server keeps no observations")
 
 // observationPlace is the place obs: of one owner. Its paths are IDs.
 type observationPlace struct {
-	store *observations.Store
-	owner string
+	store   *observations.Store
+	owner   string
+	noPaths bool // the path of a data file is no name
 }
 
 // Observations returns the place obs: of an owner. With a nil store every name of an observation is an error.
 func Observations(store *observations.Store, owner string) NamedPlace {
 	return observationPlace{store: store, owner: owner}
+}
+
+// ObservationsByID is [Observations] for callers on other machines: the path of a data file is no name to them.
+func ObservationsByID(store *observations.Store, owner string) NamedPlace {
+	return observationPlace{store: store, owner: owner, noPaths: true}
 }
 
 // Resolve implements [NamedPlace]: names are obs:, obs:ID, observation://ID and a printed `saved to` path.
@@ -44,7 +50,7 @@ func (p observationPlace) Resolve(name string) (path string, ok bool, err error)
 			return "", true, fmt.Errorf("obs:%s: %w", id, errNoObservations)
 		}
 		return string(id), true, nil
-	case p.store != nil && filepath.IsAbs(name):
+	case p.store != nil && !p.noPaths && filepath.IsAbs(name):
 		id, ok := p.store.Find(name)
 		return string(id), ok, nil
 	}

@@ -122,6 +122,26 @@ func (l Location) Peek(ctx context.Context, path string) (*Source, error) {
 	return l.Place.Open(ctx, path)
 }
 
+// Damaged returns the names of observations below the location whose file or description is missing or torn, as far as
+// the caller may know of them: of those whose owner is not known, only the command line and stdio.
+func (l Location) Damaged() (names []string) {
+	p, ok := l.Place.(observationPlace)
+	if !ok || l.Path != "." || p.store == nil {
+		return nil
+	}
+	damaged, err := p.store.Damaged()
+	if err != nil {
+		return nil // the search has listed the others
+	}
+	for _, id := range damaged {
+		owner, err := p.store.Owner(id)
+		if owner == p.owner || err != nil && p.owner == observations.Local {
+			names = append(names, p.Name(string(id)))
+		}
+	}
+	return names
+}
+
 // Dir returns the directory of the root that the location is below; ok is false in other places.
 func (l Location) Dir() (dir string, ok bool) {
 	if p, ok := l.Place.(rootPlace); ok {

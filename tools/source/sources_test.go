@@ -167,6 +167,36 @@ func TestAMissingNameSaysWhatWasMeant(t *testing.T) {
 	}
 }
 
+// The path of a data file names an observation only on the machine where it lies.
+func TestPathsOfDataFiles(t *testing.T) {
+	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := store.Record(observations.Provenance{Tool: "keep"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = r.Write([]byte("text\n")) // Commit returns its error
+	o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		place source.NamedPlace
+		named bool
+	}{
+		{source.Observations(store, observations.Local), true}, {source.ObservationsByID(store, observations.Local), false},
+	} {
+		if _, named, err := c.place.Resolve(store.SavedTo(o)); named != c.named || err != nil {
+			t.Errorf("named: %t, %v; want %t", named, err, c.named)
+		}
+		if _, named, err := c.place.Resolve("obs:" + string(o.ID)); !named || err != nil {
+			t.Errorf("by its ID: %t, %v", named, err)
+		}
+	}
+}
+
 // A name that only one of several roots has needs no root before it.
 func TestABareNameOfOneRoot(t *testing.T) {
 	one := workspace(t, "src", map[string]string{"a/server.go": "server", "b.txt": "b", "src/x.txt": "inner", "both": "1"})

@@ -41,6 +41,7 @@ type App struct {
 	Sources source.Set
 	Shell   *shell.Shell
 	Log     *slog.Logger
+	local   bool // callers are on this machine
 
 	Investigator *investigate.Investigator
 	Asker        *ask.Asker
@@ -54,7 +55,7 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 		return nil, err
 	}
 	o := s.Options()
-	a := &App{Log: s.logger(w)}
+	a := &App{Log: s.logger(w), local: local}
 	var err error
 	if a.Counter, err = s.Counter(); err != nil {
 		return nil, err
@@ -341,8 +342,12 @@ func (s *Settings) OpenRoots(store *observations.Store, places ...source.NamedPl
 
 // places lists the places besides the roots that an owner may name, in the order in which they are asked.
 func (a *App) places(owner string) []source.NamedPlace {
+	kept := source.ObservationsByID(a.Store, owner)
+	if a.local {
+		kept = source.Observations(a.Store, owner)
+	}
 	return []source.NamedPlace{
-		source.Observations(a.Store, owner),
+		kept,
 		source.Scratch(func() (*tree.Root, error) { return a.Shell.Root(owner) }),
 		a.Investigator.Place(owner),
 	}

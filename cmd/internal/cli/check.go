@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -15,7 +17,17 @@ import (
 
 // AfterApply checks the settings; kong calls it once all of them are known. Every command thus refuses settings
 // with which the funnel could not work.
-func (s *Settings) AfterApply() error {
+func (s *Settings) AfterApply(k *kong.Context) error {
+	for _, p := range k.Path {
+		if p.Flag != nil && p.Flag.Name == "store" && s.Store == "" {
+			return errors.New("--store is empty: name a directory, or leave it out for the default one")
+		}
+	}
+	return s.check()
+}
+
+// check is AfterApply without what depends on how the settings were given.
+func (s *Settings) check() error {
 	given := len(s.Root) > 0
 	// kong would resolve an empty path to the current directory, so empty ones are removed before paths are expanded.
 	s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" })
@@ -38,6 +50,15 @@ func (s *Settings) AfterApply() error {
 	}
 	for i, dir := range s.AllowRead {
 		s.AllowRead[i] = ExpandPath(dir)
+	}
+	if fi, err := os.Stat(s.TokenFile); s.TokenFile != "" && err == nil && fi.IsDir() {
+		return fmt.Errorf("--token-file %s is a directory: name the file in it", s.TokenFile)
+	}
+	for _, name := range s.KeepEnv {
+		if name, _, valued := strings.Cut(name, "="); valued {
+			return fmt.Errorf("--keep-env takes the name of a variable: write --keep-env %.60s, and set it for the server",
+				name)
+		}
 	}
 	for _, name := range s.Toolsets {
 		if name != allToolsets && !slices.Contains(server.Toolsets, name) {

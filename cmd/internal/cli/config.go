@@ -72,6 +72,7 @@ func (r *FileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 			if err != nil {
 				return nil, ConfigError{err}
 			}
+			values["root"] = besideFile(values["root"], path)
 			r.values = values
 		}
 	}
@@ -90,6 +91,23 @@ func (r *FileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 		return dirs, nil
 	}
 	return r.values[flag.Name], nil
+}
+
+// besideFile returns the directories of the file's key root, with relative ones below the directory of the file: it is
+// read from wherever a client starts the server.
+func besideFile(root any, file string) any {
+	switch v := root.(type) {
+	case string:
+		if v == "" || filepath.IsAbs(v) || strings.HasPrefix(v, "~") || strings.HasPrefix(v, "${") {
+			return v
+		}
+		return filepath.Join(filepath.Dir(file), v)
+	case []any:
+		for i := range v {
+			v[i] = besideFile(v[i], file)
+		}
+	}
+	return root
 }
 
 // withoutSettings reports whether a command uses no settings, or completes a line for a shell, which shows no errors.
@@ -146,7 +164,7 @@ func readConfig(path string, app *kong.Application) (map[string]any, error) {
 	if len(text) > maxConfig {
 		return nil, fmt.Errorf("%s: over 1 MiB; a configuration file is smaller", path)
 	}
-	return parseConfig(path, text, settingNames(app))
+	return parseConfig(path, bytes.TrimPrefix(text, []byte("\ufeff")), settingNames(app))
 }
 
 func settingNames(app *kong.Application) map[string]*kong.Flag {

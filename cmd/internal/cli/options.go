@@ -76,6 +76,8 @@ func (s *Settings) checkMinima() error {
 		}
 		switch {
 		case value.Int() >= lowest:
+		case value.Type() == reflect.TypeFor[size]() && lowest > 1:
+			return fmt.Errorf("--%s must be %s or more", flagName(field), BytesText(lowest))
 		case value.Type() != reflect.TypeFor[int](): // a size or a time span
 			return fmt.Errorf("--%s must be more than 0", flagName(field))
 		default:

@@ -56,7 +56,7 @@ type Settings struct {
 
 	CallTimeout Age  `group:"limits" min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
 	AskTimeout  Age  `hidden:"" group:"limits" min:"1" to:"Server.AskTimeout" default:"20s" placeholder:"TIME" help:"Time limit for the client to answer a question of a tool."`
-	MaxMessage  size `group:"limits" min:"1" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
+	MaxMessage  size `group:"limits" min:"1024" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
 	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
 	EofGrace    Age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
 
@@ -89,8 +89,8 @@ type Settings struct {
 	Shell        string   `group:"commands" to:"Shell.Shell" placeholder:"FILE" help:"Program that runs commands, with -c. Default: bash where it is installed, else /bin/sh."`
 	Slice        Age      `group:"commands" min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run answers; a command that takes longer continues."`
 	RunTimeout   Age      `group:"commands" min:"1" to:"Shell.MaxTimeout" default:"10m" placeholder:"TIME" help:"The longest time of one command."`
-	RunMemory    size     `group:"commands" to:"Shell.Memory" min:"1" default:"4GiB" placeholder:"SIZE" help:"Memory limit of a command and all that it starts."`
-	RunProcesses int      `group:"commands" to:"Shell.Processes" min:"1" default:"1024" placeholder:"N" help:"Maximum number of processes and threads of a command."`
+	RunMemory    size     `group:"commands" to:"Shell.Memory" min:"16777216" default:"4GiB" placeholder:"SIZE" help:"Memory limit of a command and all that it starts."`
+	RunProcesses int      `group:"commands" to:"Shell.Processes" min:"4" default:"1024" placeholder:"N" help:"Maximum number of processes and threads of a command."`
 	ScratchSize  size     `group:"commands" to:"Shell.ScratchMax" min:"1" default:"2GiB" placeholder:"SIZE" help:"Maximum size of the temporary files, home and caches of commands."`
 	Deltas       bool     `group:"commands" to:"!Shell.NoDeltas" default:"true" negatable:"" help:"Say what changed since the last stored output of the same command."`
 

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestWarnings compares what is said of settings without effect.
+func TestWarnings(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("GIVEN", "1")
+	for _, c := range []struct {
+		settings Settings
+		want     []string
+	}{
+		{Settings{}, nil},
+		{Settings{AllowRead: []string{dir}, AllowCache: []string{dir}, KeepEnv: []string{"GIVEN"}}, nil},
+		{Settings{AllowRead: []string{dir + "/none"}},
+			[]string{"--allow-read " + dir + "/none: no such file or directory; commands run without it"}},
+		{Settings{AllowCache: []string{dir + "/none"}},
+			[]string{"--allow-cache " + dir + "/none: no such file or directory; commands run without it"}},
+		{Settings{KeepEnv: []string{"NOT_GIVEN"}},
+			[]string{"--keep-env NOT_GIVEN: the variable is not set; commands run without it"}},
+		{Settings{TokenFile: "token"}, []string{"--token-file has no effect without --http"}},
+		{Settings{TokenFile: "token", HTTP: "8080"}, nil},
+		{Settings{Toolsets: []string{"all"}, CallTimeout: Age(time.Second), Slice: Age(2 * time.Second)},
+			[]string{"--call-timeout 1s is below --slice 2s: a call of run answers within the shorter one"}},
+		{Settings{CallTimeout: Age(time.Second), Slice: Age(2 * time.Second)}, nil},
+	} {
+		if got := c.settings.Warnings(); !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestSettingsBesideTheirFile checks that a relative root counts from the file that names it.
+func TestSettingsBesideTheirFile(t *testing.T) {
+	for given, want := range map[string]string{"sub": "/etc/x/sub", "../y": "/etc/y", "/abs": "/abs", "~/z": "~/z", "": ""} {
+		if got := besideFile(given, "/etc/x/funnel.yaml"); got != want {
+			t.Errorf("%s: %v, want %s", given, got, want)
+		}
+	}
+	if got := besideFile([]any{"a", "/b"}, "/x/f.yaml").([]any); got[0] != "/x/a" || got[1] != "/b" {
+		t.Errorf("%v", got)
+	}
+	if got := besideFile(nil, "/x/f.yaml"); got != nil {
+		t.Errorf("%v", got)
+	}
+}
