@@ -36,7 +36,9 @@ func TestWarnings(t *testing.T) {
 
 // TestSettingsBesideTheirFile checks that a relative root counts from the file that names it.
 func TestSettingsBesideTheirFile(t *testing.T) {
-	for given, want := range map[string]string{"sub": "/etc/x/sub", "../y": "/etc/y", "/abs": "/abs", "~/z": "~/z", "": ""} {
+	for given, want := range map[string]string{
+		"sub": "/etc/x/sub", "../y": "/etc/y", "/abs": "/abs", "~/z": "~/z", "": "",
+	} {
 		if got := besideFile(given, "/etc/x/funnel.yaml"); got != want {
 			t.Errorf("%s: %v, want %s", given, got, want)
 		}
