@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
@@ -86,7 +87,7 @@ func TestFirstErrorLines(t *testing.T) {
 // TestRealTests runs failing tests of Go and JavaScript: the receipt has name, place and message of each failed test,
 // and nothing that a passing one printed.
 func TestRealTests(t *testing.T) {
-	b := newBench(t, shell.Options{})
+	b := newBench(t, shell.Options{Slice: 5 * time.Minute})
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
