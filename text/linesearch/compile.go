@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/base/lru"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
@@ -50,6 +51,14 @@ func compile(p Pattern) (*Matcher, error) {
 		}
 	}
 	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr, m.abandoned) })
+	m.longest = longestMatch(tree)
+	m.inLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\A(?s:.)(?s:.)*?(` + withoutTextStart(tree).String() + `)`)
+	})
+	m.linear = sync.OnceValue(func() *linear { return newLinear(tree) })
+	if !m.multi {
+		m.mark = markOf(literal.Marks(tree))
+	}
 	m.need = literal.Required(tree.Simplify(), m.multi, m.multi && !m.cr)
 	if !m.multi {
 		m.newSearcher = literal.NewSearcher(m.need.Needles)
@@ -117,6 +126,42 @@ func estimateProgramSize(re *syntax.Regexp) int {
 		n++
 	}
 	return min(n, MaxProgram+1)
+}
+
+// maxLongest is the longest match, in bytes, that is told apart from those of any length.
+const maxLongest = 64 << 10
+
+// longestMatch returns how many bytes a match has at most; -1 for any number, or over maxLongest.
+func longestMatch(re *syntax.Regexp) int {
+	all := 0
+	for i, sub := range re.Sub {
+		n := longestMatch(sub)
+		switch {
+		case n < 0:
+			return -1
+		case re.Op == syntax.OpAlternate && i > 0:
+			all = max(all, n)
+		default:
+			all += n
+		}
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		all = utf8.UTFMax * len(re.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		all = utf8.UTFMax
+	case syntax.OpStar, syntax.OpPlus:
+		return -1
+	case syntax.OpRepeat:
+		if re.Max < 0 {
+			return -1
+		}
+		all *= re.Max
+	}
+	if all > maxLongest {
+		return -1
+	}
+	return all
 }
 
 // hasNewlineLiteral reports whether the pattern has a literal \n.

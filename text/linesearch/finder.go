@@ -9,8 +9,9 @@ import (
 // finder finds the matching lines of a block. It belongs to one goroutine:
 //
 //	         ┌─ lines that hold a needle ─► walker or regexp, unless a needle suffices
-//	block ───┼─ walker over the whole block, if the pattern has no needles
-//	         └─ regexp line by line, if there is no walker
+//	block ───┼─ lines that hold a byte of each match, if the pattern has no needles and few lines do
+//	         ├─ walker over the whole block
+//	         └─ without a walker: a row of characters at once, or regexp line by line
 type finder struct {
 	m        *Matcher
 	ctx      context.Context
@@ -78,6 +79,9 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 	if len(f.literals) > 0 {
 		return f.findCandidates(b, h)
 	}
+	if ok, err := f.findMarked(b, h); ok || err != nil {
+		return err
+	}
 	if w := f.walker(); w != nil {
 		if ok, err := w.walkBlock(b, h, f.matches); ok || err != nil {
 			return err
@@ -85,6 +89,9 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 		if err := f.ctx.Err(); err != nil {
 			return err
 		}
+	}
+	if l := f.m.linear(); l != nil {
+		return l.find(b, !f.m.cr, h, f.matches)
 	}
 	return f.matchEach(b, h)
 }

@@ -92,6 +92,10 @@ type Matcher struct {
 
 	need        literal.Requirement
 	newSearcher func() literal.Searcher // makes searchers for the needles with vectors; nil if not possible
+	longest     int                     // bytes of the longest match; -1: any
+	inLine      func() *regexp.Regexp   // starts one rune before a position: group 1 is the first match after it
+	mark        []byte                  // a byte that each match holds; nil: none
+	linear      func() *linear          // of a row of characters, made when first called; nil: it is another pattern
 
 	ascii      bool           // the pattern has classes for ASCII: see UsesASCII
 	cr         bool           // the pattern names \r, so \r is text; otherwise \r\n is a line end

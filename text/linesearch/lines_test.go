@@ -498,7 +498,7 @@ func TestAPanicOfAWorkerIsRaisedInTheScan(t *testing.T) {
 		}
 	}()
 	_, err = broken.Scan(
-		t.Context(), strings.NewReader(strings.Repeat("some text\n", 100)), Options{}, func(Line) error { return nil },
+		t.Context(), strings.NewReader(strings.Repeat("add some text\n", 100)), Options{}, func(Line) error { return nil },
 	)
 	t.Errorf("it ended with %v", err)
 }

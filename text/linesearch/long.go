@@ -2,8 +2,10 @@ package linesearch
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 )
@@ -122,8 +124,8 @@ func (r *longLineRunes) ReadRune() (rune, int, error) {
 
 // scanLongLine searches all of a line longer than sizes.held, and leaves the buffer at the next line.
 //
-// If the line holds no needle, the search takes no longer than reading. Otherwise regexp reads the line rune by rune,
-// and the reader checks the context.
+// If the line holds no needle, the search takes no longer than reading. Otherwise the automaton walks over it, or regexp
+// reads the line rune by rune, and the reader checks the context.
 func (s *lineScan) scanLongLine() error {
 	head := s.buf[:s.fill]
 	r := newLongLineReader(s)
@@ -179,18 +181,9 @@ func (s *lineScan) searchLongLine(head []byte, r *longLineReader) (match bool, a
 		if err != nil || at < 0 || s.m.need.Suffice {
 			return at >= 0, at, err
 		}
-		if err := r.readToEnd(); err != nil {
-			return false, 0, err
-		}
-		line := &readerAtRunes{ctx: s.ctx, src: s.readerAt, at: s.base, end: s.base + r.size()}
-		loc := s.m.re.FindReaderIndex(line)
-		if line.err != nil {
-			return false, 0, line.err
-		}
-		if loc == nil {
-			return false, 0, s.ctx.Err()
-		}
-		return true, int64(loc[0]), s.ctx.Err()
+	}
+	if s.readerAt != nil {
+		return s.searchReread(r)
 	}
 	loc := s.m.re.FindReaderIndex(&longLineRunes{line: r, chunk: head})
 	if r.err != nil {
@@ -200,6 +193,184 @@ func (s *lineScan) searchLongLine(head []byte, r *longLineReader) (match bool, a
 		return false, 0, err
 	}
 	return true, int64(loc[0]), nil
+}
+
+// searchReread searches a line that can be read again: by the automaton block by block, and where that finds a match, by
+// regexp for its start.
+func (s *lineScan) searchReread(r *longLineReader) (match bool, at int64, err error) {
+	if err := r.readToEnd(); err != nil {
+		return false, 0, err
+	}
+	line := func() io.Reader { return io.NewSectionReader(s.readerAt, s.base, r.size()) }
+	if s.m.mark != nil {
+		if held, err := s.holds(line(), s.m.mark[0]); err != nil || !held {
+			return false, 0, err
+		}
+	}
+	match, end, ok := false, int64(0), false
+	if w := s.f.walker(); w != nil {
+		match, end, ok, err = w.walkLong(s.ctx, line())
+	}
+	if l := s.m.linear(); l != nil && !ok && err == nil {
+		match, end, ok, err = l.walkLong(s.ctx, line())
+	}
+	from := int64(0)
+	switch {
+	case err != nil:
+		return false, 0, err
+	case ok && (!match || s.out.Invert || s.out.quiet):
+		return match, 0, nil
+	case ok && s.m.longest >= 0:
+		// What stands before an assertion is known one rune later.
+		from = max(end-int64(s.m.longest)-2*utf8.UTFMax, 0)
+	}
+	at, err = s.matchFrom(from, r.size())
+	return at >= 0, at, err
+}
+
+// matchFrom returns the start of the first match at or after a position of the line, by regexp; -1 if there is none.
+func (s *lineScan) matchFrom(from, size int64) (int64, error) {
+	line := &readerAtRunes{ctx: s.ctx, src: s.readerAt, at: s.base + from, end: s.base + size}
+	re, group := s.m.re, 0
+	if from > 0 { // regexp must see the rune before, and take none after it for the start of the line
+		before := make([]byte, min(from, utf8.UTFMax))
+		if _, err := s.readerAt.ReadAt(before, s.base+from-int64(len(before))); err != nil && !errors.Is(err, io.EOF) {
+			return -1, err
+		}
+		_, n := utf8.DecodeLastRune(before)
+		line.at -= int64(n)
+		from -= int64(n)
+		re, group = s.m.inLine(), 2
+	}
+	loc := re.FindReaderSubmatchIndex(line)
+	switch {
+	case line.err != nil:
+		return -1, line.err
+	case s.ctx.Err() != nil:
+		return -1, s.ctx.Err()
+	case loc == nil:
+		return -1, nil
+	}
+	return from + int64(loc[group]), nil
+}
+
+// longBlock is how many bytes of a long line are walked at once.
+const longBlock = 256 << 10
+
+// holds reports whether a line holds a byte.
+func (s *lineScan) holds(line io.Reader, mark byte) (bool, error) {
+	for buf := make([]byte, longBlock); ; {
+		if err := s.ctx.Err(); err != nil {
+			return false, err
+		}
+		n, err := line.Read(buf)
+		if bytes.IndexByte(buf[:n], mark) >= 0 {
+			return true, nil
+		}
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if err == io.EOF {
+			return false, nil
+		}
+	}
+}
+
+// walkLong walks over a line that is read block by block, without its newline. It reports whether the line matches, and
+// the position after the byte with which that is known. ok is false if the automaton was abandoned.
+func (w *walker) walkLong(ctx context.Context, line io.Reader) (match bool, end int64, ok bool, err error) {
+	buf := make([]byte, longBlock+utf8.UTFMax)
+	q, base, fill := w.start, int64(0), 0
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, 0, false, err
+		}
+		n, err := io.ReadFull(line, buf[fill:longBlock])
+		fill += n
+		last := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !last {
+			return false, 0, false, err
+		}
+		whole := fill
+		if !last {
+			whole = runes.Complete(buf[:fill])
+		}
+		to, at, ok := w.walkText(buf[:whole], q)
+		if !ok {
+			return false, 0, false, ctx.Err()
+		}
+		if q = to; q == rowMatched<<w.shift {
+			return true, base + int64(at), true, nil
+		}
+		if last {
+			break
+		}
+		base += int64(whole)
+		fill = copy(buf, buf[whole:fill])
+	}
+	to, _, ok := w.walkPart(newline, q)
+	return to == rowHit<<w.shift, base + int64(fill), ok, nil
+}
+
+// walkText is walkPart for text that may be invalid: regexp reads each invalid byte as U+FFFD.
+func (w *walker) walkText(b []byte, q uint16) (to uint16, at int, ok bool) {
+	for from := 0; from < len(b); {
+		n := validPrefix(b[from:])
+		if q, at, ok = w.walkPart(b[from:from+n], q); !ok || q == rowMatched<<w.shift {
+			return q, from + at, ok
+		}
+		if from += n; from < len(b) {
+			if q, _, ok = w.walkPart([]byte("\uFFFD"), q); !ok || q == rowMatched<<w.shift {
+				return q, from + 1, ok
+			}
+			from++
+		}
+	}
+	return q, len(b), true
+}
+
+// validPrefix returns the length of the valid UTF-8 at the start of a text.
+func validPrefix(b []byte) int {
+	if utf8.Valid(b) {
+		return len(b)
+	}
+	for i := 0; i < len(b); {
+		c, n := utf8.DecodeRune(b[i:])
+		if c == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}
+
+// walkPart walks over a part of a line from state q. It stops after the byte with which the line is known to match. ok is
+// false if the automaton was abandoned or the context has ended.
+func (w *walker) walkPart(b []byte, q uint16) (to uint16, at int, ok bool) {
+	t, class, ended := w.trans, &w.class, w.ended
+	states := [1]uint16{}
+	defer func() { w.seen += at }()
+	for i, c := range b {
+		a := t[q+uint16(class[c])]
+		if a >= ended {
+			q = a
+			continue
+		}
+		for a == rowUnknown {
+			if a, ok = w.addTransition(q, c); ok {
+				break
+			}
+			if states[0] = q; !w.resetCache(i, states[:]) || w.checkContext() != nil {
+				return 0, i, false
+			}
+			q = states[0]
+		}
+		if a < ended {
+			return a, i + 1, true
+		}
+		q = a
+	}
+	return q, len(b), true
 }
 
 // findLiteral returns the position of the line's first needle, or -1.

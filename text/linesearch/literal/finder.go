@@ -20,7 +20,7 @@ type Needle struct {
 func newNeedle(text string, fold bool) Needle {
 	n := Needle{Text: text, Fold: fold}
 	for i := range len(text) {
-		if frequency(text[i]) < frequency(text[n.rare]) {
+		if Frequency(text[i]) < Frequency(text[n.rare]) {
 			n.rare = i
 		}
 	}
@@ -33,7 +33,8 @@ func (n *Needle) equals(b []byte) bool {
 }
 
 // frequency ranks bytes by how often they occur in prose, code and JSON: 0 is rare. It affects speed only.
-func frequency(b byte) int {
+// Frequency ranks a byte by how often it occurs in text and source: higher is more often.
+func Frequency(b byte) int {
 	const rank = "\x00~^`?!%&@#$;|+*[]<>\\{}ZQXJVYKWUBGHFMDNPLOICRATSEqzjx'()=/-_,.:vkw\"ybgpfmucdlhrsnioat\n0123456789e "
 	if i := strings.IndexByte(rank, b); i >= 0 {
 		return i

@@ -17,7 +17,7 @@ type pair struct {
 func newPair(n Needle) *pair {
 	other := -1
 	for i := range len(n.Text) {
-		if i != n.rare && (other < 0 || frequency(n.Text[i]) < frequency(n.Text[other])) {
+		if i != n.rare && (other < 0 || Frequency(n.Text[i]) < Frequency(n.Text[other])) {
 			other = i
 		}
 	}
@@ -101,7 +101,7 @@ func (p *pair) recordMiss(b []byte, at int) {
 	differs := -1 // index in the needle; -1 only if the text has changed since the comparison
 	for i := range len(p.Text) {
 		c := p.Text[i]
-		if b[at+i]|p.caseBit(c) != c && (differs < 0 || frequency(c) < frequency(p.Text[differs])) {
+		if b[at+i]|p.caseBit(c) != c && (differs < 0 || Frequency(c) < Frequency(p.Text[differs])) {
 			differs = i
 		}
 	}

@@ -78,7 +78,7 @@ func (s needleSet) score() int {
 	}
 	worst := 1 << 20
 	for _, n := range s.needles {
-		worst = min(worst, min(len(n.Text), 6)*40-frequency(n.Text[n.rare]))
+		worst = min(worst, min(len(n.Text), 6)*40-Frequency(n.Text[n.rare]))
 	}
 	if s.afterNewline { // the regexp must also read everything before the needle
 		worst -= 200
@@ -96,7 +96,7 @@ func better(a, b needleSet) needleSet {
 
 // common reports whether the needle is a single byte that occurs in most lines of most texts. Running the automaton
 // over the whole text is then faster than checking each line that holds the needle.
-func (n Needle) common() bool { return len(n.Text) == 1 && frequency(n.Text[0]) >= frequency('Z') }
+func (n Needle) common() bool { return len(n.Text) == 1 && Frequency(n.Text[0]) >= Frequency('Z') }
 
 // needles returns a case-sensitive needle for each text.
 func needles(texts []string) []Needle {
@@ -281,6 +281,48 @@ func product(as, bs []string) []string {
 		}
 	}
 	return out
+}
+
+// Marks returns the ASCII bytes that each match of a pattern holds, in order.
+func Marks(re *syntax.Regexp) (all []byte) {
+	for c, held := range marks(re) {
+		if held {
+			all = append(all, byte(c))
+		}
+	}
+	return all
+}
+
+func marks(re *syntax.Regexp) (held [utf8.RuneSelf]bool) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		for _, r := range re.Rune {
+			isLetter := 'a' <= r|0x20 && r|0x20 <= 'z'
+			if r < utf8.RuneSelf && r != '\n' && !(isLetter && re.Flags&syntax.FoldCase != 0) {
+				held[r] = true
+			}
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return marks(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return marks(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			for c, also := range marks(sub) {
+				held[c] = held[c] || also
+			}
+		}
+	case syntax.OpAlternate:
+		held = marks(re.Sub[0])
+		for _, sub := range re.Sub[1:] {
+			for c, also := range marks(sub) {
+				held[c] = held[c] && also
+			}
+		}
+	}
+	return held
 }
 
 // CanMatchNewline reports whether a match of the pattern may hold a \n.

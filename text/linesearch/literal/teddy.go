@@ -88,7 +88,7 @@ func rarestThree(text string) (at int) {
 	for i := 0; i == 0 || i+3 <= len(text); i++ {
 		n := 0
 		for k := i; k < min(i+3, len(text)); k++ {
-			n += frequency(text[k])
+			n += Frequency(text[k])
 		}
 		if n < least {
 			at, least = i, n
