@@ -18,18 +18,34 @@ func (w *walker) rulesAbove(start string) *rules {
 	if start == "." {
 		return s
 	}
+	at, err := w.root.top()
 	for dir, rest, more := ".", start, true; more; {
-		if at, err := w.root.folderAt(dir); err == nil {
+		if err == nil {
 			base := 0
 			if dir != "." {
 				base = len(dir) + 1
 			}
 			s = w.readRules(at, base, s)
-			at.close()
 		}
 		var name string
 		name, rest, more = strings.Cut(rest, "/")
 		dir = path.Join(dir, name)
+		if !more {
+			break
+		}
+		next := folder{}
+		stepped := err == nil
+		if stepped { // one step: by its whole path each directory would be found from the root
+			next, err = at.openDir(name)
+			at.close()
+		}
+		if !stepped || err != nil { // a link
+			next, err = w.root.folderAt(dir)
+		}
+		at = next
+	}
+	if err == nil {
+		at.close()
 	}
 	return s
 }
