@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // input returns the path of a generated file of about size bytes, or a twentieth of that in the small form, and its
@@ -47,6 +48,20 @@ func (b *bench) hits(size int64) (path string, megabytes float64, err error) {
 // log generates a log file.
 func (b *bench) log(size int64) (path string, megabytes float64, err error) {
 	return b.input("log-%d.log", size, func(w io.Writer, size int64) error { return writeLog(w, size, 3) })
+}
+
+// longLine generates the log in one line.
+func (b *bench) longLine(size int64) (path string, megabytes float64, err error) {
+	return b.input("line-%d.log", size, func(w io.Writer, size int64) error {
+		return writeLog(joined{w}, size, 3)
+	})
+}
+
+// joined writes lines in a row, with blanks for their ends.
+type joined struct{ io.Writer }
+
+func (j joined) WriteString(line string) (int, error) {
+	return io.WriteString(j.Writer, strings.TrimSuffix(line, "\n")+" ")
 }
 
 // writeLines writes lines until they have at least size bytes.

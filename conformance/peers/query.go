@@ -17,8 +17,15 @@ import (
 // grepping counts the matching lines, so both programs scan the whole file. flag is an additional flag for rg; -i also
 // sets our ignore_case.
 func (b *bench) grepping(pattern, flag string, size int64, oneCore bool) setup {
+	return b.greppingIn(b.log, pattern, flag, size, oneCore)
+}
+
+// greppingIn is grepping in the text that of makes.
+func (b *bench) greppingIn(
+	of func(size int64) (string, float64, error), pattern, flag string, size int64, oneCore bool,
+) setup {
 	return func(context.Context) (*pair, error) {
-		path, megabytes, err := b.log(size)
+		path, megabytes, err := of(size)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 const (
 	grepSize = 200 << 20
+	lineSize = 100 << 20
 	jqSize   = 200 << 20
 	keepSize = 1 << 30
 	textSize = 500_000
@@ -64,6 +65,26 @@ func (b *bench) rows() []row {
 	} {
 		rows = append(rows, row{family: "grep", name: "200 MB, " + p.name, beside: "rg", bar: p.bar,
 			setup: b.grepping(p.pattern, p.flag, grepSize, strings.HasSuffix(p.name, "one core"))})
+	}
+	var words []string
+	for i := range 240 {
+		words = append(words, fmt.Sprintf("word%03d", i))
+	}
+	for _, p := range []struct{ name, pattern string }{
+		{"240 words", strings.Join(words, "|")},
+		{"a byte that is nowhere", `[a-z]{4}.{100}[0-9]{4}~`},
+		{"a row of characters", `[a-q][^u-z]{13}~[a-z]`},
+		{"digits", `[0-9]{17}`},
+	} {
+		rows = append(rows,
+			row{family: "grep", name: "one line of 100 MB, " + p.name, beside: "rg", bar: 1.6,
+				setup: b.greppingIn(b.longLine, p.pattern, "--no-unicode", lineSize, true)},
+			row{family: "grep", name: "200 MB, dense states: " + p.name, beside: "rg", bar: 2,
+				setup: b.grepping(p.pattern, "--no-unicode", grepSize, true)})
+	}
+	for _, pattern := range []string{`[a-q][^u-z]{13}m`, `[a-z ]{6}e.{9}[0-9]s`, `\w{4}.{12}GET`, `.{60}=[0-9]{4}ms`} {
+		rows = append(rows, row{family: "grep", name: "200 MB, dense states: " + pattern, beside: "rg", bar: 2,
+			setup: b.grepping(pattern, "--no-unicode", grepSize, true)})
 	}
 	return append(append(rows, b.fileRows()...), b.wireRows()...)
 }

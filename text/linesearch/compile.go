@@ -50,7 +50,13 @@ func compile(p Pattern) (*Matcher, error) {
 			return nil, err
 		}
 	}
-	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr, m.abandoned) })
+	m.auto = sync.OnceValue(func() *automaton {
+		a := newAutomaton(tree, !m.cr, m.abandoned)
+		if a != nil {
+			a.linear = m.linear() != nil
+		}
+		return a
+	})
 	m.longest = longestMatch(tree)
 	m.inLine = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\A(?s:.)(?s:.)*?(` + withoutTextStart(tree).String() + `)`)
@@ -128,7 +134,7 @@ func estimateProgramSize(re *syntax.Regexp) int {
 	return min(n, MaxProgram+1)
 }
 
-// maxLongest is the longest match, in bytes, that is told apart from those of any length.
+// maxLongest is the longest match, in bytes, that is distinguished from those of any length.
 const maxLongest = 64 << 10
 
 // longestMatch returns how many bytes a match has at most; -1 for any number, or over maxLongest.

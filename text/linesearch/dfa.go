@@ -22,6 +22,7 @@ type automaton struct {
 	abandoned      *atomic.Bool // the automaton needed new states so often that regexp is as fast
 	maxStates      int          // maximum number of states of a walker: the number of rows of its table
 	maxEarlyResets int          // number of early resets of the table after which the automaton is abandoned
+	linear         bool         // the pattern is a row of characters: see linearWalk
 }
 
 // newAutomaton returns nil if the alphabet of the pattern would take too much memory.
@@ -79,6 +80,7 @@ const (
 // Limits of a walker besides its table.
 const (
 	maxKeys            = 1 << 20 // total size of the keys of all states, in bytes
+	linearWalk         = 1 << 10 // bytes walked for each state: below it a row of characters is faster
 	minWalk            = 16      // minimum bytes walked for each state before a reset, else the reset is early
 	defaultEarlyResets = 4       // default of automaton.maxEarlyResets
 )
@@ -120,6 +122,10 @@ func (w *walker) clearStates() {
 // counted in w.seen yet. If maxEarlyResets consecutive resets are early, resetCache abandons the automaton and returns
 // false.
 func (w *walker) resetCache(walked int, inUse []uint16) bool {
+	if w.linear && w.seen+walked < linearWalk*len(w.keys) {
+		w.abandoned.Store(true)
+		return false
+	}
 	if w.seen+walked < minWalk*len(w.keys) {
 		if w.earlyResets++; w.earlyResets >= w.maxEarlyResets {
 			w.abandoned.Store(true)

@@ -18,6 +18,7 @@ type finder struct {
 	literals literal.Finders
 	searcher literal.Searcher // finds needles with vectors; nil: use literals
 	w        *walker          // nil before the first call of walker, and if only regexp can be used
+	dense    bool             // the block before had many lines with a needle
 	letters  bool             // see Totals.Letters
 	work     int              // work of regexp since the last context check, in instructions × bytes
 }
@@ -76,8 +77,11 @@ func (f *finder) find(b []byte, h *hits) error {
 
 // findWhole is find for lines that all have a newline.
 func (f *finder) findWhole(b []byte, h *hits) error {
-	if len(f.literals) > 0 {
+	if len(f.literals) > 0 && !(f.dense && f.m.linear() != nil) {
 		return f.findCandidates(b, h)
+	}
+	if f.dense {
+		return f.m.linear().find(b, !f.m.cr, h, f.matches)
 	}
 	if ok, err := f.findMarked(b, h); ok || err != nil {
 		return err
@@ -96,10 +100,14 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 	return f.matchEach(b, h)
 }
 
+// denseCandidates is how many bytes of a block there must be for each line with a needle, for a row of characters to be
+// looked for in these lines alone.
+const denseCandidates = 512
+
 // findCandidates checks only lines that hold a needle.
 func (f *finder) findCandidates(b []byte, h *hits) error {
 	f.literals.Reset()
-	lines := 0
+	lines, candidates := 0, 0
 	for pos := 0; pos < len(b); {
 		at, end, passed := 0, 0, 0
 		if f.searcher != nil {
@@ -115,6 +123,7 @@ func (f *finder) findCandidates(b []byte, h *hits) error {
 		next := lineEnd(b, at)
 		ok := f.m.need.Suffice && end <= at+len(f.m.text(b[at:next])) // the needle may hold the \r of the line end
 		if !f.m.need.Suffice {
+			candidates++
 			start := at
 			if !f.m.need.Prefix {
 				start = pos + lastNewline(b[pos:at]) + 1
@@ -129,6 +138,7 @@ func (f *finder) findCandidates(b []byte, h *hits) error {
 		}
 		pos = next
 	}
+	f.dense = candidates > len(b)/denseCandidates
 	if f.searcher != nil {
 		h.lines = int64(lines)
 	}
@@ -162,6 +172,11 @@ func (f *finder) matchesLine(line []byte) (bool, error) {
 		}
 		if err := f.ctx.Err(); err != nil {
 			return false, err
+		}
+	}
+	if l := f.m.linear(); l != nil {
+		if at, ascii := l.next(line, 0, !f.m.cr); ascii {
+			return at < len(line), nil
 		}
 	}
 	return f.matches(line)

@@ -111,8 +111,8 @@ func (l *linear) find(b []byte, crlf bool, h *hits, matches func(line []byte) (b
 	return nil
 }
 
-// walkLong walks over a line that is read block by block, without its newline, as [walker.walkLong] does. ok is false if
-// the line is not ASCII.
+// walkLong walks over a line that is read block by block, without its newline, as [walker.walkLong] does. ok is false
+// if the line is not ASCII.
 func (l *linear) walkLong(ctx context.Context, line io.Reader) (match bool, end int64, ok bool, err error) {
 	buf := make([]byte, longBlock)
 	base, fill := int64(0), 0

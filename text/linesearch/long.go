@@ -124,8 +124,8 @@ func (r *longLineRunes) ReadRune() (rune, int, error) {
 
 // scanLongLine searches all of a line longer than sizes.held, and leaves the buffer at the next line.
 //
-// If the line holds no needle, the search takes no longer than reading. Otherwise the automaton walks over it, or regexp
-// reads the line rune by rune, and the reader checks the context.
+// If the line holds no needle, the search takes no longer than reading. Otherwise the automaton walks over it, or
+// regexp reads the line rune by rune, and the reader checks the context.
 func (s *lineScan) scanLongLine() error {
 	head := s.buf[:s.fill]
 	r := newLongLineReader(s)
@@ -195,8 +195,8 @@ func (s *lineScan) searchLongLine(head []byte, r *longLineReader) (match bool, a
 	return true, int64(loc[0]), nil
 }
 
-// searchReread searches a line that can be read again: by the automaton block by block, and where that finds a match, by
-// regexp for its start.
+// searchReread searches a line that can be read again: by the automaton block by block, and where that finds a match,
+// by regexp for its start.
 func (s *lineScan) searchReread(r *longLineReader) (match bool, at int64, err error) {
 	if err := r.readToEnd(); err != nil {
 		return false, 0, err
@@ -344,8 +344,8 @@ func validPrefix(b []byte) int {
 	return len(b)
 }
 
-// walkPart walks over a part of a line from state q. It stops after the byte with which the line is known to match. ok is
-// false if the automaton was abandoned or the context has ended.
+// walkPart walks over a part of a line from state q. It stops after the byte with which the line is known to match. ok
+// is false if the automaton was abandoned or the context has ended.
 func (w *walker) walkPart(b []byte, q uint16) (to uint16, at int, ok bool) {
 	t, class, ended := w.trans, &w.class, w.ended
 	states := [1]uint16{}

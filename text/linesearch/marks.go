@@ -6,8 +6,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
 )
 
-// rareMark is how many bytes of a block there must be for each occurrence of a byte that every match holds, for the lines
-// with it to be the candidates: else they are most lines.
+// rareMark is how many bytes of a block there must be for each occurrence of a byte that every match holds, for the
+// lines with it to be the candidates: else they are most lines.
 const rareMark = 4 << 10
 
 // findMarked finds the matching lines of a block by the rarest byte that every match holds, if few lines hold it; false
