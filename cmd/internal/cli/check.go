@@ -45,11 +45,11 @@ func (s *Settings) check() error {
 			*path = ExpandPath(*path)
 		}
 	}
-	for i, dir := range s.AllowCache {
-		s.AllowCache[i] = ExpandPath(dir)
-	}
-	for i, dir := range s.AllowRead {
-		s.AllowRead[i] = ExpandPath(dir)
+	for _, dirs := range []*[]string{&s.AllowCache, &s.AllowRead} { // an empty one would be the current directory
+		*dirs = slices.DeleteFunc(*dirs, func(dir string) bool { return dir == "" })
+		for i, dir := range *dirs {
+			(*dirs)[i] = ExpandPath(dir)
+		}
 	}
 	if fi, err := os.Stat(s.TokenFile); s.TokenFile != "" && err == nil && fi.IsDir() {
 		return fmt.Errorf("--token-file %s is a directory: name the file in it", s.TokenFile)

@@ -34,6 +34,15 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestEmptyGrants checks that an empty value grants nothing, and not the current directory.
+func TestEmptyGrants(t *testing.T) {
+	s := Settings{AllowRead: []string{"", "/a"}, AllowCache: []string{""}}
+	_ = s.check() // what else is not set is refused
+	if !slices.Equal(s.AllowRead, []string{"/a"}) || len(s.AllowCache) > 0 {
+		t.Errorf("%q, %q", s.AllowRead, s.AllowCache)
+	}
+}
+
 // TestSettingsBesideTheirFile checks that a relative root counts from the file that names it.
 func TestSettingsBesideTheirFile(t *testing.T) {
 	for given, want := range map[string]string{
