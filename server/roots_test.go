@@ -193,10 +193,10 @@ func TestRootsOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	for uri, want := range map[string]string{
-		"file:///work": "/work", "file:/work": "/work", "file://localhost/work": "/work", "FILE:///work": "/work",
-		"file://" + host + "/work": "/work", "/work": "/work", "/work/../x": "/x", "file:///a%20b": "/a b",
+		"file:///code": "/code", "file:/code": "/code", "file://localhost/code": "/code", "FILE:///code": "/code",
+		"file://" + host + "/code": "/code", "/code": "/code", "/code/../x": "/x", "file:///a%20b": "/a b",
 		"https://example.org/": "it is no file URI", "work": "it is no file URI", "::": "it is no URI",
-		"file://elsewhere/work": "it names another machine, elsewhere", "file:work": "its path is not absolute",
+		"file://elsewhere/code": "it names another machine, elsewhere", "file:work": "its path is not absolute",
 	} {
 		if dir, why := dirOf(uri); dir != want && (dir != "" || !strings.HasPrefix(why, want)) {
 			t.Errorf("%s: %q, %q; want %s", uri, dir, why, want)
