@@ -127,3 +127,31 @@ func TestLongLines(t *testing.T) {
 		}
 	}
 }
+
+// TestStartsInRunes compares the starts of matches in long lines of runes of several bytes, some of them cut, with
+// those of regexp: the search for a start may begin within a rune.
+func TestStartsInRunes(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	for _, expr := range []string{`[^a]{5}m`, `.{3}x`, `[^a]{3}`, `\b.{4}m`, `^€a`, `€{2}[^m]{6}`, `(?:.m){3}`} {
+		m, err := compile(Pattern{Expr: expr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.sizes = tiny
+		for range 4000 {
+			var b bytes.Buffer
+			for b.Len() < 60+random.IntN(120) {
+				b.WriteString([]string{"€", "a", "m", "é", "x", "a", "€a", "\xe2\x82", "\xac", "𝄞"}[random.IntN(10)])
+			}
+			var found []Line
+			_, err := m.Scan(t.Context(), bytes.NewReader(b.Bytes()), Options{Window: 8}, func(l Line) error {
+				found = append(found, l)
+				return nil
+			})
+			want := m.re.FindIndex(b.Bytes())
+			if err != nil || (want == nil) != (len(found) == 0) || want != nil && found[0].Column != int64(want[0])+1 {
+				t.Fatalf("%s in %q: %+v, %v; want %v", expr, b.Bytes(), found, err, want)
+			}
+		}
+	}
+}

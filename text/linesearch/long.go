@@ -233,14 +233,18 @@ func (s *lineScan) matchFrom(from, size int64) (int64, error) {
 	line := &readerAtRunes{ctx: s.ctx, src: s.readerAt, at: s.base + from, end: s.base + size}
 	re, group := s.m.re, 0
 	if from > 0 { // regexp must see the rune before, and take none after it for the start of the line
-		before := make([]byte, min(from, utf8.UTFMax))
-		if _, err := s.readerAt.ReadAt(before, s.base+from-int64(len(before))); err != nil && !errors.Is(err, io.EOF) {
+		before := make([]byte, min(from, 2*utf8.UTFMax)+1)
+		_, err := s.readerAt.ReadAt(before, s.base+from-int64(len(before)-1))
+		if err != nil && !errors.Is(err, io.EOF) {
 			return -1, err
 		}
+		before = before[:runeStart(before)]
 		_, n := utf8.DecodeLastRune(before)
-		line.at -= int64(n)
-		from -= int64(n)
-		re, group = s.m.inLine(), 2
+		from = max(from-int64(2*utf8.UTFMax), 0) + int64(len(before)-n)
+		line.at = s.base + from
+		if n > 0 {
+			re, group = s.m.inLine(), 2
+		}
 	}
 	loc := re.FindReaderSubmatchIndex(line)
 	switch {
@@ -252,6 +256,20 @@ func (s *lineScan) matchFrom(from, size int64) (int64, error) {
 		return -1, nil
 	}
 	return from + int64(loc[group]), nil
+}
+
+// runeStart returns where the rune begins that holds the last byte of b. An invalid byte is a rune of its own.
+func runeStart(b []byte) int {
+	last := len(b) - 1
+	for i := last; i >= 0 && last-i < utf8.UTFMax; i-- {
+		if utf8.RuneStart(b[i]) {
+			if _, n := utf8.DecodeRune(b[i:]); i+n > last || !utf8.FullRune(b[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return last
 }
 
 // longBlock is how many bytes of a long line are walked at once.
