@@ -7,6 +7,7 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
+	"sync"
 
 	_ "golang.org/x/image/webp"
 )
@@ -17,6 +18,9 @@ const (
 	maxSide   = 8000
 	maxPixels = 24 << 20 // 96 MiB in memory when decoded
 )
+
+// decoding is held while an image is decoded: several at once would need more memory than the server may use.
+var decoding sync.Mutex
 
 // imageFault says why an image cannot be shown; "" if it can. It is decoded as a proof; of a GIF, the first frame.
 func imageFault(r io.ReaderAt, size int64) string {
@@ -29,6 +33,8 @@ func imageFault(r io.ReaderAt, size int64) string {
 	case c.Width*c.Height > maxPixels:
 		return fmt.Sprintf("%d × %d pixels: too large to show; an image may have at most %d in all", c.Width, c.Height, maxPixels)
 	}
+	decoding.Lock()
+	defer decoding.Unlock()
 	if _, _, err := image.Decode(io.NewSectionReader(r, 0, size)); err != nil {
 		return fmt.Sprintf("damaged (%v), so not shown as an image", err)
 	}
