@@ -11,7 +11,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
-// TestRootsOfACommand checks that a command knows its roots, and is told where a file is that it names as tools do.
+// TestRootsOfACommand checks that a command knows its roots. Where it names a file as tools do, the answer says where
+// the file is; it says nothing of files outside the roots.
 func TestRootsOfACommand(t *testing.T) {
 	b := newBench(t, shell.Options{})
 	dir := t.TempDir()
@@ -44,7 +45,16 @@ func TestRootsOfACommand(t *testing.T) {
 			t.Errorf("%s: %q, want %q", command, text, want)
 		}
 	}
-	for _, command := range []string{"cat none.txt", "cat src/none.go", "echo 'no such file or directory: other'"} {
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "hidden.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(logs, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{
+		"cat link/hidden.txt", "cat none.txt", "cat src/none.go", "echo 'no such file or directory: other'",
+	} {
 		if text, _ := b.run(command); strings.Contains(text, "ROOT") {
 			t.Errorf("%s: %q", command, text)
 		}

@@ -73,7 +73,7 @@ func (t *Transcript) document(n *node) {
 // chatMessage reads a message of chat completions.
 func (t *Transcript) chatMessage(m *node) {
 	b := Block{At: m.Start, Role: Role(m.str("role")), Sent: true, message: m.Start}
-	if c := m.get("content"); c == nil || c.kind != '0' { // null beside calls
+	if c := m.get("content"); c == nil || c.kind != '0' { // a message with calls may have null
 		b.read(c)
 	}
 	if b.Role == Tool {

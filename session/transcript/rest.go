@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
-// Rest is what a block has beside its texts. It is counted as well as it is known, and never replaced.
+// Rest is what a block holds besides its texts. It is counted as far as it is known. Compaction never replaces it.
 type Rest struct {
 	More      []string // texts that the model reads, such as that of a document or of a block of an unknown kind
 	Images    int

@@ -55,7 +55,7 @@ type Block struct {
 
 	Texts  []Literal // what the model reads
 	Copies []Literal // further strings of the line that repeat it; the model does not read them
-	Inner  *Literal  // in a text that is JSON around an output: the output, and where it stands in that text; or nil
+	Inner  *Literal  // the output within a text that is JSON, with its place in that text; nil: none
 	Rest             // what else is in it
 	Other  bool      // there is something else, such as an image
 	Error  bool      // the tool failed

@@ -279,8 +279,8 @@ func fromGo(function string) bool {
 	)
 }
 
-// end ends the tests of a package; without a name, of the output. A test without a result, and no failed test beside
-// it, ended the program.
+// end ends the tests of a package, or with an empty name those of the whole output. If a test has no result and none
+// has failed, that test ended the program.
 func (g *goTests) end(f *failures, name string) {
 	if log := g.running[g.current]; len(g.failed) == 0 && g.current != "" {
 		test := f.fail(strings.TrimSpace(g.pkg+" "+g.current), quoted{g.at, g.current + ": no result"})

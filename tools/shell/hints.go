@@ -96,3 +96,8 @@ func (s *Shell) hiddenFrom(j *job, path string) bool {
 	seen := slices.Concat([]string{"/proc", "/dev", homeDir, obsDir}, systemDirs, granted)
 	return !slices.ContainsFunc(seen, func(dir string) bool { return within(dir, path) }) && exists(path)
 }
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

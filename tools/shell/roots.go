@@ -3,22 +3,31 @@ package shell
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
 
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // rootDir is a root: the name by which the tools know it, and the directory that commands see.
-type rootDir struct{ name, dir string }
+type rootDir struct {
+	name, dir string
+	root      *tree.Root
+}
+
+// has reports whether a path exists below the root, as the tools see it: no link leads out of it.
+func (r rootDir) has(rel string) bool {
+	_, err := r.root.Lstat(rel)
+	return err == nil
+}
 
 func rootDirs(s source.Set) []rootDir {
 	list := make([]rootDir, len(s.Roots))
 	for i, name := range s.Labels() {
-		list[i] = rootDir{name, s.Roots[i].Dir()}
+		list[i] = rootDir{name, s.Roots[i].Dir(), s.Roots[i]}
 	}
 	return list
 }
@@ -89,15 +98,10 @@ func isAroundNames(c rune) bool {
 func (r rootDir) hint(name string, several bool) string {
 	first, rest, below := strings.Cut(name, "/")
 	switch {
-	case first == r.name && (!below || exists(filepath.Join(r.dir, rest))):
+	case first == r.name && (!below || r.has(rest)):
 		return fmt.Sprintf("%s is the root %s: for a command it is $%s", r.name, r.dir, r.variable())
-	case several && strings.ContainsAny(name, "./") && exists(filepath.Join(r.dir, name)):
+	case several && strings.ContainsAny(name, "./") && r.has(name):
 		return fmt.Sprintf("%s is below the root %s: $%s/%s", content.ClipBytes(name, 200), r.name, r.variable(), name)
 	}
 	return ""
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

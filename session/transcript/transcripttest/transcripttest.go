@@ -31,7 +31,7 @@ type Call struct {
 
 type object = map[string]any
 
-// Overhead is what a reported prompt has beside the blocks of the transcript, in tokens.
+// Overhead is how many tokens a reported prompt has besides those of the transcript's blocks.
 const Overhead = 500
 
 // prompt sums up the tokens of a prompt.
