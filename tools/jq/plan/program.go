@@ -95,7 +95,7 @@ func identifier(s string) bool {
 // further inputs; debug and stderr return their input.
 func (p *program) compile(q *gojq.Query) (*gojq.Code, error) {
 	identity := func(v any, _ []any) any { return v }
-	with := *q
+	with := *changingInPlace(q)
 	with.FuncDefs = nil
 	for _, d := range lacking() {
 		if strings.Contains(p.filter, d.Name) {
@@ -103,12 +103,13 @@ func (p *program) compile(q *gojq.Query) (*gojq.Code, error) {
 		}
 	}
 	with.FuncDefs = append(with.FuncDefs, q.FuncDefs...)
-	code, err := gojq.Compile(&with,
+	options := append(ownerFunctions(),
 		gojq.WithVariables(p.names),
 		gojq.WithFunction("debug", 0, 0, identity),
 		gojq.WithFunction("stderr", 0, 0, identity),
 		gojq.WithFunction("input_filename", 0, 0, func(any, []any) any { return p.name }),
 	)
+	code, err := gojq.Compile(&with, options...)
 	if err == nil {
 		return code, nil
 	}

@@ -1,0 +1,235 @@
+package plan
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/itchyny/gojq"
+)
+
+// owner knows which arrays and objects of the value of a reduce or foreach nobody else holds: those that it has copied
+// itself. They are changed in place, all others are copied first.
+type owner struct {
+	root any // the value; owned only if held is not nil
+	held *held
+}
+
+// held is an array or object that is owned, with those inside it that are.
+type held struct {
+	members  map[string]*held
+	elements map[int]*held
+}
+
+// Names of functions and variables in rewritten filters. No filter can have names with a space.
+const (
+	ownerName, putName, growName, growsName, leaveName = " owner", " put", " grow", " grows", " leave"
+	ownerVar, pathVar, valueVar, rowVar                = "$ owner", "$ path", "$ value", "$ row"
+)
+
+// ownerFunctions are the functions of rewritten filters.
+func ownerFunctions() []gojq.CompilerOption {
+	return []gojq.CompilerOption{
+		gojq.WithFunction(ownerName, 0, 0, func(any, []any) any { return &owner{} }),
+		gojq.WithFunction(putName, 3, 3, func(v any, args []any) any { return args[0].(*owner).put(v, args[1], args[2]) }),
+		gojq.WithFunction(growName, 3, 3, func(v any, args []any) any { return args[0].(*owner).grow(v, args[1], args[2]) }),
+		gojq.WithFunction(growsName, 2, 2, func(v any, args []any) any { return grows(v, args[0], args[1]) }),
+		gojq.WithFunction(leaveName, 1, 1, func(v any, args []any) any { return args[0].(*owner).leave(v) }),
+	}
+}
+
+// leave returns v, which the filter may keep: if it is an array or object, nothing is owned any more.
+func (o *owner) leave(v any) any {
+	switch v.(type) {
+	case []any, map[string]any:
+		*o = owner{}
+	}
+	return v
+}
+
+// put is setpath(path; n) on v.
+func (o *owner) put(v, path, n any) any {
+	keys, ok := path.([]any)
+	if _, fits := at(v, keys); !fits || !ok {
+		*o = owner{}
+		return setpath(v, path, n)
+	}
+	return o.change(v, keys, func(_ any, h **held) any {
+		*h = nil
+		return n
+	})
+}
+
+// setpath is gojq's function of this name, which also words the errors.
+func setpath(v, path, n any) any {
+	w, _ := setpathCode().Run(v, path, n).Next()
+	return w
+}
+
+var setpathCode = sync.OnceValue(func() *gojq.Code {
+	q, err := gojq.Parse("setpath($path; $n)")
+	if err != nil {
+		panic(err)
+	}
+	code, err := gojq.Compile(q, gojq.WithVariables([]string{"$path", "$n"}))
+	if err != nil {
+		panic(err)
+	}
+	return code
+})
+
+// at returns the value at a path of names and numbers; ok is false if nothing can be put there.
+func at(v any, path []any) (_ any, ok bool) {
+	for _, key := range path {
+		switch key := key.(type) {
+		case string:
+			m, ok := v.(map[string]any)
+			if !ok && v != nil {
+				return nil, false
+			}
+			v = m[key]
+		case int:
+			a, ok := v.([]any)
+			if !ok && v != nil || key < -len(a) || key > len(a)+maxGap {
+				return nil, false
+			}
+			if key < 0 {
+				key += len(a)
+			}
+			if v = nil; key < len(a) {
+				v = a[key]
+			}
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// maxGap is how many nulls a put may add before its value. gojq bounds the index of an array, and so its own gaps.
+const maxGap = 1000
+
+// grows reports whether grow can add n to the value at a path of v: both are arrays or both are objects.
+func grows(v, path, n any) bool {
+	keys, isPath := path.([]any)
+	v, ok := at(v, keys)
+	if !ok || !isPath {
+		return false
+	}
+	switch n.(type) {
+	case []any:
+		_, ok = v.([]any)
+	case map[string]any:
+		_, ok = v.(map[string]any)
+	default:
+		return false
+	}
+	return ok
+}
+
+// grow adds n to the value at a path of v, for which grows is true.
+func (o *owner) grow(v, path, n any) any {
+	keys, _ := path.([]any)
+	return o.change(v, keys, func(v any, h **held) any {
+		switch n := n.(type) {
+		case map[string]any:
+			m := ownedObject(v, h)
+			for k, w := range n {
+				m[k] = w
+				delete((*h).members, k)
+			}
+			return m
+		default:
+			more, _ := n.([]any)
+			return append(ownedArray(v, h), more...)
+		}
+	})
+}
+
+// change calls to with the value at a path of v, and puts its result there. It copies arrays and objects on the path
+// that are not owned.
+func (o *owner) change(v any, path []any, to func(any, **held) any) any {
+	if o.held == nil || !same(o.root, v) {
+		o.held = nil
+	}
+	o.root = changed(v, path, &o.held, to)
+	return o.root
+}
+
+// same reports whether two values are the same array or object in memory.
+func same(v, w any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		w, ok := w.(map[string]any)
+		return ok && reflect.ValueOf(v).Pointer() == reflect.ValueOf(w).Pointer()
+	case []any:
+		w, ok := w.([]any)
+		return ok && len(v) == len(w) && len(v) > 0 && &v[0] == &w[0]
+	}
+	return false
+}
+
+func changed(v any, path []any, h **held, to func(any, **held) any) any {
+	if len(path) == 0 {
+		return to(v, h)
+	}
+	switch key := path[0].(type) {
+	case string:
+		m := ownedObject(v, h)
+		inner := (*h).members[key]
+		m[key] = changed(m[key], path[1:], &inner, to)
+		if inner != nil && (*h).members == nil {
+			(*h).members = map[string]*held{}
+		}
+		setHeld((*h).members, key, inner)
+		return m
+	default:
+		a := ownedArray(v, h)
+		i, _ := key.(int)
+		if i < 0 {
+			i += len(a)
+		}
+		for len(a) <= i {
+			a = append(a, nil)
+		}
+		inner := (*h).elements[i]
+		a[i] = changed(a[i], path[1:], &inner, to)
+		if inner != nil && (*h).elements == nil {
+			(*h).elements = map[int]*held{}
+		}
+		setHeld((*h).elements, i, inner)
+		return a
+	}
+}
+
+// setHeld stores that an element or member is owned, or with nil that it is not.
+func setHeld[K comparable](of map[K]*held, key K, h *held) {
+	if h == nil {
+		delete(of, key)
+	} else {
+		of[key] = h
+	}
+}
+
+// ownedObject returns the object v if h says that it is owned, else a copy.
+func ownedObject(v any, h **held) map[string]any {
+	m, _ := v.(map[string]any)
+	if *h == nil {
+		*h = &held{}
+		if m = maps.Clone(m); m == nil {
+			m = map[string]any{}
+		}
+	}
+	return m
+}
+
+// ownedArray returns the array v if h says that it is owned, else a copy.
+func ownedArray(v any, h **held) []any {
+	a, _ := v.([]any)
+	if *h == nil {
+		*h = &held{}
+		a = append(make([]any, 0, len(a)+1), slices.Clip(a)...)
+	}
+	return a
+}
