@@ -204,8 +204,18 @@ type sink struct {
 	output int64           // bytes that a worker may write; 0: any
 }
 
-// runJob runs a filter on a text, in this process if it is small and the filter is bounded, else in a worker.
-func (r runner) runJob(ctx context.Context, t text, j engine.Job, to sink) (o engine.Outcome, err error) {
+// runJob runs a filter on a text. A fold that is unsure of its answer has given none: then gojq runs the whole filter.
+func (r runner) runJob(ctx context.Context, t text, j engine.Job, to sink) (engine.Outcome, error) {
+	o, err := r.runOnce(ctx, t, j, to)
+	if err == nil && o.Unsure {
+		j.Whole = true
+		return r.runOnce(ctx, t, j, to)
+	}
+	return o, err
+}
+
+// runOnce runs a filter in this process if the text is small and the filter is bounded, else in a worker.
+func (r runner) runOnce(ctx context.Context, t text, j engine.Job, to sink) (o engine.Outcome, err error) {
 	p, err := j.Prepare()
 	if err == nil && t.filter != j.Filter { // an error shows the place in the filter of the call
 		j.Filter = t.filter

@@ -79,7 +79,7 @@ func (s *sequence) decodeBatch(q *decode.FastDecoder, b *batch) {
 // decodeValues decodes the rest of a batch and passes each value, and its size in bytes, to visit. It stops before a
 // value that the fast decoder refuses (then refused is true), and before one for which visit returns false.
 func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, visit func(v any, size int) bool) (refused bool) {
-	q.Reset(b.Text, s.node == nil && !s.blind, s.e.twice.Load())
+	q.Reset(b.Text, s.node == nil && !s.blind && !s.keeps, s.e.twice.Load())
 	q.Pos = b.next
 	due := !b.first || b.next > 0 // a value must follow the comma before
 	for {

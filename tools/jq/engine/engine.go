@@ -80,6 +80,9 @@ func (e *engine) lines(r io.Reader) error {
 func (e *engine) records(r io.Reader) error {
 	w := decode.NewWindow(decode.WithContext(e.ctx, r), e.windowSize(), 0, spareBuffers)
 	s := &sequence{e: e, node: e.Reads}
+	if e.Slurp && e.Fold != nil && !e.Whole {
+		return e.fold(w)
+	}
 	all := []any{}
 	if e.Slurp {
 		s.node, s.blind = e.Reads.Element(), e.Reads.Empty()
@@ -154,7 +157,7 @@ func (e *engine) large(w *decode.Window, c byte) error {
 			return err
 		}
 		return h.finish(record, before, true)
-	case c == e.Stream.Opens() && (!e.Stream.Flows() || e.again != nil):
+	case c == e.Stream.Opens() && (!e.Stream.Flows() && e.Fold == nil || e.again != nil):
 		return e.runStreamPath(w)
 	}
 	v, err := e.decodeLarge(w, c, e.Reads)

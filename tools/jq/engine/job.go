@@ -18,6 +18,7 @@ type Job struct {
 	Offset int64                      `json:"offset,omitempty"` // results to skip, which are only counted
 	Limit  int64                      `json:"limit,omitempty"`  // results wanted after those; 0: all
 	Size   int64                      `json:"size,omitempty"`   // bytes of the file; 0: a pipe
+	Whole  bool                       `json:"whole,omitempty"`  // run on the array of all records, without a fold
 
 	Window int `json:"-"` // bytes read at once, for tests; 0: the default
 }
@@ -44,6 +45,7 @@ type Outcome struct {
 	Twice   *decode.Duplicate `json:"twice,omitempty"`
 	Open    bool              `json:"open,omitempty"`    // the text ends with a number or literal, which may be cut off
 	Compile string            `json:"compile,omitempty"` // the filter does not compile: nothing was run
+	Unsure  bool              `json:"unsure,omitempty"`  // there are no results: run the job again with Whole
 }
 
 // Failure is a record on which the filter failed.

@@ -18,6 +18,7 @@ type holder struct {
 	held    batchResult // the results until the whole record is known to be JSON
 	n       int64       // results
 	started bool        // the filter ran on an element
+	figures *figures    // of a fold
 
 	message string // why the filter failed
 	element int64  // index of the element on which it failed
@@ -57,6 +58,9 @@ func (e *engine) runElements(w *decode.Window) (*holder, error) {
 	p := e.Stream
 	h := &holder{e: e, how: styles[p.Form]}
 	plain := p.From == 0 && p.To < 0
+	if p.Form == plan.Folded {
+		return e.foldElements(w)
+	}
 	s := &sequence{e: e, array: true, node: e.EachReads, blind: plain && p.Form == plan.Count && p.Each == nil}
 	s.unit = func(v any) error {
 		if s.index < p.From {
@@ -128,6 +132,9 @@ func (h *holder) merge(s *sequence, m *batchResult) error {
 // finish emits the held results at the end of a record; before is the number of results before it.
 func (h *holder) finish(record, before int64, element bool) error {
 	e, form := h.e, h.e.Stream.Form
+	if h.figures != nil {
+		return e.finishFold(h.figures, record)
+	}
 	var err error
 	switch {
 	case e.Stream.Flows():

@@ -31,6 +31,7 @@ type sequence struct {
 	array bool
 	node  *decode.Projection
 	blind bool                    // values are checked but not decoded
+	keeps bool                    // few of the values are kept: each must hold no more memory than its own
 	unit  func(any) error         // called with each value, in order
 	ahead func(any, *batchResult) // called with each value in a lane, instead of unit; may be nil
 	merge func(*batchResult) error

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
@@ -28,6 +29,9 @@ func (e *engine) runStreamPath(w *decode.Window) error {
 		return err
 	}
 	v, found, err := e.descend(w, e.Stream.Path, read)
+	if errors.Is(err, errUnsure) {
+		return e.readAgain(w, at)
+	}
 	if err != nil {
 		return err
 	}
@@ -36,14 +40,32 @@ func (e *engine) runStreamPath(w *decode.Window) error {
 	}
 	if e.Stream.Flows() {
 		arrays, wanted = 0, arrays
-		rest := io.NewSectionReader(e.again, at, e.again.Size()-at)
-		second := decode.NewWindow(decode.WithContext(e.ctx, rest), e.windowSize(), at, spareBuffers)
-		if _, _, err = e.descend(second, e.Stream.Path, read); err != nil {
+		if _, _, err = e.descend(e.windowAt(at), e.Stream.Path, read); err != nil {
 			return err
 		}
 	}
 	e.Records = record + 1
 	return h.finish(record, before, false)
+}
+
+// windowAt returns a second window over the text from an offset on.
+func (e *engine) windowAt(at int64) *decode.Window {
+	rest := io.NewSectionReader(e.again, at, e.again.Size()-at)
+	return decode.NewWindow(decode.WithContext(e.ctx, rest), e.windowSize(), at, spareBuffers)
+}
+
+// readAgain runs the filter on the whole record at an offset, after a fold could not compute its answer.
+func (e *engine) readAgain(w *decode.Window, at int64) error {
+	*w = *e.windowAt(at)
+	c, err := w.Next()
+	if err != nil {
+		return err
+	}
+	v, err := e.decodeLarge(w, c, e.Reads)
+	if err != nil {
+		return err
+	}
+	return e.record(v)
 }
 
 // descend decodes the object that comes next, and calls read for the array to which keys lead. If they lead to

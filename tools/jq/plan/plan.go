@@ -22,6 +22,8 @@ type Plan struct {
 	Stream    *Stream            // nil if the filter needs a whole record
 	Each      *Filter            // runs on each element; nil returns the element itself
 	EachReads *decode.Projection // parts of an element that Each reads
+
+	Fold *Fold // of the records that are slurped, or of the array of the stream; nil: the filter needs the array
 }
 
 // New parses and compiles a filter, and decides how it runs; name is the name of the source.
@@ -36,9 +38,11 @@ func New(filter string, args map[string]json.RawMessage, name string, slurp, tex
 	}
 	r.Reads = readsOf(p.query, false)
 	if slurp {
+		r.Fold = p.fold(p.query)
 		return r, nil
 	}
 	if r.Stream = streamOf(p.query); r.Stream == nil {
+		r.Stream, r.Fold = p.foldedStream()
 		return r, nil
 	}
 	r.EachReads = readsOf(r.Stream.Each, r.Stream.Form == Count)

@@ -17,7 +17,7 @@ func described(p *Stream) string {
 	if p == nil {
 		return ""
 	}
-	s := strings.TrimSpace(strings.Join(p.Path, ".") + " " + []string{"flow", "gather", "count", "item"}[p.Form])
+	s := strings.TrimSpace(strings.Join(p.Path, ".") + " " + []string{"flow", "gather", "count", "item", "fold"}[p.Form])
 	if p.From != 0 || p.To >= 0 {
 		s += fmt.Sprintf(" %d:%d", p.From, p.To)
 	}
@@ -29,11 +29,11 @@ func described(p *Stream) string {
 
 func TestPlans(t *testing.T) {
 	for _, c := range plantest.Filters {
-		p, err := parse(c.Filter, nil, "")
+		p, err := New(c.Filter, nil, "", false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := described(streamOf(p.query)); got != c.Stream {
+		if got := described(p.Stream); got != c.Stream {
 			t.Errorf("%s: %q, want %q", c.Filter, got, c.Stream)
 		}
 	}

@@ -15,13 +15,13 @@ import "github.com/itchyny/gojq"
 //	.[n], .key[n], first         and what follows them, with literal n ≥ 0
 //
 // with map(f) for [.[] | f], limit(n; S) and first(S) for S within [ ], and .key | before any of them.
-// All others need the whole record: those that order, group or compare elements (sort_by, group_by, unique, add,
-// reduce), count from the end, name the array (. as $all) or define functions. S alone may define functions: it needs
-// only syntax, which nobody can redefine.
+// So do filters on an array with a [Fold]. All others need the whole record: those that need all elements at once
+// (sort_by without a slice, reduce), name the array (. as $all) or define functions. S alone may define functions: it
+// needs only syntax, which nobody can redefine.
 //
 // All but S hold their results until the end of the record, as gojq does: if the record is not JSON there are none. S
 // of a key or of a slice needs a first reading, to see that the record is JSON and which duplicate key counts; if the
-// text cannot be read twice, the record is decoded whole.
+// text cannot be read twice, the record is decoded whole. So it is for a fold, which may have to begin again.
 type Stream struct {
 	Path     []string    // keys that lead to the array
 	From, To int64       // range of elements; To -1: up to the last
@@ -38,6 +38,7 @@ const (
 	Gather             // one array of all results is the result
 	Count              // the number of results is the result
 	Item               // the results of one element are the results; a missing element is null
+	Folded             // the fold of the plan computes the results
 )
 
 // streamOf returns the stream of a query, nil if the query needs the whole record.
